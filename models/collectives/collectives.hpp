@@ -1,0 +1,64 @@
+/// What a collective costs: latency, the rate that its algorithm can reach, and what it puts on wires.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "models/hardware.hpp"
+#include "models/units.hpp"
+
+namespace lockstep {
+
+enum class CollectiveOp : std::uint8_t {
+  all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send_receive
+};
+
+/// A network transport as collectives see it (topologies/presets/transports).
+struct TransportSpec {
+  std::string name;
+  double efficiency = 0.93;        ///< eta: share of the NIC rate that large collectives reach
+  Seconds hop_latency;             ///< h: per doubling of the node count, small all-reduce
+  Seconds ring_hop_latency;        ///< per node of a ring, small all-gather
+  double send_receive_efficiency = 0.85;  ///< one isolated pair
+};
+
+/// A collective call. `payload` is nccl-tests' size: all-gather the gathered buffer, reduce-scatter
+/// the input, all-to-all what one rank sends in all, send/receive the message.
+struct CollectiveCall {
+  CollectiveOp op;
+  Bytes payload;
+  int ranks = 2;           ///< n, at least 2
+  int ranks_per_node = 2;  ///< g: members in each NVLink domain; n = g k
+};
+
+/// What a member pays. Total time alone on the machine is
+///     latency + payload / rate,   rate = min(protocol_rate, fabric share / network_bytes ...)
+struct CollectiveCost {
+  Seconds latency;              ///< alpha terms; congestion never changes them
+  BytesPerSecond payload_rate;  ///< payload per second when the links are its own: algorithm, protocol
+  double nvlink_coefficient;    ///< bytes out of (and into) each member over NVLink per payload byte
+  double network_coefficient;   ///< bytes out of (and into) each member's NIC per payload byte
+  std::string_view algorithm;   ///< "ring", "tree", "nvls", "nvls_tree"
+  std::string_view protocol;    ///< "ll", "ll128", "simple"
+};
+
+/// Chooses algorithm and protocol by lowest predicted time, as NCCL does, and returns its cost.
+/// `nic_bandwidth` is what the network gives each member of the group (one direction).
+CollectiveCost collective_cost(const CollectiveCall& call, const GpuSpec& gpu,
+                               const TransportSpec& transport, BytesPerSecond nic_bandwidth);
+
+/// Time of the collective alone on the machine.
+Seconds collective_time(const CollectiveCall& call, const GpuSpec& gpu,
+                        const TransportSpec& transport, BytesPerSecond nic_bandwidth);
+
+/// One row per collective, for listing and for tests over all of them.
+struct CollectiveKind {
+  CollectiveOp op;
+  std::string_view name;
+  std::string_view summary;
+  std::string_view source;
+};
+std::span<const CollectiveKind> collective_kinds();
+
+}  // namespace lockstep
