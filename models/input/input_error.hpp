@@ -1,0 +1,46 @@
+/// The error of a person who wrote an input file: one line that says where, what, and what instead.
+#pragma once
+
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lockstep {
+
+/// What was wrong, in parts. `file` and `allowed` are never empty.
+struct InputProblem {
+  std::string file;     ///< as the person named it
+  std::string pointer;  ///< JSON pointer (RFC 6901), "/cluster/nodes"; empty: the whole file
+  std::string found;    ///< as JSON writes it: "\"fattree\"", "6", "an object"
+  std::string allowed;  ///< the rule, not just the value
+  std::string nearest;  ///< the name that was probably meant; empty: none is near
+};
+
+/// A mistake in a person's input. what() is one line, without a newline at its end:
+///     plan.json#/cluster/nodes: found 0; allowed: a whole number from 1 to 1000000
+/// followed by `. Did you mean "X"?` where a name is near. Tools print it and exit with status 2.
+class InputError : public std::runtime_error {
+ public:
+  explicit InputError(InputProblem problem);
+
+  [[nodiscard]] const InputProblem& problem() const { return problem_; }
+
+ private:
+  InputProblem problem_;
+};
+
+/// `name` as JSON writes it, cut to a readable length, with bytes that are no text escaped.
+std::string quoted(std::string_view name);
+
+/// "a, b, c", cut after 40 names with the number of those left out.
+std::string listed(std::span<const std::string> names);
+std::string listed(std::span<const std::string_view> names);
+
+/// The candidate that `name` was probably meant to be: smallest number of single-letter insertions,
+/// deletions, replacements and swaps of neighbours, letter case aside, up to a third of the length;
+/// else a candidate that begins with `name` or contains it. The first of equals; empty if none.
+std::string nearest_name(std::string_view name, std::span<const std::string> candidates);
+
+}  // namespace lockstep

@@ -1,0 +1,55 @@
+/// What somebody said about a job, before defaults: left open where they said nothing. The scenario
+/// reader makes one from JSON; a row of published measurements is turned into one by its own reader.
+/// complete_scenario() fills in what is open, checks that all of it fits together, and says what it
+/// assumed.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/input/json_cursor.hpp"
+#include "sim/scenario/preset_store.hpp"
+#include "sim/scenario/scenario.hpp"
+
+namespace lockstep {
+
+struct ScenarioDraft {
+  std::string file;  ///< for messages: a file name, or a file and a row
+  std::string about;
+  TransformerShape model;
+  NodeSpec node;
+  std::optional<int> nodes;             ///< else from the parallelism
+  std::optional<FabricSpec> fabric;     ///< else default_fabric()
+  int tensor = 1;
+  int pipeline = 1;
+  std::optional<int> data;              ///< else GPUs / (tensor x pipeline), else 1
+  std::optional<int> virtual_stages;    ///< else the stack's default, where the layers allow it
+  std::optional<bool> sequence;         ///< else the stack's default
+  std::optional<Sharding> sharding;     ///< else none
+  std::optional<Schedule> schedule;     ///< else from virtual_stages
+  std::vector<int> layers_per_stage;
+  Batch batch;
+  std::optional<Precision> precision;   ///< else bf16, or fp16 where the GPU has no bf16
+  std::optional<Recompute> recompute;   ///< else none
+  StackSpec stack;
+  std::vector<Straggler> stragglers;
+  std::optional<double> training_tokens;
+  std::optional<double> usd_per_gpu_hour;
+  std::optional<Expectation> expect;
+  std::vector<std::string> assumptions;   ///< made so far
+  std::vector<JsonOverride> overrides;    ///< named in messages about what they set
+};
+
+/// Largest counts that are taken; they keep every product within 64 bits.
+constexpr int kMaxNodes = 1'000'000;
+constexpr int kMaxGpus = 8'000'000;
+
+/// Throws InputError where the parts do not fit; pointers are those of the scenario format
+/// ("/parallelism/tensor").
+Scenario complete_scenario(const ScenarioDraft& draft, const PresetStore& presets);
+
+/// The fabric that a cluster of these nodes is given when nobody says.
+FabricSpec default_fabric(const NodeSpec& node, const PresetStore& presets);
+
+}  // namespace lockstep
