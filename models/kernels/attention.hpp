@@ -1,0 +1,60 @@
+/// The time of the attention core (scores, softmax, values) of one layer on one GPU.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "models/hardware.hpp"
+#include "models/kernels/load.hpp"
+#include "models/software.hpp"
+#include "models/units.hpp"
+
+namespace lockstep {
+
+enum class Direction : std::uint8_t { forward, backward };
+
+/// One call of the attention core; counts, all at least 1.
+struct AttentionShape {
+  double sequences;   ///< b, of the micro batch
+  double tokens;      ///< s, per sequence
+  double heads;       ///< a, query heads on this GPU
+  double kv_heads;    ///< g, key and value heads on this GPU
+  double head_dim;    ///< d
+  bool causal = true; ///< later tokens are masked; fused kernels skip them
+  Direction direction = Direction::forward;
+};
+
+/// FLOPs that the mathematics needs: 4 b a s^2 d forward, half of it if causal; backward 2.5 times
+/// (Dao 2023, arXiv:2307.08691, section 4.1). Unfused kernels do both halves of a causal square.
+Flops attention_flops(const AttentionShape& shape);
+
+/// Time of the attention core by the law of `kernel`, in 16 bit whatever the products run in.
+///
+/// Fused kernels (flash1, flash2, flash3, cudnn):
+///     T = t0 + 4 b a s (s / 2 + s0) d quant / (eta e_d peak)      causal; s + s0 without the mask
+/// One SM takes a block of 128 queries of one head, w = b a ceil(s / 128) / SMs of them: quant =
+/// ceil(w) / w up to four waves, 1 + 1 / (2 w) beyond. e_d: efficiency of head sizes other than 128.
+/// Unfused: two batched products over the full square (three as long backward) and the traffic of the
+/// scores, `traffic.score_bytes` each, through softmax, mask and dropout.
+/// A GPU without constants of this generation runs the nearest one that it has.
+Seconds attention_time(const AttentionShape& shape, AttentionKernel kernel, const GpuSpec& gpu,
+                       const ElementwiseTraffic& traffic, Load load = Load::burst);
+
+/// To add a generation: extend AttentionKernel, write its law, and give it one row in attention.cpp.
+struct AttentionKernelKind {
+  AttentionKernel kernel;
+  std::string_view name;  ///< as presets say it
+  std::string_view summary;
+  std::string_view source;
+  Seconds (*law)(const AttentionShape& shape, AttentionKernel kernel, const GpuSpec& gpu,
+                 const ElementwiseTraffic& traffic, Load load);
+};
+/// Every generation, in the order of the enumeration.
+std::span<const AttentionKernelKind> attention_kernels();
+
+/// The constants that `gpu` runs `kernel` with: its own, else those of the nearest generation that
+/// it has (older first). Null for a GPU that has none, and for the unfused kernel.
+const AttentionConstants* attention_constants(AttentionKernel kernel, const GpuSpec& gpu);
+
+}  // namespace lockstep
