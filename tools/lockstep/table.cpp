@@ -1,0 +1,196 @@
+#include "tools/lockstep/table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cmath>
+#include <cstdlib>
+#include <numeric>
+
+namespace lockstep {
+namespace {
+
+bool locale_is_utf8() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): before any thread starts
+    if (value == nullptr || *value == '\0') continue;
+    std::string text = value;
+    std::transform(text.begin(), text.end(), text.begin(),
+                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+    return text.find("utf-8") != std::string::npos || text.find("utf8") != std::string::npos;
+  }
+  return false;
+}
+
+std::string padded(const std::string& text, int width, TextTable::Align align) {
+  const std::string space(static_cast<std::size_t>(std::max(0, width - text_width(text))), ' ');
+  return align == TextTable::Align::left ? text + space : space + text;
+}
+
+std::string trimmed_right(std::string line) {
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line;
+}
+
+}  // namespace
+
+std::string TextStyle::bold(std::string_view text) const {
+  return colour ? fmt::format("\033[1m{}\033[0m", text) : std::string(text);
+}
+std::string TextStyle::dim(std::string_view text) const {
+  return colour ? fmt::format("\033[2m{}\033[0m", text) : std::string(text);
+}
+
+TextStyle style_of_terminal(bool is_terminal) {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): before any thread starts
+  return {.utf8 = locale_is_utf8(), .colour = is_terminal && std::getenv("NO_COLOR") == nullptr};
+}
+
+double twelve_digits(double value) {
+  if (!std::isfinite(value)) return value;
+  return std::strtod(fmt::format("{:.12g}", value).c_str(), nullptr);
+}
+
+std::string number_text(double value) { return fmt::format("{:.12g}", value == 0 ? 0.0 : value); }
+
+std::string grouped(double whole) {
+  std::string digits = fmt::format("{:.0f}", std::abs(whole));
+  for (std::ptrdiff_t at = std::ssize(digits) - 3; at > 0; at -= 3) {
+    digits.insert(static_cast<std::size_t>(at), 1, ',');
+  }
+  return whole <= -0.5 ? "-" + digits : digits;
+}
+
+std::string significant(double value, int digits) {
+  assert(digits >= 1);
+  if (value == 0) return "0";
+  const double magnitude = std::abs(value);
+  if (!std::isfinite(value) || magnitude < 1e-4 || magnitude >= 1e15) {
+    return fmt::format("{:.{}g}", value, digits);
+  }
+  // Round first: 9.996 has to be seen as 10.0 before its decimals are counted.
+  const double rounded = std::strtod(fmt::format("{:.{}e}", value, digits - 1).c_str(), nullptr);
+  const int exponent = static_cast<int>(std::floor(std::log10(std::abs(rounded)) + 1e-12));
+  const int decimals = digits - 1 - exponent;
+  return decimals <= 0 ? grouped(value) : fmt::format("{:.{}f}", value, decimals);
+}
+
+std::string duration_text(double seconds) {
+  struct Unit {
+    double upto, divisor;
+    const char* name;
+  };
+  constexpr std::array kUnits{Unit{1e-3, 1e-6, "us"}, Unit{1, 1e-3, "ms"},
+                              Unit{120, 1, "s"},      Unit{7200, 60, "min"},
+                              Unit{172800, 3600, "h"}};
+  for (const Unit& unit : kUnits) {
+    if (seconds < unit.upto) return significant(seconds / unit.divisor) + " " + unit.name;
+  }
+  return significant(seconds / 86400) + " days";
+}
+
+std::string error_text(double error) { return fmt::format("{:+.1f} %", 100 * error); }
+
+std::vector<double> percentages_that_add_up(std::span<const double> shares) {
+  std::vector<double> tenths(shares.size());
+  std::vector<std::size_t> order(shares.size());
+  double left = 1000;
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    tenths[i] = std::floor(shares[i] * 1000 + 1e-9);
+    left -= tenths[i];
+    order[i] = i;
+  }
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return shares[a] * 1000 - tenths[a] > shares[b] * 1000 - tenths[b];
+  });
+  for (std::size_t i = 0; i < order.size() && left > 0.5; ++i, left -= 1) tenths[order[i]] += 1;
+  for (double& t : tenths) t /= 10;
+  return tenths;
+}
+
+std::string bar(double share, int width, const TextStyle& style) {
+  constexpr std::array<std::string_view, 8> kEighths{"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+  const double columns = std::clamp(share, 0.0, 1.0) * width;
+  if (!style.utf8) {
+    return std::string(static_cast<std::size_t>(std::lround(columns)), '#');
+  }
+  const auto eighths = static_cast<std::size_t>(std::lround(columns * 8));
+  std::string out;
+  for (std::size_t i = 0; i < eighths / 8; ++i) out += "█";
+  out += kEighths[eighths % 8];
+  return out;
+}
+
+int text_width(std::string_view text) {
+  return static_cast<int>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
+  }));
+}
+
+std::string wrap(std::string_view text, int width, int indent) {
+  std::string out;
+  int column = 0;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    const std::string_view word = text.substr(0, end);
+    if (column > 0 && column + 1 + text_width(word) > width) {
+      out += "\n" + std::string(static_cast<std::size_t>(indent), ' ');
+      column = indent;
+    } else if (column > 0) {
+      out += ' ';
+      ++column;
+    }
+    out += word;
+    column += text_width(word);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
+void TextTable::add(std::vector<std::string> cells) {
+  assert(cells.size() == columns_.size());
+  rows_.push_back(std::move(cells));
+}
+
+std::string TextTable::text(const TextStyle& style, int indent) const {
+  std::vector<int> widths;
+  for (std::size_t c = 0; c < columns_.size(); ++c) {
+    int width = text_width(columns_[c].title);
+    for (const auto& row : rows_) width = std::max(width, text_width(row[c]));
+    widths.push_back(width);
+  }
+  const std::string margin(static_cast<std::size_t>(indent), ' ');
+  const auto line = [&](auto&& cell) {
+    std::string joined = margin;
+    for (std::size_t c = 0; c < columns_.size(); ++c) {
+      if (c > 0) joined += "  ";
+      joined += padded(cell(c), widths[c], columns_[c].align);
+    }
+    return trimmed_right(std::move(joined));
+  };
+  std::string out = style.dim(line([&](std::size_t c) { return columns_[c].title; })) + "\n";
+  for (const auto& row : rows_) out += line([&](std::size_t c) { return row[c]; }) + "\n";
+  return out;
+}
+
+std::string csv_line(std::span<const std::string> cells) {
+  std::string out;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (i > 0) out += ',';
+    if (cells[i].find_first_of(",\"\r\n") == std::string::npos) {
+      out += cells[i];
+      continue;
+    }
+    out += '"';
+    for (const char c : cells[i]) {
+      if (c == '"') out += '"';
+      out += c;
+    }
+    out += '"';
+  }
+  return out + "\n";
+}
+
+}  // namespace lockstep

@@ -1,0 +1,72 @@
+/// Text for people: numbers with a sensible count of digits, aligned tables, bars. Every printed table of the
+/// program goes through here, so that all of them look alike.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lockstep {
+
+/// What the terminal can show.
+struct TextStyle {
+  bool utf8 = false;    ///< else plain ASCII
+  bool colour = false;  ///< bold and dim; never in a pipe or file
+  [[nodiscard]] std::string bold(std::string_view text) const;
+  [[nodiscard]] std::string dim(std::string_view text) const;
+};
+
+/// Style of a stream from its environment: UTF-8 by locale (LC_ALL, LC_CTYPE, LANG), colours only on a
+/// terminal without NO_COLOR.
+TextStyle style_of_terminal(bool is_terminal);
+
+/// The double nearest to `value` that has at most 12 significant decimal digits: what JSON and CSV print.
+double twelve_digits(double value);
+/// The shortest text of twelve_digits(value): "0.4", "13.0625", "1e+30".
+std::string number_text(double value);
+
+/// 1234567 -> "1,234,567".
+std::string grouped(double whole);
+/// `digits` significant digits, never an exponent between 1e-4 and 1e15: "6.72", "0.0131", "16,384".
+std::string significant(double value, int digits = 3);
+/// A duration in the unit that reads best: "1.23 us", "45.6 ms", "6.72 s", "3.4 min", "2.1 h", "54.0 days".
+std::string duration_text(double seconds);
+/// A signed relative error as per cent: "+3.1 %".
+std::string error_text(double error);
+/// Shares of 1 as per cent with one decimal, rounded so that what is printed adds up to 100.0 (largest
+/// remainder). Requires shares that add up to 1.
+std::vector<double> percentages_that_add_up(std::span<const double> shares);
+
+/// A bar of `share` (0 to 1) of `width` columns: eighth blocks in UTF-8, else '#'.
+std::string bar(double share, int width, const TextStyle& style);
+/// Columns that the text takes on a terminal (UTF-8 counted by code point).
+int text_width(std::string_view text);
+/// Breaks at spaces so that no line is wider than `width`; lines after the first begin with `indent` spaces.
+std::string wrap(std::string_view text, int width, int indent);
+
+/// Rows of cells; column widths come from the widest cell. Numbers are aligned right, text left.
+class TextTable {
+ public:
+  enum class Align : unsigned char { left, right };
+  struct Column {
+    std::string title;
+    Align align = Align::right;
+  };
+  explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
+
+  /// Requires one cell per column.
+  void add(std::vector<std::string> cells);
+  [[nodiscard]] std::size_t rows() const { return rows_.size(); }
+  /// The table, each line indented by `indent` and ended by a newline; a title line first.
+  [[nodiscard]] std::string text(const TextStyle& style, int indent = 2) const;
+
+ private:
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+/// One CSV line, quoted where RFC 4180 asks for it, with a newline.
+std::string csv_line(std::span<const std::string> cells);
+
+}  // namespace lockstep
