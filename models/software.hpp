@@ -20,12 +20,18 @@ struct ElementwiseTraffic {
   double score_backward_ratio = 1.6;
   double loss_bytes = 16;           ///< per logit, forward and backward together
   double quantise_bytes = 3;        ///< per product operand element of quantised formats, forward
+  double quantise_backward_bytes = 4;  ///< per output-gradient element of quantised formats
   double slowdown = 1.0;            ///< time over that of ideal kernels of the same traffic
 };
 
 struct CommunicationPolicy {
   bool sequence_parallel_default = true;  ///< with tensor parallelism, when the scenario doesn't say
-  double tensor_exposed = 1.0;     ///< share of tensor-parallel collective time that compute waits for
+  /// Backward passes hide the input-gradient collective behind the weight-gradient product, and the
+  /// gather of a saved input behind the input-gradient product (Megatron's asynchronous linear layer).
+  bool async_tensor_backward = true;
+  double tensor_exposed = 1.0;     ///< share of the other tensor-parallel collectives' time that
+                                   ///< compute waits for: below 1 where products and transfers of
+                                   ///< pieces are pipelined (Transformer Engine user buffers)
   double tensor_slowdown = 1.0;    ///< tensor-parallel collective time over that of nccl-tests
   bool overlap_gradients = true;   ///< reduce buckets while the last backward passes run
   bool overlap_parameters = true;  ///< gather sharded parameters during the first forward passes
@@ -44,7 +50,10 @@ struct StackSpec {
   ElementwiseTraffic elementwise;
   CommunicationPolicy communication;
   Seconds launch_interval = microseconds(4);  ///< host time per kernel; 0 under CUDA graphs
+  double kernels_forward = 30;   ///< kernels that the host launches per layer, forward
+  double kernels_backward = 50;  ///< the same, backward
   Seconds step_overhead;                      ///< per step: data loading, logging, host synchronisation
+  double parameter_bytes = 2;      ///< per parameter, as gathered by a sharded optimiser
   double main_gradient_bytes = 4;  ///< accumulated gradient, per parameter
   double weight_gradient_traffic = 6;  ///< extra bytes per weight and micro batch to accumulate it
   double optimiser_bytes = 44;     ///< HBM traffic per local parameter of a step

@@ -28,8 +28,12 @@ struct TransformerShape {
   bool rotary = false;
 };
 
-/// Weights of one layer: attention and MLP matrices, norms and biases.
+/// Weights of the matrix products of one layer: attention and MLP, no norms and biases.
+double layer_matrix_parameters(const TransformerShape& shape);
+/// All weights of one layer: matrices, norms and biases.
 double layer_parameters(const TransformerShape& shape);
+/// Input embedding and learned positions.
+double embedding_parameters(const TransformerShape& shape);
 /// Weights of the whole model; a tied embedding counts once.
 double total_parameters(const TransformerShape& shape);
 

@@ -1,0 +1,22 @@
+/// FLOPs of a training step in the conventions that publications use.
+#pragma once
+
+#include "models/transformer.hpp"
+#include "models/units.hpp"
+
+namespace lockstep {
+
+/// All of one step, over all GPUs. A multiply-add counts as 2.
+struct StepFlops {
+  Flops causal;    ///< model FLOP, causal attention (half the square)
+  Flops full;      ///< model FLOP, the whole attention square (PaLM, Megatron-LM 2022 on)
+  Flops hardware;  ///< `full` plus what recomputation repeats
+};
+
+/// Per token: 6 P for the matrix products, P = weights used in them (output projection in; input
+/// embedding, positions and norms out), plus 12 l a d s for attention, halved when causal.
+/// Sources: Chowdhery et al. 2022, arXiv:2204.02311, appendix B; Korthikanti et al. 2022,
+/// arXiv:2205.05198, equations 7 and 8 (which this equals for a model with 4 h wide MLPs).
+StepFlops step_flops(const TrainingJob& job);
+
+}  // namespace lockstep

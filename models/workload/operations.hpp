@@ -1,0 +1,70 @@
+/// The operations of a transformer layer, of the embedding and of the output projection, for one micro
+/// batch on one GPU of a tensor-parallel group, each with its time when nothing disturbs it.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "models/collectives/collectives.hpp"
+#include "models/hardware.hpp"
+#include "models/software.hpp"
+#include "models/transformer.hpp"
+#include "models/units.hpp"
+
+namespace lockstep {
+
+enum class OperationKind : std::uint8_t { product, attention, memory, collective };
+enum class Phase : std::uint8_t { forward, recompute, backward };
+
+struct Operation {
+  std::string_view name;  ///< "qkv", "attention", "mlp_up.weight_gradient", ...
+  OperationKind kind;
+  Phase phase;
+  Seconds time;           ///< alone; of a collective: what compute waits for
+  Flops useful;           ///< model FLOP on this GPU, attention causal; 0 for repeated work
+  Seconds latency;        ///< of a collective: the part of `time` that congestion cannot change
+  Bytes nvlink;           ///< of a collective: bytes out of this GPU over NVLink in `time - latency`
+  Bytes network;          ///< of a collective: bytes out of this GPU's NIC in `time - latency`
+};
+
+/// Everything that the cost of an operation depends on.
+struct WorkloadContext {
+  const TrainingJob& job;
+  const NodeSpec& node;
+  const StackSpec& stack;
+  const TransportSpec& transport;
+  int tensor_ranks_per_domain;  ///< members of a tensor-parallel group in one NVLink domain
+};
+
+/// Operations of one layer: forward, backward, and what is recomputed in between.
+std::vector<Operation> layer_operations(const WorkloadContext& context);
+/// Input embedding (first stage).
+std::vector<Operation> embedding_operations(const WorkloadContext& context);
+/// Final norm, output projection and loss (last stage).
+std::vector<Operation> head_operations(const WorkloadContext& context);
+
+/// Sums of operations: what one GPU does in one phase.
+struct PhaseCost {
+  Seconds useful;        ///< model FLOP at the datasheet peak of the job's precision
+  Seconds inefficiency;  ///< products and attention: time beyond `useful`
+  Seconds memory;        ///< memory-bound kernels
+  Seconds recompute;     ///< repeated forward work, its collectives apart
+  Seconds launch;        ///< host: what launching takes beyond all of the above
+  Seconds tensor_latency;   ///< tensor-parallel collectives: latency that compute waits for
+  Seconds tensor_transfer;  ///< and transfer, when alone on its links
+  Bytes tensor_nvlink, tensor_network;  ///< bytes of that transfer, out of this GPU
+
+  [[nodiscard]] Seconds compute() const {
+    return useful + inefficiency + memory + recompute + launch;
+  }
+  [[nodiscard]] Seconds total() const { return compute() + tensor_latency + tensor_transfer; }
+  PhaseCost& operator+=(const PhaseCost& other);
+};
+PhaseCost operator*(double count, const PhaseCost& cost);
+
+/// Sums the operations of a pass: `backward` takes in what is recomputed. `kernels` is how many
+/// kernels the host launches in it; a pass takes at least their launch time.
+PhaseCost phase_cost(const std::vector<Operation>& operations, bool backward, double kernels,
+                     const WorkloadContext& context);
+
+}  // namespace lockstep

@@ -1,0 +1,28 @@
+#include "models/workload/partition.hpp"
+
+#include <cassert>
+#include <cstddef>
+
+namespace lockstep {
+
+std::vector<int> layers_per_virtual_stage(const TransformerShape& model, const Parallelism& par) {
+  if (!par.layers_per_stage.empty()) return par.layers_per_stage;
+  const int stages = par.pipeline * par.virtual_stages;
+  assert(stages >= 1 && stages <= model.layers + 2);
+  const auto count = static_cast<std::size_t>(stages);
+  if (stages == 1 || model.layers % stages == 0) {
+    return std::vector<int>(count, model.layers / stages);
+  }
+  for (const int taken : {2, 1}) {
+    if ((model.layers + taken) % stages != 0) continue;
+    std::vector<int> layers(count, (model.layers + taken) / stages);
+    --layers.back();
+    if (taken == 2) --layers.front();
+    return layers;
+  }
+  std::vector<int> layers(count, model.layers / stages);
+  for (int i = 0; i < model.layers % stages; ++i) ++layers[static_cast<std::size_t>(i)];
+  return layers;
+}
+
+}  // namespace lockstep
