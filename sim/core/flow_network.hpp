@@ -1,38 +1,75 @@
 /// Flows that share links by max-min fairness and advance in fluid time.
 #pragma once
 
+#include <cassert>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "models/units.hpp"
 #include "sim/core/clock.hpp"
+#include "sim/core/due_heap.hpp"
+#include "sim/core/max_min.hpp"
 
 namespace lockstep {
-// CONTRACT (the implementer replaces this file, keeping these names; max_min.hpp beside it holds the
-// solver alone):
-//
-// using LinkIndex = std::uint32_t;  using FlowIndex = std::uint32_t;
-// struct FlowEdge { LinkIndex link; double coefficient; };  // bytes over the link per byte of progress
-//
-// class FlowNetwork {
-//   LinkIndex add_link(BytesPerSecond capacity);              // capacity > 0, finite
-//   /// A flow is a channel that can be started again and again, one message at a time.
-//   /// Repeated links of `edges` are added up. At least one edge, coefficients > 0.
-//   FlowIndex add_flow(std::span<const FlowEdge> edges);
-//   void start(FlowIndex flow, Bytes amount, StepTime now);   // requires !active(flow); amount > 0
-//   bool active(FlowIndex) const;
-//   /// Solves for all starts and ends of this instant. Call once per instant, after all of them.
-//   void settle(StepTime now);
-//   bool idle() const;
-//   StepTime next_end() const;                                // requires !idle() and settled
-//   /// Ends every flow due at `now`, in flow order, and appends them to `ended`.
-//   void collect_ended(StepTime now, std::vector<FlowIndex>& ended);
-//   BytesPerSecond rate(FlowIndex) const;                     // 0 when not active
-//   BytesPerSecond load(LinkIndex) const;                     // what active flows take of it now
-//   Bytes carried(LinkIndex) const;                           // since construction; for conservation tests
-// };
-//
-// Fast path that must exist: a flow none of whose links is used by another active flow starts and
-// ends in O(edges) without touching the solver's heap.
+
+/// The network of a step. Within one instant: collect_ended(), then any start(), then settle() once.
+/// An end may fall on the present instant (a few bytes on a fast link): ask next_end() after settle()
+/// and do not assume that it lies ahead.
+class FlowNetwork {
+ public:
+  /// Requires a finite capacity above 0.
+  LinkIndex add_link(BytesPerSecond capacity);
+  /// A channel that can be started again and again, one message at a time. Repeated links of `edges`
+  /// are added up. Requires at least one edge and finite coefficients above 0.
+  FlowIndex add_flow(std::span<const FlowEdge> edges);
+
+  /// Begins to move `amount` over the flow. Requires a finite amount above 0 and !active(flow).
+  void start(FlowIndex flow, Bytes amount, StepTime now);
+  /// From start() until collect_ended() reports it.
+  [[nodiscard]] bool active(FlowIndex flow) const { return transfers_[flow].amount > 0; }
+  [[nodiscard]] bool idle() const { return active_ == 0; }
+
+  /// Shares the links anew for all starts and ends of this instant. Once per instant, after them;
+  /// a second call in the same instant is right but costs a second solve.
+  void settle(StepTime now);
+
+  /// When the next flow ends, to the nearest tick; one that would take more than 196 days counts as
+  /// ending then. Requires !idle() and a settled network.
+  [[nodiscard]] StepTime next_end() const {
+    assert(!due_.empty());
+    return due_.top().at;
+  }
+  /// Ends every flow due at `now`, in flow order, and appends them to `ended`. Requires that none was
+  /// due before.
+  void collect_ended(StepTime now, std::vector<FlowIndex>& ended);
+
+  /// 0 when not active. Requires a settled network, as load().
+  [[nodiscard]] BytesPerSecond rate(FlowIndex flow) const { return rates_.rate(flow); }
+  /// What active flows take of the link now.
+  [[nodiscard]] BytesPerSecond load(LinkIndex link) const { return rates_.load(link); }
+  [[nodiscard]] BytesPerSecond capacity(LinkIndex link) const { return rates_.capacity(link); }
+  [[nodiscard]] std::size_t links() const { return rates_.links(); }
+  [[nodiscard]] std::size_t flows() const { return rates_.flows(); }
+  /// What ended flows moved over the link since construction: their rates over time, so that it equals
+  /// the amounts started but for the rounding of ends to ticks.
+  [[nodiscard]] Bytes carried(LinkIndex link) const { return Bytes{carried_[link]}; }
+
+ private:
+  struct Transfer {
+    double amount = 0;     ///< bytes; 0 while not active
+    double remaining = 0;  ///< bytes at `since`
+    StepTime since;        ///< when its rate last changed
+  };
+
+  void end(FlowIndex flow, StepTime now);
+
+  MaxMin rates_;
+  DueHeap due_;
+  std::vector<Transfer> transfers_;
+  std::vector<double> carried_;
+  std::size_t active_ = 0;
+};
+
 }  // namespace lockstep

@@ -1,0 +1,295 @@
+#include "sim/core/max_min.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace lockstep {
+
+namespace {
+// Rates closer than this are equal: far above the rounding of a sum over a link's flows (about
+// 1e-16 a term), far below anything that a picosecond clock can tell apart within a second.
+constexpr double kSame = 1e-12;
+}  // namespace
+
+/// Heap order: the lowest key on top, then the lowest link.
+struct MaxMin::Later {
+  bool operator()(const Entry& a, const Entry& b) const {
+    return a.key > b.key || (a.key == b.key && a.link > b.link);
+  }
+};
+
+LinkIndex MaxMin::add_link(BytesPerSecond capacity) {
+  assert(std::isfinite(capacity.base_units()) && capacity > BytesPerSecond{});
+  Link link;
+  link.capacity = capacity.base_units();
+  links_.push_back(link);
+  edge_of_link_.push_back(0);
+  return static_cast<LinkIndex>(links_.size() - 1);
+}
+
+FlowIndex MaxMin::add_flow(std::span<const FlowEdge> edges) {
+  assert(!edges.empty() && "a flow without links would never end");
+  const auto first = static_cast<std::uint32_t>(edges_.size());
+  for (const auto& [link, coefficient] : edges) {
+    assert(link < links_.size() && std::isfinite(coefficient) && coefficient > 0);
+    std::uint32_t& known = edge_of_link_[link];
+    if (known >= first && known < edges_.size() && edges_[known].link == link) {
+      edges_[known].coefficient += coefficient;
+      continue;
+    }
+    known = static_cast<std::uint32_t>(edges_.size());
+    edges_.push_back({link, 0, coefficient});
+    ++links_[link].degree;
+  }
+  first_edge_.push_back(static_cast<std::uint32_t>(edges_.size()));
+  flows_.emplace_back();
+  return static_cast<FlowIndex>(flows_.size() - 1);
+}
+
+/// Moves a full list to the end of slots_. Flows known so far fit at once; with more added later the
+/// list at least doubles, so that what it leaves behind stays below what it takes.
+void MaxMin::make_room(Link& link) {
+  const std::uint32_t room = std::max(link.degree, 2 * link.room);
+  const std::size_t first = slots_.size();
+  slots_.resize(first + room);
+  std::copy_n(slots_.begin() + link.first, link.size, slots_.begin() + static_cast<long>(first));
+  link.first = static_cast<std::uint32_t>(first);
+  link.room = room;
+}
+
+void MaxMin::start(FlowIndex flow) {
+  assert(flows_[flow].rate == 0 && "started twice");
+  for (std::uint32_t e = first_edge_[flow]; e < first_edge_[flow + 1]; ++e) {
+    Edge& edge = edges_[e];
+    Link& link = links_[edge.link];
+    if (link.size == link.room) make_room(link);
+    edge.slot = link.size++;
+    slots_[link.first + edge.slot] = {flow, e, edge.coefficient};
+  }
+  started_.push_back(flow);
+}
+
+void MaxMin::stop(FlowIndex flow) {
+  Flow& state = flows_[flow];
+  assert(state.rate > 0 && "stopped before it was solved for");
+  for (const Edge& edge : edges(flow)) {
+    Link& link = links_[edge.link];
+    const Slot last = slots_[link.first + --link.size];
+    slots_[link.first + edge.slot] = last;
+    edges_[last.edge].slot = edge.slot;
+    if (link.size == 0) {
+      link.settled = 0;
+      link.level = kInfinity;
+      continue;
+    }
+    link.settled -= edge.coefficient * state.rate;
+    if (link.level != kInfinity) disturbed_.push_back(edge.link);
+  }
+  state.rate = 0;
+  state.seen = 0;
+  state.bottleneck = kNoLink;
+}
+
+const std::vector<FlowIndex>& MaxMin::solve() {
+  changed_.clear();
+  for (const FlowIndex flow : started_) alone(flow) ? settle_alone(flow) : lift(flow);
+  started_.clear();
+  if (touched_.empty() && disturbed_.empty()) return changed_;
+
+  begin_pass();
+  for (const LinkIndex link : disturbed_) open(link);
+  disturbed_.clear();
+  for (queue_touched(); !heap_.empty(); queue_touched()) {
+    const auto [key, index] = pop();
+    Link& link = links_[index];
+    if (key != link.queued) continue;  // stale: the link has a lower key by now, or was popped
+    link.queued = kInfinity;
+    double level = 0;
+    if (!find_level(link, level)) continue;
+    level = std::max(level, water_);
+    if (level > key * (1 + kSame) && !heap_.empty() && heap_.front().key < level) {
+      link.queued = level;
+      push({level, index});
+      continue;
+    }
+    raise_to(index, level);
+  }
+  return changed_;
+}
+
+bool MaxMin::alone(FlowIndex flow) const {
+  return std::ranges::all_of(edges(flow),
+                             [this](const Edge& edge) { return links_[edge.link].size == 1; });
+}
+
+void MaxMin::settle_alone(FlowIndex flow) {
+  Flow& state = flows_[flow];
+  state.previous = 0;
+  state.rate = kInfinity;
+  for (const Edge& edge : edges(flow)) {
+    const double level = links_[edge.link].capacity / edge.coefficient;
+    if (level >= state.rate) continue;
+    state.rate = level;
+    state.bottleneck = edge.link;
+  }
+  state.seen = state.rate;
+  for (const Edge& edge : edges(flow)) {
+    links_[edge.link].settled = edge.coefficient * state.rate;
+  }
+  links_[state.bottleneck].level = state.rate;
+  changed_.push_back(flow);
+}
+
+void MaxMin::begin_pass() {
+  water_ = 0;
+  if (++pass_ != 0) return;
+  for (Flow& flow : flows_) flow.final_in = 0;
+  pass_ = 1;
+}
+
+/// Takes a flow out of what its links count as settled, until the water reaches its level.
+void MaxMin::lift(FlowIndex flow) {
+  Flow& state = flows_[flow];
+  state.previous = state.rate;
+  state.seen = kInfinity;
+  state.bottleneck = kNoLink;
+  for (const Edge& edge : edges(flow)) {
+    Link& link = links_[edge.link];
+    link.settled -= edge.coefficient * state.rate;
+    link.lifted_weight += edge.coefficient;
+    ++link.lifted;
+    touch(edge.link);
+  }
+}
+
+/// Lifts the flows that a bottleneck held: it is full no longer.
+void MaxMin::open(LinkIndex index) {
+  Link& link = links_[index];
+  if (link.level == kInfinity) return;
+  link.level = kInfinity;
+  for (const Slot& slot : slots(link)) {
+    const Flow& state = flows_[slot.flow];
+    if (state.bottleneck == index && !state.lifted() && state.final_in != pass_) lift(slot.flow);
+  }
+}
+
+void MaxMin::touch(LinkIndex index) {
+  if (links_[index].touched) return;
+  links_[index].touched = true;
+  touched_.push_back(index);
+}
+
+/// Gives each touched link a key: a lower bound of the level at which it fills.
+void MaxMin::queue_touched() {
+  constexpr std::size_t kWorthHeapify = 64;
+  const bool many = heap_.empty() && touched_.size() > kWorthHeapify;
+  for (const LinkIndex index : touched_) {
+    Link& link = links_[index];
+    link.touched = false;
+    double key = water_;
+    if (link.lifted > 0) {
+      key = std::max(water_, (link.capacity - link.settled) / link.lifted_weight);
+    } else if (link.settled <= link.capacity * (1 + kSame)) {
+      continue;  // else it is overloaded though nobody is lifted: a flow rose elsewhere
+    }
+    if (key >= link.queued) continue;
+    link.queued = key;
+    many ? heap_.push_back({key, index}) : push({key, index});
+  }
+  touched_.clear();
+  if (many) std::make_heap(heap_.begin(), heap_.end(), Later{});
+}
+
+/// The level at which the link fills, given what its flows get elsewhere; the flows that it then
+/// holds stay in candidates_. False where every flow gets less elsewhere.
+bool MaxMin::find_level(Link& link, double& level) {
+  candidates_.clear();
+  double fixed = 0;
+  double elsewhere = 0;  // of candidates that are not lifted
+  double weight = 0;
+  for (const Slot& slot : slots(link)) {
+    const Flow& flow = flows_[slot.flow];
+    if (flow.final_in == pass_ || flow.seen <= water_) {
+      fixed += slot.coefficient * flow.seen;
+      continue;
+    }
+    candidates_.push_back({slot.flow, slot.coefficient, flow.seen});
+    weight += slot.coefficient;
+    if (!flow.lifted()) elsewhere += slot.coefficient * flow.seen;
+  }
+  link.settled = fixed + elsewhere;  // afresh: running sums drift
+
+  while (!candidates_.empty()) {
+    level = (link.capacity - fixed) / weight;
+    const double limit = level * (1 + kSame);
+    std::size_t kept = 0;
+    for (const Candidate& candidate : candidates_) {
+      if (candidate.seen <= limit) {
+        fixed += candidate.coefficient * candidate.seen;
+        weight -= candidate.coefficient;
+      } else {
+        candidates_[kept++] = candidate;
+      }
+    }
+    if (kept == candidates_.size()) return true;
+    candidates_.resize(kept);
+  }
+  return false;
+}
+
+/// The water reaches a link: its candidates are held there.
+void MaxMin::raise_to(LinkIndex index, double level) {
+  water_ = level;
+  links_[index].level = level;
+  for (const Candidate& candidate : candidates_) settle(candidate.flow, index, level);
+  for (const Candidate& candidate : candidates_) {
+    const bool fell = flows_[candidate.flow].rate < flows_[candidate.flow].previous;
+    for (const Edge& edge : edges(candidate.flow)) {
+      if (edge.link == index) continue;
+      if (fell) open(edge.link);
+      touch(edge.link);
+    }
+  }
+}
+
+void MaxMin::settle(FlowIndex flow, LinkIndex bottleneck, double level) {
+  Flow& state = flows_[flow];
+  const bool was_lifted = state.lifted();
+  const double before = was_lifted ? state.previous : state.rate;
+  const double rate = std::abs(level - before) <= kSame * level ? before : level;
+  state.previous = before;
+  state.rate = rate;
+  state.seen = rate;
+  state.bottleneck = bottleneck;
+  state.final_in = pass_;
+  if (rate != before) changed_.push_back(flow);
+  for (const Edge& edge : edges(flow)) {
+    Link& link = links_[edge.link];
+    if (!was_lifted) {
+      link.settled += edge.coefficient * (rate - before);
+      continue;
+    }
+    link.settled += edge.coefficient * rate;
+    link.lifted_weight = --link.lifted == 0 ? 0 : link.lifted_weight - edge.coefficient;
+  }
+}
+
+void MaxMin::push(Entry entry) {
+  heap_.push_back(entry);
+  std::push_heap(heap_.begin(), heap_.end(), Later{});
+}
+
+MaxMin::Entry MaxMin::pop() {
+  std::pop_heap(heap_.begin(), heap_.end(), Later{});
+  const Entry entry = heap_.back();
+  heap_.pop_back();
+  return entry;
+}
+
+BytesPerSecond MaxMin::load(LinkIndex link) const {
+  double sum = 0;
+  for (const Slot& slot : slots(links_[link])) sum += slot.coefficient * flows_[slot.flow].rate;
+  return BytesPerSecond{sum};
+}
+
+}  // namespace lockstep

@@ -1,0 +1,158 @@
+/// Max-min fair rates of flows that share links, re-solved only where a start or an end disturbs them.
+#pragma once
+
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "models/units.hpp"
+
+namespace lockstep {
+
+using LinkIndex = std::uint32_t;
+using FlowIndex = std::uint32_t;
+
+/// A flow's use of a link: bytes over the link per byte of the flow's progress.
+///
+/// Fairness is between flows. Where one flow stands for several streams (a ring, a folded replica),
+/// let its progress be that of one stream and the coefficient the number of streams on the link:
+/// then each stream gets the share that a flow of its own would get.
+struct FlowEdge {
+  LinkIndex link;
+  double coefficient;
+};
+
+/// The solver. Rates x satisfy sum(coefficient * x) <= capacity on every link, and no rate can rise
+/// without lowering one that is as low or lower: every flow has a full link on which none is faster.
+///
+/// A change at rate r leaves every rate below r as it was. So solve() raises one water level from
+/// below and lifts out only the flows whose bottleneck was disturbed; what lies under the level is
+/// final. A link waits in a heap under a cheap lower bound of its own level; the exact level is found
+/// when the link is popped. Rates that come out within 1e-12 of what they were stay the same bits, or
+/// a change would spread through ties.
+///
+/// Flows are permanent: start() and stop() neither create nor forget one, and allocate nothing once
+/// each link has held its flows. A flow alone on all its links costs O(edges), no heap.
+class MaxMin {
+ public:
+  /// Requires a finite capacity above 0.
+  LinkIndex add_link(BytesPerSecond capacity);
+  /// A stopped flow. Requires at least one edge, known links, finite coefficients above 0. Repeated
+  /// links are added up, since one flow counts as one on a link.
+  FlowIndex add_flow(std::span<const FlowEdge> edges);
+
+  [[nodiscard]] std::size_t links() const { return links_.size(); }
+  [[nodiscard]] std::size_t flows() const { return flows_.size(); }
+
+  /// The flow takes part from the next solve() on. Requires a stopped flow.
+  void start(FlowIndex flow);
+  /// The flow's rate is 0 at once; the others' follow with solve(). Requires that solve() has run
+  /// since the flow's start. It may start again before the next solve().
+  void stop(FlowIndex flow);
+
+  /// Settles all starts and stops since the last call together. Returns the flows whose rate is
+  /// now another (those that started among them), each once; valid until the next call.
+  const std::vector<FlowIndex>& solve();
+
+  /// 0 for a stopped flow. Requires a solved state, as the next ones.
+  [[nodiscard]] BytesPerSecond rate(FlowIndex flow) const { return BytesPerSecond{flows_[flow].rate}; }
+  /// The rate before the last solve(), of a flow that it returned.
+  [[nodiscard]] BytesPerSecond previous_rate(FlowIndex flow) const {
+    return BytesPerSecond{flows_[flow].previous};
+  }
+  [[nodiscard]] BytesPerSecond capacity(LinkIndex link) const {
+    return BytesPerSecond{links_[link].capacity};
+  }
+  /// What running flows take of the link, added up afresh.
+  [[nodiscard]] BytesPerSecond load(LinkIndex link) const;
+
+  /// A flow's use of a link, after repeated links were added up.
+  struct Edge {
+    LinkIndex link;
+    std::uint32_t slot;  ///< where the running flow stands in the link's list
+    double coefficient;
+  };
+  [[nodiscard]] std::span<const Edge> edges(FlowIndex flow) const {
+    return {edges_.data() + first_edge_[flow], edges_.data() + first_edge_[flow + 1]};
+  }
+
+ private:
+  static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  static constexpr LinkIndex kNoLink = std::numeric_limits<LinkIndex>::max();
+
+  struct Flow {
+    double rate = 0;
+    double seen = 0;      ///< what links count it as: its rate, or infinity while lifted
+    double previous = 0;  ///< rate before it was lifted or re-rated
+    LinkIndex bottleneck = kNoLink;
+    std::uint32_t final_in = 0;  ///< pass that has settled it
+    [[nodiscard]] bool lifted() const { return seen == kInfinity; }
+  };
+  /// A running flow in a link's list.
+  struct Slot {
+    FlowIndex flow;
+    std::uint32_t edge;
+    double coefficient;
+  };
+  struct Link {
+    double capacity = 0;
+    double settled = 0;        ///< taken by flows that are not lifted
+    double lifted_weight = 0;  ///< sum of the lifted flows' coefficients
+    double level = kInfinity;  ///< the rate it holds its flows to; infinity: it is no bottleneck
+    double queued = kInfinity; ///< key of its live heap entry
+    std::uint32_t lifted = 0;  ///< how many; counts decide, sums only approximate
+    std::uint32_t first = 0;   ///< its list in slots_
+    std::uint32_t size = 0;
+    std::uint32_t room = 0;
+    std::uint32_t degree = 0;  ///< flows that ever cross it
+    bool touched = false;
+  };
+  struct Candidate {
+    FlowIndex flow;
+    double coefficient;
+    double seen;
+  };
+  struct Entry {
+    double key;
+    LinkIndex link;
+  };
+  struct Later;
+
+  [[nodiscard]] std::span<const Slot> slots(const Link& link) const {
+    return {slots_.data() + link.first, link.size};
+  }
+  void make_room(Link& link);
+  [[nodiscard]] bool alone(FlowIndex flow) const;
+  void settle_alone(FlowIndex flow);
+  void begin_pass();
+  void lift(FlowIndex flow);
+  void open(LinkIndex link);
+  void touch(LinkIndex link);
+  void queue_touched();
+  bool find_level(Link& link, double& level);
+  void raise_to(LinkIndex index, double level);
+  void settle(FlowIndex flow, LinkIndex bottleneck, double level);
+  void push(Entry entry);
+  Entry pop();
+
+  std::vector<Flow> flows_;
+  std::vector<std::uint32_t> first_edge_{0};  ///< of each flow in edges_, and one past the last
+  std::vector<Edge> edges_;
+  std::vector<Link> links_;
+  std::vector<Slot> slots_;
+  std::vector<std::uint32_t> edge_of_link_;  ///< last edge added for a link; finds repeated links
+
+  std::vector<FlowIndex> started_;
+  std::vector<LinkIndex> disturbed_;  ///< bottlenecks that lost a flow
+  std::vector<FlowIndex> changed_;
+  std::vector<LinkIndex> touched_;
+  std::vector<Entry> heap_;
+  std::vector<Candidate> candidates_;
+  double water_ = 0;  ///< everything below is final
+  std::uint32_t pass_ = 0;
+};
+
+}  // namespace lockstep
