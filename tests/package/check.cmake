@@ -1,0 +1,31 @@
+# Installs BUILD beside it, builds the project in this folder against the copy, and runs both
+# programs. The installed program has to list a preset that only the installed copy holds.
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT status EQUAL 0)
+    list(JOIN ARGN " " command)
+    message(FATAL_ERROR "${command}\n${output}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+set(prefix "${BUILD}/package/prefix")
+file(REMOVE_RECURSE "${BUILD}/package")
+run("${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${prefix}")
+
+if(FUZZ)  # the library is instrumented, so its user has to link the runtimes
+  string(APPEND FLAGS " -fsanitize=address,undefined")
+endif()
+run("${CMAKE_COMMAND}" -G Ninja -S "${CMAKE_CURRENT_LIST_DIR}" -B "${BUILD}/package/consumer"
+  "-DCMAKE_PREFIX_PATH=${prefix}" "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_CXX_FLAGS=${FLAGS}"
+  -DCMAKE_BUILD_TYPE=Debug)
+run("${CMAKE_COMMAND}" --build "${BUILD}/package/consumer")
+run("${BUILD}/package/consumer/consumer")
+
+set(presets "${prefix}/share/lockstep/presets")
+file(COPY_FILE "${presets}/gpus/h100_sxm5_80gb.json" "${presets}/gpus/only_in_the_copy.json")
+run("${prefix}/bin/lockstep" list gpus)
+if(NOT output MATCHES "only_in_the_copy")
+  message(FATAL_ERROR "the installed program does not read ${presets}:\n${output}")
+endif()
+run("${prefix}/bin/lockstep" run "${prefix}/share/lockstep/scenarios/llama3-405b-16k.json")

@@ -1,0 +1,53 @@
+// What the README shows is what the program prints.
+#include <doctest/doctest.h>
+#include <string>
+#include <vector>
+
+#include "tests/support/source_tree.hpp"
+
+namespace {
+
+using namespace lockstep::test;
+
+struct Shown {
+  std::string command;  ///< "lockstep run scenarios/x.json"
+  std::string output;
+};
+
+constexpr std::string_view kMarker = "<!-- output of: ";
+
+/// The fenced blocks that a comment `<!-- output of: lockstep ARGUMENTS -->` announces.
+std::vector<Shown> shown_outputs(const std::vector<std::string>& lines) {
+  std::vector<Shown> shown;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (!lines[i].starts_with(kMarker)) continue;
+    const std::size_t end = lines[i].rfind(" -->");
+    Shown block{lines[i].substr(kMarker.size(), end - kMarker.size()), ""};
+    REQUIRE(i + 1 < lines.size());
+    REQUIRE(lines[i + 1].starts_with("```"));
+    for (i += 2; i < lines.size() && lines[i] != "```"; ++i) block.output += lines[i] + "\n";
+    shown.push_back(block);
+  }
+  return shown;
+}
+
+}  // namespace
+
+TEST_CASE("README output is current") {
+  for (const std::string path : {"README.md", "models/README.md", "topologies/README.md",
+                                 "sim/README.md", "scenarios/README.md", "tools/README.md"}) {
+    for (const Shown& shown : shown_outputs(source_lines(path))) {
+      CAPTURE(path);
+      CAPTURE(shown.command);
+      REQUIRE(shown.command.starts_with("lockstep "));
+      const std::string program = "'" LOCKSTEP_PROGRAM "'" + shown.command.substr(8);
+      const CommandResult run = run_in_source_tree(program);
+      CHECK(run.status == 0);
+      CHECK(run.output == shown.output);
+    }
+  }
+}
+
+TEST_CASE("README opens with a real output") {
+  CHECK_FALSE(shown_outputs(source_lines("README.md")).empty());
+}

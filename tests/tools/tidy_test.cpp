@@ -1,0 +1,211 @@
+// Rules of the house that no compiler knows. `ctest -R tidy` runs them alone.
+#include <algorithm>
+#include <doctest/doctest.h>
+#include <filesystem>
+#include <map>
+#include <regex>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/support/source_tree.hpp"
+
+namespace {
+
+using lockstep::test::source_files;
+using lockstep::test::source_lines;
+
+const std::vector<std::string> kCodeFolders{"models", "topologies", "sim", "tools", "tests"};
+
+bool is_cpp(std::string_view path) { return path.ends_with(".cpp") || path.ends_with(".hpp"); }
+
+/// Lines "path:number: text" of the files for which `matches(path, line)` holds.
+template <typename Matches>
+std::vector<std::string> lines_where(const std::vector<std::string>& files, Matches matches) {
+  std::vector<std::string> found;
+  for (const std::string& path : files) {
+    const std::vector<std::string> lines = source_lines(path);
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      if (matches(path, lines[i])) {
+        found.push_back(path + ":" + std::to_string(i + 1) + ": " + lines[i]);
+      }
+    }
+  }
+  return found;
+}
+
+void check_none(const std::vector<std::string>& found) {
+  for (const std::string& line : found) FAIL_CHECK(line);
+}
+
+/// "sim" of "sim/core/clock.hpp"; the path itself when it has no folder.
+std::string top_folder(const std::string& path) { return path.substr(0, path.find('/')); }
+
+/// What the line includes with quotes; empty when it is no such line.
+std::string quoted_include(const std::string& line) {
+  static const std::regex pattern(R"re(^\s*#\s*include\s+"([^"]+)")re");
+  std::smatch match;
+  return std::regex_search(line, match, pattern) ? match[1].str() : std::string();
+}
+
+/// The file that holds the rules spells out what it forbids.
+bool is_this_file(const std::string& path) { return path == "tests/tools/tidy_test.cpp"; }
+
+std::vector<std::string> cpp_files(const std::vector<std::string>& folders) {
+  std::vector<std::string> files = source_files(folders);
+  std::erase_if(files, [](const std::string& path) { return !is_cpp(path); });
+  return files;
+}
+
+}  // namespace
+
+TEST_CASE("tidy: there is code to check") { CHECK(cpp_files(kCodeFolders).size() > 20); }
+
+TEST_CASE("tidy: includes go one way, tools -> sim -> topologies -> models") {
+  const std::map<std::string, std::set<std::string>> allowed{
+      {"models", {"models"}},
+      {"topologies", {"topologies", "models"}},
+      {"sim", {"sim", "topologies", "models"}},
+      {"tools", {"tools", "sim", "topologies", "models"}},
+  };
+  check_none(lines_where(cpp_files({"models", "topologies", "sim", "tools"}),
+                         [&](const std::string& path, const std::string& line) {
+                           const std::string included = quoted_include(line);
+                           if (included.empty()) return false;
+                           return !allowed.at(top_folder(path)).contains(top_folder(included));
+                         }));
+}
+
+TEST_CASE("tidy: sim/core knows nothing of the project but the units") {
+  check_none(lines_where(cpp_files({"sim/core"}), [](const std::string&, const std::string& line) {
+    const std::string included = quoted_include(line);
+    return !included.empty() && !included.starts_with("sim/core/") &&
+           included != "models/units.hpp";
+  }));
+}
+
+TEST_CASE("tidy: includes are written from the root of the project") {
+  check_none(lines_where(cpp_files(kCodeFolders), [](const std::string&, const std::string& line) {
+    const std::string included = quoted_include(line);
+    return !included.empty() && !std::filesystem::exists(LOCKSTEP_SOURCE_DIR "/" + included);
+  }));
+}
+
+TEST_CASE("tidy: heavy headers stay out of public headers") {
+  static const std::regex heavy(
+      R"(#\s*include\s+<(boost/|nlohmann/json\.hpp|tbb/|oneapi/|regex>))");
+  std::vector<std::string> headers = cpp_files({"models", "topologies", "sim"});
+  std::erase_if(headers, [](const std::string& path) { return !path.ends_with(".hpp"); });
+  check_none(lines_where(headers, [](const std::string&, const std::string& line) {
+    return std::regex_search(line, heavy);
+  }));
+}
+
+TEST_CASE("tidy: every header is included once, and opens with what it is for") {
+  for (const std::string& path : cpp_files(kCodeFolders)) {
+    if (!path.ends_with(".hpp")) continue;
+    CAPTURE(path);
+    const std::vector<std::string> lines = source_lines(path);
+    REQUIRE_FALSE(lines.empty());
+    CHECK(lines.front().starts_with("//"));
+    CHECK(std::ranges::count(lines, "#pragma once") == 1);
+  }
+}
+
+TEST_CASE("tidy: nothing is left unfinished or prints for debugging") {
+  static const std::regex pattern(
+      R"(\b(TODO|FIXME|XXX|HACK)\b|not (yet )?implemented|\bfor now\b|std::cerr\s*<<\s*"(debug|DEBUG))");
+  std::vector<std::string> files = cpp_files(kCodeFolders);
+  for (const std::string& path : source_files()) {
+    if (path.ends_with("CMakeLists.txt") || path.ends_with(".cmake")) files.push_back(path);
+  }
+  check_none(lines_where(files, [](const std::string& path, const std::string& line) {
+    return !is_this_file(path) && std::regex_search(line, pattern);
+  }));
+}
+
+TEST_CASE("tidy: only the program prints") {
+  static const std::regex pattern(
+      R"(std::c(out|err|log)\b|\b(std::)?f?printf\s*\(|\bfmt::print\()");
+  check_none(lines_where(cpp_files({"models", "topologies", "sim"}),
+                         [](const std::string&, const std::string& line) {
+                           return std::regex_search(line, pattern);
+                         }));
+}
+
+TEST_CASE("tidy: nothing that differs between standard libraries or runs reaches an answer") {
+  static const std::regex pattern(
+      R"(std::\w+_distribution\b|std::(random_device|default_random_engine)\b|\brand\(\)|tbb::parallel_reduce\b)");
+  check_none(lines_where(cpp_files({"models", "topologies", "sim", "tools"}),
+                         [](const std::string&, const std::string& line) {
+                           return std::regex_search(line, pattern);
+                         }));
+}
+
+TEST_CASE("tidy: no line of code is wider than 100 columns") {
+  check_none(lines_where(cpp_files(kCodeFolders), [](const std::string&, const std::string& line) {
+    // UTF-8's continuation bytes take no column.
+    return std::ranges::count_if(line, [](char c) { return (c & 0xC0) != 0x80; }) > 100;
+  }));
+}
+
+TEST_CASE("tidy: the top level holds what the README lists, and nothing else") {
+  static const std::set<std::string> allowed{"CMakeLists.txt",
+                                             "CMakePresets.json",
+                                             "README.md",
+                                             "LICENSE",
+                                             "models",
+                                             "topologies",
+                                             "sim",
+                                             "scenarios",
+                                             "tools",
+                                             "tests"};
+  for (const std::string& path : source_files()) {
+    const std::string entry = top_folder(path);
+    CAPTURE(path);
+    CHECK((entry.starts_with(".") || allowed.contains(entry)));
+  }
+}
+
+TEST_CASE("tidy: no path leads out of the project") {
+  static const std::regex outside(
+      R"((^|[^\w./~-])/(home|root|work|mnt|srv|Users|farm)/|(\.\./){2,}|(^|[^\w./-])\.\./shared\b)");
+  static const std::regex include_up(R"re(#\s*include\s+"\.)re");
+  check_none(lines_where(source_files(), [](const std::string& path, const std::string& line) {
+    if (is_this_file(path) || path == "LICENSE") return false;
+    return std::regex_search(line, outside) || std::regex_search(line, include_up);
+  }));
+}
+
+TEST_CASE("tidy: every top folder has a README of one screen") {
+  for (const std::string folder : {"models", "topologies", "sim", "scenarios", "tools", "tests"}) {
+    CAPTURE(folder);
+    const std::size_t lines = source_lines(folder + "/README.md").size();
+    CHECK(lines > 5);
+    CHECK(lines <= 60);
+  }
+}
+
+// Not failures: where to look when a file becomes hard to read.
+TEST_CASE("tidy: a report of long files and functions") {
+  constexpr std::size_t kLongFile = 400, kLongFunction = 70;
+  std::size_t functions = 0;
+  for (const std::string& path : cpp_files(kCodeFolders)) {
+    const std::vector<std::string> lines = source_lines(path);
+    if (lines.size() > kLongFile) MESSAGE(path << ": " << lines.size() << " lines");
+    // As clang-format leaves it, a function at namespace scope begins and ends in the first column.
+    std::size_t begin = 0;
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      const std::string& line = lines[i];
+      const bool at_margin = !line.empty() && line.front() != ' ';
+      if (at_margin && line.ends_with("{") && !line.starts_with("}")) begin = i;
+      if (line != "}") continue;
+      ++functions;
+      if (i - begin >= kLongFunction) {
+        MESSAGE(path << ":" << begin + 1 << ": a function of " << i - begin + 1 << " lines");
+      }
+    }
+  }
+  CHECK(functions > 0);
+}
