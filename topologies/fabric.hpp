@@ -1,11 +1,18 @@
 /// The compute fabric between nodes: NIC ports, switches and links, and the route of a message.
 /// Link and switch numbers are arithmetic, so that a route costs no table and no search;
 /// `cluster_graph.hpp` writes the same fabric out as an explicit graph.
+///
+/// A leaf switch has `leaf_ports_down` NIC ports and as many uplinks as its oversubscription leaves
+/// it; uplink u leads to spine u / (uplinks per spine). With three levels, a pod is a set of leaves
+/// under its own spines, and spine s of every pod meets the others in core group s. NVLink is no
+/// part of the fabric.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/units.hpp"
@@ -15,32 +22,80 @@ namespace lockstep {
 enum class FabricKind : std::uint8_t {
   ideal,           ///< one switch of unlimited capacity: only NICs limit
   fat_tree,        ///< every NIC of a node on the node's own leaf switch
-  rail_optimised,  ///< NIC i of every node of a pod on the pod's leaf i
+  rail_optimised,  ///< NIC i of every node of a unit of `leaf_ports_down` nodes on the unit's leaf
+                   ///< i
 };
 enum class Routing : std::uint8_t {
   spray,  ///< adaptive or per-packet: a message uses all parallel links evenly
   ecmp,   ///< each queue pair is hashed onto one path
 };
 
+/// One row per value of an enum above, for `list fabrics`, the reader and its messages.
+struct FabricKindInfo {
+  FabricKind kind;
+  std::string_view name;  ///< as scenarios say it
+  std::string_view summary;
+  std::string_view source;
+};
+struct RoutingInfo {
+  Routing routing;
+  std::string_view name;
+  std::string_view summary;
+  std::string_view source;
+};
+std::span<const FabricKindInfo> fabric_kinds();
+std::span<const RoutingInfo> routings();
+
 struct FabricSpec {
   std::string name;
   std::string about;
   FabricKind kind = FabricKind::rail_optimised;
   Routing routing = Routing::spray;
-  int levels = 2;                   ///< switch layers: 2 leaf/spine, 3 leaf/spine/core
-  int leaf_ports_down = 32;         ///< NIC ports of a leaf switch
-  int pod_leaves = 0;               ///< leaves under one set of spines (3 levels); 0: all
-  double leaf_oversubscription = 1; ///< down capacity over up capacity at the leaf
-  double spine_oversubscription = 1;///< the same at the spine (3 levels)
-  BytesPerSecond link_bandwidth;    ///< of a switch-switch link; 0: the NIC's
-  Seconds switch_latency;           ///< per switch crossed
-  std::string transport;            ///< preset name; empty: the node's
+  int levels = 2;                     ///< switch layers: 2 leaf/spine, 3 leaf/spine/core
+  int leaf_ports_down = 32;           ///< NIC ports of a leaf switch
+  int pod_leaves = 0;                 ///< leaves under one set of spines (3 levels); 0: as many as
+                                      ///< leaf_ports_down, whole units when rail optimised
+  int switch_ports = 0;               ///< ports of a spine or core switch; 0: as many as needed
+  double leaf_oversubscription = 1;   ///< down capacity over up capacity at the leaf
+  double spine_oversubscription = 1;  ///< the same at the spine (3 levels)
+  BytesPerSecond link_bandwidth;      ///< of a switch-switch link; 0: the NIC's
+  Seconds switch_latency;             ///< per switch crossed
+  std::string transport;              ///< preset name; empty: the node's
+};
+
+/// What is wrong with a fabric: the FabricSpec member, what it holds, and what would do.
+struct FabricProblem {
+  std::string field;
+  std::string found;
+  std::string allowed;
+};
+
+/// The first thing that keeps this fabric from joining `nodes` nodes, in words; nothing: it is
+/// sound. Accepts any input. `nics_per_node` counts ports as `nic_ports()` of placement.hpp does.
+std::optional<FabricProblem> check(const FabricSpec& spec, int nodes, int nics_per_node,
+                                   BytesPerSecond nic_bandwidth);
+
+/// How many switches and links a fabric has, as far as its nodes need them: a fabric with one leaf
+/// has no spines, one with a single pod no cores. The last leaf, unit and pod may be partly filled;
+/// their switches have all their uplinks.
+struct FabricCounts {
+  int unit_nodes = 0;  ///< nodes of a leaf (fat tree) or of a unit of leaves (rail optimised)
+  int leaves = 1;
+  int pods = 1;
+  int pod_leaves = 1;                  ///< leaves of a full pod
+  int leaf_uplinks = 0;                ///< of each leaf
+  int spines = 0;                      ///< of each pod; divides leaf_uplinks
+  int spine_uplinks = 0;               ///< of each spine
+  int cores = 0;                       ///< that each spine reaches; divides spine_uplinks
+  BytesPerSecond leaf_link_capacity;   ///< of each uplink and downlink of a leaf
+  BytesPerSecond spine_link_capacity;  ///< of each uplink and downlink of a spine
 };
 
 /// A directed link of the fabric, dense number from 0.
 using FabricLink = std::uint32_t;
 
-/// Crossing one link: how much of each byte of the message crosses it (1, or 1/k when sprayed over k).
+/// Crossing one link: how much of each byte of the message crosses it. Always 1 here, since sprayed
+/// parallel links are one bundle.
 struct RouteHop {
   FabricLink link;
   double share;
@@ -48,12 +103,14 @@ struct RouteHop {
 
 class Fabric {
  public:
-  /// Throws InputError-free std::invalid_argument never: the scenario reader has checked the spec.
+  /// Requires that check() finds nothing. Costs the same for any number of nodes.
   Fabric(const FabricSpec& spec, int nodes, int nics_per_node, BytesPerSecond nic_bandwidth);
 
   [[nodiscard]] int nodes() const { return nodes_; }
   [[nodiscard]] int nics_per_node() const { return nics_; }
-  [[nodiscard]] std::uint32_t link_count() const;
+  [[nodiscard]] BytesPerSecond nic_bandwidth() const { return nic_bandwidth_; }
+  [[nodiscard]] const FabricCounts& counts() const { return counts_; }
+  [[nodiscard]] std::uint32_t link_count() const { return link_count_; }
   /// Bytes per second of a link (of the whole bundle, where parallel links are sprayed over).
   [[nodiscard]] BytesPerSecond capacity(FabricLink link) const;
   /// "node 3 nic 1 up", "leaf 2 to spine 0", ... for reports and traces.
@@ -70,15 +127,27 @@ class Fabric {
   [[nodiscard]] int switches_crossed(int from_node, int from_nic, int to_node, int to_nic) const;
   /// The leaf switch of a NIC, and the pod (set of leaves under common spines) of a leaf.
   [[nodiscard]] int leaf_of(int node, int nic) const;
-  [[nodiscard]] int pod_of(int leaf) const;
+  [[nodiscard]] int pod_of(int leaf) const { return leaf / counts_.pod_leaves; }
   [[nodiscard]] const FabricSpec& spec() const { return spec_; }
+
+  /// The links between switches, for cluster_graph.hpp; under spray every `uplink` of one leaf (or
+  /// of one pod's spines) is the same bundle. `spine` counts within its pod.
+  [[nodiscard]] FabricLink leaf_up(int leaf, int uplink) const;
+  [[nodiscard]] FabricLink leaf_down(int leaf, int uplink) const;
+  [[nodiscard]] FabricLink spine_up(int pod, int spine, int uplink) const;
+  [[nodiscard]] FabricLink spine_down(int pod, int spine, int uplink) const;
 
  private:
   FabricSpec spec_;
   int nodes_ = 0;
   int nics_ = 0;
   BytesPerSecond nic_bandwidth_;
-  // the builder adds its derived counts here
+  FabricCounts counts_;
+  bool spray_ = true;
+  FabricLink leaf_links_ = 0;   ///< one way: all leaves
+  FabricLink spine_links_ = 0;  ///< one way: all pods
+  FabricLink nic_ports_ = 0;
+  FabricLink link_count_ = 0;
 };
 
 }  // namespace lockstep
