@@ -33,7 +33,7 @@ class EventQueue {
   void push(StepTime at, std::uint32_t kind, std::uint32_t subject) {
     assert(at >= last_ && "an event in the past");
     ++size_;
-    if (at < next_) next_ = at;
+    if (at < next_ && at != last_) next_ = at;
     put({at, kind, subject});
   }
 
