@@ -1,0 +1,97 @@
+#include "tools/lockstep/assertion.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "models/input/input_error.hpp"
+#include "tools/lockstep/options.hpp"
+#include "tools/lockstep/table.hpp"
+
+namespace lockstep {
+namespace {
+
+struct OperatorInfo {
+  std::string_view text;
+  Assertion::Operator op;
+};
+// Two letters before one, so that ">=" is not read as ">".
+constexpr std::array kOperators{OperatorInfo{">=", Assertion::Operator::at_least},
+                                OperatorInfo{"<=", Assertion::Operator::at_most},
+                                OperatorInfo{"==", Assertion::Operator::equal},
+                                OperatorInfo{">", Assertion::Operator::above},
+                                OperatorInfo{"<", Assertion::Operator::below}};
+
+std::string trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return std::string(text.substr(first, text.find_last_not_of(" \t") - first + 1));
+}
+
+std::optional<double> parse_bound(std::string text) {
+  const bool percent = !text.empty() && text.back() == '%';
+  if (percent) text = trimmed(std::string_view(text).substr(0, text.size() - 1));
+  if (text.empty() || text.find_first_not_of("0123456789.eE+-") != std::string::npos) {
+    return std::nullopt;
+  }
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  if (end != text.c_str() + text.size() || !std::isfinite(value)) return std::nullopt;
+  return percent ? value / 100 : value;
+}
+
+bool holds(Assertion::Operator op, double value, double bound) {
+  switch (op) {
+    case Assertion::Operator::at_least: return value >= bound;
+    case Assertion::Operator::at_most: return value <= bound;
+    case Assertion::Operator::above: return value > bound;
+    case Assertion::Operator::below: return value < bound;
+    case Assertion::Operator::equal: return value == bound;
+  }
+  return false;
+}
+
+}  // namespace
+
+Assertion parse_assertion(const std::string& text) {
+  for (const OperatorInfo& info : kOperators) {
+    const std::size_t at = text.find(info.text);
+    if (at == std::string::npos) continue;
+    const std::string field = trimmed(std::string_view(text).substr(0, at));
+    const auto bound = parse_bound(trimmed(std::string_view(text).substr(at + info.text.size())));
+    if (field.empty() || !bound) break;
+    return {text, field, info.op, twelve_digits(*bound)};
+  }
+  throw UsageError(fmt::format("--assert: found {}; allowed: FIELD OPERATOR NUMBER with an operator "
+                               "of >=, <=, >, <, ==, such as \"mfu>=0.40\"", in_quotes(text)));
+}
+
+std::optional<std::string> missed(const Assertion& assertion,
+                                  const nlohmann::ordered_json& result) {
+  std::vector<std::string> fields;
+  for (const auto& [name, value] : result.items()) {
+    if (value.is_number()) fields.push_back(name);
+  }
+  if (!result.contains(assertion.field) || !result[assertion.field].is_number()) {
+    throw UsageError(fmt::format("--assert {}: unknown field {}; allowed: {}{}",
+                                 in_quotes(assertion.text), in_quotes(assertion.field),
+                                 fmt::join(fields, ", "), did_you_mean(assertion.field, fields)));
+  }
+  const double value = result[assertion.field].get<double>();
+  if (holds(assertion.op, value, assertion.bound)) return std::nullopt;
+  const double off = value - assertion.bound;
+  std::string by = fmt::format("{} by {}", off > 0 ? "above" : "below", significant(std::abs(off)));
+  if (off == 0) by = "exactly at the bound";
+  if (off != 0 && assertion.bound != 0) {
+    by += fmt::format(" ({} %)", significant(100 * std::abs(off / assertion.bound)));
+  }
+  return fmt::format("assertion missed: {}: {} is {}, {}", assertion.text, assertion.field,
+                     significant(value, 6), by);
+}
+
+}  // namespace lockstep

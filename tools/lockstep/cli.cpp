@@ -1,0 +1,88 @@
+#include "tools/lockstep/cli.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <ostream>
+
+#include "models/input/input_error.hpp"
+
+namespace lockstep {
+namespace {
+
+std::array<const Command*, 4> commands() {
+  return {&run_command(), &validate_command(), &list_command(), &show_command()};
+}
+
+std::string general_help() {
+  std::string out =
+      "lockstep predicts what a GPU cluster does with a training job: step time, MFU, memory, and\n"
+      "where the rest of the time goes.\n\n"
+      "Usage: lockstep COMMAND [options]\n\nCommands:\n";
+  for (const Command* command : commands()) {
+    out += fmt::format("  {:<10}{}\n", command->spec->name, command->spec->summary);
+  }
+  out += "\nOptions:\n"
+         "  -h, --help      Print this text; after a command, that command's options.\n"
+         "                  Example: lockstep run --help\n"
+         "  --version       Print the version.\n"
+         "                  Example: lockstep --version\n"
+         "\nExamples:\n";
+  for (const Command* command : commands()) {
+    out += fmt::format("  {}\n", command->spec->examples.front());
+  }
+  out += "\nExit status: 0 success, 1 an --assert was missed, 2 bad input, 3 an error of the program.\n";
+  return out;
+}
+
+Exit dispatch(const std::vector<std::string>& args, Console& console) {
+  if (args.empty()) throw UsageError("lockstep: no command; `lockstep --help` lists them");
+  const std::string& name = args.front();
+  if (name == "--help" || name == "-h" || name == "help") {
+    console.out << general_help();
+    return Exit::ok;
+  }
+  if (name == "--version") {
+    console.out << "lockstep " LOCKSTEP_VERSION "\n";
+    return Exit::ok;
+  }
+  std::vector<std::string> names;
+  for (const Command* command : commands()) {
+    names.emplace_back(command->spec->name);
+    if (name != command->spec->name) continue;
+    const ParsedOptions options =
+        parse_options(*command->spec, std::vector<std::string>(args.begin() + 1, args.end()));
+    if (!options.has("help")) return command->run(options, console);
+    console.out << help_text(*command->spec);
+    return Exit::ok;
+  }
+  throw UsageError(fmt::format("lockstep: unknown command {}; allowed: {}{}", in_quotes(name),
+                               fmt::join(names, ", "), did_you_mean(name, names)));
+}
+
+}  // namespace
+
+Exit run_cli(const std::vector<std::string>& args, Console& console) {
+  try {
+    const Exit status = dispatch(args, console);
+    console.out.flush();
+    if (!console.out) {
+      console.err << "lockstep: the output could not be written\n";
+      return Exit::bad_input;
+    }
+    return status;
+  } catch (const InputError& e) {
+    console.err << e.what() << "\n";
+    return Exit::bad_input;
+  } catch (const UsageError& e) {
+    console.err << e.what() << "\n";
+    return Exit::bad_input;
+  } catch (const std::exception& e) {
+    console.err << "lockstep: an error of the program itself, please report it: " << e.what() << "\n";
+    return Exit::internal_error;
+  }
+}
+
+}  // namespace lockstep

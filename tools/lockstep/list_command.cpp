@@ -1,0 +1,172 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "models/input/input_error.hpp"
+#include "sim/scenario/preset_store.hpp"
+#include "tools/lockstep/cli.hpp"
+#include "tools/lockstep/listing.hpp"
+#include "tools/lockstep/shared_options.hpp"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::array kOptions{kFormatOption, kPresetsOption, kOutputOption};
+constexpr int kColumns = 100;
+
+constexpr std::array<std::string_view, 2> kListExamples{"lockstep list gpus",
+                                                        "lockstep list models --format csv"};
+constexpr CommandSpec kListSpec{
+    .name = "list",
+    .usage = "list gpus|nodes|models|stacks|fabrics|transports|collectives|schedules [options]",
+    .summary = "List what scenarios can name: GPUs, nodes, models, software, ...",
+    .about = "Lists the presets of a kind, or the collectives and schedules that are built in.",
+    .positionals = 1,
+    .options = kOptions,
+    .examples = kListExamples,
+};
+
+constexpr std::array<std::string_view, 2> kShowExamples{"lockstep show gpu h100_sxm5_80gb",
+                                                        "lockstep show stack nemo --format json"};
+constexpr CommandSpec kShowSpec{
+    .name = "show",
+    .usage = "show gpu|node|model|stack|fabric|transport|collective|schedule NAME [options]",
+    .summary = "Show one of them: every value, and where the value is from.",
+    .about = "Prints every value of a preset with its source.",
+    .positionals = 2,
+    .options = kOptions,
+    .examples = kShowExamples,
+};
+
+/// A cell as JSON: a number where the column holds numbers and the cell is not empty.
+Json json_cell(const Listing::Column& column, const std::string& cell) {
+  if (!column.number) return cell;
+  return cell.empty() ? Json(nullptr) : Json::parse(cell);
+}
+
+std::string listing_text(const Listing& listing, const std::string& format, const TextStyle& style) {
+  const auto& columns = listing.columns;
+  if (format == "json") {
+    Json out = Json::array();
+    for (const auto& row : listing.rows) {
+      Json object;
+      for (std::size_t c = 0; c < columns.size(); ++c) {
+        object[columns[c].name] = json_cell(columns[c], row[c]);
+      }
+      out.push_back(std::move(object));
+    }
+    return out.dump(2) + "\n";
+  }
+  if (format == "csv") {
+    std::vector<std::string> names;
+    for (const auto& column : columns) names.push_back(column.name);
+    std::string out = csv_line(names);
+    for (const auto& row : listing.rows) out += csv_line(row);
+    return out;
+  }
+  std::vector<TextTable::Column> titles;
+  for (const auto& column : columns) {
+    titles.push_back({column.title, column.number ? TextTable::Align::right : TextTable::Align::left});
+  }
+  TextTable table(std::move(titles));
+  for (const auto& row : listing.rows) table.add(row);
+  return table.text(style, 0);
+}
+
+Exit run_list(const ParsedOptions& options, Console& console) {
+  if (options.positionals.empty()) {
+    throw UsageError(fmt::format("lockstep list: no kind; usage: lockstep {}", kListSpec.usage));
+  }
+  const ListKind& kind = list_kind(options.positionals.front());
+  const std::string format = options.choice("format", kFormats);
+  const PresetStore presets(options.all("presets"));
+  write_output(listing_text(kind.list(presets), format, output_style(options, console)), options,
+               console);
+  return Exit::ok;
+}
+
+/// A built-in kind as rows of a preset: its summary, with its source.
+std::vector<PresetRow> built_in_rows(const ListKind& kind, const PresetStore& presets,
+                                     const std::string& name) {
+  const Listing listing = kind.list(presets);
+  std::vector<std::string> names;
+  for (const auto& row : listing.rows) {
+    if (row[0] == name) return {{"summary", row[1], row[2], ""}};
+    names.push_back(row[0]);
+  }
+  throw UsageError(fmt::format("unknown {} {}; allowed: {}{}", kind.singular, in_quotes(name),
+                               listed(names), did_you_mean(name, names)));
+}
+
+std::string rows_table(const std::vector<PresetRow>& rows) {
+  std::size_t path = 0, value = 0;
+  constexpr std::size_t kLongValue = 24;  // wider values take a line of their own
+  for (const PresetRow& row : rows) {
+    path = std::max(path, row.path.size());
+    if (row.value.size() <= kLongValue) value = std::max(value, row.value.size());
+  }
+  const int indent = static_cast<int>(path + value) + 4;
+  std::string out;
+  for (const PresetRow& row : rows) {
+    std::string remark = row.source;
+    if (!row.note.empty()) remark += (remark.empty() ? "" : "; ") + row.note;
+    const int left = row.value.size() <= kLongValue ? indent : static_cast<int>(path) + 2;
+    const std::string head = row.value.size() <= kLongValue
+                                 ? fmt::format("{:<{}}  {:<{}}  ", row.path, path, row.value, value)
+                                 : fmt::format("{:<{}}  ", row.path, path);
+    const std::string body = row.value.size() <= kLongValue
+                                 ? remark
+                                 : row.value + (remark.empty() ? "" : " (" + remark + ")");
+    out += head + wrap(body, std::max(30, kColumns - left), left);
+    out.erase(out.find_last_not_of(' ') + 1);
+    out += "\n";
+  }
+  return out;
+}
+
+std::string rows_text(const std::vector<PresetRow>& rows, const std::string& format) {
+  if (format == "table") return rows_table(rows);
+  if (format == "json") {
+    Json out = Json::array();
+    for (const PresetRow& row : rows) {
+      out.push_back({{"path", row.path}, {"value", row.value}, {"source", row.source},
+                     {"note", row.note}});
+    }
+    return out.dump(2) + "\n";
+  }
+  std::string out = csv_line(std::array<std::string, 4>{"path", "value", "source", "note"});
+  for (const PresetRow& row : rows) {
+    out += csv_line(std::array<std::string, 4>{row.path, row.value, row.source, row.note});
+  }
+  return out;
+}
+
+Exit run_show(const ParsedOptions& options, Console& console) {
+  if (options.positionals.size() < 2) {
+    throw UsageError(fmt::format("lockstep show: {} is missing; usage: lockstep {}",
+                                 options.positionals.empty() ? "a kind and a name" : "a name",
+                                 kShowSpec.usage));
+  }
+  const ListKind& kind = list_kind(options.positionals[0]);
+  const std::string& name = options.positionals[1];
+  const std::string format = options.choice("format", kFormats);
+  const PresetStore presets(options.all("presets"));
+  const std::vector<PresetRow> rows =
+      kind.preset ? presets.show(kind.plural, name) : built_in_rows(kind, presets, name);
+  write_output(rows_text(rows, format), options, console);
+  return Exit::ok;
+}
+
+constexpr Command kListCommand{&kListSpec, run_list};
+constexpr Command kShowCommand{&kShowSpec, run_show};
+
+}  // namespace
+
+const Command& list_command() { return kListCommand; }
+const Command& show_command() { return kShowCommand; }
+
+}  // namespace lockstep

@@ -1,0 +1,155 @@
+#include "tools/lockstep/listing.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+
+#include "models/collectives/collectives.hpp"
+#include "models/input/input_error.hpp"
+#include "sim/scenario/preset_store.hpp"
+#include "sim/scenario/read_scenario.hpp"
+#include "sim/step/schedule.hpp"
+#include "tools/lockstep/options.hpp"
+#include "tools/lockstep/table.hpp"
+
+namespace lockstep {
+namespace {
+
+std::string gigabytes(BytesPerSecond rate) { return number_text(rate.base_units() / 1e9); }
+std::string tera(FlopsPerSecond rate) { return number_text(rate.base_units() / 1e12); }
+std::string text(double value) { return number_text(value); }
+
+Listing list_gpus(const PresetStore& presets) {
+  Listing out{{{"name", "name", false},
+               {"bf16_tflops_per_s", "bf16 TFLOP/s"},
+               {"fp8_tflops_per_s", "fp8 TFLOP/s"},
+               {"hbm_gib", "HBM GiB"},
+               {"hbm_gb_per_s", "HBM GB/s"},
+               {"nvlink_gb_per_s", "NVLink GB/s"},
+               {"sms", "SMs"},
+               {"architecture", "architecture", false}},
+              {}};
+  for (const std::string& name : presets.names("gpus")) {
+    const GpuSpec& gpu = presets.gpu(name);
+    out.rows.push_back({name, tera(gpu.peak_bf16), tera(gpu.peak_fp8),
+                        significant(gpu.hbm_capacity / gibibytes(1), 4), gigabytes(gpu.hbm_bandwidth),
+                        gigabytes(gpu.nvlink_bandwidth), text(gpu.sm_count), gpu.architecture});
+  }
+  return out;
+}
+
+Listing list_nodes(const PresetStore& presets) {
+  Listing out{{{"name", "name", false},
+               {"gpu", "GPU", false},
+               {"gpus", "GPUs"},
+               {"nvlink_domain", "NVLink domain"},
+               {"nics", "NICs"},
+               {"nic_gbit_per_s", "NIC Gb/s"},
+               {"usd_per_gpu_hour", "USD/GPU-h"},
+               {"transport", "transport", false}},
+              {}};
+  for (const std::string& name : presets.names("nodes")) {
+    const NodeSpec& node = presets.node(name);
+    out.rows.push_back({name, node.gpu.name, text(node.gpus), text(node.nvlink_domain),
+                        text(node.nics), text(node.nic_bandwidth.base_units() * 8e-9),
+                        node.usd_per_gpu_hour ? text(*node.usd_per_gpu_hour) : "", node.transport});
+  }
+  return out;
+}
+
+Listing list_models(const PresetStore& presets) {
+  Listing out{{{"name", "name", false},
+               {"parameters", "parameters"},
+               {"layers", "layers"},
+               {"hidden", "hidden"},
+               {"heads", "heads"},
+               {"kv_heads", "KV heads"},
+               {"ffn", "FFN"},
+               {"vocabulary", "vocabulary"}},
+              {}};
+  for (const std::string& name : presets.names("models")) {
+    const TransformerShape& m = presets.model(name);
+    out.rows.push_back({name, fmt::format("{:.0f}", total_parameters(m)), text(m.layers),
+                        text(m.hidden), text(m.heads), text(m.kv_heads), text(m.ffn),
+                        text(m.vocabulary)});
+  }
+  return out;
+}
+
+Listing list_stacks(const PresetStore& presets) {
+  Listing out{{{"name", "name", false}, {"about", "about", false}}, {}};
+  for (const std::string& name : presets.names("stacks")) {
+    out.rows.push_back({name, presets.stack(name).spec.about});
+  }
+  return out;
+}
+
+Listing list_fabrics(const PresetStore& presets) {
+  Listing out{{{"name", "name", false}, {"kind", "kind", false}, {"routing", "routing", false},
+               {"levels", "levels"}, {"about", "about", false}}, {}};
+  for (const std::string& name : presets.names("fabrics")) {
+    const FabricSpec& f = presets.fabric(name);
+    out.rows.push_back({name, std::string(name_of(f.kind)), std::string(name_of(f.routing)),
+                        text(f.levels), f.about});
+  }
+  return out;
+}
+
+Listing list_transports(const PresetStore& presets) {
+  Listing out{{{"name", "name", false},
+               {"efficiency", "share of NIC rate"},
+               {"send_receive_efficiency", "one pair"},
+               {"hop_latency_us", "hop latency us"},
+               {"ring_hop_latency_us", "ring hop us"}},
+              {}};
+  for (const std::string& name : presets.names("transports")) {
+    const TransportSpec& t = presets.transport(name);
+    out.rows.push_back({name, text(t.efficiency), text(t.send_receive_efficiency),
+                        text(t.hop_latency.base_units() * 1e6),
+                        text(t.ring_hop_latency.base_units() * 1e6)});
+  }
+  return out;
+}
+
+/// The kinds that are a table in the code: name, summary, source.
+template <class Kinds>
+Listing list_table(const Kinds& kinds) {
+  Listing out{{{"name", "name", false}, {"summary", "summary", false}, {"source", "source", false}},
+              {}};
+  for (const auto& kind : kinds) {
+    out.rows.push_back({std::string(kind.name), std::string(kind.summary), std::string(kind.source)});
+  }
+  return out;
+}
+
+Listing list_collectives(const PresetStore&) { return list_table(collective_kinds()); }
+Listing list_schedules(const PresetStore&) { return list_table(schedules()); }
+
+constexpr std::array kKinds{
+    ListKind{"gpus", "gpu", "GPU kinds", true, list_gpus},
+    ListKind{"nodes", "node", "node types, with the GPUs and NICs in them", true, list_nodes},
+    ListKind{"models", "model", "language models", true, list_models},
+    ListKind{"stacks", "stack", "training software", true, list_stacks},
+    ListKind{"fabrics", "fabric", "networks between nodes", true, list_fabrics},
+    ListKind{"transports", "transport", "network transports as collectives see them", true,
+             list_transports},
+    ListKind{"collectives", "collective", "collective operations", false, list_collectives},
+    ListKind{"schedules", "schedule", "pipeline schedules", false, list_schedules},
+};
+
+}  // namespace
+
+std::span<const ListKind> list_kinds() { return kKinds; }
+
+const ListKind& list_kind(std::string_view name) {
+  std::vector<std::string> names;
+  for (const ListKind& kind : kKinds) {
+    if (name == kind.plural || name == kind.singular) return kind;
+    names.emplace_back(kind.plural);
+  }
+  throw UsageError(fmt::format("unknown kind {}; allowed: {}{}", in_quotes(name),
+                               fmt::join(names, ", "), did_you_mean(name, names)));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,64 @@
+/// Options of a command: one table from which parsing, --help and "did you mean" are all made.
+#pragma once
+
+#include <map>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lockstep {
+
+struct OptionSpec {
+  std::string_view name;      ///< long name without dashes
+  char letter = 0;            ///< one-letter form; 0: none
+  std::string_view argument;  ///< "FILE"; empty: a flag
+  bool repeatable = false;
+  std::string_view text;      ///< what it does, a sentence or two
+  std::string_view example;   ///< the option as one would type it
+};
+
+struct CommandSpec {
+  std::string_view name;
+  std::string_view usage;     ///< "run FILE [options]"
+  std::string_view summary;   ///< one line for `lockstep --help`
+  std::string_view about;     ///< paragraphs for `lockstep COMMAND --help`
+  std::size_t positionals;    ///< at most this many words beside the options
+  std::span<const OptionSpec> options;
+  std::span<const std::string_view> examples;  ///< whole command lines
+};
+
+/// A mistake on the command line: what() is one line that says what was found and what is allowed.
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// What was given.
+class ParsedOptions {
+ public:
+  std::vector<std::string> positionals;
+  std::map<std::string, std::vector<std::string>, std::less<>> values;  ///< flags hold ""
+
+  [[nodiscard]] bool has(std::string_view name) const { return values.contains(name); }
+  /// The last value given, or `otherwise`.
+  [[nodiscard]] std::string get(std::string_view name, std::string_view otherwise = {}) const;
+  [[nodiscard]] std::vector<std::string> all(std::string_view name) const;
+  /// One of `allowed` (the first is the default). Throws UsageError with the nearest name.
+  [[nodiscard]] std::string choice(std::string_view name,
+                                   std::span<const std::string_view> allowed) const;
+};
+
+/// Parses the words after the command's name. Throws UsageError for unknown options (with the nearest
+/// one), options without their argument, flags with one, and too many words.
+ParsedOptions parse_options(const CommandSpec& command, const std::vector<std::string>& args);
+
+/// The text of `lockstep COMMAND --help`, at most 100 columns wide.
+std::string help_text(const CommandSpec& command);
+
+/// ". Did you mean X?" or nothing.
+std::string did_you_mean(std::string_view found, std::span<const std::string> names,
+                         std::string_view prefix = {});
+
+}  // namespace lockstep

@@ -1,0 +1,135 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "models/input/input_error.hpp"
+#include "sim/scenario/read_scenario.hpp"
+#include "sim/step/step.hpp"
+#include "tools/lockstep/assertion.hpp"
+#include "tools/lockstep/cli.hpp"
+#include "tools/lockstep/output_file.hpp"
+#include "tools/lockstep/run_result.hpp"
+#include "tools/lockstep/shared_options.hpp"
+#include "tools/lockstep/trace_writer.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::array kOptions{
+    OptionSpec{"set", 0, "PATH=VALUE", true,
+               "Change a value of the scenario before it is read: a dotted path or a JSON pointer, "
+               "and a JSON value or a plain string.",
+               "--set parallelism.data=32 --set cluster.fabric.link=\"200 Gb/s\""},
+    kFormatOption,
+    OptionSpec{"trace", 0, "FILE", false,
+               "Write the timeline of the step as Chrome Trace JSON, a row per stage and stream; "
+               "compressed if the name ends in .gz. Opens in Perfetto (ui.perfetto.dev), "
+               "chrome://tracing and speedscope.",
+               "--trace step.json.gz"},
+    OptionSpec{"unfold", 0, "", false,
+               "Simulate every replica on its own instead of one for all that do the same: the same "
+               "answer wherever folding is exact, at the cost of time and memory.",
+               "--unfold"},
+    OptionSpec{"assert", 0, "EXPR", true,
+               "Require a number of the JSON output's first level to keep a bound (>=, <=, >, <, ==); "
+               "exit status 1 with a line that says by how much it missed.",
+               "--assert \"mfu>=0.40\" --assert \"step_s<13\""},
+    OptionSpec{"allow-oom", 0, "", false,
+               "Predict a job that does not fit in memory, instead of refusing it.", "--allow-oom"},
+    kPresetsOption,
+    kOutputOption,
+};
+
+constexpr std::array<std::string_view, 5> kExamples{
+    "lockstep run scenarios/llama3-405b-16k.json",
+    "lockstep run scenarios/gpt3-175b-selene.json --set parallelism.data=32 --format json",
+    "lockstep run scenarios/llama3-405b-16k.json --trace step.json.gz",
+    "lockstep run scenarios/llama3-405b-16k.json --unfold",
+    "lockstep run my.json --assert \"mfu>=0.40\"",
+};
+
+constexpr CommandSpec kSpec{
+    .name = "run",
+    .usage = "run FILE [options]",
+    .summary = "Predict one training step of a scenario: a table and the loss waterfall.",
+    .about = "Reads a scenario (a JSON file; scenarios/README.md describes the format), simulates one\n"
+             "training step and prints step time, MFU, memory, cost and where the GPU time goes.\n"
+             "A job that does not fit in memory is an error that names the nearest change that fits.",
+    .positionals = 1,
+    .options = kOptions,
+    .examples = kExamples,
+};
+
+void require_memory(const RunResult& result) {
+  const MemoryVerdict& memory = result.memory;
+  if (memory.fits) return;
+  const auto gib = [](Bytes bytes) { return significant(bytes / gibibytes(1)) + " GiB"; };
+  const std::string fit = memory.nearest_fit.empty()
+                              ? "no single change that was tried fits"
+                              : "the nearest change that fits: " + memory.nearest_fit;
+  throw InputError({.file = result.scenario.file,
+                    .pointer = {},
+                    .found = fmt::format("a job that needs {} on a GPU of stage {}",
+                                         gib(memory.peak.total()), memory.fullest_stage),
+                    .allowed = fmt::format("at most {} of the {} of {}; {} (--allow-oom predicts anyway)",
+                                           gib(memory.usable),
+                                           gib(result.scenario.node.gpu.hbm_capacity),
+                                           result.scenario.node.gpu.name, fit),
+                    .nearest = {}});
+}
+
+std::string formatted(const RunResult& result, const std::string& format, const TextStyle& style) {
+  if (format == "json") return result_json(result).dump(2) + "\n";
+  if (format == "csv") return result_csv(result);
+  return result_table(result, style);
+}
+
+Exit report_assertions(const std::vector<std::string>& misses, Console& console) {
+  for (const std::string& miss : misses) console.err << miss << "\n";
+  return misses.empty() ? Exit::ok : Exit::assertion_missed;
+}
+
+Exit run(const ParsedOptions& options, Console& console) {
+  if (options.positionals.empty()) {
+    throw UsageError(fmt::format("lockstep run: no scenario file; usage: lockstep {}", kSpec.usage));
+  }
+  const std::string format = options.choice("format", kFormats);
+  std::vector<Assertion> assertions;
+  for (const std::string& text : options.all("assert")) assertions.push_back(parse_assertion(text));
+
+  const PresetStore presets(options.all("presets"));
+  RunResult result{.scenario = load_scenario(options.positionals.front(), presets,
+                                             {.set = options.all("set")}),
+                   .report = {},
+                   .memory = {}};
+  const Scenario& scenario = result.scenario;
+  result.memory = check_memory(scenario.job, scenario.stack, scenario.node.gpu);
+  if (!options.has("allow-oom")) require_memory(result);
+
+  const bool traced = options.has("trace");
+  result.report = simulate_step(scenario, {.unfold = options.has("unfold"),
+                                           .record_timeline = traced,
+                                           .keep_actors = traced});
+  std::vector<std::string> misses;
+  const nlohmann::ordered_json json = assertions.empty() ? nullptr : result_json(result);
+  for (const Assertion& assertion : assertions) {
+    if (const auto miss = missed(assertion, json)) misses.push_back(*miss);
+  }
+  if (traced) {
+    OutputFile file(options.get("trace"));
+    write_trace(file, result.report, scenario.file);
+    file.commit();
+  }
+  write_output(formatted(result, format, output_style(options, console)), options, console);
+  return report_assertions(misses, console);
+}
+
+constexpr Command kCommand{&kSpec, run};
+
+}  // namespace
+
+const Command& run_command() { return kCommand; }
+
+}  // namespace lockstep

@@ -1,0 +1,183 @@
+#include <nlohmann/json.hpp>
+
+#include "sim/scenario/read_scenario.hpp"
+#include "tools/lockstep/run_result.hpp"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double gib(Bytes bytes) { return twelve_digits(bytes / gibibytes(1)); }
+
+Json scenario_json(const Scenario& scenario) {
+  const TrainingJob& job = scenario.job;
+  const Parallelism& p = job.parallelism;
+  return {{"file", scenario.file},
+          {"about", scenario.about},
+          {"model", job.model.name},
+          {"parameters", twelve_digits(total_parameters(job.model))},
+          {"node", scenario.node.name},
+          {"gpu", scenario.node.gpu.name},
+          {"fabric", scenario.fabric.name},
+          {"transport", scenario.transport.name},
+          {"stack", scenario.stack.name},
+          {"release", scenario.stack.release},
+          {"precision", info(job.precision).name},
+          {"recompute", name_of(job.recompute)},
+          {"parallelism",
+           {{"tensor", p.tensor},
+            {"pipeline", p.pipeline},
+            {"data", p.data},
+            {"virtual_stages", p.virtual_stages},
+            {"sequence", p.sequence},
+            {"sharding", name_of(p.sharding)},
+            {"schedule", name_of(p.schedule)}}},
+          {"batch",
+           {{"sequences", job.batch.sequences},
+            {"micro", job.batch.micro_sequences},
+            {"tokens", job.batch.tokens}}}};
+}
+
+Json waterfall_json(const BucketTimes& seconds) {
+  const std::vector<double> shares = bucket_shares(seconds);
+  Json waterfall = Json::array();
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    const BucketInfo& info = buckets()[i];
+    waterfall.push_back({{"bucket", info.name},
+                         {"seconds", twelve_digits(seconds[static_cast<std::size_t>(info.bucket)])},
+                         {"share", twelve_digits(shares[i])}});
+  }
+  return waterfall;
+}
+
+Json memory_json(const MemoryBreakdown& memory) {
+  return {{"total_gib", gib(memory.total())},
+          {"weights_gib", gib(memory.weights)},
+          {"gradients_gib", gib(memory.gradients)},
+          {"optimiser_gib", gib(memory.optimiser)},
+          {"activations_gib", gib(memory.activations)},
+          {"logits_gib", gib(memory.logits)},
+          {"communication_gib", gib(memory.communication)},
+          {"framework_gib", gib(memory.framework)}};
+}
+
+Json stages_json(const StepReport& report) {
+  Json stages = Json::array();
+  for (const StageReport& stage : report.stages) {
+    Json buckets_s;
+    for (const BucketInfo& info : buckets()) {
+      buckets_s[std::string(info.name)] =
+          twelve_digits(stage.seconds[static_cast<std::size_t>(info.bucket)]);
+    }
+    stages.push_back({{"stage", stage.stage},
+                      {"layers", stage.layers},
+                      {"forward_s", twelve_digits(stage.forward_s)},
+                      {"backward_s", twelve_digits(stage.backward_s)},
+                      {"buckets_s", std::move(buckets_s)},
+                      {"memory", memory_json(stage.memory)}});
+  }
+  return stages;
+}
+
+Json critical_path_json(const StepReport& report) {
+  Json path = Json::array();
+  for (const CriticalPathPart& part : report.critical_path) {
+    path.push_back({{"what", part.what},
+                    {"seconds", twelve_digits(part.seconds)},
+                    {"share", twelve_digits(part.share)}});
+  }
+  return path;
+}
+
+void add_training(Json& out, const RunResult& result) {
+  const std::optional<TrainingCost> cost = training_cost(result);
+  if (!cost) return;
+  out["training_tokens"] = twelve_digits(*result.scenario.training_tokens);
+  out["time_to_train_s"] = twelve_digits(cost->seconds);
+  out["gpu_hours"] = twelve_digits(cost->gpu_hours);
+  if (!cost->usd) return;
+  out["usd_per_gpu_hour"] = twelve_digits(*result.scenario.usd_per_gpu_hour);
+  out["price_usd"] = twelve_digits(*cost->usd);
+}
+
+Json expectation_json(const RunResult& result) {
+  Json checks = Json::array();
+  for (const ExpectationCheck& check : check_expectation(result)) {
+    checks.push_back({{"what", check.what},
+                      {"expected", twelve_digits(check.expected)},
+                      {"predicted", twelve_digits(check.predicted)},
+                      {"error", twelve_digits(check.error)},
+                      {"within", check.within}});
+  }
+  return {{"source", result.scenario.expect->source},
+          {"within", twelve_digits(result.scenario.expect->within)},
+          {"checks", std::move(checks)}};
+}
+
+/// The fields that --assert and CSV know: all numbers.
+Json headline_json(const RunResult& result) {
+  const StepReport& report = result.report;
+  Json out{{"step_s", twelve_digits(report.step_s)},
+           {"mfu", twelve_digits(report.mfu_full)},
+           {"mfu_causal", twelve_digits(report.mfu_causal)},
+           {"hfu", twelve_digits(report.hfu)},
+           {"tokens_per_s", twelve_digits(report.tokens_per_s)},
+           {"tokens_per_s_per_gpu", twelve_digits(report.tokens_per_s_per_gpu)},
+           {"tflops_per_gpu", twelve_digits(report.tflops_per_gpu_full)},
+           {"tflops_per_gpu_causal", twelve_digits(report.tflops_per_gpu_causal)},
+           {"tokens_per_step", twelve_digits(report.tokens_per_step)},
+           {"gpus", result.scenario.gpus()},
+           {"nodes", result.scenario.nodes},
+           {"peak_memory_gib", gib(report.peak_memory.total())},
+           {"usable_memory_gib", gib(result.memory.usable)},
+           {"memory_capacity_gib", gib(result.scenario.node.gpu.hbm_capacity)}};
+  add_training(out, result);
+  return out;
+}
+
+}  // namespace
+
+nlohmann::ordered_json result_json(const RunResult& result) {
+  const StepReport& report = result.report;
+  Json out = headline_json(result);
+  out["memory_fits"] = result.memory.fits;
+  out["scenario"] = scenario_json(result.scenario);
+  out["waterfall"] = waterfall_json(report.seconds);
+  out["stages"] = stages_json(report);
+  out["peak_memory_stage"] = report.peak_memory_stage;
+  out["critical_path"] = critical_path_json(report);
+  const Advice advice = best_advice(report);
+  if (advice.bucket != nullptr) {
+    out["would_help_most"] = {{"bucket", advice.bucket->name},
+                              {"share", twelve_digits(advice.share)},
+                              {"change", advice.bucket->remedy}};
+  }
+  out["assumptions"] = result.scenario.assumptions;
+  out["notes"] = report.notes;
+  if (result.scenario.expect) out["expectation"] = expectation_json(result);
+  out["simulation"] = {{"folded", report.folded},
+                       {"folded_exactly", report.folded_exactly},
+                       {"actors", report.actors_simulated},
+                       {"items", report.items},
+                       {"flows", report.flows},
+                       {"events", report.events}};
+  return out;
+}
+
+std::string result_csv(const RunResult& result) {
+  std::vector<std::string> names, values;
+  const Json headline = headline_json(result);
+  for (const auto& [name, value] : headline.items()) {
+    names.push_back(name);
+    values.push_back(number_text(value.get<double>()));
+  }
+  const std::vector<double> shares = bucket_shares(result.report.seconds);
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    names.push_back(std::string(buckets()[i].name) + "_share");
+    values.push_back(number_text(shares[i]));
+  }
+  return csv_line(names) + csv_line(values);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,49 @@
+#include "tools/lockstep/run_result.hpp"
+
+#include <cmath>
+#include <numeric>
+
+namespace lockstep {
+
+std::optional<TrainingCost> training_cost(const RunResult& result) {
+  if (!result.scenario.training_tokens) return std::nullopt;
+  const double steps = *result.scenario.training_tokens / result.report.tokens_per_step;
+  TrainingCost cost;
+  cost.seconds = steps * result.report.step_s;
+  cost.gpu_hours = cost.seconds / 3600 * result.scenario.gpus();
+  if (result.scenario.usd_per_gpu_hour) cost.usd = cost.gpu_hours * *result.scenario.usd_per_gpu_hour;
+  return cost;
+}
+
+std::vector<ExpectationCheck> check_expectation(const RunResult& result) {
+  std::vector<ExpectationCheck> checks;
+  if (!result.scenario.expect) return checks;
+  const Expectation& expect = *result.scenario.expect;
+  const auto add = [&](const char* what, double expected, double predicted) {
+    const double error = predicted / expected - 1;
+    checks.push_back({what, expected, predicted, error, std::abs(error) <= expect.within});
+  };
+  if (expect.step_time) add("step time", expect.step_time->base_units(), result.report.step_s);
+  if (expect.mfu) add("MFU", *expect.mfu, result.report.mfu_full);
+  return checks;
+}
+
+Advice best_advice(const StepReport& report) {
+  Advice advice;
+  for (const BucketInfo& info : buckets()) {
+    const double share = report.seconds[static_cast<std::size_t>(info.bucket)] / report.step_s;
+    if (!info.remedy.empty() && share > advice.share) advice = {&info, share};
+  }
+  return advice;
+}
+
+std::vector<double> bucket_shares(const BucketTimes& seconds) {
+  const double total = std::accumulate(seconds.begin(), seconds.end(), 0.0);
+  std::vector<double> shares;
+  for (const BucketInfo& info : buckets()) {
+    shares.push_back(seconds[static_cast<std::size_t>(info.bucket)] / total);
+  }
+  return shares;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,61 @@
+/// What `lockstep run` has to say, and its forms: JSON, CSV, a table.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/memory.hpp"
+#include "sim/scenario/scenario.hpp"
+#include "sim/step/step_report.hpp"
+#include "tools/lockstep/table.hpp"
+
+namespace lockstep {
+
+struct RunResult {
+  Scenario scenario;
+  StepReport report;
+  MemoryVerdict memory;
+};
+
+/// Cost of the whole training; nothing when the scenario gives no training.tokens.
+struct TrainingCost {
+  double seconds = 0;
+  double gpu_hours = 0;
+  std::optional<double> usd;  ///< when a price is known
+};
+std::optional<TrainingCost> training_cost(const RunResult& result);
+
+/// One measured value that the scenario states, against the prediction.
+struct ExpectationCheck {
+  std::string what;  ///< "step time", "MFU"
+  double expected = 0;
+  double predicted = 0;
+  double error = 0;  ///< predicted / expected - 1
+  bool within = false;
+};
+std::vector<ExpectationCheck> check_expectation(const RunResult& result);
+
+/// What would help most: the largest bucket that a change can attack.
+struct Advice {
+  const BucketInfo* bucket = nullptr;  ///< null: nothing is lost
+  double share = 0;                    ///< of the step
+};
+Advice best_advice(const StepReport& report);
+
+/// Share of each bucket in the step, in the order of buckets(). Adds up to 1.
+std::vector<double> bucket_shares(const BucketTimes& seconds);
+
+/// The result with units in the names, at most 12 significant digits, in a fixed order.
+/// tools/lockstep/README.md explains every field.
+nlohmann::ordered_json result_json(const RunResult& result);
+
+/// A header line and one line of values: the numeric fields of the first level of result_json(), then
+/// the share of each bucket.
+std::string result_csv(const RunResult& result);
+
+/// For people, at most 100 columns wide.
+std::string result_table(const RunResult& result, const TextStyle& style);
+
+}  // namespace lockstep

@@ -1,0 +1,210 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/scenario/read_scenario.hpp"
+#include "tools/lockstep/run_result.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr int kColumns = 100;
+constexpr int kBarColumns = 40;
+constexpr int kLabelColumns = 18;
+constexpr std::size_t kStagesShown = 20;  ///< more are folded in the middle; JSON has all
+constexpr std::size_t kPathParts = 8;
+
+std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+std::string gib_text(Bytes bytes) { return significant(bytes / gibibytes(1)) + " GiB"; }
+
+std::string line(std::string_view label, const std::string& text) {
+  return fmt::format("  {:<{}}{}\n", label, kLabelColumns,
+                     wrap(text, kColumns - kLabelColumns - 2, kLabelColumns + 2));
+}
+
+std::string layout_text(const TrainingJob& job) {
+  const Parallelism& p = job.parallelism;
+  std::vector<std::string> parts;
+  if (p.tensor > 1) parts.push_back(fmt::format("TP {}{}", p.tensor, p.sequence ? " + SP" : ""));
+  if (p.pipeline > 1) {
+    parts.push_back(fmt::format("PP {} ({}{})", p.pipeline, name_of(p.schedule),
+                                p.virtual_stages > 1 ? fmt::format(" x {}", p.virtual_stages) : ""));
+  }
+  parts.push_back(fmt::format("DP {}", p.data));
+  if (p.sharding != Sharding::none) parts.emplace_back(name_of(p.sharding));
+  parts.emplace_back(info(job.precision).name);
+  if (job.recompute != Recompute::none) {
+    parts.push_back(fmt::format("{} recompute", name_of(job.recompute)));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string title(const RunResult& result, const TextStyle& style) {
+  const Scenario& s = result.scenario;
+  const TrainingJob& job = s.job;
+  std::string out = style.bold(fmt::format("{} on {} GPUs", job.model.name, grouped(s.gpus()))) +
+                    fmt::format(" ({} x {}, {})\n", grouped(s.nodes), s.node.name, s.node.gpu.name);
+  if (!s.about.empty()) out += wrap(s.about, kColumns, 0) + "\n";
+  out += "\n" + line("Job", layout_text(job));
+  out += line("Batch", fmt::format("{} sequences of {} tokens, {} micro batches of {}",
+                                   grouped(job.batch.sequences), grouped(job.batch.tokens),
+                                   grouped(job.micro_batches()), job.batch.micro_sequences));
+  const std::string release = s.stack.release.empty() ? "" : " " + s.stack.release;
+  return out + line("Software", s.stack.name + release) +
+         line("Fabric", fmt::format("{}, {}", s.fabric.name, s.transport.name));
+}
+
+std::string headline(const RunResult& result, const TextStyle& style) {
+  const StepReport& r = result.report;
+  std::string out = "\n";
+  out += line("Step time", style.bold(duration_text(r.step_s)));
+  out += line("MFU", fmt::format("{} with attention in full, {} causal;  HFU {}",
+                                 style.bold(percent(r.mfu_full)), percent(r.mfu_causal),
+                                 percent(r.hfu)));
+  out += line("Throughput",
+              fmt::format("{} tokens/s per GPU, {} tokens/s in all", significant(r.tokens_per_s_per_gpu),
+                          significant(r.tokens_per_s)));
+  out += line("Per GPU", fmt::format("{} TFLOP/s of {} ({} causal)",
+                                     significant(r.tflops_per_gpu_full),
+                                     significant(r.peak_flops_per_gpu / 1e12),
+                                     significant(r.tflops_per_gpu_causal)));
+  out += line("Memory", fmt::format("{} at the peak (stage {}) of {} usable, {} on the card{}",
+                                    gib_text(r.peak_memory.total()), r.peak_memory_stage,
+                                    gib_text(result.memory.usable),
+                                    gib_text(result.scenario.node.gpu.hbm_capacity),
+                                    result.memory.fits ? "" : ": DOES NOT FIT"));
+  if (const auto cost = training_cost(result)) {
+    const std::string price =
+        cost->usd ? fmt::format(", {} USD at {} per GPU-hour", significant(*cost->usd),
+                                significant(*result.scenario.usd_per_gpu_hour))
+                  : std::string();
+    out += line("Training", fmt::format("{} for {} tokens: {} GPU-hours{}",
+                                        duration_text(cost->seconds),
+                                        significant(*result.scenario.training_tokens),
+                                        significant(cost->gpu_hours), price));
+  }
+  return out;
+}
+
+std::string waterfall(const StepReport& report, const TextStyle& style) {
+  const std::vector<double> shares = bucket_shares(report.seconds);
+  const std::vector<double> percentages = percentages_that_add_up(shares);
+  const double longest = *std::max_element(shares.begin(), shares.end());
+  std::string out = "\n" + style.bold("Where the GPU time goes") + "\n";
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    if (shares[i] <= 0) continue;
+    const BucketInfo& info = buckets()[i];
+    const double seconds = report.seconds[static_cast<std::size_t>(info.bucket)];
+    out += fmt::format("  {:<28}{:>6.1f} % {:>9}  {}\n", info.title, percentages[i],
+                       duration_text(seconds), bar(shares[i] / longest, kBarColumns, style));
+  }
+  return out + fmt::format("  {:<28}{:>6.1f} % {:>9}\n", "Together", 100.0,
+                           duration_text(report.step_s));
+}
+
+std::vector<std::string> stage_cells(const StageReport& stage, double step_s) {
+  const auto share = [&](std::initializer_list<Bucket> of) {
+    double sum = 0;
+    for (const Bucket bucket : of) sum += stage.seconds[static_cast<std::size_t>(bucket)];
+    return percent(sum / step_s);
+  };
+  return {fmt::format("{}", stage.stage),
+          fmt::format("{}", stage.layers),
+          duration_text(stage.forward_s),
+          duration_text(stage.backward_s),
+          share({Bucket::model_flops, Bucket::kernel_inefficiency, Bucket::memory_bound,
+                 Bucket::recompute, Bucket::launch, Bucket::optimiser}),
+          share({Bucket::pipeline_bubble, Bucket::pipeline_exposed}),
+          share({Bucket::tensor_exposed, Bucket::data_exposed}),
+          share({Bucket::variation, Bucket::straggler}),
+          gib_text(stage.memory.total())};
+}
+
+std::string stages(const StepReport& report, const TextStyle& style) {
+  if (report.stages.size() < 2) return {};
+  using enum TextTable::Align;
+  TextTable table({{"stage"}, {"layers"}, {"forward"}, {"backward"}, {"working"}, {"pipeline"},
+                   {"TP and DP"}, {"waiting"}, {"memory"}});
+  const std::size_t count = report.stages.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    if (count > kStagesShown && i == kStagesShown / 2) {
+      i = count - kStagesShown / 2;
+      table.add({"...", "", "", "", "", "", "", "", ""});
+    }
+    table.add(stage_cells(report.stages[i], report.step_s));
+  }
+  return "\n" + style.bold("Pipeline stages") +
+         " (compute of one micro batch; shares of the step)\n" + table.text(style);
+}
+
+std::string critical_path(const StepReport& report, const TextStyle& style) {
+  if (report.critical_path.empty()) return {};
+  std::string out = "\n" + style.bold("Critical path") + " (what the end of the step waited for)\n";
+  double rest = 0;
+  for (std::size_t i = 0; i < report.critical_path.size(); ++i) {
+    const CriticalPathPart& part = report.critical_path[i];
+    if (i >= kPathParts) {
+      rest += part.seconds;
+      continue;
+    }
+    out += fmt::format("  {:<44}{:>6.1f} % {:>9}\n", part.what, 100 * part.share,
+                       duration_text(part.seconds));
+  }
+  if (rest > 0) {
+    out += fmt::format("  {:<44}{:>6.1f} % {:>9}\n",
+                       fmt::format("{} more", report.critical_path.size() - kPathParts),
+                       100 * rest / report.step_s, duration_text(rest));
+  }
+  return out;
+}
+
+std::string advice(const StepReport& report, const TextStyle& style) {
+  const Advice best = best_advice(report);
+  if (best.bucket == nullptr) return {};
+  const std::string text = fmt::format("{} takes {} of the step; {}.", best.bucket->title,
+                                       percent(best.share), best.bucket->remedy);
+  return "\n" + style.bold("Would help most: ") + wrap(text, kColumns - 17, 2) + "\n";
+}
+
+std::string expectation(const RunResult& result, const TextStyle& style) {
+  std::string out;
+  for (const ExpectationCheck& check : check_expectation(result)) {
+    const bool is_time = check.what == "step time";
+    const auto value = [&](double v) { return is_time ? duration_text(v) : percent(v); };
+    const std::string text =
+        fmt::format("{} {} against {} measured: {}, {} the {:g} % that the scenario allows",
+                    check.what, value(check.predicted), value(check.expected),
+                    error_text(check.error), check.within ? "within" : "NOT within",
+                    100 * result.scenario.expect->within);
+    out += "  " + wrap(text, kColumns - 2, 4) + "\n";
+  }
+  if (out.empty()) return {};
+  const std::string& source = result.scenario.expect->source;
+  return "\n" + style.bold("Expected") + (source.empty() ? "" : " (" + source + ")") + "\n" + out;
+}
+
+std::string remarks(std::string_view heading, const std::vector<std::string>& texts,
+                    const TextStyle& style) {
+  if (texts.empty()) return {};
+  std::string out = "\n" + style.bold(heading) + "\n";
+  for (const std::string& text : texts) out += "  - " + wrap(text, kColumns - 4, 4) + "\n";
+  return out;
+}
+
+}  // namespace
+
+std::string result_table(const RunResult& result, const TextStyle& style) {
+  const StepReport& report = result.report;
+  std::vector<std::string> notes = report.notes;
+  if (!report.folded_exactly) {
+    notes.emplace_back("replicas are folded approximately; --unfold simulates every rank");
+  }
+  return title(result, style) + headline(result, style) + waterfall(report, style) +
+         advice(report, style) + stages(report, style) + critical_path(report, style) +
+         expectation(result, style) + remarks("Assumed", result.scenario.assumptions, style) +
+         remarks("Notes", notes, style);
+}
+
+}  // namespace lockstep

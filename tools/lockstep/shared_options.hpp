@@ -1,0 +1,32 @@
+/// Options that several commands have, and what they do.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "tools/lockstep/cli.hpp"
+
+namespace lockstep {
+
+inline constexpr std::array<std::string_view, 3> kFormats{"table", "json", "csv"};
+inline constexpr OptionSpec kFormatOption{
+    "format", 0, "table|json|csv", false,
+    "How to print: a table for people (the default), JSON with the unit in every name, or CSV.",
+    "--format json"};
+inline constexpr OptionSpec kPresetsOption{
+    "presets", 0, "DIR", true,
+    "Look for presets in this folder first (DIR/gpus/my_gpu.json and so on), then in the program's own.",
+    "--presets ./my-presets"};
+inline constexpr OptionSpec kOutputOption{
+    "output", 'o', "FILE", false,
+    "Write to this file instead of the terminal; it appears only when it is complete, and is "
+    "compressed if its name ends in .gz.",
+    "-o result.json"};
+
+/// Style of what a command prints: that of the console, or plain text without colours for --output.
+TextStyle output_style(const ParsedOptions& options, const Console& console);
+/// Writes the whole text to --output or to the console.
+void write_output(std::string_view text, const ParsedOptions& options, Console& console);
+
+}  // namespace lockstep
