@@ -34,6 +34,7 @@ struct AttentionConstants {
   Seconds launch;             ///< t0
   double efficiency = 0.5;    ///< eta: of the 16-bit peak, head size 128, long sequences
   double ramp_tokens = 500;   ///< s0
+  double softmax_width = 40;  ///< d0: elements of head size that the softmax of a score costs
   double backward_ratio = 3;  ///< time of the backward pass over the forward pass
 };
 
