@@ -1,0 +1,221 @@
+#include "sim/core/flow_network.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <doctest/doctest.h>
+#include <limits>
+#include <vector>
+
+#include "sim/core/event_queue.hpp"
+#include "sim/core/random.hpp"
+#include "tests/sim/core/random_network.hpp"
+#include "tests/sim/core/reference_max_min.hpp"
+#include "tests/sim/core/test_seed.hpp"
+
+namespace lockstep {
+
+namespace {
+
+/// What a flow has to move: each message starts `pause` after the one before has ended.
+struct Message {
+  StepTime pause;
+  Bytes amount;
+};
+using Plan = std::vector<std::vector<Message>>;  ///< of each flow
+using Ends = std::vector<std::vector<double>>;   ///< of each flow, in seconds
+
+Plan random_plan(RandomStream& random, std::size_t flows) {
+  Plan plan(flows);
+  for (std::vector<Message>& messages : plan) {
+    for (std::uint32_t count = random.below(6); count > 0; --count) {
+      // Often no pause: a flow then stops and starts in one instant.
+      const StepTime pause{random.below(3) == 0 ? 0 : 1'000'000ULL * random.below(3000)};
+      const double amount = random.below(2) == 0 ? 4e6 : 1.0 + random.below(20'000'000);
+      messages.push_back({pause, Bytes{amount}});
+    }
+  }
+  return plan;
+}
+
+void check_loads(const FlowNetwork& network) {
+  for (LinkIndex link = 0; link < network.links(); ++link) {
+    REQUIRE(network.load(link) / network.capacity(link) <= 1 + 1e-11);
+  }
+}
+
+Ends run(FlowNetwork& network, const Plan& plan) {
+  Ends ends(plan.size());
+  EventQueue starts;
+  for (FlowIndex flow = 0; flow < plan.size(); ++flow) {
+    if (!plan[flow].empty()) starts.push(plan[flow].front().pause, 0, flow);
+  }
+  std::vector<FlowIndex> ended;
+  while (!starts.empty() || !network.idle()) {
+    StepTime now{std::numeric_limits<std::uint64_t>::max()};
+    if (!starts.empty()) now = std::min(now, starts.next_time());
+    if (!network.idle()) now = std::min(now, network.next_end());
+    ended.clear();
+    network.collect_ended(now, ended);
+    REQUIRE(std::ranges::is_sorted(ended));
+    for (const FlowIndex flow : ended) {
+      REQUIRE_FALSE(network.active(flow));
+      ends[flow].push_back(to_seconds(now).base_units());
+      const std::size_t next = ends[flow].size();
+      if (next < plan[flow].size()) starts.push(now + plan[flow][next].pause, 0, flow);
+    }
+    while (!starts.empty() && starts.next_time() == now) {
+      const FlowIndex flow = starts.pop().subject;
+      network.start(flow, plan[flow][ends[flow].size()].amount, now);
+    }
+    network.settle(now);
+    check_loads(network);
+  }
+  return ends;
+}
+
+/// The same in seconds instead of ticks, all rates and all ends anew at every instant.
+Ends run_reference(test::ReferenceNetwork network, const Plan& plan) {
+  constexpr double kNever = std::numeric_limits<double>::infinity();
+  Ends ends(plan.size());
+  std::vector<double> starts(plan.size(), kNever);
+  std::vector<double> left(plan.size(), 0.0);
+  const auto plan_next = [&](std::size_t f, double now) {
+    const std::size_t next = ends[f].size();
+    starts[f] = next < plan[f].size() ? now + to_seconds(plan[f][next].pause).base_units() : kNever;
+  };
+  for (std::size_t f = 0; f < plan.size(); ++f) plan_next(f, 0);
+  for (double now = 0;;) {
+    const std::vector<double> rates = network.rates();
+    double next = kNever;
+    std::size_t first = plan.size();  // the flow that ends next, unless a start comes before
+    for (std::size_t f = 0; f < plan.size(); ++f) {
+      const bool active = network.flows[f].active;
+      const double at = active ? now + left[f] / rates[f] : starts[f];
+      if (at >= next) continue;
+      next = at;
+      first = f;
+    }
+    if (first == plan.size()) return ends;
+    for (std::size_t f = 0; f < plan.size(); ++f) left[f] -= rates[f] * (next - now);
+    now = next;
+    bool& active = network.flows[first].active;
+    active = !active;
+    if (active) {
+      left[first] = plan[first][ends[first].size()].amount.base_units();
+      starts[first] = kNever;
+    } else {
+      ends[first].push_back(now);
+      plan_next(first, now);
+    }
+  }
+}
+
+/// One link of 1 GB/s, and flows that cross it.
+struct OneLink {
+  FlowNetwork network;
+  LinkIndex link;
+  FlowIndex a;
+  FlowIndex b;
+  OneLink() : link(network.add_link(gigabytes_per_second(1))) {
+    const std::vector<FlowEdge> edges{{link, 1.0}};
+    a = network.add_flow(edges);
+    b = network.add_flow(edges);
+  }
+  std::vector<FlowIndex> ended_at(StepTime now) {
+    std::vector<FlowIndex> ended;
+    network.collect_ended(now, ended);
+    return ended;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("FlowNetwork: a flow alone ends after its bytes at line rate, and not a tick before") {
+  OneLink one;
+  one.network.start(one.a, Bytes{1000}, {5});  // 1 us
+  CHECK(one.network.active(one.a));
+  one.network.settle({5});
+  CHECK(one.network.rate(one.a) == gigabytes_per_second(1));
+  CHECK(one.network.load(one.link) == gigabytes_per_second(1));
+  const StepTime end{1'000'005};
+  CHECK(one.network.next_end() == end);
+  CHECK(one.ended_at({end.ps - 1}).empty());
+  CHECK(one.network.active(one.a));
+  CHECK(one.ended_at(end) == std::vector<FlowIndex>{one.a});
+  CHECK(one.network.idle());
+  CHECK(one.network.rate(one.a) == BytesPerSecond{});
+  CHECK(one.network.load(one.link) == BytesPerSecond{});
+  CHECK(one.network.carried(one.link) / Bytes{1000} == doctest::Approx(1.0).epsilon(1e-12));
+}
+
+TEST_CASE("FlowNetwork: a second flow halves the first, and returns the link when it ends") {
+  // a: 3 kB from 0; b: 1 kB from 1 us. a has 2 kB left at 1 us; at half speed b ends at 3 us, when a
+  // has 1 kB left: a ends at 4 us.
+  OneLink one;
+  one.network.start(one.a, Bytes{3000}, {});
+  one.network.settle({});
+  one.network.start(one.b, Bytes{1000}, {1'000'000});
+  one.network.settle({1'000'000});
+  CHECK(one.network.next_end() == StepTime{3'000'000});
+  CHECK(one.ended_at({3'000'000}) == std::vector<FlowIndex>{one.b});
+  one.network.settle({3'000'000});
+  CHECK(one.network.next_end() == StepTime{4'000'000});
+  CHECK(one.ended_at({4'000'000}) == std::vector<FlowIndex>{one.a});
+  CHECK(one.network.carried(one.link) / Bytes{4000} == doctest::Approx(1.0).epsilon(1e-12));
+}
+
+TEST_CASE("FlowNetwork: ends of one tick come together, lowest flow first") {
+  OneLink one;
+  one.network.start(one.b, Bytes{500}, {});
+  one.network.start(one.a, Bytes{500}, {});
+  one.network.settle({});
+  CHECK(one.ended_at({1'000'000}) == std::vector<FlowIndex>{one.a, one.b});
+}
+
+TEST_CASE("FlowNetwork: a byte on a fast link ends in the instant in which it starts") {
+  FlowNetwork network;
+  const std::vector<FlowEdge> edges{{network.add_link(BytesPerSecond{1e13}), 1.0}};
+  const FlowIndex flow = network.add_flow(edges);
+  network.start(flow, Bytes{1}, {9});
+  network.settle({9});
+  CHECK(network.next_end() == StepTime{9});
+  std::vector<FlowIndex> ended;
+  network.collect_ended({9}, ended);
+  CHECK(ended == std::vector<FlowIndex>{flow});
+}
+
+TEST_CASE("FlowNetwork: ends when a slow simulation ends it, and moves what was started") {
+  const std::uint64_t seed = test::test_seed();
+  CAPTURE(seed);
+  for (std::uint32_t trial = 0; trial < 30; ++trial) {
+    CAPTURE(trial);
+    RandomStream random({.seed = seed, .trajectory = trial});
+    FlowNetwork network;
+    const test::ReferenceNetwork reference = test::random_network(random, network);
+    const Plan plan = random_plan(random, reference.flows.size());
+    const Ends ends = run(network, plan);
+    const Ends expected = run_reference(reference, plan);
+    std::vector<double> carried(network.links(), 0.0);
+    std::size_t messages = 0;
+    for (std::size_t f = 0; f < plan.size(); ++f) {
+      CAPTURE(f);
+      REQUIRE(ends[f].size() == expected[f].size());
+      for (std::size_t m = 0; m < ends[f].size(); ++m) {
+        // Half a tick for each end that shifted this one, up to about 300 of them.
+        REQUIRE(std::abs(ends[f][m] - expected[f][m]) < 150e-12);
+        for (const auto& [link, coefficient] : reference.flows[f].uses) {
+          carried[link] += coefficient * plan[f][m].amount.base_units();
+        }
+        ++messages;
+      }
+    }
+    for (LinkIndex link = 0; link < network.links(); ++link) {
+      // A message is off by what its link moves in half a tick.
+      const Bytes rounding = static_cast<double>(messages) * (network.capacity(link) * Seconds{1e-12});
+      CHECK(std::abs((network.carried(link) - Bytes{carried[link]}) / Bytes{1}) <=
+            rounding / Bytes{1} + 1e-12 * carried[link]);
+    }
+  }
+}
+
+}  // namespace lockstep
