@@ -56,8 +56,8 @@ struct FabricSpec {
   int pod_leaves = 0;                 ///< leaves under one set of spines (3 levels); 0: as many as
                                       ///< leaf_ports_down, whole units when rail optimised
   int switch_ports = 0;               ///< ports of a spine or core switch; 0: as many as needed
-  double leaf_oversubscription = 1;   ///< down capacity over up capacity at the leaf
-  double spine_oversubscription = 1;  ///< the same at the spine (3 levels)
+  double leaf_oversubscription = 1;   ///< at a full leaf: capacity of NICs over uplinks
+  double spine_oversubscription = 1;  ///< of a full pod's downlinks over its uplinks (3 levels)
   BytesPerSecond link_bandwidth;      ///< of a switch-switch link; 0: the NIC's
   Seconds switch_latency;             ///< per switch crossed
   std::string transport;              ///< preset name; empty: the node's

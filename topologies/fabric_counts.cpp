@@ -53,7 +53,8 @@ FabricCounts fabric_counts(const FabricSpec& spec, int nodes, int nics_per_node,
 
   const BytesPerSecond link =
       spec.link_bandwidth > BytesPerSecond{} ? spec.link_bandwidth : nic_bandwidth;
-  const BytesPerSecond leaf_up = spec.leaf_ports_down * nic_bandwidth / spec.leaf_oversubscription;
+  const int ports_used = rails ? counts.unit_nodes : counts.unit_nodes * nics_per_node;
+  const BytesPerSecond leaf_up = ports_used * nic_bandwidth / spec.leaf_oversubscription;
   counts.leaf_uplinks = links_for(leaf_up, link);
   counts.leaf_link_capacity = leaf_up / counts.leaf_uplinks;
 
