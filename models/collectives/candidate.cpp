@@ -1,0 +1,74 @@
+#include "models/collectives/candidate.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+namespace lockstep {
+
+CollectiveCost smooth_minimum(std::span<const CollectiveCandidate> candidates, Bytes payload,
+                              BytesPerSecond nic_bandwidth, double sharpness) {
+  assert(!candidates.empty());
+  const auto time = [payload](const CollectiveCandidate& c) {
+    return c.latency + payload * c.per_byte;
+  };
+  const CollectiveCandidate& fastest = *std::ranges::min_element(candidates, {}, time);
+  const Seconds shortest = time(fastest);
+  assert(shortest > Seconds{});
+
+  // Relative to the shortest, so that no power overflows.
+  double sum = 0;
+  for (const CollectiveCandidate& c : candidates) sum += std::pow(shortest / time(c), sharpness);
+  const double scale = std::pow(sum, -1 / sharpness);
+
+  Seconds latency;
+  SecondsPerByte per_byte;
+  for (const CollectiveCandidate& c : candidates) {
+    const double weight = std::pow(scale * (shortest / time(c)), sharpness + 1);
+    latency += weight * c.latency;
+    per_byte += weight * c.per_byte;
+  }
+  if (fastest.network_coefficient > 0) {
+    per_byte = std::max(per_byte, per_byte_at(fastest.network_coefficient, nic_bandwidth));
+  }
+  return {.latency = latency,
+          .payload_rate = BytesPerSecond{1 / per_byte.base_units()},
+          .nvlink_coefficient = fastest.nvlink_coefficient,
+          .network_coefficient = fastest.network_coefficient,
+          .algorithm = fastest.algorithm,
+          .protocol = fastest.protocol};
+}
+
+double bus_factor(CollectiveOp op, int ranks) {
+  const double n = ranks;
+  switch (op) {
+    case CollectiveOp::all_reduce:
+      return 2 * (n - 1) / n;
+    case CollectiveOp::all_gather:
+    case CollectiveOp::reduce_scatter:
+    case CollectiveOp::all_to_all:
+      return (n - 1) / n;
+    case CollectiveOp::broadcast:
+    case CollectiveOp::send_receive:
+      return 1;
+  }
+  return 1;
+}
+
+double ring_steps(CollectiveOp op, int ranks) {
+  const double n = ranks;
+  switch (op) {
+    case CollectiveOp::all_reduce:
+      return 2 * (n - 1);
+    case CollectiveOp::all_gather:
+    case CollectiveOp::reduce_scatter:
+    case CollectiveOp::broadcast:
+      return n - 1;
+    case CollectiveOp::all_to_all:
+    case CollectiveOp::send_receive:
+      return 1;
+  }
+  return 1;
+}
+
+}  // namespace lockstep

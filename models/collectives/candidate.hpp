@@ -1,0 +1,53 @@
+/// One way to run a collective, as NCCL's tuner sees it: an algorithm with a protocol is a straight
+/// line, time = latency + payload * per_byte. Several lines together make the predicted time.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "models/collectives/collectives.hpp"
+#include "models/units.hpp"
+
+namespace lockstep {
+
+using SecondsPerByte = Quantity<1, -1, 0, 0>;
+
+/// Time per payload byte of a link at `rate` that carries `coefficient` bytes for each of them.
+constexpr SecondsPerByte per_byte_at(double coefficient, BytesPerSecond rate) {
+  return SecondsPerByte{coefficient / rate.base_units()};
+}
+
+struct CollectiveCandidate {
+  std::string_view algorithm;
+  std::string_view protocol;
+  Seconds latency;
+  SecondsPerByte per_byte;         ///< of payload
+  double nvlink_coefficient = 0;   ///< as in CollectiveCost
+  double network_coefficient = 0;  ///< as in CollectiveCost
+};
+
+/// The smooth minimum of the candidates at this payload, split into a latency and a rate.
+///
+///     T = (sum_i T_i^-p)^(-1/p),  T_i = latency_i + payload * per_byte_i
+///
+/// T is homogeneous of degree one in the T_i, so with w_i = (T / T_i)^(p+1) Euler's theorem gives
+/// T = sum_i w_i T_i: latency = sum w_i latency_i and per_byte = sum w_i per_byte_i are both at
+/// least 0 and add up to T exactly. Algorithm, protocol and coefficients are the fastest
+/// candidate's. No member sends faster than its NIC: the rate is capped at nic_bandwidth /
+/// network_coefficient.
+///
+/// Requires at least one candidate, each with T_i > 0; a sharper minimum has a larger `sharpness`
+/// p.
+CollectiveCost smooth_minimum(std::span<const CollectiveCandidate> candidates, Bytes payload,
+                              BytesPerSecond nic_bandwidth, double sharpness);
+
+/// Bytes that cross each edge of the ring (or leave each member) per payload byte: nccl-tests'
+/// ratio of busbw to algbw. 2(n-1)/n all-reduce; (n-1)/n all-gather, reduce-scatter, all-to-all;
+/// else 1.
+double bus_factor(CollectiveOp op, int ranks);
+
+/// Messages that follow each other around the ring: 2(n-1), n-1, n-1; all-to-all and send/receive
+/// 1; broadcast n-1.
+double ring_steps(CollectiveOp op, int ranks);
+
+}  // namespace lockstep

@@ -1,0 +1,63 @@
+#include "models/collectives/collectives.hpp"
+
+#include <array>
+#include <cassert>
+#include <vector>
+
+#include "models/collectives/across_nodes.hpp"
+#include "models/collectives/candidate.hpp"
+#include "models/collectives/in_node.hpp"
+
+namespace lockstep {
+
+namespace {
+
+/// p of smooth_minimum across nodes, where protocols blend more than inside one. Source: fitted.
+constexpr double kSharpnessAcrossNodes = 6;
+
+constexpr std::array kCollectiveKinds{
+    CollectiveKind{CollectiveOp::all_reduce, "all_reduce",
+                   "Sum over all members, to all: ring 2(n-1)/n per edge, NVLS (n+1)/n, tree.",
+                   "Patarasuk and Yuan 2009, J. Parallel Distrib. Comput. 69, 117-124; NCCL "
+                   "src/graph/tuning.cc"},
+    CollectiveKind{CollectiveOp::all_gather, "all_gather",
+                   "Every member's part, to all: ring, (n-1)/n of the gathered buffer per edge.",
+                   "NVIDIA nccl-tests doc/PERFORMANCE.md; NCCL src/graph/tuning.cc"},
+    CollectiveKind{CollectiveOp::reduce_scatter, "reduce_scatter",
+                   "Sum over all members, a part to each: ring, (n-1)/n of the input per edge.",
+                   "NVIDIA nccl-tests doc/PERFORMANCE.md; NCCL src/graph/tuning.cc"},
+    CollectiveKind{CollectiveOp::all_to_all, "all_to_all",
+                   "1/n of each buffer to every member; off-node parts gathered onto rails (PXN).",
+                   "NVIDIA nccl-tests doc/PERFORMANCE.md; NVIDIA blog, NCCL 2.12 PXN (2022)"},
+    CollectiveKind{CollectiveOp::broadcast, "broadcast",
+                   "One member's buffer to all: pipelined ring, the whole payload per edge.",
+                   "NVIDIA nccl-tests doc/PERFORMANCE.md; NCCL src/graph/tuning.cc"},
+    CollectiveKind{CollectiveOp::send_receive, "send_receive", "One message between two members.",
+                   "NVIDIA nccl-tests doc/PERFORMANCE.md"},
+};
+
+}  // namespace
+
+CollectiveCost collective_cost(const CollectiveCall& call, const GpuSpec& gpu,
+                               const TransportSpec& transport, BytesPerSecond nic_bandwidth) {
+  assert(call.ranks >= 2 && call.ranks_per_node >= 1);
+  assert(call.payload >= Bytes{} && nic_bandwidth > BytesPerSecond{});
+  std::vector<CollectiveCandidate> candidates;
+  candidates.reserve(8);
+  if (call.ranks <= call.ranks_per_node) {
+    add_in_node_candidates(call.op, call.ranks, gpu.collectives, candidates);
+    return smooth_minimum(candidates, call.payload, nic_bandwidth, kSharpnessInNode);
+  }
+  add_across_nodes_candidates(call, gpu, transport, nic_bandwidth, candidates);
+  return smooth_minimum(candidates, call.payload, nic_bandwidth, kSharpnessAcrossNodes);
+}
+
+Seconds collective_time(const CollectiveCall& call, const GpuSpec& gpu,
+                        const TransportSpec& transport, BytesPerSecond nic_bandwidth) {
+  const CollectiveCost cost = collective_cost(call, gpu, transport, nic_bandwidth);
+  return cost.latency + call.payload / cost.payload_rate;
+}
+
+std::span<const CollectiveKind> collective_kinds() { return kCollectiveKinds; }
+
+}  // namespace lockstep

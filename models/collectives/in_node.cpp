@@ -1,0 +1,63 @@
+#include "models/collectives/in_node.hpp"
+
+#include <cmath>
+
+namespace lockstep {
+
+namespace {
+
+constexpr std::string_view kNvls = "nvls";
+
+const std::vector<CollectiveRegime>& regimes_of(CollectiveOp op,
+                                                const IntraNodeCollectives& presets) {
+  switch (op) {
+    case CollectiveOp::all_reduce:
+      return presets.all_reduce;
+    case CollectiveOp::all_gather:
+    case CollectiveOp::broadcast:
+      return presets.all_gather;
+    case CollectiveOp::reduce_scatter:
+      return presets.reduce_scatter;
+    case CollectiveOp::all_to_all:
+      return presets.all_to_all;
+    case CollectiveOp::send_receive:
+      return presets.send_receive;
+  }
+  return presets.send_receive;
+}
+
+std::string_view protocol_of(const CollectiveRegime& regime) {
+  if (regime.name.starts_with("tiny")) return "ll";
+  if (regime.name.starts_with("low_latency")) return "ll128";
+  return "simple";
+}
+
+}  // namespace
+
+void add_in_node_candidates(CollectiveOp op, int ranks, const IntraNodeCollectives& presets,
+                            std::vector<CollectiveCandidate>& out) {
+  const double n = ranks;
+  for (const CollectiveRegime& regime : regimes_of(op, presets)) {
+    if (ranks < regime.min_ranks) continue;
+    // The switch reduces: each member sends its buffer once, and 1/n of the result for the others.
+    const bool in_switch = regime.name == kNvls;
+    out.push_back({.algorithm = in_switch ? "nvls" : "ring",
+                   .protocol = protocol_of(regime),
+                   .latency = regime.base + ring_steps(op, ranks) * regime.per_step,
+                   .per_byte = per_byte_at(bus_factor(op, ranks), regime.bus_bandwidth),
+                   .nvlink_coefficient = in_switch ? (n + 1) / n : bus_factor(op, ranks),
+                   .network_coefficient = 0});
+  }
+}
+
+BytesPerSecond ring_bus_bandwidth(const IntraNodeCollectives& presets) {
+  // Regimes blend as in smooth_minimum: for large payloads their rates add up as p-norms.
+  double sum = 0;
+  for (const CollectiveRegime& regime : presets.all_reduce) {
+    if (regime.name == kNvls) continue;
+    sum += std::pow(regime.bus_bandwidth.base_units() / 1e9, kSharpnessInNode);
+  }
+  return gigabytes_per_second(std::pow(sum, 1 / kSharpnessInNode));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,24 @@
+/// Collectives inside one NVLink domain: every regime of the interconnect's preset is a candidate.
+#pragma once
+
+#include <vector>
+
+#include "models/collectives/candidate.hpp"
+#include "models/hardware.hpp"
+
+namespace lockstep {
+
+/// How sharply one regime takes over from the next (p of smooth_minimum) inside a node. Source: the
+/// exponent with which regimes fitted nccl-tests series of one node best.
+constexpr double kSharpnessInNode = 8;
+
+/// Appends T_i = base + steps * per_step + bus_factor * payload / bus_bandwidth of each regime that
+/// serves `ranks` members. Broadcast runs on the all-gather's rings and carries the whole payload.
+void add_in_node_candidates(CollectiveOp op, int ranks, const IntraNodeCollectives& presets,
+                            std::vector<CollectiveCandidate>& out);
+
+/// Bus bandwidth that the rings of an all-reduce approach inside this node, NVLS left out: what the
+/// rings of a larger group can have here.
+BytesPerSecond ring_bus_bandwidth(const IntraNodeCollectives& presets);
+
+}  // namespace lockstep
