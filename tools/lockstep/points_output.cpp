@@ -1,0 +1,84 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tools/lockstep/validation_output.hpp"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json summary_json(const PointSummary& summary) {
+  return {{"n", summary.n},
+          {"median_abs_error", twelve_digits(summary.median_abs)},
+          {"p90_abs_error", twelve_digits(summary.p90_abs)},
+          {"bias", twelve_digits(summary.bias)}};
+}
+
+}  // namespace
+
+std::string points_json(const PointTable& table) {
+  Json points = Json::array();
+  for (const ValidationPoint& point : table.points) {
+    Json object = Json::object();
+    for (const auto& [key, value] : point.identity) object[key] = value;
+    object["measured_us"] = twelve_digits(point.measured_us);
+    object["predicted_us"] = twelve_digits(point.predicted_us);
+    object["error"] = twelve_digits(point.error);
+    points.push_back(std::move(object));
+  }
+  Json summary = Json::object();
+  for (const PointSummary& group : table.summary) summary[group.group] = summary_json(group);
+  summary["skipped"] = table.skipped;
+  const Json out{{"points", std::move(points)}, {"summary", std::move(summary)}};
+  return out.dump(1) + "\n";
+}
+
+std::string points_csv(const PointTable& table) {
+  std::vector<std::string> header;
+  if (!table.points.empty()) {
+    for (const auto& part : table.points.front().identity) header.push_back(part.first);
+  }
+  header.insert(header.end(), {"measured_us", "predicted_us", "error"});
+  std::string out = csv_line(header);
+  for (const ValidationPoint& point : table.points) {
+    std::vector<std::string> cells;
+    for (const auto& part : point.identity) cells.push_back(part.second);
+    cells.insert(cells.end(), {number_text(point.measured_us), number_text(point.predicted_us),
+                               number_text(point.error)});
+    out += csv_line(cells);
+  }
+  return out;
+}
+
+std::string points_table(const PointTable& table, const TextStyle& style) {
+  using enum TextTable::Align;
+  std::string out;
+  if (!table.points.empty()) {
+    std::vector<TextTable::Column> columns;
+    for (const auto& part : table.points.front().identity) columns.push_back({part.first, left});
+    columns.insert(columns.end(), {{"measured us"}, {"predicted us"}, {"error"}});
+    TextTable points(std::move(columns));
+    for (const ValidationPoint& point : table.points) {
+      std::vector<std::string> cells;
+      for (const auto& part : point.identity) cells.push_back(part.second);
+      cells.insert(cells.end(), {significant(point.measured_us, 4), significant(point.predicted_us, 4),
+                                 error_text(point.error)});
+      points.add(std::move(cells));
+    }
+    out += points.text(style, 0) + "\n";
+  }
+  TextTable summary({{table.what.empty() ? "points" : table.what, left}, {"n"}, {"median"}, {"p90"},
+                     {"bias"}});
+  for (const PointSummary& group : table.summary) {
+    summary.add({group.group, fmt::format("{}", group.n),
+                 fmt::format("{:.1f} %", 100 * group.median_abs),
+                 fmt::format("{:.1f} %", 100 * group.p90_abs), error_text(group.bias)});
+  }
+  out += summary.text(style, 0);
+  for (const std::string& reason : table.skipped) out += "skipped: " + reason + "\n";
+  return out;
+}
+
+}  // namespace lockstep

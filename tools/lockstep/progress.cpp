@@ -1,0 +1,47 @@
+#include "tools/lockstep/progress.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <ostream>
+
+namespace lockstep {
+namespace {
+
+constexpr std::chrono::milliseconds kPatience{500};  ///< nothing is shown for shorter work
+constexpr std::chrono::milliseconds kRefresh{100};
+
+}  // namespace
+
+Progress::Progress(std::ostream& out, std::string what, std::size_t total, bool shown)
+    : out_(out), what_(std::move(what)), total_(total), shown_(shown), start_(Clock::now()),
+      drawn_(start_) {}
+
+Progress::~Progress() {
+  if (visible_) out_ << "\r\033[2K" << std::flush;
+}
+
+void Progress::one_done() {
+  const std::size_t done = ++done_;
+  if (!shown_) return;
+  const std::unique_lock lock(drawing_, std::try_to_lock);
+  const Clock::time_point now = Clock::now();
+  if (lock && now - start_ >= kPatience && now - drawn_ >= kRefresh) draw(done, now);
+}
+
+void Progress::draw(std::size_t done, Clock::time_point now) {
+  const double elapsed = std::chrono::duration<double>(now - start_).count();
+  out_ << "\r\033[2K" << progress_text(what_, done, total_, elapsed) << std::flush;
+  drawn_ = now;
+  visible_ = true;
+}
+
+std::string progress_text(const std::string& what, std::size_t done, std::size_t total,
+                          double elapsed_s) {
+  const double share = static_cast<double>(done) / static_cast<double>(total);
+  const auto left = static_cast<long>(std::ceil(elapsed_s / share - elapsed_s));
+  return fmt::format("{} {} of {}, {:.0f} %, {:02}:{:02} left", what, done, total, 100 * share,
+                     left / 60, left % 60);
+}
+
+}  // namespace lockstep

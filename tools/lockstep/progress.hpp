@@ -1,0 +1,44 @@
+/// A line that says how far a long command is, redrawn in place: on a terminal only.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <iosfwd>
+#include <mutex>
+#include <string>
+
+namespace lockstep {
+
+/// Counts finished pieces of work from any thread; shows nothing in the first half second, and
+/// nothing ever when not `shown`.
+class Progress {
+ public:
+  Progress(std::ostream& out, std::string what, std::size_t total, bool shown);
+  /// Clears the line.
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void one_done();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void draw(std::size_t done, Clock::time_point now);
+
+  std::ostream& out_;
+  std::string what_;
+  std::size_t total_;
+  bool shown_;
+  std::atomic<std::size_t> done_{0};
+  std::mutex drawing_;
+  Clock::time_point start_;
+  Clock::time_point drawn_;
+  bool visible_ = false;
+};
+
+/// "rows 120 of 814, 15 %, 00:04 left": what the line says.
+std::string progress_text(const std::string& what, std::size_t done, std::size_t total,
+                          double elapsed_s);
+
+}  // namespace lockstep

@@ -1,0 +1,178 @@
+#include "tools/lockstep/row_scenario.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "models/input/input_error.hpp"
+#include "models/memory.hpp"
+#include "sim/scenario/read_scenario.hpp"
+#include "sim/scenario/scenario_draft.hpp"
+
+namespace lockstep {
+namespace {
+
+/// "Megatron-LM-2021" -> "megatron_lm_2021".
+std::string preset_name(std::string text) {
+  for (char& c : text) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
+    if (c == '-' || c == ' ') c = '_';
+  }
+  return text;
+}
+
+/// Whether all words of `part` (between '_') begin `whole`.
+bool begins_words(const std::string& whole, const std::string& part) {
+  return whole.starts_with(part) && (whole.size() == part.size() || whole[part.size()] == '_');
+}
+
+double gbps_of(const NodeSpec& node) {
+  return node.nics * node.nic_bandwidth.base_units() * 8e-9;
+}
+
+bool about_equal(double a, double b) { return std::abs(a - b) <= 0.01 * std::max(a, b); }
+
+/// How much of what the row says a node preset has already.
+int likeness(const NodeSpec& node, const ReferenceRow& row) {
+  int points = 0;
+  if (node.gpus == row.gpus_per_node) points += 16;
+  if (row.nvlink_domain && node.nvlink_domain == *row.nvlink_domain) points += 8;
+  if (row.gbps_per_node && about_equal(gbps_of(node), *row.gbps_per_node)) points += 8;
+  if (node.transport == preset_name(row.transport)) points += 4;
+  // NVIDIA's own systems stand for "a server with these GPUs" when the row says no more.
+  if (node.name.starts_with("dgx") || node.name.find("nvl72") != std::string::npos) points += 2;
+  return points;
+}
+
+/// The node preset most like the row's machine, or one made up from the GPU alone.
+NodeSpec base_node(const ReferenceRow& row, const std::string& gpu, const PresetStore& presets) {
+  const NodeSpec* best = nullptr;
+  for (const std::string& name : presets.names("nodes")) {
+    const NodeSpec& node = presets.node(name);
+    if (node.gpu.name != gpu) continue;
+    if (best == nullptr || likeness(node, row) > likeness(*best, row)) best = &node;
+  }
+  if (best != nullptr) return *best;
+  NodeSpec node;
+  node.name = fmt::format("{} x {}", row.gpus_per_node, gpu);
+  node.gpu = presets.gpu(gpu);
+  node.gpus = node.nvlink_domain = row.gpus_per_node;
+  node.nics = std::min(8, row.gpus_per_node);
+  node.nic_bandwidth = gigabits_per_second(400);
+  node.transport = "infiniband";
+  return node;
+}
+
+/// NICs of a node that share `gbps` Gb/s: the preset's count, unless that makes no rate that is sold.
+int nic_count(int preset_count, double gbps) {
+  constexpr std::array kRates{100.0, 200.0, 400.0, 800.0};
+  const auto sold = [&](int nics) {
+    return std::any_of(kRates.begin(), kRates.end(),
+                       [&](double rate) { return about_equal(gbps, nics * rate); });
+  };
+  if (sold(preset_count)) return preset_count;
+  for (const int nics : {4, 8, 2, 1}) {
+    if (sold(nics)) return nics;
+  }
+  return preset_count;
+}
+
+void set_network(NodeSpec& node, const ReferenceRow& row, const PresetStore& presets,
+                 std::vector<std::string>& assumptions) {
+  const std::string transport = preset_name(row.transport);
+  if (!transport.empty() && transport != node.transport && presets.has("transports", transport)) {
+    node.transport = transport;
+  }
+  if (row.gbps_per_node && !about_equal(gbps_of(node), *row.gbps_per_node)) {
+    node.nics = nic_count(node.nics, *row.gbps_per_node);
+    node.nic_bandwidth = gigabits_per_second(*row.gbps_per_node / node.nics);
+  }
+  if (!row.gbps_per_node && row.gpus > node.nvlink_domain) {
+    assumptions.push_back(fmt::format("network: {:g} Gb/s per node ({})", gbps_of(node), node.name));
+  }
+  if (row.all_gather_gb_per_s && row.gpus > node.nvlink_domain) {
+    // Bus bandwidth of an all-gather over nodes is the share of all NICs of a node that NCCL reaches.
+    const double efficiency = presets.transport(node.transport).efficiency;
+    const BytesPerSecond reached = gigabytes_per_second(*row.all_gather_gb_per_s / efficiency);
+    if (reached < node.nics * node.nic_bandwidth) node.nic_bandwidth = reached / node.nics;
+  }
+}
+
+NodeSpec row_node(const ReferenceRow& row, const std::string& gpu, const PresetStore& presets,
+                  std::vector<std::string>& assumptions) {
+  NodeSpec node = base_node(row, gpu, presets);
+  if (node.gpus != row.gpus_per_node) {
+    // Same servers, seen as larger or smaller ones: NICs keep their number per GPU.
+    node.nics = std::max(1, node.nics * row.gpus_per_node / node.gpus);
+    if (node.nvlink_domain == node.gpus) node.nvlink_domain = row.gpus_per_node;
+    node.gpus = row.gpus_per_node;
+  }
+  if (row.nvlink_domain) node.nvlink_domain = *row.nvlink_domain;
+  set_network(node, row, presets, assumptions);
+  return node;
+}
+
+StackSpec row_stack(const ReferenceRow& row, const PresetStore& presets,
+                    std::vector<std::string>& assumptions) {
+  const StackPreset& preset = presets.stack(preset_name(row.stack), row.release);
+  if (!preset.assumption.empty()) assumptions.push_back(preset.assumption);
+  StackSpec stack = preset.spec;
+  if (row.overlaps_tensor_parallel == false) stack.communication.tensor_exposed = 1;
+  if (row.cuda_graph == true) stack.launch_interval = Seconds{};
+  if (row.gradient_bytes) stack.communication.gradient_bytes = *row.gradient_bytes;
+  return stack;
+}
+
+/// The least recompute with which the job fits in memory; full when none does.
+Recompute least_recompute(ScenarioDraft draft, const PresetStore& presets) {
+  for (const Recompute recompute : {Recompute::none, Recompute::selective}) {
+    draft.recompute = recompute;
+    const Scenario scenario = complete_scenario(draft, presets);
+    if (check_memory(scenario.job, scenario.stack, scenario.node.gpu).fits) return recompute;
+  }
+  return Recompute::full;
+}
+
+}  // namespace
+
+std::string gpu_preset_of(const std::string& kind, const std::string& file,
+                          const PresetStore& presets) {
+  const std::string wanted = preset_name(kind);
+  const std::vector<std::string> names = presets.names("gpus");
+  const std::string* best = nullptr;
+  for (const std::string& name : names) {
+    const bool alike = begins_words(wanted, name) || begins_words(name, wanted);
+    if (alike && (best == nullptr || name.size() > best->size())) best = &name;
+    if (name == wanted) return name;
+  }
+  if (best != nullptr) return *best;
+  throw InputError({.file = file, .pointer = "/gpu/kind", .found = in_quotes(kind),
+                    .allowed = listed(names), .nearest = nearest_name(wanted, names)});
+}
+
+Scenario row_scenario(const ReferenceRow& row, const PresetStore& presets) {
+  ScenarioDraft draft;
+  draft.file = row.id;
+  draft.model = row.model;
+  draft.node = row_node(row, gpu_preset_of(row.gpu, row.id, presets), presets, draft.assumptions);
+  draft.tensor = row.tensor;
+  draft.pipeline = row.pipeline;
+  draft.data = row.data;
+  draft.virtual_stages = row.virtual_stages;
+  draft.sequence = row.sequence;
+  draft.sharding = row.sharding;
+  draft.batch = row.batch;
+  draft.precision = row.precision;
+  draft.stack = row_stack(row, presets, draft.assumptions);
+  draft.recompute = row.recompute;
+  if (!row.recompute) {
+    draft.recompute = least_recompute(draft, presets);
+    draft.assumptions.push_back(
+        fmt::format("recompute: {} (the least that fits in memory)", name_of(*draft.recompute)));
+  }
+  return complete_scenario(draft, presets);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,202 @@
+#include "tools/lockstep/row_validation.hpp"
+
+#include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/task_arena.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "models/input/input_error.hpp"
+#include "models/memory.hpp"
+#include "sim/step/step.hpp"
+#include "tools/lockstep/progress.hpp"
+#include "tools/lockstep/row_scenario.hpp"
+
+namespace lockstep {
+namespace {
+
+using Status = RowPrediction::Status;
+
+RowPrediction predict_row(const ReferenceRow& row, const PresetStore& presets) {
+  RowPrediction out{.row = &row, .status = Status::skipped, .reason = row.obstacle,
+                    .predicted_step_s = {}, .error = {}, .predicted_memory_gib = {},
+                    .predicted_fits = {}, .assumptions = {}};
+  if (!row.obstacle.empty()) return out;
+  try {
+    const Scenario scenario = row_scenario(row, presets);
+    out.assumptions = scenario.assumptions;
+    const MemoryVerdict memory = check_memory(scenario.job, scenario.stack, scenario.node.gpu);
+    out.predicted_memory_gib = memory.peak.total() / gibibytes(1);
+    out.predicted_fits = memory.fits;
+    out.status = row.ran_out_of_memory ? Status::oom : Status::predicted;
+    if (row.ran_out_of_memory) return out;
+    out.predicted_step_s = simulate_step(scenario, {}).step_s;
+    out.error = *out.predicted_step_s / *row.measured_step_s - 1;
+  } catch (const InputError& e) {
+    out.status = Status::skipped;
+    out.reason = e.what();
+  }
+  return out;
+}
+
+template <class Member>
+GroupErrors group_errors(std::string group, const std::vector<RowPrediction>& predictions,
+                         Member member) {
+  std::vector<double> errors;
+  std::vector<const RowPrediction*> members;
+  for (const RowPrediction& p : predictions) {
+    if (!p.error || !member(p)) continue;
+    errors.push_back(*p.error);
+    members.push_back(&p);
+  }
+  GroupErrors out{std::move(group), summarise_errors(errors), {}};
+  if (!members.empty()) out.worst_id = members[out.errors.worst_at]->row->id;
+  return out;
+}
+
+template <class Key>
+std::vector<GroupErrors> group_by(const std::vector<RowPrediction>& predictions, bool dense_only,
+                                  Key key) {
+  std::map<std::string, std::size_t> keys;  // sorted, so that the output is too
+  const auto member = [&](const RowPrediction& p) { return !dense_only || p.row->dense; };
+  for (const RowPrediction& p : predictions) {
+    if (p.error && member(p)) ++keys[key(*p.row)];
+  }
+  std::vector<GroupErrors> out;
+  for (const auto& [name, count] : keys) {
+    out.push_back(group_errors(name, predictions, [&](const RowPrediction& p) {
+      return member(p) && key(*p.row) == name;
+    }));
+  }
+  return out;
+}
+
+std::vector<Ranking> rank_layouts(const std::vector<RowPrediction>& predictions) {
+  struct Throughputs {
+    std::vector<double> measured, predicted;
+  };
+  std::map<std::tuple<std::string, std::string, int, int, int>, Throughputs> groups;
+  for (const RowPrediction& p : predictions) {
+    if (!p.error) continue;
+    const ReferenceRow& r = *p.row;
+    Throughputs& group =
+        groups[{r.source, r.model.name, r.gpus, r.batch.sequences, r.batch.tokens}];
+    // Tokens and GPUs are the same within a group: throughput ranks as 1 / step time.
+    group.measured.push_back(1 / *r.measured_step_s);
+    group.predicted.push_back(1 / *p.predicted_step_s);
+  }
+  std::vector<Ranking> out;
+  for (const auto& [key, group] : groups) {
+    if (group.measured.size() < kRankingGroup) continue;
+    const auto& [source, model, gpus, sequences, tokens] = key;
+    out.push_back({source, model, gpus, sequences, tokens, group.measured.size(),
+                   spearman(group.predicted, group.measured)});
+  }
+  return out;
+}
+
+GroupErrors memory_errors(const std::vector<RowPrediction>& predictions) {
+  std::vector<double> errors;
+  std::vector<std::string> ids;
+  for (const RowPrediction& p : predictions) {
+    if (!p.predicted_memory_gib || !p.row->measured_memory_gib) continue;
+    errors.push_back(*p.predicted_memory_gib / *p.row->measured_memory_gib - 1);
+    ids.push_back(p.row->id);
+  }
+  GroupErrors out{"memory", summarise_errors(errors), {}};
+  if (!ids.empty()) out.worst_id = ids[out.errors.worst_at];
+  return out;
+}
+
+OutOfMemory classify_memory(const std::vector<RowPrediction>& predictions) {
+  OutOfMemory out;
+  for (const RowPrediction& p : predictions) {
+    if (!p.predicted_fits) continue;
+    const bool ran_out = p.row->ran_out_of_memory;
+    ++(*p.predicted_fits ? (ran_out ? out.misses : out.correct_fits)
+                         : (ran_out ? out.hits : out.false_alarms));
+  }
+  return out;
+}
+
+/// The kind of a reason: InputErrors differ by row, what is after the row's name does not.
+std::string reason_kind(const RowPrediction& p) {
+  const std::string prefix = p.row->id;
+  return p.reason.starts_with(prefix) ? p.reason.substr(prefix.size()) : p.reason;
+}
+
+void count_rows(const std::vector<RowPrediction>& predictions, RowSummary& out) {
+  std::map<std::string, std::size_t> reasons;
+  out.rows = predictions.size();
+  for (const RowPrediction& p : predictions) {
+    out.predicted += p.status == Status::predicted ? 1 : 0;
+    out.skipped += p.status == Status::skipped ? 1 : 0;
+    out.oom += p.status == Status::oom ? 1 : 0;
+    if (p.status == Status::skipped) ++reasons[reason_kind(p)];
+  }
+  out.skipped_for.assign(reasons.begin(), reasons.end());
+  std::stable_sort(out.skipped_for.begin(), out.skipped_for.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+}
+
+}  // namespace
+
+std::string_view name_of(Status status) {
+  switch (status) {
+    case Status::predicted: return "predicted";
+    case Status::skipped: return "skipped";
+    case Status::oom: return "oom";
+  }
+  return {};
+}
+
+double OutOfMemory::precision() const {
+  const std::size_t alarms = hits + false_alarms;
+  return alarms == 0 ? 1 : static_cast<double>(hits) / static_cast<double>(alarms);
+}
+double OutOfMemory::recall() const {
+  const std::size_t events = hits + misses;
+  return events == 0 ? 1 : static_cast<double>(hits) / static_cast<double>(events);
+}
+
+std::vector<RowPrediction> predict_rows(const std::vector<ReferenceRow>& rows,
+                                        const PresetStore& presets, int threads,
+                                        Progress& progress) {
+  std::vector<RowPrediction> predictions(rows.size());
+  tbb::task_arena arena(threads == 0 ? tbb::task_arena::automatic : threads);
+  arena.execute([&] {
+    tbb::parallel_for(std::size_t{0}, rows.size(), [&](std::size_t i) {
+      predictions[i] = predict_row(rows[i], presets);
+      progress.one_done();
+    });
+  });
+  return predictions;
+}
+
+RowSummary summarise_rows(const std::vector<RowPrediction>& predictions) {
+  const auto source = [](const ReferenceRow& r) { return r.source; };
+  const auto gpu = [](const ReferenceRow& r) { return r.gpu; };
+  const auto stack = [](const ReferenceRow& r) { return r.stack; };
+  RowSummary out;
+  count_rows(predictions, out);
+  out.overall = group_errors("all", predictions, [](const RowPrediction&) { return true; });
+  out.dense = group_errors("dense", predictions, [](const RowPrediction& p) { return p.row->dense; });
+  out.by_source = group_by(predictions, false, source);
+  out.by_source_dense = group_by(predictions, true, source);
+  out.by_gpu = group_by(predictions, false, gpu);
+  out.by_gpu_dense = group_by(predictions, true, gpu);
+  out.by_stack = group_by(predictions, false, stack);
+  out.by_stack_dense = group_by(predictions, true, stack);
+  std::vector<double> medians;
+  for (const GroupErrors& group : out.by_source_dense) medians.push_back(group.errors.median_abs);
+  if (!medians.empty()) out.median_over_sources_dense = median(medians);
+  out.rankings = rank_layouts(predictions);
+  std::vector<double> correlations;
+  for (const Ranking& ranking : out.rankings) correlations.push_back(ranking.spearman);
+  if (!correlations.empty()) out.median_spearman = median(correlations);
+  out.memory = memory_errors(predictions);
+  if (out.oom > 0) out.out_of_memory = classify_memory(predictions);
+  return out;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,55 @@
+/// Rows of published training measurements: what a source printed about one run. tools/lockstep/README.md
+/// describes the format; any file in it works with `lockstep validate --rows FILE`.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/precision.hpp"
+#include "models/transformer.hpp"
+
+namespace lockstep {
+
+/// One row as the file has it. A value that the file leaves open is nothing here, not a guess.
+struct ReferenceRow {
+  std::string id;
+  std::string source;     ///< the id up to its first '-'
+  std::string gpu;        ///< "H100-SXM5-80GB"
+  std::string stack;      ///< "megatron-bridge"
+  std::string release;
+  std::string transport;  ///< "infiniband", "omni-path", ...; empty: not known
+  /// Why no scenario can be made of it: "mixture of experts"; empty: one can.
+  std::string obstacle;
+
+  TransformerShape model;
+  int gpus = 0;
+  int gpus_per_node = 0;
+  std::optional<int> nvlink_domain;
+  std::optional<double> gbps_per_node;  ///< all compute NICs of a node together, Gb/s
+  int tensor = 1, pipeline = 1, data = 1;
+  std::optional<int> virtual_stages;
+  std::optional<bool> sequence;
+  Sharding sharding = Sharding::none;
+  Batch batch;
+  std::optional<Recompute> recompute;
+  Precision precision = Precision::bf16;
+
+  // Facts about the software that a few sources state.
+  std::optional<bool> overlaps_tensor_parallel;
+  std::optional<bool> cuda_graph;
+  std::optional<double> gradient_bytes;         ///< per parameter, as reduced
+  std::optional<double> all_gather_gb_per_s;    ///< bus bandwidth measured over all GPUs of the run
+
+  bool dense = false;   ///< no MoE, MLA, CP, FSDP, ZeRO-2/3, FP4, and not suspect
+  bool ran_out_of_memory = false;
+  std::optional<double> measured_step_s;
+  std::optional<double> measured_memory_gib;    ///< peak within a step
+};
+
+/// Reads an array of rows, or an object that has one under "rows". Throws InputError for a file that
+/// is no JSON or has no rows; a row that lacks something has an obstacle instead.
+std::vector<ReferenceRow> parse_rows(const std::string& file, std::string_view text);
+
+}  // namespace lockstep
