@@ -179,19 +179,17 @@ void MaxMin::touch(LinkIndex index) {
   touched_.push_back(index);
 }
 
-/// Gives each touched link a key: a lower bound of the level at which it fills.
+/// Gives each link that had a flow lifted a key: a lower bound of the level at which it fills, since
+/// flows that are not lifted can only fall. The bound holds until the link is popped, for each lifted
+/// flow that settles elsewhere does so at or below it.
 void MaxMin::queue_touched() {
   constexpr std::size_t kWorthHeapify = 64;
   const bool many = heap_.empty() && touched_.size() > kWorthHeapify;
   for (const LinkIndex index : touched_) {
     Link& link = links_[index];
     link.touched = false;
-    double key = water_;
-    if (link.lifted > 0) {
-      key = std::max(water_, (link.capacity - link.settled) / link.lifted_weight);
-    } else if (link.settled <= link.capacity * (1 + kSame)) {
-      continue;  // else it is overloaded though nobody is lifted: a flow rose elsewhere
-    }
+    assert(link.lifted > 0);
+    const double key = std::max(water_, (link.capacity - link.settled) / link.lifted_weight);
     if (key >= link.queued) continue;
     link.queued = key;
     many ? heap_.push_back({key, index}) : push({key, index});
@@ -237,17 +235,16 @@ bool MaxMin::find_level(Link& link, double& level) {
   return false;
 }
 
-/// The water reaches a link: its candidates are held there.
+/// The water reaches a link: its candidates are held there, and what they give up elsewhere is free.
 void MaxMin::raise_to(LinkIndex index, double level) {
   water_ = level;
   links_[index].level = level;
   for (const Candidate& candidate : candidates_) settle(candidate.flow, index, level);
   for (const Candidate& candidate : candidates_) {
-    const bool fell = flows_[candidate.flow].rate < flows_[candidate.flow].previous;
+    const Flow& flow = flows_[candidate.flow];
+    if (flow.rate >= flow.previous) continue;
     for (const Edge& edge : edges(candidate.flow)) {
-      if (edge.link == index) continue;
-      if (fell) open(edge.link);
-      touch(edge.link);
+      if (edge.link != index) open(edge.link);
     }
   }
 }
