@@ -1,0 +1,46 @@
+#include <array>
+
+#include "sim/step/step_report.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::array<BucketInfo, kBuckets> kTable{{
+    {Bucket::model_flops, "model_flops", "Useful model FLOPs at peak", ""},
+    {Bucket::kernel_inefficiency, "kernel_inefficiency", "Kernels below peak",
+     "larger products (bigger micro batch, less tensor parallelism), a newer GPU or attention kernel"},
+    {Bucket::memory_bound, "memory_bound", "Memory-bound kernels",
+     "fused norms, activations and loss, or sequence parallelism"},
+    {Bucket::recompute, "recompute", "Recomputation",
+     "selective or no recomputation where memory allows it"},
+    {Bucket::launch, "launch", "Launch gaps and host time", "CUDA graphs or a bigger micro batch"},
+    {Bucket::tensor_exposed, "tensor_exposed", "Exposed tensor-parallel communication",
+     "less tensor parallelism, or overlapping its collectives with the products"},
+    {Bucket::pipeline_exposed, "pipeline_exposed", "Exposed pipeline messages",
+     "overlapped sends, fewer virtual stages, or faster NICs"},
+    {Bucket::pipeline_bubble, "pipeline_bubble", "Pipeline bubble",
+     "more micro batches per replica, more virtual stages, or fewer pipeline stages"},
+    {Bucket::data_exposed, "data_exposed", "Exposed data-parallel communication",
+     "overlapped gradient reduction, 16-bit gradients, more micro batches, or faster NICs"},
+    {Bucket::variation, "variation", "Waiting for the slowest of equal GPUs",
+     "evicting slow GPUs after a burn-in test"},
+    {Bucket::straggler, "straggler", "Waiting for stragglers", "replacing the slow GPU"},
+    {Bucket::optimiser, "optimiser", "Optimiser", "sharding the optimiser over the replicas"},
+}};
+
+constexpr std::array<SliceKind, 7> kSlices{{
+    {"forward", "thread_state_running"},
+    {"backward", "thread_state_iowait"},
+    {"optimiser", "rail_response"},
+    {"forward message", "rail_animation"},
+    {"backward message", "rail_idle"},
+    {"gather parameters", "rail_load"},
+    {"reduce gradients", "startup"},
+}};
+
+}  // namespace
+
+std::span<const BucketInfo> buckets() { return kTable; }
+std::span<const SliceKind> slice_kinds() { return kSlices; }
+
+}  // namespace lockstep

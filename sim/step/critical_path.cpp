@@ -1,0 +1,127 @@
+#include "sim/step/critical_path.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace lockstep {
+namespace {
+
+enum Part : std::size_t { forward, backward, messages, gather, reduce, optimiser, kParts };
+constexpr std::array<std::string_view, kParts> kNames{
+    "forward passes", "backward passes", "pipeline messages", "parameter gathers",
+    "gradient reduction", "optimiser and synchronisation"};
+
+class Walk {
+ public:
+  Walk(const StepPlan& plan, const ReplayResult& result) : plan_(plan), result_(result) {
+    std::size_t first = 0;
+    for (std::size_t a = 0; a < result.actors.size(); ++a) {
+      first_.push_back(first);
+      first += stage(a).items.size();
+    }
+  }
+
+  std::vector<CriticalPathPart> run() {
+    const std::size_t last = last_actor();
+    const StepTime passes_end = record(last, stage(last).items.size() - 1).end;
+    const StepTime tail = result_.end - result_.optimiser_start;
+    const StepTime update =
+        std::min(tail, plan_.synchronisation + plan_.overhead + stage(last).optimiser);
+    add(gather, tail - update);
+    add(optimiser, update);
+    add(reduce, result_.optimiser_start - passes_end);
+    walk(last, stage(last).items.size() - 1);
+    return parts();
+  }
+
+ private:
+  [[nodiscard]] const StagePlan& stage(std::size_t actor) const {
+    return plan_.stages[actor % plan_.stages.size()];
+  }
+  [[nodiscard]] const ItemRecord& record(std::size_t actor, std::size_t item) const {
+    return result_.items[first_[actor] + item];
+  }
+  void add(Part part, StepTime time) { times_[part] += time; }
+
+  /// The actor that was the last to be ready for the optimiser.
+  [[nodiscard]] std::size_t last_actor() const {
+    std::vector<StepTime> ready(result_.actors.size());
+    for (std::size_t a = 0; a < ready.size(); ++a) {
+      ready[a] = record(a, stage(a).items.size() - 1).end;
+      for (const CollectiveRecord& c : result_.collectives) {
+        if (c.stage == a % plan_.stages.size() && c.end <= result_.optimiser_start) {
+          ready[a] = std::max(ready[a], c.end);
+        }
+      }
+    }
+    return static_cast<std::size_t>(std::max_element(ready.begin(), ready.end()) - ready.begin());
+  }
+
+  /// The pass that sent the message that this one needs.
+  [[nodiscard]] std::pair<std::size_t, std::size_t> sender(std::size_t actor,
+                                                           const WorkItem& work) const {
+    const std::size_t stages = plan_.stages.size();
+    const std::size_t s = actor % stages;
+    const bool ahead = work.pass == Pass::forward;
+    const std::size_t from = ahead ? (s + stages - 1) % stages : (s + 1) % stages;
+    WorkItem wanted = work;
+    if (ahead && s == 0) --wanted.chunk;
+    if (!ahead && s + 1 == stages) ++wanted.chunk;
+    const auto& items = plan_.stages[from].items;
+    const auto it = std::find_if(items.begin(), items.end(),
+                                 [&](const ProgramItem& i) { return i.work == wanted; });
+    return {actor - s + from, static_cast<std::size_t>(it - items.begin())};
+  }
+
+  void walk(std::size_t actor, std::size_t item) {
+    while (true) {
+      const ItemRecord& r = record(actor, item);
+      const ProgramItem& program = stage(actor).items[item];
+      add(program.work.pass == Pass::forward ? forward : backward, r.end - r.start);
+      const StepTime previous = item > 0 ? record(actor, item - 1).end : StepTime{};
+      if (program.needs_message && r.start > previous) {
+        const auto [from, index] = sender(actor, program.work);
+        const StepTime sent = record(from, index).end;
+        if (sent >= previous) {
+          add(messages, r.start - sent);
+          actor = from;
+          item = index;
+          continue;
+        }
+      }
+      if (item == 0) {
+        add(gather, r.start);
+        return;
+      }
+      add(messages, r.start - previous);
+      --item;
+    }
+  }
+
+  [[nodiscard]] std::vector<CriticalPathPart> parts() const {
+    std::vector<CriticalPathPart> parts;
+    for (std::size_t i = 0; i < kParts; ++i) {
+      const double seconds = to_seconds(times_[i]).base_units();
+      if (seconds <= 0) continue;
+      parts.push_back({std::string{kNames[i]}, seconds,
+                       seconds / to_seconds(result_.end).base_units()});
+    }
+    std::stable_sort(parts.begin(), parts.end(),
+                     [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
+    return parts;
+  }
+
+  const StepPlan& plan_;
+  const ReplayResult& result_;
+  std::vector<std::size_t> first_;
+  std::array<StepTime, kParts> times_{};
+};
+
+}  // namespace
+
+std::vector<CriticalPathPart> critical_path(const StepPlan& plan, const ReplayResult& result) {
+  return Walk{plan, result}.run();
+}
+
+}  // namespace lockstep

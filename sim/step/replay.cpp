@@ -1,0 +1,467 @@
+#include "sim/step/replay.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <stdexcept>
+
+namespace lockstep {
+namespace {
+
+enum class Wait : std::uint8_t { none, input, data, send, tensor, embedding, barrier, done };
+
+enum EventKind : std::uint32_t { segment_done, message_arrived, collective_starts, embedding_starts,
+                                 optimiser_done };
+
+struct Actor {
+  std::uint32_t stage = 0;
+  std::uint32_t replica_class = 0;
+  std::uint32_t item = 0;
+  std::uint32_t segment = 0;      ///< within the item
+  Wait wait = Wait::none;
+  StepTime since;                 ///< of the wait
+  double slowdown = 1.0;
+};
+
+/// Messages of one actor in one direction: one on the wire, the others queue behind it.
+struct Channel {
+  std::uint32_t sent = 0;         ///< handed over by the sender
+  std::uint32_t delivered = 0;
+  StepTime on_wire;               ///< start of the transfer under way
+  std::vector<StepTime> posted;   ///< of messages not yet delivered, oldest at `oldest`
+  std::size_t oldest = 0;
+};
+
+struct StageState {
+  std::vector<std::uint32_t> posts;  ///< by collective: classes that have posted it
+  std::uint32_t started = 0;
+  std::uint32_t done = 0;
+  bool running = false;
+  StepTime started_at;               ///< of the collective now running, or last run
+};
+
+class Replay {
+ public:
+  Replay(const StepPlan& plan, const std::vector<ReplicaClass>& classes, Wiring& wiring, bool record)
+      : plan_(plan), classes_(classes), wiring_(wiring), network_(wiring.network()), record_(record),
+        stages_(plan.stages.size()), chunks_(static_cast<std::size_t>(plan.chunks)) {
+    set_up();
+  }
+
+  ReplayResult run() {
+    for (std::uint32_t a = 0; a < actors_.size(); ++a) begin(a);
+    network_.settle(now_);
+    std::vector<FlowIndex> ended;
+    while (unfinished_ > 0) {
+      if (queue_.empty() && network_.idle()) throw std::logic_error("the pipeline schedule deadlocks");
+      StepTime next{UINT64_MAX};
+      if (!queue_.empty()) next = queue_.next_time();
+      if (!network_.idle()) next = std::min(next, network_.next_end());
+      now_ = next;
+      ended.clear();
+      if (!network_.idle() && network_.next_end() == now_) network_.collect_ended(now_, ended);
+      for (const FlowIndex flow : ended) flow_ended(flow);
+      while (!queue_.empty() && queue_.next_time() == now_) handle(queue_.pop());
+      network_.settle(now_);
+    }
+    return finish();
+  }
+
+ private:
+  struct FlowUse {
+    enum class Kind : std::uint8_t { message, tensor, data, embedding } kind;
+    std::uint32_t subject;
+  };
+
+  void set_up() {
+    const std::size_t count = classes_.size() * stages_;
+    actors_.resize(count);
+    channels_.resize(2 * count);
+    arrived_.assign(2 * count * chunks_, 0);
+    result_.actors.resize(count);
+    stage_.resize(stages_);
+    embedding_ready_.assign(classes_.size(), 0);
+    unfinished_ = count;
+    waiting_at_barrier_ = count;
+    for (std::size_t s = 0; s < stages_; ++s) stage_[s].posts.assign(plan_.stages[s].collectives.size(), 0);
+    if (record_) {
+      std::size_t items = 0;
+      for (std::size_t c = 0; c < classes_.size(); ++c) {
+        for (const StagePlan& s : plan_.stages) {
+          first_record_.push_back(items);
+          items += s.items.size();
+        }
+      }
+      result_.items.resize(items);
+    }
+    flow_use_.resize(network_.flows());
+    for (std::size_t a = 0; a < count; ++a) {
+      actors_[a].stage = static_cast<std::uint32_t>(a % stages_);
+      actors_[a].replica_class = static_cast<std::uint32_t>(a / stages_);
+      const auto& slowdown = classes_[a / stages_].slowdown;
+      if (!slowdown.empty()) actors_[a].slowdown = slowdown[a % stages_];
+      const ActorWires& wires = wiring_.actor(a);
+      for (std::uint32_t d = 0; d < 2; ++d) {
+        use(wires.message[d], FlowUse::Kind::message, static_cast<std::uint32_t>(2 * a) + d);
+      }
+      use(wires.tensor, FlowUse::Kind::tensor, static_cast<std::uint32_t>(a));
+    }
+    for (std::uint32_t s = 0; s < stages_; ++s) {
+      for (std::size_t c = 0; c < plan_.stages[s].channels.size(); ++c) {
+        use(wiring_.data(s, c), FlowUse::Kind::data, s);
+      }
+    }
+    for (std::uint32_t c = 0; c < classes_.size(); ++c) {
+      use(wiring_.embedding(c), FlowUse::Kind::embedding, c);
+    }
+  }
+  void use(FlowIndex flow, FlowUse::Kind kind, std::uint32_t subject) {
+    if (flow != kNoFlow) flow_use_[flow] = {kind, subject};
+  }
+
+  [[nodiscard]] const StagePlan& plan_of(const Actor& a) const { return plan_.stages[a.stage]; }
+  [[nodiscard]] std::uint32_t& arrived(std::size_t actor, Pass pass, std::size_t chunk) {
+    return arrived_[(2 * actor + static_cast<std::size_t>(pass)) * chunks_ + chunk];
+  }
+  void wait_for(Actor& a, Wait wait) {
+    a.wait = wait;
+    a.since = now_;
+  }
+
+  // --- an actor's program ---------------------------------------------------------------------
+
+  void begin(std::uint32_t index) {
+    Actor& a = actors_[index];
+    for (std::uint32_t i = 0; i < plan_of(a).gathers_first; ++i) post(a.stage, i);
+    advance(index);
+  }
+
+  /// Starts whatever the actor can start now, or notes what it waits for.
+  void advance(std::uint32_t index) {
+    Actor& a = actors_[index];
+    const StagePlan& plan = plan_of(a);
+    a.wait = Wait::none;
+    if (a.item == plan.items.size()) return drain(index);
+    const ProgramItem& item = plan.items[a.item];
+    const Segment& segment = plan.segments[item.first_segment + a.segment];
+    if (a.segment == 0) {
+      if (item.needs_message &&
+          arrived(index, item.work.pass, item.work.chunk) <= item.work.micro_batch) {
+        return wait_for(a, Wait::input);
+      }
+      if (record_) result_.items[first_record_[index] + a.item].start = now_;
+    }
+    if (segment.needs > stage_[a.stage].done) return wait_for(a, Wait::data);
+    ActorTimes& times = result_.actors[index];
+    StepTime compute = segment.compute;
+    if (a.slowdown != 1.0) {
+      compute = {static_cast<std::uint64_t>(
+          std::llround(static_cast<double>(segment.compute.ps) * a.slowdown))};
+      times.slow += compute - segment.compute;
+    }
+    times.compute += segment.compute;
+    times.tensor += segment.tensor;
+    queue_.push(now_ + compute + segment.tensor, segment_done, index);
+  }
+
+  void on_segment_done(std::uint32_t index) {
+    Actor& a = actors_[index];
+    const Segment& segment = current_segment(a);
+    if (segment.tensor_amount > 0) {
+      wait_for(a, Wait::tensor);
+      start_flow(wiring_.actor(index).tensor, segment.tensor_amount);
+      return;
+    }
+    finish_segment(index);
+  }
+  [[nodiscard]] const Segment& current_segment(const Actor& a) const {
+    const StagePlan& plan = plan_of(a);
+    return plan.segments[plan.items[a.item].first_segment + a.segment];
+  }
+
+  void finish_segment(std::uint32_t index) {
+    Actor& a = actors_[index];
+    const StagePlan& plan = plan_of(a);
+    const ProgramItem& item = plan.items[a.item];
+    const Segment& segment = current_segment(a);
+    if (segment.posts > 0) post(a.stage, segment.posts - 1);
+    if (++a.segment < item.segments) return advance(index);
+    if (record_) result_.items[first_record_[index] + a.item].end = now_;
+    a.segment = 0;
+    ++a.item;
+    ++result_.items_run;
+    if (item.sends_message) {
+      send(index, item.work.pass);
+      if (plan_.blocking_sends) return wait_for(a, Wait::send);
+    }
+    advance(index);
+  }
+
+  // --- pipeline messages ----------------------------------------------------------------------
+
+  void send(std::uint32_t index, Pass pass) {
+    const std::uint32_t number = 2 * index + static_cast<std::uint32_t>(pass);
+    Channel& channel = channels_[number];
+    ++channel.sent;
+    channel.posted.push_back(now_);
+    const FlowIndex flow = wiring_.actor(index).message[static_cast<std::size_t>(pass)];
+    if (!network_.active(flow)) start_message(number);
+  }
+
+  void start_message(std::uint32_t number) {
+    channels_[number].on_wire = now_;
+    start_flow(wiring_.actor(number / 2).message[number % 2], plan_.message.base_units());
+  }
+
+  void message_left(std::uint32_t number) {
+    const std::uint32_t index = number / 2;
+    const std::size_t direction = number % 2;
+    const ActorWires& wires = wiring_.actor(index);
+    queue_.push(now_ + wires.message_latency[direction], message_arrived, number);
+    Channel& channel = channels_[number];
+    if (record_) {
+      result_.messages.push_back({index, static_cast<Pass>(direction), channel.delivered,
+                                  channel.on_wire, now_ + wires.message_latency[direction]});
+    }
+    ++channel.delivered;
+    if (channel.delivered < channel.sent) start_message(number);
+  }
+
+  void on_message_arrived(std::uint32_t number) {
+    const std::uint32_t sender = number / 2;
+    const auto pass = static_cast<Pass>(number % 2);
+    Channel& channel = channels_[number];
+    const StepTime posted = channel.posted[channel.oldest++];
+    if (channel.oldest == channel.posted.size()) {
+      channel.posted.clear();
+      channel.oldest = 0;
+    }
+    Actor& from = actors_[sender];
+    if (from.wait == Wait::send) {
+      result_.actors[sender].message += now_ - from.since;
+      advance(sender);
+    }
+    const auto stages = static_cast<std::uint32_t>(stages_);
+    const std::uint32_t next = pass == Pass::forward ? (from.stage + 1) % stages
+                                                     : (from.stage + stages - 1) % stages;
+    const std::uint32_t receiver = from.replica_class * stages + next;
+    auto& received = arrived_count_[number];
+    const std::uint16_t chunk =
+        plan_.stages[from.stage].message_chunks[static_cast<std::size_t>(pass)][received++];
+    ++arrived(receiver, pass, chunk);
+    Actor& to = actors_[receiver];
+    if (to.wait != Wait::input) return;
+    const ProgramItem& item = plan_of(to).items[to.item];
+    if (arrived(receiver, item.work.pass, item.work.chunk) <= item.work.micro_batch) return;
+    // Until the message was handed over the sender was computing; after that it was on its way.
+    const StepTime left = std::clamp(posted, to.since, now_);
+    result_.actors[receiver].bubble += left - to.since;
+    result_.actors[receiver].message += now_ - left;
+    advance(receiver);
+  }
+
+  // --- collectives between replicas -------------------------------------------------------------
+
+  void post(std::uint32_t stage, std::uint32_t collective) {
+    ++stage_[stage].posts[collective];
+    start_next_collective(stage);
+  }
+
+  void start_next_collective(std::uint32_t stage) {
+    StageState& s = stage_[stage];
+    if (s.running || s.started == s.posts.size()) return;
+    if (s.posts[s.started] < classes_.size()) return;
+    s.running = true;
+    s.started_at = now_;
+    queue_.push(now_ + plan_.stages[stage].collectives[s.started].latency, collective_starts, stage);
+    ++s.started;
+  }
+
+  void on_collective_starts(std::uint32_t stage) {
+    const StagePlan& plan = plan_.stages[stage];
+    const DataCollective& c = plan.collectives[stage_[stage].started - 1];
+    const double unit = Wiring::data_unit(plan.channels[c.channel].cost);
+    start_flow(wiring_.data(stage, c.channel), c.payload.base_units() * unit);
+  }
+
+  void collective_ended(std::uint32_t stage) {
+    StageState& s = stage_[stage];
+    s.running = false;
+    ++s.done;
+    if (record_) result_.collectives.push_back({stage, s.done - 1, s.started_at, now_});
+    const StepTime started_at = s.started_at;
+    start_next_collective(stage);
+    for (std::size_t c = 0; c < classes_.size(); ++c) {
+      const auto index = static_cast<std::uint32_t>(c * stages_ + stage);
+      Actor& a = actors_[index];
+      if (a.wait != Wait::data || s.done < data_needed(a)) continue;
+      const StepTime all_there = std::clamp(started_at, a.since, now_);
+      result_.actors[index].straggler += all_there - a.since;
+      result_.actors[index].data += now_ - all_there;
+      advance(index);
+    }
+  }
+  [[nodiscard]] std::uint32_t data_needed(const Actor& a) const {
+    const StagePlan& plan = plan_of(a);
+    if (a.item < plan.items.size()) return current_segment(a).needs;
+    return optimised_ ? static_cast<std::uint32_t>(plan.collectives.size()) : plan.reduces_end;
+  }
+
+  // --- the end of the step ------------------------------------------------------------------------
+
+  /// All passes are done: reduce what is left, meet the others, optimise, gather.
+  void drain(std::uint32_t index) {
+    Actor& a = actors_[index];
+    const StagePlan& plan = plan_of(a);
+    StageState& s = stage_[a.stage];
+    if (optimised_) {
+      if (s.done < plan.collectives.size()) return wait_for(a, Wait::data);
+      a.wait = Wait::done;
+      result_.actors[index].finished = now_;
+      --unfinished_;
+      return;
+    }
+    if (!drained(a)) {
+      mark_drained(a);
+      if (plan.reduces_end > reduces_posted(plan)) post(a.stage, plan.reduces_end - 1);
+    }
+    if (s.done < plan.reduces_end) return wait_for(a, Wait::data);
+    if (needs_embedding(a)) return reduce_embedding(index);
+    reach_barrier(index);
+  }
+  /// Collectives that the program itself posts; one more is posted at its end without overlap.
+  [[nodiscard]] static std::uint32_t reduces_posted(const StagePlan& plan) {
+    std::uint32_t posted = plan.gathers_first;
+    for (const Segment& s : plan.segments) posted = std::max(posted, s.posts);
+    return posted;
+  }
+  [[nodiscard]] bool drained(const Actor& a) const {
+    return drained_[a.replica_class * stages_ + a.stage] != 0;
+  }
+  void mark_drained(const Actor& a) { drained_[a.replica_class * stages_ + a.stage] = 1; }
+
+  [[nodiscard]] bool needs_embedding(const Actor& a) const {
+    return wiring_.embedding(a.replica_class) != kNoFlow &&
+           (a.stage == 0 || a.stage + 1 == stages_);
+  }
+  void reduce_embedding(std::uint32_t index) {
+    Actor& a = actors_[index];
+    wait_for(a, Wait::embedding);
+    if (++embedding_ready_[a.replica_class] < 2) return;
+    embedding_posted_[a.replica_class] = now_;
+    queue_.push(now_ + to_step_time(plan_.embedding_cost.latency), embedding_starts, a.replica_class);
+  }
+  void on_embedding_starts(std::uint32_t replica_class) {
+    start_flow(wiring_.embedding(replica_class),
+               plan_.embedding_reduce.base_units() * Wiring::data_unit(plan_.embedding_cost));
+  }
+  void embedding_ended(std::uint32_t replica_class) {
+    for (const std::size_t stage : {std::size_t{0}, stages_ - 1}) {
+      const auto index = static_cast<std::uint32_t>(replica_class * stages_ + stage);
+      const StepTime both = embedding_posted_[replica_class];
+      result_.actors[index].bubble += both - actors_[index].since;
+      result_.actors[index].data += now_ - both;
+      reach_barrier(index);
+    }
+  }
+
+  void reach_barrier(std::uint32_t index) {
+    wait_for(actors_[index], Wait::barrier);
+    if (--waiting_at_barrier_ > 0) return;
+    // The global gradient norm: everybody waits for the last. Stages wait for stages in a bubble.
+    result_.optimiser_start = now_;
+    for (std::uint32_t i = 0; i < actors_.size(); ++i) {
+      Actor& a = actors_[i];
+      ActorTimes& t = result_.actors[i];
+      t.bubble += now_ - a.since;
+      t.data += plan_.synchronisation;
+      t.overhead += plan_.overhead;
+      const StepTime optimiser = plan_of(a).optimiser;
+      t.optimiser += optimiser;
+      a.wait = Wait::none;
+      queue_.push(now_ + plan_.synchronisation + plan_.overhead + optimiser, optimiser_done, i);
+    }
+    optimised_ = true;
+  }
+  void on_optimiser_done(std::uint32_t index) {
+    const Actor& a = actors_[index];
+    const StagePlan& plan = plan_of(a);
+    for (auto i = plan.reduces_end; i < plan.collectives.size(); ++i) post(a.stage, i);
+    drain(index);
+  }
+
+  // --- dispatch -------------------------------------------------------------------------------------
+
+  void start_flow(FlowIndex flow, double amount) {
+    ++result_.flows;
+    network_.start(flow, Bytes{std::max(amount, 1.0)}, now_);
+  }
+
+  void flow_ended(FlowIndex flow) {
+    const FlowUse use = flow_use_[flow];
+    switch (use.kind) {
+      case FlowUse::Kind::message: return message_left(use.subject);
+      case FlowUse::Kind::data: return collective_ended(use.subject);
+      case FlowUse::Kind::embedding: return embedding_ended(use.subject);
+      case FlowUse::Kind::tensor: {
+        Actor& a = actors_[use.subject];
+        result_.actors[use.subject].tensor += now_ - a.since;
+        return finish_segment(use.subject);
+      }
+    }
+  }
+
+  void handle(const Event& event) {
+    ++result_.events;
+    switch (static_cast<EventKind>(event.kind)) {
+      case segment_done: return on_segment_done(event.subject);
+      case message_arrived: return on_message_arrived(event.subject);
+      case collective_starts: return on_collective_starts(event.subject);
+      case embedding_starts: return on_embedding_starts(event.subject);
+      case optimiser_done: return on_optimiser_done(event.subject);
+    }
+  }
+
+  ReplayResult finish() {
+    result_.end = now_;
+    for (ActorTimes& t : result_.actors) {
+      t.bubble += now_ - t.finished;
+      if (t.total() != now_) throw std::logic_error("an actor's times do not add up to the step");
+    }
+    return std::move(result_);
+  }
+
+  const StepPlan& plan_;
+  const std::vector<ReplicaClass>& classes_;
+  Wiring& wiring_;
+  FlowNetwork& network_;
+  bool record_;
+  std::size_t stages_;
+  std::size_t chunks_;
+
+  EventQueue queue_;
+  StepTime now_;
+  std::vector<Actor> actors_;
+  std::vector<Channel> channels_;
+  std::vector<std::uint32_t> arrived_;        ///< by actor, pass, chunk
+  std::vector<std::uint32_t> arrived_count_ = std::vector<std::uint32_t>(2 * classes_.size() * stages_);
+  std::vector<std::uint8_t> drained_ = std::vector<std::uint8_t>(classes_.size() * stages_);
+  std::vector<StageState> stage_;
+  std::vector<FlowUse> flow_use_;
+  std::vector<std::uint8_t> embedding_ready_;
+  std::vector<StepTime> embedding_posted_ = std::vector<StepTime>(classes_.size());
+  std::vector<std::size_t> first_record_;
+  std::size_t unfinished_ = 0;
+  std::size_t waiting_at_barrier_ = 0;
+  bool optimised_ = false;
+  ReplayResult result_;
+};
+
+}  // namespace
+
+ReplayResult replay(const StepPlan& plan, const std::vector<ReplicaClass>& classes, Wiring& wiring,
+                    bool record) {
+  return Replay{plan, classes, wiring, record}.run();
+}
+
+}  // namespace lockstep

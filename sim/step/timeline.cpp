@@ -1,0 +1,53 @@
+#include "sim/step/timeline.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace lockstep {
+namespace {
+
+// Indices into slice_kinds(), in its order.
+enum Slice : std::uint8_t { forward, backward, optimiser, forward_message, backward_message, gather,
+                            reduce };
+enum Stream : std::uint8_t { compute, send_forward, send_backward, data };
+
+}  // namespace
+
+std::vector<TimelineSlice> timeline(const StepPlan& plan, const ReplayResult& result) {
+  std::vector<TimelineSlice> slices;
+  const std::size_t stages = plan.stages.size();
+  std::size_t record = 0;
+  for (std::uint32_t a = 0; a < result.actors.size(); ++a) {
+    const StagePlan& stage = plan.stages[a % stages];
+    for (const ProgramItem& item : stage.items) {
+      const ItemRecord& r = result.items[record++];
+      slices.push_back({a, compute, item.work.pass == Pass::forward ? forward : backward,
+                        static_cast<std::int32_t>(item.work.micro_batch), item.work.chunk, r.start,
+                        r.end});
+    }
+    const StepTime start = result.optimiser_start + plan.synchronisation + plan.overhead;
+    slices.push_back({a, compute, optimiser, -1, -1, start, start + stage.optimiser});
+  }
+  // A message keeps its channel until it has left; its latency overlaps the next one.
+  std::vector<StepTime> free(2 * result.actors.size());
+  for (const MessageRecord& m : result.messages) {
+    const bool ahead = m.pass == Pass::forward;
+    StepTime& channel = free[2 * m.actor + (ahead ? 0 : 1)];
+    slices.push_back({m.actor, ahead ? send_forward : send_backward,
+                      ahead ? forward_message : backward_message,
+                      static_cast<std::int32_t>(m.number), -1, std::max(m.start, channel), m.end});
+    channel = m.end;
+  }
+  for (const CollectiveRecord& c : result.collectives) {
+    const bool gathers = plan.stages[c.stage].collectives[c.collective].op == CollectiveOp::all_gather;
+    for (std::uint32_t a = c.stage; a < result.actors.size(); a += static_cast<std::uint32_t>(stages)) {
+      slices.push_back({a, data, gathers ? gather : reduce, -1, -1, c.start, c.end});
+    }
+  }
+  std::sort(slices.begin(), slices.end(), [](const TimelineSlice& x, const TimelineSlice& y) {
+    return std::tuple(x.actor, x.stream, x.start.ps) < std::tuple(y.actor, y.stream, y.start.ps);
+  });
+  return slices;
+}
+
+}  // namespace lockstep
