@@ -1,0 +1,110 @@
+// The presets that ship: all can be read, every value says where it is from, and the numbers agree
+// with what was published about the whole.
+#include <array>
+#include <cmath>
+#include <doctest/doctest.h>
+#include <string>
+#include <string_view>
+
+#include "models/transformer.hpp"
+#include "sim/scenario/preset_store.hpp"
+
+namespace lockstep {
+namespace {
+
+/// Published parameter counts. The first ones are exact (safetensors index of the checkpoint on
+/// Hugging Face, or n_params of the training log), so the shape has to give them to the last weight;
+/// Qwen2's leave out the biases of QKV, and BLOOM's the norm behind its embedding.
+struct PublishedSize {
+  std::string_view model;
+  double parameters;
+  double within;  ///< weights
+};
+constexpr std::array kPublishedSizes{
+    PublishedSize{"llama2_7b", 6'738'415'616.0, 0},
+    PublishedSize{"llama2_13b", 13'015'864'320.0, 0},
+    PublishedSize{"llama2_70b", 68'976'648'192.0, 0},
+    PublishedSize{"llama3_8b", 8'030'261'248.0, 0},
+    PublishedSize{"llama3_70b", 70'553'706'496.0, 0},
+    PublishedSize{"llama3_405b", 405'853'388'800.0, 0},
+    PublishedSize{"llama3_2_1b", 1'235'814'400.0, 0},
+    PublishedSize{"llama3_2_3b", 3'212'749'824.0, 0},
+    PublishedSize{"mistral_7b", 7'241'732'096.0, 0},
+    PublishedSize{"gemma_7b", 8'537'680'896.0, 0},
+    PublishedSize{"gpt_neox_20b", 20'554'567'680.0, 0},
+    PublishedSize{"mpt_30b", 29'975'214'080.0, 0},
+    PublishedSize{"mpt_70b", 64'862'437'376.0, 0},
+    PublishedSize{"qwen2_7b", 7'615'616'512.0, 28 * (3584 + 2 * 512)},
+    PublishedSize{"qwen2_72b", 72'706'203'648.0, 80 * (8192 + 2 * 1024)},
+    PublishedSize{"bloom_176b", 176'247'271'424.0, 2 * 14336},
+    // Narayanan et al. 2021, table 1: billions with one decimal, from a formula without the last norm.
+    PublishedSize{"megatron_1_7b", 1.7e9, 0.05e9},
+    PublishedSize{"megatron_3_6b", 3.6e9, 0.05e9},
+    PublishedSize{"megatron_7_5b", 7.5e9, 0.05e9},
+    PublishedSize{"megatron_18b", 18.4e9, 0.051e9},
+    PublishedSize{"megatron_39b", 39.1e9, 0.05e9},
+    PublishedSize{"megatron_76b", 76.1e9, 0.05e9},
+    PublishedSize{"megatron_145b", 145.6e9, 0.05e9},
+    PublishedSize{"megatron_310b", 310.1e9, 0.05e9},
+    PublishedSize{"megatron_530b", 529.6e9, 0.05e9},
+    PublishedSize{"megatron_1t", 1008.0e9, 0.05e9},
+    PublishedSize{"gpt3_175b", 174.6e9, 0.05e9},
+    // arXiv:2406.11704, section 2: 9.4 B of embeddings and 331.6 B others.
+    PublishedSize{"nemotron4_340b", 341.0e9, 0.1e9},
+};
+
+}  // namespace
+
+TEST_CASE("presets: every model has the number of weights that was published") {
+  const PresetStore presets;
+  for (const PublishedSize& row : kPublishedSizes) {
+    CAPTURE(row.model);
+    const double predicted = total_parameters(presets.model(row.model));
+    CHECK(std::abs(predicted - row.parameters) <= row.within);
+  }
+}
+
+TEST_CASE("presets: every file that ships can be read") {
+  const PresetStore presets;
+  for (const std::string& name : presets.names("gpus")) CHECK(presets.gpu(name).sm_count > 0);
+  for (const std::string& name : presets.names("nodes")) {
+    CAPTURE(name);
+    const NodeSpec& node = presets.node(name);
+    // A domain is part of a node, a node, or whole nodes.
+    CHECK((node.gpus % node.nvlink_domain == 0 || node.nvlink_domain % node.gpus == 0));
+    CHECK(presets.has("transports", node.transport));
+  }
+  for (const std::string& name : presets.names("models")) CHECK(presets.model(name).layers > 0);
+  for (const std::string& name : presets.names("fabrics")) CHECK(presets.fabric(name).levels > 0);
+  for (const std::string& name : presets.names("transports")) {
+    CHECK(presets.transport(name).efficiency > 0);
+  }
+  for (const std::string& name : presets.names("stacks")) {
+    CHECK(presets.stack(name).assumption.empty());
+  }
+}
+
+TEST_CASE("presets: every value says where it is from") {
+  const PresetStore presets;
+  for (const std::string_view kind : PresetStore::kinds()) {
+    CHECK_FALSE(presets.names(kind).empty());
+    for (const std::string& name : presets.names(kind)) {
+      for (const PresetRow& row : presets.show(kind, name)) {
+        CAPTURE(presets.path(kind, name));
+        CAPTURE(row.path);
+        CHECK((row.path == "about" || row.path.ends_with(".about") || !row.source.empty()));
+      }
+    }
+  }
+}
+
+TEST_CASE("presets: a node has no more NIC bandwidth than its GPUs have PCIe bandwidth") {
+  const PresetStore presets;
+  for (const std::string& name : presets.names("nodes")) {
+    CAPTURE(name);
+    const NodeSpec& node = presets.node(name);
+    CHECK(node.nics * node.nic_bandwidth <= node.gpus * 1.01 * node.gpu.pcie_bandwidth);
+  }
+}
+
+}  // namespace lockstep
