@@ -57,6 +57,7 @@ struct StackSpec {
   double main_gradient_bytes = 4;  ///< accumulated gradient, per parameter
   double weight_gradient_traffic = 6;  ///< extra bytes per weight and micro batch to accumulate it
   double optimiser_bytes = 44;     ///< HBM traffic per local parameter of a step
+  double optimiser_unsharded_bytes = 4;  ///< the same, per parameter of the rank before sharding
   std::string placement = "tp-dp-pp";  ///< rank order, innermost first
   int default_virtual_stages = 1;      ///< when pp > 1 and the scenario doesn't say
 };
