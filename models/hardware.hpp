@@ -23,6 +23,7 @@ struct GemmConstants {
   double fp8_efficiency = 0.88;        ///< of eta, for the fp8 and mxfp8 products
   double fp4_efficiency = 0.77;        ///< of eta, for the nvfp4 products
   double sustained = 1.0;              ///< clock under a lasting load over that of a burst, <= 1
+  double quantised_sustained = 1.0;    ///< times sustained for fp8 and fp4, which draw more power
 };
 
 /// Kernel generations of the attention core; each is one row of models/kernels/attention.cpp.

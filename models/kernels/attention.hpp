@@ -16,12 +16,12 @@ enum class Direction : std::uint8_t { forward, backward };
 
 /// One call of the attention core; counts, all at least 1.
 struct AttentionShape {
-  double sequences;   ///< b, of the micro batch
-  double tokens;      ///< s, per sequence
-  double heads;       ///< a, query heads on this GPU
-  double kv_heads;    ///< g, key and value heads on this GPU
-  double head_dim;    ///< d
-  bool causal = true; ///< later tokens are masked; fused kernels skip them
+  double sequences;    ///< b, of the micro batch
+  double tokens;       ///< s, per sequence
+  double heads;        ///< a, query heads on this GPU
+  double kv_heads;     ///< g, key and value heads on this GPU
+  double head_dim;     ///< d
+  bool causal = true;  ///< later tokens are masked; fused kernels skip them
   Direction direction = Direction::forward;
 };
 
@@ -31,23 +31,29 @@ Flops attention_flops(const AttentionShape& shape);
 
 /// Time of the attention core by the law of `kernel`, in 16 bit whatever the products run in.
 ///
-/// Fused kernels (flash1, flash2, flash3, cudnn):
+/// Fused kernels (flash1, flash2, flash3, cudnn), forward:
 ///     T = t0 + 4 b a s (s / 2 + s0) d quant / (eta e_d peak)      causal; s + s0 without the mask
-/// One SM takes a block of 128 queries of one head, w = b a ceil(s / 128) / SMs of them: quant =
-/// ceil(w) / w up to four waves, 1 + 1 / (2 w) beyond. e_d: efficiency of head sizes other than 128.
-/// Unfused: two batched products over the full square (three as long backward) and the traffic of the
-/// scores, `traffic.score_bytes` each, through softmax, mask and dropout.
-/// A GPU without constants of this generation runs the nearest one that it has.
+///     e_d = d / (d + d0) (128 + d0) / 128
+/// An SM takes a block of 128 queries of one head, w = b a ceil(s / 128) / SMs of them each: quant
+/// = ceil(w) / w up to four waves, 1 + 1 / (2 w) beyond. s0: what a block costs beside its keys.
+/// e_d: the exponentials of a score take as long as d0 elements of head size; heads wider than 128
+/// lose up to AttentionKernelKind::wide_head_speed at 256, since their tiles no longer fit the
+/// registers. The backward pass takes backward_ratio times as long, without t0. Unfused: two
+/// batched products over the full square (four backward), slow at head sizes that are no multiple
+/// of 64, and the traffic of the scores through softmax, mask and dropout, `traffic.score_bytes`
+/// each. A GPU without constants of this generation runs the nearest one that it has, else unfused.
 Seconds attention_time(const AttentionShape& shape, AttentionKernel kernel, const GpuSpec& gpu,
                        const ElementwiseTraffic& traffic, Load load = Load::burst);
 
-/// To add a generation: extend AttentionKernel, write its law, and give it one row in attention.cpp.
+/// To add a generation: extend AttentionKernel, write its law, and give it one row in
+/// attention.cpp.
 struct AttentionKernelKind {
   AttentionKernel kernel;
   std::string_view name;  ///< as presets say it
   std::string_view summary;
   std::string_view source;
-  Seconds (*law)(const AttentionShape& shape, AttentionKernel kernel, const GpuSpec& gpu,
+  double wide_head_speed;  ///< at head size 256, of what e_d gives; 1: no loss
+  Seconds (*law)(const AttentionShape& shape, const AttentionKernelKind& kind, const GpuSpec& gpu,
                  const ElementwiseTraffic& traffic, Load load);
 };
 /// Every generation, in the order of the enumeration.

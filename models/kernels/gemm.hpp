@@ -26,13 +26,16 @@ Bytes gemm_traffic(const GemmShape& shape, Precision precision);
 ///
 ///     T = t0 + (C^4 + M^4)^(1/4),   M = traffic / bandwidth
 ///     C = min over tiles (tm, tn) and splits q of
-///         ceil(tiles q / SMs) 2 tm tn (k / q + K0) / (eta e_tile peak / SMs) + c sqrt(q) [q > 1]
+///         ceil(tiles q / SMs) 2 tm tn (k / q + K0) / (eta e_tile a peak / SMs) + c sqrt(q) [q > 1]
 ///
-/// The output is cut into tiles, the tiles run in waves over the SMs, and prologue and epilogue of a
-/// tile cost as much as K0 elements of k; the library picks the fastest tile and split, so the minimum.
-/// Tile quantisation: NVIDIA, "Matrix Multiplication Background User's Guide" (DU-09799-001),
-/// sections 4.1 and 4.2. The constants are fitted to measured products; each GPU preset says to which.
-/// Leaves out: how full L2 is, and the data's influence on power. Requires a GPU that has the format.
+/// The output is cut into tiles, the tiles run in waves over the SMs, and prologue and epilogue of
+/// a tile take as long as K0 elements of k do in 16 bit; the library picks the fastest tile and
+/// split, so the minimum. a = 0.69 where n or k is no multiple of 8, else 1. Tile and wave
+/// quantisation: NVIDIA, "Matrix Multiplication Background User's Guide" (DU-09799-001),
+/// sections 4.1 and 4.2. The constants are fitted to measured products; each GPU preset says to
+/// which. Under a sustained load the arithmetic alone slows by the clock factors. Leaves out:
+/// operands that stay in L2, and that random data draw more power than constant ones. Requires a
+/// GPU that has the format.
 Seconds gemm_time(const GemmShape& shape, Precision precision, const GpuSpec& gpu,
                   Load load = Load::burst);
 

@@ -5,8 +5,8 @@
 
 namespace lockstep {
 
-/// A burst is a benchmark of a few milliseconds after idling; a sustained load is a training step, in
-/// which the card sits at its power limit and lowers its clock (GemmConstants::sustained).
+/// A burst is a benchmark of a few milliseconds after idling; a sustained load is a training step,
+/// in which the card sits at its power limit and lowers its clock (GemmConstants::sustained).
 enum class Load : std::uint8_t { burst, sustained };
 
 }  // namespace lockstep

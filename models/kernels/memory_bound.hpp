@@ -1,4 +1,5 @@
-/// The time of a kernel that only moves bytes through HBM: norms, activations, residuals, optimiser.
+/// The time of a kernel that only moves bytes through HBM: norms, activations, residuals,
+/// optimiser.
 #pragma once
 
 #include "models/hardware.hpp"
@@ -8,11 +9,12 @@ namespace lockstep {
 
 /// Time of one kernel of `traffic` bytes read and written, one launch inside a CUDA graph:
 ///
-///     T = (t0^p + (traffic / (e HBM))^p)^(1/p),   p = 4
+///     T = t0 + traffic / (e HBM)
 ///
-/// the shortest kernel for small tensors, bandwidth for large ones. Constants: GpuSpec::memory.
-/// Whether a tensor stays in L2 between kernels is left out. Requires traffic >= 0; 0 bytes is no
-/// kernel and takes no time.
+/// so small tensors do not reach the bandwidth. Fused norms and residual additions on A100, GH200,
+/// H200, GB200 and GB300 follow the sum more closely than the maximum of both terms.
+/// Constants: GpuSpec::memory. That a tensor may stay in L2 between kernels is left out.
+/// Requires traffic >= 0; 0 bytes is no kernel and takes no time.
 Seconds memory_bound_time(Bytes traffic, const GpuSpec& gpu);
 
 }  // namespace lockstep
