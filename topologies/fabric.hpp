@@ -30,7 +30,8 @@ enum class Routing : std::uint8_t {
   ecmp,   ///< each queue pair is hashed onto one path
 };
 
-/// One row per value of an enum above, for `list fabrics`, the reader and its messages.
+/// One row per value of an enum above, in its order: for `list fabrics`, the reader and its
+/// messages.
 struct FabricKindInfo {
   FabricKind kind;
   std::string_view name;  ///< as scenarios say it

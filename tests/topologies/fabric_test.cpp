@@ -72,6 +72,18 @@ TEST_CASE("fabric_counts: the published SuperPODs have their published switches 
   }
 }
 
+TEST_CASE(
+    "fabric_kinds, routings: rows stand in the order of their values, and name their sources") {
+  for (std::size_t i = 0; i < fabric_kinds().size(); ++i) {
+    CHECK(static_cast<std::size_t>(fabric_kinds()[i].kind) == i);
+    CHECK_FALSE(fabric_kinds()[i].source.empty());
+  }
+  for (std::size_t i = 0; i < routings().size(); ++i) {
+    CHECK(static_cast<std::size_t>(routings()[i].routing) == i);
+    CHECK_FALSE(routings()[i].source.empty());
+  }
+}
+
 TEST_CASE("leaf_of: a fat tree keeps a node on one leaf, rails keep a NIC number on one") {
   const Fabric tree(small(FabricKind::fat_tree, Routing::spray), 5, 2, kNic);
   CHECK(tree.counts().leaves == 3);  // 2 nodes of 2 NICs a leaf; the third leaf is half empty
