@@ -32,7 +32,7 @@ class InputError : public std::runtime_error {
 };
 
 /// `name` as JSON writes it, cut to a readable length, with bytes that are no text escaped.
-std::string quoted(std::string_view name);
+std::string in_quotes(std::string_view name);
 
 /// "a, b, c", cut after 40 names with the number of those left out.
 std::string listed(std::span<const std::string> names);

@@ -1,15 +1,17 @@
-/// Checked reading of JSON that a person wrote. A cursor is a place in a document; its getters check
-/// type, range and unit, and every complaint is an InputError that names the file and the place.
+/// Checked reading of JSON that a person wrote. A cursor is a place in a document; its getters
+/// check type, range and unit, and every complaint is an InputError that names the file and the
+/// place.
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <nlohmann/json_fwd.hpp>
 
 #include "models/input/input_error.hpp"
 #include "models/input/quantity.hpp"
@@ -27,14 +29,15 @@ struct Interval {
 /// What the file is: it decides how values are wrapped.
 enum class JsonStyle : std::uint8_t {
   plain,    ///< a value is itself
-  sourced,  ///< a preset: a value may be {"value": V, "source": S, "note": N}; every object may have
-            ///< "source", "note" and "about", which need no reading
+  sourced,  ///< a preset: a value may be {"value": V, "source": S, "note": N}; every object may
+            ///< have "source", "note" and "about", which need no reading
 };
 
 /// A change made on the command line, `--set cluster.nodes=384`.
 struct JsonOverride {
   std::string pointer;  ///< "/cluster/nodes"
   std::string option;   ///< as written: "--set cluster.nodes=384"
+  std::string value;    ///< as written: "384"
 };
 
 /// A place in a parsed document. Copies share the document and what was read of it.
@@ -77,6 +80,7 @@ class JsonCursor {
   [[nodiscard]] int integer(int low, int high) const;
   [[nodiscard]] double number(const Interval& allowed) const;
   [[nodiscard]] bool boolean() const;
+  /// A number that `--set` gave is a string too: "--set stack.release=24.10" keeps its zero.
   [[nodiscard]] std::string string() const;
   /// Index of the string in `names`.
   [[nodiscard]] std::size_t choice(std::span<const std::string_view> names) const;

@@ -23,7 +23,7 @@ enum class Dimension : std::uint8_t {
 struct Unit {
   std::string_view symbol;  ///< case matters: "Gb/s" is an eighth of "GB/s"
   Dimension dimension;
-  double factor;            ///< base units in one of these
+  double factor;  ///< base units in one of these
 };
 /// Every unit, by dimension, the ones that people should use first.
 std::span<const Unit> units();

@@ -6,7 +6,8 @@
 
 namespace lockstep {
 
-constexpr std::size_t kInputFileLimit = std::size_t{16} << 20;  ///< bytes; the largest input is ~2 MB
+constexpr std::size_t kInputFileLimit = std::size_t{16}
+                                        << 20;  ///< bytes; the largest input is ~2 MB
 
 /// The bytes of a regular file of at most `limit` bytes. Throws InputError if it is missing, no
 /// regular file, too large or unreadable.

@@ -61,9 +61,10 @@ class PresetStore {
   [[nodiscard]] const TransportSpec& transport(std::string_view name) const;
   [[nodiscard]] const IntraNodeCollectives& nvlink(std::string_view name) const;
 
-  /// The stack with what the release changes. Releases compare as dotted numbers ("24.05"); one that
-  /// is not known takes the nearest earlier, else the earliest one. Empty: the base values.
-  [[nodiscard]] const StackPreset& stack(std::string_view name, std::string_view release = {}) const;
+  /// The stack with what the release changes. Releases compare as dotted numbers ("24.05"); one
+  /// that is not known takes the nearest earlier, else the earliest one. Empty: the base values.
+  [[nodiscard]] const StackPreset& stack(std::string_view name,
+                                         std::string_view release = {}) const;
 
   /// Every value of a preset in the order of its file.
   [[nodiscard]] std::vector<PresetRow> show(std::string_view kind, std::string_view name) const;

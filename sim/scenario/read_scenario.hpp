@@ -1,11 +1,13 @@
-/// Reads a scenario from JSON: checks every value, fills in what was left open, names what it assumed.
-/// scenarios/README.md describes the format; scenarios/scenario.schema.json is for editors.
+/// Reads a scenario from JSON: checks every value, fills in what was left open, names what it
+/// assumed. scenarios/README.md describes the format; scenarios/scenario.schema.json is for
+/// editors.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "sim/scenario/names.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "sim/scenario/scenario.hpp"
 #include "sim/scenario/scenario_draft.hpp"
@@ -29,13 +31,5 @@ Scenario load_scenario(const std::string& path, const PresetStore& presets,
 /// The first half: what the text says, before anything is filled in or checked against the rest.
 ScenarioDraft read_draft(const std::string& file, std::string_view text, const PresetStore& presets,
                          const ScenarioOptions& options = {});
-
-/// Names as scenarios say them: "zero1", "selective", "interleaved", "flash2", "rail_optimised".
-std::string_view name_of(Sharding sharding);
-std::string_view name_of(Recompute recompute);
-std::string_view name_of(Schedule schedule);
-std::string_view name_of(AttentionKernel kernel);
-std::string_view name_of(FabricKind kind);
-std::string_view name_of(Routing routing);
 
 }  // namespace lockstep

@@ -1,7 +1,7 @@
 /// What somebody said about a job, before defaults: left open where they said nothing. The scenario
-/// reader makes one from JSON; a row of published measurements is turned into one by its own reader.
-/// complete_scenario() fills in what is open, checks that all of it fits together, and says what it
-/// assumed.
+/// reader makes one from JSON; a row of published measurements is turned into one by its own
+/// reader. complete_scenario() fills in what is open, checks that all of it fits together, and says
+/// what it assumed.
 #pragma once
 
 #include <optional>
@@ -19,26 +19,26 @@ struct ScenarioDraft {
   std::string about;
   TransformerShape model;
   NodeSpec node;
-  std::optional<int> nodes;             ///< else from the parallelism
-  std::optional<FabricSpec> fabric;     ///< else default_fabric()
+  std::optional<int> nodes;          ///< else from the parallelism
+  std::optional<FabricSpec> fabric;  ///< else default_fabric()
   int tensor = 1;
   int pipeline = 1;
-  std::optional<int> data;              ///< else GPUs / (tensor x pipeline), else 1
-  std::optional<int> virtual_stages;    ///< else the stack's default, where the layers allow it
-  std::optional<bool> sequence;         ///< else the stack's default
-  std::optional<Sharding> sharding;     ///< else none
-  std::optional<Schedule> schedule;     ///< else from virtual_stages
+  std::optional<int> data;            ///< else GPUs / (tensor x pipeline), else 1
+  std::optional<int> virtual_stages;  ///< else the stack's default, where the layers allow it
+  std::optional<bool> sequence;       ///< else the stack's default
+  std::optional<Sharding> sharding;   ///< else none
+  std::optional<Schedule> schedule;   ///< else from virtual_stages
   std::vector<int> layers_per_stage;
   Batch batch;
-  std::optional<Precision> precision;   ///< else bf16, or fp16 where the GPU has no bf16
-  std::optional<Recompute> recompute;   ///< else none
+  std::optional<Precision> precision;  ///< else bf16, or fp16 where the GPU has no bf16
+  std::optional<Recompute> recompute;  ///< else none
   StackSpec stack;
   std::vector<Straggler> stragglers;
   std::optional<double> training_tokens;
   std::optional<double> usd_per_gpu_hour;
   std::optional<Expectation> expect;
-  std::vector<std::string> assumptions;   ///< made so far
-  std::vector<JsonOverride> overrides;    ///< named in messages about what they set
+  std::vector<std::string> assumptions;  ///< made so far
+  std::vector<JsonOverride> overrides;   ///< named in messages about what they set
 };
 
 /// Largest counts that are taken; they keep every product within 64 bits.

@@ -1,0 +1,22 @@
+/// JSON text to a document tree, with the checks that a general parser leaves out.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace lockstep {
+
+/// Levels of objects and arrays that a text may nest.
+constexpr std::size_t kJsonDepth = 64;
+
+/// Throws InputError (file `file`, and the pointer of the place) for text that is not UTF-8 JSON, a
+/// key twice in one object, a number beyond the range of double, more than kJsonDepth levels, or an
+/// empty text. A UTF-8 byte order mark is skipped. Takes time proportional to the text.
+nlohmann::ordered_json parse_json_text(const std::string& file, std::string_view text);
+
+/// `key` as a part of a JSON pointer: "~" and "/" escaped.
+std::string pointer_part(std::string_view key);
+
+}  // namespace lockstep

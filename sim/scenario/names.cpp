@@ -1,0 +1,46 @@
+#include "sim/scenario/names.hpp"
+
+#include <cstddef>
+
+#include "models/kernels/attention.hpp"
+#include "sim/step/schedule.hpp"
+
+namespace lockstep {
+namespace {
+
+template <class Rows>
+std::vector<std::string_view> names_in(const Rows& rows) {
+  std::vector<std::string_view> names;
+  for (const auto& row : rows) names.push_back(row.name);
+  return names;
+}
+
+}  // namespace
+
+std::vector<std::string_view> precision_names() { return names_in(precisions()); }
+std::vector<std::string_view> attention_names() { return names_in(attention_kernels()); }
+std::vector<std::string_view> schedule_names() { return names_in(schedules()); }
+std::vector<std::string_view> fabric_kind_names() { return names_in(fabric_kinds()); }
+std::vector<std::string_view> routing_names() { return names_in(routings()); }
+
+std::string_view name_of(Precision precision) { return info(precision).name; }
+std::string_view name_of(Sharding sharding) {
+  return kShardingNames[static_cast<std::size_t>(sharding)];
+}
+std::string_view name_of(Recompute recompute) {
+  return kRecomputeNames[static_cast<std::size_t>(recompute)];
+}
+std::string_view name_of(Schedule schedule) {
+  return schedules()[static_cast<std::size_t>(schedule)].name;
+}
+std::string_view name_of(AttentionKernel kernel) {
+  return attention_kernels()[static_cast<std::size_t>(kernel)].name;
+}
+std::string_view name_of(FabricKind kind) {
+  return fabric_kinds()[static_cast<std::size_t>(kind)].name;
+}
+std::string_view name_of(Routing routing) {
+  return routings()[static_cast<std::size_t>(routing)].name;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,33 @@
+/// Names of the choices that scenarios and presets make, as JSON says them.
+#pragma once
+
+#include <array>
+#include <string_view>
+#include <vector>
+
+#include "models/hardware.hpp"
+#include "models/precision.hpp"
+#include "models/transformer.hpp"
+#include "topologies/fabric.hpp"
+
+namespace lockstep {
+
+// In the order of each enumeration.
+inline constexpr std::array<std::string_view, 3> kShardingNames{"none", "zero1", "zero2"};
+inline constexpr std::array<std::string_view, 3> kRecomputeNames{"none", "selective", "full"};
+
+std::vector<std::string_view> precision_names();
+std::vector<std::string_view> attention_names();
+std::vector<std::string_view> schedule_names();
+std::vector<std::string_view> fabric_kind_names();
+std::vector<std::string_view> routing_names();
+
+std::string_view name_of(Precision precision);
+std::string_view name_of(Sharding sharding);
+std::string_view name_of(Recompute recompute);
+std::string_view name_of(Schedule schedule);
+std::string_view name_of(AttentionKernel kernel);
+std::string_view name_of(FabricKind kind);
+std::string_view name_of(Routing routing);
+
+}  // namespace lockstep

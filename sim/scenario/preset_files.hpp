@@ -1,0 +1,36 @@
+/// Where preset files lie, and what is in one, before it becomes a spec.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/input/json_cursor.hpp"
+#include "sim/scenario/preset_store.hpp"
+
+namespace lockstep {
+
+/// The folders to search, in order: `own`, those of the environment variable LOCKSTEP_PRESETS, then
+/// `installed` (relative to the folder of the executable) or else the folders in `source_tree`
+/// ("dir:dir").
+std::vector<std::string> preset_folders(std::vector<std::string> own, std::string_view installed,
+                                        std::string_view source_tree);
+
+/// FOLDER/KIND/NAME.json in the first folder that has it; empty if none has, or the name could lead
+/// out of the folder.
+std::string find_preset_file(const std::vector<std::string>& folders, std::string_view kind,
+                             std::string_view name);
+
+/// Names of a kind in all folders, sorted, each once.
+std::vector<std::string> preset_names(const std::vector<std::string>& folders,
+                                      std::string_view kind);
+
+/// The values of a parsed preset with the sources that cover them.
+std::vector<PresetRow> preset_rows(const JsonCursor& root);
+
+/// The release among `known` that stands for `wanted`: itself, else the nearest earlier one, else
+/// the earliest. Compares the numbers in the names one by one, as many as `wanted` has: "24.05" <
+/// "24.11" < "25.02", and "25.04.02" stands for "25.04". `known` is not empty.
+std::string nearest_release(std::string_view wanted, const std::vector<std::string>& known);
+
+}  // namespace lockstep

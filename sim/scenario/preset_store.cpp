@@ -1,0 +1,171 @@
+#include "sim/scenario/preset_store.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "models/input/input_error.hpp"
+#include "models/input/json_cursor.hpp"
+#include "models/input/text_file.hpp"
+#include "sim/scenario/preset_files.hpp"
+#include "sim/scenario/spec_readers.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::array<std::string_view, 7> kKinds{"gpus",    "nodes",      "models", "stacks",
+                                                 "fabrics", "transports", "nvlinks"};
+
+JsonCursor parse_preset(const std::string& path) {
+  return JsonCursor::parse(path, read_text_file(path), JsonStyle::sourced);
+}
+
+/// Reads the stack and what the release changes of it.
+StackPreset read_stack_preset(const JsonCursor& root, const std::string& name,
+                              const std::string& release) {
+  StackPreset preset;
+  read_stack(root, Extent::whole, preset.spec);
+  preset.spec.name = name;
+  const std::optional<JsonCursor> releases = root.find("releases");
+  root.finish();
+  if (release.empty()) return preset;
+  const std::vector<std::string> known = releases ? releases->keys() : std::vector<std::string>{};
+  if (known.empty()) {
+    preset.spec.release = release;
+    preset.assumption = "release " + release + ": taken as any other, for " + name + " knows none";
+    return preset;
+  }
+  preset.spec.release = nearest_release(release, known);
+  if (preset.spec.release != release) {
+    preset.assumption = "release " + release + ": taken as " + preset.spec.release +
+                        ", the nearest that " + name + " knows";
+  }
+  const JsonCursor changes = releases->at(preset.spec.release);
+  read_stack(changes, Extent::changes, preset.spec);
+  changes.finish();
+  return preset;
+}
+
+}  // namespace
+
+struct PresetStore::State {
+  std::vector<std::string> folders;
+  // Specs that were read, by name. A node reads its GPU, which reads its NVLink.
+  std::recursive_mutex mutex;
+  std::map<std::string, GpuSpec, std::less<>> gpus;
+  std::map<std::string, NodeSpec, std::less<>> nodes;
+  std::map<std::string, TransformerShape, std::less<>> models;
+  std::map<std::string, FabricSpec, std::less<>> fabrics;
+  std::map<std::string, TransportSpec, std::less<>> transports;
+  std::map<std::string, IntraNodeCollectives, std::less<>> nvlinks;
+  std::map<std::pair<std::string, std::string>, StackPreset> stacks;  ///< by name and release
+
+  /// The spec of that name; `read(root, spec)` makes it when it is asked for the first time.
+  template <class Spec, class Read>
+  const Spec& get(std::map<std::string, Spec, std::less<>>& cache, const PresetStore& store,
+                  std::string_view kind, std::string_view name, Read read) {
+    const std::lock_guard lock(mutex);
+    if (const auto found = cache.find(name); found != cache.end()) return found->second;
+    const JsonCursor root = parse_preset(store.path(kind, name));
+    Spec spec;
+    read(root, spec);
+    root.finish();
+    return cache.emplace(std::string(name), std::move(spec)).first->second;
+  }
+};
+
+PresetStore::PresetStore(std::vector<std::string> folders) : state_(std::make_unique<State>()) {
+  state_->folders =
+      preset_folders(std::move(folders), LOCKSTEP_INSTALL_PRESETS, LOCKSTEP_SOURCE_PRESETS);
+}
+PresetStore::~PresetStore() = default;
+
+std::span<const std::string_view> PresetStore::kinds() { return kKinds; }
+
+std::vector<std::string> PresetStore::names(std::string_view kind) const {
+  if (std::find(kKinds.begin(), kKinds.end(), kind) == kKinds.end()) {
+    const std::vector<std::string> known(kKinds.begin(), kKinds.end());
+    throw InputError(
+        {"presets", "", "the kind " + in_quotes(kind), listed(known), nearest_name(kind, known)});
+  }
+  return preset_names(state_->folders, kind);
+}
+
+bool PresetStore::has(std::string_view kind, std::string_view name) const {
+  return !find_preset_file(state_->folders, kind, name).empty();
+}
+
+std::string PresetStore::path(std::string_view kind, std::string_view name) const {
+  std::string file = find_preset_file(state_->folders, kind, name);
+  if (!file.empty()) return file;
+  const std::vector<std::string> known = names(kind);
+  const std::string allowed =
+      known.empty() ? "nothing: there are none in " + listed(state_->folders) : listed(known);
+  throw InputError(
+      {"presets of " + std::string(kind), "", in_quotes(name), allowed, nearest_name(name, known)});
+}
+
+const GpuSpec& PresetStore::gpu(std::string_view name) const {
+  return state_->get(state_->gpus, *this, "gpus", name, [&](const JsonCursor& root, GpuSpec& spec) {
+    read_gpu(root, Extent::whole, *this, spec);
+    spec.name = name;
+  });
+}
+
+const NodeSpec& PresetStore::node(std::string_view name) const {
+  return state_->get(state_->nodes, *this, "nodes", name,
+                     [&](const JsonCursor& root, NodeSpec& spec) {
+                       read_node(root, Extent::whole, *this, spec);
+                       spec.name = name;
+                     });
+}
+
+const TransformerShape& PresetStore::model(std::string_view name) const {
+  return state_->get(state_->models, *this, "models", name,
+                     [&](const JsonCursor& root, TransformerShape& spec) {
+                       read_model(root, Extent::whole, spec);
+                       spec.name = name;
+                     });
+}
+
+const FabricSpec& PresetStore::fabric(std::string_view name) const {
+  return state_->get(state_->fabrics, *this, "fabrics", name,
+                     [&](const JsonCursor& root, FabricSpec& spec) {
+                       read_fabric(root, Extent::whole, *this, spec);
+                       spec.name = name;
+                     });
+}
+
+const TransportSpec& PresetStore::transport(std::string_view name) const {
+  return state_->get(state_->transports, *this, "transports", name,
+                     [&](const JsonCursor& root, TransportSpec& spec) {
+                       read_transport(root, Extent::whole, spec);
+                       spec.name = name;
+                     });
+}
+
+const IntraNodeCollectives& PresetStore::nvlink(std::string_view name) const {
+  return state_->get(state_->nvlinks, *this, "nvlinks", name,
+                     [](const JsonCursor& root, IntraNodeCollectives& spec) {
+                       read_collectives(root, Extent::whole, spec);
+                     });
+}
+
+const StackPreset& PresetStore::stack(std::string_view name, std::string_view release) const {
+  const std::lock_guard lock(state_->mutex);
+  const std::pair<std::string, std::string> key(name, release);
+  if (const auto found = state_->stacks.find(key); found != state_->stacks.end()) {
+    return found->second;
+  }
+  const JsonCursor root = parse_preset(path("stacks", name));
+  return state_->stacks.emplace(key, read_stack_preset(root, key.first, key.second)).first->second;
+}
+
+std::vector<PresetRow> PresetStore::show(std::string_view kind, std::string_view name) const {
+  return preset_rows(parse_preset(path(kind, name)));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,223 @@
+#include "sim/scenario/read_scenario.hpp"
+
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "models/input/hugging_face.hpp"
+#include "models/input/json_cursor.hpp"
+#include "models/input/text_file.hpp"
+#include "sim/scenario/names.hpp"
+#include "sim/scenario/spec_readers.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr int kMaxWays = kMaxGpus;          // of any parallel width
+constexpr int kMaxSequences = 100'000'000;  // of a step
+constexpr std::string_view kDefaultStack = "megatron_core";
+
+template <class Enum, class Names>
+std::optional<Enum> optional_choice(const std::optional<JsonCursor>& from, const Names& names) {
+  if (!from) return std::nullopt;
+  return static_cast<Enum>(from->choice(names));
+}
+
+std::optional<int> optional_integer(const std::optional<JsonCursor>& from, int low, int high) {
+  if (!from) return std::nullopt;
+  return from->integer(low, high);
+}
+
+std::string optional_text(const std::optional<JsonCursor>& from) {
+  return from ? from->string() : std::string{};
+}
+
+/// The shape in a Hugging Face config.json; its path starts from the scenario's folder.
+void read_hugging_face_model(const JsonCursor& from, ScenarioDraft& draft) {
+  namespace fs = std::filesystem;
+  const std::string written = from.string();
+  if (written.find('\0') != std::string::npos) from.fail("a file name");
+  const fs::path file = fs::path(draft.file).parent_path() / written;
+  const std::string name = file.has_parent_path() && file.filename() == "config.json"
+                               ? file.parent_path().filename().string()
+                               : file.stem().string();
+  const JsonCursor config = JsonCursor::parse(file.string(), read_text_file(file.string()));
+  HuggingFaceModel model = read_hugging_face(config, name);
+  draft.model = std::move(model.shape);
+  for (std::string& assumption : model.assumptions) {
+    draft.assumptions.push_back(std::move(assumption));
+  }
+}
+
+void read_model_choice(const JsonCursor& from, const PresetStore& presets, ScenarioDraft& draft) {
+  if (!from.is_object() && !from.is_string()) {
+    from.fail("the name of a preset, or an object with \"preset\", \"huggingface\" or a shape");
+  }
+  const bool is_object = from.is_object();
+  const std::optional<JsonCursor> preset = is_object ? from.find("preset") : from;
+  const std::optional<JsonCursor> config = is_object ? from.find("huggingface") : std::nullopt;
+  if (preset && config) config->fail("either \"preset\" or \"huggingface\"");
+  if (preset) draft.model = presets.model(read_preset_name(from, "models", presets));
+  if (config) read_hugging_face_model(*config, draft);
+  if (!is_object) return;
+  read_model(from, preset || config ? Extent::changes : Extent::whole, draft.model);
+  from.finish();
+}
+
+void read_node_choice(const JsonCursor& from, const PresetStore& presets, ScenarioDraft& draft) {
+  if (from.is_object() && !from.find("preset")) {
+    read_node(from, Extent::whole, presets, draft.node);
+    draft.node.name = "node of the scenario";
+  } else {
+    draft.node = presets.node(read_preset_name(from, "nodes", presets));
+    if (from.is_object()) read_node(from, Extent::changes, presets, draft.node);
+  }
+  if (from.is_object()) from.finish();
+}
+
+void read_fabric_choice(const JsonCursor& from, const PresetStore& presets, ScenarioDraft& draft) {
+  FabricSpec fabric;
+  if (from.is_object() && !from.find("preset")) {
+    // Refines the fabric that the cluster would have, unless the kind makes it another one.
+    fabric = default_fabric(draft.node, presets);
+    if (from.find("kind")) fabric = FabricSpec{};
+    read_fabric(from, Extent::changes, presets, fabric);
+    if (from.find("kind")) fabric.name = name_of(fabric.kind);
+  } else {
+    fabric = presets.fabric(read_preset_name(from, "fabrics", presets));
+    if (from.is_object()) read_fabric(from, Extent::changes, presets, fabric);
+  }
+  if (from.is_object()) from.finish();
+  draft.fabric = std::move(fabric);
+}
+
+void read_cluster(const JsonCursor& from, const PresetStore& presets, ScenarioDraft& draft) {
+  read_node_choice(from.at("node"), presets, draft);
+  draft.nodes = optional_integer(from.find("nodes"), 1, kMaxNodes);
+  if (const auto fabric = from.find("fabric")) read_fabric_choice(*fabric, presets, draft);
+  from.finish();
+}
+
+void read_parallelism(const JsonCursor& from, ScenarioDraft& draft) {
+  draft.tensor = optional_integer(from.find("tensor"), 1, kMaxWays).value_or(1);
+  draft.pipeline = optional_integer(from.find("pipeline"), 1, kMaxLayers + 2).value_or(1);
+  draft.data = optional_integer(from.find("data"), 1, kMaxWays);
+  draft.virtual_stages = optional_integer(from.find("virtual_stages"), 1, kMaxLayers + 2);
+  if (const auto sequence = from.find("sequence")) draft.sequence = sequence->boolean();
+  draft.sharding = optional_choice<Sharding>(from.find("sharding"), kShardingNames);
+  draft.schedule = optional_choice<Schedule>(from.find("schedule"), schedule_names());
+  if (const auto layers = from.find("layers_per_stage")) {
+    for (const JsonCursor& stage : layers->elements(kMaxLayers + 2)) {
+      draft.layers_per_stage.push_back(stage.integer(0, kMaxLayers));
+    }
+    if (draft.layers_per_stage.empty()) layers->fail("the layers of every stage, or no such key");
+  }
+  from.finish();
+}
+
+Batch read_batch(const JsonCursor& from) {
+  Batch batch;
+  batch.sequences = from.at("sequences").integer(1, kMaxSequences);
+  const std::optional<JsonCursor> micro = from.find("micro");
+  batch.micro_sequences = optional_integer(micro, 1, kMaxSequences).value_or(1);
+  batch.tokens = from.at("tokens").integer(1, kMaxTokens);
+  from.finish();
+  return batch;
+}
+
+void read_stack_choice(const std::optional<JsonCursor>& from, const PresetStore& presets,
+                       ScenarioDraft& draft) {
+  const bool is_object = from && from->is_object();
+  std::string name(kDefaultStack);
+  if (!from || (is_object && !from->find("preset"))) {
+    draft.assumptions.push_back("stack: " + name + " (not given)");
+  } else {
+    name = read_preset_name(*from, "stacks", presets);
+  }
+  const std::string release = is_object ? optional_text(from->find("release")) : std::string{};
+  const StackPreset& preset = presets.stack(name, release);
+  draft.stack = preset.spec;
+  if (!preset.assumption.empty()) draft.assumptions.push_back(preset.assumption);
+  if (!is_object) return;
+  read_stack(*from, Extent::changes, draft.stack);
+  from->finish();
+}
+
+std::vector<Straggler> read_stragglers(const JsonCursor& from) {
+  constexpr std::size_t kMostStragglers = 100'000;
+  constexpr Interval kSlowdown{1, 100};
+  std::vector<Straggler> stragglers;
+  for (const JsonCursor& element : from.elements(kMostStragglers)) {
+    const int gpu = element.at("gpu").integer(0, kMaxGpus - 1);
+    stragglers.push_back({gpu, element.at("slowdown").number(kSlowdown)});
+    element.finish();
+  }
+  return stragglers;
+}
+
+Expectation read_expectation(const JsonCursor& from) {
+  constexpr Interval kStepTime{0, 1e7, true};
+  constexpr Interval kMfu{0, 1, true};
+  constexpr Interval kWithin{0, 10};
+  Expectation expect;
+  if (const auto time = from.find("step_time")) expect.step_time = time->seconds(kStepTime);
+  if (const auto mfu = from.find("mfu")) expect.mfu = mfu->quantity(Dimension::share, kMfu);
+  if (const auto within = from.find("within")) {
+    expect.within = within->quantity(Dimension::share, kWithin);
+  }
+  expect.source = optional_text(from.find("source"));
+  from.finish();
+  return expect;
+}
+
+/// What runs on the cluster for how long and at what price.
+void read_run(const JsonCursor& root, ScenarioDraft& draft) {
+  constexpr Interval kTrainingTokens{1, 1e18};
+  constexpr Interval kPrice{0, 1e6};
+  if (const auto training = root.find("training")) {
+    draft.training_tokens = training->at("tokens").quantity(Dimension::count, kTrainingTokens);
+    training->finish();
+  }
+  if (const auto price = root.find("price")) {
+    draft.usd_per_gpu_hour = price->at("usd_per_gpu_hour").number(kPrice);
+    price->finish();
+  }
+  if (const auto stragglers = root.find("stragglers")) {
+    draft.stragglers = read_stragglers(*stragglers);
+  }
+  if (const auto expect = root.find("expect")) draft.expect = read_expectation(*expect);
+}
+
+}  // namespace
+
+ScenarioDraft read_draft(const std::string& file, std::string_view text, const PresetStore& presets,
+                         const ScenarioOptions& options) {
+  const JsonCursor root = JsonCursor::parse(file, text, JsonStyle::plain, options.set);
+  ScenarioDraft draft;
+  draft.file = file;
+  draft.overrides.assign(root.overrides().begin(), root.overrides().end());
+  (void)optional_text(root.find("$schema"));  // for editors
+  draft.about = optional_text(root.find("about"));
+  read_model_choice(root.at("model"), presets, draft);
+  read_cluster(root.at("cluster"), presets, draft);
+  if (const auto parallelism = root.find("parallelism")) read_parallelism(*parallelism, draft);
+  draft.batch = read_batch(root.at("batch"));
+  draft.precision = optional_choice<Precision>(root.find("precision"), precision_names());
+  draft.recompute = optional_choice<Recompute>(root.find("recompute"), kRecomputeNames);
+  read_stack_choice(root.find("stack"), presets, draft);
+  read_run(root, draft);
+  root.finish();
+  return draft;
+}
+
+Scenario read_scenario(const std::string& file, std::string_view text, const PresetStore& presets,
+                       const ScenarioOptions& options) {
+  return complete_scenario(read_draft(file, text, presets, options), presets);
+}
+
+Scenario load_scenario(const std::string& path, const PresetStore& presets,
+                       const ScenarioOptions& options) {
+  return read_scenario(path, read_text_file(path), presets, options);
+}
+
+}  // namespace lockstep

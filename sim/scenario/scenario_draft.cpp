@@ -1,0 +1,202 @@
+#include "sim/scenario/scenario_draft.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "models/kernels/attention.hpp"
+#include "sim/scenario/names.hpp"
+#include "sim/scenario/scenario_rules.hpp"
+
+namespace lockstep {
+namespace {
+
+std::string text(std::int64_t count) { return std::to_string(count); }
+
+/// Fills in replicas and nodes from each other.
+void complete_gpus(const ScenarioDraft& draft, Scenario& out) {
+  const int per_node = draft.node.gpus;
+  const std::int64_t replica = std::int64_t{draft.tensor} * draft.pipeline;
+  if (replica > kMaxGpus) {
+    refuse(draft, "/parallelism", "tensor x pipeline of " + text(replica),
+           "at most " + text(kMaxGpus));
+  }
+  if (!draft.data && !draft.nodes) {
+    out.job.parallelism.data = 1;
+    out.assumptions.emplace_back("data: 1 (neither data nor nodes given)");
+  } else if (!draft.data) {
+    const std::int64_t gpus = std::int64_t{*draft.nodes} * per_node;
+    if (gpus % replica != 0) {
+      refuse(draft, "/cluster/nodes", text(*draft.nodes) + " (" + text(gpus) + " GPUs)",
+             "a multiple of " + text(replica) + " GPUs (tensor " + text(draft.tensor) +
+                 " x pipeline " + text(draft.pipeline) + ")");
+    }
+    out.job.parallelism.data = static_cast<int>(std::min<std::int64_t>(gpus / replica, kMaxGpus));
+    out.assumptions.push_back("data: " + text(out.job.parallelism.data) +
+                              " (all GPUs of the cluster)");
+  } else {
+    out.job.parallelism.data = *draft.data;
+  }
+
+  const std::int64_t gpus = replica * out.job.parallelism.data;
+  if (gpus > kMaxGpus) {
+    refuse(draft, "/parallelism", text(gpus) + " GPUs", "at most " + text(kMaxGpus));
+  }
+  const std::int64_t needed = (gpus + per_node - 1) / per_node;
+  out.nodes = draft.nodes.value_or(static_cast<int>(needed));
+  if (!draft.nodes) out.assumptions.push_back("nodes: " + text(needed) + " (as many as needed)");
+  // A single node may be used in part.
+  const std::int64_t available = std::int64_t{out.nodes} * per_node;
+  const bool partly = out.nodes == 1 && gpus < available;
+  if (draft.nodes && gpus != available && !partly) {
+    refuse(draft, "/parallelism",
+           "tensor " + text(draft.tensor) + " x pipeline " + text(draft.pipeline) + " x data " +
+               text(out.job.parallelism.data) + " = " + text(gpus) + " GPUs",
+           text(available) + " (" + text(out.nodes) + " nodes of " + text(per_node) + ")");
+  }
+}
+
+/// Whether p * v stages hold the layers evenly, embedding and output taking a layer's place or not,
+/// and the micro batches come in groups of p.
+bool interleaves_well(const ScenarioDraft& draft, int data, int virtual_stages) {
+  const std::int64_t stages = std::int64_t{draft.pipeline} * virtual_stages;
+  const int layers = draft.model.layers;
+  const bool even =
+      layers % stages == 0 || (layers + 1) % stages == 0 || (layers + 2) % stages == 0;
+  const std::int64_t group = std::int64_t{draft.batch.micro_sequences} * data * draft.pipeline;
+  return even && stages <= layers && draft.batch.sequences % group == 0;
+}
+
+int default_virtual_stages(const ScenarioDraft& draft, int data) {
+  if (!draft.layers_per_stage.empty()) {
+    // As many as the layers are written out for; what does not divide is refused later.
+    const auto stages = static_cast<int>(draft.layers_per_stage.size());
+    return std::max(1, stages / draft.pipeline);
+  }
+  const bool single = draft.schedule && *draft.schedule != Schedule::interleaved;
+  int most = single ? 1 : draft.stack.default_virtual_stages;
+  if (draft.schedule == Schedule::interleaved) most = std::max(most, 2);
+  for (int v = most; v > 1; --v) {
+    if (interleaves_well(draft, data, v)) return v;
+  }
+  return 1;
+}
+
+void complete_schedule(const ScenarioDraft& draft, Scenario& out) {
+  Parallelism& cut = out.job.parallelism;
+  if (draft.pipeline == 1) {
+    if (draft.virtual_stages.value_or(1) != 1) {
+      refuse(draft, "/parallelism/virtual_stages", text(*draft.virtual_stages),
+             "1, where pipeline is 1");
+    }
+  } else if (draft.virtual_stages) {
+    cut.virtual_stages = *draft.virtual_stages;
+  } else {
+    cut.virtual_stages = default_virtual_stages(draft, cut.data);
+    if (draft.layers_per_stage.empty() && !draft.schedule) {
+      const bool as_stack = cut.virtual_stages == draft.stack.default_virtual_stages;
+      out.assumptions.push_back(
+          "virtual_stages: " + text(cut.virtual_stages) + " (" + draft.stack.name + " default" +
+          (as_stack ? ")"
+                    : " is " + text(draft.stack.default_virtual_stages) +
+                          "; the most that divides layers and micro batches)"));
+    }
+  }
+  const bool interleaved = cut.virtual_stages > 1;
+  cut.schedule =
+      draft.schedule.value_or(interleaved ? Schedule::interleaved : Schedule::one_f_one_b);
+  if (interleaved != (cut.schedule == Schedule::interleaved)) {
+    const std::string stages = text(cut.virtual_stages);
+    refuse(draft, "/parallelism/schedule", in_quotes(name_of(cut.schedule)),
+           interleaved ? "interleaved, where virtual_stages is " + stages
+                       : "1f1b or gpipe, where virtual_stages is " + stages);
+  }
+}
+
+void complete_policies(const ScenarioDraft& draft, Scenario& out) {
+  Parallelism& cut = out.job.parallelism;
+  const CommunicationPolicy& policy = draft.stack.communication;
+  cut.sequence = cut.tensor > 1 && draft.sequence.value_or(policy.sequence_parallel_default);
+  if (cut.tensor > 1 && !draft.sequence) {
+    out.assumptions.push_back(std::string("sequence: ") + (cut.sequence ? "true" : "false") + " (" +
+                              draft.stack.name + " default)");
+  }
+  cut.sharding = draft.sharding.value_or(Sharding::none);
+  if (!draft.sharding && cut.data > 1) {
+    out.assumptions.emplace_back("sharding: none (not given)");
+  }
+  out.job.recompute = draft.recompute.value_or(Recompute::none);
+  if (!draft.recompute) out.assumptions.emplace_back("recompute: none (not given)");
+  const GpuSpec& gpu = draft.node.gpu;
+  const bool has_bf16 = gpu.peak_bf16 > FlopsPerSecond{};
+  out.job.precision = draft.precision.value_or(has_bf16 ? Precision::bf16 : Precision::fp16);
+  if (!draft.precision) {
+    out.assumptions.push_back("precision: " + std::string(name_of(out.job.precision)) +
+                              " (not given)");
+  }
+}
+
+/// A GPU whose constants are those of another kernel generation than the stack's.
+void note_attention(Scenario& out) {
+  const AttentionKernel wanted = out.stack.attention;
+  const AttentionConstants* used = attention_constants(wanted, out.node.gpu);
+  if (wanted == AttentionKernel::unfused || used == nullptr) return;
+  for (const AttentionKernelKind& row : attention_kernels()) {
+    const auto& constants = out.node.gpu.attention[static_cast<std::size_t>(row.kernel)];
+    if (row.kernel == wanted || !constants || &*constants != used) continue;
+    out.assumptions.push_back("attention: " + std::string(row.name) + " instead of " +
+                              std::string(name_of(wanted)) + ", which " + out.node.gpu.name +
+                              " has no constants for");
+  }
+}
+
+}  // namespace
+
+FabricSpec default_fabric(const NodeSpec& node, const PresetStore& presets) {
+  const std::string_view name = node.nics > 1 ? "rail_optimised" : "fat_tree";
+  if (presets.has("fabrics", name)) return presets.fabric(name);
+  FabricSpec fabric;
+  fabric.name = name;
+  fabric.kind = node.nics > 1 ? FabricKind::rail_optimised : FabricKind::fat_tree;
+  return fabric;
+}
+
+Scenario complete_scenario(const ScenarioDraft& draft, const PresetStore& presets) {
+  Scenario out;
+  out.file = draft.file;
+  out.about = draft.about;
+  out.job.model = draft.model;
+  out.job.batch = draft.batch;
+  out.node = draft.node;
+  out.stack = draft.stack;
+  out.stragglers = draft.stragglers;
+  out.training_tokens = draft.training_tokens;
+  out.expect = draft.expect;
+  out.usd_per_gpu_hour =
+      draft.usd_per_gpu_hour ? draft.usd_per_gpu_hour : draft.node.usd_per_gpu_hour;
+  out.assumptions = draft.assumptions;
+
+  Parallelism& cut = out.job.parallelism;
+  cut.tensor = draft.tensor;
+  cut.pipeline = draft.pipeline;
+  cut.layers_per_stage = draft.layers_per_stage;
+  check_widths(draft);
+  complete_gpus(draft, out);
+  complete_schedule(draft, out);
+  complete_policies(draft, out);
+
+  out.fabric = draft.fabric ? *draft.fabric : default_fabric(draft.node, presets);
+  if (!draft.fabric && out.gpus() > draft.node.nvlink_domain) {
+    out.assumptions.push_back("fabric: " + out.fabric.name + " (not given)");
+  }
+  out.transport =
+      presets.transport(out.fabric.transport.empty() ? draft.node.transport : out.fabric.transport);
+  note_attention(out);
+  check_virtual_stages(draft, cut);
+  check_batch(draft, out.job);
+  check_machine(draft, out);
+  check_size(draft, out);
+  return out;
+}
+
+}  // namespace lockstep

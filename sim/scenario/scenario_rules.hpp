@@ -1,0 +1,30 @@
+/// The rules that the parts of a scenario have to keep with each other.
+#pragma once
+
+#include "sim/scenario/scenario.hpp"
+#include "sim/scenario/scenario_draft.hpp"
+
+namespace lockstep {
+
+/// Throws InputError about the value at `pointer` of the draft's scenario; `found` is as JSON
+/// writes it. Names the option where one set the value.
+[[noreturn]] void refuse(const ScenarioDraft& draft, std::string_view pointer, std::string found,
+                         std::string allowed);
+
+/// Tensor and pipeline widths against the model's heads and layers.
+void check_widths(const ScenarioDraft& draft);
+
+/// Virtual stages and layers_per_stage against the model's layers. Schedule and stages are final.
+void check_virtual_stages(const ScenarioDraft& draft, const Parallelism& parallelism);
+
+/// Sequences against micro batch, replicas and schedule.
+void check_batch(const ScenarioDraft& draft, const TrainingJob& job);
+
+/// Precision and attention against the GPU, stragglers against the number of GPUs, and the fabric
+/// against the nodes. Everything is filled in.
+void check_machine(const ScenarioDraft& draft, const Scenario& scenario);
+
+/// That the simulation stays within what its clock and memory hold.
+void check_size(const ScenarioDraft& draft, const Scenario& scenario);
+
+}  // namespace lockstep

@@ -1,0 +1,367 @@
+#include "sim/scenario/spec_readers.hpp"
+
+#include <cstddef>
+#include <optional>
+#include <utility>
+
+#include "sim/scenario/names.hpp"
+#include "topologies/placement.hpp"
+
+namespace lockstep {
+namespace {
+
+// Bounds that no real value leaves, and within which no product overflows.
+constexpr Interval kLatency{0, 10};       // seconds
+constexpr Interval kRate{1e6, 1e16};      // bytes per second
+constexpr Interval kRateOrNone{0, 1e16};  // the same; 0: there is none
+constexpr Interval kPeakOrNone{0, 1e20};  // FLOP per second
+constexpr Interval kEfficiency{0.01, 1};
+constexpr Interval kRatio{0.01, 100};
+constexpr Interval kShare{0, 1};
+constexpr Interval kPerElement{0, 10'000};  // bytes, tokens, kernels per something
+constexpr Interval kMemory{1e6, 1e15};      // bytes
+constexpr Interval kPower{1, 1e5};          // watts
+constexpr Interval kSpread{0, 0.5};         // relative standard deviation
+constexpr Interval kOversubscription{0.01, 1000};
+constexpr Interval kPrice{0, 1e6};
+
+/// Reads members of one object. A required one must be there unless only changes are read.
+class MemberReader {
+ public:
+  MemberReader(const JsonCursor& from, Extent extent) : from_(from), extent_(extent) {}
+
+  /// Calls `use` with the member.
+  template <class Use>
+  void required(std::string_view key, Use use) const {
+    if (extent_ == Extent::whole) {
+      use(from_.at(key));
+    } else {
+      optional(key, use);
+    }
+  }
+  template <class Use>
+  void optional(std::string_view key, Use use) const {
+    if (const std::optional<JsonCursor> member = from_.find(key)) use(*member);
+  }
+
+  void required(std::string_view key, double& out, const Interval& allowed) const {
+    required(key, [&](const JsonCursor& member) { out = member.number(allowed); });
+  }
+  void optional(std::string_view key, double& out, const Interval& allowed) const {
+    optional(key, [&](const JsonCursor& member) { out = member.number(allowed); });
+  }
+  void required(std::string_view key, int& out, int low, int high) const {
+    required(key, [&](const JsonCursor& member) { out = member.integer(low, high); });
+  }
+  void optional(std::string_view key, int& out, int low, int high) const {
+    optional(key, [&](const JsonCursor& member) { out = member.integer(low, high); });
+  }
+  template <int S, int B, int F, int J>
+  void required(std::string_view key, Quantity<S, B, F, J>& out, const Interval& allowed) const {
+    required(key, [&](const JsonCursor& member) { assign(member, out, allowed); });
+  }
+  template <int S, int B, int F, int J>
+  void optional(std::string_view key, Quantity<S, B, F, J>& out, const Interval& allowed) const {
+    optional(key, [&](const JsonCursor& member) { assign(member, out, allowed); });
+  }
+  void optional(std::string_view key, bool& out) const {
+    optional(key, [&](const JsonCursor& member) { out = member.boolean(); });
+  }
+  void optional(std::string_view key, std::string& out) const {
+    optional(key, [&](const JsonCursor& member) { out = member.string(); });
+  }
+  void required(std::string_view key, std::string& out) const {
+    required(key, [&](const JsonCursor& member) { out = member.string(); });
+  }
+
+ private:
+  static void assign(const JsonCursor& from, Seconds& out, const Interval& allowed) {
+    out = from.seconds(allowed);
+  }
+  static void assign(const JsonCursor& from, Bytes& out, const Interval& allowed) {
+    out = from.bytes(allowed);
+  }
+  static void assign(const JsonCursor& from, BytesPerSecond& out, const Interval& allowed) {
+    out = from.data_rate(allowed);
+  }
+  static void assign(const JsonCursor& from, FlopsPerSecond& out, const Interval& allowed) {
+    out = from.flops_rate(allowed);
+  }
+  static void assign(const JsonCursor& from, Watts& out, const Interval& allowed) {
+    out = from.watts(allowed);
+  }
+
+  const JsonCursor& from_;
+  Extent extent_;
+};
+
+void read_gemm(const JsonCursor& from, Extent extent, GemmConstants& out) {
+  const MemberReader member(from, extent);
+  member.required("launch", out.launch, kLatency);
+  member.required("efficiency", out.efficiency, kEfficiency);
+  member.required("k_ramp", out.k_ramp, kPerElement);
+  member.required("efficiency_128x128", out.efficiency_128x128, kRatio);
+  member.required("efficiency_x64", out.efficiency_x64, kRatio);
+  member.required("split_k", out.split_k, kLatency);
+  member.required("bandwidth", out.bandwidth, kRate);
+  member.optional("fp8_efficiency", out.fp8_efficiency, kRatio);
+  member.optional("fp4_efficiency", out.fp4_efficiency, kRatio);
+  member.required("sustained", out.sustained, kEfficiency);
+  member.optional("quantised_sustained", out.quantised_sustained, kEfficiency);
+  from.finish();
+}
+
+void read_attention(const JsonCursor& from, Extent extent, AttentionConstants& out) {
+  const MemberReader member(from, extent);
+  member.required("launch", out.launch, kLatency);
+  member.required("efficiency", out.efficiency, kEfficiency);
+  member.required("ramp_tokens", out.ramp_tokens, Interval{0, 1e6});
+  member.optional("softmax_width", out.softmax_width, Interval{0, 1e4});
+  member.required("backward_ratio", out.backward_ratio, Interval{0.1, 100});
+  from.finish();
+}
+
+void read_attention_kernels(const JsonCursor& from, Extent extent, GpuSpec& out) {
+  const std::vector<std::string_view> names = attention_names();
+  for (std::size_t i = 0; i < kAttentionKernels; ++i) {
+    const std::optional<JsonCursor> kernel = from.find(names[i]);
+    if (!kernel) continue;
+    const bool known = out.attention[i].has_value();
+    AttentionConstants constants = out.attention[i].value_or(AttentionConstants{});
+    read_attention(*kernel, known ? extent : Extent::whole, constants);
+    out.attention[i] = constants;
+  }
+  from.finish();
+}
+
+void read_memory(const JsonCursor& from, Extent extent, MemoryConstants& out) {
+  const MemberReader member(from, extent);
+  member.required("launch", out.launch, kLatency);
+  member.required("efficiency", out.efficiency, kEfficiency);
+  from.finish();
+}
+
+std::vector<CollectiveRegime> read_regimes(const JsonCursor& from) {
+  constexpr std::size_t kMostRegimes = 32;
+  std::vector<CollectiveRegime> regimes;
+  for (const JsonCursor& element : from.elements(kMostRegimes)) {
+    CollectiveRegime& regime = regimes.emplace_back();
+    const MemberReader member(element, Extent::whole);
+    member.required("name", regime.name);
+    member.required("base", regime.base, kLatency);
+    member.required("per_step", regime.per_step, kLatency);
+    member.required("bus_bandwidth", regime.bus_bandwidth, kRate);
+    member.optional("min_ranks", regime.min_ranks, 2, kMaxGpusPerNode);
+    element.finish();
+  }
+  return regimes;
+}
+
+void read_elementwise(const JsonCursor& from, ElementwiseTraffic& out) {
+  const MemberReader member(from, Extent::changes);
+  member.optional("norm_residual_bytes", out.norm_residual_bytes, kPerElement);
+  member.optional("activation_bytes", out.activation_bytes, kPerElement);
+  member.optional("rotary_bytes", out.rotary_bytes, kPerElement);
+  member.optional("score_bytes", out.score_bytes, kPerElement);
+  member.optional("norm_backward_ratio", out.norm_backward_ratio, kRatio);
+  member.optional("activation_backward_ratio", out.activation_backward_ratio, kRatio);
+  member.optional("score_backward_ratio", out.score_backward_ratio, kRatio);
+  member.optional("loss_bytes", out.loss_bytes, kPerElement);
+  member.optional("quantise_bytes", out.quantise_bytes, kPerElement);
+  member.optional("quantise_backward_bytes", out.quantise_backward_bytes, kPerElement);
+  member.optional("quantise_backward_bytes", out.quantise_backward_bytes, kPerElement);
+  member.optional("slowdown", out.slowdown, kRatio);
+  from.finish();
+}
+
+void read_communication(const JsonCursor& from, CommunicationPolicy& out) {
+  const MemberReader member(from, Extent::changes);
+  member.optional("sequence_parallel_default", out.sequence_parallel_default);
+  member.optional("async_tensor_backward", out.async_tensor_backward);
+  member.optional("tensor_exposed", out.tensor_exposed, kShare);
+  member.optional("tensor_slowdown", out.tensor_slowdown, kRatio);
+  member.optional("overlap_gradients", out.overlap_gradients);
+  member.optional("overlap_parameters", out.overlap_parameters);
+  member.optional("gradient_bytes", out.gradient_bytes, Interval{0.5, 16});
+  member.optional("bucket_parameters", out.bucket_parameters, Interval{0, 1e15});
+  member.optional("overlap_pipeline", out.overlap_pipeline);
+  member.optional("scatter_gather_pipeline", out.scatter_gather_pipeline);
+  member.optional("sm_share", out.sm_share, Interval{0, 0.9});
+  from.finish();
+}
+
+/// The value of a string that must be one of `names`; its index is the enumeration's value.
+template <class Enum, class Names>
+Enum read_choice(const JsonCursor& from, const Names& names) {
+  return static_cast<Enum>(from.choice(names));
+}
+
+std::string read_placement(const JsonCursor& from) {
+  std::string order = from.string();
+  if (!parse_rank_order(order)) from.fail(std::string(rank_order_rule()));
+  return order;
+}
+
+std::string read_name(const JsonCursor& from, std::string_view kind, const PresetStore& presets) {
+  std::string name = from.string();
+  if (!presets.has(kind, name)) from.fail_name(presets.names(kind));
+  return name;
+}
+
+}  // namespace
+
+std::string read_preset_name(const JsonCursor& from, std::string_view kind,
+                             const PresetStore& presets) {
+  if (from.is_object()) return read_name(from.at("preset"), kind, presets);
+  if (!from.is_string()) from.fail("the name of a preset, or an object with \"preset\"");
+  return read_name(from, kind, presets);
+}
+
+void read_gpu(const JsonCursor& from, Extent extent, const PresetStore& presets, GpuSpec& out) {
+  const MemberReader member(from, extent);
+  member.optional("about", out.about);
+  member.required("architecture", out.architecture);
+  member.required("sm_count", out.sm_count, 1, 100'000);
+  member.required("peak_fp16", out.peak_fp16, kPeakOrNone);
+  member.optional("peak_bf16", out.peak_bf16, kPeakOrNone);
+  member.optional("peak_fp8", out.peak_fp8, kPeakOrNone);
+  member.optional("peak_fp4", out.peak_fp4, kPeakOrNone);
+  member.required("hbm_capacity", out.hbm_capacity, kMemory);
+  member.required("hbm_bandwidth", out.hbm_bandwidth, kRate);
+  member.optional("nvlink_bandwidth", out.nvlink_bandwidth, kRateOrNone);
+  member.required("pcie_bandwidth", out.pcie_bandwidth, kRate);
+  member.required("power_limit", out.power_limit, kPower);
+  member.required("power_idle", out.power_idle, kPower);
+  member.required("gemm", [&](const JsonCursor& at) { read_gemm(at, extent, out.gemm); });
+  member.required("attention",
+                  [&](const JsonCursor& at) { read_attention_kernels(at, extent, out); });
+  member.required("memory", [&](const JsonCursor& at) { read_memory(at, extent, out.memory); });
+  member.required("collectives", [&](const JsonCursor& at) {
+    out.collectives = presets.nvlink(read_name(at, "nvlinks", presets));
+  });
+  member.optional("speed_spread", out.speed_spread, kSpread);
+  member.optional("kernel_jitter", out.kernel_jitter, kSpread);
+}
+
+void read_node(const JsonCursor& from, Extent extent, const PresetStore& presets, NodeSpec& out) {
+  const MemberReader member(from, extent);
+  member.optional("about", out.about);
+  member.required("gpu", [&](const JsonCursor& at) {
+    // Named, or refined from the preset that it names, else from what the node has.
+    const bool refines = at.is_object() && !at.find("preset");
+    if (!refines) out.gpu = presets.gpu(read_preset_name(at, "gpus", presets));
+    if (!at.is_object()) return;
+    read_gpu(at, refines ? extent : Extent::changes, presets, out.gpu);
+    at.finish();
+  });
+  member.required("gpus", out.gpus, 1, kMaxGpusPerNode);
+  member.required("nvlink_domain", out.nvlink_domain, 1, kMaxGpusPerNode);
+  member.required("nics", out.nics, 1, kMaxGpusPerNode);
+  member.required("nic_bandwidth", out.nic_bandwidth, kRate);
+  member.required("transport", [&](const JsonCursor& at) {
+    out.transport = read_name(at, "transports", presets);
+  });
+  member.optional("usd_per_gpu_hour",
+                  [&](const JsonCursor& at) { out.usd_per_gpu_hour = at.number(kPrice); });
+}
+
+void read_model(const JsonCursor& from, Extent extent, TransformerShape& out) {
+  const MemberReader member(from, extent);
+  member.optional("name", out.name);
+  member.optional("about", [](const JsonCursor& at) { (void)at.string(); });
+  member.required("layers", out.layers, 1, kMaxLayers);
+  member.required("hidden", out.hidden, 1, kMaxWidth);
+  member.required("heads", out.heads, 1, kMaxHeads);
+  if (extent == Extent::whole) out.kv_heads = out.heads;
+  member.optional("kv_heads", out.kv_heads, 1, kMaxHeads);
+  if (extent == Extent::whole) out.head_dim = out.hidden / out.heads;
+  member.optional("head_dim", out.head_dim, 1, kMaxWidth);
+  if (out.head_dim < 1) {
+    from.at("heads").fail("at most \"hidden\", " + std::to_string(out.hidden) +
+                          ", where \"head_dim\" is left out");
+  }
+  member.required("ffn", out.ffn, 1, kMaxWidth);
+  member.required("vocabulary", out.vocabulary, 1, kMaxVocabulary);
+  member.optional("gated", out.gated);
+  member.optional("tied", out.tied);
+  member.optional("learned_positions", out.learned_positions);
+  member.optional("max_positions", out.max_positions, 0, kMaxTokens);
+  member.optional("biases", out.biases);
+  member.optional("rotary", out.rotary);
+  if (out.heads % out.kv_heads != 0) {
+    const std::optional<JsonCursor> kv_heads = from.find("kv_heads");
+    const JsonCursor wrong = kv_heads ? *kv_heads : from.at("heads");
+    wrong.fail(kv_heads ? "a divisor of " + std::to_string(out.heads) + " (heads)"
+                        : "a multiple of " + std::to_string(out.kv_heads) + " (kv_heads)");
+  }
+}
+
+void read_stack(const JsonCursor& from, Extent extent, StackSpec& out) {
+  const MemberReader member(from, extent);
+  member.optional("about", out.about);
+  member.required("attention", [&](const JsonCursor& at) {
+    out.attention = read_choice<AttentionKernel>(at, attention_names());
+  });
+  member.optional("elementwise",
+                  [&](const JsonCursor& at) { read_elementwise(at, out.elementwise); });
+  member.optional("communication",
+                  [&](const JsonCursor& at) { read_communication(at, out.communication); });
+  member.optional("launch_interval", out.launch_interval, kLatency);
+  member.optional("kernels_forward", out.kernels_forward, kPerElement);
+  member.optional("kernels_backward", out.kernels_backward, kPerElement);
+  member.optional("step_overhead", out.step_overhead, Interval{0, 1000});
+  member.optional("parameter_bytes", out.parameter_bytes, Interval{0.5, 16});
+  member.optional("main_gradient_bytes", out.main_gradient_bytes, Interval{0, 16});
+  member.optional("weight_gradient_traffic", out.weight_gradient_traffic, kPerElement);
+  member.optional("optimiser_bytes", out.optimiser_bytes, kPerElement);
+  member.optional("optimiser_unsharded_bytes", out.optimiser_unsharded_bytes, kPerElement);
+  member.optional("placement", [&](const JsonCursor& at) { out.placement = read_placement(at); });
+  member.optional("default_virtual_stages", out.default_virtual_stages, 1, 1000);
+}
+
+void read_fabric(const JsonCursor& from, Extent extent, const PresetStore& presets,
+                 FabricSpec& out) {
+  const MemberReader member(from, extent);
+  member.optional("about", out.about);
+  member.required("kind", [&](const JsonCursor& at) {
+    out.kind = read_choice<FabricKind>(at, fabric_kind_names());
+  });
+  member.optional("routing", [&](const JsonCursor& at) {
+    out.routing = read_choice<Routing>(at, routing_names());
+  });
+  member.optional("levels", out.levels, 2, 3);
+  member.optional("leaf_ports_down", out.leaf_ports_down, 1, 65536);
+  member.optional("pod_leaves", out.pod_leaves, 0, 65536);
+  member.optional("switch_ports", out.switch_ports, 0, 65536);
+  member.optional("leaf_oversubscription", out.leaf_oversubscription, kOversubscription);
+  member.optional("spine_oversubscription", out.spine_oversubscription, kOversubscription);
+  member.optional("link_bandwidth", out.link_bandwidth, kRateOrNone);
+  member.optional("switch_latency", out.switch_latency, Interval{0, 1});
+  member.optional("transport", [&](const JsonCursor& at) {
+    out.transport = read_name(at, "transports", presets);
+  });
+}
+
+void read_transport(const JsonCursor& from, Extent extent, TransportSpec& out) {
+  const MemberReader member(from, extent);
+  member.optional("about", [](const JsonCursor& at) { (void)at.string(); });
+  member.required("efficiency", out.efficiency, kEfficiency);
+  member.required("hop_latency", out.hop_latency, kLatency);
+  member.required("ring_hop_latency", out.ring_hop_latency, kLatency);
+  member.required("send_receive_efficiency", out.send_receive_efficiency, kEfficiency);
+}
+
+void read_collectives(const JsonCursor& from, Extent extent, IntraNodeCollectives& out) {
+  const MemberReader member(from, extent);
+  member.optional("about", [](const JsonCursor& at) { (void)at.string(); });
+  const auto regimes = [&](std::string_view key, std::vector<CollectiveRegime>& into) {
+    member.required(key, [&](const JsonCursor& at) { into = read_regimes(at); });
+  };
+  regimes("all_reduce", out.all_reduce);
+  regimes("all_gather", out.all_gather);
+  regimes("reduce_scatter", out.reduce_scatter);
+  regimes("all_to_all", out.all_to_all);
+  regimes("send_receive", out.send_receive);
+}
+
+}  // namespace lockstep
