@@ -9,8 +9,10 @@ namespace lockstep {
 CollectiveCost smooth_minimum(std::span<const CollectiveCandidate> candidates, Bytes payload,
                               BytesPerSecond nic_bandwidth, double sharpness) {
   assert(!candidates.empty());
-  const auto time = [payload](const CollectiveCandidate& c) {
-    return c.latency + payload * c.per_byte;
+  // A byte at least, so that no time is 0 where a preset has no latency.
+  const Bytes amount = std::max(payload, Bytes{1});
+  const auto time = [amount](const CollectiveCandidate& c) {
+    return c.latency + amount * c.per_byte;
   };
   const CollectiveCandidate& fastest = *std::ranges::min_element(candidates, {}, time);
   const Seconds shortest = time(fastest);

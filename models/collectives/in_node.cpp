@@ -1,5 +1,6 @@
 #include "models/collectives/in_node.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace lockstep {
@@ -37,8 +38,11 @@ std::string_view protocol_of(const CollectiveRegime& regime) {
 void add_in_node_candidates(CollectiveOp op, int ranks, const IntraNodeCollectives& presets,
                             std::vector<CollectiveCandidate>& out) {
   const double n = ranks;
-  for (const CollectiveRegime& regime : regimes_of(op, presets)) {
-    if (ranks < regime.min_ranks) continue;
+  const std::vector<CollectiveRegime>& regimes = regimes_of(op, presets);
+  const bool some_serve = std::ranges::any_of(
+      regimes, [ranks](const CollectiveRegime& regime) { return ranks >= regime.min_ranks; });
+  for (const CollectiveRegime& regime : regimes) {
+    if (some_serve && ranks < regime.min_ranks) continue;
     // The switch reduces: each member sends its buffer once, and 1/n of the result for the others.
     const bool in_switch = regime.name == kNvls;
     out.push_back({.algorithm = in_switch ? "nvls" : "ring",
@@ -52,12 +56,13 @@ void add_in_node_candidates(CollectiveOp op, int ranks, const IntraNodeCollectiv
 
 BytesPerSecond ring_bus_bandwidth(const IntraNodeCollectives& presets) {
   // Regimes blend as in smooth_minimum: for large payloads their rates add up as p-norms.
-  double sum = 0;
+  double rings = 0, all = 0;
   for (const CollectiveRegime& regime : presets.all_reduce) {
-    if (regime.name == kNvls) continue;
-    sum += std::pow(regime.bus_bandwidth.base_units() / 1e9, kSharpnessInNode);
+    const double power = std::pow(regime.bus_bandwidth.base_units() / 1e9, kSharpnessInNode);
+    all += power;
+    if (regime.name != kNvls) rings += power;
   }
-  return gigabytes_per_second(std::pow(sum, 1 / kSharpnessInNode));
+  return gigabytes_per_second(std::pow(rings > 0 ? rings : all, 1 / kSharpnessInNode));
 }
 
 }  // namespace lockstep

@@ -1,0 +1,26 @@
+/// Holds collective times against nccl-tests and rccl-tests logs: `lockstep validate --nccl FILE`.
+#pragma once
+
+#include <string>
+
+#include "sim/scenario/preset_store.hpp"
+#include "tools/lockstep/point_table.hpp"
+
+namespace lockstep {
+
+/// Predicts every row of a file of series (the format of tests/reference/nccl.json, which
+/// tests/reference/README.md describes). A series says what it ran on: `gpu` names the preset by
+/// chip, memory and socket ("H100-80GB SXM"), `inter` the transport and the NICs ("EFA v2 32x100
+/// Gb/s per node"; one node needs none), `nodes`, `ranks`; nothing depends on the name of the
+/// system.
+///
+/// Measured is the out-of-place time, else the in-place one. Points are identified by system, gpu,
+/// op, nodes, ranks, transport and bytes. The summary has all points; one node and several nodes by
+/// payload, large (64 MB or more), medium, and small (64 KB or less); then each system and op.
+/// Left out, with the reason and the count: GPUs and networks that no preset is about, series that
+/// their source flags as misconfigured, and those whose algorithm was forced by hand.
+///
+/// Throws InputError if the file is no such file.
+PointTable validate_collectives(const std::string& file, const PresetStore& presets);
+
+}  // namespace lockstep
