@@ -115,6 +115,7 @@ HuggingFaceModel read_hugging_face(const JsonCursor& config, std::string name) {
   shape.biases = family.biases || flag_or(config, "mlp_bias", false);
   shape.learned_positions = family.learned_positions;
   shape.max_positions = integer_or(config, family.positions, kMostTokens, 0);
+  if (family.type == "opt") shape.max_positions += 2;  // OPTLearnedPositionalEmbedding's offset
   note_window(config, model.assumptions);
   return model;
 }

@@ -103,8 +103,15 @@ class Builder {
     constexpr int kNumberOverflow = 406;
     if (error.id == kNumberOverflow) fail(last, "a number of at most 1.79e308");
     // `position` counts the bytes that were read, the bad one included.
-    const std::size_t offset = position == 0 ? 0 : position - 1;
-    fail(token_at(text_, offset) + " at " + place_of(text_, offset), allowed_there(error.what()));
+    std::size_t offset = position == 0 ? 0 : position - 1;
+    // "tru}": the literal is wrong, and not the bracket that shows it.
+    const std::string_view reason = error.what();
+    const bool in_literal = reason.find("invalid literal") != std::string_view::npos;
+    if (in_literal && offset > 0 && offset < text_.size() && !is_word(text_[offset]) &&
+        is_word(text_[offset - 1])) {
+      --offset;
+    }
+    fail(token_at(text_, offset) + " at " + place_of(text_, offset), allowed_there(reason));
   }
 
  private:

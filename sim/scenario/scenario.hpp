@@ -40,7 +40,8 @@ struct Scenario {
   std::optional<double> training_tokens;
   std::optional<double> usd_per_gpu_hour;   ///< scenario's, else the node's
   std::optional<Expectation> expect;
-  /// What the reader filled in because the scenario left it open: "virtual stages: 4 (stack default)".
+  /// What the reader filled in because the scenario left it open:
+  /// "virtual stages: 4 (stack default)".
   std::vector<std::string> assumptions;
 
   [[nodiscard]] int gpus() const {
