@@ -91,22 +91,25 @@ BytesPerSecond tree_plateau(const Group& group, const GpuSpec& gpu) {
   return std::min(cap, kTreeShare * bus / tree_loads(group.k) * group.node);
 }
 
-/// Times of a plain tree and rings, per doubling of the nodes and per node. Source for all the
-/// following: fitted to 1,044 all-reduce rows and 200 all-gather and reduce-scatter rows of public
-/// nccl-tests logs over 2 to 512 nodes; bandwidths are shares of the plateau.
-constexpr double kTreeLlShare = 0.0022;
-constexpr Seconds kTreeLl128PerDoubling = microseconds(44);
-constexpr double kTreeLl128Share = 0.13;
-constexpr Seconds kTreeSimpleBase = microseconds(6);
-constexpr Seconds kTreeSimplePerDoubling = microseconds(156);
-constexpr double kTreeSimpleShare = 0.53;
-constexpr Seconds kRingReduceBase = microseconds(180);
-constexpr Seconds kRingReducePerNode = microseconds(56);
-constexpr double kRingLlShare = 0.063;
-constexpr double kRingLl128Share = 0.82;
-constexpr double kRingLl128Hops = 3.2;
-constexpr Seconds kRingSimpleBase = microseconds(60);
-constexpr double kRingSimpleHops = 4.7;
+// Shape of the all-reduce below its plateau: shares of the plateau's bandwidth, and latencies per
+// doubling of the nodes (trees) and per node (rings). Source: fitted to 1,044 rows of public
+// nccl-tests logs over 2 to 512 nodes, with a plateau per system.
+constexpr double kTreeLlShare = 0.0019;
+constexpr double kTreeLl128Share = 0.082;
+constexpr double kTreeSimpleShare = 0.5;
+constexpr Seconds kTreeLl128PerDoubling = microseconds(41);
+constexpr Seconds kTreeSimplePerDoubling = microseconds(188);
+constexpr Seconds kReduceBase = microseconds(35);
+constexpr double kReduceBaseHops = 14;  ///< of the transport's hop latency
+constexpr Seconds kReducePerNode = microseconds(44);
+
+/// From member to member inside a node. Source: NVLink latency of Ring LL128, NCCL
+/// src/graph/tuning.cc.
+constexpr Seconds kRingPerMember = microseconds(1.9);
+
+// The same of all-gather and reduce-scatter rings. Source: fitted to 200 rows over 2 to 256 nodes.
+constexpr double kRingLlShare = 0.067;
+constexpr double kRingSimpleHops = 3.05;  ///< of the transport's ring hop latency
 
 void add_all_reduce(const Group& group, const GpuSpec& gpu, const TransportSpec& transport,
                     std::vector<CollectiveCandidate>& out) {
@@ -133,13 +136,13 @@ void add_all_reduce(const Group& group, const GpuSpec& gpu, const TransportSpec&
   };
   add_tree("ll", small, kTreeLlShare);
   add_tree("ll128", small + doublings * kTreeLl128PerDoubling, kTreeLl128Share);
-  add_tree("simple", small + kTreeSimpleBase + doublings * kTreeSimplePerDoubling,
-           kTreeSimpleShare);
+  add_tree("simple", small + doublings * kTreeSimplePerDoubling, kTreeSimpleShare);
 
+  const Seconds large = group.start + kReduceBase + kReduceBaseHops * transport.hop_latency;
   if (tree > ring) {
     out.push_back({.algorithm = group.g > 1 ? "nvls_tree" : "tree",
                    .protocol = "simple",
-                   .latency = group.start + kRingReduceBase + doublings * kRingReducePerNode,
+                   .latency = large + doublings * kReducePerNode,
                    .per_byte = per_byte_at(bus, tree),
                    .nvlink_coefficient = group.g > 1 ? (g + 1) / g : 0,
                    .network_coefficient = tree_shape.network_coefficient});
@@ -147,10 +150,10 @@ void add_all_reduce(const Group& group, const GpuSpec& gpu, const TransportSpec&
   }
   out.push_back({.algorithm = "ring",
                  .protocol = "simple",
-                 .latency = group.start + kRingReduceBase + (k - 1) * kRingReducePerNode,
+                 .latency = large + (k - 1) * kReducePerNode + 2 * (n - k) * kRingPerMember,
                  .per_byte = per_byte_at(bus, ring),
-                 .nvlink_coefficient = 2 * (n - 1) / n * (g - 1) / g,
-                 .network_coefficient = 2 * (n - 1) / n / g});
+                 .nvlink_coefficient = bus * (g - 1) / g,
+                 .network_coefficient = bus / g});
 }
 
 /// All-gather, reduce-scatter and broadcast: rings only.
@@ -169,8 +172,7 @@ void add_rings(CollectiveOp op, const Group& group, const GpuSpec& gpu,
                    .network_coefficient = bus / g});
   };
   add("ll", group.start + hops, kRingLlShare);
-  add("ll128", group.start + kRingLl128Hops * hops, kRingLl128Share);
-  add("simple", group.start + kRingSimpleBase + kRingSimpleHops * hops, 1);
+  add("simple", group.start + kRingSimpleHops * hops + (group.n - group.k) * kRingPerMember, 1);
 }
 
 /// Each member's off-node share leaves on its own rail; what is meant for another rail first
@@ -193,12 +195,18 @@ void add_all_to_all(const Group& group, const GpuSpec& gpu, const TransportSpec&
                  .network_coefficient = off_node});
 }
 
+/// Of an isolated pair's rate, where every member of a ring sends to the next and receives from the
+/// one before at once. Source: assumed, 25 GB/s between neighbours of ten H100 nodes against 42.
+constexpr double kNeighbourShare = 0.6;
+
 void add_send_receive(const Group& group, const TransportSpec& transport,
                       std::vector<CollectiveCandidate>& out) {
+  const double share = group.n > 2 ? kNeighbourShare : 1;
+  const BytesPerSecond rate = share * transport.send_receive_efficiency * group.nic;
   out.push_back({.algorithm = "pairwise",
                  .protocol = "simple",
                  .latency = group.start + transport.hop_latency,
-                 .per_byte = per_byte_at(1, transport.send_receive_efficiency * group.nic),
+                 .per_byte = per_byte_at(1, rate),
                  .nvlink_coefficient = 0,
                  .network_coefficient = 1});
 }

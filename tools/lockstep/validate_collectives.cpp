@@ -35,8 +35,8 @@ std::optional<std::string> oddity(const NcclSeries& series) {
 }
 
 /// The machine, or the reason why there is none in `why`.
-std::optional<Machine> machine_of(const NcclSeries& series, const std::vector<std::string>& gpus,
-                                  std::string& why) {
+std::optional<Machine> machine_of(const NcclSeries& series, const PresetStore& presets,
+                                  const std::vector<std::string>& gpus, std::string& why) {
   Machine machine;
   const std::optional<CollectiveOp> op = op_of(series.op);
   if (!op) return why = "no model of " + series.op, std::nullopt;
@@ -56,6 +56,10 @@ std::optional<Machine> machine_of(const NcclSeries& series, const std::vector<st
     return why = "network not stated: " + series.network, std::nullopt;
   }
   machine.nic_bandwidth = *nic;
+  // A network that one generation of servers drives differently has a preset of its own.
+  const std::string special =
+      machine.transport_preset + "_" + presets.gpu(machine.gpu_preset).architecture;
+  if (presets.has("transports", special)) machine.transport_preset = special;
   return machine;
 }
 
@@ -125,7 +129,7 @@ PointTable validate_collectives(const std::string& file, const PresetStore& pres
     if (const std::optional<std::string> odd = oddity(series)) {
       why = *odd;
     } else {
-      machine = machine_of(series, gpus, why);
+      machine = machine_of(series, presets, gpus, why);
     }
     for (const NcclSample& sample : series.samples) {
       if (!machine) {

@@ -11,8 +11,8 @@ namespace lockstep {
 /// Predicts every row of a file of series (the format of tests/reference/nccl.json, which
 /// tests/reference/README.md describes). A series says what it ran on: `gpu` names the preset by
 /// chip, memory and socket ("H100-80GB SXM"), `inter` the transport and the NICs ("EFA v2 32x100
-/// Gb/s per node"; one node needs none), `nodes`, `ranks`; nothing depends on the name of the
-/// system.
+/// Gb/s per node"; one node needs none; a preset named after transport and GPU architecture,
+/// slingshot_ampere, is preferred), `nodes`, `ranks`; nothing depends on the name of the system.
 ///
 /// Measured is the out-of-place time, else the in-place one. Points are identified by system, gpu,
 /// op, nodes, ranks, transport and bytes. The summary has all points; one node and several nodes by
