@@ -1,13 +1,13 @@
 #include "tools/lockstep/assertion.hpp"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <array>
 #include <cmath>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <string_view>
+
+#include <nlohmann/json.hpp>
 
 #include "models/input/input_error.hpp"
 #include "tools/lockstep/options.hpp"
@@ -47,11 +47,16 @@ std::optional<double> parse_bound(std::string text) {
 
 bool holds(Assertion::Operator op, double value, double bound) {
   switch (op) {
-    case Assertion::Operator::at_least: return value >= bound;
-    case Assertion::Operator::at_most: return value <= bound;
-    case Assertion::Operator::above: return value > bound;
-    case Assertion::Operator::below: return value < bound;
-    case Assertion::Operator::equal: return value == bound;
+    case Assertion::Operator::at_least:
+      return value >= bound;
+    case Assertion::Operator::at_most:
+      return value <= bound;
+    case Assertion::Operator::above:
+      return value > bound;
+    case Assertion::Operator::below:
+      return value < bound;
+    case Assertion::Operator::equal:
+      return value == bound;
   }
   return false;
 }
@@ -67,8 +72,10 @@ Assertion parse_assertion(const std::string& text) {
     if (field.empty() || !bound) break;
     return {text, field, info.op, twelve_digits(*bound)};
   }
-  throw UsageError(fmt::format("--assert: found {}; allowed: FIELD OPERATOR NUMBER with an operator "
-                               "of >=, <=, >, <, ==, such as \"mfu>=0.40\"", in_quotes(text)));
+  throw UsageError(
+      fmt::format("--assert: found {}; allowed: FIELD OPERATOR NUMBER with an operator "
+                  "of >=, <=, >, <, ==, such as \"mfu>=0.40\"",
+                  in_quotes(text)));
 }
 
 std::optional<std::string> missed(const Assertion& assertion,

@@ -1,16 +1,17 @@
 /// `--assert EXPR`: a bound on a number of the result, for scripts and CI.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+
+#include <nlohmann/json_fwd.hpp>
 
 namespace lockstep {
 
 /// "mfu>=0.40", taken apart.
 struct Assertion {
   enum class Operator : unsigned char { at_least, at_most, above, below, equal };
-  std::string text;   ///< as given
+  std::string text;  ///< as given
   std::string field;
   Operator op = Operator::at_least;
   double bound = 0;
@@ -20,9 +21,9 @@ struct Assertion {
 /// UsageError.
 Assertion parse_assertion(const std::string& text);
 
-/// Nothing if `result` (of result_json()) keeps the assertion, else one line that says by how much it
-/// missed. Equality is that of 12 significant digits. Throws UsageError for a field that the result
-/// does not have as a number, with the nearest one.
+/// Nothing if `result` (of result_json()) keeps the assertion, else one line that says by how much
+/// it missed. Equality is that of 12 significant digits. Throws UsageError for a field that the
+/// result does not have as a number, with the nearest one.
 std::optional<std::string> missed(const Assertion& assertion, const nlohmann::ordered_json& result);
 
 }  // namespace lockstep

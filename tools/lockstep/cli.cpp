@@ -1,10 +1,9 @@
 #include "tools/lockstep/cli.hpp"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <array>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <ostream>
 
 #include "models/input/input_error.hpp"
@@ -12,8 +11,8 @@
 namespace lockstep {
 namespace {
 
-std::array<const Command*, 4> commands() {
-  return {&run_command(), &validate_command(), &list_command(), &show_command()};
+std::array<const Command*, 5> commands() {
+  return {&run_command(), &validate_command(), &fit_command(), &list_command(), &show_command()};
 }
 
 std::string general_help() {
@@ -24,16 +23,19 @@ std::string general_help() {
   for (const Command* command : commands()) {
     out += fmt::format("  {:<10}{}\n", command->spec->name, command->spec->summary);
   }
-  out += "\nOptions:\n"
-         "  -h, --help      Print this text; after a command, that command's options.\n"
-         "                  Example: lockstep run --help\n"
-         "  --version       Print the version.\n"
-         "                  Example: lockstep --version\n"
-         "\nExamples:\n";
+  out +=
+      "\nOptions:\n"
+      "  -h, --help      Print this text; after a command, that command's options.\n"
+      "                  Example: lockstep run --help\n"
+      "  --version       Print the version.\n"
+      "                  Example: lockstep --version\n"
+      "\nExamples:\n";
   for (const Command* command : commands()) {
     out += fmt::format("  {}\n", command->spec->examples.front());
   }
-  out += "\nExit status: 0 success, 1 an --assert was missed, 2 bad input, 3 an error of the program.\n";
+  out +=
+      "\nExit status: 0 success, 1 an --assert was missed, 2 bad input, 3 an error of the "
+      "program.\n";
   return out;
 }
 
@@ -80,7 +82,8 @@ Exit run_cli(const std::vector<std::string>& args, Console& console) {
     console.err << e.what() << "\n";
     return Exit::bad_input;
   } catch (const std::exception& e) {
-    console.err << "lockstep: an error of the program itself, please report it: " << e.what() << "\n";
+    console.err << "lockstep: an error of the program itself, please report it: " << e.what()
+                << "\n";
     return Exit::internal_error;
   }
 }

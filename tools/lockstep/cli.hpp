@@ -34,6 +34,7 @@ struct Command {
 
 const Command& run_command();
 const Command& validate_command();
+const Command& fit_command();
 const Command& list_command();
 const Command& show_command();
 

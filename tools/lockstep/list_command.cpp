@@ -1,7 +1,7 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 #include "models/input/input_error.hpp"
@@ -48,7 +48,8 @@ Json json_cell(const Listing::Column& column, const std::string& cell) {
   return cell.empty() ? Json(nullptr) : Json::parse(cell);
 }
 
-std::string listing_text(const Listing& listing, const std::string& format, const TextStyle& style) {
+std::string listing_text(const Listing& listing, const std::string& format,
+                         const TextStyle& style) {
   const auto& columns = listing.columns;
   if (format == "json") {
     Json out = Json::array();
@@ -70,7 +71,8 @@ std::string listing_text(const Listing& listing, const std::string& format, cons
   }
   std::vector<TextTable::Column> titles;
   for (const auto& column : columns) {
-    titles.push_back({column.title, column.number ? TextTable::Align::right : TextTable::Align::left});
+    titles.push_back(
+        {column.title, column.number ? TextTable::Align::right : TextTable::Align::left});
   }
   TextTable table(std::move(titles));
   for (const auto& row : listing.rows) table.add(row);
@@ -133,8 +135,8 @@ std::string rows_text(const std::vector<PresetRow>& rows, const std::string& for
   if (format == "json") {
     Json out = Json::array();
     for (const PresetRow& row : rows) {
-      out.push_back({{"path", row.path}, {"value", row.value}, {"source", row.source},
-                     {"note", row.note}});
+      out.push_back(
+          {{"path", row.path}, {"value", row.value}, {"source", row.source}, {"note", row.note}});
     }
     return out.dump(2) + "\n";
   }

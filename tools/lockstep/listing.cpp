@@ -1,9 +1,8 @@
 #include "tools/lockstep/listing.hpp"
 
+#include <array>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-
-#include <array>
 
 #include "models/collectives/collectives.hpp"
 #include "models/input/input_error.hpp"
@@ -33,8 +32,9 @@ Listing list_gpus(const PresetStore& presets) {
   for (const std::string& name : presets.names("gpus")) {
     const GpuSpec& gpu = presets.gpu(name);
     out.rows.push_back({name, tera(gpu.peak_bf16), tera(gpu.peak_fp8),
-                        significant(gpu.hbm_capacity / gibibytes(1), 4), gigabytes(gpu.hbm_bandwidth),
-                        gigabytes(gpu.nvlink_bandwidth), text(gpu.sm_count), gpu.architecture});
+                        significant(gpu.hbm_capacity / gibibytes(1), 4),
+                        gigabytes(gpu.hbm_bandwidth), gigabytes(gpu.nvlink_bandwidth),
+                        text(gpu.sm_count), gpu.architecture});
   }
   return out;
 }
@@ -86,8 +86,12 @@ Listing list_stacks(const PresetStore& presets) {
 }
 
 Listing list_fabrics(const PresetStore& presets) {
-  Listing out{{{"name", "name", false}, {"kind", "kind", false}, {"routing", "routing", false},
-               {"levels", "levels"}, {"about", "about", false}}, {}};
+  Listing out{{{"name", "name", false},
+               {"kind", "kind", false},
+               {"routing", "routing", false},
+               {"levels", "levels"},
+               {"about", "about", false}},
+              {}};
   for (const std::string& name : presets.names("fabrics")) {
     const FabricSpec& f = presets.fabric(name);
     out.rows.push_back({name, std::string(name_of(f.kind)), std::string(name_of(f.routing)),
@@ -118,7 +122,8 @@ Listing list_table(const Kinds& kinds) {
   Listing out{{{"name", "name", false}, {"summary", "summary", false}, {"source", "source", false}},
               {}};
   for (const auto& kind : kinds) {
-    out.rows.push_back({std::string(kind.name), std::string(kind.summary), std::string(kind.source)});
+    out.rows.push_back(
+        {std::string(kind.name), std::string(kind.summary), std::string(kind.source)});
   }
   return out;
 }

@@ -1,5 +1,5 @@
-/// What there is to choose from: presets of each kind, collectives, schedules. One row of kinds() per
-/// word that `lockstep list` and `lockstep show` take.
+/// What there is to choose from: presets of each kind, collectives, schedules. One row of kinds()
+/// per word that `lockstep list` and `lockstep show` take.
 #pragma once
 
 #include <span>
@@ -18,15 +18,15 @@ struct Listing {
     std::string title;  ///< "bf16 TFLOP/s"
     bool number = true;
   };
-  std::vector<Column> columns;                  ///< the first is the name, the last a description
-  std::vector<std::vector<std::string>> rows;   ///< numbers as number_text() writes them
+  std::vector<Column> columns;                 ///< the first is the name, the last a description
+  std::vector<std::vector<std::string>> rows;  ///< numbers as number_text() writes them
 };
 
 struct ListKind {
   std::string_view plural;    ///< "gpus": for `list`
   std::string_view singular;  ///< "gpu": for `show`
   std::string_view summary;
-  bool preset;                ///< has files with sources, through PresetStore::show()
+  bool preset;  ///< has files with sources, through PresetStore::show()
   Listing (*list)(const PresetStore& presets);
 };
 std::span<const ListKind> list_kinds();

@@ -1,9 +1,9 @@
 #include "tools/lockstep/options.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <boost/program_options.hpp>
 
 #include "models/input/input_error.hpp"
@@ -135,8 +135,8 @@ ParsedOptions parse_options(const CommandSpec& command, const std::vector<std::s
 }
 
 std::string help_text(const CommandSpec& command) {
-  std::string out = fmt::format("Usage: lockstep {}\n\n{}\n\nOptions:\n", command.usage,
-                                command.about);
+  std::string out =
+      fmt::format("Usage: lockstep {}\n\n{}\n\nOptions:\n", command.usage, command.about);
   for (const OptionSpec& option : all_options(command)) out += help_of(option);
   if (!command.examples.empty()) out += "\nExamples:\n";
   for (const std::string_view example : command.examples) out += fmt::format("  {}\n", example);

@@ -15,16 +15,16 @@ struct OptionSpec {
   char letter = 0;            ///< one-letter form; 0: none
   std::string_view argument;  ///< "FILE"; empty: a flag
   bool repeatable = false;
-  std::string_view text;      ///< what it does, a sentence or two
-  std::string_view example;   ///< the option as one would type it
+  std::string_view text;     ///< what it does, a sentence or two
+  std::string_view example;  ///< the option as one would type it
 };
 
 struct CommandSpec {
   std::string_view name;
-  std::string_view usage;     ///< "run FILE [options]"
-  std::string_view summary;   ///< one line for `lockstep --help`
-  std::string_view about;     ///< paragraphs for `lockstep COMMAND --help`
-  std::size_t positionals;    ///< at most this many words beside the options
+  std::string_view usage;    ///< "run FILE [options]"
+  std::string_view summary;  ///< one line for `lockstep --help`
+  std::string_view about;    ///< paragraphs for `lockstep COMMAND --help`
+  std::size_t positionals;   ///< at most this many words beside the options
   std::span<const OptionSpec> options;
   std::span<const std::string_view> examples;  ///< whole command lines
 };
@@ -50,8 +50,8 @@ class ParsedOptions {
                                    std::span<const std::string_view> allowed) const;
 };
 
-/// Parses the words after the command's name. Throws UsageError for unknown options (with the nearest
-/// one), options without their argument, flags with one, and too many words.
+/// Parses the words after the command's name. Throws UsageError for unknown options (with the
+/// nearest one), options without their argument, flags with one, and too many words.
 ParsedOptions parse_options(const CommandSpec& command, const std::vector<std::string>& args);
 
 /// The text of `lockstep COMMAND --help`, at most 100 columns wide.

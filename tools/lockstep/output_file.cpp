@@ -1,15 +1,14 @@
 #include "tools/lockstep/output_file.hpp"
 
-#include <fmt/format.h>
-#include <unistd.h>
-#include <zlib.h>
-
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <fmt/format.h>
 #include <system_error>
+#include <unistd.h>
 #include <utility>
+#include <zlib.h>
 
 #include "models/input/input_error.hpp"
 
@@ -97,8 +96,11 @@ void OutputFile::commit() {
 
 void OutputFile::fail(const std::string& what) const {
   const std::string reason = errno != 0 ? std::generic_category().message(errno) : "unknown error";
-  throw InputError({.file = path_, .pointer = {}, .found = reason,
-                    .allowed = fmt::format("a file that can be {}", what), .nearest = {}});
+  throw InputError({.file = path_,
+                    .pointer = {},
+                    .found = reason,
+                    .allowed = fmt::format("a file that can be {}", what),
+                    .nearest = {}});
 }
 
 }  // namespace lockstep

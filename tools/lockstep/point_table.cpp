@@ -39,9 +39,8 @@ std::vector<PointSummary> summarise_by(const std::vector<ValidationPoint>& point
   for (const ValidationPoint& point : points) values.insert(identity_of(point, key));
   std::vector<PointSummary> out{summarise("all", points)};
   for (const std::string& value : values) {
-    out.push_back(summarise_if(value, points, [&](const ValidationPoint& p) {
-      return identity_of(p, key) == value;
-    }));
+    out.push_back(summarise_if(
+        value, points, [&](const ValidationPoint& p) { return identity_of(p, key) == value; }));
   }
   return out;
 }

@@ -1,4 +1,5 @@
-/// Measured points of kernels and collectives against their predictions: what `lockstep validate --gemm`,
+/// Measured points of kernels and collectives against their predictions: what `lockstep validate
+/// --gemm`,
 /// --attention, --memory and --nccl print.
 #pragma once
 
@@ -11,8 +12,8 @@ namespace lockstep {
 
 /// One measured call.
 struct ValidationPoint {
-  /// What was timed, in the order to print: {"gpu", "H100"}, {"m", "4096"}, ... The same keys, in the
-  /// same order, at every point of a table.
+  /// What was timed, in the order to print: {"gpu", "H100"}, {"m", "4096"}, ... The same keys, in
+  /// the same order, at every point of a table.
   std::vector<std::pair<std::string, std::string>> identity;
   double measured_us = 0;
   double predicted_us = 0;
@@ -31,15 +32,17 @@ struct PointSummary {
 struct PointTable {
   std::string what;  ///< "matrix products", ...: a title
   std::vector<ValidationPoint> points;
-  std::vector<PointSummary> summary;      ///< the first is "all"
-  std::vector<std::string> skipped;       ///< why points of the file have no prediction, counted: "12 points: no fp4"
+  std::vector<PointSummary> summary;  ///< the first is "all"
+  std::vector<std::string>
+      skipped;  ///< why points of the file have no prediction, counted: "12 points: no fp4"
 };
 
 /// Summarises the points that `member` holds for; its error figures are those of statistics.hpp.
 PointSummary summarise(std::string group, const std::vector<ValidationPoint>& points,
                        bool (*member)(const ValidationPoint&) = nullptr);
 /// The summary of all points, then one of each value that the identity has under `key`, sorted.
-std::vector<PointSummary> summarise_by(const std::vector<ValidationPoint>& points, const std::string& key);
+std::vector<PointSummary> summarise_by(const std::vector<ValidationPoint>& points,
+                                       const std::string& key);
 
 /// The value of an identity key; empty when the point has none.
 std::string identity_of(const ValidationPoint& point, const std::string& key);

@@ -63,14 +63,14 @@ std::string points_table(const PointTable& table, const TextStyle& style) {
     for (const ValidationPoint& point : table.points) {
       std::vector<std::string> cells;
       for (const auto& part : point.identity) cells.push_back(part.second);
-      cells.insert(cells.end(), {significant(point.measured_us, 4), significant(point.predicted_us, 4),
-                                 error_text(point.error)});
+      cells.insert(cells.end(), {significant(point.measured_us, 4),
+                                 significant(point.predicted_us, 4), error_text(point.error)});
       points.add(std::move(cells));
     }
     out += points.text(style, 0) + "\n";
   }
-  TextTable summary({{table.what.empty() ? "points" : table.what, left}, {"n"}, {"median"}, {"p90"},
-                     {"bias"}});
+  TextTable summary(
+      {{table.what.empty() ? "points" : table.what, left}, {"n"}, {"median"}, {"p90"}, {"bias"}});
   for (const PointSummary& group : table.summary) {
     summary.add({group.group, fmt::format("{}", group.n),
                  fmt::format("{:.1f} %", 100 * group.median_abs),

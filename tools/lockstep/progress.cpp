@@ -1,8 +1,7 @@
 #include "tools/lockstep/progress.hpp"
 
-#include <fmt/format.h>
-
 #include <cmath>
+#include <fmt/format.h>
 #include <ostream>
 
 namespace lockstep {
@@ -14,7 +13,11 @@ constexpr std::chrono::milliseconds kRefresh{100};
 }  // namespace
 
 Progress::Progress(std::ostream& out, std::string what, std::size_t total, bool shown)
-    : out_(out), what_(std::move(what)), total_(total), shown_(shown), start_(Clock::now()),
+    : out_(out),
+      what_(std::move(what)),
+      total_(total),
+      shown_(shown),
+      start_(Clock::now()),
       drawn_(start_) {}
 
 Progress::~Progress() {

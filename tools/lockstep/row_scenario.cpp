@@ -1,10 +1,9 @@
 #include "tools/lockstep/row_scenario.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <fmt/format.h>
 
 #include "models/input/input_error.hpp"
 #include "models/memory.hpp"
@@ -28,9 +27,7 @@ bool begins_words(const std::string& whole, const std::string& part) {
   return whole.starts_with(part) && (whole.size() == part.size() || whole[part.size()] == '_');
 }
 
-double gbps_of(const NodeSpec& node) {
-  return node.nics * node.nic_bandwidth.base_units() * 8e-9;
-}
+double gbps_of(const NodeSpec& node) { return node.nics * node.nic_bandwidth.base_units() * 8e-9; }
 
 bool about_equal(double a, double b) { return std::abs(a - b) <= 0.01 * std::max(a, b); }
 
@@ -65,7 +62,8 @@ NodeSpec base_node(const ReferenceRow& row, const std::string& gpu, const Preset
   return node;
 }
 
-/// NICs of a node that share `gbps` Gb/s: the preset's count, unless that makes no rate that is sold.
+/// NICs of a node that share `gbps` Gb/s: the preset's count, unless that makes no rate that is
+/// sold.
 int nic_count(int preset_count, double gbps) {
   constexpr std::array kRates{100.0, 200.0, 400.0, 800.0};
   const auto sold = [&](int nics) {
@@ -90,10 +88,12 @@ void set_network(NodeSpec& node, const ReferenceRow& row, const PresetStore& pre
     node.nic_bandwidth = gigabits_per_second(*row.gbps_per_node / node.nics);
   }
   if (!row.gbps_per_node && row.gpus > node.nvlink_domain) {
-    assumptions.push_back(fmt::format("network: {:g} Gb/s per node ({})", gbps_of(node), node.name));
+    assumptions.push_back(
+        fmt::format("network: {:g} Gb/s per node ({})", gbps_of(node), node.name));
   }
   if (row.all_gather_gb_per_s && row.gpus > node.nvlink_domain) {
-    // Bus bandwidth of an all-gather over nodes is the share of all NICs of a node that NCCL reaches.
+    // Bus bandwidth of an all-gather over nodes is the share of all NICs of a node that NCCL
+    // reaches.
     const double efficiency = presets.transport(node.transport).efficiency;
     const BytesPerSecond reached = gigabytes_per_second(*row.all_gather_gb_per_s / efficiency);
     if (reached < node.nics * node.nic_bandwidth) node.nic_bandwidth = reached / node.nics;
@@ -116,7 +116,16 @@ NodeSpec row_node(const ReferenceRow& row, const std::string& gpu, const PresetS
 
 StackSpec row_stack(const ReferenceRow& row, const PresetStore& presets,
                     std::vector<std::string>& assumptions) {
-  const StackPreset& preset = presets.stack(preset_name(row.stack), row.release);
+  const std::string name = preset_name(row.stack);
+  if (!presets.has("stacks", name)) {
+    const std::vector<std::string> names = presets.names("stacks");
+    throw InputError({.file = row.id,
+                      .pointer = "/stack",
+                      .found = in_quotes(row.stack),
+                      .allowed = listed(names),
+                      .nearest = nearest_name(name, names)});
+  }
+  const StackPreset& preset = presets.stack(name, row.release);
   if (!preset.assumption.empty()) assumptions.push_back(preset.assumption);
   StackSpec stack = preset.spec;
   if (row.overlaps_tensor_parallel == false) stack.communication.tensor_exposed = 1;
@@ -148,8 +157,11 @@ std::string gpu_preset_of(const std::string& kind, const std::string& file,
     if (name == wanted) return name;
   }
   if (best != nullptr) return *best;
-  throw InputError({.file = file, .pointer = "/gpu/kind", .found = in_quotes(kind),
-                    .allowed = listed(names), .nearest = nearest_name(wanted, names)});
+  throw InputError({.file = file,
+                    .pointer = "/gpu/kind",
+                    .found = in_quotes(kind),
+                    .allowed = listed(names),
+                    .nearest = nearest_name(wanted, names)});
 }
 
 Scenario row_scenario(const ReferenceRow& row, const PresetStore& presets) {

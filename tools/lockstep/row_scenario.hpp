@@ -1,5 +1,5 @@
-/// Turns a row of published measurements into a scenario: finds the node and the software it ran on, and
-/// decides what the row leaves open, saying so in the scenario's assumptions.
+/// Turns a row of published measurements into a scenario: finds the node and the software it ran
+/// on, and decides what the row leaves open, saying so in the scenario's assumptions.
 #pragma once
 
 #include "sim/scenario/preset_store.hpp"
@@ -8,11 +8,12 @@
 
 namespace lockstep {
 
-/// Requires a row without an obstacle. Throws InputError for a row whose GPU or software has no preset,
-/// or whose parts do not fit together.
+/// Requires a row without an obstacle. Throws InputError for a row whose GPU or software has no
+/// preset, or whose parts do not fit together.
 ///
 /// What a row leaves open is decided so:
-/// - node: of the presets with this GPU the one that has most in common with the row (GPUs per node,
+/// - node: of the presets with this GPU the one that has most in common with the row (GPUs per
+/// node,
 ///   NVLink domain, network rate, transport); what differs is taken from the row
 /// - network rate and transport: the node's
 /// - recompute: the least that fits in memory
@@ -21,8 +22,8 @@ namespace lockstep {
 Scenario row_scenario(const ReferenceRow& row, const PresetStore& presets);
 
 /// The preset of a kind of GPU: "H100-SXM5-80GB" is h100_sxm5_80gb; a preset's name may be the
-/// beginning of the row's ("H100-SXM-96GB-HBM2e-500W" is h100_sxm_96gb_hbm2e), or the other way round.
-/// Throws InputError.
+/// beginning of the row's ("H100-SXM-96GB-HBM2e-500W" is h100_sxm_96gb_hbm2e), or the other way
+/// round. Throws InputError.
 std::string gpu_preset_of(const std::string& kind, const std::string& file,
                           const PresetStore& presets);
 

@@ -1,9 +1,8 @@
 #include "tools/lockstep/row_validation.hpp"
 
+#include <algorithm>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
-
-#include <algorithm>
 #include <tuple>
 
 #include "models/input/input_error.hpp"
@@ -18,9 +17,14 @@ namespace {
 using Status = RowPrediction::Status;
 
 RowPrediction predict_row(const ReferenceRow& row, const PresetStore& presets) {
-  RowPrediction out{.row = &row, .status = Status::skipped, .reason = row.obstacle,
-                    .predicted_step_s = {}, .error = {}, .predicted_memory_gib = {},
-                    .predicted_fits = {}, .assumptions = {}};
+  RowPrediction out{.row = &row,
+                    .status = Status::skipped,
+                    .reason = row.obstacle,
+                    .predicted_step_s = {},
+                    .error = {},
+                    .predicted_memory_gib = {},
+                    .predicted_fits = {},
+                    .assumptions = {}};
   if (!row.obstacle.empty()) return out;
   try {
     const Scenario scenario = row_scenario(row, presets);
@@ -33,6 +37,7 @@ RowPrediction predict_row(const ReferenceRow& row, const PresetStore& presets) {
     out.predicted_step_s = simulate_step(scenario, {}).step_s;
     out.error = *out.predicted_step_s / *row.measured_step_s - 1;
   } catch (const InputError& e) {
+    if (e.problem().file != row.id) throw;  // a preset is broken, not the row
     out.status = Status::skipped;
     out.reason = e.what();
   }
@@ -143,9 +148,12 @@ void count_rows(const std::vector<RowPrediction>& predictions, RowSummary& out) 
 
 std::string_view name_of(Status status) {
   switch (status) {
-    case Status::predicted: return "predicted";
-    case Status::skipped: return "skipped";
-    case Status::oom: return "oom";
+    case Status::predicted:
+      return "predicted";
+    case Status::skipped:
+      return "skipped";
+    case Status::oom:
+      return "oom";
   }
   return {};
 }
@@ -180,7 +188,8 @@ RowSummary summarise_rows(const std::vector<RowPrediction>& predictions) {
   RowSummary out;
   count_rows(predictions, out);
   out.overall = group_errors("all", predictions, [](const RowPrediction&) { return true; });
-  out.dense = group_errors("dense", predictions, [](const RowPrediction& p) { return p.row->dense; });
+  out.dense =
+      group_errors("dense", predictions, [](const RowPrediction& p) { return p.row->dense; });
   out.by_source = group_by(predictions, false, source);
   out.by_source_dense = group_by(predictions, true, source);
   out.by_gpu = group_by(predictions, false, gpu);

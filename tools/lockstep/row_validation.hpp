@@ -33,8 +33,8 @@ struct RowPrediction {
 };
 std::string_view name_of(RowPrediction::Status status);
 
-/// Predicts all rows on `threads` threads (0: as many as there are cores); the result is in the order
-/// of the rows, the same for any number of threads. The rows must outlive the result.
+/// Predicts all rows on `threads` threads (0: as many as there are cores); the result is in the
+/// order of the rows, the same for any number of threads. The rows must outlive the result.
 std::vector<RowPrediction> predict_rows(const std::vector<ReferenceRow>& rows,
                                         const PresetStore& presets, int threads,
                                         Progress& progress);
@@ -64,12 +64,13 @@ struct RowSummary {
   std::vector<std::pair<std::string, std::size_t>> skipped_for;  ///< most frequent first
   GroupErrors overall, dense;
   /// By source, GPU and software; each all rows, then its dense rows alone.
-  std::vector<GroupErrors> by_source, by_source_dense, by_gpu, by_gpu_dense, by_stack, by_stack_dense;
+  std::vector<GroupErrors> by_source, by_source_dense, by_gpu, by_gpu_dense, by_stack,
+      by_stack_dense;
   double median_over_sources_dense = 0;  ///< median of the sources' medians
   std::vector<Ranking> rankings;         ///< groups of at least kRankingGroup rows
   double median_spearman = 0;
-  GroupErrors memory;                    ///< of the peak, where it was measured
-  OutOfMemory out_of_memory;             ///< all zero unless rows ran out of memory
+  GroupErrors memory;         ///< of the peak, where it was measured
+  OutOfMemory out_of_memory;  ///< all zero unless rows ran out of memory
 };
 constexpr std::size_t kRankingGroup = 10;
 

@@ -1,9 +1,9 @@
 #include "tools/lockstep/rows.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 #include "models/input/input_error.hpp"
@@ -94,8 +94,8 @@ void read_model(const Part& model, const Part& row, ReferenceRow& out, Obstacles
   m.vocabulary = obstacles.need(model.count("vocab"), "model.vocab");
   m.gated = model.flag("gated").value_or(false);
   m.tied = model.flag("tied").value_or(false);
-  // A gated MLP marks the Llama line, squared ReLU Nemotron: rotary positions and no biases. The rest
-  // are GPT: learned positions and biases.
+  // A gated MLP marks the Llama line, squared ReLU Nemotron: rotary positions and no biases. The
+  // rest are GPT: learned positions and biases.
   const bool modern = m.gated || !model.text("activation").empty();
   m.rotary = modern;
   m.biases = !modern;
@@ -111,24 +111,32 @@ void read_parallel(const Part& parallel, ReferenceRow& out, Obstacles& obstacles
   if (out.pipeline == 1) out.virtual_stages = 1;
   out.sequence = parallel.flag("sequence_parallel");
   const std::string sharding = parallel.text("sharding");
-  out.sharding = sharding == "zero1" ? Sharding::zero1
-                 : sharding == "zero2" ? Sharding::zero2 : Sharding::none;
+  out.sharding = sharding == "zero1"   ? Sharding::zero1
+                 : sharding == "zero2" ? Sharding::zero2
+                                       : Sharding::none;
 }
 
 void read_recompute(const std::string& text, ReferenceRow& out, Obstacles& obstacles) {
   if (text.empty()) return;
-  if (text == "none") out.recompute = Recompute::none;
-  else if (text.starts_with("full")) out.recompute = Recompute::full;
-  else if (text.starts_with("selective")) out.recompute = Recompute::selective;
-  else obstacles.add(true, "recompute of an unknown kind");
+  if (text == "none")
+    out.recompute = Recompute::none;
+  else if (text.starts_with("full"))
+    out.recompute = Recompute::full;
+  else if (text.starts_with("selective"))
+    out.recompute = Recompute::selective;
+  else
+    obstacles.add(true, "recompute of an unknown kind");
 }
 
 void read_precision(const std::string& text, ReferenceRow& out, Obstacles& obstacles) {
   const auto known = std::find_if(precisions().begin(), precisions().end(),
                                   [&](const PrecisionInfo& p) { return p.name == text; });
-  if (known != precisions().end()) out.precision = known->precision;
-  else if (text.empty()) obstacles.missing("precision");
-  else obstacles.add(true, "precision of an unknown kind");
+  if (known != precisions().end())
+    out.precision = known->precision;
+  else if (text.empty())
+    obstacles.missing("precision");
+  else
+    obstacles.add(true, "precision of an unknown kind");
 }
 
 void read_software(const Part& row, ReferenceRow& out) {

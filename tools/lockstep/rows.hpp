@@ -1,5 +1,6 @@
-/// Rows of published training measurements: what a source printed about one run. tools/lockstep/README.md
-/// describes the format; any file in it works with `lockstep validate --rows FILE`.
+/// Rows of published training measurements: what a source printed about one run.
+/// tools/lockstep/README.md describes the format; any file in it works with `lockstep validate
+/// --rows FILE`.
 #pragma once
 
 #include <optional>
@@ -15,9 +16,9 @@ namespace lockstep {
 /// One row as the file has it. A value that the file leaves open is nothing here, not a guess.
 struct ReferenceRow {
   std::string id;
-  std::string source;     ///< the id up to its first '-'
-  std::string gpu;        ///< "H100-SXM5-80GB"
-  std::string stack;      ///< "megatron-bridge"
+  std::string source;  ///< the id up to its first '-'
+  std::string gpu;     ///< "H100-SXM5-80GB"
+  std::string stack;   ///< "megatron-bridge"
   std::string release;
   std::string transport;  ///< "infiniband", "omni-path", ...; empty: not known
   /// Why no scenario can be made of it: "mixture of experts"; empty: one can.
@@ -39,17 +40,17 @@ struct ReferenceRow {
   // Facts about the software that a few sources state.
   std::optional<bool> overlaps_tensor_parallel;
   std::optional<bool> cuda_graph;
-  std::optional<double> gradient_bytes;         ///< per parameter, as reduced
-  std::optional<double> all_gather_gb_per_s;    ///< bus bandwidth measured over all GPUs of the run
+  std::optional<double> gradient_bytes;       ///< per parameter, as reduced
+  std::optional<double> all_gather_gb_per_s;  ///< bus bandwidth measured over all GPUs of the run
 
-  bool dense = false;   ///< no MoE, MLA, CP, FSDP, ZeRO-2/3, FP4, and not suspect
+  bool dense = false;  ///< no MoE, MLA, CP, FSDP, ZeRO-2/3, FP4, and not suspect
   bool ran_out_of_memory = false;
   std::optional<double> measured_step_s;
-  std::optional<double> measured_memory_gib;    ///< peak within a step
+  std::optional<double> measured_memory_gib;  ///< peak within a step
 };
 
-/// Reads an array of rows, or an object that has one under "rows". Throws InputError for a file that
-/// is no JSON or has no rows; a row that lacks something has an obstacle instead.
+/// Reads an array of rows, or an object that has one under "rows". Throws InputError for a file
+/// that is no JSON or has no rows; a row that lacks something has an obstacle instead.
 std::vector<ReferenceRow> parse_rows(const std::string& file, std::string_view text);
 
 }  // namespace lockstep

@@ -50,11 +50,16 @@ Json groups_json(const std::vector<GroupErrors>& groups) {
 Json rankings_json(const RowSummary& summary) {
   Json groups = Json::array();
   for (const Ranking& r : summary.rankings) {
-    groups.push_back({{"source", r.source}, {"model", r.model}, {"gpus", r.gpus},
-                      {"sequences", r.sequences}, {"tokens", r.tokens}, {"n", r.n},
+    groups.push_back({{"source", r.source},
+                      {"model", r.model},
+                      {"gpus", r.gpus},
+                      {"sequences", r.sequences},
+                      {"tokens", r.tokens},
+                      {"n", r.n},
                       {"spearman", twelve_digits(r.spearman)}});
   }
-  return {{"median_spearman", twelve_digits(summary.median_spearman)}, {"groups", std::move(groups)}};
+  return {{"median_spearman", twelve_digits(summary.median_spearman)},
+          {"groups", std::move(groups)}};
 }
 
 Json out_of_memory_json(const OutOfMemory& oom) {
@@ -96,8 +101,13 @@ std::string cut(const std::string& text, std::size_t width) {
 std::string row_lines(const std::vector<RowPrediction>& predictions, const TextStyle& style) {
   constexpr std::size_t kIdColumns = 44;
   using enum TextTable::Align;
-  TextTable table({{"row", left}, {"measured s"}, {"predicted s"}, {"error"}, {"GiB"},
-                   {"predicted"}, {"fits"}});
+  TextTable table({{"row", left},
+                   {"measured s"},
+                   {"predicted s"},
+                   {"error"},
+                   {"GiB"},
+                   {"predicted"},
+                   {"fits"}});
   for (const RowPrediction& p : predictions) {
     if (p.status == RowPrediction::Status::skipped) continue;
     const ReferenceRow& row = *p.row;
@@ -112,8 +122,8 @@ std::string row_lines(const std::vector<RowPrediction>& predictions, const TextS
 
 TextTable errors_table(const std::string& title) {
   using enum TextTable::Align;
-  return TextTable({{title, left}, {"rows"}, {"median"}, {"p90"}, {"bias"}, {"worst"},
-                    {"worst row", left}});
+  return TextTable(
+      {{title, left}, {"rows"}, {"median"}, {"p90"}, {"bias"}, {"worst"}, {"worst row", left}});
 }
 
 void add_errors(TextTable& table, const GroupErrors& group) {
@@ -135,8 +145,8 @@ std::string groups_table(const std::string& title, const std::vector<GroupErrors
 std::string rankings_table(const RowSummary& summary, const TextStyle& style) {
   if (summary.rankings.empty()) return {};
   using enum TextTable::Align;
-  TextTable table({{"ranking of layouts", left}, {"GPUs"}, {"sequences"}, {"tokens"}, {"rows"},
-                   {"Spearman"}});
+  TextTable table(
+      {{"ranking of layouts", left}, {"GPUs"}, {"sequences"}, {"tokens"}, {"rows"}, {"Spearman"}});
   for (const Ranking& r : summary.rankings) {
     table.add({r.source + " " + r.model, grouped(r.gpus), grouped(r.sequences), grouped(r.tokens),
                fmt::format("{}", r.n), fmt::format("{:.3f}", r.spearman)});
@@ -162,10 +172,11 @@ std::string memory_lines(const RowSummary& s) {
   }
   if (s.oom > 0) {
     const OutOfMemory& oom = s.out_of_memory;
-    out += fmt::format("out of memory: precision {:.1f} %, recall {:.1f} % ({} of {} that ran out, "
-                       "{} false alarms)\n",
-                       100 * oom.precision(), 100 * oom.recall(), oom.hits, oom.hits + oom.misses,
-                       oom.false_alarms);
+    out += fmt::format(
+        "out of memory: precision {:.1f} %, recall {:.1f} % ({} of {} that ran out, "
+        "{} false alarms)\n",
+        100 * oom.precision(), 100 * oom.recall(), oom.hits, oom.hits + oom.misses,
+        oom.false_alarms);
   }
   return out;
 }
@@ -183,18 +194,36 @@ std::string rows_csv(const std::vector<RowPrediction>& predictions) {
   const auto text = [](const std::optional<double>& value) {
     return value ? number_text(*value) : std::string();
   };
-  const std::vector<std::string> header{
-      "id", "source", "gpu", "status", "reason", "measured_step_s", "predicted_step_s", "error",
-      "measured_memory_gib", "predicted_memory_gib", "predicted_fits", "stack", "dense"};
+  const std::vector<std::string> header{"id",
+                                        "source",
+                                        "gpu",
+                                        "status",
+                                        "reason",
+                                        "measured_step_s",
+                                        "predicted_step_s",
+                                        "error",
+                                        "measured_memory_gib",
+                                        "predicted_memory_gib",
+                                        "predicted_fits",
+                                        "stack",
+                                        "dense"};
   std::string out = csv_line(header);
   for (const RowPrediction& p : predictions) {
     const ReferenceRow& row = *p.row;
     const std::string fits = !p.predicted_fits ? "" : *p.predicted_fits ? "true" : "false";
-    const std::vector<std::string> cells{
-        row.id, row.source, row.gpu, std::string(name_of(p.status)), p.reason,
-        text(row.measured_step_s), text(p.predicted_step_s), text(p.error),
-        text(row.measured_memory_gib), text(p.predicted_memory_gib), fits, row.stack,
-        row.dense ? "true" : "false"};
+    const std::vector<std::string> cells{row.id,
+                                         row.source,
+                                         row.gpu,
+                                         std::string(name_of(p.status)),
+                                         p.reason,
+                                         text(row.measured_step_s),
+                                         text(p.predicted_step_s),
+                                         text(p.error),
+                                         text(row.measured_memory_gib),
+                                         text(p.predicted_memory_gib),
+                                         fits,
+                                         row.stack,
+                                         row.dense ? "true" : "false"};
     out += csv_line(cells);
   }
   return out;
@@ -212,8 +241,8 @@ std::string rows_table(const std::vector<RowPrediction>& predictions, const Text
          groups_table("dense rows by software", s.by_stack_dense, style) +
          rankings_table(s, style) + memory_lines(s);
   if (overall.rows() > 0) out += "\n" + overall.text(style, 0);
-  return out + fmt::format("\n{} rows: {} predicted, {} skipped, {} that ran out of memory\n", s.rows,
-                           s.predicted, s.skipped, s.oom);
+  return out + fmt::format("\n{} rows: {} predicted, {} skipped, {} that ran out of memory\n",
+                           s.rows, s.predicted, s.skipped, s.oom);
 }
 
 }  // namespace lockstep

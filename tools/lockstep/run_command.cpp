@@ -1,8 +1,8 @@
-#include <fmt/format.h>
-
 #include <array>
-#include <nlohmann/json.hpp>
+#include <fmt/format.h>
 #include <ostream>
+
+#include <nlohmann/json.hpp>
 
 #include "models/input/input_error.hpp"
 #include "sim/scenario/read_scenario.hpp"
@@ -28,14 +28,16 @@ constexpr std::array kOptions{
                "compressed if the name ends in .gz. Opens in Perfetto (ui.perfetto.dev), "
                "chrome://tracing and speedscope.",
                "--trace step.json.gz"},
-    OptionSpec{"unfold", 0, "", false,
-               "Simulate every replica on its own instead of one for all that do the same: the same "
-               "answer wherever folding is exact, at the cost of time and memory.",
-               "--unfold"},
-    OptionSpec{"assert", 0, "EXPR", true,
-               "Require a number of the JSON output's first level to keep a bound (>=, <=, >, <, ==); "
-               "exit status 1 with a line that says by how much it missed.",
-               "--assert \"mfu>=0.40\" --assert \"step_s<13\""},
+    OptionSpec{
+        "unfold", 0, "", false,
+        "Simulate every replica on its own instead of one for all that do the same: the same "
+        "answer wherever folding is exact, at the cost of time and memory.",
+        "--unfold"},
+    OptionSpec{
+        "assert", 0, "EXPR", true,
+        "Require a number of the JSON output's first level to keep a bound (>=, <=, >, <, ==); "
+        "exit status 1 with a line that says by how much it missed.",
+        "--assert \"mfu>=0.40\" --assert \"step_s<13\""},
     OptionSpec{"allow-oom", 0, "", false,
                "Predict a job that does not fit in memory, instead of refusing it.", "--allow-oom"},
     kPresetsOption,
@@ -54,9 +56,10 @@ constexpr CommandSpec kSpec{
     .name = "run",
     .usage = "run FILE [options]",
     .summary = "Predict one training step of a scenario: a table and the loss waterfall.",
-    .about = "Reads a scenario (a JSON file; scenarios/README.md describes the format), simulates one\n"
-             "training step and prints step time, MFU, memory, cost and where the GPU time goes.\n"
-             "A job that does not fit in memory is an error that names the nearest change that fits.",
+    .about =
+        "Reads a scenario (a JSON file; scenarios/README.md describes the format), simulates one\n"
+        "training step and prints step time, MFU, memory, cost and where the GPU time goes.\n"
+        "A job that does not fit in memory is an error that names the nearest change that fits.",
     .positionals = 1,
     .options = kOptions,
     .examples = kExamples,
@@ -69,15 +72,15 @@ void require_memory(const RunResult& result) {
   const std::string fit = memory.nearest_fit.empty()
                               ? "no single change that was tried fits"
                               : "the nearest change that fits: " + memory.nearest_fit;
-  throw InputError({.file = result.scenario.file,
-                    .pointer = {},
-                    .found = fmt::format("a job that needs {} on a GPU of stage {}",
-                                         gib(memory.peak.total()), memory.fullest_stage),
-                    .allowed = fmt::format("at most {} of the {} of {}; {} (--allow-oom predicts anyway)",
-                                           gib(memory.usable),
-                                           gib(result.scenario.node.gpu.hbm_capacity),
-                                           result.scenario.node.gpu.name, fit),
-                    .nearest = {}});
+  throw InputError(
+      {.file = result.scenario.file,
+       .pointer = {},
+       .found = fmt::format("a job that needs {} on a GPU of stage {}", gib(memory.peak.total()),
+                            memory.fullest_stage),
+       .allowed = fmt::format("at most {} of the {} of {}; {} (--allow-oom predicts anyway)",
+                              gib(memory.usable), gib(result.scenario.node.gpu.hbm_capacity),
+                              result.scenario.node.gpu.name, fit),
+       .nearest = {}});
 }
 
 std::string formatted(const RunResult& result, const std::string& format, const TextStyle& style) {
@@ -93,25 +96,26 @@ Exit report_assertions(const std::vector<std::string>& misses, Console& console)
 
 Exit run(const ParsedOptions& options, Console& console) {
   if (options.positionals.empty()) {
-    throw UsageError(fmt::format("lockstep run: no scenario file; usage: lockstep {}", kSpec.usage));
+    throw UsageError(
+        fmt::format("lockstep run: no scenario file; usage: lockstep {}", kSpec.usage));
   }
   const std::string format = options.choice("format", kFormats);
   std::vector<Assertion> assertions;
   for (const std::string& text : options.all("assert")) assertions.push_back(parse_assertion(text));
 
   const PresetStore presets(options.all("presets"));
-  RunResult result{.scenario = load_scenario(options.positionals.front(), presets,
-                                             {.set = options.all("set")}),
-                   .report = {},
-                   .memory = {}};
+  RunResult result{
+      .scenario = load_scenario(options.positionals.front(), presets, {.set = options.all("set")}),
+      .report = {},
+      .memory = {}};
   const Scenario& scenario = result.scenario;
   result.memory = check_memory(scenario.job, scenario.stack, scenario.node.gpu);
   if (!options.has("allow-oom")) require_memory(result);
 
   const bool traced = options.has("trace");
-  result.report = simulate_step(scenario, {.unfold = options.has("unfold"),
-                                           .record_timeline = traced,
-                                           .keep_actors = traced});
+  result.report = simulate_step(
+      scenario,
+      {.unfold = options.has("unfold"), .record_timeline = traced, .keep_actors = traced});
   std::vector<std::string> misses;
   const nlohmann::ordered_json json = assertions.empty() ? nullptr : result_json(result);
   for (const Assertion& assertion : assertions) {

@@ -11,7 +11,8 @@ std::optional<TrainingCost> training_cost(const RunResult& result) {
   TrainingCost cost;
   cost.seconds = steps * result.report.step_s;
   cost.gpu_hours = cost.seconds / 3600 * result.scenario.gpus();
-  if (result.scenario.usd_per_gpu_hour) cost.usd = cost.gpu_hours * *result.scenario.usd_per_gpu_hour;
+  if (result.scenario.usd_per_gpu_hour)
+    cost.usd = cost.gpu_hours * *result.scenario.usd_per_gpu_hour;
   return cost;
 }
 

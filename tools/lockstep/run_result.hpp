@@ -1,10 +1,11 @@
 /// What `lockstep run` has to say, and its forms: JSON, CSV, a table.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include <nlohmann/json_fwd.hpp>
 
 #include "models/memory.hpp"
 #include "sim/scenario/scenario.hpp"
@@ -51,8 +52,8 @@ std::vector<double> bucket_shares(const BucketTimes& seconds);
 /// tools/lockstep/README.md explains every field.
 nlohmann::ordered_json result_json(const RunResult& result);
 
-/// A header line and one line of values: the numeric fields of the first level of result_json(), then
-/// the share of each bucket.
+/// A header line and one line of values: the numeric fields of the first level of result_json(),
+/// then the share of each bucket.
 std::string result_csv(const RunResult& result);
 
 /// For people, at most 100 columns wide.

@@ -1,8 +1,7 @@
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <cmath>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "sim/scenario/read_scenario.hpp"
 #include "tools/lockstep/run_result.hpp"
@@ -11,7 +10,7 @@ namespace lockstep {
 namespace {
 
 constexpr int kColumns = 100;
-constexpr int kBarColumns = 40;
+constexpr int kBarColumns = 34;
 constexpr int kLabelColumns = 18;
 constexpr std::size_t kStagesShown = 20;  ///< more are folded in the middle; JSON has all
 constexpr std::size_t kPathParts = 8;
@@ -29,8 +28,9 @@ std::string layout_text(const TrainingJob& job) {
   std::vector<std::string> parts;
   if (p.tensor > 1) parts.push_back(fmt::format("TP {}{}", p.tensor, p.sequence ? " + SP" : ""));
   if (p.pipeline > 1) {
-    parts.push_back(fmt::format("PP {} ({}{})", p.pipeline, name_of(p.schedule),
-                                p.virtual_stages > 1 ? fmt::format(" x {}", p.virtual_stages) : ""));
+    parts.push_back(
+        fmt::format("PP {} ({}{})", p.pipeline, name_of(p.schedule),
+                    p.virtual_stages > 1 ? fmt::format(" x {}", p.virtual_stages) : ""));
   }
   parts.push_back(fmt::format("DP {}", p.data));
   if (p.sharding != Sharding::none) parts.emplace_back(name_of(p.sharding));
@@ -60,30 +60,30 @@ std::string headline(const RunResult& result, const TextStyle& style) {
   const StepReport& r = result.report;
   std::string out = "\n";
   out += line("Step time", style.bold(duration_text(r.step_s)));
-  out += line("MFU", fmt::format("{} with attention in full, {} causal;  HFU {}",
-                                 style.bold(percent(r.mfu_full)), percent(r.mfu_causal),
-                                 percent(r.hfu)));
-  out += line("Throughput",
-              fmt::format("{} tokens/s per GPU, {} tokens/s in all", significant(r.tokens_per_s_per_gpu),
-                          significant(r.tokens_per_s)));
-  out += line("Per GPU", fmt::format("{} TFLOP/s of {} ({} causal)",
-                                     significant(r.tflops_per_gpu_full),
-                                     significant(r.peak_flops_per_gpu / 1e12),
-                                     significant(r.tflops_per_gpu_causal)));
-  out += line("Memory", fmt::format("{} at the peak (stage {}) of {} usable, {} on the card{}",
+  out += line("MFU",
+              fmt::format("{} with attention in full, {} causal;  HFU {}",
+                          style.bold(percent(r.mfu_full)), percent(r.mfu_causal), percent(r.hfu)));
+  out +=
+      line("Throughput", fmt::format("{} tokens/s per GPU, {} tokens/s in all",
+                                     significant(r.tokens_per_s_per_gpu), compact(r.tokens_per_s)));
+  out += line(
+      "Per GPU",
+      fmt::format("{} TFLOP/s of {} ({} causal)", significant(r.tflops_per_gpu_full),
+                  significant(r.peak_flops_per_gpu / 1e12), significant(r.tflops_per_gpu_causal)));
+  out += line("Memory", fmt::format("{} at the peak (stage {}) of {} usable on {}{}",
                                     gib_text(r.peak_memory.total()), r.peak_memory_stage,
                                     gib_text(result.memory.usable),
                                     gib_text(result.scenario.node.gpu.hbm_capacity),
-                                    result.memory.fits ? "" : ": DOES NOT FIT"));
+                                    result.memory.fits ? "" : "; DOES NOT FIT"));
   if (const auto cost = training_cost(result)) {
-    const std::string price =
-        cost->usd ? fmt::format(", {} USD at {} per GPU-hour", significant(*cost->usd),
-                                significant(*result.scenario.usd_per_gpu_hour))
-                  : std::string();
-    out += line("Training", fmt::format("{} for {} tokens: {} GPU-hours{}",
-                                        duration_text(cost->seconds),
-                                        significant(*result.scenario.training_tokens),
-                                        significant(cost->gpu_hours), price));
+    const std::string price = cost->usd
+                                  ? fmt::format(", {} USD at {} per GPU-hour", compact(*cost->usd),
+                                                significant(*result.scenario.usd_per_gpu_hour))
+                                  : std::string();
+    out += line(
+        "Training",
+        fmt::format("{} for {} tokens: {} GPU-hours{}", duration_text(cost->seconds),
+                    compact(*result.scenario.training_tokens), compact(cost->gpu_hours), price));
   }
   return out;
 }
@@ -92,15 +92,19 @@ std::string waterfall(const StepReport& report, const TextStyle& style) {
   const std::vector<double> shares = bucket_shares(report.seconds);
   const std::vector<double> percentages = percentages_that_add_up(shares);
   const double longest = *std::max_element(shares.begin(), shares.end());
+  std::size_t width = 0;
+  for (const BucketInfo& info : buckets()) width = std::max(width, info.title.size());
   std::string out = "\n" + style.bold("Where the GPU time goes") + "\n";
   for (std::size_t i = 0; i < shares.size(); ++i) {
     if (shares[i] <= 0) continue;
     const BucketInfo& info = buckets()[i];
     const double seconds = report.seconds[static_cast<std::size_t>(info.bucket)];
-    out += fmt::format("  {:<28}{:>6.1f} % {:>9}  {}\n", info.title, percentages[i],
+    out += fmt::format("  {:<{}}{:>7.1f} % {:>9}  {}", info.title, width, percentages[i],
                        duration_text(seconds), bar(shares[i] / longest, kBarColumns, style));
+    out.erase(out.find_last_not_of(' ') + 1);
+    out += "\n";
   }
-  return out + fmt::format("  {:<28}{:>6.1f} % {:>9}\n", "Together", 100.0,
+  return out + fmt::format("  {:<{}}{:>7.1f} % {:>9}\n", "Together", width, 100.0,
                            duration_text(report.step_s));
 }
 
@@ -122,18 +126,36 @@ std::vector<std::string> stage_cells(const StageReport& stage, double step_s) {
           gib_text(stage.memory.total())};
 }
 
+/// The stages' rows; neighbours that look the same share one, "1-7".
+std::vector<std::vector<std::string>> stage_rows(const StepReport& report) {
+  std::vector<std::vector<std::string>> rows;
+  int first = 0;
+  for (const StageReport& stage : report.stages) {
+    std::vector<std::string> cells = stage_cells(stage, report.step_s);
+    if (!rows.empty() && std::equal(cells.begin() + 1, cells.end(), rows.back().begin() + 1)) {
+      rows.back()[0] = fmt::format("{}-{}", first, stage.stage);
+      continue;
+    }
+    first = stage.stage;
+    rows.push_back(std::move(cells));
+  }
+  return rows;
+}
+
 std::string stages(const StepReport& report, const TextStyle& style) {
   if (report.stages.size() < 2) return {};
-  using enum TextTable::Align;
-  TextTable table({{"stage"}, {"layers"}, {"forward"}, {"backward"}, {"working"}, {"pipeline"},
-                   {"TP and DP"}, {"waiting"}, {"memory"}});
-  const std::size_t count = report.stages.size();
-  for (std::size_t i = 0; i < count; ++i) {
-    if (count > kStagesShown && i == kStagesShown / 2) {
-      i = count - kStagesShown / 2;
-      table.add({"...", "", "", "", "", "", "", "", ""});
+  const std::vector<std::string> titles{"stage",    "layers",    "forward", "backward", "working",
+                                        "pipeline", "TP and DP", "waiting", "memory"};
+  std::vector<TextTable::Column> columns;
+  for (const std::string& title : titles) columns.push_back({title});
+  TextTable table(std::move(columns));
+  const auto rows = stage_rows(report);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows.size() > kStagesShown && i == kStagesShown / 2) {
+      i = rows.size() - kStagesShown / 2;
+      table.add(std::vector<std::string>(titles.size(), "..."));
     }
-    table.add(stage_cells(report.stages[i], report.step_s));
+    table.add(rows[i]);
   }
   return "\n" + style.bold("Pipeline stages") +
          " (compute of one micro batch; shares of the step)\n" + table.text(style);
@@ -173,11 +195,10 @@ std::string expectation(const RunResult& result, const TextStyle& style) {
   for (const ExpectationCheck& check : check_expectation(result)) {
     const bool is_time = check.what == "step time";
     const auto value = [&](double v) { return is_time ? duration_text(v) : percent(v); };
-    const std::string text =
-        fmt::format("{} {} against {} measured: {}, {} the {:g} % that the scenario allows",
-                    check.what, value(check.predicted), value(check.expected),
-                    error_text(check.error), check.within ? "within" : "NOT within",
-                    100 * result.scenario.expect->within);
+    const std::string text = fmt::format(
+        "{} {} against {} measured: {}, {} the {:g} % that the scenario allows", check.what,
+        value(check.predicted), value(check.expected), error_text(check.error),
+        check.within ? "within" : "NOT within", 100 * result.scenario.expect->within);
     out += "  " + wrap(text, kColumns - 2, 4) + "\n";
   }
   if (out.empty()) return {};

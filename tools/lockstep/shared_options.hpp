@@ -11,15 +11,25 @@ namespace lockstep {
 
 inline constexpr std::array<std::string_view, 3> kFormats{"table", "json", "csv"};
 inline constexpr OptionSpec kFormatOption{
-    "format", 0, "table|json|csv", false,
+    "format",
+    0,
+    "table|json|csv",
+    false,
     "How to print: a table for people (the default), JSON with the unit in every name, or CSV.",
     "--format json"};
 inline constexpr OptionSpec kPresetsOption{
-    "presets", 0, "DIR", true,
-    "Look for presets in this folder first (DIR/gpus/my_gpu.json and so on), then in the program's own.",
+    "presets",
+    0,
+    "DIR",
+    true,
+    "Look for presets in this folder first (DIR/gpus/my_gpu.json and so on), then in the program's "
+    "own.",
     "--presets ./my-presets"};
 inline constexpr OptionSpec kOutputOption{
-    "output", 'o', "FILE", false,
+    "output",
+    'o',
+    "FILE",
+    false,
     "Write to this file instead of the terminal; it appears only when it is complete, and is "
     "compressed if its name ends in .gz.",
     "-o result.json"};

@@ -1,12 +1,11 @@
 #include "tools/lockstep/table.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cassert>
 #include <cmath>
 #include <cstdlib>
+#include <fmt/format.h>
 #include <numeric>
 
 namespace lockstep {
@@ -14,7 +13,8 @@ namespace {
 
 bool locale_is_utf8() {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
-    const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): before any thread starts
+    const char* value =
+        std::getenv(name);  // NOLINT(concurrency-mt-unsafe): before any thread starts
     if (value == nullptr || *value == '\0') continue;
     std::string text = value;
     std::transform(text.begin(), text.end(), text.begin(),
@@ -77,14 +77,26 @@ std::string significant(double value, int digits) {
   return decimals <= 0 ? grouped(value) : fmt::format("{:.{}f}", value, decimals);
 }
 
+std::string compact(double value) {
+  struct Size {
+    double from;
+    const char* letter;
+  };
+  constexpr std::array kSizes{Size{1e12, "T"}, Size{1e9, "B"}, Size{1e6, "M"}, Size{1e4, "k"}};
+  for (const Size& size : kSizes) {
+    const double unit = size.from == 1e4 ? 1e3 : size.from;  // 4,096 reads better than 4.10 k
+    if (std::abs(value) >= size.from) return significant(value / unit) + " " + size.letter;
+  }
+  return significant(value);
+}
+
 std::string duration_text(double seconds) {
   struct Unit {
     double upto, divisor;
     const char* name;
   };
-  constexpr std::array kUnits{Unit{1e-3, 1e-6, "us"}, Unit{1, 1e-3, "ms"},
-                              Unit{120, 1, "s"},      Unit{7200, 60, "min"},
-                              Unit{172800, 3600, "h"}};
+  constexpr std::array kUnits{Unit{1e-3, 1e-6, "us"}, Unit{1, 1e-3, "ms"}, Unit{120, 1, "s"},
+                              Unit{7200, 60, "min"}, Unit{172800, 3600, "h"}};
   for (const Unit& unit : kUnits) {
     if (seconds < unit.upto) return significant(seconds / unit.divisor) + " " + unit.name;
   }
@@ -137,7 +149,7 @@ std::string wrap(std::string_view text, int width, int indent) {
     const std::string_view word = text.substr(0, end);
     if (column > 0 && column + 1 + text_width(word) > width) {
       out += "\n" + std::string(static_cast<std::size_t>(indent), ' ');
-      column = indent;
+      column = 0;
     } else if (column > 0) {
       out += ' ';
       ++column;

@@ -1,12 +1,12 @@
 #include "tools/lockstep/trace_writer.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
+#include <fmt/format.h>
 #include <numeric>
 #include <set>
+
+#include <nlohmann/json.hpp>
 
 #include "tools/lockstep/output_file.hpp"
 
@@ -74,22 +74,30 @@ void write_names(Writer& out, const StepReport& report, const std::vector<std::s
     const std::string name = json_string(process_name(report.actors[i], report.folded));
     out.print("{{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":{},\"args\":{{\"name\":{}}}}},\n",
               pids[i], name);
-    out.print("{{\"name\":\"process_sort_index\",\"ph\":\"M\",\"pid\":{0},\"args\":"
-              "{{\"sort_index\":{0}}}}},\n", pids[i]);
+    out.print(
+        "{{\"name\":\"process_sort_index\",\"ph\":\"M\",\"pid\":{0},\"args\":"
+        "{{\"sort_index\":{0}}}}},\n",
+        pids[i]);
   }
   for (const auto& [actor, stream] : threads) {
-    out.print("{{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":{},\"tid\":{},\"args\":{{\"name\":"
-              "\"{}\"}}}},\n", pids[actor], stream, kStreams[stream]);
-    out.print("{{\"name\":\"thread_sort_index\",\"ph\":\"M\",\"pid\":{0},\"tid\":{1},\"args\":"
-              "{{\"sort_index\":{1}}}}},\n", pids[actor], stream);
+    out.print(
+        "{{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":{},\"tid\":{},\"args\":{{\"name\":"
+        "\"{}\"}}}},\n",
+        pids[actor], stream, kStreams[stream]);
+    out.print(
+        "{{\"name\":\"thread_sort_index\",\"ph\":\"M\",\"pid\":{0},\"tid\":{1},\"args\":"
+        "{{\"sort_index\":{1}}}}},\n",
+        pids[actor], stream);
   }
 }
 
 void write_slice(Writer& out, const TimelineSlice& slice, std::size_t pid) {
   const SliceKind& kind = slice_kinds()[slice.kind];
-  out.print("{{\"name\":\"{}\",\"cat\":\"{}\",\"ph\":\"X\",\"ts\":{},\"dur\":{},\"pid\":{},"
-            "\"tid\":{}", kind.name, kStreams[slice.stream], microseconds_text(slice.start),
-            microseconds_text(slice.end - slice.start), pid, slice.stream);
+  out.print(
+      "{{\"name\":\"{}\",\"cat\":\"{}\",\"ph\":\"X\",\"ts\":{},\"dur\":{},\"pid\":{},"
+      "\"tid\":{}",
+      kind.name, kStreams[slice.stream], microseconds_text(slice.start),
+      microseconds_text(slice.end - slice.start), pid, slice.stream);
   if (!kind.colour.empty()) out.print(",\"cname\":\"{}\"", kind.colour);
   if (slice.micro_batch >= 0 && slice.chunk >= 0) {
     out.print(",\"args\":{{\"micro_batch\":{},\"chunk\":{}}}", slice.micro_batch, slice.chunk);
@@ -113,15 +121,19 @@ void write_trace(OutputFile& file, const StepReport& report, const std::string& 
            std::tuple(y.start, pids[y.actor], y.stream);
   });
   Writer out(file);
-  out.print("{{\"displayTimeUnit\":\"ms\",\"otherData\":{{\"title\":{},\"producer\":\"lockstep {}\"}},"
-            "\n\"traceEvents\":[\n", json_string(title), LOCKSTEP_VERSION);
+  out.print(
+      "{{\"displayTimeUnit\":\"ms\",\"otherData\":{{\"title\":{},\"producer\":\"lockstep {}\"}},"
+      "\n\"traceEvents\":[\n",
+      json_string(title), LOCKSTEP_VERSION);
   write_names(out, report, pids);
   for (const std::size_t i : order) {
     write_slice(out, report.timeline[i], pids[report.timeline[i].actor]);
   }
   // The step itself, as a counterpart to all rows; it also ends the list without a comma.
-  out.print("{{\"name\":\"step\",\"cat\":\"step\",\"ph\":\"X\",\"ts\":0.000000,\"dur\":{},\"pid\":0,"
-            "\"tid\":0}}\n]}}\n", microseconds_text(to_step_time(Seconds{report.step_s})));
+  out.print(
+      "{{\"name\":\"step\",\"cat\":\"step\",\"ph\":\"X\",\"ts\":0.000000,\"dur\":{},\"pid\":0,"
+      "\"tid\":0}}\n]}}\n",
+      microseconds_text(to_step_time(Seconds{report.step_s})));
   out.flush();
 }
 

@@ -1,4 +1,5 @@
-/// The timeline of a step as Chrome Trace JSON, which Perfetto, chrome://tracing and speedscope open.
+/// The timeline of a step as Chrome Trace JSON, which Perfetto, chrome://tracing and speedscope
+/// open.
 ///
 /// One process per pipeline stage (folded) or per stage and replica (unfolded), in that order; one
 /// thread per stream (compute, sends, data parallel). Every slice is a complete event ("ph": "X")

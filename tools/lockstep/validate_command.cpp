@@ -1,32 +1,44 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <filesystem>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "models/input/input_error.hpp"
 #include "models/input/text_file.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/progress.hpp"
+#include "tools/lockstep/reference_files.hpp"
 #include "tools/lockstep/row_validation.hpp"
 #include "tools/lockstep/shared_options.hpp"
+#include "tools/lockstep/validate_collectives.hpp"
+#include "tools/lockstep/validate_kernels.hpp"
 #include "tools/lockstep/validation_output.hpp"
 
 namespace lockstep {
 namespace {
 
 constexpr std::array kOptions{
-    OptionSpec{"rows", 0, "FILE", false,
-               "Predict the rows of this file (the format of tests/reference/training.json) instead "
-               "of the project's own.",
-               "--rows measured.json"},
-    OptionSpec{"dense", 0, "", false,
-               "Only dense rows: no mixture of experts, latent attention, context parallelism, FSDP, "
-               "ZeRO-2 or -3, FP4, and none that disagrees with its own source.",
-               "--dense"},
-    OptionSpec{"source", 0, "NAME", true,
-               "Only rows of this source: the id up to the first '-'.", "--source bloom"},
+    OptionSpec{
+        "rows", 0, "FILE", false,
+        "Predict the rows of this file (the format of tests/reference/training.json) instead "
+        "of the project's own.",
+        "--rows measured.json"},
+    OptionSpec{"gemm", 0, "FILE", false, "Predict matrix products instead of runs.",
+               "--gemm tests/reference/gemm.json"},
+    OptionSpec{"attention", 0, "FILE", false, "Predict attention kernels instead of runs.",
+               "--attention tests/reference/attention.json"},
+    OptionSpec{"memory", 0, "FILE", false, "Predict memory-bound kernels instead of runs.",
+               "--memory tests/reference/memory_kernels.json"},
+    OptionSpec{"nccl", 0, "FILE", false, "Predict collectives of nccl-tests instead of runs.",
+               "--nccl tests/reference/nccl.json"},
+    OptionSpec{
+        "dense", 0, "", false,
+        "Only dense rows: no mixture of experts, latent attention, context parallelism, FSDP, "
+        "ZeRO-2 or -3, FP4, and none that disagrees with its own source.",
+        "--dense"},
+    OptionSpec{"source", 0, "NAME", true, "Only rows of this source: the id up to the first '-'.",
+               "--source bloom"},
     kFormatOption,
     OptionSpec{"jobs", 'j', "N", false,
                "Work on this many rows at once (default: one per core). The output is the same for "
@@ -36,8 +48,9 @@ constexpr std::array kOptions{
     kOutputOption,
 };
 
-constexpr std::array<std::string_view, 3> kExamples{
+constexpr std::array<std::string_view, 4> kExamples{
     "lockstep validate",
+    "lockstep validate --gemm tests/reference/gemm.json",
     "lockstep validate --dense --source bloom",
     "lockstep validate --rows measured.json --format json -o errors.json",
 };
@@ -46,13 +59,23 @@ constexpr CommandSpec kSpec{
     .name = "validate",
     .usage = "validate [options]",
     .summary = "Hold predictions against published measurements, row by row.",
-    .about = "Predicts published training runs and prints predicted against measured: row by row, then\n"
-             "by source, GPU kind and software. Without options: the project's own reference rows.\n"
-             "error = predicted / measured - 1.",
+    .about =
+        "Predicts published training runs and prints predicted against measured: row by row, then\n"
+        "by source, GPU kind and software. Without options: the project's own reference rows.\n"
+        "error = predicted / measured - 1.",
     .positionals = 0,
     .options = kOptions,
     .examples = kExamples,
 };
+
+/// Options that name a file of points instead of rows.
+struct PointFile {
+  std::string_view option;
+  PointTable (*validate)(const std::string& file, const PresetStore& presets);
+};
+constexpr std::array kPointFiles{
+    PointFile{"gemm", validate_gemm}, PointFile{"attention", validate_attention},
+    PointFile{"memory", validate_memory_kernels}, PointFile{"nccl", validate_collectives}};
 
 constexpr int kMostJobs = 1024;
 
@@ -68,25 +91,12 @@ int job_count(const ParsedOptions& options) {
   return jobs;
 }
 
-/// The project's own rows: in the source tree, or installed beside the presets.
-std::string reference_rows(const PresetStore& presets) {
-  namespace fs = std::filesystem;
-  const fs::path kind_folder = fs::path(presets.path("gpus", presets.names("gpus").front())).parent_path();
-  const fs::path folder = kind_folder.parent_path();
-  for (const char* place : {"../../tests/reference/training.json", "../reference/training.json"}) {
-    const fs::path file = (folder / place).lexically_normal();
-    std::error_code ignored;
-    if (fs::is_regular_file(file, ignored)) return file.string();
-  }
-  throw UsageError(fmt::format("the project's own reference rows are not beside its presets ({}); "
-                               "name a file with --rows", folder.string()));
-}
-
 void keep_wanted(std::vector<ReferenceRow>& rows, const ParsedOptions& options) {
   const std::vector<std::string> sources = options.all("source");
   std::vector<std::string> known;
   for (const ReferenceRow& row : rows) {
-    if (std::find(known.begin(), known.end(), row.source) == known.end()) known.push_back(row.source);
+    if (std::find(known.begin(), known.end(), row.source) == known.end())
+      known.push_back(row.source);
   }
   for (const std::string& source : sources) {
     if (std::find(known.begin(), known.end(), source) != known.end()) continue;
@@ -100,11 +110,55 @@ void keep_wanted(std::vector<ReferenceRow>& rows, const ParsedOptions& options) 
   });
 }
 
+std::string formatted(const PointTable& table, const std::string& format, const TextStyle& style) {
+  return format == "json"  ? points_json(table)
+         : format == "csv" ? points_csv(table)
+                           : points_table(table, style);
+}
+
+std::string formatted(const std::vector<RowPrediction>& predictions, const std::string& format,
+                      const TextStyle& style) {
+  return format == "json"  ? rows_json(predictions)
+         : format == "csv" ? rows_csv(predictions)
+                           : rows_table(predictions, style);
+}
+
+/// What was given of the options that name a file, of which there can be one only.
+const PointFile* point_file(const ParsedOptions& options) {
+  std::vector<std::string> given;
+  const PointFile* found = nullptr;
+  if (options.has("rows")) given.emplace_back("--rows");
+  for (const PointFile& kind : kPointFiles) {
+    if (!options.has(kind.option)) continue;
+    found = &kind;
+    given.push_back(fmt::format("--{}", kind.option));
+  }
+  if (given.size() > 1) {
+    throw UsageError(fmt::format("lockstep validate: found {}; allowed: one of them",
+                                 fmt::join(given, " and ")));
+  }
+  if (found == nullptr) return nullptr;
+  for (const char* rows_only : {"dense", "source", "jobs"}) {
+    if (!options.has(rows_only)) continue;
+    throw UsageError(fmt::format("lockstep validate: --{} selects rows; it says nothing about --{}",
+                                 rows_only, found->option));
+  }
+  return found;
+}
+
 Exit run(const ParsedOptions& options, Console& console) {
   const std::string format = options.choice("format", kFormats);
   const int jobs = job_count(options);
+  const PointFile* const points = point_file(options);
   const PresetStore presets(options.all("presets"));
-  const std::string file = options.has("rows") ? options.get("rows") : reference_rows(presets);
+  const TextStyle style = output_style(options, console);
+  if (points != nullptr) {
+    const PointTable table = points->validate(options.get(points->option), presets);
+    write_output(formatted(table, format, style), options, console);
+    return Exit::ok;
+  }
+  const std::string file =
+      options.has("rows") ? options.get("rows") : reference_file(presets, "training.json");
   std::vector<ReferenceRow> rows = parse_rows(file, read_text_file(file));
   keep_wanted(rows, options);
   std::vector<RowPrediction> predictions;
@@ -112,10 +166,7 @@ Exit run(const ParsedOptions& options, Console& console) {
     Progress progress(console.err, "rows", rows.size(), console.err_is_terminal);
     predictions = predict_rows(rows, presets, jobs, progress);
   }
-  const TextStyle style = output_style(options, console);
-  write_output(format == "json" ? rows_json(predictions)
-               : format == "csv" ? rows_csv(predictions) : rows_table(predictions, style),
-               options, console);
+  write_output(formatted(predictions, format, style), options, console);
   return Exit::ok;
 }
 
