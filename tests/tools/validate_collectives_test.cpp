@@ -1,0 +1,93 @@
+#include "tools/lockstep/validate_collectives.hpp"
+
+#include <algorithm>
+#include <doctest/doctest.h>
+#include <string>
+#include <vector>
+
+#include "models/input/input_error.hpp"
+#include "tools/lockstep/nccl_series.hpp"
+
+namespace lockstep {
+namespace {
+
+double per_gpu(const char* network, int gpus_per_node) {
+  const auto rate = nic_bandwidth_per_gpu(network, gpus_per_node);
+  return rate ? rate->base_units() / 1e9 : 0;
+}
+
+// Wordings of tests/reference/nccl.json.
+TEST_CASE("nic_bandwidth_per_gpu: reads NICs per node, per tray and per GPU; 0 where not stated") {
+  CHECK(per_gpu("EFA v2 32x100 Gb/s per node (stas00 table)", 8) == doctest::Approx(50));
+  CHECK(per_gpu("Slingshot-11 4x200 Gb/s per node", 4) == doctest::Approx(25));
+  CHECK(per_gpu("InfiniBand NDR 4x400 Gb/s per 4-GPU tray (recalled)", 72) == doctest::Approx(50));
+  CHECK(per_gpu("InfiniBand/RoCE 1x400 Gb/s per GPU used", 2) == doctest::Approx(50));
+  CHECK(per_gpu("RoCE 8 Broadcom bnxt_re NICs (400 Gb/s recalled)", 8) == doctest::Approx(50));
+  CHECK(per_gpu("RoCE 8x Pollara 400 Gb/s", 8) == doctest::Approx(50));
+  CHECK(per_gpu("InfiniBand (rate not stated; 8x400 Gb/s recalled)", 8) == doctest::Approx(50));
+  CHECK(per_gpu("unstated", 8) == 0);
+  CHECK(per_gpu("InfiniBand between racks", 4) == 0);
+}
+
+TEST_CASE("transport_of: the longer of two names that contain each other wins") {
+  CHECK(transport_of("GPUDirect-TCPXO 8x200 Gb/s per node") == "tcpxo");
+  CHECK(transport_of("GPUDirect-TCPX 4x200 Gb/s per node") == "tcpx");
+  CHECK(transport_of("TCP over Slingshot") == "ethernet");
+  CHECK(transport_of("EFA v3 16x200 Gb/s per node") == "efa_v3");
+  CHECK(transport_of("EFA 1x100 Gb/s per node") == "efa_v1");
+  CHECK(transport_of("RoCEv2 16x100 Gb/s per node") == "roce");
+  CHECK(transport_of("NVLink5 NVL72 domains").empty());
+}
+
+TEST_CASE("gpu_preset_of: chip first, then memory and socket, then the alphabet") {
+  const std::vector<std::string> presets{"a100_pcie_80gb", "a100_sxm4_40gb", "a100_sxm4_80gb",
+                                         "h100_pcie_80gb", "h100_sxm5_80gb", "mi300x"};
+  CHECK(gpu_preset_of("A100-40GB SXM", presets) == "a100_sxm4_40gb");
+  CHECK(gpu_preset_of("A100-80GB SXM", presets) == "a100_sxm4_80gb");
+  CHECK(gpu_preset_of("H100 SXM (4/node)", presets) == "h100_sxm5_80gb");
+  CHECK(gpu_preset_of("MI300X", presets) == "mi300x");
+  CHECK(gpu_preset_of("H1000", presets).empty());
+  CHECK(gpu_preset_of("", presets).empty());
+}
+
+TEST_CASE("parse_nccl_series: the error says where a row is wrong") {
+  const std::string text = R"({"series": [{"system": "s", "gpu": "H100", "op": "all_reduce",
+      "nodes": 1, "ranks": 8, "gpus_per_node": 8, "rows": [[8, 1.5], [16, -2]]}]})";
+  CHECK_THROWS_WITH_AS(parse_nccl_series("log.json", text),
+                       doctest::Contains("log.json#/series/0/rows/1/1: found -2"), InputError);
+}
+
+TEST_CASE("parse_nccl_series: an in-place time stands in where no other was published") {
+  const std::string text = R"({"series": [{"system": "s", "gpu": "H100", "op": "all_reduce",
+      "nodes": 1, "ranks": 8, "gpus_per_node": 8,
+      "rows": [[8, 1.5, 0, 0, 9, 0, 0], [16, null, 0, 0, 7, 0, 0], [32, null]]}]})";
+  const std::vector<NcclSeries> series = parse_nccl_series("log.json", text);
+  REQUIRE(series.size() == 1);
+  REQUIRE(series[0].samples.size() == 3);
+  CHECK(series[0].samples[0].time_us == 1.5);
+  CHECK(series[0].samples[1].time_us == 7);
+  CHECK_FALSE(series[0].samples[2].time_us);
+}
+
+const PointSummary& group(const PointTable& table, const std::string& name) {
+  const auto at = std::ranges::find(table.summary, name, &PointSummary::group);
+  REQUIRE(at != table.summary.end());
+  return *at;
+}
+
+// The project's aims: a median error of at most 5 % inside a node, and of at most 5 % across nodes
+// from 64 MB on.
+TEST_CASE("validate_collectives: the reference logs are met within the stated errors") {
+  const PresetStore presets;
+  const PointTable table = validate_collectives(
+      std::string(LOCKSTEP_SOURCE_DIR) + "/tests/reference/nccl.json", presets);
+  CHECK(table.points.size() > 500);
+  CHECK(table.summary.front().group == "all");
+  CHECK(table.summary.front().n == table.points.size());
+  CHECK(group(table, "one node").median_abs <= 0.05);
+  CHECK(group(table, "several nodes, 64 MB and more").median_abs <= 0.05);
+  CHECK_FALSE(table.skipped.empty());
+}
+
+}  // namespace
+}  // namespace lockstep
