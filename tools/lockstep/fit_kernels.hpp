@@ -1,0 +1,39 @@
+/// Re-makes the kernel constants of the GPU presets from measured kernels: `lockstep fit-kernels`.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/scenario/preset_store.hpp"
+#include "tools/lockstep/point_table.hpp"
+
+namespace lockstep {
+
+/// Constants of one part of one preset, fitted together.
+struct KernelFit {
+  std::string gpu;   ///< preset name
+  std::string part;  ///< "gemm", "attention.flash3", "memory": where they go in the preset
+  /// Key and value as presets write them: {"launch", "2.6 us"}.
+  std::vector<std::pair<std::string, std::string>> constants;
+  PointSummary before;    ///< with the constants of the preset
+  PointSummary after;     ///< with the fitted ones, on the points that they were fitted to
+  PointSummary held_out;  ///< each quarter of the points predicted by a fit to the other three
+};
+
+/// Fits every part of every GPU that a file has enough points of (see kernel_rows.hpp for formats).
+///
+/// Minimises the mean of |ln(predicted / measured)|, cut at 0.5, where sizes that training has
+/// count three times, plus a quadratic penalty for leaving the range that is physically plausible:
+/// a dozen measured products cannot move a constant far. The starting point and the centre of that
+/// range are the same for all GPUs (fit_kernels.cpp), not the constants that the preset has. Throws
+/// InputError for a file of another format.
+std::vector<KernelFit> fit_gemm(const std::string& file, const PresetStore& presets);
+std::vector<KernelFit> fit_attention(const std::string& file, const PresetStore& presets);
+std::vector<KernelFit> fit_memory_kernels(const std::string& file, const PresetStore& presets);
+
+/// For people: errors before, after and held out of each fit, then the constants as JSON that can
+/// be copied into the preset.
+std::string kernel_fits_text(const std::vector<KernelFit>& fits);
+
+}  // namespace lockstep
