@@ -28,7 +28,8 @@ struct StepTime {
 /// Rounds to the nearest tick. The offset is one that simple fractions avoid, so that equal shares
 /// whose last bit differs land on the same tick. Requires a finite duration of 0 to 200 days.
 inline StepTime to_step_time(Seconds duration) {
-  assert(std::isfinite(duration.base_units()) && duration >= Seconds{} && duration <= Seconds{1.7e7});
+  assert(std::isfinite(duration.base_units()) && duration >= Seconds{} &&
+         duration <= Seconds{1.7e7});
   return {static_cast<std::uint64_t>(duration.base_units() * 1e12 + 0.5137)};
 }
 constexpr Seconds to_seconds(StepTime t) { return Seconds{static_cast<double>(t.ps) * 1e-12}; }

@@ -6,13 +6,16 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <memory>
 #include <vector>
 
 #include "sim/core/clock.hpp"
 
 namespace lockstep {
 
-/// Something that happens to `subject`; what `kind` and `subject` mean is the simulation's business.
+/// Something that happens to `subject`; what `kind` and `subject` mean is the simulation's
+/// business.
 struct Event {
   StepTime at;
   std::uint32_t kind;
@@ -21,19 +24,19 @@ struct Event {
 
 /// Pending events by time, for a clock that never runs backwards.
 ///
-/// Bucket k holds the events whose time differs from the last popped one in bit k - 1 and in no
-/// higher bit; bucket 0 holds those of that very time. When bucket 0 runs dry, the lowest bucket is
-/// spread over the buckets below it, which keeps its order. Equal times always share a bucket, so
-/// ties are first in, first out without a sequence number. A push costs O(1), a pop at most 64 moves
-/// over the life of an event, in practice about as many as there are bits in a typical delay.
-/// Source: Ahuja, Mehlhorn, Orlin and Tarjan 1990, J. ACM 37(2), 213-223 (one-level radix heap).
+/// Times are read as numbers of 11 digits to the base 64. An event waits in the bucket (level,
+/// digit) of the highest digit in which it differs from the last popped time; events of that very
+/// time wait apart. When those run out, the lowest bucket is spread over the levels below it, which
+/// keeps its order. Equal times always share a bucket, so ties are first in, first out without a
+/// sequence number. An event moves at most 11 times; in practice by as many levels as lie between
+/// the time that events wait and the time between two of them. Source: Ahuja, Mehlhorn, Orlin and
+/// Tarjan 1990, J. ACM 37(2), 213-223 (two-level radix heap).
 class EventQueue {
  public:
   /// Requires `at` >= the time of the last popped event. Allocates only while the queue grows.
   void push(StepTime at, std::uint32_t kind, std::uint32_t subject) {
     assert(at >= last_ && "an event in the past");
     ++size_;
-    if (at < next_ && at != last_) next_ = at;
     put({at, kind, subject});
   }
 
@@ -42,52 +45,74 @@ class EventQueue {
 
   /// Time of the next event. Requires !empty(). Looking moves no clock: an earlier event may still
   /// be pushed afterwards.
-  [[nodiscard]] StepTime next_time() {
+  [[nodiscard]] StepTime next_time() const {
     assert(!empty());
-    if (head_ < buckets_[0].size()) return last_;
-    if (next_ == kUnknown) next_ = least(buckets_[lowest()]);
-    return next_;
+    return head_ < present_.size() ? last_ : buckets_[lowest()].least;
   }
 
   /// Takes out the next event. Requires !empty().
   Event pop() {
     assert(!empty());
-    if (head_ == buckets_[0].size()) refill();
     --size_;
-    return buckets_[0][head_++];
+    if (head_ == present_.size()) return pop_later();
+    return present_[head_++];
   }
 
-  /// Back to a new queue at time 0; the memory is kept.
-  void clear();
+  /// Back to a new queue at time 0.
+  void clear() { *this = EventQueue(); }
 
  private:
-  // The least time outside bucket 0 is above last_ >= 0, so that 0 can say "not known". A push must
-  // not make it known: what it pushes need not be the least.
-  static constexpr StepTime kUnknown{};
+  static constexpr unsigned kDigitBits = 6;
+  static constexpr unsigned kDigits = 1U << kDigitBits;
+  static constexpr unsigned kLevels = (64 + kDigitBits - 1) / kDigitBits;
+  static constexpr std::size_t kChunkEvents = 32;
+  static constexpr std::size_t kSlabChunks = 64;
+
+  // Buckets are lists of chunks from one pool. In vectors, each bucket would keep the room for the
+  // largest crowd that ever passed through it.
+  struct Chunk {
+    std::array<Event, kChunkEvents> events;
+    Chunk* next;
+  };
+  struct Bucket {
+    Event* end = nullptr;   ///< one past the last event
+    Event* room = nullptr;  ///< one past the last chunk
+    Chunk* first = nullptr;
+    Chunk* last = nullptr;
+    StepTime least{std::numeric_limits<std::uint64_t>::max()};
+  };
 
   void put(const Event& event) {
     const std::uint64_t differs = event.at.ps ^ last_.ps;
     if (differs == 0) {
-      buckets_[0].push_back(event);
+      present_.push_back(event);
       return;
     }
-    const int top_bit = 63 - std::countl_zero(differs);
-    filled_ |= std::uint64_t{1} << top_bit;
-    buckets_[static_cast<std::size_t>(top_bit) + 1].push_back(event);
+    const unsigned level = (63U - static_cast<unsigned>(std::countl_zero(differs))) / kDigitBits;
+    const auto digit = static_cast<unsigned>(event.at.ps >> (level * kDigitBits)) % kDigits;
+    Bucket& bucket = buckets_[level * kDigits + digit];
+    if (bucket.end == bucket.room) add_chunk(level, digit);
+    *bucket.end++ = event;
+    if (event.at < bucket.least) bucket.least = event.at;
   }
-  /// The lowest bucket above 0 that holds anything.
-  [[nodiscard]] std::size_t lowest() const {
-    return static_cast<std::size_t>(std::countr_zero(filled_)) + 1;
+  /// The lowest bucket that holds anything. Requires one.
+  [[nodiscard]] unsigned lowest() const {
+    const auto level = static_cast<unsigned>(std::countr_zero(levels_));
+    return level * kDigits + static_cast<unsigned>(std::countr_zero(digits_[level]));
   }
-  static StepTime least(const std::vector<Event>& bucket);
-  void refill();
+  void add_chunk(unsigned level, unsigned digit);
+  static void prefetch_after(const Chunk& chunk);
+  Event pop_later();
 
-  std::array<std::vector<Event>, 65> buckets_;
-  std::uint64_t filled_ = 0;  ///< bit k - 1: bucket k is not empty
-  std::size_t head_ = 0;      ///< of bucket 0: how many of it are popped
+  std::array<Bucket, std::size_t{kLevels} * kDigits> buckets_{};
+  std::array<std::uint64_t, kLevels> digits_{};  ///< which buckets of a level hold anything
+  std::uint32_t levels_ = 0;                     ///< which levels do
+  std::vector<std::unique_ptr<Chunk[]>> slabs_;  ///< kSlabChunks chunks each
+  Chunk* free_ = nullptr;                        ///< list of chunks not in use
+  std::vector<Event> present_;                   ///< events of time last_
+  std::size_t head_ = 0;                         ///< how many of them are popped
   std::size_t size_ = 0;
-  StepTime last_;             ///< of the last popped event
-  StepTime next_ = kUnknown;  ///< least time outside bucket 0, where known
+  StepTime last_;  ///< of the last popped event
 };
 
 }  // namespace lockstep

@@ -14,15 +14,15 @@
 
 namespace lockstep {
 
-/// The network of a step. Within one instant: collect_ended(), then any start(), then settle() once.
-/// An end may fall on the present instant (a few bytes on a fast link): ask next_end() after settle()
-/// and do not assume that it lies ahead.
+/// The network of a step. Within one instant: collect_ended(), then any start(), then settle()
+/// once. An end may fall on the present instant (a few bytes on a fast link): ask next_end() after
+/// settle() and do not assume that it lies ahead.
 class FlowNetwork {
  public:
   /// Requires a finite capacity above 0.
   LinkIndex add_link(BytesPerSecond capacity);
-  /// A channel that can be started again and again, one message at a time. Repeated links of `edges`
-  /// are added up. Requires at least one edge and finite coefficients above 0.
+  /// A channel that can be started again and again, one message at a time. Repeated links of
+  /// `edges` are added up. Requires at least one edge and finite coefficients above 0.
   FlowIndex add_flow(std::span<const FlowEdge> edges);
 
   /// Begins to move `amount` over the flow. Requires a finite amount above 0 and !active(flow).
@@ -41,8 +41,8 @@ class FlowNetwork {
     assert(!due_.empty());
     return due_.top().at;
   }
-  /// Ends every flow due at `now`, in flow order, and appends them to `ended`. Requires that none was
-  /// due before.
+  /// Ends every flow due at `now`, in flow order, and appends them to `ended`. Requires that none
+  /// was due before.
   void collect_ended(StepTime now, std::vector<FlowIndex>& ended);
 
   /// 0 when not active. Requires a settled network, as load().
@@ -52,8 +52,8 @@ class FlowNetwork {
   [[nodiscard]] BytesPerSecond capacity(LinkIndex link) const { return rates_.capacity(link); }
   [[nodiscard]] std::size_t links() const { return rates_.links(); }
   [[nodiscard]] std::size_t flows() const { return rates_.flows(); }
-  /// What ended flows moved over the link since construction: their rates over time, so that it equals
-  /// the amounts started but for the rounding of ends to ticks.
+  /// What ended flows moved over the link since construction: their rates over time, so that it
+  /// equals the amounts started but for the rounding of ends to ticks.
   [[nodiscard]] Bytes carried(LinkIndex link) const { return Bytes{carried_[link]}; }
 
  private:

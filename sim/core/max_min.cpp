@@ -46,8 +46,8 @@ FlowIndex MaxMin::add_flow(std::span<const FlowEdge> edges) {
   return static_cast<FlowIndex>(flows_.size() - 1);
 }
 
-/// Moves a full list to the end of slots_. Flows known so far fit at once; with more added later the
-/// list at least doubles, so that what it leaves behind stays below what it takes.
+/// Moves a full list to the end of slots_. Flows known so far fit at once; with more added later
+/// the list at least doubles, so that what it leaves behind stays below what it takes.
 void MaxMin::make_room(Link& link) {
   const std::uint32_t room = std::max(link.degree, 2 * link.room);
   const std::size_t first = slots_.size();
@@ -179,9 +179,9 @@ void MaxMin::touch(LinkIndex index) {
   touched_.push_back(index);
 }
 
-/// Gives each link that had a flow lifted a key: a lower bound of the level at which it fills, since
-/// flows that are not lifted can only fall. The bound holds until the link is popped, for each lifted
-/// flow that settles elsewhere does so at or below it.
+/// Gives each link that had a flow lifted a key: a lower bound of the level at which it fills,
+/// since flows that are not lifted can only fall. The bound holds until the link is popped, for
+/// each lifted flow that settles elsewhere does so at or below it.
 void MaxMin::queue_touched() {
   constexpr std::size_t kWorthHeapify = 64;
   const bool many = heap_.empty() && touched_.size() > kWorthHeapify;
@@ -235,7 +235,8 @@ bool MaxMin::find_level(Link& link, double& level) {
   return false;
 }
 
-/// The water reaches a link: its candidates are held there, and what they give up elsewhere is free.
+/// The water reaches a link: its candidates are held there, and what they give up elsewhere is
+/// free.
 void MaxMin::raise_to(LinkIndex index, double level) {
   water_ = level;
   links_[index].level = level;

@@ -1,4 +1,5 @@
-/// Max-min fair rates of flows that share links, re-solved only where a start or an end disturbs them.
+/// Max-min fair rates of flows that share links, re-solved only where a start or an end disturbs
+/// them.
 #pragma once
 
 #include <cassert>
@@ -26,13 +27,14 @@ struct FlowEdge {
 };
 
 /// The solver. Rates x satisfy sum(coefficient * x) <= capacity on every link, and no rate can rise
-/// without lowering one that is as low or lower: every flow has a full link on which none is faster.
+/// without lowering one that is as low or lower: every flow has a full link on which none is
+/// faster.
 ///
 /// A change at rate r leaves every rate below r as it was. So solve() raises one water level from
 /// below and lifts out only the flows whose bottleneck was disturbed; what lies under the level is
-/// final. A link waits in a heap under a cheap lower bound of its own level; the exact level is found
-/// when the link is popped. Rates that come out within 1e-12 of what they were stay the same bits, or
-/// a change would spread through ties.
+/// final. A link waits in a heap under a cheap lower bound of its own level; the exact level is
+/// found when the link is popped. Rates that come out within 1e-12 of what they were stay the same
+/// bits, or a change would spread through ties.
 ///
 /// Flows are permanent: start() and stop() neither create nor forget one, and allocate nothing once
 /// each link has held its flows. A flow alone on all its links costs O(edges), no heap.
@@ -58,7 +60,9 @@ class MaxMin {
   const std::vector<FlowIndex>& solve();
 
   /// 0 for a stopped flow. Requires a solved state, as the next ones.
-  [[nodiscard]] BytesPerSecond rate(FlowIndex flow) const { return BytesPerSecond{flows_[flow].rate}; }
+  [[nodiscard]] BytesPerSecond rate(FlowIndex flow) const {
+    return BytesPerSecond{flows_[flow].rate};
+  }
   /// The rate before the last solve(), of a flow that it returned.
   [[nodiscard]] BytesPerSecond previous_rate(FlowIndex flow) const {
     return BytesPerSecond{flows_[flow].previous};
@@ -99,12 +103,12 @@ class MaxMin {
   };
   struct Link {
     double capacity = 0;
-    double settled = 0;        ///< taken by flows that are not lifted
-    double lifted_weight = 0;  ///< sum of the lifted flows' coefficients
-    double level = kInfinity;  ///< the rate it holds its flows to; infinity: it is no bottleneck
-    double queued = kInfinity; ///< key of its live heap entry
-    std::uint32_t lifted = 0;  ///< how many; counts decide, sums only approximate
-    std::uint32_t first = 0;   ///< its list in slots_
+    double settled = 0;         ///< taken by flows that are not lifted
+    double lifted_weight = 0;   ///< sum of the lifted flows' coefficients
+    double level = kInfinity;   ///< the rate it holds its flows to; infinity: it is no bottleneck
+    double queued = kInfinity;  ///< key of its live heap entry
+    std::uint32_t lifted = 0;   ///< how many; counts decide, sums only approximate
+    std::uint32_t first = 0;    ///< its list in slots_
     std::uint32_t size = 0;
     std::uint32_t room = 0;
     std::uint32_t degree = 0;  ///< flows that ever cross it

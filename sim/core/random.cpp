@@ -78,8 +78,9 @@ double portable_log(double x) {
     m /= 2;
     ++e;
   }
-  constexpr std::array<double, 11> kSeries{2.0,      2.0 / 3,  2.0 / 5,  2.0 / 7,  2.0 / 9, 2.0 / 11,
-                                           2.0 / 13, 2.0 / 15, 2.0 / 17, 2.0 / 19, 2.0 / 21};
+  constexpr std::array<double, 11> kSeries{2.0,      2.0 / 3,  2.0 / 5,  2.0 / 7,
+                                           2.0 / 9,  2.0 / 11, 2.0 / 13, 2.0 / 15,
+                                           2.0 / 17, 2.0 / 19, 2.0 / 21};
   const double s = (m - 1) / (m + 1);
   return e * kLog2High + (s * polynomial(kSeries, s * s) + e * kLog2Low);
 }

@@ -39,10 +39,14 @@ class SortedEvents {
 /// Delays of very different lengths: ties, neighbours, and every bit of the clock.
 std::uint64_t random_delay(RandomStream& random) {
   switch (random.below(4)) {
-    case 0: return 0;
-    case 1: return random.below(4);
-    case 2: return random.below(1000);
-    default: return random.bits() >> (8 + random.below(50));
+    case 0:
+      return 0;
+    case 1:
+      return random.below(4);
+    case 2:
+      return random.below(1000);
+    default:
+      return random.bits() >> (8 + random.below(50));
   }
 }
 

@@ -149,8 +149,8 @@ TEST_CASE("FlowNetwork: a flow alone ends after its bytes at line rate, and not 
 }
 
 TEST_CASE("FlowNetwork: a second flow halves the first, and returns the link when it ends") {
-  // a: 3 kB from 0; b: 1 kB from 1 us. a has 2 kB left at 1 us; at half speed b ends at 3 us, when a
-  // has 1 kB left: a ends at 4 us.
+  // a: 3 kB from 0; b: 1 kB from 1 us. a has 2 kB left at 1 us; at half speed b ends at 3 us, when
+  // a has 1 kB left: a ends at 4 us.
   OneLink one;
   one.network.start(one.a, Bytes{3000}, {});
   one.network.settle({});
@@ -211,7 +211,8 @@ TEST_CASE("FlowNetwork: ends when a slow simulation ends it, and moves what was 
     }
     for (LinkIndex link = 0; link < network.links(); ++link) {
       // A message is off by what its link moves in half a tick.
-      const Bytes rounding = static_cast<double>(messages) * (network.capacity(link) * Seconds{1e-12});
+      const Bytes rounding =
+          static_cast<double>(messages) * (network.capacity(link) * Seconds{1e-12});
       CHECK(std::abs((network.carried(link) - Bytes{carried[link]}) / Bytes{1}) <=
             rounding / Bytes{1} + 1e-12 * carried[link]);
     }

@@ -141,7 +141,8 @@ TEST_CASE("MaxMin: repeated links of a flow count as one use") {
   CHECK(solver.rate(once) == BytesPerSecond{30});
 }
 
-TEST_CASE("MaxMin: a start elsewhere changes nobody, and a stop and start at once changes nothing") {
+TEST_CASE(
+    "MaxMin: a start elsewhere changes nobody, and a stop and start at once changes nothing") {
   MaxMin solver;
   const LinkIndex left = solver.add_link(BytesPerSecond{10});
   const LinkIndex right = solver.add_link(BytesPerSecond{10});
@@ -215,8 +216,8 @@ TEST_CASE("MaxMin: rates equal those of a textbook filling, whatever starts and 
       const std::vector<double> expected = reference.rates();
       for (FlowIndex flow = 0; flow < expected.size(); ++flow) {
         const double rate = solver.rate(flow).base_units();
-        // Both round, over up to 31 links in turn and sums of up to 121 terms; ours keeps rates that
-        // changed by less than 1e-12.
+        // Both round, over up to 31 links in turn and sums of up to 121 terms; ours keeps rates
+        // that changed by less than 1e-12.
         REQUIRE(rate == doctest::Approx(expected[flow]).epsilon(1e-11));
         REQUIRE((rate != before[flow]) == std::ranges::binary_search(changed, flow));
         // A rate that comes out the same but for rounding is the same.
@@ -238,8 +239,7 @@ TEST_CASE("MaxMin: the order of starts within an instant does not change a rate"
     RandomStream second = first;
     MaxMin forward;
     MaxMin backward;
-    const auto flows =
-        static_cast<FlowIndex>(test::random_network(first, forward).flows.size());
+    const auto flows = static_cast<FlowIndex>(test::random_network(first, forward).flows.size());
     test::random_network(second, backward);
     for (FlowIndex flow = 0; flow < flows; ++flow) {
       forward.start(flow);

@@ -12,7 +12,8 @@
 namespace lockstep::test {
 
 /// 2 to 31 links and 2 to 121 flows of up to 6 links (now and then up to all), with whole or broken
-/// coefficients, equal or different capacities. `add_link` and `add_flow` are those of what is tested.
+/// coefficients, equal or different capacities. `add_link` and `add_flow` are those of what is
+/// tested.
 template <typename Network>
 ReferenceNetwork random_network(RandomStream& random, Network& network) {
   ReferenceNetwork reference;

@@ -1,5 +1,5 @@
-// Max-min fair rates the slow way, as textbooks give it: fill all flows at one speed until a link is
-// full, freeze its flows, go on with the rest. Shares no code with the solver that it judges.
+// Max-min fair rates the slow way, as textbooks give it: fill all flows at one speed until a link
+// is full, freeze its flows, go on with the rest. Shares no code with the solver that it judges.
 // Source: Bertsekas and Gallager 1992, Data Networks, section 6.5.2.
 #pragma once
 
