@@ -24,6 +24,7 @@ using CsrGraph = boost::compressed_sparse_row_graph<boost::directedS>;
 
 CsrGraph csr_graph(const ClusterGraph& graph) {
   std::vector<std::pair<Vertex, Vertex>> links;
+  links.reserve(graph.link_count());
   for (std::uint32_t i = 0; i < graph.link_count(); ++i) {
     links.emplace_back(graph.source()[i], graph.target()[i]);
   }
@@ -140,9 +141,10 @@ std::vector<int> ClusterGraph::hops_from(Vertex start) const {
   const CsrGraph graph = csr_graph(*this);
   std::vector<int> hops(cores_end_, -1);
   hops[start] = 0;
-  boost::breadth_first_search(graph, start,
-                              boost::visitor(boost::make_bfs_visitor(
-                                  boost::record_distances(hops.data(), boost::on_tree_edge()))));
+  std::vector<boost::default_color_type> colours(cores_end_);
+  const auto measure = boost::record_distances(hops.data(), boost::on_tree_edge());
+  boost::breadth_first_search(
+      graph, start, boost::visitor(boost::make_bfs_visitor(measure)).color_map(colours.data()));
   return hops;
 }
 

@@ -15,6 +15,9 @@ constexpr std::int64_t kLinksMax = 1 << 28;  // of a fabric, one way
 constexpr double kOversubscriptionMax = 1e3;
 constexpr double kRelativeBandwidthMax = 1e3;  // of a link over a NIC's, either way
 
+/// False for a value that is no number, too.
+bool within(double value, double min, double max) { return value >= min && value <= max; }
+
 using Problem = std::optional<FabricProblem>;
 
 Problem check_number(const char* field, int value, int min) {
@@ -23,7 +26,7 @@ Problem check_number(const char* field, int value, int min) {
 }
 
 Problem check_oversubscription(const char* field, double value) {
-  if (value >= 1 / kOversubscriptionMax && value <= kOversubscriptionMax) return {};
+  if (within(value, 1 / kOversubscriptionMax, kOversubscriptionMax)) return {};
   return FabricProblem{field, fmt::format("{}", value),
                        fmt::format("{} to {}: capacity of the ports down over that of the ports up",
                                    1 / kOversubscriptionMax, kOversubscriptionMax)};
@@ -32,13 +35,13 @@ Problem check_oversubscription(const char* field, double value) {
 Problem check_links(const FabricSpec& spec, BytesPerSecond nic_bandwidth) {
   const double link = spec.link_bandwidth.base_units();
   const double nic = nic_bandwidth.base_units();
-  if (link != 0 && !(link >= nic / kRelativeBandwidthMax && link <= nic * kRelativeBandwidthMax)) {
+  if (link != 0 && !within(link, nic / kRelativeBandwidthMax, nic * kRelativeBandwidthMax)) {
     return FabricProblem{"link_bandwidth", fmt::format("{} B/s", link),
                          fmt::format("0 (as the NIC's {} B/s), or within a factor {} of it", nic,
                                      kRelativeBandwidthMax)};
   }
   const double latency = spec.switch_latency.base_units();
-  if (!(latency >= 0 && latency <= 1)) {
+  if (!within(latency, 0, 1)) {
     return FabricProblem{"switch_latency", fmt::format("{} s", latency), "0 s to 1 s"};
   }
   return {};

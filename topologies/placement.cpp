@@ -57,8 +57,7 @@ std::optional<RankOrder> parse_rank_order(std::string_view text) {
     const std::size_t start = i * (kNameLength + 1);
     if (i > 0 && text[start - 1] != '-') return {};
     const std::string_view name = text.substr(start, kNameLength);
-    const auto* found = std::find_if(kAxisNames.begin(), kAxisNames.end(),
-                                     [&](const AxisName& row) { return row.name == name; });
+    const auto* found = std::ranges::find(kAxisNames, name, &AxisName::name);
     if (found == kAxisNames.end()) return {};
     order[i] = found->axis;
     bool& repeated = seen[static_cast<std::size_t>(found->axis)];

@@ -41,12 +41,14 @@ std::vector<double> rates(const Fabric& fabric, const std::vector<int>& destinat
     hops.clear();
     fabric.route(i / nics, i % nics, to / nics, to % nics, queue_pair, hops);
     std::vector<FlowEdge> edges;
+    edges.reserve(hops.size());
     for (const RouteHop& hop : hops) edges.push_back({hop.link, hop.share});
     flows.push_back(network.add_flow(edges));
     network.start(flows.back());
   }
   network.solve();
   std::vector<double> out;
+  out.reserve(flows.size());
   for (const FlowIndex flow : flows) out.push_back(network.rate(flow) / kNic);
   for (FabricLink link = 0; link < fabric.link_count(); ++link) {
     CHECK(network.load(link) <= (1 + 1e-9) * fabric.capacity(link));
@@ -70,8 +72,8 @@ std::vector<int> random_permutation(int size, std::uint64_t state) {
 }
 
 std::vector<int> shift_permutation(int size, int by) {
-  std::vector<int> out;
-  for (int i = 0; i < size; ++i) out.push_back((i + by) % size);
+  std::vector<int> out(static_cast<std::size_t>(size));
+  for (int i = 0; i < size; ++i) out[static_cast<std::size_t>(i)] = (i + by) % size;
   return out;
 }
 

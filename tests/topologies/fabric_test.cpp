@@ -153,8 +153,8 @@ TEST_CASE("route: ECMP gives the same path to the same queue pair, and spreads o
     ++hits.at(links.at(1) - fabric.leaf_up(0, 0));
   }
   // 100 expected on each of 32 uplinks, standard deviation sqrt(100 * 31 / 32) = 9.8; 4.5 of them.
-  CHECK(*std::min_element(hits.begin(), hits.end()) > 56);
-  CHECK(*std::max_element(hits.begin(), hits.end()) < 144);
+  CHECK(std::ranges::min(hits) > 56);
+  CHECK(std::ranges::max(hits) < 144);
 }
 
 TEST_CASE("capacity: bundles carry the ports' capacity over the oversubscription, exactly") {
