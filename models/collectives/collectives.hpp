@@ -1,4 +1,5 @@
-/// What a collective costs: latency, the rate that its algorithm can reach, and what it puts on wires.
+/// What a collective costs: latency, the rate that its algorithm can reach, and what it puts on
+/// wires.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +12,20 @@
 namespace lockstep {
 
 enum class CollectiveOp : std::uint8_t {
-  all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send_receive
+  all_reduce,
+  all_gather,
+  reduce_scatter,
+  all_to_all,
+  broadcast,
+  send_receive
 };
 
 /// A network transport as collectives see it (topologies/presets/transports).
 struct TransportSpec {
   std::string name;
-  double efficiency = 0.93;        ///< eta: share of the NIC rate that large collectives reach
-  Seconds hop_latency;             ///< h: per doubling of the node count, small all-reduce
-  Seconds ring_hop_latency;        ///< per node of a ring, small all-gather
+  double efficiency = 0.93;  ///< eta: share of the NIC rate that large collectives reach
+  Seconds hop_latency;       ///< h: per doubling of the node count, small all-reduce
+  Seconds ring_hop_latency;  ///< per node of a ring, small all-gather
   double send_receive_efficiency = 0.85;  ///< one isolated pair
 };
 
@@ -33,18 +39,22 @@ struct CollectiveCall {
 };
 
 /// What a member pays. Total time alone on the machine is
-///     latency + payload / rate,   rate = min(protocol_rate, fabric share / network_bytes ...)
+///     latency + payload / payload_rate,
+/// where payload_rate is that of algorithm, protocol and the member's own NIC; a shared fabric may
+/// leave it less than network_coefficient * payload_rate.
 struct CollectiveCost {
   Seconds latency;              ///< alpha terms; congestion never changes them
-  BytesPerSecond payload_rate;  ///< payload per second when the links are its own: algorithm, protocol
-  double nvlink_coefficient;    ///< bytes out of (and into) each member over NVLink per payload byte
-  double network_coefficient;   ///< bytes out of (and into) each member's NIC per payload byte
-  std::string_view algorithm;   ///< "ring", "tree", "nvls", "nvls_tree"
-  std::string_view protocol;    ///< "ll", "ll128", "simple"
+  BytesPerSecond payload_rate;  ///< payload per second when the links are its own
+  double nvlink_coefficient;   ///< bytes out of (and into) each member over NVLink per payload byte
+  double network_coefficient;  ///< the same through each member's NIC, on average over the nodes
+  std::string_view algorithm;  ///< "ring", "tree", "nvls", "nvls_tree", "pairwise"
+  std::string_view protocol;   ///< "ll", "ll128", "simple"
 };
 
 /// Chooses algorithm and protocol by lowest predicted time, as NCCL does, and returns its cost.
-/// `nic_bandwidth` is what the network gives each member of the group (one direction).
+/// `nic_bandwidth` is what the network gives each member of the group (one direction, above 0).
+/// Requires ranks >= 2, ranks_per_node >= 1, payload >= 0, and regimes of the operation in `gpu`.
+/// README.md beside this file has the formulas, in_node.hpp and across_nodes.cpp their sources.
 CollectiveCost collective_cost(const CollectiveCall& call, const GpuSpec& gpu,
                                const TransportSpec& transport, BytesPerSecond nic_bandwidth);
 
