@@ -134,18 +134,17 @@ std::optional<JsonCursor> JsonCursor::find(std::string_view key) const {
 
 JsonCursor JsonCursor::at(std::string_view key) const {
   if (std::optional<JsonCursor> found_member = find(key)) return *std::move(found_member);
-  // A key that is spelt nearly like it is the better thing to complain about.
+  // A key that is spelt nearly like it is worth pointing at.
   const std::vector<std::string> wanted{std::string(key)};
   const std::vector<std::string>& asked = document_->asked[node_];
+  std::string found_object = "an object without " + in_quotes(key);
   for (const std::string& name : keys()) {
     if (std::find(asked.begin(), asked.end(), name) != asked.end()) continue;
     if (nearest_name(name, wanted).empty()) continue;
-    throw InputError({file(), pointer_ + "/" + pointer_part(name),
-                      "the unknown key " + in_quotes(name), "the key " + in_quotes(key),
-                      wanted.front()});
+    found_object += " but with " + in_quotes(name);
+    break;
   }
-  throw InputError(
-      {file(), pointer_, "an object without " + in_quotes(key), "an object with it", ""});
+  throw InputError({file(), pointer_, std::move(found_object), "an object with it", ""});
 }
 
 std::vector<std::string> JsonCursor::keys() const {

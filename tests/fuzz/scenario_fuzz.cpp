@@ -1,0 +1,37 @@
+// Fuzz target: whatever bytes a scenario has, reading it gives a scenario or an InputError of one
+// line. Bytes behind the first 0 are --set options, so that overrides are tried too.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "models/input/input_error.hpp"
+#include "sim/scenario/read_scenario.hpp"
+
+namespace {
+
+/// Takes what is before the next 0, and removes it with the 0.
+std::string_view next_part(std::string_view& bytes) {
+  const std::size_t end = bytes.find('\0');
+  const std::string_view part = bytes.substr(0, end);
+  bytes.remove_prefix(end == std::string_view::npos ? bytes.size() : end + 1);
+  return part;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const lockstep::PresetStore presets;
+  std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  const std::string_view text = next_part(bytes);
+  lockstep::ScenarioOptions options;
+  while (!bytes.empty() && options.set.size() < 8) options.set.emplace_back(next_part(bytes));
+  try {
+    (void)lockstep::read_scenario("fuzz.json", text, presets, options);
+  } catch (const lockstep::InputError& error) {
+    const std::string_view line = error.what();
+    if (line.find('\n') != std::string_view::npos || line.empty()) std::abort();
+  }
+  return 0;
+}

@@ -1,0 +1,129 @@
+#include "sim/scenario/preset_store.hpp"
+
+#include <doctest/doctest.h>
+#include <string>
+#include <vector>
+
+#include "models/input/input_error.hpp"
+#include "sim/scenario/preset_files.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::string_view kTinyModel =
+    R"({"about": "Tiny.", "source": "here", "layers": 2, "hidden": 8, "heads": 4, "ffn": 32,
+        "vocabulary": {"value": 100, "source": "there", "note": "padded"}})";
+
+}  // namespace
+
+TEST_CASE("PresetStore: a folder of one's own comes first, and adds to what ships") {
+  const test::TemporaryFolder folder;
+  folder.write("models/gpt3_175b.json", kTinyModel);
+  folder.write("models/zz_tiny.json", kTinyModel);
+  const PresetStore presets({folder.path()});
+  CHECK(presets.model("gpt3_175b").layers == 2);
+  CHECK(presets.model("zz_tiny").name == "zz_tiny");
+  CHECK(presets.model("llama3_8b").layers == 32);
+  CHECK(presets.names("models").back() == "zz_tiny");
+  CHECK(PresetStore().model("gpt3_175b").layers == 96);
+}
+
+TEST_CASE("PresetStore: what a shape leaves out follows from the rest") {
+  const test::TemporaryFolder folder;
+  folder.write("models/tiny.json", kTinyModel);
+  const PresetStore presets({folder.path()});
+  CHECK(presets.model("tiny").kv_heads == 4);
+  CHECK(presets.model("tiny").head_dim == 2);
+}
+
+TEST_CASE("PresetStore: show lists every value with the source that covers it") {
+  const test::TemporaryFolder folder;
+  folder.write("models/tiny.json", kTinyModel);
+  const std::vector<PresetRow> rows = PresetStore({folder.path()}).show("models", "tiny");
+  REQUIRE(rows.size() == 6);
+  CHECK(rows[1].path == "layers");
+  CHECK(rows[1].value == "2");
+  CHECK(rows[1].source == "here");
+  CHECK(rows[5].path == "vocabulary");
+  CHECK(rows[5].value == "100");
+  CHECK(rows[5].source == "there");
+  CHECK(rows[5].note == "padded");
+}
+
+TEST_CASE("PresetStore: unknown names and kinds are errors that help") {
+  const PresetStore presets;
+  CHECK_THROWS_WITH_AS((void)presets.names("gpu"),
+                       "presets: found the kind \"gpu\"; allowed: gpus, nodes, models, stacks, "
+                       "fabrics, transports, nvlinks. Did you mean \"gpus\"?",
+                       InputError);
+  try {
+    (void)presets.gpu("h100_sxm_80gb");
+    FAIL("no such GPU, and no error");
+  } catch (const InputError& error) {
+    CHECK(error.problem().file == "presets of gpus");
+    CHECK(error.problem().found == "\"h100_sxm_80gb\"");
+    CHECK(error.problem().allowed == listed(presets.names("gpus")));
+    CHECK(error.problem().nearest == "h100_sxm5_80gb");
+  }
+}
+
+TEST_CASE("PresetStore: a name cannot lead out of the folder") {
+  const test::TemporaryFolder folder;
+  folder.write("secret.json", kTinyModel);
+  folder.write("models/tiny.json", kTinyModel);
+  const PresetStore presets({folder.path()});
+  CHECK(presets.has("models", "tiny"));
+  for (const char* name : {"../secret", "", ".", "..", "/etc/passwd", "models/../tiny"}) {
+    CAPTURE(name);
+    CHECK_FALSE(presets.has("models", name));
+  }
+}
+
+TEST_CASE("PresetStore: a bad preset is an error in that file") {
+  const test::TemporaryFolder folder;
+  const std::string file = folder.write(
+      "transports/bad.json", R"({"efficiency": {"value": 1.5, "source": "x"}, "hop_latency": 0})");
+  CHECK_THROWS_WITH_AS(
+      (void)PresetStore({folder.path()}).transport("bad"),
+      (file + "#/efficiency/value: found 1.5; allowed: a number from 0.01 to 1").c_str(),
+      InputError);
+}
+
+TEST_CASE(
+    "PresetStore: a release changes only what it names, and an unknown one takes a neighbour") {
+  const test::TemporaryFolder folder;
+  folder.write("stacks/s.json",
+               R"({"about": "S.", "source": "x", "attention": "flash2",
+                   "elementwise": {"slowdown": 1.5, "loss_bytes": 20},
+                   "releases": {"24.05": {}, "24.11": {"elementwise": {"slowdown": 1.2}},
+                                "25.04.02": {"attention": "flash3"}}})");
+  const PresetStore presets({folder.path()});
+  CHECK(presets.stack("s").spec.release.empty());
+  CHECK(presets.stack("s").spec.elementwise.slowdown == 1.5);
+  CHECK(presets.stack("s", "24.11").spec.elementwise.slowdown == 1.2);
+  CHECK(presets.stack("s", "24.11").spec.elementwise.loss_bytes == 20);
+  CHECK(presets.stack("s", "24.11").assumption.empty());
+  // A later release starts from the base, not from the one before.
+  CHECK(presets.stack("s", "25.04.02").spec.elementwise.slowdown == 1.5);
+  CHECK(presets.stack("s", "25.04.02").spec.attention == AttentionKernel::flash3);
+
+  const StackPreset& between = presets.stack("s", "25.01");
+  CHECK(between.spec.elementwise.slowdown == 1.2);
+  CHECK(between.spec.release == "24.11");
+  CHECK(between.assumption == "release 25.01: taken as 24.11, the nearest that s knows");
+}
+
+TEST_CASE("nearest_release: exact, nearest earlier, else earliest; without numbers, the newest") {
+  const std::vector<std::string> known{"9.1", "24.05", "24.11", "25.04.02"};
+  CHECK(nearest_release("24.05", known) == "24.05");
+  CHECK(nearest_release("24.10", known) == "24.05");
+  CHECK(nearest_release("24.12", known) == "24.11");
+  CHECK(nearest_release("25.04", known) == "25.04.02");
+  CHECK(nearest_release("99", known) == "25.04.02");
+  CHECK(nearest_release("10", known) == "9.1");
+  CHECK(nearest_release("1", known) == "9.1");
+  CHECK(nearest_release("main", known) == "25.04.02");
+}
+
+}  // namespace lockstep

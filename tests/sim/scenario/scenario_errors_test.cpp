@@ -1,0 +1,212 @@
+// What a person is told about a scenario that cannot be: every line in full.
+#include <array>
+#include <doctest/doctest.h>
+#include <string>
+#include <string_view>
+
+#include "models/input/input_error.hpp"
+#include "sim/scenario/read_scenario.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+namespace lockstep {
+namespace {
+
+/// A scenario without a mistake; each row below makes one with --set.
+constexpr std::string_view kSound = R"({
+  "model": "gpt3_175b",
+  "cluster": {"node": "dgx_a100_80gb", "nodes": 192, "fabric": {"kind": "fat_tree"}},
+  "parallelism": {"tensor": 8, "pipeline": 12, "data": 16},
+  "batch": {"sequences": 1536, "micro": 1, "tokens": 2048},
+  "stack": "megatron_lm_2021"
+})";
+
+std::string complaint(std::string_view text, const ScenarioOptions& options = {}) {
+  static const PresetStore presets;
+  try {
+    (void)read_scenario("plan.json", text, presets, options);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "fine";
+}
+
+struct Mistake {
+  std::string_view set;
+  std::string_view where;
+  std::string_view found;  ///< the option that set it follows
+  std::string_view allowed;
+};
+constexpr std::array kMistakes{
+    // Names.
+    Mistake{"cluster.fabric.kind=fattree", "/cluster/fabric/kind", "\"fattree\"",
+            "ideal, fat_tree, rail_optimised. Did you mean \"fat_tree\"?"},
+    Mistake{"cluster.fabric.routing=ecpm", "/cluster/fabric/routing", "\"ecpm\"",
+            "spray, ecmp. Did you mean \"ecmp\"?"},
+    Mistake{"precision=bf6", "/precision", "\"bf6\"",
+            "fp16, bf16, fp8, mxfp8, nvfp4. Did you mean \"bf16\"?"},
+    Mistake{"recompute=selectve", "/recompute", "\"selectve\"",
+            "none, selective, full. Did you mean \"selective\"?"},
+    Mistake{"parallelism.sharding=zero3", "/parallelism/sharding", "\"zero3\"",
+            "none, zero1, zero2. Did you mean \"zero1\"?"},
+    Mistake{"parallelism.schedule=1f1d", "/parallelism/schedule", "\"1f1d\"",
+            "gpipe, 1f1b, interleaved. Did you mean \"1f1b\"?"},
+    // Keys.
+    Mistake{"parallelism.tensr=8", "/parallelism/tensr", "the unknown key \"tensr\"",
+            "tensor, pipeline, data, virtual_stages, sequence, sharding, schedule, "
+            "layers_per_stage. Did you mean \"tensor\"?"},
+    Mistake{"bach=3", "/bach", "the unknown key \"bach\"",
+            "$schema, about, model, cluster, parallelism, batch, precision, recompute, stack, "
+            "training, price, stragglers, expect. Did you mean \"batch\"?"},
+    // Numbers that cannot be.
+    Mistake{"cluster.nodes=0", "/cluster/nodes", "0", "a whole number from 1 to 1000000"},
+    Mistake{"cluster.nodes=-4", "/cluster/nodes", "-4", "a whole number from 1 to 1000000"},
+    Mistake{"cluster.nodes=1e300", "/cluster/nodes", "1e+300", "a whole number from 1 to 1000000"},
+    Mistake{"cluster.nodes=NaN", "/cluster/nodes", "\"NaN\"", "a whole number from 1 to 1000000"},
+    Mistake{"cluster.nodes=1.5", "/cluster/nodes", "1.5", "a whole number from 1 to 1000000"},
+    Mistake{"batch.tokens=1000000000000", "/batch/tokens", "1000000000000",
+            "a whole number from 1 to 16777216"},
+    Mistake{"expect.within=-1 %", "/expect/within", "\"-1 %\"", "a number from 0 to 10"},
+    Mistake{"training.tokens=0", "/training/tokens", "0", "a number from 1 to 1e+18"},
+    // Units.
+    Mistake{"cluster.fabric.link_bandwidth=400 GiB", "/cluster/fabric/link_bandwidth",
+            "\"400 GiB\"",
+            "a number with a unit of data rate: Gb/s, GB/s, TB/s, MB/s, kB/s, B/s, Tb/s, Mb/s, "
+            "MiB/s, GiB/s, TiB/s. Did you mean \"GiB/s\"?"},
+    Mistake{"expect.step_time=3 sec", "/expect/step_time", "\"3 sec\"",
+            "a number with a unit of time: s, ms, us, ns, min, h, d"},
+    Mistake{"training.tokens=300 billion", "/training/tokens", "\"300 billion\"",
+            "a number or a number with a unit of count: tokens, k tokens, M tokens, B tokens, "
+            "T tokens, k, M, B, T"},
+    // What does not fit the rest.
+    Mistake{"parallelism.tensor=7", "/parallelism/tensor", "7",
+            "a divisor of 96 (attention heads of gpt3_175b)"},
+    Mistake{"model.kv_heads=7", "/model/kv_heads", "7", "a divisor of 96 (heads)"},
+    Mistake{"parallelism.pipeline=99", "/parallelism/pipeline", "99",
+            "at most 98 (layers of gpt3_175b, plus embedding and output)"},
+    Mistake{"parallelism.virtual_stages=9", "/parallelism/virtual_stages", "9",
+            "at most 8, so that pipeline 12 x virtual_stages is at most 98 (layers of gpt3_175b, "
+            "plus embedding and output)"},
+    Mistake{"parallelism.layers_per_stage=[96]", "/parallelism/layers_per_stage",
+            "an array of 1 elements", "12 elements (pipeline 12 x virtual_stages 1)"},
+    Mistake{"parallelism.layers_per_stage=[8,8,8,8,8,8,8,8,8,8,8,7]",
+            "/parallelism/layers_per_stage", "95 layers", "96 (layers of gpt3_175b)"},
+    Mistake{"batch.sequences=1530", "/batch/sequences", "1530",
+            "a multiple of 16 (micro 1 x data 16)"},
+    Mistake{"stragglers=[{\"gpu\": 1536, \"slowdown\": 1.1}]", "/stragglers/0/gpu", "1536",
+            "a GPU of the job, 0 to 1535"},
+    Mistake{"stragglers=[{\"gpu\": 3, \"slowdown\": 0.9}]", "/stragglers/0/slowdown", "0.9",
+            "a number from 1 to 100"},
+    Mistake{"precision=fp8", "/precision", "\"fp8\"", "fp16, bf16 (a100_sxm4_80gb has no other)"},
+    Mistake{"cluster.fabric.leaf_ports_down=4", "/cluster/fabric/leaf_ports_down", "4",
+            "at least 8: a fat tree has all NICs of a node on one leaf"},
+    Mistake{"cluster.node.nvlink_domain=3", "/cluster/node/nvlink_domain", "3",
+            "a divisor or a multiple of 8 (GPUs of a node)"},
+};
+
+}  // namespace
+
+TEST_CASE("a sound scenario is read without complaint") { CHECK(complaint(kSound) == "fine"); }
+
+TEST_CASE("a mistake in one value: the line says where, what, by which option, and what instead") {
+  for (const Mistake& row : kMistakes) {
+    const std::string set(row.set);
+    CHECK(complaint(kSound, {.set = {set}}) == "plan.json#" + std::string(row.where) + ": found " +
+                                                   std::string(row.found) + " (--set " + set +
+                                                   "); allowed: " + std::string(row.allowed));
+  }
+}
+
+TEST_CASE("an unknown preset: the names that there are, and the nearest") {
+  const std::string line = complaint(kSound, {.set = {"cluster.node=dgx_a100_80g"}});
+  CHECK(
+      line.starts_with("plan.json#/cluster/node: found \"dgx_a100_80g\" (--set "
+                       "cluster.node=dgx_a100_80g); allowed: aws_p4d, "));
+  CHECK(line.ends_with(". Did you mean \"dgx_a100_80gb\"?"));
+}
+
+TEST_CASE("misfits between values name both") {
+  CHECK(complaint(kSound, {.set = {"parallelism.data=8"}}) ==
+        "plan.json#/parallelism: found tensor 8 x pipeline 12 x data 8 = 768 GPUs; allowed: 1536 "
+        "(192 nodes of 8)");
+  CHECK(complaint(kSound, {.set = {"batch.micro=5", "batch.sequences=1600",
+                                   "parallelism.virtual_stages=2"}}) ==
+        "plan.json#/batch/sequences: found 1600 (--set batch.sequences=1600); allowed: a multiple "
+        "of 960 (micro 5 x data 16 x pipeline 12), which the interleaved schedule needs");
+  CHECK(complaint(kSound, {.set = {"parallelism.virtual_stages=2", "parallelism.schedule=1f1b"}}) ==
+        "plan.json#/parallelism/schedule: found \"1f1b\" (--set parallelism.schedule=1f1b); "
+        "allowed: interleaved, where virtual_stages is 2");
+  CHECK(complaint(kSound,
+                  {.set = {"parallelism.virtual_stages=1", "parallelism.schedule=interleaved"}}) ==
+        "plan.json#/parallelism/schedule: found \"interleaved\" (--set "
+        "parallelism.schedule=interleaved); allowed: 1f1b or gpipe, where virtual_stages is 1");
+  CHECK(complaint(kSound, {.set = {"model.heads=64", "model.kv_heads=4", "model.hidden=8192",
+                                   "parallelism.tensor=16", "parallelism.data=8"}}) == "fine");
+  CHECK(complaint(kSound,
+                  {.set = {"model.heads=48", "model.kv_heads=12", "parallelism.tensor=16"}}) ==
+        "plan.json#/parallelism/tensor: found 16 (--set parallelism.tensor=16); allowed: a divisor "
+        "or a multiple of 12 (key-value heads of gpt3_175b)");
+  CHECK(complaint(kSound, {.set = {"parallelism.sequence=true", "batch.tokens=2044"}}) ==
+        "plan.json#/batch/tokens: found 2044 (--set batch.tokens=2044); allowed: a multiple of 8 "
+        "(tensor), which sequence parallelism needs");
+  CHECK(complaint(kSound, {.set = {"parallelism={\"pipeline\": 1, \"virtual_stages\": 2}"}}) ==
+        "plan.json#/parallelism/virtual_stages: found 2 (--set parallelism={\"pipeline\": 1, "
+        "\"virtual_stages\": 2}); allowed: 1, where pipeline is 1");
+  CHECK(complaint(kSound, {.set = {"parallelism={\"tensor\": 8, \"pipeline\": 7}"}}) ==
+        "plan.json#/cluster/nodes: found 192 (1536 GPUs); allowed: a multiple of 56 GPUs (tensor 8 "
+        "x pipeline 7)");
+}
+
+TEST_CASE("a fabric that cannot join its nodes says what would do") {
+  const std::string line = complaint(kSound, {.set = {"cluster.fabric.switch_ports=16"}});
+  CHECK(
+      line.starts_with("plan.json#/cluster/fabric/levels: found 2; allowed: 3, or switch_ports "
+                       "of at least "));
+}
+
+TEST_CASE("a step beyond the clock, or more passes than memory holds, is refused") {
+  // 2.58e10 tokens x 12 x 96 layers x 12288 x 16777216 FLOP, over 1536 x 312 TFLOP/s.
+  CHECK(complaint(kSound, {.set = {"batch.tokens=16777216"}}) ==
+        "plan.json#/batch: found a step of 1.28e+07 s at the peak of all GPUs; allowed: at most "
+        "1e+05 s");
+  CHECK(complaint(kSound, {.set = {"batch.sequences=16000000"}}) ==
+        "plan.json#/batch/sequences: found 1000000 micro batches a replica (--set "
+        "batch.sequences=16000000); allowed: at most 65536");
+}
+
+TEST_CASE("what is no scenario at all") {
+  CHECK(complaint("") == "plan.json: found an empty text; allowed: a JSON object");
+  CHECK(complaint("[]") == "plan.json: found an array; allowed: an object");
+  CHECK(complaint("{}") ==
+        "plan.json: found an object without \"model\"; allowed: an object with it");
+  CHECK(complaint("null") == "plan.json: found null; allowed: an object");
+  CHECK(complaint(R"({"model": 3})") ==
+        "plan.json#/model: found 3; allowed: the name of a preset, or an object with \"preset\", "
+        "\"huggingface\" or a shape");
+  CHECK(
+      complaint(R"({"model": "gpt3_175b", "cluster": {"nodes": 3}})") ==
+      "plan.json#/cluster: found an object without \"node\" but with \"nodes\"; allowed: an object "
+      "with it");
+}
+
+TEST_CASE("a Hugging Face config is looked for beside the scenario, and named in its errors") {
+  const test::TemporaryFolder folder;
+  const PresetStore presets;
+  const std::string scenario =
+      folder.write("plan.json", R"({"model": {"huggingface": "tiny/config.json"},
+                       "cluster": {"node": "dgx_h100"}, "batch": {"sequences": 8, "tokens": 64}})");
+  const std::string config = folder.path() + "/tiny/config.json";
+  CHECK_THROWS_WITH_AS(
+      (void)load_scenario(scenario, presets),
+      (config + ": found no such file; allowed: a readable text file of at most 16 MiB").c_str(),
+      InputError);
+  folder.write("tiny/config.json", R"({"model_type": "llama", "num_hidden_layers": 0})");
+  CHECK_THROWS_WITH_AS(
+      (void)load_scenario(scenario, presets),
+      (config + "#/num_hidden_layers: found 0; allowed: a whole number from 1 to 10000").c_str(),
+      InputError);
+  CHECK(complaint(R"({"model": {"preset": "gpt3_175b", "huggingface": "x"}})") ==
+        "plan.json#/model/huggingface: found \"x\"; allowed: either \"preset\" or "
+        "\"huggingface\"");
+}
+
+}  // namespace lockstep

@@ -1,0 +1,209 @@
+// scenarios/scenario.schema.json against the reader: the same keys, choices and bounds.
+#include <array>
+#include <cstdio>
+#include <doctest/doctest.h>
+#include <map>
+#include <regex>
+#include <set>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include <nlohmann/json.hpp>
+
+#include "models/input/input_error.hpp"
+#include "models/input/quantity.hpp"
+#include "models/input/text_file.hpp"
+#include "sim/scenario/read_scenario.hpp"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Every object that a scenario can have, so that each can be given an unknown key.
+const Json& full_scenario() {
+  static const Json full = Json::parse(R"({
+    "model": {"preset": "gpt3_175b"},
+    "cluster": {
+      "node": {"preset": "dgx_h100", "gpu": {
+        "preset": "h100_sxm5_80gb", "gemm": {}, "memory": {},
+        "attention": {"flash1": {}, "flash2": {}, "flash3": {}, "cudnn": {},
+          "unfused": {"launch": 0, "efficiency": 0.5, "ramp_tokens": 1, "backward_ratio": 2}}}},
+      "fabric": {"preset": "rail_optimised"}},
+    "parallelism": {},
+    "batch": {"sequences": 8, "tokens": 64},
+    "stack": {"preset": "megatron_core", "elementwise": {}, "communication": {}},
+    "training": {"tokens": 1e12},
+    "price": {"usd_per_gpu_hour": 2},
+    "stragglers": [{"gpu": 0, "slowdown": 2}],
+    "expect": {}
+  })");
+  return full;
+}
+
+const Json& schema() {
+  static const Json document =
+      Json::parse(read_text_file(LOCKSTEP_SOURCE_DIR "/scenarios/scenario.schema.json"));
+  return document;
+}
+
+/// Follows $ref, and takes the object among alternatives.
+const Json& resolved(const Json& node) {
+  if (node.contains("$ref")) {
+    return resolved(schema().at(Json::json_pointer(node["$ref"].get<std::string>().substr(1))));
+  }
+  if (node.contains("anyOf")) {
+    for (const Json& alternative : node["anyOf"]) {
+      if (resolved(alternative).value("type", "") == "object") return resolved(alternative);
+    }
+  }
+  return node;
+}
+
+/// Objects of the schema by where they are in a scenario ("/cluster/node"), and other values.
+struct Places {
+  std::map<std::string, const Json*> objects;
+  std::map<std::string, const Json*> values;
+};
+
+void collect(const Json& node, const std::string& pointer, Places& out) {
+  const Json& here = resolved(node);
+  if (here.value("type", "") == "object") {
+    out.objects[pointer] = &here;
+    for (const auto& [key, member] : here.at("properties").items()) {
+      collect(member, pointer + "/" + key, out);
+    }
+  } else if (here.value("type", "") == "array") {
+    collect(here.at("items"), pointer + "/0", out);
+  } else {
+    out.values[pointer] = &here;
+  }
+}
+
+const Places& places() {
+  static const Places all = [] {
+    Places out;
+    collect(schema(), "", out);
+    return out;
+  }();
+  return all;
+}
+
+/// What the reader says about the full scenario with one value put in.
+InputProblem problem_with(const std::string& pointer, const Json& value) {
+  static const PresetStore presets;
+  Json scenario = full_scenario();
+  scenario[Json::json_pointer(pointer)] = value;
+  try {
+    (void)read_draft("plan.json", scenario.dump(), presets);
+  } catch (const InputError& error) {
+    return error.problem();
+  }
+  return {};
+}
+
+std::set<std::string> split_list(const std::string& list) {
+  std::set<std::string> names;
+  for (std::size_t start = 0; start <= list.size();) {
+    const std::size_t end = std::min(list.find(", ", start), list.size());
+    names.insert(list.substr(start, end - start));
+    start = end + 2;
+  }
+  return names;
+}
+
+std::string number_text(double value) {
+  std::array<char, 32> buffer{};
+  std::snprintf(buffer.data(), buffer.size(), "%.9g", value);
+  return buffer.data();
+}
+
+}  // namespace
+
+TEST_CASE("schema: every object has exactly the keys that the reader knows") {
+  CHECK(places().objects.size() > 15);
+  for (const auto& [pointer, object] : places().objects) {
+    CAPTURE(pointer);
+    CHECK(object->value("additionalProperties", true) == false);
+    REQUIRE(full_scenario().contains(Json::json_pointer(pointer)));
+    const InputProblem problem = problem_with(pointer + "/zzz", 1);
+    CHECK(problem.pointer == pointer + "/zzz");
+    const std::set<std::string> read = split_list(problem.allowed);
+    for (const std::string& key : read) {
+      CAPTURE(key);
+      CHECK_MESSAGE(object->at("properties").contains(key), "the schema lacks it");
+    }
+    for (const auto& [key, member] : object->at("properties").items()) {
+      CAPTURE(key);
+      CHECK_MESSAGE(read.contains(key), "the reader does not know it");
+    }
+  }
+}
+
+TEST_CASE("schema: what it requires, the reader requires") {
+  int required = 0;
+  for (const auto& [pointer, object] : places().objects) {
+    for (const Json& key : object->value("required", Json::array())) {
+      Json without = full_scenario().at(Json::json_pointer(pointer));
+      without.erase(key.get<std::string>());
+      CAPTURE(pointer);
+      CAPTURE(key);
+      const InputProblem problem = problem_with(pointer, without);
+      CHECK(problem.found.starts_with("an object without " + in_quotes(key.get<std::string>())));
+      ++required;
+    }
+  }
+  CHECK(required > 5);
+}
+
+TEST_CASE("schema: every value has the choices and bounds of the reader") {
+  int choices = 0, bounds = 0;
+  for (const auto& [pointer, value] : places().values) {
+    CAPTURE(pointer);
+    if (value->contains("enum")) {
+      std::set<std::string> names;
+      for (const Json& name : value->at("enum")) names.insert(name.get<std::string>());
+      const InputProblem problem = problem_with(pointer, "zzz");
+      CHECK(problem.pointer == pointer);
+      CHECK(split_list(problem.allowed) == names);
+      ++choices;
+    }
+    if (value->contains("maximum")) {
+      const bool whole = value->at("type") == "integer";
+      const double high = value->at("maximum").get<double>();
+      const std::string rule = std::string(whole ? "a whole number" : "a number") + " from " +
+                               number_text(value->at("minimum").get<double>()) + " to " +
+                               number_text(high);
+      const InputProblem problem = problem_with(pointer, high * 2 + 1);
+      CHECK(problem.pointer == pointer);
+      if (whole && high >= 1e9) continue;
+      CHECK(problem.allowed == rule);
+      ++bounds;
+    }
+  }
+  CHECK(choices > 5);
+  CHECK(bounds > 40);
+}
+
+TEST_CASE("schema: a quantity takes the units that the parser takes, and no others") {
+  const std::map<std::string, Dimension> dimensions{
+      {"time", Dimension::time},           {"data", Dimension::data},
+      {"data_rate", Dimension::data_rate}, {"compute_rate", Dimension::flops_rate},
+      {"power", Dimension::power},         {"share", Dimension::share},
+      {"count", Dimension::count}};
+  for (const auto& [name, dimension] : dimensions) {
+    CAPTURE(name);
+    const Json& text = schema().at("$defs").at(name).at("anyOf").at(1);
+    const std::regex pattern(text.at("pattern").get<std::string>());
+    for (const Unit& unit : units()) {
+      CAPTURE(unit.symbol);
+      const std::string quantity = "1.5e3 " + std::string(unit.symbol);
+      const bool read = std::holds_alternative<double>(parse_quantity(quantity, dimension));
+      CHECK(std::regex_match(quantity, pattern) == read);
+    }
+    CHECK_FALSE(std::regex_match("1.5 furlongs", pattern));
+  }
+}
+
+}  // namespace lockstep
