@@ -17,7 +17,7 @@ struct ElementwiseTraffic {
   double score_bytes = 13;          ///< per attention score, forward, unfused attention only
   double norm_backward_ratio = 1.5;
   double activation_backward_ratio = 1.6;
-  double score_backward_ratio = 1.6;
+  double score_backward_ratio = 1.2;
   double loss_bytes = 16;           ///< per logit, forward and backward together
   double quantise_bytes = 3;        ///< per product operand element of quantised formats, forward
   double quantise_backward_bytes = 4;  ///< per output-gradient element of quantised formats
@@ -38,6 +38,7 @@ struct CommunicationPolicy {
   double gradient_bytes = 4;       ///< per parameter, as reduced between replicas
   double bucket_parameters = 4e7;  ///< parameters of a gradient bucket; 0: one bucket
   bool overlap_pipeline = true;    ///< interleaved schedule: send and receive beside compute
+  bool half_duplex_pipeline = false;  ///< neighbouring stages send in turn, not both at once
   bool scatter_gather_pipeline = true;  ///< a tensor-parallel rank sends only its 1/t of the tensor
   double sm_share = 0.0;           ///< share of the SMs that an overlapped collective takes
 };

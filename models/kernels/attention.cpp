@@ -36,7 +36,7 @@ double head_size_efficiency(double d, double softmax_width, double wide_head_spe
 /// bigscience-workshop/bigscience, train/tr11).
 double unfused_head_speed(double d) {
   if (std::fmod(d, 8) != 0) return 0.10;
-  return std::fmod(d, 64) != 0 ? 0.40 : 1.0;
+  return std::fmod(d, 32) != 0 ? 0.40 : 1.0;
 }
 
 double wave_quantisation(const AttentionShape& shape, const GpuSpec& gpu) {

@@ -154,6 +154,7 @@ std::vector<CollectiveRegime> read_regimes(const JsonCursor& from) {
     member.optional("min_ranks", regime.min_ranks, 2, kMaxGpusPerNode);
     element.finish();
   }
+  if (regimes.empty()) from.fail("an array of at least one regime");
   return regimes;
 }
 
@@ -185,6 +186,7 @@ void read_communication(const JsonCursor& from, CommunicationPolicy& out) {
   member.optional("gradient_bytes", out.gradient_bytes, Interval{0.5, 16});
   member.optional("bucket_parameters", out.bucket_parameters, Interval{0, 1e15});
   member.optional("overlap_pipeline", out.overlap_pipeline);
+  member.optional("half_duplex_pipeline", out.half_duplex_pipeline);
   member.optional("scatter_gather_pipeline", out.scatter_gather_pipeline);
   member.optional("sm_share", out.sm_share, Interval{0, 0.9});
   from.finish();

@@ -34,6 +34,7 @@ struct Channel {
 
 struct StageState {
   std::vector<std::uint32_t> posts;  ///< by collective: classes that have posted it
+  std::vector<StepTime> posted_at;   ///< by collective: when the last of them did
   std::uint32_t started = 0;
   std::uint32_t done = 0;
   bool running = false;
@@ -83,7 +84,8 @@ class Replay {
     embedding_ready_.assign(classes_.size(), 0);
     unfinished_ = count;
     waiting_at_barrier_ = count;
-    for (std::size_t s = 0; s < stages_; ++s) stage_[s].posts.assign(plan_.stages[s].collectives.size(), 0);
+    for (std::size_t s = 0; s < stages_; ++s) stage_[s].posts.assign(plan_.stages[s].collectives.size(), 0),
+                                                stage_[s].posted_at.resize(stage_[s].posts.size());
     if (record_) {
       std::size_t items = 0;
       for (std::size_t c = 0; c < classes_.size(); ++c) {
@@ -264,6 +266,7 @@ class Replay {
 
   void post(std::uint32_t stage, std::uint32_t collective) {
     ++stage_[stage].posts[collective];
+    stage_[stage].posted_at[collective] = now_;
     start_next_collective(stage);
   }
 
@@ -289,13 +292,13 @@ class Replay {
     s.running = false;
     ++s.done;
     if (record_) result_.collectives.push_back({stage, s.done - 1, s.started_at, now_});
-    const StepTime started_at = s.started_at;
+    const StepTime posted_at = s.posted_at[s.done - 1];
     start_next_collective(stage);
     for (std::size_t c = 0; c < classes_.size(); ++c) {
       const auto index = static_cast<std::uint32_t>(c * stages_ + stage);
       Actor& a = actors_[index];
       if (a.wait != Wait::data || s.done < data_needed(a)) continue;
-      const StepTime all_there = std::clamp(started_at, a.since, now_);
+      const StepTime all_there = std::clamp(posted_at, a.since, now_);
       result_.actors[index].straggler += all_there - a.since;
       result_.actors[index].data += now_ - all_there;
       advance(index);

@@ -47,6 +47,7 @@ Wiring::Wiring(const Scenario& scenario, const StepPlan& plan, const std::vector
   const std::size_t actors = classes.size() * plan.stages.size();
   ports_.assign(actors, {kNoLink, kNoLink});
   actors_.resize(actors);
+  pairs_.assign(actors, kNoLink);
   wire_messages();
   wire_tensor();
   wire_data();
@@ -126,9 +127,18 @@ void Wiring::wire_message(std::size_t actor, int data, int stage, int next, Pass
   const CollectiveCost& cost = local ? plan_.local_message_cost : plan_.message_cost;
   Seconds latency = cost.latency;
   Edges edges;
-  edges.list.push_back({rate_limit(cost.payload_rate.base_units()), 1.0});
+  const std::size_t first = actor - static_cast<std::size_t>(stage);
+  const double pace = cost.payload_rate.base_units();
+  if (scenario_.stack.communication.half_duplex_pipeline) {
+    // Both directions between two stages share one pace.
+    const int lower = pass == Pass::forward ? stage : next;
+    LinkIndex& pair = pairs_[first + static_cast<std::size_t>(lower)];
+    if (pair == kNoLink) pair = rate_limit(pace);
+    edges.list.push_back({pair, 1.0});
+  } else {
+    edges.list.push_back({rate_limit(pace), 1.0});
+  }
   if (local) {
-    const std::size_t first = actor - static_cast<std::size_t>(stage);
     edges.add(port(actor, 0), 1.0, false);
     edges.add(port(first + static_cast<std::size_t>(next), 1), 1.0, false);
   } else {

@@ -84,6 +84,7 @@ class Wiring {
   bool exact_ = true;
   std::vector<LinkIndex> fabric_links_;
   std::vector<std::array<LinkIndex, 2>> ports_;
+  std::vector<LinkIndex> pairs_;  ///< pace between a stage and the next, when they send in turn
   std::vector<ActorWires> actors_;
   std::vector<std::vector<FlowIndex>> data_;
   std::vector<FlowIndex> embedding_;

@@ -11,8 +11,9 @@
 namespace lockstep {
 namespace {
 
-std::array<const Command*, 5> commands() {
-  return {&run_command(), &validate_command(), &fit_command(), &list_command(), &show_command()};
+std::array<const Command*, 6> commands() {
+  return {&run_command(),         &validate_command(), &fit_command(),
+          &fit_kernels_command(), &list_command(),     &show_command()};
 }
 
 std::string general_help() {
@@ -21,7 +22,7 @@ std::string general_help() {
       "where the rest of the time goes.\n\n"
       "Usage: lockstep COMMAND [options]\n\nCommands:\n";
   for (const Command* command : commands()) {
-    out += fmt::format("  {:<10}{}\n", command->spec->name, command->spec->summary);
+    out += fmt::format("  {:<13}{}\n", command->spec->name, command->spec->summary);
   }
   out +=
       "\nOptions:\n"

@@ -35,6 +35,7 @@ struct Command {
 const Command& run_command();
 const Command& validate_command();
 const Command& fit_command();
+const Command& fit_kernels_command();
 const Command& list_command();
 const Command& show_command();
 

@@ -1,0 +1,55 @@
+/// Fits the constants that only whole training runs identify: a sustained clock per kind of GPU, what
+/// a software stack hides and wastes. tests/reference/fit.json lists them with their priors.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/scenario/preset_store.hpp"
+#include "sim/scenario/scenario.hpp"
+#include "tools/lockstep/rows.hpp"
+
+namespace lockstep {
+
+/// One constant: a number of a preset. Fitted as prior * exp(x), x normal with deviation `spread`.
+struct FitParameter {
+  std::string kind;    ///< "gpus", "stacks"
+  std::string preset;  ///< "h100_sxm5_80gb"
+  std::string path;    ///< "gemm.sustained"; a stack's may be "releases.24.05.elementwise.slowdown"
+  std::string why;     ///< what it stands for
+  double prior = 1;
+  double spread = 0.1; ///< relative
+  double min = 0, max = 1;
+  double value = 1;    ///< the fit's answer
+  std::size_t rows = 0;  ///< that depend on it
+};
+
+/// Reads the list. Throws InputError.
+std::vector<FitParameter> read_fit_parameters(const std::string& file);
+
+/// A measured row as the fit sees it.
+struct FitRow {
+  std::string id, source;
+  Scenario scenario;
+  double measured_s = 0;
+};
+
+/// Dense rows with a step time that can be simulated.
+std::vector<FitRow> fit_rows(const std::vector<ReferenceRow>& rows, const PresetStore& presets);
+
+/// Predicted over measured, minus 1, of every row with these constants. Rows run on all cores.
+std::vector<double> fit_errors(const std::vector<FitRow>& rows,
+                               const std::vector<FitParameter>& parameters);
+
+/// Levenberg-Marquardt on log(predicted / measured) with Huber weights (rows beyond 10 % count less)
+/// and the priors as further residuals; starts from the priors. `leave_out`: a source that is not
+/// looked at. Deterministic.
+void fit(const std::vector<FitRow>& rows, std::string_view leave_out,
+         std::vector<FitParameter>& parameters);
+
+/// Writes the values into the preset files, each with the fit as its source.
+void write_fit(const std::vector<FitParameter>& parameters, const PresetStore& presets);
+
+}  // namespace lockstep

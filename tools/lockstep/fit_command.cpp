@@ -1,0 +1,145 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <iterator>
+#include <map>
+#include <set>
+
+#include "models/input/text_file.hpp"
+#include "tools/lockstep/cli.hpp"
+#include "tools/lockstep/fit.hpp"
+#include "tools/lockstep/reference_files.hpp"
+#include "tools/lockstep/shared_options.hpp"
+#include "tools/lockstep/statistics.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::array kOptions{
+    OptionSpec{"rows", 0, "FILE", false,
+               "Fit to the dense rows of this file (the format of tests/reference/training.json) "
+               "instead of the project's own.",
+               "--rows measured.json"},
+    OptionSpec{"constants", 0, "FILE", false,
+               "What to fit, with priors, instead of the project's tests/reference/fit.json.",
+               "--constants my-fit.json"},
+    OptionSpec{"leave-out", 0, "", false,
+               "Also fit again without each source in turn, and predict that source: how well the "
+               "constants carry over.",
+               "--leave-out"},
+    OptionSpec{"write", 0, "", false,
+               "Write the fitted constants into the preset files that hold them.", "--write"},
+    kPresetsOption,
+    kOutputOption,
+};
+constexpr std::array<std::string_view, 2> kExamples{
+    "lockstep fit --leave-out",
+    "lockstep fit --rows measured.json --presets ./my-presets --write",
+};
+constexpr CommandSpec kSpec{
+    .name = "fit",
+    .usage = "fit [options]",
+    .summary = "Re-make the constants that are fitted to published runs, and say how well they carry.",
+    .about =
+        "A few constants are known only from whole training runs: the clock that a kind of GPU\n"
+        "sustains, what a release of a software stack hides and wastes. tests/reference/fit.json lists\n"
+        "them with their priors; none belongs to a row. This command fits them all together and prints\n"
+        "the errors that remain, by source.",
+    .positionals = 0,
+    .options = kOptions,
+    .examples = kExamples,
+};
+
+std::string table_of_constants(const std::vector<FitParameter>& parameters, const TextStyle& style) {
+  TextTable table({{"constant", TextTable::Align::left}, {"prior"}, {"fitted"}, {"rows"}});
+  for (const FitParameter& p : parameters) {
+    table.add({fmt::format("{}/{}/{}", p.kind, p.preset, p.path), significant(p.prior),
+               significant(p.value), std::to_string(p.rows)});
+  }
+  return table.text(style);
+}
+
+struct SourceErrors {
+  std::vector<double> prior, fitted, left_out;
+};
+
+std::string percent(const std::vector<double>& errors, double ErrorSummary::*member) {
+  if (errors.empty()) return "-";
+  return fmt::format("{:.1f} %", 100 * (summarise_errors(errors).*member));
+}
+
+std::string table_of_errors(const std::map<std::string, SourceErrors>& sources,
+                            const TextStyle& style) {
+  TextTable table({{"source", TextTable::Align::left}, {"rows"}, {"priors: median"}, {"p90"},
+                   {"fitted: median"}, {"p90"}, {"bias"}, {"left out: median"}, {"p90"}, {"bias"}});
+  SourceErrors all;
+  const auto row = [&](const std::string& name, const SourceErrors& e) {
+    table.add({name, std::to_string(e.prior.size()), percent(e.prior, &ErrorSummary::median_abs),
+               percent(e.prior, &ErrorSummary::p90_abs), percent(e.fitted, &ErrorSummary::median_abs),
+               percent(e.fitted, &ErrorSummary::p90_abs), percent(e.fitted, &ErrorSummary::bias),
+               percent(e.left_out, &ErrorSummary::median_abs),
+               percent(e.left_out, &ErrorSummary::p90_abs),
+               percent(e.left_out, &ErrorSummary::bias)});
+  };
+  std::vector<double> medians;
+  for (const auto& [source, e] : sources) {
+    row(source, e);
+    for (const auto& [from, to] : {std::pair{&e.prior, &all.prior}, std::pair{&e.fitted, &all.fitted},
+                                   std::pair{&e.left_out, &all.left_out}}) {
+      to->insert(to->end(), from->begin(), from->end());
+    }
+    if (!e.left_out.empty()) medians.push_back(summarise_errors(e.left_out).median_abs);
+  }
+  row("all", all);
+  std::string text = table.text(style);
+  if (!medians.empty()) {
+    text += fmt::format("\nleft out in turn: median over sources {:.1f} %\n", 100 * median(medians));
+  }
+  return text;
+}
+
+Exit run(const ParsedOptions& options, Console& console) {
+  const PresetStore presets(options.all("presets"));
+  const std::string rows_file =
+      options.has("rows") ? options.get("rows") : reference_file(presets, "training.json");
+  const std::string constants_file =
+      options.has("constants") ? options.get("constants") : reference_file(presets, "fit.json");
+  const auto reference = parse_rows(rows_file, read_text_file(rows_file));
+  const std::vector<FitRow> rows = fit_rows(reference, presets);
+  const std::vector<FitParameter> priors = read_fit_parameters(constants_file);
+
+  std::map<std::string, SourceErrors> sources;
+  const auto collect = [&](const std::vector<double>& errors, std::vector<double> SourceErrors::*to,
+                           std::string_view only = {}) {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (only.empty() || rows[i].source == only) (sources[rows[i].source].*to).push_back(errors[i]);
+    }
+  };
+  collect(fit_errors(rows, priors), &SourceErrors::prior);
+  std::vector<FitParameter> fitted = priors;
+  fit(rows, {}, fitted);
+  collect(fit_errors(rows, fitted), &SourceErrors::fitted);
+  if (options.has("leave-out")) {
+    std::vector<std::string> names;
+    for (const auto& [source, errors] : sources) names.push_back(source);
+    for (const std::string& source : names) {
+      std::vector<FitParameter> without = priors;
+      fit(rows, source, without);
+      collect(fit_errors(rows, without), &SourceErrors::left_out, source);
+    }
+  }
+  const TextStyle style = output_style(options, console);
+  write_output(table_of_constants(fitted, style) + "\n" + table_of_errors(sources, style), options,
+               console);
+  if (options.has("write")) write_fit(fitted, presets);
+  return Exit::ok;
+}
+
+}  // namespace
+
+const Command& fit_command() {
+  static const Command command{&kSpec, run};
+  return command;
+}
+
+}  // namespace lockstep

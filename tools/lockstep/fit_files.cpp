@@ -1,0 +1,92 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "models/input/input_error.hpp"
+#include "models/input/json_cursor.hpp"
+#include "models/input/text_file.hpp"
+#include "tools/lockstep/fit.hpp"
+#include "tools/lockstep/output_file.hpp"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kSource = "fitted to published training runs: lockstep fit";
+
+/// Path to keys: "gemm.sustained"; a release keeps its dots ("releases.24.05.elementwise.slowdown").
+std::vector<std::string> keys_of(const Json& preset, const std::string& path) {
+  std::vector<std::string> keys;
+  std::string rest = path;
+  if (rest.starts_with("releases.")) {
+    keys.emplace_back("releases");
+    rest.erase(0, 9);
+    std::string release;
+    for (const auto& [name, changes] : preset.at("releases").items()) {
+      if (rest.starts_with(name + ".") && name.size() > release.size()) release = name;
+    }
+    keys.push_back(release);
+    rest.erase(0, release.size() + 1);
+  }
+  for (std::size_t dot = rest.find('.'); dot != std::string::npos; dot = rest.find('.')) {
+    keys.push_back(rest.substr(0, dot));
+    rest.erase(0, dot + 1);
+  }
+  keys.push_back(rest);
+  return keys;
+}
+
+double three_digits(double value) {
+  const double scale = std::pow(10.0, 2 - std::floor(std::log10(std::abs(value))));
+  return std::round(value * scale) / scale;
+}
+
+}  // namespace
+
+std::vector<FitParameter> read_fit_parameters(const std::string& file) {
+  const JsonCursor root = JsonCursor::parse(file, read_text_file(file));
+  std::vector<FitParameter> parameters;
+  for (const JsonCursor& at : root.at("parameters").elements(1000)) {
+    FitParameter p;
+    const std::string name = at.at("constant").string();
+    const std::size_t first = name.find('/'), second = name.find('/', first + 1);
+    if (first == std::string::npos || second == std::string::npos) {
+      at.at("constant").fail("KIND/PRESET/PATH, as in gpus/h100_sxm5_80gb/gemm.sustained");
+    }
+    p.kind = name.substr(0, first);
+    p.preset = name.substr(first + 1, second - first - 1);
+    p.path = name.substr(second + 1);
+    p.prior = at.at("prior").number({1e-9, 1e9});
+    p.spread = at.at("spread").number({1e-6, 10});
+    p.min = at.at("min").number({1e-9, 1e9});
+    p.max = at.at("max").number({1e-9, 1e9});
+    p.value = p.prior;
+    p.why = at.at("why").string();
+    at.finish();
+    parameters.push_back(p);
+  }
+  return parameters;
+}
+
+void write_fit(const std::vector<FitParameter>& parameters, const PresetStore& presets) {
+  std::map<std::string, Json> files;
+  for (const FitParameter& p : parameters) {
+    const std::string path = presets.path(p.kind, p.preset);
+    auto& preset = files.try_emplace(path, Json{}).first->second;
+    if (preset.is_null()) preset = Json::parse(read_text_file(path));
+    Json* at = &preset;
+    for (const std::string& key : keys_of(preset, p.path)) at = &(*at)[key];
+    *at = Json{{"value", three_digits(p.value)},
+               {"source", fmt::format("{} ({} rows)", kSource, p.rows)}};
+  }
+  for (const auto& [path, preset] : files) {
+    OutputFile out(path);
+    out.write(preset.dump(2) + "\n");
+    out.commit();
+  }
+}
+
+}  // namespace lockstep
