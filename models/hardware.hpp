@@ -1,4 +1,4 @@
-/// What a GPU and a node are, as plain numbers read from presets (models/presets, topologies/presets).
+/// What a GPU and a node are, as plain numbers read from presets (models/, topologies/presets).
 #pragma once
 
 #include <array>
@@ -45,7 +45,8 @@ struct MemoryConstants {
   double efficiency = 0.85; ///< of the datasheet bandwidth, large tensors
 };
 
-/// One regime of a collective inside an NVLink domain: T = base + steps * per_step + f S / bandwidth.
+/// One regime of a collective inside an NVLink domain:
+///     T = base + steps * per_step + f S / bandwidth
 /// models/collectives/collectives.hpp says how regimes combine.
 struct CollectiveRegime {
   std::string name;          ///< "low_latency", "simple_ring", "nvls"
@@ -63,10 +64,10 @@ struct GpuSpec {
   std::string about;
   std::string architecture;  ///< volta, ampere, hopper, blackwell, cdna2, cdna3
   int sm_count = 0;
-  FlopsPerSecond peak_fp16, peak_bf16, peak_fp8, peak_fp4;  ///< dense; 0: the format is not supported
+  FlopsPerSecond peak_fp16, peak_bf16, peak_fp8, peak_fp4;  ///< dense; 0: not supported
   Bytes hbm_capacity;
   BytesPerSecond hbm_bandwidth;
-  BytesPerSecond nvlink_bandwidth;  ///< one direction, all links of one GPU (xGMI on AMD); 0: PCIe only
+  BytesPerSecond nvlink_bandwidth;  ///< one direction, all links (or xGMI); 0: PCIe only
   BytesPerSecond pcie_bandwidth;    ///< one direction
   Watts power_limit, power_idle;
   GemmConstants gemm;
@@ -85,7 +86,7 @@ struct NodeSpec {
   std::string about;
   GpuSpec gpu;
   int gpus = 8;             ///< per node (operating-system image)
-  int nvlink_domain = 8;    ///< GPUs that reach each other over NVLink; may span nodes (72 in NVL72)
+  int nvlink_domain = 8;    ///< GPUs that NVLink joins; may span nodes (72 in NVL72)
   int nics = 8;             ///< for the compute fabric
   BytesPerSecond nic_bandwidth;  ///< one direction, each
   std::string transport;    ///< preset name of the default transport: infiniband, roce, efa, ...

@@ -79,8 +79,8 @@ TEST_CASE("validate_gemm: predicts what gemm_time() says and counts what it leav
 TEST_CASE("validate_attention: a row without batch and heads is the FlashAttention benchmark") {
   const test::TemporaryFolder folder;
   const std::string file = folder.write("attention.json", R"({"rows": [
-    {"gpu": "H100-80GB SXM5", "impl": "FlashAttention-3", "dir": "fwd", "causal": true, "seqlen": 2048,
-     "head_dim": 128, "dtype": "fp16/bf16", "tflops": 521},
+    {"gpu": "H100-80GB SXM5", "impl": "FlashAttention-3", "dir": "fwd", "causal": true,
+     "seqlen": 2048, "head_dim": 128, "dtype": "fp16/bf16", "tflops": 521},
     {"gpu": "NVIDIA GB200", "impl": "cudnn", "dir": "fwd", "causal": true, "seqlen": 2048,
      "head_dim": 128, "dtype": "fp8", "tflops": 521}]})");
   const PresetStore presets;
