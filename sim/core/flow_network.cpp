@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace lockstep {
 
 namespace {
 constexpr Seconds kLongest{1.7e7};  // what to_step_time() takes
+constexpr StepTime kLastTick{std::numeric_limits<std::uint64_t>::max()};
 }  // namespace
 
 LinkIndex FlowNetwork::add_link(BytesPerSecond capacity) {
@@ -36,12 +38,12 @@ void FlowNetwork::settle(StepTime now) {
       transfer.since = now;
     }
     const Seconds rest = Bytes{transfer.remaining} / rates_.rate(flow);
-    due_.set(flow, now + to_step_time(std::min(rest, kLongest)));
+    due_.set(flow, now + std::min(to_step_time(std::min(rest, kLongest)), kLastTick - now));
   }
 }
 
 void FlowNetwork::collect_ended(StepTime now, std::vector<FlowIndex>& ended) {
-  while (!due_.empty() && due_.top().at <= now) {
+  while (!due_.empty() && due_.top().key <= now) {
     const auto [at, flow] = due_.pop();
     assert(at == now && "an end was passed over");
     end(flow, at);

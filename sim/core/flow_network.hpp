@@ -9,7 +9,7 @@
 
 #include "models/units.hpp"
 #include "sim/core/clock.hpp"
-#include "sim/core/due_heap.hpp"
+#include "sim/core/indexed_heap.hpp"
 #include "sim/core/max_min.hpp"
 
 namespace lockstep {
@@ -35,11 +35,12 @@ class FlowNetwork {
   /// a second call in the same instant is right but costs a second solve.
   void settle(StepTime now);
 
-  /// When the next flow ends, to the nearest tick; one that would take more than 196 days counts as
-  /// ending then. Requires !idle() and a settled network.
+  /// When the next flow ends, to the nearest tick. One that would take more than 196 days ends
+  /// after 196 days, and none ends after the clock's last tick. Requires !idle() and a settled
+  /// network.
   [[nodiscard]] StepTime next_end() const {
     assert(!due_.empty());
-    return due_.top().at;
+    return due_.top().key;
   }
   /// Ends every flow due at `now`, in flow order, and appends them to `ended`. Requires that none
   /// was due before.
@@ -66,7 +67,7 @@ class FlowNetwork {
   void end(FlowIndex flow, StepTime now);
 
   MaxMin rates_;
-  DueHeap due_;
+  IndexedHeap<StepTime> due_;  ///< ends of active flows
   std::vector<Transfer> transfers_;
   std::vector<double> carried_;
   std::size_t active_ = 0;

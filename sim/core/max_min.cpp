@@ -11,19 +11,13 @@ namespace {
 constexpr double kSame = 1e-12;
 }  // namespace
 
-/// Heap order: the lowest key on top, then the lowest link.
-struct MaxMin::Later {
-  bool operator()(const Entry& a, const Entry& b) const {
-    return a.key > b.key || (a.key == b.key && a.link > b.link);
-  }
-};
-
 LinkIndex MaxMin::add_link(BytesPerSecond capacity) {
   assert(std::isfinite(capacity.base_units()) && capacity > BytesPerSecond{});
   Link link;
   link.capacity = capacity.base_units();
   links_.push_back(link);
   edge_of_link_.push_back(0);
+  heap_.fit(links_.size());
   return static_cast<LinkIndex>(links_.size() - 1);
 }
 
@@ -52,7 +46,7 @@ void MaxMin::make_room(Link& link) {
   const std::uint32_t room = std::max(link.degree, 2 * link.room);
   const std::size_t first = slots_.size();
   slots_.resize(first + room);
-  std::copy_n(slots_.begin() + link.first, link.size, slots_.begin() + static_cast<long>(first));
+  std::copy_n(&slots_[link.first], link.size, &slots_[first]);
   link.first = static_cast<std::uint32_t>(first);
   link.room = room;
 }
@@ -100,16 +94,12 @@ const std::vector<FlowIndex>& MaxMin::solve() {
   for (const LinkIndex link : disturbed_) open(link);
   disturbed_.clear();
   for (queue_touched(); !heap_.empty(); queue_touched()) {
-    const auto [key, index] = pop();
-    Link& link = links_[index];
-    if (key != link.queued) continue;  // stale: the link has a lower key by now, or was popped
-    link.queued = kInfinity;
+    const auto [key, index] = heap_.pop();
     double level = 0;
-    if (!find_level(link, level)) continue;
+    if (!find_level(links_[index], level)) continue;
     level = std::max(level, water_);
-    if (level > key * (1 + kSame) && !heap_.empty() && heap_.front().key < level) {
-      link.queued = level;
-      push({level, index});
+    if (level > key * (1 + kSame) && !heap_.empty() && heap_.top().key < level) {
+      heap_.set(index, level);
       continue;
     }
     raise_to(index, level);
@@ -190,12 +180,10 @@ void MaxMin::queue_touched() {
     link.touched = false;
     assert(link.lifted > 0);
     const double key = std::max(water_, (link.capacity - link.settled) / link.lifted_weight);
-    if (key >= link.queued) continue;
-    link.queued = key;
-    many ? heap_.push_back({key, index}) : push({key, index});
+    many ? heap_.add(index, key) : heap_.lower(index, key);
   }
   touched_.clear();
-  if (many) std::make_heap(heap_.begin(), heap_.end(), Later{});
+  if (many) heap_.order();
 }
 
 /// The level at which the link fills, given what its flows get elsewhere; the flows that it then
@@ -268,20 +256,12 @@ void MaxMin::settle(FlowIndex flow, LinkIndex bottleneck, double level) {
       continue;
     }
     link.settled += edge.coefficient * rate;
-    link.lifted_weight = --link.lifted == 0 ? 0 : link.lifted_weight - edge.coefficient;
+    link.lifted_weight -= edge.coefficient;
+    if (--link.lifted > 0) continue;
+    link.lifted_weight = 0;
+    // Nobody is left to raise here. The link stays queued only where others must give way.
+    if (link.settled <= link.capacity * (1 + kSame)) heap_.remove(edge.link);
   }
-}
-
-void MaxMin::push(Entry entry) {
-  heap_.push_back(entry);
-  std::push_heap(heap_.begin(), heap_.end(), Later{});
-}
-
-MaxMin::Entry MaxMin::pop() {
-  std::pop_heap(heap_.begin(), heap_.end(), Later{});
-  const Entry entry = heap_.back();
-  heap_.pop_back();
-  return entry;
 }
 
 BytesPerSecond MaxMin::load(LinkIndex link) const {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "models/units.hpp"
+#include "sim/core/indexed_heap.hpp"
 
 namespace lockstep {
 
@@ -103,12 +104,11 @@ class MaxMin {
   };
   struct Link {
     double capacity = 0;
-    double settled = 0;         ///< taken by flows that are not lifted
-    double lifted_weight = 0;   ///< sum of the lifted flows' coefficients
-    double level = kInfinity;   ///< the rate it holds its flows to; infinity: it is no bottleneck
-    double queued = kInfinity;  ///< key of its live heap entry
-    std::uint32_t lifted = 0;   ///< how many; counts decide, sums only approximate
-    std::uint32_t first = 0;    ///< its list in slots_
+    double settled = 0;        ///< taken by flows that are not lifted
+    double lifted_weight = 0;  ///< sum of the lifted flows' coefficients
+    double level = kInfinity;  ///< the rate it holds its flows to; infinity: it is no bottleneck
+    std::uint32_t lifted = 0;  ///< how many; counts decide, sums only approximate
+    std::uint32_t first = 0;   ///< its list in slots_
     std::uint32_t size = 0;
     std::uint32_t room = 0;
     std::uint32_t degree = 0;  ///< flows that ever cross it
@@ -119,11 +119,6 @@ class MaxMin {
     double coefficient;
     double seen;
   };
-  struct Entry {
-    double key;
-    LinkIndex link;
-  };
-  struct Later;
 
   [[nodiscard]] std::span<const Slot> slots(const Link& link) const {
     return {slots_.data() + link.first, link.size};
@@ -133,14 +128,12 @@ class MaxMin {
   void settle_alone(FlowIndex flow);
   void begin_pass();
   void lift(FlowIndex flow);
-  void open(LinkIndex link);
-  void touch(LinkIndex link);
+  void open(LinkIndex index);
+  void touch(LinkIndex index);
   void queue_touched();
   bool find_level(Link& link, double& level);
   void raise_to(LinkIndex index, double level);
   void settle(FlowIndex flow, LinkIndex bottleneck, double level);
-  void push(Entry entry);
-  Entry pop();
 
   std::vector<Flow> flows_;
   std::vector<std::uint32_t> first_edge_{0};  ///< of each flow in edges_, and one past the last
@@ -153,7 +146,7 @@ class MaxMin {
   std::vector<LinkIndex> disturbed_;  ///< bottlenecks that lost a flow
   std::vector<FlowIndex> changed_;
   std::vector<LinkIndex> touched_;
-  std::vector<Entry> heap_;
+  IndexedHeap<double> heap_;  ///< links where a flow is lifted, by a lower bound of their levels
   std::vector<Candidate> candidates_;
   double water_ = 0;  ///< everything below is final
   std::uint32_t pass_ = 0;

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 namespace lockstep {
 
@@ -66,15 +67,14 @@ double portable_log(double x) {
   constexpr int kMantissaBits = 52;
   constexpr int kBias = 1023;
   constexpr std::uint64_t kMantissa = (std::uint64_t{1} << kMantissaBits) - 1;
-  constexpr double kSqrt2 = 1.4142135623730951;
   // log 2 in two parts, the first short enough that its product with e is exact.
-  constexpr double kLog2High = 0x1.62e42fee00000p-1;
+  constexpr double kLog2High = 0x1.62e42fee00000p-1;  // NOLINT(modernize-use-std-numbers)
   constexpr double kLog2Low = 0x1.a39ef35793c76p-33;
 
   const auto bits = std::bit_cast<std::uint64_t>(x);
   int e = static_cast<int>(bits >> kMantissaBits) - kBias;
-  double m = std::bit_cast<double>((bits & kMantissa) | std::uint64_t{kBias} << kMantissaBits);
-  if (m > kSqrt2) {
+  auto m = std::bit_cast<double>((bits & kMantissa) | std::uint64_t{kBias} << kMantissaBits);
+  if (m > std::numbers::sqrt2) {
     m /= 2;
     ++e;
   }

@@ -52,7 +52,7 @@ void hold(benchmark::State& state, std::unique_ptr<Delays> (*make_delays)()) {
   };
   for (std::uint32_t i = 0; i < pending; ++i) queue.push(delay(), 0, i);
   for (std::uint32_t i = 0; i < 2 * pending; ++i) hold_once();
-  for (auto iteration : state) hold_once();
+  while (state.KeepRunning()) hold_once();
   state.SetItemsProcessed(state.iterations());
 }
 

@@ -53,7 +53,7 @@ void permutation(benchmark::State& state, bool mixed) {
   const int hosts = static_cast<int>(state.range(0));
   std::vector<FlowIndex> ended;
   StepTime now;
-  for (auto iteration : state) {
+  while (state.KeepRunning()) {
     state.PauseTiming();
     RandomStream random({.seed = 1});
     FlowNetwork network = fat_tree(hosts);
@@ -94,6 +94,7 @@ void private_links(benchmark::State& state) {
   RandomStream random({.seed = 1});
   const auto flows = static_cast<FlowIndex>(state.range(0));
   std::vector<Bytes> amounts;
+  amounts.reserve(flows);
   for (FlowIndex flow = 0; flow < flows; ++flow) {
     std::vector<FlowEdge> edges;
     for (int link = 0; link < 3; ++link) edges.push_back({network.add_link(kLine), 1.0});
@@ -104,7 +105,7 @@ void private_links(benchmark::State& state) {
   network.settle({});
   std::vector<FlowIndex> ended;
   std::int64_t pairs = 0;
-  for (auto iteration : state) {
+  while (state.KeepRunning()) {
     const StepTime now = network.next_end();
     ended.clear();
     network.collect_ended(now, ended);

@@ -9,7 +9,7 @@ namespace {
 template <typename Draw>
 void draws(benchmark::State& state, Draw draw) {
   RandomStream random({.seed = 1});
-  for (auto iteration : state) benchmark::DoNotOptimize(draw(random));
+  while (state.KeepRunning()) benchmark::DoNotOptimize(draw(random));
   state.SetItemsProcessed(state.iterations());
 }
 

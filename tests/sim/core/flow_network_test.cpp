@@ -184,6 +184,21 @@ TEST_CASE("FlowNetwork: a byte on a fast link ends in the instant in which it st
   CHECK(ended == std::vector<FlowIndex>{flow});
 }
 
+TEST_CASE("FlowNetwork: a flow that outlasts the clock ends with it") {
+  FlowNetwork network;
+  const std::vector<FlowEdge> edges{{network.add_link(BytesPerSecond{1e-300}), 1.0}};
+  const FlowIndex flow = network.add_flow(edges);
+  const StepTime longest = to_step_time(Seconds{1.7e7});
+  std::vector<FlowIndex> ended;
+  network.start(flow, Bytes{1e300}, {});
+  network.settle({});
+  CHECK(network.next_end() == longest);
+  network.collect_ended(longest, ended);
+  network.start(flow, Bytes{1e300}, longest);
+  network.settle(longest);
+  CHECK(network.next_end() == StepTime{std::numeric_limits<std::uint64_t>::max()});
+}
+
 TEST_CASE("FlowNetwork: ends when a slow simulation ends it, and moves what was started") {
   const std::uint64_t seed = test::test_seed();
   CAPTURE(seed);
