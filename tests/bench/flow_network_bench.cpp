@@ -1,4 +1,5 @@
 // Flows over fat trees, and flows that share nothing.
+#include <array>
 #include <benchmark/benchmark.h>
 #include <cstdint>
 #include <numeric>
@@ -96,8 +97,8 @@ void private_links(benchmark::State& state) {
   std::vector<Bytes> amounts;
   amounts.reserve(flows);
   for (FlowIndex flow = 0; flow < flows; ++flow) {
-    std::vector<FlowEdge> edges;
-    for (int link = 0; link < 3; ++link) edges.push_back({network.add_link(kLine), 1.0});
+    std::array<FlowEdge, 3> edges{};
+    for (FlowEdge& edge : edges) edge = {network.add_link(kLine), 1.0};
     network.add_flow(edges);
     amounts.push_back((1 + random.uniform()) * kMebibyte);
     network.start(flow, amounts.back(), {});
