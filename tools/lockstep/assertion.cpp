@@ -33,6 +33,11 @@ std::string trimmed(std::string_view text) {
   return std::string(text.substr(first, text.find_last_not_of(" \t") - first + 1));
 }
 
+bool is_name(std::string_view text) {
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz_0123456789";
+  return !text.empty() && text.find_first_not_of(kLetters) == std::string_view::npos;
+}
+
 std::optional<double> parse_bound(std::string text) {
   const bool percent = !text.empty() && text.back() == '%';
   if (percent) text = trimmed(std::string_view(text).substr(0, text.size() - 1));
@@ -69,7 +74,7 @@ Assertion parse_assertion(const std::string& text) {
     if (at == std::string::npos) continue;
     const std::string field = trimmed(std::string_view(text).substr(0, at));
     const auto bound = parse_bound(trimmed(std::string_view(text).substr(at + info.text.size())));
-    if (field.empty() || !bound) break;
+    if (!is_name(field) || !bound) break;
     return {text, field, info.op, twelve_digits(*bound)};
   }
   throw UsageError(

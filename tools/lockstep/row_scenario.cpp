@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <fmt/format.h>
 
 #include "models/input/input_error.hpp"
@@ -12,6 +13,12 @@
 
 namespace lockstep {
 namespace {
+
+constexpr BytesPerSecond kNoLimit = gigabits_per_second(1e5);
+
+/// Payload behind a row's measured collective rates; assumed: no row states it, and the ranking of
+/// layouts is the same from a quarter of it to eight times as much.
+constexpr Bytes kRatePayload{1e9};
 
 /// "Megatron-LM-2021" -> "megatron_lm_2021".
 std::string preset_name(std::string text) {
@@ -91,12 +98,9 @@ void set_network(NodeSpec& node, const ReferenceRow& row, const PresetStore& pre
     assumptions.push_back(
         fmt::format("network: {:g} Gb/s per node ({})", gbps_of(node), node.name));
   }
-  if (row.all_gather_gb_per_s && row.gpus > node.nvlink_domain) {
-    // Bus bandwidth of an all-gather over nodes is the share of all NICs of a node that NCCL
-    // reaches.
-    const double efficiency = presets.transport(node.transport).efficiency;
-    const BytesPerSecond reached = gigabytes_per_second(*row.all_gather_gb_per_s / efficiency);
-    if (reached < node.nics * node.nic_bandwidth) node.nic_bandwidth = reached / node.nics;
+  if (row.ran_out_of_memory) {
+    // It never came to a transfer: whether the job fits must not hang on what the network can do.
+    node.nic_bandwidth = kNoLimit;
   }
 }
 
@@ -114,9 +118,18 @@ NodeSpec row_node(const ReferenceRow& row, const std::string& gpu, const PresetS
   return node;
 }
 
+/// Megatron-DeepSpeed hands the pipeline to DeepSpeed's engine only where ZeRO is on; without it
+/// Megatron's own schedule runs (github:microsoft/Megatron-DeepSpeed, megatron/training.py).
+std::string stack_preset_of(const ReferenceRow& row, std::vector<std::string>& assumptions) {
+  const std::string name = preset_name(row.stack);
+  if (name != "megatron_deepspeed" || row.sharding_framework == "deepspeed") return name;
+  assumptions.emplace_back("Megatron's own pipeline engine, since DeepSpeed shards nothing");
+  return "megatron_lm_2021";
+}
+
 StackSpec row_stack(const ReferenceRow& row, const PresetStore& presets,
                     std::vector<std::string>& assumptions) {
-  const std::string name = preset_name(row.stack);
+  const std::string name = stack_preset_of(row, assumptions);
   if (!presets.has("stacks", name)) {
     const std::vector<std::string> names = presets.names("stacks");
     throw InputError({.file = row.id,
@@ -142,6 +155,33 @@ Recompute least_recompute(ScenarioDraft draft, const PresetStore& presets) {
     if (check_memory(scenario.job, scenario.stack, scenario.node.gpu).fits) return recompute;
   }
   return Recompute::full;
+}
+
+/// The batch of a row. One that ran out of memory did so within its first micro batches: as many as
+/// fill the pipeline stand for those that never came, which may be more than can be simulated.
+Batch row_batch(const ReferenceRow& row) {
+  Batch batch = row.batch;
+  if (!row.ran_out_of_memory) return batch;
+  constexpr std::int64_t kFillings = 4;
+  const std::int64_t round = std::int64_t{batch.micro_sequences} * row.data;
+  const std::int64_t enough = round * row.pipeline * kFillings;
+  if (batch.sequences % round == 0 && batch.sequences > enough) {
+    batch.sequences = static_cast<int>(enough);
+  }
+  return batch;
+}
+
+/// Latency per node of what keeps measured collectives below their rate in one node. Where rates
+/// fall as 1 / nodes and a gather takes as long as a reduction of twice the traffic, no link is
+/// slow: every node adds its share to each call.
+void add_measured_latency(const ReferenceRow& row, Scenario& scenario) {
+  if (!row.all_gather_gb_per_s || !row.all_gather_in_node_gb_per_s || scenario.nodes < 2) return;
+  const Seconds across = kRatePayload / gigabytes_per_second(*row.all_gather_gb_per_s);
+  const Seconds inside = kRatePayload / gigabytes_per_second(*row.all_gather_in_node_gb_per_s);
+  if (across <= inside) return;
+  const Seconds per_node = (across - inside) / scenario.nodes;
+  scenario.transport.hop_latency += per_node;
+  scenario.transport.ring_hop_latency += per_node;
 }
 
 }  // namespace
@@ -175,7 +215,7 @@ Scenario row_scenario(const ReferenceRow& row, const PresetStore& presets) {
   draft.virtual_stages = row.virtual_stages;
   draft.sequence = row.sequence;
   draft.sharding = row.sharding;
-  draft.batch = row.batch;
+  draft.batch = row_batch(row);
   draft.precision = row.precision;
   draft.stack = row_stack(row, presets, draft.assumptions);
   draft.recompute = row.recompute;
@@ -184,7 +224,9 @@ Scenario row_scenario(const ReferenceRow& row, const PresetStore& presets) {
     draft.assumptions.push_back(
         fmt::format("recompute: {} (the least that fits in memory)", name_of(*draft.recompute)));
   }
-  return complete_scenario(draft, presets);
+  Scenario scenario = complete_scenario(draft, presets);
+  add_measured_latency(row, scenario);
+  return scenario;
 }
 
 }  // namespace lockstep

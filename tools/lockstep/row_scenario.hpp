@@ -16,6 +16,7 @@ namespace lockstep {
 /// node,
 ///   NVLink domain, network rate, transport); what differs is taken from the row
 /// - network rate and transport: the node's
+/// - measured collective rates, where a row has them: a latency per node (see the source)
 /// - recompute: the least that fits in memory
 /// - virtual stages, sequence parallelism: the software's default
 /// - positions, biases: by the family of the model

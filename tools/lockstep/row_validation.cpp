@@ -76,26 +76,44 @@ std::vector<GroupErrors> group_by(const std::vector<RowPrediction>& predictions,
   return out;
 }
 
+/// Tokens per second and GPU, measured and predicted, of rows that are ranked together.
+struct Throughputs {
+  std::vector<double> measured, predicted;
+  void add(const RowPrediction& p) {
+    const Batch& batch = p.row->batch;
+    const double tokens = static_cast<double>(batch.sequences) * batch.tokens;
+    measured.push_back(tokens / (*p.row->measured_step_s * p.row->gpus));
+    predicted.push_back(tokens / (*p.predicted_step_s * p.row->gpus));
+  }
+  [[nodiscard]] double correlation() const { return spearman(predicted, measured); }
+};
+
 std::vector<Ranking> rank_layouts(const std::vector<RowPrediction>& predictions) {
-  struct Throughputs {
-    std::vector<double> measured, predicted;
-  };
   std::map<std::tuple<std::string, std::string, int, int, int>, Throughputs> groups;
   for (const RowPrediction& p : predictions) {
-    if (!p.error) continue;
     const ReferenceRow& r = *p.row;
-    Throughputs& group =
-        groups[{r.source, r.model.name, r.gpus, r.batch.sequences, r.batch.tokens}];
-    // Tokens and GPUs are the same within a group: throughput ranks as 1 / step time.
-    group.measured.push_back(1 / *r.measured_step_s);
-    group.predicted.push_back(1 / *p.predicted_step_s);
+    if (!p.error) continue;
+    groups[{r.source, r.model.name, r.gpus, r.batch.sequences, r.batch.tokens}].add(p);
   }
   std::vector<Ranking> out;
   for (const auto& [key, group] : groups) {
     if (group.measured.size() < kRankingGroup) continue;
     const auto& [source, model, gpus, sequences, tokens] = key;
-    out.push_back({source, model, gpus, sequences, tokens, group.measured.size(),
-                   spearman(group.predicted, group.measured)});
+    out.push_back(
+        {source, model, gpus, sequences, tokens, group.measured.size(), group.correlation()});
+  }
+  return out;
+}
+
+std::vector<std::pair<std::string, double>> rank_sources(
+    const std::vector<RowPrediction>& predictions) {
+  std::map<std::string, Throughputs> groups;
+  for (const RowPrediction& p : predictions) {
+    if (p.error) groups[p.row->source].add(p);
+  }
+  std::vector<std::pair<std::string, double>> out;
+  for (const auto& [source, group] : groups) {
+    if (group.measured.size() >= kRankingGroup) out.emplace_back(source, group.correlation());
   }
   return out;
 }
@@ -200,6 +218,7 @@ RowSummary summarise_rows(const std::vector<RowPrediction>& predictions) {
   for (const GroupErrors& group : out.by_source_dense) medians.push_back(group.errors.median_abs);
   if (!medians.empty()) out.median_over_sources_dense = median(medians);
   out.rankings = rank_layouts(predictions);
+  out.spearman_by_source = rank_sources(predictions);
   std::vector<double> correlations;
   for (const Ranking& ranking : out.rankings) correlations.push_back(ranking.spearman);
   if (!correlations.empty()) out.median_spearman = median(correlations);

@@ -69,6 +69,8 @@ struct RowSummary {
   double median_over_sources_dense = 0;  ///< median of the sources' medians
   std::vector<Ranking> rankings;         ///< groups of at least kRankingGroup rows
   double median_spearman = 0;
+  /// Spearman of tokens per second and GPU over all rows of a source (at least kRankingGroup).
+  std::vector<std::pair<std::string, double>> spearman_by_source;
   GroupErrors memory;         ///< of the peak, where it was measured
   OutOfMemory out_of_memory;  ///< all zero unless rows ran out of memory
 };

@@ -149,7 +149,9 @@ void read_software(const Part& row, ReferenceRow& out) {
   const std::string reduced = row.text("grad_reduce");
   if (reduced == "fp32") out.gradient_bytes = 4;
   if (reduced == "bf16" || reduced == "fp16") out.gradient_bytes = 2;
-  out.all_gather_gb_per_s = row.part("collectives_measured_gb_s").positive("all_gather");
+  const Part collectives = row.part("collectives_measured_gb_s");
+  out.all_gather_gb_per_s = collectives.positive("all_gather");
+  out.all_gather_in_node_gb_per_s = collectives.positive("all_gather_intra");
 }
 
 void read_measured(const Part& row, ReferenceRow& out) {
@@ -195,6 +197,7 @@ ReferenceRow read_row(const Json& json, std::size_t index) {
   out.source = out.id.substr(0, out.id.find('-'));
   out.stack = row.text("stack");
   out.release = row.text("release");
+  out.sharding_framework = row.part("parallel").text("framework_sharding");
   const Part gpu = row.part("gpu"), network = row.part("network");
   out.gpu = gpu.text("kind");
   obstacles.add(!json.is_object(), "no JSON object");

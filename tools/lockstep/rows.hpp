@@ -20,7 +20,8 @@ struct ReferenceRow {
   std::string gpu;     ///< "H100-SXM5-80GB"
   std::string stack;   ///< "megatron-bridge"
   std::string release;
-  std::string transport;  ///< "infiniband", "omni-path", ...; empty: not known
+  std::string sharding_framework;  ///< whose ZeRO it is: "deepspeed", "megatron"; empty: nobody's
+  std::string transport;           ///< "infiniband", "omni-path", ...; empty: not known
   /// Why no scenario can be made of it: "mixture of experts"; empty: one can.
   std::string obstacle;
 
@@ -40,8 +41,9 @@ struct ReferenceRow {
   // Facts about the software that a few sources state.
   std::optional<bool> overlaps_tensor_parallel;
   std::optional<bool> cuda_graph;
-  std::optional<double> gradient_bytes;       ///< per parameter, as reduced
-  std::optional<double> all_gather_gb_per_s;  ///< bus bandwidth measured over all GPUs of the run
+  std::optional<double> gradient_bytes;  ///< per parameter, as reduced
+  /// Bus bandwidth measured over all GPUs of the run, and within its nodes.
+  std::optional<double> all_gather_gb_per_s, all_gather_in_node_gb_per_s;
 
   bool dense = false;  ///< no MoE, MLA, CP, FSDP, ZeRO-2/3, FP4, and not suspect
   bool ran_out_of_memory = false;

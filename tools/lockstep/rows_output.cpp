@@ -58,8 +58,13 @@ Json rankings_json(const RowSummary& summary) {
                       {"n", r.n},
                       {"spearman", twelve_digits(r.spearman)}});
   }
+  Json sources = Json::object();
+  for (const auto& [source, value] : summary.spearman_by_source) {
+    sources[source] = twelve_digits(value);
+  }
   return {{"median_spearman", twelve_digits(summary.median_spearman)},
-          {"groups", std::move(groups)}};
+          {"groups", std::move(groups)},
+          {"spearman_by_source", std::move(sources)}};
 }
 
 Json out_of_memory_json(const OutOfMemory& oom) {
@@ -151,8 +156,13 @@ std::string rankings_table(const RowSummary& summary, const TextStyle& style) {
     table.add({r.source + " " + r.model, grouped(r.gpus), grouped(r.sequences), grouped(r.tokens),
                fmt::format("{}", r.n), fmt::format("{:.3f}", r.spearman)});
   }
-  return "\n" + table.text(style, 0) +
-         fmt::format("median Spearman: {:.3f}\n", summary.median_spearman);
+  std::string out =
+      "\n" + table.text(style, 0) +
+      fmt::format("median: {:.3f}; all rows of a source together:", summary.median_spearman);
+  for (const auto& [source, value] : summary.spearman_by_source) {
+    out += fmt::format(" {} {:.3f}", source, value);
+  }
+  return out + "\n";
 }
 
 std::string skipped_lines(const RowSummary& summary) {

@@ -130,6 +130,7 @@ Json headline_json(const RunResult& result) {
            {"gpus", result.scenario.gpus()},
            {"nodes", result.scenario.nodes},
            {"peak_memory_gib", gib(report.peak_memory.total())},
+           {"peak_memory_stage", report.peak_memory_stage},
            {"usable_memory_gib", gib(result.memory.usable)},
            {"memory_capacity_gib", gib(result.scenario.node.gpu.hbm_capacity)}};
   add_training(out, result);
@@ -145,7 +146,6 @@ nlohmann::ordered_json result_json(const RunResult& result) {
   out["scenario"] = scenario_json(result.scenario);
   out["waterfall"] = waterfall_json(report.seconds);
   out["stages"] = stages_json(report);
-  out["peak_memory_stage"] = report.peak_memory_stage;
   out["critical_path"] = critical_path_json(report);
   const Advice advice = best_advice(report);
   if (advice.bucket != nullptr) {

@@ -47,11 +47,10 @@ std::string microseconds_text(StepTime t) {
 }
 
 std::string process_name(const ActorReport& actor, bool folded) {
-  if (actor.copies > 1) {
-    return fmt::format("stage {} ({} replicas from {})", actor.stage, actor.copies, actor.replica);
-  }
-  return folded ? fmt::format("stage {}", actor.stage)
-                : fmt::format("stage {} replica {}", actor.stage, actor.replica);
+  std::string name = fmt::format("stage {}", actor.stage);
+  if (!folded || actor.replica > 0) name += fmt::format(" replica {}", actor.replica);
+  if (actor.copies > 1) name += fmt::format(" ({} replicas alike)", actor.copies);
+  return name;
 }
 
 /// Process number of each actor: sorted by stage, then replica, from 1.
@@ -129,6 +128,8 @@ void write_trace(OutputFile& file, const StepReport& report, const std::string& 
   for (const std::size_t i : order) {
     write_slice(out, report.timeline[i], pids[report.timeline[i].actor]);
   }
+  out.print(
+      "{{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":0,\"args\":{{\"name\":\"step\"}}}},\n");
   // The step itself, as a counterpart to all rows; it also ends the list without a comma.
   out.print(
       "{{\"name\":\"step\",\"cat\":\"step\",\"ph\":\"X\",\"ts\":0.000000,\"dur\":{},\"pid\":0,"
