@@ -30,8 +30,8 @@ double* tensor_only(Scenario& s, double& constant) {
 
 constexpr std::array kConstants{
     Constant{"gpus", "gemm.sustained", [](Scenario& s) { return &s.node.gpu.gemm.sustained; }},
-    Constant{"gpus", "gemm.fp8_efficiency",
-             [](Scenario& s) { return quantised_only(s, s.node.gpu.gemm.fp8_efficiency); }},
+    Constant{"gpus", "gemm.quantised_sustained",
+             [](Scenario& s) { return quantised_only(s, s.node.gpu.gemm.quantised_sustained); }},
     Constant{"gpus", "speed_spread", [](Scenario& s) { return &s.node.gpu.speed_spread; }},
     Constant{"gpus", "memory.efficiency", [](Scenario& s) { return &s.node.gpu.memory.efficiency; }},
     Constant{"gpus", "attention.cudnn.efficiency",
@@ -48,6 +48,8 @@ constexpr std::array kConstants{
              [](Scenario& s) { return tensor_only(s, s.stack.communication.tensor_exposed); }},
     Constant{"stacks", "communication.tensor_slowdown",
              [](Scenario& s) { return tensor_only(s, s.stack.communication.tensor_slowdown); }},
+    Constant{"stacks", "weight_gradient_traffic",
+             [](Scenario& s) { return &s.stack.weight_gradient_traffic; }},
     Constant{"stacks", "kernels_forward", [](Scenario& s) { return &s.stack.kernels_forward; }},
 };
 
