@@ -44,10 +44,13 @@ std::string interval_text(const Interval& allowed, auto&& value_text) {
   const std::string low = value_text(allowed.low);
   if (allowed.high >= kUnbounded) return (allowed.above_low ? "above " : "of at least ") + low;
   const std::string high = value_text(allowed.high);
-  return allowed.above_low ? "above " + low + ", at most " + high : "from " + low + " to " + high;
+  const std::string or_zero = allowed.or_zero ? ", or 0" : "";
+  return (allowed.above_low ? "above " + low + ", at most " : "from " + low + " to ") + high +
+         or_zero;
 }
 
 bool contains(const Interval& allowed, double value) {
+  if (allowed.or_zero && value == 0) return true;
   return value <= allowed.high && (allowed.above_low ? value > allowed.low : value >= allowed.low);
 }
 
@@ -69,6 +72,19 @@ std::string_view example(Dimension dimension) {
       return "a number or a percentage such as \"6 %\"";
   }
   return "a number";
+}
+
+/// "a time from 0 s to 10 s", "a number above 0, at most 1".
+std::string quantity_rule(Dimension dimension, const Interval& allowed) {
+  if (dimension == Dimension::count || dimension == Dimension::share) {
+    return "a number " + interval_text(allowed, number_text);
+  }
+  const std::string name = dimension == Dimension::data
+                               ? "an amount of data "
+                               : "a " + std::string(dimension_name(dimension)) + " ";
+  return name + interval_text(allowed, [&](double base_units) {
+           return format_quantity(base_units, dimension);
+         });
 }
 
 }  // namespace
@@ -233,11 +249,7 @@ double JsonCursor::quantity(Dimension dimension, const Interval& allowed) const 
     fail(std::string(example(dimension)));
   }
   if (!contains(allowed, value)) {
-    const bool plain = dimension == Dimension::count || dimension == Dimension::share;
-    const std::string name(plain ? "number" : dimension_name(dimension));
-    fail("a " + name + " " + interval_text(allowed, [&](double base_units) {
-           return plain ? number_text(base_units) : format_quantity(base_units, dimension);
-         }));
+    fail(quantity_rule(dimension, allowed));
   }
   return value;
 }

@@ -24,6 +24,7 @@ struct Interval {
   double low = 0;
   double high = 1e30;
   bool above_low = false;
+  bool or_zero = false;  ///< 0 is taken too, and means "none"
 };
 
 /// What the file is: it decides how values are wrapped.

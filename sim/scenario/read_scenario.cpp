@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "models/input/hugging_face.hpp"
@@ -147,8 +148,10 @@ std::vector<Straggler> read_stragglers(const JsonCursor& from) {
   constexpr std::size_t kMostStragglers = 100'000;
   constexpr Interval kSlowdown{1, 100};
   std::vector<Straggler> stragglers;
+  std::set<int> known;
   for (const JsonCursor& element : from.elements(kMostStragglers)) {
     const int gpu = element.at("gpu").integer(0, kMaxGpus - 1);
+    if (!known.insert(gpu).second) element.at("gpu").fail("each GPU once");
     stragglers.push_back({gpu, element.at("slowdown").number(kSlowdown)});
     element.finish();
   }

@@ -180,6 +180,7 @@ Scenario complete_scenario(const ScenarioDraft& draft, const PresetStore& preset
   cut.tensor = draft.tensor;
   cut.pipeline = draft.pipeline;
   cut.layers_per_stage = draft.layers_per_stage;
+  cut.split = draft.stack.memory.split;
   check_widths(draft);
   complete_gpus(draft, out);
   complete_schedule(draft, out);
@@ -195,7 +196,7 @@ Scenario complete_scenario(const ScenarioDraft& draft, const PresetStore& preset
   check_virtual_stages(draft, cut);
   check_batch(draft, out.job);
   check_machine(draft, out);
-  check_size(draft, out);
+  check_extent(draft, out);
   return out;
 }
 

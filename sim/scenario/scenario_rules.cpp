@@ -1,8 +1,6 @@
 #include "sim/scenario/scenario_rules.hpp"
 
-#include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <numeric>
 #include <utility>
 
@@ -15,12 +13,6 @@ namespace lockstep {
 namespace {
 
 std::string text(std::int64_t count) { return std::to_string(count); }
-
-std::string rounded(double value) {
-  char buffer[32];
-  std::snprintf(buffer, sizeof buffer, "%.3g", value);
-  return buffer;
-}
 
 /// "heads of gpt3_175b"; models given inline may have no name.
 std::string of_model(const char* what, const TransformerShape& model) {
@@ -46,6 +38,13 @@ std::string slots_rule(const ScenarioDraft& draft) {
   return " (" + of_model("layers", draft.model) + ", plus embedding and output)";
 }
 
+/// Every tensor-parallel rank has some of the MLP and of the vocabulary.
+void check_share(const ScenarioDraft& draft, int whole, const char* what) {
+  if (draft.tensor <= whole) return;
+  refuse(draft, "/parallelism/tensor", text(draft.tensor),
+         "at most " + text(whole) + " (" + of_model(what, draft.model) + ")");
+}
+
 void check_layers_per_stage(const ScenarioDraft& draft, const Parallelism& cut) {
   const std::vector<int>& layers = cut.layers_per_stage;
   const std::int64_t stages = std::int64_t{cut.pipeline} * cut.virtual_stages;
@@ -62,11 +61,17 @@ void check_layers_per_stage(const ScenarioDraft& draft, const Parallelism& cut) 
   }
 }
 
+/// What quantised formats leave in 16 bit runs in bf16.
+bool supports(const GpuSpec& gpu, Precision precision) {
+  return gpu.peak(precision) > FlopsPerSecond{} &&
+         (!is_quantised(precision) || gpu.peak(Precision::bf16) > FlopsPerSecond{});
+}
+
 /// Formats that the GPU has, as messages list them.
 std::string supported_precisions(const GpuSpec& gpu) {
   std::vector<std::string> names;
   for (const PrecisionInfo& row : precisions()) {
-    if (gpu.peak(row.precision) > FlopsPerSecond{}) names.emplace_back(row.name);
+    if (supports(gpu, row.precision)) names.emplace_back(row.name);
   }
   return listed(names) + " (" + gpu.name + " has no other)";
 }
@@ -82,40 +87,6 @@ void check_fabric(const ScenarioDraft& draft, const Scenario& scenario) {
   refuse(draft, pointer, problem->found, problem->allowed);
 }
 
-/// Seconds that a step takes at the least: products at peak on all GPUs.
-double compute_seconds(const Scenario& scenario) {
-  const TransformerShape& m = scenario.job.model;
-  const double tokens =
-      static_cast<double>(scenario.job.batch.sequences) * scenario.job.batch.tokens;
-  const double attention = 12.0 * m.layers * m.heads * m.head_dim * scenario.job.batch.tokens;
-  const double flops = tokens * (6 * total_parameters(m) + attention);
-  const double peak = scenario.node.gpu.peak(scenario.job.precision).base_units();
-  return flops / (peak * scenario.gpus());
-}
-
-/// Seconds that all transfers of a GPU would take one after another over its slowest link.
-double transfer_seconds(const Scenario& scenario) {
-  const TransformerShape& m = scenario.job.model;
-  const Parallelism& cut = scenario.job.parallelism;
-  const double replica_tokens = static_cast<double>(scenario.job.micro_batches()) *
-                                scenario.job.batch.micro_sequences * scenario.job.batch.tokens;
-  constexpr double kBytes = 2;            // of an activation
-  constexpr double kPassesPerLayer = 8;   // tensor-parallel collectives of a layer, both directions
-  constexpr double kBytesPerWeight = 16;  // gradients and parameters, reduced and gathered
-  double bytes = kBytesPerWeight * total_parameters(m) / (cut.tensor * cut.pipeline);
-  if (cut.pipeline > 1) bytes += 2 * kBytes * replica_tokens * m.hidden * cut.virtual_stages;
-  if (cut.tensor > 1) {
-    bytes += kPassesPerLayer * kBytes * replica_tokens * m.hidden * m.layers / cut.pipeline;
-  }
-  const double oversubscription = std::max(1.0, scenario.fabric.leaf_oversubscription) *
-                                  std::max(1.0, scenario.fabric.spine_oversubscription);
-  BytesPerSecond link = nic_ports(scenario.node).bandwidth;
-  if (scenario.fabric.link_bandwidth > BytesPerSecond{}) {
-    link = std::min(link, scenario.fabric.link_bandwidth);
-  }
-  return bytes / (link.base_units() / oversubscription);
-}
-
 }  // namespace
 
 void refuse(const ScenarioDraft& draft, std::string_view pointer, std::string found,
@@ -127,6 +98,8 @@ void refuse(const ScenarioDraft& draft, std::string_view pointer, std::string fo
 
 void check_widths(const ScenarioDraft& draft) {
   check_heads(draft, draft.tensor);
+  check_share(draft, draft.model.ffn, "ffn");
+  check_share(draft, draft.model.vocabulary, "vocabulary");
   if (draft.pipeline <= slots(draft)) return;
   refuse(draft, "/parallelism/pipeline", text(draft.pipeline),
          "at most " + text(slots(draft)) + slots_rule(draft));
@@ -165,7 +138,7 @@ void check_batch(const ScenarioDraft& draft, const TrainingJob& job) {
 
 void check_machine(const ScenarioDraft& draft, const Scenario& scenario) {
   const GpuSpec& gpu = scenario.node.gpu;
-  if (!(gpu.peak(scenario.job.precision) > FlopsPerSecond{})) {
+  if (!supports(gpu, scenario.job.precision)) {
     refuse(draft, "/precision", in_quotes(name_of(scenario.job.precision)),
            supported_precisions(gpu));
   }
@@ -186,34 +159,6 @@ void check_machine(const ScenarioDraft& draft, const Scenario& scenario) {
            "a GPU of the job, 0 to " + text(scenario.gpus() - 1));
   }
   check_fabric(draft, scenario);
-}
-
-void check_size(const ScenarioDraft& draft, const Scenario& scenario) {
-  constexpr std::int64_t kMaxMicroBatches = 1 << 16;
-  constexpr std::int64_t kMaxPasses = 8'000'000;  // of all stages: half a GiB of programs
-  const Parallelism& cut = scenario.job.parallelism;
-  const std::int64_t micro_batches = scenario.job.micro_batches();
-  if (micro_batches > kMaxMicroBatches) {
-    refuse(draft, "/batch/sequences", text(micro_batches) + " micro batches a replica",
-           "at most " + text(kMaxMicroBatches));
-  }
-  const std::int64_t passes = micro_batches * cut.pipeline * cut.virtual_stages;
-  if (passes > kMaxPasses) {
-    refuse(draft, "/batch/sequences", text(passes) + " micro batches x pipeline x virtual_stages",
-           "at most " + text(kMaxPasses));
-  }
-  // The clock of a step ends after 213 days; this leaves room for every inefficiency.
-  constexpr double kLongestStep = 1e5;  // seconds
-  const double compute = compute_seconds(scenario);
-  if (compute > kLongestStep) {
-    refuse(draft, "/batch", "a step of " + rounded(compute) + " s at the peak of all GPUs",
-           "at most " + rounded(kLongestStep) + " s");
-  }
-  const double transfer = transfer_seconds(scenario);
-  if (transfer > kLongestStep) {
-    refuse(draft, "/cluster", "transfers of " + rounded(transfer) + " s over the slowest link",
-           "at most " + rounded(kLongestStep) + " s a step");
-  }
 }
 
 }  // namespace lockstep

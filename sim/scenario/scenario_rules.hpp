@@ -25,6 +25,6 @@ void check_batch(const ScenarioDraft& draft, const TrainingJob& job);
 void check_machine(const ScenarioDraft& draft, const Scenario& scenario);
 
 /// That the simulation stays within what its clock and memory hold.
-void check_size(const ScenarioDraft& draft, const Scenario& scenario);
+void check_extent(const ScenarioDraft& draft, const Scenario& scenario);
 
 }  // namespace lockstep

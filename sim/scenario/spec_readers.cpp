@@ -11,14 +11,16 @@ namespace lockstep {
 namespace {
 
 // Bounds that no real value leaves, and within which no product overflows.
-constexpr Interval kLatency{0, 10};       // seconds
-constexpr Interval kRate{1e6, 1e16};      // bytes per second
-constexpr Interval kRateOrNone{0, 1e16};  // the same; 0: there is none
-constexpr Interval kPeakOrNone{0, 1e20};  // FLOP per second
+constexpr Interval kLatency{0, 0.1};                                   // seconds
+constexpr Interval kRate{1e7, 1e16};                                   // bytes per second
+constexpr Interval kRateOrNone{1e7, 1e16, false, true};                // the same; 0: there is none
+constexpr Interval kHbmRate{1e9, 1e16};                                // bytes per second
+constexpr Interval kPeak{1e11, 1e20};                                  // FLOP per second
+constexpr Interval kPeakOrNone{1e11, 1e20, false, true};               // the same; 0: not supported
 constexpr Interval kEfficiency{0.01, 1};
 constexpr Interval kRatio{0.01, 100};
 constexpr Interval kShare{0, 1};
-constexpr Interval kPerElement{0, 10'000};  // bytes, tokens, kernels per something
+constexpr Interval kPerElement{0, 1000};  // bytes, tokens, kernels per something
 constexpr Interval kMemory{1e6, 1e15};      // bytes
 constexpr Interval kPower{1, 1e5};          // watts
 constexpr Interval kSpread{0, 0.5};         // relative standard deviation
@@ -103,7 +105,7 @@ void read_gemm(const JsonCursor& from, Extent extent, GemmConstants& out) {
   member.required("efficiency_128x128", out.efficiency_128x128, kRatio);
   member.required("efficiency_x64", out.efficiency_x64, kRatio);
   member.required("split_k", out.split_k, kLatency);
-  member.required("bandwidth", out.bandwidth, kRate);
+  member.required("bandwidth", out.bandwidth, kHbmRate);
   member.optional("fp8_efficiency", out.fp8_efficiency, kRatio);
   member.optional("fp4_efficiency", out.fp4_efficiency, kRatio);
   member.required("sustained", out.sustained, kEfficiency);
@@ -184,7 +186,7 @@ void read_communication(const JsonCursor& from, CommunicationPolicy& out) {
   member.optional("overlap_gradients", out.overlap_gradients);
   member.optional("overlap_parameters", out.overlap_parameters);
   member.optional("gradient_bytes", out.gradient_bytes, Interval{0.5, 16});
-  member.optional("bucket_parameters", out.bucket_parameters, Interval{0, 1e15});
+  member.optional("bucket_parameters", out.bucket_parameters, Interval{1e4, 1e15, false, true});
   member.optional("overlap_pipeline", out.overlap_pipeline);
   member.optional("half_duplex_pipeline", out.half_duplex_pipeline);
   member.optional("scatter_gather_pipeline", out.scatter_gather_pipeline);
@@ -224,12 +226,12 @@ void read_gpu(const JsonCursor& from, Extent extent, const PresetStore& presets,
   member.optional("about", out.about);
   member.required("architecture", out.architecture);
   member.required("sm_count", out.sm_count, 1, 100'000);
-  member.required("peak_fp16", out.peak_fp16, kPeakOrNone);
+  member.required("peak_fp16", out.peak_fp16, kPeak);
   member.optional("peak_bf16", out.peak_bf16, kPeakOrNone);
   member.optional("peak_fp8", out.peak_fp8, kPeakOrNone);
   member.optional("peak_fp4", out.peak_fp4, kPeakOrNone);
   member.required("hbm_capacity", out.hbm_capacity, kMemory);
-  member.required("hbm_bandwidth", out.hbm_bandwidth, kRate);
+  member.required("hbm_bandwidth", out.hbm_bandwidth, kHbmRate);
   member.optional("nvlink_bandwidth", out.nvlink_bandwidth, kRateOrNone);
   member.required("pcie_bandwidth", out.pcie_bandwidth, kRate);
   member.required("power_limit", out.power_limit, kPower);

@@ -1,0 +1,201 @@
+// Bounds on the whole: a job may have any sensible numbers one by one, and still be one that runs
+// for years or needs more memory to simulate than there is.
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+
+#include "models/kernels/attention.hpp"
+#include "sim/scenario/scenario_rules.hpp"
+#include "topologies/placement.hpp"
+
+namespace lockstep {
+namespace {
+
+std::string rounded(double value) {
+  char buffer[32];
+  std::snprintf(buffer, sizeof buffer, "%.3g", value);
+  return buffer;
+}
+
+/// What the estimates below share. They are meant to be too high rather than too low.
+struct Sizes {
+  explicit Sizes(const Scenario& scenario)
+      : model(scenario.job.model), cut(scenario.job.parallelism) {
+    micro_batches = scenario.job.micro_batches();
+    micro_tokens =
+        static_cast<double>(scenario.job.batch.micro_sequences) * scenario.job.batch.tokens;
+    stage_layers = std::max(1.0, static_cast<double>(model.layers) / cut.pipeline);
+    if (!cut.layers_per_stage.empty()) stage_layers = model.layers;
+    stage_parameters = layer_parameters(model) * stage_layers + 2 * embedding_parameters(model);
+    stage_parameters /= cut.tensor;
+  }
+
+  const TransformerShape& model;
+  const Parallelism& cut;
+  double micro_batches = 1;  ///< per replica
+  double micro_tokens = 1;   ///< T
+  double stage_layers = 1;
+  double stage_parameters = 1;  ///< of one GPU
+};
+
+constexpr double kActivationBytes = 2;  // 16 bit, beside which quantised formats are smaller
+
+/// Products and attention of one layer, forward, backward and recomputed.
+double arithmetic_seconds(const Scenario& scenario, const Sizes& s) {
+  constexpr double kPasses = 4;  // forward, twice as much backward, forward again
+  const GpuSpec& gpu = scenario.node.gpu;
+  const double slowest_tile = std::min({1.0, gpu.gemm.efficiency_128x128, gpu.gemm.efficiency_x64});
+  const double quantised = std::min({1.0, gpu.gemm.fp8_efficiency, gpu.gemm.fp4_efficiency});
+  const double products = kPasses * 2 * s.micro_tokens *
+                          (layer_matrix_parameters(s.model) +
+                           static_cast<double>(s.model.vocabulary) * s.model.hidden) /
+                          s.cut.tensor;
+  const double peak = gpu.peak(scenario.job.precision).base_units() * gpu.gemm.efficiency *
+                      gpu.gemm.sustained * gpu.gemm.quantised_sustained * slowest_tile * quantised;
+  const double peak_16_bit =
+      std::min(gpu.peak_fp16, gpu.peak_bf16 > FlopsPerSecond{} ? gpu.peak_bf16 : gpu.peak_fp16)
+          .base_units();
+  double attention_peak = peak_16_bit * gpu.gemm.efficiency * gpu.gemm.sustained;
+  double backward_ratio = 3;
+  double ramp_tokens = 0;
+  if (const AttentionConstants* fused = attention_constants(scenario.stack.attention, gpu)) {
+    attention_peak = peak_16_bit * fused->efficiency * gpu.gemm.sustained;
+    backward_ratio = fused->backward_ratio;
+    ramp_tokens = fused->ramp_tokens;
+  }
+  const double attention = (2 + backward_ratio) * 4 * s.micro_tokens *
+                           (scenario.job.batch.tokens + ramp_tokens) * s.model.heads *
+                           s.model.head_dim / s.cut.tensor;
+  return products / peak + attention / attention_peak;
+}
+
+/// Elementwise work and launches of one layer.
+double elementwise_seconds(const Scenario& scenario, const Sizes& s) {
+  const ElementwiseTraffic& e = scenario.stack.elementwise;
+  const TransformerShape& m = s.model;
+  const GpuSpec& gpu = scenario.node.gpu;
+  const double width = static_cast<double>(m.heads) * m.head_dim;
+  const double per_token =
+      e.norm_residual_bytes * m.hidden * (1 + e.norm_backward_ratio) +
+      e.activation_bytes * 3.0 * m.ffn * (1 + e.activation_backward_ratio) +
+      e.rotary_bytes * 4 * width +
+      e.score_bytes * m.heads * scenario.job.batch.tokens * (1 + e.score_backward_ratio) +
+      (e.quantise_bytes + e.quantise_backward_bytes) * (4.0 * m.hidden + 3.0 * m.ffn + width) +
+      e.loss_bytes * m.vocabulary;
+  const double bandwidth =
+      std::min(gpu.hbm_bandwidth * gpu.memory.efficiency, gpu.gemm.bandwidth).base_units();
+  const double weights = scenario.stack.weight_gradient_traffic * layer_parameters(m);
+  const double kernels = scenario.stack.kernels_forward + scenario.stack.kernels_backward + 100;
+  Seconds launch =
+      scenario.stack.launch_interval + gpu.gemm.launch + gpu.gemm.split_k * 10 + gpu.memory.launch;
+  if (const AttentionConstants* fused = attention_constants(scenario.stack.attention, gpu)) {
+    launch += fused->launch * fused->backward_ratio;
+  }
+  return (s.micro_tokens * per_token + weights) * e.slowdown / bandwidth +
+         kernels * launch.base_units();
+}
+
+/// Everything that a GPU computes in a step, one thing after another.
+double compute_seconds(const Scenario& scenario, const Sizes& s) {
+  const GpuSpec& gpu = scenario.node.gpu;
+  double slowest = 1;
+  for (const Straggler& straggler : scenario.stragglers) {
+    slowest = std::max(slowest, straggler.slowdown);
+  }
+  const double layer = arithmetic_seconds(scenario, s) + elementwise_seconds(scenario, s);
+  const double optimiser =
+      (scenario.stack.optimiser_bytes + scenario.stack.optimiser_unsharded_bytes) *
+      s.stage_parameters / (gpu.hbm_bandwidth * gpu.memory.efficiency).base_units();
+  const double sm_left = 1 - scenario.stack.communication.sm_share;
+  return slowest / sm_left * (s.micro_batches * s.stage_layers * layer + optimiser);
+}
+
+/// All transfers of a GPU, one after another over its slowest link.
+double transfer_seconds(const Scenario& scenario, const Sizes& s) {
+  constexpr double kCollectivesPerLayer = 8;  // tensor parallel, both directions and recompute
+  constexpr double kBytesPerWeight = 32;      // gradients and parameters, reduced and gathered
+  const double micro_bytes = kActivationBytes * s.micro_tokens * s.model.hidden;
+  double bytes = kBytesPerWeight * s.stage_parameters;
+  const double bucket = scenario.stack.communication.bucket_parameters;
+  double messages = 2 + (bucket > 0 ? s.stage_parameters / bucket : 0);
+  if (s.cut.pipeline > 1) {
+    bytes += 2 * micro_bytes * s.micro_batches * s.cut.virtual_stages;
+    messages += 2 * s.micro_batches * s.cut.virtual_stages;
+  }
+  if (s.cut.tensor > 1) {
+    const double collectives = kCollectivesPerLayer * s.stage_layers * s.micro_batches;
+    bytes += collectives * micro_bytes * scenario.stack.communication.tensor_slowdown;
+    messages += collectives * scenario.stack.communication.tensor_slowdown;
+  }
+  const NodeSpec& node = scenario.node;
+  const FabricSpec& fabric = scenario.fabric;
+  BytesPerSecond link = std::min(nic_ports(node).bandwidth, node.gpu.pcie_bandwidth);
+  if (fabric.link_bandwidth > BytesPerSecond{}) link = std::min(link, fabric.link_bandwidth);
+  if (node.gpu.nvlink_bandwidth > BytesPerSecond{})
+    link = std::min(link, node.gpu.nvlink_bandwidth);
+  Seconds latency = fabric.switch_latency * 6 + scenario.transport.hop_latency * 20;
+  double ranks = std::max(s.cut.tensor, s.cut.data);
+  latency += scenario.transport.ring_hop_latency * std::min<double>(ranks, scenario.nodes);
+  for (const auto* regimes :
+       {&node.gpu.collectives.all_reduce, &node.gpu.collectives.all_gather,
+        &node.gpu.collectives.reduce_scatter, &node.gpu.collectives.send_receive}) {
+    for (const CollectiveRegime& regime : *regimes) {
+      link = std::min(link, regime.bus_bandwidth);
+      latency += regime.base + regime.per_step * std::min<double>(ranks, node.nvlink_domain);
+    }
+  }
+  const double share =
+      std::min(scenario.transport.efficiency, scenario.transport.send_receive_efficiency) /
+      (std::max(1.0, fabric.leaf_oversubscription) * std::max(1.0, fabric.spine_oversubscription));
+  return bytes / (link.base_units() * share) + messages * latency.base_units();
+}
+
+void check_counts(const ScenarioDraft& draft, const Scenario& scenario, const Sizes& s) {
+  constexpr double kMaxParameters = 1e14;
+  constexpr std::int64_t kMaxMicroBatches = 1 << 16;
+  constexpr std::int64_t kMaxPasses = 8'000'000;  // of all stages: half a GiB of programs
+  constexpr double kMaxBuckets = 1e5;             // of a GPU
+  if (total_parameters(s.model) > kMaxParameters) {
+    refuse(draft, "/model", rounded(total_parameters(s.model)) + " weights",
+           "at most " + rounded(kMaxParameters));
+  }
+  const std::int64_t micro_batches = scenario.job.micro_batches();
+  if (micro_batches > kMaxMicroBatches) {
+    refuse(draft, "/batch/sequences", std::to_string(micro_batches) + " micro batches a replica",
+           "at most " + std::to_string(kMaxMicroBatches));
+  }
+  const std::int64_t passes = micro_batches * s.cut.pipeline * s.cut.virtual_stages;
+  if (passes > kMaxPasses) {
+    refuse(draft, "/batch/sequences",
+           std::to_string(passes) + " micro batches x pipeline x virtual_stages",
+           "at most " + std::to_string(kMaxPasses));
+  }
+  const double bucket = scenario.stack.communication.bucket_parameters;
+  if (bucket > 0 && s.stage_parameters / bucket > kMaxBuckets) {
+    refuse(draft, "/stack/communication/bucket_parameters", rounded(bucket),
+           "at least " + rounded(s.stage_parameters / kMaxBuckets) + " (" + rounded(kMaxBuckets) +
+               " buckets of " + rounded(s.stage_parameters) + " weights)");
+  }
+}
+
+}  // namespace
+
+void check_extent(const ScenarioDraft& draft, const Scenario& scenario) {
+  const Sizes sizes(scenario);
+  check_counts(draft, scenario, sizes);
+  // The clock of a step ends after 213 days. Stages wait for each other, so the sum of what one
+  // stage does can pass many times before the last has ended.
+  constexpr double kLongestStep = 1e6;  // seconds
+  const double compute = compute_seconds(scenario, sizes);
+  if (compute > kLongestStep) {
+    refuse(draft, "/batch", "a step of up to " + rounded(compute) + " s of computing",
+           "at most " + rounded(kLongestStep) + " s");
+  }
+  const double transfer = transfer_seconds(scenario, sizes);
+  if (transfer > kLongestStep) {
+    refuse(draft, "/cluster", "a step of up to " + rounded(transfer) + " s of transfers",
+           "at most " + rounded(kLongestStep) + " s");
+  }
+}
+
+}  // namespace lockstep
