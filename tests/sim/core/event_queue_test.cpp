@@ -95,6 +95,22 @@ TEST_CASE("EventQueue: the first and the last tick of the clock") {
   CHECK(drain(queue) == std::vector<std::uint32_t>{2, 3, 1, 4});
 }
 
+TEST_CASE("EventQueue: a crowd pushed between two pending events leaves in order") {
+  // 100 events, two of a time and each pair before the last, leave in time order, ties as pushed.
+  EventQueue queue;
+  queue.push({10}, 0, 1000);
+  queue.push({90}, 0, 1001);
+  CHECK(queue.pop().subject == 1000);
+  std::vector<std::uint32_t> expected;
+  for (std::uint32_t i = 0; i < 100; ++i) queue.push({80 - i / 2}, 0, i);
+  for (std::uint32_t pair = 50; pair-- > 0;) {
+    expected.push_back(2 * pair);
+    expected.push_back(2 * pair + 1);
+  }
+  expected.push_back(1001);
+  CHECK(drain(queue) == expected);
+}
+
 TEST_CASE("EventQueue: a cleared queue is a new one") {
   EventQueue queue;
   queue.push({100}, 3, 1);
