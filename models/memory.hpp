@@ -1,8 +1,13 @@
-/// Peak memory of a GPU, per pipeline stage, with its parts.
+/// Peak memory of a GPU, per pipeline stage, with its parts; whether a job fits, and what would.
+///
+/// What is saved per layer for the backward pass is counted tensor by tensor as in Korthikanti et
+/// al. 2022, arXiv:2205.05198, section 4.1, with the widths of the model; for a GPT layer that is
+/// their 34 s b h bytes. Which tensors a software keeps beside is in MemoryPolicy
+/// (models/software.hpp).
 #pragma once
 
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "models/software.hpp"
 #include "models/transformer.hpp"
@@ -11,27 +16,58 @@
 namespace lockstep {
 
 struct MemoryBreakdown {
-  Bytes weights, gradients, optimiser, activations, logits, communication, framework;
-  [[nodiscard]] Bytes total() const {
+  Bytes weights;
+  Bytes gradients;      ///< accumulated over the micro batches
+  Bytes optimiser;      ///< states, sharded or not
+  Bytes activations;    ///< saved for backward passes to come, and a recomputed layer
+  Bytes logits;         ///< of one micro batch, last stage
+  Bytes communication;  ///< gathered tensors, received activations, gradient buckets
+  Bytes framework;      ///< workspaces, and what the allocator loses to fragmentation
+  Bytes cached;         ///< waits for other streams; the allocator frees it before it fails
+
+  /// What must be there for the step to run.
+  [[nodiscard]] Bytes needed() const {
     return weights + gradients + optimiser + activations + logits + communication + framework;
   }
+  /// What the framework reports as reserved.
+  [[nodiscard]] Bytes total() const { return needed() + cached; }
 };
 
-/// Peak within a step of one GPU of pipeline stage `stage` (0-based).
+/// Peak within a step of one GPU of pipeline stage `stage` (0-based, below Parallelism::pipeline),
+/// `cached` as large as it gets on a card without limit.
 MemoryBreakdown peak_memory(const TrainingJob& job, const StackSpec& stack, int stage);
 
-/// What a job may use of the card: the capacity less what driver and fragmentation keep.
-Bytes usable_memory(const GpuSpec& gpu);
+/// Bytes that one micro batch leaves on a GPU for the backward pass of one layer.
+Bytes saved_per_layer(const TrainingJob& job, const StackSpec& stack);
+
+/// Micro batches of which a stage holds all layers' activations at once; not whole where it is
+/// interleaved. 1F1B: min(m, p - stage); GPipe: m; interleaved: the chunks of the warm-up,
+/// 2 (p - stage - 1) + (v - 1) p, and the one at work, over v: on the first stage 1 + (p - 1) / (p
+/// v) times p (arXiv:2205.05198, section 4.2.3).
+double micro_batches_in_flight(const TrainingJob& job, int stage);
+
+/// What a job may use of the card: its capacity less what the stack keeps outside of the allocator.
+Bytes usable_memory(const GpuSpec& gpu, const StackSpec& stack);
 
 struct MemoryVerdict {
   int fullest_stage = 0;
-  MemoryBreakdown peak;
+  MemoryBreakdown peak;  ///< of that stage; `cached` at most what is left of the card
   Bytes usable;
-  bool fits = true;
+  bool fits = true;  ///< needed() of the fullest stage is at most `usable`
   /// The smallest change that would fit: "micro batch 1 instead of 2 (61.3 GiB)"; empty if it fits
-  /// or nothing that was tried does.
+  /// or nothing that was tried does. Tried in order: smaller micro batches, selective and full
+  /// recomputation, a sharded optimiser, it with full recomputation, then wider tensor and pipeline
+  /// parallelism at the cost of replicas.
   std::string nearest_fit;
 };
 MemoryVerdict check_memory(const TrainingJob& job, const StackSpec& stack, const GpuSpec& gpu);
+
+/// A change of a job, in words.
+struct MemoryRemedy {
+  std::string words;
+  TrainingJob job;
+};
+/// The changes that check_memory() tries, in its order. Each leaves a job that divides.
+std::vector<MemoryRemedy> memory_remedies(const TrainingJob& job, const StackSpec& stack);
 
 }  // namespace lockstep

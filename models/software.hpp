@@ -4,6 +4,7 @@
 #include <string>
 
 #include "models/hardware.hpp"
+#include "models/transformer.hpp"
 #include "models/units.hpp"
 
 namespace lockstep {
@@ -43,6 +44,26 @@ struct CommunicationPolicy {
   double sm_share = 0.0;           ///< share of the SMs that an overlapped collective takes
 };
 
+/// What a stack keeps in GPU memory. Bytes per parameter are of the parameters on the GPU before
+/// sharding, bytes of saved tensors per token; models/memory.hpp says how they add up.
+struct MemoryPolicy {
+  double optimiser_state_bytes = 12;  ///< per parameter: fp32 weight and both moments of Adam
+  double replica_bytes = 0;     ///< more per parameter where there are replicas: gradient buckets
+  double gather_bytes = 0;      ///< more per parameter in the step of a sharded optimiser
+  /// Saved per MLP column of gated models: a fused SwiGLU keeps both halves of its input, the next
+  /// product its output; 8 unfused, 4 if the output is made again.
+  double gated_mlp_bytes = 6;
+  bool rotary_copies = false; ///< rotated Q, K, V are kept beside the product's output
+  double logit_bytes = 10;    ///< per logit: the 16-bit product, its fp32 copy and the softmax
+  /// Layers by which the host runs ahead of the GPU: memory of that many layers' gathered tensors
+  /// waits for the stream of the collectives. The allocator gives it back when memory is short.
+  double run_ahead_layers = 0;
+  double fragmentation = 1.02;  ///< reserved over allocated memory
+  Bytes workspace = gibibytes(0.5);  ///< in the allocator: cuBLAS and attention workspaces, buffers
+  Bytes outside = gibibytes(2);      ///< outside of it: CUDA context, modules, NCCL's channels
+  LayerSplit split = LayerSplit::even;  ///< of layers over pipeline stages
+};
+
 struct StackSpec {
   std::string name;
   std::string release;  ///< empty: the newest known
@@ -50,6 +71,7 @@ struct StackSpec {
   AttentionKernel attention = AttentionKernel::flash2;
   ElementwiseTraffic elementwise;
   CommunicationPolicy communication;
+  MemoryPolicy memory;
   Seconds launch_interval = microseconds(4);  ///< host time per kernel; 0 under CUDA graphs
   double kernels_forward = 30;   ///< kernels that the host launches per layer, forward
   double kernels_backward = 50;  ///< the same, backward

@@ -40,6 +40,9 @@ double total_parameters(const TransformerShape& shape);
 enum class Sharding : std::uint8_t { none, zero1, zero2 };
 enum class Recompute : std::uint8_t { none, selective, full };
 enum class Schedule : std::uint8_t { gpipe, one_f_one_b, interleaved };
+/// How layers are split over pipeline stages when nobody writes them out
+/// (models/workload/partition.hpp).
+enum class LayerSplit : std::uint8_t { even, by_cost };
 
 struct Parallelism {
   int tensor = 1;          ///< t
@@ -50,8 +53,9 @@ struct Parallelism {
   Sharding sharding = Sharding::none;
   Schedule schedule = Schedule::one_f_one_b;
   /// Layers of every virtual stage in pipeline order (p * v entries, chunk-major: all ranks of chunk
-  /// 0, then of chunk 1); empty: split evenly, as models/workload/partition.hpp says.
+  /// 0, then of chunk 1); empty: split as `split` says.
   std::vector<int> layers_per_stage;
+  LayerSplit split = LayerSplit::even;
 };
 
 struct Batch {

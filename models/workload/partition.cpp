@@ -4,12 +4,29 @@
 #include <cstddef>
 
 namespace lockstep {
+namespace {
+
+std::vector<int> split_by_cost(const TransformerShape& model, std::size_t stages) {
+  const double layer = layer_matrix_parameters(model);
+  const double whole = model.layers * layer + static_cast<double>(model.vocabulary) * model.hidden;
+  std::vector<int> layers(stages, 0);
+  std::size_t stage = 0;
+  for (int i = 1; i <= model.layers; ++i) {
+    ++layers[stage];
+    const double share = whole * static_cast<double>(stage + 1) / static_cast<double>(stages);
+    if (i * layer > share && stage + 1 < stages) ++stage;
+  }
+  return layers;
+}
+
+}  // namespace
 
 std::vector<int> layers_per_virtual_stage(const TransformerShape& model, const Parallelism& par) {
   if (!par.layers_per_stage.empty()) return par.layers_per_stage;
   const int stages = par.pipeline * par.virtual_stages;
   assert(stages >= 1 && stages <= model.layers + 2);
   const auto count = static_cast<std::size_t>(stages);
+  if (par.split == LayerSplit::by_cost) return split_by_cost(model, count);
   if (stages == 1 || model.layers % stages == 0) {
     return std::vector<int>(count, model.layers / stages);
   }

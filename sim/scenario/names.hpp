@@ -14,6 +14,7 @@ namespace lockstep {
 
 // In the order of each enumeration.
 inline constexpr std::array<std::string_view, 3> kShardingNames{"none", "zero1", "zero2"};
+inline constexpr std::array<std::string_view, 2> kLayerSplitNames{"even", "by_cost"};
 inline constexpr std::array<std::string_view, 3> kRecomputeNames{"none", "selective", "full"};
 
 std::vector<std::string_view> precision_names();

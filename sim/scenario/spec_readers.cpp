@@ -194,6 +194,24 @@ void read_communication(const JsonCursor& from, CommunicationPolicy& out) {
   from.finish();
 }
 
+void read_memory_policy(const JsonCursor& from, MemoryPolicy& out) {
+  const MemberReader member(from, Extent::changes);
+  member.optional("optimiser_state_bytes", out.optimiser_state_bytes, Interval{0, 64});
+  member.optional("replica_bytes", out.replica_bytes, Interval{0, 64});
+  member.optional("gather_bytes", out.gather_bytes, Interval{0, 64});
+  member.optional("gated_mlp_bytes", out.gated_mlp_bytes, Interval{0, 64});
+  member.optional("rotary_copies", out.rotary_copies);
+  member.optional("logit_bytes", out.logit_bytes, Interval{0, 64});
+  member.optional("run_ahead_layers", out.run_ahead_layers, Interval{0, 1000});
+  member.optional("fragmentation", out.fragmentation, Interval{1, 10});
+  member.optional("workspace", out.workspace, Interval{0, 1e12});
+  member.optional("outside", out.outside, Interval{0, 1e12});
+  member.optional("split", [&](const JsonCursor& at) {
+    out.split = static_cast<LayerSplit>(at.choice(kLayerSplitNames));
+  });
+  from.finish();
+}
+
 /// The value of a string that must be one of `names`; its index is the enumeration's value.
 template <class Enum, class Names>
 Enum read_choice(const JsonCursor& from, const Names& names) {
@@ -310,6 +328,7 @@ void read_stack(const JsonCursor& from, Extent extent, StackSpec& out) {
                   [&](const JsonCursor& at) { read_elementwise(at, out.elementwise); });
   member.optional("communication",
                   [&](const JsonCursor& at) { read_communication(at, out.communication); });
+  member.optional("memory", [&](const JsonCursor& at) { read_memory_policy(at, out.memory); });
   member.optional("launch_interval", out.launch_interval, kLatency);
   member.optional("kernels_forward", out.kernels_forward, kPerElement);
   member.optional("kernels_backward", out.kernels_backward, kPerElement);

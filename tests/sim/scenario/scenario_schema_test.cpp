@@ -33,7 +33,7 @@ const Json& full_scenario() {
       "fabric": {"preset": "rail_optimised"}},
     "parallelism": {},
     "batch": {"sequences": 8, "tokens": 64},
-    "stack": {"preset": "megatron_core", "elementwise": {}, "communication": {}},
+    "stack": {"preset": "megatron_core", "elementwise": {}, "communication": {}, "memory": {}},
     "training": {"tokens": 1e12},
     "price": {"usd_per_gpu_hour": 2},
     "stragglers": [{"gpu": 0, "slowdown": 2}],
