@@ -1,6 +1,7 @@
 #include "sim/scenario/preset_store.hpp"
 
 #include <doctest/doctest.h>
+#include <stdlib.h>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,21 @@ TEST_CASE("PresetStore: a folder of one's own comes first, and adds to what ship
   CHECK(presets.model("llama3_8b").layers == 32);
   CHECK(presets.names("models").back() == "zz_tiny");
   CHECK(PresetStore().model("gpt3_175b").layers == 96);
+}
+
+TEST_CASE("PresetStore: LOCKSTEP_PRESETS adds folders behind one's own, before what ships") {
+  const test::TemporaryFolder first;
+  const test::TemporaryFolder second;
+  second.write("models/gpt3_175b.json", kTinyModel);
+  setenv("LOCKSTEP_PRESETS", (":" + first.path() + ":" + second.path()).c_str(), 1);
+  const PresetStore presets;
+  const PresetStore with_own({first.path()});
+  unsetenv("LOCKSTEP_PRESETS");
+  CHECK(presets.model("gpt3_175b").layers == 2);
+  CHECK(presets.model("llama3_8b").layers == 32);
+  first.write("models/gpt3_175b.json", R"({"layers": 3, "hidden": 8, "heads": 4, "ffn": 32,
+                                           "vocabulary": 9})");
+  CHECK(with_own.model("gpt3_175b").layers == 3);
 }
 
 TEST_CASE("PresetStore: what a shape leaves out follows from the rest") {
