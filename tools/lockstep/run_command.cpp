@@ -75,7 +75,7 @@ void require_memory(const RunResult& result) {
   throw InputError(
       {.file = result.scenario.file,
        .pointer = {},
-       .found = fmt::format("a job that needs {} on a GPU of stage {}", gib(memory.peak.total()),
+       .found = fmt::format("a job that needs {} on a GPU of stage {}", gib(memory.peak.needed()),
                             memory.fullest_stage),
        .allowed = fmt::format("at most {} of the {} of {}; {} (--allow-oom predicts anyway)",
                               gib(memory.usable), gib(result.scenario.node.gpu.hbm_capacity),

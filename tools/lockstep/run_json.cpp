@@ -52,14 +52,12 @@ Json waterfall_json(const BucketTimes& seconds) {
 }
 
 Json memory_json(const MemoryBreakdown& memory) {
-  return {{"total_gib", gib(memory.total())},
-          {"weights_gib", gib(memory.weights)},
-          {"gradients_gib", gib(memory.gradients)},
-          {"optimiser_gib", gib(memory.optimiser)},
-          {"activations_gib", gib(memory.activations)},
-          {"logits_gib", gib(memory.logits)},
-          {"communication_gib", gib(memory.communication)},
-          {"framework_gib", gib(memory.framework)}};
+  return {
+      {"total_gib", gib(memory.total())},       {"needed_gib", gib(memory.needed())},
+      {"weights_gib", gib(memory.weights)},     {"gradients_gib", gib(memory.gradients)},
+      {"optimiser_gib", gib(memory.optimiser)}, {"activations_gib", gib(memory.activations)},
+      {"logits_gib", gib(memory.logits)},       {"communication_gib", gib(memory.communication)},
+      {"framework_gib", gib(memory.framework)}, {"cached_gib", gib(memory.cached)}};
 }
 
 Json stages_json(const StepReport& report) {
@@ -129,8 +127,9 @@ Json headline_json(const RunResult& result) {
            {"tokens_per_step", twelve_digits(report.tokens_per_step)},
            {"gpus", result.scenario.gpus()},
            {"nodes", result.scenario.nodes},
-           {"peak_memory_gib", gib(report.peak_memory.total())},
-           {"peak_memory_stage", report.peak_memory_stage},
+           {"peak_memory_gib", gib(result.memory.peak.total())},
+           {"needed_memory_gib", gib(result.memory.peak.needed())},
+           {"peak_memory_stage", result.memory.fullest_stage},
            {"usable_memory_gib", gib(result.memory.usable)},
            {"memory_capacity_gib", gib(result.scenario.node.gpu.hbm_capacity)}};
   add_training(out, result);

@@ -56,6 +56,19 @@ std::string title(const RunResult& result, const TextStyle& style) {
          line("Fabric", fmt::format("{}, {}", s.fabric.name, s.transport.name));
 }
 
+/// "61.3 GiB at the peak (stage 0), 66.0 GiB with the allocator's cache, of 74.9 GiB usable on ..."
+std::string memory_text(const RunResult& result) {
+  const MemoryBreakdown& peak = result.memory.peak;
+  const bool caches = peak.cached > gibibytes(0.05);  // what three digits would show
+  return fmt::format(
+      "{} at the peak (stage {}){} of {} usable on {}{}", gib_text(peak.needed()),
+      result.memory.fullest_stage,
+      caches ? fmt::format(", {} with the allocator's cache,", gib_text(peak.total()))
+             : std::string(),
+      gib_text(result.memory.usable), gib_text(result.scenario.node.gpu.hbm_capacity),
+      result.memory.fits ? "" : "; DOES NOT FIT");
+}
+
 std::string headline(const RunResult& result, const TextStyle& style) {
   const StepReport& r = result.report;
   std::string out = "\n";
@@ -70,11 +83,7 @@ std::string headline(const RunResult& result, const TextStyle& style) {
       "Per GPU",
       fmt::format("{} TFLOP/s of {} ({} causal)", significant(r.tflops_per_gpu_full),
                   significant(r.peak_flops_per_gpu / 1e12), significant(r.tflops_per_gpu_causal)));
-  out += line("Memory", fmt::format("{} at the peak (stage {}) of {} usable on {}{}",
-                                    gib_text(r.peak_memory.total()), r.peak_memory_stage,
-                                    gib_text(result.memory.usable),
-                                    gib_text(result.scenario.node.gpu.hbm_capacity),
-                                    result.memory.fits ? "" : "; DOES NOT FIT"));
+  out += line("Memory", memory_text(result));
   if (const auto cost = training_cost(result)) {
     const std::string price = cost->usd
                                   ? fmt::format(", {} USD at {} per GPU-hour", compact(*cost->usd),

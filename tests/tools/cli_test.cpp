@@ -1,0 +1,184 @@
+#include "tools/lockstep/cli.hpp"
+
+#include <doctest/doctest.h>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/support/temporary_folder.hpp"
+
+using namespace lockstep;
+
+namespace {
+
+struct Ran {
+  Exit exit;
+  std::string out, err;
+};
+Ran lockstep_with(const std::vector<std::string>& args) {
+  std::ostringstream out, err;
+  Console console{.out = out, .err = err, .style = {}, .err_is_terminal = false};
+  const Exit exit = run_cli(args, console);
+  return {exit, out.str(), err.str()};
+}
+
+constexpr std::string_view kSmall = R"({
+  "model": "megatron_1_7b",
+  "cluster": {"node": "dgx_a100_80gb", "nodes": 1},
+  "parallelism": {"pipeline": 4, "data": 2, "sharding": "zero1"},
+  "batch": {"sequences": 16, "micro": 1, "tokens": 2048},
+  "precision": "bf16",
+  "recompute": "none",
+  "stack": "megatron_core"
+})";
+
+}  // namespace
+
+TEST_CASE("lockstep: help and version go to the output, with status 0") {
+  for (const std::vector<std::string>& args :
+       std::vector<std::vector<std::string>>{{"--help"},
+                                             {"run", "--help"},
+                                             {"validate", "-h"},
+                                             {"list", "--help"},
+                                             {"show", "--help"}}) {
+    const Ran ran = lockstep_with(args);
+    CHECK(ran.exit == Exit::ok);
+    CHECK(ran.out.find("Usage: lockstep ") != std::string::npos);
+    CHECK(ran.out.find("Example: ") != std::string::npos);
+    CHECK(ran.err.empty());
+  }
+  CHECK(lockstep_with({"--version"}).out.starts_with("lockstep "));
+}
+
+TEST_CASE("lockstep: a mistake is one line on standard error, with status 2") {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> mistakes{
+      {{}, "lockstep: no command; `lockstep --help` lists them\n"},
+      {{"run"}, "lockstep run: no scenario file; usage: lockstep run FILE [options]\n"},
+      {{"run", "none.json"},
+       "none.json: found no such file; allowed: a readable text file of at most 16 MiB\n"},
+      {{"list", "gpuz"},
+       "unknown kind \"gpuz\"; allowed: gpus, nodes, models, stacks, fabrics, transports, "
+       "collectives, schedules. Did you mean gpus?\n"},
+      {{"show", "gpu"},
+       "lockstep show: a name is missing; usage: lockstep show "
+       "gpu|node|model|stack|fabric|transport|collective|schedule NAME [options]\n"},
+      {{"show", "schedule", "1f2b"},
+       "unknown schedule \"1f2b\"; allowed: gpipe, 1f1b, interleaved. Did you mean 1f1b?\n"},
+      {{"validate", "-j", "0"}, "--jobs: found \"0\"; allowed: a whole number from 1 to 1024\n"},
+      {{"validate", "--rows", "a", "--nccl", "b"},
+       "lockstep validate: found --rows and --nccl; allowed: one of them\n"},
+  };
+  for (const auto& [args, message] : mistakes) {
+    const Ran ran = lockstep_with(args);
+    CHECK(ran.exit == Exit::bad_input);
+    CHECK(ran.out.empty());
+    CHECK(ran.err == message);
+  }
+  const Ran unknown = lockstep_with({"rnu"});
+  CHECK(unknown.err.starts_with("lockstep: unknown command \"rnu\"; allowed: run, validate, "));
+  CHECK(unknown.err.ends_with(". Did you mean run?\n"));
+}
+
+TEST_CASE("lockstep run: --set, --assert, --format and -o work together") {
+  const test::TemporaryFolder folder;
+  const std::string file = folder.write("small.json", kSmall);
+  const std::string out = folder.path() + "/result.json";
+  const Ran kept = lockstep_with({"run", file, "--set", "batch.sequences=32", "--format", "json",
+                                  "--assert", "mfu>0.01", "--assert", "gpus==8", "-o", out});
+  CHECK(kept.exit == Exit::ok);
+  CHECK(kept.out.empty());
+  CHECK(kept.err.empty());
+  const auto json = nlohmann::json::parse(std::ifstream(out));
+  CHECK(json["scenario"]["batch"]["sequences"] == 32);
+
+  const Ran missed = lockstep_with({"run", file, "--assert", "mfu>0.01", "--assert", "gpus>=9"});
+  CHECK(missed.exit == Exit::assertion_missed);
+  CHECK_FALSE(missed.out.empty());
+  CHECK(missed.err == "assertion missed: gpus>=9: gpus is 8.00000, below by 1.00 (11.1 %)\n");
+}
+
+TEST_CASE("lockstep run: a mistake leaves neither output nor files") {
+  const test::TemporaryFolder folder;
+  const std::string file = folder.write("small.json", kSmall);
+  for (const std::vector<std::string>& extra :
+       std::vector<std::vector<std::string>>{{"--assert", "mfuu>1"},
+                                             {"--assert", "mfu"},
+                                             {"--format", "yaml"},
+                                             {"--set", "nodes=1"},
+                                             {"--trace", "/nonexistent/t.json"}}) {
+    std::vector<std::string> args{"run", file, "-o", folder.path() + "/out.txt"};
+    args.insert(args.end(), extra.begin(), extra.end());
+    const Ran ran = lockstep_with(args);
+    CHECK(ran.exit == Exit::bad_input);
+    CHECK(ran.out.empty());
+    CHECK(std::count(ran.err.begin(), ran.err.end(), '\n') == 1);
+    CHECK_FALSE(std::filesystem::exists(folder.path() + "/out.txt"));
+  }
+}
+
+TEST_CASE("lockstep run: a job that does not fit is refused, and predicted with --allow-oom") {
+  const test::TemporaryFolder folder;
+  const std::string file = folder.write("small.json", kSmall);
+  const std::vector<std::string> args{"run", file, "--set", "model=gpt3_175b"};
+  const Ran refused = lockstep_with(args);
+  CHECK(refused.exit == Exit::bad_input);
+  CHECK(refused.out.empty());
+  CHECK(refused.err.starts_with(file + ": found a job that needs "));
+  CHECK(refused.err.find("GiB of a100_sxm4_80gb; ") != std::string::npos);
+  std::vector<std::string> allowed = args;
+  allowed.emplace_back("--allow-oom");
+  const Ran predicted = lockstep_with(allowed);
+  CHECK(predicted.exit == Exit::ok);
+  CHECK(predicted.out.find("DOES NOT FIT") != std::string::npos);
+}
+
+TEST_CASE("lockstep run: folded and unfolded give the same step time") {
+  const test::TemporaryFolder folder;
+  const std::string file = folder.write("small.json", kSmall);
+  const auto step = [&](std::vector<std::string> extra) {
+    std::vector<std::string> args{"run", file, "--format", "json"};
+    args.insert(args.end(), extra.begin(), extra.end());
+    return nlohmann::json::parse(lockstep_with(args).out)["step_s"].get<double>();
+  };
+  CHECK(step({}) == step({"--unfold"}));
+}
+
+TEST_CASE("lockstep list: every kind, in every format, has what the presets have") {
+  for (const char* kind :
+       {"gpus", "nodes", "models", "stacks", "fabrics", "transports", "collectives", "schedules"}) {
+    CAPTURE(kind);
+    const Ran json = lockstep_with({"list", kind, "--format", "json"});
+    REQUIRE(json.exit == Exit::ok);
+    const auto rows = nlohmann::json::parse(json.out);
+    CHECK_FALSE(rows.empty());
+    const std::string csv = lockstep_with({"list", kind, "--format", "csv"}).out;
+    const std::string table = lockstep_with({"list", kind}).out;
+    for (const auto& row : rows) {
+      const std::string name = row["name"];
+      CHECK(csv.find("\n" + name + ",") != std::string::npos);
+      CHECK(table.find("\n" + name + " ") != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("lockstep show: values with their sources, also from a folder of one's own") {
+  const auto rows = nlohmann::json::parse(
+      lockstep_with({"show", "gpu", "h100_sxm5_80gb", "--format", "json"}).out);
+  bool found = false;
+  for (const auto& row : rows) {
+    if (row["path"] != "hbm_bandwidth") continue;
+    found = true;
+    CHECK(row["value"] == "3.35 TB/s");
+    CHECK_FALSE(row["source"].get<std::string>().empty());
+  }
+  CHECK(found);
+  const test::TemporaryFolder folder;
+  folder.write("fabrics/mine.json", R"({"about": "Mine.", "source": "me", "kind": "ideal"})");
+  const Ran mine = lockstep_with({"show", "fabric", "mine", "--presets", folder.path()});
+  CHECK(mine.exit == Exit::ok);
+  CHECK(mine.out.find("ideal") != std::string::npos);
+}

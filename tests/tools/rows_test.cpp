@@ -1,0 +1,233 @@
+#include "tools/lockstep/rows.hpp"
+
+#include <algorithm>
+#include <doctest/doctest.h>
+#include <sstream>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "models/input/input_error.hpp"
+#include "tools/lockstep/progress.hpp"
+#include "tools/lockstep/row_scenario.hpp"
+#include "tools/lockstep/row_validation.hpp"
+#include "tools/lockstep/validation_output.hpp"
+
+using namespace lockstep;
+
+namespace {
+
+/// A row that can be simulated: Llama 2 7B on one DGX H100.
+nlohmann::json good_row() {
+  return nlohmann::json::parse(R"({
+    "id": "made-up-7b", "kind": "pretrain",
+    "model": {"name": "llama-7b", "layers": 32, "hidden": 4096, "heads": 32, "kv_heads": 32,
+              "head_dim": 128, "ffn": 11008, "gated": true, "vocab": 32000, "tied": false},
+    "parallel": {"tp": 2, "pp": 1, "vpp": 1, "dp": 4, "cp": 1, "ep": 1, "sequence_parallel": true,
+                 "sharding": "zero1", "framework_sharding": "megatron"},
+    "seq": 4096, "micro_batch": 1, "global_batch": 32, "recompute": "none", "precision": "bf16",
+    "gpu": {"kind": "H100-SXM5-80GB", "count": 8, "per_node": 8},
+    "network": {"fabric": "infiniband", "gbps_per_node": 3200},
+    "stack": "nemo", "release": "25.02",
+    "measured": {"step_seconds": 3.5}, "derived": {"step_seconds": 3.0},
+    "simulable": true, "suspect": null})");
+}
+
+ReferenceRow read(const nlohmann::json& row) {
+  return parse_rows("rows.json", nlohmann::json::array({row}).dump()).front();
+}
+
+ReferenceRow with(const std::string& pointer, const nlohmann::json& value) {
+  nlohmann::json row = good_row();
+  row[nlohmann::json::json_pointer(pointer)] = value;
+  return read(row);
+}
+
+std::vector<RowPrediction> predictions_of(const std::vector<ReferenceRow>& rows, int threads) {
+  const PresetStore presets;
+  std::ostringstream quiet;
+  Progress progress(quiet, "rows", rows.size(), false);
+  std::vector<RowPrediction> out = predict_rows(rows, presets, threads, progress);
+  CHECK(quiet.str().empty());
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("rows: a complete row is read as it stands") {
+  const ReferenceRow row = read(good_row());
+  CHECK(row.obstacle.empty());
+  CHECK(row.source == "made");
+  CHECK(row.dense);
+  CHECK(row.measured_step_s == 3.0);  // derived before measured
+  CHECK(row.model.rotary);
+  CHECK_FALSE(row.model.biases);
+  CHECK(row.sharding == Sharding::zero1);
+  CHECK(row.recompute == Recompute::none);
+  CHECK(row.gbps_per_node == 3200);
+}
+
+TEST_CASE("rows: what cannot be simulated says why, by its first reason") {
+  CHECK(with("/model/moe", {{"experts", 8}}).obstacle == "mixture of experts");
+  CHECK(with("/model/mla", {{"q_lora", 1}}).obstacle == "multi-head latent attention");
+  CHECK(with("/parallel/cp", 2).obstacle == "context parallelism");
+  CHECK(with("/parallel/sharding", "zero3").obstacle == "FSDP / ZeRO-3");
+  CHECK(with("/parallel/framework_sharding", "fsdp2").obstacle == "FSDP / ZeRO-3");
+  CHECK(with("/kind", "lora").obstacle == "not pre-training (fine-tuning)");
+  CHECK(with("/micro_batch", nullptr).obstacle == "micro_batch is missing");
+  CHECK(with("/model/ffn", "many").obstacle == "model.ffn is missing");
+  CHECK(with("/gpu/count", -8).obstacle == "gpu.count is missing");
+  CHECK(with("/seq", 1e300).obstacle == "seq is missing");
+  CHECK(with("/precision", "int7").obstacle == "precision of an unknown kind");
+  nlohmann::json unmeasured = good_row();
+  unmeasured.erase("measured");
+  unmeasured.erase("derived");
+  CHECK(read(unmeasured).obstacle == "no measured step time");
+  unmeasured["outcome"] = "oom";
+  CHECK(read(unmeasured).obstacle.empty());
+}
+
+TEST_CASE("rows: dense excludes what the accuracy figures exclude") {
+  CHECK(with("/parallel/sharding", "none").dense);
+  CHECK_FALSE(with("/parallel/sharding", "zero2").dense);
+  CHECK_FALSE(with("/suspect", "disagrees with itself").dense);
+  CHECK_FALSE(with("/simulable", false).dense);
+  CHECK_FALSE(with("/precision", "nvfp4").dense);
+}
+
+TEST_CASE("rows: reserved memory before peak memory, and nanotron's peak is none") {
+  nlohmann::json row = good_row();
+  row["measured"]["peak_memory_gib"] = 20;
+  CHECK(read(row).measured_memory_gib == 20);
+  row["measured"]["reserved_memory_gib"] = 30;
+  CHECK(read(row).measured_memory_gib == 30);
+  row["measured"].erase("reserved_memory_gib");
+  row["stack"] = "nanotron";
+  CHECK_FALSE(read(row).measured_memory_gib);
+}
+
+TEST_CASE("rows: an array or an object with rows; anything else is an error") {
+  const std::string array = nlohmann::json::array({good_row()}).dump();
+  CHECK(parse_rows("r.json", array).size() == 1);
+  CHECK(parse_rows("r.json", R"({"rows": )" + array + "}").size() == 1);
+  CHECK_THROWS_AS(parse_rows("r.json", "{}"), InputError);
+  CHECK_THROWS_AS(parse_rows("r.json", "[]"), InputError);
+  CHECK_THROWS_AS(parse_rows("r.json", "[{"), InputError);
+  CHECK(parse_rows("r.json", "[1]").front().obstacle == "no JSON object");
+}
+
+TEST_CASE("row_scenario: names of GPUs in rows find their presets") {
+  const PresetStore presets;
+  CHECK(gpu_preset_of("H100-SXM5-80GB", "r", presets) == "h100_sxm5_80gb");
+  CHECK(gpu_preset_of("H100-SXM-96GB-HBM2e-500W", "r", presets) == "h100_sxm_96gb_hbm2e");
+  CHECK(gpu_preset_of("GB200-186GB", "r", presets) == "gb200_186gb");
+  CHECK_THROWS_AS(gpu_preset_of("TPU-v5p", "r", presets), InputError);
+}
+
+TEST_CASE("row_scenario: the machine is the row's, whichever preset is nearest") {
+  const PresetStore presets;
+  const Scenario plain = row_scenario(read(good_row()), presets);
+  CHECK(plain.node.name == "dgx_h100");
+  CHECK(plain.nodes == 1);
+  ReferenceRow slow = with("/network", {{"fabric", "omni-path"}, {"gbps_per_node", 400}});
+  const Scenario omni_path = row_scenario(slow, presets);
+  CHECK(omni_path.node.nics == 4);
+  CHECK(omni_path.node.nic_bandwidth.base_units() == doctest::Approx(100e9 / 8));
+  CHECK(omni_path.transport.name == "omni_path");
+}
+
+TEST_CASE("row_scenario: unknown recompute is the least that fits in memory, and is said") {
+  const PresetStore presets;
+  const Scenario scenario = row_scenario(with("/recompute", nullptr), presets);
+  CHECK(scenario.job.recompute == Recompute::none);
+  CHECK(std::find(scenario.assumptions.begin(), scenario.assumptions.end(),
+                  "recompute: none (the least that fits in memory)") != scenario.assumptions.end());
+  ReferenceRow large = with("/recompute", nullptr);
+  large.batch.micro_sequences = 8;
+  CHECK(row_scenario(large, presets).job.recompute != Recompute::none);
+}
+
+TEST_CASE("validate: rows are predicted, skipped or out of memory, in their order") {
+  nlohmann::json moe = good_row(), oom = good_row(), odd = good_row();
+  moe["id"] = "other-moe";
+  moe["model"]["moe"] = {{"experts", 8}};
+  oom["id"] = "other-oom";
+  oom["outcome"] = "oom";
+  oom["micro_batch"] = 8;
+  oom.erase("measured");
+  oom.erase("derived");
+  odd["id"] = "other-odd";
+  odd["stack"] = "unheard-of";
+  const auto rows = parse_rows("r.json", nlohmann::json::array({moe, good_row(), oom, odd}).dump());
+  const std::vector<RowPrediction> predictions = predictions_of(rows, 1);
+  REQUIRE(predictions.size() == 4);
+  CHECK(predictions[0].status == RowPrediction::Status::skipped);
+  CHECK(predictions[0].reason == "mixture of experts");
+  CHECK(predictions[1].status == RowPrediction::Status::predicted);
+  CHECK(*predictions[1].error ==
+        doctest::Approx(*predictions[1].predicted_step_s / 3.0 - 1).epsilon(1e-12));
+  CHECK(predictions[1].predicted_fits == true);
+  CHECK(predictions[2].status == RowPrediction::Status::oom);
+  CHECK(predictions[2].predicted_fits == false);
+  CHECK_FALSE(predictions[2].predicted_step_s);
+  CHECK(predictions[3].status == RowPrediction::Status::skipped);
+  CHECK(predictions[3].reason.starts_with("other-odd#/stack: found \"unheard-of\"; allowed: "));
+
+  const RowSummary summary = summarise_rows(predictions);
+  CHECK(summary.rows == 4);
+  CHECK(summary.predicted == 1);
+  CHECK(summary.skipped == 2);
+  CHECK(summary.oom == 1);
+  CHECK(summary.dense.errors.n == 1);
+  CHECK(summary.out_of_memory.precision() == 1);
+  CHECK(summary.out_of_memory.recall() == 1);
+
+  const auto json = nlohmann::json::parse(rows_json(predictions));
+  CHECK(json["rows"][1]["id"] == "made-up-7b");
+  CHECK(json["rows"][1]["status"] == "predicted");
+  CHECK(json["rows"][1]["reason"] == nullptr);
+  CHECK(json["rows"][0]["predicted_step_s"] == nullptr);
+  CHECK(json["rows"][2]["predicted_fits"] == false);
+  CHECK(json["summary"]["skipped_for"]["mixture of experts"] == 1);
+}
+
+TEST_CASE("validate: the same bytes on one thread and on two") {
+  std::vector<nlohmann::json> rows;
+  for (int i = 0; i < 12; ++i) {
+    nlohmann::json row = good_row();
+    row["id"] = "made-" + std::to_string(i);
+    row["global_batch"] = 32 * (1 + i % 4);
+    rows.push_back(row);
+  }
+  const auto parsed = parse_rows("r.json", nlohmann::json(rows).dump());
+  const std::string one = rows_json(predictions_of(parsed, 1));
+  CHECK(one == rows_json(predictions_of(parsed, 2)));
+  CHECK(rows_table(predictions_of(parsed, 1), {}) == rows_table(predictions_of(parsed, 2), {}));
+}
+
+TEST_CASE("validate: layouts of one job are ranked when there are ten of them") {
+  std::vector<ReferenceRow> rows(10, read(good_row()));
+  std::vector<RowPrediction> predictions(10);
+  for (std::size_t i = 0; i < 10; ++i) {
+    const double step = 1 + static_cast<double>(i);
+    rows[i].measured_step_s = step;
+    predictions[i] = {.row = &rows[i],
+                      .status = RowPrediction::Status::predicted,
+                      .reason = {},
+                      .predicted_step_s = 2 * step,
+                      .error = 1.0,
+                      .predicted_memory_gib = {},
+                      .predicted_fits = {},
+                      .assumptions = {}};
+  }
+  const RowSummary ranked = summarise_rows(predictions);
+  REQUIRE(ranked.rankings.size() == 1);
+  CHECK(ranked.rankings[0].spearman == doctest::Approx(1));
+  predictions.pop_back();
+  CHECK(summarise_rows(predictions).rankings.empty());
+}
+
+TEST_CASE("progress: says how far it is and what is left") {
+  CHECK(progress_text("rows", 120, 480, 30) == "rows 120 of 480, 25 %, 01:30 left");
+  CHECK(progress_text("rows", 480, 480, 30) == "rows 480 of 480, 100 %, 00:00 left");
+}

@@ -1,0 +1,90 @@
+#include "tools/lockstep/table.hpp"
+
+#include <array>
+#include <doctest/doctest.h>
+#include <numeric>
+#include <string>
+#include <vector>
+
+using namespace lockstep;
+
+TEST_CASE("significant: as many digits as asked, no exponent for everyday sizes") {
+  CHECK(significant(0) == "0");
+  CHECK(significant(6.7234) == "6.72");
+  CHECK(significant(9.996) == "10.0");
+  CHECK(significant(0.013149) == "0.0131");
+  CHECK(significant(16384) == "16,384");
+  CHECK(significant(-1234567.8) == "-1,234,568");
+  CHECK(significant(1e-7) == "1e-07");
+}
+
+TEST_CASE("duration_text: the unit changes exactly where the next one starts") {
+  CHECK(duration_text(12.3e-6) == "12.3 us");
+  CHECK(duration_text(0.9994) == "999 ms");
+  CHECK(duration_text(1) == "1.00 s");
+  CHECK(duration_text(119.9) == "120 s");
+  CHECK(duration_text(120) == "2.00 min");
+  CHECK(duration_text(7200) == "2.00 h");
+  CHECK(duration_text(172800) == "2.00 days");
+}
+
+TEST_CASE("compact: thousands, millions, billions and trillions by letter") {
+  CHECK(compact(4096) == "4,096");
+  CHECK(compact(26500) == "26.5 k");
+  CHECK(compact(1.624e6) == "1.62 M");
+  CHECK(compact(15.6e12) == "15.6 T");
+}
+
+TEST_CASE("number_text: at most twelve digits, and the shortest text of them") {
+  CHECK(number_text(0.1 + 0.2) == "0.3");
+  CHECK(number_text(1.0 / 3) == "0.333333333333");
+  CHECK(number_text(-0.0) == "0");
+  CHECK(twelve_digits(0.1 + 0.2) == 0.3);
+}
+
+TEST_CASE("percentages_that_add_up: what is printed adds up to 100.0") {
+  const std::vector<std::vector<double>> cases{
+      {1.0 / 3, 1.0 / 3, 1.0 / 3}, {0.9999, 0.0001}, {0.12345, 0.54321, 0.33334}, {1}};
+  for (const std::vector<double>& shares : cases) {
+    const std::vector<double> printed = percentages_that_add_up(shares);
+    CHECK(std::accumulate(printed.begin(), printed.end(), 0.0) ==
+          doctest::Approx(100).epsilon(1e-12));
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+      CHECK(std::abs(printed[i] - 100 * shares[i]) <= 0.1);
+    }
+  }
+}
+
+TEST_CASE("bar: eighth blocks in UTF-8, whole characters in ASCII") {
+  CHECK(bar(0.5, 10, {.utf8 = true}) == "█████");
+  CHECK(bar(0.0625, 10, {.utf8 = true}) == "▋");
+  CHECK(bar(0.5, 10, {}) == "#####");
+  CHECK(bar(0, 10, {}).empty());
+  CHECK(text_width(bar(1, 10, {.utf8 = true})) == 10);
+}
+
+TEST_CASE("wrap: no line's text is wider than asked, and later lines are indented") {
+  CHECK(wrap("one two three four", 9, 2) == "one two\n  three\n  four");
+  CHECK(wrap("short", 9, 2) == "short");
+  CHECK(wrap("", 9, 2).empty());
+}
+
+TEST_CASE("TextTable: numbers right, text left, no blanks at line ends") {
+  TextTable table({{"name", TextTable::Align::left}, {"GiB"}, {"note", TextTable::Align::left}});
+  table.add({"a", "1.5", "x"});
+  table.add({"long", "100", ""});
+  CHECK(table.text({}, 1) ==
+        " name  GiB  note\n"
+        " a     1.5  x\n"
+        " long  100\n");
+}
+
+TEST_CASE("csv_line: quotes what RFC 4180 wants quoted") {
+  const std::array<std::string, 4> cells{"plain", "a,b", "say \"x\"", "two\nlines"};
+  CHECK(csv_line(cells) == "plain,\"a,b\",\"say \"\"x\"\"\",\"two\nlines\"\n");
+}
+
+TEST_CASE("TextStyle: escape codes only where colours are wanted") {
+  CHECK(TextStyle{}.bold("x") == "x");
+  CHECK(TextStyle{.utf8 = false, .colour = true}.bold("x") == "\033[1mx\033[0m");
+}
