@@ -87,6 +87,13 @@ TEST_CASE("rows: what cannot be simulated says why, by its first reason") {
   CHECK(read(unmeasured).obstacle.empty());
 }
 
+TEST_CASE("rows: a throughput stands for a step time where there is none") {
+  nlohmann::json row = good_row();
+  row.erase("derived");
+  row["measured"] = {{"tokens_per_s_per_gpu", 8192}};
+  CHECK(read(row).measured_step_s == 2.0);  // 32 sequences of 4,096 tokens on 8 GPUs
+}
+
 TEST_CASE("rows: dense excludes what the accuracy figures exclude") {
   CHECK(with("/parallel/sharding", "none").dense);
   CHECK_FALSE(with("/parallel/sharding", "zero2").dense);

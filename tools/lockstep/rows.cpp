@@ -159,6 +159,11 @@ void read_measured(const Part& row, ReferenceRow& out) {
   out.ran_out_of_memory = row.text("outcome") == "oom";
   out.measured_step_s = row.part("derived").positive("step_seconds");
   if (!out.measured_step_s) out.measured_step_s = measured.positive("step_seconds");
+  const std::optional<double> rate = measured.positive("tokens_per_s_per_gpu");
+  if (!out.measured_step_s && rate) {
+    const double tokens = static_cast<double>(out.batch.sequences) * out.batch.tokens;
+    out.measured_step_s = tokens / (*rate * out.gpus);
+  }
   out.measured_memory_gib = measured.positive("reserved_memory_gib");
   // nanotron prints the allocation at the optimiser step as its peak: activations are gone by then.
   if (!out.measured_memory_gib && out.stack != "nanotron") {

@@ -70,9 +70,9 @@ std::string significant(double value, int digits) {
   if (!std::isfinite(value) || magnitude < 1e-4 || magnitude >= 1e15) {
     return fmt::format("{:.{}g}", value, digits);
   }
-  // Round first: 9.996 has to be seen as 10.0 before its decimals are counted.
-  const double rounded = std::strtod(fmt::format("{:.{}e}", value, digits - 1).c_str(), nullptr);
-  const int exponent = static_cast<int>(std::floor(std::log10(std::abs(rounded)) + 1e-12));
+  // The exponent of the rounded number counts: 9.996 has to be seen as 10.0.
+  const std::string rounded = fmt::format("{:.{}e}", value, digits - 1);
+  const int exponent = std::atoi(rounded.c_str() + rounded.find('e') + 1);
   const int decimals = digits - 1 - exponent;
   return decimals <= 0 ? grouped(value) : fmt::format("{:.{}f}", value, decimals);
 }
