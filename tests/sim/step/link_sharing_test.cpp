@@ -1,0 +1,132 @@
+// Data-, pipeline- and tensor-parallel transfers on common links, worked out on paper.
+#include <cstdint>
+#include <doctest/doctest.h>
+#include <vector>
+
+#include "tests/sim/step/hand_plan.hpp"
+
+namespace lockstep {
+namespace {
+
+using test::bare_cost;
+using test::HandPlan;
+using test::kFree;
+
+/// Ticks are picoseconds: a byte a tick.
+constexpr BytesPerSecond kByteATick{1e12};
+
+ProgramItem item(Pass pass, std::uint32_t segment) {
+  return {.work = {pass, 0, 0}, .first_segment = segment, .segments = 1};
+}
+
+/// Adds a reduction that the stage's first segment posts when it ends.
+void post_reduction(StagePlan& stage, double bytes, const CollectiveCost& cost) {
+  stage.channels = {{CollectiveOp::all_reduce, Bytes{bytes}, cost}};
+  stage.collectives = {{CollectiveOp::all_reduce, Bytes{bytes}, StepTime{}, 0}};
+  stage.segments.front().posts = 1;
+  stage.reduces_end = 1;
+}
+
+/// Two replicas in one NVLink domain: a forward pass of 10 ticks, a reduction of `reduced` bytes,
+/// and beside it a backward pass that moves `tensor` bytes.
+HandPlan replicas_on_nvlink(double reduced, double tensor) {
+  HandPlan hand{1, 2, 2};
+  hand.scenario.node.gpu.nvlink_bandwidth = kByteATick;
+  StagePlan& stage = hand.plan.stages.front();
+  stage.items = {item(Pass::forward, 0), item(Pass::backward, 1)};
+  stage.segments.resize(2);
+  stage.segments[0].compute = {10};
+  stage.segments[1].tensor_amount = tensor;
+  if (reduced > 0) post_reduction(stage, reduced, bare_cost(kFree, 1, 0));
+  hand.plan.data_over_nvlink = true;
+  hand.plan.tensor_rate = kFree.base_units();
+  return hand;
+}
+
+/// Two stages of two replicas, each GPU a node of its own with a NIC of a byte a tick. The first
+/// stage's forward pass of 10 ticks ends in a reduction and a message of as many bytes.
+HandPlan replicas_on_network(double reduced, double message) {
+  HandPlan hand{2, 2, 1};
+  hand.scenario.node.nic_bandwidth = kByteATick;
+  hand.plan.message = Bytes{message};
+  for (StagePlan& stage : hand.plan.stages) {
+    stage.items = {item(Pass::forward, 0)};
+    stage.segments.resize(1);
+    stage.segments[0].compute = {10};
+  }
+  hand.plan.stages[0].items[0].sends_message = true;
+  hand.plan.stages[0].message_chunks[0] = {0};
+  hand.plan.stages[1].items[0].needs_message = true;
+  if (reduced > 0) post_reduction(hand.plan.stages[0], reduced, bare_cost(kFree, 0, 1));
+  hand.plan.data_over_network = true;
+  return hand;
+}
+
+/// Replicas of one GPU on `nodes` leaves of their own: rings that all cross the spine.
+std::uint64_t cross_leaf_reduction(int nodes, double oversubscription) {
+  constexpr int kGpus = 8;
+  HandPlan hand{1, nodes * kGpus, kGpus};
+  hand.scenario.node.nic_bandwidth = kByteATick;
+  FabricSpec& fabric = hand.scenario.fabric;
+  fabric.kind = FabricKind::fat_tree;
+  fabric.leaf_ports_down = kGpus;
+  fabric.leaf_oversubscription = oversubscription;
+  StagePlan& stage = hand.plan.stages.front();
+  stage.items = {item(Pass::backward, 0)};
+  stage.segments.resize(1);
+  post_reduction(stage, 1000, bare_cost(kFree, 0, 1));
+  return hand.run().end.ps;
+}
+
+}  // namespace
+
+TEST_CASE("NVLink: tensor- and data-parallel bytes of one GPU share its port") {
+  CHECK(replicas_on_nvlink(0, 100).run().end.ps == 10 + 100);
+  CHECK(replicas_on_nvlink(100, 0).run().end.ps == 10 + 100);
+  CHECK(replicas_on_nvlink(100, 100).run().end.ps == 10 + 200);
+  // Both have half of the port until the smaller one is done at 10 + 2 x 40.
+  CHECK(replicas_on_nvlink(100, 40).run().end.ps == 10 + 140);
+}
+
+TEST_CASE("NVLink: transfers that do not meet in time do not slow each other") {
+  HandPlan hand = replicas_on_nvlink(100, 100);
+  hand.plan.stages.front().segments[1].compute = {100};
+  CHECK(hand.run().end.ps == 10 + 100 + 100);
+}
+
+TEST_CASE("network: a pipeline message and a reduction that leave one NIC share it") {
+  // The second stage computes for 10 ticks when the message is there.
+  CHECK(replicas_on_network(0, 100).run().end.ps == 10 + 100 + 10);
+  CHECK(replicas_on_network(100, 100).run().end.ps == 10 + 200 + 10);
+  // The message has half of the NIC for 2 x 100 ticks, the reduction the rest afterwards.
+  CHECK(replicas_on_network(400, 100).run().end.ps == 10 + 500);
+}
+
+TEST_CASE("network: o:1 oversubscription divides the rate of traffic that all crosses by o") {
+  for (const int nodes : {2, 3, 8}) {
+    CAPTURE(nodes);
+    CHECK(cross_leaf_reduction(nodes, 1) == 1000);
+    CHECK(cross_leaf_reduction(nodes, 2) == 2000);
+    CHECK(cross_leaf_reduction(nodes, 4) == 4000);
+  }
+}
+
+TEST_CASE("network: bytes that the flows of a step put on a NIC are carried by it") {
+  const HandPlan hand = replicas_on_network(400, 100);
+  const std::vector<ReplicaClass> classes{{0, 1, {}}, {1, 1, {}}};
+  Wiring wiring{hand.scenario, hand.plan, classes};
+  (void)replay(hand.plan, classes, wiring, false);
+  const FlowNetwork& network = wiring.network();
+  // Stage 0 of both replicas sends 100 of messages and 400 of a ring; its ring also arrives there.
+  // Stage 1 receives 100. Paces of messages and of the ring carry what runs over them.
+  std::vector<double> nics;
+  for (LinkIndex link = 0; link < network.links(); ++link) {
+    if (network.capacity(link) == kByteATick) nics.push_back(network.carried(link).base_units());
+  }
+  double sum = 0;
+  for (const double bytes : nics) sum += bytes;
+  // Rounding of an end to a tick moves at most half a byte a flow and link.
+  CHECK(sum == doctest::Approx(2 * (500 + 400 + 100)).epsilon(0.01));
+}
+
+}  // namespace lockstep

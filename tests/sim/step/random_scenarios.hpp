@@ -1,0 +1,104 @@
+// Random small jobs on random clusters, for what must hold in every run.
+#pragma once
+
+#include <cstdint>
+#include <fmt/format.h>
+#include <string>
+#include <vector>
+
+#include "models/input/input_error.hpp"
+#include "sim/core/random.hpp"
+#include "sim/scenario/read_scenario.hpp"
+
+namespace lockstep::test {
+
+struct RandomScenarioOptions {
+  bool ecmp = false;       ///< hashed routes on a fat tree, else symmetric ones on any fabric
+  bool straggler = false;  ///< one GPU is slow
+  int most_nodes = 64;
+};
+
+/// Draws scenarios until one fits together. `text` is what a failing test prints.
+class RandomScenarios {
+ public:
+  RandomScenarios(std::uint64_t seed, const RandomScenarioOptions& options)
+      : random_({.seed = seed, .purpose = 7}), options_(options) {}
+
+  Scenario next() {
+    while (true) {
+      text_ = draw();
+      try {
+        return read_scenario("random.json", text_, presets_);
+      } catch (const InputError&) {
+        // The fabric cannot join that many nodes, or a width does not divide: another one.
+      }
+    }
+  }
+  [[nodiscard]] const std::string& text() const { return text_; }
+
+ private:
+  template <class T>
+  T one_of(const std::vector<T>& values) {
+    return values[random_.below(static_cast<std::uint32_t>(values.size()))];
+  }
+  const char* yes_or_no() { return random_.below(2) == 0 ? "true" : "false"; }
+
+  std::string fabric() {
+    if (options_.ecmp) return R"("fat_tree_ecmp")";
+    if (random_.below(4) == 0) return R"("ideal")";
+    const int levels = one_of<int>({2, 2, 3});
+    return fmt::format(
+        R"({{"kind": "{}", "routing": "spray", "levels": {}, "leaf_ports_down": {},
+             "leaf_oversubscription": {}, "switch_latency": "0.5 us"}})",
+        one_of<std::string>({"fat_tree", "rail_optimised"}), levels, one_of<int>({8, 16, 32}),
+        one_of<int>({1, 2, 4}));
+  }
+
+  std::string stack() {
+    return fmt::format(
+        R"({{"preset": "megatron_core", "placement": "{}",
+             "communication": {{"overlap_gradients": {}, "overlap_parameters": {},
+                                "overlap_pipeline": {}, "bucket_parameters": {}}}}})",
+        one_of<std::string>({"tp-dp-pp", "tp-pp-dp"}), yes_or_no(), yes_or_no(), yes_or_no(),
+        one_of<std::string>({"0", "5e6", "4e7"}));
+  }
+
+  std::string draw() {
+    const std::string node = one_of<std::string>({"dgx_h100", "dgx_a100_80gb"});
+    std::vector<int> sizes;
+    for (const int nodes : {1, 2, 3, 4, 6, 8, 12, 16, 32, 48, 64}) {
+      if (nodes <= options_.most_nodes) sizes.push_back(nodes);
+    }
+    const int nodes = one_of(sizes);
+    const int tensor = one_of<int>({1, 2, 4, 8});
+    const int pipeline = one_of<int>({1, 2, 3, 4, 8});
+    if (8 * nodes % (tensor * pipeline) != 0) return draw();
+    const int data = 8 * nodes / (tensor * pipeline);
+    const int chunks = pipeline == 1 ? 1 : one_of<int>({1, 1, 2});
+    const int micro_batches = pipeline * one_of<int>({1, 2, 3});
+    const int layers = pipeline * chunks * one_of<int>({1, 2}) + one_of<int>({0, 0, 1});
+    std::string stragglers;
+    if (options_.straggler) {
+      stragglers = fmt::format(
+          R"(, "stragglers": [{{"gpu": {}, "slowdown": {}}}])",
+          random_.below(static_cast<std::uint32_t>(8 * nodes)), one_of<double>({1.05, 1.3, 2}));
+    }
+    return fmt::format(
+        R"({{"model": {{"layers": {}, "hidden": 2048, "heads": 16, "ffn": 8192,
+                        "vocabulary": 32000, "tied": {}}},
+             "cluster": {{"node": "{}", "nodes": {}, "fabric": {}}},
+             "parallelism": {{"tensor": {}, "pipeline": {}, "data": {}, "virtual_stages": {},
+                              "sharding": "{}"}},
+             "batch": {{"sequences": {}, "tokens": 2048}}, "stack": {}{}}})",
+        layers, yes_or_no(), node, nodes, fabric(), tensor, pipeline, data, chunks,
+        one_of<std::string>({"none", "zero1", "zero2"}), micro_batches * data, stack(),
+        stragglers);
+  }
+
+  RandomStream random_;
+  RandomScenarioOptions options_;
+  PresetStore presets_;
+  std::string text_;
+};
+
+}  // namespace lockstep::test
