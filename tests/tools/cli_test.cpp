@@ -1,5 +1,6 @@
 #include "tools/lockstep/cli.hpp"
 
+#include <algorithm>
 #include <doctest/doctest.h>
 #include <filesystem>
 #include <fstream>
@@ -162,6 +163,37 @@ TEST_CASE("lockstep list: every kind, in every format, has what the presets have
       CHECK(csv.find("\n" + name + ",") != std::string::npos);
       CHECK(table.find("\n" + name + " ") != std::string::npos);
     }
+  }
+}
+
+TEST_CASE("lockstep validate: finds its own rows, also beside a folder of one's own") {
+  const test::TemporaryFolder folder;
+  std::filesystem::create_directories(folder.path() + "/gpus");
+  std::filesystem::copy(LOCKSTEP_SOURCE_DIR "/models/presets/gpus/h100_sxm5_80gb.json",
+                        folder.path() + "/gpus/a_gpu_of_mine.json");
+  const Ran ran = lockstep_with({"validate", "--presets", folder.path(), "--source", "mtnlg"});
+  CHECK(ran.exit == Exit::ok);
+  CHECK(ran.out.find("mtnlg-530b-280n") != std::string::npos);
+  CHECK(ran.out.ends_with("\n3 rows: 3 predicted, 0 skipped, 0 that ran out of memory\n"));
+  CHECK(lockstep_with({"validate", "--source", "mtnlgg"}).err.ends_with("Did you mean mtnlg?\n"));
+}
+
+TEST_CASE("lockstep validate: every kind of measured points, in every format") {
+  const std::string reference = LOCKSTEP_SOURCE_DIR "/tests/reference/";
+  for (const auto& [option, file] : std::vector<std::pair<std::string, std::string>>{
+           {"--attention", "attention.json"}, {"--memory", "memory_kernels.json"}}) {
+    const Ran ran = lockstep_with({"validate", option, reference + file, "--format", "json"});
+    REQUIRE(ran.exit == Exit::ok);
+    const auto json = nlohmann::json::parse(ran.out);
+    CHECK_FALSE(json["points"].empty());
+    for (const char* key : {"measured_us", "predicted_us", "error"}) {
+      CHECK(json["points"][0][key].is_number());
+    }
+    CHECK(json["summary"]["all"]["n"] == json["points"].size());
+    const std::string csv =
+        lockstep_with({"validate", option, reference + file, "--format", "csv"}).out;
+    CHECK(static_cast<std::size_t>(std::count(csv.begin(), csv.end(), '\n')) ==
+          json["points"].size() + 1);
   }
 }
 

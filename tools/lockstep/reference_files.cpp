@@ -9,16 +9,18 @@ namespace lockstep {
 
 std::string reference_file(const PresetStore& presets, std::string_view name) {
   namespace fs = std::filesystem;
-  const fs::path kind_folder =
-      fs::path(presets.path("gpus", presets.names("gpus").front())).parent_path();
-  const fs::path folder = kind_folder.parent_path();
-  for (const char* place : {"../../tests/reference", "../reference"}) {
-    const fs::path file = (folder / place / name).lexically_normal();
-    std::error_code ignored;
-    if (fs::is_regular_file(file, ignored)) return file.string();
+  // A folder of one's own may come first: every folder with presets is looked at.
+  std::string folder;
+  for (const std::string& gpu : presets.names("gpus")) {
+    folder = fs::path(presets.path("gpus", gpu)).parent_path().parent_path().string();
+    for (const char* place : {"../../tests/reference", "../reference"}) {
+      const fs::path file = (fs::path(folder) / place / name).lexically_normal();
+      std::error_code ignored;
+      if (fs::is_regular_file(file, ignored)) return file.string();
+    }
   }
-  throw UsageError(fmt::format(
-      "the project's own {} is not beside its presets ({}); name a file", name, folder.string()));
+  throw UsageError(fmt::format("the project's own {} is not beside its presets ({}); name a file",
+                               name, folder));
 }
 
 }  // namespace lockstep
