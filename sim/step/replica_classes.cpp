@@ -1,10 +1,18 @@
 #include "sim/step/replica_classes.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <limits>
 #include <map>
+#include <unordered_map>
+#include <utility>
+
+#include "sim/step/lanes.hpp"
 
 namespace lockstep {
 namespace {
+
+constexpr std::uint32_t kUnused = std::numeric_limits<std::uint32_t>::max();
 
 /// Slowdown of each stage of a replica that has a slow GPU; the group runs at its slowest member.
 using Slowdowns = std::map<int, std::vector<double>>;
@@ -13,47 +21,217 @@ Slowdowns slow_replicas(const Scenario& scenario, const Placement& placement) {
   Slowdowns slow;
   const auto stages = static_cast<std::size_t>(scenario.job.parallelism.pipeline);
   for (const Straggler& straggler : scenario.stragglers) {
+    if (straggler.slowdown == 1.0) continue;
     const RankCoordinates at = placement.coordinates(straggler.gpu);
-    auto& stage = slow.try_emplace(at.data, stages, 1.0).first->second[static_cast<std::size_t>(at.pipeline)];
+    auto& stage =
+        slow.try_emplace(at.data, stages, 1.0).first->second[static_cast<std::size_t>(at.pipeline)];
     stage = std::max(stage, straggler.slowdown);
   }
   return slow;
 }
 
 /// How far the messages of a replica travel, stage by stage, in switches (-1: over NVLink).
-std::vector<int> path_kinds(const Fabric& fabric, const Placement& placement, int data, int stages) {
+std::vector<int> path_kinds(const Lanes& lanes, int data, int stages) {
   std::vector<int> kinds;
-  for (int s = 0; s < stages; ++s) {
-    const int a = placement.rank({.tensor = 0, .data = data, .pipeline = s});
-    const int b = placement.rank({.tensor = 0, .data = data, .pipeline = (s + 1) % stages});
+  const Placement& placement = lanes.placement();
+  for (int s = 0; stages > 1 && s < stages; ++s) {
+    const int a = lanes.rank({data, s});
+    const int b = lanes.rank({data, (s + 1) % stages});
     const bool local = placement.reach(a, b) != Reach::fabric;
-    kinds.push_back(local ? -1
-                          : fabric.switches_crossed(placement.node_of(a), placement.nic_of(a),
-                                                    placement.node_of(b), placement.nic_of(b)));
+    kinds.push_back(
+        local ? -1
+              : lanes.fabric().switches_crossed(placement.node_of(a), placement.nic_of(a),
+                                                placement.node_of(b), placement.nic_of(b)));
   }
   return kinds;
 }
 
-}  // namespace
+/// Finalizer of SplitMix64: Steele, Lea and Flood 2014, OOPSLA, figure 14.
+constexpr std::uint64_t mix(std::uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+  return x ^ (x >> 31);
+}
+constexpr std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
+  return mix(mix(a + 0x9e3779b97f4a7c15ULL) ^ b);
+}
 
-std::vector<ReplicaClass> replica_classes(const Scenario& scenario, const StepPlan& plan, bool unfold) {
-  const Placement placement{plan.placement};
-  const Slowdowns slow = slow_replicas(scenario, placement);
-  const int replicas = plan.placement.data;
-  const int stages = plan.placement.pipeline;
-  const NicPorts ports = nic_ports(scenario.node);
-  const Fabric fabric{scenario.fabric, std::max(scenario.nodes, placement.nodes()), ports.count,
-                      ports.bandwidth};
+/// Numbers hashes from 0 in the order of their first appearance.
+template <class Colours>
+std::uint32_t renumber(const std::vector<std::uint64_t>& hashes, Colours& colours) {
+  std::unordered_map<std::uint64_t, std::uint32_t> known;
+  for (std::size_t i = 0; i < hashes.size(); ++i) {
+    colours[i] =
+        known.try_emplace(hashes[i], static_cast<std::uint32_t>(known.size())).first->second;
+  }
+  return static_cast<std::uint32_t>(known.size());
+}
+
+/// Replicas and links as a graph: a replica's flow that crosses a link is an edge between them.
+class Refinement {
+ public:
+  Refinement(const Scenario& scenario, const StepPlan& plan, Lanes& lanes)
+      : plan_(plan), lanes_(lanes), number_(lanes.fabric().link_count(), kUnused) {
+    const auto replicas = static_cast<std::size_t>(plan.placement.data);
+    const Slowdowns slow = slow_replicas(scenario, lanes.placement());
+    for (std::size_t d = 0; d < replicas; ++d) {
+      const auto data = static_cast<int>(d);
+      std::uint64_t hash = 0;
+      for (const int kind : path_kinds(lanes, data, plan.placement.pipeline)) {
+        hash = mix(hash, static_cast<std::uint64_t>(kind + 2));
+      }
+      if (const auto it = slow.find(data); it != slow.end()) {
+        for (const double s : it->second) hash = mix(hash, std::bit_cast<std::uint64_t>(s));
+      }
+      replica_hash_.push_back(hash);
+      add_replica(data);
+    }
+    add_rings();
+    replica_colour_.resize(replicas);
+    link_colour_.resize(link_hash_.size());
+  }
+
+  Folding run(const Slowdowns& slow) {
+    std::uint32_t replicas = renumber(replica_hash_, replica_colour_);
+    std::uint32_t links = renumber(link_hash_, link_colour_);
+    while (true) {
+      refine();
+      const std::uint32_t more_replicas = renumber(replica_hash_, replica_colour_);
+      const std::uint32_t more_links = renumber(link_hash_, link_colour_);
+      if (more_replicas == replicas && more_links == links) break;
+      replicas = more_replicas;
+      links = more_links;
+    }
+    return result(slow, replicas, links);
+  }
+
+ private:
+  struct Use {
+    std::uint32_t replica, link;
+    std::uint64_t what;  ///< which flow of the replica, and its share
+  };
+
+  std::uint32_t number(FabricLink link) {
+    std::uint32_t& n = number_[link];
+    if (n == kUnused) {
+      n = static_cast<std::uint32_t>(link_hash_.size());
+      link_hash_.push_back(
+          std::bit_cast<std::uint64_t>(lanes_.fabric().capacity(link).base_units()));
+    }
+    return n;
+  }
+
+  void add_uses(int replica, std::uint64_t flow) {
+    for (const RouteHop& use : uses_) {
+      uses_of_all_.push_back({static_cast<std::uint32_t>(replica), number(use.link),
+                              mix(flow, std::bit_cast<std::uint64_t>(use.share))});
+    }
+    uses_.clear();
+  }
+
+  /// The flows that Wiring makes for a replica.
+  void add_replica(int replica) {
+    const int stages = plan_.placement.pipeline;
+    const bool wraps = plan_.chunks > 1;
+    std::uint64_t flow = 0;
+    for (int s = 0; s < stages; ++s) {
+      for (const int step : {1, -1}) {
+        ++flow;
+        const int next = s + step;
+        if (stages == 1 || (!wraps && (next < 0 || next >= stages))) continue;
+        add_message({replica, s}, {replica, (next + stages) % stages});
+        add_uses(replica, flow);
+      }
+      ++flow;
+      if (plan_.tensor_rate <= 0 || plan_.tensor_network_share <= 0) continue;
+      lanes_.add_tensor({replica, s}, uses_);
+      add_uses(replica, flow);
+    }
+    if (plan_.embedding_reduce <= Bytes{}) return;
+    add_message({replica, 0}, {replica, stages - 1});
+    add_message({replica, stages - 1}, {replica, 0});
+    add_uses(replica, ++flow);
+  }
+  void add_message(Place from, Place to) {
+    if (lanes_.placement().reach(lanes_.rank(from), lanes_.rank(to)) != Reach::fabric) return;
+    lanes_.add(from, to, false, 1.0, uses_);
+  }
+
+  /// What a stage's data-parallel collectives put on a link is part of what the link is.
+  void add_rings() {
+    if (!plan_.data_over_network) return;
+    for (int s = 0; s < plan_.placement.pipeline; ++s) {
+      const GroupSpread spread = lanes_.placement().spread(
+          lanes_.placement().group(ParallelAxis::data, {.tensor = 0, .data = 0, .pipeline = s}));
+      if (spread.domains == 1) continue;
+      std::map<std::uint32_t, double> shares;
+      for (int d = 0; d < plan_.placement.data; ++d) {
+        lanes_.add_ring(d, s, spread.per_domain_max, uses_);
+        for (const RouteHop& use : uses_) shares[number(use.link)] += use.share;
+        uses_.clear();
+      }
+      for (const auto& [link, share] : shares) {
+        link_hash_[link] = mix(link_hash_[link], mix(static_cast<std::uint64_t>(s),
+                                                     std::bit_cast<std::uint64_t>(share)));
+      }
+    }
+  }
+
+  void refine() {
+    for (std::size_t i = 0; i < replica_hash_.size(); ++i)
+      replica_hash_[i] = mix(replica_colour_[i]);
+    for (std::size_t i = 0; i < link_hash_.size(); ++i) link_hash_[i] = mix(link_colour_[i]);
+    for (const Use& use : uses_of_all_) {
+      replica_hash_[use.replica] += mix(use.what, link_colour_[use.link]);
+      link_hash_[use.link] += mix(use.what, replica_colour_[use.replica]);
+    }
+  }
+
+  [[nodiscard]] Folding result(const Slowdowns& slow, std::uint32_t replicas,
+                               std::uint32_t links) const {
+    Folding folding;
+    folding.classes.reserve(replicas);
+    for (std::size_t d = 0; d < replica_colour_.size(); ++d) {
+      const auto data = static_cast<int>(d);
+      if (replica_colour_[d] < folding.classes.size()) {
+        ++folding.classes[replica_colour_[d]].copies;
+        continue;
+      }
+      const auto it = slow.find(data);
+      folding.classes.push_back({data, 1, it == slow.end() ? std::vector<double>{} : it->second});
+    }
+    folding.links.of = number_;
+    folding.links.links.assign(links, 0);
+    for (std::uint32_t& of : folding.links.of) {
+      if (of == kUnused) continue;
+      of = link_colour_[of];
+      ++folding.links.links[of];
+    }
+    return folding;
+  }
+
+  const StepPlan& plan_;
+  Lanes& lanes_;
+  std::vector<std::uint32_t> number_;  ///< by fabric link: among those used
+  std::vector<Use> uses_of_all_;
+  std::vector<RouteHop> uses_;
+  std::vector<std::uint64_t> replica_hash_, link_hash_;
+  std::vector<std::uint32_t> replica_colour_, link_colour_;
+};
+
+/// Classes of equal slow GPUs and equal path lengths; slow replicas on their own.
+std::vector<ReplicaClass> classes_by_length(const StepPlan& plan, const Slowdowns& slow,
+                                            const Lanes& lanes, bool unfold) {
   std::vector<ReplicaClass> classes;
   std::map<std::vector<int>, std::size_t> by_path;
-  for (int data = 0; data < replicas; ++data) {
+  for (int data = 0; data < plan.placement.data; ++data) {
     const auto it = slow.find(data);
     if (unfold || it != slow.end()) {
       classes.push_back({data, 1, it == slow.end() ? std::vector<double>{} : it->second});
       continue;
     }
-    const auto key = stages == 1 ? std::vector<int>{} : path_kinds(fabric, placement, data, stages);
-    const auto [place, is_new] = by_path.try_emplace(key, classes.size());
+    const auto [place, is_new] =
+        by_path.try_emplace(path_kinds(lanes, data, plan.placement.pipeline), classes.size());
     if (is_new) {
       classes.push_back({data, 1, {}});
     } else {
@@ -61,6 +239,17 @@ std::vector<ReplicaClass> replica_classes(const Scenario& scenario, const StepPl
     }
   }
   return classes;
+}
+
+}  // namespace
+
+Folding fold_replicas(const Scenario& scenario, const StepPlan& plan, bool unfold) {
+  Lanes lanes{scenario, plan};
+  const Slowdowns slow = slow_replicas(scenario, lanes.placement());
+  if (unfold || !lanes.symmetric()) {
+    return {.classes = classes_by_length(plan, slow, lanes, unfold), .links = {}};
+  }
+  return Refinement{scenario, plan, lanes}.run(slow);
 }
 
 }  // namespace lockstep

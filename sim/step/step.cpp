@@ -103,8 +103,9 @@ Scenario without_stragglers(const Scenario& scenario) {
 
 StepReport simulate_step(const Scenario& scenario, const StepOptions& options) {
   const StepPlan plan = plan_step(scenario);
-  const std::vector<ReplicaClass> classes = replica_classes(scenario, plan, options.unfold);
-  Wiring wiring{scenario, plan, classes};
+  const Folding folding = fold_replicas(scenario, plan, options.unfold);
+  const std::vector<ReplicaClass>& classes = folding.classes;
+  Wiring wiring{scenario, plan, classes, folding.links};
   const bool record = options.record_timeline || !options.unfold;
   const ReplayResult result = replay(plan, classes, wiring, record);
 

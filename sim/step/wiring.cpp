@@ -1,14 +1,14 @@
 #include "sim/step/wiring.hpp"
 
 #include <algorithm>
-#include <cassert>
+#include <utility>
 
 namespace lockstep {
 namespace {
 
 constexpr LinkIndex kNoLink = std::numeric_limits<LinkIndex>::max();
-/// A folded collective looks for its fullest link among this many replicas: beyond a pod nothing new
-/// comes up.
+/// A folded collective looks for its fullest link among this many replicas: beyond a pod nothing
+/// new comes up.
 constexpr int kScan = 1024;
 
 }  // namespace
@@ -17,33 +17,24 @@ constexpr int kScan = 1024;
 struct Wiring::Edges {
   std::vector<FlowEdge> list;
 
-  [[nodiscard]] FlowEdge* find(LinkIndex link) {
+  void add(LinkIndex link, double coefficient) {
     for (FlowEdge& e : list) {
-      if (e.link == link) return &e;
+      if (e.link != link) continue;
+      e.coefficient += coefficient;
+      return;
     }
-    return nullptr;
-  }
-  /// Adds a use of the link; when `only_known`, only if the flow crosses it already.
-  bool add(LinkIndex link, double coefficient, bool only_known) {
-    if (FlowEdge* known = find(link)) {
-      known->coefficient += coefficient;
-      return true;
-    }
-    if (!only_known) list.push_back({link, coefficient});
-    return false;
+    list.push_back({link, coefficient});
   }
 };
 
-Wiring::Wiring(const Scenario& scenario, const StepPlan& plan, const std::vector<ReplicaClass>& classes)
+Wiring::Wiring(const Scenario& scenario, const StepPlan& plan,
+               const std::vector<ReplicaClass>& classes, LinkClasses links)
     : scenario_(scenario),
       plan_(plan),
       classes_(classes),
-      placement_(plan.placement),
-      fabric_(scenario.fabric, std::max(scenario.nodes, placement_.nodes()),
-              nic_ports(scenario.node).count, nic_ports(scenario.node).bandwidth),
-      symmetric_(scenario.fabric.routing == Routing::spray ||
-                 scenario.fabric.kind == FabricKind::ideal),
-      fabric_links_(fabric_.link_count(), kNoLink) {
+      link_classes_(std::move(links)),
+      lanes_(scenario, plan),
+      fabric_links_(lanes_.fabric().link_count(), kNoLink) {
   const std::size_t actors = classes.size() * plan.stages.size();
   ports_.assign(actors, {kNoLink, kNoLink});
   actors_.resize(actors);
@@ -60,9 +51,18 @@ double Wiring::data_unit(const CollectiveCost& cost) {
 }
 
 LinkIndex Wiring::fabric_link(FabricLink link) {
-  LinkIndex& index = fabric_links_[link];
-  if (index == kNoLink) index = network_.add_link(fabric_.capacity(link));
+  LinkIndex& index = fabric_links_[link_classes_.of.empty() ? link : link_classes_.of[link]];
+  if (index == kNoLink) index = network_.add_link(lanes_.fabric().capacity(link));
   return index;
+}
+
+void Wiring::add_uses(const std::vector<RouteHop>& uses, double copies, Edges& edges) {
+  for (const RouteHop& use : uses) {
+    // All copies together cross all links of the class: each link has an equal part of that.
+    const double links =
+        link_classes_.of.empty() ? copies : link_classes_.links[link_classes_.of[use.link]];
+    edges.add(fabric_link(use.link), use.share * copies / links);
+  }
 }
 
 LinkIndex Wiring::port(std::size_t actor, int direction) {
@@ -70,33 +70,13 @@ LinkIndex Wiring::port(std::size_t actor, int direction) {
   if (index == kNoLink) {
     const GpuSpec& gpu = scenario_.node.gpu;
     index = network_.add_link(gpu.nvlink_bandwidth > BytesPerSecond{} ? gpu.nvlink_bandwidth
-                                                                       : gpu.pcie_bandwidth);
+                                                                      : gpu.pcie_bandwidth);
   }
   return index;
 }
 
 LinkIndex Wiring::rate_limit(double bytes_per_second) {
   return network_.add_link(BytesPerSecond{bytes_per_second});
-}
-
-void Wiring::hops(const RankCoordinates& from, const RankCoordinates& to) {
-  hops_.clear();
-  const int a = placement_.rank(from), b = placement_.rank(to);
-  fabric_.route(placement_.node_of(a), placement_.nic_of(a), placement_.node_of(b),
-                placement_.nic_of(b), static_cast<std::uint64_t>(a), hops_);
-}
-
-bool Wiring::add_lanes(int from_data, int from_stage, int to_data, int to_stage, bool only_known,
-                       double coefficient, Edges& edges) {
-  bool any = false;
-  for (int t = 0; t < plan_.placement.tensor; ++t) {
-    hops(lane(from_data, from_stage, t), lane(to_data, to_stage, t));
-    const bool known = only_known || (symmetric_ && t > 0);
-    for (const RouteHop& hop : hops_) {
-      any |= edges.add(fabric_link(hop.link), hop.share * coefficient, known);
-    }
-  }
-  return any;
 }
 
 void Wiring::wire_messages() {
@@ -107,22 +87,23 @@ void Wiring::wire_messages() {
     for (int s = 0; s < stages; ++s) {
       const std::size_t actor = c * static_cast<std::size_t>(stages) + static_cast<std::size_t>(s);
       const int data = classes_[c].representative;
-      const bool folded = classes_[c].copies > 1;
+      const int copies = classes_[c].copies;
       if (s + 1 < stages || wraps) {
-        wire_message(actor, data, s, (s + 1) % stages, Pass::forward, folded);
+        wire_message(actor, data, s, (s + 1) % stages, Pass::forward, copies);
       }
       if (s > 0 || wraps) {
-        wire_message(actor, data, s, (s + stages - 1) % stages, Pass::backward, folded);
+        wire_message(actor, data, s, (s + stages - 1) % stages, Pass::backward, copies);
       }
     }
   }
 }
 
-void Wiring::wire_message(std::size_t actor, int data, int stage, int next, Pass pass, bool folded) {
+void Wiring::wire_message(std::size_t actor, int data, int stage, int next, Pass pass, int copies) {
   const auto direction = static_cast<std::size_t>(pass);
-  const int from = placement_.rank(lane(data, stage, 0));
-  const int to = placement_.rank(lane(data, next, 0));
-  const Reach reach = placement_.reach(from, to);
+  const Placement& placement = lanes_.placement();
+  const int from = lanes_.rank({data, stage});
+  const int to = lanes_.rank({data, next});
+  const Reach reach = placement.reach(from, to);
   const bool local = reach != Reach::fabric;
   const CollectiveCost& cost = local ? plan_.local_message_cost : plan_.message_cost;
   Seconds latency = cost.latency;
@@ -139,22 +120,16 @@ void Wiring::wire_message(std::size_t actor, int data, int stage, int next, Pass
     edges.list.push_back({rate_limit(pace), 1.0});
   }
   if (local) {
-    edges.add(port(actor, 0), 1.0, false);
-    edges.add(port(first + static_cast<std::size_t>(next), 1), 1.0, false);
+    edges.add(port(actor, 0), 1.0);
+    edges.add(port(first + static_cast<std::size_t>(next), 1), 1.0);
   } else {
-    add_lanes(data, stage, data, next, false, 1.0, edges);
-    latency += fabric_.switches_crossed(placement_.node_of(from), placement_.nic_of(from),
-                                        placement_.node_of(to), placement_.nic_of(to)) *
+    std::vector<RouteHop> uses;
+    lanes_.add({data, stage}, {data, next}, false, 1.0, uses);
+    add_uses(uses, copies, edges);
+    latency += lanes_.fabric().switches_crossed(placement.node_of(from), placement.nic_of(from),
+                                                placement.node_of(to), placement.nic_of(to)) *
                scenario_.fabric.switch_latency;
-    if (folded && symmetric_) {
-      // Copies beside the representative that cross the same links; they lie side by side.
-      for (const int step : {1, -1}) {
-        for (int j = data + step; j >= 0 && j < plan_.placement.data; j += step) {
-          if (!add_lanes(j, stage, j, next, true, 1.0, edges)) break;
-        }
-      }
-    }
-    if (folded && !symmetric_) exact_ = false;
+    exact_ = exact_ && (copies == 1 || lanes_.symmetric());
   }
   actors_[actor].message[direction] = network_.add_flow(edges.list);
   actors_[actor].message_latency[direction] = to_step_time(latency);
@@ -168,17 +143,14 @@ void Wiring::wire_tensor() {
     edges.list.push_back({rate_limit(plan_.tensor_rate), 1.0});
     for (const int direction : {0, 1}) {
       if (plan_.tensor_nvlink_share > 0) {
-        edges.add(port(a, direction), plan_.tensor_nvlink_share, false);
+        edges.add(port(a, direction), plan_.tensor_nvlink_share);
       }
     }
     if (plan_.tensor_network_share > 0) {
-      const int data = classes_[a / stages].representative;
-      const int rank = placement_.rank(lane(data, static_cast<int>(a % stages), 0));
-      const int node = placement_.node_of(rank), nic = placement_.nic_of(rank);
-      const double lanes = std::max(1.0, static_cast<double>(plan_.placement.gpus_per_node) /
-                                             plan_.placement.nic_ports);
-      edges.add(fabric_link(fabric_.nic_up(node, nic)), lanes * plan_.tensor_network_share, false);
-      edges.add(fabric_link(fabric_.nic_down(node, nic)), lanes * plan_.tensor_network_share, false);
+      const ReplicaClass& c = classes_[a / stages];
+      std::vector<RouteHop> uses;
+      lanes_.add_tensor({c.representative, static_cast<int>(a % stages)}, uses);
+      add_uses(uses, c.copies, edges);
     }
     actors_[a].tensor = network_.add_flow(edges.list);
   }
@@ -189,8 +161,8 @@ void Wiring::wire_data() {
   if (plan_.placement.data == 1) return;
   for (std::size_t s = 0; s < plan_.stages.size(); ++s) {
     const auto stage = static_cast<int>(s);
-    const GroupSpread spread =
-        placement_.spread(placement_.group(ParallelAxis::data, lane(0, stage, 0)));
+    const GroupSpread spread = lanes_.placement().spread(
+        lanes_.placement().group(ParallelAxis::data, {.tensor = 0, .data = 0, .pipeline = stage}));
     const Edges ring = spread.domains > 1 ? ring_edges(stage, spread.per_domain_max) : Edges{};
     for (const DataChannel& channel : plan_.stages[s].channels) {
       data_[s].push_back(wire_data_channel(s, spread, ring, channel));
@@ -198,29 +170,44 @@ void Wiring::wire_data() {
   }
 }
 
-/// Links between the NVLink domains of a stage's replicas: each member sends to its like in the next
-/// domain, one byte each.
+/// Links between the NVLink domains of a stage's replicas: each member sends to its like in the
+/// next domain, one byte each.
 Wiring::Edges Wiring::ring_edges(int stage, int per_domain) {
-  Edges ring;
-  for (const ReplicaClass& c : classes_) {
-    Edges own;
-    if (c.copies > 1) {
-      add_folded_ring(stage, per_domain, c.representative, own);
-      exact_ = exact_ && symmetric_;
-    } else {
-      const int next = (c.representative + per_domain) % plan_.placement.data;
-      add_lanes(c.representative, stage, next, stage, false, 1.0, own);
+  std::vector<RouteHop> uses;
+  if (lanes_.symmetric()) {
+    for (int d = 0; d < plan_.placement.data; ++d) lanes_.add_ring(d, stage, per_domain, uses);
+  } else {
+    for (const ReplicaClass& c : classes_) {
+      if (c.copies == 1) {
+        lanes_.add_ring(c.representative, stage, per_domain, uses);
+        continue;
+      }
+      std::vector<RouteHop> own;
+      add_hashed_ring(stage, per_domain, c.representative, own);
+      uses.insert(uses.end(), own.begin(), own.end());
+      exact_ = false;
     }
-    ring.list.insert(ring.list.end(), own.list.begin(), own.list.end());
   }
+  Edges ring;
+  std::vector<double> share(network_.links() + uses.size());
+  for (const RouteHop& use : uses) {
+    const double links =
+        link_classes_.of.empty() ? 1.0 : link_classes_.links[link_classes_.of[use.link]];
+    const LinkIndex link = fabric_link(use.link);
+    if (share[link] == 0) ring.list.push_back({link, 0});
+    share[link] += use.share / links;
+  }
+  for (FlowEdge& e : ring.list) e.coefficient = share[e.link];
   return ring;
 }
 
-void Wiring::add_folded_ring(int stage, int per_domain, int representative, Edges& ring) {
+void Wiring::add_hashed_ring(int stage, int per_domain, int representative,
+                             std::vector<RouteHop>& ring) {
   const int replicas = plan_.placement.data;
+  const Placement& placement = lanes_.placement();
   const auto wrap = [&](int j) { return (j % replicas + replicas) % replicas; };
   const auto add_member = [&](int j, bool only_known, double bytes) {
-    add_lanes(wrap(j), stage, wrap(j + per_domain), stage, only_known, bytes, ring);
+    lanes_.add({wrap(j), stage}, {wrap(j + per_domain), stage}, only_known, bytes, ring);
   };
   // What the representative sends and receives, and the longest way that any neighbour's bytes go:
   // it has the fullest links between switches.
@@ -228,10 +215,10 @@ void Wiring::add_folded_ring(int stage, int per_domain, int representative, Edge
   const int end = first + std::min(replicas, kScan);
   int farthest = representative, most = 0;
   for (int j = first; j < end; ++j) {
-    const int a = placement_.rank(lane(wrap(j), stage, 0));
-    const int b = placement_.rank(lane(wrap(j + per_domain), stage, 0));
-    const int switches = fabric_.switches_crossed(placement_.node_of(a), placement_.nic_of(a),
-                                                  placement_.node_of(b), placement_.nic_of(b));
+    const int a = lanes_.rank({wrap(j), stage});
+    const int b = lanes_.rank({wrap(j + per_domain), stage});
+    const int switches = lanes_.fabric().switches_crossed(
+        placement.node_of(a), placement.nic_of(a), placement.node_of(b), placement.nic_of(b));
     if (switches > most) farthest = j, most = switches;
   }
   for (const int j : {representative, first, farthest}) add_member(j, false, 0.0);
@@ -268,11 +255,12 @@ void Wiring::wire_embedding() {
   for (std::size_t c = 0; c < classes_.size(); ++c) {
     Edges edges;
     edges.list.push_back({rate_limit(plan_.embedding_cost.payload_rate.base_units() * unit), 1.0});
-    const int data = classes_[c].representative;
-    if (placement_.reach(placement_.rank(lane(data, 0, 0)), placement_.rank(lane(data, last, 0))) ==
-        Reach::fabric) {
-      add_lanes(data, 0, data, last, false, 1.0, edges);
-      add_lanes(data, last, data, 0, false, 1.0, edges);
+    const Place head{classes_[c].representative, 0}, tail{classes_[c].representative, last};
+    if (lanes_.placement().reach(lanes_.rank(head), lanes_.rank(tail)) == Reach::fabric) {
+      std::vector<RouteHop> uses;
+      lanes_.add(head, tail, false, 1.0, uses);
+      lanes_.add(tail, head, false, 1.0, uses);
+      add_uses(uses, classes_[c].copies, edges);
     }
     embedding_[c] = network_.add_flow(edges.list);
   }

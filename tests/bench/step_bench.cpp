@@ -13,10 +13,10 @@ namespace {
 Scenario llama(std::int64_t gpus) {
   const PresetStore presets;
   const std::int64_t replicas = gpus / 128;
-  return load_scenario(LOCKSTEP_SOURCE_DIR "/scenarios/llama3-405b-16k.json", presets,
-                       {{"parallelism.data=" + std::to_string(replicas),
-                         "cluster.nodes=" + std::to_string(gpus / 8),
-                         "batch.sequences=" + std::to_string(16 * replicas)}});
+  return load_scenario(
+      LOCKSTEP_SOURCE_DIR "/scenarios/llama3-405b-16k.json", presets,
+      {{"parallelism.data=" + std::to_string(replicas), "cluster.nodes=" + std::to_string(gpus / 8),
+        "batch.sequences=" + std::to_string(16 * replicas)}});
 }
 
 void step(benchmark::State& state, bool unfold) {
@@ -28,10 +28,12 @@ void step(benchmark::State& state, bool unfold) {
   state.SetItemsProcessed(static_cast<std::int64_t>(items));
 }
 
-BENCHMARK_CAPTURE(step, folded, false)
-    ->Arg(16384)->Arg(131072)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(step, folded, false)->Arg(16384)->Arg(131072)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(step, unfolded, true)
-    ->Arg(16384)->Arg(131072)->Unit(benchmark::kMillisecond)->Iterations(1);
+    ->Arg(16384)
+    ->Arg(131072)
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(1);
 
 }  // namespace
 }  // namespace lockstep

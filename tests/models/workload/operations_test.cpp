@@ -41,9 +41,9 @@ std::vector<Operation> of_phase(const std::vector<Operation>& operations, Phase 
 TEST_CASE("operations: useful FLOP of all GPUs add up to the model FLOP of the step") {
   for (const int tensor : {1, 2, 4, 8}) {
     CAPTURE(tensor);
-    const Scenario s = scenario({"parallelism.tensor=" + std::to_string(tensor),
-                                 "parallelism.data=" + std::to_string(8 / tensor),
-                                 "batch.sequences=8"});
+    const Scenario s =
+        scenario({"parallelism.tensor=" + std::to_string(tensor),
+                  "parallelism.data=" + std::to_string(8 / tensor), "batch.sequences=8"});
     const WorkloadContext c = context(s);
     const Flops gpu = s.job.model.layers * useful(layer_operations(c)) +
                       useful(embedding_operations(c)) + useful(head_operations(c));
@@ -71,7 +71,8 @@ TEST_CASE("operations: full recompute repeats each operation of a layer's forwar
   }
 }
 
-TEST_CASE("operations: selective recompute repeats unfused attention, and nothing of a flash kernel") {
+TEST_CASE(
+    "operations: selective recompute repeats unfused attention, and nothing of a flash kernel") {
   const Scenario flash = scenario({"recompute=selective"});
   CHECK(of_phase(layer_operations(context(flash)), Phase::recompute).empty());
   const Scenario unfused = scenario({"recompute=selective", "stack.attention=unfused"});
@@ -95,7 +96,8 @@ TEST_CASE("operations: without tensor parallelism nothing is exchanged, with it 
     }
     return count;
   };
-  CHECK(collectives(scenario({"parallelism.tensor=1", "parallelism.data=8", "batch.sequences=8"})) == 0);
+  CHECK(collectives(
+            scenario({"parallelism.tensor=1", "parallelism.data=8", "batch.sequences=8"})) == 0);
   CHECK(collectives(scenario({"parallelism.sequence=true"})) == 4);   // gather, scatter, 2 blocks
   CHECK(collectives(scenario({"parallelism.sequence=false"})) == 2);  // all-reduce
 }

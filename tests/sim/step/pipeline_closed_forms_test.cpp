@@ -57,8 +57,7 @@ TEST_CASE("interleaved: bubble over ideal is (p - 1) / (v m) when ranks are equa
 
 // The slow rank alone then works longer than equal ranks take with their bubble.
 TEST_CASE("pipelines: the same work takes longer where one rank has half of another's too") {
-  for (const Schedule schedule :
-       {Schedule::gpipe, Schedule::one_f_one_b, Schedule::interleaved}) {
+  for (const Schedule schedule : {Schedule::gpipe, Schedule::one_f_one_b, Schedule::interleaved}) {
     const int chunks = schedule == Schedule::interleaved ? 2 : 1;
     for (const int p : {2, 4, 5}) {
       for (std::size_t slow = 0; slow < static_cast<std::size_t>(p); ++slow) {
@@ -71,8 +70,7 @@ TEST_CASE("pipelines: the same work takes longer where one rank has half of anot
         times[slow].backward += half.backward;
         times[quick] = {kUneven.forward - half.forward, kUneven.backward - half.backward};
         const int m = 2 * p;
-        CHECK(replayed(schedule, chunks, m, times) >
-              replayed(schedule, chunks, m, equal_ranks(p)));
+        CHECK(replayed(schedule, chunks, m, times) > replayed(schedule, chunks, m, equal_ranks(p)));
       }
     }
   }
@@ -87,8 +85,7 @@ TEST_CASE("pipelines: the slowest rank sets the pace, the others add one pass ea
 }
 
 TEST_CASE("pipelines: every rank's time is compute and bubble, and adds up to the step") {
-  for (const Schedule schedule :
-       {Schedule::gpipe, Schedule::one_f_one_b, Schedule::interleaved}) {
+  for (const Schedule schedule : {Schedule::gpipe, Schedule::one_f_one_b, Schedule::interleaved}) {
     const int chunks = schedule == Schedule::interleaved ? 3 : 1;
     const int p = 4, m = 8;
     const ReplayResult result = pipeline_plan(schedule, chunks, m, equal_ranks(p)).run();

@@ -79,9 +79,9 @@ class RandomScenarios {
     const int layers = pipeline * chunks * one_of<int>({1, 2}) + one_of<int>({0, 0, 1});
     std::string stragglers;
     if (options_.straggler) {
-      stragglers = fmt::format(
-          R"(, "stragglers": [{{"gpu": {}, "slowdown": {}}}])",
-          random_.below(static_cast<std::uint32_t>(8 * nodes)), one_of<double>({1.05, 1.3, 2}));
+      stragglers = fmt::format(R"(, "stragglers": [{{"gpu": {}, "slowdown": {}}}])",
+                               random_.below(static_cast<std::uint32_t>(8 * nodes)),
+                               one_of<double>({1.05, 1.3, 2}));
     }
     return fmt::format(
         R"({{"model": {{"layers": {}, "hidden": 2048, "heads": 16, "ffn": 8192,
@@ -91,8 +91,7 @@ class RandomScenarios {
                               "sharding": "{}"}},
              "batch": {{"sequences": {}, "tokens": 2048}}, "stack": {}{}}})",
         layers, yes_or_no(), node, nodes, fabric(), tensor, pipeline, data, chunks,
-        one_of<std::string>({"none", "zero1", "zero2"}), micro_batches * data, stack(),
-        stragglers);
+        one_of<std::string>({"none", "zero1", "zero2"}), micro_batches * data, stack(), stragglers);
   }
 
   RandomStream random_;

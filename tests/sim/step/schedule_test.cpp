@@ -89,10 +89,10 @@ TEST_CASE("interleaved: the first rank holds p v + p - 1 chunks") {
 TEST_CASE("interleaved: the last of two ranks runs two chunks in the order of the paper") {
   const std::vector<WorkItem> order =
       stage_order(Schedule::interleaved, {.ranks = 2, .chunks = 2, .micro_batches = 2, .rank = 1});
-  const std::vector<WorkItem> expected{
-      {Pass::forward, 0, 0},  {Pass::forward, 0, 1},  {Pass::forward, 1, 0}, {Pass::backward, 1, 0},
-      {Pass::forward, 1, 1},  {Pass::backward, 1, 1}, {Pass::backward, 0, 0},
-      {Pass::backward, 0, 1}};
+  const std::vector<WorkItem> expected{{Pass::forward, 0, 0},  {Pass::forward, 0, 1},
+                                       {Pass::forward, 1, 0},  {Pass::backward, 1, 0},
+                                       {Pass::forward, 1, 1},  {Pass::backward, 1, 1},
+                                       {Pass::backward, 0, 0}, {Pass::backward, 0, 1}};
   CHECK(order == expected);
 }
 

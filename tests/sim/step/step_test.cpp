@@ -81,7 +81,8 @@ Scenario small(const std::vector<std::string>& set = {}) {
     "model": {"layers": 8, "hidden": 2048, "heads": 16, "ffn": 8192, "vocabulary": 32000},
     "cluster": {"node": "dgx_h100", "nodes": 4, "fabric": "ideal"},
     "parallelism": {"tensor": 8, "pipeline": 2, "data": 2, "virtual_stages": 1},
-    "batch": {"sequences": 16, "tokens": 2048}})", presets, {set});
+    "batch": {"sequences": 16, "tokens": 2048}})",
+                       presets, {set});
 }
 
 }  // namespace
@@ -91,8 +92,8 @@ TEST_CASE("every step: buckets, critical path and timeline account for it, folde
   CAPTURE(seed);
   for (const bool straggler : {false, true}) {
     for (const bool ecmp : {false, true}) {
-      test::RandomScenarios scenarios{
-          seed + 1, {.ecmp = ecmp, .straggler = straggler, .most_nodes = 16}};
+      test::RandomScenarios scenarios{seed + 1,
+                                      {.ecmp = ecmp, .straggler = straggler, .most_nodes = 16}};
       for (int i = 0; i < 12; ++i) {
         const Scenario scenario = scenarios.next();
         CAPTURE(i);
@@ -156,8 +157,8 @@ TEST_CASE("stragglers: the slower a GPU the slower the step, wherever it is") {
     StepReport last = simulate_step(small());
     for (const char* slowdown : {"1.01", "1.2", "2"}) {
       CAPTURE(slowdown);
-      const StepReport slow = simulate_step(small({"stragglers=[{\"gpu\": " + std::to_string(gpu) +
-                                                   ", \"slowdown\": " + slowdown + "}]"}));
+      const StepReport slow = simulate_step(small(
+          {"stragglers=[{\"gpu\": " + std::to_string(gpu) + ", \"slowdown\": " + slowdown + "}]"}));
       CHECK(slow.step_s > last.step_s);
       CHECK(slow.seconds[kStraggler] > last.seconds[kStraggler]);
       last = slow;
@@ -183,8 +184,8 @@ TEST_CASE("folding: is never called exact where routes are hashed") {
     CAPTURE(scenarios.text());
     const StepReport folded = simulate_step(scenario);
     const bool replicas_meet_the_fabric =
-        scenario.nodes > 1 && folded.actors_simulated <
-                                  static_cast<std::uint64_t>(scenario.job.parallelism.data) *
+        scenario.nodes > 1 &&
+        folded.actors_simulated < static_cast<std::uint64_t>(scenario.job.parallelism.data) *
                                       static_cast<std::uint64_t>(scenario.job.parallelism.pipeline);
     if (!replicas_meet_the_fabric) continue;
     CHECK_FALSE(folded.folded_exactly);
@@ -196,9 +197,9 @@ TEST_CASE("folding: is never called exact where routes are hashed") {
 TEST_CASE("fabric: the more oversubscribed, the slower a step whose replicas exchange across it") {
   double last = 0;
   for (const char* oversubscription : {"1", "4", "16"}) {
-    const Scenario s = small({R"(cluster.fabric={"kind": "fat_tree", "leaf_ports_down": 8})",
-                              std::string("cluster.fabric.leaf_oversubscription=") +
-                                  oversubscription});
+    const Scenario s =
+        small({R"(cluster.fabric={"kind": "fat_tree", "leaf_ports_down": 8})",
+               std::string("cluster.fabric.leaf_oversubscription=") + oversubscription});
     const double step = simulate_step(s).step_s;
     CHECK(step > last);
     last = step;
