@@ -52,10 +52,13 @@ Linearised linearise(const std::vector<const FitRow*>& rows,
     for (Eigen::Index j = 0; j < m; ++j) {
       const FitParameter& p = parameters[static_cast<std::size_t>(j)];
       if (fit_constant(p, base) == nullptr) continue;
+      // A step beyond the bound would show nothing.
+      const bool at_top = p.prior * std::exp(x[j] + kDifference) > p.max;
+      const double step = at_top ? -kDifference : kDifference;
       Eigen::VectorXd moved = x;
-      moved[j] += kDifference;
+      moved[j] += step;
       out.jacobian(i, j) =
-          (log_error(row, with_constants(row, parameters, moved)) - out.residual[i]) / kDifference;
+          (log_error(row, with_constants(row, parameters, moved)) - out.residual[i]) / step;
     }
   });
   return out;
