@@ -159,7 +159,7 @@ class Refinement {
 
   /// What a stage's data-parallel collectives put on a link is part of what the link is.
   void add_rings() {
-    if (!plan_.data_over_network) return;
+    if (plan_.placement.data == 1) return;
     for (int s = 0; s < plan_.placement.pipeline; ++s) {
       const GroupSpread spread = lanes_.placement().spread(
           lanes_.placement().group(ParallelAxis::data, {.tensor = 0, .data = 0, .pipeline = s}));

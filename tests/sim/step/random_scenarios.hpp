@@ -64,13 +64,16 @@ class RandomScenarios {
   }
 
   std::string draw() {
-    const std::string node = one_of<std::string>({"dgx_h100", "dgx_a100_80gb"});
+    // With NICs of their own, with shared ones, and with two NVLink domains a node.
+    const std::string node = one_of<std::string>({R"("dgx_h100")", R"("dgx_a100_80gb")",
+                                                  R"({"preset": "dgx_h100", "nics": 4})",
+                                                  R"({"preset": "dgx_h100", "nvlink_domain": 4})"});
     std::vector<int> sizes;
     for (const int nodes : {1, 2, 3, 4, 6, 8, 12, 16, 32, 48, 64}) {
       if (nodes <= options_.most_nodes) sizes.push_back(nodes);
     }
     const int nodes = one_of(sizes);
-    const int tensor = one_of<int>({1, 2, 4, 8});
+    const int tensor = one_of<int>({1, 2, 4, 8, 16});
     const int pipeline = one_of<int>({1, 2, 3, 4, 8});
     if (8 * nodes % (tensor * pipeline) != 0) return draw();
     const int data = 8 * nodes / (tensor * pipeline);
@@ -86,7 +89,7 @@ class RandomScenarios {
     return fmt::format(
         R"({{"model": {{"layers": {}, "hidden": 2048, "heads": 16, "ffn": 8192,
                         "vocabulary": 32000, "tied": {}}},
-             "cluster": {{"node": "{}", "nodes": {}, "fabric": {}}},
+             "cluster": {{"node": {}, "nodes": {}, "fabric": {}}},
              "parallelism": {{"tensor": {}, "pipeline": {}, "data": {}, "virtual_stages": {},
                               "sharding": "{}"}},
              "batch": {{"sequences": {}, "tokens": 2048}}, "stack": {}{}}})",
