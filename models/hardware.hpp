@@ -13,17 +13,17 @@ namespace lockstep {
 
 /// Constants of the matrix-product law of models/kernels/gemm.hpp, which explains each of them.
 struct GemmConstants {
-  Seconds launch;                      ///< t0: the shortest product, inside a CUDA graph
-  double efficiency = 0.8;             ///< eta: of the datasheet peak, best tile, short burst
-  double k_ramp = 128;                 ///< K0: elements of K that prologue and epilogue cost
-  double efficiency_128x128 = 0.8;     ///< of eta, for 128 x 128 tiles
-  double efficiency_x64 = 0.9;         ///< of eta, for tiles with a side of 64
-  Seconds split_k;                     ///< cost of a split along K, times sqrt(splits)
-  BytesPerSecond bandwidth;            ///< achieved by products bound by HBM
-  double fp8_efficiency = 0.88;        ///< of eta, for the fp8 and mxfp8 products
-  double fp4_efficiency = 0.77;        ///< of eta, for the nvfp4 products
-  double sustained = 1.0;              ///< clock under a lasting load over that of a burst, <= 1
-  double quantised_sustained = 1.0;    ///< times sustained for fp8 and fp4, which draw more power
+  Seconds launch;                    ///< t0: the shortest product, inside a CUDA graph
+  double efficiency = 0.8;           ///< eta: of the datasheet peak, best tile, short burst
+  double k_ramp = 128;               ///< K0: elements of K that prologue and epilogue cost
+  double efficiency_128x128 = 0.8;   ///< of eta, for 128 x 128 tiles
+  double efficiency_x64 = 0.9;       ///< of eta, for tiles with a side of 64
+  Seconds split_k;                   ///< cost of a split along K, times sqrt(splits)
+  BytesPerSecond bandwidth;          ///< achieved by products bound by HBM
+  double fp8_efficiency = 0.88;      ///< of eta, for the fp8 and mxfp8 products
+  double fp4_efficiency = 0.77;      ///< of eta, for the nvfp4 products
+  double sustained = 1.0;            ///< clock under a lasting load over that of a burst, <= 1
+  double quantised_sustained = 1.0;  ///< times sustained for fp8 and fp4, which draw more power
 };
 
 /// Kernel generations of the attention core; each is one row of models/kernels/attention.cpp.
@@ -41,15 +41,15 @@ struct AttentionConstants {
 
 /// Constants of the memory-bound law of models/kernels/memory_bound.hpp.
 struct MemoryConstants {
-  Seconds launch;           ///< shortest kernel
-  double efficiency = 0.85; ///< of the datasheet bandwidth, large tensors
+  Seconds launch;            ///< shortest kernel
+  double efficiency = 0.85;  ///< of the datasheet bandwidth, large tensors
 };
 
 /// One regime of a collective inside an NVLink domain:
 ///     T = base + steps * per_step + f S / bandwidth
 /// models/collectives/collectives.hpp says how regimes combine.
 struct CollectiveRegime {
-  std::string name;          ///< "low_latency", "simple_ring", "nvls"
+  std::string name;  ///< "low_latency", "simple_ring", "nvls"
   Seconds base;
   Seconds per_step;
   BytesPerSecond bus_bandwidth;
@@ -60,7 +60,7 @@ struct IntraNodeCollectives {
 };
 
 struct GpuSpec {
-  std::string name;          ///< preset name, as scenarios say it
+  std::string name;  ///< preset name, as scenarios say it
   std::string about;
   std::string architecture;  ///< volta, ampere, hopper, blackwell, cdna2, cdna3
   int sm_count = 0;
@@ -74,8 +74,8 @@ struct GpuSpec {
   std::array<std::optional<AttentionConstants>, kAttentionKernels> attention;
   MemoryConstants memory;
   IntraNodeCollectives collectives;
-  double speed_spread = 0.01;   ///< relative standard deviation of speed between GPUs of the kind
-  double kernel_jitter = 0.005; ///< the same, between repeats of one kernel on one GPU
+  double speed_spread = 0.01;    ///< relative standard deviation of speed between GPUs of the kind
+  double kernel_jitter = 0.005;  ///< the same, between repeats of one kernel on one GPU
 
   /// Dense peak of the format; 0 when the hardware lacks it (mxfp8 runs at the fp8 rate).
   [[nodiscard]] FlopsPerSecond peak(Precision precision) const;
@@ -85,11 +85,11 @@ struct NodeSpec {
   std::string name;
   std::string about;
   GpuSpec gpu;
-  int gpus = 8;             ///< per node (operating-system image)
-  int nvlink_domain = 8;    ///< GPUs that NVLink joins; may span nodes (72 in NVL72)
-  int nics = 8;             ///< for the compute fabric
+  int gpus = 8;                  ///< per node (operating-system image)
+  int nvlink_domain = 8;         ///< GPUs that NVLink joins; may span nodes (72 in NVL72)
+  int nics = 8;                  ///< for the compute fabric
   BytesPerSecond nic_bandwidth;  ///< one direction, each
-  std::string transport;    ///< preset name of the default transport: infiniband, roce, efa, ...
+  std::string transport;  ///< preset name of the default transport: infiniband, roce, efa, ...
   std::optional<double> usd_per_gpu_hour;  ///< list price of the offer, where there is one
 };
 

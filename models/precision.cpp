@@ -9,8 +9,10 @@ constexpr std::array kPrecisions{
     PrecisionInfo{"fp16", Precision::fp16, 2.0, "IEEE half precision, loss scaling"},
     PrecisionInfo{"bf16", Precision::bf16, 2.0, "bfloat16"},
     PrecisionInfo{"fp8", Precision::fp8, 1.0, "FP8 E4M3/E5M2 with a scale per tensor"},
-    PrecisionInfo{"mxfp8", Precision::mxfp8, 1.0 + 1.0 / 32, "OCP MXFP8: FP8 with a scale per 32 elements"},
-    PrecisionInfo{"nvfp4", Precision::nvfp4, 0.5 + 1.0 / 16, "FP4 E2M1 with an FP8 scale per 16 elements"},
+    PrecisionInfo{"mxfp8", Precision::mxfp8, 1.0 + 1.0 / 32,
+                  "OCP MXFP8: FP8 with a scale per 32 elements"},
+    PrecisionInfo{"nvfp4", Precision::nvfp4, 0.5 + 1.0 / 16,
+                  "FP4 E2M1 with an FP8 scale per 16 elements"},
 };
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace lockstep {
 enum class Precision : std::uint8_t { fp16, bf16, fp8, mxfp8, nvfp4 };
 
 struct PrecisionInfo {
-  std::string_view name;     ///< as scenarios say it
+  std::string_view name;  ///< as scenarios say it
   Precision precision;
   double bytes_per_element;  ///< of a matrix-product operand, scale factors included
   std::string_view about;

@@ -1,4 +1,5 @@
-/// What a training software stack does: a statement about software, read from models/presets/stacks.
+/// What a training software stack does: a statement about software, read from
+/// models/presets/stacks.
 #pragma once
 
 #include <string>
@@ -19,16 +20,18 @@ struct ElementwiseTraffic {
   double norm_backward_ratio = 1.5;
   double activation_backward_ratio = 1.6;
   double score_backward_ratio = 1.2;
-  double loss_bytes = 16;           ///< per logit, forward and backward together
-  double quantise_bytes = 3;        ///< per product operand element of quantised formats, forward
+  double loss_bytes = 16;     ///< per logit, forward and backward together
+  double quantise_bytes = 3;  ///< per product operand element of quantised formats, forward
   double quantise_backward_bytes = 4;  ///< per output-gradient element of quantised formats
-  double slowdown = 1.0;            ///< time over that of ideal kernels of the same traffic
+  double slowdown = 1.0;               ///< time over that of ideal kernels of the same traffic
 };
 
 struct CommunicationPolicy {
-  bool sequence_parallel_default = true;  ///< with tensor parallelism, when the scenario doesn't say
+  bool sequence_parallel_default =
+      true;  ///< with tensor parallelism, when the scenario doesn't say
   /// Backward passes hide the input-gradient collective behind the weight-gradient product, and the
-  /// gather of a saved input behind the input-gradient product (Megatron's asynchronous linear layer).
+  /// gather of a saved input behind the input-gradient product (Megatron's asynchronous linear
+  /// layer).
   bool async_tensor_backward = true;
   double tensor_exposed = 1.0;     ///< share of the other tensor-parallel collectives' time that
                                    ///< compute waits for: below 1 where products and transfers of
@@ -39,26 +42,26 @@ struct CommunicationPolicy {
   double gradient_bytes = 4;       ///< per parameter, as reduced between replicas
   double bucket_parameters = 4e7;  ///< parameters of a gradient bucket; 0: one bucket
   bool overlap_pipeline = true;    ///< interleaved schedule: send and receive beside compute
-  bool half_duplex_pipeline = false;  ///< neighbouring stages send in turn, not both at once
+  bool half_duplex_pipeline = false;    ///< neighbouring stages send in turn, not both at once
   bool scatter_gather_pipeline = true;  ///< a tensor-parallel rank sends only its 1/t of the tensor
-  double sm_share = 0.0;           ///< share of the SMs that an overlapped collective takes
+  double sm_share = 0.0;                ///< share of the SMs that an overlapped collective takes
 };
 
 /// What a stack keeps in GPU memory. Bytes per parameter are of the parameters on the GPU before
 /// sharding, bytes of saved tensors per token; models/memory.hpp says how they add up.
 struct MemoryPolicy {
   double optimiser_state_bytes = 12;  ///< per parameter: fp32 weight and both moments of Adam
-  double replica_bytes = 0;     ///< more per parameter where there are replicas: gradient buckets
-  double gather_bytes = 0;      ///< more per parameter in the step of a sharded optimiser
+  double replica_bytes = 0;  ///< more per parameter where there are replicas: gradient buckets
+  double gather_bytes = 0;   ///< more per parameter in the step of a sharded optimiser
   /// Saved per MLP column of gated models: a fused SwiGLU keeps both halves of its input, the next
   /// product its output; 8 unfused, 4 if the output is made again.
   double gated_mlp_bytes = 6;
-  bool rotary_copies = false; ///< rotated Q, K, V are kept beside the product's output
-  double logit_bytes = 10;    ///< per logit: the 16-bit product, its fp32 copy and the softmax
+  bool rotary_copies = false;  ///< rotated Q, K, V are kept beside the product's output
+  double logit_bytes = 10;     ///< per logit: the 16-bit product, its fp32 copy and the softmax
   /// Layers by which the host runs ahead of the GPU: memory of that many layers' gathered tensors
   /// waits for the stream of the collectives. The allocator gives it back when memory is short.
   double run_ahead_layers = 0;
-  double fragmentation = 1.02;  ///< reserved over allocated memory
+  double fragmentation = 1.02;       ///< reserved over allocated memory
   Bytes workspace = gibibytes(0.5);  ///< in the allocator: cuBLAS and attention workspaces, buffers
   Bytes outside = gibibytes(2);      ///< outside of it: CUDA context, modules, NCCL's channels
   LayerSplit split = LayerSplit::even;  ///< of layers over pipeline stages
@@ -73,16 +76,16 @@ struct StackSpec {
   CommunicationPolicy communication;
   MemoryPolicy memory;
   Seconds launch_interval = microseconds(4);  ///< host time per kernel; 0 under CUDA graphs
-  double kernels_forward = 30;   ///< kernels that the host launches per layer, forward
-  double kernels_backward = 50;  ///< the same, backward
-  Seconds step_overhead;                      ///< per step: data loading, logging, host synchronisation
-  double parameter_bytes = 2;      ///< per parameter, as gathered by a sharded optimiser
-  double main_gradient_bytes = 4;  ///< accumulated gradient, per parameter
+  double kernels_forward = 30;                ///< kernels that the host launches per layer, forward
+  double kernels_backward = 50;               ///< the same, backward
+  Seconds step_overhead;               ///< per step: data loading, logging, host synchronisation
+  double parameter_bytes = 2;          ///< per parameter, as gathered by a sharded optimiser
+  double main_gradient_bytes = 4;      ///< accumulated gradient, per parameter
   double weight_gradient_traffic = 6;  ///< extra bytes per weight and micro batch to accumulate it
-  double optimiser_bytes = 44;     ///< HBM traffic per local parameter of a step
+  double optimiser_bytes = 44;         ///< HBM traffic per local parameter of a step
   double optimiser_unsharded_bytes = 4;  ///< the same, per parameter of the rank before sharding
-  std::string placement = "tp-dp-pp";  ///< rank order, innermost first
-  int default_virtual_stages = 1;      ///< when pp > 1 and the scenario doesn't say
+  std::string placement = "tp-dp-pp";    ///< rank order, innermost first
+  int default_virtual_stages = 1;        ///< when pp > 1 and the scenario doesn't say
 };
 
 }  // namespace lockstep

@@ -13,15 +13,15 @@ namespace lockstep {
 /// A dense decoder. Counts; a (heads) times d (head_dim) is the width of the attention.
 struct TransformerShape {
   std::string name;
-  int layers = 0;       ///< l
-  int hidden = 0;       ///< h, width of the residual stream
-  int heads = 0;        ///< a, query heads
-  int kv_heads = 0;     ///< g, key and value heads; g = a without grouping
-  int head_dim = 0;     ///< d
-  int ffn = 0;          ///< f
-  int vocabulary = 0;   ///< V
-  bool gated = false;   ///< SwiGLU or GeGLU: three MLP matrices instead of two
-  bool tied = false;    ///< input embedding and output projection share weights
+  int layers = 0;      ///< l
+  int hidden = 0;      ///< h, width of the residual stream
+  int heads = 0;       ///< a, query heads
+  int kv_heads = 0;    ///< g, key and value heads; g = a without grouping
+  int head_dim = 0;    ///< d
+  int ffn = 0;         ///< f
+  int vocabulary = 0;  ///< V
+  bool gated = false;  ///< SwiGLU or GeGLU: three MLP matrices instead of two
+  bool tied = false;   ///< input embedding and output projection share weights
   bool learned_positions = false;
   int max_positions = 0;  ///< rows of the learned position table
   bool biases = false;
@@ -52,8 +52,8 @@ struct Parallelism {
   bool sequence = false;   ///< norms, dropout and residuals split over the tensor-parallel group
   Sharding sharding = Sharding::none;
   Schedule schedule = Schedule::one_f_one_b;
-  /// Layers of every virtual stage in pipeline order (p * v entries, chunk-major: all ranks of chunk
-  /// 0, then of chunk 1); empty: split as `split` says.
+  /// Layers of every virtual stage in pipeline order (p * v entries, chunk-major: all ranks of
+  /// chunk 0, then of chunk 1); empty: split as `split` says.
   std::vector<int> layers_per_stage;
   LayerSplit split = LayerSplit::even;
 };

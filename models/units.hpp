@@ -1,4 +1,5 @@
-/// Quantities that know their unit. Multiply, divide and compare as on paper; mixing units does not compile.
+/// Quantities that know their unit. Multiply, divide and compare as on paper; mixing units does not
+/// compile.
 #pragma once
 
 #include <compare>

@@ -34,7 +34,8 @@ class Recorder {
            Bytes{c_.stack.weight_gradient_traffic * l.x_width * l.y_width}, 0);
     if (is_quantised(l.precision)) {
       quantise(Phase::forward, c_.stack.elementwise.quantise_bytes * l.tokens * l.x_width);
-      quantise(Phase::backward, c_.stack.elementwise.quantise_backward_bytes * l.tokens * l.y_width);
+      quantise(Phase::backward,
+               c_.stack.elementwise.quantise_backward_bytes * l.tokens * l.y_width);
     }
   }
 
@@ -42,13 +43,19 @@ class Recorder {
     for (const Direction direction : {Direction::forward, Direction::backward}) {
       AttentionShape s = shape;
       s.direction = direction;
-      const Seconds time = attention_time(s, c_.stack.attention, gpu_, c_.stack.elementwise,
-                                          Load::sustained);
+      const Seconds time =
+          attention_time(s, c_.stack.attention, gpu_, c_.stack.elementwise, Load::sustained);
       const bool forward = direction == Direction::forward;
       // Model FLOP of the backward pass is twice the forward's; what flash kernels repeat is not.
       const Flops useful = (forward ? 1.0 : 2.0) * attention_flops(shape);
-      add({"attention", OperationKind::attention, forward ? Phase::forward : Phase::backward, time,
-           useful, {}, {}, {}});
+      add({"attention",
+           OperationKind::attention,
+           forward ? Phase::forward : Phase::backward,
+           time,
+           useful,
+           {},
+           {},
+           {}});
       if (forward && repeated) {
         add({"attention", OperationKind::attention, Phase::recompute, time, {}, {}, {}, {}});
       }
@@ -58,9 +65,8 @@ class Recorder {
   /// `kernels` of equal traffic; 0: the traffic rides on a product's own kernel.
   void memory(std::string_view name, Phase phase, Bytes traffic, int kernels) {
     if (traffic <= Bytes{}) return;
-    const Seconds time =
-        kernels == 0 ? traffic / (gpu_.memory.efficiency * gpu_.hbm_bandwidth)
-                     : kernels * memory_bound_time(traffic / kernels, gpu_);
+    const Seconds time = kernels == 0 ? traffic / (gpu_.memory.efficiency * gpu_.hbm_bandwidth)
+                                      : kernels * memory_bound_time(traffic / kernels, gpu_);
     add({name, OperationKind::memory, phase, c_.stack.elementwise.slowdown * time, {}, {}, {}, {}});
   }
   void elementwise(std::string_view name, double bytes, double backward_ratio, int kernels,
@@ -77,16 +83,22 @@ class Recorder {
     const int t = c_.job.parallelism.tensor;
     if (t == 1) return;
     const double nics_per_gpu = static_cast<double>(c_.node.nics) / c_.node.gpus;
-    const CollectiveCost cost =
-        collective_cost({op, payload, t, c_.tensor_ranks_per_domain}, gpu_, c_.transport,
-                        nics_per_gpu * c_.node.nic_bandwidth);
+    const CollectiveCost cost = collective_cost({op, payload, t, c_.tensor_ranks_per_domain}, gpu_,
+                                                c_.transport, nics_per_gpu * c_.node.nic_bandwidth);
     const double slowdown = c_.stack.communication.tensor_slowdown;
     const Seconds alone = slowdown * (cost.latency + payload / cost.payload_rate);
-    const double share = std::max(0.0, exposed * static_cast<double>((alone - hidden_behind) / alone));
+    const double share =
+        std::max(0.0, exposed * static_cast<double>((alone - hidden_behind) / alone));
     if (share == 0.0) return;
     const double bytes = share * payload.base_units();
-    add({name, OperationKind::collective, phase, share * alone, {}, share * slowdown * cost.latency,
-         Bytes{cost.nvlink_coefficient * bytes}, Bytes{cost.network_coefficient * bytes}});
+    add({name,
+         OperationKind::collective,
+         phase,
+         share * alone,
+         {},
+         share * slowdown * cost.latency,
+         Bytes{cost.nvlink_coefficient * bytes},
+         Bytes{cost.network_coefficient * bytes}});
   }
 
   /// Time of the last products named so, for what may hide behind them.
@@ -102,8 +114,14 @@ class Recorder {
   void add(const Operation& operation) { operations_.push_back(operation); }
   void product(std::string_view name, Phase phase, const GemmShape& shape, Precision precision,
                Flops useful) {
-    add({name, OperationKind::product, phase, gemm_time(shape, precision, gpu_, Load::sustained),
-         useful, {}, {}, {}});
+    add({name,
+         OperationKind::product,
+         phase,
+         gemm_time(shape, precision, gpu_, Load::sustained),
+         useful,
+         {},
+         {},
+         {}});
   }
   void quantise(Phase phase, double bytes) { memory("quantise", phase, Bytes{bytes}, 1); }
 
@@ -134,8 +152,8 @@ Widths widths(const WorkloadContext& c) {
 
 /// The collectives around a block of two products (column-, then row-parallel).
 void block_collectives(Recorder& record, const WorkloadContext& c, const Widths& w,
-                       std::string_view first_input_gradient, std::string_view first_weight_gradient,
-                       bool repeated) {
+                       std::string_view first_input_gradient,
+                       std::string_view first_weight_gradient, bool repeated) {
   const Bytes activation{2 * w.tokens * w.hidden};
   const CommunicationPolicy& policy = c.stack.communication;
   const double exposed = policy.tensor_exposed;
@@ -178,8 +196,8 @@ std::vector<Operation> layer_operations(const WorkloadContext& c) {
 
   record.elementwise("norm_residual", e.norm_residual_bytes * w.residual_tokens * w.hidden,
                      e.norm_backward_ratio, 4, full);
-  record.linear({{"qkv", "qkv.input_gradient", "qkv.weight_gradient"}, w.tokens, w.hidden, w.qkv, p,
-                 full});
+  record.linear(
+      {{"qkv", "qkv.input_gradient", "qkv.weight_gradient"}, w.tokens, w.hidden, w.qkv, p, full});
   if (m.rotary) record.elementwise("rotary", e.rotary_bytes * w.tokens * w.qkv, 1.0, 1, full);
   record.attention({.sequences = static_cast<double>(c.job.batch.micro_sequences),
                     .tokens = static_cast<double>(c.job.batch.tokens),
@@ -187,16 +205,28 @@ std::vector<Operation> layer_operations(const WorkloadContext& c) {
                     .kv_heads = std::max(1.0, m.kv_heads / w.tensor),
                     .head_dim = static_cast<double>(m.head_dim)},
                    core_again);
-  record.linear({{"projection", "projection.input_gradient", "projection.weight_gradient"}, w.tokens,
-                 w.attention, w.hidden, p, full});
+  record.linear({{"projection", "projection.input_gradient", "projection.weight_gradient"},
+                 w.tokens,
+                 w.attention,
+                 w.hidden,
+                 p,
+                 full});
   block_collectives(record, c, w, "qkv.input_gradient", "qkv.weight_gradient", full);
 
-  record.linear({{"mlp_up", "mlp_up.input_gradient", "mlp_up.weight_gradient"}, w.tokens, w.hidden,
-                 w.ffn_up, p, full});
+  record.linear({{"mlp_up", "mlp_up.input_gradient", "mlp_up.weight_gradient"},
+                 w.tokens,
+                 w.hidden,
+                 w.ffn_up,
+                 p,
+                 full});
   record.elementwise("activation", e.activation_bytes * w.tokens * (w.ffn_up + w.ffn),
                      e.activation_backward_ratio, 1, full);
-  record.linear({{"mlp_down", "mlp_down.input_gradient", "mlp_down.weight_gradient"}, w.tokens,
-                 w.ffn, w.hidden, p, full});
+  record.linear({{"mlp_down", "mlp_down.input_gradient", "mlp_down.weight_gradient"},
+                 w.tokens,
+                 w.ffn,
+                 w.hidden,
+                 p,
+                 full});
   block_collectives(record, c, w, "mlp_up.input_gradient", "mlp_up.weight_gradient", full);
   return record.take();
 }
@@ -219,8 +249,12 @@ std::vector<Operation> head_operations(const WorkloadContext& c) {
   const Precision p = is_quantised(c.job.precision) ? Precision::bf16 : c.job.precision;
   Recorder record{c};
   record.elementwise("final_norm", 4 * w.residual_tokens * w.hidden, 1.5, 1, false);
-  record.linear({{"head", "head.input_gradient", "head.weight_gradient"}, w.tokens, w.hidden,
-                 vocabulary, p, false});
+  record.linear({{"head", "head.input_gradient", "head.weight_gradient"},
+                 w.tokens,
+                 w.hidden,
+                 vocabulary,
+                 p,
+                 false});
   // Loss: maximum, sum of exponentials and target logit cross the group, 4 bytes a token each.
   record.memory("loss", Phase::forward,
                 Bytes{c.stack.elementwise.loss_bytes / 2 * w.tokens * vocabulary}, 3);

@@ -1,5 +1,5 @@
-/// The operations of a transformer layer, of the embedding and of the output projection, for one micro
-/// batch on one GPU of a tensor-parallel group, each with its time when nothing disturbs it.
+/// The operations of a transformer layer, of the embedding and of the output projection, for one
+/// micro batch on one GPU of a tensor-parallel group, each with its time when nothing disturbs it.
 #pragma once
 
 #include <string_view>
@@ -20,11 +20,11 @@ struct Operation {
   std::string_view name;  ///< "qkv", "attention", "mlp_up.weight_gradient", ...
   OperationKind kind;
   Phase phase;
-  Seconds time;           ///< alone; of a collective: what compute waits for
-  Flops useful;           ///< model FLOP on this GPU, attention causal; 0 for repeated work
-  Seconds latency;        ///< of a collective: the part of `time` that congestion cannot change
-  Bytes nvlink;           ///< of a collective: bytes out of this GPU over NVLink in `time - latency`
-  Bytes network;          ///< of a collective: bytes out of this GPU's NIC in `time - latency`
+  Seconds time;     ///< alone; of a collective: what compute waits for
+  Flops useful;     ///< model FLOP on this GPU, attention causal; 0 for repeated work
+  Seconds latency;  ///< of a collective: the part of `time` that congestion cannot change
+  Bytes nvlink;     ///< of a collective: bytes out of this GPU over NVLink in `time - latency`
+  Bytes network;    ///< of a collective: bytes out of this GPU's NIC in `time - latency`
 };
 
 /// Everything that the cost of an operation depends on.
@@ -45,11 +45,11 @@ std::vector<Operation> head_operations(const WorkloadContext& context);
 
 /// Sums of operations: what one GPU does in one phase.
 struct PhaseCost {
-  Seconds useful;        ///< model FLOP at the datasheet peak of the job's precision
-  Seconds inefficiency;  ///< products and attention: time beyond `useful`
-  Seconds memory;        ///< memory-bound kernels
-  Seconds recompute;     ///< repeated forward work, its collectives apart
-  Seconds launch;        ///< host: what launching takes beyond all of the above
+  Seconds useful;           ///< model FLOP at the datasheet peak of the job's precision
+  Seconds inefficiency;     ///< products and attention: time beyond `useful`
+  Seconds memory;           ///< memory-bound kernels
+  Seconds recompute;        ///< repeated forward work, its collectives apart
+  Seconds launch;           ///< host: what launching takes beyond all of the above
   Seconds tensor_latency;   ///< tensor-parallel collectives: latency that compute waits for
   Seconds tensor_transfer;  ///< and transfer, when alone on its links
   Bytes tensor_nvlink, tensor_network;  ///< bytes of that transfer, out of this GPU

@@ -13,13 +13,14 @@ namespace lockstep {
 ///
 /// by_cost: a layer costs its matrix weights, the output projection its own, the embedding
 /// nothing; blocks go to the first stage until their running sum passes its share of the whole, and
-/// so on, so late stages may have no layer (28 layers on 8 stages: 4,4,4,4,4,4,4,0). Source: build_model() in
-/// github:huggingface/nanotron@01de8d94548f:src/nanotron/models/base.py.
+/// so on, so late stages may have no layer (28 layers on 8 stages: 4,4,4,4,4,4,4,0). Source:
+/// build_model() in github:huggingface/nanotron@01de8d94548f:src/nanotron/models/base.py.
 ///
 /// even: where layers don't divide, embedding and
 /// output projection take the place of a layer each if that makes it even (Llama 3: 126 + 2; BLOOM:
 /// 70 + 2), else the output projection alone does, else the first stages get one layer more.
 /// Requires p * v <= layers + 2.
-std::vector<int> layers_per_virtual_stage(const TransformerShape& model, const Parallelism& parallelism);
+std::vector<int> layers_per_virtual_stage(const TransformerShape& model,
+                                          const Parallelism& parallelism);
 
 }  // namespace lockstep

@@ -15,20 +15,20 @@ namespace lockstep {
 
 /// A GPU that runs slower than its kind.
 struct Straggler {
-  int gpu = 0;             ///< global rank
-  double slowdown = 1.0;   ///< time of every kernel over that of a healthy GPU, >= 1
+  int gpu = 0;            ///< global rank
+  double slowdown = 1.0;  ///< time of every kernel over that of a healthy GPU, >= 1
 };
 
 /// What the scenario's author measured or expects: checked by `run` and by the tests.
 struct Expectation {
   std::optional<Seconds> step_time;
-  std::optional<double> mfu;     ///< with attention counted in full
-  double within = 0.05;          ///< relative
+  std::optional<double> mfu;  ///< with attention counted in full
+  double within = 0.05;       ///< relative
   std::string source;
 };
 
 struct Scenario {
-  std::string file;              ///< where it was read from, for messages
+  std::string file;  ///< where it was read from, for messages
   std::string about;
   TrainingJob job;
   NodeSpec node;
@@ -38,7 +38,7 @@ struct Scenario {
   StackSpec stack;
   std::vector<Straggler> stragglers;
   std::optional<double> training_tokens;
-  std::optional<double> usd_per_gpu_hour;   ///< scenario's, else the node's
+  std::optional<double> usd_per_gpu_hour;  ///< scenario's, else the node's
   std::optional<Expectation> expect;
   /// What the reader filled in because the scenario left it open:
   /// "virtual stages: 4 (stack default)".

@@ -8,7 +8,8 @@ namespace {
 constexpr std::array<BucketInfo, kBuckets> kTable{{
     {Bucket::model_flops, "model_flops", "Useful model FLOPs at peak", ""},
     {Bucket::kernel_inefficiency, "kernel_inefficiency", "Kernels below peak",
-     "larger products (bigger micro batch, less tensor parallelism), a newer GPU or attention kernel"},
+     "larger products (bigger micro batch, less tensor parallelism), a newer GPU or attention "
+     "kernel"},
     {Bucket::memory_bound, "memory_bound", "Memory-bound kernels",
      "fused norms, activations and loss, or sequence parallelism"},
     {Bucket::recompute, "recompute", "Recomputation",

@@ -9,8 +9,8 @@ namespace {
 
 enum Part : std::size_t { forward, backward, messages, gather, reduce, optimiser, kParts };
 constexpr std::array<std::string_view, kParts> kNames{
-    "forward passes", "backward passes", "pipeline messages", "parameter gathers",
-    "gradient reduction", "optimiser and synchronisation"};
+    "forward passes",    "backward passes",    "pipeline messages",
+    "parameter gathers", "gradient reduction", "optimiser and synchronisation"};
 
 class Walk {
  public:
@@ -104,8 +104,8 @@ class Walk {
     for (std::size_t i = 0; i < kParts; ++i) {
       const double seconds = to_seconds(times_[i]).base_units();
       if (seconds <= 0) continue;
-      parts.push_back({std::string{kNames[i]}, seconds,
-                       seconds / to_seconds(result_.end).base_units()});
+      parts.push_back(
+          {std::string{kNames[i]}, seconds, seconds / to_seconds(result_.end).base_units()});
     }
     std::stable_sort(parts.begin(), parts.end(),
                      [](const auto& a, const auto& b) { return a.seconds > b.seconds; });

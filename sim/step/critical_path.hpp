@@ -9,8 +9,8 @@
 namespace lockstep {
 
 /// Walks back from the end of the step: each pass started when its message or its rank's previous
-/// pass was done, whichever was later. Parts of one kind are merged, largest first; they add up to the
-/// step. Requires a recorded result.
+/// pass was done, whichever was later. Parts of one kind are merged, largest first; they add up to
+/// the step. Requires a recorded result.
 std::vector<CriticalPathPart> critical_path(const StepPlan& plan, const ReplayResult& result);
 
 }  // namespace lockstep

@@ -23,10 +23,11 @@ Piece make_piece(const std::vector<Operation>& operations, const WorkloadContext
                  double parameters) {
   const StackSpec& s = c.stack;
   const bool again = kernels > 0 && c.job.recompute == Recompute::full;
-  return {.forward = phase_cost(operations, false, kernels * s.kernels_forward, c),
-          .backward = phase_cost(operations, true,
-                                 kernels * (s.kernels_backward + (again ? s.kernels_forward : 0)), c),
-          .parameters = parameters / c.job.parallelism.tensor};
+  return {
+      .forward = phase_cost(operations, false, kernels * s.kernels_forward, c),
+      .backward = phase_cost(operations, true,
+                             kernels * (s.kernels_backward + (again ? s.kernels_forward : 0)), c),
+      .parameters = parameters / c.job.parallelism.tensor};
 }
 
 Pieces make_pieces(const WorkloadContext& c) {
@@ -43,11 +44,17 @@ class StageBuilder {
  public:
   StageBuilder(const Scenario& scenario, const StepPlan& plan, const Pieces& pieces,
                const GroupSpread& data_spread, StagePlan& out)
-      : scenario_(scenario), plan_(plan), pieces_(pieces), spread_(data_spread), out_(out),
-        policy_(scenario.stack.communication), par_(scenario.job.parallelism) {
+      : scenario_(scenario),
+        plan_(plan),
+        pieces_(pieces),
+        spread_(data_spread),
+        out_(out),
+        policy_(scenario.stack.communication),
+        par_(scenario.job.parallelism) {
     const double gpus = scenario.gpus();
     const GpuSpec& gpu = scenario.node.gpu;
-    // The slowest GPU of the job sets the pace; beside it every kernel waits for its group's slowest.
+    // The slowest GPU of the job sets the pace; beside it every kernel waits for its group's
+    // slowest.
     variation_ = gpu.speed_spread * expected_maximum_of_normals(gpus) +
                  gpu.kernel_jitter * expected_maximum_of_normals(par_.tensor);
   }
@@ -68,7 +75,8 @@ class StageBuilder {
                                                             .rank = out_.stage})) {
       add_item(work);
     }
-    if (par_.data > 1 && !policy_.overlap_gradients) post(reduce_op(), gradient_bytes(out_.parameters));
+    if (par_.data > 1 && !policy_.overlap_gradients)
+      post(reduce_op(), gradient_bytes(out_.parameters));
     out_.reduces_end = count();
     if (sharded() && !policy_.overlap_parameters) {
       post(CollectiveOp::all_gather, parameter_bytes(out_.parameters));
@@ -105,7 +113,8 @@ class StageBuilder {
   }
 
   /// Cuts pieces, in the given order, into gradient buckets of at least the stack's size.
-  [[nodiscard]] std::vector<std::size_t> bucket_ends(const std::vector<const Piece*>& pieces) const {
+  [[nodiscard]] std::vector<std::size_t> bucket_ends(
+      const std::vector<const Piece*>& pieces) const {
     std::vector<std::size_t> ends;
     double parameters = 0;
     for (std::size_t i = 0; i < pieces.size(); ++i) {
@@ -156,10 +165,11 @@ class StageBuilder {
   void add_item(const WorkItem& work) {
     const int chunk = work.chunk;
     const bool forward = work.pass == Pass::forward;
-    ProgramItem item{.work = work,
-                     .first_segment = static_cast<std::uint32_t>(out_.segments.size()),
-                     .needs_message = par_.pipeline > 1 && !(forward ? first_stage(chunk) : last_stage(chunk)),
-                     .sends_message = par_.pipeline > 1 && !(forward ? last_stage(chunk) : first_stage(chunk))};
+    ProgramItem item{
+        .work = work,
+        .first_segment = static_cast<std::uint32_t>(out_.segments.size()),
+        .needs_message = par_.pipeline > 1 && !(forward ? first_stage(chunk) : last_stage(chunk)),
+        .sends_message = par_.pipeline > 1 && !(forward ? last_stage(chunk) : first_stage(chunk))};
     auto pieces = chunk_pieces(chunk);
     if (!forward) std::reverse(pieces.begin(), pieces.end());
     const bool gathering = forward && work.micro_batch == 0 && out_.gathers_first > 0;
@@ -217,8 +227,8 @@ class StageBuilder {
   void add_segment(const PhaseCost& cost, bool beside_data) {
     const Seconds kernels = cost.compute() - cost.launch;
     const Seconds compute = (1 + variation_) * kernels + cost.launch;
-    const bool as_flow = cost.tensor_transfer > Seconds{} &&
-                         (beside_data || cost.tensor_network > Bytes{});
+    const bool as_flow =
+        cost.tensor_transfer > Seconds{} && (beside_data || cost.tensor_network > Bytes{});
     Segment segment{.compute = to_step_time(compute),
                     .tensor = to_step_time(as_flow ? cost.tensor_latency
                                                    : cost.tensor_latency + cost.tensor_transfer)};
@@ -275,12 +285,13 @@ void plan_messages(const Scenario& s, BytesPerSecond nic, StepPlan& plan) {
   plan.blocking_sends = par.schedule != Schedule::interleaved || !policy.overlap_pipeline;
   const CollectiveCall call{CollectiveOp::send_receive, plan.message, 2, 1};
   plan.message_cost = collective_cost(call, s.node.gpu, s.transport, nic);
-  plan.local_message_cost = collective_cost({call.op, call.payload, 2, 2}, s.node.gpu, s.transport, nic);
+  plan.local_message_cost =
+      collective_cost({call.op, call.payload, 2, 2}, s.node.gpu, s.transport, nic);
   if (s.job.model.tied && par.pipeline > 1) {
-    plan.embedding_reduce = Bytes{policy.gradient_bytes * s.job.model.vocabulary *
-                                  s.job.model.hidden / par.tensor};
-    plan.embedding_cost =
-        collective_cost({CollectiveOp::all_reduce, plan.embedding_reduce, 2, 1}, s.node.gpu, s.transport, nic);
+    plan.embedding_reduce =
+        Bytes{policy.gradient_bytes * s.job.model.vocabulary * s.job.model.hidden / par.tensor};
+    plan.embedding_cost = collective_cost({CollectiveOp::all_reduce, plan.embedding_reduce, 2, 1},
+                                          s.node.gpu, s.transport, nic);
   }
 }
 
@@ -303,8 +314,7 @@ StepPlan plan_step(const Scenario& s) {
   plan.micro_batches = s.job.micro_batches();
   plan.chunks = par.virtual_stages;
   const Placement placement{plan.placement};
-  const BytesPerSecond nic =
-      static_cast<double>(s.node.nics) / s.node.gpus * s.node.nic_bandwidth;
+  const BytesPerSecond nic = static_cast<double>(s.node.nics) / s.node.gpus * s.node.nic_bandwidth;
   const GroupSpread tensor = placement.spread(placement.group(ParallelAxis::tensor, {}));
   const GroupSpread data = placement.spread(placement.group(ParallelAxis::data, {}));
   const WorkloadContext context{s.job, s.node, s.stack, s.transport, tensor.per_domain_max};
@@ -316,9 +326,10 @@ StepPlan plan_step(const Scenario& s) {
   plan_tensor_flow(pieces, plan);
   if (s.gpus() > 1) {
     const int per_domain = std::min(s.gpus(), s.node.nvlink_domain);
-    plan.synchronisation = to_step_time(
-        collective_cost({CollectiveOp::all_reduce, Bytes{8}, s.gpus(), per_domain}, s.node.gpu,
-                        s.transport, nic).latency);
+    plan.synchronisation =
+        to_step_time(collective_cost({CollectiveOp::all_reduce, Bytes{8}, s.gpus(), per_domain},
+                                     s.node.gpu, s.transport, nic)
+                         .latency);
   }
   plan.overhead = to_step_time(s.stack.step_overhead);
   const std::vector<int> layers = layers_per_virtual_stage(s.job.model, par);

@@ -18,11 +18,12 @@ namespace lockstep {
 
 /// A stretch of a pass that nothing interrupts: compute, then tensor-parallel transfer.
 struct Segment {
-  StepTime compute;          ///< kernels and launch gaps, on a GPU of nominal speed
-  StepTime tensor;           ///< tensor-parallel latency, and transfer unless `tensor_amount` moves it
-  double tensor_amount = 0;  ///< bytes of the transfer when it runs as a flow on shared links; else 0
-  std::uint32_t needs = 0;   ///< data-parallel collectives of the stage that must be complete before
-  std::uint32_t posts = 0;   ///< data-parallel collectives of the stage posted at its end, in all
+  StepTime compute;  ///< kernels and launch gaps, on a GPU of nominal speed
+  StepTime tensor;   ///< tensor-parallel latency, and transfer unless `tensor_amount` moves it
+  double tensor_amount =
+      0;  ///< bytes of the transfer when it runs as a flow on shared links; else 0
+  std::uint32_t needs = 0;  ///< data-parallel collectives of the stage that must be complete before
+  std::uint32_t posts = 0;  ///< data-parallel collectives of the stage posted at its end, in all
 };
 
 struct ProgramItem {
@@ -36,9 +37,9 @@ struct ProgramItem {
 /// A collective among the replicas of one stage, all tensor-parallel ranks side by side.
 struct DataCollective {
   CollectiveOp op;
-  Bytes payload;         ///< of one rank
+  Bytes payload;  ///< of one rank
   StepTime latency;
-  std::uint32_t channel; ///< index into StagePlan::channels
+  std::uint32_t channel;  ///< index into StagePlan::channels
 };
 /// A flow that data-parallel collectives of one kind and size run on.
 struct DataChannel {
@@ -49,19 +50,19 @@ struct DataChannel {
 
 struct StagePlan {
   int stage = 0;
-  std::vector<int> layers;              ///< of each chunk
+  std::vector<int> layers;  ///< of each chunk
   std::vector<ProgramItem> items;
   std::vector<Segment> segments;
   /// Chunk of the receiver, for each message that leaves in a direction, in order.
   std::array<std::vector<std::uint16_t>, 2> message_chunks;
   std::vector<DataCollective> collectives;  ///< in order of posting
   std::vector<DataChannel> channels;
-  std::uint32_t gathers_first = 0;      ///< posted at the start of the step, before any pass
-  std::uint32_t reduces_end = 0;        ///< complete before the optimiser may run
-  double parameters = 0;                ///< of one rank
+  std::uint32_t gathers_first = 0;  ///< posted at the start of the step, before any pass
+  std::uint32_t reduces_end = 0;    ///< complete before the optimiser may run
+  double parameters = 0;            ///< of one rank
   StepTime optimiser;
-  StepTime forward, backward;           ///< one micro batch through all chunks, tensor parallel too
-  BucketTimes compute{};                ///< seconds of one GPU over all segments, by bucket
+  StepTime forward, backward;  ///< one micro batch through all chunks, tensor parallel too
+  BucketTimes compute{};       ///< seconds of one GPU over all segments, by bucket
 };
 
 struct StepPlan {
@@ -69,19 +70,19 @@ struct StepPlan {
   int micro_batches = 1;
   int chunks = 1;
   std::vector<StagePlan> stages;
-  bool blocking_sends = false;    ///< a stage waits until its message is delivered
-  Bytes message;                  ///< one lane: what one tensor-parallel rank sends
-  CollectiveCost message_cost;    ///< across the fabric
+  bool blocking_sends = false;        ///< a stage waits until its message is delivered
+  Bytes message;                      ///< one lane: what one tensor-parallel rank sends
+  CollectiveCost message_cost;        ///< across the fabric
   CollectiveCost local_message_cost;  ///< inside an NVLink domain
-  bool data_over_nvlink = false;  ///< replicas share an NVLink domain
+  bool data_over_nvlink = false;      ///< replicas share an NVLink domain
   bool data_over_network = false;
-  double tensor_nvlink_share = 1; ///< of a tensor-parallel transfer's bytes: over NVLink,
-  double tensor_network_share = 0;///< and over the NIC, per byte of Segment::tensor_amount
-  double tensor_rate = 0;         ///< bytes per second of such a transfer when alone
-  Bytes embedding_reduce;         ///< tied embedding: between first and last stage; 0: none
+  double tensor_nvlink_share = 1;   ///< of a tensor-parallel transfer's bytes: over NVLink,
+  double tensor_network_share = 0;  ///< and over the NIC, per byte of Segment::tensor_amount
+  double tensor_rate = 0;           ///< bytes per second of such a transfer when alone
+  Bytes embedding_reduce;           ///< tied embedding: between first and last stage; 0: none
   CollectiveCost embedding_cost;
-  StepTime synchronisation;       ///< latency of the global gradient-norm all-reduce
-  StepTime overhead;              ///< per step, host
+  StepTime synchronisation;  ///< latency of the global gradient-norm all-reduce
+  StepTime overhead;         ///< per step, host
 };
 
 /// Throws InputError where a layout cannot be planned. `scenario` has been checked.

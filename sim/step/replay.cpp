@@ -10,25 +10,30 @@ namespace {
 
 enum class Wait : std::uint8_t { none, input, data, send, tensor, embedding, barrier, done };
 
-enum EventKind : std::uint32_t { segment_done, message_arrived, collective_starts, embedding_starts,
-                                 optimiser_done };
+enum EventKind : std::uint32_t {
+  segment_done,
+  message_arrived,
+  collective_starts,
+  embedding_starts,
+  optimiser_done
+};
 
 struct Actor {
   std::uint32_t stage = 0;
   std::uint32_t replica_class = 0;
   std::uint32_t item = 0;
-  std::uint32_t segment = 0;      ///< within the item
+  std::uint32_t segment = 0;  ///< within the item
   Wait wait = Wait::none;
-  StepTime since;                 ///< of the wait
+  StepTime since;  ///< of the wait
   double slowdown = 1.0;
 };
 
 /// Messages of one actor in one direction: one on the wire, the others queue behind it.
 struct Channel {
-  std::uint32_t sent = 0;         ///< handed over by the sender
+  std::uint32_t sent = 0;  ///< handed over by the sender
   std::uint32_t delivered = 0;
-  StepTime on_wire;               ///< start of the transfer under way
-  std::vector<StepTime> posted;   ///< of messages not yet delivered, oldest at `oldest`
+  StepTime on_wire;              ///< start of the transfer under way
+  std::vector<StepTime> posted;  ///< of messages not yet delivered, oldest at `oldest`
   std::size_t oldest = 0;
 };
 
@@ -38,14 +43,20 @@ struct StageState {
   std::uint32_t started = 0;
   std::uint32_t done = 0;
   bool running = false;
-  StepTime started_at;               ///< of the collective now running, or last run
+  StepTime started_at;  ///< of the collective now running, or last run
 };
 
 class Replay {
  public:
-  Replay(const StepPlan& plan, const std::vector<ReplicaClass>& classes, Wiring& wiring, bool record)
-      : plan_(plan), classes_(classes), wiring_(wiring), network_(wiring.network()), record_(record),
-        stages_(plan.stages.size()), chunks_(static_cast<std::size_t>(plan.chunks)) {
+  Replay(const StepPlan& plan, const std::vector<ReplicaClass>& classes, Wiring& wiring,
+         bool record)
+      : plan_(plan),
+        classes_(classes),
+        wiring_(wiring),
+        network_(wiring.network()),
+        record_(record),
+        stages_(plan.stages.size()),
+        chunks_(static_cast<std::size_t>(plan.chunks)) {
     set_up();
   }
 
@@ -54,7 +65,8 @@ class Replay {
     network_.settle(now_);
     std::vector<FlowIndex> ended;
     while (unfinished_ > 0) {
-      if (queue_.empty() && network_.idle()) throw std::logic_error("the pipeline schedule deadlocks");
+      if (queue_.empty() && network_.idle())
+        throw std::logic_error("the pipeline schedule deadlocks");
       StepTime next{UINT64_MAX};
       if (!queue_.empty()) next = queue_.next_time();
       if (!network_.idle()) next = std::min(next, network_.next_end());
@@ -84,8 +96,9 @@ class Replay {
     embedding_ready_.assign(classes_.size(), 0);
     unfinished_ = count;
     waiting_at_barrier_ = count;
-    for (std::size_t s = 0; s < stages_; ++s) stage_[s].posts.assign(plan_.stages[s].collectives.size(), 0),
-                                                stage_[s].posted_at.resize(stage_[s].posts.size());
+    for (std::size_t s = 0; s < stages_; ++s)
+      stage_[s].posts.assign(plan_.stages[s].collectives.size(), 0),
+          stage_[s].posted_at.resize(stage_[s].posts.size());
     if (record_) {
       std::size_t items = 0;
       for (std::size_t c = 0; c < classes_.size(); ++c) {
@@ -244,8 +257,8 @@ class Replay {
       advance(sender);
     }
     const auto stages = static_cast<std::uint32_t>(stages_);
-    const std::uint32_t next = pass == Pass::forward ? (from.stage + 1) % stages
-                                                     : (from.stage + stages - 1) % stages;
+    const std::uint32_t next =
+        pass == Pass::forward ? (from.stage + 1) % stages : (from.stage + stages - 1) % stages;
     const std::uint32_t receiver = from.replica_class * stages + next;
     auto& received = arrived_count_[number];
     const std::uint16_t chunk =
@@ -276,7 +289,8 @@ class Replay {
     if (s.posts[s.started] < classes_.size()) return;
     s.running = true;
     s.started_at = now_;
-    queue_.push(now_ + plan_.stages[stage].collectives[s.started].latency, collective_starts, stage);
+    queue_.push(now_ + plan_.stages[stage].collectives[s.started].latency, collective_starts,
+                stage);
     ++s.started;
   }
 
@@ -310,7 +324,8 @@ class Replay {
     return optimised_ ? static_cast<std::uint32_t>(plan.collectives.size()) : plan.reduces_end;
   }
 
-  // --- the end of the step ------------------------------------------------------------------------
+  // --- the end of the step
+  // ------------------------------------------------------------------------
 
   /// All passes are done: reduce what is left, meet the others, optimise, gather.
   void drain(std::uint32_t index) {
@@ -352,7 +367,8 @@ class Replay {
     wait_for(a, Wait::embedding);
     if (++embedding_ready_[a.replica_class] < 2) return;
     embedding_posted_[a.replica_class] = now_;
-    queue_.push(now_ + to_step_time(plan_.embedding_cost.latency), embedding_starts, a.replica_class);
+    queue_.push(now_ + to_step_time(plan_.embedding_cost.latency), embedding_starts,
+                a.replica_class);
   }
   void on_embedding_starts(std::uint32_t replica_class) {
     start_flow(wiring_.embedding(replica_class),
@@ -393,7 +409,8 @@ class Replay {
     drain(index);
   }
 
-  // --- dispatch -------------------------------------------------------------------------------------
+  // --- dispatch
+  // -------------------------------------------------------------------------------------
 
   void start_flow(FlowIndex flow, double amount) {
     ++result_.flows;
@@ -403,9 +420,12 @@ class Replay {
   void flow_ended(FlowIndex flow) {
     const FlowUse use = flow_use_[flow];
     switch (use.kind) {
-      case FlowUse::Kind::message: return message_left(use.subject);
-      case FlowUse::Kind::data: return collective_ended(use.subject);
-      case FlowUse::Kind::embedding: return embedding_ended(use.subject);
+      case FlowUse::Kind::message:
+        return message_left(use.subject);
+      case FlowUse::Kind::data:
+        return collective_ended(use.subject);
+      case FlowUse::Kind::embedding:
+        return embedding_ended(use.subject);
       case FlowUse::Kind::tensor: {
         Actor& a = actors_[use.subject];
         result_.actors[use.subject].tensor += now_ - a.since;
@@ -417,11 +437,16 @@ class Replay {
   void handle(const Event& event) {
     ++result_.events;
     switch (static_cast<EventKind>(event.kind)) {
-      case segment_done: return on_segment_done(event.subject);
-      case message_arrived: return on_message_arrived(event.subject);
-      case collective_starts: return on_collective_starts(event.subject);
-      case embedding_starts: return on_embedding_starts(event.subject);
-      case optimiser_done: return on_optimiser_done(event.subject);
+      case segment_done:
+        return on_segment_done(event.subject);
+      case message_arrived:
+        return on_message_arrived(event.subject);
+      case collective_starts:
+        return on_collective_starts(event.subject);
+      case embedding_starts:
+        return on_embedding_starts(event.subject);
+      case optimiser_done:
+        return on_optimiser_done(event.subject);
     }
   }
 
@@ -446,8 +471,9 @@ class Replay {
   StepTime now_;
   std::vector<Actor> actors_;
   std::vector<Channel> channels_;
-  std::vector<std::uint32_t> arrived_;        ///< by actor, pass, chunk
-  std::vector<std::uint32_t> arrived_count_ = std::vector<std::uint32_t>(2 * classes_.size() * stages_);
+  std::vector<std::uint32_t> arrived_;  ///< by actor, pass, chunk
+  std::vector<std::uint32_t> arrived_count_ =
+      std::vector<std::uint32_t>(2 * classes_.size() * stages_);
   std::vector<std::uint8_t> drained_ = std::vector<std::uint8_t>(classes_.size() * stages_);
   std::vector<StageState> stage_;
   std::vector<FlowUse> flow_use_;

@@ -12,16 +12,16 @@ namespace lockstep {
 
 /// What an actor waited for. With its compute these add up to the step, tick for tick.
 struct ActorTimes {
-  StepTime compute;      ///< at nominal speed
-  StepTime slow;         ///< what a slow GPU took beyond that
+  StepTime compute;  ///< at nominal speed
+  StepTime slow;     ///< what a slow GPU took beyond that
   StepTime tensor;
-  StepTime bubble;       ///< another stage computes
-  StepTime message;      ///< a pipeline message is on its way
-  StepTime data;         ///< gradients or parameters are on their way
-  StepTime straggler;    ///< another replica is late
+  StepTime bubble;     ///< another stage computes
+  StepTime message;    ///< a pipeline message is on its way
+  StepTime data;       ///< gradients or parameters are on their way
+  StepTime straggler;  ///< another replica is late
   StepTime optimiser;
   StepTime overhead;
-  StepTime finished;     ///< end of its last work
+  StepTime finished;  ///< end of its last work
 
   [[nodiscard]] StepTime total() const {
     return compute + slow + tensor + bubble + message + data + straggler + optimiser + overhead;
@@ -42,17 +42,17 @@ struct CollectiveRecord {
 struct MessageRecord {
   std::uint32_t actor;  ///< the sender
   Pass pass;
-  std::uint32_t number; ///< in this direction, from 0
+  std::uint32_t number;  ///< in this direction, from 0
   StepTime start, end;
 };
 
 struct ReplayResult {
   StepTime end;
-  std::vector<ActorTimes> actors;          ///< class-major: all stages of class 0, then of class 1
-  std::vector<ItemRecord> items;           ///< when recording: actor by actor, in program order
+  std::vector<ActorTimes> actors;  ///< class-major: all stages of class 0, then of class 1
+  std::vector<ItemRecord> items;   ///< when recording: actor by actor, in program order
   std::vector<CollectiveRecord> collectives;  ///< when recording
-  std::vector<MessageRecord> messages;     ///< when recording, in order of arrival
-  StepTime optimiser_start;                ///< all gradients are reduced
+  std::vector<MessageRecord> messages;        ///< when recording, in order of arrival
+  StepTime optimiser_start;                   ///< all gradients are reduced
   std::uint64_t events = 0, flows = 0, items_run = 0;
 };
 

@@ -7,8 +7,8 @@
 namespace lockstep {
 namespace {
 
-/// All passes of one direction in the order in which a rank meets them: micro batches in groups of p,
-/// each group through all chunks (last chunk first when going backward).
+/// All passes of one direction in the order in which a rank meets them: micro batches in groups of
+/// p, each group through all chunks (last chunk first when going backward).
 std::vector<WorkItem> passes(const ScheduleCall& c, Pass pass) {
   std::vector<WorkItem> order;
   order.reserve(static_cast<std::size_t>(c.chunks) * static_cast<std::size_t>(c.micro_batches));
@@ -18,8 +18,8 @@ std::vector<WorkItem> passes(const ScheduleCall& c, Pass pass) {
     for (int i = 0; i < c.chunks; ++i) {
       const int chunk = pass == Pass::forward ? i : c.chunks - 1 - i;
       for (int micro_batch = first; micro_batch < end; ++micro_batch) {
-        order.push_back({pass, static_cast<std::uint16_t>(chunk),
-                         static_cast<std::uint32_t>(micro_batch)});
+        order.push_back(
+            {pass, static_cast<std::uint16_t>(chunk), static_cast<std::uint32_t>(micro_batch)});
       }
     }
   }
@@ -31,7 +31,8 @@ std::vector<WorkItem> one_forward_one_backward(const ScheduleCall& c, int warm_u
   const std::vector<WorkItem> forward = passes(c, Pass::forward);
   const std::vector<WorkItem> backward = passes(c, Pass::backward);
   const std::size_t ahead = std::min(forward.size(), static_cast<std::size_t>(warm_up));
-  std::vector<WorkItem> order(forward.begin(), forward.begin() + static_cast<std::ptrdiff_t>(ahead));
+  std::vector<WorkItem> order(forward.begin(),
+                              forward.begin() + static_cast<std::ptrdiff_t>(ahead));
   for (std::size_t i = 0; i < backward.size(); ++i) {
     if (ahead + i < forward.size()) order.push_back(forward[ahead + i]);
     order.push_back(backward[i]);

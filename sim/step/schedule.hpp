@@ -1,4 +1,5 @@
-/// Pipeline schedules: in which order a stage runs the forward and backward passes of its micro batches.
+/// Pipeline schedules: in which order a stage runs the forward and backward passes of its micro
+/// batches.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +30,8 @@ struct ScheduleCall {
 };
 
 /// To add a schedule: extend the Schedule enumeration, write its order, and give it one row in
-/// schedule.cpp. Every order runs each (pass, chunk, micro batch) once, a forward before its backward.
+/// schedule.cpp. Every order runs each (pass, chunk, micro batch) once, a forward before its
+/// backward.
 struct ScheduleKind {
   Schedule schedule;
   std::string_view name;  ///< as scenarios say it

@@ -4,8 +4,8 @@
 
 #include "models/workload/flops.hpp"
 #include "sim/step/critical_path.hpp"
-#include "sim/step/replica_classes.hpp"
 #include "sim/step/replay.hpp"
+#include "sim/step/replica_classes.hpp"
 #include "sim/step/timeline.hpp"
 
 namespace lockstep {
@@ -43,8 +43,10 @@ void add_actors(const StepPlan& plan, const std::vector<ReplicaClass>& classes,
       report.stages[stage].seconds[b] += times[b] * c.copies / plan.placement.data;
     }
     if (keep) {
-      report.actors.push_back({.stage = static_cast<int>(stage), .replica = c.representative,
-                               .copies = c.copies, .seconds = times,
+      report.actors.push_back({.stage = static_cast<int>(stage),
+                               .replica = c.representative,
+                               .copies = c.copies,
+                               .seconds = times,
                                .finished = result.actors[a].finished});
     }
   }
@@ -52,7 +54,8 @@ void add_actors(const StepPlan& plan, const std::vector<ReplicaClass>& classes,
 
 /// Waiting that a step without slow GPUs does not have is the slow GPUs' doing.
 void blame_stragglers(const BucketTimes& healthy, BucketTimes& times) {
-  for (const Bucket bucket : {Bucket::pipeline_bubble, Bucket::pipeline_exposed, Bucket::data_exposed}) {
+  for (const Bucket bucket :
+       {Bucket::pipeline_bubble, Bucket::pipeline_exposed, Bucket::data_exposed}) {
     const double excess = at(times, bucket) - healthy[static_cast<std::size_t>(bucket)];
     if (excess <= 0) continue;
     at(times, bucket) -= excess;
@@ -127,7 +130,8 @@ StepReport simulate_step(const Scenario& scenario, const StepOptions& options) {
   if (options.record_timeline) report.timeline = timeline(plan, result);
   if (!report.folded_exactly) {
     report.notes.emplace_back(
-        "folded approximately: under hashed routing the paths of replicas differ; --unfold is exact");
+        "folded approximately: under hashed routing the paths of replicas differ; --unfold is "
+        "exact");
   }
   return report;
 }

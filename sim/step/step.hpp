@@ -14,7 +14,8 @@ struct StepOptions {
 
 /// Replays one step in the steady state: gradients of this step are reduced, parameters of the step
 /// before are gathered. Does not check that the job fits in memory: models/memory.hpp does.
-/// Requires a scenario from complete_scenario(). The same scenario gives the same report, bit for bit.
+/// Requires a scenario from complete_scenario(). The same scenario gives the same report, bit for
+/// bit.
 StepReport simulate_step(const Scenario& scenario, const StepOptions& options = {});
 
 }  // namespace lockstep

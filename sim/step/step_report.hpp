@@ -16,26 +16,27 @@ namespace lockstep {
 
 /// Where a GPU-second can go. Every GPU-second of a step lands in exactly one.
 enum class Bucket : std::uint8_t {
-  model_flops,           ///< useful model FLOP (attention causal) at the datasheet peak of the job's precision
-  kernel_inefficiency,   ///< matrix products and attention: what they take beyond that
-  memory_bound,          ///< norms, activations, residuals, casts, loss
+  model_flops,          ///< useful model FLOP (attention causal) at the datasheet peak of the job's
+                        ///< precision
+  kernel_inefficiency,  ///< matrix products and attention: what they take beyond that
+  memory_bound,         ///< norms, activations, residuals, casts, loss
   recompute,
-  launch,                ///< launch gaps and per-step host time
-  tensor_exposed,        ///< waiting for tensor-parallel collectives
-  pipeline_exposed,      ///< waiting for a pipeline message in flight
-  pipeline_bubble,       ///< waiting for another stage to compute
-  data_exposed,          ///< waiting for gradients or parameters between replicas
-  variation,             ///< expected wait for the slowest of equal GPUs
-  straggler,             ///< waiting for a GPU or replica that is slower by name
+  launch,            ///< launch gaps and per-step host time
+  tensor_exposed,    ///< waiting for tensor-parallel collectives
+  pipeline_exposed,  ///< waiting for a pipeline message in flight
+  pipeline_bubble,   ///< waiting for another stage to compute
+  data_exposed,      ///< waiting for gradients or parameters between replicas
+  variation,         ///< expected wait for the slowest of equal GPUs
+  straggler,         ///< waiting for a GPU or replica that is slower by name
   optimiser,
 };
 constexpr std::size_t kBuckets = 12;
 
 struct BucketInfo {
   Bucket bucket;
-  std::string_view name;     ///< as JSON says it: "pipeline_bubble"
-  std::string_view title;    ///< as a person reads it: "Pipeline bubble"
-  std::string_view remedy;   ///< the change that attacks it
+  std::string_view name;    ///< as JSON says it: "pipeline_bubble"
+  std::string_view title;   ///< as a person reads it: "Pipeline bubble"
+  std::string_view remedy;  ///< the change that attacks it
 };
 std::span<const BucketInfo> buckets();
 
@@ -43,26 +44,26 @@ using BucketTimes = std::array<double, kBuckets>;  ///< seconds, of one GPU or a
 
 /// One slice of the timeline: what an actor did, or waited for.
 struct TimelineSlice {
-  std::uint32_t actor;       ///< index into StepReport::actors
-  std::uint8_t stream;       ///< 0 compute, 1 pipeline send forward, 2 send backward, 3 data parallel
-  std::uint8_t kind;         ///< index into slice_kinds()
+  std::uint32_t actor;  ///< index into StepReport::actors
+  std::uint8_t stream;  ///< 0 compute, 1 pipeline send forward, 2 send backward, 3 data parallel
+  std::uint8_t kind;    ///< index into slice_kinds()
   std::int32_t micro_batch;  ///< -1: none
   std::int32_t chunk;        ///< virtual stage of the rank; -1: none
   StepTime start, end;
 };
 struct SliceKind {
-  std::string_view name;   ///< "forward", "backward", "wait for message", ...
-  std::string_view colour; ///< Chrome trace colour name
+  std::string_view name;    ///< "forward", "backward", "wait for message", ...
+  std::string_view colour;  ///< Chrome trace colour name
 };
 std::span<const SliceKind> slice_kinds();
 
 /// A tensor-parallel group of one pipeline stage (and of `copies` replicas that do the same).
 struct ActorReport {
   int stage = 0;
-  int replica = 0;          ///< the first that it stands for
-  int copies = 1;           ///< replicas that it stands for
-  BucketTimes seconds{};    ///< adds up to the step time
-  StepTime finished;        ///< end of its last work
+  int replica = 0;        ///< the first that it stands for
+  int copies = 1;         ///< replicas that it stands for
+  BucketTimes seconds{};  ///< adds up to the step time
+  StepTime finished;      ///< end of its last work
 };
 
 struct StageReport {
@@ -75,15 +76,15 @@ struct StageReport {
 
 /// A link of the critical path: what the end of the step waited for, last to first merged by kind.
 struct CriticalPathPart {
-  std::string what;     ///< "backward of stage 3", "data-parallel reduce-scatter", ...
+  std::string what;  ///< "backward of stage 3", "data-parallel reduce-scatter", ...
   double seconds = 0;
-  double share = 0;     ///< of the step
+  double share = 0;  ///< of the step
 };
 
 struct StepReport {
   double step_s = 0;
   bool folded = true;
-  bool folded_exactly = true;     ///< false: says so in the output
+  bool folded_exactly = true;  ///< false: says so in the output
   std::uint64_t actors_simulated = 0, items = 0, flows = 0, events = 0;
 
   double model_flops_causal = 0, model_flops_full = 0, hardware_flops = 0;  ///< per step, all GPUs
@@ -92,14 +93,14 @@ struct StepReport {
   double tflops_per_gpu_causal = 0, tflops_per_gpu_full = 0;
   double tokens_per_step = 0, tokens_per_s = 0, tokens_per_s_per_gpu = 0;
 
-  BucketTimes seconds{};          ///< mean over all GPUs; adds up to step_s
+  BucketTimes seconds{};  ///< mean over all GPUs; adds up to step_s
   std::vector<StageReport> stages;
-  std::vector<ActorReport> actors;        ///< only when asked to keep them (or folded)
+  std::vector<ActorReport> actors;  ///< only when asked to keep them (or folded)
   std::vector<CriticalPathPart> critical_path;
-  std::vector<TimelineSlice> timeline;    ///< only when recording
-  MemoryBreakdown peak_memory;            ///< of the fullest stage
+  std::vector<TimelineSlice> timeline;  ///< only when recording
+  MemoryBreakdown peak_memory;          ///< of the fullest stage
   int peak_memory_stage = 0;
-  std::vector<std::string> notes;         ///< approximations made, in words
+  std::vector<std::string> notes;  ///< approximations made, in words
 };
 
 }  // namespace lockstep

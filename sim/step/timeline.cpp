@@ -7,8 +7,15 @@ namespace lockstep {
 namespace {
 
 // Indices into slice_kinds(), in its order.
-enum Slice : std::uint8_t { forward, backward, optimiser, forward_message, backward_message, gather,
-                            reduce };
+enum Slice : std::uint8_t {
+  forward,
+  backward,
+  optimiser,
+  forward_message,
+  backward_message,
+  gather,
+  reduce
+};
 enum Stream : std::uint8_t { compute, send_forward, send_backward, data };
 
 }  // namespace
@@ -39,8 +46,10 @@ std::vector<TimelineSlice> timeline(const StepPlan& plan, const ReplayResult& re
     channel = m.end;
   }
   for (const CollectiveRecord& c : result.collectives) {
-    const bool gathers = plan.stages[c.stage].collectives[c.collective].op == CollectiveOp::all_gather;
-    for (std::uint32_t a = c.stage; a < result.actors.size(); a += static_cast<std::uint32_t>(stages)) {
+    const bool gathers =
+        plan.stages[c.stage].collectives[c.collective].op == CollectiveOp::all_gather;
+    for (std::uint32_t a = c.stage; a < result.actors.size();
+         a += static_cast<std::uint32_t>(stages)) {
       slices.push_back({a, data, gathers ? gather : reduce, -1, -1, c.start, c.end});
     }
   }

@@ -1,10 +1,10 @@
 #include "tools/lockstep/fit.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <tbb/parallel_for.h>
 
 #include <Eigen/Dense>
-#include <algorithm>
-#include <cmath>
 
 #include "models/input/input_error.hpp"
 #include "sim/step/step.hpp"
@@ -14,8 +14,8 @@
 namespace lockstep {
 namespace {
 
-constexpr double kNoise = 0.05;       ///< relative, of one row: what twin rows of one stack differ by
-constexpr double kHuber = 2.0;        ///< in units of it; beyond, a row counts linearly
+constexpr double kNoise = 0.05;  ///< relative, of one row: what twin rows of one stack differ by
+constexpr double kHuber = 2.0;   ///< in units of it; beyond, a row counts linearly
 constexpr double kDifference = 0.02;  ///< of a parameter's logarithm, for derivatives
 constexpr int kIterations = 8;
 

@@ -1,5 +1,5 @@
-/// Fits the constants that only whole training runs identify: a sustained clock per kind of GPU, what
-/// a software stack hides and wastes. tests/reference/fit.json lists them with their priors.
+/// Fits the constants that only whole training runs identify: a sustained clock per kind of GPU,
+/// what a software stack hides and wastes. tests/reference/fit.json lists them with their priors.
 #pragma once
 
 #include <optional>
@@ -20,9 +20,9 @@ struct FitParameter {
   std::string path;    ///< "gemm.sustained"; a stack's may be "releases.24.05.elementwise.slowdown"
   std::string why;     ///< what it stands for
   double prior = 1;
-  double spread = 0.1; ///< relative
+  double spread = 0.1;  ///< relative
   double min = 0, max = 1;
-  double value = 1;    ///< the fit's answer
+  double value = 1;      ///< the fit's answer
   std::size_t rows = 0;  ///< that depend on it
 };
 
@@ -43,9 +43,9 @@ std::vector<FitRow> fit_rows(const std::vector<ReferenceRow>& rows, const Preset
 std::vector<double> fit_errors(const std::vector<FitRow>& rows,
                                const std::vector<FitParameter>& parameters);
 
-/// Levenberg-Marquardt on log(predicted / measured) with Huber weights (rows beyond 10 % count less)
-/// and the priors as further residuals; starts from the priors. `leave_out`: a source that is not
-/// looked at. Deterministic.
+/// Levenberg-Marquardt on log(predicted / measured) with Huber weights (rows beyond 10 % count
+/// less) and the priors as further residuals; starts from the priors. `leave_out`: a source that is
+/// not looked at. Deterministic.
 void fit(const std::vector<FitRow>& rows, std::string_view leave_out,
          std::vector<FitParameter>& parameters);
 

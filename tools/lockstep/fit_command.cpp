@@ -1,6 +1,5 @@
-#include <fmt/format.h>
-
 #include <array>
+#include <fmt/format.h>
 #include <iterator>
 #include <map>
 #include <set>
@@ -39,18 +38,22 @@ constexpr std::array<std::string_view, 2> kExamples{
 constexpr CommandSpec kSpec{
     .name = "fit",
     .usage = "fit [options]",
-    .summary = "Re-make the constants that are fitted to published runs, and say how well they carry.",
+    .summary =
+        "Re-make the constants that are fitted to published runs, and say how well they carry.",
     .about =
         "A few constants are known only from whole training runs: the clock that a kind of GPU\n"
-        "sustains, what a release of a software stack hides and wastes. tests/reference/fit.json lists\n"
-        "them with their priors; none belongs to a row. This command fits them all together and prints\n"
+        "sustains, what a release of a software stack hides and wastes. tests/reference/fit.json "
+        "lists\n"
+        "them with their priors; none belongs to a row. This command fits them all together and "
+        "prints\n"
         "the errors that remain, by source.",
     .positionals = 0,
     .options = kOptions,
     .examples = kExamples,
 };
 
-std::string table_of_constants(const std::vector<FitParameter>& parameters, const TextStyle& style) {
+std::string table_of_constants(const std::vector<FitParameter>& parameters,
+                               const TextStyle& style) {
   TextTable table({{"constant", TextTable::Align::left}, {"prior"}, {"fitted"}, {"rows"}});
   for (const FitParameter& p : parameters) {
     table.add({fmt::format("{}/{}/{}", p.kind, p.preset, p.path), significant(p.prior),
@@ -63,29 +66,38 @@ struct SourceErrors {
   std::vector<double> prior, fitted, left_out;
 };
 
-std::string percent(const std::vector<double>& errors, double ErrorSummary::*member) {
+std::string percent(const std::vector<double>& errors, double ErrorSummary::* member) {
   if (errors.empty()) return "-";
   return fmt::format("{:.1f} %", 100 * (summarise_errors(errors).*member));
 }
 
 std::string table_of_errors(const std::map<std::string, SourceErrors>& sources,
                             const TextStyle& style) {
-  TextTable table({{"source", TextTable::Align::left}, {"rows"}, {"priors: median"}, {"p90"},
-                   {"fitted: median"}, {"p90"}, {"bias"}, {"left out: median"}, {"p90"}, {"bias"}});
+  TextTable table({{"source", TextTable::Align::left},
+                   {"rows"},
+                   {"priors: median"},
+                   {"p90"},
+                   {"fitted: median"},
+                   {"p90"},
+                   {"bias"},
+                   {"left out: median"},
+                   {"p90"},
+                   {"bias"}});
   SourceErrors all;
   const auto row = [&](const std::string& name, const SourceErrors& e) {
-    table.add({name, std::to_string(e.prior.size()), percent(e.prior, &ErrorSummary::median_abs),
-               percent(e.prior, &ErrorSummary::p90_abs), percent(e.fitted, &ErrorSummary::median_abs),
-               percent(e.fitted, &ErrorSummary::p90_abs), percent(e.fitted, &ErrorSummary::bias),
-               percent(e.left_out, &ErrorSummary::median_abs),
-               percent(e.left_out, &ErrorSummary::p90_abs),
-               percent(e.left_out, &ErrorSummary::bias)});
+    table.add(
+        {name, std::to_string(e.prior.size()), percent(e.prior, &ErrorSummary::median_abs),
+         percent(e.prior, &ErrorSummary::p90_abs), percent(e.fitted, &ErrorSummary::median_abs),
+         percent(e.fitted, &ErrorSummary::p90_abs), percent(e.fitted, &ErrorSummary::bias),
+         percent(e.left_out, &ErrorSummary::median_abs),
+         percent(e.left_out, &ErrorSummary::p90_abs), percent(e.left_out, &ErrorSummary::bias)});
   };
   std::vector<double> medians;
   for (const auto& [source, e] : sources) {
     row(source, e);
-    for (const auto& [from, to] : {std::pair{&e.prior, &all.prior}, std::pair{&e.fitted, &all.fitted},
-                                   std::pair{&e.left_out, &all.left_out}}) {
+    for (const auto& [from, to] :
+         {std::pair{&e.prior, &all.prior}, std::pair{&e.fitted, &all.fitted},
+          std::pair{&e.left_out, &all.left_out}}) {
       to->insert(to->end(), from->begin(), from->end());
     }
     if (!e.left_out.empty()) medians.push_back(summarise_errors(e.left_out).median_abs);
@@ -93,7 +105,8 @@ std::string table_of_errors(const std::map<std::string, SourceErrors>& sources,
   row("all", all);
   std::string text = table.text(style);
   if (!medians.empty()) {
-    text += fmt::format("\nleft out in turn: median over sources {:.1f} %\n", 100 * median(medians));
+    text +=
+        fmt::format("\nleft out in turn: median over sources {:.1f} %\n", 100 * median(medians));
   }
   return text;
 }
@@ -109,10 +122,11 @@ Exit run(const ParsedOptions& options, Console& console) {
   const std::vector<FitParameter> priors = read_fit_parameters(constants_file);
 
   std::map<std::string, SourceErrors> sources;
-  const auto collect = [&](const std::vector<double>& errors, std::vector<double> SourceErrors::*to,
-                           std::string_view only = {}) {
+  const auto collect = [&](const std::vector<double>& errors,
+                           std::vector<double> SourceErrors::* to, std::string_view only = {}) {
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      if (only.empty() || rows[i].source == only) (sources[rows[i].source].*to).push_back(errors[i]);
+      if (only.empty() || rows[i].source == only)
+        (sources[rows[i].source].*to).push_back(errors[i]);
     }
   };
   collect(fit_errors(rows, priors), &SourceErrors::prior);

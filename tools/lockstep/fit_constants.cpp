@@ -16,7 +16,7 @@ AttentionConstants* attention(Scenario& s, AttentionKernel kernel) {
   auto& constants = s.node.gpu.attention[static_cast<std::size_t>(kernel)];
   return constants && s.stack.attention == kernel ? &*constants : nullptr;
 }
-template <AttentionKernel kKernel, double AttentionConstants::*kMember>
+template <AttentionKernel kKernel, double AttentionConstants::* kMember>
 double* of_attention(Scenario& s) {
   AttentionConstants* constants = attention(s, kKernel);
   return constants != nullptr ? &(constants->*kMember) : nullptr;
@@ -33,7 +33,8 @@ constexpr std::array kConstants{
     Constant{"gpus", "gemm.quantised_sustained",
              [](Scenario& s) { return quantised_only(s, s.node.gpu.gemm.quantised_sustained); }},
     Constant{"gpus", "speed_spread", [](Scenario& s) { return &s.node.gpu.speed_spread; }},
-    Constant{"gpus", "memory.efficiency", [](Scenario& s) { return &s.node.gpu.memory.efficiency; }},
+    Constant{"gpus", "memory.efficiency",
+             [](Scenario& s) { return &s.node.gpu.memory.efficiency; }},
     Constant{"gpus", "attention.cudnn.efficiency",
              of_attention<AttentionKernel::cudnn, &AttentionConstants::efficiency>},
     Constant{"gpus", "attention.cudnn.backward_ratio",

@@ -1,7 +1,7 @@
-#include <fmt/format.h>
-
 #include <cmath>
+#include <fmt/format.h>
 #include <map>
+
 #include <nlohmann/json.hpp>
 
 #include "models/input/input_error.hpp"
@@ -17,7 +17,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kSource = "fitted to published training runs: lockstep fit";
 
-/// Path to keys: "gemm.sustained"; a release keeps its dots ("releases.24.05.elementwise.slowdown").
+/// Path to keys: "gemm.sustained"; a release keeps its dots
+/// ("releases.24.05.elementwise.slowdown").
 std::vector<std::string> keys_of(const Json& preset, const std::string& path) {
   std::vector<std::string> keys;
   std::string rest = path;

@@ -13,8 +13,8 @@ namespace lockstep {
 namespace {
 
 /// Published parameter counts. The first ones are exact (safetensors index of the checkpoint on
-/// Hugging Face, or n_params of the training log), so the shape has to give them to the last weight;
-/// Qwen2's leave out the biases of QKV, and BLOOM's the norm behind its embedding.
+/// Hugging Face, or n_params of the training log), so the shape has to give them to the last
+/// weight; Qwen2's leave out the biases of QKV, and BLOOM's the norm behind its embedding.
 struct PublishedSize {
   std::string_view model;
   double parameters;
@@ -37,7 +37,8 @@ constexpr std::array kPublishedSizes{
     PublishedSize{"qwen2_7b", 7'615'616'512.0, 28 * (3584 + 2 * 512)},
     PublishedSize{"qwen2_72b", 72'706'203'648.0, 80 * (8192 + 2 * 1024)},
     PublishedSize{"bloom_176b", 176'247'271'424.0, 2 * 14336},
-    // Narayanan et al. 2021, table 1: billions with one decimal, from a formula without the last norm.
+    // Narayanan et al. 2021, table 1: billions with one decimal, from a formula without the last
+    // norm.
     PublishedSize{"megatron_1_7b", 1.7e9, 0.05e9},
     PublishedSize{"megatron_3_6b", 3.6e9, 0.05e9},
     PublishedSize{"megatron_7_5b", 7.5e9, 0.05e9},
