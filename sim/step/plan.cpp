@@ -206,7 +206,7 @@ class StageBuilder {
     std::size_t first = 0;
     std::uint32_t gathered = forward ? gathers_before(work.chunk) : 0;
     for (std::size_t i = 0; i < pieces.size(); ++i) {
-      add_segment(forward ? pieces[i]->forward : pieces[i]->backward, plan_.data_over_nvlink);
+      add_segment(forward ? pieces[i]->forward : pieces[i]->backward, true);
       Segment& segment = out_.segments.back();
       if (forward) segment.needs = gathered + static_cast<std::uint32_t>(bucket) + 1;
       if (i + 1 != ends[bucket]) continue;
@@ -224,11 +224,14 @@ class StageBuilder {
     return static_cast<std::uint32_t>(sum);
   }
 
-  void add_segment(const PhaseCost& cost, bool beside_data) {
+  /// `window`: collectives between replicas run beside it, and take their share of the SMs.
+  void add_segment(const PhaseCost& cost, bool window) {
     const Seconds kernels = cost.compute() - cost.launch;
-    const Seconds compute = (1 + variation_) * kernels + cost.launch;
-    const bool as_flow =
-        cost.tensor_transfer > Seconds{} && (beside_data || cost.tensor_network > Bytes{});
+    const Seconds yielded =
+        window ? policy_.sm_share / (1 - policy_.sm_share) * kernels : Seconds{};
+    const Seconds compute = (1 + variation_) * kernels + yielded + cost.launch;
+    const bool as_flow = cost.tensor_transfer > Seconds{} &&
+                         ((window && plan_.data_over_nvlink) || cost.tensor_network > Bytes{});
     Segment segment{.compute = to_step_time(compute),
                     .tensor = to_step_time(as_flow ? cost.tensor_latency
                                                    : cost.tensor_latency + cost.tensor_transfer)};
@@ -241,7 +244,7 @@ class StageBuilder {
       out_.compute[static_cast<std::size_t>(bucket)] += time.base_units();
     };
     book(Bucket::model_flops, cost.useful);
-    book(Bucket::kernel_inefficiency, cost.inefficiency);
+    book(Bucket::kernel_inefficiency, cost.inefficiency + yielded);
     book(Bucket::memory_bound, cost.memory);
     book(Bucket::recompute, cost.recompute);
     book(Bucket::launch, cost.launch);
