@@ -58,7 +58,7 @@ TEST_CASE("choice: the first is the default, another word is an error with the n
   ParsedOptions got;
   CHECK(got.choice("format", kWords) == "table");
   got.values["format"] = {"jsn"};
-  CHECK_THROWS_WITH_AS(got.choice("format", kWords),
+  CHECK_THROWS_WITH_AS((void)got.choice("format", kWords),
                        "--format: found \"jsn\"; allowed: table, json. Did you mean json?",
                        UsageError);
 }
