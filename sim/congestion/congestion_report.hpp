@@ -1,0 +1,56 @@
+/// Who slowed whom, on which links, and when: what the transfers of several jobs did on one fabric.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace lockstep {
+
+/// One transfer that ran more than once (a collective of every step) is one entry: its mean.
+struct TransferCongestion {
+  std::string job;    ///< whose: "training-a", "checkpoint"
+  std::string name;   ///< "gradients of stage 0", "flow 17: node 3 to node 9"
+  std::uint32_t runs = 1;
+  double bytes = 0;    ///< payload of a run
+  double start_s = 0;  ///< of the first run
+  double mean_s = 0;   ///< of a run, its latency left out
+  double alone_s = 0;  ///< of a run with nothing else on the fabric; 0: not asked for
+  [[nodiscard]] double slowdown() const { return alone_s > 0 ? mean_s / alone_s : 1; }
+  std::int32_t worst_link = -1;  ///< into CongestionReport::links: held it back longest; -1: none
+                                 ///< that others use (its own pace)
+  double worst_link_share = 0;   ///< of the transfer's time that this link held it back
+  std::string cause;             ///< who else put most bytes on that link meanwhile: "job: transfer"
+  double cause_share = 0;        ///< of the bytes that crossed the link meanwhile
+};
+
+struct LinkCongestion {
+  std::string name;  ///< "leaf 2 to spine 0"
+  double capacity_bytes_per_s = 0;
+  double mean_utilisation = 0;           ///< over the whole time, 0 to 1
+  double peak_utilisation = 0;           ///< of a bin
+  std::vector<float> utilisation;        ///< by bin
+  std::vector<double> bytes_by_job;      ///< in the order of CongestionReport::jobs
+};
+
+struct JobCongestion {
+  std::string name;
+  std::string about;   ///< "llama3_70b, 64 GPUs, TP 8 PP 1 DP 8" or "incast to node 0"
+  double step_s = 0;   ///< training: mean step; other traffic: time to its last end
+  double alone_s = 0;  ///< the same with nothing else on the fabric
+  [[nodiscard]] double slowdown() const { return alone_s > 0 ? step_s / alone_s : 1; }
+  double bytes = 0;  ///< put on the fabric, NIC links
+};
+
+struct CongestionReport {
+  std::string title, about;
+  std::string fabric;  ///< "rail_optimised, ecmp, 64 nodes x 8 NICs of 50 GB/s"
+  double end_s = 0;
+  double bin_s = 0;  ///< width of a bin of LinkCongestion::utilisation
+  std::vector<JobCongestion> jobs;
+  std::vector<LinkCongestion> links;          ///< those that carried anything, fullest first
+  std::vector<TransferCongestion> transfers;  ///< most slowed first
+  std::vector<std::string> notes;             ///< approximations made, in words
+};
+
+}  // namespace lockstep
