@@ -1,4 +1,5 @@
-/// A fabric written out cable by cable as a directed graph, for algorithms that search it, and as
+/// A fabric written out cable by cable as a directed graph: what builders and importers make, what
+/// routing on any graph, exports and analysis read, and, for fabrics whose routes are arithmetic,
 /// the obvious version that the arithmetic of fabric.hpp is tested against.
 #pragma once
 
@@ -13,32 +14,69 @@
 namespace lockstep {
 
 using Vertex = std::uint32_t;
+/// A directed link of a graph, dense number from 0.
+using GraphLink = std::uint32_t;
 
-/// Compressed sparse rows: the links that leave vertex v are first_link[v] up to first_link[v + 1].
-/// Vertices: NIC ports, leaves, spines, cores, in this order. Parallel cables are links of their
-/// own, also under spray, where they name the same bundle as `fabric_link`.
+/// A NIC port of a node, or a switch.
+struct GraphVertex {
+  std::string name;  ///< "node 3 nic 1", "leaf 2", or what the import calls it; unique
+  int level = -1;    ///< 0: NIC port; 1, 2, ...: layer of switches from below; -1: in no layer
+  int node = -1;     ///< of a NIC port; -1: a switch
+  int nic = -1;      ///< of a NIC port
+  [[nodiscard]] bool is_port() const { return node >= 0; }
+};
+
+/// Full duplex: two directed links.
+struct GraphCable {
+  Vertex a = 0, b = 0;
+  BytesPerSecond capacity;  ///< each way
+  int port_a = 0;           ///< number on the box at end a, from 1; 0: in the order of the cables
+  int port_b = 0;
+};
+
+/// Compressed sparse rows: the links that leave vertex v are first_link[v] up to first_link[v + 1],
+/// in the order of their cables. NIC ports come first, by node and NIC; parallel cables are links
+/// of their own.
 class ClusterGraph {
  public:
-  /// Takes time and memory in proportion to the cables.
+  /// Requires ports before switches and in ascending (node, nic), known ends, no cable from a
+  /// vertex to itself, capacities above 0. Nodes may have different numbers of NICs; parts may be
+  /// unconnected.
+  ClusterGraph(std::vector<GraphVertex> vertices, std::vector<GraphCable> cables);
+  /// Of a fabric with arithmetic routes. Takes time and memory in proportion to the cables. Under
+  /// spray, parallel cables name the same bundle as `fabric_link`.
   explicit ClusterGraph(const Fabric& fabric);
 
-  [[nodiscard]] std::uint32_t vertex_count() const { return cores_end_; }
+  [[nodiscard]] std::uint32_t vertex_count() const {
+    return static_cast<std::uint32_t>(vertices_.size());
+  }
+  [[nodiscard]] std::uint32_t port_count() const { return ports_; }
   [[nodiscard]] std::uint32_t link_count() const {
     return static_cast<std::uint32_t>(target_.size());
   }
+  [[nodiscard]] std::span<const GraphVertex> vertices() const { return vertices_; }
+  [[nodiscard]] std::span<const GraphCable> cables() const { return cables_; }
   [[nodiscard]] std::span<const std::uint32_t> first_link() const { return first_link_; }
   [[nodiscard]] std::span<const Vertex> source() const { return source_; }
   [[nodiscard]] std::span<const Vertex> target() const { return target_; }
   [[nodiscard]] std::span<const BytesPerSecond> capacity() const { return capacity_; }
+  /// The cable of a link; links 2 of a cable: a to b and b to a.
+  [[nodiscard]] std::span<const std::uint32_t> cable() const { return cable_; }
+  [[nodiscard]] GraphLink a_to_b(std::uint32_t cable) const { return ways_[2 * cable]; }
+  [[nodiscard]] GraphLink b_to_a(std::uint32_t cable) const { return ways_[2 * cable + 1]; }
+  /// The same cable the other way.
+  [[nodiscard]] GraphLink reverse(GraphLink link) const;
+  /// What Fabric calls the link; the link itself where the graph was not made from one.
   [[nodiscard]] std::span<const FabricLink> fabric_link() const { return fabric_link_; }
 
+  [[nodiscard]] int nodes() const { return static_cast<int>(first_port_.size()) - 1; }
+  [[nodiscard]] int nics(int node) const;
   [[nodiscard]] Vertex nic_port(int node, int nic) const;
-  [[nodiscard]] Vertex leaf(int leaf) const { return nics_end_ + static_cast<Vertex>(leaf); }
-  /// `spine` counts within its pod, `core` among those that spine `spine` of every pod reaches.
-  [[nodiscard]] Vertex spine(int pod, int spine) const;
-  [[nodiscard]] Vertex core(int spine, int core) const;
-  /// "node 3 nic 1", "leaf 2", "spine 0", "core 5".
-  [[nodiscard]] std::string vertex_name(Vertex vertex) const;
+  [[nodiscard]] const std::string& vertex_name(Vertex vertex) const {
+    return vertices_[vertex].name;
+  }
+  /// "leaf 2 to spine 0", with the port numbers where cables are parallel.
+  [[nodiscard]] std::string link_name(GraphLink link) const;
 
   /// Links on a shortest path to each vertex; -1: there is none.
   [[nodiscard]] std::vector<int> hops_from(Vertex start) const;
@@ -54,18 +92,19 @@ class ClusterGraph {
   [[nodiscard]] BytesPerSecond bisection() const;
 
  private:
-  struct Cable;
-  [[nodiscard]] std::vector<Cable> cables(const Fabric& fabric) const;
+  void index_ports();
+  void index_links();
 
-  int nodes_ = 0;
-  int nics_ = 0;
-  int spines_ = 0;  ///< of a pod
-  int cores_ = 0;   ///< that a spine reaches
-  Vertex nics_end_ = 0, leaves_end_ = 0, spines_end_ = 0, cores_end_ = 0;
+  std::vector<GraphVertex> vertices_;
+  std::vector<GraphCable> cables_;
+  std::uint32_t ports_ = 0;
+  std::vector<Vertex> first_port_{0};  ///< by node, and one past the last
   std::vector<std::uint32_t> first_link_;
   std::vector<Vertex> source_;
   std::vector<Vertex> target_;
   std::vector<BytesPerSecond> capacity_;
+  std::vector<std::uint32_t> cable_;
+  std::vector<GraphLink> ways_;  ///< 2 per cable
   std::vector<FabricLink> fabric_link_;
 };
 
