@@ -23,6 +23,7 @@ struct GraphVertex {
   int level = -1;    ///< 0: NIC port; 1, 2, ...: layer of switches from below; -1: in no layer
   int node = -1;     ///< of a NIC port; -1: a switch
   int nic = -1;      ///< of a NIC port
+  int group = -1;    ///< of a switch: the pod or dragonfly group that it belongs to; -1: to none
   [[nodiscard]] bool is_port() const { return node >= 0; }
 };
 

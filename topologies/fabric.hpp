@@ -1,14 +1,18 @@
 /// The compute fabric between nodes: NIC ports, switches and links, and the route of a message.
-/// Link and switch numbers are arithmetic, so that a route costs no table and no search;
-/// `cluster_graph.hpp` writes the same fabric out as an explicit graph.
 ///
-/// A leaf switch has `leaf_ports_down` NIC ports and as many uplinks as its oversubscription leaves
-/// it; uplink u leads to spine u / (uplinks per spine). With three levels, a pod is a set of leaves
-/// under its own spines, and spine s of every pod meets the others in core group s. NVLink is no
-/// part of the fabric.
+/// Whole trees have arithmetic link and switch numbers, so that a route costs no table and no
+/// search; `cluster_graph.hpp` writes the same fabric out as an explicit graph. Every other fabric
+/// (rails that never meet, dragonflies, tori, planes, imports, trees with faults or static routes)
+/// is drawn: builders/ makes its graph, routes/ finds its routes, and its links are the graph's.
+///
+/// In a tree, a leaf switch has `leaf_ports_down` NIC ports and as many uplinks as its
+/// oversubscription leaves it; uplink u leads to spine u / (uplinks per spine). With three levels,
+/// a pod is a set of leaves under its own spines, and spine s of every pod meets the others in core
+/// group s. NVLink is no part of the fabric.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -24,10 +28,21 @@ enum class FabricKind : std::uint8_t {
   fat_tree,        ///< every NIC of a node on the node's own leaf switch
   rail_optimised,  ///< NIC i of every node of a unit of `leaf_ports_down` nodes on the unit's leaf
                    ///< i
+  rail_only,       ///< a tree for NIC i of every node, and nothing between these trees
+  dragonfly,       ///< groups of switches that all meet, and cables between every two groups
+  dragonfly_plus,  ///< groups of leaves and spines, and cables between the spines of any two groups
+  torus,           ///< a ring of switches along each of two or three dimensions
+  file,            ///< drawn by the user or an import
 };
 enum class Routing : std::uint8_t {
-  spray,  ///< adaptive or per-packet: a message uses all parallel links evenly
-  ecmp,   ///< each queue pair is hashed onto one path
+  spray,     ///< per-packet: every switch splits a message evenly over its shortest ways
+  ecmp,      ///< each queue pair is hashed onto one path
+  adaptive,  ///< like spray, in proportion to capacity; dragonflies also use longer ways
+};
+/// What the switches of an ECMP fabric mix into their hashes.
+enum class HashSeed : std::uint8_t {
+  per_switch,  ///< a seed each: layers choose independently
+  shared,      ///< all the same: a later layer repeats the choice of an earlier one (polarisation)
 };
 
 /// One row per value of an enum above, in its order: for `list fabrics`, the reader and its
@@ -47,6 +62,24 @@ struct RoutingInfo {
 std::span<const FabricKindInfo> fabric_kinds();
 std::span<const RoutingInfo> routings();
 
+/// Something broken, slow or faster than the rest. A cable counts both ways.
+struct FabricFault {
+  enum class Part : std::uint8_t {
+    cable,        ///< between `from` and `to`
+    box,          ///< all cables of the switch or NIC `from`
+    some_cables,  ///< `count` cables between switches, drawn by `seed`
+  };
+  Part part = Part::cable;
+  std::string from, to;  ///< names of vertices, as link_name() says them: "leaf 0", "spine 1"
+  int index = -1;        ///< which of parallel cables, from 0; -1: all of them
+  int count = 0;
+  std::uint64_t seed = 0;
+  double rate = 0;           ///< of its capacity that is left; 0: down
+  BytesPerSecond bandwidth;  ///< if above 0: its capacity instead
+};
+
+class ClusterGraph;
+
 struct FabricSpec {
   std::string name;
   std::string about;
@@ -60,9 +93,38 @@ struct FabricSpec {
   double leaf_oversubscription = 1;   ///< at a full leaf: capacity of NICs over uplinks
   double spine_oversubscription = 1;  ///< of a full pod's downlinks over its uplinks (3 levels)
   BytesPerSecond link_bandwidth;      ///< of a switch-switch link; 0: the NIC's
+  BytesPerSecond upper_bandwidth;     ///< of a link between spine and core, or between dragonfly
+                                      ///< groups; 0: link_bandwidth
   Seconds switch_latency;             ///< per switch crossed
   std::string transport;              ///< preset name; empty: the node's
+
+  int planes = 1;  ///< copies of the fabric side by side; each NIC port splits its bandwidth
+
+  // Dragonflies; `leaf_ports_down` is what a switch (a leaf) has in NIC ports.
+  int groups = 0;          ///< 0: as many as the nodes need
+  int group_switches = 0;  ///< switches of a group; dragonfly+: leaves of a group
+  int group_spines = 0;    ///< dragonfly+
+  int local_cables = 1;    ///< between any two switches of a group; dragonfly+: leaf and spine
+  int global_cables = 1;   ///< between any two groups
+  std::vector<int> torus;  ///< switches along each dimension; empty: a near cube for the nodes
+
+  // Routing
+  HashSeed hash_seed = HashSeed::per_switch;
+  int queue_pairs = 1;  ///< of a connection, over which ECMP splits each message evenly
+  bool pxn = false;     ///< a message changes to its destination's rail over NVLink first
+  std::optional<double> nonminimal_share;  ///< of adaptive traffic between dragonfly groups that
+                                           ///< goes through a third one; absent: kUgalShare
+
+  std::vector<FabricFault> faults;
+  std::string file;                           ///< kind `file`: where the graph was read from
+  std::shared_ptr<const ClusterGraph> graph;  ///< kind `file`
 };
+
+/// Part of adaptive traffic between two dragonfly groups that goes through a third one. UGAL
+/// decides packet by packet, from its queues (Kim, Dally, Scott and Abts 2008, ISCA, section 4):
+/// none under benign traffic, nearly all under the worst. A flow model has no queues yet when it
+/// routes; assumed: half way.
+constexpr double kUgalShare = 0.5;
 
 /// What is wrong with a fabric: the FabricSpec member, what it holds, and what would do.
 struct FabricProblem {
@@ -95,8 +157,8 @@ struct FabricCounts {
 /// A directed link of the fabric, dense number from 0.
 using FabricLink = std::uint32_t;
 
-/// Crossing one link: how much of each byte of the message crosses it. Always 1 here, since sprayed
-/// parallel links are one bundle.
+/// Crossing one link: how much of each byte of the message crosses it. 1 on whole trees under
+/// spray, where parallel links are one bundle, and on single paths.
 struct RouteHop {
   FabricLink link;
   double share;
