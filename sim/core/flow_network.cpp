@@ -8,6 +8,7 @@ namespace lockstep {
 
 namespace {
 constexpr Seconds kLongest{1.7e7};  // what to_step_time() takes
+constexpr double kLeast = 1e-6;     // bytes
 constexpr StepTime kLastTick{std::numeric_limits<std::uint64_t>::max()};
 }  // namespace
 
@@ -26,17 +27,23 @@ void FlowNetwork::start(FlowIndex flow, Bytes amount, StepTime now) {
   assert(!active(flow) && amount > Bytes{} && std::isfinite(amount.base_units()));
   transfers_[flow] = {amount.base_units(), amount.base_units(), now};
   rates_.start(flow);
-  ++active_;
+  if (observer_ != nullptr) observer_->started(flow, amount, now);
+}
+
+void FlowNetwork::book(FlowIndex flow, BytesPerSecond rate, StepTime now) {
+  Transfer& transfer = transfers_[flow];
+  if (transfer.since == now) return;
+  const Bytes moved = rate * to_seconds(now - transfer.since);
+  if (observer_ != nullptr) observer_->moved(flow, transfer.since, now, rate, transfer.held_by);
+  transfer.remaining = std::max(0.0, transfer.remaining - moved.base_units());
+  transfer.since = now;
 }
 
 void FlowNetwork::settle(StepTime now) {
   for (const FlowIndex flow : rates_.solve()) {
     Transfer& transfer = transfers_[flow];
-    if (transfer.since != now) {
-      const Bytes moved = rates_.previous_rate(flow) * to_seconds(now - transfer.since);
-      transfer.remaining = std::max(0.0, transfer.remaining - moved.base_units());
-      transfer.since = now;
-    }
+    book(flow, rates_.previous_rate(flow), now);
+    transfer.held_by = rates_.bottleneck(flow);
     const Seconds rest = Bytes{transfer.remaining} / rates_.rate(flow);
     due_.set(flow, now + std::min(to_step_time(std::min(rest, kLongest)), kLastTick - now));
   }
@@ -52,15 +59,48 @@ void FlowNetwork::collect_ended(StepTime now, std::vector<FlowIndex>& ended) {
 }
 
 void FlowNetwork::end(FlowIndex flow, StepTime now) {
+  book(flow, rates_.rate(flow), now);
+  leave(flow);
+  transfers_[flow].amount = 0;
+  if (observer_ != nullptr) observer_->ended(flow, now);
+}
+
+void FlowNetwork::leave(FlowIndex flow) {
   Transfer& transfer = transfers_[flow];
-  const Bytes last = rates_.rate(flow) * to_seconds(now - transfer.since);
-  const double moved = transfer.amount - transfer.remaining + last.base_units();
+  const double moved = transfer.amount - transfer.remaining;
   for (const MaxMin::Edge& edge : rates_.edges(flow)) {
     carried_[edge.link] += edge.coefficient * moved;
   }
-  transfer.amount = 0;
+  transfer.amount = transfer.remaining;
   rates_.stop(flow);
-  --active_;
+}
+
+void FlowNetwork::hand_over(FlowIndex from, FlowIndex to, StepTime now) {
+  assert(active(from) && !active(to));
+  if (!held(from)) hold(from, now);
+  transfers_[to] = {transfers_[from].amount, transfers_[from].remaining, now};
+  transfers_[to].held = true;
+  transfers_[from].amount = 0;
+  transfers_[from].held = false;
+  resume(to, now);
+}
+
+void FlowNetwork::hold(FlowIndex flow, StepTime now) {
+  assert(active(flow) && !held(flow));
+  book(flow, rates_.rate(flow), now);
+  leave(flow);
+  due_.remove(flow);
+  Transfer& transfer = transfers_[flow];
+  // Rounding may leave nothing where a tick was left: it still has to end.
+  if (!active(flow)) transfer.amount = transfer.remaining = kLeast;
+  transfer.held = true;
+}
+
+void FlowNetwork::resume(FlowIndex flow, StepTime now) {
+  assert(held(flow));
+  transfers_[flow].held = false;
+  transfers_[flow].since = now;
+  rates_.start(flow);
 }
 
 }  // namespace lockstep

@@ -14,6 +14,17 @@
 
 namespace lockstep {
 
+/// Told what every flow does, as it happens. All calls of one flow are in the order of time.
+class FlowObserver {
+ public:
+  virtual ~FlowObserver() = default;
+  virtual void started(FlowIndex flow, Bytes amount, StepTime now) = 0;
+  /// A span of constant rate has ended; `held_by` is the full link that set the rate.
+  virtual void moved(FlowIndex flow, StepTime from, StepTime to, BytesPerSecond rate,
+                     LinkIndex held_by) = 0;
+  virtual void ended(FlowIndex flow, StepTime now) = 0;
+};
+
 /// The network of a step. Within one instant: collect_ended(), then any start(), then settle()
 /// once. An end may fall on the present instant (a few bytes on a fast link): ask next_end() after
 /// settle() and do not assume that it lies ahead.
@@ -25,11 +36,25 @@ class FlowNetwork {
   /// `edges` are added up. Requires at least one edge and finite coefficients above 0.
   FlowIndex add_flow(std::span<const FlowEdge> edges);
 
+  /// Sees everything from now on; null: nobody does. Not owned.
+  void observe(FlowObserver* observer) { observer_ = observer; }
+
   /// Begins to move `amount` over the flow. Requires a finite amount above 0 and !active(flow).
   void start(FlowIndex flow, Bytes amount, StepTime now);
   /// From start() until collect_ended() reports it.
   [[nodiscard]] bool active(FlowIndex flow) const { return transfers_[flow].amount > 0; }
-  [[nodiscard]] bool idle() const { return active_ == 0; }
+  /// Nothing is moving: next_end() has no answer.
+  [[nodiscard]] bool idle() const { return due_.empty(); }
+
+  /// What is left of an active flow's amount goes on over another flow, whose links are the new
+  /// way; `from` is then inactive, without an end. Requires active(from), !active(to), and that the
+  /// network is settled and neither is due now. Before the settle() of this instant.
+  void hand_over(FlowIndex from, FlowIndex to, StepTime now);
+  /// Takes an active flow off its links, whatever is left stays; resume() puts it back. A held flow
+  /// is active(), but never due. Same requirements as hand_over().
+  void hold(FlowIndex flow, StepTime now);
+  void resume(FlowIndex flow, StepTime now);
+  [[nodiscard]] bool held(FlowIndex flow) const { return transfers_[flow].held; }
 
   /// Shares the links anew for all starts and ends of this instant. Once per instant, after them;
   /// a second call in the same instant is right but costs a second solve.
@@ -59,18 +84,24 @@ class FlowNetwork {
 
  private:
   struct Transfer {
-    double amount = 0;     ///< bytes; 0 while not active
-    double remaining = 0;  ///< bytes at `since`
-    StepTime since;        ///< when its rate last changed
+    double amount = 0;      ///< bytes; 0 while not active
+    double remaining = 0;   ///< bytes at `since`
+    StepTime since;         ///< when its rate last changed
+    LinkIndex held_by = 0;  ///< the link that set the rate
+    bool held = false;
   };
 
   void end(FlowIndex flow, StepTime now);
+  /// Books what the flow moved since its rate last changed.
+  void book(FlowIndex flow, BytesPerSecond rate, StepTime now);
+  /// Off its links: books what it has carried.
+  void leave(FlowIndex flow);
 
   MaxMin rates_;
   IndexedHeap<StepTime> due_;  ///< ends of active flows
   std::vector<Transfer> transfers_;
   std::vector<double> carried_;
-  std::size_t active_ = 0;
+  FlowObserver* observer_ = nullptr;
 };
 
 }  // namespace lockstep

@@ -1,6 +1,7 @@
 #include "sim/core/flow_network.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <doctest/doctest.h>
 #include <limits>
@@ -127,6 +128,94 @@ struct OneLink {
     return ended;
   }
 };
+
+/// Writes down everything.
+struct Log : FlowObserver {
+  struct Span {
+    FlowIndex flow;
+    double from, to, rate;
+    LinkIndex held_by;
+  };
+  std::vector<Span> spans;
+  std::vector<FlowIndex> starts, ends;
+
+  void started(FlowIndex flow, Bytes, StepTime) override { starts.push_back(flow); }
+  void moved(FlowIndex flow, StepTime from, StepTime to, BytesPerSecond rate,
+             LinkIndex held_by) override {
+    spans.push_back({flow, to_seconds(from).base_units(), to_seconds(to).base_units(),
+                     rate.base_units(), held_by});
+  }
+  void ended(FlowIndex flow, StepTime) override { ends.push_back(flow); }
+};
+
+/// A wide link and a narrow one, 100 and 50 bytes per second.
+struct TwoLinks {
+  FlowNetwork network;
+  LinkIndex wide = network.add_link(BytesPerSecond{100});
+  LinkIndex narrow = network.add_link(BytesPerSecond{50});
+  FlowIndex a = network.add_flow(std::array{FlowEdge{wide, 1}});
+  FlowIndex b = network.add_flow(std::array{FlowEdge{wide, 1}, FlowEdge{narrow, 1}});
+};
+constexpr StepTime at_second(std::uint64_t s) { return {s * 1'000'000'000'000}; }
+
+TEST_CASE("an observer sees every byte, and which link held a flow to its rate") {
+  TwoLinks t;
+  Log log;
+  t.network.observe(&log);
+  t.network.start(t.b, Bytes{100}, {});
+  t.network.settle({});
+  t.network.start(t.a, Bytes{50}, at_second(1));  // 50 each: the rate of b stays
+  t.network.settle(at_second(1));
+  std::vector<FlowIndex> ended;
+  t.network.collect_ended(at_second(2), ended);
+  t.network.settle(at_second(2));
+  CHECK(ended == std::vector{t.a, t.b});
+  REQUIRE(log.spans.size() == 2);
+  CHECK(log.spans[0].flow == t.a);
+  CHECK(log.spans[0].rate == 50);
+  CHECK(log.spans[0].held_by == t.wide);
+  CHECK(log.spans[1].from == 0);
+  CHECK(log.spans[1].to == 2);
+  CHECK(log.spans[1].held_by == t.narrow);
+  CHECK(log.starts == std::vector{t.b, t.a});
+  CHECK(log.ends == std::vector{t.a, t.b});
+}
+
+TEST_CASE("a flow on hold moves nothing and frees its links; what is left goes on after it") {
+  TwoLinks t;
+  t.network.start(t.a, Bytes{150}, {});
+  t.network.start(t.b, Bytes{100}, {});
+  t.network.settle({});  // 50 each
+  t.network.hold(t.b, at_second(1));
+  t.network.settle(at_second(1));
+  CHECK(t.network.active(t.b));
+  CHECK(t.network.rate(t.a).base_units() == 100);
+  CHECK(t.network.next_end() == at_second(2));
+  std::vector<FlowIndex> ended;
+  t.network.collect_ended(at_second(2), ended);
+  t.network.settle(at_second(2));
+  CHECK(t.network.idle());
+  t.network.resume(t.b, at_second(10));
+  t.network.settle(at_second(10));
+  CHECK(t.network.next_end() == at_second(11));
+  t.network.collect_ended(at_second(11), ended);
+  CHECK(t.network.carried(t.narrow).base_units() == doctest::Approx(100));
+  CHECK(t.network.carried(t.wide).base_units() == doctest::Approx(250));
+}
+
+TEST_CASE("a flow handed over goes on where it was, by another way") {
+  TwoLinks t;
+  t.network.start(t.b, Bytes{300}, {});
+  t.network.settle({});
+  t.network.hand_over(t.b, t.a, at_second(2));
+  t.network.settle(at_second(2));
+  CHECK_FALSE(t.network.active(t.b));
+  CHECK(t.network.next_end() == at_second(4));  // 200 bytes at 100
+  std::vector<FlowIndex> ended;
+  t.network.collect_ended(at_second(4), ended);
+  CHECK(ended == std::vector{t.a});
+  CHECK(t.network.carried(t.narrow).base_units() == doctest::Approx(100));
+}
 
 }  // namespace
 
