@@ -156,7 +156,7 @@ void add_all_reduce(const Group& group, const GpuSpec& gpu, const TransportSpec&
                  .network_coefficient = bus / g});
 }
 
-/// All-gather, reduce-scatter and broadcast: rings only.
+/// All-gather, reduce-scatter, broadcast and reduce: rings only.
 void add_rings(CollectiveOp op, const Group& group, const GpuSpec& gpu,
                const TransportSpec& transport, std::vector<CollectiveCandidate>& out) {
   const double g = group.g;
@@ -224,6 +224,7 @@ void add_across_nodes_candidates(const CollectiveCall& call, const GpuSpec& gpu,
     case CollectiveOp::all_gather:
     case CollectiveOp::reduce_scatter:
     case CollectiveOp::broadcast:
+    case CollectiveOp::reduce:
       add_rings(call.op, group, gpu, transport, out);
       break;
     case CollectiveOp::all_to_all:

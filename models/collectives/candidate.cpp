@@ -52,6 +52,7 @@ double bus_factor(CollectiveOp op, int ranks) {
       return (n - 1) / n;
     case CollectiveOp::broadcast:
     case CollectiveOp::send_receive:
+    case CollectiveOp::reduce:
       return 1;
   }
   return 1;
@@ -65,6 +66,7 @@ double ring_steps(CollectiveOp op, int ranks) {
     case CollectiveOp::all_gather:
     case CollectiveOp::reduce_scatter:
     case CollectiveOp::broadcast:
+    case CollectiveOp::reduce:
       return n - 1;
     case CollectiveOp::all_to_all:
     case CollectiveOp::send_receive:

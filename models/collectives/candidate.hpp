@@ -47,7 +47,7 @@ CollectiveCost smooth_minimum(std::span<const CollectiveCandidate> candidates, B
 double bus_factor(CollectiveOp op, int ranks);
 
 /// Messages that follow each other around the ring: 2(n-1), n-1, n-1; all-to-all and send/receive
-/// 1; broadcast n-1.
+/// 1; broadcast and reduce n-1.
 double ring_steps(CollectiveOp op, int ranks);
 
 }  // namespace lockstep

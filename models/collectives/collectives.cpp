@@ -34,6 +34,9 @@ constexpr std::array kCollectiveKinds{
                    "NVIDIA nccl-tests doc/PERFORMANCE.md; NCCL src/graph/tuning.cc"},
     CollectiveKind{CollectiveOp::send_receive, "send_receive", "One message between two members.",
                    "NVIDIA nccl-tests doc/PERFORMANCE.md"},
+    CollectiveKind{CollectiveOp::reduce, "reduce",
+                   "Sum over all members, to one: pipelined ring, the whole payload per edge.",
+                   "NVIDIA nccl-tests doc/PERFORMANCE.md; NCCL src/graph/tuning.cc"},
 };
 
 }  // namespace

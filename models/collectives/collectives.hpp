@@ -17,7 +17,8 @@ enum class CollectiveOp : std::uint8_t {
   reduce_scatter,
   all_to_all,
   broadcast,
-  send_receive
+  send_receive,
+  reduce
 };
 
 /// A network transport as collectives see it (topologies/presets/transports).

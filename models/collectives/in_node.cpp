@@ -18,6 +18,7 @@ const std::vector<CollectiveRegime>& regimes_of(CollectiveOp op,
     case CollectiveOp::broadcast:
       return presets.all_gather;
     case CollectiveOp::reduce_scatter:
+    case CollectiveOp::reduce:
       return presets.reduce_scatter;
     case CollectiveOp::all_to_all:
       return presets.all_to_all;

@@ -14,7 +14,7 @@ constexpr double kSharpnessInNode = 8;
 
 /// Appends T_i = base + steps * per_step + bus_factor * payload / bus_bandwidth of each regime that
 /// serves `ranks` members (of all of them, where none does). Broadcast runs on the all-gather's
-/// rings and carries the whole payload.
+/// rings, reduce on the reduce-scatter's, and both carry the whole payload.
 void add_in_node_candidates(CollectiveOp op, int ranks, const IntraNodeCollectives& presets,
                             std::vector<CollectiveCandidate>& out);
 

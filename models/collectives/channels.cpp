@@ -1,0 +1,282 @@
+#include "models/collectives/channels.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <cstddef>
+#include <map>
+#include <utility>
+
+#include "models/collectives/candidate.hpp"
+
+namespace lockstep {
+
+namespace {
+
+std::size_t at(int index) { return static_cast<std::size_t>(index); }
+
+/// Members of the smallest node: the rails that every node has.
+int common_rails(std::span<const GroupNode> nodes) {
+  const auto smallest = std::ranges::min_element(
+      nodes, {}, [](const GroupNode& node) { return node.members.size(); });
+  return static_cast<int>(smallest->members.size());
+}
+
+/// Parent of `node` in NCCL's binary tree, -1 at the root: nodes with a higher lowest bit sit
+/// higher.
+int binary_tree_parent(int node, int nodes) {
+  if (node == 0) return -1;
+  const int bit = static_cast<int>(1U << std::countr_zero(static_cast<unsigned>(node)));
+  const int up = (node ^ bit) | (bit << 1);
+  return up < nodes ? up : node ^ bit;
+}
+
+/// Edges summed by pair of members, in a fixed order.
+class EdgeSum {
+ public:
+  void add(int from, int to, double bytes) { bytes_[{from, to}] += bytes; }
+  [[nodiscard]] std::vector<NetworkEdge> edges() const {
+    std::vector<NetworkEdge> out;
+    out.reserve(bytes_.size());
+    for (const auto& [pair, bytes] : bytes_) out.push_back({pair.first, pair.second, bytes});
+    return out;
+  }
+
+ private:
+  std::map<std::pair<int, int>, double> bytes_;
+};
+
+struct ShapeInput {
+  CollectiveOp op;
+  std::span<const GroupMember> members;
+  int channels;
+  std::vector<GroupNode> nodes;
+  double n, g, k;  ///< members, members of the smallest node, nodes
+};
+
+CollectiveShape inside(double nvlink) {
+  CollectiveShape shape;
+  shape.nvlink_coefficient = nvlink;
+  return shape;
+}
+
+CollectiveShape ring_shape(const ShapeInput& in) {
+  const double bus = bus_factor(in.op, static_cast<int>(in.n));
+  // A broadcast or a reduction goes along the ring, and not from its end to its start.
+  const bool open = in.op == CollectiveOp::broadcast || in.op == CollectiveOp::reduce;
+  const std::size_t used = in.nodes.size() - (open ? 1 : 0);
+  EdgeSum sum;
+  if (in.nodes.size() > 1) {
+    for (int c = 0; c < in.channels; ++c) {
+      const std::size_t rail = at(c) % at(static_cast<int>(in.g));
+      for (std::size_t i = 0; i < used; ++i) {
+        sum.add(in.nodes[i].members[rail], in.nodes[(i + 1) % in.nodes.size()].members[rail],
+                bus / in.channels);
+      }
+    }
+  }
+  return {.nvlink_coefficient = bus * (in.n - (in.k > 1 ? in.k : 0)) / in.n,
+          .edges = sum.edges(),
+          .pairs = PairPattern::none,
+          .bytes_per_pair = 0};
+}
+
+/// Each tree carries its share of the payload up and down every edge.
+CollectiveShape tree_shape(const ShapeInput& in, double nvlink) {
+  EdgeSum sum;
+  for (const TreeChannel& channel : tree_channels(in.members, in.channels)) {
+    for (std::size_t i = 0; i < in.nodes.size(); ++i) {
+      if (channel.parent[i] < 0) continue;
+      const int child = in.nodes[i].members[at(channel.rail)];
+      const int parent = in.nodes[at(channel.parent[i])].members[at(channel.rail)];
+      sum.add(child, parent, 1.0 / in.channels);
+      sum.add(parent, child, 1.0 / in.channels);
+    }
+  }
+  return {.nvlink_coefficient = nvlink,
+          .edges = sum.edges(),
+          .pairs = PairPattern::none,
+          .bytes_per_pair = 0};
+}
+
+/// Every rail of a node sends its share up; the switches return the sum.
+CollectiveShape in_network_shape(const ShapeInput& in, double nvlink) {
+  EdgeSum sum;
+  for (const GroupNode& node : in.nodes) {
+    for (std::size_t rail = 0; rail < at(static_cast<int>(in.g)); ++rail) {
+      sum.add(node.members[rail], kSwitch, 1 / in.g);
+      sum.add(kSwitch, node.members[rail], 1 / in.g);
+    }
+  }
+  return {.nvlink_coefficient = nvlink,
+          .edges = sum.edges(),
+          .pairs = PairPattern::none,
+          .bytes_per_pair = 0};
+}
+
+/// Reduce-scatter inside, an all-reduce ring per rail across, all-gather inside.
+CollectiveShape hierarchical_shape(const ShapeInput& in) {
+  EdgeSum sum;
+  for (std::size_t rail = 0; rail < at(static_cast<int>(in.g)); ++rail) {
+    for (std::size_t i = 0; i < in.nodes.size(); ++i) {
+      sum.add(in.nodes[i].members[rail], in.nodes[(i + 1) % in.nodes.size()].members[rail],
+              bus_factor(in.op, static_cast<int>(in.k)) / in.g);
+    }
+  }
+  return {.nvlink_coefficient = bus_factor(in.op, static_cast<int>(in.g)),
+          .edges = sum.edges(),
+          .pairs = PairPattern::none,
+          .bytes_per_pair = 0};
+}
+
+/// Step s moves 2^s of the n parts to the member 2^s further on.
+CollectiveShape pat_shape(const ShapeInput& in) {
+  EdgeSum sum;
+  const int n = static_cast<int>(in.members.size());
+  for (int distance = 1; distance < n; distance *= 2) {
+    const double parts = std::min(distance, n - distance);
+    for (int i = 0; i < n; ++i) sum.add(i, (i + distance) % n, parts / n);
+  }
+  return {.nvlink_coefficient = 0,
+          .edges = sum.edges(),
+          .pairs = PairPattern::none,
+          .bytes_per_pair = 0};
+}
+
+/// All-to-all: to every member of another node, or to the same rail of every other node.
+CollectiveShape pair_shape(const ShapeInput& in, PairPattern pairs) {
+  const double off_node = (in.n - in.g) / in.n;
+  const bool gathered = pairs == PairPattern::rail_pairs;
+  return {.nvlink_coefficient = (in.g - 1) / in.n + (gathered ? off_node * (in.g - 1) / in.g : 0),
+          .edges = {},
+          .pairs = in.nodes.size() > 1 ? pairs : PairPattern::none,
+          .bytes_per_pair = (gathered ? in.g : 1) / in.n};
+}
+
+/// Every member to the next, as nccl-tests' sendrecv does; two members to each other.
+CollectiveShape neighbour_shape(const ShapeInput& in) {
+  EdgeSum sum;
+  const int n = static_cast<int>(in.members.size());
+  double inside = 0;
+  for (int i = 0; i < n; ++i) {
+    const int next = (i + 1) % n;
+    if (in.members[at(i)].node == in.members[at(next)].node) {
+      ++inside;
+    } else {
+      sum.add(i, next, 1);
+    }
+  }
+  return {.nvlink_coefficient = inside / n,
+          .edges = sum.edges(),
+          .pairs = PairPattern::none,
+          .bytes_per_pair = 0};
+}
+
+}  // namespace
+
+std::vector<GroupNode> group_nodes(std::span<const GroupMember> members) {
+  assert(!members.empty());
+  std::vector<GroupNode> nodes;
+  std::map<int, std::size_t> position;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const auto [where, is_new] = position.try_emplace(members[i].node, nodes.size());
+    if (is_new) nodes.push_back({members[i].node, {}});
+    nodes[where->second].members.push_back(static_cast<int>(i));
+  }
+  for (GroupNode& node : nodes) {
+    std::ranges::sort(node.members, {}, [&](int member) { return members[at(member)].gpu; });
+  }
+  return nodes;
+}
+
+std::vector<RingChannel> ring_channels(std::span<const GroupMember> members, int channels) {
+  assert(channels >= 1);
+  const std::vector<GroupNode> nodes = group_nodes(members);
+  const int rails = common_rails(nodes);
+  std::vector<RingChannel> out;
+  for (int c = 0; c < channels; ++c) {
+    RingChannel ring{.rail = c % rails, .order = {}};
+    ring.order.reserve(members.size());
+    for (const GroupNode& node : nodes) {
+      // In at the member beside the rail's NIC, then on around the node.
+      for (std::size_t i = 0; i < node.members.size(); ++i) {
+        ring.order.push_back(node.members[(i + at(ring.rail)) % node.members.size()]);
+      }
+    }
+    out.push_back(std::move(ring));
+  }
+  return out;
+}
+
+DoubleBinaryTree double_binary_tree(int nodes) {
+  assert(nodes >= 1);
+  DoubleBinaryTree trees;
+  const bool odd = nodes % 2 == 1;
+  for (int node = 0; node < nodes; ++node) {
+    trees.first.push_back(binary_tree_parent(node, nodes));
+    // The second tree is the first, shifted by one node or mirrored, so that leaves become inner.
+    const int image = odd ? (node - 1 + nodes) % nodes : nodes - 1 - node;
+    const int up = binary_tree_parent(image, nodes);
+    trees.second.push_back(up < 0 ? -1 : odd ? (up + 1) % nodes : nodes - 1 - up);
+  }
+  return trees;
+}
+
+std::vector<TreeChannel> tree_channels(std::span<const GroupMember> members, int channels) {
+  assert(channels >= 1);
+  const std::vector<GroupNode> nodes = group_nodes(members);
+  const int rails = common_rails(nodes);
+  const DoubleBinaryTree trees = double_binary_tree(static_cast<int>(nodes.size()));
+  std::vector<TreeChannel> out;
+  for (int c = 0; c < channels; ++c) {
+    out.push_back({.rail = c / 2 % rails, .parent = c % 2 == 0 ? trees.first : trees.second});
+  }
+  return out;
+}
+
+CollectiveShape collective_shape(CollectiveOp op, std::string_view algorithm,
+                                 std::span<const GroupMember> members, int channels) {
+  assert(members.size() >= 2 && channels >= 1);
+  std::vector<GroupNode> nodes = group_nodes(members);
+  const double n = static_cast<double>(members.size()), g = common_rails(nodes),
+               k = static_cast<double>(nodes.size());
+  const ShapeInput in{op, members, channels, std::move(nodes), n, g, k};
+  if (algorithm == "tree") return tree_shape(in, 2 * (g - 1) / g);
+  if (algorithm == "nvls_tree") return tree_shape(in, g > 1 ? (g + 1) / g : 0);
+  if (algorithm == "nvls" && k > 1) return in_network_shape(in, g > 1 ? (g + 1) / g : 0);
+  if (algorithm == "nvls") return inside((n + 1) / n);
+  if (algorithm == "collnet_direct" || algorithm == "collnet_chain") {
+    return in_network_shape(in, 2 * (g - 1) / g);
+  }
+  if (algorithm == "hierarchical") return hierarchical_shape(in);
+  if (algorithm == "pat") return pat_shape(in);
+  if (op == CollectiveOp::send_receive) return neighbour_shape(in);
+  if (op == CollectiveOp::all_to_all) {
+    return pair_shape(in,
+                      algorithm == "two_level" ? PairPattern::rail_pairs : PairPattern::all_pairs);
+  }
+  return ring_shape(in);
+}
+
+std::vector<NetworkEdge> pair_edges(const CollectiveShape& shape,
+                                    std::span<const GroupMember> members) {
+  std::vector<NetworkEdge> out;
+  if (shape.pairs == PairPattern::none) return out;
+  const std::vector<GroupNode> nodes = group_nodes(members);
+  for (std::size_t a = 0; a < nodes.size(); ++a) {
+    for (std::size_t b = 0; b < nodes.size(); ++b) {
+      if (a == b) continue;
+      const std::vector<int>&from = nodes[a].members, &to = nodes[b].members;
+      for (std::size_t r = 0; r < from.size(); ++r) {
+        if (shape.pairs == PairPattern::rail_pairs) {
+          out.push_back({from[r], to[r % to.size()], shape.bytes_per_pair});
+          continue;
+        }
+        for (const int member : to) out.push_back({from[r], member, shape.bytes_per_pair});
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace lockstep
