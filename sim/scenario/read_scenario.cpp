@@ -9,6 +9,7 @@
 #include "models/input/json_cursor.hpp"
 #include "models/input/text_file.hpp"
 #include "sim/scenario/names.hpp"
+#include "sim/scenario/read_cluster.hpp"
 #include "sim/scenario/spec_readers.hpp"
 
 namespace lockstep {
@@ -65,38 +66,11 @@ void read_model_choice(const JsonCursor& from, const PresetStore& presets, Scena
   from.finish();
 }
 
-void read_node_choice(const JsonCursor& from, const PresetStore& presets, ScenarioDraft& draft) {
-  if (from.is_object() && !from.find("preset")) {
-    read_node(from, Extent::whole, presets, draft.node);
-    draft.node.name = "node of the scenario";
-  } else {
-    draft.node = presets.node(read_preset_name(from, "nodes", presets));
-    if (from.is_object()) read_node(from, Extent::changes, presets, draft.node);
-  }
-  if (from.is_object()) from.finish();
-}
-
-void read_fabric_choice(const JsonCursor& from, const PresetStore& presets, ScenarioDraft& draft) {
-  FabricSpec fabric;
-  if (from.is_object() && !from.find("preset")) {
-    // Refines the fabric that the cluster would have, unless the kind makes it another one.
-    fabric = default_fabric(draft.node, presets);
-    if (from.find("kind")) fabric = FabricSpec{};
-    read_fabric(from, Extent::changes, presets, fabric);
-    if (from.find("kind")) fabric.name = name_of(fabric.kind);
-  } else {
-    fabric = presets.fabric(read_preset_name(from, "fabrics", presets));
-    if (from.is_object()) read_fabric(from, Extent::changes, presets, fabric);
-  }
-  if (from.is_object()) from.finish();
-  draft.fabric = std::move(fabric);
-}
-
-void read_cluster(const JsonCursor& from, const PresetStore& presets, ScenarioDraft& draft) {
-  read_node_choice(from.at("node"), presets, draft);
-  draft.nodes = optional_integer(from.find("nodes"), 1, kMaxNodes);
-  if (const auto fabric = from.find("fabric")) read_fabric_choice(*fabric, presets, draft);
-  from.finish();
+void read_cluster_into(const JsonCursor& from, const PresetStore& presets, ScenarioDraft& draft) {
+  ClusterDraft cluster = read_cluster_draft(from, presets);
+  draft.node = std::move(cluster.node);
+  draft.nodes = cluster.nodes;
+  draft.fabric = std::move(cluster.fabric);
 }
 
 void read_parallelism(const JsonCursor& from, ScenarioDraft& draft) {
@@ -202,7 +176,7 @@ ScenarioDraft read_draft(const std::string& file, std::string_view text, const P
   (void)optional_text(root.find("$schema"));  // for editors
   draft.about = optional_text(root.find("about"));
   read_model_choice(root.at("model"), presets, draft);
-  read_cluster(root.at("cluster"), presets, draft);
+  read_cluster_into(root.at("cluster"), presets, draft);
   if (const auto parallelism = root.find("parallelism")) read_parallelism(*parallelism, draft);
   draft.batch = read_batch(root.at("batch"));
   draft.precision = optional_choice<Precision>(root.find("precision"), precision_names());

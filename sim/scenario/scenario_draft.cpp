@@ -152,15 +152,6 @@ void note_attention(Scenario& out) {
 
 }  // namespace
 
-FabricSpec default_fabric(const NodeSpec& node, const PresetStore& presets) {
-  const std::string_view name = node.nics > 1 ? "rail_optimised" : "fat_tree";
-  if (presets.has("fabrics", name)) return presets.fabric(name);
-  FabricSpec fabric;
-  fabric.name = name;
-  fabric.kind = node.nics > 1 ? FabricKind::rail_optimised : FabricKind::fat_tree;
-  return fabric;
-}
-
 Scenario complete_scenario(const ScenarioDraft& draft, const PresetStore& presets) {
   Scenario out;
   out.file = draft.file;

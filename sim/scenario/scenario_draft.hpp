@@ -10,6 +10,7 @@
 
 #include "models/input/json_cursor.hpp"
 #include "sim/scenario/preset_store.hpp"
+#include "sim/scenario/read_cluster.hpp"
 #include "sim/scenario/scenario.hpp"
 
 namespace lockstep {
@@ -41,15 +42,11 @@ struct ScenarioDraft {
   std::vector<JsonOverride> overrides;   ///< named in messages about what they set
 };
 
-/// Largest counts that are taken; they keep every product within 64 bits.
-constexpr int kMaxNodes = 1'000'000;
+/// The largest job that is taken; it keeps every product within 64 bits.
 constexpr int kMaxGpus = 8'000'000;
 
 /// Throws InputError where the parts do not fit; pointers are those of the scenario format
 /// ("/parallelism/tensor").
 Scenario complete_scenario(const ScenarioDraft& draft, const PresetStore& presets);
-
-/// The fabric that a cluster of these nodes is given when nobody says.
-FabricSpec default_fabric(const NodeSpec& node, const PresetStore& presets);
 
 }  // namespace lockstep

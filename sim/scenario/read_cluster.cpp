@@ -1,0 +1,108 @@
+#include "sim/scenario/read_cluster.hpp"
+
+#include <cstdint>
+#include <utility>
+
+#include "models/input/json_override.hpp"
+#include "sim/scenario/names.hpp"
+#include "sim/scenario/spec_readers.hpp"
+#include "topologies/placement.hpp"
+
+namespace lockstep {
+namespace {
+
+void read_node_choice(const JsonCursor& from, const PresetStore& presets, ClusterDraft& draft) {
+  if (from.is_object() && !from.find("preset")) {
+    read_node(from, Extent::whole, presets, draft.node);
+    draft.node.name = "node of the scenario";
+  } else {
+    draft.node = presets.node(read_preset_name(from, "nodes", presets));
+    if (from.is_object()) read_node(from, Extent::changes, presets, draft.node);
+  }
+  if (from.is_object()) from.finish();
+}
+
+void read_fabric_choice(const JsonCursor& from, const PresetStore& presets, ClusterDraft& draft) {
+  FabricSpec fabric;
+  if (from.is_object() && !from.find("preset")) {
+    // Refines the fabric that the cluster would have, unless the kind makes it another one.
+    fabric = default_fabric(draft.node, presets);
+    if (from.find("kind")) fabric = FabricSpec{};
+    read_fabric(from, Extent::changes, presets, fabric);
+    if (from.find("kind")) fabric.name = name_of(fabric.kind);
+  } else {
+    fabric = presets.fabric(read_preset_name(from, "fabrics", presets));
+    if (from.is_object()) read_fabric(from, Extent::changes, presets, fabric);
+  }
+  if (from.is_object()) from.finish();
+  draft.fabric = std::move(fabric);
+}
+
+/// Throws InputError about the cluster's member at `pointer`, which need not be written out.
+[[noreturn]] void refuse(const JsonCursor& cluster, std::string_view pointer, std::string found,
+                         std::string allowed) {
+  const std::string whole = cluster.pointer() + std::string(pointer);
+  const JsonOverride* change = last_override(cluster.overrides(), whole);
+  if (change != nullptr) found += " (" + change->option + ")";
+  throw InputError({cluster.file(), whole, std::move(found), std::move(allowed), ""});
+}
+
+void check_cluster(const JsonCursor& from, const Cluster& cluster) {
+  constexpr std::int64_t kMaxClusterGpus = 8'000'000;
+  const int gpus = cluster.node.gpus;
+  const int domain = cluster.node.nvlink_domain;
+  if (std::int64_t{cluster.nodes} * gpus > kMaxClusterGpus) {
+    refuse(from, "/nodes", std::to_string(cluster.nodes),
+           "at most " + std::to_string(kMaxClusterGpus / gpus) + " nodes of " +
+               std::to_string(gpus) + " GPUs");
+  }
+  if (gpus % domain != 0 && domain % gpus != 0) {
+    refuse(from, "/node/nvlink_domain", std::to_string(domain),
+           "a divisor or a multiple of " + std::to_string(gpus) + " (GPUs of a node)");
+  }
+  const NicPorts ports = nic_ports(cluster.node);
+  const auto problem = check(cluster.fabric, cluster.nodes, ports.count, ports.bandwidth);
+  if (!problem) return;
+  std::string pointer = "/fabric/" + problem->field;
+  if (problem->field == "nodes") pointer = "/nodes";
+  if (problem->field == "nic_bandwidth") pointer = "/node/nic_bandwidth";
+  refuse(from, pointer, problem->found, problem->allowed);
+}
+
+}  // namespace
+
+FabricSpec default_fabric(const NodeSpec& node, const PresetStore& presets) {
+  const std::string_view name = node.nics > 1 ? "rail_optimised" : "fat_tree";
+  if (presets.has("fabrics", name)) return presets.fabric(name);
+  FabricSpec fabric;
+  fabric.name = name;
+  fabric.kind = node.nics > 1 ? FabricKind::rail_optimised : FabricKind::fat_tree;
+  return fabric;
+}
+
+ClusterDraft read_cluster_draft(const JsonCursor& from, const PresetStore& presets) {
+  ClusterDraft draft;
+  read_node_choice(from.at("node"), presets, draft);
+  if (const auto nodes = from.find("nodes")) draft.nodes = nodes->integer(1, kMaxNodes);
+  if (const auto fabric = from.find("fabric")) read_fabric_choice(*fabric, presets, draft);
+  from.finish();
+  return draft;
+}
+
+Cluster read_cluster(const JsonCursor& from, const PresetStore& presets) {
+  (void)from.at("nodes");  // required here
+  ClusterDraft draft = read_cluster_draft(from, presets);
+  Cluster cluster;
+  cluster.node = std::move(draft.node);
+  cluster.nodes = *draft.nodes;
+  cluster.fabric = draft.fabric ? *draft.fabric : default_fabric(cluster.node, presets);
+  if (!draft.fabric && cluster.gpus() > cluster.node.nvlink_domain) {
+    cluster.assumptions.push_back("fabric: " + cluster.fabric.name + " (not given)");
+  }
+  cluster.transport = presets.transport(
+      cluster.fabric.transport.empty() ? cluster.node.transport : cluster.fabric.transport);
+  check_cluster(from, cluster);
+  return cluster;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,47 @@
+/// Reads "cluster", which every kind of scenario has: node, number of nodes, fabric.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/collectives/collectives.hpp"
+#include "models/hardware.hpp"
+#include "models/input/json_cursor.hpp"
+#include "sim/scenario/preset_store.hpp"
+#include "topologies/fabric.hpp"
+
+namespace lockstep {
+
+/// The most nodes that are taken; it keeps every product within 64 bits.
+constexpr int kMaxNodes = 1'000'000;
+
+/// What was said about a cluster; open where nothing was.
+struct ClusterDraft {
+  NodeSpec node;
+  std::optional<int> nodes;
+  std::optional<FabricSpec> fabric;
+};
+
+/// A cluster with everything filled in and checked.
+struct Cluster {
+  NodeSpec node;
+  int nodes = 1;
+  FabricSpec fabric;
+  TransportSpec transport;
+  std::vector<std::string> assumptions;  ///< "fabric: rail_optimised (not given)"
+
+  [[nodiscard]] int gpus() const { return nodes * node.gpus; }
+};
+
+/// Throws InputError, as the next one.
+ClusterDraft read_cluster_draft(const JsonCursor& from, const PresetStore& presets);
+
+/// A cluster that has to stand by itself: the number of nodes is required, and the fabric has to
+/// join them. `from` is the member "cluster" of the file's root.
+Cluster read_cluster(const JsonCursor& from, const PresetStore& presets);
+
+/// The fabric that a cluster of these nodes is given when nobody says.
+FabricSpec default_fabric(const NodeSpec& node, const PresetStore& presets);
+
+}  // namespace lockstep
