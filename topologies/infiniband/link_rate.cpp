@@ -1,0 +1,98 @@
+#include "topologies/infiniband/link_rate.hpp"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <fmt/format.h>
+
+namespace lockstep {
+namespace {
+
+constexpr std::string_view kSpecification =
+    "InfiniBand Architecture Specification 1.7, volume 2, signalling rates and line codes";
+
+// SDR to QDR send 8 bits of data in 10; FDR 64 in 66; FDR10 too, at QDR's rate of data. Names from
+// EDR on are of data rates, coding already taken off.
+constexpr std::array kLaneSpeeds{
+    LaneSpeed{"SDR", 2, 1, kSpecification},
+    LaneSpeed{"DDR", 4, 2, kSpecification},
+    LaneSpeed{"QDR", 8, 4, kSpecification},
+    LaneSpeed{"FDR10", 10, 0, kSpecification},
+    LaneSpeed{"FDR", 14.0625 * 64 / 66, 0, kSpecification},
+    LaneSpeed{"EDR", 25, 0, kSpecification},
+    LaneSpeed{"HDR", 50, 0, kSpecification},
+    LaneSpeed{"NDR", 100, 0, kSpecification},
+    LaneSpeed{"XDR", 200, 0, kSpecification},
+};
+// Codes: LinkWidthEnabled of PortInfo (InfiniBand Architecture Specification 1.7, volume 1, table
+// 155). Four lanes first: what links are made of.
+constexpr std::array kLaneCounts{LaneCount{4, 2}, LaneCount{1, 1}, LaneCount{2, 0}, LaneCount{8, 4},
+                                 LaneCount{12, 8}};
+constexpr std::string_view kPlainUnit = "Gb/s";
+
+struct Rate {
+  const LaneCount* width;
+  const LaneSpeed* speed;
+};
+
+BytesPerSecond capacity(const LaneCount& width, const LaneSpeed& speed) {
+  return gigabits_per_second(width.lanes * speed.gigabits);
+}
+
+std::optional<Rate> named(BytesPerSecond rate) {
+  for (const LaneCount& width : kLaneCounts) {
+    for (const LaneSpeed& speed : kLaneSpeeds) {
+      if (capacity(width, speed) == rate) return Rate{&width, &speed};
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::span<const LaneSpeed> lane_speeds() { return kLaneSpeeds; }
+std::span<const LaneCount> lane_counts() { return kLaneCounts; }
+
+std::optional<BytesPerSecond> link_rate(std::string_view text) {
+  double number = 0;
+  const char* end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data(), end, number);
+  if (parsed.ec != std::errc{} || !std::isfinite(number) || number <= 0) return std::nullopt;
+  const std::string_view rest(parsed.ptr, static_cast<std::size_t>(end - parsed.ptr));
+  if (rest == kPlainUnit && number >= 1e-6 && number <= 1e6) return gigabits_per_second(number);
+  for (const LaneCount& width : kLaneCounts) {
+    if (number != width.lanes || !rest.starts_with('x')) continue;
+    for (const LaneSpeed& speed : kLaneSpeeds) {
+      if (rest.substr(1) == speed.name) return capacity(width, speed);
+    }
+  }
+  return std::nullopt;
+}
+
+std::string link_rate_name(BytesPerSecond rate) {
+  const auto found = named(rate);
+  if (!found) return fmt::format("{}{}", rate.base_units() * 8 / 1e9, kPlainUnit);
+  return fmt::format("{}x{}", found->width->lanes, found->speed->name);
+}
+
+std::string ibsim_rate_options(BytesPerSecond rate) {
+  const auto found = named(rate);
+  if (!found || found->width->ibsim_code == 0 || found->speed->ibsim_code == 0) return "";
+  return fmt::format(" w={} s={}", found->width->ibsim_code, found->speed->ibsim_code);
+}
+
+std::optional<BytesPerSecond> ibsim_rate(int width_code, int speed_code) {
+  const LaneCount* best_width = width_code == 0 ? kLaneCounts.data() : nullptr;
+  for (const LaneCount& width : kLaneCounts) {
+    if ((width_code & width.ibsim_code) == 0) continue;
+    if (best_width == nullptr || best_width->lanes < width.lanes) best_width = &width;
+  }
+  const LaneSpeed* best_speed = speed_code == 0 ? kLaneSpeeds.data() : nullptr;
+  for (const LaneSpeed& speed : kLaneSpeeds) {
+    if ((speed_code & speed.ibsim_code) != 0) best_speed = &speed;
+  }
+  if (best_width == nullptr || best_speed == nullptr) return std::nullopt;
+  return capacity(*best_width, *best_speed);
+}
+
+}  // namespace lockstep
