@@ -9,8 +9,8 @@ namespace lockstep {
 
 /// One transfer that ran more than once (a collective of every step) is one entry: its mean.
 struct TransferCongestion {
-  std::string job;    ///< whose: "training-a", "checkpoint"
-  std::string name;   ///< "gradients of stage 0", "flow 17: node 3 to node 9"
+  std::string job;   ///< whose: "training-a", "checkpoint"
+  std::string name;  ///< "gradients of stage 0", "flow 17: node 3 to node 9"
   std::uint32_t runs = 1;
   double bytes = 0;    ///< payload of a run
   double start_s = 0;  ///< of the first run
@@ -20,17 +20,17 @@ struct TransferCongestion {
   std::int32_t worst_link = -1;  ///< into CongestionReport::links: held it back longest; -1: none
                                  ///< that others use (its own pace)
   double worst_link_share = 0;   ///< of the transfer's time that this link held it back
-  std::string cause;             ///< who else put most bytes on that link meanwhile: "job: transfer"
-  double cause_share = 0;        ///< of the bytes that crossed the link meanwhile
+  std::string cause;       ///< who else put most bytes on that link meanwhile: "job: transfer"
+  double cause_share = 0;  ///< of the bytes that crossed the link meanwhile
 };
 
 struct LinkCongestion {
   std::string name;  ///< "leaf 2 to spine 0"
   double capacity_bytes_per_s = 0;
-  double mean_utilisation = 0;           ///< over the whole time, 0 to 1
-  double peak_utilisation = 0;           ///< of a bin
-  std::vector<float> utilisation;        ///< by bin
-  std::vector<double> bytes_by_job;      ///< in the order of CongestionReport::jobs
+  double mean_utilisation = 0;       ///< over the whole time, 0 to 1
+  double peak_utilisation = 0;       ///< of a bin
+  std::vector<float> utilisation;    ///< by bin
+  std::vector<double> bytes_by_job;  ///< in the order of CongestionReport::jobs
 };
 
 struct JobCongestion {

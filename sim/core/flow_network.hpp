@@ -76,6 +76,10 @@ class FlowNetwork {
   /// What active flows take of the link now.
   [[nodiscard]] BytesPerSecond load(LinkIndex link) const { return rates_.load(link); }
   [[nodiscard]] BytesPerSecond capacity(LinkIndex link) const { return rates_.capacity(link); }
+  /// The flow's use of links, repeated ones added up.
+  [[nodiscard]] std::span<const MaxMin::Edge> edges(FlowIndex flow) const {
+    return rates_.edges(flow);
+  }
   [[nodiscard]] std::size_t links() const { return rates_.links(); }
   [[nodiscard]] std::size_t flows() const { return rates_.flows(); }
   /// What ended flows moved over the link since construction: their rates over time, so that it

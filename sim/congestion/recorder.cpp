@@ -1,0 +1,307 @@
+#include "sim/congestion/recorder.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <numeric>
+#include <tuple>
+
+namespace lockstep {
+namespace {
+
+double seconds(StepTime t) { return to_seconds(t).base_units(); }
+
+}  // namespace
+
+CongestionRecorder::CongestionRecorder(FlowNetwork& network) : network_(network) {
+  network.observe(this);
+}
+
+std::uint32_t CongestionRecorder::add_job(std::string name, std::string about) {
+  jobs_.push_back({.name = std::move(name), .about = std::move(about)});
+  return static_cast<std::uint32_t>(jobs_.size() - 1);
+}
+
+void CongestionRecorder::add_link(LinkIndex index, const std::string& name, BytesPerSecond capacity,
+                                  bool entry) {
+  if (index >= link_of_.size()) link_of_.resize(index + 1, kNone);
+  const auto [at, is_new] =
+      link_numbers_.try_emplace(name, static_cast<std::uint32_t>(links_.size()));
+  if (is_new) links_.push_back({name, capacity.base_units(), entry});
+  link_of_[index] = at->second;
+}
+
+void CongestionRecorder::add_flow(FlowIndex flow, std::uint32_t job, const std::string& name,
+                                  double unit) {
+  assert(job < jobs_.size() && unit > 0);
+  if (flow >= transfer_of_.size()) {
+    transfer_of_.resize(flow + 1, kNone);
+    unit_.resize(flow + 1, 1);
+  }
+  const auto [at, is_new] =
+      transfer_numbers_.try_emplace({job, name}, static_cast<std::uint32_t>(transfers_.size()));
+  if (is_new) {
+    transfers_.push_back({job, name});
+    runs_.emplace_back();
+  }
+  transfer_of_[flow] = at->second;
+  unit_[flow] = unit;
+}
+
+void CongestionRecorder::started(FlowIndex flow, Bytes amount, StepTime now) {
+  const std::uint32_t transfer = transfer_of(flow);
+  if (transfer == kNone) return;
+  runs_[transfer].push_back({now, now, amount.base_units() / unit_[flow]});
+}
+
+void CongestionRecorder::moved(FlowIndex flow, StepTime from, StepTime to, BytesPerSecond rate,
+                               LinkIndex held_by) {
+  if (transfer_of(flow) == kNone) return;
+  spans_.push_back({flow, held_by, from, to, rate.base_units()});
+}
+
+void CongestionRecorder::ended(FlowIndex flow, StepTime now) {
+  const std::uint32_t transfer = transfer_of(flow);
+  if (transfer != kNone) runs_[transfer].back().end = now;
+}
+
+/// Makes a report of what was recorded; each part fills in what it names.
+class CongestionRecorder::Writer {
+ public:
+  Writer(const CongestionRecorder& of, StepTime end, const CongestionLimits& limits)
+      : of_(of), limits_(limits), end_(end), place_(of.links_.size(), kNone) {
+    out_.jobs = of.jobs_;
+    out_.end_s = seconds(end);
+    out_.bin_s = out_.end_s / limits.bins;
+  }
+
+  CongestionReport write() {
+    total_links();
+    find_worst_links();
+    choose_links();
+    fill_bins();
+    find_causes();
+    add_transfers();
+    return std::move(out_);
+  }
+
+ private:
+  /// Bytes of each job on each link, and where each transfer was held for how long.
+  void total_links() {
+    bytes_.assign(of_.links_.size(), std::vector<double>(of_.jobs_.size()));
+    held_.resize(of_.transfers_.size());
+    for (const Span& span : of_.spans_) {
+      const std::uint32_t transfer = of_.transfer_of(span.flow);
+      const std::uint32_t job = of_.transfers_[transfer].job;
+      const double time = seconds(span.to - span.from);
+      for (const MaxMin::Edge& edge : of_.network_.edges(span.flow)) {
+        const std::uint32_t link = of_.link_of(edge.link);
+        if (link == kNone) continue;
+        const double moved = edge.coefficient * span.rate * time;
+        bytes_[link][job] += moved;
+        if (of_.links_[link].entry) out_.jobs[job].bytes += moved;
+      }
+      const std::uint32_t held = of_.link_of(span.held_by);
+      if (held != kNone) held_[transfer][held] += time;
+    }
+  }
+
+  void find_worst_links() {
+    worst_.assign(held_.size(), {kNone, 0.0});
+    for (std::size_t t = 0; t < held_.size(); ++t) {
+      for (const auto& [link, time] : held_[t]) {
+        if (time > worst_[t].second) worst_[t] = {link, time};
+      }
+    }
+  }
+
+  /// The fullest, and those that held somebody back longest.
+  void choose_links() {
+    std::vector<double> load(of_.links_.size());
+    for (std::size_t l = 0; l < load.size(); ++l) {
+      const double moved = std::accumulate(bytes_[l].begin(), bytes_[l].end(), 0.0);
+      load[l] = out_.end_s > 0 ? moved / (of_.links_[l].capacity * out_.end_s) : 0;
+    }
+    std::vector<double> holds(load.size());
+    for (const auto& [link, time] : worst_) {
+      if (link != kNone) holds[link] += time;
+    }
+    std::vector<std::uint32_t> order(load.size());
+    std::iota(order.begin(), order.end(), 0U);
+    const auto pick = [&](const std::vector<double>& by, std::size_t most) {
+      std::ranges::stable_sort(order, [&](auto a, auto b) { return by[a] > by[b]; });
+      for (const std::uint32_t link : order) {
+        if (chosen_.size() >= most || by[link] <= 0) break;
+        if (place_[link] != kNone) continue;
+        place_[link] = 0;
+        chosen_.push_back(link);
+      }
+    };
+    pick(holds, limits_.links / 2);
+    pick(load, limits_.links);
+    std::ranges::sort(chosen_);
+    std::ranges::stable_sort(chosen_, [&](auto a, auto b) { return load[a] > load[b]; });
+    for (const std::uint32_t link : chosen_) {
+      place_[link] = static_cast<std::uint32_t>(out_.links.size());
+      const Named& named = of_.links_[link];
+      out_.links.push_back({.name = named.name,
+                            .capacity_bytes_per_s = named.capacity,
+                            .mean_utilisation = load[link],
+                            .utilisation = {},
+                            .bytes_by_job = bytes_[link]});
+    }
+  }
+
+  void fill_bins() {
+    const auto bins = static_cast<std::size_t>(limits_.bins);
+    std::vector<std::vector<double>> bytes(out_.links.size(), std::vector<double>(bins));
+    if (out_.bin_s <= 0) return;
+    for (const Span& span : of_.spans_) {
+      for (const MaxMin::Edge& edge : of_.network_.edges(span.flow)) {
+        const std::uint32_t link = of_.link_of(edge.link);
+        if (link == kNone || place_[link] == kNone) continue;
+        spread(seconds(span.from), seconds(span.to), edge.coefficient * span.rate,
+               bytes[place_[link]]);
+      }
+    }
+    for (std::size_t l = 0; l < bytes.size(); ++l) {
+      LinkCongestion& link = out_.links[l];
+      for (const double moved : bytes[l]) {
+        const double use = moved / (link.capacity_bytes_per_s * out_.bin_s);
+        link.peak_utilisation = std::max(link.peak_utilisation, use);
+        link.utilisation.push_back(static_cast<float>(use));
+      }
+    }
+  }
+
+  void spread(double from, double to, double rate, std::vector<double>& bins) const {
+    const double width = out_.bin_s;
+    auto bin = std::min(static_cast<std::size_t>(from / width), bins.size() - 1);
+    while (from < to) {
+      const bool last = bin + 1 == bins.size();
+      const double until = last ? to : std::min(to, static_cast<double>(bin + 1) * width);
+      if (until > from) bins[bin] += rate * (until - from);
+      from = std::max(from, until);
+      if (last) return;
+      ++bin;
+    }
+  }
+
+  /// A span of somebody on a link that held a transfer back.
+  struct Use {
+    std::uint32_t span;
+    double coefficient;
+  };
+
+  void find_causes() {
+    std::vector<std::vector<Use>> uses(of_.links_.size());
+    std::vector<std::uint8_t> wanted(of_.links_.size());
+    for (const auto& [link, time] : worst_) {
+      if (link != kNone) wanted[link] = 1;
+    }
+    for (std::uint32_t s = 0; s < of_.spans_.size(); ++s) {
+      for (const MaxMin::Edge& edge : of_.network_.edges(of_.spans_[s].flow)) {
+        const std::uint32_t link = of_.link_of(edge.link);
+        if (link != kNone && wanted[link] != 0) uses[link].push_back({s, edge.coefficient});
+      }
+    }
+    causes_.resize(worst_.size());
+    for (std::uint32_t t = 0; t < worst_.size(); ++t) {
+      if (worst_[t].first != kNone) find_cause(t, uses[worst_[t].first]);
+    }
+  }
+
+  void find_cause(std::uint32_t transfer, const std::vector<Use>& uses) {
+    const std::vector<Run>& runs = of_.runs_[transfer];
+    std::map<std::uint32_t, double> bytes;
+    double all = 0;
+    for (const Use& use : uses) {
+      const Span& span = of_.spans_[use.span];
+      auto run =
+          std::ranges::partition_point(runs, [&](const Run& r) { return r.end <= span.from; });
+      for (; run != runs.end() && run->start < span.to; ++run) {
+        const StepTime from = std::max(run->start, span.from), to = std::min(run->end, span.to);
+        if (to <= from) continue;
+        const double moved = use.coefficient * span.rate * seconds(to - from);
+        bytes[of_.transfer_of(span.flow)] += moved;
+        all += moved;
+      }
+    }
+    bytes.erase(transfer);
+    for (const auto& [other, moved] : bytes) {
+      if (moved > causes_[transfer].second) causes_[transfer] = {other, moved};
+    }
+    if (all > 0) causes_[transfer].second /= all;
+  }
+
+  void add_transfers() {
+    for (std::size_t t = 0; t < of_.transfers_.size(); ++t) {
+      const std::vector<Run>& runs = of_.runs_[t];
+      if (runs.empty()) continue;
+      const Transfer& transfer = of_.transfers_[t];
+      TransferCongestion row{.job = of_.jobs_[transfer.job].name,
+                             .name = transfer.name,
+                             .runs = static_cast<std::uint32_t>(runs.size()),
+                             .start_s = seconds(runs.front().start),
+                             .cause = {}};
+      double time = 0;
+      for (const Run& run : runs) {
+        const StepTime run_end = run.end > run.start ? run.end : end_;
+        time += seconds(run_end - run.start);
+        row.bytes += run.payload;
+        JobCongestion& job = out_.jobs[transfer.job];
+        job.step_s = std::max(job.step_s, seconds(run_end));
+      }
+      row.mean_s = time / row.runs;
+      row.bytes /= row.runs;
+      const auto& [worst, held] = worst_[t];
+      const auto& [cause, share] = causes_[t];
+      if (worst != kNone && share > 0 && place_[worst] != kNone) {
+        row.worst_link = static_cast<std::int32_t>(place_[worst]);
+        row.worst_link_share = std::min(1.0, held / time);
+        row.cause = of_.jobs_[of_.transfers_[cause].job].name + ": " + of_.transfers_[cause].name;
+        row.cause_share = share;
+      }
+      out_.transfers.push_back(std::move(row));
+    }
+    if (out_.transfers.size() <= limits_.transfers) return;
+    std::ranges::stable_sort(out_.transfers, std::ranges::greater{},
+                             [](const TransferCongestion& t) { return t.worst_link_share; });
+    out_.transfers.resize(limits_.transfers);
+  }
+
+  const CongestionRecorder& of_;
+  const CongestionLimits& limits_;
+  StepTime end_;
+  CongestionReport out_;
+  std::vector<std::vector<double>> bytes_;                ///< by link and job
+  std::vector<std::map<std::uint32_t, double>> held_;     ///< by transfer: seconds by link
+  std::vector<std::pair<std::uint32_t, double>> worst_;   ///< by transfer: link, seconds
+  std::vector<std::pair<std::uint32_t, double>> causes_;  ///< by transfer: other one, share
+  std::vector<std::uint32_t> place_;                      ///< by link: in the report
+  std::vector<std::uint32_t> chosen_;
+};
+
+CongestionReport CongestionRecorder::report(StepTime end, const CongestionLimits& limits) const {
+  return Writer{*this, end, limits}.write();
+}
+
+void compare_with_alone(std::span<const CongestionReport> alone, CongestionReport& together) {
+  std::map<std::pair<std::string, std::string>, double> transfers;
+  std::map<std::string, double> jobs;
+  for (const CongestionReport& report : alone) {
+    for (const TransferCongestion& t : report.transfers) transfers[{t.job, t.name}] = t.mean_s;
+    for (const JobCongestion& job : report.jobs) jobs[job.name] = job.step_s;
+  }
+  for (TransferCongestion& t : together.transfers) {
+    if (const auto at = transfers.find({t.job, t.name}); at != transfers.end()) {
+      t.alone_s = at->second;
+    }
+  }
+  for (JobCongestion& job : together.jobs) {
+    if (const auto at = jobs.find(job.name); at != jobs.end()) job.alone_s = at->second;
+  }
+  std::ranges::stable_sort(together.transfers, std::ranges::greater{},
+                           [](const TransferCongestion& t) { return t.slowdown(); });
+}
+
+}  // namespace lockstep

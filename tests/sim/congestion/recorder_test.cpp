@@ -1,0 +1,112 @@
+#include "sim/congestion/recorder.hpp"
+
+#include <array>
+#include <doctest/doctest.h>
+#include <numeric>
+#include <vector>
+
+namespace lockstep {
+namespace {
+
+constexpr StepTime at_second(std::uint64_t s) { return {s * 1'000'000'000'000}; }
+
+/// Two senders with a port of 100 B/s each, and a link of 100 B/s that both need.
+struct Shared {
+  FlowNetwork network;
+  CongestionRecorder recorder{network};
+  std::array<LinkIndex, 2> ports{network.add_link(BytesPerSecond{100}),
+                                 network.add_link(BytesPerSecond{100})};
+  LinkIndex spine = network.add_link(BytesPerSecond{100});
+  std::array<FlowIndex, 2> flows{
+      network.add_flow(std::array{FlowEdge{ports[0], 1}, FlowEdge{spine, 1}}),
+      network.add_flow(std::array{FlowEdge{ports[1], 1}, FlowEdge{spine, 1}})};
+
+  Shared() {
+    recorder.add_job("a", "");
+    recorder.add_job("b", "");
+    recorder.add_link(ports[0], "port a", BytesPerSecond{100}, true);
+    recorder.add_link(ports[1], "port b", BytesPerSecond{100}, true);
+    recorder.add_link(spine, "spine", BytesPerSecond{100}, false);
+    recorder.add_flow(flows[0], 0, "gradients", 2);
+    recorder.add_flow(flows[1], 1, "checkpoint");
+  }
+  /// Runs until nothing is left; returns when.
+  StepTime run(std::vector<std::pair<StepTime, FlowIndex>> starts, Bytes amount) {
+    StepTime now;
+    std::vector<FlowIndex> ended;
+    std::size_t next = 0;
+    while (next < starts.size() || !network.idle()) {
+      now = network.idle() ? starts[next].first : network.next_end();
+      if (next < starts.size()) now = std::min(now, starts[next].first);
+      network.collect_ended(now, ended);
+      for (; next < starts.size() && starts[next].first == now; ++next) {
+        network.start(starts[next].second, amount, now);
+      }
+      network.settle(now);
+    }
+    return now;
+  }
+};
+
+TEST_CASE("congestion: two flows on one link slow each other, and the report says who and where") {
+  Shared alone;
+  const StepTime alone_end = alone.run({{at_second(0), alone.flows[0]}}, Bytes{200});
+  const std::array reports{alone.recorder.report(alone_end)};
+  CHECK(reports[0].end_s == 2);
+
+  // a has the link to itself for a second, shares it for two, and is done; b takes all of it again.
+  Shared both;
+  const StepTime end =
+      both.run({{at_second(0), both.flows[0]}, {at_second(1), both.flows[1]}}, Bytes{200});
+  CongestionReport report = both.recorder.report(end, {.bins = 4});
+  compare_with_alone(reports, report);
+  CHECK(report.end_s == 4);
+
+  REQUIRE(report.transfers.size() == 2);
+  const TransferCongestion& a = report.transfers[0];
+  CHECK(a.name == "gradients");
+  CHECK(a.bytes == 100);  // two bytes of progress for each of payload
+  CHECK(a.mean_s == 3);
+  CHECK(a.alone_s == 2);
+  CHECK(a.slowdown() == 1.5);
+  REQUIRE(a.worst_link >= 0);
+  CHECK(report.links[static_cast<std::size_t>(a.worst_link)].name == "spine");
+  CHECK(a.cause == "b: checkpoint");
+  CHECK(a.cause_share == doctest::Approx(100.0 / 300));
+
+  const LinkCongestion& fullest = report.links.front();
+  CHECK(fullest.name == "spine");
+  CHECK(fullest.mean_utilisation == doctest::Approx(1));
+  CHECK(fullest.bytes_by_job == std::vector<double>{200, 200});
+  CHECK(report.jobs[0].bytes == doctest::Approx(200));
+  CHECK(report.jobs[0].alone_s == 2);
+  CHECK(report.jobs[0].step_s == 3);
+}
+
+TEST_CASE("congestion: utilisation by bin adds up to the bytes that crossed the link") {
+  Shared both;
+  const StepTime end =
+      both.run({{at_second(0), both.flows[0]}, {at_second(1), both.flows[1]}}, Bytes{130});
+  for (const int bins : {1, 3, 7, 200}) {
+    const CongestionReport report = both.recorder.report(end, {.bins = bins});
+    for (const LinkCongestion& link : report.links) {
+      REQUIRE(link.utilisation.size() == static_cast<std::size_t>(bins));
+      const double sum = std::accumulate(link.utilisation.begin(), link.utilisation.end(), 0.0);
+      CHECK(sum * report.bin_s * link.capacity_bytes_per_s ==
+            doctest::Approx(link.bytes_by_job[0] + link.bytes_by_job[1]).epsilon(1e-5));
+      CHECK(link.peak_utilisation <= 1 + 1e-9);
+    }
+  }
+}
+
+TEST_CASE("congestion: who shares nothing is held by nobody") {
+  Shared one;
+  const StepTime end = one.run({{at_second(0), one.flows[1]}}, Bytes{100});
+  const CongestionReport report = one.recorder.report(end);
+  REQUIRE(report.transfers.size() == 1);
+  CHECK(report.transfers[0].worst_link == -1);
+  CHECK(report.transfers[0].cause.empty());
+}
+
+}  // namespace
+}  // namespace lockstep
