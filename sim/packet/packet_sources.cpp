@@ -1,0 +1,155 @@
+// The engine's ends: sources that make packets at the rate they may, destinations that count them.
+#include <algorithm>
+#include <cassert>
+#include <numeric>
+#include <utility>
+
+#include "sim/packet/packet_engine.hpp"
+
+namespace lockstep {
+namespace {
+
+/// Ethernet 14, IPv4 20, UDP 8, base transport 12, reserved 16, invariant CRC 4, frame check 4,
+/// preamble and gap 20 bytes. Source: InfiniBand annex A17 (RoCEv2), section A17.9.3.
+constexpr std::uint64_t kNotificationBytes = 98;
+
+}  // namespace
+
+void PacketEngine::add_flows() {
+  sources_.resize(network_.flows.size());
+  for (std::uint32_t f = 0; f < network_.flows.size(); ++f) {
+    const PacketFlow& flow = network_.flows[f];
+    assert(flow.lane < lane_count_);
+    sources_[f].left = flow.bytes;
+    sources_[f].newest.resize(flow.paths.size());
+    StepTime feedback = to_step_time(path_latency(network_, flow));
+    for (const LinkIndex link : flow.paths.front()) {
+      feedback += serialisation(network_.links[link], kNotificationBytes);
+    }
+    feedback_.push_back(feedback);
+    if (ethernet_ != nullptr) {
+      rates_.emplace_back(ethernet_->dcqcn, network_.links[flow.paths.front().front()].rate);
+    }
+    push(flow.start, Kind::start, f);
+  }
+  result_.flows.resize(network_.flows.size());
+  result_.links.resize(network_.links.size());
+}
+
+void PacketEngine::on_start(std::uint32_t flow) {
+  const LinkIndex first = network_.flows[flow].paths.front().front();
+  make_ready(flow, first, network_.flows[flow].lane);
+  try_send(first);
+}
+
+// Sprayed packets take the paths in turn, each round in a new order, so that sources do not fall
+// into step with each other.
+std::uint16_t PacketEngine::next_path(std::uint32_t flow) {
+  const auto paths = static_cast<std::uint32_t>(network_.flows[flow].paths.size());
+  if (paths == 1) return 0;
+  Source& source = sources_[flow];
+  const std::uint32_t turn = source.packets % paths;
+  if (turn == 0) {
+    source.order.resize(paths);
+    std::iota(source.order.begin(), source.order.end(), std::uint16_t{0});
+    RandomStream random({.trajectory = flow, .component = source.packets / paths});
+    for (std::uint32_t i = paths - 1; i > 0; --i) {
+      std::swap(source.order[i], source.order[random.below(i + 1)]);
+    }
+  }
+  return source.order[turn];
+}
+
+std::uint32_t PacketEngine::make_packet(std::uint32_t flow) {
+  Source& source = sources_[flow];
+  Packet packet{.flow = flow,
+                .number = source.packets,
+                .payload = next_size(flow) - framing_.header,
+                .next = kNone,
+                .path = next_path(flow),
+                .hop = 0,
+                .marked = false};
+  source.left -= packet.payload;
+  ++source.packets;
+  if (free_packet_ == kNone) {
+    packets_.push_back(packet);
+    return static_cast<std::uint32_t>(packets_.size() - 1);
+  }
+  const std::uint32_t number = free_packet_;
+  free_packet_ = packets_[number].next;
+  packets_[number] = packet;
+  return number;
+}
+
+void PacketEngine::after_source_sent(std::uint32_t flow, std::uint32_t bytes) {
+  const PacketFlow& of = network_.flows[flow];
+  const LinkIndex first = of.paths.front().front();
+  if (ethernet_ != nullptr) rates_[flow].on_sent(bytes);
+  if (sources_[flow].left == 0) return;
+  if (ethernet_ == nullptr || rates_[flow].current() >= network_.links[first].rate) {
+    return make_ready(flow, first, of.lane);
+  }
+  push(now_ + to_step_time(Bytes{double{1} * bytes} / rates_[flow].current()), Kind::paced, flow);
+}
+
+void PacketEngine::deliver(const Packet& packet) {
+  Source& source = sources_[packet.flow];
+  PacketFlowResult& flow = result_.flows[packet.flow];
+  flow.delivered += packet.payload;
+  ++flow.packets;
+  const std::uint32_t order = packet.number + 1;
+  flow.disorder += order < source.newest[packet.path] ? 1 : 0;
+  flow.overtaken += order < source.newest_of_all ? 1 : 0;
+  source.newest[packet.path] = std::max(source.newest[packet.path], order);
+  source.newest_of_all = std::max(source.newest_of_all, order);
+  assert(flow.delivered <= network_.flows[packet.flow].bytes);
+  if (flow.delivered == network_.flows[packet.flow].bytes) flow.finish = now_;
+
+  if (!packet.marked || !ethernet_->congestion_control) return;
+  if (now_ < source.next_notification) return;
+  source.next_notification = now_ + to_step_time(ethernet_->dcqcn.notification_interval);
+  push(now_ + feedback_[packet.flow], Kind::notification, packet.flow);
+}
+
+void PacketEngine::on_notification(std::uint32_t flow) {
+  if (sources_[flow].left == 0) return;
+  ++result_.flows[flow].notifications;
+  rates_[flow].on_notification();
+  // What is pending of both timers is void by its generation.
+  sources_[flow].timers = (sources_[flow].timers + 1) & kGenerations;
+  start_timer(Kind::alpha_timer, flow);
+  start_timer(Kind::rate_timer, flow);
+}
+
+void PacketEngine::start_timer(Kind kind, std::uint32_t flow) {
+  const DcqcnConstants& dcqcn = ethernet_->dcqcn;
+  const Seconds delay = kind == Kind::alpha_timer ? dcqcn.alpha_timer : dcqcn.rate_timer;
+  push(now_ + to_step_time(delay), kind, flow, sources_[flow].timers);
+}
+
+void PacketEngine::on_timer(Kind kind, std::uint32_t flow, std::uint32_t generation) {
+  if (generation != sources_[flow].timers || sources_[flow].left == 0) return;
+  if (kind == Kind::alpha_timer) {
+    rates_[flow].on_alpha_timer();
+  } else {
+    rates_[flow].on_rate_timer();
+  }
+  start_timer(kind, flow);
+}
+
+EthernetControl ethernet_for(BytesPerSecond line_rate) {
+  const double scale = line_rate / gigabits_per_second(40);
+  const auto scaled = [scale](double bytes) { return static_cast<std::uint32_t>(bytes * scale); };
+  EthernetControl control;
+  control.marking.k_min = scaled(control.marking.k_min);
+  control.marking.k_max = scaled(control.marking.k_max);
+  control.dcqcn.additive *= scale;
+  control.dcqcn.hyper *= scale;
+  control.dcqcn.least *= scale;
+  // Twice K_max, assumed: marking is to come before pausing (section 4 of the DCQCN paper).
+  control.xoff = 2 * control.marking.k_max;
+  control.xon = control.xoff - 2 * control.framing.wire();
+  return control;
+}
+
+}  // namespace lockstep
