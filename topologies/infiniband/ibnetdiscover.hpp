@@ -16,7 +16,7 @@ struct IbnetdiscoverOptions {
   std::vector<std::string> hosts;
   std::string hosts_file;  ///< what messages call the place that `hosts` come from
   /// Cables to boxes that the text does not describe (an excerpt) are left out, as are cables from
-  /// a box to itself, instead of being an error.
+  /// a box to itself and those that one end does not list, instead of being an error.
   bool cut_dangling = false;
   /// Capacity of every cable, where the file's speeds are not the real ones (ibsim ends at QDR); 0:
   /// as the file says.
@@ -39,7 +39,7 @@ struct IbnetdiscoverImport {
                                                      const IbnetdiscoverOptions& options = {});
 
 /// Host names, one a line; empty lines and what follows a `#` are left out. Throws InputError for a
-/// line of several words or a name twice.
+/// name twice.
 [[nodiscard]] std::vector<std::string> read_hosts(const std::string& file, std::string_view text);
 
 }  // namespace lockstep
