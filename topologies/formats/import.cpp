@@ -1,0 +1,163 @@
+#include "topologies/formats/import.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <utility>
+#include <vector>
+
+#include "models/input/input_error.hpp"
+#include "topologies/formats/dot.hpp"
+#include "topologies/formats/fabric_json.hpp"
+#include "topologies/formats/graphml.hpp"
+#include "topologies/formats/nccl_topology.hpp"
+#include "topologies/formats/nvidia_smi.hpp"
+#include "topologies/formats/slurm_topology.hpp"
+#include "topologies/infiniband/ibnetdiscover.hpp"
+#include "topologies/infiniband/text_lines.hpp"
+
+namespace lockstep {
+namespace {
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return out;
+}
+
+/// Behind blanks and a byte order mark.
+std::string_view content(std::string_view text) {
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  const std::size_t at = text.find_first_not_of(" \t\r\n");
+  return at == std::string_view::npos ? std::string_view() : text.substr(at);
+}
+
+/// Whether some line has `word` at its start, behind blanks, capital letters aside.
+bool has_line(std::string_view text, std::string_view word) {
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    const std::string_view line = text.substr(0, end);
+    const std::size_t at = line.find_first_not_of(" \t");
+    if (at != std::string_view::npos && lower(line.substr(at, word.size())) == word) return true;
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+  return false;
+}
+
+bool has_element(std::string_view text, std::string_view name) {
+  return content(text).starts_with('<') && text.find(fmt::format("<{}", name)) != text.npos;
+}
+
+bool is_fabric(std::string_view text) { return content(text).starts_with('{'); }
+bool is_graphml(std::string_view text) { return has_element(text, "graphml"); }
+bool is_nccl(std::string_view text) {
+  return !is_graphml(text) && (has_element(text, "system") || has_element(text, "graphs"));
+}
+bool is_nvidia_smi(std::string_view text) {
+  return text.find("GPU0") != text.npos && has_line(text, "gpu0") &&
+         !content(text).starts_with('<');
+}
+bool is_slurm(std::string_view text) { return has_line(text, "switchname="); }
+bool is_dot(std::string_view text) {
+  const auto word = [&](std::string_view w) { return has_line(text, w); };
+  return text.find('{') != text.npos && (word("graph") || word("digraph") || word("strict"));
+}
+bool is_ibnetdiscover(std::string_view text) {
+  return has_line(text, "switchguid=") || has_line(text, "vendid=") || has_line(text, "switch\t") ||
+         has_line(text, "switch ") || has_line(text, "hca ") || has_line(text, "hca\t") ||
+         has_line(text, "ca\t");
+}
+
+Import import_fabric(const std::string& file, std::string_view text, const ImportOptions&) {
+  return read_drawn_fabric(file, text);
+}
+Import import_graphml(const std::string& file, std::string_view text,
+                      const ImportOptions& options) {
+  return fabric_of(file, read_graphml(file, text), options);
+}
+Import import_dot(const std::string& file, std::string_view text, const ImportOptions& options) {
+  return fabric_of(file, read_dot(file, text), options);
+}
+Import import_nccl(const std::string& file, std::string_view text, const ImportOptions&) {
+  return read_nccl_topology(file, text);
+}
+Import import_nvidia_smi(const std::string& file, std::string_view text, const ImportOptions&) {
+  return read_nvidia_smi(file, text);
+}
+
+Import import_slurm(const std::string& file, std::string_view text, const ImportOptions& options) {
+  if (options.rate <= BytesPerSecond{}) {
+    throw InputError({file, "", "a Slurm topology.conf, which tells no rates",
+                      "--rate, such as --rate \"400 Gb/s\"", ""});
+  }
+  return read_slurm_topology(file, text, options.rate);
+}
+
+Import import_ibnetdiscover(const std::string& file, std::string_view text,
+                            const ImportOptions& options) {
+  // Hosts that the file lacks are reported once for all formats, by with_hosts_first().
+  const IbnetdiscoverImport read = read_ibnetdiscover(
+      file, text, {.hosts = {}, .hosts_file = {}, .cut_dangling = true, .capacity = options.rate});
+  DrawnFabric fabric{.about = {},
+                     .source = {},
+                     .hosts = read.subnet.hosts,
+                     .graph = read.subnet.graph,
+                     .down = {},
+                     .assumptions = {}};
+  if (read.cut_cables > 0) {
+    fabric.assumptions.push_back(fmt::format(
+        "{} cables lead to boxes that the file does not describe, or back, and are left out.",
+        read.cut_cables));
+  }
+  return fabric;
+}
+
+constexpr std::array kFormats{
+    ImportFormat{"fabric", "fabric.json", "scenarios/fabric.schema.json", is_fabric, import_fabric},
+    ImportFormat{"graphml", "GraphML", "graphml.graphdrawing.org", is_graphml, import_graphml},
+    ImportFormat{"nccl", "NCCL topology XML",
+                 "docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html, NCCL_TOPO_DUMP_FILE",
+                 is_nccl, import_nccl},
+    ImportFormat{"slurm", "Slurm topology.conf", "slurm.schedmd.com/topology.conf.html", is_slurm,
+                 import_slurm},
+    ImportFormat{"nvidia-smi", "nvidia-smi topo -m",
+                 "docs.nvidia.com/deploy/nvidia-smi, topo --matrix", is_nvidia_smi,
+                 import_nvidia_smi},
+    ImportFormat{"dot", "DOT", "graphviz.org/doc/info/lang.html", is_dot, import_dot},
+    ImportFormat{"ibnetdiscover", "ibnetdiscover, ibsim",
+                 "github.com/linux-rdma/rdma-core, infiniband-diags/man/ibnetdiscover.8",
+                 is_ibnetdiscover, import_ibnetdiscover},
+};
+
+}  // namespace
+
+std::span<const ImportFormat> import_formats() { return kFormats; }
+
+const ImportFormat& recognise(const std::string& file, std::string_view text) {
+  const auto format = std::find_if(kFormats.begin(), kFormats.end(),
+                                   [text](const ImportFormat& f) { return f.fits(text); });
+  if (format != kFormats.end()) return *format;
+  std::vector<std::string_view> titles;
+  for (const ImportFormat& f : kFormats) titles.push_back(f.title);
+  const std::string_view rest = content(text);
+  const auto skipped = text.substr(0, text.size() - rest.size());
+  const auto line = std::count(skipped.begin(), skipped.end(), '\n') + 1;
+  throw InputError({fmt::format("{}:{}", file, line), "",
+                    rest.empty() ? "an empty file" : in_quotes(rest.substr(0, rest.find('\n'))),
+                    fmt::format("{}; --format names one that is not recognised", listed(titles)),
+                    ""});
+}
+
+Import import_text(const std::string& file, std::string_view text, const ImportFormat& format,
+                   const ImportOptions& options) {
+  Import out = format.read(file, text, options);
+  auto* fabric = std::get_if<DrawnFabric>(&out);
+  if (fabric == nullptr) return out;
+  if (fabric->source.empty()) {
+    fabric->source = fmt::format("{} {}", format.title, file.substr(file.rfind('/') + 1));
+  }
+  if (options.hosts.empty()) return out;
+  return with_hosts_first(*fabric, options.hosts, options.hosts_file);
+}
+
+}  // namespace lockstep

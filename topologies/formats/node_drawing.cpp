@@ -1,0 +1,65 @@
+#include "topologies/formats/node_drawing.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <map>
+#include <utility>
+
+namespace lockstep {
+
+std::string_view name_of(PciePath path) {
+  constexpr std::array<std::string_view, 5> kNames{"PIX", "PXB", "PHB", "NODE", "SYS"};
+  return kNames[static_cast<std::size_t>(path)];
+}
+
+std::string_view transport_of_name(std::string_view nic) {
+  struct Prefix {
+    std::string_view text, transport;
+  };
+  // Predictable names of rdma-core's rdma_rename (ib, roce, opa), and names of drivers.
+  constexpr std::array kPrefixes{Prefix{"roce", "roce"},     Prefix{"bnxt_re", "roce"},
+                                 Prefix{"irdma", "roce"},    Prefix{"ib", "infiniband"},
+                                 Prefix{"opa", "omni_path"}, Prefix{"hfi1", "omni_path"},
+                                 Prefix{"cxi", "slingshot"}};
+  for (const Prefix& prefix : kPrefixes) {
+    if (nic.starts_with(prefix.text)) return prefix.transport;
+  }
+  return {};
+}
+
+int nvlink_domain(const NodeDrawing& node) {
+  std::map<int, int> sizes;
+  for (const NodeDrawing::Gpu& gpu : node.gpus) {
+    if (gpu.nvlink_group < 0) return 1;
+    ++sizes[gpu.nvlink_group];
+  }
+  int smallest = static_cast<int>(node.gpus.size());
+  for (const auto& [group, size] : sizes) smallest = std::min(smallest, size);
+  return std::max(1, smallest);
+}
+
+std::vector<std::string> nearest_nics(const NodeDrawing& node) {
+  std::vector<std::pair<std::string, std::string>> rows;  // NICs, GPUs
+  for (const NodeDrawing::Gpu& gpu : node.gpus) {
+    if (gpu.paths.empty()) continue;
+    const PciePath nearest = *std::min_element(gpu.paths.begin(), gpu.paths.end());
+    std::string nics;
+    for (std::size_t i = 0; i < gpu.paths.size(); ++i) {
+      if (gpu.paths[i] == nearest) nics += node.nics[i].name + " ";
+    }
+    nics += fmt::format("({})", name_of(nearest));
+    const auto row = std::find_if(rows.begin(), rows.end(),
+                                  [&nics](const auto& known) { return known.first == nics; });
+    if (row == rows.end()) {
+      rows.emplace_back(nics, gpu.name);
+    } else {
+      row->second += " " + gpu.name;
+    }
+  }
+  std::vector<std::string> out;
+  for (const auto& [nics, gpus] : rows) out.push_back(gpus + ": " + nics);
+  return out;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,53 @@
+/// The inside of a server as its tools describe it: GPUs, NVLinks, NICs, and how near each GPU is
+/// to each NIC. Read from NCCL's topology files and from `nvidia-smi topo -m`.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/units.hpp"
+
+namespace lockstep {
+
+/// What lies between two devices, nearest first. Names as nvidia-smi writes them.
+enum class PciePath : std::uint8_t {
+  pix,   ///< at most one PCIe bridge
+  pxb,   ///< several bridges, not the processor
+  phb,   ///< the processor's host bridge
+  node,  ///< host bridges of one NUMA node
+  sys,   ///< the link between NUMA nodes
+};
+std::string_view name_of(PciePath path);
+
+struct NodeDrawing {
+  struct Gpu {
+    std::string name;             ///< "GPU0"
+    int nvlinks = 0;              ///< links that leave it
+    int nvlink_group = -1;        ///< GPUs of one group reach each other over NVLink; -1: no NVLink
+    std::vector<PciePath> paths;  ///< to each NIC
+  };
+  struct Nic {
+    std::string name;       ///< "mlx5_0"
+    BytesPerSecond rate;    ///< 0: not told
+    std::string transport;  ///< preset name; empty: not told
+  };
+  std::vector<Gpu> gpus;
+  std::vector<Nic> nics;
+  std::string gpu_preset;    ///< by the devices' PCI numbers; empty: not told, or unknown
+  bool tells_nvlink = true;  ///< else a node without NVLinks may still have some
+};
+
+/// The transport of a NIC by the name that the system gave it ("rocep145s0", "ibp12s0",
+/// "rdmap79s0", "efa_0", "bnxt_re0"); empty: the name does not tell ("mlx5_0").
+std::string_view transport_of_name(std::string_view nic);
+
+/// NVLink domain: GPUs in the smallest group of GPUs that NVLink joins; 1: none.
+int nvlink_domain(const NodeDrawing& node);
+
+/// A line for each set of GPUs that have the same nearest NICs: "GPU0 GPU1: mlx5_0 mlx5_1 (PIX)".
+std::vector<std::string> nearest_nics(const NodeDrawing& node);
+
+}  // namespace lockstep

@@ -1,0 +1,189 @@
+#include "topologies/formats/nvidia_smi.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <fmt/format.h>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "models/input/input_error.hpp"
+#include "topologies/formats/fabric_json.hpp"
+#include "topologies/infiniband/text_lines.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::size_t kMostDevices = 1024;
+
+/// Words of a line, without the terminal's escape sequences ("\x1b[4m").
+std::vector<std::string> words_of(std::string_view line) {
+  std::string plain;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] != '\x1b') {
+      plain += line[i];
+      continue;
+    }
+    while (i < line.size() &&
+           !((line[i] >= 'a' && line[i] <= 'z') || (line[i] >= 'A' && line[i] <= 'Z')))
+      ++i;
+  }
+  std::vector<std::string> words;
+  LineCursor cursor(plain);
+  while (cursor.skip_spaces(), !cursor.empty()) words.emplace_back(cursor.word());
+  return words;
+}
+
+bool is_gpu(std::string_view name) { return name.starts_with("GPU"); }
+
+/// NVLinks of a cell "NV18"; nothing: it is none.
+std::optional<int> nvlinks(std::string_view cell) {
+  if (!cell.starts_with("NV") || cell.size() < 3) return std::nullopt;
+  int count = 0;
+  const auto [end, error] = std::from_chars(cell.data() + 2, cell.data() + cell.size(), count);
+  constexpr int kMost = 1000;
+  const bool fits = error == std::errc{} && end == cell.data() + cell.size() && count >= 1;
+  return fits && count <= kMost ? std::optional(count) : std::nullopt;
+}
+
+class Reader {
+ public:
+  Reader(const std::string& file, std::string_view text) : lines_(file, text) {}
+
+  NodeDrawing read() {
+    find_header();
+    for (const std::string& device : devices_) read_row(device);
+    read_legend();
+    find_groups();
+    for (NodeDrawing::Nic& nic : node_.nics) nic.transport = transport_of_name(nic.name);
+    return std::move(node_);
+  }
+
+ private:
+  void find_header() {
+    while (lines_.next()) {
+      const std::vector<std::string> words = words_of(lines_.line());
+      // A row begins with a name too, but goes on with a cell.
+      if (words.empty() || words[0] != "GPU0" || (words.size() > 1 && words[1] == "X")) continue;
+      for (const std::string& word : words) {
+        if (word == "CPU") break;  // "CPU Affinity" and what follows
+        devices_.push_back(word);
+      }
+      if (devices_.size() > kMostDevices) {
+        lines_.refuse(fmt::format("{} devices", devices_.size()),
+                      fmt::format("at most {}", kMostDevices));
+      }
+      add_devices();
+      return;
+    }
+    lines_.refuse_line(std::max(1, lines_.number()), "no line of GPU0, GPU1, ...",
+                       "the output of nvidia-smi topo -m");
+  }
+
+  void add_devices() {
+    for (const std::string& name : devices_) {
+      if (!places_.emplace(name, is_gpu(name) ? node_.gpus.size() : node_.nics.size()).second) {
+        lines_.refuse(in_quotes(name), "each device once");
+      }
+      if (is_gpu(name)) {
+        node_.gpus.push_back({.name = name, .nvlinks = 0, .nvlink_group = -1, .paths = {}});
+      } else {
+        node_.nics.push_back({.name = name, .rate = {}, .transport = {}});
+      }
+    }
+    for (NodeDrawing::Gpu& gpu : node_.gpus) gpu.paths.resize(node_.nics.size());
+    joined_.assign(node_.gpus.size(), {});
+  }
+
+  void read_row(const std::string& device) {
+    if (!lines_.next()) {
+      lines_.refuse_line(lines_.number() + 1, "the end of the file", "the row of " + device);
+    }
+    const std::vector<std::string> words = words_of(lines_.line());
+    if (words.empty() || words[0] != device) {
+      lines_.refuse(words.empty() ? "an empty line" : in_quotes(words[0]), "the row of " + device);
+    }
+    if (words.size() < devices_.size() + 1) {
+      lines_.refuse(fmt::format("{} cells", words.size() - 1),
+                    fmt::format("{}, one for each device of the first line", devices_.size()));
+    }
+    for (std::size_t i = 0; i < devices_.size(); ++i) read_cell(device, devices_[i], words[i + 1]);
+  }
+
+  void read_cell(const std::string& row, const std::string& column, const std::string& cell) {
+    constexpr std::array kPaths{PciePath::pix, PciePath::pxb, PciePath::phb, PciePath::node,
+                                PciePath::sys};
+    const auto path =
+        std::find_if(kPaths.begin(), kPaths.end(), [&](PciePath p) { return name_of(p) == cell; });
+    const std::optional<int> links = nvlinks(cell);
+    const bool fits = row == column ? cell == "X" : path != kPaths.end() || links;
+    if (!fits) {
+      lines_.refuse(in_quotes(cell), row == column
+                                         ? "X where a device meets itself"
+                                         : "PIX, PXB, PHB, NODE, SYS or NV and a number of links");
+    }
+    if (!is_gpu(row) || row == column) return;
+    const std::size_t gpu = places_.at(row), other = places_.at(column);
+    if (links && is_gpu(column)) {
+      // Through switches every pair shows all links of the GPU; bonded pairs show theirs.
+      through_switches_ =
+          through_switches_ && (node_.gpus[gpu].nvlinks == 0 || node_.gpus[gpu].nvlinks == *links);
+      node_.gpus[gpu].nvlinks = std::max(node_.gpus[gpu].nvlinks, *links);
+      sums_[gpu] += *links;
+      joined_[gpu].push_back(other);
+    } else if (!is_gpu(column)) {
+      node_.gpus[gpu].paths[other] = path == kPaths.end() ? PciePath::pix : *path;
+    }
+  }
+
+  void read_legend() {
+    bool inside = false;
+    while (lines_.next()) {
+      const std::vector<std::string> words = words_of(lines_.line());
+      if (words.size() == 2 && words[0] == "NIC" && words[1] == "Legend:") inside = true;
+      if (!inside || words.size() != 2 || !words[0].ends_with(':')) continue;
+      const auto at = places_.find(words[0].substr(0, words[0].size() - 1));
+      if (at != places_.end() && !is_gpu(at->first)) node_.nics[at->second].name = words[1];
+    }
+  }
+
+  /// GPUs that NVLink joins, directly or over others.
+  void find_groups() {
+    for (std::size_t first = 0; first < node_.gpus.size(); ++first) {
+      if (node_.gpus[first].nvlink_group >= 0 || joined_[first].empty()) continue;
+      std::vector<std::size_t> open{first};
+      while (!open.empty()) {
+        const std::size_t gpu = open.back();
+        open.pop_back();
+        if (node_.gpus[gpu].nvlink_group >= 0) continue;
+        node_.gpus[gpu].nvlink_group = static_cast<int>(first);
+        open.insert(open.end(), joined_[gpu].begin(), joined_[gpu].end());
+      }
+    }
+    // Without switches (DGX-1, bridges) the links to all neighbours are different ones. Where all
+    // pairs show the same number, few links and few GPUs mean a full mesh, else switches.
+    constexpr int kFewLinks = 4;
+    for (std::size_t gpu = 0; gpu < node_.gpus.size(); ++gpu) {
+      NodeDrawing::Gpu& at = node_.gpus[gpu];
+      if (!through_switches_ || at.nvlinks <= kFewLinks) at.nvlinks = sums_[gpu];
+    }
+  }
+
+  TextLines lines_;
+  NodeDrawing node_;
+  std::vector<std::string> devices_;
+  std::map<std::string, std::size_t, std::less<>> places_;  ///< among GPUs or among NICs
+  std::vector<std::vector<std::size_t>> joined_;            ///< by GPU: those over NVLink
+  std::map<std::size_t, int> sums_;                         ///< by GPU: links of all its cells
+  bool through_switches_ = true;
+};
+
+}  // namespace
+
+NodeDrawing read_nvidia_smi(const std::string& file, std::string_view text) {
+  return Reader(file, text).read();
+}
+
+}  // namespace lockstep
