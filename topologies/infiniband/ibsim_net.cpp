@@ -10,14 +10,14 @@
 namespace lockstep {
 namespace {
 
-// ibsim reads lines of up to 255 bytes and keeps 64 of a description; `"` would end it, and a `=`
-// in the comment of a port would be taken for an option.
+// ibsim reads lines of up to 255 bytes and keeps 64 of a description; `"` would end it, and it
+// takes a `=` anywhere in the line of a port for an option.
 constexpr std::size_t kDescriptionLength = 64;
 
 std::string description_of(const InfinibandVertex& vertex) {
   std::string text = vertex.description.substr(0, kDescriptionLength);
   for (char& c : text) {
-    if (c == '"' || static_cast<unsigned char>(c) < ' ') c = ' ';
+    if (c == '"' || c == '=' || static_cast<unsigned char>(c) < ' ') c = ' ';
   }
   return text;
 }
@@ -39,7 +39,7 @@ class Writer {
                                                                           : "rtguid";
     text_ += fmt::format("{}=0x{:x}\n{}\t{} \"{}\"\t\t# \"{}\"", guid, first.node_guid, what,
                          first.box_ports, ibsim_box_id(first), description_of(first));
-    if (is_switch && options_.lids) text_ += fmt::format(" base port 0 lid {} lmc 0", first.lid);
+    if (is_switch) text_ += fmt::format(" base port 0 lid {} lmc 0", lid(first));
     text_ += '\n';
     for (const Vertex v : parts) cables(v);
     text_ += '\n';
@@ -48,20 +48,27 @@ class Writer {
   std::string text_;
 
  private:
+  /// As ibnetdiscover writes ports; ibsim takes the rate from the comment, and an adapter's LID.
   void cables(Vertex v) {
+    const InfinibandVertex& here = subnet_.vertices[v];
+    const ClusterGraph& graph = subnet_.graph;
     for (int port = 1; port <= ports_.ports(v); ++port) {
       const GraphLink link = ports_.link(v, port);
       if (link == PortMap::kNoLink) continue;
-      const ClusterGraph& graph = subnet_.graph;
-      const BytesPerSecond rate = graph.capacity()[link];
-      text_ += fmt::format("[{}]\t\"{}\"[{}]{}\t\t#", port,
-                           ibsim_box_id(subnet_.vertices[graph.target()[link]]),
-                           port_at_source(graph, graph.reverse(link)), ibsim_rate_options(rate));
-      if (options_.lids && subnet_.vertices[v].kind != InfinibandKind::switch_box) {
-        text_ += fmt::format(" lid {} lmc 0", subnet_.vertices[v].lid);
-      }
-      text_ += fmt::format(" {}\n", link_rate_name(rate));
+      const InfinibandVertex& far = subnet_.vertices[graph.target()[link]];
+      const bool far_switch = far.kind == InfinibandKind::switch_box;
+      const bool end_port = here.kind != InfinibandKind::switch_box;
+      text_ += fmt::format("[{}]{}\t\"{}\"[{}]{} \t\t#{} \"{}\" lid {} {}\n", port,
+                           end_port ? fmt::format("({:x})", here.port_guid) : "", ibsim_box_id(far),
+                           port_at_source(graph, graph.reverse(link)),
+                           far_switch ? "" : fmt::format("({:x})", far.port_guid),
+                           end_port ? fmt::format(" lid {} lmc 0", lid(here)) : "",
+                           description_of(far), lid(far), link_rate_name(graph.capacity()[link]));
     }
+  }
+
+  [[nodiscard]] Lid lid(const InfinibandVertex& vertex) const {
+    return options_.lids ? vertex.lid : Lid{0};
   }
 
   const InfinibandSubnet& subnet_;

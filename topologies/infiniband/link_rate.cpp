@@ -13,19 +13,19 @@ constexpr std::string_view kSpecification =
 
 // SDR to QDR send 8 bits of data in 10; FDR 64 in 66; FDR10 too, at QDR's rate of data. Names from
 // EDR on are of data rates, coding already taken off.
+// Codes: LinkSpeedEnabled and LinkSpeedExtEnabled of PortInfo (volume 1, table 155).
 constexpr std::array kLaneSpeeds{
-    LaneSpeed{"SDR", 2, 1, kSpecification},
-    LaneSpeed{"DDR", 4, 2, kSpecification},
-    LaneSpeed{"QDR", 8, 4, kSpecification},
-    LaneSpeed{"FDR10", 10, 0, kSpecification},
-    LaneSpeed{"FDR", 14.0625 * 64 / 66, 0, kSpecification},
-    LaneSpeed{"EDR", 25, 0, kSpecification},
-    LaneSpeed{"HDR", 50, 0, kSpecification},
-    LaneSpeed{"NDR", 100, 0, kSpecification},
-    LaneSpeed{"XDR", 200, 0, kSpecification},
+    LaneSpeed{"SDR", 2, 1, 0, kSpecification},
+    LaneSpeed{"DDR", 4, 2, 0, kSpecification},
+    LaneSpeed{"QDR", 8, 4, 0, kSpecification},
+    LaneSpeed{"FDR10", 10, 0, 0, kSpecification},
+    LaneSpeed{"FDR", 14.0625 * 64 / 66, 0, 1, kSpecification},
+    LaneSpeed{"EDR", 25, 0, 2, kSpecification},
+    LaneSpeed{"HDR", 50, 0, 4, kSpecification},
+    LaneSpeed{"NDR", 100, 0, 8, kSpecification},
+    LaneSpeed{"XDR", 200, 0, 0, kSpecification},
 };
-// Codes: LinkWidthEnabled of PortInfo (InfiniBand Architecture Specification 1.7, volume 1, table
-// 155). Four lanes first: what links are made of.
+// Codes: LinkWidthEnabled of PortInfo. Four lanes first: what links are made of.
 constexpr std::array kLaneCounts{LaneCount{4, 2}, LaneCount{1, 1}, LaneCount{2, 0}, LaneCount{8, 4},
                                  LaneCount{12, 8}};
 constexpr std::string_view kPlainUnit = "Gb/s";
@@ -75,24 +75,21 @@ std::string link_rate_name(BytesPerSecond rate) {
   return fmt::format("{}x{}", found->width->lanes, found->speed->name);
 }
 
-std::string ibsim_rate_options(BytesPerSecond rate) {
-  const auto found = named(rate);
-  if (!found || found->width->ibsim_code == 0 || found->speed->ibsim_code == 0) return "";
-  return fmt::format(" w={} s={}", found->width->ibsim_code, found->speed->ibsim_code);
-}
-
-std::optional<BytesPerSecond> ibsim_rate(int width_code, int speed_code) {
-  const LaneCount* best_width = width_code == 0 ? kLaneCounts.data() : nullptr;
-  for (const LaneCount& width : kLaneCounts) {
-    if ((width_code & width.ibsim_code) == 0) continue;
-    if (best_width == nullptr || best_width->lanes < width.lanes) best_width = &width;
+std::optional<BytesPerSecond> ibsim_rate(const IbsimCodes& codes) {
+  const LaneCount* width = codes.width == 0 ? kLaneCounts.data() : nullptr;
+  for (const LaneCount& lanes : kLaneCounts) {
+    if ((codes.width & lanes.ibsim_code) == 0) continue;
+    if (width == nullptr || width->lanes < lanes.lanes) width = &lanes;
   }
-  const LaneSpeed* best_speed = speed_code == 0 ? kLaneSpeeds.data() : nullptr;
-  for (const LaneSpeed& speed : kLaneSpeeds) {
-    if ((speed_code & speed.ibsim_code) != 0) best_speed = &speed;
+  const bool default_speed = codes.speed == 0 && codes.extended == 0;
+  const LaneSpeed* speed = default_speed ? kLaneSpeeds.data() : nullptr;
+  for (const LaneSpeed& lane : kLaneSpeeds) {
+    const bool enabled =
+        (codes.speed & lane.ibsim_code) != 0 || (codes.extended & lane.ibsim_extended) != 0;
+    if (enabled) speed = &lane;
   }
-  if (best_width == nullptr || best_speed == nullptr) return std::nullopt;
-  return capacity(*best_width, *best_speed);
+  if (width == nullptr || speed == nullptr) return std::nullopt;
+  return capacity(*width, *speed);
 }
 
 }  // namespace lockstep

@@ -14,7 +14,8 @@ namespace lockstep {
 struct LaneSpeed {
   std::string_view name;  ///< "HDR"
   double gigabits;        ///< per second and lane, of data
-  int ibsim_code;         ///< `s=` of a net file; 0: ibsim does not know it
+  int ibsim_code;         ///< `s=` of a net file; 0: none
+  int ibsim_extended;     ///< `e=` of a net file; 0: none
   std::string_view source;
 };
 [[nodiscard]] std::span<const LaneSpeed> lane_speeds();
@@ -25,17 +26,21 @@ struct LaneCount {
 };
 [[nodiscard]] std::span<const LaneCount> lane_counts();
 
-/// Of "4xHDR", or of "50Gb/s", which write_ibsim() gives links of other speeds; nothing: it is
+/// Of "4xHDR", or of "50Gb/s", as write_ibsim() writes links of other speeds; nothing: it is
 /// neither.
 [[nodiscard]] std::optional<BytesPerSecond> link_rate(std::string_view text);
 /// The reverse: the name with the fewest lanes other than one where four will do, since links are
 /// built of four; "50Gb/s" where no name fits.
 [[nodiscard]] std::string link_rate_name(BytesPerSecond rate);
 
-/// Options of a net file's port, " w=2 s=4"; empty where ibsim has no such speed.
-[[nodiscard]] std::string ibsim_rate_options(BytesPerSecond rate);
-/// The reverse, by the codes of one port; nothing: a code that ibsim does not know. A mask of
-/// several speeds or widths means the fastest. 0 stands for ibsim's default, 4xSDR.
-[[nodiscard]] std::optional<BytesPerSecond> ibsim_rate(int width_code, int speed_code);
+/// What the options of a port in a net file of ibsim enable: the fastest of `w=` (width), `s=`
+/// (speed) and `e=` (extended speed), each a mask of codes; 0: not said. Where nothing is, ibsim's
+/// default, 4xSDR. Nothing: codes that ibsim does not know.
+struct IbsimCodes {
+  int width = 0;
+  int speed = 0;
+  int extended = 0;
+};
+[[nodiscard]] std::optional<BytesPerSecond> ibsim_rate(const IbsimCodes& codes);
 
 }  // namespace lockstep

@@ -26,7 +26,7 @@ constexpr std::array<std::string_view, 5> kIgnored{"vendid=", "devid=", "sysimgg
                                                    "Non-Chassis"};
 constexpr std::string_view kAnyLine =
     "a box (Switch, Ca, Hca, Rt), a port ([1] \"box\"[1]), switchguid=, caguid=, rtguid=, "
-    "sysimgguid=, vendid=, devid=, width=, speed=, Chassis, a comment (#)";
+    "sysimgguid=, vendid=, devid=, width=, speed=, speedext=, Chassis, a comment (#)";
 
 std::string allowed_rates() {
   std::string text = "a width of 1x, 2x, 4x, 8x or 12x with one of";
@@ -66,8 +66,9 @@ class Reader {
     for (const BoxWord& word : kBoxWords) {
       if (at.skip(word.word)) return box(at, word.kind);
     }
-    if (at.skip("width=")) return code(at, width_);
-    if (at.skip("speed=")) return code(at, speed_);
+    if (at.skip("width=")) return code(at, codes_.width);
+    if (at.skip("speedext=")) return code(at, codes_.extended);
+    if (at.skip("speed=")) return code(at, codes_.speed);
     for (const std::string_view word : kIgnored) {
       if (at.skip(word)) return;
     }
@@ -175,7 +176,7 @@ class Reader {
   /// Options before the comment, and what the comment says; its own `w=` and `s=` mean other
   /// things.
   void remarks(LineCursor& at, NetPlug& out) const {
-    int width = width_, speed = speed_;
+    IbsimCodes codes = codes_;
     std::optional<BytesPerSecond> named;
     bool comment = false, far_side = false;
     for (at.skip_spaces(); !at.empty(); at.skip_spaces()) {
@@ -188,15 +189,14 @@ class Reader {
         continue;
       }
       LineCursor word(at.word());
-      if (!comment && word.skip("w=")) code(word, width);
-      if (!comment && word.skip("s=")) code(word, speed);
+      if (!comment && word.skip("w=")) code(word, codes.width);
+      if (!comment && word.skip("s=")) code(word, codes.speed);
+      if (!comment && word.skip("e=")) code(word, codes.extended);
       if (comment && word.rest() == "lid" && !far_side) out.lid = lid(at);
       if (comment && !named) named = rate(word.rest());
     }
-    const auto coded = ibsim_rate(width, speed);
-    if (!named && !coded) {
-      lines_.refuse(fmt::format("w={} s={}", width, speed), "codes that ibsim knows");
-    }
+    const auto coded = ibsim_rate(codes);
+    if (!named && !coded) lines_.refuse(in_quotes(lines_.line()), "w=, s= and e= that ibsim knows");
     out.rate = named ? *named : *coded;
   }
 
@@ -210,8 +210,7 @@ class Reader {
   TextLines& lines_;
   std::vector<NetBox> boxes_;
   bool in_box_ = false;
-  int width_ = 0;
-  int speed_ = 0;
+  IbsimCodes codes_;
   // By kind, as ibsim 0.10 starts them (ibsim/sim_net.c, `guids`); it has none for routers.
   std::array<std::uint64_t, 3> next_guid_{0x100000, 0x200000, 0x300000};
 };
