@@ -65,9 +65,13 @@ struct Drawing {
   }
 };
 
-void add_switches(std::vector<GraphVertex>& vertices, std::string_view what, int level, int count) {
+/// `per_pod` of them to each pod; 0: they are of none.
+void add_switches(std::vector<GraphVertex>& vertices, std::string_view what, int level, int count,
+                  int per_pod) {
   for (int i = 0; i < count; ++i) {
-    vertices.push_back({.name = fmt::format("{} {}", what, i), .level = level});
+    vertices.push_back({.name = fmt::format("{} {}", what, i),
+                        .level = level,
+                        .group = per_pod > 0 ? i / per_pod : -1});
   }
 }
 
@@ -82,11 +86,11 @@ Drawing drawing_of(const Fabric& fabric) {
   }
   const auto here = [&] { return static_cast<Vertex>(out.vertices.size()); };
   const Vertex leaves = here();
-  add_switches(out.vertices, "leaf", 1, c.leaves);
+  add_switches(out.vertices, "leaf", 1, c.leaves, c.pod_leaves);
   const Vertex spines = here();
-  add_switches(out.vertices, "spine", 2, c.pods * c.spines);
+  add_switches(out.vertices, "spine", 2, c.pods * c.spines, c.spines);
   const Vertex cores = here();
-  add_switches(out.vertices, "core", 3, c.spines * c.cores);
+  add_switches(out.vertices, "core", 3, c.spines * c.cores, 0);
 
   for (Vertex port = 0; port < leaves; ++port) {
     const GraphVertex& at = out.vertices[port];
@@ -124,6 +128,10 @@ ClusterGraph::ClusterGraph(std::vector<GraphVertex> vertices, std::vector<GraphC
 }
 
 ClusterGraph::ClusterGraph(const Fabric& fabric) {
+  if (fabric.is_drawn()) {
+    *this = *fabric.graph();
+    return;
+  }
   Drawing drawing = drawing_of(fabric);
   vertices_ = std::move(drawing.vertices);
   cables_ = std::move(drawing.cables);

@@ -44,8 +44,8 @@ class ClusterGraph {
   /// vertex to itself, capacities above 0. Nodes may have different numbers of NICs; parts may be
   /// unconnected.
   ClusterGraph(std::vector<GraphVertex> vertices, std::vector<GraphCable> cables);
-  /// Of a fabric with arithmetic routes. Takes time and memory in proportion to the cables. Under
-  /// spray, parallel cables name the same bundle as `fabric_link`.
+  /// A copy of a drawn fabric's graph; a drawing of a whole tree, in time and memory in proportion
+  /// to its cables. Under spray, a tree's parallel cables name the same bundle as `fabric_link`.
   explicit ClusterGraph(const Fabric& fabric);
 
   [[nodiscard]] std::uint32_t vertex_count() const {

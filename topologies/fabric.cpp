@@ -1,60 +1,114 @@
 #include "topologies/fabric.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <fmt/format.h>
+#include <utility>
 
+#include "topologies/builders/drawn_fabric.hpp"
+#include "topologies/cluster_graph.hpp"
 #include "topologies/fabric_counts.hpp"
+#include "topologies/routes/flow_hash.hpp"
+#include "topologies/routes/graph_routes.hpp"
+#include "topologies/routes/merge_hops.hpp"
 
 namespace lockstep {
 namespace {
 
-/// The finaliser of SplitMix64 (Steele, Lea and Flood 2014, OOPSLA): every input bit reaches every
-/// output bit.
-constexpr std::uint64_t mix(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15U;
-  x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9U;
-  x = (x ^ (x >> 27U)) * 0x94d049bb133111ebU;
-  return x ^ (x >> 31U);
-}
-
-/// What a switch hashes: the flow, and a seed of its own, so that layers choose independently.
-enum class Layer : std::uint64_t { leaf = 1, spine_up, core, spine_down };
-
-/// One of `links` parallel links, by the upper half of the hash (no modulo bias worth naming).
-int pick(std::uint64_t flow, Layer layer, int switch_number, int links) {
-  const auto seed =
-      (static_cast<std::uint64_t>(layer) << 32U) | static_cast<std::uint32_t>(switch_number);
-  const std::uint64_t upper = mix(flow ^ mix(seed)) >> 32U;
-  return static_cast<int>((upper * static_cast<std::uint32_t>(links)) >> 32U);
-}
-
 constexpr FabricLink link_number(int n) { return static_cast<FabricLink>(n); }
+
+/// The links at a port's end, with their shares of its capacity.
+void add_port_links(const ClusterGraph& graph, Vertex port, bool up, std::vector<RouteHop>& out) {
+  const GraphLink first = graph.first_link()[port], end = graph.first_link()[port + 1];
+  BytesPerSecond sum;
+  for (GraphLink i = first; i < end; ++i) sum += graph.capacity()[i];
+  for (GraphLink i = first; i < end; ++i) {
+    out.push_back({up ? i : graph.reverse(i), graph.capacity()[i] / sum});
+  }
+}
+
+/// "node 3 nic 1 up" for the only cable of a port.
+std::string drawn_link_name(const ClusterGraph& graph, GraphLink link) {
+  const bool up = graph.source()[link] < graph.port_count();
+  const Vertex port = up ? graph.source()[link] : graph.target()[link];
+  const bool only =
+      port < graph.port_count() && graph.first_link()[port + 1] - graph.first_link()[port] == 1;
+  return only ? graph.vertex_name(port) + (up ? " up" : " down") : graph.link_name(link);
+}
+
+int most_nics(const ClusterGraph& graph) {
+  int most = 0;
+  for (int node = 0; node < graph.nodes(); ++node) most = std::max(most, graph.nics(node));
+  return most;
+}
+
+FabricSpec with_graph(FabricSpec spec, std::shared_ptr<const ClusterGraph> graph) {
+  spec.kind = FabricKind::file;
+  spec.graph = std::move(graph);
+  return spec;
+}
 
 }  // namespace
 
 Fabric::Fabric(const FabricSpec& spec, int nodes, int nics_per_node, BytesPerSecond nic_bandwidth)
-    : spec_(spec),
-      nodes_(nodes),
-      nics_(nics_per_node),
-      nic_bandwidth_(nic_bandwidth),
-      counts_(fabric_counts(spec, nodes, nics_per_node, nic_bandwidth)),
-      spray_(spec.routing == Routing::spray) {
+    : spec_(spec), nodes_(nodes), nics_(nics_per_node), nic_bandwidth_(nic_bandwidth) {
   assert(!check(spec, nodes, nics_per_node, nic_bandwidth));
+  if (!lockstep::is_drawn(spec)) {
+    number_tree();
+    return;
+  }
+  routes_ = std::make_shared<const GraphRoutes>(
+      draw_fabric(spec, nodes, nics_per_node, nic_bandwidth), route_policy(spec));
+  link_count_ = routes_->graph().link_count();
+}
+
+Fabric::Fabric(const FabricSpec& spec, std::shared_ptr<const ClusterGraph> graph)
+    : spec_(with_graph(spec, std::move(graph))),
+      nodes_(spec_.graph->nodes()),
+      nics_(most_nics(*spec_.graph)),
+      nic_bandwidth_(spec_.graph->capacity()[0]) {
+  assert(!check(spec_, nodes_, 1, nic_bandwidth_));
+  routes_ = std::make_shared<const GraphRoutes>(draw_fabric(spec_, nodes_, nics_, nic_bandwidth_),
+                                                route_policy(spec_));
+  link_count_ = routes_->graph().link_count();
+}
+
+void Fabric::number_tree() {
+  counts_ = fabric_counts(spec_, nodes_, nics_, nic_bandwidth_);
+  spray_ = spec_.routing != Routing::ecmp;
   const FabricCounts& c = counts_;
   if (c.leaf_uplinks > 0) leaf_links_ = link_number(c.leaves * (spray_ ? 1 : c.leaf_uplinks));
   if (c.spine_uplinks > 0) {
     spine_links_ = link_number(c.pods * (spray_ ? 1 : c.spines * c.spine_uplinks));
   }
-  nic_ports_ = link_number(nodes * nics_per_node);
+  nic_ports_ = link_number(nodes_ * nics_);
   link_count_ = 2 * (nic_ports_ + leaf_links_ + spine_links_);
+}
+
+std::shared_ptr<const ClusterGraph> Fabric::graph() const {
+  assert(is_drawn());
+  return routes_->shared_graph();
 }
 
 // Numbers: all NIC ups, all NIC downs, leaf ups, leaf downs, spine ups, spine downs.
 FabricLink Fabric::nic_up(int node, int nic) const {
   assert(node >= 0 && node < nodes_ && nic >= 0 && nic < nics_);
+  if (routes_) return routes_->graph().first_link()[routes_->graph().nic_port(node, nic)];
   return link_number(node * nics_ + nic);
 }
-FabricLink Fabric::nic_down(int node, int nic) const { return nic_ports_ + nic_up(node, nic); }
+FabricLink Fabric::nic_down(int node, int nic) const {
+  const FabricLink up = nic_up(node, nic);
+  return routes_ ? routes_->graph().reverse(up) : nic_ports_ + up;
+}
+
+void Fabric::nic_ups(int node, int nic, std::vector<RouteHop>& out) const {
+  if (!routes_) return out.push_back({nic_up(node, nic), 1});
+  add_port_links(routes_->graph(), routes_->graph().nic_port(node, nic), true, out);
+}
+void Fabric::nic_downs(int node, int nic, std::vector<RouteHop>& out) const {
+  if (!routes_) return out.push_back({nic_down(node, nic), 1});
+  add_port_links(routes_->graph(), routes_->graph().nic_port(node, nic), false, out);
+}
 
 FabricLink Fabric::leaf_up(int leaf, int uplink) const {
   return 2 * nic_ports_ + link_number(spray_ ? leaf : leaf * counts_.leaf_uplinks + uplink);
@@ -73,6 +127,7 @@ FabricLink Fabric::spine_down(int pod, int spine, int uplink) const {
 
 BytesPerSecond Fabric::capacity(FabricLink link) const {
   assert(link < link_count_);
+  if (routes_) return routes_->graph().capacity()[link];
   const FabricCounts& c = counts_;
   if (link < 2 * nic_ports_) return nic_bandwidth_;
   if (link < 2 * (nic_ports_ + leaf_links_)) {
@@ -83,6 +138,7 @@ BytesPerSecond Fabric::capacity(FabricLink link) const {
 
 std::string Fabric::link_name(FabricLink link) const {
   assert(link < link_count_);
+  if (routes_) return drawn_link_name(routes_->graph(), link);
   const FabricCounts& c = counts_;
   const auto per_node = link_number(nics_);
   if (link < 2 * nic_ports_) {
@@ -121,7 +177,16 @@ int Fabric::leaf_of(int node, int nic) const {
 }
 
 int Fabric::switches_crossed(int from_node, int from_nic, int to_node, int to_nic) const {
+  if (spec_.pxn) {
+    if (from_node == to_node) return 0;
+    from_nic = to_nic;
+  }
   if (from_node == to_node && from_nic == to_nic) return 0;
+  if (routes_) {
+    const ClusterGraph& graph = routes_->graph();
+    return routes_->switches_crossed(graph.nic_port(from_node, from_nic),
+                                     graph.nic_port(to_node, to_nic));
+  }
   const int from = leaf_of(from_node, from_nic);
   const int to = leaf_of(to_node, to_nic);
   if (from == to) return 1;
@@ -130,44 +195,75 @@ int Fabric::switches_crossed(int from_node, int from_nic, int to_node, int to_ni
 
 void Fabric::route(int from_node, int from_nic, int to_node, int to_nic, std::uint64_t queue_pair,
                    std::vector<RouteHop>& out) const {
+  if (spec_.pxn) {
+    if (from_node == to_node) return;
+    from_nic = to_nic;
+  }
+  if (routes_) {
+    const ClusterGraph& graph = routes_->graph();
+    return routes_->route(graph.nic_port(from_node, from_nic), graph.nic_port(to_node, to_nic),
+                          queue_pair, out);
+  }
   const FabricLink first = nic_up(from_node, from_nic);
   const FabricLink last = nic_down(to_node, to_nic);
   if (first + nic_ports_ == last) return;
   const int from = leaf_of(from_node, from_nic);
   const int to = leaf_of(to_node, to_nic);
-  const int from_pod = pod_of(from);
-  const int to_pod = pod_of(to);
-
+  if (from != to && !spray_) {
+    const auto pairs = static_cast<std::uint64_t>(spec_.queue_pairs);
+    const std::size_t begin = out.size();
+    for (std::uint64_t i = 0; i < pairs; ++i) {
+      hashed_route(first, last, from, to, queue_pair * pairs + i, 1 / static_cast<double>(pairs),
+                   out);
+    }
+    if (pairs > 1) merge_hops(out, begin);
+    return;
+  }
   out.push_back({first, 1});
-  if (from != to && spray_) {
+  if (from != to) {
+    const int from_pod = pod_of(from);
+    const int to_pod = pod_of(to);
     out.push_back({leaf_up(from, 0), 1});
     if (from_pod != to_pod) {
       out.push_back({spine_up(from_pod, 0, 0), 1});
       out.push_back({spine_down(to_pod, 0, 0), 1});
     }
     out.push_back({leaf_down(to, 0), 1});
-  } else if (from != to) {
-    const FabricCounts& c = counts_;
-    const std::uint64_t flow =
-        mix(mix((static_cast<std::uint64_t>(first) << 32U) | last) ^ queue_pair);
-    const int uplink = pick(flow, Layer::leaf, from, c.leaf_uplinks);
-    const int per_spine = c.leaf_uplinks / c.spines;
-    const int spine = uplink / per_spine;
-    out.push_back({leaf_up(from, uplink), 1});
-    if (from_pod != to_pod) {
-      const int from_spine = from_pod * c.spines + spine;
-      const int spine_uplink = pick(flow, Layer::spine_up, from_spine, c.spine_uplinks);
-      const int per_core = c.spine_uplinks / c.cores;
-      const int core = spine_uplink / per_core;
-      const int core_link = pick(flow, Layer::core, spine * c.cores + core, per_core);
-      out.push_back({spine_up(from_pod, spine, spine_uplink), 1});
-      out.push_back({spine_down(to_pod, spine, core * per_core + core_link), 1});
-    }
-    const int to_spine = to_pod * c.spines + spine;
-    const int down = pick(flow, Layer::spine_down, to_spine, per_spine);
-    out.push_back({leaf_down(to, spine * per_spine + down), 1});
   }
   out.push_back({last, 1});
+}
+
+/// The path of one queue pair between two leaves.
+void Fabric::hashed_route(FabricLink first, FabricLink last, int from, int to,
+                          std::uint64_t queue_pair, double share,
+                          std::vector<RouteHop>& out) const {
+  const FabricCounts& c = counts_;
+  const int from_pod = pod_of(from);
+  const int to_pod = pod_of(to);
+  const std::uint64_t flow = flow_hash(first, last - nic_ports_, nic_ports_, queue_pair);
+  const auto pick = [&](HashLayer layer, int switch_number, int links) {
+    return static_cast<int>(pick_link(flow, spec_.hash_seed, layer,
+                                      static_cast<std::uint32_t>(switch_number),
+                                      static_cast<std::uint32_t>(links)));
+  };
+  const int uplink = pick(HashLayer::leaf, from, c.leaf_uplinks);
+  const int per_spine = c.leaf_uplinks / c.spines;
+  const int spine = uplink / per_spine;
+  out.push_back({first, share});
+  out.push_back({leaf_up(from, uplink), share});
+  if (from_pod != to_pod) {
+    const int from_spine = from_pod * c.spines + spine;
+    const int spine_uplink = pick(HashLayer::spine_up, from_spine, c.spine_uplinks);
+    const int per_core = c.spine_uplinks / c.cores;
+    const int core = spine_uplink / per_core;
+    const int core_link = pick(HashLayer::core, spine * c.cores + core, per_core);
+    out.push_back({spine_up(from_pod, spine, spine_uplink), share});
+    out.push_back({spine_down(to_pod, spine, core * per_core + core_link), share});
+  }
+  const int to_spine = to_pod * c.spines + spine;
+  const int down = pick(HashLayer::spine_down, to_spine, per_spine);
+  out.push_back({leaf_down(to, spine * per_spine + down), share});
+  out.push_back({last, share});
 }
 
 }  // namespace lockstep

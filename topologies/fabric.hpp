@@ -47,11 +47,18 @@ enum class HashSeed : std::uint8_t {
 
 /// One row per value of an enum above, in its order: for `list fabrics`, the reader and its
 /// messages.
+struct FabricPlan;     // builders/drawing.hpp
+struct FabricDrawing;  // builders/drawing.hpp
+struct FabricProblem;
 struct FabricKindInfo {
   FabricKind kind;
   std::string_view name;  ///< as scenarios say it
   std::string_view summary;
   std::string_view source;
+  /// What keeps a fabric of the kind from joining the plan's nodes, before it is drawn.
+  std::optional<FabricProblem> (*check)(const FabricPlan& plan);
+  FabricDrawing (*draw)(const FabricPlan& plan);
+  bool always_drawn;  ///< false: its routes are arithmetic while nothing is broken
 };
 struct RoutingInfo {
   Routing routing;
@@ -61,12 +68,14 @@ struct RoutingInfo {
 };
 std::span<const FabricKindInfo> fabric_kinds();
 std::span<const RoutingInfo> routings();
+std::span<const std::string_view> hash_seed_names();
 
 /// Something broken, slow or faster than the rest. A cable counts both ways.
 struct FabricFault {
   enum class Part : std::uint8_t {
     cable,        ///< between `from` and `to`
-    box,          ///< all cables of the switch or NIC `from`
+    box,          ///< all cables of the switch `from`
+    nic,          ///< all cables of the NIC port `from`
     some_cables,  ///< `count` cables between switches, drawn by `seed`
   };
   Part part = Part::cable;
@@ -131,10 +140,16 @@ struct FabricProblem {
   std::string field;
   std::string found;
   std::string allowed;
+  std::string nearest = {};  ///< the name that was probably meant; empty: none is near
 };
 
+/// Whether the fabric has a graph and routes over it, instead of arithmetic ones: all but whole
+/// trees with a single plane.
+bool is_drawn(const FabricSpec& spec);
+
 /// The first thing that keeps this fabric from joining `nodes` nodes, in words; nothing: it is
-/// sound. Accepts any input. `nics_per_node` counts ports as `nic_ports()` of placement.hpp does.
+/// sound. Accepts any input. A drawn fabric is drawn for it, so it costs as much as building it.
+/// `nics_per_node` counts ports as `nic_ports()` of placement.hpp does.
 std::optional<FabricProblem> check(const FabricSpec& spec, int nodes, int nics_per_node,
                                    BytesPerSecond nic_bandwidth);
 
@@ -164,34 +179,53 @@ struct RouteHop {
   double share;
 };
 
+class GraphRoutes;
+
 class Fabric {
  public:
-  /// Requires that check() finds nothing. Costs the same for any number of nodes.
+  /// Requires that check() finds nothing. A whole tree costs the same for any number of nodes; a
+  /// drawn fabric costs time and memory for its cables and for its switches squared.
   Fabric(const FabricSpec& spec, int nodes, int nics_per_node, BytesPerSecond nic_bandwidth);
+  /// A graph of one's own, with the routing of `spec`; its kind counts as `file`. All NICs of nodes
+  /// with fewer than others have must be left alone. Requires that check() finds nothing.
+  Fabric(const FabricSpec& spec, std::shared_ptr<const ClusterGraph> graph);
 
   [[nodiscard]] int nodes() const { return nodes_; }
   [[nodiscard]] int nics_per_node() const { return nics_; }
   [[nodiscard]] BytesPerSecond nic_bandwidth() const { return nic_bandwidth_; }
-  [[nodiscard]] const FabricCounts& counts() const { return counts_; }
   [[nodiscard]] std::uint32_t link_count() const { return link_count_; }
   /// Bytes per second of a link (of the whole bundle, where parallel links are sprayed over).
   [[nodiscard]] BytesPerSecond capacity(FabricLink link) const;
   /// "node 3 nic 1 up", "leaf 2 to spine 0", ... for reports and traces.
   [[nodiscard]] std::string link_name(FabricLink link) const;
-  /// NIC links of a port: up (into the fabric) and down (out of it).
+  /// NIC links of a port: up (into the fabric) and down (out of it); where it has one for each of
+  /// several planes, the first.
   [[nodiscard]] FabricLink nic_up(int node, int nic) const;
   [[nodiscard]] FabricLink nic_down(int node, int nic) const;
+  /// Appends all links of a port, with their shares of what it sends or receives.
+  void nic_ups(int node, int nic, std::vector<RouteHop>& out) const;
+  void nic_downs(int node, int nic, std::vector<RouteHop>& out) const;
 
-  /// Appends the hops of a message from one NIC to another, NIC links included. `queue_pair` feeds
-  /// the ECMP hash. Same node and NIC: no hops.
+  /// Appends what a message from one NIC to another crosses, NIC links included, each link once; a
+  /// single path in its order. `queue_pair` feeds the ECMP hash. Same node and NIC: no hops; with
+  /// PXN, same node: none either, since it stays on NVLink.
   void route(int from_node, int from_nic, int to_node, int to_nic, std::uint64_t queue_pair,
              std::vector<RouteHop>& out) const;
-  /// Switches on that route.
+  /// Switches on that route; where there are longer ways beside it, on a shortest one.
   [[nodiscard]] int switches_crossed(int from_node, int from_nic, int to_node, int to_nic) const;
+  [[nodiscard]] const FabricSpec& spec() const { return spec_; }
+
+  /// Whether links and routes are those of graph().
+  [[nodiscard]] bool is_drawn() const { return routes_ != nullptr; }
+  /// Requires is_drawn(); ClusterGraph(fabric) draws the others.
+  [[nodiscard]] std::shared_ptr<const ClusterGraph> graph() const;
+
+  // The rest is of whole trees alone: requires !is_drawn().
+
+  [[nodiscard]] const FabricCounts& counts() const { return counts_; }
   /// The leaf switch of a NIC, and the pod (set of leaves under common spines) of a leaf.
   [[nodiscard]] int leaf_of(int node, int nic) const;
   [[nodiscard]] int pod_of(int leaf) const { return leaf / counts_.pod_leaves; }
-  [[nodiscard]] const FabricSpec& spec() const { return spec_; }
 
   /// The links between switches, for cluster_graph.hpp; under spray every `uplink` of one leaf (or
   /// of one pod's spines) is the same bundle. `spine` counts within its pod.
@@ -201,6 +235,10 @@ class Fabric {
   [[nodiscard]] FabricLink spine_down(int pod, int spine, int uplink) const;
 
  private:
+  void number_tree();
+  void hashed_route(FabricLink first, FabricLink last, int from, int to, std::uint64_t queue_pair,
+                    double share, std::vector<RouteHop>& out) const;
+
   FabricSpec spec_;
   int nodes_ = 0;
   int nics_ = 0;
@@ -211,6 +249,7 @@ class Fabric {
   FabricLink spine_links_ = 0;  ///< one way: all pods
   FabricLink nic_ports_ = 0;
   FabricLink link_count_ = 0;
+  std::shared_ptr<const GraphRoutes> routes_;  ///< of a drawn fabric
 };
 
 }  // namespace lockstep

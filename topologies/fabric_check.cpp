@@ -2,9 +2,12 @@
 #include <cstdint>
 #include <fmt/format.h>
 #include <optional>
+#include <string>
+#include <utility>
 
+#include "topologies/builders/drawing.hpp"
+#include "topologies/builders/drawn_fabric.hpp"
 #include "topologies/fabric.hpp"
-#include "topologies/fabric_counts.hpp"
 
 namespace lockstep {
 namespace {
@@ -13,6 +16,7 @@ namespace {
 constexpr int kPortsMax = 1 << 16;           // of a switch
 constexpr std::int64_t kLinksMax = 1 << 28;  // of a fabric, one way
 constexpr double kOversubscriptionMax = 1e3;
+constexpr double kBandwidthMax = 1e18;         // bytes per second
 constexpr double kRelativeBandwidthMax = 1e3;  // of a link over a NIC's, either way
 
 /// False for a value that is no number, too.
@@ -33,10 +37,14 @@ Problem check_oversubscription(const char* field, double value) {
 }
 
 Problem check_links(const FabricSpec& spec, BytesPerSecond nic_bandwidth) {
-  const double link = spec.link_bandwidth.base_units();
   const double nic = nic_bandwidth.base_units();
-  if (link != 0 && !within(link, nic / kRelativeBandwidthMax, nic * kRelativeBandwidthMax)) {
-    return FabricProblem{"link_bandwidth", fmt::format("{} B/s", link),
+  for (const auto& [field, bandwidth] : {std::pair{"link_bandwidth", spec.link_bandwidth},
+                                         std::pair{"upper_bandwidth", spec.upper_bandwidth}}) {
+    const double link = bandwidth.base_units();
+    if (link == 0 || within(link, nic / kRelativeBandwidthMax, nic * kRelativeBandwidthMax)) {
+      continue;
+    }
+    return FabricProblem{field, fmt::format("{} B/s", link),
                          fmt::format("0 (as the NIC's {} B/s), or within a factor {} of it", nic,
                                      kRelativeBandwidthMax)};
   }
@@ -65,68 +73,48 @@ Problem check_members(const FabricSpec& spec, BytesPerSecond nic_bandwidth) {
   return check_links(spec, nic_bandwidth);
 }
 
-/// Whether nodes fit leaves, and units fit pods.
-Problem check_fit(const FabricSpec& spec, int nics) {
-  if (spec.kind == FabricKind::fat_tree && spec.leaf_ports_down < nics) {
-    return FabricProblem{
-        "leaf_ports_down", fmt::format("{}", spec.leaf_ports_down),
-        fmt::format("at least {}: a fat tree has all NICs of a node on one leaf", nics)};
-  }
-  if (spec.kind == FabricKind::rail_optimised && spec.pod_leaves % nics != 0) {
-    return FabricProblem{
-        "pod_leaves", fmt::format("{}", spec.pod_leaves),
-        fmt::format("a multiple of {}: a rail-optimised unit has a leaf for every NIC of a node",
-                    nics)};
-  }
-  return {};
-}
-
-/// Whether the switches have ports enough to join all leaves.
-Problem check_reach(const FabricSpec& spec, int nodes, const FabricCounts& counts) {
-  if (counts.leaf_uplinks > 0 && counts.spines == 0) {
-    if (spec.levels == 2) {
-      return FabricProblem{
-          "levels", "2",
-          fmt::format("3, or switch_ports of at least {}: {} nodes have {} leaf switches, and a "
-                      "spine of {} ports cannot reach them all",
-                      counts.leaves, nodes, counts.leaves, spec.switch_ports)};
+Problem check_fault_numbers(const FabricSpec& spec) {
+  for (std::size_t i = 0; i < spec.faults.size(); ++i) {
+    const FabricFault& fault = spec.faults[i];
+    const std::string field = fmt::format("faults/{}/", i);
+    if (!within(fault.rate, 0, kRelativeBandwidthMax)) {
+      return FabricProblem{field + "rate", fmt::format("{}", fault.rate),
+                           fmt::format("0 to {}", kRelativeBandwidthMax)};
     }
-    return FabricProblem{
-        "pod_leaves", fmt::format("{}", counts.pod_leaves),
-        fmt::format("fewer, since a spine of {} ports must reach every leaf of the pod and the "
-                    "cores at {}:1",
-                    spec.switch_ports, spec.spine_oversubscription)};
-  }
-  if (counts.spine_uplinks > 0 && counts.cores == 0) {
-    return FabricProblem{"switch_ports", fmt::format("{}", spec.switch_ports),
-                         fmt::format("at least {}, one for each pod, since {} nodes have that many",
-                                     counts.pods, nodes)};
+    if (!within(fault.bandwidth.base_units(), 0, kBandwidthMax)) {
+      return FabricProblem{field + "bandwidth", fmt::format("{}", fault.bandwidth.base_units()),
+                           fmt::format("0 to {} B/s", kBandwidthMax)};
+    }
+    if (Problem p = check_count("cables_missing", fault.count, 0, 1 << 24)) {
+      p->field = field + p->field;
+      return p;
+    }
   }
   return {};
 }
 
-/// Links one way, in wide integers: what 32-bit link numbers have to hold.
-std::int64_t links_one_way(std::int64_t nic_ports, const FabricCounts& c) {
-  const std::int64_t leaf_links = std::int64_t{c.leaves} * c.leaf_uplinks;
-  const std::int64_t spines = std::int64_t{c.pods} * c.spines;
-  return spines > kLinksMax ? kLinksMax + 1 : nic_ports + leaf_links + spines * c.spine_uplinks;
-}
-
-/// Whether counts stay within what switches have, and what link numbers hold.
-Problem check_size(const FabricSpec& spec, std::int64_t nic_ports, const FabricCounts& c) {
-  if (c.leaf_uplinks > kPortsMax) {
-    return FabricProblem{"leaf_oversubscription", fmt::format("{}", spec.leaf_oversubscription),
-                         fmt::format("a leaf of at most {} uplinks", kPortsMax)};
+/// What kinds other than trees add.
+Problem check_shape(const FabricSpec& spec) {
+  constexpr int kPlanesMax = 16;
+  constexpr int kQueuePairsMax = 1024;
+  constexpr int kCablesMax = 1 << 12;
+  if (Problem p = check_count("planes", spec.planes, 1, kPlanesMax)) return p;
+  if (Problem p = check_count("groups", spec.groups, 0, kPortsMax)) return p;
+  if (Problem p = check_count("group_switches", spec.group_switches, 0, kPortsMax)) return p;
+  if (Problem p = check_count("group_spines", spec.group_spines, 0, kPortsMax)) return p;
+  if (Problem p = check_count("local_cables", spec.local_cables, 1, kCablesMax)) return p;
+  if (Problem p = check_count("global_cables", spec.global_cables, 1, kCablesMax)) return p;
+  if (Problem p = check_count("queue_pairs", spec.queue_pairs, 1, kQueuePairsMax)) return p;
+  if (spec.nonminimal_share && !within(*spec.nonminimal_share, 0, 1)) {
+    return FabricProblem{"nonminimal_share", fmt::format("{}", *spec.nonminimal_share), "0 to 1"};
   }
-  if (c.spine_uplinks > kPortsMax) {
-    return FabricProblem{"spine_oversubscription", fmt::format("{}", spec.spine_oversubscription),
-                         fmt::format("a spine of at most {} uplinks", kPortsMax)};
+  const bool flat = spec.kind == FabricKind::dragonfly || spec.kind == FabricKind::dragonfly_plus ||
+                    spec.kind == FabricKind::file;
+  if (spec.planes > 1 && flat) {
+    return FabricProblem{"planes", fmt::format("{}", spec.planes),
+                         "1; trees, rails and tori have planes"};
   }
-  if (links_one_way(nic_ports, c) > kLinksMax) {
-    return FabricProblem{"leaf_ports_down", fmt::format("{}", spec.leaf_ports_down),
-                         fmt::format("a fabric of at most {} links one way", kLinksMax)};
-  }
-  return {};
+  return check_fault_numbers(spec);
 }
 
 }  // namespace
@@ -144,12 +132,11 @@ std::optional<FabricProblem> check(const FabricSpec& spec, int nodes, int nics_p
                          "more than 0"};
   }
   if (Problem p = check_members(spec, nic_bandwidth)) return p;
-  if (spec.kind == FabricKind::ideal) return {};
-  if (Problem p = check_fit(spec, nics_per_node)) return p;
-
-  const FabricCounts counts = fabric_counts(spec, nodes, nics_per_node, nic_bandwidth);
-  if (Problem p = check_reach(spec, nodes, counts)) return p;
-  return check_size(spec, nic_ports, counts);
+  if (Problem p = check_shape(spec)) return p;
+  const FabricPlan plan{spec, nodes, nics_per_node, nic_bandwidth / spec.planes};
+  if (Problem p = fabric_kinds()[static_cast<std::size_t>(spec.kind)].check(plan)) return p;
+  if (!is_drawn(spec)) return {};
+  return check_drawn(spec, nodes, nics_per_node, nic_bandwidth);
 }
 
 }  // namespace lockstep

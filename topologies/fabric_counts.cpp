@@ -53,6 +53,8 @@ FabricCounts fabric_counts(const FabricSpec& spec, int nodes, int nics_per_node,
 
   const BytesPerSecond link =
       spec.link_bandwidth > BytesPerSecond{} ? spec.link_bandwidth : nic_bandwidth;
+  const BytesPerSecond upper_link =
+      spec.upper_bandwidth > BytesPerSecond{} ? spec.upper_bandwidth : link;
   const int ports_used = rails ? counts.unit_nodes : counts.unit_nodes * nics_per_node;
   const BytesPerSecond leaf_up = ports_used * nic_bandwidth / spec.leaf_oversubscription;
   counts.leaf_uplinks = links_for(leaf_up, link);
@@ -63,14 +65,14 @@ FabricCounts fabric_counts(const FabricSpec& spec, int nodes, int nics_per_node,
            spec.spine_oversubscription;
   };
   const auto spine_ports = [&](int links_per_leaf) {
-    const int up = three_levels ? links_for(spine_up(links_per_leaf), link) : 0;
+    const int up = three_levels ? links_for(spine_up(links_per_leaf), upper_link) : 0;
     return 1.0 * counts.pod_leaves * links_per_leaf + up;
   };
   counts.spines = fewest_switches(counts.leaf_uplinks, spec.switch_ports, spine_ports);
   if (counts.pods == 1 || counts.spines == 0) return counts;
 
   const int links_per_leaf = counts.leaf_uplinks / counts.spines;
-  counts.spine_uplinks = links_for(spine_up(links_per_leaf), link);
+  counts.spine_uplinks = links_for(spine_up(links_per_leaf), upper_link);
   counts.spine_link_capacity = spine_up(links_per_leaf) / counts.spine_uplinks;
   counts.cores = fewest_switches(counts.spine_uplinks, spec.switch_ports,
                                  [&](int links) { return 1.0 * counts.pods * links; });

@@ -24,6 +24,7 @@ FabricSpec tree(FabricKind kind, Routing routing, int levels) {
 std::vector<Fabric> fabrics() {
   std::vector<Fabric> out;
   for (const FabricKindInfo& kind : fabric_kinds()) {
+    if (kind.always_drawn) continue;
     for (const RoutingInfo& routing : routings()) {
       for (const int levels : {2, 3}) {
         for (const int nodes : {1, 2, 7, 16, 19}) {

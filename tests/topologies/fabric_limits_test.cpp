@@ -79,6 +79,7 @@ std::vector<int> shift_permutation(int size, int by) {
 
 TEST_CASE("a non-blocking sprayed tree carries any permutation at line rate") {
   for (const FabricKindInfo& kind : fabric_kinds()) {
+    if (kind.always_drawn) continue;
     for (const int levels : {2, 3}) {
       const Fabric fabric(tree(kind.kind, Routing::spray, levels), 250, 8, kNic);
       for (const std::uint64_t seed : {1U, 2U, 3U}) {

@@ -1,0 +1,103 @@
+#include "topologies/builders/drawn_fabric.hpp"
+
+#include <cassert>
+#include <cmath>
+#include <fmt/format.h>
+#include <utility>
+
+#include "topologies/builders/drawing.hpp"
+#include "topologies/builders/faults.hpp"
+
+namespace lockstep {
+namespace {
+
+using Problem = std::optional<FabricProblem>;
+
+const FabricKindInfo& info(FabricKind kind) {
+  return fabric_kinds()[static_cast<std::size_t>(kind)];
+}
+
+/// All planes; each NIC port has a cable to each of them.
+FabricDrawing draw_planes(const FabricPlan& plan) {
+  const FabricDrawing plane = info(plan.spec.kind).draw(plan);
+  if (plan.spec.planes == 1) return plane;
+  FabricDrawing out = FabricDrawing::of_ports(plan);
+  for (int i = 0; i < plan.spec.planes; ++i) {
+    out.append(plane, fmt::format("plane {} ", i), [](Vertex port) { return port; });
+  }
+  return out;
+}
+
+/// NICs that cannot reach each other. Ports on the same switches are looked at once.
+Problem check_ways(const FabricSpec& spec, const std::shared_ptr<const ClusterGraph>& graph,
+                   int nodes, int nics) {
+  const GraphRoutes routes(graph, {});
+  const PortDistances& distances = routes.distances();
+  const auto check_pair = [&](Vertex a, Vertex b) -> Problem {
+    if (routes.reaches(a, b)) return {};
+    return FabricProblem{
+        spec.faults.empty() ? "kind" : "faults",
+        fmt::format("{} cannot reach {}", graph->vertex_name(a), graph->vertex_name(b)),
+        fmt::format("a fabric that joins all NICs within {} switches{}", SetDistances::kMax,
+                    spec.pxn ? " of a rail" : "")};
+  };
+  // Of each class one port stands for all; with PXN only NICs of one rail have to meet.
+  std::vector<std::vector<Vertex>> rails(spec.pxn ? static_cast<std::size_t>(nics) : 1);
+  std::vector<std::vector<bool>> known(rails.size(), std::vector<bool>(distances.classes()));
+  for (int node = 0; node < nodes; ++node) {
+    for (int nic = 0; nic < nics; ++nic) {
+      const std::size_t rail = spec.pxn ? static_cast<std::size_t>(nic) : 0;
+      const Vertex port = graph->nic_port(node, nic);
+      const std::uint32_t of = distances.class_of(port);
+      if (!known[rail][of]) rails[rail].push_back(port);
+      known[rail][of] = true;
+    }
+  }
+  for (const std::vector<Vertex>& rail : rails) {
+    for (const Vertex a : rail) {
+      for (const Vertex b : rail) {
+        if (Problem p = check_pair(a, b)) return p;
+      }
+    }
+  }
+  return {};
+}
+
+FabricPlan plan_of(const FabricSpec& spec, int nodes, int nics, BytesPerSecond nic_bandwidth) {
+  return {spec, nodes, nics, nic_bandwidth / spec.planes};
+}
+
+std::shared_ptr<const ClusterGraph> graph_of(FabricDrawing drawing) {
+  return std::make_shared<const ClusterGraph>(std::move(drawing.vertices),
+                                              std::move(drawing.cables));
+}
+
+}  // namespace
+
+std::optional<FabricProblem> check_drawn(const FabricSpec& spec, int nodes, int nics_per_node,
+                                         BytesPerSecond nic_bandwidth) {
+  const FabricPlan plan = plan_of(spec, nodes, nics_per_node, nic_bandwidth);
+  FabricDrawing drawing = draw_planes(plan);
+  if (Problem p = apply_faults(spec.faults, drawing)) return p;
+  return check_ways(spec, graph_of(std::move(drawing)), nodes, nics_per_node);
+}
+
+std::shared_ptr<const ClusterGraph> draw_fabric(const FabricSpec& spec, int nodes,
+                                                int nics_per_node, BytesPerSecond nic_bandwidth) {
+  if (spec.kind == FabricKind::file && spec.faults.empty()) return spec.graph;
+  FabricDrawing drawing = draw_planes(plan_of(spec, nodes, nics_per_node, nic_bandwidth));
+  const Problem problem = apply_faults(spec.faults, drawing);
+  assert(!problem);
+  return graph_of(std::move(drawing));
+}
+
+RoutePolicy route_policy(const FabricSpec& spec) {
+  const bool groups = spec.kind == FabricKind::dragonfly || spec.kind == FabricKind::dragonfly_plus;
+  return {.routing = spec.routing,
+          .hash_seed = spec.hash_seed,
+          .queue_pairs = spec.queue_pairs,
+          .nonminimal_share = spec.nonminimal_share.value_or(groups ? kUgalShare : 0),
+          .tables = nullptr};
+}
+
+}  // namespace lockstep
