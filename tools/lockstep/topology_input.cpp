@@ -1,0 +1,124 @@
+#include "tools/lockstep/topology_input.hpp"
+
+#include <filesystem>
+#include <fmt/format.h>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "models/input/input_error.hpp"
+#include "models/input/json_cursor.hpp"
+#include "models/input/quantity.hpp"
+#include "models/input/text_file.hpp"
+#include "sim/scenario/read_cluster.hpp"
+#include "topologies/formats/fabric_json.hpp"
+#include "topologies/infiniband/ibnetdiscover.hpp"
+#include "topologies/placement.hpp"
+
+namespace lockstep {
+namespace {
+
+DrawnFabric fabric_of_cluster(const Cluster& cluster, std::string source) {
+  const NicPorts ports = nic_ports(cluster.node);
+  const Fabric fabric(cluster.fabric, cluster.nodes, ports.count, ports.bandwidth);
+  DrawnFabric out =
+      drawn_fabric(fabric.is_drawn() ? *fabric.graph() : ClusterGraph(fabric), std::move(source));
+  out.assumptions = cluster.assumptions;
+  return out;
+}
+
+/// What --node and --nodes change of a scenario.
+std::vector<std::string> sets(const ParsedOptions& options) {
+  std::vector<std::string> out;
+  for (const auto& [option, key] :
+       {std::pair{"node", "cluster.node"}, {"nodes", "cluster.nodes"}}) {
+    if (options.has(option)) out.push_back(fmt::format("{}={}", key, options.get(option)));
+  }
+  return out;
+}
+
+DrawnFabric fabric_of_preset(const std::string& name, const ParsedOptions& options,
+                             const PresetStore& presets) {
+  if (!options.has("nodes") || !options.has("node")) {
+    throw UsageError(
+        fmt::format("lockstep topology: fabric preset {} joins nodes of some kind; give --node "
+                    "NAME and --nodes N",
+                    in_quotes(name)));
+  }
+  const nlohmann::json text{{"cluster", {{"fabric", name}}}};
+  const JsonCursor root =
+      JsonCursor::parse("command line", text.dump(), JsonStyle::plain, sets(options));
+  const Cluster cluster = read_cluster(root.at("cluster"), presets);
+  return fabric_of_cluster(cluster, fmt::format("fabric preset {}, {} nodes of {}", name,
+                                                cluster.nodes, cluster.node.name));
+}
+
+/// Whether a JSON text is a scenario, which names a cluster, and not a fabric.
+bool is_scenario(const std::string& file, const std::string& text) {
+  const JsonCursor root = JsonCursor::parse(file, text);
+  return root.is_object() && root.find("cluster").has_value();
+}
+
+}  // namespace
+
+ImportOptions import_options(const ParsedOptions& options) {
+  ImportOptions out;
+  if (options.has("rate")) {
+    constexpr double kLeast = 1e6, kMost = 1e15;  // as in fabric.json
+    const auto rate = parse_quantity(options.get("rate"), Dimension::data_rate);
+    const double* value = std::get_if<double>(&rate);
+    if (value == nullptr || !(*value >= kLeast && *value <= kMost)) {
+      throw UsageError(fmt::format("--rate: found {}; allowed: a rate from 8 Mb/s to 8 Pb/s, {}",
+                                   in_quotes(options.get("rate")),
+                                   unit_list(Dimension::data_rate)));
+    }
+    out.rate = BytesPerSecond{*value};
+  }
+  if (options.has("hosts")) {
+    out.hosts_file = options.get("hosts");
+    out.hosts = read_hosts(out.hosts_file, read_text_file(out.hosts_file));
+  }
+  return out;
+}
+
+const ImportFormat& import_format(const ParsedOptions& options, const std::string& file,
+                                  const std::string& text) {
+  if (!options.has("from")) return recognise(file, text);
+  std::vector<std::string_view> names;
+  for (const ImportFormat& format : import_formats()) names.push_back(format.name);
+  const std::string name = options.choice("from", names);
+  for (const ImportFormat& format : import_formats()) {
+    if (format.name == name) return format;
+  }
+  return recognise(file, text);
+}
+
+DrawnFabric topology_input(const ParsedOptions& options, const PresetStore& presets) {
+  const std::string& word = options.positionals[1];
+  if (presets.has("fabrics", word) && !std::filesystem::exists(word)) {
+    return fabric_of_preset(word, options, presets);
+  }
+  const std::string text = read_text_file(word, kFabricFileLimit);
+  const ImportFormat& format = import_format(options, word, text);
+  if (format.name == "fabric" && is_scenario(word, text)) {
+    const JsonCursor root = JsonCursor::parse(word, text, JsonStyle::plain, sets(options));
+    return fabric_of_cluster(read_cluster(root.at("cluster"), presets), word);
+  }
+  for (const char* option : {"node", "nodes"}) {
+    if (!options.has(option)) continue;
+    throw UsageError(
+        fmt::format("lockstep topology: --{} is for scenarios and fabric presets; {} "
+                    "is a file of {}",
+                    option, in_quotes(word), format.title));
+  }
+  Import read = import_text(word, text, format, import_options(options));
+  if (auto* fabric = std::get_if<DrawnFabric>(&read)) return std::move(*fabric);
+  throw UsageError(
+      fmt::format("lockstep topology: {} describes a server ({}), not a network; "
+                  "`lockstep topology import` makes a node preset of it",
+                  in_quotes(word), format.title));
+}
+
+}  // namespace lockstep

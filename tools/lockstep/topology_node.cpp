@@ -1,0 +1,165 @@
+#include "tools/lockstep/topology_node.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <map>
+#include <set>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "models/input/input_error.hpp"
+#include "topologies/formats/fabric_json.hpp"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// One NVLink, each way. NVIDIA's NVLink page (nvidia.com/en-us/data-center/nvlink): 18 links of
+/// Hopper 900 GB/s both ways, 18 of Blackwell 1,800 GB/s; 12 of Ampere 600, 6 of Volta 300.
+BytesPerSecond nvlink_rate(const GpuSpec& gpu) {
+  constexpr double kUntilHopper = 25e9, kBlackwell = 50e9;
+  return BytesPerSecond{gpu.architecture == "blackwell" ? kBlackwell : kUntilHopper};
+}
+
+bool is_nvidia(const GpuSpec& gpu) { return !gpu.architecture.starts_with("cdna"); }
+
+class Maker {
+ public:
+  Maker(const std::string& file, const NodeDrawing& node, const NodeChoices& choices,
+        const PresetStore& presets)
+      : file_(file), node_(node), choices_(choices), presets_(presets) {}
+
+  NodePreset make(const std::string& source) {
+    const std::string gpu = gpu_name();
+    spec_ = &presets_.gpu(gpu);
+    Json out;
+    out["about"] = "";
+    out["source"] = source;
+    out["gpu"] = gpu;
+    out["gpus"] = node_.gpus.size();
+    out["nvlink_domain"] = domain();
+    set_nvlink_bandwidth(out["gpu"]);
+    out["nics"] = node_.nics.size();
+    out["nic_bandwidth"] = nic_rate();
+    out["transport"] = transport();
+    preset_.facts.insert(preset_.facts.begin(), fmt::format("{} x {}", node_.gpus.size(), gpu));
+    for (const std::string& line : nearest_nics(node_)) preset_.facts.push_back(line);
+    out["about"] = about();
+    preset_.json = out.dump(2) + "\n";
+    return std::move(preset_);
+  }
+
+ private:
+  [[noreturn]] void fail(std::string found, std::string allowed) const {
+    throw InputError({file_, "", std::move(found), std::move(allowed), ""});
+  }
+
+  std::string gpu_name() const {
+    if (!choices_.gpu.empty()) return choices_.gpu;
+    if (node_.gpu_preset.empty()) {
+      fail("no known kind of GPU", "--gpu NAME, one of " + listed(presets_.names("gpus")));
+    }
+    return node_.gpu_preset;
+  }
+
+  int domain() {
+    const int gpus = static_cast<int>(node_.gpus.size());
+    int joined = nvlink_domain(node_);
+    if (!node_.tells_nvlink) {
+      // Bridges of PCIe cards are an extra; boards of SXM and OAM modules always have their links.
+      const bool joins = spec_->nvlink_bandwidth > BytesPerSecond{} &&
+                         spec_->name.find("pcie") == std::string::npos;
+      joined = joins ? gpus : 1;
+      preset_.assumptions.push_back(fmt::format(
+          "NVLinks are not listed; taken from the kind of GPU: {} GPUs joined", joined));
+      return joined;
+    }
+    std::set<int> counts;
+    for (const NodeDrawing::Gpu& gpu : node_.gpus) counts.insert(gpu.nvlinks);
+    preset_.facts.push_back(
+        joined > 1 ? fmt::format("NVLink joins {} GPUs, {} links each", joined, *counts.rbegin())
+                   : std::string("NVLink joins no GPUs"));
+    if (counts.size() > 1) {
+      preset_.assumptions.push_back("GPUs differ in their NVLinks; the smallest domain is taken");
+    }
+    return joined;
+  }
+
+  /// Where links are fewer or more than the preset's, as on export versions of a GPU.
+  void set_nvlink_bandwidth(Json& gpu) {
+    const int links = node_.gpus.front().nvlinks;
+    if (links == 0 || !is_nvidia(*spec_)) return;
+    const BytesPerSecond found = links * nvlink_rate(*spec_);
+    if (found == spec_->nvlink_bandwidth) return;
+    gpu = Json{{"preset", gpu.get<std::string>()},
+               {"nvlink_bandwidth",
+                {{"value", fmt::format("{} GB/s", found / BytesPerSecond{1e9})},
+                 {"source", fmt::format("{} links in the description", links)}}}};
+    preset_.facts.push_back(fmt::format("NVLink {} GB/s each way, unlike the preset's {} GB/s",
+                                        found / BytesPerSecond{1e9},
+                                        spec_->nvlink_bandwidth / BytesPerSecond{1e9}));
+  }
+
+  Json nic_rate() {
+    if (node_.nics.empty()) fail("no NICs", "a server with at least one NIC for its network");
+    if (choices_.rate > BytesPerSecond{}) {
+      return Json{{"value", rate_text(choices_.rate)}, {"source", "assumed: given as --rate"}};
+    }
+    std::map<BytesPerSecond, int> counts;
+    for (const NodeDrawing::Nic& nic : node_.nics) ++counts[nic.rate];
+    const auto usual =
+        std::max_element(counts.begin(), counts.end(),
+                         [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (usual->first == BytesPerSecond{}) {
+      fail("NICs without a speed", "--rate, such as --rate \"400 Gb/s\"");
+    }
+    preset_.facts.push_back(
+        fmt::format("{} NICs of {}", node_.nics.size(), rate_text(usual->first)));
+    if (counts.size() > 1) {
+      preset_.assumptions.push_back("NICs differ in speed; what most have is taken for all");
+    }
+    return rate_text(usual->first);
+  }
+
+  Json transport() {
+    if (!choices_.transport.empty()) return choices_.transport;
+    std::map<std::string, int> counts;
+    for (const NodeDrawing::Nic& nic : node_.nics) ++counts[nic.transport];
+    const auto usual =
+        std::max_element(counts.begin(), counts.end(),
+                         [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (!usual->first.empty()) return usual->first;
+    preset_.assumptions.push_back(
+        "the transport is not told: InfiniBand is assumed, --transport names another");
+    return Json{{"value", "infiniband"}, {"source", "assumed: the description does not tell"}};
+  }
+
+  std::string about() {
+    preset_.assumptions.push_back(
+        "NICs for storage and management are counted too where the description lists them");
+    std::string text = "Imported. Nearest NICs: ";
+    const std::vector<std::string> rows = nearest_nics(node_);
+    for (std::size_t i = 0; i < rows.size(); ++i) text += (i == 0 ? "" : "; ") + rows[i];
+    for (const std::string& line : preset_.assumptions) text += ". Not known: " + line;
+    return text + ".";
+  }
+
+  const std::string& file_;
+  const NodeDrawing& node_;
+  const NodeChoices& choices_;
+  const PresetStore& presets_;
+  const GpuSpec* spec_ = nullptr;
+  NodePreset preset_;
+};
+
+}  // namespace
+
+NodePreset node_preset(const std::string& file, const NodeDrawing& node, const std::string& source,
+                       const NodeChoices& choices, const PresetStore& presets) {
+  return Maker(file, node, choices, presets).make(source);
+}
+
+}  // namespace lockstep

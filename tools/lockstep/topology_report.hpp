@@ -1,0 +1,16 @@
+/// What `lockstep topology show` prints.
+#pragma once
+
+#include <string>
+
+#include "tools/lockstep/table.hpp"
+#include "topologies/analysis.hpp"
+
+namespace lockstep {
+
+std::string topology_table(const DrawnFabric& fabric, const TopologyAnalysis& analysis,
+                           const TextStyle& style);
+/// The same as JSON, rates in bytes per second.
+std::string topology_json(const DrawnFabric& fabric, const TopologyAnalysis& analysis);
+
+}  // namespace lockstep

@@ -1,0 +1,54 @@
+/// A fabric as boxes and lines on a page: layers of a tree from the hosts upwards, tori on a grid,
+/// everything else around circles. Readable at any size: boxes that play the same part are drawn as
+/// one where there are many, and parallel cables always are.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/units.hpp"
+#include "topologies/formats/drawn_fabric.hpp"
+
+namespace lockstep {
+
+struct PictureBox {
+  double x = 0, y = 0, width = 0, height = 0;  ///< centre and size
+  std::string title, detail;                   ///< two lines; cut to fit when they are drawn
+  std::string tooltip;
+  bool hosts = false;      ///< else switches
+  bool round = false;      ///< a dot with its title beside it
+  bool cut_off = false;    ///< some of its boxes have no cable
+  int slow = 0, down = 0;  ///< cables that stay within the box
+};
+
+struct PictureBundle {
+  double x1 = 0, y1 = 0, x2 = 0, y2 = 0;
+  double bend = 0;      ///< how far the middle is off the straight line
+  int cables = 0;       ///< that work; 0: all are down
+  BytesPerSecond rate;  ///< that most have
+  int slow = 0;         ///< slower than most between these layers
+  int down = 0;
+  std::string tooltip;
+};
+
+struct PictureText {
+  double x = 0, y = 0;
+  std::string text;
+};
+
+struct Picture {
+  double width = 0, height = 0;
+  std::string title, subtitle;
+  std::vector<PictureBox> boxes;
+  std::vector<PictureBundle> bundles;
+  std::vector<PictureText> texts;     ///< names of layers and groups
+  std::vector<BytesPerSecond> rates;  ///< fastest first
+  bool counts = false;                ///< few enough bundles to write their cables beside them
+};
+
+Picture picture_of(const DrawnFabric& fabric);
+
+/// As SVG 1.1 on a light background, with a legend; UTF-8, ends in a newline.
+std::string write_svg(const Picture& picture);
+
+}  // namespace lockstep

@@ -1,0 +1,203 @@
+// Writes a Picture as SVG.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <fmt/format.h>
+#include <iterator>
+
+#include "topologies/formats/fabric_json.hpp"
+#include "topologies/formats/picture.hpp"
+
+namespace lockstep {
+namespace {
+
+// Colours that people with any colour vision tell apart (Okabe and Ito 2008,
+// jfly.uni-koeln.de/color); the orange and the red of that set mark what is wrong.
+constexpr std::array<std::string_view, 6> kRateColours{"#0072B2", "#009E73", "#CC79A7",
+                                                       "#56B4E9", "#8C6D31", "#777777"};
+constexpr std::string_view kSlow = "#E69F00";
+constexpr std::string_view kDown = "#D32F2F";
+constexpr double kLetter = 6.4;  // width of a letter of 11 px, about
+constexpr std::size_t kNamedDots = 72;
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '&') {
+      out += "&amp;";
+    } else if (c == '<') {
+      out += "&lt;";
+    } else if (c == '>') {
+      out += "&gt;";
+    } else if (c == '"') {
+      out += "&quot;";
+    } else {
+      out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+    }
+  }
+  return out;
+}
+
+/// As much of the text as fits, cut where a letter begins.
+std::string cut(std::string_view text, double width) {
+  const auto most = static_cast<std::size_t>(std::max(0.0, width / kLetter));
+  std::size_t letters = 0, end = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if ((static_cast<unsigned char>(text[i]) & 0xC0U) == 0x80U) continue;
+    if (letters++ < most) end = i;
+  }
+  if (letters <= most) return std::string(text);
+  return most < 3 ? std::string() : std::string(text.substr(0, end)) + "\u2026";
+}
+
+class Writer {
+ public:
+  explicit Writer(const Picture& picture) : picture_(picture) {}
+
+  std::string text() {
+    const int legend = 24 * (1 + static_cast<int>(picture_.rates.size() / kRateColumns));
+    write(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
+        "viewBox=\"0 0 {0:.0f} {1:.0f}\" font-family=\"DejaVu Sans, Verdana, sans-serif\" "
+        "font-size=\"11\">\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
+        picture_.width, picture_.height + legend);
+    write("<text x=\"40\" y=\"38\" font-size=\"20\" font-weight=\"bold\">{}</text>\n",
+          escaped(cut(picture_.title, (picture_.width - 80) * kLetter / 12.5)));
+    write("<text x=\"40\" y=\"62\" font-size=\"13\" fill=\"#444444\">{}</text>\n",
+          escaped(picture_.subtitle));
+    for (const PictureBundle& bundle : picture_.bundles) add(bundle);
+    for (const PictureBox& box : picture_.boxes) box.round ? add_dot(box) : add_box(box);
+    for (const PictureText& text : picture_.texts) {
+      const bool margin = text.x < 60;
+      write("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"12\" fill=\"#444444\"{}>{}</text>\n",
+            text.x, text.y, margin ? "" : " text-anchor=\"middle\"", escaped(text.text));
+    }
+    add_legend();
+    return std::move(out_) + "</svg>\n";
+  }
+
+ private:
+  static constexpr int kRateColumns = 6;
+
+  template <class... Values>
+  void write(fmt::format_string<Values...> format, Values&&... values) {
+    fmt::format_to(std::back_inserter(out_), format, std::forward<Values>(values)...);
+  }
+
+  [[nodiscard]] std::string_view colour(BytesPerSecond rate) const {
+    const auto at = std::find(picture_.rates.begin(), picture_.rates.end(), rate);
+    const auto i = static_cast<std::size_t>(at - picture_.rates.begin());
+    return kRateColours[std::min(i, kRateColours.size() - 1)];
+  }
+
+  void line(const PictureBundle& b, std::string_view stroke, double width, std::string_view dash) {
+    std::string path = fmt::format("M{:.1f} {:.1f}L{:.1f} {:.1f}", b.x1, b.y1, b.x2, b.y2);
+    if (b.bend != 0) {
+      const double dx = b.x2 - b.x1, dy = b.y2 - b.y1, length = std::max(1.0, std::hypot(dx, dy));
+      path = fmt::format("M{:.1f} {:.1f}Q{:.1f} {:.1f} {:.1f} {:.1f}", b.x1, b.y1,
+                         (b.x1 + b.x2) / 2 + 2 * b.bend * dy / length,
+                         (b.y1 + b.y2) / 2 - 2 * b.bend * dx / length, b.x2, b.y2);
+    }
+    write("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{:.1f}\"{} opacity=\"{}\"/>\n",
+          path, stroke, width, dash, picture_.bundles.size() > 300 ? "0.45" : "0.75");
+  }
+
+  void add(const PictureBundle& bundle) {
+    write("<g><title>{}</title>\n", escaped(bundle.tooltip));
+    const double width = std::clamp(0.8 + 0.6 * std::log2(std::max(1, bundle.cables)), 0.8, 5.0);
+    if (bundle.cables > 0) line(bundle, colour(bundle.rate), width, "");
+    if (bundle.slow > 0) line(bundle, kSlow, width + 0.8, " stroke-dasharray=\"9 5\"");
+    if (bundle.down > 0) line(bundle, kDown, 2, " stroke-dasharray=\"3 4\"");
+    if (picture_.counts && bundle.cables > 1) {
+      // A third of the way, so that counts of crossing bundles do not meet.
+      write(
+          "<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"10\" fill=\"#333333\" "
+          "stroke=\"#ffffff\" stroke-width=\"3\" paint-order=\"stroke\" "
+          "text-anchor=\"middle\">\u00d7{}</text>\n",
+          bundle.x1 + (bundle.x2 - bundle.x1) / 3, bundle.y1 + (bundle.y2 - bundle.y1) / 3 + 4,
+          bundle.cables);
+    }
+    write("</g>\n");
+  }
+
+  void add_box(const PictureBox& box) {
+    write("<g><title>{}</title>\n", escaped(box.tooltip));
+    write(
+        "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" rx=\"4\" "
+        "fill=\"{}\" stroke=\"{}\" stroke-width=\"{}\"/>\n",
+        box.x - box.width / 2, box.y - box.height / 2, box.width, box.height,
+        box.hosts ? "#eef3e6" : "#e8eef7", box.cut_off ? kDown : "#555555",
+        box.cut_off ? "2.5" : "1");
+    const bool two = !box.detail.empty();
+    centred(cut(box.title, box.width - 6), box.x, box.y + (two ? -3 : 4), "#111111");
+    if (two) centred(cut(box.detail, box.width - 6), box.x, box.y + 13, "#555555");
+    write("</g>\n");
+  }
+
+  void centred(const std::string& text, double x, double y, std::string_view fill) {
+    if (text.empty()) return;
+    write("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\" fill=\"{}\">{}</text>\n", x, y,
+          fill, escaped(text));
+  }
+
+  void add_dot(const PictureBox& box) {
+    const std::string_view stroke = box.cut_off || box.down > 0 ? kDown
+                                    : box.slow > 0              ? kSlow
+                                                                : "#333333";
+    write(
+        "<g><title>{}</title><circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:.1f}\" fill=\"#e8eef7\" "
+        "stroke=\"{}\" stroke-width=\"{}\"/>",
+        escaped(box.tooltip), box.x, box.y, box.width / 2, stroke,
+        stroke == "#333333" ? "1" : "2.5");
+    if (picture_.boxes.size() <= kNamedDots) {
+      write(
+          "<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"9\" fill=\"#333333\" stroke=\"#ffffff\" "
+          "stroke-width=\"2.5\" paint-order=\"stroke\">{}</text>",
+          box.x + box.width / 2 + 2, box.y - box.height / 2, escaped(cut(box.title, 110)));
+    }
+    write("</g>\n");
+  }
+
+  void add_legend() {
+    const double top = picture_.height - 24;
+    double x = 40, y = top;
+    const auto entry = [&](std::string_view stroke, std::string_view dash,
+                           const std::string& text) {
+      const double width = 54 + 7.0 * static_cast<double>(text.size());
+      if (x + width > picture_.width - 20) {
+        x = 40;
+        y += 22;
+      }
+      write(
+          "<path d=\"M{:.1f} {:.1f}h36\" stroke=\"{}\" stroke-width=\"3\"{}/>"
+          "<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"12\">{}</text>\n",
+          x, y, stroke, dash, x + 44, y + 4, escaped(text));
+      x += width + 16;
+    };
+    for (std::size_t i = 0; i < picture_.rates.size() && i < kRateColours.size(); ++i) {
+      const bool last = i + 1 == kRateColours.size() && picture_.rates.size() > kRateColours.size();
+      entry(kRateColours[i], "", rate_text(picture_.rates[i]) + (last ? " and less" : ""));
+    }
+    const auto any = [this](auto wrong) {
+      return std::any_of(picture_.bundles.begin(), picture_.bundles.end(), wrong) ||
+             std::any_of(picture_.boxes.begin(), picture_.boxes.end(), wrong);
+    };
+    if (any([](const auto& at) { return at.slow > 0; })) {
+      entry(kSlow, " stroke-dasharray=\"9 5\"", "slower than most between these layers");
+    }
+    const bool cut_off = std::any_of(picture_.boxes.begin(), picture_.boxes.end(),
+                                     [](const PictureBox& box) { return box.cut_off; });
+    if (cut_off || any([](const auto& at) { return at.down > 0; })) {
+      entry(kDown, " stroke-dasharray=\"3 4\"", "down, or without a cable");
+    }
+  }
+
+  const Picture& picture_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string write_svg(const Picture& picture) { return Writer(picture).text(); }
+
+}  // namespace lockstep
