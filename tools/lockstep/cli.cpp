@@ -11,8 +11,8 @@
 namespace lockstep {
 namespace {
 
-std::array<const Command*, 6> commands() {
-  return {&run_command(),         &validate_command(), &fit_command(),
+std::array<const Command*, 7> commands() {
+  return {&run_command(),         &topology_command(), &validate_command(), &fit_command(),
           &fit_kernels_command(), &list_command(),     &show_command()};
 }
 

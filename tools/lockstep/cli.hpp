@@ -38,6 +38,7 @@ const Command& fit_command();
 const Command& fit_kernels_command();
 const Command& list_command();
 const Command& show_command();
+const Command& topology_command();
 
 /// Runs `lockstep ARGS...`.
 Exit run_cli(const std::vector<std::string>& args, Console& console);
