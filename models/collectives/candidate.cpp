@@ -11,9 +11,7 @@ CollectiveCost smooth_minimum(std::span<const CollectiveCandidate> candidates, B
   assert(!candidates.empty());
   // A byte at least, so that no time is 0 where a preset has no latency.
   const Bytes amount = std::max(payload, Bytes{1});
-  const auto time = [amount](const CollectiveCandidate& c) {
-    return c.latency + amount * c.per_byte;
-  };
+  const auto time = [amount](const CollectiveCandidate& c) { return c.time(amount); };
   const CollectiveCandidate& fastest = *std::ranges::min_element(candidates, {}, time);
   const Seconds shortest = time(fastest);
   assert(shortest > Seconds{});

@@ -24,6 +24,8 @@ struct CollectiveCandidate {
   SecondsPerByte per_byte;         ///< of payload
   double nvlink_coefficient = 0;   ///< as in CollectiveCost
   double network_coefficient = 0;  ///< as in CollectiveCost
+
+  [[nodiscard]] Seconds time(Bytes payload) const { return latency + payload * per_byte; }
 };
 
 /// The smooth minimum of the candidates at this payload, split into a latency and a rate.

@@ -1,10 +1,11 @@
 #include "models/collectives/collectives.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <vector>
 
-#include "models/collectives/across_nodes.hpp"
+#include "models/collectives/algorithms.hpp"
 #include "models/collectives/candidate.hpp"
 #include "models/collectives/in_node.hpp"
 
@@ -41,18 +42,38 @@ constexpr std::array kCollectiveKinds{
 
 }  // namespace
 
+CollectiveCost blend(const CollectiveContext& context,
+                     const std::vector<CollectiveCandidate>& candidates, Bytes payload) {
+  if (context.k == 1) {
+    return smooth_minimum(candidates, payload, context.nic, kSharpnessInNode);
+  }
+  std::vector<CollectiveCandidate> fastest;
+  for (const CollectiveCandidate& candidate : candidates) {
+    const auto same =
+        std::ranges::find(fastest, candidate.protocol, &CollectiveCandidate::protocol);
+    if (same == fastest.end()) {
+      fastest.push_back(candidate);
+    } else if (candidate.time(payload) < same->time(payload)) {
+      *same = candidate;
+    }
+  }
+  return smooth_minimum(fastest, payload, context.nic, kSharpnessAcrossNodes);
+}
+
 CollectiveCost collective_cost(const CollectiveCall& call, const GpuSpec& gpu,
                                const TransportSpec& transport, BytesPerSecond nic_bandwidth) {
   assert(call.ranks >= 2 && call.ranks_per_node >= 1);
   assert(call.payload >= Bytes{} && nic_bandwidth > BytesPerSecond{});
+  static const CollectiveOptions as_nccl_does;
+  const CollectiveContext context = unpack(call, gpu, transport, nic_bandwidth, as_nccl_does);
   std::vector<CollectiveCandidate> candidates;
   candidates.reserve(8);
-  if (call.ranks <= call.ranks_per_node) {
-    add_in_node_candidates(call.op, call.ranks, gpu.collectives, candidates);
-    return smooth_minimum(candidates, call.payload, nic_bandwidth, kSharpnessInNode);
+  for (const CollectiveAlgorithm& algorithm : collective_algorithms()) {
+    if (algorithm.availability(context).offer == Offer::weighed) {
+      algorithm.law(context, candidates);
+    }
   }
-  add_across_nodes_candidates(call, gpu, transport, nic_bandwidth, candidates);
-  return smooth_minimum(candidates, call.payload, nic_bandwidth, kSharpnessAcrossNodes);
+  return blend(context, candidates, call.payload);
 }
 
 Seconds collective_time(const CollectiveCall& call, const GpuSpec& gpu,

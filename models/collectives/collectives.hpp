@@ -28,6 +28,9 @@ struct TransportSpec {
   Seconds hop_latency;       ///< h: per doubling of the node count, small all-reduce
   Seconds ring_hop_latency;  ///< per node of a ring, small all-gather
   double send_receive_efficiency = 0.85;  ///< one isolated pair
+  /// What messages in LL128, and in Simple, take longer than in LL, per doubling of the node count:
+  /// rendezvous, proxy, flush.
+  Seconds ll128_latency, simple_latency;
 };
 
 /// A collective call. `payload` is nccl-tests' size: all-gather the gathered buffer, reduce-scatter
@@ -37,6 +40,7 @@ struct CollectiveCall {
   Bytes payload;
   int ranks = 2;           ///< n, at least 2
   int ranks_per_node = 2;  ///< g: members in each NVLink domain; n = g k
+  int nodes = 0;  ///< k; 0: n / g, rounded up. Where members are spread unevenly, g is the least
 };
 
 /// What a member pays. Total time alone on the machine is
@@ -48,14 +52,15 @@ struct CollectiveCost {
   BytesPerSecond payload_rate;  ///< payload per second when the links are its own
   double nvlink_coefficient;   ///< bytes out of (and into) each member over NVLink per payload byte
   double network_coefficient;  ///< the same through each member's NIC, on average over the nodes
-  std::string_view algorithm;  ///< "ring", "tree", "nvls", "nvls_tree", "pairwise"
+  std::string_view algorithm;  ///< a name of collective_algorithms() (algorithms.hpp)
   std::string_view protocol;   ///< "ll", "ll128", "simple"
 };
 
-/// Chooses algorithm and protocol by lowest predicted time, as NCCL does, and returns its cost.
+/// Chooses algorithm and protocol by lowest predicted time, as NCCL does with no option set, and
+/// returns its cost; choose_collective() of choice.hpp takes options and says why.
 /// `nic_bandwidth` is what the network gives each member of the group (one direction, above 0).
 /// Requires ranks >= 2, ranks_per_node >= 1, payload >= 0, and regimes of the operation in `gpu`.
-/// README.md beside this file has the formulas, in_node.hpp and across_nodes.cpp their sources.
+/// README.md beside this file has the formulas, algorithms.cpp and the laws' files their sources.
 CollectiveCost collective_cost(const CollectiveCall& call, const GpuSpec& gpu,
                                const TransportSpec& transport, BytesPerSecond nic_bandwidth);
 

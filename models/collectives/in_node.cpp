@@ -39,6 +39,7 @@ std::string_view protocol_of(const CollectiveRegime& regime) {
 void add_in_node_candidates(CollectiveOp op, int ranks, const IntraNodeCollectives& presets,
                             std::vector<CollectiveCandidate>& out) {
   const double n = ranks;
+  const bool pairs = op == CollectiveOp::all_to_all || op == CollectiveOp::send_receive;
   const std::vector<CollectiveRegime>& regimes = regimes_of(op, presets);
   const bool some_serve = std::ranges::any_of(
       regimes, [ranks](const CollectiveRegime& regime) { return ranks >= regime.min_ranks; });
@@ -46,7 +47,9 @@ void add_in_node_candidates(CollectiveOp op, int ranks, const IntraNodeCollectiv
     if (some_serve && ranks < regime.min_ranks) continue;
     // The switch reduces: each member sends its buffer once, and 1/n of the result for the others.
     const bool in_switch = regime.name == kNvls;
-    out.push_back({.algorithm = in_switch ? "nvls" : "ring",
+    out.push_back({.algorithm = in_switch ? kNvls
+                                : pairs   ? "pairwise"
+                                          : "ring",
                    .protocol = protocol_of(regime),
                    .latency = regime.base + ring_steps(op, ranks) * regime.per_step,
                    .per_byte = per_byte_at(bus_factor(op, ranks), regime.bus_bandwidth),
@@ -64,6 +67,16 @@ BytesPerSecond ring_bus_bandwidth(const IntraNodeCollectives& presets) {
     if (regime.name != kNvls) rings += power;
   }
   return gigabytes_per_second(std::pow(rings > 0 ? rings : all, 1 / kSharpnessInNode));
+}
+
+BytesPerSecond nvls_bus_bandwidth(const IntraNodeCollectives& presets) {
+  const auto nvls = std::ranges::find(presets.all_reduce, kNvls, &CollectiveRegime::name);
+  return nvls != presets.all_reduce.end() ? nvls->bus_bandwidth : BytesPerSecond{};
+}
+
+int nvls_least_ranks(const IntraNodeCollectives& presets) {
+  const auto nvls = std::ranges::find(presets.all_reduce, kNvls, &CollectiveRegime::name);
+  return nvls != presets.all_reduce.end() ? nvls->min_ranks : 0;
 }
 
 }  // namespace lockstep

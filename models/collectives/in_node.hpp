@@ -22,4 +22,9 @@ void add_in_node_candidates(CollectiveOp op, int ranks, const IntraNodeCollectiv
 /// rings of a larger group can have here.
 BytesPerSecond ring_bus_bandwidth(const IntraNodeCollectives& presets);
 
+/// The same where the switch reduces; 0 where it cannot.
+BytesPerSecond nvls_bus_bandwidth(const IntraNodeCollectives& presets);
+/// Members from which on the switch reduces; 0 where it cannot.
+int nvls_least_ranks(const IntraNodeCollectives& presets);
+
 }  // namespace lockstep

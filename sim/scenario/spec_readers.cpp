@@ -372,6 +372,8 @@ void read_transport(const JsonCursor& from, Extent extent, TransportSpec& out) {
   member.required("hop_latency", out.hop_latency, kLatency);
   member.required("ring_hop_latency", out.ring_hop_latency, kLatency);
   member.required("send_receive_efficiency", out.send_receive_efficiency, kEfficiency);
+  member.required("ll128_latency", out.ll128_latency, kLatency);
+  member.required("simple_latency", out.simple_latency, kLatency);
 }
 
 void read_collectives(const JsonCursor& from, Extent extent, IntraNodeCollectives& out) {

@@ -1,0 +1,80 @@
+/// Every way to run a collective: its law, and whether it can run here. NCCL's choice among them is
+/// choose_collective() of choice.hpp.
+///
+/// To add an algorithm: write its law in a file of its own, and give it one row in algorithms.cpp.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/collectives/candidate.hpp"
+#include "models/collectives/collective_options.hpp"
+#include "models/collectives/collectives.hpp"
+#include "models/hardware.hpp"
+
+namespace lockstep {
+
+inline constexpr std::array<std::string_view, 3> kProtocols{"ll", "ll128", "simple"};
+
+/// A call on a machine, unpacked: what every law reads.
+struct CollectiveContext {
+  CollectiveOp op;
+  const GpuSpec& gpu;
+  const TransportSpec& transport;
+  const CollectiveOptions& options;
+  int n;                ///< members
+  int g;                ///< of them in the node that has fewest
+  int k;                ///< nodes (NVLink domains)
+  BytesPerSecond nic;   ///< of each member
+  BytesPerSecond node;  ///< all NICs that the channels use in one node, at their efficiency
+  Seconds start;        ///< of the shortest collective inside one node of the group
+};
+CollectiveContext unpack(const CollectiveCall& call, const GpuSpec& gpu,
+                         const TransportSpec& transport, BytesPerSecond nic_bandwidth,
+                         const CollectiveOptions& options);
+
+enum class Offer : std::uint8_t {
+  weighed,     ///< NCCL weighs it
+  on_request,  ///< runs only where the user names it
+  refused,
+  other_call  ///< it does something else than this call asks for
+};
+struct Availability {
+  Offer offer = Offer::weighed;
+  std::string
+      reason;  ///< why not, or why on request only: "nvls needs NVSwitch and Hopper or later"
+};
+
+struct CollectiveAlgorithm {
+  std::string_view name;  ///< as scenarios say it; NCCL's where it is NCCL's
+  std::string_view summary;
+  std::string_view source;
+  Availability (*availability)(const CollectiveContext& context);
+  /// Appends one candidate per protocol. Requires that the algorithm is not refused.
+  void (*law)(const CollectiveContext& context, std::vector<CollectiveCandidate>& out);
+};
+std::span<const CollectiveAlgorithm> collective_algorithms();
+
+/// Rails that the group's channels leave a node on.
+int channel_rails(const CollectiveContext& context);
+
+/// The cost of the fastest candidates together: inside a node all regimes, across nodes the fastest
+/// of every protocol, blended as candidate.hpp says. Requires at least one.
+CollectiveCost blend(const CollectiveContext& context,
+                     const std::vector<CollectiveCandidate>& candidates, Bytes payload);
+
+/// Channels of one communicator with this algorithm: what NCCL's graph search finds for the GPU
+/// inside a node, two per rail across nodes, at most what the options allow.
+int channel_count(const CollectiveContext& context, std::string_view algorithm);
+
+/// Channels that a call of this size really takes: NCCL drops one at a time while a channel would
+/// have less than threads x threshold bytes (8 with LL and LL128, 64 with Simple, 512 where
+/// switches sum). Source: NCCL 2.27 src/enqueue.cc.
+int channels_used(const CollectiveContext& context, std::string_view algorithm,
+                  std::string_view protocol, Bytes payload);
+
+}  // namespace lockstep

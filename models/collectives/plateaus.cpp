@@ -1,0 +1,170 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "models/collectives/in_node.hpp"
+#include "models/collectives/laws.hpp"
+
+namespace lockstep {
+
+namespace {
+
+/// What differs between GPU generations.
+struct Generation {
+  std::string_view architecture;
+  double ring_share;               ///< of the in-node ring's bus bandwidth, for rings through nodes
+  BytesPerSecond tree_two_nodes;   ///< bus bandwidth cap of trees over two nodes; 0: rings only
+  BytesPerSecond tree_more_nodes;  ///< the same over three and more
+  int ring_channels;               ///< inside a node
+  int nvls_channels;
+};
+
+/// Source of shares and caps: plateaus of public nccl-tests logs, 24 systems. Ring: 324 to 336 GB/s
+/// over H100 and H200 nodes against 365 inside; AMD 355 against 319. Trees (NCCL's NVLSTree):
+/// Hopper 471 to 488 GB/s over two nodes and 364 to 374 over 4 to 16; Blackwell 820 over two NVL72
+/// racks, 640 from nvlsTreeMax of NCCL src/graph/tuning.cc. Source of channels: NCCL's graph search
+/// on DGX A100 (24 of 10 GB/s), H100 (24 of 15), B200 (36 of 20); NVLS 16 on Hopper, 24 on
+/// Blackwell. Volta and AMD: assumed.
+constexpr std::array kGenerations{
+    Generation{"volta", 0.9, {}, {}, 12, 0},
+    Generation{"ampere", 0.9, {}, {}, 24, 0},
+    Generation{"hopper", 0.9, gigabytes_per_second(480), gigabytes_per_second(366), 24, 16},
+    Generation{"blackwell", 0.9, gigabytes_per_second(820), gigabytes_per_second(640), 36, 24},
+    Generation{"cdna2", 1.1, {}, {}, 32, 0},
+    Generation{"cdna3", 1.1, {}, {}, 32, 0},
+};
+
+const Generation& generation_of(const GpuSpec& gpu) {
+  const auto* found = std::ranges::find(kGenerations, gpu.architecture, &Generation::architecture);
+  return found != kGenerations.end() ? *found : kGenerations.front();
+}
+
+/// Of what rings reach on the same NICs, for trees: each NIC reduces upwards and broadcasts
+/// downwards at once. Source: 156 of 175 GB/s (Snellius), 158 of 175 (Alps), 702 of 750 (Lambda
+/// B200), where rings reach 0.93 to 0.98.
+constexpr double kTreeShare = 0.955;
+
+/// Rails that NCCL's channels of one communicator leave a node on when more than two nodes take
+/// part. Source: all-reduce over 20 NVL72 racks, 72 NICs each, stops at 406 GB/s, the rate of eight
+/// NICs.
+constexpr int kRails = 8;
+
+/// Channels per rail. Source: 16 collective channels over 8 rails in a log of two p5 nodes.
+constexpr int kChannelsPerRail = 2;
+
+int usual_channels(const Generation& generation, std::string_view algorithm) {
+  const bool in_switch = algorithm == "nvls" || algorithm == "nvls_tree";
+  return in_switch && generation.nvls_channels > 0 ? generation.nvls_channels
+                                                   : generation.ring_channels;
+}
+
+/// The largest bus bandwidth that one node was measured at with this algorithm.
+BytesPerSecond bus_plateau(const CollectiveContext& context, std::string_view algorithm) {
+  return algorithm == "nvls" ? nvls_bus_bandwidth(context.gpu.collectives)
+                             : ring_bus_bandwidth(context.gpu.collectives);
+}
+
+Seconds shortest_in_node(CollectiveOp op, int members, const GpuSpec& gpu) {
+  std::vector<CollectiveCandidate> inside;
+  add_in_node_candidates(op, std::max(members, 2), gpu.collectives, inside);
+  return std::ranges::min_element(inside, {}, &CollectiveCandidate::latency)->latency;
+}
+
+/// Payloads that the busiest node of NCCL's double binary tree sends: a leaf of both trees sends
+/// one, an inner node of one and leaf of the other two.
+double tree_loads(int nodes) { return nodes == 2 ? 1 : nodes == 3 ? 1.5 : 2; }
+
+}  // namespace
+
+int channel_rails(const CollectiveContext& context) {
+  const int rails = context.k > 2 ? std::min(context.g, kRails) : context.g;
+  const int most = context.options.max_channels;
+  return most > 0 ? std::min(rails, most) : rails;
+}
+
+CollectiveContext unpack(const CollectiveCall& call, const GpuSpec& gpu,
+                         const TransportSpec& transport, BytesPerSecond nic_bandwidth,
+                         const CollectiveOptions& options) {
+  const int g = std::min(call.ranks_per_node, call.ranks);
+  const int k = call.nodes > 0 ? call.nodes : (call.ranks + g - 1) / g;
+  CollectiveContext context{.op = call.op,
+                            .gpu = gpu,
+                            .transport = transport,
+                            .options = options,
+                            .n = call.ranks,
+                            .g = g,
+                            .k = k,
+                            .nic = nic_bandwidth,
+                            .node = {},
+                            .start = shortest_in_node(call.op, g, gpu)};
+  context.node = transport.efficiency * channel_rails(context) * nic_bandwidth;
+  return context;
+}
+
+BytesPerSecond ring_plateau(const CollectiveContext& context) {
+  if (context.g == 1) return context.node;
+  const BytesPerSecond inside =
+      generation_of(context.gpu).ring_share * ring_bus_bandwidth(context.gpu.collectives);
+  return std::min(context.node, inside);
+}
+
+BytesPerSecond nvls_tree_plateau(const CollectiveContext& context) {
+  const Generation& generation = generation_of(context.gpu);
+  const BytesPerSecond cap =
+      context.k == 2 ? generation.tree_two_nodes : generation.tree_more_nodes;
+  const double bus = bus_factor(CollectiveOp::all_reduce, context.n);
+  return std::min(cap, kTreeShare * bus / tree_loads(context.k) * context.node);
+}
+
+bool reduces_in_switch(const CollectiveContext& context) {
+  const int least = nvls_least_ranks(context.gpu.collectives);
+  return least > 0 && context.g >= least;
+}
+
+Seconds large_tree_latency(const CollectiveContext& context) {
+  return context.start + kReduceBase + kReduceBaseHops * context.transport.hop_latency +
+         std::log2(context.k) * kReducePerNode;
+}
+
+void add_regimes(const CollectiveContext& context, std::string_view algorithm,
+                 std::vector<CollectiveCandidate>& out) {
+  std::vector<CollectiveCandidate> regimes;
+  add_in_node_candidates(context.op, context.n, context.gpu.collectives, regimes);
+  const int channels = channel_count(context, algorithm);
+  const int usual = usual_channels(generation_of(context.gpu), algorithm);
+  for (CollectiveCandidate& regime : regimes) {
+    if (regime.algorithm != algorithm) continue;
+    // Fewer channels than usual carry their share of the largest rate that was measured.
+    if (channels < usual) {
+      const double bus = bus_factor(context.op, context.n);
+      const BytesPerSecond cap =
+          static_cast<double>(channels) / usual * bus_plateau(context, algorithm);
+      regime.per_byte = std::max(regime.per_byte, per_byte_at(bus, cap));
+    }
+    out.push_back(regime);
+  }
+}
+
+int channel_count(const CollectiveContext& context, std::string_view algorithm) {
+  const Generation& generation = generation_of(context.gpu);
+  int channels = usual_channels(generation, algorithm);
+  if (context.k > 1) channels = std::min(channels, kChannelsPerRail * channel_rails(context));
+  if (context.options.max_channels > 0) {
+    channels = std::min(channels, context.options.max_channels);
+  }
+  return std::max(channels, 1);
+}
+
+int channels_used(const CollectiveContext& context, std::string_view algorithm,
+                  std::string_view protocol, Bytes payload) {
+  constexpr double kThreads = 512, kLl128Threads = 640;
+  constexpr double kLowLatencyBytes = 8, kSimpleBytes = 64, kSwitchBytes = 512;
+  const bool in_switch = algorithm.starts_with("collnet");
+  double least = kThreads * (in_switch ? kSwitchBytes : kSimpleBytes);
+  if (protocol == "ll") least = kThreads * kLowLatencyBytes * (algorithm == "ring" ? context.n : 1);
+  if (protocol == "ll128") least = kLl128Threads * kLowLatencyBytes;
+  const int most = channel_count(context, algorithm);
+  return std::clamp(static_cast<int>(payload.base_units() / least), 1, most);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,66 @@
+#include <algorithm>
+
+#include "models/collectives/laws.hpp"
+
+namespace lockstep {
+
+namespace {
+
+// All-gather, reduce-scatter, broadcast and reduce across nodes. Source: fitted to 210 rows of
+// public nccl-tests logs over 2 to 256 nodes.
+constexpr double kLl128Share = 0.067;
+constexpr double kSimpleHops = 3.05;  ///< of the transport's ring hop latency
+
+/// LL carries four bytes of eight, LL128 120 of 128, and a hop takes 2.7 us against 4 us. Source:
+/// NCCL src/graph/tuning.cc.
+constexpr double kLlOfLl128 = 0.53;
+constexpr Seconds kLl128PerNode = microseconds(1.3);
+
+CollectiveCandidate ring(const CollectiveContext& context, std::string_view protocol,
+                         Seconds latency, double share) {
+  const double g = context.g;
+  const double bus = bus_factor(context.op, context.n);
+  return {.algorithm = "ring",
+          .protocol = protocol,
+          .latency = latency,
+          .per_byte = per_byte_at(bus, share * ring_plateau(context)),
+          .nvlink_coefficient = bus * (g - 1) / g,
+          .network_coefficient = bus / g};
+}
+
+/// Twice around the ring: k - 1 times into the next node, n - k times over NVLink.
+void all_reduce(const CollectiveContext& context, std::vector<CollectiveCandidate>& out) {
+  const double n = context.n, g = context.g, k = context.k;
+  const TransportSpec& transport = context.transport;
+  const Seconds start = context.start;
+  const Seconds hops = 2 * (k - 1) * transport.hop_latency;
+  const double inside = 2 * (k - 1) * (g - 1);  // beyond the first node's, which are in `start`
+  // The plateau that low-latency protocols take their share of is the better one of ring and tree.
+  const double of_ring =
+      std::max(ring_plateau(context), nvls_tree_plateau(context)) / ring_plateau(context);
+  out.push_back(
+      ring(context, "ll", start + hops + inside * kRingPerMemberLl, kReduceLlShare * of_ring));
+  out.push_back(ring(context, "ll128",
+                     start + hops + (k - 1) * transport.ll128_latency + inside * kRingPerMember,
+                     kReduceLl128Share * of_ring));
+  out.push_back(ring(context, "simple",
+                     start + kReduceBase + kReduceBaseHops * transport.hop_latency +
+                         (k - 1) * kReducePerNode + 2 * (n - k) * kRingPerMember,
+                     1));
+}
+
+}  // namespace
+
+void ring_law(const CollectiveContext& context, std::vector<CollectiveCandidate>& out) {
+  if (context.k == 1) return add_regimes(context, "ring", out);
+  if (context.op == CollectiveOp::all_reduce) return all_reduce(context, out);
+  const double n = context.n, k = context.k;
+  const Seconds hops = (k - 1) * context.transport.ring_hop_latency;
+  out.push_back(ring(context, "ll", context.start + hops, kLlOfLl128 * kLl128Share));
+  out.push_back(
+      ring(context, "ll128", context.start + hops + (k - 1) * kLl128PerNode, kLl128Share));
+  out.push_back(
+      ring(context, "simple", context.start + kSimpleHops * hops + (n - k) * kRingPerMember, 1));
+}
+
+}  // namespace lockstep
