@@ -33,7 +33,9 @@ struct Command {
 };
 
 const Command& run_command();
+const Command& comm_command();
 const Command& validate_command();
+const Command& referee_command();
 const Command& fit_command();
 const Command& fit_kernels_command();
 const Command& list_command();

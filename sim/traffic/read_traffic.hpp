@@ -1,0 +1,21 @@
+/// Reads a traffic scenario from JSON and checks every value. scenarios/comm/README.md describes
+/// the format; scenarios/comm.schema.json is for editors.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "models/input/json_cursor.hpp"
+#include "sim/scenario/preset_store.hpp"
+#include "sim/traffic/traffic.hpp"
+
+namespace lockstep {
+
+/// From the root of a parsed file, which has to have "traffic". Throws InputError.
+TrafficScenario read_traffic(const JsonCursor& root, const PresetStore& presets);
+
+/// The same from a text. `file` is the name for messages.
+TrafficScenario read_traffic(const std::string& file, std::string_view text,
+                             const PresetStore& presets);
+
+}  // namespace lockstep

@@ -1,0 +1,118 @@
+/// Runs a traffic scenario: when every message ends, and what its links carried.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/core/clock.hpp"
+#include "sim/core/event_queue.hpp"
+#include "sim/traffic/traffic_network.hpp"
+#include "sim/traffic/traffic_plan.hpp"
+
+namespace lockstep {
+
+/// A message, or one run of a pattern that is simulated as one.
+struct Completion {
+  std::uint32_t demand;  ///< in TrafficPlan::demands(); of ring messages the group's first
+  std::uint32_t round;
+  FlowIndex flow;
+  int to;        ///< Demand::to of this round
+  double bytes;  ///< of the flow's progress; of ring messages of each edge
+  StepTime start, end;
+};
+
+/// Times of an entry's messages, from the start of each to its end.
+struct EntryReport {
+  std::string name;
+  std::uint64_t messages = 0;  ///< simulated one by one
+  double pairs = 0;            ///< of sender and receiver at a time, over all queue pairs
+  double bytes = 0;            ///< between members, all messages
+  double start_s = 0;          ///< of the first message
+  double end_s = 0;            ///< of the last
+  double mean_s = 0, median_s = 0, p99_s = 0, max_s = 0;  ///< time of a message
+  double nic_bytes_per_s = 0;  ///< out of each sending NIC, from start to end; 0: none sends
+  double line_rate_share = 0;  ///< the same over the NIC's line rate
+  double alone_s = 0;          ///< start to end with no other entry; 0: not asked for
+  [[nodiscard]] double time_s() const { return end_s - start_s; }
+  [[nodiscard]] double slowdown() const { return alone_s > 0 ? time_s() / alone_s : 1; }
+};
+
+struct TrafficReport {
+  double end_s = 0;  ///< last end
+  std::vector<EntryReport> entries;
+  struct Link {
+    std::string name;
+    double capacity_bytes_per_s = 0;  ///< as payload
+    double bytes = 0;
+    double utilisation = 0;  ///< mean, until the last end
+  };
+  std::vector<Link> links;         ///< fullest first
+  std::vector<std::string> notes;  ///< what the grains leave out
+  std::uint64_t flows = 0;         ///< variables of the solver
+  std::uint64_t links_used = 0;    ///< that anything crossed
+};
+
+/// A network with its traffic, before and after it has run.
+class TrafficSimulation {
+ public:
+  /// Builds links and flows. `scenario` outlives the simulation.
+  explicit TrafficSimulation(const TrafficScenario& scenario);
+
+  /// Once.
+  void run();
+
+  /// After run(). In the order of their ends.
+  [[nodiscard]] const std::vector<Completion>& completions() const { return completions_; }
+  /// With so many of the fullest links; nothing about running alone.
+  [[nodiscard]] TrafficReport report(std::size_t links) const;
+
+  [[nodiscard]] const TrafficPlan& plan() const { return plan_; }
+  [[nodiscard]] TrafficNetwork& network() { return network_; }
+  [[nodiscard]] const TrafficNetwork& network() const { return network_; }
+
+ private:
+  /// What a demand is at.
+  struct Progress {
+    StepTime start;  ///< of the message under way
+    int round = 0;
+    int begun = 0;     ///< ring messages of this round
+    int sent = 0;      ///< those of them that have arrived
+    int received = 0;  ///< from the member before
+  };
+  struct Totals {
+    std::uint64_t messages = 0;
+    double bytes = 0;
+    double into_fabric = 0;
+  };
+
+  void start_round(std::uint32_t group, StepTime at);
+  void begin(std::uint32_t demand, StepTime now);
+  void finish(std::uint32_t demand, StepTime now);
+  void finish_step(std::uint32_t demand, StepTime now);
+  void step_if_ready(std::uint32_t demand, StepTime now);
+  void finish_collective(std::uint32_t group, StepTime now);
+  void record(std::uint32_t demand, double bytes, StepTime start, StepTime end);
+  [[nodiscard]] EntryReport entry_report(std::size_t entry,
+                                         const std::vector<Completion>& own) const;
+  void add_links(std::size_t most, TrafficReport& out) const;
+
+  const TrafficScenario& scenario_;
+  TrafficNetwork network_;
+  TrafficPlan plan_;
+  EventQueue events_;
+  std::vector<Progress> progress_;         ///< by demand
+  std::vector<std::uint32_t> demand_of_;   ///< by flow
+  std::vector<std::uint32_t> unfinished_;  ///< ring messages of a round left, by group
+  std::vector<StepTime> round_start_;      ///< of the collective, by group
+  std::vector<Totals> totals_;             ///< by entry
+  std::vector<Completion> completions_;
+};
+
+/// Runs each entry alone on the cluster and fills in EntryReport::alone_s; nothing to do for one.
+void add_alone(const TrafficScenario& scenario, TrafficReport& report);
+
+/// Builds, runs and reports, with so many links.
+TrafficReport simulate_traffic(const TrafficScenario& scenario, std::size_t links = 10);
+
+}  // namespace lockstep

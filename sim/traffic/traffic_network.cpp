@@ -1,0 +1,116 @@
+#include "sim/traffic/traffic_network.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <fmt/format.h>
+
+#include "topologies/placement.hpp"
+
+namespace lockstep {
+
+TrafficNetwork::TrafficNetwork(const Cluster& cluster, double efficiency)
+    : node_(cluster.node),
+      efficiency_(efficiency),
+      ports_(nic_ports(cluster.node).count),
+      domain_nodes_(std::max(1, cluster.node.nvlink_domain / cluster.node.gpus)),
+      has_nvlink_(cluster.node.gpu.nvlink_bandwidth > BytesPerSecond{}),
+      fabric_(cluster.fabric, cluster.nodes, ports_, nic_ports(cluster.node).bandwidth),
+      nic_of_(fabric_.link_count(), kNoNic) {
+  const std::size_t gpus =
+      static_cast<std::size_t>(cluster.nodes) * static_cast<std::size_t>(cluster.node.gpus);
+  weights_.resize(fabric_.link_count() + 2 * gpus);
+  link_of_.resize(weights_.size(), kNoLink);
+  counted_.resize(static_cast<std::size_t>(cluster.nodes) * static_cast<std::size_t>(ports_));
+  for (std::uint32_t nic = 0; nic < counted_.size(); ++nic) {
+    hops_.clear();
+    fabric_.nic_ups(static_cast<int>(nic) / ports_, static_cast<int>(nic) % ports_, hops_);
+    for (const RouteHop& hop : hops_) nic_of_[hop.link] = nic;
+  }
+}
+
+/// Whether the ends are GPUs that NVLink or, in a node, PCIe joins.
+bool TrafficNetwork::joined(const TrafficEnd& from, const TrafficEnd& to) const {
+  if (from.gpu < 0 || to.gpu < 0) return false;
+  return from.node == to.node ||
+         (has_nvlink_ && from.node / domain_nodes_ == to.node / domain_nodes_);
+}
+
+bool TrafficNetwork::changes_rail(const TrafficEnd& from, const TrafficEnd& to,
+                                  bool on_rail) const {
+  return (on_rail || fabric_.spec().pxn) && has_nvlink_ && from.gpu >= 0 && from.nic != to.nic &&
+         node_.nvlink_domain >= node_.gpus;
+}
+
+void TrafficNetwork::add_local(int from_node, int from_gpu, int to_node, int to_gpu) {
+  add(gpu_link(from_node, from_gpu, false), 1);
+  add(gpu_link(to_node, to_gpu, true), 1);
+}
+
+void TrafficNetwork::add_way(const TrafficEnd& from, const TrafficEnd& to, std::uint64_t queue_pair,
+                             bool on_rail) {
+  assert(!(from == to));
+  if (joined(from, to)) {
+    add_local(from.node, from.gpu, to.node, to.gpu);
+    return;
+  }
+  int nic = from.nic;
+  if (changes_rail(from, to, on_rail)) {
+    nic = to.nic;
+    add_local(from.node, from.gpu, from.node, gpu_of(nic));
+  }
+  hops_.clear();
+  fabric_.route(from.node, nic, to.node, to.nic, queue_pair, hops_);
+  for (const RouteHop& hop : hops_) add(hop.link, hop.share);
+  // NICs of one node, which PXN joins.
+  if (hops_.empty()) add_local(from.node, gpu_of(from.nic), to.node, gpu_of(to.nic));
+}
+
+FlowIndex TrafficNetwork::add_flow() {
+  assert(!used_.empty());
+  edges_.clear();
+  fabric_weight_ = 0;
+  for (const MachineLink link : used_) {
+    double& weight = weights_[link];
+    edges_.push_back({link_of(link), weight});
+    if (link < nic_of_.size() && nic_of_[link] != kNoNic) {
+      fabric_weight_ += weight;
+      std::uint32_t& counted = counted_[nic_of_[link]];
+      if (counted != counting_) ++senders_;
+      counted = counting_;
+    }
+    weight = 0;
+  }
+  used_.clear();
+  return flows_.add_flow(edges_);
+}
+
+Seconds TrafficNetwork::latency(const TrafficEnd& from, const TrafficEnd& to, bool on_rail) const {
+  if (fabric_.spec().switch_latency <= Seconds{} || joined(from, to)) return {};
+  const int nic = changes_rail(from, to, on_rail) ? to.nic : from.nic;
+  return fabric_.switches_crossed(from.node, nic, to.node, to.nic) * fabric_.spec().switch_latency;
+}
+
+BytesPerSecond TrafficNetwork::capacity(MachineLink link) const {
+  if (link < fabric_.link_count()) return efficiency_ * fabric_.capacity(link);
+  return has_nvlink_ ? node_.gpu.nvlink_bandwidth : node_.gpu.pcie_bandwidth;
+}
+
+LinkIndex TrafficNetwork::link_of(MachineLink link) {
+  LinkIndex& index = link_of_[link];
+  if (index == kNoLink) {
+    index = flows_.add_link(capacity(link));
+    known_.push_back(link);
+  }
+  return index;
+}
+
+std::string TrafficNetwork::link_name(LinkIndex link) const {
+  const MachineLink known = known_[link];
+  if (known < fabric_.link_count()) return fabric_.link_name(known);
+  const auto number = static_cast<int>(known - fabric_.link_count());
+  const int gpu = number / 2;
+  return fmt::format("node {} gpu {} {} ({})", gpu / node_.gpus, gpu % node_.gpus,
+                     number % 2 == 0 ? "out" : "in", has_nvlink_ ? "NVLink" : "PCIe");
+}
+
+}  // namespace lockstep

@@ -1,0 +1,95 @@
+/// The links that traffic can use, fabric and NVLink, and the way of a message over them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/core/flow_network.hpp"
+#include "sim/scenario/read_cluster.hpp"
+#include "sim/traffic/members.hpp"
+#include "topologies/fabric.hpp"
+
+namespace lockstep {
+
+/// A link becomes one of the flow network when the first flow crosses it: a fabric of a million
+/// links costs only what is used.
+class TrafficNetwork {
+ public:
+  /// Requires a checked cluster. NICs and switch links carry `efficiency` of their line rate.
+  TrafficNetwork(const Cluster& cluster, double efficiency);
+
+  /// Adds the way of a message to the flow under construction: a byte over it for each byte of the
+  /// flow's progress. `queue_pair` feeds the ECMP hash. A message `on_rail` leaves its node on the
+  /// receiver's rail, as NCCL's rings do; others do where the fabric has PXN. Requires different
+  /// ends.
+  void add_way(const TrafficEnd& from, const TrafficEnd& to, std::uint64_t queue_pair,
+               bool on_rail = false);
+  /// Makes a flow of the ways added since the last one, at least one.
+  FlowIndex add_flow();
+  /// Of the last flow made: bytes that it puts into the fabric, per byte of its progress.
+  [[nodiscard]] double fabric_weight() const { return fabric_weight_; }
+  /// Of the last flow made: its links.
+  [[nodiscard]] std::span<const FlowEdge> last_edges() const { return edges_; }
+
+  /// What the switches on that way delay.
+  [[nodiscard]] Seconds latency(const TrafficEnd& from, const TrafficEnd& to,
+                                bool on_rail = false) const;
+
+  /// Counts the NICs that send in flows made from now on.
+  void count_senders() { ++counting_, senders_ = 0; }
+  [[nodiscard]] int senders() const { return senders_; }
+
+  [[nodiscard]] const Fabric& fabric() const { return fabric_; }
+  [[nodiscard]] FlowNetwork& flows() { return flows_; }
+  [[nodiscard]] const FlowNetwork& flows() const { return flows_; }
+  /// "leaf 2 to spine 0", "node 3 gpu 1 out (NVLink)".
+  [[nodiscard]] std::string link_name(LinkIndex link) const;
+  /// Whether the link joins GPUs of a node, and is no part of the fabric.
+  [[nodiscard]] bool in_node(LinkIndex link) const { return known_[link] >= fabric_.link_count(); }
+
+ private:
+  /// A link of the machine: those of the fabric, then out and in of each GPU.
+  using MachineLink = std::uint32_t;
+  static constexpr LinkIndex kNoLink = static_cast<LinkIndex>(-1);
+  static constexpr std::uint32_t kNoNic = static_cast<std::uint32_t>(-1);
+
+  [[nodiscard]] bool joined(const TrafficEnd& from, const TrafficEnd& to) const;
+  [[nodiscard]] bool changes_rail(const TrafficEnd& from, const TrafficEnd& to, bool on_rail) const;
+  [[nodiscard]] MachineLink gpu_link(int node, int gpu, bool in) const {
+    const int number = 2 * (node * node_.gpus + gpu) + (in ? 1 : 0);
+    return fabric_.link_count() + static_cast<MachineLink>(number);
+  }
+  /// The first GPU of a NIC.
+  [[nodiscard]] int gpu_of(int nic) const { return (nic * node_.gpus + ports_ - 1) / ports_; }
+  void add_local(int from_node, int from_gpu, int to_node, int to_gpu);
+  void add(MachineLink link, double weight) {
+    double& sum = weights_[link];
+    if (sum == 0) used_.push_back(link);
+    sum += weight;
+  }
+  LinkIndex link_of(MachineLink link);
+  [[nodiscard]] BytesPerSecond capacity(MachineLink link) const;
+
+  NodeSpec node_;
+  double efficiency_;
+  int ports_;
+  int domain_nodes_;  ///< nodes that NVLink joins
+  bool has_nvlink_;
+  Fabric fabric_;
+  FlowNetwork flows_;
+  std::vector<std::uint32_t> nic_of_;   ///< by fabric link: the NIC that sends on it, or kNoNic
+  std::vector<double> weights_;         ///< of the flow under construction, by machine link
+  std::vector<MachineLink> used_;       ///< those that it has
+  std::vector<LinkIndex> link_of_;      ///< by machine link
+  std::vector<MachineLink> known_;      ///< by link of the flow network
+  std::vector<std::uint32_t> counted_;  ///< by NIC: the count that has seen it send
+  std::uint32_t counting_ = 0;
+  int senders_ = 0;
+  std::vector<RouteHop> hops_;
+  std::vector<FlowEdge> edges_;
+  double fabric_weight_ = 0;
+};
+
+}  // namespace lockstep

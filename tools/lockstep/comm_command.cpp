@@ -1,0 +1,147 @@
+#include <array>
+#include <chrono>
+#include <fmt/format.h>
+#include <optional>
+#include <ostream>
+
+#include <nlohmann/json.hpp>
+
+#include "models/input/text_file.hpp"
+#include "sim/traffic/read_traffic.hpp"
+#include "tools/lockstep/assertion.hpp"
+#include "tools/lockstep/cli.hpp"
+#include "tools/lockstep/comm_traffic.hpp"
+#include "tools/lockstep/output_file.hpp"
+#include "tools/lockstep/shared_options.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::array kOptions{
+    OptionSpec{"set", 0, "PATH=VALUE", true,
+               "Change a value of the scenario before it is read: a dotted path or a JSON pointer, "
+               "and a JSON value or a plain string.",
+               "--set cluster.fabric.routing=spray --set traffic.0.size=\"1 GiB\""},
+    kFormatOption,
+    OptionSpec{"flows", 0, "FILE", false,
+               "Write every message of the traffic as CSV: sender, receiver, bytes, start, end; "
+               "compressed if the name ends in .gz.",
+               "--flows flows.csv.gz"},
+    OptionSpec{"paths", 0, "FILE", false,
+               "Write every link with its capacity and every message with its way and its times, "
+               "for another simulator to run the same.",
+               "--paths paths.txt"},
+    OptionSpec{
+        "assert", 0, "EXPR", true,
+        "Require a number of the JSON output's first level to keep a bound (>=, <=, >, <, ==); "
+        "exit status 1 with a line that says by how much it missed.",
+        "--assert \"end_s<0.02\""},
+    OptionSpec{"profile", 0, "", false,
+               "Print on standard error how long reading, building, simulating and printing took.",
+               "--profile"},
+    kPresetsOption,
+    kOutputOption,
+};
+
+constexpr std::array<std::string_view, 4> kExamples{
+    "lockstep comm scenarios/comm/permutation-8192.json",
+    "lockstep comm scenarios/comm/incast-32.json --flows flows.csv",
+    "lockstep comm scenarios/comm/rings-64x64.json --set traffic.0.as=messages",
+    "lockstep comm scenarios/comm/all-to-all-256.json --format json",
+};
+
+constexpr CommandSpec kSpec{
+    .name = "comm",
+    .usage = "comm FILE [options]",
+    .summary = "Run traffic on a cluster's fabric: who ends when, and how full the links are.",
+    .about =
+        "Reads a scenario with \"traffic\" (a JSON file; scenarios/comm/README.md describes the\n"
+        "format), routes every message over the fabric, shares the links by max-min fairness and\n"
+        "prints completion times, achieved rates and the fullest links.",
+    .positionals = 1,
+    .options = kOptions,
+    .examples = kExamples,
+};
+
+/// Wall time of the parts of a run.
+class Profile {
+ public:
+  void lap(std::string_view part) {
+    const auto now = Clock::now();
+    const std::chrono::duration<double, std::milli> took = now - last_;
+    text_ += fmt::format("{}{} {:.1f} ms", text_.empty() ? "" : ", ", part, took.count());
+    last_ = now;
+  }
+  [[nodiscard]] const std::string& text() const { return text_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point last_ = Clock::now();
+  std::string text_;
+};
+
+void write_file(const std::string& path, std::string_view text) {
+  OutputFile file(path);
+  file.write(text);
+  file.commit();
+}
+
+Exit report_assertions(const std::vector<std::string>& misses, Console& console) {
+  for (const std::string& miss : misses) console.err << miss << "\n";
+  return misses.empty() ? Exit::ok : Exit::assertion_missed;
+}
+
+Exit run_traffic(const JsonCursor& root, const PresetStore& presets, const ParsedOptions& options,
+                 Console& console) {
+  constexpr std::size_t kLinks = 10;
+  const std::string format = options.choice("format", kFormats);
+  std::vector<Assertion> assertions;
+  for (const std::string& text : options.all("assert")) assertions.push_back(parse_assertion(text));
+
+  Profile profile;
+  const TrafficScenario scenario = read_traffic(root, presets);
+  profile.lap("read");
+  TrafficSimulation simulation(scenario);
+  profile.lap("build");
+  simulation.run();
+  profile.lap("simulate");
+  TrafficReport report = simulation.report(kLinks);
+  add_alone(scenario, report);
+
+  const nlohmann::ordered_json json =
+      format == "json" || !assertions.empty() ? traffic_json(scenario, report) : nullptr;
+  std::vector<std::string> misses;
+  for (const Assertion& assertion : assertions) {
+    if (const auto miss = missed(assertion, json)) misses.push_back(*miss);
+  }
+  if (options.has("flows")) write_file(options.get("flows"), flows_csv(simulation));
+  if (options.has("paths")) write_file(options.get("paths"), paths_text(simulation));
+  const std::string text = format == "json" ? json.dump(2) + "\n"
+                           : format == "csv"
+                               ? traffic_csv(report)
+                               : traffic_table(scenario, report, output_style(options, console));
+  write_output(text, options, console);
+  profile.lap("report");
+  if (options.has("profile")) console.err << profile.text() << "\n";
+  return report_assertions(misses, console);
+}
+
+Exit run(const ParsedOptions& options, Console& console) {
+  if (options.positionals.empty()) {
+    throw UsageError(
+        fmt::format("lockstep comm: no scenario file; usage: lockstep {}", kSpec.usage));
+  }
+  const std::string& file = options.positionals.front();
+  const PresetStore presets(options.all("presets"));
+  const std::vector<std::string> sets = options.all("set");
+  const JsonCursor root = JsonCursor::parse(file, read_text_file(file), JsonStyle::plain, sets);
+  return run_traffic(root, presets, options, console);
+}
+
+constexpr Command kCommand{&kSpec, run};
+
+}  // namespace
+
+const Command& comm_command() { return kCommand; }
+
+}  // namespace lockstep

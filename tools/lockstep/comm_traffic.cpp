@@ -1,0 +1,254 @@
+#include "tools/lockstep/comm_traffic.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <iterator>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include "models/input/quantity.hpp"
+#include "sim/scenario/names.hpp"
+#include "topologies/placement.hpp"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Align = TextTable::Align;
+
+constexpr int kColumns = 100;
+constexpr int kLabelColumns = 14;
+
+std::string line(std::string_view label, const std::string& text) {
+  return fmt::format("  {:<{}}{}\n", label, kLabelColumns,
+                     wrap(text, kColumns - kLabelColumns - 2, kLabelColumns + 2));
+}
+
+std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+std::string gigabytes(double bytes_per_s) { return significant(bytes_per_s / 1e9); }
+
+std::string fabric_text(const Cluster& cluster) {
+  const NicPorts ports = nic_ports(cluster.node);
+  return fmt::format("{}, {}; {} NICs of {}", cluster.fabric.name, name_of(cluster.fabric.routing),
+                     grouped(1.0 * cluster.nodes * ports.count),
+                     format_quantity(ports.bandwidth.base_units(), Dimension::data_rate));
+}
+
+std::string entries_table(const TrafficReport& report, const TextStyle& style) {
+  const bool alone = report.entries.size() > 1;
+  std::vector<TextTable::Column> columns{{"traffic", Align::left},
+                                         {"messages"},
+                                         {"bytes"},
+                                         {"time"},
+                                         {"mean"},
+                                         {"median"},
+                                         {"p99"},
+                                         {"max"},
+                                         {"GB/s per NIC"},
+                                         {"of line rate"}};
+  if (alone) columns.push_back({"slowdown"});
+  TextTable table(columns);
+  for (const EntryReport& entry : report.entries) {
+    const bool fabric = entry.nic_bytes_per_s > 0;
+    std::vector<std::string> cells{entry.name,
+                                   grouped(static_cast<double>(entry.messages)),
+                                   compact(entry.bytes),
+                                   duration_text(entry.time_s()),
+                                   duration_text(entry.mean_s),
+                                   duration_text(entry.median_s),
+                                   duration_text(entry.p99_s),
+                                   duration_text(entry.max_s),
+                                   fabric ? gigabytes(entry.nic_bytes_per_s) : "-",
+                                   fabric ? percent(entry.line_rate_share) : "-"};
+    if (alone) cells.push_back(fmt::format("{:.2f}", entry.slowdown()));
+    table.add(std::move(cells));
+  }
+  return table.text(style);
+}
+
+std::string links_table(const TrafficReport& report, const TextStyle& style) {
+  TextTable table({{"fullest links", Align::left}, {"GB/s"}, {"bytes"}, {"mean use"}});
+  for (const TrafficReport::Link& link : report.links) {
+    table.add({link.name, gigabytes(link.capacity_bytes_per_s), compact(link.bytes),
+               percent(link.utilisation)});
+  }
+  return table.text(style);
+}
+
+double expectation_error(const TrafficScenario& scenario, const TrafficReport& report) {
+  return report.end_s / scenario.expect->time.base_units() - 1;
+}
+
+std::string expectation_text(const TrafficScenario& scenario, const TrafficReport& report) {
+  const TrafficExpectation& expect = *scenario.expect;
+  const double error = expectation_error(scenario, report);
+  const std::string text = fmt::format(
+      "{} to the last end: {} ({} {})", duration_text(expect.time.base_units()), error_text(error),
+      std::abs(error) <= expect.within ? "within" : "NOT within", percent(expect.within));
+  return expect.source.empty() ? text : text + "; " + expect.source;
+}
+
+Json entry_json(const TrafficEntry& spec, const EntryReport& entry) {
+  Json out{{"name", entry.name},
+           {"kind", info(spec.kind).name},
+           {"as", grain_names()[static_cast<std::size_t>(spec.grain)]},
+           {"members", spec.members.count},
+           {"groups", spec.groups.count},
+           {"messages", entry.messages},
+           {"pairs", entry.pairs},
+           {"bytes", twelve_digits(entry.bytes)},
+           {"start_s", twelve_digits(entry.start_s)},
+           {"end_s", twelve_digits(entry.end_s)},
+           {"time_s", twelve_digits(entry.time_s())},
+           {"mean_s", twelve_digits(entry.mean_s)},
+           {"median_s", twelve_digits(entry.median_s)},
+           {"p99_s", twelve_digits(entry.p99_s)},
+           {"max_s", twelve_digits(entry.max_s)},
+           {"nic_bytes_per_s", twelve_digits(entry.nic_bytes_per_s)},
+           {"line_rate_share", twelve_digits(entry.line_rate_share)}};
+  if (entry.alone_s > 0) {
+    out["alone_s"] = twelve_digits(entry.alone_s);
+    out["slowdown"] = twelve_digits(entry.slowdown());
+  }
+  return out;
+}
+
+/// Picoseconds as seconds, with all of their digits.
+void append_time(fmt::memory_buffer& out, StepTime time) {
+  constexpr std::uint64_t kPerSecond = 1'000'000'000'000;
+  fmt::format_to(std::back_inserter(out), "{}.{:012}", time.ps / kPerSecond, time.ps % kPerSecond);
+}
+
+std::string end_name(const TrafficGroup& group, int place) {
+  return place < 0 ? "" : name_of(group.members[static_cast<std::size_t>(place)]);
+}
+
+}  // namespace
+
+std::string traffic_table(const TrafficScenario& scenario, const TrafficReport& report,
+                          const TextStyle& style) {
+  const Cluster& cluster = scenario.cluster;
+  std::string out = style.bold(fmt::format("Traffic on {} nodes", grouped(cluster.nodes))) +
+                    fmt::format(" ({}, {} GPUs)\n", cluster.node.name, grouped(cluster.gpus()));
+  if (!scenario.about.empty()) out += wrap(scenario.about, kColumns, 0) + "\n";
+  out += "\n" + line("Fabric", fabric_text(cluster));
+  out += line("Last end", duration_text(report.end_s));
+  if (scenario.expect) out += line("Expected", expectation_text(scenario, report));
+  out += line("Simulated",
+              fmt::format("{} flows over {} links", grouped(static_cast<double>(report.flows)),
+                          grouped(static_cast<double>(report.links_used))));
+  out += "\n" + entries_table(report, style);
+  if (!report.links.empty()) out += "\n" + links_table(report, style);
+  const auto list = [&](std::string_view title, const std::vector<std::string>& lines) {
+    if (lines.empty()) return;
+    out += "\n" + std::string(title) + "\n";
+    for (const std::string& text : lines) out += "  - " + wrap(text, kColumns - 4, 4) + "\n";
+  };
+  list("Assumed", scenario.assumptions);
+  list("Notes", report.notes);
+  return out;
+}
+
+Json traffic_json(const TrafficScenario& scenario, const TrafficReport& report) {
+  const Cluster& cluster = scenario.cluster;
+  Json out{{"end_s", twelve_digits(report.end_s)},
+           {"scenario",
+            {{"file", scenario.file},
+             {"about", scenario.about},
+             {"node", cluster.node.name},
+             {"nodes", cluster.nodes},
+             {"gpus", cluster.gpus()},
+             {"fabric", cluster.fabric.name},
+             {"routing", name_of(cluster.fabric.routing)},
+             {"transport", cluster.transport.name},
+             {"efficiency", twelve_digits(scenario.efficiency)}}}};
+  Json& entries = out["traffic"] = Json::array();
+  for (std::size_t e = 0; e < report.entries.size(); ++e) {
+    entries.push_back(entry_json(scenario.entries[e], report.entries[e]));
+  }
+  Json& links = out["links"] = Json::array();
+  for (const TrafficReport::Link& link : report.links) {
+    links.push_back({{"name", link.name},
+                     {"capacity_bytes_per_s", twelve_digits(link.capacity_bytes_per_s)},
+                     {"bytes", twelve_digits(link.bytes)},
+                     {"utilisation", twelve_digits(link.utilisation)}});
+  }
+  out["assumptions"] = scenario.assumptions;
+  out["notes"] = report.notes;
+  if (scenario.expect) {
+    out["expectation"] = {{"time_s", twelve_digits(scenario.expect->time.base_units())},
+                          {"error", twelve_digits(expectation_error(scenario, report))},
+                          {"within", twelve_digits(scenario.expect->within)},
+                          {"source", scenario.expect->source}};
+  }
+  out["simulation"] = {{"flows", report.flows}, {"links", report.links_used}};
+  return out;
+}
+
+std::string traffic_csv(const TrafficReport& report) {
+  const std::vector<std::string> names{
+      "name",   "messages", "pairs", "bytes", "start_s",         "end_s",           "time_s",
+      "mean_s", "median_s", "p99_s", "max_s", "nic_bytes_per_s", "line_rate_share", "alone_s"};
+  std::string out = csv_line(names);
+  for (const EntryReport& e : report.entries) {
+    std::vector<std::string> cells{e.name, std::to_string(e.messages)};
+    for (const double value :
+         {e.pairs, e.bytes, e.start_s, e.end_s, e.time_s(), e.mean_s, e.median_s, e.p99_s, e.max_s,
+          e.nic_bytes_per_s, e.line_rate_share, e.alone_s}) {
+      cells.push_back(number_text(value));
+    }
+    out += csv_line(cells);
+  }
+  return out;
+}
+
+std::string flows_csv(const TrafficSimulation& simulation) {
+  const TrafficPlan& plan = simulation.plan();
+  fmt::memory_buffer out;
+  fmt::format_to(std::back_inserter(out), "entry,group,round,from,to,bytes,start_s,end_s\n");
+  for (const Completion& c : simulation.completions()) {
+    const Demand& demand = plan.demands()[c.demand];
+    const TrafficGroup& group = plan.groups()[demand.group];
+    const std::vector<std::string> name{plan.scenario().entries[group.entry].name};
+    std::string quoted = csv_line(name);
+    quoted.pop_back();
+    const bool ring = demand.next != Demand::kNone;  // stands for the whole group
+    fmt::format_to(std::back_inserter(out), "{},{},{},{},{},{},", quoted, group.number, c.round,
+                   ring ? "" : end_name(group, demand.from), ring ? "" : end_name(group, c.to),
+                   number_text(c.bytes));
+    append_time(out, c.start);
+    out.push_back(',');
+    append_time(out, c.end);
+    out.push_back('\n');
+  }
+  return fmt::to_string(out);
+}
+
+std::string paths_text(const TrafficSimulation& simulation) {
+  const FlowNetwork& flows = simulation.network().flows();
+  fmt::memory_buffer out;
+  const auto add = std::back_inserter(out);
+  fmt::format_to(add, "lockstep-paths 1\nlinks {}\n", flows.links());
+  for (LinkIndex link = 0; link < flows.links(); ++link) {
+    fmt::format_to(add, "{:.17g}\n", flows.capacity(link).base_units());
+  }
+  // By demand and round, so that what has to wait stands after what it waits for.
+  std::vector<const Completion*> ordered;
+  for (const Completion& c : simulation.completions()) ordered.push_back(&c);
+  std::ranges::sort(ordered, {},
+                    [](const Completion* c) { return std::pair(c->demand, c->round); });
+  fmt::format_to(add, "messages {}\n", ordered.size());
+  for (const Completion* c : ordered) {
+    fmt::format_to(add, "{} {} {:.17g} ", c->demand, c->round, c->bytes);
+    append_time(out, c->start);
+    out.push_back(' ');
+    append_time(out, c->end);
+    for (const MaxMin::Edge& edge : flows.edges(c->flow)) fmt::format_to(add, " {}", edge.link);
+    out.push_back('\n');
+  }
+  return fmt::to_string(out);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,28 @@
+/// What `lockstep comm` prints of traffic.
+#pragma once
+
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "sim/traffic/simulate_traffic.hpp"
+#include "tools/lockstep/table.hpp"
+
+namespace lockstep {
+
+/// A table for people: an entry a line, then the fullest links and the notes.
+std::string traffic_table(const TrafficScenario& scenario, const TrafficReport& report,
+                          const TextStyle& style);
+nlohmann::ordered_json traffic_json(const TrafficScenario& scenario, const TrafficReport& report);
+/// A header line, then an entry a line.
+std::string traffic_csv(const TrafficReport& report);
+
+/// Every message: a header line, then a line each in the order of their ends.
+std::string flows_csv(const TrafficSimulation& simulation);
+
+/// What another simulator needs to run the same: every link with its capacity, every message with
+/// its bytes, its way and when it may start, and when it ended here. tests/peers/README.md has the
+/// format.
+std::string paths_text(const TrafficSimulation& simulation);
+
+}  // namespace lockstep
