@@ -4,6 +4,23 @@
 
 namespace lockstep {
 
+DcqcnTuning vendor_tuning(BytesPerSecond line_rate) {
+  const double scale = line_rate / gigabits_per_second(25);
+  DcqcnTuning tuning;
+  tuning.marking.k_min = static_cast<std::uint32_t>(100e3 * scale);
+  tuning.marking.k_max = static_cast<std::uint32_t>(400e3 * scale);
+  tuning.marking.p_max = 0.2;
+  tuning.constants.notification_interval = microseconds(4);
+  tuning.constants.alpha_timer = microseconds(1);
+  tuning.constants.rate_timer = microseconds(300);
+  tuning.constants.fast_recovery = 1;
+  tuning.constants.additive = scale * gigabits_per_second(0.005);
+  tuning.constants.hyper = scale * gigabits_per_second(0.05);
+  tuning.constants.least = line_rate / 50;
+  tuning.constants.keep_target = true;
+  return tuning;
+}
+
 double mark_probability(const EcnMarking& marking, std::uint64_t queued) {
   if (queued <= marking.k_min) return 0;
   if (queued > marking.k_max) return 1;
@@ -13,7 +30,8 @@ double mark_probability(const EcnMarking& marking, std::uint64_t queued) {
 
 // Equation 1. The cut uses alpha as it was before this notification.
 void DcqcnRate::on_notification() {
-  target_ = current_;
+  const bool increased = timer_steps_ > 0 || byte_steps_ > 0;
+  if (!limited_ || increased || !constants_->keep_target) target_ = current_;
   current_ = std::max((1 - alpha_ / 2) * current_, constants_->least);
   alpha_ = (1 - constants_->g) * alpha_ + constants_->g;
   bytes_ = 0;

@@ -30,7 +30,21 @@ struct DcqcnConstants {
   /// 50 Mb/s and rpg_ai_rate 5 Mb/s.
   BytesPerSecond hyper = gigabits_per_second(0.4);
   BytesPerSecond least = gigabits_per_second(0.04);  ///< no cut goes below; assumed
+  /// A cut that follows another without an increase between leaves R_T where it was (the firmware's
+  /// rpg_clamp_tgt_rate = 0). The paper's equation 1 always lowers it.
+  bool keep_target = false;
 };
+
+/// The constants that NIC vendors suggest for this line rate, with the marking that goes with them:
+/// thresholds of 100 and 400 KB per 25 Gb/s with p_max 0.2, N 4 us, K 1 us, T 300 us, F 1, R_AI and
+/// R_HAI 5 and 50 Mb/s per 25 Gb/s, target kept. Source: Li et al. 2019, "HPCC", SIGCOMM, sections
+/// 2.3 and 5.1, and the simulation that they published with it (github.com/alibaba-edu/
+/// High-Precision-Congestion-Control, simulation/run.py, "dcqcn"). `least` is its 1 Gb/s of 50.
+struct DcqcnTuning {
+  EcnMarking marking;
+  DcqcnConstants constants;
+};
+DcqcnTuning vendor_tuning(BytesPerSecond line_rate);
 
 /// The source's rate limiter (reaction point): current rate R_C, target R_T, alpha. It starts at
 /// line rate.

@@ -57,8 +57,9 @@ struct EthernetControl {
   std::uint64_t seed = 1;  ///< of the marks
 };
 
-/// Ethernet for links of this rate: DCQCN's constants for 40 Gb/s (dcqcn.hpp), thresholds and rate
-/// steps in proportion to the rate.
+/// Ethernet for links of this rate, with vendor_tuning(). Pauses begin at twice K_max, so that
+/// marking comes first (as section 4 of the DCQCN paper demands; the factor is assumed), and end
+/// two packets lower.
 EthernetControl ethernet_for(BytesPerSecond line_rate);
 
 /// The most that an input can hold above `xoff`: what is on its way until the pause takes hold.

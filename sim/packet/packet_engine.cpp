@@ -21,6 +21,16 @@ PacketResult simulate(const PacketNetwork& network, const EthernetControl& contr
   return PacketEngine(network, nullptr, &control).run();
 }
 
+EthernetControl ethernet_for(BytesPerSecond line_rate) {
+  const DcqcnTuning tuning = vendor_tuning(line_rate);
+  EthernetControl control;
+  control.marking = tuning.marking;
+  control.dcqcn = tuning.constants;
+  control.xoff = 2 * control.marking.k_max;
+  control.xon = control.xoff - 2 * control.framing.wire();
+  return control;
+}
+
 std::uint64_t pause_headroom(const PacketNetwork& network, LinkIndex link,
                              const EthernetControl& control) {
   const PacketLink& wire = network.links[link];

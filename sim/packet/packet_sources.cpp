@@ -137,19 +137,4 @@ void PacketEngine::on_timer(Kind kind, std::uint32_t flow, std::uint32_t generat
   start_timer(kind, flow);
 }
 
-EthernetControl ethernet_for(BytesPerSecond line_rate) {
-  const double scale = line_rate / gigabits_per_second(40);
-  const auto scaled = [scale](double bytes) { return static_cast<std::uint32_t>(bytes * scale); };
-  EthernetControl control;
-  control.marking.k_min = scaled(control.marking.k_min);
-  control.marking.k_max = scaled(control.marking.k_max);
-  control.dcqcn.additive *= scale;
-  control.dcqcn.hyper *= scale;
-  control.dcqcn.least *= scale;
-  // Twice K_max, assumed: marking is to come before pausing (section 4 of the DCQCN paper).
-  control.xoff = 2 * control.marking.k_max;
-  control.xon = control.xoff - 2 * control.framing.wire();
-  return control;
-}
-
 }  // namespace lockstep
