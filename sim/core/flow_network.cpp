@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace lockstep {
 
@@ -27,6 +28,13 @@ void FlowNetwork::start(FlowIndex flow, Bytes amount, StepTime now) {
   assert(!active(flow) && amount > Bytes{} && std::isfinite(amount.base_units()));
   transfers_[flow] = {amount.base_units(), amount.base_units(), now};
   rates_.start(flow);
+  if (observer_ != nullptr) observer_->started(flow, amount, now);
+}
+
+void FlowNetwork::start_held(FlowIndex flow, Bytes amount, StepTime now) {
+  assert(!active(flow) && amount > Bytes{} && std::isfinite(amount.base_units()));
+  transfers_[flow] = {amount.base_units(), amount.base_units(), now};
+  transfers_[flow].held = true;
   if (observer_ != nullptr) observer_->started(flow, amount, now);
 }
 
@@ -78,11 +86,8 @@ void FlowNetwork::leave(FlowIndex flow) {
 void FlowNetwork::hand_over(FlowIndex from, FlowIndex to, StepTime now) {
   assert(active(from) && !active(to));
   if (!held(from)) hold(from, now);
-  transfers_[to] = {transfers_[from].amount, transfers_[from].remaining, now};
-  transfers_[to].held = true;
-  transfers_[from].amount = 0;
-  transfers_[from].held = false;
-  resume(to, now);
+  std::swap(transfers_[to], transfers_[from]);
+  transfers_[from] = {};
 }
 
 void FlowNetwork::hold(FlowIndex flow, StepTime now) {

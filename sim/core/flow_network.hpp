@@ -46,12 +46,15 @@ class FlowNetwork {
   /// Nothing is moving: next_end() has no answer.
   [[nodiscard]] bool idle() const { return due_.empty(); }
 
-  /// What is left of an active flow's amount goes on over another flow, whose links are the new
-  /// way; `from` is then inactive, without an end. Requires active(from), !active(to), and that the
-  /// network is settled and neither is due now. Before the settle() of this instant.
+  /// The same, but on hold until resume().
+  void start_held(FlowIndex flow, Bytes amount, StepTime now);
+  /// What is left of an active flow's amount becomes that of another one, whose links are the new
+  /// way and which is on hold until resume(); `from` is then inactive, without an end. Requires
+  /// active(from), !active(to), and that `from` has been settled since its start and is not due
+  /// now.
   void hand_over(FlowIndex from, FlowIndex to, StepTime now);
-  /// Takes an active flow off its links, whatever is left stays; resume() puts it back. A held flow
-  /// is active(), but never due. Same requirements as hand_over().
+  /// Takes an active flow off its links; what is left stays, and resume() puts it back. A held flow
+  /// is active(), but never due. Requires what hand_over() requires of `from`.
   void hold(FlowIndex flow, StepTime now);
   void resume(FlowIndex flow, StepTime now);
   [[nodiscard]] bool held(FlowIndex flow) const { return transfers_[flow].held; }

@@ -1,6 +1,9 @@
 #include "sim/step/lanes.hpp"
 
 #include <algorithm>
+#include <utility>
+
+#include "topologies/routes/merge_hops.hpp"
 
 namespace lockstep {
 namespace {
@@ -17,33 +20,48 @@ void add_use(std::vector<RouteHop>& uses, FabricLink link, double share, bool on
 
 }  // namespace
 
-Lanes::Lanes(const Scenario& scenario, const StepPlan& plan)
+Lanes::Lanes(const StepPlan& plan, const Fabric& fabric, std::vector<int> nodes)
     : plan_(plan),
       placement_(plan.placement),
-      fabric_(scenario.fabric, std::max(scenario.nodes, placement_.nodes()),
-              nic_ports(scenario.node).count, nic_ports(scenario.node).bandwidth),
-      symmetric_(scenario.fabric.routing == Routing::spray ||
-                 scenario.fabric.kind == FabricKind::ideal) {}
+      fabric_(fabric),
+      nodes_(std::move(nodes)),
+      symmetric_(!fabric.is_drawn() && (fabric.spec().routing != Routing::ecmp ||
+                                        fabric.spec().kind == FabricKind::ideal)) {}
+
+int Lanes::switches_between(int from, int to) const {
+  return fabric_.switches_crossed(node_of(from), placement_.nic_of(from), node_of(to),
+                                  placement_.nic_of(to));
+}
 
 void Lanes::add(Place from, Place to, bool only_known, double bytes, std::vector<RouteHop>& uses) {
   for (int t = 0; t < plan_.placement.tensor; ++t) {
     const int a = placement_.rank({.tensor = t, .data = from.data, .pipeline = from.stage});
     const int b = placement_.rank({.tensor = t, .data = to.data, .pipeline = to.stage});
     hops_.clear();
-    fabric_.route(placement_.node_of(a), placement_.nic_of(a), placement_.node_of(b),
-                  placement_.nic_of(b), static_cast<std::uint64_t>(a), hops_);
+    fabric_.route(node_of(a), placement_.nic_of(a), node_of(b), placement_.nic_of(b),
+                  static_cast<std::uint64_t>(a), hops_);
+    if (fabric_.is_drawn() && !only_known) {
+      for (const RouteHop& hop : hops_) uses.push_back({hop.link, hop.share * bytes});
+      continue;
+    }
     const bool known = only_known || (symmetric_ && t > 0);
     for (const RouteHop& hop : hops_) add_use(uses, hop.link, hop.share * bytes, known);
   }
+  // Routes over a graph may have hundreds of hops, too many to look each up among the others.
+  if (fabric_.is_drawn() && !only_known) merge_hops(uses, 0);
 }
 
 void Lanes::add_tensor(Place at, std::vector<RouteHop>& uses) const {
   const int first = rank(at);
-  const int node = placement_.node_of(first), nic = placement_.nic_of(first);
+  const int node = node_of(first), nic = placement_.nic_of(first);
   const double lanes =
       std::max(1.0, static_cast<double>(plan_.placement.gpus_per_node) / plan_.placement.nic_ports);
-  add_use(uses, fabric_.nic_up(node, nic), lanes * plan_.tensor_network_share, false);
-  add_use(uses, fabric_.nic_down(node, nic), lanes * plan_.tensor_network_share, false);
+  std::vector<RouteHop> links;
+  fabric_.nic_ups(node, nic, links);
+  fabric_.nic_downs(node, nic, links);
+  for (const RouteHop& hop : links) {
+    add_use(uses, hop.link, hop.share * lanes * plan_.tensor_network_share, false);
+  }
 }
 
 void Lanes::add_ring(int replica, int stage, int per_domain, std::vector<RouteHop>& uses) {

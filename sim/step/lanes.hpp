@@ -4,7 +4,6 @@
 
 #include <vector>
 
-#include "sim/scenario/scenario.hpp"
 #include "sim/step/plan.hpp"
 #include "topologies/fabric.hpp"
 #include "topologies/placement.hpp"
@@ -18,17 +17,30 @@ struct Place {
 };
 
 /// Where routes are symmetric lane 0 stands for its group: the others load like links in the same
-/// way, and what they add to links of lane 0 is counted. Under ECMP every lane is routed.
+/// way, and what they add to links of lane 0 is counted. Under ECMP and on drawn fabrics, which
+/// need not look the same from everywhere, every lane is routed.
 class Lanes {
  public:
-  Lanes(const Scenario& scenario, const StepPlan& plan);
+  /// Both outlive this. `nodes` as in Site.
+  Lanes(const StepPlan& plan, const Fabric& fabric, std::vector<int> nodes = {});
 
   [[nodiscard]] const Fabric& fabric() const { return fabric_; }
   [[nodiscard]] const Placement& placement() const { return placement_; }
   [[nodiscard]] bool symmetric() const { return symmetric_; }
+  /// Whether what replicas put on links says which of them are alike, so that folding is exact: not
+  /// where a whole tree hashes, since then no two are.
+  [[nodiscard]] bool comparable() const { return symmetric_ || fabric_.is_drawn(); }
   [[nodiscard]] int rank(Place at) const {
     return placement_.rank({.tensor = 0, .data = at.data, .pipeline = at.stage});
   }
+
+  /// Node of the fabric that holds a rank.
+  [[nodiscard]] int node_of(int rank) const {
+    const int node = placement_.node_of(rank);
+    return nodes_.empty() ? node : nodes_[static_cast<std::size_t>(node)];
+  }
+  /// Switches between two ranks.
+  [[nodiscard]] int switches_between(int from, int to) const;
 
   /// Adds to `uses` what all lanes put on links for each byte that one lane sends, times `bytes`;
   /// when `only_known`, only on links that are among `uses` already.
@@ -41,7 +53,8 @@ class Lanes {
  private:
   const StepPlan& plan_;
   Placement placement_;
-  Fabric fabric_;
+  const Fabric& fabric_;
+  std::vector<int> nodes_;
   bool symmetric_;
   std::vector<RouteHop> hops_;
 };

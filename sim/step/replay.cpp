@@ -46,46 +46,62 @@ struct StageState {
   StepTime started_at;  ///< of the collective now running, or last run
 };
 
-class Replay {
+}  // namespace
+
+class RunningStep::State {
  public:
-  Replay(const StepPlan& plan, const std::vector<ReplicaClass>& classes, Wiring& wiring,
-         bool record)
+  State(const StepPlan& plan, const std::vector<ReplicaClass>& classes, const Wiring& wiring,
+        StepTime begin, bool record)
       : plan_(plan),
         classes_(classes),
-        wiring_(wiring),
+        wiring_(&wiring),
         network_(wiring.network()),
         record_(record),
         stages_(plan.stages.size()),
-        chunks_(static_cast<std::size_t>(plan.chunks)) {
+        chunks_(static_cast<std::size_t>(plan.chunks)),
+        begin_(begin),
+        now_(begin) {
     set_up();
   }
 
-  ReplayResult run() {
+  void begin() {
     for (std::uint32_t a = 0; a < actors_.size(); ++a) begin(a);
-    network_.settle(now_);
-    std::vector<FlowIndex> ended;
-    while (unfinished_ > 0) {
-      if (queue_.empty() && network_.idle())
-        throw std::logic_error("the pipeline schedule deadlocks");
-      StepTime next{UINT64_MAX};
-      if (!queue_.empty()) next = queue_.next_time();
-      if (!network_.idle()) next = std::min(next, network_.next_end());
-      now_ = next;
-      ended.clear();
-      if (!network_.idle() && network_.next_end() == now_) network_.collect_ended(now_, ended);
-      for (const FlowIndex flow : ended) flow_ended(flow);
-      while (!queue_.empty() && queue_.next_time() == now_) handle(queue_.pop());
-      network_.settle(now_);
+  }
+  [[nodiscard]] bool done() const { return unfinished_ == 0; }
+  [[nodiscard]] bool waits_for_flows() const { return queue_.empty(); }
+  [[nodiscard]] StepTime next_event() { return queue_.next_time(); }
+
+  void handle_events(StepTime now) {
+    now_ = now;
+    while (!queue_.empty() && queue_.next_time() == now_) handle(queue_.pop());
+  }
+  void flow_ended(FlowIndex flow, StepTime now) {
+    now_ = now;
+    end_of(wiring_->flows()[flow - wiring_->flows().front().flow]);
+  }
+
+  void rewire(const Wiring& wiring, StepTime now) {
+    assert(wiring.flows().size() == wiring_->flows().size());
+    for (std::size_t i = 0; i < wiring.flows().size(); ++i) {
+      const FlowIndex from = wiring_->flows()[i].flow, to = wiring.flows()[i].flow;
+      if (!network_.active(from)) continue;
+      network_.hand_over(from, to, now);
+      if (!wiring.stalled(to)) network_.resume(to, now);
     }
-    return finish();
+    wiring_ = &wiring;
+  }
+
+  ReplayResult finish() {
+    result_.end = now_ - begin_;
+    for (ActorTimes& t : result_.actors) {
+      t.bubble += result_.end - t.finished;
+      if (t.total() != result_.end)
+        throw std::logic_error("an actor's times do not add up to the step");
+    }
+    return std::move(result_);
   }
 
  private:
-  struct FlowUse {
-    enum class Kind : std::uint8_t { message, tensor, data, embedding } kind;
-    std::uint32_t subject;
-  };
-
   void set_up() {
     const std::size_t count = classes_.size() * stages_;
     actors_.resize(count);
@@ -109,29 +125,12 @@ class Replay {
       }
       result_.items.resize(items);
     }
-    flow_use_.resize(network_.flows());
     for (std::size_t a = 0; a < count; ++a) {
       actors_[a].stage = static_cast<std::uint32_t>(a % stages_);
       actors_[a].replica_class = static_cast<std::uint32_t>(a / stages_);
       const auto& slowdown = classes_[a / stages_].slowdown;
       if (!slowdown.empty()) actors_[a].slowdown = slowdown[a % stages_];
-      const ActorWires& wires = wiring_.actor(a);
-      for (std::uint32_t d = 0; d < 2; ++d) {
-        use(wires.message[d], FlowUse::Kind::message, static_cast<std::uint32_t>(2 * a) + d);
-      }
-      use(wires.tensor, FlowUse::Kind::tensor, static_cast<std::uint32_t>(a));
     }
-    for (std::uint32_t s = 0; s < stages_; ++s) {
-      for (std::size_t c = 0; c < plan_.stages[s].channels.size(); ++c) {
-        use(wiring_.data(s, c), FlowUse::Kind::data, s);
-      }
-    }
-    for (std::uint32_t c = 0; c < classes_.size(); ++c) {
-      use(wiring_.embedding(c), FlowUse::Kind::embedding, c);
-    }
-  }
-  void use(FlowIndex flow, FlowUse::Kind kind, std::uint32_t subject) {
-    if (flow != kNoFlow) flow_use_[flow] = {kind, subject};
   }
 
   [[nodiscard]] const StagePlan& plan_of(const Actor& a) const { return plan_.stages[a.stage]; }
@@ -164,7 +163,7 @@ class Replay {
           arrived(index, item.work.pass, item.work.chunk) <= item.work.micro_batch) {
         return wait_for(a, Wait::input);
       }
-      if (record_) result_.items[first_record_[index] + a.item].start = now_;
+      if (record_) result_.items[first_record_[index] + a.item].start = now_ - begin_;
     }
     if (segment.needs > stage_[a.stage].done) return wait_for(a, Wait::data);
     ActorTimes& times = result_.actors[index];
@@ -184,7 +183,7 @@ class Replay {
     const Segment& segment = current_segment(a);
     if (segment.tensor_amount > 0) {
       wait_for(a, Wait::tensor);
-      start_flow(wiring_.actor(index).tensor, segment.tensor_amount);
+      start_flow(wiring_->actor(index).tensor, segment.tensor_amount);
       return;
     }
     finish_segment(index);
@@ -201,7 +200,7 @@ class Replay {
     const Segment& segment = current_segment(a);
     if (segment.posts > 0) post(a.stage, segment.posts - 1);
     if (++a.segment < item.segments) return advance(index);
-    if (record_) result_.items[first_record_[index] + a.item].end = now_;
+    if (record_) result_.items[first_record_[index] + a.item].end = now_ - begin_;
     a.segment = 0;
     ++a.item;
     ++result_.items_run;
@@ -219,24 +218,25 @@ class Replay {
     Channel& channel = channels_[number];
     ++channel.sent;
     channel.posted.push_back(now_);
-    const FlowIndex flow = wiring_.actor(index).message[static_cast<std::size_t>(pass)];
+    const FlowIndex flow = wiring_->actor(index).message[static_cast<std::size_t>(pass)];
     if (!network_.active(flow)) start_message(number);
   }
 
   void start_message(std::uint32_t number) {
     channels_[number].on_wire = now_;
-    start_flow(wiring_.actor(number / 2).message[number % 2], plan_.message.base_units());
+    start_flow(wiring_->actor(number / 2).message[number % 2], plan_.message.base_units());
   }
 
   void message_left(std::uint32_t number) {
     const std::uint32_t index = number / 2;
     const std::size_t direction = number % 2;
-    const ActorWires& wires = wiring_.actor(index);
+    const ActorWires& wires = wiring_->actor(index);
     queue_.push(now_ + wires.message_latency[direction], message_arrived, number);
     Channel& channel = channels_[number];
     if (record_) {
       result_.messages.push_back({index, static_cast<Pass>(direction), channel.delivered,
-                                  channel.on_wire, now_ + wires.message_latency[direction]});
+                                  channel.on_wire - begin_,
+                                  now_ + wires.message_latency[direction] - begin_});
     }
     ++channel.delivered;
     if (channel.delivered < channel.sent) start_message(number);
@@ -298,14 +298,15 @@ class Replay {
     const StagePlan& plan = plan_.stages[stage];
     const DataCollective& c = plan.collectives[stage_[stage].started - 1];
     const double unit = Wiring::data_unit(plan.channels[c.channel].cost);
-    start_flow(wiring_.data(stage, c.channel), c.payload.base_units() * unit);
+    start_flow(wiring_->data(stage, c.channel), c.payload.base_units() * unit);
   }
 
   void collective_ended(std::uint32_t stage) {
     StageState& s = stage_[stage];
     s.running = false;
     ++s.done;
-    if (record_) result_.collectives.push_back({stage, s.done - 1, s.started_at, now_});
+    if (record_)
+      result_.collectives.push_back({stage, s.done - 1, s.started_at - begin_, now_ - begin_});
     const StepTime posted_at = s.posted_at[s.done - 1];
     start_next_collective(stage);
     for (std::size_t c = 0; c < classes_.size(); ++c) {
@@ -359,7 +360,7 @@ class Replay {
   void mark_drained(const Actor& a) { drained_[a.replica_class * stages_ + a.stage] = 1; }
 
   [[nodiscard]] bool needs_embedding(const Actor& a) const {
-    return wiring_.embedding(a.replica_class) != kNoFlow &&
+    return wiring_->embedding(a.replica_class) != kNoFlow &&
            (a.stage == 0 || a.stage + 1 == stages_);
   }
   void reduce_embedding(std::uint32_t index) {
@@ -371,7 +372,7 @@ class Replay {
                 a.replica_class);
   }
   void on_embedding_starts(std::uint32_t replica_class) {
-    start_flow(wiring_.embedding(replica_class),
+    start_flow(wiring_->embedding(replica_class),
                plan_.embedding_reduce.base_units() * Wiring::data_unit(plan_.embedding_cost));
   }
   void embedding_ended(std::uint32_t replica_class) {
@@ -388,7 +389,7 @@ class Replay {
     wait_for(actors_[index], Wait::barrier);
     if (--waiting_at_barrier_ > 0) return;
     // The global gradient norm: everybody waits for the last. Stages wait for stages in a bubble.
-    result_.optimiser_start = now_;
+    result_.optimiser_start = now_ - begin_;
     for (std::uint32_t i = 0; i < actors_.size(); ++i) {
       Actor& a = actors_[i];
       ActorTimes& t = result_.actors[i];
@@ -414,22 +415,23 @@ class Replay {
 
   void start_flow(FlowIndex flow, double amount) {
     ++result_.flows;
-    network_.start(flow, Bytes{std::max(amount, 1.0)}, now_);
+    const Bytes bytes{std::max(amount, 1.0)};
+    wiring_->stalled(flow) ? network_.start_held(flow, bytes, now_)
+                           : network_.start(flow, bytes, now_);
   }
 
-  void flow_ended(FlowIndex flow) {
-    const FlowUse use = flow_use_[flow];
-    switch (use.kind) {
-      case FlowUse::Kind::message:
-        return message_left(use.subject);
-      case FlowUse::Kind::data:
-        return collective_ended(use.subject);
-      case FlowUse::Kind::embedding:
-        return embedding_ended(use.subject);
-      case FlowUse::Kind::tensor: {
-        Actor& a = actors_[use.subject];
-        result_.actors[use.subject].tensor += now_ - a.since;
-        return finish_segment(use.subject);
+  void end_of(const WiredFlow& flow) {
+    switch (flow.use) {
+      case WiredFlow::Use::message:
+        return message_left(flow.subject);
+      case WiredFlow::Use::data:
+        return collective_ended(flow.subject);
+      case WiredFlow::Use::embedding:
+        return embedding_ended(flow.subject);
+      case WiredFlow::Use::tensor: {
+        Actor& a = actors_[flow.subject];
+        result_.actors[flow.subject].tensor += now_ - a.since;
+        return finish_segment(flow.subject);
       }
     }
   }
@@ -450,24 +452,16 @@ class Replay {
     }
   }
 
-  ReplayResult finish() {
-    result_.end = now_;
-    for (ActorTimes& t : result_.actors) {
-      t.bubble += now_ - t.finished;
-      if (t.total() != now_) throw std::logic_error("an actor's times do not add up to the step");
-    }
-    return std::move(result_);
-  }
-
   const StepPlan& plan_;
   const std::vector<ReplicaClass>& classes_;
-  Wiring& wiring_;
+  const Wiring* wiring_;
   FlowNetwork& network_;
   bool record_;
   std::size_t stages_;
   std::size_t chunks_;
 
   EventQueue queue_;
+  StepTime begin_;
   StepTime now_;
   std::vector<Actor> actors_;
   std::vector<Channel> channels_;
@@ -476,7 +470,6 @@ class Replay {
       std::vector<std::uint32_t>(2 * classes_.size() * stages_);
   std::vector<std::uint8_t> drained_ = std::vector<std::uint8_t>(classes_.size() * stages_);
   std::vector<StageState> stage_;
-  std::vector<FlowUse> flow_use_;
   std::vector<std::uint8_t> embedding_ready_;
   std::vector<StepTime> embedding_posted_ = std::vector<StepTime>(classes_.size());
   std::vector<std::size_t> first_record_;
@@ -486,11 +479,43 @@ class Replay {
   ReplayResult result_;
 };
 
-}  // namespace
+RunningStep::RunningStep(const StepPlan& plan, const std::vector<ReplicaClass>& classes,
+                         const Wiring& wiring, StepTime begin, bool record)
+    : state_(std::make_unique<State>(plan, classes, wiring, begin, record)) {}
+RunningStep::RunningStep(RunningStep&&) noexcept = default;
+RunningStep& RunningStep::operator=(RunningStep&&) noexcept = default;
+RunningStep::~RunningStep() = default;
 
-ReplayResult replay(const StepPlan& plan, const std::vector<ReplicaClass>& classes, Wiring& wiring,
-                    bool record) {
-  return Replay{plan, classes, wiring, record}.run();
+void RunningStep::begin() { state_->begin(); }
+bool RunningStep::done() const { return state_->done(); }
+bool RunningStep::waits_for_flows() const { return state_->waits_for_flows(); }
+StepTime RunningStep::next_event() const { return state_->next_event(); }
+void RunningStep::handle_events(StepTime now) { state_->handle_events(now); }
+void RunningStep::flow_ended(FlowIndex flow, StepTime now) { state_->flow_ended(flow, now); }
+void RunningStep::rewire(const Wiring& wiring, StepTime now) { state_->rewire(wiring, now); }
+ReplayResult RunningStep::finish() { return state_->finish(); }
+
+ReplayResult replay(const StepPlan& plan, const std::vector<ReplicaClass>& classes,
+                    const Wiring& wiring, bool record) {
+  RunningStep step{plan, classes, wiring, {}, record};
+  FlowNetwork& network = wiring.network();
+  StepTime now;
+  std::vector<FlowIndex> ended;
+  step.begin();
+  network.settle(now);
+  while (!step.done()) {
+    if (step.waits_for_flows() && network.idle())
+      throw std::logic_error("the pipeline schedule deadlocks");
+    now = {UINT64_MAX};
+    if (!step.waits_for_flows()) now = step.next_event();
+    if (!network.idle()) now = std::min(now, network.next_end());
+    ended.clear();
+    if (!network.idle() && network.next_end() == now) network.collect_ended(now, ended);
+    for (const FlowIndex flow : ended) step.flow_ended(flow, now);
+    step.handle_events(now);
+    network.settle(now);
+  }
+  return step.finish();
 }
 
 }  // namespace lockstep

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "sim/core/event_queue.hpp"
@@ -56,9 +57,43 @@ struct ReplayResult {
   std::uint64_t events = 0, flows = 0, items_run = 0;
 };
 
-/// `wiring` was made for the same plan and classes; it is used up.
-/// Throws std::logic_error if the schedule deadlocks: no schedule of ours does.
-ReplayResult replay(const StepPlan& plan, const std::vector<ReplicaClass>& classes, Wiring& wiring,
-                    bool record);
+/// A step under way, on a network that other steps may share. Whoever runs it tells it of the ends
+/// of its flows first, then lets it handle its events of the same instant, then settles the
+/// network.
+class RunningStep {
+ public:
+  /// `wiring` was made for the same plan and classes; all three outlive this.
+  RunningStep(const StepPlan& plan, const std::vector<ReplicaClass>& classes, const Wiring& wiring,
+              StepTime begin, bool record);
+  RunningStep(RunningStep&&) noexcept;
+  RunningStep& operator=(RunningStep&&) noexcept;
+  ~RunningStep();
+
+  /// At the time that the constructor was given.
+  void begin();
+  [[nodiscard]] bool done() const;
+  /// No event of its own is due: only the end of a flow can bring it on.
+  [[nodiscard]] bool waits_for_flows() const;
+  /// Requires !waits_for_flows().
+  [[nodiscard]] StepTime next_event() const;
+  void handle_events(StepTime now);
+  /// Requires a flow of its wiring.
+  void flow_ended(FlowIndex flow, StepTime now);
+  /// From now on its flows are those of another wiring of the same job, and what is under way goes
+  /// on over them; flows that are stalled there wait. Requires a settled network.
+  void rewire(const Wiring& wiring, StepTime now);
+  /// Times in it count from its begin. Requires done(). Throws std::logic_error if an actor's times
+  /// do not add up to the step.
+  ReplayResult finish();
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+};
+
+/// Runs one step alone, until it is done. Throws std::logic_error if the schedule deadlocks: no
+/// schedule of ours does.
+ReplayResult replay(const StepPlan& plan, const std::vector<ReplicaClass>& classes,
+                    const Wiring& wiring, bool record);
 
 }  // namespace lockstep

@@ -38,10 +38,7 @@ std::vector<int> path_kinds(const Lanes& lanes, int data, int stages) {
     const int a = lanes.rank({data, s});
     const int b = lanes.rank({data, (s + 1) % stages});
     const bool local = placement.reach(a, b) != Reach::fabric;
-    kinds.push_back(
-        local ? -1
-              : lanes.fabric().switches_crossed(placement.node_of(a), placement.nic_of(a),
-                                                placement.node_of(b), placement.nic_of(b)));
+    kinds.push_back(local ? -1 : lanes.switches_between(a, b));
   }
   return kinds;
 }
@@ -243,10 +240,11 @@ std::vector<ReplicaClass> classes_by_length(const StepPlan& plan, const Slowdown
 
 }  // namespace
 
-Folding fold_replicas(const Scenario& scenario, const StepPlan& plan, bool unfold) {
-  Lanes lanes{scenario, plan};
+Folding fold_replicas(const Scenario& scenario, const StepPlan& plan, const Fabric& fabric,
+                      bool unfold) {
+  Lanes lanes{plan, fabric};
   const Slowdowns slow = slow_replicas(scenario, lanes.placement());
-  if (unfold || !lanes.symmetric()) {
+  if (unfold || !lanes.comparable()) {
     return {.classes = classes_by_length(plan, slow, lanes, unfold), .links = {}};
   }
   return Refinement{scenario, plan, lanes}.run(slow);

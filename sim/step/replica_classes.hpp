@@ -39,6 +39,7 @@ struct Folding {
 ///
 /// Under ECMP hashed paths differ between all replicas; classes are then those of equal path
 /// length.
-Folding fold_replicas(const Scenario& scenario, const StepPlan& plan, bool unfold);
+Folding fold_replicas(const Scenario& scenario, const StepPlan& plan, const Fabric& fabric,
+                      bool unfold);
 
 }  // namespace lockstep

@@ -106,9 +106,12 @@ Scenario without_stragglers(const Scenario& scenario) {
 
 StepReport simulate_step(const Scenario& scenario, const StepOptions& options) {
   const StepPlan plan = plan_step(scenario);
-  const Folding folding = fold_replicas(scenario, plan, options.unfold);
+  const Fabric fabric = own_fabric(scenario, plan);
+  const Folding folding = fold_replicas(scenario, plan, fabric, options.unfold);
   const std::vector<ReplicaClass>& classes = folding.classes;
-  Wiring wiring{scenario, plan, classes, folding.links};
+  FlowNetwork network;
+  FabricLinks links{fabric, network};
+  const Wiring wiring{scenario, plan, classes, {.links = &links, .nodes = {}}, folding.links};
   const bool record = options.record_timeline || !options.unfold;
   const ReplayResult result = replay(plan, classes, wiring, record);
 

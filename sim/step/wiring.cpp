@@ -6,7 +6,7 @@
 namespace lockstep {
 namespace {
 
-constexpr LinkIndex kNoLink = std::numeric_limits<LinkIndex>::max();
+constexpr LinkIndex kNoLink = FabricLinks::kNoLink;
 /// A folded collective looks for its fullest link among this many replicas: beyond a pod nothing
 /// new comes up.
 constexpr int kScan = 1024;
@@ -16,6 +16,8 @@ constexpr int kScan = 1024;
 /// Links of a flow under construction, in order of first use.
 struct Wiring::Edges {
   std::vector<FlowEdge> list;
+  bool on_fabric = false;
+  bool stalled = false;
 
   void add(LinkIndex link, double coefficient) {
     for (FlowEdge& e : list) {
@@ -28,13 +30,16 @@ struct Wiring::Edges {
 };
 
 Wiring::Wiring(const Scenario& scenario, const StepPlan& plan,
-               const std::vector<ReplicaClass>& classes, LinkClasses links)
+               const std::vector<ReplicaClass>& classes, const Site& site, LinkClasses links)
     : scenario_(scenario),
       plan_(plan),
       classes_(classes),
       link_classes_(std::move(links)),
-      lanes_(scenario, plan),
-      fabric_links_(lanes_.fabric().link_count(), kNoLink) {
+      lanes_(plan, site.links->fabric(), site.nodes),
+      links_(*site.links),
+      network_(links_.network()),
+      class_links_(link_classes_.links.size(), kNoLink),
+      first_(static_cast<FlowIndex>(network_.flows())) {
   const std::size_t actors = classes.size() * plan.stages.size();
   ports_.assign(actors, {kNoLink, kNoLink});
   actors_.resize(actors);
@@ -51,13 +56,31 @@ double Wiring::data_unit(const CollectiveCost& cost) {
 }
 
 LinkIndex Wiring::fabric_link(FabricLink link) {
-  LinkIndex& index = fabric_links_[link_classes_.of.empty() ? link : link_classes_.of[link]];
-  if (index == kNoLink) index = network_.add_link(lanes_.fabric().capacity(link));
+  if (link_classes_.of.empty()) return links_[link];
+  LinkIndex& index = class_links_[link_classes_.of[link]];
+  if (index == kNoLink) index = network_.add_link(links_.capacity(link));
   return index;
+}
+
+FlowIndex Wiring::add_flow(const Edges& edges, WiredFlow::Use use, std::size_t subject,
+                           std::size_t channel) {
+  const FlowIndex flow = network_.add_flow(edges.list);
+  flows_.push_back({.use = use,
+                    .subject = static_cast<std::uint32_t>(subject),
+                    .flow = flow,
+                    .channel = static_cast<std::uint32_t>(channel),
+                    .on_fabric = edges.on_fabric,
+                    .stalled = edges.stalled});
+  return flow;
 }
 
 void Wiring::add_uses(const std::vector<RouteHop>& uses, double copies, Edges& edges) {
   for (const RouteHop& use : uses) {
+    edges.on_fabric = true;
+    if (links_.dead(use.link)) {
+      edges.stalled = true;
+      continue;
+    }
     // All copies together cross all links of the class: each link has an equal part of that.
     const double links =
         link_classes_.of.empty() ? copies : link_classes_.links[link_classes_.of[use.link]];
@@ -126,12 +149,11 @@ void Wiring::wire_message(std::size_t actor, int data, int stage, int next, Pass
     std::vector<RouteHop> uses;
     lanes_.add({data, stage}, {data, next}, false, 1.0, uses);
     add_uses(uses, copies, edges);
-    latency += lanes_.fabric().switches_crossed(placement.node_of(from), placement.nic_of(from),
-                                                placement.node_of(to), placement.nic_of(to)) *
-               scenario_.fabric.switch_latency;
-    exact_ = exact_ && (copies == 1 || lanes_.symmetric());
+    latency += lanes_.switches_between(from, to) * lanes_.fabric().spec().switch_latency;
+    exact_ = exact_ && (copies == 1 || lanes_.comparable());
   }
-  actors_[actor].message[direction] = network_.add_flow(edges.list);
+  actors_[actor].message[direction] =
+      add_flow(edges, WiredFlow::Use::message, 2 * actor + direction);
   actors_[actor].message_latency[direction] = to_step_time(latency);
 }
 
@@ -152,7 +174,7 @@ void Wiring::wire_tensor() {
       lanes_.add_tensor({c.representative, static_cast<int>(a % stages)}, uses);
       add_uses(uses, c.copies, edges);
     }
-    actors_[a].tensor = network_.add_flow(edges.list);
+    actors_[a].tensor = add_flow(edges, WiredFlow::Use::tensor, a);
   }
 }
 
@@ -174,7 +196,7 @@ void Wiring::wire_data() {
 /// next domain, one byte each.
 Wiring::Edges Wiring::ring_edges(int stage, int per_domain) {
   std::vector<RouteHop> uses;
-  if (lanes_.symmetric()) {
+  if (lanes_.comparable()) {
     for (int d = 0; d < plan_.placement.data; ++d) lanes_.add_ring(d, stage, per_domain, uses);
   } else {
     for (const ReplicaClass& c : classes_) {
@@ -191,6 +213,11 @@ Wiring::Edges Wiring::ring_edges(int stage, int per_domain) {
   Edges ring;
   std::vector<double> share(network_.links() + uses.size());
   for (const RouteHop& use : uses) {
+    ring.on_fabric = true;
+    if (links_.dead(use.link)) {
+      ring.stalled = true;
+      continue;
+    }
     const double links =
         link_classes_.of.empty() ? 1.0 : link_classes_.links[link_classes_.of[use.link]];
     const LinkIndex link = fabric_link(use.link);
@@ -204,7 +231,6 @@ Wiring::Edges Wiring::ring_edges(int stage, int per_domain) {
 void Wiring::add_hashed_ring(int stage, int per_domain, int representative,
                              std::vector<RouteHop>& ring) {
   const int replicas = plan_.placement.data;
-  const Placement& placement = lanes_.placement();
   const auto wrap = [&](int j) { return (j % replicas + replicas) % replicas; };
   const auto add_member = [&](int j, bool only_known, double bytes) {
     lanes_.add({wrap(j), stage}, {wrap(j + per_domain), stage}, only_known, bytes, ring);
@@ -215,10 +241,8 @@ void Wiring::add_hashed_ring(int stage, int per_domain, int representative,
   const int end = first + std::min(replicas, kScan);
   int farthest = representative, most = 0;
   for (int j = first; j < end; ++j) {
-    const int a = lanes_.rank({wrap(j), stage});
-    const int b = lanes_.rank({wrap(j + per_domain), stage});
-    const int switches = lanes_.fabric().switches_crossed(
-        placement.node_of(a), placement.nic_of(a), placement.node_of(b), placement.nic_of(b));
+    const int switches = lanes_.switches_between(lanes_.rank({wrap(j), stage}),
+                                                 lanes_.rank({wrap(j + per_domain), stage}));
     if (switches > most) farthest = j, most = switches;
   }
   for (const int j : {representative, first, farthest}) add_member(j, false, 0.0);
@@ -244,7 +268,9 @@ FlowIndex Wiring::wire_data_channel(std::size_t stage, const GroupSpread& spread
       edges.list.push_back({e.link, e.coefficient * over_network});
     }
   }
-  return network_.add_flow(edges.list);
+  edges.on_fabric = ring.on_fabric && over_network > 0;
+  edges.stalled = ring.stalled && over_network > 0;
+  return add_flow(edges, WiredFlow::Use::data, stage, data_[stage].size());
 }
 
 void Wiring::wire_embedding() {
@@ -262,7 +288,7 @@ void Wiring::wire_embedding() {
       lanes_.add(tail, head, false, 1.0, uses);
       add_uses(uses, classes_[c].copies, edges);
     }
-    embedding_[c] = network_.add_flow(edges.list);
+    embedding_[c] = add_flow(edges, WiredFlow::Use::embedding, c);
   }
 }
 

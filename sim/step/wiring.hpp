@@ -12,6 +12,7 @@
 #include "sim/step/lanes.hpp"
 #include "sim/step/plan.hpp"
 #include "sim/step/replica_classes.hpp"
+#include "sim/step/site.hpp"
 #include "topologies/fabric.hpp"
 #include "topologies/placement.hpp"
 
@@ -27,14 +28,32 @@ struct ActorWires {
   FlowIndex tensor = kNoFlow;
 };
 
+/// What a flow is for.
+struct WiredFlow {
+  enum class Use : std::uint8_t { message, tensor, data, embedding } use;
+  std::uint32_t subject = 0;  ///< message: 2 x actor + pass; tensor: actor; data: stage; embedding:
+                              ///< replica class
+  FlowIndex flow = kNoFlow;
+  std::uint32_t channel = 0;  ///< data: of the stage
+  bool on_fabric = false;     ///< crosses the fabric at all
+  bool stalled = false;       ///< crosses a dead link
+};
+
 /// A class of links is one link here; a folded class puts on it what its copies put on each.
 class Wiring {
  public:
-  /// `links` belongs to `classes`: both come from fold_replicas().
+  /// Adds the job's flows to the network of the site, always in the same order. `links` belongs to
+  /// `classes`: both come from fold_replicas(). All but `site` outlive this, as what it points to.
   Wiring(const Scenario& scenario, const StepPlan& plan, const std::vector<ReplicaClass>& classes,
-         LinkClasses links = {});
+         const Site& site, LinkClasses links = {});
 
-  FlowNetwork& network() { return network_; }
+  [[nodiscard]] FlowNetwork& network() const { return network_; }
+  /// The flows, in the order in which they were made.
+  [[nodiscard]] const std::vector<WiredFlow>& flows() const { return flows_; }
+  /// True where a flow would cross a dead link: it waits for another way.
+  [[nodiscard]] bool stalled(FlowIndex flow) const {
+    return flow - first_ < flows_.size() && flows_[flow - first_].stalled;
+  }
   [[nodiscard]] const ActorWires& actor(std::size_t index) const { return actors_[index]; }
   /// Flow of a stage's data-parallel channel.
   [[nodiscard]] FlowIndex data(std::size_t stage, std::size_t channel) const {
@@ -52,6 +71,8 @@ class Wiring {
   struct Edges;
 
   LinkIndex fabric_link(FabricLink link);
+  FlowIndex add_flow(const Edges& edges, WiredFlow::Use use, std::size_t subject,
+                     std::size_t channel = 0);
   LinkIndex port(std::size_t actor, int direction);
   LinkIndex rate_limit(double bytes_per_second);
   /// Adds what `copies` replicas like one with these uses put on links.
@@ -72,9 +93,12 @@ class Wiring {
   const std::vector<ReplicaClass>& classes_;
   LinkClasses link_classes_;
   Lanes lanes_;
-  FlowNetwork network_;
+  FabricLinks& links_;
+  FlowNetwork& network_;
   bool exact_ = true;
-  std::vector<LinkIndex> fabric_links_;  ///< by class of links
+  std::vector<LinkIndex> class_links_;  ///< by class of links
+  FlowIndex first_ = kNoFlow;
+  std::vector<WiredFlow> flows_;
   std::vector<std::array<LinkIndex, 2>> ports_;
   std::vector<LinkIndex> pairs_;  ///< pace between a stage and the next, when they send in turn
   std::vector<ActorWires> actors_;

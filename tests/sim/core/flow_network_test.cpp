@@ -203,11 +203,23 @@ TEST_CASE("a flow on hold moves nothing and frees its links; what is left goes o
   CHECK(t.network.carried(t.wide).base_units() == doctest::Approx(250));
 }
 
+TEST_CASE("a flow that starts on hold waits for its links, and is then as any other") {
+  TwoLinks t;
+  t.network.start_held(t.b, Bytes{100}, {});
+  t.network.settle({});
+  CHECK(t.network.active(t.b));
+  CHECK(t.network.idle());
+  t.network.resume(t.b, at_second(5));
+  t.network.settle(at_second(5));
+  CHECK(t.network.next_end() == at_second(7));
+}
+
 TEST_CASE("a flow handed over goes on where it was, by another way") {
   TwoLinks t;
   t.network.start(t.b, Bytes{300}, {});
   t.network.settle({});
   t.network.hand_over(t.b, t.a, at_second(2));
+  t.network.resume(t.a, at_second(2));
   t.network.settle(at_second(2));
   CHECK_FALSE(t.network.active(t.b));
   CHECK(t.network.next_end() == at_second(4));  // 200 bytes at 100

@@ -114,9 +114,11 @@ TEST_CASE("network: o:1 oversubscription divides the rate of traffic that all cr
 TEST_CASE("network: bytes that the flows of a step put on a NIC are carried by it") {
   const HandPlan hand = replicas_on_network(400, 100);
   const std::vector<ReplicaClass> classes{{0, 1, {}}, {1, 1, {}}};
-  Wiring wiring{hand.scenario, hand.plan, classes};
+  const Fabric fabric = own_fabric(hand.scenario, hand.plan);
+  FlowNetwork network;
+  FabricLinks links{fabric, network};
+  const Wiring wiring{hand.scenario, hand.plan, classes, {.links = &links, .nodes = {}}};
   (void)replay(hand.plan, classes, wiring, false);
-  const FlowNetwork& network = wiring.network();
   // Stage 0 of both replicas sends 100 of messages and 400 of a ring; its ring also arrives there.
   // Stage 1 receives 100. Paces of messages and of the ring carry what runs over them.
   std::vector<double> nics;

@@ -1,0 +1,61 @@
+/// Where a job sits: on which nodes of a fabric, and on which network its transfers run. Several
+/// jobs may share both.
+#pragma once
+
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "sim/core/flow_network.hpp"
+#include "sim/scenario/scenario.hpp"
+#include "topologies/fabric.hpp"
+
+namespace lockstep {
+
+/// The links of a fabric as a network has them, each added when somebody first needs it.
+class FabricLinks {
+ public:
+  static constexpr LinkIndex kNoLink = std::numeric_limits<LinkIndex>::max();
+
+  /// Both outlive this. `left` is the part of its rate that each link still has, by FabricLink;
+  /// empty: all of it.
+  FabricLinks(const Fabric& fabric, FlowNetwork& network, std::vector<double> left = {})
+      : fabric_(fabric),
+        network_(network),
+        left_(std::move(left)),
+        index_(fabric.link_count(), kNoLink) {}
+
+  [[nodiscard]] const Fabric& fabric() const { return fabric_; }
+  [[nodiscard]] FlowNetwork& network() { return network_; }
+  /// Nothing passes until the fabric has found another way.
+  [[nodiscard]] bool dead(FabricLink link) const { return !left_.empty() && left_[link] <= 0; }
+  [[nodiscard]] BytesPerSecond capacity(FabricLink link) const {
+    return (left_.empty() ? 1.0 : left_[link]) * fabric_.capacity(link);
+  }
+  /// Requires !dead(link).
+  LinkIndex operator[](FabricLink link) {
+    LinkIndex& index = index_[link];
+    if (index == kNoLink) index = network_.add_link(capacity(link));
+    return index;
+  }
+  /// kNoLink where nobody has needed the link.
+  [[nodiscard]] const std::vector<LinkIndex>& known() const { return index_; }
+
+ private:
+  const Fabric& fabric_;
+  FlowNetwork& network_;
+  std::vector<double> left_;
+  std::vector<LinkIndex> index_;
+};
+
+struct StepPlan;
+
+/// The fabric that the scenario gives its cluster.
+Fabric own_fabric(const Scenario& scenario, const StepPlan& plan);
+
+struct Site {
+  FabricLinks* links = nullptr;
+  std::vector<int> nodes;  ///< of the fabric, by node of the job; empty: the same
+};
+
+}  // namespace lockstep
