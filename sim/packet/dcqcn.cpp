@@ -1,6 +1,8 @@
 #include "sim/packet/dcqcn.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 namespace lockstep {
 
@@ -13,6 +15,7 @@ DcqcnTuning vendor_tuning(BytesPerSecond line_rate) {
   tuning.constants.notification_interval = microseconds(4);
   tuning.constants.alpha_timer = microseconds(1);
   tuning.constants.rate_timer = microseconds(300);
+  tuning.constants.byte_counter = std::numeric_limits<double>::infinity();
   tuning.constants.fast_recovery = 1;
   tuning.constants.additive = scale * gigabits_per_second(0.005);
   tuning.constants.hyper = scale * gigabits_per_second(0.05);
@@ -58,9 +61,10 @@ void DcqcnRate::on_sent(double bytes) {
 // Equation 3 (fast recovery: F steps), equation 4 (additive increase), hyper increase: figure 7.
 void DcqcnRate::increase() {
   const int f = constants_->fast_recovery;
-  if (std::min(timer_steps_, byte_steps_) > f) {
+  const int by_bytes = std::isinf(constants_->byte_counter) ? timer_steps_ : byte_steps_;
+  if (std::min(timer_steps_, by_bytes) > f) {
     target_ += constants_->hyper;
-  } else if (std::max(timer_steps_, byte_steps_) >= f) {
+  } else if (std::max(timer_steps_, by_bytes) >= f) {
     target_ += constants_->additive;
   }
   target_ = std::min(target_, line_);

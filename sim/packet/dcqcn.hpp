@@ -22,7 +22,7 @@ struct DcqcnConstants {
   Seconds notification_interval{50e-6};  ///< N: at most one notification per flow (receiver)
   Seconds alpha_timer{55e-6};            ///< K, longer than N
   Seconds rate_timer{55e-6};             ///< T
-  double byte_counter = 10e6;            ///< B
+  double byte_counter = 10e6;            ///< B; infinity: the timer alone counts
   double g = 1.0 / 256;                  ///< gain of alpha
   int fast_recovery = 5;                 ///< F: steps before additive increase
   BytesPerSecond additive = gigabits_per_second(0.04);  ///< R_AI
@@ -36,10 +36,11 @@ struct DcqcnConstants {
 };
 
 /// The constants that NIC vendors suggest for this line rate, with the marking that goes with them:
-/// thresholds of 100 and 400 KB per 25 Gb/s with p_max 0.2, N 4 us, K 1 us, T 300 us, F 1, R_AI and
-/// R_HAI 5 and 50 Mb/s per 25 Gb/s, target kept. Source: Li et al. 2019, "HPCC", SIGCOMM, sections
-/// 2.3 and 5.1, and the simulation that they published with it (github.com/alibaba-edu/
-/// High-Precision-Congestion-Control, simulation/run.py, "dcqcn"). `least` is its 1 Gb/s of 50.
+/// thresholds of 100 and 400 KB per 25 Gb/s with p_max 0.2, N 4 us, K 1 us, T 300 us and no
+/// byte counter, F 1, R_AI and R_HAI 5 and 50 Mb/s per 25 Gb/s, target kept. Source: Li et al.
+/// 2019, "HPCC", SIGCOMM, sections 2.3 and 5.1, and the simulation that they published with it
+/// (github.com/alibaba-edu/ High-Precision-Congestion-Control, simulation/run.py, "dcqcn"). `least`
+/// is its 1 Gb/s of 50.
 struct DcqcnTuning {
   EcnMarking marking;
   DcqcnConstants constants;

@@ -61,11 +61,11 @@ std::vector<bool> contended(const PacketNetwork& network,
   return over;
 }
 
-/// What a message takes beyond the fluid's time: latencies, and its last packet once more on every
-/// link but the slowest.
+/// What a message takes beyond the fluid's time: latencies, and one packet once more on every link
+/// but the slowest. A short last packet waits behind a full one.
 Seconds last_packet(const PacketNetwork& network, const PacketFlow& flow, const Framing& framing) {
-  const std::uint64_t rest = flow.bytes % framing.payload;
-  const Bytes wire{static_cast<double>(framing.header + (rest == 0 ? framing.payload : rest))};
+  const std::uint64_t payload = std::min<std::uint64_t>(flow.bytes, framing.payload);
+  const Bytes wire{static_cast<double>(framing.header + payload)};
   Seconds stored, slowest;
   for (const LinkIndex link : flow.paths.front()) {
     const Seconds time = wire / network.links[link].rate;

@@ -1,0 +1,114 @@
+// `lockstep referee`: the built-in cases, or one's own, at flow level and at packet level.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <fmt/format.h>
+#include <string>
+#include <tbb/parallel_for.h>
+#include <vector>
+
+#include "models/input/text_file.hpp"
+#include "sim/packet/referee.hpp"
+#include "sim/scenario/preset_store.hpp"
+#include "tools/lockstep/cli.hpp"
+#include "tools/lockstep/referee_table.hpp"
+#include "tools/lockstep/reference_files.hpp"
+#include "tools/lockstep/shared_options.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::size_t kMaxFiles = 100;
+
+constexpr std::array kOptions{
+    OptionSpec{"layer", 0, "credit|pfc|dcqcn", true,
+               "Only this link layer: InfiniBand's credits, Ethernet with priority flow control, "
+               "or with DCQCN as well. Otherwise all three.",
+               "--layer credit"},
+    OptionSpec{"case", 0, "NAME", true, "Only this case.", "--case \"incast of 8, ecmp\""},
+    OptionSpec{"messages", 0, "", false, "One line for each message, instead of one for each case.",
+               "--messages"},
+    kFormatOption,
+    kOutputOption,
+};
+constexpr std::array<std::string_view, 3> kExamples{
+    "lockstep referee --layer credit",
+    "lockstep referee my-cases.json --format csv -o errors.csv",
+    "lockstep referee --case \"victims of an incast\" --messages",
+};
+constexpr CommandSpec kSpec{
+    .name = "referee",
+    .usage = "referee [FILE...] [options]",
+    .summary = "Hold flow-level completion times against a packet-level simulation.",
+    .about =
+        "Runs small fabrics with messages twice: at flow level, as all other commands do, and\n"
+        "packet by packet over the same links and paths. Prints when the last message arrives in\n"
+        "both, and the error of the flow level over the messages. Without a file: the project's\n"
+        "cases (tests/reference/packet_referee.json). sim/packet/README.md explains the results.",
+    .positionals = kMaxFiles,
+    .options = kOptions,
+    .examples = kExamples,
+};
+
+std::vector<const RefereeLayer*> chosen_layers(const ParsedOptions& options) {
+  std::vector<const RefereeLayer*> layers;
+  std::vector<std::string> names;
+  for (const RefereeLayer& layer : referee_layers()) names.emplace_back(layer.name);
+  const std::vector<std::string> wanted = options.has("layer") ? options.all("layer") : names;
+  for (const std::string& name : wanted) {
+    const auto at = std::ranges::find(names, name);
+    if (at == names.end()) {
+      throw UsageError(fmt::format("--layer: found {}; allowed: {}{}", in_quotes(name),
+                                   listed(names), did_you_mean(name, names)));
+    }
+    layers.push_back(&referee_layers()[static_cast<std::size_t>(at - names.begin())]);
+  }
+  return layers;
+}
+
+std::vector<RefereeCase> chosen_cases(const ParsedOptions& options) {
+  std::vector<std::string> files = options.positionals;
+  if (files.empty()) files.push_back(reference_file(PresetStore({}), "packet_referee.json"));
+  std::vector<RefereeCase> cases;
+  std::vector<std::string> names;
+  for (const std::string& file : files) {
+    for (RefereeCase& read : read_referee_cases(file, read_text_file(file))) {
+      names.push_back(read.name);
+      cases.push_back(std::move(read));
+    }
+  }
+  if (!options.has("case")) return cases;
+  const std::vector<std::string> wanted = options.all("case");
+  for (const std::string& name : wanted) {
+    if (std::ranges::find(names, name) != names.end()) continue;
+    throw UsageError(fmt::format("--case: found {}; allowed: {}{}", in_quotes(name), listed(names),
+                                 did_you_mean(name, names)));
+  }
+  std::erase_if(cases, [&](const RefereeCase& read) {
+    return std::ranges::find(wanted, read.name) == wanted.end();
+  });
+  return cases;
+}
+
+Exit run(const ParsedOptions& options, Console& console) {
+  const std::string format = options.choice("format", kFormats);
+  const std::vector<const RefereeLayer*> layers = chosen_layers(options);
+  const std::vector<RefereeCase> cases = chosen_cases(options);
+  std::vector<RefereeRow> rows(layers.size() * cases.size());
+  tbb::parallel_for(std::size_t{0}, rows.size(), [&](std::size_t i) {
+    rows[i] = run_referee(cases[i % cases.size()], *layers[i / cases.size()]);
+  });
+  const TextStyle style = output_style(options, console);
+  write_output(options.has("messages") ? referee_messages_text(rows, format, style)
+                                       : referee_text(rows, format, style),
+               options, console);
+  return Exit::ok;
+}
+
+constexpr Command kCommand{&kSpec, run};
+
+}  // namespace
+
+const Command& referee_command() { return kCommand; }
+
+}  // namespace lockstep
