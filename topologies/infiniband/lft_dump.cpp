@@ -119,19 +119,20 @@ std::string write_lft_dump(const InfinibandSubnet& subnet, const LidTables& tabl
     const auto& row = tables.out_port[fabric.vertex(s)];
     text += fmt::format("Unicast lids [0-{}] of switch Lid {} guid 0x{:016x} ('{}'):\n",
                         row.size() - 1, at.lid, at.node_guid, at.description);
-    int dumped = 0;
+    int known = 0;  // opensm counts LIDs without a path too
     for (std::size_t lid = 1; lid < row.size(); ++lid) {
       const auto found = with_lid.find(static_cast<Lid>(lid));
-      if (row[lid] == kNoPath || found == with_lid.end()) continue;
+      if (found == with_lid.end()) continue;
+      ++known;
+      if (row[lid] == kNoPath) continue;
       const InfinibandVertex& to = subnet.vertices[found->second];
       const std::string_view what = to.kind == InfinibandKind::switch_box ? "Switch"
                                     : to.kind == InfinibandKind::adapter  ? "Channel Adapter"
                                                                           : "Router";
       text += fmt::format("0x{:04x} {:03} # {} portguid 0x{:016x}: '{}'\n", lid, row[lid], what,
                           to.port_guid, to.description);
-      ++dumped;
     }
-    text += fmt::format("{} lids dumped\n", dumped);
+    text += fmt::format("{} lids dumped\n", known);
   }
   return text;
 }
