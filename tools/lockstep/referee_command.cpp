@@ -68,7 +68,7 @@ std::vector<const RefereeLayer*> chosen_layers(const ParsedOptions& options) {
 
 std::vector<RefereeCase> chosen_cases(const ParsedOptions& options) {
   std::vector<std::string> files = options.positionals;
-  if (files.empty()) files.push_back(reference_file(PresetStore({}), "packet_referee.json"));
+  if (files.empty()) files.push_back(reference_file(PresetStore(), "packet_referee.json"));
   std::vector<RefereeCase> cases;
   std::vector<std::string> names;
   for (const std::string& file : files) {
