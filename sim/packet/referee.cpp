@@ -79,12 +79,13 @@ Seconds last_packet(const PacketNetwork& network, const PacketFlow& flow, const 
 
 std::span<const RefereeLayer> referee_layers() { return kLayers; }
 
-double median_absolute(std::vector<double> values) {
-  assert(!values.empty());
+double absolute_quantile(std::vector<double> values, double share) {
+  assert(!values.empty() && share > 0 && share <= 1);
   for (double& value : values) value = std::abs(value);
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+  const double rank = std::ceil(share * static_cast<double>(values.size()));
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>(rank) - 1;
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
 }
 
 PacketNetwork packet_network(const RefereeCase& of) {

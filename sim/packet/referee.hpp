@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/packet/packet_control.hpp"
@@ -47,8 +48,12 @@ struct RefereeRow {
   [[nodiscard]] std::size_t worst() const;    ///< message with the largest absolute error
 };
 
-/// The median of absolute values; the lower of the two middle ones. Requires one.
-double median_absolute(std::vector<double> values);
+/// The smallest absolute value that at least this share of them does not exceed (nearest rank).
+/// Requires one value, and a share above 0 and at most 1.
+double absolute_quantile(std::vector<double> values, double share);
+inline double median_absolute(std::vector<double> values) {
+  return absolute_quantile(std::move(values), 0.5);
+}
 
 /// The case as a packet network: each message's queue pair is its number.
 PacketNetwork packet_network(const RefereeCase& of);

@@ -87,11 +87,12 @@ std::string csv_text(const Fields& rows) {
 
 std::string summary_text(const RefereeSummary& s) {
   return fmt::format(
-      "  {} messages of {} cases: median error {} over messages, {} over cases' medians, {} over\n"
-      "  cases' ends; worst {}: \"{}\".\n",
-      grouped(static_cast<double>(s.messages)), s.cases, percent(s.median_of_messages),
-      percent(s.median_of_cases), percent(s.median_of_ends), error_text(s.worst),
-      s.worst_case->name);
+      "  {} messages of {}. Error of completion times: median {:.2f} %, 90th percentile {};\n"
+      "  median of the cases' medians {:.2f} %, of the cases' ends {:.2f} %. Worst {}: \"{}\".\n",
+      grouped(static_cast<double>(s.messages)),
+      s.cases == 1 ? "1 case" : fmt::format("{} cases", s.cases), 100 * s.median_of_messages,
+      percent(s.ninetieth_of_messages), 100 * s.median_of_cases, 100 * s.median_of_ends,
+      error_text(s.worst), s.worst_case->name);
 }
 
 std::string layer_table(std::span<const RefereeRow> rows, const TextStyle& style) {
@@ -153,6 +154,7 @@ RefereeSummary summary_of(std::span<const RefereeRow> rows) {
     ends.push_back(end_error(row));
   }
   summary.messages = errors.size();
+  summary.ninetieth_of_messages = absolute_quantile(errors, 0.9);
   summary.median_of_messages = median_absolute(std::move(errors));
   summary.median_of_cases = median_absolute(std::move(medians));
   summary.median_of_ends = median_absolute(std::move(ends));

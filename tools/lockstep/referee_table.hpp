@@ -13,9 +13,10 @@ namespace lockstep {
 struct RefereeSummary {
   std::size_t cases = 0, messages = 0;
   double median_of_messages = 0;  ///< of all messages of all cases
-  double median_of_cases = 0;     ///< of the cases' medians
-  double median_of_ends = 0;      ///< of the cases' last arrivals
-  double worst = 0;               ///< of all messages, signed
+  double ninetieth_of_messages = 0;
+  double median_of_cases = 0;  ///< of the cases' medians
+  double median_of_ends = 0;   ///< of the cases' last arrivals
+  double worst = 0;            ///< of all messages, signed
   const RefereeCase* worst_case = nullptr;
 };
 /// Requires at least one row.

@@ -122,6 +122,8 @@ TEST_CASE("referee: medians are of absolute values, the lower of the two middle 
   CHECK(median_absolute({-3, 1}) == 1);
   CHECK(median_absolute({-3, 1, 2}) == 2);
   CHECK(median_absolute({-4, 0.5, 2, -1}) == 1);
+  CHECK(absolute_quantile({1, 2, 3, 4, 5, 6, 7, 8, 9, -10}, 0.9) == 9);
+  CHECK(absolute_quantile({1, 2, 3, 4, 5, 6, 7, 8, 9, -10}, 1) == 10);
 }
 
 TEST_CASE("referee: a wrong file gets one line that says where and what instead") {
