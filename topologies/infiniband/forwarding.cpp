@@ -25,10 +25,11 @@ void choose_shortest(const SwitchFabric& fabric, SwitchIndex to, PortChoices& ch
   const auto far = fabric.distances(to);
   for (SwitchIndex s = 0; s < fabric.switches(); ++s) {
     const auto& ports = fabric.ports(s);
-    auto& allowed = choices.of(s);
-    for (std::size_t port = 1; port < ports.size(); ++port) {
-      allowed[port] = far[s] != SwitchFabric::kFar && ports[port].leads_to_switch() &&
-                      far[ports[port].far_switch] + 1 == far[s];
+    choices[s].clear();
+    for (std::size_t port = 1; port < ports.size() && far[s] != SwitchFabric::kFar; ++port) {
+      if (ports[port].leads_to_switch() && far[ports[port].far_switch] + 1 == far[s]) {
+        choices[s].push_back(static_cast<std::uint8_t>(port));
+      }
     }
   }
 }

@@ -13,14 +13,14 @@ namespace {
 class TreeRouter {
  public:
   TreeRouter(const SwitchFabric& fabric, FatTree& tree)
-      : fabric_(fabric), tree_(tree), tables_(empty_tables(fabric.subnet())) {}
+      : fabric_(fabric), tree_(tree), columns_(fabric) {}
 
   LidTables run() {
     for (const SwitchIndex leaf : tree_.leaves) route_adapters(leaf);
     for (SwitchIndex s = 0; s < fabric_.switches(); ++s) {
       if (tree_.switches[s].ranked()) route_switch(s);
     }
-    return std::move(tables_);
+    return columns_.tables();
   }
 
  private:
@@ -64,7 +64,7 @@ class TreeRouter {
   }
 
   void enter(SwitchIndex s, std::uint8_t port, std::uint32_t hops) {
-    if (lid_ != 0) tables_.out_port[fabric_.vertex(s)][lid_] = port;
+    if (lid_ != 0) columns_.at(lid_, s) = port;
     hops_[s] = hops;
   }
 
@@ -160,7 +160,7 @@ class TreeRouter {
   static constexpr std::uint32_t kFar = SwitchFabric::kFar;
   const SwitchFabric& fabric_;
   FatTree& tree_;
-  LidTables tables_;
+  LidColumns columns_;
   Lid lid_ = 0;
   std::vector<std::uint32_t> hops_;  ///< to the destination, by switch
 };

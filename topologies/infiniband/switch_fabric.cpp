@@ -44,6 +44,28 @@ std::vector<std::uint32_t> SwitchFabric::distances(SwitchIndex to) const {
   return out;
 }
 
+LidColumns::LidColumns(const SwitchFabric& fabric) : fabric_(fabric) {
+  Lid last = 0;
+  for (const InfinibandVertex& at : fabric.subnet().vertices) last = std::max(last, at.lid);
+  lids_ = std::size_t{last} + 1;
+  ports_.assign(lids_ * fabric.switches(), kNoPath);
+}
+
+LidTables LidColumns::tables() const {
+  // Tile by tile: one side of the transposition would miss the cache at every step.
+  constexpr std::size_t kTile = 64;
+  LidTables out = empty_tables(fabric_.subnet());
+  for (std::size_t tile = 0; tile < lids_; tile += kTile) {
+    for (SwitchIndex s = 0; s < fabric_.switches(); ++s) {
+      auto& row = out.out_port[fabric_.vertex(s)];
+      for (std::size_t lid = tile; lid < std::min(tile + kTile, lids_); ++lid) {
+        row[lid] = ports_[lid * fabric_.switches() + s];
+      }
+    }
+  }
+  return out;
+}
+
 namespace {
 
 /// Destinations behind one switch: its end ports by port number.
@@ -58,7 +80,7 @@ std::vector<Vertex> end_ports(const SwitchFabric& fabric, SwitchIndex s) {
 class Balancer {
  public:
   explicit Balancer(const SwitchFabric& fabric)
-      : fabric_(fabric), choices_(fabric), tables_(empty_tables(fabric.subnet())) {
+      : fabric_(fabric), choices_(fabric.switches()), columns_(fabric) {
     for (SwitchIndex s = 0; s < fabric.switches(); ++s) paths_.emplace_back(fabric.ports(s).size());
   }
 
@@ -78,23 +100,22 @@ class Balancer {
       choose(s, choices_);
       route(s, fabric_.lid(s), false);
     }
-    return std::move(tables_);
+    return columns_.tables();
   }
 
  private:
   /// Entries for a LID at or behind switch `to`, at all other switches.
   void route(SwitchIndex to, Lid lid, bool counts) {
     for (SwitchIndex s = 0; s < fabric_.switches(); ++s) {
-      std::size_t best = 0;  // port 0 is the switch itself
+      std::uint8_t best = 0;  // port 0 is the switch itself
       if (s != to) {
-        const std::vector<bool>& allowed = choices_.of(s);
-        for (std::size_t port = 1; port < allowed.size(); ++port) {
-          if (allowed[port] && (best == 0 || paths_[s][port] < paths_[s][best])) best = port;
+        for (const std::uint8_t port : choices_[s]) {
+          if (best == 0 || paths_[s][port] < paths_[s][best]) best = port;
         }
         if (best == 0) continue;
         if (counts) ++paths_[s][best];
       }
-      tables_.out_port[fabric_.vertex(s)][lid] = static_cast<std::uint8_t>(best);
+      columns_.at(lid, s) = best;
     }
   }
 
@@ -103,13 +124,13 @@ class Balancer {
     for (std::size_t port = 1; port < ports.size(); ++port) {
       if (!ports[port].leads_to_end_port()) continue;
       const Lid lid = fabric_.subnet().vertices[ports[port].end_port].lid;
-      tables_.out_port[fabric_.vertex(s)][lid] = static_cast<std::uint8_t>(port);
+      columns_.at(lid, s) = static_cast<std::uint8_t>(port);
     }
   }
 
   const SwitchFabric& fabric_;
   PortChoices choices_;
-  LidTables tables_;
+  LidColumns columns_;
   std::vector<std::vector<std::uint32_t>> paths_;  ///< end ports routed, by switch and port
 };
 

@@ -52,20 +52,28 @@ class SwitchFabric {
   std::vector<std::vector<SwitchPort>> ports_;
 };
 
-/// For one destination switch, whether each port of each switch is on a path that may be used.
-class PortChoices {
+/// The ports of each switch, in ascending order, on paths to one destination switch that may be
+/// used.
+using PortChoices = std::vector<std::vector<std::uint8_t>>;
+
+/// Tables while they are made: all switches' entries for a LID lie together, since engines go from
+/// LID to LID.
+class LidColumns {
  public:
-  explicit PortChoices(const SwitchFabric& fabric) : allowed_(fabric.switches()) {
-    for (SwitchIndex s = 0; s < fabric.switches(); ++s) allowed_[s].resize(fabric.ports(s).size());
+  explicit LidColumns(const SwitchFabric& fabric);
+
+  [[nodiscard]] std::uint8_t& at(Lid lid, SwitchIndex s) {
+    return ports_[std::size_t{lid} * fabric_.switches() + s];
   }
-  [[nodiscard]] const std::vector<bool>& of(SwitchIndex s) const { return allowed_[s]; }
-  [[nodiscard]] std::vector<bool>& of(SwitchIndex s) { return allowed_[s]; }
+  [[nodiscard]] LidTables tables() const;
 
  private:
-  std::vector<std::vector<bool>> allowed_;
+  const SwitchFabric& fabric_;
+  std::size_t lids_;
+  std::vector<std::uint8_t> ports_;
 };
 
-/// Fills `choices` for the destination switch.
+/// Fills `choices`, a list for each switch, for the destination switch.
 using ChoosePorts = std::function<void(SwitchIndex to, PortChoices& choices)>;
 
 /// Spreads all LIDs over the ports that `choose` allows, as ucast_mgr_build_lfts() does: end ports

@@ -101,9 +101,9 @@ void choose_up_down(const SwitchFabric& fabric, const Ranks& ranks, SwitchIndex 
     }
   }
   for (SwitchIndex s = 0; s < fabric.switches(); ++s) {
-    auto& allowed = choices.of(s);
-    for (std::size_t port = 1; port < allowed.size(); ++port) {
-      allowed[port] = least[s] != kFar && hops[s][port] == least[s];
+    choices[s].clear();
+    for (std::size_t port = 1; port < hops[s].size() && least[s] != kFar; ++port) {
+      if (hops[s][port] == least[s]) choices[s].push_back(static_cast<std::uint8_t>(port));
     }
   }
 }
