@@ -57,8 +57,8 @@ Fabric::Fabric(const FabricSpec& spec, int nodes, int nics_per_node, BytesPerSec
     number_tree();
     return;
   }
-  routes_ = std::make_shared<const GraphRoutes>(
-      draw_fabric(spec, nodes, nics_per_node, nic_bandwidth), route_policy(spec));
+  const auto graph = draw_fabric(spec, nodes, nics_per_node, nic_bandwidth);
+  routes_ = std::make_shared<const GraphRoutes>(graph, route_policy(spec, *graph));
   link_count_ = routes_->graph().link_count();
 }
 
@@ -68,8 +68,8 @@ Fabric::Fabric(const FabricSpec& spec, std::shared_ptr<const ClusterGraph> graph
       nics_(most_nics(*spec_.graph)),
       nic_bandwidth_(spec_.graph->capacity()[0]) {
   assert(!check(spec_, nodes_, 1, nic_bandwidth_));
-  routes_ = std::make_shared<const GraphRoutes>(draw_fabric(spec_, nodes_, nics_, nic_bandwidth_),
-                                                route_policy(spec_));
+  const auto drawn = draw_fabric(spec_, nodes_, nics_, nic_bandwidth_);
+  routes_ = std::make_shared<const GraphRoutes>(drawn, route_policy(spec_, *drawn));
   link_count_ = routes_->graph().link_count();
 }
 

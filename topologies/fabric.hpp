@@ -38,6 +38,10 @@ enum class Routing : std::uint8_t {
   spray,     ///< per-packet: every switch splits a message evenly over its shortest ways
   ecmp,      ///< each queue pair is hashed onto one path
   adaptive,  ///< like spray, in proportion to capacity; dragonflies also use longer ways
+  minhop,    ///< by forwarding tables, as an InfiniBand subnet manager computes them
+  updn,      ///< the same without turning up again after a way down
+  ftree,     ///< the same, balanced for fat trees
+  tables,    ///< by forwarding tables that the user gives
 };
 /// What the switches of an ECMP fabric mix into their hashes.
 enum class HashSeed : std::uint8_t {
@@ -65,6 +69,7 @@ struct RoutingInfo {
   std::string_view name;
   std::string_view summary;
   std::string_view source;
+  bool is_static;  ///< by the destination alone, with forwarding tables
 };
 std::span<const FabricKindInfo> fabric_kinds();
 std::span<const RoutingInfo> routings();
@@ -124,6 +129,9 @@ struct FabricSpec {
   std::optional<double> nonminimal_share;  ///< of adaptive traffic between dragonfly groups that
                                            ///< goes through a third one; absent: kUgalShare
 
+  std::string tables;  ///< routing `tables`: where opensm's dump was read from
+  std::shared_ptr<const std::string> tables_text;
+
   std::vector<FabricFault> faults;
   std::string file;                           ///< kind `file`: where the graph was read from
   std::shared_ptr<const ClusterGraph> graph;  ///< kind `file`
@@ -144,7 +152,7 @@ struct FabricProblem {
 };
 
 /// Whether the fabric has a graph and routes over it, instead of arithmetic ones: all but whole
-/// trees with a single plane.
+/// trees with a single plane and no forwarding tables.
 bool is_drawn(const FabricSpec& spec);
 
 /// The first thing that keeps this fabric from joining `nodes` nodes, in words; nothing: it is

@@ -26,6 +26,7 @@ std::vector<Fabric> fabrics() {
   for (const FabricKindInfo& kind : fabric_kinds()) {
     if (kind.always_drawn) continue;
     for (const RoutingInfo& routing : routings()) {
+      if (routing.is_static) continue;
       for (const int levels : {2, 3}) {
         for (const int nodes : {1, 2, 7, 16, 19}) {
           FabricSpec spec = tree(kind.kind, routing.routing, levels);

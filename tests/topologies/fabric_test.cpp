@@ -193,6 +193,7 @@ std::vector<Fabric> all_shapes() {
   for (const FabricKindInfo& kind : fabric_kinds()) {
     if (kind.always_drawn) continue;
     for (const RoutingInfo& routing : routings()) {
+      if (routing.is_static) continue;
       for (const int nodes : {1, 4, 5, 16, 17, 33}) {
         FabricSpec spec = small(kind.kind, routing.routing);
         spec.leaf_oversubscription = 1.5;

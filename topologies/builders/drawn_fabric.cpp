@@ -7,6 +7,7 @@
 
 #include "topologies/builders/drawing.hpp"
 #include "topologies/builders/faults.hpp"
+#include "topologies/routes/static_tables.hpp"
 
 namespace lockstep {
 namespace {
@@ -31,18 +32,22 @@ FabricDrawing draw_planes(const FabricPlan& plan) {
 /// NICs that cannot reach each other. Ports on the same switches are looked at once.
 Problem check_ways(const FabricSpec& spec, const std::shared_ptr<const ClusterGraph>& graph,
                    int nodes, int nics) {
-  const GraphRoutes routes(graph, {});
+  if (Problem p = check_static_tables(spec, *graph)) return p;
+  const GraphRoutes routes(graph, {.tables = static_tables(spec, *graph)});
   const PortDistances& distances = routes.distances();
   const auto check_pair = [&](Vertex a, Vertex b) -> Problem {
     if (routes.reaches(a, b)) return {};
     return FabricProblem{
         spec.faults.empty() ? "kind" : "faults",
         fmt::format("{} cannot reach {}", graph->vertex_name(a), graph->vertex_name(b)),
-        fmt::format("a fabric that joins all NICs within {} switches{}", SetDistances::kMax,
-                    spec.pxn ? " of a rail" : "")};
+        fmt::format("a fabric that joins all NICs{} within {} switches",
+                    spec.pxn ? " of a rail" : "", SetDistances::kMax)};
   };
-  // Of each class one port stands for all; with PXN only NICs of one rail have to meet.
+  // Of each class one port stands for all, unless tables tell them apart; with PXN only NICs of one
+  // rail have to meet.
+  const bool by_port = routings()[static_cast<std::size_t>(spec.routing)].is_static;
   std::vector<std::vector<Vertex>> rails(spec.pxn ? static_cast<std::size_t>(nics) : 1);
+  std::vector<std::vector<Vertex>> targets(rails.size());
   std::vector<std::vector<bool>> known(rails.size(), std::vector<bool>(distances.classes()));
   for (int node = 0; node < nodes; ++node) {
     for (int nic = 0; nic < nics; ++nic) {
@@ -50,12 +55,13 @@ Problem check_ways(const FabricSpec& spec, const std::shared_ptr<const ClusterGr
       const Vertex port = graph->nic_port(node, nic);
       const std::uint32_t of = distances.class_of(port);
       if (!known[rail][of]) rails[rail].push_back(port);
+      if (by_port || !known[rail][of]) targets[rail].push_back(port);
       known[rail][of] = true;
     }
   }
-  for (const std::vector<Vertex>& rail : rails) {
-    for (const Vertex a : rail) {
-      for (const Vertex b : rail) {
+  for (std::size_t rail = 0; rail < rails.size(); ++rail) {
+    for (const Vertex a : rails[rail]) {
+      for (const Vertex b : targets[rail]) {
         if (Problem p = check_pair(a, b)) return p;
       }
     }
@@ -91,13 +97,13 @@ std::shared_ptr<const ClusterGraph> draw_fabric(const FabricSpec& spec, int node
   return graph_of(std::move(drawing));
 }
 
-RoutePolicy route_policy(const FabricSpec& spec) {
+RoutePolicy route_policy(const FabricSpec& spec, const ClusterGraph& graph) {
   const bool groups = spec.kind == FabricKind::dragonfly || spec.kind == FabricKind::dragonfly_plus;
   return {.routing = spec.routing,
           .hash_seed = spec.hash_seed,
           .queue_pairs = spec.queue_pairs,
           .nonminimal_share = spec.nonminimal_share.value_or(groups ? kUgalShare : 0),
-          .tables = nullptr};
+          .tables = static_tables(spec, graph)};
 }
 
 }  // namespace lockstep

@@ -18,6 +18,6 @@ std::optional<FabricProblem> check_drawn(const FabricSpec& spec, int nodes, int 
 /// Requires that check_drawn() finds nothing.
 std::shared_ptr<const ClusterGraph> draw_fabric(const FabricSpec& spec, int nodes,
                                                 int nics_per_node, BytesPerSecond nic_bandwidth);
-RoutePolicy route_policy(const FabricSpec& spec);
+RoutePolicy route_policy(const FabricSpec& spec, const ClusterGraph& graph);
 
 }  // namespace lockstep

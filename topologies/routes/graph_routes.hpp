@@ -23,8 +23,8 @@ struct RoutePolicy {
   Routing routing = Routing::spray;
   HashSeed hash_seed = HashSeed::per_switch;
   int queue_pairs = 1;
-  double nonminimal_share = 0;                     ///< of adaptive traffic between groups
-  std::shared_ptr<const ForwardingTables> tables;  ///< if any, they decide
+  double nonminimal_share = 0;                          ///< of adaptive traffic between groups
+  std::shared_ptr<const ForwardingTables> tables = {};  ///< if any, they decide
 };
 
 class GraphRoutes {
