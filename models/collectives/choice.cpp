@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <fmt/format.h>
+#include <utility>
 
 namespace lockstep {
 
@@ -80,12 +81,21 @@ std::string reason_of(const std::vector<JudgedCandidate>& candidates) {
       text += fmt::format(" against {} of {}", time_text(rival->time), name_of(*rival));
     }
   }
-  std::string_view told;
+  // Algorithms with the same reason together: "nvls, collnet_direct: SHARP is off in this fabric".
+  std::vector<std::pair<std::string, std::string>> refusals;
   for (const JudgedCandidate& other : candidates) {
-    if (other.eligible || other.algorithm == told) continue;
+    if (other.eligible) continue;
     if (eligible > 0 && !other.protocol.empty()) continue;  // could run: the table shows it
-    text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", other.algorithm, other.why_not);
-    told = other.algorithm;
+    const auto same =
+        std::ranges::find(refusals, other.why_not, &std::pair<std::string, std::string>::first);
+    if (same == refusals.end()) {
+      refusals.emplace_back(other.why_not, other.algorithm);
+    } else if (!same->second.ends_with(other.algorithm)) {
+      same->second += fmt::format(", {}", other.algorithm);
+    }
+  }
+  for (const auto& [why, algorithms] : refusals) {
+    text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", algorithms, why);
   }
   return text;
 }

@@ -26,9 +26,9 @@ struct CollectiveChoice {
   std::optional<CollectiveCost> cost;
   Seconds time;      ///< alone on the machine
   int channels = 0;  ///< that the chosen algorithm takes at this size
-  /// One line: "tree/ll128: 14.2 us against 19.0 us of ring/ll128; nvls: SHARP is off in this
-  /// fabric". The times in it are of single algorithms; where two are close, `time` is a little
-  /// below both (candidate.hpp).
+  /// One line: "tree/ll128: 14.2 us against 19.0 us of ring/ll128; nvls, collnet_direct: SHARP is
+  /// off in this fabric". The times in it are of single algorithms; where two are close, `time` is
+  /// a little below both (candidate.hpp).
   std::string reason;
   std::vector<JudgedCandidate> candidates;  ///< eligible ones by time, then the others
 };

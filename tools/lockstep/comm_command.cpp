@@ -10,6 +10,7 @@
 #include "sim/traffic/read_traffic.hpp"
 #include "tools/lockstep/assertion.hpp"
 #include "tools/lockstep/cli.hpp"
+#include "tools/lockstep/comm_collective.hpp"
 #include "tools/lockstep/comm_traffic.hpp"
 #include "tools/lockstep/output_file.hpp"
 #include "tools/lockstep/shared_options.hpp"
@@ -43,7 +44,8 @@ constexpr std::array kOptions{
     kOutputOption,
 };
 
-constexpr std::array<std::string_view, 4> kExamples{
+constexpr std::array<std::string_view, 5> kExamples{
+    "lockstep comm scenarios/comm/allreduce-dgxh100.json",
     "lockstep comm scenarios/comm/permutation-8192.json",
     "lockstep comm scenarios/comm/incast-32.json --flows flows.csv",
     "lockstep comm scenarios/comm/rings-64x64.json --set traffic.0.as=messages",
@@ -53,11 +55,13 @@ constexpr std::array<std::string_view, 4> kExamples{
 constexpr CommandSpec kSpec{
     .name = "comm",
     .usage = "comm FILE [options]",
-    .summary = "Run traffic on a cluster's fabric: who ends when, and how full the links are.",
+    .summary = "Collectives as nccl-tests prints them, or any traffic on a cluster's fabric.",
     .about =
         "Reads a scenario with \"traffic\" (a JSON file; scenarios/comm/README.md describes the\n"
         "format), routes every message over the fabric, shares the links by max-min fairness and\n"
-        "prints completion times, achieved rates and the fullest links.",
+        "prints completion times, achieved rates and the fullest links. With \"collective\" "
+        "instead:\n"
+        "a table as nccl-tests prints it, with NCCL's choice at every size and why.",
     .positionals = 1,
     .options = kOptions,
     .examples = kExamples,
@@ -126,6 +130,30 @@ Exit run_traffic(const JsonCursor& root, const PresetStore& presets, const Parse
   return report_assertions(misses, console);
 }
 
+Exit run_collectives(const JsonCursor& root, const PresetStore& presets,
+                     const ParsedOptions& options, Console& console) {
+  for (const char* traffic_only : {"flows", "paths", "profile"}) {
+    if (!options.has(traffic_only)) continue;
+    throw UsageError(
+        fmt::format("lockstep comm: --{} is about traffic, not collectives", traffic_only));
+  }
+  const std::string format = options.choice("format", kFormats);
+  std::vector<Assertion> assertions;
+  for (const std::string& text : options.all("assert")) assertions.push_back(parse_assertion(text));
+  const CollectiveStudy study = run_collective_study(root, presets);
+  const nlohmann::ordered_json json =
+      format == "json" || !assertions.empty() ? collective_json(study) : nullptr;
+  std::vector<std::string> misses;
+  for (const Assertion& assertion : assertions) {
+    if (const auto miss = missed(assertion, json)) misses.push_back(*miss);
+  }
+  write_output(format == "json"  ? json.dump(2) + "\n"
+               : format == "csv" ? collective_csv(study)
+                                 : collective_table(study, output_style(options, console)),
+               options, console);
+  return report_assertions(misses, console);
+}
+
 Exit run(const ParsedOptions& options, Console& console) {
   if (options.positionals.empty()) {
     throw UsageError(
@@ -135,6 +163,7 @@ Exit run(const ParsedOptions& options, Console& console) {
   const PresetStore presets(options.all("presets"));
   const std::vector<std::string> sets = options.all("set");
   const JsonCursor root = JsonCursor::parse(file, read_text_file(file), JsonStyle::plain, sets);
+  if (root.find("collective")) return run_collectives(root, presets, options, console);
   return run_traffic(root, presets, options, console);
 }
 

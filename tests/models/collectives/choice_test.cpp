@@ -126,7 +126,8 @@ TEST_CASE("choose_collective: the reason names the winner, the runner-up and who
   CHECK(choice.cost->algorithm == "nvls_tree");
   CHECK(choice.reason.starts_with("nvls_tree/simple: "));
   CHECK(choice.reason.find(" against ") != std::string::npos);
-  CHECK(choice.reason.find("nvls: SHARP is off in this fabric") != std::string::npos);
+  CHECK(choice.reason.find("nvls, collnet_direct, collnet_chain: SHARP is off in this fabric") !=
+        std::string::npos);
   CHECK(choice.candidates.front().eligible);
   CHECK(choice.candidates.front().algorithm == choice.cost->algorithm);
 }
@@ -150,7 +151,8 @@ TEST_CASE("choose_collective: a forced algorithm runs, an excluded one does not"
 TEST_CASE("choose_collective: forcing what cannot run gives the reason and no cost") {
   const CollectiveChoice choice = choose(kTwoNodes, forced("collnet_direct"));
   CHECK_FALSE(choice.cost);
-  CHECK(choice.reason.find("collnet_direct: SHARP is off in this fabric") != std::string::npos);
+  CHECK(choice.reason.find("collnet_direct, collnet_chain: SHARP is off in this fabric") !=
+        std::string::npos);
   CHECK_FALSE(choose({CollectiveOp::all_to_all, kHuge, 16, 8}, forced("ring")).cost);
 }
 

@@ -1,0 +1,122 @@
+#include "tools/lockstep/comm_collective.hpp"
+
+#include <algorithm>
+#include <doctest/doctest.h>
+#include <set>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "models/collectives/candidate.hpp"
+#include "models/input/input_error.hpp"
+
+namespace lockstep {
+namespace {
+
+const PresetStore& presets() {
+  static const PresetStore store;
+  return store;
+}
+
+CollectiveStudy study(const std::string& collective, const std::string& node = "dgx_h100",
+                      int nodes = 16) {
+  const std::string text = R"({"cluster": {"node": ")" + node + R"(", "nodes": )" +
+                           std::to_string(nodes) + R"(}, "collective": )" + collective + "}";
+  return run_collective_study(JsonCursor::parse("comm.json", text), presets());
+}
+
+TEST_CASE("comm: sizes from a range and from a list; bandwidths follow from size and time") {
+  const CollectiveStudy range =
+      study(R"({"op": "all_reduce", "sizes": {"from": "8 B", "to": "1 KiB", "factor": 2}})");
+  REQUIRE(range.rows.size() == 8);
+  CHECK(range.rows.back().size == Bytes{1024});
+  const CollectiveStudy list =
+      study(R"({"op": ["all_gather", "all_to_all"], "sizes": ["1 MiB", "3 MiB"]})");
+  REQUIRE(list.rows.size() == 4);
+  for (const CollectiveRow& row : list.rows) {
+    const double algbw = (row.size / row.choice.time).base_units();
+    CHECK(row.algbw_bytes_per_s == doctest::Approx(algbw));
+    CHECK(row.busbw_bytes_per_s == doctest::Approx(algbw * 127 / 128));
+  }
+}
+
+TEST_CASE("comm: a consecutive group fills nodes, a strided one takes one GPU of each") {
+  const CollectiveStudy block = study(R"({"op": "all_gather", "ranks": 16})");
+  CHECK(block.group.nodes == 2);
+  CHECK(block.group.least == 8);
+  const CollectiveStudy thin =
+      study(R"({"op": "all_gather", "ranks": 16, "placement": "strided"})");
+  CHECK(thin.group.nodes == 16);
+  CHECK(thin.group.most == 1);
+  CHECK(thin.group.gpus[3] == 24);
+  const CollectiveStudy two = study(R"({"op": "all_gather", "ranks": 16, "ranks_per_node": 2})");
+  CHECK(two.group.nodes == 8);
+  CHECK(two.group.gpus[3] == 9);
+}
+
+TEST_CASE("comm: a random group has every GPU once, and its seed decides which") {
+  const auto gpus = [](const char* seed) {
+    return study(R"({"op": "all_reduce", "sizes": ["1 MiB"], "ranks": 100, "placement": "random",
+                     "seed": )" +
+                 std::string(seed) + "}")
+        .group.gpus;
+  };
+  const std::vector<int> first = gpus("1");
+  CHECK(std::set<int>(first.begin(), first.end()).size() == 100);
+  CHECK(*std::ranges::max_element(first) < 128);
+  CHECK(first == gpus("1"));
+  CHECK(first != gpus("2"));
+}
+
+TEST_CASE("comm: an NVLink domain that spans nodes is one node to a collective") {
+  const CollectiveStudy racks = study(R"({"op": "all_reduce"})", "gb200_nvl72", 36);
+  CHECK(racks.group.nodes == 2);
+  CHECK(racks.group.least == 72);
+}
+
+TEST_CASE("comm: wishes are taken, and what cannot run is refused with the reason") {
+  for (const CollectiveRow& row :
+       study(R"({"op": "all_reduce", "algorithm": "ring", "protocol": "^LL"})").rows) {
+    CHECK(row.choice.cost->algorithm == "ring");
+    CHECK(row.choice.cost->protocol != "ll");
+  }
+  CHECK_THROWS_WITH_AS(
+      study(R"({"op": "all_reduce", "sizes": ["1 MiB"], "algorithm": "CollnetDirect"})"),
+      doctest::Contains("collnet_direct, collnet_chain: SHARP is off in this fabric"), InputError);
+  CHECK_NOTHROW(study(R"({"op": "all_reduce", "sizes": ["1 MiB"], "algorithm": "CollnetDirect",
+                          "sharp": {"generation": "quantum2", "busy_trees": 100}})"));
+}
+
+TEST_CASE("comm: a wrong value is named with its place") {
+  const auto fails = [](const char* collective, const char* message) {
+    CHECK_THROWS_WITH_AS(study(collective), doctest::Contains(message), InputError);
+  };
+  fails(R"({"op": "all_reduce", "algorithm": "rong"})", "comm.json#/collective/algorithm: found");
+  fails(R"({"op": "allreduce"})", "Did you mean \"all_reduce\"?");
+  fails(R"({"op": "all_reduce", "ranks": 129})", "#/collective/ranks: found 129");
+  fails(R"({"op": "all_reduce", "sharp": true})", "#/collective/sharp: found true");
+  fails(R"({"op": "all_reduce", "nccl": "two"})", "#/collective/nccl: found \"two\"");
+  fails(R"({"op": "all_reduce", "seed": 3})", "#/collective/seed: found 3");
+  fails(R"({"op": "all_reduce", "ranks_per_node": 2, "placement": "strided"})",
+        "#/collective/ranks_per_node: found 2");
+  fails(R"({"op": "all_reduce", "sizes": {"from": "2 MiB", "to": "1 MiB"}})", "#/collective/sizes");
+  fails(R"({"op": "all_reduce", "size": "1 MiB"})", "unknown key \"size\"");
+}
+
+TEST_CASE("comm: JSON, CSV and the table hold every row") {
+  const CollectiveStudy made = study(R"({"op": "reduce_scatter", "sizes": ["1 MiB", "1 GiB"]})");
+  const nlohmann::ordered_json json = collective_json(made);
+  CHECK(json["rows"].size() == 2);
+  CHECK(json["rows"][0]["redop"] == "sum");
+  CHECK(json["rows"][0]["count"] == 1048576 / 4 / 128);
+  CHECK(json["largest_time_s"].get<double>() ==
+        doctest::Approx(made.rows[1].choice.time.base_units()));
+  const std::string csv = collective_csv(made);
+  CHECK(std::ranges::count(csv, '\n') == 3);
+  const std::string table = collective_table(made, {});
+  CHECK(table.find("1073741824") != std::string::npos);
+  CHECK(table.find("why\n  reduce_scatter, 1 MiB") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,248 @@
+#include "tools/lockstep/comm_collective.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <map>
+#include <numeric>
+#include <ranges>
+#include <utility>
+
+#include "sim/core/random.hpp"
+#include "topologies/placement.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr Interval kSize{1, 1e15};  // bytes
+constexpr Interval kFactor{1.01, 1e6};
+constexpr std::size_t kMostSizes = 1000;
+constexpr int kMostRanks = 1'000'000;
+constexpr int kMostChannels = 64;
+constexpr int kMostTrees = 100'000;
+constexpr std::array<std::string_view, 3> kPlacementNames{"consecutive", "strided", "random"};
+enum class GroupPlacement : std::uint8_t { consecutive, strided, random };
+
+std::vector<std::string_view> op_names() {
+  std::vector<std::string_view> names;
+  for (const CollectiveKind& kind : collective_kinds()) names.push_back(kind.name);
+  return names;
+}
+
+CollectiveOp read_op(const JsonCursor& from) {
+  return collective_kinds()[from.choice(op_names())].op;
+}
+
+std::vector<CollectiveOp> read_ops(const JsonCursor& from) {
+  std::vector<CollectiveOp> ops;
+  if (!from.is_array()) return {read_op(from)};
+  for (const JsonCursor& one : from.elements(collective_kinds().size())) {
+    ops.push_back(read_op(one));
+  }
+  if (ops.empty()) from.fail("at least one operation");
+  return ops;
+}
+
+/// A list, or {"from": "8 B", "to": "8 GiB", "factor": 2} as nccl-tests' -b, -e and -f.
+std::vector<Bytes> read_sizes(const std::optional<JsonCursor>& from) {
+  std::vector<Bytes> sizes;
+  if (from && from->is_array()) {
+    for (const JsonCursor& one : from->elements(kMostSizes)) sizes.push_back(one.bytes(kSize));
+    if (sizes.empty()) from->fail("at least one size");
+    return sizes;
+  }
+  Bytes size{8}, last = gibibytes(8);
+  double factor = 2;
+  if (from) {
+    if (const auto first = from->find("from")) size = first->bytes(kSize);
+    if (const auto to = from->find("to")) last = to->bytes(kSize);
+    if (const auto by = from->find("factor")) factor = by->number(kFactor);
+    from->finish();
+    if (last < size) from->fail("\"to\" at least \"from\"");
+    if (std::log(last / size) / std::log(factor) > kMostSizes - 1) {
+      from->fail(fmt::format("at most {} sizes", kMostSizes));
+    }
+  }
+  for (; size <= last; size = Bytes{std::round(factor * size.base_units())}) {
+    sizes.push_back(size);
+    if (factor * size.base_units() < size.base_units() + 1) break;  // too small to grow by a byte
+  }
+  return sizes;
+}
+
+void read_filter(const JsonCursor& from, std::span<const std::string_view> names, NameFilter& out) {
+  if (const auto unknown = parse_name_filter(from.string(), names, out)) {
+    from.fail(
+        fmt::format("names with commas, all but those after '^', of {}", fmt::join(names, ", ")));
+  }
+}
+
+/// false, a generation of switches, or {"generation": ..., "busy_trees": ...}.
+std::optional<SharpFabric> read_sharp(const JsonCursor& from) {
+  if (!from.is_object() && !from.is_string()) {
+    if (from.is_number() || from.is_array() || from.is_null() || from.boolean()) {
+      from.fail("false, or the generation of the switches");
+    }
+    return std::nullopt;
+  }
+  std::vector<std::string_view> names;
+  for (const SharpGeneration& row : sharp_generations()) names.push_back(row.name);
+  const JsonCursor name = from.is_object() ? from.at("generation") : from;
+  SharpFabric sharp{&sharp_generations()[name.choice(names)], 0};
+  if (!from.is_object()) return sharp;
+  if (const auto busy = from.find("busy_trees")) sharp.busy_trees = busy->integer(0, kMostTrees);
+  from.finish();
+  return sharp;
+}
+
+/// "2.27": major and minor.
+NcclRelease read_release(const JsonCursor& from) {
+  const std::string text = from.string();
+  NcclRelease release;
+  const char* const end = text.data() + text.size();
+  const auto [dot, wrong] = std::from_chars(text.data(), end, release.major);
+  if (wrong == std::errc{} && dot != end && *dot == '.') {
+    const auto [rest, bad] = std::from_chars(dot + 1, end, release.minor);
+    const bool patch = rest == end || *rest == '.';
+    if (bad == std::errc{} && patch && release.major >= 2 && release.minor >= 0) return release;
+  }
+  from.fail("a release of NCCL from 2.0 on, such as \"2.27\"");
+}
+
+CollectiveOptions read_options(const JsonCursor& from) {
+  CollectiveOptions options;
+  std::vector<std::string_view> algorithms;
+  for (const CollectiveAlgorithm& row : collective_algorithms()) algorithms.push_back(row.name);
+  if (const auto at = from.find("algorithm")) read_filter(*at, algorithms, options.algorithms);
+  if (const auto at = from.find("protocol")) read_filter(*at, kProtocols, options.protocols);
+  if (const auto at = from.find("sharp")) options.sharp = read_sharp(*at);
+  if (const auto at = from.find("pxn")) options.pxn = at->boolean();
+  if (const auto at = from.find("max_channels")) {
+    options.max_channels = at->integer(1, kMostChannels);
+  }
+  if (const auto at = from.find("nccl")) options.nccl = read_release(*at);
+  return options;
+}
+
+/// The first `ranks` GPUs of a shuffled cluster.
+std::vector<int> shuffled(int gpus, int ranks, int seed) {
+  constexpr std::uint32_t kPurpose = 0x636F6C6C;  // this draw's own
+  RandomStream stream({.seed = static_cast<std::uint64_t>(seed), .purpose = kPurpose});
+  std::vector<int> all(static_cast<std::size_t>(gpus));
+  std::iota(all.begin(), all.end(), 0);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(ranks); ++i) {
+    const auto left = static_cast<std::uint32_t>(all.size() - i);
+    std::swap(all[i], all[i + stream.below(left)]);
+  }
+  all.resize(static_cast<std::size_t>(ranks));
+  return all;
+}
+
+/// NVLink domain of a GPU; it may be part of a node or span several.
+int domain_of(const NodeSpec& node, int gpu) {
+  if (node.nvlink_domain >= node.gpus) return gpu / node.nvlink_domain;
+  const int per_node = (node.gpus + node.nvlink_domain - 1) / node.nvlink_domain;
+  return gpu / node.gpus * per_node + gpu % node.gpus / node.nvlink_domain;
+}
+
+/// Counts the members of every domain, and how many share a NIC.
+void measure(const NodeSpec& node, CollectiveGroup& group) {
+  std::map<int, int> by_domain, by_nic;
+  const NicPorts ports = nic_ports(node);
+  for (const int gpu : group.gpus) {
+    ++by_domain[domain_of(node, gpu)];
+    const int port = gpu % node.gpus * ports.count / node.gpus;
+    ++by_nic[gpu / node.gpus * ports.count + port];
+  }
+  const auto [least, most] = std::ranges::minmax(by_domain | std::views::values);
+  group.nodes = static_cast<int>(by_domain.size());
+  group.least = least;
+  group.most = most;
+  const int sharing = std::ranges::max(by_nic | std::views::values);
+  group.nic_bandwidth = ports.bandwidth / sharing;
+}
+
+CollectiveGroup read_group(const JsonCursor& from, const Cluster& cluster) {
+  CollectiveGroup group;
+  const int all = cluster.gpus();
+  const auto placement_at = from.find("placement");
+  const auto placement = placement_at
+                             ? static_cast<GroupPlacement>(placement_at->choice(kPlacementNames))
+                             : GroupPlacement::consecutive;
+  int per_node = cluster.node.gpus;
+  const auto per_node_at = from.find("ranks_per_node");
+  if (per_node_at) {
+    per_node = per_node_at->integer(1, cluster.node.gpus);
+    if (placement != GroupPlacement::consecutive) {
+      per_node_at->fail("no such key with this placement, which decides it");
+    }
+  }
+  const int room = cluster.nodes * per_node;
+  const auto ranks_at = from.find("ranks");
+  const int ranks = ranks_at ? ranks_at->integer(2, std::min(room, kMostRanks)) : room;
+  if (ranks < 2) from.fail("a group of at least two GPUs");
+  const auto seed_at = from.find("seed");
+  if (seed_at && placement != GroupPlacement::random) {
+    seed_at->fail("no such key unless placement is random");
+  }
+  if (placement == GroupPlacement::random) {
+    constexpr int kMostSeed = 1'000'000'000;
+    group.gpus = shuffled(all, ranks, seed_at ? seed_at->integer(0, kMostSeed) : 1);
+  } else {
+    const int stride = all / ranks;
+    for (int rank = 0; rank < ranks; ++rank) {
+      group.gpus.push_back(placement == GroupPlacement::strided
+                               ? rank * stride
+                               : rank / per_node * cluster.node.gpus + rank % per_node);
+    }
+  }
+  measure(cluster.node, group);
+  return group;
+}
+
+CollectiveRow predict(CollectiveOp op, Bytes size, const CollectiveStudy& study) {
+  const CollectiveCall call{.op = op,
+                            .payload = size,
+                            .ranks = static_cast<int>(study.group.gpus.size()),
+                            .ranks_per_node = study.group.least,
+                            .nodes = study.group.nodes};
+  CollectiveRow row{
+      .op = op,
+      .size = size,
+      .choice = choose_collective(call, study.cluster.node.gpu, study.cluster.transport,
+                                  study.group.nic_bandwidth, study.options)};
+  if (!row.choice.cost) return row;
+  row.algbw_bytes_per_s = (size / row.choice.time).base_units();
+  row.busbw_bytes_per_s = bus_factor(op, call.ranks) * row.algbw_bytes_per_s;
+  return row;
+}
+
+}  // namespace
+
+CollectiveStudy run_collective_study(const JsonCursor& root, const PresetStore& presets) {
+  CollectiveStudy study;
+  study.file = root.file();
+  (void)root.find("$schema");  // for editors
+  if (const auto about = root.find("about")) study.about = about->string();
+  study.cluster = read_cluster(root.at("cluster"), presets);
+  const JsonCursor at = root.at("collective");
+  const std::vector<CollectiveOp> ops = read_ops(at.at("op"));
+  const std::vector<Bytes> sizes = read_sizes(at.find("sizes"));
+  study.group = read_group(at, study.cluster);
+  study.options = read_options(at);
+  at.finish();
+  root.finish();
+  for (const CollectiveOp op : ops) {
+    for (const Bytes size : sizes) {
+      study.rows.push_back(predict(op, size, study));
+      if (study.rows.back().choice.cost) continue;
+      at.fail("an algorithm and protocol that can run here; " + study.rows.back().choice.reason);
+    }
+  }
+  return study;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,53 @@
+/// Collectives of `lockstep comm`: a table as nccl-tests prints it, for any cluster, with NCCL's
+/// choice at every size and why. scenarios/comm/README.md describes "collective".
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "models/collectives/choice.hpp"
+#include "models/input/json_cursor.hpp"
+#include "sim/scenario/preset_store.hpp"
+#include "sim/scenario/read_cluster.hpp"
+#include "tools/lockstep/table.hpp"
+
+namespace lockstep {
+
+/// How the group's members lie over the machine.
+struct CollectiveGroup {
+  std::vector<int> gpus;         ///< by rank, numbered through the cluster
+  int nodes = 1;                 ///< NVLink domains that hold a member
+  int least = 1, most = 1;       ///< members in such a domain
+  BytesPerSecond nic_bandwidth;  ///< of each member
+};
+
+struct CollectiveRow {
+  CollectiveOp op = CollectiveOp::all_reduce;
+  Bytes size;  ///< nccl-tests' size column
+  CollectiveChoice choice;
+  double algbw_bytes_per_s = 0, busbw_bytes_per_s = 0;
+};
+
+struct CollectiveStudy {
+  std::string file, about;
+  Cluster cluster;
+  CollectiveGroup group;
+  CollectiveOptions options;
+  std::vector<CollectiveRow> rows;  ///< by operation, then by size
+};
+
+/// Reads a scenario with "collective" from the root of its file, and predicts every row: alone on
+/// the machine, on a fabric that does not slow it. Throws InputError, also where nothing that the
+/// user allows can run.
+CollectiveStudy run_collective_study(const JsonCursor& root, const PresetStore& presets);
+
+/// A table for people, and which algorithm is taken at which sizes and why.
+std::string collective_table(const CollectiveStudy& study, const TextStyle& style);
+/// The first level has the largest size's time and the best bus bandwidth, for --assert.
+nlohmann::ordered_json collective_json(const CollectiveStudy& study);
+/// A header line, then a row a line.
+std::string collective_csv(const CollectiveStudy& study);
+
+}  // namespace lockstep

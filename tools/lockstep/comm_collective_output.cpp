@@ -1,0 +1,183 @@
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "models/input/quantity.hpp"
+#include "tools/lockstep/comm_collective.hpp"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using enum CollectiveOp;
+
+constexpr int kColumns = 100;
+constexpr double kElementBytes = 4;  // float, as nccl-tests' default
+
+std::string_view name_of_op(CollectiveOp op) {
+  return collective_kinds()[static_cast<std::size_t>(op)].name;
+}
+
+/// Elements as nccl-tests counts them: of one rank's part where the buffer has one for each.
+double count_of(const CollectiveRow& row, std::size_t ranks) {
+  const bool parts = row.op == all_gather || row.op == reduce_scatter || row.op == all_to_all;
+  return std::floor(row.size.base_units() / kElementBytes /
+                    (parts ? static_cast<double>(ranks) : 1));
+}
+
+std::string_view reduction_of(CollectiveOp op) {
+  return op == all_reduce || op == reduce_scatter || op == reduce ? "sum" : "none";
+}
+
+double microseconds_of(const CollectiveRow& row) { return row.choice.time.base_units() * 1e6; }
+
+std::string group_text(const CollectiveStudy& study) {
+  const CollectiveGroup& group = study.group;
+  const std::string per_node = group.least == group.most
+                                   ? fmt::format("{}", group.least)
+                                   : fmt::format("{} to {}", group.least, group.most);
+  return fmt::format("{} GPUs: {} in each of {} NVLink domains, {} NIC each, {}",
+                     grouped(static_cast<double>(group.gpus.size())), per_node,
+                     grouped(group.nodes),
+                     format_quantity(group.nic_bandwidth.base_units(), Dimension::data_rate),
+                     study.cluster.transport.name);
+}
+
+std::string size_text(Bytes size) { return format_quantity(size.base_units(), Dimension::data); }
+
+/// The sizes that one algorithm and protocol is taken at, with the reason at the first.
+std::string reasons(const CollectiveStudy& study) {
+  std::string out;
+  for (std::size_t i = 0; i < study.rows.size();) {
+    const CollectiveRow& first = study.rows[i];
+    std::size_t end = i + 1;
+    const auto same = [&first](const CollectiveRow& row) {
+      return row.op == first.op && row.choice.cost->algorithm == first.choice.cost->algorithm &&
+             row.choice.cost->protocol == first.choice.cost->protocol;
+    };
+    while (end < study.rows.size() && same(study.rows[end])) ++end;
+    const std::string from = size_text(first.size), to = size_text(study.rows[end - 1].size);
+    const std::string line =
+        fmt::format("{}, {}: {}", name_of_op(first.op), from == to ? from : from + " to " + to,
+                    first.choice.reason);
+    out += "  " + wrap(line, kColumns - 2, 4) + "\n";
+    i = end;
+  }
+  return out;
+}
+
+const CollectiveRow& largest(const CollectiveStudy& study) {
+  return *std::ranges::max_element(study.rows, {},
+                                   [](const CollectiveRow& row) { return row.size.base_units(); });
+}
+
+double best_busbw(const CollectiveStudy& study) {
+  return std::ranges::max_element(study.rows, {}, &CollectiveRow::busbw_bytes_per_s)
+      ->busbw_bytes_per_s;
+}
+
+Json candidates_json(const CollectiveChoice& choice) {
+  Json out = Json::array();
+  for (const JudgedCandidate& candidate : choice.candidates) {
+    Json one{{"algorithm", candidate.algorithm}};
+    if (!candidate.protocol.empty()) {
+      one["protocol"] = candidate.protocol;
+      one["latency_s"] = twelve_digits(candidate.latency.base_units());
+      one["time_s"] = twelve_digits(candidate.time.base_units());
+    }
+    if (!candidate.eligible) one["why_not"] = candidate.why_not;
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+Json row_json(const CollectiveRow& row, std::size_t ranks) {
+  const CollectiveCost& cost = *row.choice.cost;
+  return {{"op", name_of_op(row.op)},
+          {"size_bytes", row.size.base_units()},
+          {"count", count_of(row, ranks)},
+          {"type", "float"},
+          {"redop", reduction_of(row.op)},
+          {"time_s", twelve_digits(row.choice.time.base_units())},
+          {"algbw_bytes_per_s", twelve_digits(row.algbw_bytes_per_s)},
+          {"busbw_bytes_per_s", twelve_digits(row.busbw_bytes_per_s)},
+          {"algorithm", cost.algorithm},
+          {"protocol", cost.protocol},
+          {"channels", row.choice.channels},
+          {"nvlink_bytes_per_byte", twelve_digits(cost.nvlink_coefficient)},
+          {"network_bytes_per_byte", twelve_digits(cost.network_coefficient)},
+          {"reason", row.choice.reason},
+          {"candidates", candidates_json(row.choice)}};
+}
+
+}  // namespace
+
+std::string collective_table(const CollectiveStudy& study, const TextStyle& style) {
+  using Align = TextTable::Align;
+  std::string out = study.about.empty() ? "" : wrap(study.about, kColumns, 0) + "\n";
+  out += group_text(study) + "\n";
+  for (const std::string& assumption : study.cluster.assumptions) {
+    out += "assumed: " + assumption + "\n";
+  }
+  out += "\n";
+  TextTable table({{"op", Align::left},
+                   {"size B"},
+                   {"count"},
+                   {"type", Align::left},
+                   {"redop", Align::left},
+                   {"time us"},
+                   {"algbw GB/s"},
+                   {"busbw GB/s"},
+                   {"algorithm", Align::left},
+                   {"protocol", Align::left},
+                   {"ch"}});
+  for (const CollectiveRow& row : study.rows) {
+    table.add({std::string(name_of_op(row.op)), fmt::format("{:.0f}", row.size.base_units()),
+               fmt::format("{:.0f}", count_of(row, study.group.gpus.size())), "float",
+               std::string(reduction_of(row.op)), significant(microseconds_of(row), 4),
+               fmt::format("{:.2f}", row.algbw_bytes_per_s / 1e9),
+               fmt::format("{:.2f}", row.busbw_bytes_per_s / 1e9),
+               std::string(row.choice.cost->algorithm), std::string(row.choice.cost->protocol),
+               fmt::format("{}", row.choice.channels)});
+  }
+  out += table.text(style, 0) + "\nwhy\n" + reasons(study);
+  return out;
+}
+
+Json collective_json(const CollectiveStudy& study) {
+  Json rows = Json::array();
+  for (const CollectiveRow& row : study.rows) {
+    rows.push_back(row_json(row, study.group.gpus.size()));
+  }
+  return {{"about", study.about},
+          {"ranks", study.group.gpus.size()},
+          {"nodes", study.group.nodes},
+          {"ranks_per_node_min", study.group.least},
+          {"ranks_per_node_max", study.group.most},
+          {"nic_bytes_per_s", twelve_digits(study.group.nic_bandwidth.base_units())},
+          {"transport", study.cluster.transport.name},
+          {"largest_time_s", twelve_digits(largest(study).choice.time.base_units())},
+          {"best_busbw_bytes_per_s", twelve_digits(best_busbw(study))},
+          {"assumptions", study.cluster.assumptions},
+          {"rows", std::move(rows)}};
+}
+
+std::string collective_csv(const CollectiveStudy& study) {
+  std::string out = csv_line(std::vector<std::string>{
+      "op", "size_bytes", "count", "type", "redop", "time_us", "algbw_GB_per_s", "busbw_GB_per_s",
+      "algorithm", "protocol", "channels", "reason"});
+  for (const CollectiveRow& row : study.rows) {
+    out += csv_line(std::vector<std::string>{
+        std::string(name_of_op(row.op)), number_text(row.size.base_units()),
+        number_text(count_of(row, study.group.gpus.size())), "float",
+        std::string(reduction_of(row.op)), number_text(microseconds_of(row)),
+        number_text(row.algbw_bytes_per_s / 1e9), number_text(row.busbw_bytes_per_s / 1e9),
+        std::string(row.choice.cost->algorithm), std::string(row.choice.cost->protocol),
+        std::to_string(row.choice.channels), row.choice.reason});
+  }
+  return out;
+}
+
+}  // namespace lockstep
