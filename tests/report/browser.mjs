@@ -1,0 +1,118 @@
+// Opens the sample pages in Chromium: no error, no request, every chart drawn, nothing wider than the
+// window, tables that sort, text that stays text. Leaves screenshots beside the pages.
+//   node browser.mjs PLAYWRIGHT_FOLDER CHROMIUM REPORT_PAGES FOLDER
+import {execFileSync} from 'node:child_process';
+import {mkdirSync} from 'node:fs';
+import {createRequire} from 'node:module';
+import {resolve} from 'node:path';
+import {pathToFileURL} from 'node:url';
+
+const [driver, chromiumPath, writer, folderArgument] = process.argv.slice(2);
+const folder = resolve(folderArgument);
+mkdirSync(folder, {recursive: true});
+const said = execFileSync(writer, [folder], {encoding: 'utf8'});
+if (said.startsWith('skipped: ')) {
+  console.log(said);
+  process.exit(0);
+}
+
+const {chromium} = createRequire(import.meta.url)(resolve(driver));
+const browser = await chromium.launch({
+  executablePath: chromiumPath,
+  args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
+    '--disable-background-networking', '--disable-component-update', '--disable-sync'],
+});
+const failures = [];
+const check = (condition, what) => { if (!condition) failures.push(what); };
+
+async function open(name, view) {
+  const page = await browser.newPage({
+    viewport: {width: view.width, height: 900}, colorScheme: view.scheme,
+    deviceScaleFactor: view.scale ?? 1,
+  });
+  const where = `${name}, ${view.width} px, ${view.scheme}`;
+  const own = pathToFileURL(`${folder}/${name}.html`).href;
+  page.on('pageerror', error => failures.push(`${where}: ${error.message}`));
+  page.on('console', message => {
+    if (['error', 'warning'].includes(message.type())) failures.push(`${where}: ${message.text()}`);
+  });
+  page.on('request', request => {
+    if (request.url() !== own && !request.url().startsWith('data:')) {
+      failures.push(`${where}: asked for ${request.url()}`);
+    }
+  });
+  await page.goto(own);
+  await page.waitForFunction('document.documentElement.dataset.charts !== undefined');
+  return {page, where};
+}
+
+// Colours seen on a grid over each chart's canvas: a chart that drew nothing has one.
+const coloursOfCharts = () => [...document.querySelectorAll('.chart')].map(chart => {
+  const canvas = chart.querySelector('canvas');
+  if (!canvas) return 0;
+  const {data} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+  const seen = new Set();
+  for (let i = 0; i < data.length; i += 4 * 3) {
+    if (data[i + 3] > 0) seen.add((data[i] << 16) | (data[i + 1] << 8) | data[i + 2]);
+  }
+  return seen.size;
+});
+
+const kCharts = {busy: 8, calm: 4, large: 8, 'one-link': 3, empty: 0};
+const kViews = [
+  {width: 1360, scheme: 'light'}, {width: 1360, scheme: 'dark'},
+  {width: 390, scheme: 'light', scale: 2},
+];
+for (const [name, charts] of Object.entries(kCharts)) {
+  for (const view of kViews) {
+    const {page, where} = await open(name, view);
+    const colours = await page.evaluate(coloursOfCharts);
+    check(colours.length === charts, `${where}: ${colours.length} charts, not ${charts}`);
+    check(colours.every(seen => seen > 4), `${where}: a chart is blank: colours ${colours}`);
+    const wide = await page.evaluate('document.documentElement.scrollWidth');
+    check(wide <= view.width, `${where}: ${wide} px wide`);
+    check(await page.locator('main b').count() === 0, `${where}: a name became markup`);
+    await page.screenshot({path: `${folder}/${name}-${view.width}-${view.scheme}.png`,
+      fullPage: true});
+    await page.close();
+  }
+}
+
+{
+  const {page, where} = await open('large', kViews[0]);
+  const transfers = page.locator('table').nth(1);
+  const visible = () => transfers.locator('tbody tr:visible').count();
+  check(await visible() === 10, `${where}: not 10 rows at first`);
+  const first = () => transfers.locator('tbody tr').first().innerText();
+  const before = await first();
+  await transfers.getByRole('button', {name: 'Slowdown'}).click();
+  check(await first() !== before && await visible() === 10, `${where}: the table does not sort`);
+  await page.getByRole('button', {name: 'Show all 200'}).click();
+  check(await visible() === 200, `${where}: not all 200 rows are shown`);
+  // The tooltip of the fullest link's first cell has its whole name, as text.
+  const tip = await page.evaluate(() => {
+    const heat = echarts.getInstanceByDom(document.querySelector('.chart'));
+    heat.dispatchAction({type: 'showTip', seriesIndex: 0, dataIndex: 0});
+    return document.querySelector('.tip').innerText;
+  });
+  check(/^group .*\n50 GB\/s, \d+\s% used on average/.test(tip), `${where}: tooltip: ${tip}`);
+  await page.close();
+}
+
+{
+  const {page, where} = await open('busy', kViews[1]);
+  const ink = () => page.evaluate('getComputedStyle(document.body).color');
+  const dark = await ink();
+  await page.emulateMedia({colorScheme: 'light'});
+  check(await ink() !== dark, `${where}: does not follow the colour scheme`);
+  await page.emulateMedia({colorScheme: 'dark', media: 'print'});
+  await page.waitForFunction(`document.querySelectorAll('.chart svg').length === ${kCharts.busy}`)
+    .catch(() => failures.push(`${where}: paper does not get vectors`));
+  await page.emulateMedia({media: 'screen'});
+  await page.pdf({path: `${folder}/busy.pdf`, format: 'A4'});
+  await page.close();
+}
+
+await browser.close();
+for (const failure of failures) console.log(failure);
+process.exit(failures.length === 0 ? 0 : 1);

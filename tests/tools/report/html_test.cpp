@@ -1,0 +1,22 @@
+#include "tools/lockstep/report/html.hpp"
+
+#include <doctest/doctest.h>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+using namespace lockstep;
+
+TEST_CASE("escaped text cannot end a tag, an attribute or an entity") {
+  CHECK(escaped("a < b & \"c\" > 'd'").str() == "a &lt; b &amp; &quot;c&quot; &gt; &#39;d&#39;");
+  CHECK(escaped("leaf 2 · spine 0").str() == "leaf 2 · spine 0");
+  CHECK(escaped("").empty());
+  CHECK(strong("<b>").str() == "<strong>&lt;b&gt;</strong>");
+}
+
+TEST_CASE("JSON in a script element cannot end it, and parses to the same value") {
+  const nlohmann::json value{{"</script><!--", "<script>\u2028&\""}, {"n", {1, 2.5, nullptr}}};
+  const std::string text = script_json(value.dump()).str();
+  CHECK(text.find('<') == std::string::npos);
+  CHECK(nlohmann::json::parse(text) == value);
+}

@@ -1,0 +1,52 @@
+#include "tools/lockstep/report/assets.hpp"
+
+#include "tools/lockstep/options.hpp"
+
+// The assembler reads the file as it is: no compiler has to parse 600 kB, and the bytes are the
+// same in every build. CMake gives the paths, and rebuilds this file when one of them changes.
+#define LOCKSTEP_EMBED(name, path)                                                      \
+  asm(".section .rodata\n"                                                              \
+      ".global lockstep_" #name                                                         \
+      "_begin\n"                                                                        \
+      ".global lockstep_" #name                                                         \
+      "_end\n"                                                                          \
+      "lockstep_" #name                                                                 \
+      "_begin:\n"                                                                       \
+      ".incbin \"" path                                                                 \
+      "\"\n"                                                                            \
+      "lockstep_" #name                                                                 \
+      "_end:\n"                                                                         \
+      ".byte 0\n"                                                                       \
+      ".previous\n");                                                                   \
+  extern "C" const char lockstep_##name##_begin[];                                      \
+  extern "C" const char lockstep_##name##_end[];                                        \
+  namespace {                                                                           \
+  std::string_view embedded_##name() {                                                  \
+    return {lockstep_##name##_begin,                                                    \
+            static_cast<std::size_t>(lockstep_##name##_end - lockstep_##name##_begin)}; \
+  }                                                                                     \
+  }
+
+LOCKSTEP_EMBED(style, LOCKSTEP_PAGE_STYLE)
+LOCKSTEP_EMBED(script, LOCKSTEP_PAGE_SCRIPT)
+#ifdef LOCKSTEP_CHART_SCRIPT
+LOCKSTEP_EMBED(charts, LOCKSTEP_CHART_SCRIPT)
+LOCKSTEP_EMBED(licences, LOCKSTEP_CHART_LICENCES)
+#endif
+
+namespace lockstep {
+
+ChartLibrary chart_library() {
+#ifdef LOCKSTEP_CHART_SCRIPT
+  return {.script = embedded_charts(), .licences = embedded_licences()};
+#else
+  throw UsageError(
+      "reports: this program was built without the chart library that they carry; install npm, run "
+      "tools/setup, then build again");
+#endif
+}
+
+std::string_view page_style() { return embedded_style(); }
+std::string_view page_script() { return embedded_script(); }
+
+}  // namespace lockstep

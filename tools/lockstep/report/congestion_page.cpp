@@ -1,0 +1,187 @@
+#include "tools/lockstep/report/congestion_page.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <span>
+#include <vector>
+
+#include "tools/lockstep/report/congestion_charts.hpp"
+#include "tools/lockstep/report/congestion_words.hpp"
+#include "tools/lockstep/report/page.hpp"
+#include "tools/lockstep/table.hpp"
+
+namespace lockstep {
+namespace {
+
+/// A number that is not known.
+PageCell unknown() { return PageCell::text("–"); }
+
+PageCell duration_cell(double seconds) {
+  return seconds > 0 ? PageCell::number(page_duration(seconds), seconds) : unknown();
+}
+
+/// The bar is full for the largest slowdown of the table.
+PageCell slowdown_cell(double slowdown, bool known, double largest) {
+  if (!known) return unknown();
+  const double share = largest > 1 ? (slowdown - 1) / (largest - 1) : 0;
+  return {.content = with_bar(page_times(slowdown), share), .sort = slowdown};
+}
+
+void add_jobs(Page& page, const CongestionReport& report) {
+  PageTable table{
+      .columns =
+          {{.title = "Job"},
+           {.title = "Slowdown", .numeric = true, .about = "together / alone"},
+           {.title = "Alone", .numeric = true, .about = "time with nothing else on the fabric"},
+           {.title = "Together", .numeric = true, .about = "time with all jobs on the fabric"},
+           {.title = "Bytes sent", .numeric = true}},
+      .first_rows = 12};
+  double largest = 1;
+  for (const JobCongestion& job : report.jobs) largest = std::max(largest, job.slowdown());
+  const std::vector<std::size_t> colours = job_colours(report.jobs);
+  for (std::size_t i = 0; i < report.jobs.size(); ++i) {
+    const JobCongestion& job = report.jobs[i];
+    table.rows.push_back({{.content = with_detail(coloured_name(job.name, colours[i]), job.about)},
+                          slowdown_cell(job.slowdown(), job.alone_s > 0, largest),
+                          duration_cell(job.alone_s),
+                          duration_cell(job.step_s),
+                          PageCell::number(page_bytes(job.bytes), job.bytes)});
+  }
+  page.section("Jobs",
+               "A step of training, or all of other traffic: alone on the fabric, and together.");
+  page.table(table);
+}
+
+/// The job that a cause "job: transfer" belongs to, in its colour.
+Html coloured_cause(const CongestionReport& report, const std::vector<std::size_t>& colours,
+                    const std::string& cause) {
+  for (std::size_t i = 0; i < report.jobs.size(); ++i) {
+    if (cause == report.jobs[i].name || cause.starts_with(report.jobs[i].name + ": ")) {
+      return coloured_name(cause, colours[i]);
+    }
+  }
+  return escaped(cause);
+}
+
+std::size_t colour_of_job(const CongestionReport& report, const std::vector<std::size_t>& colours,
+                          const std::string& name) {
+  for (std::size_t i = 0; i < report.jobs.size(); ++i) {
+    if (report.jobs[i].name == name) return colours[i];
+  }
+  return kPageColours;
+}
+
+Html cause_text(const CongestionReport& report, const std::vector<std::size_t>& colours,
+                const TransferCongestion& transfer) {
+  return with_detail(coloured_cause(report, colours, transfer.cause),
+                     fmt::format("{} of the bytes", page_percent(transfer.cause_share)));
+}
+
+std::vector<PageCell> transfer_row(const CongestionReport& report,
+                                   const TransferCongestion& transfer,
+                                   const std::vector<std::size_t>& colours, double largest) {
+  const std::string start = page_duration(transfer.start_s);
+  const std::string of_job = transfer.runs > 1 ? fmt::format("{}, {} runs from {}", transfer.job,
+                                                             grouped(transfer.runs), start)
+                                               : fmt::format("{}, at {}", transfer.job, start);
+  const Html name = coloured_name(transfer.name, colour_of_job(report, colours, transfer.job));
+  std::vector<PageCell> row{{.content = with_detail(name, of_job)},
+                            slowdown_cell(transfer.slowdown(), transfer.alone_s > 0, largest),
+                            duration_cell(transfer.alone_s),
+                            duration_cell(transfer.mean_s)};
+  if (transfer.worst_link >= 0) {
+    const double share = transfer.worst_link_share;
+    row.push_back(PageCell::text(report.links[static_cast<std::size_t>(transfer.worst_link)].name));
+    row.push_back(PageCell::number(page_percent(share), share));
+    row.push_back(transfer.cause.empty()
+                      ? unknown()
+                      : PageCell{.content = cause_text(report, colours, transfer)});
+  } else {
+    row.insert(row.end(), {PageCell::text("its own pace"), unknown(), unknown()});
+  }
+  row.push_back(PageCell::number(page_bytes(transfer.bytes), transfer.bytes));
+  return row;
+}
+
+void add_transfers(Page& page, const CongestionReport& report) {
+  const auto shown =
+      std::span(report.transfers).first(std::min(kPageTransfers, report.transfers.size()));
+  std::string lead = "A run of each transfer, latency left out: alone, and with all others.";
+  if (shown.size() < report.transfers.size()) {
+    lead += fmt::format(" The {} most slowed of {}.", shown.size(),
+                        grouped(static_cast<double>(report.transfers.size())));
+  }
+  PageTable table{
+      .columns = {{.title = "Transfer"},
+                  {.title = "Slowdown", .numeric = true, .about = "together / alone"},
+                  {.title = "Alone", .numeric = true},
+                  {.title = "Together", .numeric = true},
+                  {.title = "Held back on", .about = "the link that held it back longest"},
+                  {.title = "of its time",
+                   .numeric = true,
+                   .about = "how long that link held it back"},
+                  {.title = "Mostly by", .about = "who else put most bytes on that link meanwhile"},
+                  {.title = "Payload", .numeric = true, .about = "bytes of a run"}},
+      .first_rows = 10,
+      .sorted_by = 1};
+  double largest = 1;
+  for (const TransferCongestion& each : shown) largest = std::max(largest, each.slowdown());
+  const std::vector<std::size_t> colours = job_colours(report.jobs);
+  for (const TransferCongestion& each : shown) {
+    table.rows.push_back(transfer_row(report, each, colours, largest));
+  }
+  page.section("Transfers, most slowed first", lead);
+  page.table(table);
+}
+
+}  // namespace
+
+void add_congestion_headline(Page& page, const CongestionReport& report) {
+  page.headline(congestion_headline(report));
+  std::vector<PageFigure> figures;
+  const std::size_t jobs = report.jobs.size();
+  if (std::ranges::any_of(report.jobs, [](const JobCongestion& job) { return job.alone_s > 0; })) {
+    const JobCongestion& most = *std::ranges::max_element(
+        report.jobs, {}, [](const JobCongestion& job) { return job.slowdown(); });
+    figures.push_back(
+        {.value = page_times(most.slowdown()),
+         .label = jobs == 1 ? "slowdown of " + most.name : "largest slowdown, of " + most.name});
+    figures.push_back({.value = fmt::format("{} of {}", slowed_jobs(report), jobs),
+                       .label = jobs == 1 ? "job is slowed" : "jobs are slowed"});
+  }
+  if (!report.links.empty()) {
+    figures.push_back({.value = page_percent(report.links.front().mean_utilisation),
+                       .label = "mean use of the fullest link, " + report.links.front().name});
+    figures.push_back(
+        {.value = grouped(static_cast<double>(report.links.size())),
+         .label = report.links.size() == 1 ? "link carried traffic" : "links carried traffic"});
+  }
+  figures.push_back({.value = page_duration(report.end_s), .label = "simulated"});
+  page.figures(figures);
+}
+
+void add_congestion_sections(Page& page, const CongestionReport& report) {
+  if (!report.jobs.empty()) add_jobs(page, report);
+  if (!report.transfers.empty()) add_transfers(page, report);
+  if (!report.links.empty() && !report.links.front().utilisation.empty()) {
+    add_heat_map(page, report);
+    add_utilisation_lines(page, report);
+    if (!report.jobs.empty()) add_bytes_by_job(page, report);
+  }
+  if (!report.notes.empty()) {
+    page.section("What was approximated");
+    page.list(report.notes);
+  }
+}
+
+std::string congestion_page(const CongestionReport& report) {
+  Page page("Congestion report", report.title);
+  if (!report.about.empty()) page.about(report.about);
+  if (!report.fabric.empty()) page.about("Fabric: " + report.fabric);
+  add_congestion_headline(page, report);
+  add_congestion_sections(page, report);
+  page.foot("Slowdowns compare two simulations: all jobs on the fabric, and each one alone.");
+  return page.html(chart_library());
+}
+
+}  // namespace lockstep

@@ -1,0 +1,22 @@
+/// Who slows whom, on which links and when, as one HTML page (page.hpp).
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "sim/congestion/congestion_report.hpp"
+
+namespace lockstep {
+
+class Page;
+
+inline constexpr std::size_t kPageTransfers = 200;  ///< rows of the table of transfers
+
+/// The page. Throws UsageError where the program was built without its chart library (assets.hpp).
+std::string congestion_page(const CongestionReport& report);
+
+/// The page's pieces: the headline with its figures goes to the top, the sections below.
+void add_congestion_headline(Page& page, const CongestionReport& report);
+void add_congestion_sections(Page& page, const CongestionReport& report);
+
+}  // namespace lockstep

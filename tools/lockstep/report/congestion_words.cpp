@@ -1,0 +1,162 @@
+#include "tools/lockstep/report/congestion_words.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <numeric>
+
+#include "tools/lockstep/report/page.hpp"
+#include "tools/lockstep/table.hpp"
+
+namespace lockstep {
+namespace {
+
+bool is_slowed(const JobCongestion& job) { return job.slowdown() >= kNoticeableSlowdown; }
+
+/// Seconds that all runs of the transfer lose to others.
+double lost_s(const TransferCongestion& transfer) {
+  return transfer.alone_s > 0 ? transfer.runs * (transfer.mean_s - transfer.alone_s) : 0;
+}
+
+/// The job's transfer that loses most, or null.
+const TransferCongestion* most_delayed_transfer(const CongestionReport& report,
+                                                const std::string& job) {
+  const TransferCongestion* most = nullptr;
+  for (const TransferCongestion& transfer : report.transfers) {
+    if (transfer.job != job || transfer.worst_link < 0) continue;
+    if (most == nullptr || lost_s(transfer) > lost_s(*most)) most = &transfer;
+  }
+  return most;
+}
+
+/// "; it is held back on leaf 2 to spine 0 for 62 % of its time, mostly by x (61 % of ...)."
+Html where_and_by_whom(const CongestionReport& report, const TransferCongestion& transfer) {
+  if (transfer.worst_link < 0) return escaped(".");
+  const LinkCongestion& link = report.links[static_cast<std::size_t>(transfer.worst_link)];
+  Html out = escaped(", held back on ") + strong(link.name) +
+             escaped(fmt::format(" for {} of its time", page_percent(transfer.worst_link_share)));
+  if (!transfer.cause.empty()) {
+    out += escaped(", mostly by ") + strong(transfer.cause) +
+           escaped(fmt::format(", whose bytes were {} of those that crossed it meanwhile",
+                               page_percent(transfer.cause_share)));
+  }
+  return out + escaped(".");
+}
+
+Html slowed_job_sentences(const CongestionReport& report, const JobCongestion& job) {
+  Html out = strong(job.name);
+  out += escaped(report.jobs.size() > 1 ? " is slowed most: it takes " : " is slowed: it takes ");
+  out += strong(page_duration(job.step_s)) + escaped(" instead of ") +
+         strong(page_duration(job.alone_s)) + escaped(", ") +
+         strong(fmt::format("{} times", significant(job.slowdown()))) +
+         escaped(" as long as alone.");
+  if (const TransferCongestion* transfer = most_delayed_transfer(report, job.name)) {
+    out += escaped(" Its ") + strong(transfer->name) + escaped(" loses most") +
+           where_and_by_whom(report, *transfer);
+  }
+  return out;
+}
+
+/// For reports in which no job is slowed: the transfer that is, if there is one.
+Html slowed_transfer_sentence(const CongestionReport& report, bool jobs_known) {
+  if (report.transfers.empty()) return {};
+  const TransferCongestion& most = *std::ranges::max_element(
+      report.transfers, {}, [](const TransferCongestion& each) { return each.slowdown(); });
+  if (most.slowdown() < kNoticeableSlowdown) return {};
+  return escaped(" The most slowed transfer is ") + strong(most.name) + escaped(" of ") +
+         strong(most.job) + escaped(": ") +
+         strong(fmt::format("{} times", significant(most.slowdown()))) +
+         escaped(jobs_known ? " as long as alone, though its job takes no longer"
+                            : " as long as alone") +
+         where_and_by_whom(report, most);
+}
+
+Html fullest_link_sentence(const CongestionReport& report) {
+  if (report.links.empty()) return {};
+  const LinkCongestion& link = report.links.front();
+  return escaped(" The fullest link is ") + strong(link.name) + escaped(", ") +
+         strong(page_percent(link.mean_utilisation)) +
+         escaped(fmt::format(" used on average and {} at its peak.",
+                             page_percent(link.peak_utilisation)));
+}
+
+/// No line ends between a number and its unit.
+std::string unbroken(std::string text) {
+  for (std::size_t at = text.find(' '); at != std::string::npos; at = text.find(' ', at)) {
+    text.replace(at, 1, "\u00a0");
+  }
+  return text;
+}
+
+AxisUnit unit_of(double largest, std::span<const AxisUnit> units) {
+  for (const AxisUnit& unit : units) {
+    // What rounds to 1 is 1.
+    if (largest >= unit.size * (1 - 1e-9)) return unit;
+  }
+  return units.back();
+}
+
+}  // namespace
+
+Html congestion_headline(const CongestionReport& report) {
+  if (report.links.empty() && report.transfers.empty()) {
+    return strong("Nothing crossed the fabric.");
+  }
+  const bool jobs_known =
+      std::ranges::any_of(report.jobs, [](const JobCongestion& job) { return job.alone_s > 0; });
+  if (slowed_jobs(report) > 0) {
+    return slowed_job_sentences(
+        report, *std::ranges::max_element(report.jobs, {},
+                                          [](const JobCongestion& job) { return job.slowdown(); }));
+  }
+  Html out;
+  if (jobs_known) {
+    out += strong("No job is slowed") +
+           escaped(report.jobs.size() > 1 ? ": each takes as long with the others as alone." : ".");
+  }
+  out += slowed_transfer_sentence(report, jobs_known);
+  return out + fullest_link_sentence(report);
+}
+
+std::size_t slowed_jobs(const CongestionReport& report) {
+  return static_cast<std::size_t>(std::ranges::count_if(report.jobs, is_slowed));
+}
+
+std::vector<std::size_t> job_colours(const std::vector<JobCongestion>& jobs) {
+  std::vector<std::size_t> by_bytes(jobs.size()), colours(jobs.size());
+  std::iota(by_bytes.begin(), by_bytes.end(), std::size_t{0});
+  if (jobs.size() <= kPageColours) return by_bytes;
+  std::stable_sort(by_bytes.begin(), by_bytes.end(),
+                   [&](std::size_t a, std::size_t b) { return jobs[a].bytes > jobs[b].bytes; });
+  for (std::size_t rank = 0; rank < by_bytes.size(); ++rank) {
+    colours[by_bytes[rank]] = std::min(rank, kPageColours);
+  }
+  return colours;
+}
+
+std::string page_duration(double seconds) {
+  std::string text = seconds == 0 ? "0 s" : duration_text(seconds);
+  if (text.ends_with(" us")) text.replace(text.size() - 2, 2, "µs");
+  return unbroken(text);
+}
+
+std::string page_bytes(double bytes) {
+  const AxisUnit unit = bytes_unit(bytes);
+  return unbroken(significant(bytes / unit.size) + " " + unit.name);
+}
+
+std::string page_percent(double share) { return unbroken(fmt::format("{:.0f} %", 100 * share)); }
+std::string page_times(double ratio) { return significant(ratio) + "×"; }
+
+AxisUnit time_unit(double largest_s) {
+  static const std::array<AxisUnit, 3> units{{{1, "s"}, {1e-3, "ms"}, {1e-6, "µs"}}};
+  return unit_of(largest_s, units);
+}
+
+AxisUnit bytes_unit(double largest) {
+  static const std::array<AxisUnit, 6> units{
+      {{1e15, "PB"}, {1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {1, "B"}}};
+  return unit_of(largest, units);
+}
+
+}  // namespace lockstep

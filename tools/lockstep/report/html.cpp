@@ -1,0 +1,49 @@
+#include "tools/lockstep/report/html.hpp"
+
+namespace lockstep {
+
+Html escaped(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return Html::markup(out);
+}
+
+Html strong(std::string_view text) {
+  return Html::markup("<strong>") + escaped(text) + Html::markup("</strong>");
+}
+
+Html script_json(std::string_view json) {
+  std::string out;
+  out.reserve(json.size());
+  for (const char c : json) {
+    if (c == '<') {
+      out += "\\u003c";  // "<" stands only within strings of JSON
+    } else {
+      out += c;
+    }
+  }
+  return Html::markup(out);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,38 @@
+/// Text that is already HTML is a type of its own, so that text which is not gets escaped.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace lockstep {
+
+/// A piece of HTML. Only the functions below make one from text.
+class Html {
+ public:
+  Html() = default;
+  [[nodiscard]] const std::string& str() const { return text_; }
+  [[nodiscard]] bool empty() const { return text_.empty(); }
+  Html& operator+=(const Html& more) {
+    text_ += more.text_;
+    return *this;
+  }
+  friend Html operator+(Html a, const Html& b) { return a += b; }
+
+  /// Takes the text as it is: for markup written in our own sources, never for a name from a file.
+  static Html markup(std::string_view html) { return Html(html); }
+
+ private:
+  explicit Html(std::string_view text) : text_(text) {}
+  std::string text_;
+};
+
+/// The text with & < > " ' escaped: fits between tags and in a quoted attribute.
+Html escaped(std::string_view text);
+/// The text escaped, in a <strong>.
+Html strong(std::string_view text);
+
+/// JSON for a <script type="application/json">: "<" is written as an escape of JSON, so that no
+/// string in it can end the element. Parses to the same value.
+Html script_json(std::string_view json);
+
+}  // namespace lockstep

@@ -1,0 +1,148 @@
+#include "tools/lockstep/report/page.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <fmt/format.h>
+#include <iterator>
+
+#include <nlohmann/json.hpp>
+
+#include "tools/lockstep/table.hpp"
+
+namespace lockstep {
+namespace {
+
+/// Nothing can be fetched, whatever a name in the page contains.
+constexpr std::string_view kPolicy =
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
+
+template <class... Args>
+void append(std::string& out, fmt::format_string<Args...> format, Args&&... args) {
+  fmt::format_to(std::back_inserter(out), format, std::forward<Args>(args)...);
+}
+
+void append_head_cell(std::string& out, const PageColumn& column, bool sorted) {
+  append(out, "<th scope=\"col\"{}{}{}><button type=\"button\">{}</button></th>\n",
+         column.numeric ? " class=\"number\"" : "", sorted ? " aria-sort=\"descending\"" : "",
+         column.about.empty() ? "" : fmt::format(" title=\"{}\"", escaped(column.about).str()),
+         escaped(column.title).str());
+}
+
+void append_cell(std::string& out, const PageColumn& column, const PageCell& cell) {
+  append(out, "<td{}{}>{}</td>", column.numeric ? " class=\"number\"" : "",
+         std::isfinite(cell.sort) ? fmt::format(" data-sort=\"{}\"", number_text(cell.sort)) : "",
+         cell.content.str());
+}
+
+}  // namespace
+
+Page::Page(std::string_view kind, std::string_view title) : kind_(kind), title_(title) {
+  append(body_, "<header>\n<p class=\"kind\">{}</p>\n<h1>{}</h1>\n", escaped(kind_).str(),
+         escaped(title_).str());
+}
+
+void Page::about(std::string_view text) {
+  append(body_, "<p class=\"about\">{}</p>\n", escaped(text).str());
+}
+
+void Page::headline(const Html& sentences) {
+  append(body_, "<p class=\"headline\">{}</p>\n", sentences.str());
+}
+
+void Page::figures(std::span<const PageFigure> figures) {
+  body_ += "<dl class=\"figures\">\n";
+  for (const PageFigure& figure : figures) {
+    append(body_, "<div><dt>{}</dt><dd>{}</dd></div>\n", escaped(figure.label).str(),
+           escaped(figure.value).str());
+  }
+  body_ += "</dl>\n";
+}
+
+void Page::section(std::string_view title, std::string_view lead) {
+  append(body_, "</{}>\n<section>\n<h2>{}</h2>\n", open_, escaped(title).str());
+  open_ = "section";
+  if (!lead.empty()) append(body_, "<p class=\"lead\">{}</p>\n", escaped(lead).str());
+}
+
+void Page::table(const PageTable& table) {
+  append(body_, "<div class=\"table\" tabindex=\"0\"><table{}>\n<thead><tr>\n",
+         table.first_rows == 0 ? "" : fmt::format(" data-first=\"{}\"", table.first_rows));
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    append_head_cell(body_, table.columns[i], i == table.sorted_by);
+  }
+  body_ += "</tr></thead>\n<tbody>\n";
+  for (const std::vector<PageCell>& row : table.rows) {
+    assert(row.size() == table.columns.size());
+    body_ += "<tr>";
+    for (std::size_t i = 0; i < row.size(); ++i) append_cell(body_, table.columns[i], row[i]);
+    body_ += "</tr>\n";
+  }
+  body_ += "</tbody></table></div>\n";
+}
+
+void Page::chart(const PageChart& chart, const nlohmann::json& options) {
+  const std::size_t number = ++charts_;
+  append(body_, "<figure>\n<figcaption><h3>{}</h3>", escaped(chart.title).str());
+  if (!chart.about.empty()) append(body_, "<p>{}</p>", escaped(chart.about).str());
+  append(body_,
+         "</figcaption>\n<div class=\"chart\" data-chart=\"chart-{}\" style=\"height:{}px\" "
+         "role=\"img\" aria-label=\"{}\"></div>\n",
+         number, chart.height_px, escaped(chart.summary).str());
+  append(body_, "<script type=\"application/json\" id=\"chart-{}\">{}</script>\n</figure>\n",
+         number,
+         script_json(options.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)).str());
+}
+
+void Page::begin_row() { body_ += "<div class=\"row\">\n"; }
+void Page::end_row() { body_ += "</div>\n"; }
+
+void Page::paragraph(const Html& sentences) { append(body_, "<p>{}</p>\n", sentences.str()); }
+
+void Page::list(std::span<const std::string> sentences) {
+  body_ += "<ul>\n";
+  for (const std::string& each : sentences) append(body_, "<li>{}</li>\n", escaped(each).str());
+  body_ += "</ul>\n";
+}
+
+void Page::foot(std::string_view text) { append(foot_, "<p>{}</p>\n", escaped(text).str()); }
+
+std::string Page::html(const ChartLibrary& library) const {
+  std::string out;
+  out.reserve(body_.size() + library.script.size() + (std::size_t{1} << 16));
+  append(
+      out,
+      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n"
+      "<title>{} · {}</title>\n<style>\n{}</style>\n</head>\n<body>\n<main>\n",
+      kPolicy, escaped(title_).str(), escaped(kind_).str(), page_style());
+  append(out, "{}</{}>\n</main>\n<footer>\n{}", body_, open_, foot_);
+  append(out,
+         "<p>Made by lockstep " LOCKSTEP_VERSION
+         ". One file that needs no network; the same input gives the same bytes. Charts: Apache "
+         "ECharts.</p>\n<details><summary>Licences of the chart library</summary>\n"
+         "<pre>{}</pre></details>\n</footer>\n",
+         escaped(library.licences).str());
+  append(out, "<script>{}</script>\n<script>\n{}</script>\n</body>\n</html>\n", library.script,
+         page_script());
+  return out;
+}
+
+Html coloured_name(std::string_view name, std::size_t colour) {
+  return Html::markup(fmt::format("<span class=\"key\" style=\"--key:var(--colour-{})\"></span>",
+                                  std::min(colour, kPageColours))) +
+         escaped(name);
+}
+
+Html with_bar(std::string_view text, double share) {
+  return escaped(text) +
+         Html::markup(fmt::format("<span class=\"bar\"><i style=\"width:{:.1f}%\"></i></span>",
+                                  100 * std::clamp(share, 0.0, 1.0)));
+}
+
+Html with_detail(const Html& text, std::string_view detail) {
+  return text + Html::markup("<small>") + escaped(detail) + Html::markup("</small>");
+}
+
+}  // namespace lockstep

@@ -1,0 +1,186 @@
+'use strict';
+// Draws the charts in the page's colours, and draws them again when these change; sorts the tables.
+
+const escapeHtml = text => String(text).replace(/[&<>"']/g, c => `&#${c.charCodeAt(0)};`);
+const percent = value => `${Number(value).toFixed(1)} %`;
+
+// What "@name" under "formatter", "valueFormatter", "color" and "backgroundColor" stands for. A
+// function is made for its chart, so that it can read what the options carry for it under "lockstep".
+const named = {
+  percent: () => percent,
+  // A cell of a heat map: which row, what is said of it, when, and how much.
+  cell: options => item => {
+    const [column, row, value] = item.value;
+    const {rows, about, unit} = options.lockstep;
+    return `<div class="tip"><b>${escapeHtml(rows[row])}</b><br>` +
+      `<span>${escapeHtml(about[row])}</span><br>` +
+      `at ${escapeHtml(options.xAxis.data[column])} ${escapeHtml(unit)}: <b>${percent(value)}</b></div>`;
+  },
+  amount: options => value => `${value} ${options.lockstep.unit}`,
+  ramp: () => colours.ramp,
+  floor: () => colours.ramp[0],
+  accent: () => colours.accent,
+  others: () => colours.palette[8],
+};
+
+let colours;
+function readColours() {
+  const style = getComputedStyle(document.documentElement);
+  const value = name => style.getPropertyValue(`--${name}`).trim();
+  const names = ['page', 'card', 'line', 'ink', 'soft', 'faint', 'accent', 'track'];
+  colours = Object.fromEntries(names.map(name => [name, value(name)]));
+  colours.palette = Array.from({length: 9}, (_, i) => value(`colour-${i}`));
+  colours.ramp = value('ramp').split(',').map(colour => colour.trim());
+  colours.font = getComputedStyle(document.body).fontFamily;
+}
+
+function resolved(node, options, key) {
+  if (Array.isArray(node)) return node.map(each => resolved(each, options));
+  if (node !== null && typeof node === 'object') {
+    return Object.fromEntries(Object.entries(node).filter(([name]) => name !== 'lockstep')
+      .map(([name, value]) => [name, resolved(value, options, name)]));
+  }
+  const isName = typeof node === 'string' && node.startsWith('@') &&
+    ['formatter', 'valueFormatter', 'color', 'backgroundColor'].includes(key);
+  return isName ? named[node.slice(1)](options) : node;
+}
+
+function theme() {
+  const axis = {
+    axisLine: {lineStyle: {color: colours.line}},
+    axisTick: {show: false},
+    axisLabel: {color: colours.soft, fontSize: 12},
+    nameTextStyle: {color: colours.faint, fontSize: 12},
+    splitLine: {lineStyle: {color: colours.line}},
+  };
+  return {
+    color: colours.palette.slice(0, 8),
+    backgroundColor: 'transparent',
+    textStyle: {fontFamily: colours.font, color: colours.ink},
+    categoryAxis: {...axis, splitLine: {show: false}},
+    valueAxis: {...axis, axisLine: {show: false}},
+    legend: {textStyle: {color: colours.soft, fontSize: 13}, itemWidth: 12, itemHeight: 12,
+      icon: 'roundRect', pageTextStyle: {color: colours.soft}, pageIconColor: colours.soft,
+      pageIconInactiveColor: colours.line},
+    tooltip: {backgroundColor: colours.card, borderColor: colours.line, padding: [10, 14],
+      textStyle: {color: colours.ink, fontSize: 13}, extraCssText: 'border-radius:10px',
+      axisPointer: {lineStyle: {color: colours.faint}, shadowStyle: {color: colours.track,
+        opacity: 0.5}}},
+    visualMap: {textStyle: {color: colours.soft}},
+    dataZoom: {borderColor: 'transparent', backgroundColor: colours.track,
+      fillerColor: colours.faint + '33', handleStyle: {color: colours.card,
+        borderColor: colours.faint}, moveHandleStyle: {color: colours.faint, opacity: 0.4},
+      emphasis: {handleStyle: {borderColor: colours.accent},
+        moveHandleStyle: {color: colours.accent}},
+      textStyle: {color: colours.soft, fontSize: 11}},
+  };
+}
+
+// Long names of rows leave room for the plot where there is little.
+function fitted(options, width) {
+  const axes = [options.yAxis].flat();
+  for (const axis of axes) {
+    if (axis && axis.type === 'category' && axis.axisLabel) {
+      axis.axisLabel.width = Math.min(axis.axisLabel.width || 200, Math.round(width * 0.34));
+    }
+  }
+  return options;
+}
+
+// Cells whose edges lie between pixels show hairlines: the plot shrinks to whole pixels for each,
+// unless too much of it would go.
+function snapCells(instance, options) {
+  if (options.series[0].type !== 'heatmap') return;
+  const columns = options.xAxis.data.length, rows = options.yAxis.data.length;
+  if (columns < 2 || rows < 2) return;
+  const [left, top] = instance.convertToPixel({gridIndex: 0}, [0, 0]);
+  const [right, bottom] = instance.convertToPixel({gridIndex: 0}, [columns - 1, rows - 1]);
+  const cell = (first, last, count) => {
+    const exact = (last - first) / (count - 1);
+    const whole = Math.floor(exact * devicePixelRatio) / devicePixelRatio;
+    const size = whole > 0.88 * exact ? whole : exact;
+    return {start: Math.round(first - exact / 2), length: size * count};
+  };
+  const x = cell(left, right, columns), y = cell(top, bottom, rows);
+  instance.setOption({grid: {left: x.start, width: x.length, top: y.start, height: y.length,
+    outerBoundsMode: 'none'}});
+}
+
+const charts = [];
+const print = matchMedia('print');
+function draw() {
+  readColours();
+  // On paper vectors are sharp, and Chromium leaves out a canvas that took many strokes.
+  const renderer = print.matches ? 'svg' : 'canvas';
+  for (const chart of charts) {
+    if (chart.instance) chart.instance.dispose();
+    chart.width = chart.element.clientWidth;
+    chart.instance = echarts.init(chart.element, theme(), {renderer});
+    chart.instance.setOption({animation: false,
+      ...fitted(resolved(chart.options, chart.options), chart.width)});
+    snapCells(chart.instance, chart.options);
+  }
+  document.documentElement.dataset.charts = String(charts.length);
+}
+
+for (const element of document.querySelectorAll('[data-chart]')) {
+  const options = JSON.parse(document.getElementById(element.dataset.chart).textContent);
+  charts.push({element, options});
+}
+draw();
+let waiting = 0;
+new ResizeObserver(() => {
+  cancelAnimationFrame(waiting);
+  waiting = requestAnimationFrame(() => {
+    if (charts.some(chart => chart.element.clientWidth !== chart.width)) draw();
+  });
+}).observe(document.body);
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);
+// Paper is light and has its own width.
+print.addEventListener('change', draw);
+
+// A cell's number, or its text; "" where the number is not known, which sorts last.
+const cellKey = cell => cell.dataset.sort !== undefined ? Number(cell.dataset.sort)
+  : cell.textContent.trim();
+function sortBy(table, head) {
+  const numeric = head.classList.contains('number');
+  const before = head.getAttribute('aria-sort');
+  const order = before ? (before === 'ascending' ? 'descending' : 'ascending')
+    : (numeric ? 'descending' : 'ascending');
+  for (const other of table.tHead.rows[0].cells) other.removeAttribute('aria-sort');
+  head.setAttribute('aria-sort', order);
+  const sign = order === 'ascending' ? 1 : -1;
+  const body = table.tBodies[0];
+  const known = [], unknown = [];
+  for (const row of body.rows) {
+    const key = cellKey(row.cells[head.cellIndex]);
+    (numeric === (typeof key === 'number') ? known : unknown).push({row, key});
+  }
+  known.sort((a, b) => sign * (numeric ? a.key - b.key
+    : a.key.localeCompare(b.key, 'en', {numeric: true})));
+  body.append(...known.map(each => each.row), ...unknown.map(each => each.row));
+}
+for (const table of document.querySelectorAll('table')) {
+  const first = Number(table.dataset.first || 0);
+  const rows = table.tBodies[0].rows;
+  const showFirst = () => [...rows].forEach((row, i) => { row.hidden = i >= first; });
+  let all = first === 0 || rows.length <= first;
+  if (!all) {
+    showFirst();
+    const button = document.createElement('button');
+    button.className = 'all';
+    button.textContent = `Show all ${rows.length}`;
+    button.onclick = () => {
+      all = true;
+      for (const row of rows) row.hidden = false;
+      button.remove();
+    };
+    table.after(button);
+  }
+  for (const head of table.tHead.rows[0].cells) {
+    head.querySelector('button').onclick = () => {
+      sortBy(table, head);
+      if (!all) showFirst();
+    };
+  }
+}
