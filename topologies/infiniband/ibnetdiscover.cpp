@@ -12,8 +12,7 @@
 
 #include "models/input/input_error.hpp"
 #include "topologies/infiniband/host_name.hpp"
-#include "topologies/infiniband/ibsim_net.hpp"
-#include "topologies/infiniband/net_records.hpp"
+#include "topologies/infiniband/net_cables.hpp"
 
 namespace lockstep {
 namespace {
@@ -22,105 +21,6 @@ bool name_less(std::string_view a, std::string_view b) {
   if (natural_less(a, b)) return true;
   return !natural_less(b, a) && a < b;  // "leaf1" and "leaf01"
 }
-
-/// A cable with both ends, each a plug of a box.
-struct Joined {
-  std::size_t box_a, plug_a, box_b, plug_b;
-};
-
-/// Joins the ends of cables and finds what does not fit.
-class Joiner {
- public:
-  Joiner(const TextLines& lines, std::span<const NetBox> boxes, bool cut)
-      : lines_(lines), boxes_(boxes), cut_(cut) {
-    index_boxes();
-    index_plugs();
-    for (std::size_t b = 0; b < boxes_.size(); ++b) {
-      for (std::size_t p = 0; p < boxes_[b].plugs.size(); ++p) join(b, p);
-    }
-  }
-
-  std::vector<Joined> cables;
-  int cut_cables = 0;
-
- private:
-  void index_boxes() {
-    std::map<std::uint64_t, int> guids;
-    for (std::size_t b = 0; b < boxes_.size(); ++b) {
-      const NetBox& box = boxes_[b];
-      const auto [first, fresh] = by_id_.emplace(box.id, b);
-      if (!fresh) {
-        lines_.refuse_line(box.line, in_quotes(box.id) + " again",
-                           fmt::format("a name once; line {} has it", boxes_[first->second].line));
-      }
-      const auto [same, new_guid] = guids.emplace(box.guid, box.line);
-      if (!new_guid) {
-        lines_.refuse_line(box.line, fmt::format("GUID 0x{:x} again", box.guid),
-                           fmt::format("a GUID once; line {} has it", same->second));
-      }
-    }
-  }
-
-  void index_plugs() {
-    for (const NetBox& box : boxes_) {
-      auto& plugs = plug_at_.emplace_back(static_cast<std::size_t>(box.ports) + 1, kNone);
-      for (std::size_t p = 0; p < box.plugs.size(); ++p) {
-        std::size_t& at = plugs[static_cast<std::size_t>(box.plugs[p].port)];
-        if (at != kNone) {
-          lines_.refuse_line(
-              box.plugs[p].line, fmt::format("port {} again", box.plugs[p].port),
-              fmt::format("a port once in a box; line {} has it", box.plugs[at].line));
-        }
-        at = p;
-      }
-    }
-  }
-
-  void join(std::size_t b, std::size_t p) {
-    const NetPlug& plug = boxes_[b].plugs[p];
-    const auto far = by_id_.find(plug.far_id);
-    if (far == by_id_.end() || far->second == b) {
-      if (!cut_) {
-        lines_.refuse_line(plug.line, "a cable to " + in_quotes(plug.far_id),
-                           far == by_id_.end() ? "a box that the file describes" : "another box");
-      }
-      // Both ends of a loop are ours; it is one cable.
-      if (far == by_id_.end() || plug.port <= plug.far_port) ++cut_cables;
-      return;
-    }
-    const NetBox& other = boxes_[far->second];
-    if (plug.far_port > other.ports) {
-      lines_.refuse_line(plug.line, fmt::format("port {}", plug.far_port),
-                         fmt::format("1 to {}, the ports of {}", other.ports, in_quotes(other.id)));
-    }
-    const std::size_t back = plug_at_[far->second][static_cast<std::size_t>(plug.far_port)];
-    if (back == kNone) {
-      if (!cut_) {
-        lines_.refuse_line(plug.line,
-                           fmt::format("a cable to {}[{}], which does not list it",
-                                       in_quotes(plug.far_id), plug.far_port),
-                           "cables that both ends list");
-      }
-      ++cut_cables;
-      return;
-    }
-    const NetPlug& end = other.plugs[back];
-    if (end.far_id != boxes_[b].id || end.far_port != plug.port) {
-      lines_.refuse_line(plug.line,
-                         fmt::format("a cable to {}[{}], which line {} says leads elsewhere",
-                                     in_quotes(plug.far_id), plug.far_port, end.line),
-                         "the same cable on both ends");
-    }
-    if (b < far->second) cables.push_back({b, p, far->second, back});
-  }
-
-  static constexpr std::size_t kNone = ~std::size_t{0};
-  const TextLines& lines_;
-  std::span<const NetBox> boxes_;
-  bool cut_;
-  std::map<std::string_view, std::size_t> by_id_;
-  std::vector<std::vector<std::size_t>> plug_at_;  ///< by box and port
-};
 
 /// A vertex to be: a switch, a router or a port of an adapter.
 struct Part {
@@ -138,7 +38,7 @@ class Builder {
       : lines_(lines),
         boxes_(boxes),
         options_(options),
-        joined_(lines, boxes, options.cut_dangling) {
+        joined_(join_cables(lines, boxes, options.cut_dangling)) {
     collect();
     find_hosts();
     find_levels();
@@ -176,7 +76,7 @@ class Builder {
       subnet.vertices.push_back(std::move(at));
     }
     assign_lids(subnet);
-    return {.subnet = std::move(subnet), .cut_cables = joined_.cut_cables};
+    return {.subnet = std::move(subnet), .cut_cables = joined_.cut};
   }
 
  private:
@@ -189,7 +89,7 @@ class Builder {
       std::ranges::fill(part_of_[b], parts_.size());
       parts_.push_back({.box = &boxes_[b], .plug = nullptr, .host = "", .device = ""});
     }
-    for (const Joined& cable : joined_.cables) {
+    for (const NetCable& cable : joined_.cables) {
       for (const auto& [b, p] :
            {std::pair{cable.box_a, cable.plug_a}, std::pair{cable.box_b, cable.plug_b}}) {
         if (boxes_[b].kind == InfinibandKind::switch_box) continue;
@@ -254,7 +154,7 @@ class Builder {
   /// Layers of switches from below: how many links lead to the nearest host.
   void find_levels() {
     std::vector<std::vector<std::size_t>> near(parts_.size());
-    for (const Joined& cable : joined_.cables) {
+    for (const NetCable& cable : joined_.cables) {
       const std::size_t a = part_of_[cable.box_a][cable.plug_a];
       const std::size_t b = part_of_[cable.box_b][cable.plug_b];
       near[a].push_back(b);
@@ -334,7 +234,7 @@ class Builder {
                           .nic = node < 0 ? -1 : nic});
     }
     std::vector<GraphCable> cables;
-    for (const Joined& cable : joined_.cables) {
+    for (const NetCable& cable : joined_.cables) {
       const NetPlug& a = boxes_[cable.box_a].plugs[cable.plug_a];
       const NetPlug& b = boxes_[cable.box_b].plugs[cable.plug_b];
       GraphCable out{.a = vertex_of_[part_of_[cable.box_a][cable.plug_a]],
@@ -368,7 +268,7 @@ class Builder {
   const TextLines& lines_;
   std::span<const NetBox> boxes_;
   const IbnetdiscoverOptions& options_;
-  Joiner joined_;
+  NetCables joined_;
   std::vector<Part> parts_;
   std::vector<std::vector<std::size_t>> part_of_;  ///< by box and plug
   std::vector<std::string> hosts_;

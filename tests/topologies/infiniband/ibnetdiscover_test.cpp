@@ -125,7 +125,8 @@ TEST_CASE("ibnetdiscover: a mistake is found at its line") {
   const std::array mistakes{
       Mistake{
           "Switch\t41", "Svitch\t41",
-          R"(f:7: found "Svitch\x0941 "S-0000000000000900"\x09\x09# "Quantum Mellanox Technolo..."; )"
+          R"(f:7: found "Svitch\x0941 "S-0000000000000900"\x09\x09# "Quantum Mellanox )"
+          R"(Technolo..."; )"
           R"(allowed: a box (Switch, Ca, Hca, Rt), a port ([1] "box"[1]), switchguid=, caguid=, )"
           R"(rtguid=, sysimgguid=, vendid=, devid=, width=, speed=, speedext=, Chassis, a )"
           R"(comment (#))"},
