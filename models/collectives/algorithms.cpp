@@ -111,7 +111,7 @@ Availability collnet_chain_availability(const CollectiveContext& context) {
 }
 
 Availability pat_availability(const CollectiveContext& context) {
-  if (!is_wholly_gathered(context.op)) return not_for_this_call();
+  if (!is_wholly_gathered(context.op) || context.k == 1) return not_for_this_call();
   if (context.g > 1) return refused("NCCL runs it with one GPU per node only");
   return since(context, {2, 23});
 }

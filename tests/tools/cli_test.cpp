@@ -63,7 +63,7 @@ TEST_CASE("lockstep: a mistake is one line on standard error, with status 2") {
        "none.json: found no such file; allowed: a readable text file of at most 16 MiB\n"},
       {{"list", "gpuz"},
        "unknown kind \"gpuz\"; allowed: gpus, nodes, models, stacks, fabrics, transports, "
-       "collectives, schedules. Did you mean gpus?\n"},
+       "collectives, algorithms, schedules. Did you mean gpus?\n"},
       {{"show", "gpu"},
        "lockstep show: a name is missing; usage: lockstep show "
        "gpu|node|model|stack|fabric|transport|collective|schedule NAME [options]\n"},
@@ -150,7 +150,7 @@ TEST_CASE("lockstep run: folded and unfolded give the same step time") {
 
 TEST_CASE("lockstep list: every kind, in every format, has what the presets have") {
   for (const char* kind :
-       {"gpus", "nodes", "models", "stacks", "fabrics", "transports", "collectives", "schedules"}) {
+       {"gpus", "nodes", "models", "stacks", "fabrics", "transports", "collectives", "algorithms", "schedules"}) {
     CAPTURE(kind);
     const Ran json = lockstep_with({"list", kind, "--format", "json"});
     REQUIRE(json.exit == Exit::ok);

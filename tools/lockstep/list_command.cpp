@@ -22,9 +22,13 @@ constexpr std::array<std::string_view, 2> kListExamples{"lockstep list gpus",
                                                         "lockstep list models --format csv"};
 constexpr CommandSpec kListSpec{
     .name = "list",
-    .usage = "list gpus|nodes|models|stacks|fabrics|transports|collectives|schedules [options]",
+    .usage =
+        "list gpus|nodes|models|stacks|fabrics|transports|collectives|algorithms|schedules "
+        "[options]",
     .summary = "List what scenarios can name: GPUs, nodes, models, software, ...",
-    .about = "Lists the presets of a kind, or the collectives and schedules that are built in.",
+    .about =
+        "Lists the presets of a kind, or the collectives, algorithms and schedules that are built "
+        "in.",
     .positionals = 1,
     .options = kOptions,
     .examples = kListExamples,

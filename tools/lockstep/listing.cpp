@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "models/collectives/algorithms.hpp"
 #include "models/collectives/collectives.hpp"
 #include "models/input/input_error.hpp"
 #include "sim/scenario/preset_store.hpp"
@@ -129,6 +130,7 @@ Listing list_table(const Kinds& kinds) {
 }
 
 Listing list_collectives(const PresetStore&) { return list_table(collective_kinds()); }
+Listing list_algorithms(const PresetStore&) { return list_table(collective_algorithms()); }
 Listing list_schedules(const PresetStore&) { return list_table(schedules()); }
 
 constexpr std::array kKinds{
@@ -140,6 +142,7 @@ constexpr std::array kKinds{
     ListKind{"transports", "transport", "network transports as collectives see them", true,
              list_transports},
     ListKind{"collectives", "collective", "collective operations", false, list_collectives},
+    ListKind{"algorithms", "algorithm", "algorithms of collectives", false, list_algorithms},
     ListKind{"schedules", "schedule", "pipeline schedules", false, list_schedules},
 };
 
