@@ -40,11 +40,12 @@ void read_fabric_choice(const JsonCursor& from, const PresetStore& presets, Clus
 
 /// Throws InputError about the cluster's member at `pointer`, which need not be written out.
 [[noreturn]] void refuse(const JsonCursor& cluster, std::string_view pointer, std::string found,
-                         std::string allowed) {
+                         std::string allowed, std::string nearest = {}) {
   const std::string whole = cluster.pointer() + std::string(pointer);
   const JsonOverride* change = last_override(cluster.overrides(), whole);
   if (change != nullptr) found += " (" + change->option + ")";
-  throw InputError({cluster.file(), whole, std::move(found), std::move(allowed), ""});
+  throw InputError(
+      {cluster.file(), whole, std::move(found), std::move(allowed), std::move(nearest)});
 }
 
 void check_cluster(const JsonCursor& from, const Cluster& cluster) {
@@ -66,7 +67,7 @@ void check_cluster(const JsonCursor& from, const Cluster& cluster) {
   std::string pointer = "/fabric/" + problem->field;
   if (problem->field == "nodes") pointer = "/nodes";
   if (problem->field == "nic_bandwidth") pointer = "/node/nic_bandwidth";
-  refuse(from, pointer, problem->found, problem->allowed);
+  refuse(from, pointer, problem->found, problem->allowed, problem->nearest);
 }
 
 }  // namespace

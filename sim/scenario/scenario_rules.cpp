@@ -78,22 +78,28 @@ std::string supported_precisions(const GpuSpec& gpu) {
 
 void check_fabric(const ScenarioDraft& draft, const Scenario& scenario) {
   const NicPorts ports = nic_ports(scenario.node);
+  if (scenario.fabric.pxn && scenario.node.nvlink_domain < scenario.node.gpus) {
+    refuse(draft, "/cluster/fabric/pxn", "true",
+           "false: GPUs of a node that share no NVLink domain cannot pass messages to each other's "
+           "NICs");
+  }
   const std::optional<FabricProblem> problem =
       check(scenario.fabric, scenario.nodes, ports.count, ports.bandwidth);
   if (!problem) return;
   std::string pointer = "/cluster/fabric/" + problem->field;
   if (problem->field == "nodes") pointer = "/cluster/nodes";
   if (problem->field == "nic_bandwidth") pointer = "/cluster/node/nic_bandwidth";
-  refuse(draft, pointer, problem->found, problem->allowed);
+  refuse(draft, pointer, problem->found, problem->allowed, problem->nearest);
 }
 
 }  // namespace
 
 void refuse(const ScenarioDraft& draft, std::string_view pointer, std::string found,
-            std::string allowed) {
+            std::string allowed, std::string nearest) {
   const JsonOverride* change = last_override(draft.overrides, pointer);
   if (change != nullptr) found += " (" + change->option + ")";
-  throw InputError({draft.file, std::string(pointer), std::move(found), std::move(allowed), ""});
+  throw InputError({draft.file, std::string(pointer), std::move(found), std::move(allowed),
+                    std::move(nearest)});
 }
 
 void check_widths(const ScenarioDraft& draft) {

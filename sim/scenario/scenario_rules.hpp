@@ -9,7 +9,7 @@ namespace lockstep {
 /// Throws InputError about the value at `pointer` of the draft's scenario; `found` is as JSON
 /// writes it. Names the option where one set the value.
 [[noreturn]] void refuse(const ScenarioDraft& draft, std::string_view pointer, std::string found,
-                         std::string allowed);
+                         std::string allowed, std::string nearest = {});
 
 /// Tensor and pipeline widths against the model's heads and layers.
 void check_widths(const ScenarioDraft& draft);

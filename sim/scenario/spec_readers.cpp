@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "sim/scenario/member_reader.hpp"
 #include "sim/scenario/names.hpp"
 #include "topologies/placement.hpp"
 
@@ -24,78 +25,7 @@ constexpr Interval kPerElement{0, 1000};  // bytes, tokens, kernels per somethin
 constexpr Interval kMemory{1e6, 1e15};    // bytes
 constexpr Interval kPower{1, 1e5};        // watts
 constexpr Interval kSpread{0, 0.5};       // relative standard deviation
-constexpr Interval kOversubscription{0.01, 1000};
 constexpr Interval kPrice{0, 1e6};
-
-/// Reads members of one object. A required one must be there unless only changes are read.
-class MemberReader {
- public:
-  MemberReader(const JsonCursor& from, Extent extent) : from_(from), extent_(extent) {}
-
-  /// Calls `use` with the member.
-  template <class Use>
-  void required(std::string_view key, Use use) const {
-    if (extent_ == Extent::whole) {
-      use(from_.at(key));
-    } else {
-      optional(key, use);
-    }
-  }
-  template <class Use>
-  void optional(std::string_view key, Use use) const {
-    if (const std::optional<JsonCursor> member = from_.find(key)) use(*member);
-  }
-
-  void required(std::string_view key, double& out, const Interval& allowed) const {
-    required(key, [&](const JsonCursor& member) { out = member.number(allowed); });
-  }
-  void optional(std::string_view key, double& out, const Interval& allowed) const {
-    optional(key, [&](const JsonCursor& member) { out = member.number(allowed); });
-  }
-  void required(std::string_view key, int& out, int low, int high) const {
-    required(key, [&](const JsonCursor& member) { out = member.integer(low, high); });
-  }
-  void optional(std::string_view key, int& out, int low, int high) const {
-    optional(key, [&](const JsonCursor& member) { out = member.integer(low, high); });
-  }
-  template <int S, int B, int F, int J>
-  void required(std::string_view key, Quantity<S, B, F, J>& out, const Interval& allowed) const {
-    required(key, [&](const JsonCursor& member) { assign(member, out, allowed); });
-  }
-  template <int S, int B, int F, int J>
-  void optional(std::string_view key, Quantity<S, B, F, J>& out, const Interval& allowed) const {
-    optional(key, [&](const JsonCursor& member) { assign(member, out, allowed); });
-  }
-  void optional(std::string_view key, bool& out) const {
-    optional(key, [&](const JsonCursor& member) { out = member.boolean(); });
-  }
-  void optional(std::string_view key, std::string& out) const {
-    optional(key, [&](const JsonCursor& member) { out = member.string(); });
-  }
-  void required(std::string_view key, std::string& out) const {
-    required(key, [&](const JsonCursor& member) { out = member.string(); });
-  }
-
- private:
-  static void assign(const JsonCursor& from, Seconds& out, const Interval& allowed) {
-    out = from.seconds(allowed);
-  }
-  static void assign(const JsonCursor& from, Bytes& out, const Interval& allowed) {
-    out = from.bytes(allowed);
-  }
-  static void assign(const JsonCursor& from, BytesPerSecond& out, const Interval& allowed) {
-    out = from.data_rate(allowed);
-  }
-  static void assign(const JsonCursor& from, FlopsPerSecond& out, const Interval& allowed) {
-    out = from.flops_rate(allowed);
-  }
-  static void assign(const JsonCursor& from, Watts& out, const Interval& allowed) {
-    out = from.watts(allowed);
-  }
-
-  const JsonCursor& from_;
-  Extent extent_;
-};
 
 void read_gemm(const JsonCursor& from, Extent extent, GemmConstants& out) {
   const MemberReader member(from, extent);
@@ -210,12 +140,6 @@ void read_memory_policy(const JsonCursor& from, MemoryPolicy& out) {
     out.split = static_cast<LayerSplit>(at.choice(kLayerSplitNames));
   });
   from.finish();
-}
-
-/// The value of a string that must be one of `names`; its index is the enumeration's value.
-template <class Enum, class Names>
-Enum read_choice(const JsonCursor& from, const Names& names) {
-  return static_cast<Enum>(from.choice(names));
 }
 
 std::string read_placement(const JsonCursor& from) {
@@ -340,29 +264,6 @@ void read_stack(const JsonCursor& from, Extent extent, StackSpec& out) {
   member.optional("optimiser_unsharded_bytes", out.optimiser_unsharded_bytes, kPerElement);
   member.optional("placement", [&](const JsonCursor& at) { out.placement = read_placement(at); });
   member.optional("default_virtual_stages", out.default_virtual_stages, 1, 1000);
-}
-
-void read_fabric(const JsonCursor& from, Extent extent, const PresetStore& presets,
-                 FabricSpec& out) {
-  const MemberReader member(from, extent);
-  member.optional("about", out.about);
-  member.required("kind", [&](const JsonCursor& at) {
-    out.kind = read_choice<FabricKind>(at, fabric_kind_names());
-  });
-  member.optional("routing", [&](const JsonCursor& at) {
-    out.routing = read_choice<Routing>(at, routing_names());
-  });
-  member.optional("levels", out.levels, 2, 3);
-  member.optional("leaf_ports_down", out.leaf_ports_down, 1, 65536);
-  member.optional("pod_leaves", out.pod_leaves, 0, 65536);
-  member.optional("switch_ports", out.switch_ports, 0, 65536);
-  member.optional("leaf_oversubscription", out.leaf_oversubscription, kOversubscription);
-  member.optional("spine_oversubscription", out.spine_oversubscription, kOversubscription);
-  member.optional("link_bandwidth", out.link_bandwidth, kRateOrNone);
-  member.optional("switch_latency", out.switch_latency, Interval{0, 1});
-  member.optional("transport", [&](const JsonCursor& at) {
-    out.transport = read_name(at, "transports", presets);
-  });
 }
 
 void read_transport(const JsonCursor& from, Extent extent, TransportSpec& out) {

@@ -39,9 +39,10 @@ struct Mistake {
 constexpr std::array kMistakes{
     // Names.
     Mistake{"cluster.fabric.kind=fattree", "/cluster/fabric/kind", "\"fattree\"",
-            "ideal, fat_tree, rail_optimised. Did you mean \"fat_tree\"?"},
+            "ideal, fat_tree, rail_optimised, rail_only, dragonfly, dragonfly_plus, torus, file. "
+            "Did you mean \"fat_tree\"?"},
     Mistake{"cluster.fabric.routing=ecpm", "/cluster/fabric/routing", "\"ecpm\"",
-            "spray, ecmp. Did you mean \"ecmp\"?"},
+            "spray, ecmp, adaptive, minhop, updn, ftree, tables. Did you mean \"ecmp\"?"},
     Mistake{"precision=bf6", "/precision", "\"bf6\"",
             "fp16, bf16, fp8, mxfp8, nvfp4. Did you mean \"bf16\"?"},
     Mistake{"recompute=selectve", "/recompute", "\"selectve\"",
@@ -173,6 +174,43 @@ TEST_CASE("a fabric that cannot join its nodes says what would do") {
   CHECK(
       line.starts_with("plan.json#/cluster/fabric/levels: found 2; allowed: 3, or switch_ports "
                        "of at least "));
+}
+
+TEST_CASE("a fabric with a mistake in its faults, files or routing: where, and what instead") {
+  struct Line {
+    std::string set, says;
+  };
+  for (
+      const Line& line : {
+          Line{
+              R"(faults=[{"switch": "leef 1"}])",
+              "faults/0/switch: found \"leef 1\"; allowed: a NIC or switch of this fabric, such as "
+              "\"node 0 nic 0\" or \"spine 31\". Did you mean \"leaf 1\"?"},
+          Line{R"(faults=[{"cable": "leaf 0"}])",
+               "faults/0/cable: found \"leaf 0\"; allowed: the names of both ends, \"leaf 0 to "
+               "spine 1\" or [\"leaf 0\", \"spine 1\"]"},
+          Line{R"(faults=[{"cable": ["leaf 0", "spine 1"], "rate": "slow"}])",
+               "faults/0/rate: found \"slow\"; allowed: \"down\", or a number from 0 to 1"},
+          Line{R"(faults=[{"rate": 0.5}])",
+               "faults/0: found an object; allowed: one of cable, switch, nic, cables_missing"},
+          Line{R"(faults=[{"nic": "node 7 nic 0"}])",
+               "faults: found node 0 nic 0 cannot reach node 7 nic 0; allowed: a fabric that joins "
+               "all NICs within 254 switches"},
+          Line{"file=net.json",
+               "file: found \"net.json\"; allowed: no such key, unless \"kind\" is "
+               "\"file\""},
+          Line{"tables=dump",
+               "tables: found \"dump\"; allowed: no such key, unless \"routing\" is "
+               "\"tables\""},
+          Line{"torus=[4]", "torus: found an array; allowed: the sides of two or three dimensions"},
+      }) {
+    std::string found = complaint(kSound, {.set = {"cluster.fabric." + line.set}});
+    const std::string option = " (--set cluster.fabric." + line.set + ")";
+    if (const std::size_t at = found.find(option); at != std::string::npos) {
+      found.erase(at, option.size());
+    }
+    CHECK(found == "plan.json#/cluster/fabric/" + line.says);
+  }
 }
 
 TEST_CASE("a step beyond the clock, or more passes than memory holds, is refused") {

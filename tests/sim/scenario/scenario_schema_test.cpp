@@ -30,7 +30,7 @@ const Json& full_scenario() {
         "preset": "h100_sxm5_80gb", "gemm": {}, "memory": {},
         "attention": {"flash1": {}, "flash2": {}, "flash3": {}, "cudnn": {},
           "unfused": {"launch": 0, "efficiency": 0.5, "ramp_tokens": 1, "backward_ratio": 2}}}},
-      "fabric": {"preset": "rail_optimised"}},
+      "fabric": {"preset": "rail_optimised", "faults": [{"cables_missing": 1}]}},
     "parallelism": {},
     "batch": {"sequences": 8, "tokens": 64},
     "stack": {"preset": "megatron_core", "elementwise": {}, "communication": {}, "memory": {}},
