@@ -9,6 +9,8 @@
 
 #include "models/collectives/candidate.hpp"
 #include "models/input/input_error.hpp"
+#include "models/input/text_file.hpp"
+#include "tests/support/source_tree.hpp"
 
 namespace lockstep {
 namespace {
@@ -23,6 +25,20 @@ CollectiveStudy study(const std::string& collective, const std::string& node = "
   const std::string text = R"({"cluster": {"node": ")" + node + R"(", "nodes": )" +
                            std::to_string(nodes) + R"(}, "collective": )" + collective + "}";
   return run_collective_study(JsonCursor::parse("comm.json", text), presets());
+}
+
+TEST_CASE("comm: every scenario with collectives that ships can be run") {
+  int run = 0;
+  for (const std::string& file : test::source_files({"scenarios/comm"})) {
+    if (!file.ends_with(".json")) continue;
+    const std::string text = read_text_file(std::string(LOCKSTEP_SOURCE_DIR) + "/" + file);
+    const JsonCursor root = JsonCursor::parse(file, text);
+    if (!root.find("collective")) continue;
+    CAPTURE(file);
+    CHECK_FALSE(run_collective_study(root, presets()).rows.empty());
+    ++run;
+  }
+  CHECK(run >= 5);
 }
 
 TEST_CASE("comm: sizes from a range and from a list; bandwidths follow from size and time") {

@@ -86,6 +86,8 @@ TEST_CASE("validate_collectives: the reference logs are met within the stated er
   CHECK(table.summary.front().n == table.points.size());
   CHECK(group(table, "one node").median_abs <= 0.05);
   CHECK(group(table, "several nodes, 64 MB and more").median_abs <= 0.05);
+  // What protocols and plug-ins do in between is uncertain by a factor of 1.5; held where it is.
+  CHECK(group(table, "several nodes, between").median_abs <= 0.25);
   CHECK_FALSE(table.skipped.empty());
 }
 

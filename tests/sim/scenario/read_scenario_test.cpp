@@ -167,6 +167,7 @@ TEST_CASE("every scenario that ships can be read") {
   int read_files = 0;
   for (const std::string& file : test::source_files({"scenarios"})) {
     if (!file.ends_with(".json") || file.ends_with(".schema.json")) continue;
+    if (file.find("scenarios/comm/") != std::string::npos) continue;  // of another command
     CAPTURE(file);
     CHECK_NOTHROW((void)load_scenario(std::string(LOCKSTEP_SOURCE_DIR) + "/" + file, presets));
     ++read_files;
