@@ -140,7 +140,7 @@ void add_congestion_headline(Page& page, const CongestionReport& report) {
   page.headline(congestion_headline(report));
   std::vector<PageFigure> figures;
   const std::size_t jobs = report.jobs.size();
-  if (std::ranges::any_of(report.jobs, [](const JobCongestion& job) { return job.alone_s > 0; })) {
+  if (knows_jobs_alone(report)) {
     const JobCongestion& most = *std::ranges::max_element(
         report.jobs, {}, [](const JobCongestion& job) { return job.slowdown(); });
     figures.push_back(
@@ -180,7 +180,9 @@ std::string congestion_page(const CongestionReport& report) {
   if (!report.fabric.empty()) page.about("Fabric: " + report.fabric);
   add_congestion_headline(page, report);
   add_congestion_sections(page, report);
-  page.foot("Slowdowns compare two simulations: all jobs on the fabric, and each one alone.");
+  if (knows_jobs_alone(report)) {
+    page.foot("Slowdowns compare two simulations: all jobs on the fabric, and each one alone.");
+  }
   return page.html(chart_library());
 }
 

@@ -102,8 +102,7 @@ Html congestion_headline(const CongestionReport& report) {
   if (report.links.empty() && report.transfers.empty()) {
     return strong("Nothing crossed the fabric.");
   }
-  const bool jobs_known =
-      std::ranges::any_of(report.jobs, [](const JobCongestion& job) { return job.alone_s > 0; });
+  const bool jobs_known = knows_jobs_alone(report);
   if (slowed_jobs(report) > 0) {
     return slowed_job_sentences(
         report, *std::ranges::max_element(report.jobs, {},
@@ -116,6 +115,10 @@ Html congestion_headline(const CongestionReport& report) {
   }
   out += slowed_transfer_sentence(report, jobs_known);
   return out + fullest_link_sentence(report);
+}
+
+bool knows_jobs_alone(const CongestionReport& report) {
+  return std::ranges::any_of(report.jobs, [](const JobCongestion& job) { return job.alone_s > 0; });
 }
 
 std::size_t slowed_jobs(const CongestionReport& report) {

@@ -16,6 +16,8 @@ inline constexpr double kNoticeableSlowdown = 1.005;
 /// Who is slowed most, by how much, by whom and on which link, in sentences; or that nobody is.
 Html congestion_headline(const CongestionReport& report);
 
+/// Whether the time alone on the fabric is known of any job.
+bool knows_jobs_alone(const CongestionReport& report);
 /// Of jobs whose time alone is known.
 std::size_t slowed_jobs(const CongestionReport& report);
 

@@ -113,9 +113,14 @@ function draw() {
   // On paper vectors are sharp, and Chromium leaves out a canvas that took many strokes.
   const renderer = print.matches ? 'svg' : 'canvas';
   for (const chart of charts) {
-    if (chart.instance) chart.instance.dispose();
+    // The old drawing may still have strokes to paint, so it goes a little later than its element.
+    const old = chart.instance;
+    if (old) setTimeout(() => old.dispose(), 1000);
+    const place = document.createElement('div');
+    place.style.height = '100%';
+    chart.element.replaceChildren(place);
     chart.width = chart.element.clientWidth;
-    chart.instance = echarts.init(chart.element, theme(), {renderer});
+    chart.instance = echarts.init(place, theme(), {renderer});
     chart.instance.setOption({animation: false,
       ...fitted(resolved(chart.options, chart.options), chart.width)});
     snapCells(chart.instance, chart.options);
