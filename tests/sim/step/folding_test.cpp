@@ -3,7 +3,9 @@
 #include <cstddef>
 #include <doctest/doctest.h>
 #include <string>
+#include <string_view>
 
+#include "sim/scenario/read_scenario.hpp"
 #include "sim/step/step.hpp"
 #include "tests/sim/core/test_seed.hpp"
 #include "tests/sim/step/random_scenarios.hpp"
@@ -38,6 +40,35 @@ void check_random_scenarios(int count, const test::RandomScenarioOptions& option
 }
 
 }  // namespace
+
+TEST_CASE("folding: the same step as unfolded, on fabrics that look different from everywhere") {
+  const PresetStore presets;
+  for (const std::string_view fabric : {
+           R"({"kind": "fat_tree", "leaf_ports_down": 8, "faults": [{"switch": "spine 1"}]})",
+           R"({"kind": "rail_optimised", "leaf_ports_down": 2, "routing": "adaptive",
+               "faults": [{"cable": "leaf 1 to spine 0", "rate": 0.25}]})",
+           R"({"kind": "rail_only", "leaf_ports_down": 2, "pxn": true})",
+           R"({"kind": "dragonfly", "leaf_ports_down": 8, "group_switches": 2,
+               "routing": "adaptive"})",
+           R"({"kind": "dragonfly_plus", "leaf_ports_down": 8, "group_switches": 2})",
+           R"({"kind": "torus", "torus": [4, 2]})",
+           R"({"kind": "fat_tree", "leaf_ports_down": 8, "planes": 2})",
+           R"({"kind": "fat_tree", "leaf_ports_down": 8, "routing": "minhop"})",
+           R"({"kind": "torus", "routing": "ecmp", "queue_pairs": 2})",
+       }) {
+    CAPTURE(fabric);
+    const std::string text = R"({"model": "llama2_70b",
+      "cluster": {"node": "dgx_h100", "nodes": 8, "fabric": )" +
+                             std::string(fabric) + R"(},
+      "parallelism": {"tensor": 4, "pipeline": 4, "data": 4},
+      "batch": {"sequences": 32, "tokens": 4096}, "recompute": "full"})";
+    const Scenario scenario = read_scenario("drawn.json", text, presets);
+    const StepReport folded = simulate_step(scenario);
+    CHECK(folded.folded_exactly);
+    check_equal(folded, simulate_step(scenario, {.unfold = true}));
+    CHECK(simulate_step(scenario).step_s == folded.step_s);
+  }
+}
 
 TEST_CASE("folding: the same step as unfolded, on symmetric routes") {
   check_random_scenarios(60, {});
