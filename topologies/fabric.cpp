@@ -242,6 +242,7 @@ void Fabric::hashed_route(FabricLink first, FabricLink last, int from, int to,
   const int to_pod = pod_of(to);
   const std::uint64_t flow = flow_hash(first, last - nic_ports_, nic_ports_, queue_pair);
   const auto pick = [&](HashLayer layer, int switch_number, int links) {
+    if (links == 1) return 0;  // as the hash says, without it
     return static_cast<int>(pick_link(flow, spec_.hash_seed, layer,
                                       static_cast<std::uint32_t>(switch_number),
                                       static_cast<std::uint32_t>(links)));

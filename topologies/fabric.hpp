@@ -233,7 +233,9 @@ class Fabric {
   [[nodiscard]] const FabricCounts& counts() const { return counts_; }
   /// The leaf switch of a NIC, and the pod (set of leaves under common spines) of a leaf.
   [[nodiscard]] int leaf_of(int node, int nic) const;
-  [[nodiscard]] int pod_of(int leaf) const { return leaf / counts_.pod_leaves; }
+  [[nodiscard]] int pod_of(int leaf) const {
+    return counts_.pods == 1 ? 0 : leaf / counts_.pod_leaves;
+  }
 
   /// The links between switches, for cluster_graph.hpp; under spray every `uplink` of one leaf (or
   /// of one pod's spines) is the same bundle. `spine` counts within its pod.

@@ -142,8 +142,6 @@ Availability pairwise_availability(const CollectiveContext& context) {
   return {};
 }
 
-constexpr std::string_view kTuning = "NCCL src/graph/tuning.cc, 2.27";
-
 constexpr std::array kAlgorithms{
     CollectiveAlgorithm{"ring", "Around all members, each node entered and left on one rail.",
                         "Patarasuk and Yuan 2009, J. Parallel Distrib. Comput. 69, 117-124; NCCL "

@@ -52,11 +52,17 @@ void judge(const CollectiveAlgorithm& algorithm, const CollectiveContext& contex
 
 /// Regimes of one algorithm and protocol (a preset may have several) become their fastest.
 void merge_regimes(std::vector<JudgedCandidate>& candidates) {
-  std::ranges::stable_sort(candidates, [](const JudgedCandidate& a, const JudgedCandidate& b) {
+  const auto before = [](const JudgedCandidate& a, const JudgedCandidate& b) {
     return a.eligible != b.eligible ? a.eligible : a.time < b.time;
-  });
-  std::vector<JudgedCandidate> merged;
+  };
+  // Few candidates: put each in its place, after its equals.
+  std::vector<JudgedCandidate> sorted;
   for (JudgedCandidate& candidate : candidates) {
+    const auto place = std::ranges::upper_bound(sorted, candidate, before);
+    sorted.insert(place, std::move(candidate));
+  }
+  std::vector<JudgedCandidate> merged;
+  for (JudgedCandidate& candidate : sorted) {
     const bool known = std::ranges::any_of(merged, [&](const JudgedCandidate& other) {
       return other.algorithm == candidate.algorithm && other.protocol == candidate.protocol;
     });

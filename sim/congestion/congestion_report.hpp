@@ -36,7 +36,7 @@ struct LinkCongestion {
 struct JobCongestion {
   std::string name;
   std::string about;   ///< "llama3_70b, 64 GPUs, TP 8 PP 1 DP 8" or "incast to node 0"
-  double step_s = 0;   ///< training: mean step; other traffic: time to its last end
+  double step_s = 0;   ///< training: mean step; other traffic: a round, to its last end
   double alone_s = 0;  ///< the same with nothing else on the fabric
   [[nodiscard]] double slowdown() const { return alone_s > 0 ? step_s / alone_s : 1; }
   double bytes = 0;  ///< put on the fabric, NIC links

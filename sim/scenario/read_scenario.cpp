@@ -159,13 +159,22 @@ void read_run(const JsonCursor& root, ScenarioDraft& draft) {
     draft.usd_per_gpu_hour = price->at("usd_per_gpu_hour").number(kPrice);
     price->finish();
   }
-  if (const auto stragglers = root.find("stragglers")) {
-    draft.stragglers = read_stragglers(*stragglers);
-  }
   if (const auto expect = root.find("expect")) draft.expect = read_expectation(*expect);
 }
 
 }  // namespace
+
+void read_job_draft(const JsonCursor& from, const PresetStore& presets, ScenarioDraft& draft) {
+  read_model_choice(from.at("model"), presets, draft);
+  if (const auto parallelism = from.find("parallelism")) read_parallelism(*parallelism, draft);
+  draft.batch = read_batch(from.at("batch"));
+  draft.precision = optional_choice<Precision>(from.find("precision"), precision_names());
+  draft.recompute = optional_choice<Recompute>(from.find("recompute"), kRecomputeNames);
+  read_stack_choice(from.find("stack"), presets, draft);
+  if (const auto stragglers = from.find("stragglers")) {
+    draft.stragglers = read_stragglers(*stragglers);
+  }
+}
 
 ScenarioDraft read_draft(const std::string& file, std::string_view text, const PresetStore& presets,
                          const ScenarioOptions& options) {
@@ -175,13 +184,8 @@ ScenarioDraft read_draft(const std::string& file, std::string_view text, const P
   draft.overrides.assign(root.overrides().begin(), root.overrides().end());
   (void)optional_text(root.find("$schema"));  // for editors
   draft.about = optional_text(root.find("about"));
-  read_model_choice(root.at("model"), presets, draft);
   read_cluster_into(root.at("cluster"), presets, draft);
-  if (const auto parallelism = root.find("parallelism")) read_parallelism(*parallelism, draft);
-  draft.batch = read_batch(root.at("batch"));
-  draft.precision = optional_choice<Precision>(root.find("precision"), precision_names());
-  draft.recompute = optional_choice<Recompute>(root.find("recompute"), kRecomputeNames);
-  read_stack_choice(root.find("stack"), presets, draft);
+  read_job_draft(root, presets, draft);
   read_run(root, draft);
   root.finish();
   return draft;

@@ -16,7 +16,8 @@
 namespace lockstep {
 
 struct ScenarioDraft {
-  std::string file;  ///< for messages: a file name, or a file and a row
+  std::string file;   ///< for messages: a file name, or a file and a row
+  std::string place;  ///< pointer to the job within the file; the cluster is at the root
   std::string about;
   TransformerShape model;
   NodeSpec node;

@@ -96,10 +96,11 @@ void check_fabric(const ScenarioDraft& draft, const Scenario& scenario) {
 
 void refuse(const ScenarioDraft& draft, std::string_view pointer, std::string found,
             std::string allowed, std::string nearest) {
-  const JsonOverride* change = last_override(draft.overrides, pointer);
+  const bool of_job = !pointer.starts_with("/cluster");
+  const std::string whole = (of_job ? draft.place : std::string{}) + std::string(pointer);
+  const JsonOverride* change = last_override(draft.overrides, whole);
   if (change != nullptr) found += " (" + change->option + ")";
-  throw InputError({draft.file, std::string(pointer), std::move(found), std::move(allowed),
-                    std::move(nearest)});
+  throw InputError({draft.file, whole, std::move(found), std::move(allowed), std::move(nearest)});
 }
 
 void check_widths(const ScenarioDraft& draft) {

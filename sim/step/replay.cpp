@@ -336,7 +336,7 @@ class RunningStep::State {
     if (optimised_) {
       if (s.done < plan.collectives.size()) return wait_for(a, Wait::data);
       a.wait = Wait::done;
-      result_.actors[index].finished = now_;
+      result_.actors[index].finished = now_ - begin_;
       --unfinished_;
       return;
     }

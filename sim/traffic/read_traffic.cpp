@@ -122,6 +122,10 @@ Grain read_grain(const JsonCursor& from, TrafficKind kind) {
   return static_cast<Grain>(std::ranges::find(names, chosen) - names.begin());
 }
 
+bool overlap(const MemberSpec& a, const MemberSpec& b) {
+  return a.first_node < b.first_node + b.nodes && b.first_node < a.first_node + a.nodes;
+}
+
 /// What only some kinds have.
 void read_pattern(const JsonCursor& from, const Cluster& cluster, TrafficEntry& out) {
   const int members = out.members.count / out.groups.count;
@@ -139,6 +143,9 @@ void read_pattern(const JsonCursor& from, const Cluster& cluster, TrafficEntry& 
       break;
     case TrafficKind::storage:
       out.servers = read_members(from.at("servers"), cluster);
+      if (overlap(*out.servers, out.members)) {
+        from.at("servers").fail("nodes that are not the members'");
+      }
       if (const auto direction = from.find("direction")) {
         out.reads = direction->choice(kDirectionNames) == 1;
       }

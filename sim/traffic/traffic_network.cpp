@@ -32,7 +32,7 @@ TrafficNetwork::TrafficNetwork(const Cluster& cluster, double efficiency)
 bool TrafficNetwork::joined(const TrafficEnd& from, const TrafficEnd& to) const {
   if (from.gpu < 0 || to.gpu < 0) return false;
   return from.node == to.node ||
-         (has_nvlink_ && from.node / domain_nodes_ == to.node / domain_nodes_);
+         (domain_nodes_ > 1 && has_nvlink_ && from.node / domain_nodes_ == to.node / domain_nodes_);
 }
 
 bool TrafficNetwork::changes_rail(const TrafficEnd& from, const TrafficEnd& to,

@@ -153,8 +153,9 @@ void TrafficPlan::add_way(const TrafficEntry& entry, std::uint32_t group, int fr
   const std::vector<TrafficEnd>& members = groups_[group].members;
   const bool on_rail = info(entry.kind).is_ring;
   network_.add_way(members[at(from)], members[at(to)], queue_pair, on_rail);
+  if (scenario_.cluster.fabric.switch_latency == Seconds{}) return;
   const Seconds latency = network_.latency(members[at(from)], members[at(to)], on_rail);
-  if (latency > Seconds{}) latency_ = std::max(latency_, to_step_time(latency));
+  latency_ = std::max(latency_, to_step_time(latency));
 }
 
 /// Ends the flow under construction.

@@ -27,6 +27,7 @@ std::string line(std::string_view label, const std::string& text) {
 }
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+std::string gigabyte_text(double bytes) { return significant(bytes / 1e9) + " GB"; }
 std::string gigabytes(double bytes_per_s) { return significant(bytes_per_s / 1e9); }
 
 std::string fabric_text(const Cluster& cluster) {
@@ -54,7 +55,7 @@ std::string entries_table(const TrafficReport& report, const TextStyle& style) {
     const bool fabric = entry.nic_bytes_per_s > 0;
     std::vector<std::string> cells{entry.name,
                                    grouped(static_cast<double>(entry.messages)),
-                                   compact(entry.bytes),
+                                   gigabyte_text(entry.bytes),
                                    duration_text(entry.time_s()),
                                    duration_text(entry.mean_s),
                                    duration_text(entry.median_s),
@@ -71,7 +72,7 @@ std::string entries_table(const TrafficReport& report, const TextStyle& style) {
 std::string links_table(const TrafficReport& report, const TextStyle& style) {
   TextTable table({{"fullest links", Align::left}, {"GB/s"}, {"bytes"}, {"mean use"}});
   for (const TrafficReport::Link& link : report.links) {
-    table.add({link.name, gigabytes(link.capacity_bytes_per_s), compact(link.bytes),
+    table.add({link.name, gigabytes(link.capacity_bytes_per_s), gigabyte_text(link.bytes),
                percent(link.utilisation)});
   }
   return table.text(style);

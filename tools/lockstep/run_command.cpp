@@ -5,12 +5,15 @@
 #include <nlohmann/json.hpp>
 
 #include "models/input/input_error.hpp"
+#include "models/input/text_file.hpp"
+#include "sim/congestion/shared_scenario.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/step/step.hpp"
 #include "tools/lockstep/assertion.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/output_file.hpp"
 #include "tools/lockstep/run_result.hpp"
+#include "tools/lockstep/run_shared.hpp"
 #include "tools/lockstep/shared_options.hpp"
 #include "tools/lockstep/trace_writer.hpp"
 
@@ -29,6 +32,11 @@ constexpr std::array kOptions{
                "chrome://tracing and speedscope.",
                "--trace step.json.gz"},
     OptionSpec{
+        "report", 0, "FILE", false,
+        "For a scenario with \"jobs\": write who slowed whom, on which links and when, as one "
+        "self-contained HTML page.",
+        "--report congestion.html"},
+    OptionSpec{
         "unfold", 0, "", false,
         "Simulate every replica on its own instead of one for all that do the same: the same "
         "answer wherever folding is exact, at the cost of time and memory.",
@@ -44,12 +52,13 @@ constexpr std::array kOptions{
     kOutputOption,
 };
 
-constexpr std::array<std::string_view, 5> kExamples{
+constexpr std::array<std::string_view, 6> kExamples{
     "lockstep run scenarios/llama3-405b-16k.json",
     "lockstep run scenarios/gpt3-175b-selene.json --set parallelism.data=32 --format json",
     "lockstep run scenarios/llama3-405b-16k.json --trace step.json.gz",
     "lockstep run scenarios/llama3-405b-16k.json --unfold",
     "lockstep run my.json --assert \"mfu>=0.40\"",
+    "lockstep run scenarios/congestion/two-jobs-one-spine.json --report congestion.html",
 };
 
 constexpr CommandSpec kSpec{
@@ -59,7 +68,9 @@ constexpr CommandSpec kSpec{
     .about =
         "Reads a scenario (a JSON file; scenarios/README.md describes the format), simulates one\n"
         "training step and prints step time, MFU, memory, cost and where the GPU time goes.\n"
-        "A job that does not fit in memory is an error that names the nearest change that fits.",
+        "A job that does not fit in memory is an error that names the nearest change that fits.\n"
+        "A scenario with \"jobs\" runs several of them on one fabric, with other traffic and with\n"
+        "links that fail, and prints who slows whom, on which links.",
     .positionals = 1,
     .options = kOptions,
     .examples = kExamples,
@@ -99,15 +110,22 @@ Exit run(const ParsedOptions& options, Console& console) {
     throw UsageError(
         fmt::format("lockstep run: no scenario file; usage: lockstep {}", kSpec.usage));
   }
+  const PresetStore presets(options.all("presets"));
+  const std::string& path = options.positionals.front();
+  const std::vector<std::string> sets = options.all("set");
+  const std::string text = read_text_file(path);
+  const JsonCursor root = JsonCursor::parse(path, text, JsonStyle::plain, sets);
+  if (is_shared_scenario(root)) return run_shared(root, presets, options, console);
+  if (options.has("report")) {
+    throw UsageError(
+        fmt::format("lockstep run: --report is for a scenario with \"jobs\"; {} has none", path));
+  }
   const std::string format = options.choice("format", kFormats);
   std::vector<Assertion> assertions;
-  for (const std::string& text : options.all("assert")) assertions.push_back(parse_assertion(text));
+  for (const std::string& bound : options.all("assert")) assertions.push_back(parse_assertion(bound));
 
-  const PresetStore presets(options.all("presets"));
   RunResult result{
-      .scenario = load_scenario(options.positionals.front(), presets, {.set = options.all("set")}),
-      .report = {},
-      .memory = {}};
+      .scenario = read_scenario(path, text, presets, {.set = sets}), .report = {}, .memory = {}};
   const Scenario& scenario = result.scenario;
   result.memory = check_memory(scenario.job, scenario.stack, scenario.node.gpu);
   if (!options.has("allow-oom")) require_memory(result);

@@ -31,9 +31,16 @@ std::string rate(BytesPerSecond value) {
 
 std::string ratio(double value) { return value > 0 ? significant(value) + " : 1" : "nothing up"; }
 
+/// A whole number, with a letter for its size where it is large.
+std::string count_text(double value) {
+  constexpr double kLarge = 1e6;
+  return value < kLarge ? grouped(value) : compact(value);
+}
+
 std::string spread(const Spread& s) {
-  return fmt::format("{} at least, {} in the median, {} at most", compact(s.least),
-                     compact(s.median), compact(s.most));
+  if (s.least == s.most) return count_text(s.least);
+  return fmt::format("{} at least, {} in the median, {} at most", count_text(s.least),
+                     count_text(s.median), count_text(s.most));
 }
 
 std::string names_of(const SinglePoint& point) {
@@ -97,7 +104,7 @@ class Table {
     std::string out = spread(a_.disjoint_paths) + " without a common cable, between switches";
     if (a_.disjoint_pairs < a_.pairs_of_switches) {
       out += fmt::format(" ({} of {} pairs)", grouped(a_.disjoint_pairs),
-                         compact(a_.pairs_of_switches));
+                         count_text(a_.pairs_of_switches));
     }
     return out;
   }
@@ -142,13 +149,14 @@ class Table {
       return;
     }
     TextTable table({{"single point of failure", TextTable::Align::left},
+                     {"what", TextTable::Align::left},
                      {"hosts cut off"},
                      {"NICs cut off"},
                      {"hosts", TextTable::Align::left}});
     const std::size_t listed = std::min(kListedPoints, a_.single_points.size());
     for (std::size_t i = 0; i < listed; ++i) {
       const SinglePoint& point = a_.single_points[i];
-      table.add({(point.is_switch ? "switch " : "cable ") + point.name, grouped(point.hosts),
+      table.add({point.name, point.is_switch ? "switch" : "cable", grouped(point.hosts),
                  grouped(point.nics), names_of(point)});
     }
     out_ += table.text(style_);

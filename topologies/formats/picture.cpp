@@ -33,6 +33,18 @@ std::string range_text(const std::vector<std::string>& names) {
   return fmt::format("{} \u2026 {}", names.front(), names.back());
 }
 
+/// The same, shorter and shorter: "leaf 0 ... 31", "0-31".
+std::vector<std::string> range_texts(const std::vector<std::string>& names) {
+  const std::string &first = names.front(), &last = names.back();
+  std::size_t same = 0;
+  while (same < std::min(first.size(), last.size()) && first[same] == last[same]) ++same;
+  while (same > 0 && first[same - 1] >= '0' && first[same - 1] <= '9') --same;
+  std::vector<std::string> out{range_text(names)};
+  out.push_back(fmt::format("{} \u2026 {}", first, last.substr(same)));
+  out.push_back(fmt::format("{}\u2013{}", first.substr(same), last.substr(same)));
+  return out;
+}
+
 /// What every layout fills in: which box each vertex is in, and where the boxes are.
 class Layout {
  public:
@@ -111,12 +123,18 @@ class Layout {
       const auto& names = box.hosts ? in.hosts : in.switches;
       if (names.empty()) continue;
       const std::string_view what = box.hosts ? "hosts" : "switches";
-      box.title = names.size() == 1 ? names[0] : fmt::format("{} {}", names.size(), what);
-      box.detail = names.size() == 1 ? "" : range_text(names);
+      if (names.size() == 1) {
+        box.title = {names.front()};
+      } else {
+        box.title = {fmt::format("{} {}", names.size(), what),
+                     fmt::format("\u00d7{}", names.size())};
+        box.detail = range_texts(names);
+      }
       box.tooltip = range_text(names);
       if (names.size() > 1) box.tooltip += fmt::format(" ({} {})", names.size(), what);
-      if (box.hosts && names.size() == 1 && in.nics > 1)
-        box.detail = fmt::format("{} NICs", in.nics);
+      if (box.hosts && names.size() == 1 && in.nics > 1) {
+        box.detail = {fmt::format("{} NICs", in.nics), fmt::format("\u00d7{}", in.nics)};
+      }
       if (box.hosts) box.tooltip += fmt::format(", {} NICs", in.nics);
       if (!box.hosts && !in.hosts.empty()) {
         box.tooltip += fmt::format("; {} hosts: {}", in.hosts.size(), range_text(in.hosts));
@@ -293,12 +311,23 @@ class LayeredLayout : public Layout {
       groups = merge(std::move(groups), numbered(keys));
     }
     if (groups.size() > kMostBoxes) {
-      const std::size_t each = (groups.size() + kMostBoxes - 1) / kMostBoxes;
+      const std::size_t each = chunk_size(groups.size());
       std::vector<std::size_t> keys;
       for (std::size_t i = 0; i < groups.size(); ++i) keys.push_back(i / each);
       groups = merge(std::move(groups), numbered(keys));
     }
     return groups;
+  }
+
+  /// As few as kMostBoxes allows, and more where that makes chunks of one size: 64 units are 16 of
+  /// 4, which keeps pods together, and not 21 of 3 and one more.
+  static std::size_t chunk_size(std::size_t count) {
+    constexpr std::size_t kFewestBoxes = 8;
+    const std::size_t least = (count + kMostBoxes - 1) / kMostBoxes;
+    for (std::size_t each = least; each * kFewestBoxes <= count; ++each) {
+      if (count % each == 0) return each;
+    }
+    return least;
   }
 
   void place(std::vector<Group> groups, int level, bool no_layer) {
@@ -400,7 +429,8 @@ class CircleLayout : public Layout {
       const double angle = 2 * std::numbers::pi * turn - std::numbers::pi / 2;
       const double x = outer * std::cos(angle), y = outer * std::sin(angle);
       place_ring(chunks(members, most), x, y, inner);
-      const double far = outer + inner + 26;
+      // Names are wider than high.
+      const double far = outer + inner + 26 + 26 * std::abs(std::cos(angle));
       picture_.texts.push_back({far * std::cos(angle), far * std::sin(angle),
                                 group < 0 ? fmt::format("{} in no group", members.size())
                                           : fmt::format("group {}", group)});

@@ -13,7 +13,7 @@ namespace lockstep {
 
 struct PictureBox {
   double x = 0, y = 0, width = 0, height = 0;  ///< centre and size
-  std::string title, detail;                   ///< two lines; cut to fit when they are drawn
+  std::vector<std::string> title, detail;      ///< two lines: what fits best of each, longest first
   std::string tooltip;
   bool hosts = false;      ///< else switches
   bool round = false;      ///< a dot with its title beside it

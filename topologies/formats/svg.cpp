@@ -50,6 +50,14 @@ std::string cut(std::string_view text, double width) {
   return most < 3 ? std::string() : std::string(text.substr(0, end)) + "\u2026";
 }
 
+/// The first of the texts that fits, else what fits of the last.
+std::string fitting(const std::vector<std::string>& texts, double width) {
+  for (const std::string& text : texts) {
+    if (cut(text, width) == text) return text;
+  }
+  return texts.empty() ? std::string() : cut(texts.back(), width);
+}
+
 class Writer {
  public:
   explicit Writer(const Picture& picture) : picture_(picture) {}
@@ -129,8 +137,8 @@ class Writer {
         box.hosts ? "#eef3e6" : "#e8eef7", box.cut_off ? kDown : "#555555",
         box.cut_off ? "2.5" : "1");
     const bool two = !box.detail.empty();
-    centred(cut(box.title, box.width - 6), box.x, box.y + (two ? -3 : 4), "#111111");
-    if (two) centred(cut(box.detail, box.width - 6), box.x, box.y + 13, "#555555");
+    centred(fitting(box.title, box.width - 6), box.x, box.y + (two ? -3 : 4), "#111111");
+    if (two) centred(fitting(box.detail, box.width - 6), box.x, box.y + 13, "#555555");
     write("</g>\n");
   }
 
@@ -138,6 +146,12 @@ class Writer {
     if (text.empty()) return;
     write("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\" fill=\"{}\">{}</text>\n", x, y,
           fill, escaped(text));
+  }
+
+  /// "0,1" of "switch 0,1": what is around it and the tooltip tell the rest.
+  static std::string short_name(const PictureBox& box) {
+    const std::string text = fitting(box.title, 110);
+    return text.substr(text.rfind(' ') + 1);
   }
 
   void add_dot(const PictureBox& box) {
@@ -153,7 +167,7 @@ class Writer {
       write(
           "<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"9\" fill=\"#333333\" stroke=\"#ffffff\" "
           "stroke-width=\"2.5\" paint-order=\"stroke\">{}</text>",
-          box.x + box.width / 2 + 2, box.y - box.height / 2, escaped(cut(box.title, 110)));
+          box.x + box.width / 2 + 2, box.y - box.height / 2, escaped(short_name(box)));
     }
     write("</g>\n");
   }

@@ -1,0 +1,167 @@
+#include "sim/congestion/shared_run.hpp"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <string>
+
+#include "models/input/input_error.hpp"
+#include "sim/scenario/read_scenario.hpp"
+#include "sim/step/step.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr const char* kJob = R"("model": "llama3_8b",
+  "parallelism": {"data": 32, "sharding": "zero1"},
+  "batch": {"sequences": 32, "micro": 1, "tokens": 8192},
+  "recompute": "full", "stack": "megatron_core")";
+
+std::string fabric(int oversubscription, const char* routing) {
+  return fmt::format(R"({{"kind": "fat_tree", "routing": "{}", "leaf_ports_down": 16,
+                          "leaf_oversubscription": {}}})",
+                     routing, oversubscription);
+}
+
+std::string job(const std::string& name, const std::string& nodes) {
+  return fmt::format(R"({{"name": "{}", "nodes": {}, {}}})", name, nodes, kJob);
+}
+
+std::string shared(const std::string& fabric_text, const std::string& jobs,
+                   const std::string& more = {}) {
+  return fmt::format(R"({{"cluster": {{"node": "dgx_h100", "nodes": 8, "fabric": {}}},
+                          "steps": 2, "jobs": [{}]{}}})",
+                     fabric_text, jobs, more);
+}
+
+SharedScenario read(const std::string& text) {
+  return read_shared_scenario(JsonCursor::parse("t.json", text), PresetStore{});
+}
+SharedResult simulate(const std::string& text) { return simulate_shared(read(text)); }
+
+constexpr const char* kEven = R"({"first": 0, "count": 4, "stride": 2})";
+constexpr const char* kOdd = R"({"first": 1, "count": 4, "stride": 2})";
+
+TEST_CASE("shared: a job alone takes the step that run predicts for it") {
+  const SharedResult result = simulate(shared(fabric(1, "spray"), job("a", R"({"count": 4})")));
+  const Scenario scenario = read_scenario(
+      "t.json",
+      fmt::format(R"({{"cluster": {{"node": "dgx_h100", "nodes": 4, "fabric": {}}}, {}}})",
+                  fabric(1, "spray"), kJob),
+      PresetStore{});
+  const double step = simulate_step(scenario, {.unfold = true}).step_s;
+  REQUIRE(result.jobs[0].steps_s.size() == 2);
+  CHECK(result.jobs[0].steps_s[0] == step);
+  CHECK(result.jobs[0].steps_s[1] == step);
+  CHECK(result.congestion.jobs[0].slowdown() == 1);
+}
+
+TEST_CASE("shared: jobs that share no link do not slow each other") {
+  // Two nodes fill a leaf: each job has two leaves of its own.
+  const SharedResult result =
+      simulate(shared(fabric(4, "spray"),
+                      job("a", R"({"count": 4})") + "," + job("b", R"({"first": 4, "count": 4})")));
+  for (const JobCongestion& j : result.congestion.jobs) CHECK(j.slowdown() == 1);
+}
+
+TEST_CASE("shared: two equal jobs on every other node halve each other's way between leaves") {
+  const SharedResult result =
+      simulate(shared(fabric(4, "spray"), job("a", kEven) + "," + job("b", kOdd)));
+  const CongestionReport& report = result.congestion;
+  CHECK(report.jobs[0].slowdown() > 1.001);
+  CHECK(report.jobs[0].step_s == report.jobs[1].step_s);
+  CHECK(result.jobs[0].mfu_full < result.jobs[0].alone_mfu_full);
+  // 16 NICs of both jobs over uplinks of 4 NICs; alone 8 of them.
+  REQUIRE_FALSE(report.transfers.empty());
+  CHECK(report.transfers[0].slowdown() == doctest::Approx(2).epsilon(0.001));
+  CHECK(report.transfers[0].cause_share == doctest::Approx(0.5));
+  for (const LinkCongestion& link : report.links) CHECK(link.peak_utilisation <= 1 + 1e-6);
+}
+
+TEST_CASE("shared: the same bytes again") {
+  const std::string text = shared(fabric(4, "ecmp"), job("a", kEven) + "," + job("b", kOdd));
+  const SharedResult one = simulate(text), two = simulate(text);
+  REQUIRE(one.congestion.transfers.size() == two.congestion.transfers.size());
+  for (std::size_t t = 0; t < one.congestion.transfers.size(); ++t) {
+    CHECK(one.congestion.transfers[t].name == two.congestion.transfers[t].name);
+    CHECK(one.congestion.transfers[t].mean_s == two.congestion.transfers[t].mean_s);
+  }
+}
+
+TEST_CASE("shared: a spine that dies holds its traffic up until routes avoid it") {
+  const std::string one_job = job("a", R"({"count": 4})");
+  const auto steps = [&](const std::string& event) {
+    return simulate(shared(fabric(2, "adaptive"), one_job, event)).jobs[0].steps_s;
+  };
+  const auto event = [](const char* more) {
+    return fmt::format(R"(, "events": [{{"at": "0 s", "fault": {{"switch": "spine 0"}}{}}}])",
+                       more);
+  };
+  const std::vector<double> whole = steps("");
+  const std::vector<double> rerouted = steps(event(""));
+  const std::vector<double> slow = steps(event(R"(, "reroute_after": "100 s")"));
+  const std::vector<double> brief = steps(event(R"(, "lasts": "10 s", "reroute_after": "5 s")"));
+  CHECK(rerouted[0] > whole[0]);  // 7 of 8 spines are left
+  CHECK(rerouted[0] < 1.01 * whole[0]);
+  CHECK(slow[0] > 100);
+  CHECK(slow[1] == doctest::Approx(rerouted[1]));
+  CHECK(brief[0] > 5);
+  CHECK(brief[0] < 5 + 1.1 * whole[0]);
+  // Repaired 10 s after it broke: the second step began before that.
+  CHECK(brief[1] >= whole[1]);
+}
+
+TEST_CASE("shared: a link that flaps costs something each time") {
+  const std::string flapping = R"(, "events": [{"at": "0.1 s",
+      "fault": {"cable": "leaf 0 to spine 0"}, "lasts": "0.05 s", "every": "0.1 s",
+      "reroute_after": "0.05 s"}])";
+  const std::string once = R"(, "events": [{"at": "0.1 s",
+      "fault": {"cable": "leaf 0 to spine 0"}, "lasts": "0.05 s", "reroute_after": "0.05 s"}])";
+  const std::string one_job = job("a", R"({"count": 4})");
+  const double often = simulate(shared(fabric(2, "spray"), one_job, flapping)).congestion.end_s;
+  const double rarely = simulate(shared(fabric(2, "spray"), one_job, once)).congestion.end_s;
+  CHECK(often > rarely);
+}
+
+TEST_CASE("shared: when nodes are cut off for good, the error says when it stopped") {
+  CHECK_THROWS_AS(simulate(shared(fabric(1, "spray"), job("a", R"({"count": 4})"),
+                                  R"(, "events": [{"at": "0 s", "fault": {"switch": "leaf 0"}}])")),
+                  InputError);
+}
+
+TEST_CASE("shared: background traffic runs in rounds, and slows what it meets") {
+  const std::string background = R"(, "background": [{"name": "checkpoint", "from": [1, 3, 5],
+      "to": [7], "size": "100 GB", "every": "1 s"}])";
+  const SharedResult result = simulate(shared(fabric(4, "spray"), job("a", kEven), background));
+  const CongestionReport& report = result.congestion;
+  REQUIRE(report.jobs.size() == 2);
+  // Three senders into the four uplinks of one leaf: 300 GB over 4 x 50 GB/s.
+  CHECK(report.jobs[1].alone_s == doctest::Approx(1.5));
+  CHECK(report.jobs[1].step_s > report.jobs[1].alone_s);
+  CHECK(report.jobs[0].slowdown() > 1);
+}
+
+TEST_CASE("shared: mistakes are named with their place") {
+  const auto message = [](const std::string& text) -> std::string {
+    try {
+      (void)read(text);
+    } catch (const InputError& e) {
+      return e.what();
+    }
+    return "";
+  };
+  const std::string sound = job("a", R"({"count": 4})");
+  CHECK(
+      message(shared(fabric(1, "spray"), sound + "," + job("b", R"({"first": 3, "count": 4})"))) ==
+      "t.json#/jobs/1/nodes: found an object; allowed: nodes that no other job has; node 3 is a's");
+  CHECK(message(shared(fabric(1, "spray"), sound,
+                       R"(, "events": [{"at": "0 s", "fault": {"switch": "spin 0"}}])"))
+            .starts_with("t.json#/events/0/fault: found \"spin 0\""));
+  CHECK(message(shared(fabric(1, "spray"), job("a", R"({"count": 3})")))
+            .starts_with("t.json#/jobs/0/parallelism/"));
+  CHECK(message(shared(fabric(1, "spray"), sound,
+                       R"(, "background": [{"name": "a", "from": [1], "to": [2], "size": 1}])"))
+            .starts_with("t.json#/background/0/name: found \"a\""));
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,252 @@
+#include "topologies/formats/import.hpp"
+
+#include <algorithm>
+#include <doctest/doctest.h>
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "models/input/input_error.hpp"
+#include "models/input/text_file.hpp"
+#include "topologies/formats/dot.hpp"
+#include "topologies/formats/fabric_json.hpp"
+#include "topologies/formats/graphml.hpp"
+#include "topologies/formats/hostlist.hpp"
+#include "topologies/formats/slurm_topology.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr BytesPerSecond kRate = gigabits_per_second(400);
+
+std::string sample(const std::string& name) {
+  return read_text_file(LOCKSTEP_SOURCE_DIR "/tests/reference/formats/" + name);
+}
+
+Import import_sample(const std::string& name, const ImportOptions& options = {}) {
+  const std::string text = sample(name);
+  return import_text(name, text, recognise(name, text), options);
+}
+
+DrawnFabric fabric_sample(const std::string& name, const ImportOptions& options = {}) {
+  return std::get<DrawnFabric>(import_sample(name, options));
+}
+
+std::map<std::string, int> levels(const DrawnFabric& fabric) {
+  std::map<std::string, int> out;
+  for (const GraphVertex& v : fabric.graph.vertices()) {
+    if (!v.is_port()) out[v.name] = v.level;
+  }
+  return out;
+}
+
+/// The message of the InputError that reading raises; empty: none.
+template <class Read>
+std::string message(Read read) {
+  try {
+    read();
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return {};
+}
+
+TEST_CASE("hostlists: expand as scontrol show hostnames does, and compress to the same names") {
+  using Names = std::vector<std::string>;
+  CHECK(*expand_hostlist("n[1-3,7]", 100) == Names{"n1", "n2", "n3", "n7"});
+  CHECK(*expand_hostlist("n[08-10]", 100) == Names{"n08", "n09", "n10"});
+  CHECK(*expand_hostlist("r[1-2]n[1-2]-ib,x", 100) ==
+        Names{"r1n1-ib", "r1n2-ib", "r2n1-ib", "r2n2-ib", "x"});
+  for (const char* wrong : {"", "n[", "n]", "n[1", "n[2-1]", "n[a]", "n[]", "a,,b", "n[[1]]"}) {
+    CAPTURE(wrong);
+    CHECK_FALSE(expand_hostlist(wrong, 100));
+  }
+  CHECK(expand_hostlist("n[1-100]", 100)->size() == 100);
+  CHECK_FALSE(expand_hostlist("n[0-100]", 100));
+  CHECK_FALSE(expand_hostlist("n[0-99]n[0-99]", 9999));
+  for (const char* text : {"n[1-4,7]", "n[08-12]", "a,b", "rack1-n[01-16],rack2-n[01-16]",
+                           "n[9-11]", "n1,m1", "7,8"}) {
+    CHECK(compress_hostlist(*expand_hostlist(text, 100)) == text);
+  }
+}
+
+TEST_CASE("Slurm topology.conf: hosts on leaves, as many uplinks as hosts") {
+  const DrawnFabric fabric =
+      fabric_sample("topology.conf", {.rate = kRate, .hosts = {}, .hosts_file = {}});
+  CHECK(fabric.hosts == std::vector<std::string>{"gpu01", "gpu02", "gpu03", "gpu04", "gpu05",
+                                                 "gpu06", "gpu07", "login1"});
+  CHECK(levels(fabric) == std::map<std::string, int>{{"leaf1", 1}, {"leaf2", 1}, {"spine", 2}});
+  CHECK(fabric.graph.cables().size() == 16);
+  CHECK(fabric.graph.bisection() == 4 * kRate);
+  CHECK(fabric.assumptions.size() == 2);
+}
+
+TEST_CASE("Slurm topology.conf: what is written joins the same hosts on the same leaves") {
+  FabricSpec spec;
+  spec.kind = FabricKind::fat_tree;
+  spec.leaf_ports_down = 8;
+  spec.levels = 3;
+  spec.pod_leaves = 2;
+  const DrawnFabric tree = drawn_fabric(ClusterGraph(Fabric(spec, 32, 2, kRate)), "a builder");
+  const std::string text = write_slurm_topology(tree);
+  const DrawnFabric back = read_slurm_topology("topology.conf", text, kRate);
+  CHECK(back.hosts == tree.hosts);
+  const auto found = levels(back);
+  const auto count = [&](int level) {
+    return std::count_if(found.begin(), found.end(), [=](auto& v) { return v.second == level; });
+  };
+  CHECK(count(1) == 8);  // 4 nodes of 2 NICs on each
+  CHECK(count(2) == 4);  // the spines of a pod are one
+  CHECK(count(3) == 1);  // so are the cores
+  CHECK(write_slurm_topology(back) != "");
+  // The leaves of a rail-optimised unit share their hosts, and Slurm wants each host once.
+  spec.kind = FabricKind::rail_optimised;
+  spec.levels = 2;
+  const DrawnFabric rails = drawn_fabric(ClusterGraph(Fabric(spec, 16, 2, kRate)), "a builder");
+  CHECK(write_slurm_topology(rails) ==
+        "# topology.conf for TopologyPlugin=topology/tree\n"
+        "# leaf0 stands for 2 switches\n"
+        "SwitchName=leaf0 Nodes=node[0-7]\n"
+        "# leaf2 stands for 2 switches\n"
+        "SwitchName=leaf2 Nodes=node[8-15]\n"
+        "# spine0 stands for 8 switches\n"
+        "SwitchName=spine0 Switches=leaf0,leaf2\n");
+}
+
+TEST_CASE("DOT: subgraphs, chains, defaults and ports make the cables that Graphviz draws") {
+  const DrawnFabric fabric = fabric_sample("fabric.dot");
+  CHECK(fabric.hosts == std::vector<std::string>{"h0", "h1", "h2", "h3"});
+  CHECK(levels(fabric) ==
+        std::map<std::string, int>{{"leaf0", 1}, {"leaf1", 1}, {"spine0", 2}, {"spine1", 2}});
+  CHECK(fabric.graph.cables().size() == 8);
+  CHECK(fabric.graph.bisection() == gigabits_per_second(200));
+}
+
+TEST_CASE("GraphML: kinds, labels and defaults; there and back is one cable") {
+  const DrawnFabric fabric = fabric_sample("fabric.graphml");
+  CHECK(fabric.hosts == std::vector<std::string>{"a", "b"});
+  CHECK(levels(fabric) == std::map<std::string, int>{{"top & rack", 1}});
+  REQUIRE(fabric.graph.cables().size() == 2);
+  CHECK(fabric.graph.cables()[0].capacity == gigabits_per_second(100));
+  CHECK(fabric.graph.cables()[1].capacity == gigabits_per_second(25));
+}
+
+TEST_CASE("GraphML and DOT: what is written reads back as the same fabric") {
+  FabricSpec spec;
+  spec.leaf_ports_down = 4;
+  spec.leaf_oversubscription = 1.5;
+  DrawnFabric fabric = drawn_fabric(ClusterGraph(Fabric(spec, 7, 3, kRate)), "a \"builder\" <&>");
+  fabric.down.push_back(fabric.graph.cables()[3]);
+  fabric.hosts[0] = "quote\" & <host>";
+  const NamedGraph graph = named_graph(fabric);
+  for (const NamedGraph& read :
+       {read_dot("a.dot", write_dot(graph)), read_graphml("a.graphml", write_graphml(graph))}) {
+    DrawnFabric back = fabric_of("a", read, {});
+    back.source = fabric.source;
+    CHECK(write_fabric_json(back) == write_fabric_json(fabric));
+  }
+}
+
+TEST_CASE("NCCL topology: GPUs, NVLink domain, NICs and which are near") {
+  const NodeDrawing node = std::get<NodeDrawing>(import_sample("nccl-topology.xml"));
+  CHECK(node.gpu_preset == "h100_sxm5_80gb");
+  REQUIRE(node.gpus.size() == 2);
+  CHECK(node.gpus[0].nvlinks == 18);
+  CHECK(nvlink_domain(node) == 2);
+  REQUIRE(node.nics.size() == 2);
+  CHECK(node.nics[0].rate == kRate);
+  CHECK(node.nics[0].transport == "infiniband");
+  CHECK(nearest_nics(node) == std::vector<std::string>{"GPU0: mlx5_0 (PIX)", "GPU1: mlx5_1 (PIX)"});
+}
+
+TEST_CASE("nvidia-smi topo -m: the matrix behind a prompt and under an underline") {
+  const NodeDrawing node = std::get<NodeDrawing>(import_sample("nvidia-smi-topo-m.txt"));
+  REQUIRE(node.gpus.size() == 2);
+  CHECK(node.gpus[1].nvlinks == 18);
+  CHECK(nvlink_domain(node) == 2);
+  CHECK(nearest_nics(node) ==
+        std::vector<std::string>{"GPU0: rocep1s0 (PIX)", "GPU1: rocep129s0 (PIX)"});
+  CHECK(node.nics[0].transport == "roce");
+  CHECK(node.gpus[0].paths[1] == PciePath::sys);
+}
+
+TEST_CASE("--hosts: orders the nodes of every format, and names the vertices that are hosts") {
+  const DrawnFabric fabric = fabric_sample(
+      "topology.conf", {.rate = kRate, .hosts = {"gpu03", "gpu01"}, .hosts_file = "hosts.txt"});
+  CHECK(fabric.hosts[0] == "gpu03");
+  CHECK(fabric.hosts[1] == "gpu01");
+  CHECK(fabric.hosts[2] == "gpu02");
+  CHECK(fabric.graph.vertex_name(fabric.graph.nic_port(0, 0)) == "gpu03");
+  const ImportOptions wrong{.rate = kRate, .hosts = {"gpu8"}, .hosts_file = "hosts.txt"};
+  CHECK(message([&] { (void)fabric_sample("topology.conf", wrong); }) ==
+        "hosts.txt: found \"gpu8\"; allowed: a host of the fabric. Did you mean \"gpu01\"?");
+  const std::string ring = "graph { a -- b; b -- c; c -- a; h -- a; h -- b }";
+  const DrawnFabric two = fabric_of("r.dot", read_dot("r.dot", ring),
+                                    {.rate = kRate, .hosts = {"h"}, .hosts_file = "h"});
+  CHECK(two.graph.nics(0) == 2);
+}
+
+struct Mistake {
+  std::string text;
+  std::string message;
+};
+
+TEST_CASE(
+    "a wrong file: one line with the number of the line, what was found and what is allowed") {
+  const ImportOptions options{.rate = kRate, .hosts = {}, .hosts_file = {}};
+  const Mistake mistakes[] = {
+      {"", "f:1: found an empty file; allowed: fabric.json, "},
+      {"\n\nhello\n", "f:3: found \"hello\"; allowed: fabric.json, "},
+      {"SwitchName=a Nodes=n[1-2]\nSwitchName=b Node=n3\n",
+       "f:2: found \"Node\"; allowed: SwitchName, Nodes, Switches, LinkSpeed. Did you mean "
+       "\"Nodes\"?"},
+      {"SwitchName=a Nodes=n[1-\n", "f:1: found \"n[1-\"; allowed: a list such as n[1-4,7]"},
+      {"SwitchName=a Nodes=n1\nSwitchName=s Switches=b\n",
+       "f:2: found \"b\"; allowed: a switch with a line of its own. Did you mean \"a\"?"},
+      {"SwitchName=a Switches=b\nSwitchName=b Switches=a\n", "f:1: found \"a\" below itself"},
+      {"SwitchName=a Nodes=n1\nSwitchName=b Nodes=n1\n",
+       "f:2: found \"n1\"; allowed: a host that is on no other switch"},
+      {"SwitchName=a\n", "f:1: found neither Nodes nor Switches; allowed: one of"},
+      {"graph {\n a -- b\n a -> b\n}", "f:3: found \"->\"; allowed: }"},
+      {"graph {\n a -- \n}", "f:3: found \"}\"; allowed: a name"},
+      {"graph {\n a -- \"b\n}", "f:2: found a quoted name without an end; allowed: \""},
+      {"graph {\n a -- b [rate=fast]\n}", "f:2: found \"fast\"; allowed: "},
+      {"graph {\n a -- a\n}", "f:2: found an edge from \"a\" to itself; allowed: "},
+      {"graph {\n a [kind=swich]\n}", "f:2: found \"swich\"; allowed: nic, hca, switch"},
+      {"graph {\n a -- b\n", "f:3: found the end of the file; allowed: "},
+      {"<graphml>\n<graph>\n<node id=\"a\">\n</graph></graphml>", "f:4: found broken XML ("},
+      {"<graphml>\n<graph>\n<node id=\"a\"/>\n<edge source=\"a\" target=\"A1\"/></graph></graphml>",
+       "f:4: found target=\"A1\"; allowed: the id of a <node>"},
+      {"<graphml>\n<graph>\n<node/></graph></graphml>", "f:3: found <node> without an id; "},
+      {"<graphs version=\"1\"/>", "f:1: found <graphs>, the rings and trees that NCCL chose"},
+      {"<system>\n<cpu>\n<pci class=\"gpu\"/></cpu></system>",
+       "f:3: found class=\"gpu\"; allowed: a PCI class, as 0x060400"},
+      {"<system>\n<cpu/></system>", "f:1: found no GPUs; allowed: "},
+      {"\tGPU0\tGPU1\nGPU0\t X \tNV18\nGPU1\tNV18\n",
+       "f:3: found 1 cells; allowed: 2, one for each"},
+      {"\tGPU0\tGPU1\nGPU0\t X \tNVX\n",
+       "f:2: found \"NVX\"; allowed: PIX, PXB, PHB, NODE, SYS or NV"},
+      {"\tGPU0\tGPU1\nGPU0\t X \tSYS\n",
+       "f:3: found the end of the file; allowed: the row of GPU1"},
+      {"vendid=0x0\nSwitch 4 \"S-1\" # \"sw\"\n[1] nonsense\n", "f:3: found "},
+  };
+  for (const Mistake& mistake : mistakes) {
+    CAPTURE(mistake.text);
+    const std::string found = message([&] {
+      const ImportFormat& format = recognise("f", mistake.text);
+      (void)import_text("f", mistake.text, format, options);
+    });
+    CHECK_MESSAGE(found.starts_with(mistake.message), found);
+    CHECK(found.find('\n') == std::string::npos);
+  }
+}
+
+TEST_CASE("DOT and GraphML without rates ask for --rate") {
+  CHECK(message([] { (void)fabric_of("g.dot", read_dot("g.dot", "graph {\n a -- b\n}"), {}); }) ==
+        "g.dot:2: found an edge without a rate; allowed: rate=\"400 Gb/s\" on every edge, or "
+        "--rate");
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,214 @@
+#include "tools/lockstep/run_shared.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <ostream>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "models/memory.hpp"
+#include "sim/congestion/shared_run.hpp"
+#include "tools/lockstep/assertion.hpp"
+#include "tools/lockstep/output_file.hpp"
+#include "tools/lockstep/report/congestion_page.hpp"
+#include "tools/lockstep/shared_options.hpp"
+#include "tools/lockstep/table.hpp"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Align = TextTable::Align;
+
+constexpr std::size_t kTransfers = 10;  // rows on a terminal; JSON has all that were kept
+constexpr std::size_t kLinks = 8;
+constexpr double kNoticeable = 1.0005;  // slowdowns that three digits show
+
+std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+std::string times(double slowdown) { return fmt::format("{:.3f}", slowdown); }
+
+std::string link_name(const CongestionReport& report, const TransferCongestion& t) {
+  return t.worst_link < 0 ? "-" : report.links[static_cast<std::size_t>(t.worst_link)].name;
+}
+
+std::string jobs_table(const SharedResult& result, const TextStyle& style) {
+  TextTable table({{"job", Align::left},
+                   {"what", Align::left},
+                   {"alone"},
+                   {"together"},
+                   {"slowdown"},
+                   {"MFU alone"},
+                   {"MFU"}});
+  const CongestionReport& report = result.congestion;
+  for (std::size_t j = 0; j < report.jobs.size(); ++j) {
+    const JobCongestion& job = report.jobs[j];
+    const bool trains = j < result.jobs.size();
+    table.add({job.name, job.about, duration_text(job.alone_s), duration_text(job.step_s),
+               times(job.slowdown()), trains ? percent(result.jobs[j].alone_mfu_full) : "-",
+               trains ? percent(result.jobs[j].mfu_full) : "-"});
+  }
+  return table.text(style);
+}
+
+std::string transfers_table(const CongestionReport& report, const TextStyle& style) {
+  TextTable table({{"most slowed", Align::left},
+                   {"runs"},
+                   {"alone"},
+                   {"together"},
+                   {"slowdown"},
+                   {"held back by", Align::left},
+                   {"taken by", Align::left}});
+  for (const TransferCongestion& t : report.transfers) {
+    if (table.rows() == kTransfers || t.slowdown() < kNoticeable) break;
+    table.add({t.job + ": " + t.name, grouped(t.runs), duration_text(t.alone_s),
+               duration_text(t.mean_s), times(t.slowdown()), link_name(report, t),
+               t.cause.empty() ? "-"
+                               : fmt::format("{}, {}", t.cause.substr(0, t.cause.find(':')),
+                                             percent(t.cause_share))});
+  }
+  if (table.rows() == 0) return "  No transfer was slowed.\n";
+  return table.text(style);
+}
+
+std::string links_table(const CongestionReport& report, const TextStyle& style) {
+  TextTable table({{"fullest links", Align::left}, {"GB/s"}, {"mean use"}, {"peak"}});
+  for (const LinkCongestion& link : report.links) {
+    if (table.rows() == kLinks) break;
+    table.add({link.name, significant(link.capacity_bytes_per_s / 1e9),
+               percent(link.mean_utilisation), percent(link.peak_utilisation)});
+  }
+  return table.text(style);
+}
+
+std::string table_text(const SharedScenario& scenario, const SharedResult& result,
+                       const TextStyle& style) {
+  const CongestionReport& report = result.congestion;
+  std::string out = style.bold(scenario.file) + "\n";
+  if (!scenario.about.empty()) out += "  " + wrap(scenario.about, 98, 2) + "\n";
+  out += "  " + report.fabric + "\n\n" + jobs_table(result, style) + "\n" +
+         transfers_table(report, style) + "\n" + links_table(report, style);
+  for (const std::string& note : report.notes) out += "\n  " + wrap("Note: " + note, 98, 2);
+  if (!report.notes.empty()) out += "\n";
+  for (const std::string& assumed : scenario.assumptions) {
+    out += style.dim("  assumed: " + assumed) + "\n";
+  }
+  return out;
+}
+
+Json job_json(const SharedResult& result, std::size_t index) {
+  const JobCongestion& job = result.congestion.jobs[index];
+  Json out{{"name", job.name},
+           {"about", job.about},
+           {"step_s", twelve_digits(job.step_s)},
+           {"alone_s", twelve_digits(job.alone_s)},
+           {"slowdown", twelve_digits(job.slowdown())},
+           {"bytes", twelve_digits(job.bytes)}};
+  if (index >= result.jobs.size()) return out;
+  const SharedJobResult& training = result.jobs[index];
+  out["mfu_full"] = twelve_digits(training.mfu_full);
+  out["alone_mfu_full"] = twelve_digits(training.alone_mfu_full);
+  for (const double step : training.steps_s) out["steps_s"].push_back(twelve_digits(step));
+  return out;
+}
+
+Json shared_json(const SharedScenario& scenario, const SharedResult& result) {
+  const CongestionReport& report = result.congestion;
+  double most_slowed = 1;
+  for (const JobCongestion& job : report.jobs) most_slowed = std::max(most_slowed, job.slowdown());
+  Json out{{"scenario", scenario.file},
+           {"fabric", report.fabric},
+           {"simulated_s", twelve_digits(report.end_s)},
+           {"slowdown_max", twelve_digits(most_slowed)},
+           {"jobs", Json::array()},
+           {"transfers", Json::array()},
+           {"links", Json::array()},
+           {"notes", report.notes},
+           {"assumptions", scenario.assumptions}};
+  for (std::size_t j = 0; j < report.jobs.size(); ++j) out["jobs"].push_back(job_json(result, j));
+  for (const TransferCongestion& t : report.transfers) {
+    out["transfers"].push_back({{"job", t.job},
+                                {"name", t.name},
+                                {"runs", t.runs},
+                                {"bytes", twelve_digits(t.bytes)},
+                                {"mean_s", twelve_digits(t.mean_s)},
+                                {"alone_s", twelve_digits(t.alone_s)},
+                                {"slowdown", twelve_digits(t.slowdown())},
+                                {"worst_link", link_name(report, t)},
+                                {"worst_link_share", twelve_digits(t.worst_link_share)},
+                                {"cause", t.cause},
+                                {"cause_share", twelve_digits(t.cause_share)}});
+  }
+  for (const LinkCongestion& link : report.links) {
+    out["links"].push_back({{"name", link.name},
+                            {"capacity_bytes_per_s", twelve_digits(link.capacity_bytes_per_s)},
+                            {"mean_utilisation", twelve_digits(link.mean_utilisation)},
+                            {"peak_utilisation", twelve_digits(link.peak_utilisation)}});
+  }
+  return out;
+}
+
+/// A line per job.
+std::string shared_csv(const SharedResult& result) {
+  const auto line = [](std::vector<std::string> cells) { return csv_line(cells); };
+  std::string out = line({"job", "alone_s", "step_s", "slowdown", "bytes"});
+  for (const JobCongestion& job : result.congestion.jobs) {
+    out += line({job.name, number_text(job.alone_s), number_text(job.step_s),
+                 number_text(job.slowdown()), number_text(job.bytes)});
+  }
+  return out;
+}
+
+void require_memory(const SharedScenario& scenario) {
+  for (std::size_t j = 0; j < scenario.jobs.size(); ++j) {
+    const Scenario& job = scenario.jobs[j].scenario;
+    const MemoryVerdict memory = check_memory(job.job, job.stack, job.node.gpu);
+    if (memory.fits) continue;
+    const auto gib = [](Bytes bytes) { return significant(bytes / gibibytes(1)) + " GiB"; };
+    throw InputError(
+        {.file = scenario.file,
+         .pointer = fmt::format("/jobs/{}", j),
+         .found = fmt::format("a job that needs {} on a GPU", gib(memory.peak.needed())),
+         .allowed = fmt::format("at most {} (--allow-oom predicts anyway)", gib(memory.usable)),
+         .nearest = {}});
+  }
+}
+
+}  // namespace
+
+Exit run_shared(const JsonCursor& root, const PresetStore& presets, const ParsedOptions& options,
+                Console& console) {
+  for (const char* name : {"trace", "unfold"}) {
+    if (!options.has(name)) continue;
+    throw UsageError(fmt::format("lockstep run: --{} is for a scenario of one job; {} has \"jobs\"",
+                                 name, root.file()));
+  }
+  const std::string format = options.choice("format", kFormats);
+  std::vector<Assertion> assertions;
+  for (const std::string& text : options.all("assert")) assertions.push_back(parse_assertion(text));
+
+  const SharedScenario scenario = read_shared_scenario(root, presets);
+  if (!options.has("allow-oom")) require_memory(scenario);
+  const SharedResult result = simulate_shared(scenario);
+  if (options.has("report")) {
+    OutputFile file(options.get("report"));
+    file.write(congestion_page(result.congestion));
+    file.commit();
+  }
+  const Json json = shared_json(scenario, result);
+  std::string text;
+  if (format == "json") text = json.dump(2) + "\n";
+  if (format == "csv") text = shared_csv(result);
+  if (format == "table") text = table_text(scenario, result, output_style(options, console));
+  write_output(text, options, console);
+  Exit status = Exit::ok;
+  for (const Assertion& assertion : assertions) {
+    if (const auto miss = missed(assertion, json)) {
+      console.err << *miss << "\n";
+      status = Exit::assertion_missed;
+    }
+  }
+  return status;
+}
+
+}  // namespace lockstep
