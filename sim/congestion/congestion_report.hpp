@@ -17,10 +17,12 @@ struct TransferCongestion {
   double mean_s = 0;   ///< of a run, its latency left out
   double alone_s = 0;  ///< of a run with nothing else on the fabric; 0: not asked for
   [[nodiscard]] double slowdown() const { return alone_s > 0 ? mean_s / alone_s : 1; }
+  double stalled_s = 0;          ///< of mean_s: waited for a way, a link of it being dead
   std::int32_t worst_link = -1;  ///< into CongestionReport::links: held it back longest; -1: none
-                                 ///< that others use (its own pace)
+                                 ///< of the fabric (its own pace)
   double worst_link_share = 0;   ///< of the transfer's time that this link held it back
-  std::string cause;       ///< who else put most bytes on that link meanwhile: "job: transfer"
+  std::string cause;       ///< who else put most bytes on that link meanwhile: "job: transfer";
+                           ///< empty: nobody, the link is too narrow for this transfer alone
   double cause_share = 0;  ///< of the bytes that crossed the link meanwhile
 };
 

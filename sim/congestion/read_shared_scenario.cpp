@@ -69,6 +69,7 @@ SharedJob read_job(const JsonCursor& from, const Cluster& cluster, const PresetS
   draft.fabric = FabricSpec{};
   draft.fabric->kind = FabricKind::ideal;
   draft.fabric->transport = cluster.transport.name;
+  read_model_choice(from.at("model"), presets, draft);
   read_job_draft(from, presets, draft);
   from.finish();
   job.scenario = complete_scenario(draft, presets);

@@ -85,14 +85,16 @@ class CongestionRecorder::Writer {
   }
 
  private:
-  /// Bytes of each job on each link, and where each transfer was held for how long.
+  /// Bytes of each job on each link, how long each transfer moved, and where it was held.
   void total_links() {
     bytes_.assign(of_.links_.size(), std::vector<double>(of_.jobs_.size()));
     held_.resize(of_.transfers_.size());
+    moving_.resize(of_.transfers_.size());
     for (const Span& span : of_.spans_) {
       const std::uint32_t transfer = of_.transfer_of(span.flow);
       const std::uint32_t job = of_.transfers_[transfer].job;
       const double time = seconds(span.to - span.from);
+      if (span.rate > 0) moving_[transfer] += span.to - span.from;
       for (const MaxMin::Edge& edge : of_.network_.edges(span.flow)) {
         const std::uint32_t link = of_.link_of(edge.link);
         if (link == kNone) continue;
@@ -243,21 +245,25 @@ class CongestionRecorder::Writer {
                              .runs = static_cast<std::uint32_t>(runs.size()),
                              .start_s = seconds(runs.front().start),
                              .cause = {}};
-      double time = 0;
+      StepTime under_way;
       for (const Run& run : runs) {
         const StepTime run_end = run.end > run.start ? run.end : end_;
-        time += seconds(run_end - run.start);
+        under_way += run_end - run.start;
         row.bytes += run.payload;
         JobCongestion& job = out_.jobs[transfer.job];
         job.step_s = std::max(job.step_s, seconds(run_end));
       }
+      const double time = seconds(under_way);
       row.mean_s = time / row.runs;
+      row.stalled_s = seconds(under_way - moving_[t]) / row.runs;
       row.bytes /= row.runs;
       const auto& [worst, held] = worst_[t];
       const auto& [cause, share] = causes_[t];
-      if (worst != kNone && share > 0 && place_[worst] != kNone) {
+      if (worst != kNone && place_[worst] != kNone) {
         row.worst_link = static_cast<std::int32_t>(place_[worst]);
         row.worst_link_share = std::min(1.0, held / time);
+      }
+      if (share > 0) {
         row.cause = of_.jobs_[of_.transfers_[cause].job].name + ": " + of_.transfers_[cause].name;
         row.cause_share = share;
       }
@@ -274,6 +280,7 @@ class CongestionRecorder::Writer {
   StepTime end_;
   CongestionReport out_;
   std::vector<std::vector<double>> bytes_;                ///< by link and job
+  std::vector<StepTime> moving_;                          ///< by transfer: time with a rate
   std::vector<std::map<std::uint32_t, double>> held_;     ///< by transfer: seconds by link
   std::vector<std::pair<std::uint32_t, double>> worst_;   ///< by transfer: link, seconds
   std::vector<std::pair<std::uint32_t, double>> causes_;  ///< by transfer: other one, share

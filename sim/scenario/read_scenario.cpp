@@ -51,21 +51,6 @@ void read_hugging_face_model(const JsonCursor& from, ScenarioDraft& draft) {
   }
 }
 
-void read_model_choice(const JsonCursor& from, const PresetStore& presets, ScenarioDraft& draft) {
-  if (!from.is_object() && !from.is_string()) {
-    from.fail("the name of a preset, or an object with \"preset\", \"huggingface\" or a shape");
-  }
-  const bool is_object = from.is_object();
-  const std::optional<JsonCursor> preset = is_object ? from.find("preset") : from;
-  const std::optional<JsonCursor> config = is_object ? from.find("huggingface") : std::nullopt;
-  if (preset && config) config->fail("either \"preset\" or \"huggingface\"");
-  if (preset) draft.model = presets.model(read_preset_name(from, "models", presets));
-  if (config) read_hugging_face_model(*config, draft);
-  if (!is_object) return;
-  read_model(from, preset || config ? Extent::changes : Extent::whole, draft.model);
-  from.finish();
-}
-
 void read_cluster_into(const JsonCursor& from, const PresetStore& presets, ScenarioDraft& draft) {
   ClusterDraft cluster = read_cluster_draft(from, presets);
   draft.node = std::move(cluster.node);
@@ -164,8 +149,22 @@ void read_run(const JsonCursor& root, ScenarioDraft& draft) {
 
 }  // namespace
 
+void read_model_choice(const JsonCursor& from, const PresetStore& presets, ScenarioDraft& draft) {
+  if (!from.is_object() && !from.is_string()) {
+    from.fail("the name of a preset, or an object with \"preset\", \"huggingface\" or a shape");
+  }
+  const bool is_object = from.is_object();
+  const std::optional<JsonCursor> preset = is_object ? from.find("preset") : from;
+  const std::optional<JsonCursor> config = is_object ? from.find("huggingface") : std::nullopt;
+  if (preset && config) config->fail("either \"preset\" or \"huggingface\"");
+  if (preset) draft.model = presets.model(read_preset_name(from, "models", presets));
+  if (config) read_hugging_face_model(*config, draft);
+  if (!is_object) return;
+  read_model(from, preset || config ? Extent::changes : Extent::whole, draft.model);
+  from.finish();
+}
+
 void read_job_draft(const JsonCursor& from, const PresetStore& presets, ScenarioDraft& draft) {
-  read_model_choice(from.at("model"), presets, draft);
   if (const auto parallelism = from.find("parallelism")) read_parallelism(*parallelism, draft);
   draft.batch = read_batch(from.at("batch"));
   draft.precision = optional_choice<Precision>(from.find("precision"), precision_names());
@@ -184,6 +183,7 @@ ScenarioDraft read_draft(const std::string& file, std::string_view text, const P
   draft.overrides.assign(root.overrides().begin(), root.overrides().end());
   (void)optional_text(root.find("$schema"));  // for editors
   draft.about = optional_text(root.find("about"));
+  read_model_choice(root.at("model"), presets, draft);
   read_cluster_into(root.at("cluster"), presets, draft);
   read_job_draft(root, presets, draft);
   read_run(root, draft);

@@ -28,8 +28,10 @@ Scenario read_scenario(const std::string& file, std::string_view text, const Pre
 Scenario load_scenario(const std::string& path, const PresetStore& presets,
                        const ScenarioOptions& options = {});
 
-/// What the members of `from` say about the job itself, all but the cluster it runs on and what is
-/// asked of it: model, parallelism, batch, precision, recompute, stack, stragglers.
+/// "model": the name of a preset, a Hugging Face config, or a shape.
+void read_model_choice(const JsonCursor& from, const PresetStore& presets, ScenarioDraft& draft);
+/// What the members of `from` say about how the job trains: parallelism, batch, precision,
+/// recompute, stack, stragglers.
 void read_job_draft(const JsonCursor& from, const PresetStore& presets, ScenarioDraft& draft);
 
 /// The first half: what the text says, before anything is filled in or checked against the rest.

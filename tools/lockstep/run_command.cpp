@@ -122,7 +122,8 @@ Exit run(const ParsedOptions& options, Console& console) {
   }
   const std::string format = options.choice("format", kFormats);
   std::vector<Assertion> assertions;
-  for (const std::string& bound : options.all("assert")) assertions.push_back(parse_assertion(bound));
+  for (const std::string& bound : options.all("assert"))
+    assertions.push_back(parse_assertion(bound));
 
   RunResult result{
       .scenario = read_scenario(path, text, presets, {.set = sets}), .report = {}, .memory = {}};

@@ -23,6 +23,7 @@ using Align = TextTable::Align;
 
 constexpr std::size_t kTransfers = 10;  // rows on a terminal; JSON has all that were kept
 constexpr std::size_t kLinks = 8;
+constexpr std::size_t kSteps = 12;
 constexpr double kNoticeable = 1.0005;  // slowdowns that three digits show
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
@@ -30,6 +31,16 @@ std::string times(double slowdown) { return fmt::format("{:.3f}", slowdown); }
 
 std::string link_name(const CongestionReport& report, const TransferCongestion& t) {
   return t.worst_link < 0 ? "-" : report.links[static_cast<std::size_t>(t.worst_link)].name;
+}
+
+/// What held a transfer back longest, and who else was there.
+std::string reason(const CongestionReport& report, const TransferCongestion& t) {
+  if (t.stalled_s > t.worst_link_share * t.mean_s) return "a dead link";
+  if (t.worst_link < 0) return "-";
+  const std::string link = link_name(report, t);
+  if (t.cause.empty()) return link;
+  return fmt::format("{}: {} has {:.0f} %", link, t.cause.substr(0, t.cause.find(':')),
+                     100 * t.cause_share);
 }
 
 std::string jobs_table(const SharedResult& result, const TextStyle& style) {
@@ -51,28 +62,38 @@ std::string jobs_table(const SharedResult& result, const TextStyle& style) {
   return table.text(style);
 }
 
+/// Which step a failure of the fabric hit.
+std::string steps_table(const SharedScenario& scenario, const SharedResult& result,
+                        const TextStyle& style) {
+  if (scenario.events.empty()) return {};
+  std::vector<TextTable::Column> columns{{"step", Align::left}};
+  for (const SharedJob& job : scenario.jobs) columns.push_back({job.name});
+  TextTable table(columns);
+  for (std::size_t s = 0; s < static_cast<std::size_t>(scenario.steps) && s < kSteps; ++s) {
+    std::vector<std::string> row{std::to_string(s)};
+    for (const SharedJobResult& job : result.jobs) row.push_back(duration_text(job.steps_s[s]));
+    table.add(std::move(row));
+  }
+  return table.text(style) + "\n";
+}
+
 std::string transfers_table(const CongestionReport& report, const TextStyle& style) {
-  TextTable table({{"most slowed", Align::left},
-                   {"runs"},
-                   {"alone"},
-                   {"together"},
-                   {"slowdown"},
-                   {"held back by", Align::left},
-                   {"taken by", Align::left}});
+  TextTable table(
+      {{"most slowed", Align::left}, {"alone"}, {"slowdown"}, {"held back by", Align::left}});
   for (const TransferCongestion& t : report.transfers) {
     if (table.rows() == kTransfers || t.slowdown() < kNoticeable) break;
-    table.add({t.job + ": " + t.name, grouped(t.runs), duration_text(t.alone_s),
-               duration_text(t.mean_s), times(t.slowdown()), link_name(report, t),
-               t.cause.empty() ? "-"
-                               : fmt::format("{}, {}", t.cause.substr(0, t.cause.find(':')),
-                                             percent(t.cause_share))});
+    table.add(
+        {t.job + ": " + t.name, duration_text(t.alone_s), times(t.slowdown()), reason(report, t)});
   }
   if (table.rows() == 0) return "  No transfer was slowed.\n";
   return table.text(style);
 }
 
 std::string links_table(const CongestionReport& report, const TextStyle& style) {
-  TextTable table({{"fullest links", Align::left}, {"GB/s"}, {"mean use"}, {"peak"}});
+  TextTable table({{"fullest links", Align::left},
+                   {"GB/s"},
+                   {"mean use"},
+                   {"in " + duration_text(report.bin_s)}});
   for (const LinkCongestion& link : report.links) {
     if (table.rows() == kLinks) break;
     table.add({link.name, significant(link.capacity_bytes_per_s / 1e9),
@@ -87,7 +108,8 @@ std::string table_text(const SharedScenario& scenario, const SharedResult& resul
   std::string out = style.bold(scenario.file) + "\n";
   if (!scenario.about.empty()) out += "  " + wrap(scenario.about, 98, 2) + "\n";
   out += "  " + report.fabric + "\n\n" + jobs_table(result, style) + "\n" +
-         transfers_table(report, style) + "\n" + links_table(report, style);
+         steps_table(scenario, result, style) + transfers_table(report, style) + "\n" +
+         links_table(report, style);
   for (const std::string& note : report.notes) out += "\n  " + wrap("Note: " + note, 98, 2);
   if (!report.notes.empty()) out += "\n";
   for (const std::string& assumed : scenario.assumptions) {
@@ -134,6 +156,7 @@ Json shared_json(const SharedScenario& scenario, const SharedResult& result) {
                                 {"mean_s", twelve_digits(t.mean_s)},
                                 {"alone_s", twelve_digits(t.alone_s)},
                                 {"slowdown", twelve_digits(t.slowdown())},
+                                {"stalled_s", twelve_digits(t.stalled_s)},
                                 {"worst_link", link_name(report, t)},
                                 {"worst_link_share", twelve_digits(t.worst_link_share)},
                                 {"cause", t.cause},

@@ -99,12 +99,14 @@ TEST_CASE("congestion: utilisation by bin adds up to the bytes that crossed the 
   }
 }
 
-TEST_CASE("congestion: who shares nothing is held by nobody") {
+TEST_CASE("congestion: who shares nothing is held by links, and by nobody") {
   Shared one;
   const StepTime end = one.run({{at_second(0), one.flows[1]}}, Bytes{100});
   const CongestionReport report = one.recorder.report(end);
   REQUIRE(report.transfers.size() == 1);
-  CHECK(report.transfers[0].worst_link == -1);
+  REQUIRE(report.transfers[0].worst_link >= 0);
+  CHECK(report.transfers[0].worst_link_share == 1);
+  CHECK(report.transfers[0].stalled_s == 0);
   CHECK(report.transfers[0].cause.empty());
 }
 

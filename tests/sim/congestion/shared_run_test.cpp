@@ -5,8 +5,10 @@
 #include <string>
 
 #include "models/input/input_error.hpp"
+#include "models/input/text_file.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/step/step.hpp"
+#include "tests/support/source_tree.hpp"
 
 namespace lockstep {
 namespace {
@@ -90,7 +92,7 @@ TEST_CASE("shared: the same bytes again") {
 TEST_CASE("shared: a spine that dies holds its traffic up until routes avoid it") {
   const std::string one_job = job("a", R"({"count": 4})");
   const auto steps = [&](const std::string& event) {
-    return simulate(shared(fabric(2, "adaptive"), one_job, event)).jobs[0].steps_s;
+    return simulate(shared(fabric(4, "adaptive"), one_job, event)).jobs[0].steps_s;
   };
   const auto event = [](const char* more) {
     return fmt::format(R"(, "events": [{{"at": "0 s", "fault": {{"switch": "spine 0"}}{}}}])",
@@ -100,8 +102,8 @@ TEST_CASE("shared: a spine that dies holds its traffic up until routes avoid it"
   const std::vector<double> rerouted = steps(event(""));
   const std::vector<double> slow = steps(event(R"(, "reroute_after": "100 s")"));
   const std::vector<double> brief = steps(event(R"(, "lasts": "10 s", "reroute_after": "5 s")"));
-  CHECK(rerouted[0] > whole[0]);  // 7 of 8 spines are left
-  CHECK(rerouted[0] < 1.01 * whole[0]);
+  CHECK(rerouted[0] > whole[0]);  // three of four spines are left
+  CHECK(rerouted[0] < 1.05 * whole[0]);
   CHECK(slow[0] > 100);
   CHECK(slow[1] == doctest::Approx(rerouted[1]));
   CHECK(brief[0] > 5);
@@ -140,6 +142,22 @@ TEST_CASE("shared: background traffic runs in rounds, and slows what it meets") 
   CHECK(report.jobs[0].slowdown() > 1);
 }
 
+TEST_CASE("shared: every example runs, and has something to show") {
+  int examples = 0;
+  for (const std::string& file : test::source_files({"scenarios/congestion"})) {
+    CAPTURE(file);
+    const std::string text = read_text_file(std::string(LOCKSTEP_SOURCE_DIR "/") + file);
+    const SharedScenario scenario =
+        read_shared_scenario(JsonCursor::parse(file, text), PresetStore{});
+    const CongestionReport report = simulate_shared(scenario).congestion;
+    REQUIRE_FALSE(report.transfers.empty());
+    CHECK(report.transfers[0].slowdown() > 1.05);
+    CHECK(report.jobs[0].slowdown() > 1.001);
+    ++examples;
+  }
+  CHECK(examples >= 3);
+}
+
 TEST_CASE("shared: mistakes are named with their place") {
   const auto message = [](const std::string& text) -> std::string {
     try {
@@ -157,7 +175,7 @@ TEST_CASE("shared: mistakes are named with their place") {
                        R"(, "events": [{"at": "0 s", "fault": {"switch": "spin 0"}}])"))
             .starts_with("t.json#/events/0/fault: found \"spin 0\""));
   CHECK(message(shared(fabric(1, "spray"), job("a", R"({"count": 3})")))
-            .starts_with("t.json#/jobs/0/parallelism/"));
+            .starts_with("t.json#/jobs/0/parallelism: found tensor 1 x"));
   CHECK(message(shared(fabric(1, "spray"), sound,
                        R"(, "background": [{"name": "a", "from": [1], "to": [2], "size": 1}])"))
             .starts_with("t.json#/background/0/name: found \"a\""));

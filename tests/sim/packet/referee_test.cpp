@@ -90,7 +90,8 @@ TEST_CASE("referee: ports are fair, not messages: a near sender has half of the 
   // One sender on the receiver's leaf, three on another: credits give the near one 1/2, max-min
   // 1/4. With equal messages the near one ends at half of the time that the flow level says.
   const std::string fabric =
-      R"({"kind": "fat_tree", "nodes": 8, "leaf_ports_down": 4, "leaf_oversubscription": 4, "routing": "ecmp"})";
+      R"({"kind": "fat_tree", "nodes": 8, "leaf_ports_down": 4, "leaf_oversubscription": 4,
+          "routing": "ecmp"})";
   const std::string traffic =
       R"({"pattern": "pairs", "pairs": [[1, 0], [4, 0], [5, 0], [6, 0]], "sizes": ["2 MiB"]})";
   const auto cases = read_referee_cases("f.json", file_with(fabric, traffic));

@@ -197,8 +197,8 @@ TEST_CASE("switches delay a message, and a ring once for each of its steps") {
 TEST_CASE("several entries: each knows how much slower it is than alone") {
   const std::string two =
       R"({"name": "training", "kind": "pairs", "pairs": [[0, 1]], "size": "1 GiB"},
-         {"name": "checkpoint", "kind": "storage", "size": "1 GiB", "members": {"nodes": {"count": 1}},
-          "servers": {"nodes": {"first": 2}}})";
+         {"name": "checkpoint", "kind": "storage", "size": "1 GiB",
+          "members": {"nodes": {"count": 1}}, "servers": {"nodes": {"first": 2}}})";
   const TrafficReport report = run(hosts(4, kIdeal), two);
   CHECK(report.entries[0].slowdown() == nearly(2));
   CHECK(report.entries[1].slowdown() == nearly(2));
