@@ -21,6 +21,8 @@ struct TransferCongestion {
   std::int32_t worst_link = -1;  ///< into CongestionReport::links: held it back longest; -1: none
                                  ///< of the fabric (its own pace)
   double worst_link_share = 0;   ///< of the transfer's time that this link held it back
+  /// A dead link cost it more than any full one.
+  [[nodiscard]] bool mostly_stalled() const { return stalled_s > worst_link_share * mean_s; }
   std::string cause;       ///< who else put most bytes on that link meanwhile: "job: transfer";
                            ///< empty: nobody, the link is too narrow for this transfer alone
   double cause_share = 0;  ///< of the bytes that crossed the link meanwhile

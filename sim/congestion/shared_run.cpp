@@ -1,6 +1,7 @@
 #include "sim/congestion/shared_run.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <fmt/format.h>
 #include <memory>
 #include <numeric>
@@ -489,7 +490,7 @@ SharedResult simulate_shared(const SharedScenario& scenario, const SharedOptions
   run.run();
   SharedResult result{.congestion = run.report(options.limits), .jobs = {}};
   CongestionReport& report = result.congestion;
-  report.title = scenario.file;
+  report.title = std::filesystem::path(scenario.file).filename();
   report.about = scenario.about;
   const NicPorts ports = nic_ports(scenario.cluster.node);
   report.fabric =

@@ -35,7 +35,7 @@ std::string link_name(const CongestionReport& report, const TransferCongestion& 
 
 /// What held a transfer back longest, and who else was there.
 std::string reason(const CongestionReport& report, const TransferCongestion& t) {
-  if (t.stalled_s > t.worst_link_share * t.mean_s) return "a dead link";
+  if (t.mostly_stalled()) return "a dead link";
   if (t.worst_link < 0) return "-";
   const std::string link = link_name(report, t);
   if (t.cause.empty()) return link;

@@ -89,7 +89,11 @@ std::vector<PageCell> transfer_row(const CongestionReport& report,
                             slowdown_cell(transfer.slowdown(), transfer.alone_s > 0, largest),
                             duration_cell(transfer.alone_s),
                             duration_cell(transfer.mean_s)};
-  if (transfer.worst_link >= 0) {
+  if (transfer.mostly_stalled()) {
+    const double share = transfer.stalled_s / transfer.mean_s;
+    row.insert(row.end(), {PageCell::text("a dead link"),
+                           PageCell::number(page_percent(share), share), unknown()});
+  } else if (transfer.worst_link >= 0) {
     const double share = transfer.worst_link_share;
     row.push_back(PageCell::text(report.links[static_cast<std::size_t>(transfer.worst_link)].name));
     row.push_back(PageCell::number(page_percent(share), share));

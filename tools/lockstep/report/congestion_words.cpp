@@ -23,7 +23,8 @@ const TransferCongestion* most_delayed_transfer(const CongestionReport& report,
                                                 const std::string& job) {
   const TransferCongestion* most = nullptr;
   for (const TransferCongestion& transfer : report.transfers) {
-    if (transfer.job != job || transfer.worst_link < 0) continue;
+    if (transfer.job != job) continue;
+    if (transfer.worst_link < 0 && !transfer.mostly_stalled()) continue;
     if (most == nullptr || lost_s(transfer) > lost_s(*most)) most = &transfer;
   }
   return most;
@@ -31,6 +32,11 @@ const TransferCongestion* most_delayed_transfer(const CongestionReport& report,
 
 /// "; it is held back on leaf 2 to spine 0 for 62 % of its time, mostly by x (61 % of ...)."
 Html where_and_by_whom(const CongestionReport& report, const TransferCongestion& transfer) {
+  if (transfer.mostly_stalled()) {
+    return escaped(", waiting behind ") + strong("a dead link") +
+           escaped(fmt::format(" for {} of its time.",
+                               page_percent(transfer.stalled_s / transfer.mean_s)));
+  }
   if (transfer.worst_link < 0) return escaped(".");
   const LinkCongestion& link = report.links[static_cast<std::size_t>(transfer.worst_link)];
   Html out = escaped(", held back on ") + strong(link.name) +
