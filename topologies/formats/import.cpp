@@ -144,7 +144,7 @@ const ImportFormat& recognise(const std::string& file, std::string_view text) {
   const auto line = std::count(skipped.begin(), skipped.end(), '\n') + 1;
   throw InputError({fmt::format("{}:{}", file, line), "",
                     rest.empty() ? "an empty file" : in_quotes(rest.substr(0, rest.find('\n'))),
-                    fmt::format("{}; --format names one that is not recognised", listed(titles)),
+                    fmt::format("{}; --from names one that is not recognised", listed(titles)),
                     ""});
 }
 

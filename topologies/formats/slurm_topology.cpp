@@ -89,6 +89,7 @@ class Reader {
     LineCursor words(text_);
     SwitchLine out;
     out.line = first_;
+    bool printed = false;  // by scontrol, which repeats all hosts below on every switch
     while (words.skip_spaces(), !words.empty()) {
       const std::string_view word = words.word();
       const std::size_t equals = word.find('=');
@@ -102,14 +103,18 @@ class Reader {
         out.hosts = names(value);
       } else if (key == "switches") {
         out.switches = names(value);
+      } else if (key == "level") {
+        printed = true;
       } else if (key != "linkspeed") {  // Slurm reads it and makes no use of it
-        const std::vector<std::string> keys{"SwitchName", "Nodes", "Switches", "LinkSpeed"};
+        const std::vector<std::string> keys{"SwitchName", "Nodes", "Switches", "LinkSpeed",
+                                            "Level"};
         lines_.refuse_line(first_, in_quotes(word.substr(0, equals)), listed(keys),
                            nearest_name(word.substr(0, equals), keys));
       }
     }
     if (text_.find_first_not_of(" \t\r") == std::string::npos) return;
     if (out.name.empty()) lines_.refuse_line(first_, in_quotes(text_), "a line with SwitchName=");
+    if (printed && !out.switches.empty()) out.hosts.clear();
     if (out.hosts.empty() == out.switches.empty()) {
       lines_.refuse_line(
           first_, out.hosts.empty() ? "neither Nodes nor Switches" : "both Nodes and Switches",
@@ -211,8 +216,8 @@ class JoinedSets {
     return i;
   }
   void join(std::size_t a, std::size_t b) {
-    const auto [low, high] = std::minmax(find(a), find(b));
-    parent_[high] = low;
+    const std::size_t x = find(a), y = find(b);
+    parent_[std::max(x, y)] = std::min(x, y);
   }
 
  private:

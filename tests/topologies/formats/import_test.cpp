@@ -82,6 +82,18 @@ TEST_CASE("Slurm topology.conf: hosts on leaves, as many uplinks as hosts") {
   CHECK(fabric.assumptions.size() == 2);
 }
 
+TEST_CASE("Slurm: what scontrol show topology prints is the topology.conf that it was made of") {
+  const std::string printed =
+      "SwitchName=leaf1 Level=0 LinkSpeed=1 Nodes=n[1-2]\n"
+      "SwitchName=leaf2 Level=0 LinkSpeed=1 Nodes=n[3-4]\n"
+      "SwitchName=spine Level=1 LinkSpeed=1 Nodes=n[1-4] Switches=leaf[1-2]\n";
+  const std::string written =
+      "SwitchName=leaf1 Nodes=n[1-2]\nSwitchName=leaf2 Nodes=n[3-4]\n"
+      "SwitchName=spine Switches=leaf[1-2]\n";
+  CHECK(write_fabric_json(read_slurm_topology("a", printed, kRate)) ==
+        write_fabric_json(read_slurm_topology("a", written, kRate)));
+}
+
 TEST_CASE("Slurm topology.conf: what is written joins the same hosts on the same leaves") {
   FabricSpec spec;
   spec.kind = FabricKind::fat_tree;
@@ -178,9 +190,9 @@ TEST_CASE("--hosts: orders the nodes of every format, and names the vertices tha
   CHECK(fabric.hosts[1] == "gpu01");
   CHECK(fabric.hosts[2] == "gpu02");
   CHECK(fabric.graph.vertex_name(fabric.graph.nic_port(0, 0)) == "gpu03");
-  const ImportOptions wrong{.rate = kRate, .hosts = {"gpu8"}, .hosts_file = "hosts.txt"};
+  const ImportOptions wrong{.rate = kRate, .hosts = {"gpu08"}, .hosts_file = "hosts.txt"};
   CHECK(message([&] { (void)fabric_sample("topology.conf", wrong); }) ==
-        "hosts.txt: found \"gpu8\"; allowed: a host of the fabric. Did you mean \"gpu01\"?");
+        "hosts.txt: found \"gpu08\"; allowed: a host of the fabric. Did you mean \"gpu01\"?");
   const std::string ring = "graph { a -- b; b -- c; c -- a; h -- a; h -- b }";
   const DrawnFabric two = fabric_of("r.dot", read_dot("r.dot", ring),
                                     {.rate = kRate, .hosts = {"h"}, .hosts_file = "h"});
@@ -199,8 +211,8 @@ TEST_CASE(
       {"", "f:1: found an empty file; allowed: fabric.json, "},
       {"\n\nhello\n", "f:3: found \"hello\"; allowed: fabric.json, "},
       {"SwitchName=a Nodes=n[1-2]\nSwitchName=b Node=n3\n",
-       "f:2: found \"Node\"; allowed: SwitchName, Nodes, Switches, LinkSpeed. Did you mean "
-       "\"Nodes\"?"},
+       "f:2: found \"Node\"; allowed: SwitchName, Nodes, Switches, LinkSpeed, Level. Did you "
+       "mean \"Nodes\"?"},
       {"SwitchName=a Nodes=n[1-\n", "f:1: found \"n[1-\"; allowed: a list such as n[1-4,7]"},
       {"SwitchName=a Nodes=n1\nSwitchName=s Switches=b\n",
        "f:2: found \"b\"; allowed: a switch with a line of its own. Did you mean \"a\"?"},
@@ -208,7 +220,7 @@ TEST_CASE(
       {"SwitchName=a Nodes=n1\nSwitchName=b Nodes=n1\n",
        "f:2: found \"n1\"; allowed: a host that is on no other switch"},
       {"SwitchName=a\n", "f:1: found neither Nodes nor Switches; allowed: one of"},
-      {"graph {\n a -- b\n a -> b\n}", "f:3: found \"->\"; allowed: }"},
+      {"graph {\n a -- b\n a -> b\n}", "f:3: found \"->\"; allowed: -- in a graph"},
       {"graph {\n a -- \n}", "f:3: found \"}\"; allowed: a name"},
       {"graph {\n a -- \"b\n}", "f:2: found a quoted name without an end; allowed: \""},
       {"graph {\n a -- b [rate=fast]\n}", "f:2: found \"fast\"; allowed: "},
