@@ -23,12 +23,13 @@ constexpr std::array<std::string_view, 2> kListExamples{"lockstep list gpus",
 constexpr CommandSpec kListSpec{
     .name = "list",
     .usage =
-        "list gpus|nodes|models|stacks|fabrics|transports|collectives|algorithms|schedules "
-        "[options]",
+        "list gpus|nodes|models|stacks|nvlinks|fabrics|fabric-kinds|routings|transports|"
+        "collectives|algorithms|schedules [options]",
     .summary = "List what scenarios can name: GPUs, nodes, models, software, ...",
     .about =
-        "Lists the presets of a kind, or the collectives, algorithms and schedules that are built "
-        "in.",
+        "Lists the presets of a kind, or what is built in: collectives, algorithms, schedules, "
+        "kinds\n"
+        "of fabrics and their routings.",
     .positionals = 1,
     .options = kOptions,
     .examples = kListExamples,
@@ -38,7 +39,7 @@ constexpr std::array<std::string_view, 2> kShowExamples{"lockstep show gpu h100_
                                                         "lockstep show stack nemo --format json"};
 constexpr CommandSpec kShowSpec{
     .name = "show",
-    .usage = "show gpu|node|model|stack|fabric|transport|collective|schedule NAME [options]",
+    .usage = "show gpu|node|model|stack|nvlink|fabric|transport|collective|... NAME [options]",
     .summary = "Show one of them: every value, and where the value is from.",
     .about = "Prints every value of a preset with its source.",
     .positionals = 2,

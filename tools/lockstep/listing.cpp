@@ -1,5 +1,6 @@
 #include "tools/lockstep/listing.hpp"
 
+#include <algorithm>
 #include <array>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,6 +13,7 @@
 #include "sim/step/schedule.hpp"
 #include "tools/lockstep/options.hpp"
 #include "tools/lockstep/table.hpp"
+#include "topologies/fabric.hpp"
 
 namespace lockstep {
 namespace {
@@ -86,6 +88,12 @@ Listing list_stacks(const PresetStore& presets) {
   return out;
 }
 
+/// Whether `levels` says something of the kind.
+bool is_tree(FabricKind kind) {
+  return kind == FabricKind::fat_tree || kind == FabricKind::rail_optimised ||
+         kind == FabricKind::rail_only;
+}
+
 Listing list_fabrics(const PresetStore& presets) {
   Listing out{{{"name", "name", false},
                {"kind", "kind", false},
@@ -96,7 +104,7 @@ Listing list_fabrics(const PresetStore& presets) {
   for (const std::string& name : presets.names("fabrics")) {
     const FabricSpec& f = presets.fabric(name);
     out.rows.push_back({name, std::string(name_of(f.kind)), std::string(name_of(f.routing)),
-                        text(f.levels), f.about});
+                        is_tree(f.kind) ? text(f.levels) : "", f.about});
   }
   return out;
 }
@@ -117,6 +125,28 @@ Listing list_transports(const PresetStore& presets) {
   return out;
 }
 
+/// What the fastest regime of an operation reaches with large messages.
+std::string best_bandwidth(const std::vector<CollectiveRegime>& regimes) {
+  BytesPerSecond best;
+  for (const CollectiveRegime& regime : regimes) best = std::max(best, regime.bus_bandwidth);
+  return regimes.empty() ? "" : gigabytes(best);
+}
+
+Listing list_nvlinks(const PresetStore& presets) {
+  Listing out{{{"name", "name", false},
+               {"all_reduce_gb_per_s", "all-reduce GB/s"},
+               {"all_gather_gb_per_s", "all-gather GB/s"},
+               {"all_to_all_gb_per_s", "all-to-all GB/s"},
+               {"send_receive_gb_per_s", "one pair GB/s"}},
+              {}};
+  for (const std::string& name : presets.names("nvlinks")) {
+    const IntraNodeCollectives& links = presets.nvlink(name);
+    out.rows.push_back({name, best_bandwidth(links.all_reduce), best_bandwidth(links.all_gather),
+                        best_bandwidth(links.all_to_all), best_bandwidth(links.send_receive)});
+  }
+  return out;
+}
+
 /// The kinds that are a table in the code: name, summary, source.
 template <class Kinds>
 Listing list_table(const Kinds& kinds) {
@@ -130,6 +160,8 @@ Listing list_table(const Kinds& kinds) {
 }
 
 Listing list_collectives(const PresetStore&) { return list_table(collective_kinds()); }
+Listing list_fabric_kinds(const PresetStore&) { return list_table(fabric_kinds()); }
+Listing list_routings(const PresetStore&) { return list_table(routings()); }
 Listing list_algorithms(const PresetStore&) { return list_table(collective_algorithms()); }
 Listing list_schedules(const PresetStore&) { return list_table(schedules()); }
 
@@ -138,7 +170,10 @@ constexpr std::array kKinds{
     ListKind{"nodes", "node", "node types, with the GPUs and NICs in them", true, list_nodes},
     ListKind{"models", "model", "language models", true, list_models},
     ListKind{"stacks", "stack", "training software", true, list_stacks},
+    ListKind{"nvlinks", "nvlink", "collectives inside a node or NVLink domain", true, list_nvlinks},
     ListKind{"fabrics", "fabric", "networks between nodes", true, list_fabrics},
+    ListKind{"fabric-kinds", "fabric-kind", "kinds of networks", false, list_fabric_kinds},
+    ListKind{"routings", "routing", "ways of routing", false, list_routings},
     ListKind{"transports", "transport", "network transports as collectives see them", true,
              list_transports},
     ListKind{"collectives", "collective", "collective operations", false, list_collectives},
