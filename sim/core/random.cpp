@@ -85,4 +85,20 @@ double portable_log(double x) {
   return e * kLog2High + (s * polynomial(kSeries, s * s) + e * kLog2Low);
 }
 
+double portable_exp(double x) {
+  assert(std::abs(x) <= 700);
+  constexpr double kLog2High = 0x1.62e42fee00000p-1;  // NOLINT(modernize-use-std-numbers)
+  constexpr double kLog2Low = 0x1.a39ef35793c76p-33;
+  constexpr std::array<double, 5> kRational{0x1.555555555553ep-3, -0x1.6c16c16bebd93p-9,
+                                            0x1.1566aaf25de2cp-14, -0x1.bbd41c5d26bf1p-20,
+                                            0x1.6376972bea4d0p-25};
+  const double n = std::floor(x / (kLog2High + kLog2Low) + 0.5);
+  const double high = x - n * kLog2High, low = n * kLog2Low;
+  const double r = high - low;
+  const double square = r * r;
+  const double c = r - square * polynomial(kRational, square);
+  const double y = 1 - ((low - r * c / (2 - c)) - high);
+  return std::ldexp(y, static_cast<int>(n));
+}
+
 }  // namespace lockstep

@@ -1,0 +1,57 @@
+#include "sim/run/failure_source.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+namespace lockstep {
+namespace {
+
+/// Mean of a Weibull law of scale 1: gamma(1 + 1 / shape). Only rounding differs between machines,
+/// and the scale is rounded to 1e-9 of itself.
+double mean_of_unit_weibull(double shape) {
+  constexpr double kGrid = 1e9;
+  return std::round(std::tgamma(1 + 1 / shape) * kGrid) / kGrid;
+}
+
+}  // namespace
+
+FailureSource::FailureSource(const Campaign& campaign, std::uint32_t trajectory, RunTime until)
+    : name_{.seed = campaign.seed, .trajectory = trajectory}, until_(until) {
+  for (std::uint32_t m = 0; m < campaign.modes.size(); ++m) {
+    const FailureMode& mode = campaign.modes[m];
+    const double mean = mode.mean_time.base_units() * kRunTicksPerSecond;
+    const bool each = mode.shape != 1;
+    const std::uint32_t processes = each ? mode.components : 1;
+    const double scale = each ? mean / mean_of_unit_weibull(mode.shape) : mean / mode.components;
+    for (std::uint32_t c = 0; c < processes; ++c) {
+      processes_.push_back({m, scale, mode.shape});
+      draw(static_cast<std::uint32_t>(processes_.size() - 1), 0);
+    }
+  }
+}
+
+void FailureSource::draw(std::uint32_t process, RunTime from) {
+  Process& of = processes_[process];
+  StreamName name = name_;
+  name.component = process;
+  name.purpose = purpose_of(RunDraw::failures, of.drawn++);
+  double unit = RandomStream(name).exponential();
+  constexpr double kLeast = 0x1p-54;  // a draw can be 0, which has no logarithm
+  if (of.shape != 1) unit = portable_exp(portable_log(std::max(unit, kLeast)) / of.shape);
+  const double wait = unit * of.scale_ns;
+  const double left = static_cast<double>(until_ - from);
+  // Nanoseconds after the end of the run are never asked for, and might not fit.
+  if (wait >= left) return;
+  heap_.push({from + static_cast<RunTime>(wait), process});
+}
+
+FailureSource::Failure FailureSource::take() {
+  assert(!heap_.empty());
+  const Entry entry = heap_.top();
+  heap_.pop();
+  draw(entry.process, entry.at);
+  return {entry.at, processes_[entry.process].mode};
+}
+
+}  // namespace lockstep

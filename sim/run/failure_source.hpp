@@ -1,0 +1,69 @@
+/// When what fails: the failures of every component of a job, merged in order of time.
+#pragma once
+
+#include <cstdint>
+#include <queue>
+#include <vector>
+
+#include "sim/core/random.hpp"
+#include "sim/run/campaign.hpp"
+
+namespace lockstep {
+
+/// What a stream of a run is for; part of its name.
+enum class RunDraw : std::uint32_t {
+  failures,
+  repair,
+  replacement,
+  corruption,
+  discovery,
+  diagnosis,
+};
+/// The name of draw number `number` of a purpose: draws are apart, so that none need be kept.
+constexpr std::uint32_t purpose_of(RunDraw purpose, std::uint32_t number) {
+  return static_cast<std::uint32_t>(purpose) | number << 4;
+}
+
+/// Exponential modes are drawn as one process of all their components, which is the same in law as
+/// each by itself; Weibull modes are renewed component by component.
+class FailureSource {
+ public:
+  /// `campaign` outlives the source. Nothing after `until` is asked for.
+  FailureSource(const Campaign& campaign, std::uint32_t trajectory, RunTime until);
+
+  struct Failure {
+    RunTime at;
+    std::uint32_t mode;
+  };
+  static constexpr RunTime kNever = INT64_MAX;
+
+  [[nodiscard]] RunTime next_at() const { return heap_.empty() ? kNever : heap_.top().at; }
+  /// Of the next failure. Requires next_at() != kNever.
+  [[nodiscard]] std::uint32_t next_mode() const { return processes_[heap_.top().process].mode; }
+  /// The next failure; the one after it is drawn. Requires next_at() != kNever.
+  Failure take();
+
+ private:
+  struct Entry {
+    RunTime at;
+    std::uint32_t process;  ///< into processes_; ties go by it
+    friend bool operator>(const Entry& a, const Entry& b) {
+      return a.at != b.at ? a.at > b.at : a.process > b.process;
+    }
+  };
+  struct Process {
+    std::uint32_t mode;
+    double scale_ns;  ///< of the exponential or Weibull law
+    double shape;
+    std::uint32_t drawn = 0;
+  };
+
+  void draw(std::uint32_t process, RunTime from);
+
+  StreamName name_;
+  RunTime until_;
+  std::vector<Process> processes_;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> heap_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,25 @@
+/// Checkpoint intervals: closed forms, and the best one found by simulation.
+#pragma once
+
+#include "models/units.hpp"
+
+namespace lockstep {
+
+/// sqrt(2 d M): work between checkpoints that cost `d` each, with mean time `m` between failures.
+/// Source: Young 1974, Comm. ACM 17(9), 530-531.
+Seconds young_interval(Seconds d, Seconds m);
+
+/// sqrt(2 d M) (1 + sqrt(d / 2M) / 3 + (d / 2M) / 9) - d for d < 2M, else M.
+/// Source: Daly 2006, Future Gener. Comput. Syst. 22(3), 303-312, equation 37.
+Seconds daly_interval(Seconds d, Seconds m);
+
+/// Wall time over work with exponential failures: M e^(R/M) (e^((t + d)/M) - 1) / t, for work `t`
+/// between checkpoints, `r` to restart, `m` between failures, also in restarts.
+/// Source: Daly 2006, equation 20.
+double daly_time_ratio(Seconds t, Seconds d, Seconds r, Seconds m);
+
+/// Effective training time ratio: (1 - N r_f (u + t/2)) / (1 + w / t), N r_f = 1 / m.
+/// Source: Kokolis et al. 2025, arXiv:2410.21680, equation 1 and appendix.
+double expected_ettr(Seconds t, Seconds write, Seconds restart, Seconds m);
+
+}  // namespace lockstep

@@ -1,0 +1,115 @@
+#include "sim/run/summary.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cmath>
+#include <mutex>
+#include <tbb/blocked_range.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+#include "sim/core/random.hpp"
+
+namespace lockstep {
+namespace {
+
+double percentile(const std::vector<double>& sorted, double share) {
+  const double place = share * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(place);
+  const std::size_t above = std::min(below + 1, sorted.size() - 1);
+  const double part = place - static_cast<double>(below);
+  return sorted[below] * (1 - part) + sorted[above] * part;
+}
+
+double seconds(RunTime t) { return to_seconds(t).base_units(); }
+
+}  // namespace
+
+double student_quantile(std::size_t freedom) {
+  assert(freedom >= 1);
+  if (freedom == 1) return 12.706204736174705;  // tan(0.475 pi)
+  if (freedom == 2) return 4.302652729749464;   // 0.95 sqrt(2 / (1 - 0.95^2))
+  const double z = normal_quantile(0.975), n = static_cast<double>(freedom);
+  const double z2 = z * z;
+  return z * (1 + (z2 + 1) / (4 * n) + ((5 * z2 + 16) * z2 + 3) / (96 * n * n) +
+              (((3 * z2 + 19) * z2 + 17) * z2 - 15) / (384 * n * n * n));
+}
+
+SampleMean sample_mean(std::span<const double> values) {
+  SampleMean out;
+  if (values.empty()) return out;
+  const auto n = static_cast<double>(values.size());
+  for (const double value : values) out.mean += value / n;
+  std::vector<double> sorted(values.begin(), values.end());
+  std::ranges::sort(sorted);
+  out.low = percentile(sorted, 0.05);
+  out.median = percentile(sorted, 0.5);
+  out.high = percentile(sorted, 0.95);
+  if (values.size() < 2) return out;
+  double squares = 0;
+  for (const double value : values) squares += (value - out.mean) * (value - out.mean);
+  out.half_width = student_quantile(values.size() - 1) * std::sqrt(squares / (n - 1) / n);
+  return out;
+}
+
+RunSummary summarise(const Campaign& campaign, std::span<const TrajectoryResult> results) {
+  RunSummary out;
+  out.trajectories = results.size();
+  const auto n = static_cast<double>(results.size());
+  std::vector<double> goodput, wall, interruptions, mttf;
+  std::array<double, kRunBuckets> books{};
+  double all = 0;
+  for (const FailureMode& mode : campaign.modes) out.modes.push_back({.name = mode.name});
+  for (const TrajectoryResult& r : results) {
+    const double took = seconds(r.wall);
+    wall.push_back(took);
+    goodput.push_back(seconds(r.buckets[0]) / took);
+    interruptions.push_back(r.interruptions);
+    mttf.push_back(took / std::max<double>(1, r.interruptions));
+    all += took;
+    for (std::size_t b = 0; b < books.size(); ++b) books[b] += seconds(r.buckets[b]);
+    for (std::size_t m = 0; m < out.modes.size(); ++m) {
+      out.modes[m].failures += r.failures[m] / n;
+      out.modes[m].cost_s += seconds(r.cost[m]) / n;
+    }
+    out.checkpoints += r.checkpoints / n;
+    out.fallbacks += r.fallbacks / n;
+    if (r.work == to_run_time(campaign.work)) out.finished += 1 / n;
+  }
+  for (std::size_t b = 0; b < books.size(); ++b) out.shares[b] = all > 0 ? books[b] / all : 0;
+  out.goodput = sample_mean(goodput);
+  out.wall_s = sample_mean(wall);
+  out.interruptions = sample_mean(interruptions);
+  out.mttf_s = sample_mean(mttf);
+  return out;
+}
+
+std::vector<TrajectoryResult> sample(const Campaign& campaign, const SampleOptions& options) {
+  std::vector<TrajectoryResult> results;
+  std::mutex reporting;
+  std::size_t done = 0;
+  bool stopped = false;
+  tbb::task_arena arena(std::max(1, options.jobs));
+  const auto add = [&](std::size_t count) {
+    const std::size_t first = results.size();
+    results.resize(first + count);
+    const auto one = [&](std::size_t i) {
+      results[i] = run_trajectory(campaign, static_cast<std::uint32_t>(i));
+      if (!options.progress) return;
+      const std::scoped_lock lock(reporting);
+      if (!options.progress(++done, results.size())) stopped = true;
+    };
+    arena.execute([&] { tbb::parallel_for(first, first + count, one); });
+  };
+  add(options.trajectories);
+  // Doubling keeps the number of trajectories independent of threads and machine.
+  while (options.within > 0 && !stopped && results.size() < options.most) {
+    const RunSummary summary = summarise(campaign, results);
+    if (summary.goodput.half_width <= options.within) break;
+    add(std::min<std::size_t>(results.size(), options.most - results.size()));
+  }
+  return results;
+}
+
+}  // namespace lockstep

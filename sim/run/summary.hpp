@@ -1,0 +1,58 @@
+/// Many trajectories of one campaign: means, and how sure they are.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/run/trajectory.hpp"
+
+namespace lockstep {
+
+/// Mean of a sample with its 95 % confidence interval (Student's t), and how it spreads.
+struct SampleMean {
+  double mean = 0;
+  double half_width = 0;                 ///< of the interval; 0 for fewer than two
+  double low = 0, median = 0, high = 0;  ///< 5th, 50th and 95th percentile of the sample
+};
+SampleMean sample_mean(std::span<const double> values);
+
+/// The value that a Student variable with `freedom` >= 1 degrees of freedom stays below with 97.5
+/// %. Source: exact for 1 and 2; else Abramowitz and Stegun 1964, 26.7.5, within 0.5 %.
+double student_quantile(std::size_t freedom);
+
+struct ModeSummary {
+  std::string name;
+  double failures = 0;  ///< mean of a trajectory
+  double cost_s = 0;    ///< mean of a trajectory: recovery and work done again
+};
+
+struct RunSummary {
+  std::size_t trajectories = 0;
+  SampleMean goodput;  ///< effective training time ratio: productive over wall time
+  SampleMean wall_s;
+  SampleMean interruptions;
+  SampleMean mttf_s;  ///< wall time of a trajectory over its interruptions (at least one)
+  std::array<double, kRunBuckets> shares{};  ///< of all wall time; together 1
+  std::vector<ModeSummary> modes;
+  double checkpoints = 0, fallbacks = 0;  ///< means
+  double finished = 0;                    ///< share of trajectories that did all of their work
+};
+RunSummary summarise(const Campaign& campaign, std::span<const TrajectoryResult> results);
+
+struct SampleOptions {
+  std::uint32_t trajectories = 100;
+  /// Adds trajectories until the goodput's interval is no wider than +- this; 0: as many as said.
+  double within = 0;
+  std::uint32_t most = 100'000;
+  int jobs = 1;  ///< threads
+  /// Called with trajectories done and wanted, from any thread, one at a time; false stops early.
+  std::function<bool(std::size_t, std::size_t)> progress;
+};
+/// Results in order of number: the same for any number of threads.
+std::vector<TrajectoryResult> sample(const Campaign& campaign, const SampleOptions& options);
+
+}  // namespace lockstep

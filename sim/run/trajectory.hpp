@@ -1,0 +1,35 @@
+/// One run from its first step to its last, with what fails on the way drawn at random.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "sim/run/campaign.hpp"
+
+namespace lockstep {
+
+/// Something that happened to the job.
+struct RunEvent {
+  RunTime at = 0;
+  std::uint32_t mode = 0;  ///< into Campaign::modes
+  RunTime cost = 0;        ///< wall time until it trained on from where it had been
+};
+
+struct TrajectoryResult {
+  RunTime wall = 0;
+  RunTime work = 0;  ///< done, of Campaign::work
+  std::array<RunTime, kRunBuckets> buckets{};
+  std::vector<std::uint32_t> failures;  ///< by mode
+  std::vector<RunTime> cost;            ///< by mode: recovery and work done again
+  std::uint32_t interruptions = 0;      ///< times that the job stopped
+  std::uint32_t checkpoints = 0;
+  std::uint32_t fallbacks = 0;   ///< checkpoints that were unreadable or corrupt when needed
+  std::vector<RunEvent> events;  ///< where asked for
+};
+
+/// Trajectory number `number` of the campaign: a function of (seed, number) alone.
+TrajectoryResult run_trajectory(const Campaign& campaign, std::uint32_t number,
+                                bool keep_events = false);
+
+}  // namespace lockstep
