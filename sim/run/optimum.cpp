@@ -1,6 +1,10 @@
 #include "sim/run/optimum.hpp"
 
+#include <algorithm>
+#include <cassert>
 #include <cmath>
+#include <map>
+#include <numbers>
 
 #include "sim/core/random.hpp"
 
@@ -22,6 +26,76 @@ double daly_time_ratio(Seconds t, Seconds d, Seconds r, Seconds m) {
 
 double expected_ettr(Seconds t, Seconds write, Seconds restart, Seconds m) {
   return (1 - (restart + t / 2) / m) / (1 + write / t);
+}
+
+Seconds mean_time_between_stops(const Campaign& campaign) {
+  double rate = 0;
+  for (const FailureMode& mode : campaign.modes) {
+    rate += mode.components / mode.mean_time.base_units();
+  }
+  assert(rate > 0);
+  return Seconds{1 / rate};
+}
+
+namespace {
+
+/// Goodput by interval, each simulated once.
+class Curve {
+ public:
+  Curve(const Campaign& campaign, const SampleOptions& options)
+      : campaign_(campaign), options_(options) {
+    options_.within = 0;
+  }
+  const IntervalPoint& at(Seconds interval) {
+    const RunTime key = to_run_time(interval);
+    if (const auto known = points_.find(key); known != points_.end()) return known->second;
+    campaign_.tiers.front().interval = interval;
+    const RunSummary summary = summarise(campaign_, sample(campaign_, options_));
+    const IntervalPoint point{interval, summary.goodput.mean, summary.goodput.half_width};
+    return points_.emplace(key, point).first->second;
+  }
+  [[nodiscard]] std::vector<IntervalPoint> points() const {
+    std::vector<IntervalPoint> all;
+    for (const auto& [key, point] : points_) all.push_back(point);
+    return all;
+  }
+
+ private:
+  Campaign campaign_;
+  SampleOptions options_;
+  std::map<RunTime, IntervalPoint> points_;
+};
+
+}  // namespace
+
+IntervalOptimum optimise_interval(const Campaign& campaign, const SampleOptions& options) {
+  const Seconds d = campaign.tiers.front().blocks, m = mean_time_between_stops(campaign);
+  assert(d > Seconds{});
+  const Seconds young = young_interval(d, m), daly = daly_interval(d, m);
+  Curve curve(campaign, options);
+  IntervalOptimum out;
+  out.young = curve.at(young);
+  out.daly = curve.at(daly);
+  constexpr int kHalvings = 4;
+  // A checkpoint that has not finished holds the next one up.
+  const Seconds least = d + campaign.tiers.front().finishes;
+  for (int i = -2 * kHalvings; i <= 2 * kHalvings; ++i) {
+    const Seconds interval = daly * std::exp2(i / 2.0);
+    if (interval >= least) (void)curve.at(interval);
+  }
+  // Twice the neighbourhood of the best, ever finer: the curve is flat there, and unimodal.
+  double factor = std::numbers::sqrt2;
+  constexpr int kRefinements = 4;
+  for (int refinement = 0; refinement < kRefinements; ++refinement) {
+    const std::vector<IntervalPoint> points = curve.points();
+    const auto best = std::ranges::max_element(points, {}, &IntervalPoint::goodput);
+    factor = std::sqrt(factor);
+    (void)curve.at(best->interval / factor);
+    (void)curve.at(best->interval * factor);
+  }
+  out.curve = curve.points();
+  out.best = *std::ranges::max_element(out.curve, {}, &IntervalPoint::goodput);
+  return out;
 }
 
 }  // namespace lockstep

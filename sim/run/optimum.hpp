@@ -1,7 +1,10 @@
 /// Checkpoint intervals: closed forms, and the best one found by simulation.
 #pragma once
 
+#include <vector>
+
 #include "models/units.hpp"
+#include "sim/run/summary.hpp"
 
 namespace lockstep {
 
@@ -21,5 +24,21 @@ double daly_time_ratio(Seconds t, Seconds d, Seconds r, Seconds m);
 /// Effective training time ratio: (1 - N r_f (u + t/2)) / (1 + w / t), N r_f = 1 / m.
 /// Source: Kokolis et al. 2025, arXiv:2410.21680, equation 1 and appendix.
 double expected_ettr(Seconds t, Seconds write, Seconds restart, Seconds m);
+
+/// Mean time between failures that stop the job, from the rates of its modes.
+Seconds mean_time_between_stops(const Campaign& campaign);
+
+struct IntervalPoint {
+  Seconds interval;
+  double goodput = 0, half_width = 0;  ///< of sample_mean()
+};
+struct IntervalOptimum {
+  IntervalPoint best, young, daly;   ///< the closed forms, simulated
+  std::vector<IntervalPoint> curve;  ///< by interval, from daly / 16 to 16 daly
+};
+/// The interval of the campaign's first tier at which goodput is largest. Every interval meets the
+/// same failures (common random numbers), so that differences are real where means are noisy.
+/// Requires a first tier with `blocks` above 0, and a mode that stops the job.
+IntervalOptimum optimise_interval(const Campaign& campaign, const SampleOptions& options);
 
 }  // namespace lockstep

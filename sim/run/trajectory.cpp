@@ -75,6 +75,7 @@ class Trajectory {
   // --- while the job runs ----------------------------------------------------------------------
 
   void run_to_next() {
+    skip_quiet_periods();
     const RunTime failure = source_.next_at();
     const RunTime until = std::min({failure, next_checkpoint(), next_found(), next_whole(),
                                     next_growth(), now_ + time_for(work_end_ - work_), horizon_});
@@ -126,6 +127,33 @@ class Trajectory {
     now_ += dt;
   }
 
+  /// Hours of nothing but training and checkpoints, booked at once: all but the last few periods
+  /// before anything else is due. Same books as one by one.
+  void skip_quiet_periods() {
+    constexpr RunTime kLastOnes = 4;
+    constexpr RunTime kKept = 64;  // of those skipped, evenly spread, to fall back to
+    if (tiers_.size() != 1 || c_.tiers[0].drag > 0 || !pending_.empty() || speed() != 1) return;
+    Tier& tier = tiers_[0];
+    const RunTime interval = to_run_time(c_.tiers[0].interval);
+    const RunTime blocks = to_run_time(c_.tiers[0].blocks);
+    const RunTime finishes = to_run_time(c_.tiers[0].finishes);
+    if (tier.next != now_ + interval || finishes > interval) return;
+    const RunTime due = std::min({source_.next_at(), next_growth(), horizon_});
+    const RunTime by_work = (work_end_ - work_) / interval;
+    const RunTime periods = std::min((due - now_) / (interval + blocks), by_work) - kLastOnes;
+    if (periods <= 0) return;
+    for (RunTime begun = 0; begun < periods;) {
+      const RunTime some = std::min(periods - begun, (periods + kKept - 1) / kKept);
+      book(RunBucket::productive, some * interval);
+      book(RunBucket::checkpoint, some * blocks);
+      work_ += some * interval;
+      keep_capture(tier, now_ - blocks, finishes);
+      begun += some;
+    }
+    out_.checkpoints += static_cast<std::uint32_t>(periods);
+    tier.next = now_ + interval;
+  }
+
   // --- checkpoints -----------------------------------------------------------------------------
 
   [[nodiscard]] bool finishing(const Tier& tier) const {
@@ -157,16 +185,23 @@ class Trajectory {
     if (finishing(tier) && !wait(tier.captures.back().whole - now_)) return;
     const RunTime begun = now_;
     if (!wait(to_run_time(c_.tiers[t].blocks))) return;
-    Capture capture{.work = work_,
-                    .taken = begun,
-                    .whole = now_ + to_run_time(c_.tiers[t].finishes),
-                    .running = {}};
+    keep_capture(tier, begun, to_run_time(c_.tiers[t].finishes));
+    tier.next = now_ + to_run_time(c_.tiers[t].interval);
+    ++out_.checkpoints;
+  }
+
+  void keep_capture(Tier& tier, RunTime begun, RunTime finishes) {
+    constexpr std::size_t kMost = 4096;
+    if (tier.captures.size() == kMost) {
+      // Every second of the older half goes, as people thin out what they keep.
+      for (std::size_t k = 1; k < kMost / 4; ++k) tier.captures[k] = tier.captures[2 * k];
+      tier.captures.erase(tier.captures.begin() + kMost / 4, tier.captures.begin() + kMost / 2);
+    }
+    Capture capture{.work = work_, .taken = begun, .whole = now_ + finishes, .running = {}};
     for (std::size_t b = 0; b < kRunning.size(); ++b) {
       capture.running[b] = out_.buckets[at(kRunning[b])];
     }
     tier.captures.push_back(capture);
-    tier.next = now_ + to_run_time(c_.tiers[t].interval);
-    ++out_.checkpoints;
   }
 
   // --- failures --------------------------------------------------------------------------------

@@ -10,14 +10,16 @@
 #include "models/input/input_error.hpp"
 #include "models/input/json_cursor.hpp"
 #include "models/input/text_file.hpp"
+#include "sim/run/run_spec.hpp"
 #include "sim/scenario/preset_files.hpp"
 #include "sim/scenario/spec_readers.hpp"
 
 namespace lockstep {
 namespace {
 
-constexpr std::array<std::string_view, 7> kKinds{"gpus",    "nodes",      "models", "stacks",
-                                                 "fabrics", "transports", "nvlinks"};
+constexpr std::array<std::string_view, 9> kKinds{"gpus",        "nodes",      "models",
+                                                 "stacks",      "fabrics",    "transports",
+                                                 "nvlinks",     "reliability", "storages"};
 
 JsonCursor parse_preset(const std::string& path) {
   return JsonCursor::parse(path, read_text_file(path), JsonStyle::sourced);
@@ -61,6 +63,8 @@ struct PresetStore::State {
   std::map<std::string, FabricSpec, std::less<>> fabrics;
   std::map<std::string, TransportSpec, std::less<>> transports;
   std::map<std::string, IntraNodeCollectives, std::less<>> nvlinks;
+  std::map<std::string, ReliabilitySpec, std::less<>> reliability;
+  std::map<std::string, StorageSpec, std::less<>> storages;
   std::map<std::pair<std::string, std::string>, StackPreset> stacks;  ///< by name and release
 
   /// The spec of that name; `read(root, spec)` makes it when it is asked for the first time.
@@ -151,6 +155,22 @@ const IntraNodeCollectives& PresetStore::nvlink(std::string_view name) const {
   return state_->get(state_->nvlinks, *this, "nvlinks", name,
                      [](const JsonCursor& root, IntraNodeCollectives& spec) {
                        read_collectives(root, Extent::whole, spec);
+                     });
+}
+
+const ReliabilitySpec& PresetStore::reliability(std::string_view name) const {
+  return state_->get(state_->reliability, *this, "reliability", name,
+                     [&](const JsonCursor& root, ReliabilitySpec& spec) {
+                       read_reliability(root, spec);
+                       spec.name = name;
+                     });
+}
+
+const StorageSpec& PresetStore::storage(std::string_view name) const {
+  return state_->get(state_->storages, *this, "storages", name,
+                     [&](const JsonCursor& root, StorageSpec& spec) {
+                       read_storage(root, spec);
+                       spec.name = name;
                      });
 }
 

@@ -29,6 +29,9 @@ struct PresetRow {
   std::string note;
 };
 
+struct ReliabilitySpec;  // sim/run/run_spec.hpp
+struct StorageSpec;      // models/checkpoint.hpp
+
 struct StackPreset {
   StackSpec spec;
   /// In words, where the release asked for is not known and another one was taken; else empty.
@@ -45,7 +48,8 @@ class PresetStore {
   PresetStore(const PresetStore&) = delete;
   PresetStore& operator=(const PresetStore&) = delete;
 
-  /// "gpus", "nodes", "models", "stacks", "fabrics", "transports", "nvlinks".
+  /// "gpus", "nodes", "models", "stacks", "fabrics", "transports", "nvlinks", "reliability",
+  /// "storages".
   static std::span<const std::string_view> kinds();
 
   /// Names of a kind, sorted. Throws for an unknown kind.
@@ -60,6 +64,8 @@ class PresetStore {
   [[nodiscard]] const FabricSpec& fabric(std::string_view name) const;
   [[nodiscard]] const TransportSpec& transport(std::string_view name) const;
   [[nodiscard]] const IntraNodeCollectives& nvlink(std::string_view name) const;
+  [[nodiscard]] const ReliabilitySpec& reliability(std::string_view name) const;
+  [[nodiscard]] const StorageSpec& storage(std::string_view name) const;
 
   /// The stack with what the release changes. Releases compare as dotted numbers ("24.05"); one
   /// that is not known takes the nearest earlier, else the earliest one. Empty: the base values.

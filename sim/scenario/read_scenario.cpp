@@ -187,6 +187,7 @@ ScenarioDraft read_draft(const std::string& file, std::string_view text, const P
   read_cluster_into(root.at("cluster"), presets, draft);
   read_job_draft(root, presets, draft);
   read_run(root, draft);
+  (void)root.find("run");  // of days to months: sim/run/read_run_spec.cpp
   root.finish();
   return draft;
 }

@@ -7,11 +7,13 @@
 #include "models/input/input_error.hpp"
 #include "models/input/text_file.hpp"
 #include "sim/congestion/shared_scenario.hpp"
+#include "sim/run/run_spec.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/step/step.hpp"
 #include "tools/lockstep/assertion.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/output_file.hpp"
+#include "tools/lockstep/run_campaign.hpp"
 #include "tools/lockstep/run_result.hpp"
 #include "tools/lockstep/run_shared.hpp"
 #include "tools/lockstep/shared_options.hpp"
@@ -46,18 +48,33 @@ constexpr std::array kOptions{
         "Require a number of the JSON output's first level to keep a bound (>=, <=, >, <, ==); "
         "exit status 1 with a line that says by how much it missed.",
         "--assert \"mfu>=0.40\" --assert \"step_s<13\""},
+    OptionSpec{"trajectories", 0, "N", false,
+               "For a scenario with \"run\": how many runs to draw at random, instead of what it "
+               "says.",
+               "--trajectories 1000"},
+    OptionSpec{
+        "optimise", 0, "PATH", false,
+        "For a scenario with \"run\": the value at which goodput is largest, with Young's and "
+        "Daly's beside it. So far for run.checkpoint.interval.",
+        "--optimise run.checkpoint.interval"},
+    OptionSpec{"jobs", 'j', "N", false,
+               "For a scenario with \"run\": draw this many at once (default: one per core). The "
+               "output is the same for any number.",
+               "-j 2"},
     OptionSpec{"allow-oom", 0, "", false,
                "Predict a job that does not fit in memory, instead of refusing it.", "--allow-oom"},
     kPresetsOption,
     kOutputOption,
 };
 
-constexpr std::array<std::string_view, 6> kExamples{
+constexpr std::array<std::string_view, 8> kExamples{
     "lockstep run scenarios/llama3-405b-16k.json",
     "lockstep run scenarios/gpt3-175b-selene.json --set parallelism.data=32 --format json",
     "lockstep run scenarios/llama3-405b-16k.json --trace step.json.gz",
     "lockstep run scenarios/llama3-405b-16k.json --unfold",
     "lockstep run my.json --assert \"mfu>=0.40\"",
+    "lockstep run scenarios/llama3-405b-54days.json --trajectories 1000",
+    "lockstep run scenarios/llama3-405b-54days.json --optimise run.checkpoint.interval",
     "lockstep run scenarios/congestion/two-jobs-one-spine.json --report congestion.html",
 };
 
@@ -70,7 +87,9 @@ constexpr CommandSpec kSpec{
         "training step and prints step time, MFU, memory, cost and where the GPU time goes.\n"
         "A job that does not fit in memory is an error that names the nearest change that fits.\n"
         "A scenario with \"jobs\" runs several of them on one fabric, with other traffic and with\n"
-        "links that fail, and prints who slows whom, on which links.",
+        "links that fail, and prints who slows whom, on which links.\n"
+        "A scenario with \"run\" goes on for days to months, with failures, checkpoints and\n"
+        "restarts, and prints how much of the wall time advances training.",
     .positionals = 1,
     .options = kOptions,
     .examples = kExamples,
@@ -130,6 +149,8 @@ Exit run(const ParsedOptions& options, Console& console) {
   const Scenario& scenario = result.scenario;
   result.memory = check_memory(scenario.job, scenario.stack, scenario.node.gpu);
   if (!options.has("allow-oom")) require_memory(result);
+
+  if (has_run(root)) return run_campaign(root, scenario, presets, options, console);
 
   const bool traced = options.has("trace");
   result.report = simulate_step(

@@ -1,10 +1,25 @@
 #include "tools/lockstep/shared_options.hpp"
 
+#include <charconv>
+#include <fmt/format.h>
 #include <ostream>
 
+#include "models/input/input_error.hpp"
 #include "tools/lockstep/output_file.hpp"
 
 namespace lockstep {
+
+int whole_number(const ParsedOptions& options, std::string_view name, int otherwise, int high) {
+  if (!options.has(name)) return otherwise;
+  const std::string text = options.get(name);
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size() || number < 1 || number > high) {
+    throw UsageError(fmt::format("--{}: found {}; allowed: a whole number from 1 to {}", name,
+                                 in_quotes(text), high));
+  }
+  return number;
+}
 
 TextStyle output_style(const ParsedOptions& options, const Console& console) {
   TextStyle style = console.style;

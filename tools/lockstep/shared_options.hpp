@@ -34,6 +34,11 @@ inline constexpr OptionSpec kOutputOption{
     "compressed if its name ends in .gz.",
     "-o result.json"};
 
+constexpr int kMostJobs = 1024;
+
+/// The option's whole number from 1 to `high`; `otherwise` without it. Throws UsageError.
+int whole_number(const ParsedOptions& options, std::string_view name, int otherwise, int high);
+
 /// Style of what a command prints: that of the console, or plain text without colours for --output.
 TextStyle output_style(const ParsedOptions& options, const Console& console);
 /// Writes the whole text to --output or to the console.

@@ -77,20 +77,6 @@ constexpr std::array kPointFiles{
     PointFile{"gemm", validate_gemm}, PointFile{"attention", validate_attention},
     PointFile{"memory", validate_memory_kernels}, PointFile{"nccl", validate_collectives}};
 
-constexpr int kMostJobs = 1024;
-
-int job_count(const ParsedOptions& options) {
-  if (!options.has("jobs")) return 0;
-  const std::string text = options.get("jobs");
-  int jobs = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), jobs);
-  if (error != std::errc{} || end != text.data() + text.size() || jobs < 1 || jobs > kMostJobs) {
-    throw UsageError(fmt::format("--jobs: found {}; allowed: a whole number from 1 to {}",
-                                 in_quotes(text), kMostJobs));
-  }
-  return jobs;
-}
-
 void keep_wanted(std::vector<ReferenceRow>& rows, const ParsedOptions& options) {
   const std::vector<std::string> sources = options.all("source");
   std::vector<std::string> known;
@@ -148,7 +134,7 @@ const PointFile* point_file(const ParsedOptions& options) {
 
 Exit run(const ParsedOptions& options, Console& console) {
   const std::string format = options.choice("format", kFormats);
-  const int jobs = job_count(options);
+  const int jobs = whole_number(options, "jobs", 0, kMostJobs);
   const PointFile* const points = point_file(options);
   const PresetStore presets(options.all("presets"));
   const TextStyle style = output_style(options, console);

@@ -1,0 +1,106 @@
+#include "sim/run/plan_campaign.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+
+#include "models/input/input_error.hpp"
+#include "sim/step/step.hpp"
+
+namespace lockstep {
+namespace {
+
+std::uint32_t count_of(FailingComponent component, const Scenario& scenario, int nodes_per_rack) {
+  const auto nodes = static_cast<std::uint32_t>(scenario.nodes);
+  const auto per_rack = static_cast<std::uint32_t>(nodes_per_rack);
+  switch (component) {
+    case FailingComponent::gpu:
+      return static_cast<std::uint32_t>(scenario.gpus());
+    case FailingComponent::node:
+      return nodes;
+    case FailingComponent::rack:
+      return (nodes + per_rack - 1) / per_rack;
+    case FailingComponent::job:
+      return 1;
+  }
+  return 1;
+}
+
+CheckpointTier tier_of(const CheckpointSpec& spec, const CheckpointBytes& bytes,
+                       const Scenario& scenario) {
+  CheckpointCost cost;
+  if (spec.target != CheckpointTarget::storage || spec.storage) {
+    cost = checkpoint_cost(bytes, scenario.node, scenario.nodes, spec.target, spec.asynchronous,
+                           spec.storage.value_or(StorageSpec{}), spec.drive);
+  }
+  return {.name = spec.name,
+          .interval = spec.interval,
+          .blocks = spec.blocks.value_or(cost.blocks),
+          .finishes = spec.finishes.value_or(cost.finishes),
+          .drag = spec.drag,
+          .restores = spec.restores.value_or(cost.restores),
+          .survives_node = spec.target != CheckpointTarget::local,
+          .survives_rack = spec.target == CheckpointTarget::storage,
+          .corrupt = spec.corrupt};
+}
+
+/// With replicas missing the others take their sequences: the step of a job of that width, for a
+/// batch as much smaller, done as many times more.
+std::vector<double> width_speeds(const Scenario& scenario, int elastic, double step_s) {
+  std::vector<double> speeds{1.0};
+  const int data = scenario.job.parallelism.data;
+  const int per_replica = scenario.job.batch.sequences / data;
+  for (int missing = 1; missing <= std::min(elastic, data - 1); ++missing) {
+    Scenario narrow = scenario;
+    narrow.job.parallelism.data = data - missing;
+    narrow.job.batch.sequences = per_replica * (data - missing);
+    const double narrow_s = simulate_step(narrow, {}).step_s;
+    speeds.push_back(step_s / narrow_s * (data - missing) / data);
+  }
+  return speeds;
+}
+
+}  // namespace
+
+CampaignPlan plan_campaign(const Scenario& scenario, const RunSpec& run) {
+  CampaignPlan plan;
+  plan.assumptions = run.assumptions;
+  const StepReport step = simulate_step(scenario, {});
+  plan.step_s = step.step_s;
+  Campaign& campaign = plan.campaign;
+  campaign.nodes = scenario.nodes;
+  const Parallelism& cut = scenario.job.parallelism;
+  campaign.nodes_per_replica =
+      std::max(1, cut.tensor * cut.pipeline / std::max(1, scenario.node.gpus));
+  if (run.duration) {
+    campaign.horizon = to_run_time(*run.duration);
+    campaign.work = *run.duration;
+  } else if (scenario.training_tokens) {
+    const double steps = std::ceil(*scenario.training_tokens / step.tokens_per_step);
+    campaign.work = Seconds{steps * step.step_s};
+  } else {
+    throw InputError({.file = scenario.file,
+                      .pointer = "/run",
+                      .found = "a run without \"duration\"",
+                      .allowed = "\"duration\", or \"training\": {\"tokens\": ...} to be done",
+                      .nearest = {}});
+  }
+  plan.steps = campaign.work.base_units() / step.step_s;
+  plan.checkpoint = checkpoint_bytes(scenario.job);
+  for (const CheckpointSpec& spec : run.checkpoints) {
+    campaign.tiers.push_back(tier_of(spec, plan.checkpoint, scenario));
+  }
+  for (const ReliabilityMode& of : run.reliability.modes) {
+    campaign.modes.push_back(of.mode);
+    campaign.modes.back().components = count_of(of.component, scenario, run.nodes_per_rack);
+  }
+  campaign.recovery = run.recovery;
+  campaign.recovery.restarts += run.restarts_per_thousand_ranks * (scenario.gpus() / 1000.0);
+  campaign.spares = run.spares;
+  campaign.spares.nodes_per_rack = run.nodes_per_rack;
+  campaign.width_speed = width_speeds(scenario, run.elastic, plan.step_s);
+  campaign.seed = run.seed;
+  return plan;
+}
+
+}  // namespace lockstep

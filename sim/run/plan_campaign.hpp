@@ -1,0 +1,25 @@
+/// From a scenario's run to a campaign: steps, checkpoints and failure rates as numbers.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/run/campaign.hpp"
+#include "sim/run/run_spec.hpp"
+#include "sim/scenario/scenario.hpp"
+
+namespace lockstep {
+
+struct CampaignPlan {
+  Campaign campaign;
+  double step_s = 0;           ///< of a healthy step
+  double steps = 0;            ///< that the work is made of
+  CheckpointBytes checkpoint;  ///< of one checkpoint
+  std::vector<std::string> assumptions;
+};
+
+/// Simulates the steps that the run needs: the healthy one, and one for each number of missing
+/// replicas. Throws InputError where the run has neither a duration nor tokens to train on.
+CampaignPlan plan_campaign(const Scenario& scenario, const RunSpec& run);
+
+}  // namespace lockstep

@@ -1,0 +1,240 @@
+#include <algorithm>
+#include <fmt/format.h>
+#include <set>
+#include <utility>
+
+#include "sim/run/run_spec.hpp"
+#include "sim/scenario/member_reader.hpp"
+#include "sim/scenario/spec_readers.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::array<std::string_view, 5> kEffects{"crash", "hang", "slow", "silent", "planned"};
+constexpr std::array<std::string_view, 3> kScopes{"process", "node", "rack"};
+constexpr std::array<std::string_view, 3> kTargets{"storage", "local", "peers"};
+constexpr std::array<std::string_view, 2> kModes{"synchronous", "asynchronous"};
+
+constexpr Interval kTime{0, 1e9};
+constexpr Interval kTimeAboveZero{0, 1e9, true};
+constexpr Interval kChance{0, 1};
+constexpr Interval kRate{1e6, 1e16, true};
+constexpr Interval kRateOrNone{1e6, 1e16, false, true};
+constexpr std::size_t kMostModes = 1000;
+constexpr std::size_t kMostTiers = 8;
+constexpr int kMostNodes = 1'000'000;
+
+/// What was watched while failures were counted.
+struct Observed {
+  double gpus = 0, nodes = 0, racks = 0;
+  Seconds time;
+};
+
+Observed read_observed(const JsonCursor& from) {
+  Observed observed;
+  const int gpus = from.at("gpus").integer(1, 10'000'000);
+  const auto per_node = from.find("gpus_per_node");
+  const auto per_rack = from.find("nodes_per_rack");
+  observed.gpus = gpus;
+  observed.nodes = observed.gpus / (per_node ? per_node->integer(1, kMaxGpusPerNode) : 8);
+  observed.racks = observed.nodes / (per_rack ? per_rack->integer(1, 1024) : 4);
+  observed.time = from.at("time").seconds(kTimeAboveZero);
+  from.finish();
+  return observed;
+}
+
+double watched(const Observed& observed, FailingComponent component) {
+  switch (component) {
+    case FailingComponent::gpu:
+      return observed.gpus;
+    case FailingComponent::node:
+      return observed.nodes;
+    case FailingComponent::rack:
+      return observed.racks;
+    case FailingComponent::job:
+      return 1;
+  }
+  return 1;
+}
+
+/// A rate is a count of what was observed, or a mean time of one component.
+Seconds read_mean_time(const JsonCursor& from, const std::optional<Observed>& observed,
+                       FailingComponent component) {
+  constexpr Interval kCount{0, 1e9, true};
+  const auto mean = from.find("mean_time");
+  const auto count = from.find("count");
+  if (mean && count) count->fail("either \"count\" or \"mean_time\"");
+  if (mean) return mean->seconds(kTimeAboveZero);
+  const JsonCursor counted = from.at("count");
+  if (!observed) counted.fail("\"mean_time\", as there is no \"observed\" to divide by");
+  return observed->time * watched(*observed, component) / counted.number(kCount);
+}
+
+ReliabilityMode read_mode(const JsonCursor& from, const std::optional<Observed>& observed) {
+  constexpr Interval kShape{0.1, 10};
+  constexpr Interval kSlowdown{1, 100};
+  ReliabilityMode out;
+  FailureMode& mode = out.mode;
+  const MemberReader member(from, Extent::whole);
+  member.required("name", mode.name);
+  out.component = read_choice<FailingComponent>(from.at("component"), kFailingComponents);
+  mode.mean_time = read_mean_time(from, observed, out.component);
+  member.optional("effect", [&](const JsonCursor& c) {
+    mode.effect = read_choice<FailureEffect>(c, kEffects);
+  });
+  member.optional("scope",
+                  [&](const JsonCursor& c) { mode.scope = read_choice<FailureScope>(c, kScopes); });
+  member.optional("shape", mode.shape, kShape);
+  member.optional("replaced", mode.replaced, kChance);
+  const bool slow = mode.effect == FailureEffect::slow;
+  if (slow) mode.slowdown = from.at("slowdown").number(kSlowdown);
+  if (slow || mode.effect == FailureEffect::silent) {
+    mode.found_after = from.at("found_after").seconds(kTime);
+  }
+  from.finish();
+  return out;
+}
+
+std::optional<Seconds> optional_time(const JsonCursor& from, std::string_view key) {
+  const auto member = from.find(key);
+  if (!member) return std::nullopt;
+  return member->seconds(kTime);
+}
+
+StorageSpec read_storage_choice(const JsonCursor& from, const PresetStore& presets) {
+  if (!from.is_object()) return presets.storage(read_preset_name(from, "storages", presets));
+  StorageSpec storage;
+  storage.name = "storage of the scenario";
+  read_storage(from, storage);
+  from.finish();
+  return storage;
+}
+
+CheckpointSpec read_checkpoint(const JsonCursor& from, const PresetStore& presets) {
+  CheckpointSpec spec;
+  const MemberReader member(from, Extent::whole);
+  member.optional(
+      "to", [&](const JsonCursor& c) { spec.target = read_choice<CheckpointTarget>(c, kTargets); });
+  spec.name = kTargets[static_cast<std::size_t>(spec.target)];
+  member.optional("mode", [&](const JsonCursor& c) { spec.asynchronous = c.choice(kModes) == 1; });
+  member.required("interval", spec.interval, kTimeAboveZero);
+  spec.blocks = optional_time(from, "blocks");
+  spec.finishes = optional_time(from, "finishes");
+  spec.restores = optional_time(from, "restores");
+  const bool measured = spec.blocks && spec.finishes && spec.restores;
+  if (spec.target == CheckpointTarget::storage) {
+    if (const auto storage = from.find("storage")) {
+      spec.storage = read_storage_choice(*storage, presets);
+    } else if (!measured) {
+      (void)from.at("storage");
+    }
+  }
+  if (spec.target == CheckpointTarget::local) member.required("drive", spec.drive, kRate);
+  member.optional("drag", spec.drag, kChance);
+  member.optional("corrupt", spec.corrupt, kChance);
+  from.finish();
+  return spec;
+}
+
+void read_recovery(const JsonCursor& from, RunSpec& out) {
+  const MemberReader member(from, Extent::changes);
+  member.optional("detects_crash", out.recovery.detects_crash, kTime);
+  member.optional("detects_hang", out.recovery.detects_hang, kTime);
+  member.optional("diagnoses", out.recovery.diagnoses, kTime);
+  member.optional("misdiagnosed", out.recovery.misdiagnosed, Interval{0, 0.99});
+  member.optional("restarts", out.recovery.restarts, kTime);
+  member.optional("restarts_per_thousand_ranks", out.restarts_per_thousand_ranks, kTime);
+  from.finish();
+}
+
+void read_spares(const JsonCursor& from, RunSpec& out) {
+  const MemberReader member(from, Extent::changes);
+  member.optional("hot", out.spares.hot, 0, kMostNodes);
+  member.optional("warm", out.spares.warm, 0, kMostNodes);
+  member.optional("warm_takes", out.spares.warm_takes, kTime);
+  member.optional("repair", out.spares.repair, kTime);
+  member.optional("crews", out.spares.crews, 0, kMostNodes);
+  member.optional("elastic", out.elastic, 0, 1000);
+  from.finish();
+}
+
+}  // namespace
+
+bool has_run(const JsonCursor& root) { return root.is_object() && root.find("run").has_value(); }
+
+void read_reliability(const JsonCursor& from, ReliabilitySpec& out) {
+  std::optional<Observed> observed;
+  if (const auto seen = from.find("observed")) observed = read_observed(*seen);
+  std::set<std::string> names;
+  for (const JsonCursor& element : from.at("modes").elements(kMostModes)) {
+    out.modes.push_back(read_mode(element, observed));
+    if (!names.insert(out.modes.back().mode.name).second) {
+      element.at("name").fail("a name that no other mode has");
+    }
+  }
+}
+
+void read_storage(const JsonCursor& from, StorageSpec& out) {
+  const MemberReader member(from, Extent::whole);
+  member.required("write", out.write, kRate);
+  member.required("read", out.read, kRate);
+  member.optional("client_write", out.client_write, kRateOrNone);
+  member.optional("client_read", out.client_read, kRateOrNone);
+  member.optional("metadata", out.metadata, kTime);
+}
+
+RunSpec read_run_spec(const JsonCursor& from, const PresetStore& presets) {
+  RunSpec spec;
+  // Nobody publishes these; a scenario that knows better says so.
+  spec.recovery = {.detects_crash = Seconds{30},
+                   .detects_hang = Seconds{600},
+                   .diagnoses = Seconds{120},
+                   .misdiagnosed = 0,
+                   .restarts = Seconds{180}};
+  spec.restarts_per_thousand_ranks = Seconds{3};
+  const MemberReader member(from, Extent::whole);
+  member.optional("duration",
+                  [&](const JsonCursor& c) { spec.duration = c.seconds(kTimeAboveZero); });
+  const JsonCursor reliability = from.at("reliability");
+  if (reliability.is_object()) {
+    spec.reliability.name = "rates of the scenario";
+    read_reliability(reliability, spec.reliability);
+    reliability.finish();
+  } else {
+    spec.reliability = presets.reliability(read_preset_name(reliability, "reliability", presets));
+  }
+  if (const auto checkpoint = from.find("checkpoint")) {
+    if (checkpoint->is_array()) {
+      for (const JsonCursor& tier : checkpoint->elements(kMostTiers)) {
+        spec.checkpoints.push_back(read_checkpoint(tier, presets));
+      }
+    } else {
+      spec.checkpoints.push_back(read_checkpoint(*checkpoint, presets));
+    }
+  }
+  if (const auto recovery = from.find("recovery")) {
+    read_recovery(*recovery, spec);
+  } else {
+    spec.assumptions.push_back(
+        "run.recovery: 30 s to detect a crash, 10 min a hang, 2 min to diagnose, 3 min and 3 s for "
+        "each 1,000 ranks to restart (not given)");
+  }
+  if (const auto spares = from.find("spares")) {
+    read_spares(*spares, spec);
+  } else {
+    spec.spares.hot = 1'000'000;
+    spec.assumptions.push_back("run.spares: always one at hand (not given)");
+  }
+  member.optional("nodes_per_rack", spec.nodes_per_rack, 1, 1024);
+  member.optional("trajectories", spec.trajectories, 1, 1'000'000);
+  member.optional("within", [&](const JsonCursor& c) {
+    spec.within = c.quantity(Dimension::share, Interval{0, 1});
+  });
+  member.optional("seed", [&](const JsonCursor& c) {
+    spec.seed = static_cast<std::uint64_t>(c.integer(0, 2'000'000'000));
+  });
+  from.finish();
+  return spec;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,71 @@
+/// What a scenario says about a run of days to months, before it is turned into a Campaign.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/checkpoint.hpp"
+#include "models/input/json_cursor.hpp"
+#include "sim/run/campaign.hpp"
+#include "sim/scenario/preset_store.hpp"
+
+namespace lockstep {
+
+/// What fails by itself, and how many of them a job has.
+enum class FailingComponent : std::uint8_t { gpu, node, rack, job };
+constexpr std::array<std::string_view, 4> kFailingComponents{"gpu", "node", "rack", "job"};
+
+/// A way to fail, with its rate for one component.
+struct ReliabilityMode {
+  FailureMode mode;  ///< `components` are counted when the job is known
+  FailingComponent component = FailingComponent::gpu;
+};
+
+/// How often the parts of a cluster fail, as somebody has counted it.
+struct ReliabilitySpec {
+  std::string name;
+  std::string about;
+  std::vector<ReliabilityMode> modes;
+};
+
+struct CheckpointSpec {
+  std::string name = "storage";
+  CheckpointTarget target = CheckpointTarget::storage;
+  bool asynchronous = true;
+  Seconds interval{1800};
+  std::optional<StorageSpec> storage;                 ///< required for the shared storage
+  BytesPerSecond drive{};                             ///< of a node's local drives
+  std::optional<Seconds> blocks, finishes, restores;  ///< measured, instead of the model's
+  double drag = 0;
+  double corrupt = 0;
+};
+
+struct RunSpec {
+  std::optional<Seconds> duration;  ///< of wall time; else until training.tokens are done
+  ReliabilitySpec reliability;
+  std::vector<CheckpointSpec> checkpoints;
+  RecoverySpec recovery;
+  Seconds restarts_per_thousand_ranks{};  ///< of communicators, beside RecoverySpec::restarts
+  SpareSpec spares;
+  int elastic = 0;  ///< replicas that the job may go on without
+  int nodes_per_rack = 4;
+  int trajectories = 100;
+  double within = 0;
+  std::uint64_t seed = 1;
+  std::vector<std::string> assumptions;
+};
+
+/// Whether a scenario has a "run".
+bool has_run(const JsonCursor& root);
+/// Reads and finishes the member "run". Throws InputError.
+RunSpec read_run_spec(const JsonCursor& from, const PresetStore& presets);
+
+/// Reads the members of a preset of failure rates, or a scenario's own.
+void read_reliability(const JsonCursor& from, ReliabilitySpec& out);
+void read_storage(const JsonCursor& from, StorageSpec& out);
+
+}  // namespace lockstep
