@@ -168,17 +168,17 @@ void measure_distances(const SwitchGraph& graph, TopologyAnalysis& out) {
   out.shortest_paths = spread_of(ways);
 }
 
-using FlowTraits = boost::adjacency_list_traits<boost::vecS, boost::vecS, boost::directedS>;
-struct FlowEdge {
+using SwitchFlowTraits = boost::adjacency_list_traits<boost::vecS, boost::vecS, boost::directedS>;
+struct SwitchFlowEdge {
   int capacity = 0;
   int residual = 0;
-  FlowTraits::edge_descriptor reverse;
+  SwitchFlowTraits::edge_descriptor reverse;
 };
-using FlowGraph =
-    boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, boost::no_property, FlowEdge>;
+using SwitchFlow = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS,
+                                         boost::no_property, SwitchFlowEdge>;
 
-FlowGraph flow_graph(const SwitchGraph& graph) {
-  FlowGraph out(graph.edges.size());
+SwitchFlow switch_flow(const SwitchGraph& graph) {
+  SwitchFlow out(graph.edges.size());
   for (std::size_t s = 0; s < graph.edges.size(); ++s) {
     for (const SwitchGraph::Edge& edge : graph.edges[s]) {
       if (index(edge.to) < s) continue;
@@ -205,7 +205,7 @@ void count_disjoint_paths(const SwitchGraph& graph, TopologyAnalysis& out) {
   const double affordable = std::floor(kFlowWork / static_cast<double>(edges));
   const int pairs =
       static_cast<int>(std::min(out.pairs_of_switches, std::clamp(affordable, 8.0, 256.0)));
-  FlowGraph flow = flow_graph(graph);
+  SwitchFlow flow = switch_flow(graph);
   std::vector<double> ways;
   const int size = static_cast<int>(ends.size());
   for (int i = 0; i < pairs; ++i) {
@@ -213,12 +213,12 @@ void count_disjoint_paths(const SwitchGraph& graph, TopologyAnalysis& out) {
     const int from = static_cast<int>(static_cast<std::int64_t>(i) * size / pairs) % size;
     const int step = 1 + static_cast<int>((static_cast<std::int64_t>(i) * 7919) % (size - 1));
     const int to = (from + step) % size;
-    ways.push_back(
-        boost::push_relabel_max_flow(flow, index(ends[index(from)]), index(ends[index(to)]),
-                                     boost::capacity_map(get(&FlowEdge::capacity, flow))
-                                         .residual_capacity_map(get(&FlowEdge::residual, flow))
-                                         .reverse_edge_map(get(&FlowEdge::reverse, flow))
-                                         .vertex_index_map(get(boost::vertex_index, flow))));
+    ways.push_back(boost::push_relabel_max_flow(
+        flow, index(ends[index(from)]), index(ends[index(to)]),
+        boost::capacity_map(get(&SwitchFlowEdge::capacity, flow))
+            .residual_capacity_map(get(&SwitchFlowEdge::residual, flow))
+            .reverse_edge_map(get(&SwitchFlowEdge::reverse, flow))
+            .vertex_index_map(get(boost::vertex_index, flow))));
   }
   out.disjoint_pairs = pairs;
   out.disjoint_paths = spread_of(ways);
