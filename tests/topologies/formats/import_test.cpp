@@ -123,7 +123,7 @@ TEST_CASE("Slurm topology.conf: what is written joins the same hosts on the same
         "# leaf2 stands for 2 switches\n"
         "SwitchName=leaf2 Nodes=node[8-15]\n"
         "# spine0 stands for 8 switches\n"
-        "SwitchName=spine0 Switches=leaf0,leaf2\n");
+        "SwitchName=spine0 Switches=leaf[0,2]\n");
 }
 
 TEST_CASE("DOT: subgraphs, chains, defaults and ports make the cables that Graphviz draws") {
