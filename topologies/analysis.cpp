@@ -168,17 +168,17 @@ void measure_distances(const SwitchGraph& graph, TopologyAnalysis& out) {
   out.shortest_paths = spread_of(ways);
 }
 
-using FlowTraits = boost::adjacency_list_traits<boost::vecS, boost::vecS, boost::directedS>;
-struct FlowEdge {
+using SwitchFlowTraits = boost::adjacency_list_traits<boost::vecS, boost::vecS, boost::directedS>;
+struct SwitchFlowEdge {
   int capacity = 0;
   int residual = 0;
-  FlowTraits::edge_descriptor reverse;
+  SwitchFlowTraits::edge_descriptor reverse;
 };
-using FlowGraph =
-    boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, boost::no_property, FlowEdge>;
+using SwitchFlow = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS,
+                                         boost::no_property, SwitchFlowEdge>;
 
-FlowGraph flow_graph(const SwitchGraph& graph) {
-  FlowGraph out(graph.edges.size());
+SwitchFlow switch_flow(const SwitchGraph& graph) {
+  SwitchFlow out(graph.edges.size());
   for (std::size_t s = 0; s < graph.edges.size(); ++s) {
     for (const SwitchGraph::Edge& edge : graph.edges[s]) {
       if (index(edge.to) < s) continue;
@@ -189,39 +189,6 @@ FlowGraph flow_graph(const SwitchGraph& graph) {
     }
   }
   return out;
-}
-
-/// Paths that share no cable, between switches that have NICs.
-void count_disjoint_paths(const SwitchGraph& graph, TopologyAnalysis& out) {
-  std::vector<int> ends;
-  std::size_t edges = 1;
-  for (int s = 0; s < graph.switches(); ++s) {
-    if (!graph.below[index(s)].empty()) ends.push_back(s);
-    edges += graph.edges[index(s)].size();
-  }
-  const double count = static_cast<double>(ends.size());
-  out.pairs_of_switches = count * (count - 1) / 2;
-  if (ends.size() < 2) return;
-  const double affordable = std::floor(kFlowWork / static_cast<double>(edges));
-  const int pairs =
-      static_cast<int>(std::min(out.pairs_of_switches, std::clamp(affordable, 8.0, 256.0)));
-  FlowGraph flow = flow_graph(graph);
-  std::vector<double> ways;
-  const int size = static_cast<int>(ends.size());
-  for (int i = 0; i < pairs; ++i) {
-    // Starts go around evenly, partners by a step that differs from one to the next.
-    const int from = static_cast<int>(static_cast<std::int64_t>(i) * size / pairs) % size;
-    const int step = 1 + static_cast<int>((static_cast<std::int64_t>(i) * 7919) % (size - 1));
-    const int to = (from + step) % size;
-    ways.push_back(
-        boost::push_relabel_max_flow(flow, index(ends[index(from)]), index(ends[index(to)]),
-                                     boost::capacity_map(get(&FlowEdge::capacity, flow))
-                                         .residual_capacity_map(get(&FlowEdge::residual, flow))
-                                         .reverse_edge_map(get(&FlowEdge::reverse, flow))
-                                         .vertex_index_map(get(boost::vertex_index, flow))));
-  }
-  out.disjoint_pairs = pairs;
-  out.disjoint_paths = spread_of(ways);
 }
 
 /// Switches that are joined, when one of them or a cable is taken away.
@@ -269,6 +236,55 @@ class Parts {
   std::vector<int> part_;
   std::vector<std::size_t> weight_;  ///< NICs
 };
+
+/// Switches with NICs, by the part of the fabric that they are in: others do not reach each other.
+std::vector<std::vector<int>> ends_by_part(const SwitchGraph& graph) {
+  Parts parts(graph);
+  parts.find(Parts::kNone, {Parts::kNone, Parts::kNone});
+  std::vector<std::vector<int>> out(index(parts.count()));
+  for (int s = 0; s < graph.switches(); ++s) {
+    if (!graph.below[index(s)].empty()) out[index(parts.of(s))].push_back(s);
+  }
+  std::erase_if(out, [](const std::vector<int>& ends) { return ends.size() < 2; });
+  return out;
+}
+
+/// Paths that share no cable, between switches that have NICs.
+void count_disjoint_paths(const SwitchGraph& graph, TopologyAnalysis& out) {
+  constexpr double kFewestPairs = 8, kMostPairs = 256;
+  const std::vector<std::vector<int>> parts = ends_by_part(graph);
+  for (const std::vector<int>& ends : parts) {
+    const double count = static_cast<double>(ends.size());
+    out.pairs_of_switches += count * (count - 1) / 2;
+  }
+  if (parts.empty()) return;
+  std::size_t edges = 1;
+  for (const auto& of : graph.edges) edges += of.size();
+  const double affordable = std::floor(kFlowWork / static_cast<double>(edges));
+  const int pairs = static_cast<int>(
+      std::min(out.pairs_of_switches, std::clamp(affordable, kFewestPairs, kMostPairs)));
+  SwitchFlow flow = switch_flow(graph);
+  std::vector<double> ways;
+  const int most = static_cast<int>(parts.size());
+  for (int i = 0; i < pairs; ++i) {
+    // Parts take turns. Starts go around evenly, partners by a step that differs from one to the
+    // next.
+    const std::vector<int>& ends = parts[index(i % most)];
+    const int turn = i / most, turns = (pairs + most - 1) / most;
+    const int size = static_cast<int>(ends.size());
+    const int from = static_cast<int>(static_cast<std::int64_t>(turn) * size / turns) % size;
+    const int step = 1 + static_cast<int>((static_cast<std::int64_t>(i) * 7919) % (size - 1));
+    const int to = (from + step) % size;
+    ways.push_back(boost::push_relabel_max_flow(
+        flow, index(ends[index(from)]), index(ends[index(to)]),
+        boost::capacity_map(get(&SwitchFlowEdge::capacity, flow))
+            .residual_capacity_map(get(&SwitchFlowEdge::residual, flow))
+            .reverse_edge_map(get(&SwitchFlowEdge::reverse, flow))
+            .vertex_index_map(get(boost::vertex_index, flow))));
+  }
+  out.disjoint_pairs = pairs;
+  out.disjoint_paths = spread_of(ways);
+}
 
 class FailureSearch {
  public:

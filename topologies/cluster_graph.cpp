@@ -32,16 +32,16 @@ CsrGraph csr_graph(const ClusterGraph& graph) {
 
 // Whole bytes per second: with fractions, rounding could keep an augmenting path open for ever.
 using FlowUnit = std::int64_t;
-using FlowTraits = boost::adjacency_list_traits<boost::vecS, boost::vecS, boost::directedS>;
-struct FlowLink {
+using CableFlowTraits = boost::adjacency_list_traits<boost::vecS, boost::vecS, boost::directedS>;
+struct CableFlowLink {
   FlowUnit capacity = 0;
   FlowUnit residual = 0;
-  FlowTraits::edge_descriptor reverse;
+  CableFlowTraits::edge_descriptor reverse;
 };
-using FlowGraph =
-    boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, boost::no_property, FlowLink>;
+using CableFlow = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS,
+                                        boost::no_property, CableFlowLink>;
 
-void add_flow_link(FlowGraph& graph, Vertex from, Vertex to, FlowUnit capacity) {
+void add_flow_link(CableFlow& graph, Vertex from, Vertex to, FlowUnit capacity) {
   const auto forward = add_edge(from, to, graph).first;
   const auto backward = add_edge(to, from, graph).first;
   graph[forward].capacity = capacity;
@@ -234,7 +234,7 @@ int ClusterGraph::strong_components() const {
 
 BytesPerSecond ClusterGraph::max_flow(std::span<const Vertex> sources,
                                       std::span<const Vertex> sinks) const {
-  FlowGraph graph(vertex_count() + 2);
+  CableFlow graph(vertex_count() + 2);
   const Vertex source = vertex_count();
   const Vertex sink = vertex_count() + 1;
   FlowUnit unbounded = 1;
@@ -247,9 +247,9 @@ BytesPerSecond ClusterGraph::max_flow(std::span<const Vertex> sources,
   for (const Vertex v : sinks) add_flow_link(graph, v, sink, unbounded);
   const FlowUnit flow =
       boost::push_relabel_max_flow(graph, source, sink,
-                                   boost::capacity_map(get(&FlowLink::capacity, graph))
-                                       .residual_capacity_map(get(&FlowLink::residual, graph))
-                                       .reverse_edge_map(get(&FlowLink::reverse, graph))
+                                   boost::capacity_map(get(&CableFlowLink::capacity, graph))
+                                       .residual_capacity_map(get(&CableFlowLink::residual, graph))
+                                       .reverse_edge_map(get(&CableFlowLink::reverse, graph))
                                        .vertex_index_map(get(boost::vertex_index, graph)));
   return BytesPerSecond{static_cast<double>(flow)};
 }

@@ -193,6 +193,67 @@ int Fabric::switches_crossed(int from_node, int from_nic, int to_node, int to_ni
   return pod_of(from) == pod_of(to) ? 3 : 5;
 }
 
+/// The path of one queue pair between two leaves.
+template <class Use>
+void Fabric::hashed_hops(const FabricPort& from, const FabricPort& to, std::uint64_t queue_pair,
+                         Use use) const {
+  const FabricCounts& c = counts_;
+  const std::uint64_t flow = flow_hash(from.number, to.number, nic_ports_, queue_pair);
+  const auto pick = [&](HashLayer layer, int switch_number, int links) {
+    if (links == 1) return 0;  // as the hash says, without it
+    return static_cast<int>(pick_link(flow, spec_.hash_seed, layer,
+                                      static_cast<std::uint32_t>(switch_number),
+                                      static_cast<std::uint32_t>(links)));
+  };
+  const int uplink = pick(HashLayer::leaf, from.leaf, c.leaf_uplinks);
+  const bool single = c.leaf_uplinks == c.spines;  // one cable to each spine: no division
+  const int per_spine = single ? 1 : c.leaf_uplinks / c.spines;
+  const int spine = single ? uplink : uplink / per_spine;
+  use(from.number);
+  use(leaf_up(from.leaf, uplink));
+  if (from.pod != to.pod) {
+    const int from_spine = from.pod * c.spines + spine;
+    const int spine_uplink = pick(HashLayer::spine_up, from_spine, c.spine_uplinks);
+    const int per_core = c.spine_uplinks / c.cores;
+    const int core = spine_uplink / per_core;
+    const int core_link = pick(HashLayer::core, spine * c.cores + core, per_core);
+    use(spine_up(from.pod, spine, spine_uplink));
+    use(spine_down(to.pod, spine, core * per_core + core_link));
+  }
+  const int to_spine = to.pod * c.spines + spine;
+  const int down = pick(HashLayer::spine_down, to_spine, per_spine);
+  use(leaf_down(to.leaf, spine * per_spine + down));
+  use(nic_ports_ + to.number);
+}
+
+/// What a message crosses in a whole tree; a link once for each queue pair.
+template <class Use>
+void Fabric::for_each_hop(const FabricPort& from, const FabricPort& to, std::uint64_t queue_pair,
+                          Use use) const {
+  if (from.leaf != to.leaf && !spray_) {
+    const auto pairs = static_cast<std::uint64_t>(spec_.queue_pairs);
+    if (pairs == 1) {
+      return hashed_hops(from, to, queue_pair, [&use](FabricLink link) { use(link, 1); });
+    }
+    const double share = 1 / static_cast<double>(pairs);
+    for (std::uint64_t i = 0; i < pairs; ++i) {
+      hashed_hops(from, to, queue_pair * pairs + i,
+                  [&use, share](FabricLink link) { use(link, share); });
+    }
+    return;
+  }
+  use(from.number, 1);
+  if (from.leaf != to.leaf) {
+    use(leaf_up(from.leaf, 0), 1);
+    if (from.pod != to.pod) {
+      use(spine_up(from.pod, 0, 0), 1);
+      use(spine_down(to.pod, 0, 0), 1);
+    }
+    use(leaf_down(to.leaf, 0), 1);
+  }
+  use(nic_ports_ + to.number, 1);
+}
+
 void Fabric::route(int from_node, int from_nic, int to_node, int to_nic, std::uint64_t queue_pair,
                    std::vector<RouteHop>& out) const {
   if (spec_.pxn) {
@@ -204,67 +265,28 @@ void Fabric::route(int from_node, int from_nic, int to_node, int to_nic, std::ui
     return routes_->route(graph.nic_port(from_node, from_nic), graph.nic_port(to_node, to_nic),
                           queue_pair, out);
   }
-  const FabricLink first = nic_up(from_node, from_nic);
-  const FabricLink last = nic_down(to_node, to_nic);
-  if (first + nic_ports_ == last) return;
-  const int from = leaf_of(from_node, from_nic);
-  const int to = leaf_of(to_node, to_nic);
-  if (from != to && !spray_) {
-    const auto pairs = static_cast<std::uint64_t>(spec_.queue_pairs);
-    const std::size_t begin = out.size();
-    for (std::uint64_t i = 0; i < pairs; ++i) {
-      hashed_route(first, last, from, to, queue_pair * pairs + i, 1 / static_cast<double>(pairs),
-                   out);
-    }
-    if (pairs > 1) merge_hops(out, begin);
-    return;
-  }
-  out.push_back({first, 1});
-  if (from != to) {
-    const int from_pod = pod_of(from);
-    const int to_pod = pod_of(to);
-    out.push_back({leaf_up(from, 0), 1});
-    if (from_pod != to_pod) {
-      out.push_back({spine_up(from_pod, 0, 0), 1});
-      out.push_back({spine_down(to_pod, 0, 0), 1});
-    }
-    out.push_back({leaf_down(to, 0), 1});
-  }
-  out.push_back({last, 1});
+  const FabricPort from = port(from_node, from_nic);
+  const FabricPort to = port(to_node, to_nic);
+  if (from.number == to.number) return;
+  const std::size_t begin = out.size();
+  for_each_hop(from, to, queue_pair,
+               [&out](FabricLink link, double share) { out.push_back({link, share}); });
+  if (!spray_ && spec_.queue_pairs > 1 && from.leaf != to.leaf) merge_hops(out, begin);
 }
 
-/// The path of one queue pair between two leaves.
-void Fabric::hashed_route(FabricLink first, FabricLink last, int from, int to,
-                          std::uint64_t queue_pair, double share,
-                          std::vector<RouteHop>& out) const {
-  const FabricCounts& c = counts_;
-  const int from_pod = pod_of(from);
-  const int to_pod = pod_of(to);
-  const std::uint64_t flow = flow_hash(first, last - nic_ports_, nic_ports_, queue_pair);
-  const auto pick = [&](HashLayer layer, int switch_number, int links) {
-    if (links == 1) return 0;  // as the hash says, without it
-    return static_cast<int>(pick_link(flow, spec_.hash_seed, layer,
-                                      static_cast<std::uint32_t>(switch_number),
-                                      static_cast<std::uint32_t>(links)));
-  };
-  const int uplink = pick(HashLayer::leaf, from, c.leaf_uplinks);
-  const int per_spine = c.leaf_uplinks / c.spines;
-  const int spine = uplink / per_spine;
-  out.push_back({first, share});
-  out.push_back({leaf_up(from, uplink), share});
-  if (from_pod != to_pod) {
-    const int from_spine = from_pod * c.spines + spine;
-    const int spine_uplink = pick(HashLayer::spine_up, from_spine, c.spine_uplinks);
-    const int per_core = c.spine_uplinks / c.cores;
-    const int core = spine_uplink / per_core;
-    const int core_link = pick(HashLayer::core, spine * c.cores + core, per_core);
-    out.push_back({spine_up(from_pod, spine, spine_uplink), share});
-    out.push_back({spine_down(to_pod, spine, core * per_core + core_link), share});
+FabricPort Fabric::port(int node, int nic) const {
+  const int leaf = leaf_of(node, nic);
+  return {.number = nic_up(node, nic), .leaf = leaf, .pod = pod_of(leaf)};
+}
+
+void Fabric::add_loads(std::span<const FabricPort> from, std::span<const FabricPort> to,
+                       std::uint64_t queue_pair, std::span<double> load) const {
+  assert(!is_drawn() && from.size() == to.size() && load.size() >= link_count_);
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    assert(from[i].number != to[i].number);
+    for_each_hop(from[i], to[i], queue_pair,
+                 [load](FabricLink link, double share) { load[link] += share; });
   }
-  const int to_spine = to_pod * c.spines + spine;
-  const int down = pick(HashLayer::spine_down, to_spine, per_spine);
-  out.push_back({leaf_down(to, spine * per_spine + down), share});
-  out.push_back({last, share});
 }
 
 }  // namespace lockstep

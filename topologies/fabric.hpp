@@ -187,6 +187,13 @@ struct RouteHop {
   double share;
 };
 
+/// A NIC port of a whole tree, with what its routes need: looked up once, they cost no division.
+struct FabricPort {
+  FabricLink number;  ///< of its link up; the number of its link down follows
+  int leaf;
+  int pod;
+};
+
 class GraphRoutes;
 
 class Fabric {
@@ -237,6 +244,13 @@ class Fabric {
     return counts_.pods == 1 ? 0 : leaf / counts_.pod_leaves;
   }
 
+  [[nodiscard]] FabricPort port(int node, int nic) const;
+  /// Adds to load[l] the shares of messages from[i] to to[i] that cross link l, as route() has
+  /// them: for many messages at a time. Requires as many of both, different ports in each pair, and
+  /// a load for each link.
+  void add_loads(std::span<const FabricPort> from, std::span<const FabricPort> to,
+                 std::uint64_t queue_pair, std::span<double> load) const;
+
   /// The links between switches, for cluster_graph.hpp; under spray every `uplink` of one leaf (or
   /// of one pod's spines) is the same bundle. `spine` counts within its pod.
   [[nodiscard]] FabricLink leaf_up(int leaf, int uplink) const;
@@ -246,8 +260,12 @@ class Fabric {
 
  private:
   void number_tree();
-  void hashed_route(FabricLink first, FabricLink last, int from, int to, std::uint64_t queue_pair,
-                    double share, std::vector<RouteHop>& out) const;
+  template <class Use>
+  void for_each_hop(const FabricPort& from, const FabricPort& to, std::uint64_t queue_pair,
+                    Use use) const;
+  template <class Use>
+  void hashed_hops(const FabricPort& from, const FabricPort& to, std::uint64_t queue_pair,
+                   Use use) const;
 
   FabricSpec spec_;
   int nodes_ = 0;

@@ -12,9 +12,6 @@
 namespace lockstep {
 namespace {
 
-// Bounds that keep every count below in 31 bits, far beyond any real fabric.
-constexpr int kPortsMax = 1 << 16;           // of a switch
-constexpr std::int64_t kLinksMax = 1 << 28;  // of a fabric, one way
 constexpr double kOversubscriptionMax = 1e3;
 constexpr double kBandwidthMax = 1e18;         // bytes per second
 constexpr double kRelativeBandwidthMax = 1e3;  // of a link over a NIC's, either way

@@ -10,8 +10,6 @@ namespace lockstep {
 
 namespace {
 
-using enum CollectiveOp;
-
 constexpr Availability refused(std::string reason) { return {Offer::refused, std::move(reason)}; }
 constexpr Availability on_request(std::string reason) {
   return {Offer::on_request, std::move(reason)};
@@ -26,8 +24,12 @@ Availability since(const CollectiveContext& context, NcclRelease first) {
                              has.major, has.minor));
 }
 
-bool is_pairs(CollectiveOp op) { return op == all_to_all || op == send_receive; }
-bool is_wholly_gathered(CollectiveOp op) { return op == all_gather || op == reduce_scatter; }
+bool is_pairs(CollectiveOp op) {
+  return op == CollectiveOp::all_to_all || op == CollectiveOp::send_receive;
+}
+bool is_wholly_gathered(CollectiveOp op) {
+  return op == CollectiveOp::all_gather || op == CollectiveOp::reduce_scatter;
+}
 
 /// Why no switch reduces inside the nodes of the group, or nothing.
 Availability switch_inside(const CollectiveContext& context) {
@@ -66,13 +68,13 @@ Availability ring_availability(const CollectiveContext& context) {
 }
 
 Availability tree_availability(const CollectiveContext& context) {
-  if (context.op != all_reduce) return not_for_this_call();
+  if (context.op != CollectiveOp::all_reduce) return not_for_this_call();
   if (context.k > 1) return since(context, {2, 4});
   return on_request("inside a node the measured low-latency regimes hold what NCCL's trees gain");
 }
 
 Availability nvls_availability(const CollectiveContext& context) {
-  if (context.op != all_reduce) return not_for_this_call();
+  if (context.op != CollectiveOp::all_reduce) return not_for_this_call();
   if (Availability no = switch_inside(context); no.offer == Offer::refused) return no;
   if (Availability no = since(context, {2, 17}); no.offer == Offer::refused) return no;
   if (!reduces_in_switch(context)) {
@@ -83,7 +85,7 @@ Availability nvls_availability(const CollectiveContext& context) {
 }
 
 Availability nvls_tree_availability(const CollectiveContext& context) {
-  if (context.op != all_reduce || context.k == 1) return not_for_this_call();
+  if (context.op != CollectiveOp::all_reduce || context.k == 1) return not_for_this_call();
   if (Availability no = switch_inside(context); no.offer == Offer::refused) return no;
   if (!reduces_in_switch(context)) {
     return refused(fmt::format("pays off from {} GPUs in a node; {} take part",
@@ -98,7 +100,7 @@ Availability nvls_tree_availability(const CollectiveContext& context) {
 }
 
 Availability collnet_availability(const CollectiveContext& context, NcclRelease first) {
-  if (context.op != all_reduce || context.k == 1) return not_for_this_call();
+  if (context.op != CollectiveOp::all_reduce || context.k == 1) return not_for_this_call();
   if (Availability no = since(context, first); no.offer == Offer::refused) return no;
   return switches_across(context);
 }
@@ -117,18 +119,18 @@ Availability pat_availability(const CollectiveContext& context) {
 }
 
 Availability hierarchical_availability(const CollectiveContext& context) {
-  if (context.op != all_reduce || context.k == 1) return not_for_this_call();
+  if (context.op != CollectiveOp::all_reduce || context.k == 1) return not_for_this_call();
   if (context.g == 1) return refused("needs several GPUs in a node; one takes part");
   return on_request("not among NCCL's: frameworks build it from three collectives");
 }
 
 bool gathers(const CollectiveContext& context) {
-  return context.op == all_to_all && context.k > 1 && context.g > 1 &&
+  return context.op == CollectiveOp::all_to_all && context.k > 1 && context.g > 1 &&
          context.gpu.nvlink_bandwidth > BytesPerSecond{};
 }
 
 Availability two_level_availability(const CollectiveContext& context) {
-  if (context.op != all_to_all || context.k == 1) return not_for_this_call();
+  if (context.op != CollectiveOp::all_to_all || context.k == 1) return not_for_this_call();
   if (!gathers(context)) return refused("needs NVLink between several GPUs of a node");
   if (!context.options.pxn) return refused("PXN is off");
   return since(context, {2, 12});

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
+
+#include "models/input/letter_case.hpp"
 
 namespace lockstep {
 
@@ -21,7 +22,7 @@ std::string plain(std::string_view name) {
   std::string out;
   for (const char c : name) {
     if (c == '_' || c == '-' || c == ' ') continue;
-    out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    out += lowered(c);
   }
   return out;
 }

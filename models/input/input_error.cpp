@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
+
+#include "models/input/letter_case.hpp"
 
 namespace lockstep {
 namespace {
@@ -56,14 +57,6 @@ std::string sentence(const InputProblem& problem) {
   line += ": found " + problem.found + "; allowed: " + problem.allowed;
   if (!problem.nearest.empty()) line += ". Did you mean \"" + problem.nearest + "\"?";
   return printable(line);
-}
-
-char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
-
-std::string lowered(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), lower);
-  return out;
 }
 
 /// Optimal string alignment distance: insertions, deletions, replacements, swaps of neighbours.

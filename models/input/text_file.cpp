@@ -14,9 +14,9 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string size_text(std::size_t bytes) {
-  constexpr std::size_t kMebi = std::size_t{1} << 20;
-  return bytes % kMebi == 0 ? std::to_string(bytes / kMebi) + " MiB"
-                            : std::to_string(bytes) + " bytes";
+  constexpr std::size_t kMiB = std::size_t{1} << 20;
+  return bytes % kMiB == 0 ? std::to_string(bytes / kMiB) + " MiB"
+                           : std::to_string(bytes) + " bytes";
 }
 
 std::string_view describe(fs::file_type type) {

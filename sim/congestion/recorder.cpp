@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <limits>
 #include <numeric>
 #include <tuple>
 
@@ -50,7 +51,18 @@ void CongestionRecorder::add_flow(FlowIndex flow, std::uint32_t job, const std::
 void CongestionRecorder::started(FlowIndex flow, Bytes amount, StepTime now) {
   const std::uint32_t transfer = transfer_of(flow);
   if (transfer == kNone) return;
-  runs_[transfer].push_back({now, now, amount.base_units() / unit_[flow]});
+  runs_[transfer].push_back({.start = now,
+                             .end = now,
+                             .payload = amount.base_units() / unit_[flow],
+                             .alone = (amount / rate_alone(flow)).base_units()});
+}
+
+BytesPerSecond CongestionRecorder::rate_alone(FlowIndex flow) const {
+  BytesPerSecond rate{std::numeric_limits<double>::infinity()};
+  for (const MaxMin::Edge& edge : network_.edges(flow)) {
+    rate = std::min(rate, network_.capacity(edge.link) / edge.coefficient);
+  }
+  return rate;
 }
 
 void CongestionRecorder::moved(FlowIndex flow, StepTime from, StepTime to, BytesPerSecond rate,
@@ -77,6 +89,7 @@ class CongestionRecorder::Writer {
   CongestionReport write() {
     total_links();
     find_worst_links();
+    choose_transfers();
     choose_links();
     fill_bins();
     find_causes();
@@ -114,6 +127,30 @@ class CongestionRecorder::Writer {
         if (time > worst_[t].second) worst_[t] = {link, time};
       }
     }
+  }
+
+  /// Those that ran; where they are too many, those that took longest against alone.
+  void choose_transfers() {
+    std::vector<double> slowdown(of_.transfers_.size());
+    for (std::uint32_t t = 0; t < slowdown.size(); ++t) {
+      if (of_.runs_[t].empty()) continue;
+      double time = 0, alone = 0;
+      for (const Run& run : of_.runs_[t]) {
+        time += seconds(end_of(run) - run.start);
+        alone += run.alone;
+        JobCongestion& job = out_.jobs[of_.transfers_[t].job];
+        job.step_s = std::max(job.step_s, seconds(end_of(run)));
+      }
+      slowdown[t] = time / alone;
+      kept_.push_back(t);
+    }
+    if (kept_.size() <= limits_.transfers) return;
+    std::ranges::stable_sort(kept_, [&](auto a, auto b) { return slowdown[a] > slowdown[b]; });
+    kept_.resize(limits_.transfers);
+    std::ranges::sort(kept_);
+  }
+  [[nodiscard]] StepTime end_of(const Run& run) const {
+    return run.end > run.start ? run.end : end_;
   }
 
   /// The fullest, and those that held somebody back longest.
@@ -197,8 +234,8 @@ class CongestionRecorder::Writer {
   void find_causes() {
     std::vector<std::vector<Use>> uses(of_.links_.size());
     std::vector<std::uint8_t> wanted(of_.links_.size());
-    for (const auto& [link, time] : worst_) {
-      if (link != kNone) wanted[link] = 1;
+    for (const std::uint32_t t : kept_) {
+      if (worst_[t].first != kNone) wanted[worst_[t].first] = 1;
     }
     for (std::uint32_t s = 0; s < of_.spans_.size(); ++s) {
       for (const MaxMin::Edge& edge : of_.network_.edges(of_.spans_[s].flow)) {
@@ -207,7 +244,7 @@ class CongestionRecorder::Writer {
       }
     }
     causes_.resize(worst_.size());
-    for (std::uint32_t t = 0; t < worst_.size(); ++t) {
+    for (const std::uint32_t t : kept_) {
       if (worst_[t].first != kNone) find_cause(t, uses[worst_[t].first]);
     }
   }
@@ -236,9 +273,8 @@ class CongestionRecorder::Writer {
   }
 
   void add_transfers() {
-    for (std::size_t t = 0; t < of_.transfers_.size(); ++t) {
+    for (const std::uint32_t t : kept_) {
       const std::vector<Run>& runs = of_.runs_[t];
-      if (runs.empty()) continue;
       const Transfer& transfer = of_.transfers_[t];
       TransferCongestion row{.job = of_.jobs_[transfer.job].name,
                              .name = transfer.name,
@@ -247,14 +283,14 @@ class CongestionRecorder::Writer {
                              .cause = {}};
       StepTime under_way;
       for (const Run& run : runs) {
-        const StepTime run_end = run.end > run.start ? run.end : end_;
+        const StepTime run_end = end_of(run);
         under_way += run_end - run.start;
+        row.alone_s += run.alone;
         row.bytes += run.payload;
-        JobCongestion& job = out_.jobs[transfer.job];
-        job.step_s = std::max(job.step_s, seconds(run_end));
       }
       const double time = seconds(under_way);
       row.mean_s = time / row.runs;
+      row.alone_s /= row.runs;
       row.stalled_s = seconds(under_way - moving_[t]) / row.runs;
       row.bytes /= row.runs;
       const auto& [worst, held] = worst_[t];
@@ -269,10 +305,6 @@ class CongestionRecorder::Writer {
       }
       out_.transfers.push_back(std::move(row));
     }
-    if (out_.transfers.size() <= limits_.transfers) return;
-    std::ranges::stable_sort(out_.transfers, std::ranges::greater{},
-                             [](const TransferCongestion& t) { return t.worst_link_share; });
-    out_.transfers.resize(limits_.transfers);
   }
 
   const CongestionRecorder& of_;
@@ -284,6 +316,7 @@ class CongestionRecorder::Writer {
   std::vector<std::map<std::uint32_t, double>> held_;     ///< by transfer: seconds by link
   std::vector<std::pair<std::uint32_t, double>> worst_;   ///< by transfer: link, seconds
   std::vector<std::pair<std::uint32_t, double>> causes_;  ///< by transfer: other one, share
+  std::vector<std::uint32_t> kept_;                       ///< transfers in the report
   std::vector<std::uint32_t> place_;                      ///< by link: in the report
   std::vector<std::uint32_t> chosen_;
 };

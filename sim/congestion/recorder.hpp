@@ -43,8 +43,9 @@ class CongestionRecorder final : public FlowObserver {
              LinkIndex held_by) override;
   void ended(FlowIndex flow, StepTime now) override;
 
-  /// Everything up to `end`, which no end of a flow exceeds. JobCongestion::step_s is the job's
-  /// last end; who knows better sets it.
+  /// Everything up to `end`, which no end of a flow exceeds. TransferCongestion::alone_s is what
+  /// its links give it at once and all the time. JobCongestion::step_s is the job's last end; who
+  /// knows better sets it.
   [[nodiscard]] CongestionReport report(StepTime end, const CongestionLimits& limits = {}) const;
 
  private:
@@ -67,9 +68,11 @@ class CongestionRecorder final : public FlowObserver {
   struct Run {
     StepTime start, end;
     double payload;
+    double alone;  ///< seconds that it would take with its links to itself
   };
   class Writer;
 
+  [[nodiscard]] BytesPerSecond rate_alone(FlowIndex flow) const;
   [[nodiscard]] std::uint32_t link_of(LinkIndex index) const {
     return index < link_of_.size() ? link_of_[index] : kNone;
   }
@@ -90,7 +93,7 @@ class CongestionRecorder final : public FlowObserver {
   std::vector<Span> spans_;
 };
 
-/// Fills in alone_s of jobs and transfers from reports of each job alone, by name; sorts the
+/// Puts alone_s of jobs and transfers as they are in reports of each job alone, by name; sorts the
 /// transfers, most slowed first.
 void compare_with_alone(std::span<const CongestionReport> alone, CongestionReport& together);
 

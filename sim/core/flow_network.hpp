@@ -30,6 +30,11 @@ class FlowObserver {
 /// settle() and do not assume that it lies ahead.
 class FlowNetwork {
  public:
+  /// Makes place for so many links and edges in all; faster where many are added at once.
+  void reserve(std::size_t links, std::size_t edges) {
+    carried_.reserve(links);
+    rates_.reserve(links, edges);
+  }
   /// Requires a finite capacity above 0.
   LinkIndex add_link(BytesPerSecond capacity);
   /// A channel that can be started again and again, one message at a time. Repeated links of

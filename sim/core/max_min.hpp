@@ -41,6 +41,12 @@ struct FlowEdge {
 /// each link has held its flows. A flow alone on all its links costs O(edges), no heap.
 class MaxMin {
  public:
+  /// Makes place for so many links and edges in all; faster where many are added at once.
+  void reserve(std::size_t links, std::size_t edges) {
+    links_.reserve(links);
+    edge_of_link_.reserve(links);
+    edges_.reserve(edges);
+  }
   /// Requires a finite capacity above 0.
   LinkIndex add_link(BytesPerSecond capacity);
   /// A stopped flow. Requires at least one edge, known links, finite coefficients above 0. Repeated

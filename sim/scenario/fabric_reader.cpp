@@ -17,9 +17,7 @@
 namespace lockstep {
 namespace {
 
-constexpr Interval kRateOrNone{1e7, 1e16, false, true};  // bytes per second; 0: the default
 constexpr Interval kOversubscription{0.01, 1000};
-constexpr Interval kShare{0, 1};
 constexpr int kMaxPorts = 65536;
 constexpr int kMaxParallel = 4096;
 

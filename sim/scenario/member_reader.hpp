@@ -11,6 +11,10 @@
 
 namespace lockstep {
 
+// Bounds that no real value leaves.
+inline constexpr Interval kRateOrNone{1e7, 1e16, false, true};  // bytes per second; 0: none given
+inline constexpr Interval kShare{0, 1};
+
 /// Reads members of one object. A required one must be there unless only changes are read.
 class MemberReader {
  public:

@@ -11,15 +11,13 @@
 namespace lockstep {
 namespace {
 
-std::string text(std::int64_t count) { return std::to_string(count); }
-
 /// Fills in replicas and nodes from each other.
 void complete_gpus(const ScenarioDraft& draft, Scenario& out) {
   const int per_node = draft.node.gpus;
   const std::int64_t replica = std::int64_t{draft.tensor} * draft.pipeline;
   if (replica > kMaxGpus) {
-    refuse(draft, "/parallelism", "tensor x pipeline of " + text(replica),
-           "at most " + text(kMaxGpus));
+    refuse(draft, "/parallelism", "tensor x pipeline of " + std::to_string(replica),
+           "at most " + std::to_string(kMaxGpus));
   }
   if (!draft.data && !draft.nodes) {
     out.job.parallelism.data = 1;
@@ -27,12 +25,14 @@ void complete_gpus(const ScenarioDraft& draft, Scenario& out) {
   } else if (!draft.data) {
     const std::int64_t gpus = std::int64_t{*draft.nodes} * per_node;
     if (gpus % replica != 0) {
-      refuse(draft, "/cluster/nodes", text(*draft.nodes) + " (" + text(gpus) + " GPUs)",
-             "a multiple of " + text(replica) + " GPUs (tensor " + text(draft.tensor) +
-                 " x pipeline " + text(draft.pipeline) + ")");
+      refuse(draft, "/cluster/nodes",
+             std::to_string(*draft.nodes) + " (" + std::to_string(gpus) + " GPUs)",
+             "a multiple of " + std::to_string(replica) + " GPUs (tensor " +
+                 std::to_string(draft.tensor) + " x pipeline " + std::to_string(draft.pipeline) +
+                 ")");
     }
     out.job.parallelism.data = static_cast<int>(std::min<std::int64_t>(gpus / replica, kMaxGpus));
-    out.assumptions.push_back("data: " + text(out.job.parallelism.data) +
+    out.assumptions.push_back("data: " + std::to_string(out.job.parallelism.data) +
                               " (all GPUs of the cluster)");
   } else {
     out.job.parallelism.data = *draft.data;
@@ -40,19 +40,23 @@ void complete_gpus(const ScenarioDraft& draft, Scenario& out) {
 
   const std::int64_t gpus = replica * out.job.parallelism.data;
   if (gpus > kMaxGpus) {
-    refuse(draft, "/parallelism", text(gpus) + " GPUs", "at most " + text(kMaxGpus));
+    refuse(draft, "/parallelism", std::to_string(gpus) + " GPUs",
+           "at most " + std::to_string(kMaxGpus));
   }
   const std::int64_t needed = (gpus + per_node - 1) / per_node;
   out.nodes = draft.nodes.value_or(static_cast<int>(needed));
-  if (!draft.nodes) out.assumptions.push_back("nodes: " + text(needed) + " (as many as needed)");
+  if (!draft.nodes)
+    out.assumptions.push_back("nodes: " + std::to_string(needed) + " (as many as needed)");
   // A single node may be used in part.
   const std::int64_t available = std::int64_t{out.nodes} * per_node;
   const bool partly = out.nodes == 1 && gpus < available;
   if (draft.nodes && gpus != available && !partly) {
     refuse(draft, "/parallelism",
-           "tensor " + text(draft.tensor) + " x pipeline " + text(draft.pipeline) + " x data " +
-               text(out.job.parallelism.data) + " = " + text(gpus) + " GPUs",
-           text(available) + " (" + text(out.nodes) + " nodes of " + text(per_node) + ")");
+           "tensor " + std::to_string(draft.tensor) + " x pipeline " +
+               std::to_string(draft.pipeline) + " x data " +
+               std::to_string(out.job.parallelism.data) + " = " + std::to_string(gpus) + " GPUs",
+           std::to_string(available) + " (" + std::to_string(out.nodes) + " nodes of " +
+               std::to_string(per_node) + ")");
   }
 }
 
@@ -86,7 +90,7 @@ void complete_schedule(const ScenarioDraft& draft, Scenario& out) {
   Parallelism& cut = out.job.parallelism;
   if (draft.pipeline == 1) {
     if (draft.virtual_stages.value_or(1) != 1) {
-      refuse(draft, "/parallelism/virtual_stages", text(*draft.virtual_stages),
+      refuse(draft, "/parallelism/virtual_stages", std::to_string(*draft.virtual_stages),
              "1, where pipeline is 1");
     }
   } else if (draft.virtual_stages) {
@@ -95,18 +99,19 @@ void complete_schedule(const ScenarioDraft& draft, Scenario& out) {
     cut.virtual_stages = default_virtual_stages(draft, cut.data);
     if (draft.layers_per_stage.empty() && !draft.schedule) {
       const bool as_stack = cut.virtual_stages == draft.stack.default_virtual_stages;
-      out.assumptions.push_back(
-          "virtual_stages: " + text(cut.virtual_stages) + " (" + draft.stack.name + " default" +
-          (as_stack ? ")"
-                    : " is " + text(draft.stack.default_virtual_stages) +
-                          "; the most that divides layers and micro batches)"));
+      out.assumptions.push_back("virtual_stages: " + std::to_string(cut.virtual_stages) + " (" +
+                                draft.stack.name + " default" +
+                                (as_stack
+                                     ? ")"
+                                     : " is " + std::to_string(draft.stack.default_virtual_stages) +
+                                           "; the most that divides layers and micro batches)"));
     }
   }
   const bool interleaved = cut.virtual_stages > 1;
   cut.schedule =
       draft.schedule.value_or(interleaved ? Schedule::interleaved : Schedule::one_f_one_b);
   if (interleaved != (cut.schedule == Schedule::interleaved)) {
-    const std::string stages = text(cut.virtual_stages);
+    const std::string stages = std::to_string(cut.virtual_stages);
     refuse(draft, "/parallelism/schedule", in_quotes(name_of(cut.schedule)),
            interleaved ? "interleaved, where virtual_stages is " + stages
                        : "1f1b or gpipe, where virtual_stages is " + stages);

@@ -12,8 +12,6 @@
 namespace lockstep {
 namespace {
 
-std::string text(std::int64_t count) { return std::to_string(count); }
-
 /// "heads of gpt3_175b"; models given inline may have no name.
 std::string of_model(const char* what, const TransformerShape& model) {
   return std::string(what) + (model.name.empty() ? " of the model" : " of " + model.name);
@@ -22,12 +20,13 @@ std::string of_model(const char* what, const TransformerShape& model) {
 void check_heads(const ScenarioDraft& draft, int tensor) {
   const TransformerShape& model = draft.model;
   if (model.heads % tensor != 0) {
-    refuse(draft, "/parallelism/tensor", text(tensor),
-           "a divisor of " + text(model.heads) + " (" + of_model("attention heads", model) + ")");
+    refuse(draft, "/parallelism/tensor", std::to_string(tensor),
+           "a divisor of " + std::to_string(model.heads) + " (" +
+               of_model("attention heads", model) + ")");
   }
   if (model.kv_heads % tensor != 0 && tensor % model.kv_heads != 0) {
-    refuse(draft, "/parallelism/tensor", text(tensor),
-           "a divisor or a multiple of " + text(model.kv_heads) + " (" +
+    refuse(draft, "/parallelism/tensor", std::to_string(tensor),
+           "a divisor or a multiple of " + std::to_string(model.kv_heads) + " (" +
                of_model("key-value heads", model) + ")");
   }
 }
@@ -41,8 +40,8 @@ std::string slots_rule(const ScenarioDraft& draft) {
 /// Every tensor-parallel rank has some of the MLP and of the vocabulary.
 void check_share(const ScenarioDraft& draft, int whole, const char* what) {
   if (draft.tensor <= whole) return;
-  refuse(draft, "/parallelism/tensor", text(draft.tensor),
-         "at most " + text(whole) + " (" + of_model(what, draft.model) + ")");
+  refuse(draft, "/parallelism/tensor", std::to_string(draft.tensor),
+         "at most " + std::to_string(whole) + " (" + of_model(what, draft.model) + ")");
 }
 
 void check_layers_per_stage(const ScenarioDraft& draft, const Parallelism& cut) {
@@ -50,14 +49,14 @@ void check_layers_per_stage(const ScenarioDraft& draft, const Parallelism& cut) 
   const std::int64_t stages = std::int64_t{cut.pipeline} * cut.virtual_stages;
   if (static_cast<std::int64_t>(layers.size()) != stages) {
     refuse(draft, "/parallelism/layers_per_stage",
-           "an array of " + text(static_cast<std::int64_t>(layers.size())) + " elements",
-           text(stages) + " elements (pipeline " + text(cut.pipeline) + " x virtual_stages " +
-               text(cut.virtual_stages) + ")");
+           "an array of " + std::to_string(static_cast<std::int64_t>(layers.size())) + " elements",
+           std::to_string(stages) + " elements (pipeline " + std::to_string(cut.pipeline) +
+               " x virtual_stages " + std::to_string(cut.virtual_stages) + ")");
   }
   const std::int64_t sum = std::accumulate(layers.begin(), layers.end(), std::int64_t{0});
   if (sum != draft.model.layers) {
-    refuse(draft, "/parallelism/layers_per_stage", text(sum) + " layers",
-           text(draft.model.layers) + " (" + of_model("layers", draft.model) + ")");
+    refuse(draft, "/parallelism/layers_per_stage", std::to_string(sum) + " layers",
+           std::to_string(draft.model.layers) + " (" + of_model("layers", draft.model) + ")");
   }
 }
 
@@ -108,16 +107,16 @@ void check_widths(const ScenarioDraft& draft) {
   check_share(draft, draft.model.ffn, "ffn");
   check_share(draft, draft.model.vocabulary, "vocabulary");
   if (draft.pipeline <= slots(draft)) return;
-  refuse(draft, "/parallelism/pipeline", text(draft.pipeline),
-         "at most " + text(slots(draft)) + slots_rule(draft));
+  refuse(draft, "/parallelism/pipeline", std::to_string(draft.pipeline),
+         "at most " + std::to_string(slots(draft)) + slots_rule(draft));
 }
 
 void check_virtual_stages(const ScenarioDraft& draft, const Parallelism& cut) {
   if (std::int64_t{cut.pipeline} * cut.virtual_stages > slots(draft)) {
-    refuse(draft, "/parallelism/virtual_stages", text(cut.virtual_stages),
-           "at most " + text(slots(draft) / cut.pipeline) + ", so that pipeline " +
-               text(cut.pipeline) + " x virtual_stages is at most " + text(slots(draft)) +
-               slots_rule(draft));
+    refuse(draft, "/parallelism/virtual_stages", std::to_string(cut.virtual_stages),
+           "at most " + std::to_string(slots(draft) / cut.pipeline) + ", so that pipeline " +
+               std::to_string(cut.pipeline) + " x virtual_stages is at most " +
+               std::to_string(slots(draft)) + slots_rule(draft));
   }
   if (!cut.layers_per_stage.empty()) check_layers_per_stage(draft, cut);
 }
@@ -127,19 +126,21 @@ void check_batch(const ScenarioDraft& draft, const TrainingJob& job) {
   const Parallelism& cut = job.parallelism;
   const std::int64_t together = std::int64_t{batch.micro_sequences} * cut.data;
   if (batch.sequences % together != 0) {
-    refuse(draft, "/batch/sequences", text(batch.sequences),
-           "a multiple of " + text(together) + " (micro " + text(batch.micro_sequences) +
-               " x data " + text(cut.data) + ")");
+    refuse(draft, "/batch/sequences", std::to_string(batch.sequences),
+           "a multiple of " + std::to_string(together) + " (micro " +
+               std::to_string(batch.micro_sequences) + " x data " + std::to_string(cut.data) + ")");
   }
   if (cut.schedule == Schedule::interleaved && job.micro_batches() % cut.pipeline != 0) {
-    refuse(draft, "/batch/sequences", text(batch.sequences),
-           "a multiple of " + text(together * cut.pipeline) + " (micro " +
-               text(batch.micro_sequences) + " x data " + text(cut.data) + " x pipeline " +
-               text(cut.pipeline) + "), which the interleaved schedule needs");
+    refuse(draft, "/batch/sequences", std::to_string(batch.sequences),
+           "a multiple of " + std::to_string(together * cut.pipeline) + " (micro " +
+               std::to_string(batch.micro_sequences) + " x data " + std::to_string(cut.data) +
+               " x pipeline " + std::to_string(cut.pipeline) +
+               "), which the interleaved schedule needs");
   }
   if (cut.sequence && batch.tokens % cut.tensor != 0) {
-    refuse(draft, "/batch/tokens", text(batch.tokens),
-           "a multiple of " + text(cut.tensor) + " (tensor), which sequence parallelism needs");
+    refuse(draft, "/batch/tokens", std::to_string(batch.tokens),
+           "a multiple of " + std::to_string(cut.tensor) +
+               " (tensor), which sequence parallelism needs");
   }
 }
 
@@ -157,13 +158,14 @@ void check_machine(const ScenarioDraft& draft, const Scenario& scenario) {
   const int gpus = scenario.node.gpus;
   const int domain = scenario.node.nvlink_domain;
   if (gpus % domain != 0 && domain % gpus != 0) {
-    refuse(draft, "/cluster/node/nvlink_domain", text(domain),
-           "a divisor or a multiple of " + text(gpus) + " (GPUs of a node)");
+    refuse(draft, "/cluster/node/nvlink_domain", std::to_string(domain),
+           "a divisor or a multiple of " + std::to_string(gpus) + " (GPUs of a node)");
   }
   for (std::size_t i = 0; i < scenario.stragglers.size(); ++i) {
     if (scenario.stragglers[i].gpu < scenario.gpus()) continue;
-    refuse(draft, "/stragglers/" + std::to_string(i) + "/gpu", text(scenario.stragglers[i].gpu),
-           "a GPU of the job, 0 to " + text(scenario.gpus() - 1));
+    refuse(draft, "/stragglers/" + std::to_string(i) + "/gpu",
+           std::to_string(scenario.stragglers[i].gpu),
+           "a GPU of the job, 0 to " + std::to_string(scenario.gpus() - 1));
   }
   check_fabric(draft, scenario);
 }

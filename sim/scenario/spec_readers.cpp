@@ -14,13 +14,11 @@ namespace {
 // Bounds that no real value leaves, and within which no product overflows.
 constexpr Interval kLatency{0, 0.1};                      // seconds
 constexpr Interval kRate{1e7, 1e16};                      // bytes per second
-constexpr Interval kRateOrNone{1e7, 1e16, false, true};   // the same; 0: there is none
 constexpr Interval kHbmRate{1e9, 1e16};                   // bytes per second
 constexpr Interval kPeak{1e11, 1e20};                     // FLOP per second
 constexpr Interval kPeakOrNone{1e11, 1e20, false, true};  // the same; 0: not supported
 constexpr Interval kEfficiency{0.01, 1};
 constexpr Interval kRatio{0.01, 100};
-constexpr Interval kShare{0, 1};
 constexpr Interval kPerElement{0, 1000};  // bytes, tokens, kernels per something
 constexpr Interval kMemory{1e6, 1e15};    // bytes
 constexpr Interval kPower{1, 1e5};        // watts

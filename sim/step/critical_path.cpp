@@ -7,11 +7,6 @@
 namespace lockstep {
 namespace {
 
-enum Part : std::size_t { forward, backward, messages, gather, reduce, optimiser, kParts };
-constexpr std::array<std::string_view, kParts> kNames{
-    "forward passes",    "backward passes",    "pipeline messages",
-    "parameter gathers", "gradient reduction", "optimiser and synchronisation"};
-
 class Walk {
  public:
   Walk(const StepPlan& plan, const ReplayResult& result) : plan_(plan), result_(result) {
@@ -36,6 +31,11 @@ class Walk {
   }
 
  private:
+  enum Part : std::size_t { forward, backward, messages, gather, reduce, optimiser, kParts };
+  static constexpr std::array<std::string_view, kParts> kNames{
+      "forward passes",    "backward passes",    "pipeline messages",
+      "parameter gathers", "gradient reduction", "optimiser and synchronisation"};
+
   [[nodiscard]] const StagePlan& stage(std::size_t actor) const {
     return plan_.stages[actor % plan_.stages.size()];
   }

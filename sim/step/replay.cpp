@@ -6,49 +6,46 @@
 #include <stdexcept>
 
 namespace lockstep {
-namespace {
-
-enum class Wait : std::uint8_t { none, input, data, send, tensor, embedding, barrier, done };
-
-enum EventKind : std::uint32_t {
-  segment_done,
-  message_arrived,
-  collective_starts,
-  embedding_starts,
-  optimiser_done
-};
-
-struct Actor {
-  std::uint32_t stage = 0;
-  std::uint32_t replica_class = 0;
-  std::uint32_t item = 0;
-  std::uint32_t segment = 0;  ///< within the item
-  Wait wait = Wait::none;
-  StepTime since;  ///< of the wait
-  double slowdown = 1.0;
-};
-
-/// Messages of one actor in one direction: one on the wire, the others queue behind it.
-struct Channel {
-  std::uint32_t sent = 0;  ///< handed over by the sender
-  std::uint32_t delivered = 0;
-  StepTime on_wire;              ///< start of the transfer under way
-  std::vector<StepTime> posted;  ///< of messages not yet delivered, oldest at `oldest`
-  std::size_t oldest = 0;
-};
-
-struct StageState {
-  std::vector<std::uint32_t> posts;  ///< by collective: classes that have posted it
-  std::vector<StepTime> posted_at;   ///< by collective: when the last of them did
-  std::uint32_t started = 0;
-  std::uint32_t done = 0;
-  bool running = false;
-  StepTime started_at;  ///< of the collective now running, or last run
-};
-
-}  // namespace
 
 class RunningStep::State {
+  enum class Wait : std::uint8_t { none, input, data, send, tensor, embedding, barrier, done };
+
+  enum EventKind : std::uint32_t {
+    segment_done,
+    message_arrived,
+    collective_starts,
+    embedding_starts,
+    optimiser_done
+  };
+
+  struct Actor {
+    std::uint32_t stage = 0;
+    std::uint32_t replica_class = 0;
+    std::uint32_t item = 0;
+    std::uint32_t segment = 0;  ///< within the item
+    Wait wait = Wait::none;
+    StepTime since;  ///< of the wait
+    double slowdown = 1.0;
+  };
+
+  /// Messages of one actor in one direction: one on the wire, the others queue behind it.
+  struct Channel {
+    std::uint32_t sent = 0;  ///< handed over by the sender
+    std::uint32_t delivered = 0;
+    StepTime on_wire;              ///< start of the transfer under way
+    std::vector<StepTime> posted;  ///< of messages not yet delivered, oldest at `oldest`
+    std::size_t oldest = 0;
+  };
+
+  struct StageState {
+    std::vector<std::uint32_t> posts;  ///< by collective: classes that have posted it
+    std::vector<StepTime> posted_at;   ///< by collective: when the last of them did
+    std::uint32_t started = 0;
+    std::uint32_t done = 0;
+    bool running = false;
+    StepTime started_at;  ///< of the collective now running, or last run
+  };
+
  public:
   State(const StepPlan& plan, const std::vector<ReplicaClass>& classes, const Wiring& wiring,
         StepTime begin, bool record)

@@ -4,23 +4,19 @@
 #include <tuple>
 
 namespace lockstep {
-namespace {
-
-// Indices into slice_kinds(), in its order.
-enum Slice : std::uint8_t {
-  forward,
-  backward,
-  optimiser,
-  forward_message,
-  backward_message,
-  gather,
-  reduce
-};
-enum Stream : std::uint8_t { compute, send_forward, send_backward, data };
-
-}  // namespace
 
 std::vector<TimelineSlice> timeline(const StepPlan& plan, const ReplayResult& result) {
+  // Indices into slice_kinds(), in its order.
+  enum Slice : std::uint8_t {
+    forward,
+    backward,
+    optimiser,
+    forward_message,
+    backward_message,
+    gather,
+    reduce
+  };
+  enum Stream : std::uint8_t { compute, send_forward, send_backward, data };
   std::vector<TimelineSlice> slices;
   const std::size_t stages = plan.stages.size();
   std::size_t record = 0;

@@ -47,9 +47,9 @@ void add_note(const TrafficEntry& entry, std::vector<std::string>& notes) {
 
 }  // namespace
 
-TrafficSimulation::TrafficSimulation(const TrafficScenario& scenario)
+TrafficSimulation::TrafficSimulation(const TrafficScenario& scenario, TrafficNetwork network)
     : scenario_(scenario),
-      network_(scenario.cluster, scenario.efficiency),
+      network_(std::move(network)),
       plan_(scenario, network_),
       progress_(plan_.demands().size()),
       demand_of_(network_.flows().flows()),
@@ -97,7 +97,10 @@ void TrafficSimulation::begin(std::uint32_t index, StepTime now) {
   Progress& progress = progress_[index];
   plan_.prepare(index, progress.round);
   const Demand& demand = plan_.demands()[index];
-  if (demand.flow >= demand_of_.size()) demand_of_.resize(demand.flow + std::size_t{1});
+  if (demand.flow >= demand_of_.size()) {
+    demand_of_.resize(demand.flow + std::size_t{1});
+    if (flow_added_) flow_added_(demand);
+  }
   demand_of_[demand.flow] = index;
   progress.start = now;
   ++progress.begun;

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/core/clock.hpp"
@@ -57,13 +59,19 @@ struct TrafficReport {
 class TrafficSimulation {
  public:
   /// Builds links and flows. `scenario` outlives the simulation.
-  explicit TrafficSimulation(const TrafficScenario& scenario);
+  explicit TrafficSimulation(const TrafficScenario& scenario)
+      : TrafficSimulation(scenario, TrafficNetwork(scenario.cluster, scenario.efficiency)) {}
+  /// The same on a network of the scenario that is there and has no flows yet.
+  TrafficSimulation(const TrafficScenario& scenario, TrafficNetwork network);
 
+  /// Tells of every flow that run() adds, before it starts: of messages to another receiver.
+  void when_flow_added(std::function<void(const Demand&)> tell) { flow_added_ = std::move(tell); }
   /// Once.
   void run();
 
   /// After run(). In the order of their ends.
   [[nodiscard]] const std::vector<Completion>& completions() const { return completions_; }
+  [[nodiscard]] StepTime last_end() const { return completions_.back().end; }
   /// With so many of the fullest links; nothing about running alone.
   [[nodiscard]] TrafficReport report(std::size_t links) const;
 
@@ -107,6 +115,7 @@ class TrafficSimulation {
   std::vector<StepTime> round_start_;      ///< of the collective, by group
   std::vector<Totals> totals_;             ///< by entry
   std::vector<Completion> completions_;
+  std::function<void(const Demand&)> flow_added_;
 };
 
 /// Runs each entry alone on the cluster and fills in EntryReport::alone_s; nothing to do for one.

@@ -65,8 +65,56 @@ void TrafficNetwork::add_way(const TrafficEnd& from, const TrafficEnd& to, std::
   if (hops_.empty()) add_local(from.node, gpu_of(from.nic), to.node, gpu_of(to.nic));
 }
 
+void TrafficNetwork::add_all_ways(std::span<const TrafficEnd> ends, std::uint64_t queue_pair) {
+  assert(used_.empty());
+  const bool gpus = std::ranges::all_of(ends, [](const TrafficEnd& end) { return end.gpu >= 0; });
+  if (gpus && !fabric_.is_drawn()) {
+    add_tree_ways(ends, queue_pair);
+    return;
+  }
+  for (const TrafficEnd& from : ends) {
+    for (const TrafficEnd& to : ends) {
+      if (!(from == to)) add_way(from, to, queue_pair);
+    }
+  }
+}
+
+/// Of GPUs, sender by sender: all ports are looked up before.
+void TrafficNetwork::add_tree_ways(std::span<const TrafficEnd> ends, std::uint64_t queue_pair) {
+  std::vector<FabricPort> own, targets, from, to;  // own: every port of the sender's node
+  for (const TrafficEnd& end : ends) targets.push_back(fabric_.port(end.node, end.nic));
+  for (const TrafficEnd& sender : ends) {
+    own.clear();
+    for (int nic = 0; nic < ports_; ++nic) own.push_back(fabric_.port(sender.node, nic));
+    from.clear();
+    to.clear();
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+      const TrafficEnd& end = ends[i];
+      if (end == sender) continue;
+      if (joined(sender, end)) {
+        add_local(sender.node, sender.gpu, end.node, end.gpu);
+        continue;
+      }
+      const bool changes = changes_rail(sender, end, false);
+      if (changes) add_local(sender.node, sender.gpu, sender.node, gpu_of(end.nic));
+      const int nic = changes || fabric_.spec().pxn ? end.nic : sender.nic;
+      from.push_back(own[static_cast<std::size_t>(nic)]);
+      to.push_back(targets[i]);
+    }
+    fabric_.add_loads(from, to, queue_pair, weights_);
+  }
+  used_.clear();
+  for (MachineLink link = 0; link < weights_.size(); ++link) {
+    if (weights_[link] > 0) used_.push_back(link);
+  }
+}
+
 FlowIndex TrafficNetwork::add_flow() {
   assert(!used_.empty());
+  // Growing by doubling would copy the links of a pattern of a whole machine many times.
+  if (used_.size() > flows_.links()) {
+    flows_.reserve(flows_.links() + used_.size(), flows_.links() + 2 * used_.size());
+  }
   edges_.clear();
   fabric_weight_ = 0;
   for (const MachineLink link : used_) {

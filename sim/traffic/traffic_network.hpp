@@ -26,6 +26,9 @@ class TrafficNetwork {
   /// ends.
   void add_way(const TrafficEnd& from, const TrafficEnd& to, std::uint64_t queue_pair,
                bool on_rail = false);
+  /// add_way() from every one of the ends to every other. Requires that no way was added since the
+  /// last flow.
+  void add_all_ways(std::span<const TrafficEnd> ends, std::uint64_t queue_pair);
   /// Makes a flow of the ways added since the last one, at least one.
   FlowIndex add_flow();
   /// Of the last flow made: bytes that it puts into the fabric, per byte of its progress.
@@ -46,6 +49,10 @@ class TrafficNetwork {
   [[nodiscard]] const FlowNetwork& flows() const { return flows_; }
   /// "leaf 2 to spine 0", "node 3 gpu 1 out (NVLink)".
   [[nodiscard]] std::string link_name(LinkIndex link) const;
+  /// Whether a NIC sends on it: bytes enter the fabric there.
+  [[nodiscard]] bool enters_fabric(LinkIndex link) const {
+    return !in_node(link) && nic_of_[known_[link]] != kNoNic;
+  }
   /// Whether the link joins GPUs of a node, and is no part of the fabric.
   [[nodiscard]] bool in_node(LinkIndex link) const { return known_[link] >= fabric_.link_count(); }
 
@@ -55,6 +62,7 @@ class TrafficNetwork {
   static constexpr LinkIndex kNoLink = static_cast<LinkIndex>(-1);
   static constexpr std::uint32_t kNoNic = static_cast<std::uint32_t>(-1);
 
+  void add_tree_ways(std::span<const TrafficEnd> ends, std::uint64_t queue_pair);
   [[nodiscard]] bool joined(const TrafficEnd& from, const TrafficEnd& to) const;
   [[nodiscard]] bool changes_rail(const TrafficEnd& from, const TrafficEnd& to, bool on_rail) const;
   [[nodiscard]] MachineLink gpu_link(int node, int gpu, bool in) const {

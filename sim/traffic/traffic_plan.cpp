@@ -151,10 +151,15 @@ void TrafficPlan::for_each_pair(const TrafficEntry& entry, std::uint32_t group, 
 void TrafficPlan::add_way(const TrafficEntry& entry, std::uint32_t group, int from, int to,
                           std::uint64_t queue_pair) {
   const std::vector<TrafficEnd>& members = groups_[group].members;
-  const bool on_rail = info(entry.kind).is_ring;
-  network_.add_way(members[at(from)], members[at(to)], queue_pair, on_rail);
-  if (scenario_.cluster.fabric.switch_latency == Seconds{}) return;
-  const Seconds latency = network_.latency(members[at(from)], members[at(to)], on_rail);
+  network_.add_way(members[at(from)], members[at(to)], queue_pair, info(entry.kind).is_ring);
+  if (delays()) note_latency(entry, group, from, to);
+}
+
+/// Of the flow under construction: the longest of its ways counts.
+void TrafficPlan::note_latency(const TrafficEntry& entry, std::uint32_t group, int from, int to) {
+  const std::vector<TrafficEnd>& members = groups_[group].members;
+  const Seconds latency =
+      network_.latency(members[at(from)], members[at(to)], info(entry.kind).is_ring);
   latency_ = std::max(latency_, to_step_time(latency));
 }
 
@@ -196,13 +201,20 @@ void TrafficPlan::add_pairs(const TrafficEntry& entry, std::uint32_t group) {
 void TrafficPlan::add_coupled(const TrafficEntry& entry, std::uint32_t group) {
   const std::uint64_t queue_pair = queue_pair_of(entry, 0);
   double pairs = 0;
-  for_each_pair(entry, group, [&](int from, int to) {
-    add_way(entry, group, from, to, queue_pair);
-    ++pairs;
-  });
   double bytes = entry.size.least.base_units();
   if (entry.kind == TrafficKind::all_to_all) {
-    bytes /= static_cast<double>(groups_[group].members.size());
+    const auto members = static_cast<double>(groups_[group].members.size());
+    network_.add_all_ways(groups_[group].members, queue_pair);
+    pairs = members * (members - 1);
+    bytes /= members;
+    if (delays()) {
+      for_each_pair(entry, group, [&](int from, int to) { note_latency(entry, group, from, to); });
+    }
+  } else {
+    for_each_pair(entry, group, [&](int from, int to) {
+      add_way(entry, group, from, to, queue_pair);
+      ++pairs;
+    });
   }
   add_demand(group, -1, -1, bytes).pairs = pairs;
 }
@@ -286,7 +298,7 @@ void TrafficPlan::prepare(std::uint32_t index, int round) {
   if (round == 0) return;
   Demand& demand = demands_[index];
   const TrafficEntry& entry = entry_of(demand);
-  if (entry.kind == TrafficKind::permutation && entry.grain == Grain::flows) {
+  if (draws_rounds(entry)) {
     demand.to = partners(demand.group, round)[at(demand.from)];
     add_way(entry, demand.group, demand.from, demand.to, queue_pair_of(entry, 0));
     demand.flow = network_.add_flow();
@@ -304,6 +316,12 @@ std::string TrafficPlan::name_of(const Demand& demand) const {
   if (demand.from >= 0) return "from " + member(demand.from);
   if (entry.groups.count == 1) return std::string(info(entry.kind).name);
   return fmt::format("{}, group {}", info(entry.kind).name, group.number);
+}
+
+std::string TrafficPlan::steady_name_of(const Demand& demand) const {
+  Demand sender = demand;
+  if (draws_rounds(entry_of(demand))) sender.to = -1;
+  return name_of(sender);
 }
 
 }  // namespace lockstep

@@ -59,6 +59,8 @@ class TrafficPlan {
 
   /// "node 3 gpu 0 to node 9 gpu 0", or what the flow stands for: "all_reduce, group 2".
   [[nodiscard]] std::string name_of(const Demand& demand) const;
+  /// The same for all of its messages: without a receiver that changes from round to round.
+  [[nodiscard]] std::string steady_name_of(const Demand& demand) const;
 
  private:
   using Pairs = std::vector<std::pair<int, int>>;
@@ -76,6 +78,13 @@ class TrafficPlan {
   void draw_size(const TrafficEntry& entry, std::uint32_t index, int round);
   void add_way(const TrafficEntry& entry, std::uint32_t group, int from, int to,
                std::uint64_t queue_pair);
+  [[nodiscard]] bool delays() const { return scenario_.cluster.fabric.switch_latency > Seconds{}; }
+  /// Whether a sender's receiver is another one in every round.
+  [[nodiscard]] static bool draws_rounds(const TrafficEntry& entry) {
+    return entry.kind == TrafficKind::permutation && entry.grain == Grain::flows &&
+           entry.repeat > 1;
+  }
+  void note_latency(const TrafficEntry& entry, std::uint32_t group, int from, int to);
   Demand& add_demand(std::uint32_t group, int from, int to, double bytes);
 
   const TrafficScenario& scenario_;

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "models/workload/partition.hpp"
-#include "sim/scenario/preset_store.hpp"
+#include "tests/support/presets.hpp"
 
 namespace lockstep {
 namespace {
@@ -45,10 +45,7 @@ double sbh(const TrainingJob& job) {
   return static_cast<double>(job.batch.tokens) * job.batch.micro_sequences * job.model.hidden;
 }
 
-const PresetStore& presets() {
-  static const PresetStore store;
-  return store;
-}
+using test::presets;
 
 TEST_CASE("saved_per_layer: the closed forms of Korthikanti et al. 2022, section 4") {
   const StackSpec flash;

@@ -11,21 +11,12 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/support/temporary_folder.hpp"
+#include "tests/tools/ran.hpp"
 
 using namespace lockstep;
+using namespace lockstep::test;
 
 namespace {
-
-struct Ran {
-  Exit exit;
-  std::string out, err;
-};
-Ran lockstep_with(const std::vector<std::string>& args) {
-  std::ostringstream out, err;
-  Console console{.out = out, .err = err, .style = {}, .err_is_terminal = false};
-  const Exit exit = run_cli(args, console);
-  return {exit, out.str(), err.str()};
-}
 
 constexpr std::string_view kSmall = R"({
   "model": "megatron_1_7b",

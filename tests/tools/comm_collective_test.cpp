@@ -10,15 +10,13 @@
 #include "models/collectives/candidate.hpp"
 #include "models/input/input_error.hpp"
 #include "models/input/text_file.hpp"
+#include "tests/support/presets.hpp"
 #include "tests/support/source_tree.hpp"
 
 namespace lockstep {
 namespace {
 
-const PresetStore& presets() {
-  static const PresetStore store;
-  return store;
-}
+using test::presets;
 
 CollectiveStudy study(const std::string& collective, const std::string& node = "dgx_h100",
                       int nodes = 16) {

@@ -11,23 +11,17 @@
 
 #include "models/input/text_file.hpp"
 #include "tests/support/source_tree.hpp"
-#include "tools/lockstep/cli.hpp"
+#include "tests/tools/ran.hpp"
 #include "tools/lockstep/referee_table.hpp"
 
 using namespace lockstep;
+using namespace lockstep::test;
 
 namespace {
 
-struct Ran {
-  Exit exit;
-  std::string out, err;
-};
 Ran referee(std::vector<std::string> args) {
   args.insert(args.begin(), "referee");
-  std::ostringstream out, err;
-  Console console{.out = out, .err = err, .style = {}, .err_is_terminal = false};
-  const Exit exit = run_cli(args, console);
-  return {exit, out.str(), err.str()};
+  return lockstep_with(args);
 }
 
 /// The whole table takes seconds in a release build, and minutes under sanitizers.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/input/input_error.hpp"
+#include "tests/tools/summary_of.hpp"
 #include "tools/lockstep/nccl_series.hpp"
 
 namespace lockstep {
@@ -69,11 +70,7 @@ TEST_CASE("parse_nccl_series: an in-place time stands in where no other was publ
   CHECK_FALSE(series[0].samples[2].time_us);
 }
 
-const PointSummary& group(const PointTable& table, const std::string& name) {
-  const auto at = std::ranges::find(table.summary, name, &PointSummary::group);
-  REQUIRE(at != table.summary.end());
-  return *at;
-}
+using test::group;
 
 // The project's aims: a median error of at most 5 % inside a node, and of at most 5 % across nodes
 // from 64 MB on.

@@ -11,6 +11,7 @@
 #include "models/kernels/attention.hpp"
 #include "models/kernels/gemm.hpp"
 #include "tests/support/temporary_folder.hpp"
+#include "tests/tools/summary_of.hpp"
 #include "tools/lockstep/fit_kernels.hpp"
 #include "tools/lockstep/kernel_catalogue.hpp"
 #include "tools/lockstep/kernel_rows.hpp"
@@ -22,13 +23,7 @@ std::string reference(const std::string& name) {
   return std::string(LOCKSTEP_SOURCE_DIR) + "/tests/reference/" + name;
 }
 
-const PointSummary& group(const PointTable& table, const std::string& name) {
-  for (const PointSummary& summary : table.summary) {
-    if (summary.group == name) return summary;
-  }
-  FAIL("no group " << name);
-  return table.summary.front();
-}
+using test::group;
 
 }  // namespace
 

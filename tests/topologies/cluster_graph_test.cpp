@@ -6,10 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "tests/topologies/nic.hpp"
+
 namespace lockstep {
 namespace {
 
-constexpr BytesPerSecond kNic = gigabits_per_second(400);
+using test::kNic;
 
 FabricSpec tree(FabricKind kind, Routing routing, int levels) {
   FabricSpec spec;

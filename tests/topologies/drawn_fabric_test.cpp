@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/topologies/nic.hpp"
 #include "tests/topologies/permutations.hpp"
 #include "topologies/cluster_graph.hpp"
 #include "topologies/fabric.hpp"
@@ -16,7 +17,7 @@
 namespace lockstep {
 namespace {
 
-constexpr BytesPerSecond kNic = gigabits_per_second(400);
+using test::kNic;
 
 FabricSpec of_kind(FabricKind kind, Routing routing = Routing::spray) {
   FabricSpec spec;
@@ -320,13 +321,13 @@ TEST_CASE("random faults: the seed says which cables, and their number how many"
   CHECK(cables(1) != cables(2));
 }
 
-struct Mistake {
+struct SpecMistake {
   FabricSpec spec;
   std::string field, found, allowed, nearest;
 };
 
 TEST_CASE("check: says which part of a drawn fabric is wrong") {
-  std::vector<Mistake> mistakes;
+  std::vector<SpecMistake> mistakes;
   FabricSpec tree = of_kind(FabricKind::fat_tree);
   tree.faults = {dead_switch("spin 1")};
   mistakes.push_back({tree, "faults/0/switch", "\"spin 1\"",
@@ -361,7 +362,7 @@ TEST_CASE("check: says which part of a drawn fabric is wrong") {
   mistakes.push_back({planes, "planes", "2", "1; trees, rails and tori have planes", ""});
   mistakes.push_back({of_kind(FabricKind::file), "file", "nothing",
                       "the name of a file that draws the fabric", ""});
-  for (const Mistake& mistake : mistakes) {
+  for (const SpecMistake& mistake : mistakes) {
     const auto problem = check(mistake.spec, 16, 2, kNic);
     REQUIRE(problem);
     CHECK(problem->field == mistake.field);

@@ -3,12 +3,13 @@
 #include <limits>
 #include <vector>
 
+#include "tests/topologies/nic.hpp"
 #include "topologies/fabric.hpp"
 
 namespace lockstep {
 namespace {
 
-constexpr BytesPerSecond kNic = gigabits_per_second(400);
+using test::kNic;
 
 FabricProblem problem(const FabricSpec& spec, int nodes, int nics) {
   const std::optional<FabricProblem> found = check(spec, nodes, nics, kNic);

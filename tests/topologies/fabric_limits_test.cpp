@@ -7,15 +7,16 @@
 #include <set>
 #include <vector>
 
+#include "tests/topologies/nic.hpp"
 #include "tests/topologies/permutations.hpp"
 #include "topologies/fabric.hpp"
 
 namespace lockstep {
 namespace {
 
-constexpr BytesPerSecond kNic = gigabits_per_second(400);
+using test::kNic;
 
-FabricSpec tree(FabricKind kind, Routing routing, int levels) {
+FabricSpec tree_of(FabricKind kind, Routing routing, int levels) {
   FabricSpec spec;
   spec.kind = kind;
   spec.routing = routing;
@@ -27,7 +28,7 @@ TEST_CASE("a non-blocking sprayed tree carries any permutation at line rate") {
   for (const FabricKindInfo& kind : fabric_kinds()) {
     if (kind.always_drawn) continue;
     for (const int levels : {2, 3}) {
-      const Fabric fabric(tree(kind.kind, Routing::spray, levels), 250, 8, kNic);
+      const Fabric fabric(tree_of(kind.kind, Routing::spray, levels), 250, 8, kNic);
       for (const std::uint64_t seed : {1U, 2U, 3U}) {
         for (const double rate : rates(fabric, random_permutation(2000, seed), seed)) {
           CHECK(rate == doctest::Approx(1.0));
@@ -39,7 +40,7 @@ TEST_CASE("a non-blocking sprayed tree carries any permutation at line rate") {
 
 TEST_CASE("o:1 at the leaf divides the rates by o when all cross the spines, and only then") {
   for (const double over : {1.0, 2.0, 3.0, 7.0}) {
-    FabricSpec spec = tree(FabricKind::fat_tree, Routing::spray, 2);
+    FabricSpec spec = tree_of(FabricKind::fat_tree, Routing::spray, 2);
     spec.leaf_oversubscription = over;
     const Fabric fabric(spec, 64, 8, kNic);  // leaves of 32 NICs
     for (const double rate : rates(fabric, shift_permutation(512, 32), 0)) {
@@ -53,7 +54,7 @@ TEST_CASE("o:1 at the leaf divides the rates by o when all cross the spines, and
 }
 
 TEST_CASE("rails: traffic that keeps to its rail and unit needs no spine, other traffic does") {
-  FabricSpec spec = tree(FabricKind::rail_optimised, Routing::spray, 2);
+  FabricSpec spec = tree_of(FabricKind::rail_optimised, Routing::spray, 2);
   spec.leaf_oversubscription = 4;
   const Fabric fabric(spec, 64, 8, kNic);  // two units of 32 nodes
   for (int nodes_away : {1, 5, 31}) {
@@ -73,7 +74,7 @@ TEST_CASE("rails: traffic that keeps to its rail and unit needs no spine, other 
 }
 
 TEST_CASE("o:1 at leaf and spine multiply when all cross the cores") {
-  FabricSpec spec = tree(FabricKind::fat_tree, Routing::spray, 3);
+  FabricSpec spec = tree_of(FabricKind::fat_tree, Routing::spray, 3);
   spec.leaf_oversubscription = 2;
   spec.spine_oversubscription = 3.5;
   spec.pod_leaves = 4;
@@ -91,7 +92,7 @@ constexpr double kBusyUplinks = 0.638;
 constexpr double kFourDeviations = 4 * 0.0069;
 
 TEST_CASE("ECMP: a permutation loses what balls in bins say, on two levels") {
-  const Fabric fabric(tree(FabricKind::fat_tree, Routing::ecmp, 2), 256, 8, kNic);
+  const Fabric fabric(tree_of(FabricKind::fat_tree, Routing::ecmp, 2), 256, 8, kNic);
   const std::vector<int> next_leaf = shift_permutation(2048, 32);
   const double carried = mean(rates(fabric, next_leaf, 1));
   CHECK(std::abs(carried - kBusyUplinks) < kFourDeviations);
@@ -102,10 +103,10 @@ TEST_CASE("ECMP: a permutation loses what balls in bins say, on two levels") {
 TEST_CASE("ECMP: a random permutation also collides on the way down, and across cores even more") {
   const std::vector<int> permutation = random_permutation(2048, 5);
   const double two = mean(
-      rates(Fabric(tree(FabricKind::fat_tree, Routing::ecmp, 2), 256, 8, kNic), permutation, 1));
+      rates(Fabric(tree_of(FabricKind::fat_tree, Routing::ecmp, 2), 256, 8, kNic), permutation, 1));
   const double three = mean(
-      rates(Fabric(tree(FabricKind::fat_tree, Routing::ecmp, 3), 256, 8, kNic), permutation, 1));
-  FabricSpec pods = tree(FabricKind::fat_tree, Routing::ecmp, 3);
+      rates(Fabric(tree_of(FabricKind::fat_tree, Routing::ecmp, 3), 256, 8, kNic), permutation, 1));
+  FabricSpec pods = tree_of(FabricKind::fat_tree, Routing::ecmp, 3);
   pods.pod_leaves = 4;
   const double crossing = mean(rates(Fabric(pods, 256, 8, kNic), permutation, 1));
   CHECK(two < kBusyUplinks - kFourDeviations);
@@ -116,7 +117,7 @@ TEST_CASE("ECMP: a random permutation also collides on the way down, and across 
 
 TEST_CASE("ECMP: switches hash independently, so that one layer does not polarise the next") {
   // Flows of a leaf that chose the same spine must still spread over all of that spine's uplinks.
-  FabricSpec spec = tree(FabricKind::fat_tree, Routing::ecmp, 3);
+  FabricSpec spec = tree_of(FabricKind::fat_tree, Routing::ecmp, 3);
   spec.pod_leaves = 32;
   const Fabric fabric(spec, 512, 8, kNic);  // 4 pods, 32 spines of 32 uplinks each
   std::vector<RouteHop> hops;

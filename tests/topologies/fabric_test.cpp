@@ -7,10 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "tests/topologies/nic.hpp"
+
 namespace lockstep {
 namespace {
 
-constexpr BytesPerSecond kNic = gigabits_per_second(400);
+using test::kNic;
 
 FabricSpec quantum2(FabricKind kind, int levels) {
   FabricSpec spec;

@@ -11,9 +11,8 @@ namespace lockstep {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using enum CollectiveOp;
+using Align = TextTable::Align;
 
-constexpr int kColumns = 100;
 constexpr double kElementBytes = 4;  // float, as nccl-tests' default
 
 std::string_view name_of_op(CollectiveOp op) {
@@ -22,12 +21,14 @@ std::string_view name_of_op(CollectiveOp op) {
 
 /// Elements as nccl-tests counts them: of one rank's part where the buffer has one for each.
 double count_of(const CollectiveRow& row, std::size_t ranks) {
+  using enum CollectiveOp;
   const bool parts = row.op == all_gather || row.op == reduce_scatter || row.op == all_to_all;
   return std::floor(row.size.base_units() / kElementBytes /
                     (parts ? static_cast<double>(ranks) : 1));
 }
 
 std::string_view reduction_of(CollectiveOp op) {
+  using enum CollectiveOp;
   return op == all_reduce || op == reduce_scatter || op == reduce ? "sum" : "none";
 }
 
@@ -62,7 +63,7 @@ std::string reasons(const CollectiveStudy& study) {
     const std::string line =
         fmt::format("{}, {}: {}", name_of_op(first.op), from == to ? from : from + " to " + to,
                     first.choice.reason);
-    out += "  " + wrap(line, kColumns - 2, 4) + "\n";
+    out += "  " + wrap(line, kTextColumns - 2, 4) + "\n";
     i = end;
   }
   return out;
@@ -115,8 +116,7 @@ Json row_json(const CollectiveRow& row, std::size_t ranks) {
 }  // namespace
 
 std::string collective_table(const CollectiveStudy& study, const TextStyle& style) {
-  using Align = TextTable::Align;
-  std::string out = study.about.empty() ? "" : wrap(study.about, kColumns, 0) + "\n";
+  std::string out = study.about.empty() ? "" : wrap(study.about, kTextColumns, 0) + "\n";
   out += group_text(study) + "\n";
   for (const std::string& assumption : study.cluster.assumptions) {
     out += "assumed: " + assumption + "\n";
@@ -125,24 +125,23 @@ std::string collective_table(const CollectiveStudy& study, const TextStyle& styl
   TextTable table({{"op", Align::left},
                    {"size B"},
                    {"count"},
-                   {"type", Align::left},
                    {"redop", Align::left},
                    {"time us"},
-                   {"algbw GB/s"},
-                   {"busbw GB/s"},
+                   {"algbw"},
+                   {"busbw"},
                    {"algorithm", Align::left},
                    {"protocol", Align::left},
                    {"ch"}});
   for (const CollectiveRow& row : study.rows) {
     table.add({std::string(name_of_op(row.op)), fmt::format("{:.0f}", row.size.base_units()),
-               fmt::format("{:.0f}", count_of(row, study.group.gpus.size())), "float",
+               fmt::format("{:.0f}", count_of(row, study.group.gpus.size())),
                std::string(reduction_of(row.op)), significant(microseconds_of(row), 4),
                fmt::format("{:.2f}", row.algbw_bytes_per_s / 1e9),
                fmt::format("{:.2f}", row.busbw_bytes_per_s / 1e9),
                std::string(row.choice.cost->algorithm), std::string(row.choice.cost->protocol),
                fmt::format("{}", row.choice.channels)});
   }
-  out += table.text(style, 0) + "\nwhy\n" + reasons(study);
+  out += table.text(style, 0) + "count: of floats; algbw, busbw: GB/s\n\nwhy\n" + reasons(study);
   return out;
 }
 

@@ -3,16 +3,20 @@
 #include <fmt/format.h>
 #include <optional>
 #include <ostream>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
 #include "models/input/text_file.hpp"
 #include "sim/traffic/read_traffic.hpp"
+#include "sim/traffic/traffic_congestion.hpp"
 #include "tools/lockstep/assertion.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/comm_collective.hpp"
 #include "tools/lockstep/comm_traffic.hpp"
 #include "tools/lockstep/output_file.hpp"
+#include "tools/lockstep/report/assets.hpp"
+#include "tools/lockstep/report/congestion_page.hpp"
 #include "tools/lockstep/shared_options.hpp"
 
 namespace lockstep {
@@ -24,6 +28,11 @@ constexpr std::array kOptions{
                "and a JSON value or a plain string.",
                "--set cluster.fabric.routing=spray --set traffic.0.size=\"1 GiB\""},
     kFormatOption,
+    OptionSpec{
+        "report", 0, "FILE", false,
+        "Write a page of the traffic's congestion (HTML): links by time, and how much slower "
+        "every demand is than with its links to itself, and why.",
+        "--report congestion.html"},
     OptionSpec{"flows", 0, "FILE", false,
                "Write every message of the traffic as CSV: sender, receiver, bytes, start, end; "
                "compressed if the name ends in .gz.",
@@ -38,15 +47,17 @@ constexpr std::array kOptions{
         "exit status 1 with a line that says by how much it missed.",
         "--assert \"end_s<0.02\""},
     OptionSpec{"profile", 0, "", false,
-               "Print on standard error how long reading, building, simulating and printing took.",
+               "Print on standard error how long reading, topology, routes, simulation and report "
+               "took.",
                "--profile"},
     kPresetsOption,
     kOutputOption,
 };
 
-constexpr std::array<std::string_view, 5> kExamples{
+constexpr std::array<std::string_view, 6> kExamples{
     "lockstep comm scenarios/comm/allreduce-dgxh100.json",
     "lockstep comm scenarios/comm/permutation-8192.json",
+    "lockstep comm scenarios/comm/checkpoint-beside-rings.json --report congestion.html",
     "lockstep comm scenarios/comm/incast-32.json --flows flows.csv",
     "lockstep comm scenarios/comm/rings-64x64.json --set traffic.0.as=messages",
     "lockstep comm scenarios/comm/all-to-all-256.json --format json",
@@ -102,11 +113,16 @@ Exit run_traffic(const JsonCursor& root, const PresetStore& presets, const Parse
   std::vector<Assertion> assertions;
   for (const std::string& text : options.all("assert")) assertions.push_back(parse_assertion(text));
 
+  if (options.has("report")) (void)chart_library();
   Profile profile;
   const TrafficScenario scenario = read_traffic(root, presets);
   profile.lap("read");
-  TrafficSimulation simulation(scenario);
-  profile.lap("build");
+  TrafficNetwork network(scenario.cluster, scenario.efficiency);
+  profile.lap("topology");
+  TrafficSimulation simulation(scenario, std::move(network));
+  profile.lap("routes");
+  std::optional<TrafficCongestion> congestion;
+  if (options.has("report")) congestion.emplace(simulation);
   simulation.run();
   profile.lap("simulate");
   TrafficReport report = simulation.report(kLinks);
@@ -118,6 +134,7 @@ Exit run_traffic(const JsonCursor& root, const PresetStore& presets, const Parse
   for (const Assertion& assertion : assertions) {
     if (const auto miss = missed(assertion, json)) misses.push_back(*miss);
   }
+  if (congestion) write_file(options.get("report"), congestion_page(congestion->report(report)));
   if (options.has("flows")) write_file(options.get("flows"), flows_csv(simulation));
   if (options.has("paths")) write_file(options.get("paths"), paths_text(simulation));
   const std::string text = format == "json" ? json.dump(2) + "\n"
@@ -132,7 +149,7 @@ Exit run_traffic(const JsonCursor& root, const PresetStore& presets, const Parse
 
 Exit run_collectives(const JsonCursor& root, const PresetStore& presets,
                      const ParsedOptions& options, Console& console) {
-  for (const char* traffic_only : {"flows", "paths", "profile"}) {
+  for (const char* traffic_only : {"report", "flows", "paths", "profile"}) {
     if (!options.has(traffic_only)) continue;
     throw UsageError(
         fmt::format("lockstep comm: --{} is about traffic, not collectives", traffic_only));

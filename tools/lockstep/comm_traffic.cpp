@@ -18,15 +18,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Align = TextTable::Align;
 
-constexpr int kColumns = 100;
-constexpr int kLabelColumns = 14;
+constexpr int kTrafficLabels = 14;  // columns
 
-std::string line(std::string_view label, const std::string& text) {
-  return fmt::format("  {:<{}}{}\n", label, kLabelColumns,
-                     wrap(text, kColumns - kLabelColumns - 2, kLabelColumns + 2));
-}
-
-std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 std::string gigabyte_text(double bytes) { return significant(bytes / 1e9) + " GB"; }
 std::string gigabytes(double bytes_per_s) { return significant(bytes_per_s / 1e9); }
 
@@ -37,32 +30,30 @@ std::string fabric_text(const Cluster& cluster) {
                      format_quantity(ports.bandwidth.base_units(), Dimension::data_rate));
 }
 
+/// As much of a name as leaves room for the other columns.
+std::string short_name(const std::string& name) {
+  constexpr std::size_t kMost = 18;
+  return name.size() <= kMost ? name : name.substr(0, kMost - 3) + "...";
+}
+
 std::string entries_table(const TrafficReport& report, const TextStyle& style) {
   const bool alone = report.entries.size() > 1;
-  std::vector<TextTable::Column> columns{{"traffic", Align::left},
-                                         {"messages"},
-                                         {"bytes"},
-                                         {"time"},
-                                         {"mean"},
-                                         {"median"},
-                                         {"p99"},
-                                         {"max"},
-                                         {"GB/s per NIC"},
-                                         {"of line rate"}};
+  std::vector<TextTable::Column> columns{
+      {"traffic", Align::left}, {"messages"}, {"bytes"}, {"time"}, {"median"}, {"p99"}, {"max"},
+      {"GB/s a NIC"},           {"of line"}};
   if (alone) columns.push_back({"slowdown"});
   TextTable table(columns);
   for (const EntryReport& entry : report.entries) {
     const bool fabric = entry.nic_bytes_per_s > 0;
-    std::vector<std::string> cells{entry.name,
+    std::vector<std::string> cells{short_name(entry.name),
                                    grouped(static_cast<double>(entry.messages)),
                                    gigabyte_text(entry.bytes),
                                    duration_text(entry.time_s()),
-                                   duration_text(entry.mean_s),
                                    duration_text(entry.median_s),
                                    duration_text(entry.p99_s),
                                    duration_text(entry.max_s),
                                    fabric ? gigabytes(entry.nic_bytes_per_s) : "-",
-                                   fabric ? percent(entry.line_rate_share) : "-"};
+                                   fabric ? percent_text(entry.line_rate_share) : "-"};
     if (alone) cells.push_back(fmt::format("{:.2f}", entry.slowdown()));
     table.add(std::move(cells));
   }
@@ -73,7 +64,7 @@ std::string links_table(const TrafficReport& report, const TextStyle& style) {
   TextTable table({{"fullest links", Align::left}, {"GB/s"}, {"bytes"}, {"mean use"}});
   for (const TrafficReport::Link& link : report.links) {
     table.add({link.name, gigabytes(link.capacity_bytes_per_s), gigabyte_text(link.bytes),
-               percent(link.utilisation)});
+               percent_text(link.utilisation)});
   }
   return table.text(style);
 }
@@ -87,7 +78,7 @@ std::string expectation_text(const TrafficScenario& scenario, const TrafficRepor
   const double error = expectation_error(scenario, report);
   const std::string text = fmt::format(
       "{} to the last end: {} ({} {})", duration_text(expect.time.base_units()), error_text(error),
-      std::abs(error) <= expect.within ? "within" : "NOT within", percent(expect.within));
+      std::abs(error) <= expect.within ? "within" : "NOT within", percent_text(expect.within));
   return expect.source.empty() ? text : text + "; " + expect.source;
 }
 
@@ -133,19 +124,21 @@ std::string traffic_table(const TrafficScenario& scenario, const TrafficReport& 
   const Cluster& cluster = scenario.cluster;
   std::string out = style.bold(fmt::format("Traffic on {} nodes", grouped(cluster.nodes))) +
                     fmt::format(" ({}, {} GPUs)\n", cluster.node.name, grouped(cluster.gpus()));
-  if (!scenario.about.empty()) out += wrap(scenario.about, kColumns, 0) + "\n";
-  out += "\n" + line("Fabric", fabric_text(cluster));
-  out += line("Last end", duration_text(report.end_s));
-  if (scenario.expect) out += line("Expected", expectation_text(scenario, report));
-  out += line("Simulated",
-              fmt::format("{} flows over {} links", grouped(static_cast<double>(report.flows)),
-                          grouped(static_cast<double>(report.links_used))));
+  if (!scenario.about.empty()) out += wrap(scenario.about, kTextColumns, 0) + "\n";
+  out += "\n" + labelled_line("Fabric", kTrafficLabels, fabric_text(cluster));
+  out += labelled_line("Last end", kTrafficLabels, duration_text(report.end_s));
+  if (scenario.expect)
+    out += labelled_line("Expected", kTrafficLabels, expectation_text(scenario, report));
+  out += labelled_line(
+      "Simulated", kTrafficLabels,
+      fmt::format("{} flows over {} links", grouped(static_cast<double>(report.flows)),
+                  grouped(static_cast<double>(report.links_used))));
   out += "\n" + entries_table(report, style);
   if (!report.links.empty()) out += "\n" + links_table(report, style);
   const auto list = [&](std::string_view title, const std::vector<std::string>& lines) {
     if (lines.empty()) return;
     out += "\n" + std::string(title) + "\n";
-    for (const std::string& text : lines) out += "  - " + wrap(text, kColumns - 4, 4) + "\n";
+    for (const std::string& text : lines) out += "  - " + wrap(text, kTextColumns - 4, 4) + "\n";
   };
   list("Assumed", scenario.assumptions);
   list("Notes", report.notes);

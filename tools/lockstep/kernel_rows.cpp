@@ -14,8 +14,8 @@ namespace lockstep {
 namespace {
 
 constexpr std::size_t kMostRows = 1000000;
-constexpr Interval kSize{1, 1e12};
-constexpr Interval kTime{0, 1e15, true};
+constexpr Interval kRowSize{1, 1e12};
+constexpr Interval kRowTime{0, 1e15, true};
 
 std::string text(const JsonCursor& row, std::string_view key) {
   const std::optional<JsonCursor> member = row.find(key);
@@ -55,15 +55,15 @@ GemmRow read_gemm_row(const JsonCursor& json) {
   read_common(json, row);
   row.source = text(json, "src");
   row.load = text(json, "clock").starts_with("sustained") ? Load::sustained : Load::burst;
-  const auto m = number(json, "m", kSize), n = number(json, "n", kSize),
-             k = number(json, "k", kSize);
-  const std::optional<double> time = number(json, "time_us", kTime);
+  const auto m = number(json, "m", kRowSize), n = number(json, "n", kRowSize),
+             k = number(json, "k", kRowSize);
+  const std::optional<double> time = number(json, "time_us", kRowTime);
   const std::optional<Precision> precision = precision_of(row.dtype);
   if (!m || !n || !k) row.obstacle = "not a single product";
   if (!precision) row.obstacle = "no model of " + row.dtype;
   if (!time) row.obstacle = "no time printed";
   if (!row.obstacle.empty()) return row;
-  row.shape = {*m, *n, *k, number(json, "groups", kSize).value_or(1)};
+  row.shape = {*m, *n, *k, number(json, "groups", kRowSize).value_or(1)};
   row.precision = *precision;
   row.quantises = is_quantised(*precision) && row.source == kQuantisingGemmSource;
   row.measured_us = *time;
@@ -83,8 +83,8 @@ double convention_flops(const AttentionRow& row) {
 }
 
 void read_attention_time(const JsonCursor& json, AttentionRow& row) {
-  const std::optional<double> time_ms = number(json, "time_ms", kTime);
-  const std::optional<double> tflops = number(json, "tflops", kTime);
+  const std::optional<double> time_ms = number(json, "time_ms", kRowTime);
+  const std::optional<double> tflops = number(json, "tflops", kRowTime);
   if (time_ms) {
     row.measured_us = *time_ms * 1e3;
   } else if (tflops) {
@@ -103,8 +103,8 @@ AttentionRow read_attention_row(const JsonCursor& json) {
   row.pass = pass == "fwd"   ? AttentionPass::forward
              : pass == "bwd" ? AttentionPass::backward
                              : AttentionPass::both;
-  const std::optional<double> tokens = number(json, "seqlen", kSize),
-                              d = number(json, "head_dim", kSize);
+  const std::optional<double> tokens = number(json, "seqlen", kRowSize),
+                              d = number(json, "head_dim", kRowSize);
   const std::optional<Precision> precision = precision_of(row.dtype);
   if (!precision || is_quantised(*precision)) row.obstacle = "attention in 8 bit is not modelled";
   if (const auto window = json.find("sliding_window"); window && !window->is_null()) {
@@ -113,14 +113,14 @@ AttentionRow read_attention_row(const JsonCursor& json) {
   if (row.implementation == nullptr) row.obstacle = "no model of " + row.implementation_printed;
   if (!tokens || !d) row.obstacle = "no shape printed";
   if (!row.obstacle.empty()) return row;
-  const double heads = number(json, "q_heads", kSize).value_or(std::max(1.0, kFlashHidden / *d));
+  const double heads = number(json, "q_heads", kRowSize).value_or(std::max(1.0, kFlashHidden / *d));
   // Latent attention has wider keys than values; its work is that of the mean.
-  const double width = (*d + number(json, "head_dim_v", kSize).value_or(*d)) / 2;
+  const double width = (*d + number(json, "head_dim_v", kRowSize).value_or(*d)) / 2;
   row.shape = {
-      .sequences = number(json, "batch", kSize).value_or(std::max(1.0, kFlashTokens / *tokens)),
+      .sequences = number(json, "batch", kRowSize).value_or(std::max(1.0, kFlashTokens / *tokens)),
       .tokens = *tokens,
       .heads = heads,
-      .kv_heads = number(json, "kv_heads", kSize).value_or(heads),
+      .kv_heads = number(json, "kv_heads", kRowSize).value_or(heads),
       .head_dim = width,
       .causal = json.at("causal").boolean()};
   read_attention_time(json, row);
@@ -133,19 +133,19 @@ double elements_of(const JsonCursor& shape, std::string& printed) {
   if (shape.is_array()) {
     for (const JsonCursor& size : shape.elements(16)) {
       if (!size.is_number()) return 0;
-      elements *= size.number(kSize);
-      printed += fmt::format("{}{:g}", printed.empty() ? "" : " x ", size.number(kSize));
+      elements *= size.number(kRowSize);
+      printed += fmt::format("{}{:g}", printed.empty() ? "" : " x ", size.number(kRowSize));
     }
     return elements;
   }
   if (!shape.is_object()) return 0;
-  if (const auto parameters = number(shape, "params_est", kSize)) {
+  if (const auto parameters = number(shape, "params_est", kRowSize)) {
     printed = fmt::format("{:g} parameters", *parameters);
     return *parameters;
   }
   const bool scores = shape.find("h").has_value() && !shape.find("dim").has_value();
   for (const std::string& key : shape.keys()) {
-    const std::optional<double> size = number(shape, key, kSize);
+    const std::optional<double> size = number(shape, key, kRowSize);
     if (!size) return 0;
     printed += fmt::format("{}{} {:g}", printed.empty() ? "" : ", ", key, *size);
     if (key == "mp") {
@@ -165,7 +165,7 @@ MemoryRow read_memory_row(const JsonCursor& json) {
   row.kernel = memory_kernel(row.kernel_printed, row.implementation_printed);
   row.backward = text(json, "dir") == "bwd";
   if (const auto shape = json.find("shape")) row.elements = elements_of(*shape, row.shape_printed);
-  const std::optional<double> time = number(json, "time_us", kTime);
+  const std::optional<double> time = number(json, "time_us", kRowTime);
   if (row.kernel == nullptr) {
     row.obstacle =
         fmt::format("traffic of {} ({}) not known", row.kernel_printed, row.implementation_printed);
@@ -188,7 +188,7 @@ std::vector<GemmRow> read_gemm_rows(const std::string& file) {
   std::vector<GemmRow> rows;
   for (const JsonCursor& json : rows_of(file)) {
     rows.push_back(read_gemm_row(json));
-    const std::optional<double> backward = number(json, "bwd_time_us", kTime);
+    const std::optional<double> backward = number(json, "bwd_time_us", kRowTime);
     if (!backward || !rows.back().obstacle.empty()) continue;
     rows.push_back(rows.back());
     rows.back().backward = true;
@@ -211,7 +211,7 @@ std::vector<MemoryRow> read_memory_rows(const std::string& file) {
     if (row.obstacle.empty() && row.backward && !backward_known(row)) {
       row.obstacle = "backward traffic of " + row.kernel_printed + " not known";
     }
-    const std::optional<double> backward = number(json, "bwd_time_us", kTime);
+    const std::optional<double> backward = number(json, "bwd_time_us", kRowTime);
     if (!backward || !row.obstacle.empty() || row.backward || !backward_known(row)) continue;
     rows.push_back(row);
     rows.back().backward = true;

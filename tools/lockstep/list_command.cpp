@@ -16,7 +16,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::array kOptions{kFormatOption, kPresetsOption, kOutputOption};
-constexpr int kColumns = 100;
 
 constexpr std::array<std::string_view, 2> kListExamples{"lockstep list gpus",
                                                         "lockstep list models --format csv"};
@@ -128,7 +127,7 @@ std::string rows_table(const std::vector<PresetRow>& rows) {
     const std::string body = row.value.size() <= kLongValue
                                  ? remark
                                  : row.value + (remark.empty() ? "" : " (" + remark + ")");
-    out += head + wrap(body, std::max(30, kColumns - left), left);
+    out += head + wrap(body, std::max(30, kTextColumns - left), left);
     out.erase(out.find_last_not_of(' ') + 1);
     out += "\n";
   }

@@ -9,11 +9,6 @@ namespace {
 
 using Function = std::function<double(const std::vector<double>&)>;
 
-struct Vertex {
-  std::vector<double> at;
-  double value;
-};
-
 class Simplex {
  public:
   Simplex(const Function& f, const std::vector<double>& start, double step) : f_(f) {
@@ -54,6 +49,11 @@ class Simplex {
   }
 
  private:
+  struct Vertex {
+    std::vector<double> at;
+    double value;
+  };
+
   static bool lower(const Vertex& a, const Vertex& b) { return a.value < b.value; }
 
   Vertex evaluate(std::vector<double> at) {

@@ -6,18 +6,21 @@
 #include <regex>
 #include <utility>
 
+#include "models/input/letter_case.hpp"
+
 namespace lockstep {
 namespace {
 
 constexpr std::size_t kMostSeries = 100'000;
 constexpr std::size_t kMostSamples = 100'000;
 constexpr std::size_t kMostFlags = 100;
-constexpr int kMostRanks = 10'000'000;
-constexpr Interval kSize{0, 1e15};
-constexpr Interval kTime{0, 1e12, true};
+constexpr int kMostSeriesRanks = 10'000'000;
+constexpr Interval kSampleSize{0, 1e15};
+constexpr Interval kSampleTime{0, 1e12, true};
 
 // Columns of a row, in the order of the file.
-constexpr std::size_t kSizeColumn = 0, kOutOfPlaceColumn = 1, kInPlaceColumn = 4, kColumns = 7;
+constexpr std::size_t kSizeColumn = 0, kOutOfPlaceColumn = 1, kInPlaceColumn = 4,
+                      kSampleColumns = 7;
 
 std::string text_or_empty(const JsonCursor& series, std::string_view key) {
   const std::optional<JsonCursor> member = series.find(key);
@@ -25,12 +28,12 @@ std::string text_or_empty(const JsonCursor& series, std::string_view key) {
 }
 
 NcclSample read_sample(const JsonCursor& row) {
-  const std::vector<JsonCursor> cells = row.elements(kColumns);
+  const std::vector<JsonCursor> cells = row.elements(kSampleColumns);
   if (cells.size() <= kOutOfPlaceColumn) row.fail("an array of size_bytes, time_us, ...");
-  NcclSample sample{Bytes{cells[kSizeColumn].number(kSize)}, std::nullopt};
+  NcclSample sample{Bytes{cells[kSizeColumn].number(kSampleSize)}, std::nullopt};
   for (const std::size_t column : {kInPlaceColumn, kOutOfPlaceColumn}) {
     if (column < cells.size() && !cells[column].is_null()) {
-      sample.time_us = cells[column].number(kTime);
+      sample.time_us = cells[column].number(kSampleTime);
     }
   }
   return sample;
@@ -41,9 +44,9 @@ NcclSeries read_series(const JsonCursor& from) {
   series.system = from.at("system").string();
   series.gpu = from.at("gpu").string();
   series.op = from.at("op").string();
-  series.nodes = from.at("nodes").integer(1, kMostRanks);
-  series.ranks = from.at("ranks").integer(1, kMostRanks);
-  series.gpus_per_node = from.at("gpus_per_node").integer(1, kMostRanks);
+  series.nodes = from.at("nodes").integer(1, kMostSeriesRanks);
+  series.ranks = from.at("ranks").integer(1, kMostSeriesRanks);
+  series.gpus_per_node = from.at("gpus_per_node").integer(1, kMostSeriesRanks);
   series.network = text_or_empty(from, "inter");
   series.algorithm = text_or_empty(from, "algo");
   if (const std::optional<JsonCursor> flags = from.find("flags")) {
@@ -57,17 +60,10 @@ NcclSeries read_series(const JsonCursor& from) {
   return series;
 }
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
-}
-
 /// Runs of letters and digits, in lower case.
 std::vector<std::string> words_of(std::string_view text) {
   std::vector<std::string> words(1);
-  for (const char c : lower(text)) {
+  for (const char c : lowered(text)) {
     if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
       words.back() += c;
     } else if (!words.back().empty()) {
@@ -111,7 +107,7 @@ std::string transport_of(std::string_view network) {
       {"ethernet", "ethernet"},
       {"efa", "efa_v1"},
   }};
-  const std::string text = lower(network);
+  const std::string text = lowered(network);
   static const std::regex efa_version("efa v([1-9])");
   std::smatch match;
   if (std::regex_search(text, match, efa_version)) return "efa_v" + match[1].str();

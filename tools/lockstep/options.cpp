@@ -16,7 +16,6 @@ namespace po = boost::program_options;
 
 constexpr OptionSpec kHelp{"help", 'h', "", false, "Print this text.", ""};
 constexpr std::string_view kPositional = "positional-word";  ///< no option can have this name
-constexpr int kColumns = 100;
 constexpr int kIndent = 6;
 
 std::vector<OptionSpec> all_options(const CommandSpec& command) {
@@ -82,7 +81,7 @@ std::string help_of(const OptionSpec& option) {
   if (!option.argument.empty()) head += fmt::format(" {}", option.argument);
   if (option.repeatable) head += "   (may be repeated)";
   std::string out = head + "\n" + std::string(kIndent, ' ') +
-                    wrap(option.text, kColumns - kIndent, kIndent) + "\n";
+                    wrap(option.text, kTextColumns - kIndent, kIndent) + "\n";
   if (!option.example.empty()) {
     out += fmt::format("{:{}}Example: {}\n", "", kIndent, option.example);
   }

@@ -11,6 +11,7 @@ namespace lockstep {
 namespace {
 
 using Json = nlohmann::ordered_json;
+using Align = TextTable::Align;
 
 std::string port_name(const RefereeCase& of, PortNumber port) {
   std::string name = fmt::format("node {}", port / of.nics);
@@ -27,7 +28,6 @@ std::string microseconds_text(Seconds time) {
 double end_error(const RefereeRow& row) {
   return row.flow_level_end() / row.packet_level_end() - 1;
 }
-std::string percent(double error) { return fmt::format("{:.1f} %", 100 * error); }
 
 /// A row as CSV and JSON have it: a name with its unit, and a number or text.
 std::vector<std::pair<std::string, Json>> fields_of(const RefereeRow& row) {
@@ -91,12 +91,11 @@ std::string summary_text(const RefereeSummary& s) {
       "  median of the cases' medians {:.2f} %, of the cases' ends {:.2f} %. Worst {}: \"{}\".\n",
       grouped(static_cast<double>(s.messages)),
       s.cases == 1 ? "1 case" : fmt::format("{} cases", s.cases), 100 * s.median_of_messages,
-      percent(s.ninetieth_of_messages), 100 * s.median_of_cases, 100 * s.median_of_ends,
+      percent_text(s.ninetieth_of_messages), 100 * s.median_of_cases, 100 * s.median_of_ends,
       error_text(s.worst), s.worst_case->name);
 }
 
 std::string layer_table(std::span<const RefereeRow> rows, const TextStyle& style) {
-  using Align = TextTable::Align;
   TextTable table({{"case", Align::left},
                    {"messages", Align::right},
                    {"flows, us", Align::right},
@@ -109,7 +108,7 @@ std::string layer_table(std::span<const RefereeRow> rows, const TextStyle& style
     const std::size_t worst = row.worst();
     table.add({row.of->name, std::to_string(row.messages.size()),
                microseconds_text(row.flow_level_end()), microseconds_text(row.packet_level_end()),
-               error_text(end_error(row)), percent(row.median_error()),
+               error_text(end_error(row)), percent_text(row.median_error()),
                error_text(row.messages[worst].error()), message_name(*row.of, worst)});
   }
   const RefereeLayer& layer = *rows.front().layer;

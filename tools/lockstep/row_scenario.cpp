@@ -14,7 +14,7 @@
 namespace lockstep {
 namespace {
 
-constexpr BytesPerSecond kNoLimit = gigabits_per_second(1e5);
+constexpr BytesPerSecond kUnlimitedNic = gigabits_per_second(1e5);
 
 /// Payload behind a row's measured collective rates; assumed: no row states it, and the ranking of
 /// layouts is the same from a quarter of it to eight times as much.
@@ -100,7 +100,7 @@ void set_network(NodeSpec& node, const ReferenceRow& row, const PresetStore& pre
   }
   if (row.ran_out_of_memory) {
     // It never came to a transfer: whether the job fits must not hang on what the network can do.
-    node.nic_bandwidth = kNoLimit;
+    node.nic_bandwidth = kUnlimitedNic;
   }
 }
 

@@ -26,7 +26,6 @@ constexpr std::size_t kLinks = 8;
 constexpr std::size_t kSteps = 12;
 constexpr double kNoticeable = 1.0005;  // slowdowns that three digits show
 
-std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 std::string times(double slowdown) { return fmt::format("{:.3f}", slowdown); }
 
 std::string link_name(const CongestionReport& report, const TransferCongestion& t) {
@@ -56,8 +55,8 @@ std::string jobs_table(const SharedResult& result, const TextStyle& style) {
     const JobCongestion& job = report.jobs[j];
     const bool trains = j < result.jobs.size();
     table.add({job.name, job.about, duration_text(job.alone_s), duration_text(job.step_s),
-               times(job.slowdown()), trains ? percent(result.jobs[j].alone_mfu_full) : "-",
-               trains ? percent(result.jobs[j].mfu_full) : "-"});
+               times(job.slowdown()), trains ? percent_text(result.jobs[j].alone_mfu_full) : "-",
+               trains ? percent_text(result.jobs[j].mfu_full) : "-"});
   }
   return table.text(style);
 }
@@ -97,7 +96,7 @@ std::string links_table(const CongestionReport& report, const TextStyle& style) 
   for (const LinkCongestion& link : report.links) {
     if (table.rows() == kLinks) break;
     table.add({link.name, significant(link.capacity_bytes_per_s / 1e9),
-               percent(link.mean_utilisation), percent(link.peak_utilisation)});
+               percent_text(link.mean_utilisation), percent_text(link.peak_utilisation)});
   }
   return table.text(style);
 }

@@ -9,19 +9,12 @@
 namespace lockstep {
 namespace {
 
-constexpr int kColumns = 100;
 constexpr int kBarColumns = 34;
-constexpr int kLabelColumns = 18;
+constexpr int kRunLabels = 18;            // columns
 constexpr std::size_t kStagesShown = 20;  ///< more are folded in the middle; JSON has all
 constexpr std::size_t kPathParts = 8;
 
-std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 std::string gib_text(Bytes bytes) { return significant(bytes / gibibytes(1)) + " GiB"; }
-
-std::string line(std::string_view label, const std::string& text) {
-  return fmt::format("  {:<{}}{}\n", label, kLabelColumns,
-                     wrap(text, kColumns - kLabelColumns - 2, kLabelColumns + 2));
-}
 
 std::string layout_text(const TrainingJob& job) {
   const Parallelism& p = job.parallelism;
@@ -46,14 +39,16 @@ std::string title(const RunResult& result, const TextStyle& style) {
   const TrainingJob& job = s.job;
   std::string out = style.bold(fmt::format("{} on {} GPUs", job.model.name, grouped(s.gpus()))) +
                     fmt::format(" ({} x {}, {})\n", grouped(s.nodes), s.node.name, s.node.gpu.name);
-  if (!s.about.empty()) out += wrap(s.about, kColumns, 0) + "\n";
-  out += "\n" + line("Job", layout_text(job));
-  out += line("Batch", fmt::format("{} sequences of {} tokens, {} micro batches of {}",
+  if (!s.about.empty()) out += wrap(s.about, kTextColumns, 0) + "\n";
+  out += "\n" + labelled_line("Job", kRunLabels, layout_text(job));
+  out += labelled_line("Batch", kRunLabels,
+                       fmt::format("{} sequences of {} tokens, {} micro batches of {}",
                                    grouped(job.batch.sequences), grouped(job.batch.tokens),
                                    grouped(job.micro_batches()), job.batch.micro_sequences));
   const std::string release = s.stack.release.empty() ? "" : " " + s.stack.release;
-  return out + line("Software", s.stack.name + release) +
-         line("Fabric", fmt::format("{}, {}", s.fabric.name, s.transport.name));
+  return out + labelled_line("Software", kRunLabels, s.stack.name + release) +
+         labelled_line("Fabric", kRunLabels,
+                       fmt::format("{}, {}", s.fabric.name, s.transport.name));
 }
 
 /// "61.3 GiB at the peak (stage 0), 66.0 GiB with the allocator's cache, of 74.9 GiB usable on ..."
@@ -72,25 +67,26 @@ std::string memory_text(const RunResult& result) {
 std::string headline(const RunResult& result, const TextStyle& style) {
   const StepReport& r = result.report;
   std::string out = "\n";
-  out += line("Step time", style.bold(duration_text(r.step_s)));
-  out += line("MFU",
-              fmt::format("{} with attention in full, {} causal;  HFU {}",
-                          style.bold(percent(r.mfu_full)), percent(r.mfu_causal), percent(r.hfu)));
-  out +=
-      line("Throughput", fmt::format("{} tokens/s per GPU, {} tokens/s in all",
-                                     significant(r.tokens_per_s_per_gpu), compact(r.tokens_per_s)));
-  out += line(
-      "Per GPU",
+  out += labelled_line("Step time", kRunLabels, style.bold(duration_text(r.step_s)));
+  out += labelled_line("MFU", kRunLabels,
+                       fmt::format("{} with attention in full, {} causal;  HFU {}",
+                                   style.bold(percent_text(r.mfu_full)), percent_text(r.mfu_causal),
+                                   percent_text(r.hfu)));
+  out += labelled_line("Throughput", kRunLabels,
+                       fmt::format("{} tokens/s per GPU, {} tokens/s in all",
+                                   significant(r.tokens_per_s_per_gpu), compact(r.tokens_per_s)));
+  out += labelled_line(
+      "Per GPU", kRunLabels,
       fmt::format("{} TFLOP/s of {} ({} causal)", significant(r.tflops_per_gpu_full),
                   significant(r.peak_flops_per_gpu / 1e12), significant(r.tflops_per_gpu_causal)));
-  out += line("Memory", memory_text(result));
+  out += labelled_line("Memory", kRunLabels, memory_text(result));
   if (const auto cost = training_cost(result)) {
     const std::string price = cost->usd
                                   ? fmt::format(", {} USD at {} per GPU-hour", compact(*cost->usd),
                                                 significant(*result.scenario.usd_per_gpu_hour))
                                   : std::string();
-    out += line(
-        "Training",
+    out += labelled_line(
+        "Training", kRunLabels,
         fmt::format("{} for {} tokens: {} GPU-hours{}", duration_text(cost->seconds),
                     compact(*result.scenario.training_tokens), compact(cost->gpu_hours), price));
   }
@@ -121,7 +117,7 @@ std::vector<std::string> stage_cells(const StageReport& stage, double step_s) {
   const auto share = [&](std::initializer_list<Bucket> of) {
     double sum = 0;
     for (const Bucket bucket : of) sum += stage.seconds[static_cast<std::size_t>(bucket)];
-    return percent(sum / step_s);
+    return percent_text(sum / step_s);
   };
   return {fmt::format("{}", stage.stage),
           fmt::format("{}", stage.layers),
@@ -195,20 +191,20 @@ std::string advice(const StepReport& report, const TextStyle& style) {
   const Advice best = best_advice(report);
   if (best.bucket == nullptr) return {};
   const std::string text = fmt::format("{} takes {} of the step; {}.", best.bucket->title,
-                                       percent(best.share), best.bucket->remedy);
-  return "\n" + style.bold("Would help most: ") + wrap(text, kColumns - 17, 2) + "\n";
+                                       percent_text(best.share), best.bucket->remedy);
+  return "\n" + style.bold("Would help most: ") + wrap(text, kTextColumns - 17, 2) + "\n";
 }
 
 std::string expectation(const RunResult& result, const TextStyle& style) {
   std::string out;
   for (const ExpectationCheck& check : check_expectation(result)) {
     const bool is_time = check.what == "step time";
-    const auto value = [&](double v) { return is_time ? duration_text(v) : percent(v); };
+    const auto value = [&](double v) { return is_time ? duration_text(v) : percent_text(v); };
     const std::string text = fmt::format(
         "{} {} against {} measured: {}, {} the {:g} % that the scenario allows", check.what,
         value(check.predicted), value(check.expected), error_text(check.error),
         check.within ? "within" : "NOT within", 100 * result.scenario.expect->within);
-    out += "  " + wrap(text, kColumns - 2, 4) + "\n";
+    out += "  " + wrap(text, kTextColumns - 2, 4) + "\n";
   }
   if (out.empty()) return {};
   const std::string& source = result.scenario.expect->source;
@@ -219,7 +215,7 @@ std::string remarks(std::string_view heading, const std::vector<std::string>& te
                     const TextStyle& style) {
   if (texts.empty()) return {};
   std::string out = "\n" + style.bold(heading) + "\n";
-  for (const std::string& text : texts) out += "  - " + wrap(text, kColumns - 4, 4) + "\n";
+  for (const std::string& text : texts) out += "  - " + wrap(text, kTextColumns - 4, 4) + "\n";
   return out;
 }
 

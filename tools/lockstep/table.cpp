@@ -91,19 +91,21 @@ std::string compact(double value) {
 }
 
 std::string duration_text(double seconds) {
-  struct Unit {
+  struct TimeUnit {
     double upto, divisor;
     const char* name;
   };
-  constexpr std::array kUnits{Unit{1e-3, 1e-6, "us"}, Unit{1, 1e-3, "ms"}, Unit{120, 1, "s"},
-                              Unit{7200, 60, "min"}, Unit{172800, 3600, "h"}};
-  for (const Unit& unit : kUnits) {
+  constexpr std::array kUnits{TimeUnit{1e-3, 1e-6, "us"}, TimeUnit{1, 1e-3, "ms"},
+                              TimeUnit{120, 1, "s"}, TimeUnit{7200, 60, "min"},
+                              TimeUnit{172800, 3600, "h"}};
+  for (const TimeUnit& unit : kUnits) {
     if (seconds < unit.upto) return significant(seconds / unit.divisor) + " " + unit.name;
   }
   return significant(seconds / 86400) + " days";
 }
 
 std::string error_text(double error) { return fmt::format("{:+.1f} %", 100 * error); }
+std::string percent_text(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 std::vector<double> percentages_that_add_up(std::span<const double> shares) {
   std::vector<double> tenths(shares.size());
@@ -159,6 +161,11 @@ std::string wrap(std::string_view text, int width, int indent) {
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return out;
+}
+
+std::string labelled_line(std::string_view label, int columns, std::string_view text) {
+  return fmt::format("  {:<{}}{}\n", label, columns,
+                     wrap(text, kTextColumns - columns - 2, columns + 2));
 }
 
 void TextTable::add(std::vector<std::string> cells) {

@@ -9,6 +9,9 @@
 
 namespace lockstep {
 
+/// Width of every text of the program; tables may be wider.
+inline constexpr int kTextColumns = 100;
+
 /// What the terminal can show.
 struct TextStyle {
   bool utf8 = false;    ///< else plain ASCII
@@ -39,6 +42,8 @@ std::string compact(double value);
 std::string duration_text(double seconds);
 /// A signed relative error as per cent: "+3.1 %".
 std::string error_text(double error);
+/// A share of 1 as per cent: "41.3 %".
+std::string percent_text(double share);
 /// Shares of 1 as per cent with one decimal, rounded so that what is printed adds up to 100.0
 /// (largest remainder). Requires shares that add up to 1.
 std::vector<double> percentages_that_add_up(std::span<const double> shares);
@@ -50,6 +55,8 @@ int text_width(std::string_view text);
 /// Breaks at spaces so that no line's text is wider than `width`; lines after the first begin with
 /// `indent` spaces.
 std::string wrap(std::string_view text, int width, int indent);
+/// "  label   text", the text in a column of its own behind `columns` for labels.
+std::string labelled_line(std::string_view label, int columns, std::string_view text);
 
 /// Rows of cells; column widths come from the widest cell. Numbers are aligned right, text left.
 class TextTable {

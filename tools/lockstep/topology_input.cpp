@@ -13,6 +13,7 @@
 #include "models/input/quantity.hpp"
 #include "models/input/text_file.hpp"
 #include "sim/scenario/read_cluster.hpp"
+#include "topologies/builders/drawn_fabric.hpp"
 #include "topologies/formats/fabric_json.hpp"
 #include "topologies/infiniband/ibnetdiscover.hpp"
 #include "topologies/placement.hpp"
@@ -22,9 +23,12 @@ namespace {
 
 DrawnFabric fabric_of_cluster(const Cluster& cluster, std::string source) {
   const NicPorts ports = nic_ports(cluster.node);
-  const Fabric fabric(cluster.fabric, cluster.nodes, ports.count, ports.bandwidth);
-  DrawnFabric out =
-      drawn_fabric(fabric.is_drawn() ? *fabric.graph() : ClusterGraph(fabric), std::move(source));
+  // A Fabric of a drawn kind would find all its routes, too.
+  DrawnFabric out = drawn_fabric(
+      is_drawn(cluster.fabric)
+          ? *draw_fabric(cluster.fabric, cluster.nodes, ports.count, ports.bandwidth)
+          : ClusterGraph(Fabric(cluster.fabric, cluster.nodes, ports.count, ports.bandwidth)),
+      std::move(source));
   out.assumptions = cluster.assumptions;
   return out;
 }

@@ -16,7 +16,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kListedPoints = 12;
-constexpr int kColumns = 100;
 
 std::string layer_name(int level) {
   return level == 0 ? "NICs" : level < 0 ? "no layer" : fmt::format("layer {}", level);
@@ -76,7 +75,7 @@ class Table {
  private:
   void line(std::string_view name, const std::string& text) {
     constexpr int kName = 19;
-    out_ += fmt::format("  {:<{}}{}\n", name, kName - 2, wrap(text, kColumns - kName, kName));
+    out_ += fmt::format("  {:<{}}{}\n", name, kName - 2, wrap(text, kTextColumns - kName, kName));
   }
 
   std::string parts() const {

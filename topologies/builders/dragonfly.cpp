@@ -9,13 +9,13 @@
 namespace lockstep {
 namespace {
 
-struct Counts {
+struct DragonflyCounts {
   std::int64_t p, a, groups;
 };
 
-Counts counts_of(const FabricPlan& plan) {
+DragonflyCounts dragonfly_counts(const FabricPlan& plan) {
   const FabricSpec& spec = plan.spec;
-  Counts c{.p = spec.leaf_ports_down, .a = spec.group_switches, .groups = spec.groups};
+  DragonflyCounts c{.p = spec.leaf_ports_down, .a = spec.group_switches, .groups = spec.groups};
   if (c.a == 0) c.a = 2 * c.p;
   if (c.groups == 0) c.groups = divide_up(plan.ports(), c.a * c.p);
   return c;
@@ -23,7 +23,7 @@ Counts counts_of(const FabricPlan& plan) {
 
 /// Which of a group's global cables leads to group `to` as the `cable`th: groups are counted on
 /// from one's own, so that every group looks the same.
-std::int64_t global_port(const Counts& c, std::int64_t from, std::int64_t to, int cable,
+std::int64_t global_port(const DragonflyCounts& c, std::int64_t from, std::int64_t to, int cable,
                          int cables) {
   return ((to - from + c.groups) % c.groups - 1) * cables + cable;
 }
@@ -32,7 +32,7 @@ std::int64_t global_port(const Counts& c, std::int64_t from, std::int64_t to, in
 
 std::optional<FabricProblem> check_dragonfly(const FabricPlan& plan) {
   const FabricSpec& spec = plan.spec;
-  const Counts c = counts_of(plan);
+  const DragonflyCounts c = dragonfly_counts(plan);
   const std::int64_t held = c.groups * c.a * c.p;
   if (held < plan.ports()) {
     return FabricProblem{"groups", fmt::format("{}", spec.groups),
@@ -55,7 +55,7 @@ std::optional<FabricProblem> check_dragonfly(const FabricPlan& plan) {
 
 FabricDrawing draw_dragonfly(const FabricPlan& plan) {
   const FabricSpec& spec = plan.spec;
-  const Counts c = counts_of(plan);
+  const DragonflyCounts c = dragonfly_counts(plan);
   FabricDrawing out = FabricDrawing::of_ports(plan);
   const auto first = static_cast<Vertex>(out.vertices.size());
   const auto at = [&](std::int64_t group, std::int64_t i) {

@@ -9,16 +9,16 @@
 namespace lockstep {
 namespace {
 
-struct Counts {
+struct DragonflyPlusCounts {
   std::int64_t p, leaves, spines, groups;
 };
 
-Counts counts_of(const FabricPlan& plan) {
+DragonflyPlusCounts dragonfly_plus_counts(const FabricPlan& plan) {
   const FabricSpec& spec = plan.spec;
-  Counts c{.p = spec.leaf_ports_down,
-           .leaves = spec.group_switches,
-           .spines = spec.group_spines,
-           .groups = spec.groups};
+  DragonflyPlusCounts c{.p = spec.leaf_ports_down,
+                        .leaves = spec.group_switches,
+                        .spines = spec.group_spines,
+                        .groups = spec.groups};
   if (c.leaves == 0) c.leaves = c.p;
   if (c.spines == 0) c.spines = c.leaves;
   if (c.groups == 0) c.groups = divide_up(plan.ports(), c.leaves * c.p);
@@ -29,7 +29,7 @@ Counts counts_of(const FabricPlan& plan) {
 
 std::optional<FabricProblem> check_dragonfly_plus(const FabricPlan& plan) {
   const FabricSpec& spec = plan.spec;
-  const Counts c = counts_of(plan);
+  const DragonflyPlusCounts c = dragonfly_plus_counts(plan);
   if (c.groups * c.leaves * c.p < plan.ports()) {
     return FabricProblem{
         "groups", fmt::format("{}", spec.groups),
@@ -52,7 +52,7 @@ std::optional<FabricProblem> check_dragonfly_plus(const FabricPlan& plan) {
 
 FabricDrawing draw_dragonfly_plus(const FabricPlan& plan) {
   const FabricSpec& spec = plan.spec;
-  const Counts c = counts_of(plan);
+  const DragonflyPlusCounts c = dragonfly_plus_counts(plan);
   FabricDrawing out = FabricDrawing::of_ports(plan);
   const auto add_layer = [&](const char* what, int level, std::int64_t each) {
     const auto first = static_cast<Vertex>(out.vertices.size());

@@ -41,6 +41,9 @@ struct FabricDrawing {
   void append(const FabricDrawing& part, const std::string& prefix, PortOf port_of);
 };
 
+/// Bounds that keep every count of a fabric in 31 bits, far beyond any real one.
+constexpr int kPortsMax = 1 << 16;           // of a switch
+constexpr std::int64_t kLinksMax = 1 << 28;  // of a fabric, one way
 /// Bounds within which a fabric can be drawn, and its distances kept: 1 GiB of them.
 constexpr std::int64_t kDrawnCablesMax = 1 << 22;
 constexpr std::int64_t kDrawnSwitchesMax = 1 << 15;

@@ -1,9 +1,12 @@
 #include "topologies/builders/drawn_fabric.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <cmath>
 #include <fmt/format.h>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "topologies/builders/drawing.hpp"
 #include "topologies/builders/faults.hpp"
@@ -29,10 +32,48 @@ FabricDrawing draw_planes(const FabricPlan& plan) {
   return out;
 }
 
+/// Whether one switch is near enough to every port that any two meet there at the latest. A search
+/// instead of all distances: false says nothing.
+bool meet_at_a_switch(const ClusterGraph& graph, std::span<const Vertex> ports) {
+  const std::span<const GraphLink> first = graph.first_link();
+  if (ports.empty() || first[ports[0]] == first[ports[0] + 1]) return false;
+  std::vector<Vertex> open{graph.target()[first[ports[0]]]};
+  std::vector<int> hops(graph.vertex_count(), -1);
+  hops[open.front()] = 1;  // with the cable of a port
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    if (open[i] < graph.port_count()) continue;  // NICs pass nothing on
+    for (GraphLink link = first[open[i]]; link < first[open[i] + 1]; ++link) {
+      const Vertex to = graph.target()[link];
+      if (hops[to] >= 0) continue;
+      hops[to] = hops[open[i]] + (to < graph.port_count() ? 0 : 1);
+      open.push_back(to);
+    }
+  }
+  return std::ranges::all_of(ports, [&hops](Vertex port) {
+    return hops[port] >= 0 && 2 * hops[port] <= SetDistances::kMax;
+  });
+}
+
+/// All ports, or those of each rail where only they have to meet.
+std::vector<std::vector<Vertex>> ports_to_meet(const ClusterGraph& graph, bool by_rail) {
+  std::vector<std::vector<Vertex>> out;
+  for (Vertex port = 0; port < graph.port_count(); ++port) {
+    const std::size_t set = by_rail ? static_cast<std::size_t>(graph.vertices()[port].nic) : 0;
+    if (out.size() <= set) out.resize(set + 1);
+    out[set].push_back(port);
+  }
+  return out;
+}
+
 /// NICs that cannot reach each other. Ports on the same switches are looked at once.
 Problem check_ways(const FabricSpec& spec, const std::shared_ptr<const ClusterGraph>& graph,
                    int nodes, int nics) {
   if (Problem p = check_static_tables(spec, *graph)) return p;
+  if (!routings()[static_cast<std::size_t>(spec.routing)].is_static) {
+    const auto sets = ports_to_meet(*graph, spec.pxn);
+    const auto meet = [&graph](const auto& ports) { return meet_at_a_switch(*graph, ports); };
+    if (std::ranges::all_of(sets, meet)) return {};
+  }
   const GraphRoutes routes(graph, {.tables = static_tables(spec, *graph)});
   const PortDistances& distances = routes.distances();
   const auto check_pair = [&](Vertex a, Vertex b) -> Problem {

@@ -8,10 +8,6 @@
 namespace lockstep {
 namespace {
 
-// Bounds that keep every count below in 31 bits, far beyond any real fabric.
-constexpr int kPortsMax = 1 << 16;           // of a switch
-constexpr std::int64_t kLinksMax = 1 << 28;  // of a fabric, one way
-
 using Problem = std::optional<FabricProblem>;
 
 /// Whether nodes fit leaves, and units fit pods.

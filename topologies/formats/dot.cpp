@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "models/input/input_error.hpp"
+#include "models/input/letter_case.hpp"
 #include "topologies/formats/fabric_json.hpp"
 
 namespace lockstep {
@@ -169,9 +170,7 @@ class Parser {
   /// A keyword, in capital or small letters.
   [[nodiscard]] bool is_word(std::string_view word) const {
     if (token_.kind != Token::Kind::id || token_.quoted) return false;
-    return std::equal(
-        word.begin(), word.end(), token_.text.begin(), token_.text.end(),
-        [](char a, char b) { return a == std::tolower(static_cast<unsigned char>(b)); });
+    return lowered(token_.text) == word;
   }
   [[noreturn]] void fail(std::string allowed) const {
     scanner_.fail(token_.line,

@@ -27,9 +27,9 @@ std::string read_name(const JsonCursor& from) {
   return name;
 }
 
-class Reader {
+class FabricJsonReader {
  public:
-  explicit Reader(const JsonCursor& root) : root_(root) {}
+  explicit FabricJsonReader(const JsonCursor& root) : root_(root) {}
 
   DrawnFabric read() {
     (void)root_.find("$schema");
@@ -148,9 +148,10 @@ bool same(const GraphCable& x, const GraphCable& y) {
          y.port_a == 0 && y.port_b == 0;
 }
 
-class Writer {
+class FabricJsonWriter {
  public:
-  explicit Writer(const DrawnFabric& fabric) : fabric_(fabric), usual_(usual_rate(fabric.graph)) {}
+  explicit FabricJsonWriter(const DrawnFabric& fabric)
+      : fabric_(fabric), usual_(usual_rate(fabric.graph)) {}
 
   std::string text() {
     out_ = "{\n";
@@ -230,14 +231,14 @@ class Writer {
 }  // namespace
 
 DrawnFabric read_drawn_fabric(const std::string& file, std::string_view text) {
-  return Reader(JsonCursor::parse(file, text)).read();
+  return FabricJsonReader(JsonCursor::parse(file, text)).read();
 }
 
 ClusterGraph read_fabric_json(const std::string& file, std::string_view text) {
   return read_drawn_fabric(file, text).graph;
 }
 
-std::string write_fabric_json(const DrawnFabric& fabric) { return Writer(fabric).text(); }
+std::string write_fabric_json(const DrawnFabric& fabric) { return FabricJsonWriter(fabric).text(); }
 
 std::string rate_text(BytesPerSecond rate) {
   return fmt::format("{} Gb/s", rate / gigabits_per_second(1));

@@ -13,9 +13,9 @@
 namespace lockstep {
 namespace {
 
-class Reader {
+class GraphmlReader {
  public:
-  Reader(const std::string& file, std::string_view text) : xml_(file, text) {}
+  GraphmlReader(const std::string& file, std::string_view text) : xml_(file, text) {}
 
   NamedGraph read() {
     const pugi::xml_node root = xml_.root();
@@ -97,28 +97,10 @@ class Reader {
   std::map<std::string, std::size_t, std::less<>> index_;  ///< of vertices by id
 };
 
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '&') {
-      out += "&amp;";
-    } else if (c == '<') {
-      out += "&lt;";
-    } else if (c == '>') {
-      out += "&gt;";
-    } else if (c == '"') {
-      out += "&quot;";
-    } else {
-      out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-    }
-  }
-  return out;
-}
-
 std::string data(std::string_view key, const Attributes& attributes) {
   std::string out;
   for (const auto& [name, value] : attributes) {
-    out += fmt::format("<data key=\"{}_{}\">{}</data>", key, escaped(name), escaped(value));
+    out += fmt::format("<data key=\"{}_{}\">{}</data>", key, xml_escaped(name), xml_escaped(value));
   }
   return out;
 }
@@ -133,7 +115,7 @@ std::string keys(std::string_view of, const Elements& elements) {
   for (const std::string& name : names) {
     out +=
         fmt::format("  <key id=\"{0}_{1}\" for=\"{0}\" attr.name=\"{1}\" attr.type=\"string\"/>\n",
-                    of, escaped(name));
+                    of, xml_escaped(name));
   }
   return out;
 }
@@ -141,7 +123,7 @@ std::string keys(std::string_view of, const Elements& elements) {
 }  // namespace
 
 NamedGraph read_graphml(const std::string& file, std::string_view text) {
-  return Reader(file, text).read();
+  return GraphmlReader(file, text).read();
 }
 
 std::string write_graphml(const NamedGraph& graph) {
@@ -155,7 +137,7 @@ std::string write_graphml(const NamedGraph& graph) {
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const NamedGraph::Node& node = graph.nodes[i];
     out += fmt::format("    <node id=\"n{}\"><data key=\"name\">{}</data>{}</node>\n", i,
-                       escaped(node.name), data("node", node.attributes));
+                       xml_escaped(node.name), data("node", node.attributes));
   }
   for (const NamedGraph::Edge& edge : graph.edges) {
     out += fmt::format("    <edge source=\"n{}\" target=\"n{}\">{}</edge>\n", edge.a, edge.b,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/input/input_error.hpp"
+#include "models/input/letter_case.hpp"
 #include "topologies/formats/dot.hpp"
 #include "topologies/formats/fabric_json.hpp"
 #include "topologies/formats/graphml.hpp"
@@ -18,12 +19,6 @@
 
 namespace lockstep {
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return out;
-}
 
 /// Behind blanks and a byte order mark.
 std::string_view content(std::string_view text) {
@@ -38,7 +33,7 @@ bool has_line(std::string_view text, std::string_view word) {
     const std::size_t end = text.find('\n');
     const std::string_view line = text.substr(0, end);
     const std::size_t at = line.find_first_not_of(" \t");
-    if (at != std::string_view::npos && lower(line.substr(at, word.size())) == word) return true;
+    if (at != std::string_view::npos && lowered(line.substr(at, word.size())) == word) return true;
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
   }
   return false;

@@ -11,6 +11,7 @@
 #include <variant>
 
 #include "models/input/input_error.hpp"
+#include "models/input/letter_case.hpp"
 #include "models/input/quantity.hpp"
 #include "topologies/formats/fabric_json.hpp"
 
@@ -33,17 +34,11 @@ constexpr std::array kKindWords{
     KindWord{"terminal", Kind::host},     KindWord{"gpu", Kind::host},
 };
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return out;
-}
-
 /// The first of the attributes that is there, capital letters aside.
 const std::string* find(const Attributes& attributes, std::span<const std::string_view> names) {
   for (const std::string_view name : names) {
     for (const auto& [key, value] : attributes) {
-      if (!value.empty() && lower(key) == name) return &value;
+      if (!value.empty() && lowered(key) == name) return &value;
     }
   }
   return nullptr;
@@ -69,9 +64,9 @@ std::string with_known_unit(std::string text) {
   return text;
 }
 
-class Reader {
+class NamedGraphReader {
  public:
-  Reader(const std::string& file, const NamedGraph& graph, const ImportOptions& options)
+  NamedGraphReader(const std::string& file, const NamedGraph& graph, const ImportOptions& options)
       : file_(file), graph_(graph), options_(options), kinds_(graph.nodes.size(), Kind::open) {}
 
   DrawnFabric read() {
@@ -120,7 +115,7 @@ class Reader {
       const NamedGraph::Node& node = graph_.nodes[i];
       const std::string* word = find(node.attributes, kKeys);
       if (word == nullptr) continue;
-      const std::string wanted = lower(*word);
+      const std::string wanted = lowered(*word);
       const auto row = std::find_if(kKindWords.begin(), kKindWords.end(),
                                     [&](const KindWord& k) { return k.word == wanted; });
       if (row == kKindWords.end()) {
@@ -224,7 +219,7 @@ class Reader {
   void add_edge(const NamedGraph::Edge& edge) {
     if (goes_back(edge)) return;
     const std::string* state = find(edge.attributes, "state");
-    const std::string word = state == nullptr ? "up" : lower(*state);
+    const std::string word = state == nullptr ? "up" : lowered(*state);
     if (word != "up" && word != "down") fail(edge.line, in_quotes(*state), "up, down");
     const std::string* count = find(edge.attributes, "count");
     const int copies = count == nullptr ? 1 : whole_number(*count, edge.line, 1, kMaxPortNumber);
@@ -272,7 +267,7 @@ class Reader {
 
 DrawnFabric fabric_of(const std::string& file, const NamedGraph& graph,
                       const ImportOptions& options) {
-  return Reader(file, graph, options).read();
+  return NamedGraphReader(file, graph, options).read();
 }
 
 NamedGraph named_graph(const DrawnFabric& fabric) {

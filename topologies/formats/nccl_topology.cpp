@@ -47,7 +47,6 @@ struct EfaDevice {
 constexpr std::array kEfaDevices{EfaDevice{"0xefa0", "efa_v1"}, EfaDevice{"0xefa1", "efa_v2"},
                                  EfaDevice{"0xefa2", "efa_v3"}, EfaDevice{"0xefa3", "efa_v4"}};
 
-constexpr int kMostDevices = 1024;
 constexpr int kMostDepth = 64;
 
 std::string_view attribute(pugi::xml_node element, const char* name) {
@@ -60,9 +59,9 @@ struct Place {
   std::vector<pugi::xml_node> bridges;
 };
 
-class Reader {
+class NcclTopologyReader {
  public:
-  Reader(const std::string& file, std::string_view text) : xml_(file, text) {}
+  NcclTopologyReader(const std::string& file, std::string_view text) : xml_(file, text) {}
 
   NodeDrawing read() {
     const pugi::xml_node root = xml_.root();
@@ -119,7 +118,7 @@ class Reader {
   }
 
   void check_count(pugi::xml_node at) const {
-    if (node_.gpus.size() + node_.nics.size() < std::size_t{kMostDevices}) return;
+    if (node_.gpus.size() + node_.nics.size() < kMostDevices) return;
     xml_.fail(at, "too many GPUs and NICs", fmt::format("at most {}", kMostDevices));
   }
 
@@ -239,7 +238,7 @@ class Reader {
 }  // namespace
 
 NodeDrawing read_nccl_topology(const std::string& file, std::string_view text) {
-  return Reader(file, text).read();
+  return NcclTopologyReader(file, text).read();
 }
 
 }  // namespace lockstep

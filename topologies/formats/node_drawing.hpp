@@ -2,6 +2,7 @@
 /// to each NIC. Read from NCCL's topology files and from `nvidia-smi topo -m`.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,6 +22,9 @@ enum class PciePath : std::uint8_t {
   sys,   ///< the link between NUMA nodes
 };
 std::string_view name_of(PciePath path);
+
+/// GPUs and NICs of a node that a file may name.
+inline constexpr std::size_t kMostDevices = 1024;
 
 struct NodeDrawing {
   struct Gpu {

@@ -16,8 +16,6 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t kMostDevices = 1024;
-
 /// Words of a line, without the terminal's escape sequences ("\x1b[4m").
 std::vector<std::string> words_of(std::string_view line) {
   std::string plain;
@@ -48,9 +46,9 @@ std::optional<int> nvlinks(std::string_view cell) {
   return fits && count <= kMost ? std::optional(count) : std::nullopt;
 }
 
-class Reader {
+class NvidiaSmiReader {
  public:
-  Reader(const std::string& file, std::string_view text) : lines_(file, text) {}
+  NvidiaSmiReader(const std::string& file, std::string_view text) : lines_(file, text) {}
 
   NodeDrawing read() {
     find_header();
@@ -183,7 +181,7 @@ class Reader {
 }  // namespace
 
 NodeDrawing read_nvidia_smi(const std::string& file, std::string_view text) {
-  return Reader(file, text).read();
+  return NvidiaSmiReader(file, text).read();
 }
 
 }  // namespace lockstep

@@ -1,8 +1,9 @@
-/// A fabric as boxes and lines on a page: layers of a tree from the hosts upwards, tori on a grid,
-/// everything else around circles. Readable at any size: boxes that play the same part are drawn as
-/// one where there are many, and parallel cables always are.
+/// A fabric as boxes and lines on a page: layers of a tree from the hosts upwards, tori as grids
+/// one behind the other, everything else around circles. Readable at any size: boxes that play the
+/// same part are drawn as one where there are many, and parallel cables always are.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -14,9 +15,10 @@ namespace lockstep {
 struct PictureBox {
   double x = 0, y = 0, width = 0, height = 0;  ///< centre and size
   std::vector<std::string> title, detail;      ///< two lines: what fits best of each, longest first
+  double label_x = 0, label_y = 0;  ///< of a dot: where its name is, from its centre; 0, 0: nowhere
   std::string tooltip;
   bool hosts = false;      ///< else switches
-  bool round = false;      ///< a dot with its title beside it
+  bool round = false;      ///< a dot; its name is beside it
   bool cut_off = false;    ///< some of its boxes have no cable
   int slow = 0, down = 0;  ///< cables that stay within the box
 };
@@ -31,9 +33,11 @@ struct PictureBundle {
   std::string tooltip;
 };
 
+enum class TextAnchor : std::uint8_t { start, middle, end };
 struct PictureText {
   double x = 0, y = 0;
   std::string text;
+  TextAnchor anchor = TextAnchor::middle;
 };
 
 struct Picture {
@@ -42,7 +46,7 @@ struct Picture {
   std::vector<PictureBox> boxes;
   std::vector<PictureBundle> bundles;
   std::vector<PictureText> texts;     ///< names of layers and groups
-  std::vector<BytesPerSecond> rates;  ///< fastest first
+  std::vector<BytesPerSecond> rates;  ///< of the lines, fastest first
   bool counts = false;                ///< few enough bundles to write their cables beside them
 };
 

@@ -9,18 +9,13 @@
 #include <vector>
 
 #include "models/input/input_error.hpp"
+#include "models/input/letter_case.hpp"
 #include "topologies/formats/fabric_json.hpp"
 #include "topologies/formats/hostlist.hpp"
 #include "topologies/infiniband/text_lines.hpp"
 
 namespace lockstep {
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return out;
-}
 
 struct SwitchLine {
   int line = 0;
@@ -32,9 +27,9 @@ struct SwitchLine {
   int parents = 0;
 };
 
-class Reader {
+class SlurmReader {
  public:
-  Reader(const std::string& file, std::string_view text, BytesPerSecond rate)
+  SlurmReader(const std::string& file, std::string_view text, BytesPerSecond rate)
       : lines_(file, text), rate_(rate) {}
 
   DrawnFabric read() {
@@ -93,7 +88,7 @@ class Reader {
     while (words.skip_spaces(), !words.empty()) {
       const std::string_view word = words.word();
       const std::size_t equals = word.find('=');
-      const std::string key = lower(word.substr(0, equals));
+      const std::string key = lowered(word.substr(0, equals));
       const std::string_view value =
           equals == std::string_view::npos ? std::string_view() : word.substr(equals + 1);
       if (value.empty()) lines_.refuse_line(first_, in_quotes(word), "KEY=VALUE");
@@ -224,9 +219,9 @@ class JoinedSets {
   std::vector<std::size_t> parent_;
 };
 
-class Writer {
+class SlurmWriter {
  public:
-  explicit Writer(const DrawnFabric& fabric)
+  explicit SlurmWriter(const DrawnFabric& fabric)
       : fabric_(fabric),
         hosts_(fabric.hosts.size()),
         sets_(hosts_ + fabric.graph.vertex_count()),
@@ -356,9 +351,9 @@ class Writer {
 
 DrawnFabric read_slurm_topology(const std::string& file, std::string_view text,
                                 BytesPerSecond rate) {
-  return Reader(file, text, rate).read();
+  return SlurmReader(file, text, rate).read();
 }
 
-std::string write_slurm_topology(const DrawnFabric& fabric) { return Writer(fabric).text(); }
+std::string write_slurm_topology(const DrawnFabric& fabric) { return SlurmWriter(fabric).text(); }
 
 }  // namespace lockstep

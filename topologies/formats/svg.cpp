@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 #include <iterator>
 
-#include "topologies/formats/fabric_json.hpp"
 #include "topologies/formats/picture.hpp"
+#include "topologies/formats/xml_text.hpp"
 
 namespace lockstep {
 namespace {
@@ -18,25 +18,6 @@ constexpr std::array<std::string_view, 6> kRateColours{"#0072B2", "#009E73", "#C
 constexpr std::string_view kSlow = "#E69F00";
 constexpr std::string_view kDown = "#D32F2F";
 constexpr double kLetter = 6.4;  // width of a letter of 11 px, about
-constexpr std::size_t kNamedDots = 72;
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '&') {
-      out += "&amp;";
-    } else if (c == '<') {
-      out += "&lt;";
-    } else if (c == '>') {
-      out += "&gt;";
-    } else if (c == '"') {
-      out += "&quot;";
-    } else {
-      out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-    }
-  }
-  return out;
-}
 
 /// As much of the text as fits, cut where a letter begins.
 std::string cut(std::string_view text, double width) {
@@ -58,33 +39,54 @@ std::string fitting(const std::vector<std::string>& texts, double width) {
   return texts.empty() ? std::string() : cut(texts.back(), width);
 }
 
-class Writer {
+class SvgWriter {
  public:
-  explicit Writer(const Picture& picture) : picture_(picture) {}
+  explicit SvgWriter(const Picture& picture) : picture_(picture) {}
 
   std::string text() {
-    const int legend = 24 * (1 + static_cast<int>(picture_.rates.size() / kRateColumns));
+    // What a picture is called may need more room than its boxes.
+    width_ = std::max(kNarrowest, picture_.width);
+    shift_ = (width_ - picture_.width) / 2;
+    const int legend = 24 * (2 + static_cast<int>(picture_.rates.size() / kRateColumns));
     write(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
         "viewBox=\"0 0 {0:.0f} {1:.0f}\" font-family=\"DejaVu Sans, Verdana, sans-serif\" "
         "font-size=\"11\">\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
-        picture_.width, picture_.height + legend);
-    write("<text x=\"40\" y=\"38\" font-size=\"20\" font-weight=\"bold\">{}</text>\n",
-          escaped(cut(picture_.title, (picture_.width - 80) * kLetter / 12.5)));
+        width_, picture_.height + legend);
+    add_title();
     write("<text x=\"40\" y=\"62\" font-size=\"13\" fill=\"#444444\">{}</text>\n",
-          escaped(picture_.subtitle));
+          xml_escaped(picture_.subtitle));
+    write("<g transform=\"translate({:.1f} 0)\">\n", shift_);
     for (const PictureBundle& bundle : picture_.bundles) add(bundle);
     for (const PictureBox& box : picture_.boxes) box.round ? add_dot(box) : add_box(box);
     for (const PictureText& text : picture_.texts) {
-      const bool margin = text.x < 60;
-      write("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"12\" fill=\"#444444\"{}>{}</text>\n",
-            text.x, text.y, margin ? "" : " text-anchor=\"middle\"", escaped(text.text));
+      write(
+          "<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"12\" fill=\"#444444\" "
+          "text-anchor=\"{}\">{}</text>\n",
+          text.x, text.y, name_of(text.anchor), xml_escaped(text.text));
     }
+    write("</g>\n");
     add_legend();
     return std::move(out_) + "</svg>\n";
   }
 
  private:
+  static constexpr double kNarrowest = 820;
+
+  static std::string_view name_of(TextAnchor anchor) {
+    return anchor == TextAnchor::start ? "start" : anchor == TextAnchor::end ? "end" : "middle";
+  }
+
+  /// As large as fits, and cut where even small letters do not.
+  void add_title() {
+    constexpr double kLargest = 20, kSmallest = 13, kBoldLetter = 0.69;  // of the font's size
+    const double room = width_ - 80;
+    const double letters = static_cast<double>(std::max<std::size_t>(1, picture_.title.size()));
+    const double size = std::clamp(room / (kBoldLetter * letters), kSmallest, kLargest);
+    write("<text x=\"40\" y=\"38\" font-size=\"{:.1f}\" font-weight=\"bold\">{}</text>\n", size,
+          xml_escaped(cut(picture_.title, room * kLetter / (kBoldLetter * size))));
+  }
+
   static constexpr int kRateColumns = 6;
 
   template <class... Values>
@@ -111,7 +113,7 @@ class Writer {
   }
 
   void add(const PictureBundle& bundle) {
-    write("<g><title>{}</title>\n", escaped(bundle.tooltip));
+    write("<g><title>{}</title>\n", xml_escaped(bundle.tooltip));
     const double width = std::clamp(0.8 + 0.6 * std::log2(std::max(1, bundle.cables)), 0.8, 5.0);
     if (bundle.cables > 0) line(bundle, colour(bundle.rate), width, "");
     if (bundle.slow > 0) line(bundle, kSlow, width + 0.8, " stroke-dasharray=\"9 5\"");
@@ -129,7 +131,7 @@ class Writer {
   }
 
   void add_box(const PictureBox& box) {
-    write("<g><title>{}</title>\n", escaped(box.tooltip));
+    write("<g><title>{}</title>\n", xml_escaped(box.tooltip));
     write(
         "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" rx=\"4\" "
         "fill=\"{}\" stroke=\"{}\" stroke-width=\"{}\"/>\n",
@@ -145,13 +147,12 @@ class Writer {
   void centred(const std::string& text, double x, double y, std::string_view fill) {
     if (text.empty()) return;
     write("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\" fill=\"{}\">{}</text>\n", x, y,
-          fill, escaped(text));
+          fill, xml_escaped(text));
   }
 
   /// "0,1" of "switch 0,1": what is around it and the tooltip tell the rest.
   static std::string short_name(const PictureBox& box) {
-    const std::string text = fitting(box.title, 110);
-    return text.substr(text.rfind(' ') + 1);
+    return box.title.empty() ? std::string() : cut(box.title.back(), 110);
   }
 
   void add_dot(const PictureBox& box) {
@@ -161,36 +162,42 @@ class Writer {
     write(
         "<g><title>{}</title><circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:.1f}\" fill=\"#e8eef7\" "
         "stroke=\"{}\" stroke-width=\"{}\"/>",
-        escaped(box.tooltip), box.x, box.y, box.width / 2, stroke,
+        xml_escaped(box.tooltip), box.x, box.y, box.width / 2, stroke,
         stroke == "#333333" ? "1" : "2.5");
-    if (picture_.boxes.size() <= kNamedDots) {
+    if (box.label_x != 0 || box.label_y != 0) {
+      constexpr double kAside = 5;
+      const TextAnchor anchor = box.label_x > kAside    ? TextAnchor::start
+                                : box.label_x < -kAside ? TextAnchor::end
+                                                        : TextAnchor::middle;
       write(
           "<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"9\" fill=\"#333333\" stroke=\"#ffffff\" "
-          "stroke-width=\"2.5\" paint-order=\"stroke\">{}</text>",
-          box.x + box.width / 2 + 2, box.y - box.height / 2, escaped(short_name(box)));
+          "stroke-width=\"2.5\" paint-order=\"stroke\" text-anchor=\"{}\">{}</text>",
+          box.x + box.label_x, box.y + box.label_y + 3, name_of(anchor),
+          xml_escaped(short_name(box)));
     }
     write("</g>\n");
   }
 
   void add_legend() {
-    const double top = picture_.height - 24;
-    double x = 40, y = top;
+    double x = 40, y = picture_.height - 24;
     const auto entry = [&](std::string_view stroke, std::string_view dash,
                            const std::string& text) {
       const double width = 54 + 7.0 * static_cast<double>(text.size());
-      if (x + width > picture_.width - 20) {
+      if (x + width > width_ - 20) {
         x = 40;
         y += 22;
       }
       write(
           "<path d=\"M{:.1f} {:.1f}h36\" stroke=\"{}\" stroke-width=\"3\"{}/>"
           "<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"12\">{}</text>\n",
-          x, y, stroke, dash, x + 44, y + 4, escaped(text));
+          x, y, stroke, dash, x + 44, y + 4, xml_escaped(text));
       x += width + 16;
     };
     for (std::size_t i = 0; i < picture_.rates.size() && i < kRateColours.size(); ++i) {
       const bool last = i + 1 == kRateColours.size() && picture_.rates.size() > kRateColours.size();
-      entry(kRateColours[i], "", rate_text(picture_.rates[i]) + (last ? " and less" : ""));
+      entry(kRateColours[i], "",
+            fmt::format("{:.4g} Gb/s{}", double{picture_.rates[i] / gigabits_per_second(1)},
+                        last ? " and less" : ""));
     }
     const auto any = [this](auto wrong) {
       return std::any_of(picture_.bundles.begin(), picture_.bundles.end(), wrong) ||
@@ -204,14 +211,25 @@ class Writer {
     if (cut_off || any([](const auto& at) { return at.down > 0; })) {
       entry(kDown, " stroke-dasharray=\"3 4\"", "down, or without a cable");
     }
+    const bool dots = std::any_of(picture_.boxes.begin(), picture_.boxes.end(),
+                                  [](const PictureBox& box) { return box.round; });
+    if (dots) {
+      write(
+          "<circle cx=\"58\" cy=\"{0:.1f}\" r=\"6\" fill=\"#e8eef7\" stroke=\"#333333\"/>"
+          "<text x=\"84\" y=\"{1:.1f}\" font-size=\"12\">switches with their hosts; the cables "
+          "of hosts are not drawn</text>\n",
+          y + 26, y + 30);
+    }
   }
 
   const Picture& picture_;
+  double width_ = 0;  ///< of the page
+  double shift_ = 0;  ///< what is left free on each side of the picture
   std::string out_;
 };
 
 }  // namespace
 
-std::string write_svg(const Picture& picture) { return Writer(picture).text(); }
+std::string write_svg(const Picture& picture) { return SvgWriter(picture).text(); }
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-/// An XML document whose elements know their line. For the readers in this folder.
+/// An XML document whose elements know their line, and text for one. For this folder.
 #pragma once
 
 #include <optional>
@@ -36,5 +36,8 @@ class XmlText {
   pugi::xml_document document_;
   std::vector<std::ptrdiff_t> line_starts_;
 };
+
+/// Text as it stands in an element or in an attribute, with control characters as spaces.
+std::string xml_escaped(std::string_view text);
 
 }  // namespace lockstep

@@ -12,7 +12,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::string_view kAnyLine =
+constexpr std::string_view kDumpLines =
     "a switch (Unicast lids [0-9] of switch Lid 2 guid 0x200000), an entry (0x0001 003), their "
     "number (9 lids dumped)";
 
@@ -28,7 +28,7 @@ class DumpReader {
 
   LidTables read() {
     while (lines_.next()) line();
-    if (!any_) lines_.refuse("no table", std::string(kAnyLine));
+    if (!any_) lines_.refuse("no table", std::string(kDumpLines));
     return std::move(tables_);
   }
 
@@ -48,7 +48,7 @@ class DumpReader {
     const std::string_view text = at.rest();
     if (text.starts_with("Lid ") || text.starts_with("Port ")) return;
     if (text.find("lids dumped") != std::string_view::npos) return;
-    lines_.refuse(in_quotes(lines_.line()), std::string(kAnyLine));
+    lines_.refuse(in_quotes(lines_.line()), std::string(kDumpLines));
   }
 
   void head() {

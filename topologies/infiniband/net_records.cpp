@@ -24,7 +24,7 @@ constexpr std::array kGuidWords{
 /// Say nothing of what we need.
 constexpr std::array<std::string_view, 5> kIgnored{"vendid=", "devid=", "sysimgguid=", "Chassis",
                                                    "Non-Chassis"};
-constexpr std::string_view kAnyLine =
+constexpr std::string_view kNetLines =
     "a box (Switch, Ca, Hca, Rt), a port ([1] \"box\"[1]), switchguid=, caguid=, rtguid=, "
     "sysimgguid=, vendid=, devid=, width=, speed=, speedext=, Chassis, a comment (#)";
 
@@ -34,9 +34,9 @@ std::string allowed_rates() {
   return text;
 }
 
-class Reader {
+class NetRecordReader {
  public:
-  explicit Reader(TextLines& lines) : lines_(lines) {}
+  explicit NetRecordReader(TextLines& lines) : lines_(lines) {}
 
   std::vector<NetBox> read() {
     while (lines_.next()) line();
@@ -72,7 +72,7 @@ class Reader {
     for (const std::string_view word : kIgnored) {
       if (at.skip(word)) return;
     }
-    lines_.refuse(in_quotes(lines_.line()), std::string(kAnyLine));
+    lines_.refuse(in_quotes(lines_.line()), std::string(kNetLines));
   }
 
   std::uint64_t guid(LineCursor& at) const {
@@ -217,6 +217,6 @@ class Reader {
 
 }  // namespace
 
-std::vector<NetBox> read_net_records(TextLines& lines) { return Reader(lines).read(); }
+std::vector<NetBox> read_net_records(TextLines& lines) { return NetRecordReader(lines).read(); }
 
 }  // namespace lockstep

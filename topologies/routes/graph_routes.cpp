@@ -132,7 +132,7 @@ void GraphRoutes::detour(Vertex from, Vertex to, double share, std::vector<Route
     const Vertex leaf = graph_->target()[graph_->first_link()[from]] - graph_->port_count();
     if (row[leaf] != SetDistances::kUnreachable) through.push_back(group);
   }
-  Spread first_leg(*graph_), second_leg(*graph_);
+  MessageSpread first_leg(*graph_), second_leg(*graph_);
   second_leg.aim(goal(to));
   const double each = share / static_cast<double>(std::max<std::size_t>(1, through.size()));
   for (const std::size_t group : through) {
@@ -150,7 +150,7 @@ void GraphRoutes::spread(Vertex from, Vertex to, std::vector<RouteHop>& out) con
   const double nonminimal = adaptive && detours(from, to) ? policy_.nonminimal_share : 0;
   const std::size_t first = out.size();
   if (nonminimal < 1) {
-    Spread direct(*graph_);
+    MessageSpread direct(*graph_);
     direct.aim(goal(to));
     direct.add(from, 1 - nonminimal);
     direct.send(adaptive, out);

@@ -6,12 +6,12 @@
 
 namespace lockstep {
 
-void Spread::aim(const Goal& goal) {
+void MessageSpread::aim(const Goal& goal) {
   goal_ = goal;
   for (Level& level : levels_) level.clear();
 }
 
-std::size_t Spread::distance(Vertex at) const {
+std::size_t MessageSpread::distance(Vertex at) const {
   if (at == goal_.port) return 0;
   const Vertex ports = graph_.port_count();
   if (at >= ports) return goal_.distance[at - ports];
@@ -22,14 +22,14 @@ std::size_t Spread::distance(Vertex at) const {
   return nearest + 1;
 }
 
-void Spread::add(Vertex at, double share) {
+void MessageSpread::add(Vertex at, double share) {
   const std::size_t far = distance(at);
   assert(far < std::numeric_limits<std::uint8_t>::max() && "check() refuses such fabrics");
   if (levels_.size() <= far) levels_.resize(far + 1);
   levels_[far].push_back({.at = at, .share = share});
 }
 
-void Spread::merge(Level& level) {
+void MessageSpread::merge(Level& level) {
   std::ranges::stable_sort(level, {}, &Stop::at);
   std::size_t kept = 0;
   for (std::size_t i = 1; i < level.size(); ++i) {
@@ -42,14 +42,14 @@ void Spread::merge(Level& level) {
   if (!level.empty()) level.resize(kept + 1);
 }
 
-Spread::Stop& Spread::find(Level& level, Vertex at) {
+MessageSpread::Stop& MessageSpread::find(Level& level, Vertex at) {
   const auto it = std::ranges::lower_bound(level, at, {}, &Stop::at);
   assert(it != level.end() && it->at == at);
   return *it;
 }
 
 /// All vertices on the ways, those where nothing waits with a share of 0.
-void Spread::discover() {
+void MessageSpread::discover() {
   for (std::size_t far = levels_.size(); far-- > 0;) {
     merge(levels_[far]);
     if (far == 0) continue;
@@ -62,7 +62,7 @@ void Spread::discover() {
 }
 
 /// Capacities from the goal backwards.
-void Spread::measure() {
+void MessageSpread::measure() {
   constexpr double kUnbounded = std::numeric_limits<double>::infinity();
   for (std::size_t far = 0; far < levels_.size(); ++far) {
     for (Stop& stop : levels_[far]) {
@@ -84,12 +84,12 @@ void Spread::measure() {
   }
 }
 
-double Spread::weight(GraphLink link, const Stop& next) const {
+double MessageSpread::weight(GraphLink link, const Stop& next) const {
   const double own = std::min(graph_.capacity()[link].base_units(), next.beyond);
   return graph_.source()[link] < graph_.port_count() ? std::min(own, next.last) : own;
 }
 
-void Spread::send(bool by_capacity, std::vector<RouteHop>& hops) {
+void MessageSpread::send(bool by_capacity, std::vector<RouteHop>& hops) {
   discover();
   if (by_capacity) measure();
   for (std::size_t far = levels_.size(); far-- > 1;) {

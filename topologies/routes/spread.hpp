@@ -53,9 +53,9 @@ void for_next_links(const ClusterGraph& graph, Vertex at, const Goal& goal, Use 
 /// missing and slow cables further on get less; the capacity beyond a link is the smaller of its
 /// own and that of all ways beyond it, NIC links apart (those count where a NIC splits over its
 /// planes). No other traffic is looked at.
-class Spread {
+class MessageSpread {
  public:
-  explicit Spread(const ClusterGraph& graph) : graph_(graph) {}
+  explicit MessageSpread(const ClusterGraph& graph) : graph_(graph) {}
 
   /// Begins anew. The goal's memory stays the caller's.
   void aim(const Goal& goal);

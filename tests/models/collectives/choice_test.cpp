@@ -6,15 +6,12 @@
 #include <string>
 #include <string_view>
 
-#include "sim/scenario/preset_store.hpp"
+#include "tests/support/presets.hpp"
 
 namespace lockstep {
 namespace {
 
-const PresetStore& presets() {
-  static const PresetStore store;
-  return store;
-}
+using test::presets;
 
 CollectiveChoice choose(const CollectiveCall& call, const CollectiveOptions& options = {},
                         std::string_view gpu = "h100_sxm5_80gb",
@@ -53,9 +50,9 @@ std::string why_not(const CollectiveChoice& choice, std::string_view algorithm) 
   return found->why_not;
 }
 
-constexpr Bytes kHuge{1e10};
-constexpr CollectiveCall kTwoNodes{CollectiveOp::all_reduce, kHuge, 16, 8};
-constexpr CollectiveCall kManyNodes{CollectiveOp::all_reduce, kHuge, 512, 8};
+constexpr Bytes kTenGigabytes{1e10};
+constexpr CollectiveCall kTwoNodes{CollectiveOp::all_reduce, kTenGigabytes, 16, 8};
+constexpr CollectiveCall kManyNodes{CollectiveOp::all_reduce, kTenGigabytes, 512, 8};
 
 TEST_CASE("every algorithm: a row has a name, a summary, a source and a law") {
   for (const CollectiveAlgorithm& row : collective_algorithms()) {
@@ -134,7 +131,7 @@ TEST_CASE("choose_collective: the reason names the winner, the runner-up and who
 
 TEST_CASE("choose_collective: NVLS needs NVSwitch and Hopper") {
   const CollectiveChoice choice =
-      choose({CollectiveOp::all_reduce, kHuge, 8, 8}, {}, "a100_sxm4_80gb");
+      choose({CollectiveOp::all_reduce, kTenGigabytes, 8, 8}, {}, "a100_sxm4_80gb");
   CHECK(choice.cost->algorithm == "ring");
   CHECK(why_not(choice, "nvls").find("needs NVSwitch and Hopper or later") == 0);
 }
@@ -153,7 +150,7 @@ TEST_CASE("choose_collective: forcing what cannot run gives the reason and no co
   CHECK_FALSE(choice.cost);
   CHECK(choice.reason.find("collnet_direct, collnet_chain: SHARP is off in this fabric") !=
         std::string::npos);
-  CHECK_FALSE(choose({CollectiveOp::all_to_all, kHuge, 16, 8}, forced("ring")).cost);
+  CHECK_FALSE(choose({CollectiveOp::all_to_all, kTenGigabytes, 16, 8}, forced("ring")).cost);
 }
 
 TEST_CASE("parse_name_filter: NCCL's spellings; the first unknown word is returned") {
@@ -233,26 +230,26 @@ TEST_CASE("channels: a limit takes rails across nodes and rings inside one") {
   // Four rails of 48 GB/s against what a ring gets inside the node, 324 GB/s.
   CHECK(choose(kManyNodes, four).time / choose(kManyNodes, forced("ring")).time ==
         doctest::Approx(324.0 / (4 * 48.25)).epsilon(0.05));
-  const CollectiveCall inside{CollectiveOp::all_gather, kHuge, 8, 8};
+  const CollectiveCall inside{CollectiveOp::all_gather, kTenGigabytes, 8, 8};
   CHECK(choose(inside, four).time > 4 * choose(inside).time);
   CHECK(choose(inside, four).channels == 4);
 }
 
 TEST_CASE("channels: a small call takes one, a large one all") {
   CHECK(choose({CollectiveOp::all_reduce, Bytes{8}, 8, 8}).channels == 1);
-  CHECK(choose({CollectiveOp::all_reduce, kHuge, 8, 8}).channels == 16);
-  CHECK(choose({CollectiveOp::all_gather, kHuge, 8, 8}).channels == 24);
+  CHECK(choose({CollectiveOp::all_reduce, kTenGigabytes, 8, 8}).channels == 16);
+  CHECK(choose({CollectiveOp::all_gather, kTenGigabytes, 8, 8}).channels == 24);
   CHECK(choose(kTwoNodes).channels == 16);
 }
 
 TEST_CASE("uneven groups: the node with fewest members has the fewest rails") {
-  CollectiveCall even{CollectiveOp::all_gather, kHuge, 16, 4};
+  CollectiveCall even{CollectiveOp::all_gather, kTenGigabytes, 16, 4};
   CollectiveCall uneven = even;
   uneven.ranks_per_node = 2;
   uneven.nodes = 4;
   CHECK(choose(uneven).time > 1.9 * choose(even).time);
   even.nodes = 4;
-  CHECK(choose(even).time == choose({CollectiveOp::all_gather, kHuge, 16, 4}).time);
+  CHECK(choose(even).time == choose({CollectiveOp::all_gather, kTenGigabytes, 16, 4}).time);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "sim/scenario/preset_store.hpp"
+#include "tests/support/presets.hpp"
 
 namespace lockstep {
 namespace {
@@ -31,10 +31,7 @@ constexpr std::array kShapes{Shape{2, 2},    Shape{4, 4},   Shape{8, 8},  Shape{
                              Shape{16, 8},   Shape{24, 8},  Shape{64, 8}, Shape{128, 1},
                              Shape{1024, 4}, Shape{2048, 8}};
 
-const PresetStore& presets() {
-  static const PresetStore store;
-  return store;
-}
+using test::presets;
 
 CollectiveCost cost_on(const System& system, const CollectiveCall& call) {
   return collective_cost(call, presets().gpu(system.gpu), presets().transport(system.transport),

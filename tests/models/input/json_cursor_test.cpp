@@ -18,7 +18,7 @@ JsonCursor parse_preset(std::string_view text) {
 
 /// The whole line that the call throws; "fine" if it doesn't.
 template <class Call>
-std::string complaint(Call call) {
+std::string complaint_of(Call call) {
   try {
     call();
   } catch (const InputError& error) {
@@ -37,7 +37,7 @@ TEST_CASE("JsonCursor: an integer may be written as 1e3, and keeps its range on 
   CHECK(values[2].integer(3, 1000) == 4);
   for (std::size_t i = 3; i < values.size(); ++i) {
     CAPTURE(i);
-    CHECK(complaint([&] { (void)values[i].integer(3, 1000); }) ==
+    CHECK(complaint_of([&] { (void)values[i].integer(3, 1000); }) ==
           "p.json#/" + std::to_string(i) + ": found " + values[i].found() +
               "; allowed: a whole number from 3 to 1000");
   }
@@ -46,7 +46,7 @@ TEST_CASE("JsonCursor: an integer may be written as 1e3, and keeps its range on 
 TEST_CASE("JsonCursor: numbers keep their interval, open or closed") {
   const auto number = [](std::string_view text, const Interval& allowed) {
     const JsonCursor root = parse(text);
-    return complaint([&] { (void)root.number(allowed); });
+    return complaint_of([&] { (void)root.number(allowed); });
   };
   CHECK(number("0", {0, 1}) == "fine");
   CHECK(number("1", {0, 1}) == "fine");
@@ -64,23 +64,23 @@ TEST_CASE("JsonCursor: quantities are numbers in base units or text with a unit"
   CHECK(parse("\"400 Gb/s\"").data_rate({0, 1e12}) == gigabits_per_second(400));
   CHECK(parse("\"80 GiB\"").bytes({0, 1e12}) == gibibytes(80));
   CHECK(parse("\"700 W\"").watts({0, 1e4}) == Watts{700});
-  CHECK(complaint([] { (void)parse("\"11 s\"").seconds(kAllowed); }) ==
+  CHECK(complaint_of([] { (void)parse("\"11 s\"").seconds(kAllowed); }) ==
         "p.json: found \"11 s\"; allowed: a time from 0 s to 10 s");
   CHECK(
-      complaint([] { (void)parse("\"11 sec\"").seconds(kAllowed); }) ==
+      complaint_of([] { (void)parse("\"11 sec\"").seconds(kAllowed); }) ==
       "p.json: found \"11 sec\"; allowed: a number with a unit of time: s, ms, us, ns, min, h, d");
-  CHECK(complaint([] { (void)parse("{}").seconds(kAllowed); }) ==
+  CHECK(complaint_of([] { (void)parse("{}").seconds(kAllowed); }) ==
         "p.json: found an object; allowed: a number of seconds or a time such as \"2.5 us\"");
-  CHECK(complaint([] { (void)parse("\"150 %\"").quantity(Dimension::share, {0, 1}); }) ==
+  CHECK(complaint_of([] { (void)parse("\"150 %\"").quantity(Dimension::share, {0, 1}); }) ==
         "p.json: found \"150 %\"; allowed: a number from 0 to 1");
 }
 
 TEST_CASE("JsonCursor: a choice names all of them and the nearest") {
   constexpr std::array<std::string_view, 2> kNames{"spray", "ecmp"};
   CHECK(parse("\"ecmp\"").choice(kNames) == 1);
-  CHECK(complaint([&] { (void)parse("\"ecpm\"").choice(kNames); }) ==
+  CHECK(complaint_of([&] { (void)parse("\"ecpm\"").choice(kNames); }) ==
         "p.json: found \"ecpm\"; allowed: spray, ecmp. Did you mean \"ecmp\"?");
-  CHECK(complaint([&] { (void)parse("3").choice(kNames); }) ==
+  CHECK(complaint_of([&] { (void)parse("3").choice(kNames); }) ==
         "p.json: found 3; allowed: spray, ecmp");
 }
 
@@ -88,21 +88,21 @@ TEST_CASE("JsonCursor: finish complains about the first key that nobody asked fo
   const JsonCursor root = parse(R"({"levels": 2, "lebels": 3, "other": 4})");
   CHECK(root.find("levels")->integer(1, 9) == 2);
   CHECK_FALSE(root.find("ports").has_value());
-  CHECK(complaint([&] { root.finish(); }) ==
+  CHECK(complaint_of([&] { root.finish(); }) ==
         "p.json#/lebels: found the unknown key \"lebels\"; allowed: levels, ports. "
         "Did you mean \"levels\"?");
   (void)root.find("lebels");
   (void)root.find("other");
-  CHECK(complaint([&] { root.finish(); }) == "fine");
+  CHECK(complaint_of([&] { root.finish(); }) == "fine");
 }
 
 TEST_CASE("JsonCursor: a missing key points at one that is spelt nearly like it") {
   CHECK(
-      complaint([] { (void)parse(R"({"tokns": 3})").at("tokens"); }) ==
+      complaint_of([] { (void)parse(R"({"tokns": 3})").at("tokens"); }) ==
       "p.json: found an object without \"tokens\" but with \"tokns\"; allowed: an object with it");
-  CHECK(complaint([] { (void)parse(R"({"a": {}})").at("a").at("tokens"); }) ==
+  CHECK(complaint_of([] { (void)parse(R"({"a": {}})").at("a").at("tokens"); }) ==
         "p.json#/a: found an object without \"tokens\"; allowed: an object with it");
-  CHECK(complaint([] { (void)parse("[]").at("tokens"); }) ==
+  CHECK(complaint_of([] { (void)parse("[]").at("tokens"); }) ==
         "p.json: found an array; allowed: an object");
 }
 
@@ -110,9 +110,9 @@ TEST_CASE("JsonCursor: pointers go through arrays, and escape keys") {
   const JsonCursor root = parse(R"({"a/b": [{"c": "x"}]})");
   const JsonCursor leaf = root.at("a/b").elements(5)[0].at("c");
   CHECK(leaf.pointer() == "/a~1b/0/c");
-  CHECK(complaint([&] { (void)leaf.boolean(); }) ==
+  CHECK(complaint_of([&] { (void)leaf.boolean(); }) ==
         "p.json#/a~1b/0/c: found \"x\"; allowed: true or false");
-  CHECK(complaint([&] { (void)root.at("a/b").elements(0); }) ==
+  CHECK(complaint_of([&] { (void)root.at("a/b").elements(0); }) ==
         "p.json#/a~1b: found an array; allowed: an array of at most 0 elements");
 }
 
@@ -122,11 +122,11 @@ TEST_CASE("JsonCursor: in a preset a value may sit beside its source") {
   CHECK(root.at("a").integer(0, 9) == 3);
   CHECK(root.at("a").pointer() == "/a/value");
   CHECK(root.at("b").integer(0, 9) == 4);
-  CHECK(complaint([&] { root.finish(); }) == "fine");
-  CHECK(complaint([] { (void)parse_preset(R"({"a": {"value": 3, "sorce": "s"}})").find("a"); }) ==
+  CHECK(complaint_of([&] { root.finish(); }) == "fine");
+  CHECK(complaint_of([] { (void)parse_preset(R"({"a": {"value": 3, "sorce": "s"}})").find("a"); }) ==
         "p.json#/a/sorce: found the unknown key \"sorce\"; allowed: value");
   // A scenario has no such wrapping.
-  CHECK(complaint([] { (void)parse(R"({"a": {"value": 3}})").at("a").integer(0, 9); }) ==
+  CHECK(complaint_of([] { (void)parse(R"({"a": {"value": 3}})").at("a").integer(0, 9); }) ==
         "p.json#/a: found an object; allowed: a whole number from 0 to 9");
 }
 
@@ -147,27 +147,27 @@ TEST_CASE("--set: changes, adds and refines, by dotted path or pointer") {
 
 TEST_CASE("--set: a number where a string belongs is taken as written") {
   CHECK(parse("{}", {"release=24.10"}).at("release").string() == "24.10");
-  CHECK(complaint([] { (void)parse(R"({"release": 24.10})").at("release").string(); }) ==
+  CHECK(complaint_of([] { (void)parse(R"({"release": 24.10})").at("release").string(); }) ==
         "p.json#/release: found 24.1; allowed: a string");
 }
 
 TEST_CASE("--set: errors name the option") {
-  CHECK(complaint([] { (void)parse("{}", {"a.b=x"}).at("a").at("b").integer(0, 9); }) ==
+  CHECK(complaint_of([] { (void)parse("{}", {"a.b=x"}).at("a").at("b").integer(0, 9); }) ==
         "p.json#/a/b: found \"x\" (--set a.b=x); allowed: a whole number from 0 to 9");
   // What an option brought along is its doing too; what was there before is not.
-  CHECK(complaint([] { (void)parse("{}", {"a={\"b\": 1}"}).at("a").at("b").string(); }) ==
+  CHECK(complaint_of([] { (void)parse("{}", {"a={\"b\": 1}"}).at("a").at("b").string(); }) ==
         "p.json#/a/b: found 1 (--set a={\"b\": 1}); allowed: a string");
-  CHECK(complaint([] { (void)parse(R"({"ab": 1})", {"a=2"}).at("ab").string(); }) ==
+  CHECK(complaint_of([] { (void)parse(R"({"ab": 1})", {"a=2"}).at("ab").string(); }) ==
         "p.json#/ab: found 1; allowed: a string");
-  CHECK(complaint([] { parse("{}", {"nodes"}); }) ==
+  CHECK(complaint_of([] { parse("{}", {"nodes"}); }) ==
         "--set: found \"nodes\"; allowed: path=value, such as cluster.nodes=384");
-  CHECK(complaint([] { parse("{}", {"=3"}); }) ==
+  CHECK(complaint_of([] { parse("{}", {"=3"}); }) ==
         "--set: found \"=3\"; allowed: path=value, such as cluster.nodes=384");
-  CHECK(complaint([] { parse("{}", {"a..b=3"}); }) ==
+  CHECK(complaint_of([] { parse("{}", {"a..b=3"}); }) ==
         "--set: found \"a..b=3\"; allowed: a path without empty parts");
-  CHECK(complaint([] { parse(R"({"a": 3})", {"a.b=3"}); }) ==
+  CHECK(complaint_of([] { parse(R"({"a": 3})", {"a.b=3"}); }) ==
         "--set a.b=3#/a: found 3; allowed: an object or array, for \"b\" to be in");
-  CHECK(complaint([] { parse(R"({"a": [3]})", {"a.1=3"}); }) ==
+  CHECK(complaint_of([] { parse(R"({"a": [3]})", {"a.1=3"}); }) ==
         "--set a.1=3#/a: found an array of 1 elements; allowed: an index below that instead of "
         "\"1\"");
 }

@@ -11,8 +11,6 @@ namespace {
 using namespace lockstep;
 using namespace lockstep::test;
 
-constexpr StepTime ns(std::uint64_t n) { return {n * 1000}; }
-
 }  // namespace
 
 TEST_CASE("credits: a buffer below the round trip limits the rate to buffer / round trip") {

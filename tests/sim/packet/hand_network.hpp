@@ -8,6 +8,8 @@
 
 namespace lockstep::test {
 
+constexpr StepTime ns(std::uint64_t n) { return {n * 1000}; }
+
 inline constexpr BytesPerSecond kRate = gigabytes_per_second(1);  // 1 byte a nanosecond
 inline constexpr Seconds kCable{100e-9};
 inline constexpr Seconds kForward{300e-9};

@@ -9,8 +9,6 @@ namespace {
 using namespace lockstep;
 using namespace lockstep::test;
 
-constexpr StepTime ns(std::uint64_t n) { return {n * 1000}; }
-
 /// A chain of switches between two hosts, 0 and 1, with this rate on each link.
 PacketNetwork chain(const std::vector<double>& gigabytes, std::uint64_t bytes) {
   const auto switches = static_cast<std::uint32_t>(gigabytes.size() - 1);

@@ -15,13 +15,13 @@ namespace {
 
 // Shares of a link that are equal on paper differ in their last bits with the number of flows that
 // are added up; ends then move by a tick.
-constexpr double kRounding = 1e-9;
+constexpr double kFoldingRounding = 1e-9;
 
 void check_equal(const StepReport& folded, const StepReport& unfolded) {
-  CHECK(std::abs(folded.step_s - unfolded.step_s) <= kRounding * unfolded.step_s);
+  CHECK(std::abs(folded.step_s - unfolded.step_s) <= kFoldingRounding * unfolded.step_s);
   for (std::size_t b = 0; b < kBuckets; ++b) {
     CAPTURE(buckets()[b].name);
-    CHECK(std::abs(folded.seconds[b] - unfolded.seconds[b]) <= kRounding * unfolded.step_s);
+    CHECK(std::abs(folded.seconds[b] - unfolded.seconds[b]) <= kFoldingRounding * unfolded.step_s);
   }
 }
 

@@ -8,11 +8,13 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/support/sample_reports.hpp"
+#include "tests/tools/report/contains.hpp"
 #include "tools/lockstep/report/congestion_charts.hpp"
 #include "tools/lockstep/report/congestion_words.hpp"
 #include "tools/lockstep/report/page.hpp"
 
 using namespace lockstep;
+using lockstep::test::contains;
 using nlohmann::json;
 
 namespace {
@@ -40,10 +42,6 @@ std::vector<json> charts_of(const std::string& html) {
     found.push_back(json::parse(html.substr(begin, at - begin)));
   }
   return found;
-}
-
-bool contains(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
 }
 
 }  // namespace

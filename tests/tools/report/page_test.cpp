@@ -6,15 +6,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tests/tools/report/contains.hpp"
 using namespace lockstep;
+using lockstep::test::contains;
 
 namespace {
 
 constexpr ChartLibrary kNoCharts{.script = "/* charts */", .licences = "Apache <2.0>"};
-
-bool contains(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
-}
 
 }  // namespace
 

@@ -90,7 +90,7 @@ TEST_CASE("fabric.json: what a builder drew reads back the same") {
   }
 }
 
-struct Mistake {
+struct FabricJsonMistake {
   std::string text;
   std::string message;
 };
@@ -98,7 +98,7 @@ struct Mistake {
 TEST_CASE("fabric.json: a mistake is reported with its place and what is allowed") {
   const std::string head =
       R"({"hosts": [{"name": "a", "nics": 1}], "switches": [{"name": "leaf"}], "cables": [)";
-  const Mistake mistakes[] = {
+  const FabricJsonMistake mistakes[] = {
       {R"({"switches": [], "cables": []})",
        R"(f.json: found an object without "hosts"; allowed: an object with it)"},
       {R"({"hosts": [], "switches": [], "cables": []})",
@@ -122,7 +122,7 @@ TEST_CASE("fabric.json: a mistake is reported with its place and what is allowed
       {head + R"({"a": "a nic 0", "b": "leaf", "rate": "1 Gb/s", "speed": 1}]})",
        R"(f.json#/cables/0/speed: )"},
   };
-  for (const Mistake& mistake : mistakes) {
+  for (const FabricJsonMistake& mistake : mistakes) {
     CAPTURE(mistake.text);
     try {
       (void)read_fabric_json("f.json", mistake.text);

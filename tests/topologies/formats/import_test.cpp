@@ -123,7 +123,7 @@ TEST_CASE("Slurm topology.conf: what is written joins the same hosts on the same
         "# leaf2 stands for 2 switches\n"
         "SwitchName=leaf2 Nodes=node[8-15]\n"
         "# spine0 stands for 8 switches\n"
-        "SwitchName=spine0 Switches=leaf0,leaf2\n");
+        "SwitchName=spine0 Switches=leaf[0,2]\n");
 }
 
 TEST_CASE("DOT: subgraphs, chains, defaults and ports make the cables that Graphviz draws") {
@@ -199,7 +199,7 @@ TEST_CASE("--hosts: orders the nodes of every format, and names the vertices tha
   CHECK(two.graph.nics(0) == 2);
 }
 
-struct Mistake {
+struct ImportMistake {
   std::string text;
   std::string message;
 };
@@ -207,7 +207,7 @@ struct Mistake {
 TEST_CASE(
     "a wrong file: one line with the number of the line, what was found and what is allowed") {
   const ImportOptions options{.rate = kRate, .hosts = {}, .hosts_file = {}};
-  const Mistake mistakes[] = {
+  const ImportMistake mistakes[] = {
       {"", "f:1: found an empty file; allowed: fabric.json, "},
       {"\n\nhello\n", "f:3: found \"hello\"; allowed: fabric.json, "},
       {"SwitchName=a Nodes=n[1-2]\nSwitchName=b Node=n3\n",
@@ -243,7 +243,7 @@ TEST_CASE(
        "f:3: found the end of the file; allowed: the row of GPU1"},
       {"vendid=0x0\nSwitch 4 \"S-1\" # \"sw\"\n[1] nonsense\n", "f:3: found "},
   };
-  for (const Mistake& mistake : mistakes) {
+  for (const ImportMistake& mistake : mistakes) {
     CAPTURE(mistake.text);
     const std::string found = message([&] {
       const ImportFormat& format = recognise("f", mistake.text);

@@ -4,16 +4,13 @@
 #include <string>
 
 #include "models/input/input_error.hpp"
-#include "models/input/text_file.hpp"
 #include "tests/topologies/infiniband/small_subnets.hpp"
 #include "topologies/infiniband/lft_dump.hpp"
 
 namespace lockstep {
 namespace {
 
-std::string sample(const std::string& name) {
-  return read_text_file(LOCKSTEP_SOURCE_DIR "/tests/reference/infiniband/" + name);
-}
+using test::sample;
 
 TEST_CASE("every engine: on trees, all ports reach each other on shortest paths") {
   for (const InfinibandEngine& engine : infiniband_engines()) {

@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "models/input/input_error.hpp"
-#include "models/input/text_file.hpp"
 #include "tests/topologies/infiniband/small_subnets.hpp"
 #include "topologies/infiniband/host_name.hpp"
 #include "topologies/infiniband/ibsim_net.hpp"
@@ -14,9 +13,7 @@
 namespace lockstep {
 namespace {
 
-std::string sample(const std::string& name) {
-  return read_text_file(LOCKSTEP_SOURCE_DIR "/tests/reference/infiniband/" + name);
-}
+using test::sample;
 
 /// One switch, two hosts with two adapters each and one without a name; written by hand as
 /// ibnetdiscover and ibsim's net files have it.

@@ -9,11 +9,17 @@
 #include <utility>
 #include <vector>
 
+#include "models/input/text_file.hpp"
 #include "topologies/infiniband/forwarding.hpp"
 
 namespace lockstep::test {
 
 constexpr BytesPerSecond kHdr = gigabits_per_second(200);
+
+/// A file of tests/reference/infiniband.
+inline std::string sample(const std::string& name) {
+  return read_text_file(LOCKSTEP_SOURCE_DIR "/tests/reference/infiniband/" + name);
+}
 
 /// Three layers of switches with k ports, k^3 / 4 hosts.
 inline InfinibandSubnet k_ary_tree(int k) {
