@@ -93,8 +93,9 @@ struct SpareSpec {
 struct Campaign {
   int nodes = 1;
   int nodes_per_replica = 1;
-  Seconds work{};       ///< time of all steps if nothing ever goes wrong
-  RunTime horizon = 0;  ///< the run ends then at the latest; 0: when the work is done
+  Seconds work{};  ///< time of all steps if nothing ever goes wrong
+  /// The run ends then at the latest; 0: when its work is done, or at a hundred times that.
+  RunTime horizon = 0;
   std::vector<FailureMode> modes;
   std::vector<CheckpointTier> tiers;  ///< none: every failure starts from nothing
   RecoverySpec recovery;

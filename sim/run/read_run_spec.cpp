@@ -19,7 +19,7 @@ constexpr Interval kTime{0, 1e9};
 constexpr Interval kTimeAboveZero{0, 1e9, true};
 constexpr Interval kChance{0, 1};
 constexpr Interval kRate{1e6, 1e16, true};
-constexpr Interval kRateOrNone{1e6, 1e16, false, true};
+constexpr Interval kClientRate{1e6, 1e16, false, true};
 constexpr std::size_t kMostModes = 1000;
 constexpr std::size_t kMostTiers = 8;
 constexpr int kMostNodes = 1'000'000;
@@ -178,8 +178,8 @@ void read_storage(const JsonCursor& from, StorageSpec& out) {
   const MemberReader member(from, Extent::whole);
   member.required("write", out.write, kRate);
   member.required("read", out.read, kRate);
-  member.optional("client_write", out.client_write, kRateOrNone);
-  member.optional("client_read", out.client_read, kRateOrNone);
+  member.optional("client_write", out.client_write, kClientRate);
+  member.optional("client_read", out.client_read, kClientRate);
   member.optional("metadata", out.metadata, kTime);
 }
 

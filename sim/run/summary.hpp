@@ -21,7 +21,7 @@ struct SampleMean {
 SampleMean sample_mean(std::span<const double> values);
 
 /// The value that a Student variable with `freedom` >= 1 degrees of freedom stays below with 97.5
-/// %. Source: exact for 1 and 2; else Abramowitz and Stegun 1964, 26.7.5, within 0.5 %.
+/// %. Source: exact for 1 and 2; else Abramowitz and Stegun 1964, 26.7.5, within 0.8 %.
 double student_quantile(std::size_t freedom);
 
 struct ModeSummary {

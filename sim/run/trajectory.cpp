@@ -31,7 +31,7 @@ class Trajectory {
   Trajectory(const Campaign& campaign, std::uint32_t number, bool keep_events)
       : c_(campaign),
         work_end_(to_run_time(campaign.work)),
-        horizon_(campaign.horizon > 0 ? campaign.horizon : kNever / 4),
+        horizon_(campaign.horizon > 0 ? campaign.horizon : 100 * work_end_),
         keep_events_(keep_events),
         source_(campaign, number, horizon_),
         pool_(campaign.spares, campaign.seed, number),
@@ -97,6 +97,7 @@ class Trajectory {
   [[nodiscard]] double speed() const {
     double slowest = 1;
     for (const Pending& p : pending_) slowest = std::max(slowest, p.slowdown);
+    assert(static_cast<std::size_t>(missing_replicas_) < c_.width_speed.size());
     const double width = c_.width_speed[static_cast<std::size_t>(missing_replicas_)];
     double drag = 0;
     for (std::size_t t = 0; t < tiers_.size(); ++t) {
@@ -329,10 +330,11 @@ class Trajectory {
   }
   /// Takes broken nodes out and finds others; waits if it has to.
   bool replace_nodes(const FailureMode& mode) {
-    if (mode.scope == FailureScope::process || replaced_.uniform() >= mode.replaced) return true;
-    const int broken = mode.scope == FailureScope::rack ? c_.spares.nodes_per_rack : 1;
-    for (int n = 0; n < broken; ++n) pool_.send_to_repair(now_);
-    missing_nodes_ += broken;
+    if (mode.scope != FailureScope::process && replaced_.uniform() < mode.replaced) {
+      const int broken = mode.scope == FailureScope::rack ? c_.spares.nodes_per_rack : 1;
+      for (int n = 0; n < broken; ++n) pool_.send_to_repair(now_);
+      missing_nodes_ += broken;
+    }
     return fill_places();
   }
   bool fill_places() {

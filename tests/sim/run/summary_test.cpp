@@ -1,0 +1,110 @@
+#include "sim/run/summary.hpp"
+
+#include <array>
+#include <cmath>
+#include <doctest/doctest.h>
+#include <vector>
+
+#include "sim/core/random.hpp"
+#include "sim/run/optimum.hpp"
+
+namespace lockstep {
+namespace {
+
+Campaign campaign_of(double mean_s) {
+  Campaign campaign;
+  campaign.work = Seconds{10 * 86400.0};
+  campaign.modes = {{.name = "bug", .scope = FailureScope::process, .mean_time = Seconds{mean_s}}};
+  campaign.tiers = {{.name = "s", .interval = Seconds{1800}, .blocks = Seconds{20}}};
+  campaign.recovery.restarts = Seconds{200};
+  return campaign;
+}
+
+}  // namespace
+
+TEST_CASE("portable_exp: e to the power, and the inverse of the logarithm") {
+  CHECK(portable_exp(0) == 1);
+  for (double x = -40; x < 40; x += 0.137) {
+    CHECK(portable_exp(x) == doctest::Approx(std::exp(x)).epsilon(1e-15));
+    CHECK(portable_log(portable_exp(x)) == doctest::Approx(x).epsilon(1e-14));
+  }
+}
+
+TEST_CASE("student_quantile: the printed tables") {
+  const std::vector<std::pair<std::size_t, double>> table{
+      {1, 12.706}, {2, 4.303}, {3, 3.182}, {5, 2.571}, {10, 2.228}, {30, 2.042}, {120, 1.980}};
+  for (const auto& [freedom, value] : table) {
+    CAPTURE(freedom);
+    CHECK(student_quantile(freedom) == doctest::Approx(value).epsilon(0.008));
+  }
+}
+
+TEST_CASE("sample_mean: mean, interval and percentiles of a small sample") {
+  const std::vector<double> values{4, 1, 3, 2, 5};
+  const SampleMean of = sample_mean(values);
+  CHECK(of.mean == doctest::Approx(3));
+  CHECK(of.median == 3);
+  CHECK(of.low == doctest::Approx(1.2));
+  CHECK(of.high == doctest::Approx(4.8));
+  CHECK(of.half_width == doctest::Approx(2.776 * std::sqrt(2.5 / 5)).epsilon(0.005));
+}
+
+TEST_CASE("sample: the same for any number of threads, and a prefix of a longer one") {
+  const Campaign campaign = campaign_of(20'000);
+  const auto one = sample(campaign, {.trajectories = 16, .jobs = 1, .progress = {}});
+  const auto four = sample(campaign, {.trajectories = 32, .jobs = 4, .progress = {}});
+  for (std::size_t i = 0; i < one.size(); ++i) CHECK(one[i].buckets == four[i].buckets);
+}
+
+TEST_CASE("sample: trajectories are added until the interval is as narrow as asked") {
+  const Campaign campaign = campaign_of(20'000);
+  const auto few = sample(campaign, {.trajectories = 8, .within = 0.5, .progress = {}});
+  CHECK(few.size() == 8);
+  const auto many = sample(campaign, {.trajectories = 8, .within = 0.0005, .progress = {}});
+  CHECK(many.size() > 8);
+  CHECK(summarise(campaign, many).goodput.half_width <= 0.0005);
+  const auto most =
+      sample(campaign, {.trajectories = 8, .within = 1e-9, .most = 20, .progress = {}});
+  CHECK(most.size() == 20);
+}
+
+TEST_CASE("summary: shares add up to 1, and counts are those of the rates") {
+  const Campaign campaign = campaign_of(20'000);
+  const RunSummary summary =
+      summarise(campaign, sample(campaign, {.trajectories = 200, .progress = {}}));
+  double together = 0;
+  for (const double share : summary.shares) together += share;
+  CHECK(together == doctest::Approx(1).epsilon(1e-12));
+  CHECK(summary.finished == doctest::Approx(1));
+  CHECK(summary.modes[0].failures == doctest::Approx(summary.wall_s.mean / 20'000).epsilon(0.03));
+}
+
+TEST_CASE("optimum: at the best interval the overhead is Young's and Daly's, within 2 %") {
+  // A checkpoint of 20 s, failures every 10 h: Young 1,200 s.
+  const Campaign campaign = campaign_of(36'000);
+  const IntervalOptimum found = optimise_interval(campaign, {.trajectories = 100, .progress = {}});
+  CHECK(found.young.interval.base_units() == doctest::Approx(1200));
+  const auto overhead = [](const IntervalPoint& point) { return 1 / point.goodput - 1; };
+  CHECK(overhead(found.best) <= overhead(found.young));
+  CHECK(overhead(found.best) == doctest::Approx(overhead(found.young)).epsilon(0.02));
+  CHECK(overhead(found.best) == doctest::Approx(overhead(found.daly)).epsilon(0.02));
+  const double closed =
+      daly_time_ratio(found.daly.interval, Seconds{20}, Seconds{200}, Seconds{36'000}) - 1;
+  CHECK(overhead(found.daly) == doctest::Approx(closed).epsilon(0.02));
+}
+
+TEST_CASE("closed forms: Daly's interval is Young's for small costs, and M for large ones") {
+  CHECK(daly_interval(Seconds{1e-6}, Seconds{1e6}) / young_interval(Seconds{1e-6}, Seconds{1e6}) ==
+        doctest::Approx(1).epsilon(1e-5));
+  CHECK(daly_interval(Seconds{300}, Seconds{100}) == Seconds{100});
+  // Figures of RSC: 16,384 GPUs, 6.5 failures a thousand node-days, give 1.80 h between failures.
+  Campaign rsc;
+  rsc.modes = {{.name = "node", .components = 2048, .mean_time = Seconds{86400.0 / 6.5e-3}}};
+  CHECK(mean_time_between_stops(rsc).base_units() / 3600 == doctest::Approx(1.803).epsilon(0.001));
+  rsc.modes[0].components = 16384;
+  CHECK(mean_time_between_stops(rsc).base_units() / 3600 == doctest::Approx(0.2254).epsilon(0.001));
+  CHECK(expected_ettr(Seconds{3600}, Seconds{0}, Seconds{300}, Seconds{6490}) ==
+        doctest::Approx(1 - 2100.0 / 6490));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,274 @@
+#include "sim/run/trajectory.hpp"
+
+#include <algorithm>
+#include <doctest/doctest.h>
+#include <numeric>
+
+#include "sim/core/random.hpp"
+#include "sim/run/failure_source.hpp"
+#include "sim/run/optimum.hpp"
+#include "sim/run/spare_pool.hpp"
+#include "sim/run/summary.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr double kHour = 3600, kDay = 86400;
+
+FailureMode software(double mean_s) {
+  return {.name = "bug", .scope = FailureScope::process, .mean_time = Seconds{mean_s}};
+}
+FailureMode hardware(double mean_s, std::uint32_t components = 1) {
+  return {.name = "node", .components = components, .mean_time = Seconds{mean_s}};
+}
+
+/// 30 days of work, checkpoints that block for half a minute, five minutes to restart.
+Campaign with_checkpoints(double interval_s) {
+  Campaign campaign;
+  campaign.work = Seconds{30 * kDay};
+  campaign.modes = {software(3 * kHour)};
+  campaign.tiers = {{.name = "s",
+                     .interval = Seconds{interval_s},
+                     .blocks = Seconds{30},
+                     .restores = Seconds{60}}};
+  campaign.recovery.restarts = Seconds{240};
+  return campaign;
+}
+
+RunTime bucket(const TrajectoryResult& result, RunBucket which) {
+  return result.buckets[static_cast<std::size_t>(which)];
+}
+double seconds_in(const TrajectoryResult& result, RunBucket which) {
+  return to_seconds(bucket(result, which)).base_units();
+}
+RunTime sum(const TrajectoryResult& result) {
+  return std::accumulate(result.buckets.begin(), result.buckets.end(), RunTime{0});
+}
+
+RunSummary summary_of(const Campaign& campaign, std::uint32_t trajectories) {
+  return summarise(campaign, sample(campaign, {.trajectories = trajectories, .progress = {}}));
+}
+
+}  // namespace
+
+TEST_CASE("trajectory: without failures a run is its work and its checkpoints") {
+  Campaign campaign = with_checkpoints(3600);
+  campaign.modes.clear();
+  const TrajectoryResult result = run_trajectory(campaign, 0);
+  CHECK(result.work == to_run_time(campaign.work));
+  // The last of 720 hours ends with the run, without a checkpoint.
+  CHECK(result.checkpoints == 719);
+  CHECK(result.wall == to_run_time(Seconds{30 * kDay + 719 * 30}));
+  CHECK(bucket(result, RunBucket::productive) == to_run_time(campaign.work));
+}
+
+TEST_CASE("trajectory: the books balance to the nanosecond, whatever happens") {
+  for (std::uint32_t number = 0; number < 40; ++number) {
+    RandomStream draw({.seed = 7, .trajectory = number});
+    Campaign campaign = with_checkpoints(600 + 3000 * draw.uniform());
+    campaign.work = Seconds{5 * kDay};
+    campaign.modes.push_back(hardware(10 * kDay * (1 + draw.uniform()), 8));
+    campaign.modes.push_back({.name = "hang",
+                              .effect = FailureEffect::hang,
+                              .scope = FailureScope::process,
+                              .mean_time = Seconds{kDay}});
+    campaign.modes.push_back({.name = "slow",
+                              .effect = FailureEffect::slow,
+                              .mean_time = Seconds{kDay},
+                              .slowdown = 1.3,
+                              .found_after = Seconds{kHour}});
+    campaign.modes.push_back({.name = "wrong",
+                              .effect = FailureEffect::silent,
+                              .mean_time = Seconds{2 * kDay},
+                              .found_after = Seconds{2 * kHour}});
+    campaign.modes.push_back({.name = "rack",
+                              .scope = FailureScope::rack,
+                              .components = 4,
+                              .mean_time = Seconds{20 * kDay},
+                              .shape = 0.7});
+    campaign.modes.push_back(
+        {.name = "maintenance", .effect = FailureEffect::planned, .mean_time = Seconds{3 * kDay}});
+    campaign.tiers.push_back({.name = "peers",
+                              .interval = Seconds{120},
+                              .blocks = Seconds{0.5},
+                              .finishes = Seconds{20},
+                              .drag = 0.1,
+                              .restores = Seconds{5},
+                              .survives_rack = false,
+                              .corrupt = 0.1});
+    campaign.recovery.detects_crash = Seconds{10};
+    campaign.recovery.detects_hang = Seconds{600};
+    campaign.recovery.diagnoses = Seconds{60};
+    campaign.recovery.misdiagnosed = 0.2;
+    campaign.spares = {.hot = 1,
+                       .warm = 1,
+                       .warm_takes = Seconds{900},
+                       .repair = Seconds{4 * kHour},
+                       .crews = 1,
+                       .nodes_per_rack = 3};
+    campaign.width_speed = {1.0, 0.75};
+    campaign.nodes_per_replica = 2;
+    const TrajectoryResult result = run_trajectory(campaign, number, true);
+    CAPTURE(number);
+    CHECK(sum(result) == result.wall);
+    CHECK(result.work == to_run_time(campaign.work));
+    CHECK(bucket(result, RunBucket::productive) == result.work);
+    CHECK(std::ranges::all_of(result.buckets, [](RunTime t) { return t >= 0; }));
+    CHECK(result.events.size() == result.interruptions);
+    CHECK(std::ranges::is_sorted(result.events, {}, &RunEvent::at));
+  }
+}
+
+TEST_CASE("trajectory: goodput is Daly's, with exponential failures also in restarts") {
+  for (const double interval : {300.0, 900.0, 2400.0}) {
+    CAPTURE(interval);
+    const RunSummary summary = summary_of(with_checkpoints(interval), 300);
+    const double daly =
+        1 / daly_time_ratio(Seconds{interval}, Seconds{30}, Seconds{300}, Seconds{3 * kHour});
+    CHECK(std::abs(summary.goodput.mean - daly) < 3 * summary.goodput.half_width);
+    CHECK(summary.goodput.half_width < 0.002);
+  }
+}
+
+TEST_CASE("trajectory: a job that fails sooner than it restarts ends at a hundred times its work") {
+  Campaign campaign = with_checkpoints(3600);
+  campaign.work = Seconds{kHour};
+  campaign.modes = {software(10)};
+  const TrajectoryResult result = run_trajectory(campaign, 0);
+  CHECK(result.work < to_run_time(campaign.work));
+  CHECK(result.wall == to_run_time(Seconds{100 * kHour}));
+  CHECK(sum(result) == result.wall);
+}
+
+TEST_CASE("trajectory: many periods at once are the same as one by one") {
+  Campaign skipped = with_checkpoints(60);
+  Campaign stepped = skipped;
+  // A second tier that never writes keeps periods from being skipped.
+  stepped.tiers.push_back({.name = "never", .interval = Seconds{1000 * kDay}});
+  for (std::uint32_t number = 0; number < 5; ++number) {
+    const TrajectoryResult a = run_trajectory(skipped, number);
+    const TrajectoryResult b = run_trajectory(stepped, number);
+    CHECK(a.buckets == b.buckets);
+    CHECK(a.checkpoints == b.checkpoints);
+    CHECK(a.interruptions == b.interruptions);
+  }
+}
+
+TEST_CASE("trajectory: a straggler slows the job until it is evicted, and loses nothing") {
+  Campaign campaign;
+  campaign.work = Seconds{100 * kDay};
+  campaign.modes = {{.name = "slow",
+                     .effect = FailureEffect::slow,
+                     .mean_time = Seconds{kDay},
+                     .slowdown = 2,
+                     .found_after = Seconds{kHour}}};
+  campaign.tiers = {{.name = "s", .interval = Seconds{kHour}}};
+  campaign.spares.hot = 1000;
+  const TrajectoryResult result = run_trajectory(campaign, 0);
+  CHECK(bucket(result, RunBucket::lost) == 0);
+  // Half of an hour's work for each of some hundred stragglers.
+  const double expected = result.failures[0] * kHour / 2;
+  CHECK(seconds_in(result, RunBucket::degraded) == doctest::Approx(expected).epsilon(0.4));
+  CHECK(result.failures[0] > 60);
+}
+
+TEST_CASE("trajectory: wrong numbers cost what was trained since, not only since a checkpoint") {
+  Campaign campaign;
+  campaign.work = Seconds{50 * kDay};
+  campaign.modes = {{.name = "wrong",
+                     .effect = FailureEffect::silent,
+                     .scope = FailureScope::process,
+                     .mean_time = Seconds{5 * kDay},
+                     .found_after = Seconds{10 * kHour}}};
+  campaign.tiers = {{.name = "s", .interval = Seconds{600}}};
+  const RunSummary summary = summary_of(campaign, 100);
+  // Ten hours and half an interval each; a second one within them is thrown away with the first.
+  const double each = summary.modes[0].cost_s / summary.modes[0].failures;
+  CHECK(each == doctest::Approx((10 * kHour + 300) / (1 + 10.0 / 120)).epsilon(0.08));
+}
+
+TEST_CASE("trajectory: a lost node takes its drive's checkpoints along, a lost process does not") {
+  Campaign campaign;
+  campaign.work = Seconds{20 * kDay};
+  campaign.spares.hot = 1000;
+  campaign.tiers = {{.name = "local", .interval = Seconds{600}, .survives_node = false},
+                    {.name = "storage", .interval = Seconds{6 * kHour}}};
+  campaign.modes = {software(kDay)};
+  const RunSummary processes = summary_of(campaign, 50);
+  CHECK(processes.modes[0].cost_s / processes.modes[0].failures ==
+        doctest::Approx(300).epsilon(0.1));
+  campaign.modes = {hardware(kDay)};
+  const RunSummary nodes = summary_of(campaign, 50);
+  CHECK(nodes.modes[0].cost_s / nodes.modes[0].failures ==
+        doctest::Approx(3 * kHour).epsilon(0.15));
+}
+
+TEST_CASE(
+    "trajectory: without a spare the job waits for the repair, or goes on without a replica") {
+  Campaign campaign;
+  campaign.work = Seconds{200 * kDay};
+  campaign.modes = {hardware(10 * kDay)};
+  campaign.tiers = {{.name = "s", .interval = Seconds{60}}};
+  campaign.spares.repair = Seconds{kDay};
+  const RunSummary waits = summary_of(campaign, 100);
+  const double repair_share = waits.shares[static_cast<std::size_t>(RunBucket::repair_wait)];
+  // A mean of a day of repair after a mean of ten of work.
+  CHECK(repair_share == doctest::Approx(1.0 / 11).epsilon(0.05));
+  campaign.width_speed = {1.0, 0.5};
+  const RunSummary elastic = summary_of(campaign, 100);
+  CHECK(elastic.shares[static_cast<std::size_t>(RunBucket::repair_wait)] < 0.2 * repair_share);
+  CHECK(elastic.goodput.mean > waits.goodput.mean);
+}
+
+TEST_CASE("failure source: Weibull components keep their mean, whatever their shape") {
+  for (const double shape : {0.6, 1.0, 3.0}) {
+    CAPTURE(shape);
+    Campaign campaign;
+    FailureMode mode = hardware(1000, 200);
+    mode.shape = shape;
+    campaign.modes = {mode};
+    const RunTime until = to_run_time(Seconds{100'000});
+    FailureSource source(campaign, 0, until);
+    double count = 0;
+    RunTime before = 0;
+    for (; source.next_at() != FailureSource::kNever; ++count) {
+      const FailureSource::Failure failure = source.take();
+      CHECK(failure.at >= before);
+      before = failure.at;
+    }
+    // Renewal theory: t / mean + (variance / mean^2 - 1) / 2 for each of 200.
+    const double over = shape == 0.6 ? 1.1 : shape == 3.0 ? -0.43 : 0;
+    CHECK(count == doctest::Approx(200 * (100 + over)).epsilon(0.02));
+  }
+}
+
+TEST_CASE("spare pool: a queue of broken nodes with k crews waits as M/M/k does") {
+  // Erlang C: arrivals 1.5 an hour, two crews, repair of one hour: 9/14 wait, on average 9/7 h all.
+  SparePool pool({.repair = Seconds{kHour}, .crews = 2}, 3, 0);
+  RandomStream arrivals({.seed = 5});
+  RunTime now = 0;
+  double inside = 0, last = 0;
+  int broken = 0;
+  constexpr int kNodes = 200'000;
+  // Little's law: the mean number in repair is rate x time there.
+  for (int n = 0; n < kNodes; ++n) {
+    const RunTime next = now + to_run_time(Seconds{kHour / 1.5 * arrivals.exponential()});
+    while (pool.next_back() <= next) {
+      const RunTime back = pool.next_back();
+      inside += broken * (to_seconds(back).base_units() - last);
+      last = to_seconds(back).base_units();
+      pool.collect(back);
+      broken -= pool.take(1'000'000).hot;
+    }
+    inside += broken * (to_seconds(next).base_units() - last);
+    last = to_seconds(next).base_units();
+    now = next;
+    pool.send_to_repair(now);
+    ++broken;
+  }
+  const double mean_inside = inside / last;
+  const double offered = 1.5, waiting = 9.0 / 14;  // Erlang C of 2 crews at 75 %
+  CHECK(mean_inside == doctest::Approx(offered + waiting * 0.75 / 0.25).epsilon(0.03));
+}
+
+}  // namespace lockstep
