@@ -1,4 +1,4 @@
-/// Tests that take seconds in a release build, and minutes under sanitizers, run only in the former:
+/// Tests that take minutes under sanitizers run only where assertions are off, in release builds:
 ///     TEST_CASE("..." * doctest::skip(test::kSlowBuild))
 #pragma once
 
