@@ -177,15 +177,15 @@ struct SwitchFlowEdge {
 using SwitchFlow = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS,
                                          boost::no_property, SwitchFlowEdge>;
 
+/// Boost wants a reverse edge of no capacity for each; a cable, which carries both ways, has four.
 SwitchFlow switch_flow(const SwitchGraph& graph) {
   SwitchFlow out(graph.edges.size());
   for (std::size_t s = 0; s < graph.edges.size(); ++s) {
     for (const SwitchGraph::Edge& edge : graph.edges[s]) {
-      if (index(edge.to) < s) continue;
       const auto there = add_edge(s, index(edge.to), out).first;
       const auto back = add_edge(index(edge.to), s, out).first;
       out[there] = {edge.cables, 0, back};
-      out[back] = {edge.cables, 0, there};
+      out[back] = {0, 0, there};
     }
   }
   return out;

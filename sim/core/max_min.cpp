@@ -45,6 +45,7 @@ FlowIndex MaxMin::add_flow(std::span<const FlowEdge> edges) {
 void MaxMin::make_room(Link& link) {
   const std::uint32_t room = std::max(link.degree, 2 * link.room);
   const std::size_t first = slots_.size();
+  if (slots_.capacity() < first + room) slots_.reserve(std::max(edges_.size(), 2 * first + room));
   slots_.resize(first + room);
   std::copy_n(&slots_[link.first], link.size, &slots_[first]);
   link.first = static_cast<std::uint32_t>(first);

@@ -1,5 +1,6 @@
 #include "sim/scenario/read_scenario.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <set>
@@ -144,7 +145,18 @@ void read_run(const JsonCursor& root, ScenarioDraft& draft) {
     draft.usd_per_gpu_hour = price->at("usd_per_gpu_hour").number(kPrice);
     price->finish();
   }
-  if (const auto expect = root.find("expect")) draft.expect = read_expectation(*expect);
+  const auto expect = root.find("expect");
+  if (!expect) return;
+  const Expectation measured = read_expectation(*expect);
+  // What was measured is of the job as the file has it, unless both are changed.
+  const bool meant = std::ranges::any_of(root.overrides(), [](const JsonOverride& change) {
+    return change.pointer.starts_with("/expect");
+  });
+  if (!root.overrides().empty() && !meant) {
+    draft.assumptions.push_back("expect: not compared, as --set changes what was measured");
+  } else {
+    draft.expect = measured;
+  }
 }
 
 }  // namespace

@@ -83,11 +83,12 @@ void TrafficNetwork::add_all_ways(std::span<const TrafficEnd> ends, std::uint64_
 void TrafficNetwork::add_tree_ways(std::span<const TrafficEnd> ends, std::uint64_t queue_pair) {
   std::vector<FabricPort> own, targets, from, to;  // own: every port of the sender's node
   for (const TrafficEnd& end : ends) targets.push_back(fabric_.port(end.node, end.nic));
+  from.resize(ends.size());
+  to.resize(ends.size());
   for (const TrafficEnd& sender : ends) {
     own.clear();
     for (int nic = 0; nic < ports_; ++nic) own.push_back(fabric_.port(sender.node, nic));
-    from.clear();
-    to.clear();
+    std::size_t messages = 0;
     for (std::size_t i = 0; i < ends.size(); ++i) {
       const TrafficEnd& end = ends[i];
       if (end == sender) continue;
@@ -98,10 +99,11 @@ void TrafficNetwork::add_tree_ways(std::span<const TrafficEnd> ends, std::uint64
       const bool changes = changes_rail(sender, end, false);
       if (changes) add_local(sender.node, sender.gpu, sender.node, gpu_of(end.nic));
       const int nic = changes || fabric_.spec().pxn ? end.nic : sender.nic;
-      from.push_back(own[static_cast<std::size_t>(nic)]);
-      to.push_back(targets[i]);
+      from[messages] = own[static_cast<std::size_t>(nic)];
+      to[messages++] = targets[i];
     }
-    fabric_.add_loads(from, to, queue_pair, weights_);
+    fabric_.add_loads(std::span(from).first(messages), std::span(to).first(messages), queue_pair,
+                      weights_);
   }
   used_.clear();
   for (MachineLink link = 0; link < weights_.size(); ++link) {
@@ -114,6 +116,8 @@ FlowIndex TrafficNetwork::add_flow() {
   // Growing by doubling would copy the links of a pattern of a whole machine many times.
   if (used_.size() > flows_.links()) {
     flows_.reserve(flows_.links() + used_.size(), flows_.links() + 2 * used_.size());
+    known_.reserve(flows_.links() + used_.size());
+    edges_.reserve(used_.size());
   }
   edges_.clear();
   fabric_weight_ = 0;

@@ -44,6 +44,15 @@ void same(const DrawnFabric& a, const DrawnFabric& b) {
   require(a.graph.cables().size() == b.graph.cables().size());
 }
 
+/// Control characters that a format has escapes for; others write them as spaces.
+bool is_plain(const DrawnFabric& fabric) {
+  const auto plain = [](std::string_view name) {
+    return std::ranges::none_of(name, [](char c) { return static_cast<unsigned char>(c) < ' '; });
+  };
+  return std::ranges::all_of(fabric.hosts, plain) &&
+         std::ranges::all_of(fabric.graph.vertices(), plain, &GraphVertex::name);
+}
+
 void use(const DrawnFabric& fabric) {
   constexpr std::size_t kMostCables = 1000;
   if (fabric.graph.vertex_count() + fabric.graph.cables().size() > kMostCables) return;
@@ -51,6 +60,7 @@ void use(const DrawnFabric& fabric) {
   (void)analyse(fabric);
   const std::string text = write_fabric_json(fabric);
   require(write_fabric_json(read_drawn_fabric("own.json", text)) == text);
+  if (!is_plain(fabric)) return;
   const NamedGraph graph = named_graph(fabric);
   same(fabric_of("own.dot", read_dot("own.dot", write_dot(graph)), {}), fabric);
   same(fabric_of("own.graphml", read_graphml("own.graphml", write_graphml(graph)), {}), fabric);

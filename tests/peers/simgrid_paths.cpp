@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <fstream>
 #include <iostream>
 #include <map>
@@ -142,6 +143,9 @@ double now() {
   return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
 }
 
+/// Processor time of the process so far.
+double cpu_now() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -155,13 +159,13 @@ int main(int argc, char** argv) {
   }
   const double tolerance = argc > 2 ? std::atof(argv[2]) : 1e-6;
   const Input input = read_input(argv[1]);
-  const double begin = now();
+  const double begin = now(), cpu_begin = cpu_now();
   Replay replay(input);
   replay.build();
   const double built = now();
   replay.start_first();
   engine.run();
-  const double done = now();
+  const double done = now(), cpu = cpu_now() - cpu_begin;
 
   double worst = 0, last = 0;
   std::size_t worst_at = 0, wrong = 0;
@@ -173,9 +177,10 @@ int main(int argc, char** argv) {
     last = std::max(last, theirs);
   }
   std::printf(
-      "{\"messages\": %zu, \"build_s\": %.4f, \"run_s\": %.4f, \"last_end_s\": %.12f, "
+      "{\"messages\": %zu, \"build_s\": %.4f, \"run_s\": %.4f, \"cpu_s\": %.4f, \"last_end_s\": "
+      "%.12f, "
       "\"worst_difference\": %.3e, \"worst_message\": %zu, \"beyond_tolerance\": %zu}\n",
-      input.messages.size(), built - begin, done - built, last, worst, worst_at, wrong);
+      input.messages.size(), built - begin, done - built, cpu, last, worst, worst_at, wrong);
   std::fflush(stdout);
   std::_Exit(wrong == 0 ? 0 : 1);  // SimGrid takes minutes to destroy a large platform
 }

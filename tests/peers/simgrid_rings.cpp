@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <fstream>
 #include <iostream>
 #include <sstream>
@@ -129,6 +130,9 @@ double now() {
   return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
 }
 
+/// Processor time of the process so far.
+double cpu_now() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -141,14 +145,16 @@ int main(int argc, char** argv) {
     return 2;
   }
   Rings rings(argv[1], static_cast<std::size_t>(std::atol(argv[2])));
-  const double begin = now();
+  const double begin = now(), cpu_begin = cpu_now();
   rings.build();
   const double built = now();
   rings.start();
   engine.run();
-  std::printf("{\"messages\": %llu, \"build_s\": %.4f, \"run_s\": %.4f, \"last_end_s\": %.12f}\n",
-              static_cast<unsigned long long>(rings.messages()), built - begin, now() - built,
-              sg4::Engine::get_clock());
+  std::printf(
+      "{\"messages\": %llu, \"build_s\": %.4f, \"run_s\": %.4f, \"cpu_s\": %.4f, "
+      "\"last_end_s\": %.12f}\n",
+      static_cast<unsigned long long>(rings.messages()), built - begin, now() - built,
+      cpu_now() - cpu_begin, sg4::Engine::get_clock());
   std::fflush(stdout);
   std::_Exit(0);
 }

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/input/text_file.hpp"
+#include "tests/support/slow_build.hpp"
 #include "tests/support/source_tree.hpp"
 #include "tests/tools/ran.hpp"
 #include "tools/lockstep/referee_table.hpp"
@@ -23,13 +24,6 @@ Ran referee(std::vector<std::string> args) {
   args.insert(args.begin(), "referee");
   return lockstep_with(args);
 }
-
-/// The whole table takes seconds in a release build, and minutes under sanitizers.
-#ifdef NDEBUG
-constexpr bool kSlowBuild = false;
-#else
-constexpr bool kSlowBuild = true;
-#endif
 
 }  // namespace
 

@@ -63,7 +63,7 @@ std::string reasons(const CollectiveStudy& study) {
     const std::string line =
         fmt::format("{}, {}: {}", name_of_op(first.op), from == to ? from : from + " to " + to,
                     first.choice.reason);
-    out += "  " + wrap(line, kTextColumns - 2, 4) + "\n";
+    out += "  " + wrap(line, kTextColumns - 4, 4) + "\n";
     i = end;
   }
   return out;

@@ -1,7 +1,9 @@
 #include "tools/lockstep/topology_input.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
+#include <map>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -21,6 +23,24 @@
 namespace lockstep {
 namespace {
 
+/// Cables that faults have taken from the fabric.
+std::vector<GraphCable> missing_cables(const Cluster& cluster, const NicPorts& ports,
+                                       const ClusterGraph& graph) {
+  if (cluster.fabric.faults.empty()) return {};
+  FabricSpec whole = cluster.fabric;
+  whole.faults.clear();
+  const auto intact = draw_fabric(whole, cluster.nodes, ports.count, ports.bandwidth);
+  // Faults leave all switches and NICs where they are.
+  std::map<std::pair<Vertex, Vertex>, int> left;
+  const auto ends = [](const GraphCable& cable) { return std::minmax({cable.a, cable.b}); };
+  for (const GraphCable& cable : graph.cables()) ++left[ends(cable)];
+  std::vector<GraphCable> out;
+  for (const GraphCable& cable : intact->cables()) {
+    if (--left[ends(cable)] < 0) out.push_back(cable);
+  }
+  return out;
+}
+
 DrawnFabric fabric_of_cluster(const Cluster& cluster, std::string source) {
   const NicPorts ports = nic_ports(cluster.node);
   // A Fabric of a drawn kind would find all its routes, too.
@@ -29,6 +49,7 @@ DrawnFabric fabric_of_cluster(const Cluster& cluster, std::string source) {
           ? *draw_fabric(cluster.fabric, cluster.nodes, ports.count, ports.bandwidth)
           : ClusterGraph(Fabric(cluster.fabric, cluster.nodes, ports.count, ports.bandwidth)),
       std::move(source));
+  out.down = missing_cables(cluster, ports, out.graph);
   out.assumptions = cluster.assumptions;
   return out;
 }

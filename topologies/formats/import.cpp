@@ -143,8 +143,26 @@ const ImportFormat& recognise(const std::string& file, std::string_view text) {
                     ""});
 }
 
+namespace {
+
+/// Names with control characters would be others in most formats that they are written to.
+/// Terminals' escape is let through: job logs have it.
+void refuse_control_characters(const std::string& file, std::string_view text) {
+  constexpr std::string_view kKnown = "\t\n\v\f\r\x1b";
+  const auto at = std::ranges::find_if(text, [=](char c) {
+    return static_cast<unsigned char>(c) < ' ' && kKnown.find(c) == std::string_view::npos;
+  });
+  if (at == text.end()) return;
+  throw InputError({fmt::format("{}:{}", file, std::count(text.begin(), at, '\n') + 1), "",
+                    fmt::format("a control character ({:#04x})", static_cast<unsigned>(*at)),
+                    "text", ""});
+}
+
+}  // namespace
+
 Import import_text(const std::string& file, std::string_view text, const ImportFormat& format,
                    const ImportOptions& options) {
+  refuse_control_characters(file, text);
   Import out = format.read(file, text, options);
   auto* fabric = std::get_if<DrawnFabric>(&out);
   if (fabric == nullptr) return out;

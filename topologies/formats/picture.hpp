@@ -25,10 +25,11 @@ struct PictureBox {
 
 struct PictureBundle {
   double x1 = 0, y1 = 0, x2 = 0, y2 = 0;
-  double bend = 0;      ///< how far the middle is off the straight line
-  int cables = 0;       ///< that work; 0: all are down
-  BytesPerSecond rate;  ///< that most have
-  int slow = 0;         ///< slower than most between these layers
+  double bend = 0;            ///< how far the middle is off the straight line
+  double count_at = 1.0 / 3;  ///< of the way: counts of crossing bundles do not meet
+  int cables = 0;             ///< that work; 0: all are down
+  BytesPerSecond rate;        ///< that most have
+  int slow = 0;               ///< slower than most between these layers
   int down = 0;
   std::string tooltip;
 };

@@ -1,6 +1,7 @@
 #include "topologies/formats/picture_layout.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <set>
 #include <tuple>
@@ -9,6 +10,7 @@ namespace lockstep {
 namespace {
 
 constexpr std::size_t kMostCounts = 48;  // bundles with their count beside them
+constexpr double kShortLine = 2.5;       // widths of a box, between centres
 
 std::string short_rate(BytesPerSecond rate) {
   return fmt::format("{:.4g} Gb/s", double{rate / gigabits_per_second(1)});
@@ -45,11 +47,15 @@ std::vector<std::string> range_texts(const std::vector<std::string>& names) {
   return out;
 }
 
-/// "spine 12", and shorter "12".
+/// "group 0 leaf 12", and shorter: "leaf 12", "12".
 std::vector<std::string> name_texts(const std::string& name) {
-  const std::size_t blank = name.rfind(' ');
-  if (blank == std::string::npos) return {name};
-  return {name, name.substr(blank + 1)};
+  std::vector<std::string> out{name};
+  for (std::size_t at = name.find(' '); at != std::string::npos; at = name.find(' ', at + 1)) {
+    const std::string rest = name.substr(at + 1);
+    const bool number = rest.find_first_not_of("0123456789,") == std::string::npos;
+    if (number || rest.find_first_of("0123456789") != 0) out.push_back(rest);
+  }
+  return out;
 }
 
 std::string counted(std::size_t count, std::string_view one, std::string_view many) {
@@ -201,6 +207,8 @@ void PictureLayout::add_bundle(int low, int high, const Cables& cables) {
     bundle.y2 -= way * b.height;
   } else {
     bundle.bend = bend(low, high);
+    const double length = std::hypot(a.x - b.x, a.y - b.y);
+    if (length < kShortLine * a.width) bundle.count_at = 0.5;
   }
   bundle.slow = cables.slow;
   bundle.down = cables.down;

@@ -73,8 +73,8 @@ class TorusLayout : public PictureLayout {
       at.width = at.height = depth > 5 ? 10 : 14;
       at.round = true;
       if (places_.size() <= kMostTorusNames) {
-        at.label_x = 9;
-        at.label_y = -6;
+        at.label_x = -8;  // cables to what is behind leave to the right
+        at.label_y = -7;
       }
     }
     picture_.width = 2 * page::kMargin + 120 + step * most[1] + right * depth;

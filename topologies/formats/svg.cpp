@@ -119,13 +119,12 @@ class SvgWriter {
     if (bundle.slow > 0) line(bundle, kSlow, width + 0.8, " stroke-dasharray=\"9 5\"");
     if (bundle.down > 0) line(bundle, kDown, 2, " stroke-dasharray=\"3 4\"");
     if (picture_.counts && bundle.cables > 1) {
-      // A third of the way, so that counts of crossing bundles do not meet.
       write(
           "<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"10\" fill=\"#333333\" "
           "stroke=\"#ffffff\" stroke-width=\"3\" paint-order=\"stroke\" "
           "text-anchor=\"middle\">\u00d7{}</text>\n",
-          bundle.x1 + (bundle.x2 - bundle.x1) / 3, bundle.y1 + (bundle.y2 - bundle.y1) / 3 + 4,
-          bundle.cables);
+          bundle.x1 + (bundle.x2 - bundle.x1) * bundle.count_at,
+          bundle.y1 + (bundle.y2 - bundle.y1) * bundle.count_at + 4, bundle.cables);
     }
     write("</g>\n");
   }
@@ -138,9 +137,10 @@ class SvgWriter {
         box.x - box.width / 2, box.y - box.height / 2, box.width, box.height,
         box.hosts ? "#eef3e6" : "#e8eef7", box.cut_off ? kDown : "#555555",
         box.cut_off ? "2.5" : "1");
-    const bool two = !box.detail.empty();
+    const std::string detail = fitting(box.detail, box.width - 6);
+    const bool two = !detail.empty();
     centred(fitting(box.title, box.width - 6), box.x, box.y + (two ? -3 : 4), "#111111");
-    if (two) centred(fitting(box.detail, box.width - 6), box.x, box.y + 13, "#555555");
+    if (two) centred(detail, box.x, box.y + 13, "#555555");
     write("</g>\n");
   }
 

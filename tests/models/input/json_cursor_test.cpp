@@ -123,8 +123,9 @@ TEST_CASE("JsonCursor: in a preset a value may sit beside its source") {
   CHECK(root.at("a").pointer() == "/a/value");
   CHECK(root.at("b").integer(0, 9) == 4);
   CHECK(complaint_of([&] { root.finish(); }) == "fine");
-  CHECK(complaint_of([] { (void)parse_preset(R"({"a": {"value": 3, "sorce": "s"}})").find("a"); }) ==
-        "p.json#/a/sorce: found the unknown key \"sorce\"; allowed: value");
+  CHECK(complaint_of([] {
+          (void)parse_preset(R"({"a": {"value": 3, "sorce": "s"}})").find("a");
+        }) == "p.json#/a/sorce: found the unknown key \"sorce\"; allowed: value");
   // A scenario has no such wrapping.
   CHECK(complaint_of([] { (void)parse(R"({"a": {"value": 3}})").at("a").integer(0, 9); }) ==
         "p.json#/a: found an object; allowed: a whole number from 0 to 9");

@@ -70,6 +70,61 @@ TEST_CASE("read_traffic: a mistake is one line that says where, what, and what i
   for (const auto& [entry, message] : mistakes) CHECK(message_of(entry) == message);
 }
 
+TEST_CASE("read_traffic: every key says where it is wrong") {
+  const auto shift = [](const std::string& more) {
+    return R"({"kind": "shift", "size": "1 MiB", )" + more + "}";
+  };
+  const std::vector<std::pair<std::string, std::string>> mistakes{
+      {R"({"size": 8})", ""},
+      {R"({"kind": "shift"})", ""},
+      {R"({"kind": "shift", "size": "1 furlong"})", "/size"},
+      {R"({"kind": "shift", "size": 0})", "/size"},
+      {R"({"kind": "shift", "size": {"from": 9, "to": 8}})", "/size/to"},
+      {R"({"kind": "shift", "size": {"from": 9}})", "/size"},
+      {shift(R"("name": 7)"), "/name"},
+      {shift(R"("nmae": "x")"), "/nmae"},
+      {shift(R"("members": "cpus")"), "/members"},
+      {shift(R"("members": {"of": "cpus"})"), "/members/of"},
+      {shift(R"("members": {"nodes": {"first": 4}})"), "/members/nodes/first"},
+      {shift(R"("members": {"nodes": {"first": 2, "count": 3}})"), "/members/nodes/count"},
+      {shift(R"("members": {"first": 32})"), "/members/first"},
+      {shift(R"("members": {"stride": 0})"), "/members/stride"},
+      {shift(R"("members": {"stride": 16, "count": 3})"), "/members/count"},
+      {shift(R"("members": {"shuffle": -1})"), "/members/shuffle"},
+      {shift(R"("members": {"first": 31})"), "/members"},
+      {shift(R"("groups": {"count": 3})"), "/groups/count"},
+      {shift(R"("groups": {"count": 4, "spread": "far"})"), "/groups/spread"},
+      {shift(R"("groups": {"spread": "strided"})"), "/groups"},
+      {shift(R"("as": "molecules")"), "/as"},
+      {shift(R"("start": "-1 s")"), "/start"},
+      {shift(R"("repeat": 0)"), "/repeat"},
+      {shift(R"("gap": "1 m")"), "/gap"},
+      {shift(R"("seed": 1.5)"), "/seed"},
+      {shift(R"("root": 0)"), "/root"},
+      {shift(R"("channels": 2)"), "/channels"},
+      {R"({"kind": "incast", "size": 8, "root": 32})", "/root"},
+      {R"({"kind": "all_reduce", "size": 8, "channels": 65})", "/channels"},
+      {R"({"kind": "broadcast", "size": 8, "as": "messages"})", "/as"},
+      {R"({"kind": "pairs", "size": 8})", ""},
+      {R"({"kind": "pairs", "size": 8, "pairs": []})", "/pairs"},
+      {R"({"kind": "pairs", "size": 8, "pairs": [[0, 1, 2]]})", "/pairs/0"},
+      {R"({"kind": "pairs", "size": 8, "pairs": [[0, 1], [0, 32]]})", "/pairs/1/1"},
+      {R"({"kind": "storage", "size": 8})", ""},
+      {R"({"kind": "storage", "size": 8, "members": {"nodes": {"count": 2}},
+           "servers": {"nodes": {"first": 3}}, "direction": "up"})",
+       "/direction"},
+      {shift(R"("repeat": 1000000)"), ""},
+      {R"({"kind": "shift", "size": "1 PB", "repeat": 100})", "/size"},
+  };
+  for (const auto& [entry, pointer] : mistakes) {
+    CAPTURE(entry);
+    const std::string message = message_of(entry);
+    CAPTURE(message);
+    CHECK(message.starts_with("plan.json#/traffic/0" + pointer + ": "));
+    CHECK(message.find('\n') == std::string::npos);
+  }
+}
+
 TEST_CASE("members: picked, strided, drawn and grouped") {
   const TrafficScenario scenario = read(
       R"({"kind": "shift", "size": 8, "members": {"nodes": {"first": 1, "count": 2}, "first": 1,

@@ -238,4 +238,85 @@ TEST_CASE("GPUs of a node reach each other over NVLink, and leave the fabric alo
   CHECK(report.entries[0].nic_bytes_per_s == 0);
 }
 
+TEST_CASE("rings on a 2:1 tree: hops that all cross the spines get half a NIC each") {
+  // Rings of two, one end under each leaf of eight hosts: eight hops share four NICs' uplinks.
+  const TrafficReport report = run(
+      hosts(16, R"("kind": "fat_tree", "routing": "spray", "leaf_ports_down": 8,
+                       "leaf_oversubscription": 2)"),
+      R"({"kind": "all_reduce", "size": "64 MiB", "groups": {"count": 8, "spread": "strided"}})");
+  CHECK(report.end_s == nearly(64 * kMebibyte / (kNic / 2)));
+}
+
+TEST_CASE("all-to-all: the bisection is the limit where it is narrower than the NICs") {
+  // Of each host's n messages half cross 2:1 uplinks; (n - 1) / n of its NIC would be less.
+  for (const char* grain : {"flows", "sources", "coupled"}) {
+    CAPTURE(grain);
+    const TrafficReport report =
+        run(hosts(16, R"("kind": "fat_tree", "routing": "spray", "leaf_ports_down": 8,
+                         "leaf_oversubscription": 2)"),
+            fmt::format(R"({{"kind": "all_to_all", "size": "64 MiB", "as": "{}"}})", grain));
+    CHECK(report.end_s >= 64 * kMebibyte / kNic * (1 - kRounding));
+    if (std::string(grain) != "sources") CHECK(report.end_s == nearly(64 * kMebibyte / kNic));
+  }
+}
+
+TEST_CASE("a coupled all-to-all loads every link as its pairs do one by one") {
+  const std::string pairs_of_queues =
+      R"("kind": "fat_tree", "routing": "ecmp", "levels": 3, "leaf_ports_down": 16, "pod_leaves": 2,
+      "queue_pairs": 3)";
+  const std::string tree =
+      R"("kind": "fat_tree", "routing": "ecmp", "levels": 3, "leaf_ports_down": 16, "pod_leaves": 2,
+      "leaf_oversubscription": 2)";
+  const std::string no_pxn = R"("kind": "rail_optimised", "routing": "ecmp", "leaf_ports_down": 4)";
+  const std::string drawn = R"("kind": "dragonfly", "leaf_ports_down": 8, "group_switches": 4)";
+  for (const std::string& fabric : {kRails, no_pxn, tree, kSprayedTree, pairs_of_queues, drawn}) {
+    CAPTURE(fabric);
+    std::map<std::string, double> carried[2];
+    for (const int coupled : {0, 1}) {
+      const TrafficScenario read =
+          scenario(nodes_of_eight(8, fabric),
+                   fmt::format(R"({{"kind": "all_to_all", "size": "64 MiB", "as": "{}"}})",
+                               coupled == 1 ? "coupled" : "flows"));
+      TrafficSimulation simulation(read);
+      simulation.run();
+      const FlowNetwork& flows = simulation.network().flows();
+      for (LinkIndex link = 0; link < flows.links(); ++link) {
+        carried[coupled][simulation.network().link_name(link)] = flows.carried(link).base_units();
+      }
+    }
+    REQUIRE(carried[0].size() == carried[1].size());
+    for (const auto& [name, bytes] : carried[0]) {
+      CAPTURE(name);
+      CHECK(carried[1].at(name) == nearly(bytes, 1e-6));
+    }
+  }
+}
+
+TEST_CASE("queue pairs: a message over many of them meets fewer collisions") {
+  const auto end = [](int queue_pairs) {
+    return run(hosts(64, fmt::format(R"("kind": "fat_tree", "routing": "ecmp",
+                                     "leaf_ports_down": 8, "queue_pairs": {})",
+                                     queue_pairs)),
+               R"({"kind": "shift", "by": 8, "size": "64 MiB"})")
+        .end_s;
+  };
+  const double free = 64 * kMebibyte / kNic;
+  CHECK(end(1) >= 2 * free);  // some two of eight flows share an uplink
+  CHECK(end(64) < end(1));
+  CHECK(end(64) >= free * (1 - kRounding));
+}
+
+TEST_CASE("one variable for a ring agrees with its edges where they are alike") {
+  for (const int seed : {1, 2, 3, 4, 5}) {
+    const auto ends = [seed](const char* grain) {
+      return run(hosts(24, kIdeal),
+                 fmt::format(R"({{"kind": "all_gather", "size": "16 MiB", "groups": 3, "as": "{}",
+                                 "members": {{"of": "gpus", "shuffle": {}}}}})",
+                             grain, seed))
+          .end_s;
+    };
+    CHECK(ends("coupled") == nearly(ends("flows")));
+  }
+}
+
 }  // namespace lockstep

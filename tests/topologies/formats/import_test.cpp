@@ -226,6 +226,7 @@ TEST_CASE(
       {"graph {\n a -- b [rate=fast]\n}", "f:2: found \"fast\"; allowed: "},
       {"graph {\n a -- a\n}", "f:2: found an edge from \"a\" to itself; allowed: "},
       {"graph {\n a [kind=swich]\n}", "f:2: found \"swich\"; allowed: nic, hca, switch"},
+      {"graph {\n a -- \x01\n}", "f:2: found a control character (0x01); allowed: text"},
       {"graph {\n a -- b\n", "f:3: found the end of the file; allowed: "},
       {"<graphml>\n<graph>\n<node id=\"a\">\n</graph></graphml>", "f:4: found broken XML ("},
       {"<graphml>\n<graph>\n<node id=\"a\"/>\n<edge source=\"a\" target=\"A1\"/></graph></graphml>",

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tests/support/simulated_subnet.hpp"
+#include "tests/support/slow_build.hpp"
 #include "tests/topologies/infiniband/small_subnets.hpp"
 #include "topologies/infiniband/ibnetdiscover.hpp"
 #include "topologies/infiniband/ibsim_net.hpp"
@@ -76,12 +77,14 @@ TEST_CASE("opensm: routes 128 hosts as we do, entry by entry; ibnetdiscover sees
   check_fabric(test::rails(16, 8));
 }
 
-TEST_CASE("opensm: routes 1,024 hosts of a three-layer tree as we do, entry by entry") {
+TEST_CASE("opensm: routes 1,024 hosts of a three-layer tree as we do, entry by entry" *
+          doctest::skip(test::kSlowBuild)) {
   if (!tools_are_here()) return;
   check_fabric(test::k_ary_tree(16));
 }
 
-TEST_CASE("opensm: routes 1,024 NICs of rails as we do, entry by entry") {
+TEST_CASE("opensm: routes 1,024 NICs of rails as we do, entry by entry" *
+          doctest::skip(test::kSlowBuild)) {
   if (!tools_are_here()) return;
   check_fabric(test::rails(64, 16));
 }

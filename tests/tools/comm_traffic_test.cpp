@@ -1,0 +1,98 @@
+// What `lockstep comm` prints of traffic.
+#include "tools/lockstep/comm_traffic.hpp"
+
+#include <algorithm>
+#include <doctest/doctest.h>
+#include <sstream>
+#include <string>
+
+#include "models/input/text_file.hpp"
+#include "sim/traffic/read_traffic.hpp"
+
+namespace lockstep {
+namespace {
+
+TrafficScenario shipped(const std::string& name) {
+  static const PresetStore presets;
+  const std::string file = "scenarios/comm/" + name + ".json";
+  return read_traffic(file, read_text_file(std::string(LOCKSTEP_SOURCE_DIR) + "/" + file), presets);
+}
+
+int widest_line(const std::string& text) {
+  int widest = 0;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) widest = std::max(widest, text_width(line));
+  return widest;
+}
+
+}  // namespace
+
+TEST_CASE("comm: tables of traffic fit in 100 columns, with times alone and long names too") {
+  for (const char* name : {"incast-32", "checkpoint-beside-rings", "all-to-all-256"}) {
+    CAPTURE(name);
+    TrafficScenario scenario = shipped(name);
+    for (TrafficEntry& entry : scenario.entries) entry.name += " of the second training job";
+    const std::string text = traffic_table(scenario, simulate_traffic(scenario), TextStyle{});
+    CHECK(widest_line(text) <= kTextColumns);
+    CHECK(text.find("...  ") != std::string::npos);
+  }
+}
+
+TEST_CASE("comm: the table says whether the expected time was met") {
+  TrafficScenario scenario = shipped("incast-32");
+  const TrafficReport report = simulate_traffic(scenario);
+  CHECK(traffic_table(scenario, report, {}).find("(within ") != std::string::npos);
+  scenario.expect->time *= 2;
+  CHECK(traffic_table(scenario, report, {}).find("(NOT within ") != std::string::npos);
+}
+
+TEST_CASE("comm --flows: a line for each message, in the order of their ends") {
+  const TrafficScenario scenario = shipped("incast-32");
+  TrafficSimulation simulation(scenario);
+  simulation.run();
+  std::istringstream lines(flows_csv(simulation));
+  std::string line;
+  REQUIRE(std::getline(lines, line));
+  CHECK(line == "entry,group,round,from,to,bytes,start_s,end_s");
+  int messages = 0;
+  for (; std::getline(lines, line); ++messages) {
+    CHECK(line.starts_with("incast,0,0,node "));
+    CHECK(line.ends_with(",67108864,0.000000000000,0.041607495680"));
+  }
+  CHECK(messages == 31);
+}
+
+TEST_CASE("comm --paths: every message with its links, as many as the header says") {
+  const TrafficScenario scenario = shipped("incast-32");
+  TrafficSimulation simulation(scenario);
+  simulation.run();
+  std::istringstream file(paths_text(simulation));
+  std::string line, word;
+  std::getline(file, line);
+  CHECK(line == "lockstep-paths 1");
+  std::size_t links = 0, messages = 0;
+  file >> word >> links;
+  CHECK(word == "links");
+  for (std::size_t i = 0; i < links; ++i) {
+    double capacity = 0;
+    file >> capacity;
+    CHECK(capacity > 0);
+  }
+  file >> word >> messages;
+  CHECK(word == "messages");
+  CHECK(messages == 31);
+  std::getline(file, line);
+  std::size_t seen = 0;
+  while (std::getline(file, line)) {
+    std::istringstream fields(line);
+    double skipped = 0;
+    for (int i = 0; i < 5; ++i) fields >> skipped;
+    std::size_t crossed = 0;
+    for (std::size_t link = 0; fields >> link; ++crossed) CHECK(link < links);
+    CHECK(crossed >= 2);
+    ++seen;
+  }
+  CHECK(seen == messages);
+}
+
+}  // namespace lockstep
