@@ -163,6 +163,7 @@ void read_spares(const JsonCursor& from, RunSpec& out) {
 bool has_run(const JsonCursor& root) { return root.is_object() && root.find("run").has_value(); }
 
 void read_reliability(const JsonCursor& from, ReliabilitySpec& out) {
+  if (const auto about = from.find("about")) out.about = about->string();
   std::optional<Observed> observed;
   if (const auto seen = from.find("observed")) observed = read_observed(*seen);
   std::set<std::string> names;
@@ -176,6 +177,7 @@ void read_reliability(const JsonCursor& from, ReliabilitySpec& out) {
 
 void read_storage(const JsonCursor& from, StorageSpec& out) {
   const MemberReader member(from, Extent::whole);
+  member.optional("about", out.about);
   member.required("write", out.write, kRate);
   member.required("read", out.read, kRate);
   member.optional("client_write", out.client_write, kClientRate);

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "models/collectives/algorithms.hpp"
 #include "models/collectives/collectives.hpp"
 #include "models/input/input_error.hpp"
+#include "sim/run/run_spec.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/step/schedule.hpp"
@@ -147,6 +149,41 @@ Listing list_nvlinks(const PresetStore& presets) {
   return out;
 }
 
+Listing list_reliability(const PresetStore& presets) {
+  Listing out{{{"name", "name", false},
+               {"modes", "ways to fail"},
+               {"gpu_hours_between_failures", "GPU-hours between"},
+               {"about", "about", false}},
+              {}};
+  constexpr double kGpusPerNode = 8, kNodesPerRack = 4;
+  for (const std::string& name : presets.names("reliability")) {
+    const ReliabilitySpec& spec = presets.reliability(name);
+    double rate = 0;  // of one GPU with its share of node and rack
+    for (const ReliabilityMode& of : spec.modes) {
+      double share = of.component == FailingComponent::gpu ? 1 : 1 / kGpusPerNode;
+      if (of.component == FailingComponent::rack) share /= kNodesPerRack;
+      if (of.component == FailingComponent::job) share = 0;
+      rate += share * 3600 / of.mode.mean_time.base_units();
+    }
+    out.rows.push_back({name, text(static_cast<double>(spec.modes.size())),
+                        text(std::round(1 / rate)), spec.about});
+  }
+  return out;
+}
+
+Listing list_storages(const PresetStore& presets) {
+  Listing out{{{"name", "name", false},
+               {"write_gb_per_s", "write GB/s"},
+               {"read_gb_per_s", "read GB/s"},
+               {"about", "about", false}},
+              {}};
+  for (const std::string& name : presets.names("storages")) {
+    const StorageSpec& storage = presets.storage(name);
+    out.rows.push_back({name, gigabytes(storage.write), gigabytes(storage.read), storage.about});
+  }
+  return out;
+}
+
 /// The kinds that are a table in the code: name, summary, source.
 template <class Kinds>
 Listing list_table(const Kinds& kinds) {
@@ -176,6 +213,9 @@ constexpr std::array kKinds{
     ListKind{"routings", "routing", "ways of routing", false, list_routings},
     ListKind{"transports", "transport", "network transports as collectives see them", true,
              list_transports},
+    ListKind{"reliability", "reliability", "how often what fails, as somebody counted", true,
+             list_reliability},
+    ListKind{"storages", "storage", "shared storage for checkpoints", true, list_storages},
     ListKind{"collectives", "collective", "collective operations", false, list_collectives},
     ListKind{"algorithms", "algorithm", "algorithms of collectives", false, list_algorithms},
     ListKind{"schedules", "schedule", "pipeline schedules", false, list_schedules},
