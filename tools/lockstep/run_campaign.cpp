@@ -87,7 +87,7 @@ std::string headline(const CampaignResult& result) {
   if (!result.plan.campaign.tiers.empty()) {
     const CheckpointTier& tier = result.plan.campaign.tiers.front();
     out += line("Checkpoints",
-                fmt::format("{} a run of {} to {}, one every {}: {} of waiting, {} to finish",
+                fmt::format("{} a run, {} each to {}, every {}; {} waiting, {} to finish",
                             compact(s.checkpoints),
                             significant(result.plan.checkpoint.all.base_units() / 1e12) + " TB",
                             tier.name, duration_text(tier.interval.base_units()),
