@@ -16,8 +16,9 @@
 namespace lockstep {
 namespace {
 
-constexpr std::array<std::string_view, 7> kKinds{"gpus",    "nodes",      "models", "stacks",
-                                                 "fabrics", "transports", "nvlinks"};
+constexpr std::array<std::string_view, 9> kKinds{"gpus",    "nodes",   "models",
+                                                 "stacks",  "fabrics", "transports",
+                                                 "nvlinks", "chassis", "facilities"};
 
 JsonCursor parse_preset(const std::string& path) {
   return JsonCursor::parse(path, read_text_file(path), JsonStyle::sourced);
@@ -61,6 +62,8 @@ struct PresetStore::State {
   std::map<std::string, FabricSpec, std::less<>> fabrics;
   std::map<std::string, TransportSpec, std::less<>> transports;
   std::map<std::string, IntraNodeCollectives, std::less<>> nvlinks;
+  std::map<std::string, ChassisSpec, std::less<>> chassis;
+  std::map<std::string, FacilitySpec, std::less<>> facilities;
   std::map<std::pair<std::string, std::string>, StackPreset> stacks;  ///< by name and release
 
   /// The spec of that name; `read(root, spec)` makes it when it is asked for the first time.
@@ -151,6 +154,22 @@ const IntraNodeCollectives& PresetStore::nvlink(std::string_view name) const {
   return state_->get(state_->nvlinks, *this, "nvlinks", name,
                      [](const JsonCursor& root, IntraNodeCollectives& spec) {
                        read_collectives(root, Extent::whole, spec);
+                     });
+}
+
+const ChassisSpec& PresetStore::chassis(std::string_view name) const {
+  return state_->get(state_->chassis, *this, "chassis", name,
+                     [&](const JsonCursor& root, ChassisSpec& spec) {
+                       read_chassis(root, Extent::whole, spec);
+                       spec.name = name;
+                     });
+}
+
+const FacilitySpec& PresetStore::facility(std::string_view name) const {
+  return state_->get(state_->facilities, *this, "facilities", name,
+                     [&](const JsonCursor& root, FacilitySpec& spec) {
+                       read_facility(root, Extent::whole, spec);
+                       spec.name = name;
                      });
 }
 

@@ -45,7 +45,8 @@ class PresetStore {
   PresetStore(const PresetStore&) = delete;
   PresetStore& operator=(const PresetStore&) = delete;
 
-  /// "gpus", "nodes", "models", "stacks", "fabrics", "transports", "nvlinks".
+  /// "gpus", "nodes", "models", "stacks", "fabrics", "transports", "nvlinks", "chassis",
+  /// "facilities".
   static std::span<const std::string_view> kinds();
 
   /// Names of a kind, sorted. Throws for an unknown kind.
@@ -60,6 +61,8 @@ class PresetStore {
   [[nodiscard]] const FabricSpec& fabric(std::string_view name) const;
   [[nodiscard]] const TransportSpec& transport(std::string_view name) const;
   [[nodiscard]] const IntraNodeCollectives& nvlink(std::string_view name) const;
+  [[nodiscard]] const ChassisSpec& chassis(std::string_view name) const;
+  [[nodiscard]] const FacilitySpec& facility(std::string_view name) const;
 
   /// The stack with what the release changes. Releases compare as dotted numbers ("24.05"); one
   /// that is not known takes the nearest earlier, else the earliest one. Empty: the base values.
