@@ -8,6 +8,7 @@
 #include "models/collectives/algorithms.hpp"
 #include "models/collectives/collectives.hpp"
 #include "models/input/input_error.hpp"
+#include "models/power/site_power.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/step/schedule.hpp"
@@ -147,6 +148,39 @@ Listing list_nvlinks(const PresetStore& presets) {
   return out;
 }
 
+Listing list_chassis(const PresetStore& presets) {
+  Listing out{{{"name", "name", false},
+               {"host_w", "host busy W"},
+               {"supply_efficiency", "supply efficiency"},
+               {"nodes_per_rack", "nodes per rack"},
+               {"about", "about", false}},
+              {}};
+  for (const std::string& name : presets.names("chassis")) {
+    const ChassisSpec& c = presets.chassis(name);
+    const Watts host = c.cpus * c.cpu_busy + c.memory + c.drives + c.board + c.nvlink_switches;
+    out.rows.push_back({name, text(host.base_units()), text(c.supply_efficiency),
+                        text(c.nodes_per_rack), c.about});
+  }
+  return out;
+}
+
+Listing list_facilities(const PresetStore& presets) {
+  Listing out{{{"name", "name", false},
+               {"pue_10", "PUE at 10 C"},
+               {"pue_20", "20 C"},
+               {"pue_35", "35 C"},
+               {"about", "about", false}},
+              {}};
+  for (const std::string& name : presets.names("facilities")) {
+    const FacilitySpec& f = presets.facility(name);
+    const auto pue = [&](double celsius) {
+      return fmt::format("{:.3f}", power_usage_effectiveness(f, celsius));
+    };
+    out.rows.push_back({name, pue(10), pue(20), pue(35), f.about});
+  }
+  return out;
+}
+
 /// The kinds that are a table in the code: name, summary, source.
 template <class Kinds>
 Listing list_table(const Kinds& kinds) {
@@ -176,6 +210,8 @@ constexpr std::array kKinds{
     ListKind{"routings", "routing", "ways of routing", false, list_routings},
     ListKind{"transports", "transport", "network transports as collectives see them", true,
              list_transports},
+    ListKind{"chassis", "chassis", "servers around GPUs, and what they draw", true, list_chassis},
+    ListKind{"facilities", "facility", "sites around machines", true, list_facilities},
     ListKind{"collectives", "collective", "collective operations", false, list_collectives},
     ListKind{"algorithms", "algorithm", "algorithms of collectives", false, list_algorithms},
     ListKind{"schedules", "schedule", "pipeline schedules", false, list_schedules},
