@@ -57,8 +57,8 @@ Watts lowest_cap(const GpuSpec& gpu);
 ///
 ///     c = min(1, ((cap - active) / (product - active))^(1/n))
 ///
-/// since power above `active` goes as f V^2, and V nearly as f: n = 3 (assumed; NVIDIA's and Meta's
-/// GB200 lose 5 % of a training step's speed from 1200 to 1000 W, arXiv:2605.24461, and c is 0.92).
+/// since power above `active` goes as f V^2, and V nearly as f: n = 3, or what the preset's source
+/// says of its card.
 /// Requires lowest_cap(gpu) <= cap.
 double capped_clock(const GpuSpec& gpu, Watts cap);
 

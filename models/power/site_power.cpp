@@ -11,7 +11,8 @@ namespace {
 constexpr double kKelvin = 273.15;
 constexpr BytesPerSecond k100g = gigabits_per_second(100);
 
-/// Share of the year's chilling that the chillers do at this temperature, 0 to 1.
+/// How much of the chilling the chillers do at this temperature, 0 to 1; the air outside does the
+/// rest.
 double chiller_share(const FacilitySpec& f, double outside) {
   const double full = std::max(f.supply_celsius, f.free_cooling_celsius + 1);
   return std::clamp((outside - f.free_cooling_celsius) / (full - f.free_cooling_celsius), 0.0, 1.0);

@@ -305,10 +305,6 @@ void add_shares(const Scenario& s, const Energies& gpus, StepPower& out) {
 
 }  // namespace
 
-Watts facility_level(const Scenario& scenario, Watts gpu, bool busy) {
-  return level(scenario, switch_ports(scenario, plan_step(scenario)), gpu, busy);
-}
-
 StepPower step_power(const Scenario& s, const StepReport& report) {
   assert(s.power && s.node.chassis && s.node.gpu.power);
   assert(!report.timeline.empty() && !report.actors.empty());

@@ -62,7 +62,4 @@ struct StepPower {
 /// Requires scenario.power and a report with timeline and actors.
 StepPower step_power(const Scenario& scenario, const StepReport& report);
 
-/// Facility power when every GPU of the job draws `gpu`.
-Watts facility_level(const Scenario& scenario, Watts gpu, bool busy);
-
 }  // namespace lockstep

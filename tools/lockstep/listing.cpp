@@ -149,7 +149,9 @@ Listing list_nvlinks(const PresetStore& presets) {
 }
 
 Listing list_chassis(const PresetStore& presets) {
+  constexpr std::array<std::string_view, 3> kCooling{"air", "liquid", "immersion"};
   Listing out{{{"name", "name", false},
+               {"cooling", "cooling", false},
                {"host_w", "host busy W"},
                {"supply_efficiency", "supply efficiency"},
                {"nodes_per_rack", "nodes per rack"},
@@ -158,8 +160,9 @@ Listing list_chassis(const PresetStore& presets) {
   for (const std::string& name : presets.names("chassis")) {
     const ChassisSpec& c = presets.chassis(name);
     const Watts host = c.cpus * c.cpu_busy + c.memory + c.drives + c.board + c.nvlink_switches;
-    out.rows.push_back({name, text(host.base_units()), text(c.supply_efficiency),
-                        text(c.nodes_per_rack), c.about});
+    out.rows.push_back({name, std::string(kCooling[static_cast<std::size_t>(c.cooling)]),
+                        text(host.base_units()), text(c.supply_efficiency), text(c.nodes_per_rack),
+                        c.about});
   }
   return out;
 }

@@ -10,6 +10,7 @@
 #include "sim/step/step.hpp"
 #include "tests/sim/core/test_seed.hpp"
 #include "tests/sim/step/random_scenarios.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace lockstep {
 namespace {
@@ -156,6 +157,17 @@ TEST_CASE("step_power: unused GPUs of a lone node idle") {
   check_balance(s, power);
   CHECK(first_share(power, "gpu_unused") == doctest::Approx(6 * 70 * power.step_s));
   CHECK(power.fabric.total() == Watts{});
+}
+
+TEST_CASE("power in a scenario: tariffs come from files beside it") {
+  const test::TemporaryFolder folder;
+  (void)folder.write("day.csv", "hour,usd_per_kwh\n0,0.05\n1,0.15\n");
+  const std::string file =
+      folder.write("job.json", small_job("{}", R"(, "cost": {"usd_per_kwh": "day.csv",
+                                                              "grams_per_kwh": 300})"));
+  const CostSpec cost = load_scenario(file, presets()).power->cost;
+  CHECK(cost.usd_per_kwh.values == std::vector<double>{0.05, 0.15});
+  CHECK(cost.grams_per_kwh.values == std::vector<double>{300});
 }
 
 TEST_CASE("power in a scenario: what is asked of nobody, or cannot be, is a mistake") {
