@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "models/power/specs.hpp"
 #include "models/precision.hpp"
 #include "models/units.hpp"
 
@@ -74,6 +75,7 @@ struct GpuSpec {
   std::array<std::optional<AttentionConstants>, kAttentionKernels> attention;
   MemoryConstants memory;
   IntraNodeCollectives collectives;
+  std::optional<GpuPowerConstants> power;  ///< empty: nobody said
   double speed_spread = 0.01;    ///< relative standard deviation of speed between GPUs of the kind
   double kernel_jitter = 0.005;  ///< the same, between repeats of one kernel on one GPU
 
@@ -90,6 +92,7 @@ struct NodeSpec {
   int nics = 8;                  ///< for the compute fabric
   BytesPerSecond nic_bandwidth;  ///< one direction, each
   std::string transport;  ///< preset name of the default transport: infiniband, roce, efa, ...
+  std::optional<ChassisSpec> chassis;      ///< empty: nobody said
   std::optional<double> usd_per_gpu_hour;  ///< list price of the offer, where there is one
 };
 

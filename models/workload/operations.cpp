@@ -48,6 +48,8 @@ class Recorder {
       const bool forward = direction == Direction::forward;
       // Model FLOP of the backward pass is twice the forward's; what flash kernels repeat is not.
       const Flops useful = (forward ? 1.0 : 2.0) * attention_flops(shape);
+      const Flops work = attention_flops(s);
+      const Bytes traffic = (forward ? 1.0 : 2.0) * attention_traffic(shape);
       add({"attention",
            OperationKind::attention,
            forward ? Phase::forward : Phase::backward,
@@ -55,9 +57,20 @@ class Recorder {
            useful,
            {},
            {},
-           {}});
+           {},
+           work,
+           traffic});
       if (forward && repeated) {
-        add({"attention", OperationKind::attention, Phase::recompute, time, {}, {}, {}, {}});
+        add({"attention",
+             OperationKind::attention,
+             Phase::recompute,
+             time,
+             {},
+             {},
+             {},
+             {},
+             work,
+             traffic});
       }
     }
   }
@@ -67,7 +80,17 @@ class Recorder {
     if (traffic <= Bytes{}) return;
     const Seconds time = kernels == 0 ? traffic / (gpu_.memory.efficiency * gpu_.hbm_bandwidth)
                                       : kernels * memory_bound_time(traffic / kernels, gpu_);
-    add({name, OperationKind::memory, phase, c_.stack.elementwise.slowdown * time, {}, {}, {}, {}});
+    const double slowdown = c_.stack.elementwise.slowdown;
+    add({name,
+         OperationKind::memory,
+         phase,
+         slowdown * time,
+         {},
+         {},
+         {},
+         {},
+         {},
+         slowdown * traffic});
   }
   void elementwise(std::string_view name, double bytes, double backward_ratio, int kernels,
                    bool repeated) {
@@ -111,6 +134,16 @@ class Recorder {
   std::vector<Operation> take() { return std::move(operations_); }
 
  private:
+  /// Queries, keys, values and the result, once each in 16 bit; unfused kernels move their scores
+  /// too.
+  [[nodiscard]] Bytes attention_traffic(const AttentionShape& s) const {
+    const double rows = 2 * s.sequences * s.tokens * s.head_dim * (2 * s.heads + 2 * s.kv_heads);
+    const double scores =
+        c_.stack.attention == AttentionKernel::unfused
+            ? c_.stack.elementwise.score_bytes * s.sequences * s.heads * s.tokens * s.tokens
+            : 0;
+    return Bytes{rows + scores};
+  }
   void add(const Operation& operation) { operations_.push_back(operation); }
   void product(std::string_view name, Phase phase, const GemmShape& shape, Precision precision,
                Flops useful) {
@@ -121,7 +154,10 @@ class Recorder {
          useful,
          {},
          {},
-         {}});
+         {},
+         gemm_flops(shape),
+         gemm_traffic(shape, precision),
+         precision});
   }
   void quantise(Phase phase, double bytes) { memory("quantise", phase, Bytes{bytes}, 1); }
 

@@ -20,11 +20,14 @@ struct Operation {
   std::string_view name;  ///< "qkv", "attention", "mlp_up.weight_gradient", ...
   OperationKind kind;
   Phase phase;
-  Seconds time;     ///< alone; of a collective: what compute waits for
-  Flops useful;     ///< model FLOP on this GPU, attention causal; 0 for repeated work
-  Seconds latency;  ///< of a collective: the part of `time` that congestion cannot change
-  Bytes nvlink;     ///< of a collective: bytes out of this GPU over NVLink in `time - latency`
-  Bytes network;    ///< of a collective: bytes out of this GPU's NIC in `time - latency`
+  Seconds time;        ///< alone; of a collective: what compute waits for
+  Flops useful;        ///< model FLOP on this GPU, attention causal; 0 for repeated work
+  Seconds latency;     ///< of a collective: the part of `time` that congestion cannot change
+  Bytes nvlink;        ///< of a collective: bytes out of this GPU over NVLink in `time - latency`
+  Bytes network;       ///< of a collective: bytes out of this GPU's NIC in `time - latency`
+  Flops arithmetic{};  ///< of products and attention: what is computed, repeated work too
+  Bytes traffic{};     ///< through HBM, of everything but collectives
+  Precision format = Precision::fp16;  ///< of the operands of `arithmetic`
 };
 
 /// Everything that the cost of an operation depends on.

@@ -80,6 +80,9 @@ class MemberReader {
   static void assign(const JsonCursor& from, Watts& out, const Interval& allowed) {
     out = from.watts(allowed);
   }
+  static void assign(const JsonCursor& from, Joules& out, const Interval& allowed) {
+    out = Joules{from.number(allowed)};
+  }
 
   const JsonCursor& from_;
   Extent extent_;

@@ -17,9 +17,9 @@
 namespace lockstep {
 namespace {
 
-constexpr std::array<std::string_view, 9> kKinds{"gpus",        "nodes",      "models",
-                                                 "stacks",      "fabrics",    "transports",
-                                                 "nvlinks",     "reliability", "storages"};
+constexpr std::array<std::string_view, 11> kKinds{
+    "gpus",    "nodes",       "models",   "stacks",  "fabrics",   "transports",
+    "nvlinks", "reliability", "storages", "chassis", "facilities"};
 
 JsonCursor parse_preset(const std::string& path) {
   return JsonCursor::parse(path, read_text_file(path), JsonStyle::sourced);
@@ -65,6 +65,8 @@ struct PresetStore::State {
   std::map<std::string, IntraNodeCollectives, std::less<>> nvlinks;
   std::map<std::string, ReliabilitySpec, std::less<>> reliability;
   std::map<std::string, StorageSpec, std::less<>> storages;
+  std::map<std::string, ChassisSpec, std::less<>> chassis;
+  std::map<std::string, FacilitySpec, std::less<>> facilities;
   std::map<std::pair<std::string, std::string>, StackPreset> stacks;  ///< by name and release
 
   /// The spec of that name; `read(root, spec)` makes it when it is asked for the first time.
@@ -166,10 +168,26 @@ const ReliabilitySpec& PresetStore::reliability(std::string_view name) const {
                      });
 }
 
+const ChassisSpec& PresetStore::chassis(std::string_view name) const {
+  return state_->get(state_->chassis, *this, "chassis", name,
+                     [&](const JsonCursor& root, ChassisSpec& spec) {
+                       read_chassis(root, Extent::whole, spec);
+                       spec.name = name;
+                     });
+}
+
 const StorageSpec& PresetStore::storage(std::string_view name) const {
   return state_->get(state_->storages, *this, "storages", name,
                      [&](const JsonCursor& root, StorageSpec& spec) {
                        read_storage(root, spec);
+                       spec.name = name;
+                     });
+}
+
+const FacilitySpec& PresetStore::facility(std::string_view name) const {
+  return state_->get(state_->facilities, *this, "facilities", name,
+                     [&](const JsonCursor& root, FacilitySpec& spec) {
+                       read_facility(root, Extent::whole, spec);
                        spec.name = name;
                      });
 }

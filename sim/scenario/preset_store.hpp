@@ -49,7 +49,7 @@ class PresetStore {
   PresetStore& operator=(const PresetStore&) = delete;
 
   /// "gpus", "nodes", "models", "stacks", "fabrics", "transports", "nvlinks", "reliability",
-  /// "storages".
+  /// "storages", "chassis", "facilities".
   static std::span<const std::string_view> kinds();
 
   /// Names of a kind, sorted. Throws for an unknown kind.
@@ -66,6 +66,8 @@ class PresetStore {
   [[nodiscard]] const IntraNodeCollectives& nvlink(std::string_view name) const;
   [[nodiscard]] const ReliabilitySpec& reliability(std::string_view name) const;
   [[nodiscard]] const StorageSpec& storage(std::string_view name) const;
+  [[nodiscard]] const ChassisSpec& chassis(std::string_view name) const;
+  [[nodiscard]] const FacilitySpec& facility(std::string_view name) const;
 
   /// The stack with what the release changes. Releases compare as dotted numbers ("24.05"); one
   /// that is not known takes the nearest earlier, else the earliest one. Empty: the base values.

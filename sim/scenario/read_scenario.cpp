@@ -11,6 +11,7 @@
 #include "models/input/text_file.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/read_cluster.hpp"
+#include "sim/scenario/read_power.hpp"
 #include "sim/scenario/spec_readers.hpp"
 
 namespace lockstep {
@@ -200,6 +201,11 @@ ScenarioDraft read_draft(const std::string& file, std::string_view text, const P
   read_job_draft(root, presets, draft);
   read_run(root, draft);
   (void)root.find("run");  // of days to months: sim/run/read_run_spec.cpp
+  if (const auto power = root.find("power")) draft.power = read_power(*power, presets);
+  if (const auto cost = root.find("cost")) {
+    if (!draft.power) cost->fail("no such key, unless there is \"power\"");
+    read_cost(*cost, draft.file, draft.power->cost);
+  }
   root.finish();
   return draft;
 }

@@ -9,6 +9,7 @@
 #include "models/hardware.hpp"
 #include "models/software.hpp"
 #include "models/transformer.hpp"
+#include "sim/power/power_spec.hpp"
 #include "topologies/fabric.hpp"
 
 namespace lockstep {
@@ -40,6 +41,7 @@ struct Scenario {
   std::optional<double> training_tokens;
   std::optional<double> usd_per_gpu_hour;  ///< scenario's, else the node's
   std::optional<Expectation> expect;
+  std::optional<PowerSpec> power;  ///< asked for
   /// What the reader filled in because the scenario left it open:
   /// "virtual stages: 4 (stack default)".
   std::vector<std::string> assumptions;

@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <utility>
 
+#include "models/input/quantity.hpp"
 #include "models/kernels/attention.hpp"
+#include "models/power/gpu_power.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/scenario_rules.hpp"
 
@@ -155,6 +157,30 @@ void note_attention(Scenario& out) {
   }
 }
 
+/// Holds "power" against the machine, and puts a cap into force.
+void complete_power(const ScenarioDraft& draft, Scenario& out) {
+  if (!out.power) return;
+  GpuSpec& gpu = out.node.gpu;
+  if (!gpu.power) {
+    refuse(draft, "/power", "power of a GPU about which nobody said how much it draws",
+           "a GPU preset with \"power\", or cluster.node.gpu.power");
+  }
+  if (!out.node.chassis) {
+    refuse(draft, "/power", "power of a node about which nobody said what is around its GPUs",
+           "a node preset with \"chassis\", or cluster.node.chassis");
+  }
+  out.power->cost.usd_per_gpu_hour = out.usd_per_gpu_hour;
+  if (!out.power->cap) return;
+  const auto watts = [](Watts w) { return format_quantity(w.base_units(), Dimension::power); };
+  const Watts cap = *out.power->cap;
+  if (cap < lowest_cap(gpu) || cap > gpu.power_limit) {
+    refuse(draft, "/power/cap", in_quotes(watts(cap)),
+           "from " + watts(lowest_cap(gpu)) + ", at its lowest clock, to " +
+               watts(gpu.power_limit) + ", the limit of " + gpu.name);
+  }
+  gpu = capped(gpu, cap);
+}
+
 }  // namespace
 
 Scenario complete_scenario(const ScenarioDraft& draft, const PresetStore& presets) {
@@ -168,6 +194,7 @@ Scenario complete_scenario(const ScenarioDraft& draft, const PresetStore& preset
   out.stragglers = draft.stragglers;
   out.training_tokens = draft.training_tokens;
   out.expect = draft.expect;
+  out.power = draft.power;
   out.usd_per_gpu_hour =
       draft.usd_per_gpu_hour ? draft.usd_per_gpu_hour : draft.node.usd_per_gpu_hour;
   out.assumptions = draft.assumptions;
@@ -193,6 +220,7 @@ Scenario complete_scenario(const ScenarioDraft& draft, const PresetStore& preset
   check_batch(draft, out.job);
   check_machine(draft, out);
   check_extent(draft, out);
+  complete_power(draft, out);
   return out;
 }
 

@@ -39,6 +39,7 @@ struct ScenarioDraft {
   std::optional<double> training_tokens;
   std::optional<double> usd_per_gpu_hour;
   std::optional<Expectation> expect;
+  std::optional<PowerSpec> power;
   std::vector<std::string> assumptions;  ///< made so far
   std::vector<JsonOverride> overrides;   ///< named in messages about what they set
 };

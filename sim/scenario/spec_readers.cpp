@@ -183,6 +183,11 @@ void read_gpu(const JsonCursor& from, Extent extent, const PresetStore& presets,
   member.required("collectives", [&](const JsonCursor& at) {
     out.collectives = presets.nvlink(read_name(at, "nvlinks", presets));
   });
+  member.optional("power", [&](const JsonCursor& at) {
+    GpuPowerConstants constants = out.power.value_or(GpuPowerConstants{});
+    read_gpu_power(at, out.power ? extent : Extent::whole, constants);
+    out.power = constants;
+  });
   member.optional("speed_spread", out.speed_spread, kSpread);
   member.optional("kernel_jitter", out.kernel_jitter, kSpread);
 }
@@ -204,6 +209,17 @@ void read_node(const JsonCursor& from, Extent extent, const PresetStore& presets
   member.required("nic_bandwidth", out.nic_bandwidth, kRate);
   member.required("transport", [&](const JsonCursor& at) {
     out.transport = read_name(at, "transports", presets);
+  });
+  member.optional("chassis", [&](const JsonCursor& at) {
+    // Named, or refined from the preset that it names, else from what the node has.
+    const bool refines = at.is_object() && !at.find("preset");
+    ChassisSpec chassis = refines ? out.chassis.value_or(ChassisSpec{})
+                                  : presets.chassis(read_preset_name(at, "chassis", presets));
+    if (at.is_object()) {
+      read_chassis(at, refines && !out.chassis ? Extent::whole : Extent::changes, chassis);
+      at.finish();
+    }
+    out.chassis = chassis;
   });
   member.optional("usd_per_gpu_hour",
                   [&](const JsonCursor& at) { out.usd_per_gpu_hour = at.number(kPrice); });

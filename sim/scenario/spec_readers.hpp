@@ -35,6 +35,9 @@ void read_fabric(const JsonCursor& from, Extent extent, const PresetStore& prese
 FabricFault read_fabric_fault(const JsonCursor& from);
 void read_transport(const JsonCursor& from, Extent extent, TransportSpec& out);
 void read_collectives(const JsonCursor& from, Extent extent, IntraNodeCollectives& out);
+void read_gpu_power(const JsonCursor& from, Extent extent, GpuPowerConstants& out);
+void read_chassis(const JsonCursor& from, Extent extent, ChassisSpec& out);
+void read_facility(const JsonCursor& from, Extent extent, FacilitySpec& out);
 
 /// A preset given by its name (a string), or by "preset" with changes to it: reads both forms.
 /// The name is checked to be one of `kind`; returns it.

@@ -54,8 +54,8 @@ TEST_CASE("lockstep: a mistake is one line on standard error, with status 2") {
        "none.json: found no such file; allowed: a readable text file of at most 16 MiB\n"},
       {{"list", "gpuz"},
        "unknown kind \"gpuz\"; allowed: gpus, nodes, models, stacks, nvlinks, fabrics, "
-       "fabric-kinds, routings, transports, reliability, storages, collectives, algorithms, "
-       "schedules. Did you mean gpus?\n"},
+       "fabric-kinds, routings, transports, reliability, storages, chassis, facilities, "
+       "collectives, algorithms, schedules. Did you mean gpus?\n"},
       {{"show", "gpu"},
        "lockstep show: a name is missing; usage: lockstep show "
        "gpu|node|model|stack|nvlink|fabric|transport|collective|... NAME [options]\n"},
@@ -141,9 +141,9 @@ TEST_CASE("lockstep run: folded and unfolded give the same step time") {
 }
 
 TEST_CASE("lockstep list: every kind, in every format, has what the presets have") {
-  for (const char* kind :
-       {"gpus", "nodes", "models", "stacks", "nvlinks", "fabrics", "fabric-kinds", "routings",
-        "transports", "reliability", "storages", "collectives", "algorithms", "schedules"}) {
+  for (const char* kind : {"gpus", "nodes", "models", "stacks", "nvlinks", "fabrics",
+                           "fabric-kinds", "routings", "transports", "reliability", "storages",
+                           "chassis", "facilities", "collectives", "algorithms", "schedules"}) {
     CAPTURE(kind);
     const Ran json = lockstep_with({"list", kind, "--format", "json"});
     REQUIRE(json.exit == Exit::ok);

@@ -59,9 +59,9 @@ TEST_CASE("validate_gemm: predicts what gemm_time() says and counts what it leav
   const auto us = [&](const GemmShape& shape) {
     return gemm_time(shape, Precision::bf16, gpu).base_units() * 1e6;
   };
-  CHECK(table.points[0].predicted_us == doctest::Approx(us({4096, 8192, 2048})));
-  CHECK(table.points[0].error == doctest::Approx(table.points[0].predicted_us / 200 - 1));
-  CHECK(table.points[1].predicted_us ==
+  CHECK(table.points[0].predicted == doctest::Approx(us({4096, 8192, 2048})));
+  CHECK(table.points[0].error == doctest::Approx(table.points[0].predicted / 200 - 1));
+  CHECK(table.points[1].predicted ==
         doctest::Approx(us({4096, 2048, 8192}) + us({8192, 2048, 4096})));
   CHECK(identity_of(table.points[1], "pass") == "backward");
   CHECK(group(table, "all").n == 2);
@@ -83,9 +83,9 @@ TEST_CASE("validate_attention: a row without batch and heads is the FlashAttenti
   REQUIRE(table.points.size() == 1);
   const AttentionShape shape{
       .sequences = 8, .tokens = 2048, .heads = 16, .kv_heads = 16, .head_dim = 128};
-  CHECK(table.points[0].measured_us ==
+  CHECK(table.points[0].measured ==
         doctest::Approx(attention_flops(shape).base_units() / 521e12 * 1e6));
-  CHECK(table.points[0].predicted_us ==
+  CHECK(table.points[0].predicted ==
         doctest::Approx(attention_time(shape, AttentionKernel::flash3,
                                        presets.gpu("h100_sxm5_80gb"), ElementwiseTraffic{})
                             .base_units() *

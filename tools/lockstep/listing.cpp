@@ -9,6 +9,7 @@
 #include "models/collectives/algorithms.hpp"
 #include "models/collectives/collectives.hpp"
 #include "models/input/input_error.hpp"
+#include "models/power/site_power.hpp"
 #include "sim/run/run_spec.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "sim/scenario/read_scenario.hpp"
@@ -171,6 +172,25 @@ Listing list_reliability(const PresetStore& presets) {
   return out;
 }
 
+Listing list_chassis(const PresetStore& presets) {
+  constexpr std::array<std::string_view, 3> kCooling{"air", "liquid", "immersion"};
+  Listing out{{{"name", "name", false},
+               {"cooling", "cooling", false},
+               {"host_w", "host busy W"},
+               {"supply_efficiency", "supply efficiency"},
+               {"nodes_per_rack", "nodes per rack"},
+               {"about", "about", false}},
+              {}};
+  for (const std::string& name : presets.names("chassis")) {
+    const ChassisSpec& c = presets.chassis(name);
+    const Watts host = c.cpus * c.cpu_busy + c.memory + c.drives + c.board + c.nvlink_switches;
+    out.rows.push_back({name, std::string(kCooling[static_cast<std::size_t>(c.cooling)]),
+                        text(host.base_units()), text(c.supply_efficiency), text(c.nodes_per_rack),
+                        c.about});
+  }
+  return out;
+}
+
 Listing list_storages(const PresetStore& presets) {
   Listing out{{{"name", "name", false},
                {"write_gb_per_s", "write GB/s"},
@@ -180,6 +200,23 @@ Listing list_storages(const PresetStore& presets) {
   for (const std::string& name : presets.names("storages")) {
     const StorageSpec& storage = presets.storage(name);
     out.rows.push_back({name, gigabytes(storage.write), gigabytes(storage.read), storage.about});
+  }
+  return out;
+}
+
+Listing list_facilities(const PresetStore& presets) {
+  Listing out{{{"name", "name", false},
+               {"pue_10", "PUE at 10 C"},
+               {"pue_20", "20 C"},
+               {"pue_35", "35 C"},
+               {"about", "about", false}},
+              {}};
+  for (const std::string& name : presets.names("facilities")) {
+    const FacilitySpec& f = presets.facility(name);
+    const auto pue = [&](double celsius) {
+      return fmt::format("{:.3f}", power_usage_effectiveness(f, celsius));
+    };
+    out.rows.push_back({name, pue(10), pue(20), pue(35), f.about});
   }
   return out;
 }
@@ -216,6 +253,8 @@ constexpr std::array kKinds{
     ListKind{"reliability", "reliability", "how often what fails, as somebody counted", true,
              list_reliability},
     ListKind{"storages", "storage", "shared storage for checkpoints", true, list_storages},
+    ListKind{"chassis", "chassis", "servers around GPUs, and what they draw", true, list_chassis},
+    ListKind{"facilities", "facility", "sites around machines", true, list_facilities},
     ListKind{"collectives", "collective", "collective operations", false, list_collectives},
     ListKind{"algorithms", "algorithm", "algorithms of collectives", false, list_algorithms},
     ListKind{"schedules", "schedule", "pipeline schedules", false, list_schedules},

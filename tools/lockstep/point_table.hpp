@@ -1,6 +1,5 @@
-/// Measured points of kernels and collectives against their predictions: what `lockstep validate
-/// --gemm`,
-/// --attention, --memory and --nccl print.
+/// Measured points of kernels, collectives and power against their predictions: what `lockstep
+/// validate --gemm`, --attention, --memory, --nccl and --power print.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +9,13 @@
 
 namespace lockstep {
 
-/// One measured call.
+/// One measured value.
 struct ValidationPoint {
-  /// What was timed, in the order to print: {"gpu", "H100"}, {"m", "4096"}, ... The same keys, in
-  /// the same order, at every point of a table.
+  /// What was measured, in the order to print: {"gpu", "H100"}, {"m", "4096"}, ... The same keys,
+  /// in the same order, at every point of a table.
   std::vector<std::pair<std::string, std::string>> identity;
-  double measured_us = 0;
-  double predicted_us = 0;
+  double measured = 0;
+  double predicted = 0;
   double error = 0;  ///< predicted / measured - 1
 };
 
@@ -30,7 +29,8 @@ struct PointSummary {
 };
 
 struct PointTable {
-  std::string what;  ///< "matrix products", ...: a title
+  std::string what;         ///< "matrix products", ...: a title
+  std::string unit = "us";  ///< of measured and predicted, as it follows their names
   std::vector<ValidationPoint> points;
   std::vector<PointSummary> summary;  ///< the first is "all"
   std::vector<std::string>

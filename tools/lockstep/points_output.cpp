@@ -23,8 +23,8 @@ std::string points_json(const PointTable& table) {
   for (const ValidationPoint& point : table.points) {
     Json object = Json::object();
     for (const auto& [key, value] : point.identity) object[key] = value;
-    object["measured_us"] = twelve_digits(point.measured_us);
-    object["predicted_us"] = twelve_digits(point.predicted_us);
+    object["measured_" + table.unit] = twelve_digits(point.measured);
+    object["predicted_" + table.unit] = twelve_digits(point.predicted);
     object["error"] = twelve_digits(point.error);
     points.push_back(std::move(object));
   }
@@ -40,12 +40,12 @@ std::string points_csv(const PointTable& table) {
   if (!table.points.empty()) {
     for (const auto& part : table.points.front().identity) header.push_back(part.first);
   }
-  header.insert(header.end(), {"measured_us", "predicted_us", "error"});
+  header.insert(header.end(), {"measured_" + table.unit, "predicted_" + table.unit, "error"});
   std::string out = csv_line(header);
   for (const ValidationPoint& point : table.points) {
     std::vector<std::string> cells;
     for (const auto& part : point.identity) cells.push_back(part.second);
-    cells.insert(cells.end(), {number_text(point.measured_us), number_text(point.predicted_us),
+    cells.insert(cells.end(), {number_text(point.measured), number_text(point.predicted),
                                number_text(point.error)});
     out += csv_line(cells);
   }
@@ -58,13 +58,14 @@ std::string points_table(const PointTable& table, const TextStyle& style) {
   if (!table.points.empty()) {
     std::vector<TextTable::Column> columns;
     for (const auto& part : table.points.front().identity) columns.push_back({part.first, left});
-    columns.insert(columns.end(), {{"measured us"}, {"predicted us"}, {"error"}});
+    columns.insert(columns.end(),
+                   {{"measured " + table.unit}, {"predicted " + table.unit}, {"error"}});
     TextTable points(std::move(columns));
     for (const ValidationPoint& point : table.points) {
       std::vector<std::string> cells;
       for (const auto& part : point.identity) cells.push_back(part.second);
-      cells.insert(cells.end(), {significant(point.measured_us, 4),
-                                 significant(point.predicted_us, 4), error_text(point.error)});
+      cells.insert(cells.end(), {significant(point.measured, 4), significant(point.predicted, 4),
+                                 error_text(point.error)});
       points.add(std::move(cells));
     }
     out += points.text(style, 0) + "\n";

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <fmt/format.h>
 #include <optional>
 #include <thread>
@@ -10,9 +11,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/power/cost.hpp"
 #include "models/workload/flops.hpp"
+#include "sim/power/run_power.hpp"
+#include "sim/power/step_power.hpp"
 #include "sim/run/optimum.hpp"
 #include "sim/run/plan_campaign.hpp"
+#include "sim/step/step.hpp"
 #include "tools/lockstep/assertion.hpp"
 #include "tools/lockstep/progress.hpp"
 #include "tools/lockstep/shared_options.hpp"
@@ -37,7 +42,15 @@ constexpr std::array<BucketName, kRunBuckets> kBucketNames{
      {"restart", "Restarting and reading checkpoints"},
      {"repair_wait", "Waiting for a healthy node"}}};
 
+constexpr int kLabelColumns = 18;
 constexpr int kMostTrajectories = 1'000'000;
+
+/// What the mean run draws from the grid, and what it costs.
+struct RunBill {
+  PowerLevels levels;
+  Usage usage;
+  CostReport cost;
+};
 
 /// Everything that is printed.
 struct CampaignResult {
@@ -45,7 +58,13 @@ struct CampaignResult {
   CampaignPlan plan;
   RunSummary summary;
   std::optional<IntervalOptimum> optimum;
-  double mfu = 0;  ///< of a healthy step, attention in full
+  std::optional<RunBill> bill;  ///< where the scenario says "power"
+  double mfu = 0;               ///< of a healthy step, attention in full
+
+  /// Of the mean run.
+  [[nodiscard]] double steps() const {
+    return summary.wall_s.mean * summary.shares[0] / plan.step_s;
+  }
 };
 
 std::string percent(double share, int digits = 1) {
@@ -61,45 +80,85 @@ double tokens_per_step(const Scenario& scenario) {
   return static_cast<double>(batch.sequences) * batch.tokens;
 }
 
+RunBill bill_of(const CampaignResult& result) {
+  const Scenario& scenario = result.scenario;
+  const StepPower power =
+      step_power(scenario, simulate_step(scenario, {.record_timeline = true, .keep_actors = true}));
+  TrajectoryResult mean;
+  for (std::size_t b = 0; b < mean.buckets.size(); ++b) {
+    mean.buckets[b] = to_run_time(Seconds{result.summary.shares[b] * result.summary.wall_s.mean});
+    mean.wall += mean.buckets[b];
+  }
+  const CostSpec& prices = scenario.power->cost;
+  const Usage usage =
+      run_usage(mean, power.levels, prices, result.steps() * tokens_per_step(scenario),
+                result.steps() * step_flops(scenario.job).full);
+  return {.levels = power.levels, .usage = usage, .cost = cost_of(prices, power.holdings, usage)};
+}
+
+std::string bill_lines(const RunBill& bill) {
+  constexpr double kMegawattHour = 3.6e9;
+  const double mean_w = bill.usage.energy.base_units() / bill.usage.time.base_units();
+  std::string out = labelled_line(
+      "Energy", kLabelColumns,
+      fmt::format("{} MWh at the site's meter, {} MW on average; {} MW in a step",
+                  grouped(std::round(bill.usage.energy.base_units() / kMegawattHour)),
+                  significant(mean_w / 1e6), significant(bill.levels.training.base_units() / 1e6)));
+  if (bill.cost.tonnes_co2 > 0) {
+    out += labelled_line("Carbon", kLabelColumns,
+                         fmt::format("{} t of CO2", significant(bill.cost.tonnes_co2)));
+  }
+  if (bill.cost.total_usd() > 0) {
+    out += labelled_line(
+        "Cost", kLabelColumns,
+        fmt::format("{} USD owned ({} machines, {} energy); {} USD per trillion tokens",
+                    compact(bill.cost.total_usd()), compact(bill.cost.capital_usd()),
+                    compact(bill.cost.energy_usd), compact(bill.cost.usd_per_trillion_tokens)));
+  }
+  return out;
+}
+
 std::string headline(const CampaignResult& result) {
   const RunSummary& s = result.summary;
   const Scenario& scenario = result.scenario;
-  const auto line = [](const char* label, const std::string& value) {
-    return fmt::format("  {:<18}{}\n", label, value);
-  };
   std::string out;
-  out += line("Goodput", fmt::format("{} of wall time advances training (+- {}, {} trajectories)",
-                                     percent(s.goodput.mean, 2), percent(s.goodput.half_width, 2),
-                                     grouped(static_cast<double>(s.trajectories))));
-  out +=
-      line("Useful FLOPs", fmt::format("{} of the peak over the whole run (MFU {} x goodput)",
-                                       percent(result.mfu * s.goodput.mean), percent(result.mfu)));
-  out += line("Wall time",
-              fmt::format("{} (5th to 95th percentile: {} to {})", duration_text(s.wall_s.mean),
-                          duration_text(s.wall_s.low), duration_text(s.wall_s.high)));
-  const double steps = s.wall_s.mean * s.shares[0] / result.plan.step_s;
-  out += line("Trained", fmt::format("{} steps of {}, {} tokens", compact(steps),
-                                     duration_text(result.plan.step_s),
-                                     compact(steps * tokens_per_step(scenario))));
-  out += line("Interruptions",
-              fmt::format("{}, one every {}", with_interval(s.interruptions, 1, "a run"),
-                          duration_text(s.mttf_s.mean)));
+  out += labelled_line("Goodput", kLabelColumns,
+                       fmt::format("{} of wall time advances training (+- {}, {} trajectories)",
+                                   percent(s.goodput.mean, 2), percent(s.goodput.half_width, 2),
+                                   grouped(static_cast<double>(s.trajectories))));
+  out += labelled_line("Useful FLOPs", kLabelColumns,
+                       fmt::format("{} of the peak over the whole run (MFU {} x goodput)",
+                                   percent(result.mfu * s.goodput.mean), percent(result.mfu)));
+  out += labelled_line(
+      "Wall time", kLabelColumns,
+      fmt::format("{} (5th to 95th percentile: {} to {})", duration_text(s.wall_s.mean),
+                  duration_text(s.wall_s.low), duration_text(s.wall_s.high)));
+  const double steps = result.steps();
+  out += labelled_line(
+      "Trained", kLabelColumns,
+      fmt::format("{} steps of {}, {} tokens", compact(steps), duration_text(result.plan.step_s),
+                  compact(steps * tokens_per_step(scenario))));
+  out += labelled_line("Interruptions", kLabelColumns,
+                       fmt::format("{}, one every {}", with_interval(s.interruptions, 1, "a run"),
+                                   duration_text(s.mttf_s.mean)));
   if (!result.plan.campaign.tiers.empty()) {
     const CheckpointTier& tier = result.plan.campaign.tiers.front();
-    out += line("Checkpoints",
-                fmt::format("{} a run, {} each to {}, every {}; {} waiting, {} to finish",
-                            compact(s.checkpoints),
-                            significant(result.plan.checkpoint.all.base_units() / 1e12) + " TB",
-                            tier.name, duration_text(tier.interval.base_units()),
-                            duration_text(tier.blocks.base_units()),
-                            duration_text(tier.finishes.base_units())));
+    out += labelled_line(
+        "Checkpoints", kLabelColumns,
+        fmt::format(
+            "{} a run, {} each to {}, every {}; {} waiting, {} to finish", compact(s.checkpoints),
+            significant(result.plan.checkpoint.all.base_units() / 1e12) + " TB", tier.name,
+            duration_text(tier.interval.base_units()), duration_text(tier.blocks.base_units()),
+            duration_text(tier.finishes.base_units())));
   }
   if (scenario.usd_per_gpu_hour) {
     const double hours = s.wall_s.mean / 3600 * scenario.gpus();
-    out += line("Price", fmt::format("{} USD for {} GPU-hours at {:.2f}",
+    out += labelled_line("Price", kLabelColumns,
+                         fmt::format("{} USD for {} GPU-hours at {:.2f}",
                                      compact(hours * *scenario.usd_per_gpu_hour), compact(hours),
                                      *scenario.usd_per_gpu_hour));
   }
+  if (result.bill) out += bill_lines(*result.bill);
   return out;
 }
 
@@ -192,6 +251,17 @@ Json campaign_json(const CampaignResult& result) {
            {"unreadable_checkpoints", twelve_digits(s.fallbacks)}};
   if (scenario.usd_per_gpu_hour)
     out["price_usd"] = twelve_digits(hours * *scenario.usd_per_gpu_hour);
+  if (result.bill) {
+    const RunBill& bill = *result.bill;
+    const double joules = bill.usage.energy.base_units();
+    out["energy_j"] = twelve_digits(joules);
+    out["facility_mean_w"] = twelve_digits(joules / bill.usage.time.base_units());
+    out["joules_per_token"] = twelve_digits(bill.usage.tokens > 0 ? joules / bill.usage.tokens : 0);
+    out["tonnes_co2"] = twelve_digits(bill.cost.tonnes_co2);
+    out["owned_usd"] = twelve_digits(bill.cost.total_usd());
+    out["owned_usd_per_trillion_tokens"] = twelve_digits(bill.cost.usd_per_trillion_tokens);
+    out["owned_usd_per_eflop"] = twelve_digits(bill.cost.usd_per_eflop);
+  }
   for (std::size_t b = 0; b < kBucketNames.size(); ++b) {
     out["wall_time"].push_back({{"bucket", kBucketNames[b].key},
                                 {"share", twelve_digits(s.shares[b])},
@@ -274,6 +344,7 @@ Exit run_campaign(const JsonCursor& root, const Scenario& scenario, const Preset
                         .plan = plan_campaign(scenario, run),
                         .summary = {},
                         .optimum = {},
+                        .bill = {},
                         .mfu = 0};
   const double peak = scenario.node.gpu.peak(scenario.job.precision).base_units();
   result.mfu =
@@ -295,6 +366,7 @@ Exit run_campaign(const JsonCursor& root, const Scenario& scenario, const Preset
     result.summary = summarise(result.plan.campaign, sample(result.plan.campaign, sampling));
   }
   sampling.progress = nullptr;
+  if (scenario.power) result.bill = bill_of(result);
   if (options.has("optimise")) {
     result.optimum = optimise_interval(result.plan.campaign, sampling);
   }

@@ -13,6 +13,7 @@
 #include "tools/lockstep/assertion.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/output_file.hpp"
+#include "tools/lockstep/power_trace.hpp"
 #include "tools/lockstep/run_campaign.hpp"
 #include "tools/lockstep/run_result.hpp"
 #include "tools/lockstep/run_shared.hpp"
@@ -33,6 +34,11 @@ constexpr std::array kOptions{
                "compressed if the name ends in .gz. Opens in Perfetto (ui.perfetto.dev), "
                "chrome://tracing and speedscope.",
                "--trace step.json.gz"},
+    OptionSpec{
+        "power-trace", 0, "FILE", false,
+        "For a scenario with \"power\": write the power of a step over its time as CSV (mean "
+        "GPU, node, rack, facility, in W); compressed if the name ends in .gz.",
+        "--power-trace power.csv"},
     OptionSpec{
         "report", 0, "FILE", false,
         "For a scenario with \"jobs\": write who slowed whom, on which links and when, as one "
@@ -150,17 +156,24 @@ Exit run(const ParsedOptions& options, Console& console) {
   result.memory = check_memory(scenario.job, scenario.stack, scenario.node.gpu);
   if (!options.has("allow-oom")) require_memory(result);
 
+  if (options.has("power-trace") && !scenario.power) {
+    throw UsageError(fmt::format(
+        "lockstep run: --power-trace is for a scenario with \"power\"; {} has none", path));
+  }
   if (has_run(root)) return run_campaign(root, scenario, presets, options, console);
 
   const bool traced = options.has("trace");
+  const bool detailed = traced || scenario.power.has_value();
   result.report = simulate_step(
       scenario,
-      {.unfold = options.has("unfold"), .record_timeline = traced, .keep_actors = traced});
+      {.unfold = options.has("unfold"), .record_timeline = detailed, .keep_actors = detailed});
+  if (scenario.power) result.power = step_power(scenario, result.report);
   std::vector<std::string> misses;
   const nlohmann::ordered_json json = assertions.empty() ? nullptr : result_json(result);
   for (const Assertion& assertion : assertions) {
     if (const auto miss = missed(assertion, json)) misses.push_back(*miss);
   }
+  if (options.has("power-trace")) write_power_trace(options.get("power-trace"), result);
   if (traced) {
     OutputFile file(options.get("trace"));
     write_trace(file, result.report, scenario.file);

@@ -143,6 +143,7 @@ nlohmann::ordered_json result_json(const RunResult& result) {
   Json out = headline_json(result);
   out["memory_fits"] = result.memory.fits;
   out["scenario"] = scenario_json(result.scenario);
+  if (result.power) out["power"] = power_json(result);
   out["waterfall"] = waterfall_json(report.seconds);
   out["stages"] = stages_json(report);
   out["critical_path"] = critical_path_json(report);

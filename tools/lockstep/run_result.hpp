@@ -8,6 +8,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "models/memory.hpp"
+#include "sim/power/step_power.hpp"
 #include "sim/scenario/scenario.hpp"
 #include "sim/step/step_report.hpp"
 #include "tools/lockstep/table.hpp"
@@ -18,6 +19,7 @@ struct RunResult {
   Scenario scenario;
   StepReport report;
   MemoryVerdict memory;
+  std::optional<StepPower> power{};  ///< where the scenario asks for it
 };
 
 /// Cost of the whole training; nothing when the scenario gives no training.tokens.
@@ -37,6 +39,19 @@ struct ExpectationCheck {
   bool within = false;
 };
 std::vector<ExpectationCheck> check_expectation(const RunResult& result);
+
+/// Energy, carbon and money of a stretch of training at the step's pace: of training.tokens where
+/// the scenario has them, else of one step. Requires result.power.
+struct EnergyBill {
+  Usage usage;
+  CostReport cost;
+  bool whole_training = false;
+};
+EnergyBill energy_bill(const RunResult& result);
+
+/// The JSON's "power", and the table's lines about it. Both require result.power.
+nlohmann::ordered_json power_json(const RunResult& result);
+std::string power_table(const RunResult& result, const TextStyle& style);
 
 /// What would help most: the largest bucket that a change can attack.
 struct Advice {

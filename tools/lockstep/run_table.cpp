@@ -228,9 +228,9 @@ std::string result_table(const RunResult& result, const TextStyle& style) {
     notes.emplace_back("replicas are folded approximately; --unfold simulates every rank");
   }
   return title(result, style) + headline(result, style) + waterfall(report, style) +
-         advice(report, style) + stages(report, style) + critical_path(report, style) +
-         expectation(result, style) + remarks("Assumed", result.scenario.assumptions, style) +
-         remarks("Notes", notes, style);
+         advice(report, style) + (result.power ? power_table(result, style) : std::string()) +
+         stages(report, style) + critical_path(report, style) + expectation(result, style) +
+         remarks("Assumed", result.scenario.assumptions, style) + remarks("Notes", notes, style);
 }
 
 }  // namespace lockstep

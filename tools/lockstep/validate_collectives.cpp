@@ -80,9 +80,9 @@ ValidationPoint predict(const NcclSeries& series, const Machine& machine, const 
                     {"ranks", std::to_string(series.ranks)},
                     {"transport", machine.transport_preset},
                     {"bytes", fmt::format("{:.0f}", sample.size.base_units())}};
-  point.measured_us = *sample.time_us;
-  point.predicted_us = predicted.base_units() * 1e6;
-  point.error = point.predicted_us / point.measured_us - 1;
+  point.measured = *sample.time_us;
+  point.predicted = predicted.base_units() * 1e6;
+  point.error = point.predicted / point.measured - 1;
   return point;
 }
 

@@ -13,6 +13,7 @@
 #include "tools/lockstep/shared_options.hpp"
 #include "tools/lockstep/validate_collectives.hpp"
 #include "tools/lockstep/validate_kernels.hpp"
+#include "tools/lockstep/validate_power.hpp"
 #include "tools/lockstep/validation_output.hpp"
 
 namespace lockstep {
@@ -32,6 +33,8 @@ constexpr std::array kOptions{
                "--memory tests/reference/memory_kernels.json"},
     OptionSpec{"nccl", 0, "FILE", false, "Predict collectives of nccl-tests instead of runs.",
                "--nccl tests/reference/nccl.json"},
+    OptionSpec{"power", 0, "FILE", false, "Predict power instead of runs.",
+               "--power tests/reference/power.json"},
     OptionSpec{
         "dense", 0, "", false,
         "Only dense rows: no mixture of experts, latent attention, context parallelism, FSDP, "
@@ -75,7 +78,8 @@ struct PointFile {
 };
 constexpr std::array kPointFiles{
     PointFile{"gemm", validate_gemm}, PointFile{"attention", validate_attention},
-    PointFile{"memory", validate_memory_kernels}, PointFile{"nccl", validate_collectives}};
+    PointFile{"memory", validate_memory_kernels}, PointFile{"nccl", validate_collectives},
+    PointFile{"power", validate_power}};
 
 void keep_wanted(std::vector<ReferenceRow>& rows, const ParsedOptions& options) {
   const std::vector<std::string> sources = options.all("source");

@@ -71,8 +71,8 @@ TEST_CASE("PresetStore: unknown names and kinds are errors that help") {
   const PresetStore presets;
   CHECK_THROWS_WITH_AS((void)presets.names("gpu"),
                        "presets: found the kind \"gpu\"; allowed: gpus, nodes, models, stacks, "
-                       "fabrics, transports, nvlinks, reliability, storages. Did you mean "
-                       "\"gpus\"?",
+                       "fabrics, transports, nvlinks, reliability, storages, chassis, "
+                       "facilities. Did you mean \"gpus\"?",
                        InputError);
   try {
     (void)presets.gpu("h100_sxm_80gb");

@@ -74,6 +74,8 @@ TEST_CASE("presets: every file that ships can be read") {
     // A domain is part of a node, a node, or whole nodes.
     CHECK((node.gpus % node.nvlink_domain == 0 || node.nvlink_domain % node.gpus == 0));
     CHECK(presets.has("transports", node.transport));
+    CHECK(node.chassis.has_value());
+    CHECK(node.gpu.power.has_value());
   }
   for (const std::string& name : presets.names("models")) CHECK(presets.model(name).layers > 0);
   for (const std::string& name : presets.names("fabrics")) CHECK(presets.fabric(name).levels > 0);

@@ -27,15 +27,18 @@ const Json& full_scenario() {
     "model": {"preset": "gpt3_175b"},
     "cluster": {
       "node": {"preset": "dgx_h100", "gpu": {
-        "preset": "h100_sxm5_80gb", "gemm": {}, "memory": {},
+        "preset": "h100_sxm5_80gb", "gemm": {}, "memory": {}, "power": {},
         "attention": {"flash1": {}, "flash2": {}, "flash3": {}, "cudnn": {},
-          "unfused": {"launch": 0, "efficiency": 0.5, "ramp_tokens": 1, "backward_ratio": 2}}}},
+          "unfused": {"launch": 0, "efficiency": 0.5, "ramp_tokens": 1, "backward_ratio": 2}}},
+        "chassis": {"preset": "hgx_hopper_air"}},
       "fabric": {"preset": "rail_optimised", "faults": [{"cables_missing": 1}]}},
     "parallelism": {},
     "batch": {"sequences": 8, "tokens": 64},
     "stack": {"preset": "megatron_core", "elementwise": {}, "communication": {}, "memory": {}},
     "training": {"tokens": 1e12},
     "price": {"usd_per_gpu_hour": 2},
+    "power": {"facility": {"preset": "liquid"}, "smoothing": {}},
+    "cost": {},
     "stragglers": [{"gpu": 0, "slowdown": 2}],
     "expect": {}
   })");

@@ -1,0 +1,168 @@
+#include "sim/power/power_series.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+namespace lockstep {
+namespace {
+
+/// Energy of a repeating series from 0 to any time, by a sorted list of breakpoints.
+class Integral {
+ public:
+  explicit Integral(const PowerSeries& series) : series_(series) {
+    sums_.reserve(series.size() + 1);
+    sums_.push_back(0);
+    for (std::size_t i = 0; i < series.size(); ++i) {
+      sums_.push_back(sums_.back() +
+                      (series.power[i] * (series.until(i) - series.start[i])).base_units());
+    }
+  }
+
+  [[nodiscard]] double operator()(double time) const {
+    const double period = series_.end.base_units();
+    const double turns = std::floor(time / period);
+    const double t = time - turns * period;
+    const auto after = std::upper_bound(series_.start.begin(), series_.start.end(), Seconds{t});
+    const auto i = static_cast<std::size_t>(after - series_.start.begin()) - 1;
+    return turns * sums_.back() + sums_[i] +
+           series_.power[i].base_units() * (t - series_.start[i].base_units());
+  }
+
+ private:
+  const PowerSeries& series_;
+  std::vector<double> sums_;
+};
+
+/// Times at which a window that begins there starts or ends at a breakpoint.
+std::vector<double> corners(const PowerSeries& series, double window) {
+  const double period = series.end.base_units();
+  std::vector<double> times;
+  times.reserve(2 * series.size());
+  for (const Seconds s : series.start) {
+    times.push_back(s.base_units());
+    times.push_back(s.base_units() - window -
+                    std::floor((s.base_units() - window) / period) * period);
+  }
+  return times;
+}
+
+}  // namespace
+
+void PowerSeries::add(Seconds length, Watts level) {
+  assert(length >= Seconds{});
+  if (length <= Seconds{}) return;
+  if (power.empty() || power.back() != level) {
+    start.push_back(end);
+    power.push_back(level);
+  }
+  end += length;
+}
+
+Joules energy(const PowerSeries& series) {
+  Joules sum;
+  for (std::size_t i = 0; i < series.size(); ++i) {
+    sum += series.power[i] * (series.until(i) - series.start[i]);
+  }
+  return sum;
+}
+
+Watts mean_power(const PowerSeries& series) {
+  return series.end > Seconds{} ? energy(series) / series.end : Watts{};
+}
+Watts peak_power(const PowerSeries& series) {
+  return series.size() == 0 ? Watts{} : *std::max_element(series.power.begin(), series.power.end());
+}
+Watts trough_power(const PowerSeries& series) {
+  return series.size() == 0 ? Watts{} : *std::min_element(series.power.begin(), series.power.end());
+}
+
+PowerSeries scaled(PowerSeries series, Watts a, double b) {
+  for (Watts& p : series.power) p = a + b * p;
+  return series;
+}
+
+MeterReading metered(const PowerSeries& series, Seconds window) {
+  MeterReading out{.low = trough_power(series), .high = peak_power(series), .steepest = {}};
+  out.steepest = out.high - out.low;
+  if (window <= Seconds{} || series.size() == 0) return out;
+  const double w = window.base_units();
+  const Integral integral(series);
+  std::vector<double> times = corners(series, w);
+  double low = 1e300, high = 0, steepest = 0;
+  const auto reading = [&](double t) { return (integral(t + w) - integral(t)) / w; };
+  for (const double t : times) {
+    const double here = reading(t);
+    low = std::min(low, here);
+    high = std::max(high, here);
+    // Corners of the difference of two readings, one window apart.
+    steepest =
+        std::max({steepest, std::abs(reading(t + w) - here), std::abs(here - reading(t - w))});
+  }
+  return {Watts{low}, Watts{high}, Watts{steepest}};
+}
+
+std::vector<Watts> metered_profile(const PowerSeries& series, Seconds window, int bins) {
+  assert(bins > 0 && series.size() > 0);
+  constexpr int kSamples = 32;  // of each bin
+  const Integral integral(series);
+  const double w = std::max(window.base_units(), 1e-9 * series.end.base_units());
+  const double bin = series.end.base_units() / bins;
+  std::vector<Watts> out;
+  for (int b = 0; b < bins; ++b) {
+    double sum = 0;
+    for (int k = 0; k < kSamples; ++k) {
+      const double middle = (b + (k + 0.5) / kSamples) * bin;
+      sum += (integral(middle + w / 2) - integral(middle - w / 2)) / w;
+    }
+    out.emplace_back(sum / kSamples);
+  }
+  return out;
+}
+
+double steepest_ramp(const PowerSeries& series, Seconds window) {
+  assert(window > Seconds{});
+  if (series.size() < 2) return 0;
+  const double period = series.end.base_units();
+  const double w = window.base_units();
+  const auto at = [&](double t) {
+    t -= std::floor(t / period) * period;
+    const auto after = std::upper_bound(series.start.begin(), series.start.end(), Seconds{t});
+    return series.power[static_cast<std::size_t>(after - series.start.begin()) - 1].base_units();
+  };
+  // A reading that averages over the window changes at (P(t + w) - P(t)) / w, which changes only
+  // where one of the two does.
+  double steepest = 0;
+  for (const double t : corners(series, w)) {
+    for (const double edge : {0.0, -1e-12}) {
+      steepest = std::max(steepest, std::abs(at(t + w + edge) - at(t + edge)));
+    }
+  }
+  return steepest / w;
+}
+
+PowerSeries smoothed(const PowerSeries& series, Joules capacity) {
+  if (capacity <= Joules{} || series.size() == 0) return series;
+  const double mean = mean_power(series).base_units();
+  const double full = capacity.base_units();
+  // A period takes any charge to the same one but for the bounds, and a second one changes nothing:
+  // the mean leaves nothing over. So the first turn finds the charge, the second is the answer.
+  double charge = full;
+  PowerSeries out;
+  for (const bool keep : {false, true}) {
+    for (std::size_t i = 0; i < series.size(); ++i) {
+      const double p = series.power[i].base_units();
+      const double length = (series.until(i) - series.start[i]).base_units();
+      const double room = p > mean ? charge : full - charge;
+      const double held = p == mean ? length : std::min(length, room / std::abs(p - mean));
+      if (keep) {
+        out.add(Seconds{held}, Watts{mean});
+        out.add(Seconds{length - held}, series.power[i]);
+      }
+      charge = std::clamp(charge + (mean - p) * held, 0.0, full);
+    }
+  }
+  return out;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,51 @@
+/// Power over the time of a step that repeats, or of a whole run.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "models/units.hpp"
+
+namespace lockstep {
+
+/// Constant between breakpoints: from start[i] to start[i + 1], the last until `end`.
+struct PowerSeries {
+  std::vector<Seconds> start;  ///< rising, from 0
+  std::vector<Watts> power;
+  Seconds end;
+
+  [[nodiscard]] std::size_t size() const { return power.size(); }
+  [[nodiscard]] Seconds until(std::size_t i) const { return i + 1 < size() ? start[i + 1] : end; }
+  /// Appends a stretch that follows what there is; joins it to the last one when equal.
+  void add(Seconds length, Watts level);
+};
+
+Joules energy(const PowerSeries& series);
+Watts mean_power(const PowerSeries& series);  ///< 0 for an empty one
+Watts peak_power(const PowerSeries& series);
+Watts trough_power(const PowerSeries& series);
+
+/// a + b x power, at every instant.
+PowerSeries scaled(PowerSeries series, Watts a, double b);
+
+/// What a meter reads that averages over `window`, of a series that repeats: a polygon.
+struct MeterReading {
+  Watts low, high;
+  Watts steepest;  ///< largest change within `window`
+};
+/// Exact: the extremes of a running mean of a step function lie where the window's ends meet
+/// breakpoints. A window of 0 reads the series itself.
+MeterReading metered(const PowerSeries& series, Seconds window);
+/// Mean over `bins` equal parts of the period of what the meter reads, where each reading counts at
+/// the middle of its window.
+std::vector<Watts> metered_profile(const PowerSeries& series, Seconds window, int bins);
+
+/// The largest change over `window`, per second: the running mean's slope is that difference.
+/// W/s. Requires window > 0.
+double steepest_ramp(const PowerSeries& series, Seconds window);
+
+/// What the grid sees behind an energy store of `capacity` that holds the power at its mean as
+/// long as it is neither empty nor full. Loses nothing; begins and ends a period as full.
+PowerSeries smoothed(const PowerSeries& series, Joules capacity);
+
+}  // namespace lockstep

@@ -1,0 +1,39 @@
+/// The power, energy, carbon and money of a whole run: each phase of it at its own level.
+#pragma once
+
+#include <span>
+
+#include "models/power/cost.hpp"
+#include "sim/power/power_series.hpp"
+#include "sim/power/step_power.hpp"
+#include "sim/run/trajectory.hpp"
+
+namespace lockstep {
+
+/// Facility power while wall time goes into a bucket. Training, at full speed or less, and what is
+/// done again draw as a step does; while a checkpoint or a hang holds the job its kernels spin;
+/// restarting processes hold the cards; during diagnosis and while it waits for a node nobody does.
+Watts level_of(RunBucket bucket, const PowerLevels& levels);
+
+/// From `begin` until the next phase begins.
+struct RunPhase {
+  RunTime begin = 0;
+  RunBucket bucket = RunBucket::productive;
+};
+
+/// Power over the run. Requires phases that begin at 0 and rise, all before `end`; none for a run
+/// of no time.
+PowerSeries run_series(std::span<const RunPhase> phases, RunTime end, const PowerLevels& levels);
+
+/// Sum of wall time in each bucket times its level: the integral of run_series().
+Joules run_energy(const TrajectoryResult& result, const PowerLevels& levels);
+
+/// What the run used: energy, and by the hour its money and carbon. `tokens` and `model_flops` are
+/// what it achieved.
+Usage run_usage(const PowerSeries& series, const CostSpec& prices, double tokens,
+                Flops model_flops);
+/// The same without phases: the buckets' energy, spread evenly over the wall time.
+Usage run_usage(const TrajectoryResult& result, const PowerLevels& levels, const CostSpec& prices,
+                double tokens, Flops model_flops);
+
+}  // namespace lockstep

@@ -1,0 +1,356 @@
+#include "sim/power/step_power.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cmath>
+#include <span>
+#include <utility>
+
+#include "models/workload/operations.hpp"
+#include "sim/step/plan.hpp"
+#include "sim/step/site.hpp"
+#include "topologies/placement.hpp"
+
+namespace lockstep {
+namespace {
+
+using Rates = ByGpuPart<Watts>;
+using Energies = ByGpuPart<Joules>;
+
+constexpr auto at(GpuPart part) { return static_cast<std::size_t>(part); }
+
+Energies& operator+=(Energies& sum, const Energies& more) {
+  for (std::size_t i = 0; i < kGpuParts; ++i) sum[i] += more[i];
+  return sum;
+}
+
+/// Energy above the fixed part of one pass through a layer, the embedding or the head.
+struct PieceEnergy {
+  Energies forward{}, backward{};
+};
+
+EngineWork work_of(const Operation& o) {
+  EngineWork work;
+  work.hbm = o.traffic;
+  work.link = o.nvlink + o.network;
+  (is_quantised(o.format) ? (o.format == Precision::nvfp4 ? work.flops_4 : work.flops_8)
+                          : work.flops_16) = o.arithmetic;
+  return work;
+}
+
+PieceEnergy piece_energy(const std::vector<Operation>& operations, const GpuSpec& gpu) {
+  PieceEnergy out;
+  for (const Operation& o : operations) {
+    Energies spent = gpu_energy(work_of(o), o.time, gpu);
+    spent[at(GpuPart::fixed)] = {};
+    (o.phase == Phase::forward ? out.forward : out.backward) += spent;
+  }
+  return out;
+}
+
+/// What one GPU spends above the fixed part on each kind of slice of the timeline.
+class SliceEnergy {
+ public:
+  SliceEnergy(const Scenario& scenario, const StepPlan& plan, const StepReport& report)
+      : plan_(plan), gpu_(scenario.node.gpu) {
+    const Placement placement{plan.placement};
+    const GroupSpread tensor = placement.spread(placement.group(ParallelAxis::tensor, {}));
+    const WorkloadContext context{scenario.job, scenario.node, scenario.stack, scenario.transport,
+                                  tensor.per_domain_max};
+    layer_ = piece_energy(layer_operations(context), gpu_);
+    embedding_ = piece_energy(embedding_operations(context), gpu_);
+    head_ = piece_energy(head_operations(context), gpu_);
+    collective_time_.resize(report.actors.size());
+    for (const TimelineSlice& s : report.timeline) {
+      if (is_collective(s)) collective_time_[s.actor] += length(s);
+    }
+  }
+
+  static double length(const TimelineSlice& s) { return to_seconds(s.end - s.start).base_units(); }
+
+  [[nodiscard]] Energies of(const TimelineSlice& s, int stage) const {
+    const std::string_view name = slice_kinds()[s.kind].name;
+    if (name == "forward" || name == "backward") return pass(s, stage, name == "forward");
+    if (name == "optimiser") return optimiser(s);
+    if (is_collective(s)) return collective(s, stage);
+    return transfer(plan_.message);
+  }
+
+ private:
+  /// Of the data-parallel stream: gathers and reductions.
+  static bool is_collective(const TimelineSlice& s) { return s.stream == 3; }
+
+  [[nodiscard]] Energies pass(const TimelineSlice& s, int stage, bool forward) const {
+    const StagePlan& of_stage = plan_.stages[static_cast<std::size_t>(stage)];
+    const int stages = static_cast<int>(plan_.stages.size());
+    Energies sum{};
+    const auto add = [&](const PieceEnergy& piece, double count) {
+      const Energies& one = forward ? piece.forward : piece.backward;
+      for (std::size_t i = 0; i < kGpuParts; ++i) sum[i] += count * one[i];
+    };
+    add(layer_, of_stage.layers[static_cast<std::size_t>(s.chunk)]);
+    if (stage == 0 && s.chunk == 0) add(embedding_, 1);
+    if (stage == stages - 1 && s.chunk == plan_.chunks - 1) add(head_, 1);
+    return sum;
+  }
+  /// Streams at what memory-bound kernels reach.
+  [[nodiscard]] Energies optimiser(const TimelineSlice& s) const {
+    Energies sum{};
+    const Bytes traffic = Seconds{length(s)} * (gpu_.memory.efficiency * gpu_.hbm_bandwidth);
+    sum[at(GpuPart::hbm)] = gpu_.power->hbm * traffic;
+    return sum;
+  }
+  /// Bytes out of the GPU, read once and written once where they arrive.
+  [[nodiscard]] Energies transfer(Bytes out) const {
+    Energies sum{};
+    sum[at(GpuPart::link)] = gpu_.power->link * out;
+    sum[at(GpuPart::hbm)] = gpu_.power->hbm * (2 * out);
+    return sum;
+  }
+  /// All collectives of the stage, in proportion to their time.
+  [[nodiscard]] Energies collective(const TimelineSlice& s, int stage) const {
+    const double all = collective_time_[s.actor];
+    if (all <= 0) return {};
+    Bytes sum;
+    const StagePlan& of_stage = plan_.stages[static_cast<std::size_t>(stage)];
+    for (const DataCollective& c : of_stage.collectives) {
+      const CollectiveCost& cost = of_stage.channels[c.channel].cost;
+      sum += (cost.nvlink_coefficient + cost.network_coefficient) * c.payload;
+    }
+    return transfer(length(s) / all * sum);
+  }
+
+  const StepPlan& plan_;
+  const GpuSpec& gpu_;
+  PieceEnergy layer_, embedding_, head_;
+  std::vector<double> collective_time_;  ///< seconds, by actor
+};
+
+/// A change of what a GPU's engines draw.
+struct RateChange {
+  std::uint64_t ps;
+  Rates by;
+};
+/// A change of what all GPUs together draw.
+struct PowerChange {
+  std::uint64_t ps;
+  double watts;
+};
+
+/// Collects what GPUs draw over one step.
+class Collector {
+ public:
+  Collector(const Scenario& scenario, double step_s)
+      : gpu_(scenario.node.gpu),
+        floor_(scenario.power->smoothing.floor),
+        end_(to_step_time(Seconds{step_s}).ps) {}
+
+  /// One GPU's changes, in any order; it stands for `count`. Returns its mean and peak.
+  StagePower add(std::vector<RateChange>& changes, double count) {
+    std::stable_sort(changes.begin(), changes.end(),
+                     [](const RateChange& a, const RateChange& b) { return a.ps < b.ps; });
+    Rates now{};
+    StagePower out;
+    double before = 0;
+    Joules spent;
+    for (std::size_t i = 0; i <= changes.size(); ++i) {
+      const std::uint64_t from = i == 0 ? 0 : changes[i - 1].ps;
+      const std::uint64_t to = i == changes.size() ? end_ : changes[i].ps;
+      if (i > 0) {
+        for (std::size_t p = 0; p < kGpuParts; ++p) now[p] += changes[i - 1].by[p];
+      }
+      if (to <= from) continue;
+      const Rates drawn = limited(now);
+      const Seconds length = to_seconds(StepTime{to - from});
+      for (std::size_t p = 0; p < kGpuParts; ++p) energy[p] += count * (drawn[p] * length);
+      const Watts power = sum(drawn);
+      spent += power * length;
+      out.peak = std::max(out.peak, power);
+      if (power > peak) peak = power;
+      if (trough <= Watts{} || power < trough) trough = power;
+      totals_.push_back({from, count * (power.base_units() - before)});
+      before = power.base_units();
+    }
+    out.mean = end_ > 0 ? spent / to_seconds(StepTime{end_}) : Watts{};
+    return out;
+  }
+
+  /// All GPUs together; `unused` ones beside them draw nothing but their idle power.
+  PowerSeries series(double unused) {
+    std::stable_sort(totals_.begin(), totals_.end(),
+                     [](const PowerChange& a, const PowerChange& b) { return a.ps < b.ps; });
+    PowerSeries out;
+    double now = unused * gpu_.power_idle.base_units();
+    for (std::size_t i = 0; i < totals_.size(); ++i) {
+      now += totals_[i].watts;
+      const std::uint64_t to = i + 1 < totals_.size() ? totals_[i + 1].ps : end_;
+      out.add(to_seconds(StepTime{to - totals_[i].ps}), Watts{now});
+    }
+    return out;
+  }
+
+  Energies energy{};
+  Watts peak, trough;
+
+ private:
+  [[nodiscard]] Rates limited(Rates rates) const {
+    rates[at(GpuPart::fixed)] = gpu_.power->active;
+    Rates drawn = clipped(rates, gpu_.power_limit);
+    const Watts power = sum(drawn);
+    if (power < floor_) drawn[at(GpuPart::ballast)] += floor_ - power;
+    return drawn;
+  }
+
+  const GpuSpec& gpu_;
+  Watts floor_;
+  std::uint64_t end_;
+  std::vector<PowerChange> totals_;
+};
+
+void collect(const Scenario& scenario, const StepPlan& plan, const StepReport& report,
+             Collector& collector, std::vector<StagePower>& stages) {
+  const SliceEnergy energies(scenario, plan, report);
+  std::vector<double> weight(plan.stages.size());
+  stages.resize(plan.stages.size());
+  std::size_t slice = 0;
+  for (std::uint32_t a = 0; a < report.actors.size(); ++a) {
+    const ActorReport& actor = report.actors[a];
+    std::vector<RateChange> changes;
+    for (; slice < report.timeline.size() && report.timeline[slice].actor == a; ++slice) {
+      const TimelineSlice& s = report.timeline[slice];
+      if (s.end <= s.start) continue;
+      const Energies spent = energies.of(s, actor.stage);
+      Rates rates, back;
+      for (std::size_t p = 0; p < kGpuParts; ++p) {
+        rates[p] = spent[p] / Seconds{SliceEnergy::length(s)};
+        back[p] = Watts{} - rates[p];
+      }
+      changes.push_back({s.start.ps, rates});
+      changes.push_back({s.end.ps, back});
+    }
+    const StagePower one =
+        collector.add(changes, static_cast<double>(actor.copies) * plan.placement.tensor);
+    const auto stage = static_cast<std::size_t>(actor.stage);
+    stages[stage].stage = actor.stage;
+    stages[stage].mean += actor.copies * one.mean;
+    stages[stage].peak = std::max(stages[stage].peak, one.peak);
+    weight[stage] += actor.copies;
+  }
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    stages[s].mean = stages[s].mean / std::max(1.0, weight[s]);
+  }
+}
+
+/// Rates of all switch ports: links between switches have one at either end, which is one for each
+/// direction; links of nodes have one.
+BytesPerSecond switch_ports(const Scenario& scenario, const StepPlan& plan) {
+  if (scenario.nodes < 2) return {};
+  const Fabric fabric = own_fabric(scenario, plan);
+  BytesPerSecond all;
+  for (FabricLink link = 0; link < fabric.link_count(); ++link) all += fabric.capacity(link);
+  return all -
+         static_cast<double>(fabric.nodes()) * fabric.nics_per_node() * fabric.nic_bandwidth();
+}
+
+/// Everything but the GPUs, with the node at the mean power of its GPUs.
+struct Surroundings {
+  NodePower node;
+  FabricPower fabric;
+  double pue = 1;
+  Watts it;  ///< at the mean
+};
+Surroundings surroundings(const Scenario& s, BytesPerSecond ports, Watts gpus_of_node, bool busy) {
+  Surroundings out;
+  out.node = node_power(s.node, gpus_of_node, busy);
+  out.fabric = fabric_power(s.power->facility, ports);
+  out.pue = power_usage_effectiveness(s.power->facility, s.power->outside_celsius);
+  out.it = static_cast<double>(s.nodes) * out.node.ac() + out.fabric.total();
+  return out;
+}
+
+double unused_gpus(const Scenario& s) {
+  return static_cast<double>(s.nodes) * s.node.gpus - s.gpus();
+}
+
+Watts level(const Scenario& s, BytesPerSecond ports, Watts gpu, bool busy) {
+  const Watts gpus = static_cast<double>(s.gpus()) * gpu + unused_gpus(s) * s.node.gpu.power_idle;
+  const Surroundings around = surroundings(s, ports, gpus / s.nodes, busy);
+  return around.pue * around.it;
+}
+
+void add_shares(const Scenario& s, const Energies& gpus, StepPower& out) {
+  const Seconds step{out.step_s};
+  const double nodes = s.nodes;
+  constexpr std::array<std::string_view, kGpuParts> kNames{"gpu_fixed", "gpu_tensor", "gpu_hbm",
+                                                           "gpu_link", "gpu_ballast"};
+  for (std::size_t p = 0; p < kGpuParts; ++p) out.shares.push_back({kNames[p], gpus[p]});
+  const NodePower& n = out.node_parts;
+  const auto add = [&](std::string_view name, Watts of_all) {
+    out.shares.push_back({name, of_all * step});
+  };
+  add("gpu_unused", unused_gpus(s) * s.node.gpu.power_idle);
+  add("cpus", nodes * n.cpus);
+  add("memory", nodes * n.memory);
+  add("drives", nodes * n.drives);
+  add("boards", nodes * n.board);
+  add("nics", nodes * n.nics);
+  add("nvlink_switches", nodes * n.nvlink_switches);
+  add("fans", nodes * n.fans);
+  add("power_supplies", nodes * n.supply);
+  add("switches", out.fabric.switches);
+  add("optics", out.fabric.optics);
+  add("cooling_and_distribution", out.overhead);
+}
+
+}  // namespace
+
+StepPower step_power(const Scenario& s, const StepReport& report) {
+  assert(s.power && s.node.chassis && s.node.gpu.power);
+  assert(!report.timeline.empty() && !report.actors.empty());
+  const PowerSpec& spec = *s.power;
+  const StepPlan plan = plan_step(s);
+  const BytesPerSecond ports = switch_ports(s, plan);
+  StepPower out;
+  out.step_s = report.step_s;
+  Collector collector(s, report.step_s);
+  collect(s, plan, report, collector, out.stages);
+  out.gpu_peak = collector.peak;
+  out.gpu_trough = collector.trough;
+  const double gpus = s.gpus();
+  out.gpus = smoothed(collector.series(unused_gpus(s)), gpus * spec.smoothing.capacitor);
+  const Watts all_gpus = mean_power(out.gpus);
+  out.gpu_mean = (all_gpus - unused_gpus(s) * s.node.gpu.power_idle) / gpus;
+
+  const Surroundings around = surroundings(s, ports, all_gpus / s.nodes, true);
+  out.node_parts = around.node;
+  out.fabric = around.fabric;
+  out.pue = around.pue;
+  out.overhead = (around.pue - 1) * around.it;
+  const double supply = 1 / s.node.chassis->supply_efficiency;
+  out.node = scaled(out.gpus, around.node.ac() - supply * (all_gpus / s.nodes), supply / s.nodes);
+  const Watts rest = static_cast<double>(s.nodes) * around.node.ac() - supply * all_gpus +
+                     around.fabric.total() + out.overhead;
+  out.facility = scaled(out.gpus, rest, supply);
+  add_shares(s, collector.energy, out);
+
+  out.node_meter = metered(out.node, spec.meter);
+  out.facility_meter = metered(out.facility, spec.meter);
+  out.ramp_w_per_s = steepest_ramp(out.facility, spec.ramp_window);
+  const GpuPowerConstants& c = *s.node.gpu.power;
+  out.levels = {.training = mean_power(out.facility),
+                .waiting = level(s, ports, c.active, true),
+                .starting = level(s, ports, c.awake, true),
+                .idle = level(s, ports, s.node.gpu.power_idle, false)};
+  out.holdings = {.gpus = gpus,
+                  .nodes = static_cast<double>(s.nodes),
+                  .ports_100g = ports / gigabits_per_second(100),
+                  .facility_peak = peak_power(out.facility)};
+  if (spec.site_limit) {
+    out.site_nodes = nodes_under(*spec.site_limit, around.node.ac(),
+                                 around.fabric.total() / s.nodes, around.pue);
+  }
+  return out;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,65 @@
+/// What a simulated step draws: GPUs, nodes and the whole site over its time.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/power/gpu_power.hpp"
+#include "models/power/site_power.hpp"
+#include "sim/power/power_series.hpp"
+#include "sim/scenario/scenario.hpp"
+#include "sim/step/step_report.hpp"
+
+namespace lockstep {
+
+/// The GPUs of a pipeline stage.
+struct StagePower {
+  int stage = 0;
+  Watts mean, peak;  ///< of one GPU
+};
+
+/// A consumer of the site and its energy in one step.
+struct PowerShare {
+  std::string_view name;  ///< "gpu_tensor", "fans", "cooling_and_distribution", ...
+  Joules energy;
+};
+
+/// Facility power at rest and at work, for a run's phases.
+struct PowerLevels {
+  Watts training;  ///< mean of a step
+  Watts waiting;   ///< the job stands still, its kernels spin: checkpoint, hang
+  Watts starting;  ///< processes hold the cards, nothing runs
+  Watts idle;      ///< nobody's
+};
+
+struct StepPower {
+  double step_s = 0;
+  std::vector<StagePower> stages;
+  Watts gpu_mean, gpu_peak, gpu_trough;  ///< of one GPU; peak and trough of any, at any instant
+  PowerSeries gpus;                      ///< all of the job's, behind the smoothing
+  PowerSeries node;                      ///< the mean node at its power supply's input (AC)
+  PowerSeries facility;                  ///< everything
+  NodePower node_parts;                  ///< at the mean
+  FabricPower fabric;
+  double pue = 1;
+  Watts overhead;                  ///< cooling and distribution; follows the mean, not the step
+  std::vector<PowerShare> shares;  ///< together energy()
+  MeterReading node_meter, facility_meter;
+  double ramp_w_per_s = 0;  ///< of the facility
+  PowerLevels levels;
+  Holdings holdings;
+  std::optional<int> site_nodes;  ///< that fit under the scenario's limit
+
+  [[nodiscard]] Joules energy() const { return lockstep::energy(facility); }
+};
+
+/// Power of a step from its timeline. In a pass, the kernels' energy (models/power/gpu_power.hpp)
+/// is spread evenly over the pass, waits within it too, since a timeline has no finer grain, and
+/// clipped at the card's limit; between passes a GPU spins in a collective. Transfers add their
+/// bytes evenly over their time. Hosts, switches and cooling follow the mean, supplies the instant.
+/// Requires scenario.power and a report with timeline and actors.
+StepPower step_power(const Scenario& scenario, const StepReport& report);
+
+}  // namespace lockstep

@@ -1,0 +1,65 @@
+#include "sim/power/run_power.hpp"
+
+#include <doctest/doctest.h>
+#include <vector>
+
+#include "sim/core/random.hpp"
+#include "tests/sim/core/test_seed.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr RunTime kSecond = 1'000'000'000;
+constexpr PowerLevels kLevels{
+    .training = Watts{1000}, .waiting = Watts{400}, .starting = Watts{300}, .idle = Watts{100}};
+
+}  // namespace
+
+TEST_CASE("run_series: each phase at its level, and the buckets' energy") {
+  const std::uint64_t seed = test::test_seed();
+  CAPTURE(seed);
+  RandomStream random({.seed = seed, .trajectory = 0, .component = 0, .purpose = 2});
+  std::vector<RunPhase> phases;
+  TrajectoryResult result;
+  RunTime now = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const auto bucket = static_cast<RunBucket>(random.below(kRunBuckets));
+    phases.push_back({now, bucket});
+    const auto length = static_cast<RunTime>(random.below(1u << 30)) * 100;
+    result.buckets[static_cast<std::size_t>(bucket)] += length;
+    now += length;
+  }
+  result.wall = now;
+  const PowerSeries series = run_series(phases, now, kLevels);
+  CHECK(series.end.base_units() == doctest::Approx(to_seconds(now).base_units()).epsilon(1e-12));
+  CHECK(energy(series).base_units() ==
+        doctest::Approx(run_energy(result, kLevels).base_units()).epsilon(1e-9));
+  CostSpec prices;
+  prices.usd_per_kwh.values = {0.1};
+  prices.grams_per_kwh.values = {500};
+  const Usage by_phase = run_usage(series, prices, 1, Flops{1});
+  const Usage by_bucket = run_usage(result, kLevels, prices, 1, Flops{1});
+  CHECK(by_phase.energy.base_units() == doctest::Approx(by_bucket.energy.base_units()));
+  CHECK(by_phase.energy_usd == doctest::Approx(by_bucket.energy_usd));
+  CHECK(by_phase.energy_usd == doctest::Approx(by_phase.energy.base_units() / 3.6e6 * 0.1));
+  CHECK(by_phase.grams == doctest::Approx(by_phase.energy.base_units() / 3.6e6 * 500));
+}
+
+TEST_CASE("run_usage: a night tariff makes the hour of the work matter") {
+  // An hour of training while a kilowatt-hour costs 1, an hour idle while it costs 0.
+  const std::vector<RunPhase> day{{0, RunBucket::productive},
+                                  {3600 * kSecond, RunBucket::repair_wait}};
+  CostSpec prices;
+  prices.usd_per_kwh.values = {1, 0};
+  const Usage usage = run_usage(run_series(day, 7200 * kSecond, kLevels), prices, 0, Flops{});
+  CHECK(usage.energy.base_units() == doctest::Approx(1100 * 3600.0));
+  CHECK(usage.energy_usd == doctest::Approx(1));
+}
+
+TEST_CASE("run_usage: a run of no time uses nothing") {
+  const Usage usage = run_usage(TrajectoryResult{}, kLevels, CostSpec{}, 0, Flops{});
+  CHECK(usage.energy == Joules{});
+  CHECK(run_series({}, 0, kLevels).size() == 0);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,183 @@
+// The power of simulated steps: books that balance, limits, caps, smoothing.
+#include "sim/power/step_power.hpp"
+
+#include <cmath>
+#include <doctest/doctest.h>
+#include <string>
+
+#include "models/input/input_error.hpp"
+#include "sim/scenario/read_scenario.hpp"
+#include "sim/step/step.hpp"
+#include "tests/sim/core/test_seed.hpp"
+#include "tests/sim/step/random_scenarios.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+namespace lockstep {
+namespace {
+
+const PresetStore& presets() {
+  static const PresetStore store;
+  return store;
+}
+
+std::string small_job(const std::string& power, const std::string& more = "") {
+  return R"({"model": "llama2_7b", "cluster": {"node": "dgx_h100", "nodes": 4},
+    "parallelism": {"tensor": 2, "pipeline": 4, "virtual_stages": 2, "schedule": "interleaved",
+      "sharding": "zero1"},
+    "batch": {"sequences": 32, "micro": 1, "tokens": 4096}, "recompute": "none",
+    "power": )" +
+         power + more + "}";
+}
+
+Scenario scenario(const std::string& power, const std::string& more = "") {
+  return read_scenario("small.json", small_job(power, more), presets());
+}
+
+StepPower run(const Scenario& s, bool unfold = false) {
+  return step_power(
+      s, simulate_step(s, {.unfold = unfold, .record_timeline = true, .keep_actors = true}));
+}
+
+void check_balance(const Scenario& s, const StepPower& power) {
+  Joules parts;
+  for (const PowerShare& share : power.shares) {
+    CHECK(share.energy >= Joules{});
+    parts += share.energy;
+  }
+  const double all = power.energy().base_units();
+  CHECK(parts.base_units() == doctest::Approx(all).epsilon(1e-9));
+  CHECK(power.facility.end.base_units() == doctest::Approx(power.step_s).epsilon(1e-9));
+  CHECK(mean_power(power.node).base_units() ==
+        doctest::Approx(power.node_parts.ac().base_units()).epsilon(1e-9));
+  CHECK(power.gpu_peak <= s.node.gpu.power_limit * (1 + 1e-12));
+  CHECK(power.gpu_trough >= s.node.gpu.power->active * (1 - 1e-12));
+  CHECK(power.gpu_mean <= power.gpu_peak);
+  CHECK(power.gpu_trough <= power.gpu_mean);
+  CHECK(power.node_meter.high.base_units() <= peak_power(power.node).base_units() * (1 + 1e-9));
+  CHECK(power.node_meter.low.base_units() >= trough_power(power.node).base_units() * (1 - 1e-9));
+}
+
+double first_share(const StepPower& power, std::string_view name) {
+  for (const PowerShare& share : power.shares) {
+    if (share.name == name) return share.energy.base_units();
+  }
+  return -1;
+}
+
+std::string problem(const std::string& power, const std::string& more = "") {
+  try {
+    (void)scenario(power, more);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("step_power: the series' integral is the sum by component") {
+  check_balance(scenario("{}"), run(scenario("{}")));
+  const std::uint64_t seed = test::test_seed();
+  CAPTURE(seed);
+  test::RandomScenarios random(seed, {.ecmp = false, .straggler = true, .most_nodes = 16});
+  for (int i = 0; i < 12; ++i) {
+    Scenario s = random.next();
+    CAPTURE(random.text());
+    s.power = PowerSpec{};
+    s.power->facility = presets().facility("air_chiller");
+    check_balance(s, run(s));
+  }
+}
+
+TEST_CASE("step_power: folded and unfolded say the same") {
+  const Scenario s = scenario("{}");
+  const StepPower folded = run(s), whole = run(s, true);
+  CHECK(folded.energy().base_units() == doctest::Approx(whole.energy().base_units()).epsilon(1e-9));
+  CHECK(folded.gpu_peak.base_units() == doctest::Approx(whole.gpu_peak.base_units()));
+  CHECK(folded.node_meter.low.base_units() ==
+        doctest::Approx(whole.node_meter.low.base_units()).epsilon(1e-9));
+}
+
+TEST_CASE("step_power: a cap that binds slows the step and saves more than it costs") {
+  const Scenario free = scenario("{}");
+  const auto step = [](const Scenario& s) { return simulate_step(s).step_s; };
+  CHECK(step(scenario(R"({"cap": "700 W"})")) == step(free));
+  double before = step(free), watts = run(free).gpu_mean.base_units();
+  for (const char* cap : {"600 W", "450 W", "300 W"}) {
+    CAPTURE(cap);
+    const Scenario s = scenario(std::string(R"({"cap": ")") + cap + "\"}");
+    const StepPower power = run(s);
+    check_balance(s, power);
+    CHECK(power.step_s > before);
+    CHECK(power.gpu_mean.base_units() < watts);
+    before = power.step_s;
+    watts = power.gpu_mean.base_units();
+  }
+  // Clocks go as the cube root: a seventh less power costs a twentieth of the speed or so.
+  CHECK(step(scenario(R"({"cap": "600 W"})")) < 1.1 * step(free));
+}
+
+TEST_CASE("step_power: a floor keeps the trough up, by burning; a store takes the swing away") {
+  const StepPower plain = run(scenario("{}"));
+  CHECK(first_share(plain, "gpu_ballast") == 0);
+  const Scenario with_floor = scenario(R"({"smoothing": {"floor": "400 W"}})");
+  const StepPower floor = run(with_floor);
+  check_balance(with_floor, floor);
+  CHECK(floor.gpu_trough.base_units() == doctest::Approx(400));
+  CHECK(first_share(floor, "gpu_ballast") > 0);
+  CHECK(floor.energy() > plain.energy());
+  const Scenario with_store = scenario(R"({"smoothing": {"capacitor_joules": 1e6}})");
+  const StepPower store = run(with_store);
+  check_balance(with_store, store);
+  CHECK(store.energy().base_units() == doctest::Approx(plain.energy().base_units()).epsilon(1e-9));
+  CHECK(peak_power(store.facility).base_units() ==
+        doctest::Approx(trough_power(store.facility).base_units()).epsilon(1e-9));
+  CHECK(store.ramp_w_per_s < 1e-3 * plain.ramp_w_per_s);
+}
+
+TEST_CASE("step_power: levels go down from training to idle, and the site fits what it is for") {
+  const StepPower power = run(scenario("{}"));
+  CHECK(power.levels.training > power.levels.waiting);
+  CHECK(power.levels.waiting > power.levels.starting);
+  CHECK(power.levels.starting > power.levels.idle);
+  CHECK(power.levels.idle > Watts{});
+  const double mean = mean_power(power.facility).base_units();
+  const StepPower site =
+      run(scenario(R"({"site_limit": )" + std::to_string(std::ceil(mean)) + "}"));
+  CHECK(site.site_nodes == 4);
+  CHECK(run(scenario(R"({"site_limit": "1 kW"})")).site_nodes == 0);
+}
+
+TEST_CASE("step_power: unused GPUs of a lone node idle") {
+  const Scenario s = read_scenario("one.json", R"({"model": "llama2_7b",
+    "cluster": {"node": "dgx_h100", "nodes": 1}, "parallelism": {"tensor": 2, "data": 1},
+    "batch": {"sequences": 4, "tokens": 2048}, "power": {}})",
+                                   presets());
+  const StepPower power = run(s);
+  check_balance(s, power);
+  CHECK(first_share(power, "gpu_unused") == doctest::Approx(6 * 70 * power.step_s));
+  CHECK(power.fabric.total() == Watts{});
+}
+
+TEST_CASE("power in a scenario: tariffs come from files beside it") {
+  const test::TemporaryFolder folder;
+  (void)folder.write("day.csv", "hour,usd_per_kwh\n0,0.05\n1,0.15\n");
+  const std::string file =
+      folder.write("job.json", small_job("{}", R"(, "cost": {"usd_per_kwh": "day.csv",
+                                                              "grams_per_kwh": 300})"));
+  const CostSpec cost = load_scenario(file, presets()).power->cost;
+  CHECK(cost.usd_per_kwh.values == std::vector<double>{0.05, 0.15});
+  CHECK(cost.grams_per_kwh.values == std::vector<double>{300});
+}
+
+TEST_CASE("power in a scenario: what is asked of nobody, or cannot be, is a mistake") {
+  CHECK(problem(R"({"cap": "900 W"})").starts_with("small.json#/power/cap: found \"900 W\""));
+  CHECK(problem(R"({"cap": "150 W"})").find("at its lowest clock") != std::string::npos);
+  CHECK(problem(R"({"facility": "liquide"})").ends_with("Did you mean \"liquid\"?"));
+  CHECK(problem("{}", R"(, "cost": {"usd_per_kwh": "none.csv"})").starts_with("none.csv: found"));
+  const std::string without = R"({"model": "llama2_7b", "cluster": {"node": "dgx_h100"},
+    "batch": {"sequences": 8, "tokens": 128}, "cost": {}})";
+  CHECK_THROWS_AS((void)read_scenario("x.json", without, presets()), InputError);
+}
+
+}  // namespace lockstep
