@@ -62,11 +62,12 @@ TEST_CASE("lockstep: a mistake is one line on standard error, with status 2") {
       {{"run", "none.json"},
        "none.json: found no such file; allowed: a readable text file of at most 16 MiB\n"},
       {{"list", "gpuz"},
-       "unknown kind \"gpuz\"; allowed: gpus, nodes, models, stacks, fabrics, transports, "
-       "collectives, algorithms, schedules. Did you mean gpus?\n"},
+       "unknown kind \"gpuz\"; allowed: gpus, nodes, models, stacks, nvlinks, fabrics, "
+       "fabric-kinds, routings, transports, chassis, facilities, collectives, algorithms, "
+       "schedules. Did you mean gpus?\n"},
       {{"show", "gpu"},
        "lockstep show: a name is missing; usage: lockstep show "
-       "gpu|node|model|stack|fabric|transport|collective|schedule NAME [options]\n"},
+       "gpu|node|model|stack|nvlink|fabric|transport|collective|... NAME [options]\n"},
       {{"show", "schedule", "1f2b"},
        "unknown schedule \"1f2b\"; allowed: gpipe, 1f1b, interleaved. Did you mean 1f1b?\n"},
       {{"validate", "-j", "0"}, "--jobs: found \"0\"; allowed: a whole number from 1 to 1024\n"},
