@@ -83,7 +83,7 @@ TEST_CASE("step_power: the series' integral is the sum by component") {
   for (int i = 0; i < 12; ++i) {
     Scenario s = random.next();
     CAPTURE(random.text());
-    s.power = PowerSpec{};
+    s.power.emplace();
     s.power->facility = presets().facility("air_chiller");
     check_balance(s, run(s));
   }
