@@ -13,7 +13,7 @@
 namespace lockstep {
 namespace {
 
-constexpr double kHour = 3600;
+constexpr double kHourSeconds = 3600;
 
 std::string_view trimmed(std::string_view text) {
   constexpr std::string_view kBlanks = " \t\r";
@@ -32,7 +32,7 @@ std::optional<double> number(std::string_view text) {
 }  // namespace
 
 double HourlySeries::at(Seconds time) const {
-  const double hour = std::floor(time.base_units() / kHour);
+  const double hour = std::floor(time.base_units() / kHourSeconds);
   return values[static_cast<std::size_t>(std::fmod(hour, static_cast<double>(values.size())))];
 }
 
@@ -41,11 +41,11 @@ double HourlySeries::integral(Seconds begin, Seconds end) const {
   if (values.size() == 1) return values[0] * (end - begin).base_units();
   // Sum over whole series from 0, then the rest of it: the integral up to a time.
   const auto until = [this](double seconds) {
-    const double period = kHour * static_cast<double>(values.size());
-    const double whole = std::accumulate(values.begin(), values.end(), 0.0) * kHour;
+    const double period = kHourSeconds * static_cast<double>(values.size());
+    const double whole = std::accumulate(values.begin(), values.end(), 0.0) * kHourSeconds;
     double rest = std::fmod(seconds, period), sum = std::floor(seconds / period) * whole;
-    for (std::size_t i = 0; rest > 0 && i < values.size(); ++i, rest -= kHour) {
-      sum += values[i] * std::min(rest, kHour);
+    for (std::size_t i = 0; rest > 0 && i < values.size(); ++i, rest -= kHourSeconds) {
+      sum += values[i] * std::min(rest, kHourSeconds);
     }
     return sum;
   };

@@ -11,7 +11,6 @@ namespace {
 constexpr std::array<std::string_view, 3> kCoolingNames{"air", "liquid", "immersion"};
 constexpr Interval kWatts{0, 1e5};
 constexpr Interval kPicojoules{0, 1e4};
-constexpr Interval kShare{0, 1};
 constexpr Interval kCelsius{-50, 60};
 
 /// A member in picojoules per something.

@@ -42,7 +42,7 @@ constexpr std::array<BucketName, kRunBuckets> kBucketNames{
      {"restart", "Restarting and reading checkpoints"},
      {"repair_wait", "Waiting for a healthy node"}}};
 
-constexpr int kLabelColumns = 18;
+constexpr int kCampaignLabels = 18;
 constexpr int kMostTrajectories = 1'000'000;
 
 /// What the mean run draws from the grid, and what it costs.
@@ -100,17 +100,17 @@ std::string bill_lines(const RunBill& bill) {
   constexpr double kMegawattHour = 3.6e9;
   const double mean_w = bill.usage.energy.base_units() / bill.usage.time.base_units();
   std::string out = labelled_line(
-      "Energy", kLabelColumns,
+      "Energy", kCampaignLabels,
       fmt::format("{} MWh at the site's meter, {} MW on average; {} MW in a step",
                   grouped(std::round(bill.usage.energy.base_units() / kMegawattHour)),
                   significant(mean_w / 1e6), significant(bill.levels.training.base_units() / 1e6)));
   if (bill.cost.tonnes_co2 > 0) {
-    out += labelled_line("Carbon", kLabelColumns,
+    out += labelled_line("Carbon", kCampaignLabels,
                          fmt::format("{} t of CO2", significant(bill.cost.tonnes_co2)));
   }
   if (bill.cost.total_usd() > 0) {
     out += labelled_line(
-        "Cost", kLabelColumns,
+        "Cost", kCampaignLabels,
         fmt::format("{} USD owned ({} machines, {} energy); {} USD per trillion tokens",
                     compact(bill.cost.total_usd()), compact(bill.cost.capital_usd()),
                     compact(bill.cost.energy_usd), compact(bill.cost.usd_per_trillion_tokens)));
@@ -122,29 +122,29 @@ std::string headline(const CampaignResult& result) {
   const RunSummary& s = result.summary;
   const Scenario& scenario = result.scenario;
   std::string out;
-  out += labelled_line("Goodput", kLabelColumns,
+  out += labelled_line("Goodput", kCampaignLabels,
                        fmt::format("{} of wall time advances training (+- {}, {} trajectories)",
                                    percent(s.goodput.mean, 2), percent(s.goodput.half_width, 2),
                                    grouped(static_cast<double>(s.trajectories))));
-  out += labelled_line("Useful FLOPs", kLabelColumns,
+  out += labelled_line("Useful FLOPs", kCampaignLabels,
                        fmt::format("{} of the peak over the whole run (MFU {} x goodput)",
                                    percent(result.mfu * s.goodput.mean), percent(result.mfu)));
   out += labelled_line(
-      "Wall time", kLabelColumns,
+      "Wall time", kCampaignLabels,
       fmt::format("{} (5th to 95th percentile: {} to {})", duration_text(s.wall_s.mean),
                   duration_text(s.wall_s.low), duration_text(s.wall_s.high)));
   const double steps = result.steps();
   out += labelled_line(
-      "Trained", kLabelColumns,
+      "Trained", kCampaignLabels,
       fmt::format("{} steps of {}, {} tokens", compact(steps), duration_text(result.plan.step_s),
                   compact(steps * tokens_per_step(scenario))));
-  out += labelled_line("Interruptions", kLabelColumns,
+  out += labelled_line("Interruptions", kCampaignLabels,
                        fmt::format("{}, one every {}", with_interval(s.interruptions, 1, "a run"),
                                    duration_text(s.mttf_s.mean)));
   if (!result.plan.campaign.tiers.empty()) {
     const CheckpointTier& tier = result.plan.campaign.tiers.front();
     out += labelled_line(
-        "Checkpoints", kLabelColumns,
+        "Checkpoints", kCampaignLabels,
         fmt::format(
             "{} a run, {} each to {}, every {}; {} waiting, {} to finish", compact(s.checkpoints),
             significant(result.plan.checkpoint.all.base_units() / 1e12) + " TB", tier.name,
@@ -153,7 +153,7 @@ std::string headline(const CampaignResult& result) {
   }
   if (scenario.usd_per_gpu_hour) {
     const double hours = s.wall_s.mean / 3600 * scenario.gpus();
-    out += labelled_line("Price", kLabelColumns,
+    out += labelled_line("Price", kCampaignLabels,
                          fmt::format("{} USD for {} GPU-hours at {:.2f}",
                                      compact(hours * *scenario.usd_per_gpu_hour), compact(hours),
                                      *scenario.usd_per_gpu_hour));

@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kLabelColumns = 18;
+constexpr int kPowerLabels = 18;
 constexpr double kJoulesPerKwh = 3.6e6;
 constexpr std::size_t kSharesShown = 6;
 
@@ -34,8 +34,8 @@ std::string energy_text(Joules e) {
 }
 
 std::string line(std::string_view label, const std::string& text) {
-  return fmt::format("  {:<{}}{}\n", label, kLabelColumns,
-                     wrap(text, 100 - kLabelColumns - 2, kLabelColumns + 2));
+  return fmt::format("  {:<{}}{}\n", label, kPowerLabels,
+                     wrap(text, 100 - kPowerLabels - 2, kPowerLabels + 2));
 }
 
 Json meter_json(const MeterReading& meter) {
