@@ -43,9 +43,9 @@ SmoothingSpec read_smoothing(const JsonCursor& from) {
 PowerSpec read_power(const JsonCursor& from, const PresetStore& presets) {
   PowerSpec out;
   const MemberReader member(from, Extent::changes);
-  constexpr Interval kWatts{1, 1e5};
+  constexpr Interval kGpuWatts{1, 1e5};
   out.facility = presets.facility(kDefaultFacility);
-  member.optional("cap", [&](const JsonCursor& at) { out.cap = at.watts(kWatts); });
+  member.optional("cap", [&](const JsonCursor& at) { out.cap = at.watts(kGpuWatts); });
   member.optional("facility",
                   [&](const JsonCursor& at) { read_facility_choice(at, presets, out.facility); });
   member.optional("outside_celsius", out.outside_celsius, Interval{-50, 60});

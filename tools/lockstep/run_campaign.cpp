@@ -169,6 +169,8 @@ std::string books(const RunSummary& summary, const TextStyle& style) {
     out += fmt::format("  {:<44}{:>6.1f} %  {:>9}  {}\n", kBucketNames[b].words, shares[b],
                        duration_text(summary.shares[b] * summary.wall_s.mean),
                        bar(summary.shares[b], 34, style));
+    out.erase(out.find_last_not_of(" \n") + 1);
+    out += "\n";
   }
   return out;
 }

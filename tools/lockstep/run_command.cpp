@@ -125,6 +125,33 @@ std::string formatted(const RunResult& result, const std::string& format, const 
   return result_table(result, style);
 }
 
+/// Options that say something about one kind of scenario only.
+struct SpecialOption {
+  std::string_view name;
+  bool of_step, of_jobs, of_run;  ///< a single step, "jobs", "run"
+};
+constexpr std::array kSpecialOptions{SpecialOption{"trace", true, false, false},
+                                     SpecialOption{"unfold", true, false, false},
+                                     SpecialOption{"power-trace", true, false, false},
+                                     SpecialOption{"report", false, true, false},
+                                     SpecialOption{"trajectories", false, false, true},
+                                     SpecialOption{"optimise", false, false, true},
+                                     SpecialOption{"jobs", false, false, true}};
+
+void check_options(const ParsedOptions& options, const JsonCursor& root) {
+  const bool jobs = is_shared_scenario(root), run = !jobs && has_run(root);
+  for (const SpecialOption& option : kSpecialOptions) {
+    const bool says = jobs ? option.of_jobs : run ? option.of_run : option.of_step;
+    if (says || !options.has(option.name)) continue;
+    const char* wanted = option.of_jobs  ? "with \"jobs\""
+                         : option.of_run ? "with \"run\""
+                                         : "of one step";
+    const char* found = jobs ? "has \"jobs\"" : run ? "has \"run\"" : "has none";
+    throw UsageError(fmt::format("lockstep run: --{} is for a scenario {}; {} {}", option.name,
+                                 wanted, root.file(), found));
+  }
+}
+
 Exit report_assertions(const std::vector<std::string>& misses, Console& console) {
   for (const std::string& miss : misses) console.err << miss << "\n";
   return misses.empty() ? Exit::ok : Exit::assertion_missed;
@@ -140,11 +167,8 @@ Exit run(const ParsedOptions& options, Console& console) {
   const std::vector<std::string> sets = options.all("set");
   const std::string text = read_text_file(path);
   const JsonCursor root = JsonCursor::parse(path, text, JsonStyle::plain, sets);
+  check_options(options, root);
   if (is_shared_scenario(root)) return run_shared(root, presets, options, console);
-  if (options.has("report")) {
-    throw UsageError(
-        fmt::format("lockstep run: --report is for a scenario with \"jobs\"; {} has none", path));
-  }
   const std::string format = options.choice("format", kFormats);
   std::vector<Assertion> assertions;
   for (const std::string& bound : options.all("assert"))

@@ -200,11 +200,6 @@ void require_memory(const SharedScenario& scenario) {
 
 Exit run_shared(const JsonCursor& root, const PresetStore& presets, const ParsedOptions& options,
                 Console& console) {
-  for (const char* name : {"trace", "unfold"}) {
-    if (!options.has(name)) continue;
-    throw UsageError(fmt::format("lockstep run: --{} is for a scenario of one job; {} has \"jobs\"",
-                                 name, root.file()));
-  }
   const std::string format = options.choice("format", kFormats);
   std::vector<Assertion> assertions;
   for (const std::string& text : options.all("assert")) assertions.push_back(parse_assertion(text));
