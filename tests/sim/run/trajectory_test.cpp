@@ -244,7 +244,8 @@ TEST_CASE("failure source: Weibull components keep their mean, whatever their sh
 
 TEST_CASE("spare pool: a queue of broken nodes with k crews waits as M/M/k does") {
   // Erlang C: arrivals 1.5 an hour, two crews, repair of one hour: 9/14 wait, on average 9/7 h all.
-  SparePool pool({.repair = Seconds{kHour}, .crews = 2}, 3, 0);
+  const SpareSpec spec{.repair = Seconds{kHour}, .crews = 2};
+  SparePool pool(spec, 3, 0);
   RandomStream arrivals({.seed = 5});
   RunTime now = 0;
   double inside = 0, last = 0;
