@@ -93,7 +93,8 @@ struct SpareSpec {
 struct Campaign {
   int nodes = 1;
   int nodes_per_replica = 1;
-  Seconds work{};  ///< time of all steps if nothing ever goes wrong
+  int replicas_per_node = 1;  ///< where a node holds several; else 1
+  Seconds work{};             ///< time of all steps if nothing ever goes wrong
   /// The run ends then at the latest; 0: when its work is done, or at a hundred times that.
   RunTime horizon = 0;
   std::vector<FailureMode> modes;

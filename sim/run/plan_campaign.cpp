@@ -70,8 +70,10 @@ CampaignPlan plan_campaign(const Scenario& scenario, const RunSpec& run) {
   Campaign& campaign = plan.campaign;
   campaign.nodes = scenario.nodes;
   const Parallelism& cut = scenario.job.parallelism;
-  campaign.nodes_per_replica =
-      std::max(1, cut.tensor * cut.pipeline / std::max(1, scenario.node.gpus));
+  const int replica = cut.tensor * cut.pipeline;  // GPUs
+  const int node = scenario.node.gpus;
+  campaign.nodes_per_replica = std::max(1, (replica + node - 1) / node);
+  campaign.replicas_per_node = std::max(1, node / replica);
   if (run.duration) {
     campaign.horizon = to_run_time(*run.duration);
     campaign.work = *run.duration;

@@ -337,13 +337,18 @@ class Trajectory {
     }
     return fill_places();
   }
+  /// That cannot run without these nodes, however the others are put together.
+  [[nodiscard]] int replicas_of(int nodes) const {
+    const int whole = (nodes + c_.nodes_per_replica - 1) / c_.nodes_per_replica;
+    return whole * c_.replicas_per_node;
+  }
   bool fill_places() {
     while (true) {
       pool_.collect(now_);
       const SparePool::Taken taken = pool_.take(missing_nodes_);
       missing_nodes_ -= taken.hot + taken.warm;
       if (taken.warm > 0 && !phase(RunBucket::restart, c_.spares.warm_takes)) return false;
-      missing_replicas_ = (missing_nodes_ + c_.nodes_per_replica - 1) / c_.nodes_per_replica;
+      missing_replicas_ = replicas_of(missing_nodes_);
       if (missing_replicas_ < static_cast<int>(c_.width_speed.size())) return true;
       const RunTime back = pool_.next_back();
       assert(back != kNever);
@@ -359,8 +364,7 @@ class Trajectory {
   void grow() {
     pool_.collect(now_);
     const int places = missing_nodes_ - std::min(missing_nodes_, pool_.ready());
-    const int replicas = (places + c_.nodes_per_replica - 1) / c_.nodes_per_replica;
-    if (replicas == missing_replicas_) {
+    if (replicas_of(places) == missing_replicas_) {
       const SparePool::Taken taken = pool_.take(missing_nodes_);
       missing_nodes_ -= taken.hot + taken.warm;
       return;

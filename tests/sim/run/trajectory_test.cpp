@@ -220,6 +220,21 @@ TEST_CASE(
   CHECK(elastic.goodput.mean > waits.goodput.mean);
 }
 
+TEST_CASE("trajectory: a node that holds several replicas takes all of them along") {
+  Campaign campaign;
+  campaign.work = Seconds{100 * kDay};
+  campaign.modes = {hardware(10 * kDay)};
+  campaign.tiers = {{.name = "s", .interval = Seconds{60}}};
+  campaign.spares.repair = Seconds{kDay};
+  campaign.replicas_per_node = 4;
+  campaign.width_speed = {1.0, 0.9, 0.8, 0.7};  // three may be missing, a node has four
+  const RunSummary waits = summary_of(campaign, 20);
+  CHECK(waits.shares[static_cast<std::size_t>(RunBucket::degraded)] == 0);
+  campaign.width_speed.push_back(0.6);
+  const RunSummary goes_on = summary_of(campaign, 20);
+  CHECK(goes_on.shares[static_cast<std::size_t>(RunBucket::degraded)] > 0);
+}
+
 TEST_CASE("failure source: Weibull components keep their mean, whatever their shape") {
   for (const double shape : {0.6, 1.0, 3.0}) {
     CAPTURE(shape);
