@@ -5,7 +5,9 @@
 #include <cstdlib>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <ostream>
 #include <string_view>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -104,6 +106,26 @@ std::optional<std::string> missed(const Assertion& assertion,
   }
   return fmt::format("assertion missed: {}: {} is {}, {}", assertion.text, assertion.field,
                      significant(value, 6), by);
+}
+
+std::vector<Assertion> parse_assertions(const std::vector<std::string>& texts) {
+  std::vector<Assertion> assertions;
+  for (const std::string& text : texts) assertions.push_back(parse_assertion(text));
+  return assertions;
+}
+
+std::vector<std::string> all_missed(const std::vector<Assertion>& assertions,
+                                    const nlohmann::ordered_json& result) {
+  std::vector<std::string> misses;
+  for (const Assertion& assertion : assertions) {
+    if (auto miss = missed(assertion, result)) misses.push_back(std::move(*miss));
+  }
+  return misses;
+}
+
+Exit report_misses(const std::vector<std::string>& misses, Console& console) {
+  for (const std::string& miss : misses) console.err << miss << "\n";
+  return misses.empty() ? Exit::ok : Exit::assertion_missed;
 }
 
 }  // namespace lockstep

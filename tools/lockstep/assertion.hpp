@@ -3,8 +3,11 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
+
+#include "tools/lockstep/cli.hpp"
 
 namespace lockstep {
 
@@ -25,5 +28,14 @@ Assertion parse_assertion(const std::string& text);
 /// it missed. Equality is that of 12 significant digits. Throws UsageError for a field that the
 /// result does not have as a number, with the nearest one.
 std::optional<std::string> missed(const Assertion& assertion, const nlohmann::ordered_json& result);
+
+/// Of `--assert`, all times it was given.
+std::vector<Assertion> parse_assertions(const std::vector<std::string>& texts);
+/// A line for each assertion that the result misses. Throws as missed() does: call it before
+/// anything is written.
+std::vector<std::string> all_missed(const std::vector<Assertion>& assertions,
+                                    const nlohmann::ordered_json& result);
+/// Prints them, and says how the program ends.
+Exit report_misses(const std::vector<std::string>& misses, Console& console);
 
 }  // namespace lockstep

@@ -101,17 +101,11 @@ void write_file(const std::string& path, std::string_view text) {
   file.commit();
 }
 
-Exit report_assertions(const std::vector<std::string>& misses, Console& console) {
-  for (const std::string& miss : misses) console.err << miss << "\n";
-  return misses.empty() ? Exit::ok : Exit::assertion_missed;
-}
-
 Exit run_traffic(const JsonCursor& root, const PresetStore& presets, const ParsedOptions& options,
                  Console& console) {
   constexpr std::size_t kLinks = 10;
   const std::string format = options.choice("format", kFormats);
-  std::vector<Assertion> assertions;
-  for (const std::string& text : options.all("assert")) assertions.push_back(parse_assertion(text));
+  const std::vector<Assertion> assertions = parse_assertions(options.all("assert"));
 
   if (options.has("report")) (void)chart_library();
   Profile profile;
@@ -130,10 +124,7 @@ Exit run_traffic(const JsonCursor& root, const PresetStore& presets, const Parse
 
   const nlohmann::ordered_json json =
       format == "json" || !assertions.empty() ? traffic_json(scenario, report) : nullptr;
-  std::vector<std::string> misses;
-  for (const Assertion& assertion : assertions) {
-    if (const auto miss = missed(assertion, json)) misses.push_back(*miss);
-  }
+  const std::vector<std::string> misses = all_missed(assertions, json);
   if (congestion) write_file(options.get("report"), congestion_page(congestion->report(report)));
   if (options.has("flows")) write_file(options.get("flows"), flows_csv(simulation));
   if (options.has("paths")) write_file(options.get("paths"), paths_text(simulation));
@@ -144,7 +135,7 @@ Exit run_traffic(const JsonCursor& root, const PresetStore& presets, const Parse
   write_output(text, options, console);
   profile.lap("report");
   if (options.has("profile")) console.err << profile.text() << "\n";
-  return report_assertions(misses, console);
+  return report_misses(misses, console);
 }
 
 Exit run_collectives(const JsonCursor& root, const PresetStore& presets,
@@ -155,20 +146,16 @@ Exit run_collectives(const JsonCursor& root, const PresetStore& presets,
         fmt::format("lockstep comm: --{} is about traffic, not collectives", traffic_only));
   }
   const std::string format = options.choice("format", kFormats);
-  std::vector<Assertion> assertions;
-  for (const std::string& text : options.all("assert")) assertions.push_back(parse_assertion(text));
+  const std::vector<Assertion> assertions = parse_assertions(options.all("assert"));
   const CollectiveStudy study = run_collective_study(root, presets);
   const nlohmann::ordered_json json =
       format == "json" || !assertions.empty() ? collective_json(study) : nullptr;
-  std::vector<std::string> misses;
-  for (const Assertion& assertion : assertions) {
-    if (const auto miss = missed(assertion, json)) misses.push_back(*miss);
-  }
+  const std::vector<std::string> misses = all_missed(assertions, json);
   write_output(format == "json"  ? json.dump(2) + "\n"
                : format == "csv" ? collective_csv(study)
                                  : collective_table(study, output_style(options, console)),
                options, console);
-  return report_assertions(misses, console);
+  return report_misses(misses, console);
 }
 
 Exit run(const ParsedOptions& options, Console& console) {

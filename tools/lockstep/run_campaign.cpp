@@ -338,8 +338,7 @@ void check_optimisable(const ParsedOptions& options, const CampaignPlan& plan,
 Exit run_campaign(const JsonCursor& root, const Scenario& scenario, const PresetStore& presets,
                   const ParsedOptions& options, Console& console) {
   const std::string format = options.choice("format", kFormats);
-  std::vector<Assertion> assertions;
-  for (const std::string& text : options.all("assert")) assertions.push_back(parse_assertion(text));
+  const std::vector<Assertion> assertions = parse_assertions(options.all("assert"));
   const RunSpec run = read_run_spec(root.at("run"), presets);
 
   CampaignResult result{.scenario = scenario,
@@ -373,19 +372,13 @@ Exit run_campaign(const JsonCursor& root, const Scenario& scenario, const Preset
     result.optimum = optimise_interval(result.plan.campaign, sampling);
   }
   const Json json = campaign_json(result);
+  const std::vector<std::string> misses = all_missed(assertions, json);
   std::string text;
   if (format == "json") text = json.dump(2) + "\n";
   if (format == "csv") text = campaign_csv(json);
   if (format == "table") text = campaign_table(result, output_style(options, console));
   write_output(text, options, console);
-  Exit status = Exit::ok;
-  for (const Assertion& assertion : assertions) {
-    if (const auto miss = missed(assertion, json)) {
-      console.err << *miss << "\n";
-      status = Exit::assertion_missed;
-    }
-  }
-  return status;
+  return report_misses(misses, console);
 }
 
 }  // namespace lockstep

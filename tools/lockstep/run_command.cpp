@@ -152,11 +152,6 @@ void check_options(const ParsedOptions& options, const JsonCursor& root) {
   }
 }
 
-Exit report_assertions(const std::vector<std::string>& misses, Console& console) {
-  for (const std::string& miss : misses) console.err << miss << "\n";
-  return misses.empty() ? Exit::ok : Exit::assertion_missed;
-}
-
 Exit run(const ParsedOptions& options, Console& console) {
   if (options.positionals.empty()) {
     throw UsageError(
@@ -170,9 +165,7 @@ Exit run(const ParsedOptions& options, Console& console) {
   check_options(options, root);
   if (is_shared_scenario(root)) return run_shared(root, presets, options, console);
   const std::string format = options.choice("format", kFormats);
-  std::vector<Assertion> assertions;
-  for (const std::string& bound : options.all("assert"))
-    assertions.push_back(parse_assertion(bound));
+  const std::vector<Assertion> assertions = parse_assertions(options.all("assert"));
 
   RunResult result{
       .scenario = read_scenario(path, text, presets, {.set = sets}), .report = {}, .memory = {}};
@@ -192,11 +185,8 @@ Exit run(const ParsedOptions& options, Console& console) {
       scenario,
       {.unfold = options.has("unfold"), .record_timeline = detailed, .keep_actors = detailed});
   if (scenario.power) result.power = step_power(scenario, result.report);
-  std::vector<std::string> misses;
   const nlohmann::ordered_json json = assertions.empty() ? nullptr : result_json(result);
-  for (const Assertion& assertion : assertions) {
-    if (const auto miss = missed(assertion, json)) misses.push_back(*miss);
-  }
+  const std::vector<std::string> misses = all_missed(assertions, json);
   if (options.has("power-trace")) write_power_trace(options.get("power-trace"), result);
   if (traced) {
     OutputFile file(options.get("trace"));
@@ -204,7 +194,7 @@ Exit run(const ParsedOptions& options, Console& console) {
     file.commit();
   }
   write_output(formatted(result, format, output_style(options, console)), options, console);
-  return report_assertions(misses, console);
+  return report_misses(misses, console);
 }
 
 constexpr Command kCommand{&kSpec, run};

@@ -201,31 +201,24 @@ void require_memory(const SharedScenario& scenario) {
 Exit run_shared(const JsonCursor& root, const PresetStore& presets, const ParsedOptions& options,
                 Console& console) {
   const std::string format = options.choice("format", kFormats);
-  std::vector<Assertion> assertions;
-  for (const std::string& text : options.all("assert")) assertions.push_back(parse_assertion(text));
+  const std::vector<Assertion> assertions = parse_assertions(options.all("assert"));
 
   const SharedScenario scenario = read_shared_scenario(root, presets);
   if (!options.has("allow-oom")) require_memory(scenario);
   const SharedResult result = simulate_shared(scenario);
+  const Json json = shared_json(scenario, result);
+  const std::vector<std::string> misses = all_missed(assertions, json);
   if (options.has("report")) {
     OutputFile file(options.get("report"));
     file.write(congestion_page(result.congestion));
     file.commit();
   }
-  const Json json = shared_json(scenario, result);
   std::string text;
   if (format == "json") text = json.dump(2) + "\n";
   if (format == "csv") text = shared_csv(result);
   if (format == "table") text = table_text(scenario, result, output_style(options, console));
   write_output(text, options, console);
-  Exit status = Exit::ok;
-  for (const Assertion& assertion : assertions) {
-    if (const auto miss = missed(assertion, json)) {
-      console.err << *miss << "\n";
-      status = Exit::assertion_missed;
-    }
-  }
-  return status;
+  return report_misses(misses, console);
 }
 
 }  // namespace lockstep
