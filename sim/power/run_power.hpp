@@ -15,12 +15,6 @@ namespace lockstep {
 /// restarting processes hold the cards; during diagnosis and while it waits for a node nobody does.
 Watts level_of(RunBucket bucket, const PowerLevels& levels);
 
-/// From `begin` until the next phase begins.
-struct RunPhase {
-  RunTime begin = 0;
-  RunBucket bucket = RunBucket::productive;
-};
-
 /// Power over the run. Requires phases that begin at 0 and rise, all before `end`; none for a run
 /// of no time.
 PowerSeries run_series(std::span<const RunPhase> phases, RunTime end, const PowerLevels& levels);

@@ -76,6 +76,7 @@ IntervalOptimum optimise_interval(const Campaign& campaign, const SampleOptions&
   IntervalOptimum out;
   out.young = curve.at(young);
   out.daly = curve.at(daly);
+  out.given = curve.at(campaign.tiers.front().interval);
   constexpr int kHalvings = 4;
   // A checkpoint that has not finished holds the next one up.
   const Seconds least = d + campaign.tiers.front().finishes;

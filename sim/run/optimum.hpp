@@ -33,8 +33,9 @@ struct IntervalPoint {
   double goodput = 0, half_width = 0;  ///< of sample_mean()
 };
 struct IntervalOptimum {
-  IntervalPoint best, young, daly;   ///< the closed forms, simulated
-  std::vector<IntervalPoint> curve;  ///< by interval, from daly / 16 to 16 daly
+  IntervalPoint best, given;         ///< given: the campaign's own interval
+  IntervalPoint young, daly;         ///< the closed forms, simulated
+  std::vector<IntervalPoint> curve;  ///< by interval: daly / 16 to 16 daly, and the campaign's own
 };
 /// The interval of the campaign's first tier at which goodput is largest. Every interval meets the
 /// same failures (common random numbers), so that differences are real where means are noisy.

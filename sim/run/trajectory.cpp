@@ -20,7 +20,8 @@ std::size_t at(RunBucket bucket) { return static_cast<std::size_t>(bucket); }
 /// What a checkpoint holds: the books up to the moment when it was taken.
 struct Capture {
   RunTime work;
-  RunTime taken;                   ///< when
+  RunTime taken;                   ///< when it began
+  RunTime kept;                    ///< when these books were read: after waiting for it
   RunTime whole;                   ///< from when on it can be read
   std::array<RunTime, 3> running;  ///< productive, degraded, checkpoint so far
 };
@@ -28,11 +29,11 @@ constexpr std::array kRunning{RunBucket::productive, RunBucket::degraded, RunBuc
 
 class Trajectory {
  public:
-  Trajectory(const Campaign& campaign, std::uint32_t number, bool keep_events)
+  Trajectory(const Campaign& campaign, std::uint32_t number, RunDetail detail)
       : c_(campaign),
         work_end_(to_run_time(campaign.work)),
         horizon_(campaign.horizon > 0 ? campaign.horizon : 100 * work_end_),
-        keep_events_(keep_events),
+        timeline_(detail == RunDetail::timeline),
         source_(campaign, number, horizon_),
         pool_(campaign.spares, campaign.seed, number),
         replaced_(stream(number, RunDraw::replacement)),
@@ -124,8 +125,33 @@ class Trajectory {
   }
   /// The clock moves as time is booked: that is why the books balance.
   void book(RunBucket bucket, RunTime dt) {
+    if (timeline_ && dt > 0) begin_phase(bucket);
     out_.buckets[at(bucket)] += dt;
     now_ += dt;
+  }
+  void begin_phase(RunBucket bucket) {
+    if (out_.phases.empty() || out_.phases.back().bucket != bucket) {
+      out_.phases.push_back({now_, bucket});
+    }
+  }
+  /// What ran since then was for nothing.
+  void lose_phases(RunTime since) {
+    std::vector<RunPhase>& phases = out_.phases;
+    std::size_t i = phases.size();
+    while (i > 0 && phases[i - 1].begin >= since) --i;
+    if (i > 0 && since < now_ && (i == phases.size() || phases[i].begin > since)) {
+      phases.insert(phases.begin() + static_cast<std::ptrdiff_t>(i), {since, phases[i - 1].bucket});
+    }
+    std::size_t kept = i;
+    for (; i < phases.size(); ++i) {
+      RunPhase phase = phases[i];
+      if (std::ranges::find(kRunning, phase.bucket) != kRunning.end()) {
+        phase.bucket = RunBucket::lost;
+      }
+      if (kept > 0 && phases[kept - 1].bucket == phase.bucket) continue;
+      phases[kept++] = phase;
+    }
+    phases.resize(kept);
   }
 
   /// Hours of nothing but training and checkpoints, booked at once: all but the last few periods
@@ -145,8 +171,11 @@ class Trajectory {
     if (periods <= 0) return;
     for (RunTime begun = 0; begun < periods;) {
       const RunTime some = std::min(periods - begun, (periods + kKept - 1) / kKept);
-      book(RunBucket::productive, some * interval);
-      book(RunBucket::checkpoint, some * blocks);
+      for (RunTime k = 0; k < (timeline_ ? some : 1); ++k) {
+        const RunTime at_once = timeline_ ? 1 : some;
+        book(RunBucket::productive, at_once * interval);
+        book(RunBucket::checkpoint, at_once * blocks);
+      }
       work_ += some * interval;
       keep_capture(tier, now_ - blocks, finishes);
       begun += some;
@@ -198,7 +227,8 @@ class Trajectory {
       for (std::size_t k = 1; k < kMost / 4; ++k) tier.captures[k] = tier.captures[2 * k];
       tier.captures.erase(tier.captures.begin() + kMost / 4, tier.captures.begin() + kMost / 2);
     }
-    Capture capture{.work = work_, .taken = begun, .whole = now_ + finishes, .running = {}};
+    Capture capture{
+        .work = work_, .taken = begun, .kept = now_, .whole = now_ + finishes, .running = {}};
     for (std::size_t b = 0; b < kRunning.size(); ++b) {
       capture.running[b] = out_.buckets[at(kRunning[b])];
     }
@@ -272,7 +302,7 @@ class Trajectory {
     }
     const RunTime lost = out_.buckets[at(RunBucket::lost)] - lost_before;
     out_.cost[mode] += now_ - begin + lost;
-    if (keep_events_) out_.events.push_back({begin, mode, now_ - begin + lost});
+    if (timeline_) out_.events.push_back({begin, mode, now_ - begin + lost});
     for (std::size_t t = 0; t < tiers_.size(); ++t) {
       tiers_[t].next = now_ + to_run_time(c_.tiers[t].interval);
     }
@@ -421,6 +451,7 @@ class Trajectory {
     return c_.tiers[a].restores < c_.tiers[b].restores;
   }
   void restore(const Capture& capture) {
+    if (timeline_) lose_phases(capture.kept);
     for (std::size_t b = 0; b < kRunning.size(); ++b) {
       RunTime& running = out_.buckets[at(kRunning[b])];
       out_.buckets[at(RunBucket::lost)] += running - capture.running[b];
@@ -441,7 +472,7 @@ class Trajectory {
 
   const Campaign& c_;
   RunTime work_end_, horizon_;
-  bool keep_events_;
+  bool timeline_;
   FailureSource source_;
   SparePool pool_;
   RandomStream replaced_, corrupt_, discovery_, diagnosis_;
@@ -456,8 +487,8 @@ class Trajectory {
 
 }  // namespace
 
-TrajectoryResult run_trajectory(const Campaign& campaign, std::uint32_t number, bool keep_events) {
-  return Trajectory(campaign, number, keep_events).run();
+TrajectoryResult run_trajectory(const Campaign& campaign, std::uint32_t number, RunDetail detail) {
+  return Trajectory(campaign, number, detail).run();
 }
 
 }  // namespace lockstep

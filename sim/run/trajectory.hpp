@@ -16,6 +16,12 @@ struct RunEvent {
   RunTime cost = 0;        ///< wall time until it trained on from where it had been
 };
 
+/// From `begin` until the next phase begins.
+struct RunPhase {
+  RunTime begin = 0;
+  RunBucket bucket = RunBucket::productive;
+};
+
 struct TrajectoryResult {
   RunTime wall = 0;
   RunTime work = 0;  ///< done, of Campaign::work
@@ -25,11 +31,16 @@ struct TrajectoryResult {
   std::uint32_t interruptions = 0;      ///< times that the job stopped
   std::uint32_t checkpoints = 0;
   std::uint32_t fallbacks = 0;   ///< checkpoints that were unreadable or corrupt when needed
-  std::vector<RunEvent> events;  ///< where asked for
+  /// Where asked for. Phases begin at 0 and rise; with the wall time they add up to the buckets.
+  std::vector<RunEvent> events;
+  std::vector<RunPhase> phases;
 };
+
+/// Phase by phase, or sums alone.
+enum class RunDetail : std::uint8_t { sums, timeline };
 
 /// Trajectory number `number` of the campaign: a function of (seed, number) alone.
 TrajectoryResult run_trajectory(const Campaign& campaign, std::uint32_t number,
-                                bool keep_events = false);
+                                RunDetail detail = RunDetail::sums);
 
 }  // namespace lockstep
