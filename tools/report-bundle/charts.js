@@ -1,13 +1,13 @@
 // The parts of ECharts that reports use. A new kind of chart or component is a line here.
 import * as echarts from 'echarts/core';
-import {BarChart, HeatmapChart, LineChart} from 'echarts/charts';
+import {BarChart, HeatmapChart, LineChart, ScatterChart} from 'echarts/charts';
 import {
   DataZoomComponent, GridComponent, LegendComponent, TooltipComponent, VisualMapComponent,
 } from 'echarts/components';
 import {CanvasRenderer, SVGRenderer} from 'echarts/renderers';
 
 echarts.use([
-  BarChart, HeatmapChart, LineChart,
+  BarChart, HeatmapChart, LineChart, ScatterChart,
   DataZoomComponent, GridComponent, LegendComponent, TooltipComponent, VisualMapComponent,
   CanvasRenderer, SVGRenderer,
 ]);

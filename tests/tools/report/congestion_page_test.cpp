@@ -12,8 +12,10 @@
 #include "tools/lockstep/report/congestion_charts.hpp"
 #include "tools/lockstep/report/congestion_words.hpp"
 #include "tools/lockstep/report/page.hpp"
+#include "tools/lockstep/report/page_numbers.hpp"
 
 using namespace lockstep;
+using lockstep::test::charts_of;
 using lockstep::test::contains;
 using nlohmann::json;
 
@@ -31,17 +33,6 @@ std::string headline_of(const CongestionReport& report) {
   std::string text =
       std::regex_replace(congestion_headline(report).str(), std::regex("<[^>]*>"), "");
   return std::regex_replace(text, std::regex("\u00a0"), " ");
-}
-
-std::vector<json> charts_of(const std::string& html) {
-  const std::string opening = "<script type=\"application/json\"";
-  std::vector<json> found;
-  for (std::size_t at = html.find(opening); at != std::string::npos; at = html.find(opening, at)) {
-    const std::size_t begin = html.find('>', at) + 1;
-    at = html.find('<', begin);
-    found.push_back(json::parse(html.substr(begin, at - begin)));
-  }
-  return found;
 }
 
 }  // namespace
@@ -161,15 +152,4 @@ TEST_CASE("job colours: places while they last, then those with most bytes") {
   CHECK(colours.back() == 0);
   CHECK(colours.front() == 1);
   CHECK(colours[kPageColours] == kPageColours);
-}
-
-TEST_CASE("units: the one in which the largest value is at least 1") {
-  CHECK(time_unit(1).name == "s");
-  CHECK(time_unit(0.999).name == "ms");
-  CHECK(time_unit(0).name == "µs");
-  CHECK(bytes_unit(1e9).name == "GB");
-  CHECK(bytes_unit(999e6).name == "MB");
-  CHECK(page_bytes(1.2e9) == "1.20\u00a0GB");
-  CHECK(page_duration(12.3e-6) == "12.3\u00a0µs");
-  CHECK(page_percent(0.614) == "61\u00a0%");
 }

@@ -10,8 +10,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tools/lockstep/report/chart_options.hpp"
 #include "tools/lockstep/report/congestion_words.hpp"
 #include "tools/lockstep/report/page.hpp"
+#include "tools/lockstep/report/page_numbers.hpp"
 #include "tools/lockstep/report/thinning.hpp"
 #include "tools/lockstep/table.hpp"
 
@@ -43,20 +45,6 @@ std::string capacity_text(const LinkCongestion& link) {
 std::string use_text(const LinkCongestion& link) {
   return fmt::format("{}, {} used on average, {} at its peak", capacity_text(link),
                      page_percent(link.mean_utilisation), page_percent(link.peak_utilisation));
-}
-
-/// Per cent with one decimal.
-double rounded_percent(double share) { return std::round(1000 * share) / 10; }
-/// Four digits are more than a chart shows.
-double rounded(double value) { return std::strtod(fmt::format("{:.4g}", value).c_str(), nullptr); }
-
-json grid(int top, int bottom) {
-  return {{"left", 4},
-          {"right", 16},
-          {"top", top},
-          {"bottom", bottom},
-          {"outerBoundsMode", "same"},
-          {"outerBoundsContain", "axisLabel"}};
 }
 
 json link_axis(std::span<const LinkCongestion> links) {
@@ -95,61 +83,38 @@ json column_times(const CongestionReport& report, std::size_t merged, const Axis
   return names;
 }
 
-/// A slider below the plot; on the plot, the wheel with the control key: alone it scrolls the page.
-json time_zoom() {
-  return {{{"type", "slider"},
-           {"height", 20},
-           {"bottom", 4},
-           {"left", 16},
-           {"right", 24},
-           {"showDetail", false},
-           {"brushSelect", false}},
-          {{"type", "inside"},
-           {"zoomOnMouseWheel", "ctrl"},
-           {"moveOnMouseWheel", false},
-           {"moveOnMouseMove", false},
-           {"preventDefaultMouseMove", false}}};
-}
-
 json utilisation_points(const CongestionReport& report, const LinkCongestion& link,
                         const AxisUnit& unit) {
   json points = json::array();
   for (const std::size_t bin : thin_to_extremes(link.utilisation, kLinePoints)) {
-    points.push_back({rounded(static_cast<double>(bin) * report.bin_s / unit.size),
+    points.push_back({four_digits(static_cast<double>(bin) * report.bin_s / unit.size),
                       rounded_percent(link.utilisation[bin])});
   }
   // A step holds until the next point; the last one until the end.
-  points.push_back({rounded(report.end_s / unit.size), points.back()[1]});
+  points.push_back({four_digits(report.end_s / unit.size), points.back()[1]});
   return points;
 }
 
 json line_options(const CongestionReport& report, const LinkCongestion& link) {
   const AxisUnit unit = time_unit(report.end_s);
-  return {
-      {"grid", grid(12, 4)},
-      {"tooltip", {{"trigger", "axis"}, {"valueFormatter", "@percent"}}},
-      {"xAxis",
-       {{"type", "value"},
-        {"min", 0},
-        {"max", rounded(report.end_s / unit.size)},
-        {"splitLine", {{"show", false}}},
-        {"axisLabel",
-         {{"formatter", "{value} " + unit.name}, {"showMaxLabel", false}, {"hideOverlap", true}}}}},
-      {"yAxis",
-       {{"type", "value"},
-        {"min", 0},
-        {"max", 100},
-        {"interval", 50},
-        {"axisLabel", {{"formatter", "{value} %"}}}}},
-      {"series",
-       {{{"type", "line"},
-         {"name", "used"},
-         {"step", "end"},
-         {"showSymbol", false},
-         {"lineStyle", {{"width", 1.5}, {"color", "@accent"}}},
-         {"itemStyle", {{"color", "@accent"}}},
-         {"areaStyle", {{"color", "@accent"}, {"opacity", 0.12}}},
-         {"data", utilisation_points(report, link, unit)}}}}};
+  return {{"grid", plot_grid(12, 4)},
+          {"tooltip", {{"trigger", "axis"}, {"valueFormatter", "@percent"}}},
+          {"xAxis", time_axis(report.end_s / unit.size, unit.name)},
+          {"yAxis",
+           {{"type", "value"},
+            {"min", 0},
+            {"max", 100},
+            {"interval", 50},
+            {"axisLabel", {{"formatter", "{value} %"}}}}},
+          {"series",
+           {{{"type", "line"},
+             {"name", "used"},
+             {"step", "end"},
+             {"showSymbol", false},
+             {"lineStyle", {{"width", 1.5}, {"color", "@accent"}}},
+             {"itemStyle", {{"color", "@accent"}}},
+             {"areaStyle", {{"color", "@accent"}, {"opacity", 0.12}}},
+             {"data", utilisation_points(report, link, unit)}}}}};
 }
 
 /// Bytes on each link of the jobs of one colour.
@@ -181,7 +146,7 @@ json bar_series(const CongestionReport& report, std::span<const LinkCongestion> 
   for (std::size_t colour = 0; colour < used; ++colour) {
     json data = json::array();
     for (const double bytes : bytes_of_colour(links, colours, colour)) {
-      data.push_back(rounded(bytes / unit.size));
+      data.push_back(four_digits(bytes / unit.size));
     }
     json bars{{"type", "bar"},
               {"stack", "bytes"},
@@ -215,7 +180,7 @@ void add_heat_map(Page& page, const CongestionReport& report) {
   json about = json::array();
   for (const LinkCongestion& link : links) about.push_back(use_text(link));
   const json rows = link_axis(links);
-  json heat_grid = grid(52, zooms ? 44 : 4);
+  json heat_grid = plot_grid(52, zooms ? 44 : 4);
   heat_grid.update({{"show", true}, {"borderWidth", 0}, {"backgroundColor", "@floor"}});
   json options{{"lockstep", {{"rows", rows["data"]}, {"about", about}, {"unit", unit.name}}},
                {"grid", heat_grid},
@@ -289,7 +254,7 @@ void add_bytes_by_job(Page& page, const CongestionReport& report) {
   const AxisUnit unit = bytes_unit(largest_bytes(links));
   const json options{
       {"lockstep", {{"unit", unit.name}}},
-      {"grid", grid(40, 4)},
+      {"grid", plot_grid(40, 4)},
       {"legend", {{"type", "scroll"}, {"top", 0}, {"left", 0}}},
       {"tooltip",
        {{"trigger", "axis"},

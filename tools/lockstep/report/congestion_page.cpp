@@ -8,21 +8,19 @@
 #include "tools/lockstep/report/congestion_charts.hpp"
 #include "tools/lockstep/report/congestion_words.hpp"
 #include "tools/lockstep/report/page.hpp"
+#include "tools/lockstep/report/page_numbers.hpp"
 #include "tools/lockstep/table.hpp"
 
 namespace lockstep {
 namespace {
 
-/// A number that is not known.
-PageCell unknown() { return PageCell::text("–"); }
-
 PageCell duration_cell(double seconds) {
-  return seconds > 0 ? PageCell::number(page_duration(seconds), seconds) : unknown();
+  return seconds > 0 ? PageCell::number(page_duration(seconds), seconds) : PageCell::unknown();
 }
 
 /// The bar is full for the largest slowdown of the table.
 PageCell slowdown_cell(double slowdown, bool known, double largest) {
-  if (!known) return unknown();
+  if (!known) return PageCell::unknown();
   const double share = largest > 1 ? (slowdown - 1) / (largest - 1) : 0;
   return {.content = with_bar(page_times(slowdown), share), .sort = slowdown};
 }
@@ -92,16 +90,17 @@ std::vector<PageCell> transfer_row(const CongestionReport& report,
   if (transfer.mostly_stalled()) {
     const double share = transfer.stalled_s / transfer.mean_s;
     row.insert(row.end(), {PageCell::text("a dead link"),
-                           PageCell::number(page_percent(share), share), unknown()});
+                           PageCell::number(page_percent(share), share), PageCell::unknown()});
   } else if (transfer.worst_link >= 0) {
     const double share = transfer.worst_link_share;
     row.push_back(PageCell::text(report.links[static_cast<std::size_t>(transfer.worst_link)].name));
     row.push_back(PageCell::number(page_percent(share), share));
     row.push_back(transfer.cause.empty()
-                      ? unknown()
+                      ? PageCell::unknown()
                       : PageCell{.content = cause_text(report, colours, transfer)});
   } else {
-    row.insert(row.end(), {PageCell::text("its own pace"), unknown(), unknown()});
+    row.insert(row.end(),
+               {PageCell::text("its own pace"), PageCell::unknown(), PageCell::unknown()});
   }
   row.push_back(PageCell::number(page_bytes(transfer.bytes), transfer.bytes));
   return row;

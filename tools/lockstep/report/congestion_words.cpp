@@ -1,11 +1,11 @@
 #include "tools/lockstep/report/congestion_words.hpp"
 
 #include <algorithm>
-#include <array>
 #include <fmt/format.h>
 #include <numeric>
 
 #include "tools/lockstep/report/page.hpp"
+#include "tools/lockstep/report/page_numbers.hpp"
 #include "tools/lockstep/table.hpp"
 
 namespace lockstep {
@@ -86,22 +86,6 @@ Html fullest_link_sentence(const CongestionReport& report) {
                              page_percent(link.peak_utilisation)));
 }
 
-/// No line ends between a number and its unit.
-std::string unbroken(std::string text) {
-  for (std::size_t at = text.find(' '); at != std::string::npos; at = text.find(' ', at)) {
-    text.replace(at, 1, "\u00a0");
-  }
-  return text;
-}
-
-AxisUnit unit_of(double largest, std::span<const AxisUnit> units) {
-  for (const AxisUnit& unit : units) {
-    // What rounds to 1 is 1.
-    if (largest >= unit.size * (1 - 1e-9)) return unit;
-  }
-  return units.back();
-}
-
 }  // namespace
 
 Html congestion_headline(const CongestionReport& report) {
@@ -141,31 +125,6 @@ std::vector<std::size_t> job_colours(const std::vector<JobCongestion>& jobs) {
     colours[by_bytes[rank]] = std::min(rank, kPageColours);
   }
   return colours;
-}
-
-std::string page_duration(double seconds) {
-  std::string text = seconds == 0 ? "0 s" : duration_text(seconds);
-  if (text.ends_with(" us")) text.replace(text.size() - 2, 2, "µs");
-  return unbroken(text);
-}
-
-std::string page_bytes(double bytes) {
-  const AxisUnit unit = bytes_unit(bytes);
-  return unbroken(significant(bytes / unit.size) + " " + unit.name);
-}
-
-std::string page_percent(double share) { return unbroken(fmt::format("{:.0f} %", 100 * share)); }
-std::string page_times(double ratio) { return significant(ratio) + "×"; }
-
-AxisUnit time_unit(double largest_s) {
-  static const std::array<AxisUnit, 3> units{{{1, "s"}, {1e-3, "ms"}, {1e-6, "µs"}}};
-  return unit_of(largest_s, units);
-}
-
-AxisUnit bytes_unit(double largest) {
-  static const std::array<AxisUnit, 6> units{
-      {{1e15, "PB"}, {1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {1, "B"}}};
-  return unit_of(largest, units);
 }
 
 }  // namespace lockstep

@@ -39,6 +39,8 @@ struct PageCell {
   static PageCell number(std::string_view plain, double value) {
     return {.content = escaped(plain), .sort = value};
   }
+  /// A number that is not known, or says nothing.
+  static PageCell unknown() { return text("–"); }
 };
 
 struct PageColumn {

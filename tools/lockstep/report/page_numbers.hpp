@@ -1,0 +1,37 @@
+/// Numbers with their unit, as pages show them; the space between is one that no line ends at.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace lockstep {
+
+std::string page_duration(double seconds);                   ///< "12.3 µs"
+std::string page_bytes(double bytes);                        ///< "1.20 GB", powers of 1000
+std::string page_percent(double share, int decimals = 0);    ///< "61 %"
+std::string page_times(double ratio);                        ///< "1.42×"
+std::string page_watts(double watts);                        ///< "24.3 MW"
+std::string page_energy(double joules);                      ///< "31.2 GWh", kJ below a kWh
+std::string page_usd(double usd);                            ///< "$42.5 M"
+std::string page_count(double count);                        ///< compact(): "15.6 T"
+std::string page_with(double value, std::string_view unit);  ///< three digits and any unit
+
+/// A power of 1000 to show all values of an axis in.
+struct AxisUnit {
+  double size;       ///< in base units
+  std::string name;  ///< "ms", "GB"
+};
+/// The unit in which the largest value is at least 1, as far as there is one. Requires finite.
+AxisUnit time_unit(double largest_s);
+AxisUnit bytes_unit(double largest);
+AxisUnit power_unit(double largest_w);
+/// For hours to years: days, hours, minutes or seconds, of which there are at least three.
+AxisUnit long_time_unit(double largest_s);
+
+/// Four digits are more than a chart shows.
+double four_digits(double value);
+/// Per cent with one decimal, or two.
+double rounded_percent(double share);
+double fine_percent(double share);
+
+}  // namespace lockstep
