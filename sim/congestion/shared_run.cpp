@@ -235,9 +235,10 @@ class SharedRun {
     Background& b = background_[index];
     if (b.done || b.moving > 0 || b.next > now_) return;
     b.begin = now_;
+    const Bytes of_a_nic = b.spec.size / static_cast<double>(era_->fabric.nics_per_node());
     for (const Era::Sender& sender : era_->senders[index]) {
-      sender.stalled ? network_.start_held(sender.flow, b.spec.size, now_)
-                     : network_.start(sender.flow, b.spec.size, now_);
+      sender.stalled ? network_.start_held(sender.flow, of_a_nic, now_)
+                     : network_.start(sender.flow, of_a_nic, now_);
       ++b.moving;
     }
     // By itself it is measured once.
@@ -379,7 +380,8 @@ class SharedRun {
     return {};
   }
 
-  /// Each sender's NICs send side by side, each to the receiver's NIC of its own number.
+  /// Each sender's NICs send side by side, each to the receiver's NIC of its own number: on every
+  /// link a NIC's stream is as good as one of gradients, so the flow's progress is that of one.
   void wire(const Background& b, Era& era) {
     const auto index = static_cast<std::size_t>(&b - background_.data());
     era.senders.emplace_back();
@@ -396,14 +398,14 @@ class SharedRun {
           if (era.links.dead(hop.link)) {
             stalled = true;
           } else {
-            edges.push_back({era.links[hop.link], hop.share / nics});
+            edges.push_back({era.links[hop.link], hop.share});
           }
         }
       }
       if (edges.empty()) edges.push_back({network_.add_link(era.fabric.nic_bandwidth()), 1});
       const FlowIndex flow = network_.add_flow(edges);
       era.senders.back().push_back({flow, stalled});
-      recorder_.add_flow(flow, b.number, fmt::format("node {} to node {}", from, to));
+      recorder_.add_flow(flow, b.number, fmt::format("node {} to node {}", from, to), 1.0 / nics);
     }
     owners_.resize(network_.flows(), {false, index});
   }
