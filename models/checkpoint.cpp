@@ -15,30 +15,39 @@ CheckpointBytes checkpoint_bytes(const TrainingJob& job) {
           .per_gpu = Bytes{parameters / model_ranks * (kWeights + (kMaster + kMoments) / sharing)}};
 }
 
+void add_up_servers(StorageSpec& storage) {
+  assert(storage.servers >= 1);
+  const auto of_one = [&](BytesPerSecond drives) {
+    return storage.server_link > BytesPerSecond{} ? std::min(drives, storage.server_link) : drives;
+  };
+  storage.write = static_cast<double>(storage.servers) * of_one(storage.server_write);
+  storage.read = static_cast<double>(storage.servers) * of_one(storage.server_read);
+}
+
+StorageRates storage_rates(const StorageSpec& storage, const NodeSpec& node, int nodes) {
+  assert(nodes >= 1);
+  const auto all = static_cast<double>(nodes);
+  if (storage.network == StorageNetwork::local) return {all * storage.write, all * storage.read};
+  const BytesPerSecond nics = static_cast<double>(node.nics) * node.nic_bandwidth;
+  const auto rate = [&](BytesPerSecond servers, BytesPerSecond client) {
+    return std::min(servers, all * (client > BytesPerSecond{} ? std::min(client, nics) : nics));
+  };
+  return {rate(storage.write, storage.client_write), rate(storage.read, storage.client_read)};
+}
+
 CheckpointCost checkpoint_cost(const CheckpointBytes& bytes, const NodeSpec& node, int nodes,
                                CheckpointTarget target, bool asynchronous,
-                               const StorageSpec& storage, BytesPerSecond drive) {
+                               const StorageSpec& storage) {
   assert(nodes >= 1);
-  const BytesPerSecond nics = static_cast<double>(node.nics) * node.nic_bandwidth;
-  const Bytes share = bytes.all / static_cast<double>(nodes);
   const Seconds copy = bytes.per_gpu / node.gpu.pcie_bandwidth;
-  const auto client = [&](BytesPerSecond given) {
-    return given > BytesPerSecond{} ? std::min(given, nics) : nics;
-  };
   Seconds write, read;
-  switch (target) {
-    case CheckpointTarget::storage:
-      write = storage.metadata +
-              std::max(bytes.all / storage.write, share / client(storage.client_write));
-      read = storage.metadata +
-             std::max(bytes.all / storage.read, share / client(storage.client_read));
-      break;
-    case CheckpointTarget::local:
-      write = read = share / drive;
-      break;
-    case CheckpointTarget::peers:
-      write = read = share / nics;
-      break;
+  if (target == CheckpointTarget::peers) {
+    const double nics = static_cast<double>(nodes) * node.nics;
+    write = read = bytes.all / (nics * node.nic_bandwidth);
+  } else {
+    const StorageRates rates = storage_rates(storage, node, nodes);
+    write = storage.metadata + bytes.all / rates.write;
+    read = storage.metadata + bytes.all / rates.read;
   }
   return {.blocks = asynchronous ? copy : copy + write,
           .finishes = asynchronous ? write : Seconds{},

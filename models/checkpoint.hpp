@@ -10,14 +10,36 @@
 
 namespace lockstep {
 
-/// A file system or object store that all nodes share.
+/// What carries a storage's traffic.
+enum class StorageNetwork : std::uint8_t {
+  own,       ///< a network of its own: gradients do not meet it
+  training,  ///< the NICs and the fabric that carry gradients
+  local,     ///< none: each node has such a server of its own, its drives
+};
+
+/// A file system or object store: servers that all nodes share, or a node's own drives.
 struct StorageSpec {
   std::string name;
   std::string about;
-  BytesPerSecond write, read;                ///< of all servers together
+  BytesPerSecond write, read;                ///< of all servers together; local: of one node's
   BytesPerSecond client_write, client_read;  ///< of one node; 0: its NICs decide
   Seconds metadata;                          ///< to open and to close all files of a checkpoint
+  StorageNetwork network = StorageNetwork::own;
+  /// Where it is given by its servers; 0: `write` and `read` are given.
+  int servers = 0;
+  BytesPerSecond server_write, server_read;  ///< of one server's drives
+  BytesPerSecond server_link;                ///< of one server, each way; 0: no limit
+  friend bool operator==(const StorageSpec&, const StorageSpec&) = default;
 };
+/// Sets `write` and `read` to servers x min(drives, link). Requires servers >= 1.
+void add_up_servers(StorageSpec& storage);
+
+/// What all nodes together can write and read while nothing else does: the least of what the
+/// servers, the clients and (except for local drives) the nodes' NICs carry.
+struct StorageRates {
+  BytesPerSecond write, read;
+};
+StorageRates storage_rates(const StorageSpec& storage, const NodeSpec& node, int nodes);
 
 struct CheckpointBytes {
   Bytes all;      ///< what storage gets
@@ -45,12 +67,12 @@ struct CheckpointCost {
 };
 /// Synchronous: the job waits for all of it. Asynchronous: for the copy to host memory over PCIe
 /// alone; the rest is written while it trains.
-/// Copy: per_gpu / PCIe bandwidth. Write: the slowest of all / storage, of a node's share / its
-/// client bandwidth, plus metadata; for peers a node's share / its NICs; for a local drive a node's
-/// share / `drive`. Reading takes the read bandwidths; one replica reads a shard, and its peers get
-/// it from there.
+/// Copy: per_gpu / PCIe bandwidth. Write: all / storage_rates().write, plus metadata; for peers a
+/// node's share / its NICs. Reading takes the read bandwidths; one replica reads a shard, and its
+/// peers get it from there. What training takes of the NICs meanwhile is not in here:
+/// sim/run/storage_traffic.hpp has it. `storage` is not used for peers.
 CheckpointCost checkpoint_cost(const CheckpointBytes& bytes, const NodeSpec& node, int nodes,
                                CheckpointTarget target, bool asynchronous,
-                               const StorageSpec& storage, BytesPerSecond drive);
+                               const StorageSpec& storage);
 
 }  // namespace lockstep

@@ -27,17 +27,18 @@ std::uint32_t count_of(FailingComponent component, const Scenario& scenario, int
 }
 
 CheckpointTier tier_of(const CheckpointSpec& spec, const CheckpointBytes& bytes,
-                       const Scenario& scenario) {
+                       const Scenario& scenario, const UploadPlan& upload) {
   CheckpointCost cost;
-  if (spec.target != CheckpointTarget::storage || spec.storage) {
+  if (spec.target == CheckpointTarget::peers || spec.storage) {
     cost = checkpoint_cost(bytes, scenario.node, scenario.nodes, spec.target, spec.asynchronous,
-                           spec.storage.value_or(StorageSpec{}), spec.drive);
+                           spec.storage.value_or(StorageSpec{}));
   }
   return {.name = spec.name,
           .interval = spec.interval,
           .blocks = spec.blocks.value_or(cost.blocks),
-          .finishes = spec.finishes.value_or(cost.finishes),
-          .drag = spec.drag,
+          .finishes = upload.rate > BytesPerSecond{} ? upload.finishes
+                                                     : spec.finishes.value_or(cost.finishes),
+          .drag = spec.drag.value_or(upload.drag),
           .restores = spec.restores.value_or(cost.restores),
           .survives_node = spec.target != CheckpointTarget::local,
           .survives_rack = spec.target == CheckpointTarget::storage,
@@ -46,8 +47,10 @@ CheckpointTier tier_of(const CheckpointSpec& spec, const CheckpointBytes& bytes,
 
 /// With replicas missing the others take their sequences: the step of a job of that width, for a
 /// batch as much smaller, done as many times more.
-std::vector<double> width_speeds(const Scenario& scenario, int elastic, double step_s) {
-  std::vector<double> speeds{1.0};
+/// None is faster than its data come.
+std::vector<double> width_speeds(const Scenario& scenario, int elastic, double step_s,
+                                 double data_speed) {
+  std::vector<double> speeds{data_speed};
   const int data = scenario.job.parallelism.data;
   const int per_replica = scenario.job.batch.sequences / data;
   for (int missing = 1; missing <= std::min(elastic, data - 1); ++missing) {
@@ -55,7 +58,7 @@ std::vector<double> width_speeds(const Scenario& scenario, int elastic, double s
     narrow.job.parallelism.data = data - missing;
     narrow.job.batch.sequences = per_replica * (data - missing);
     const double narrow_s = simulate_step(narrow, {}).step_s;
-    speeds.push_back(step_s / narrow_s * (data - missing) / data);
+    speeds.push_back(std::min(data_speed, step_s / narrow_s * (data - missing) / data));
   }
   return speeds;
 }
@@ -89,8 +92,13 @@ CampaignPlan plan_campaign(const Scenario& scenario, const RunSpec& run) {
   }
   plan.steps = campaign.work.base_units() / step.step_s;
   plan.checkpoint = checkpoint_bytes(scenario.job);
+  const StorageTraffic traffic(scenario, run.data, plan.step_s);
+  plan.data_read_bytes_per_s = traffic.data_read().base_units();
+  plan.data_speed = traffic.data_speed();
   for (const CheckpointSpec& spec : run.checkpoints) {
-    campaign.tiers.push_back(tier_of(spec, plan.checkpoint, scenario));
+    const UploadPlan upload = traffic.upload(spec, plan.checkpoint);
+    campaign.tiers.push_back(tier_of(spec, plan.checkpoint, scenario, upload));
+    plan.uploads.push_back(upload);
   }
   for (const ReliabilityMode& of : run.reliability.modes) {
     campaign.modes.push_back(of.mode);
@@ -100,7 +108,7 @@ CampaignPlan plan_campaign(const Scenario& scenario, const RunSpec& run) {
   campaign.recovery.restarts += run.restarts_per_thousand_ranks * (scenario.gpus() / 1000.0);
   campaign.spares = run.spares;
   campaign.spares.nodes_per_rack = run.nodes_per_rack;
-  campaign.width_speed = width_speeds(scenario, run.elastic, plan.step_s);
+  campaign.width_speed = width_speeds(scenario, run.elastic, plan.step_s, plan.data_speed);
   campaign.seed = run.seed;
   return plan;
 }

@@ -6,20 +6,26 @@
 
 #include "sim/run/campaign.hpp"
 #include "sim/run/run_spec.hpp"
+#include "sim/run/storage_traffic.hpp"
 #include "sim/scenario/scenario.hpp"
 
 namespace lockstep {
 
 struct CampaignPlan {
   Campaign campaign;
-  double step_s = 0;           ///< of a healthy step
-  double steps = 0;            ///< that the work is made of
-  CheckpointBytes checkpoint;  ///< of one checkpoint
+  double step_s = 0;                 ///< of a healthy step
+  double steps = 0;                  ///< that the work is made of
+  CheckpointBytes checkpoint;        ///< of one checkpoint
+  std::vector<UploadPlan> uploads;   ///< by tier, beside training
+  double data_read_bytes_per_s = 0;  ///< training data; 0: not asked for
+  /// Of the job, over one that never waits for its data; in campaign.width_speed already.
+  double data_speed = 1;
   std::vector<std::string> assumptions;
 };
 
-/// Simulates the steps that the run needs: the healthy one, and one for each number of missing
-/// replicas. Throws InputError where the run has neither a duration nor tokens to train on.
+/// Simulates the steps that the run needs: the healthy one, one for each number of missing
+/// replicas, and one beside each checkpoint or data stream that shares the training NICs. Throws
+/// InputError where the run has neither a duration nor tokens to train on.
 CampaignPlan plan_campaign(const Scenario& scenario, const RunSpec& run);
 
 }  // namespace lockstep

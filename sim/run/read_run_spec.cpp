@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kTargets{"storage", "local", "peers"};
 constexpr std::array<std::string_view, 2> kModes{"synchronous", "asynchronous"};
+constexpr std::array<std::string_view, 3> kNetworks{"own", "training", "local"};
 
 constexpr Interval kTime{0, 1e9};
 constexpr Interval kTimeAboveZero{0, 1e9, true};
@@ -20,6 +21,7 @@ constexpr Interval kRate{1e6, 1e16, true};
 constexpr Interval kClientRate{1e6, 1e16, false, true};
 constexpr std::size_t kMostTiers = 8;
 constexpr int kMostNodes = 1'000'000;
+constexpr int kMostServers = 1'000'000;
 
 std::optional<Seconds> optional_time(const JsonCursor& from, std::string_view key) {
   const auto member = from.find(key);
@@ -27,13 +29,73 @@ std::optional<Seconds> optional_time(const JsonCursor& from, std::string_view ke
   return member->seconds(kTime);
 }
 
+/// Servers or their sum: whichever the object gives, but not both.
+void read_storage_members(const JsonCursor& from, Extent extent, StorageSpec& out) {
+  const MemberReader member(from, extent);
+  const MemberReader given(from, Extent::changes);
+  given.optional("about", out.about);
+  given.optional("network", [&](const JsonCursor& c) {
+    out.network = read_choice<StorageNetwork>(c, kNetworks);
+  });
+  given.optional("servers", out.servers, 1, kMostServers);
+  given.optional("server_write", out.server_write, kRate);
+  given.optional("server_read", out.server_read, kRate);
+  given.optional("server_link", out.server_link, kClientRate);
+  const std::array totals{from.find("write"), from.find("read")};
+  given.optional("client_write", out.client_write, kClientRate);
+  given.optional("client_read", out.client_read, kClientRate);
+  given.optional("metadata", out.metadata, kTime);
+  if (out.network == StorageNetwork::local) {
+    for (const std::string_view key : {"servers", "server_link", "client_write", "client_read"}) {
+      if (const auto excess = from.find(key)) excess->fail("nothing beside \"network\": \"local\"");
+    }
+    if (out.servers > 0) from.at("network").fail("own, training: it has servers that nodes share");
+  }
+  if (out.servers == 0) {
+    for (const std::string_view key : {"server_write", "server_read", "server_link"}) {
+      if (const auto excess = from.find(key)) excess->fail("only beside \"servers\"");
+    }
+    member.required("write", out.write, kRate);
+    member.required("read", out.read, kRate);
+    return;
+  }
+  for (const auto& total : totals) {
+    if (total) total->fail("nothing beside \"servers\", which add up to it");
+  }
+  if (out.server_write <= BytesPerSecond{}) (void)from.at("server_write");
+  if (out.server_read <= BytesPerSecond{}) (void)from.at("server_read");
+  add_up_servers(out);
+}
+
+/// A preset's name, a preset with changes, or a storage of its own.
 StorageSpec read_storage_choice(const JsonCursor& from, const PresetStore& presets) {
-  if (!from.is_object()) return presets.storage(read_preset_name(from, "storages", presets));
   StorageSpec storage;
   storage.name = "storage of the scenario";
-  read_storage(from, storage);
-  from.finish();
+  if (!from.is_object() || from.find("preset")) {
+    storage = presets.storage(read_preset_name(from, "storages", presets));
+    if (from.is_object()) read_storage_members(from, Extent::changes, storage);
+  } else {
+    read_storage_members(from, Extent::whole, storage);
+  }
+  if (from.is_object()) from.finish();
   return storage;
+}
+
+/// A node's drives: how fast they are, or a storage that each node has.
+StorageSpec read_drives(const JsonCursor& from, const PresetStore& presets) {
+  if (const auto storage = from.find("storage")) {
+    if (const auto drive = from.find("drive")) drive->fail("nothing beside \"storage\"");
+    const StorageSpec drives = read_storage_choice(*storage, presets);
+    if (drives.network != StorageNetwork::local) {
+      storage->fail("drives of each node: a storage with \"network\": \"local\"");
+    }
+    return drives;
+  }
+  StorageSpec drives;
+  drives.name = "drives of the nodes";
+  drives.network = StorageNetwork::local;
+  drives.write = drives.read = from.at("drive").data_rate(kRate);
+  return drives;
 }
 
 CheckpointSpec read_checkpoint(const JsonCursor& from, const PresetStore& presets) {
@@ -51,15 +113,37 @@ CheckpointSpec read_checkpoint(const JsonCursor& from, const PresetStore& preset
   if (spec.target == CheckpointTarget::storage) {
     if (const auto storage = from.find("storage")) {
       spec.storage = read_storage_choice(*storage, presets);
+      if (spec.storage->network == StorageNetwork::local) {
+        storage->fail("one that outlives a node; drives of the nodes are for \"to\": \"local\"");
+      }
     } else if (!measured) {
       (void)from.at("storage");
     }
   }
-  if (spec.target == CheckpointTarget::local) member.required("drive", spec.drive, kRate);
-  member.optional("drag", spec.drag, kChance);
+  if (spec.target == CheckpointTarget::local) spec.storage = read_drives(from, presets);
+  member.optional("drag", [&](const JsonCursor& c) { spec.drag = c.number(kChance); });
   member.optional("corrupt", spec.corrupt, kChance);
   from.finish();
   return spec;
+}
+
+/// Beside the checkpoints, whose storage it is where it names none.
+DataSpec read_data(const JsonCursor& from, const RunSpec& run, const PresetStore& presets) {
+  constexpr Interval kBytesPerToken{0, 1e9, true};
+  DataSpec data;
+  const MemberReader member(from, Extent::whole);
+  member.required("bytes_per_token", data.bytes_per_token, kBytesPerToken);
+  if (const auto storage = from.find("storage")) {
+    data.storage = read_storage_choice(*storage, presets);
+  } else {
+    const auto shared = std::ranges::find_if(run.checkpoints, [](const CheckpointSpec& spec) {
+      return spec.target == CheckpointTarget::storage && spec.storage;
+    });
+    if (shared == run.checkpoints.end()) (void)from.at("storage");
+    data.storage = *shared->storage;
+  }
+  from.finish();
+  return data;
 }
 
 void read_recovery(const JsonCursor& from, RunSpec& out) {
@@ -89,13 +173,7 @@ void read_spares(const JsonCursor& from, RunSpec& out) {
 bool has_run(const JsonCursor& root) { return root.is_object() && root.find("run").has_value(); }
 
 void read_storage(const JsonCursor& from, StorageSpec& out) {
-  const MemberReader member(from, Extent::whole);
-  member.optional("about", out.about);
-  member.required("write", out.write, kRate);
-  member.required("read", out.read, kRate);
-  member.optional("client_write", out.client_write, kClientRate);
-  member.optional("client_read", out.client_read, kClientRate);
-  member.optional("metadata", out.metadata, kTime);
+  read_storage_members(from, Extent::whole, out);
 }
 
 RunSpec read_run_spec(const JsonCursor& from, const PresetStore& presets) {
@@ -127,6 +205,7 @@ RunSpec read_run_spec(const JsonCursor& from, const PresetStore& presets) {
       spec.checkpoints.push_back(read_checkpoint(*checkpoint, presets));
     }
   }
+  if (const auto data = from.find("data")) spec.data = read_data(*data, spec, presets);
   if (const auto recovery = from.find("recovery")) {
     read_recovery(*recovery, spec);
   } else {

@@ -37,17 +37,24 @@ struct CheckpointSpec {
   CheckpointTarget target = CheckpointTarget::storage;
   bool asynchronous = true;
   Seconds interval{1800};
-  std::optional<StorageSpec> storage;                 ///< required for the shared storage
-  BytesPerSecond drive{};                             ///< of a node's local drives
+  /// Where it goes, or a node's drives; none: to peers, or all that matters was measured.
+  std::optional<StorageSpec> storage;
   std::optional<Seconds> blocks, finishes, restores;  ///< measured, instead of the model's
-  double drag = 0;
+  std::optional<double> drag;                         ///< the same
   double corrupt = 0;
+};
+
+/// What training reads.
+struct DataSpec {
+  double bytes_per_token = 4;
+  StorageSpec storage;
 };
 
 struct RunSpec {
   std::optional<Seconds> duration;  ///< of wall time; else until training.tokens are done
   ReliabilitySpec reliability;
   std::vector<CheckpointSpec> checkpoints;
+  std::optional<DataSpec> data;
   RecoverySpec recovery;
   Seconds restarts_per_thousand_ranks{};  ///< of communicators, beside RecoverySpec::restarts
   SpareSpec spares;
@@ -66,6 +73,7 @@ RunSpec read_run_spec(const JsonCursor& from, const PresetStore& presets);
 
 /// Reads the members of a preset of failure rates, or a scenario's own.
 void read_reliability(const JsonCursor& from, ReliabilitySpec& out);
+/// The same for storage.
 void read_storage(const JsonCursor& from, StorageSpec& out);
 
 }  // namespace lockstep

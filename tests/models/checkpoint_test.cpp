@@ -1,0 +1,87 @@
+#include "models/checkpoint.hpp"
+
+#include <doctest/doctest.h>
+
+namespace lockstep {
+namespace {
+
+/// Eight NICs of 50 GB/s, 400 GB/s in all.
+NodeSpec eight_nics() {
+  NodeSpec node;
+  node.nics = 8;
+  node.nic_bandwidth = BytesPerSecond{50e9};
+  node.gpu.pcie_bandwidth = BytesPerSecond{50e9};
+  return node;
+}
+constexpr CheckpointBytes kTwoTerabytes{.all = Bytes{2e12}, .per_gpu = Bytes{10e9}};
+constexpr double kCopy_s = 0.2;
+
+StorageSpec shared_storage(double write, double read) {
+  StorageSpec storage;
+  storage.write = BytesPerSecond{write};
+  storage.read = BytesPerSecond{read};
+  storage.metadata = Seconds{2};
+  return storage;
+}
+
+}  // namespace
+
+TEST_CASE("storage: servers add up, each as fast as the slower of its drives and its link") {
+  StorageSpec storage;
+  storage.servers = 10;
+  storage.server_write = BytesPerSecond{5e9};
+  storage.server_read = BytesPerSecond{20e9};
+  add_up_servers(storage);
+  CHECK(storage.write == BytesPerSecond{50e9});
+  CHECK(storage.read == BytesPerSecond{200e9});
+  storage.server_link = BytesPerSecond{12.5e9};
+  add_up_servers(storage);
+  CHECK(storage.write == BytesPerSecond{50e9});
+  CHECK(storage.read == BytesPerSecond{125e9});
+  storage.servers = 20;
+  add_up_servers(storage);
+  CHECK(storage.read == BytesPerSecond{250e9});
+}
+
+TEST_CASE("storage: what nodes carry limits what servers give") {
+  StorageSpec storage = shared_storage(1e12, 1e12);
+  CHECK(storage_rates(storage, eight_nics(), 2).write == BytesPerSecond{0.8e12});
+  CHECK(storage_rates(storage, eight_nics(), 4).write == BytesPerSecond{1e12});
+  storage.client_write = BytesPerSecond{25e9};
+  CHECK(storage_rates(storage, eight_nics(), 4).write == BytesPerSecond{0.1e12});
+  CHECK(storage_rates(storage, eight_nics(), 4).read == BytesPerSecond{1e12});
+  storage.network = StorageNetwork::local;
+  CHECK(storage_rates(storage, eight_nics(), 4).write == BytesPerSecond{4e12});
+}
+
+TEST_CASE("checkpoint: a restart reads all bytes and opens the files, then copies them in") {
+  const StorageSpec storage = shared_storage(100e9, 400e9);
+  const CheckpointCost cost =
+      checkpoint_cost(kTwoTerabytes, eight_nics(), 16, CheckpointTarget::storage, true, storage);
+  CHECK(cost.restores.base_units() == doctest::Approx(2 + 2e12 / 400e9 + kCopy_s));
+  CHECK(cost.finishes.base_units() == doctest::Approx(2 + 2e12 / 100e9));
+  CHECK(cost.blocks.base_units() == doctest::Approx(kCopy_s));
+}
+
+TEST_CASE("checkpoint: a job that waits for it waits for the copy and for the storage") {
+  const StorageSpec storage = shared_storage(100e9, 400e9);
+  const CheckpointCost cost =
+      checkpoint_cost(kTwoTerabytes, eight_nics(), 16, CheckpointTarget::storage, false, storage);
+  CHECK(cost.blocks.base_units() == doctest::Approx(kCopy_s + 2 + 20));
+  CHECK(cost.finishes == Seconds{});
+}
+
+TEST_CASE("checkpoint: drives of the nodes write side by side; peers get theirs over all NICs") {
+  StorageSpec drives = shared_storage(5e9, 10e9);
+  drives.network = StorageNetwork::local;
+  drives.metadata = {};
+  const CheckpointCost local =
+      checkpoint_cost(kTwoTerabytes, eight_nics(), 16, CheckpointTarget::local, true, drives);
+  CHECK(local.finishes.base_units() == doctest::Approx(2e12 / 16 / 5e9));
+  CHECK(local.restores.base_units() == doctest::Approx(2e12 / 16 / 10e9 + kCopy_s));
+  const CheckpointCost peers =
+      checkpoint_cost(kTwoTerabytes, eight_nics(), 16, CheckpointTarget::peers, true, {});
+  CHECK(peers.finishes.base_units() == doctest::Approx(2e12 / 16 / 400e9));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,151 @@
+#include "sim/run/plan_campaign.hpp"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <string>
+
+#include "models/input/input_error.hpp"
+#include "sim/scenario/read_scenario.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr const char* kJob = R"("cluster": {"node": "dgx_h100", "nodes": 8},
+  "model": "llama3_8b", "parallelism": {"data": 64, "sharding": "zero1"},
+  "batch": {"sequences": 64, "micro": 1, "tokens": 2048},
+  "recompute": "full", "stack": "megatron_core")";
+
+const PresetStore& presets() {
+  static const PresetStore store;
+  return store;
+}
+
+RunSpec read_run(const std::string& members) {
+  const std::string run =
+      fmt::format(R"({{"duration": "1 d", "reliability": {{"modes": []}}, {}}})", members);
+  return read_run_spec(JsonCursor::parse("t.json", run), presets());
+}
+CampaignPlan plan_of(const std::string& members) {
+  static const Scenario scenario = read_scenario("t.json", fmt::format("{{{}}}", kJob), presets());
+  return plan_campaign(scenario, read_run(members));
+}
+CheckpointTier tier_of_storage(const std::string& storage, const std::string& more = {}) {
+  return plan_of(
+             fmt::format(R"("checkpoint": {{"interval": "1 h", "storage": {}{}}})", storage, more))
+      .campaign.tiers.at(0);
+}
+
+std::string problem_of(const std::string& members) {
+  try {
+    (void)read_run(members);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+std::string problem_of_storage(const std::string& storage) {
+  return problem_of(fmt::format(R"("checkpoint": {{"interval": "1 h", "storage": {}}})", storage));
+}
+
+}  // namespace
+
+TEST_CASE("plan: checkpoints over the training network drag on the job, others do not") {
+  const std::string servers =
+      R"("servers": 8, "server_write": "100 GB/s", "server_read": "100 GB/s")";
+  const CheckpointTier own = tier_of_storage("{" + servers + "}");
+  const CheckpointTier shared = tier_of_storage("{" + servers + R"(, "network": "training"})");
+  CHECK(own.drag == 0);
+  CHECK(shared.drag > 0.001);
+  CHECK(shared.finishes >= own.finishes);
+  CHECK(shared.blocks == own.blocks);
+  CHECK(shared.restores == own.restores);
+}
+
+TEST_CASE("plan: a drag that was measured stands, a time that was measured too") {
+  const std::string fast = R"({"write": "10 TB/s", "read": "1 TB/s", "network": "training"})";
+  CHECK(tier_of_storage(fast).drag > 0.001);
+  CHECK(tier_of_storage(fast, R"(, "drag": 0)").drag == 0);
+  CHECK(tier_of_storage(fast, R"(, "drag": 0.25)").drag == 0.25);
+  const CheckpointTier slow = tier_of_storage(fast, R"(, "finishes": "10 min")");
+  CHECK(slow.drag == 0);  // 0.2 GB/s on ports of 50
+  CHECK(slow.finishes.base_units() == doctest::Approx(600));
+}
+
+TEST_CASE("plan: a preset may be given another network or more servers") {
+  const CheckpointTier as_it_is = tier_of_storage(R"("minio_nvme")");
+  const CheckpointTier twice = tier_of_storage(R"({"preset": "minio_nvme", "servers": 64})");
+  CHECK((as_it_is.finishes - Seconds{1}) / (twice.finishes - Seconds{1}) == doctest::Approx(2));
+}
+
+TEST_CASE("plan: drives of the nodes as a rate, or as a preset") {
+  const auto local = [&](const char* what) {
+    return plan_of(fmt::format(R"("checkpoint": {{"to": "local", "interval": "1 h", {}}})", what));
+  };
+  const CampaignPlan rate = local(R"("drive": "3.72 GB/s")");
+  const CampaignPlan preset = local(R"("storage": "frontier_nvme")");
+  CHECK(rate.campaign.tiers[0].finishes == preset.campaign.tiers[0].finishes);
+  CHECK(rate.campaign.tiers[0].restores > preset.campaign.tiers[0].restores);
+  CHECK_FALSE(preset.campaign.tiers[0].survives_node);
+}
+
+TEST_CASE("plan: a job that gets half of its data runs at half speed, however wide it is") {
+  const CampaignPlan full = plan_of(R"("data": {"bytes_per_token": 4, "storage":
+      {"write": "1 GB/s", "read": "1 TB/s"}}, "spares": {"elastic": 8})");
+  CHECK(full.data_speed == 1);
+  const double tokens_per_s = 64 * 2048 / full.step_s;
+  CHECK(full.data_read_bytes_per_s == doctest::Approx(4 * tokens_per_s));
+  REQUIRE(full.campaign.width_speed.size() == 9);
+  CHECK(full.campaign.width_speed[0] == 1);
+  const CampaignPlan half = plan_of(fmt::format(
+      R"("data": {{"bytes_per_token": 1e6, "storage": {{"write": "1 GB/s", "read": {}}}}},
+         "spares": {{"elastic": 8}})",
+      0.5 * 1e6 * tokens_per_s));
+  CHECK(half.data_speed == doctest::Approx(0.5));
+  for (const double speed : half.campaign.width_speed) CHECK(speed == doctest::Approx(0.5));
+}
+
+TEST_CASE("plan: data come from the checkpoints' storage where they name none") {
+  const RunSpec run = read_run(R"("data": {"bytes_per_token": 2}, "checkpoint": [
+      {"to": "peers", "interval": "5 min"},
+      {"interval": "1 h", "storage": "minio_nvme"}])");
+  REQUIRE(run.data);
+  CHECK(run.data->storage == presets().storage("minio_nvme"));
+  CHECK(problem_of(R"("data": {"bytes_per_token": 2})") ==
+        "t.json#/data: found an object without \"storage\"; allowed: an object with it");
+  CHECK(problem_of(R"("data": {"bytes_per_token": 0, "storage": "minio_nvme"})")
+            .starts_with("t.json#/data/bytes_per_token: found 0; allowed: "));
+}
+
+TEST_CASE("plan: mistakes about storage are named with their place") {
+  CHECK(problem_of_storage(R"({"write": "1 GB/s"})")
+            .starts_with("t.json#/checkpoint/storage: found an object without \"read\""));
+  CHECK(problem_of_storage(R"({"servers": 4, "server_write": "1 GB/s"})")
+            .starts_with("t.json#/checkpoint/storage: found an object without \"server_read\""));
+  CHECK(problem_of_storage(R"({"servers": 4, "server_write": "1 GB/s", "server_read": "1 GB/s",
+                               "write": "4 GB/s"})") ==
+        "t.json#/checkpoint/storage/write: found \"4 GB/s\"; allowed: nothing beside "
+        "\"servers\", which add up to it");
+  CHECK(problem_of_storage(R"({"write": "1 GB/s", "read": "1 GB/s", "server_link": "1 GB/s"})") ==
+        "t.json#/checkpoint/storage/server_link: found \"1 GB/s\"; allowed: only beside "
+        "\"servers\"");
+  CHECK(problem_of_storage(R"({"write": "1 GB/s", "read": "1 GB/s", "network": "fabric"})")
+            .starts_with("t.json#/checkpoint/storage/network: found \"fabric\"; allowed: own, "
+                         "training, local"));
+  CHECK(problem_of_storage(R"("frontier_nvme")") ==
+        "t.json#/checkpoint/storage: found \"frontier_nvme\"; allowed: one that outlives a node; "
+        "drives of the nodes are for \"to\": \"local\"");
+  CHECK(problem_of_storage(R"({"servers": 0, "server_write": "1 GB/s", "server_read": "1 GB/s"})")
+            .starts_with("t.json#/checkpoint/storage/servers: found 0; allowed: "));
+  CHECK(problem_of_storage(R"({"preset": "minio_nvme", "network": "local"})")
+            .starts_with("t.json#/checkpoint/storage/network: found \"local\"; allowed: own, "
+                         "training"));
+  CHECK(
+      problem_of(R"("checkpoint": {"to": "local", "interval": "1 h", "storage": "minio_nvme"})") ==
+      "t.json#/checkpoint/storage: found \"minio_nvme\"; allowed: drives of each node: a storage "
+      "with \"network\": \"local\"");
+  CHECK(problem_of(R"("checkpoint": {"to": "local", "interval": "1 h", "storage": "frontier_nvme",
+                                     "drive": "1 GB/s"})")
+            .starts_with("t.json#/checkpoint/drive: found \"1 GB/s\"; allowed: nothing beside"));
+}
+
+}  // namespace lockstep

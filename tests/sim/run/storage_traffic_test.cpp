@@ -1,0 +1,248 @@
+#include "sim/run/storage_traffic.hpp"
+
+#include <algorithm>
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/congestion/shared_run.hpp"
+#include "sim/scenario/read_scenario.hpp"
+#include "sim/step/step.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr int kNodes = 8;
+
+/// Gradients of all nodes run at once.
+constexpr const char* kDataParallel = R"("model": "llama3_8b",
+  "parallelism": {"data": 64, "sharding": "zero1"},
+  "batch": {"sequences": 64, "micro": 1, "tokens": 2048},
+  "recompute": "full", "stack": "megatron_core")";
+/// Gradients and messages of two stages, at different times.
+constexpr const char* kPipelined = R"("model": "llama3_70b",
+  "parallelism": {"tensor": 8, "pipeline": 2, "data": 4, "sequence": true, "sharding": "zero1"},
+  "batch": {"sequences": 16, "micro": 1, "tokens": 2048},
+  "recompute": "full", "stack": "megatron_core")";
+
+Scenario job_alone(const char* job) {
+  return read_scenario("t.json",
+                       fmt::format(R"({{"cluster": {{"node": "dgx_h100", "nodes": {},
+                       "fabric": {{"kind": "ideal"}}}}, {}}})",
+                                   kNodes, job),
+                       PresetStore{});
+}
+
+/// Like dgx_h100, eight NICs of 50 GB/s, and nothing slower behind them.
+StorageSpec storage_nodes(int servers) {
+  StorageSpec storage;
+  storage.servers = servers;
+  storage.server_write = storage.server_read = BytesPerSecond{1e13};
+  storage.server_link = BytesPerSecond{400e9};
+  storage.network = StorageNetwork::training;
+  add_up_servers(storage);
+  return storage;
+}
+
+constexpr CheckpointBytes kCheckpoint{.all = Bytes{1e13}, .per_gpu = Bytes{1e9}};
+
+CheckpointSpec to(const StorageSpec& storage) {
+  CheckpointSpec spec;
+  spec.storage = storage;
+  return spec;
+}
+CheckpointSpec to_peers() {
+  CheckpointSpec spec;
+  spec.target = CheckpointTarget::peers;
+  return spec;
+}
+UploadPlan plan_upload(const Scenario& scenario, const CheckpointSpec& spec,
+                       const std::optional<DataSpec>& data = {}) {
+  return StorageTraffic(scenario, data, simulate_step(scenario).step_s).upload(spec, kCheckpoint);
+}
+
+/// Total bandwidths, on a network of its own.
+StorageSpec file_system(double write, double read) {
+  StorageSpec storage;
+  storage.write = BytesPerSecond{write};
+  storage.read = BytesPerSecond{read};
+  return storage;
+}
+/// Data of which the job needs so many bytes per second.
+DataSpec data_of(const Scenario& scenario, double bytes_per_s, const StorageSpec& storage) {
+  return {.bytes_per_token = bytes_per_s / simulate_step(scenario).tokens_per_s,
+          .storage = storage};
+}
+
+/// Every flow by itself: the job's nodes send `size` to storage nodes, which follow them, or read
+/// it from there.
+std::vector<JobCongestion> simulate_flows(const char* job, int servers, int steps, Bytes size,
+                                          bool reads = false) {
+  const std::string nodes = fmt::format(R"({{"count": {}}})", kNodes);
+  const std::string storage = fmt::format(R"({{"first": {}, "count": {}}})", kNodes, servers);
+  const std::string text = fmt::format(
+      R"({{"cluster": {{"node": "dgx_h100", "nodes": {}, "fabric": {{"kind": "ideal"}}}},
+           "steps": {}, "jobs": [{{"name": "training", "nodes": {}, {}}}],
+           "background": [{{"name": "checkpoint", "from": {}, "to": {}, "size": {}}}]}})",
+      kNodes + servers, steps, nodes, job, reads ? storage : nodes, reads ? nodes : storage,
+      size.base_units() / (reads ? servers : kNodes));
+  return simulate_shared(read_shared_scenario(JsonCursor::parse("t.json", text), PresetStore{}))
+      .congestion.jobs;
+}
+/// Of a stream that lasts for all steps.
+double drag_of_flows(const char* job, int servers, bool reads = false) {
+  return 1 - 1 / simulate_flows(job, servers, 4, Bytes{1e17}, reads)[0].slowdown();
+}
+double upload_of_flows(const char* job, int servers) {
+  return simulate_flows(job, servers, 80, kCheckpoint.all)[1].step_s;
+}
+
+}  // namespace
+
+TEST_CASE("storage traffic: drag and upload are those of every flow by itself") {
+  // Two and four storage nodes are the limit themselves, with eight the training nodes' NICs are.
+  // What differs is what some nodes still send while others wait: a hundredth.
+  for (const char* job : {kDataParallel, kPipelined}) {
+    for (const int servers : {2, 4, 8}) {
+      CAPTURE(job);
+      CAPTURE(servers);
+      const UploadPlan upload = plan_upload(job_alone(job), to(storage_nodes(servers)));
+      CHECK(upload.drag > 0.003);
+      CHECK(upload.drag == doctest::Approx(drag_of_flows(job, servers)).epsilon(0.01));
+      CHECK(upload.finishes.base_units() ==
+            doctest::Approx(upload_of_flows(job, servers)).epsilon(0.015));
+    }
+  }
+}
+
+TEST_CASE("storage traffic: reading data slows a step as every flow by itself does") {
+  for (const char* job : {kDataParallel, kPipelined}) {
+    CAPTURE(job);
+    // Four storage nodes give all that a port has to share: half of it.
+    const Scenario scenario = job_alone(job);
+    const std::optional<DataSpec> data = data_of(scenario, 1.6e12, storage_nodes(4));
+    const double speed =
+        StorageTraffic(scenario, data, simulate_step(scenario).step_s).data_speed();
+    CHECK(1 - speed == doctest::Approx(drag_of_flows(job, 4, true)).epsilon(0.01));
+  }
+}
+
+TEST_CASE("storage traffic: a network of its own, and NICs without limit, cost the job nothing") {
+  Scenario scenario = job_alone(kDataParallel);
+  StorageSpec storage = storage_nodes(8);
+  CHECK(plan_upload(scenario, to(storage)).drag > 0.01);
+  storage.network = StorageNetwork::own;
+  CHECK(plan_upload(scenario, to(storage)).drag == 0);
+  storage.network = StorageNetwork::training;
+  scenario.node.nic_bandwidth = BytesPerSecond{1e16};
+  CHECK(plan_upload(scenario, to(storage)).drag == doctest::Approx(0));
+}
+
+TEST_CASE("storage traffic: an upload that hardly sends costs hardly anything") {
+  CheckpointSpec slow = to(storage_nodes(8));
+  slow.finishes = Seconds{1e6};
+  const UploadPlan upload = plan_upload(job_alone(kDataParallel), slow);
+  CHECK(upload.drag == 0);
+  CHECK(upload.finishes.base_units() == doctest::Approx(1e6));
+}
+
+TEST_CASE("storage traffic: drag is never more than the share of the NICs that is taken") {
+  const Scenario scenario = job_alone(kDataParallel);
+  const double nics = 8 * 8 * 50e9;
+  double before = 0;
+  for (const double share : {0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0}) {
+    CAPTURE(share);
+    StorageSpec storage = file_system(share * nics, nics);
+    storage.network = StorageNetwork::training;
+    const UploadPlan upload = plan_upload(scenario, to(storage));
+    CHECK(upload.drag <= std::min(share, 0.5));
+    CHECK(upload.drag >= before);
+    CHECK(upload.rate.base_units() <= share * nics * (1 + 1e-12));
+    // So it costs no more time than its bytes need on the NICs.
+    CHECK(upload.drag * upload.finishes <= kCheckpoint.all / BytesPerSecond{nics});
+    before = upload.drag;
+  }
+  // Gradients keep half of each port.
+  StorageSpec half = file_system(0.5 * nics, nics), all = file_system(nics, nics);
+  half.network = all.network = StorageNetwork::training;
+  CHECK(plan_upload(scenario, to(all)).drag == plan_upload(scenario, to(half)).drag);
+  CHECK(plan_upload(scenario, to(all)).rate > plan_upload(scenario, to(half)).rate);
+}
+
+TEST_CASE("storage traffic: twice the servers take half the time where they are the limit") {
+  const Scenario scenario = job_alone(kDataParallel);
+  StorageSpec one = storage_nodes(1), two = storage_nodes(2);
+  one.metadata = two.metadata = Seconds{3};
+  const Seconds slow = plan_upload(scenario, to(one)).finishes - Seconds{3};
+  const Seconds quick = plan_upload(scenario, to(two)).finishes - Seconds{3};
+  CHECK(slow.base_units() == doctest::Approx(25));
+  CHECK(slow / quick == doctest::Approx(2));
+}
+
+TEST_CASE("storage traffic: a copy to peers crosses ports both ways") {
+  const Scenario scenario = job_alone(kPipelined);
+  const UploadPlan copy = plan_upload(scenario, to_peers());
+  StorageSpec storage = storage_nodes(8);
+  CHECK(copy.drag >= plan_upload(scenario, to(storage)).drag);
+  CHECK(copy.drag < 0.5);
+  // 10 TB over 3.2 TB/s, and no sooner.
+  CHECK(copy.finishes > Seconds{3.125});
+  CHECK(copy.finishes < Seconds{2 * 3.125});
+}
+
+TEST_CASE("storage traffic: a job whose checkpoints it waits for is not dragged on") {
+  CheckpointSpec spec = to(storage_nodes(8));
+  spec.asynchronous = false;
+  CHECK(plan_upload(job_alone(kDataParallel), spec).drag == 0);
+}
+
+TEST_CASE("data: a job that gets what it needs runs at full speed, with half of it at half speed") {
+  const Scenario scenario = job_alone(kDataParallel);
+  const double step_s = simulate_step(scenario).step_s;
+  for (const double needed : {1e9, 9.999e9, 20e9}) {
+    CAPTURE(needed);
+    const std::optional<DataSpec> data = data_of(scenario, needed, file_system(1e9, 10e9));
+    const StorageTraffic traffic(scenario, data, step_s);
+    CHECK(traffic.data_speed() == doctest::Approx(std::min(1.0, 10e9 / needed)));
+    CHECK(traffic.data_read().base_units() == doctest::Approx(std::min(needed, 10e9)));
+  }
+}
+
+TEST_CASE("data: what comes through the training NICs meets gradients there") {
+  const Scenario scenario = job_alone(kDataParallel);
+  const double step_s = simulate_step(scenario).step_s;
+  StorageSpec storage = storage_nodes(8);
+  const std::optional<DataSpec> text = data_of(scenario, 1e9, storage);
+  CHECK(StorageTraffic(scenario, text, step_s).data_speed() == 1);
+  const std::optional<DataSpec> video = data_of(scenario, 1e12, storage);
+  const double speed = StorageTraffic(scenario, video, step_s).data_speed();
+  CHECK(speed < 1);
+  CHECK(speed > 1 - 1e12 / 3.2e12);
+}
+
+TEST_CASE("data: servers that also write a checkpoint divide their time") {
+  const Scenario scenario = job_alone(kDataParallel);
+  StorageSpec storage = file_system(10e9, 40e9);
+  const auto beside = [&](double needed) {
+    return plan_upload(scenario, to(storage), data_of(scenario, needed, storage));
+  };
+  // A quarter of their time: data first, and the checkpoint gets the rest.
+  CHECK(beside(10e9).rate.base_units() == doctest::Approx(7.5e9));
+  CHECK(beside(10e9).drag == doctest::Approx(0));
+  // Four fifths: half each.
+  CHECK(beside(32e9).rate.base_units() == doctest::Approx(5e9));
+  CHECK(beside(32e9).drag == doctest::Approx(1 - 0.5 / 0.8));
+  // More than they have: the job is slow already.
+  CHECK(beside(80e9).drag == doctest::Approx(0.5));
+  // Other servers.
+  const std::optional<DataSpec> elsewhere = data_of(scenario, 32e9, file_system(10e9, 41e9));
+  CHECK(plan_upload(scenario, to(storage), elsewhere).rate.base_units() == doctest::Approx(10e9));
+  // Nodes that write no more than a tenth of what the servers can leave data what it needs.
+  storage.client_write = BytesPerSecond{1e9 / kNodes};
+  CHECK(beside(32e9).rate.base_units() == doctest::Approx(1e9));
+  CHECK(beside(32e9).drag == doctest::Approx(0));
+}
+
+}  // namespace lockstep
