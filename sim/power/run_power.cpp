@@ -17,7 +17,7 @@ void add(Usage& usage, const CostSpec& prices, Seconds begin, Seconds end, Watts
 
 }  // namespace
 
-Watts level_of(RunBucket bucket, const PowerLevels& levels) {
+const PowerLevel& level_of(RunBucket bucket, const PowerLevels& levels) {
   switch (bucket) {
     case RunBucket::productive:
     case RunBucket::degraded:
@@ -33,7 +33,7 @@ Watts level_of(RunBucket bucket, const PowerLevels& levels) {
       return levels.idle;
   }
   assert(false && "every bucket is listed above");
-  return {};
+  return levels.idle;
 }
 
 PowerSeries run_series(std::span<const RunPhase> phases, RunTime end, const PowerLevels& levels) {
@@ -42,7 +42,7 @@ PowerSeries run_series(std::span<const RunPhase> phases, RunTime end, const Powe
     const RunTime until = i + 1 < phases.size() ? phases[i + 1].begin : end;
     assert(phases[i].begin <= until);
     // Lengths are whole ticks, so that thousands of phases end where the run does.
-    series.add(to_seconds(until - phases[i].begin), level_of(phases[i].bucket, levels));
+    series.add(to_seconds(until - phases[i].begin), level_of(phases[i].bucket, levels).facility);
   }
   return series;
 }
@@ -50,7 +50,7 @@ PowerSeries run_series(std::span<const RunPhase> phases, RunTime end, const Powe
 Joules run_energy(const TrajectoryResult& result, const PowerLevels& levels) {
   Joules sum;
   for (int b = 0; b < kRunBuckets; ++b) {
-    sum += level_of(static_cast<RunBucket>(b), levels) *
+    sum += level_of(static_cast<RunBucket>(b), levels).facility *
            to_seconds(result.buckets[static_cast<std::size_t>(b)]);
   }
   return sum;

@@ -10,13 +10,13 @@
 
 namespace lockstep {
 
-/// Facility power while wall time goes into a bucket. Training, at full speed or less, and what is
+/// Power while wall time goes into a bucket. Training, at full speed or less, and what is
 /// done again draw as a step does; while a checkpoint or a hang holds the job its kernels spin;
 /// restarting processes hold the cards; during diagnosis and while it waits for a node nobody does.
-Watts level_of(RunBucket bucket, const PowerLevels& levels);
+const PowerLevel& level_of(RunBucket bucket, const PowerLevels& levels);
 
-/// Power over the run. Requires phases that begin at 0 and rise, all before `end`; none for a run
-/// of no time.
+/// Facility power over the run. Requires phases that begin at 0 and rise, all before `end`; none
+/// for a run of no time.
 PowerSeries run_series(std::span<const RunPhase> phases, RunTime end, const PowerLevels& levels);
 
 /// Sum of wall time in each bucket times its level: the integral of run_series().

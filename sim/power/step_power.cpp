@@ -273,10 +273,10 @@ double unused_gpus(const Scenario& s) {
   return static_cast<double>(s.nodes) * s.node.gpus - s.gpus();
 }
 
-Watts level(const Scenario& s, BytesPerSecond ports, Watts gpu, bool busy) {
+PowerLevel level(const Scenario& s, BytesPerSecond ports, Watts gpu, bool busy) {
   const Watts gpus = static_cast<double>(s.gpus()) * gpu + unused_gpus(s) * s.node.gpu.power_idle;
   const Surroundings around = surroundings(s, ports, gpus / s.nodes, busy);
-  return around.pue * around.it;
+  return {gpu, around.node.ac(), around.pue * around.it};
 }
 
 void add_shares(const Scenario& s, const Energies& gpus, StepPower& out) {
@@ -338,8 +338,8 @@ StepPower step_power(const Scenario& s, const StepReport& report) {
   out.facility_meter = metered(out.facility, spec.meter);
   out.ramp_w_per_s = steepest_ramp(out.facility, spec.ramp_window);
   const GpuPowerConstants& c = *s.node.gpu.power;
-  out.levels = {.training = mean_power(out.facility),
-                .waiting = level(s, ports, c.active, true),
+  out.levels = {.training = {out.gpu_mean, mean_power(out.node), mean_power(out.facility)},
+                .waiting = level(s, ports, std::max(c.active, spec.smoothing.floor), true),
                 .starting = level(s, ports, c.awake, true),
                 .idle = level(s, ports, s.node.gpu.power_idle, false)};
   out.holdings = {.gpus = gpus,

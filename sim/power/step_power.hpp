@@ -26,12 +26,17 @@ struct PowerShare {
   Joules energy;
 };
 
-/// Facility power at rest and at work, for a run's phases.
+/// What the mean GPU, the mean node (AC) and the whole site draw.
+struct PowerLevel {
+  Watts gpu, node, facility;
+};
+/// At rest and at work, for a run's phases.
 struct PowerLevels {
-  Watts training;  ///< mean of a step
-  Watts waiting;   ///< the job stands still, its kernels spin: checkpoint, hang
-  Watts starting;  ///< processes hold the cards, nothing runs
-  Watts idle;      ///< nobody's
+  PowerLevel training;  ///< mean of a step
+  PowerLevel waiting;   ///< the job stands still, its kernels spin (or burn up to the floor that
+                        ///< evens out the swing): checkpoint, hang
+  PowerLevel starting;  ///< processes hold the cards, nothing runs
+  PowerLevel idle;      ///< nobody's
 };
 
 struct StepPower {

@@ -5,6 +5,7 @@
 /// machine gives the same bytes.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -35,12 +36,15 @@ enum class FailureEffect : std::uint8_t {
   planned,  ///< maintenance: the job saves first, then stops
 };
 
-/// What goes down together.
+/// What goes down together, and comes back together.
 enum class FailureScope : std::uint8_t {
   process,  ///< nothing but the job: software
   node,
   rack,
+  switch_nodes,  ///< the nodes of a leaf switch
+  feed,          ///< the racks of a power feed
 };
+constexpr int kFailureScopes = 5;
 
 /// A way to fail.
 struct FailureMode {
@@ -67,8 +71,8 @@ struct CheckpointTier {
   double drag = 0;            ///< share of the job's speed that it takes while it finishes
   Seconds restores{};         ///< reading it back
   bool survives_node = true;  ///< a node that is lost; process failures leave all tiers
-  bool survives_rack = true;
-  double corrupt = 0;  ///< how likely it turns out to be unreadable
+  bool survives_rack = true;  ///< a rack, a switch or a power feed
+  double corrupt = 0;         ///< how likely it turns out to be unreadable
 };
 
 /// How a job gets going again.
@@ -87,7 +91,12 @@ struct SpareSpec {
   Seconds warm_takes{};
   Seconds repair{86'400};  ///< mean; exponential
   int crews = 0;           ///< that repair one node each at a time; 0: as many as needed
-  int nodes_per_rack = 1;
+};
+
+/// A failure that is not drawn but known: it comes out of a log.
+struct LoggedFailure {
+  RunTime at = 0;
+  std::uint32_t mode = 0;
 };
 
 struct Campaign {
@@ -98,6 +107,10 @@ struct Campaign {
   /// The run ends then at the latest; 0: when its work is done, or at a hundred times that.
   RunTime horizon = 0;
   std::vector<FailureMode> modes;
+  /// Instead of drawing failures of the modes: these, rising in time.
+  std::vector<LoggedFailure> log;
+  /// Nodes that a failure of each scope takes down.
+  std::array<int, kFailureScopes> scope_nodes{0, 1, 1, 1, 1};
   std::vector<CheckpointTier> tiers;  ///< none: every failure starts from nothing
   RecoverySpec recovery;
   SpareSpec spares;

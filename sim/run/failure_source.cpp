@@ -17,7 +17,15 @@ double mean_of_unit_weibull(double shape) {
 }  // namespace
 
 FailureSource::FailureSource(const Campaign& campaign, std::uint32_t trajectory, RunTime until)
-    : name_{.seed = campaign.seed, .trajectory = trajectory}, until_(until) {
+    : logged_(!campaign.log.empty()),
+      name_{.seed = campaign.seed, .trajectory = trajectory},
+      until_(until) {
+  for (const LoggedFailure& failure : campaign.log) {
+    if (failure.at >= until_) break;
+    processes_.push_back({.mode = failure.mode, .scale_ns = 0, .shape = 1});
+    heap_.push({failure.at, static_cast<std::uint32_t>(processes_.size() - 1)});
+  }
+  if (logged_) return;
   for (std::uint32_t m = 0; m < campaign.modes.size(); ++m) {
     const FailureMode& mode = campaign.modes[m];
     const double mean = mode.mean_time.base_units() * kRunTicksPerSecond;
@@ -50,7 +58,7 @@ FailureSource::Failure FailureSource::take() {
   assert(!heap_.empty());
   const Entry entry = heap_.top();
   heap_.pop();
-  draw(entry.process, entry.at);
+  if (!logged_) draw(entry.process, entry.at);
   return {entry.at, processes_[entry.process].mode};
 }
 

@@ -25,7 +25,8 @@ constexpr std::uint32_t purpose_of(RunDraw purpose, std::uint32_t number) {
 }
 
 /// Exponential modes are drawn as one process of all their components, which is the same in law as
-/// each by itself; Weibull modes are renewed component by component.
+/// each by itself; Weibull modes are renewed component by component. A campaign's log takes the
+/// place of both.
 class FailureSource {
  public:
   /// `campaign` outlives the source. Nothing after `until` is asked for.
@@ -60,6 +61,7 @@ class FailureSource {
 
   void draw(std::uint32_t process, RunTime from);
 
+  bool logged_;
   StreamName name_;
   RunTime until_;
   std::vector<Process> processes_;

@@ -28,9 +28,9 @@ double expected_ettr(Seconds t, Seconds write, Seconds restart, Seconds m) {
   return (1 - (restart + t / 2) / m) / (1 + write / t);
 }
 
-Seconds mean_time_between_stops(const Campaign& campaign) {
+Seconds mean_time_between_stops(std::span<const FailureMode> modes) {
   double rate = 0;
-  for (const FailureMode& mode : campaign.modes) {
+  for (const FailureMode& mode : modes) {
     rate += mode.components / mode.mean_time.base_units();
   }
   assert(rate > 0);
@@ -69,7 +69,7 @@ class Curve {
 }  // namespace
 
 IntervalOptimum optimise_interval(const Campaign& campaign, const SampleOptions& options) {
-  const Seconds d = campaign.tiers.front().blocks, m = mean_time_between_stops(campaign);
+  const Seconds d = campaign.tiers.front().blocks, m = mean_time_between_stops(campaign.modes);
   assert(d > Seconds{});
   const Seconds young = young_interval(d, m), daly = daly_interval(d, m);
   Curve curve(campaign, options);

@@ -1,6 +1,7 @@
 /// Checkpoint intervals: closed forms, and the best one found by simulation.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "models/units.hpp"
@@ -26,7 +27,8 @@ double daly_time_ratio(Seconds t, Seconds d, Seconds r, Seconds m);
 double expected_ettr(Seconds t, Seconds write, Seconds restart, Seconds m);
 
 /// Mean time between failures that stop the job, from the rates of its modes.
-Seconds mean_time_between_stops(const Campaign& campaign);
+/// Requires at least one.
+Seconds mean_time_between_stops(std::span<const FailureMode> modes);
 
 struct IntervalPoint {
   Seconds interval;

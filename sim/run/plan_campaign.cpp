@@ -10,22 +10,6 @@
 namespace lockstep {
 namespace {
 
-std::uint32_t count_of(FailingComponent component, const Scenario& scenario, int nodes_per_rack) {
-  const auto nodes = static_cast<std::uint32_t>(scenario.nodes);
-  const auto per_rack = static_cast<std::uint32_t>(nodes_per_rack);
-  switch (component) {
-    case FailingComponent::gpu:
-      return static_cast<std::uint32_t>(scenario.gpus());
-    case FailingComponent::node:
-      return nodes;
-    case FailingComponent::rack:
-      return (nodes + per_rack - 1) / per_rack;
-    case FailingComponent::job:
-      return 1;
-  }
-  return 1;
-}
-
 CheckpointTier tier_of(const CheckpointSpec& spec, const CheckpointBytes& bytes,
                        const Scenario& scenario, const UploadPlan& upload) {
   CheckpointCost cost;
@@ -100,14 +84,13 @@ CampaignPlan plan_campaign(const Scenario& scenario, const RunSpec& run) {
     campaign.tiers.push_back(tier_of(spec, plan.checkpoint, scenario, upload));
     plan.uploads.push_back(upload);
   }
-  for (const ReliabilityMode& of : run.reliability.modes) {
-    campaign.modes.push_back(of.mode);
-    campaign.modes.back().components = count_of(of.component, scenario, run.nodes_per_rack);
-  }
+  campaign.modes = failing_modes(run, scenario.node, scenario.nodes, scenario.gpus());
+  campaign.log = run.reliability.log;
+  const FailureDomains& domains = run.domains;
+  campaign.scope_nodes = {0, 1, domains.rack, domains.switch_nodes, domains.feed};
   campaign.recovery = run.recovery;
   campaign.recovery.restarts += run.restarts_per_thousand_ranks * (scenario.gpus() / 1000.0);
   campaign.spares = run.spares;
-  campaign.spares.nodes_per_rack = run.nodes_per_rack;
   campaign.width_speed = width_speeds(scenario, run.elastic, plan.step_s, plan.data_speed);
   campaign.seed = run.seed;
   return plan;

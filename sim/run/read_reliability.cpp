@@ -1,6 +1,19 @@
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <optional>
 #include <set>
+#include <sstream>
 #include <string>
+#include <utility>
 
+#include <boost/tokenizer.hpp>
+
+#include "models/input/input_error.hpp"
+#include "models/input/text_file.hpp"
 #include "sim/run/run_spec.hpp"
 #include "sim/scenario/member_reader.hpp"
 #include "sim/scenario/spec_readers.hpp"
@@ -9,7 +22,8 @@ namespace lockstep {
 namespace {
 
 constexpr std::array<std::string_view, 5> kEffects{"crash", "hang", "slow", "silent", "planned"};
-constexpr std::array<std::string_view, 3> kScopes{"process", "node", "rack"};
+constexpr std::array<std::string_view, kFailureScopes> kScopes{"process", "node", "rack", "switch",
+                                                               "feed"};
 
 constexpr Interval kFoundAfter{0, 1e9};
 constexpr Interval kMeanTime{0, 1e9, true};
@@ -18,35 +32,28 @@ constexpr std::size_t kMostModes = 1000;
 
 /// What was watched while failures were counted.
 struct Observed {
-  double gpus = 0, nodes = 0, racks = 0;
+  std::array<double, kFailingComponents.size()> components{};  ///< how many of each
   Seconds time;
 };
 
 Observed read_observed(const JsonCursor& from) {
+  constexpr int kMostPer = 1024;
+  const auto whole = [&](std::string_view key, int otherwise, int most) {
+    const auto member = from.find(key);
+    return static_cast<double>(member ? member->integer(1, most) : otherwise);
+  };
   Observed observed;
-  const int gpus = from.at("gpus").integer(1, 10'000'000);
-  const auto per_node = from.find("gpus_per_node");
-  const auto per_rack = from.find("nodes_per_rack");
-  observed.gpus = gpus;
-  observed.nodes = observed.gpus / (per_node ? per_node->integer(1, kMaxGpusPerNode) : 8);
-  observed.racks = observed.nodes / (per_rack ? per_rack->integer(1, 1024) : 4);
+  const double gpus = from.at("gpus").integer(1, 10'000'000);
+  const double nodes = gpus / whole("gpus_per_node", 8, kMaxGpusPerNode);
+  const double nics = nodes * whole("nics_per_node", 8, kMaxGpusPerNode);
+  const double cpus = nodes * whole("cpus_per_node", 2, kMaxGpusPerNode);
+  const double racks = nodes / whole("nodes_per_rack", 4, kMostPer);
+  const double switches = nodes / whole("nodes_per_switch", 32, kMostPer);
+  const double feeds = nodes / whole("nodes_per_feed", 64, 100 * kMostPer);
+  observed.components = {gpus, nics, cpus, nodes, racks, switches, feeds, 1};
   observed.time = from.at("time").seconds(kMeanTime);
   from.finish();
   return observed;
-}
-
-double watched(const Observed& observed, FailingComponent component) {
-  switch (component) {
-    case FailingComponent::gpu:
-      return observed.gpus;
-    case FailingComponent::node:
-      return observed.nodes;
-    case FailingComponent::rack:
-      return observed.racks;
-    case FailingComponent::job:
-      return 1;
-  }
-  return 1;
 }
 
 /// A rate is a count of what was observed, or a mean time of one component.
@@ -59,24 +66,31 @@ Seconds read_mean_time(const JsonCursor& from, const std::optional<Observed>& ob
   if (mean) return mean->seconds(kMeanTime);
   const JsonCursor counted = from.at("count");
   if (!observed) counted.fail("\"mean_time\", as there is no \"observed\" to divide by");
-  return observed->time * watched(*observed, component) / counted.number(kCount);
+  return observed->time * observed->components[static_cast<std::size_t>(component)] /
+         counted.number(kCount);
 }
 
-ReliabilityMode read_mode(const JsonCursor& from, const std::optional<Observed>& observed) {
+/// `logged`: how often it fails is in a log.
+ReliabilityMode read_mode(const JsonCursor& from, const std::optional<Observed>& observed,
+                          bool logged) {
   constexpr Interval kShape{0.1, 10};
   constexpr Interval kSlowdown{1, 100};
   ReliabilityMode out;
   FailureMode& mode = out.mode;
   const MemberReader member(from, Extent::whole);
   member.required("name", mode.name);
-  out.component = read_choice<FailingComponent>(from.at("component"), kFailingComponents);
-  mode.mean_time = read_mean_time(from, observed, out.component);
+  if (logged) {
+    out.component = FailingComponent::job;
+  } else {
+    out.component = read_choice<FailingComponent>(from.at("component"), kFailingComponents);
+    mode.mean_time = read_mean_time(from, observed, out.component);
+    member.optional("shape", mode.shape, kShape);
+  }
   member.optional("effect", [&](const JsonCursor& c) {
     mode.effect = read_choice<FailureEffect>(c, kEffects);
   });
   member.optional("scope",
                   [&](const JsonCursor& c) { mode.scope = read_choice<FailureScope>(c, kScopes); });
-  member.optional("shape", mode.shape, kShape);
   member.optional("replaced", mode.replaced, kShare);
   const bool slow = mode.effect == FailureEffect::slow;
   if (slow) mode.slowdown = from.at("slowdown").number(kSlowdown);
@@ -87,19 +101,141 @@ ReliabilityMode read_mode(const JsonCursor& from, const std::optional<Observed>&
   return out;
 }
 
+/// A person's mistake in a log.
+class LogProblem {
+ public:
+  LogProblem(const std::string& file, int line) : place_(fmt::format("{}:{}", file, line)) {}
+  [[noreturn]] void fail(std::string_view found, std::string allowed,
+                         std::string nearest = {}) const {
+    throw InputError({.file = place_,
+                      .pointer = {},
+                      .found = in_quotes(found),
+                      .allowed = std::move(allowed),
+                      .nearest = std::move(nearest)});
+  }
+
+ private:
+  std::string place_;
+};
+
+using CsvCells = std::vector<std::string>;
+CsvCells cells_of(const std::string& line, const LogProblem& problem) {
+  using Separator = boost::escaped_list_separator<char>;
+  try {
+    const boost::tokenizer<Separator> cells(line, Separator('\\', ',', '"'));
+    return {cells.begin(), cells.end()};
+  } catch (const boost::escaped_list_error&) {
+    problem.fail(line, "a line of CSV");
+  }
+}
+
+/// Columns of a log that say something.
+struct LogColumns {
+  std::size_t time = 0, mode = 0;
+  double seconds = 1;  ///< of a unit of time
+};
+
+LogColumns columns_of(const CsvCells& heading, const LogProblem& problem) {
+  constexpr std::array<std::pair<std::string_view, double>, 4> kTimes{
+      {{"time_s", 1}, {"time_min", 60}, {"time_h", 3600}, {"time_d", 86'400}}};
+  LogColumns out;
+  bool timed = false;
+  for (std::size_t i = 0; i < heading.size(); ++i) {
+    for (const auto& [name, seconds] : kTimes) {
+      if (heading[i] != name) continue;
+      out.time = i;
+      out.seconds = seconds;
+      timed = true;
+    }
+  }
+  const auto mode = std::ranges::find(heading, "mode");
+  if (!timed || mode == heading.end()) {
+    problem.fail(fmt::format("{}", fmt::join(heading, ",")),
+                 "a heading with \"mode\" and one of time_s, time_min, time_h, time_d");
+  }
+  out.mode = static_cast<std::size_t>(mode - heading.begin());
+  return out;
+}
+
+RunTime time_of(const std::string& cell, double unit, const LogProblem& problem) {
+  constexpr double kMostSeconds = 1e9;
+  double value = 0;
+  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+  const bool whole = error == std::errc{} && end == cell.data() + cell.size();
+  if (!whole || !(value >= 0 && value * unit <= kMostSeconds)) {
+    problem.fail(cell, fmt::format("a time from 0 to {:g}", kMostSeconds / unit));
+  }
+  return to_run_time(Seconds{value * unit});
+}
+
+/// Where in `modes` it is; a new one where modes come from the log alone.
+std::uint32_t mode_of(const std::string& name, bool closed, std::vector<ReliabilityMode>& modes,
+                      const LogProblem& problem) {
+  std::vector<std::string> names;
+  for (const ReliabilityMode& of : modes) names.push_back(of.mode.name);
+  const auto known = std::ranges::find(names, name);
+  if (known != names.end()) return static_cast<std::uint32_t>(known - names.begin());
+  if (closed || name.empty()) {
+    problem.fail(name, names.empty() ? "the name of a mode" : listed(names),
+                 nearest_name(name, names));
+  }
+  if (modes.size() == kMostModes) problem.fail(name, fmt::format("at most {} modes", kMostModes));
+  modes.push_back({.mode = {.name = name}, .component = FailingComponent::job});
+  return static_cast<std::uint32_t>(modes.size() - 1);
+}
+
+/// Lines of CSV under a heading; those that are empty or begin with '#' count for nothing.
+void read_log(const std::string& file, bool closed, ReliabilitySpec& out) {
+  std::istringstream lines(read_text_file(file));
+  std::optional<LogColumns> columns;
+  int number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const LogProblem problem(file, ++number);
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    if (line.empty() || line.front() == '#') continue;
+    const CsvCells cells = cells_of(line, problem);
+    if (!columns) {
+      columns = columns_of(cells, problem);
+      continue;
+    }
+    if (cells.size() <= std::max(columns->time, columns->mode)) {
+      problem.fail(line, "as many cells as the heading has");
+    }
+    out.log.push_back({.at = time_of(cells[columns->time], columns->seconds, problem),
+                       .mode = mode_of(cells[columns->mode], closed, out.modes, problem)});
+  }
+  if (out.log.empty()) LogProblem(file, number).fail("", "at least one failure below a heading");
+  std::ranges::stable_sort(out.log, {}, &LoggedFailure::at);
+  // What closed forms ask for: how often each of them came.
+  const Seconds span = to_seconds(std::max<RunTime>(1, out.log.back().at));
+  for (std::uint32_t m = 0; m < out.modes.size(); ++m) {
+    const auto count = std::ranges::count(out.log, m, &LoggedFailure::mode);
+    if (count > 0) out.modes[m].mode.mean_time = span / static_cast<double>(count);
+  }
+}
+
 }  // namespace
 
 void read_reliability(const JsonCursor& from, ReliabilitySpec& out) {
   if (const auto about = from.find("about")) out.about = about->string();
+  const auto log = from.find("log");
   std::optional<Observed> observed;
   if (const auto seen = from.find("observed")) observed = read_observed(*seen);
   std::set<std::string> names;
-  for (const JsonCursor& element : from.at("modes").elements(kMostModes)) {
-    out.modes.push_back(read_mode(element, observed));
-    if (!names.insert(out.modes.back().mode.name).second) {
-      element.at("name").fail("a name that no other mode has");
+  const auto modes = log ? from.find("modes") : std::optional(from.at("modes"));
+  if (modes) {
+    for (const JsonCursor& element : modes->elements(kMostModes)) {
+      out.modes.push_back(read_mode(element, observed, log.has_value()));
+      if (!names.insert(out.modes.back().mode.name).second) {
+        element.at("name").fail("a name that no other mode has");
+      }
     }
   }
+  if (!log) return;
+  const std::string written = log->string();
+  if (written.find('\0') != std::string::npos) log->fail("the name of a CSV file");
+  const auto folder = std::filesystem::path(from.file()).parent_path();
+  read_log((folder / written).string(), modes.has_value(), out);
 }
 
 }  // namespace lockstep

@@ -168,6 +168,26 @@ void read_spares(const JsonCursor& from, RunSpec& out) {
   from.finish();
 }
 
+/// Throws for a mode that needs the size of a domain which nobody gave.
+void read_domains(const JsonCursor& from, RunSpec& out) {
+  const MemberReader member(from, Extent::whole);
+  member.optional("nodes_per_rack", out.domains.rack, 1, kMostNodes);
+  member.optional("nodes_per_switch", out.domains.switch_nodes, 1, kMostNodes);
+  member.optional("nodes_per_feed", out.domains.feed, 1, kMostNodes);
+  for (const ReliabilityMode& of : out.reliability.modes) {
+    const auto uses = [&](FailingComponent component, FailureScope scope) {
+      return of.component == component || of.mode.scope == scope;
+    };
+    if (out.domains.switch_nodes == 0 &&
+        uses(FailingComponent::switch_nodes, FailureScope::switch_nodes)) {
+      (void)from.at("nodes_per_switch");
+    }
+    if (out.domains.feed == 0 && uses(FailingComponent::feed, FailureScope::feed)) {
+      (void)from.at("nodes_per_feed");
+    }
+  }
+}
+
 }  // namespace
 
 bool has_run(const JsonCursor& root) { return root.is_object() && root.find("run").has_value(); }
@@ -219,7 +239,7 @@ RunSpec read_run_spec(const JsonCursor& from, const PresetStore& presets) {
     spec.spares.hot = 1'000'000;
     spec.assumptions.push_back("run.spares: always one at hand (not given)");
   }
-  member.optional("nodes_per_rack", spec.nodes_per_rack, 1, 1024);
+  read_domains(from, spec);
   member.optional("trajectories", spec.trajectories, 1, 1'000'000);
   member.optional("within", [&](const JsonCursor& c) {
     spec.within = c.quantity(Dimension::share, Interval{0, 1});

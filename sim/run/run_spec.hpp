@@ -16,8 +16,14 @@
 namespace lockstep {
 
 /// What fails by itself, and how many of them a job has.
-enum class FailingComponent : std::uint8_t { gpu, node, rack, job };
-constexpr std::array<std::string_view, 4> kFailingComponents{"gpu", "node", "rack", "job"};
+enum class FailingComponent : std::uint8_t { gpu, nic, cpu, node, rack, switch_nodes, feed, job };
+constexpr std::array<std::string_view, 8> kFailingComponents{"gpu",  "nic",    "cpu",  "node",
+                                                             "rack", "switch", "feed", "job"};
+
+/// Nodes that share something; 0: not said.
+struct FailureDomains {
+  int rack = 4, switch_nodes = 0, feed = 0;
+};
 
 /// A way to fail, with its rate for one component.
 struct ReliabilityMode {
@@ -30,6 +36,7 @@ struct ReliabilitySpec {
   std::string name;
   std::string about;
   std::vector<ReliabilityMode> modes;
+  std::vector<LoggedFailure> log;  ///< known failures of these modes instead of rates
 };
 
 struct CheckpointSpec {
@@ -59,7 +66,7 @@ struct RunSpec {
   Seconds restarts_per_thousand_ranks{};  ///< of communicators, beside RecoverySpec::restarts
   SpareSpec spares;
   int elastic = 0;  ///< replicas that the job may go on without
-  int nodes_per_rack = 4;
+  FailureDomains domains;
   int trajectories = 100;
   double within = 0;
   std::uint64_t seed = 1;
@@ -71,7 +78,12 @@ bool has_run(const JsonCursor& root);
 /// Reads and finishes the member "run". Throws InputError.
 RunSpec read_run_spec(const JsonCursor& from, const PresetStore& presets);
 
-/// Reads the members of a preset of failure rates, or a scenario's own.
+/// Of a job on that many nodes and GPUs: each mode with the number of its components.
+std::vector<FailureMode> failing_modes(const RunSpec& run, const NodeSpec& node, int nodes,
+                                       int gpus);
+
+/// Reads the members of a preset of failure rates, or a scenario's own. A log's path starts from
+/// the folder of the file.
 void read_reliability(const JsonCursor& from, ReliabilitySpec& out);
 /// The same for storage.
 void read_storage(const JsonCursor& from, StorageSpec& out);

@@ -18,7 +18,7 @@ SparePool::SparePool(const SpareSpec& spec, std::uint64_t seed, std::uint32_t tr
   for (int crew = 0; crew < spec.crews; ++crew) crews_.push(0);
 }
 
-void SparePool::send_to_repair(RunTime now) {
+void SparePool::send_to_repair(RunTime now, int nodes) {
   const RunTime takes = to_run_time(spec_.repair * stream_.exponential());
   RunTime begin = now;
   if (spec_.crews > 0) {
@@ -26,7 +26,7 @@ void SparePool::send_to_repair(RunTime now) {
     crews_.pop();
     crews_.push(begin + takes);
   }
-  back_.push(begin + takes);
+  for (int n = 0; n < nodes; ++n) back_.push(begin + takes);
 }
 
 void SparePool::collect(RunTime now) {

@@ -16,8 +16,9 @@ class SparePool {
   /// `spec` outlives the pool.
   SparePool(const SpareSpec& spec, std::uint64_t seed, std::uint32_t trajectory);
 
-  /// A broken node goes to repair at `now`; first come, first served by the crews.
-  void send_to_repair(RunTime now);
+  /// Nodes that broke together go to repair at `now` and come back together: one job for one crew,
+  /// first come, first served.
+  void send_to_repair(RunTime now, int nodes);
   /// Repaired nodes up to `now` are hot spares again.
   void collect(RunTime now);
 

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cassert>
 #include <cmath>
 #include <mutex>
-#include <tbb/blocked_range.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
+#include <utility>
 
 #include "sim/core/random.hpp"
 
@@ -88,19 +89,22 @@ RunSummary summarise(const Campaign& campaign, std::span<const TrajectoryResult>
 std::vector<TrajectoryResult> sample(const Campaign& campaign, const SampleOptions& options) {
   std::vector<TrajectoryResult> results;
   std::mutex reporting;
-  std::size_t done = 0;
-  bool stopped = false;
-  tbb::task_arena arena(std::max(1, options.jobs));
+  std::atomic<bool> stopped{false};
+  const int jobs = std::max(1, options.jobs);
+  tbb::task_arena arena(jobs);
   const auto add = [&](std::size_t count) {
-    const std::size_t first = results.size();
-    results.resize(first + count);
-    const auto one = [&](std::size_t i) {
-      results[i] = run_trajectory(campaign, static_cast<std::uint32_t>(i));
-      if (!options.progress) return;
-      const std::scoped_lock lock(reporting);
-      if (!options.progress(++done, results.size())) stopped = true;
+    std::atomic<std::size_t> next{results.size()};
+    results.resize(results.size() + count);
+    // In order of number, so that what is there when somebody stops it is nearly all of it.
+    const auto work = [&](int) {
+      for (std::size_t i; !stopped && (i = next++) < results.size();) {
+        results[i] = run_trajectory(campaign, static_cast<std::uint32_t>(i));
+        if (!options.progress) continue;
+        const std::scoped_lock lock(reporting);
+        if (!options.progress()) stopped = true;
+      }
     };
-    arena.execute([&] { tbb::parallel_for(first, first + count, one); });
+    arena.execute([&] { tbb::parallel_for(0, jobs, work); });
   };
   add(options.trajectories);
   // Doubling keeps the number of trajectories independent of threads and machine.
@@ -109,7 +113,23 @@ std::vector<TrajectoryResult> sample(const Campaign& campaign, const SampleOptio
     if (summary.goodput.half_width <= options.within) break;
     add(std::min<std::size_t>(results.size(), options.most - results.size()));
   }
+  if (stopped) {
+    const auto missing = std::ranges::find(results, RunTime{0}, &TrajectoryResult::wall);
+    results.erase(missing, results.end());
+  }
   return results;
+}
+
+std::uint32_t median_trajectory(std::span<const TrajectoryResult> results) {
+  assert(!results.empty());
+  std::vector<std::pair<double, std::uint32_t>> by_goodput;
+  for (const TrajectoryResult& r : results) {
+    by_goodput.emplace_back(seconds(r.buckets[0]) / seconds(r.wall),
+                            static_cast<std::uint32_t>(by_goodput.size()));
+  }
+  const auto middle = by_goodput.begin() + static_cast<std::ptrdiff_t>(by_goodput.size() / 2);
+  std::ranges::nth_element(by_goodput, middle);
+  return middle->second;
 }
 
 }  // namespace lockstep

@@ -49,10 +49,14 @@ struct SampleOptions {
   double within = 0;
   std::uint32_t most = 100'000;
   int jobs = 1;  ///< threads
-  /// Called with trajectories done and wanted, from any thread, one at a time; false stops early.
-  std::function<bool(std::size_t, std::size_t)> progress;
+  /// Called after each trajectory, from any thread, one at a time; false stops early.
+  std::function<bool()> progress;
 };
-/// Results in order of number: the same for any number of threads.
+/// Results in order of number: the same for any number of threads. Stopped early: those up to the
+/// first that is missing.
 std::vector<TrajectoryResult> sample(const Campaign& campaign, const SampleOptions& options);
+
+/// Number of the trajectory whose goodput is the median (of an even count the upper one).
+std::uint32_t median_trajectory(std::span<const TrajectoryResult> results);
 
 }  // namespace lockstep

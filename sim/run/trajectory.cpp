@@ -361,8 +361,9 @@ class Trajectory {
   /// Takes broken nodes out and finds others; waits if it has to.
   bool replace_nodes(const FailureMode& mode) {
     if (mode.scope != FailureScope::process && replaced_.uniform() < mode.replaced) {
-      const int broken = mode.scope == FailureScope::rack ? c_.spares.nodes_per_rack : 1;
-      for (int n = 0; n < broken; ++n) pool_.send_to_repair(now_);
+      const int broken =
+          std::min(c_.scope_nodes[static_cast<std::size_t>(mode.scope)], c_.nodes - missing_nodes_);
+      if (broken > 0) pool_.send_to_repair(now_, broken);
       missing_nodes_ += broken;
     }
     return fill_places();
@@ -414,7 +415,7 @@ class Trajectory {
       std::vector<Capture>& captures = tiers_[t].captures;
       while (!captures.empty() && captures.back().whole > now_) captures.pop_back();
       const bool gone = (scope == FailureScope::node && !spec.survives_node) ||
-                        (scope == FailureScope::rack && !spec.survives_rack);
+                        (scope > FailureScope::node && !spec.survives_rack);
       if (gone) captures.clear();
     }
     while (true) {

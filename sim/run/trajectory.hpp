@@ -30,7 +30,7 @@ struct TrajectoryResult {
   std::vector<RunTime> cost;            ///< by mode: recovery and work done again
   std::uint32_t interruptions = 0;      ///< times that the job stopped
   std::uint32_t checkpoints = 0;
-  std::uint32_t fallbacks = 0;   ///< checkpoints that were unreadable or corrupt when needed
+  std::uint32_t fallbacks = 0;  ///< checkpoints that were unreadable or corrupt when needed
   /// Where asked for. Phases begin at 0 and rise; with the wall time they add up to the buckets.
   std::vector<RunEvent> events;
   std::vector<RunPhase> phases;

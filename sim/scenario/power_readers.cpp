@@ -68,6 +68,7 @@ void read_facility(const JsonCursor& from, Extent extent, FacilitySpec& out) {
   member.optional("approach_kelvin", out.approach_kelvin, Interval{0, 60});
   member.optional("carnot_share", out.carnot_share, Interval{0.05, 1});
   member.optional("free_cooling_celsius", out.free_cooling_celsius, kCelsius);
+  member.optional("racks_per_row", out.racks_per_row, 1, 1000);
   member.required("switch_per_100g", out.switch_per_100g, kWatts);
   member.required("optic_per_100g", out.optic_per_100g, kWatts);
 }

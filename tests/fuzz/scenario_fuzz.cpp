@@ -1,5 +1,6 @@
-// Fuzz target: whatever bytes a scenario has, reading it gives a scenario or an InputError of one
-// line. Bytes behind the first 0 are --set options, so that overrides are tried too.
+// Fuzz target: whatever bytes a scenario has, reading it, and its "run" by itself, gives a scenario
+// or an InputError of one line. Bytes behind the first 0 are --set options, so that overrides are
+// tried too.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -7,6 +8,7 @@
 #include <string_view>
 
 #include "models/input/input_error.hpp"
+#include "sim/run/run_spec.hpp"
 #include "sim/scenario/read_scenario.hpp"
 
 namespace {
@@ -19,6 +21,16 @@ std::string_view next_part(std::string_view& bytes) {
   return part;
 }
 
+template <class Read>
+void read_or_one_line(const Read& read) {
+  try {
+    read();
+  } catch (const lockstep::InputError& error) {
+    const std::string_view line = error.what();
+    if (line.find('\n') != std::string_view::npos || line.empty()) std::abort();
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -27,11 +39,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text = next_part(bytes);
   lockstep::ScenarioOptions options;
   while (!bytes.empty() && options.set.size() < 8) options.set.emplace_back(next_part(bytes));
-  try {
-    (void)lockstep::read_scenario("fuzz.json", text, presets, options);
-  } catch (const lockstep::InputError& error) {
-    const std::string_view line = error.what();
-    if (line.find('\n') != std::string_view::npos || line.empty()) std::abort();
-  }
+  read_or_one_line([&] { (void)lockstep::read_scenario("fuzz.json", text, presets, options); });
+  read_or_one_line([&] {
+    const auto root =
+        lockstep::JsonCursor::parse("fuzz.json", text, lockstep::JsonStyle::plain, options.set);
+    if (lockstep::has_run(root)) (void)lockstep::read_run_spec(root.at("run"), presets);
+  });
   return 0;
 }

@@ -58,7 +58,7 @@ const coloursOfCharts = () => [...document.querySelectorAll('.chart')].map(chart
   return seen.size;
 });
 
-const kCharts = {busy: 8, calm: 4, large: 8, 'one-link': 3, empty: 0};
+const kCharts = {busy: 8, calm: 4, large: 8, 'one-link': 3, empty: 0, run: 7, 'bare-run': 1};
 const kViews = [
   {width: 1360, scheme: 'light'}, {width: 1360, scheme: 'dark'},
   {width: 390, scheme: 'light', scale: 2},
@@ -100,6 +100,31 @@ for (const [name, charts] of Object.entries(kCharts)) {
 }
 
 {
+  const {page, where} = await open('run', kViews[0]);
+  const tipOf = (chart, action) => page.evaluate(([number, what]) => {
+    const element = document.querySelectorAll('.chart > div')[number];
+    echarts.getInstanceByDom(element).dispatchAction({type: 'showTip', ...what});
+    return element.querySelector('.tip').innerText;
+  }, [chart, action]);
+  const expect = async (chart, action, pattern) => {
+    const tip = await tipOf(chart, action);
+    check(pattern.test(tip), `${where}: chart ${chart}: tooltip: ${tip}`);
+  };
+  await expect(0, {seriesIndex: 0, dataIndex: 0}, /^.+\nday \d+, \d\d:\d\d\ncost [\d.]+ \w+$/);
+  await expect(0, {x: 600, y: 440}, /^day \d+, \d\d:00 to day \d+, \d\d:00\nTraining at full speed: /);
+  await expect(2, {seriesIndex: 1, dataIndex: 1}, /^.+\n[\d.]+ % of the peak\n/);
+  await expect(3, {seriesIndex: 3, dataIndex: 0}, /^Young 1974\nevery [\d.]+ \w+\n[\d.]+ % ± /);
+  await expect(4, {x: 600, y: 150}, /^day \d+, \d\d:\d\d\nmean [\d.]+ MW\nfrom [\d.]+ to [\d.]+ MW$/);
+  await expect(5, {x: 300, y: 150}, /^[\d.]+ s\nmean .*\nfrom .*\na meter reads [\d.]+ MW$/);
+  const causes = page.locator('table').nth(2);
+  const first = () => causes.locator('tbody tr').first().innerText();
+  const before = await first();
+  await causes.getByRole('button', {name: 'Cost each'}).click();
+  check(await first() !== before, `${where}: the table of causes does not sort`);
+  await page.close();
+}
+
+{
   const {page, where} = await open('busy', kViews[1]);
   const ink = () => page.evaluate('getComputedStyle(document.body).color');
   const dark = await ink();
@@ -111,6 +136,12 @@ for (const [name, charts] of Object.entries(kCharts)) {
   check(vectors === kCharts.busy, `${where}: ${vectors} charts are vectors on paper`);
   await page.emulateMedia({media: 'screen'});
   await page.pdf({path: `${folder}/busy.pdf`, format: 'A4'});
+  await page.close();
+}
+
+{
+  const {page} = await open('run', kViews[0]);
+  await page.pdf({path: `${folder}/run.pdf`, format: 'A4'});
   await page.close();
 }
 

@@ -1,4 +1,5 @@
 // Writes the sample pages into a folder: report_pages FOLDER.
+#include <cstdint>
 #include <exception>
 #include <filesystem>
 #include <fmt/format.h>
@@ -6,15 +7,46 @@
 #include <string>
 
 #include "tests/support/sample_reports.hpp"
+#include "tests/support/sample_run.hpp"
 #include "tools/lockstep/report/congestion_page.hpp"
+#include "tools/lockstep/report/run_page.hpp"
 
 using namespace lockstep;
+
+namespace {
+
+constexpr std::uint32_t kTrajectories = 50;
+
+/// Everything that a long run's page can show.
+std::string whole_run() {
+  const test::SampleRun sample = test::sample_run();
+  CampaignResult result = test::simulate_sample(sample, kTrajectories);
+  test::add_optimum_and_grid(result, sample.run, kTrajectories);
+  return run_page(result);
+}
+
+/// Sums alone: neither timeline, power, optimum nor grid; names that HTML has to escape.
+std::string bare_run() {
+  const test::SampleRun sample = test::sample_run();
+  CampaignResult result = test::simulate_sample(sample, 1);
+  result.summary.modes.front().name = "<b>fault & \"quote\"</b>";
+  result.typical.reset();
+  result.power.reset();
+  result.bill.reset();
+  result.projections.clear();
+  return run_page(result);
+}
+
+}  // namespace
 
 int main(int count, char** words) {
   if (count != 2) return 2;
   const std::filesystem::path folder = words[1];
+  const auto write_text = [&](const std::string& name, const std::string& html) {
+    std::ofstream(folder / (name + ".html"), std::ios::binary) << html;
+  };
   const auto write = [&](const std::string& name, const CongestionReport& report) {
-    std::ofstream(folder / (name + ".html"), std::ios::binary) << congestion_page(report);
+    write_text(name, congestion_page(report));
   };
   try {
     std::filesystem::create_directories(folder);
@@ -29,6 +61,8 @@ int main(int count, char** words) {
                                     .links = {},
                                     .transfers = {},
                                     .notes = {}});
+    write_text("run", whole_run());
+    write_text("bare-run", bare_run());
   } catch (const std::exception& problem) {
     fmt::print("skipped: {}\n", problem.what());
     return 0;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -64,6 +65,7 @@ struct CampaignResult {
   std::optional<GoodputGrid> grid{};
   std::optional<StepPower> power{};  ///< where the scenario says "power"
   std::optional<RunBill> bill{};     ///< with it
+  bool interrupted = false;          ///< by Ctrl-C: fewer trajectories, or no optimum or grid
 
   /// Of the mean run.
   [[nodiscard]] double steps() const {

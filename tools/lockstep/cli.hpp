@@ -16,6 +16,7 @@ enum class Exit : int {
   assertion_missed = 1,
   bad_input = 2,       ///< the scenario, a file or the command line
   internal_error = 3,  ///< ours
+  interrupted = 130,   ///< by Ctrl-C; what was done until then is printed
 };
 
 /// Where a command writes, and what that place can show.

@@ -1,15 +1,21 @@
-/// The power of a step over its time, as CSV.
+/// Power over the time of a step or of a whole run, as CSV.
 #pragma once
 
 #include <string>
 
+#include "tools/lockstep/campaign_result.hpp"
 #include "tools/lockstep/run_result.hpp"
 
 namespace lockstep {
 
-/// One line where the power changes: time_s, then watts of the mean GPU, node and rack, and of the
-/// facility, each from that time on. The last line repeats the values at the end of the step.
+/// One line where the power changes: time_s, then watts of the mean GPU, node, rack and row, and of
+/// the facility, each from that time on. The last line repeats the values at the end of the step.
 /// Requires result.power. Throws InputError where the file cannot be written.
 void write_power_trace(const std::string& path, const RunResult& result);
+
+/// The same of a run, phase by phase, with the phase's name behind time_s. While steps go on the
+/// columns are their means; facility_low_w and facility_high_w are what the facility swings between
+/// within each step. Requires result.power and result.typical. Throws InputError as above.
+void write_power_trace(const std::string& path, const CampaignResult& result);
 
 }  // namespace lockstep

@@ -1,6 +1,9 @@
 /// `lockstep run` of a scenario with "run": days to months, with failures and checkpoints.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "models/input/json_cursor.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "sim/scenario/scenario.hpp"
@@ -9,7 +12,17 @@
 
 namespace lockstep {
 
-Exit run_campaign(const JsonCursor& root, const Scenario& scenario, const PresetStore& presets,
+/// The file, parsed, and what --set changed in it.
+struct CampaignInput {
+  const std::string& path;
+  const std::string& text;
+  const std::vector<std::string>& sets;
+  const JsonCursor& root;
+  const PresetStore& presets;
+};
+
+/// `scenario` is what the file says of the job and its cluster.
+Exit run_campaign(const CampaignInput& input, const Scenario& scenario,
                   const ParsedOptions& options, Console& console);
 
 }  // namespace lockstep

@@ -37,13 +37,16 @@ constexpr std::array kOptions{
     OptionSpec{
         "power-trace", 0, "FILE", false,
         "For a scenario with \"power\": write the power of a step over its time as CSV (mean "
-        "GPU, node, rack, facility, in W); compressed if the name ends in .gz.",
+        "GPU, node, rack and row, and the facility, in W), or that of the whole run, phase by "
+        "phase; compressed if the name ends in .gz.",
         "--power-trace power.csv"},
     OptionSpec{
         "report", 0, "FILE", false,
-        "For a scenario with \"jobs\": write who slowed whom, on which links and when, as one "
-        "self-contained HTML page.",
-        "--report congestion.html"},
+        "Write one self-contained HTML page. Of a scenario with \"jobs\": who slowed whom, on "
+        "which "
+        "links and when. Of one with \"run\": where the time, the FLOPs, the power and the money "
+        "go, and which checkpoint interval is best.",
+        "--report run.html"},
     OptionSpec{
         "unfold", 0, "", false,
         "Simulate every replica on its own instead of one for all that do the same: the same "
@@ -63,6 +66,11 @@ constexpr std::array kOptions{
         "For a scenario with \"run\": the value at which goodput is largest, with Young's and "
         "Daly's beside it. So far for run.checkpoint.interval.",
         "--optimise run.checkpoint.interval"},
+    OptionSpec{
+        "vary", 0, "PATH=V1,V2,...", true,
+        "For a scenario with \"run\": goodput with each of these values; given twice, with each "
+        "pair. All meet the same random numbers.",
+        "--vary run.checkpoint.interval=\"5 min,10 min,30 min\""},
     OptionSpec{"jobs", 'j', "N", false,
                "For a scenario with \"run\": draw this many at once (default: one per core). The "
                "output is the same for any number.",
@@ -79,7 +87,7 @@ constexpr std::array<std::string_view, 8> kExamples{
     "lockstep run scenarios/llama3-405b-16k.json --trace step.json.gz",
     "lockstep run scenarios/llama3-405b-16k.json --unfold",
     "lockstep run my.json --assert \"mfu>=0.40\"",
-    "lockstep run scenarios/llama3-405b-54days.json --trajectories 1000",
+    "lockstep run scenarios/llama3-405b-54days.json --trajectories 1000 --report run.html",
     "lockstep run scenarios/llama3-405b-54days.json --optimise run.checkpoint.interval",
     "lockstep run scenarios/congestion/two-jobs-one-spine.json --report congestion.html",
 };
@@ -132,10 +140,11 @@ struct SpecialOption {
 };
 constexpr std::array kSpecialOptions{SpecialOption{"trace", true, false, false},
                                      SpecialOption{"unfold", true, false, false},
-                                     SpecialOption{"power-trace", true, false, false},
-                                     SpecialOption{"report", false, true, false},
+                                     SpecialOption{"power-trace", true, false, true},
+                                     SpecialOption{"report", false, true, true},
                                      SpecialOption{"trajectories", false, false, true},
                                      SpecialOption{"optimise", false, false, true},
+                                     SpecialOption{"vary", false, false, true},
                                      SpecialOption{"jobs", false, false, true}};
 
 void check_options(const ParsedOptions& options, const JsonCursor& root) {
@@ -143,9 +152,11 @@ void check_options(const ParsedOptions& options, const JsonCursor& root) {
   for (const SpecialOption& option : kSpecialOptions) {
     const bool says = jobs ? option.of_jobs : run ? option.of_run : option.of_step;
     if (says || !options.has(option.name)) continue;
-    const char* wanted = option.of_jobs  ? "with \"jobs\""
-                         : option.of_run ? "with \"run\""
-                                         : "of one step";
+    const char* wanted = option.of_step && option.of_run   ? "without \"jobs\""
+                         : option.of_jobs && option.of_run ? "with \"jobs\" or \"run\""
+                         : option.of_jobs                  ? "with \"jobs\""
+                         : option.of_run                   ? "with \"run\""
+                                                           : "of one step";
     const char* found = jobs ? "has \"jobs\"" : run ? "has \"run\"" : "has none";
     throw UsageError(fmt::format("lockstep run: --{} is for a scenario {}; {} {}", option.name,
                                  wanted, root.file(), found));
@@ -177,7 +188,8 @@ Exit run(const ParsedOptions& options, Console& console) {
     throw UsageError(fmt::format(
         "lockstep run: --power-trace is for a scenario with \"power\"; {} has none", path));
   }
-  if (has_run(root)) return run_campaign(root, scenario, presets, options, console);
+  if (has_run(root))
+    return run_campaign({path, text, sets, root, presets}, scenario, options, console);
 
   const bool traced = options.has("trace");
   const bool detailed = traced || scenario.power.has_value();

@@ -10,8 +10,11 @@ namespace lockstep {
 namespace {
 
 constexpr RunTime kSecond = 1'000'000'000;
-constexpr PowerLevels kLevels{
-    .training = Watts{1000}, .waiting = Watts{400}, .starting = Watts{300}, .idle = Watts{100}};
+constexpr PowerLevel facility(double watts) { return {Watts{}, Watts{}, Watts{watts}}; }
+constexpr PowerLevels kLevels{.training = facility(1000),
+                              .waiting = facility(400),
+                              .starting = facility(300),
+                              .idle = facility(100)};
 
 }  // namespace
 

@@ -137,10 +137,10 @@ TEST_CASE("step_power: a floor keeps the trough up, by burning; a store takes th
 
 TEST_CASE("step_power: levels go down from training to idle, and the site fits what it is for") {
   const StepPower power = run(scenario("{}"));
-  CHECK(power.levels.training > power.levels.waiting);
-  CHECK(power.levels.waiting > power.levels.starting);
-  CHECK(power.levels.starting > power.levels.idle);
-  CHECK(power.levels.idle > Watts{});
+  CHECK(power.levels.training.facility > power.levels.waiting.facility);
+  CHECK(power.levels.waiting.facility > power.levels.starting.facility);
+  CHECK(power.levels.starting.facility > power.levels.idle.facility);
+  CHECK(power.levels.idle.facility > Watts{});
   const double mean = mean_power(power.facility).base_units();
   const StepPower site =
       run(scenario(R"({"site_limit": )" + std::to_string(std::ceil(mean)) + "}"));

@@ -93,6 +93,28 @@ TEST_CASE("optimum: at the best interval the overhead is Young's and Daly's, wit
   CHECK(overhead(found.daly) == doctest::Approx(closed).epsilon(0.02));
 }
 
+TEST_CASE("sample: stopped early it keeps what was done, from the first on") {
+  Campaign campaign;
+  campaign.work = Seconds{1000};
+  campaign.modes = {{.name = "bug", .scope = FailureScope::process, .mean_time = Seconds{100}}};
+  int calls = 0;
+  const auto some =
+      sample(campaign, {.trajectories = 100, .progress = [&] { return ++calls < 10; }});
+  REQUIRE(some.size() == 10);
+  const auto all = sample(campaign, {.trajectories = 100, .progress = {}});
+  for (std::size_t i = 0; i < some.size(); ++i) CHECK(some[i].buckets == all[i].buckets);
+}
+
+TEST_CASE("median_trajectory: as many are better as are worse") {
+  std::vector<TrajectoryResult> results(5);
+  const std::array<RunTime, 5> productive{50, 90, 10, 70, 30};
+  for (std::size_t i = 0; i < 5; ++i) {
+    results[i].wall = 100;
+    results[i].buckets[0] = productive[i];
+  }
+  CHECK(median_trajectory(results) == 0);
+}
+
 TEST_CASE("closed forms: Daly's interval is Young's for small costs, and M for large ones") {
   CHECK(daly_interval(Seconds{1e-6}, Seconds{1e6}) / young_interval(Seconds{1e-6}, Seconds{1e6}) ==
         doctest::Approx(1).epsilon(1e-5));
@@ -100,9 +122,11 @@ TEST_CASE("closed forms: Daly's interval is Young's for small costs, and M for l
   // Figures of RSC: 16,384 GPUs, 6.5 failures a thousand node-days, give 1.80 h between failures.
   Campaign rsc;
   rsc.modes = {{.name = "node", .components = 2048, .mean_time = Seconds{86400.0 / 6.5e-3}}};
-  CHECK(mean_time_between_stops(rsc).base_units() / 3600 == doctest::Approx(1.803).epsilon(0.001));
+  CHECK(mean_time_between_stops(rsc.modes).base_units() / 3600 ==
+        doctest::Approx(1.803).epsilon(0.001));
   rsc.modes[0].components = 16384;
-  CHECK(mean_time_between_stops(rsc).base_units() / 3600 == doctest::Approx(0.2254).epsilon(0.001));
+  CHECK(mean_time_between_stops(rsc.modes).base_units() / 3600 ==
+        doctest::Approx(0.2254).epsilon(0.001));
   CHECK(expected_ettr(Seconds{3600}, Seconds{0}, Seconds{300}, Seconds{6490}) ==
         doctest::Approx(1 - 2100.0 / 6490));
 }

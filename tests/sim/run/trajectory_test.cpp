@@ -45,6 +45,16 @@ RunTime sum(const TrajectoryResult& result) {
   return std::accumulate(result.buckets.begin(), result.buckets.end(), RunTime{0});
 }
 
+std::array<RunTime, kRunBuckets> sums_of_phases(const TrajectoryResult& result) {
+  std::array<RunTime, kRunBuckets> sums{};
+  for (std::size_t i = 0; i < result.phases.size(); ++i) {
+    const RunTime end = i + 1 < result.phases.size() ? result.phases[i + 1].begin : result.wall;
+    CHECK(result.phases[i].begin < end);
+    sums[static_cast<std::size_t>(result.phases[i].bucket)] += end - result.phases[i].begin;
+  }
+  return sums;
+}
+
 RunSummary summary_of(const Campaign& campaign, std::uint32_t trajectories) {
   return summarise(campaign, sample(campaign, {.trajectories = trajectories, .progress = {}}));
 }
@@ -100,15 +110,13 @@ TEST_CASE("trajectory: the books balance to the nanosecond, whatever happens") {
     campaign.recovery.detects_hang = Seconds{600};
     campaign.recovery.diagnoses = Seconds{60};
     campaign.recovery.misdiagnosed = 0.2;
-    campaign.spares = {.hot = 1,
-                       .warm = 1,
-                       .warm_takes = Seconds{900},
-                       .repair = Seconds{4 * kHour},
-                       .crews = 1,
-                       .nodes_per_rack = 3};
+    campaign.spares = {
+        .hot = 1, .warm = 1, .warm_takes = Seconds{900}, .repair = Seconds{4 * kHour}, .crews = 1};
+    campaign.nodes = 12;
+    campaign.scope_nodes = {0, 1, 3, 4, 6};
     campaign.width_speed = {1.0, 0.75};
     campaign.nodes_per_replica = 2;
-    const TrajectoryResult result = run_trajectory(campaign, number, true);
+    const TrajectoryResult result = run_trajectory(campaign, number, RunDetail::timeline);
     CAPTURE(number);
     CHECK(sum(result) == result.wall);
     CHECK(result.work == to_run_time(campaign.work));
@@ -116,7 +124,56 @@ TEST_CASE("trajectory: the books balance to the nanosecond, whatever happens") {
     CHECK(std::ranges::all_of(result.buckets, [](RunTime t) { return t >= 0; }));
     CHECK(result.events.size() == result.interruptions);
     CHECK(std::ranges::is_sorted(result.events, {}, &RunEvent::at));
+    CHECK(sums_of_phases(result) == result.buckets);
+    // Looking closely changes nothing.
+    CHECK(run_trajectory(campaign, number).buckets == result.buckets);
   }
+}
+
+TEST_CASE("trajectory: its phases are in order, and what a failure threw away is marked lost") {
+  Campaign campaign = with_checkpoints(kHour);
+  campaign.work = Seconds{10 * kHour};
+  // One failure, 30 minutes after the second checkpoint.
+  campaign.log = {{to_run_time(Seconds{2 * (kHour + 30) + 1800}), 0}};
+  const TrajectoryResult result = run_trajectory(campaign, 0, RunDetail::timeline);
+  REQUIRE(result.phases.size() > 6);
+  const RunTime second = to_run_time(Seconds{2 * (kHour + 30)});
+  CHECK(result.phases[4].begin == second);
+  CHECK(result.phases[4].bucket == RunBucket::lost);
+  CHECK(result.phases[5].bucket == RunBucket::restart);
+  CHECK(result.phases[5].begin == second + to_run_time(Seconds{1800}));
+  CHECK(result.phases[6].bucket == RunBucket::productive);
+  CHECK(seconds_in(result, RunBucket::lost) == doctest::Approx(1800));
+  CHECK(sums_of_phases(result) == result.buckets);
+  REQUIRE(result.events.size() == 1);
+  CHECK(to_seconds(result.events[0].cost).base_units() == doctest::Approx(1800 + 300));
+}
+
+TEST_CASE("trajectory: a log is the same in every trajectory, and comes instead of the rates") {
+  Campaign campaign = with_checkpoints(kHour);
+  campaign.modes.push_back(hardware(kHour));
+  campaign.nodes = 4;
+  campaign.spares.hot = 10;
+  campaign.log = {{to_run_time(Seconds{kDay}), 0},
+                  {to_run_time(Seconds{2 * kDay}), 1},
+                  {to_run_time(Seconds{1000 * kDay}), 1}};
+  const TrajectoryResult one = run_trajectory(campaign, 0), two = run_trajectory(campaign, 1);
+  CHECK(one.failures == std::vector<std::uint32_t>{1, 1});
+  CHECK(one.buckets == two.buckets);
+}
+
+TEST_CASE("trajectory: a switch takes its nodes along, and brings them back together") {
+  Campaign campaign;
+  campaign.nodes = 16;
+  campaign.work = Seconds{kDay};
+  campaign.modes = {{.name = "switch", .scope = FailureScope::switch_nodes}};
+  campaign.scope_nodes = {0, 1, 2, 8, 16};
+  campaign.spares = {.hot = 7, .repair = Seconds{kHour}};
+  campaign.log = {{to_run_time(Seconds{kHour}), 0}};
+  // One spare short: the job waits for the repair.
+  CHECK(bucket(run_trajectory(campaign, 0), RunBucket::repair_wait) > 0);
+  campaign.spares.hot = 8;
+  CHECK(bucket(run_trajectory(campaign, 0), RunBucket::repair_wait) == 0);
 }
 
 TEST_CASE("trajectory: goodput is Daly's, with exponential failures also in restarts") {
@@ -279,7 +336,7 @@ TEST_CASE("spare pool: a queue of broken nodes with k crews waits as M/M/k does"
     inside += broken * (to_seconds(next).base_units() - last);
     last = to_seconds(next).base_units();
     now = next;
-    pool.send_to_repair(now);
+    pool.send_to_repair(now, 1);
     ++broken;
   }
   const double mean_inside = inside / last;

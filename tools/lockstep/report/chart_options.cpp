@@ -24,6 +24,7 @@ json time_zoom() {
            {"left", 16},
            {"right", 24},
            {"showDetail", false},
+           {"showDataShadow", false},
            {"brushSelect", false}},
           {{"type", "inside"},
            {"zoomOnMouseWheel", "ctrl"},

@@ -33,10 +33,10 @@ Html strong(std::string_view text) {
   return Html::markup("<strong>") + escaped(text) + Html::markup("</strong>");
 }
 
-Html script_json(std::string_view json) {
+Html script_json(std::string_view text) {
   std::string out;
-  out.reserve(json.size());
-  for (const char c : json) {
+  out.reserve(text.size());
+  for (const char c : text) {
     if (c == '<') {
       out += "\\u003c";  // "<" stands only within strings of JSON
     } else {

@@ -3,6 +3,22 @@
 
 const escapeHtml = text => String(text).replace(/[&<>"']/g, c => `&#${c.charCodeAt(0)};`);
 const percent = value => `${Number(value).toFixed(1)} %`;
+const tip = (title, lines) =>
+  `<div class="tip"><b>${title}</b>${lines.map(line => `<br>${line}`).join('')}</div>`;
+
+// Seconds in the unit that reads best.
+function duration(seconds) {
+  const [size, name] = seconds < 120 ? [1, 's'] : seconds < 7200 ? [60, 'min']
+    : seconds < 172800 ? [3600, 'h'] : [86400, 'days'];
+  return `${Number((seconds / size).toPrecision(3))} ${name}`;
+}
+// An instant of a run: "day 12, 08:10"; days count from 0, as axes do.
+function instant(seconds) {
+  const minutes = Math.round(seconds / 60);
+  const two = number => String(number).padStart(2, '0');
+  return `day ${Math.floor(minutes / 1440)}, ` +
+    `${two(Math.floor(minutes / 60) % 24)}:${two(minutes % 60)}`;
+}
 
 // What "@name" under "formatter", "valueFormatter", "color" and "backgroundColor" stands for. A
 // function is made for its chart, so that it can read what the options carry for it under "lockstep".
@@ -16,7 +32,48 @@ const named = {
       `<span>${escapeHtml(about[row])}</span><br>` +
       `at ${escapeHtml(options.xAxis.data[column])} ${escapeHtml(unit)}: <b>${percent(value)}</b></div>`;
   },
+  // A failure, or all shares of a stretch of the run.
+  timeline: options => item => {
+    const {unit_s: unit, wall_s: wall, causes} = options.lockstep;
+    const width = wall / options.lockstep.bins * options.lockstep.merged;
+    if (!Array.isArray(item)) {
+      const [at, , cause, cost] = item.value;
+      return tip(escapeHtml(causes[cause]), [instant(at * unit), `cost ${duration(cost)}`]);
+    }
+    const middle = Math.min(Math.max(item[0].value[1] * unit, width / 2), wall - width / 2);
+    const shares = [...item].reverse().filter(each => each.value[0] > 0);
+    return tip(`${instant(middle - width / 2)} to ${instant(middle + width / 2)}`, shares.map(each =>
+      `${each.marker}${escapeHtml(each.seriesName)}: <b>${percent(each.value[0])}</b>`));
+  },
+  // A bar of the waterfall, and what would attack it.
+  part: options => ({dataIndex, value}) => {
+    const {rows, about} = options.lockstep;
+    return tip(escapeHtml(rows[dataIndex]), [`<b>${Number(value).toFixed(2)} %</b> of the peak`,
+      ...(about[dataIndex] ? [`<span>${escapeHtml(about[dataIndex])}</span>`] : [])]);
+  },
+  // A checkpoint interval and its goodput.
+  point: () => ({seriesName, value: [interval, goodput, around]}) =>
+    tip(escapeHtml(seriesName), [`every ${duration(interval)}`,
+      `<b>${goodput.toFixed(2)} %</b> ± ${around.toFixed(2)} %`]),
+  interval: () => duration,
+  power: options => items => {
+    const {unit, unit_s: size, time} = options.lockstep;
+    const of = name => items.find(each => each.seriesName === name);
+    const mean = of('mean'), meter = of('meter'), at = items[0].value[1];
+    const lines = [];
+    if (mean) {
+      lines.push(`mean <b>${mean.value[0]} ${unit}</b>`,
+        `from ${mean.value[2]} to ${mean.value[3]} ${unit}`);
+    }
+    if (meter) lines.push(`a meter reads <b>${meter.value[0]} ${unit}</b>`);
+    return tip(size < 60 ? `${at} ${time}` : instant(at * size), lines);
+  },
   amount: options => value => `${value} ${options.lockstep.unit}`,
+  ...Object.fromEntries(Array.from({length: 9}, (_, i) => [`colour-${i}`,
+    () => colours.palette[i]])),
+  ink: () => colours.ink,
+  soft: () => colours.soft,
+  card: () => colours.card,
   ramp: () => colours.ramp,
   floor: () => colours.ramp[0],
   accent: () => colours.accent,
@@ -59,6 +116,7 @@ function theme() {
     textStyle: {fontFamily: colours.font, color: colours.ink},
     categoryAxis: {...axis, splitLine: {show: false}},
     valueAxis: {...axis, axisLine: {show: false}},
+    logAxis: {...axis, axisLine: {show: false}},
     legend: {textStyle: {color: colours.soft, fontSize: 13}, itemWidth: 12, itemHeight: 12,
       icon: 'roundRect', pageTextStyle: {color: colours.soft}, pageIconColor: colours.soft,
       pageIconInactiveColor: colours.line},
@@ -76,12 +134,34 @@ function theme() {
   };
 }
 
-// Long names of rows leave room for the plot where there is little.
-function fitted(options, width) {
+// Each `count` neighbours as one: points [value, time] of equal bins, and one more at either end.
+function mergedBins(points, count) {
+  const bins = points.slice(1, -1), merged = [];
+  const mean = (some, index) => some.reduce((sum, each) => sum + each[index], 0) / some.length;
+  for (let i = 0; i < bins.length; i += count) {
+    const some = bins.slice(i, i + count);
+    merged.push([mean(some, 0), mean(some, 1)]);
+  }
+  return [[merged[0][0], points[0][1]], ...merged,
+    [merged[merged.length - 1][0], points[points.length - 1][1]]];
+}
+
+// Long names of rows leave room for the plot where there is little, and bins become fewer: of less
+// than two pixels each, steps are drawn as what they are not.
+function fitted(options, carried, width) {
   const axes = [options.yAxis].flat();
   for (const axis of axes) {
     if (axis && axis.type === 'category' && axis.axisLabel) {
-      axis.axisLabel.width = Math.min(axis.axisLabel.width || 200, Math.round(width * 0.34));
+      const label = axis.axisLabel;
+      const breaks = label.overflow === 'break';
+      label.width = Math.min(label.width || 200, Math.round(width * (breaks ? 0.42 : 0.34)));
+      if (breaks && width < 560) Object.assign(label, {fontSize: 10, lineHeight: 11});
+    }
+  }
+  if (carried && carried.bins) {
+    carried.merged = Math.ceil(2 * carried.bins / Math.max(1, width - 64));
+    for (const series of options.series.filter(each => each.stack && carried.merged > 1)) {
+      series.data = mergedBins(series.data, carried.merged);
     }
   }
   return options;
@@ -122,7 +202,7 @@ function draw() {
     chart.width = chart.element.clientWidth;
     chart.instance = echarts.init(place, theme(), {renderer});
     chart.instance.setOption({animation: false,
-      ...fitted(resolved(chart.options, chart.options), chart.width)});
+      ...fitted(resolved(chart.options, chart.options), chart.options.lockstep, chart.width)});
     snapCells(chart.instance, chart.options);
   }
   document.documentElement.dataset.charts = String(charts.length);

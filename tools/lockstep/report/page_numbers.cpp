@@ -37,6 +37,17 @@ std::string page_duration(double seconds) {
   return unbroken(text);
 }
 
+std::string page_setting(double seconds) {
+  const std::string text = page_duration(seconds);
+  const std::size_t space = text.find("\u00a0");
+  std::string digits = text.substr(0, space);
+  if (digits.find('.') != std::string::npos) {
+    digits.erase(digits.find_last_not_of('0') + 1);
+    if (digits.ends_with('.')) digits.pop_back();
+  }
+  return digits + text.substr(space);
+}
+
 std::string page_with(double value, std::string_view unit) {
   return unbroken(fmt::format("{} {}", significant(value), unit));
 }
@@ -83,14 +94,21 @@ AxisUnit power_unit(double largest_w) {
   return unit_of(largest_w, units);
 }
 
+AxisUnit count_unit(double largest) {
+  static const std::array<AxisUnit, 5> units{
+      {{1e12, "T"}, {1e9, "B"}, {1e6, "M"}, {1e3, "k"}, {1, ""}}};
+  return unit_of(largest, units);
+}
+
 AxisUnit long_time_unit(double largest_s) {
   static const std::array<AxisUnit, 4> units{{{86400, "days"}, {3600, "h"}, {60, "min"}, {1, "s"}}};
   return unit_of(largest_s, units, 3);
 }
 
-double four_digits(double value) {
-  return std::strtod(fmt::format("{:.4g}", value).c_str(), nullptr);
+double shown_digits(double value, int digits) {
+  return std::strtod(fmt::format("{:.{}g}", value, digits).c_str(), nullptr);
 }
+double four_digits(double value) { return shown_digits(value, 4); }
 double rounded_percent(double share) { return std::round(1000 * share) / 10; }
 double fine_percent(double share) { return std::round(10'000 * share) / 100; }
 

@@ -6,8 +6,9 @@
 
 namespace lockstep {
 
-std::string page_duration(double seconds);                   ///< "12.3 µs"
-std::string page_bytes(double bytes);                        ///< "1.20 GB", powers of 1000
+std::string page_duration(double seconds);  ///< "12.3 µs"
+std::string page_setting(double seconds);   ///< the same without zeros that say nothing: "30 min"
+std::string page_bytes(double bytes);       ///< "1.20 GB", powers of 1000
 std::string page_percent(double share, int decimals = 0);    ///< "61 %"
 std::string page_times(double ratio);                        ///< "1.42×"
 std::string page_watts(double watts);                        ///< "24.3 MW"
@@ -25,10 +26,13 @@ struct AxisUnit {
 AxisUnit time_unit(double largest_s);
 AxisUnit bytes_unit(double largest);
 AxisUnit power_unit(double largest_w);
+AxisUnit count_unit(double largest);  ///< "T", "B", "M", "k", ""
 /// For hours to years: days, hours, minutes or seconds, of which there are at least three.
 AxisUnit long_time_unit(double largest_s);
 
-/// Four digits are more than a chart shows.
+/// With that many significant digits: JSON does not carry what a chart cannot show.
+double shown_digits(double value, int digits);
+/// Four digits are more than most charts show.
 double four_digits(double value);
 /// Per cent with one decimal, or two.
 double rounded_percent(double share);

@@ -1,0 +1,343 @@
+#include "tools/lockstep/report/run_page.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <numeric>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/support/sample_run.hpp"
+#include "tests/tools/report/contains.hpp"
+#include "tools/lockstep/report/page.hpp"
+#include "tools/lockstep/report/page_numbers.hpp"
+#include "tools/lockstep/report/run_timeline.hpp"
+#include "tools/lockstep/report/run_waterfall.hpp"
+#include "tools/lockstep/report/run_words.hpp"
+
+using namespace lockstep;
+using lockstep::test::charts_of;
+using lockstep::test::contains;
+using nlohmann::json;
+
+namespace {
+
+constexpr Seconds kDay{86'400};
+const std::string kEvil = "</script><script>alert(1)</script>";
+
+std::string page_of(const CampaignResult& result) {
+  Page page("Run report", run_title(result));
+  add_run_headline(page, result);
+  add_run_sections(page, result);
+  return page.html({.script = "", .licences = ""});
+}
+
+std::string headline_of(const CampaignResult& result) {
+  const std::string text =
+      std::regex_replace(run_headline(result).str(), std::regex("<[^>]*>"), "");
+  return std::regex_replace(text, std::regex("\u00a0"), " ");
+}
+
+/// Ten days of 16 GPUs at 2 USD an hour, 90 % of them productive; steps of 10 s.
+const Scenario& small_scenario() {
+  static const Scenario scenario = [] {
+    Scenario s;
+    s.file = "small.json";
+    s.job.model.name = "tiny";
+    s.job.parallelism.tensor = 8;
+    s.job.parallelism.data = 2;
+    s.job.batch.sequences = 100;
+    s.job.batch.tokens = 1000;
+    s.usd_per_gpu_hour = 2;
+    return s;
+  }();
+  return scenario;
+}
+
+CampaignResult small_result() {
+  CampaignResult result{.scenario = small_scenario(), .plan = {}, .summary = {}};
+  result.plan.step_s = 10;
+  RunSummary& s = result.summary;
+  s.trajectories = 1000;
+  s.goodput = {.mean = 0.9, .half_width = 0.005, .low = 0.85, .median = 0.9, .high = 0.95};
+  s.wall_s = {.mean = 864'000, .half_width = 0, .low = 864e3, .median = 864e3, .high = 864e3};
+  s.interruptions.mean = 40;
+  s.mttf_s.mean = 21'600;
+  s.shares = {0.9, 0, 0.02, 0.05, 0.01, 0.005, 0.0148, 0.0002};
+  s.modes = {{"power", 4, 2160}, {"GPU", 36, 34'560}};
+  for (const ModeSummary& mode : s.modes) {
+    result.plan.campaign.modes.push_back({.name = mode.name});
+  }
+  result.mfu = 0.42;
+  result.step.step_s = 10;
+  const auto set = [&](Bucket bucket, double seconds) {
+    result.step.seconds[static_cast<std::size_t>(bucket)] = seconds;
+  };
+  set(Bucket::model_flops, 4);
+  set(Bucket::kernel_inefficiency, 3.3);
+  set(Bucket::pipeline_bubble, 2.7);
+  return result;
+}
+
+/// Two days: one of training, then half a day lost, then it waits for a node.
+TrajectoryResult small_trajectory() {
+  TrajectoryResult run;
+  const RunTime day = to_run_time(kDay);
+  run.wall = 2 * day;
+  run.phases = {
+      {0, RunBucket::productive}, {day, RunBucket::lost}, {day + day / 2, RunBucket::repair_wait}};
+  run.buckets = {day, 0, 0, day / 2, 0, 0, 0, day / 2};
+  run.events = {{day, 1, day}};
+  return run;
+}
+
+IntervalOptimum small_optimum() {
+  const IntervalPoint given{Seconds{1800}, 0.9, 0.005}, best{Seconds{720}, 0.92, 0.004},
+      closed{Seconds{700}, 0.9199, 0.004};
+  return {.best = best, .given = given, .young = closed, .daly = closed, .curve = {best, given}};
+}
+
+/// Cells of the column of the table whose head is `title`, without tags, spaces plain.
+std::vector<std::string> rows_of(const std::string& html, const std::string& title) {
+  const std::size_t head = html.find(">" + title + "</button>");
+  REQUIRE(head != std::string::npos);
+  const std::size_t begin = html.find("<tbody>", head), end = html.find("</tbody>", begin);
+  std::vector<std::string> rows;
+  for (std::size_t at = html.find("<tr>", begin); at < end; at = html.find("<tr>", at + 1)) {
+    const std::string row = html.substr(at, html.find("</tr>", at) - at);
+    const std::string text = std::regex_replace(std::regex_replace(row, std::regex("</td>"), "|"),
+                                                std::regex("<[^>]*>"), "");
+    rows.push_back(std::regex_replace(text, std::regex("\u00a0"), " "));
+  }
+  return rows;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "run headline: goodput, what costs most, a better interval and what is paid for nothing") {
+  CampaignResult result = small_result();
+  result.optimum = small_optimum();
+  CHECK(headline_of(result) ==
+        "90.0 % of the wall time advances training (± 0.50 % with 95 % confidence, from 1,000 "
+        "simulated runs). Of the rest, work done again takes most, 5.0 %. The costliest cause is "
+        "GPU: 36.0 failures a run cost 4.0 % of the wall time. A checkpoint every 12 min instead "
+        "of every 30 min would bring goodput to 92.0 %, 2.0 points more. Of $7,680 for the "
+        "GPU-hours, $768 buys no training.");
+}
+
+TEST_CASE("run headline: an interval is better from 0.05 points on") {
+  CampaignResult result = small_result();
+  result.optimum = small_optimum();
+  result.optimum->best.goodput = result.optimum->given.goodput + 0.00049;
+  CHECK(
+      contains(headline_of(result), "No checkpoint interval is noticeably better than the 30 min"));
+  result.optimum->best.goodput = result.optimum->given.goodput + 0.00051;
+  CHECK(contains(headline_of(result), "A checkpoint every 12 min instead"));
+}
+
+TEST_CASE("run headline: a run that nothing happens to") {
+  CampaignResult result = small_result();
+  result.summary.shares = {1};
+  result.summary.goodput = {.mean = 1};
+  result.summary.trajectories = 1;
+  result.summary.modes.clear();
+  CHECK(headline_of(result) ==
+        "100.0 % of the wall time advances training (in one simulated run). Nothing is lost. Of "
+        "$7,680 for the GPU-hours, $0 buys no training.");
+}
+
+TEST_CASE("run page: its figures are the result's") {
+  const std::string html = page_of(small_result());
+  CHECK(contains(html, "<title>tiny on 16 GPUs for 10\u00a0days · Run report</title>"));
+  CHECK(contains(html, "<dt>goodput: wall time that advances training</dt><dd>90.0\u00a0%</dd>"));
+  CHECK(contains(html, "MFU 42.0\u00a0% × goodput</dt><dd>37.8\u00a0%</dd>"));
+  // 777,600 s of productive time: 77,760 steps of 100,000 tokens.
+  CHECK(contains(html, "steps of 10.0\u00a0s</dt><dd>7.78\u00a0B</dd>"));
+  CHECK(contains(html, "<dt>to rent 3,840 GPU-hours at $2.00</dt><dd>$7,680</dd>"));
+  CHECK(rows_of(html, "Cause") == std::vector<std::string>{"GPU|4.00 %|36.0|16.0 min|9.60 h|",
+                                                           "power|0.25 %|4.00|9.00 min|36.0 min|"});
+  CHECK(rows_of(html, "Of a run").front() == "Goodput|90.00 %|± 0.50 %|85.00 %|90.00 %|95.00 %|");
+}
+
+TEST_CASE("waterfall: losses and what remains are all of the peak, also as printed") {
+  const CampaignResult result = small_result();
+  const std::vector<WaterfallPart> parts = waterfall(result);
+  double sum = 0, left = 1;
+  for (const WaterfallPart& part : parts) {
+    if (part.is_loss()) sum += part.share, left -= part.share;
+    // Each total is what the losses above it leave.
+    if (!part.is_loss()) CHECK(part.share == doctest::Approx(left).epsilon(1e-12));
+  }
+  CHECK(sum + parts.back().share == doctest::Approx(1).epsilon(1e-12));
+  CHECK(parts.back().kind == WaterfallPart::Kind::useful);
+  CHECK(parts.back().share == doctest::Approx(0.36));
+  CHECK(
+      rows_of(page_of(result), "Part") ==
+      std::vector<std::string>{
+          "Peak FLOPs × wall time|100.0 %|3,840|$7,680||",
+          "Work done again|−5.0 %|192|$384|checkpoints closer together, or parts that fail less "
+          "often|",
+          "Waiting for checkpoints|−2.0 %|76.8|$154|checkpoints that are asynchronous or further "
+          "apart|",
+          "Restarting and reading checkpoints|−1.5 %|56.8|$114|quicker start of processes and "
+          "communicators, or faster storage to read from|",
+          "Detecting failures|−1.0 %|38.4|$76.8|shorter time-outs and health checks|",
+          "Diagnosing them|−0.5 %|19.2|$38.4|automatic diagnosis|",
+          "Waiting for a healthy node|&lt; 0.1 %|0.768|$1.54|more spare nodes, or quicker repair|",
+          "Healthy steps at full speed|90.0 %|3,456|$6,912||",
+          "Kernels below peak|−29.7 %|1,140|$2,281|larger products (bigger micro batch, less "
+          "tensor "
+          "parallelism), a newer GPU or attention kernel|",
+          "Pipeline bubble|−24.3 %|933|$1,866|more micro batches per replica, more virtual stages, "
+          "or fewer pipeline stages|",
+          "Useful model FLOPs|36.0 %|1,382|$2,765||"});
+}
+
+TEST_CASE("waterfall: a bar stands where the one above it ends") {
+  const json options = charts_of(page_of(small_result())).front();
+  const json &bases = options["series"][0]["data"], &bars = options["series"][1]["data"];
+  REQUIRE(bases.size() == bars.size());
+  double left = 100;
+  for (std::size_t i = 0; i < bars.size(); ++i) {
+    const double base = bases[i].get<double>(), bar = bars[i]["value"].get<double>();
+    CHECK(base + bar == doctest::Approx(left).epsilon(1e-3));
+    if (base > 0) left = base;
+  }
+}
+
+TEST_CASE("waterfall: without a step it ends at the steps") {
+  CampaignResult result = small_result();
+  result.step = {};
+  CHECK(waterfall(result).back().kind == WaterfallPart::Kind::steps);
+  CHECK(charts_of(page_of(result)).size() == 1);
+}
+
+TEST_CASE("run page: sections are there for what the result has") {
+  CampaignResult result = small_result();
+  const auto headings = [](const std::string& html) {
+    std::vector<std::string> found;
+    for (std::size_t at = html.find("<h2>"); at != std::string::npos;
+         at = html.find("<h2>", at + 1)) {
+      found.push_back(html.substr(at + 4, html.find('<', at + 4) - at - 4));
+    }
+    return found;
+  };
+  CHECK(headings(page_of(result)) == std::vector<std::string>{"From peak FLOPs to useful training",
+                                                              "Goodput by cause", "Cost",
+                                                              "How runs differ"});
+  result.typical = small_trajectory();
+  result.optimum = small_optimum();
+  result.grid = GoodputGrid{.axes = {{"run.spares.hot", {"0", "8"}}},
+                            .goodput = {{.mean = 0.8999}, {.mean = 0.9}}};
+  result.projections = {{.gpus = 1024, .mttf = Seconds{3600}}};
+  result.plan.assumptions = {"racks of <4> nodes"};
+  result.interrupted = true;
+  const std::string html = page_of(result);
+  CHECK(headings(html) ==
+        std::vector<std::string>{
+            "One run, from its first step to its last", "From peak FLOPs to useful training",
+            "Goodput by cause", "Checkpoint interval", "Goodput over run.spares.hot", "Cost",
+            "The same parts in jobs of other sizes", "How runs differ", "Assumptions"});
+  CHECK(contains(html, "<li>racks of &lt;4&gt; nodes</li>"));
+  CHECK(contains(html, "Stopped early"));
+  CHECK(rows_of(html, "Size") == std::vector<std::string>{"1,024 GPUs|60.0 min|24.0|"});
+  CHECK(rows_of(html, "Checkpoint interval").front() ==
+        "best simulated|12 min|92.00 % ± 0.40 %|8.00 %|+2.00 points|");
+  // 0.8999 is shown as 90.0 %, but only what reaches it is marked.
+  CHECK(contains(html, "1 of 2 reach 90\u00a0%"));
+  CHECK(contains(html, "<span class=\"shade\" style=\"--shade:0%\">90.0"));
+  CHECK(contains(html, "<span class=\"shade marked\" style=\"--shade:100%\">90.0"));
+}
+
+TEST_CASE("run page: a grid of two axes has a row for each value of the first") {
+  CampaignResult result = small_result();
+  result.grid = GoodputGrid{.axes = {{"a", {"1", "2"}}, {"b", {"x", "y", "z"}}}, .goodput = {}};
+  for (const double mean : {0.1, 0.2, 0.3, 0.4, 0.5, 0.6})
+    result.grid->goodput.push_back({.mean = mean});
+  CHECK(rows_of(page_of(result), "a ↓  b →") ==
+        std::vector<std::string>{"1|10.0 %|20.0 %|30.0 %|", "2|40.0 %|50.0 %|60.0 %|"});
+}
+
+TEST_CASE("run page: names are text wherever they stand") {
+  CampaignResult result = small_result();
+  result.typical = small_trajectory();
+  result.optimum = small_optimum();
+  result.grid = GoodputGrid{.axes = {{kEvil, {kEvil}}}, .goodput = {{.mean = 0.5}}};
+  for (ModeSummary& mode : result.summary.modes) mode.name = kEvil;
+  for (FailureMode& mode : result.plan.campaign.modes) mode.name = kEvil;
+  result.plan.assumptions = {kEvil};
+  Scenario scenario = small_scenario();
+  scenario.job.model.name = scenario.about = kEvil;
+  const CampaignResult evil{.scenario = scenario,
+                            .plan = result.plan,
+                            .summary = result.summary,
+                            .step = result.step,
+                            .typical = result.typical,
+                            .optimum = result.optimum,
+                            .grid = result.grid};
+  const std::string html = page_of(evil);
+  CHECK_FALSE(contains(html, "<script>alert"));
+  CHECK(charts_of(html).front()["lockstep"]["causes"][0] == kEvil);
+}
+
+TEST_CASE("run timeline: dots are failures, and shares of each stretch add up to 100 %") {
+  CampaignResult result = small_result();
+  result.typical = small_trajectory();
+  const json options = charts_of(page_of(result)).front();
+  const json& series = options["series"];
+  REQUIRE(series.size() == 1 + 3);
+  // A day and an hour of 24 cost; the costliest cause has the first row.
+  CHECK(series[0]["data"][0]["value"] == json({24.0, 0, 1, 86400.0}));
+  CHECK(options["yAxis"][0]["data"] == json({"GPU · 1", "power · 0"}));
+  const std::size_t points = series[1]["data"].size();
+  CHECK(options["lockstep"]["bins"] == points - 2);
+  for (std::size_t i = 0; i < points; ++i) {
+    double sum = 0;
+    for (std::size_t s = 1; s < series.size(); ++s) {
+      sum += series[s]["data"][i][0].get<double>();
+      CHECK(series[s]["data"][i][1] == series[1]["data"][i][1]);
+    }
+    CHECK(sum == doctest::Approx(100));
+  }
+  CHECK(rows_of(page_of(result), "Where wall time goes").front() ==
+        "Training at full speed|90.0 %|9.00 days|50.0 %|");
+}
+
+TEST_CASE("run timeline: of very many failures the costliest are marked, and it says so") {
+  CampaignResult result = small_result();
+  result.typical = small_trajectory();
+  result.typical->events.clear();
+  constexpr RunTime kFailures = 2000;
+  for (RunTime i = 0; i < kFailures; ++i)
+    result.typical->events.push_back({i * 1000, 0, i * 1'000'000'000});
+  const std::string html = page_of(result);
+  CHECK(contains(html, "(1,200 of 2,000, the costliest)"));
+  const json dots = charts_of(html).front()["series"][0]["data"];
+  REQUIRE(dots.size() == kMarkedFailures);
+  CHECK(dots.front()["value"][3] == 800.0);
+  CHECK(dots.back()["value"][3] == 1999.0);
+}
+
+TEST_CASE("run page: what a simulated run of 54 days says, and the same bytes again") {
+  const test::SampleRun sample = test::sample_run();
+  const CampaignResult result = test::simulate_sample(sample, 4);
+  const std::string html = page_of(result);
+  CHECK(html == page_of(result));
+  CHECK(contains(html, fmt::format("{} of it for energy", page_usd(result.bill->cost.energy_usd))));
+  CHECK(contains(html, "<dd>" + page_energy(result.bill->usage.energy.base_units()) + "</dd>"));
+  const std::vector<std::string> bill = rows_of(html, "Owned");
+  REQUIRE(bill.size() == 7);
+  CHECK(bill.back().starts_with("Total|"));
+  const std::vector<json> charts = charts_of(html);
+  CHECK(charts.size() == 6);
+  CHECK(charts[0]["lockstep"]["bins"] == 432);  // 54 days in stretches of 3 h
+  for (const json& chart : charts) {
+    for (const json& line : chart["series"]) CHECK(line["data"].size() <= 1200);
+  }
+  CHECK(html.size() < 400'000);
+}

@@ -1,0 +1,200 @@
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+
+#include "tools/lockstep/campaign_result.hpp"
+
+namespace lockstep {
+namespace {
+
+using Align = TextTable::Align;
+
+constexpr std::array<RunBucketName, kRunBuckets> kRunBucketNames{
+    {{"productive", "Training at full speed"},
+     {"degraded", "Slower steps (stragglers, missing replicas)"},
+     {"checkpoint", "Waiting for checkpoints"},
+     {"lost", "Work done again"},
+     {"detection", "Detecting failures"},
+     {"diagnosis", "Diagnosing them"},
+     {"restart", "Restarting and reading checkpoints"},
+     {"repair_wait", "Waiting for a healthy node"}}};
+
+constexpr int kCampaignLabels = 18;
+
+std::string percent(double share, int digits = 1) {
+  return fmt::format("{:.{}f} %", 100 * share, digits);
+}
+std::string with_interval(const SampleMean& of, double unit, const char* text) {
+  return fmt::format("{} {} (+- {})", significant(of.mean / unit), text,
+                     significant(of.half_width / unit, 2));
+}
+
+std::string bill_lines(const RunBill& bill, double training_w) {
+  constexpr double kMegawattHour = 3.6e9;
+  const double mean_w = bill.usage.energy.base_units() / bill.usage.time.base_units();
+  std::string out =
+      labelled_line("Energy", kCampaignLabels,
+                    fmt::format("{} MWh at the site's meter, {} MW on average; {} MW in a step",
+                                grouped(std::round(bill.usage.energy.base_units() / kMegawattHour)),
+                                significant(mean_w / 1e6), significant(training_w / 1e6)));
+  if (bill.cost.tonnes_co2 > 0) {
+    out += labelled_line("Carbon", kCampaignLabels,
+                         fmt::format("{} t of CO2", significant(bill.cost.tonnes_co2)));
+  }
+  if (bill.cost.total_usd() > 0) {
+    out += labelled_line(
+        "Cost", kCampaignLabels,
+        fmt::format("{} USD owned ({} machines, {} energy); {} USD per trillion tokens",
+                    compact(bill.cost.total_usd()), compact(bill.cost.capital_usd()),
+                    compact(bill.cost.energy_usd), compact(bill.cost.usd_per_trillion_tokens)));
+  }
+  return out;
+}
+
+std::string projections_text(const CampaignResult& result) {
+  std::string text;
+  for (const ProjectedMttf& of : result.projections) {
+    if (!text.empty()) text += ", ";
+    text += fmt::format("{} at {}", duration_text(of.mttf.base_units()), grouped(of.gpus));
+  }
+  return labelled_line("MTTF by rates", kCampaignLabels, text + " GPUs of this kind");
+}
+
+std::string headline(const CampaignResult& result) {
+  const RunSummary& s = result.summary;
+  const Scenario& scenario = result.scenario;
+  std::string out;
+  out += labelled_line("Goodput", kCampaignLabels,
+                       fmt::format("{} of wall time advances training (+- {}, {} trajectories)",
+                                   percent(s.goodput.mean, 2), percent(s.goodput.half_width, 2),
+                                   grouped(static_cast<double>(s.trajectories))));
+  out += labelled_line("Useful FLOPs", kCampaignLabels,
+                       fmt::format("{} of the peak over the whole run (MFU {} x goodput)",
+                                   percent(result.mfu * s.goodput.mean), percent(result.mfu)));
+  out += labelled_line(
+      "Wall time", kCampaignLabels,
+      fmt::format("{} (5th to 95th percentile: {} to {})", duration_text(s.wall_s.mean),
+                  duration_text(s.wall_s.low), duration_text(s.wall_s.high)));
+  const double steps = result.steps();
+  out += labelled_line(
+      "Trained", kCampaignLabels,
+      fmt::format("{} steps of {}, {} tokens", compact(steps), duration_text(result.plan.step_s),
+                  compact(steps * result.tokens_per_step())));
+  out += labelled_line("Interruptions", kCampaignLabels,
+                       fmt::format("{}, one every {}", with_interval(s.interruptions, 1, "a run"),
+                                   duration_text(s.mttf_s.mean)));
+  if (!result.projections.empty()) out += projections_text(result);
+  if (!result.plan.campaign.tiers.empty()) {
+    const CheckpointTier& tier = result.plan.campaign.tiers.front();
+    out += labelled_line(
+        "Checkpoints", kCampaignLabels,
+        fmt::format(
+            "{} a run, {} each to {}, every {}; {} waiting, {} to finish", compact(s.checkpoints),
+            significant(result.plan.checkpoint.all.base_units() / 1e12) + " TB", tier.name,
+            duration_text(tier.interval.base_units()), duration_text(tier.blocks.base_units()),
+            duration_text(tier.finishes.base_units())));
+  }
+  if (scenario.usd_per_gpu_hour) {
+    const double hours = s.wall_s.mean / 3600 * scenario.gpus();
+    out += labelled_line("Price", kCampaignLabels,
+                         fmt::format("{} USD for {} GPU-hours at {:.2f}",
+                                     compact(hours * *scenario.usd_per_gpu_hour), compact(hours),
+                                     *scenario.usd_per_gpu_hour));
+  }
+  if (result.bill)
+    out += bill_lines(*result.bill, result.power->levels.training.facility.base_units());
+  return out;
+}
+
+std::string books(const RunSummary& summary, const TextStyle& style) {
+  const std::vector<double> shares = percentages_that_add_up(summary.shares);
+  std::string out = style.bold("Where the wall time goes") + "\n";
+  for (std::size_t b = 0; b < kRunBucketNames.size(); ++b) {
+    out += fmt::format("  {:<44}{:>6.1f} %  {:>9}  {}\n", kRunBucketNames[b].words, shares[b],
+                       duration_text(summary.shares[b] * summary.wall_s.mean),
+                       bar(summary.shares[b], 34, style));
+    out.erase(out.find_last_not_of(" \n") + 1);
+    out += "\n";
+  }
+  return out;
+}
+
+std::string causes(const RunSummary& summary, const TextStyle& style) {
+  TextTable table({{"cause", Align::left}, {"a run"}, {"cost each"}, {"of wall time"}});
+  std::vector<const ModeSummary*> modes;
+  for (const ModeSummary& mode : summary.modes) modes.push_back(&mode);
+  std::ranges::stable_sort(modes, std::ranges::greater{}, &ModeSummary::cost_s);
+  for (const ModeSummary* mode : modes) {
+    const double each = mode->failures > 0 ? mode->cost_s / mode->failures : 0;
+    table.add({mode->name, significant(mode->failures), duration_text(each),
+               percent(mode->cost_s / summary.wall_s.mean, 2)});
+  }
+  return table.text(style);
+}
+
+std::string optimum_text(const IntervalOptimum& optimum, const TextStyle& style) {
+  TextTable table({{"checkpoint interval", Align::left}, {"every"}, {"goodput"}, {"+-"}});
+  const auto add = [&](const char* name, const IntervalPoint& point) {
+    table.add({name, duration_text(point.interval.base_units()), percent(point.goodput, 2),
+               percent(point.half_width, 2)});
+  };
+  add("best simulated", optimum.best);
+  add("as given", optimum.given);
+  add("Young 1974", optimum.young);
+  add("Daly 2006", optimum.daly);
+  return table.text(style);
+}
+
+/// One axis down, the other across.
+std::string grid_text(const GoodputGrid& grid, const TextStyle& style) {
+  const bool across = grid.axes.size() > 1;
+  std::vector<TextTable::Column> columns{{grid.axes[0].path, Align::left}};
+  if (!across) columns.insert(columns.end(), {{"goodput"}, {"+-"}});
+  if (across) {
+    for (const std::string& value : grid.axes[1].values) columns.push_back({value});
+  }
+  TextTable table(columns);
+  const std::size_t width = across ? grid.axes[1].values.size() : 1;
+  for (std::size_t row = 0; row < grid.axes[0].values.size(); ++row) {
+    std::vector<std::string> cells{grid.axes[0].values[row]};
+    for (std::size_t i = row * width; i < (row + 1) * width; ++i) {
+      cells.push_back(percent(grid.goodput[i].mean, across ? 1 : 2));
+    }
+    if (!across) cells.push_back(percent(grid.goodput[row].half_width, 2));
+    table.add(cells);
+  }
+  const std::string title =
+      across ? style.bold("Goodput") + fmt::format(", {} across\n", grid.axes[1].path) : "";
+  return title + table.text(style);
+}
+
+}  // namespace
+
+std::span<const RunBucketName, kRunBuckets> run_bucket_names() { return kRunBucketNames; }
+
+double CampaignResult::tokens_per_step() const {
+  const Batch& batch = scenario.job.batch;
+  return static_cast<double>(batch.sequences) * batch.tokens;
+}
+
+std::string campaign_table(const CampaignResult& result, const TextStyle& style) {
+  const Scenario& scenario = result.scenario;
+  std::string out =
+      style.bold(fmt::format("{} on {} GPUs, {}", scenario.job.model.name, grouped(scenario.gpus()),
+                             duration_text(result.summary.wall_s.mean))) +
+      "\n";
+  if (!scenario.about.empty()) out += wrap(scenario.about, 100, 0) + "\n";
+  out += "\n" + headline(result) + "\n" + books(result.summary, style) + "\n" +
+         causes(result.summary, style);
+  if (result.optimum) out += "\n" + optimum_text(*result.optimum, style);
+  if (result.grid) out += "\n" + grid_text(*result.grid, style);
+  if (result.interrupted) out += "\nInterrupted: what was done until then.\n";
+  if (result.plan.assumptions.empty() && scenario.assumptions.empty()) return out;
+  out += "\nAssumed\n";
+  for (const auto* list : {&scenario.assumptions, &result.plan.assumptions}) {
+    for (const std::string& assumed : *list) out += "  - " + wrap(assumed, 96, 4) + "\n";
+  }
+  return out;
+}
+
+}  // namespace lockstep

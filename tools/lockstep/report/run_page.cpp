@@ -1,0 +1,69 @@
+#include "tools/lockstep/report/run_page.hpp"
+
+#include <fmt/format.h>
+#include <string>
+#include <vector>
+
+#include "tools/lockstep/report/page.hpp"
+#include "tools/lockstep/report/page_numbers.hpp"
+#include "tools/lockstep/report/run_charts.hpp"
+#include "tools/lockstep/report/run_power_charts.hpp"
+#include "tools/lockstep/report/run_tables.hpp"
+#include "tools/lockstep/report/run_timeline.hpp"
+#include "tools/lockstep/report/run_waterfall.hpp"
+#include "tools/lockstep/report/run_words.hpp"
+
+namespace lockstep {
+namespace {
+
+/// Of the step, then of the run.
+std::vector<std::string> all_assumptions(const CampaignResult& result) {
+  std::vector<std::string> all = result.scenario.assumptions;
+  all.insert(all.end(), result.plan.assumptions.begin(), result.plan.assumptions.end());
+  return all;
+}
+
+void add_run_foot(Page& page, const CampaignResult& result) {
+  page.foot(fmt::format("Scenario: {}. Seed {}.", result.scenario.file, result.plan.campaign.seed));
+  page.foot(
+      "Goodput is the share of wall time that advances training at full speed (effective training "
+      "time ratio). Intervals are 95 % confidence intervals of means (Student's t).");
+}
+
+}  // namespace
+
+void add_run_headline(Page& page, const CampaignResult& result) {
+  if (!result.scenario.about.empty()) page.about(result.scenario.about);
+  if (result.interrupted) {
+    page.about(fmt::format("Stopped early: only {} trajectories, or parts of this page, are there.",
+                           result.summary.trajectories));
+  }
+  page.headline(run_headline(result));
+  page.figures(run_figures(result));
+}
+
+void add_run_sections(Page& page, const CampaignResult& result) {
+  if (result.typical && !result.typical->phases.empty()) add_run_timeline(page, result);
+  add_waterfall(page, result);
+  if (!result.summary.modes.empty()) add_causes(page, result);
+  if (result.optimum) add_interval_curve(page, result);
+  if (result.grid) add_goodput_grid(page, result);
+  if (result.power) add_run_power(page, result);
+  if (result.bill || rent_usd(result)) add_cost(page, result);
+  if (!result.projections.empty()) add_projections(page, result);
+  add_distributions(page, result);
+  const std::vector<std::string> assumptions = all_assumptions(result);
+  if (assumptions.empty()) return;
+  page.section("Assumptions", "What nobody published, or the scenario left open.");
+  page.list(assumptions);
+}
+
+std::string run_page(const CampaignResult& result) {
+  Page page("Run report", run_title(result));
+  add_run_headline(page, result);
+  add_run_sections(page, result);
+  add_run_foot(page, result);
+  return page.html(chart_library());
+}
+
+}  // namespace lockstep

@@ -1,0 +1,20 @@
+/// The report of a run of days to months: goodput, what it loses to what, power and cost.
+#pragma once
+
+#include <string>
+
+#include "tools/lockstep/campaign_result.hpp"
+
+namespace lockstep {
+
+class Page;
+
+/// The self-contained page; sections for what the result has. Same result, same bytes. Throws
+/// UsageError where the program was built without the chart library.
+std::string run_page(const CampaignResult& result);
+
+/// Its parts, for a page of several subjects.
+void add_run_headline(Page& page, const CampaignResult& result);
+void add_run_sections(Page& page, const CampaignResult& result);
+
+}  // namespace lockstep

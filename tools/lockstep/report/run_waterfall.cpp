@@ -1,0 +1,208 @@
+#include "tools/lockstep/report/run_waterfall.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <optional>
+
+#include <nlohmann/json.hpp>
+
+#include "tools/lockstep/report/chart_options.hpp"
+#include "tools/lockstep/report/page.hpp"
+#include "tools/lockstep/report/page_numbers.hpp"
+#include "tools/lockstep/report/run_words.hpp"
+#include "tools/lockstep/table.hpp"
+
+namespace lockstep {
+namespace {
+
+using nlohmann::json;
+using Kind = WaterfallPart::Kind;
+
+constexpr int kWaterfallRowPx = 26;
+
+void add_losses(std::vector<WaterfallPart>& parts, std::vector<WaterfallPart> losses) {
+  std::erase_if(losses, [](const WaterfallPart& part) { return part.share <= 0; });
+  std::ranges::stable_sort(losses, std::ranges::greater{}, &WaterfallPart::share);
+  parts.insert(parts.end(), losses.begin(), losses.end());
+}
+
+/// What attacks a loss of wall time.
+constexpr std::array<std::string_view, kRunBuckets> kRunRemedies{
+    "",
+    "evicting stragglers sooner, or spare nodes instead of missing replicas",
+    "checkpoints that are asynchronous or further apart",
+    "checkpoints closer together, or parts that fail less often",
+    "shorter time-outs and health checks",
+    "automatic diagnosis",
+    "quicker start of processes and communicators, or faster storage to read from",
+    "more spare nodes, or quicker repair"};
+
+/// "−2.6 %"; what would show as nothing is "< 0.1 %".
+std::string share_text(const WaterfallPart& part, double printed) {
+  if (!part.is_loss()) return page_percent(printed / 100, 1);
+  return printed < 0.05 ? "<\u00a00.1\u00a0%" : "−" + page_percent(printed / 100, 1);
+}
+
+/// What each part is drawn as, in per cent with one decimal: losses and the rest add up to 100.0.
+std::vector<double> printed_shares(std::span<const WaterfallPart> parts) {
+  std::vector<double> exact;
+  for (const WaterfallPart& part : parts) {
+    if (part.is_loss() || &part == &parts.back()) exact.push_back(part.share);
+  }
+  const std::vector<double> rounded = percentages_that_add_up(exact);
+  std::vector<double> printed;
+  std::size_t next = 0;
+  double left = 100;
+  for (const WaterfallPart& part : parts) {
+    // Totals are what the printed losses above them leave.
+    const bool loss = part.is_loss();
+    printed.push_back(loss ? rounded[next] : left);
+    if (loss) left = rounded_percent((left - rounded[next++]) / 100);
+  }
+  return printed;
+}
+
+const char* colour_of(Kind kind) {
+  switch (kind) {
+    case Kind::run_loss:
+      return "@colour-3";
+    case Kind::step_loss:
+      return "@colour-1";
+    default:
+      return "@colour-0";
+  }
+}
+
+json waterfall_options(std::span<const WaterfallPart> parts) {
+  const std::vector<double> printed = printed_shares(parts);
+  json names = json::array(), bases = json::array(), bars = json::array(), about = json::array();
+  double left = 1;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const WaterfallPart& part = parts[i];
+    if (part.is_loss()) left -= part.share;
+    const double base = part.is_loss() ? std::max(0.0, left) : 0;
+    const std::string text = share_text(part, printed[i]);
+    names.push_back(part.name);
+    about.push_back(part.about);
+    bases.push_back(four_digits(100 * base));
+    // Left of the bar is room, but for what begins near the axis.
+    bars.push_back({{"value", four_digits(100 * part.share)},
+                    {"itemStyle", {{"color", colour_of(part.kind)}}},
+                    {"label",
+                     {{"show", true},
+                      {"formatter", text},
+                      {"color", part.is_loss() ? "@soft" : "@card"},
+                      {"position", !part.is_loss() ? "insideLeft"
+                                   : base > 0.2    ? "left"
+                                                   : "right"}}}});
+  }
+  const json base_series{{"type", "bar"},
+                         {"stack", "bars"},
+                         {"silent", true},
+                         {"itemStyle", {{"color", "transparent"}}},
+                         {"tooltip", {{"show", false}}},
+                         {"data", bases}};
+  const json bar_series{{"type", "bar"},     {"stack", "bars"},   {"name", "share"},
+                        {"barMinHeight", 2}, {"barWidth", "72%"}, {"data", bars}};
+  return {{"lockstep", {{"rows", names}, {"about", about}}},
+          {"grid", plot_grid(4, 4)},
+          {"tooltip", {{"formatter", "@part"}, {"confine", true}}},
+          {"xAxis",
+           {{"type", "value"},
+            {"min", 0},
+            {"max", 100},
+            {"axisLabel", {{"formatter", "{value} %"}, {"hideOverlap", true}}}}},
+          {"yAxis",
+           {{"type", "category"},
+            {"inverse", true},
+            {"data", names},
+            {"axisLine", {{"show", false}}},
+            {"axisLabel", {{"width", 260}, {"overflow", "break"}, {"interval", 0}}}}},
+          {"series", {base_series, bar_series}}};
+}
+
+/// Losses with what they take of the GPU-hours, and of the money where a price is known.
+PageTable waterfall_table(const CampaignResult& result, std::span<const WaterfallPart> parts) {
+  const std::vector<double> printed = printed_shares(parts);
+  const std::optional<double> rent = rent_usd(result);
+  PageTable table{
+      .columns = {{.title = "Part"},
+                  {.title = "Share",
+                   .numeric = true,
+                   .about = "of the peak FLOPs of all GPUs over the wall time"},
+                  {.title = "GPU-hours", .numeric = true}},
+  };
+  if (rent) table.columns.push_back({.title = "Rent", .numeric = true});
+  table.columns.push_back({.title = "What attacks it"});
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const WaterfallPart& part = parts[i];
+    const double sign = part.is_loss() ? -1 : 1;
+    const std::string share = share_text(part, printed[i]);
+    const double hours = part.share * gpu_hours(result);
+    std::vector<PageCell> row{
+        {.content = part.is_loss() ? escaped(part.name) : strong(part.name)},
+        {.content = part.is_loss() ? escaped(share) : strong(share), .sort = sign * part.share},
+        PageCell::number(page_count(hours), hours)};
+    if (rent) row.push_back(PageCell::number(page_usd(part.share * *rent), part.share * *rent));
+    row.push_back(PageCell::text(part.about));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+}  // namespace
+
+std::vector<WaterfallPart> waterfall(const CampaignResult& result) {
+  const RunSummary& s = result.summary;
+  std::vector<WaterfallPart> parts{{Kind::whole, "Peak FLOPs × wall time", {}, 1}};
+  std::vector<WaterfallPart> losses;
+  for (std::size_t b = 1; b < kRunBuckets; ++b) {
+    losses.push_back({Kind::run_loss, std::string(run_bucket_names()[b].words),
+                      std::string(kRunRemedies[b]), s.shares[b]});
+  }
+  add_losses(parts, losses);
+  parts.push_back({Kind::steps, "Healthy steps at full speed", {}, s.shares[0]});
+  const StepReport& step = result.step;
+  if (step.step_s <= 0) return parts;
+  losses.clear();
+  for (const BucketInfo& info : buckets()) {
+    const double share =
+        s.shares[0] * step.seconds[static_cast<std::size_t>(info.bucket)] / step.step_s;
+    if (info.bucket == Bucket::model_flops) {
+      parts.push_back({Kind::useful, "Useful model FLOPs", {}, share});
+    } else {
+      losses.push_back({Kind::step_loss, std::string(info.title), std::string(info.remedy), share});
+    }
+  }
+  const WaterfallPart useful = parts.back();
+  parts.pop_back();
+  add_losses(parts, losses);
+  parts.push_back(useful);
+  return parts;
+}
+
+void add_waterfall(Page& page, const CampaignResult& result) {
+  const std::vector<WaterfallPart> parts = waterfall(result);
+  std::string lead =
+      "All GPUs at their peak for the whole wall time are 100 %. First goes wall time that does "
+      "not "
+      "advance training, then what a healthy step loses.";
+  if (parts.back().kind == Kind::useful) {
+    lead += fmt::format(
+        " What remains are FLOPs that the model needs, attention counted causally: {}. With "
+        "attention counted in full, as most papers do, it is {} (MFU {} × goodput {}).",
+        page_percent(parts.back().share, 1), page_percent(result.mfu * result.summary.shares[0], 1),
+        page_percent(result.mfu, 1), page_percent(result.summary.shares[0], 1));
+  }
+  page.section("From peak FLOPs to useful training", lead);
+  page.chart({.title = "What becomes of 100 % of the peak",
+              .about = {},
+              .summary = fmt::format("Waterfall from 100 % of the peak to {} of it.",
+                                     page_percent(parts.back().share, 1)),
+              .height_px = 40 + kWaterfallRowPx * static_cast<int>(parts.size())},
+             waterfall_options(parts));
+  page.table(waterfall_table(result, parts));
+}
+
+}  // namespace lockstep

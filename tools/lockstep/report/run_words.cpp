@@ -1,0 +1,155 @@
+#include "tools/lockstep/report/run_words.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <fmt/format.h>
+
+#include "tools/lockstep/report/page_numbers.hpp"
+#include "tools/lockstep/table.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr double kSecondsInHour = 3600;
+
+/// "Work done again" -> "work done again": within a sentence.
+std::string in_sentence(std::string_view words) {
+  std::string text(words);
+  if (!text.empty()) {
+    text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
+  }
+  return text;
+}
+
+Html goodput_sentence(const RunSummary& summary) {
+  const std::string runs =
+      summary.trajectories == 1
+          ? "one simulated run"
+          : grouped(static_cast<double>(summary.trajectories)) + " simulated runs";
+  Html out = strong(page_percent(summary.goodput.mean, 1)) +
+             escaped(" of the wall time advances training");
+  if (summary.goodput.half_width <= 0) return out + escaped(fmt::format(" (in {}).", runs));
+  return out + escaped(fmt::format(" (± {} with 95 % confidence, from {}).",
+                                   page_percent(summary.goodput.half_width, 2), runs));
+}
+
+/// The bucket, and the cause, that take most.
+Html losses_sentences(const RunSummary& summary) {
+  const auto most = std::ranges::max_element(summary.shares.begin() + 1, summary.shares.end());
+  if (*most <= 0) return escaped(" Nothing is lost.");
+  const auto bucket = static_cast<std::size_t>(most - summary.shares.begin());
+  Html out = escaped(" Of the rest, ") + strong(in_sentence(run_bucket_names()[bucket].words)) +
+             escaped(fmt::format(" takes most, {}.", page_percent(*most, 1)));
+  if (summary.modes.empty()) return out;
+  const ModeSummary& mode = *std::ranges::max_element(summary.modes, {}, &ModeSummary::cost_s);
+  if (mode.cost_s <= 0) return out;
+  return out + escaped(" The costliest cause is ") + strong(mode.name) +
+         escaped(fmt::format(": {} failures a run cost {} of the wall time.",
+                             significant(mode.failures),
+                             page_percent(mode.cost_s / summary.wall_s.mean, 1)));
+}
+
+Html interval_sentence(const IntervalOptimum& optimum) {
+  const std::string given = page_setting(optimum.given.interval.base_units());
+  const double gain = optimum.best.goodput - optimum.given.goodput;
+  if (gain < kNoticeableGain) {
+    return escaped(
+        fmt::format(" No checkpoint interval is noticeably better than the {} given.", given));
+  }
+  return escaped(" A checkpoint every ") +
+         strong(page_setting(optimum.best.interval.base_units())) +
+         escaped(fmt::format(" instead of every {} would bring goodput to ", given)) +
+         strong(page_percent(optimum.best.goodput, 1)) +
+         escaped(fmt::format(", {} points more.", significant(100 * gain, 2)));
+}
+
+/// What is paid for time that advances nothing.
+Html money_sentence(const CampaignResult& result) {
+  const std::optional<double> rent = rent_usd(result);
+  if (!rent) return {};
+  return escaped(fmt::format(" Of {} for the GPU-hours, ", page_usd(*rent))) +
+         strong(page_usd(*rent * (1 - result.summary.shares[0]))) + escaped(" buys no training.");
+}
+
+PageFigure wall_figure(const SampleMean& wall) {
+  std::string label = "wall time";
+  if (wall.high - wall.low > 0.001 * wall.mean) {
+    label += fmt::format(", in 90 % of runs {} to {}", page_duration(wall.low),
+                         page_duration(wall.high));
+  }
+  return {.value = page_duration(wall.mean), .label = label};
+}
+
+void add_money_figures(std::vector<PageFigure>& figures, const CampaignResult& result) {
+  if (const std::optional<double> rent = rent_usd(result)) {
+    figures.push_back(
+        {.value = page_usd(*rent),
+         .label = fmt::format("to rent {} GPU-hours at ${:.2f}", page_count(gpu_hours(result)),
+                              *rent / gpu_hours(result))});
+  }
+  if (result.bill && result.bill->cost.total_usd() > 0) {
+    const CostReport& cost = result.bill->cost;
+    figures.push_back(
+        {.value = page_usd(cost.total_usd()),
+         .label = fmt::format("to own and run, {} of it for energy", page_usd(cost.energy_usd))});
+  }
+}
+
+}  // namespace
+
+std::string run_title(const CampaignResult& result) {
+  return fmt::format("{} on {} GPUs for {}", result.scenario.job.model.name,
+                     grouped(result.scenario.gpus()), page_setting(result.summary.wall_s.mean));
+}
+
+Html run_headline(const CampaignResult& result) {
+  Html out = goodput_sentence(result.summary) + losses_sentences(result.summary);
+  if (result.optimum) out += interval_sentence(*result.optimum);
+  return out + money_sentence(result);
+}
+
+std::vector<PageFigure> run_figures(const CampaignResult& result) {
+  const RunSummary& s = result.summary;
+  std::vector<PageFigure> figures{
+      {.value = page_percent(s.goodput.mean, 1),
+       .label = "goodput: wall time that advances training"},
+      {.value = page_percent(result.mfu * s.goodput.mean, 1),
+       .label = fmt::format("of peak FLOPs train the model: MFU {} × goodput",
+                            page_percent(result.mfu, 1))},
+      wall_figure(s.wall_s),
+      {.value = significant(s.interruptions.mean),
+       .label = s.interruptions.mean > 0
+                    ? fmt::format("interruptions, one every {}", page_duration(s.mttf_s.mean))
+                    : "interruptions"}};
+  const double tokens = result.steps() * result.tokens_per_step();
+  figures.push_back(
+      {.value = page_count(tokens),
+       .label = fmt::format("tokens trained in {} steps of {}", page_count(result.steps()),
+                            page_duration(result.plan.step_s))});
+  if (result.bill) {
+    const Usage& usage = result.bill->usage;
+    figures.push_back({.value = page_energy(usage.energy.base_units()),
+                       .label = fmt::format("of energy, {} on average",
+                                            page_watts((usage.energy / usage.time).base_units()))});
+  }
+  add_money_figures(figures, result);
+  return figures;
+}
+
+double gpu_hours(const CampaignResult& result) {
+  return result.summary.wall_s.mean / kSecondsInHour * result.scenario.gpus();
+}
+
+std::optional<double> rent_usd(const CampaignResult& result) {
+  if (result.bill && result.bill->cost.cloud_usd) return result.bill->cost.cloud_usd;
+  if (!result.scenario.usd_per_gpu_hour) return std::nullopt;
+  return gpu_hours(result) * *result.scenario.usd_per_gpu_hour;
+}
+
+std::string percent_with_interval(const SampleMean& of) {
+  if (of.half_width <= 0) return page_percent(of.mean, 2);
+  return fmt::format("{} ± {}", page_percent(of.mean, 2), page_percent(of.half_width, 2));
+}
+
+}  // namespace lockstep
