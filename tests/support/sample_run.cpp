@@ -1,6 +1,5 @@
 #include "tests/support/sample_run.hpp"
 
-#include <algorithm>
 #include <fstream>
 #include <iterator>
 
@@ -15,15 +14,6 @@
 
 namespace lockstep::test {
 namespace {
-
-std::uint32_t number_of_median(const std::vector<TrajectoryResult>& results) {
-  std::vector<std::uint32_t> order(results.size());
-  for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::ranges::stable_sort(order, {}, [&](std::uint32_t i) {
-    return to_seconds(results[i].buckets[0]) / to_seconds(results[i].wall);
-  });
-  return order[order.size() / 2];
-}
 
 RunBill bill_of_typical(const CampaignResult& result) {
   const CostSpec& prices = result.scenario.power->cost;
@@ -64,7 +54,7 @@ CampaignResult simulate_sample(const SampleRun& sample, std::uint32_t trajectori
     result.projections.push_back(
         {.gpus = gpus, .mttf = Seconds{result.summary.mttf_s.mean * scenario.gpus() / gpus}});
   }
-  result.typical_number = number_of_median(results);
+  result.typical_number = median_trajectory(results);
   result.typical = run_trajectory(campaign, result.typical_number, RunDetail::timeline);
   result.power = step_power(scenario, result.step);
   result.bill = bill_of_typical(result);
