@@ -14,8 +14,9 @@ CheckpointTier tier_of(const CheckpointSpec& spec, const CheckpointBytes& bytes,
                        const Scenario& scenario, const UploadPlan& upload) {
   CheckpointCost cost;
   if (spec.target == CheckpointTarget::peers || spec.storage) {
-    cost = checkpoint_cost(bytes, scenario.node, scenario.nodes, spec.target, spec.asynchronous,
-                           spec.storage.value_or(StorageSpec{}));
+    const StorageSpec storage = spec.storage.value_or(StorageSpec{});
+    cost = checkpoint_cost(bytes, node_towards(storage, scenario), scenario.nodes, spec.target,
+                           spec.asynchronous, storage);
   }
   return {.name = spec.name,
           .interval = spec.interval,

@@ -1,37 +1,23 @@
-/// What checkpoints on their way and data that is read take from the training step: they share NICs
-/// with gradients and pipeline messages, and servers with each other.
+/// What checkpoints on their way and data that is read cost the training step: they share NICs and
+/// fabric with gradients and pipeline messages (shared_step.hpp), and servers with each other.
 ///
-/// A mean field, not flows: every node sends at the same rate, all the time. What the step itself
-/// sends and receives meets that rate on every NIC port, max-min fair, one stream against one: who
-/// wants less than half of a port keeps what it wants, else both have half. Compared with
-/// simulate_shared(), which moves every flow, in tests/sim/run/storage_traffic_test.cpp.
-///
-/// Left out: links behind the NICs, so a fabric that is oversubscribed between nodes and storage
-/// slows both sides more; nodes that run ahead while others wait; PCIe and host memory, which
-/// uploads from the host's copy share with a step's transfers only where GPU and NIC have no switch
-/// of their own; uploads shorter than a step, which cost what their mean over a step says.
+/// Left out: PCIe and host memory, which uploads from the host's copy share with a step's transfers
+/// only where GPU and NIC have no switch of their own; data that a job has read ahead; uploads
+/// shorter than a step, which cost what their mean over a step says.
 #pragma once
 
 #include <optional>
 
 #include "models/checkpoint.hpp"
 #include "sim/run/run_spec.hpp"
+#include "sim/run/shared_step.hpp"
 #include "sim/scenario/scenario.hpp"
 
 namespace lockstep {
 
-/// A step that has not all of its NICs.
-struct SharedStep {
-  double step_s = 0;
-  /// Part of the time in which the step has a transfer on the way through a GPU's port, mean over
-  /// all GPUs.
-  double busy = 0;
-};
-/// simulate_step() where something else takes `taken` of every node's NICs, evenly over its ports.
-/// Both ways: all of a step's transfers leave through one port and arrive through another, so that
-/// what all ports send and what they receive slows the same ones; give the greater. Requires a
-/// scenario from complete_scenario(), and less than all.
-SharedStep shared_step(const Scenario& scenario, BytesPerSecond taken);
+/// The node as a storage meets it: where the fabric lets fewer bytes through to its top than all
+/// NICs send, with NICs as slow as that.
+NodeSpec node_towards(const StorageSpec& storage, const Scenario& scenario);
 
 /// A checkpoint that is written while the job trains.
 struct UploadPlan {
@@ -63,7 +49,8 @@ class StorageTraffic {
     double reads = 0, needed = 0;
   };
   [[nodiscard]] ServerTime server_time(const StorageSpec& storage) const;
-  [[nodiscard]] BytesPerSecond all_nics() const;
+  /// Reads a part of what it reads by itself.
+  [[nodiscard]] NodeStream data_stream(double reads) const;
 
   const Scenario& scenario_;
   const std::optional<DataSpec>& data_;

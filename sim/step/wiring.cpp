@@ -62,6 +62,12 @@ LinkIndex Wiring::fabric_link(FabricLink link) {
   return index;
 }
 
+LinkIndex Wiring::known_link(FabricLink link) const {
+  if (link_classes_.of.empty()) return links_.known()[link];
+  const std::uint32_t number = link_classes_.of[link];
+  return number < class_links_.size() ? class_links_[number] : kNoLink;
+}
+
 FlowIndex Wiring::add_flow(const Edges& edges, WiredFlow::Use use, std::size_t subject,
                            std::size_t channel) {
   const FlowIndex flow = network_.add_flow(edges.list);

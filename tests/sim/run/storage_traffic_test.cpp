@@ -27,20 +27,25 @@ constexpr const char* kPipelined = R"("model": "llama3_70b",
   "batch": {"sequences": 16, "micro": 1, "tokens": 2048},
   "recompute": "full", "stack": "megatron_core")";
 
-Scenario job_alone(const char* job) {
-  return read_scenario("t.json",
-                       fmt::format(R"({{"cluster": {{"node": "dgx_h100", "nodes": {},
-                       "fabric": {{"kind": "ideal"}}}}, {}}})",
-                                   kNodes, job),
-                       PresetStore{});
+constexpr const char* kIdeal = R"({"kind": "ideal"})";
+/// Two nodes a leaf, with uplinks for a quarter of what they send.
+constexpr const char* kNarrow = R"({"kind": "fat_tree", "routing": "spray", "levels": 2,
+  "leaf_ports_down": 16, "leaf_oversubscription": 4})";
+
+Scenario job_alone(const char* job, const char* fabric = kIdeal) {
+  return read_scenario(
+      "t.json",
+      fmt::format(R"({{"cluster": {{"node": "dgx_h100", "nodes": {}, "fabric": {}}}, {}}})", kNodes,
+                  fabric, job),
+      PresetStore{});
 }
 
 /// Like dgx_h100, eight NICs of 50 GB/s, and nothing slower behind them.
-StorageSpec storage_nodes(int servers) {
+StorageSpec storage_nodes(int servers, double link = 400e9) {
   StorageSpec storage;
   storage.servers = servers;
   storage.server_write = storage.server_read = BytesPerSecond{1e13};
-  storage.server_link = BytesPerSecond{400e9};
+  storage.server_link = BytesPerSecond{link};
   storage.network = StorageNetwork::training;
   add_up_servers(storage);
   return storage;
@@ -78,41 +83,49 @@ DataSpec data_of(const Scenario& scenario, double bytes_per_s, const StorageSpec
 
 /// Every flow by itself: the job's nodes send `size` to storage nodes, which follow them, or read
 /// it from there.
-std::vector<JobCongestion> simulate_flows(const char* job, int servers, int steps, Bytes size,
-                                          bool reads = false) {
-  const std::string nodes = fmt::format(R"({{"count": {}}})", kNodes);
-  const std::string storage = fmt::format(R"({{"first": {}, "count": {}}})", kNodes, servers);
-  const std::string text = fmt::format(
-      R"({{"cluster": {{"node": "dgx_h100", "nodes": {}, "fabric": {{"kind": "ideal"}}}},
-           "steps": {}, "jobs": [{{"name": "training", "nodes": {}, {}}}],
-           "background": [{{"name": "checkpoint", "from": {}, "to": {}, "size": {}}}]}})",
-      kNodes + servers, steps, nodes, job, reads ? storage : nodes, reads ? nodes : storage,
-      size.base_units() / (reads ? servers : kNodes));
-  return simulate_shared(read_shared_scenario(JsonCursor::parse("t.json", text), PresetStore{}))
-      .congestion.jobs;
-}
-/// Of a stream that lasts for all steps.
-double drag_of_flows(const char* job, int servers, bool reads = false) {
-  return 1 - 1 / simulate_flows(job, servers, 4, Bytes{1e17}, reads)[0].slowdown();
-}
-double upload_of_flows(const char* job, int servers) {
-  return simulate_flows(job, servers, 80, kCheckpoint.all)[1].step_s;
-}
+struct FlowLevel {
+  const char* job;
+  const char* fabric;
+  int servers;
+  bool reads = false;
+
+  [[nodiscard]] std::vector<JobCongestion> simulate(int steps, Bytes size) const {
+    const std::string nodes = fmt::format(R"({{"count": {}}})", kNodes);
+    const std::string storage = fmt::format(R"({{"first": {}, "count": {}}})", kNodes, servers);
+    const std::string text = fmt::format(
+        R"({{"cluster": {{"node": "dgx_h100", "nodes": {}, "fabric": {}}},
+             "steps": {}, "jobs": [{{"name": "training", "nodes": {}, {}}}],
+             "background": [{{"name": "checkpoint", "from": {}, "to": {}, "size": {}}}]}})",
+        kNodes + servers, fabric, steps, nodes, job, reads ? storage : nodes,
+        reads ? nodes : storage, size.base_units() / (reads ? servers : kNodes));
+    const JsonCursor root = JsonCursor::parse("t.json", text);
+    return simulate_shared(read_shared_scenario(root, PresetStore{})).congestion.jobs;
+  }
+  /// Of a stream that lasts for all steps.
+  [[nodiscard]] double drag() const { return 1 - 1 / simulate(4, Bytes{1e17})[0].slowdown(); }
+  [[nodiscard]] double upload_s() const { return simulate(160, kCheckpoint.all)[1].step_s; }
+};
 
 }  // namespace
 
 TEST_CASE("storage traffic: drag and upload are those of every flow by itself") {
-  // Two and four storage nodes are the limit themselves, with eight the training nodes' NICs are.
-  // What differs is what some nodes still send while others wait: a hundredth.
-  for (const char* job : {kDataParallel, kPipelined}) {
-    for (const int servers : {2, 4, 8}) {
-      CAPTURE(job);
-      CAPTURE(servers);
-      const UploadPlan upload = plan_upload(job_alone(job), to(storage_nodes(servers)));
-      CHECK(upload.drag > 0.003);
-      CHECK(upload.drag == doctest::Approx(drag_of_flows(job, servers)).epsilon(0.01));
-      CHECK(upload.finishes.base_units() ==
-            doctest::Approx(upload_of_flows(job, servers)).epsilon(0.015));
+  // Two storage nodes are the limit themselves; with eight it is the way to them. Uploads of six
+  // steps end inside one, which need not be as far on as a mean one: 1.1 % (0.1 % in 60 steps).
+  for (const char* fabric : {kIdeal, kNarrow}) {
+    // Behind narrow uplinks storage nodes receive a quarter too.
+    const double link = fabric == kIdeal ? 400e9 : 100e9;
+    for (const char* job : {kDataParallel, kPipelined}) {
+      for (const int servers : {2, 8}) {
+        CAPTURE(fabric);
+        CAPTURE(job);
+        CAPTURE(servers);
+        const FlowLevel flows{job, fabric, servers};
+        const UploadPlan upload =
+            plan_upload(job_alone(job, fabric), to(storage_nodes(servers, link)));
+        CHECK(upload.drag > 0.003);
+        CHECK(upload.drag == doctest::Approx(flows.drag()).epsilon(0.001));
+        CHECK(upload.finishes.base_units() == doctest::Approx(flows.upload_s()).epsilon(0.015));
+      }
     }
   }
 }
@@ -123,10 +136,20 @@ TEST_CASE("storage traffic: reading data slows a step as every flow by itself do
     // Four storage nodes give all that a port has to share: half of it.
     const Scenario scenario = job_alone(job);
     const std::optional<DataSpec> data = data_of(scenario, 1.6e12, storage_nodes(4));
-    const double speed =
-        StorageTraffic(scenario, data, simulate_step(scenario).step_s).data_speed();
-    CHECK(1 - speed == doctest::Approx(drag_of_flows(job, 4, true)).epsilon(0.01));
+    const StorageTraffic traffic(scenario, data, simulate_step(scenario).step_s);
+    const FlowLevel flows{job, kIdeal, 4, true};
+    CHECK(1 - traffic.data_speed() == doctest::Approx(flows.drag()).epsilon(0.001));
   }
+}
+
+TEST_CASE("storage traffic: narrow uplinks limit what all nodes write and read back at once") {
+  StorageSpec storage = storage_nodes(8);
+  const Scenario wide = job_alone(kDataParallel), narrow = job_alone(kDataParallel, kNarrow);
+  CHECK(node_towards(storage, wide).nic_bandwidth == wide.node.nic_bandwidth);
+  CHECK(node_towards(storage, narrow).nic_bandwidth / narrow.node.nic_bandwidth ==
+        doctest::Approx(0.25));
+  storage.network = StorageNetwork::own;
+  CHECK(node_towards(storage, narrow).nic_bandwidth == narrow.node.nic_bandwidth);
 }
 
 TEST_CASE("storage traffic: a network of its own, and NICs without limit, cost the job nothing") {
