@@ -107,10 +107,14 @@ TEST_CASE("lockstep run, weeks: the table fits on a screen and says what was ass
 TEST_CASE("lockstep run: an option that says nothing about the scenario is refused") {
   const test::TemporaryFolder folder;
   const std::string file = folder.write("weeks.json", kWeeks);
-  for (const char* option : {"--trace", "--report"}) {
-    const Ran ran = lockstep_with({"run", file, option, folder.path() + "/x"});
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"--trace", folder.path() + "/x"}, {"--unfold"}}) {
+    const std::string& option = words.front();
+    std::vector<std::string> args{"run", file};
+    args.insert(args.end(), words.begin(), words.end());
+    const Ran ran = lockstep_with(args);
     CHECK(ran.exit == Exit::bad_input);
-    CHECK(ran.err.starts_with("lockstep run: " + std::string(option) + " is for a scenario "));
+    CHECK(ran.err.starts_with("lockstep run: " + option + " is for a scenario "));
     CHECK(ran.err.ends_with(" has \"run\"\n"));
   }
   const Ran step = lockstep_with(

@@ -78,7 +78,7 @@ TEST_CASE("run --power-trace: its integral is the energy of the step") {
   std::istringstream lines(read_text_file(file));
   std::string line;
   std::getline(lines, line);
-  CHECK(line == "time_s,gpu_w,node_w,rack_w,facility_w");
+  CHECK(line == "time_s,gpu_w,node_w,rack_w,row_w,facility_w");
   double before = 0, watts = 0, joules = 0;
   while (std::getline(lines, line)) {
     const double time = std::stod(line);

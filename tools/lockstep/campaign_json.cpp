@@ -52,6 +52,40 @@ Json grid_json(const GoodputGrid& grid) {
   return points;
 }
 
+void add_bill(const RunBill& bill, Json& out) {
+  const double joules = bill.usage.energy.base_units();
+  out["energy_j"] = twelve_digits(joules);
+  out["facility_mean_w"] = twelve_digits(joules / bill.usage.time.base_units());
+  out["joules_per_token"] = twelve_digits(bill.usage.tokens > 0 ? joules / bill.usage.tokens : 0);
+  out["tonnes_co2"] = twelve_digits(bill.cost.tonnes_co2);
+  out["owned_usd"] = twelve_digits(bill.cost.total_usd());
+  out["owned_usd_per_trillion_tokens"] = twelve_digits(bill.cost.usd_per_trillion_tokens);
+  out["owned_usd_per_eflop"] = twelve_digits(bill.cost.usd_per_eflop);
+}
+
+/// Where the time goes: buckets, causes, checkpoints.
+void add_lists(const CampaignResult& result, Json& out) {
+  const RunSummary& s = result.summary;
+  for (std::size_t b = 0; b < kRunBuckets; ++b) {
+    out["wall_time"].push_back({{"bucket", run_bucket_names()[b].key},
+                                {"share", twelve_digits(s.shares[b])},
+                                {"seconds", twelve_digits(s.shares[b] * s.wall_s.mean)}});
+  }
+  for (const ModeSummary& mode : s.modes) {
+    out["causes"].push_back({{"name", mode.name},
+                             {"failures", twelve_digits(mode.failures)},
+                             {"cost_s", twelve_digits(mode.cost_s)}});
+  }
+  for (const CheckpointTier& tier : result.plan.campaign.tiers) {
+    out["checkpoint_tiers"].push_back({{"name", tier.name},
+                                       {"drag", twelve_digits(tier.drag)},
+                                       {"interval_s", twelve_digits(tier.interval.base_units())},
+                                       {"blocks_s", twelve_digits(tier.blocks.base_units())},
+                                       {"finishes_s", twelve_digits(tier.finishes.base_units())},
+                                       {"restores_s", twelve_digits(tier.restores.base_units())}});
+  }
+}
+
 }  // namespace
 
 nlohmann::ordered_json campaign_json(const CampaignResult& result) {
@@ -74,36 +108,14 @@ nlohmann::ordered_json campaign_json(const CampaignResult& result) {
            {"checkpoints", twelve_digits(s.checkpoints)},
            {"checkpoint_bytes", twelve_digits(result.plan.checkpoint.all.base_units())},
            {"unreadable_checkpoints", twelve_digits(s.fallbacks)}};
+  if (result.plan.data_read_bytes_per_s > 0) {
+    out["data_read_bytes_per_s"] = twelve_digits(result.plan.data_read_bytes_per_s);
+    out["data_speed"] = twelve_digits(result.plan.data_speed);
+  }
   if (scenario.usd_per_gpu_hour)
     out["price_usd"] = twelve_digits(hours * *scenario.usd_per_gpu_hour);
-  if (result.bill) {
-    const RunBill& bill = *result.bill;
-    const double joules = bill.usage.energy.base_units();
-    out["energy_j"] = twelve_digits(joules);
-    out["facility_mean_w"] = twelve_digits(joules / bill.usage.time.base_units());
-    out["joules_per_token"] = twelve_digits(bill.usage.tokens > 0 ? joules / bill.usage.tokens : 0);
-    out["tonnes_co2"] = twelve_digits(bill.cost.tonnes_co2);
-    out["owned_usd"] = twelve_digits(bill.cost.total_usd());
-    out["owned_usd_per_trillion_tokens"] = twelve_digits(bill.cost.usd_per_trillion_tokens);
-    out["owned_usd_per_eflop"] = twelve_digits(bill.cost.usd_per_eflop);
-  }
-  for (std::size_t b = 0; b < kRunBuckets; ++b) {
-    out["wall_time"].push_back({{"bucket", run_bucket_names()[b].key},
-                                {"share", twelve_digits(s.shares[b])},
-                                {"seconds", twelve_digits(s.shares[b] * s.wall_s.mean)}});
-  }
-  for (const ModeSummary& mode : s.modes) {
-    out["causes"].push_back({{"name", mode.name},
-                             {"failures", twelve_digits(mode.failures)},
-                             {"cost_s", twelve_digits(mode.cost_s)}});
-  }
-  for (const CheckpointTier& tier : result.plan.campaign.tiers) {
-    out["checkpoint_tiers"].push_back({{"name", tier.name},
-                                       {"interval_s", twelve_digits(tier.interval.base_units())},
-                                       {"blocks_s", twelve_digits(tier.blocks.base_units())},
-                                       {"finishes_s", twelve_digits(tier.finishes.base_units())},
-                                       {"restores_s", twelve_digits(tier.restores.base_units())}});
-  }
+  if (result.bill) add_bill(*result.bill, out);
+  add_lists(result, out);
   out["distributions"] = {{"goodput", mean_json(s.goodput)},
                           {"wall_s", mean_json(s.wall_s)},
                           {"interruptions", mean_json(s.interruptions)},

@@ -60,6 +60,24 @@ std::string projections_text(const CampaignResult& result) {
   return labelled_line("MTTF by rates", kCampaignLabels, text + " GPUs of this kind");
 }
 
+std::string checkpoint_lines(const CampaignResult& result) {
+  std::string out =
+      labelled_line("Checkpoints", kCampaignLabels,
+                    fmt::format("{} a run of {} TB", compact(result.summary.checkpoints),
+                                significant(result.plan.checkpoint.all.base_units() / 1e12)));
+  for (const CheckpointTier& tier : result.plan.campaign.tiers) {
+    std::string text =
+        fmt::format("every {}; training waits {}", duration_text(tier.interval.base_units()),
+                    duration_text(tier.blocks.base_units()));
+    if (tier.finishes > Seconds{}) {
+      text += fmt::format(", it is there {} later", duration_text(tier.finishes.base_units()));
+    }
+    if (tier.drag > 0) text += fmt::format(", {} slower meanwhile", percent(tier.drag));
+    out += labelled_line("  to " + tier.name, kCampaignLabels, text);
+  }
+  return out;
+}
+
 std::string headline(const CampaignResult& result) {
   const RunSummary& s = result.summary;
   const Scenario& scenario = result.scenario;
@@ -84,15 +102,14 @@ std::string headline(const CampaignResult& result) {
                        fmt::format("{}, one every {}", with_interval(s.interruptions, 1, "a run"),
                                    duration_text(s.mttf_s.mean)));
   if (!result.projections.empty()) out += projections_text(result);
-  if (!result.plan.campaign.tiers.empty()) {
-    const CheckpointTier& tier = result.plan.campaign.tiers.front();
+  if (!result.plan.campaign.tiers.empty()) out += checkpoint_lines(result);
+  if (result.plan.data_read_bytes_per_s > 0) {
     out += labelled_line(
-        "Checkpoints", kCampaignLabels,
-        fmt::format(
-            "{} a run, {} each to {}, every {}; {} waiting, {} to finish", compact(s.checkpoints),
-            significant(result.plan.checkpoint.all.base_units() / 1e12) + " TB", tier.name,
-            duration_text(tier.interval.base_units()), duration_text(tier.blocks.base_units()),
-            duration_text(tier.finishes.base_units())));
+        "Training data", kCampaignLabels,
+        fmt::format("{} GB/s read{}", significant(result.plan.data_read_bytes_per_s / 1e9),
+                    result.plan.data_speed < 1 ? fmt::format("; training {} slower for it",
+                                                             percent(1 - result.plan.data_speed))
+                                               : ""));
   }
   if (scenario.usd_per_gpu_hour) {
     const double hours = s.wall_s.mean / 3600 * scenario.gpus();

@@ -1,0 +1,34 @@
+/// `lockstep run --vary`: goodput over one or two values of a scenario.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "sim/run/campaign.hpp"
+#include "sim/run/summary.hpp"
+#include "tools/lockstep/campaign_result.hpp"
+#include "tools/lockstep/cli.hpp"
+#include "tools/lockstep/run_campaign.hpp"
+
+namespace lockstep {
+
+/// The points, each with its scenario read anew, so that any value may change. All of them are
+/// read, and so checked, before the first one is simulated.
+class GridPlan {
+ public:
+  /// Of each "PATH=V1,V2,...". Throws UsageError and InputError.
+  GridPlan(const CampaignInput& input, const std::vector<std::string>& options);
+
+  [[nodiscard]] bool empty() const { return campaigns_.empty(); }
+  /// Stopped early by `sampling.progress`, points are missing.
+  [[nodiscard]] GoodputGrid simulate(const SampleOptions& sampling, Console& console) const;
+
+ private:
+  [[nodiscard]] Campaign plan_of(const CampaignInput& input, std::size_t point) const;
+
+  std::vector<GoodputGrid::Axis> axes_;
+  std::vector<Campaign> campaigns_;
+};
+
+}  // namespace lockstep
