@@ -35,3 +35,15 @@ TEST_CASE("units: power, energy and money in the size that reads best") {
   CHECK(rounded_percent(0.12345) == 12.3);
   CHECK(fine_percent(0.12345) == 12.35);
 }
+
+TEST_CASE("settings: in the unit that somebody would use, without zeros that say nothing") {
+  CHECK(page_setting(1800) == "30\u00a0min");
+  CHECK(page_setting(3600) == "1\u00a0h");
+  CHECK(page_setting(7199) == "2\u00a0h");
+  CHECK(page_setting(5400) == "1.5\u00a0h");
+  CHECK(page_setting(48.44) == "48.4\u00a0s");
+  CHECK(page_setting(86'400) == "24\u00a0h");
+  CHECK(page_setting(54.0 * 86'400) == "54\u00a0days");
+  CHECK(page_setting(0.1) == "100\u00a0ms");
+  CHECK(page_setting(100) == "1.67\u00a0min");
+}

@@ -187,7 +187,7 @@ TEST_CASE("waterfall: losses and what remains are all of the peak, also as print
           "Restarting and reading checkpoints|−1.5 %|56.8|$114|quicker start of processes and "
           "communicators, or faster storage to read from|",
           "Detecting failures|−1.0 %|38.4|$76.8|shorter time-outs and health checks|",
-          "Diagnosing them|−0.5 %|19.2|$38.4|automatic diagnosis|",
+          std::string(run_bucket_names()[5].words) + "|−0.5 %|19.2|$38.4|automatic diagnosis|",
           "Waiting for a healthy node|&lt; 0.1 %|0.768|$1.54|more spare nodes, or quicker repair|",
           "Healthy steps at full speed|90.0 %|3,456|$6,912||",
           "Kernels below peak|−29.7 %|1,140|$2,281|larger products (bigger micro batch, less "
@@ -196,6 +196,19 @@ TEST_CASE("waterfall: losses and what remains are all of the peak, also as print
           "Pipeline bubble|−24.3 %|933|$1,866|more micro batches per replica, more virtual stages, "
           "or fewer pipeline stages|",
           "Useful model FLOPs|36.0 %|1,382|$2,765||"});
+}
+
+TEST_CASE("waterfall: losses too small to be seen become one, and still add up") {
+  CampaignResult result = small_result();
+  result.summary.shares = {0.9, 0, 0.0004, 0.0992, 0, 0.0003, 0, 0.0001};
+  const std::vector<WaterfallPart> parts = waterfall(result);
+  REQUIRE(parts.size() == 7);
+  CHECK(parts[2].name == "All other wall time");
+  CHECK(parts[2].share == doctest::Approx(0.0008));
+  CHECK(contains(parts[2].about, std::string(run_bucket_names()[7].words)));
+  result.summary.shares[2] = 0.0006;  // is seen
+  result.summary.shares[3] = 0.0990;
+  CHECK(waterfall(result)[2].name == run_bucket_names()[2].words);
 }
 
 TEST_CASE("waterfall: a bar stands where the one above it ends") {
@@ -298,9 +311,12 @@ TEST_CASE("run timeline: dots are failures, and shares of each stretch add up to
   CHECK(options["lockstep"]["bins"] == points - 2);
   for (std::size_t i = 0; i < points; ++i) {
     double sum = 0;
-    for (std::size_t s = 1; s < series.size(); ++s) {
-      sum += series[s]["data"][i][0].get<double>();
-      CHECK(series[s]["data"][i][1] == series[1]["data"][i][1]);
+    // The last one lies lowest.
+    for (std::size_t k = series.size() - 1; k >= 1; --k) {
+      const json& point = series[k]["data"][i];
+      CHECK(point[0] == series[1]["data"][i][0]);
+      sum += point[2].get<double>();
+      CHECK(point[1].get<double>() == doctest::Approx(sum));
     }
     CHECK(sum == doctest::Approx(100));
   }
@@ -317,6 +333,7 @@ TEST_CASE("run timeline: of very many failures the costliest are marked, and it 
     result.typical->events.push_back({i * 1000, 0, i * 1'000'000'000});
   const std::string html = page_of(result);
   CHECK(contains(html, "(1,200 of 2,000, the costliest)"));
+  CHECK(charts_of(html).front()["yAxis"][0]["data"][1] == "power · 2000");
   const json dots = charts_of(html).front()["series"][0]["data"];
   REQUIRE(dots.size() == kMarkedFailures);
   CHECK(dots.front()["value"][3] == 800.0);

@@ -40,10 +40,10 @@ const named = {
       const [at, , cause, cost] = item.value;
       return tip(escapeHtml(causes[cause]), [instant(at * unit), `cost ${duration(cost)}`]);
     }
-    const middle = Math.min(Math.max(item[0].value[1] * unit, width / 2), wall - width / 2);
-    const shares = [...item].reverse().filter(each => each.value[0] > 0);
+    const middle = Math.min(Math.max(item[0].value[0] * unit, width / 2), wall - width / 2);
+    const shares = item.filter(each => each.value[2] > 0);
     return tip(`${instant(middle - width / 2)} to ${instant(middle + width / 2)}`, shares.map(each =>
-      `${each.marker}${escapeHtml(each.seriesName)}: <b>${percent(each.value[0])}</b>`));
+      `${each.marker}${escapeHtml(each.seriesName)}: <b>${percent(each.value[2])}</b>`));
   },
   // A bar of the waterfall, and what would attack it.
   part: options => ({dataIndex, value}) => {
@@ -134,16 +134,16 @@ function theme() {
   };
 }
 
-// Each `count` neighbours as one: points [value, time] of equal bins, and one more at either end.
+// Each `count` neighbours as one: points [time, ...values] of equal bins, and one more at either end.
 function mergedBins(points, count) {
   const bins = points.slice(1, -1), merged = [];
-  const mean = (some, index) => some.reduce((sum, each) => sum + each[index], 0) / some.length;
   for (let i = 0; i < bins.length; i += count) {
     const some = bins.slice(i, i + count);
-    merged.push([mean(some, 0), mean(some, 1)]);
+    merged.push(points[0].map((_, k) => some.reduce((sum, each) => sum + each[k], 0) / some.length));
   }
-  return [[merged[0][0], points[0][1]], ...merged,
-    [merged[merged.length - 1][0], points[points.length - 1][1]]];
+  const [first] = merged, last = merged[merged.length - 1];
+  return [[points[0][0], ...first.slice(1)], ...merged,
+    [points[points.length - 1][0], ...last.slice(1)]];
 }
 
 // Long names of rows leave room for the plot where there is little, and bins become fewer: of less
@@ -160,7 +160,7 @@ function fitted(options, carried, width) {
   }
   if (carried && carried.bins) {
     carried.merged = Math.ceil(2 * carried.bins / Math.max(1, width - 64));
-    for (const series of options.series.filter(each => each.stack && carried.merged > 1)) {
+    for (const series of options.series.filter(each => each.step && carried.merged > 1)) {
       series.data = mergedBins(series.data, carried.merged);
     }
   }

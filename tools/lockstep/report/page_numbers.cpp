@@ -38,14 +38,18 @@ std::string page_duration(double seconds) {
 }
 
 std::string page_setting(double seconds) {
-  const std::string text = page_duration(seconds);
-  const std::size_t space = text.find("\u00a0");
-  std::string digits = text.substr(0, space);
+  static const std::array<AxisUnit, 3> units{{{3600, "h"}, {60, "min"}, {1, "s"}}};
+  constexpr double kTwoDays = 172'800, kRounds = 1 - 5e-4;
+  if (seconds < kRounds) return page_duration(seconds);
+  const AxisUnit unit =
+      seconds >= kTwoDays * kRounds ? AxisUnit{86'400, "days"} : unit_of(seconds, units, kRounds);
+  // Three digits, without zeros that say nothing.
+  std::string digits = significant(seconds / unit.size);
   if (digits.find('.') != std::string::npos) {
     digits.erase(digits.find_last_not_of('0') + 1);
     if (digits.ends_with('.')) digits.pop_back();
   }
-  return digits + text.substr(space);
+  return unbroken(digits + " " + unit.name);
 }
 
 std::string page_with(double value, std::string_view unit) {

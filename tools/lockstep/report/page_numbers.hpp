@@ -6,9 +6,9 @@
 
 namespace lockstep {
 
-std::string page_duration(double seconds);  ///< "12.3 µs"
-std::string page_setting(double seconds);   ///< the same without zeros that say nothing: "30 min"
-std::string page_bytes(double bytes);       ///< "1.20 GB", powers of 1000
+std::string page_duration(double seconds);                   ///< "12.3 µs"
+std::string page_setting(double seconds);                    ///< as somebody would set it: "30 min"
+std::string page_bytes(double bytes);                        ///< "1.20 GB", powers of 1000
 std::string page_percent(double share, int decimals = 0);    ///< "61 %"
 std::string page_times(double ratio);                        ///< "1.42×"
 std::string page_watts(double watts);                        ///< "24.3 MW"

@@ -123,6 +123,7 @@ void add_power_figures(Page& page, const CampaignResult& result) {
   const StepPower& power = *result.power;
   const PowerSpec& spec = *result.scenario.power;
   const MeterReading& meter = power.facility_meter;
+  const Watts limit = spec.cap.value_or(result.scenario.node.gpu.power_limit);
   std::vector<PageFigure> figures{
       {.value = page_watts(mean_power(power.facility).base_units()),
        .label = "mean of a step, the whole site"},
@@ -132,7 +133,11 @@ void add_power_figures(Page& page, const CampaignResult& result) {
            page_watts(meter.low.base_units()), page_watts(meter.high.base_units()))},
       {.value = page_with(power.ramp_w_per_s * 1e-6, "MW/s"),
        .label = fmt::format("steepest ramp, over {}", page_setting(spec.ramp_window.base_units()))},
-      {.value = fmt::format("{:.3f}", power.pue), .label = "PUE: site over IT power"}};
+      {.value = fmt::format("{:.3f}", power.pue), .label = "PUE: site over IT power"},
+      {.value = page_watts(power.gpu_mean.base_units()),
+       .label = fmt::format(
+           "mean GPU, from {} to {}; its limit is {}", page_watts(power.gpu_trough.base_units()),
+           page_watts(power.gpu_peak.base_units()), page_watts(limit.base_units()))}};
   if (power.site_nodes) {
     figures.push_back(
         {.value = grouped(*power.site_nodes),
@@ -145,16 +150,20 @@ void add_step_charts(Page& page, const CampaignResult& result) {
   const StepPower& power = *result.power;
   const Seconds meter = result.scenario.power->meter;
   const AxisUnit time = time_unit(power.step_s);
-  const auto add = [&](const char* title, const PowerSeries& series) {
+  const auto add = [&](const char* title, const PowerSeries& series, const MeterReading& reading) {
+    const std::string metered =
+        fmt::format(" A meter of {} reads {} to {}. The axis is cut off below.",
+                    page_setting(meter.base_units()), page_watts(reading.low.base_units()),
+                    page_watts(reading.high.base_units()));
     page.chart({.title = title,
-                .about = range_text(series) + " The axis is cut off below.",
+                .about = range_text(series) + metered,
                 .summary = fmt::format("{}: {}", title, range_text(series)),
                 .height_px = 260},
                power_options({.series = series, .time = time, .from_zero = false, .meter = meter}));
   };
   page.begin_row();
-  add("The site over a step", power.facility);
-  add("The mean node over a step", power.node);
+  add("The site over a step", power.facility, power.facility_meter);
+  add("The mean node over a step", power.node, power.node_meter);
   page.end_row();
 }
 

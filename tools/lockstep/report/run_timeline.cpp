@@ -5,6 +5,7 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <numeric>
+#include <ranges>
 #include <span>
 #include <string>
 #include <vector>
@@ -38,13 +39,28 @@ double at_unit(RunTime t, const AxisUnit& unit) {
   return shown_digits(run_seconds(t) / unit.size, 6);
 }
 
-/// [per cent, time] at the middle of each bin; the first and the last one reach to the ends.
+/// Share of a bin that went into a bucket and those below it in the stack; and into it alone.
+struct StackedShare {
+  double up_to = 0, own = 0;
+};
+StackedShare stacked_share(const RunBins& bins, std::size_t bin, RunBucket bucket) {
+  const double width = run_seconds(bins.begin(bin + 1) - bins.begin(bin));
+  StackedShare share;
+  for (const RunBucket each : kStack) {
+    share.own = run_seconds(bins.spent[bin][index_of(each)]) / width;
+    share.up_to += share.own;
+    if (each == bucket) break;
+  }
+  return share;
+}
+
+/// [time, share up to the bucket, its own] at the middle of each bin, in per cent; the first and
+/// the last one reach to the ends.
 json share_points(const RunBins& bins, RunBucket bucket, const AxisUnit& unit) {
   json points = json::array();
   const auto add = [&](std::size_t bin, RunTime at) {
-    const RunTime width = bins.begin(bin + 1) - bins.begin(bin);
-    const double share = run_seconds(bins.spent[bin][index_of(bucket)]) / run_seconds(width);
-    points.push_back({fine_percent(share), at_unit(at, unit)});
+    const StackedShare share = stacked_share(bins, bin, bucket);
+    points.push_back({at_unit(at, unit), fine_percent(share.up_to), fine_percent(share.own)});
   };
   add(0, 0);
   for (std::size_t bin = 0; bin < bins.spent.size(); ++bin) {
@@ -54,12 +70,13 @@ json share_points(const RunBins& bins, RunBucket bucket, const AxisUnit& unit) {
   return points;
 }
 
+/// Areas from zero, the highest first, so that the next one covers all but its own part: where
+/// areas lie on one another instead, hairs of the page show between them.
 json share_series(const RunBins& bins, RunBucket bucket, const AxisUnit& unit) {
   const std::size_t index = index_of(bucket);
   const bool productive = bucket == RunBucket::productive;
   return {{"type", "line"},
           {"name", run_bucket_names()[index].words},
-          {"stack", "shares"},
           {"xAxisIndex", 1},
           {"yAxisIndex", 1},
           {"step", "middle"},
@@ -69,8 +86,6 @@ json share_series(const RunBins& bins, RunBucket bucket, const AxisUnit& unit) {
            {{"color", fmt::format("@colour-{}", index)}, {"opacity", productive ? 0.3 : 1}}},
           {"areaStyle", {{"opacity", productive ? 0.25 : 1}}},
           {"emphasis", {{"disabled", true}}},
-          // Values lead, so that they are what is stacked.
-          {"encode", {{"x", 1}, {"y", 0}}},
           {"data", share_points(bins, bucket, unit)}};
 }
 
@@ -143,10 +158,10 @@ json timeline_options(const CampaignResult& result, const RunBins& bins) {
 
   json series = json::array({failure_series(events, rows, unit)});
   json legend = json::array();
-  for (const RunBucket bucket : kStack) {
+  for (const RunBucket bucket : std::views::reverse(kStack)) {
     if (run.buckets[index_of(bucket)] == 0) continue;
     series.push_back(share_series(bins, bucket, unit));
-    legend.insert(legend.begin(), run_bucket_names()[index_of(bucket)].words);
+    legend.push_back(run_bucket_names()[index_of(bucket)].words);
   }
   json causes = json::array();
   for (const FailureMode& mode : result.plan.campaign.modes) causes.push_back(mode.name);
@@ -155,7 +170,7 @@ json timeline_options(const CampaignResult& result, const RunBins& bins) {
   times["gridIndex"] = 1;
   json hidden = times;
   hidden.update({{"gridIndex", 0}, {"axisLabel", {{"show", false}}}});
-  json causes_axis = row_axis(rows, events);
+  json causes_axis = row_axis(rows, run.events);
   json zoom = time_zoom();
   for (json& each : zoom) each.update({{"xAxisIndex", {0, 1}}, {"filterMode", "none"}});
   return {{"lockstep",
@@ -164,7 +179,12 @@ json timeline_options(const CampaignResult& result, const RunBins& bins) {
             {"bins", bins.spent.size()},
             {"causes", causes}}},
           {"grid", {plain_grid(4, rows_px, "item"), plain_grid(rows_px + 60, kSharesPx, "axis")}},
-          {"legend", {{"type", "scroll"}, {"top", rows_px + 24}, {"left", 0}, {"data", legend}}},
+          {"legend",
+           {{"type", "scroll"},
+            {"top", rows_px + 24},
+            {"left", 0},
+            {"data", legend},
+            {"selectedMode", false}}},
           {"tooltip", {{"confine", true}, {"formatter", "@timeline"}}},
           {"dataZoom", zoom},
           {"xAxis", {hidden, times}},
@@ -254,11 +274,13 @@ void add_buckets_table(Page& page, const CampaignResult& result) {
 void add_run_timeline(Page& page, const CampaignResult& result) {
   const TrajectoryResult& run = *result.typical;
   const RunBins bins = bin_phases(run, kTimelineBins);
-  const auto trajectories = static_cast<double>(result.summary.trajectories);
+  const std::string goodput = page_percent(run_seconds(run.buckets[0]) / run_seconds(run.wall), 1);
+  const auto others = static_cast<double>(result.summary.trajectories) - 1;
   page.section("One run, from its first step to its last",
-               fmt::format("Trajectory {} of {}, the one whose goodput is the median: {}.",
-                           grouped(result.typical_number), grouped(trajectories),
-                           page_percent(run_seconds(run.buckets[0]) / run_seconds(run.wall), 1)));
+               others < 1
+                   ? fmt::format("The only trajectory simulated, with a goodput of {}.", goodput)
+                   : fmt::format("Trajectory {} (of 0 to {}), whose goodput is the median: {}.",
+                                 grouped(result.typical_number), grouped(others), goodput));
   const double width_s = run_seconds(bins.wall) / static_cast<double>(bins.spent.size());
   std::string about = "Above, each dot is a failure, the larger the more it cost";
   if (run.events.size() > kMarkedFailures) {

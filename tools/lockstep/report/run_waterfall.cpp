@@ -20,10 +20,24 @@ using nlohmann::json;
 using Kind = WaterfallPart::Kind;
 
 constexpr int kWaterfallRowPx = 26;
+constexpr double kShownShare = 5e-4;  // is printed as 0.1 %
 
-void add_losses(std::vector<WaterfallPart>& parts, std::vector<WaterfallPart> losses) {
+/// Largest first; those too small to be seen become one, where there are several.
+void add_losses(std::vector<WaterfallPart>& parts, std::vector<WaterfallPart> losses,
+                const char* name_of_rest) {
   std::erase_if(losses, [](const WaterfallPart& part) { return part.share <= 0; });
   std::ranges::stable_sort(losses, std::ranges::greater{}, &WaterfallPart::share);
+  const auto small = std::ranges::find_if(
+      losses, [](const WaterfallPart& part) { return part.share < kShownShare; });
+  if (losses.end() - small >= 2) {
+    WaterfallPart rest{small->kind, name_of_rest, {}, 0};
+    for (auto part = small; part != losses.end(); ++part) {
+      rest.share += part->share;
+      rest.about += (part == small ? "" : ", ") + part->name;
+    }
+    losses.erase(small, losses.end());
+    losses.push_back(std::move(rest));
+  }
   parts.insert(parts.end(), losses.begin(), losses.end());
 }
 
@@ -41,7 +55,7 @@ constexpr std::array<std::string_view, kRunBuckets> kRunRemedies{
 /// "−2.6 %"; what would show as nothing is "< 0.1 %".
 std::string share_text(const WaterfallPart& part, double printed) {
   if (!part.is_loss()) return page_percent(printed / 100, 1);
-  return printed < 0.05 ? "<\u00a00.1\u00a0%" : "−" + page_percent(printed / 100, 1);
+  return part.share < kShownShare ? "<\u00a00.1\u00a0%" : "−" + page_percent(printed / 100, 1);
 }
 
 /// What each part is drawn as, in per cent with one decimal: losses and the rest add up to 100.0.
@@ -161,7 +175,7 @@ std::vector<WaterfallPart> waterfall(const CampaignResult& result) {
     losses.push_back({Kind::run_loss, std::string(run_bucket_names()[b].words),
                       std::string(kRunRemedies[b]), s.shares[b]});
   }
-  add_losses(parts, losses);
+  add_losses(parts, losses, "All other wall time");
   parts.push_back({Kind::steps, "Healthy steps at full speed", {}, s.shares[0]});
   const StepReport& step = result.step;
   if (step.step_s <= 0) return parts;
@@ -177,7 +191,7 @@ std::vector<WaterfallPart> waterfall(const CampaignResult& result) {
   }
   const WaterfallPart useful = parts.back();
   parts.pop_back();
-  add_losses(parts, losses);
+  add_losses(parts, losses, "All other losses of a step");
   parts.push_back(useful);
   return parts;
 }

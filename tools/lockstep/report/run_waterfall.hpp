@@ -22,7 +22,7 @@ struct WaterfallPart {
   };
   Kind kind = Kind::whole;
   std::string name;
-  std::string about;  ///< what would attack a loss; empty: nothing is known
+  std::string about;  ///< what would attack a loss, or what it is the sum of; may be empty
   double share = 0;   ///< of peak x wall time
 
   [[nodiscard]] bool is_loss() const { return kind == Kind::run_loss || kind == Kind::step_loss; }
