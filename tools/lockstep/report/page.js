@@ -154,7 +154,7 @@ function fitted(options, carried, width) {
     if (axis && axis.type === 'category' && axis.axisLabel) {
       const label = axis.axisLabel;
       const breaks = label.overflow === 'break';
-      label.width = Math.min(label.width || 200, Math.round(width * (breaks ? 0.42 : 0.34)));
+      label.width = Math.min(label.width || 200, Math.round(width * (breaks ? 0.38 : 0.34)));
       if (breaks && width < 560) Object.assign(label, {fontSize: 10, lineHeight: 11});
     }
   }

@@ -105,6 +105,7 @@ json waterfall_options(std::span<const WaterfallPart> parts) {
                     {"itemStyle", {{"color", colour_of(part.kind)}}},
                     {"label",
                      {{"show", true},
+                      {"fontSize", 11},
                       {"formatter", text},
                       {"color", part.is_loss() ? "@soft" : "@card"},
                       {"position", !part.is_loss() ? "insideLeft"
