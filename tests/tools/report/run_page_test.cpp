@@ -267,6 +267,16 @@ TEST_CASE("run page: sections are there for what the result has") {
   CHECK(contains(html, "<span class=\"shade marked\" style=\"--shade:100%\">90.0"));
 }
 
+TEST_CASE("run page: a run that was stopped before anything was drawn says so") {
+  CampaignResult result = small_result();
+  result.summary = {};
+  result.interrupted = true;
+  const std::string html = page_of(result);
+  CHECK(contains(html, "No trajectory was finished."));
+  CHECK_FALSE(contains(html, "nan"));
+  CHECK(charts_of(html).empty());
+}
+
 TEST_CASE("run page: a grid of two axes has a row for each value of the first") {
   CampaignResult result = small_result();
   result.grid = GoodputGrid{.axes = {{"a", {"1", "2"}}, {"b", {"x", "y", "z"}}}, .goodput = {}};

@@ -38,11 +38,16 @@ void add_run_headline(Page& page, const CampaignResult& result) {
     page.about(fmt::format("Stopped early: only {} trajectories, or parts of this page, are there.",
                            result.summary.trajectories));
   }
+  if (result.summary.trajectories == 0) {
+    page.headline(strong("No trajectory was finished."));
+    return;
+  }
   page.headline(run_headline(result));
   page.figures(run_figures(result));
 }
 
 void add_run_sections(Page& page, const CampaignResult& result) {
+  if (result.summary.trajectories == 0) return;
   if (result.typical && !result.typical->phases.empty()) add_run_timeline(page, result);
   add_waterfall(page, result);
   if (!result.summary.modes.empty()) add_causes(page, result);

@@ -203,7 +203,6 @@ void add_shares_table(Page& page, const StepPower& power) {
                               {.title = "Share", .numeric = true},
                               {.title = "Mean power", .numeric = true},
                               {.title = "Energy", .numeric = true}},
-                  .first_rows = 12,
                   .sorted_by = 1};
   const double largest = shares.front().energy.base_units();
   for (const PowerShare& share : shares) {

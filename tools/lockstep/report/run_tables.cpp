@@ -16,6 +16,7 @@ namespace lockstep {
 namespace {
 
 constexpr double kSecondsInDay = 86'400;
+constexpr std::size_t kCausesShown = 20;  // at first
 
 /// A line of the bill.
 struct CostLine {
@@ -110,7 +111,7 @@ void add_causes(Page& page, const CampaignResult& result) {
                                .numeric = true,
                                .about = "from the stop until training is where it had been"},
                               {.title = "Cost a run", .numeric = true}},
-                  .first_rows = 12,
+                  .first_rows = kCausesShown,
                   .sorted_by = 1};
   double all = 0;
   for (const ModeSummary& mode : modes) all += mode.cost_s;
