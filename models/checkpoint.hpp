@@ -1,8 +1,10 @@
 /// What a checkpoint weighs, and how long it takes to write and read.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "models/hardware.hpp"
 #include "models/transformer.hpp"
@@ -16,6 +18,7 @@ enum class StorageNetwork : std::uint8_t {
   training,  ///< the NICs and the fabric that carry gradients
   local,     ///< none: each node has such a server of its own, its drives
 };
+constexpr std::array<std::string_view, 3> kStorageNetworks{"own", "training", "local"};
 
 /// A file system or object store: servers that all nodes share, or a node's own drives.
 struct StorageSpec {

@@ -12,7 +12,6 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kTargets{"storage", "local", "peers"};
 constexpr std::array<std::string_view, 2> kModes{"synchronous", "asynchronous"};
-constexpr std::array<std::string_view, 3> kNetworks{"own", "training", "local"};
 
 constexpr Interval kTime{0, 1e9};
 constexpr Interval kTimeAboveZero{0, 1e9, true};
@@ -35,7 +34,7 @@ void read_storage_members(const JsonCursor& from, Extent extent, StorageSpec& ou
   const MemberReader given(from, Extent::changes);
   given.optional("about", out.about);
   given.optional("network", [&](const JsonCursor& c) {
-    out.network = read_choice<StorageNetwork>(c, kNetworks);
+    out.network = read_choice<StorageNetwork>(c, kStorageNetworks);
   });
   given.optional("servers", out.servers, 1, kMostServers);
   given.optional("server_write", out.server_write, kRate);

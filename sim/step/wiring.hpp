@@ -64,8 +64,8 @@ class Wiring {
   [[nodiscard]] FlowIndex embedding(std::size_t replica_class) const {
     return embedding_[replica_class];
   }
-  /// The network's link that a fabric link is, or stands for; FabricLinks::kNoLink where the job does
-  /// not use it. Where routes are symmetric only links of tensor rank 0 are used.
+  /// The network's link that a fabric link is or stands for; FabricLinks::kNoLink where the job
+  /// does not use it. Where routes are symmetric only links of tensor rank 0 are used.
   [[nodiscard]] LinkIndex known_link(FabricLink link) const;
   /// False where folding had to approximate: hashed paths differ between copies.
   [[nodiscard]] bool exact() const { return exact_; }

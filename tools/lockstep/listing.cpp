@@ -195,11 +195,14 @@ Listing list_storages(const PresetStore& presets) {
   Listing out{{{"name", "name", false},
                {"write_gb_per_s", "write GB/s"},
                {"read_gb_per_s", "read GB/s"},
+               {"network", "network", false},
                {"about", "about", false}},
               {}};
   for (const std::string& name : presets.names("storages")) {
     const StorageSpec& storage = presets.storage(name);
-    out.rows.push_back({name, gigabytes(storage.write), gigabytes(storage.read), storage.about});
+    out.rows.push_back({name, gigabytes(storage.write), gigabytes(storage.read),
+                        std::string(kStorageNetworks[static_cast<std::size_t>(storage.network)]),
+                        storage.about});
   }
   return out;
 }
