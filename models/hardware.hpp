@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -60,6 +61,8 @@ struct IntraNodeCollectives {
   std::vector<CollectiveRegime> all_reduce, all_gather, reduce_scatter, all_to_all, send_receive;
 };
 
+class KernelProfile;  // models/profile/kernel_profile.hpp
+
 struct GpuSpec {
   std::string name;  ///< preset name, as scenarios say it
   std::string about;
@@ -76,6 +79,8 @@ struct GpuSpec {
   MemoryConstants memory;
   IntraNodeCollectives collectives;
   std::optional<GpuPowerConstants> power;  ///< empty: nobody said
+  /// Measurements of this card that correct the laws of models/kernels; null: the laws as they are.
+  std::shared_ptr<const KernelProfile> profile;
   double speed_spread = 0.01;    ///< relative standard deviation of speed between GPUs of the kind
   double kernel_jitter = 0.005;  ///< the same, between repeats of one kernel on one GPU
 

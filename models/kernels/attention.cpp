@@ -7,6 +7,7 @@
 
 #include "models/kernels/gemm.hpp"
 #include "models/kernels/memory_bound.hpp"
+#include "models/profile/kernel_profile.hpp"
 
 namespace lockstep {
 namespace {
@@ -121,7 +122,8 @@ Seconds attention_time(const AttentionShape& shape, AttentionKernel kernel, cons
                        const ElementwiseTraffic& traffic, Load load) {
   assert(shape.sequences >= 1 && shape.tokens >= 1 && shape.heads >= 1 && shape.head_dim >= 1);
   const AttentionKernelKind& kind = kKernels[static_cast<std::size_t>(kernel)];
-  return kind.law(shape, kind, gpu, traffic, load);
+  const double measured = gpu.profile ? gpu.profile->attention(shape, kernel) : 1;
+  return measured * kind.law(shape, kind, gpu, traffic, load);
 }
 
 }  // namespace lockstep

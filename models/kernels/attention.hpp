@@ -42,6 +42,7 @@ Flops attention_flops(const AttentionShape& shape);
 /// batched products over the full square (four backward), slow at head sizes that are no multiple
 /// of 64, and the traffic of the scores through softmax, mask and dropout, `traffic.score_bytes`
 /// each. A GPU without constants of this generation runs the nearest one that it has, else unfused.
+/// Times the ratio that gpu.profile has for it, if there is one.
 Seconds attention_time(const AttentionShape& shape, AttentionKernel kernel, const GpuSpec& gpu,
                        const ElementwiseTraffic& traffic, Load load = Load::burst);
 

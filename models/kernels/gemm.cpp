@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "models/profile/kernel_profile.hpp"
+
 namespace lockstep {
 namespace {
 
@@ -91,7 +93,8 @@ Seconds gemm_time(const GemmShape& shape, Precision precision, const GpuSpec& gp
   const double compute = fastest_tiling(shape, rate, ramp, gpu);
   const double memory = Seconds{gemm_traffic(shape, precision) / gpu.gemm.bandwidth}.base_units();
   const double body = std::sqrt(std::sqrt(std::pow(compute, 4) + std::pow(memory, 4)));
-  return gpu.gemm.launch + Seconds{body};
+  const double measured = gpu.profile ? gpu.profile->gemm(shape, precision, load) : 1;
+  return measured * (gpu.gemm.launch + Seconds{body});
 }
 
 }  // namespace lockstep

@@ -34,8 +34,8 @@ Bytes gemm_traffic(const GemmShape& shape, Precision precision);
 /// quantisation: NVIDIA, "Matrix Multiplication Background User's Guide" (DU-09799-001),
 /// sections 4.1 and 4.2. The constants are fitted to measured products; each GPU preset says to
 /// which. Under a sustained load the arithmetic alone slows by the clock factors. Leaves out:
-/// operands that stay in L2, and that random data draw more power than constant ones. Requires a
-/// GPU that has the format.
+/// operands that stay in L2, and that random data draw more power than constant ones. Times the
+/// ratio that gpu.profile has for it, if there is one. Requires a GPU that has the format.
 Seconds gemm_time(const GemmShape& shape, Precision precision, const GpuSpec& gpu,
                   Load load = Load::burst);
 

@@ -2,12 +2,15 @@
 
 #include <cassert>
 
+#include "models/profile/kernel_profile.hpp"
+
 namespace lockstep {
 
 Seconds memory_bound_time(Bytes traffic, const GpuSpec& gpu) {
   assert(traffic >= Bytes{});
   if (traffic == Bytes{}) return {};
-  return gpu.memory.launch + traffic / (gpu.hbm_bandwidth * gpu.memory.efficiency);
+  const double measured = gpu.profile ? gpu.profile->memory(traffic) : 1;
+  return measured * (gpu.memory.launch + traffic / (gpu.hbm_bandwidth * gpu.memory.efficiency));
 }
 
 }  // namespace lockstep

@@ -14,6 +14,7 @@ namespace lockstep {
 /// so small tensors do not reach the bandwidth. Fused norms and residual additions on A100, GH200,
 /// H200, GB200 and GB300 follow the sum more closely than the maximum of both terms.
 /// Constants: GpuSpec::memory. That a tensor may stay in L2 between kernels is left out.
+/// Times the ratio that gpu.profile has for it, if there is one.
 /// Requires traffic >= 0; 0 bytes is no kernel and takes no time.
 Seconds memory_bound_time(Bytes traffic, const GpuSpec& gpu);
 

@@ -77,10 +77,10 @@ IntervalOptimum optimise_interval(const Campaign& campaign, const SampleOptions&
   out.young = curve.at(young);
   out.daly = curve.at(daly);
   out.given = curve.at(campaign.tiers.front().interval);
-  constexpr int kHalvings = 4;
+  constexpr int kHalvings = 2, kDoublings = 4;  // small intervals take long to simulate
   // A checkpoint that has not finished holds the next one up.
   const Seconds least = d + campaign.tiers.front().finishes;
-  for (int i = -2 * kHalvings; i <= 2 * kHalvings; ++i) {
+  for (int i = -2 * kHalvings; i <= 2 * kDoublings; ++i) {
     const Seconds interval = daly * std::exp2(i / 2.0);
     if (interval >= least) (void)curve.at(interval);
   }

@@ -1,6 +1,7 @@
 /// Checkpoint intervals: closed forms, and the best one found by simulation.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <vector>
 
@@ -34,10 +35,12 @@ struct IntervalPoint {
   Seconds interval;
   double goodput = 0, half_width = 0;  ///< of sample_mean()
 };
+/// That optimise_interval() simulates, at most.
+constexpr std::size_t kMostIntervals = 24;
 struct IntervalOptimum {
   IntervalPoint best, given;         ///< given: the campaign's own interval
   IntervalPoint young, daly;         ///< the closed forms, simulated
-  std::vector<IntervalPoint> curve;  ///< by interval: daly / 16 to 16 daly, and the campaign's own
+  std::vector<IntervalPoint> curve;  ///< by interval: daly / 4 to 16 daly, and the campaign's own
 };
 /// The interval of the campaign's first tier at which goodput is largest. Every interval meets the
 /// same failures (common random numbers), so that differences are real where means are noisy.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fmt/format.h>
 #include <optional>
 #include <set>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/read_cluster.hpp"
 #include "sim/scenario/read_power.hpp"
+#include "sim/scenario/read_profile.hpp"
 #include "sim/scenario/spec_readers.hpp"
 
 namespace lockstep {
@@ -212,7 +214,15 @@ ScenarioDraft read_draft(const std::string& file, std::string_view text, const P
 
 Scenario read_scenario(const std::string& file, std::string_view text, const PresetStore& presets,
                        const ScenarioOptions& options) {
-  return complete_scenario(read_draft(file, text, presets, options), presets);
+  Scenario scenario = complete_scenario(read_draft(file, text, presets, options), presets);
+  if (!options.profile.empty()) {
+    const Profile profile = read_profile(options.profile, read_text_file(options.profile), presets);
+    apply_profile(profile, scenario.node.gpu);
+    scenario.assumptions.push_back(fmt::format(
+        "kernels: as {} measured them ({} points), between those by the laws", profile.file,
+        profile.gemm.size() + profile.attention.size() + profile.memory.size()));
+  }
+  return scenario;
 }
 
 Scenario load_scenario(const std::string& path, const PresetStore& presets,

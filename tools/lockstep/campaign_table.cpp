@@ -15,7 +15,7 @@ constexpr std::array<RunBucketName, kRunBuckets> kRunBucketNames{
      {"checkpoint", "Waiting for checkpoints"},
      {"lost", "Work done again"},
      {"detection", "Detecting failures"},
-     {"diagnosis", "Diagnosing them"},
+     {"diagnosis", "Diagnosing failures"},
      {"restart", "Restarting and reading checkpoints"},
      {"repair_wait", "Waiting for a healthy node"}}};
 

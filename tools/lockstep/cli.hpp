@@ -39,6 +39,7 @@ const Command& validate_command();
 const Command& referee_command();
 const Command& fit_command();
 const Command& fit_kernels_command();
+const Command& import_command();
 const Command& list_command();
 const Command& show_command();
 const Command& topology_command();

@@ -119,6 +119,16 @@ void add_step(CampaignResult& result) {
   result.bill = bill_of(result);
 }
 
+IntervalOptimum find_optimum(const Campaign& campaign, SampleOptions sampling, Console& console) {
+  Progress progress(console.err, "trajectories of the interval curve",
+                    kMostIntervals * sampling.trajectories, console.err_is_terminal);
+  sampling.progress = [&] {
+    progress.one_done();
+    return !InterruptGuard::interrupted();
+  };
+  return optimise_interval(campaign, sampling);
+}
+
 void write_files(const CampaignResult& result, const ParsedOptions& options) {
   if (options.has("report")) {
     OutputFile file(options.get("report"));
@@ -152,7 +162,7 @@ Exit run_campaign(const CampaignInput& input, const Scenario& scenario,
   result.projections = project(scenario, run);
   sampling.progress = [] { return !InterruptGuard::interrupted(); };
   if (optimises || (reports && is_optimisable(result.plan))) {
-    result.optimum = optimise_interval(campaign, sampling);
+    result.optimum = find_optimum(campaign, sampling, console);
   }
   if (!grid.empty()) result.grid = grid.simulate(sampling, console);
   result.interrupted = InterruptGuard::interrupted();

@@ -29,6 +29,10 @@ constexpr std::array kOptions{
                "and a JSON value or a plain string.",
                "--set parallelism.data=32 --set cluster.fabric.link=\"200 Gb/s\""},
     kFormatOption,
+    OptionSpec{"profile", 0, "FILE", false,
+               "Take the times of kernels from what was measured on this kind of card "
+               "(scenarios/profile.schema.json), and the laws between its points.",
+               "--profile h100.profile.json"},
     OptionSpec{"trace", 0, "FILE", false,
                "Write the timeline of the step as Chrome Trace JSON, a row per stage and stream; "
                "compressed if the name ends in .gz. Opens in Perfetto (ui.perfetto.dev), "
@@ -139,6 +143,7 @@ struct SpecialOption {
   bool of_step, of_jobs, of_run;  ///< a single step, "jobs", "run"
 };
 constexpr std::array kSpecialOptions{SpecialOption{"trace", true, false, false},
+                                     SpecialOption{"profile", true, false, true},
                                      SpecialOption{"unfold", true, false, false},
                                      SpecialOption{"power-trace", true, false, true},
                                      SpecialOption{"report", false, true, true},
@@ -178,8 +183,10 @@ Exit run(const ParsedOptions& options, Console& console) {
   const std::string format = options.choice("format", kFormats);
   const std::vector<Assertion> assertions = parse_assertions(options.all("assert"));
 
-  RunResult result{
-      .scenario = read_scenario(path, text, presets, {.set = sets}), .report = {}, .memory = {}};
+  RunResult result{.scenario = read_scenario(path, text, presets,
+                                             {.set = sets, .profile = options.get("profile")}),
+                   .report = {},
+                   .memory = {}};
   const Scenario& scenario = result.scenario;
   result.memory = check_memory(scenario.job, scenario.stack, scenario.node.gpu);
   if (!options.has("allow-oom")) require_memory(result);
@@ -189,7 +196,8 @@ Exit run(const ParsedOptions& options, Console& console) {
         "lockstep run: --power-trace is for a scenario with \"power\"; {} has none", path));
   }
   if (has_run(root))
-    return run_campaign({path, text, sets, root, presets}, scenario, options, console);
+    return run_campaign({path, text, sets, options.get("profile"), root, presets}, scenario,
+                        options, console);
 
   const bool traced = options.has("trace");
   const bool detailed = traced || scenario.power.has_value();

@@ -14,6 +14,7 @@
 #include "tools/lockstep/validate_collectives.hpp"
 #include "tools/lockstep/validate_kernels.hpp"
 #include "tools/lockstep/validate_power.hpp"
+#include "tools/lockstep/validate_profile.hpp"
 #include "tools/lockstep/validation_output.hpp"
 
 namespace lockstep {
@@ -35,6 +36,10 @@ constexpr std::array kOptions{
                "--nccl tests/reference/nccl.json"},
     OptionSpec{"power", 0, "FILE", false, "Predict power instead of runs.",
                "--power tests/reference/power.json"},
+    OptionSpec{"profile", 0, "FILE", false,
+               "Hold the laws against the points of a profile, and each point against the laws "
+               "corrected by all others.",
+               "--profile h100.profile.json"},
     OptionSpec{
         "dense", 0, "", false,
         "Only dense rows: no mixture of experts, latent attention, context parallelism, FSDP, "
@@ -76,10 +81,12 @@ struct PointFile {
   std::string_view option;
   PointTable (*validate)(const std::string& file, const PresetStore& presets);
 };
-constexpr std::array kPointFiles{
-    PointFile{"gemm", validate_gemm}, PointFile{"attention", validate_attention},
-    PointFile{"memory", validate_memory_kernels}, PointFile{"nccl", validate_collectives},
-    PointFile{"power", validate_power}};
+constexpr std::array kPointFiles{PointFile{"gemm", validate_gemm},
+                                 PointFile{"attention", validate_attention},
+                                 PointFile{"memory", validate_memory_kernels},
+                                 PointFile{"nccl", validate_collectives},
+                                 PointFile{"power", validate_power},
+                                 PointFile{"profile", validate_profile}};
 
 void keep_wanted(std::vector<ReferenceRow>& rows, const ParsedOptions& options) {
   const std::vector<std::string> sources = options.all("source");

@@ -1,0 +1,119 @@
+#include "tools/lockstep/validate_profile.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+
+#include "models/input/text_file.hpp"
+#include "models/kernels/memory_bound.hpp"
+#include "sim/scenario/names.hpp"
+#include "sim/scenario/read_profile.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr double kMicrosecondsPerSecond = 1e6;
+constexpr double kLargeProduct = 1024;
+constexpr std::string_view kByLaw = "law", kByOthers = "others";
+
+std::string size_text(double number) { return fmt::format("{:.12g}", number); }
+
+/// A point of any kind.
+struct Probe {
+  std::string kind;   ///< "product bf16", "attention cudnn forward"
+  std::string shape;  ///< "8192 x 4096 x 4096"
+  double measured_s = 0, law_s = 0;
+  const RatioField* field = nullptr;
+  RatioPlace place{};
+  std::size_t number = 0;  ///< in its field
+  bool large = false;      ///< of the sizes that training has
+};
+
+class Probes {
+ public:
+  explicit Probes(const Profile& profile, const GpuSpec& gpu) : corrected_(profile, gpu) {
+    for (const GemmPoint& p : profile.gemm) add(p, gpu);
+    for (const AttentionPoint& p : profile.attention) add(p, gpu);
+    for (const MemoryPoint& p : profile.memory) add(p, gpu);
+  }
+
+  [[nodiscard]] PointTable table() const {
+    PointTable out;
+    out.what = "kernels of the profile";
+    std::map<std::string, std::vector<ValidationPoint>> groups;
+    for (const Probe& probe : probes_) {
+      const double others = probe.law_s * probe.field->at(probe.place, probe.number);
+      for (const auto& [by, predicted] :
+           {std::pair{kByLaw, probe.law_s}, std::pair{kByOthers, others}}) {
+        ValidationPoint point{
+            {{"kind", probe.kind}, {"shape", probe.shape}, {"by", std::string(by)}},
+            probe.measured_s * kMicrosecondsPerSecond,
+            predicted * kMicrosecondsPerSecond,
+            predicted / probe.measured_s - 1};
+        groups[fmt::format("{}, by {}", probe.kind, by)].push_back(point);
+        groups[fmt::format("all, by {}", by)].push_back(point);
+        if (probe.large) {
+          groups[fmt::format("{}, m, n, k >= {}, by {}", probe.kind, kLargeProduct, by)].push_back(
+              point);
+        }
+        out.points.push_back(std::move(point));
+      }
+    }
+    for (const auto& [name, points] : groups) out.summary.push_back(summarise(name, points));
+    return out;
+  }
+
+ private:
+  void add(const GemmPoint& p, const GpuSpec& gpu) {
+    const GemmShape& s = p.shape;
+    std::string shape = fmt::format("{} x {} x {}", size_text(s.m), size_text(s.n), size_text(s.k));
+    if (s.count > 1) shape += fmt::format(", {} of them", size_text(s.count));
+    push({.kind = fmt::format("product {}{}", name_of(p.precision),
+                              p.load == Load::sustained ? " sustained" : ""),
+          .shape = shape,
+          .measured_s = p.time.base_units(),
+          .law_s = gemm_time(s, p.precision, gpu, p.load).base_units(),
+          .field = corrected_.gemm_field(p.precision, p.load),
+          .place = place_of(s),
+          .large = std::min({s.m, s.n, s.k}) >= kLargeProduct});
+  }
+  void add(const AttentionPoint& p, const GpuSpec& gpu) {
+    const AttentionShape& s = p.shape;
+    const bool forward = s.direction == Direction::forward;
+    push({.kind = fmt::format("attention {} {}",
+                              attention_kernels()[static_cast<std::size_t>(p.kernel)].name,
+                              forward ? "forward" : "backward"),
+          .shape = fmt::format("{} x {} tokens, {}/{} heads of {}{}", size_text(s.sequences),
+                               size_text(s.tokens), size_text(s.heads), size_text(s.kv_heads),
+                               size_text(s.head_dim), s.causal ? "" : ", no mask"),
+          .measured_s = p.time.base_units(),
+          .law_s = attention_time(s, p.kernel, gpu, ElementwiseTraffic{}).base_units(),
+          .field = corrected_.attention_field(s, p.kernel),
+          .place = place_of(s)});
+  }
+  void add(const MemoryPoint& p, const GpuSpec& gpu) {
+    push({.kind = "memory " + p.kernel,
+          .shape = fmt::format("{} MB", size_text(p.traffic.base_units() / 1e6)),
+          .measured_s = p.time.base_units(),
+          .law_s = memory_bound_time(p.traffic, gpu).base_units(),
+          .field = corrected_.memory_field(p.kernel),
+          .place = place_of_traffic(p.traffic)});
+  }
+  void push(Probe probe) {
+    probe.number = counts_[probe.field]++;
+    probes_.push_back(std::move(probe));
+  }
+
+  KernelProfile corrected_;
+  std::vector<Probe> probes_;
+  std::map<const RatioField*, std::size_t> counts_;
+};
+
+}  // namespace
+
+PointTable validate_profile(const std::string& file, const PresetStore& presets) {
+  const Profile profile = read_profile(file, read_text_file(file), presets);
+  return Probes(profile, presets.gpu(profile.gpu)).table();
+}
+
+}  // namespace lockstep
