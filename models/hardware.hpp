@@ -79,7 +79,8 @@ struct GpuSpec {
   MemoryConstants memory;
   IntraNodeCollectives collectives;
   std::optional<GpuPowerConstants> power;  ///< empty: nobody said
-  /// Measurements of this card that correct the laws of models/kernels; null: the laws as they are.
+  /// Measurements of this card that correct the laws of models/kernels and
+  /// models/collectives; null: the laws as they are.
   std::shared_ptr<const KernelProfile> profile;
   double speed_spread = 0.01;    ///< relative standard deviation of speed between GPUs of the kind
   double kernel_jitter = 0.005;  ///< the same, between repeats of one kernel on one GPU

@@ -8,6 +8,7 @@
 #include "models/collectives/algorithms.hpp"
 #include "models/collectives/candidate.hpp"
 #include "models/collectives/in_node.hpp"
+#include "models/profile/kernel_profile.hpp"
 
 namespace lockstep {
 
@@ -39,6 +40,26 @@ constexpr std::array kCollectiveKinds{
                    "Sum over all members, to one: pipelined ring, the whole payload per edge.",
                    "NVIDIA nccl-tests doc/PERFORMANCE.md; NCCL src/graph/tuning.cc"},
 };
+
+/// The cost whose time is `ratio` times as long. No rate rises above what the links carry; what is
+/// left of a faster collective then comes off its latency.
+CollectiveCost scaled(CollectiveCost cost, double ratio, const CollectiveCall& call,
+                      const GpuSpec& gpu, BytesPerSecond nic) {
+  const Seconds time = ratio * (cost.latency + call.payload / cost.payload_rate);
+  const BytesPerSecond law = cost.payload_rate;
+  cost.latency = ratio * cost.latency;
+  cost.payload_rate = 1 / ratio * law;
+  BytesPerSecond most = cost.payload_rate;
+  if (cost.network_coefficient > 0) most = std::min(most, 1 / cost.network_coefficient * nic);
+  if (cost.nvlink_coefficient > 0 && gpu.nvlink_bandwidth > BytesPerSecond{}) {
+    most = std::min(most, 1 / cost.nvlink_coefficient * gpu.nvlink_bandwidth);
+  }
+  if (most < cost.payload_rate && ratio < 1) {
+    cost.payload_rate = std::max(most, law);
+    cost.latency = std::max(Seconds{}, time - call.payload / cost.payload_rate);
+  }
+  return cost;
+}
 
 }  // namespace
 
@@ -73,7 +94,9 @@ CollectiveCost collective_cost(const CollectiveCall& call, const GpuSpec& gpu,
       algorithm.law(context, candidates);
     }
   }
-  return blend(context, candidates, call.payload);
+  const CollectiveCost law = blend(context, candidates, call.payload);
+  if (!gpu.profile) return law;
+  return scaled(law, gpu.profile->collective(call), call, gpu, nic_bandwidth);
 }
 
 Seconds collective_time(const CollectiveCall& call, const GpuSpec& gpu,

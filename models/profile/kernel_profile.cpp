@@ -1,5 +1,6 @@
 #include "models/profile/kernel_profile.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "models/kernels/memory_bound.hpp"
@@ -9,6 +10,10 @@ namespace {
 
 std::array<int, 3> attention_kind(const AttentionShape& shape, AttentionKernel kernel) {
   return {static_cast<int>(kernel), static_cast<int>(shape.direction), shape.causal ? 1 : 0};
+}
+
+std::array<int, 3> collective_kind(CollectiveOp op, int nodes, int per_node) {
+  return {static_cast<int>(op), nodes, per_node};
 }
 
 template <class Key>
@@ -26,23 +31,39 @@ RatioPlace place_of(const AttentionShape& shape) {
   return {std::log2(shape.sequences * shape.heads), std::log2(shape.tokens),
           std::log2(shape.head_dim), std::log2(shape.heads / shape.kv_heads)};
 }
-RatioPlace place_of_traffic(Bytes traffic) { return {std::log2(traffic.base_units()), 0, 0, 0}; }
+RatioPlace place_of_bytes(Bytes bytes) { return {std::log2(bytes.base_units()), 0, 0, 0}; }
 
-KernelProfile::KernelProfile(const Profile& profile, const GpuSpec& gpu) {
-  for (const GemmPoint& p : profile.gemm) {
-    gemm_[{p.precision, p.load}].add(place_of(p.shape),
-                                     p.time / gemm_time(p.shape, p.precision, gpu, p.load));
-  }
-  for (const AttentionPoint& p : profile.attention) {
-    attention_[attention_kind(p.shape, p.kernel)].add(
-        place_of(p.shape), p.time / attention_time(p.shape, p.kernel, gpu, ElementwiseTraffic{}));
-  }
-  for (const MemoryPoint& p : profile.memory) {
-    memory_[p.kernel].add(place_of_traffic(p.traffic), p.time / memory_bound_time(p.traffic, gpu));
+bool Profile::spans_nodes() const {
+  return std::ranges::any_of(collectives, [](const CollectivePoint& p) { return p.nodes > 1; });
+}
+
+KernelProfile::KernelProfile(std::span<const Profile> profiles, const GpuSpec& gpu,
+                             const std::optional<NodeNetwork>& network) {
+  // Inside one node no law reads the network.
+  const NodeNetwork net = network.value_or(NodeNetwork{{}, gigabits_per_second(1)});
+  for (const Profile& profile : profiles) {
+    for (const GemmPoint& p : profile.gemm) {
+      gemm_[{p.precision, p.load}].add(place_of(p.shape),
+                                       p.time / gemm_time(p.shape, p.precision, gpu, p.load));
+    }
+    for (const AttentionPoint& p : profile.attention) {
+      attention_[attention_kind(p.shape, p.kernel)].add(
+          place_of(p.shape), p.time / attention_time(p.shape, p.kernel, gpu, ElementwiseTraffic{}));
+    }
+    for (const MemoryPoint& p : profile.memory) {
+      memory_[p.kernel].add(place_of_bytes(p.traffic), p.time / memory_bound_time(p.traffic, gpu));
+    }
+    for (const CollectivePoint& p : profile.collectives) {
+      if (p.nodes > 1 && !network) continue;
+      collectives_[collective_kind(p.op, p.nodes, p.gpus_per_node)].add(
+          place_of_bytes(p.size),
+          p.time / collective_time(p.call(), gpu, net.transport, net.nic_bandwidth));
+    }
   }
   for (auto& [kind, field] : gemm_) field.finish();
   for (auto& [kind, field] : attention_) field.finish();
   for (auto& [kind, field] : memory_) field.finish();
+  for (auto& [kind, field] : collectives_) field.finish();
 }
 
 const RatioField* KernelProfile::gemm_field(Precision precision, Load load) const {
@@ -55,6 +76,10 @@ const RatioField* KernelProfile::attention_field(const AttentionShape& shape,
 
 const RatioField* KernelProfile::memory_field(const std::string& kernel) const {
   return find(memory_, kernel);
+}
+
+const RatioField* KernelProfile::collective_field(const CollectivePoint& point) const {
+  return find(collectives_, collective_kind(point.op, point.nodes, point.gpus_per_node));
 }
 
 double KernelProfile::gemm(const GemmShape& shape, Precision precision, Load load) const {
@@ -71,8 +96,23 @@ double KernelProfile::attention(const AttentionShape& shape, AttentionKernel ker
 double KernelProfile::memory(Bytes traffic) const {
   if (memory_.empty() || traffic <= Bytes{}) return 1;
   double logs = 0;
-  for (const auto& [kernel, field] : memory_) logs += std::log(field.at(place_of_traffic(traffic)));
+  for (const auto& [kernel, field] : memory_) logs += std::log(field.at(place_of_bytes(traffic)));
   return std::exp(logs / static_cast<double>(memory_.size()));
+}
+
+double KernelProfile::collective(const CollectiveCall& call) const {
+  const int g = call.ranks_per_node;
+  const int k = call.nodes > 0 ? call.nodes : (call.ranks + g - 1) / g;
+  if (g * k != call.ranks || call.payload < Bytes{1}) return 1;
+  const RatioField* field = find(collectives_, collective_kind(call.op, k, g));
+  if (field == nullptr && call.op == CollectiveOp::send_receive) {
+    // The smallest group in one node, or over several.
+    const auto other = collectives_.lower_bound(collective_kind(call.op, std::min(k, 2), 0));
+    const bool fits = other != collectives_.end() && other->first[0] == static_cast<int>(call.op) &&
+                      (other->first[1] == 1) == (k == 1);
+    if (fits) field = &other->second;
+  }
+  return field == nullptr ? 1 : field->at(place_of_bytes(call.payload));
 }
 
 }  // namespace lockstep

@@ -4,11 +4,14 @@
 #include <array>
 #include <map>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "models/collectives/collectives.hpp"
 #include "models/hardware.hpp"
 #include "models/kernels/attention.hpp"
 #include "models/kernels/gemm.hpp"
@@ -37,6 +40,23 @@ struct MemoryPoint : ProfilePoint {
   Bytes traffic;       ///< read and written
 };
 
+/// A collective of nccl-tests: every node (NVLink domain) has as many members.
+struct CollectivePoint : ProfilePoint {
+  CollectiveOp op = CollectiveOp::all_reduce;
+  Bytes size;  ///< CollectiveCall::payload
+  int nodes = 1, gpus_per_node = 2;
+
+  [[nodiscard]] CollectiveCall call() const {
+    return {op, size, nodes * gpus_per_node, gpus_per_node, nodes};
+  }
+};
+
+/// What joins nodes.
+struct NodeNetwork {
+  TransportSpec transport;
+  BytesPerSecond nic_bandwidth;  ///< of each GPU, one direction
+};
+
 struct Profile {
   std::string file;   ///< where it was read from
   std::string about;  ///< device, conditions, source, in words
@@ -44,18 +64,31 @@ struct Profile {
   std::vector<GemmPoint> gemm;
   std::vector<AttentionPoint> attention;
   std::vector<MemoryPoint> memory;
+  std::vector<CollectivePoint> collectives;
+  std::optional<NodeNetwork>
+      network;  ///< that collectives over several nodes ran on; empty: not said
+
+  [[nodiscard]] std::size_t points() const {
+    return gemm.size() + attention.size() + memory.size() + collectives.size();
+  }
+  [[nodiscard]] bool spans_nodes() const;  ///< whether any collective does
 };
 
 RatioPlace place_of(const GemmShape& shape);
 RatioPlace place_of(const AttentionShape& shape);
-RatioPlace place_of_traffic(Bytes traffic);
+/// Of memory traffic, or of a collective's size.
+RatioPlace place_of_bytes(Bytes bytes);
 
-/// Measured over modelled for every kind of kernel of a profile: what the laws of models/kernels
-/// are multiplied by. Kinds that were not measured keep their law.
+/// Measured over modelled for every kind of kernel of some profiles: what the laws of
+/// models/kernels and models/collectives are multiplied by. Kinds that were not measured keep their
+/// law.
 class KernelProfile {
  public:
-  /// `gpu` is the preset of the card, without a profile of its own.
-  KernelProfile(const Profile& profile, const GpuSpec& gpu);
+  /// `gpu` is the preset of the card, without a profile of its own; all profiles are of it.
+  /// `network` joins its nodes: the law of collectives over several of them is taken on it. Their
+  /// points are left out without one.
+  KernelProfile(std::span<const Profile> profiles, const GpuSpec& gpu,
+                const std::optional<NodeNetwork>& network);
 
   /// A sustained load takes sustained points; without any, those of bursts, since what a kernel
   /// does better or worse than its law it does at any clock.
@@ -64,17 +97,24 @@ class KernelProfile {
   /// Geometric mean over the kernels that were measured: which one runs is not known where it is
   /// asked for.
   [[nodiscard]] double memory(Bytes traffic) const;
+  /// Of the same operation over as many nodes with as many members in each; 1 for any other, and
+  /// where members are spread unevenly. A send and receive is a pair, however many GPUs nccl-tests
+  /// ran it on: without points of as many it takes those of the smallest group inside one node, or
+  /// over several.
+  [[nodiscard]] double collective(const CollectiveCall& call) const;
 
   /// The fields, for leaving points out: in the order of the profile's points of the kind.
   [[nodiscard]] const RatioField* gemm_field(Precision precision, Load load) const;
   [[nodiscard]] const RatioField* attention_field(const AttentionShape& shape,
                                                   AttentionKernel kernel) const;
   [[nodiscard]] const RatioField* memory_field(const std::string& kernel) const;
+  [[nodiscard]] const RatioField* collective_field(const CollectivePoint& point) const;
 
  private:
   std::map<std::pair<Precision, Load>, RatioField> gemm_;
   std::map<std::array<int, 3>, RatioField> attention_;  ///< kernel, direction, causal
   std::map<std::string, RatioField> memory_;
+  std::map<std::array<int, 3>, RatioField> collectives_;  ///< operation, nodes, members in each
 };
 
 }  // namespace lockstep

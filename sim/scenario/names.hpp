@@ -17,6 +17,10 @@ inline constexpr std::array<std::string_view, 3> kShardingNames{"none", "zero1",
 inline constexpr std::array<std::string_view, 2> kLayerSplitNames{"even", "by_cost"};
 inline constexpr std::array<std::string_view, 3> kRecomputeNames{"none", "selective", "full"};
 
+/// nccl-tests' names, in the order of CollectiveOp.
+inline constexpr std::array<std::string_view, 7> kNcclTestsNames{
+    "all_reduce", "all_gather", "reduce_scatter", "alltoall", "broadcast", "sendrecv", "reduce"};
+
 std::vector<std::string_view> precision_names();
 std::vector<std::string_view> attention_names();
 std::vector<std::string_view> schedule_names();

@@ -1,7 +1,9 @@
 #include "sim/scenario/read_profile.hpp"
 
+#include <cmath>
 #include <fmt/format.h>
 #include <memory>
+#include <optional>
 
 #include "models/input/input_error.hpp"
 #include "sim/scenario/member_reader.hpp"
@@ -14,7 +16,9 @@ constexpr std::size_t kMostPoints = 100'000;
 constexpr Interval kSize{1, 1e9};
 constexpr Interval kPointTime{0, 1e4, true};
 constexpr Interval kSpread{0, 10};
+constexpr Interval kNicRate{1e7, 1e13};
 constexpr Interval kPointTraffic{1, 1e15};
+constexpr int kMostMembers = 1'000'000;  // of nodes, and of GPUs in one
 constexpr std::array<std::string_view, 2> kLoads{"burst", "sustained"};
 constexpr std::array<std::string_view, 2> kDirections{"forward", "backward"};
 
@@ -78,9 +82,53 @@ MemoryPoint read_memory_point(const JsonCursor& from) {
   return p;
 }
 
+CollectivePoint read_collective_point(const JsonCursor& from) {
+  CollectivePoint p;
+  const MemberReader member(from, Extent::whole);
+  p.op = read_choice<CollectiveOp>(from.at("op"), kNcclTestsNames);
+  member.optional("nodes", p.nodes, 1, kMostMembers);
+  const JsonCursor per_node = from.at("gpus_per_node");
+  p.gpus_per_node = per_node.integer(1, kMostMembers / p.nodes);
+  if (p.nodes * p.gpus_per_node < 2) per_node.fail("at least two GPUs in all");
+  member.required("size", p.size, kPointTraffic);
+  read_point(from, p);
+  from.finish();
+  return p;
+}
+
+NodeNetwork read_network(const JsonCursor& from, const GpuSpec& gpu, const PresetStore& presets) {
+  NodeNetwork out;
+  if (from.find("node")) {
+    const JsonCursor at = from.at("node");
+    const NodeSpec& node = presets.node(read_preset_name(at, "nodes", presets));
+    if (node.gpu.name != gpu.name) at.fail("a node with " + gpu.name);
+    if (node.nics == 0) at.fail("a node with NICs");
+    out = network_of(node, presets.transport(node.transport));
+  } else {
+    out.transport =
+        presets.transport(read_preset_name(from.at("transport"), "transports", presets));
+    out.nic_bandwidth = from.at("nic_bandwidth").data_rate(kNicRate);
+  }
+  from.finish();
+  return out;
+}
+
 void read_strings(const JsonCursor& from) {
   for (const std::string& key : from.keys()) (void)from.at(key).string();
   from.finish();
+}
+
+/// Rates within this are the same one, written differently.
+constexpr double kSameRate = 0.01;
+
+bool same_network(const NodeNetwork& a, const NodeNetwork& b) {
+  return a.transport.name == b.transport.name &&
+         std::abs(a.nic_bandwidth / b.nic_bandwidth - 1) < kSameRate;
+}
+
+std::string in_words(const NodeNetwork& network) {
+  return fmt::format("{} with {:.4g} Gb/s for each GPU", network.transport.name,
+                     network.nic_bandwidth / gigabits_per_second(1));
 }
 
 }  // namespace
@@ -112,26 +160,50 @@ Profile read_profile(const std::string& file, std::string_view text, const Prese
       out.memory.push_back(read_memory_point(p));
     }
   }
+  if (const auto points = root.find("collectives")) {
+    for (const JsonCursor& p : points->elements(kMostPoints)) {
+      out.collectives.push_back(read_collective_point(p));
+    }
+  }
+  if (const auto network = root.find("network")) out.network = read_network(*network, gpu, presets);
   root.finish();
-  if (out.gemm.empty() && out.attention.empty() && out.memory.empty()) {
+  if (out.points() == 0) {
     throw InputError({.file = file,
                       .pointer = {},
                       .found = "no points",
-                      .allowed = "at least one in gemm, attention or memory",
+                      .allowed = "at least one in gemm, attention, memory or collectives",
                       .nearest = {}});
   }
   return out;
 }
 
-void apply_profile(const Profile& profile, GpuSpec& gpu) {
-  if (profile.gpu != gpu.name) {
+NodeNetwork network_of(const NodeSpec& node, const TransportSpec& transport) {
+  return {transport, static_cast<double>(node.nics) / node.gpus * node.nic_bandwidth};
+}
+
+void apply_profiles(std::span<const Profile> profiles, NodeSpec& node,
+                    const TransportSpec& transport) {
+  const NodeNetwork network = network_of(node, transport);
+  for (const Profile& profile : profiles) {
+    if (profile.gpu != node.gpu.name) {
+      throw InputError({.file = profile.file,
+                        .pointer = "/gpu",
+                        .found = in_quotes(profile.gpu),
+                        .allowed = "the card of the scenario, " + node.gpu.name,
+                        .nearest = {}});
+    }
+    if (!profile.spans_nodes() || !profile.network || same_network(*profile.network, network)) {
+      continue;
+    }
     throw InputError({.file = profile.file,
-                      .pointer = "/gpu",
-                      .found = in_quotes(profile.gpu),
-                      .allowed = "the card of the scenario, " + gpu.name,
+                      .pointer = "/network",
+                      .found = in_words(*profile.network),
+                      .allowed = "the network of the scenario, " + in_words(network),
                       .nearest = {}});
   }
-  gpu.profile = std::make_shared<const KernelProfile>(profile, gpu);
+  node.gpu.profile = std::make_shared<const KernelProfile>(
+      profiles, node.gpu,
+      network.nic_bandwidth > BytesPerSecond{} ? std::optional(network) : std::nullopt);
 }
 
 }  // namespace lockstep

@@ -1,6 +1,8 @@
-/// Reads a profile: kernels that were timed on a card. scenarios/profile.schema.json is the format.
+/// Reads a profile: kernels and collectives that were timed on a card.
+/// scenarios/profile.schema.json is the format.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -12,8 +14,12 @@ namespace lockstep {
 /// Throws InputError, also for a format that the card lacks. `file` is the name for messages.
 Profile read_profile(const std::string& file, std::string_view text, const PresetStore& presets);
 
-/// The card as its preset has it, corrected by the profile. Throws InputError where the profile is
-/// of another card.
-void apply_profile(const Profile& profile, GpuSpec& gpu);
+/// The network of the node: what each GPU gets of its NICs.
+NodeNetwork network_of(const NodeSpec& node, const TransportSpec& transport);
+
+/// Corrects the node's card as its preset has it by the profiles. Throws InputError where one is of
+/// another card, or has collectives over several nodes that it says ran on another network.
+void apply_profiles(std::span<const Profile> profiles, NodeSpec& node,
+                    const TransportSpec& transport);
 
 }  // namespace lockstep

@@ -215,13 +215,22 @@ ScenarioDraft read_draft(const std::string& file, std::string_view text, const P
 Scenario read_scenario(const std::string& file, std::string_view text, const PresetStore& presets,
                        const ScenarioOptions& options) {
   Scenario scenario = complete_scenario(read_draft(file, text, presets, options), presets);
-  if (!options.profile.empty()) {
-    const Profile profile = read_profile(options.profile, read_text_file(options.profile), presets);
-    apply_profile(profile, scenario.node.gpu);
-    scenario.assumptions.push_back(fmt::format(
-        "kernels: as {} measured them ({} points), between those by the laws", profile.file,
-        profile.gemm.size() + profile.attention.size() + profile.memory.size()));
+  if (options.profiles.empty()) return scenario;
+  std::vector<Profile> profiles;
+  for (const std::string& name : options.profiles) {
+    profiles.push_back(read_profile(name, read_text_file(name), presets));
+    const Profile& profile = profiles.back();
+    const std::size_t collectives = profile.collectives.size();
+    const auto assume = [&](std::string_view what, std::size_t points) {
+      if (points == 0) return;
+      scenario.assumptions.push_back(
+          fmt::format("{}: as {} measured them ({} points), between those by the laws", what,
+                      profile.file, points));
+    };
+    assume("kernels", profile.points() - collectives);
+    assume("collectives", collectives);
   }
+  apply_profiles(profiles, scenario.node, scenario.transport);
   return scenario;
 }
 

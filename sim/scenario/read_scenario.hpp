@@ -18,8 +18,8 @@ struct ScenarioOptions {
   /// "path=value", applied to the JSON first, in order: "cluster.nodes=384", or a JSON pointer
   /// "/parallelism/data=32". The value is JSON, or else a string.
   std::vector<std::string> set;
-  /// File of a profile of the scenario's card (read_profile.hpp); empty: none.
-  std::string profile{};
+  /// Files of profiles of the scenario's card and network (read_profile.hpp).
+  std::vector<std::string> profiles{};
 };
 
 /// Throws InputError. `file` is the name for messages, and paths in the text start from its folder.

@@ -72,8 +72,8 @@ Campaign GridPlan::plan_of(const CampaignInput& input, std::size_t point) const 
     point /= values.size();
   }
   const JsonCursor root = JsonCursor::parse(input.path, input.text, JsonStyle::plain, sets);
-  const Scenario scenario =
-      read_scenario(input.path, input.text, input.presets, {.set = sets, .profile = input.profile});
+  const Scenario scenario = read_scenario(input.path, input.text, input.presets,
+                                          {.set = sets, .profiles = input.profiles});
   return plan_campaign(scenario, read_run_spec(root.at("run"), input.presets)).campaign;
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "models/input/letter_case.hpp"
+#include "sim/scenario/names.hpp"
 
 namespace lockstep {
 namespace {
@@ -86,12 +87,9 @@ std::vector<NcclSeries> parse_nccl_series(const std::string& file, std::string_v
 }
 
 std::optional<CollectiveOp> op_of(std::string_view nccl_tests_name) {
-  if (nccl_tests_name == "alltoall") return CollectiveOp::all_to_all;
-  if (nccl_tests_name == "sendrecv") return CollectiveOp::send_receive;
-  for (const CollectiveKind& kind : collective_kinds()) {
-    if (kind.name == nccl_tests_name) return kind.op;
-  }
-  return std::nullopt;
+  const auto* const found = std::ranges::find(kNcclTestsNames, nccl_tests_name);
+  if (found == kNcclTestsNames.end()) return std::nullopt;
+  return static_cast<CollectiveOp>(found - kNcclTestsNames.begin());
 }
 
 std::string transport_of(std::string_view network) {

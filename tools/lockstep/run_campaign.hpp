@@ -17,7 +17,7 @@ struct CampaignInput {
   const std::string& path;
   const std::string& text;
   const std::vector<std::string>& sets;
-  std::string profile;
+  std::vector<std::string> profiles;
   const JsonCursor& root;
   const PresetStore& presets;
 };

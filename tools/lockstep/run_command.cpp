@@ -29,10 +29,12 @@ constexpr std::array kOptions{
                "and a JSON value or a plain string.",
                "--set parallelism.data=32 --set cluster.fabric.link=\"200 Gb/s\""},
     kFormatOption,
-    OptionSpec{"profile", 0, "FILE", false,
-               "Take the times of kernels from what was measured on this kind of card "
-               "(scenarios/profile.schema.json), and the laws between its points.",
-               "--profile h100.profile.json"},
+    OptionSpec{
+        "profile", 0, "FILE", true,
+        "Take the times of kernels and collectives from what was measured on this kind of card "
+        "and network (scenarios/profile.schema.json), and the laws between the points. Of "
+        "several, all points count.",
+        "--profile h100.profile.json"},
     OptionSpec{"trace", 0, "FILE", false,
                "Write the timeline of the step as Chrome Trace JSON, a row per stage and stream; "
                "compressed if the name ends in .gz. Opens in Perfetto (ui.perfetto.dev), "
@@ -184,7 +186,7 @@ Exit run(const ParsedOptions& options, Console& console) {
   const std::vector<Assertion> assertions = parse_assertions(options.all("assert"));
 
   RunResult result{.scenario = read_scenario(path, text, presets,
-                                             {.set = sets, .profile = options.get("profile")}),
+                                             {.set = sets, .profiles = options.all("profile")}),
                    .report = {},
                    .memory = {}};
   const Scenario& scenario = result.scenario;
@@ -196,7 +198,7 @@ Exit run(const ParsedOptions& options, Console& console) {
         "lockstep run: --power-trace is for a scenario with \"power\"; {} has none", path));
   }
   if (has_run(root))
-    return run_campaign({path, text, sets, options.get("profile"), root, presets}, scenario,
+    return run_campaign({path, text, sets, options.all("profile"), root, presets}, scenario,
                         options, console);
 
   const bool traced = options.has("trace");

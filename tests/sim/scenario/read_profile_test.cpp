@@ -1,0 +1,189 @@
+#include "sim/scenario/read_profile.hpp"
+
+#include <doctest/doctest.h>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "models/input/input_error.hpp"
+#include "models/input/text_file.hpp"
+#include "tests/support/presets.hpp"
+
+namespace lockstep {
+namespace {
+
+using test::presets;
+using Json = nlohmann::ordered_json;
+
+Json sound_profile() {
+  return Json::parse(R"({
+    "gpu": "h100_sxm5_80gb",
+    "conditions": {"driver": "560.35"},
+    "gemm": [{"m": 4096, "n": 4096, "k": 1024, "precision": "bf16", "time": "60 us"}],
+    "attention": [{"kernel": "flash2", "direction": "forward", "sequences": 1, "tokens": 2048,
+                   "heads": 32, "head_dim": 128, "time": "200 us"}],
+    "memory": [{"kernel": "copy", "traffic": "100 MB", "time": "40 us"}],
+    "collectives": [{"op": "all_reduce", "gpus_per_node": 8, "size": "1 MiB", "time": "30 us"}],
+    "network": {"transport": "infiniband", "nic_bandwidth": "400 Gb/s"}
+  })");
+}
+
+std::string problem_text(const Json& profile) {
+  try {
+    (void)read_profile("p.json", profile.dump(), presets());
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return {};
+}
+InputProblem problem_of_profile(const Json& profile) {
+  try {
+    (void)read_profile("p.json", profile.dump(), presets());
+  } catch (const InputError& error) {
+    return error.problem();
+  }
+  return {};
+}
+
+struct ProfilePlace {
+  std::string profile, schema;
+};
+const std::vector<ProfilePlace>& profile_places() {
+  static const std::vector<ProfilePlace> all{{"", ""},
+                                             {"/gemm/0", "/properties/gemm/items"},
+                                             {"/attention/0", "/properties/attention/items"},
+                                             {"/memory/0", "/properties/memory/items"},
+                                             {"/collectives/0", "/properties/collectives/items"}};
+  return all;
+}
+
+Json profile_schema() {
+  return Json::parse(read_text_file(LOCKSTEP_SOURCE_DIR "/scenarios/profile.schema.json"));
+}
+
+}  // namespace
+
+TEST_CASE("profile schema: every object has exactly the keys that the reader knows") {
+  CHECK(problem_text(sound_profile()).empty());
+  for (const ProfilePlace& place : profile_places()) {
+    CAPTURE(place.profile);
+    Json profile = sound_profile();
+    profile[Json::json_pointer(place.profile + "/zzz")] = 1;
+    const InputProblem problem = problem_of_profile(profile);
+    CHECK(problem.pointer == place.profile + "/zzz");
+    const std::string read = ", " + problem.allowed + ",";
+    const Json object = profile_schema().at(Json::json_pointer(place.schema));
+    std::size_t known = 0;
+    for (const auto& [key, member] : object.at("properties").items()) {
+      CAPTURE(key);
+      CHECK(read.find(", " + key + ",") != std::string::npos);
+      known += key.size() + 2;
+    }
+    CHECK(read.size() == known + 1);
+  }
+}
+
+TEST_CASE("profile schema: what it requires, the reader requires") {
+  int required = 0;
+  for (const ProfilePlace& place : profile_places()) {
+    const Json object = profile_schema().at(Json::json_pointer(place.schema));
+    for (const Json& key : object.at("required")) {
+      CAPTURE(place.profile);
+      CAPTURE(key);
+      Json profile = sound_profile();
+      profile.at(Json::json_pointer(place.profile)).erase(key.get<std::string>());
+      CHECK(problem_of_profile(profile).found.starts_with("an object without " +
+                                                          in_quotes(key.get<std::string>())));
+      ++required;
+    }
+  }
+  CHECK(required >= 17);
+}
+
+TEST_CASE("profile schema: its operations, kernels and formats are the reader's") {
+  const Json schema = profile_schema();
+  for (const auto& [array, key] : {std::pair{"collectives", "op"}, std::pair{"attention", "kernel"},
+                                   std::pair{"gemm", "precision"}}) {
+    CAPTURE(array);
+    Json profile = sound_profile();
+    profile[array][0][key] = "zzz";
+    std::string listed;
+    for (const Json& name : schema["properties"][array]["items"]["properties"][key]["enum"]) {
+      listed += (listed.empty() ? "" : ", ") + name.get<std::string>();
+    }
+    CHECK(problem_of_profile(profile).allowed == listed);
+  }
+}
+
+TEST_CASE("read_profile: collectives and their network") {
+  Json json = sound_profile();
+  json["collectives"].push_back({{"op", "alltoall"},
+                                 {"nodes", 4},
+                                 {"gpus_per_node", 8},
+                                 {"size", 4096},
+                                 {"time", 1e-4},
+                                 {"spread", 0.1}});
+  const Profile profile = read_profile("p.json", json.dump(), presets());
+  REQUIRE(profile.collectives.size() == 2);
+  CHECK(profile.points() == 5);
+  CHECK(profile.collectives[0].op == CollectiveOp::all_reduce);
+  CHECK(profile.collectives[0].nodes == 1);
+  CHECK(profile.collectives[0].size == Bytes{1048576});
+  CHECK(profile.collectives[1].op == CollectiveOp::all_to_all);
+  CHECK(profile.collectives[1].call().ranks == 32);
+  REQUIRE(profile.network);
+  CHECK(profile.network->transport.name == "infiniband");
+  json["network"] = {{"node", "dgx_h100"}};
+  const Profile by_node = read_profile("p.json", json.dump(), presets());
+  CHECK(by_node.network->nic_bandwidth == gigabits_per_second(400));
+}
+
+TEST_CASE("read_profile: a mistake is one line that says where and what instead") {
+  Json json = sound_profile();
+  json["collectives"][0]["op"] = "allreduce";
+  CHECK(problem_text(json) ==
+        "p.json#/collectives/0/op: found \"allreduce\"; allowed: all_reduce, all_gather, "
+        "reduce_scatter, alltoall, broadcast, sendrecv, reduce. Did you mean \"all_reduce\"?");
+  json = sound_profile();
+  json["collectives"][0]["gpus_per_node"] = 1;
+  CHECK(problem_text(json) ==
+        "p.json#/collectives/0/gpus_per_node: found 1; allowed: at least two GPUs in all");
+  json = sound_profile();
+  json["network"] = {{"node", "dgx_a100_80gb"}};
+  CHECK(problem_text(json) ==
+        "p.json#/network/node: found \"dgx_a100_80gb\"; allowed: a node with "
+        "h100_sxm5_80gb");
+  json = sound_profile();
+  json["network"] = {{"transport", "infiniband"}};
+  CHECK(problem_text(json).starts_with("p.json#/network: found an object without"));
+  json = {{"gpu", "h100_sxm5_80gb"}};
+  CHECK(problem_text(json) ==
+        "p.json: found no points; allowed: at least one in gemm, attention, "
+        "memory or collectives");
+}
+
+TEST_CASE("apply_profiles: the card has to be the scenario's, and so does a network over nodes") {
+  Json json = sound_profile();
+  json["collectives"][0]["nodes"] = 2;
+  const std::vector<Profile> profiles{read_profile("p.json", json.dump(), presets())};
+  NodeSpec node = presets().node("dgx_h100");
+  apply_profiles(profiles, node, presets().transport(node.transport));
+  REQUIRE(node.gpu.profile);
+  CHECK(node.gpu.profile->collective(profiles[0].collectives[0].call()) != 1);
+
+  NodeSpec slower = presets().node("dgx_h100");
+  slower.nic_bandwidth = gigabits_per_second(200);
+  CHECK_THROWS_WITH_AS(
+      apply_profiles(profiles, slower, presets().transport("infiniband")),
+      "p.json#/network: found infiniband with 400 Gb/s for each GPU; allowed: the network of the "
+      "scenario, infiniband with 200 Gb/s for each GPU",
+      InputError);
+  NodeSpec other = presets().node("dgx_a100_80gb");
+  CHECK_THROWS_WITH_AS(apply_profiles(profiles, other, presets().transport("infiniband")),
+                       "p.json#/gpu: found \"h100_sxm5_80gb\"; allowed: the card of the scenario, "
+                       "a100_sxm4_80gb",
+                       InputError);
+}
+
+}  // namespace lockstep
