@@ -1,68 +1,175 @@
+#include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <ostream>
+#include <span>
 
 #include "models/input/input_error.hpp"
+#include "sim/scenario/names.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/import_kernels.hpp"
+#include "tools/lockstep/import_nccl.hpp"
 #include "tools/lockstep/shared_options.hpp"
 
 namespace lockstep {
 namespace {
 
-constexpr std::array<std::string_view, 1> kImported{"kernels"};
+constexpr int kMostImportedRanks = 30'000;  // of nodes, and of GPUs in one
+constexpr std::size_t kMostFiles = 1000;
 
 constexpr std::array kOptions{
-    OptionSpec{"gpu", 0, "NAME", false, "The card whose rows are taken; `lockstep list gpus`.",
+    OptionSpec{"gpu", 0, "NAME", false,
+               "The card that was measured; `lockstep list gpus`. Without it, that of --node.",
                "--gpu h100_sxm5_80gb"},
-    OptionSpec{"gemm", 0, "FILE", true, "Rows of matrix products (tests/reference/README.md).",
+    OptionSpec{"gemm", 0, "FILE", true,
+               "kernels: rows of matrix products (tests/reference/README.md).",
                "--gemm tests/reference/gemm.json"},
-    OptionSpec{"attention", 0, "FILE", true, "Rows of attention kernels.",
+    OptionSpec{"attention", 0, "FILE", true, "kernels: rows of attention kernels.",
                "--attention tests/reference/attention.json"},
-    OptionSpec{"memory", 0, "FILE", true, "Rows of memory-bound kernels.",
+    OptionSpec{"memory", 0, "FILE", true, "kernels: rows of memory-bound kernels.",
                "--memory tests/reference/memory_kernels.json"},
+    OptionSpec{"node", 0, "NAME", false,
+               "nccl-tests: the nodes, whose network and NVLink domain the profile is then of; "
+               "`lockstep list nodes`.",
+               "--node dgx_h100"},
+    OptionSpec{"nodes", 0, "N", false,
+               "nccl-tests: how many nodes (NVLink domains), instead of the hosts of the log.",
+               "--nodes 2"},
+    OptionSpec{"gpus-per-node", 0, "N", false,
+               "nccl-tests: GPUs of each node that took part, instead of the ranks of the log.",
+               "--gpus-per-node 8"},
+    OptionSpec{"op", 0, "NAME", false,
+               "nccl-tests: the operation, where neither log nor file name says it.",
+               "--op all_reduce"},
     kPresetsOption,
     kOutputOption,
 };
 
-constexpr std::array<std::string_view, 1> kExamples{
+constexpr std::array<std::string_view, 3> kExamples{
     "lockstep import kernels --gpu h100_sxm5_80gb --gemm tests/reference/gemm.json -o "
     "h100.profile.json",
+    "lockstep import nccl-tests all_reduce.log all_gather.log --node dgx_h100 -o "
+    "fabric.profile.json",
+    "lockstep import nccl-tests tests/reference/nccl.json --gpu a100_sxm4_80gb",
 };
 
 constexpr CommandSpec kSpec{
     .name = "import",
-    .usage = "import kernels --gpu NAME [options]",
-    .summary = "Make a profile of a card from measured kernels.",
+    .usage = "import kernels|nccl-tests [FILE...] [options]",
+    .summary = "Make a profile of a card or a fabric from what was measured.",
     .about =
         "Writes the profile (scenarios/profile.schema.json) that `lockstep run --profile` and\n"
-        "`lockstep validate --profile` take, from rows of kernels that somebody measured. What a\n"
-        "benchmark timed besides its kernel is taken out; rows of other cards are passed over.",
-    .positionals = 1,
+        "`lockstep validate --profile` take.\n"
+        "  kernels     rows of kernels that somebody published. What a benchmark timed besides "
+        "its\n"
+        "              kernel is taken out; rows of other cards are passed over.\n"
+        "  nccl-tests  what nccl-tests or rccl-tests printed, or wrote as JSON, of any version; "
+        "or\n"
+        "              series of it (tests/reference/README.md). What is left out is said on\n"
+        "              standard error.",
+    .positionals = 1 + kMostFiles,
     .options = kOptions,
     .examples = kExamples,
 };
 
-Exit run(const ParsedOptions& options, Console& console) {
-  const std::string what = options.positionals.empty() ? "" : options.positionals.front();
-  if (what != kImported[0]) {
-    throw UsageError(fmt::format("lockstep import: found {}; allowed: kernels", in_quotes(what)));
+/// Name of a preset that an option gives. Throws UsageError.
+std::string preset_of(const ParsedOptions& options, std::string_view option, std::string_view kind,
+                      const PresetStore& presets) {
+  const std::string name = options.get(option);
+  if (presets.has(kind, name)) return name;
+  const std::vector<std::string> names = presets.names(kind);
+  throw UsageError(fmt::format("--{}: found {}; allowed: {}{}", option, in_quotes(name),
+                               listed(names), did_you_mean(name, names)));
+}
+
+ImportMachine machine_from(const ParsedOptions& options, const PresetStore& presets) {
+  ImportMachine machine;
+  if (options.has("node")) {
+    machine.node = &presets.node(preset_of(options, "node", "nodes", presets));
+    machine.gpu = machine.node->gpu.name;
   }
   if (!options.has("gpu")) {
+    if (machine.node != nullptr) return machine;
     throw UsageError(fmt::format("lockstep import: no --gpu; usage: lockstep {}", kSpec.usage));
   }
-  const PresetStore presets(options.all("presets"));
-  const std::string gpu = options.get("gpu");
-  if (!presets.has("gpus", gpu)) {
-    const std::vector<std::string> names = presets.names("gpus");
-    throw UsageError(fmt::format("--gpu: found {}; allowed: {}{}", in_quotes(gpu), listed(names),
-                                 did_you_mean(gpu, names)));
+  const std::string gpu = preset_of(options, "gpu", "gpus", presets);
+  if (machine.node != nullptr && gpu != machine.gpu) {
+    throw UsageError(fmt::format("--gpu: found {}; allowed: the card of --node {}, {}",
+                                 in_quotes(gpu), machine.node->name, machine.gpu));
   }
+  machine.gpu = gpu;
+  return machine;
+}
+
+Imported from_kernels(const ParsedOptions& options, const std::vector<std::string>& /*files*/,
+                      const PresetStore& presets) {
   const KernelFiles files{.gemm = options.all("gemm"),
                           .attention = options.all("attention"),
                           .memory = options.all("memory")};
-  write_output(import_kernels(files, presets.gpu(gpu)), options, console);
+  return {import_kernels(files, presets.gpu(machine_from(options, presets).gpu)), {}};
+}
+
+Imported from_nccl(const ParsedOptions& options, const std::vector<std::string>& files,
+                   const PresetStore& presets) {
+  NcclLogOptions log;
+  if (options.has("op")) log.op = options.choice("op", kNcclTestsNames);
+  log.nodes = whole_number(options, "nodes", 0, kMostImportedRanks);
+  log.gpus_per_node = whole_number(options, "gpus-per-node", 0, kMostImportedRanks);
+  return import_nccl(files, machine_from(options, presets), log, presets);
+}
+
+/// A kind of measurements: what `lockstep import NAME` reads.
+struct ImportKind {
+  std::string_view name;
+  bool of_files;  ///< named without an option
+  std::span<const std::string_view> options;
+  Imported (*import)(const ParsedOptions&, const std::vector<std::string>& files,
+                     const PresetStore&);
+};
+constexpr std::array<std::string_view, 3> kKernelOptions{"gemm", "attention", "memory"};
+constexpr std::array<std::string_view, 4> kNcclOptions{"node", "nodes", "gpus-per-node", "op"};
+constexpr std::array kImportKinds{ImportKind{"kernels", false, kKernelOptions, from_kernels},
+                                  ImportKind{"nccl-tests", true, kNcclOptions, from_nccl}};
+
+const ImportKind& kind_of(const ParsedOptions& options) {
+  const std::string what = options.positionals.empty() ? "" : options.positionals.front();
+  const auto* const kind = std::ranges::find(kImportKinds, what, &ImportKind::name);
+  if (kind != kImportKinds.end()) return *kind;
+  std::vector<std::string> names;
+  for (const ImportKind& row : kImportKinds) names.emplace_back(row.name);
+  throw UsageError(fmt::format("lockstep import: found {}; allowed: {}{}", in_quotes(what),
+                               fmt::join(names, ", "), did_you_mean(what, names)));
+}
+
+/// Options that only another kind has.
+void check_options_of(const ImportKind& kind, const ParsedOptions& options) {
+  for (const ImportKind& other : kImportKinds) {
+    for (const std::string_view option : other.options) {
+      if (!options.has(option) || std::ranges::count(kind.options, option) > 0) continue;
+      throw UsageError(
+          fmt::format("lockstep import: --{} is for lockstep import {}", option, other.name));
+    }
+  }
+}
+
+Exit run(const ParsedOptions& options, Console& console) {
+  const ImportKind& kind = kind_of(options);
+  check_options_of(kind, options);
+  const std::vector<std::string> files(options.positionals.begin() + 1, options.positionals.end());
+  if (files.empty() == kind.of_files) {
+    throw UsageError(
+        kind.of_files
+            ? fmt::format("lockstep import {}: no file; usage: lockstep {}", kind.name, kSpec.usage)
+            : fmt::format("lockstep import {}: unexpected argument {}; its files are "
+                          "given by options",
+                          kind.name, in_quotes(files.front())));
+  }
+  const PresetStore presets(options.all("presets"));
+  const Imported imported = kind.import(options, files, presets);
+  for (const std::string& line : imported.left_out) console.err << line << "\n";
+  write_output(imported.profile, options, console);
   return Exit::ok;
 }
 

@@ -31,7 +31,8 @@ std::string text_or_empty(const JsonCursor& series, std::string_view key) {
 NcclSample read_sample(const JsonCursor& row) {
   const std::vector<JsonCursor> cells = row.elements(kSampleColumns);
   if (cells.size() <= kOutOfPlaceColumn) row.fail("an array of size_bytes, time_us, ...");
-  NcclSample sample{Bytes{cells[kSizeColumn].number(kSampleSize)}, std::nullopt};
+  NcclSample sample;
+  sample.size = Bytes{cells[kSizeColumn].number(kSampleSize)};
   for (const std::size_t column : {kInPlaceColumn, kOutOfPlaceColumn}) {
     if (column < cells.size() && !cells[column].is_null()) {
       sample.time_us = cells[column].number(kSampleTime);

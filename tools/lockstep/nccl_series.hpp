@@ -15,6 +15,7 @@ namespace lockstep {
 struct NcclSample {
   Bytes size;                     ///< nccl-tests' size column
   std::optional<double> time_us;  ///< out of place, else in place
+  double spread = 0;              ///< of its repeats, relative; 0: not said
 };
 
 struct NcclSeries {

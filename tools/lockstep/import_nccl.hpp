@@ -1,0 +1,20 @@
+/// A profile out of what nccl-tests measured.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/scenario/preset_store.hpp"
+#include "tools/lockstep/imported.hpp"
+#include "tools/lockstep/nccl_log.hpp"
+
+namespace lockstep {
+
+/// The text of a profile (scenarios/profile.schema.json) with the collectives of logs, of JSON
+/// that nccl-tests wrote, and of files of series (tests/reference/README.md), of which those of
+/// `machine.gpu` are taken, over several nodes those of its network. Hosts that one NVLink domain
+/// of the node joins count as one node. Throws InputError, also where nothing is left.
+Imported import_nccl(const std::vector<std::string>& files, const ImportMachine& machine,
+                     const NcclLogOptions& options, const PresetStore& presets);
+
+}  // namespace lockstep
