@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMostPoints = 100'000;
 constexpr Interval kSize{1, 1e9};
-constexpr Interval kPointTime{0, 1e4, true};
+constexpr Interval kPointTime{1e-9, 1e4};
 constexpr Interval kSpread{0, 10};
 constexpr Interval kNicRate{1e7, 1e13};
 constexpr Interval kPointTraffic{1, 1e15};

@@ -1,6 +1,6 @@
 // Fuzz target: whatever bytes a scenario has, reading it, and its "run" by itself, gives a scenario
-// or an InputError of one line. Bytes behind the first 0 are --set options, so that overrides are
-// tried too.
+// or an InputError of one line; and so does reading it as a profile. Bytes behind the first 0 are
+// --set options, so that overrides are tried too.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -9,6 +9,7 @@
 
 #include "models/input/input_error.hpp"
 #include "sim/run/run_spec.hpp"
+#include "sim/scenario/read_profile.hpp"
 #include "sim/scenario/read_scenario.hpp"
 
 namespace {
@@ -44,6 +45,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto root =
         lockstep::JsonCursor::parse("fuzz.json", text, lockstep::JsonStyle::plain, options.set);
     if (lockstep::has_run(root)) (void)lockstep::read_run_spec(root.at("run"), presets);
+  });
+  read_or_one_line([&] {
+    const lockstep::Profile profile = lockstep::read_profile("fuzz.json", text, presets);
+    const lockstep::GpuSpec& gpu = presets.gpu(profile.gpu);
+    (void)lockstep::KernelProfile({&profile, 1}, gpu, profile.network);
   });
   return 0;
 }

@@ -10,6 +10,7 @@
 #include "sim/scenario/preset_store.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/import_kernels.hpp"
+#include "tools/lockstep/import_kineto.hpp"
 #include "tools/lockstep/import_nccl.hpp"
 #include "tools/lockstep/shared_options.hpp"
 
@@ -30,15 +31,17 @@ constexpr std::array kOptions{
                "--attention tests/reference/attention.json"},
     OptionSpec{"memory", 0, "FILE", true, "kernels: rows of memory-bound kernels.",
                "--memory tests/reference/memory_kernels.json"},
-    OptionSpec{"node", 0, "NAME", false,
-               "nccl-tests: the nodes, whose network and NVLink domain the profile is then of; "
-               "`lockstep list nodes`.",
-               "--node dgx_h100"},
+    OptionSpec{
+        "node", 0, "NAME", false,
+        "nccl-tests, kineto: the nodes, whose network and NVLink domain the profile is then of; "
+        "`lockstep list nodes`.",
+        "--node dgx_h100"},
     OptionSpec{"nodes", 0, "N", false,
                "nccl-tests: how many nodes (NVLink domains), instead of the hosts of the log.",
                "--nodes 2"},
     OptionSpec{"gpus-per-node", 0, "N", false,
-               "nccl-tests: GPUs of each node that took part, instead of the ranks of the log.",
+               "nccl-tests: GPUs of each node that took part, instead of the ranks of the log. "
+               "kineto: ranks of each node (NVLink domain), instead of those of --node.",
                "--gpus-per-node 8"},
     OptionSpec{"op", 0, "NAME", false,
                "nccl-tests: the operation, where neither log nor file name says it.",
@@ -47,17 +50,18 @@ constexpr std::array kOptions{
     kOutputOption,
 };
 
-constexpr std::array<std::string_view, 3> kExamples{
+constexpr std::array<std::string_view, 4> kExamples{
     "lockstep import kernels --gpu h100_sxm5_80gb --gemm tests/reference/gemm.json -o "
     "h100.profile.json",
     "lockstep import nccl-tests all_reduce.log all_gather.log --node dgx_h100 -o "
     "fabric.profile.json",
     "lockstep import nccl-tests tests/reference/nccl.json --gpu a100_sxm4_80gb",
+    "lockstep import kineto rank0.pt.trace.json.gz --node dgx_h100 -o step.profile.json",
 };
 
 constexpr CommandSpec kSpec{
     .name = "import",
-    .usage = "import kernels|nccl-tests [FILE...] [options]",
+    .usage = "import kernels|nccl-tests|kineto [FILE...] [options]",
     .summary = "Make a profile of a card or a fabric from what was measured.",
     .about =
         "Writes the profile (scenarios/profile.schema.json) that `lockstep run --profile` and\n"
@@ -67,8 +71,11 @@ constexpr CommandSpec kSpec{
         "              kernel is taken out; rows of other cards are passed over.\n"
         "  nccl-tests  what nccl-tests or rccl-tests printed, or wrote as JSON, of any version; "
         "or\n"
-        "              series of it (tests/reference/README.md). What is left out is said on\n"
-        "              standard error.",
+        "              series of it (tests/reference/README.md).\n"
+        "  kineto      traces of the PyTorch profiler, plain or .gz, recorded with shapes: "
+        "products,\n"
+        "              attention and collectives.\n"
+        "What is left out is said on standard error.",
     .positionals = 1 + kMostFiles,
     .options = kOptions,
     .examples = kExamples,
@@ -104,7 +111,7 @@ ImportMachine machine_from(const ParsedOptions& options, const PresetStore& pres
 }
 
 Imported from_kernels(const ParsedOptions& options, const std::vector<std::string>& /*files*/,
-                      const PresetStore& presets) {
+                      const PresetStore& presets, const Console& /*console*/) {
   const KernelFiles files{.gemm = options.all("gemm"),
                           .attention = options.all("attention"),
                           .memory = options.all("memory")};
@@ -112,12 +119,22 @@ Imported from_kernels(const ParsedOptions& options, const std::vector<std::strin
 }
 
 Imported from_nccl(const ParsedOptions& options, const std::vector<std::string>& files,
-                   const PresetStore& presets) {
+                   const PresetStore& presets, const Console& /*console*/) {
   NcclLogOptions log;
   if (options.has("op")) log.op = options.choice("op", kNcclTestsNames);
   log.nodes = whole_number(options, "nodes", 0, kMostImportedRanks);
   log.gpus_per_node = whole_number(options, "gpus-per-node", 0, kMostImportedRanks);
   return import_nccl(files, machine_from(options, presets), log, presets);
+}
+
+Imported from_kineto(const ParsedOptions& options, const std::vector<std::string>& files,
+                     const PresetStore& presets, const Console& console) {
+  const ImportMachine machine = machine_from(options, presets);
+  const int of_node = machine.node == nullptr ? 0 : machine.node->nvlink_domain;
+  const int per_node = whole_number(options, "gpus-per-node", of_node, kMostImportedRanks);
+  TextStyle style = console.style;
+  style.colour = false;
+  return import_kineto(files, machine, per_node, presets, style);
 }
 
 /// A kind of measurements: what `lockstep import NAME` reads.
@@ -126,12 +143,14 @@ struct ImportKind {
   bool of_files;  ///< named without an option
   std::span<const std::string_view> options;
   Imported (*import)(const ParsedOptions&, const std::vector<std::string>& files,
-                     const PresetStore&);
+                     const PresetStore&, const Console&);
 };
 constexpr std::array<std::string_view, 3> kKernelOptions{"gemm", "attention", "memory"};
 constexpr std::array<std::string_view, 4> kNcclOptions{"node", "nodes", "gpus-per-node", "op"};
+constexpr std::array<std::string_view, 2> kKinetoOptions{"node", "gpus-per-node"};
 constexpr std::array kImportKinds{ImportKind{"kernels", false, kKernelOptions, from_kernels},
-                                  ImportKind{"nccl-tests", true, kNcclOptions, from_nccl}};
+                                  ImportKind{"nccl-tests", true, kNcclOptions, from_nccl},
+                                  ImportKind{"kineto", true, kKinetoOptions, from_kineto}};
 
 const ImportKind& kind_of(const ParsedOptions& options) {
   const std::string what = options.positionals.empty() ? "" : options.positionals.front();
@@ -167,8 +186,15 @@ Exit run(const ParsedOptions& options, Console& console) {
                           kind.name, in_quotes(files.front())));
   }
   const PresetStore presets(options.all("presets"));
-  const Imported imported = kind.import(options, files, presets);
+  const Imported imported = kind.import(options, files, presets, console);
   for (const std::string& line : imported.left_out) console.err << line << "\n";
+  if (imported.profile.empty()) {
+    throw InputError({.file = fmt::format("{}", fmt::join(files, ", ")),
+                      .pointer = {},
+                      .found = "no kernel with shapes that a profile holds",
+                      .allowed = "a trace of such kernels with record_shapes=True",
+                      .nearest = {}});
+  }
   write_output(imported.profile, options, console);
   return Exit::ok;
 }

@@ -1,6 +1,7 @@
 #include "tools/lockstep/import_nccl.hpp"
 
 #include <cmath>
+#include <cstdint>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <utility>
@@ -116,7 +117,7 @@ class NcclImporter {
       ProfileJson point{{"op", series.op}};
       if (series.nodes > 1) point["nodes"] = series.nodes;
       point["gpus_per_node"] = series.ranks / series.nodes;
-      point["size"] = sample.size.base_units();
+      point["size"] = static_cast<std::int64_t>(sample.size.base_units());
       point["time"] = number_text(*sample.time_us) + " us";
       if (sample.spread > 0) point["spread"] = twelve_digits(sample.spread);
       points_.push_back(std::move(point));

@@ -1,13 +1,16 @@
 #include "sim/scenario/read_profile.hpp"
 
 #include <doctest/doctest.h>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "models/input/input_error.hpp"
 #include "models/input/text_file.hpp"
+#include "sim/scenario/names.hpp"
 #include "tests/support/presets.hpp"
 
 namespace lockstep {
@@ -161,6 +164,26 @@ TEST_CASE("read_profile: a mistake is one line that says where and what instead"
   CHECK(problem_text(json) ==
         "p.json: found no points; allowed: at least one in gemm, attention, "
         "memory or collectives");
+}
+
+TEST_CASE("read_profile: every card takes points of every collective") {
+  for (const std::string& gpu : presets().names("gpus")) {
+    CAPTURE(gpu);
+    Json json{{"gpu", gpu}};
+    for (const std::string_view op : kNcclTestsNames) {
+      for (const int nodes : {1, 2}) {
+        json["collectives"].push_back(
+            {{"op", op}, {"nodes", nodes}, {"gpus_per_node", 2}, {"size", 1}, {"time", "50 us"}});
+      }
+    }
+    const Profile profile = read_profile("p.json", json.dump(), presets());
+    const NodeNetwork network{presets().transport("infiniband"), gigabits_per_second(400)};
+    const KernelProfile measured(std::span(&profile, 1), presets().gpu(gpu), network);
+    for (const CollectivePoint& p : profile.collectives) {
+      CHECK(measured.collective(p.call()) > 0);
+      CHECK(measured.collective(p.call()) < 1000);
+    }
+  }
 }
 
 TEST_CASE("apply_profiles: the card has to be the scenario's, and so does a network over nodes") {

@@ -1,0 +1,205 @@
+#include "tools/lockstep/import_kineto.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <map>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "models/input/input_error.hpp"
+#include "sim/scenario/names.hpp"
+#include "tools/lockstep/input_file.hpp"
+#include "tools/lockstep/kernel_kinds.hpp"
+#include "tools/lockstep/kineto_points.hpp"
+#include "tools/lockstep/kineto_trace.hpp"
+#include "tools/lockstep/statistics.hpp"
+
+namespace lockstep {
+namespace {
+
+using KinetoJson = nlohmann::ordered_json;
+
+constexpr std::size_t kLargestTrace = std::size_t{4} << 30;  // bytes, unpacked
+constexpr std::size_t kMostLines = 40;                       // of the table of kernels
+constexpr std::size_t kLongestName = 60;
+
+/// Times of one thing that ran several times, in microseconds.
+using Times = std::vector<double>;
+
+double sum_of(const Times& times) {
+  double sum = 0;
+  for (const double t : times) sum += t;
+  return sum;
+}
+
+std::int64_t whole(double count) { return static_cast<std::int64_t>(count); }
+
+/// A point without its time, as JSON text: what runs with equal points are counted by.
+using TimesByPoint = std::map<std::string, Times>;
+
+class KinetoImporter {
+ public:
+  KinetoImporter(const ImportMachine& machine, int gpus_per_node, const GpuSpec& gpu)
+      : machine_(machine), gpus_per_node_(gpus_per_node), gpu_(gpu) {}
+
+  void read(const std::string& file) {
+    const KinetoTrace trace = parse_kineto(file, read_maybe_gzip(file, kLargestTrace));
+    std::map<std::int64_t, double> products, attention;  // time of each call, by its operator
+    for (const KinetoKernel& kernel : trace.kernels) {
+      all_us_ += kernel.duration_us;
+      const std::string why = take(kernel, trace, products, attention);
+      if (why.empty()) {
+        taken_us_ += kernel.duration_us;
+      } else {
+        left_out_[{kernel.name, why}].push_back(kernel.duration_us);
+      }
+    }
+    for (const auto& [id, time] : products) {
+      products_[product_text(*product_of(trace.operators.at(id)))].push_back(time);
+    }
+    for (const auto& [id, time] : attention) {
+      attention_[attention_text(*attention_of(trace.operators.at(id)))].push_back(time);
+    }
+  }
+
+  Imported finish(const std::vector<std::string>& files, const TextStyle& style) const {
+    KinetoJson out{{"about", "Kernels of PyTorch's profiler; made by lockstep import kineto."}};
+    out["conditions"]["files"] = fmt::format("{}", fmt::join(files, ", "));
+    out["gpu"] = machine_.gpu;
+    if (machine_.node != nullptr && !collectives_.empty()) {
+      out["network"]["node"] = machine_.node->name;
+    }
+    add_points("gemm", products_, out);
+    add_points("attention", attention_, out);
+    add_points("collectives", collectives_, out);
+    Imported imported{out.dump(1) + "\n", {left_out_table(style)}};
+    if (products_.empty() && attention_.empty() && collectives_.empty()) imported.profile.clear();
+    return imported;
+  }
+
+ private:
+  /// Books the kernel with its point, or says why it has none.
+  std::string take(const KinetoKernel& kernel, const KinetoTrace& trace,
+                   std::map<std::int64_t, double>& products,
+                   std::map<std::int64_t, double>& attention) {
+    const KernelKind kind = kernel_kind(kernel.name);
+    if (kernel.collective) return take_collective(kernel);
+    if (kind == KernelKind::collective) return "no sizes recorded";
+    if (kind != KernelKind::product && kind != KernelKind::attention) return "no such points";
+    if (!kernel.operator_id) return "no operator (CUDA graph)";
+    const auto op = trace.operators.find(*kernel.operator_id);
+    if (op == trace.operators.end()) return "no shapes recorded";
+    if (kind == KernelKind::attention) {
+      if (!attention_of(op->second)) return "no shape of " + op->second.name;
+      attention[*kernel.operator_id] += kernel.duration_us;
+      return {};
+    }
+    const std::optional<GemmPoint> point = product_of(op->second);
+    if (!point) return "no shape of " + op->second.name;
+    if (gpu_.peak(point->precision) <= FlopsPerSecond{}) return "a format that the card lacks";
+    products[*kernel.operator_id] += kernel.duration_us;
+    return {};
+  }
+
+  std::string take_collective(const KinetoKernel& kernel) {
+    std::string why;
+    const auto point = collective_point(*kernel.collective, gpus_per_node_, why);
+    if (!point) return why;
+    if (point->nodes > 1 && machine_.node == nullptr) return "over several nodes: say --node";
+    KinetoJson json{{"op", kNcclTestsNames[static_cast<std::size_t>(point->op)]}};
+    if (point->nodes > 1) json["nodes"] = point->nodes;
+    json["gpus_per_node"] = point->gpus_per_node;
+    json["size"] = whole(point->size.base_units());
+    collectives_[json.dump()].push_back(kernel.duration_us);
+    return {};
+  }
+
+  static std::string product_text(const GemmPoint& point) {
+    KinetoJson json{
+        {"m", whole(point.shape.m)}, {"n", whole(point.shape.n)}, {"k", whole(point.shape.k)}};
+    if (point.shape.count > 1) json["count"] = whole(point.shape.count);
+    json["precision"] = name_of(point.precision);
+    json["load"] = "sustained";
+    return json.dump();
+  }
+  static std::string attention_text(const AttentionPoint& point) {
+    const AttentionShape& s = point.shape;
+    KinetoJson json{{"kernel", name_of(point.kernel)},
+                    {"direction", s.direction == Direction::forward ? "forward" : "backward"},
+                    {"causal", s.causal},
+                    {"sequences", whole(s.sequences)},
+                    {"tokens", whole(s.tokens)},
+                    {"heads", whole(s.heads)}};
+    if (s.kv_heads != s.heads) json["kv_heads"] = whole(s.kv_heads);
+    json["head_dim"] = whole(s.head_dim);
+    return json.dump();
+  }
+
+  static void add_points(const char* key, const TimesByPoint& points, KinetoJson& out) {
+    for (const auto& [text, times] : points) {
+      KinetoJson point = KinetoJson::parse(text);
+      const bool waits = key == std::string_view("collectives");
+      const double middle = median(times);
+      point["time"] = number_text(waits ? *std::ranges::min_element(times) : middle) + " us";
+      // The distance of the quartiles; a collective's is what it waits.
+      if (!waits && times.size() > 1) {
+        constexpr double kMostSpread = 10;
+        const double spread = (quantile(times, 0.75) - quantile(times, 0.25)) / middle;
+        point["spread"] = twelve_digits(std::min(spread, kMostSpread));
+      }
+      out[key].push_back(std::move(point));
+    }
+  }
+
+  [[nodiscard]] std::string left_out_table(const TextStyle& style) const {
+    std::string text = fmt::format(
+        "{} of the GPU time of {} is in the profile: {} products, {} of "
+        "attention, {} collectives.",
+        percent_text(taken_us_ / all_us_), duration_text(all_us_ * 1e-6), products_.size(),
+        attention_.size(), collectives_.size());
+    if (left_out_.empty()) return text;
+    std::vector<const decltype(left_out_)::value_type*> rows;
+    for (const auto& row : left_out_) rows.push_back(&row);
+    std::ranges::stable_sort(
+        rows, [](const auto* a, const auto* b) { return sum_of(a->second) > sum_of(b->second); });
+    TextTable table({{"left out", TextTable::Align::left},
+                     {"kind", TextTable::Align::left},
+                     {"calls", TextTable::Align::right},
+                     {"total", TextTable::Align::right},
+                     {"median", TextTable::Align::right},
+                     {"why", TextTable::Align::left}});
+    for (std::size_t i = 0; i < std::min(rows.size(), kMostLines); ++i) {
+      const auto& [kernel, times] = *rows[i];
+      std::string name = kernel.first.substr(0, kLongestName);
+      if (name.size() < kernel.first.size()) name += "...";
+      table.add({name, std::string(name_of(kernel_kind(kernel.first))),
+                 grouped(static_cast<double>(times.size())), duration_text(sum_of(times) * 1e-6),
+                 duration_text(median(times) * 1e-6), kernel.second});
+    }
+    text += "\n" + table.text(style);
+    if (rows.size() > kMostLines) text += fmt::format("  and {} more\n", rows.size() - kMostLines);
+    text.pop_back();
+    return text;
+  }
+
+  const ImportMachine& machine_;
+  int gpus_per_node_;
+  const GpuSpec& gpu_;
+  TimesByPoint products_, attention_, collectives_;
+  std::map<std::pair<std::string, std::string>, Times> left_out_;  ///< by kernel and reason
+  double all_us_ = 0, taken_us_ = 0;
+};
+
+}  // namespace
+
+Imported import_kineto(const std::vector<std::string>& files, const ImportMachine& machine,
+                       int gpus_per_node, const PresetStore& presets, const TextStyle& style) {
+  KinetoImporter importer(machine, gpus_per_node, presets.gpu(machine.gpu));
+  for (const std::string& file : files) importer.read(file);
+  return importer.finish(files, style);
+}
+
+}  // namespace lockstep
