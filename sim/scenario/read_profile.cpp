@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kMostPoints = 100'000;
 constexpr Interval kSize{1, 1e9};
 constexpr Interval kPointTime{1e-9, 1e4};
-constexpr Interval kSpread{0, 10};
+constexpr Interval kPointSpread{0, 10};
 constexpr Interval kNicRate{1e7, 1e13};
 constexpr Interval kPointTraffic{1, 1e15};
 constexpr int kMostMembers = 1'000'000;  // of nodes, and of GPUs in one
@@ -33,7 +33,7 @@ std::vector<std::string_view> fused_kernel_names() {
 void read_point(const JsonCursor& from, ProfilePoint& out) {
   const MemberReader member(from, Extent::whole);
   member.required("time", out.time, kPointTime);
-  member.optional("spread", out.spread, kSpread);
+  member.optional("spread", out.spread, kPointSpread);
 }
 
 GemmPoint read_gemm_point(const JsonCursor& from, const GpuSpec& gpu) {

@@ -245,8 +245,8 @@ std::string NcclRanks::fill(const NcclLogOptions& options, NcclSeries& series) c
       return "ranks spread unevenly over nodes";
     }
   }
-  constexpr int kMostRanks = 1'000'000;
-  if (series.gpus_per_node > kMostRanks / series.nodes) return "more than a million ranks";
+  constexpr int kMostLogRanks = 1'000'000;
+  if (series.gpus_per_node > kMostLogRanks / series.nodes) return "more than a million ranks";
   series.ranks = series.nodes * series.gpus_per_node;
   return series.ranks < 2 ? "a single rank" : "";
 }
