@@ -28,6 +28,7 @@ void RatioField::add(const RatioPlace& place, double ratio) {
 void RatioField::finish() {
   if (points_.empty()) return;
   std::vector<double> logs;
+  logs.reserve(points_.size());
   for (const Point& p : points_) logs.push_back(p.log_ratio);
   const auto middle = logs.begin() + static_cast<std::ptrdiff_t>(logs.size() / 2);
   std::ranges::nth_element(logs, middle);

@@ -58,7 +58,8 @@ const coloursOfCharts = () => [...document.querySelectorAll('.chart')].map(chart
   return seen.size;
 });
 
-const kCharts = {busy: 8, calm: 4, large: 8, 'one-link': 3, empty: 0, run: 7, 'bare-run': 1};
+const kCharts = {busy: 8, calm: 4, large: 8, 'one-link': 3, empty: 0, run: 7, 'bare-run': 1,
+  points: 2};
 const kViews = [
   {width: 1360, scheme: 'light'}, {width: 1360, scheme: 'dark'},
   {width: 390, scheme: 'light', scale: 2},

@@ -9,6 +9,7 @@
 #include "tests/support/sample_reports.hpp"
 #include "tests/support/sample_run.hpp"
 #include "tools/lockstep/report/congestion_page.hpp"
+#include "tools/lockstep/report/points_page.hpp"
 #include "tools/lockstep/report/run_page.hpp"
 
 using namespace lockstep;
@@ -37,6 +38,26 @@ std::string bare_run() {
   return run_page(result);
 }
 
+/// Points of twelve kinds, more than there are colours, predicted in two ways.
+std::string points() {
+  constexpr int kPoints = 240, kKinds = 12;
+  PointTable table;
+  table.what = "kernels";
+  for (int i = 0; i < kPoints; ++i) {
+    const double measured = 1 + i * i, predicted = measured * (0.4 + 0.01 * (i % 120));
+    for (const char* by : {"law", "others"}) {
+      table.points.push_back({{{"kind", fmt::format("kind {}", i % kKinds)},
+                               {"shape", fmt::format("{} x {}", i, i)},
+                               {"by", by}},
+                              measured,
+                              predicted,
+                              predicted / measured - 1});
+    }
+  }
+  table.summary = {summarise("all, by law", table.points)};
+  return points_page(table, "sample.profile.json");
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -63,6 +84,7 @@ int main(int count, char** words) {
                                     .notes = {}});
     write_text("run", whole_run());
     write_text("bare-run", bare_run());
+    write_text("points", points());
   } catch (const std::exception& problem) {
     fmt::print("skipped: {}\n", problem.what());
     return 0;

@@ -7,8 +7,11 @@
 #include "models/input/input_error.hpp"
 #include "models/input/text_file.hpp"
 #include "tools/lockstep/cli.hpp"
+#include "tools/lockstep/output_file.hpp"
 #include "tools/lockstep/progress.hpp"
 #include "tools/lockstep/reference_files.hpp"
+#include "tools/lockstep/report/assets.hpp"
+#include "tools/lockstep/report/points_page.hpp"
 #include "tools/lockstep/row_validation.hpp"
 #include "tools/lockstep/shared_options.hpp"
 #include "tools/lockstep/validate_collectives.hpp"
@@ -47,6 +50,10 @@ constexpr std::array kOptions{
         "--dense"},
     OptionSpec{"source", 0, "NAME", true, "Only rows of this source: the id up to the first '-'.",
                "--source bloom"},
+    OptionSpec{"report", 0, "FILE", false,
+               "Of the options that name a file of points: write their errors, charts and worst "
+               "points as one self-contained HTML page.",
+               "--report validation.html"},
     kFormatOption,
     OptionSpec{"jobs", 'j', "N", false,
                "Work on this many rows at once (default: one per core). The output is the same for "
@@ -150,9 +157,20 @@ Exit run(const ParsedOptions& options, Console& console) {
   const PresetStore presets(options.all("presets"));
   const TextStyle style = output_style(options, console);
   if (points != nullptr) {
+    if (options.has("report")) (void)chart_library();
     const PointTable table = points->validate(options.get(points->option), presets);
+    if (options.has("report")) {
+      OutputFile page(options.get("report"));
+      page.write(points_page(table, options.get(points->option)));
+      page.commit();
+    }
     write_output(formatted(table, format, style), options, console);
     return Exit::ok;
+  }
+  if (options.has("report")) {
+    throw UsageError(
+        "lockstep validate: --report is for a file of points: --gemm, --attention, "
+        "--memory, --nccl, --power or --profile");
   }
   const std::string file =
       options.has("rows") ? options.get("rows") : reference_file(presets, "training.json");

@@ -56,6 +56,14 @@ const named = {
     tip(escapeHtml(seriesName), [`every ${duration(interval)}`,
       `<b>${goodput.toFixed(2)} %</b> ± ${around.toFixed(2)} %`]),
   interval: () => duration,
+  // A measured point and its prediction.
+  sample: options => ({seriesName, value: [measured, , place]}) => {
+    const {unit, about} = options.lockstep;
+    const [words, predicted, error] = about[place];
+    return tip(escapeHtml(seriesName), [`<span>${escapeHtml(words)}</span>`,
+      `measured <b>${measured} ${escapeHtml(unit)}</b>, predicted <b>${predicted} ` +
+      `${escapeHtml(unit)}</b>: <b>${error > 0 ? '+' : ''}${error} %</b>`]);
+  },
   power: options => items => {
     const {unit, unit_s: size, time} = options.lockstep;
     const of = name => items.find(each => each.seriesName === name);
@@ -193,9 +201,9 @@ function draw() {
   // On paper vectors are sharp, and Chromium leaves out a canvas that took many strokes.
   const renderer = print.matches ? 'svg' : 'canvas';
   for (const chart of charts) {
-    // The old drawing may still have strokes to paint, so it goes a little later than its element.
-    const old = chart.instance;
-    if (old) setTimeout(() => old.dispose(), 1000);
+    // Emptied, not disposed of: frames that the old drawing has asked for may still come, and find
+    // nothing to paint.
+    if (chart.instance) chart.instance.clear();
     const place = document.createElement('div');
     place.style.height = '100%';
     chart.element.replaceChildren(place);
