@@ -46,7 +46,7 @@ std::vector<std::string> dashed_names(const std::vector<OptionSpec>& options) {
 }
 
 [[noreturn]] void fail(const CommandSpec& command, const std::string& text) {
-  throw UsageError(fmt::format("lockstep {}: {}", command.name, text));
+  throw UsageError(fmt::format("{}{}: {}", command.program, command.name, text));
 }
 
 po::parsed_options parse_words(const CommandSpec& command, const std::vector<std::string>& args,
@@ -127,15 +127,16 @@ ParsedOptions parse_options(const CommandSpec& command, const std::vector<std::s
     values.push_back(option.value.empty() ? std::string() : option.value.front());
   }
   if (parsed.positionals.size() > command.positionals) {
-    fail(command, fmt::format("unexpected argument {}; usage: lockstep {}",
-                              in_quotes(parsed.positionals[command.positionals]), command.usage));
+    fail(command, fmt::format("unexpected argument {}; usage: {}{}",
+                              in_quotes(parsed.positionals[command.positionals]), command.program,
+                              command.usage));
   }
   return parsed;
 }
 
 std::string help_text(const CommandSpec& command) {
   std::string out =
-      fmt::format("Usage: lockstep {}\n\n{}\n\nOptions:\n", command.usage, command.about);
+      fmt::format("Usage: {}{}\n\n{}\n\nOptions:\n", command.program, command.usage, command.about);
   for (const OptionSpec& option : all_options(command)) out += help_of(option);
   if (!command.examples.empty()) out += "\nExamples:\n";
   for (const std::string_view example : command.examples) out += fmt::format("  {}\n", example);

@@ -27,6 +27,7 @@ struct CommandSpec {
   std::size_t positionals;   ///< at most this many words beside the options
   std::span<const OptionSpec> options;
   std::span<const std::string_view> examples;  ///< whole command lines
+  std::string_view program = "lockstep ";      ///< what is typed before `name` and `usage`
 };
 
 /// A mistake on the command line: what() is one line that says what was found and what is allowed.

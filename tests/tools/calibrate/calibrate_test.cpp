@@ -1,0 +1,278 @@
+#include "tools/calibrate/calibrate.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <doctest/doctest.h>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <span>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "models/profile/kernel_profile.hpp"
+#include "sim/scenario/read_profile.hpp"
+#include "tests/support/source_tree.hpp"
+#include "tests/support/temporary_folder.hpp"
+#include "tests/tools/calibrate/made_up_card.hpp"
+
+using namespace lockstep;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string text_of(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+struct CalibrateRan {
+  CalibrateExit exit;
+  std::string out, err;
+};
+
+/// Runs the program on a card that `make` gives, with a clock that only the card moves.
+class CalibrateRun {
+ public:
+  std::function<std::unique_ptr<Card>(int device)> open = [this](int) {
+    auto card = std::make_unique<test::MadeUpCard>(facts, presets.gpu("h100_sxm5_80gb"), clock);
+    if (prepare) prepare(*card);
+    return card;
+  };
+  std::function<void(test::MadeUpCard&)> prepare;
+  CardFacts facts = test::h100_facts();
+  PresetStore presets;
+  double clock = 0;
+
+  CalibrateRan with(const std::vector<std::string>& args) {
+    std::ostringstream out, err;
+    Console console{.out = out, .err = err, .style = {}, .err_is_terminal = false};
+    const CalibrateExit exit = run_calibrate(
+        args, console,
+        {.open_card = open, .seconds = [this] { return clock; }, .date = "2026-11-21"});
+    return {exit, out.str(), err.str()};
+  }
+  Profile profile_at(const std::string& path) { return read_profile(path, text_of(path), presets); }
+};
+
+bool holds(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+std::ptrdiff_t entries_of(const std::string& folder) {
+  return std::distance(fs::directory_iterator(folder), fs::directory_iterator());
+}
+
+}  // namespace
+
+TEST_CASE("calibrate: what is written, the simulator reads, and finds the card as it is") {
+  const test::TemporaryFolder folder;
+  CalibrateRun run;
+  const std::string path = folder.path() + "/h100.json";
+  const CalibrateRan ran = run.with({"-o", path});
+  CHECK(ran.err.empty());
+  REQUIRE(ran.exit == CalibrateExit::ok);
+  CHECK(holds(ran.out, "NVIDIA H100 80GB HBM3 as h100_sxm5_80gb"));
+  CHECK(entries_of(folder.path()) == 1);
+
+  const Profile profile = run.profile_at(path);
+  CHECK(profile.gpu == "h100_sxm5_80gb");
+  REQUIRE(profile.gemm.size() > 300);
+  REQUIRE(profile.memory.size() > 40);
+  // The made-up card is 10 % slower than the laws, and the quartiles of its samples 2 % apart.
+  const GpuSpec& gpu = run.presets.gpu(profile.gpu);
+  const KernelProfile measured(std::span(&profile, 1), gpu, std::nullopt);
+  for (const GemmPoint& p : profile.gemm) {
+    CHECK(p.time / gemm_time(p.shape, p.precision, gpu, p.load) ==
+          doctest::Approx(1.1).epsilon(1e-5));
+    CHECK(p.spread == doctest::Approx(0.02).epsilon(1e-3));
+  }
+  for (const MemoryPoint& p : profile.memory) {
+    CHECK(p.time / memory_bound_time(p.traffic, gpu) == doctest::Approx(1.1).epsilon(1e-5));
+  }
+  CHECK(measured.gemm({3000, 5000, 7000}, Precision::bf16, Load::sustained) ==
+        doctest::Approx(1.1).epsilon(1e-4));
+}
+
+TEST_CASE("calibrate: the profile says the conditions, launches and copies among them") {
+  const test::TemporaryFolder folder;
+  CalibrateRun run;
+  const std::string path = folder.path() + "/p.json";
+  REQUIRE(run.with({"-o", path, "--only", "launch,copies", "--only", "memory"}).exit ==
+          CalibrateExit::ok);
+  const std::string text = text_of(path);
+  for (const std::string_view part :
+       {"\"driver\": \"made up\"", "\"date\": \"2026-11-21\"",
+        "\"launch empty kernels in a CUDA graph\": \"2.20 us, spread 2.0 %\"",
+        "\"copy host to device 268435456 bytes\"",
+        "\"launch\": \"4 of 4 measured; 1755 MHz, 600 W, 60 C (means, hottest)\""}) {
+    CAPTURE(part);
+    CHECK(holds(text, part));
+  }
+  CHECK_FALSE(holds(text, "gemm"));
+}
+
+TEST_CASE("calibrate: what does not fit into the time is left out, and said") {
+  const test::TemporaryFolder folder;
+  CalibrateRun run;
+  run.prepare = [](test::MadeUpCard& card) { card.seconds_a_task = 0.5; };
+  const std::string path = folder.path() + "/p.json";
+  const CalibrateRan ran = run.with({"-o", path, "--minutes", "1"});
+  CHECK(ran.exit == CalibrateExit::ok);
+  CHECK(run.clock < 60);
+  CHECK(run.clock > 50);
+  CHECK(holds(ran.out, "left out for lack of time"));
+  CHECK(holds(text_of(path), "left out for lack of time"));
+}
+
+TEST_CASE("calibrate: Ctrl-C writes what was measured until then, exit 130") {
+  const test::TemporaryFolder folder;
+  CalibrateRun run;
+  run.prepare = [](test::MadeUpCard& card) {
+    card.before_each = [](std::size_t nth) {
+      if (nth == 7) std::raise(SIGINT);
+    };
+  };
+  const std::string path = folder.path() + "/p.json";
+  const CalibrateRan ran = run.with({"-o", path, "--only", "memory"});
+  CHECK(ran.exit == CalibrateExit::interrupted);
+  CHECK(run.profile_at(path).memory.size() == 7);
+}
+
+TEST_CASE("calibrate: a wrong result costs its point, exit 1") {
+  const test::TemporaryFolder folder;
+  CalibrateRun run;
+  run.prepare = [](test::MadeUpCard& card) {
+    card.before_each = [](std::size_t nth) {
+      if (nth == 3) throw TaskFailed("wrong result: 1 where 2 was due");
+    };
+  };
+  const std::string path = folder.path() + "/p.json";
+  const CalibrateRan ran = run.with({"-o", path, "--only", "memory"});
+  CHECK(ran.exit == CalibrateExit::failed);
+  CHECK(holds(ran.err, ": wrong result: 1 where 2 was due\n"));
+  CHECK(holds(text_of(path), ", 1 failed"));
+}
+
+TEST_CASE("calibrate: a card that gives up ends the run; what was good is written, exit 1") {
+  const test::TemporaryFolder folder;
+  CalibrateRun run;
+  run.prepare = [](test::MadeUpCard& card) {
+    card.before_each = [](std::size_t nth) {
+      if (nth == 5) throw CardError("cudaEventSynchronize: unspecified launch failure");
+    };
+  };
+  const std::string path = folder.path() + "/p.json";
+  const CalibrateRan ran = run.with({"-o", path, "--only", "memory"});
+  CHECK(ran.exit == CalibrateExit::failed);
+  CHECK(run.profile_at(path).memory.size() == 4);
+  CHECK(holds(ran.err, "cudaEventSynchronize: unspecified launch failure\n"));
+  CHECK(holds(text_of(path), "\"ended early by\""));
+}
+
+TEST_CASE("calibrate: without a point there is no profile") {
+  const test::TemporaryFolder folder;
+  CalibrateRun run;
+  const CalibrateRan ran = run.with({"-o", folder.path() + "/p.json", "--only", "launch"});
+  CHECK(ran.exit == CalibrateExit::ok);
+  CHECK(holds(ran.out, "No profile is written"));
+  CHECK(entries_of(folder.path()) == 0);
+}
+
+TEST_CASE("calibrate: no card, one line, exit 3, no file") {
+  const test::TemporaryFolder folder;
+  CalibrateRun run;
+  run.open = [](int device) -> std::unique_ptr<Card> {
+    CHECK(device == 2);
+    throw CardUnavailable("card 2 cannot be timed: it is 97.0 % busy");
+  };
+  const CalibrateRan ran = run.with({"-o", folder.path() + "/p.json", "--device", "2"});
+  CHECK(ran.exit == CalibrateExit::no_card);
+  CHECK(ran.err == "lockstep-calibrate: card 2 cannot be timed: it is 97.0 % busy\n");
+  CHECK(ran.out.empty());
+  CHECK(entries_of(folder.path()) == 0);
+}
+
+TEST_CASE("calibrate: every mistake on the command line is one line, exit 2, before any card") {
+  struct Mistake {
+    std::vector<std::string> args;
+    std::string line;
+  };
+  const std::vector<Mistake> mistakes{
+      {{}, "lockstep-calibrate: no --output; for example: -o h100.profile.json\n"},
+      {{"--outpt", "x"},
+       "lockstep-calibrate: unknown option --outpt; allowed: --output, --minutes, --only, "
+       "--device, --gpu, --presets, --help. Did you mean --output?\n"},
+      {{"x.json"},
+       "lockstep-calibrate: unexpected argument \"x.json\"; usage: lockstep-calibrate -o FILE "
+       "[options]\n"},
+      {{"-o", "x", "--only", "gemm,memry"},
+       "--only: found \"memry\"; allowed: launch, copies, memory, gemm. Did you mean memory?\n"},
+      {{"-o", "x", "--minutes", "0"},
+       "--minutes: found \"0\"; allowed: a whole number from 1 to 1440\n"},
+      {{"-o", "x", "--device", "-1"}, "--device: found \"-1\"; allowed: a whole number from 0\n"},
+  };
+  CalibrateRun run;
+  run.open = [](int) -> std::unique_ptr<Card> {
+    FAIL("the card was opened");
+    return nullptr;
+  };
+  for (const Mistake& mistake : mistakes) {
+    const CalibrateRan ran = run.with(mistake.args);
+    CHECK(ran.exit == CalibrateExit::bad_input);
+    CHECK(ran.err == mistake.line);
+    CHECK(ran.out.empty());
+  }
+  CHECK(run.with({"-o", "x", "--gpu", "h1000"}).exit == CalibrateExit::bad_input);
+}
+
+TEST_CASE("calibrate: a card that no preset is known for needs --gpu") {
+  const test::TemporaryFolder folder;
+  CalibrateRun run;
+  run.facts.name = "NVIDIA GeForce RTX 4090";
+  const std::string path = folder.path() + "/p.json";
+  const CalibrateRan ran = run.with({"-o", path, "--only", "memory"});
+  CHECK(ran.exit == CalibrateExit::bad_input);
+  CHECK(holds(ran.err,
+              "no preset is known for \"NVIDIA GeForce RTX 4090\"; name one with --gpu: "
+              "a100_pcie_80gb, "));
+  CHECK(run.with({"-o", path, "--only", "memory", "--gpu", "h100_pcie_80gb"}).exit ==
+        CalibrateExit::ok);
+  CHECK(run.profile_at(path).gpu == "h100_pcie_80gb");
+}
+
+TEST_CASE("calibrate: a folder that is not there is found out before anything is measured") {
+  CalibrateRun run;
+  run.prepare = [](test::MadeUpCard& card) {
+    card.before_each = [](std::size_t) { FAIL("measured"); };
+  };
+  const CalibrateRan ran = run.with({"-o", "/nonexistent/p.json"});
+  CHECK(ran.exit == CalibrateExit::bad_input);
+  CHECK(holds(ran.err, "/nonexistent/p.json: found No such file or directory"));
+}
+
+TEST_CASE("calibrate: --help says what it does") {
+  CalibrateRun run;
+  const CalibrateRan ran = run.with({"--help"});
+  CHECK(ran.exit == CalibrateExit::ok);
+  CHECK(ran.out.starts_with("Usage: lockstep-calibrate -o FILE [options]\n"));
+  CHECK(holds(ran.out, "3 no card that could be timed"));
+}
+
+#ifdef LOCKSTEP_CALIBRATE_PROGRAM
+TEST_CASE("calibrate: the program itself, where no card is: one line, exit 3, no file") {
+  const test::TemporaryFolder folder;
+  // Also where there is a card: none of them is shown to it.
+  const test::CommandResult ran =
+      test::run_in_source_tree("CUDA_VISIBLE_DEVICES= '" LOCKSTEP_CALIBRATE_PROGRAM "' -o '" +
+                               folder.path() + "/p.json' 2>&1");
+  CHECK(ran.status == 3);
+  CHECK(
+      ran.output.starts_with("lockstep-calibrate: there is no GPU here that could be timed "
+                             "(cudaGetDeviceCount: "));
+  CHECK(std::ranges::count(ran.output, '\n') == 1);
+  CHECK(entries_of(folder.path()) == 0);
+}
+#endif

@@ -1,0 +1,64 @@
+/// A card that the models make up, for tests of everything around the measuring.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/kernels/memory_bound.hpp"
+#include "sim/scenario/preset_store.hpp"
+#include "tools/calibrate/calibrate.hpp"
+
+namespace lockstep::test {
+
+inline CardFacts h100_facts() {
+  return {.name = "NVIDIA H100 80GB HBM3",
+          .major = 9,
+          .minor = 0,
+          .inputs = gibibytes(6),
+          .outputs = gibibytes(4),
+          .conditions = {{"driver", "made up"}}};
+}
+
+/// Takes 10 % longer than the laws say, with a spread, and moves the clock of the test.
+class MadeUpCard : public Card {
+ public:
+  MadeUpCard(CardFacts facts, const GpuSpec& gpu, double& clock)
+      : facts_(std::move(facts)), gpu_(gpu), clock_(clock) {}
+  [[nodiscard]] const CardFacts& facts() const override { return facts_; }
+
+  Samples measure(const Task& task, const Pace& pace) override {
+    tasks.push_back(task);
+    clock_ += seconds_a_task;
+    if (before_each) before_each(tasks.size());
+    const double t = 1.1 * law(task).base_units();
+    if (const auto* product = std::get_if<ProductTask>(&task)) {
+      if (product->load == Load::sustained) warm_seconds.push_back(pace.warm.base_units());
+    }
+    return {.seconds = {t, 1.02 * t, 0.98 * t, 1.01 * t, 0.99 * t},
+            .state = {.sm_mhz = 1755, .watts = 600, .celsius = 60}};
+  }
+
+  double seconds_a_task = 0.1;
+  std::function<void(std::size_t nth)> before_each;
+  std::vector<Task> tasks;
+  std::vector<double> warm_seconds;
+
+ private:
+  [[nodiscard]] Seconds law(const Task& task) const {
+    if (const auto* p = std::get_if<ProductTask>(&task)) {
+      return gemm_time(p->shape, p->precision, gpu_, p->load);
+    }
+    if (const auto* m = std::get_if<MemoryTask>(&task)) {
+      return memory_bound_time(Bytes{info(m->kernel).traffic(m->elements)}, gpu_);
+    }
+    return microseconds(2);
+  }
+
+  CardFacts facts_;
+  const GpuSpec& gpu_;
+  double& clock_;
+};
+
+}  // namespace lockstep::test

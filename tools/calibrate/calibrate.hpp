@@ -1,0 +1,35 @@
+/// The program lockstep-calibrate as a function: words in, text, a profile and exit status out.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tools/calibrate/card.hpp"
+#include "tools/lockstep/cli.hpp"
+
+namespace lockstep {
+
+enum class CalibrateExit : int {
+  ok = 0,
+  failed = 1,         ///< a call failed or a result was wrong; what is good is written
+  bad_input = 2,      ///< the command line, a preset, the output file
+  no_card = 3,        ///< none, or a busy or too small one: nothing is measured or written
+  interrupted = 130,  ///< by Ctrl-C; what was measured until then is written
+};
+
+/// What the program needs from outside.
+struct CalibrateWorld {
+  /// Opens card number `device` for the program alone. Throws CardUnavailable, or UsageError for
+  /// a number that there is not.
+  std::function<std::unique_ptr<Card>(int device)> open_card;
+  std::function<double()> seconds;  ///< a clock that only goes forward
+  std::string date;                 ///< of today: "2026-11-21"
+};
+
+/// Runs `lockstep-calibrate ARGS...`.
+CalibrateExit run_calibrate(const std::vector<std::string>& args, Console& console,
+                            const CalibrateWorld& world);
+
+}  // namespace lockstep

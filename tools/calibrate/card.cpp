@@ -1,0 +1,72 @@
+#include "tools/calibrate/card.hpp"
+
+#include <fmt/format.h>
+
+#include "sim/scenario/names.hpp"
+#include "tools/lockstep/table.hpp"
+
+namespace lockstep {
+namespace {
+
+/// assumed: what a driver keeps for itself on a large card, with a margin.
+constexpr Bytes kDriverShare = gibibytes(2);
+/// assumed: below it somebody looks at the card, above it somebody computes on it.
+constexpr double kIdleUtilisation = 0.05;
+/// The least in which large products and their rotating buffers have room.
+constexpr Bytes kLeastMemory = gibibytes(6);
+
+std::string_view role_name(ProductRole role) {
+  switch (role) {
+    case ProductRole::forward:
+      return "forward";
+    case ProductRole::input_gradient:
+      return "input gradient";
+    case ProductRole::weight_gradient:
+      return "weight gradient";
+  }
+  return {};
+}
+
+struct Describe {
+  std::string operator()(const LaunchTask& t) const {
+    return fmt::format("launch {} kernels {}", t.busy ? "busy" : "empty",
+                       t.graph ? "in a CUDA graph" : "one by one");
+  }
+  std::string operator()(const CopyTask& t) const {
+    return fmt::format("copy {} {:.0f} bytes", t.to_device ? "host to device" : "device to host",
+                       t.size.base_units());
+  }
+  std::string operator()(const MemoryTask& t) const {
+    const MemoryKernelInfo& kernel = info(t.kernel);
+    return fmt::format("memory {} {:.4g} MB", kernel.name, kernel.traffic(t.elements) * 1e-6);
+  }
+  std::string operator()(const ProductTask& t) const {
+    return fmt::format("gemm {} {} {} x {} x {}{}", name_of(t.precision), role_name(t.role),
+                       t.shape.m, t.shape.n, t.shape.k,
+                       t.load == Load::sustained ? ", sustained" : "");
+  }
+};
+
+double gib(Bytes bytes) { return bytes / gibibytes(1); }
+
+}  // namespace
+
+std::string describe(const Task& task) { return std::visit(Describe{}, task); }
+
+std::string obstacle_of(const Occupancy& occupancy) {
+  if (occupancy.total < kLeastMemory) {
+    return fmt::format("it has {:.1f} GiB of memory; {:.0f} GiB are needed", gib(occupancy.total),
+                       gib(kLeastMemory));
+  }
+  if (occupancy.utilisation > kIdleUtilisation) {
+    return fmt::format("it is {} busy; nothing else may run on it",
+                       percent_text(occupancy.utilisation));
+  }
+  if (occupancy.used > kDriverShare) {
+    return fmt::format("another program holds {:.1f} GiB of its memory; nothing else may run on it",
+                       gib(occupancy.used));
+  }
+  return {};
+}
+
+}  // namespace lockstep

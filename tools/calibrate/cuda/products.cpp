@@ -1,0 +1,251 @@
+#include "tools/calibrate/cuda/products.hpp"
+
+#include <cmath>
+#include <fmt/format.h>
+
+namespace lockstep {
+namespace {
+
+/// What cuBLAS itself takes on Hopper and later is 32 MiB; algorithms that split K want more.
+constexpr std::size_t kWorkspace = std::size_t{64} << 20;
+constexpr int kCheckedElements = 64;
+
+struct DestroyHandle {
+  void operator()(cublasLtHandle_t handle) const { (void)cublasLtDestroy(handle); }
+};
+struct DestroyDescription {
+  void operator()(cublasLtMatmulDesc_t desc) const { (void)cublasLtMatmulDescDestroy(desc); }
+};
+struct DestroyLayout {
+  void operator()(cublasLtMatrixLayout_t layout) const {
+    (void)cublasLtMatrixLayoutDestroy(layout);
+  }
+};
+struct DestroyPreference {
+  void operator()(cublasLtMatmulPreference_t p) const { (void)cublasLtMatmulPreferenceDestroy(p); }
+};
+using Handle = std::unique_ptr<std::remove_pointer_t<cublasLtHandle_t>, DestroyHandle>;
+using Description =
+    std::unique_ptr<std::remove_pointer_t<cublasLtMatmulDesc_t>, DestroyDescription>;
+using Layout = std::unique_ptr<std::remove_pointer_t<cublasLtMatrixLayout_t>, DestroyLayout>;
+using Preference =
+    std::unique_ptr<std::remove_pointer_t<cublasLtMatmulPreference_t>, DestroyPreference>;
+
+Handle create_handle() {
+  cublasLtHandle_t handle = nullptr;
+  check(cublasLtCreate(&handle), "cublasLtCreate");
+  return Handle(handle);
+}
+
+ElementFormat format_of(Precision precision) {
+  switch (precision) {
+    case Precision::fp16:
+      return ElementFormat::fp16;
+    case Precision::bf16:
+      return ElementFormat::bf16;
+    case Precision::fp8:
+      return ElementFormat::fp8;
+    default:
+      throw TaskFailed("this format is not timed");
+  }
+}
+cudaDataType_t data_type(ElementFormat format) {
+  switch (format) {
+    case ElementFormat::fp16:
+      return CUDA_R_16F;
+    case ElementFormat::bf16:
+      return CUDA_R_16BF;
+    case ElementFormat::fp8:
+      return CUDA_R_8F_E4M3;
+  }
+  return CUDA_R_16BF;
+}
+
+/// An operand as cuBLASLt sees it: columns of `rows` contiguous elements.
+struct Operand {
+  bool transposed;
+  std::uint64_t rows, columns;
+};
+
+/// C[m x n] = A B lies row by row, as frameworks have it, and is to cuBLASLt, which counts by
+/// columns, C^T = B^T A^T: its first operand is our B.
+struct Problem {
+  std::uint64_t m, n, k;
+  ElementFormat operands, result;
+  Operand first, second;  ///< B and A
+  bool quick_sums = false;
+
+  [[nodiscard]] std::size_t width() const { return operands == ElementFormat::fp8 ? 1 : 2; }
+  [[nodiscard]] std::size_t a_bytes() const { return aligned(m * k * width()); }
+  [[nodiscard]] std::size_t b_bytes() const { return aligned(k * n * width()); }
+  [[nodiscard]] std::size_t c_bytes() const { return aligned(m * n * 2); }
+};
+
+/// y = x W^T with W as [out x in]: k runs along the rows of both operands. The input gradient
+/// dx = dy W has n along those of W, and the weight gradient dW = dy^T x has m and n along the
+/// rows.
+Problem problem_of(const ProductTask& task) {
+  Problem p{.m = static_cast<std::uint64_t>(task.shape.m),
+            .n = static_cast<std::uint64_t>(task.shape.n),
+            .k = static_cast<std::uint64_t>(task.shape.k),
+            .operands = format_of(task.precision),
+            .result = task.precision == Precision::fp16 ? ElementFormat::fp16 : ElementFormat::bf16,
+            .first = {},
+            .second = {}};
+  const bool narrow = p.operands == ElementFormat::fp8;
+  const bool n_along = !narrow && task.role != ProductRole::forward;
+  const bool m_along = !narrow && task.role == ProductRole::weight_gradient;
+  p.first = n_along ? Operand{false, p.n, p.k} : Operand{true, p.k, p.n};
+  p.second = m_along ? Operand{true, p.m, p.k} : Operand{false, p.k, p.m};
+  p.quick_sums = narrow && task.role == ProductRole::forward;
+  return p;
+}
+
+Layout layout_of(const Operand& operand, ElementFormat format) {
+  cublasLtMatrixLayout_t layout = nullptr;
+  check(cublasLtMatrixLayoutCreate(&layout, data_type(format), operand.rows, operand.columns,
+                                   static_cast<std::int64_t>(operand.rows)),
+        "cublasLtMatrixLayoutCreate");
+  return Layout(layout);
+}
+
+template <class Value>
+void set(const Description& description, cublasLtMatmulDescAttributes_t attribute, Value value) {
+  check(cublasLtMatmulDescSetAttribute(description.get(), attribute, &value, sizeof(value)),
+        "cublasLtMatmulDescSetAttribute");
+}
+
+Description description_of(const Problem& p) {
+  cublasLtMatmulDesc_t raw = nullptr;
+  check(cublasLtMatmulDescCreate(&raw, CUBLAS_COMPUTE_32F, CUDA_R_32F), "cublasLtMatmulDescCreate");
+  Description out(raw);
+  const auto operation = [](const Operand& o) { return o.transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
+  set(out, CUBLASLT_MATMUL_DESC_TRANSA, operation(p.first));
+  set(out, CUBLASLT_MATMUL_DESC_TRANSB, operation(p.second));
+  if (p.operands == ElementFormat::fp8) {
+    set(out, CUBLASLT_MATMUL_DESC_FAST_ACCUM, static_cast<std::int8_t>(p.quick_sums ? 1 : 0));
+  }
+  return out;
+}
+
+/// A product that is ready to be enqueued.
+class PreparedProduct {
+ public:
+  PreparedProduct(cublasLtHandle_t handle, const Problem& p, std::byte* workspace)
+      : handle_(handle),
+        workspace_(workspace),
+        description_(description_of(p)),
+        first_(layout_of(p.first, p.operands)),
+        second_(layout_of(p.second, p.operands)),
+        result_(layout_of({false, p.n, p.m}, p.result)) {
+    choose();
+  }
+
+  void enqueue(const void* a, const void* b, void* c, const Stream& stream) const {
+    const float one = 1, zero = 0;
+    check(cublasLtMatmul(handle_, description_.get(), &one, b, first_.get(), a, second_.get(),
+                         &zero, c, result_.get(), c, result_.get(), &algorithm_, workspace_,
+                         kWorkspace, stream.get()),
+          "cublasLtMatmul");
+  }
+
+ private:
+  void choose() {
+    cublasLtMatmulPreference_t raw = nullptr;
+    check(cublasLtMatmulPreferenceCreate(&raw), "cublasLtMatmulPreferenceCreate");
+    const Preference preference(raw);
+    const std::uint64_t most = kWorkspace;
+    check(cublasLtMatmulPreferenceSetAttribute(raw, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &most,
+                                               sizeof(most)),
+          "cublasLtMatmulPreferenceSetAttribute");
+    cublasLtMatmulHeuristicResult_t best{};
+    int found = 0;
+    const cublasStatus_t status =
+        cublasLtMatmulAlgoGetHeuristic(handle_, description_.get(), first_.get(), second_.get(),
+                                       result_.get(), result_.get(), raw, 1, &best, &found);
+    if (status == CUBLAS_STATUS_NOT_SUPPORTED || (status == CUBLAS_STATUS_SUCCESS && found == 0)) {
+      throw TaskFailed("cublasLtMatmulAlgoGetHeuristic: no algorithm for it");
+    }
+    check(status, "cublasLtMatmulAlgoGetHeuristic");
+    check(best.state, "cublasLtMatmulAlgoGetHeuristic");
+    algorithm_ = best.algo;
+  }
+
+  cublasLtHandle_t handle_;
+  std::byte* workspace_;
+  Description description_;
+  Layout first_, second_, result_;
+  cublasLtMatmulAlgo_t algorithm_{};
+};
+
+/// What a sum of k products of standard normal numbers may be off by beyond its rounding to 16 bit,
+/// as a share of sqrt(k), its own standard deviation. Sums are single precision, but algorithms
+/// that split k may add their parts in 16 bit: 2^-9 a part. Those of eight-bit tensor cores on
+/// Hopper keep 14 bits at each step of 32 elements, and at k = 32,768 lose some 6 % in the worst
+/// case. A wrong operand or shape is off by about 140 %.
+double slack_of(const Problem& p) {
+  const double share = p.operands == ElementFormat::fp8 ? 0.15 : 0.05;
+  return share * std::sqrt(static_cast<double>(p.k));
+}
+
+ProductCheck check_of(const Problem& p, const void* a, const void* b, const void* c) {
+  const auto strides = [](const Operand& o, bool row_is_outer) {
+    const auto apart = static_cast<std::int64_t>(o.rows);
+    return row_is_outer ? std::pair<std::int64_t, std::int64_t>{apart, 1}
+                        : std::pair<std::int64_t, std::int64_t>{1, apart};
+  };
+  const auto [a_row, a_column] = strides(p.second, !p.second.transposed);
+  const auto [b_row, b_column] = strides(p.first, !p.first.transposed);
+  return {.a = a,
+          .b = b,
+          .c = c,
+          .operands = p.operands,
+          .c_format = p.result,
+          .m = static_cast<std::int64_t>(p.m),
+          .n = static_cast<std::int64_t>(p.n),
+          .k = static_cast<std::int64_t>(p.k),
+          .a_row = a_row,
+          .a_column = a_column,
+          .b_row = b_row,
+          .b_column = b_column};
+}
+
+}  // namespace
+
+struct Products::State {
+  Handle handle = create_handle();
+  DeviceMemory workspace{kWorkspace};
+  DeviceMemory checked{kCheckedElements * sizeof(CheckedElement)};
+};
+
+Products::Products(Bench& bench) : bench_(bench), state_(std::make_unique<State>()) {}
+Products::~Products() = default;
+
+Samples Products::measure(const ProductTask& task, const Pace& pace) {
+  const Problem p = problem_of(task);
+  const std::size_t in = p.a_bytes() + p.b_bytes();
+  const Stretch a{bench_.operands(p.operands), in};
+  const Stretch b{a.begin + p.a_bytes(), in};
+  const Stretch c{bench_.results(), p.c_bytes()};
+  const int sets = bench_.sets(in, p.c_bytes());
+  const PreparedProduct product(state_->handle.get(), p, state_->workspace.at(0));
+  const Bench::Launch launch = [&](int set) {
+    product.enqueue(a.of(set), b.of(set), c.of(set), bench_.stream());
+  };
+
+  // Whatever lies there is no result of this product.
+  check(cudaMemsetAsync(c.of(0), 0xFF, p.c_bytes(), bench_.stream().get()), "cudaMemsetAsync");
+  launch(0);
+  auto* checked = reinterpret_cast<CheckedElement*>(state_->checked.at(0));
+  launch_product_check(check_of(p, a.of(0), b.of(0), c.of(0)), checked, kCheckedElements,
+                       bench_.stream().get());
+  for (const CheckedElement& e :
+       fetch<CheckedElement>(checked, kCheckedElements, bench_.stream())) {
+    if (agrees(e.got, e.expected, slack_of(p))) continue;
+    throw TaskFailed(fmt::format("wrong result: {:.6g} where {:.6g} was due", e.got, e.expected));
+  }
+  return task.load == Load::sustained ? bench_.sustained(launch, sets, pace)
+                                      : bench_.burst(launch, sets);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,168 @@
+#include "tools/calibrate/plan.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+
+#include "models/kernels/memory_bound.hpp"
+#include "sim/core/random.hpp"
+#include "sim/scenario/names.hpp"
+#include "tools/calibrate/shapes.hpp"
+#include "tools/calibrate/timing.hpp"
+
+namespace lockstep {
+namespace {
+
+/// assumed: choosing an algorithm, loading its kernel, capturing a graph, checking the result.
+constexpr Seconds kPreparation{0.05};
+/// assumed: by then a card has reached the clock and nearly the temperature of its power limit.
+constexpr Seconds kHeating{4};
+/// Once it is hot, from one product to the next: the power controller settles in tens of
+/// milliseconds (assumed).
+constexpr Seconds kSettling{0.2}, kSustainedTimed{0.2};
+/// Octaves between products of transformers, and from the grid: nearer ones tell nothing new, for a
+/// profile interpolates.
+constexpr double kThinning = 0.75;
+constexpr double kSmallestTraffic = 1 << 20, kLargestTraffic = 1 << 30;
+/// Eight-bit products want sides of whole 16 bytes.
+constexpr double kFp8Side = 16;
+
+class Planner {
+ public:
+  Planner(const GpuSpec& gpu, const CardFacts& card) : gpu_(gpu), card_(card) {}
+
+  void launches() {
+    std::vector<PlannedTask> group;
+    for (const bool busy : {false, true}) {
+      for (const bool graph : {false, true}) {
+        group.push_back({LaunchTask{.graph = graph, .busy = busy}, "launch", {}, Seconds{0.5}});
+      }
+    }
+    append(group);
+  }
+
+  void copies() {
+    std::vector<PlannedTask> group;
+    for (const bool to_device : {true, false}) {
+      for (const double size : {4096.0, 1048576.0, 268435456.0}) {
+        const CopyTask task{.to_device = to_device, .size = Bytes{size}};
+        group.push_back({task, "copies", {}, Seconds{0.3}});
+      }
+    }
+    append(group);
+  }
+
+  void memory() {
+    std::vector<PlannedTask> group;
+    for (std::size_t i = 0; i < memory_kernels().size(); ++i) {
+      const MemoryKernelInfo& kernel = memory_kernels()[i];
+      for (double traffic = kSmallestTraffic; traffic <= kLargestTraffic; traffic *= 2) {
+        const double rows = std::floor(traffic / kernel.traffic(kRowElements));
+        const double elements = rows * kRowElements;
+        if (rows < 1 || Bytes{elements * kernel.read} > card_.inputs ||
+            Bytes{elements * (kernel.written + kernel.updated)} > card_.outputs) {
+          continue;
+        }
+        const Seconds one = memory_bound_time(Bytes{kernel.traffic(elements)}, gpu_);
+        group.push_back({MemoryTask{static_cast<MemoryKernelKind>(i), elements},
+                         "memory",
+                         {},
+                         burst_time(one)});
+      }
+    }
+    append(shuffled(std::move(group)));
+  }
+
+  void products(std::span<const ProductShape> shapes, Precision precision, Load load) {
+    if (!has(precision)) return;
+    const bool sustained = load == Load::sustained;
+    std::vector<PlannedTask> group;
+    for (const ProductShape& p : shapes) {
+      if (!fits(p, precision)) continue;
+      const Seconds one = gemm_time(p.shape, precision, gpu_, load);
+      group.push_back(
+          {ProductTask{.shape = p.shape, .role = p.role, .precision = precision, .load = load},
+           fmt::format("gemm {}{}", name_of(precision), sustained ? " sustained" : ""),
+           sustained ? Pace{kSettling, kSustainedTimed} : Pace{},
+           sustained ? kPreparation + kSettling + kSustainedTimed : burst_time(one)});
+    }
+    group = shuffled(std::move(group));
+    if (sustained && !group.empty()) {
+      group.front().pace.warm = kHeating;
+      group.front().estimate += kHeating;
+    }
+    append(group);
+  }
+
+  /// The card's compute capability: bf16 from 8.0, fp8 from 8.9.
+  [[nodiscard]] bool has(Precision precision) const {
+    const int capability = 10 * card_.major + card_.minor;
+    const int needed = precision == Precision::fp8 ? 89 : precision == Precision::bf16 ? 80 : 70;
+    return gpu_.peak(precision) > FlopsPerSecond{} && capability >= needed;
+  }
+  std::vector<PlannedTask> take() { return std::move(tasks_); }
+
+ private:
+  static Seconds burst_time(Seconds one) {
+    return kPreparation + burst_repeats(one, 1).together(one);
+  }
+
+  [[nodiscard]] bool fits(const ProductShape& p, Precision precision) const {
+    const auto [m, n, k, count] = p.shape;
+    if (precision == Precision::fp8) {
+      const auto whole = [](double side) { return std::fmod(side, kFp8Side) == 0; };
+      if (!p.quantised || !whole(m) || !whole(n) || !whole(k)) return false;
+    }
+    return Bytes{info(precision).bytes_per_element * (m * k + k * n)} <= card_.inputs &&
+           Bytes{2 * m * n} <= card_.outputs;
+  }
+
+  /// The same order on every machine and in every run.
+  static std::vector<PlannedTask> shuffled(std::vector<PlannedTask> group) {
+    std::vector<std::pair<std::uint32_t, std::size_t>> order;
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      order.emplace_back(philox4x32({static_cast<std::uint32_t>(i), 0, 0, 0}, {0, 0})[0], i);
+    }
+    std::ranges::sort(order);
+    std::vector<PlannedTask> out;
+    for (const auto& [key, i] : order) out.push_back(std::move(group[i]));
+    return out;
+  }
+  void append(const std::vector<PlannedTask>& group) {
+    tasks_.insert(tasks_.end(), group.begin(), group.end());
+  }
+
+  const GpuSpec& gpu_;
+  const CardFacts& card_;
+  std::vector<PlannedTask> tasks_;
+};
+
+}  // namespace
+
+std::vector<PlannedTask> plan_tasks(const GpuSpec& gpu, const CardFacts& card,
+                                    std::span<const TransformerShape> models,
+                                    std::span<const std::string> only) {
+  const auto wanted = [&](std::string_view subject) {
+    return only.empty() || std::ranges::find(only, subject) != only.end();
+  };
+  Planner plan(gpu, card);
+  if (wanted("launch")) plan.launches();
+  if (wanted("copies")) plan.copies();
+  if (wanted("memory")) plan.memory();
+  if (wanted("gemm")) {
+    const std::vector<ProductShape> grid = grid_products();
+    const std::vector<ProductShape> layers = transformer_products(models, kThinning);
+    const Precision wide = plan.has(Precision::bf16) ? Precision::bf16 : Precision::fp16;
+    plan.products(grid, wide, Load::burst);
+    plan.products(grid, Precision::fp8, Load::burst);
+    plan.products(layers, wide, Load::sustained);
+    plan.products(layers, Precision::fp8, Load::sustained);
+    const std::vector<ProductShape> between = away_from(grid, layers, kThinning);
+    plan.products(between, wide, Load::burst);
+    plan.products(between, Precision::fp8, Load::burst);
+    if (wide != Precision::fp16) plan.products(grid, Precision::fp16, Load::burst);
+  }
+  return plan.take();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,78 @@
+#include "tools/calibrate/profile_text.hpp"
+
+#include <cmath>
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "sim/scenario/names.hpp"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json memory_point(const MemoryTask& task) {
+  const MemoryKernelInfo& kernel = info(task.kernel);
+  return {{"kernel", kernel.name}, {"traffic", kernel.traffic(task.elements)}};
+}
+Json product_point(const ProductTask& task) {
+  Json point{{"m", task.shape.m}, {"n", task.shape.n}, {"k", task.shape.k}};
+  point["precision"] = name_of(task.precision);
+  if (task.load == Load::sustained) point["load"] = "sustained";
+  return point;
+}
+
+/// Six digits are beyond what any repeat agrees in.
+void add_timing(const Timing& timing, Json& point) {
+  point["time"] = fmt::format("{:.6g} us", timing.median.base_units() * 1e6);
+  point["spread"] = std::round(timing.spread * 1e4) / 1e4;
+}
+
+/// Whole numbers without a fraction: sizes are doubles here.
+std::string line_of(Json point) {
+  for (auto& [key, value] : point.items()) {
+    if (value.is_number_float() && value == std::floor(value.get<double>())) {
+      value = static_cast<std::int64_t>(value.get<double>());
+    }
+  }
+  return point.dump();
+}
+
+std::string points_text(std::string_view name, const std::vector<Json>& points) {
+  std::string out = fmt::format(",\n \"{}\": [", name);
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    out += (i == 0 ? "\n  " : ",\n  ") + line_of(points[i]);
+  }
+  return out + "\n ]";
+}
+
+}  // namespace
+
+bool is_point(const Task& task) {
+  return std::holds_alternative<MemoryTask>(task) || std::holds_alternative<ProductTask>(task);
+}
+
+std::string profile_text(const Calibration& calibration) {
+  Json head{{"about", calibration.about},
+            {"source", calibration.source},
+            {"date", calibration.date},
+            {"conditions", Json::object()},
+            {"gpu", calibration.gpu}};
+  for (const auto& [name, value] : calibration.conditions) head["conditions"][name] = value;
+  std::vector<Json> gemm, memory;
+  for (const MeasuredTask& measured : calibration.measured) {
+    if (const auto* product = std::get_if<ProductTask>(&measured.task)) {
+      add_timing(measured.timing, gemm.emplace_back(product_point(*product)));
+    } else if (const auto* kernel = std::get_if<MemoryTask>(&measured.task)) {
+      add_timing(measured.timing, memory.emplace_back(memory_point(*kernel)));
+    }
+  }
+  std::string out = head.dump(1);
+  out.resize(out.rfind("\n}"));
+  if (!gemm.empty()) out += points_text("gemm", gemm);
+  if (!memory.empty()) out += points_text("memory", memory);
+  return out + "\n}\n";
+}
+
+}  // namespace lockstep

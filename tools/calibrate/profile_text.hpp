@@ -1,0 +1,30 @@
+/// A profile of what was measured, as scenarios/profile.schema.json has it.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tools/calibrate/card.hpp"
+#include "tools/calibrate/timing.hpp"
+
+namespace lockstep {
+
+struct MeasuredTask {
+  Task task;
+  Timing timing;
+};
+struct Calibration {
+  std::string gpu;  ///< preset
+  std::string about, source, date;
+  std::vector<std::pair<std::string, std::string>> conditions;
+  std::vector<MeasuredTask> measured;
+};
+
+/// True for a task that is a point of a profile; launches and copies are conditions.
+bool is_point(const Task& task);
+
+/// The profile's JSON, a point a line.
+std::string profile_text(const Calibration& calibration);
+
+}  // namespace lockstep
