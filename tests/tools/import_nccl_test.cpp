@@ -24,7 +24,7 @@ using test::presets;
 // nccl-tests 2.13 to 2.16 under mpirun, two hosts of two GPUs.
 constexpr std::string_view kTwoHosts =
     R"(mpirun -np 4 -N 2 /opt/nccl-tests/build/all_reduce_perf -b 1M -e 4M -f 2 -g 1
-# nThread 1 nGpus 1 minBytes 1048576 maxBytes 4194304 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1 validation: 1 graph: 0
+# nThread 1 nGpus 1 minBytes 1048576 maxBytes 4194304 step: 2(factor)
 #
 # Using devices
 #  Rank  0 Group  0 Pid   6899 on node-one device  0 [0x04] NVIDIA H100 80GB HBM3
@@ -33,13 +33,13 @@ constexpr std::string_view kTwoHosts =
 #  Rank  3 Group  0 Pid   6734 on node-two device  1 [0x05] NVIDIA H100 80GB HBM3
 node-one:6899:6899 [0] NCCL INFO Bootstrap : Using eth0:10.0.0.1<0>
 #
-#                                                              out-of-place                       in-place
-#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
-#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)
-           0             0     float     sum      -1     4.20    0.00    0.00      0     4.10    0.00    0.00      0
-     1048576        262144     float     sum      -1    80.00   13.11   19.66      0    79.00   13.27   19.91      0
-     2097152        524288     float     sum      -1   100.00   20.97   31.46      0   101.00   20.76   31.15      0
-     4194304       1048576     float     sum      -1   150.00   27.96   41.94      7   151.00   27.78   41.67      0
+# out-of-place in-place
+# size count type redop root time algbw busbw #wrong time algbw busbw #wrong
+# (B) (elements) (us) (GB/s) (GB/s) (us) (GB/s) (GB/s)
+     0 0 float sum -1 4.20 0.00 0.00 0 4.10 0.00 0.00 0
+     1048576 262144 float sum -1 80.00 13.11 19.66 0 79.00 13.27 19.91 0
+     2097152 524288 float sum -1 100.00 20.97 31.46 0 101.00 20.76 31.15 0
+     4194304 1048576 float sum -1 150.00 27.96 41.94 7 151.00 27.78 41.67 0
 # Out of bounds values : 0 OK
 # Avg bus bandwidth    : 27.6
 #
@@ -82,12 +82,12 @@ TEST_CASE("nccl-tests log: hosts, ranks, device and operation are those it print
 
 TEST_CASE("nccl-tests log: without checking, in place only, with tags of mpirun and srun") {
   const NcclLog unchecked = parse_nccl_log("alltoall.log", R"(
-[1,0]<stdout>:# nThread 1 nGpus 2 minBytes 8 maxBytes 8 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1 validation: 0 graph: 0
+[1,0]<stdout>:# nThread 1 nGpus 2 minBytes 8 maxBytes 8 step: 2(factor)
 [1,0]<stdout>:# Using devices
 [1,0]<stdout>:#  Rank  0 Group  0 Pid 11 on h device  0 [0x04] NVIDIA A100-SXM4-80GB
 [1,0]<stdout>:#  Rank  1 Group  0 Pid 11 on h device  1 [0x05] NVIDIA A100-SXM4-80GB
-[1,0]<stdout>:#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
-[1,0]<stdout>:     1048576        131072     float    none      -1    40.00   26.21   13.11    N/A    41.00   25.58   12.79    N/A
+[1,0]<stdout>:# size count type redop root time algbw busbw #wrong time algbw busbw #wrong
+[1,0]<stdout>: 1048576 131072 float none -1 40.00 26.21 13.11 N/A 41.00 25.58 12.79 N/A
 )",
                                            {});
   CHECK(unchecked.series.at(0).op == "alltoall");
@@ -148,11 +148,14 @@ TEST_CASE("nccl-tests log: of ranks that were split, the table is of the first g
 }
 
 TEST_CASE("nccl-tests log: repeats of each size give a spread; version 1 printed milliseconds") {
-  const NcclLog repeats = parse_nccl_log("all_reduce.log", R"(# Using devices
+  const NcclLog repeats = parse_nccl_log("all_reduce.log",
+                                         R"(# Using devices
 #  Rank  0 Group  0 Pid 11 on h device  0 [0x04] NVIDIA H100 80GB HBM3
 #  Rank  1 Group  0 Pid 11 on h device  1 [0x05] NVIDIA H100 80GB HBM3
-#       size         count      type   redop    root     time   algbw   busbw  #wrong    i_min    i_max    i_p99    i_cv%     time   algbw   busbw  #wrong    i_min    i_max    i_p99    i_cv%
-     1048576        262144     float     sum      -1    25.00   41.94   41.94       0    24.00    29.00    28.00     5.00    26.00   40.33   40.33       0    24.00    29.00    28.00     9.00
+# size count type redop root time algbw busbw #wrong i_min i_max i_p99 i_cv%)"
+                                         R"( time algbw busbw #wrong i_min i_max i_p99 i_cv%
+     1048576 262144 float sum -1 25.00 41.94 41.94 0 24.00 29.00 28.00 5.00)"
+                                         R"( 26.00 40.33 40.33 0 24.00 29.00 28.00 9.00
 )",
                                          {});
   CHECK(sample(repeats, 0, 0).spread == doctest::Approx(0.05));
@@ -163,8 +166,8 @@ TEST_CASE("nccl-tests log: repeats of each size give a spread; version 1 printed
 #   Rank  0 on       h device  0 [0x04] Tesla P100-SXM2-16GB
 #   Rank  1 on       h device  1 [0x06] Tesla P100-SXM2-16GB
 #                                                 out-of-place                    in-place
-#      bytes             N    type      op     time  algbw  busbw      res     time  algbw  busbw      res
-       10000          2500   float     sum    0.162   0.06   0.06    2e-07    0.147   0.07   0.07    0e+00
+# bytes N type op time algbw busbw res time algbw busbw res
+     10000 2500 float sum 0.162 0.06 0.06 2e-07 0.147 0.07 0.07 0e+00
 )",
                                        {.op = "all_reduce"});
   CHECK(sample(first, 0, 0).time_us == doctest::Approx(162));
@@ -186,7 +189,7 @@ TEST_CASE("nccl-tests log: a row that contradicts itself or timed the CPU is lef
 
 TEST_CASE("nccl-tests JSON: devices are listed once a process") {
   const NcclLog log = parse_nccl_log("x.json", R"({"version": 2,
-    "args": ["./build/all_reduce_perf", "-g", "4", "-J", "x.json"], "env": [], "nccl_version": 22803,
+    "args": ["./build/all_reduce_perf", "-g", "4"], "env": [], "nccl_version": 22803,
     "config": {"nthreads": 1, "ngpus": 4, "validation": 1, "devices": [
       {"rank": 0, "group": 0, "pid": 1, "hostname": "a", "device": 0, "device_hex": "0000:04:00",
        "device_info": "NVIDIA B200"},
@@ -298,6 +301,30 @@ TEST_CASE("import nccl-tests: published one-node collectives, each point by the 
     }
     CHECK(found);
   }
+}
+
+TEST_CASE("lockstep run: a card's and a fabric's profile together") {
+  const test::TemporaryFolder folder;
+  const std::string scenario = LOCKSTEP_SOURCE_DIR "/scenarios/llama2-70b-fp8.json";
+  const std::string card = folder.write("card.json", R"({"gpu": "h100_sxm5_80gb", "memory":
+      [{"kernel": "copy", "traffic": "100 MB", "time": "400 us"}]})");
+  const std::string fabric = folder.write("fabric.json", R"({"gpu": "h100_sxm5_80gb",
+      "collectives": [{"op": "all_reduce", "gpus_per_node": 8, "size": "1 MB", "time": "1 ms"}]})");
+  const auto result = [&](const std::vector<std::string>& profiles) {
+    std::vector<std::string> args{"run", scenario, "--format", "json"};
+    for (const std::string& profile : profiles) args.insert(args.end(), {"--profile", profile});
+    const test::Ran ran = test::lockstep_with(args);
+    CHECK(ran.exit == Exit::ok);
+    return nlohmann::json::parse(ran.out);
+  };
+  const nlohmann::json both = result({card, fabric});
+  const std::string assumed = both["assumptions"].dump();
+  CHECK(assumed.find("kernels: as " + card + " measured them (1 points)") != std::string::npos);
+  CHECK(assumed.find("collectives: as " + fabric + " measured them (1 points)") !=
+        std::string::npos);
+  // The copy of 400 us is an order of magnitude slower than the card is.
+  CHECK(both["step_s"] > 1.05 * result({})["step_s"].get<double>());
+  CHECK(both["step_s"] == result({fabric, card})["step_s"]);
 }
 
 TEST_CASE("import: mistakes on the command line") {
