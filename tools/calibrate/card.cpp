@@ -29,12 +29,12 @@ std::string_view role_name(ProductRole role) {
 
 struct Describe {
   std::string operator()(const LaunchTask& t) const {
-    return fmt::format("launch {} kernels {}", t.busy ? "busy" : "empty",
+    return fmt::format("{} kernels {}", t.busy ? "gap between busy" : "launch of empty",
                        t.graph ? "in a CUDA graph" : "one by one");
   }
   std::string operator()(const CopyTask& t) const {
-    return fmt::format("copy {} {:.0f} bytes", t.to_device ? "host to device" : "device to host",
-                       t.size.base_units());
+    return fmt::format("copy {} {} bytes", t.to_device ? "host to device" : "device to host",
+                       grouped(t.size.base_units()));
   }
   std::string operator()(const MemoryTask& t) const {
     const MemoryKernelInfo& kernel = info(t.kernel);

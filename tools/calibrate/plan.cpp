@@ -13,8 +13,9 @@
 namespace lockstep {
 namespace {
 
-/// assumed: choosing an algorithm, loading its kernel, capturing a graph, checking the result.
-constexpr Seconds kPreparation{0.05};
+/// assumed: choosing an algorithm, loading its kernel, capturing a graph, checking the result, and
+/// 10 ms of work that wake the card.
+constexpr Seconds kPreparation{0.06};
 /// assumed: by then a card has reached the clock and nearly the temperature of its power limit.
 constexpr Seconds kHeating{4};
 /// Once it is hot, from one product to the next: the power controller settles in tens of

@@ -105,8 +105,8 @@ TEST_CASE("calibrate: the profile says the conditions, launches and copies among
   const std::string text = text_of(path);
   for (const std::string_view part :
        {"\"driver\": \"made up\"", "\"date\": \"2026-11-21\"",
-        "\"launch empty kernels in a CUDA graph\": \"2.20 us, spread 2.0 %\"",
-        "\"copy host to device 268435456 bytes\"",
+        "\"launch of empty kernels in a CUDA graph\": \"2.20 us, spread 2.0 %\"",
+        "\"copy host to device 268,435,456 bytes\"",
         "\"launch\": \"4 of 4 measured; 1755 MHz, 600 W, 60 C (means, hottest)\""}) {
     CAPTURE(part);
     CHECK(holds(text, part));

@@ -36,9 +36,11 @@ TEST_CASE("describe: a line for people") {
         "gemm fp8 weight gradient 4096 x 8192 x 1024, sustained");
   CHECK(describe(MemoryTask{MemoryKernelKind::adam, 1 << 20}) == "memory adam 29.36 MB");
   CHECK(describe(CopyTask{.to_device = false, .size = Bytes{4096}}) ==
-        "copy device to host 4096 bytes");
+        "copy device to host 4,096 bytes");
   CHECK(describe(LaunchTask{.graph = true, .busy = false}) ==
-        "launch empty kernels in a CUDA graph");
+        "launch of empty kernels in a CUDA graph");
+  CHECK(describe(LaunchTask{.graph = false, .busy = true}) ==
+        "gap between busy kernels one by one");
 }
 
 TEST_CASE("names that CUDA gives to cards lead to presets that there are") {

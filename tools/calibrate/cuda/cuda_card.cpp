@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <fmt/format.h>
+#include <thread>
 
 #include "tools/calibrate/cuda/passes.hpp"
 #include "tools/calibrate/cuda/products.hpp"
@@ -33,12 +35,22 @@ std::string pci_address(int device) {
   return address.data();
 }
 
-/// Before a context of ours counts as use of it.
-void require_idle(int device, const Nvml* nvml, const cudaDeviceProp& properties) {
-  Occupancy occupancy{
+Occupancy occupancy_of(const Nvml* nvml, const cudaDeviceProp& properties) {
+  const Occupancy unknown{
       .utilisation = 0, .used = {}, .total = Bytes{static_cast<double>(properties.totalGlobalMem)}};
-  if (nvml != nullptr) occupancy = nvml->occupancy().value_or(occupancy);
-  const std::string obstacle = obstacle_of(occupancy);
+  return nvml == nullptr ? unknown : nvml->occupancy().value_or(unknown);
+}
+
+/// Before a context of ours counts as use of it. A driver that was just loaded for us shows its own
+/// work as use for a moment, so that one look is not enough to send a person away.
+void require_idle(int device, const Nvml* nvml, const cudaDeviceProp& properties) {
+  constexpr int kLooks = 8;
+  constexpr std::chrono::milliseconds kBetweenLooks{500};
+  std::string obstacle = obstacle_of(occupancy_of(nvml, properties));
+  for (int look = 1; look < kLooks && !obstacle.empty(); ++look) {
+    std::this_thread::sleep_for(kBetweenLooks);
+    obstacle = obstacle_of(occupancy_of(nvml, properties));
+  }
   if (obstacle.empty()) return;
   throw CardUnavailable(fmt::format("card {} ({}) cannot be timed: {}", device,
                                     std::string(properties.name), obstacle));
