@@ -127,9 +127,13 @@ Samples measure_launch(Bench& bench, const LaunchTask& task) {
   Samples out;
   for (int i = 0; i < kRepeats; ++i) {
     const double together = time_of(stream, run);
-    const double alone = task.busy ? time_of(stream, one) : 0;
+    if (!task.busy) {
+      out.seconds.push_back(together / kKernels);
+      continue;
+    }
     // A clock that moved in between can make a gap of less than nothing.
-    out.seconds.push_back(std::max((together - alone) / (kKernels - 1), 1e-9));
+    const double gaps = together - time_of(stream, one);
+    out.seconds.push_back(std::max(gaps / (kKernels - 1), 1e-9));
   }
   out.state = bench.state();
   return out;
