@@ -228,6 +228,7 @@ std::vector<TreeChannel> tree_channels(std::span<const GroupMember> members, int
   const int rails = common_rails(nodes);
   const DoubleBinaryTree trees = double_binary_tree(static_cast<int>(nodes.size()));
   std::vector<TreeChannel> out;
+  out.reserve(static_cast<std::size_t>(channels));
   for (int c = 0; c < channels; ++c) {
     out.push_back({.rail = c / 2 % rails, .parent = c % 2 == 0 ? trees.first : trees.second});
   }
