@@ -322,9 +322,9 @@ TEST_CASE("spare pool: a queue of broken nodes with k crews waits as M/M/k does"
   RunTime now = 0;
   double inside = 0, last = 0;
   int broken = 0;
-  constexpr int kNodes = 200'000;
+  constexpr int kBroken = 200'000;
   // Little's law: the mean number in repair is rate x time there.
-  for (int n = 0; n < kNodes; ++n) {
+  for (int n = 0; n < kBroken; ++n) {
     const RunTime next = now + to_run_time(Seconds{kHour / 1.5 * arrivals.exponential()});
     while (pool.next_back() <= next) {
       const RunTime back = pool.next_back();
