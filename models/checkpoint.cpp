@@ -10,7 +10,7 @@ CheckpointBytes checkpoint_bytes(const TrainingJob& job) {
   const double parameters = total_parameters(job.model);
   const Parallelism& cut = job.parallelism;
   const double model_ranks = static_cast<double>(cut.tensor) * cut.pipeline;
-  const double sharing = cut.sharding == Sharding::none ? 1 : cut.data;
+  const double sharing = cut.shards();
   return {.all = Bytes{parameters * (kWeights + kMaster + kMoments)},
           .per_gpu = Bytes{parameters / model_ranks * (kWeights + (kMaster + kMoments) / sharing)}};
 }

@@ -15,7 +15,8 @@ constexpr double kHalf = 2;       ///< bytes of a 16-bit element
 constexpr double kQuantised = 1;  ///< of an 8-bit one; assumed of 4-bit ones, kept in two layouts
 
 double tokens_of(const TrainingJob& job) {
-  return static_cast<double>(job.batch.micro_sequences) * job.batch.tokens;
+  return static_cast<double>(job.batch.micro_sequences) * job.batch.tokens /
+         job.parallelism.context;
 }
 
 /// The replicated part of a layer is cut too where norms and residuals are split over the group.
@@ -59,7 +60,8 @@ double whole_layer_bytes(const TrainingJob& job, const StackSpec& stack) {
 
 struct StageShape {
   double layers = 0;
-  double parameters = 0;  ///< on one GPU, before sharding
+  double parameters = 0;      ///< on one GPU, before sharding
+  double outside_layers = 0;  ///< of them, embedding and output projection
   bool has_head = false;
 };
 
@@ -72,13 +74,13 @@ StageShape stage_shape(const TrainingJob& job, int stage) {
     out.layers += split[static_cast<std::size_t>(chunk * par.pipeline + stage)];
   }
   out.has_head = stage == par.pipeline - 1;
-  out.parameters = out.layers * layer_parameters(m);
-  if (stage == 0) out.parameters += embedding_parameters(m);
+  if (stage == 0) out.outside_layers += embedding_parameters(m);
   // A tied output projection is a copy unless the embedding is on the same stage.
   if (out.has_head && !(m.tied && stage == 0)) {
-    out.parameters += static_cast<double>(m.vocabulary) * m.hidden;
+    out.outside_layers += static_cast<double>(m.vocabulary) * m.hidden;
   }
-  out.parameters /= par.tensor;
+  out.outside_layers /= par.tensor;
+  out.parameters = out.layers * layer_parameters(m) / par.tensor + out.outside_layers;
   return out;
 }
 
@@ -92,13 +94,19 @@ double gradient_bytes(const TrainingJob& job, const StackSpec& stack) {
 /// Weights, gradients and optimiser states.
 MemoryBreakdown model_states(const TrainingJob& job, const StackSpec& stack, double parameters) {
   const Parallelism& par = job.parallelism;
-  const double shards = par.sharding == Sharding::none ? 1 : par.data;
+  const double shards = par.shards();
   MemoryBreakdown out;
   out.weights = Bytes{kHalf * parameters};
   out.gradients = Bytes{gradient_bytes(job, stack) * parameters};
-  if (par.sharding == Sharding::zero2 && par.data > 1) {
+  if (par.sharding == Sharding::zero2 && shards > 1) {
     // Of each model chunk, gradients are whole only until its micro batches are through.
-    out.gradients = std::min(1.0, 1.0 / par.data + 1.0 / par.virtual_stages) * out.gradients;
+    out.gradients = std::min(1.0, 1.0 / shards + 1.0 / par.virtual_stages) * out.gradients;
+  }
+  if (par.sharding == Sharding::zero3 && shards > 1) {
+    // 16-bit weights are there only while they are gathered; what is kept is the optimiser's.
+    out.weights = {};
+    // Pipelined stages scatter their gradients once, after the last micro batch.
+    if (par.pipeline == 1) out.gradients = 1 / shards * out.gradients;
   }
   out.optimiser = Bytes{stack.memory.optimiser_state_bytes * parameters / shards};
   return out;
@@ -111,6 +119,19 @@ double exchange_bytes(const TrainingJob& job) {
   const double tensor = kHalf * tokens_of(job) * job.model.hidden;
   return (par.tensor > 1 ? 2 * tensor : 0) +
          (par.pipeline > 1 ? 2 * tensor / sequence_ways(par) : 0);
+}
+
+/// Weights that zero3 has gathered at a time, and gradients that it has not scattered yet: of the
+/// layer at work, of those ahead and of one on its way out; embedding and output projection stay
+/// through a micro batch.
+double gathered_bytes(const TrainingJob& job, const StackSpec& stack, const StageShape& shape) {
+  const Parallelism& par = job.parallelism;
+  if (par.sharding != Sharding::zero3 || par.shards() == 1) return 0;
+  const double layer = layer_parameters(job.model) / par.tensor;
+  const double layers = par.reshard ? std::min(shape.layers, par.prefetch + 2.0) : shape.layers;
+  const double gradients = par.pipeline == 1 ? std::min(shape.layers, 2.0) * layer : 0;
+  return kHalf * (layers * layer + shape.outside_layers) +
+         stack.communication.gradient_bytes * (gradients + shape.outside_layers);
 }
 
 /// Adds workspaces and fragmentation.
@@ -224,7 +245,9 @@ MemoryBreakdown peak_memory(const TrainingJob& job, const StackSpec& stack, int 
   const Parallelism& par = job.parallelism;
   const MemoryPolicy& policy = stack.memory;
   const StageShape shape = stage_shape(job, stage);
-  const double replicated = par.data > 1 ? policy.replica_bytes * shape.parameters : 0;
+  const bool whole = par.sharding != Sharding::zero3 || par.shards() == 1;
+  const double replicated =
+      par.replicas() > 1 && whole ? policy.replica_bytes * shape.parameters : 0;
 
   MemoryBreakdown backward = model_states(job, stack, shape.parameters);
   backward.activations =
@@ -236,10 +259,11 @@ MemoryBreakdown peak_memory(const TrainingJob& job, const StackSpec& stack, int 
     backward.logits =
         Bytes{policy.logit_bytes * tokens_of(job) * job.model.vocabulary / par.tensor};
   }
-  backward.communication = Bytes{replicated + exchange_bytes(job)};
+  backward.communication =
+      Bytes{replicated + exchange_bytes(job) + gathered_bytes(job, stack, shape)};
 
   MemoryBreakdown update = model_states(job, stack, shape.parameters);
-  const bool gathers = par.sharding != Sharding::none && par.data > 1;
+  const bool gathers = par.shards() > 1 && whole;
   update.communication = Bytes{replicated + (gathers ? policy.gather_bytes * shape.parameters : 0)};
 
   backward = in_allocator(backward, policy);
@@ -256,7 +280,7 @@ std::vector<MemoryRemedy> memory_remedies(const TrainingJob& job, const StackSpe
   std::vector<MemoryRemedy> out;
   add_smaller_micro_batches(job, out);
   add_recompute(job, "", out);
-  if (job.parallelism.sharding == Sharding::none && job.parallelism.data > 1) {
+  if (job.parallelism.sharding == Sharding::none && job.parallelism.replicas() > 1) {
     TrainingJob sharded = job;
     sharded.parallelism.sharding = Sharding::zero1;
     out.push_back({"a sharded optimiser (zero1)", sharded});

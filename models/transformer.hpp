@@ -37,25 +37,49 @@ double embedding_parameters(const TransformerShape& shape);
 /// Weights of the whole model; a tied embedding counts once.
 double total_parameters(const TransformerShape& shape);
 
-enum class Sharding : std::uint8_t { none, zero1, zero2 };
+/// zero3: weights too, gathered layer by layer where they are used (ZeRO-3, PyTorch's FSDP).
+enum class Sharding : std::uint8_t { none, zero1, zero2, zero3 };
 enum class Recompute : std::uint8_t { none, selective, full };
 enum class Schedule : std::uint8_t { gpipe, one_f_one_b, interleaved };
 /// How layers are split over pipeline stages when nobody writes them out
 /// (models/workload/partition.hpp).
 enum class LayerSplit : std::uint8_t { even, by_cost };
 
+/// How context-parallel ranks see each other's keys and values: passed on around a ring beside the
+/// attention kernels (Liu et al. 2023, arXiv:2310.01889), gathered before them (Dubey et al. 2024,
+/// arXiv:2407.21783, section 3.3.2), or heads swapped for tokens (Jacobs et al. 2023, DeepSpeed
+/// Ulysses, arXiv:2309.14509).
+enum class ContextExchange : std::uint8_t { ring, all_gather, all_to_all };
+
 struct Parallelism {
   int tensor = 1;          ///< t
   int pipeline = 1;        ///< p
+  int context = 1;         ///< c, ranks that share a sequence
   int data = 1;            ///< d
   int virtual_stages = 1;  ///< v, model chunks per pipeline rank
   bool sequence = false;   ///< norms, dropout and residuals split over the tensor-parallel group
   Sharding sharding = Sharding::none;
+  ContextExchange context_exchange = ContextExchange::ring;
+  /// zero3: neighbouring replicas that hold a copy of the weights together, copies being kept equal
+  /// by all-reduce (HSDP); 0: all replicas.
+  int shard_group = 0;
+  /// zero3: weights are let go after the forward pass and gathered again for the backward pass.
+  bool reshard = true;
+  /// zero3: layers whose weights are gathered ahead of their use.
+  int prefetch = 1;
   Schedule schedule = Schedule::one_f_one_b;
   /// Layers of every virtual stage in pipeline order (p * v entries, chunk-major: all ranks of
   /// chunk 0, then of chunk 1); empty: split as `split` says.
   std::vector<int> layers_per_stage;
   LayerSplit split = LayerSplit::even;
+
+  /// Ranks that hold the same weights: they reduce each other's gradients.
+  [[nodiscard]] int replicas() const { return context * data; }
+  /// Of them, those among which a sharded state is split.
+  [[nodiscard]] int shards() const {
+    if (sharding == Sharding::none) return 1;
+    return sharding == Sharding::zero3 && shard_group > 0 ? shard_group : replicas();
+  }
 };
 
 struct Batch {

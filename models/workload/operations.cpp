@@ -39,17 +39,19 @@ class Recorder {
     }
   }
 
-  void attention(const AttentionShape& shape, bool repeated) {
+  /// Context-parallel ranks take `parts` calls of `shape` each: every rank holds an early and a
+  /// late piece of the sequence, so that the causal half is shared out evenly.
+  void attention(const AttentionShape& shape, int parts, bool repeated) {
     for (const Direction direction : {Direction::forward, Direction::backward}) {
       AttentionShape s = shape;
       s.direction = direction;
-      const Seconds time =
-          attention_time(s, c_.stack.attention, gpu_, c_.stack.elementwise, Load::sustained);
+      const Seconds time = parts * attention_time(s, c_.stack.attention, gpu_, c_.stack.elementwise,
+                                                  Load::sustained);
       const bool forward = direction == Direction::forward;
       // Model FLOP of the backward pass is twice the forward's; what flash kernels repeat is not.
-      const Flops useful = (forward ? 1.0 : 2.0) * attention_flops(shape);
-      const Flops work = attention_flops(s);
-      const Bytes traffic = (forward ? 1.0 : 2.0) * attention_traffic(shape);
+      const Flops useful = (forward ? 1.0 : 2.0) * parts * attention_flops(shape);
+      const Flops work = parts * attention_flops(s);
+      const Bytes traffic = (forward ? 1.0 : 2.0) * parts * attention_traffic(shape);
       add({"attention",
            OperationKind::attention,
            forward ? Phase::forward : Phase::backward,
@@ -103,31 +105,57 @@ class Recorder {
   /// `hidden_behind` covers.
   void collective(std::string_view name, Phase phase, CollectiveOp op, Bytes payload,
                   double exposed = 1.0, Seconds hidden_behind = {}) {
-    const int t = c_.job.parallelism.tensor;
-    if (t == 1) return;
-    const double nics_per_gpu = static_cast<double>(c_.node.nics) / c_.node.gpus;
-    const CollectiveCost cost = collective_cost({op, payload, t, c_.tensor_ranks_per_domain}, gpu_,
-                                                c_.transport, nics_per_gpu * c_.node.nic_bandwidth);
-    const double slowdown = c_.stack.communication.tensor_slowdown;
-    const Seconds alone = slowdown * (cost.latency + payload / cost.payload_rate);
-    const double share =
-        std::max(0.0, exposed * static_cast<double>((alone - hidden_behind) / alone));
-    if (share == 0.0) return;
-    const double bytes = share * payload.base_units();
-    add({name,
-         OperationKind::collective,
-         phase,
-         share * alone,
-         {},
-         share * slowdown * cost.latency,
-         Bytes{cost.nvlink_coefficient * bytes},
-         Bytes{cost.network_coefficient * bytes}});
+    exchange({.name = name,
+              .axis = Axis::tensor,
+              .phase = phase,
+              .call = {op, payload, c_.job.parallelism.tensor, c_.tensor_ranks_per_domain},
+              .slowdown = c_.stack.communication.tensor_slowdown,
+              .exposed = exposed,
+              .hidden_behind = hidden_behind});
   }
 
-  /// Time of the last products named so, for what may hide behind them.
+  struct Exchange {
+    std::string_view name;
+    Axis axis = Axis::tensor;
+    Phase phase = Phase::forward;
+    CollectiveCall call{};
+    double slowdown = 1;    ///< time over that of nccl-tests
+    double exposed = 1;     ///< share that compute waits for ...
+    Seconds hidden_behind{};///< ... of the time beyond this
+    double times = 1;       ///< one after the other
+  };
+  void exchange(const Exchange& e) {
+    if (e.call.ranks == 1) return;
+    const double nics_per_gpu = static_cast<double>(c_.node.nics) / c_.node.gpus;
+    const CollectiveCost cost =
+        collective_cost(e.call, gpu_, c_.transport, nics_per_gpu * c_.node.nic_bandwidth);
+    const Seconds alone = e.slowdown * (cost.latency + e.call.payload / cost.payload_rate);
+    const double share =
+        e.times * std::max(0.0, e.exposed * static_cast<double>((alone - e.hidden_behind) / alone));
+    if (share == 0.0) return;
+    const double bytes = share * e.call.payload.base_units();
+    Operation operation{e.name,
+                        OperationKind::collective,
+                        e.phase,
+                        share * alone,
+                        {},
+                        share * e.slowdown * cost.latency,
+                        Bytes{cost.nvlink_coefficient * bytes},
+                        Bytes{cost.network_coefficient * bytes}};
+    operation.axis = e.axis;
+    add(operation);
+  }
+
+  /// Time of the last operation named so, for what may hide behind it.
   [[nodiscard]] Seconds time_of(std::string_view name) const {
     for (auto it = operations_.rbegin(); it != operations_.rend(); ++it) {
       if (it->name == name) return it->time;
+    }
+    return {};
+  }
+  [[nodiscard]] Seconds time_of(std::string_view name, Phase phase) const {
+    for (auto it = operations_.rbegin(); it != operations_.rend(); ++it) {
+      if (it->name == name && it->phase == phase) return it->time;
     }
     return {};
   }
@@ -174,7 +202,8 @@ struct Widths {
 Widths widths(const WorkloadContext& c) {
   const TransformerShape& m = c.job.model;
   const double t = c.job.parallelism.tensor;
-  const double tokens = static_cast<double>(c.job.batch.micro_sequences) * c.job.batch.tokens;
+  const double tokens = static_cast<double>(c.job.batch.micro_sequences) * c.job.batch.tokens /
+                        c.job.parallelism.context;
   const double kv = std::max(1.0, m.kv_heads / t);  // fewer heads than ranks: replicated
   return {.tokens = tokens,
           .tensor = t,
@@ -217,6 +246,58 @@ void block_collectives(Recorder& record, const WorkloadContext& c, const Widths&
                     exposed, behind_weight);
 }
 
+/// Attention over a sequence of which context-parallel ranks hold a part each. `repeated`: the core
+/// runs again in the backward pass.
+void context_attention(Recorder& record, const WorkloadContext& c, const AttentionShape& whole,
+                       bool repeated) {
+  const Parallelism& par = c.job.parallelism;
+  const int ranks = par.context;
+  AttentionShape local = whole;
+  int parts = 1;
+  if (par.context_exchange == ContextExchange::all_to_all) {
+    local.heads = whole.heads / ranks;
+    local.kv_heads = std::max(1.0, whole.kv_heads / ranks);
+  } else if (ranks > 1) {
+    local.tokens = whole.tokens / ranks;
+    parts = ranks;
+  }
+  record.attention(local, parts, repeated);
+  if (ranks == 1) return;
+
+  const double rows = whole.sequences * whole.tokens / ranks;
+  const Bytes key_value{2 * rows * 2 * whole.kv_heads * whole.head_dim};  // of one rank
+  const int near = c.context_ranks_per_domain;
+  for (const Phase phase : {Phase::forward, Phase::recompute, Phase::backward}) {
+    if (phase == Phase::recompute && !repeated) continue;
+    const bool backward = phase == Phase::backward;
+    Recorder::Exchange e;
+    e.name = "context";
+    e.axis = Axis::context;
+    e.phase = phase;
+    switch (par.context_exchange) {
+      case ContextExchange::ring:
+        // Keys and values go round beside the kernels; their gradients follow them backward.
+        e.call = {CollectiveOp::send_receive, (backward ? 2.0 : 1.0) * key_value, 2,
+                  near == ranks ? 2 : 1};
+        e.times = ranks - 1;
+        e.hidden_behind = (1.0 / ranks) * record.time_of("attention", phase);
+        break;
+      case ContextExchange::all_gather:
+        // Backward: gathered again, and the gradients scattered.
+        e.call = {CollectiveOp::all_gather, ranks * key_value, ranks, near};
+        e.times = backward ? 2 : 1;
+        break;
+      case ContextExchange::all_to_all: {
+        // Q, K and V in, the result out; the same backward.
+        const double width = (2 * whole.heads + 2 * whole.kv_heads) * whole.head_dim;
+        e.call = {CollectiveOp::all_to_all, Bytes{2 * rows * width}, ranks, near};
+        break;
+      }
+    }
+    record.exchange(e);
+  }
+}
+
 }  // namespace
 
 std::vector<Operation> layer_operations(const WorkloadContext& c) {
@@ -235,12 +316,13 @@ std::vector<Operation> layer_operations(const WorkloadContext& c) {
   record.linear(
       {{"qkv", "qkv.input_gradient", "qkv.weight_gradient"}, w.tokens, w.hidden, w.qkv, p, full});
   if (m.rotary) record.elementwise("rotary", e.rotary_bytes * w.tokens * w.qkv, 1.0, 1, full);
-  record.attention({.sequences = static_cast<double>(c.job.batch.micro_sequences),
-                    .tokens = static_cast<double>(c.job.batch.tokens),
-                    .heads = m.heads / w.tensor,
-                    .kv_heads = std::max(1.0, m.kv_heads / w.tensor),
-                    .head_dim = static_cast<double>(m.head_dim)},
-                   core_again);
+  context_attention(record, c,
+                    {.sequences = static_cast<double>(c.job.batch.micro_sequences),
+                     .tokens = static_cast<double>(c.job.batch.tokens),
+                     .heads = m.heads / w.tensor,
+                     .kv_heads = std::max(1.0, m.kv_heads / w.tensor),
+                     .head_dim = static_cast<double>(m.head_dim)},
+                    core_again);
   record.linear({{"projection", "projection.input_gradient", "projection.weight_gradient"},
                  w.tokens,
                  w.attention,
@@ -309,28 +391,28 @@ std::vector<Operation> head_operations(const WorkloadContext& c) {
   return record.take();
 }
 
+ExchangeCost& ExchangeCost::operator+=(const ExchangeCost& o) {
+  latency += o.latency;
+  transfer += o.transfer;
+  nvlink += o.nvlink;
+  network += o.network;
+  return *this;
+}
+
+ExchangeCost PhaseCost::exchange() const {
+  ExchangeCost sum;
+  for (const ExchangeCost& e : exchanges) sum += e;
+  return sum;
+}
+
 PhaseCost& PhaseCost::operator+=(const PhaseCost& o) {
   useful += o.useful;
   inefficiency += o.inefficiency;
   memory += o.memory;
   recompute += o.recompute;
   launch += o.launch;
-  tensor_latency += o.tensor_latency;
-  tensor_transfer += o.tensor_transfer;
-  tensor_nvlink += o.tensor_nvlink;
-  tensor_network += o.tensor_network;
+  for (std::size_t a = 0; a < kAxes; ++a) exchanges[a] += o.exchanges[a];
   return *this;
-}
-
-PhaseCost operator*(double count, const PhaseCost& cost) {
-  PhaseCost r = cost;
-  for (Seconds* s : {&r.useful, &r.inefficiency, &r.memory, &r.recompute, &r.launch,
-                     &r.tensor_latency, &r.tensor_transfer}) {
-    *s *= count;
-  }
-  r.tensor_nvlink *= count;
-  r.tensor_network *= count;
-  return r;
 }
 
 PhaseCost phase_cost(const std::vector<Operation>& operations, bool backward, double kernels,
@@ -340,10 +422,8 @@ PhaseCost phase_cost(const std::vector<Operation>& operations, bool backward, do
   for (const Operation& o : operations) {
     if ((o.phase != Phase::forward) != backward) continue;
     if (o.kind == OperationKind::collective) {
-      cost.tensor_latency += o.latency;
-      cost.tensor_transfer += o.time - o.latency;
-      cost.tensor_nvlink += o.nvlink;
-      cost.tensor_network += o.network;
+      cost.exchanges[static_cast<std::size_t>(o.axis)] +=
+          {o.latency, o.time - o.latency, o.nvlink, o.network};
     } else if (o.phase == Phase::recompute) {
       cost.recompute += o.time;
     } else if (o.kind == OperationKind::memory) {

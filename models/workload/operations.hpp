@@ -2,6 +2,7 @@
 /// micro batch on one GPU of a tensor-parallel group, each with its time when nothing disturbs it.
 #pragma once
 
+#include <array>
 #include <string_view>
 #include <vector>
 
@@ -15,6 +16,9 @@ namespace lockstep {
 
 enum class OperationKind : std::uint8_t { product, attention, memory, collective };
 enum class Phase : std::uint8_t { forward, recompute, backward };
+/// Among whom a collective inside a layer is.
+enum class Axis : std::uint8_t { tensor, context };
+constexpr std::size_t kAxes = 2;
 
 struct Operation {
   std::string_view name;  ///< "qkv", "attention", "mlp_up.weight_gradient", ...
@@ -28,6 +32,7 @@ struct Operation {
   Flops arithmetic{};  ///< of products and attention: what is computed, repeated work too
   Bytes traffic{};     ///< through HBM, of everything but collectives
   Precision format = Precision::fp16;  ///< of the operands of `arithmetic`
+  Axis axis = Axis::tensor;            ///< of a collective
 };
 
 /// Everything that the cost of an operation depends on.
@@ -36,7 +41,8 @@ struct WorkloadContext {
   const NodeSpec& node;
   const StackSpec& stack;
   const TransportSpec& transport;
-  int tensor_ranks_per_domain;  ///< members of a tensor-parallel group in one NVLink domain
+  int tensor_ranks_per_domain;       ///< members of a tensor-parallel group in one NVLink domain
+  int context_ranks_per_domain = 1;  ///< the same of a context-parallel group
 };
 
 /// Operations of one layer: forward, backward, and what is recomputed in between.
@@ -46,24 +52,33 @@ std::vector<Operation> embedding_operations(const WorkloadContext& context);
 /// Final norm, output projection and loss (last stage).
 std::vector<Operation> head_operations(const WorkloadContext& context);
 
+/// Collectives inside layers that compute waits for.
+struct ExchangeCost {
+  Seconds latency;        ///< that congestion cannot change
+  Seconds transfer;       ///< when alone on its links
+  Bytes nvlink, network;  ///< of the transfer, out of this GPU
+
+  [[nodiscard]] Seconds total() const { return latency + transfer; }
+  ExchangeCost& operator+=(const ExchangeCost& other);
+};
+
 /// Sums of operations: what one GPU does in one phase.
 struct PhaseCost {
-  Seconds useful;           ///< model FLOP at the datasheet peak of the job's precision
-  Seconds inefficiency;     ///< products and attention: time beyond `useful`
-  Seconds memory;           ///< memory-bound kernels
-  Seconds recompute;        ///< repeated forward work, its collectives apart
-  Seconds launch;           ///< host: what launching takes beyond all of the above
-  Seconds tensor_latency;   ///< tensor-parallel collectives: latency that compute waits for
-  Seconds tensor_transfer;  ///< and transfer, when alone on its links
-  Bytes tensor_nvlink, tensor_network;  ///< bytes of that transfer, out of this GPU
+  Seconds useful;        ///< model FLOP at the datasheet peak of the job's precision
+  Seconds inefficiency;  ///< products and attention: time beyond `useful`
+  Seconds memory;        ///< memory-bound kernels
+  Seconds recompute;     ///< repeated forward work, its collectives apart
+  Seconds launch;        ///< host: what launching takes beyond all of the above
+  std::array<ExchangeCost, kAxes> exchanges;  ///< by Axis
 
   [[nodiscard]] Seconds compute() const {
     return useful + inefficiency + memory + recompute + launch;
   }
-  [[nodiscard]] Seconds total() const { return compute() + tensor_latency + tensor_transfer; }
+  /// Of all axes.
+  [[nodiscard]] ExchangeCost exchange() const;
+  [[nodiscard]] Seconds total() const { return compute() + exchange().total(); }
   PhaseCost& operator+=(const PhaseCost& other);
 };
-PhaseCost operator*(double count, const PhaseCost& cost);
 
 /// Sums the operations of a pass: `backward` takes in what is recomputed. `kernels` is how many
 /// kernels the host launches in it; a pass takes at least their launch time.

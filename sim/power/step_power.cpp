@@ -54,10 +54,7 @@ class SliceEnergy {
  public:
   SliceEnergy(const Scenario& scenario, const StepPlan& plan, const StepReport& report)
       : plan_(plan), gpu_(scenario.node.gpu) {
-    const Placement placement{plan.placement};
-    const GroupSpread tensor = placement.spread(placement.group(ParallelAxis::tensor, {}));
-    const WorkloadContext context{scenario.job, scenario.node, scenario.stack, scenario.transport,
-                                  tensor.per_domain_max};
+    const WorkloadContext context = workload_context(scenario, Placement{plan.placement});
     layer_ = piece_energy(layer_operations(context), gpu_);
     embedding_ = piece_energy(embedding_operations(context), gpu_);
     head_ = piece_energy(head_operations(context), gpu_);

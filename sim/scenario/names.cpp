@@ -27,6 +27,9 @@ std::string_view name_of(Precision precision) { return info(precision).name; }
 std::string_view name_of(Sharding sharding) {
   return kShardingNames[static_cast<std::size_t>(sharding)];
 }
+std::string_view name_of(ContextExchange exchange) {
+  return kContextExchangeNames[static_cast<std::size_t>(exchange)];
+}
 std::string_view name_of(Recompute recompute) {
   return kRecomputeNames[static_cast<std::size_t>(recompute)];
 }

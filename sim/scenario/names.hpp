@@ -13,7 +13,9 @@
 namespace lockstep {
 
 // In the order of each enumeration.
-inline constexpr std::array<std::string_view, 3> kShardingNames{"none", "zero1", "zero2"};
+inline constexpr std::array<std::string_view, 4> kShardingNames{"none", "zero1", "zero2", "zero3"};
+inline constexpr std::array<std::string_view, 3> kContextExchangeNames{"ring", "all_gather",
+                                                                       "all_to_all"};
 inline constexpr std::array<std::string_view, 2> kLayerSplitNames{"even", "by_cost"};
 inline constexpr std::array<std::string_view, 3> kRecomputeNames{"none", "selective", "full"};
 
@@ -29,6 +31,7 @@ std::vector<std::string_view> routing_names();
 
 std::string_view name_of(Precision precision);
 std::string_view name_of(Sharding sharding);
+std::string_view name_of(ContextExchange exchange);
 std::string_view name_of(Recompute recompute);
 std::string_view name_of(Schedule schedule);
 std::string_view name_of(AttentionKernel kernel);

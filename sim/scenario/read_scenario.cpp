@@ -64,11 +64,17 @@ void read_cluster_into(const JsonCursor& from, const PresetStore& presets, Scena
 
 void read_parallelism(const JsonCursor& from, ScenarioDraft& draft) {
   draft.tensor = optional_integer(from.find("tensor"), 1, kMaxWays).value_or(1);
+  draft.context = optional_integer(from.find("context"), 1, kMaxWays).value_or(1);
+  draft.context_exchange =
+      optional_choice<ContextExchange>(from.find("context_exchange"), kContextExchangeNames);
   draft.pipeline = optional_integer(from.find("pipeline"), 1, kMaxLayers + 2).value_or(1);
   draft.data = optional_integer(from.find("data"), 1, kMaxWays);
   draft.virtual_stages = optional_integer(from.find("virtual_stages"), 1, kMaxLayers + 2);
   if (const auto sequence = from.find("sequence")) draft.sequence = sequence->boolean();
   draft.sharding = optional_choice<Sharding>(from.find("sharding"), kShardingNames);
+  draft.shard_group = optional_integer(from.find("shard_group"), 1, kMaxWays).value_or(0);
+  if (const auto reshard = from.find("reshard")) draft.reshard = reshard->boolean();
+  draft.prefetch = optional_integer(from.find("prefetch"), 0, kMaxLayers);
   draft.schedule = optional_choice<Schedule>(from.find("schedule"), schedule_names());
   if (const auto layers = from.find("layers_per_stage")) {
     for (const JsonCursor& stage : layers->elements(kMaxLayers + 2)) {

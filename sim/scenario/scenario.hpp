@@ -47,7 +47,8 @@ struct Scenario {
   std::vector<std::string> assumptions;
 
   [[nodiscard]] int gpus() const {
-    return job.parallelism.tensor * job.parallelism.pipeline * job.parallelism.data;
+    const Parallelism& cut = job.parallelism;
+    return cut.tensor * cut.context * cut.pipeline * cut.data;
   }
 };
 

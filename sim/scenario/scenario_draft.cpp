@@ -13,12 +13,23 @@
 namespace lockstep {
 namespace {
 
+/// "tensor 8 x context 2 x pipeline 4"
+std::string widths(const ScenarioDraft& draft) {
+  const std::string context =
+      draft.context > 1 ? " x context " + std::to_string(draft.context) : std::string();
+  return "tensor " + std::to_string(draft.tensor) + context + " x pipeline " +
+         std::to_string(draft.pipeline);
+}
+
 /// Fills in replicas and nodes from each other.
 void complete_gpus(const ScenarioDraft& draft, Scenario& out) {
   const int per_node = draft.node.gpus;
-  const std::int64_t replica = std::int64_t{draft.tensor} * draft.pipeline;
+  // Each is at most kMaxGpus or the layers of a model: below 2^63 together.
+  const std::int64_t lanes = std::int64_t{draft.tensor} * draft.context;
+  const std::int64_t replica = lanes > kMaxGpus ? lanes : lanes * draft.pipeline;
+  const std::string parts = std::string("tensor") + (draft.context > 1 ? " x context" : "");
   if (replica > kMaxGpus) {
-    refuse(draft, "/parallelism", "tensor x pipeline of " + std::to_string(replica),
+    refuse(draft, "/parallelism", parts + " x pipeline of " + std::to_string(replica),
            "at most " + std::to_string(kMaxGpus));
   }
   if (!draft.data && !draft.nodes) {
@@ -29,9 +40,7 @@ void complete_gpus(const ScenarioDraft& draft, Scenario& out) {
     if (gpus % replica != 0) {
       refuse(draft, "/cluster/nodes",
              std::to_string(*draft.nodes) + " (" + std::to_string(gpus) + " GPUs)",
-             "a multiple of " + std::to_string(replica) + " GPUs (tensor " +
-                 std::to_string(draft.tensor) + " x pipeline " + std::to_string(draft.pipeline) +
-                 ")");
+             "a multiple of " + std::to_string(replica) + " GPUs (" + widths(draft) + ")");
     }
     out.job.parallelism.data = static_cast<int>(std::min<std::int64_t>(gpus / replica, kMaxGpus));
     out.assumptions.push_back("data: " + std::to_string(out.job.parallelism.data) +
@@ -54,9 +63,8 @@ void complete_gpus(const ScenarioDraft& draft, Scenario& out) {
   const bool partly = out.nodes == 1 && gpus < available;
   if (draft.nodes && gpus != available && !partly) {
     refuse(draft, "/parallelism",
-           "tensor " + std::to_string(draft.tensor) + " x pipeline " +
-               std::to_string(draft.pipeline) + " x data " +
-               std::to_string(out.job.parallelism.data) + " = " + std::to_string(gpus) + " GPUs",
+           widths(draft) + " x data " + std::to_string(out.job.parallelism.data) + " = " +
+               std::to_string(gpus) + " GPUs",
            std::to_string(available) + " (" + std::to_string(out.nodes) + " nodes of " +
                std::to_string(per_node) + ")");
   }
@@ -129,8 +137,16 @@ void complete_policies(const ScenarioDraft& draft, Scenario& out) {
                               draft.stack.name + " default)");
   }
   cut.sharding = draft.sharding.value_or(Sharding::none);
-  if (!draft.sharding && cut.data > 1) {
+  if (!draft.sharding && cut.replicas() > 1) {
     out.assumptions.emplace_back("sharding: none (not given)");
+  }
+  cut.shard_group = draft.shard_group;
+  cut.reshard = draft.reshard.value_or(cut.pipeline == 1);
+  cut.prefetch = draft.prefetch.value_or(1);
+  cut.context_exchange = draft.context_exchange.value_or(policy.context_exchange);
+  if (cut.context > 1 && !draft.context_exchange) {
+    out.assumptions.push_back("context_exchange: " + std::string(name_of(cut.context_exchange)) +
+                              " (" + draft.stack.name + " default)");
   }
   out.job.recompute = draft.recompute.value_or(Recompute::none);
   if (!draft.recompute) out.assumptions.emplace_back("recompute: none (not given)");
@@ -201,6 +217,7 @@ Scenario complete_scenario(const ScenarioDraft& draft, const PresetStore& preset
 
   Parallelism& cut = out.job.parallelism;
   cut.tensor = draft.tensor;
+  cut.context = draft.context;
   cut.pipeline = draft.pipeline;
   cut.layers_per_stage = draft.layers_per_stage;
   cut.split = draft.stack.memory.split;
@@ -218,6 +235,8 @@ Scenario complete_scenario(const ScenarioDraft& draft, const PresetStore& preset
   note_attention(out);
   check_virtual_stages(draft, cut);
   check_batch(draft, out.job);
+  check_context(draft, cut);
+  check_sharding(draft, cut);
   check_machine(draft, out);
   check_extent(draft, out);
   complete_power(draft, out);

@@ -24,12 +24,17 @@ struct ScenarioDraft {
   std::optional<int> nodes;          ///< else from the parallelism
   std::optional<FabricSpec> fabric;  ///< else default_fabric()
   int tensor = 1;
+  int context = 1;
   int pipeline = 1;
-  std::optional<int> data;            ///< else GPUs / (tensor x pipeline), else 1
+  std::optional<int> data;            ///< else GPUs / (tensor x context x pipeline), else 1
   std::optional<int> virtual_stages;  ///< else the stack's default, where the layers allow it
   std::optional<bool> sequence;       ///< else the stack's default
   std::optional<Sharding> sharding;   ///< else none
-  std::optional<Schedule> schedule;   ///< else from virtual_stages
+  std::optional<ContextExchange> context_exchange;  ///< else the stack's default
+  int shard_group = 0;                              ///< 0: all replicas
+  std::optional<bool> reshard;                      ///< else where there is one pipeline stage
+  std::optional<int> prefetch;                      ///< else 1
+  std::optional<Schedule> schedule;                 ///< else from virtual_stages
   std::vector<int> layers_per_stage;
   Batch batch;
   std::optional<Precision> precision;  ///< else bf16, or fp16 where the GPU has no bf16

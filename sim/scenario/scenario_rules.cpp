@@ -137,10 +137,52 @@ void check_batch(const ScenarioDraft& draft, const TrainingJob& job) {
                " x pipeline " + std::to_string(cut.pipeline) +
                "), which the interleaved schedule needs");
   }
-  if (cut.sequence && batch.tokens % cut.tensor != 0) {
+  const int tokens = cut.context * (cut.sequence ? cut.tensor : 1);
+  if (batch.tokens % tokens != 0) {
+    const std::string tensor = cut.sequence ? "tensor" : "";
+    const std::string context = cut.context > 1 ? "context" : "";
     refuse(draft, "/batch/tokens", std::to_string(batch.tokens),
-           "a multiple of " + std::to_string(cut.tensor) +
-               " (tensor), which sequence parallelism needs");
+           "a multiple of " + std::to_string(tokens) + " (" + tensor +
+               (cut.sequence && cut.context > 1 ? " x " : "") + context + "), which " +
+               (cut.context > 1 ? "context" : "sequence") + " parallelism needs");
+  }
+}
+
+void check_context(const ScenarioDraft& draft, const Parallelism& cut) {
+  if (cut.context == 1) {
+    if (draft.context_exchange) {
+      refuse(draft, "/parallelism/context_exchange", in_quotes(name_of(*draft.context_exchange)),
+             "no such key, where context is 1");
+    }
+    return;
+  }
+  const int heads = draft.model.heads / cut.tensor;
+  if (cut.context_exchange == ContextExchange::all_to_all && heads % cut.context != 0) {
+    refuse(draft, "/parallelism/context", std::to_string(cut.context),
+           "a divisor of " + std::to_string(heads) +
+               " (heads of a tensor-parallel rank), which an all_to_all shares out");
+  }
+}
+
+void check_sharding(const ScenarioDraft& draft, const Parallelism& cut) {
+  if (cut.sharding != Sharding::zero3) {
+    const auto only = [&](bool given, const char* key, const std::string& found) {
+      if (given)
+        refuse(draft, std::string("/parallelism/") + key, found,
+               "no such key, unless sharding is zero3");
+    };
+    only(draft.shard_group > 0, "shard_group", std::to_string(draft.shard_group));
+    only(draft.reshard.has_value(), "reshard", cut.reshard ? "true" : "false");
+    only(draft.prefetch.has_value(), "prefetch", std::to_string(cut.prefetch));
+    return;
+  }
+  const int group = cut.shard_group;
+  if (group > 0 && (cut.replicas() % group != 0 || group % cut.context != 0)) {
+    refuse(draft, "/parallelism/shard_group", std::to_string(group),
+           "a divisor of " + std::to_string(cut.replicas()) + " (data" +
+               (cut.context > 1
+                    ? " x context) and a multiple of " + std::to_string(cut.context) + " (context)"
+                    : ")"));
   }
 }
 

@@ -19,6 +19,10 @@ void check_virtual_stages(const ScenarioDraft& draft, const Parallelism& paralle
 
 /// Sequences against micro batch, replicas and schedule.
 void check_batch(const ScenarioDraft& draft, const TrainingJob& job);
+/// The exchange of context-parallel ranks.
+void check_context(const ScenarioDraft& draft, const Parallelism& cut);
+/// Groups that hold the weights together.
+void check_sharding(const ScenarioDraft& draft, const Parallelism& cut);
 
 /// Precision and attention against the GPU, stragglers against the number of GPUs, and the fabric
 /// against the nodes. Everything is filled in.

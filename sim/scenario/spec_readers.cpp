@@ -119,6 +119,9 @@ void read_communication(const JsonCursor& from, CommunicationPolicy& out) {
   member.optional("half_duplex_pipeline", out.half_duplex_pipeline);
   member.optional("scatter_gather_pipeline", out.scatter_gather_pipeline);
   member.optional("sm_share", out.sm_share, Interval{0, 0.9});
+  member.optional("context_exchange", [&](const JsonCursor& at) {
+    out.context_exchange = read_choice<ContextExchange>(at, kContextExchangeNames);
+  });
   from.finish();
 }
 

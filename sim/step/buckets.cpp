@@ -17,6 +17,9 @@ constexpr std::array<BucketInfo, kBuckets> kTable{{
     {Bucket::launch, "launch", "Launch gaps and host time", "CUDA graphs or a bigger micro batch"},
     {Bucket::tensor_exposed, "tensor_exposed", "Exposed tensor-parallel communication",
      "less tensor parallelism, or overlapping its collectives with the products"},
+    {Bucket::context_exposed, "context_exposed", "Exposed context-parallel communication",
+     "less context parallelism, keeping its ranks in one NVLink domain, or a ring beside "
+     "attention"},
     {Bucket::pipeline_exposed, "pipeline_exposed", "Exposed pipeline messages",
      "overlapped sends, fewer virtual stages, or faster NICs"},
     {Bucket::pipeline_bubble, "pipeline_bubble", "Pipeline bubble",

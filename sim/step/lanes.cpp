@@ -64,10 +64,9 @@ void Lanes::add_tensor(Place at, std::vector<RouteHop>& uses) const {
   }
 }
 
-void Lanes::add_ring(int replica, int stage, int per_domain, std::vector<RouteHop>& uses) {
-  const int next = (replica + per_domain) % plan_.placement.data;
+void Lanes::add_ring(int replica, int stage, const DataGroup& group, std::vector<RouteHop>& uses) {
   std::vector<RouteHop> own;
-  add({replica, stage}, {next, stage}, false, 1.0, own);
+  add({replica, stage}, {group.next(replica), stage}, false, 1.0, own);
   uses.insert(uses.end(), own.begin(), own.end());
 }
 

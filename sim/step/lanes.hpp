@@ -47,8 +47,8 @@ class Lanes {
   void add(Place from, Place to, bool only_known, double bytes, std::vector<RouteHop>& uses);
   /// Adds a stage's tensor-parallel transfers through the NIC of its lane 0.
   void add_tensor(Place at, std::vector<RouteHop>& uses) const;
-  /// Adds the ring between the NVLink domains of a stage's replicas, as far as `replica` sends.
-  void add_ring(int replica, int stage, int per_domain, std::vector<RouteHop>& uses);
+  /// Adds the ring between the NVLink domains of a group, as far as `replica` sends.
+  void add_ring(int replica, int stage, const DataGroup& group, std::vector<RouteHop>& uses);
 
  private:
   const StepPlan& plan_;

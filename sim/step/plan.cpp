@@ -42,12 +42,10 @@ Pieces make_pieces(const WorkloadContext& c) {
 /// Builds the plan of one stage.
 class StageBuilder {
  public:
-  StageBuilder(const Scenario& scenario, const StepPlan& plan, const Pieces& pieces,
-               const GroupSpread& data_spread, StagePlan& out)
+  StageBuilder(const Scenario& scenario, const StepPlan& plan, const Pieces& pieces, StagePlan& out)
       : scenario_(scenario),
         plan_(plan),
         pieces_(pieces),
-        spread_(data_spread),
         out_(out),
         policy_(scenario.stack.communication),
         par_(scenario.job.parallelism) {
@@ -56,7 +54,7 @@ class StageBuilder {
     // The slowest GPU of the job sets the pace; beside it every kernel waits for its group's
     // slowest.
     variation_ = gpu.speed_spread * expected_maximum_of_normals(gpus) +
-                 gpu.kernel_jitter * expected_maximum_of_normals(par_.tensor);
+                 gpu.kernel_jitter * expected_maximum_of_normals(par_.tensor * par_.context);
   }
 
   void build(const std::vector<int>& layers) {
@@ -66,16 +64,17 @@ class StageBuilder {
     for (int chunk = 0; chunk < par_.virtual_stages; ++chunk) {
       for (const Piece* piece : chunk_pieces(chunk)) out_.parameters += piece->parameters;
     }
-    const bool gathers = sharded() && policy_.overlap_parameters;
-    if (gathers) plan_gathers();
+    if (gathers_weights()) {
+      plan_uses();
+      for (int i = 0; i <= par_.prefetch; ++i) post_gather();
+    } else if (sharded() && policy_.overlap_parameters) {
+      plan_gathers();
+    }
     out_.gathers_first = count();
-    for (const WorkItem& work : stage_order(par_.schedule, {.ranks = par_.pipeline,
-                                                            .chunks = par_.virtual_stages,
-                                                            .micro_batches = plan_.micro_batches,
-                                                            .rank = out_.stage})) {
+    for (const WorkItem& work : stage_order(par_.schedule, schedule_call())) {
       add_item(work);
     }
-    if (par_.data > 1 && !policy_.overlap_gradients)
+    if (par_.replicas() > 1 && !gathers_weights() && !policy_.overlap_gradients)
       post(reduce_op(), gradient_bytes(out_.parameters));
     out_.reduces_end = count();
     if (sharded() && !policy_.overlap_parameters) {
@@ -85,7 +84,15 @@ class StageBuilder {
   }
 
  private:
-  [[nodiscard]] bool sharded() const { return par_.data > 1 && par_.sharding != Sharding::none; }
+  /// Optimiser states are split over replicas, and gathered weights follow them.
+  [[nodiscard]] bool sharded() const {
+    return par_.replicas() > 1 &&
+           (par_.sharding == Sharding::zero1 || par_.sharding == Sharding::zero2);
+  }
+  /// Weights are split, and gathered where they are used.
+  [[nodiscard]] bool gathers_weights() const {
+    return par_.sharding == Sharding::zero3 && par_.shards() > 1;
+  }
   [[nodiscard]] CollectiveOp reduce_op() const {
     return sharded() ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce;
   }
@@ -146,20 +153,106 @@ class StageBuilder {
     }
   }
 
-  void post(CollectiveOp op, Bytes payload) {
-    if (payload <= Bytes{}) payload = Bytes{1};
-    const auto same = [&](const DataChannel& c) { return c.op == op && c.payload == payload; };
+  /// The flow of such collectives.
+  std::uint32_t channel_of(CollectiveOp op, Bytes payload, DataGroupKind kind) {
+    payload = std::max(payload, Bytes{1});
+    const auto same = [&](const DataChannel& c) {
+      return c.group == kind && c.op == op && c.payload == payload;
+    };
     auto it = std::find_if(out_.channels.begin(), out_.channels.end(), same);
     if (it == out_.channels.end()) {
+      const DataGroup& group = out_.groups[static_cast<std::size_t>(kind)];
       const double nics = static_cast<double>(scenario_.node.nics) / scenario_.node.gpus;
-      const CollectiveCost cost = collective_cost(
-          {op, payload, par_.data, std::max(1, spread_.per_domain_max)}, scenario_.node.gpu,
-          scenario_.transport, nics * scenario_.node.nic_bandwidth);
-      out_.channels.push_back({op, payload, cost});
+      const CollectiveCost cost =
+          collective_cost({op, payload, group.ranks, group.per_domain}, scenario_.node.gpu,
+                          scenario_.transport, nics * scenario_.node.nic_bandwidth);
+      out_.channels.push_back({kind, op, payload, cost});
       it = out_.channels.end() - 1;
     }
-    out_.collectives.push_back({op, payload, to_step_time(it->cost.latency),
-                                static_cast<std::uint32_t>(it - out_.channels.begin())});
+    return static_cast<std::uint32_t>(it - out_.channels.begin());
+  }
+  /// Its time when alone on its links.
+  Seconds time_alone(CollectiveOp op, Bytes payload, DataGroupKind kind) {
+    const DataChannel& channel = out_.channels[channel_of(op, payload, kind)];
+    return channel.cost.latency + channel.payload / channel.cost.payload_rate;
+  }
+  void post(CollectiveOp op, Bytes payload, DataGroupKind kind = DataGroupKind::replicas) {
+    const std::uint32_t number = channel_of(op, payload, kind);
+    const DataChannel& channel = out_.channels[number];
+    out_.collectives.push_back({op, channel.payload, to_step_time(channel.cost.latency), number});
+  }
+
+  // --- weights that are gathered layer by layer -------------------------------------------------
+
+  /// A pass over a piece whose weights are split.
+  struct Use {
+    double parameters;
+    bool gathered;            ///< for this pass; else they are there from an earlier one
+    std::uint32_t needs = 0;  ///< collectives of the stage, its gather the last of them
+  };
+
+  /// The weights that a pass gathers, piece by piece in the order of use. Embedding and output
+  /// projection stay gathered through a micro batch (FSDP's root module).
+  void plan_uses() {
+    for (const WorkItem& work : stage_order(par_.schedule, schedule_call())) {
+      const bool forward = work.pass == Pass::forward;
+      const bool kept = !par_.reshard && (!forward || (par_.pipeline > 1 && work.micro_batch > 0));
+      auto pieces = chunk_pieces(work.chunk);
+      if (!forward) std::reverse(pieces.begin(), pieces.end());
+      for (const Piece* piece : pieces) {
+        const bool root = piece != &pieces_.layer && !forward;
+        uses_.push_back({piece->parameters, !kept && !root});
+      }
+    }
+  }
+  /// Posts the gather of the next use that has one.
+  void post_gather() {
+    if (posted_uses_ == uses_.size()) return;
+    Use& use = uses_[posted_uses_++];
+    if (!use.gathered) return;
+    post(CollectiveOp::all_gather, parameter_bytes(use.parameters), DataGroupKind::shard);
+    use.needs = count();
+  }
+  /// What goes on between replicas beside a pass over weights like these.
+  Seconds beside_sharded(const Use& use, bool reduces) {
+    Seconds beside;
+    if (use.gathered) {
+      beside += time_alone(CollectiveOp::all_gather, parameter_bytes(use.parameters),
+                           DataGroupKind::shard);
+    }
+    if (reduces) {
+      beside += time_alone(CollectiveOp::reduce_scatter, gradient_bytes(use.parameters),
+                           DataGroupKind::shard);
+    }
+    return beside;
+  }
+  /// One segment per piece: waits for its weights, gathers those of a later one, and scatters its
+  /// gradients.
+  void add_sharded(const std::vector<const Piece*>& pieces, const WorkItem& work, bool forward) {
+    const bool last = static_cast<int>(work.micro_batch) == plan_.micro_batches - 1;
+    // Pipelined stages keep whole gradients until their last micro batch.
+    const bool reduces = !forward && (par_.pipeline == 1 || last);
+    for (const Piece* piece : pieces) {
+      const Use& use = uses_[use_++];
+      add_segment(forward ? piece->forward : piece->backward, true, beside_sharded(use, reduces));
+      Segment& segment = out_.segments.back();
+      segment.needs = use.needs;
+      if (reduces) reduce_sharded(piece->parameters);
+      post_gather();
+      segment.posts = count();
+    }
+  }
+  void reduce_sharded(double parameters) {
+    post(CollectiveOp::reduce_scatter, gradient_bytes(parameters), DataGroupKind::shard);
+    if (par_.shards() == par_.replicas()) return;
+    post(CollectiveOp::all_reduce, gradient_bytes(parameters / par_.shards()),
+         DataGroupKind::copies);
+  }
+  [[nodiscard]] ScheduleCall schedule_call() const {
+    return {.ranks = par_.pipeline,
+            .chunks = par_.virtual_stages,
+            .micro_batches = plan_.micro_batches,
+            .rank = out_.stage};
   }
 
   void add_item(const WorkItem& work) {
@@ -173,14 +266,16 @@ class StageBuilder {
     auto pieces = chunk_pieces(chunk);
     if (!forward) std::reverse(pieces.begin(), pieces.end());
     const bool gathering = forward && work.micro_batch == 0 && out_.gathers_first > 0;
-    const bool reducing = !forward && par_.data > 1 && policy_.overlap_gradients &&
+    const bool reducing = !forward && par_.replicas() > 1 && policy_.overlap_gradients &&
                           static_cast<int>(work.micro_batch) == plan_.micro_batches - 1;
-    if (gathering || reducing) {
+    if (gathers_weights()) {
+      add_sharded(pieces, work, forward);
+    } else if (gathering || reducing) {
       add_window(pieces, work, forward);
     } else {
       PhaseCost cost;
       for (const Piece* piece : pieces) cost += forward ? piece->forward : piece->backward;
-      add_segment(cost, false);
+      add_segment(cost, false, {});
     }
     item.segments = static_cast<std::uint32_t>(out_.segments.size()) - item.first_segment;
     if (item.sends_message) {
@@ -206,7 +301,13 @@ class StageBuilder {
     std::size_t first = 0;
     std::uint32_t gathered = forward ? gathers_before(work.chunk) : 0;
     for (std::size_t i = 0; i < pieces.size(); ++i) {
-      add_segment(forward ? pieces[i]->forward : pieces[i]->backward, true);
+      const double parameters = parameters_of(pieces, first, ends[bucket]);
+      const Seconds bucket_time =
+          forward ? time_alone(CollectiveOp::all_gather, parameter_bytes(parameters),
+                               DataGroupKind::replicas)
+                  : time_alone(reduce_op(), gradient_bytes(parameters), DataGroupKind::replicas);
+      add_segment(forward ? pieces[i]->forward : pieces[i]->backward, true,
+                  pieces[i]->parameters / std::max(1.0, parameters) * bucket_time);
       Segment& segment = out_.segments.back();
       if (forward) segment.needs = gathered + static_cast<std::uint32_t>(bucket) + 1;
       if (i + 1 != ends[bucket]) continue;
@@ -224,22 +325,25 @@ class StageBuilder {
     return static_cast<std::uint32_t>(sum);
   }
 
-  /// `window`: collectives between replicas run beside it, and take their share of the SMs.
-  void add_segment(const PhaseCost& cost, bool window) {
+  /// `window`: collectives between replicas run beside it, for the time `beside` when alone, and
+  /// take their share of the SMs while they do.
+  void add_segment(const PhaseCost& cost, bool window, Seconds beside) {
     const Seconds kernels = cost.compute() - cost.launch;
-    const Seconds yielded =
-        window ? policy_.sm_share / (1 - policy_.sm_share) * kernels : Seconds{};
+    const Seconds yielded = policy_.sm_share / (1 - policy_.sm_share) * std::min(kernels, beside);
     const Seconds compute = (1 + variation_) * kernels + yielded + cost.launch;
-    const bool as_flow = cost.tensor_transfer > Seconds{} &&
-                         ((window && plan_.data_over_nvlink) || cost.tensor_network > Bytes{});
+    const ExchangeCost exchange = cost.exchange();
+    const bool as_flow = exchange.transfer > Seconds{} &&
+                         ((window && plan_.data_over_nvlink) || exchange.network > Bytes{});
     Segment segment{.compute = to_step_time(compute),
-                    .tensor = to_step_time(as_flow ? cost.tensor_latency
-                                                   : cost.tensor_latency + cost.tensor_transfer)};
+                    .tensor = to_step_time(as_flow ? exchange.latency : exchange.total())};
     if (as_flow) {
       // Progress runs at the pace of the transfer alone; its links see their share of it.
-      segment.tensor_amount = cost.tensor_transfer.base_units() * plan_.tensor_rate;
+      segment.tensor_amount = exchange.transfer.base_units() * plan_.tensor_rate;
     }
     out_.segments.push_back(segment);
+    for (std::size_t a = 0; a < kAxes; ++a) {
+      out_.exchange[a] += cost.exchanges[a].total().base_units();
+    }
     const auto book = [&](Bucket bucket, Seconds time) {
       out_.compute[static_cast<std::size_t>(bucket)] += time.base_units();
     };
@@ -252,7 +356,7 @@ class StageBuilder {
   }
 
   void plan_optimiser() {
-    const double local = out_.parameters / (sharded() ? par_.data : 1);
+    const double local = out_.parameters / par_.shards();
     const Bytes traffic{scenario_.stack.optimiser_bytes * local +
                         scenario_.stack.optimiser_unsharded_bytes * out_.parameters};
     out_.optimiser = to_step_time(memory_bound_time(traffic, scenario_.node.gpu));
@@ -261,16 +365,19 @@ class StageBuilder {
   const Scenario& scenario_;
   const StepPlan& plan_;
   const Pieces& pieces_;
-  const GroupSpread& spread_;
   StagePlan& out_;
   const CommunicationPolicy& policy_;
   const Parallelism& par_;
   double variation_ = 0;
+
+  std::vector<Use> uses_;        ///< in program order
+  std::size_t use_ = 0;          ///< next to be planned
+  std::size_t posted_uses_ = 0;  ///< whose gathers are posted, or not needed
 };
 
 PlacementSpec placement_spec(const Scenario& s) {
   const Parallelism& par = s.job.parallelism;
-  return {.tensor = par.tensor,
+  return {.tensor = par.tensor * par.context,
           .data = par.data,
           .pipeline = par.pipeline,
           .order = parse_rank_order(s.stack.placement).value(),
@@ -282,7 +389,8 @@ PlacementSpec placement_spec(const Scenario& s) {
 void plan_messages(const Scenario& s, BytesPerSecond nic, StepPlan& plan) {
   const Parallelism& par = s.job.parallelism;
   const CommunicationPolicy& policy = s.stack.communication;
-  const double tokens = static_cast<double>(s.job.batch.micro_sequences) * s.job.batch.tokens;
+  const double tokens =
+      static_cast<double>(s.job.batch.micro_sequences) * s.job.batch.tokens / par.context;
   const bool split = par.sequence || policy.scatter_gather_pipeline;
   plan.message = Bytes{2 * tokens * s.job.model.hidden / (split ? par.tensor : 1)};
   plan.blocking_sends = par.schedule != Schedule::interleaved || !policy.overlap_pipeline;
@@ -298,17 +406,31 @@ void plan_messages(const Scenario& s, BytesPerSecond nic, StepPlan& plan) {
   }
 }
 
-/// How a tensor-parallel transfer loads links when it runs as a flow.
+/// How a transfer inside layers loads links when it runs as a flow.
 void plan_tensor_flow(const Pieces& pieces, StepPlan& plan) {
-  const PhaseCost& cost = pieces.layer.forward;
-  if (cost.tensor_transfer <= Seconds{}) return;
-  const Bytes unit = cost.tensor_network > Bytes{} ? cost.tensor_network : cost.tensor_nvlink;
-  plan.tensor_rate = (unit / cost.tensor_transfer).base_units();
-  plan.tensor_nvlink_share = cost.tensor_nvlink / unit;
-  plan.tensor_network_share = cost.tensor_network / unit;
+  ExchangeCost cost = pieces.layer.forward.exchange();
+  cost += pieces.layer.backward.exchange();
+  if (cost.transfer <= Seconds{}) return;
+  const Bytes unit = cost.network > Bytes{} ? cost.network : cost.nvlink;
+  plan.tensor_rate = (unit / cost.transfer).base_units();
+  plan.tensor_nvlink_share = cost.nvlink / unit;
+  plan.tensor_network_share = cost.network / unit;
 }
 
 }  // namespace
+
+WorkloadContext workload_context(const Scenario& s, const Placement& placement) {
+  const Parallelism& par = s.job.parallelism;
+  const GroupSpread tensor = placement.spread({.first = 0, .count = par.tensor, .stride = 1});
+  const GroupSpread context =
+      placement.spread({.first = 0, .count = par.context, .stride = par.tensor});
+  return {.job = s.job,
+          .node = s.node,
+          .stack = s.stack,
+          .transport = s.transport,
+          .tensor_ranks_per_domain = tensor.per_domain_max,
+          .context_ranks_per_domain = context.per_domain_max};
+}
 
 StepPlan plan_step(const Scenario& s) {
   const Parallelism& par = s.job.parallelism;
@@ -318,13 +440,10 @@ StepPlan plan_step(const Scenario& s) {
   plan.chunks = par.virtual_stages;
   const Placement placement{plan.placement};
   const BytesPerSecond nic = static_cast<double>(s.node.nics) / s.node.gpus * s.node.nic_bandwidth;
-  const GroupSpread tensor = placement.spread(placement.group(ParallelAxis::tensor, {}));
-  const GroupSpread data = placement.spread(placement.group(ParallelAxis::data, {}));
-  const WorkloadContext context{s.job, s.node, s.stack, s.transport, tensor.per_domain_max};
+  const WorkloadContext context = workload_context(s, placement);
   const Pieces pieces = make_pieces(context);
 
-  plan.data_over_nvlink = par.data > 1 && data.per_domain_max > 1;
-  plan.data_over_network = par.data > 1 && data.domains > 1;
+  plan.data_over_nvlink = data_groups(par, placement, 0)[0].per_domain > 1;
   plan_messages(s, nic, plan);
   plan_tensor_flow(pieces, plan);
   if (s.gpus() > 1) {
@@ -340,7 +459,8 @@ StepPlan plan_step(const Scenario& s) {
   for (int stage = 0; stage < par.pipeline; ++stage) {
     StagePlan& out = plan.stages[static_cast<std::size_t>(stage)];
     out.stage = stage;
-    StageBuilder{s, plan, pieces, data, out}.build(layers);
+    out.groups = data_groups(par, placement, stage);
+    StageBuilder{s, plan, pieces, out}.build(layers);
   }
   return plan;
 }

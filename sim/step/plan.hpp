@@ -10,16 +10,18 @@
 #include "models/workload/operations.hpp"
 #include "sim/core/clock.hpp"
 #include "sim/scenario/scenario.hpp"
+#include "sim/step/data_groups.hpp"
 #include "sim/step/schedule.hpp"
 #include "sim/step/step_report.hpp"
 #include "topologies/placement.hpp"
 
 namespace lockstep {
 
-/// A stretch of a pass that nothing interrupts: compute, then tensor-parallel transfer.
+/// A stretch of a pass that nothing interrupts: compute, then the transfers of collectives inside
+/// its layers.
 struct Segment {
   StepTime compute;  ///< kernels and launch gaps, on a GPU of nominal speed
-  StepTime tensor;   ///< tensor-parallel latency, and transfer unless `tensor_amount` moves it
+  StepTime tensor;   ///< latency inside layers, and transfer unless `tensor_amount` moves it
   double tensor_amount =
       0;  ///< bytes of the transfer when it runs as a flow on shared links; else 0
   std::uint32_t needs = 0;  ///< data-parallel collectives of the stage that must be complete before
@@ -34,7 +36,7 @@ struct ProgramItem {
   bool sends_message = false;
 };
 
-/// A collective among the replicas of one stage, all tensor-parallel ranks side by side.
+/// A collective among replicas of one stage, all tensor-parallel ranks side by side.
 struct DataCollective {
   CollectiveOp op;
   Bytes payload;  ///< of one rank
@@ -43,6 +45,7 @@ struct DataCollective {
 };
 /// A flow that data-parallel collectives of one kind and size run on.
 struct DataChannel {
+  DataGroupKind group;
   CollectiveOp op;
   Bytes payload;
   CollectiveCost cost;
@@ -50,6 +53,7 @@ struct DataChannel {
 
 struct StagePlan {
   int stage = 0;
+  DataGroups groups;        ///< by DataGroupKind
   std::vector<int> layers;  ///< of each chunk
   std::vector<ProgramItem> items;
   std::vector<Segment> segments;
@@ -63,6 +67,7 @@ struct StagePlan {
   StepTime optimiser;
   StepTime forward, backward;  ///< one micro batch through all chunks, tensor parallel too
   BucketTimes compute{};       ///< seconds of one GPU over all segments, by bucket
+  std::array<double, kAxes> exchange{};  ///< the same of collectives inside layers, by Axis
 };
 
 struct StepPlan {
@@ -75,15 +80,18 @@ struct StepPlan {
   CollectiveCost message_cost;        ///< across the fabric
   CollectiveCost local_message_cost;  ///< inside an NVLink domain
   bool data_over_nvlink = false;      ///< replicas share an NVLink domain
-  bool data_over_network = false;
-  double tensor_nvlink_share = 1;   ///< of a tensor-parallel transfer's bytes: over NVLink,
-  double tensor_network_share = 0;  ///< and over the NIC, per byte of Segment::tensor_amount
-  double tensor_rate = 0;           ///< bytes per second of such a transfer when alone
-  Bytes embedding_reduce;           ///< tied embedding: between first and last stage; 0: none
+  double tensor_nvlink_share = 1;     ///< of a transfer's bytes inside layers: over NVLink,
+  double tensor_network_share = 0;    ///< and over the NIC, per byte of Segment::tensor_amount
+  double tensor_rate = 0;             ///< bytes per second of such a transfer when alone
+  Bytes embedding_reduce;             ///< tied embedding: between first and last stage; 0: none
   CollectiveCost embedding_cost;
   StepTime synchronisation;  ///< latency of the global gradient-norm all-reduce
   StepTime overhead;         ///< per step, host
 };
+
+/// What the operations of a layer cost with these ranks on that machine. Keeps references into the
+/// scenario.
+WorkloadContext workload_context(const Scenario& scenario, const Placement& placement);
 
 /// Throws InputError where a layout cannot be planned. `scenario` has been checked.
 StepPlan plan_step(const Scenario& scenario);

@@ -23,6 +23,7 @@ class RunningStep::State {
     std::uint32_t replica_class = 0;
     std::uint32_t item = 0;
     std::uint32_t segment = 0;  ///< within the item
+    std::uint32_t posted = 0;   ///< data-parallel collectives of the stage, in all
     Wait wait = Wait::none;
     StepTime since;  ///< of the wait
     double slowdown = 1.0;
@@ -143,7 +144,7 @@ class RunningStep::State {
 
   void begin(std::uint32_t index) {
     Actor& a = actors_[index];
-    for (std::uint32_t i = 0; i < plan_of(a).gathers_first; ++i) post(a.stage, i);
+    post_up_to(a, plan_of(a).gathers_first);
     advance(index);
   }
 
@@ -195,7 +196,7 @@ class RunningStep::State {
     const StagePlan& plan = plan_of(a);
     const ProgramItem& item = plan.items[a.item];
     const Segment& segment = current_segment(a);
-    if (segment.posts > 0) post(a.stage, segment.posts - 1);
+    post_up_to(a, segment.posts);
     if (++a.segment < item.segments) return advance(index);
     if (record_) result_.items[first_record_[index] + a.item].end = now_ - begin_;
     a.segment = 0;
@@ -274,6 +275,10 @@ class RunningStep::State {
 
   // --- collectives between replicas -------------------------------------------------------------
 
+  /// `count`: of the stage's collectives, those of before too.
+  void post_up_to(Actor& a, std::uint32_t count) {
+    while (a.posted < count) post(a.stage, a.posted++);
+  }
   void post(std::uint32_t stage, std::uint32_t collective) {
     ++stage_[stage].posts[collective];
     stage_[stage].posted_at[collective] = now_;
@@ -337,24 +342,11 @@ class RunningStep::State {
       --unfinished_;
       return;
     }
-    if (!drained(a)) {
-      mark_drained(a);
-      if (plan.reduces_end > reduces_posted(plan)) post(a.stage, plan.reduces_end - 1);
-    }
+    post_up_to(a, plan.reduces_end);  // without overlap nothing has been posted yet
     if (s.done < plan.reduces_end) return wait_for(a, Wait::data);
     if (needs_embedding(a)) return reduce_embedding(index);
     reach_barrier(index);
   }
-  /// Collectives that the program itself posts; one more is posted at its end without overlap.
-  [[nodiscard]] static std::uint32_t reduces_posted(const StagePlan& plan) {
-    std::uint32_t posted = plan.gathers_first;
-    for (const Segment& s : plan.segments) posted = std::max(posted, s.posts);
-    return posted;
-  }
-  [[nodiscard]] bool drained(const Actor& a) const {
-    return drained_[a.replica_class * stages_ + a.stage] != 0;
-  }
-  void mark_drained(const Actor& a) { drained_[a.replica_class * stages_ + a.stage] = 1; }
 
   [[nodiscard]] bool needs_embedding(const Actor& a) const {
     return wiring_->embedding(a.replica_class) != kNoFlow &&
@@ -401,9 +393,8 @@ class RunningStep::State {
     optimised_ = true;
   }
   void on_optimiser_done(std::uint32_t index) {
-    const Actor& a = actors_[index];
-    const StagePlan& plan = plan_of(a);
-    for (auto i = plan.reduces_end; i < plan.collectives.size(); ++i) post(a.stage, i);
+    Actor& a = actors_[index];
+    post_up_to(a, static_cast<std::uint32_t>(plan_of(a).collectives.size()));
     drain(index);
   }
 
@@ -465,7 +456,6 @@ class RunningStep::State {
   std::vector<std::uint32_t> arrived_;  ///< by actor, pass, chunk
   std::vector<std::uint32_t> arrived_count_ =
       std::vector<std::uint32_t>(2 * classes_.size() * stages_);
-  std::vector<std::uint8_t> drained_ = std::vector<std::uint8_t>(classes_.size() * stages_);
   std::vector<StageState> stage_;
   std::vector<std::uint8_t> embedding_ready_;
   std::vector<StepTime> embedding_posted_ = std::vector<StepTime>(classes_.size());

@@ -157,20 +157,25 @@ class Refinement {
   /// What a stage's data-parallel collectives put on a link is part of what the link is.
   void add_rings() {
     if (plan_.placement.data == 1) return;
-    for (int s = 0; s < plan_.placement.pipeline; ++s) {
-      const GroupSpread spread = lanes_.placement().spread(
-          lanes_.placement().group(ParallelAxis::data, {.tensor = 0, .data = 0, .pipeline = s}));
-      if (spread.domains == 1) continue;
-      std::map<std::uint32_t, double> shares;
-      for (int d = 0; d < plan_.placement.data; ++d) {
-        lanes_.add_ring(d, s, spread.per_domain_max, uses_);
-        for (const RouteHop& use : uses_) shares[number(use.link)] += use.share;
-        uses_.clear();
+    for (const StagePlan& stage : plan_.stages) {
+      for (std::size_t kind = 0; kind < kDataGroups; ++kind) {
+        const bool used = std::ranges::any_of(stage.channels, [&](const DataChannel& c) {
+          return static_cast<std::size_t>(c.group) == kind;
+        });
+        if (used && stage.groups[kind].crosses_domains) add_ring(stage, kind);
       }
-      for (const auto& [link, share] : shares) {
-        link_hash_[link] = mix(link_hash_[link], mix(static_cast<std::uint64_t>(s),
-                                                     std::bit_cast<std::uint64_t>(share)));
-      }
+    }
+  }
+  void add_ring(const StagePlan& stage, std::size_t kind) {
+    std::map<std::uint32_t, double> shares;
+    for (int d = 0; d < plan_.placement.data; ++d) {
+      lanes_.add_ring(d, stage.stage, stage.groups[kind], uses_);
+      for (const RouteHop& use : uses_) shares[number(use.link)] += use.share;
+      uses_.clear();
+    }
+    const auto ring = static_cast<std::uint64_t>(stage.stage) * kDataGroups + kind;
+    for (const auto& [link, share] : shares) {
+      link_hash_[link] = mix(link_hash_[link], mix(ring, std::bit_cast<std::uint64_t>(share)));
     }
   }
 

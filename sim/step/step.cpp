@@ -1,6 +1,7 @@
 #include "sim/step/step.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "models/workload/flops.hpp"
 #include "sim/step/critical_path.hpp"
@@ -14,13 +15,21 @@ namespace {
 double& at(BucketTimes& times, Bucket bucket) { return times[static_cast<std::size_t>(bucket)]; }
 double seconds(StepTime t) { return to_seconds(t).base_units(); }
 
-/// An actor's ticks as buckets. Its compute is split as the plan's; the ticks stay exact.
+/// Waiting inside layers, by Axis.
+constexpr std::array<Bucket, kAxes> kExposed{Bucket::tensor_exposed, Bucket::context_exposed};
+
+/// An actor's ticks as buckets. Its compute and its exchanges inside layers are split as the
+/// plan's; the ticks stay exact.
 BucketTimes bucket_times(const StagePlan& stage, const ActorTimes& t) {
   BucketTimes times = stage.compute;
   double planned = 0;
   for (const double s : times) planned += s;
   for (double& s : times) s *= planned > 0 ? seconds(t.compute) / planned : 0;
-  at(times, Bucket::tensor_exposed) += seconds(t.tensor);
+  double exchanged = 0;
+  for (const double s : stage.exchange) exchanged += s;
+  for (std::size_t a = 0; a < kAxes && exchanged > 0; ++a) {
+    at(times, kExposed[a]) += seconds(t.tensor) * (stage.exchange[a] / exchanged);
+  }
   at(times, Bucket::pipeline_bubble) += seconds(t.bubble);
   at(times, Bucket::pipeline_exposed) += seconds(t.message);
   at(times, Bucket::data_exposed) += seconds(t.data);

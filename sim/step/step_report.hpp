@@ -23,6 +23,7 @@ enum class Bucket : std::uint8_t {
   recompute,
   launch,            ///< launch gaps and per-step host time
   tensor_exposed,    ///< waiting for tensor-parallel collectives
+  context_exposed,   ///< waiting for keys and values of context-parallel ranks
   pipeline_exposed,  ///< waiting for a pipeline message in flight
   pipeline_bubble,   ///< waiting for another stage to compute
   data_exposed,      ///< waiting for gradients or parameters between replicas
@@ -30,7 +31,7 @@ enum class Bucket : std::uint8_t {
   straggler,         ///< waiting for a GPU or replica that is slower by name
   optimiser,
 };
-constexpr std::size_t kBuckets = 12;
+constexpr std::size_t kBuckets = 13;
 
 struct BucketInfo {
   Bucket bucket;

@@ -186,32 +186,31 @@ void Wiring::wire_tensor() {
 
 void Wiring::wire_data() {
   data_.resize(plan_.stages.size());
-  if (plan_.placement.data == 1) return;
   for (std::size_t s = 0; s < plan_.stages.size(); ++s) {
-    const auto stage = static_cast<int>(s);
-    const GroupSpread spread = lanes_.placement().spread(
-        lanes_.placement().group(ParallelAxis::data, {.tensor = 0, .data = 0, .pipeline = stage}));
-    const Edges ring = spread.domains > 1 ? ring_edges(stage, spread.per_domain_max) : Edges{};
+    std::array<std::optional<Edges>, kDataGroups> rings;
     for (const DataChannel& channel : plan_.stages[s].channels) {
-      data_[s].push_back(wire_data_channel(s, spread, ring, channel));
+      const DataGroup& group = plan_.stages[s].groups[static_cast<std::size_t>(channel.group)];
+      std::optional<Edges>& ring = rings[static_cast<std::size_t>(channel.group)];
+      if (!ring) ring = group.crosses_domains ? ring_edges(static_cast<int>(s), group) : Edges{};
+      data_[s].push_back(wire_data_channel(s, group, *ring, channel));
     }
   }
 }
 
-/// Links between the NVLink domains of a stage's replicas: each member sends to its like in the
-/// next domain, one byte each.
-Wiring::Edges Wiring::ring_edges(int stage, int per_domain) {
+/// Links between the NVLink domains of a group: each member sends to its like in the next domain,
+/// one byte each. All groups of the kind move at the pace of the slowest.
+Wiring::Edges Wiring::ring_edges(int stage, const DataGroup& group) {
   std::vector<RouteHop> uses;
   if (lanes_.comparable()) {
-    for (int d = 0; d < plan_.placement.data; ++d) lanes_.add_ring(d, stage, per_domain, uses);
+    for (int d = 0; d < plan_.placement.data; ++d) lanes_.add_ring(d, stage, group, uses);
   } else {
     for (const ReplicaClass& c : classes_) {
       if (c.copies == 1) {
-        lanes_.add_ring(c.representative, stage, per_domain, uses);
+        lanes_.add_ring(c.representative, stage, group, uses);
         continue;
       }
       std::vector<RouteHop> own;
-      add_hashed_ring(stage, per_domain, c.representative, own);
+      add_hashed_ring(stage, group, c.representative, own);
       uses.insert(uses.end(), own.begin(), own.end());
       exact_ = false;
     }
@@ -234,34 +233,34 @@ Wiring::Edges Wiring::ring_edges(int stage, int per_domain) {
   return ring;
 }
 
-void Wiring::add_hashed_ring(int stage, int per_domain, int representative,
+void Wiring::add_hashed_ring(int stage, const DataGroup& group, int representative,
                              std::vector<RouteHop>& ring) {
   const int replicas = plan_.placement.data;
   const auto wrap = [&](int j) { return (j % replicas + replicas) % replicas; };
   const auto add_member = [&](int j, bool only_known, double bytes) {
-    lanes_.add({wrap(j), stage}, {wrap(j + per_domain), stage}, only_known, bytes, ring);
+    lanes_.add({wrap(j), stage}, {group.next(wrap(j)), stage}, only_known, bytes, ring);
   };
   // What the representative sends and receives, and the longest way that any neighbour's bytes go:
   // it has the fullest links between switches.
-  const int first = representative - per_domain;
+  const int first = representative - group.replicas_per_domain * group.stride;
   const int end = first + std::min(replicas, kScan);
   int farthest = representative, most = 0;
   for (int j = first; j < end; ++j) {
     const int switches = lanes_.switches_between(lanes_.rank({wrap(j), stage}),
-                                                 lanes_.rank({wrap(j + per_domain), stage}));
+                                                 lanes_.rank({group.next(wrap(j)), stage}));
     if (switches > most) farthest = j, most = switches;
   }
   for (const int j : {representative, first, farthest}) add_member(j, false, 0.0);
   for (int j = first; j < end; ++j) add_member(j, true, 1.0);
 }
 
-FlowIndex Wiring::wire_data_channel(std::size_t stage, const GroupSpread& spread, const Edges& ring,
+FlowIndex Wiring::wire_data_channel(std::size_t stage, const DataGroup& group, const Edges& ring,
                                     const DataChannel& channel) {
   const double unit = data_unit(channel.cost);
   Edges edges;
   edges.list.push_back({rate_limit(channel.cost.payload_rate.base_units() * unit), 1.0});
   const double over_nvlink = channel.cost.nvlink_coefficient / unit;
-  if (spread.per_domain_max > 1 && over_nvlink > 0) {
+  if (group.per_domain > 1 && over_nvlink > 0) {
     for (std::size_t c = 0; c < classes_.size(); ++c) {
       for (const int direction : {0, 1}) {
         edges.list.push_back({port(c * plan_.stages.size() + stage, direction), over_nvlink});

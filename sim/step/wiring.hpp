@@ -85,9 +85,10 @@ class Wiring {
   void wire_message(std::size_t actor, int data, int stage, int next, Pass pass, int copies);
   void wire_tensor();
   void wire_data();
-  Edges ring_edges(int stage, int per_domain);
-  void add_hashed_ring(int stage, int per_domain, int representative, std::vector<RouteHop>& ring);
-  FlowIndex wire_data_channel(std::size_t stage, const GroupSpread& spread, const Edges& ring,
+  Edges ring_edges(int stage, const DataGroup& group);
+  void add_hashed_ring(int stage, const DataGroup& group, int representative,
+                       std::vector<RouteHop>& ring);
+  FlowIndex wire_data_channel(std::size_t stage, const DataGroup& group, const Edges& ring,
                               const DataChannel& channel);
   void wire_embedding();
 

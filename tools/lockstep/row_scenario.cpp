@@ -210,11 +210,14 @@ Scenario row_scenario(const ReferenceRow& row, const PresetStore& presets) {
   draft.model = row.model;
   draft.node = row_node(row, gpu_preset_of(row.gpu, row.id, presets), presets, draft.assumptions);
   draft.tensor = row.tensor;
+  draft.context = row.context;
   draft.pipeline = row.pipeline;
   draft.data = row.data;
   draft.virtual_stages = row.virtual_stages;
   draft.sequence = row.sequence;
   draft.sharding = row.sharding;
+  draft.shard_group = row.shard_group;
+  draft.reshard = row.reshard;
   draft.batch = row_batch(row);
   draft.precision = row.precision;
   draft.stack = row_stack(row, presets, draft.assumptions);

@@ -113,7 +113,16 @@ void read_parallel(const Part& parallel, ReferenceRow& out, Obstacles& obstacles
   const std::string sharding = parallel.text("sharding");
   out.sharding = sharding == "zero1"   ? Sharding::zero1
                  : sharding == "zero2" ? Sharding::zero2
+                 : sharding == "zero3" ? Sharding::zero3
                                        : Sharding::none;
+  // FSDP's SHARD_GRAD_OP keeps weights from the forward to the backward pass, no longer.
+  if (sharding == "zero2" && parallel.text("framework_sharding") == "fsdp" &&
+      out.stack != "llama3-internal") {
+    out.sharding = Sharding::zero3;
+    out.reshard = false;
+  }
+  out.context = parallel.count("cp").value_or(1);
+  if (out.sharding == Sharding::zero3) out.shard_group = parallel.count("shard_group").value_or(0);
 }
 
 void read_recompute(const std::string& text, ReferenceRow& out, Obstacles& obstacles) {
@@ -172,24 +181,19 @@ void read_measured(const Part& row, ReferenceRow& out) {
 }
 
 void add_kind_obstacles(const Part& row, Obstacles& obstacles) {
-  const Part model = row.part("model"), parallel = row.part("parallel");
+  const Part model = row.part("model");
   const std::string kind = row.text("kind");
-  const std::string framework = parallel.text("framework_sharding");
-  const bool llama3 = row.text("stack") == "llama3-internal";  // calls its ZeRO-2 FSDP
   obstacles.add(!kind.empty() && kind != "pretrain", "not pre-training (fine-tuning)");
   obstacles.add(model.find("moe") != nullptr, "mixture of experts");
   obstacles.add(model.find("mla") != nullptr, "multi-head latent attention");
-  obstacles.add(parallel.count("cp").value_or(1) > 1, "context parallelism");
-  obstacles.add(parallel.text("sharding") == "zero3", "FSDP / ZeRO-3");
-  obstacles.add(framework.find("fsdp") != std::string::npos && !llama3, "FSDP / ZeRO-3");
   obstacles.add(row.find("parallel") == nullptr, "parallelism is missing");
 }
 
-/// Dense as the accuracy figures mean it; `obstacle` already excludes MoE, MLA, CP and FSDP.
+/// Dense as the accuracy figures mean it; `obstacle` already excludes MoE and MLA.
 bool is_dense(const Part& row, const ReferenceRow& out) {
   const Json* simulable = row.find("simulable");
   const bool complete = simulable == nullptr || !simulable->is_boolean() || simulable->get<bool>();
-  return complete && out.obstacle.empty() && out.sharding != Sharding::zero2 &&
+  return complete && out.obstacle.empty() && out.context == 1 && out.sharding <= Sharding::zero1 &&
          out.precision != Precision::nvfp4 && row.find("suspect") == nullptr;
 }
 

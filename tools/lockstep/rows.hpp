@@ -30,10 +30,12 @@ struct ReferenceRow {
   int gpus_per_node = 0;
   std::optional<int> nvlink_domain;
   std::optional<double> gbps_per_node;  ///< all compute NICs of a node together, Gb/s
-  int tensor = 1, pipeline = 1, data = 1;
+  int tensor = 1, context = 1, pipeline = 1, data = 1;
   std::optional<int> virtual_stages;
   std::optional<bool> sequence;
   Sharding sharding = Sharding::none;
+  std::optional<bool> reshard;  ///< of zero3: weights are let go after the forward pass
+  int shard_group = 0;          ///< ranks that hold a copy of the weights together; 0: all
   Batch batch;
   std::optional<Recompute> recompute;
   Precision precision = Precision::bf16;
