@@ -34,6 +34,17 @@ double residual_bytes(const TrainingJob& job) {
 /// its scores (softmax, its dropout mask and the dropped-out softmax; arXiv:2205.05198).
 double attention_bytes(const TrainingJob& job, const StackSpec& stack) {
   const TransformerShape& m = job.model;
+  const bool again = job.recompute == Recompute::selective;
+  if (m.latent.key_value_rank > 0) {
+    // Compressed vectors, and what comes out of them unless that is made again.
+    const LatentAttention& l = m.latent;
+    const double compressed = 2.0 * (l.query_rank + l.key_value_rank) + l.rope_dim;
+    const double wide = m.heads * (2.0 * (l.nope_dim + l.rope_dim) + l.value_dim);
+    const double operand = is_quantised(job.precision) ? kQuantised : 0;
+    return kHalf * compressed * job.parallelism.tensor / sequence_ways(job.parallelism) +
+           (again && job.modules.latent_up ? 0 : kHalf * wide) +
+           (kHalf + operand) * m.heads * l.value_dim;
+  }
   const double qkv = kHalf * (m.heads + 2.0 * m.kv_heads) * m.head_dim;
   const double copies = m.rotary && stack.memory.rotary_copies ? qkv : 0;
   // Quantised output projections keep their own operand beside the output that attention keeps.
@@ -44,34 +55,77 @@ double attention_bytes(const TrainingJob& job, const StackSpec& stack) {
   return qkv + copies + output + (keeps_scores ? 5.0 * m.heads * job.batch.tokens : 0);
 }
 
-/// Bytes per token of the MLP: input and output of the activation.
+/// Bytes per token of an MLP, by column: input and output of the activation; without the output
+/// where that is made again.
 double mlp_bytes(const TrainingJob& job, const StackSpec& stack) {
   const double saved = job.model.gated ? stack.memory.gated_mlp_bytes : 2 * kHalf;
-  const double quantised = is_quantised(job.precision) ? kHalf - kQuantised : 0;
-  return job.model.ffn * (saved - quantised);
+  const double output = is_quantised(job.precision) ? kQuantised : kHalf;
+  const bool again = job.recompute == Recompute::selective && job.modules.activation;
+  return saved - kHalf + (again ? 0 : output);
 }
 
-/// As saved_per_layer() when nothing is recomputed.
-double whole_layer_bytes(const TrainingJob& job, const StackSpec& stack) {
-  const Parallelism& par = job.parallelism;
-  const double split = (attention_bytes(job, stack) + mlp_bytes(job, stack)) / par.tensor;
-  return tokens_of(job) * (residual_bytes(job) / sequence_ways(par) + split);
+/// Bytes per token of a layer's experts, all ranks of the tensor-parallel group together: the
+/// token's copies as dispatched and as returned, and what each expert saves; scores of the router
+/// in 32 bit.
+double expert_bytes(const TrainingJob& job, const StackSpec& stack) {
+  const TransformerShape& m = job.model;
+  const double operand = is_quantised(job.precision) ? kQuantised : kHalf;
+  const double copy = (operand + kHalf) * m.hidden + mlp_bytes(job, stack) * m.experts.ffn;
+  return m.experts.per_token * copy + 4.0 * m.experts.count;
 }
+
+/// As saved_per_layer() when nothing is recomputed but single modules.
+double whole_layer_bytes(const TrainingJob& job, const StackSpec& stack, LayerKind kind) {
+  const Parallelism& par = job.parallelism;
+  const ExpertShape& x = job.model.experts;
+  const bool selective = job.recompute == Recompute::selective;
+  const double ffn = kind.experts ? x.shared_ffn : job.model.ffn;
+  double split = attention_bytes(job, stack);
+  if (!(selective && job.modules.mlp)) split += ffn * mlp_bytes(job, stack);
+  if (kind.experts) split += expert_bytes(job, stack);
+  // Per-operation checkpointing keeps of the products what it does not run again.
+  if (selective) split *= 1 - job.modules.products;
+  double residual = residual_bytes(job);
+  if (selective && job.modules.layer_norm) {
+    residual -= 2.0 * job.model.hidden * (is_quantised(job.precision) ? kQuantised : kHalf);
+  }
+  return tokens_of(job) * (residual / sequence_ways(par) + split / par.tensor);
+}
+
+/// Weights on one GPU, before sharding: those that all its replicas have, and those of experts.
+struct WeightCounts {
+  double all = 0, experts = 0;
+};
 
 struct StageShape {
-  double layers = 0;
-  double parameters = 0;      ///< on one GPU, before sharding
-  double outside_layers = 0;  ///< of them, embedding and output projection
+  std::vector<LayerKind> layers;
+  WeightCounts weights;
+  double outside_layers = 0;  ///< of weights.all: embedding and output projection
+  double largest_layer = 0;   ///< of both
   bool has_head = false;
 };
+
+void add_layer(const TrainingJob& job, LayerKind kind, StageShape& out) {
+  const Parallelism& par = job.parallelism;
+  const double all = layer_parameters(job.model, kind) / par.tensor;
+  const double experts =
+      kind.experts ? expert_parameters(job.model) / (par.expert * par.expert_tensor) : 0;
+  out.layers.push_back(kind);
+  out.weights.all += all;
+  out.weights.experts += experts;
+  out.largest_layer = std::max(out.largest_layer, all + experts);
+}
 
 StageShape stage_shape(const TrainingJob& job, int stage) {
   const TransformerShape& m = job.model;
   const Parallelism& par = job.parallelism;
   const std::vector<int> split = layers_per_virtual_stage(m, par);
   StageShape out;
-  for (int chunk = 0; chunk < par.virtual_stages; ++chunk) {
-    out.layers += split[static_cast<std::size_t>(chunk * par.pipeline + stage)];
+  int layer = 0;
+  for (int i = 0; i < par.pipeline * par.virtual_stages; ++i) {
+    const int end = layer + split[static_cast<std::size_t>(i)];
+    if (i % par.pipeline != stage) layer = end;
+    for (; layer < end; ++layer) add_layer(job, m.kind(layer), out);
   }
   out.has_head = stage == par.pipeline - 1;
   if (stage == 0) out.outside_layers += embedding_parameters(m);
@@ -79,8 +133,12 @@ StageShape stage_shape(const TrainingJob& job, int stage) {
   if (out.has_head && !(m.tied && stage == 0)) {
     out.outside_layers += static_cast<double>(m.vocabulary) * m.hidden;
   }
+  for (int i = 0; out.has_head && i < m.predicted_tokens; ++i) {
+    add_layer(job, m.kind(m.layers - 1), out);
+    out.outside_layers += prediction_parameters(m);
+  }
   out.outside_layers /= par.tensor;
-  out.parameters = out.layers * layer_parameters(m) / par.tensor + out.outside_layers;
+  out.weights.all += out.outside_layers;
   return out;
 }
 
@@ -91,10 +149,10 @@ double gradient_bytes(const TrainingJob& job, const StackSpec& stack) {
                                           : stack.main_gradient_bytes;
 }
 
-/// Weights, gradients and optimiser states.
-MemoryBreakdown model_states(const TrainingJob& job, const StackSpec& stack, double parameters) {
+/// Weights, gradients and optimiser states of `parameters` that `shards` ranks split.
+MemoryBreakdown states_of(const TrainingJob& job, const StackSpec& stack, double parameters,
+                          double shards) {
   const Parallelism& par = job.parallelism;
-  const double shards = par.shards();
   MemoryBreakdown out;
   out.weights = Bytes{kHalf * parameters};
   out.gradients = Bytes{gradient_bytes(job, stack) * parameters};
@@ -109,6 +167,18 @@ MemoryBreakdown model_states(const TrainingJob& job, const StackSpec& stack, dou
     if (par.pipeline == 1) out.gradients = 1 / shards * out.gradients;
   }
   out.optimiser = Bytes{stack.memory.optimiser_state_bytes * parameters / shards};
+  return out;
+}
+MemoryBreakdown model_states(const TrainingJob& job, const StackSpec& stack,
+                             const WeightCounts& weights) {
+  const Parallelism& par = job.parallelism;
+  MemoryBreakdown out = states_of(job, stack, weights.all, par.shards());
+  if (weights.experts == 0) return out;
+  const double shards = par.sharding == Sharding::none ? 1 : par.expert_replicas();
+  const MemoryBreakdown experts = states_of(job, stack, weights.experts, shards);
+  out.weights += experts.weights;
+  out.gradients += experts.gradients;
+  out.optimiser += experts.optimiser;
   return out;
 }
 
@@ -127,9 +197,10 @@ double exchange_bytes(const TrainingJob& job) {
 double gathered_bytes(const TrainingJob& job, const StackSpec& stack, const StageShape& shape) {
   const Parallelism& par = job.parallelism;
   if (par.sharding != Sharding::zero3 || par.shards() == 1) return 0;
-  const double layer = layer_parameters(job.model) / par.tensor;
-  const double layers = par.reshard ? std::min(shape.layers, par.prefetch + 2.0) : shape.layers;
-  const double gradients = par.pipeline == 1 ? std::min(shape.layers, 2.0) * layer : 0;
+  const double layer = shape.largest_layer;
+  const auto count = static_cast<double>(shape.layers.size());
+  const double layers = par.reshard ? std::min(count, par.prefetch + 2.0) : count;
+  const double gradients = par.pipeline == 1 ? std::min(count, 2.0) * layer : 0;
   return kHalf * (layers * layer + shape.outside_layers) +
          stack.communication.gradient_bytes * (gradients + shape.outside_layers);
 }
@@ -227,8 +298,8 @@ void add_longer_pipeline(const TrainingJob& job, int ways, std::vector<MemoryRem
 
 }  // namespace
 
-Bytes saved_per_layer(const TrainingJob& job, const StackSpec& stack) {
-  if (job.recompute != Recompute::full) return Bytes{whole_layer_bytes(job, stack)};
+Bytes saved_per_layer(const TrainingJob& job, const StackSpec& stack, LayerKind kind) {
+  if (job.recompute != Recompute::full) return Bytes{whole_layer_bytes(job, stack, kind)};
   return Bytes{kHalf * tokens_of(job) * job.model.hidden / sequence_ways(job.parallelism)};
 }
 
@@ -245,26 +316,29 @@ MemoryBreakdown peak_memory(const TrainingJob& job, const StackSpec& stack, int 
   const Parallelism& par = job.parallelism;
   const MemoryPolicy& policy = stack.memory;
   const StageShape shape = stage_shape(job, stage);
+  const double parameters = shape.weights.all + shape.weights.experts;
   const bool whole = par.sharding != Sharding::zero3 || par.shards() == 1;
-  const double replicated =
-      par.replicas() > 1 && whole ? policy.replica_bytes * shape.parameters : 0;
+  const double replicated = par.replicas() > 1 && whole ? policy.replica_bytes * parameters : 0;
 
-  MemoryBreakdown backward = model_states(job, stack, shape.parameters);
-  backward.activations =
-      shape.layers * micro_batches_in_flight(job, stage) * saved_per_layer(job, stack);
-  if (job.recompute == Recompute::full && shape.layers > 0) {
-    backward.activations += Bytes{whole_layer_bytes(job, stack)};
+  MemoryBreakdown backward = model_states(job, stack, shape.weights);
+  const double in_flight = micro_batches_in_flight(job, stage);
+  double again = 0;  // of the layer that is recomputed
+  for (const LayerKind kind : shape.layers) {
+    backward.activations += in_flight * saved_per_layer(job, stack, kind);
+    again = std::max(again, whole_layer_bytes(job, stack, kind));
   }
+  if (job.recompute == Recompute::full) backward.activations += Bytes{again};
   if (shape.has_head) {
     backward.logits =
+        (1.0 + job.model.predicted_tokens) *
         Bytes{policy.logit_bytes * tokens_of(job) * job.model.vocabulary / par.tensor};
   }
   backward.communication =
       Bytes{replicated + exchange_bytes(job) + gathered_bytes(job, stack, shape)};
 
-  MemoryBreakdown update = model_states(job, stack, shape.parameters);
+  MemoryBreakdown update = model_states(job, stack, shape.weights);
   const bool gathers = par.shards() > 1 && whole;
-  update.communication = Bytes{replicated + (gathers ? policy.gather_bytes * shape.parameters : 0)};
+  update.communication = Bytes{replicated + (gathers ? policy.gather_bytes * parameters : 0)};
 
   backward = in_allocator(backward, policy);
   update = in_allocator(update, policy);

@@ -38,7 +38,7 @@ struct MemoryBreakdown {
 MemoryBreakdown peak_memory(const TrainingJob& job, const StackSpec& stack, int stage);
 
 /// Bytes that one micro batch leaves on a GPU for the backward pass of one layer.
-Bytes saved_per_layer(const TrainingJob& job, const StackSpec& stack);
+Bytes saved_per_layer(const TrainingJob& job, const StackSpec& stack, LayerKind kind = {});
 
 /// Micro batches of which a stage holds all layers' activations at once; not whole where it is
 /// interleaved. 1F1B: min(m, p - stage); GPipe: m; interleaved: the chunks of the warm-up,

@@ -23,6 +23,7 @@ struct ElementwiseTraffic {
   double loss_bytes = 16;     ///< per logit, forward and backward together
   double quantise_bytes = 3;  ///< per product operand element of quantised formats, forward
   double quantise_backward_bytes = 4;  ///< per output-gradient element of quantised formats
+  double permute_bytes = 8;            ///< per element of a token's copies for its experts, forward
   double slowdown = 1.0;               ///< time over that of ideal kernels of the same traffic
 };
 
@@ -33,19 +34,23 @@ struct CommunicationPolicy {
   /// gather of a saved input behind the input-gradient product (Megatron's asynchronous linear
   /// layer).
   bool async_tensor_backward = true;
-  double tensor_exposed = 1.0;     ///< share of the other tensor-parallel collectives' time that
-                                   ///< compute waits for: below 1 where products and transfers of
-                                   ///< pieces are pipelined (Transformer Engine user buffers)
-  double tensor_slowdown = 1.0;    ///< tensor-parallel collective time over that of nccl-tests
-  bool overlap_gradients = true;   ///< reduce buckets while the last backward passes run
-  bool overlap_parameters = true;  ///< gather sharded parameters during the first forward passes
-  double gradient_bytes = 4;       ///< per parameter, as reduced between replicas
-  double bucket_parameters = 4e7;  ///< parameters of a gradient bucket; 0: one bucket
-  bool overlap_pipeline = true;    ///< interleaved schedule: send and receive beside compute
+  double tensor_exposed = 1.0;      ///< share of the other tensor-parallel collectives' time that
+                                    ///< compute waits for: below 1 where products and transfers of
+                                    ///< pieces are pipelined (Transformer Engine user buffers)
+  double expert_overlapped = 0.12;  ///< share of dispatch and combine that compute waits for where
+                                    ///< they run beside another micro batch
+  double tensor_slowdown = 1.0;     ///< tensor-parallel collective time over that of nccl-tests
+  double data_slowdown = 1.0;       ///< the same of collectives between replicas
+  bool overlap_gradients = true;    ///< reduce buckets while the last backward passes run
+  bool overlap_parameters = true;   ///< gather sharded parameters during the first forward passes
+  double gradient_bytes = 4;        ///< per parameter, as reduced between replicas
+  double bucket_parameters = 4e7;   ///< parameters of a gradient bucket; 0: one bucket
+  bool overlap_pipeline = true;     ///< interleaved schedule: send and receive beside compute
   bool half_duplex_pipeline = false;    ///< neighbouring stages send in turn, not both at once
   bool scatter_gather_pipeline = true;  ///< a tensor-parallel rank sends only its 1/t of the tensor
   double sm_share = 0.0;  ///< share of the SMs that an overlapped collective takes while it runs
-  ContextExchange context_exchange = ContextExchange::ring;  ///< when the scenario doesn't say
+  ContextExchange context_exchange = ContextExchange::ring;     ///< when the scenario doesn't say
+  ExpertDispatch expert_dispatch = ExpertDispatch::all_to_all;  ///< the same
 };
 
 /// What a stack keeps in GPU memory. Bytes per parameter are of the parameters on the GPU before
@@ -79,9 +84,14 @@ struct StackSpec {
   Seconds launch_interval = microseconds(4);  ///< host time per kernel; 0 under CUDA graphs
   double kernels_forward = 30;                ///< kernels that the host launches per layer, forward
   double kernels_backward = 50;               ///< the same, backward
-  Seconds step_overhead;               ///< per step: data loading, logging, host synchronisation
-  double parameter_bytes = 2;          ///< per parameter, as gathered by a sharded optimiser
-  double main_gradient_bytes = 4;      ///< accumulated gradient, per parameter
+  Seconds step_overhead;           ///< per step: data loading, logging, host synchronisation
+  double parameter_bytes = 2;      ///< per parameter, as gathered by a sharded optimiser
+  double main_gradient_bytes = 4;  ///< accumulated gradient, per parameter
+  /// Host time of a layer with experts, forward and backward together, below which it cannot go
+  /// without CUDA graphs: the host waits for the counts of tokens per expert.
+  Seconds expert_host_layer;
+  Seconds expert_host_expert;   ///< more per expert that the GPU holds
+  double grouped_slowdown = 1;  ///< time of products grouped by expert over that of dense ones
   double weight_gradient_traffic = 6;  ///< extra bytes per weight and micro batch to accumulate it
   double optimiser_bytes = 44;         ///< HBM traffic per local parameter of a step
   double optimiser_unsharded_bytes = 4;  ///< the same, per parameter of the rank before sharding

@@ -1,19 +1,62 @@
 #include "models/transformer.hpp"
 
 namespace lockstep {
+namespace {
 
-double layer_matrix_parameters(const TransformerShape& m) {
-  const double h = m.hidden, d = m.head_dim;
-  const double attention = h * (m.heads + 2.0 * m.kv_heads) * d + m.heads * d * h;
-  return attention + (m.gated ? 3.0 : 2.0) * h * m.ffn;
+double attention_parameters(const TransformerShape& m) {
+  const double h = m.hidden, a = m.heads;
+  const LatentAttention& l = m.latent;
+  if (l.key_value_rank == 0) {
+    return h * (a + 2.0 * m.kv_heads) * m.head_dim + a * m.head_dim * h;
+  }
+  const double query = l.nope_dim + l.rope_dim;
+  const double queries =
+      l.query_rank > 0 ? h * l.query_rank + l.query_rank * a * query : h * a * query;
+  const double keys_values =
+      h * (l.key_value_rank + l.rope_dim) + l.key_value_rank * a * (l.nope_dim + l.value_dim);
+  return queries + keys_values + a * l.value_dim * h;
 }
 
-double layer_parameters(const TransformerShape& m) {
+double mlp_parameters(const TransformerShape& m, double ffn) {
+  return (m.gated ? 3.0 : 2.0) * m.hidden * ffn;
+}
+
+}  // namespace
+
+LayerKind TransformerShape::kind(int layer) const {
+  LayerKind kind;
+  const int after = layer - experts.leading_dense;
+  kind.experts =
+      experts.count > 0 && after >= 0 && after % experts.interval == experts.interval - 1;
+  kind.windowed = window > 0 && layer % window_interval == 0;
+  return kind;
+}
+
+double layer_matrix_parameters(const TransformerShape& m, LayerKind kind) {
+  if (!kind.experts) return attention_parameters(m) + mlp_parameters(m, m.ffn);
+  const ExpertShape& e = m.experts;
+  const double router = static_cast<double>(m.hidden) * e.count;
+  return attention_parameters(m) + router +
+         mlp_parameters(m, static_cast<double>(e.per_token) * e.ffn + e.shared_ffn);
+}
+
+double layer_parameters(const TransformerShape& m, LayerKind kind) {
   const double h = m.hidden, d = m.head_dim;
-  const double norms = (m.biases ? 4.0 : 2.0) * h;
+  const double norms = (m.biases ? 4.0 : 2.0) * h + m.latent.query_rank + m.latent.key_value_rank;
+  const double ffn = kind.experts ? m.experts.shared_ffn : m.ffn;
   const double biases =
-      m.biases ? (m.heads + 2.0 * m.kv_heads) * d + h + (m.gated ? 2.0 : 1.0) * m.ffn + h : 0.0;
-  return layer_matrix_parameters(m) + norms + biases;
+      m.biases ? (m.heads + 2.0 * m.kv_heads) * d + h + (m.gated ? 2.0 : 1.0) * ffn + h : 0.0;
+  const double router = kind.experts ? h * m.experts.count : 0.0;
+  return attention_parameters(m) + mlp_parameters(m, ffn) + router + norms + biases;
+}
+
+double expert_parameters(const TransformerShape& m) {
+  return m.experts.count * mlp_parameters(m, m.experts.ffn);
+}
+
+double prediction_parameters(const TransformerShape& m) {
+  const double h = m.hidden;
+  return 2 * h * h + 3 * h;
 }
 
 double embedding_parameters(const TransformerShape& m) {
@@ -23,7 +66,12 @@ double embedding_parameters(const TransformerShape& m) {
 
 double total_parameters(const TransformerShape& m) {
   const double head = m.tied ? 0.0 : static_cast<double>(m.vocabulary) * m.hidden;
-  return m.layers * layer_parameters(m) + embedding_parameters(m) + head +
+  double layers = 0;
+  for (int i = 0; i < m.layers + m.predicted_tokens; ++i) {
+    const LayerKind kind = m.kind(i < m.layers ? i : m.layers - 1);
+    layers += layer_parameters(m, kind) + (kind.experts ? expert_parameters(m) : 0);
+  }
+  return layers + m.predicted_tokens * prediction_parameters(m) + embedding_parameters(m) + head +
          (m.biases ? 2.0 : 1.0) * m.hidden;
 }
 

@@ -10,7 +10,35 @@
 
 namespace lockstep {
 
-/// A dense decoder. Counts; a (heads) times d (head_dim) is the width of the attention.
+/// Mixture of experts in place of an MLP: a router sends each token to a few of many experts.
+struct ExpertShape {
+  int count = 0;          ///< E, routed experts of a layer; 0: dense
+  int per_token = 1;      ///< k, routed experts that a token goes to
+  int ffn = 0;            ///< width of one expert
+  int shared_ffn = 0;     ///< width of the MLP that every token takes beside them; 0: none
+  int leading_dense = 0;  ///< layers before the first with experts
+  int interval = 1;       ///< of the layers after those every n-th has experts, the last of each n
+};
+
+/// Multi-head latent attention: queries, keys and values come from compressed vectors (DeepSeek-AI
+/// 2024, arXiv:2405.04434, section 2.1). TransformerShape::head_dim is then the mean of the width
+/// of a head's queries and values, on which attention's FLOP depend.
+struct LatentAttention {
+  int query_rank = 0;      ///< 0: queries are not compressed
+  int key_value_rank = 0;  ///< 0: plain attention
+  int nope_dim = 0;        ///< of a head's query and key: without position
+  int rope_dim = 0;        ///< with position; one key for all heads
+  int value_dim = 0;
+};
+
+/// What differs between the layers of a model.
+struct LayerKind {
+  bool experts = false;
+  bool windowed = false;  ///< attention over TransformerShape::window tokens only
+  friend bool operator==(const LayerKind&, const LayerKind&) = default;
+};
+
+/// A decoder. Counts; a (heads) times d (head_dim) is the width of the attention.
 struct TransformerShape {
   std::string name;
   int layers = 0;      ///< l
@@ -26,12 +54,26 @@ struct TransformerShape {
   int max_positions = 0;  ///< rows of the learned position table
   bool biases = false;
   bool rotary = false;
+  ExpertShape experts;
+  LatentAttention latent;
+  int window = 0;            ///< tokens that windowed attention looks back; 0: none is windowed
+  int window_interval = 1;   ///< the first of every n layers is windowed
+  int predicted_tokens = 0;  ///< further tokens that are predicted, by a layer of the last kind and
+                             ///< the output projection again each (DeepSeek-V3's MTP)
+
+  /// Of layer 0 to layers - 1; the layers that predict further tokens are like the last.
+  [[nodiscard]] LayerKind kind(int layer) const;
 };
 
-/// Weights of the matrix products of one layer: attention and MLP, no norms and biases.
-double layer_matrix_parameters(const TransformerShape& shape);
-/// All weights of one layer: matrices, norms and biases.
-double layer_parameters(const TransformerShape& shape);
+/// Weights of the matrix products of one layer that a token meets: attention and MLP, of experts
+/// those that it goes to; no norms and biases.
+double layer_matrix_parameters(const TransformerShape& shape, LayerKind kind = {});
+/// Weights of one layer that every rank of an expert-parallel group has: all but routed experts.
+double layer_parameters(const TransformerShape& shape, LayerKind kind = {});
+/// Weights of all routed experts of one layer that has experts.
+double expert_parameters(const TransformerShape& shape);
+/// Products and norms by which a further token is predicted, beside its layer.
+double prediction_parameters(const TransformerShape& shape);
 /// Input embedding and learned positions.
 double embedding_parameters(const TransformerShape& shape);
 /// Weights of the whole model; a tied embedding counts once.
@@ -40,6 +82,16 @@ double total_parameters(const TransformerShape& shape);
 /// zero3: weights too, gathered layer by layer where they are used (ZeRO-3, PyTorch's FSDP).
 enum class Sharding : std::uint8_t { none, zero1, zero2, zero3 };
 enum class Recompute : std::uint8_t { none, selective, full };
+/// What Recompute::selective repeats in the backward pass instead of saving its result; names as in
+/// Megatron-Core's recompute_modules.
+struct RecomputeModules {
+  bool core_attention = true;
+  bool layer_norm = false;
+  bool activation = false;  ///< of the MLP, or of the experts
+  bool latent_up = false;   ///< the products behind compressed queries, keys and values
+  bool mlp = false;         ///< of layers without experts, and shared experts
+  double products = 0;      ///< share of the other products (per-operation checkpointing)
+};
 enum class Schedule : std::uint8_t { gpipe, one_f_one_b, interleaved };
 /// How layers are split over pipeline stages when nobody writes them out
 /// (models/workload/partition.hpp).
@@ -50,16 +102,23 @@ enum class LayerSplit : std::uint8_t { even, by_cost };
 /// arXiv:2407.21783, section 3.3.2), or heads swapped for tokens (Jacobs et al. 2023, DeepSpeed
 /// Ulysses, arXiv:2309.14509).
 enum class ContextExchange : std::uint8_t { ring, all_gather, all_to_all };
+/// How tokens get to their experts: every copy straight to its expert's GPU, or one copy to each
+/// NVLink domain, which hands it on (DeepEP, HybridEP).
+enum class ExpertDispatch : std::uint8_t { all_to_all, two_level };
 
 struct Parallelism {
   int tensor = 1;          ///< t
   int pipeline = 1;        ///< p
   int context = 1;         ///< c, ranks that share a sequence
+  int expert = 1;          ///< e, ranks over which the experts of a layer are spread
+  int expert_tensor = 1;   ///< ranks that share each expert
   int data = 1;            ///< d
   int virtual_stages = 1;  ///< v, model chunks per pipeline rank
   bool sequence = false;   ///< norms, dropout and residuals split over the tensor-parallel group
   Sharding sharding = Sharding::none;
   ContextExchange context_exchange = ContextExchange::ring;
+  ExpertDispatch expert_dispatch = ExpertDispatch::all_to_all;
+  bool expert_overlap = false;  ///< dispatch and combine run beside another micro batch's compute
   /// zero3: neighbouring replicas that hold a copy of the weights together, copies being kept equal
   /// by all-reduce (HSDP); 0: all replicas.
   int shard_group = 0;
@@ -75,6 +134,10 @@ struct Parallelism {
 
   /// Ranks that hold the same weights: they reduce each other's gradients.
   [[nodiscard]] int replicas() const { return context * data; }
+  /// Ranks that hold the same experts.
+  [[nodiscard]] int expert_replicas() const {
+    return tensor * context * data / (expert * expert_tensor);
+  }
   /// Of them, those among which a sharded state is split.
   [[nodiscard]] int shards() const {
     if (sharding == Sharding::none) return 1;
@@ -95,6 +158,9 @@ struct TrainingJob {
   Batch batch;
   Precision precision = Precision::bf16;
   Recompute recompute = Recompute::none;
+  RecomputeModules modules;  ///< of selective recomputation
+  /// Load of the fullest expert-parallel rank over the mean, >= 1: all others wait for it.
+  double expert_imbalance = 1;
   /// Micro batches per replica and step.
   [[nodiscard]] int micro_batches() const {
     return batch.sequences / (batch.micro_sequences * parallelism.data);

@@ -65,7 +65,7 @@ Seconds fused_time(const AttentionShape& shape, const AttentionKernelKind& kind,
   const AttentionConstants* constants = attention_constants(kind.kernel, gpu);
   if (constants == nullptr) return unfused_time(shape, kind, gpu, traffic, load);
   const double s = shape.tokens;
-  const double keys = (shape.causal ? s / 2 : s) + constants->ramp_tokens;
+  const double keys = mean_keys(shape) + constants->ramp_tokens;
   const Flops work{4 * shape.sequences * shape.heads * s * keys * shape.head_dim *
                    wave_quantisation(shape, gpu)};
   const double clock = load == Load::sustained ? std::pow(gpu.gemm.sustained, kPowerShare) : 1.0;
@@ -98,8 +98,14 @@ static_assert(kKernels.size() == kAttentionKernels);
 
 }  // namespace
 
+double mean_keys(const AttentionShape& shape) {
+  if (!shape.causal) return shape.tokens;
+  const double reach = shape.window > 0 ? std::min(shape.window, shape.tokens) : shape.tokens;
+  return reach - reach * reach / (2 * shape.tokens);
+}
+
 Flops attention_flops(const AttentionShape& shape) {
-  const double square = shape.tokens * shape.tokens * (shape.causal ? 0.5 : 1.0);
+  const double square = shape.tokens * mean_keys(shape);
   const double passes = shape.direction == Direction::forward ? 1.0 : 2.5;
   return Flops{4 * shape.sequences * shape.heads * square * shape.head_dim * passes};
 }

@@ -22,8 +22,14 @@ struct AttentionShape {
   double kv_heads;     ///< g, key and value heads on this GPU
   double head_dim;     ///< d
   bool causal = true;  ///< later tokens are masked; fused kernels skip them
+  double window =
+      0;  ///< tokens that each looks back, at least 1; 0: all. Fused kernels skip others
   Direction direction = Direction::forward;
 };
+
+/// Keys that a query meets on average: s, or s / 2 if causal, or with a window w < s of causal
+/// attention w - w^2 / (2 s).
+double mean_keys(const AttentionShape& shape);
 
 /// FLOPs that the mathematics needs: 4 b a s^2 d forward, half of it if causal; backward 2.5 times
 /// (Dao 2023, arXiv:2307.08691, section 4.1). Unfused kernels do both halves of a causal square.
@@ -32,7 +38,7 @@ Flops attention_flops(const AttentionShape& shape);
 /// Time of the attention core by the law of `kernel`, in 16 bit whatever the products run in.
 ///
 /// Fused kernels (flash1, flash2, flash3, cudnn), forward:
-///     T = t0 + 4 b a s (s / 2 + s0) d quant / (eta e_d peak)      causal; s + s0 without the mask
+///     T = t0 + 4 b a s (s / 2 + s0) d quant / (eta e_d peak)      mean_keys() for the s / 2
 ///     e_d = d / (d + d0) (128 + d0) / 128
 /// An SM takes a block of 128 queries of one head, w = b a ceil(s / 128) / SMs of them each: quant
 /// = ceil(w) / w up to four waves, 1 + 1 / (2 w) beyond. s0: what a block costs beside its keys.

@@ -1,21 +1,63 @@
 #include "models/workload/flops.hpp"
 
+#include <algorithm>
+
 namespace lockstep {
+namespace {
+
+/// Of one token in one layer, forward: keys that attention meets, 4 d each; all of the square, and
+/// its causal part.
+struct AttentionWork {
+  double causal, full;
+};
+AttentionWork attention_work(const TrainingJob& job, LayerKind kind) {
+  const TransformerShape& m = job.model;
+  const double s = job.batch.tokens;
+  const double window = kind.windowed ? std::min<double>(m.window, s) : s;
+  const double per_key = 4.0 * m.heads * static_cast<double>(m.head_dim);
+  return {per_key * (window - window * window / (2 * s)), per_key * window};
+}
+
+/// What recomputation repeats, forward, of one token in one layer.
+double repeated(const TrainingJob& job, LayerKind kind, double attention) {
+  if (job.recompute == Recompute::none) return 0;
+  if (job.recompute == Recompute::full) {
+    return 2 * layer_matrix_parameters(job.model, kind) + attention;
+  }
+  const TransformerShape& m = job.model;
+  const LatentAttention& l = m.latent;
+  double work = job.modules.core_attention ? attention : 0;
+  if (job.modules.latent_up && l.key_value_rank > 0) {
+    work += 2.0 * m.heads *
+            (static_cast<double>(l.query_rank) * (l.nope_dim + l.rope_dim) +
+             static_cast<double>(l.key_value_rank) * (l.nope_dim + l.value_dim));
+  }
+  const double ffn = kind.experts ? m.experts.shared_ffn : m.ffn;
+  if (job.modules.mlp) work += 2 * (m.gated ? 3.0 : 2.0) * m.hidden * ffn;
+  return work;
+}
+
+}  // namespace
 
 StepFlops step_flops(const TrainingJob& job) {
   const TransformerShape& m = job.model;
+  const double head = static_cast<double>(m.vocabulary) * m.hidden;
+  const double extra = m.predicted_tokens;
+  double matrices = head + extra * (head + prediction_parameters(m));
+  double causal = 0, full = 0, again = 0;
+  for (int i = 0; i < m.layers + m.predicted_tokens; ++i) {
+    const LayerKind kind = m.kind(std::min(i, m.layers - 1));
+    const AttentionWork attention = attention_work(job, kind);
+    matrices += layer_matrix_parameters(m, kind);
+    causal += attention.causal;
+    full += attention.full;
+    again += repeated(job, kind, attention.full);
+  }
   const double tokens = static_cast<double>(job.batch.sequences) * job.batch.tokens;
-  const double layer_matrices = m.layers * layer_matrix_parameters(m);
-  const double matrices = layer_matrices + static_cast<double>(m.vocabulary) * m.hidden;
-  const double attention_forward =
-      4.0 * m.layers * m.heads * static_cast<double>(m.head_dim) * job.batch.tokens;
   const double products = 6.0 * matrices;
-  double repeated = 0.0;
-  if (job.recompute == Recompute::full) repeated = 2.0 * layer_matrices + attention_forward;
-  if (job.recompute == Recompute::selective) repeated = attention_forward;
-  return {.causal = Flops{tokens * (products + 1.5 * attention_forward)},
-          .full = Flops{tokens * (products + 3.0 * attention_forward)},
-          .hardware = Flops{tokens * (products + 3.0 * attention_forward + repeated)}};
+  return {.causal = Flops{tokens * (products + 3.0 * causal)},
+          .full = Flops{tokens * (products + 3.0 * full)},
+          .hardware = Flops{tokens * (products + 3.0 * full + again)}};
 }
 
 }  // namespace lockstep

@@ -17,8 +17,8 @@ namespace lockstep {
 enum class OperationKind : std::uint8_t { product, attention, memory, collective };
 enum class Phase : std::uint8_t { forward, recompute, backward };
 /// Among whom a collective inside a layer is.
-enum class Axis : std::uint8_t { tensor, context };
-constexpr std::size_t kAxes = 2;
+enum class Axis : std::uint8_t { tensor, context, expert };
+constexpr std::size_t kAxes = 3;
 
 struct Operation {
   std::string_view name;  ///< "qkv", "attention", "mlp_up.weight_gradient", ...
@@ -33,6 +33,7 @@ struct Operation {
   Bytes traffic{};     ///< through HBM, of everything but collectives
   Precision format = Precision::fp16;  ///< of the operands of `arithmetic`
   Axis axis = Axis::tensor;            ///< of a collective
+  Seconds imbalance{};  ///< in `time`: what the fullest expert-parallel rank takes beyond the mean
 };
 
 /// Everything that the cost of an operation depends on.
@@ -43,10 +44,14 @@ struct WorkloadContext {
   const TransportSpec& transport;
   int tensor_ranks_per_domain;       ///< members of a tensor-parallel group in one NVLink domain
   int context_ranks_per_domain = 1;  ///< the same of a context-parallel group
+  int expert_ranks_per_domain = 1;   ///< and of an expert-parallel one
 };
 
 /// Operations of one layer: forward, backward, and what is recomputed in between.
-std::vector<Operation> layer_operations(const WorkloadContext& context);
+std::vector<Operation> layer_operations(const WorkloadContext& context, LayerKind kind = {});
+/// What predicts a further token beside its layer and the output projection (DeepSeek-AI 2024,
+/// arXiv:2412.19437, section 2.2): two norms and a product over both hidden states.
+std::vector<Operation> prediction_operations(const WorkloadContext& context);
 /// Input embedding (first stage).
 std::vector<Operation> embedding_operations(const WorkloadContext& context);
 /// Final norm, output projection and loss (last stage).
@@ -69,10 +74,11 @@ struct PhaseCost {
   Seconds memory;        ///< memory-bound kernels
   Seconds recompute;     ///< repeated forward work, its collectives apart
   Seconds launch;        ///< host: what launching takes beyond all of the above
+  Seconds imbalance;     ///< waiting for the expert-parallel rank that got most tokens
   std::array<ExchangeCost, kAxes> exchanges;  ///< by Axis
 
   [[nodiscard]] Seconds compute() const {
-    return useful + inefficiency + memory + recompute + launch;
+    return useful + inefficiency + memory + recompute + launch + imbalance;
   }
   /// Of all axes.
   [[nodiscard]] ExchangeCost exchange() const;
@@ -80,9 +86,9 @@ struct PhaseCost {
   PhaseCost& operator+=(const PhaseCost& other);
 };
 
-/// Sums the operations of a pass: `backward` takes in what is recomputed. `kernels` is how many
-/// kernels the host launches in it; a pass takes at least their launch time.
-PhaseCost phase_cost(const std::vector<Operation>& operations, bool backward, double kernels,
+/// Sums the operations of a pass: `backward` takes in what is recomputed. A pass takes at least
+/// `host`, in which the host launches its kernels.
+PhaseCost phase_cost(const std::vector<Operation>& operations, bool backward, Seconds host,
                      const WorkloadContext& context);
 
 }  // namespace lockstep

@@ -18,7 +18,10 @@ namespace lockstep {
 ///
 /// even: where layers don't divide, embedding and
 /// output projection take the place of a layer each if that makes it even (Llama 3: 126 + 2; BLOOM:
-/// 70 + 2), else the output projection alone does, else the first stages get one layer more.
+/// 70 + 2), else the output projection alone does, else the first stages get one layer more. What
+/// predicts further tokens stands on the last stage with the output projection; a model that has it
+/// gives up three layers there if that makes it even (DeepSeek-V3: 61 + 3; Megatron-Bridge's
+/// layouts, github:NVIDIA-NeMo/Megatron-Bridge:src/megatron/bridge/recipes/deepseek).
 /// Requires p * v <= layers + 2.
 std::vector<int> layers_per_virtual_stage(const TransformerShape& model,
                                           const Parallelism& parallelism);

@@ -55,13 +55,37 @@ class SliceEnergy {
   SliceEnergy(const Scenario& scenario, const StepPlan& plan, const StepReport& report)
       : plan_(plan), gpu_(scenario.node.gpu) {
     const WorkloadContext context = workload_context(scenario, Placement{plan.placement});
-    layer_ = piece_energy(layer_operations(context), gpu_);
+    layer_ = mean_layer(context);
     embedding_ = piece_energy(embedding_operations(context), gpu_);
     head_ = piece_energy(head_operations(context), gpu_);
     collective_time_.resize(report.actors.size());
     for (const TimelineSlice& s : report.timeline) {
       if (is_collective(s)) collective_time_[s.actor] += length(s);
     }
+  }
+
+  /// Over all layers of the model: which of them a chunk has is not told apart.
+  [[nodiscard]] PieceEnergy mean_layer(const WorkloadContext& context) const {
+    const TransformerShape& m = context.job.model;
+    PieceEnergy mean;
+    std::vector<std::pair<LayerKind, int>> kinds;
+    for (int i = 0; i < m.layers; ++i) {
+      const LayerKind kind = m.kind(i);
+      const auto known = std::ranges::find(kinds, kind, &std::pair<LayerKind, int>::first);
+      if (known == kinds.end())
+        kinds.emplace_back(kind, 1);
+      else
+        ++known->second;
+    }
+    for (const auto& [kind, count] : kinds) {
+      const PieceEnergy piece = piece_energy(layer_operations(context, kind), gpu_);
+      const double share = static_cast<double>(count) / m.layers;
+      for (std::size_t i = 0; i < mean.forward.size(); ++i) {
+        mean.forward[i] += share * piece.forward[i];
+        mean.backward[i] += share * piece.backward[i];
+      }
+    }
+    return mean;
   }
 
   static double length(const TimelineSlice& s) { return to_seconds(s.end - s.start).base_units(); }

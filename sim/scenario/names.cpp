@@ -30,6 +30,9 @@ std::string_view name_of(Sharding sharding) {
 std::string_view name_of(ContextExchange exchange) {
   return kContextExchangeNames[static_cast<std::size_t>(exchange)];
 }
+std::string_view name_of(ExpertDispatch dispatch) {
+  return kExpertDispatchNames[static_cast<std::size_t>(dispatch)];
+}
 std::string_view name_of(Recompute recompute) {
   return kRecomputeNames[static_cast<std::size_t>(recompute)];
 }

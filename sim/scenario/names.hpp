@@ -14,6 +14,10 @@ namespace lockstep {
 
 // In the order of each enumeration.
 inline constexpr std::array<std::string_view, 4> kShardingNames{"none", "zero1", "zero2", "zero3"};
+inline constexpr std::array<std::string_view, 2> kExpertDispatchNames{"all_to_all", "two_level"};
+/// Of RecomputeModules, in its order.
+inline constexpr std::array<std::string_view, 5> kRecomputeModuleNames{
+    "core_attention", "layer_norm", "activation", "latent_up", "mlp"};
 inline constexpr std::array<std::string_view, 3> kContextExchangeNames{"ring", "all_gather",
                                                                        "all_to_all"};
 inline constexpr std::array<std::string_view, 2> kLayerSplitNames{"even", "by_cost"};
@@ -32,6 +36,7 @@ std::vector<std::string_view> routing_names();
 std::string_view name_of(Precision precision);
 std::string_view name_of(Sharding sharding);
 std::string_view name_of(ContextExchange exchange);
+std::string_view name_of(ExpertDispatch dispatch);
 std::string_view name_of(Recompute recompute);
 std::string_view name_of(Schedule schedule);
 std::string_view name_of(AttentionKernel kernel);

@@ -1,6 +1,8 @@
 #include "sim/scenario/read_scenario.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <filesystem>
 #include <fmt/format.h>
 #include <optional>
@@ -65,6 +67,11 @@ void read_cluster_into(const JsonCursor& from, const PresetStore& presets, Scena
 void read_parallelism(const JsonCursor& from, ScenarioDraft& draft) {
   draft.tensor = optional_integer(from.find("tensor"), 1, kMaxWays).value_or(1);
   draft.context = optional_integer(from.find("context"), 1, kMaxWays).value_or(1);
+  draft.expert = optional_integer(from.find("expert"), 1, kMaxWays).value_or(1);
+  draft.expert_tensor = optional_integer(from.find("expert_tensor"), 1, kMaxWays).value_or(1);
+  draft.expert_dispatch =
+      optional_choice<ExpertDispatch>(from.find("expert_dispatch"), kExpertDispatchNames);
+  if (const auto overlap = from.find("expert_overlap")) draft.expert_overlap = overlap->boolean();
   draft.context_exchange =
       optional_choice<ContextExchange>(from.find("context_exchange"), kContextExchangeNames);
   draft.pipeline = optional_integer(from.find("pipeline"), 1, kMaxLayers + 2).value_or(1);
@@ -81,6 +88,51 @@ void read_parallelism(const JsonCursor& from, ScenarioDraft& draft) {
       draft.layers_per_stage.push_back(stage.integer(0, kMaxLayers));
     }
     if (draft.layers_per_stage.empty()) layers->fail("the layers of every stage, or no such key");
+  }
+  from.finish();
+}
+
+/// One of the modes, or the modules that selective recomputation repeats.
+void read_recompute(const JsonCursor& from, ScenarioDraft& draft) {
+  if (!from.is_object()) {
+    draft.recompute = static_cast<Recompute>(from.choice(kRecomputeNames));
+    return;
+  }
+  draft.recompute = Recompute::selective;
+  RecomputeModules& m = draft.modules;
+  m.core_attention = false;
+  const std::array<bool*, kRecomputeModuleNames.size()> modules{
+      &m.core_attention, &m.layer_norm, &m.activation, &m.latent_up, &m.mlp};
+  if (const auto names = from.find("modules")) {
+    for (const JsonCursor& name : names->elements(modules.size())) {
+      *modules[static_cast<std::size_t>(name.choice(kRecomputeModuleNames))] = true;
+    }
+  }
+  if (const auto products = from.find("products")) {
+    m.products = products->quantity(Dimension::share, Interval{0, 1});
+  }
+  from.finish();
+}
+
+/// How unevenly tokens fall on experts. By Zipf's law expert i gets a share in proportion to i^-s;
+/// the fullest rank has the fullest expert and, of the others, as many as every rank.
+void read_routing(const JsonCursor& from, ScenarioDraft& draft) {
+  const ExpertShape& experts = draft.model.experts;
+  if (experts.count == 0) from.fail("no such key, as the model has no experts");
+  const auto imbalance = from.find("imbalance"), zipf = from.find("zipf");
+  if (imbalance && zipf) zipf->fail("either \"imbalance\" or \"zipf\"");
+  constexpr double kMostImbalance = 100;
+  if (imbalance) draft.expert_imbalance = imbalance->number(Interval{1, kMostImbalance});
+  if (zipf) {
+    const double exponent = zipf->number(Interval{0, 10});
+    double sum = 0;
+    for (int i = 1; i <= experts.count; ++i) sum += std::pow(i, -exponent);
+    const double here = static_cast<double>(experts.count) / draft.expert;
+    // No expert gets more than one of a token's copies.
+    const double fullest = std::min(1 / sum, 1.0 / experts.per_token);
+    const double others = experts.count > 1 ? (1 - fullest) / (experts.count - 1) : 0;
+    draft.expert_imbalance =
+        std::min(kMostImbalance, draft.expert * (fullest + std::max(0.0, here - 1) * others));
   }
   from.finish();
 }
@@ -189,7 +241,8 @@ void read_job_draft(const JsonCursor& from, const PresetStore& presets, Scenario
   if (const auto parallelism = from.find("parallelism")) read_parallelism(*parallelism, draft);
   draft.batch = read_batch(from.at("batch"));
   draft.precision = optional_choice<Precision>(from.find("precision"), precision_names());
-  draft.recompute = optional_choice<Recompute>(from.find("recompute"), kRecomputeNames);
+  if (const auto recompute = from.find("recompute")) read_recompute(*recompute, draft);
+  if (const auto routing = from.find("routing")) read_routing(*routing, draft);
   read_stack_choice(from.find("stack"), presets, draft);
   if (const auto stragglers = from.find("stragglers")) {
     draft.stragglers = read_stragglers(*stragglers);

@@ -143,12 +143,18 @@ void complete_policies(const ScenarioDraft& draft, Scenario& out) {
   cut.shard_group = draft.shard_group;
   cut.reshard = draft.reshard.value_or(cut.pipeline == 1);
   cut.prefetch = draft.prefetch.value_or(1);
+  cut.expert_dispatch = draft.expert_dispatch.value_or(policy.expert_dispatch);
+  if (cut.expert > 1 && !draft.expert_dispatch) {
+    out.assumptions.push_back("expert_dispatch: " + std::string(name_of(cut.expert_dispatch)) +
+                              " (" + draft.stack.name + " default)");
+  }
   cut.context_exchange = draft.context_exchange.value_or(policy.context_exchange);
   if (cut.context > 1 && !draft.context_exchange) {
     out.assumptions.push_back("context_exchange: " + std::string(name_of(cut.context_exchange)) +
                               " (" + draft.stack.name + " default)");
   }
   out.job.recompute = draft.recompute.value_or(Recompute::none);
+  out.job.modules = draft.modules;
   if (!draft.recompute) out.assumptions.emplace_back("recompute: none (not given)");
   const GpuSpec& gpu = draft.node.gpu;
   const bool has_bf16 = gpu.peak_bf16 > FlopsPerSecond{};
@@ -218,6 +224,10 @@ Scenario complete_scenario(const ScenarioDraft& draft, const PresetStore& preset
   Parallelism& cut = out.job.parallelism;
   cut.tensor = draft.tensor;
   cut.context = draft.context;
+  cut.expert = draft.expert;
+  cut.expert_tensor = draft.expert_tensor;
+  cut.expert_overlap = draft.expert_overlap;
+  out.job.expert_imbalance = draft.expert_imbalance;
   cut.pipeline = draft.pipeline;
   cut.layers_per_stage = draft.layers_per_stage;
   cut.split = draft.stack.memory.split;
@@ -236,6 +246,7 @@ Scenario complete_scenario(const ScenarioDraft& draft, const PresetStore& preset
   check_virtual_stages(draft, cut);
   check_batch(draft, out.job);
   check_context(draft, cut);
+  check_experts(draft, cut);
   check_sharding(draft, cut);
   check_machine(draft, out);
   check_extent(draft, out);

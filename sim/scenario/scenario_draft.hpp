@@ -25,6 +25,11 @@ struct ScenarioDraft {
   std::optional<FabricSpec> fabric;  ///< else default_fabric()
   int tensor = 1;
   int context = 1;
+  int expert = 1;
+  int expert_tensor = 1;
+  std::optional<ExpertDispatch> expert_dispatch;  ///< else the stack's default
+  bool expert_overlap = false;
+  double expert_imbalance = 1;
   int pipeline = 1;
   std::optional<int> data;            ///< else GPUs / (tensor x context x pipeline), else 1
   std::optional<int> virtual_stages;  ///< else the stack's default, where the layers allow it
@@ -39,6 +44,7 @@ struct ScenarioDraft {
   Batch batch;
   std::optional<Precision> precision;  ///< else bf16, or fp16 where the GPU has no bf16
   std::optional<Recompute> recompute;  ///< else none
+  RecomputeModules modules;            ///< of selective recomputation
   StackSpec stack;
   std::vector<Straggler> stragglers;
   std::optional<double> training_tokens;

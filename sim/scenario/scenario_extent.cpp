@@ -26,8 +26,18 @@ struct Sizes {
         static_cast<double>(scenario.job.batch.micro_sequences) * scenario.job.batch.tokens;
     stage_layers = std::max(1.0, static_cast<double>(model.layers) / cut.pipeline);
     if (!cut.layers_per_stage.empty()) stage_layers = model.layers;
-    stage_parameters = layer_parameters(model) * stage_layers + 2 * embedding_parameters(model);
-    stage_parameters /= cut.tensor;
+    stage_layers += model.predicted_tokens;
+    // Of experts, copies of a token stand for further tokens.
+    kind.experts = model.experts.count > 0;
+    ffn = std::max<double>(model.ffn,
+                           static_cast<double>(model.experts.per_token) * model.experts.ffn +
+                               model.experts.shared_ffn);
+    imbalance = scenario.job.expert_imbalance;
+    const double here = static_cast<double>(cut.expert) * cut.expert_tensor;
+    stage_parameters =
+        (layer_parameters(model, kind) * stage_layers + 2 * embedding_parameters(model)) /
+        cut.tensor;
+    if (kind.experts) stage_parameters += expert_parameters(model) * stage_layers / here;
   }
 
   const TransformerShape& model;
@@ -36,6 +46,9 @@ struct Sizes {
   double micro_tokens = 1;   ///< T
   double stage_layers = 1;
   double stage_parameters = 1;  ///< of one GPU
+  LayerKind kind;               ///< of the heaviest layer
+  double ffn = 1;               ///< of the MLPs that a token meets there
+  double imbalance = 1;
 };
 
 constexpr double kActivationBytes = 2;  // 16 bit, beside which quantised formats are smaller
@@ -46,10 +59,11 @@ double arithmetic_seconds(const Scenario& scenario, const Sizes& s) {
   const GpuSpec& gpu = scenario.node.gpu;
   const double slowest_tile = std::min({1.0, gpu.gemm.efficiency_128x128, gpu.gemm.efficiency_x64});
   const double quantised = std::min({1.0, gpu.gemm.fp8_efficiency, gpu.gemm.fp4_efficiency});
-  const double products = kPasses * 2 * s.micro_tokens *
-                          (layer_matrix_parameters(s.model) +
-                           static_cast<double>(s.model.vocabulary) * s.model.hidden) /
-                          s.cut.tensor;
+  const double products =
+      kPasses * 2 * s.micro_tokens *
+      (std::max(layer_matrix_parameters(s.model), layer_matrix_parameters(s.model, s.kind)) +
+       static_cast<double>(s.model.vocabulary) * s.model.hidden) /
+      s.cut.tensor;
   const double peak = gpu.peak(scenario.job.precision).base_units() * gpu.gemm.efficiency *
                       gpu.gemm.sustained * gpu.gemm.quantised_sustained * slowest_tile * quantised;
   const double peak_16_bit =
@@ -66,7 +80,8 @@ double arithmetic_seconds(const Scenario& scenario, const Sizes& s) {
   const double attention = (2 + backward_ratio) * 4 * s.micro_tokens *
                            (scenario.job.batch.tokens + ramp_tokens) * s.model.heads *
                            s.model.head_dim / s.cut.tensor;
-  return products / peak + attention / attention_peak;
+  return s.imbalance * scenario.stack.grouped_slowdown * products / peak +
+         attention / attention_peak;
 }
 
 /// Elementwise work and launches of one layer.
@@ -77,22 +92,25 @@ double elementwise_seconds(const Scenario& scenario, const Sizes& s) {
   const double width = static_cast<double>(m.heads) * m.head_dim;
   const double per_token =
       e.norm_residual_bytes * m.hidden * (1 + e.norm_backward_ratio) +
-      e.activation_bytes * 3.0 * m.ffn * (1 + e.activation_backward_ratio) +
-      e.rotary_bytes * 4 * width +
+      e.activation_bytes * 3.0 * s.ffn * (1 + e.activation_backward_ratio) +
+      2 * e.permute_bytes * m.experts.per_token * m.hidden + e.rotary_bytes * 4 * width +
       e.score_bytes * m.heads * scenario.job.batch.tokens * (1 + e.score_backward_ratio) +
-      (e.quantise_bytes + e.quantise_backward_bytes) * (4.0 * m.hidden + 3.0 * m.ffn + width) +
+      (e.quantise_bytes + e.quantise_backward_bytes) * (4.0 * m.hidden + 3.0 * s.ffn + width) +
       e.loss_bytes * m.vocabulary;
   const double bandwidth =
       std::min(gpu.hbm_bandwidth * gpu.memory.efficiency, gpu.gemm.bandwidth).base_units();
-  const double weights = scenario.stack.weight_gradient_traffic * layer_parameters(m);
+  const double weights =
+      scenario.stack.weight_gradient_traffic * (layer_parameters(m, s.kind) + expert_parameters(m));
   const double kernels = scenario.stack.kernels_forward + scenario.stack.kernels_backward + 100;
   Seconds launch =
       scenario.stack.launch_interval + gpu.gemm.launch + gpu.gemm.split_k * 10 + gpu.memory.launch;
   if (const AttentionConstants* fused = attention_constants(scenario.stack.attention, gpu)) {
     launch += fused->launch * fused->backward_ratio;
   }
-  return (s.micro_tokens * per_token + weights) * e.slowdown / bandwidth +
-         kernels * launch.base_units();
+  const Seconds host =
+      scenario.stack.expert_host_layer + scenario.stack.expert_host_expert * m.experts.count;
+  return (s.imbalance * s.micro_tokens * per_token + weights) * e.slowdown / bandwidth +
+         kernels * launch.base_units() + host.base_units();
 }
 
 /// Everything that a GPU computes in a step, one thing after another.
@@ -127,6 +145,17 @@ double transfer_seconds(const Scenario& scenario, const Sizes& s) {
     bytes += collectives * micro_bytes * scenario.stack.communication.tensor_slowdown;
     messages += collectives * scenario.stack.communication.tensor_slowdown;
   }
+  bytes *= scenario.stack.communication.data_slowdown;
+  if (s.cut.sharding == Sharding::zero3) {
+    // Weights are gathered and gradients scattered for every micro batch, layer by layer.
+    bytes += kBytesPerWeight * s.stage_parameters * s.micro_batches;
+    messages += 4 * s.stage_layers * s.micro_batches * scenario.stack.communication.data_slowdown;
+  }
+  if (s.cut.context > 1 || s.cut.expert > 1) {
+    const double copies = 2.0 * s.cut.context + 8.0 * s.model.experts.per_token;
+    bytes += copies * micro_bytes * s.stage_layers * s.micro_batches;
+    messages += (4.0 * s.cut.context + 8) * s.stage_layers * s.micro_batches;
+  }
   const NodeSpec& node = scenario.node;
   const FabricSpec& fabric = scenario.fabric;
   BytesPerSecond link = std::min(nic_ports(node).bandwidth, node.gpu.pcie_bandwidth);
@@ -134,7 +163,7 @@ double transfer_seconds(const Scenario& scenario, const Sizes& s) {
   if (node.gpu.nvlink_bandwidth > BytesPerSecond{})
     link = std::min(link, node.gpu.nvlink_bandwidth);
   Seconds latency = fabric.switch_latency * 6 + scenario.transport.hop_latency * 20;
-  double ranks = std::max(s.cut.tensor, s.cut.data);
+  double ranks = std::max({s.cut.tensor, s.cut.replicas(), s.cut.expert});
   latency += scenario.transport.ring_hop_latency * std::min<double>(ranks, scenario.nodes);
   for (const auto* regimes :
        {&node.gpu.collectives.all_reduce, &node.gpu.collectives.all_gather,

@@ -164,6 +164,38 @@ void check_context(const ScenarioDraft& draft, const Parallelism& cut) {
   }
 }
 
+void check_experts(const ScenarioDraft& draft, const Parallelism& cut) {
+  const ExpertShape& experts = draft.model.experts;
+  const auto number = [](int value) { return std::to_string(value); };
+  if (experts.count == 0) {
+    const std::string none = "1, as the model has no experts";
+    if (cut.expert > 1) refuse(draft, "/parallelism/expert", number(cut.expert), none);
+    if (cut.expert_tensor > 1) {
+      refuse(draft, "/parallelism/expert_tensor", number(cut.expert_tensor), none);
+    }
+    return;
+  }
+  if (experts.count % cut.expert != 0) {
+    refuse(draft, "/parallelism/expert", number(cut.expert),
+           "a divisor of " + number(experts.count) + " (" + of_model("experts", draft.model) + ")");
+  }
+  if (cut.expert_tensor > experts.ffn) {
+    refuse(draft, "/parallelism/expert_tensor", number(cut.expert_tensor),
+           "at most " + number(experts.ffn) + " (width of an expert)");
+  }
+  const std::int64_t lanes = std::int64_t{cut.tensor} * cut.context, ranks = lanes * cut.data;
+  const std::int64_t together = std::int64_t{cut.expert} * cut.expert_tensor;
+  if (ranks % together != 0 || (lanes % together != 0 && together % lanes != 0)) {
+    refuse(draft, "/parallelism/expert",
+           number(cut.expert) + (cut.expert_tensor > 1
+                                     ? " x expert_tensor " + number(cut.expert_tensor)
+                                     : std::string()),
+           "a product that divides " + std::to_string(ranks) +
+               " (tensor x context x data), and divides tensor x context (" +
+               std::to_string(lanes) + ") or is a multiple of it");
+  }
+}
+
 void check_sharding(const ScenarioDraft& draft, const Parallelism& cut) {
   if (cut.sharding != Sharding::zero3) {
     const auto only = [&](bool given, const char* key, const std::string& found) {

@@ -21,6 +21,8 @@ void check_virtual_stages(const ScenarioDraft& draft, const Parallelism& paralle
 void check_batch(const ScenarioDraft& draft, const TrainingJob& job);
 /// The exchange of context-parallel ranks.
 void check_context(const ScenarioDraft& draft, const Parallelism& cut);
+/// Experts over ranks.
+void check_experts(const ScenarioDraft& draft, const Parallelism& cut);
 /// Groups that hold the weights together.
 void check_sharding(const ScenarioDraft& draft, const Parallelism& cut);
 

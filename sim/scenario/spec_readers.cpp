@@ -94,6 +94,7 @@ void read_elementwise(const JsonCursor& from, ElementwiseTraffic& out) {
   member.optional("activation_bytes", out.activation_bytes, kPerElement);
   member.optional("rotary_bytes", out.rotary_bytes, kPerElement);
   member.optional("score_bytes", out.score_bytes, kPerElement);
+  member.optional("permute_bytes", out.permute_bytes, kPerElement);
   member.optional("norm_backward_ratio", out.norm_backward_ratio, kRatio);
   member.optional("activation_backward_ratio", out.activation_backward_ratio, kRatio);
   member.optional("score_backward_ratio", out.score_backward_ratio, kRatio);
@@ -111,6 +112,11 @@ void read_communication(const JsonCursor& from, CommunicationPolicy& out) {
   member.optional("async_tensor_backward", out.async_tensor_backward);
   member.optional("tensor_exposed", out.tensor_exposed, kShare);
   member.optional("tensor_slowdown", out.tensor_slowdown, kRatio);
+  member.optional("data_slowdown", out.data_slowdown, kRatio);
+  member.optional("expert_overlapped", out.expert_overlapped, kShare);
+  member.optional("expert_dispatch", [&](const JsonCursor& at) {
+    out.expert_dispatch = read_choice<ExpertDispatch>(at, kExpertDispatchNames);
+  });
   member.optional("overlap_gradients", out.overlap_gradients);
   member.optional("overlap_parameters", out.overlap_parameters);
   member.optional("gradient_bytes", out.gradient_bytes, Interval{0.5, 16});
@@ -228,6 +234,38 @@ void read_node(const JsonCursor& from, Extent extent, const PresetStore& presets
                   [&](const JsonCursor& at) { out.usd_per_gpu_hour = at.number(kPrice); });
 }
 
+namespace {
+
+void read_experts(const JsonCursor& from, Extent extent, ExpertShape& out) {
+  constexpr int kMostExperts = 65'536;
+  const MemberReader member(from, out.count > 0 ? extent : Extent::whole);
+  member.required("count", out.count, 1, kMostExperts);
+  member.required("per_token", out.per_token, 1, kMostExperts);
+  member.required("ffn", out.ffn, 1, kMaxWidth);
+  member.optional("shared_ffn", out.shared_ffn, 0, kMaxWidth);
+  member.optional("leading_dense", out.leading_dense, 0, kMaxLayers);
+  member.optional("interval", out.interval, 1, kMaxLayers);
+  if (out.per_token > out.count) {
+    from.at("per_token").fail("at most " + std::to_string(out.count) + " (count)");
+  }
+  from.finish();
+}
+
+void read_latent_attention(const JsonCursor& from, Extent extent, TransformerShape& out) {
+  LatentAttention& l = out.latent;
+  const MemberReader member(from, l.key_value_rank > 0 ? extent : Extent::whole);
+  member.optional("query_rank", l.query_rank, 0, kMaxWidth);
+  member.required("key_value_rank", l.key_value_rank, 1, kMaxWidth);
+  member.required("nope_dim", l.nope_dim, 1, kMaxWidth);
+  member.required("rope_dim", l.rope_dim, 0, kMaxWidth);
+  member.required("value_dim", l.value_dim, 1, kMaxWidth);
+  from.finish();
+  out.kv_heads = out.heads;
+  out.head_dim = (l.nope_dim + l.rope_dim + l.value_dim) / 2;
+}
+
+}  // namespace
+
 void read_model(const JsonCursor& from, Extent extent, TransformerShape& out) {
   const MemberReader member(from, extent);
   member.optional("name", out.name);
@@ -251,6 +289,12 @@ void read_model(const JsonCursor& from, Extent extent, TransformerShape& out) {
   member.optional("max_positions", out.max_positions, 0, kMaxTokens);
   member.optional("biases", out.biases);
   member.optional("rotary", out.rotary);
+  member.optional("experts", [&](const JsonCursor& at) { read_experts(at, extent, out.experts); });
+  member.optional("latent_attention",
+                  [&](const JsonCursor& at) { read_latent_attention(at, extent, out); });
+  member.optional("window", out.window, 1, kMaxTokens);
+  member.optional("window_interval", out.window_interval, 1, kMaxLayers);
+  member.optional("predicted_tokens", out.predicted_tokens, 0, 64);
   if (out.heads % out.kv_heads != 0) {
     const std::optional<JsonCursor> kv_heads = from.find("kv_heads");
     const JsonCursor wrong = kv_heads ? *kv_heads : from.at("heads");
@@ -271,6 +315,9 @@ void read_stack(const JsonCursor& from, Extent extent, StackSpec& out) {
                   [&](const JsonCursor& at) { read_communication(at, out.communication); });
   member.optional("memory", [&](const JsonCursor& at) { read_memory_policy(at, out.memory); });
   member.optional("launch_interval", out.launch_interval, kLatency);
+  member.optional("expert_host_layer", out.expert_host_layer, kLatency);
+  member.optional("expert_host_expert", out.expert_host_expert, kLatency);
+  member.optional("grouped_slowdown", out.grouped_slowdown, kRatio);
   member.optional("kernels_forward", out.kernels_forward, kPerElement);
   member.optional("kernels_backward", out.kernels_backward, kPerElement);
   member.optional("step_overhead", out.step_overhead, Interval{0, 1000});

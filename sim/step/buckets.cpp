@@ -20,6 +20,11 @@ constexpr std::array<BucketInfo, kBuckets> kTable{{
     {Bucket::context_exposed, "context_exposed", "Exposed context-parallel communication",
      "less context parallelism, keeping its ranks in one NVLink domain, or a ring beside "
      "attention"},
+    {Bucket::expert_exposed, "expert_exposed", "Exposed expert-parallel communication",
+     "dispatch beside another micro batch, one copy per NVLink domain (DeepEP), or less expert "
+     "parallelism"},
+    {Bucket::expert_imbalance, "expert_imbalance", "Waiting for the fullest experts",
+     "a stronger balancing loss, capacity limits, or fewer experts on a GPU"},
     {Bucket::pipeline_exposed, "pipeline_exposed", "Exposed pipeline messages",
      "overlapped sends, fewer virtual stages, or faster NICs"},
     {Bucket::pipeline_bubble, "pipeline_bubble", "Pipeline bubble",

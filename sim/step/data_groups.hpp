@@ -13,13 +13,15 @@ enum class DataGroupKind : std::uint8_t {
   replicas,  ///< all ranks that hold the same weights
   shard,     ///< those that hold one copy of them together (HSDP)
   copies,    ///< those that hold the same part of each copy
+  experts,   ///< those that hold the same experts
 };
-constexpr std::size_t kDataGroups = 3;
+constexpr std::size_t kDataGroups = 4;
 
-/// Context-parallel ranks of one replica are members side by side, on lanes of the same actor;
-/// among replicas a group is base, base + stride, ... of them.
+/// Context-parallel ranks of one replica are members side by side, on lanes of the same actor, and
+/// so may be ranks with the same experts; among replicas a group is base, base + stride, ... of
+/// them.
 struct DataGroup {
-  int ranks = 1;       ///< members, context-parallel ranks counted
+  int ranks = 1;       ///< members, those side by side counted
   int per_domain = 1;  ///< most of them in one NVLink domain
   int replicas = 1;    ///< data-parallel replicas among the members
   int stride = 1;      ///< between neighbours, in replicas

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "models/kernels/memory_bound.hpp"
 #include "models/kernels/order_statistics.hpp"
@@ -10,39 +11,97 @@
 namespace lockstep {
 namespace {
 
+/// Weights of one rank: those that all its replicas have, and those of routed experts.
+struct Weights {
+  double all = 0, experts = 0;
+
+  [[nodiscard]] double sum() const { return all + experts; }
+  Weights& operator+=(const Weights& o) {
+    all += o.all;
+    experts += o.experts;
+    return *this;
+  }
+};
+
 /// A layer, the embedding or the output projection: the smallest thing that a pass consists of.
 struct Piece {
   PhaseCost forward, backward;
-  double parameters = 0;  ///< of one tensor-parallel rank
+  Weights weights;
+  bool root = false;  ///< not a layer
 };
 struct Pieces {
-  Piece layer, embedding, head;
+  std::array<Piece, 4> layers;  ///< by piece_of(kind); only those of the model are filled
+  Piece embedding, head;
+  Piece prediction;  ///< of a further token: its layer, the projection again, and what joins them
+
+  static std::size_t piece_of(LayerKind kind) {
+    return (kind.experts ? 1U : 0U) + (kind.windowed ? 2U : 0U);
+  }
 };
 
-Piece make_piece(const std::vector<Operation>& operations, const WorkloadContext& c, double kernels,
-                 double parameters) {
+Piece make_root(const std::vector<Operation>& operations, const WorkloadContext& c,
+                double parameters) {
+  Piece piece;
+  piece.forward = phase_cost(operations, false, {}, c);
+  piece.backward = phase_cost(operations, true, {}, c);
+  piece.weights.all = parameters / c.job.parallelism.tensor;
+  piece.root = true;
+  return piece;
+}
+
+/// A layer with experts takes at least a third of its host time forward, the rest backward.
+Piece make_layer(const WorkloadContext& c, LayerKind kind) {
   const StackSpec& s = c.stack;
-  const bool again = kernels > 0 && c.job.recompute == Recompute::full;
-  return {
-      .forward = phase_cost(operations, false, kernels * s.kernels_forward, c),
-      .backward = phase_cost(operations, true,
-                             kernels * (s.kernels_backward + (again ? s.kernels_forward : 0)), c),
-      .parameters = parameters / c.job.parallelism.tensor};
+  const Parallelism& par = c.job.parallelism;
+  const double again = c.job.recompute == Recompute::full ? s.kernels_forward : 0;
+  Seconds experts;
+  Piece piece;
+  if (kind.experts) {
+    const double here = static_cast<double>(c.job.model.experts.count) / par.expert;
+    experts = s.expert_host_layer + here * s.expert_host_expert;
+    piece.weights.experts = expert_parameters(c.job.model) / (par.expert * par.expert_tensor);
+  }
+  const std::vector<Operation> operations = layer_operations(c, kind);
+  const Seconds forward = std::max(s.kernels_forward * s.launch_interval, 1.0 / 3 * experts);
+  const Seconds backward =
+      std::max((s.kernels_backward + again) * s.launch_interval, 2.0 / 3 * experts);
+  piece.forward = phase_cost(operations, false, forward, c);
+  piece.backward = phase_cost(operations, true, backward, c);
+  piece.weights.all = layer_parameters(c.job.model, kind) / par.tensor;
+  return piece;
 }
 
 Pieces make_pieces(const WorkloadContext& c) {
   const TransformerShape& m = c.job.model;
   const double head = static_cast<double>(m.vocabulary) * m.hidden;
   const bool shared = m.tied && c.job.parallelism.pipeline == 1;
-  return {.layer = make_piece(layer_operations(c), c, 1, layer_parameters(m)),
-          .embedding = make_piece(embedding_operations(c), c, 0, embedding_parameters(m)),
-          .head = make_piece(head_operations(c), c, 0, shared ? 0 : head)};
+  Pieces out;
+  std::array<bool, 4> made{};
+  for (int i = 0; i < m.layers; ++i) {
+    const std::size_t number = Pieces::piece_of(m.kind(i));
+    if (!made[number]) out.layers[number] = make_layer(c, m.kind(i));
+    made[number] = true;
+  }
+  out.embedding = make_root(embedding_operations(c), c, embedding_parameters(m));
+  out.head = make_root(head_operations(c), c, shared ? 0 : head);
+  if (m.predicted_tokens > 0) {
+    // It shares embedding and output projection with the model.
+    out.prediction = make_root(prediction_operations(c), c, prediction_parameters(m));
+    for (const Piece* part : {&out.layers[Pieces::piece_of(m.kind(m.layers - 1))], &out.head}) {
+      out.prediction.forward += part->forward;
+      out.prediction.backward += part->backward;
+      if (!part->root) out.prediction.weights += part->weights;
+    }
+  }
+  return out;
 }
 
 /// Builds the plan of one stage.
 class StageBuilder {
  public:
-  StageBuilder(const Scenario& scenario, const StepPlan& plan, const Pieces& pieces, StagePlan& out)
+  /// `layers`: of each virtual stage of the pipeline.
+  StageBuilder(const Scenario& scenario, const StepPlan& plan, const Pieces& pieces,
+               const std::vector<int>& layers, StagePlan& out)
       : scenario_(scenario),
         plan_(plan),
         pieces_(pieces),
@@ -53,20 +112,26 @@ class StageBuilder {
     const GpuSpec& gpu = scenario.node.gpu;
     // The slowest GPU of the job sets the pace; beside it every kernel waits for its group's
     // slowest.
-    variation_ = gpu.speed_spread * expected_maximum_of_normals(gpus) +
-                 gpu.kernel_jitter * expected_maximum_of_normals(par_.tensor * par_.context);
+    variation_ =
+        gpu.speed_spread * expected_maximum_of_normals(gpus) +
+        gpu.kernel_jitter * expected_maximum_of_normals(std::max(par_.tensor * par_.context,
+                                                                 par_.expert * par_.expert_tensor));
+    for (int chunk = 0; chunk < par_.virtual_stages; ++chunk) {
+      const auto number = chunk * par_.pipeline + out_.stage;
+      out_.layers.push_back(layers[static_cast<std::size_t>(number)]);
+      first_layers_.push_back(std::accumulate(layers.begin(), layers.begin() + number, 0));
+    }
   }
 
-  void build(const std::vector<int>& layers) {
+  void build() {
     for (int chunk = 0; chunk < par_.virtual_stages; ++chunk) {
-      out_.layers.push_back(layers[static_cast<std::size_t>(chunk * par_.pipeline + out_.stage)]);
+      for (const Piece* piece : chunk_pieces(chunk)) weights_ += piece->weights;
     }
-    for (int chunk = 0; chunk < par_.virtual_stages; ++chunk) {
-      for (const Piece* piece : chunk_pieces(chunk)) out_.parameters += piece->parameters;
-    }
+    out_.parameters = weights_.sum();
     if (gathers_weights()) {
       plan_uses();
-      for (int i = 0; i <= par_.prefetch; ++i) post_gather();
+      const int ahead = policy_.overlap_parameters ? par_.prefetch : 0;
+      for (int i = 0; i <= ahead; ++i) post_gather();
     } else if (sharded() && policy_.overlap_parameters) {
       plan_gathers();
     }
@@ -74,12 +139,9 @@ class StageBuilder {
     for (const WorkItem& work : stage_order(par_.schedule, schedule_call())) {
       add_item(work);
     }
-    if (par_.replicas() > 1 && !gathers_weights() && !policy_.overlap_gradients)
-      post(reduce_op(), gradient_bytes(out_.parameters));
+    if (par_.replicas() > 1 && !gathers_weights() && !policy_.overlap_gradients) reduce(weights_);
     out_.reduces_end = count();
-    if (sharded() && !policy_.overlap_parameters) {
-      post(CollectiveOp::all_gather, parameter_bytes(out_.parameters));
-    }
+    if (sharded() && !policy_.overlap_parameters) gather(weights_);
     plan_optimiser();
   }
 
@@ -112,10 +174,15 @@ class StageBuilder {
   [[nodiscard]] std::vector<const Piece*> chunk_pieces(int chunk) const {
     std::vector<const Piece*> pieces;
     if (first_stage(chunk)) pieces.push_back(&pieces_.embedding);
-    for (int i = 0; i < out_.layers[static_cast<std::size_t>(chunk)]; ++i) {
-      pieces.push_back(&pieces_.layer);
+    const TransformerShape& model = scenario_.job.model;
+    const int first = first_layers_[static_cast<std::size_t>(chunk)];
+    for (int i = first; i < first + out_.layers[static_cast<std::size_t>(chunk)]; ++i) {
+      pieces.push_back(&pieces_.layers[Pieces::piece_of(model.kind(i))]);
     }
-    if (last_stage(chunk)) pieces.push_back(&pieces_.head);
+    if (last_stage(chunk)) {
+      pieces.push_back(&pieces_.head);
+      for (int i = 0; i < model.predicted_tokens; ++i) pieces.push_back(&pieces_.prediction);
+    }
     return pieces;
   }
 
@@ -125,7 +192,7 @@ class StageBuilder {
     std::vector<std::size_t> ends;
     double parameters = 0;
     for (std::size_t i = 0; i < pieces.size(); ++i) {
-      parameters += pieces[i]->parameters;
+      parameters += pieces[i]->weights.sum();
       if (policy_.bucket_parameters > 0 && parameters >= policy_.bucket_parameters) {
         ends.push_back(i + 1);
         parameters = 0;
@@ -135,11 +202,34 @@ class StageBuilder {
     return ends;
   }
 
-  static double parameters_of(const std::vector<const Piece*>& pieces, std::size_t first,
-                              std::size_t end) {
-    double sum = 0;
-    for (std::size_t i = first; i < end; ++i) sum += pieces[i]->parameters;
+  static Weights weights_of(const std::vector<const Piece*>& pieces, std::size_t first,
+                            std::size_t end) {
+    Weights sum;
+    for (std::size_t i = first; i < end; ++i) sum += pieces[i]->weights;
     return sum;
+  }
+
+  /// Replicas of the experts are fewer than those of the rest, and a group of their own.
+  [[nodiscard]] bool exchanges_experts(const Weights& w) const {
+    return w.experts > 0 && par_.expert_replicas() > 1;
+  }
+  void gather(const Weights& w) {
+    post(CollectiveOp::all_gather, parameter_bytes(w.all));
+    if (exchanges_experts(w)) {
+      post(CollectiveOp::all_gather, parameter_bytes(w.experts), DataGroupKind::experts);
+    }
+  }
+  void reduce(const Weights& w) {
+    post(reduce_op(), gradient_bytes(w.all));
+    if (exchanges_experts(w)) post(reduce_op(), gradient_bytes(w.experts), DataGroupKind::experts);
+  }
+  /// The two of them, alone on their links.
+  Seconds time_alone(CollectiveOp op, double bytes_per_weight, const Weights& w) {
+    Seconds time = time_alone(op, Bytes{bytes_per_weight * w.all}, DataGroupKind::replicas);
+    if (exchanges_experts(w)) {
+      time += time_alone(op, Bytes{bytes_per_weight * w.experts}, DataGroupKind::experts);
+    }
+    return time;
   }
 
   void plan_gathers() {
@@ -147,7 +237,8 @@ class StageBuilder {
       const auto pieces = chunk_pieces(chunk);
       std::size_t first = 0;
       for (const std::size_t end : bucket_ends(pieces)) {
-        post(CollectiveOp::all_gather, parameter_bytes(parameters_of(pieces, first, end)));
+        gather(weights_of(pieces, first, end));
+        gathered_.push_back(count());
         first = end;
       }
     }
@@ -163,9 +254,11 @@ class StageBuilder {
     if (it == out_.channels.end()) {
       const DataGroup& group = out_.groups[static_cast<std::size_t>(kind)];
       const double nics = static_cast<double>(scenario_.node.nics) / scenario_.node.gpus;
-      const CollectiveCost cost =
+      CollectiveCost cost =
           collective_cost({op, payload, group.ranks, group.per_domain}, scenario_.node.gpu,
                           scenario_.transport, nics * scenario_.node.nic_bandwidth);
+      cost.latency *= policy_.data_slowdown;
+      cost.payload_rate *= 1 / policy_.data_slowdown;
       out_.channels.push_back({kind, op, payload, cost});
       it = out_.channels.end() - 1;
     }
@@ -186,7 +279,7 @@ class StageBuilder {
 
   /// A pass over a piece whose weights are split.
   struct Use {
-    double parameters;
+    Weights weights;
     bool gathered;            ///< for this pass; else they are there from an earlier one
     std::uint32_t needs = 0;  ///< collectives of the stage, its gather the last of them
   };
@@ -200,34 +293,42 @@ class StageBuilder {
       auto pieces = chunk_pieces(work.chunk);
       if (!forward) std::reverse(pieces.begin(), pieces.end());
       for (const Piece* piece : pieces) {
-        const bool root = piece != &pieces_.layer && !forward;
-        uses_.push_back({piece->parameters, !kept && !root});
+        uses_.push_back({piece->weights, !kept && (forward || !piece->root)});
       }
     }
+  }
+  /// Collectives of both kinds of weights: those of experts are split over their own replicas.
+  template <class Function>
+  void for_each_split(const Weights& w, Function&& function) {
+    function(w.all, DataGroupKind::shard);
+    if (exchanges_experts(w)) function(w.experts, DataGroupKind::experts);
   }
   /// Posts the gather of the next use that has one.
   void post_gather() {
     if (posted_uses_ == uses_.size()) return;
     Use& use = uses_[posted_uses_++];
     if (!use.gathered) return;
-    post(CollectiveOp::all_gather, parameter_bytes(use.parameters), DataGroupKind::shard);
+    for_each_split(use.weights, [&](double parameters, DataGroupKind kind) {
+      post(CollectiveOp::all_gather, parameter_bytes(parameters), kind);
+    });
     use.needs = count();
   }
   /// What goes on between replicas beside a pass over weights like these.
   Seconds beside_sharded(const Use& use, bool reduces) {
     Seconds beside;
-    if (use.gathered) {
-      beside += time_alone(CollectiveOp::all_gather, parameter_bytes(use.parameters),
-                           DataGroupKind::shard);
-    }
-    if (reduces) {
-      beside += time_alone(CollectiveOp::reduce_scatter, gradient_bytes(use.parameters),
-                           DataGroupKind::shard);
-    }
+    for_each_split(use.weights, [&](double parameters, DataGroupKind kind) {
+      if (use.gathered) {
+        beside += time_alone(CollectiveOp::all_gather, parameter_bytes(parameters), kind);
+      }
+      if (reduces) {
+        beside += time_alone(CollectiveOp::reduce_scatter, gradient_bytes(parameters), kind);
+      }
+    });
     return beside;
   }
   /// One segment per piece: waits for its weights, gathers those of a later one, and scatters its
-  /// gradients.
+  /// gradients. Without overlap a piece gathers when the one before is done, and waits for the
+  /// scatter of that.
   void add_sharded(const std::vector<const Piece*>& pieces, const WorkItem& work, bool forward) {
     const bool last = static_cast<int>(work.micro_batch) == plan_.micro_batches - 1;
     // Pipelined stages keep whole gradients until their last micro batch.
@@ -236,17 +337,21 @@ class StageBuilder {
       const Use& use = uses_[use_++];
       add_segment(forward ? piece->forward : piece->backward, true, beside_sharded(use, reduces));
       Segment& segment = out_.segments.back();
-      segment.needs = use.needs;
-      if (reduces) reduce_sharded(piece->parameters);
+      segment.needs = std::max(use.needs, reduced_);
+      if (reduces) {
+        reduce_sharded(piece->weights);
+        if (!policy_.overlap_gradients) reduced_ = count();
+      }
       post_gather();
       segment.posts = count();
     }
   }
-  void reduce_sharded(double parameters) {
-    post(CollectiveOp::reduce_scatter, gradient_bytes(parameters), DataGroupKind::shard);
+  void reduce_sharded(const Weights& w) {
+    for_each_split(w, [&](double parameters, DataGroupKind kind) {
+      post(CollectiveOp::reduce_scatter, gradient_bytes(parameters), kind);
+    });
     if (par_.shards() == par_.replicas()) return;
-    post(CollectiveOp::all_reduce, gradient_bytes(parameters / par_.shards()),
-         DataGroupKind::copies);
+    post(CollectiveOp::all_reduce, gradient_bytes(w.all / par_.shards()), DataGroupKind::copies);
   }
   [[nodiscard]] ScheduleCall schedule_call() const {
     return {.ranks = par_.pipeline,
@@ -299,30 +404,30 @@ class StageBuilder {
     const auto ends = bucket_ends(pieces);
     std::size_t bucket = 0;
     std::size_t first = 0;
-    std::uint32_t gathered = forward ? gathers_before(work.chunk) : 0;
+    const std::size_t gathered = forward ? gathers_before(work.chunk) : 0;
     for (std::size_t i = 0; i < pieces.size(); ++i) {
-      const double parameters = parameters_of(pieces, first, ends[bucket]);
+      const Weights weights = weights_of(pieces, first, ends[bucket]);
       const Seconds bucket_time =
-          forward ? time_alone(CollectiveOp::all_gather, parameter_bytes(parameters),
-                               DataGroupKind::replicas)
-                  : time_alone(reduce_op(), gradient_bytes(parameters), DataGroupKind::replicas);
+          forward ? time_alone(CollectiveOp::all_gather, scenario_.stack.parameter_bytes, weights)
+                  : time_alone(reduce_op(), policy_.gradient_bytes, weights);
       add_segment(forward ? pieces[i]->forward : pieces[i]->backward, true,
-                  pieces[i]->parameters / std::max(1.0, parameters) * bucket_time);
+                  pieces[i]->weights.sum() / std::max(1.0, weights.sum()) * bucket_time);
       Segment& segment = out_.segments.back();
-      if (forward) segment.needs = gathered + static_cast<std::uint32_t>(bucket) + 1;
+      if (forward) segment.needs = gathered_[gathered + bucket];
       if (i + 1 != ends[bucket]) continue;
       if (!forward) {
-        post(reduce_op(), gradient_bytes(parameters_of(pieces, first, i + 1)));
+        reduce(weights);
         segment.posts = count();
       }
       first = i + 1;
       ++bucket;
     }
   }
-  [[nodiscard]] std::uint32_t gathers_before(int chunk) const {
+  /// Buckets that are gathered for the chunks before.
+  [[nodiscard]] std::size_t gathers_before(int chunk) const {
     std::size_t sum = 0;
     for (int c = 0; c < chunk; ++c) sum += bucket_ends(chunk_pieces(c)).size();
-    return static_cast<std::uint32_t>(sum);
+    return sum;
   }
 
   /// `window`: collectives between replicas run beside it, for the time `beside` when alone, and
@@ -352,11 +457,14 @@ class StageBuilder {
     book(Bucket::memory_bound, cost.memory);
     book(Bucket::recompute, cost.recompute);
     book(Bucket::launch, cost.launch);
+    book(Bucket::expert_imbalance, cost.imbalance);
     book(Bucket::variation, variation_ * kernels);
   }
 
   void plan_optimiser() {
-    const double local = out_.parameters / par_.shards();
+    const double expert_shards =
+        par_.sharding == Sharding::none ? 1 : std::max(1, par_.expert_replicas());
+    const double local = weights_.all / par_.shards() + weights_.experts / expert_shards;
     const Bytes traffic{scenario_.stack.optimiser_bytes * local +
                         scenario_.stack.optimiser_unsharded_bytes * out_.parameters};
     out_.optimiser = to_step_time(memory_bound_time(traffic, scenario_.node.gpu));
@@ -369,6 +477,10 @@ class StageBuilder {
   const CommunicationPolicy& policy_;
   const Parallelism& par_;
   double variation_ = 0;
+  std::vector<int> first_layers_;        ///< of each chunk, in the model
+  Weights weights_;                      ///< of all chunks
+  std::vector<std::uint32_t> gathered_;  ///< by bucket: collectives, its gathers the last of them
+  std::uint32_t reduced_ = 0;            ///< collectives that the next pass waits for
 
   std::vector<Use> uses_;        ///< in program order
   std::size_t use_ = 0;          ///< next to be planned
@@ -408,8 +520,11 @@ void plan_messages(const Scenario& s, BytesPerSecond nic, StepPlan& plan) {
 
 /// How a transfer inside layers loads links when it runs as a flow.
 void plan_tensor_flow(const Pieces& pieces, StepPlan& plan) {
-  ExchangeCost cost = pieces.layer.forward.exchange();
-  cost += pieces.layer.backward.exchange();
+  ExchangeCost cost;
+  for (const Piece& layer : pieces.layers) {
+    cost += layer.forward.exchange();
+    cost += layer.backward.exchange();
+  }
   if (cost.transfer <= Seconds{}) return;
   const Bytes unit = cost.network > Bytes{} ? cost.network : cost.nvlink;
   plan.tensor_rate = (unit / cost.transfer).base_units();
@@ -424,12 +539,15 @@ WorkloadContext workload_context(const Scenario& s, const Placement& placement) 
   const GroupSpread tensor = placement.spread({.first = 0, .count = par.tensor, .stride = 1});
   const GroupSpread context =
       placement.spread({.first = 0, .count = par.context, .stride = par.tensor});
+  const GroupSpread experts =
+      placement.spread({.first = 0, .count = par.expert, .stride = par.expert_tensor});
   return {.job = s.job,
           .node = s.node,
           .stack = s.stack,
           .transport = s.transport,
           .tensor_ranks_per_domain = tensor.per_domain_max,
-          .context_ranks_per_domain = context.per_domain_max};
+          .context_ranks_per_domain = context.per_domain_max,
+          .expert_ranks_per_domain = experts.per_domain_max};
 }
 
 StepPlan plan_step(const Scenario& s) {
@@ -460,7 +578,7 @@ StepPlan plan_step(const Scenario& s) {
     StagePlan& out = plan.stages[static_cast<std::size_t>(stage)];
     out.stage = stage;
     out.groups = data_groups(par, placement, stage);
-    StageBuilder{s, plan, pieces, out}.build(layers);
+    StageBuilder{s, plan, pieces, layers, out}.build();
   }
   return plan;
 }

@@ -16,7 +16,8 @@ double& at(BucketTimes& times, Bucket bucket) { return times[static_cast<std::si
 double seconds(StepTime t) { return to_seconds(t).base_units(); }
 
 /// Waiting inside layers, by Axis.
-constexpr std::array<Bucket, kAxes> kExposed{Bucket::tensor_exposed, Bucket::context_exposed};
+constexpr std::array<Bucket, kAxes> kExposed{Bucket::tensor_exposed, Bucket::context_exposed,
+                                             Bucket::expert_exposed};
 
 /// An actor's ticks as buckets. Its compute and its exchanges inside layers are split as the
 /// plan's; the ticks stay exact.

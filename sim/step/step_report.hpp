@@ -24,6 +24,8 @@ enum class Bucket : std::uint8_t {
   launch,            ///< launch gaps and per-step host time
   tensor_exposed,    ///< waiting for tensor-parallel collectives
   context_exposed,   ///< waiting for keys and values of context-parallel ranks
+  expert_exposed,    ///< waiting for tokens on their way to experts and back
+  expert_imbalance,  ///< waiting for the expert-parallel rank that got most tokens
   pipeline_exposed,  ///< waiting for a pipeline message in flight
   pipeline_bubble,   ///< waiting for another stage to compute
   data_exposed,      ///< waiting for gradients or parameters between replicas
@@ -31,7 +33,7 @@ enum class Bucket : std::uint8_t {
   straggler,         ///< waiting for a GPU or replica that is slower by name
   optimiser,
 };
-constexpr std::size_t kBuckets = 13;
+constexpr std::size_t kBuckets = 15;
 
 struct BucketInfo {
   Bucket bucket;

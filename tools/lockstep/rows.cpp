@@ -1,7 +1,9 @@
 #include "tools/lockstep/rows.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <cstdlib>
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -82,6 +84,38 @@ class Obstacles {
   std::string& first_;
 };
 
+void read_experts(const Part& model, TransformerShape& m) {
+  const Part moe = model.part("moe");
+  ExpertShape& x = m.experts;
+  x.count = moe.count("experts").value_or(0);
+  x.per_token = moe.count("topk").value_or(1);
+  x.ffn = moe.count("ffn").value_or(m.ffn);
+  x.shared_ffn = moe.count("shared_ffn").value_or(0);
+  x.leading_dense = moe.count("dense_layers").value_or(0);
+  // Half of the layers dense: every second one (Llama 4).
+  if (2 * x.leading_dense == m.layers) {
+    x.interval = 2;
+    x.leading_dense = 0;
+  }
+}
+
+void read_attention(const Part& model, TransformerShape& m) {
+  const Part mla = model.part("mla");
+  LatentAttention& l = m.latent;
+  l.key_value_rank = mla.count("kv_lora").value_or(0);
+  if (l.key_value_rank > 0) {
+    l.query_rank = mla.count("q_lora").value_or(0);
+    l.nope_dim = mla.count("qk_nope").value_or(m.head_dim);
+    l.rope_dim = mla.count("qk_rope").value_or(0);
+    l.value_dim = mla.count("v").value_or(m.head_dim);
+    m.kv_heads = m.heads;
+    m.head_dim = (l.nope_dim + l.rope_dim + l.value_dim) / 2;
+  }
+  m.window = model.count("sliding_window").value_or(0);
+  if (m.window > 0) m.window_interval = 2;  // gpt-oss alternates
+  m.predicted_tokens = model.count("mtp").value_or(0);
+}
+
 void read_model(const Part& model, const Part& row, ReferenceRow& out, Obstacles& obstacles) {
   TransformerShape& m = out.model;
   m.name = model.text("name");
@@ -101,6 +135,8 @@ void read_model(const Part& model, const Part& row, ReferenceRow& out, Obstacles
   m.biases = !modern;
   m.learned_positions = model.flag("learned_pos").value_or(!modern);
   m.max_positions = m.learned_positions ? row.count("seq").value_or(0) : 0;
+  read_experts(model, m);
+  read_attention(model, m);
 }
 
 void read_parallel(const Part& parallel, ReferenceRow& out, Obstacles& obstacles) {
@@ -122,7 +158,26 @@ void read_parallel(const Part& parallel, ReferenceRow& out, Obstacles& obstacles
     out.reshard = false;
   }
   out.context = parallel.count("cp").value_or(1);
+  out.expert = parallel.count("ep").value_or(1);
+  out.expert_tensor = parallel.count("etp");
   if (out.sharding == Sharding::zero3) out.shard_group = parallel.count("shard_group").value_or(0);
+}
+
+/// "selective", "selective:layernorm+moe_act", "selective (per-op SAC)": TorchTitan keeps the
+/// output of every second product and of attention (torchtitan/models/llama/parallelize_llama.py).
+void read_modules(const std::string& text, ReferenceRow& out) {
+  out.recompute = Recompute::selective;
+  RecomputeModules& m = out.modules;
+  const auto names = [&](std::string_view name) { return text.find(name) != std::string::npos; };
+  if (names("SAC")) {
+    m = {.core_attention = false, .layer_norm = true, .activation = true, .products = 0.5};
+  } else if (names(":")) {
+    m = {.core_attention = names("core_attn"),
+         .layer_norm = names("layernorm"),
+         .activation = names("act"),
+         .latent_up = names("mla_up_proj"),
+         .mlp = names("mlp")};
+  }
 }
 
 void read_recompute(const std::string& text, ReferenceRow& out, Obstacles& obstacles) {
@@ -132,7 +187,7 @@ void read_recompute(const std::string& text, ReferenceRow& out, Obstacles& obsta
   else if (text.starts_with("full"))
     out.recompute = Recompute::full;
   else if (text.starts_with("selective"))
-    out.recompute = Recompute::selective;
+    read_modules(text, out);
   else
     obstacles.add(true, "recompute of an unknown kind");
 }
@@ -148,13 +203,57 @@ void read_precision(const std::string& text, ReferenceRow& out, Obstacles& obsta
     obstacles.add(true, "precision of an unknown kind");
 }
 
+/// Layers of a Megatron pipeline layout such as "Et*4|(t*4|)*14tmL": stages end with '|', t is a
+/// layer, E embedding, m a predicted token, L the loss; *n repeats what is before it.
+std::vector<int> layers_of_layout(const std::string& layout) {
+  if (layout.empty()) return {};
+  std::string flat, group;
+  bool grouped = false;
+  for (std::size_t i = 0; i < layout.size(); ++i) {
+    const char c = layout[i];
+    if (c == '(') {
+      grouped = true;
+      group.clear();
+    } else if (c == ')') {
+      grouped = false;
+      flat += group;
+    } else if (c == '*') {
+      const int times = std::atoi(layout.c_str() + i + 1);
+      while (i + 1 < layout.size() && std::isdigit(static_cast<unsigned char>(layout[i + 1])) != 0)
+        ++i;
+      constexpr int kMostTimes = 1000;
+      std::string& to = grouped ? group : flat;
+      const std::string again =
+          group.empty() || grouped ? std::string(1, to.empty() ? '|' : to.back()) : group;
+      for (int n = 1; n < std::min(times, kMostTimes); ++n) to += again;
+      if (!grouped) group.clear();
+    } else {
+      (grouped ? group : flat) += c;
+      if (!grouped) group.clear();
+    }
+  }
+  std::vector<int> layers{0};
+  for (const char c : flat) {
+    if (c == 't') ++layers.back();
+    if (c == '|') layers.push_back(0);
+  }
+  return layers;
+}
+
 void read_software(const Part& row, ReferenceRow& out) {
   const Part extra = row.part("extra"), recipe = extra.part("recipe_fields");
   out.overlaps_tensor_parallel = extra.flag("tp_comm_overlap");
   out.cuda_graph = extra.flag("cuda_graph");
   if (const std::string graph = recipe.text("cuda_graph_impl"); !graph.empty()) {
-    out.cuda_graph = graph != "none" && recipe.text("cuda_graph_scope") == "full_iteration";
+    out.cuda_graph = graph == "full_iteration" ||
+                     (graph != "none" && recipe.text("cuda_graph_scope") == "full_iteration");
   }
+  out.partial_graph = !out.cuda_graph.value_or(false) &&
+                      recipe.find("cuda_graph_scope") != nullptr &&
+                      !recipe.find("cuda_graph_scope")->empty();
+  out.two_level_dispatch = !recipe.text("moe_flex_dispatcher_backend").empty();
+  out.expert_overlap = recipe.flag("moe_a2a_overlap").value_or(false);
+  out.layers_per_stage = layers_of_layout(recipe.text("pp_layout"));
   const std::string reduced = row.text("grad_reduce");
   if (reduced == "fp32") out.gradient_bytes = 4;
   if (reduced == "bf16" || reduced == "fp16") out.gradient_bytes = 2;
@@ -181,20 +280,22 @@ void read_measured(const Part& row, ReferenceRow& out) {
 }
 
 void add_kind_obstacles(const Part& row, Obstacles& obstacles) {
-  const Part model = row.part("model");
   const std::string kind = row.text("kind");
   obstacles.add(!kind.empty() && kind != "pretrain", "not pre-training (fine-tuning)");
-  obstacles.add(model.find("moe") != nullptr, "mixture of experts");
-  obstacles.add(model.find("mla") != nullptr, "multi-head latent attention");
   obstacles.add(row.find("parallel") == nullptr, "parallelism is missing");
 }
 
-/// Dense as the accuracy figures mean it; `obstacle` already excludes MoE and MLA.
-bool is_dense(const Part& row, const ReferenceRow& out) {
+bool is_complete(const Part& row) {
   const Json* simulable = row.find("simulable");
   const bool complete = simulable == nullptr || !simulable->is_boolean() || simulable->get<bool>();
-  return complete && out.obstacle.empty() && out.context == 1 && out.sharding <= Sharding::zero1 &&
-         out.precision != Precision::nvfp4 && row.find("suspect") == nullptr;
+  return complete && row.find("suspect") == nullptr;
+}
+
+/// Dense as the accuracy figures mean it.
+bool is_dense(const ReferenceRow& out) {
+  return out.complete && out.obstacle.empty() && out.context == 1 &&
+         out.sharding <= Sharding::zero1 && out.precision != Precision::nvfp4 &&
+         out.model.experts.count == 0 && out.model.latent.key_value_rank == 0;
 }
 
 ReferenceRow read_row(const Json& json, std::size_t index) {
@@ -228,7 +329,8 @@ ReferenceRow read_row(const Json& json, std::size_t index) {
   read_software(row, out);
   read_measured(row, out);
   obstacles.add(!out.measured_step_s && !out.ran_out_of_memory, "no measured step time");
-  out.dense = is_dense(row, out);
+  out.complete = is_complete(row);
+  out.dense = is_dense(out);
   return out;
 }
 

@@ -30,7 +30,9 @@ struct ReferenceRow {
   int gpus_per_node = 0;
   std::optional<int> nvlink_domain;
   std::optional<double> gbps_per_node;  ///< all compute NICs of a node together, Gb/s
-  int tensor = 1, context = 1, pipeline = 1, data = 1;
+  int tensor = 1, context = 1, pipeline = 1, data = 1, expert = 1;
+  std::optional<int> expert_tensor;
+  std::vector<int> layers_per_stage;  ///< of every virtual stage, where the source writes them out
   std::optional<int> virtual_stages;
   std::optional<bool> sequence;
   Sharding sharding = Sharding::none;
@@ -38,16 +40,21 @@ struct ReferenceRow {
   int shard_group = 0;          ///< ranks that hold a copy of the weights together; 0: all
   Batch batch;
   std::optional<Recompute> recompute;
+  RecomputeModules modules;
   Precision precision = Precision::bf16;
 
   // Facts about the software that a few sources state.
   std::optional<bool> overlaps_tensor_parallel;
   std::optional<bool> cuda_graph;
+  bool partial_graph = false;  ///< parts of a layer run as CUDA graphs
+  bool two_level_dispatch = false;
+  bool expert_overlap = false;
   std::optional<double> gradient_bytes;  ///< per parameter, as reduced
   /// Bus bandwidth measured over all GPUs of the run, and within its nodes.
   std::optional<double> all_gather_gb_per_s, all_gather_in_node_gb_per_s;
 
-  bool dense = false;  ///< no MoE, MLA, CP, FSDP, ZeRO-2/3, FP4, and not suspect
+  bool complete = true;  ///< by the file's own word; and not suspect
+  bool dense = false;    ///< no MoE, MLA, CP, FSDP, ZeRO-2/3, FP4, and complete
   bool ran_out_of_memory = false;
   std::optional<double> measured_step_s;
   std::optional<double> measured_memory_gib;  ///< peak within a step

@@ -1,0 +1,206 @@
+#include "models/workload/recorder.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/kernels/memory_bound.hpp"
+
+namespace lockstep {
+
+Widths widths(const WorkloadContext& c) {
+  const TransformerShape& m = c.job.model;
+  const double t = c.job.parallelism.tensor;
+  const double tokens = static_cast<double>(c.job.batch.micro_sequences) * c.job.batch.tokens /
+                        c.job.parallelism.context;
+  const double kv = std::max(1.0, m.kv_heads / t);  // fewer heads than ranks: replicated
+  return {.tokens = tokens,
+          .tensor = t,
+          .hidden = static_cast<double>(m.hidden),
+          .attention = m.heads / t * m.head_dim,
+          .qkv = (m.heads / t + 2 * kv) * m.head_dim,
+          .residual_tokens = c.job.parallelism.sequence ? tokens / t : tokens};
+}
+
+void Recorder::linear(const Linear& l) {
+  const double rows = l.tokens / l.groups, g = l.groups;
+  const Flops work{2 * l.tokens * l.x_width * l.y_width};
+  const GemmShape forward{.m = rows, .n = l.y_width, .k = l.x_width, .count = g};
+  product(l.names[0], Phase::forward, forward, l, work);
+  if (l.repeated > 0) {
+    product(l.names[0], Phase::recompute, forward, l, Flops{});
+    Operation& again = operations_.back();
+    again.time *= l.repeated;
+    again.imbalance *= l.repeated;
+    again.arithmetic *= l.repeated;
+    again.traffic *= l.repeated;
+  }
+  product(l.names[1], Phase::backward, {.m = rows, .n = l.x_width, .k = l.y_width, .count = g}, l,
+          work);
+  product(l.names[2], Phase::backward, {.m = l.y_width, .n = l.x_width, .k = rows, .count = g}, l,
+          work);
+  memory("weight_gradient_accumulation", Phase::backward,
+         Bytes{c_.stack.weight_gradient_traffic * g * l.x_width * l.y_width}, 0);
+  if (is_quantised(l.precision)) {
+    const ElementwiseTraffic& e = c_.stack.elementwise;
+    memory("quantise", Phase::forward, Bytes{e.quantise_bytes * l.tokens * l.x_width}, 1, l.load);
+    memory("quantise", Phase::backward, Bytes{e.quantise_backward_bytes * l.tokens * l.y_width}, 1,
+           l.load);
+  }
+}
+
+void Recorder::product(std::string_view name, Phase phase, const GemmShape& shape, const Linear& of,
+                       Flops useful) {
+  const double grouped = shape.count > 1 ? c_.stack.grouped_slowdown : 1;
+  const Seconds time = grouped * gemm_time(shape, of.precision, gpu_, Load::sustained);
+  Operation operation{name,
+                      OperationKind::product,
+                      phase,
+                      of.load * time,
+                      useful,
+                      {},
+                      {},
+                      {},
+                      gemm_flops(shape),
+                      gemm_traffic(shape, of.precision),
+                      of.precision};
+  operation.imbalance = (of.load - 1) * time;
+  add(operation);
+}
+
+void Recorder::attention(const AttentionShape& shape, int parts, bool repeated) {
+  for (const Direction direction : {Direction::forward, Direction::backward}) {
+    AttentionShape s = shape;
+    s.direction = direction;
+    const Seconds time =
+        parts * attention_time(s, c_.stack.attention, gpu_, c_.stack.elementwise, Load::sustained);
+    const bool forward = direction == Direction::forward;
+    // Model FLOP of the backward pass is twice the forward's; what flash kernels repeat is not.
+    const Flops useful = (forward ? 1.0 : 2.0) * parts * attention_flops(shape);
+    const Flops work = parts * attention_flops(s);
+    const Bytes traffic = (forward ? 1.0 : 2.0) * parts * attention_traffic(shape);
+    const auto record = [&](Phase phase, Flops model_work) {
+      add({"attention",
+           OperationKind::attention,
+           phase,
+           time,
+           model_work,
+           {},
+           {},
+           {},
+           work,
+           traffic});
+    };
+    record(forward ? Phase::forward : Phase::backward, useful);
+    if (forward && repeated) record(Phase::recompute, {});
+  }
+}
+
+void Recorder::memory(std::string_view name, Phase phase, Bytes traffic, int kernels, double load) {
+  if (traffic <= Bytes{}) return;
+  const double slowdown = c_.stack.elementwise.slowdown;
+  const Seconds time =
+      slowdown * (kernels == 0 ? traffic / (gpu_.memory.efficiency * gpu_.hbm_bandwidth)
+                               : kernels * memory_bound_time(traffic / kernels, gpu_));
+  Operation operation{name, OperationKind::memory, phase, load * time, {}, {}, {}, {},
+                      {},   slowdown * traffic};
+  operation.imbalance = (load - 1) * time;
+  add(operation);
+}
+
+void Recorder::elementwise(std::string_view name, double bytes, double backward_ratio, int kernels,
+                           bool repeated, double load) {
+  memory(name, Phase::forward, Bytes{bytes}, kernels, load);
+  if (repeated) memory(name, Phase::recompute, Bytes{bytes}, kernels, load);
+  memory(name, Phase::backward, Bytes{backward_ratio * bytes}, kernels, load);
+}
+
+CollectiveCost Recorder::cost_of(const CollectiveCall& call) const {
+  const double nics_per_gpu = static_cast<double>(c_.node.nics) / c_.node.gpus;
+  return collective_cost(call, gpu_, c_.transport, nics_per_gpu * c_.node.nic_bandwidth);
+}
+
+void Recorder::exchange(const Exchange& e) {
+  if (e.call.ranks == 1) return;
+  const CollectiveCost cost = cost_of(e.call);
+  const Seconds alone = e.slowdown * (cost.latency + e.call.payload / cost.payload_rate);
+  const double share =
+      e.times * std::max(0.0, e.exposed * static_cast<double>((alone - e.hidden_behind) / alone));
+  if (share == 0.0) return;
+  const double bytes = share * e.call.payload.base_units();
+  Operation operation{e.name,
+                      OperationKind::collective,
+                      e.phase,
+                      share * alone,
+                      {},
+                      share * e.slowdown * cost.latency,
+                      Bytes{cost.nvlink_coefficient * bytes},
+                      Bytes{cost.network_coefficient * bytes}};
+  operation.axis = e.axis;
+  add(operation);
+}
+
+void Recorder::collective(std::string_view name, Phase phase, CollectiveOp op, Bytes payload,
+                          double exposed, Seconds hidden_behind) {
+  exchange({.name = name,
+            .axis = Axis::tensor,
+            .phase = phase,
+            .call = {op, payload, c_.job.parallelism.tensor, c_.tensor_ranks_per_domain},
+            .slowdown = c_.stack.communication.tensor_slowdown,
+            .exposed = exposed,
+            .hidden_behind = hidden_behind});
+}
+
+void Recorder::dispatch(std::string_view name, Phase phase, Bytes copies) {
+  const Parallelism& par = c_.job.parallelism;
+  const int ranks = par.expert, near = c_.expert_ranks_per_domain;
+  if (ranks == 1) return;
+  Exchange e{.name = name,
+             .axis = Axis::expert,
+             .phase = phase,
+             .call = {CollectiveOp::all_to_all, copies, ranks, near},
+             .exposed = par.expert_overlap ? c_.stack.communication.expert_overlapped : 1};
+  if (par.expert_dispatch == ExpertDispatch::two_level && near < ranks) {
+    // One copy of a token to each domain that has experts for it, k / domains of them by chance:
+    // D (1 - (1 - 1/D)^k) of D. Inside the domain NVLink hands it on meanwhile.
+    const double domains = std::ceil(static_cast<double>(ranks) / near);
+    const double k = c_.job.model.experts.per_token;
+    const double reached = domains * (1 - std::pow(1 - 1 / domains, k));
+    const Bytes once = std::min(1.0, reached / k) * copies;
+    const CollectiveCall inside{CollectiveOp::all_to_all, copies, near, near};
+    const CollectiveCost across = cost_of({e.call.op, once, ranks, near});
+    const Seconds network = across.latency + once / across.payload_rate;
+    e.call.payload = once;
+    if (near > 1) {
+      const CollectiveCost local = cost_of(inside);
+      const Seconds nvlink = local.latency + copies / local.payload_rate;
+      e.slowdown = std::max(1.0, static_cast<double>(nvlink / network));
+    }
+  }
+  exchange(e);
+}
+
+Seconds Recorder::time_of(std::string_view name) const {
+  for (auto it = operations_.rbegin(); it != operations_.rend(); ++it) {
+    if (it->name == name) return it->time;
+  }
+  return {};
+}
+Seconds Recorder::time_of(std::string_view name, Phase phase) const {
+  for (auto it = operations_.rbegin(); it != operations_.rend(); ++it) {
+    if (it->name == name && it->phase == phase) return it->time;
+  }
+  return {};
+}
+
+/// Queries, keys, values and the result, once each in 16 bit; unfused kernels move their scores
+/// too.
+Bytes Recorder::attention_traffic(const AttentionShape& s) const {
+  const double rows = 2 * s.sequences * s.tokens * s.head_dim * (2 * s.heads + 2 * s.kv_heads);
+  const double scores =
+      c_.stack.attention == AttentionKernel::unfused
+          ? c_.stack.elementwise.score_bytes * s.sequences * s.heads * s.tokens * s.tokens
+          : 0;
+  return Bytes{rows + scores};
+}
+
+}  // namespace lockstep
