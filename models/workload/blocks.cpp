@@ -248,8 +248,9 @@ void expert_block(Recorder& record, const WorkloadContext& c, const Widths& w,
                  load});
   for (const Phase phase : {Phase::forward, Phase::recompute, Phase::backward}) {
     if (phase == Phase::recompute && !again.collectives) continue;
-    record.dispatch("dispatch", phase, Bytes{2 * copies * w.hidden});
-    record.dispatch("combine", phase, Bytes{2 * copies * w.hidden});
+    const Seconds cover = 0.5 * record.compute_time(phase);
+    record.dispatch("dispatch", phase, Bytes{2 * copies * w.hidden}, cover);
+    record.dispatch("combine", phase, Bytes{2 * copies * w.hidden}, cover);
     if (par.expert_tensor == 1) continue;
     // Ranks that share an expert gather its rows and scatter its results.
     Recorder::Exchange gather;

@@ -150,15 +150,14 @@ void Recorder::collective(std::string_view name, Phase phase, CollectiveOp op, B
             .hidden_behind = hidden_behind});
 }
 
-void Recorder::dispatch(std::string_view name, Phase phase, Bytes copies) {
+void Recorder::dispatch(std::string_view name, Phase phase, Bytes copies, Seconds cover) {
   const Parallelism& par = c_.job.parallelism;
   const int ranks = par.expert, near = c_.expert_ranks_per_domain;
   if (ranks == 1) return;
   Exchange e{.name = name,
              .axis = Axis::expert,
              .phase = phase,
-             .call = {CollectiveOp::all_to_all, copies, ranks, near},
-             .exposed = par.expert_overlap ? c_.stack.communication.expert_overlapped : 1};
+             .call = {CollectiveOp::all_to_all, copies, ranks, near}};
   if (par.expert_dispatch == ExpertDispatch::two_level && near < ranks) {
     // One copy of a token to each domain that has experts for it, k / domains of them by chance:
     // D (1 - (1 - 1/D)^k) of D. Inside the domain NVLink hands it on meanwhile.
@@ -176,7 +175,20 @@ void Recorder::dispatch(std::string_view name, Phase phase, Bytes copies) {
       e.slowdown = std::max(1.0, static_cast<double>(nvlink / network));
     }
   }
+  if (par.expert_overlap) {
+    const CollectiveCost cost = cost_of(e.call);
+    const Seconds alone = e.slowdown * (cost.latency + e.call.payload / cost.payload_rate);
+    e.exposed = std::max(c_.stack.communication.expert_overlapped, 1 - double{cover / alone});
+  }
   exchange(e);
+}
+
+Seconds Recorder::compute_time(Phase phase) const {
+  Seconds sum;
+  for (const Operation& o : operations_) {
+    if (o.phase == phase && o.kind != OperationKind::collective) sum += o.time;
+  }
+  return sum;
 }
 
 Seconds Recorder::time_of(std::string_view name) const {

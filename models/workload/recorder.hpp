@@ -60,13 +60,15 @@ class Recorder {
   /// `hidden_behind` covers.
   void collective(std::string_view name, Phase phase, CollectiveOp op, Bytes payload,
                   double exposed = 1.0, Seconds hidden_behind = {});
-  /// Tokens to their experts or back: `copies` bytes that this rank sends, a share of them for each
-  /// token's experts.
-  void dispatch(std::string_view name, Phase phase, Bytes copies);
+  /// Tokens to their experts or back: `copies` bytes that this rank sends, one for each expert of
+  /// each token. Beside another micro batch (Parallelism::expert_overlap) it hides behind `cover`.
+  void dispatch(std::string_view name, Phase phase, Bytes copies, Seconds cover);
 
   /// Time of the last operation named so, for what may hide behind it.
   [[nodiscard]] Seconds time_of(std::string_view name) const;
   [[nodiscard]] Seconds time_of(std::string_view name, Phase phase) const;
+  /// Of all operations so far but collectives.
+  [[nodiscard]] Seconds compute_time(Phase phase) const;
   std::vector<Operation> take() { return std::move(operations_); }
 
  private:

@@ -94,7 +94,7 @@ Eigen::VectorXd improved(const Linearised& at, const std::vector<FitParameter>& 
 std::vector<FitRow> fit_rows(const std::vector<ReferenceRow>& rows, const PresetStore& presets) {
   std::vector<FitRow> out;
   for (const ReferenceRow& row : rows) {
-    if (!row.obstacle.empty() || !row.dense || !row.measured_step_s) continue;
+    if (!row.obstacle.empty() || !row.complete || !row.measured_step_s) continue;
     try {
       out.push_back({row.id, row.source, row_scenario(row, presets), *row.measured_step_s});
     } catch (const InputError&) {

@@ -36,7 +36,7 @@ struct FitRow {
   double measured_s = 0;
 };
 
-/// Dense rows with a step time that can be simulated.
+/// Complete rows with a step time that can be simulated.
 std::vector<FitRow> fit_rows(const std::vector<ReferenceRow>& rows, const PresetStore& presets);
 
 /// Predicted over measured, minus 1, of every row with these constants. Rows run on all cores.

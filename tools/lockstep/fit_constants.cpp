@@ -28,6 +28,13 @@ double* tensor_only(Scenario& s, double& constant) {
   return s.job.parallelism.tensor > 1 ? &constant : nullptr;
 }
 
+double* sharded_only(Scenario& s, double& constant) {
+  return s.job.parallelism.sharding == Sharding::zero3 ? &constant : nullptr;
+}
+double* experts_only(Scenario& s, double& constant) {
+  return s.job.model.experts.count > 0 ? &constant : nullptr;
+}
+
 constexpr std::array kConstants{
     Constant{"gpus", "gemm.sustained", [](Scenario& s) { return &s.node.gpu.gemm.sustained; }},
     Constant{"gpus", "gemm.quantised_sustained",
@@ -49,6 +56,19 @@ constexpr std::array kConstants{
              [](Scenario& s) { return tensor_only(s, s.stack.communication.tensor_exposed); }},
     Constant{"stacks", "communication.tensor_slowdown",
              [](Scenario& s) { return tensor_only(s, s.stack.communication.tensor_slowdown); }},
+    Constant{"stacks", "communication.data_slowdown",
+             [](Scenario& s) { return sharded_only(s, s.stack.communication.data_slowdown); }},
+    Constant{"stacks", "communication.sm_share",
+             [](Scenario& s) { return sharded_only(s, s.stack.communication.sm_share); }},
+    Constant{"stacks", "communication.expert_overlapped",
+             [](Scenario& s) {
+               double& constant = s.stack.communication.expert_overlapped;
+               return s.job.parallelism.expert_overlap ? experts_only(s, constant) : nullptr;
+             }},
+    Constant{"stacks", "grouped_slowdown",
+             [](Scenario& s) { return experts_only(s, s.stack.grouped_slowdown); }},
+    Constant{"stacks", "elementwise.permute_bytes",
+             [](Scenario& s) { return experts_only(s, s.stack.elementwise.permute_bytes); }},
     Constant{"stacks", "weight_gradient_traffic",
              [](Scenario& s) { return &s.stack.weight_gradient_traffic; }},
     Constant{"stacks", "kernels_forward", [](Scenario& s) { return &s.stack.kernels_forward; }},

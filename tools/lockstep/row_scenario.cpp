@@ -127,6 +127,9 @@ NodeSpec row_node(const ReferenceRow& row, const std::string& gpu, const PresetS
 /// Megatron's own schedule runs (github:microsoft/Megatron-DeepSpeed, megatron/training.py).
 std::string stack_preset_of(const ReferenceRow& row, std::vector<std::string>& assumptions) {
   const std::string name = preset_name(row.stack);
+  // Narayanan et al. 2021 set DeepSpeed's ZeRO-3 beside their own layouts.
+  if (name == "megatron_lm_2021" && row.sharding == Sharding::zero3) return "deepspeed_zero3_2021";
+  if (name == "torchtitan" && row.compiled == false) return "torchtitan_eager";
   if (name != "megatron_deepspeed" || row.sharding_framework == "deepspeed") return name;
   assumptions.emplace_back("Megatron's own pipeline engine, since DeepSpeed shards nothing");
   return "megatron_lm_2021";

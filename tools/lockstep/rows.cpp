@@ -169,7 +169,7 @@ void read_modules(const std::string& text, ReferenceRow& out) {
   out.recompute = Recompute::selective;
   RecomputeModules& m = out.modules;
   const auto names = [&](std::string_view name) { return text.find(name) != std::string::npos; };
-  if (names("SAC")) {
+  if (names("SAC") || (text == "selective" && out.stack == "torchtitan")) {
     m = {.core_attention = false, .layer_norm = true, .activation = true, .products = 0.5};
   } else if (names(":")) {
     m = {.core_attention = names("core_attn"),
@@ -244,6 +244,7 @@ void read_software(const Part& row, ReferenceRow& out) {
   const Part extra = row.part("extra"), recipe = extra.part("recipe_fields");
   out.overlaps_tensor_parallel = extra.flag("tp_comm_overlap");
   out.cuda_graph = extra.flag("cuda_graph");
+  out.compiled = extra.flag("compile");
   if (const std::string graph = recipe.text("cuda_graph_impl"); !graph.empty()) {
     out.cuda_graph = graph == "full_iteration" ||
                      (graph != "none" && recipe.text("cuda_graph_scope") == "full_iteration");

@@ -46,7 +46,8 @@ struct ReferenceRow {
   // Facts about the software that a few sources state.
   std::optional<bool> overlaps_tensor_parallel;
   std::optional<bool> cuda_graph;
-  bool partial_graph = false;  ///< parts of a layer run as CUDA graphs
+  std::optional<bool> compiled;  ///< by torch.compile
+  bool partial_graph = false;    ///< parts of a layer run as CUDA graphs
   bool two_level_dispatch = false;
   bool expert_overlap = false;
   std::optional<double> gradient_bytes;  ///< per parameter, as reduced

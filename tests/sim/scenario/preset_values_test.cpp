@@ -14,7 +14,8 @@ namespace {
 
 /// Published parameter counts. The first ones are exact (safetensors index of the checkpoint on
 /// Hugging Face, or n_params of the training log), so the shape has to give them to the last
-/// weight; Qwen2's leave out the biases of QKV, and BLOOM's the norm behind its embedding.
+/// weight; Qwen2's leave out the biases of QKV, BLOOM's the norm behind its embedding, Qwen3's the
+/// norms of queries and keys, and Kimi K2's the biases of its routers.
 struct PublishedSize {
   std::string_view model;
   double parameters;
@@ -37,6 +38,31 @@ constexpr std::array kPublishedSizes{
     PublishedSize{"qwen2_7b", 7'615'616'512.0, 28 * (3584 + 2 * 512)},
     PublishedSize{"qwen2_72b", 72'706'203'648.0, 80 * (8192 + 2 * 1024)},
     PublishedSize{"bloom_176b", 176'247'271'424.0, 2 * 14336},
+    PublishedSize{"qwen3_0_6b", 596'049'920.0, 28 * 2 * 128},
+    PublishedSize{"qwen3_1_7b", 1'720'574'976.0, 28 * 2 * 128},
+    PublishedSize{"qwen3_4b", 4'022'468'096.0, 36 * 2 * 128},
+    PublishedSize{"qwen3_8b", 8'190'735'360.0, 36 * 2 * 128},
+    PublishedSize{"qwen3_14b", 14'768'307'200.0, 40 * 2 * 128},
+    PublishedSize{"qwen3_32b", 32'762'123'264.0, 64 * 2 * 128},
+    PublishedSize{"qwen3_30b_a3b", 30'532'122'624.0, 48 * 2 * 128},
+    PublishedSize{"qwen3_235b_a22b", 235'093'634'560.0, 94 * 2 * 128},
+    PublishedSize{"mixtral_8x7b", 46'702'792'704.0, 0},
+    PublishedSize{"mixtral_8x22b", 140'620'634'112.0, 0},
+    PublishedSize{"dbrx", 131'596'523'520.0, 0},
+    PublishedSize{"deepseek_v2", 235'741'434'880.0, 0},
+    PublishedSize{"deepseek_v2_lite", 15'706'484'224.0, 0},
+    PublishedSize{"kimi_k2", 1'026'408'232'448.0, 60 * 384},
+    // README_WEIGHTS.md of DeepSeek-V3: 671 B and 11.5 B for the second token, both rounded.
+    PublishedSize{"deepseek_v3", 671e9 + 11.5e9, 0.5e9 + 0.05e9},
+    // arXiv:2508.10925, table 1: 20.91 B and 116.83 B; without the biases of experts (6.6 and 39.8
+    // million weights).
+    PublishedSize{"gpt_oss_20b", 20.91e9, 0.005e9 + 6.6e6},
+    PublishedSize{"gpt_oss_120b", 116.83e9, 0.005e9 + 39.8e6},
+    // Model cards: 109 B and 400 B, rounded, with a vision encoder of 0.9 B.
+    PublishedSize{"llama4_scout", 109e9 - 0.9e9, 0.5e9},
+    PublishedSize{"llama4_maverick", 400e9, 2e9},
+    // https://x.ai/news/grok-os: "314 billion"; the shape in its code gives 315.7.
+    PublishedSize{"grok1_314b", 314e9, 2e9},
     // Narayanan et al. 2021, table 1: billions with one decimal, from a formula without the last
     // norm.
     PublishedSize{"megatron_1_7b", 1.7e9, 0.05e9},

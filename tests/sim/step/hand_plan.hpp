@@ -47,7 +47,11 @@ struct HandPlan {
     plan.message = Bytes{1};
     plan.message_cost = plan.local_message_cost = bare_cost(kFree, 1, 1);
     plan.stages.resize(static_cast<std::size_t>(pipeline));
-    for (int s = 0; s < pipeline; ++s) plan.stages[static_cast<std::size_t>(s)].stage = s;
+    for (int s = 0; s < pipeline; ++s) {
+      StagePlan& stage = plan.stages[static_cast<std::size_t>(s)];
+      stage.stage = s;
+      stage.groups = data_groups(par, Placement{plan.placement}, s);
+    }
   }
 
   ReplayResult run(bool record = false) const {

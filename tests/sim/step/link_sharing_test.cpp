@@ -21,7 +21,7 @@ ProgramItem item(Pass pass, std::uint32_t segment) {
 
 /// Adds a reduction that the stage's first segment posts when it ends.
 void post_reduction(StagePlan& stage, double bytes, const CollectiveCost& cost) {
-  stage.channels = {{CollectiveOp::all_reduce, Bytes{bytes}, cost}};
+  stage.channels = {{DataGroupKind::replicas, CollectiveOp::all_reduce, Bytes{bytes}, cost}};
   stage.collectives = {{CollectiveOp::all_reduce, Bytes{bytes}, StepTime{}, 0}};
   stage.segments.front().posts = 1;
   stage.reduces_end = 1;
@@ -58,7 +58,6 @@ HandPlan replicas_on_network(double reduced, double message) {
   hand.plan.stages[0].message_chunks[0] = {0};
   hand.plan.stages[1].items[0].needs_message = true;
   if (reduced > 0) post_reduction(hand.plan.stages[0], reduced, bare_cost(kFree, 0, 1));
-  hand.plan.data_over_network = true;
   return hand;
 }
 

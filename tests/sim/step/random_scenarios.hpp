@@ -74,9 +74,10 @@ class RandomScenarios {
     }
     const int nodes = one_of(sizes);
     const int tensor = one_of<int>({1, 2, 4, 8, 16});
+    const int context = one_of<int>({1, 1, 1, 2, 4});
     const int pipeline = one_of<int>({1, 2, 3, 4, 8});
-    if (8 * nodes % (tensor * pipeline) != 0) return draw();
-    const int data = 8 * nodes / (tensor * pipeline);
+    if (8 * nodes % (tensor * context * pipeline) != 0) return draw();
+    const int data = 8 * nodes / (tensor * context * pipeline);
     const int chunks = pipeline == 1 ? 1 : one_of<int>({1, 1, 2});
     const int micro_batches = pipeline * one_of<int>({1, 2, 3});
     const int layers = pipeline * chunks * one_of<int>({1, 2}) + one_of<int>({0, 0, 1});
@@ -88,19 +89,46 @@ class RandomScenarios {
     }
     return fmt::format(
         R"({{"model": {{"layers": {}, "hidden": 2048, "heads": 16, "ffn": 8192,
-                        "vocabulary": 32000, "tied": {}}},
+                        "vocabulary": 32000, "tied": {}{}}},
              "cluster": {{"node": {}, "nodes": {}, "fabric": {}}},
-             "parallelism": {{"tensor": {}, "pipeline": {}, "data": {}, "virtual_stages": {},
-                              "sharding": "{}"}},
+             "parallelism": {{"tensor": {}, "context": {}, "pipeline": {}, "data": {},
+                              "virtual_stages": {}, {}}},
              "batch": {{"sequences": {}, "tokens": 2048}}, "stack": {}{}}})",
-        layers, yes_or_no(), node, nodes, fabric(), tensor, pipeline, data, chunks,
-        one_of<std::string>({"none", "zero1", "zero2"}), micro_batches * data, stack(), stragglers);
+        layers, yes_or_no(), experts(), node, nodes, fabric(), tensor, context, pipeline, data,
+        chunks, sharing(context * data), micro_batches * data, stack(), stragglers);
+  }
+
+  /// Of the model; widths of expert parallelism that do not fit are drawn again with the rest.
+  std::string experts() {
+    has_experts_ = random_.below(3) == 0;
+    if (!has_experts_) return "";
+    return fmt::format(
+        R"(, "experts": {{"count": 16, "per_token": 2, "ffn": 2048, "leading_dense": {},
+                          "interval": {}, "shared_ffn": {}}}, "predicted_tokens": {})",
+        random_.below(2), one_of<int>({1, 1, 2}), one_of<int>({0, 2048}), random_.below(2));
+  }
+  /// What replicas share out, and how experts lie.
+  std::string sharing(int replicas) {
+    std::string text = fmt::format(
+        R"("sharding": "{}")", one_of<std::string>({"none", "zero1", "zero2", "zero3", "zero3"}));
+    if (text.find("zero3") != std::string::npos) {
+      text += fmt::format(R"(, "prefetch": {}, "reshard": {})", random_.below(3), yes_or_no());
+      const int group = one_of<int>({0, 2, 4, 8});
+      if (group > 0 && replicas % group == 0) text += fmt::format(R"(, "shard_group": {})", group);
+    }
+    if (has_experts_) {
+      text += fmt::format(R"(, "expert": {}, "expert_tensor": {}, "expert_dispatch": "{}")",
+                          one_of<int>({1, 2, 8, 16}), one_of<int>({1, 1, 2}),
+                          one_of<std::string>({"all_to_all", "two_level"}));
+    }
+    return text;
   }
 
   RandomStream random_;
   RandomScenarioOptions options_;
   PresetStore presets_;
   std::string text_;
+  bool has_experts_ = false;
 };
 
 }  // namespace lockstep::test

@@ -24,6 +24,10 @@ double step_seconds(const std::string& share, const std::string& overlap) {
 
 TEST_CASE("sm_share: slows the passes that collectives run beside, and only those") {
   CHECK(step_seconds("0.2", "true") > step_seconds("0", "true"));
+  // A share s of the SMs for the time of the collectives, s / (1 - s) of it: no more than that.
+  const double little = step_seconds("0.2", "true") - step_seconds("0", "true");
+  const double more = step_seconds("0.5", "true") - step_seconds("0", "true");
+  CHECK(more <= 4 * little * (1 + 1e-6));
   CHECK(step_seconds("0.2", "false") == step_seconds("0", "false"));
 }
 
