@@ -54,8 +54,9 @@ struct TransformerShape {
   int max_positions = 0;  ///< rows of the learned position table
   bool biases = false;
   bool rotary = false;
-  ExpertShape experts;
-  LatentAttention latent;
+  ExpertShape experts{};
+  LatentAttention latent{};
+  double activation_traffic = 1;  ///< of its activation over that of SwiGLU or GELU
   int window = 0;            ///< tokens that windowed attention looks back; 0: none is windowed
   int window_interval = 1;   ///< the first of every n layers is windowed
   int predicted_tokens = 0;  ///< further tokens that are predicted, by a layer of the last kind and

@@ -190,7 +190,8 @@ void mlp_block(Recorder& record, const WorkloadContext& c, const Widths& w, doub
                  up,
                  c.job.precision,
                  products});
-  record.elementwise("activation", e.activation_bytes * w.tokens * (up + inner),
+  const double activation = c.job.model.activation_traffic * e.activation_bytes;
+  record.elementwise("activation", activation * w.tokens * (up + inner),
                      e.activation_backward_ratio, 1, again.activation);
   record.linear({{"mlp_down", "mlp_down.input_gradient", "mlp_down.weight_gradient"},
                  w.tokens,
@@ -226,8 +227,9 @@ void expert_block(Recorder& record, const WorkloadContext& c, const Widths& w,
                  router,
                  again.collectives ? 1.0 : 0.0});
   record.elementwise("routing", 24 * own * x.count, 1.0, 4, again.collectives);
-  record.elementwise("permute", e.permute_bytes * copies * w.hidden, 1.0, 2, again.collectives,
-                     load);
+  // Sorted before they leave, and as they are where they arrive.
+  record.elementwise("permute", e.permute_bytes * (copies + rows) / 2 * w.hidden, 1.0, 2,
+                     again.collectives, load);
   record.linear({{"expert_up", "expert_up.input_gradient", "expert_up.weight_gradient"},
                  rows,
                  w.hidden,
@@ -236,8 +238,9 @@ void expert_block(Recorder& record, const WorkloadContext& c, const Widths& w,
                  again.products,
                  groups,
                  load});
-  record.elementwise("activation", e.activation_bytes * rows * (up + inner),
-                     e.activation_backward_ratio, 1, again.activation, load);
+  const double activation = c.job.model.activation_traffic * e.activation_bytes;
+  record.elementwise("activation", activation * rows * (up + inner), e.activation_backward_ratio, 1,
+                     again.activation, load);
   record.linear({{"expert_down", "expert_down.input_gradient", "expert_down.weight_gradient"},
                  rows,
                  inner,

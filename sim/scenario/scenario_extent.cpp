@@ -32,6 +32,7 @@ struct Sizes {
     ffn = std::max<double>(model.ffn,
                            static_cast<double>(model.experts.per_token) * model.experts.ffn +
                                model.experts.shared_ffn);
+    ffn *= std::max(1.0, model.activation_traffic);
     imbalance = scenario.job.expert_imbalance;
     const double here = static_cast<double>(cut.expert) * cut.expert_tensor;
     stage_parameters =

@@ -292,6 +292,7 @@ void read_model(const JsonCursor& from, Extent extent, TransformerShape& out) {
   member.optional("experts", [&](const JsonCursor& at) { read_experts(at, extent, out.experts); });
   member.optional("latent_attention",
                   [&](const JsonCursor& at) { read_latent_attention(at, extent, out); });
+  member.optional("activation_traffic", out.activation_traffic, kRatio);
   member.optional("window", out.window, 1, kMaxTokens);
   member.optional("window_interval", out.window_interval, 1, kMaxLayers);
   member.optional("predicted_tokens", out.predicted_tokens, 0, 64);

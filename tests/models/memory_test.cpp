@@ -138,6 +138,58 @@ TEST_CASE("peak_memory: parts add up, and sharding divides what it shards") {
   CHECK(peak_memory(job, stack, 3).logits > Bytes{});
 }
 
+TEST_CASE("peak_memory: zero3 splits all that is kept, and gathers a few layers") {
+  TrainingJob job = job_of(gpt(), 1, 1, 64);
+  const StackSpec stack;
+  const MemoryBreakdown whole = peak_memory(job, stack, 0);
+  job.parallelism.sharding = Sharding::zero3;
+  const MemoryBreakdown split = peak_memory(job, stack, 0);
+  CHECK(split.weights == Bytes{});
+  CHECK(split.gradients * 64 / whole.gradients == doctest::Approx(1));
+  CHECK(split.optimiser * 64 / whole.optimiser == doctest::Approx(1));
+  CHECK(split.activations == whole.activations);
+  // The layer at work, one ahead and one on its way out; embedding and output projection.
+  const double layer = layer_parameters(job.model), vocabulary = 51200.0 * 4096;
+  const double gathered = 2 * (3 * layer + 2 * vocabulary);
+  const double scattered = stack.communication.gradient_bytes * (2 * layer + 2 * vocabulary);
+  CHECK(split.communication.base_units() == doctest::Approx(gathered + scattered));
+
+  job.parallelism.shard_group = 8;
+  CHECK(peak_memory(job, stack, 0).optimiser / split.optimiser == doctest::Approx(8));
+  job.parallelism.shard_group = 0;
+  job.parallelism.reshard = false;
+  CHECK(peak_memory(job, stack, 0).communication.base_units() ==
+        doctest::Approx(2 * (32 * layer + 2 * vocabulary) + scattered));
+}
+
+TEST_CASE("peak_memory: ranks that share a sequence share its activations") {
+  TrainingJob job = job_of(gpt(), 2, 1, 4);
+  const MemoryBreakdown alone = peak_memory(job, {}, 0);
+  job.parallelism.context = 4;
+  const MemoryBreakdown shared = peak_memory(job, {}, 0);
+  CHECK(alone.activations / shared.activations == doctest::Approx(4));
+  CHECK(alone.logits / shared.logits == doctest::Approx(4));
+  CHECK(shared.optimiser == alone.optimiser);
+  job.parallelism.sharding = Sharding::zero1;
+  CHECK(alone.optimiser / peak_memory(job, {}, 0).optimiser == doctest::Approx(16));
+}
+
+TEST_CASE("peak_memory: experts are spread over their ranks and split over their replicas") {
+  TrainingJob job = job_of(gpt(), 1, 1, 64);
+  job.model.experts = {.count = 16, .per_token = 2, .ffn = 4096};
+  const double dense = 32 * layer_parameters(job.model, {.experts = true}) +
+                       embedding_parameters(job.model) + 51200.0 * 4096;
+  const double experts = 32 * expert_parameters(job.model);
+  const StackSpec stack;
+  CHECK(peak_memory(job, stack, 0).weights.base_units() == doctest::Approx(2 * (dense + experts)));
+  job.parallelism.expert = 16;
+  job.parallelism.sharding = Sharding::zero1;
+  const MemoryBreakdown spread = peak_memory(job, stack, 0);
+  CHECK(spread.weights.base_units() == doctest::Approx(2 * (dense + experts / 16)));
+  CHECK(spread.optimiser.base_units() ==
+        doctest::Approx(stack.memory.optimiser_state_bytes * (dense / 64 + experts / 16 / 4)));
+}
+
 TEST_CASE("peak_memory: full recomputation holds layer inputs and one layer") {
   const StackSpec stack;
   TrainingJob job = job_of(gpt(), 1, 1, 1);
