@@ -25,12 +25,12 @@ namespace {
 using test::presets;
 
 /// Made-up tables, of what `nsys stats` calls so.
-std::string sample(std::string_view report) {
+std::string nsys_sample(std::string_view report) {
   return read_text_file(
       fmt::format("{}/tests/reference/formats/nsys-{}.csv", LOCKSTEP_SOURCE_DIR, report));
 }
 
-std::string error_of(const test::Ran& ran, std::string_view file) {
+std::string nsys_error(const test::Ran& ran, std::string_view file) {
   const std::size_t at = ran.err.find(file);
   return at == std::string::npos ? ran.err : ran.err.substr(at);
 }
@@ -43,7 +43,7 @@ test::Ran import_of(const test::TemporaryFolder& folder, std::string_view text,
   return test::lockstep_with(args);
 }
 
-Profile profile_of(const test::Ran& ran) {
+Profile nsys_profile(const test::Ran& ran) {
   REQUIRE(ran.exit == Exit::ok);
   return read_profile("a.json", ran.out, presets());
 }
@@ -52,8 +52,8 @@ Profile profile_of(const test::Ran& ran) {
 
 TEST_CASE("import nsys: ranges of operators give products and attention their shapes") {
   const test::TemporaryFolder folder;
-  const test::Ran ran = import_of(folder, sample("nvtx_kern_sum"));
-  const Profile profile = profile_of(ran);
+  const test::Ran ran = import_of(folder, nsys_sample("nvtx_kern_sum"));
+  const Profile profile = nsys_profile(ran);
 
   REQUIRE(profile.gemm.size() == 2);
   const GemmPoint& product = profile.gemm[0];
@@ -91,12 +91,12 @@ TEST_CASE("import nsys: ranges of operators give products and attention their sh
 TEST_CASE("import nsys: --precision says the format where the kernel's name does not") {
   const test::TemporaryFolder folder;
   const Profile profile =
-      profile_of(import_of(folder, sample("nvtx_kern_sum"), {"--precision", "fp8"}));
+      nsys_profile(import_of(folder, nsys_sample("nvtx_kern_sum"), {"--precision", "fp8"}));
   REQUIRE(profile.gemm.size() == 3);
   CHECK(profile.gemm[1].shape.m == 512);
   CHECK(profile.gemm[1].precision == Precision::fp8);
   CHECK(profile.gemm[0].precision == Precision::bf16);
-  const test::Ran wrong = import_of(folder, sample("nvtx_kern_sum"), {"--precision", "bf61"});
+  const test::Ran wrong = import_of(folder, nsys_sample("nvtx_kern_sum"), {"--precision", "bf61"});
   CHECK(wrong.exit == Exit::bad_input);
   CHECK(wrong.err.find("--precision: found \"bf61\"; allowed: bf16, fp16, fp8") !=
         std::string::npos);
@@ -104,15 +104,15 @@ TEST_CASE("import nsys: --precision says the format where the kernel's name does
 
 TEST_CASE("import nsys: kernels named with their innermost range, in sums and traces") {
   const test::TemporaryFolder folder;
-  const std::string gb_sum = sample("cuda_gpu_kern_gb_sum");
-  const Profile sum = profile_of(import_of(folder, gb_sum));
+  const std::string gb_sum = nsys_sample("cuda_gpu_kern_gb_sum");
+  const Profile sum = nsys_profile(import_of(folder, gb_sum));
   REQUIRE(sum.gemm.size() == 1);
   CHECK(sum.gemm[0].precision == Precision::fp16);
   CHECK(sum.gemm[0].time.base_units() == doctest::Approx(120e-6));
 
-  const std::string gpu_trace = sample("cuda_gpu_trace");
+  const std::string gpu_trace = nsys_sample("cuda_gpu_trace");
   const test::Ran ran = import_of(folder, gpu_trace);
-  const Profile trace = profile_of(ran);
+  const Profile trace = nsys_profile(ran);
   REQUIRE(trace.gemm.size() == 1);
   CHECK(trace.gemm[0].precision == Precision::bf16);
   CHECK(trace.gemm[0].time.base_units() == doctest::Approx(60e-6));  // mean of a range's calls
@@ -121,8 +121,8 @@ TEST_CASE("import nsys: kernels named with their innermost range, in sums and tr
 
 TEST_CASE("import nsys: ranges on the GPU's time line count where they hold one kernel") {
   const test::TemporaryFolder folder;
-  const std::string projected = sample("nvtx_gpu_proj_sum");
-  const Profile profile = profile_of(import_of(folder, projected, {"--precision", "bf16"}));
+  const std::string projected = nsys_sample("nvtx_gpu_proj_sum");
+  const Profile profile = nsys_profile(import_of(folder, projected, {"--precision", "bf16"}));
   REQUIRE(profile.gemm.size() == 1);
   CHECK(profile.gemm[0].shape.m == 4096);
   const test::Ran unsaid = import_of(folder, projected);
@@ -140,7 +140,7 @@ TEST_CASE("import nsys: JSON says the same as CSV") {
   "TID": 7, "NVTX Inst": 2, "Kern Inst": 2, "Total Time (ns)": 240000, "Avg (ns)": "120000.0",
   "Kernel Name": "nvjet_tst_128x256"}
 ])csv";
-  const Profile profile = profile_of(import_of(folder, kJson));
+  const Profile profile = nsys_profile(import_of(folder, kJson));
   REQUIRE(profile.gemm.size() == 1);
   CHECK(profile.gemm[0].time.base_units() == doctest::Approx(120e-6));
 }
@@ -154,12 +154,12 @@ Time(%),Total Time (ns),Instances,Average (ns),Minimum (ns),Maximum (ns),StdDev 
 )csv");
   CHECK(ran.exit == Exit::bad_input);
   CHECK(ran.out.empty());
-  CHECK(error_of(ran, "a.csv") ==
+  CHECK(nsys_error(ran, "a.csv") ==
         "a.csv left out: no shapes: not in a range of an operator, as PyTorch's "
         "emit_nvtx(record_shapes=True) makes\n" +
             ran.err.substr(ran.err.find('\n') + 1));
   CHECK(ran.err.starts_with("2 rows of "));
-  CHECK(error_of(ran, "a.csv: found") ==
+  CHECK(nsys_error(ran, "a.csv: found") ==
         "a.csv: found no kernel with shapes that a profile holds; allowed: such kernels, recorded "
         "with record_shapes=True\n");
 }
@@ -170,7 +170,7 @@ TEST_CASE("import nsys: what is no table of kernels is one line") {
     const test::Ran ran = import_of(folder, text);
     CHECK(ran.exit == Exit::bad_input);
     CHECK(ran.out.empty());
-    return error_of(ran, "a.csv");
+    return nsys_error(ran, "a.csv");
   };
   const std::string allowed =
       "; allowed: what nsys stats --format csv or json writes of nvtx_kern_sum, "
@@ -198,7 +198,7 @@ TEST_CASE("parse_nsys: cut and changed tables give rows or one line, never more"
       CHECK(std::string_view(error.what()).find('\n') == std::string_view::npos);
     }
   };
-  const std::string whole = sample("nvtx_kern_sum");
+  const std::string whole = nsys_sample("nvtx_kern_sum");
   for (std::size_t end = 0; end < whole.size(); end += 7) {
     parsed(std::string_view(whole).substr(0, end));
   }

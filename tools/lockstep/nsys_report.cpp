@@ -39,17 +39,17 @@ constexpr std::array kReportKinds{
 /// What cuda_gpu_trace has and the traces of the CPU, which are alike, have not.
 constexpr std::string_view kOfGpuTrace = "GrdX";
 
-struct TimeUnit {
+struct NsysUnit {
   std::string_view name;
   double us;
 };
-constexpr std::array kTimeUnits{
-    TimeUnit{"ns", 1e-3},   TimeUnit{"nsec", 1e-3}, TimeUnit{"us", 1},   TimeUnit{"\u00b5s", 1},
-    TimeUnit{"\u03bcs", 1}, TimeUnit{"usec", 1},    TimeUnit{"ms", 1e3}, TimeUnit{"msec", 1e3},
-    TimeUnit{"s", 1e6},     TimeUnit{"sec", 1e6},
+constexpr std::array kNsysUnits{
+    NsysUnit{"ns", 1e-3},   NsysUnit{"nsec", 1e-3}, NsysUnit{"us", 1},   NsysUnit{"\u00b5s", 1},
+    NsysUnit{"\u03bcs", 1}, NsysUnit{"usec", 1},    NsysUnit{"ms", 1e3}, NsysUnit{"msec", 1e3},
+    NsysUnit{"s", 1e6},     NsysUnit{"sec", 1e6},
 };
 
-std::string_view trimmed(std::string_view text) {
+std::string_view without_blanks(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\r");
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(" \t\r") + 1 - first);
@@ -57,16 +57,16 @@ std::string_view trimmed(std::string_view text) {
 
 /// A column's title, "Total Time (ns)", in its parts.
 std::string_view title_of(std::string_view column) {
-  return trimmed(column.substr(0, column.find('(')));
+  return without_blanks(column.substr(0, column.find('(')));
 }
 std::string_view unit_of(std::string_view column) {
   const std::size_t open = column.find('('), close = column.rfind(')');
   if (open == std::string_view::npos || close == std::string_view::npos || close < open) return {};
-  return trimmed(column.substr(open + 1, close - open - 1));
+  return without_blanks(column.substr(open + 1, close - open - 1));
 }
 
-std::optional<double> number_in(std::string_view cell) {
-  cell = trimmed(cell);
+std::optional<double> cell_number(std::string_view cell) {
+  cell = without_blanks(cell);
   double value = 0;
   const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
   if (error != std::errc{} || end != cell.data() + cell.size() || !std::isfinite(value)) {
@@ -112,8 +112,8 @@ class ReportColumns {
       (void)out.place("PID", titles, out.process_);
       (void)out.place("TID", titles, out.thread_);
       const std::string_view unit = unit_of(titles[*out.time_]);
-      const auto* const known = std::ranges::find(kTimeUnits, unit, &TimeUnit::name);
-      if (known == kTimeUnits.end()) {
+      const auto* const known = std::ranges::find(kNsysUnits, unit, &NsysUnit::name);
+      if (known == kNsysUnits.end()) {
         throw InputError({.file = file,
                           .pointer = {},
                           .found = "a column " + in_quotes(titles[*out.time_]),
@@ -136,9 +136,9 @@ class ReportColumns {
       if (range_ && place) out.range += fmt::format("\n{}", text(cells, place));
     }
     if (kernel_) out.kernel = text(cells, kernel_);
-    const auto total = number_in(cells[*time_]);
-    const auto instances = instances_ ? number_in(cells[*instances_]) : std::optional(1.0);
-    const auto operations = operations_ ? number_in(cells[*operations_]) : std::optional(0.0);
+    const auto total = cell_number(cells[*time_]);
+    const auto instances = instances_ ? cell_number(cells[*instances_]) : std::optional(1.0);
+    const auto operations = operations_ ? cell_number(cells[*operations_]) : std::optional(0.0);
     if (!total || !instances || !operations) return std::nullopt;
     out.total_us = *total * unit_us_;
     out.instances = *instances;
@@ -162,7 +162,7 @@ class ReportColumns {
     return false;
   }
   static std::string text(const Cells& cells, const Place& place) {
-    return std::string(trimmed(cells[*place]));
+    return std::string(without_blanks(cells[*place]));
   }
 
   Place range_, kernel_, time_, instances_, operations_, process_, thread_, ignored_;
@@ -206,7 +206,7 @@ class ReportReader {
 };
 
 /// A JSON value as CSV would have it.
-std::string cell_text(const nlohmann::ordered_json& value) {
+std::string json_cell(const nlohmann::ordered_json& value) {
   if (value.is_string()) return value.get<std::string>();
   return value.is_primitive() && !value.is_null() ? value.dump() : std::string();
 }
@@ -222,7 +222,7 @@ void read_json(const std::string& file, std::string_view text, ReportReader& rea
     }
     if (!reader.inside()) continue;
     Cells cells;
-    for (const auto& [key, value] : row.json().items()) cells.push_back(cell_text(value));
+    for (const auto& [key, value] : row.json().items()) cells.push_back(json_cell(value));
     reader.row(cells);
   }
 }
@@ -230,7 +230,7 @@ void read_json(const std::string& file, std::string_view text, ReportReader& rea
 void read_csv(std::string_view text, ReportReader& reader) {
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = trimmed(text.substr(0, end));
+    const std::string_view line = without_blanks(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
     // A blank line, or what nsys says of the next report, ends a table.
     if (line.find(',') == std::string_view::npos) {
