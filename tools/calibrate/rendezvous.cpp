@@ -1,11 +1,12 @@
 #include "tools/calibrate/rendezvous.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <fmt/format.h>
 #include <fstream>
 #include <optional>
-#include <random>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "tools/calibrate/card.hpp"
@@ -36,10 +37,12 @@ void write_lines(const std::string& path, const std::vector<std::string>& lines)
   file.commit();
 }
 
-/// Distinct for every process that ever was, as far as a random number and a process id go.
+/// Distinct for every process that ever was, as far as 64 random bits and a process id go.
 std::string new_nonce() {
-  std::random_device random;
-  return fmt::format("{:08x}{:08x}-{}", random(), random(), ::getpid());
+  std::uint64_t bits = 0;
+  // Where the system has none, process ids have to do.
+  (void)!::getrandom(&bits, sizeof(bits), 0);
+  return fmt::format("{:016x}-{}", bits, ::getpid());
 }
 
 std::string hex_of(const std::string& bytes) {
