@@ -14,6 +14,10 @@ namespace lockstep {
 /// Throws InputError, also for a format that the card lacks. `file` is the name for messages.
 Profile read_profile(const std::string& file, std::string_view text, const PresetStore& presets);
 
+/// The profile of a name: a file, else a preset of kind profiles, whose name then stands for the
+/// file. Throws InputError.
+Profile load_profile(const std::string& name, const PresetStore& presets);
+
 /// The network of the node: what each GPU gets of its NICs.
 NodeNetwork network_of(const NodeSpec& node, const TransportSpec& transport);
 

@@ -218,7 +218,7 @@ Scenario read_scenario(const std::string& file, std::string_view text, const Pre
   if (options.profiles.empty()) return scenario;
   std::vector<Profile> profiles;
   for (const std::string& name : options.profiles) {
-    profiles.push_back(read_profile(name, read_text_file(name), presets));
+    profiles.push_back(load_profile(name, presets));
     const Profile& profile = profiles.back();
     const std::size_t collectives = profile.collectives.size();
     const auto assume = [&](std::string_view what, std::size_t points) {

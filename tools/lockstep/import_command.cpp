@@ -32,6 +32,9 @@ constexpr std::array kOptions{
                "--attention tests/reference/attention.json"},
     OptionSpec{"memory", 0, "FILE", true, "kernels: rows of memory-bound kernels.",
                "--memory tests/reference/memory_kernels.json"},
+    OptionSpec{"nccl", 0, "FILE", true,
+               "kernels: series of nccl-tests, of which those inside one node are taken.",
+               "--nccl tests/reference/nccl.json"},
     OptionSpec{
         "node", 0, "NAME", false,
         "nccl-tests, kineto: the nodes, whose network and NVLink domain the profile is then of; "
@@ -122,8 +125,9 @@ Imported from_kernels(const ParsedOptions& options, const std::vector<std::strin
                       const PresetStore& presets, const Console& /*console*/) {
   const KernelFiles files{.gemm = options.all("gemm"),
                           .attention = options.all("attention"),
-                          .memory = options.all("memory")};
-  return {import_kernels(files, presets.gpu(machine_from(options, presets).gpu)), {}};
+                          .memory = options.all("memory"),
+                          .nccl = options.all("nccl")};
+  return {import_kernels(files, presets.gpu(machine_from(options, presets).gpu), presets), {}};
 }
 
 Imported from_nccl(const ParsedOptions& options, const std::vector<std::string>& files,
@@ -169,7 +173,7 @@ struct ImportKind {
   Imported (*import)(const ParsedOptions&, const std::vector<std::string>& files,
                      const PresetStore&, const Console&);
 };
-constexpr std::array<std::string_view, 3> kKernelOptions{"gemm", "attention", "memory"};
+constexpr std::array<std::string_view, 4> kKernelOptions{"gemm", "attention", "memory", "nccl"};
 constexpr std::array<std::string_view, 4> kNcclOptions{"node", "nodes", "gpus-per-node", "op"};
 constexpr std::array<std::string_view, 2> kKinetoOptions{"node", "gpus-per-node"};
 constexpr std::array<std::string_view, 1> kNsysOptions{"precision"};

@@ -70,7 +70,7 @@ class KinetoImporter {
     add_points("gemm", products_, false, out);
     add_points("attention", attention_, false, out);
     add_points("collectives", collectives_, true, out);
-    Imported imported{out.dump(1) + "\n", {left_out_table(style)}};
+    Imported imported{profile_json_text(out), {left_out_table(style)}};
     if (products_.empty() && attention_.empty() && collectives_.empty()) imported.profile.clear();
     return imported;
   }

@@ -66,7 +66,7 @@ class NsysImporter {
     out["gpu"] = gpu_.name;
     add_points("gemm", products_, false, out);
     add_points("attention", attention_, false, out);
-    Imported imported{out.dump(1) + "\n", std::move(notes_)};
+    Imported imported{profile_json_text(out), std::move(notes_)};
     if (products_.empty() && attention_.empty()) imported.profile.clear();
     return imported;
   }

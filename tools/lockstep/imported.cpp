@@ -1,6 +1,7 @@
 #include "tools/lockstep/imported.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <fmt/format.h>
 
@@ -15,7 +16,11 @@ namespace {
 
 using PointJson = nlohmann::ordered_json;
 
-std::int64_t whole(double count) { return static_cast<std::int64_t>(count); }
+/// Without ".0" where it is whole; means of widths are not.
+PointJson size_json(double size) {
+  const double whole = std::floor(size);
+  return whole == size ? PointJson(static_cast<std::int64_t>(whole)) : PointJson(size);
+}
 
 }  // namespace
 
@@ -27,10 +32,29 @@ void note_left_out(const LeftOut& why, const char* what, const std::string& file
   }
 }
 
+std::string profile_json_text(const PointJson& profile) {
+  std::string out = "{";
+  std::string_view separator = "\n";
+  for (const auto& [key, value] : profile.items()) {
+    out += fmt::format("{} {}: ", separator, PointJson(key).dump());
+    separator = ",\n";
+    if (!value.is_array()) {
+      out += value.dump();
+      continue;
+    }
+    for (std::size_t i = 0; i < value.size(); ++i) {
+      out += (i == 0 ? "[\n  " : ",\n  ") + value[i].dump();
+    }
+    out += value.empty() ? "[]" : "\n ]";
+  }
+  return out + "\n}\n";
+}
+
 std::string product_text(const GemmPoint& point) {
-  PointJson json{
-      {"m", whole(point.shape.m)}, {"n", whole(point.shape.n)}, {"k", whole(point.shape.k)}};
-  if (point.shape.count > 1) json["count"] = whole(point.shape.count);
+  PointJson json{{"m", size_json(point.shape.m)},
+                 {"n", size_json(point.shape.n)},
+                 {"k", size_json(point.shape.k)}};
+  if (point.shape.count > 1) json["count"] = size_json(point.shape.count);
   json["precision"] = name_of(point.precision);
   if (point.load == Load::sustained) json["load"] = "sustained";
   return json.dump();
@@ -41,11 +65,11 @@ std::string attention_text(const AttentionPoint& point) {
   PointJson json{{"kernel", name_of(point.kernel)},
                  {"direction", s.direction == Direction::forward ? "forward" : "backward"},
                  {"causal", s.causal},
-                 {"sequences", whole(s.sequences)},
-                 {"tokens", whole(s.tokens)},
-                 {"heads", whole(s.heads)}};
-  if (s.kv_heads != s.heads) json["kv_heads"] = whole(s.kv_heads);
-  json["head_dim"] = whole(s.head_dim);
+                 {"sequences", size_json(s.sequences)},
+                 {"tokens", size_json(s.tokens)},
+                 {"heads", size_json(s.heads)}};
+  if (s.kv_heads != s.heads) json["kv_heads"] = size_json(s.kv_heads);
+  json["head_dim"] = size_json(s.head_dim);
   return json.dump();
 }
 

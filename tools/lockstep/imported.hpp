@@ -31,6 +31,9 @@ using LeftOut = std::map<std::string, std::size_t>;
 void note_left_out(const LeftOut& why, const char* what, const std::string& file,
                    std::vector<std::string>& lines);
 
+/// The text of a profile: a line for each point.
+std::string profile_json_text(const nlohmann::ordered_json& profile);
+
 /// Times in microseconds by the point that they are of, which is written as JSON text without time:
 /// equal points are one.
 using TimesByPoint = std::map<std::string, std::vector<double>>;

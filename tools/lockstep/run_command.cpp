@@ -30,7 +30,7 @@ constexpr std::array kOptions{
                "--set parallelism.data=32 --set cluster.fabric.link=\"200 Gb/s\""},
     kFormatOption,
     OptionSpec{
-        "profile", 0, "FILE", true,
+        "profile", 0, "FILE|NAME", true,
         "Take the times of kernels and collectives from what was measured on this kind of card "
         "and network (scenarios/profile.schema.json), and the laws between the points. Of "
         "several, all points count.",
