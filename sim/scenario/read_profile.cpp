@@ -196,6 +196,25 @@ Profile load_profile(const std::string& name, const PresetStore& presets) {
   return read_profile(name, read_text_file(presets.path("profiles", name)), presets);
 }
 
+std::vector<Profile> load_profiles(std::span<const std::string> names, const PresetStore& presets,
+                                   std::vector<std::string>& assumptions) {
+  std::vector<Profile> profiles;
+  for (const std::string& name : names) {
+    profiles.push_back(load_profile(name, presets));
+    const Profile& profile = profiles.back();
+    const std::size_t collectives = profile.collectives.size();
+    const auto assume = [&](std::string_view what, std::size_t points) {
+      if (points == 0) return;
+      assumptions.push_back(
+          fmt::format("{}: as {} measured them ({} points), between those by the laws", what,
+                      profile.file, points));
+    };
+    assume("kernels", profile.points() - collectives);
+    assume("collectives", collectives);
+  }
+  return profiles;
+}
+
 NodeNetwork network_of(const NodeSpec& node, const TransportSpec& transport) {
   return {transport, static_cast<double>(node.nics) / node.gpus * node.nic_bandwidth};
 }

@@ -145,7 +145,6 @@ struct SpecialOption {
   bool of_step, of_jobs, of_run;  ///< a single step, "jobs", "run"
 };
 constexpr std::array kSpecialOptions{SpecialOption{"trace", true, false, false},
-                                     SpecialOption{"profile", true, false, true},
                                      SpecialOption{"unfold", true, false, false},
                                      SpecialOption{"power-trace", true, false, true},
                                      SpecialOption{"report", false, true, true},
