@@ -1,8 +1,14 @@
 // The profiles that ship are what lockstep import kernels makes of the published tables.
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdio>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <map>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "models/input/text_file.hpp"
 #include "sim/scenario/read_profile.hpp"
@@ -10,6 +16,8 @@
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
 #include "tools/lockstep/import_kernels.hpp"
+#include "tools/lockstep/statistics.hpp"
+#include "tools/lockstep/validate_profile.hpp"
 
 namespace lockstep {
 namespace {
@@ -41,7 +49,42 @@ void check_same(const Points& shipped, const Points& made) {
   }
 }
 
+/// What the project wants of its kernels, each point predicted without itself: median errors.
+struct WantedError {
+  std::string_view kind;
+  double most;
+};
+constexpr std::array kWanted{WantedError{"product bf16", 0.05}, WantedError{"product fp8", 0.1},
+                             WantedError{"attention", 0.08}, WantedError{"collective", 0.06}};
+
+/// Which of them a point counts for; products only from 1,024 on in m, n and k.
+std::string_view wanted_kind(const ValidationPoint& point) {
+  const std::string kind = identity_of(point, "kind");
+  if (kind.find("1 node of") != std::string::npos) return "collective";
+  if (kind.starts_with("attention")) return "attention";
+  if (!kind.starts_with("product")) return {};
+  double m = 0, n = 0, k = 0;
+  REQUIRE(std::sscanf(identity_of(point, "shape").c_str(), "%lf x %lf x %lf", &m, &n, &k) == 3);
+  if (std::min({m, n, k}) < 1024) return {};
+  return kind == "product bf16" ? "product bf16" : kind == "product fp8" ? "product fp8" : "";
+}
+
 }  // namespace
+
+TEST_CASE("published profiles: each point is predicted from the others as well as is wanted") {
+  std::map<std::string_view, std::vector<double>> errors;
+  for (const std::string& name : presets().names("profiles")) {
+    for (const ValidationPoint& point : validate_profile(name, presets()).points) {
+      if (identity_of(point, "by") != "others") continue;
+      errors[wanted_kind(point)].push_back(std::abs(point.error));
+    }
+  }
+  for (const WantedError& wanted : kWanted) {
+    CAPTURE(wanted.kind);
+    REQUIRE(errors[wanted.kind].size() > 250);
+    CHECK(median(errors[wanted.kind]) <= wanted.most);
+  }
+}
 
 TEST_CASE("published profiles: made of the tables; models/profile/README.md says how") {
   CHECK(presets().names("profiles").size() == 8);

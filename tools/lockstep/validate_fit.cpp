@@ -52,6 +52,7 @@ std::vector<std::string> unused(const Profile& profile, const std::vector<Kernel
   if (!profile.memory.empty()) counts["memory"] = profile.memory.size();
   for (const KernelFit& fit : fits) counts.erase(fit.part);
   std::vector<std::string> lines;
+  lines.reserve(counts.size() + 1);
   for (const auto& [part, count] : counts) {
     lines.push_back(fmt::format("{}: {} point{}, and a fit takes {}", part, count,
                                 count == 1 ? "" : "s", kFewestFitPoints));
