@@ -7,6 +7,7 @@
 
 #include "models/input/input_error.hpp"
 #include "models/input/text_file.hpp"
+#include "sim/scenario/read_profile.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/output_file.hpp"
 #include "tools/lockstep/progress.hpp"
@@ -41,10 +42,10 @@ constexpr std::array kOptions{
                "--nccl tests/reference/nccl.json"},
     OptionSpec{"power", 0, "FILE", false, "Predict power instead of runs.",
                "--power tests/reference/power.json"},
-    OptionSpec{"profile", 0, "FILE|NAME", false,
+    OptionSpec{"profile", 0, "FILE|NAME", true,
                "Hold the laws against the points of a profile (`lockstep list profiles`), and each "
-               "point against the laws "
-               "corrected by all others.",
+               "point against the laws corrected by all others. With --rows: predict the rows of "
+               "its card by it; of several, all points count.",
                "--profile h100.profile.json"},
     OptionSpec{
         "fit", 0, "", false,
@@ -72,13 +73,14 @@ constexpr std::array kOptions{
     kOutputOption,
 };
 
-constexpr std::array<std::string_view, 6> kExamples{
+constexpr std::array<std::string_view, 7> kExamples{
     "lockstep validate",
     "lockstep validate --profile h100_sxm5_published --report validation.html",
     "lockstep validate --profile h100.profile.json --fit",
     "lockstep validate --gemm tests/reference/gemm.json",
     "lockstep validate --dense --source bloom",
     "lockstep validate --rows measured.json --format json -o errors.json",
+    "lockstep validate --rows measured.json --profile h100.profile.json",
 };
 
 constexpr CommandSpec kSpec{
@@ -138,6 +140,11 @@ std::string formatted(const std::vector<RowPrediction>& predictions, const std::
                            : rows_table(predictions, style);
 }
 
+/// Whether --profile says how to predict the rows, and is not itself what is held against the laws.
+bool corrects_rows(const ParsedOptions& options) {
+  return options.has("rows") && options.has("profile") && !options.has("fit");
+}
+
 /// What was given of the options that name a file, of which there can be one only.
 const PointFile* point_file(const ParsedOptions& options) {
   std::vector<std::string> given;
@@ -145,6 +152,7 @@ const PointFile* point_file(const ParsedOptions& options) {
   if (options.has("rows")) given.emplace_back("--rows");
   for (const PointFile& kind : kPointFiles) {
     if (!options.has(kind.option)) continue;
+    if (kind.option == "profile" && corrects_rows(options)) continue;
     found = &kind;
     given.push_back(fmt::format("--{}", kind.option));
   }
@@ -153,6 +161,9 @@ const PointFile* point_file(const ParsedOptions& options) {
                                  fmt::join(given, " and ")));
   }
   if (found == nullptr) return nullptr;
+  if (options.all(found->option).size() > 1) {
+    throw UsageError("lockstep validate: several --profile; allowed: one, or more with --rows");
+  }
   for (const char* rows_only : {"dense", "source", "jobs"}) {
     if (!options.has(rows_only)) continue;
     throw UsageError(fmt::format("lockstep validate: --{} selects rows; it says nothing about --{}",
@@ -211,10 +222,14 @@ Exit run(const ParsedOptions& options, Console& console) {
       options.has("rows") ? options.get("rows") : reference_file(presets, "training.json");
   std::vector<ReferenceRow> rows = parse_rows(file, read_text_file(file));
   keep_wanted(rows, options);
+  std::vector<Profile> profiles;
+  for (const std::string& name : options.all("profile")) {
+    profiles.push_back(load_profile(name, presets));
+  }
   std::vector<RowPrediction> predictions;
   {
     Progress progress(console.err, "rows", rows.size(), console.err_is_terminal);
-    predictions = predict_rows(rows, presets, jobs, progress);
+    predictions = predict_rows(rows, presets, jobs, progress, profiles);
   }
   write_output(formatted(predictions, format, style), options, console);
   return Exit::ok;
