@@ -106,6 +106,55 @@ TEST_CASE("read_chakra: what was written in protobuf is read back") {
   CHECK(replayed(back, trace_cluster()).end == replayed(trace, trace_cluster()).end);
 }
 
+TEST_CASE("read_chakra: field numbers are those of the published schema") {
+  // Two nodes byte by byte: GlobalMetadata {version "1"}; Node {id 3, name "a", type COMP_NODE,
+  // start 5, duration 100}; Node {id 4, name "b", type COMM_SEND_NODE, ctrl_deps [3], data_deps
+  // [3], attr comm_size int64 9, comm_dst int32 1, comm_tag uint32 2}.
+  const std::string size(
+      "\x0a\x09"
+      "comm_size"
+      "\x48\x09",
+      13);
+  const std::string dst(
+      "\x0a\x08"
+      "comm_dst"
+      "\x38\x01",
+      12);
+  const std::string tag(
+      "\x0a\x08"
+      "comm_tag"
+      "\x58\x02",
+      12);
+  std::string send(
+      "\x08\x04\x12\x01"
+      "b"
+      "\x18\x05\x22\x01\x03\x2a\x01\x03",
+      13);
+  for (const std::string& attribute : {size, dst, tag}) {
+    send += '\x52';
+    send += static_cast<char>(attribute.size());
+    send += attribute;
+  }
+  std::string bytes(
+      "\x03\x0a\x01"
+      "1"
+      "\x0b\x08\x03\x12\x01"
+      "a"
+      "\x18\x04\x30\x05\x38\x64",
+      16);
+  bytes += static_cast<char>(send.size());
+  bytes += send;
+  const RankTrace rank = read_chakra("t", 0, bytes, h100());
+  REQUIRE(rank.nodes.size() == 2);
+  CHECK(rank.nodes[0].id == 3);
+  CHECK(rank.nodes[0].duration == StepTime{100 * kMicro});
+  CHECK(rank.nodes[1].kind == TraceNodeKind::send);
+  CHECK(rank.nodes[1].size == Bytes{9});
+  CHECK(rank.nodes[1].peer == 1);
+  CHECK(rank.nodes[1].tag == 2);
+  CHECK(rank.dependencies == std::vector<std::uint64_t>{3, 3});
+}
+
 TEST_CASE("read_chakra: wherever a file is cut, it is an error of one line or a shorter trace") {
   std::vector<RankTrace> ranks;
   ranks.push_back(read_chakra_json(
