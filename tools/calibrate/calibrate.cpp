@@ -58,7 +58,7 @@ constexpr std::array kOptionsWithNccl{
     kMinutesOption,
     OptionSpec{"only", 0, "LIST", true,
                "Measure only these: launch, copies, memory, gemm; with --nccl: all_reduce, "
-               "all_gather, reduce_scatter, alltoall, sendrecv.",
+               "all_gather, reduce_scatter, alltoall, sendrecv, overlap.",
                "--only gemm,memory"},
     kDeviceOption,
     kGpuOption,

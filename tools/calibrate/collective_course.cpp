@@ -70,14 +70,18 @@ CalibrateExit calibrate_collectives(const CalibrateSettings& settings, Console& 
 
   const std::vector<CollectiveTask> plan =
       plan_collectives(facts.ranks(), facts.room, settings.only);
+  const std::vector<OverlapTask> overlaps =
+      plan_overlaps(facts.ranks(), gpu, facts.room, settings.only);
   if (launch.rank == 0) {
     console.out << fmt::format("{} x {} as {}, {} {} of {}: {} measurements in at most {} min\n",
                                facts.ranks(), facts.devices.front(), gpu.name, shape.nodes,
                                shape.nodes == 1 ? "node" : "nodes", shape.gpus_per_node,
-                               plan.size(), settings.minutes);
+                               plan.size() + overlaps.size(), settings.minutes);
   }
   CollectiveSession session(*communicator, [&] { return world.seconds() - began; }, console);
-  const SessionEnd end = session.run(plan, 60.0 * settings.minutes - kReserveSeconds);
+  const double deadline = 60.0 * settings.minutes - kReserveSeconds;
+  SessionEnd end = session.run(plan, deadline);
+  if (end == SessionEnd::done) end = session.run(overlaps, deadline);
   if (launch.rank == 0) {
     Calibration calibration = collectives_of(session, facts, shape, world);
     calibration.gpu = gpu.name;

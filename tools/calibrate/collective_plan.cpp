@@ -13,6 +13,9 @@ namespace {
 
 constexpr double kSmallestMessage = 8;
 constexpr Bytes kLargestMessage = gibibytes(8);
+/// assumed: large enough for the rate of large ones; buckets of frameworks are about as large.
+constexpr Bytes kOverlapped = gibibytes(0.25);
+constexpr double kOverlappedSide = 8192;
 /// Bytes that each rank's share is a multiple of.
 constexpr double kShareUnit = 16;
 
@@ -25,6 +28,10 @@ bool is_shared(CollectiveOp op) {
 double fitting_size(CollectiveOp op, double bytes, int ranks) {
   if (!is_shared(op)) return bytes;
   return std::floor(bytes / ranks / kShareUnit) * kShareUnit * ranks;
+}
+
+bool is_wanted(std::string_view subject, std::span<const std::string> only) {
+  return only.empty() || std::ranges::find(only, subject) != only.end();
 }
 
 CollectiveOp op_named(std::string_view name) {
@@ -42,12 +49,29 @@ std::vector<CollectiveTask> plan_collectives(int ranks, Bytes room,
   for (const double first : {kSmallestMessage, 2 * kSmallestMessage}) {
     for (double bytes = first; bytes <= largest; bytes *= kStep) {
       for (const std::string_view name : kCollectiveSubjects) {
-        if (!only.empty() && std::ranges::find(only, name) == only.end()) continue;
+        if (name == "overlap" || !is_wanted(name, only)) continue;
         const CollectiveOp op = op_named(name);
         const double size = fitting_size(op, bytes, ranks);
         if (size > 0) tasks.push_back({op, Bytes{size}});
       }
     }
+  }
+  return tasks;
+}
+
+std::vector<OverlapTask> plan_overlaps(int ranks, const GpuSpec& gpu, Bytes room,
+                                       std::span<const std::string> only) {
+  std::vector<OverlapTask> tasks;
+  if (!is_wanted("overlap", only)) return tasks;
+  const bool wide = gpu.peak(Precision::bf16) > FlopsPerSecond{};
+  const ProductTask product{.shape = {kOverlappedSide, kOverlappedSide, kOverlappedSide},
+                            .role = ProductRole::forward,
+                            .precision = wide ? Precision::bf16 : Precision::fp16,
+                            .load = Load::burst};
+  for (const CollectiveOp op :
+       {CollectiveOp::all_reduce, CollectiveOp::all_gather, CollectiveOp::reduce_scatter}) {
+    const double size = fitting_size(op, std::min(kOverlapped, room).base_units(), ranks);
+    if (size > 0) tasks.push_back({product, {op, Bytes{size}}});
   }
   return tasks;
 }

@@ -12,9 +12,9 @@
 
 namespace lockstep {
 
-/// What --only can name beside --nccl: nccl-tests' names.
-inline constexpr std::array<std::string_view, 5> kCollectiveSubjects{
-    "all_reduce", "all_gather", "reduce_scatter", "alltoall", "sendrecv"};
+/// What --only can name beside --nccl: nccl-tests' names, and products beside collectives.
+inline constexpr std::array<std::string_view, 6> kCollectiveSubjects{
+    "all_reduce", "all_gather", "reduce_scatter", "alltoall", "sendrecv", "overlap"};
 
 /// Sizes from 8 bytes to 8 GiB as far as there is room: first every second octave, so that whatever
 /// ends the run early has covered all sizes, then those between. Of each size all operations, so
@@ -22,6 +22,11 @@ inline constexpr std::array<std::string_view, 5> kCollectiveSubjects{
 /// bytes of it, as in nccl-tests. `only`: of kCollectiveSubjects; empty: all.
 std::vector<CollectiveTask> plan_collectives(int ranks, Bytes room,
                                              std::span<const std::string> only);
+
+/// A large product in the card's 16-bit format beside the collectives that data-parallel training
+/// hides behind products, a gradient bucket in size.
+std::vector<OverlapTask> plan_overlaps(int ranks, const GpuSpec& gpu, Bytes room,
+                                       std::span<const std::string> only);
 
 /// How ranks lie over nodes, which the models take for NVLink domains.
 struct RankShape {

@@ -16,13 +16,23 @@ constexpr Seconds kCollectivePreparation{0.1};
 constexpr Seconds kUnknownTime{1e-3};
 /// Runs of a collective before it is timed: one that is checked, four that are timed roughly.
 constexpr double kRunsBefore = 5;
+/// Of a product beside a collective: four times five samples of 30 to 90 ms, and their operands.
+constexpr Seconds kOverlapTime{2};
 
 }  // namespace
 
 SessionEnd CollectiveSession::run(const std::vector<CollectiveTask>& plan, double deadline) {
-  planned_ = plan.size();
+  return go_through(plan, deadline);
+}
+SessionEnd CollectiveSession::run(const std::vector<OverlapTask>& plan, double deadline) {
+  return go_through(plan, deadline);
+}
+
+template <class Task>
+SessionEnd CollectiveSession::go_through(const std::vector<Task>& plan, double deadline) {
+  planned_ += plan.size();
   try {
-    for (const CollectiveTask& task : plan) {
+    for (const Task& task : plan) {
       const auto now = communicator_.agree({seconds_(), InterruptGuard::interrupted() ? 1.0 : 0.0});
       if (now[1] > 0) return SessionEnd::interrupted;
       if (now[0] + estimate(task).base_units() > deadline) {
@@ -54,6 +64,27 @@ Seconds CollectiveSession::estimate(const CollectiveTask& task) const {
   return kCollectivePreparation + (kRunsBefore + repeats.samples * (repeats.launches + 1.0)) * one;
 }
 
+Seconds CollectiveSession::estimate(const OverlapTask&) const { return kOverlapTime; }
+
+void CollectiveSession::measure(const OverlapTask& task) {
+  const bool prints = communicator_.facts().rank == 0;
+  try {
+    const OverlapTimes t = communicator_.overlap(task);
+    const std::string text = fmt::format(
+        "the product takes {:.3g} times as long as the {} alone, the collective {:.3g} times as "
+        "long as its {}",
+        static_cast<double>(t.product_beside / t.product_alone),
+        duration_text(t.product_alone.base_units()),
+        static_cast<double>(t.collective_beside / t.collective_alone),
+        duration_text(t.collective_alone.base_units()));
+    overlaps_.emplace_back(describe(task), text);
+    if (prints) console_.out << describe(task) << ": " << text << std::endl;
+  } catch (const TaskFailed& e) {
+    ++failed_;
+    if (prints) console_.err << describe(task) << ": " << e.what() << std::endl;
+  }
+}
+
 void CollectiveSession::measure(const CollectiveTask& task) {
   const bool prints = communicator_.facts().rank == 0;
   try {
@@ -83,7 +114,8 @@ void CollectiveSession::note(const CardState& state) {
 }
 
 std::vector<std::pair<std::string, std::string>> CollectiveSession::conditions() const {
-  std::string text = fmt::format("{} of {} measured", measured_.size(), planned_);
+  std::string text =
+      fmt::format("{} of {} measured", measured_.size() + overlaps_.size(), planned_);
   if (cut_ > 0) text += fmt::format(", {} left out for lack of time", cut_);
   if (failed_ > 0) text += fmt::format(", {} failed", failed_);
   if (states_ > 0 && mhz_ > 0) {
@@ -91,6 +123,7 @@ std::vector<std::pair<std::string, std::string>> CollectiveSession::conditions()
                         watts_ / states_, hottest_);
   }
   std::vector<std::pair<std::string, std::string>> out{{"collectives", text}};
+  out.insert(out.end(), overlaps_.begin(), overlaps_.end());
   if (!error_.empty()) out.emplace_back("ended early by", error_);
   return out;
 }

@@ -39,6 +39,10 @@ std::string describe(const CollectiveTask& task) {
                      grouped(task.size.base_units()));
 }
 
+std::string describe(const OverlapTask& task) {
+  return fmt::format("{} beside {}", describe(Task{task.product}), describe(task.collective));
+}
+
 BytesPerSecond bus_bandwidth(const CollectiveTask& task, int ranks, Seconds time) {
   assert(ranks >= 2 && time > Seconds{});
   return bus_factor(task.op, ranks) * task.size / time;

@@ -21,6 +21,18 @@ struct CollectiveTask {
 /// "all_reduce 8,388,608 bytes".
 std::string describe(const CollectiveTask& task);
 
+/// A matrix product and a collective on the same GPUs at once.
+struct OverlapTask {
+  ProductTask product;
+  CollectiveTask collective;
+};
+struct OverlapTimes {
+  Seconds product_alone, product_beside;        ///< of one product
+  Seconds collective_alone, collective_beside;  ///< of one collective
+};
+/// "gemm bf16 forward 8192 x 8192 x 8192 beside all_reduce 268,435,456 bytes".
+std::string describe(const OverlapTask& task);
+
 /// Bytes over each GPU's links in a second as the fastest algorithm would need them: nccl-tests'
 /// bus bandwidth (github:NVIDIA/nccl-tests, doc/PERFORMANCE.md).
 BytesPerSecond bus_bandwidth(const CollectiveTask& task, int ranks, Seconds time);
@@ -63,6 +75,9 @@ class Communicator {
   /// the time of the slowest rank. Every process calls it with the same task and gets the same
   /// times, or TaskFailed; CardError may come on a few only, and then nothing more can be done.
   virtual Samples measure(const CollectiveTask& task) = 0;
+  /// What product and collective take, each by itself and while the other goes on all the time:
+  /// medians of the slowest rank. As measure() in everything else.
+  virtual OverlapTimes overlap(const OverlapTask& task) = 0;
 };
 
 /// What opens a communicator.

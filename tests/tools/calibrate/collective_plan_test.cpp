@@ -33,7 +33,7 @@ std::vector<std::string> ranks_on(const std::map<std::string, int>& hosts) {
 
 TEST_CASE("plan_collectives: every octave from 8 bytes to what there is room for, five kinds") {
   const auto by_op = sizes_by_op(plan_collectives(16, gibibytes(3), {}));
-  REQUIRE(by_op.size() == kCollectiveSubjects.size());
+  REQUIRE(by_op.size() == 5);
   const auto& reductions = by_op.at(CollectiveOp::all_reduce);
   const std::set<double> distinct(reductions.begin(), reductions.end());
   CHECK(distinct.size() == reductions.size());
@@ -67,6 +67,27 @@ TEST_CASE("plan_collectives: only what was asked for") {
   CHECK(by_op.size() == 2);
   CHECK(by_op.contains(CollectiveOp::send_receive));
   CHECK(by_op.contains(CollectiveOp::all_to_all));
+}
+
+TEST_CASE("plan_overlaps: what hides behind products, in the card's 16-bit format") {
+  const PresetStore presets;
+  const GpuSpec& h100 = presets.gpu("h100_sxm5_80gb");
+  const auto overlaps = plan_overlaps(24, h100, gibibytes(8), {});
+  REQUIRE(overlaps.size() == 3);
+  for (const OverlapTask& task : overlaps) {
+    CHECK(task.product.precision == Precision::bf16);
+    const double size = task.collective.size.base_units();
+    CHECK(size <= 268435456);
+    CHECK(size > 0.99 * 268435456);
+  }
+  CHECK(describe(overlaps.front()) ==
+        "gemm bf16 forward 8192 x 8192 x 8192 beside all_reduce 268,435,456 bytes");
+  const GpuSpec& v100 = presets.gpu("v100_sxm2_32gb");
+  CHECK(plan_overlaps(8, v100, gibibytes(8), {}).front().product.precision == Precision::fp16);
+  const std::vector<std::string> other{"alltoall"}, only{"overlap"};
+  CHECK(plan_overlaps(8, h100, gibibytes(8), other).empty());
+  CHECK(plan_overlaps(8, h100, gibibytes(8), only).size() == 3);
+  CHECK(plan_collectives(8, gibibytes(8), only).empty());
 }
 
 TEST_CASE("rank_shape: a machine is a node, machines of one NVLink domain are one together") {

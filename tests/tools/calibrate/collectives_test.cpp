@@ -109,6 +109,24 @@ TEST_CASE("calibrate --nccl: what is written, the models read, and find the netw
   CHECK(by_law->p90_abs == doctest::Approx(1 - 1 / 1.1).epsilon(1e-3));
 }
 
+TEST_CASE("calibrate --nccl: products beside collectives are conditions, and no points") {
+  const test::TemporaryFolder folder;
+  const std::string path = folder.path() + "/fabric.json";
+  CollectivesRun run;
+  REQUIRE(run.with({"-o", path, "--only", "sendrecv,overlap"}) == CalibrateExit::ok);
+  CHECK(includes(content_of(path),
+                 "\"gemm bf16 forward 8192 x 8192 x 8192 beside all_reduce 268,435,456 bytes\": "
+                 "\"the product takes 1.1 times as long as the 1.00 ms alone, the collective 1.25 "
+                 "times as long as its 2.00 ms\""));
+  const auto points = run.profile_at(path).collectives.size();
+  CHECK(includes(content_of(path),
+                 std::to_string(points + 3) + " of " + std::to_string(points + 3) + " measured"));
+  std::filesystem::remove(path);
+  CHECK(run.with({"-o", path, "--only", "overlap"}) == CalibrateExit::ok);
+  CHECK(includes(run.out, "No profile is written"));
+  CHECK_FALSE(std::filesystem::exists(path));
+}
+
 TEST_CASE("calibrate --nccl: inside one machine no network is asked for") {
   const test::TemporaryFolder folder;
   const std::string path = folder.path() + "/fabric.json";
@@ -204,7 +222,7 @@ TEST_CASE("calibrate --nccl: mistakes on the command line, before any rank is wa
            {{}, "lockstep-calibrate: no --output; for example: -o h100.profile.json\n"},
            {{"-o", "x", "--only", "gemm"},
             "--only: found \"gemm\"; allowed: all_reduce, all_gather, reduce_scatter, alltoall, "
-            "sendrecv\n"},
+            "sendrecv, overlap\n"},
            {{"-o", "x", "--device", "1"},
             "lockstep-calibrate: --device is not for --nccl: the launcher says which rank has "
             "which card, CUDA_VISIBLE_DEVICES which cards there are\n"}}) {

@@ -71,9 +71,19 @@ class MadeUpCommunicator : public Communicator {
             .state = {.sm_mhz = 1980, .watts = 300, .celsius = 50}};
   }
 
+  OverlapTimes overlap(const OverlapTask& task) override {
+    overlaps.push_back(task);
+    clock_ += seconds_a_task;
+    return {.product_alone = Seconds{1e-3},
+            .product_beside = Seconds{1.1e-3},
+            .collective_alone = Seconds{2e-3},
+            .collective_beside = Seconds{2.5e-3}};
+  }
+
   double seconds_a_task = 0.05;
   std::function<void(std::size_t nth)> before_each;
   std::vector<CollectiveTask> tasks;
+  std::vector<OverlapTask> overlaps;
 
  private:
   [[nodiscard]] Seconds law(const CollectiveTask& task) const {

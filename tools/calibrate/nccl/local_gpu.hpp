@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "tools/calibrate/cuda/products.hpp"
 #include "tools/calibrate/cuda/resources.hpp"
 #include "tools/calibrate/nccl/library.hpp"
 #include "tools/calibrate/nvml.hpp"
@@ -25,7 +26,7 @@ struct LocalGpu {
   Event begin, end;
   DeviceMemory control{kMostAgreed * sizeof(double)};
   PinnedMemory host_control{kMostAgreed * sizeof(double)};
-  std::unique_ptr<DeviceMemory> sent, received;
+  std::unique_ptr<DeviceMemory> labels, sent, received;
   ncclComm_t comm = nullptr;
 
   /// Makes the card the current one.
@@ -33,6 +34,18 @@ struct LocalGpu {
   [[nodiscard]] double* numbers() const { return reinterpret_cast<double*>(control.at(0)); }
   [[nodiscard]] double* host_numbers() const {
     return reinterpret_cast<double*>(host_control.data());
+  }
+};
+
+/// Products on a stream of their own, beside a rank's collectives.
+struct BesideWork {
+  explicit BesideWork(const ProductTask& task) : product(task) {}
+  ProductLoop product;
+  Stream stream;
+  Event go, begin, end;
+
+  void enqueue(int count) const {
+    for (int i = 0; i < count; ++i) product.enqueue(stream);
   }
 };
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cassert>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -18,6 +19,7 @@
 #include "tools/calibrate/nccl/local_gpu.hpp"
 #include "tools/calibrate/nccl/pattern.hpp"
 #include "tools/calibrate/rendezvous.hpp"
+#include "tools/lockstep/statistics.hpp"
 
 namespace lockstep {
 namespace {
@@ -48,6 +50,8 @@ std::string host_label() {
 }
 
 class NcclCommunicator : public Communicator {
+  using BesideWorks = std::vector<std::unique_ptr<BesideWork>>;  ///< of each GPU of this process
+
   /// After an error nothing can be done with the communicator; the others learn it from its end.
   template <class Action>
   auto or_abort(const Action& action) {
@@ -96,6 +100,11 @@ class NcclCommunicator : public Communicator {
       return time(task);
     });
   }
+  OverlapTimes overlap(const OverlapTask& task) override {
+    // Freed behind an abort: memory is not given back while a collective waits for a dead rank.
+    BesideWorks works;
+    return or_abort([&] { return overlapped(task, works); });
+  }
 
  private:
   void join(const ncclUniqueId& id) {
@@ -138,25 +147,27 @@ class NcclCommunicator : public Communicator {
     }
   }
 
-  /// Waits for the streams, and looks meanwhile whether a rank is gone.
+  /// Waits for the ranks' streams, and looks meanwhile whether a rank is gone.
   void wait() {
-    constexpr Seconds kBetweenLooks{50e-6};
     const double start = steady_now();
-    each([&](const LocalGpu& gpu) {
-      for (;;) {
-        const cudaError_t status = cudaStreamQuery(gpu.stream.get());
-        if (status == cudaSuccess) return;
-        if (status != cudaErrorNotReady) check(status, "cudaStreamQuery");
-        ncclResult_t state = ncclSuccess;
-        nccl_.check(nccl_.comm_get_async_error(gpu.comm, &state), "ncclCommGetAsyncError");
-        if (state != ncclInProgress) nccl_.check(state, "a collective");
-        if (steady_now() - start > kPatience.base_units()) {
-          throw CardError(
-              fmt::format("a collective did not end within {:.0f} s", kPatience.base_units()));
-        }
-        pause_for(kBetweenLooks);
+    each([&](const LocalGpu& gpu) { wait_for(gpu, gpu.stream, start); });
+  }
+  void wait_for(const LocalGpu& gpu, const Stream& stream, double start) {
+    constexpr Seconds kBetweenLooks{50e-6};
+    for (;;) {
+      const cudaError_t status = cudaStreamQuery(stream.get());
+      if (status == cudaSuccess) return;
+      if (status != cudaErrorNotReady) check(status, "cudaStreamQuery");
+      (void)cudaGetLastError();  // "not ready" is no error of the next launch
+      ncclResult_t state = ncclSuccess;
+      nccl_.check(nccl_.comm_get_async_error(gpu.comm, &state), "ncclCommGetAsyncError");
+      if (state != ncclInProgress) nccl_.check(state, "a collective");
+      if (steady_now() - start > kPatience.base_units()) {
+        throw CardError(
+            fmt::format("a collective did not end within {:.0f} s", kPatience.base_units()));
       }
-    });
+      pause_for(kBetweenLooks);
+    }
   }
 
   std::vector<double> largest(std::vector<double> values) {
@@ -186,28 +197,27 @@ class NcclCommunicator : public Communicator {
   void learn_names() {
     const std::string host = host_label();
     const std::size_t all = LocalGpu::kLabel * static_cast<std::size_t>(ranks_);
-    std::vector<DeviceMemory> labels;
-    each([&](const LocalGpu& gpu) {
+    const auto place = [](const LocalGpu& gpu) {
+      return gpu.labels->at(LocalGpu::kLabel * static_cast<std::size_t>(gpu.rank));
+    };
+    each([&](LocalGpu& gpu) {
       std::array<char, LocalGpu::kLabel> own{};
       const std::string text = host + "\n" + gpu.name;
       std::copy_n(text.begin(), std::min(text.size(), own.size() - 1), own.begin());
-      labels.emplace_back(all);
-      const std::size_t at = LocalGpu::kLabel * static_cast<std::size_t>(gpu.rank);
-      check(cudaMemcpyAsync(labels.back().at(at), own.data(), own.size(), cudaMemcpyHostToDevice,
+      gpu.labels = std::make_unique<DeviceMemory>(all);
+      check(cudaMemcpyAsync(place(gpu), own.data(), own.size(), cudaMemcpyHostToDevice,
                             gpu.stream.get()),
             "cudaMemcpyAsync");
       gpu.stream.wait();
     });
-    std::size_t next = 0;
     together("ncclAllGather", [&](const LocalGpu& gpu) {
-      const DeviceMemory& mine = labels[next++];
-      const std::size_t at = LocalGpu::kLabel * static_cast<std::size_t>(gpu.rank);
-      return nccl_.all_gather(mine.at(at), mine.at(0), LocalGpu::kLabel, ncclChar, gpu.comm,
+      return nccl_.all_gather(place(gpu), gpu.labels->at(0), LocalGpu::kLabel, ncclChar, gpu.comm,
                               gpu.stream.get());
     });
     wait();
     gpus_.front()->use();
-    const std::vector<char> bytes = fetch<char>(labels.front().at(0), all, gpus_.front()->stream);
+    const std::vector<char> bytes =
+        fetch<char>(gpus_.front()->labels->at(0), all, gpus_.front()->stream);
     for (std::size_t at = 0; at < all; at += LocalGpu::kLabel) {
       const std::string text(&bytes[at], strnlen(&bytes[at], LocalGpu::kLabel));
       const std::size_t split = std::min(text.find('\n'), text.size());
@@ -215,6 +225,7 @@ class NcclCommunicator : public Communicator {
       facts_.devices.push_back(text.substr(std::min(split + 1, text.size())));
     }
     facts_.rank = gpus_.front()->rank;
+    each([](LocalGpu& gpu) { gpu.labels.reset(); });
   }
 
   /// As large on every rank.
@@ -391,6 +402,92 @@ class NcclCommunicator : public Communicator {
     }
     out.state = watch.finish();
     out.seconds = largest(out.seconds);
+    return out;
+  }
+
+  template <class Call>
+  void each(const BesideWorks& works, const Call& call) {
+    std::size_t next = 0;
+    each([&](const LocalGpu& gpu) { call(gpu, *works[next++]); });
+  }
+  void wait(const BesideWorks& works) {
+    wait();
+    const double start = steady_now();
+    each(works,
+         [&](const LocalGpu& gpu, const BesideWork& work) { wait_for(gpu, work.stream, start); });
+  }
+  /// Of one product; the slowest GPU of this process.
+  double product_time(const BesideWorks& works, int count) {
+    double slowest = 0;
+    each(works, [&](const LocalGpu&, const BesideWork& work) {
+      slowest = std::max(slowest, work.end.seconds_since(work.begin) / count);
+    });
+    return slowest;
+  }
+
+  double product_alone(const BesideWorks& works, int products) {
+    each(works, [&](const LocalGpu&, const BesideWork& work) {
+      work.enqueue(1);
+      work.begin.record(work.stream);
+      work.enqueue(products);
+      work.end.record(work.stream);
+    });
+    wait(works);
+    return product_time(works, products);
+  }
+  /// The collectives begin before the products and are enough to outlast them.
+  double product_beside(const BesideWorks& works, const CollectiveTask& task, int products,
+                        int collectives) {
+    enqueue(task);
+    each(works, [](const LocalGpu& gpu, const BesideWork& work) { work.go.record(gpu.stream); });
+    for (int i = 0; i < collectives; ++i) enqueue(task);
+    each(works, [&](const LocalGpu&, const BesideWork& work) {
+      check(cudaStreamWaitEvent(work.stream.get(), work.go.get(), 0), "cudaStreamWaitEvent");
+      work.begin.record(work.stream);
+      work.enqueue(products);
+      work.end.record(work.stream);
+    });
+    wait(works);
+    return product_time(works, products);
+  }
+  /// The products begin before the collectives and are enough to outlast them.
+  double collective_beside(const BesideWorks& works, const CollectiveTask& task, int products,
+                           int collectives, Watch& watch) {
+    each(works, [&](const LocalGpu&, const BesideWork& work) { work.enqueue(products); });
+    const double one = timed(task, collectives, watch);
+    wait(works);
+    return one;
+  }
+
+  OverlapTimes overlapped(const OverlapTask& task, BesideWorks& works) {
+    constexpr double kSampled = 0.03;  // seconds: long beside the start of either
+    constexpr double kOutlasting = 3;  // what beside it is slowed down by at most, with a margin
+    constexpr int kOverlapSamples = 5, kTries = 3;
+    each([&](const LocalGpu&) { works.push_back(std::make_unique<BesideWork>(task.product)); });
+    Watch watch(nullptr);
+    const auto median_of = [&](const auto& sample) {
+      std::vector<double> seconds;
+      for (int i = 0; i < kOverlapSamples; ++i) seconds.push_back(sample());
+      return median(largest(seconds));
+    };
+    const auto count = [](double seconds, double one) {
+      return static_cast<int>(std::clamp(std::ceil(seconds / one), 1.0, 1000.0));
+    };
+    const std::vector<double> rough =
+        largest({product_alone(works, kTries), timed(task.collective, kTries, watch)});
+    const int products = count(kSampled, rough[0]), collectives = count(kSampled, rough[1]);
+    const int products_outlast = count(kOutlasting * collectives * rough[1], rough[0]);
+    const int collectives_outlast = count(kOutlasting * products * rough[0], rough[1]);
+
+    OverlapTimes out;
+    out.product_alone = Seconds{median_of([&] { return product_alone(works, products); })};
+    out.collective_alone =
+        Seconds{median_of([&] { return timed(task.collective, collectives, watch); })};
+    out.product_beside = Seconds{median_of(
+        [&] { return product_beside(works, task.collective, products, collectives_outlast); })};
+    out.collective_beside = Seconds{median_of([&] {
+      return collective_beside(works, task.collective, products_outlast, collectives, watch);
+    })};
     return out;
   }
 
