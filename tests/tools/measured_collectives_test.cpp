@@ -12,7 +12,7 @@
 namespace lockstep {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kFabric =
     R"({"gpu": "h100_sxm5_80gb", "network": {"node": "dgx_h100"},
@@ -39,13 +39,13 @@ TEST_CASE("comm --measured: a collective takes the time that was measured, other
   const std::string fabric = folder.write("fabric.profile.json", kFabric);
   const Json law = comm_json(scenario, {});
   const Json measured = comm_json(scenario, {"--measured", fabric});
-  const auto time = [](const Json& study, int row) {
+  const auto time = [](const Json& study, std::size_t row) {
     return study["rows"][row]["time_s"].get<double>();
   };
   CHECK(time(measured, 0) == doctest::Approx(123e-6));
   CHECK(time(law, 0) != doctest::Approx(123e-6));
   // Ten octaves off, and another operation.
-  for (const int row : {1, 2, 3}) CHECK(time(measured, row) == time(law, row));
+  for (const std::size_t row : {1U, 2U, 3U}) CHECK(time(measured, row) == time(law, row));
   const double busbw = measured["rows"][0]["busbw_bytes_per_s"];
   CHECK(busbw == doctest::Approx(1048576 / 123e-6 * 2 * 15 / 16));
   CHECK(measured["assumptions"].dump().find("collectives: as " + fabric + " measured them") !=

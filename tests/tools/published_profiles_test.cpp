@@ -135,9 +135,9 @@ TEST_CASE("published profiles: run and validate find them by name, a file comes 
 
   // A file beside the presets' name.
   const test::TemporaryFolder folder;
-  const std::string file = folder.write(
-      "mine",
-      R"({"gpu": "v100_sxm2_32gb", "memory": [{"kernel": "copy", "traffic": "1 MB", "time": "9 us"}]})");
+  const std::string file = folder.write("mine",
+                                        R"({"gpu": "v100_sxm2_32gb",
+                  "memory": [{"kernel": "copy", "traffic": "1 MB", "time": "9 us"}]})");
   CHECK(load_profile(file, presets()).memory.size() == 1);
 }
 

@@ -17,7 +17,7 @@ namespace lockstep {
 namespace {
 
 using test::presets;
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 /// A card whose kernels have other constants than its preset says.
 GpuSpec another_h200() {
@@ -48,7 +48,8 @@ std::string profile_text(int memory_points, int products) {
   }
   return fmt::format(
       R"({{"gpu": "h200_sxm_141gb", "date": "2026-01-31", "gemm": [{}], "memory": [{}],
-          "collectives": [{{"op": "all_reduce", "gpus_per_node": 8, "size": 1024, "time": "9 us"}}]}})",
+          "collectives": [{{"op": "all_reduce", "gpus_per_node": 8, "size": 1024,
+                           "time": "9 us"}}]}})",
       gemm, memory);
 }
 

@@ -41,8 +41,8 @@ struct CollectiveStudy {
 
 /// Reads a scenario with "collective" from the root of its file, and predicts every row: alone on
 /// the machine, on a fabric that does not slow it. Throws InputError, also where nothing that the
-/// user allows can run. `profiles`: of the cluster's card and network (read_profile.hpp), whose times
-/// are taken; they hold NCCL's own choice, so that a scenario with another is an error.
+/// user allows can run. `profiles`: of the cluster's card and network (read_profile.hpp), whose
+/// times are taken; they hold NCCL's own choice, so that a scenario with another is an error.
 CollectiveStudy run_collective_study(const JsonCursor& root, const PresetStore& presets,
                                      std::span<const std::string> profiles = {});
 

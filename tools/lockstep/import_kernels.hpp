@@ -15,8 +15,9 @@ struct KernelFiles {
 };
 
 /// The text of a profile of the card (scenarios/profile.schema.json), from the rows that are of it
-/// and of one kernel, and of the series inside one node: products and passes that were timed together are passed over, and so is
-/// attention beside a kernel of another speed. Throws InputError, also where no row is left.
+/// and of one kernel, and of the series inside one node: products and passes that were timed
+/// together are passed over, and so is attention beside a kernel of another speed. Throws
+/// InputError, also where no row is left.
 std::string import_kernels(const KernelFiles& files, const GpuSpec& gpu,
                            const PresetStore& presets);
 
