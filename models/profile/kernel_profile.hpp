@@ -61,6 +61,7 @@ struct Profile {
   std::string file;   ///< where it was read from
   std::string about;  ///< device, conditions, source, in words
   std::string gpu;    ///< preset name of the card
+  std::string date;   ///< when it was measured; empty: not said
   std::vector<GemmPoint> gemm;
   std::vector<AttentionPoint> attention;
   std::vector<MemoryPoint> memory;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sim/congestion/shared_scenario.hpp"
+#include "sim/scenario/read_profile.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/scenario/spec_readers.hpp"
 #include "topologies/placement.hpp"
@@ -144,18 +145,22 @@ bool is_shared_scenario(const JsonCursor& root) {
   return root.is_object() && root.find("jobs").has_value();
 }
 
-SharedScenario read_shared_scenario(const JsonCursor& root, const PresetStore& presets) {
+SharedScenario read_shared_scenario(const JsonCursor& root, const PresetStore& presets,
+                                    std::span<const std::string> profiles) {
   SharedScenario shared;
   shared.file = root.file();
   if (const auto schema = root.find("$schema")) (void)schema->string();
   if (const auto about = root.find("about")) shared.about = about->string();
   shared.cluster = read_cluster(root.at("cluster"), presets);
   shared.assumptions = shared.cluster.assumptions;
+  const std::vector<Profile> measured = load_profiles(profiles, presets, shared.assumptions);
   if (const auto steps = root.find("steps")) shared.steps = steps->integer(1, 10'000);
   std::set<std::string> names;
   const JsonCursor jobs = root.at("jobs");
   for (const JsonCursor& job : jobs.elements(kMostEntries)) {
     shared.jobs.push_back(read_job(job, shared.cluster, presets, names));
+    Scenario& scenario = shared.jobs.back().scenario;
+    if (!measured.empty()) apply_profiles(measured, scenario.node, scenario.transport);
     for (const std::string& assumed : shared.jobs.back().scenario.assumptions) {
       shared.assumptions.push_back(shared.jobs.back().name + ": " + assumed);
     }

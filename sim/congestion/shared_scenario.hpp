@@ -2,6 +2,7 @@
 /// JSON, shared_run.hpp simulates it.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,7 +55,9 @@ struct SharedScenario {
 /// Whether the root of a parsed file is one of these: it has "jobs".
 bool is_shared_scenario(const JsonCursor& root);
 
-/// Throws InputError. scenarios/README.md describes the format.
-SharedScenario read_shared_scenario(const JsonCursor& root, const PresetStore& presets);
+/// Throws InputError. scenarios/README.md describes the format. `profiles`: of the cluster's card
+/// and network (read_profile.hpp), for all jobs.
+SharedScenario read_shared_scenario(const JsonCursor& root, const PresetStore& presets,
+                                    std::span<const std::string> profiles = {});
 
 }  // namespace lockstep

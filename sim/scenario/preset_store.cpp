@@ -17,9 +17,9 @@
 namespace lockstep {
 namespace {
 
-constexpr std::array<std::string_view, 11> kKinds{
-    "gpus",    "nodes",       "models",   "stacks",  "fabrics",   "transports",
-    "nvlinks", "reliability", "storages", "chassis", "facilities"};
+constexpr std::array<std::string_view, 12> kKinds{
+    "gpus",    "nodes",       "models",   "stacks",  "fabrics",    "transports",
+    "nvlinks", "reliability", "storages", "chassis", "facilities", "profiles"};
 
 JsonCursor parse_preset(const std::string& path) {
   return JsonCursor::parse(path, read_text_file(path), JsonStyle::sourced);

@@ -49,7 +49,7 @@ class PresetStore {
   PresetStore& operator=(const PresetStore&) = delete;
 
   /// "gpus", "nodes", "models", "stacks", "fabrics", "transports", "nvlinks", "reliability",
-  /// "storages", "chassis", "facilities".
+  /// "storages", "chassis", "facilities", "profiles" (read by load_profile of read_profile.hpp).
   static std::span<const std::string_view> kinds();
 
   /// Names of a kind, sorted. Throws for an unknown kind.

@@ -1,11 +1,14 @@
 #include "sim/scenario/read_profile.hpp"
 
 #include <cmath>
+#include <filesystem>
 #include <fmt/format.h>
 #include <memory>
 #include <optional>
+#include <system_error>
 
 #include "models/input/input_error.hpp"
+#include "models/input/text_file.hpp"
 #include "sim/scenario/member_reader.hpp"
 #include "sim/scenario/names.hpp"
 
@@ -140,7 +143,7 @@ Profile read_profile(const std::string& file, std::string_view text, const Prese
   if (const auto schema = root.find("$schema")) (void)schema->string();
   if (const auto about = root.find("about")) out.about = about->string();
   if (const auto source = root.find("source")) (void)source->string();
-  if (const auto date = root.find("date")) (void)date->string();
+  if (const auto date = root.find("date")) out.date = date->string();
   // For people: driver, clocks, power limit, library versions.
   if (const auto conditions = root.find("conditions")) read_strings(*conditions);
   out.gpu = read_preset_name(root.at("gpu"), "gpus", presets);
@@ -175,6 +178,41 @@ Profile read_profile(const std::string& file, std::string_view text, const Prese
                       .nearest = {}});
   }
   return out;
+}
+
+Profile load_profile(const std::string& name, const PresetStore& presets) {
+  std::error_code ignored;
+  if (std::filesystem::exists(name, ignored)) {
+    return read_profile(name, read_text_file(name), presets);
+  }
+  if (!presets.has("profiles", name)) {
+    const std::vector<std::string> known = presets.names("profiles");
+    throw InputError({.file = name,
+                      .pointer = {},
+                      .found = "no such file",
+                      .allowed = "the file of a profile, or one of " + listed(known),
+                      .nearest = nearest_name(name, known)});
+  }
+  return read_profile(name, read_text_file(presets.path("profiles", name)), presets);
+}
+
+std::vector<Profile> load_profiles(std::span<const std::string> names, const PresetStore& presets,
+                                   std::vector<std::string>& assumptions) {
+  std::vector<Profile> profiles;
+  for (const std::string& name : names) {
+    profiles.push_back(load_profile(name, presets));
+    const Profile& profile = profiles.back();
+    const std::size_t collectives = profile.collectives.size();
+    const auto assume = [&](std::string_view what, std::size_t points) {
+      if (points == 0) return;
+      assumptions.push_back(
+          fmt::format("{}: as {} measured them ({} points), between those by the laws", what,
+                      profile.file, points));
+    };
+    assume("kernels", profile.points() - collectives);
+    assume("collectives", collectives);
+  }
+  return profiles;
 }
 
 NodeNetwork network_of(const NodeSpec& node, const TransportSpec& transport) {

@@ -275,20 +275,7 @@ Scenario read_scenario(const std::string& file, std::string_view text, const Pre
                        const ScenarioOptions& options) {
   Scenario scenario = complete_scenario(read_draft(file, text, presets, options), presets);
   if (options.profiles.empty()) return scenario;
-  std::vector<Profile> profiles;
-  for (const std::string& name : options.profiles) {
-    profiles.push_back(read_profile(name, read_text_file(name), presets));
-    const Profile& profile = profiles.back();
-    const std::size_t collectives = profile.collectives.size();
-    const auto assume = [&](std::string_view what, std::size_t points) {
-      if (points == 0) return;
-      scenario.assumptions.push_back(
-          fmt::format("{}: as {} measured them ({} points), between those by the laws", what,
-                      profile.file, points));
-    };
-    assume("kernels", profile.points() - collectives);
-    assume("collectives", collectives);
-  }
+  const auto profiles = load_profiles(options.profiles, presets, scenario.assumptions);
   apply_profiles(profiles, scenario.node, scenario.transport);
   return scenario;
 }

@@ -18,7 +18,7 @@ struct ScenarioOptions {
   /// "path=value", applied to the JSON first, in order: "cluster.nodes=384", or a JSON pointer
   /// "/parallelism/data=32". The value is JSON, or else a string.
   std::vector<std::string> set;
-  /// Files of profiles of the scenario's card and network (read_profile.hpp).
+  /// Profiles of the scenario's card and network: files, or names of presets (read_profile.hpp).
   std::vector<std::string> profiles{};
 };
 

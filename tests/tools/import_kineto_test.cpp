@@ -234,10 +234,9 @@ TEST_CASE("import kineto: what is no trace, or has no shapes, is one line") {
   CHECK(error(std::string(100, '[')) ==
         "t.json: found more than 64 levels" + std::string(kAllowed));
   const Json no_shapes{{"traceEvents", {gpu_kernel("nvjet_tst_128x256", 5, 1)}}};
-  CHECK(
-      error(no_shapes.dump()) ==
-      "t.json: found no kernel with shapes that a profile holds; allowed: a trace of such kernels "
-      "with record_shapes=True\n");
+  CHECK(error(no_shapes.dump()) ==
+        "t.json: found no kernel with shapes that a profile holds; allowed: such kernels, recorded "
+        "with record_shapes=True\n");
 }
 
 TEST_CASE("collective_point: a list of ranks that was cut goes on with its stride") {

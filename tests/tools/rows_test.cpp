@@ -43,11 +43,12 @@ ReferenceRow with(const std::string& pointer, const nlohmann::json& value) {
   return read(row);
 }
 
-std::vector<RowPrediction> predictions_of(const std::vector<ReferenceRow>& rows, int threads) {
+std::vector<RowPrediction> predictions_of(const std::vector<ReferenceRow>& rows, int threads,
+                                          const std::vector<Profile>& profiles = {}) {
   const PresetStore presets;
   std::ostringstream quiet;
   Progress progress(quiet, "rows", rows.size(), false);
-  std::vector<RowPrediction> out = predict_rows(rows, presets, threads, progress);
+  std::vector<RowPrediction> out = predict_rows(rows, presets, threads, progress, profiles);
   CHECK(quiet.str().empty());
   return out;
 }
@@ -210,6 +211,50 @@ TEST_CASE("validate: the same bytes on one thread and on two") {
   const std::string one = rows_json(predictions_of(parsed, 1));
   CHECK(one == rows_json(predictions_of(parsed, 2)));
   CHECK(rows_table(predictions_of(parsed, 1), {}) == rows_table(predictions_of(parsed, 2), {}));
+}
+
+TEST_CASE("validate: a profile corrects the rows of its card, others are left out") {
+  const PresetStore presets;
+  // Products on this card take twice what the law says; nothing else was measured.
+  const GemmShape shape{8192, 8192, 8192};
+  const GpuSpec& gpu = presets.gpu("h100_sxm5_80gb");
+  GemmPoint point;
+  point.shape = shape;
+  point.load = Load::sustained;
+  point.time = 2 * gemm_time(shape, point.precision, gpu, point.load);
+  Profile profile;
+  profile.gpu = gpu.name;
+  profile.gemm.push_back(point);
+
+  const std::vector<ReferenceRow> rows{read(good_row()), with("/gpu/kind", "A100-SXM4-80GB")};
+  const auto by_law = predictions_of(rows, 1), corrected = predictions_of(rows, 1, {profile});
+  REQUIRE(by_law[0].predicted_step_s);
+  REQUIRE(corrected[0].predicted_step_s);
+  // How far a lone point is believed, the profile says; the rest of a step stays as it is.
+  CHECK(*corrected[0].predicted_step_s > 1.1 * *by_law[0].predicted_step_s);
+  CHECK(*corrected[0].predicted_step_s < 2 * *by_law[0].predicted_step_s);
+  CHECK(by_law[1].status == RowPrediction::Status::predicted);
+  CHECK(corrected[1].status == RowPrediction::Status::skipped);
+  CHECK(corrected[1].reason == "another card than the profile's");
+}
+
+TEST_CASE("validate: the power of a GPU is predicted where a row has it measured") {
+  nlohmann::json row = good_row();
+  row["measured"]["gpu_power_w"] = 600;
+  const std::vector<ReferenceRow> rows{read(good_row()), read(row)};
+  const auto predictions = predictions_of(rows, 1);
+  CHECK_FALSE(predictions[0].predicted_gpu_power_w);
+  REQUIRE(predictions[1].predicted_gpu_power_w);
+  // At work it takes more than at rest, and no more than its limit of 700 W.
+  CHECK(*predictions[1].predicted_gpu_power_w > 200);
+  CHECK(*predictions[1].predicted_gpu_power_w <= 700);
+  CHECK(predictions[1].predicted_step_s == predictions[0].predicted_step_s);
+  const RowSummary summary = summarise_rows(predictions);
+  CHECK(summary.power.errors.n == 1);
+  CHECK(summary.power.errors.bias ==
+        doctest::Approx(*predictions[1].predicted_gpu_power_w / 600 - 1));
+  CHECK(rows_table(predictions, {}).find("\nGPU power: 1 rows, median error ") !=
+        std::string::npos);
 }
 
 TEST_CASE("validate: layouts of one job are ranked when there are ten of them") {

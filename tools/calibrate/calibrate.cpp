@@ -4,14 +4,13 @@
 #include <array>
 #include <charconv>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <ostream>
 
 #include "models/input/input_error.hpp"
 #include "sim/scenario/preset_store.hpp"
-#include "tools/calibrate/session.hpp"
+#include "tools/calibrate/collective_plan.hpp"
+#include "tools/calibrate/course.hpp"
 #include "tools/lockstep/interrupt.hpp"
-#include "tools/lockstep/kernel_catalogue.hpp"
 #include "tools/lockstep/output_file.hpp"
 #include "tools/lockstep/shared_options.hpp"
 
@@ -20,28 +19,69 @@ namespace {
 
 constexpr int kDefaultMinutes = 8, kMostMinutes = 1440;
 constexpr int kMostDevices = 1024;
-/// assumed: writing the file, and what an estimate was short of.
-constexpr double kReserveSeconds = 5;
 
+constexpr OptionSpec kProfileOption{
+    "output",
+    'o',
+    "FILE",
+    false,
+    "Write the profile to this file; it appears only when it is complete.",
+    "-o h100.profile.json"};
+constexpr OptionSpec kMinutesOption{
+    "minutes",
+    0,
+    "N",
+    false,
+    "Measure what fits into so many minutes (default: 8), the most useful first; what is left out "
+    "is said.",
+    "--minutes 3"};
+constexpr OptionSpec kDeviceOption{
+    "device", 0, "N", false, "Number of the card, from 0 (the default).", "--device 1"};
+constexpr OptionSpec kGpuOption{
+    "gpu",
+    0,
+    "NAME",
+    false,
+    "The card's preset, where its own name does not tell: `lockstep list gpus`.",
+    "--gpu h100_pcie_80gb"};
 constexpr std::array kOptions{
-    OptionSpec{"output", 'o', "FILE", false,
-               "Write the profile to this file; it appears only when it is complete.",
-               "-o h100.profile.json"},
-    OptionSpec{"minutes", 0, "N", false,
-               "Measure what fits into so many minutes (default: 8), the most useful first; what "
-               "is left out is said.",
-               "--minutes 3"},
+    kProfileOption,
+    kMinutesOption,
     OptionSpec{"only", 0, "LIST", true, "Measure only these: launch, copies, memory, gemm.",
                "--only gemm,memory"},
-    OptionSpec{"device", 0, "N", false, "Number of the card, from 0 (the default).", "--device 1"},
-    OptionSpec{"gpu", 0, "NAME", false,
-               "The card's preset, where its own name does not tell: `lockstep list gpus`.",
-               "--gpu h100_pcie_80gb"},
+    kDeviceOption,
+    kGpuOption,
     kPresetsOption,
 };
-constexpr std::array<std::string_view, 2> kExamples{
+constexpr std::array kOptionsWithNccl{
+    kProfileOption,
+    kMinutesOption,
+    OptionSpec{"only", 0, "LIST", true,
+               "Measure only these: launch, copies, memory, gemm; with --nccl: all_reduce, "
+               "all_gather, reduce_scatter, alltoall, sendrecv, overlap.",
+               "--only gemm,memory"},
+    kDeviceOption,
+    kGpuOption,
+    OptionSpec{"nccl", 0, "", false,
+               "Time NCCL's collectives instead, over the GPUs of all processes that mpirun, srun "
+               "or torchrun started, one each; without a launcher over all GPUs of this machine.",
+               "--nccl"},
+    OptionSpec{"node", 0, "NAME", false,
+               "With --nccl: the preset of the machines, which says what joins them: `lockstep "
+               "list nodes`.",
+               "--node dgx_h100"},
+    OptionSpec{"nccl-id-file", 0, "FILE", false,
+               "With --nccl: how the names of the files begin by which the ranks find each other, "
+               "in a folder that all of them see (default: that of the profile).",
+               "--nccl-id-file /scratch/me/id"},
+    kPresetsOption,
+};
+constexpr std::array<std::string_view, 3> kExamples{
     "lockstep-calibrate -o h100.profile.json",
-    "lockstep-calibrate --only gemm --minutes 3 --device 1 -o gemm.profile.json"};
+    "lockstep-calibrate --only gemm --minutes 3 --device 1 -o gemm.profile.json",
+    "srun -N 2 --ntasks-per-node 8 lockstep-calibrate --nccl --node dgx_h100 -o "
+    "fabric.profile.json"};
+
 constexpr CommandSpec kCalibrate{
     .name = "calibrate",
     .usage = "calibrate -o FILE [options]",
@@ -55,27 +95,31 @@ constexpr CommandSpec kCalibrate{
         "until then is written).",
     .positionals = 0,
     .options = kOptions,
-    .examples = kExamples,
+    .examples = std::span(kExamples).first(2),
     .program = "lockstep-",
 };
 
-struct Settings {
-  std::string output, gpu;
-  std::vector<std::string> only, presets;
-  int minutes = kDefaultMinutes;
-  int device = 0;
-};
+/// Without NCCL nothing of it is offered.
+CommandSpec command_in(const CalibrateWorld& world) {
+  CommandSpec out = kCalibrate;
+  if (world.open_communicator) {
+    out.options = kOptionsWithNccl;
+    out.examples = kExamples;
+  }
+  return out;
+}
 
-std::vector<std::string> subjects_of(const ParsedOptions& options) {
+std::vector<std::string> subjects_of(const ParsedOptions& options,
+                                     std::span<const std::string_view> allowed) {
   std::vector<std::string> subjects;
   for (const std::string& list : options.all("only")) {
     for (std::size_t at = 0; at <= list.size();) {
       const std::size_t end = std::min(list.find(',', at), list.size());
       const std::string word = list.substr(at, end - at);
-      if (std::ranges::find(kSubjects, word) == kSubjects.end()) {
-        const std::vector<std::string> names(kSubjects.begin(), kSubjects.end());
+      if (std::ranges::find(allowed, word) == allowed.end()) {
+        const std::vector<std::string> names(allowed.begin(), allowed.end());
         throw UsageError(fmt::format("--only: found {}; allowed: {}{}", in_quotes(word),
-                                     fmt::join(names, ", "), did_you_mean(word, names)));
+                                     listed(names), did_you_mean(word, names)));
       }
       subjects.push_back(word);
       at = end + 1;
@@ -96,40 +140,44 @@ int device_of(const ParsedOptions& options) {
   return number;
 }
 
-Settings settings_of(const ParsedOptions& options) {
+/// Options that would do nothing.
+void refuse_idle_options(const ParsedOptions& options) {
+  if (options.has("nccl")) {
+    if (options.has("device")) {
+      throw UsageError(
+          "lockstep-calibrate: --device is not for --nccl: the launcher says which rank has which "
+          "card, CUDA_VISIBLE_DEVICES which cards there are");
+    }
+    return;
+  }
+  for (const std::string_view name : {"node", "nccl-id-file"}) {
+    if (options.has(name)) {
+      throw UsageError(fmt::format("lockstep-calibrate: --{} is for --nccl", name));
+    }
+  }
+}
+
+CalibrateSettings settings_of(const ParsedOptions& options) {
   if (!options.has("output")) {
     throw UsageError("lockstep-calibrate: no --output; for example: -o h100.profile.json");
   }
+  refuse_idle_options(options);
+  const bool nccl = options.has("nccl");
   return {.output = options.get("output"),
           .gpu = options.get("gpu"),
-          .only = subjects_of(options),
+          .node = options.get("node"),
+          .id_file = options.get("nccl-id-file"),
+          .only = subjects_of(options, nccl ? std::span<const std::string_view>(kCollectiveSubjects)
+                                            : std::span<const std::string_view>(kSubjects)),
           .presets = options.all("presets"),
           .minutes = whole_number(options, "minutes", kDefaultMinutes, kMostMinutes),
           .device = device_of(options)};
-}
-
-/// The preset that --gpu names, or that the card's own name tells.
-const GpuSpec& preset_of(const Settings& settings, const CardFacts& card,
-                         const PresetStore& presets) {
-  if (!settings.gpu.empty()) return presets.gpu(settings.gpu);
-  const std::string name = gpu_preset_named(card.name);
-  if (name.empty()) {
-    throw UsageError(
-        fmt::format("lockstep-calibrate: no preset is known for {}; name one with --gpu: {}",
-                    in_quotes(card.name), fmt::join(presets.names("gpus"), ", ")));
-  }
-  return presets.gpu(name);
 }
 
 std::vector<TransformerShape> all_models(const PresetStore& presets) {
   std::vector<TransformerShape> models;
   for (const std::string& name : presets.names("models")) models.push_back(presets.model(name));
   return models;
-}
-
-CalibrateExit exit_of(SessionEnd end, int failed) {
-  if (end == SessionEnd::interrupted) return CalibrateExit::interrupted;
-  return end == SessionEnd::card_error || failed > 0 ? CalibrateExit::failed : CalibrateExit::ok;
 }
 
 Calibration calibration_of(const Session& session, const CardFacts& card, const GpuSpec& gpu,
@@ -140,20 +188,24 @@ Calibration calibration_of(const Session& session, const CardFacts& card, const 
       .source = "lockstep-calibrate " LOCKSTEP_VERSION ", measured by whoever ran it",
       .date = world.date,
       .conditions = card.conditions,
-      .measured = session.measured()};
+      .measured = session.measured(),
+      .collectives = {},
+      .shape = {},
+      .node = {}};
   for (const auto& condition : session.conditions()) out.conditions.push_back(condition);
   return out;
 }
 
-CalibrateExit calibrate(const Settings& settings, Console& console, const CalibrateWorld& world) {
+CalibrateExit calibrate(const CalibrateSettings& settings, Console& console,
+                        const CalibrateWorld& world) {
   const double start = world.seconds();
   const PresetStore presets(settings.presets);
   if (!settings.gpu.empty()) (void)presets.gpu(settings.gpu);
   const InterruptGuard guard;
   const std::unique_ptr<Card> card = world.open_card(settings.device);
-  const GpuSpec& gpu = preset_of(settings, card->facts(), presets);
-  // Opened first: nobody should wait minutes to learn that the folder is not there.
-  OutputFile file(settings.output);
+  const GpuSpec& gpu = card_preset(settings, card->facts().name, presets);
+  // Nobody should wait minutes to learn that the folder is not there.
+  (void)OutputFile(settings.output);
 
   const std::vector<PlannedTask> plan =
       plan_tasks(gpu, card->facts(), all_models(presets), settings.only);
@@ -161,22 +213,8 @@ CalibrateExit calibrate(const Settings& settings, Console& console, const Calibr
                              gpu.name, plan.size(), settings.minutes);
   Session session(*card, world.seconds, console);
   const SessionEnd end = session.run(plan, start + 60.0 * settings.minutes - kReserveSeconds);
-
-  const Calibration calibration = calibration_of(session, card->facts(), gpu, world);
-  console.out << "\n";
-  for (const auto& [name, text] : calibration.conditions) {
-    console.out << fmt::format("{}: {}\n", name, text);
-  }
-  const auto points = std::ranges::count_if(calibration.measured,
-                                            [](const MeasuredTask& m) { return is_point(m.task); });
-  if (points == 0) {
-    console.out << "No profile is written: there is no point for it.\n";
-    return exit_of(end, session.failed());
-  }
-  file.write(profile_text(calibration));
-  file.commit();
-  console.out << fmt::format("{}: {} points after {:.1f} min\n", settings.output, points,
-                             (world.seconds() - start) / 60);
+  write_profile(calibration_of(session, card->facts(), gpu, world), settings, start, console,
+                world);
   return exit_of(end, session.failed());
 }
 
@@ -189,12 +227,15 @@ CalibrateExit run_calibrate(const std::vector<std::string>& args, Console& conso
     return status;
   };
   try {
-    const ParsedOptions options = parse_options(kCalibrate, args);
+    const CommandSpec command = command_in(world);
+    const ParsedOptions options = parse_options(command, args);
     if (options.has("help")) {
-      console.out << help_text(kCalibrate);
+      console.out << help_text(command);
       return CalibrateExit::ok;
     }
-    return calibrate(settings_of(options), console, world);
+    const CalibrateSettings settings = settings_of(options);
+    return options.has("nccl") ? calibrate_collectives(settings, console, world)
+                               : calibrate(settings, console, world);
   } catch (const InputError& e) {
     return fail(e.what(), CalibrateExit::bad_input);
   } catch (const UsageError& e) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tools/calibrate/card.hpp"
+#include "tools/calibrate/communicator.hpp"
 #include "tools/lockstep/cli.hpp"
 
 namespace lockstep {
@@ -15,7 +16,7 @@ enum class CalibrateExit : int {
   ok = 0,
   failed = 1,         ///< a call failed or a result was wrong; what is good is written
   bad_input = 2,      ///< the command line, a preset, the output file
-  no_card = 3,        ///< none, or a busy or too small one: nothing is measured or written
+  no_card = 3,        ///< none, or a busy or too small one, or too few: nothing is measured
   interrupted = 130,  ///< by Ctrl-C; what was measured until then is written
 };
 
@@ -26,6 +27,10 @@ struct CalibrateWorld {
   std::function<std::unique_ptr<Card>(int device)> open_card;
   std::function<double()> seconds;  ///< a clock that only goes forward
   std::string date;                 ///< of today: "2026-11-21"
+  Environment environment;
+  /// Joins all processes of the launch, with one GPU each; a process that is alone takes all GPUs
+  /// of its machine. Throws CardUnavailable. Empty: built without NCCL, and there is no --nccl.
+  std::function<std::unique_ptr<Communicator>(const CommunicatorStart&)> open_communicator;
 };
 
 /// Runs `lockstep-calibrate ARGS...`.

@@ -1,11 +1,17 @@
 #include <chrono>
+#include <cstdlib>
 #include <ctime>
 #include <fmt/chrono.h>
 #include <iostream>
+#include <optional>
+#include <string>
 #include <unistd.h>
 
 #include "tools/calibrate/calibrate.hpp"
 #include "tools/calibrate/cuda/cuda_card.hpp"
+#ifdef LOCKSTEP_NCCL_LIBRARY
+#include "tools/calibrate/nccl/nccl_communicator.hpp"
+#endif
 
 int main(int argc, char** argv) {
   lockstep::Console console{.out = std::cout,
@@ -19,7 +25,17 @@ int main(int argc, char** argv) {
             const auto now = std::chrono::steady_clock::now().time_since_epoch();
             return std::chrono::duration<double>(now).count();
           },
-      .date = fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr)))};
+      .date = fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr))),
+      .environment = [](const char* name) -> std::optional<std::string> {
+        const char* const value = std::getenv(name);
+        return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+      },
+#ifdef LOCKSTEP_NCCL_LIBRARY
+      .open_communicator = lockstep::open_nccl_communicator
+#else
+      .open_communicator = {}
+#endif
+  };
   const std::vector<std::string> args(argv + 1, argv + argc);
   return static_cast<int>(lockstep::run_calibrate(args, console, world));
 }

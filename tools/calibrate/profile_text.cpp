@@ -23,6 +23,14 @@ Json product_point(const ProductTask& task) {
   return point;
 }
 
+Json collective_point(const CollectiveTask& task, const RankShape& shape) {
+  Json point{{"op", kNcclTestsNames[static_cast<std::size_t>(task.op)]}};
+  if (shape.nodes > 1) point["nodes"] = shape.nodes;
+  point["gpus_per_node"] = shape.gpus_per_node;
+  point["size"] = task.size.base_units();
+  return point;
+}
+
 /// Six digits are beyond what any repeat agrees in.
 void add_timing(const Timing& timing, Json& point) {
   point["time"] = fmt::format("{:.6g} us", timing.median.base_units() * 1e6);
@@ -60,7 +68,8 @@ std::string profile_text(const Calibration& calibration) {
             {"conditions", Json::object()},
             {"gpu", calibration.gpu}};
   for (const auto& [name, value] : calibration.conditions) head["conditions"][name] = value;
-  std::vector<Json> gemm, memory;
+  if (!calibration.node.empty()) head["network"]["node"] = calibration.node;
+  std::vector<Json> gemm, memory, collectives;
   for (const MeasuredTask& measured : calibration.measured) {
     if (const auto* product = std::get_if<ProductTask>(&measured.task)) {
       add_timing(measured.timing, gemm.emplace_back(product_point(*product)));
@@ -68,10 +77,16 @@ std::string profile_text(const Calibration& calibration) {
       add_timing(measured.timing, memory.emplace_back(memory_point(*kernel)));
     }
   }
-  std::string out = head.dump(1);
+  for (const MeasuredCollective& measured : calibration.collectives) {
+    add_timing(measured.timing,
+               collectives.emplace_back(collective_point(measured.task, calibration.shape)));
+  }
+  // Conditions are what other programs say; whatever it is, the measurements are not lost by it.
+  std::string out = head.dump(1, ' ', false, Json::error_handler_t::replace);
   out.resize(out.rfind("\n}"));
   if (!gemm.empty()) out += points_text("gemm", gemm);
   if (!memory.empty()) out += points_text("memory", memory);
+  if (!collectives.empty()) out += points_text("collectives", collectives);
   return out + "\n}\n";
 }
 

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "tools/calibrate/card.hpp"
+#include "tools/calibrate/collective_plan.hpp"
+#include "tools/calibrate/communicator.hpp"
 #include "tools/calibrate/timing.hpp"
 
 namespace lockstep {
@@ -14,11 +16,18 @@ struct MeasuredTask {
   Task task;
   Timing timing;
 };
+struct MeasuredCollective {
+  CollectiveTask task;
+  Timing timing;
+};
 struct Calibration {
   std::string gpu;  ///< preset
   std::string about, source, date;
   std::vector<std::pair<std::string, std::string>> conditions;
   std::vector<MeasuredTask> measured;
+  std::vector<MeasuredCollective> collectives;
+  RankShape shape;   ///< what they ran on
+  std::string node;  ///< preset of its machines; empty: not said
 };
 
 /// True for a task that is a point of a profile; launches and copies are conditions.

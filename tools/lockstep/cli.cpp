@@ -11,10 +11,10 @@
 namespace lockstep {
 namespace {
 
-std::array<const Command*, 10> commands() {
-  return {&run_command(),     &comm_command(), &topology_command(),    &validate_command(),
-          &referee_command(), &fit_command(),  &fit_kernels_command(), &import_command(),
-          &list_command(),    &show_command()};
+std::array<const Command*, 11> commands() {
+  return {&run_command(),      &comm_command(),    &replay_command(), &topology_command(),
+          &validate_command(), &referee_command(), &fit_command(),    &fit_kernels_command(),
+          &import_command(),   &list_command(),    &show_command()};
 }
 
 std::string general_help() {

@@ -43,6 +43,7 @@ const Command& import_command();
 const Command& list_command();
 const Command& show_command();
 const Command& topology_command();
+const Command& replay_command();
 
 /// Runs `lockstep ARGS...`.
 Exit run_cli(const std::vector<std::string>& args, Console& console);

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "sim/core/random.hpp"
+#include "sim/scenario/read_profile.hpp"
 #include "topologies/placement.hpp"
 
 namespace lockstep {
@@ -203,6 +204,18 @@ CollectiveGroup read_group(const JsonCursor& from, const Cluster& cluster) {
   return group;
 }
 
+/// 1 without a profile.
+double measured_over_law(const CollectiveCall& call, const CollectiveStudy& study) {
+  GpuSpec gpu = study.cluster.node.gpu;
+  if (!gpu.profile) return 1;
+  const auto time = [&] {
+    return collective_time(call, gpu, study.cluster.transport, study.group.nic_bandwidth);
+  };
+  const Seconds measured = time();
+  gpu.profile.reset();
+  return measured / time();
+}
+
 CollectiveRow predict(CollectiveOp op, Bytes size, const CollectiveStudy& study) {
   const CollectiveCall call{.op = op,
                             .payload = size,
@@ -215,14 +228,27 @@ CollectiveRow predict(CollectiveOp op, Bytes size, const CollectiveStudy& study)
       .choice = choose_collective(call, study.cluster.node.gpu, study.cluster.transport,
                                   study.group.nic_bandwidth, study.options)};
   if (!row.choice.cost) return row;
+  row.choice.time = measured_over_law(call, study) * row.choice.time;
   row.algbw_bytes_per_s = (size / row.choice.time).base_units();
   row.busbw_bytes_per_s = bus_factor(op, call.ranks) * row.algbw_bytes_per_s;
   return row;
 }
 
+void take_profiles(const JsonCursor& at, std::span<const std::string> names,
+                   const PresetStore& presets, Cluster& cluster) {
+  for (const char* key : {"algorithm", "protocol", "sharp", "pxn", "max_channels", "nccl"}) {
+    if (const auto forced = at.find(key)) {
+      forced->fail("no such key with --measured: what was measured is NCCL's own choice");
+    }
+  }
+  apply_profiles(load_profiles(names, presets, cluster.assumptions), cluster.node,
+                 cluster.transport);
+}
+
 }  // namespace
 
-CollectiveStudy run_collective_study(const JsonCursor& root, const PresetStore& presets) {
+CollectiveStudy run_collective_study(const JsonCursor& root, const PresetStore& presets,
+                                     std::span<const std::string> profiles) {
   CollectiveStudy study;
   study.file = root.file();
   (void)root.find("$schema");  // for editors
@@ -233,6 +259,7 @@ CollectiveStudy run_collective_study(const JsonCursor& root, const PresetStore& 
   const std::vector<Bytes> sizes = read_sizes(at.find("sizes"));
   study.group = read_group(at, study.cluster);
   study.options = read_options(at);
+  if (!profiles.empty()) take_profiles(at, profiles, presets, study.cluster);
   at.finish();
   root.finish();
   for (const CollectiveOp op : ops) {

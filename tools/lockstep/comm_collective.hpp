@@ -2,6 +2,7 @@
 /// choice at every size and why. scenarios/comm/README.md describes "collective".
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,8 +41,10 @@ struct CollectiveStudy {
 
 /// Reads a scenario with "collective" from the root of its file, and predicts every row: alone on
 /// the machine, on a fabric that does not slow it. Throws InputError, also where nothing that the
-/// user allows can run.
-CollectiveStudy run_collective_study(const JsonCursor& root, const PresetStore& presets);
+/// user allows can run. `profiles`: of the cluster's card and network (read_profile.hpp), whose
+/// times are taken; they hold NCCL's own choice, so that a scenario with another is an error.
+CollectiveStudy run_collective_study(const JsonCursor& root, const PresetStore& presets,
+                                     std::span<const std::string> profiles = {});
 
 /// A table for people, and which algorithm is taken at which sizes and why.
 std::string collective_table(const CollectiveStudy& study, const TextStyle& style);

@@ -46,6 +46,10 @@ constexpr std::array kOptions{
         "Require a number of the JSON output's first level to keep a bound (>=, <=, >, <, ==); "
         "exit status 1 with a line that says by how much it missed.",
         "--assert \"end_s<0.02\""},
+    OptionSpec{"measured", 0, "FILE|NAME", true,
+               "Take the times of collectives from profiles of this kind of card and network, as "
+               "--profile of lockstep run does.",
+               "--measured fabric.profile.json"},
     OptionSpec{"profile", 0, "", false,
                "Print on standard error how long reading, topology, routes, simulation and report "
                "took.",
@@ -147,7 +151,7 @@ Exit run_collectives(const JsonCursor& root, const PresetStore& presets,
   }
   const std::string format = options.choice("format", kFormats);
   const std::vector<Assertion> assertions = parse_assertions(options.all("assert"));
-  const CollectiveStudy study = run_collective_study(root, presets);
+  const CollectiveStudy study = run_collective_study(root, presets, options.all("measured"));
   const nlohmann::ordered_json json =
       format == "json" || !assertions.empty() ? collective_json(study) : nullptr;
   const std::vector<std::string> misses = all_missed(assertions, json);
@@ -168,6 +172,9 @@ Exit run(const ParsedOptions& options, Console& console) {
   const std::vector<std::string> sets = options.all("set");
   const JsonCursor root = JsonCursor::parse(file, read_text_file(file), JsonStyle::plain, sets);
   if (root.find("collective")) return run_collectives(root, presets, options, console);
+  if (options.has("measured")) {
+    throw UsageError("lockstep comm: --measured is about collectives, not traffic");
+  }
   return run_traffic(root, presets, options, console);
 }
 

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <iterator>
 #include <map>
 #include <tuple>
+#include <type_traits>
 
+#include "models/kernels/memory_bound.hpp"
 #include "tools/lockstep/kernel_rows.hpp"
 #include "tools/lockstep/minimise.hpp"
 
@@ -51,6 +54,19 @@ const std::vector<Parameter>& gemm_parameters() {
   return parameters;
 }
 
+/// With the clocks under a lasting load, which bursts beside it tell apart from the efficiency.
+const std::vector<Parameter>& loaded_gemm_parameters() {
+  static const std::vector<Parameter> parameters = [] {
+    std::vector<Parameter> all = gemm_parameters();
+    all.push_back({"sustained", "", 0.85, 0.1, false, 1,
+                   [](GpuSpec& g, std::size_t, double v) { g.gemm.sustained = v; }});
+    all.push_back({"quantised_sustained", "", 0.97, 0.05, false, 1,
+                   [](GpuSpec& g, std::size_t, double v) { g.gemm.quantised_sustained = v; }});
+    return all;
+  }();
+  return parameters;
+}
+
 const std::vector<Parameter>& attention_parameters() {
   static const std::vector<Parameter> parameters{
       {"launch", "us", 6, 0.3, false, kNoLimit,
@@ -87,7 +103,6 @@ constexpr double kPenalty = 0.1;
 /// Errors beyond this are outliers (another kernel was chosen, a stray measurement).
 constexpr double kOutlier = 0.5;
 constexpr double kTrainingWeight = 3;
-constexpr std::size_t kFewestRows = 8;
 constexpr std::size_t kFolds = 4;
 
 double weight(const GemmRow& row) {
@@ -101,6 +116,27 @@ double weight(const AttentionRow& row) {
 }
 double weight(const MemoryRow& row) { return row.measured_us >= 20 ? kTrainingWeight : 1; }
 
+// A profile's points, like rows.
+double in_us(Seconds time) { return time.base_units() * 1e6; }
+double measured_us(const KernelRow& row) { return row.measured_us; }
+double measured_us(const ProfilePoint& point) { return in_us(point.time); }
+
+std::optional<double> predicted_us(const GemmPoint& p, const GpuSpec& gpu) {
+  return in_us(gemm_time(p.shape, p.precision, gpu, p.load));
+}
+std::optional<double> predicted_us(const AttentionPoint& p, const GpuSpec& gpu) {
+  return in_us(attention_time(p.shape, p.kernel, gpu, ElementwiseTraffic{}));
+}
+std::optional<double> predicted_us(const MemoryPoint& p, const GpuSpec& gpu) {
+  return in_us(memory_bound_time(p.traffic, gpu));
+}
+
+double weight(const GemmPoint& p) {
+  return std::min({p.shape.m, p.shape.n, p.shape.k}) >= 1024 ? kTrainingWeight : 1;
+}
+double weight(const AttentionPoint& p) { return measured_us(p) >= 200 ? kTrainingWeight : 1; }
+double weight(const MemoryPoint& p) { return measured_us(p) >= 20 ? kTrainingWeight : 1; }
+
 template <class Row>
 class Fitter {
  public:
@@ -111,7 +147,9 @@ class Fitter {
     KernelFit out;
     out.before = summarise("before", points(rows, gpu_));
     const std::vector<double> z = best(rows);
-    for (std::size_t i = 0; i < parameters_.size(); ++i) out.constants.push_back(constant(i, z[i]));
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      if (matters(i, rows)) out.constants.push_back(constant(i, z[i]));
+    }
     out.after = summarise("after", points(rows, with(z)));
     out.held_out = summarise("held out", held_out(rows));
     return out;
@@ -126,11 +164,22 @@ class Fitter {
     return gpu;
   }
 
+  /// Whether any prediction depends on the parameter.
+  [[nodiscard]] bool matters(std::size_t parameter, const std::vector<Row>& rows) const {
+    std::vector<double> z(parameters_.size(), 0.0);
+    const GpuSpec centre = with(z);
+    z[parameter] = -1;
+    const GpuSpec moved = with(z);
+    return std::ranges::any_of(rows, [&](const Row& row) {
+      return *predicted_us(row, centre) != *predicted_us(row, moved);
+    });
+  }
+
   [[nodiscard]] double loss(const std::vector<Row>& rows, const std::vector<double>& z) const {
     const GpuSpec gpu = with(z);
     double sum = 0, weights = 0;
     for (const Row& row : rows) {
-      const double error = std::abs(std::log(*predicted_us(row, gpu) / row.measured_us));
+      const double error = std::abs(std::log(*predicted_us(row, gpu) / measured_us(row)));
       sum += weight(row) * std::min(error, kOutlier);
       weights += weight(row);
     }
@@ -149,7 +198,7 @@ class Fitter {
     std::vector<ValidationPoint> out;
     for (const Row& row : rows) {
       const double predicted = *predicted_us(row, gpu);
-      out.push_back({{}, row.measured_us, predicted, predicted / row.measured_us - 1});
+      out.push_back({{}, measured_us(row), predicted, predicted / measured_us(row) - 1});
     }
     return out;
   }
@@ -192,7 +241,7 @@ std::map<std::pair<std::string, std::string>, std::vector<Row>> by_part(
     if (!row.obstacle.empty() || !predicted_us(row, presets.gpu(row.gpu))) continue;
     out[{row.gpu, part(row)}].push_back(row);
   }
-  std::erase_if(out, [](const auto& entry) { return entry.second.size() < kFewestRows; });
+  std::erase_if(out, [](const auto& entry) { return entry.second.size() < kFewestFitPoints; });
   return out;
 }
 
@@ -236,6 +285,37 @@ std::vector<KernelFit> fit_memory_kernels(const std::string& file, const PresetS
     out.push_back(fitter.fit(rows));
     std::tie(out.back().gpu, out.back().part) = name;
   }
+  return out;
+}
+
+std::vector<KernelFit> fit_profile(const Profile& profile, const PresetStore& presets) {
+  const GpuSpec& card = presets.gpu(profile.gpu);
+  std::vector<KernelFit> out;
+  const auto add = [&](const auto& points, const std::vector<Parameter>& parameters, GpuSpec gpu,
+                       std::size_t kernel, std::string part) {
+    if (points.size() < kFewestFitPoints) return;
+    using Point = typename std::decay_t<decltype(points)>::value_type;
+    Fitter<Point> fitter(parameters, std::move(gpu), kernel);
+    out.push_back(fitter.fit(points));
+    out.back().gpu = profile.gpu;
+    out.back().part = std::move(part);
+  };
+  const auto lasting =
+      static_cast<std::size_t>(std::ranges::count(profile.gemm, Load::sustained, &GemmPoint::load));
+  const bool both = std::min(lasting, profile.gemm.size() - lasting) >= kFewestFitPoints;
+  add(profile.gemm, both ? loaded_gemm_parameters() : gemm_parameters(), card, 0, "gemm");
+  for (const AttentionKernelKind& kind : attention_kernels()) {
+    const auto index = static_cast<std::size_t>(&kind - attention_kernels().data());
+    std::vector<AttentionPoint> points;
+    std::ranges::copy_if(
+        profile.attention, std::back_inserter(points),
+        [&](const AttentionPoint& p) { return static_cast<std::size_t>(p.kernel) == index; });
+    GpuSpec gpu = card;
+    if (!gpu.attention[index]) gpu.attention[index] = AttentionConstants{};
+    add(points, attention_parameters(), std::move(gpu), index,
+        fmt::format("attention.{}", kind.name));
+  }
+  add(profile.memory, memory_parameters(), card, 0, "memory");
   return out;
 }
 

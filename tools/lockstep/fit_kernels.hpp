@@ -1,10 +1,12 @@
 /// Re-makes the kernel constants of the GPU presets from measured kernels: `lockstep fit-kernels`.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "models/profile/kernel_profile.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "tools/lockstep/point_table.hpp"
 
@@ -31,6 +33,14 @@ struct KernelFit {
 std::vector<KernelFit> fit_gemm(const std::string& file, const PresetStore& presets);
 std::vector<KernelFit> fit_attention(const std::string& file, const PresetStore& presets);
 std::vector<KernelFit> fit_memory_kernels(const std::string& file, const PresetStore& presets);
+
+/// Where a kind of kernels has fewer points, its constants stay as they are.
+inline constexpr std::size_t kFewestFitPoints = 8;
+
+/// The same for the points of a profile and its card: products, attention by kernel, memory-bound
+/// kernels. The clock under a lasting load is fitted where there are points of both loads. What no
+/// point depends on is not among the constants.
+std::vector<KernelFit> fit_profile(const Profile& profile, const PresetStore& presets);
 
 /// For people: errors before, after and held out of each fit, then the constants as JSON that can
 /// be copied into the preset.

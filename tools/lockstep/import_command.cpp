@@ -12,6 +12,7 @@
 #include "tools/lockstep/import_kernels.hpp"
 #include "tools/lockstep/import_kineto.hpp"
 #include "tools/lockstep/import_nccl.hpp"
+#include "tools/lockstep/import_nsys.hpp"
 #include "tools/lockstep/shared_options.hpp"
 
 namespace lockstep {
@@ -31,6 +32,9 @@ constexpr std::array kOptions{
                "--attention tests/reference/attention.json"},
     OptionSpec{"memory", 0, "FILE", true, "kernels: rows of memory-bound kernels.",
                "--memory tests/reference/memory_kernels.json"},
+    OptionSpec{"nccl", 0, "FILE", true,
+               "kernels: series of nccl-tests, of which those inside one node are taken.",
+               "--nccl tests/reference/nccl.json"},
     OptionSpec{
         "node", 0, "NAME", false,
         "nccl-tests, kineto: the nodes, whose network and NVLink domain the profile is then of; "
@@ -46,22 +50,26 @@ constexpr std::array kOptions{
     OptionSpec{"op", 0, "NAME", false,
                "nccl-tests: the operation, where neither log nor file name says it.",
                "--op all_reduce"},
+    OptionSpec{"precision", 0, "bf16|fp16|fp8", false,
+               "nsys: number format of the products whose kernels' names do not say it.",
+               "--precision bf16"},
     kPresetsOption,
     kOutputOption,
 };
 
-constexpr std::array<std::string_view, 4> kExamples{
+constexpr std::array<std::string_view, 5> kExamples{
     "lockstep import kernels --gpu h100_sxm5_80gb --gemm tests/reference/gemm.json -o "
     "h100.profile.json",
     "lockstep import nccl-tests all_reduce.log all_gather.log --node dgx_h100 -o "
     "fabric.profile.json",
     "lockstep import nccl-tests tests/reference/nccl.json --gpu a100_sxm4_80gb",
     "lockstep import kineto rank0.pt.trace.json.gz --node dgx_h100 -o step.profile.json",
+    "lockstep import nsys nvtx_kern_sum.csv --gpu h100_sxm5_80gb -o step.profile.json",
 };
 
 constexpr CommandSpec kSpec{
     .name = "import",
-    .usage = "import kernels|nccl-tests|kineto [FILE...] [options]",
+    .usage = "import kernels|nccl-tests|kineto|nsys [FILE...] [options]",
     .summary = "Make a profile of a card or a fabric from what was measured.",
     .about =
         "Writes the profile (scenarios/profile.schema.json) that `lockstep run --profile` and\n"
@@ -75,6 +83,9 @@ constexpr CommandSpec kSpec{
         "  kineto      traces of the PyTorch profiler, plain or .gz, recorded with shapes: "
         "products,\n"
         "              attention and collectives.\n"
+        "  nsys        what `nsys stats --report nvtx_kern_sum --format csv` (or json) writes of "
+        "a\n"
+        "              run under PyTorch's emit_nvtx(record_shapes=True): products and attention.\n"
         "What is left out is said on standard error.",
     .positionals = 1 + kMostFiles,
     .options = kOptions,
@@ -114,8 +125,9 @@ Imported from_kernels(const ParsedOptions& options, const std::vector<std::strin
                       const PresetStore& presets, const Console& /*console*/) {
   const KernelFiles files{.gemm = options.all("gemm"),
                           .attention = options.all("attention"),
-                          .memory = options.all("memory")};
-  return {import_kernels(files, presets.gpu(machine_from(options, presets).gpu)), {}};
+                          .memory = options.all("memory"),
+                          .nccl = options.all("nccl")};
+  return {import_kernels(files, presets.gpu(machine_from(options, presets).gpu), presets), {}};
 }
 
 Imported from_nccl(const ParsedOptions& options, const std::vector<std::string>& files,
@@ -137,6 +149,22 @@ Imported from_kineto(const ParsedOptions& options, const std::vector<std::string
   return import_kineto(files, machine, per_node, presets, style);
 }
 
+/// Number formats of --precision, and what PyTorch calls them.
+constexpr std::array<std::string_view, 3> kNsysPrecisions{"bf16", "fp16", "fp8"};
+constexpr std::array<const char*, 3> kTorchTypes{"c10::BFloat16", "c10::Half",
+                                                 "c10::Float8_e4m3fn"};
+
+Imported from_nsys(const ParsedOptions& options, const std::vector<std::string>& files,
+                   const PresetStore& presets, const Console& /*console*/) {
+  std::string type;
+  if (options.has("precision")) {
+    const auto* const found =
+        std::ranges::find(kNsysPrecisions, options.choice("precision", kNsysPrecisions));
+    type = kTorchTypes.at(static_cast<std::size_t>(found - kNsysPrecisions.begin()));
+  }
+  return import_nsys(files, type, machine_from(options, presets), presets);
+}
+
 /// A kind of measurements: what `lockstep import NAME` reads.
 struct ImportKind {
   std::string_view name;
@@ -145,12 +173,14 @@ struct ImportKind {
   Imported (*import)(const ParsedOptions&, const std::vector<std::string>& files,
                      const PresetStore&, const Console&);
 };
-constexpr std::array<std::string_view, 3> kKernelOptions{"gemm", "attention", "memory"};
+constexpr std::array<std::string_view, 4> kKernelOptions{"gemm", "attention", "memory", "nccl"};
 constexpr std::array<std::string_view, 4> kNcclOptions{"node", "nodes", "gpus-per-node", "op"};
 constexpr std::array<std::string_view, 2> kKinetoOptions{"node", "gpus-per-node"};
+constexpr std::array<std::string_view, 1> kNsysOptions{"precision"};
 constexpr std::array kImportKinds{ImportKind{"kernels", false, kKernelOptions, from_kernels},
                                   ImportKind{"nccl-tests", true, kNcclOptions, from_nccl},
-                                  ImportKind{"kineto", true, kKinetoOptions, from_kineto}};
+                                  ImportKind{"kineto", true, kKinetoOptions, from_kineto},
+                                  ImportKind{"nsys", true, kNsysOptions, from_nsys}};
 
 const ImportKind& kind_of(const ParsedOptions& options) {
   const std::string what = options.positionals.empty() ? "" : options.positionals.front();
@@ -192,7 +222,7 @@ Exit run(const ParsedOptions& options, Console& console) {
     throw InputError({.file = fmt::format("{}", fmt::join(files, ", ")),
                       .pointer = {},
                       .found = "no kernel with shapes that a profile holds",
-                      .allowed = "a trace of such kernels with record_shapes=True",
+                      .allowed = "such kernels, recorded with record_shapes=True",
                       .nearest = {}});
   }
   write_output(imported.profile, options, console);

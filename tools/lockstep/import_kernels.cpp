@@ -1,38 +1,62 @@
 #include "tools/lockstep/import_kernels.hpp"
 
+#include <cmath>
+#include <filesystem>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
 #include "models/input/input_error.hpp"
 #include "sim/scenario/names.hpp"
+#include "tools/lockstep/import_nccl.hpp"
 #include "tools/lockstep/kernel_catalogue.hpp"
 #include "tools/lockstep/kernel_rows.hpp"
-#include "tools/lockstep/table.hpp"
 
 namespace lockstep {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string time_text(double microseconds) { return number_text(microseconds) + " us"; }
+/// Published times have three to six digits.
+std::string time_text(double microseconds) { return fmt::format("{:.6g} us", microseconds); }
+
+/// "gemm.json, nccl.json": the files without their folders.
+std::string file_names(const KernelFiles& files) {
+  std::vector<std::string> names;
+  for (const auto* kind : {&files.gemm, &files.attention, &files.memory, &files.nccl}) {
+    for (const std::string& file : *kind) {
+      names.push_back(std::filesystem::path(file).filename().string());
+    }
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+constexpr const char* kPublished =
+    "yes: by several people, on cards, clocks and libraries of their own; no card had all of these "
+    "times";
+
+void add_point(const char* kind, const std::string& text, double microseconds, Json& out) {
+  Json point = Json::parse(text);
+  point["time"] = time_text(microseconds);
+  out[kind].push_back(std::move(point));
+}
 
 void add_gemm(const GemmRow& row, const GpuSpec& gpu, Json& out) {
   if (row.backward || gpu.peak(row.precision) <= FlopsPerSecond{}) return;
   const auto [m, n, k, count] = row.shape;
   const double time = row.measured_us - (row.quantises ? quantise_us(m * k * count, gpu) : 0);
   if (time <= 0) return;
-  Json point{{"m", m}, {"n", n}, {"k", k}};
-  if (count > 1) point["count"] = count;
-  point["precision"] = name_of(row.precision);
-  if (row.load == Load::sustained) point["load"] = "sustained";
-  point["time"] = time_text(time);
-  out["gemm"].push_back(point);
+  GemmPoint point;
+  point.shape = row.shape;
+  point.precision = row.precision;
+  point.load = row.load;
+  add_point("gemm", product_text(point), time, out);
 }
 
 void add_attention(const AttentionRow& row, const GpuSpec& gpu, Json& out) {
   const AttentionImplementation& as = *row.implementation;
-  const AttentionKernelKind& kind = attention_kernels()[static_cast<std::size_t>(as.kernel)];
   if (row.pass == AttentionPass::both || as.kernel == AttentionKernel::unfused ||
       attention_constants(as.kernel, gpu) == nullptr) {
     return;
@@ -46,13 +70,10 @@ void add_attention(const AttentionRow& row, const GpuSpec& gpu, Json& out) {
   const double beside = predicted - law / as.speed;
   const double time = (row.measured_us - beside) * as.speed;
   if (time <= 0) return;
-  Json point{{"kernel", kind.name},    {"direction", forward ? "forward" : "backward"},
-             {"causal", shape.causal}, {"sequences", shape.sequences},
-             {"tokens", shape.tokens}, {"heads", shape.heads}};
-  if (shape.kv_heads != shape.heads) point["kv_heads"] = shape.kv_heads;
-  point["head_dim"] = shape.head_dim;
-  point["time"] = time_text(time);
-  out["attention"].push_back(point);
+  AttentionPoint point;
+  point.kernel = as.kernel;
+  point.shape = shape;
+  add_point("attention", attention_text(point), time, out);
 }
 
 void add_memory(const MemoryRow& row, Json& out) {
@@ -61,7 +82,7 @@ void add_memory(const MemoryRow& row, Json& out) {
   if (time <= 0 || pass.bytes <= 0) return;
   out["memory"].push_back(
       {{"kernel", fmt::format("{}{}", row.kernel_printed, row.backward ? " backward" : "")},
-       {"traffic", pass.bytes * pass.slowdown * row.elements},
+       {"traffic", std::llround(pass.bytes * pass.slowdown * row.elements)},
        {"time", time_text(time)}});
 }
 
@@ -72,9 +93,15 @@ bool is_of(const Row& row, const GpuSpec& gpu) {
 
 }  // namespace
 
-std::string import_kernels(const KernelFiles& files, const GpuSpec& gpu) {
-  Json out{{"about", "Made by lockstep import kernels; the sources are those of its rows."},
+std::string import_kernels(const KernelFiles& files, const GpuSpec& gpu,
+                           const PresetStore& presets) {
+  Json out{{"about", fmt::format("What was published of {}.", gpu.name)},
+           {"source", fmt::format("the rows of {}, which name their own; made by lockstep import "
+                                  "kernels",
+                                  file_names(files))},
+           {"conditions", {{"published", kPublished}}},
            {"gpu", gpu.name}};
+  const std::size_t without_points = out.size();
   for (const std::string& file : files.gemm) {
     for (const GemmRow& row : read_gemm_rows(file)) {
       if (is_of(row, gpu)) add_gemm(row, gpu, out);
@@ -90,14 +117,19 @@ std::string import_kernels(const KernelFiles& files, const GpuSpec& gpu) {
       if (is_of(row, gpu)) add_memory(row, out);
     }
   }
-  if (out.size() == 2) {
+  for (const std::string& file : files.nccl) {
+    for (auto& point : collectives_in_a_node(file, gpu.name, presets)) {
+      out["collectives"].push_back(std::move(point));
+    }
+  }
+  if (out.size() == without_points) {
     throw InputError({.file = "lockstep import",
                       .pointer = {},
                       .found = "no row of " + gpu.name,
-                      .allowed = "--gemm, --attention or --memory with rows of that card",
+                      .allowed = "--gemm, --attention, --memory or --nccl with rows of that card",
                       .nearest = {}});
   }
-  return out.dump(1) + "\n";
+  return profile_json_text(out);
 }
 
 }  // namespace lockstep

@@ -35,11 +35,6 @@ double sum_of(const Times& times) {
   return sum;
 }
 
-std::int64_t whole(double count) { return static_cast<std::int64_t>(count); }
-
-/// A point without its time, as JSON text: what runs with equal points are counted by.
-using TimesByPoint = std::map<std::string, Times>;
-
 class KinetoImporter {
  public:
   KinetoImporter(const ImportMachine& machine, int gpus_per_node, const GpuSpec& gpu)
@@ -72,10 +67,10 @@ class KinetoImporter {
     if (machine_.node != nullptr && !collectives_.empty()) {
       out["network"]["node"] = machine_.node->name;
     }
-    add_points("gemm", products_, out);
-    add_points("attention", attention_, out);
-    add_points("collectives", collectives_, out);
-    Imported imported{out.dump(1) + "\n", {left_out_table(style)}};
+    add_points("gemm", products_, false, out);
+    add_points("attention", attention_, false, out);
+    add_points("collectives", collectives_, true, out);
+    Imported imported{profile_json_text(out), {left_out_table(style)}};
     if (products_.empty() && attention_.empty() && collectives_.empty()) imported.profile.clear();
     return imported;
   }
@@ -112,46 +107,9 @@ class KinetoImporter {
     KinetoJson json{{"op", kNcclTestsNames[static_cast<std::size_t>(point->op)]}};
     if (point->nodes > 1) json["nodes"] = point->nodes;
     json["gpus_per_node"] = point->gpus_per_node;
-    json["size"] = whole(point->size.base_units());
+    json["size"] = static_cast<std::int64_t>(point->size.base_units());
     collectives_[json.dump()].push_back(kernel.duration_us);
     return {};
-  }
-
-  static std::string product_text(const GemmPoint& point) {
-    KinetoJson json{
-        {"m", whole(point.shape.m)}, {"n", whole(point.shape.n)}, {"k", whole(point.shape.k)}};
-    if (point.shape.count > 1) json["count"] = whole(point.shape.count);
-    json["precision"] = name_of(point.precision);
-    json["load"] = "sustained";
-    return json.dump();
-  }
-  static std::string attention_text(const AttentionPoint& point) {
-    const AttentionShape& s = point.shape;
-    KinetoJson json{{"kernel", name_of(point.kernel)},
-                    {"direction", s.direction == Direction::forward ? "forward" : "backward"},
-                    {"causal", s.causal},
-                    {"sequences", whole(s.sequences)},
-                    {"tokens", whole(s.tokens)},
-                    {"heads", whole(s.heads)}};
-    if (s.kv_heads != s.heads) json["kv_heads"] = whole(s.kv_heads);
-    json["head_dim"] = whole(s.head_dim);
-    return json.dump();
-  }
-
-  static void add_points(const char* key, const TimesByPoint& points, KinetoJson& out) {
-    for (const auto& [text, times] : points) {
-      KinetoJson point = KinetoJson::parse(text);
-      const bool waits = key == std::string_view("collectives");
-      const double middle = median(times);
-      point["time"] = number_text(waits ? *std::ranges::min_element(times) : middle) + " us";
-      // The distance of the quartiles; a collective's is what it waits.
-      if (!waits && times.size() > 1) {
-        constexpr double kMostSpread = 10;
-        const double spread = (quantile(times, 0.75) - quantile(times, 0.25)) / middle;
-        point["spread"] = twelve_digits(std::min(spread, kMostSpread));
-      }
-      out[key].push_back(std::move(point));
-    }
   }
 
   [[nodiscard]] std::string left_out_table(const TextStyle& style) const {

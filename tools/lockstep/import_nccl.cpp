@@ -48,6 +48,9 @@ class NcclImporter {
     note_left_out(left_out, "row", file, notes_);
   }
 
+  /// The points so far.
+  [[nodiscard]] const ProfileJson& points() const { return points_; }
+
   Imported finish(const std::vector<std::string>& files) {
     if (points_.empty()) {
       throw InputError({.file = fmt::format("{}", fmt::join(files, ", ")),
@@ -62,7 +65,7 @@ class NcclImporter {
     out["gpu"] = machine_.gpu;
     if (machine_.node != nullptr) out["network"]["node"] = machine_.node->name;
     out["collectives"] = std::move(points_);
-    return {out.dump(1) + "\n", std::move(notes_)};
+    return {profile_json_text(out), std::move(notes_)};
   }
 
  private:
@@ -133,6 +136,15 @@ class NcclImporter {
 };
 
 }  // namespace
+
+nlohmann::ordered_json collectives_in_a_node(const std::string& file, const std::string& gpu,
+                                             const PresetStore& presets) {
+  const ImportMachine machine{.gpu = gpu};
+  const NcclLogOptions options;
+  NcclImporter importer(machine, options, presets);
+  importer.read(file);
+  return importer.points();
+}
 
 Imported import_nccl(const std::vector<std::string>& files, const ImportMachine& machine,
                      const NcclLogOptions& options, const PresetStore& presets) {

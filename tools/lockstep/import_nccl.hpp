@@ -17,4 +17,9 @@ namespace lockstep {
 Imported import_nccl(const std::vector<std::string>& files, const ImportMachine& machine,
                      const NcclLogOptions& options, const PresetStore& presets);
 
+/// The collectives that such a file of series has of the card inside one node, as points of a
+/// profile. Throws InputError.
+nlohmann::ordered_json collectives_in_a_node(const std::string& file, const std::string& gpu,
+                                             const PresetStore& presets);
+
 }  // namespace lockstep

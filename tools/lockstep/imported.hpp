@@ -4,9 +4,13 @@
 #include <cstddef>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "models/hardware.hpp"
+#include "models/profile/kernel_profile.hpp"
 
 namespace lockstep {
 
@@ -26,5 +30,19 @@ using LeftOut = std::map<std::string, std::size_t>;
 /// "12 rows of a.log left out: wrong results".
 void note_left_out(const LeftOut& why, const char* what, const std::string& file,
                    std::vector<std::string>& lines);
+
+/// The text of a profile: a line for each point.
+std::string profile_json_text(const nlohmann::ordered_json& profile);
+
+/// Times in microseconds by the point that they are of, which is written as JSON text without time:
+/// equal points are one.
+using TimesByPoint = std::map<std::string, std::vector<double>>;
+std::string product_text(const GemmPoint& point);
+std::string attention_text(const AttentionPoint& point);
+/// Appends points to a profile's `key`, each with the median of its times and the distance of their
+/// quartiles as spread; `waits`: with the shortest and no spread, since the others waited for
+/// something.
+void add_points(std::string_view key, const TimesByPoint& points, bool waits,
+                nlohmann::ordered_json& out);
 
 }  // namespace lockstep

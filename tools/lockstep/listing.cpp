@@ -12,6 +12,7 @@
 #include "models/power/site_power.hpp"
 #include "sim/run/run_spec.hpp"
 #include "sim/scenario/preset_store.hpp"
+#include "sim/scenario/read_profile.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/step/schedule.hpp"
 #include "tools/lockstep/options.hpp"
@@ -224,6 +225,24 @@ Listing list_facilities(const PresetStore& presets) {
   return out;
 }
 
+Listing list_profiles(const PresetStore& presets) {
+  Listing out{{{"name", "name", false},
+               {"gpu", "GPU", false},
+               {"products", "products"},
+               {"attention", "attention"},
+               {"memory_bound", "memory-bound"},
+               {"collectives", "collectives"},
+               {"about", "about", false}},
+              {}};
+  for (const std::string& name : presets.names("profiles")) {
+    const Profile p = load_profile(name, presets);
+    const auto count = [](const auto& points) { return text(static_cast<double>(points.size())); };
+    out.rows.push_back({name, p.gpu, count(p.gemm), count(p.attention), count(p.memory),
+                        count(p.collectives), p.about});
+  }
+  return out;
+}
+
 /// The kinds that are a table in the code: name, summary, source.
 template <class Kinds>
 Listing list_table(const Kinds& kinds) {
@@ -258,6 +277,8 @@ constexpr std::array kKinds{
     ListKind{"storages", "storage", "shared storage for checkpoints", true, list_storages},
     ListKind{"chassis", "chassis", "servers around GPUs, and what they draw", true, list_chassis},
     ListKind{"facilities", "facility", "sites around machines", true, list_facilities},
+    ListKind{"profiles", "profile", "kernels and collectives as they were timed", true,
+             list_profiles},
     ListKind{"collectives", "collective", "collective operations", false, list_collectives},
     ListKind{"algorithms", "algorithm", "algorithms of collectives", false, list_algorithms},
     ListKind{"schedules", "schedule", "pipeline schedules", false, list_schedules},

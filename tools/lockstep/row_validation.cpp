@@ -7,6 +7,9 @@
 
 #include "models/input/input_error.hpp"
 #include "models/memory.hpp"
+#include "sim/power/step_power.hpp"
+#include "sim/scenario/read_power.hpp"
+#include "sim/scenario/read_profile.hpp"
 #include "sim/step/step.hpp"
 #include "tools/lockstep/progress.hpp"
 #include "tools/lockstep/row_scenario.hpp"
@@ -16,7 +19,23 @@ namespace {
 
 using Status = RowPrediction::Status;
 
-RowPrediction predict_row(const ReferenceRow& row, const PresetStore& presets) {
+/// The step's time, and the power of a GPU where the row has it measured and the machine's parts
+/// are known.
+void simulate_row(const ReferenceRow& row, const PresetStore& presets, Scenario& scenario,
+                  RowPrediction& out) {
+  const bool powered = row.measured_gpu_power_w && scenario.node.chassis && scenario.node.gpu.power;
+  const StepReport report = simulate_step(
+      scenario, {.unfold = false, .record_timeline = powered, .keep_actors = powered});
+  out.predicted_step_s = report.step_s;
+  out.error = report.step_s / *row.measured_step_s - 1;
+  if (!powered) return;
+  scenario.power = PowerSpec{};
+  scenario.power->facility = presets.facility(kDefaultFacility);
+  out.predicted_gpu_power_w = step_power(scenario, report).gpu_mean.base_units();
+}
+
+RowPrediction predict_row(const ReferenceRow& row, const PresetStore& presets,
+                          std::span<const Profile> profiles) {
   RowPrediction out{.row = &row,
                     .status = Status::skipped,
                     .reason = row.obstacle,
@@ -27,15 +46,19 @@ RowPrediction predict_row(const ReferenceRow& row, const PresetStore& presets) {
                     .assumptions = {}};
   if (!row.obstacle.empty()) return out;
   try {
-    const Scenario scenario = row_scenario(row, presets);
+    Scenario scenario = row_scenario(row, presets);
+    if (!profiles.empty() && profiles.front().gpu != scenario.node.gpu.name) {
+      out.reason = "another card than the profile's";
+      return out;
+    }
+    if (!profiles.empty()) apply_profiles(profiles, scenario.node, scenario.transport);
     out.assumptions = scenario.assumptions;
     const MemoryVerdict memory = check_memory(scenario.job, scenario.stack, scenario.node.gpu);
     out.predicted_memory_gib = memory.peak.total() / gibibytes(1);
     out.predicted_fits = memory.fits;
     out.status = row.ran_out_of_memory ? Status::oom : Status::predicted;
     if (row.ran_out_of_memory) return out;
-    out.predicted_step_s = simulate_step(scenario, {}).step_s;
-    out.error = *out.predicted_step_s / *row.measured_step_s - 1;
+    simulate_row(row, presets, scenario, out);
   } catch (const InputError& e) {
     if (e.problem().file != row.id) throw;  // a preset is broken, not the row
     out.status = Status::skipped;
@@ -118,15 +141,20 @@ std::vector<std::pair<std::string, double>> rank_sources(
   return out;
 }
 
-GroupErrors memory_errors(const std::vector<RowPrediction>& predictions) {
+/// Of what rows have both predicted and measured.
+GroupErrors errors_of(std::string group, const std::vector<RowPrediction>& predictions,
+                      std::optional<double> RowPrediction::* predicted,
+                      std::optional<double> ReferenceRow::* measured) {
   std::vector<double> errors;
   std::vector<std::string> ids;
   for (const RowPrediction& p : predictions) {
-    if (!p.predicted_memory_gib || !p.row->measured_memory_gib) continue;
-    errors.push_back(*p.predicted_memory_gib / *p.row->measured_memory_gib - 1);
+    const std::optional<double>& prediction = p.*predicted;
+    const std::optional<double>& measurement = p.row->*measured;
+    if (!prediction || !measurement) continue;
+    errors.push_back(*prediction / *measurement - 1);
     ids.push_back(p.row->id);
   }
-  GroupErrors out{"memory", summarise_errors(errors), {}};
+  GroupErrors out{std::move(group), summarise_errors(errors), {}};
   if (!ids.empty()) out.worst_id = ids[out.errors.worst_at];
   return out;
 }
@@ -186,13 +214,13 @@ double OutOfMemory::recall() const {
 }
 
 std::vector<RowPrediction> predict_rows(const std::vector<ReferenceRow>& rows,
-                                        const PresetStore& presets, int threads,
-                                        Progress& progress) {
+                                        const PresetStore& presets, int threads, Progress& progress,
+                                        std::span<const Profile> profiles) {
   std::vector<RowPrediction> predictions(rows.size());
   tbb::task_arena arena(threads == 0 ? tbb::task_arena::automatic : threads);
   arena.execute([&] {
     tbb::parallel_for(std::size_t{0}, rows.size(), [&](std::size_t i) {
-      predictions[i] = predict_row(rows[i], presets);
+      predictions[i] = predict_row(rows[i], presets, profiles);
       progress.one_done();
     });
   });
@@ -222,7 +250,10 @@ RowSummary summarise_rows(const std::vector<RowPrediction>& predictions) {
   std::vector<double> correlations;
   for (const Ranking& ranking : out.rankings) correlations.push_back(ranking.spearman);
   if (!correlations.empty()) out.median_spearman = median(correlations);
-  out.memory = memory_errors(predictions);
+  out.memory = errors_of("memory", predictions, &RowPrediction::predicted_memory_gib,
+                         &ReferenceRow::measured_memory_gib);
+  out.power = errors_of("power", predictions, &RowPrediction::predicted_gpu_power_w,
+                        &ReferenceRow::measured_gpu_power_w);
   if (out.oom > 0) out.out_of_memory = classify_memory(predictions);
   return out;
 }

@@ -3,10 +3,12 @@
 
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "models/profile/kernel_profile.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "tools/lockstep/rows.hpp"
 #include "tools/lockstep/statistics.hpp"
@@ -30,14 +32,17 @@ struct RowPrediction {
   std::optional<double> predicted_memory_gib;
   std::optional<bool> predicted_fits;
   std::vector<std::string> assumptions;
+  std::optional<double> predicted_gpu_power_w{};  ///< mean, of rows that have it measured
 };
 std::string_view name_of(RowPrediction::Status status);
 
 /// Predicts all rows on `threads` threads (0: as many as there are cores); the result is in the
 /// order of the rows, the same for any number of threads. The rows must outlive the result.
+/// `profiles`: of one card, whose measured kernels correct the laws; rows of other cards are
+/// skipped then.
 std::vector<RowPrediction> predict_rows(const std::vector<ReferenceRow>& rows,
-                                        const PresetStore& presets, int threads,
-                                        Progress& progress);
+                                        const PresetStore& presets, int threads, Progress& progress,
+                                        std::span<const Profile> profiles = {});
 
 /// Errors of a group of rows.
 struct GroupErrors {
@@ -72,6 +77,7 @@ struct RowSummary {
   /// Spearman of tokens per second and GPU over all rows of a source (at least kRankingGroup).
   std::vector<std::pair<std::string, double>> spearman_by_source;
   GroupErrors memory;         ///< of the peak, where it was measured
+  GroupErrors power;          ///< of a GPU's mean, where it was measured
   OutOfMemory out_of_memory;  ///< all zero unless rows ran out of memory
 };
 constexpr std::size_t kRankingGroup = 10;

@@ -272,6 +272,7 @@ void read_measured(const Part& row, ReferenceRow& out) {
   out.ran_out_of_memory = row.text("outcome") == "oom";
   out.measured_step_s = row.part("derived").positive("step_seconds");
   if (!out.measured_step_s) out.measured_step_s = measured.positive("step_seconds");
+  out.measured_gpu_power_w = measured.positive("gpu_power_w");
   const std::optional<double> rate = measured.positive("tokens_per_s_per_gpu");
   if (!out.measured_step_s && rate) {
     const double tokens = static_cast<double>(out.batch.sequences) * out.batch.tokens;

@@ -58,7 +58,8 @@ struct ReferenceRow {
   bool dense = false;    ///< no MoE, MLA, CP, FSDP, ZeRO-2/3, FP4, and complete
   bool ran_out_of_memory = false;
   std::optional<double> measured_step_s;
-  std::optional<double> measured_memory_gib;  ///< peak within a step
+  std::optional<double> measured_memory_gib;   ///< peak within a step
+  std::optional<double> measured_gpu_power_w;  ///< of a GPU, mean over steps
 };
 
 /// Reads an array of rows, or an object that has one under "rows". Throws InputError for a file

@@ -26,6 +26,8 @@ Json row_json(const RowPrediction& p) {
           {"measured_memory_gib", number_or_null(row.measured_memory_gib)},
           {"predicted_memory_gib", number_or_null(p.predicted_memory_gib)},
           {"predicted_fits", p.predicted_fits ? Json(*p.predicted_fits) : Json(nullptr)},
+          {"measured_gpu_power_w", number_or_null(row.measured_gpu_power_w)},
+          {"predicted_gpu_power_w", number_or_null(p.predicted_gpu_power_w)},
           {"stack", row.stack},
           {"dense", row.dense},
           {"assumptions", p.assumptions}};
@@ -91,6 +93,7 @@ Json summary_json(const RowSummary& s) {
   out["by_stack_dense"] = groups_json(s.by_stack_dense);
   out["ranking"] = rankings_json(s);
   out["memory"] = errors_json(s.memory);
+  if (s.power.errors.n > 0) out["power"] = errors_json(s.power);
   if (s.oom > 0) out["out_of_memory"] = out_of_memory_json(s.out_of_memory);
   return out;
 }
@@ -173,12 +176,13 @@ std::string skipped_lines(const RowSummary& summary) {
   return out.empty() ? out : "\nnot simulated:\n" + out;
 }
 
-std::string memory_lines(const RowSummary& s) {
+std::string peak_lines(const RowSummary& s) {
   std::string out;
-  if (s.memory.errors.n > 0) {
-    out += fmt::format("\npeak memory: {} rows, median error {:.1f} %, p90 {:.1f} %, bias {}\n",
-                       s.memory.errors.n, 100 * s.memory.errors.median_abs,
-                       100 * s.memory.errors.p90_abs, error_text(s.memory.errors.bias));
+  for (const auto& [what, group] : {std::pair{"peak memory", &s.memory}, {"GPU power", &s.power}}) {
+    const ErrorSummary& e = group->errors;
+    if (e.n == 0) continue;
+    out += fmt::format("\n{}: {} rows, median error {:.1f} %, p90 {:.1f} %, bias {}\n", what, e.n,
+                       100 * e.median_abs, 100 * e.p90_abs, error_text(e.bias));
   }
   if (s.oom > 0) {
     const OutOfMemory& oom = s.out_of_memory;
@@ -215,6 +219,8 @@ std::string rows_csv(const std::vector<RowPrediction>& predictions) {
                                         "measured_memory_gib",
                                         "predicted_memory_gib",
                                         "predicted_fits",
+                                        "measured_gpu_power_w",
+                                        "predicted_gpu_power_w",
                                         "stack",
                                         "dense"};
   std::string out = csv_line(header);
@@ -232,6 +238,8 @@ std::string rows_csv(const std::vector<RowPrediction>& predictions) {
                                          text(row.measured_memory_gib),
                                          text(p.predicted_memory_gib),
                                          fits,
+                                         text(row.measured_gpu_power_w),
+                                         text(p.predicted_gpu_power_w),
                                          row.stack,
                                          row.dense ? "true" : "false"};
     out += csv_line(cells);
@@ -249,7 +257,7 @@ std::string rows_table(const std::vector<RowPrediction>& predictions, const Text
          groups_table("dense rows by source", s.by_source_dense, style) +
          groups_table("dense rows by GPU", s.by_gpu_dense, style) +
          groups_table("dense rows by software", s.by_stack_dense, style) +
-         rankings_table(s, style) + memory_lines(s);
+         rankings_table(s, style) + peak_lines(s);
   if (overall.rows() > 0) out += "\n" + overall.text(style, 0);
   return out + fmt::format("\n{} rows: {} predicted, {} skipped, {} that ran out of memory\n",
                            s.rows, s.predicted, s.skipped, s.oom);

@@ -18,6 +18,7 @@
 #include "tools/lockstep/run_result.hpp"
 #include "tools/lockstep/run_shared.hpp"
 #include "tools/lockstep/shared_options.hpp"
+#include "tools/lockstep/trace_export.hpp"
 #include "tools/lockstep/trace_writer.hpp"
 
 namespace lockstep {
@@ -30,7 +31,7 @@ constexpr std::array kOptions{
                "--set parallelism.data=32 --set cluster.fabric.link=\"200 Gb/s\""},
     kFormatOption,
     OptionSpec{
-        "profile", 0, "FILE", true,
+        "profile", 0, "FILE|NAME", true,
         "Take the times of kernels and collectives from what was measured on this kind of card "
         "and network (scenarios/profile.schema.json), and the laws between the points. Of "
         "several, all points count.",
@@ -40,6 +41,15 @@ constexpr std::array kOptions{
                "compressed if the name ends in .gz. Opens in Perfetto (ui.perfetto.dev), "
                "chrome://tracing and speedscope.",
                "--trace step.json.gz"},
+    OptionSpec{"chakra", 0, "DIR", false,
+               "Write the step of every rank as a Chakra execution trace (DIR/step.R.et) with the "
+               "process groups (DIR/comm_groups.json), as ASTRA-sim and `lockstep replay` take "
+               "them.",
+               "--chakra traces"},
+    OptionSpec{"goal", 0, "FILE", false,
+               "Write the step as a GOAL schedule, for LogGOPSim and ATLAHS; collectives become "
+               "the messages of rings. Compressed if the name ends in .gz.",
+               "--goal step.goal"},
     OptionSpec{
         "power-trace", 0, "FILE", false,
         "For a scenario with \"power\": write the power of a step over its time as CSV (mean "
@@ -145,8 +155,9 @@ struct SpecialOption {
   bool of_step, of_jobs, of_run;  ///< a single step, "jobs", "run"
 };
 constexpr std::array kSpecialOptions{SpecialOption{"trace", true, false, false},
-                                     SpecialOption{"profile", true, false, true},
                                      SpecialOption{"unfold", true, false, false},
+                                     SpecialOption{"chakra", true, false, false},
+                                     SpecialOption{"goal", true, false, false},
                                      SpecialOption{"power-trace", true, false, true},
                                      SpecialOption{"report", false, true, true},
                                      SpecialOption{"trajectories", false, false, true},
@@ -209,6 +220,7 @@ Exit run(const ParsedOptions& options, Console& console) {
   if (scenario.power) result.power = step_power(scenario, result.report);
   const nlohmann::ordered_json json = assertions.empty() ? nullptr : result_json(result);
   const std::vector<std::string> misses = all_missed(assertions, json);
+  if (exports_trace(options)) export_trace(options, scenario);
   if (options.has("power-trace")) write_power_trace(options.get("power-trace"), result);
   if (traced) {
     OutputFile file(options.get("trace"));

@@ -203,7 +203,7 @@ Exit run_shared(const JsonCursor& root, const PresetStore& presets, const Parsed
   const std::string format = options.choice("format", kFormats);
   const std::vector<Assertion> assertions = parse_assertions(options.all("assert"));
 
-  const SharedScenario scenario = read_shared_scenario(root, presets);
+  const SharedScenario scenario = read_shared_scenario(root, presets, options.all("profile"));
   if (!options.has("allow-oom")) require_memory(scenario);
   const SharedResult result = simulate_shared(scenario);
   const Json json = shared_json(scenario, result);

@@ -3,9 +3,11 @@
 #include <charconv>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <ostream>
 
 #include "models/input/input_error.hpp"
 #include "models/input/text_file.hpp"
+#include "sim/scenario/read_profile.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/output_file.hpp"
 #include "tools/lockstep/progress.hpp"
@@ -15,6 +17,7 @@
 #include "tools/lockstep/row_validation.hpp"
 #include "tools/lockstep/shared_options.hpp"
 #include "tools/lockstep/validate_collectives.hpp"
+#include "tools/lockstep/validate_fit.hpp"
 #include "tools/lockstep/validate_kernels.hpp"
 #include "tools/lockstep/validate_power.hpp"
 #include "tools/lockstep/validate_profile.hpp"
@@ -39,10 +42,17 @@ constexpr std::array kOptions{
                "--nccl tests/reference/nccl.json"},
     OptionSpec{"power", 0, "FILE", false, "Predict power instead of runs.",
                "--power tests/reference/power.json"},
-    OptionSpec{"profile", 0, "FILE", false,
-               "Hold the laws against the points of a profile, and each point against the laws "
-               "corrected by all others.",
+    OptionSpec{"profile", 0, "FILE|NAME", true,
+               "Hold the laws against the points of a profile (`lockstep list profiles`), and each "
+               "point against the laws corrected by all others. With --rows: predict the rows of "
+               "its card by it; of several, all points count.",
                "--profile h100.profile.json"},
+    OptionSpec{
+        "fit", 0, "", false,
+        "With --profile: fit the constants of the card's kernels to its points, say how much "
+        "better that is on points left out, and print the constants; -o then writes the "
+        "card's preset with them.",
+        "--profile h100.profile.json --fit -o my-presets/gpus/h100_sxm5_80gb.json"},
     OptionSpec{
         "dense", 0, "", false,
         "Only dense rows: no mixture of experts, latent attention, context parallelism, FSDP, "
@@ -63,11 +73,14 @@ constexpr std::array kOptions{
     kOutputOption,
 };
 
-constexpr std::array<std::string_view, 4> kExamples{
+constexpr std::array<std::string_view, 7> kExamples{
     "lockstep validate",
+    "lockstep validate --profile h100_sxm5_published --report validation.html",
+    "lockstep validate --profile h100.profile.json --fit",
     "lockstep validate --gemm tests/reference/gemm.json",
     "lockstep validate --dense --source bloom",
     "lockstep validate --rows measured.json --format json -o errors.json",
+    "lockstep validate --rows measured.json --profile h100.profile.json",
 };
 
 constexpr CommandSpec kSpec{
@@ -127,6 +140,11 @@ std::string formatted(const std::vector<RowPrediction>& predictions, const std::
                            : rows_table(predictions, style);
 }
 
+/// Whether --profile says how to predict the rows, and is not itself what is held against the laws.
+bool corrects_rows(const ParsedOptions& options) {
+  return options.has("rows") && options.has("profile") && !options.has("fit");
+}
+
 /// What was given of the options that name a file, of which there can be one only.
 const PointFile* point_file(const ParsedOptions& options) {
   std::vector<std::string> given;
@@ -134,6 +152,7 @@ const PointFile* point_file(const ParsedOptions& options) {
   if (options.has("rows")) given.emplace_back("--rows");
   for (const PointFile& kind : kPointFiles) {
     if (!options.has(kind.option)) continue;
+    if (kind.option == "profile" && corrects_rows(options)) continue;
     found = &kind;
     given.push_back(fmt::format("--{}", kind.option));
   }
@@ -142,6 +161,9 @@ const PointFile* point_file(const ParsedOptions& options) {
                                  fmt::join(given, " and ")));
   }
   if (found == nullptr) return nullptr;
+  if (options.all(found->option).size() > 1) {
+    throw UsageError("lockstep validate: several --profile; allowed: one, or more with --rows");
+  }
   for (const char* rows_only : {"dense", "source", "jobs"}) {
     if (!options.has(rows_only)) continue;
     throw UsageError(fmt::format("lockstep validate: --{} selects rows; it says nothing about --{}",
@@ -150,12 +172,36 @@ const PointFile* point_file(const ParsedOptions& options) {
   return found;
 }
 
+std::string formatted(const ProfileFit& fit, const std::string& format, const TextStyle& style) {
+  return format == "json"  ? profile_fit_json(fit)
+         : format == "csv" ? profile_fit_csv(fit)
+                           : profile_fit_table(fit, style);
+}
+
+Exit run_fit(const ParsedOptions& options, const std::string& format, const PresetStore& presets,
+             Console& console) {
+  if (!options.has("profile") || options.has("report")) {
+    throw UsageError(options.has("report")
+                         ? "lockstep validate: --report shows the points; --fit has none"
+                         : "lockstep validate: --fit is for --profile");
+  }
+  const ProfileFit fit = fit_profile_of(options.get("profile"), presets);
+  if (options.has("output")) {
+    OutputFile file(options.get("output"));
+    file.write(fitted_preset(fit, presets));
+    file.commit();
+  }
+  console.out << formatted(fit, format, console.style);
+  return Exit::ok;
+}
+
 Exit run(const ParsedOptions& options, Console& console) {
   const std::string format = options.choice("format", kFormats);
   const int jobs = whole_number(options, "jobs", 0, kMostJobs);
   const PointFile* const points = point_file(options);
   const PresetStore presets(options.all("presets"));
   const TextStyle style = output_style(options, console);
+  if (options.has("fit")) return run_fit(options, format, presets, console);
   if (points != nullptr) {
     if (options.has("report")) (void)chart_library();
     const PointTable table = points->validate(options.get(points->option), presets);
@@ -176,10 +222,14 @@ Exit run(const ParsedOptions& options, Console& console) {
       options.has("rows") ? options.get("rows") : reference_file(presets, "training.json");
   std::vector<ReferenceRow> rows = parse_rows(file, read_text_file(file));
   keep_wanted(rows, options);
+  std::vector<Profile> profiles;
+  for (const std::string& name : options.all("profile")) {
+    profiles.push_back(load_profile(name, presets));
+  }
   std::vector<RowPrediction> predictions;
   {
     Progress progress(console.err, "rows", rows.size(), console.err_is_terminal);
-    predictions = predict_rows(rows, presets, jobs, progress);
+    predictions = predict_rows(rows, presets, jobs, progress, profiles);
   }
   write_output(formatted(predictions, format, style), options, console);
   return Exit::ok;

@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "models/input/input_error.hpp"
-#include "models/input/text_file.hpp"
 #include "models/kernels/memory_bound.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/read_profile.hpp"
@@ -130,7 +129,7 @@ class Probes {
 }  // namespace
 
 PointTable validate_profile(const std::string& file, const PresetStore& presets) {
-  const Profile profile = read_profile(file, read_text_file(file), presets);
+  const Profile profile = load_profile(file, presets);
   if (profile.spans_nodes() && !profile.network) {
     throw InputError(
         {.file = file,

@@ -8,8 +8,8 @@
 
 namespace lockstep {
 
-/// Each point twice: predicted by the law of its kind alone, and by the law corrected by all other
-/// points of the profile. Throws InputError.
+/// `file`: a profile's, or the name of a preset. Each point twice: predicted by the law of its kind
+/// alone, and by the law corrected by all other points of the profile. Throws InputError.
 PointTable validate_profile(const std::string& file, const PresetStore& presets);
 
 }  // namespace lockstep

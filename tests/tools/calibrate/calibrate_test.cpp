@@ -49,9 +49,13 @@ class CalibrateRun {
   CalibrateRan with(const std::vector<std::string>& args) {
     std::ostringstream out, err;
     Console console{.out = out, .err = err, .style = {}, .err_is_terminal = false};
-    const CalibrateExit exit = run_calibrate(
-        args, console,
-        {.open_card = open, .seconds = [this] { return clock; }, .date = "2026-11-21"});
+    const CalibrateExit exit =
+        run_calibrate(args, console,
+                      {.open_card = open,
+                       .seconds = [this] { return clock; },
+                       .date = "2026-11-21",
+                       .environment = [](const char*) { return std::nullopt; },
+                       .open_communicator = {}});
     return {exit, out.str(), err.str()};
   }
   Profile profile_at(const std::string& path) { return read_profile(path, text_of(path), presets); }
@@ -259,6 +263,9 @@ TEST_CASE("calibrate: --help says what it does") {
   CHECK(ran.exit == CalibrateExit::ok);
   CHECK(ran.out.starts_with("Usage: lockstep-calibrate -o FILE [options]\n"));
   CHECK(holds(ran.out, "3 no card that could be timed"));
+  // What was built without NCCL does not speak of it.
+  CHECK_FALSE(holds(ran.out, "nccl"));
+  CHECK(run.with({"--nccl", "-o", "x"}).exit == CalibrateExit::bad_input);
 }
 
 #ifdef LOCKSTEP_CALIBRATE_PROGRAM
@@ -273,6 +280,25 @@ TEST_CASE("calibrate: the program itself, where no card is: one line, exit 3, no
       ran.output.starts_with("lockstep-calibrate: there is no GPU here that could be timed "
                              "(cudaGetDeviceCount: "));
   CHECK(std::ranges::count(ran.output, '\n') == 1);
+  CHECK(entries_of(folder.path()) == 0);
+}
+
+TEST_CASE("calibrate: two ranks without a card, started as by mpirun: exit 3 on both, at once") {
+  const test::TemporaryFolder folder;
+  const std::string program = "'" LOCKSTEP_CALIBRATE_PROGRAM "'";
+  if (!holds(test::run_in_source_tree(program + " --help").output, "--nccl")) return;
+  const std::string rank =
+      "CUDA_VISIBLE_DEVICES= OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=$i "
+      "OMPI_COMM_WORLD_LOCAL_RANK=$i " +
+      program + " --nccl -o '" + folder.path() + "/p.json' 2>&1; echo \"exit $?\"";
+  const std::string out =
+      test::run_in_source_tree("for i in 0 1; do ( " + rank + " ) & done; wait").output;
+  CHECK(std::ranges::count(out, '\n') == 4);
+  const std::string_view line = "lockstep-calibrate: rank 0: there is no GPU here that could be ";
+  const std::size_t first = out.find(line);
+  REQUIRE(first != std::string::npos);
+  CHECK(out.find(line, first + 1) != std::string::npos);
+  CHECK(out.find("exit 3", out.find("exit 3") + 1) != std::string::npos);
   CHECK(entries_of(folder.path()) == 0);
 }
 #endif

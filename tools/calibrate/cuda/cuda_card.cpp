@@ -1,11 +1,9 @@
 #include "tools/calibrate/cuda/cuda_card.hpp"
 
 #include <algorithm>
-#include <array>
-#include <chrono>
 #include <fmt/format.h>
-#include <thread>
 
+#include "tools/calibrate/cuda/cards.hpp"
 #include "tools/calibrate/cuda/passes.hpp"
 #include "tools/calibrate/cuda/products.hpp"
 #include "tools/lockstep/options.hpp"
@@ -17,48 +15,6 @@ namespace {
 /// set is there to rotate. cuBLASLt, contexts and graphs keep the rest.
 constexpr double kInputsShare = 0.4, kOutputsShare = 0.3;
 constexpr std::size_t kMostInputs = std::size_t{6} << 30, kMostOutputs = std::size_t{4} << 30;
-
-int card_count() {
-  int count = 0;
-  const cudaError_t status = cudaGetDeviceCount(&count);
-  if (status == cudaSuccess && count > 0) return count;
-  throw CardUnavailable(
-      fmt::format("there is no GPU here that could be timed (cudaGetDeviceCount: {}); run it on a "
-                  "machine where nvidia-smi lists one",
-                  status == cudaSuccess ? "no device" : cudaGetErrorString(status)));
-}
-
-std::string pci_address(int device) {
-  std::array<char, 32> address{};
-  check(cudaDeviceGetPCIBusId(address.data(), static_cast<int>(address.size()), device),
-        "cudaDeviceGetPCIBusId");
-  return address.data();
-}
-
-Occupancy occupancy_of(const Nvml* nvml, const cudaDeviceProp& properties) {
-  const Occupancy unknown{
-      .utilisation = 0, .used = {}, .total = Bytes{static_cast<double>(properties.totalGlobalMem)}};
-  return nvml == nullptr ? unknown : nvml->occupancy().value_or(unknown);
-}
-
-/// Before a context of ours counts as use of it. A driver that was just loaded for us shows its own
-/// work as use for a moment, so that one look is not enough to send a person away.
-void require_idle(int device, const Nvml* nvml, const cudaDeviceProp& properties) {
-  constexpr int kLooks = 8;
-  constexpr std::chrono::milliseconds kBetweenLooks{500};
-  std::string obstacle = obstacle_of(occupancy_of(nvml, properties));
-  for (int look = 1; look < kLooks && !obstacle.empty(); ++look) {
-    std::this_thread::sleep_for(kBetweenLooks);
-    obstacle = obstacle_of(occupancy_of(nvml, properties));
-  }
-  if (obstacle.empty()) return;
-  throw CardUnavailable(fmt::format("card {} ({}) cannot be timed: {}", device,
-                                    std::string(properties.name), obstacle));
-}
-
-std::string version_text(int version, int major_unit, int minor_unit) {
-  return fmt::format("{}.{}", version / major_unit, version % major_unit / minor_unit);
-}
 
 std::size_t share_of(std::size_t bytes, double share, std::size_t most) {
   const double wanted = static_cast<double>(bytes) * share;
@@ -100,17 +56,8 @@ class CudaCard : public Card {
     c.emplace_back("memory",
                    fmt::format("{:.1f} GiB", static_cast<double>(properties.totalGlobalMem) /
                                                  gibibytes(1).base_units()));
-    int runtime = 0, driver = 0;
-    check(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
-    check(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
-    c.emplace_back("CUDA", version_text(runtime, 1000, 10));
-    c.emplace_back("CUDA of the driver", version_text(driver, 1000, 10));
     c.emplace_back("cuBLASLt", fmt::format("{}", cublasLtGetVersion()));
-    if (bench_.nvml() == nullptr) {
-      c.emplace_back("clocks and power", "not known: libnvidia-ml.so.1 could not be used");
-      return;
-    }
-    for (const auto& condition : bench_.nvml()->conditions()) c.push_back(condition);
+    add_versions(bench_.nvml(), c);
   }
 
   CardFacts facts_;
@@ -119,9 +66,8 @@ class CudaCard : public Card {
 };
 
 std::unique_ptr<Card> opened(int device) {
-  cudaDeviceProp properties{};
-  check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
-  std::unique_ptr<Nvml> nvml = Nvml::open(pci_address(device));
+  const cudaDeviceProp properties = properties_of(device);
+  std::unique_ptr<Nvml> nvml = nvml_of(device);
   require_idle(device, nvml.get(), properties);
   check(cudaSetDevice(device), "cudaSetDevice");
   std::size_t free = 0, total = 0;

@@ -248,4 +248,26 @@ Samples Products::measure(const ProductTask& task, const Pace& pace) {
                                       : bench_.burst(launch, sets);
 }
 
+struct ProductLoop::State {
+  explicit State(const Problem& p)
+      : a(p.a_bytes()), b(p.b_bytes()), c(p.c_bytes()), product(handle.get(), p, workspace.at(0)) {
+    const Stream stream;
+    fill_normal(a.at(0), a.size() / p.width(), p.operands, stream.get());
+    fill_normal(b.at(0), b.size() / p.width(), p.operands, stream.get());
+    stream.wait();
+  }
+  Handle handle = create_handle();
+  DeviceMemory workspace{kWorkspace};
+  DeviceMemory a, b, c;
+  PreparedProduct product;
+};
+
+ProductLoop::ProductLoop(const ProductTask& task)
+    : state_(std::make_unique<State>(problem_of(task))) {}
+ProductLoop::~ProductLoop() = default;
+
+void ProductLoop::enqueue(const Stream& stream) const {
+  state_->product.enqueue(state_->a.at(0), state_->b.at(0), state_->c.at(0), stream);
+}
+
 }  // namespace lockstep

@@ -7,6 +7,22 @@
 
 namespace lockstep {
 
+/// A product again and again on the same operands, as work that goes on beside something else.
+class ProductLoop {
+ public:
+  /// Takes memory of the current device. Throws TaskFailed where cuBLASLt has no algorithm.
+  explicit ProductLoop(const ProductTask& task);
+  ~ProductLoop();
+  ProductLoop(const ProductLoop&) = delete;
+  ProductLoop& operator=(const ProductLoop&) = delete;
+
+  void enqueue(const Stream& stream) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
 class Products {
  public:
   explicit Products(Bench& bench);

@@ -55,6 +55,7 @@ class Stream {
 class Event {
  public:
   Event();
+  [[nodiscard]] cudaEvent_t get() const { return event_.get(); }
   void record(const Stream& stream) const {
     check(cudaEventRecord(event_.get(), stream.get()), "cudaEventRecord");
   }

@@ -1,0 +1,222 @@
+#include <algorithm>
+#include <fmt/format.h>
+#include <numeric>
+#include <tuple>
+
+#include "sim/trace/trace.hpp"
+#include "sim/trace/trace_builder.hpp"
+
+namespace lockstep {
+namespace {
+
+std::string text_of(const Trace& trace, std::uint32_t node) {
+  return node_text(trace.ids[node], trace.strings[trace.names[node]]);
+}
+const std::string& file_of(const Trace& trace, int rank) {
+  return trace.files[static_cast<std::size_t>(rank)];
+}
+std::string call_text(const Trace& trace, const TraceCollective& call) {
+  return fmt::format("{} of {:.0f} bytes among {} ranks",
+                     collective_kinds()[static_cast<std::size_t>(call.op)].name,
+                     call.payload.base_units(), trace.groups[call.group].size());
+}
+
+// --- circles ------------------------------------------------------------------------------------
+
+/// Goes from a node that is never ready back over nodes that are not either, until one comes twice.
+[[noreturn]] void fail_circle(const Trace& trace, int rank, std::uint32_t first,
+                              const std::vector<std::uint32_t>& unmet) {
+  constexpr std::size_t kShown = 8;
+  std::vector<std::uint32_t> way;
+  std::vector<std::uint8_t> seen(unmet.size());
+  std::uint32_t node = 0;
+  while (unmet[node] == 0) ++node;
+  while (seen[node] == 0) {
+    seen[node] = 1;
+    way.push_back(node);
+    for (const std::uint32_t d : trace.dependencies_of(first + node)) {
+      if (unmet[d - first] == 0) continue;
+      node = d - first;
+      break;
+    }
+  }
+  way.erase(way.begin(), std::ranges::find(way, node));
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kShown, way.size()); ++i) {
+    text += (i == 0 ? "" : " waits for ") + text_of(trace, first + way[i]);
+  }
+  if (way.size() > kShown) text += fmt::format(" and on over {} more", way.size() - kShown);
+  fail_trace(file_of(trace, rank), text + " waits for the first", "dependencies without a circle");
+}
+
+void check_circles(const Trace& trace) {
+  std::vector<std::uint32_t> unmet, successor_first, successors, ready;
+  for (int rank = 0; rank < trace.ranks; ++rank) {
+    const std::uint32_t first = trace.rank_first[static_cast<std::size_t>(rank)];
+    const std::uint32_t end = trace.rank_first[static_cast<std::size_t>(rank) + 1];
+    bool forward = true;  // the usual case: every node after those that it waits for
+    for (std::uint32_t node = first; node < end && forward; ++node) {
+      for (const std::uint32_t d : trace.dependencies_of(node)) forward = forward && d < node;
+    }
+    if (forward) continue;
+    const std::uint32_t count = end - first;
+    unmet.assign(count, 0);
+    successor_first.assign(count + std::size_t{1}, 0);
+    for (std::uint32_t node = first; node < end; ++node) {
+      unmet[node - first] = static_cast<std::uint32_t>(trace.dependencies_of(node).size());
+      for (const std::uint32_t d : trace.dependencies_of(node)) ++successor_first[d - first + 1];
+    }
+    std::partial_sum(successor_first.begin(), successor_first.end(), successor_first.begin());
+    successors.resize(successor_first.back());
+    std::vector<std::uint32_t> place(successor_first.begin(), successor_first.end() - 1);
+    for (std::uint32_t node = first; node < end; ++node) {
+      for (const std::uint32_t d : trace.dependencies_of(node)) {
+        successors[place[d - first]++] = node - first;
+      }
+    }
+    ready.clear();
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if (unmet[i] == 0) ready.push_back(i);
+    }
+    for (std::size_t i = 0; i < ready.size(); ++i) {
+      for (std::uint32_t s = successor_first[ready[i]]; s < successor_first[ready[i] + 1]; ++s) {
+        if (--unmet[successors[s]] == 0) ready.push_back(successors[s]);
+      }
+    }
+    if (ready.size() < count) fail_circle(trace, rank, first, unmet);
+  }
+}
+
+// --- collectives --------------------------------------------------------------------------------
+
+class CallMatcher {
+ public:
+  explicit CallMatcher(const Trace& trace) : trace_(trace), of_group_(trace.groups.size()) {
+    for (int rank = 0; rank < trace.ranks; ++rank) {
+      const std::uint32_t end = trace.rank_first[static_cast<std::size_t>(rank) + 1];
+      for (auto n = trace.rank_first[static_cast<std::size_t>(rank)]; n < end; ++n) {
+        if (trace.nodes[n].kind != TraceNodeKind::collective) continue;
+        of_group_[trace.collectives[trace.nodes[n].subject].group].push_back({n, rank});
+      }
+    }
+  }
+
+  void match(TraceMatches& out) {
+    for (std::uint32_t g = 0; g < of_group_.size(); ++g) {
+      if (!of_group_[g].empty()) match_group(trace_.groups[g], of_group_[g], out);
+    }
+  }
+
+ private:
+  struct Entry {
+    std::uint32_t node;
+    int rank;
+  };
+
+  /// Entries are rank by rank, so that those of a member lie together.
+  void match_group(const std::vector<int>& group, const std::vector<Entry>& entries,
+                   TraceMatches& out) {
+    std::vector<std::size_t> first{0};
+    for (const int rank : group) {
+      std::size_t end = first.back();
+      while (end < entries.size() && entries[end].rank == rank) ++end;
+      first.push_back(end);
+    }
+    std::size_t calls = 0;
+    for (std::size_t m = 0; m < group.size(); ++m) calls = std::max(calls, first[m + 1] - first[m]);
+    for (std::size_t k = 0; k < calls; ++k) {
+      const Entry* lead = nullptr;
+      for (std::size_t m = 0; m < group.size() && lead == nullptr; ++m) {
+        if (first[m] + k < first[m + 1]) lead = &entries[first[m] + k];
+      }
+      out.calls.push_back({.collective = trace_.nodes[lead->node].subject,
+                           .first = static_cast<std::uint32_t>(out.nodes.size()),
+                           .members = static_cast<std::uint32_t>(group.size())});
+      for (std::size_t m = 0; m < group.size(); ++m) {
+        if (first[m] + k >= first[m + 1]) fail_absent(*lead, group[m]);
+        const std::uint32_t node = entries[first[m] + k].node;
+        if (trace_.nodes[node].subject != out.calls.back().collective) {
+          fail_different(*lead, entries[first[m] + k]);
+        }
+        out.nodes.push_back(node);
+      }
+    }
+  }
+
+  [[noreturn]] void fail_absent(const Entry& lead, int absent) const {
+    fail_trace(file_of(trace_, absent),
+               fmt::format("no call by rank {} to go with {} of rank {}, {}", absent,
+                           text_of(trace_, lead.node), lead.rank, call_text(trace_, spec(lead))),
+               "every rank of a process group in each of its collectives");
+  }
+  [[noreturn]] void fail_different(const Entry& lead, const Entry& other) const {
+    fail_trace(file_of(trace_, other.rank),
+               fmt::format("{}, {}", text_of(trace_, other.node), call_text(trace_, spec(other))),
+               fmt::format("what rank {} calls at that place, {}: {}", lead.rank,
+                           text_of(trace_, lead.node), call_text(trace_, spec(lead))));
+  }
+  [[nodiscard]] const TraceCollective& spec(const Entry& entry) const {
+    return trace_.collectives[trace_.nodes[entry.node].subject];
+  }
+
+  const Trace& trace_;
+  std::vector<std::vector<Entry>> of_group_;
+};
+
+// --- messages -----------------------------------------------------------------------------------
+
+struct MessageEnd {
+  int from, to;
+  std::uint32_t tag, node;
+  [[nodiscard]] auto key() const { return std::tuple(from, to, tag); }
+};
+
+[[noreturn]] void fail_alone(const Trace& trace, const MessageEnd& end, bool sends) {
+  fail_trace(file_of(trace, sends ? end.from : end.to),
+             fmt::format("{}, a message {} rank {} with tag {}", text_of(trace, end.node),
+                         sends ? "to" : "from", sends ? end.to : end.from, end.tag),
+             fmt::format("as many {} on that rank; one is missing", sends ? "receives" : "sends"));
+}
+
+void match_messages(const Trace& trace, std::vector<TraceMatches::Message>& out) {
+  std::vector<MessageEnd> sends, receives;
+  for (int rank = 0; rank < trace.ranks; ++rank) {
+    const std::uint32_t end = trace.rank_first[static_cast<std::size_t>(rank) + 1];
+    for (auto n = trace.rank_first[static_cast<std::size_t>(rank)]; n < end; ++n) {
+      const TraceNode& node = trace.nodes[n];
+      if (node.kind == TraceNodeKind::send) {
+        const TraceMessage& message = trace.messages[node.subject];
+        sends.push_back({rank, message.peer, message.tag, n});
+      } else if (node.kind == TraceNodeKind::receive) {
+        const TraceMessage& message = trace.messages[node.subject];
+        receives.push_back({message.peer, rank, message.tag, n});
+      }
+    }
+  }
+  std::ranges::stable_sort(sends, {}, &MessageEnd::key);
+  std::ranges::stable_sort(receives, {}, &MessageEnd::key);
+  for (std::size_t i = 0; i < std::max(sends.size(), receives.size()); ++i) {
+    if (i == receives.size()) fail_alone(trace, sends[i], true);
+    if (i == sends.size()) fail_alone(trace, receives[i], false);
+    if (sends[i].key() < receives[i].key()) fail_alone(trace, sends[i], true);
+    if (receives[i].key() < sends[i].key()) fail_alone(trace, receives[i], false);
+    out.push_back({sends[i].node, receives[i].node});
+  }
+}
+
+}  // namespace
+
+int Trace::rank_of(std::uint32_t node) const {
+  const auto after = std::ranges::upper_bound(rank_first, node);
+  return static_cast<int>(after - rank_first.begin()) - 1;
+}
+
+TraceMatches match(const Trace& trace) {
+  check_circles(trace);
+  TraceMatches out;
+  CallMatcher(trace).match(out);
+  match_messages(trace, out.messages);
+  return out;
+}
+
+}  // namespace lockstep

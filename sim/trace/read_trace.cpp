@@ -1,0 +1,91 @@
+#include "sim/trace/read_trace.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+
+#include "sim/trace/goal.hpp"
+#include "sim/trace/read_kineto.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::array kTraceFormats{
+    TraceFormatInfo{TraceFormat::chakra, "chakra", "Chakra execution traces, protobuf, one a rank"},
+    TraceFormatInfo{TraceFormat::chakra_json, "chakra-json", "the same in protobuf's JSON mapping"},
+    TraceFormatInfo{TraceFormat::kineto, "kineto",
+                    "traces of the PyTorch profiler (Chrome trace), one a rank"},
+    TraceFormatInfo{TraceFormat::goal, "goal", "a schedule of LogGOPSim and ATLAHS, all ranks"}};
+
+int rank_of(const std::string& file, bool alone) {
+  if (const auto rank = rank_in_name(file)) return *rank;
+  if (alone) return 0;
+  fail_trace(file, "no rank in the file's name", "names such as trace.0.et");
+}
+
+}  // namespace
+
+std::span<const TraceFormatInfo> trace_formats() { return kTraceFormats; }
+
+TraceFormat recognise_trace(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) return TraceFormat::chakra;
+  const std::string_view begin = text.substr(first);
+  if (begin.front() == '{' || begin.front() == '[') {
+    // A short length of GlobalMetadata may look like a bracket; its next byte is no text then.
+    constexpr std::size_t kLook = 16;
+    const std::string_view look = begin.substr(0, kLook);
+    const bool is_text = std::ranges::all_of(look, [](char c) {
+      const auto byte = static_cast<unsigned char>(c);
+      return byte >= ' ' || std::isspace(byte) != 0;
+    });
+    if (!is_text) return TraceFormat::chakra;
+    return text.find("\"traceEvents\"") != std::string_view::npos ? TraceFormat::kineto
+                                                                  : TraceFormat::chakra_json;
+  }
+  for (const std::string_view word : {"num_ranks", "rank ", "//", "/*"}) {
+    if (begin.starts_with(word)) return TraceFormat::goal;
+  }
+  return TraceFormat::chakra;
+}
+
+std::optional<int> rank_in_name(std::string_view file) {
+  std::string_view name = file.substr(file.find_last_of('/') + 1);
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  for (int ending = 0; ending < 4; ++ending) {  // ".pt.trace.json.gz"
+    const std::size_t dot = name.rfind('.');
+    if (dot == std::string_view::npos || std::ranges::all_of(name.substr(dot + 1), is_digit)) break;
+    name = name.substr(0, dot);
+  }
+  const auto last = std::find_if(name.rbegin(), name.rend(), is_digit);
+  const auto before = std::find_if_not(last, name.rend(), is_digit);
+  const char* const begin = name.data() + (name.rend() - before);
+  const char* const end = name.data() + (name.rend() - last);
+  int rank = 0;
+  const auto [stop, error] = std::from_chars(begin, end, rank);
+  if (begin == end || error != std::errc{} || rank >= kMostTraceRanks) return std::nullopt;
+  return rank;
+}
+
+std::vector<RankTrace> read_trace_file(const std::string& file, std::string_view text,
+                                       TraceFormat format, bool alone,
+                                       const ChakraOptions& options) {
+  std::vector<RankTrace> out;
+  switch (format) {
+    case TraceFormat::goal:
+      return read_goal(file, text);
+    case TraceFormat::kineto:
+      out.push_back(read_kineto(file, alone ? rank_of(file, true) : rank_in_name(file), text));
+      break;
+    case TraceFormat::chakra_json:
+      out.push_back(read_chakra_json(file, rank_of(file, alone), text, options));
+      break;
+    case TraceFormat::chakra:
+      out.push_back(read_chakra(file, rank_of(file, alone), text, options));
+      break;
+  }
+  return out;
+}
+
+}  // namespace lockstep

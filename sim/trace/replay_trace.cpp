@@ -1,0 +1,576 @@
+#include "sim/trace/replay_trace.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <fmt/format.h>
+#include <map>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+#include "sim/core/event_queue.hpp"
+#include "sim/trace/trace_builder.hpp"
+#include "sim/trace/trace_wiring.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::uint32_t kNobody = std::numeric_limits<std::uint32_t>::max();
+
+class TraceRunner {
+ public:
+  TraceRunner(const Trace& trace, const TraceMatches& matches, const Cluster& cluster,
+              const TraceReplayOptions& options)
+      : trace_(trace),
+        matches_(matches),
+        options_(options),
+        wiring_(trace, cluster, options.collectives),
+        network_(wiring_.network()) {
+    set_up_nodes();
+    set_up_streams();
+    set_up_calls();
+    set_up_messages();
+    if (options_.record_times) {
+      out_.starts.resize(trace.size());
+      out_.ends.resize(trace.size());
+    }
+  }
+
+  TraceReplay run() {
+    for (std::uint32_t n = 0; n < nodes_.size(); ++n) {
+      if (nodes_[n].unmet == 0) ready_.push_back(n);
+    }
+    handle_ready();
+    network_.settle(now_);
+    std::vector<FlowIndex> ended;
+    while (unfinished_ > 0) {
+      if (queue_.empty() && network_.idle()) fail_stuck();
+      now_ = {std::numeric_limits<std::uint64_t>::max()};
+      if (!queue_.empty()) now_ = queue_.next_time();
+      if (!network_.idle()) now_ = std::min(now_, network_.next_end());
+      if (now_ > kLongestReplay) fail_long();
+      if (!network_.idle() && network_.next_end() == now_) {
+        ended.clear();
+        network_.collect_ended(now_, ended);
+        for (const FlowIndex flow : ended) end_of(flow);
+        handle_ready();
+      }
+      while (!queue_.empty() && queue_.next_time() == now_) {
+        handle(queue_.pop());
+        handle_ready();
+      }
+      if (unsettled_) network_.settle(now_);
+      unsettled_ = false;
+    }
+    return finish();
+  }
+
+ private:
+  enum EventKind : std::uint32_t { kNodeDone, kCallStarts, kMessageArrives };
+
+  struct Node {
+    StepTime duration;
+    std::uint32_t unmet = 0;
+    std::uint32_t successors = 0;  ///< first of them
+    std::uint32_t subject = 0;     ///< stream, call or message
+    std::uint32_t rank : 24 = 0;
+    std::uint32_t kind : 8 = 0;
+  };
+  struct Stream {
+    bool busy = false;
+    std::vector<std::uint32_t> waiting;  ///< a heap, the lowest node on top
+  };
+  struct RankClock {
+    std::uint32_t computing = 0, moving = 0, waiting = 0;
+    StepTime since;
+    TraceRankTimes times;
+  };
+  struct Call {
+    std::uint32_t missing = 0;  ///< members that have not come
+    StepTime first, all;        ///< when the first and the last came
+  };
+  /// Calls of a group wait for each other.
+  struct Group {
+    bool busy = false;
+    std::vector<std::uint32_t> queue;
+    std::size_t next = 0;
+  };
+  struct Message {
+    TraceTransfer transfer;
+    std::uint32_t channel = 0;
+    std::uint32_t next = kNobody;  ///< behind it in the channel
+    StepTime start;
+    bool left = false, posted = false, arrived = false;
+  };
+  /// Messages of one rank to another, one at a time.
+  struct Channel {
+    std::uint32_t running = kNobody, last = kNobody;
+  };
+  struct FlowUser {
+    bool is_call = false;
+    std::uint32_t index = 0;
+  };
+
+  // --- set-up
+  // -------------------------------------------------------------------------------------
+
+  void set_up_nodes() {
+    const std::size_t count = trace_.size();
+    nodes_.resize(count + 1);
+    unfinished_ = count;
+    for (const std::uint32_t d : trace_.dependencies) ++nodes_[d].successors;
+    std::uint32_t sum = 0;
+    for (Node& node : nodes_) sum += std::exchange(node.successors, sum);
+    successors_.resize(trace_.dependencies.size());
+    // Filling moves each start to its end, which is the start of the next one.
+    for (std::uint32_t n = 0; n < count; ++n) {
+      nodes_[n].unmet = static_cast<std::uint32_t>(trace_.dependencies_of(n).size());
+      for (const std::uint32_t d : trace_.dependencies_of(n)) {
+        successors_[nodes_[d].successors++] = n;
+      }
+    }
+    for (std::size_t n = count; n > 0; --n) nodes_[n].successors = nodes_[n - 1].successors;
+    nodes_[0].successors = 0;
+    for (std::uint32_t n = 0; n < count; ++n) {
+      nodes_[n].duration = trace_.nodes[n].duration;
+      nodes_[n].kind = static_cast<std::uint32_t>(trace_.nodes[n].kind) & 0xFFU;
+    }
+    nodes_.pop_back();
+    end_successors_ = static_cast<std::uint32_t>(successors_.size());
+    clocks_.resize(static_cast<std::size_t>(trace_.ranks));
+    set_up_path();
+  }
+
+  /// The longest way through each rank, computing only: nodes are done in an order of their own.
+  void set_up_path() {
+    std::vector<std::uint32_t> unmet, order;
+    std::vector<StepTime> done(nodes_.size());
+    unmet.reserve(nodes_.size());
+    order.reserve(nodes_.size());
+    for (std::uint32_t n = 0; n < nodes_.size(); ++n) {
+      unmet.push_back(nodes_[n].unmet);
+      if (unmet.back() == 0) order.push_back(n);
+    }
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const std::uint32_t n = order[i];
+      if (takes_time(kind(n))) {
+        done[n] = std::min(done[n] + nodes_[n].duration, kLongestReplay);
+      }
+      out_.longest_path = std::max(out_.longest_path, done[n]);
+      for (std::uint32_t s = nodes_[n].successors; s < successors_end(n); ++s) {
+        StepTime& later = done[successors_[s]];
+        later = std::max(later, done[n]);
+        if (--unmet[successors_[s]] == 0) order.push_back(successors_[s]);
+      }
+    }
+  }
+
+  void set_up_streams() {
+    std::uint32_t streams = 0;
+    for (int rank = 0; rank < trace_.ranks; ++rank) {
+      const std::uint32_t end = trace_.rank_first[static_cast<std::size_t>(rank) + 1];
+      std::uint32_t own = 0;
+      for (auto n = trace_.rank_first[static_cast<std::size_t>(rank)]; n < end; ++n) {
+        nodes_[n].rank = static_cast<std::uint32_t>(rank) & 0xFFFFFFU;
+        if (!takes_time(kind(n))) continue;
+        const std::uint16_t stream = trace_.nodes[n].stream;
+        nodes_[n].subject = kNobody;
+        if (stream == TraceNode::kNoStream) continue;
+        nodes_[n].subject = streams + stream;
+        own = std::max(own, stream + 1U);
+      }
+      streams += own;
+    }
+    streams_.resize(streams);
+  }
+
+  void set_up_calls() {
+    calls_.resize(matches_.calls.size());
+    groups_.resize(trace_.groups.size());
+    for (std::uint32_t c = 0; c < calls_.size(); ++c) {
+      const TraceMatches::Call& call = matches_.calls[c];
+      calls_[c].missing = call.members;
+      for (std::uint32_t m = 0; m < call.members; ++m) {
+        nodes_[matches_.nodes[call.first + m]].subject = c;
+      }
+    }
+    moving_.resize(trace_.collectives.size());
+    waiting_.resize(trace_.collectives.size());
+    called_.resize(trace_.collectives.size());
+  }
+
+  void set_up_messages() {
+    std::map<std::pair<int, int>, std::uint32_t> channels;
+    messages_.resize(matches_.messages.size());
+    for (std::uint32_t m = 0; m < messages_.size(); ++m) {
+      const auto [send, receive] = matches_.messages[m];
+      nodes_[send].subject = m;
+      nodes_[receive].subject = m;
+      const TraceMessage& sent = trace_.messages[trace_.nodes[send].subject];
+      const std::pair ends{static_cast<int>(nodes_[send].rank), sent.peer};
+      messages_[m].transfer = wiring_.message(ends.first, ends.second, sent.size);
+      messages_[m].channel =
+          channels.try_emplace(ends, static_cast<std::uint32_t>(channels.size())).first->second;
+    }
+    channels_.resize(channels.size());
+    users_.resize(network_.flows());
+  }
+
+  // --- nodes
+  // --------------------------------------------------------------------------------------
+
+  static bool takes_time(TraceNodeKind kind) { return kind <= TraceNodeKind::delay; }
+  static bool computes(TraceNodeKind kind) {
+    return kind == TraceNodeKind::compute || kind == TraceNodeKind::memory;
+  }
+  [[nodiscard]] TraceNodeKind kind(std::uint32_t n) const {
+    return static_cast<TraceNodeKind>(nodes_[n].kind);
+  }
+  [[nodiscard]] std::uint32_t successors_end(std::uint32_t n) const {
+    return n + 1 < nodes_.size() ? nodes_[n + 1].successors : end_successors_;
+  }
+
+  /// Gives the time since the rank's last change to what the rank did. Call before a change.
+  RankClock& book(std::uint32_t rank) {
+    RankClock& c = clocks_[rank];
+    const StepTime span = now_ - c.since;
+    c.since = now_;
+    if (c.computing > 0) {
+      c.times.compute += span;
+    } else if (c.moving > 0) {
+      c.times.communication += span;
+    } else if (c.waiting > 0) {
+      c.times.waiting += span;
+    } else {
+      c.times.idle += span;
+    }
+    return c;
+  }
+
+  /// In the order in which they became ready.
+  void handle_ready() {
+    for (std::size_t i = 0; i < ready_.size(); ++i) begin(ready_[i]);
+    ready_.clear();
+  }
+
+  void begin(std::uint32_t n) {
+    switch (kind(n)) {
+      case TraceNodeKind::collective:
+        return join_call(n);
+      case TraceNodeKind::send:
+        return post_send(n);
+      case TraceNodeKind::receive:
+        return post_receive(n);
+      default:
+        break;
+    }
+    const std::uint32_t s = nodes_[n].subject;
+    if (s != kNobody) {
+      Stream& stream = streams_[s];
+      if (stream.busy) {
+        stream.waiting.push_back(n);
+        std::ranges::push_heap(stream.waiting, std::greater<>{});
+        return;
+      }
+      stream.busy = true;
+    }
+    start(n);
+  }
+
+  void start(std::uint32_t n) {
+    if (options_.record_times) out_.starts[n] = now_;
+    if (computes(kind(n))) ++book(nodes_[n].rank).computing;
+    queue_.push(now_ + nodes_[n].duration, kNodeDone, n);
+  }
+
+  void node_done(std::uint32_t n) {
+    if (computes(kind(n))) --book(nodes_[n].rank).computing;
+    finish(n);
+    const std::uint32_t s = nodes_[n].subject;
+    if (s == kNobody) return;
+    handle_ready();  // what just became ready competes for the stream
+    Stream& stream = streams_[s];
+    if (stream.waiting.empty()) {
+      stream.busy = false;
+      return;
+    }
+    std::ranges::pop_heap(stream.waiting, std::greater<>{});
+    const std::uint32_t next = stream.waiting.back();
+    stream.waiting.pop_back();
+    start(next);
+  }
+
+  void finish(std::uint32_t n) {
+    --unfinished_;
+    if (options_.record_times) out_.ends[n] = now_;
+    const std::uint32_t end = successors_end(n);
+    for (std::uint32_t s = nodes_[n].successors; s < end; ++s) {
+      if (--nodes_[successors_[s]].unmet == 0) ready_.push_back(successors_[s]);
+    }
+  }
+
+  // --- collectives
+  // --------------------------------------------------------------------------------
+
+  void join_call(std::uint32_t n) {
+    const std::uint32_t c = nodes_[n].subject;
+    Call& call = calls_[c];
+    const TraceMatches::Call& match = matches_.calls[c];
+    if (options_.record_times) out_.starts[n] = now_;
+    if (call.missing == match.members) call.first = now_;
+    ++book(nodes_[n].rank).waiting;
+    if (--call.missing > 0) return;
+    call.all = now_;
+    Group& group = groups_[trace_.collectives[match.collective].group];
+    if (group.busy) {
+      group.queue.push_back(c);
+      return;
+    }
+    group.busy = true;
+    start_call(c);
+  }
+
+  void start_call(std::uint32_t c) {
+    const TraceMatches::Call& match = matches_.calls[c];
+    for (std::uint32_t m = 0; m < match.members; ++m) {
+      RankClock& clock = book(nodes_[matches_.nodes[match.first + m]].rank);
+      --clock.waiting;
+      ++clock.moving;
+    }
+    const StepTime latency =
+        match.members > 1 ? wiring_.collective(match.collective).latency : StepTime{};
+    queue_.push(now_ + latency, kCallStarts, c);
+  }
+
+  void move_call(std::uint32_t c) {
+    const TraceMatches::Call& match = matches_.calls[c];
+    if (match.members < 2) return call_ended(c);
+    const TraceTransfer& transfer = wiring_.collective(match.collective);
+    start_flow(transfer, {true, c});
+  }
+
+  void call_ended(std::uint32_t c) {
+    const TraceMatches::Call& match = matches_.calls[c];
+    moving_[match.collective] += now_ - calls_[c].all;
+    waiting_[match.collective] += calls_[c].all - calls_[c].first;
+    ++called_[match.collective];
+    for (std::uint32_t m = 0; m < match.members; ++m) {
+      const std::uint32_t n = matches_.nodes[match.first + m];
+      --book(nodes_[n].rank).moving;
+      finish(n);
+    }
+    Group& group = groups_[trace_.collectives[match.collective].group];
+    if (group.next == group.queue.size()) {
+      group.queue.clear();
+      group.next = 0;
+      group.busy = false;
+      return;
+    }
+    start_call(group.queue[group.next++]);
+  }
+
+  // --- messages
+  // -----------------------------------------------------------------------------------
+
+  void post_send(std::uint32_t n) {
+    const std::uint32_t m = nodes_[n].subject;
+    if (options_.record_times) out_.starts[n] = now_;
+    ++book(nodes_[n].rank).moving;
+    Message& message = messages_[m];
+    message.left = true;
+    message.start = now_;
+    if (message.posted) receiver_moves(m);
+    Channel& channel = channels_[message.channel];
+    if (channel.running == kNobody) {
+      channel.running = m;
+      start_flow(message.transfer, {false, m});
+    } else {
+      messages_[channel.last].next = m;
+    }
+    channel.last = m;
+  }
+
+  void receiver_moves(std::uint32_t m) {
+    RankClock& clock = book(nodes_[matches_.messages[m].receive].rank);
+    --clock.waiting;
+    ++clock.moving;
+  }
+
+  void post_receive(std::uint32_t n) {
+    Message& message = messages_[nodes_[n].subject];
+    if (options_.record_times) out_.starts[n] = now_;
+    message.posted = true;
+    if (message.arrived) return finish(n);
+    RankClock& clock = book(nodes_[n].rank);
+    message.left ? ++clock.moving : ++clock.waiting;
+  }
+
+  void message_left(std::uint32_t m) {
+    const Message& message = messages_[m];
+    queue_.push(now_ + message.transfer.latency, kMessageArrives, m);
+    Channel& channel = channels_[message.channel];
+    channel.running = message.next;
+    if (channel.running != kNobody) {
+      start_flow(messages_[channel.running].transfer, {false, channel.running});
+    }
+  }
+
+  void message_arrived(std::uint32_t m) {
+    Message& message = messages_[m];
+    const auto [send, receive] = matches_.messages[m];
+    message.arrived = true;
+    message_time_ += now_ - message.start;
+    --book(nodes_[send].rank).moving;
+    finish(send);
+    if (!message.posted) return;
+    --book(nodes_[receive].rank).moving;
+    finish(receive);
+  }
+
+  // --- dispatch
+  // -----------------------------------------------------------------------------------
+
+  void start_flow(const TraceTransfer& transfer, FlowUser user) {
+    users_[transfer.flow] = user;
+    network_.start(transfer.flow, transfer.amount, now_);
+    unsettled_ = true;
+    ++out_.flows;
+  }
+  void end_of(FlowIndex flow) {
+    unsettled_ = true;
+    const FlowUser user = users_[flow];
+    user.is_call ? call_ended(user.index) : message_left(user.index);
+  }
+  void handle(const Event& event) {
+    switch (static_cast<EventKind>(event.kind)) {
+      case kNodeDone:
+        return node_done(event.subject);
+      case kCallStarts:
+        return move_call(event.subject);
+      case kMessageArrives:
+        return message_arrived(event.subject);
+    }
+  }
+
+  TraceReplay finish() {
+    out_.end = now_;
+    for (std::uint32_t rank = 0; rank < clocks_.size(); ++rank) {
+      out_.ranks.push_back(book(rank).times);
+      assert(out_.ranks.back().total() == out_.end && "a rank's times add up to the step");
+    }
+    out_.messages = messages_.size();
+    out_.messages_moving = to_seconds(message_time_);
+    add_calls();
+    return std::move(out_);
+  }
+
+  void add_calls() {
+    std::map<std::tuple<CollectiveOp, double, int, std::string_view>, std::size_t> index;
+    for (std::uint32_t i = 0; i < called_.size(); ++i) {
+      if (called_[i] == 0) continue;
+      const TraceCollective& spec = trace_.collectives[i];
+      const auto members = static_cast<int>(trace_.groups[spec.group].size());
+      const std::string_view algorithm = wiring_.collective(i).algorithm;
+      const auto [at, added] = index.try_emplace(
+          {spec.op, spec.payload.base_units(), members, algorithm}, out_.calls.size());
+      if (added) {
+        TraceCallTimes& fresh = out_.calls.emplace_back();
+        fresh.op = spec.op;
+        fresh.payload = spec.payload;
+        fresh.members = members;
+        fresh.algorithm = algorithm;
+      }
+      TraceCallTimes& times = out_.calls[at->second];
+      times.calls += called_[i];
+      times.moving += to_seconds(moving_[i]);
+      times.waiting += to_seconds(waiting_[i]);
+    }
+    std::ranges::stable_sort(out_.calls, [](const TraceCallTimes& a, const TraceCallTimes& b) {
+      return a.moving > b.moving;
+    });
+  }
+
+  /// Where the first rank stands that is at a collective or message and cannot go on.
+  [[noreturn]] void fail_stuck() const {
+    for (std::uint32_t c = 0; c < calls_.size(); ++c) {
+      const TraceMatches::Call& match = matches_.calls[c];
+      if (calls_[c].missing == 0 || calls_[c].missing == match.members) continue;
+      std::uint32_t here = kNobody, absent = kNobody;
+      for (std::uint32_t m = 0; m < match.members; ++m) {
+        const std::uint32_t n = matches_.nodes[match.first + m];
+        (nodes_[n].unmet == 0 ? here : absent) = n;
+      }
+      fail_waits(here, absent);
+    }
+    for (const TraceMatches::Message& message : matches_.messages) {
+      if (nodes_[message.receive].unmet == 0 && nodes_[message.send].unmet > 0) {
+        fail_waits(message.receive, message.send);
+      }
+    }
+    assert(false && "stuck, but nobody waits");
+    std::abort();
+  }
+  [[noreturn]] void fail_long() const {
+    fail_trace(trace_.files.front(), "a step of more than 100 days on this cluster",
+               "shorter ones");
+  }
+  [[noreturn]] void fail_waits(std::uint32_t here, std::uint32_t absent) const {
+    const auto text = [&](std::uint32_t n) {
+      return node_text(trace_.ids[n], trace_.strings[trace_.names[n]]);
+    };
+    const std::uint32_t other = nodes_[absent].rank;
+    // What that rank stands at: its first node that is ready and cannot be done.
+    std::uint32_t stands = kNobody;
+    for (auto n = trace_.rank_first[other]; n < trace_.rank_first[other + 1]; ++n) {
+      const bool waits = nodes_[n].unmet == 0 && !takes_time(kind(n)) && !is_done(n);
+      if (waits) {
+        stands = n;
+        break;
+      }
+    }
+    fail_trace(trace_.files[nodes_[here].rank],
+               fmt::format("rank {} at {}, where it waits for {} of rank {}, which stands at {}",
+                           nodes_[here].rank, text(here), text(absent), other,
+                           stands == kNobody ? "nothing" : text(stands)),
+               "ranks that come to collectives and messages in an order that lets all go on");
+  }
+  [[nodiscard]] bool is_done(std::uint32_t n) const {
+    const std::uint32_t subject = nodes_[n].subject;
+    if (kind(n) == TraceNodeKind::collective) return calls_[subject].missing == 0;
+    return messages_[subject].arrived;
+  }
+
+  const Trace& trace_;
+  const TraceMatches& matches_;
+  const TraceReplayOptions& options_;
+  TraceWiring wiring_;
+  FlowNetwork& network_;
+  EventQueue queue_;
+  StepTime now_;
+  bool unsettled_ = false;
+  std::size_t unfinished_ = 0;
+  std::vector<Node> nodes_;
+  std::vector<std::uint32_t> successors_;
+  std::uint32_t end_successors_ = 0;
+  std::vector<std::uint32_t> ready_;
+  std::vector<Stream> streams_;
+  std::vector<RankClock> clocks_;
+  std::vector<Call> calls_;
+  std::vector<Group> groups_;
+  std::vector<Message> messages_;
+  std::vector<Channel> channels_;
+  std::vector<FlowUser> users_;             ///< by flow
+  std::vector<StepTime> moving_, waiting_;  ///< by Trace::collectives
+  std::vector<std::uint64_t> called_;
+  StepTime message_time_;
+  TraceReplay out_;
+};
+
+}  // namespace
+
+TraceReplay replay_trace(const Trace& trace, const TraceMatches& matches, const Cluster& cluster,
+                         const TraceReplayOptions& options) {
+  return TraceRunner(trace, matches, cluster, options).run();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,262 @@
+#include "sim/trace/trace_builder.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "models/input/input_error.hpp"
+
+namespace lockstep {
+namespace {
+
+/// Finds a node of a rank by its number. Numbers mostly count up by one.
+class NodeIndex {
+ public:
+  explicit NodeIndex(const std::vector<RankTrace::Node>& sorted) : nodes_(sorted) {}
+  [[nodiscard]] std::optional<std::uint32_t> find(std::uint64_t id) const {
+    if (nodes_.empty() || id < nodes_.front().id) return std::nullopt;
+    const std::uint64_t guess = id - nodes_.front().id;
+    if (guess < nodes_.size() && nodes_[guess].id == id) return static_cast<std::uint32_t>(guess);
+    const auto it = std::ranges::lower_bound(nodes_, id, {}, &RankTrace::Node::id);
+    if (it == nodes_.end() || it->id != id) return std::nullopt;
+    return static_cast<std::uint32_t>(it - nodes_.begin());
+  }
+
+ private:
+  const std::vector<RankTrace::Node>& nodes_;
+};
+
+/// Nodes by number, and where each one's dependencies begin.
+std::vector<std::size_t> sort_nodes(RankTrace& rank) {
+  std::vector<std::size_t> first(rank.nodes.size());
+  std::size_t sum = 0;
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    first[i] = sum;
+    sum += rank.nodes[i].dependencies;
+  }
+  if (std::ranges::is_sorted(rank.nodes, {}, &RankTrace::Node::id)) return first;
+  std::vector<std::size_t> order(first.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return rank.nodes[i].id; });
+  std::vector<RankTrace::Node> nodes;
+  std::vector<std::size_t> sorted_first;
+  nodes.reserve(order.size());
+  sorted_first.reserve(order.size());
+  for (const std::size_t i : order) {
+    nodes.push_back(rank.nodes[i]);
+    sorted_first.push_back(first[i]);
+  }
+  rank.nodes = std::move(nodes);
+  return sorted_first;
+}
+
+/// What several ranks say in the same words, once.
+template <class Value, class Less = std::less<Value>>
+class TraceTable {
+ public:
+  explicit TraceTable(std::vector<Value>& values) : values_(values) {}
+  std::uint32_t operator()(const Value& value) {
+    const auto [at, added] = index_.try_emplace(value, static_cast<std::uint32_t>(values_.size()));
+    if (added) values_.push_back(value);
+    return at->second;
+  }
+
+ private:
+  std::vector<Value>& values_;
+  std::map<Value, std::uint32_t, Less> index_;
+};
+
+struct CollectiveLess {
+  bool operator()(const TraceCollective& a, const TraceCollective& b) const {
+    return std::tuple(a.group, a.op, a.payload.base_units()) <
+           std::tuple(b.group, b.op, b.payload.base_units());
+  }
+};
+struct MessageLess {
+  bool operator()(const TraceMessage& a, const TraceMessage& b) const {
+    return std::tuple(a.peer, a.tag, a.size.base_units()) <
+           std::tuple(b.peer, b.tag, b.size.base_units());
+  }
+};
+
+class Joiner {
+ public:
+  explicit Joiner(std::size_t ranks) { trace_.ranks = static_cast<int>(ranks); }
+
+  void add(RankTrace& rank) {
+    trace_.rank_first.push_back(static_cast<std::uint32_t>(trace_.size()));
+    trace_.files.push_back(rank.file);
+    const std::vector<std::size_t> dependency_first = sort_nodes(rank);
+    check_ids(rank);
+    std::vector<std::uint32_t> names, groups;
+    for (const std::string& text : rank.names) names.push_back(strings_(text));
+    for (const RankTrace::Group& group : rank.groups) groups.push_back(group_of(rank, group));
+    const NodeIndex index(rank.nodes);
+    const auto base = static_cast<std::uint32_t>(trace_.size());
+    for (std::size_t i = 0; i < rank.nodes.size(); ++i) {
+      const RankTrace::Node& node = rank.nodes[i];
+      add_node(rank, node, groups);
+      trace_.names.push_back(names[node.name]);
+      trace_.dependency_first.push_back(static_cast<std::uint32_t>(trace_.dependencies.size()));
+      for (std::uint32_t d = 0; d < node.dependencies; ++d) {
+        const std::uint64_t id = rank.dependencies[dependency_first[i] + d];
+        const auto found = index.find(id);
+        if (!found) fail_dependency(rank, node, id);
+        trace_.dependencies.push_back(base + *found);
+      }
+    }
+    repaired_ += rank.repaired;
+  }
+
+  Trace finish() {
+    trace_.rank_first.push_back(static_cast<std::uint32_t>(trace_.size()));
+    trace_.dependency_first.push_back(static_cast<std::uint32_t>(trace_.dependencies.size()));
+    if (repaired_ > 0) {
+      trace_.repaired.push_back(
+          fmt::format("{} dependencies that the files do not have: nodes of one stream run in the "
+                      "order in which they started",
+                      repaired_));
+    }
+    return std::move(trace_);
+  }
+
+ private:
+  static void check_ids(const RankTrace& rank) {
+    const auto twice = std::ranges::adjacent_find(rank.nodes, {}, &RankTrace::Node::id);
+    if (twice == rank.nodes.end()) return;
+    fail_trace(rank.file, node_text(twice->id, rank.names[twice->name]) + " twice",
+               "each number once in a rank");
+  }
+  [[noreturn]] static void fail_dependency(const RankTrace& rank, const RankTrace::Node& node,
+                                           std::uint64_t id) {
+    fail_trace(
+        rank.file,
+        fmt::format("{}, which waits for node {}", node_text(node.id, rank.names[node.name]), id),
+        "dependencies on nodes of the same rank; there is none with that number");
+  }
+
+  std::uint32_t group_of(const RankTrace& rank, const RankTrace::Group& group) {
+    std::vector<int> ranks = group.ranks;
+    if (group.all) {
+      ranks.resize(static_cast<std::size_t>(trace_.ranks));
+      std::iota(ranks.begin(), ranks.end(), 0);
+    }
+    if (!ranks.empty() && (ranks.front() < 0 || ranks.back() >= trace_.ranks)) {
+      fail_trace(rank.file,
+                 fmt::format("process group {} with rank {}", in_quotes(group.name),
+                             ranks.front() < 0 ? ranks.front() : ranks.back()),
+                 fmt::format("ranks from 0 to {}, which have a trace", trace_.ranks - 1));
+    }
+    // Communicators of the same ranks stay apart: each has an order of its own.
+    const auto [at, added] = groups_.try_emplace(std::pair(group.name, ranks),
+                                                 static_cast<std::uint32_t>(trace_.groups.size()));
+    if (added) trace_.groups.push_back(std::move(ranks));
+    return at->second;
+  }
+
+  void add_node(const RankTrace& rank, const RankTrace::Node& node,
+                const std::vector<std::uint32_t>& groups) {
+    TraceNode out{.duration = node.duration, .stream = node.stream, .kind = node.kind};
+    if (node.kind == TraceNodeKind::collective) {
+      const std::uint32_t group = groups[node.group];
+      const std::vector<int>& members = trace_.groups[group];
+      if (!std::ranges::binary_search(members, rank.rank)) {
+        fail_trace(rank.file,
+                   fmt::format("{} in process group {}, where rank {} is not",
+                               node_text(node.id, rank.names[node.name]),
+                               in_quotes(rank.groups[node.group].name), rank.rank),
+                   "collectives of groups that the rank belongs to");
+      }
+      const double factor = node.payload_of_rank ? static_cast<double>(members.size()) : 1;
+      out.subject = collectives_({node.op, factor * node.size, group});
+    } else if (node.kind == TraceNodeKind::send || node.kind == TraceNodeKind::receive) {
+      if (node.peer < 0 || node.peer >= trace_.ranks || node.peer == rank.rank) {
+        fail_trace(rank.file,
+                   fmt::format("{} between rank {} and rank {}",
+                               node_text(node.id, rank.names[node.name]), rank.rank, node.peer),
+                   fmt::format("another rank, from 0 to {}", trace_.ranks - 1));
+      }
+      out.subject = messages_({node.peer, node.tag, node.size});
+    }
+    trace_.nodes.push_back(out);
+    trace_.ids.push_back(node.id);
+  }
+
+  Trace trace_;
+  std::size_t repaired_ = 0;
+  TraceTable<std::string> strings_{trace_.strings};
+  std::map<std::pair<std::string, std::vector<int>>, std::uint32_t> groups_;
+  TraceTable<TraceCollective, CollectiveLess> collectives_{trace_.collectives};
+  TraceTable<TraceMessage, MessageLess> messages_{trace_.messages};
+};
+
+}  // namespace
+
+void fail_trace(const std::string& file, std::string found, std::string allowed) {
+  throw InputError({.file = file,
+                    .pointer = {},
+                    .found = std::move(found),
+                    .allowed = std::move(allowed),
+                    .nearest = {}});
+}
+
+std::string node_text(std::uint64_t id, std::string_view name) {
+  return name.empty() ? fmt::format("node {}", id)
+                      : fmt::format("node {} ({})", id, in_quotes(name));
+}
+
+std::uint32_t RankTrace::name(std::string_view text) {
+  const auto [at, added] =
+      name_index_.try_emplace(std::string(text), static_cast<std::uint32_t>(names.size()));
+  if (added) names.emplace_back(text);
+  return at->second;
+}
+
+std::uint32_t RankTrace::group(Group wanted) {
+  for (std::uint32_t i = 0; i < groups.size(); ++i) {
+    if (groups[i].name == wanted.name && groups[i].ranks == wanted.ranks &&
+        groups[i].all == wanted.all) {
+      return i;
+    }
+  }
+  groups.push_back(std::move(wanted));
+  return static_cast<std::uint32_t>(groups.size() - 1);
+}
+
+RankTrace::Node& RankTrace::add(std::uint64_t id, std::string_view name_text) {
+  Node& node = nodes.emplace_back();
+  node.id = id;
+  node.name = name(name_text);
+  return node;
+}
+
+Trace join(std::vector<RankTrace> ranks) {
+  std::ranges::stable_sort(ranks, {}, &RankTrace::rank);
+  std::size_t nodes = 0;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    const int rank = ranks[i].rank;
+    if (i > 0 && rank == ranks[i - 1].rank) {
+      fail_trace(ranks[i].file, fmt::format("rank {}", rank),
+                 fmt::format("each rank once; {} is of the same rank", ranks[i - 1].file));
+    }
+    if (rank != static_cast<int>(i)) {
+      fail_trace(ranks[i].file, fmt::format("rank {}", rank),
+                 fmt::format("ranks from 0 without a gap; rank {} is missing", i));
+    }
+    nodes += ranks[i].nodes.size();
+  }
+  if (nodes > kMostTraceNodes) {
+    fail_trace(ranks.front().file, fmt::format("{} nodes in all ranks", nodes),
+               fmt::format("at most {}", kMostTraceNodes));
+  }
+  Joiner joiner(ranks.size());
+  for (RankTrace& rank : ranks) {
+    joiner.add(rank);
+    rank = {};  // its memory goes as the trace's comes
+  }
+  return joiner.finish();
+}
+
+}  // namespace lockstep

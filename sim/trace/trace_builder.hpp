@@ -1,0 +1,73 @@
+/// Puts a Trace together from what a reader finds, rank by rank.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "sim/trace/trace.hpp"
+
+namespace lockstep {
+
+/// The most ranks and nodes that are taken.
+constexpr int kMostTraceRanks = 1'000'000;
+constexpr std::size_t kMostTraceNodes = 1'000'000'000;
+
+/// What one rank does, as its file says it: dependencies by number, groups by name.
+struct RankTrace {
+  struct Node {
+    std::uint64_t id = 0;
+    StepTime duration;
+    Bytes size;               ///< of a message, or a collective's payload
+    std::uint32_t name = 0;   ///< in `names`
+    std::uint32_t group = 0;  ///< in `groups`
+    int peer = 0;
+    std::uint32_t tag = 0;
+    std::uint32_t dependencies = 0;  ///< how many, in the order of nodes
+    std::uint16_t stream = TraceNode::kNoStream;
+    TraceNodeKind kind = TraceNodeKind::compute;
+    CollectiveOp op = CollectiveOp::all_reduce;
+    bool payload_of_rank = false;  ///< `size` is what one rank puts in; times the members
+  };
+  struct Group {
+    std::string name;
+    std::vector<int> ranks;  ///< ascending
+    bool all = false;        ///< every rank of the trace
+  };
+
+  int rank = 0;
+  std::string file;
+  std::vector<Node> nodes;
+  std::vector<std::uint64_t> dependencies;  ///< ids
+  std::vector<std::string> names;
+  std::vector<Group> groups;
+  std::size_t repaired = 0;  ///< dependencies that the file did not have
+
+  /// Index of the name or group, added where it is new.
+  std::uint32_t name(std::string_view text);
+  std::uint32_t group(Group group);
+  /// Adds a node; its dependencies follow with depends_on().
+  Node& add(std::uint64_t id, std::string_view name_text);
+  /// The last node that was added waits for another.
+  void depends_on(std::uint64_t id) {
+    dependencies.push_back(id);
+    ++nodes.back().dependencies;
+  }
+
+ private:
+  std::unordered_map<std::string, std::uint32_t> name_index_;
+};
+
+/// Where a reader stands, for its errors.
+[[noreturn]] void fail_trace(const std::string& file, std::string found, std::string allowed);
+/// "node 12 (gemm)".
+std::string node_text(std::uint64_t id, std::string_view name);
+
+/// All ranks as one trace. Throws InputError where a rank is missing or twice, a number is twice in
+/// a rank, or a dependency is on no node.
+Trace join(std::vector<RankTrace> ranks);
+
+}  // namespace lockstep

@@ -1,0 +1,235 @@
+#include "sim/trace/trace_of_step.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <optional>
+#include <utility>
+
+#include "sim/step/plan.hpp"
+#include "sim/step/replica_classes.hpp"
+#include "sim/step/site.hpp"
+#include "sim/trace/trace_builder.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::uint16_t kGpuStream = 0, kCpuStream = 1;
+constexpr Bytes kGradientNorm{8};  // as plan_step()
+
+/// The bytes of an all-reduce whose transfer takes as long as a segment's tensor-parallel part.
+class TensorPayload {
+ public:
+  TensorPayload(const Scenario& scenario, const StepPlan& plan)
+      : scenario_(scenario),
+        plan_(plan),
+        nic_(static_cast<double>(scenario.node.nics) / scenario.node.gpus *
+             scenario.node.nic_bandwidth) {
+    const Placement placement(plan.placement);
+    const GroupSpread spread =
+        placement.spread(placement.group(ParallelAxis::tensor, RankCoordinates{}));
+    call_ = {.op = CollectiveOp::all_reduce,
+             .payload = {},
+             .ranks = plan.placement.tensor,
+             .ranks_per_node = std::max(1, spread.per_domain_max)};
+  }
+
+  [[nodiscard]] Bytes operator()(const Segment& segment) const {
+    const Seconds time = to_seconds(segment.tensor);
+    Bytes wire{segment.tensor_amount > 0 ? segment.tensor_amount
+                                         : time.base_units() * plan_.tensor_rate};
+    CollectiveCall call = call_;
+    const double n = call.ranks;
+    for (int pass = 0; pass < 3; ++pass) {  // the algorithm depends on the size, which it changes
+      call.payload = Bytes{std::max(1.0, call.payload.base_units())};
+      if (pass == 0) call.payload = std::max(call.payload, n / (2 * (n - 1)) * wire);
+      const CollectiveCost cost =
+          collective_cost(call, scenario_.node.gpu, scenario_.transport, nic_);
+      const Seconds transfer = segment.tensor_amount > 0
+                                   ? Seconds{segment.tensor_amount / plan_.tensor_rate}
+                                   : std::max(Seconds{}, time - cost.latency);
+      call.payload = transfer * cost.payload_rate;
+    }
+    return Bytes{std::max(1.0, std::round(call.payload.base_units()))};
+  }
+
+ private:
+  const Scenario& scenario_;
+  const StepPlan& plan_;
+  BytesPerSecond nic_;
+  CollectiveCall call_{};
+};
+
+class StepRank {
+ public:
+  StepRank(const StepPlan& plan, const TensorPayload& payload, int rank,
+           const std::vector<ReplicaClass>& replicas)
+      : plan_(plan),
+        payload_(payload),
+        placement_(plan.placement),
+        at_(placement_.coordinates(rank)),
+        stage_(plan.stages[static_cast<std::size_t>(at_.pipeline)]) {
+    out_.rank = rank;
+    out_.file = fmt::format("rank {} of the step", rank);
+    for (const ReplicaClass& replica : replicas) {
+      if (replica.representative != at_.data || replica.slowdown.empty()) continue;
+      slowdown_ = replica.slowdown[static_cast<std::size_t>(at_.pipeline)];
+    }
+  }
+
+  RankTrace build() {
+    for (std::uint32_t i = 0; i < stage_.gathers_first; ++i) post(i);
+    for (const ProgramItem& item : stage_.items) add_item(item);
+    while (posted_.size() < stage_.reduces_end) post(posted_.size());
+    wait_for_collectives(stage_.reduces_end);
+    const int last = plan_.placement.pipeline - 1;
+    if (plan_.embedding_reduce > Bytes{} && (at_.pipeline == 0 || at_.pipeline == last)) {
+      collective("embedding gradients", CollectiveOp::all_reduce, plan_.embedding_reduce,
+                 pair_group(0, last));
+    }
+    if (placement_.ranks() > 1) {
+      collective("gradient norm", CollectiveOp::all_reduce, kGradientNorm, {"0", {}, true});
+    }
+    RankTrace::Node& host = add("host", TraceNodeKind::host);
+    host.duration = plan_.overhead;
+    host.stream = kCpuStream;
+    RankTrace::Node& optimiser = add("optimiser", TraceNodeKind::compute);
+    optimiser.duration = stage_.optimiser;
+    optimiser.stream = kGpuStream;
+    for (auto i = posted_.size(); i < stage_.collectives.size(); ++i) post(i);
+    return std::move(out_);
+  }
+
+ private:
+  /// A node that waits for `last_`, and is the last one then.
+  RankTrace::Node& add(std::string_view name, TraceNodeKind kind) {
+    const std::uint64_t id = out_.nodes.size();
+    RankTrace::Node& node = out_.add(id, name);
+    node.kind = kind;
+    for (const std::uint64_t before : last_) out_.depends_on(before);
+    last_ = {id};
+    return node;
+  }
+  void collective(std::string_view name, CollectiveOp op, Bytes payload, RankTrace::Group group) {
+    RankTrace::Node& node = add(name, TraceNodeKind::collective);
+    node.op = op;
+    node.size = payload;
+    node.group = out_.group(std::move(group));
+  }
+
+  /// Numbers of groups, apart for each kind: 0 is that of all ranks.
+  [[nodiscard]] RankTrace::Group axis_group(ParallelAxis axis) const {
+    const RankGroup ranks = placement_.group(axis, at_);
+    RankTrace::Group group;
+    for (int m = 0; m < ranks.count; ++m) group.ranks.push_back(ranks.rank(m));
+    std::ranges::sort(group.ranks);
+    group.name = group_name(axis == ParallelAxis::tensor ? 0 : 1, group.ranks.front());
+    return group;
+  }
+  [[nodiscard]] RankTrace::Group pair_group(int first, int last) const {
+    RankCoordinates a = at_, b = at_;
+    a.pipeline = first;
+    b.pipeline = last;
+    RankTrace::Group group{{}, {placement_.rank(a), placement_.rank(b)}, false};
+    std::ranges::sort(group.ranks);
+    group.name = group_name(2, group.ranks.front());
+    return group;
+  }
+  [[nodiscard]] static std::string group_name(int kind, int first_rank) {
+    return std::to_string(1 + 3 * first_rank + kind);
+  }
+
+  /// Starts a collective between replicas after `last_`, beside what follows.
+  void post(std::size_t index) {
+    const DataCollective& c = stage_.collectives[index];
+    const std::vector<std::uint64_t> program = last_;
+    if (!posted_.empty()) last_.push_back(posted_.back());
+    const bool gathers = c.op == CollectiveOp::all_gather;
+    collective(gathers ? "parameters" : "gradients", c.op, c.payload,
+               axis_group(ParallelAxis::data));
+    posted_.push_back(last_.front());
+    last_ = program;
+  }
+  void wait_for_collectives(std::size_t count) {
+    if (count > 0) last_.push_back(posted_[count - 1]);
+  }
+
+  void add_item(const ProgramItem& item) {
+    const bool forward = item.work.pass == Pass::forward;
+    if (item.needs_message) {
+      RankTrace::Node& receive = add("receive", TraceNodeKind::receive);
+      receive.peer = neighbour(forward ? -1 : 1);
+      receive.tag = tag_of(item.work.pass, item.work.chunk);
+      receive.size = plan_.message;
+    }
+    const std::string name =
+        fmt::format("{} of micro batch {}, chunk {}", forward ? "forward" : "backward",
+                    item.work.micro_batch, item.work.chunk);
+    for (std::uint32_t i = 0; i < item.segments; ++i) {
+      add_segment(name, stage_.segments[item.first_segment + i]);
+    }
+    if (item.sends_message) send(item.work.pass);
+  }
+
+  void add_segment(const std::string& name, const Segment& segment) {
+    wait_for_collectives(segment.needs);
+    RankTrace::Node& compute = add(name, TraceNodeKind::compute);
+    compute.stream = kGpuStream;
+    compute.duration = {static_cast<std::uint64_t>(
+        std::llround(static_cast<double>(segment.compute.ps) * slowdown_))};
+    const bool communicates = segment.tensor > StepTime{} || segment.tensor_amount > 0;
+    if (communicates && plan_.placement.tensor > 1) {
+      collective("tensor parallel", CollectiveOp::all_reduce, payload_(segment),
+                 axis_group(ParallelAxis::tensor));
+    }
+    while (posted_.size() < segment.posts) post(posted_.size());
+  }
+
+  void send(Pass pass) {
+    const auto direction = static_cast<std::size_t>(pass);
+    const std::vector<std::uint64_t> program = last_;
+    RankTrace::Node& node = add("send", TraceNodeKind::send);
+    node.peer = neighbour(pass == Pass::forward ? 1 : -1);
+    node.tag = tag_of(pass, stage_.message_chunks[direction][sent_[direction]++]);
+    node.size = plan_.message;
+    if (!plan_.blocking_sends) last_ = program;
+  }
+  static std::uint32_t tag_of(Pass pass, std::uint32_t receiving_chunk) {
+    return 2 * receiving_chunk + static_cast<std::uint32_t>(pass);
+  }
+  [[nodiscard]] int neighbour(int step) const {
+    RankCoordinates other = at_;
+    const int stages = plan_.placement.pipeline;
+    other.pipeline = (at_.pipeline + step + stages) % stages;
+    return placement_.rank(other);
+  }
+
+  const StepPlan& plan_;
+  const TensorPayload& payload_;
+  Placement placement_;
+  RankCoordinates at_;
+  const StagePlan& stage_;
+  double slowdown_ = 1;
+  RankTrace out_;
+  std::vector<std::uint64_t> last_;    ///< what the program's next node waits for
+  std::vector<std::uint64_t> posted_;  ///< nodes of the stage's collectives
+  std::array<std::size_t, 2> sent_{};
+};
+
+}  // namespace
+
+Trace trace_of_step(const Scenario& scenario) {
+  const StepPlan plan = plan_step(scenario);
+  std::vector<ReplicaClass> replicas;
+  if (!scenario.stragglers.empty()) {
+    replicas = fold_replicas(scenario, plan, own_fabric(scenario, plan), true).classes;
+  }
+  const TensorPayload payload(scenario, plan);
+  std::vector<RankTrace> ranks;
+  for (int rank = 0; rank < Placement(plan.placement).ranks(); ++rank) {
+    ranks.push_back(StepRank(plan, payload, rank, replicas).build());
+  }
+  return join(std::move(ranks));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,16 @@
+/// A simulated step as a trace of every rank, for peers and for our own replay.
+#pragma once
+
+#include "sim/scenario/scenario.hpp"
+#include "sim/trace/trace.hpp"
+
+namespace lockstep {
+
+/// What each rank does in a step: compute of the plan's segments, tensor-parallel all-reduces (one
+/// for each segment, of as many bytes on the wire), pipeline messages, collectives between replicas
+/// and of the tied embedding, the reduction of the gradient norm, the host's part, the optimiser.
+/// Every collective waits for the one before it in its group.
+/// Requires a scenario from complete_scenario().
+Trace trace_of_step(const Scenario& scenario);
+
+}  // namespace lockstep

@@ -1,0 +1,176 @@
+#include "sim/trace/trace_wiring.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <fmt/format.h>
+#include <utility>
+
+#include "models/input/input_error.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr LinkIndex kNoPort = FabricLinks::kNoLink;
+/// Larger all-to-alls put on the fabric what a ring does, which is the same on every NIC.
+constexpr std::size_t kMostPairwise = 128;
+
+PlacementSpec placement_of(int ranks, const NodeSpec& node) {
+  return {.tensor = ranks,
+          .gpus_per_node = node.gpus,
+          .nvlink_domain = node.nvlink_domain,
+          .nic_ports = nic_ports(node).count};
+}
+
+}  // namespace
+
+TraceWiring::TraceWiring(const Trace& trace, const Cluster& cluster,
+                         const std::optional<CollectiveOptions>& options)
+    : trace_(trace),
+      cluster_(cluster),
+      options_(options),
+      placement_(placement_of(trace.ranks, cluster.node)),
+      fabric_(cluster.fabric, cluster.nodes, nic_ports(cluster.node).count,
+              nic_ports(cluster.node).bandwidth),
+      links_(fabric_, network_),
+      nic_(static_cast<double>(cluster.node.nics) / cluster.node.gpus * cluster.node.nic_bandwidth),
+      ports_(2 * static_cast<std::size_t>(trace.ranks), kNoPort) {
+  assert(trace.ranks <= cluster.gpus());
+  for (const TraceCollective& collective : trace.collectives) {
+    collectives_.push_back(wire(collective));
+  }
+}
+
+TraceWiring::Place TraceWiring::place(int rank) const {
+  return {placement_.node_of(rank), placement_.nic_of(rank), placement_.domain_of(rank)};
+}
+
+LinkIndex TraceWiring::port(int rank, int direction) {
+  LinkIndex& index =
+      ports_[2 * static_cast<std::size_t>(rank) + static_cast<std::size_t>(direction)];
+  if (index == kNoPort) {
+    const GpuSpec& gpu = cluster_.node.gpu;
+    index = network_.add_link(gpu.nvlink_bandwidth > BytesPerSecond{} ? gpu.nvlink_bandwidth
+                                                                      : gpu.pcie_bandwidth);
+  }
+  return index;
+}
+
+void TraceWiring::add_route(int from, int to, double bytes, Uses& uses) {
+  const Place a = place(from), b = place(to);
+  hops_.clear();
+  fabric_.route(a.node, a.nic, b.node, b.nic, 0, hops_);
+  for (const RouteHop& hop : hops_) uses.add(links_[hop.link], bytes * hop.share);
+}
+
+CollectiveCost TraceWiring::cost_of(const CollectiveCall& call) {
+  const std::tuple key{call.op, call.payload.base_units(), call.ranks, call.ranks_per_node,
+                       call.nodes};
+  if (const auto known = costs_.find(key); known != costs_.end()) return known->second;
+  const GpuSpec& gpu = cluster_.node.gpu;
+  if (!options_ || call.op == CollectiveOp::send_receive) {
+    return costs_.emplace(key, collective_cost(call, gpu, cluster_.transport, nic_)).first->second;
+  }
+  const CollectiveChoice choice = choose_collective(call, gpu, cluster_.transport, nic_, *options_);
+  if (!choice.cost) {
+    throw InputError(
+        {.file = "--algorithm and --protocol",
+         .pointer = {},
+         .found = fmt::format("none that can run {} among {} ranks, {} in a node",
+                              collective_kinds()[static_cast<std::size_t>(call.op)].name,
+                              call.ranks, call.ranks_per_node),
+         .allowed = "one that can; " + choice.reason,
+         .nearest = {}});
+  }
+  return costs_.emplace(key, *choice.cost).first->second;
+}
+
+/// Bytes between the NVLink domains: every member sends to its like in the next one. An all-to-all
+/// sends to everybody.
+void TraceWiring::add_network(const TraceCollective& collective,
+                              const std::vector<std::vector<int>>& domains, double bytes_each,
+                              Uses& uses) {
+  const std::vector<int>& group = trace_.groups[collective.group];
+  if (collective.op == CollectiveOp::all_to_all && group.size() <= kMostPairwise) {
+    for (const int from : group) {
+      const auto away = [&](int to) { return place(to).domain != place(from).domain; };
+      const auto others = static_cast<double>(std::ranges::count_if(group, away));
+      for (const int to : group) {
+        if (away(to)) add_route(from, to, bytes_each / others, uses);
+      }
+    }
+    return;
+  }
+  for (std::size_t d = 0; d < domains.size(); ++d) {
+    const std::vector<int>& next = domains[(d + 1) % domains.size()];
+    for (std::size_t m = 0; m < domains[d].size(); ++m) {
+      add_route(domains[d][m], next[m % next.size()], bytes_each, uses);
+    }
+  }
+}
+
+TraceTransfer TraceWiring::wire(const TraceCollective& collective) {
+  const std::vector<int>& group = trace_.groups[collective.group];
+  if (group.size() < 2) return {};
+  std::vector<std::vector<int>> domains;
+  int last = -1;
+  for (const int rank : group) {  // ascending, and so are their domains
+    if (place(rank).domain != last) domains.emplace_back();
+    last = place(rank).domain;
+    domains.back().push_back(rank);
+  }
+  const auto size = [](const std::vector<int>& members) { return members.size(); };
+  const auto [least, most] = std::ranges::minmax(domains, {}, size);
+  const CollectiveCost cost = cost_of({.op = collective.op,
+                                       .payload = collective.payload,
+                                       .ranks = static_cast<int>(group.size()),
+                                       .ranks_per_node = static_cast<int>(least.size()),
+                                       .nodes = static_cast<int>(domains.size())});
+  double unit = cost.network_coefficient;
+  if (unit <= 0) unit = cost.nvlink_coefficient > 0 ? cost.nvlink_coefficient : 1.0;
+  Uses uses;
+  uses.add(network_.add_link(unit * cost.payload_rate), 1.0);
+  if (most.size() > 1) {
+    for (const int rank : group) {
+      for (const int direction : {0, 1}) {
+        uses.add(port(rank, direction), cost.nvlink_coefficient / unit);
+      }
+    }
+  }
+  if (domains.size() > 1 && cost.network_coefficient > 0) {
+    add_network(collective, domains, cost.network_coefficient / unit, uses);
+  }
+  return {.flow = network_.add_flow(uses.list),
+          .latency = to_step_time(cost.latency),
+          .amount = Bytes{std::max(1.0, unit * collective.payload.base_units())},
+          .algorithm = cost.algorithm};
+}
+
+TraceTransfer TraceWiring::message(int from, int to, Bytes size) {
+  const std::tuple key{from, to, size.base_units()};
+  if (const auto known = messages_.find(key); known != messages_.end()) return known->second;
+  const bool local = placement_.reach(from, to) != Reach::fabric;
+  const CollectiveCost cost = cost_of({.op = CollectiveOp::send_receive,
+                                       .payload = size,
+                                       .ranks = 2,
+                                       .ranks_per_node = local ? 2 : 1});
+  Seconds latency = cost.latency;
+  Uses uses;
+  uses.add(network_.add_link(cost.payload_rate), 1.0);
+  if (local) {
+    uses.add(port(from, 0), 1.0);
+    uses.add(port(to, 1), 1.0);
+  } else {
+    add_route(from, to, 1.0, uses);
+    const Place a = place(from), b = place(to);
+    latency +=
+        fabric_.switches_crossed(a.node, a.nic, b.node, b.nic) * fabric_.spec().switch_latency;
+  }
+  return messages_
+      .emplace(key, TraceTransfer{.flow = network_.add_flow(uses.list),
+                                  .latency = to_step_time(latency),
+                                  .amount = Bytes{std::max(1.0, size.base_units())},
+                                  .algorithm = cost.algorithm})
+      .first->second;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,82 @@
+/// What collectives and messages of a trace cost on a cluster, and the flows that they run on: as
+/// in a simulated step, a collective is one flow that all its links hold back together.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "models/collectives/choice.hpp"
+#include "sim/core/flow_network.hpp"
+#include "sim/scenario/read_cluster.hpp"
+#include "sim/step/site.hpp"
+#include "sim/trace/trace.hpp"
+#include "topologies/fabric.hpp"
+#include "topologies/placement.hpp"
+
+namespace lockstep {
+
+/// A collective or message on the wire: `latency` by itself, then `amount` over the flow. A message
+/// has its latency after its bytes.
+struct TraceTransfer {
+  FlowIndex flow = 0;
+  StepTime latency;
+  Bytes amount;
+  std::string_view algorithm;
+};
+
+class TraceWiring {
+ public:
+  /// Rank r is GPU r mod g of node r / g. With `options` the collectives are those that the user
+  /// allows, else what NCCL takes by itself (and what a profile measured). Requires a cluster with
+  /// a GPU for every rank; it and the trace outlive this. Throws InputError where no algorithm that
+  /// the user allows can run.
+  TraceWiring(const Trace& trace, const Cluster& cluster,
+              const std::optional<CollectiveOptions>& options);
+
+  [[nodiscard]] FlowNetwork& network() { return network_; }
+  /// Of Trace::collectives; of a group of several ranks.
+  [[nodiscard]] const TraceTransfer& collective(std::uint32_t index) const {
+    return collectives_[index];
+  }
+  /// A flow for messages of this size between these ranks; the same for the same three.
+  TraceTransfer message(int from, int to, Bytes size);
+
+ private:
+  struct Place {
+    int node, nic, domain;
+  };
+  struct Uses {
+    std::vector<FlowEdge> list;
+    void add(LinkIndex link, double coefficient) {
+      if (coefficient > 0) list.push_back({link, coefficient});
+    }
+  };
+
+  [[nodiscard]] Place place(int rank) const;
+  LinkIndex port(int rank, int direction);
+  void add_route(int from, int to, double bytes, Uses& uses);
+  CollectiveCost cost_of(const CollectiveCall& call);
+  TraceTransfer wire(const TraceCollective& collective);
+  void add_network(const TraceCollective& collective, const std::vector<std::vector<int>>& domains,
+                   double bytes_each, Uses& uses);
+
+  const Trace& trace_;
+  const Cluster& cluster_;
+  const std::optional<CollectiveOptions>& options_;
+  Placement placement_;
+  Fabric fabric_;
+  FlowNetwork network_;
+  FabricLinks links_;
+  BytesPerSecond nic_;  ///< a GPU's share
+  std::vector<LinkIndex> ports_;
+  std::vector<TraceTransfer> collectives_;
+  std::map<std::tuple<CollectiveOp, double, int, int, int>, CollectiveCost> costs_;
+  std::map<std::tuple<int, int, double>, TraceTransfer> messages_;
+  std::vector<RouteHop> hops_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,71 @@
+// Fuzz target: whatever bytes a trace has, each reader gives one or an InputError of one line; a
+// trace that was read is replayed to its end, written and read back.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/input/input_error.hpp"
+#include "models/input/json_cursor.hpp"
+#include "sim/scenario/read_cluster.hpp"
+#include "sim/trace/read_trace.hpp"
+#include "sim/trace/replay_trace.hpp"
+#include "sim/trace/write_chakra.hpp"
+
+namespace {
+
+using namespace lockstep;
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+const Cluster& cluster() {
+  static const Cluster kCluster = [] {
+    const PresetStore presets;
+    const JsonCursor root = JsonCursor::parse(
+        "fuzz", R"({"cluster": {"node": "dgx_h100", "nodes": 2, "fabric": "ideal"}})");
+    return read_cluster(root.at("cluster"), presets);
+  }();
+  return kCluster;
+}
+
+void use(std::vector<RankTrace> ranks) {
+  constexpr std::size_t kMostNodes = 2000;
+  std::size_t nodes = 0;
+  for (const RankTrace& rank : ranks) nodes += rank.nodes.size();
+  if (nodes > kMostNodes || ranks.size() > static_cast<std::size_t>(cluster().gpus())) return;
+  const Trace trace = join(std::move(ranks));
+  const TraceReplay replay = replay_trace(trace, match(trace), cluster());
+  require(replay.end >= replay.longest_path);
+  for (const TraceRankTimes& times : replay.ranks) require(times.total() == replay.end);
+  const ChakraOptions options{.gpu = cluster().node.gpu, .groups = {}};
+  std::vector<RankTrace> again;
+  for (int r = 0; r < trace.ranks; ++r) {
+    again.push_back(read_chakra("own", r, write_chakra(trace, r), options));
+  }
+  require(join(std::move(again)).size() == trace.size() + static_cast<std::size_t>(trace.ranks));
+}
+
+}  // namespace
+
+// A first byte below the number of formats names one, else the text has to tell.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  std::string_view text(reinterpret_cast<const char*>(data), size);
+  TraceFormat format = recognise_trace(text);
+  if (size > 0 && data[0] < trace_formats().size()) {
+    format = trace_formats()[data[0]].format;
+    text.remove_prefix(1);
+  }
+  try {
+    use(read_trace_file("fuzz.0", text, format, true,
+                        {.gpu = cluster().node.gpu, .groups = {{"1", {0}}}}));
+  } catch (const InputError& error) {
+    const std::string_view line = error.what();
+    require(!line.empty() && line.find('\n') == std::string_view::npos);
+  }
+  return 0;
+}

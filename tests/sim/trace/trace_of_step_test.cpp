@@ -1,0 +1,103 @@
+// Our own steps, written for peers and read back: the same trace, and the same step time.
+#include "sim/trace/trace_of_step.hpp"
+
+#include <algorithm>
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <string>
+#include <vector>
+
+#include "sim/scenario/read_scenario.hpp"
+#include "sim/step/step.hpp"
+#include "sim/trace/read_trace.hpp"
+#include "sim/trace/write_chakra.hpp"
+#include "tests/sim/trace/sample_traces.hpp"
+
+namespace lockstep {
+namespace {
+
+struct Layout {
+  const char* model;
+  int nodes, tensor, pipeline, data;
+  const char* more;  ///< of the parallelism
+};
+
+Scenario step_scenario(const Layout& layout) {
+  const std::string text = fmt::format(
+      R"({{"model": "{}", "cluster": {{"node": "dgx_h100", "nodes": {}, "fabric": "ideal"}},
+          "parallelism": {{"tensor": {}, "pipeline": {}, "data": {}{}}},
+          "batch": {{"sequences": {}, "micro": 1, "tokens": 2048}}}})",
+      layout.model, layout.nodes, layout.tensor, layout.pipeline, layout.data, layout.more,
+      16 * layout.data);
+  Scenario scenario = read_scenario("step.json", text, test::presets());
+  // A trace has no word for stacks whose stages send and receive in turn.
+  scenario.stack.communication.half_duplex_pipeline = false;
+  return scenario;
+}
+
+Trace read_back(const Trace& trace, const ChakraOptions& options) {
+  std::vector<RankTrace> ranks;
+  for (int r = 0; r < trace.ranks; ++r) {
+    ranks.push_back(read_chakra(fmt::format("trace.{}.et", r), r, write_chakra(trace, r), options));
+  }
+  return join(std::move(ranks));
+}
+
+double seconds_of(const Trace& trace, int nodes) {
+  return to_seconds(test::replayed(trace, test::trace_cluster(nodes)).end).base_units();
+}
+
+const std::vector<Layout>& layouts() {
+  // A tied embedding (megatron_1_7b) between stages of one node would be priced as NVLink's here,
+  // while the plan takes it to cross nodes.
+  static const std::vector<Layout> all{
+      {"megatron_1_7b", 1, 1, 1, 1, ""},  {"llama2_7b", 1, 1, 8, 1, ""},
+      {"megatron_1_7b", 2, 1, 1, 16, ""}, {"megatron_1_7b", 2, 8, 1, 2, R"(, "sharding": "zero1")"},
+      {"megatron_1_7b", 4, 2, 4, 4, ""},  {"llama2_7b", 2, 1, 8, 2, R"(, "schedule": "gpipe")"}};
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("trace_of_step: replayed on an ideal fabric it takes the step's time") {
+  // One all-reduce stands for all of a segment's tensor-parallel ones, at the time of the plan; the
+  // rest is the same model. What is left is rounding, and messages that share a pair of ranks.
+  constexpr double kAlike = 0.005;
+  for (const Layout& layout : layouts()) {
+    CAPTURE(layout.tensor);
+    CAPTURE(layout.pipeline);
+    CAPTURE(layout.data);
+    const Scenario scenario = step_scenario(layout);
+    const double own = simulate_step(scenario).step_s;
+    const Trace trace = trace_of_step(scenario);
+    CHECK(seconds_of(trace, layout.nodes) == doctest::Approx(own).epsilon(kAlike));
+    // What a peer reads is what we have.
+    const Trace back = read_back(trace, {.gpu = scenario.node.gpu, .groups = {}});
+    CHECK(seconds_of(back, layout.nodes) ==
+          doctest::Approx(seconds_of(trace, layout.nodes)).epsilon(1e-6));
+    CHECK(back.size() == trace.size() + static_cast<std::size_t>(trace.ranks));
+  }
+}
+
+TEST_CASE("write_goal: a pipeline's messages and computation take the step's time") {
+  const Scenario scenario = step_scenario({"llama2_7b", 1, 1, 8, 1, ""});
+  std::string text;
+  write_goal(trace_of_step(scenario), [&](std::string_view part) { text += part; });
+  const Trace back = join(read_goal("step.goal", text));
+  // The gradient norm's all-reduce is 14 small messages a rank here, of some microseconds each.
+  CHECK(seconds_of(back, 1) == doctest::Approx(simulate_step(scenario).step_s).epsilon(0.005));
+}
+
+TEST_CASE("write_goal: collectives as rings move their bytes at the rate of single messages") {
+  const Scenario scenario = step_scenario({"megatron_1_7b", 2, 1, 1, 16, ""});
+  std::string text;
+  write_goal(trace_of_step(scenario), [&](std::string_view part) { text += part; });
+  const Trace back = join(read_goal("step.goal", text));
+  (void)match(back);
+  // Slower than NCCL's pipelined rings, which use all NICs of a node at once; never faster.
+  const double own = simulate_step(scenario).step_s, goal = seconds_of(back, 2);
+  CHECK(goal >= own);
+  CHECK(goal < 2 * own);
+}
+
+}  // namespace lockstep

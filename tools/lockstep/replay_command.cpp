@@ -1,0 +1,172 @@
+#include <array>
+#include <chrono>
+#include <fmt/format.h>
+#include <optional>
+#include <ostream>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "models/collectives/algorithms.hpp"
+#include "models/input/input_error.hpp"
+#include "tools/lockstep/assertion.hpp"
+#include "tools/lockstep/cli.hpp"
+#include "tools/lockstep/output_file.hpp"
+#include "tools/lockstep/replay_output.hpp"
+#include "tools/lockstep/shared_options.hpp"
+#include "tools/lockstep/trace_files.hpp"
+#include "tools/lockstep/trace_what_if.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::array kOptions{
+    OptionSpec{"node", 0, "NAME", false, "Node preset to replay on; rank r is GPU r of them.",
+               "--node dgx_h100"},
+    OptionSpec{"nodes", 0, "N", false, "How many; else as many as the ranks need.", "--nodes 128"},
+    OptionSpec{"fabric", 0, "NAME", false,
+               "Fabric preset between them; else the one that such nodes usually have.",
+               "--fabric fat_tree_2_to_1"},
+    OptionSpec{"cluster", 0, "FILE", false,
+               "Take the cluster from this scenario; --node, --nodes and --fabric change it.",
+               "--cluster scenarios/llama3-405b-16k.json"},
+    OptionSpec{"from", 0, "chakra|chakra-json|kineto|goal", false,
+               "Format of the files; else what they look like.", "--from chakra-json"},
+    OptionSpec{"groups", 0, "FILE", false,
+               "Ranks of the process groups, as ASTRA-sim takes them ({\"1\": [0, 1]}), for Chakra "
+               "traces that do not say.",
+               "--groups comm_groups.json"},
+    OptionSpec{"recorded-on", 0, "GPU", false,
+               "GPU preset that the trace was recorded on: durations are scaled to the GPU of the "
+               "cluster, products and attention by their BF16 peaks, other kernels by memory "
+               "bandwidth, copies by PCIe.",
+               "--recorded-on a100_sxm_80gb"},
+    OptionSpec{"algorithm", 0, "NAMES", false,
+               "Choose collectives' algorithms among these only (NCCL_ALGO), or all but those "
+               "after '^'.",
+               "--algorithm ring,tree"},
+    OptionSpec{"protocol", 0, "NAMES", false, "The same of protocols (NCCL_PROTO).",
+               "--protocol simple"},
+    kFormatOption,
+    OptionSpec{
+        "trace", 0, "FILE", false,
+        "Write the timeline as Chrome Trace JSON, a process per rank; compressed if the name "
+        "ends in .gz.",
+        "--trace replay.json.gz"},
+    OptionSpec{
+        "assert", 0, "EXPR", true,
+        "Require a number of the JSON output's first level to keep a bound (>=, <=, >, <, ==); "
+        "exit status 1 with a line that says by how much it missed.",
+        "--assert \"step_s<0.5\""},
+    OptionSpec{"profile", 0, "", false,
+               "Print on standard error how long reading and replaying took.", "--profile"},
+    kPresetsOption,
+    kOutputOption,
+};
+
+constexpr std::array<std::string_view, 5> kExamples{
+    "lockstep replay traces/ --node dgx_h100",
+    "lockstep replay step.0.et step.1.et --node dgx_h100 --fabric fat_tree_2_to_1",
+    "lockstep replay rank*.json.gz --node dgx_h200 --recorded-on h100_sxm --format json",
+    "lockstep replay step.goal --cluster scenarios/llama3-405b-16k.json",
+    "lockstep replay traces/ --node dgx_h100 --algorithm ring --trace replay.json.gz",
+};
+
+constexpr CommandSpec kSpec{
+    .name = "replay",
+    .usage = "replay TRACE... [options]",
+    .summary = "Run a step that was recorded elsewhere on a cluster of your choice.",
+    .about =
+        "Reads a trace, one file a rank or a folder of them: Chakra execution traces (protobuf or\n"
+        "JSON), traces of the PyTorch profiler (Kineto), or a GOAL schedule. Every rank runs its\n"
+        "nodes as their dependencies and streams allow, with the recorded durations; collectives\n"
+        "and messages cost what they cost on this cluster and share its links.\n"
+        "Traces that PyTorch recorded lack dependencies between kernels of a stream, and Kineto's\n"
+        "have none: they are added by the order of starts, which the output says.",
+    .positionals = 1'000'000,
+    .options = kOptions,
+    .examples = kExamples,
+};
+
+void read_names(const ParsedOptions& options, std::string_view option,
+                std::span<const std::string_view> names, NameFilter& out) {
+  if (!options.has(option)) return;
+  const std::string text = options.get(option);
+  if (!parse_name_filter(text, names, out)) return;
+  throw UsageError(
+      fmt::format("--{}: found {}; allowed: names with commas, all but those after '^', of {}",
+                  option, in_quotes(text), listed(names)));
+}
+
+std::optional<CollectiveOptions> collective_options(const ParsedOptions& options) {
+  if (!options.has("algorithm") && !options.has("protocol")) return std::nullopt;
+  CollectiveOptions out;
+  std::vector<std::string_view> algorithms;
+  for (const CollectiveAlgorithm& row : collective_algorithms()) algorithms.push_back(row.name);
+  read_names(options, "algorithm", algorithms, out.algorithms);
+  read_names(options, "protocol", kProtocols, out.protocols);
+  return out;
+}
+
+/// Of a part of the work, for --profile.
+class Stopwatch {
+ public:
+  std::string lap(std::string_view part, std::size_t nodes) {
+    const auto now = std::chrono::steady_clock::now();
+    const std::chrono::duration<double> took = now - last_;
+    last_ = now;
+    return fmt::format("{} {:.3f} s, {:.2f} million nodes/s\n", part, took.count(),
+                       static_cast<double>(nodes) / took.count() * 1e-6);
+  }
+
+ private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+Exit run(const ParsedOptions& options, Console& console) {
+  if (options.positionals.empty()) {
+    throw UsageError(fmt::format("lockstep replay: no trace; usage: lockstep {}", kSpec.usage));
+  }
+  const std::string format = options.choice("format", kFormats);
+  const std::vector<Assertion> assertions = parse_assertions(options.all("assert"));
+  const PresetStore presets(options.all("presets"));
+  const TraceClusterOptions where(options, presets);
+  const TraceReplayOptions how{.collectives = collective_options(options),
+                               .record_times = options.has("trace")};
+  const GpuSpec* recorded =
+      options.has("recorded-on") ? &presets.gpu(options.get("recorded-on")) : nullptr;
+
+  Stopwatch watch;
+  ReplayStudy study;
+  study.trace = read_trace(options, recorded != nullptr ? *recorded : where.gpu());
+  if (recorded != nullptr) scale_to_gpu(study.trace, *recorded, where.gpu());
+  study.cluster = where.cluster(study.trace.ranks);
+  std::string profile = watch.lap("read", study.trace.size());
+  const TraceMatches matches = match(study.trace);
+  profile += watch.lap("match", study.trace.size());
+  study.replay = replay_trace(study.trace, matches, study.cluster, how);
+  profile += watch.lap("replay", study.trace.size());
+
+  const nlohmann::ordered_json json =
+      format == "json" || !assertions.empty() ? replay_json(study) : nullptr;
+  const std::vector<std::string> misses = all_missed(assertions, json);
+  if (how.record_times) {
+    OutputFile file(options.get("trace"));
+    write_replay_timeline(file, study);
+    file.commit();
+  }
+  write_output(format == "json"  ? json.dump(2) + "\n"
+               : format == "csv" ? replay_csv(study)
+                                 : replay_table(study, output_style(options, console)),
+               options, console);
+  if (options.has("profile")) console.err << profile;
+  return report_misses(misses, console);
+}
+
+constexpr Command kCommand{&kSpec, run};
+
+}  // namespace
+
+const Command& replay_command() { return kCommand; }
+
+}  // namespace lockstep

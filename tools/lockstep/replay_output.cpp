@@ -1,0 +1,244 @@
+#include "tools/lockstep/replay_output.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <iterator>
+#include <numeric>
+
+#include <nlohmann/json.hpp>
+
+#include "models/input/quantity.hpp"
+#include "tools/lockstep/output_file.hpp"
+
+namespace lockstep {
+namespace {
+
+using ReplayJson = nlohmann::ordered_json;
+
+constexpr std::size_t kShownRanks = 5;
+constexpr std::size_t kShownCalls = 10;
+
+struct RankPart {
+  std::string_view name;     ///< in the table
+  std::string_view in_json;  ///< without "_s"
+  StepTime TraceRankTimes::* time;
+};
+constexpr std::array kParts{
+    RankPart{"compute", "compute", &TraceRankTimes::compute},
+    RankPart{"exposed communication", "exposed_communication", &TraceRankTimes::communication},
+    RankPart{"waiting for other ranks", "waiting", &TraceRankTimes::waiting},
+    RankPart{"idle, host", "idle", &TraceRankTimes::idle}};
+
+double seconds_of(StepTime time) { return to_seconds(time).base_units(); }
+
+double mean_of(const TraceReplay& replay, const RankPart& part) {
+  double sum = 0;
+  for (const TraceRankTimes& rank : replay.ranks) sum += seconds_of(rank.*part.time);
+  return sum / static_cast<double>(replay.ranks.size());
+}
+
+std::string_view op_text(CollectiveOp op) {
+  return collective_kinds()[static_cast<std::size_t>(op)].name;
+}
+
+/// Ranks by how long they compute, longest first.
+std::vector<std::size_t> busiest(const TraceReplay& replay) {
+  std::vector<std::size_t> order(replay.ranks.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
+    return replay.ranks[a].compute > replay.ranks[b].compute;
+  });
+  return order;
+}
+
+std::string parts_table(const TraceReplay& replay, const TextStyle& style) {
+  TextTable table(
+      {{"rank's time", TextTable::Align::left}, {"mean"}, {"share"}, {"least"}, {"most"}});
+  for (const RankPart& part : kParts) {
+    const auto of = [&](const TraceRankTimes& rank) { return rank.*part.time; };
+    const auto [least, most] = std::ranges::minmax(replay.ranks, {}, of);
+    const double mean = mean_of(replay, part);
+    table.add({std::string(part.name), duration_text(mean),
+               percent_text(replay.end > StepTime{} ? mean / seconds_of(replay.end) : 0),
+               duration_text(seconds_of(of(least))), duration_text(seconds_of(of(most)))});
+  }
+  return table.text(style);
+}
+
+std::string calls_table(const TraceReplay& replay, const TextStyle& style) {
+  TextTable table({{"collective", TextTable::Align::left},
+                   {"size"},
+                   {"ranks"},
+                   {"calls"},
+                   {"each"},
+                   {"wait each"},
+                   {"algorithm", TextTable::Align::left}});
+  for (std::size_t i = 0; i < std::min(kShownCalls, replay.calls.size()); ++i) {
+    const TraceCallTimes& call = replay.calls[i];
+    const auto calls = static_cast<double>(call.calls);
+    table.add({std::string(op_text(call.op)),
+               format_quantity(call.payload.base_units(), Dimension::data), grouped(call.members),
+               grouped(calls), duration_text(call.moving.base_units() / calls),
+               duration_text(call.waiting.base_units() / calls), call.algorithm});
+  }
+  return table.text(style);
+}
+
+/// Collects text and hands it on in large pieces.
+class TimelineWriter {
+ public:
+  explicit TimelineWriter(OutputFile& file) : file_(file) {}
+  template <class... Args>
+  void print(fmt::format_string<Args...> format, Args&&... args) {
+    constexpr std::size_t kFlushBytes = std::size_t{1} << 16;
+    fmt::format_to(std::back_inserter(buffer_), format, std::forward<Args>(args)...);
+    if (buffer_.size() >= kFlushBytes) flush();
+  }
+  void flush() {
+    file_.write({buffer_.data(), buffer_.size()});
+    buffer_.clear();
+  }
+
+ private:
+  OutputFile& file_;
+  fmt::memory_buffer buffer_;
+};
+
+std::string micros_text(StepTime t) {
+  constexpr std::uint64_t kPsPerMicro = 1'000'000;
+  return fmt::format("{}.{:06}", t.ps / kPsPerMicro, t.ps % kPsPerMicro);
+}
+
+}  // namespace
+
+std::string replay_table(const ReplayStudy& study, const TextStyle& style) {
+  const TraceReplay& replay = study.replay;
+  std::string out =
+      fmt::format("{} ranks, {} nodes of the trace, on {} of {}, fabric {}\n",
+                  grouped(study.trace.ranks), grouped(static_cast<double>(study.trace.size())),
+                  study.cluster.nodes == 1 ? "1 node" : grouped(study.cluster.nodes) + " nodes",
+                  study.cluster.node.name, study.cluster.fabric.name);
+  for (const std::string& line : study.cluster.assumptions) out += "assumed: " + line + "\n";
+  for (const std::string& line : study.trace.repaired) {
+    out += wrap("repaired: " + line, kTextColumns, 2) + "\n";
+  }
+  out += "\n" + labelled_line("step time", 24, duration_text(seconds_of(replay.end))) + "\n";
+  out += labelled_line("longest path of a rank", 24,
+                       duration_text(seconds_of(replay.longest_path)) + " without communication") +
+         "\n\n";
+  out += parts_table(replay, style);
+  if (replay.ranks.size() > 1) {
+    out += "\nranks that compute longest:";
+    const std::vector<std::size_t> order = busiest(replay);
+    for (std::size_t i = 0; i < std::min(kShownRanks, order.size()); ++i) {
+      out += fmt::format("{} {} ({})", i == 0 ? "" : ",", order[i],
+                         duration_text(seconds_of(replay.ranks[order[i]].compute)));
+    }
+    out += "\n";
+  }
+  if (!replay.calls.empty()) out += "\n" + calls_table(replay, style);
+  if (replay.messages > 0) {
+    out += fmt::format(
+        "\n{} messages, {} each\n", grouped(static_cast<double>(replay.messages)),
+        duration_text(replay.messages_moving.base_units() / static_cast<double>(replay.messages)));
+  }
+  return out;
+}
+
+ReplayJson replay_json(const ReplayStudy& study) {
+  const TraceReplay& replay = study.replay;
+  ReplayJson out{{"step_s", twelve_digits(seconds_of(replay.end))},
+                 {"longest_path_s", twelve_digits(seconds_of(replay.longest_path))},
+                 {"ranks", study.trace.ranks},
+                 {"trace_nodes", study.trace.size()}};
+  for (const RankPart& part : kParts) {
+    out[fmt::format("mean_{}_s", part.in_json)] = twelve_digits(mean_of(replay, part));
+  }
+  out["messages"] = replay.messages;
+  out["messages_s"] = twelve_digits(replay.messages_moving.base_units());
+  out["cluster"] = {{"node", study.cluster.node.name},
+                    {"nodes", study.cluster.nodes},
+                    {"fabric", study.cluster.fabric.name},
+                    {"transport", study.cluster.transport.name}};
+  out["assumptions"] = study.cluster.assumptions;
+  out["repaired"] = study.trace.repaired;
+  ReplayJson calls = ReplayJson::array(), ranks = ReplayJson::array();
+  for (const TraceCallTimes& call : replay.calls) {
+    calls.push_back({{"op", op_text(call.op)},
+                     {"size_bytes", call.payload.base_units()},
+                     {"ranks", call.members},
+                     {"algorithm", call.algorithm},
+                     {"calls", call.calls},
+                     {"moving_s", twelve_digits(call.moving.base_units())},
+                     {"waiting_s", twelve_digits(call.waiting.base_units())}});
+  }
+  for (std::size_t r = 0; r < replay.ranks.size(); ++r) {
+    ReplayJson rank{{"rank", r}};
+    for (const RankPart& part : kParts) {
+      rank[fmt::format("{}_s", part.in_json)] =
+          twelve_digits(seconds_of(replay.ranks[r].*part.time));
+    }
+    ranks.push_back(std::move(rank));
+  }
+  out["collectives"] = std::move(calls);
+  out["rank_times"] = std::move(ranks);
+  return out;
+}
+
+std::string replay_csv(const ReplayStudy& study) {
+  std::vector<std::string> cells{"rank"};
+  for (const RankPart& part : kParts) cells.push_back(fmt::format("{}_s", part.in_json));
+  std::string out = csv_line(cells);
+  for (std::size_t r = 0; r < study.replay.ranks.size(); ++r) {
+    cells = {std::to_string(r)};
+    for (const RankPart& part : kParts) {
+      cells.push_back(number_text(seconds_of(study.replay.ranks[r].*part.time)));
+    }
+    out += csv_line(cells);
+  }
+  return out;
+}
+
+void write_replay_timeline(OutputFile& file, const ReplayStudy& study) {
+  const Trace& trace = study.trace;
+  std::vector<std::string> names;  // as JSON writes them
+  for (const std::string& text : trace.strings) {
+    names.push_back(
+        nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace));
+  }
+  TimelineWriter out(file);
+  out.print(
+      "{{\"displayTimeUnit\":\"ms\",\"otherData\":{{\"producer\":\"lockstep {}\"}},\n"
+      "\"traceEvents\":[\n",
+      LOCKSTEP_VERSION);
+  for (int rank = 0; rank < trace.ranks; ++rank) {
+    out.print(
+        "{{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":{0},\"args\":{{\"name\":"
+        "\"rank {0}\"}}}},\n",
+        rank);
+    const auto first = trace.rank_first[static_cast<std::size_t>(rank)];
+    const auto end = trace.rank_first[static_cast<std::size_t>(rank) + 1];
+    for (std::uint32_t n = first; n < end; ++n) {
+      const TraceNode& node = trace.nodes[n];
+      // Communication has rows of its own, above every stream.
+      constexpr int kCollectives = 100'000, kMessages = 100'001;
+      int row = node.stream;
+      if (node.kind == TraceNodeKind::collective) row = kCollectives;
+      if (node.kind == TraceNodeKind::send || node.kind == TraceNodeKind::receive) row = kMessages;
+      const StepTime start = study.replay.starts[n];
+      out.print(
+          "{{\"name\":{},\"ph\":\"X\",\"ts\":{},\"dur\":{},\"pid\":{},\"tid\":{},"
+          "\"args\":{{\"node\":{}}}}},\n",
+          names[trace.names[n]], micros_text(start), micros_text(study.replay.ends[n] - start),
+          rank, row, trace.ids[n]);
+    }
+  }
+  // It also ends the list without a comma.
+  out.print(
+      "{{\"name\":\"step\",\"ph\":\"X\",\"ts\":0.000000,\"dur\":{},\"pid\":{},\"tid\":0}}\n]}}\n",
+      micros_text(study.replay.end), trace.ranks);
+  out.flush();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,33 @@
+/// What `lockstep replay` prints.
+#pragma once
+
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "sim/scenario/read_cluster.hpp"
+#include "sim/trace/replay_trace.hpp"
+#include "tools/lockstep/table.hpp"
+
+namespace lockstep {
+
+class OutputFile;
+
+struct ReplayStudy {
+  Trace trace;
+  Cluster cluster;
+  TraceReplay replay;
+};
+
+/// Step time, where ranks' time went, the collectives that took longest.
+std::string replay_table(const ReplayStudy& study, const TextStyle& style);
+/// The first level has the step's time and the means over ranks, for --assert.
+nlohmann::ordered_json replay_json(const ReplayStudy& study);
+/// A header line, then a rank a line.
+std::string replay_csv(const ReplayStudy& study);
+
+/// The timeline as Chrome Trace JSON: a process for each rank, a thread for each stream. Requires
+/// recorded times.
+void write_replay_timeline(OutputFile& file, const ReplayStudy& study);
+
+}  // namespace lockstep

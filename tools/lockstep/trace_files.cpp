@@ -1,0 +1,135 @@
+#include "tools/lockstep/trace_files.hpp"
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <filesystem>
+#include <fmt/format.h>
+#include <tbb/parallel_for.h>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "models/input/input_error.hpp"
+#include "models/input/json_cursor.hpp"
+#include "models/input/text_file.hpp"
+#include "sim/trace/read_trace.hpp"
+#include "tools/lockstep/input_file.hpp"
+
+namespace lockstep {
+namespace {
+
+std::vector<std::string> files_of_folder(const std::string& folder) {
+  std::vector<std::string> protobuf, json;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::string name = entry.path().string();
+    if (!entry.is_regular_file()) continue;
+    if (name.ends_with(".et")) protobuf.push_back(name);
+    if (name.ends_with(".json") || name.ends_with(".json.gz")) json.push_back(name);
+  }
+  std::vector<std::string>& out = protobuf.empty() ? json : protobuf;
+  if (out.empty()) {
+    throw InputError({.file = folder,
+                      .pointer = {},
+                      .found = "a folder without traces",
+                      .allowed = "files that end in .et, .json or .json.gz, one a rank",
+                      .nearest = {}});
+  }
+  std::ranges::sort(out);
+  return std::move(out);
+}
+
+std::optional<TraceFormat> asked_format(const ParsedOptions& options) {
+  if (!options.has("from")) return std::nullopt;
+  std::vector<std::string_view> names;
+  for (const TraceFormatInfo& info : trace_formats()) names.push_back(info.name);
+  const std::string name = options.choice("from", names);
+  return trace_formats()[static_cast<std::size_t>(std::ranges::find(names, name) - names.begin())]
+      .format;
+}
+
+}  // namespace
+
+std::vector<std::string> trace_files(const std::vector<std::string>& words) {
+  std::vector<std::string> out;
+  for (const std::string& word : words) {
+    std::error_code ignored;
+    if (!std::filesystem::is_directory(word, ignored)) {
+      out.push_back(word);
+      continue;
+    }
+    const std::vector<std::string> files = files_of_folder(word);
+    out.insert(out.end(), files.begin(), files.end());
+  }
+  return out;
+}
+
+Trace read_trace(const ParsedOptions& options, const GpuSpec& gpu) {
+  const std::vector<std::string> files = trace_files(options.positionals);
+  const std::optional<TraceFormat> asked = asked_format(options);
+  ChakraOptions chakra{.gpu = gpu, .groups = {}};
+  if (options.has("groups")) {
+    const std::string file = options.get("groups");
+    chakra.groups = read_trace_groups(file, read_text_file(file));
+  }
+  std::vector<std::vector<RankTrace>> read(files.size());
+  std::vector<std::exception_ptr> failed(files.size());
+  tbb::parallel_for(std::size_t{0}, files.size(), [&](std::size_t i) {
+    try {
+      const std::string text = read_maybe_gzip(files[i], kTraceFileLimit);
+      const TraceFormat format = asked ? *asked : recognise_trace(text);
+      read[i] = read_trace_file(files[i], text, format, files.size() == 1, chakra);
+    } catch (...) {
+      failed[i] = std::current_exception();
+    }
+  });
+  // Of several mistakes the first file's, whoever was faster.
+  for (const std::exception_ptr& failure : failed) {
+    if (failure) std::rethrow_exception(failure);
+  }
+  std::vector<RankTrace> ranks;
+  for (std::vector<RankTrace>& of_file : read) {
+    for (RankTrace& rank : of_file) ranks.push_back(std::move(rank));
+    of_file.clear();
+  }
+  return join(std::move(ranks));
+}
+
+TraceClusterOptions::TraceClusterOptions(const ParsedOptions& options, const PresetStore& presets)
+    : presets_(presets) {
+  for (const auto& [option, key] : {std::pair{"node", "cluster.node"},
+                                    {"nodes", "cluster.nodes"},
+                                    {"fabric", "cluster.fabric"}}) {
+    if (options.has(option)) sets_.push_back(fmt::format("{}={}", key, options.get(option)));
+  }
+  file_ = "command line";
+  text_ = R"({"cluster": {}})";
+  if (options.has("cluster")) {
+    file_ = options.get("cluster");
+    text_ = read_text_file(file_);
+  } else if (!options.has("node")) {
+    throw UsageError(
+        "lockstep replay: no cluster to replay on; give --node NAME or --cluster FILE");
+  }
+  const JsonCursor root = JsonCursor::parse(file_, text_, JsonStyle::plain, sets_);
+  const JsonCursor cluster = root.at("cluster");
+  const ClusterDraft draft = read_cluster_draft(cluster, presets);
+  gpu_ = draft.node.gpu;
+  gpus_per_node_ = draft.node.gpus;
+  has_nodes_ = draft.nodes.has_value();
+}
+
+Cluster TraceClusterOptions::cluster(int ranks) const {
+  std::vector<std::string> sets = sets_;
+  const int nodes = (ranks + gpus_per_node_ - 1) / gpus_per_node_;
+  if (!has_nodes_) sets.push_back(fmt::format("cluster.nodes={}", nodes));
+  const JsonCursor root = JsonCursor::parse(file_, text_, JsonStyle::plain, sets);
+  Cluster cluster = read_cluster(root.at("cluster"), presets_);
+  if (cluster.gpus() < ranks) {
+    root.at("cluster").at("nodes").fail(
+        fmt::format("at least {}, since the trace has {} ranks", nodes, ranks));
+  }
+  return cluster;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,44 @@
+/// Files of a trace that is replayed, and the cluster that it is replayed on.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/scenario/preset_store.hpp"
+#include "sim/scenario/read_cluster.hpp"
+#include "sim/trace/trace.hpp"
+#include "tools/lockstep/options.hpp"
+
+namespace lockstep {
+
+/// The largest file of a rank.
+constexpr std::size_t kTraceFileLimit = std::size_t{4} << 30;
+
+/// The files that the words name: a folder stands for all of its .et files or, without any, for its
+/// .json and .json.gz files; in order. Throws InputError for a folder without such files.
+std::vector<std::string> trace_files(const std::vector<std::string>& words);
+
+/// Reads them, several at once, in the format of --from or the one that each looks like. Throws
+/// InputError or UsageError. `gpu` as in ChakraOptions.
+Trace read_trace(const ParsedOptions& options, const GpuSpec& gpu);
+
+/// What --cluster, --node, --nodes and --fabric say.
+class TraceClusterOptions {
+ public:
+  /// Throws UsageError without a node.
+  TraceClusterOptions(const ParsedOptions& options, const PresetStore& presets);
+  [[nodiscard]] const GpuSpec& gpu() const { return gpu_; }
+  /// A cluster with a GPU for each of `ranks`; as many nodes as that needs if nothing says. Throws
+  /// InputError where it has fewer.
+  [[nodiscard]] Cluster cluster(int ranks) const;
+
+ private:
+  const PresetStore& presets_;
+  std::string file_, text_;
+  std::vector<std::string> sets_;
+  GpuSpec gpu_;
+  int gpus_per_node_ = 1;
+  bool has_nodes_ = false;
+};
+
+}  // namespace lockstep

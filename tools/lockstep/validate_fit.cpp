@@ -1,0 +1,150 @@
+#include "tools/lockstep/validate_fit.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <map>
+
+#include <nlohmann/json.hpp>
+
+#include "models/input/input_error.hpp"
+#include "models/input/text_file.hpp"
+#include "sim/scenario/names.hpp"
+#include "sim/scenario/read_profile.hpp"
+
+namespace lockstep {
+namespace {
+
+using FitJson = nlohmann::ordered_json;
+
+std::string source_of(const Profile& profile, const KernelFit& fit) {
+  return fmt::format(
+      "fitted to {}{}: lockstep validate --fit; {} points, median error {:.1f} %, of points left "
+      "out {:.1f} %",
+      profile.file, profile.date.empty() ? "" : " of " + profile.date, fit.after.n,
+      100 * fit.after.median_abs, 100 * fit.held_out.median_abs);
+}
+
+std::string errors_text(const PointSummary& errors) {
+  return fmt::format("{:.1f} % {:5.1f} %", 100 * errors.median_abs, 100 * errors.p90_abs);
+}
+
+FitJson fit_errors_json(const PointSummary& errors) {
+  return {{"n", errors.n},
+          {"median_abs_error", twelve_digits(errors.median_abs)},
+          {"p90_abs_error", twelve_digits(errors.p90_abs)},
+          {"bias", twelve_digits(errors.bias)}};
+}
+
+FitJson constants_json(const KernelFit& fit) {
+  FitJson out = FitJson::object();
+  for (const auto& [name, value] : fit.constants) out[name] = FitJson::parse(value);
+  return out;
+}
+
+/// Which points the fits do not use.
+std::vector<std::string> unused(const Profile& profile, const std::vector<KernelFit>& fits) {
+  std::map<std::string, std::size_t> counts;
+  if (!profile.gemm.empty()) counts["gemm"] = profile.gemm.size();
+  for (const AttentionPoint& p : profile.attention) {
+    ++counts[fmt::format("attention.{}", name_of(p.kernel))];
+  }
+  if (!profile.memory.empty()) counts["memory"] = profile.memory.size();
+  for (const KernelFit& fit : fits) counts.erase(fit.part);
+  std::vector<std::string> lines;
+  lines.reserve(counts.size() + 1);
+  for (const auto& [part, count] : counts) {
+    lines.push_back(fmt::format("{}: {} point{}, and a fit takes {}", part, count,
+                                count == 1 ? "" : "s", kFewestFitPoints));
+  }
+  if (!profile.collectives.empty()) {
+    lines.push_back(
+        fmt::format("collectives: {}; their constants are no card's but presets "
+                    "of kind nvlinks and transports",
+                    profile.collectives.size()));
+  }
+  return lines;
+}
+
+}  // namespace
+
+ProfileFit fit_profile_of(const std::string& name, const PresetStore& presets) {
+  ProfileFit out{load_profile(name, presets), {}, {}};
+  out.fits = fit_profile(out.profile, presets);
+  out.not_fitted = unused(out.profile, out.fits);
+  if (out.fits.empty()) {
+    throw InputError({.file = name,
+                      .pointer = {},
+                      .found = fmt::format("{}", fmt::join(out.not_fitted, "; ")),
+                      .allowed = fmt::format("{} points of products, of memory-bound kernels or of "
+                                             "one kernel of attention",
+                                             kFewestFitPoints),
+                      .nearest = {}});
+  }
+  return out;
+}
+
+std::string profile_fit_table(const ProfileFit& fit, const TextStyle& style) {
+  TextTable table({{"constants of " + fit.profile.gpu, TextTable::Align::left},
+                   {"points"},
+                   {"as preset: median, p90"},
+                   {"fitted"},
+                   {"fitted, on points left out"}});
+  for (const KernelFit& part : fit.fits) {
+    table.add({part.part, fmt::format("{}", part.after.n), errors_text(part.before),
+               errors_text(part.after), errors_text(part.held_out)});
+  }
+  std::string out = table.text(style, 0);
+  for (const std::string& line : fit.not_fitted) out += "not fitted: " + line + "\n";
+  for (const KernelFit& part : fit.fits) {
+    out += fmt::format("\n{}\n{}\n", part.part, constants_json(part).dump(2));
+  }
+  return out;
+}
+
+std::string profile_fit_json(const ProfileFit& fit) {
+  FitJson parts = FitJson::array();
+  for (const KernelFit& part : fit.fits) {
+    parts.push_back({{"part", part.part},
+                     {"constants", constants_json(part)},
+                     {"preset", fit_errors_json(part.before)},
+                     {"fitted", fit_errors_json(part.after)},
+                     {"left_out", fit_errors_json(part.held_out)}});
+  }
+  const FitJson out{
+      {"gpu", fit.profile.gpu}, {"parts", std::move(parts)}, {"not_fitted", fit.not_fitted}};
+  return out.dump(1) + "\n";
+}
+
+std::string profile_fit_csv(const ProfileFit& fit) {
+  std::string out = csv_line(
+      std::vector<std::string>{"part", "constant", "value", "points", "preset_median_abs_error",
+                               "fitted_median_abs_error", "left_out_median_abs_error"});
+  for (const KernelFit& part : fit.fits) {
+    for (const auto& [name, value] : part.constants) {
+      std::string bare = value;
+      std::erase(bare, '"');
+      out += csv_line(std::vector<std::string>{
+          part.part, name, bare, fmt::format("{}", part.after.n),
+          number_text(part.before.median_abs), number_text(part.after.median_abs),
+          number_text(part.held_out.median_abs)});
+    }
+  }
+  return out;
+}
+
+std::string fitted_preset(const ProfileFit& fit, const PresetStore& presets) {
+  FitJson preset = FitJson::parse(read_text_file(presets.path("gpus", fit.profile.gpu)));
+  for (const KernelFit& part : fit.fits) {
+    FitJson* at = &preset;
+    const std::size_t dot = part.part.find('.');
+    at = &(*at)[part.part.substr(0, dot)];
+    if (dot != std::string::npos) at = &(*at)[part.part.substr(dot + 1)];
+    for (const auto& [name, value] : part.constants) {
+      (*at)[name] = {{"value", FitJson::parse(value)}, {"source", source_of(fit.profile, part)}};
+    }
+  }
+  return preset.dump(2) + "\n";
+}
+
+}  // namespace lockstep

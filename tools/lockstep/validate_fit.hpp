@@ -1,0 +1,37 @@
+/// `lockstep validate --profile FILE --fit`: the card's constants fitted to a profile.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/profile/kernel_profile.hpp"
+#include "sim/scenario/preset_store.hpp"
+#include "tools/lockstep/fit_kernels.hpp"
+#include "tools/lockstep/table.hpp"
+
+namespace lockstep {
+
+/// What a profile says of its card's constants.
+struct ProfileFit {
+  Profile profile;
+  std::vector<KernelFit> fits;
+  std::vector<std::string> not_fitted;  ///< a line for each kind of points, with the reason
+};
+
+/// `name`: of a profile's file or preset. Throws InputError, also where no kind has enough points.
+ProfileFit fit_profile_of(const std::string& name, const PresetStore& presets);
+
+/// Errors of each kind of kernel with the preset's constants, with the fitted ones, and on points
+/// that were left out of the fit; then the constants as JSON to copy into a preset.
+std::string profile_fit_table(const ProfileFit& fit, const TextStyle& style);
+/// {"gpu", "parts": [{"part", "constants", "preset", "fitted", "left_out"}], "not_fitted"}; errors
+/// as in the summary of validate's points.
+std::string profile_fit_json(const ProfileFit& fit);
+/// A line for each constant: its part, name, value and the part's errors.
+std::string profile_fit_csv(const ProfileFit& fit);
+
+/// The card's preset as its file has it with the fitted constants, each with the profile as its
+/// source.
+std::string fitted_preset(const ProfileFit& fit, const PresetStore& presets);
+
+}  // namespace lockstep
