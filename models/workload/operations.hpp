@@ -37,6 +37,9 @@ struct WorkloadContext {
   const StackSpec& stack;
   const TransportSpec& transport;
   int tensor_ranks_per_domain;  ///< members of a tensor-parallel group in one NVLink domain
+  /// Weights' gradients are a pass of their own: the collective of the inputs' gradients has no
+  /// product to hide behind.
+  bool split_backward = false;
 };
 
 /// Operations of one layer: forward, backward, and what is recomputed in between.
@@ -45,6 +48,9 @@ std::vector<Operation> layer_operations(const WorkloadContext& context);
 std::vector<Operation> embedding_operations(const WorkloadContext& context);
 /// Final norm, output projection and loss (last stage).
 std::vector<Operation> head_operations(const WorkloadContext& context);
+
+/// Whether it makes gradients of weights, for which no other stage waits.
+bool is_weight_gradient(const Operation& operation);
 
 /// Sums of operations: what one GPU does in one phase.
 struct PhaseCost {

@@ -19,7 +19,13 @@ namespace lockstep {
 /// even: where layers don't divide, embedding and
 /// output projection take the place of a layer each if that makes it even (Llama 3: 126 + 2; BLOOM:
 /// 70 + 2), else the output projection alone does, else the first stages get one layer more.
-/// Requires p * v <= layers + 2.
+///
+/// Parallelism::embedding and ::output say where those count when it is not to be found out; the
+/// layers, and what takes a layer's place, are then spread evenly over the stages that are left,
+/// the first stages getting one more where they don't divide.
+///
+/// Requires p * v <= layers + 2; a stage of its own is beside at least one other, and every other
+/// stage has a layer or what takes its place.
 std::vector<int> layers_per_virtual_stage(const TransformerShape& model,
                                           const Parallelism& parallelism);
 

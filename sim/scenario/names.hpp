@@ -15,6 +15,8 @@ namespace lockstep {
 // In the order of each enumeration.
 inline constexpr std::array<std::string_view, 3> kShardingNames{"none", "zero1", "zero2"};
 inline constexpr std::array<std::string_view, 2> kLayerSplitNames{"even", "by_cost"};
+inline constexpr std::array<std::string_view, 4> kEndPlaceNames{"automatic", "beside", "layer",
+                                                                "stage"};
 inline constexpr std::array<std::string_view, 3> kRecomputeNames{"none", "selective", "full"};
 
 /// nccl-tests' names, in the order of CollectiveOp.

@@ -4,6 +4,7 @@
 /// what it assumed.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,12 +26,14 @@ struct ScenarioDraft {
   std::optional<FabricSpec> fabric;  ///< else default_fabric()
   int tensor = 1;
   int pipeline = 1;
-  std::optional<int> data;            ///< else GPUs / (tensor x pipeline), else 1
-  std::optional<int> virtual_stages;  ///< else the stack's default, where the layers allow it
-  std::optional<bool> sequence;       ///< else the stack's default
-  std::optional<Sharding> sharding;   ///< else none
-  std::optional<Schedule> schedule;   ///< else from virtual_stages
+  std::optional<int> data;                  ///< else GPUs / (tensor x pipeline), else 1
+  std::optional<int> virtual_stages;        ///< else the stack's default, where the layers allow it
+  std::optional<bool> sequence;             ///< else the stack's default
+  std::optional<Sharding> sharding;         ///< else none
+  std::optional<Schedule> schedule;         ///< else from virtual_stages
+  std::shared_ptr<const FixedOrder> order;  ///< in place of `schedule`, when written out
   std::vector<int> layers_per_stage;
+  EndPlace embedding = EndPlace::automatic, output = EndPlace::automatic;
   Batch batch;
   std::optional<Precision> precision;  ///< else bf16, or fp16 where the GPU has no bf16
   std::optional<Recompute> recompute;  ///< else none

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "models/kernels/memory_bound.hpp"
 #include "models/kernels/order_statistics.hpp"
@@ -12,31 +13,65 @@ namespace {
 
 /// A layer, the embedding or the output projection: the smallest thing that a pass consists of.
 struct Piece {
-  PhaseCost forward, backward;
-  double parameters = 0;  ///< of one tensor-parallel rank
+  std::array<PhaseCost, 4> passes;  ///< by Pass
+  double parameters = 0;            ///< of one tensor-parallel rank
+
+  [[nodiscard]] const PhaseCost& cost(Pass pass) const {
+    return passes[static_cast<std::size_t>(pass)];
+  }
 };
 struct Pieces {
   Piece layer, embedding, head;
 };
 
-Piece make_piece(const std::vector<Operation>& operations, const WorkloadContext& c, double kernels,
-                 double parameters) {
+using MakeOperations = std::vector<Operation> (*)(const WorkloadContext&);
+
+/// Adds the two parts of a backward pass that is split. Kernels are launched in proportion to their
+/// time (assumed).
+void add_split_backward(MakeOperations make, const WorkloadContext& c, double kernels,
+                        Piece& piece) {
+  WorkloadContext split = c;
+  split.split_backward = true;
+  std::vector<Operation> input = make(split);
+  std::vector<Operation> weight;
+  std::ranges::copy_if(input, std::back_inserter(weight), is_weight_gradient);
+  std::erase_if(input, is_weight_gradient);
+  PhaseCost inputs = phase_cost(input, true, 0, c), weights = phase_cost(weight, true, 0, c);
+  const Seconds both = inputs.total() + weights.total();
+  const Seconds host = kernels * c.stack.launch_interval;
+  if (host > both) {
+    for (PhaseCost* part : {&inputs, &weights}) part->launch = (host - both) / both * part->total();
+  }
+  piece.passes[static_cast<std::size_t>(Pass::backward_input)] = inputs;
+  piece.passes[static_cast<std::size_t>(Pass::backward_weight)] = weights;
+}
+
+/// `layers`: 1 for a layer, 0 for the rest, of which launches are not counted.
+Piece make_piece(MakeOperations make, const WorkloadContext& c, double layers, double parameters) {
   const StackSpec& s = c.stack;
-  const bool again = kernels > 0 && c.job.recompute == Recompute::full;
-  return {
-      .forward = phase_cost(operations, false, kernels * s.kernels_forward, c),
-      .backward = phase_cost(operations, true,
-                             kernels * (s.kernels_backward + (again ? s.kernels_forward : 0)), c),
-      .parameters = parameters / c.job.parallelism.tensor};
+  const bool again = c.job.recompute == Recompute::full;
+  const double kernels = layers * (s.kernels_backward + (again ? s.kernels_forward : 0));
+  const std::vector<Operation> operations = make(c);
+  Piece piece{.passes = {phase_cost(operations, false, layers * s.kernels_forward, c),
+                         phase_cost(operations, true, kernels, c)},
+              .parameters = parameters / c.job.parallelism.tensor};
+  if (splits_backward(c.job.parallelism)) add_split_backward(make, c, kernels, piece);
+  return piece;
+}
+
+/// Whether a rank that holds the output projection holds the embedding too.
+bool ends_meet(const PipelineShape& shape) {
+  return shape.ranks == 1 || shape.layout == ChunkLayout::two_way ||
+         (shape.layout == ChunkLayout::v_shape && shape.chunks % 2 == 0);
 }
 
 Pieces make_pieces(const WorkloadContext& c) {
   const TransformerShape& m = c.job.model;
   const double head = static_cast<double>(m.vocabulary) * m.hidden;
-  const bool shared = m.tied && c.job.parallelism.pipeline == 1;
-  return {.layer = make_piece(layer_operations(c), c, 1, layer_parameters(m)),
-          .embedding = make_piece(embedding_operations(c), c, 0, embedding_parameters(m)),
-          .head = make_piece(head_operations(c), c, 0, shared ? 0 : head)};
+  const bool shared = m.tied && ends_meet(pipeline_shape(c.job.parallelism));
+  return {.layer = make_piece(layer_operations, c, 1, layer_parameters(m)),
+          .embedding = make_piece(embedding_operations, c, 0, embedding_parameters(m)),
+          .head = make_piece(head_operations, c, 0, shared ? 0 : head)};
 }
 
 /// Builds the plan of one stage.
@@ -60,21 +95,18 @@ class StageBuilder {
   }
 
   void build(const std::vector<int>& layers) {
-    for (int chunk = 0; chunk < par_.virtual_stages; ++chunk) {
-      out_.layers.push_back(layers[static_cast<std::size_t>(chunk * par_.pipeline + out_.stage)]);
+    for (int chunk = 0; chunk < plan_.shape.chunks; ++chunk) {
+      out_.layers.push_back(layers[static_cast<std::size_t>(plan_.shape.stage_of(place(chunk)))]);
     }
-    for (int chunk = 0; chunk < par_.virtual_stages; ++chunk) {
+    for (int chunk = 0; chunk < plan_.shape.chunks; ++chunk) {
       for (const Piece* piece : chunk_pieces(chunk)) out_.parameters += piece->parameters;
     }
     const bool gathers = sharded() && policy_.overlap_parameters;
     if (gathers) plan_gathers();
     out_.gathers_first = count();
-    for (const WorkItem& work : stage_order(par_.schedule, {.ranks = par_.pipeline,
-                                                            .chunks = par_.virtual_stages,
-                                                            .micro_batches = plan_.micro_batches,
-                                                            .rank = out_.stage})) {
-      add_item(work);
-    }
+    const std::vector<WorkItem> order = rank_order(par_, plan_.micro_batches, out_.stage);
+    find_windows(order);
+    for (std::size_t i = 0; i < order.size(); ++i) add_item(order[i], i);
     if (par_.data > 1 && !policy_.overlap_gradients)
       post(reduce_op(), gradient_bytes(out_.parameters));
     out_.reduces_end = count();
@@ -96,19 +128,29 @@ class StageBuilder {
   [[nodiscard]] std::uint32_t count() const {
     return static_cast<std::uint32_t>(out_.collectives.size());
   }
-  [[nodiscard]] bool first_stage(int chunk) const { return out_.stage == 0 && chunk == 0; }
-  [[nodiscard]] bool last_stage(int chunk) const {
-    return out_.stage == par_.pipeline - 1 && chunk == par_.virtual_stages - 1;
+  [[nodiscard]] ChunkPlace place(int chunk) const { return {out_.stage, chunk}; }
+
+  /// The first forward pass of each chunk, which gathers its weights, and the last pass that makes
+  /// their gradients.
+  void find_windows(const std::vector<WorkItem>& order) {
+    const auto chunks = static_cast<std::size_t>(plan_.shape.chunks);
+    first_forward_.assign(chunks, order.size());
+    last_backward_.assign(chunks, order.size());
+    for (std::size_t i = order.size(); i-- > 0;) {
+      if (is_forward(order[i].pass)) first_forward_[order[i].chunk] = i;
+      std::size_t& last = last_backward_[order[i].chunk];
+      if (ends_micro_batch(order[i].pass) && last == order.size()) last = i;
+    }
   }
 
   /// Pieces of a chunk in forward order.
   [[nodiscard]] std::vector<const Piece*> chunk_pieces(int chunk) const {
     std::vector<const Piece*> pieces;
-    if (first_stage(chunk)) pieces.push_back(&pieces_.embedding);
+    if (plan_.shape.is_first(place(chunk))) pieces.push_back(&pieces_.embedding);
     for (int i = 0; i < out_.layers[static_cast<std::size_t>(chunk)]; ++i) {
       pieces.push_back(&pieces_.layer);
     }
-    if (last_stage(chunk)) pieces.push_back(&pieces_.head);
+    if (plan_.shape.is_last(place(chunk))) pieces.push_back(&pieces_.head);
     return pieces;
   }
 
@@ -136,7 +178,7 @@ class StageBuilder {
   }
 
   void plan_gathers() {
-    for (int chunk = 0; chunk < par_.virtual_stages; ++chunk) {
+    for (int chunk = 0; chunk < plan_.shape.chunks; ++chunk) {
       const auto pieces = chunk_pieces(chunk);
       std::size_t first = 0;
       for (const std::size_t end : bucket_ends(pieces)) {
@@ -162,32 +204,26 @@ class StageBuilder {
                                 static_cast<std::uint32_t>(it - out_.channels.begin())});
   }
 
-  void add_item(const WorkItem& work) {
+  /// `number`: of the item in its rank's order.
+  void add_item(const WorkItem& work, std::size_t number) {
     const int chunk = work.chunk;
-    const bool forward = work.pass == Pass::forward;
-    ProgramItem item{
-        .work = work,
-        .first_segment = static_cast<std::uint32_t>(out_.segments.size()),
-        .needs_message = par_.pipeline > 1 && !(forward ? first_stage(chunk) : last_stage(chunk)),
-        .sends_message = par_.pipeline > 1 && !(forward ? last_stage(chunk) : first_stage(chunk))};
+    const bool forward = is_forward(work.pass);
+    ProgramItem item{.work = work,
+                     .first_segment = static_cast<std::uint32_t>(out_.segments.size())};
+    connect(plan_.shape, out_, item);
     auto pieces = chunk_pieces(chunk);
     if (!forward) std::reverse(pieces.begin(), pieces.end());
-    const bool gathering = forward && work.micro_batch == 0 && out_.gathers_first > 0;
-    const bool reducing = !forward && par_.data > 1 && policy_.overlap_gradients &&
-                          static_cast<int>(work.micro_batch) == plan_.micro_batches - 1;
+    const bool gathering = first_forward_[work.chunk] == number && out_.gathers_first > 0;
+    const bool reducing =
+        last_backward_[work.chunk] == number && par_.data > 1 && policy_.overlap_gradients;
     if (gathering || reducing) {
       add_window(pieces, work, forward);
     } else {
       PhaseCost cost;
-      for (const Piece* piece : pieces) cost += forward ? piece->forward : piece->backward;
+      for (const Piece* piece : pieces) cost += piece->cost(work.pass);
       add_segment(cost, false);
     }
     item.segments = static_cast<std::uint32_t>(out_.segments.size()) - item.first_segment;
-    if (item.sends_message) {
-      const int next = forward ? (out_.stage == par_.pipeline - 1 ? chunk + 1 : chunk)
-                               : (out_.stage == 0 ? chunk - 1 : chunk);
-      out_.message_chunks[forward ? 0 : 1].push_back(static_cast<std::uint16_t>(next));
-    }
     if (work.micro_batch == 0) {
       StepTime& pass = forward ? out_.forward : out_.backward;
       for (std::uint32_t i = 0; i < item.segments; ++i) {
@@ -206,7 +242,7 @@ class StageBuilder {
     std::size_t first = 0;
     std::uint32_t gathered = forward ? gathers_before(work.chunk) : 0;
     for (std::size_t i = 0; i < pieces.size(); ++i) {
-      add_segment(forward ? pieces[i]->forward : pieces[i]->backward, true);
+      add_segment(pieces[i]->cost(work.pass), true);
       Segment& segment = out_.segments.back();
       if (forward) segment.needs = gathered + static_cast<std::uint32_t>(bucket) + 1;
       if (i + 1 != ends[bucket]) continue;
@@ -266,6 +302,7 @@ class StageBuilder {
   const CommunicationPolicy& policy_;
   const Parallelism& par_;
   double variation_ = 0;
+  std::vector<std::size_t> first_forward_, last_backward_;  ///< by chunk: place in the order
 };
 
 PlacementSpec placement_spec(const Scenario& s) {
@@ -285,22 +322,43 @@ void plan_messages(const Scenario& s, BytesPerSecond nic, StepPlan& plan) {
   const double tokens = static_cast<double>(s.job.batch.micro_sequences) * s.job.batch.tokens;
   const bool split = par.sequence || policy.scatter_gather_pipeline;
   plan.message = Bytes{2 * tokens * s.job.model.hidden / (split ? par.tensor : 1)};
-  plan.blocking_sends = par.schedule != Schedule::interleaved || !policy.overlap_pipeline;
+  const bool waits = !par.order && info(par.schedule).blocking_sends;
+  plan.blocking_sends = waits || !policy.overlap_pipeline;
   const CollectiveCall call{CollectiveOp::send_receive, plan.message, 2, 1};
   plan.message_cost = collective_cost(call, s.node.gpu, s.transport, nic);
   plan.local_message_cost =
       collective_cost({call.op, call.payload, 2, 2}, s.node.gpu, s.transport, nic);
-  if (s.job.model.tied && par.pipeline > 1) {
-    plan.embedding_reduce =
-        Bytes{policy.gradient_bytes * s.job.model.vocabulary * s.job.model.hidden / par.tensor};
-    plan.embedding_cost = collective_cost({CollectiveOp::all_reduce, plan.embedding_reduce, 2, 1},
-                                          s.node.gpu, s.transport, nic);
+}
+
+void add_exchange(const Scenario& s, BytesPerSecond nic, const std::array<std::uint32_t, 2>& stages,
+                  double parameters, std::string_view what, StepPlan& plan) {
+  const Bytes payload{s.stack.communication.gradient_bytes * parameters};
+  const CollectiveCost cost =
+      collective_cost({CollectiveOp::all_reduce, payload, 2, 1}, s.node.gpu, s.transport, nic);
+  plan.exchanges.push_back({stages, payload, cost, what});
+}
+
+/// A tied embedding whose two copies lie on two ranks; both copies of a model that runs two ways,
+/// of which each replica reduces its own part where they are sharded.
+void plan_exchanges(const Scenario& s, BytesPerSecond nic, StepPlan& plan) {
+  const Parallelism& par = s.job.parallelism;
+  const auto ranks = static_cast<std::uint32_t>(par.pipeline);
+  if (plan.shape.layout == ChunkLayout::two_way) {
+    const double shards = par.sharding == Sharding::none ? 1 : par.data;
+    for (std::uint32_t r = 0; r < ranks / 2; ++r) {
+      add_exchange(s, nic, {r, ranks - 1 - r}, plan.stages[r].parameters / shards,
+                   "gradients of both copies", plan);
+    }
+  } else if (s.job.model.tied && !ends_meet(plan.shape)) {
+    add_exchange(s, nic, {0, ranks - 1},
+                 static_cast<double>(s.job.model.vocabulary) * s.job.model.hidden / par.tensor,
+                 "embedding gradients", plan);
   }
 }
 
 /// How a tensor-parallel transfer loads links when it runs as a flow.
 void plan_tensor_flow(const Pieces& pieces, StepPlan& plan) {
-  const PhaseCost& cost = pieces.layer.forward;
+  const PhaseCost& cost = pieces.layer.cost(Pass::forward);
   if (cost.tensor_transfer <= Seconds{}) return;
   const Bytes unit = cost.tensor_network > Bytes{} ? cost.tensor_network : cost.tensor_nvlink;
   plan.tensor_rate = (unit / cost.tensor_transfer).base_units();
@@ -310,12 +368,25 @@ void plan_tensor_flow(const Pieces& pieces, StepPlan& plan) {
 
 }  // namespace
 
+void connect(const PipelineShape& shape, StagePlan& stage, ProgramItem& item) {
+  if (item.work.pass == Pass::backward_weight) return;
+  const ChunkPlace at{stage.stage, item.work.chunk};
+  const bool forward = is_forward(item.work.pass);
+  const auto from = forward ? shape.before(at) : shape.after(at);
+  const auto to = forward ? shape.after(at) : shape.before(at);
+  item.needs_message = from && from->rank != at.rank;
+  item.sends_message = to && to->rank != at.rank;
+  if (!item.sends_message) return;
+  item.direction = forward == shape.rising(at.chunk) ? 0 : 1;
+  stage.message_targets[item.direction].push_back({static_cast<std::uint16_t>(to->chunk), forward});
+}
+
 StepPlan plan_step(const Scenario& s) {
   const Parallelism& par = s.job.parallelism;
   StepPlan plan;
   plan.placement = placement_spec(s);
   plan.micro_batches = s.job.micro_batches();
-  plan.chunks = par.virtual_stages;
+  plan.shape = pipeline_shape(par);
   const Placement placement{plan.placement};
   const BytesPerSecond nic = static_cast<double>(s.node.nics) / s.node.gpus * s.node.nic_bandwidth;
   const GroupSpread tensor = placement.spread(placement.group(ParallelAxis::tensor, {}));
@@ -342,6 +413,7 @@ StepPlan plan_step(const Scenario& s) {
     out.stage = stage;
     StageBuilder{s, plan, pieces, data, out}.build(layers);
   }
+  plan_exchanges(s, nic, plan);
   return plan;
 }
 

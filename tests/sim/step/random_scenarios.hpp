@@ -77,7 +77,13 @@ class RandomScenarios {
     const int pipeline = one_of<int>({1, 2, 3, 4, 8});
     if (8 * nodes % (tensor * pipeline) != 0) return draw();
     const int data = 8 * nodes / (tensor * pipeline);
-    const int chunks = pipeline == 1 ? 1 : one_of<int>({1, 1, 2});
+    const auto schedule = pipeline == 1
+                              ? std::string{}
+                              : one_of<std::string>({"", "", "", "gpipe", "breadth_first", "zb_h1",
+                                                     "zb_h2", "zb_v", "dualpipe", "dualpipev"});
+    const bool folds_back = schedule == "zb_v" || schedule == "dualpipev";
+    const bool chooses = pipeline > 1 && (schedule.empty() || schedule == "breadth_first");
+    const int chunks = chooses ? one_of<int>({1, 1, 2}) : folds_back ? 2 : 1;
     const int micro_batches = pipeline * one_of<int>({1, 2, 3});
     const int layers = pipeline * chunks * one_of<int>({1, 2}) + one_of<int>({0, 0, 1});
     std::string stragglers;
@@ -91,10 +97,12 @@ class RandomScenarios {
                         "vocabulary": 32000, "tied": {}}},
              "cluster": {{"node": {}, "nodes": {}, "fabric": {}}},
              "parallelism": {{"tensor": {}, "pipeline": {}, "data": {}, "virtual_stages": {},
-                              "sharding": "{}"}},
+                              "sharding": "{}"{}}},
              "batch": {{"sequences": {}, "tokens": 2048}}, "stack": {}{}}})",
         layers, yes_or_no(), node, nodes, fabric(), tensor, pipeline, data, chunks,
-        one_of<std::string>({"none", "zero1", "zero2"}), micro_batches * data, stack(), stragglers);
+        one_of<std::string>({"none", "zero1", "zero2"}),
+        schedule.empty() ? "" : fmt::format(R"(, "schedule": "{}")", schedule),
+        micro_batches * data, stack(), stragglers);
   }
 
   RandomStream random_;
