@@ -77,7 +77,7 @@ struct Parallelism {
   std::vector<int> layers_per_stage;
   LayerSplit split = LayerSplit::even;
   EndPlace embedding = EndPlace::automatic, output = EndPlace::automatic;
-  std::shared_ptr<const FixedOrder> order;  ///< set where `schedule` is fixed
+  std::shared_ptr<const FixedOrder> order{};  ///< set where `schedule` is fixed
 };
 
 struct Batch {

@@ -154,8 +154,9 @@ TEST_CASE("misfits between values name both") {
   CHECK(complaint(kSound, {.set = {"parallelism.embedding=stage", "parallelism.output=layer",
                                    "model.layers=10"}}) == "fine");
   CHECK(complaint(kSound, {.set = {"parallelism.output=beside", "model.layers=11"}}) ==
-        "plan.json#/parallelism/output: found \"beside\"; allowed: places that leave each of 12 "
-        "stages a layer, or embedding or output in the place of one");
+        "plan.json#/parallelism/output: found \"beside\" (--set parallelism.output=beside); "
+        "allowed: places that leave each of 12 stages a layer, or embedding or output in the place "
+        "of one");
   CHECK(complaint(kSound, {.set = {"model.heads=64", "model.kv_heads=4", "model.hidden=8192",
                                    "parallelism.tensor=16", "parallelism.data=8"}}) == "fine");
   CHECK(complaint(kSound,
