@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cassert>
 #include <cstddef>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
+#include "models/pipeline/schedule.hpp"
 #include "models/workload/partition.hpp"
 
 namespace lockstep {
@@ -121,16 +123,20 @@ StageShape stage_shape(const TrainingJob& job, int stage) {
   const Parallelism& par = job.parallelism;
   const std::vector<int> split = layers_per_virtual_stage(m, par);
   StageShape out;
-  int layer = 0;
-  for (int i = 0; i < par.pipeline * par.virtual_stages; ++i) {
-    const int end = layer + split[static_cast<std::size_t>(i)];
-    if (i % par.pipeline != stage) layer = end;
-    for (; layer < end; ++layer) add_layer(job, m.kind(layer), out);
+  const PipelineShape shape = pipeline_shape(par);
+  bool has_embedding = false;
+  for (int chunk = 0; chunk < shape.chunks; ++chunk) {
+    const int number = shape.stage_of({stage, chunk});
+    const int first = std::accumulate(split.begin(), split.begin() + number, 0);
+    for (int i = first; i < first + split[static_cast<std::size_t>(number)]; ++i) {
+      add_layer(job, m.kind(i), out);
+    }
+    has_embedding = has_embedding || shape.is_first({stage, chunk});
+    out.has_head = out.has_head || shape.is_last({stage, chunk});
   }
-  out.has_head = stage == par.pipeline - 1;
-  if (stage == 0) out.outside_layers += embedding_parameters(m);
+  if (has_embedding) out.outside_layers += embedding_parameters(m);
   // A tied output projection is a copy unless the embedding is on the same stage.
-  if (out.has_head && !(m.tied && stage == 0)) {
+  if (out.has_head && !(m.tied && has_embedding)) {
     out.outside_layers += static_cast<double>(m.vocabulary) * m.hidden;
   }
   for (int i = 0; out.has_head && i < m.predicted_tokens; ++i) {
@@ -291,8 +297,6 @@ void add_longer_pipeline(const TrainingJob& job, int ways, std::vector<MemoryRem
   std::string words = instead("pipeline", pipeline, par.pipeline);
   TrainingJob longer = with_fewer_replicas(job, ways, words);
   longer.parallelism.pipeline = pipeline;
-  const bool interleaved = par.virtual_stages > 1;
-  if (interleaved && longer.micro_batches() % pipeline != 0) return;
   out.push_back({std::move(words), std::move(longer)});
 }
 
@@ -305,10 +309,7 @@ Bytes saved_per_layer(const TrainingJob& job, const StackSpec& stack, LayerKind 
 
 double micro_batches_in_flight(const TrainingJob& job, int stage) {
   const Parallelism& par = job.parallelism;
-  const double m = job.micro_batches(), p = par.pipeline, v = par.virtual_stages;
-  if (par.schedule == Schedule::gpipe) return m;
-  if (v == 1) return std::min(m, p - stage);
-  return std::min(m * v, 2 * (p - stage - 1) + (v - 1) * p + 1) / v;
+  return chunks_in_flight(par, job.micro_batches(), stage) / pipeline_shape(par).chunks;
 }
 
 MemoryBreakdown peak_memory(const TrainingJob& job, const StackSpec& stack, int stage) {
@@ -364,6 +365,9 @@ std::vector<MemoryRemedy> memory_remedies(const TrainingJob& job, const StackSpe
     add_wider_tensor(job, stack, ways, out);
     add_longer_pipeline(job, ways, out);
   }
+  std::erase_if(out, [](const MemoryRemedy& remedy) {
+    return !schedule_takes(remedy.job.parallelism, remedy.job.micro_batches());
+  });
   return out;
 }
 

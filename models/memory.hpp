@@ -40,10 +40,11 @@ MemoryBreakdown peak_memory(const TrainingJob& job, const StackSpec& stack, int 
 /// Bytes that one micro batch leaves on a GPU for the backward pass of one layer.
 Bytes saved_per_layer(const TrainingJob& job, const StackSpec& stack, LayerKind kind = {});
 
-/// Micro batches of which a stage holds all layers' activations at once; not whole where it is
-/// interleaved. 1F1B: min(m, p - stage); GPipe: m; interleaved: the chunks of the warm-up,
-/// 2 (p - stage - 1) + (v - 1) p, and the one at work, over v: on the first stage 1 + (p - 1) / (p
-/// v) times p (arXiv:2205.05198, section 4.2.3).
+/// Micro batches of which a stage holds all layers' activations at once; not whole where it has
+/// several chunks: the chunks that its schedule holds at most (models/pipeline/schedule.hpp), over
+/// the chunks that it has. 1F1B: min(m, p - stage); GPipe: m; interleaved: the chunks of the
+/// warm-up, 2 (p - stage - 1) + (v - 1) p, and the one at work, over v: on the first stage
+/// 1 + (p - 1) / (p v) times p (arXiv:2205.05198, section 4.2.3).
 double micro_batches_in_flight(const TrainingJob& job, int stage);
 
 /// What a job may use of the card: its capacity less what the stack keeps outside of the allocator.

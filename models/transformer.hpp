@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -93,7 +94,26 @@ struct RecomputeModules {
   bool mlp = false;         ///< of layers without experts, and shared experts
   double products = 0;      ///< share of the other products (per-operation checkpointing)
 };
-enum class Schedule : std::uint8_t { gpipe, one_f_one_b, interleaved };
+enum class Schedule : std::uint8_t {
+  gpipe,
+  one_f_one_b,
+  interleaved,
+  breadth_first,
+  zb_h1,
+  zb_h2,
+  zb_v,
+  dualpipe,
+  dualpipev,
+  fixed,  ///< Parallelism::order, which a person wrote
+};
+struct FixedOrder;  // models/pipeline/schedule.hpp
+/// Where embedding or output projection count when layers are split over stages.
+enum class EndPlace : std::uint8_t {
+  automatic,  ///< in the place of a layer where that makes the split even, else beside
+  beside,     ///< with the layers of the first or last stage, not counted
+  layer,      ///< in the place of a layer
+  stage,      ///< a stage of its own
+};
 /// How layers are split over pipeline stages when nobody writes them out
 /// (models/workload/partition.hpp).
 enum class LayerSplit : std::uint8_t { even, by_cost };
@@ -132,6 +152,8 @@ struct Parallelism {
   /// chunk 0, then of chunk 1); empty: split as `split` says.
   std::vector<int> layers_per_stage;
   LayerSplit split = LayerSplit::even;
+  EndPlace embedding = EndPlace::automatic, output = EndPlace::automatic;
+  std::shared_ptr<const FixedOrder> order{};  ///< set where `schedule` is fixed
 
   /// Ranks that hold the same weights: they reduce each other's gradients.
   [[nodiscard]] int replicas() const { return context * data; }

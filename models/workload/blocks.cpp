@@ -13,7 +13,8 @@ void block_collectives(Recorder& record, const WorkloadContext& c, const Widths&
   const CommunicationPolicy& policy = c.stack.communication;
   const double exposed = policy.tensor_exposed;
   const bool async = policy.async_tensor_backward;
-  const Seconds behind_weight = async ? record.time_of(first_weight_gradient) : Seconds{};
+  const Seconds behind_weight =
+      async && !c.split_backward ? record.time_of(first_weight_gradient) : Seconds{};
   const Seconds behind_input = async ? record.time_of(first_input_gradient) : Seconds{};
   if (!c.job.parallelism.sequence) {
     record.collective("all_reduce", Phase::forward, CollectiveOp::all_reduce, activation, 1.0);

@@ -74,6 +74,11 @@ std::vector<Operation> head_operations(const WorkloadContext& c) {
   return record.take();
 }
 
+bool is_weight_gradient(const Operation& o) {
+  return o.phase == Phase::backward &&
+         (o.name.ends_with(".weight_gradient") || o.name == "weight_gradient_accumulation");
+}
+
 ExchangeCost& ExchangeCost::operator+=(const ExchangeCost& o) {
   latency += o.latency;
   transfer += o.transfer;

@@ -45,6 +45,9 @@ struct WorkloadContext {
   int tensor_ranks_per_domain;       ///< members of a tensor-parallel group in one NVLink domain
   int context_ranks_per_domain = 1;  ///< the same of a context-parallel group
   int expert_ranks_per_domain = 1;   ///< and of an expert-parallel one
+  /// Weights' gradients are a pass of their own: the collective of the inputs' gradients has no
+  /// product to hide behind.
+  bool split_backward = false;
 };
 
 /// Operations of one layer: forward, backward, and what is recomputed in between.
@@ -56,6 +59,9 @@ std::vector<Operation> prediction_operations(const WorkloadContext& context);
 std::vector<Operation> embedding_operations(const WorkloadContext& context);
 /// Final norm, output projection and loss (last stage).
 std::vector<Operation> head_operations(const WorkloadContext& context);
+
+/// Whether it makes gradients of weights, for which no other stage waits.
+bool is_weight_gradient(const Operation& operation);
 
 /// Collectives inside layers that compute waits for.
 struct ExchangeCost {

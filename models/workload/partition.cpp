@@ -21,6 +21,26 @@ std::vector<int> split_by_cost(const TransformerShape& model, std::size_t stages
   return layers;
 }
 
+/// Embedding and output projection where the job says.
+std::vector<int> split_by_places(const TransformerShape& model, const Parallelism& par,
+                                 std::size_t stages) {
+  std::vector<int> layers(stages, 0);
+  const auto is = [](EndPlace place, EndPlace what) { return place == what ? 1 : 0; };
+  const std::size_t first = static_cast<std::size_t>(is(par.embedding, EndPlace::stage));
+  const std::size_t end = stages - static_cast<std::size_t>(is(par.output, EndPlace::stage));
+  assert(first < end);
+  const int before = is(par.embedding, EndPlace::layer), after = is(par.output, EndPlace::layer);
+  const int places = model.layers + before + after;
+  const auto count = static_cast<int>(end - first);
+  for (std::size_t s = first; s < end; ++s) {
+    const bool one_more = static_cast<int>(s - first) < places % count;
+    layers[s] = places / count + (one_more ? 1 : 0);
+  }
+  layers[first] -= before;
+  layers[end - 1] -= after;
+  return layers;
+}
+
 }  // namespace
 
 std::vector<int> layers_per_virtual_stage(const TransformerShape& model, const Parallelism& par) {
@@ -28,6 +48,9 @@ std::vector<int> layers_per_virtual_stage(const TransformerShape& model, const P
   const int stages = par.pipeline * par.virtual_stages;
   assert(stages >= 1 && stages <= model.layers + 2);
   const auto count = static_cast<std::size_t>(stages);
+  if (par.embedding != EndPlace::automatic || par.output != EndPlace::automatic) {
+    return split_by_places(model, par, count);
+  }
   if (par.split == LayerSplit::by_cost) return split_by_cost(model, count);
   if (stages == 1 || model.layers % stages == 0) {
     return std::vector<int>(count, model.layers / stages);

@@ -22,7 +22,13 @@ namespace lockstep {
 /// predicts further tokens stands on the last stage with the output projection; a model that has it
 /// gives up three layers there if that makes it even (DeepSeek-V3: 61 + 3; Megatron-Bridge's
 /// layouts, github:NVIDIA-NeMo/Megatron-Bridge:src/megatron/bridge/recipes/deepseek).
-/// Requires p * v <= layers + 2.
+///
+/// Parallelism::embedding and ::output say where those count when it is not to be found out; the
+/// layers, and what takes a layer's place, are then spread evenly over the stages that are left,
+/// the first stages getting one more where they don't divide.
+///
+/// Requires p * v <= layers + 2; a stage of its own is beside at least one other, and every other
+/// stage has a layer or what takes its place.
 std::vector<int> layers_per_virtual_stage(const TransformerShape& model,
                                           const Parallelism& parallelism);
 

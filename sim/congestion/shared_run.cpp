@@ -351,7 +351,9 @@ class SharedRun {
     if (flow.use == WiredFlow::Use::data) {
       return Wiring::data_unit(job.plan.stages[flow.subject].channels[flow.channel].cost);
     }
-    if (flow.use == WiredFlow::Use::embedding) return Wiring::data_unit(job.plan.embedding_cost);
+    if (flow.use == WiredFlow::Use::exchange) {
+      return Wiring::data_unit(job.plan.exchanges[flow.subject % job.plan.exchanges.size()].cost);
+    }
     return 1;
   }
 
@@ -374,8 +376,11 @@ class SharedRun {
         return fmt::format("{} of {:.4g} MB, stage {}", op_name(channel.op),
                            channel.payload.base_units() / 1e6, flow.subject);
       }
-      case WiredFlow::Use::embedding:
-        return fmt::format("embedding gradients, replica {}", flow.subject);
+      case WiredFlow::Use::exchange: {
+        const std::size_t exchanges = job.plan.exchanges.size();
+        return fmt::format("{}, replica {}", job.plan.exchanges[flow.subject % exchanges].what,
+                           flow.subject / exchanges);
+      }
     }
     return {};
   }

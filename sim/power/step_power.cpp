@@ -27,7 +27,7 @@ Energies& operator+=(Energies& sum, const Energies& more) {
 
 /// Energy above the fixed part of one pass through a layer, the embedding or the head.
 struct PieceEnergy {
-  Energies forward{}, backward{};
+  Energies forward{}, input{}, weight{};
 };
 
 EngineWork work_of(const Operation& o) {
@@ -44,7 +44,10 @@ PieceEnergy piece_energy(const std::vector<Operation>& operations, const GpuSpec
   for (const Operation& o : operations) {
     Energies spent = gpu_energy(work_of(o), o.time, gpu);
     spent[at(GpuPart::fixed)] = {};
-    (o.phase == Phase::forward ? out.forward : out.backward) += spent;
+    Energies& part = o.phase == Phase::forward ? out.forward
+                     : is_weight_gradient(o)   ? out.weight
+                                               : out.input;
+    part += spent;
   }
   return out;
 }
@@ -92,7 +95,7 @@ class SliceEnergy {
 
   [[nodiscard]] Energies of(const TimelineSlice& s, int stage) const {
     const std::string_view name = slice_kinds()[s.kind].name;
-    if (name == "forward" || name == "backward") return pass(s, stage, name == "forward");
+    if (is_pass(s)) return pass(s, stage);
     if (name == "optimiser") return optimiser(s);
     if (is_collective(s)) return collective(s, stage);
     return transfer(plan_.message);
@@ -102,17 +105,26 @@ class SliceEnergy {
   /// Of the data-parallel stream: gathers and reductions.
   static bool is_collective(const TimelineSlice& s) { return s.stream == 3; }
 
-  [[nodiscard]] Energies pass(const TimelineSlice& s, int stage, bool forward) const {
+  /// Slices of passes come first, in the order of Pass.
+  static bool is_pass(const TimelineSlice& s) {
+    return s.kind <= static_cast<std::uint8_t>(Pass::backward_weight);
+  }
+  [[nodiscard]] Energies pass(const TimelineSlice& s, int stage) const {
     const StagePlan& of_stage = plan_.stages[static_cast<std::size_t>(stage)];
-    const int stages = static_cast<int>(plan_.stages.size());
+    const auto done = static_cast<Pass>(s.kind);
+    const ChunkPlace place{stage, s.chunk};
     Energies sum{};
-    const auto add = [&](const PieceEnergy& piece, double count) {
-      const Energies& one = forward ? piece.forward : piece.backward;
+    const auto add_part = [&](const Energies& one, double count) {
       for (std::size_t i = 0; i < kGpuParts; ++i) sum[i] += count * one[i];
     };
+    const auto add = [&](const PieceEnergy& piece, double count) {
+      if (is_forward(done)) return add_part(piece.forward, count);
+      if (done != Pass::backward_weight) add_part(piece.input, count);
+      if (ends_micro_batch(done)) add_part(piece.weight, count);
+    };
     add(layer_, of_stage.layers[static_cast<std::size_t>(s.chunk)]);
-    if (stage == 0 && s.chunk == 0) add(embedding_, 1);
-    if (stage == stages - 1 && s.chunk == plan_.chunks - 1) add(head_, 1);
+    if (plan_.shape.is_first(place)) add(embedding_, 1);
+    if (plan_.shape.is_last(place)) add(head_, 1);
     return sum;
   }
   /// Streams at what memory-bound kernels reach.

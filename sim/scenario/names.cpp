@@ -3,7 +3,7 @@
 #include <cstddef>
 
 #include "models/kernels/attention.hpp"
-#include "sim/step/schedule.hpp"
+#include "models/pipeline/schedule.hpp"
 
 namespace lockstep {
 namespace {
@@ -37,7 +37,7 @@ std::string_view name_of(Recompute recompute) {
   return kRecomputeNames[static_cast<std::size_t>(recompute)];
 }
 std::string_view name_of(Schedule schedule) {
-  return schedules()[static_cast<std::size_t>(schedule)].name;
+  return schedule == Schedule::fixed ? "file" : info(schedule).name;
 }
 std::string_view name_of(AttentionKernel kernel) {
   return attention_kernels()[static_cast<std::size_t>(kernel)].name;

@@ -21,6 +21,8 @@ inline constexpr std::array<std::string_view, 5> kRecomputeModuleNames{
 inline constexpr std::array<std::string_view, 3> kContextExchangeNames{"ring", "all_gather",
                                                                        "all_to_all"};
 inline constexpr std::array<std::string_view, 2> kLayerSplitNames{"even", "by_cost"};
+inline constexpr std::array<std::string_view, 4> kEndPlaceNames{"automatic", "beside", "layer",
+                                                                "stage"};
 inline constexpr std::array<std::string_view, 3> kRecomputeNames{"none", "selective", "full"};
 
 /// nccl-tests' names, in the order of CollectiveOp.

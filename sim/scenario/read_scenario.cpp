@@ -16,6 +16,7 @@
 #include "sim/scenario/read_cluster.hpp"
 #include "sim/scenario/read_power.hpp"
 #include "sim/scenario/read_profile.hpp"
+#include "sim/scenario/read_schedule.hpp"
 #include "sim/scenario/spec_readers.hpp"
 
 namespace lockstep {
@@ -40,12 +41,17 @@ std::string optional_text(const std::optional<JsonCursor>& from) {
   return from ? from->string() : std::string{};
 }
 
-/// The shape in a Hugging Face config.json; its path starts from the scenario's folder.
-void read_hugging_face_model(const JsonCursor& from, ScenarioDraft& draft) {
-  namespace fs = std::filesystem;
+/// A file that the scenario names; its path starts from the scenario's folder.
+std::filesystem::path file_beside(const std::string& scenario, const JsonCursor& from) {
   const std::string written = from.string();
   if (written.find('\0') != std::string::npos) from.fail("a file name");
-  const fs::path file = fs::path(draft.file).parent_path() / written;
+  return std::filesystem::path(scenario).parent_path() / written;
+}
+
+/// The shape in a Hugging Face config.json.
+void read_hugging_face_model(const JsonCursor& from, ScenarioDraft& draft) {
+  namespace fs = std::filesystem;
+  const fs::path file = file_beside(draft.file, from);
   const std::string name = file.has_parent_path() && file.filename() == "config.json"
                                ? file.parent_path().filename().string()
                                : file.stem().string();
@@ -62,6 +68,16 @@ void read_cluster_into(const JsonCursor& from, const PresetStore& presets, Scena
   draft.node = std::move(cluster.node);
   draft.nodes = cluster.nodes;
   draft.fabric = std::move(cluster.fabric);
+}
+
+/// A name, or a file that says the order of every pass; its path starts from the scenario's folder.
+void read_schedule_choice(const JsonCursor& from, ScenarioDraft& draft) {
+  draft.schedule = optional_choice<Schedule>(from.find("schedule"), schedule_names());
+  const auto file = from.find("schedule_file");
+  if (!file) return;
+  if (draft.schedule) file->fail("either \"schedule\" or \"schedule_file\"");
+  draft.order = read_schedule_file(file_beside(draft.file, *file));
+  draft.schedule = Schedule::fixed;
 }
 
 void read_parallelism(const JsonCursor& from, ScenarioDraft& draft) {
@@ -82,7 +98,11 @@ void read_parallelism(const JsonCursor& from, ScenarioDraft& draft) {
   draft.shard_group = optional_integer(from.find("shard_group"), 1, kMaxWays).value_or(0);
   if (const auto reshard = from.find("reshard")) draft.reshard = reshard->boolean();
   draft.prefetch = optional_integer(from.find("prefetch"), 0, kMaxLayers);
-  draft.schedule = optional_choice<Schedule>(from.find("schedule"), schedule_names());
+  read_schedule_choice(from, draft);
+  draft.embedding = optional_choice<EndPlace>(from.find("embedding"), kEndPlaceNames)
+                        .value_or(EndPlace::automatic);
+  draft.output =
+      optional_choice<EndPlace>(from.find("output"), kEndPlaceNames).value_or(EndPlace::automatic);
   if (const auto layers = from.find("layers_per_stage")) {
     for (const JsonCursor& stage : layers->elements(kMaxLayers + 2)) {
       draft.layers_per_stage.push_back(stage.integer(0, kMaxLayers));

@@ -6,6 +6,7 @@
 
 #include "models/input/quantity.hpp"
 #include "models/kernels/attention.hpp"
+#include "models/pipeline/schedule.hpp"
 #include "models/power/gpu_power.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/scenario_rules.hpp"
@@ -71,13 +72,15 @@ void complete_gpus(const ScenarioDraft& draft, Scenario& out) {
 }
 
 /// Whether p * v stages hold the layers evenly, embedding and output taking a layer's place or not,
-/// and the micro batches come in groups of p.
+/// and the micro batches come in groups of p where the schedule needs that.
 bool interleaves_well(const ScenarioDraft& draft, int data, int virtual_stages) {
   const std::int64_t stages = std::int64_t{draft.pipeline} * virtual_stages;
   const int layers = draft.model.layers;
   const bool even =
       layers % stages == 0 || (layers + 1) % stages == 0 || (layers + 2) % stages == 0;
-  const std::int64_t group = std::int64_t{draft.batch.micro_sequences} * data * draft.pipeline;
+  const Schedule schedule = draft.schedule.value_or(Schedule::interleaved);
+  const int multiple = info(schedule).micro_batches(draft.pipeline).multiple;
+  const std::int64_t group = std::int64_t{draft.batch.micro_sequences} * data * multiple;
   return even && stages <= layers && draft.batch.sequences % group == 0;
 }
 
@@ -87,17 +90,36 @@ int default_virtual_stages(const ScenarioDraft& draft, int data) {
     const auto stages = static_cast<int>(draft.layers_per_stage.size());
     return std::max(1, stages / draft.pipeline);
   }
-  const bool single = draft.schedule && *draft.schedule != Schedule::interleaved;
-  int most = single ? 1 : draft.stack.default_virtual_stages;
-  if (draft.schedule == Schedule::interleaved) most = std::max(most, 2);
+  const ScheduleKind& kind = info(draft.schedule.value_or(Schedule::interleaved));
+  if (kind.virtual_min == kind.virtual_max) return kind.virtual_min;
+  int most = draft.stack.default_virtual_stages;
+  if (draft.schedule) most = std::max(most, 2);
   for (int v = most; v > 1; --v) {
     if (interleaves_well(draft, data, v)) return v;
   }
   return 1;
 }
 
+/// A schedule that is written out says how many ranks and chunks there are.
+void complete_order(const ScenarioDraft& draft, Parallelism& cut) {
+  const PipelineShape& shape = draft.order->shape;
+  const int chunks = shape.layout == ChunkLayout::two_way ? 1 : shape.chunks;
+  if (shape.ranks != draft.pipeline) {
+    refuse(draft, "/parallelism/pipeline", std::to_string(draft.pipeline),
+           std::to_string(shape.ranks) + " (ranks of " + draft.order->file + ")");
+  }
+  if (draft.virtual_stages.value_or(chunks) != chunks) {
+    refuse(draft, "/parallelism/virtual_stages", std::to_string(*draft.virtual_stages),
+           std::to_string(chunks) + " (chunks of " + draft.order->file + ")");
+  }
+  cut.virtual_stages = chunks;
+  cut.schedule = Schedule::fixed;
+  cut.order = draft.order;
+}
+
 void complete_schedule(const ScenarioDraft& draft, Scenario& out) {
   Parallelism& cut = out.job.parallelism;
+  if (draft.order) return complete_order(draft, cut);
   if (draft.pipeline == 1) {
     if (draft.virtual_stages.value_or(1) != 1) {
       refuse(draft, "/parallelism/virtual_stages", std::to_string(*draft.virtual_stages),
@@ -120,12 +142,7 @@ void complete_schedule(const ScenarioDraft& draft, Scenario& out) {
   const bool interleaved = cut.virtual_stages > 1;
   cut.schedule =
       draft.schedule.value_or(interleaved ? Schedule::interleaved : Schedule::one_f_one_b);
-  if (interleaved != (cut.schedule == Schedule::interleaved)) {
-    const std::string stages = std::to_string(cut.virtual_stages);
-    refuse(draft, "/parallelism/schedule", in_quotes(name_of(cut.schedule)),
-           interleaved ? "interleaved, where virtual_stages is " + stages
-                       : "1f1b or gpipe, where virtual_stages is " + stages);
-  }
+  check_schedule(draft, cut);
 }
 
 void complete_policies(const ScenarioDraft& draft, Scenario& out) {
@@ -231,6 +248,8 @@ Scenario complete_scenario(const ScenarioDraft& draft, const PresetStore& preset
   cut.pipeline = draft.pipeline;
   cut.layers_per_stage = draft.layers_per_stage;
   cut.split = draft.stack.memory.split;
+  cut.embedding = draft.embedding;
+  cut.output = draft.output;
   check_widths(draft);
   complete_gpus(draft, out);
   complete_schedule(draft, out);

@@ -4,6 +4,7 @@
 /// what it assumed.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -40,7 +41,9 @@ struct ScenarioDraft {
   std::optional<bool> reshard;                      ///< else where there is one pipeline stage
   std::optional<int> prefetch;                      ///< else 1
   std::optional<Schedule> schedule;                 ///< else from virtual_stages
+  std::shared_ptr<const FixedOrder> order;          ///< in place of `schedule`, when written out
   std::vector<int> layers_per_stage;
+  EndPlace embedding = EndPlace::automatic, output = EndPlace::automatic;
   Batch batch;
   std::optional<Precision> precision;  ///< else bf16, or fp16 where the GPU has no bf16
   std::optional<Recompute> recompute;  ///< else none

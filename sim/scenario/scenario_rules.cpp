@@ -6,6 +6,7 @@
 
 #include "models/input/json_override.hpp"
 #include "models/kernels/attention.hpp"
+#include "models/pipeline/schedule.hpp"
 #include "sim/scenario/names.hpp"
 #include "topologies/placement.hpp"
 
@@ -75,6 +76,29 @@ std::string supported_precisions(const GpuSpec& gpu) {
   return listed(names) + " (" + gpu.name + " has no other)";
 }
 
+/// Embedding and output projection where the scenario puts them.
+void check_ends(const ScenarioDraft& draft, const Parallelism& cut) {
+  const auto given = [](EndPlace place) { return place != EndPlace::automatic; };
+  if (!given(cut.embedding) && !given(cut.output)) return;
+  const bool of_embedding = given(cut.embedding);
+  const std::string pointer = of_embedding ? "/parallelism/embedding" : "/parallelism/output";
+  const EndPlace place = of_embedding ? cut.embedding : cut.output;
+  const std::string found = in_quotes(kEndPlaceNames[static_cast<std::size_t>(place)]);
+  if (!cut.layers_per_stage.empty()) {
+    refuse(draft, pointer, found, "no such key, where layers_per_stage is written out");
+  }
+  const auto count = [&](EndPlace what) {
+    return (cut.embedding == what ? 1 : 0) + (cut.output == what ? 1 : 0);
+  };
+  const std::int64_t stages = std::int64_t{cut.pipeline} * cut.virtual_stages;
+  const std::int64_t left = stages - count(EndPlace::stage);
+  const std::int64_t places = std::int64_t{draft.model.layers} + count(EndPlace::layer);
+  if (left >= 1 && left <= places) return;
+  refuse(draft, pointer, found,
+         "places that leave each of " + std::to_string(stages) +
+             " stages a layer, or embedding or output in the place of one");
+}
+
 void check_fabric(const ScenarioDraft& draft, const Scenario& scenario) {
   const NicPorts ports = nic_ports(scenario.node);
   if (scenario.fabric.pxn && scenario.node.nvlink_domain < scenario.node.gpus) {
@@ -119,7 +143,65 @@ void check_virtual_stages(const ScenarioDraft& draft, const Parallelism& cut) {
                std::to_string(slots(draft)) + slots_rule(draft));
   }
   if (!cut.layers_per_stage.empty()) check_layers_per_stage(draft, cut);
+  check_ends(draft, cut);
 }
+
+void check_schedule(const ScenarioDraft& draft, const Parallelism& cut) {
+  const ScheduleKind& wanted = info(cut.schedule);
+  if (cut.virtual_stages < wanted.virtual_min || cut.virtual_stages > wanted.virtual_max) {
+    std::vector<std::string_view> names;
+    for (const ScheduleKind& kind : schedules()) {
+      const bool takes =
+          cut.virtual_stages >= kind.virtual_min && cut.virtual_stages <= kind.virtual_max;
+      if (takes) names.push_back(kind.name);
+    }
+    refuse(draft, "/parallelism/schedule", in_quotes(wanted.name),
+           listed(names) + ", where virtual_stages is " + std::to_string(cut.virtual_stages));
+  }
+  if (wanted.even_ranks && cut.pipeline % 2 != 0) {
+    refuse(draft, "/parallelism/pipeline", std::to_string(cut.pipeline),
+           "an even number, which the " + std::string(wanted.name) + " schedule needs");
+  }
+}
+
+namespace {
+
+/// Whether the schedule takes that many micro batches.
+void check_micro_batches(const ScenarioDraft& draft, const TrainingJob& job) {
+  const Parallelism& cut = job.parallelism;
+  const std::int64_t together = std::int64_t{job.batch.micro_sequences} * cut.data;
+  const std::string parts = " (micro " + std::to_string(job.batch.micro_sequences) + " x data " +
+                            std::to_string(cut.data);
+  const auto sequences = [&](int micro_batches) {
+    return std::to_string(together * micro_batches);
+  };
+  const auto refuse_batch = [&](std::string allowed) {
+    refuse(draft, "/batch/sequences", std::to_string(job.batch.sequences), std::move(allowed));
+  };
+  if (cut.order) {
+    const int wanted = cut.order->micro_batches;
+    if (job.micro_batches() == wanted) return;
+    return refuse_batch(sequences(wanted) + parts + " x " + std::to_string(wanted) +
+                        " micro batches of " + cut.order->file + ")");
+  }
+  const ScheduleKind& kind = info(cut.schedule);
+  const std::string needs = "), which the " + std::string(kind.name) + " schedule needs";
+  const auto [multiple, least] = kind.micro_batches(cut.pipeline);
+  const auto times = [&](int factor) {
+    const bool of_ranks = factor % cut.pipeline == 0;
+    const int rest = of_ranks ? factor / cut.pipeline : factor;
+    return (rest > 1 ? " x " + std::to_string(rest) : "") +
+           (of_ranks ? " x pipeline " + std::to_string(cut.pipeline) : "");
+  };
+  if (job.micro_batches() % multiple != 0) {
+    refuse_batch("a multiple of " + sequences(multiple) + parts + times(multiple) + needs);
+  }
+  if (job.micro_batches() < least) {
+    refuse_batch("at least " + sequences(least) + parts + times(least) + needs);
+  }
+}
+
+}  // namespace
 
 void check_batch(const ScenarioDraft& draft, const TrainingJob& job) {
   const Batch& batch = job.batch;
@@ -130,13 +212,7 @@ void check_batch(const ScenarioDraft& draft, const TrainingJob& job) {
            "a multiple of " + std::to_string(together) + " (micro " +
                std::to_string(batch.micro_sequences) + " x data " + std::to_string(cut.data) + ")");
   }
-  if (cut.schedule == Schedule::interleaved && job.micro_batches() % cut.pipeline != 0) {
-    refuse(draft, "/batch/sequences", std::to_string(batch.sequences),
-           "a multiple of " + std::to_string(together * cut.pipeline) + " (micro " +
-               std::to_string(batch.micro_sequences) + " x data " + std::to_string(cut.data) +
-               " x pipeline " + std::to_string(cut.pipeline) +
-               "), which the interleaved schedule needs");
-  }
+  check_micro_batches(draft, job);
   const int tokens = cut.context * (cut.sequence ? cut.tensor : 1);
   if (batch.tokens % tokens != 0) {
     const std::string tensor = cut.sequence ? "tensor" : "";

@@ -37,9 +37,11 @@ constexpr std::array<BucketInfo, kBuckets> kTable{{
     {Bucket::optimiser, "optimiser", "Optimiser", "sharding the optimiser over the replicas"},
 }};
 
-constexpr std::array<SliceKind, 7> kSlices{{
+constexpr std::array<SliceKind, 9> kSlices{{
     {"forward", "thread_state_running"},
     {"backward", "thread_state_iowait"},
+    {"input gradients", "thread_state_runnable"},
+    {"weight gradients", "thread_state_unknown"},
     {"optimiser", "rail_response"},
     {"forward message", "rail_animation"},
     {"backward message", "rail_idle"},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string_view>
 
 namespace lockstep {
@@ -31,10 +32,23 @@ class Walk {
   }
 
  private:
-  enum Part : std::size_t { forward, backward, messages, gather, reduce, optimiser, kParts };
+  /// Passes come first, in the order of Pass.
+  enum Part : std::size_t {
+    forward,
+    backward,
+    backward_input,
+    backward_weight,
+    messages,
+    gather,
+    reduce,
+    optimiser,
+    kParts
+  };
   static constexpr std::array<std::string_view, kParts> kNames{
-      "forward passes",    "backward passes",    "pipeline messages",
-      "parameter gathers", "gradient reduction", "optimiser and synchronisation"};
+      "forward passes",        "backward passes",
+      "input-gradient passes", "weight-gradient passes",
+      "pipeline messages",     "parameter gathers",
+      "gradient reduction",    "optimiser and synchronisation"};
 
   [[nodiscard]] const StagePlan& stage(std::size_t actor) const {
     return plan_.stages[actor % plan_.stages.size()];
@@ -58,35 +72,51 @@ class Walk {
     return static_cast<std::size_t>(std::max_element(ready.begin(), ready.end()) - ready.begin());
   }
 
+  struct Sender {
+    std::size_t actor, item;
+    StepTime sent;
+  };
   /// The pass that sent the message that this one needs.
-  [[nodiscard]] std::pair<std::size_t, std::size_t> sender(std::size_t actor,
-                                                           const WorkItem& work) const {
-    const std::size_t stages = plan_.stages.size();
-    const std::size_t s = actor % stages;
-    const bool ahead = work.pass == Pass::forward;
-    const std::size_t from = ahead ? (s + stages - 1) % stages : (s + 1) % stages;
-    WorkItem wanted = work;
-    if (ahead && s == 0) --wanted.chunk;
-    if (!ahead && s + 1 == stages) ++wanted.chunk;
-    const auto& items = plan_.stages[from].items;
-    const auto it = std::find_if(items.begin(), items.end(),
-                                 [&](const ProgramItem& i) { return i.work == wanted; });
-    return {actor - s + from, static_cast<std::size_t>(it - items.begin())};
+  [[nodiscard]] Sender sender(std::size_t actor, const WorkItem& work) const {
+    const std::size_t rank = actor % plan_.stages.size();
+    const ChunkPlace at{static_cast<int>(rank), work.chunk};
+    const bool ahead = is_forward(work.pass);
+    const ChunkPlace from = (ahead ? plan_.shape.before(at) : plan_.shape.after(at)).value();
+    const auto& items = plan_.stages[static_cast<std::size_t>(from.rank)].items;
+    const auto it = std::find_if(items.begin(), items.end(), [&](const ProgramItem& i) {
+      return i.work.pass != Pass::backward_weight && is_forward(i.work.pass) == ahead &&
+             i.work.chunk == from.chunk && i.work.micro_batch == work.micro_batch;
+    });
+    const std::size_t sending = actor - rank + static_cast<std::size_t>(from.rank);
+    const auto item = static_cast<std::size_t>(it - items.begin());
+    // Of a pair both messages leave at the end.
+    const std::size_t last = item + (it->work.pairs ? 1 : 0);
+    return {sending, last, record(sending, last).end};
+  }
+  /// The later one of the messages that an item, or the pair that begins with it, needs.
+  [[nodiscard]] std::optional<Sender> last_sender(std::size_t actor, std::size_t item) const {
+    std::optional<Sender> last;
+    const auto& items = stage(actor).items;
+    for (std::size_t i = item; i <= item + (items[item].work.pairs ? 1 : 0); ++i) {
+      if (!items[i].needs_message) continue;
+      const Sender one = sender(actor, items[i].work);
+      if (!last || one.sent > last->sent) last = one;
+    }
+    return last;
   }
 
   void walk(std::size_t actor, std::size_t item) {
     while (true) {
       const ItemRecord& r = record(actor, item);
       const ProgramItem& program = stage(actor).items[item];
-      add(program.work.pass == Pass::forward ? forward : backward, r.end - r.start);
+      add(static_cast<Part>(program.work.pass), r.end - r.start);
       const StepTime previous = item > 0 ? record(actor, item - 1).end : StepTime{};
-      if (program.needs_message && r.start > previous) {
-        const auto [from, index] = sender(actor, program.work);
-        const StepTime sent = record(from, index).end;
-        if (sent >= previous) {
-          add(messages, r.start - sent);
-          actor = from;
-          item = index;
+      if (r.start > previous) {
+        const std::optional<Sender> from = last_sender(actor, item);
+        if (from && from->sent >= previous) {
+          add(messages, r.start - from->sent);
+          actor = from->actor;
+          item = from->item;
           continue;
         }
       }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 
 #include "models/kernels/memory_bound.hpp"
@@ -25,9 +26,14 @@ struct Weights {
 
 /// A layer, the embedding or the output projection: the smallest thing that a pass consists of.
 struct Piece {
-  PhaseCost forward, backward;
+  std::array<PhaseCost, 4> passes;  ///< by Pass
   Weights weights;
   bool root = false;  ///< not a layer
+
+  [[nodiscard]] const PhaseCost& cost(Pass pass) const {
+    return passes[static_cast<std::size_t>(pass)];
+  }
+  [[nodiscard]] PhaseCost& cost(Pass pass) { return passes[static_cast<std::size_t>(pass)]; }
 };
 struct Pieces {
   std::array<Piece, 4> layers;  ///< by piece_of(kind); only those of the model are filled
@@ -39,11 +45,44 @@ struct Pieces {
   }
 };
 
-Piece make_root(const std::vector<Operation>& operations, const WorkloadContext& c,
-                double parameters) {
+/// Host time of the passes of a layer, at the least.
+struct HostTimes {
+  Seconds forward, backward;
+};
+
+/// The two parts of a backward pass that is split. Kernels are launched in proportion to their time
+/// (assumed).
+template <class MakeOperations>
+void add_split_backward(const MakeOperations& make, const WorkloadContext& c, Seconds host,
+                        Piece& piece) {
+  WorkloadContext split = c;
+  split.split_backward = true;
+  std::vector<Operation> input = make(split);
+  std::vector<Operation> weight;
+  std::ranges::copy_if(input, std::back_inserter(weight), is_weight_gradient);
+  std::erase_if(input, is_weight_gradient);
+  PhaseCost inputs = phase_cost(input, true, {}, c), weights = phase_cost(weight, true, {}, c);
+  const Seconds both = inputs.total() + weights.total();
+  if (host > both) {
+    for (PhaseCost* part : {&inputs, &weights}) part->launch = (host - both) / both * part->total();
+  }
+  piece.cost(Pass::backward_input) = inputs;
+  piece.cost(Pass::backward_weight) = weights;
+}
+
+template <class MakeOperations>
+Piece make_piece(const MakeOperations& make, const WorkloadContext& c, const HostTimes& host) {
+  const std::vector<Operation> operations = make(c);
   Piece piece;
-  piece.forward = phase_cost(operations, false, {}, c);
-  piece.backward = phase_cost(operations, true, {}, c);
+  piece.cost(Pass::forward) = phase_cost(operations, false, host.forward, c);
+  piece.cost(Pass::backward) = phase_cost(operations, true, host.backward, c);
+  if (splits_backward(c.job.parallelism)) add_split_backward(make, c, host.backward, piece);
+  return piece;
+}
+
+Piece make_root(std::vector<Operation> (*make)(const WorkloadContext&), const WorkloadContext& c,
+                double parameters) {
+  Piece piece = make_piece(make, c, {});
   piece.weights.all = parameters / c.job.parallelism.tensor;
   piece.root = true;
   return piece;
@@ -54,27 +93,32 @@ Piece make_layer(const WorkloadContext& c, LayerKind kind) {
   const StackSpec& s = c.stack;
   const Parallelism& par = c.job.parallelism;
   const double again = c.job.recompute == Recompute::full ? s.kernels_forward : 0;
-  Seconds experts;
-  Piece piece;
+  HostTimes host{.forward = s.kernels_forward * s.launch_interval,
+                 .backward = (s.kernels_backward + again) * s.launch_interval};
+  Weights weights{.all = layer_parameters(c.job.model, kind) / par.tensor};
   if (kind.experts) {
     const double here = static_cast<double>(c.job.model.experts.count) / par.expert;
-    experts = s.expert_host_layer + here * s.expert_host_expert;
-    piece.weights.experts = expert_parameters(c.job.model) / (par.expert * par.expert_tensor);
+    const Seconds experts = s.expert_host_layer + here * s.expert_host_expert;
+    host.forward = std::max(host.forward, 1.0 / 3 * experts);
+    host.backward = std::max(host.backward, 2.0 / 3 * experts);
+    weights.experts = expert_parameters(c.job.model) / (par.expert * par.expert_tensor);
   }
-  const std::vector<Operation> operations = layer_operations(c, kind);
-  const Seconds forward = std::max(s.kernels_forward * s.launch_interval, 1.0 / 3 * experts);
-  const Seconds backward =
-      std::max((s.kernels_backward + again) * s.launch_interval, 2.0 / 3 * experts);
-  piece.forward = phase_cost(operations, false, forward, c);
-  piece.backward = phase_cost(operations, true, backward, c);
-  piece.weights.all = layer_parameters(c.job.model, kind) / par.tensor;
+  Piece piece = make_piece(
+      [&](const WorkloadContext& context) { return layer_operations(context, kind); }, c, host);
+  piece.weights = weights;
   return piece;
+}
+
+/// Whether a rank that holds the output projection holds the embedding too.
+bool ends_meet(const PipelineShape& shape) {
+  return shape.ranks == 1 || shape.layout == ChunkLayout::two_way ||
+         (shape.layout == ChunkLayout::v_shape && shape.chunks % 2 == 0);
 }
 
 Pieces make_pieces(const WorkloadContext& c) {
   const TransformerShape& m = c.job.model;
   const double head = static_cast<double>(m.vocabulary) * m.hidden;
-  const bool shared = m.tied && c.job.parallelism.pipeline == 1;
+  const bool shared = m.tied && ends_meet(pipeline_shape(c.job.parallelism));
   Pieces out;
   std::array<bool, 4> made{};
   for (int i = 0; i < m.layers; ++i) {
@@ -82,14 +126,15 @@ Pieces make_pieces(const WorkloadContext& c) {
     if (!made[number]) out.layers[number] = make_layer(c, m.kind(i));
     made[number] = true;
   }
-  out.embedding = make_root(embedding_operations(c), c, embedding_parameters(m));
-  out.head = make_root(head_operations(c), c, shared ? 0 : head);
+  out.embedding = make_root(embedding_operations, c, embedding_parameters(m));
+  out.head = make_root(head_operations, c, shared ? 0 : head);
   if (m.predicted_tokens > 0) {
     // It shares embedding and output projection with the model.
-    out.prediction = make_root(prediction_operations(c), c, prediction_parameters(m));
+    out.prediction = make_root(prediction_operations, c, prediction_parameters(m));
     for (const Piece* part : {&out.layers[Pieces::piece_of(m.kind(m.layers - 1))], &out.head}) {
-      out.prediction.forward += part->forward;
-      out.prediction.backward += part->backward;
+      for (std::size_t i = 0; i < part->passes.size(); ++i) {
+        out.prediction.passes[i] += part->passes[i];
+      }
       if (!part->root) out.prediction.weights += part->weights;
     }
   }
@@ -116,29 +161,29 @@ class StageBuilder {
         gpu.speed_spread * expected_maximum_of_normals(gpus) +
         gpu.kernel_jitter * expected_maximum_of_normals(std::max(par_.tensor * par_.context,
                                                                  par_.expert * par_.expert_tensor));
-    for (int chunk = 0; chunk < par_.virtual_stages; ++chunk) {
-      const auto number = chunk * par_.pipeline + out_.stage;
+    for (int chunk = 0; chunk < plan_.shape.chunks; ++chunk) {
+      const int number = plan_.shape.stage_of(place(chunk));
       out_.layers.push_back(layers[static_cast<std::size_t>(number)]);
       first_layers_.push_back(std::accumulate(layers.begin(), layers.begin() + number, 0));
     }
   }
 
   void build() {
-    for (int chunk = 0; chunk < par_.virtual_stages; ++chunk) {
+    for (int chunk = 0; chunk < plan_.shape.chunks; ++chunk) {
       for (const Piece* piece : chunk_pieces(chunk)) weights_ += piece->weights;
     }
     out_.parameters = weights_.sum();
+    const std::vector<WorkItem> order = rank_order(par_, plan_.micro_batches, out_.stage);
+    find_windows(order);
     if (gathers_weights()) {
-      plan_uses();
+      plan_uses(order);
       const int ahead = policy_.overlap_parameters ? par_.prefetch : 0;
       for (int i = 0; i <= ahead; ++i) post_gather();
     } else if (sharded() && policy_.overlap_parameters) {
       plan_gathers();
     }
     out_.gathers_first = count();
-    for (const WorkItem& work : stage_order(par_.schedule, schedule_call())) {
-      add_item(work);
-    }
+    for (std::size_t i = 0; i < order.size(); ++i) add_item(order[i], i);
     if (par_.replicas() > 1 && !gathers_weights() && !policy_.overlap_gradients) reduce(weights_);
     out_.reduces_end = count();
     if (sharded() && !policy_.overlap_parameters) gather(weights_);
@@ -165,21 +210,31 @@ class StageBuilder {
   [[nodiscard]] std::uint32_t count() const {
     return static_cast<std::uint32_t>(out_.collectives.size());
   }
-  [[nodiscard]] bool first_stage(int chunk) const { return out_.stage == 0 && chunk == 0; }
-  [[nodiscard]] bool last_stage(int chunk) const {
-    return out_.stage == par_.pipeline - 1 && chunk == par_.virtual_stages - 1;
+  [[nodiscard]] ChunkPlace place(int chunk) const { return {out_.stage, chunk}; }
+
+  /// The first forward pass of each chunk, which gathers its weights, and the last pass that makes
+  /// their gradients.
+  void find_windows(const std::vector<WorkItem>& order) {
+    const auto chunks = static_cast<std::size_t>(plan_.shape.chunks);
+    first_forward_.assign(chunks, order.size());
+    last_backward_.assign(chunks, order.size());
+    for (std::size_t i = order.size(); i-- > 0;) {
+      if (is_forward(order[i].pass)) first_forward_[order[i].chunk] = i;
+      std::size_t& last = last_backward_[order[i].chunk];
+      if (ends_micro_batch(order[i].pass) && last == order.size()) last = i;
+    }
   }
 
   /// Pieces of a chunk in forward order.
   [[nodiscard]] std::vector<const Piece*> chunk_pieces(int chunk) const {
     std::vector<const Piece*> pieces;
-    if (first_stage(chunk)) pieces.push_back(&pieces_.embedding);
+    if (plan_.shape.is_first(place(chunk))) pieces.push_back(&pieces_.embedding);
     const TransformerShape& model = scenario_.job.model;
     const int first = first_layers_[static_cast<std::size_t>(chunk)];
     for (int i = first; i < first + out_.layers[static_cast<std::size_t>(chunk)]; ++i) {
       pieces.push_back(&pieces_.layers[Pieces::piece_of(model.kind(i))]);
     }
-    if (last_stage(chunk)) {
+    if (plan_.shape.is_last(place(chunk))) {
       pieces.push_back(&pieces_.head);
       for (int i = 0; i < model.predicted_tokens; ++i) pieces.push_back(&pieces_.prediction);
     }
@@ -233,7 +288,7 @@ class StageBuilder {
   }
 
   void plan_gathers() {
-    for (int chunk = 0; chunk < par_.virtual_stages; ++chunk) {
+    for (int chunk = 0; chunk < plan_.shape.chunks; ++chunk) {
       const auto pieces = chunk_pieces(chunk);
       std::size_t first = 0;
       for (const std::size_t end : bucket_ends(pieces)) {
@@ -286,14 +341,17 @@ class StageBuilder {
 
   /// The weights that a pass gathers, piece by piece in the order of use. Embedding and output
   /// projection stay gathered through a micro batch (FSDP's root module).
-  void plan_uses() {
-    for (const WorkItem& work : stage_order(par_.schedule, schedule_call())) {
-      const bool forward = work.pass == Pass::forward;
-      const bool kept = !par_.reshard && (!forward || (par_.pipeline > 1 && work.micro_batch > 0));
+  void plan_uses(const std::vector<WorkItem>& order) {
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const WorkItem& work = order[i];
+      const bool forward = is_forward(work.pass);
+      const bool again = forward ? par_.pipeline == 1 || first_forward_[work.chunk] == i : false;
+      // Gradients of weights come from activations and gradients alone.
+      const bool needs = work.pass != Pass::backward_weight && (par_.reshard || again);
       auto pieces = chunk_pieces(work.chunk);
       if (!forward) std::reverse(pieces.begin(), pieces.end());
       for (const Piece* piece : pieces) {
-        uses_.push_back({piece->weights, !kept && (forward || !piece->root)});
+        uses_.push_back({piece->weights, needs && (forward || !piece->root)});
       }
     }
   }
@@ -329,13 +387,14 @@ class StageBuilder {
   /// One segment per piece: waits for its weights, gathers those of a later one, and scatters its
   /// gradients. Without overlap a piece gathers when the one before is done, and waits for the
   /// scatter of that.
-  void add_sharded(const std::vector<const Piece*>& pieces, const WorkItem& work, bool forward) {
-    const bool last = static_cast<int>(work.micro_batch) == plan_.micro_batches - 1;
+  void add_sharded(const std::vector<const Piece*>& pieces, const WorkItem& work,
+                   std::size_t number) {
     // Pipelined stages keep whole gradients until their last micro batch.
-    const bool reduces = !forward && (par_.pipeline == 1 || last);
+    const bool last = last_backward_[work.chunk] == number;
+    const bool reduces = ends_micro_batch(work.pass) && (par_.pipeline == 1 || last);
     for (const Piece* piece : pieces) {
       const Use& use = uses_[use_++];
-      add_segment(forward ? piece->forward : piece->backward, true, beside_sharded(use, reduces));
+      add_segment(piece->cost(work.pass), true, beside_sharded(use, reduces));
       Segment& segment = out_.segments.back();
       segment.needs = std::max(use.needs, reduced_);
       if (reduces) {
@@ -353,41 +412,29 @@ class StageBuilder {
     if (par_.shards() == par_.replicas()) return;
     post(CollectiveOp::all_reduce, gradient_bytes(w.all / par_.shards()), DataGroupKind::copies);
   }
-  [[nodiscard]] ScheduleCall schedule_call() const {
-    return {.ranks = par_.pipeline,
-            .chunks = par_.virtual_stages,
-            .micro_batches = plan_.micro_batches,
-            .rank = out_.stage};
-  }
 
-  void add_item(const WorkItem& work) {
+  /// `number`: of the item in its rank's order.
+  void add_item(const WorkItem& work, std::size_t number) {
     const int chunk = work.chunk;
-    const bool forward = work.pass == Pass::forward;
-    ProgramItem item{
-        .work = work,
-        .first_segment = static_cast<std::uint32_t>(out_.segments.size()),
-        .needs_message = par_.pipeline > 1 && !(forward ? first_stage(chunk) : last_stage(chunk)),
-        .sends_message = par_.pipeline > 1 && !(forward ? last_stage(chunk) : first_stage(chunk))};
+    const bool forward = is_forward(work.pass);
+    ProgramItem item{.work = work,
+                     .first_segment = static_cast<std::uint32_t>(out_.segments.size())};
+    connect(plan_.shape, out_, item);
     auto pieces = chunk_pieces(chunk);
     if (!forward) std::reverse(pieces.begin(), pieces.end());
-    const bool gathering = forward && work.micro_batch == 0 && out_.gathers_first > 0;
-    const bool reducing = !forward && par_.replicas() > 1 && policy_.overlap_gradients &&
-                          static_cast<int>(work.micro_batch) == plan_.micro_batches - 1;
+    const bool gathering = first_forward_[work.chunk] == number && out_.gathers_first > 0;
+    const bool reducing =
+        last_backward_[work.chunk] == number && par_.replicas() > 1 && policy_.overlap_gradients;
     if (gathers_weights()) {
-      add_sharded(pieces, work, forward);
+      add_sharded(pieces, work, number);
     } else if (gathering || reducing) {
       add_window(pieces, work, forward);
     } else {
       PhaseCost cost;
-      for (const Piece* piece : pieces) cost += forward ? piece->forward : piece->backward;
+      for (const Piece* piece : pieces) cost += piece->cost(work.pass);
       add_segment(cost, false, {});
     }
     item.segments = static_cast<std::uint32_t>(out_.segments.size()) - item.first_segment;
-    if (item.sends_message) {
-      const int next = forward ? (out_.stage == par_.pipeline - 1 ? chunk + 1 : chunk)
-                               : (out_.stage == 0 ? chunk - 1 : chunk);
-      out_.message_chunks[forward ? 0 : 1].push_back(static_cast<std::uint16_t>(next));
-    }
     if (work.micro_batch == 0) {
       StepTime& pass = forward ? out_.forward : out_.backward;
       for (std::uint32_t i = 0; i < item.segments; ++i) {
@@ -410,7 +457,7 @@ class StageBuilder {
       const Seconds bucket_time =
           forward ? time_alone(CollectiveOp::all_gather, scenario_.stack.parameter_bytes, weights)
                   : time_alone(reduce_op(), policy_.gradient_bytes, weights);
-      add_segment(forward ? pieces[i]->forward : pieces[i]->backward, true,
+      add_segment(pieces[i]->cost(work.pass), true,
                   pieces[i]->weights.sum() / std::max(1.0, weights.sum()) * bucket_time);
       Segment& segment = out_.segments.back();
       if (forward) segment.needs = gathered_[gathered + bucket];
@@ -477,8 +524,9 @@ class StageBuilder {
   const CommunicationPolicy& policy_;
   const Parallelism& par_;
   double variation_ = 0;
-  std::vector<int> first_layers_;        ///< of each chunk, in the model
-  Weights weights_;                      ///< of all chunks
+  std::vector<std::size_t> first_forward_, last_backward_;  ///< by chunk: place in the order
+  std::vector<int> first_layers_;                           ///< of each chunk, in the model
+  Weights weights_;                                         ///< of all chunks
   std::vector<std::uint32_t> gathered_;  ///< by bucket: collectives, its gathers the last of them
   std::uint32_t reduced_ = 0;            ///< collectives that the next pass waits for
 
@@ -505,16 +553,36 @@ void plan_messages(const Scenario& s, BytesPerSecond nic, StepPlan& plan) {
       static_cast<double>(s.job.batch.micro_sequences) * s.job.batch.tokens / par.context;
   const bool split = par.sequence || policy.scatter_gather_pipeline;
   plan.message = Bytes{2 * tokens * s.job.model.hidden / (split ? par.tensor : 1)};
-  plan.blocking_sends = par.schedule != Schedule::interleaved || !policy.overlap_pipeline;
+  const bool waits = !par.order && info(par.schedule).blocking_sends;
+  plan.blocking_sends = waits || !policy.overlap_pipeline;
   const CollectiveCall call{CollectiveOp::send_receive, plan.message, 2, 1};
   plan.message_cost = collective_cost(call, s.node.gpu, s.transport, nic);
   plan.local_message_cost =
       collective_cost({call.op, call.payload, 2, 2}, s.node.gpu, s.transport, nic);
-  if (s.job.model.tied && par.pipeline > 1) {
-    plan.embedding_reduce =
-        Bytes{policy.gradient_bytes * s.job.model.vocabulary * s.job.model.hidden / par.tensor};
-    plan.embedding_cost = collective_cost({CollectiveOp::all_reduce, plan.embedding_reduce, 2, 1},
-                                          s.node.gpu, s.transport, nic);
+}
+
+void add_exchange(const Scenario& s, BytesPerSecond nic, const std::array<std::uint32_t, 2>& stages,
+                  double parameters, std::string_view what, StepPlan& plan) {
+  const Bytes payload{s.stack.communication.gradient_bytes * parameters};
+  const CollectiveCost cost =
+      collective_cost({CollectiveOp::all_reduce, payload, 2, 1}, s.node.gpu, s.transport, nic);
+  plan.exchanges.push_back({stages, payload, cost, what});
+}
+
+/// A tied embedding whose two copies lie on two ranks; both copies of a model that runs two ways,
+/// of which each replica reduces its own part where they are sharded.
+void plan_exchanges(const Scenario& s, BytesPerSecond nic, StepPlan& plan) {
+  const Parallelism& par = s.job.parallelism;
+  const auto ranks = static_cast<std::uint32_t>(par.pipeline);
+  if (plan.shape.layout == ChunkLayout::two_way) {
+    for (std::uint32_t r = 0; r < ranks / 2; ++r) {
+      add_exchange(s, nic, {r, ranks - 1 - r}, plan.stages[r].parameters / par.shards(),
+                   "gradients of both copies", plan);
+    }
+  } else if (s.job.model.tied && !ends_meet(plan.shape)) {
+    add_exchange(s, nic, {0, ranks - 1},
+                 static_cast<double>(s.job.model.vocabulary) * s.job.model.hidden / par.tensor,
+                 "embedding gradients", plan);
   }
 }
 
@@ -522,8 +590,8 @@ void plan_messages(const Scenario& s, BytesPerSecond nic, StepPlan& plan) {
 void plan_tensor_flow(const Pieces& pieces, StepPlan& plan) {
   ExchangeCost cost;
   for (const Piece& layer : pieces.layers) {
-    cost += layer.forward.exchange();
-    cost += layer.backward.exchange();
+    cost += layer.cost(Pass::forward).exchange();
+    cost += layer.cost(Pass::backward).exchange();
   }
   if (cost.transfer <= Seconds{}) return;
   const Bytes unit = cost.network > Bytes{} ? cost.network : cost.nvlink;
@@ -550,12 +618,25 @@ WorkloadContext workload_context(const Scenario& s, const Placement& placement) 
           .expert_ranks_per_domain = experts.per_domain_max};
 }
 
+void connect(const PipelineShape& shape, StagePlan& stage, ProgramItem& item) {
+  if (item.work.pass == Pass::backward_weight) return;
+  const ChunkPlace at{stage.stage, item.work.chunk};
+  const bool forward = is_forward(item.work.pass);
+  const auto from = forward ? shape.before(at) : shape.after(at);
+  const auto to = forward ? shape.after(at) : shape.before(at);
+  item.needs_message = from && from->rank != at.rank;
+  item.sends_message = to && to->rank != at.rank;
+  if (!item.sends_message) return;
+  item.direction = forward == shape.rising(at.chunk) ? 0 : 1;
+  stage.message_targets[item.direction].push_back({static_cast<std::uint16_t>(to->chunk), forward});
+}
+
 StepPlan plan_step(const Scenario& s) {
   const Parallelism& par = s.job.parallelism;
   StepPlan plan;
   plan.placement = placement_spec(s);
   plan.micro_batches = s.job.micro_batches();
-  plan.chunks = par.virtual_stages;
+  plan.shape = pipeline_shape(par);
   const Placement placement{plan.placement};
   const BytesPerSecond nic = static_cast<double>(s.node.nics) / s.node.gpus * s.node.nic_bandwidth;
   const WorkloadContext context = workload_context(s, placement);
@@ -580,6 +661,7 @@ StepPlan plan_step(const Scenario& s) {
     out.groups = data_groups(par, placement, stage);
     StageBuilder{s, plan, pieces, layers, out}.build();
   }
+  plan_exchanges(s, nic, plan);
   return plan;
 }
 

@@ -4,14 +4,15 @@
 
 #include <array>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "models/collectives/collectives.hpp"
+#include "models/pipeline/schedule.hpp"
 #include "models/workload/operations.hpp"
 #include "sim/core/clock.hpp"
 #include "sim/scenario/scenario.hpp"
 #include "sim/step/data_groups.hpp"
-#include "sim/step/schedule.hpp"
 #include "sim/step/step_report.hpp"
 #include "topologies/placement.hpp"
 
@@ -34,6 +35,13 @@ struct ProgramItem {
   std::uint32_t segments = 0;
   bool needs_message = false;  ///< from the neighbouring stage
   bool sends_message = false;
+  std::uint8_t direction = 0;  ///< of the message sent: 0 to the next rank, 1 to the previous one
+};
+
+/// For which of the receiver's passes a message is: a chunk's next forward or backward pass.
+struct MessageTarget {
+  std::uint16_t chunk = 0;
+  bool forward = true;
 };
 
 /// A collective among replicas of one stage, all tensor-parallel ranks side by side.
@@ -57,8 +65,8 @@ struct StagePlan {
   std::vector<int> layers;  ///< of each chunk
   std::vector<ProgramItem> items;
   std::vector<Segment> segments;
-  /// Chunk of the receiver, for each message that leaves in a direction, in order.
-  std::array<std::vector<std::uint16_t>, 2> message_chunks;
+  /// By direction, for each message that leaves in it, in order.
+  std::array<std::vector<MessageTarget>, 2> message_targets;
   std::vector<DataCollective> collectives;  ///< in order of posting
   std::vector<DataChannel> channels;
   std::uint32_t gathers_first = 0;  ///< posted at the start of the step, before any pass
@@ -70,28 +78,40 @@ struct StagePlan {
   std::array<double, kAxes> exchange{};  ///< the same of collectives inside layers, by Axis
 };
 
+/// Gradients of weights of which two stages of a replica have a copy each: summed when both have
+/// done their passes.
+struct StageExchange {
+  std::array<std::uint32_t, 2> stages{};
+  Bytes payload;
+  CollectiveCost cost;
+  std::string_view what;  ///< "embedding gradients"
+};
+
 struct StepPlan {
   PlacementSpec placement;
   int micro_batches = 1;
-  int chunks = 1;
+  PipelineShape shape;
   std::vector<StagePlan> stages;
-  bool blocking_sends = false;        ///< a stage waits until its message is delivered
-  Bytes message;                      ///< one lane: what one tensor-parallel rank sends
-  CollectiveCost message_cost;        ///< across the fabric
-  CollectiveCost local_message_cost;  ///< inside an NVLink domain
-  bool data_over_nvlink = false;      ///< replicas share an NVLink domain
-  double tensor_nvlink_share = 1;     ///< of a transfer's bytes inside layers: over NVLink,
-  double tensor_network_share = 0;    ///< and over the NIC, per byte of Segment::tensor_amount
-  double tensor_rate = 0;             ///< bytes per second of such a transfer when alone
-  Bytes embedding_reduce;             ///< tied embedding: between first and last stage; 0: none
-  CollectiveCost embedding_cost;
-  StepTime synchronisation;  ///< latency of the global gradient-norm all-reduce
-  StepTime overhead;         ///< per step, host
+  bool blocking_sends = false;           ///< a stage waits until its message is delivered
+  Bytes message;                         ///< one lane: what one tensor-parallel rank sends
+  CollectiveCost message_cost;           ///< across the fabric
+  CollectiveCost local_message_cost;     ///< inside an NVLink domain
+  bool data_over_nvlink = false;         ///< replicas share an NVLink domain
+  double tensor_nvlink_share = 1;        ///< of a transfer's bytes inside layers: over NVLink,
+  double tensor_network_share = 0;       ///< and over the NIC, per byte of Segment::tensor_amount
+  double tensor_rate = 0;                ///< bytes per second of such a transfer when alone
+  std::vector<StageExchange> exchanges;  ///< a stage is in one at most
+  StepTime synchronisation;              ///< latency of the global gradient-norm all-reduce
+  StepTime overhead;                     ///< per step, host
 };
 
 /// What the operations of a layer cost with these ranks on that machine. Keeps references into the
 /// scenario.
 WorkloadContext workload_context(const Scenario& scenario, const Placement& placement);
+
+/// Fills in which messages the item of a stage needs and sends, and adds the one that it sends to
+/// those of the stage. Items are connected in the order of their program.
+void connect(const PipelineShape& shape, StagePlan& stage, ProgramItem& item);
 
 /// Throws InputError where a layout cannot be planned. `scenario` has been checked.
 StepPlan plan_step(const Scenario& scenario);

@@ -8,13 +8,15 @@
 namespace lockstep {
 
 class RunningStep::State {
-  enum class Wait : std::uint8_t { none, input, data, send, tensor, embedding, barrier, done };
+  static constexpr std::uint32_t kNoExchange = UINT32_MAX;
+
+  enum class Wait : std::uint8_t { none, input, data, send, tensor, exchange, barrier, done };
 
   enum EventKind : std::uint32_t {
     segment_done,
     message_arrived,
     collective_starts,
-    embedding_starts,
+    exchange_starts,
     optimiser_done
   };
 
@@ -25,7 +27,8 @@ class RunningStep::State {
     std::uint32_t segment = 0;  ///< within the item
     std::uint32_t posted = 0;   ///< data-parallel collectives of the stage, in all
     Wait wait = Wait::none;
-    StepTime since;  ///< of the wait
+    std::uint32_t landing = 0;  ///< messages sent that have not arrived
+    StepTime since;             ///< of the wait
     double slowdown = 1.0;
   };
 
@@ -56,7 +59,7 @@ class RunningStep::State {
         network_(wiring.network()),
         record_(record),
         stages_(plan.stages.size()),
-        chunks_(static_cast<std::size_t>(plan.chunks)),
+        chunks_(static_cast<std::size_t>(plan.shape.chunks)),
         begin_(begin),
         now_(begin) {
     set_up();
@@ -107,7 +110,12 @@ class RunningStep::State {
     arrived_.assign(2 * count * chunks_, 0);
     result_.actors.resize(count);
     stage_.resize(stages_);
-    embedding_ready_.assign(classes_.size(), 0);
+    exchange_ready_.assign(classes_.size() * plan_.exchanges.size(), 0);
+    exchange_posted_.resize(exchange_ready_.size());
+    exchange_of_.assign(stages_, kNoExchange);
+    for (std::uint32_t e = 0; e < plan_.exchanges.size(); ++e) {
+      for (const std::uint32_t s : plan_.exchanges[e].stages) exchange_of_[s] = e;
+    }
     unfinished_ = count;
     waiting_at_barrier_ = count;
     for (std::size_t s = 0; s < stages_; ++s)
@@ -132,8 +140,19 @@ class RunningStep::State {
   }
 
   [[nodiscard]] const StagePlan& plan_of(const Actor& a) const { return plan_.stages[a.stage]; }
-  [[nodiscard]] std::uint32_t& arrived(std::size_t actor, Pass pass, std::size_t chunk) {
-    return arrived_[(2 * actor + static_cast<std::size_t>(pass)) * chunks_ + chunk];
+  [[nodiscard]] std::uint32_t& arrived(std::size_t actor, bool forward, std::size_t chunk) {
+    return arrived_[(2 * actor + (forward ? 0 : 1)) * chunks_ + chunk];
+  }
+  /// Whether the message that an item needs is there, if it needs one.
+  [[nodiscard]] bool has_input(std::uint32_t index, const ProgramItem& item) {
+    return !item.needs_message ||
+           arrived(index, is_forward(item.work.pass), item.work.chunk) > item.work.micro_batch;
+  }
+  /// The same of all that starts with the actor's next item.
+  [[nodiscard]] bool can_start(std::uint32_t index) {
+    const Actor& a = actors_[index];
+    const ProgramItem* item = &plan_of(a).items[a.item];
+    return has_input(index, *item) && (!item->work.pairs || has_input(index, item[1]));
   }
   void wait_for(Actor& a, Wait wait) {
     a.wait = wait;
@@ -157,10 +176,7 @@ class RunningStep::State {
     const ProgramItem& item = plan.items[a.item];
     const Segment& segment = plan.segments[item.first_segment + a.segment];
     if (a.segment == 0) {
-      if (item.needs_message &&
-          arrived(index, item.work.pass, item.work.chunk) <= item.work.micro_batch) {
-        return wait_for(a, Wait::input);
-      }
+      if (!can_start(index)) return wait_for(a, Wait::input);
       if (record_) result_.items[first_record_[index] + a.item].start = now_ - begin_;
     }
     if (segment.needs > stage_[a.stage].done) return wait_for(a, Wait::data);
@@ -202,21 +218,29 @@ class RunningStep::State {
     a.segment = 0;
     ++a.item;
     ++result_.items_run;
-    if (item.sends_message) {
-      send(index, item.work.pass);
-      if (plan_.blocking_sends) return wait_for(a, Wait::send);
-    }
+    if (send_outputs(index, item) && plan_.blocking_sends) return wait_for(a, Wait::send);
     advance(index);
   }
 
   // --- pipeline messages ----------------------------------------------------------------------
 
-  void send(std::uint32_t index, Pass pass) {
-    const std::uint32_t number = 2 * index + static_cast<std::uint32_t>(pass);
+  /// Sends what an item that has just ended leaves, of a pair that of both; false if nothing.
+  bool send_outputs(std::uint32_t index, const ProgramItem& item) {
+    if (item.work.pairs) return false;
+    const ProgramItem* before = actors_[index].item > 1 ? &item - 1 : nullptr;
+    const bool both = before != nullptr && before->work.pairs && before->sends_message;
+    if (both) send(index, before->direction);
+    if (item.sends_message) send(index, item.direction);
+    return both || item.sends_message;
+  }
+
+  void send(std::uint32_t index, std::uint32_t direction) {
+    const std::uint32_t number = 2 * index + direction;
     Channel& channel = channels_[number];
     ++channel.sent;
+    ++actors_[index].landing;
     channel.posted.push_back(now_);
-    const FlowIndex flow = wiring_->actor(index).message[static_cast<std::size_t>(pass)];
+    const FlowIndex flow = wiring_->actor(index).message[direction];
     if (!network_.active(flow)) start_message(number);
   }
 
@@ -232,8 +256,10 @@ class RunningStep::State {
     queue_.push(now_ + wires.message_latency[direction], message_arrived, number);
     Channel& channel = channels_[number];
     if (record_) {
-      result_.messages.push_back({index, static_cast<Pass>(direction), channel.delivered,
-                                  channel.on_wire - begin_,
+      const bool forward =
+          plan_of(actors_[index]).message_targets[direction][channel.delivered].forward;
+      result_.messages.push_back({index, static_cast<std::uint8_t>(direction), forward,
+                                  channel.delivered, channel.on_wire - begin_,
                                   now_ + wires.message_latency[direction] - begin_});
     }
     ++channel.delivered;
@@ -242,7 +268,7 @@ class RunningStep::State {
 
   void on_message_arrived(std::uint32_t number) {
     const std::uint32_t sender = number / 2;
-    const auto pass = static_cast<Pass>(number % 2);
+    const std::size_t direction = number % 2;
     Channel& channel = channels_[number];
     const StepTime posted = channel.posted[channel.oldest++];
     if (channel.oldest == channel.posted.size()) {
@@ -250,22 +276,19 @@ class RunningStep::State {
       channel.oldest = 0;
     }
     Actor& from = actors_[sender];
-    if (from.wait == Wait::send) {
+    if (--from.landing == 0 && from.wait == Wait::send) {
       result_.actors[sender].message += now_ - from.since;
       advance(sender);
     }
     const auto stages = static_cast<std::uint32_t>(stages_);
     const std::uint32_t next =
-        pass == Pass::forward ? (from.stage + 1) % stages : (from.stage + stages - 1) % stages;
+        direction == 0 ? (from.stage + 1) % stages : (from.stage + stages - 1) % stages;
     const std::uint32_t receiver = from.replica_class * stages + next;
     auto& received = arrived_count_[number];
-    const std::uint16_t chunk =
-        plan_.stages[from.stage].message_chunks[static_cast<std::size_t>(pass)][received++];
-    ++arrived(receiver, pass, chunk);
+    const MessageTarget target = plan_of(from).message_targets[direction][received++];
+    ++arrived(receiver, target.forward, target.chunk);
     Actor& to = actors_[receiver];
-    if (to.wait != Wait::input) return;
-    const ProgramItem& item = plan_of(to).items[to.item];
-    if (arrived(receiver, item.work.pass, item.work.chunk) <= item.work.micro_batch) return;
+    if (to.wait != Wait::input || !can_start(receiver)) return;
     // Until the message was handed over the sender was computing; after that it was on its way.
     const StepTime left = std::clamp(posted, to.since, now_);
     result_.actors[receiver].bubble += left - to.since;
@@ -344,30 +367,32 @@ class RunningStep::State {
     }
     post_up_to(a, plan.reduces_end);  // without overlap nothing has been posted yet
     if (s.done < plan.reduces_end) return wait_for(a, Wait::data);
-    if (needs_embedding(a)) return reduce_embedding(index);
+    if (exchange_of_[a.stage] != kNoExchange) return exchange_gradients(index);
     reach_barrier(index);
   }
 
-  [[nodiscard]] bool needs_embedding(const Actor& a) const {
-    return wiring_->embedding(a.replica_class) != kNoFlow &&
-           (a.stage == 0 || a.stage + 1 == stages_);
+  [[nodiscard]] const StageExchange& exchange_at(std::uint32_t subject) const {
+    return plan_.exchanges[subject % plan_.exchanges.size()];
   }
-  void reduce_embedding(std::uint32_t index) {
+  void exchange_gradients(std::uint32_t index) {
     Actor& a = actors_[index];
-    wait_for(a, Wait::embedding);
-    if (++embedding_ready_[a.replica_class] < 2) return;
-    embedding_posted_[a.replica_class] = now_;
-    queue_.push(now_ + to_step_time(plan_.embedding_cost.latency), embedding_starts,
-                a.replica_class);
+    wait_for(a, Wait::exchange);
+    const auto subject = static_cast<std::uint32_t>(a.replica_class * plan_.exchanges.size() +
+                                                    exchange_of_[a.stage]);
+    if (++exchange_ready_[subject] < 2) return;
+    exchange_posted_[subject] = now_;
+    queue_.push(now_ + to_step_time(exchange_at(subject).cost.latency), exchange_starts, subject);
   }
-  void on_embedding_starts(std::uint32_t replica_class) {
-    start_flow(wiring_->embedding(replica_class),
-               plan_.embedding_reduce.base_units() * Wiring::data_unit(plan_.embedding_cost));
+  void on_exchange_starts(std::uint32_t subject) {
+    const StageExchange& exchange = exchange_at(subject);
+    start_flow(wiring_->exchange(subject),
+               exchange.payload.base_units() * Wiring::data_unit(exchange.cost));
   }
-  void embedding_ended(std::uint32_t replica_class) {
-    for (const std::size_t stage : {std::size_t{0}, stages_ - 1}) {
+  void exchange_ended(std::uint32_t subject) {
+    const std::size_t replica_class = subject / plan_.exchanges.size();
+    for (const std::uint32_t stage : exchange_at(subject).stages) {
       const auto index = static_cast<std::uint32_t>(replica_class * stages_ + stage);
-      const StepTime both = embedding_posted_[replica_class];
+      const StepTime both = exchange_posted_[subject];
       result_.actors[index].bubble += both - actors_[index].since;
       result_.actors[index].data += now_ - both;
       reach_barrier(index);
@@ -414,8 +439,8 @@ class RunningStep::State {
         return message_left(flow.subject);
       case WiredFlow::Use::data:
         return collective_ended(flow.subject);
-      case WiredFlow::Use::embedding:
-        return embedding_ended(flow.subject);
+      case WiredFlow::Use::exchange:
+        return exchange_ended(flow.subject);
       case WiredFlow::Use::tensor: {
         Actor& a = actors_[flow.subject];
         result_.actors[flow.subject].tensor += now_ - a.since;
@@ -433,8 +458,8 @@ class RunningStep::State {
         return on_message_arrived(event.subject);
       case collective_starts:
         return on_collective_starts(event.subject);
-      case embedding_starts:
-        return on_embedding_starts(event.subject);
+      case exchange_starts:
+        return on_exchange_starts(event.subject);
       case optimiser_done:
         return on_optimiser_done(event.subject);
     }
@@ -457,8 +482,9 @@ class RunningStep::State {
   std::vector<std::uint32_t> arrived_count_ =
       std::vector<std::uint32_t>(2 * classes_.size() * stages_);
   std::vector<StageState> stage_;
-  std::vector<std::uint8_t> embedding_ready_;
-  std::vector<StepTime> embedding_posted_ = std::vector<StepTime>(classes_.size());
+  std::vector<std::uint32_t> exchange_of_;    ///< by stage
+  std::vector<std::uint8_t> exchange_ready_;  ///< by class and exchange: stages that wait for it
+  std::vector<StepTime> exchange_posted_;     ///< by class and exchange
   std::vector<std::size_t> first_record_;
   std::size_t unfinished_ = 0;
   std::size_t waiting_at_barrier_ = 0;

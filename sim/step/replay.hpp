@@ -41,9 +41,10 @@ struct CollectiveRecord {
 
 /// A pipeline message on the wire.
 struct MessageRecord {
-  std::uint32_t actor;  ///< the sender
-  Pass pass;
-  std::uint32_t number;  ///< in this direction, from 0
+  std::uint32_t actor;     ///< the sender
+  std::uint8_t direction;  ///< 0: to the next rank, 1: to the previous one
+  bool forward;            ///< activations, else gradients
+  std::uint32_t number;    ///< in this direction, from 0
   StepTime start, end;
 };
 

@@ -129,7 +129,7 @@ class Refinement {
   /// The flows that Wiring makes for a replica.
   void add_replica(int replica) {
     const int stages = plan_.placement.pipeline;
-    const bool wraps = plan_.chunks > 1;
+    const bool wraps = plan_.shape.wraps();
     std::uint64_t flow = 0;
     for (int s = 0; s < stages; ++s) {
       for (const int step : {1, -1}) {
@@ -144,10 +144,13 @@ class Refinement {
       lanes_.add_tensor({replica, s}, uses_);
       add_uses(replica, flow);
     }
-    if (plan_.embedding_reduce <= Bytes{}) return;
-    add_message({replica, 0}, {replica, stages - 1});
-    add_message({replica, stages - 1}, {replica, 0});
-    add_uses(replica, ++flow);
+    for (const StageExchange& exchange : plan_.exchanges) {
+      const Place one{replica, static_cast<int>(exchange.stages[0])};
+      const Place other{replica, static_cast<int>(exchange.stages[1])};
+      add_message(one, other);
+      add_message(other, one);
+      add_uses(replica, ++flow);
+    }
   }
   void add_message(Place from, Place to) {
     if (lanes_.placement().reach(lanes_.rank(from), lanes_.rank(to)) != Reach::fabric) return;

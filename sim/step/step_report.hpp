@@ -48,7 +48,7 @@ using BucketTimes = std::array<double, kBuckets>;  ///< seconds, of one GPU or a
 /// One slice of the timeline: what an actor did, or waited for.
 struct TimelineSlice {
   std::uint32_t actor;  ///< index into StepReport::actors
-  std::uint8_t stream;  ///< 0 compute, 1 pipeline send forward, 2 send backward, 3 data parallel
+  std::uint8_t stream;  ///< 0 compute, 1 send to the next rank, 2 to the previous, 3 data parallel
   std::uint8_t kind;    ///< index into slice_kinds()
   std::int32_t micro_batch;  ///< -1: none
   std::int32_t chunk;        ///< virtual stage of the rank; -1: none

@@ -10,13 +10,15 @@ std::vector<TimelineSlice> timeline(const StepPlan& plan, const ReplayResult& re
   enum Slice : std::uint8_t {
     forward,
     backward,
+    backward_input,
+    backward_weight,
     optimiser,
     forward_message,
     backward_message,
     gather,
     reduce
   };
-  enum Stream : std::uint8_t { compute, send_forward, send_backward, data };
+  enum Stream : std::uint8_t { compute, send_next, send_previous, data };
   std::vector<TimelineSlice> slices;
   const std::size_t stages = plan.stages.size();
   std::size_t record = 0;
@@ -24,7 +26,8 @@ std::vector<TimelineSlice> timeline(const StepPlan& plan, const ReplayResult& re
     const StagePlan& stage = plan.stages[a % stages];
     for (const ProgramItem& item : stage.items) {
       const ItemRecord& r = result.items[record++];
-      slices.push_back({a, compute, item.work.pass == Pass::forward ? forward : backward,
+      // Passes come first among the slices, in their order.
+      slices.push_back({a, compute, static_cast<std::uint8_t>(item.work.pass),
                         static_cast<std::int32_t>(item.work.micro_batch), item.work.chunk, r.start,
                         r.end});
     }
@@ -34,10 +37,9 @@ std::vector<TimelineSlice> timeline(const StepPlan& plan, const ReplayResult& re
   // A message keeps its channel until it has left; its latency overlaps the next one.
   std::vector<StepTime> free(2 * result.actors.size());
   for (const MessageRecord& m : result.messages) {
-    const bool ahead = m.pass == Pass::forward;
-    StepTime& channel = free[2 * m.actor + (ahead ? 0 : 1)];
-    slices.push_back({m.actor, ahead ? send_forward : send_backward,
-                      ahead ? forward_message : backward_message,
+    StepTime& channel = free[2 * m.actor + m.direction];
+    slices.push_back({m.actor, m.direction == 0 ? send_next : send_previous,
+                      m.forward ? forward_message : backward_message,
                       static_cast<std::int32_t>(m.number), -1, std::max(m.start, channel), m.end});
     channel = m.end;
   }

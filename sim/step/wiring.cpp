@@ -47,7 +47,7 @@ Wiring::Wiring(const Scenario& scenario, const StepPlan& plan,
   wire_messages();
   wire_tensor();
   wire_data();
-  wire_embedding();
+  wire_exchanges();
 }
 
 double Wiring::data_unit(const CollectiveCost& cost) {
@@ -111,24 +111,25 @@ LinkIndex Wiring::rate_limit(double bytes_per_second) {
 void Wiring::wire_messages() {
   const int stages = plan_.placement.pipeline;
   if (stages == 1) return;
-  const bool wraps = plan_.chunks > 1;
+  const bool wraps = plan_.shape.wraps();
   for (std::size_t c = 0; c < classes_.size(); ++c) {
     for (int s = 0; s < stages; ++s) {
       const std::size_t actor = c * static_cast<std::size_t>(stages) + static_cast<std::size_t>(s);
       const int data = classes_[c].representative;
       const int copies = classes_[c].copies;
       if (s + 1 < stages || wraps) {
-        wire_message(actor, data, s, (s + 1) % stages, Pass::forward, copies);
+        wire_message(actor, data, s, (s + 1) % stages, 0, copies);
       }
       if (s > 0 || wraps) {
-        wire_message(actor, data, s, (s + stages - 1) % stages, Pass::backward, copies);
+        wire_message(actor, data, s, (s + stages - 1) % stages, 1, copies);
       }
     }
   }
 }
 
-void Wiring::wire_message(std::size_t actor, int data, int stage, int next, Pass pass, int copies) {
-  const auto direction = static_cast<std::size_t>(pass);
+void Wiring::wire_message(std::size_t actor, int data, int stage, int next, int direction,
+                          int copies) {
+  const auto way = static_cast<std::size_t>(direction);
   const Placement& placement = lanes_.placement();
   const int from = lanes_.rank({data, stage});
   const int to = lanes_.rank({data, next});
@@ -141,7 +142,7 @@ void Wiring::wire_message(std::size_t actor, int data, int stage, int next, Pass
   const double pace = cost.payload_rate.base_units();
   if (scenario_.stack.communication.half_duplex_pipeline) {
     // Both directions between two stages share one pace.
-    const int lower = pass == Pass::forward ? stage : next;
+    const int lower = direction == 0 ? stage : next;
     LinkIndex& pair = pairs_[first + static_cast<std::size_t>(lower)];
     if (pair == kNoLink) pair = rate_limit(pace);
     edges.list.push_back({pair, 1.0});
@@ -158,9 +159,8 @@ void Wiring::wire_message(std::size_t actor, int data, int stage, int next, Pass
     latency += lanes_.switches_between(from, to) * lanes_.fabric().spec().switch_latency;
     exact_ = exact_ && (copies == 1 || lanes_.comparable());
   }
-  actors_[actor].message[direction] =
-      add_flow(edges, WiredFlow::Use::message, 2 * actor + direction);
-  actors_[actor].message_latency[direction] = to_step_time(latency);
+  actors_[actor].message[way] = add_flow(edges, WiredFlow::Use::message, 2 * actor + way);
+  actors_[actor].message_latency[way] = to_step_time(latency);
 }
 
 void Wiring::wire_tensor() {
@@ -278,22 +278,22 @@ FlowIndex Wiring::wire_data_channel(std::size_t stage, const DataGroup& group, c
   return add_flow(edges, WiredFlow::Use::data, stage, data_[stage].size());
 }
 
-void Wiring::wire_embedding() {
-  embedding_.assign(classes_.size(), kNoFlow);
-  if (plan_.embedding_reduce <= Bytes{}) return;
-  const int last = plan_.placement.pipeline - 1;
-  const double unit = data_unit(plan_.embedding_cost);
-  for (std::size_t c = 0; c < classes_.size(); ++c) {
-    Edges edges;
-    edges.list.push_back({rate_limit(plan_.embedding_cost.payload_rate.base_units() * unit), 1.0});
-    const Place head{classes_[c].representative, 0}, tail{classes_[c].representative, last};
-    if (lanes_.placement().reach(lanes_.rank(head), lanes_.rank(tail)) == Reach::fabric) {
-      std::vector<RouteHop> uses;
-      lanes_.add(head, tail, false, 1.0, uses);
-      lanes_.add(tail, head, false, 1.0, uses);
-      add_uses(uses, classes_[c].copies, edges);
+void Wiring::wire_exchanges() {
+  for (const ReplicaClass& c : classes_) {
+    for (const StageExchange& exchange : plan_.exchanges) {
+      const double unit = data_unit(exchange.cost);
+      Edges edges;
+      edges.list.push_back({rate_limit(exchange.cost.payload_rate.base_units() * unit), 1.0});
+      const Place one{c.representative, static_cast<int>(exchange.stages[0])};
+      const Place other{c.representative, static_cast<int>(exchange.stages[1])};
+      if (lanes_.placement().reach(lanes_.rank(one), lanes_.rank(other)) == Reach::fabric) {
+        std::vector<RouteHop> uses;
+        lanes_.add(one, other, false, 1.0, uses);
+        lanes_.add(other, one, false, 1.0, uses);
+        add_uses(uses, c.copies, edges);
+      }
+      exchanges_.push_back(add_flow(edges, WiredFlow::Use::exchange, exchanges_.size()));
     }
-    embedding_[c] = add_flow(edges, WiredFlow::Use::embedding, c);
   }
 }
 

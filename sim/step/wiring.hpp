@@ -22,17 +22,17 @@ constexpr FlowIndex kNoFlow = std::numeric_limits<FlowIndex>::max();
 
 /// Flows of one actor: a stage of a replica class.
 struct ActorWires {
-  std::array<FlowIndex, 2> message{kNoFlow,
-                                   kNoFlow};  ///< by Pass: to the next, to the previous stage
+  std::array<FlowIndex, 2> message{kNoFlow, kNoFlow};  ///< to the next, to the previous stage
   std::array<StepTime, 2> message_latency{};
   FlowIndex tensor = kNoFlow;
 };
 
 /// What a flow is for.
 struct WiredFlow {
-  enum class Use : std::uint8_t { message, tensor, data, embedding } use;
-  std::uint32_t subject = 0;  ///< message: 2 x actor + pass; tensor: actor; data: stage; embedding:
-                              ///< replica class
+  enum class Use : std::uint8_t { message, tensor, data, exchange } use;
+  /// message: 2 x actor + direction; tensor: actor; data: stage; exchange: replica class x
+  /// exchanges of the plan + exchange
+  std::uint32_t subject = 0;
   FlowIndex flow = kNoFlow;
   std::uint32_t channel = 0;  ///< data: of the stage
   bool on_fabric = false;     ///< crosses the fabric at all
@@ -61,9 +61,8 @@ class Wiring {
   }
   /// Bytes of progress of a flow per byte of a collective's payload.
   [[nodiscard]] static double data_unit(const CollectiveCost& cost);
-  [[nodiscard]] FlowIndex embedding(std::size_t replica_class) const {
-    return embedding_[replica_class];
-  }
+  /// By replica class x exchanges of the plan + exchange.
+  [[nodiscard]] FlowIndex exchange(std::size_t subject) const { return exchanges_[subject]; }
   /// The network's link that a fabric link is or stands for; FabricLinks::kNoLink where the job
   /// does not use it. Where routes are symmetric only links of tensor rank 0 are used.
   [[nodiscard]] LinkIndex known_link(FabricLink link) const;
@@ -82,7 +81,7 @@ class Wiring {
   void add_uses(const std::vector<RouteHop>& uses, double copies, Edges& edges);
 
   void wire_messages();
-  void wire_message(std::size_t actor, int data, int stage, int next, Pass pass, int copies);
+  void wire_message(std::size_t actor, int data, int stage, int next, int direction, int copies);
   void wire_tensor();
   void wire_data();
   Edges ring_edges(int stage, const DataGroup& group);
@@ -90,7 +89,7 @@ class Wiring {
                        std::vector<RouteHop>& ring);
   FlowIndex wire_data_channel(std::size_t stage, const DataGroup& group, const Edges& ring,
                               const DataChannel& channel);
-  void wire_embedding();
+  void wire_exchanges();
 
   const Scenario& scenario_;
   const StepPlan& plan_;
@@ -107,7 +106,7 @@ class Wiring {
   std::vector<LinkIndex> pairs_;  ///< pace between a stage and the next, when they send in turn
   std::vector<ActorWires> actors_;
   std::vector<std::vector<FlowIndex>> data_;
-  std::vector<FlowIndex> embedding_;
+  std::vector<FlowIndex> exchanges_;
 };
 
 }  // namespace lockstep

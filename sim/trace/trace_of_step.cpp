@@ -9,6 +9,7 @@
 #include "sim/step/plan.hpp"
 #include "sim/step/replica_classes.hpp"
 #include "sim/step/site.hpp"
+#include "sim/step/step_report.hpp"
 #include "sim/trace/trace_builder.hpp"
 
 namespace lockstep {
@@ -79,13 +80,15 @@ class StepRank {
 
   RankTrace build() {
     for (std::uint32_t i = 0; i < stage_.gathers_first; ++i) post(i);
-    for (const ProgramItem& item : stage_.items) add_item(item);
+    for (std::size_t i = 0; i < stage_.items.size(); ++i) add_item(i);
     while (posted_.size() < stage_.reduces_end) post(posted_.size());
     wait_for_collectives(stage_.reduces_end);
-    const int last = plan_.placement.pipeline - 1;
-    if (plan_.embedding_reduce > Bytes{} && (at_.pipeline == 0 || at_.pipeline == last)) {
-      collective("embedding gradients", CollectiveOp::all_reduce, plan_.embedding_reduce,
-                 pair_group(0, last));
+    for (const StageExchange& exchange : plan_.exchanges) {
+      const auto& [one, other] = exchange.stages;
+      const auto own = static_cast<std::uint32_t>(at_.pipeline);
+      if (own != one && own != other) continue;
+      collective(exchange.what, CollectiveOp::all_reduce, exchange.payload,
+                 pair_group(static_cast<int>(one), static_cast<int>(other)));
     }
     if (placement_.ranks() > 1) {
       collective("gradient norm", CollectiveOp::all_reduce, kGradientNorm, {"0", {}, true});
@@ -154,21 +157,33 @@ class StepRank {
     if (count > 0) last_.push_back(posted_[count - 1]);
   }
 
-  void add_item(const ProgramItem& item) {
-    const bool forward = item.work.pass == Pass::forward;
-    if (item.needs_message) {
-      RankTrace::Node& receive = add("receive", TraceNodeKind::receive);
-      receive.peer = neighbour(forward ? -1 : 1);
-      receive.tag = tag_of(item.work.pass, item.work.chunk);
-      receive.size = plan_.message;
-    }
-    const std::string name =
-        fmt::format("{} of micro batch {}, chunk {}", forward ? "forward" : "backward",
-                    item.work.micro_batch, item.work.chunk);
+  void add_item(std::size_t number) {
+    const ProgramItem& item = stage_.items[number];
+    // The items of a pair run as one: it begins with both messages and ends with both.
+    const ProgramItem* first = number > 0 ? &stage_.items[number - 1] : nullptr;
+    if (first != nullptr && !first->work.pairs) first = nullptr;
+    if (first == nullptr) receive(item);
+    if (item.work.pairs) receive(stage_.items[number + 1]);
+    const auto pass = static_cast<std::size_t>(item.work.pass);
+    const std::string name = fmt::format("{} of micro batch {}, chunk {}", slice_kinds()[pass].name,
+                                         item.work.micro_batch, item.work.chunk);
     for (std::uint32_t i = 0; i < item.segments; ++i) {
       add_segment(name, stage_.segments[item.first_segment + i]);
     }
-    if (item.sends_message) send(item.work.pass);
+    if (item.work.pairs) return;
+    if (first != nullptr) send(*first);
+    send(item);
+  }
+
+  void receive(const ProgramItem& item) {
+    if (!item.needs_message) return;
+    const bool forward = is_forward(item.work.pass);
+    const ChunkPlace here{at_.pipeline, item.work.chunk};
+    const ChunkPlace from = (forward ? plan_.shape.before(here) : plan_.shape.after(here)).value();
+    RankTrace::Node& node = add("receive", TraceNodeKind::receive);
+    node.peer = rank_of(from.rank);
+    node.tag = tag_of({item.work.chunk, forward});
+    node.size = plan_.message;
   }
 
   void add_segment(const std::string& name, const Segment& segment) {
@@ -185,22 +200,23 @@ class StepRank {
     while (posted_.size() < segment.posts) post(posted_.size());
   }
 
-  void send(Pass pass) {
-    const auto direction = static_cast<std::size_t>(pass);
+  void send(const ProgramItem& item) {
+    if (!item.sends_message) return;
     const std::vector<std::uint64_t> program = last_;
+    const int stages = plan_.placement.pipeline;
+    const int step = item.direction == 0 ? 1 : stages - 1;
     RankTrace::Node& node = add("send", TraceNodeKind::send);
-    node.peer = neighbour(pass == Pass::forward ? 1 : -1);
-    node.tag = tag_of(pass, stage_.message_chunks[direction][sent_[direction]++]);
+    node.peer = rank_of((at_.pipeline + step) % stages);
+    node.tag = tag_of(stage_.message_targets[item.direction][sent_[item.direction]++]);
     node.size = plan_.message;
     if (!plan_.blocking_sends) last_ = program;
   }
-  static std::uint32_t tag_of(Pass pass, std::uint32_t receiving_chunk) {
-    return 2 * receiving_chunk + static_cast<std::uint32_t>(pass);
+  static std::uint32_t tag_of(const MessageTarget& target) {
+    return 2U * target.chunk + (target.forward ? 0U : 1U);
   }
-  [[nodiscard]] int neighbour(int step) const {
+  [[nodiscard]] int rank_of(int stage) const {
     RankCoordinates other = at_;
-    const int stages = plan_.placement.pipeline;
-    other.pipeline = (at_.pipeline + step + stages) % stages;
+    other.pipeline = stage;
     return placement_.rank(other);
   }
 

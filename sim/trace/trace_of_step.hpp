@@ -8,7 +8,7 @@ namespace lockstep {
 
 /// What each rank does in a step: compute of the plan's segments, tensor-parallel all-reduces (one
 /// for each segment, of as many bytes on the wire), pipeline messages, collectives between replicas
-/// and of the tied embedding, the reduction of the gradient norm, the host's part, the optimiser.
+/// and of weights that two stages have, the reduction of the gradient norm, the host's part, the optimiser.
 /// Every collective waits for the one before it in its group.
 /// Requires a scenario from complete_scenario().
 Trace trace_of_step(const Scenario& scenario);

@@ -102,7 +102,8 @@ TEST_CASE("lockstep run: a mistake leaves neither output nor files") {
                                              {"--assert", "mfu"},
                                              {"--format", "yaml"},
                                              {"--set", "nodes=1"},
-                                             {"--trace", "/nonexistent/t.json"}}) {
+                                             {"--trace", "/nonexistent/t.json"},
+                                             {"--svg", "/nonexistent/s.svg"}}) {
     std::vector<std::string> args{"run", file, "-o", folder.path() + "/out.txt"};
     args.insert(args.end(), extra.begin(), extra.end());
     const Ran ran = lockstep_with(args);

@@ -108,7 +108,9 @@ TEST_CASE("lockstep run: an option that says nothing about the scenario is refus
   const test::TemporaryFolder folder;
   const std::string file = folder.write("weeks.json", kWeeks);
   for (const std::vector<std::string>& words :
-       {std::vector<std::string>{"--trace", folder.path() + "/x"}, {"--unfold"}}) {
+       {std::vector<std::string>{"--trace", folder.path() + "/x"},
+        {"--svg", folder.path() + "/x"},
+        {"--unfold"}}) {
     const std::string& option = words.front();
     std::vector<std::string> args{"run", file};
     args.insert(args.end(), words.begin(), words.end());

@@ -17,6 +17,7 @@
 #include "tools/lockstep/run_campaign.hpp"
 #include "tools/lockstep/run_result.hpp"
 #include "tools/lockstep/run_shared.hpp"
+#include "tools/lockstep/schedule_svg.hpp"
 #include "tools/lockstep/shared_options.hpp"
 #include "tools/lockstep/trace_export.hpp"
 #include "tools/lockstep/trace_writer.hpp"
@@ -41,6 +42,10 @@ constexpr std::array kOptions{
                "compressed if the name ends in .gz. Opens in Perfetto (ui.perfetto.dev), "
                "chrome://tracing and speedscope.",
                "--trace step.json.gz"},
+    OptionSpec{"svg", 0, "FILE", false,
+               "Draw the pipeline schedule of the step as SVG: a row per rank, a rectangle per "
+               "pass, with the micro batch on it.",
+               "--svg schedule.svg"},
     OptionSpec{"chakra", 0, "DIR", false,
                "Write the step of every rank as a Chakra execution trace (DIR/step.R.et) with the "
                "process groups (DIR/comm_groups.json), as ASTRA-sim and `lockstep replay` take "
@@ -149,12 +154,24 @@ std::string formatted(const RunResult& result, const std::string& format, const 
   return result_table(result, style);
 }
 
+void write_svg(const std::string& path, const RunResult& result) {
+  const TrainingJob& job = result.scenario.job;
+  OutputFile file(path);
+  file.write(schedule_svg(
+      result.report,
+      fmt::format("{}: {}, {} ranks, {} micro batches, step of {:.4g} s", result.scenario.file,
+                  name_of(job.parallelism.schedule), job.parallelism.pipeline, job.micro_batches(),
+                  result.report.step_s)));
+  file.commit();
+}
+
 /// Options that say something about one kind of scenario only.
 struct SpecialOption {
   std::string_view name;
   bool of_step, of_jobs, of_run;  ///< a single step, "jobs", "run"
 };
 constexpr std::array kSpecialOptions{SpecialOption{"trace", true, false, false},
+                                     SpecialOption{"svg", true, false, false},
                                      SpecialOption{"unfold", true, false, false},
                                      SpecialOption{"chakra", true, false, false},
                                      SpecialOption{"goal", true, false, false},
@@ -213,7 +230,7 @@ Exit run(const ParsedOptions& options, Console& console) {
                         options, console);
 
   const bool traced = options.has("trace");
-  const bool detailed = traced || scenario.power.has_value();
+  const bool detailed = traced || options.has("svg") || scenario.power.has_value();
   result.report = simulate_step(
       scenario,
       {.unfold = options.has("unfold"), .record_timeline = detailed, .keep_actors = detailed});
@@ -227,6 +244,7 @@ Exit run(const ParsedOptions& options, Console& console) {
     write_trace(file, result.report, scenario.file);
     file.commit();
   }
+  if (options.has("svg")) write_svg(options.get("svg"), result);
   write_output(formatted(result, format, output_style(options, console)), options, console);
   return report_misses(misses, console);
 }

@@ -13,7 +13,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::array<std::string_view, 4> kStreams{"compute", "send forward", "send backward",
+constexpr std::array<std::string_view, 4> kStreams{"compute", "send to next", "send to previous",
                                                    "data parallel"};
 constexpr std::size_t kFlushBytes = std::size_t{1} << 16;
 constexpr std::uint64_t kPsPerUs = 1'000'000;

@@ -44,6 +44,24 @@ TEST_CASE("partition: else the output alone, else the first stages get one layer
   CHECK(split(49, 4) == std::vector<int>{13, 12, 12, 12});
 }
 
+TEST_CASE("partition: embedding and output stand where the job says") {
+  const auto placed = [](EndPlace embedding, EndPlace output) {
+    TransformerShape model;
+    model.layers = 14;
+    Parallelism parallelism;
+    parallelism.pipeline = 4;
+    parallelism.embedding = embedding;
+    parallelism.output = output;
+    return layers_per_virtual_stage(model, parallelism);
+  };
+  CHECK(placed(EndPlace::automatic, EndPlace::automatic) == std::vector<int>{3, 4, 4, 3});
+  CHECK(placed(EndPlace::beside, EndPlace::beside) == std::vector<int>{4, 4, 3, 3});
+  CHECK(placed(EndPlace::layer, EndPlace::layer) == std::vector<int>{3, 4, 4, 3});
+  CHECK(placed(EndPlace::stage, EndPlace::beside) == std::vector<int>{0, 5, 5, 4});
+  CHECK(placed(EndPlace::layer, EndPlace::stage) == std::vector<int>{4, 5, 5, 0});
+  CHECK(placed(EndPlace::stage, EndPlace::stage) == std::vector<int>{0, 7, 7, 0});
+}
+
 TEST_CASE("partition: what the scenario writes out is kept") {
   TransformerShape model;
   model.layers = 6;

@@ -50,11 +50,12 @@ constexpr std::array kMistakes{
     Mistake{"parallelism.sharding=zero4", "/parallelism/sharding", "\"zero4\"",
             "none, zero1, zero2, zero3. Did you mean \"zero1\"?"},
     Mistake{"parallelism.schedule=1f1d", "/parallelism/schedule", "\"1f1d\"",
-            "gpipe, 1f1b, interleaved. Did you mean \"1f1b\"?"},
+            "gpipe, 1f1b, interleaved, breadth_first, zb_h1, zb_h2, zb_v, dualpipe, dualpipev. Did "
+            "you mean \"1f1b\"?"},
     // Keys.
     Mistake{"parallelism.tensr=8", "/parallelism/tensr", "the unknown key \"tensr\"",
             "tensor, pipeline, data, virtual_stages, sequence, sharding, schedule, "
-            "layers_per_stage. Did you mean \"tensor\"?"},
+            "schedule_file, embedding, output, layers_per_stage. Did you mean \"tensor\"?"},
     Mistake{"bach=3", "/bach", "the unknown key \"bach\"",
             "$schema, about, model, cluster, parallelism, batch, precision, recompute, stack, "
             "stragglers, training, price, expect, run, power, cost. Did you mean \"batch\"?"},
@@ -154,11 +155,21 @@ TEST_CASE("misfits between values name both") {
         "of 960 (micro 5 x data 16 x pipeline 12), which the interleaved schedule needs");
   CHECK(complaint(kSound, {.set = {"parallelism.virtual_stages=2", "parallelism.schedule=1f1b"}}) ==
         "plan.json#/parallelism/schedule: found \"1f1b\" (--set parallelism.schedule=1f1b); "
-        "allowed: interleaved, where virtual_stages is 2");
+        "allowed: interleaved, breadth_first, zb_v, dualpipev, where virtual_stages is 2");
   CHECK(complaint(kSound,
                   {.set = {"parallelism.virtual_stages=1", "parallelism.schedule=interleaved"}}) ==
         "plan.json#/parallelism/schedule: found \"interleaved\" (--set "
-        "parallelism.schedule=interleaved); allowed: 1f1b or gpipe, where virtual_stages is 1");
+        "parallelism.schedule=interleaved); allowed: gpipe, 1f1b, breadth_first, zb_h1, zb_h2, "
+        "dualpipe, where virtual_stages is 1");
+  CHECK(complaint(kSound, {.set = {"parallelism.schedule=dualpipe", "batch.sequences=320"}}) ==
+        "plan.json#/batch/sequences: found 320 (--set batch.sequences=320); allowed: at least 384 "
+        "(micro 1 x data 16 x 2 x pipeline 12), which the dualpipe schedule needs");
+  CHECK(complaint(kSound, {.set = {"parallelism.embedding=stage", "parallelism.output=layer",
+                                   "model.layers=10"}}) == "fine");
+  CHECK(complaint(kSound, {.set = {"parallelism.output=beside", "model.layers=11"}}) ==
+        "plan.json#/parallelism/output: found \"beside\" (--set parallelism.output=beside); "
+        "allowed: places that leave each of 12 stages a layer, or embedding or output in the place "
+        "of one");
   CHECK(complaint(kSound, {.set = {"model.heads=64", "model.kv_heads=4", "model.hidden=8192",
                                    "parallelism.tensor=16", "parallelism.data=8"}}) == "fine");
   CHECK(complaint(kSound,

@@ -46,6 +46,7 @@ struct HandPlan {
                       .nic_ports = gpus_per_node};
     plan.message = Bytes{1};
     plan.message_cost = plan.local_message_cost = bare_cost(kFree, 1, 1);
+    plan.shape.ranks = pipeline;
     plan.stages.resize(static_cast<std::size_t>(pipeline));
     for (int s = 0; s < pipeline; ++s) {
       StagePlan& stage = plan.stages[static_cast<std::size_t>(s)];
@@ -67,40 +68,52 @@ struct HandPlan {
 
 struct PassTimes {
   StepTime forward, backward;  ///< of one chunk and micro batch
+  StepTime weight{};           ///< gradients of weights: part of `backward`
 };
 
+inline StepTime pass_time(const PassTimes& t, Pass pass) {
+  switch (pass) {
+    case Pass::forward:
+      return t.forward;
+    case Pass::backward:
+      return t.backward;
+    case Pass::backward_input:
+      return t.backward - t.weight;
+    case Pass::backward_weight:
+      return t.weight;
+  }
+  return {};
+}
+
 /// A pipeline of free messages: rank s takes times[s] for each pass of each of its chunks.
-inline HandPlan pipeline_plan(Schedule schedule, int chunks, int micro_batches,
+inline HandPlan pipeline_plan(const Parallelism& cut, int micro_batches,
                               const std::vector<PassTimes>& times) {
   const auto ranks = static_cast<int>(times.size());
   HandPlan hand{ranks, 1, ranks};
-  hand.plan.chunks = chunks;
+  hand.plan.shape = pipeline_shape(cut);
   hand.plan.micro_batches = micro_batches;
-  hand.plan.blocking_sends = schedule != Schedule::interleaved;
+  hand.plan.blocking_sends = !cut.order && info(cut.schedule).blocking_sends;
   for (StagePlan& stage : hand.plan.stages) {
-    const int rank = stage.stage;
-    for (const WorkItem& work : stage_order(schedule, {ranks, chunks, micro_batches, rank})) {
-      const bool forward = work.pass == Pass::forward;
-      const bool first = rank == 0 && work.chunk == 0;
-      const bool last = rank == ranks - 1 && work.chunk == chunks - 1;
-      const PassTimes& t = times[static_cast<std::size_t>(rank)];
+    for (const WorkItem& work : rank_order(cut, micro_batches, stage.stage)) {
       ProgramItem item{.work = work,
                        .first_segment = static_cast<std::uint32_t>(stage.segments.size()),
                        .segments = 1};
-      item.needs_message = ranks > 1 && !(forward ? first : last);
-      item.sends_message = ranks > 1 && !(forward ? last : first);
+      connect(hand.plan.shape, stage, item);
       Segment segment;
-      segment.compute = forward ? t.forward : t.backward;
+      segment.compute = pass_time(times[static_cast<std::size_t>(stage.stage)], work.pass);
       stage.segments.push_back(segment);
       stage.items.push_back(item);
-      if (!item.sends_message) continue;
-      int to = work.chunk;
-      if (forward && rank == ranks - 1) ++to;
-      if (!forward && rank == 0) --to;
-      stage.message_chunks[forward ? 0 : 1].push_back(static_cast<std::uint16_t>(to));
     }
   }
   return hand;
+}
+inline HandPlan pipeline_plan(Schedule schedule, int virtual_stages, int micro_batches,
+                              const std::vector<PassTimes>& times) {
+  Parallelism cut;
+  cut.pipeline = static_cast<int>(times.size());
+  cut.virtual_stages = virtual_stages;
+  cut.schedule = schedule;
+  return pipeline_plan(cut, micro_batches, times);
 }
 
 }  // namespace lockstep::test

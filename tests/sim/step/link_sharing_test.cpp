@@ -16,7 +16,7 @@ using test::kFree;
 constexpr BytesPerSecond kByteATick{1e12};
 
 ProgramItem item(Pass pass, std::uint32_t segment) {
-  return {.work = {pass, 0, 0}, .first_segment = segment, .segments = 1};
+  return {.work = {pass, false, 0, 0}, .first_segment = segment, .segments = 1};
 }
 
 /// Adds a reduction that the stage's first segment posts when it ends.
@@ -55,7 +55,7 @@ HandPlan replicas_on_network(double reduced, double message) {
     stage.segments[0].compute = {10};
   }
   hand.plan.stages[0].items[0].sends_message = true;
-  hand.plan.stages[0].message_chunks[0] = {0};
+  hand.plan.stages[0].message_targets[0] = {{.chunk = 0, .forward = true}};
   hand.plan.stages[1].items[0].needs_message = true;
   if (reduced > 0) post_reduction(hand.plan.stages[0], reduced, bare_cost(kFree, 0, 1));
   return hand;

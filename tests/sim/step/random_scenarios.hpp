@@ -78,9 +78,17 @@ class RandomScenarios {
     const int pipeline = one_of<int>({1, 2, 3, 4, 8});
     if (8 * nodes % (tensor * context * pipeline) != 0) return draw();
     const int data = 8 * nodes / (tensor * context * pipeline);
-    const int chunks = pipeline == 1 ? 1 : one_of<int>({1, 1, 2});
+    const auto schedule = pipeline == 1
+                              ? std::string{}
+                              : one_of<std::string>({"", "", "", "gpipe", "breadth_first", "zb_h1",
+                                                     "zb_h2", "zb_v", "dualpipe", "dualpipev"});
+    const bool folds_back = schedule == "zb_v" || schedule == "dualpipev";
+    const bool chooses = pipeline > 1 && (schedule.empty() || schedule == "breadth_first");
+    const int chunks = chooses ? one_of<int>({1, 1, 2}) : folds_back ? 2 : 1;
     const int micro_batches = pipeline * one_of<int>({1, 2, 3});
     const int layers = pipeline * chunks * one_of<int>({1, 2}) + one_of<int>({0, 0, 1});
+    const std::string written =
+        schedule.empty() ? "" : fmt::format(R"(, "schedule": "{}")", schedule);
     std::string stragglers;
     if (options_.straggler) {
       stragglers = fmt::format(R"(, "stragglers": [{{"gpu": {}, "slowdown": {}}}])",
@@ -92,10 +100,10 @@ class RandomScenarios {
                         "vocabulary": 32000, "tied": {}{}}},
              "cluster": {{"node": {}, "nodes": {}, "fabric": {}}},
              "parallelism": {{"tensor": {}, "context": {}, "pipeline": {}, "data": {},
-                              "virtual_stages": {}, {}}},
+                              "virtual_stages": {}, {}{}}},
              "batch": {{"sequences": {}, "tokens": 2048}}, "stack": {}{}}})",
         layers, yes_or_no(), experts(), node, nodes, fabric(), tensor, context, pipeline, data,
-        chunks, sharing(context * data), micro_batches * data, stack(), stragglers);
+        chunks, sharing(context * data), written, micro_batches * data, stack(), stragglers);
   }
 
   /// Of the model; widths of expert parallelism that do not fit are drawn again with the rest.

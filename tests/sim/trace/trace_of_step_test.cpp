@@ -50,10 +50,15 @@ double seconds_of(const Trace& trace, int nodes) {
 const std::vector<Layout>& layouts() {
   // A tied embedding (megatron_1_7b) between stages of one node would be priced as NVLink's here,
   // while the plan takes it to cross nodes.
-  static const std::vector<Layout> all{
-      {"megatron_1_7b", 1, 1, 1, 1, ""},  {"llama2_7b", 1, 1, 8, 1, ""},
-      {"megatron_1_7b", 2, 1, 1, 16, ""}, {"megatron_1_7b", 2, 8, 1, 2, R"(, "sharding": "zero1")"},
-      {"megatron_1_7b", 4, 2, 4, 4, ""},  {"llama2_7b", 2, 1, 8, 2, R"(, "schedule": "gpipe")"}};
+  static const std::vector<Layout> all{{"megatron_1_7b", 1, 1, 1, 1, ""},
+                                       {"llama2_7b", 1, 1, 8, 1, ""},
+                                       {"megatron_1_7b", 2, 1, 1, 16, ""},
+                                       {"megatron_1_7b", 2, 8, 1, 2, R"(, "sharding": "zero1")"},
+                                       {"megatron_1_7b", 4, 2, 4, 4, ""},
+                                       {"llama2_7b", 2, 1, 8, 2, R"(, "schedule": "gpipe")"},
+                                       {"llama2_7b", 1, 1, 8, 1, R"(, "schedule": "zb_h1")"},
+                                       {"llama2_7b", 1, 1, 4, 2, R"(, "schedule": "zb_v")"},
+                                       {"llama2_7b", 1, 1, 4, 2, R"(, "schedule": "dualpipev")"}};
   return all;
 }
 

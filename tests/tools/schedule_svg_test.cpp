@@ -1,0 +1,75 @@
+#include "tools/lockstep/schedule_svg.hpp"
+
+#include <algorithm>
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <string>
+#include <string_view>
+
+#include <pugixml.hpp>
+
+#include "sim/scenario/read_scenario.hpp"
+#include "sim/step/step.hpp"
+
+using namespace lockstep;
+
+namespace {
+
+// Four stages of two replicas, eight micro batches each.
+StepReport simulated(std::string_view schedule) {
+  const PresetStore presets;
+  const Scenario scenario = read_scenario("small.json",
+                                          fmt::format(R"({{
+    "model": "megatron_1_7b",
+    "cluster": {{"node": "dgx_a100_80gb", "nodes": 1}},
+    "parallelism": {{"pipeline": 4, "data": 2, "schedule": "{}"}},
+    "batch": {{"sequences": 16, "tokens": 2048}}}})",
+                                                      schedule),
+                                          presets);
+  return simulate_step(scenario, {.record_timeline = true, .keep_actors = true});
+}
+
+struct Drawn {
+  std::size_t passes = 0, numbers = 0, ranks = 0;
+};
+Drawn drawn(const std::string& svg) {
+  pugi::xml_document document;
+  REQUIRE(document.load_string(svg.c_str()));
+  Drawn out;
+  for (const pugi::xpath_node& node : document.select_nodes("//path[@fill]")) {
+    const std::string_view path = node.node().attribute("d").value();
+    out.passes += static_cast<std::size_t>(std::ranges::count(path, 'M'));
+  }
+  out.numbers = document.select_nodes("//g/text").size();
+  for (const pugi::xpath_node& node : document.select_nodes("//text")) {
+    out.ranks += std::string_view(node.node().child_value()).starts_with("rank ") ? 1U : 0U;
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("schedule drawing: every pass of one replica, and its optimiser, once") {
+  // Ranks x micro batches x passes of each, and an optimiser a rank.
+  const Drawn plain = drawn(schedule_svg(simulated("1f1b"), "plain"));
+  CHECK(plain.ranks == 4);
+  CHECK(plain.passes == 4 * 8 * 2 + 4);
+  CHECK(plain.numbers == 4 * 8 * 2);
+  const Drawn split = drawn(schedule_svg(simulated("zb_h1"), "split"));
+  CHECK(split.passes == 4 * 8 * 3 + 4);
+  // Two chunks of each micro batch.
+  CHECK(drawn(schedule_svg(simulated("zb_v"), "V")).passes == 4 * 8 * 2 * 3 + 4);
+}
+
+TEST_CASE("schedule drawing: says what is drawn, whatever it is called") {
+  const StepReport report = simulated("dualpipe");
+  pugi::xml_document document;
+  REQUIRE(document.load_string(schedule_svg(report, "a <b> & c").c_str()));
+  CHECK(std::string_view(document.child("svg").child_value("title")) == "a <b> & c");
+  const std::string svg = schedule_svg(report, "dualpipe");
+  for (const std::string_view kind :
+       {"forward", "backward", "input gradients", "weight gradients", "paler: odd chunks"}) {
+    CAPTURE(kind);
+    CHECK(svg.find(fmt::format(">{}</text>", kind)) != std::string::npos);
+  }
+}

@@ -1,0 +1,180 @@
+#include "tools/lockstep/schedule_svg.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <fmt/format.h>
+#include <iterator>
+#include <map>
+#include <string_view>
+#include <utility>
+
+namespace lockstep {
+namespace {
+
+// Pixels.
+constexpr double kLabels = 70, kTime = 1500, kRow = 22, kGap = 4, kTop = 64, kBottom = 34;
+constexpr double kDigit = 6.2;  ///< of a number on a pass
+
+/// How a kind of slice is painted, in even and in odd chunks.
+struct Paint {
+  std::string_view kind;  ///< as slice_kinds() says it
+  std::string_view even, odd;
+};
+constexpr std::array kPaints{
+    Paint{"forward", "#2f6db5", "#a9c8ea"},         Paint{"backward", "#c2541b", "#f0b792"},
+    Paint{"input gradients", "#0f8a7e", "#97d6cd"}, Paint{"weight gradients", "#7a4ea3", "#cdb6e2"},
+    Paint{"optimiser", "#8a8f98", "#8a8f98"},
+};
+
+const Paint* paint_of(const TimelineSlice& slice) {
+  const std::string_view name = slice_kinds()[slice.kind].name;
+  const auto* it =
+      std::find_if(kPaints.begin(), kPaints.end(), [&](const Paint& p) { return p.kind == name; });
+  return it == kPaints.end() ? nullptr : it;
+}
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '&':
+        out += "&amp;";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
+
+/// 1, 2 or 5 times a power of ten, so that there are about ten of them.
+double tick_seconds(double step_s) {
+  const double rough = step_s / 10;
+  const double power = std::pow(10.0, std::floor(std::log10(rough)));
+  for (const double factor : {1.0, 2.0, 5.0}) {
+    if (factor * power >= rough) return factor * power;
+  }
+  return 10 * power;
+}
+
+class Drawing {
+ public:
+  explicit Drawing(const StepReport& report)
+      : report_(report), rows_(report.stages.size()), scale_(kTime / report.step_s) {}
+
+  std::string text(const std::string& title) {
+    const double width = kLabels + kTime + 20;
+    const double height = kTop + bottom() + kBottom;
+    print(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:g} {1:g}\" width=\"{0:g}\" "
+        "height=\"{1:g}\" font-family=\"sans-serif\" font-size=\"12\" fill=\"#222\">\n"
+        "<title>{2}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n"
+        "<text x=\"{3:g}\" y=\"20\" font-size=\"14\" font-weight=\"bold\">{2}</text>\n",
+        width, height, escaped(title), kLabels);
+    legend();
+    axis();
+    ranks();
+    passes();
+    out_ += "</svg>\n";
+    return std::move(out_);
+  }
+
+ private:
+  template <class... Args>
+  void print(fmt::format_string<Args...> format, Args&&... args) {
+    fmt::format_to(std::back_inserter(out_), format, std::forward<Args>(args)...);
+  }
+  [[nodiscard]] double bottom() const { return static_cast<double>(rows_) * (kRow + kGap); }
+  [[nodiscard]] double x(StepTime t) const { return kLabels + to_seconds(t).base_units() * scale_; }
+  [[nodiscard]] static double y(std::size_t row) {
+    return kTop + static_cast<double>(row) * (kRow + kGap);
+  }
+  [[nodiscard]] bool drawn(const TimelineSlice& slice) const {
+    return slice.actor < rows_ && slice.stream == 0 && slice.end > slice.start &&
+           paint_of(slice) != nullptr;
+  }
+
+  void legend() {
+    double at = kLabels;
+    for (const Paint& paint : kPaints) {
+      const bool used = std::ranges::any_of(report_.timeline, [&](const TimelineSlice& slice) {
+        return drawn(slice) && paint_of(slice) == &paint;
+      });
+      if (!used) continue;
+      print("<rect x=\"{:g}\" y=\"32\" width=\"14\" height=\"14\" fill=\"{}\"/>", at, paint.even);
+      print("<text x=\"{:g}\" y=\"44\">{}</text>\n", at + 20, paint.kind);
+      at += 44 + 7 * static_cast<double>(paint.kind.size());
+    }
+    const bool several = std::ranges::any_of(
+        report_.timeline, [](const TimelineSlice& slice) { return slice.chunk > 0; });
+    if (several) print("<text x=\"{:g}\" y=\"44\">paler: odd chunks</text>\n", at);
+  }
+
+  void axis() {
+    const double tick = tick_seconds(report_.step_s);
+    const bool in_ms = report_.step_s < 1;
+    for (int i = 0; i * tick <= report_.step_s * (1 + 1e-9); ++i) {
+      const double at = kLabels + i * tick * scale_;
+      print("<path d=\"M{0:.2f} {1:g}V{2:g}\" stroke=\"#ddd\"/>", at, kTop - 4, kTop + bottom());
+      print("<text x=\"{:.2f}\" y=\"{:g}\" text-anchor=\"middle\" fill=\"#555\">{:g} {}</text>\n",
+            at, kTop + bottom() + 18, in_ms ? i * tick * 1e3 : i * tick, in_ms ? "ms" : "s");
+    }
+  }
+
+  void ranks() {
+    for (std::size_t row = 0; row < rows_; ++row) {
+      print("<text x=\"{:g}\" y=\"{:g}\" text-anchor=\"end\">rank {}</text>\n", kLabels - 8,
+            y(row) + kRow / 2 + 4, report_.actors[row].stage);
+    }
+  }
+
+  /// One path for all passes of a colour: a third of the text of rectangles.
+  void passes() {
+    std::map<std::string_view, std::string> paths;
+    for (const TimelineSlice& slice : report_.timeline) {
+      if (!drawn(slice)) continue;
+      const Paint& paint = *paint_of(slice);
+      const std::string_view colour = slice.chunk % 2 == 1 ? paint.odd : paint.even;
+      const double from = x(slice.start), width = x(slice.end) - from;
+      fmt::format_to(std::back_inserter(paths[colour]), "M{0:.2f} {1:g}h{2:.2f}v{3:g}h-{2:.2f}z",
+                     from, y(slice.actor), width, kRow);
+    }
+    for (const auto& [colour, path] : paths) {
+      print("<path fill=\"{}\" stroke=\"#fff\" stroke-width=\"0.6\" d=\"{}\"/>\n", colour, path);
+    }
+    numbers();
+  }
+
+  void numbers() {
+    out_ += "<g font-size=\"10\" text-anchor=\"middle\">\n";
+    for (const TimelineSlice& slice : report_.timeline) {
+      if (!drawn(slice) || slice.micro_batch < 0) continue;
+      const std::string number = std::to_string(slice.micro_batch);
+      const double from = x(slice.start), width = x(slice.end) - from;
+      if (width < kDigit * static_cast<double>(number.size()) + 2) continue;
+      print("<text x=\"{:.2f}\" y=\"{:g}\" fill=\"{}\">{}</text>\n", from + width / 2,
+            y(slice.actor) + kRow / 2 + 3.5, slice.chunk % 2 == 1 ? "#222" : "#fff", number);
+    }
+    out_ += "</g>\n";
+  }
+
+  const StepReport& report_;
+  std::size_t rows_;
+  double scale_;  ///< pixels a second
+  std::string out_;
+};
+
+}  // namespace
+
+std::string schedule_svg(const StepReport& report, const std::string& title) {
+  return Drawing{report}.text(title);
+}
+
+}  // namespace lockstep
