@@ -67,6 +67,17 @@ class SliceEnergy {
     }
   }
 
+  static double length(const TimelineSlice& s) { return to_seconds(s.end - s.start).base_units(); }
+
+  [[nodiscard]] Energies of(const TimelineSlice& s, int stage) const {
+    const std::string_view name = slice_kinds()[s.kind].name;
+    if (is_pass(s)) return pass(s, stage);
+    if (name == "optimiser") return optimiser(s);
+    if (is_collective(s)) return collective(s, stage);
+    return transfer(plan_.message);
+  }
+
+ private:
   /// Over all layers of the model: which of them a chunk has is not told apart.
   [[nodiscard]] PieceEnergy mean_layer(const WorkloadContext& context) const {
     const TransformerShape& m = context.job.model;
@@ -85,23 +96,13 @@ class SliceEnergy {
       const double share = static_cast<double>(count) / m.layers;
       for (std::size_t i = 0; i < mean.forward.size(); ++i) {
         mean.forward[i] += share * piece.forward[i];
-        mean.backward[i] += share * piece.backward[i];
+        mean.input[i] += share * piece.input[i];
+        mean.weight[i] += share * piece.weight[i];
       }
     }
     return mean;
   }
 
-  static double length(const TimelineSlice& s) { return to_seconds(s.end - s.start).base_units(); }
-
-  [[nodiscard]] Energies of(const TimelineSlice& s, int stage) const {
-    const std::string_view name = slice_kinds()[s.kind].name;
-    if (is_pass(s)) return pass(s, stage);
-    if (name == "optimiser") return optimiser(s);
-    if (is_collective(s)) return collective(s, stage);
-    return transfer(plan_.message);
-  }
-
- private:
   /// Of the data-parallel stream: gathers and reductions.
   static bool is_collective(const TimelineSlice& s) { return s.stream == 3; }
 
