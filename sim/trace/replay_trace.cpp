@@ -249,7 +249,8 @@ class TraceRunner {
 
   /// In the order in which they became ready.
   void handle_ready() {
-    for (std::size_t i = 0; i < ready_.size(); ++i) begin(ready_[i]);
+    std::size_t next = 0;  // beginning one may make others ready
+    while (next < ready_.size()) begin(ready_[next++]);
     ready_.clear();
   }
 

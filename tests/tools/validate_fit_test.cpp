@@ -87,8 +87,7 @@ TEST_CASE(
     "validate --fit -o: writes the card's preset, in which each fitted value says its source") {
   const test::TemporaryFolder folder;
   const std::string file = folder.write("p.json", profile_text(100, 3));
-  folder.write("gpus/README", "");
-  const std::string preset = folder.path() + "/gpus/h200_sxm_141gb.json";
+  const std::string preset = folder.write("gpus/h200_sxm_141gb.json", "");
   const test::Ran ran = test::lockstep_with({"validate", "--profile", file, "--fit", "-o", preset});
   REQUIRE(ran.exit == Exit::ok);
   CHECK(ran.out.find("memory  ") != std::string::npos);
@@ -108,6 +107,30 @@ TEST_CASE(
     CAPTURE(row.path);
     CHECK((row.path == "about" || !row.source.empty()));
   }
+}
+
+TEST_CASE("validate --fit -o: a kernel that the preset has not gets all of its constants") {
+  // FlashAttention 3 does not run on an A100; only forward passes were timed.
+  std::string points;
+  for (int i = 1; i <= 9; ++i) {
+    points += fmt::format(
+        R"({}{{"kernel": "flash3", "direction": "forward", "sequences": 1, "tokens": {},
+              "heads": 32, "head_dim": 128, "time": "{} us"}})",
+        i == 1 ? "" : ",", 1024 * i, 100 * i * i);
+  }
+  const test::TemporaryFolder folder;
+  const std::string file = folder.write(
+      "p.json", fmt::format(R"({{"gpu": "a100_sxm4_80gb", "attention": [{}]}})", points));
+  const std::string preset = folder.write("gpus/a100_sxm4_80gb.json", "");
+  const test::Ran ran = test::lockstep_with({"validate", "--profile", file, "--fit", "-o", preset});
+  REQUIRE(ran.exit == Exit::ok);
+  CHECK(ran.out.find("not there") != std::string::npos);
+  CHECK(ran.out.find("backward_ratio") == std::string::npos);  // nothing was learnt of it
+  const auto flash3 = static_cast<std::size_t>(AttentionKernel::flash3);
+  CHECK_FALSE(presets().gpu("a100_sxm4_80gb").attention[flash3].has_value());
+  const PresetStore own({folder.path()});
+  REQUIRE(own.gpu("a100_sxm4_80gb").attention[flash3].has_value());
+  CHECK(own.gpu("a100_sxm4_80gb").attention[flash3]->backward_ratio > 2);
 }
 
 TEST_CASE("validate --fit: the same bytes every time, and a table with what is left out") {

@@ -148,7 +148,11 @@ class Fitter {
     out.before = summarise("before", points(rows, gpu_));
     const std::vector<double> z = best(rows);
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
-      if (matters(i, rows)) out.constants.push_back(constant(i, z[i]));
+      if (matters(i, rows)) {
+        out.constants.push_back(constant(i, z[i]));
+      } else {
+        out.untouched.push_back(constant(i, 0));
+      }
     }
     out.after = summarise("after", points(rows, with(z)));
     out.held_out = summarise("held out", held_out(rows));
@@ -311,9 +315,12 @@ std::vector<KernelFit> fit_profile(const Profile& profile, const PresetStore& pr
         profile.attention, std::back_inserter(points),
         [&](const AttentionPoint& p) { return static_cast<std::size_t>(p.kernel) == index; });
     GpuSpec gpu = card;
-    if (!gpu.attention[index]) gpu.attention[index] = AttentionConstants{};
+    const bool in_preset = gpu.attention[index].has_value();
+    if (!in_preset) gpu.attention[index] = AttentionConstants{};
+    const std::size_t before = out.size();
     add(points, attention_parameters(), std::move(gpu), index,
         fmt::format("attention.{}", kind.name));
+    if (out.size() > before) out.back().in_preset = in_preset;
   }
   add(profile.memory, memory_parameters(), card, 0, "memory");
   return out;

@@ -18,6 +18,9 @@ struct KernelFit {
   std::string part;  ///< "gemm", "attention.flash3", "memory": where they go in the preset
   /// Key and value as presets write them: {"launch", "2.6 us"}.
   std::vector<std::pair<std::string, std::string>> constants;
+  /// That no point depends on, at the centre of their plausible range.
+  std::vector<std::pair<std::string, std::string>> untouched;
+  bool in_preset = true;  ///< whether the preset has the part; `before` says nothing where not
   PointSummary before;    ///< with the constants of the preset
   PointSummary after;     ///< with the fitted ones, on the points that they were fitted to
   PointSummary held_out;  ///< each quarter of the points predicted by a fit to the other three

@@ -91,8 +91,9 @@ std::string profile_fit_table(const ProfileFit& fit, const TextStyle& style) {
                    {"fitted"},
                    {"fitted, on points left out"}});
   for (const KernelFit& part : fit.fits) {
-    table.add({part.part, fmt::format("{}", part.after.n), errors_text(part.before),
-               errors_text(part.after), errors_text(part.held_out)});
+    table.add({part.part, fmt::format("{}", part.after.n),
+               part.in_preset ? errors_text(part.before) : "not there", errors_text(part.after),
+               errors_text(part.held_out)});
   }
   std::string out = table.text(style, 0);
   for (const std::string& line : fit.not_fitted) out += "not fitted: " + line + "\n";
@@ -107,7 +108,7 @@ std::string profile_fit_json(const ProfileFit& fit) {
   for (const KernelFit& part : fit.fits) {
     parts.push_back({{"part", part.part},
                      {"constants", constants_json(part)},
-                     {"preset", fit_errors_json(part.before)},
+                     {"preset", part.in_preset ? fit_errors_json(part.before) : FitJson()},
                      {"fitted", fit_errors_json(part.after)},
                      {"left_out", fit_errors_json(part.held_out)}});
   }
@@ -126,8 +127,8 @@ std::string profile_fit_csv(const ProfileFit& fit) {
       std::erase(bare, '"');
       out += csv_line(std::vector<std::string>{
           part.part, name, bare, fmt::format("{}", part.after.n),
-          number_text(part.before.median_abs), number_text(part.after.median_abs),
-          number_text(part.held_out.median_abs)});
+          part.in_preset ? number_text(part.before.median_abs) : "",
+          number_text(part.after.median_abs), number_text(part.held_out.median_abs)});
     }
   }
   return out;
@@ -142,6 +143,11 @@ std::string fitted_preset(const ProfileFit& fit, const PresetStore& presets) {
     if (dot != std::string::npos) at = &(*at)[part.part.substr(dot + 1)];
     for (const auto& [name, value] : part.constants) {
       (*at)[name] = {{"value", FitJson::parse(value)}, {"source", source_of(fit.profile, part)}};
+    }
+    if (part.in_preset) continue;
+    for (const auto& [name, value] : part.untouched) {
+      (*at)[name] = {{"value", FitJson::parse(value)},
+                     {"source", "assumed for every card: no point of the profile depends on it"}};
     }
   }
   return preset.dump(2) + "\n";

@@ -25,7 +25,7 @@ ProfileFit fit_profile_of(const std::string& name, const PresetStore& presets);
 /// that were left out of the fit; then the constants as JSON to copy into a preset.
 std::string profile_fit_table(const ProfileFit& fit, const TextStyle& style);
 /// {"gpu", "parts": [{"part", "constants", "preset", "fitted", "left_out"}], "not_fitted"}; errors
-/// as in the summary of validate's points.
+/// as in the summary of validate's points, null of what the preset has not.
 std::string profile_fit_json(const ProfileFit& fit);
 /// A line for each constant: its part, name, value and the part's errors.
 std::string profile_fit_csv(const ProfileFit& fit);
