@@ -27,6 +27,7 @@ double repeated(const TrainingJob& job, LayerKind kind, double attention) {
   const TransformerShape& m = job.model;
   const LatentAttention& l = m.latent;
   double work = job.modules.core_attention ? attention : 0;
+  work += job.modules.products * 2 * layer_matrix_parameters(m, kind);
   if (job.modules.latent_up && l.key_value_rank > 0) {
     work += 2.0 * m.heads *
             (static_cast<double>(l.query_rank) * (l.nope_dim + l.rope_dim) +

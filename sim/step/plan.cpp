@@ -561,11 +561,12 @@ void plan_messages(const Scenario& s, BytesPerSecond nic, StepPlan& plan) {
       collective_cost({call.op, call.payload, 2, 2}, s.node.gpu, s.transport, nic);
 }
 
+/// `together`: how many of the two ranks are in one NVLink domain.
 void add_exchange(const Scenario& s, BytesPerSecond nic, const std::array<std::uint32_t, 2>& stages,
-                  double parameters, std::string_view what, StepPlan& plan) {
+                  int together, double parameters, std::string_view what, StepPlan& plan) {
   const Bytes payload{s.stack.communication.gradient_bytes * parameters};
-  const CollectiveCost cost =
-      collective_cost({CollectiveOp::all_reduce, payload, 2, 1}, s.node.gpu, s.transport, nic);
+  const CollectiveCost cost = collective_cost({CollectiveOp::all_reduce, payload, 2, together},
+                                              s.node.gpu, s.transport, nic);
   plan.exchanges.push_back({stages, payload, cost, what});
 }
 
@@ -575,12 +576,18 @@ void plan_exchanges(const Scenario& s, BytesPerSecond nic, StepPlan& plan) {
   const Parallelism& par = s.job.parallelism;
   const auto ranks = static_cast<std::uint32_t>(par.pipeline);
   if (plan.shape.layout == ChunkLayout::two_way) {
+    const Placement placement{plan.placement};
     for (std::uint32_t r = 0; r < ranks / 2; ++r) {
-      add_exchange(s, nic, {r, ranks - 1 - r}, plan.stages[r].parameters / par.shards(),
+      const std::uint32_t mirror = ranks - 1 - r;
+      const auto first_of = [&](std::uint32_t stage) {
+        return placement.rank({.tensor = 0, .data = 0, .pipeline = static_cast<int>(stage)});
+      };
+      const bool local = placement.reach(first_of(r), first_of(mirror)) != Reach::fabric;
+      add_exchange(s, nic, {r, mirror}, local ? 2 : 1, plan.stages[r].parameters / par.shards(),
                    "gradients of both copies", plan);
     }
   } else if (s.job.model.tied && !ends_meet(plan.shape)) {
-    add_exchange(s, nic, {0, ranks - 1},
+    add_exchange(s, nic, {0, ranks - 1}, 1,
                  static_cast<double>(s.job.model.vocabulary) * s.job.model.hidden / par.tensor,
                  "embedding gradients", plan);
   }

@@ -25,8 +25,19 @@ std::string layout_text(const TrainingJob& job) {
         fmt::format("PP {} ({}{})", p.pipeline, name_of(p.schedule),
                     p.virtual_stages > 1 ? fmt::format(" x {}", p.virtual_stages) : ""));
   }
+  if (p.context > 1) {
+    parts.push_back(fmt::format("CP {} ({})", p.context, name_of(p.context_exchange)));
+  }
+  if (p.expert > 1) {
+    const std::string shared =
+        p.expert_tensor > 1 ? fmt::format(" x {}", p.expert_tensor) : std::string();
+    parts.push_back(fmt::format("EP {}{} ({})", p.expert, shared, name_of(p.expert_dispatch)));
+  }
   parts.push_back(fmt::format("DP {}", p.data));
-  if (p.sharding != Sharding::none) parts.emplace_back(name_of(p.sharding));
+  if (p.sharding != Sharding::none) {
+    parts.push_back(std::string(name_of(p.sharding)) +
+                    (p.shard_group > 0 ? fmt::format(" in groups of {}", p.shard_group) : ""));
+  }
   parts.emplace_back(info(job.precision).name);
   if (job.recompute != Recompute::none) {
     parts.push_back(fmt::format("{} recompute", name_of(job.recompute)));
