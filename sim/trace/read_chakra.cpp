@@ -229,7 +229,8 @@ class ChakraRank {
     added.size = type == kBarrier ? Bytes{kBarrierBytes}
                                   : Bytes{bounded(node, "comm_size", a.size, kMostBytes)};
     // Names are resolved at the end: metadata may come late.
-    added.group = out_.group({a.group != nullptr ? *a.group : "", {}, a.group == nullptr});
+    const bool named = a.group != nullptr && !a.group->empty();
+    added.group = out_.group({named ? *a.group : "", {}, !named});
   }
 
   StepTime duration_of(const chakra::Node& node, const Attributes& a, TraceNodeKind kind) const {
