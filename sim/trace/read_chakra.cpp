@@ -5,6 +5,7 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/stubs/logging.h>
 #include <google/protobuf/util/json_util.h>
 #include <limits>
 #include <optional>
@@ -229,7 +230,8 @@ class ChakraRank {
     added.size = type == kBarrier ? Bytes{kBarrierBytes}
                                   : Bytes{bounded(node, "comm_size", a.size, kMostBytes)};
     // Names are resolved at the end: metadata may come late.
-    added.group = out_.group({a.group != nullptr ? *a.group : "", {}, a.group == nullptr});
+    const bool named = a.group != nullptr && !a.group->empty();
+    added.group = out_.group({named ? *a.group : "", {}, !named});
   }
 
   StepTime duration_of(const chakra::Node& node, const Attributes& a, TraceNodeKind kind) const {
@@ -399,6 +401,7 @@ void for_each_object(const std::string& file, std::string_view text, Use use) {
 
 RankTrace read_chakra(const std::string& file, int rank, std::string_view bytes,
                       const ChakraOptions& options) {
+  const google::protobuf::LogSilencer silencer;  // a mistake is one line, and it is ours
   ChakraRank out(file, rank, options);
   const auto* const data = reinterpret_cast<const std::uint8_t*>(bytes.data());
   std::size_t at = 0;
@@ -433,6 +436,7 @@ RankTrace read_chakra(const std::string& file, int rank, std::string_view bytes,
 
 RankTrace read_chakra_json(const std::string& file, int rank, std::string_view text,
                            const ChakraOptions& options) {
+  const google::protobuf::LogSilencer silencer;
   ChakraRank out(file, rank, options);
   google::protobuf::util::JsonParseOptions lenient;
   lenient.ignore_unknown_fields = true;

@@ -28,7 +28,9 @@ class GoalReader {
         fail("num_ranks or rank");
       }
     }
-    if (!ranks_) fail_trace(file_, "no num_ranks", "a schedule in GOAL");
+    if (ranks_.value_or(0) == 0) {
+      fail_trace(file_, "no num_ranks of at least 1", "a schedule in GOAL");
+    }
     if (out_.size() != *ranks_) {
       fail_trace(file_, fmt::format("{} ranks", out_.size()),
                  fmt::format("the {} that num_ranks says", *ranks_));

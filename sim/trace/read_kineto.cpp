@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <fmt/format.h>
+#include <limits>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -25,7 +26,7 @@ constexpr std::string_view kKinetoForm =
     "a trace of the PyTorch profiler (export_chrome_trace) with GPU kernels";
 
 struct KinetoEvent {
-  double start = 0, end = 0;  ///< microseconds
+  double start = 0, end = 0, took = 0;  ///< microseconds
   std::int64_t stream = 0;
   std::string name;
   bool copies = false;
@@ -137,6 +138,7 @@ class KinetoReader {
       fail_event(event, "without times", "\"ts\" and \"dur\" in microseconds");
     }
     event.start = *start;
+    event.took = *took;
     event.end = *start + *took;
     constexpr double kMostStreamNumber = 1e15;
     const double stream =
@@ -241,11 +243,13 @@ class KinetoReader {
     out_.rank = *rank_;
   }
 
-  /// The last of the events of a kind that ended in (after, until].
-  [[nodiscard]] std::optional<std::size_t> ended(bool communication, double after,
-                                                 double until) const {
+  /// The last of the events of a kind that ended in (after, until] and come before event i.
+  [[nodiscard]] std::optional<std::size_t> ended(bool communication, double after, double until,
+                                                 std::size_t i) const {
     const auto& ends = ends_[communication ? 1 : 0];
-    const auto it = std::ranges::upper_bound(ends, std::pair(until, events_.size()));
+    auto it = std::ranges::upper_bound(ends, std::pair(until, events_.size()));
+    // Events without a duration may begin and end at that very time.
+    while (it != ends.begin() && std::prev(it)->second >= i) --it;
     if (it == ends.begin() || std::prev(it)->first <= after) return std::nullopt;
     return std::prev(it)->second;
   }
@@ -263,9 +267,8 @@ class KinetoReader {
     const double previous =
         last == kNone ? -std::numeric_limits<double>::infinity() : events_[last].end;
     double free = previous;
-    const auto other = ended(
-        !event.communicates,
-        event.communicates ? -std::numeric_limits<double>::infinity() : previous, event.start);
+    const double after = event.communicates ? -std::numeric_limits<double>::infinity() : previous;
+    const auto other = ended(!event.communicates, after, event.start, i);
     if (other) {
       before[1] = *other;
       free = std::max(free, events_[*other].end);
@@ -280,7 +283,7 @@ class KinetoReader {
       wait_for(before);
     }
     RankTrace::Node& node = out_.add(2 * i + 1, event.name);
-    node.duration = micros(event.end - event.start);
+    node.duration = micros(event.took);
     if (event.communicates) {
       node.kind = event.call.kind;
       node.op = event.call.op;

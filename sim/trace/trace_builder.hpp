@@ -48,7 +48,7 @@ struct RankTrace {
 
   /// Index of the name or group, added where it is new.
   std::uint32_t name(std::string_view text);
-  std::uint32_t group(Group group);
+  std::uint32_t group(Group wanted);
   /// Adds a node; its dependencies follow with depends_on().
   Node& add(std::uint64_t id, std::string_view name_text);
   /// The last node that was added waits for another.

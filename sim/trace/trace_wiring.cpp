@@ -121,7 +121,7 @@ TraceTransfer TraceWiring::wire(const TraceCollective& collective) {
   const auto size = [](const std::vector<int>& members) { return members.size(); };
   const auto [least, most] = std::ranges::minmax(domains, {}, size);
   const CollectiveCost cost = cost_of({.op = collective.op,
-                                       .payload = collective.payload,
+                                       .payload = std::max(Bytes{1}, collective.payload),
                                        .ranks = static_cast<int>(group.size()),
                                        .ranks_per_node = static_cast<int>(least.size()),
                                        .nodes = static_cast<int>(domains.size())});
@@ -150,7 +150,7 @@ TraceTransfer TraceWiring::message(int from, int to, Bytes size) {
   if (const auto known = messages_.find(key); known != messages_.end()) return known->second;
   const bool local = placement_.reach(from, to) != Reach::fabric;
   const CollectiveCost cost = cost_of({.op = CollectiveOp::send_receive,
-                                       .payload = size,
+                                       .payload = std::max(Bytes{1}, size),
                                        .ranks = 2,
                                        .ranks_per_node = local ? 2 : 1});
   Seconds latency = cost.latency;
