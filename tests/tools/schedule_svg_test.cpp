@@ -16,7 +16,7 @@ using namespace lockstep;
 namespace {
 
 // Four stages of two replicas, eight micro batches each.
-StepReport simulated(std::string_view schedule) {
+StepReport step_to_draw(std::string_view schedule) {
   const PresetStore presets;
   const Scenario scenario = read_scenario("small.json",
                                           fmt::format(R"({{
@@ -29,13 +29,13 @@ StepReport simulated(std::string_view schedule) {
   return simulate_step(scenario, {.record_timeline = true, .keep_actors = true});
 }
 
-struct Drawn {
+struct DrawnSchedule {
   std::size_t passes = 0, numbers = 0, ranks = 0;
 };
-Drawn drawn(const std::string& svg) {
+DrawnSchedule drawn_schedule(const std::string& svg) {
   pugi::xml_document document;
   REQUIRE(document.load_string(svg.c_str()));
-  Drawn out;
+  DrawnSchedule out;
   for (const pugi::xpath_node& node : document.select_nodes("//path[@fill]")) {
     const std::string_view path = node.node().attribute("d").value();
     out.passes += static_cast<std::size_t>(std::ranges::count(path, 'M'));
@@ -51,18 +51,18 @@ Drawn drawn(const std::string& svg) {
 
 TEST_CASE("schedule drawing: every pass of one replica, and its optimiser, once") {
   // Ranks x micro batches x passes of each, and an optimiser a rank.
-  const Drawn plain = drawn(schedule_svg(simulated("1f1b"), "plain"));
+  const DrawnSchedule plain = drawn_schedule(schedule_svg(step_to_draw("1f1b"), "plain"));
   CHECK(plain.ranks == 4);
   CHECK(plain.passes == 4 * 8 * 2 + 4);
   CHECK(plain.numbers == 4 * 8 * 2);
-  const Drawn split = drawn(schedule_svg(simulated("zb_h1"), "split"));
+  const DrawnSchedule split = drawn_schedule(schedule_svg(step_to_draw("zb_h1"), "split"));
   CHECK(split.passes == 4 * 8 * 3 + 4);
   // Two chunks of each micro batch.
-  CHECK(drawn(schedule_svg(simulated("zb_v"), "V")).passes == 4 * 8 * 2 * 3 + 4);
+  CHECK(drawn_schedule(schedule_svg(step_to_draw("zb_v"), "V")).passes == 4 * 8 * 2 * 3 + 4);
 }
 
 TEST_CASE("schedule drawing: says what is drawn, whatever it is called") {
-  const StepReport report = simulated("dualpipe");
+  const StepReport report = step_to_draw("dualpipe");
   pugi::xml_document document;
   REQUIRE(document.load_string(schedule_svg(report, "a <b> & c").c_str()));
   CHECK(std::string_view(document.child("svg").child_value("title")) == "a <b> & c");

@@ -16,15 +16,15 @@
 namespace lockstep {
 namespace {
 
-std::shared_ptr<const FixedOrder> read(std::string_view text) {
+std::shared_ptr<const FixedOrder> read_order(std::string_view text) {
   const test::TemporaryFolder folder;
   return read_schedule_file(folder.write("order.json", text));
 }
 
 /// Without the name of the file.
-std::string complaint(std::string_view text) {
+std::string order_complaint(std::string_view text) {
   try {
-    (void)read(text);
+    (void)read_order(text);
   } catch (const InputError& error) {
     const std::string line = error.what();
     return line.substr(line.find("order.json") + 10);
@@ -33,8 +33,8 @@ std::string complaint(std::string_view text) {
 }
 
 /// A file that says what a schedule's name says.
-std::string written(Schedule schedule, std::string_view layout, int ranks, int virtual_stages,
-                    int micro_batches) {
+std::string written_order(Schedule schedule, std::string_view layout, int ranks, int virtual_stages,
+                          int micro_batches) {
   Parallelism cut;
   cut.schedule = schedule;
   cut.pipeline = ranks;
@@ -64,7 +64,7 @@ TEST_CASE("schedule files: what is written out is what a schedule's name says") 
         Case{Schedule::zb_h1, "loop", 1}, Case{Schedule::zb_v, "v", 2},
         Case{Schedule::dualpipe, "two_way", 1}, Case{Schedule::dualpipev, "v", 2}}) {
     CAPTURE(info(c.schedule).name);
-    const auto order = read(written(c.schedule, c.layout, 4, c.virtual_stages, 16));
+    const auto order = read_order(written_order(c.schedule, c.layout, 4, c.virtual_stages, 16));
     Parallelism cut;
     cut.schedule = c.schedule;
     cut.pipeline = 4;
@@ -84,7 +84,7 @@ TEST_CASE("schedule files: a step takes as long as under the schedule's name") {
     "parallelism": {{"pipeline": 4, "data": 2, "sharding": "zero1", {}}},
     "batch": {{"sequences": 32, "tokens": 2048}}}})";
   const test::TemporaryFolder folder;
-  folder.write("order.json", written(Schedule::dualpipev, "v", 4, 2, 16));
+  folder.write("order.json", written_order(Schedule::dualpipev, "v", 4, 2, 16));
   const PresetStore presets;
   const auto job = [&](std::string_view schedule) {
     const std::string file = folder.path() + "/plan.json";
@@ -99,32 +99,32 @@ TEST_CASE("schedule files: a step takes as long as under the schedule's name") {
 }
 
 TEST_CASE("schedule files: mistakes are found where they are") {
-  CHECK(complaint(R"({"ranks": [["F0", "B0", "G1"]]})") ==
+  CHECK(order_complaint(R"({"ranks": [["F0", "B0", "G1"]]})") ==
         "#/ranks/0/2: found \"G1\"; allowed: a pass such as \"F0\", \"B3@1\", \"W2\" or a pair "
         "\"F3+B1@1\"");
-  CHECK(complaint(R"({"ranks": [["F0", "B0+F1"]]})") ==
+  CHECK(order_complaint(R"({"ranks": [["F0", "B0+F1"]]})") ==
         "#/ranks/0/1: found \"B0+F1\"; allowed: a pair that begins with a forward pass");
-  CHECK(complaint(R"({"ranks": [["F0", "B0 "]]})") ==
+  CHECK(order_complaint(R"({"ranks": [["F0", "B0 "]]})") ==
         "#/ranks/0/1: found \"B0 \"; allowed: one pass, or a pair of them with + in between");
-  CHECK(complaint(R"({"ranks": []})") ==
+  CHECK(order_complaint(R"({"ranks": []})") ==
         "#/ranks: found an array; allowed: the passes of every rank");
-  CHECK(complaint(R"({"layout": "ring", "ranks": [["F0", "B0"]]})") ==
+  CHECK(order_complaint(R"({"layout": "ring", "ranks": [["F0", "B0"]]})") ==
         "#/layout: found \"ring\"; allowed: loop, v, two_way");
-  CHECK(complaint(R"({"ranks": [["F0", "F1", "B0", "B1"], ["F0", "B0", "F1"]]})") ==
+  CHECK(order_complaint(R"({"ranks": [["F0", "F1", "B0", "B1"], ["F0", "B0", "F1"]]})") ==
         "#/ranks/1: found no more passes; allowed: B1, every pass of every chunk and micro batch");
-  CHECK(complaint(R"({"ranks": [["F1", "F0", "B0", "B1"]]})") ==
+  CHECK(order_complaint(R"({"ranks": [["F1", "F0", "B0", "B1"]]})") ==
         "#/ranks/0/0: found \"F1\"; allowed: F0, forward passes of a chunk in rising order");
-  CHECK(complaint(R"({"ranks": [["F0", "B0", "F0"]]})") ==
+  CHECK(order_complaint(R"({"ranks": [["F0", "B0", "F0"]]})") ==
         "#/ranks/0/2: found \"F0\"; allowed: every pass once, forward passes of a chunk in rising "
         "order");
-  CHECK(complaint(R"({"ranks": [["F0", "B0", "B1", "F1"]]})") ==
+  CHECK(order_complaint(R"({"ranks": [["F0", "B0", "B1", "F1"]]})") ==
         "#/ranks/0/2: found \"B1\"; allowed: a forward pass before its backward pass");
-  CHECK(complaint(R"({"ranks": [["F0", "W0", "B0"]]})") ==
+  CHECK(order_complaint(R"({"ranks": [["F0", "W0", "B0"]]})") ==
         "#/ranks/0/1: found \"W0\"; allowed: gradients of weights once, behind those of inputs");
-  CHECK(complaint(R"({"ranks": [["F0", "F1+W0", "B0", "B1"]]})") ==
+  CHECK(order_complaint(R"({"ranks": [["F0", "F1+W0", "B0", "B1"]]})") ==
         "#/ranks/0/1: found \"F1+W0\"; allowed: a backward pass behind the forward pass of a pair");
   // Each waits for the other: rank 0 for gradients of micro batch 0, rank 1 for micro batch 1.
-  CHECK(complaint(R"({"ranks": [["F0", "B0", "F1", "B1"], ["F0", "F1", "B0", "B1"]]})") ==
+  CHECK(order_complaint(R"({"ranks": [["F0", "B0", "F1", "B1"], ["F0", "F1", "B0", "B1"]]})") ==
         "#/ranks/0/1: found \"B0\"; allowed: orders that come to an end: this pass waits for ever "
         "for its neighbour");
 }

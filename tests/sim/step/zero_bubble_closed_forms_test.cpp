@@ -105,7 +105,7 @@ TEST_CASE("1F1B, ZB-H1, ZB-H2: published bubble rates of four models") {
       Row{32, 128, 10.408, 10.204, 7.703, 0.408, 0.2168, 0.1106, 0.0490},
       Row{32, 256, 10.402, 10.248, 7.698, 0.460, 0.1352, 0.0594, 0.0257},
   };
-  constexpr double kRounding = 1e-4;
+  constexpr double kTableRounding = 1e-4;
   const auto ms = [](double n) { return to_step_time(Seconds{n * 1e-3}); };
   for (const Row& row : kRows) {
     const PassTimes times{ms(row.forward), ms(row.input) + ms(row.weight), ms(row.weight)};
@@ -121,9 +121,9 @@ TEST_CASE("1F1B, ZB-H1, ZB-H2: published bubble rates of four models") {
     };
     CAPTURE(row.ranks);
     CAPTURE(row.micro_batches);
-    CHECK(std::abs(rate(Schedule::one_f_one_b) - row.one_f_one_b) < kRounding);
-    CHECK(std::abs(rate(Schedule::zb_h1) - row.zb_h1) < kRounding);
-    CHECK(std::abs(rate(Schedule::zb_h2) - row.zb_h2) < kRounding);
+    CHECK(std::abs(rate(Schedule::one_f_one_b) - row.one_f_one_b) < kTableRounding);
+    CHECK(std::abs(rate(Schedule::zb_h1) - row.zb_h1) < kTableRounding);
+    CHECK(std::abs(rate(Schedule::zb_h2) - row.zb_h2) < kTableRounding);
   }
 }
 
