@@ -17,7 +17,7 @@ constexpr std::array<BucketInfo, kBuckets> kTable{{
     {Bucket::launch, "launch", "Launch gaps and host time", "CUDA graphs or a bigger micro batch"},
     {Bucket::tensor_exposed, "tensor_exposed", "Exposed tensor-parallel communication",
      "less tensor parallelism, or overlapping its collectives with the products"},
-    {Bucket::context_exposed, "context_exposed", "Exposed context-parallel communication",
+    {Bucket::context_exposed, "context_exposed", "Exposed context-parallel exchange",
      "less context parallelism, keeping its ranks in one NVLink domain, or a ring beside "
      "attention"},
     {Bucket::expert_exposed, "expert_exposed", "Exposed expert-parallel communication",

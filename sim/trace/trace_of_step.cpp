@@ -63,9 +63,10 @@ class TensorPayload {
 
 class StepRank {
  public:
-  StepRank(const StepPlan& plan, const TensorPayload& payload, int rank,
+  StepRank(const Parallelism& cut, const StepPlan& plan, const TensorPayload& payload, int rank,
            const std::vector<ReplicaClass>& replicas)
-      : plan_(plan),
+      : cut_(cut),
+        plan_(plan),
         payload_(payload),
         placement_(plan.placement),
         at_(placement_.coordinates(rank)),
@@ -121,12 +122,34 @@ class StepRank {
   }
 
   /// Numbers of groups, apart for each kind: 0 is that of all ranks.
-  [[nodiscard]] RankTrace::Group axis_group(ParallelAxis axis) const {
-    const RankGroup ranks = placement_.group(axis, at_);
+  [[nodiscard]] RankTrace::Group tensor_group() const {
+    const RankGroup ranks = placement_.group(ParallelAxis::tensor, at_);
     RankTrace::Group group;
     for (int m = 0; m < ranks.count; ++m) group.ranks.push_back(ranks.rank(m));
     std::ranges::sort(group.ranks);
-    group.name = group_name(axis == ParallelAxis::tensor ? 0 : 1, group.ranks.front());
+    group.name = group_name(0, group.ranks.front());
+    return group;
+  }
+  /// Members of this rank's group: replicas of it, and of each the lanes beside its own that belong
+  /// to it (data_groups.hpp).
+  [[nodiscard]] RankTrace::Group data_group(DataGroupKind kind) const {
+    const auto number = static_cast<std::size_t>(kind);
+    const DataGroup& g = stage_.groups[number];
+    const int apart =
+        kind == DataGroupKind::experts ? cut_.expert * cut_.expert_tensor : cut_.tensor;
+    const int lanes = g.ranks / g.replicas;
+    const int index = at_.data / g.stride % g.replicas;
+    RankTrace::Group group;
+    for (int replica = 0; replica < g.replicas; ++replica) {
+      for (int lane = 0; lane < lanes; ++lane) {
+        RankCoordinates member = at_;
+        member.data += (replica - index) * g.stride;
+        if (lanes > 1) member.tensor = at_.tensor % apart + lane * apart;
+        group.ranks.push_back(placement_.rank(member));
+      }
+    }
+    std::ranges::sort(group.ranks);
+    group.name = group_name(2 + static_cast<int>(number), group.ranks.front());
     return group;
   }
   [[nodiscard]] RankTrace::Group pair_group(int first, int last) const {
@@ -135,11 +158,12 @@ class StepRank {
     b.pipeline = last;
     RankTrace::Group group{{}, {placement_.rank(a), placement_.rank(b)}, false};
     std::ranges::sort(group.ranks);
-    group.name = group_name(2, group.ranks.front());
+    group.name = group_name(1, group.ranks.front());
     return group;
   }
   [[nodiscard]] static std::string group_name(int kind, int first_rank) {
-    return std::to_string(1 + 3 * first_rank + kind);
+    constexpr int kKinds = 2 + static_cast<int>(kDataGroups);
+    return std::to_string(1 + kKinds * first_rank + kind);
   }
 
   /// Starts a collective between replicas after `last_`, beside what follows.
@@ -149,7 +173,7 @@ class StepRank {
     if (!posted_.empty()) last_.push_back(posted_.back());
     const bool gathers = c.op == CollectiveOp::all_gather;
     collective(gathers ? "parameters" : "gradients", c.op, c.payload,
-               axis_group(ParallelAxis::data));
+               data_group(stage_.channels[c.channel].group));
     posted_.push_back(last_.front());
     last_ = program;
   }
@@ -194,8 +218,15 @@ class StepRank {
         std::llround(static_cast<double>(segment.compute.ps) * slowdown_))};
     const bool communicates = segment.tensor > StepTime{} || segment.tensor_amount > 0;
     if (communicates && plan_.placement.tensor > 1) {
-      collective("tensor parallel", CollectiveOp::all_reduce, payload_(segment),
-                 axis_group(ParallelAxis::tensor));
+      collective("inside layers", CollectiveOp::all_reduce, payload_(segment), tensor_group());
+    } else if (communicates) {
+      // Experts of single GPUs, whose groups reach over replicas.
+      RankTrace::Node& exchange = add("inside layers", TraceNodeKind::compute);
+      exchange.stream = kGpuStream;
+      exchange.duration = segment.tensor;
+      if (segment.tensor_amount > 0) {
+        exchange.duration += to_step_time(Seconds{segment.tensor_amount / plan_.tensor_rate});
+      }
     }
     while (posted_.size() < segment.posts) post(posted_.size());
   }
@@ -220,6 +251,7 @@ class StepRank {
     return placement_.rank(other);
   }
 
+  const Parallelism& cut_;
   const StepPlan& plan_;
   const TensorPayload& payload_;
   Placement placement_;
@@ -243,7 +275,7 @@ Trace trace_of_step(const Scenario& scenario) {
   const TensorPayload payload(scenario, plan);
   std::vector<RankTrace> ranks;
   for (int rank = 0; rank < Placement(plan.placement).ranks(); ++rank) {
-    ranks.push_back(StepRank(plan, payload, rank, replicas).build());
+    ranks.push_back(StepRank(scenario.job.parallelism, plan, payload, rank, replicas).build());
   }
   return join(std::move(ranks));
 }

@@ -60,7 +60,8 @@ TEST_CASE("lockstep: a mistake is one line on standard error, with status 2") {
        "lockstep show: a name is missing; usage: lockstep show "
        "gpu|node|model|stack|nvlink|fabric|transport|collective|... NAME [options]\n"},
       {{"show", "schedule", "1f2b"},
-       "unknown schedule \"1f2b\"; allowed: gpipe, 1f1b, interleaved. Did you mean 1f1b?\n"},
+       "unknown schedule \"1f2b\"; allowed: gpipe, 1f1b, interleaved, breadth_first, zb_h1, "
+       "zb_h2, zb_v, dualpipe, dualpipev. Did you mean 1f1b?\n"},
       {{"validate", "-j", "0"}, "--jobs: found \"0\"; allowed: a whole number from 1 to 1024\n"},
       {{"validate", "--rows", "a", "--nccl", "b"},
        "lockstep validate: found --rows and --nccl; allowed: one of them\n"},

@@ -69,11 +69,6 @@ TEST_CASE("rows: a complete row is read as it stands") {
 }
 
 TEST_CASE("rows: what cannot be simulated says why, by its first reason") {
-  CHECK(with("/model/moe", {{"experts", 8}}).obstacle == "mixture of experts");
-  CHECK(with("/model/mla", {{"q_lora", 1}}).obstacle == "multi-head latent attention");
-  CHECK(with("/parallel/cp", 2).obstacle == "context parallelism");
-  CHECK(with("/parallel/sharding", "zero3").obstacle == "FSDP / ZeRO-3");
-  CHECK(with("/parallel/framework_sharding", "fsdp2").obstacle == "FSDP / ZeRO-3");
   CHECK(with("/kind", "lora").obstacle == "not pre-training (fine-tuning)");
   CHECK(with("/micro_batch", nullptr).obstacle == "micro_batch is missing");
   CHECK(with("/model/ffn", "many").obstacle == "model.ffn is missing");
@@ -86,6 +81,45 @@ TEST_CASE("rows: what cannot be simulated says why, by its first reason") {
   CHECK(read(unmeasured).obstacle == "no measured step time");
   unmeasured["outcome"] = "oom";
   CHECK(read(unmeasured).obstacle.empty());
+}
+
+TEST_CASE("rows: experts, compressed attention, shared sequences and sharded weights") {
+  const ReferenceRow moe =
+      with("/model/moe",
+           {{"experts", 8}, {"topk", 2}, {"ffn", 512}, {"shared_ffn", 256}, {"dense_layers", 1}});
+  CHECK(moe.obstacle.empty());
+  CHECK_FALSE(moe.dense);
+  CHECK(moe.model.experts.count == 8);
+  CHECK(moe.model.experts.per_token == 2);
+  CHECK(moe.model.experts.shared_ffn == 256);
+  CHECK(moe.model.experts.leading_dense == 1);
+  CHECK(moe.model.experts.interval == 1);
+  const int half = moe.model.layers / 2;
+  CHECK(with("/model/moe", {{"experts", 8}, {"dense_layers", half}}).model.experts.interval == 2);
+
+  const ReferenceRow mla =
+      with("/model/mla",
+           {{"q_lora", 1536}, {"kv_lora", 512}, {"qk_nope", 128}, {"qk_rope", 64}, {"v", 128}});
+  CHECK_FALSE(mla.dense);
+  CHECK(mla.model.latent.key_value_rank == 512);
+  CHECK(mla.model.head_dim == 160);
+  CHECK(with("/parallel/cp", 2).context == 2);
+  CHECK_FALSE(with("/parallel/cp", 2).dense);
+  CHECK(with("/parallel/sharding", "zero3").sharding == Sharding::zero3);
+  CHECK_FALSE(with("/parallel/sharding", "zero3").dense);
+}
+
+TEST_CASE("rows: what is recomputed, and a pipeline layout that a recipe writes out") {
+  const ReferenceRow modules = with("/recompute", "selective:layernorm+moe_act");
+  CHECK(modules.recompute == Recompute::selective);
+  CHECK(modules.modules.layer_norm);
+  CHECK(modules.modules.activation);
+  CHECK_FALSE(modules.modules.core_attention);
+  CHECK(with("/recompute", "selective (per-op SAC)").modules.products == 0.5);
+  CHECK(with("/recompute", "selective").modules.core_attention);
+  const ReferenceRow layout =
+      with("/extra", {{"recipe_fields", {{"pp_layout", "Et*4|(t*3|)*2tmL"}}}});
+  CHECK(layout.layers_per_stage == std::vector<int>{4, 3, 3, 1});
 }
 
 TEST_CASE("rows: a throughput stands for a step time where there is none") {
@@ -156,9 +190,9 @@ TEST_CASE("row_scenario: unknown recompute is the least that fits in memory, and
 }
 
 TEST_CASE("validate: rows are predicted, skipped or out of memory, in their order") {
-  nlohmann::json moe = good_row(), oom = good_row(), odd = good_row();
-  moe["id"] = "other-moe";
-  moe["model"]["moe"] = {{"experts", 8}};
+  nlohmann::json tuned = good_row(), oom = good_row(), odd = good_row();
+  tuned["id"] = "other-tuned";
+  tuned["kind"] = "lora";
   oom["id"] = "other-oom";
   oom["outcome"] = "oom";
   oom["micro_batch"] = 8;
@@ -166,11 +200,12 @@ TEST_CASE("validate: rows are predicted, skipped or out of memory, in their orde
   oom.erase("derived");
   odd["id"] = "other-odd";
   odd["stack"] = "unheard-of";
-  const auto rows = parse_rows("r.json", nlohmann::json::array({moe, good_row(), oom, odd}).dump());
+  const auto rows =
+      parse_rows("r.json", nlohmann::json::array({tuned, good_row(), oom, odd}).dump());
   const std::vector<RowPrediction> predictions = predictions_of(rows, 1);
   REQUIRE(predictions.size() == 4);
   CHECK(predictions[0].status == RowPrediction::Status::skipped);
-  CHECK(predictions[0].reason == "mixture of experts");
+  CHECK(predictions[0].reason == "not pre-training (fine-tuning)");
   CHECK(predictions[1].status == RowPrediction::Status::predicted);
   CHECK(*predictions[1].error ==
         doctest::Approx(*predictions[1].predicted_step_s / 3.0 - 1).epsilon(1e-12));
@@ -196,7 +231,7 @@ TEST_CASE("validate: rows are predicted, skipped or out of memory, in their orde
   CHECK(json["rows"][1]["reason"] == nullptr);
   CHECK(json["rows"][0]["predicted_step_s"] == nullptr);
   CHECK(json["rows"][2]["predicted_fits"] == false);
-  CHECK(json["summary"]["skipped_for"]["mixture of experts"] == 1);
+  CHECK(json["summary"]["skipped_for"]["not pre-training (fine-tuning)"] == 1);
 }
 
 TEST_CASE("validate: the same bytes on one thread and on two") {

@@ -109,7 +109,7 @@ Would help most: Pipeline bubble takes 30.0 % of the step; more micro batches pe
   virtual stages, or fewer pipeline stages.
 
 Pipeline stages (compute of one micro batch; shares of the step)
-  stage  layers  forward  backward  working  pipeline  TP and DP  waiting    memory
+  stage  layers  forward  backward  working  pipeline  exchanges  waiting    memory
       0       4  20.0 ms   50.0 ms   60.0 %    30.0 %     10.0 %    0.0 %  40.0 GiB
       1       3  20.0 ms   50.0 ms   60.0 %    30.0 %     10.0 %    0.0 %  40.0 GiB
 
@@ -197,9 +197,10 @@ TEST_CASE("run, CSV: a header and one line of numbers") {
       "memory_stage,"
       "usable_memory_gib,memory_capacity_gib,training_tokens,time_to_train_s,gpu_hours,"
       "usd_per_gpu_hour,price_usd,model_flops_share,kernel_inefficiency_share,memory_bound_share,"
-      "recompute_share,launch_share,tensor_exposed_share,pipeline_exposed_share,"
+      "recompute_share,launch_share,tensor_exposed_share,context_exposed_share,"
+      "expert_exposed_share,expert_imbalance_share,pipeline_exposed_share,"
       "pipeline_bubble_share,data_exposed_share,variation_share,straggler_share,"
       "optimiser_share\n"
       "2,0.45,0.4,0.4,32768,2048,45,40,65536,16,2,40,40,0,75,80,65536000000,2000000,8888.88888889,"
-      "2,17777.7777778,0.4,0.2,0,0,0,0,0,0.3,0.1,0,0,0\n");
+      "2,17777.7777778,0.4,0.2,0,0,0,0,0,0,0,0,0.3,0.1,0,0,0\n");
 }

@@ -137,8 +137,9 @@ std::vector<std::string> stage_cells(const StageReport& stage, double step_s) {
           share({Bucket::model_flops, Bucket::kernel_inefficiency, Bucket::memory_bound,
                  Bucket::recompute, Bucket::launch, Bucket::optimiser}),
           share({Bucket::pipeline_bubble, Bucket::pipeline_exposed}),
-          share({Bucket::tensor_exposed, Bucket::data_exposed}),
-          share({Bucket::variation, Bucket::straggler}),
+          share({Bucket::tensor_exposed, Bucket::context_exposed, Bucket::expert_exposed,
+                 Bucket::data_exposed}),
+          share({Bucket::variation, Bucket::straggler, Bucket::expert_imbalance}),
           gib_text(stage.memory.total())};
 }
 
@@ -161,7 +162,7 @@ std::vector<std::vector<std::string>> stage_rows(const StepReport& report) {
 std::string stages(const StepReport& report, const TextStyle& style) {
   if (report.stages.size() < 2) return {};
   const std::vector<std::string> titles{"stage",    "layers",    "forward", "backward", "working",
-                                        "pipeline", "TP and DP", "waiting", "memory"};
+                                        "pipeline", "exchanges", "waiting", "memory"};
   std::vector<TextTable::Column> columns;
   for (const std::string& title : titles) columns.push_back({title});
   TextTable table(std::move(columns));

@@ -54,11 +54,14 @@ constexpr std::array kMistakes{
             "you mean \"1f1b\"?"},
     // Keys.
     Mistake{"parallelism.tensr=8", "/parallelism/tensr", "the unknown key \"tensr\"",
-            "tensor, pipeline, data, virtual_stages, sequence, sharding, schedule, "
-            "schedule_file, embedding, output, layers_per_stage. Did you mean \"tensor\"?"},
-    Mistake{"bach=3", "/bach", "the unknown key \"bach\"",
-            "$schema, about, model, cluster, parallelism, batch, precision, recompute, stack, "
-            "stragglers, training, price, expect, run, power, cost. Did you mean \"batch\"?"},
+            "tensor, context, expert, expert_tensor, expert_dispatch, expert_overlap, "
+            "context_exchange, pipeline, data, virtual_stages, sequence, sharding, shard_group, "
+            "reshard, prefetch, schedule, schedule_file, embedding, output, layers_per_stage. Did "
+            "you mean \"tensor\"?"},
+    Mistake{
+        "bach=3", "/bach", "the unknown key \"bach\"",
+        "$schema, about, model, cluster, parallelism, batch, precision, recompute, routing, "
+        "stack, stragglers, training, price, expect, run, power, cost. Did you mean \"batch\"?"},
     // Numbers that cannot be.
     Mistake{"cluster.nodes=0", "/cluster/nodes", "0", "a whole number from 1 to 1000000"},
     Mistake{"cluster.nodes=-4", "/cluster/nodes", "-4", "a whole number from 1 to 1000000"},
@@ -80,8 +83,6 @@ constexpr std::array kMistakes{
             "a number or a number with a unit of count: tokens, k tokens, M tokens, B tokens, "
             "T tokens, k, M, B, T"},
     // What does not fit the rest.
-    Mistake{"parallelism.context=3", "/parallelism",
-            "tensor 8 x context 3 x pipeline 12 x data 16 = 4608 GPUs", "1536 (192 nodes of 8)"},
     Mistake{"parallelism.context_exchange=ring", "/parallelism/context_exchange", "\"ring\"",
             "no such key, where context is 1"},
     Mistake{"parallelism.shard_group=8", "/parallelism/shard_group", "8",

@@ -24,7 +24,10 @@ using Json = nlohmann::ordered_json;
 /// Every object that a scenario can have, so that each can be given an unknown key.
 const Json& full_scenario() {
   static const Json full = Json::parse(R"({
-    "model": {"preset": "gpt3_175b"},
+    "model": {"preset": "gpt3_175b", "experts": {"count": 8, "per_token": 2, "ffn": 64},
+      "latent_attention": {"key_value_rank": 64, "nope_dim": 64, "rope_dim": 32, "value_dim": 64}},
+    "recompute": {"modules": ["mlp"]},
+    "routing": {},
     "cluster": {
       "node": {"preset": "dgx_h100", "gpu": {
         "preset": "h100_sxm5_80gb", "gemm": {}, "memory": {}, "power": {},

@@ -260,8 +260,8 @@ TEST_CASE("read_goal: a mistake names the line") {
        R"(p.goal:3: found label "l1"; allowed: labels of operations above, in the same rank)"},
       {"num_ranks 2\nrank 0 {\n}", "p.goal: found 1 ranks; allowed: the 2 that num_ranks says"},
       {"num_ranks 1\nrank 0 {\ncalc 99999999999999999999\n}",
-       R"(p.goal:3: found "99999999999999999999"; allowed: the time in nanoseconds, a whole number )"
-       R"(up to 864000000000000)"},
+       R"(p.goal:3: found "99999999999999999999"; allowed: the time in nanoseconds, a whole )"
+       R"(number up to 864000000000000)"},
       {"num_ranks 1\nrank 0 {\nrecv 5b from -1\n}",
        R"(p.goal:3: found "-"; allowed: the sender, one rank, a whole number up to 999999)"},
       {"num_ranks 1\nrank 0 {\ncalc 5",
@@ -273,9 +273,9 @@ namespace {
 
 std::string kineto_kernel(const std::string& name, double start, double took, int stream,
                           const std::string& args = "") {
-  return fmt::format(
-      R"(, {{"ph": "X", "cat": "kernel", "name": "{}", "ts": {}, "dur": {}, "args": {{"stream": {}{}}}}})",
-      name, start, took, stream, args);
+  return fmt::format(R"(, {{"ph": "X", "cat": "kernel", "name": "{}", "ts": {}, "dur": {}, )"
+                     R"("args": {{"stream": {}{}}}}})",
+                     name, start, took, stream, args);
 }
 /// A product, an all-reduce beside another one, and a kernel that needs the sum.
 std::string kineto_rank(int rank) {

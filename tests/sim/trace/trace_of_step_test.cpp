@@ -50,15 +50,20 @@ double seconds_of(const Trace& trace, int nodes) {
 const std::vector<Layout>& layouts() {
   // A tied embedding (megatron_1_7b) between stages of one node would be priced as NVLink's here,
   // while the plan takes it to cross nodes.
-  static const std::vector<Layout> all{{"megatron_1_7b", 1, 1, 1, 1, ""},
-                                       {"llama2_7b", 1, 1, 8, 1, ""},
-                                       {"megatron_1_7b", 2, 1, 1, 16, ""},
-                                       {"megatron_1_7b", 2, 8, 1, 2, R"(, "sharding": "zero1")"},
-                                       {"megatron_1_7b", 4, 2, 4, 4, ""},
-                                       {"llama2_7b", 2, 1, 8, 2, R"(, "schedule": "gpipe")"},
-                                       {"llama2_7b", 1, 1, 8, 1, R"(, "schedule": "zb_h1")"},
-                                       {"llama2_7b", 1, 1, 4, 2, R"(, "schedule": "zb_v")"},
-                                       {"llama2_7b", 1, 1, 4, 2, R"(, "schedule": "dualpipev")"}};
+  static const std::vector<Layout> all{
+      {"megatron_1_7b", 1, 1, 1, 1, ""},
+      {"llama2_7b", 1, 1, 8, 1, ""},
+      {"megatron_1_7b", 2, 1, 1, 16, ""},
+      {"megatron_1_7b", 2, 8, 1, 2, R"(, "sharding": "zero1")"},
+      {"megatron_1_7b", 4, 2, 4, 4, ""},
+      {"llama2_7b", 2, 1, 8, 2, R"(, "schedule": "gpipe")"},
+      {"llama2_7b", 1, 1, 8, 1, R"(, "schedule": "zb_h1")"},
+      {"llama2_7b", 1, 1, 4, 2, R"(, "schedule": "zb_v")"},
+      {"llama2_7b", 1, 1, 4, 2, R"(, "schedule": "dualpipev")"},
+      {"llama2_7b", 2, 1, 1, 16, R"(, "sharding": "zero3")"},
+      {"llama2_7b", 2, 1, 1, 16, R"(, "sharding": "zero3", "shard_group": 8)"},
+      {"llama2_7b", 2, 2, 1, 4, R"(, "context": 2)"},
+      {"qwen3_30b_a3b", 2, 1, 1, 16, R"(, "expert": 8)"}};
   return all;
 }
 
