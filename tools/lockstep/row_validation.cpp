@@ -1,6 +1,7 @@
 #include "tools/lockstep/row_validation.hpp"
 
 #include <algorithm>
+#include <array>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
 #include <tuple>
@@ -227,6 +228,30 @@ std::vector<RowPrediction> predict_rows(const std::vector<ReferenceRow>& rows,
   return predictions;
 }
 
+namespace {
+
+std::vector<GroupErrors> errors_by_kind(const std::vector<RowPrediction>& predictions) {
+  struct Kind {
+    const char* name;
+    bool (*has)(const ReferenceRow& row);
+  };
+  constexpr std::array kKinds{
+      Kind{"dense", [](const ReferenceRow& r) { return r.dense; }},
+      Kind{"sharded weights", [](const ReferenceRow& r) { return r.sharding == Sharding::zero3; }},
+      Kind{"context parallel", [](const ReferenceRow& r) { return r.context > 1; }},
+      Kind{"mixture of experts", [](const ReferenceRow& r) { return r.model.experts.count > 0; }}};
+  std::vector<GroupErrors> out;
+  for (const Kind& kind : kKinds) {
+    GroupErrors group = group_errors(kind.name, predictions, [&](const RowPrediction& p) {
+      return p.row->complete && kind.has(*p.row);
+    });
+    if (group.errors.n > 0) out.push_back(std::move(group));
+  }
+  return out;
+}
+
+}  // namespace
+
 RowSummary summarise_rows(const std::vector<RowPrediction>& predictions) {
   const auto source = [](const ReferenceRow& r) { return r.source; };
   const auto gpu = [](const ReferenceRow& r) { return r.gpu; };
@@ -236,6 +261,9 @@ RowSummary summarise_rows(const std::vector<RowPrediction>& predictions) {
   out.overall = group_errors("all", predictions, [](const RowPrediction&) { return true; });
   out.dense =
       group_errors("dense", predictions, [](const RowPrediction& p) { return p.row->dense; });
+  out.complete =
+      group_errors("complete", predictions, [](const RowPrediction& p) { return p.row->complete; });
+  out.by_kind = errors_by_kind(predictions);
   out.by_source = group_by(predictions, false, source);
   out.by_source_dense = group_by(predictions, true, source);
   out.by_gpu = group_by(predictions, false, gpu);

@@ -68,6 +68,10 @@ struct RowSummary {
   std::size_t rows = 0, predicted = 0, skipped = 0, oom = 0;
   std::vector<std::pair<std::string, std::size_t>> skipped_for;  ///< most frequent first
   GroupErrors overall, dense;
+  GroupErrors complete;  ///< rows that do not contradict themselves
+  /// Of those: dense, sharded weights, context parallel, mixture of experts; a row may be in
+  /// several but the first. Only kinds that have rows.
+  std::vector<GroupErrors> by_kind;
   /// By source, GPU and software; each all rows, then its dense rows alone.
   std::vector<GroupErrors> by_source, by_source_dense, by_gpu, by_gpu_dense, by_stack,
       by_stack_dense;

@@ -84,6 +84,8 @@ Json summary_json(const RowSummary& s) {
   for (const auto& [reason, count] : s.skipped_for) out["skipped_for"][reason] = count;
   out["overall"] = errors_json(s.overall);
   out["dense"] = errors_json(s.dense);
+  out["complete"] = errors_json(s.complete);
+  out["by_kind"] = groups_json(s.by_kind);
   out["dense_median_over_sources"] = twelve_digits(s.median_over_sources_dense);
   out["by_source"] = groups_json(s.by_source);
   out["by_source_dense"] = groups_json(s.by_source_dense);
@@ -251,7 +253,8 @@ std::string rows_table(const std::vector<RowPrediction>& predictions, const Text
   const RowSummary s = summarise_rows(predictions);
   TextTable overall = errors_table("step time");
   add_errors(overall, s.overall);
-  add_errors(overall, s.dense);
+  if (s.complete.errors.n < s.overall.errors.n) add_errors(overall, s.complete);
+  for (const GroupErrors& kind : s.by_kind) add_errors(overall, kind);
   std::string out = row_lines(predictions, style);
   out += skipped_lines(s) + groups_table("all rows by source", s.by_source, style) +
          groups_table("dense rows by source", s.by_source_dense, style) +
