@@ -30,6 +30,21 @@ CheckpointTier tier_of(const CheckpointSpec& spec, const CheckpointBytes& bytes,
           .corrupt = spec.corrupt};
 }
 
+/// Replicas that hold weights or experts together cannot go on without one of them.
+void check_elastic(const Scenario& scenario, int elastic) {
+  const Parallelism& cut = scenario.job.parallelism;
+  const bool grouped = cut.sharding == Sharding::zero3 && cut.shard_group > 0;
+  const bool spread = cut.expert * cut.expert_tensor > cut.tensor * cut.context;
+  if (elastic == 0 || (!grouped && !spread)) return;
+  throw InputError({.file = scenario.file,
+                    .pointer = "/run/spares/elastic",
+                    .found = std::to_string(elastic),
+                    .allowed = std::string("0, as replicas hold ") +
+                               (grouped ? "weights together (shard_group)"
+                                        : "experts together (expert x expert_tensor)"),
+                    .nearest = {}});
+}
+
 /// With replicas missing the others take their sequences: the step of a job of that width, for a
 /// batch as much smaller, done as many times more.
 /// None is faster than its data come.
@@ -58,7 +73,8 @@ CampaignPlan plan_campaign(const Scenario& scenario, const RunSpec& run) {
   Campaign& campaign = plan.campaign;
   campaign.nodes = scenario.nodes;
   const Parallelism& cut = scenario.job.parallelism;
-  const int replica = cut.tensor * cut.pipeline;  // GPUs
+  check_elastic(scenario, run.elastic);
+  const int replica = cut.tensor * cut.context * cut.pipeline;  // GPUs
   const int node = scenario.node.gpus;
   campaign.nodes_per_replica = std::max(1, (replica + node - 1) / node);
   campaign.replicas_per_node = std::max(1, node / replica);

@@ -104,6 +104,33 @@ TEST_CASE("plan: a job that gets half of its data runs at half speed, however wi
   for (const double speed : half.campaign.width_speed) CHECK(speed == doctest::Approx(0.5));
 }
 
+TEST_CASE("plan: replicas that hold weights or experts together cannot lose one of them") {
+  const auto problem = [](const std::string& change, const std::string& elastic) {
+    const Scenario scenario =
+        read_scenario("t.json", fmt::format("{{{}}}", kJob), presets(), {.set = {change}});
+    try {
+      (void)plan_campaign(scenario,
+                          read_run(fmt::format(R"("spares": {{"elastic": {}}})", elastic)));
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string("fine");
+  };
+  const std::string groups = R"(parallelism={"data": 64, "sharding": "zero3", "shard_group": 8})";
+  CHECK(problem(groups, "2") ==
+        "t.json#/run/spares/elastic: found 2; allowed: 0, as replicas hold weights together "
+        "(shard_group)");
+  CHECK(problem(groups, "0") == "fine");
+  CHECK(problem(R"(parallelism={"data": 64, "sharding": "zero3"})", "2") == "fine");
+}
+
+TEST_CASE("plan: ranks that share a sequence are one replica") {
+  const Scenario scenario =
+      read_scenario("t.json", fmt::format("{{{}}}", kJob), presets(),
+                    {.set = {R"(parallelism={"tensor": 8, "context": 2, "data": 4})"}});
+  CHECK(plan_campaign(scenario, read_run(R"("spares": {})")).campaign.nodes_per_replica == 2);
+}
+
 TEST_CASE("plan: data come from the checkpoints' storage where they name none") {
   const RunSpec run = read_run(R"("data": {"bytes_per_token": 2}, "checkpoint": [
       {"to": "peers", "interval": "5 min"},
