@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::array kOptions{
     OptionSpec{"rows", 0, "FILE", false,
-               "Fit to the dense rows of this file (the format of tests/reference/training.json) "
-               "instead of the project's own.",
+               "Fit to the rows of this file that do not contradict themselves (the format of "
+               "tests/reference/training.json) instead of the project's own.",
                "--rows measured.json"},
     OptionSpec{"constants", 0, "FILE", false,
                "What to fit, with priors, instead of the project's tests/reference/fit.json.",
