@@ -1,0 +1,89 @@
+/// Finds the fastest layout of a training job on a fixed cluster: how to cut the model over its
+/// GPUs, what to recompute, what to shard.
+///
+/// Every layout that keeps the scenario's rules and fits in memory gets a lower bound of its step
+/// time (bounds.hpp). They are then replayed, smallest bound first, until no bound that is left is
+/// below the slowest of the best: the answer is that of replaying them all.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/memory.hpp"
+#include "sim/scenario/scenario.hpp"
+#include "sim/step/step_report.hpp"
+
+namespace lockstep {
+
+/// Values to try along each axis; empty: all that the model and the cluster allow.
+struct TuneSpace {
+  std::vector<int> tensor, pipeline, context, expert, expert_tensor;
+  std::vector<int> virtual_stages;
+  std::vector<int> micro_sequences;
+  std::vector<Recompute> recompute;
+  std::vector<Sharding> sharding;
+  /// Empty: 1F1B, interleaved, and that of the scenario.
+  std::vector<Schedule> schedules;
+};
+
+struct TuneOptions {
+  TuneSpace space;
+  std::size_t keep = 10;  ///< layouts to return, at least 1
+  /// Replay every layout that fits in memory, whatever its bound.
+  bool exhaustive = false;
+  /// Replay also all that may be faster than the scenario's own layout, so that its rank is exact.
+  bool rank_own = false;
+  int threads = 0;  ///< at most so many; 0: one per core. The result is the same for any number.
+  /// Asked between rounds of replays; true: return the best so far.
+  std::function<bool()> interrupted;
+  /// Told between rounds of replays: how many are done, and how many there are at most.
+  std::function<void(std::size_t done, std::size_t most)> progress;
+};
+
+/// A layout that was replayed.
+struct TunedLayout {
+  Scenario scenario;  ///< the whole of it, as the scenario reader would make it
+  double step_s = 0, mfu = 0;
+  double bound_s = 0;     ///< the lower bound of step_s that the search went by
+  MemoryBreakdown peak;   ///< of the fullest stage
+  Bytes usable;           ///< of the card
+  BucketTimes seconds{};  ///< where the step goes, mean over GPUs
+};
+
+/// Layouts that were not replayed, by reason.
+struct TuneCount {
+  std::string reason;  ///< "batch sequences: do not divide", a phrase
+  std::size_t layouts = 0;
+};
+
+struct TuneResult {
+  /// The fastest first, at most TuneOptions::keep; of equal times the plainer layout first (fewer
+  /// ways, less sharding, less recomputation). Empty: nothing fits.
+  std::vector<TunedLayout> best;
+
+  /// Of the scenario as it is. Nothing: it breaks a rule on this cluster (`own_problem` says
+  /// which).
+  std::optional<TunedLayout> own;
+  std::string own_problem;
+  bool own_fits = false;  ///< in memory
+  /// Its place among all layouts that fit, from 1: between these two, equal when it is exact.
+  std::size_t own_rank_first = 0, own_rank_last = 0;
+
+  std::size_t considered = 0;      ///< all combinations
+  std::vector<TuneCount> refused;  ///< by the scenario's rules, most first
+  std::size_t over_memory = 0;     ///< do not fit
+  std::size_t pruned = 0;          ///< by their bound
+  std::size_t replayed = 0;
+  bool interrupted = false;
+};
+
+/// Searches. Of `base` it takes the model, batch (but for its micro batch), precision, stack and
+/// cluster, with as many GPUs as `base` uses; what `base` says of sequence parallelism, exchanges,
+/// prefetching and modules to recompute stays. `base` itself may break the rules of layouts or not
+/// fit in memory: then it is no candidate. Throws InputError where an option's value is impossible.
+TuneResult tune(const Scenario& base, const TuneOptions& options = {});
+
+}  // namespace lockstep
