@@ -35,6 +35,15 @@ double log_error(const FitRow& row, const Scenario& scenario) {
   return std::log(simulate_step(scenario).step_s / row.measured_s);
 }
 
+/// Where the fit is: the logarithm of each value over its prior.
+Eigen::VectorXd logarithms(const std::vector<FitParameter>& parameters) {
+  Eigen::VectorXd x(static_cast<Eigen::Index>(parameters.size()));
+  for (std::size_t j = 0; j < parameters.size(); ++j) {
+    x[static_cast<Eigen::Index>(j)] = std::log(parameters[j].value / parameters[j].prior);
+  }
+  return x;
+}
+
 /// Residuals and their derivatives, rows on all cores, each row only by what it depends on.
 struct Linearised {
   Eigen::VectorXd residual;
@@ -96,7 +105,8 @@ std::vector<FitRow> fit_rows(const std::vector<ReferenceRow>& rows, const Preset
   for (const ReferenceRow& row : rows) {
     if (!row.obstacle.empty() || !row.complete || !row.measured_step_s) continue;
     try {
-      out.push_back({row.id, row.source, row_scenario(row, presets), *row.measured_step_s});
+      out.push_back(
+          {row.id, row.source, row.release, row_scenario(row, presets), *row.measured_step_s});
     } catch (const InputError&) {
       continue;  // `validate` lists it with the reason
     }
@@ -106,10 +116,7 @@ std::vector<FitRow> fit_rows(const std::vector<ReferenceRow>& rows, const Preset
 
 std::vector<double> fit_errors(const std::vector<FitRow>& rows,
                                const std::vector<FitParameter>& parameters) {
-  Eigen::VectorXd x(static_cast<Eigen::Index>(parameters.size()));
-  for (std::size_t j = 0; j < parameters.size(); ++j) {
-    x[static_cast<Eigen::Index>(j)] = std::log(parameters[j].value / parameters[j].prior);
-  }
+  const Eigen::VectorXd x = logarithms(parameters);
   std::vector<double> errors(rows.size());
   tbb::parallel_for(std::size_t{0}, rows.size(), [&](std::size_t i) {
     errors[i] = std::expm1(log_error(rows[i], with_constants(rows[i], parameters, x)));
@@ -123,7 +130,7 @@ void fit(const std::vector<FitRow>& rows, std::string_view leave_out,
   for (const FitRow& row : rows) {
     if (row.source != leave_out) used.push_back(&row);
   }
-  Eigen::VectorXd x = Eigen::VectorXd::Zero(static_cast<Eigen::Index>(parameters.size()));
+  Eigen::VectorXd x = logarithms(parameters);
   for (int iteration = 0; iteration < kIterations; ++iteration) {
     const Linearised at = linearise(used, parameters, x);
     const Eigen::VectorXd next = improved(at, parameters, x);

@@ -32,6 +32,7 @@ std::vector<FitParameter> read_fit_parameters(const std::string& file);
 /// A measured row as the fit sees it.
 struct FitRow {
   std::string id, source;
+  std::string release;  ///< as the row states it
   Scenario scenario;
   double measured_s = 0;
 };
@@ -44,7 +45,7 @@ std::vector<double> fit_errors(const std::vector<FitRow>& rows,
                                const std::vector<FitParameter>& parameters);
 
 /// Levenberg-Marquardt on log(predicted / measured) with Huber weights (rows beyond 10 % count
-/// less) and the priors as further residuals; starts from the priors. `leave_out`: a source that is
+/// less) and the priors as further residuals; starts from the values. `leave_out`: a source that is
 /// not looked at. Deterministic.
 void fit(const std::vector<FitRow>& rows, std::string_view leave_out,
          std::vector<FitParameter>& parameters);

@@ -1,12 +1,15 @@
 #include <array>
+#include <cmath>
 #include <fmt/format.h>
 #include <iterator>
 #include <map>
 #include <set>
 
 #include "models/input/text_file.hpp"
+#include "tools/lockstep/accuracy/residuals_file.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/fit.hpp"
+#include "tools/lockstep/output_file.hpp"
 #include "tools/lockstep/reference_files.hpp"
 #include "tools/lockstep/shared_options.hpp"
 #include "tools/lockstep/statistics.hpp"
@@ -26,6 +29,11 @@ constexpr std::array kOptions{
                "Also fit again without each source in turn, and predict that source: how well the "
                "constants carry over.",
                "--leave-out"},
+    OptionSpec{"residuals", 0, "FILE", false,
+               "With --leave-out: write what each row's prediction misses by, with its source in "
+               "the fit and without. The project's models/presets/accuracy/published.json, from "
+               "which intervals of predictions come, is made so.",
+               "--residuals models/presets/accuracy/published.json"},
     OptionSpec{"write", 0, "", false,
                "Write the fitted constants into the preset files that hold them.", "--write"},
     kPresetsOption,
@@ -111,7 +119,23 @@ std::string table_of_errors(const std::map<std::string, SourceErrors>& sources,
   return text;
 }
 
+Residual residual_of(const FitRow& row, double fitted_error) {
+  const Scenario& s = row.scenario;
+  return {.row = row.id,
+          .source = row.source,
+          .traits = {.stack = s.stack.name,
+                     .release = row.release,
+                     .gpu = s.node.gpu.name,
+                     .experts = s.job.model.experts.count > 0,
+                     .sharded_weights = s.job.parallelism.sharding == Sharding::zero3,
+                     .context = s.job.parallelism.context > 1},
+          .fitted = std::log1p(fitted_error)};
+}
+
 Exit run(const ParsedOptions& options, Console& console) {
+  if (options.has("residuals") && !options.has("leave-out")) {
+    throw UsageError("lockstep fit: --residuals is for --leave-out");
+  }
   const PresetStore presets(options.all("presets"));
   const std::string rows_file =
       options.has("rows") ? options.get("rows") : reference_file(presets, "training.json");
@@ -132,14 +156,28 @@ Exit run(const ParsedOptions& options, Console& console) {
   collect(fit_errors(rows, priors), &SourceErrors::prior);
   std::vector<FitParameter> fitted = priors;
   fit(rows, {}, fitted);
-  collect(fit_errors(rows, fitted), &SourceErrors::fitted);
+  const std::vector<double> fitted_errors = fit_errors(rows, fitted);
+  collect(fitted_errors, &SourceErrors::fitted);
   if (options.has("leave-out")) {
+    ResidualTable residuals;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      residuals.push_back(residual_of(rows[i], fitted_errors[i]));
+    }
     std::vector<std::string> names;
     for (const auto& [source, errors] : sources) names.push_back(source);
     for (const std::string& source : names) {
-      std::vector<FitParameter> without = priors;
+      std::vector<FitParameter> without = fitted;  // near, so that it takes fewer iterations
       fit(rows, source, without);
-      collect(fit_errors(rows, without), &SourceErrors::left_out, source);
+      const std::vector<double> errors = fit_errors(rows, without);
+      collect(errors, &SourceErrors::left_out, source);
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        if (rows[i].source == source) residuals[i].left_out = std::log1p(errors[i]);
+      }
+    }
+    if (options.has("residuals")) {
+      OutputFile file(options.get("residuals"));
+      file.write(residuals_json(residuals));
+      file.commit();
     }
   }
   const TextStyle style = output_style(options, console);

@@ -1,0 +1,36 @@
+#include "tools/lockstep/accuracy/residuals_file.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+namespace lockstep {
+namespace {
+
+constexpr std::string_view kAbout =
+    "Errors of predicted step times of published training runs, log(predicted / measured): fitted, "
+    "and with the row's source left out of the fit. Made by: lockstep fit --leave-out --residuals "
+    "FILE. Intervals of predictions come from it.";
+
+std::string json_string(std::string_view text) { return nlohmann::json(text).dump(); }
+
+std::string line(const Residual& r) {
+  const PredictionTraits& t = r.traits;
+  return fmt::format(
+      R"({{"row":{},"source":{},"stack":{},"release":{},"gpu":{},"experts":{},"sharded_weights":{},)"
+      R"("context":{},"fitted":{:.4f},"left_out":{:.4f}}})",
+      json_string(r.row), json_string(r.source), json_string(t.stack), json_string(t.release),
+      json_string(t.gpu), t.experts, t.sharded_weights, t.context, r.fitted, r.left_out);
+}
+
+}  // namespace
+
+std::string residuals_json(const ResidualTable& table) {
+  std::string out = fmt::format("{{\n\"about\":{},\n\"rows\":[\n", json_string(kAbout));
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    out += line(table[i]) + (i + 1 < table.size() ? ",\n" : "\n");
+  }
+  return out + "]}\n";
+}
+
+}  // namespace lockstep
