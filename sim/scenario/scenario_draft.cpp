@@ -262,13 +262,7 @@ Scenario complete_scenario(const ScenarioDraft& draft, const PresetStore& preset
   out.transport =
       presets.transport(out.fabric.transport.empty() ? draft.node.transport : out.fabric.transport);
   note_attention(out);
-  check_virtual_stages(draft, cut);
-  check_batch(draft, out.job);
-  check_context(draft, cut);
-  check_experts(draft, cut);
-  check_sharding(draft, cut);
-  check_machine(draft, out);
-  check_extent(draft, out);
+  check_rules(draft, out);
   complete_power(draft, out);
   return out;
 }

@@ -320,4 +320,17 @@ void check_machine(const ScenarioDraft& draft, const Scenario& scenario) {
   check_fabric(draft, scenario);
 }
 
+void check_rules(const ScenarioDraft& draft, const Scenario& scenario) {
+  const Parallelism& cut = scenario.job.parallelism;
+  check_widths(draft);
+  if (!cut.order) check_schedule(draft, cut);
+  check_virtual_stages(draft, cut);
+  check_batch(draft, scenario.job);
+  check_context(draft, cut);
+  check_experts(draft, cut);
+  check_sharding(draft, cut);
+  check_machine(draft, scenario);
+  check_extent(draft, scenario);
+}
+
 }  // namespace lockstep

@@ -35,4 +35,8 @@ void check_machine(const ScenarioDraft& draft, const Scenario& scenario);
 /// That the simulation stays within what its clock and memory hold.
 void check_extent(const ScenarioDraft& draft, const Scenario& scenario);
 
+/// All of the above. `scenario` is what the draft became; of the draft the model and the widths are
+/// read, and what it says of things that only some layouts have.
+void check_rules(const ScenarioDraft& draft, const Scenario& scenario);
+
 }  // namespace lockstep

@@ -1,0 +1,117 @@
+#include "sim/step/pieces.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <vector>
+
+#include "models/kernels/order_statistics.hpp"
+
+namespace lockstep {
+namespace {
+
+/// Host time of the passes of a layer, at the least.
+struct HostTimes {
+  Seconds forward, backward;
+};
+
+/// The two parts of a backward pass that is split. Kernels are launched in proportion to their time
+/// (assumed).
+template <class MakeOperations>
+void add_split_backward(const MakeOperations& make, const WorkloadContext& c, Seconds host,
+                        Piece& piece) {
+  WorkloadContext split = c;
+  split.split_backward = true;
+  std::vector<Operation> input = make(split);
+  std::vector<Operation> weight;
+  std::ranges::copy_if(input, std::back_inserter(weight), is_weight_gradient);
+  std::erase_if(input, is_weight_gradient);
+  PhaseCost inputs = phase_cost(input, true, {}, c), weights = phase_cost(weight, true, {}, c);
+  const Seconds both = inputs.total() + weights.total();
+  if (host > both) {
+    for (PhaseCost* part : {&inputs, &weights}) part->launch = (host - both) / both * part->total();
+  }
+  piece.cost(Pass::backward_input) = inputs;
+  piece.cost(Pass::backward_weight) = weights;
+}
+
+template <class MakeOperations>
+Piece make_piece(const MakeOperations& make, const WorkloadContext& c, const HostTimes& host) {
+  const std::vector<Operation> operations = make(c);
+  Piece piece;
+  piece.cost(Pass::forward) = phase_cost(operations, false, host.forward, c);
+  piece.cost(Pass::backward) = phase_cost(operations, true, host.backward, c);
+  if (splits_backward(c.job.parallelism)) add_split_backward(make, c, host.backward, piece);
+  return piece;
+}
+
+Piece make_root(std::vector<Operation> (*make)(const WorkloadContext&), const WorkloadContext& c,
+                double parameters) {
+  Piece piece = make_piece(make, c, {});
+  piece.weights.all = parameters / c.job.parallelism.tensor;
+  piece.root = true;
+  return piece;
+}
+
+/// A layer with experts takes at least a third of its host time forward, the rest backward.
+Piece make_layer(const WorkloadContext& c, LayerKind kind) {
+  const StackSpec& s = c.stack;
+  const Parallelism& par = c.job.parallelism;
+  const double again = c.job.recompute == Recompute::full ? s.kernels_forward : 0;
+  HostTimes host{.forward = s.kernels_forward * s.launch_interval,
+                 .backward = (s.kernels_backward + again) * s.launch_interval};
+  Weights weights{.all = layer_parameters(c.job.model, kind) / par.tensor};
+  if (kind.experts) {
+    const double here = static_cast<double>(c.job.model.experts.count) / par.expert;
+    const Seconds experts = s.expert_host_layer + here * s.expert_host_expert;
+    host.forward = std::max(host.forward, 1.0 / 3 * experts);
+    host.backward = std::max(host.backward, 2.0 / 3 * experts);
+    weights.experts = expert_parameters(c.job.model) / (par.expert * par.expert_tensor);
+  }
+  Piece piece = make_piece(
+      [&](const WorkloadContext& context) { return layer_operations(context, kind); }, c, host);
+  piece.weights = weights;
+  return piece;
+}
+
+}  // namespace
+
+bool ends_meet(const PipelineShape& shape) {
+  return shape.ranks == 1 || shape.layout == ChunkLayout::two_way ||
+         (shape.layout == ChunkLayout::v_shape && shape.chunks % 2 == 0);
+}
+
+Pieces make_pieces(const WorkloadContext& c) {
+  const TransformerShape& m = c.job.model;
+  const double head = static_cast<double>(m.vocabulary) * m.hidden;
+  const bool shared = m.tied && ends_meet(pipeline_shape(c.job.parallelism));
+  Pieces out;
+  std::array<bool, 4> made{};
+  for (int i = 0; i < m.layers; ++i) {
+    const std::size_t number = Pieces::piece_of(m.kind(i));
+    if (!made[number]) out.layers[number] = make_layer(c, m.kind(i));
+    made[number] = true;
+  }
+  out.embedding = make_root(embedding_operations, c, embedding_parameters(m));
+  out.head = make_root(head_operations, c, shared ? 0 : head);
+  if (m.predicted_tokens > 0) {
+    // It shares embedding and output projection with the model.
+    out.prediction = make_root(prediction_operations, c, prediction_parameters(m));
+    for (const Piece* part : {&out.layers[Pieces::piece_of(m.kind(m.layers - 1))], &out.head}) {
+      for (std::size_t i = 0; i < part->passes.size(); ++i) {
+        out.prediction.passes[i] += part->passes[i];
+      }
+      if (!part->root) out.prediction.weights += part->weights;
+    }
+  }
+  return out;
+}
+
+double kernel_variation(const TrainingJob& job, const GpuSpec& gpu) {
+  const Parallelism& par = job.parallelism;
+  const double gpus = static_cast<double>(par.tensor) * par.context * par.pipeline * par.data;
+  return gpu.speed_spread * expected_maximum_of_normals(gpus) +
+         gpu.kernel_jitter * expected_maximum_of_normals(std::max(par.tensor * par.context,
+                                                                  par.expert * par.expert_tensor));
+}
+
+}  // namespace lockstep
