@@ -78,28 +78,33 @@ Json& step_into(Json& node, const std::string& part, const InputProblem& where) 
 
 }  // namespace
 
-JsonOverride apply_override(Json& root, std::string_view set) {
-  const std::string option = "--set " + std::string(set);
-  const std::size_t equals = set.find('=');
-  if (equals == std::string_view::npos || equals == 0) {
-    throw InputError({"--set", "", in_quotes(set), "path=value, such as cluster.nodes=384", ""});
-  }
-  const std::vector<std::string> parts = split_path(set.substr(0, equals));
+std::string put_value(Json& root, const std::string& origin, std::string_view path, Json value) {
+  const std::vector<std::string> parts = split_path(path);
   if (parts.size() > kJsonDepth) {
-    throw InputError({"--set", "", "a path of " + std::to_string(parts.size()) + " parts",
+    throw InputError({origin, "", "a path of " + std::to_string(parts.size()) + " parts",
                       "at most " + std::to_string(kJsonDepth), ""});
   }
   Json* node = &root;
   std::string pointer;
   for (const std::string& part : parts) {
     if (part.empty()) {
-      throw InputError({"--set", "", in_quotes(set), "a path without empty parts", ""});
+      throw InputError({origin, "", in_quotes(path), "a path without empty parts", ""});
     }
-    node = &step_into(*node, part, {option, pointer, "", "", ""});
+    node = &step_into(*node, part, {origin, pointer, "", "", ""});
     pointer += "/" + pointer_part(part);
   }
+  *node = std::move(value);
+  return pointer;
+}
+
+JsonOverride apply_override(Json& root, std::string_view set) {
+  const std::string option = "--set " + std::string(set);
+  const std::size_t equals = set.find('=');
+  if (equals == std::string_view::npos || equals == 0) {
+    throw InputError({"--set", "", in_quotes(set), "path=value, such as cluster.nodes=384", ""});
+  }
   const std::string_view value = set.substr(equals + 1);
-  *node = parse_value(option, value);
+  std::string pointer = put_value(root, option, set.substr(0, equals), parse_value(option, value));
   return {std::move(pointer), option, std::string(value)};
 }
 

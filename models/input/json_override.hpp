@@ -17,6 +17,11 @@ namespace lockstep {
 /// by name. Throws InputError that names the option.
 JsonOverride apply_override(nlohmann::ordered_json& root, std::string_view set);
 
+/// Puts `value` at `path` as apply_override() does, and returns the pointer of the place. Errors
+/// are those of the file or option `origin`.
+std::string put_value(nlohmann::ordered_json& root, const std::string& origin,
+                      std::string_view path, nlohmann::ordered_json value);
+
 /// The last change of the value at `pointer`, or of something around it; null if there is none.
 const JsonOverride* last_override(std::span<const JsonOverride> overrides,
                                   std::string_view pointer);

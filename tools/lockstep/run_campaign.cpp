@@ -106,19 +106,6 @@ bool draw(CampaignResult& result, SampleOptions sampling, Console& console) {
   return true;
 }
 
-/// What a healthy step says about the run: its FLOPs, its power, and with that the bill.
-void add_step(CampaignResult& result) {
-  const Scenario& scenario = result.scenario;
-  const bool powered = scenario.power.has_value();
-  result.step = simulate_step(scenario, {.record_timeline = powered, .keep_actors = powered});
-  const double peak = scenario.node.gpu.peak(scenario.job.precision).base_units();
-  result.mfu =
-      step_flops(scenario.job).full.base_units() / (result.plan.step_s * scenario.gpus() * peak);
-  if (!powered) return;
-  result.power = step_power(scenario, result.step);
-  result.bill = bill_of(result);
-}
-
 IntervalOptimum find_optimum(const Campaign& campaign, SampleOptions sampling, Console& console) {
   Progress progress(console.err, "trajectories of the interval curve",
                     kMostIntervals * sampling.trajectories, console.err_is_terminal);
@@ -140,6 +127,19 @@ void write_files(const CampaignResult& result, const ParsedOptions& options) {
 
 }  // namespace
 
+void add_step(CampaignResult& result, const RunSpec& run) {
+  const Scenario& scenario = result.scenario;
+  const bool powered = scenario.power.has_value();
+  result.step = simulate_step(scenario, {.record_timeline = powered, .keep_actors = powered});
+  const double peak = scenario.node.gpu.peak(scenario.job.precision).base_units();
+  result.mfu =
+      step_flops(scenario.job).full.base_units() / (result.plan.step_s * scenario.gpus() * peak);
+  result.projections = project(scenario, run);
+  if (!powered) return;
+  result.power = step_power(scenario, result.step);
+  result.bill = bill_of(result);
+}
+
 Exit run_campaign(const CampaignInput& input, const Scenario& scenario,
                   const ParsedOptions& options, Console& console) {
   const std::string format = options.choice("format", kFormats);
@@ -158,8 +158,7 @@ Exit run_campaign(const CampaignInput& input, const Scenario& scenario,
   if (reports || options.has("power-trace")) {
     result.typical = run_trajectory(campaign, result.typical_number, RunDetail::timeline);
   }
-  add_step(result);
-  result.projections = project(scenario, run);
+  add_step(result, run);
   sampling.progress = [] { return !InterruptGuard::interrupted(); };
   if (optimises || (reports && is_optimisable(result.plan))) {
     result.optimum = find_optimum(campaign, sampling, console);

@@ -5,8 +5,10 @@
 #include <vector>
 
 #include "models/input/json_cursor.hpp"
+#include "sim/run/run_spec.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "sim/scenario/scenario.hpp"
+#include "tools/lockstep/campaign_result.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/options.hpp"
 
@@ -21,6 +23,10 @@ struct CampaignInput {
   const JsonCursor& root;
   const PresetStore& presets;
 };
+
+/// Fills in what a healthy step says about the run: its FLOPs, its power, and with that the bill.
+/// Needs the plan and the summary.
+void add_step(CampaignResult& result, const RunSpec& run);
 
 /// `scenario` is what the file says of the job and its cluster.
 Exit run_campaign(const CampaignInput& input, const Scenario& scenario,

@@ -4,7 +4,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/input_error.hpp"
 #include "models/input/text_file.hpp"
 #include "sim/congestion/shared_scenario.hpp"
 #include "sim/run/run_spec.hpp"
@@ -129,24 +128,6 @@ constexpr CommandSpec kSpec{
     .options = kOptions,
     .examples = kExamples,
 };
-
-void require_memory(const RunResult& result) {
-  const MemoryVerdict& memory = result.memory;
-  if (memory.fits) return;
-  const auto gib = [](Bytes bytes) { return significant(bytes / gibibytes(1)) + " GiB"; };
-  const std::string fit = memory.nearest_fit.empty()
-                              ? "no single change that was tried fits"
-                              : "the nearest change that fits: " + memory.nearest_fit;
-  throw InputError(
-      {.file = result.scenario.file,
-       .pointer = {},
-       .found = fmt::format("a job that needs {} on a GPU of stage {}", gib(memory.peak.needed()),
-                            memory.fullest_stage),
-       .allowed = fmt::format("at most {} of the {} of {}; {} (--allow-oom predicts anyway)",
-                              gib(memory.usable), gib(result.scenario.node.gpu.hbm_capacity),
-                              result.scenario.node.gpu.name, fit),
-       .nearest = {}});
-}
 
 std::string formatted(const RunResult& result, const std::string& format, const TextStyle& style) {
   if (format == "json") return result_json(result).dump(2) + "\n";

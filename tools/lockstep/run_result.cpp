@@ -1,9 +1,30 @@
 #include "tools/lockstep/run_result.hpp"
 
 #include <cmath>
+#include <fmt/format.h>
 #include <numeric>
 
+#include "models/input/input_error.hpp"
+
 namespace lockstep {
+
+void require_memory(const RunResult& result) {
+  const MemoryVerdict& memory = result.memory;
+  if (memory.fits) return;
+  const auto gib = [](Bytes bytes) { return significant(bytes / gibibytes(1)) + " GiB"; };
+  const std::string fit = memory.nearest_fit.empty()
+                              ? "no single change that was tried fits"
+                              : "the nearest change that fits: " + memory.nearest_fit;
+  throw InputError(
+      {.file = result.scenario.file,
+       .pointer = {},
+       .found = fmt::format("a job that needs {} on a GPU of stage {}", gib(memory.peak.needed()),
+                            memory.fullest_stage),
+       .allowed = fmt::format("at most {} of the {} of {}; {} (--allow-oom predicts anyway)",
+                              gib(memory.usable), gib(result.scenario.node.gpu.hbm_capacity),
+                              result.scenario.node.gpu.name, fit),
+       .nearest = {}});
+}
 
 std::optional<TrainingCost> training_cost(const RunResult& result) {
   if (!result.scenario.training_tokens) return std::nullopt;

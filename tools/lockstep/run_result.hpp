@@ -22,6 +22,9 @@ struct RunResult {
   std::optional<StepPower> power{};  ///< where the scenario asks for it
 };
 
+/// Throws InputError that names the nearest change that fits, where the job does not.
+void require_memory(const RunResult& result);
+
 /// Cost of the whole training; nothing when the scenario gives no training.tokens.
 struct TrainingCost {
   double seconds = 0;

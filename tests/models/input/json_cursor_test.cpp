@@ -165,7 +165,7 @@ TEST_CASE("--set: errors name the option") {
   CHECK(complaint_of([] { parse("{}", {"=3"}); }) ==
         "--set: found \"=3\"; allowed: path=value, such as cluster.nodes=384");
   CHECK(complaint_of([] { parse("{}", {"a..b=3"}); }) ==
-        "--set: found \"a..b=3\"; allowed: a path without empty parts");
+        "--set a..b=3: found \"a..b\"; allowed: a path without empty parts");
   CHECK(complaint_of([] { parse(R"({"a": 3})", {"a.b=3"}); }) ==
         "--set a.b=3#/a: found 3; allowed: an object or array, for \"b\" to be in");
   CHECK(complaint_of([] { parse(R"({"a": [3]})", {"a.1=3"}); }) ==
