@@ -399,17 +399,6 @@ class StageBuilder {
   std::size_t posted_uses_ = 0;  ///< whose gathers are posted, or not needed
 };
 
-PlacementSpec placement_spec(const Scenario& s) {
-  const Parallelism& par = s.job.parallelism;
-  return {.tensor = par.tensor * par.context,
-          .data = par.data,
-          .pipeline = par.pipeline,
-          .order = parse_rank_order(s.stack.placement).value(),
-          .gpus_per_node = s.node.gpus,
-          .nvlink_domain = s.node.nvlink_domain,
-          .nic_ports = nic_ports(s.node).count};
-}
-
 void plan_messages(const Scenario& s, BytesPerSecond nic, StepPlan& plan) {
   const Parallelism& par = s.job.parallelism;
   const CommunicationPolicy& policy = s.stack.communication;
@@ -472,6 +461,17 @@ void plan_tensor_flow(const Pieces& pieces, StepPlan& plan) {
 }
 
 }  // namespace
+
+PlacementSpec placement_spec(const Scenario& s) {
+  const Parallelism& par = s.job.parallelism;
+  return {.tensor = par.tensor * par.context,
+          .data = par.data,
+          .pipeline = par.pipeline,
+          .order = parse_rank_order(s.stack.placement).value(),
+          .gpus_per_node = s.node.gpus,
+          .nvlink_domain = s.node.nvlink_domain,
+          .nic_ports = nic_ports(s.node).count};
+}
 
 WorkloadContext workload_context(const Scenario& s, const Placement& placement) {
   const Parallelism& par = s.job.parallelism;

@@ -105,6 +105,9 @@ struct StepPlan {
   StepTime overhead;                     ///< per step, host
 };
 
+/// Where the ranks of a job sit.
+PlacementSpec placement_spec(const Scenario& scenario);
+
 /// What the operations of a layer cost with these ranks on that machine. Keeps references into the
 /// scenario.
 WorkloadContext workload_context(const Scenario& scenario, const Placement& placement);

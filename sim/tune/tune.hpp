@@ -55,7 +55,7 @@ struct TunedLayout {
 
 /// Layouts that were not replayed, by reason.
 struct TuneCount {
-  std::string reason;  ///< "batch sequences: do not divide", a phrase
+  std::string reason;  ///< JSON pointer of the value that the rule is about: "/batch/sequences"
   std::size_t layouts = 0;
 };
 
@@ -74,8 +74,10 @@ struct TuneResult {
 
   std::size_t considered = 0;      ///< all combinations
   std::vector<TuneCount> refused;  ///< by the scenario's rules, most first
-  std::size_t over_memory = 0;     ///< do not fit
-  std::size_t pruned = 0;          ///< by their bound
+  /// With zero2 where zero1 fits too: a step takes the same time.
+  std::size_t same_as_zero1 = 0;
+  std::size_t over_memory = 0;  ///< do not fit
+  std::size_t pruned = 0;       ///< by their bound
   std::size_t replayed = 0;
   bool interrupted = false;
 };
