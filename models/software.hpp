@@ -78,6 +78,7 @@ struct StackSpec {
   std::string release;  ///< empty: the newest known
   std::string about;
   AttentionKernel attention = AttentionKernel::flash2;
+  bool release_stands_in = false;  ///< for another one, which the preset does not know
   ElementwiseTraffic elementwise;
   CommunicationPolicy communication;
   MemoryPolicy memory;

@@ -9,12 +9,14 @@ namespace lockstep {
 
 /// What decides how far a prediction can be trusted: the software, the GPU, the kind of job.
 struct PredictionTraits {
-  std::string stack;             ///< name of the preset, "megatron_core"
-  std::string release;           ///< as asked for; empty: not stated
-  std::string gpu;               ///< name of the preset, "h100_sxm5_80gb"
-  bool experts = false;          ///< mixture of experts
-  bool sharded_weights = false;  ///< ZeRO-3, FSDP
-  bool context = false;          ///< context parallel
+  std::string stack;               ///< name of the preset, "megatron_core"
+  std::string release;             ///< empty: not stated
+  bool release_stands_in = false;  ///< for another one, which the preset does not know
+  std::string gpu;                 ///< name of the preset, "h100_sxm5_80gb"
+  std::string architecture;        ///< of the GPU, "hopper"
+  bool experts = false;            ///< mixture of experts
+  bool sharded_weights = false;    ///< ZeRO-3, FSDP
+  bool context = false;            ///< context parallel
 };
 
 /// One measured run. Errors are log(predicted / measured) of the step time.

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "models/input/text_file.hpp"
+#include "sim/accuracy/read_residuals.hpp"
 #include "tools/lockstep/accuracy/residuals_file.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/fit.hpp"
@@ -120,16 +121,13 @@ std::string table_of_errors(const std::map<std::string, SourceErrors>& sources,
 }
 
 Residual residual_of(const FitRow& row, double fitted_error) {
-  const Scenario& s = row.scenario;
-  return {.row = row.id,
-          .source = row.source,
-          .traits = {.stack = s.stack.name,
-                     .release = row.release,
-                     .gpu = s.node.gpu.name,
-                     .experts = s.job.model.experts.count > 0,
-                     .sharded_weights = s.job.parallelism.sharding == Sharding::zero3,
-                     .context = s.job.parallelism.context > 1},
-          .fitted = std::log1p(fitted_error)};
+  Residual out{.row = row.id,
+               .source = row.source,
+               .traits = traits_of(row.scenario),
+               .fitted = std::log1p(fitted_error)};
+  out.traits.release = row.release;
+  out.traits.release_stands_in = false;
+  return out;
 }
 
 Exit run(const ParsedOptions& options, Console& console) {
