@@ -106,7 +106,20 @@ class Enumerator {
   }
   [[nodiscard]] std::vector<Recompute> recomputes() const {
     if (!space_.recompute.empty()) return space_.recompute;
+    if (!selective_saves()) return {Recompute::none, Recompute::full};
     return {Recompute::none, Recompute::selective, Recompute::full};
+  }
+  /// Fused attention keeps no scores that could be made again.
+  [[nodiscard]] bool selective_saves() const {
+    TrainingJob none = base_.job, selective = base_.job;
+    none.recompute = Recompute::none;
+    selective.recompute = Recompute::selective;
+    for (const bool experts : {false, true}) {
+      const LayerKind kind{.experts = experts};
+      if (saved_per_layer(selective, base_.stack, kind) < saved_per_layer(none, base_.stack, kind))
+        return true;
+    }
+    return false;
   }
   [[nodiscard]] std::vector<int> micro_ways(const Parallelism& cut) const {
     if (!space_.micro_sequences.empty()) return space_.micro_sequences;

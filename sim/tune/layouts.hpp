@@ -28,7 +28,8 @@ struct Layout {
 /// - virtual_stages: all that spread the layers evenly, embedding and output in the place of a
 ///   layer or not, and what `base` says;
 /// - micro batches: divisors of the sequences that a replica has;
-/// - sharding none to zero3 where there are replicas, recompute none to full.
+/// - sharding: none to zero3 where there are replicas;
+/// - recompute: none, full, and selective where that saves memory.
 std::vector<Layout> all_layouts(const Scenario& base, const TuneSpace& space);
 
 /// Shorter pieces of a sequence are left out unless asked for: their attention is too short to hide

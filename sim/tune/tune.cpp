@@ -171,9 +171,16 @@ class Search {
           queue.push(number);
         }
       }
-      if (options_.progress) options_.progress(result_.replayed, result_.replayed + queue.size());
+      if (options_.progress) options_.progress(result_.replayed, at_most());
     }
     result_.pruned = candidates_.size() - result_.replayed;
+  }
+  /// How many will be replayed if no bar falls any more.
+  [[nodiscard]] std::size_t at_most() const {
+    const double now = bar();
+    return static_cast<std::size_t>(std::ranges::count_if(candidates_, [&](const Candidate& c) {
+      return c.state == Candidate::State::replayed || c.bound_s <= now;
+    }));
   }
   void look_closer(Candidate& candidate) const {
     const Scenario scenario = scenario_of(candidate);

@@ -1,7 +1,6 @@
 #include "tools/lockstep/cli.hpp"
 
 #include <algorithm>
-#include <array>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <ostream>
@@ -9,13 +8,27 @@
 #include "models/input/input_error.hpp"
 
 namespace lockstep {
-namespace {
 
-std::array<const Command*, 11> commands() {
-  return {&run_command(),      &comm_command(),    &replay_command(), &topology_command(),
-          &validate_command(), &referee_command(), &fit_command(),    &fit_kernels_command(),
-          &import_command(),   &list_command(),    &show_command()};
+// clang-format off: one a line, so that commands come and go without moving others
+std::vector<const Command*> commands() {
+  return {
+      &run_command(),
+      &tune_command(),
+      &comm_command(),
+      &replay_command(),
+      &topology_command(),
+      &validate_command(),
+      &referee_command(),
+      &fit_command(),
+      &fit_kernels_command(),
+      &import_command(),
+      &list_command(),
+      &show_command(),
+  };
 }
+// clang-format on
+
+namespace {
 
 std::string general_help() {
   std::string out =

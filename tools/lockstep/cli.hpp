@@ -34,6 +34,7 @@ struct Command {
 };
 
 const Command& run_command();
+const Command& tune_command();
 const Command& comm_command();
 const Command& validate_command();
 const Command& referee_command();
@@ -44,6 +45,9 @@ const Command& list_command();
 const Command& show_command();
 const Command& topology_command();
 const Command& replay_command();
+
+/// All of them, in the order of the help text.
+std::vector<const Command*> commands();
 
 /// Runs `lockstep ARGS...`.
 Exit run_cli(const std::vector<std::string>& args, Console& console);

@@ -24,8 +24,15 @@ Progress::~Progress() {
   if (visible_) out_ << "\r\033[2K" << std::flush;
 }
 
-void Progress::one_done() {
-  const std::size_t done = ++done_;
+void Progress::one_done() { show(++done_); }
+
+void Progress::update(std::size_t done, std::size_t total) {
+  done_ = done;
+  total_ = total;
+  if (done > 0) show(done);
+}
+
+void Progress::show(std::size_t done) {
   if (!shown_) return;
   const std::unique_lock lock(drawing_, std::try_to_lock);
   const Clock::time_point now = Clock::now();

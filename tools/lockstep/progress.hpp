@@ -21,9 +21,12 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void one_done();
+  /// So many are done, of as many as it now seems. From one thread.
+  void update(std::size_t done, std::size_t total);
 
  private:
   using Clock = std::chrono::steady_clock;
+  void show(std::size_t done);
   void draw(std::size_t done, Clock::time_point now);
 
   std::ostream& out_;

@@ -1,0 +1,236 @@
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <fmt/format.h>
+#include <ostream>
+
+#include <nlohmann/json.hpp>
+
+#include "models/input/input_error.hpp"
+#include "models/input/text_file.hpp"
+#include "models/pipeline/schedule.hpp"
+#include "sim/congestion/shared_scenario.hpp"
+#include "sim/scenario/read_scenario.hpp"
+#include "tools/lockstep/cli.hpp"
+#include "tools/lockstep/interrupt.hpp"
+#include "tools/lockstep/output_file.hpp"
+#include "tools/lockstep/progress.hpp"
+#include "tools/lockstep/shared_options.hpp"
+#include "tools/lockstep/tune/tune_output.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::array<std::string_view, 2> kObjectives{"step_time", "mfu"};
+constexpr int kMostWays = 1'000'000;
+constexpr int kMostKept = 10'000;
+
+constexpr std::array kOptions{
+    OptionSpec{"set", 0, "PATH=VALUE", true,
+               "Change a value of the scenario before it is read: a dotted path or a JSON pointer, "
+               "and a JSON value or a plain string.",
+               "--set cluster.nodes=1024"},
+    OptionSpec{"objective", 0, "step_time|mfu", false,
+               "What makes a layout better, and what the table leads with. As batch and cluster "
+               "are fixed, both give the same order, and so would cost.",
+               "--objective mfu"},
+    OptionSpec{"keep", 0, "N", false, "How many layouts to print (default: 10).", "--keep 20"},
+    OptionSpec{"tensor", 0, "N,...", false,
+               "Only these tensor-parallel widths. Left out: divisors of the attention heads up to "
+               "an NVLink domain.",
+               "--tensor 4,8,16"},
+    OptionSpec{"pipeline", 0, "N,...", false,
+               "Only these numbers of pipeline stages. Left out: all that the layers allow.",
+               "--pipeline 8,16"},
+    OptionSpec{"context", 0, "N,...", false,
+               "Only these context-parallel widths. Left out: those that leave each rank 2,048 "
+               "tokens of a sequence or more.",
+               "--context 1,2"},
+    OptionSpec{"expert", 0, "N,...", false,
+               "Only these expert-parallel widths. Left out: divisors of the experts.",
+               "--expert 8,64"},
+    OptionSpec{"virtual-stages", 0, "N,...", false,
+               "Only these numbers of virtual stages. Left out: those that spread the layers "
+               "evenly.",
+               "--virtual-stages 1,2,4"},
+    OptionSpec{"micro-batch", 0, "N,...", false,
+               "Only these micro batches, in sequences. Left out: those that divide a replica's "
+               "sequences.",
+               "--micro-batch 1,2"},
+    OptionSpec{"recompute", 0, "MODE,...", false,
+               "Only these of none, selective, full. Left out: none, full, and selective where it "
+               "saves memory.",
+               "--recompute none,selective"},
+    OptionSpec{"sharding", 0, "MODE,...", false,
+               "Only these of none, zero1, zero2, zero3. Left out: all of them.",
+               "--sharding none,zero1"},
+    OptionSpec{"schedule", 0, "NAME,...", false,
+               "Only these pipeline schedules (`lockstep list schedules`). Left out: 1f1b, "
+               "interleaved, and the scenario's own.",
+               "--schedule 1f1b,zb-h1"},
+    OptionSpec{"exhaustive", 0, "", false,
+               "Replay every layout that fits, without lower bounds: the same answer, later.",
+               "--exhaustive"},
+    OptionSpec{"jobs", 'j', "N", false,
+               "Replay this many at once (default: one per core). The output is the same for any "
+               "number.",
+               "-j 2"},
+    kFormatOption,
+    OptionSpec{"profile", 0, "FILE|NAME", true,
+               "Take the times of kernels and collectives from what was measured on this kind of "
+               "card and network.",
+               "--profile h100.profile.json"},
+    OptionSpec{"output", 'o', "FILE", false,
+               "Write the scenario with the best layout, for `lockstep run`.", "-o best.json"},
+    OptionSpec{"quiet", 'q', "", false, "Show no progress.", "--quiet"},
+    kPresetsOption,
+};
+
+constexpr std::array<std::string_view, 4> kExamples{
+    "lockstep tune scenarios/llama3-405b-16k.json",
+    "lockstep tune scenarios/llama3-405b-16k.json --objective mfu -o best.json",
+    "lockstep tune scenarios/bloom-176b.json --sharding none,zero1 --micro-batch 1,2,4",
+    "lockstep tune my.json --set cluster.nodes=64 --format json",
+};
+
+constexpr CommandSpec kSpec{
+    .name = "tune",
+    .usage = "tune FILE [options]",
+    .summary = "Find the fastest layout of a training job on its cluster.",
+    .about =
+        "Searches tensor x context x pipeline x virtual stages x experts x replicas x micro batch\n"
+        "x recomputation x sharding for the model, the batch and the cluster of a scenario, by "
+        "its\n"
+        "rules and within its memory. What a lower bound does not rule out is simulated as "
+        "`lockstep\n"
+        "run` does it. Prints the best, what they spend their time on, why the others were left "
+        "out,\n"
+        "and which place the scenario's own layout takes.",
+    .positionals = 1,
+    .options = kOptions,
+    .examples = kExamples,
+};
+
+[[noreturn]] void fail_value(std::string_view option, const std::string& found,
+                             const std::string& allowed) {
+  throw UsageError(fmt::format("--{}: found {}; allowed: {}", option, in_quotes(found), allowed));
+}
+
+std::vector<std::string> words_of(const ParsedOptions& options, std::string_view option) {
+  std::vector<std::string> words;
+  if (!options.has(option)) return words;
+  std::string rest = options.get(option);
+  for (std::size_t comma; (comma = rest.find(',')) != std::string::npos;) {
+    words.push_back(rest.substr(0, comma));
+    rest.erase(0, comma + 1);
+  }
+  words.push_back(rest);
+  return words;
+}
+
+std::vector<int> numbers_of(const ParsedOptions& options, std::string_view option) {
+  std::vector<int> numbers;
+  for (const std::string& word : words_of(options, option)) {
+    int number = 0;
+    const char* last = word.data() + word.size();
+    const auto [end, error] = std::from_chars(word.data(), last, number);
+    if (error != std::errc{} || end != last || number < 1 || number > kMostWays) {
+      fail_value(option, word, fmt::format("whole numbers from 1 to {} with commas", kMostWays));
+    }
+    numbers.push_back(number);
+  }
+  return numbers;
+}
+
+template <class Enum, class Names>
+std::vector<Enum> choices_of(const ParsedOptions& options, std::string_view option,
+                             const Names& names) {
+  std::vector<Enum> out;
+  for (const std::string& word : words_of(options, option)) {
+    const auto at = std::ranges::find(names, word);
+    if (at == names.end()) {
+      const std::vector<std::string> known(names.begin(), names.end());
+      fail_value(option, word, listed(known) + " with commas" + did_you_mean(word, known));
+    }
+    out.push_back(static_cast<Enum>(at - names.begin()));
+  }
+  return out;
+}
+
+TuneSpace space_of(const ParsedOptions& options) {
+  return {.tensor = numbers_of(options, "tensor"),
+          .pipeline = numbers_of(options, "pipeline"),
+          .context = numbers_of(options, "context"),
+          .expert = numbers_of(options, "expert"),
+          .expert_tensor = {},
+          .virtual_stages = numbers_of(options, "virtual-stages"),
+          .micro_sequences = numbers_of(options, "micro-batch"),
+          .recompute = choices_of<Recompute>(options, "recompute", kRecomputeNames),
+          .sharding = choices_of<Sharding>(options, "sharding", kShardingNames),
+          .schedules = choices_of<Schedule>(options, "schedule", schedule_names())};
+}
+
+[[noreturn]] void fail_empty(const TuneStudy& study) {
+  const TuneResult& r = study.result;
+  throw InputError({.file = study.base.file,
+                    .pointer = {},
+                    .found = fmt::format("no layout that fits: of {} combinations {} need more "
+                                         "memory than {} has, the others break a rule",
+                                         r.considered, r.over_memory, study.base.node.gpu.name),
+                    .allowed = "a model, batch and cluster with one; or more values to try",
+                    .nearest = {}});
+}
+
+Exit run(const ParsedOptions& options, Console& console) {
+  if (options.positionals.empty()) {
+    throw UsageError(
+        fmt::format("lockstep tune: no scenario file; usage: lockstep {}", kSpec.usage));
+  }
+  const std::string format = options.choice("format", kFormats);
+  const bool by_mfu = options.choice("objective", kObjectives) == "mfu";
+  const PresetStore presets(options.all("presets"));
+  const std::string& path = options.positionals.front();
+  const std::vector<std::string> sets = options.all("set");
+  const std::string text = read_text_file(path);
+  const JsonCursor root = JsonCursor::parse(path, text, JsonStyle::plain, sets);
+  if (is_shared_scenario(root)) {
+    root.at("jobs").fail("no such key: a layout is found for one job at a time");
+  }
+  TuneStudy study{
+      .base = read_scenario(path, text, presets, {.set = sets, .profiles = options.all("profile")}),
+      .result = {},
+      .by_mfu = by_mfu};
+
+  {
+    const InterruptGuard guard;
+    Progress progress(console.err, "layouts", 1, console.err_is_terminal && !options.has("quiet"));
+    TuneOptions how{
+        .space = space_of(options),
+        .keep = static_cast<std::size_t>(whole_number(options, "keep", 10, kMostKept)),
+        .exhaustive = options.has("exhaustive"),
+        .rank_own = true,
+        .threads = options.has("jobs") ? whole_number(options, "jobs", 1, kMostJobs) : 0,
+        .interrupted = [] { return InterruptGuard::interrupted(); },
+        .progress = [&](std::size_t done, std::size_t most) { progress.update(done, most); }};
+    study.result = tune(study.base, how);
+  }
+  const TuneResult& result = study.result;
+  if (result.best.empty() && !result.interrupted) fail_empty(study);
+  if (options.has("output") && !result.best.empty()) {
+    OutputFile file(options.get("output"));
+    file.write(tuned_scenario(root, result.best.front().scenario, path, options.get("output")));
+    file.commit();
+  }
+  if (format == "json") console.out << tune_json(study).dump(2) << "\n";
+  if (format == "csv") console.out << tune_csv(study);
+  if (format == "table") console.out << tune_table(study, console.style);
+  return result.interrupted ? Exit::interrupted : Exit::ok;
+}
+
+constexpr Command kCommand{&kSpec, run};
+
+}  // namespace
+
+const Command& tune_command() { return kCommand; }
+
+}  // namespace lockstep

@@ -1,0 +1,185 @@
+#include <filesystem>
+#include <fmt/format.h>
+#include <system_error>
+
+#include <nlohmann/json.hpp>
+
+#include "sim/scenario/names.hpp"
+#include "tools/lockstep/tune/tune_output.hpp"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double as_gib(Bytes bytes) { return twelve_digits(bytes / gibibytes(1)); }
+
+/// What a scenario says of its layout, all of it.
+Json parallelism_json(const Parallelism& p) {
+  Json out{{"tensor", p.tensor}};
+  const auto add_ways = [&](const char* name, int ways) {
+    if (ways > 1) out[name] = ways;
+  };
+  add_ways("context", p.context);
+  add_ways("expert", p.expert);
+  add_ways("expert_tensor", p.expert_tensor);
+  out["pipeline"] = p.pipeline;
+  out["data"] = p.data;
+  if (p.pipeline > 1) {
+    out["virtual_stages"] = p.virtual_stages;
+    out["schedule"] = name_of(p.schedule);
+  }
+  if (p.tensor > 1) out["sequence"] = p.sequence;
+  if (p.context > 1) out["context_exchange"] = name_of(p.context_exchange);
+  out["sharding"] = name_of(p.sharding);
+  if (p.sharding == Sharding::zero3) {
+    if (p.shard_group > 0) out["shard_group"] = p.shard_group;
+    out["reshard"] = p.reshard;
+    out["prefetch"] = p.prefetch;
+  }
+  return out;
+}
+
+Json layout_json(const TunedLayout& layout) {
+  const TrainingJob& job = layout.scenario.job;
+  Json waterfall;
+  for (const BucketInfo& info : buckets()) {
+    const double seconds = layout.seconds[static_cast<std::size_t>(info.bucket)];
+    waterfall[std::string(info.name)] = twelve_digits(seconds / layout.step_s);
+  }
+  return {{"step_s", twelve_digits(layout.step_s)},
+          {"mfu", twelve_digits(layout.mfu)},
+          {"lower_bound_s", twelve_digits(layout.bound_s)},
+          {"needed_memory_gib", as_gib(layout.peak.needed())},
+          {"usable_memory_gib", as_gib(layout.usable)},
+          {"parallelism", parallelism_json(job.parallelism)},
+          {"micro", job.batch.micro_sequences},
+          {"recompute", name_of(job.recompute)},
+          {"waterfall_shares", std::move(waterfall)}};
+}
+
+/// A string that names a file beside the scenario is a path: whichever key it is of.
+void rebase_files(Json& value, const std::filesystem::path& from, const std::filesystem::path& to) {
+  if (value.is_structured()) {
+    for (Json& child : value) rebase_files(child, from, to);
+  } else if (value.is_string()) {
+    const std::filesystem::path written = value.get<std::string>();
+    std::error_code error;
+    if (written.empty() || written.is_absolute() ||
+        !std::filesystem::is_regular_file(from / written, error))
+      return;
+    value = std::filesystem::proximate(from / written, to, error).generic_string();
+  }
+}
+
+std::filesystem::path folder_of(const std::string& file) {
+  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+  return folder.empty() ? "." : folder;
+}
+
+}  // namespace
+
+nlohmann::ordered_json tune_json(const TuneStudy& study) {
+  const TuneResult& r = study.result;
+  Json best = Json::array(), refused = Json::array();
+  for (std::size_t i = 0; i < r.best.size(); ++i) {
+    Json row{{"rank", i + 1}};
+    row.update(layout_json(r.best[i]));
+    best.push_back(std::move(row));
+  }
+  for (const TuneCount& count : r.refused) {
+    refused.push_back({{"rule", count.reason}, {"layouts", count.layouts}});
+  }
+  Json own = nullptr;
+  if (r.own) {
+    own = {{"rank_first", r.own_rank_first}, {"rank_last", r.own_rank_last}, {"fits", r.own_fits}};
+    own.update(layout_json(*r.own));
+  }
+  Json out{{"step_s", nullptr}, {"mfu", nullptr}};
+  if (!r.best.empty()) {
+    out["step_s"] = twelve_digits(r.best.front().step_s);
+    out["mfu"] = twelve_digits(r.best.front().mfu);
+  }
+  out.update({{"file", study.base.file},
+              {"model", study.base.job.model.name},
+              {"gpus", study.base.gpus()},
+              {"considered", r.considered},
+              {"refused", std::move(refused)},
+              {"same_as_zero1", r.same_as_zero1},
+              {"over_memory", r.over_memory},
+              {"pruned", r.pruned},
+              {"replayed", r.replayed},
+              {"interrupted", r.interrupted},
+              {"best", std::move(best)},
+              {"own", std::move(own)}});
+  if (!r.own) out["own_problem"] = r.own_problem;
+  return out;
+}
+
+std::string tune_csv(const TuneStudy& study) {
+  std::vector<std::string> titles{"rank",
+                                  "step_s",
+                                  "mfu",
+                                  "tensor",
+                                  "context",
+                                  "pipeline",
+                                  "expert",
+                                  "expert_tensor",
+                                  "data",
+                                  "micro",
+                                  "virtual_stages",
+                                  "schedule",
+                                  "sharding",
+                                  "recompute",
+                                  "needed_memory_gib",
+                                  "usable_memory_gib"};
+  for (const BucketInfo& info : buckets()) titles.push_back(fmt::format("{}_share", info.name));
+  std::string out = csv_line(titles);
+  for (std::size_t i = 0; i < study.result.best.size(); ++i) {
+    const TunedLayout& layout = study.result.best[i];
+    const TrainingJob& job = layout.scenario.job;
+    const Parallelism& p = job.parallelism;
+    std::vector<std::string> cells{std::to_string(i + 1), number_text(layout.step_s),
+                                   number_text(layout.mfu)};
+    for (const int number : {p.tensor, p.context, p.pipeline, p.expert, p.expert_tensor, p.data,
+                             job.batch.micro_sequences, p.virtual_stages}) {
+      cells.push_back(std::to_string(number));
+    }
+    for (const std::string_view name :
+         {name_of(p.schedule), name_of(p.sharding), name_of(job.recompute)}) {
+      cells.emplace_back(name);
+    }
+    cells.push_back(number_text(as_gib(layout.peak.needed())));
+    cells.push_back(number_text(as_gib(layout.usable)));
+    for (const double seconds : layout.seconds)
+      cells.push_back(number_text(seconds / layout.step_s));
+    out += csv_line(cells);
+  }
+  return out;
+}
+
+std::string tuned_scenario(const JsonCursor& written, const Scenario& layout,
+                           const std::string& from, const std::string& to) {
+  Json out = written.json();
+  const TrainingJob& job = layout.job;
+  Json& parallelism = out["parallelism"];
+  if (!parallelism.is_object()) parallelism = Json::object();
+  for (const char* key :
+       {"tensor", "context", "expert", "expert_tensor", "pipeline", "data", "virtual_stages",
+        "sequence", "sharding", "shard_group", "reshard", "prefetch", "schedule", "schedule_file",
+        "layers_per_stage", "context_exchange"}) {
+    parallelism.erase(key);
+  }
+  Json all = parallelism_json(job.parallelism);
+  all.update(parallelism);  // what layouts share: places of embedding and output, dispatch
+  parallelism = std::move(all);
+  out["batch"]["micro"] = job.batch.micro_sequences;
+  Json& recompute = out["recompute"];
+  const bool modules = recompute.is_object() && job.recompute == Recompute::selective;
+  if (!modules) recompute = name_of(job.recompute);
+  out.erase("expect");
+  rebase_files(out, folder_of(from), folder_of(to));
+  return out.dump(2) + "\n";
+}
+
+}  // namespace lockstep

@@ -1,0 +1,36 @@
+/// What `lockstep tune` prints and writes.
+#pragma once
+
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "models/input/json_cursor.hpp"
+#include "sim/tune/tune.hpp"
+#include "tools/lockstep/table.hpp"
+
+namespace lockstep {
+
+struct TuneStudy {
+  Scenario base;
+  TuneResult result;
+  bool by_mfu = false;  ///< the table leads with MFU instead of the step's time
+};
+
+/// A layout in few words: "TP 8 CP 2 PP 4x16 DP 256 micro 1 zero2".
+std::string layout_words(const TrainingJob& job);
+
+/// For people, at most 100 columns wide.
+std::string tune_table(const TuneStudy& study, const TextStyle& style);
+/// tools/lockstep/README.md explains every field.
+nlohmann::ordered_json tune_json(const TuneStudy& study);
+/// A header line and a line for each of the best.
+std::string tune_csv(const TuneStudy& study);
+
+/// The scenario as it was written, `from` its file, with a layout in place of its own: what
+/// `lockstep run` reads in the folder of `to`. Without what was measured of the old layout. Names
+/// of files beside the scenario are made to start from the new folder.
+std::string tuned_scenario(const JsonCursor& written, const Scenario& layout,
+                           const std::string& from, const std::string& to);
+
+}  // namespace lockstep

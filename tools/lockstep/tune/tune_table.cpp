@@ -1,0 +1,141 @@
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "sim/scenario/names.hpp"
+#include "tools/lockstep/tune/tune_output.hpp"
+
+namespace lockstep {
+namespace {
+
+double spent(const TunedLayout& layout, std::initializer_list<Bucket> buckets) {
+  double sum = 0;
+  for (const Bucket bucket : buckets) sum += layout.seconds[static_cast<std::size_t>(bucket)];
+  return sum / layout.step_s;
+}
+double exposed(const TunedLayout& layout) {
+  return spent(layout, {Bucket::tensor_exposed, Bucket::context_exposed, Bucket::expert_exposed,
+                        Bucket::pipeline_exposed, Bucket::data_exposed});
+}
+
+std::string gib_number(Bytes bytes) { return fmt::format("{:.1f}", double{bytes / gibibytes(1)}); }
+
+/// Of each bucket, for a narrow column.
+constexpr std::array<std::string_view, kBuckets> kShortNames{
+    "useful",    "kernels",  "memory", "recompute", "launch",    "tensor",    "context",  "expert",
+    "imbalance", "messages", "bubble", "data",      "variation", "straggler", "optimiser"};
+
+/// What a layout spends most on beyond the best, in per cent of the step of that: "bubble +8.2 %".
+std::string reason(const TunedLayout& layout, const TunedLayout& best) {
+  std::size_t most = 0;
+  double loss = 0;
+  for (std::size_t i = 0; i < kBuckets; ++i) {
+    const double more = layout.seconds[i] - best.seconds[i];
+    if (more > loss) most = i, loss = more;
+  }
+  if (layout.step_s <= best.step_s || loss <= 0) return {};
+  return fmt::format("{} {}", kShortNames[most], error_text(loss / best.step_s));
+}
+
+std::string counts(const TuneResult& r) {
+  std::vector<std::string> rules;
+  std::size_t refused = 0;
+  for (const TuneCount& count : r.refused) {
+    refused += count.layouts;
+    rules.push_back(
+        fmt::format("{} {}", count.reason.substr(1), grouped(static_cast<double>(count.layouts))));
+  }
+  const auto number = [](std::size_t n) { return grouped(static_cast<double>(n)); };
+  std::string out = number(r.considered) + " layouts";
+  if (refused > 0) {
+    out += fmt::format("; {} break a rule ({})", number(refused), fmt::join(rules, ", "));
+  }
+  if (r.same_as_zero1 > 0) {
+    out += fmt::format("; {} take as long with less sharding", number(r.same_as_zero1));
+  }
+  return out + fmt::format(
+                   "; {} do not fit in memory; {} cannot be among the best by their lower "
+                   "bound; {} replayed",
+                   number(r.over_memory), number(r.pruned), number(r.replayed));
+}
+
+std::string own_words(const TuneStudy& study) {
+  const TuneResult& r = study.result;
+  if (!r.own) return "The scenario's own layout breaks a rule: " + r.own_problem;
+  const auto number = [](std::size_t n) { return grouped(static_cast<double>(n)); };
+  std::string out =
+      r.own_rank_first == r.own_rank_last
+          ? fmt::format("The scenario's own layout is number {}", number(r.own_rank_first))
+          : fmt::format("The scenario's own layout is number {} to {}", number(r.own_rank_first),
+                        number(r.own_rank_last));
+  out += fmt::format(" of the {} that fit", number(r.pruned + r.replayed));
+  if (!r.own_fits)
+    out += fmt::format("; it needs {} GiB and does not fit", gib_number(r.own->peak.needed()));
+  if (r.best.empty()) return out + ".";
+  const double saved = 1 - r.best.front().step_s / r.own->step_s;
+  if (saved > 0) return out + fmt::format("; the best takes {} less time.", percent_text(saved));
+  return out + ".";
+}
+
+void add_row(TextTable& table, const std::string& rank, const TunedLayout& layout,
+             const TuneStudy& study) {
+  const auto percent = [](double share) { return fmt::format("{:.1f}", 100 * share); };
+  const TunedLayout& best = study.result.best.front();
+  table.add({rank, layout_words(layout.scenario.job),
+             study.by_mfu ? percent(layout.mfu) : duration_text(layout.step_s),
+             percent(spent(layout, {Bucket::pipeline_bubble})), percent(exposed(layout)),
+             percent(spent(layout, {Bucket::recompute})),
+             gib_number(layout.usable - layout.peak.needed()), reason(layout, best)});
+}
+
+}  // namespace
+
+std::string layout_words(const TrainingJob& job) {
+  const Parallelism& p = job.parallelism;
+  std::string out = fmt::format("TP {}", p.tensor);
+  if (p.context > 1) out += fmt::format(" CP {}", p.context);
+  if (p.pipeline > 1) {
+    out += fmt::format(" PP {}", p.pipeline);
+    if (p.virtual_stages > 1) out += fmt::format("x{}", p.virtual_stages);
+    const bool usual =
+        p.schedule == (p.virtual_stages > 1 ? Schedule::interleaved : Schedule::one_f_one_b);
+    if (!usual) out += fmt::format(" {}", name_of(p.schedule));
+  }
+  if (p.expert > 1) out += fmt::format(" EP {}", p.expert);
+  if (p.expert_tensor > 1) out += fmt::format("x{}", p.expert_tensor);
+  out += fmt::format(" DP {} micro {}", p.data, job.batch.micro_sequences);
+  if (p.sharding != Sharding::none) out += fmt::format(" {}", name_of(p.sharding));
+  if (job.recompute != Recompute::none) out += fmt::format(" {}", name_of(job.recompute));
+  return out;
+}
+
+std::string tune_table(const TuneStudy& study, const TextStyle& style) {
+  const Scenario& base = study.base;
+  const TuneResult& r = study.result;
+  std::string out =
+      style.bold(fmt::format("{} on {} GPUs", base.job.model.name, grouped(base.gpus()))) +
+      fmt::format(" ({} x {}, {})\n", grouped(base.nodes), base.node.name, base.node.gpu.name);
+  out += wrap(counts(r) + ".", kTextColumns, 0) + "\n\n";
+  TextTable table({{""},
+                   {"layout", TextTable::Align::left},
+                   {study.by_mfu ? "MFU" : "step"},
+                   {"bubble"},
+                   {"comm"},
+                   {"again"},
+                   {"free"},
+                   {"loses to the first", TextTable::Align::left}});
+  for (std::size_t i = 0; i < r.best.size(); ++i) {
+    add_row(table, std::to_string(i + 1), r.best[i], study);
+  }
+  if (r.own && !r.best.empty()) add_row(table, "own", *r.own, study);
+  out += table.text(style);
+  out += fmt::format(
+      "  bubble, comm (exposed communication), again (recomputed){}: % of the step; free: GiB\n",
+      study.by_mfu ? ", MFU" : "");
+  out += "\n" + wrap(own_words(study), kTextColumns, 0) + "\n";
+  if (r.interrupted) out += "Interrupted: the best so far.\n";
+  return out;
+}
+
+}  // namespace lockstep
