@@ -20,13 +20,13 @@ namespace lockstep {
 
 /// Values to try along each axis; empty: all that the model and the cluster allow.
 struct TuneSpace {
-  std::vector<int> tensor, pipeline, context, expert, expert_tensor;
-  std::vector<int> virtual_stages;
-  std::vector<int> micro_sequences;
-  std::vector<Recompute> recompute;
-  std::vector<Sharding> sharding;
+  std::vector<int> tensor{}, pipeline{}, context{}, expert{}, expert_tensor{};
+  std::vector<int> virtual_stages{};
+  std::vector<int> micro_sequences{};
+  std::vector<Recompute> recompute{};
+  std::vector<Sharding> sharding{};
   /// Empty: 1F1B, interleaved, and that of the scenario.
-  std::vector<Schedule> schedules;
+  std::vector<Schedule> schedules{};
 };
 
 struct TuneOptions {
