@@ -13,6 +13,7 @@ namespace lockstep {
 std::vector<const Command*> commands() {
   return {
       &run_command(),
+      &sweep_command(),
       &tune_command(),
       &comm_command(),
       &replay_command(),

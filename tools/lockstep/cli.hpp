@@ -34,6 +34,7 @@ struct Command {
 };
 
 const Command& run_command();
+const Command& sweep_command();
 const Command& tune_command();
 const Command& comm_command();
 const Command& validate_command();

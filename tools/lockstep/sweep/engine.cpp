@@ -1,0 +1,138 @@
+#include "tools/lockstep/sweep/engine.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <tbb/blocked_range.h>
+#include <tbb/enumerable_thread_specific.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+#include "tools/lockstep/sweep/simulate_point.hpp"
+
+namespace lockstep {
+namespace {
+
+using Makers = tbb::enumerable_thread_specific<PointMaker>;
+
+/// Calls `work(maker, number)` for all numbers, about in order, on `jobs` threads.
+template <class Work>
+void for_each_point(const Sweep& sweep, int jobs, const std::vector<std::uint32_t>& numbers,
+                    const Work& work) {
+  Makers makers([&] { return PointMaker(sweep); });
+  tbb::task_arena arena(jobs);
+  arena.execute([&] {
+    tbb::parallel_for(
+        tbb::blocked_range<std::size_t>(0, numbers.size(), 1),
+        [&](const tbb::blocked_range<std::size_t>& range) {
+          for (std::size_t i = range.begin(); i < range.end(); ++i) {
+            work(makers.local(), numbers[i]);
+          }
+        },
+        tbb::simple_partitioner());
+  });
+}
+
+}  // namespace
+
+SweepEngine::SweepEngine(const Sweep& sweep, const PresetStore& presets, int jobs,
+                         std::vector<std::string> reused)
+    : sweep_(sweep), presets_(presets), jobs_(jobs), metrics_(metrics_of(sweep)) {
+  const std::string digest = presets_digest(presets);
+  manifest_ = manifest_of(sweep, digest);
+  const std::string made_by =
+      std::string("lockstep " LOCKSTEP_VERSION) + (sweep.allow_oom ? ", allow_oom" : "");
+  hasher_ = std::make_unique<PointHasher>(
+      made_by, digest, std::filesystem::path(sweep.scenario_file).parent_path().string());
+  for (std::string& path : reused) {
+    reused_.push_back(std::make_unique<ResultsReader>(std::move(path)));
+  }
+}
+SweepEngine::~SweepEngine() = default;
+
+std::string SweepEngine::hash_of(const SweepPoint& point) const {
+  return hasher_->hash(point.scenario);
+}
+
+std::vector<std::uint32_t> SweepEngine::missing(const std::vector<std::uint32_t>& numbers,
+                                                ResultsDb& results) const {
+  std::map<std::uint32_t, std::string> stored;
+  for (auto& [number, hash] : results.finished()) {
+    if (std::ranges::binary_search(numbers, number)) {
+      stored.emplace_hint(stored.end(), number, std::move(hash));
+    } else {
+      results.remove(number);
+    }
+  }
+  results.commit();
+  std::vector<std::uint32_t> kept;
+  for (const auto& [number, hash] : stored) kept.push_back(number);
+  std::vector<char> stale(numbers.size(), 1);
+  for_each_point(sweep_, jobs_, kept, [&](PointMaker& maker, std::uint32_t number) {
+    const auto place = std::ranges::lower_bound(numbers, number) - numbers.begin();
+    stale[static_cast<std::size_t>(place)] = hash_of(maker.make(number)) != stored.at(number);
+  });
+  std::vector<std::uint32_t> out;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (stale[i]) out.push_back(numbers[i]);
+  }
+  return out;
+}
+
+std::optional<StoredAnswer> SweepEngine::known(const std::string& hash, ResultsDb& results) const {
+  if (auto answer = results.find(hash)) return answer;
+  for (const auto& reader : reused_) {
+    if (auto answer = reader->find(hash)) return answer;
+  }
+  return std::nullopt;
+}
+
+void SweepEngine::simulate(const std::vector<std::uint32_t>& numbers, ResultsDb& results,
+                           const std::function<bool()>& go_on,
+                           const std::function<void()>& one_done) const {
+  for_each_point(sweep_, jobs_, numbers, [&](PointMaker& maker, std::uint32_t number) {
+    if (!go_on()) return;
+    SweepPoint point = maker.make(number);
+    ResultRow row{.number = number,
+                  .values = std::move(point.values),
+                  .metrics = {},
+                  .hash = hash_of(point),
+                  .answer = {}};
+    nlohmann::ordered_json json;
+    if (auto answer = known(row.hash, results)) {
+      row.answer = *std::move(answer);
+      if (row.answer.error.empty()) json = nlohmann::ordered_json::parse(row.answer.json);
+    } else {
+      std::optional<PointAnswer> made = simulate_point(sweep_, point.scenario, presets_, go_on);
+      if (!made) return;
+      json = std::move(made->json);
+      row.answer = {.error = std::move(made->error), .json = json.dump()};
+    }
+    row.metrics = metric_values(metrics_, json);
+    results.add(row);
+    one_done();
+  });
+  results.commit();
+}
+
+double SweepEngine::seconds_per_point(const std::vector<std::uint32_t>& numbers,
+                                      double limit_s) const {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::size_t kSample = 32;
+  const Clock::time_point begin = Clock::now();
+  const auto elapsed = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
+  PointMaker maker(sweep_);
+  std::size_t done = 0;
+  // Large strides first, so that few points already say something of all.
+  for (std::size_t i = 0; i < kSample && (done == 0 || elapsed() < limit_s); ++i) {
+    const std::size_t shuffled = i * 13 % kSample;
+    const std::size_t place = (2 * shuffled + 1) * numbers.size() / (2 * kSample);
+    const SweepPoint point = maker.make(numbers[place]);
+    (void)simulate_point(sweep_, point.scenario, presets_, [] { return true; });
+    ++done;
+  }
+  return elapsed() / static_cast<double>(done);
+}
+
+}  // namespace lockstep

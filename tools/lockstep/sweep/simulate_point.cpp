@@ -1,0 +1,63 @@
+#include "tools/lockstep/sweep/simulate_point.hpp"
+
+#include <exception>
+
+#include "sim/run/plan_campaign.hpp"
+#include "sim/run/run_spec.hpp"
+#include "sim/run/summary.hpp"
+#include "sim/scenario/read_scenario.hpp"
+#include "sim/step/step.hpp"
+#include "tools/lockstep/run_campaign.hpp"
+#include "tools/lockstep/run_result.hpp"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json step_answer(RunResult& result) {
+  const bool powered = result.scenario.power.has_value();
+  result.report =
+      simulate_step(result.scenario, {.record_timeline = powered, .keep_actors = powered});
+  if (powered) result.power = step_power(result.scenario, result.report);
+  return result_json(result);
+}
+
+std::optional<Json> run_answer(const Scenario& scenario, const RunSpec& run,
+                               const std::function<bool()>& go_on) {
+  CampaignResult result{.scenario = scenario, .plan = plan_campaign(scenario, run), .summary = {}};
+  SampleOptions sampling;
+  sampling.trajectories = static_cast<std::uint32_t>(run.trajectories);
+  sampling.within = run.within;
+  sampling.progress = go_on;
+  const std::vector<TrajectoryResult> results = sample(result.plan.campaign, sampling);
+  if (!go_on()) return std::nullopt;
+  result.summary = summarise(result.plan.campaign, results);
+  add_step(result, run);
+  return campaign_json(result);
+}
+
+}  // namespace
+
+std::optional<PointAnswer> simulate_point(const Sweep& sweep, const Json& scenario,
+                                          const PresetStore& presets,
+                                          const std::function<bool()>& go_on) {
+  try {
+    const std::string text = scenario.dump();
+    RunResult result{
+        .scenario = read_scenario(sweep.scenario_file, text, presets), .report = {}, .memory = {}};
+    result.memory =
+        check_memory(result.scenario.job, result.scenario.stack, result.scenario.node.gpu);
+    if (!sweep.allow_oom) require_memory(result);
+    if (!sweep.is_run) return PointAnswer{.error = {}, .json = step_answer(result)};
+    const JsonCursor root = JsonCursor::parse(sweep.scenario_file, text);
+    std::optional<Json> answer =
+        run_answer(result.scenario, read_run_spec(root.at("run"), presets), go_on);
+    if (!answer) return std::nullopt;
+    return PointAnswer{.error = {}, .json = *std::move(answer)};
+  } catch (const std::exception& error) {
+    return PointAnswer{.error = error.what(), .json = nullptr};
+  }
+}
+
+}  // namespace lockstep

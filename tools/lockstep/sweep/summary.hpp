@@ -1,0 +1,36 @@
+/// What `lockstep sweep` says at its end: how many points there are, and which are best.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "tools/lockstep/sweep/objective.hpp"
+#include "tools/lockstep/sweep/results_db.hpp"
+#include "tools/lockstep/sweep/sweep.hpp"
+#include "tools/lockstep/table.hpp"
+
+namespace lockstep {
+
+struct SweepSummary {
+  std::string database;
+  std::size_t points = 0;  ///< of the sweep
+  std::size_t ok = 0, failed = 0;
+  std::string first_error;  ///< of the first point that failed
+  std::uint32_t first_failed = 0;
+  SweepObjective objective;
+  std::vector<std::string> columns;         ///< "point", axes, derived values, then metrics
+  std::size_t settings = 0;                 ///< of them, those before the metrics
+  std::vector<std::vector<SqlValue>> best;  ///< the best first; of equals the lower number
+};
+
+SweepSummary summarise_sweep(const Sweep& sweep, const std::string& database, std::size_t points,
+                             const SweepObjective& objective, int top);
+
+nlohmann::ordered_json summary_json(const SweepSummary& summary);
+/// No wider than `columns`: what does not fit is left out, the objective and the first axes last.
+std::string summary_table(const SweepSummary& summary, const TextStyle& style, int columns);
+
+}  // namespace lockstep
