@@ -12,14 +12,15 @@
 #include "models/input/text_file.hpp"
 #include "sim/run/run_spec.hpp"
 #include "sim/scenario/preset_files.hpp"
+#include "sim/scenario/read_cluster.hpp"
 #include "sim/scenario/spec_readers.hpp"
 
 namespace lockstep {
 namespace {
 
-constexpr std::array<std::string_view, 12> kKinds{
-    "gpus",    "nodes",       "models",   "stacks",  "fabrics",    "transports",
-    "nvlinks", "reliability", "storages", "chassis", "facilities", "profiles"};
+constexpr std::array<std::string_view, 13> kKinds{
+    "gpus",        "nodes",    "models",  "stacks",     "fabrics",  "transports", "nvlinks",
+    "reliability", "storages", "chassis", "facilities", "clusters", "profiles"};
 
 JsonCursor parse_preset(const std::string& path) {
   return JsonCursor::parse(path, read_text_file(path), JsonStyle::sourced);
@@ -42,6 +43,7 @@ StackPreset read_stack_preset(const JsonCursor& root, const std::string& name,
   }
   preset.spec.release = nearest_release(release, known);
   if (preset.spec.release != release) {
+    preset.spec.release_stands_in = true;
     preset.assumption = "release " + release + ": taken as " + preset.spec.release +
                         ", the nearest that " + name + " knows";
   }
@@ -67,6 +69,7 @@ struct PresetStore::State {
   std::map<std::string, StorageSpec, std::less<>> storages;
   std::map<std::string, ChassisSpec, std::less<>> chassis;
   std::map<std::string, FacilitySpec, std::less<>> facilities;
+  std::map<std::string, ClusterPreset, std::less<>> clusters;
   std::map<std::pair<std::string, std::string>, StackPreset> stacks;  ///< by name and release
 
   /// The spec of that name; `read(root, spec)` makes it when it is asked for the first time.
@@ -188,6 +191,14 @@ const FacilitySpec& PresetStore::facility(std::string_view name) const {
   return state_->get(state_->facilities, *this, "facilities", name,
                      [&](const JsonCursor& root, FacilitySpec& spec) {
                        read_facility(root, Extent::whole, spec);
+                       spec.name = name;
+                     });
+}
+
+const ClusterPreset& PresetStore::cluster(std::string_view name) const {
+  return state_->get(state_->clusters, *this, "clusters", name,
+                     [&](const JsonCursor& root, ClusterPreset& spec) {
+                       read_cluster_preset(root, *this, spec);
                        spec.name = name;
                      });
 }

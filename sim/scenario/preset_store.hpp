@@ -31,6 +31,7 @@ struct PresetRow {
 
 struct ReliabilitySpec;  // sim/run/run_spec.hpp
 struct StorageSpec;      // models/checkpoint.hpp
+struct ClusterPreset;    // sim/scenario/read_cluster.hpp
 
 struct StackPreset {
   StackSpec spec;
@@ -49,7 +50,8 @@ class PresetStore {
   PresetStore& operator=(const PresetStore&) = delete;
 
   /// "gpus", "nodes", "models", "stacks", "fabrics", "transports", "nvlinks", "reliability",
-  /// "storages", "chassis", "facilities", "profiles" (read by load_profile of read_profile.hpp).
+  /// "storages", "chassis", "facilities", "clusters", "profiles" (read by load_profile of
+  /// read_profile.hpp).
   static std::span<const std::string_view> kinds();
 
   /// Names of a kind, sorted. Throws for an unknown kind.
@@ -68,6 +70,7 @@ class PresetStore {
   [[nodiscard]] const StorageSpec& storage(std::string_view name) const;
   [[nodiscard]] const ChassisSpec& chassis(std::string_view name) const;
   [[nodiscard]] const FacilitySpec& facility(std::string_view name) const;
+  [[nodiscard]] const ClusterPreset& cluster(std::string_view name) const;
 
   /// The stack with what the release changes. Releases compare as dotted numbers ("24.05"); one
   /// that is not known takes the nearest earlier, else the earliest one. Empty: the base values.

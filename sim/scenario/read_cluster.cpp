@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "models/input/json_override.hpp"
+#include "sim/scenario/member_reader.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/spec_readers.hpp"
 #include "topologies/placement.hpp"
@@ -81,9 +82,32 @@ FabricSpec default_fabric(const NodeSpec& node, const PresetStore& presets) {
   return fabric;
 }
 
+void read_cluster_preset(const JsonCursor& from, const PresetStore& presets, ClusterPreset& out) {
+  const MemberReader member(from, Extent::whole);
+  const auto name_of = [&](std::string_view kind, std::string& name) {
+    return [&presets, kind, &name](const JsonCursor& at) {
+      name = read_preset_name(at, kind, presets);
+    };
+  };
+  std::string node, fabric;
+  member.optional("about", out.about);
+  member.required("node", name_of("nodes", node));
+  member.required("fabric", name_of("fabrics", fabric));
+  int nodes = 0;
+  member.required("nodes", nodes, 1, kMaxNodes);
+  member.required("facility", name_of("facilities", out.facility));
+  member.optional("reliability", name_of("reliability", out.reliability));
+  member.optional("power_limit",
+                  [&](const JsonCursor& at) { out.power_limit = at.watts(Interval{1, 1e12}); });
+  out.cluster = {.node = presets.node(node), .nodes = nodes, .fabric = presets.fabric(fabric)};
+}
+
 ClusterDraft read_cluster_draft(const JsonCursor& from, const PresetStore& presets) {
   ClusterDraft draft;
-  read_node_choice(from.at("node"), presets, draft);
+  if (from.is_string()) return presets.cluster(read_preset_name(from, "clusters", presets)).cluster;
+  const bool refines = from.find("preset").has_value();
+  if (refines) draft = presets.cluster(read_preset_name(from, "clusters", presets)).cluster;
+  if (!refines || from.find("node")) read_node_choice(from.at("node"), presets, draft);
   if (const auto nodes = from.find("nodes")) draft.nodes = nodes->integer(1, kMaxNodes);
   if (const auto fabric = from.find("fabric")) read_fabric_choice(*fabric, presets, draft);
   from.finish();
@@ -91,8 +115,8 @@ ClusterDraft read_cluster_draft(const JsonCursor& from, const PresetStore& prese
 }
 
 Cluster read_cluster(const JsonCursor& from, const PresetStore& presets) {
-  (void)from.at("nodes");  // required here
   ClusterDraft draft = read_cluster_draft(from, presets);
+  if (!draft.nodes) (void)from.at("nodes");  // required here
   Cluster cluster;
   cluster.node = std::move(draft.node);
   cluster.nodes = *draft.nodes;

@@ -23,6 +23,17 @@ struct ClusterDraft {
   std::optional<FabricSpec> fabric;
 };
 
+/// A cluster that somebody has built, or offers: presets of kind "clusters".
+struct ClusterPreset {
+  std::string name, about;
+  ClusterDraft cluster;              ///< all of it, with its nodes and fabric
+  std::string facility;              ///< name of the preset of what is around it
+  std::string reliability;           ///< name of the preset of its failure rates; empty: unknown
+  std::optional<Watts> power_limit;  ///< what the site can draw
+};
+/// Reads the members of such a preset. Throws InputError.
+void read_cluster_preset(const JsonCursor& from, const PresetStore& presets, ClusterPreset& out);
+
 /// A cluster with everything filled in and checked.
 struct Cluster {
   NodeSpec node;
@@ -34,7 +45,8 @@ struct Cluster {
   [[nodiscard]] int gpus() const { return nodes * node.gpus; }
 };
 
-/// Throws InputError, as the next one.
+/// "cluster": a preset's name, a preset with changes, or node, number and fabric. Throws
+/// InputError, as the next one.
 ClusterDraft read_cluster_draft(const JsonCursor& from, const PresetStore& presets);
 
 /// A cluster that has to stand by itself: the number of nodes is required, and the fabric has to

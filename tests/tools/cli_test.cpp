@@ -55,7 +55,7 @@ TEST_CASE("lockstep: a mistake is one line on standard error, with status 2") {
       {{"list", "gpuz"},
        "unknown kind \"gpuz\"; allowed: gpus, nodes, models, stacks, nvlinks, fabrics, "
        "fabric-kinds, routings, transports, reliability, storages, chassis, facilities, "
-       "profiles, collectives, algorithms, schedules. Did you mean gpus?\n"},
+       "clusters, profiles, collectives, algorithms, schedules. Did you mean gpus?\n"},
       {{"show", "gpu"},
        "lockstep show: a name is missing; usage: lockstep show "
        "gpu|node|model|stack|nvlink|fabric|transport|collective|... NAME [options]\n"},
@@ -145,8 +145,8 @@ TEST_CASE("lockstep run: folded and unfolded give the same step time") {
 TEST_CASE("lockstep list: every kind, in every format, has what the presets have") {
   for (const char* kind :
        {"gpus", "nodes", "models", "stacks", "nvlinks", "fabrics", "fabric-kinds", "routings",
-        "transports", "reliability", "storages", "chassis", "facilities", "profiles", "collectives",
-        "algorithms", "schedules"}) {
+        "transports", "reliability", "storages", "chassis", "facilities", "clusters", "profiles",
+        "collectives", "algorithms", "schedules"}) {
     CAPTURE(kind);
     const Ran json = lockstep_with({"list", kind, "--format", "json"});
     REQUIRE(json.exit == Exit::ok);

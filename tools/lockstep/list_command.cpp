@@ -23,8 +23,8 @@ constexpr CommandSpec kListSpec{
     .name = "list",
     .usage =
         "list gpus|nodes|models|stacks|nvlinks|fabrics|fabric-kinds|routings|transports|"
-        "reliability|storages|chassis|facilities|profiles|collectives|algorithms|schedules "
-        "[options]",
+        "reliability|storages|chassis|facilities|clusters|profiles|collectives|algorithms|"
+        "schedules [options]",
     .summary = "List what scenarios can name: GPUs, nodes, models, software, ...",
     .about =
         "Lists the presets of a kind, or what is built in: collectives, algorithms, schedules, "

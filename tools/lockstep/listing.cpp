@@ -13,6 +13,7 @@
 #include "models/power/site_power.hpp"
 #include "sim/run/run_spec.hpp"
 #include "sim/scenario/preset_store.hpp"
+#include "sim/scenario/read_cluster.hpp"
 #include "sim/scenario/read_profile.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "tools/lockstep/options.hpp"
@@ -225,6 +226,24 @@ Listing list_facilities(const PresetStore& presets) {
   return out;
 }
 
+Listing list_clusters(const PresetStore& presets) {
+  Listing out{{{"name", "name", false},
+               {"gpu", "GPU", false},
+               {"gpus", "GPUs"},
+               {"fabric", "fabric", false},
+               {"power_limit_mw", "MW at most"},
+               {"about", "about", false}},
+              {}};
+  for (const std::string& name : presets.names("clusters")) {
+    const ClusterPreset& c = presets.cluster(name);
+    const double gpus = c.cluster.nodes.value_or(0) * static_cast<double>(c.cluster.node.gpus);
+    out.rows.push_back({name, c.cluster.node.gpu.name, text(gpus),
+                        c.cluster.fabric ? c.cluster.fabric->name : "",
+                        c.power_limit ? text(c.power_limit->base_units() * 1e-6) : "", c.about});
+  }
+  return out;
+}
+
 Listing list_profiles(const PresetStore& presets) {
   Listing out{{{"name", "name", false},
                {"gpu", "GPU", false},
@@ -277,6 +296,7 @@ constexpr std::array kKinds{
     ListKind{"storages", "storage", "shared storage for checkpoints", true, list_storages},
     ListKind{"chassis", "chassis", "servers around GPUs, and what they draw", true, list_chassis},
     ListKind{"facilities", "facility", "sites around machines", true, list_facilities},
+    ListKind{"clusters", "cluster", "clusters that somebody built", true, list_clusters},
     ListKind{"profiles", "profile", "kernels and collectives as they were timed", true,
              list_profiles},
     ListKind{"collectives", "collective", "collective operations", false, list_collectives},

@@ -8,6 +8,7 @@
 
 #include "models/transformer.hpp"
 #include "sim/scenario/preset_store.hpp"
+#include "sim/scenario/read_cluster.hpp"
 
 namespace lockstep {
 namespace {
@@ -110,6 +111,11 @@ TEST_CASE("presets: every file that ships can be read") {
   }
   for (const std::string& name : presets.names("stacks")) {
     CHECK(presets.stack(name).assumption.empty());
+  }
+  for (const std::string& name : presets.names("clusters")) {
+    const ClusterPreset& site = presets.cluster(name);
+    CHECK(site.cluster.fabric.has_value());
+    CHECK(presets.has("facilities", site.facility));
   }
 }
 
