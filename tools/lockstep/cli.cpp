@@ -14,6 +14,7 @@ std::vector<const Command*> commands() {
   return {
       &run_command(),
       &sweep_command(),
+      &plan_command(),
       &tune_command(),
       &comm_command(),
       &replay_command(),

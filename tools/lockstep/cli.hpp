@@ -35,6 +35,7 @@ struct Command {
 
 const Command& run_command();
 const Command& sweep_command();
+const Command& plan_command();
 const Command& tune_command();
 const Command& comm_command();
 const Command& validate_command();

@@ -64,6 +64,12 @@ const named = {
       `measured <b>${measured} ${escapeHtml(unit)}</b>, predicted <b>${predicted} ` +
       `${escapeHtml(unit)}</b>: <b>${error > 0 ? '+' : ''}${error} %</b>`]);
   },
+  // What the options say about a dot or a bar: a title and lines.
+  words: options => ({dataIndex, value}) => {
+    const {words} = options.lockstep;
+    const [title, ...lines] = words[Array.isArray(value) ? value[value.length - 1] : dataIndex];
+    return tip(escapeHtml(title), lines.map(escapeHtml));
+  },
   power: options => items => {
     const {unit, unit_s: size, time} = options.lockstep;
     const of = name => items.find(each => each.seriesName === name);

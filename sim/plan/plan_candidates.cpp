@@ -1,0 +1,208 @@
+#include "sim/plan/plan_candidates.hpp"
+
+#include <fmt/format.h>
+#include <string>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "models/input/input_error.hpp"
+#include "sim/scenario/member_reader.hpp"
+#include "sim/scenario/read_cluster.hpp"
+#include "sim/scenario/read_scenario.hpp"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::array<std::string_view, 2> kPayments{"own", "rent"};
+constexpr std::size_t kMostCandidates = 100;
+constexpr std::size_t kMostSizes = 32;
+
+/// A part of a plan that is shaped like a scenario.
+Json scenario_part(const std::optional<JsonCursor>& from) {
+  if (!from) return Json::object();
+  for (const char* key : {"training", "expect"}) {
+    if (const auto excess = from->find(key)) {
+      excess->fail("no such key: the plan's own \"training\" holds for all candidates");
+    }
+  }
+  return from->json();
+}
+
+/// The name of the cluster preset that a scenario names; empty: none.
+std::string cluster_name(const Json& scenario) {
+  const auto cluster = scenario.find("cluster");
+  if (cluster == scenario.end()) return {};
+  if (cluster->is_string()) return cluster->get<std::string>();
+  const auto name = cluster->is_object() ? cluster->find("preset") : cluster->end();
+  if (!cluster->is_object() || name == cluster->end() || !name->is_string()) return {};
+  return name->get<std::string>();
+}
+
+/// What is known about the site of a cluster preset.
+Json site_part(const ClusterPreset& preset) {
+  Json out{{"power", {{"facility", preset.facility}}}};
+  if (!preset.reliability.empty()) out["run"]["reliability"] = preset.reliability;
+  return out;
+}
+
+void set_nodes(Json& scenario, int nodes) {
+  Json& cluster = scenario["cluster"];
+  if (cluster.is_string()) cluster = {{"preset", cluster}};
+  if (cluster.is_object()) cluster["nodes"] = nodes;
+}
+
+/// Reads one candidate of one size.
+class CandidateReader {
+ public:
+  CandidateReader(const JsonCursor& root, const JsonCursor& from, const PresetStore& presets)
+      : root_(root), from_(from), presets_(presets) {
+    shared_ = scenario_part(root.find("scenario"));
+    own_ = scenario_part(from.find("scenario"));
+    whole_ = shared_;
+    Json named = shared_;
+    named.merge_patch(own_);
+    const std::string name = cluster_name(named);
+    if (!name.empty() && presets.has("clusters", name)) {
+      site_ = &presets.cluster(name);
+      whole_.merge_patch(site_part(*site_));
+    }
+    whole_.merge_patch(own_);
+    if (!whole_.contains("power")) whole_["power"] = Json::object();
+  }
+
+  /// `nodes` 0: as the scenario says.
+  [[nodiscard]] PlanCandidate read(double tokens, int nodes) const {
+    Json scenario = whole_;
+    scenario["training"] = {{"tokens", tokens}};
+    if (nodes > 0) set_nodes(scenario, nodes);
+    const std::string text = scenario.dump();
+    PlanCandidate out;
+    try {
+      out.scenario = read_scenario(root_.file(), text, presets_);
+      out.run = read_run_spec(JsonCursor::parse(root_.file(), text).at("run"), presets_);
+    } catch (const InputError& error) {
+      retell(error.problem());
+    }
+    check(out);
+    if (site_ != nullptr) out.power_limit = site_->power_limit;
+    return out;
+  }
+
+ private:
+  /// A mistake in the scenario that was put together, at its place in the plan.
+  [[noreturn]] void retell(InputProblem problem) const {
+    if (problem.file != root_.file()) throw InputError(std::move(problem));
+    const Json::json_pointer place(problem.pointer);
+    const bool shared =
+        !own_.contains(place) && shared_.contains(place) && !problem.pointer.empty();
+    problem.pointer = (shared ? "/scenario" : from_.pointer() + "/scenario") + problem.pointer;
+    throw InputError(std::move(problem));
+  }
+
+  [[noreturn]] void refuse(const char* pointer, std::string found, std::string allowed) const {
+    retell({.file = root_.file(),
+            .pointer = pointer,
+            .found = std::move(found),
+            .allowed = std::move(allowed),
+            .nearest = {}});
+  }
+
+  void check(const PlanCandidate& out) const {
+    if (out.run.duration) refuse("/run/duration", "a duration", "none: a plan trains its tokens");
+    if (!out.run.reliability.log.empty()) {
+      refuse("/run/reliability", "a log of failures", "rates, which a plan can vary");
+    }
+  }
+
+  const JsonCursor& root_;
+  const JsonCursor& from_;
+  const PresetStore& presets_;
+  Json shared_, own_, whole_;
+  const ClusterPreset* site_ = nullptr;
+};
+
+/// Sizes in nodes; {0}: the scenario's own.
+std::vector<int> read_sizes(const JsonCursor& from) {
+  const auto nodes = from.find("nodes");
+  if (!nodes) return {0};
+  std::vector<int> sizes;
+  for (const JsonCursor& size : nodes->elements(kMostSizes)) {
+    sizes.push_back(size.integer(1, kMaxNodes));
+  }
+  if (sizes.empty()) nodes->fail("at least one size, or no such key");
+  return sizes;
+}
+
+Distribution read_distribution(const JsonCursor& from) {
+  constexpr Interval kFactor{0, 1e3, true};
+  if (from.is_number()) {
+    const double value = from.number(kFactor);
+    return {.law = DistributionLaw::fixed, .low = value, .likely = value, .high = value};
+  }
+  Distribution out{.law = DistributionLaw::lognormal};
+  const MemberReader member(from, Extent::whole);
+  member.required("low", out.low, kFactor);
+  member.required("high", out.high, kFactor);
+  if (out.high < out.low) from.at("high").fail(fmt::format("at least \"low\", {}", out.low));
+  if (const auto law = from.find("law")) {
+    constexpr std::array<std::string_view, 3> kSpread{"uniform", "triangular", "lognormal"};
+    out.law = static_cast<DistributionLaw>(law->choice(kSpread) + 1);
+  }
+  const auto likely = from.find("likely");
+  if (out.law == DistributionLaw::triangular) {
+    member.required("likely", out.likely, Interval{out.low, out.high});
+  } else if (likely) {
+    likely->fail("only beside \"law\": \"triangular\"");
+  }
+  from.finish();
+  return out;
+}
+
+}  // namespace
+
+void read_uncertain(const JsonCursor& from, std::array<Distribution, kPlanInputs>& out) {
+  for (const PlanInputInfo& info : plan_inputs()) {
+    if (const auto given = from.find(info.name)) {
+      out[static_cast<std::size_t>(info.input)] = read_distribution(*given);
+    }
+  }
+  from.finish();
+}
+
+std::vector<PlanCandidate> read_candidates(const JsonCursor& root, const PresetStore& presets,
+                                           double tokens,
+                                           const std::array<Distribution, kPlanInputs>& inputs) {
+  std::vector<PlanCandidate> out;
+  const JsonCursor list = root.at("candidates");
+  for (const JsonCursor& from : list.elements(kMostCandidates)) {
+    const std::string name = from.at("name").string();
+    const auto about = from.find("about");
+    const std::size_t payment = from.at("pay").choice(kPayments);
+    std::array<Distribution, kPlanInputs> own = inputs;
+    if (const auto uncertain = from.find("uncertain")) read_uncertain(*uncertain, own);
+    const std::vector<int> sizes = read_sizes(from);
+    const CandidateReader reader(root, from, presets);
+    for (const int nodes : sizes) {
+      PlanCandidate candidate = reader.read(tokens, nodes);
+      const bool several = sizes.size() > 1;
+      candidate.name = several ? fmt::format("{}, {} GPUs", name, candidate.scenario.gpus()) : name;
+      candidate.about = about ? about->string() : std::string{};
+      candidate.rented = payment == 1;
+      candidate.inputs = own;
+      candidate.pointer = from.pointer();
+      if (candidate.rented && !candidate.scenario.usd_per_gpu_hour) {
+        from.at("pay").fail(
+            "own, or a price: \"scenario\": {\"price\": {\"usd_per_gpu_hour\": ...}}");
+      }
+      out.push_back(std::move(candidate));
+    }
+    from.finish();
+  }
+  if (out.empty()) list.fail("at least one candidate");
+  return out;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,153 @@
+#include "sim/plan/plan_model.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <fmt/format.h>
+
+#include "models/workload/flops.hpp"
+#include "sim/power/run_power.hpp"
+#include "sim/step/step.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr double kYear = 365.25 * 86'400;
+/// Ten times as long still fits the clock of a run, which ends after 292 years.
+constexpr double kLongestWork = 20 * kYear;
+constexpr double kMostStretch = 10;
+
+double factor(const PlanFactors& factors, PlanInput input) {
+  return factors[static_cast<std::size_t>(input)];
+}
+
+std::string memory_words(const MemoryVerdict& memory) {
+  constexpr double kGib = 1024.0 * 1024 * 1024;
+  std::string out = fmt::format(
+      "does not fit in memory: {:.1f} GiB on a GPU of stage {}, usable "
+      "are {:.1f}",
+      memory.peak.needed().base_units() / kGib, memory.fullest_stage,
+      memory.usable.base_units() / kGib);
+  if (!memory.nearest_fit.empty()) out += "; the nearest change that fits: " + memory.nearest_fit;
+  return out;
+}
+
+/// Prices with the factors in force, and machines that are held in reserve beside the job's.
+struct Pricing {
+  CostSpec prices;
+  Holdings holdings;
+};
+Pricing pricing_of(const PlanCandidate& candidate, const PlanModel& model,
+                   const PlanFactors& factors) {
+  Pricing out{.prices = candidate.scenario.power->cost, .holdings = model.power.holdings};
+  const double price = factor(factors, PlanInput::price);
+  out.prices.usd_per_gpu *= price;
+  out.prices.usd_per_node *= price;
+  out.prices.usd_per_100g_port *= price;
+  out.prices.usd_per_facility_w *= price;
+  if (out.prices.usd_per_gpu_hour) *out.prices.usd_per_gpu_hour *= price;
+  const SpareSpec& spares = candidate.run.spares;
+  const double nodes = candidate.scenario.nodes;
+  const double more = (nodes + spares.hot) / nodes;
+  out.holdings.gpus *= more;
+  out.holdings.nodes *= more;
+  out.holdings.ports_100g *= more;
+  out.holdings.facility_peak =
+      factor(factors, PlanInput::power) * (out.holdings.facility_peak + model.spares);
+  return out;
+}
+
+}  // namespace
+
+PlanModel model_candidate(const PlanCandidate& candidate) {
+  const Scenario& scenario = candidate.scenario;
+  assert(scenario.power && scenario.training_tokens);
+  PlanModel out;
+  out.memory = check_memory(scenario.job, scenario.stack, scenario.node.gpu);
+  if (!out.memory.fits) {
+    out.impossible = memory_words(out.memory);
+    return out;
+  }
+  const StepReport step = simulate_step(scenario, {.record_timeline = true, .keep_actors = true});
+  out.step_s = step.step_s;
+  out.mfu = step.mfu_full;
+  out.tokens_per_step = step.tokens_per_step;
+  out.tokens_per_s = step.tokens_per_s;
+  const double work = *scenario.training_tokens / step.tokens_per_s;
+  if (work > kLongestWork) {
+    out.impossible = fmt::format("would take {:.0f} years without a failure", work / kYear);
+    return out;
+  }
+  out.plan = plan_campaign(scenario, candidate.run);
+  out.power = step_power(scenario, step);
+  out.spares = out.power.levels.idle.facility *
+               (candidate.run.spares.hot / static_cast<double>(scenario.nodes));
+  return out;
+}
+
+Campaign with_factors(const Campaign& campaign, const PlanFactors& factors) {
+  Campaign out = campaign;
+  out.work = campaign.work / factor(factors, PlanInput::efficiency);
+  out.horizon = to_run_time(kMostStretch * std::min(out.work, Seconds{kLongestWork}));
+  for (FailureMode& mode : out.modes) {
+    mode.mean_time = mode.mean_time / factor(factors, PlanInput::failure_rate);
+  }
+  const double slower = factor(factors, PlanInput::recovery);
+  RecoverySpec& recovery = out.recovery;
+  for (Seconds* time : {&recovery.detects_crash, &recovery.detects_hang, &recovery.diagnoses,
+                        &recovery.restarts, &out.spares.repair, &out.spares.warm_takes}) {
+    *time = slower * *time;
+  }
+  return out;
+}
+
+PlanOutcome outcome_of(const PlanCandidate& candidate, const PlanModel& model,
+                       const TrajectoryResult& run, const PlanFactors& factors) {
+  const Pricing pricing = pricing_of(candidate, model, factors);
+  PowerLevels levels = model.power.levels;
+  for (PowerLevel* level : {&levels.training, &levels.waiting, &levels.starting, &levels.idle}) {
+    level->facility += model.spares;
+  }
+  const double draw = factor(factors, PlanInput::power);
+  const double steps = to_seconds(run.work).base_units() / model.step_s;
+  Usage usage = run_usage(run, levels, pricing.prices, steps * model.tokens_per_step,
+                          steps * step_flops(candidate.scenario.job).full);
+  usage.energy = draw * usage.energy;
+  usage.energy_usd *= draw * factor(factors, PlanInput::tariff);
+  usage.grams *= draw;
+  const CostReport cost = cost_of(pricing.prices, pricing.holdings, usage);
+  PlanOutcome out;
+  out.time_s = usage.time.base_units();
+  out.energy_j = usage.energy.base_units();
+  out.peak_w = draw * (model.power.facility_meter.high + model.spares).base_units();
+  out.goodput = static_cast<double>(run.buckets[0]) / static_cast<double>(run.wall);
+  out.interruptions = run.interruptions;
+  out.tonnes_co2 = cost.tonnes_co2;
+  if (candidate.rented) {
+    out.rent_usd = cost.cloud_usd.value_or(0);
+    out.running_usd = cost.people_usd;
+  } else {
+    out.capital_usd = cost.capital_usd();
+    out.energy_usd = cost.energy_usd;
+    out.running_usd = cost.people_usd + cost.hosting_usd;
+  }
+  out.usd = out.capital_usd + out.energy_usd + out.running_usd + out.rent_usd;
+  return out;
+}
+
+PlanOutcome mean_outcome(const std::vector<PlanOutcome>& outcomes) {
+  assert(!outcomes.empty());
+  PlanOutcome mean;
+  constexpr std::array kNumbers{
+      &PlanOutcome::time_s,      &PlanOutcome::usd,         &PlanOutcome::energy_j,
+      &PlanOutcome::peak_w,      &PlanOutcome::goodput,     &PlanOutcome::interruptions,
+      &PlanOutcome::tonnes_co2,  &PlanOutcome::capital_usd, &PlanOutcome::energy_usd,
+      &PlanOutcome::running_usd, &PlanOutcome::rent_usd};
+  const auto n = static_cast<double>(outcomes.size());
+  for (const PlanOutcome& each : outcomes) {
+    for (const auto number : kNumbers) mean.*number += each.*number / n;
+    mean.finished = mean.finished && each.finished;
+  }
+  return mean;
+}
+
+}  // namespace lockstep

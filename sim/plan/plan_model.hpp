@@ -1,0 +1,52 @@
+/// What the models say about one candidate, and what it comes to when inputs turn out otherwise:
+/// one simulated step, priced as often as needed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/memory.hpp"
+#include "sim/plan/plan_spec.hpp"
+#include "sim/power/step_power.hpp"
+#include "sim/run/plan_campaign.hpp"
+#include "sim/run/trajectory.hpp"
+
+namespace lockstep {
+
+/// A candidate, simulated once with everything as the file says.
+struct PlanModel {
+  std::string impossible;  ///< why it cannot be done at all; then nothing below holds
+  double step_s = 0, mfu = 0, tokens_per_step = 0, tokens_per_s = 0;
+  MemoryVerdict memory;
+  CampaignPlan plan;
+  StepPower power;
+  Watts spares;  ///< idle nodes that wait to take a broken one's place
+};
+
+/// Simulates the steps that the candidate needs, and their power. Throws InputError where the run
+/// does not fit together. Impossible: it does not fit in memory, or would take over twenty years.
+PlanModel model_candidate(const PlanCandidate& candidate);
+
+/// How it went, once.
+struct PlanOutcome {
+  double time_s = 0, usd = 0, energy_j = 0;
+  double peak_w = 0;  ///< highest reading of the site's meter
+  double goodput = 0, interruptions = 0, tonnes_co2 = 0;
+  double capital_usd = 0, energy_usd = 0, running_usd = 0, rent_usd = 0;  ///< usd by what it is for
+  bool finished = true;  ///< within ten times the time without failures
+};
+
+/// The campaign with the factors in force: work for the efficiency, mean times between failures,
+/// times of a recovery. The others do not touch time.
+Campaign with_factors(const Campaign& campaign, const PlanFactors& factors);
+
+/// Prices a run of it. Power scales with its factor; when the job is slower or faster than
+/// predicted it draws the same, so that energy goes with time. Machines in reserve are paid for.
+PlanOutcome outcome_of(const PlanCandidate& candidate, const PlanModel& model,
+                       const TrajectoryResult& run, const PlanFactors& factors);
+
+/// Means of each number; `finished` if all are. Requires at least one.
+PlanOutcome mean_outcome(const std::vector<PlanOutcome>& outcomes);
+
+}  // namespace lockstep

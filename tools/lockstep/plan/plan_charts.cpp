@@ -1,0 +1,306 @@
+#include "tools/lockstep/plan/plan_charts.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "tools/lockstep/plan/plan_words.hpp"
+#include "tools/lockstep/report/chart_options.hpp"
+#include "tools/lockstep/report/page.hpp"
+#include "tools/lockstep/report/page_numbers.hpp"
+
+namespace lockstep {
+namespace {
+
+using nlohmann::json;
+
+constexpr double kLargestDot = 34, kSmallestDot = 8;  // px, by energy
+
+/// The unit that an axis of a measure is in.
+AxisUnit measure_unit(std::size_t measure, double largest) {
+  if (measure == 0) return long_time_unit(largest);
+  if (measure == 1) {
+    AxisUnit unit = count_unit(largest);
+    unit.name += unit.name.empty() ? "USD" : " USD";
+    return unit;
+  }
+  constexpr double kWattHour = 3600;
+  AxisUnit unit = count_unit(largest / kWattHour);
+  // Watt-hours have prefixes where counts have letters.
+  const std::string letter = unit.name == "k" ? "k" : unit.name == "B" ? "G" : unit.name;
+  return {.size = unit.size * kWattHour, .name = letter + "Wh"};
+}
+
+std::string colour_name(std::size_t candidate) {
+  return candidate < kPageColours ? fmt::format("@colour-{}", candidate) : "@others";
+}
+
+std::vector<std::size_t> possible_candidates(const PlanAnswer& answer) {
+  std::vector<std::size_t> out;
+  for (std::size_t i = 0; i < answer.report.results.size(); ++i) {
+    if (answer.result(i).model.impossible.empty()) out.push_back(i);
+  }
+  return out;
+}
+
+double largest_of(const PlanAnswer& answer, const SampleMean PlanResult::* spread) {
+  double largest = 0;
+  for (const std::size_t i : possible_candidates(answer)) {
+    largest = std::max(largest, (answer.result(i).*spread).high);
+  }
+  return largest;
+}
+
+json value_axis(const AxisUnit& unit, bool of_values) {
+  return {{"type", "value"},
+          {"scale", true},
+          {"splitLine", {{"show", of_values}}},
+          {"axisLabel", {{"formatter", "{value} " + unit.name}, {"hideOverlap", true}}}};
+}
+
+json thin_line(const std::string& name, const std::string& colour, const char* kind, json data) {
+  return {{"type", "line"},
+          {"name", name},
+          {"silent", true},
+          {"showSymbol", false},
+          {"lineStyle", {{"width", 1.5}, {"type", kind}, {"color", colour}, {"opacity", 0.7}}},
+          {"itemStyle", {{"color", colour}}},
+          {"tooltip", {{"show", false}}},
+          {"data", std::move(data)}};
+}
+
+/// What is said about a candidate where the pointer rests.
+json candidate_words(const PlanAnswer& answer, std::size_t i) {
+  const PlanResult& r = answer.result(i);
+  return {answer.candidate(i).name,
+          plan_time_range(r.time_s),
+          plan_money_range(r.usd),
+          plan_energy_range(r.energy_j),
+          "up to " + plan_power_range(r.peak_w),
+          fmt::format("keeps the limits in {}", page_percent(r.chances.all))};
+}
+
+/// Limits as lines across what the candidates span.
+void add_limit_lines(const PlanAnswer& answer, const AxisUnit& time, const AxisUnit& money,
+                     double most_s, double most_usd, json& series) {
+  const PlanLimits& limits = answer.spec.limits;
+  if (limits.time) {
+    const double at = four_digits(limits.time->base_units() / time.size);
+    series.push_back(thin_line("deadline", "@soft", "dashed",
+                               {{at, 0}, {at, four_digits(most_usd / money.size)}}));
+  }
+  if (limits.usd) {
+    const double at = four_digits(*limits.usd / money.size);
+    series.push_back(
+        thin_line("budget", "@soft", "dotted", {{0, at}, {four_digits(most_s / time.size), at}}));
+  }
+}
+
+/// The candidates of the front, from the fastest to the slowest.
+json front_line(const PlanAnswer& answer, const AxisUnit& time, const AxisUnit& money) {
+  std::vector<const PlanResult*> front;
+  for (const std::size_t i : possible_candidates(answer)) {
+    if (answer.result(i).on_front) front.push_back(&answer.result(i));
+  }
+  std::ranges::stable_sort(front, {}, [](const PlanResult* r) { return r->time_s.median; });
+  json points = json::array();
+  for (const PlanResult* r : front) {
+    points.push_back(
+        {four_digits(r->time_s.median / time.size), four_digits(r->usd.median / money.size)});
+  }
+  return points;
+}
+
+/// Share of the samples up to each of these quantiles.
+json cumulative(const PlanResult& result, double PlanOutcome::* number, double unit) {
+  constexpr std::size_t kPoints = 100;
+  std::vector<double> values;
+  for (const PlanOutcome& sample : result.samples) values.push_back(sample.*number);
+  std::ranges::sort(values);
+  json out = json::array();
+  const std::size_t n = values.size();
+  for (std::size_t k = 0; k <= kPoints; ++k) {
+    const std::size_t at = k * (n - 1) / kPoints;
+    const double share = static_cast<double>(at + 1) / static_cast<double>(n);
+    out.push_back({four_digits(values[at] / unit), four_digits(100 * share)});
+  }
+  return out;
+}
+
+json chance_options(const PlanAnswer& answer, std::size_t measure,
+                    const SampleMean PlanResult::* of, std::optional<double> limit) {
+  const AxisUnit unit = measure_unit(measure, largest_of(answer, of));
+  json series = json::array(), names = json::array();
+  for (const std::size_t i : possible_candidates(answer)) {
+    names.push_back(answer.candidate(i).name);
+    series.push_back(
+        {{"type", "line"},
+         {"name", answer.candidate(i).name},
+         {"showSymbol", false},
+         {"lineStyle", {{"width", 2}, {"color", colour_name(i)}}},
+         {"itemStyle", {{"color", colour_name(i)}}},
+         {"data", cumulative(answer.result(i), plan_measures()[measure].number, unit.size)}});
+  }
+  if (limit) {
+    const double at = four_digits(*limit / unit.size);
+    series.push_back(thin_line("limit", "@soft", "dashed", {{at, 0}, {at, 100}}));
+  }
+  return {
+      {"grid", plot_grid(12, 4)},
+      {"tooltip", {{"trigger", "axis"}, {"valueFormatter", "@percent"}, {"confine", true}}},
+      {"xAxis", value_axis(unit, false)},
+      {"yAxis",
+       {{"type", "value"}, {"min", 0}, {"max", 100}, {"axisLabel", {{"formatter", "{value} %"}}}}},
+      {"series", series}};
+}
+
+/// The bars of the tornado: an unseen one up to the nearer end, then one to each side of what is
+/// expected.
+struct TornadoBars {
+  json base = json::array(), near = json::array(), far = json::array();
+  json names = json::array(), words = json::array();
+  double least = std::numeric_limits<double>::infinity(), most = 0;
+};
+TornadoBars tornado_bars(const PlanAnswer& answer, std::size_t measure, double unit) {
+  const PlanResult& result = answer.result(*answer.shown());
+  const double expected = result.expected.*plan_measures()[measure].number;
+  TornadoBars out;
+  for (const SwingRow& row : widest_swings(result, measure)) {
+    const double low = std::min(row.at_low, row.at_high), high = std::max(row.at_low, row.at_high);
+    const double middle = std::clamp(expected, low, high);
+    const bool rises = row.at_low < row.at_high;
+    const auto part = [&](double length, bool of_low) {
+      return json{{"value", four_digits(length / unit)},
+                  {"itemStyle", {{"color", of_low ? "@colour-0" : "@colour-1"}}}};
+    };
+    out.names.push_back(row.info->title);
+    out.base.push_back(four_digits(low / unit));
+    out.near.push_back(part(middle - low, rises));
+    out.far.push_back(part(high - middle, !rises));
+    out.words.push_back({std::string(row.info->title), std::string(row.info->about),
+                         fmt::format("{} times: {}", significant(row.swing->low),
+                                     measure_text(measure, row.at_low)),
+                         fmt::format("{} times: {}", significant(row.swing->high),
+                                     measure_text(measure, row.at_high))});
+    out.least = std::min(out.least, low / unit);
+    out.most = std::max(out.most, high / unit);
+  }
+  return out;
+}
+
+json bar_series(const char* name, json data) {
+  return {{"type", "bar"},
+          {"stack", "bars"},
+          {"name", name},
+          {"barWidth", "62%"},
+          {"data", std::move(data)}};
+}
+
+}  // namespace
+
+void add_front_chart(Page& page, const PlanAnswer& answer) {
+  const double most_s = largest_of(answer, &PlanResult::time_s);
+  const double most_usd = largest_of(answer, &PlanResult::usd);
+  const double most_j = largest_of(answer, &PlanResult::energy_j);
+  const AxisUnit time = measure_unit(0, most_s), money = measure_unit(1, most_usd);
+  json series = json::array(), words = json::array(), legend = json::array();
+  for (const std::size_t i : possible_candidates(answer)) {
+    const PlanResult& r = answer.result(i);
+    const std::string& name = answer.candidate(i).name;
+    const auto x = [&](double s) { return four_digits(s / time.size); };
+    const auto y = [&](double usd) { return four_digits(usd / money.size); };
+    // One line along both intervals: out and back through the middle.
+    series.push_back(thin_line(name, colour_name(i), "solid",
+                               {{x(r.time_s.low), y(r.usd.median)},
+                                {x(r.time_s.high), y(r.usd.median)},
+                                {x(r.time_s.median), y(r.usd.median)},
+                                {x(r.time_s.median), y(r.usd.low)},
+                                {x(r.time_s.median), y(r.usd.high)}}));
+    const double size = kLargestDot * std::sqrt(r.energy_j.median / most_j);
+    series.push_back({{"type", "scatter"},
+                      {"name", name},
+                      {"symbol", answer.report.choice == i ? "diamond" : "circle"},
+                      {"symbolSize", std::max(kSmallestDot, std::round(size))},
+                      {"z", 5},
+                      {"itemStyle", {{"color", colour_name(i)}, {"opacity", 0.85}}},
+                      {"data", {{x(r.time_s.median), y(r.usd.median), words.size()}}}});
+    words.push_back(candidate_words(answer, i));
+    legend.push_back(name);
+  }
+  series.push_back(thin_line("front", "@soft", "solid", front_line(answer, time, money)));
+  add_limit_lines(answer, time, money, most_s, most_usd, series);
+  const json options{{"lockstep", {{"words", words}}},
+                     {"grid", plot_grid(40, 4)},
+                     {"legend", {{"type", "scroll"}, {"top", 0}, {"left", 0}, {"data", legend}}},
+                     {"tooltip", {{"formatter", "@words"}, {"confine", true}}},
+                     {"xAxis", value_axis(time, false)},
+                     {"yAxis", value_axis(money, true)},
+                     {"series", series}};
+  page.chart({.title = "Time against money",
+              .about = "Dots are medians, larger with more energy; lines hold nine of ten samples. "
+                       "The grey line is the front; dashed is the deadline, dotted the budget. A "
+                       "diamond is recommended.",
+              .summary = fmt::format("{} candidates by time and money.", legend.size()),
+              .height_px = 420},
+             options);
+}
+
+void add_chance_charts(Page& page, const PlanAnswer& answer) {
+  const PlanLimits& limits = answer.spec.limits;
+  page.begin_row();
+  page.chart({.title = "How likely it is done by then",
+              .about = "Share of samples; the dashed line is the deadline.",
+              .summary = "A rising line for each candidate over time."},
+             chance_options(answer, 0, &PlanResult::time_s,
+                            limits.time ? std::optional(limits.time->base_units()) : std::nullopt));
+  page.chart({.title = "How likely it costs no more",
+              .about = "Share of samples; the dashed line is the budget.",
+              .summary = "A rising line for each candidate over money."},
+             chance_options(answer, 1, &PlanResult::usd, limits.usd));
+  page.end_row();
+}
+
+void add_tornado_chart(Page& page, const PlanAnswer& answer, std::size_t measure) {
+  const PlanResult& result = answer.result(*answer.shown());
+  const std::vector<SwingRow> rows = widest_swings(result, measure);
+  if (rows.empty()) return;
+  const AxisUnit unit = measure_unit(measure, std::max(rows.front().at_low, rows.front().at_high));
+  TornadoBars bars = tornado_bars(answer, measure, unit.size);
+  const double room = 0.06 * (bars.most - bars.least);
+  json base = bar_series("base", bars.base);
+  base.update({{"silent", true},
+               {"itemStyle", {{"color", "transparent"}}},
+               {"tooltip", {{"show", false}}}});
+  json axis = value_axis(unit, true);
+  axis.update({{"min", shown_digits(std::max(0.0, bars.least - room), 3)},
+               {"max", shown_digits(bars.most + room, 3)}});
+  axis["axisLabel"]["showMinLabel"] = false;
+  axis["axisLabel"]["showMaxLabel"] = false;
+  const json options{
+      {"lockstep", {{"words", bars.words}}},
+      {"grid", plot_grid(4, 4)},
+      {"tooltip", {{"formatter", "@words"}, {"confine", true}}},
+      {"xAxis", axis},
+      {"yAxis",
+       {{"type", "category"},
+        {"inverse", true},
+        {"data", bars.names},
+        {"axisLine", {{"show", false}}},
+        {"axisLabel", {{"interval", 0}, {"width", 140}, {"overflow", "break"}}}}},
+      {"series", {base, bar_series("lower", bars.near), bar_series("higher", bars.far)}}};
+  const std::string title(plan_measures()[measure].title);
+  page.chart({.title = title,
+              .about = "From the 5th to the 95th percentile of one input, the others at their "
+                       "medians. The first colour is where the factor is small.",
+              .summary = fmt::format("Bars of {} by uncertain input, widest first: {}.", title,
+                                     rows.front().info->title),
+              .height_px = 60 + 38 * static_cast<int>(rows.size())},
+             options);
+}
+
+}  // namespace lockstep

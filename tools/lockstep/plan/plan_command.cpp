@@ -1,0 +1,131 @@
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <ostream>
+#include <thread>
+
+#include <nlohmann/json.hpp>
+
+#include "models/input/input_error.hpp"
+#include "models/input/text_file.hpp"
+#include "sim/plan/read_plan.hpp"
+#include "tools/lockstep/cli.hpp"
+#include "tools/lockstep/interrupt.hpp"
+#include "tools/lockstep/output_file.hpp"
+#include "tools/lockstep/plan/plan_output.hpp"
+#include "tools/lockstep/plan/plan_page.hpp"
+#include "tools/lockstep/progress.hpp"
+#include "tools/lockstep/report/assets.hpp"
+#include "tools/lockstep/shared_options.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr int kMostSamples = 100'000;
+constexpr std::array<std::string_view, 4> kPlanFormats{"table", "json", "csv", "markdown"};
+
+constexpr std::array kOptions{
+    OptionSpec{"set", 0, "PATH=VALUE", true,
+               "Change a value of the plan before it is read: a dotted path or a JSON pointer, and "
+               "a JSON value or a plain string.",
+               "--set limits.time=\"45 d\""},
+    OptionSpec{"format", 0, "table|json|csv|markdown", false,
+               "How to print: a table for people (the default), JSON with the unit in every name, "
+               "a CSV line for each candidate, or Markdown (the default for --output x.md).",
+               "--format json"},
+    OptionSpec{"report", 0, "FILE", false,
+               "Write one self-contained HTML page: the recommendation, the front of time, money "
+               "and energy, what moves the answer, and all assumptions.",
+               "--report plan.html"},
+    OptionSpec{"samples", 0, "N", false,
+               "How many times to draw all uncertain inputs, instead of what the plan says.",
+               "--samples 2000"},
+    OptionSpec{"jobs", 'j', "N", false,
+               "Work on this many candidates or samples at once (default: one per core). The "
+               "output is the same for any number.",
+               "-j 2"},
+    OptionSpec{"quiet", 'q', "", false, "Show no progress.", "--quiet"},
+    kPresetsOption,
+    kOutputOption,
+};
+
+constexpr std::array<std::string_view, 3> kExamples{
+    "lockstep plan scenarios/plans/train-70b-15t-tokens.json --report plan.html",
+    "lockstep plan scenarios/plans/train-405b.json --set limits.usd=80000000 -o plan.md",
+    "lockstep plan my-plan.json --samples 2000 --format json",
+};
+
+constexpr CommandSpec kSpec{
+    .name = "plan",
+    .usage = "plan FILE [options]",
+    .summary = "Choose a cluster: time, power, money and how sure, for each candidate.",
+    .about =
+        "Reads a plan (a JSON file; scenarios/plans/README.md describes the format): what to "
+        "train,\n"
+        "by when, with how much power and money, and which clusters could do it. Simulates a "
+        "step,\n"
+        "its power, failures and checkpoints on each, draws what is uncertain, and recommends "
+        "one:\n"
+        "with intervals, the front of time, money and energy, what the answer depends on, and "
+        "which\n"
+        "candidates miss which limit.",
+    .positionals = 1,
+    .options = kOptions,
+    .examples = kExamples,
+};
+
+std::string format_of(const ParsedOptions& options) {
+  if (!options.has("format") && options.get("output").ends_with(".md")) return "markdown";
+  return options.choice("format", kPlanFormats);
+}
+
+std::string formatted_plan(const PlanAnswer& answer, const std::string& format,
+                           const TextStyle& style) {
+  if (format == "json") return plan_json(answer).dump(2) + "\n";
+  if (format == "csv") return plan_csv(answer);
+  if (format == "markdown") return plan_markdown(answer);
+  return plan_table(answer, style);
+}
+
+PlanReport evaluated(const PlanSpec& spec, const ParsedOptions& options, Console& console) {
+  const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  const InterruptGuard guard;
+  Progress progress(console.err, "plan", plan_pieces(spec),
+                    console.err_is_terminal && !options.has("quiet"));
+  return evaluate_plan(spec,
+                       {.jobs = whole_number(options, "jobs", cores, kMostJobs), .progress = [&] {
+                          progress.one_done();
+                          return !InterruptGuard::interrupted();
+                        }});
+}
+
+Exit run(const ParsedOptions& options, Console& console) {
+  if (options.positionals.empty()) {
+    throw UsageError(fmt::format("lockstep plan: no plan file; usage: lockstep {}", kSpec.usage));
+  }
+  const std::string format = format_of(options);
+  if (options.has("report")) (void)chart_library();
+  const PresetStore presets(options.all("presets"));
+  const std::string& path = options.positionals.front();
+  PlanSpec spec = read_plan(path, read_text_file(path), presets, options.all("set"));
+  spec.samples = static_cast<std::uint32_t>(
+      whole_number(options, "samples", static_cast<int>(spec.samples), kMostSamples));
+  const PlanReport report = evaluated(spec, options, console);
+  if (report.interrupted) return Exit::interrupted;
+  const PlanAnswer answer{spec, report};
+  if (options.has("report")) {
+    OutputFile file(options.get("report"));
+    file.write(plan_page(answer));
+    file.commit();
+  }
+  write_output(formatted_plan(answer, format, output_style(options, console)), options, console);
+  return Exit::ok;
+}
+
+constexpr Command kCommand{&kSpec, run};
+
+}  // namespace
+
+const Command& plan_command() { return kCommand; }
+
+}  // namespace lockstep

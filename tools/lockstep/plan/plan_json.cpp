@@ -1,0 +1,158 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tools/lockstep/plan/plan_output.hpp"
+#include "tools/lockstep/plan/plan_words.hpp"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json number_or_null(const std::optional<double>& value) {
+  return value ? Json(twelve_digits(*value)) : Json(nullptr);
+}
+
+Json spread_json(const SampleMean& spread) {
+  return {{"mean", twelve_digits(spread.mean)},
+          {"p05", twelve_digits(spread.low)},
+          {"p50", twelve_digits(spread.median)},
+          {"p95", twelve_digits(spread.high)}};
+}
+
+Json measures_json(const PlanOutcome& outcome) {
+  Json out = Json::object();
+  for (const PlanMeasure& measure : plan_measures()) {
+    out[std::string(measure.name)] = twelve_digits(outcome.*measure.number);
+  }
+  return out;
+}
+
+Json swings_json(const PlanResult& result) {
+  Json out = Json::array();
+  for (const PlanSwing& swing : result.swings) {
+    out.push_back({{"input", plan_inputs()[static_cast<std::size_t>(swing.input)].name},
+                   {"low", twelve_digits(swing.low)},
+                   {"high", twelve_digits(swing.high)},
+                   {"at_low", measures_json(swing.at_low)},
+                   {"at_high", measures_json(swing.at_high)}});
+  }
+  return out;
+}
+
+Json layout_json(const Scenario& scenario) {
+  const Parallelism& cut = scenario.job.parallelism;
+  return {{"tensor", cut.tensor},
+          {"context", cut.context},
+          {"expert", cut.expert},
+          {"pipeline", cut.pipeline},
+          {"virtual_stages", cut.virtual_stages},
+          {"data", cut.data},
+          {"micro", scenario.job.batch.micro_sequences}};
+}
+
+Json result_json_of(const PlanAnswer& answer, std::size_t i, const std::string& verdict) {
+  const PlanCandidate& candidate = answer.candidate(i);
+  const PlanResult& result = answer.result(i);
+  const Scenario& scenario = candidate.scenario;
+  Json out{{"name", candidate.name},
+           {"pay", candidate.rented ? "rent" : "own"},
+           {"node", scenario.node.name},
+           {"gpu", scenario.node.gpu.name},
+           {"gpus", scenario.gpus()},
+           {"nodes", scenario.nodes},
+           {"layout", layout_json(scenario)},
+           {"possible", result.model.impossible.empty()},
+           {"verdict", verdict}};
+  if (!result.model.impossible.empty()) return out;
+  const PlanOutcome& expected = result.expected;
+  const auto watts = power_limit(answer.spec, candidate);
+  out["step_s"] = twelve_digits(result.model.step_s);
+  out["mfu"] = twelve_digits(result.model.mfu);
+  out["goodput"] = twelve_digits(expected.goodput);
+  out["interruptions"] = twelve_digits(expected.interruptions);
+  out["power_limit_w"] = number_or_null(watts ? std::optional(watts->base_units()) : std::nullopt);
+  out["time_s"] = spread_json(result.time_s);
+  out["usd"] = spread_json(result.usd);
+  out["energy_j"] = spread_json(result.energy_j);
+  out["peak_w"] = spread_json(result.peak_w);
+  out["expected"] = {{"time_s", twelve_digits(expected.time_s)},
+                     {"usd", twelve_digits(expected.usd)},
+                     {"capital_usd", twelve_digits(expected.capital_usd)},
+                     {"energy_usd", twelve_digits(expected.energy_usd)},
+                     {"running_usd", twelve_digits(expected.running_usd)},
+                     {"rent_usd", twelve_digits(expected.rent_usd)},
+                     {"energy_j", twelve_digits(expected.energy_j)},
+                     {"co2_t", twelve_digits(expected.tonnes_co2)}};
+  out["chances"] = {{"time", twelve_digits(result.chances.time)},
+                    {"power", twelve_digits(result.chances.power)},
+                    {"usd", twelve_digits(result.chances.usd)},
+                    {"all", twelve_digits(result.chances.all)}};
+  out["best_share"] = twelve_digits(result.best_share);
+  out["on_front"] = result.on_front;
+  out["sensitivity"] = swings_json(result);
+  return out;
+}
+
+Json name_or_null(const PlanAnswer& answer, const std::optional<std::size_t>& i) {
+  return i ? Json(answer.candidate(*i).name) : Json(nullptr);
+}
+
+}  // namespace
+
+nlohmann::ordered_json plan_json(const PlanAnswer& answer) {
+  const PlanSpec& spec = answer.spec;
+  const PlanLimits& limits = spec.limits;
+  Json out{{"plan", spec.file},
+           {"model", answer.candidate(0).scenario.job.model.name},
+           {"tokens", twelve_digits(spec.training.tokens)},
+           {"prefer", kPlanGoals[static_cast<std::size_t>(spec.goal)]},
+           {"samples", spec.samples},
+           {"seed", spec.seed},
+           {"choice", name_or_null(answer, answer.report.choice)},
+           {"nearest", name_or_null(answer, answer.report.nearest)},
+           {"recommendation", plan_recommendation(answer)}};
+  out["limits"] = {
+      {"time_s",
+       number_or_null(limits.time ? std::optional(limits.time->base_units()) : std::nullopt)},
+      {"power_w",
+       number_or_null(limits.power ? std::optional(limits.power->base_units()) : std::nullopt)},
+      {"usd", number_or_null(limits.usd)},
+      {"confidence", twelve_digits(limits.confidence)}};
+  out["candidates"] = Json::array();
+  const std::vector<std::string> verdicts = plan_verdicts(answer);
+  for (std::size_t i = 0; i < verdicts.size(); ++i) {
+    out["candidates"].push_back(result_json_of(answer, i, verdicts[i]));
+  }
+  out["assumptions"] = plan_assumptions(answer);
+  return out;
+}
+
+std::string plan_csv(const PlanAnswer& answer) {
+  const auto line = [](std::vector<std::string> cells) { return csv_line(cells); };
+  std::string out =
+      line({"candidate", "pay", "gpus", "possible", "mfu", "goodput", "time_s", "time_s_p05",
+            "time_s_p95", "usd", "usd_p05", "usd_p95", "energy_j", "peak_w", "chance", "on_front"});
+  for (std::size_t i = 0; i < answer.spec.candidates.size(); ++i) {
+    const PlanCandidate& candidate = answer.candidate(i);
+    const PlanResult& r = answer.result(i);
+    const bool possible = r.model.impossible.empty();
+    std::vector<std::string> cells{candidate.name, candidate.rented ? "rent" : "own",
+                                   std::to_string(candidate.scenario.gpus()), possible ? "1" : "0"};
+    if (possible) {
+      for (const double value :
+           {r.model.mfu, r.expected.goodput, r.time_s.median, r.time_s.low, r.time_s.high,
+            r.usd.median, r.usd.low, r.usd.high, r.energy_j.median, r.peak_w.median, r.chances.all,
+            r.on_front ? 1.0 : 0.0}) {
+        cells.push_back(number_text(value));
+      }
+    } else {
+      cells.resize(16);
+    }
+    out += line(std::move(cells));
+  }
+  return out;
+}
+
+}  // namespace lockstep

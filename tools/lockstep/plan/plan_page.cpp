@@ -1,0 +1,180 @@
+#include "tools/lockstep/plan/plan_page.hpp"
+
+#include <fmt/format.h>
+#include <vector>
+
+#include "tools/lockstep/plan/plan_charts.hpp"
+#include "tools/lockstep/plan/plan_words.hpp"
+#include "tools/lockstep/report/assets.hpp"
+#include "tools/lockstep/report/page.hpp"
+#include "tools/lockstep/report/page_numbers.hpp"
+
+namespace lockstep {
+namespace {
+
+std::vector<PageFigure> plan_figures(const PlanAnswer& answer) {
+  const PlanResult& r = answer.result(*answer.shown());
+  return {{.value = measure_text(0, r.time_s.median),
+           .label = "of training: " + plan_time_range(r.time_s)},
+          {.value = plan_money(r.usd.median), .label = plan_money_range(r.usd)},
+          {.value = plan_energy(r.energy_j.median), .label = plan_energy_range(r.energy_j)},
+          {.value = plan_power(r.peak_w.median),
+           .label = "highest power of the site: " + plan_power_range(r.peak_w)},
+          {.value = page_percent(r.chances.all), .label = "chance to keep all limits"}};
+}
+
+PageCell with_range(const std::string& median, const std::string& range, double value) {
+  return {.content = with_detail(escaped(median), range), .sort = value};
+}
+
+std::string layout_words(const Scenario& scenario) {
+  const Parallelism& cut = scenario.job.parallelism;
+  std::string out = fmt::format("TP {}, PP {}", cut.tensor, cut.pipeline);
+  if (cut.virtual_stages > 1) out += fmt::format(" x {}", cut.virtual_stages);
+  if (cut.context > 1) out += fmt::format(", CP {}", cut.context);
+  if (cut.expert > 1) out += fmt::format(", EP {}", cut.expert);
+  return out + fmt::format(", DP {}, micro batch {}", cut.data, scenario.job.batch.micro_sequences);
+}
+
+PageTable candidate_table(const PlanAnswer& answer) {
+  PageTable table{
+      .columns = {
+          {.title = "Candidate"},
+          {.title = "GPUs", .numeric = true},
+          {.title = "Time", .numeric = true},
+          {.title = "Money", .numeric = true},
+          {.title = "Energy", .numeric = true},
+          {.title = "Power", .numeric = true, .about = "highest reading of the site's meter"},
+          {.title = "MFU", .numeric = true, .about = "of a healthy step"},
+          {.title = "Goodput", .numeric = true, .about = "productive over wall time"},
+          {.title = "Keeps limits", .numeric = true},
+          {.title = "Verdict"}}};
+  const std::vector<std::string> verdicts = plan_verdicts(answer);
+  for (std::size_t i = 0; i < verdicts.size(); ++i) {
+    const PlanCandidate& candidate = answer.candidate(i);
+    const PlanResult& r = answer.result(i);
+    const double gpus = candidate.scenario.gpus();
+    std::vector<PageCell> row{{.content = with_detail(coloured_name(candidate.name, i),
+                                                      layout_words(candidate.scenario))},
+                              PageCell::number(grouped(gpus), gpus)};
+    if (!r.model.impossible.empty()) {
+      row.resize(9, PageCell::unknown());
+    } else {
+      row.insert(
+          row.end(),
+          {with_range(measure_text(0, r.time_s.median), plan_time_range(r.time_s), r.time_s.median),
+           with_range(plan_money(r.usd.median), plan_money_range(r.usd), r.usd.median),
+           with_range(plan_energy(r.energy_j.median), plan_energy_range(r.energy_j),
+                      r.energy_j.median),
+           with_range(plan_power(r.peak_w.median), plan_power_range(r.peak_w), r.peak_w.median),
+           PageCell::number(page_percent(r.model.mfu, 1), r.model.mfu),
+           PageCell::number(page_percent(r.expected.goodput, 1), r.expected.goodput),
+           {.content = with_bar(page_percent(r.chances.all), r.chances.all),
+            .sort = r.chances.all}});
+    }
+    row.push_back(
+        {.content = answer.report.choice == i ? strong(verdicts[i]) : escaped(verdicts[i])});
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+/// What is expected, by what the money is for.
+PageTable money_table(const PlanAnswer& answer) {
+  PageTable table{.columns = {{.title = "Candidate"},
+                              {.title = "Machines and building",
+                               .numeric = true,
+                               .about = "what they lose in value meanwhile"},
+                              {.title = "Energy", .numeric = true},
+                              {.title = "People and hosting", .numeric = true},
+                              {.title = "Rent", .numeric = true},
+                              {.title = "Together", .numeric = true},
+                              {.title = "CO₂", .numeric = true},
+                              {.title = "Interruptions", .numeric = true}}};
+  for (std::size_t i = 0; i < answer.report.results.size(); ++i) {
+    const PlanResult& r = answer.result(i);
+    if (!r.model.impossible.empty()) continue;
+    const PlanOutcome& o = r.expected;
+    const auto money = [](double usd) {
+      return usd > 0 ? PageCell::number(page_usd(usd), usd) : PageCell::unknown();
+    };
+    table.rows.push_back({{.content = coloured_name(answer.candidate(i).name, i)},
+                          money(o.capital_usd),
+                          money(o.energy_usd),
+                          money(o.running_usd),
+                          money(o.rent_usd),
+                          money(o.usd),
+                          o.tonnes_co2 > 0
+                              ? PageCell::number(page_with(o.tonnes_co2, "t"), o.tonnes_co2)
+                              : PageCell::unknown(),
+                          PageCell::number(significant(o.interruptions), o.interruptions)});
+  }
+  return table;
+}
+
+PageTable input_table(const PlanAnswer& answer) {
+  PageTable table{.columns = {{.title = "Input"},
+                              {.title = "Factor", .numeric = true, .about = "nine of ten samples"},
+                              {.title = "Time", .numeric = true},
+                              {.title = "Money", .numeric = true},
+                              {.title = "Energy", .numeric = true}}};
+  const PlanResult& r = answer.result(*answer.shown());
+  for (const PlanSwing& swing : r.swings) {
+    const PlanInputInfo& info = plan_inputs()[static_cast<std::size_t>(swing.input)];
+    std::vector<PageCell> row{
+        {.content = with_detail(escaped(info.title), info.about)},
+        PageCell::number(fmt::format("{} to {}", significant(swing.low), significant(swing.high)),
+                         swing.high / swing.low)};
+    for (std::size_t m = 0; m < plan_measures().size(); ++m) {
+      const auto number = plan_measures()[m].number;
+      const double low = swing.at_low.*number, high = swing.at_high.*number;
+      const double change = low > 0 ? high / low - 1 : 0;
+      row.push_back(low == high ? PageCell::unknown()
+                                : PageCell::number(fmt::format("{:+.1f} %", 100 * change), change));
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+}  // namespace
+
+void add_plan(Page& page, const PlanAnswer& answer) {
+  if (!answer.spec.about.empty()) page.about(answer.spec.about);
+  page.headline(strong(plan_recommendation(answer)));
+  if (answer.shown()) page.figures(plan_figures(answer));
+  page.section("Candidates",
+               "Limits: " + plan_limits(answer) + ". Small print: nine of ten samples.");
+  page.table(candidate_table(answer));
+  if (answer.shown()) {
+    page.section("Time, money and energy",
+                 "On the front are candidates that no other one beats in all three.");
+    add_front_chart(page, answer);
+    add_chance_charts(page, answer);
+    page.section("What it depends on: " + answer.candidate(*answer.shown()).name,
+                 plan_sensitivity(answer));
+    page.begin_row();
+    add_tornado_chart(page, answer, 1);
+    add_tornado_chart(page, answer, 0);
+    page.end_row();
+    page.table(input_table(answer));
+    page.section("Where the money goes", "With every input at its median.");
+    page.table(money_table(answer));
+  }
+  page.section("Assumptions", "What nobody published, or the plan left open.");
+  page.list(plan_assumptions(answer));
+  page.foot(fmt::format("Plan: {}. {} samples, seed {}.", answer.spec.file, answer.spec.samples,
+                        answer.spec.seed));
+  page.foot(
+      "Each sample draws every uncertain input and a run with its failures; it is the same world "
+      "for "
+      "all candidates. A site's power is the highest reading of its meter.");
+}
+
+std::string plan_page(const PlanAnswer& answer) {
+  Page page("Plan", plan_subject(answer));
+  add_plan(page, answer);
+  return page.html(chart_library());
+}
+
+}  // namespace lockstep

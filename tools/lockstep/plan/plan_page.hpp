@@ -1,0 +1,18 @@
+/// The report of a plan: the recommendation, the front, what it depends on, all assumptions.
+#pragma once
+
+#include <string>
+
+#include "tools/lockstep/plan/plan_output.hpp"
+
+namespace lockstep {
+
+class Page;
+
+/// The self-contained page. Same answer, same bytes. Throws UsageError where the program was built
+/// without the chart library.
+std::string plan_page(const PlanAnswer& answer);
+/// All of it but the frame, for a page that a test looks into.
+void add_plan(Page& page, const PlanAnswer& answer);
+
+}  // namespace lockstep

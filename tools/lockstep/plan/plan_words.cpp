@@ -1,0 +1,260 @@
+#include "tools/lockstep/plan/plan_words.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace lockstep {
+namespace {
+
+struct PlanUnit {
+  double size;
+  const char* name;
+};
+constexpr std::array kMoneyUnits{PlanUnit{1e9, "B USD"}, PlanUnit{1e6, "M USD"},
+                                 PlanUnit{1e3, "k USD"}, PlanUnit{1, "USD"}};
+constexpr std::array kEnergyUnits{PlanUnit{3.6e15, "TWh"}, PlanUnit{3.6e12, "GWh"},
+                                  PlanUnit{3.6e9, "MWh"}, PlanUnit{3.6e6, "kWh"}};
+constexpr std::array kPowerUnits{PlanUnit{1e9, "GW"}, PlanUnit{1e6, "MW"}, PlanUnit{1e3, "kW"},
+                                 PlanUnit{1, "W"}};
+constexpr std::array kTimeUnits{PlanUnit{86'400, "days"}, PlanUnit{3600, "h"}, PlanUnit{60, "min"},
+                                PlanUnit{1, "s"}};
+
+/// The largest unit of which there is at least one, else the smallest.
+const PlanUnit& unit_for(std::span<const PlanUnit> units, double value) {
+  const auto found = std::ranges::find_if(
+      units, [&](const PlanUnit& unit) { return std::abs(value) >= unit.size; });
+  return found == units.end() ? units.back() : *found;
+}
+
+std::string in_units(std::span<const PlanUnit> units, double value) {
+  const PlanUnit& unit = unit_for(units, value);
+  return fmt::format("{} {}", significant(value / unit.size), unit.name);
+}
+
+std::string range_in(std::span<const PlanUnit> units, const SampleMean& spread) {
+  const PlanUnit& unit = unit_for(units, spread.high);
+  return fmt::format("{} to {} {}", significant(spread.low / unit.size),
+                     significant(spread.high / unit.size), unit.name);
+}
+
+std::string plan_time(double seconds) { return in_units(kTimeUnits, seconds); }
+
+/// A chance in per cent; what is neither certain nor impossible never reads as if it were.
+std::string chance(double share) {
+  if (share > 0 && share < 0.01) return "less than 1 %";
+  if (share < 1 && share > 0.99) return "more than 99 %";
+  return fmt::format("{:.0f} %", 100 * share);
+}
+
+/// "a", "a and b", "a, b and c".
+std::string joined(const std::vector<std::string>& words) {
+  if (words.empty()) return {};
+  if (words.size() == 1) return words.front();
+  return fmt::format("{} and {}", fmt::join(words.begin(), words.end() - 1, ", "), words.back());
+}
+
+constexpr std::array<const char*, 3> kSuperlatives{"fastest", "cheapest", "thriftiest"};
+
+/// Each limit that a candidate does not keep surely enough, with what it comes to.
+std::vector<std::string> missed_limits(const PlanAnswer& answer, std::size_t i) {
+  const PlanResult& result = answer.result(i);
+  const PlanLimits& limits = answer.spec.limits;
+  std::vector<std::string> out;
+  const auto add = [&](double kept, const char* what, const std::string& median,
+                       const std::string& limit) {
+    if (kept >= limits.confidence) return;
+    out.push_back(fmt::format("{} in {} of all cases ({} against {})", what, chance(1 - kept),
+                              median, limit));
+  };
+  if (limits.time) {
+    add(result.chances.time, "the deadline", plan_time(result.time_s.median),
+        plan_time(limits.time->base_units()));
+  }
+  if (const auto watts = power_limit(answer.spec, answer.candidate(i))) {
+    const bool own = !limits.power || *watts < *limits.power;
+    add(result.chances.power, own ? "its own site's power" : "the site's power",
+        plan_power(result.peak_w.median), plan_power(watts->base_units()));
+  }
+  if (limits.usd) {
+    add(result.chances.usd, "the budget", plan_money(result.usd.median), plan_money(*limits.usd));
+  }
+  return out;
+}
+
+std::string verdict(const PlanAnswer& answer, std::size_t i) {
+  const PlanResult& result = answer.result(i);
+  if (!result.model.impossible.empty()) return "impossible: " + result.model.impossible;
+  const std::vector<std::string> missed = missed_limits(answer, i);
+  if (!missed.empty()) return "misses " + joined(missed);
+  if (result.chances.all < answer.spec.limits.confidence) {
+    return fmt::format("keeps each limit often enough, but all of them in {} of all cases only",
+                       chance(result.chances.all));
+  }
+  if (answer.report.choice == i) return "recommended";
+  const std::size_t measure = goal_measure(answer.spec.goal);
+  const auto median = [&](const PlanResult& of) {
+    return std::array{of.time_s.median, of.usd.median, of.energy_j.median}[measure];
+  };
+  const double more = median(result) - median(answer.result(*answer.report.choice));
+  constexpr std::array<const char*, 3> kMore{"takes {} longer", "costs {} more", "needs {} more"};
+  return "keeps the limits, but " +
+         fmt::format(fmt::runtime(kMore[measure]), measure_text(measure, more));
+}
+
+std::string outcome_words(const PlanResult& result) {
+  return fmt::format("{} ({}), {} ({}) and {}, at up to {} of the site",
+                     plan_time(result.time_s.median), plan_time_range(result.time_s),
+                     plan_money(result.usd.median), plan_money_range(result.usd),
+                     plan_energy(result.energy_j.median), plan_power(result.peak_w.median));
+}
+
+/// Candidates of the front that keep the limits and beat the choice in something.
+std::string alternatives(const PlanAnswer& answer) {
+  const PlanResult& chosen = answer.result(*answer.report.choice);
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < answer.spec.candidates.size(); ++i) {
+    const PlanResult& other = answer.result(i);
+    if (i == *answer.report.choice || !other.on_front ||
+        other.chances.all < answer.spec.limits.confidence) {
+      continue;
+    }
+    const bool faster = other.time_s.median < chosen.time_s.median;
+    const bool cheaper = other.usd.median < chosen.usd.median;
+    out.push_back(fmt::format("{}: {}, with {} for {}",
+                              faster    ? "faster"
+                              : cheaper ? "cheaper"
+                                        : "with less energy",
+                              answer.candidate(i).name, plan_time(other.time_s.median),
+                              plan_money(other.usd.median)));
+  }
+  return out.empty() ? "" : " Also on the front: " + fmt::format("{}", fmt::join(out, "; ")) + ".";
+}
+
+}  // namespace
+
+std::string plan_money(double usd) { return in_units(kMoneyUnits, usd); }
+std::string plan_energy(double joules) { return in_units(kEnergyUnits, joules); }
+std::string plan_power(double watts) { return in_units(kPowerUnits, watts); }
+std::string plan_time_range(const SampleMean& seconds) { return range_in(kTimeUnits, seconds); }
+std::string plan_money_range(const SampleMean& usd) { return range_in(kMoneyUnits, usd); }
+std::string plan_energy_range(const SampleMean& joules) { return range_in(kEnergyUnits, joules); }
+std::string plan_power_range(const SampleMean& watts) { return range_in(kPowerUnits, watts); }
+
+std::size_t goal_measure(PlanGoal goal) {
+  switch (goal) {
+    case PlanGoal::time:
+      return 0;
+    case PlanGoal::energy:
+      return 2;
+    case PlanGoal::money:
+      break;
+  }
+  return 1;
+}
+
+std::string measure_text(std::size_t measure, double value) {
+  if (measure == 0) return plan_time(value);
+  return measure == 1 ? plan_money(value) : plan_energy(value);
+}
+
+std::string plan_subject(const PlanAnswer& answer) {
+  return fmt::format("{} on {}tokens", answer.candidate(0).scenario.job.model.name,
+                     compact(answer.spec.training.tokens) + " ");
+}
+
+std::string plan_limits(const PlanAnswer& answer) {
+  const PlanLimits& limits = answer.spec.limits;
+  std::vector<std::string> out;
+  if (limits.time) out.push_back(plan_time(limits.time->base_units()));
+  if (limits.power) out.push_back(plan_power(limits.power->base_units()));
+  if (limits.usd) out.push_back(plan_money(*limits.usd));
+  if (out.empty()) return "none";
+  return fmt::format("at most {}, in {} of all cases", joined(out), chance(limits.confidence));
+}
+
+std::string plan_recommendation(const PlanAnswer& answer) {
+  const PlanReport& report = answer.report;
+  if (!report.nearest) return "None of the candidates is possible.";
+  const PlanResult& best = answer.result(*answer.shown());
+  const std::string& name = answer.candidate(*answer.shown()).name;
+  if (!report.choice) {
+    return fmt::format(
+        "No candidate keeps the limits in {} of all cases. The nearest is {}, in {}: {}.",
+        chance(answer.spec.limits.confidence), name, chance(best.chances.all), outcome_words(best));
+  }
+  const char* superlative = kSuperlatives[goal_measure(answer.spec.goal)];
+  return fmt::format(
+      "Take {}: {}. It keeps the limits in {} of all cases, and is the {} that does in {}.{}", name,
+      outcome_words(best), chance(best.chances.all), superlative, chance(best.best_share),
+      alternatives(answer));
+}
+
+std::vector<std::string> plan_verdicts(const PlanAnswer& answer) {
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < answer.spec.candidates.size(); ++i) {
+    out.push_back(verdict(answer, i));
+  }
+  return out;
+}
+
+std::vector<SwingRow> widest_swings(const PlanResult& result, std::size_t measure) {
+  std::vector<SwingRow> rows;
+  const auto number = plan_measures()[measure].number;
+  for (const PlanSwing& swing : result.swings) {
+    rows.push_back({.swing = &swing,
+                    .info = &plan_inputs()[static_cast<std::size_t>(swing.input)],
+                    .at_low = swing.at_low.*number,
+                    .at_high = swing.at_high.*number});
+  }
+  std::erase_if(rows, [](const SwingRow& row) { return row.width() <= 0; });
+  std::ranges::stable_sort(
+      rows, [](const SwingRow& a, const SwingRow& b) { return a.width() > b.width(); });
+  return rows;
+}
+
+std::string plan_sensitivity(const PlanAnswer& answer) {
+  if (!answer.shown()) return {};
+  const std::size_t measure = goal_measure(answer.spec.goal);
+  const std::vector<SwingRow> rows = widest_swings(answer.result(*answer.shown()), measure);
+  if (rows.empty()) return {};
+  constexpr std::size_t kNamed = 2;
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < std::min(kNamed, rows.size()); ++i) {
+    const SwingRow& row = rows[i];
+    out.push_back(fmt::format("{} ({} to {})", row.info->title,
+                              measure_text(measure, std::min(row.at_low, row.at_high)),
+                              measure_text(measure, std::max(row.at_low, row.at_high))));
+  }
+  return fmt::format("What moves it most: {}.", joined(out));
+}
+
+std::vector<std::string> plan_assumptions(const PlanAnswer& answer) {
+  std::vector<std::string> out = answer.spec.training.words;
+  out.insert(out.end(), answer.spec.assumptions.begin(), answer.spec.assumptions.end());
+  struct Line {
+    std::string text;
+    std::vector<std::string> whose;
+  };
+  std::vector<Line> lines;
+  for (const PlanCandidate& candidate : answer.spec.candidates) {
+    std::vector<std::string> all = candidate.scenario.assumptions;
+    all.insert(all.end(), candidate.run.assumptions.begin(), candidate.run.assumptions.end());
+    for (const std::string& text : all) {
+      const auto same = std::ranges::find(lines, text, &Line::text);
+      Line& line = same == lines.end() ? lines.emplace_back(Line{text, {}}) : *same;
+      if (line.whose.empty() || line.whose.back() != candidate.name) {
+        line.whose.push_back(candidate.name);
+      }
+    }
+  }
+  for (const Line& line : lines) {
+    const bool everybody = line.whose.size() == answer.spec.candidates.size();
+    out.push_back(everybody ? line.text
+                            : fmt::format("{} ({})", line.text, fmt::join(line.whose, "; ")));
+  }
+  return out;
+}
+
+}  // namespace lockstep
