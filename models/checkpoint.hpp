@@ -50,9 +50,10 @@ struct CheckpointBytes {
 };
 
 /// 16-bit weights, fp32 master weights and both moments of Adam: 2 + 4 + 4 + 4 bytes for each
-/// parameter. Replicas save nothing twice; without a sharded optimiser the first one saves all of
-/// it. Source of the 14 bytes: Rajbhandari et al. 2020, arXiv:1910.02054, section 3.1 (gradients, 2
-/// bytes, are not saved); BLOOM's 2.3 TB for 176 B are 13.1 (BigScience chronicles).
+/// parameter that is trained. Replicas save nothing twice; without a sharded optimiser the first
+/// one saves all of it. Source of the 14 bytes: Rajbhandari et al. 2020, arXiv:1910.02054,
+/// section 3.1 (gradients, 2 bytes, are not saved); BLOOM's 2.3 TB for 176 B are 13.1 (BigScience
+/// chronicles).
 CheckpointBytes checkpoint_bytes(const TrainingJob& job);
 
 /// Where a checkpoint goes first.

@@ -24,12 +24,19 @@ double tokens_of(const TrainingJob& job) {
 /// The replicated part of a layer is cut too where norms and residuals are split over the group.
 double sequence_ways(const Parallelism& par) { return par.sequence ? par.tensor : 1; }
 
+/// Whether the input of a product is kept: for the gradient of its weights, or of its adapter's.
+bool keeps_input(const TrainingJob& job, AdapterModule module) {
+  return !job.adapters.any() || job.adapters.on(module);
+}
+
 /// Bytes per token, all ranks of the group together, of tensors of width h: inputs of both norms,
 /// inputs of the products behind them, and the dropout masks of models that have dropout.
 double residual_bytes(const TrainingJob& job) {
   const bool has_dropout = job.model.biases && !job.model.gated;
   const double operand = is_quantised(job.precision) ? kQuantised : kHalf;
-  return job.model.hidden * (2 * kHalf + 2 * operand + (has_dropout ? 2 : 0));
+  const int inputs = (keeps_input(job, AdapterModule::qkv) ? 1 : 0) +
+                     (keeps_input(job, AdapterModule::mlp_up) ? 1 : 0);
+  return job.model.hidden * (2 * kHalf + inputs * operand + (has_dropout ? 2 : 0));
 }
 
 /// Bytes per token of Q, K, V and the output of attention, and of what unfused attention keeps of
@@ -50,8 +57,8 @@ double attention_bytes(const TrainingJob& job, const StackSpec& stack) {
   const double qkv = kHalf * (m.heads + 2.0 * m.kv_heads) * m.head_dim;
   const double copies = m.rotary && stack.memory.rotary_copies ? qkv : 0;
   // Quantised output projections keep their own operand beside the output that attention keeps.
-  const double operand = is_quantised(job.precision) ? kQuantised : 0;
-  const double output = (kHalf + operand) * m.heads * m.head_dim;
+  const bool quantised = is_quantised(job.precision) && keeps_input(job, AdapterModule::projection);
+  const double output = (kHalf + (quantised ? kQuantised : 0)) * m.heads * m.head_dim;
   const bool keeps_scores =
       stack.attention == AttentionKernel::unfused && job.recompute == Recompute::none;
   return qkv + copies + output + (keeps_scores ? 5.0 * m.heads * job.batch.tokens : 0);
@@ -63,7 +70,7 @@ double mlp_bytes(const TrainingJob& job, const StackSpec& stack) {
   const double saved = job.model.gated ? stack.memory.gated_mlp_bytes : 2 * kHalf;
   const double output = is_quantised(job.precision) ? kQuantised : kHalf;
   const bool again = job.recompute == Recompute::selective && job.modules.activation;
-  return saved - kHalf + (again ? 0 : output);
+  return saved - kHalf + (again || !keeps_input(job, AdapterModule::mlp_down) ? 0 : output);
 }
 
 /// Bytes per token of a layer's experts, all ranks of the tensor-parallel group together: the
@@ -89,7 +96,9 @@ double whole_layer_bytes(const TrainingJob& job, const StackSpec& stack, LayerKi
   if (selective) split *= 1 - job.modules.products;
   double residual = residual_bytes(job);
   if (selective && job.modules.layer_norm) {
-    residual -= 2.0 * job.model.hidden * (is_quantised(job.precision) ? kQuantised : kHalf);
+    TrainingJob none = job;  // of the inputs of products
+    none.adapters = {.rank = 1};
+    residual = residual_bytes(none);
   }
   return tokens_of(job) * (residual / sequence_ways(par) + split / par.tensor);
 }
@@ -102,6 +111,7 @@ struct WeightCounts {
 struct StageShape {
   std::vector<LayerKind> layers;
   WeightCounts weights;
+  double adapters = 0;        ///< beside them: all that is trained, if there are any
   double outside_layers = 0;  ///< of weights.all: embedding and output projection
   double largest_layer = 0;   ///< of both
   bool has_head = false;
@@ -130,6 +140,7 @@ StageShape stage_shape(const TrainingJob& job, int stage) {
     const int first = std::accumulate(split.begin(), split.begin() + number, 0);
     for (int i = first; i < first + split[static_cast<std::size_t>(number)]; ++i) {
       add_layer(job, m.kind(i), out);
+      out.adapters += adapter_parameters(job.adapters, m, m.kind(i)) / par.tensor;
     }
     has_embedding = has_embedding || shape.is_first({stage, chunk});
     out.has_head = out.has_head || shape.is_last({stage, chunk});
@@ -175,9 +186,24 @@ MemoryBreakdown states_of(const TrainingJob& job, const StackSpec& stack, double
   out.optimiser = Bytes{stack.memory.optimiser_state_bytes * parameters / shards};
   return out;
 }
-MemoryBreakdown model_states(const TrainingJob& job, const StackSpec& stack,
-                             const WeightCounts& weights) {
+/// Frozen weights have no gradients and no optimiser; zero3 splits them as they are.
+MemoryBreakdown frozen_states(const TrainingJob& job, const StackSpec& stack,
+                              const StageShape& shape) {
   const Parallelism& par = job.parallelism;
+  MemoryBreakdown out = states_of(job, stack, shape.adapters, par.shards());
+  const bool split = par.sharding == Sharding::zero3;
+  const double layers = shape.weights.all - shape.outside_layers;
+  const double bytes = frozen_weight_bytes(job.adapters);
+  out.weights +=
+      Bytes{(bytes * layers + kHalf * shape.outside_layers) / (split ? par.shards() : 1) +
+            bytes * shape.weights.experts / (split ? par.expert_replicas() : 1)};
+  return out;
+}
+MemoryBreakdown model_states(const TrainingJob& job, const StackSpec& stack,
+                             const StageShape& shape) {
+  if (job.adapters.any()) return frozen_states(job, stack, shape);
+  const Parallelism& par = job.parallelism;
+  const WeightCounts& weights = shape.weights;
   MemoryBreakdown out = states_of(job, stack, weights.all, par.shards());
   if (weights.experts == 0) return out;
   const double shards = par.sharding == Sharding::none ? 1 : par.expert_replicas();
@@ -207,8 +233,9 @@ double gathered_bytes(const TrainingJob& job, const StackSpec& stack, const Stag
   const auto count = static_cast<double>(shape.layers.size());
   const double layers = par.reshard ? std::min(count, par.prefetch + 2.0) : count;
   const double gradients = par.pipeline == 1 ? std::min(count, 2.0) * layer : 0;
-  return kHalf * (layers * layer + shape.outside_layers) +
-         stack.communication.gradient_bytes * (gradients + shape.outside_layers);
+  const double weights = kHalf * (layers * layer + shape.outside_layers);
+  if (job.adapters.any()) return weights;
+  return weights + stack.communication.gradient_bytes * (gradients + shape.outside_layers);
 }
 
 /// Adds workspaces and fragmentation.
@@ -317,11 +344,12 @@ MemoryBreakdown peak_memory(const TrainingJob& job, const StackSpec& stack, int 
   const Parallelism& par = job.parallelism;
   const MemoryPolicy& policy = stack.memory;
   const StageShape shape = stage_shape(job, stage);
-  const double parameters = shape.weights.all + shape.weights.experts;
+  const double parameters =
+      job.adapters.any() ? shape.adapters : shape.weights.all + shape.weights.experts;
   const bool whole = par.sharding != Sharding::zero3 || par.shards() == 1;
   const double replicated = par.replicas() > 1 && whole ? policy.replica_bytes * parameters : 0;
 
-  MemoryBreakdown backward = model_states(job, stack, shape.weights);
+  MemoryBreakdown backward = model_states(job, stack, shape);
   const double in_flight = micro_batches_in_flight(job, stage);
   double again = 0;  // of the layer that is recomputed
   for (const LayerKind kind : shape.layers) {
@@ -337,7 +365,7 @@ MemoryBreakdown peak_memory(const TrainingJob& job, const StackSpec& stack, int 
   backward.communication =
       Bytes{replicated + exchange_bytes(job) + gathered_bytes(job, stack, shape)};
 
-  MemoryBreakdown update = model_states(job, stack, shape.weights);
+  MemoryBreakdown update = model_states(job, stack, shape);
   const bool gathers = par.shards() > 1 && whole;
   update.communication = Bytes{replicated + (gathers ? policy.gather_bytes * parameters : 0)};
 

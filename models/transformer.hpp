@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "models/adapters.hpp"
 #include "models/precision.hpp"
 #include "models/units.hpp"
 
@@ -184,6 +185,7 @@ struct TrainingJob {
   RecomputeModules modules;  ///< of selective recomputation
   /// Load of the fullest expert-parallel rank over the mean, >= 1: all others wait for it.
   double expert_imbalance = 1;
+  Adapters adapters;  ///< where any: all else is frozen
   /// Micro batches per replica and step.
   [[nodiscard]] int micro_batches() const {
     return batch.sequences / (batch.micro_sequences * parallelism.data);

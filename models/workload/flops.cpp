@@ -55,7 +55,8 @@ StepFlops step_flops(const TrainingJob& job) {
     again += repeated(job, kind, attention.full);
   }
   const double tokens = static_cast<double>(job.batch.sequences) * job.batch.tokens;
-  const double products = 6.0 * matrices;
+  const double products =
+      (job.adapters.any() ? 4.0 : 6.0) * matrices + 6.0 * adapter_parameters(job);
   return {.causal = Flops{tokens * (products + 3.0 * causal)},
           .full = Flops{tokens * (products + 3.0 * full)},
           .hardware = Flops{tokens * (products + 3.0 * full + again)}};

@@ -28,11 +28,13 @@ std::vector<Operation> prediction_operations(const WorkloadContext& c) {
   const Widths w = widths(c);
   Recorder record{c};
   record.elementwise("prediction_norm", 8 * w.residual_tokens * w.hidden, 1.5, 2, false);
-  record.linear({{"prediction", "prediction.input_gradient", "prediction.weight_gradient"},
-                 w.residual_tokens,
-                 2 * w.hidden,
-                 w.hidden,
-                 c.job.precision});
+  Recorder::Linear joined{{"prediction", "prediction.input_gradient", "prediction.weight_gradient"},
+                          w.residual_tokens,
+                          2 * w.hidden,
+                          w.hidden,
+                          c.job.precision};
+  joined.in_layer = false;
+  record.linear(joined);
   return record.take();
 }
 
@@ -40,7 +42,8 @@ std::vector<Operation> embedding_operations(const WorkloadContext& c) {
   const Widths w = widths(c);
   Recorder record{c};
   // Look-up: read a row, write it; the gradient scatters into the table in 32 bit.
-  record.elementwise("embedding", 4 * w.tokens * w.hidden, 2.0, 2, false);
+  const double backward_ratio = c.job.adapters.any() ? 0 : 2;
+  record.elementwise("embedding", 4 * w.tokens * w.hidden, backward_ratio, 2, false);
   const CollectiveOp op =
       c.job.parallelism.sequence ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce;
   record.collective("embedding_reduce", Phase::forward, op, Bytes{2 * w.tokens * w.hidden});
@@ -54,8 +57,10 @@ std::vector<Operation> head_operations(const WorkloadContext& c) {
   const Precision p = is_quantised(c.job.precision) ? Precision::bf16 : c.job.precision;
   Recorder record{c};
   record.elementwise("final_norm", 4 * w.residual_tokens * w.hidden, 1.5, 1, false);
-  record.linear(
-      {{"head", "head.input_gradient", "head.weight_gradient"}, w.tokens, w.hidden, vocabulary, p});
+  Recorder::Linear head{
+      {"head", "head.input_gradient", "head.weight_gradient"}, w.tokens, w.hidden, vocabulary, p};
+  head.in_layer = false;
+  record.linear(head);
   // Loss: maximum, sum of exponentials and target logit cross the group, 4 bytes a token each.
   record.memory("loss", Phase::forward,
                 Bytes{c.stack.elementwise.loss_bytes / 2 * w.tokens * vocabulary}, 3);

@@ -36,15 +36,62 @@ void Recorder::linear(const Linear& l) {
   }
   product(l.names[1], Phase::backward, {.m = rows, .n = l.x_width, .k = l.y_width, .count = g}, l,
           work);
-  product(l.names[2], Phase::backward, {.m = l.y_width, .n = l.x_width, .k = rows, .count = g}, l,
-          work);
-  memory("weight_gradient_accumulation", Phase::backward,
-         Bytes{c_.stack.weight_gradient_traffic * g * l.x_width * l.y_width}, 0);
+  const Adapters& adapters = c_.job.adapters;
+  if (!adapters.any()) {
+    product(l.names[2], Phase::backward, {.m = l.y_width, .n = l.x_width, .k = rows, .count = g}, l,
+            work);
+    memory("weight_gradient_accumulation", Phase::backward,
+           Bytes{c_.stack.weight_gradient_traffic * g * l.x_width * l.y_width}, 0);
+  }
+  if (l.in_layer && adapters.base == BaseFormat::nf4) {
+    // Read as stored, written in 16 bit, by a kernel of its own before each use.
+    const Bytes once{(frozen_weight_bytes(adapters) + 2) * g * l.x_width * l.y_width};
+    memory("dequantise", Phase::forward, once, 1);
+    memory("dequantise", Phase::recompute, l.repeated * once, 1);
+    memory("dequantise", Phase::backward, once, 1);
+  }
+  for (std::size_t i = 0; i < kAdapterModules; ++i) {
+    const auto module = static_cast<AdapterModule>(i);
+    if (l.names[0] == kAdapterModuleNames[i] && adapters.on(module)) adapter(l, module);
+  }
   if (is_quantised(l.precision)) {
     const ElementwiseTraffic& e = c_.stack.elementwise;
     memory("quantise", Phase::forward, Bytes{e.quantise_bytes * l.tokens * l.x_width}, 1, l.load);
     memory("quantise", Phase::backward, Bytes{e.quantise_backward_bytes * l.tokens * l.y_width}, 1,
            l.load);
+  }
+}
+
+/// y += scale x A B. Of a product whose columns are split over tensor-parallel ranks, A's columns
+/// and B's are; of one whose rows are, A's rows and B's columns. Either way the ranks share x A,
+/// which is tokens x r. Scaling and adding are kernels of their own, as in
+/// github:NVIDIA-NeMo/Megatron-Bridge:src/megatron/bridge/peft/utils.py.
+void Recorder::adapter(const Linear& l, AdapterModule module) {
+  const double t = c_.job.parallelism.tensor, r = c_.job.adapters.rank;
+  const bool columns = module == AdapterModule::qkv || module == AdapterModule::mlp_up;
+  const Precision p = is_quantised(l.precision) ? Precision::bf16 : l.precision;
+  const double inner = columns ? r / t : r, outer = columns ? l.y_width : l.y_width / t;
+  const Bytes result{2 * l.tokens * l.y_width}, input{2 * l.tokens * l.x_width};
+  const Bytes shared{2 * l.tokens * r};
+  const auto thin = [&](std::array<std::string_view, 3> names, double in, double out) {
+    const Linear of{names, l.tokens, in, out, p};
+    const Flops work{2 * l.tokens * in * out};
+    const GemmShape forward{.m = l.tokens, .n = out, .k = in};
+    product(names[0], Phase::forward, forward, of, work);
+    if (l.repeated == 1) product(names[0], Phase::recompute, forward, of, {});
+    product(names[1], Phase::backward, {.m = l.tokens, .n = in, .k = out}, of, work);
+    product(names[2], Phase::backward, {.m = out, .n = in, .k = l.tokens}, of, work);
+  };
+  thin({"adapter_in", "adapter_in.input_gradient", "adapter_in.weight_gradient"}, l.x_width, inner);
+  thin({"adapter_out", "adapter_out.input_gradient", "adapter_out.weight_gradient"}, r, outer);
+  for (const Phase phase : {Phase::forward, Phase::recompute, Phase::backward}) {
+    if (phase == Phase::recompute && l.repeated < 1) continue;
+    const bool backward = phase == Phase::backward;
+    memory("adapter_scale", phase, 2.0 * result, 1);
+    memory("adapter_add", phase, 3.0 * (backward ? input : result), 1);
+    collective("adapter_exchange", phase,
+               columns != backward ? CollectiveOp::all_gather : CollectiveOp::reduce_scatter,
+               shared);
   }
 }
 

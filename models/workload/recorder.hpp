@@ -32,7 +32,9 @@ class Recorder {
     double repeated = 0;  ///< share of the forward product that runs again in the backward pass
     double groups = 1;    ///< experts that share the rows out evenly, with a matrix each
     double load = 1;      ///< of the fullest rank over the mean: the others wait
+    bool in_layer = true;
   };
+  /// With adapters the weights have no gradient, and the products that have one take it along.
   void linear(const Linear& l);
 
   /// Context-parallel ranks take `parts` calls of `shape` each: every rank holds an early and a
@@ -72,6 +74,7 @@ class Recorder {
   std::vector<Operation> take() { return std::move(operations_); }
 
  private:
+  void adapter(const Linear& l, AdapterModule module);
   [[nodiscard]] Bytes attention_traffic(const AttentionShape& s) const;
   [[nodiscard]] CollectiveCost cost_of(const CollectiveCall& call) const;
   void add(const Operation& operation) { operations_.push_back(operation); }

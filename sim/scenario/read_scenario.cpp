@@ -134,6 +134,26 @@ void read_recompute(const JsonCursor& from, ScenarioDraft& draft) {
   from.finish();
 }
 
+/// Adapters beside frozen weights; on all products of a layer unless it says on which.
+Adapters read_lora(const JsonCursor& from) {
+  constexpr int kMostRank = 4096;
+  Adapters adapters;
+  adapters.rank = from.at("rank").integer(1, kMostRank);
+  const auto modules = from.find("modules");
+  adapters.modules.fill(!modules);
+  if (modules) {
+    const auto names = modules->elements(kAdapterModules);
+    if (names.empty()) modules->fail("the products that have an adapter, or no such key");
+    for (const JsonCursor& name : names) {
+      adapters.modules[static_cast<std::size_t>(name.choice(kAdapterModuleNames))] = true;
+    }
+  }
+  adapters.base =
+      optional_choice<BaseFormat>(from.find("base"), kBaseFormatNames).value_or(BaseFormat::half);
+  from.finish();
+  return adapters;
+}
+
 /// How unevenly tokens fall on experts. By Zipf's law expert i gets a share in proportion to i^-s;
 /// the fullest rank has the fullest expert and, of the others, as many as every rank.
 void read_routing(const JsonCursor& from, ScenarioDraft& draft) {
@@ -263,6 +283,7 @@ void read_job_draft(const JsonCursor& from, const PresetStore& presets, Scenario
   draft.precision = optional_choice<Precision>(from.find("precision"), precision_names());
   if (const auto recompute = from.find("recompute")) read_recompute(*recompute, draft);
   if (const auto routing = from.find("routing")) read_routing(*routing, draft);
+  if (const auto lora = from.find("lora")) draft.adapters = read_lora(*lora);
   read_stack_choice(from.find("stack"), presets, draft);
   if (const auto stragglers = from.find("stragglers")) {
     draft.stragglers = read_stragglers(*stragglers);

@@ -172,6 +172,7 @@ void complete_policies(const ScenarioDraft& draft, Scenario& out) {
   }
   out.job.recompute = draft.recompute.value_or(Recompute::none);
   out.job.modules = draft.modules;
+  out.job.adapters = draft.adapters;
   if (!draft.recompute) out.assumptions.emplace_back("recompute: none (not given)");
   const GpuSpec& gpu = draft.node.gpu;
   const bool has_bf16 = gpu.peak_bf16 > FlopsPerSecond{};

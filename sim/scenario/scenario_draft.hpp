@@ -48,6 +48,7 @@ struct ScenarioDraft {
   std::optional<Precision> precision;  ///< else bf16, or fp16 where the GPU has no bf16
   std::optional<Recompute> recompute;  ///< else none
   RecomputeModules modules;            ///< of selective recomputation
+  Adapters adapters;
   StackSpec stack;
   std::vector<Straggler> stragglers;
   std::optional<double> training_tokens;

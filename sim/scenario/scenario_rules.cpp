@@ -320,6 +320,26 @@ void check_machine(const ScenarioDraft& draft, const Scenario& scenario) {
   check_fabric(draft, scenario);
 }
 
+void check_adapters(const ScenarioDraft& draft, const TrainingJob& job) {
+  if (!job.adapters.any()) return;
+  const std::string rank = std::to_string(job.adapters.rank);
+  if (job.model.latent.key_value_rank > 0) {
+    refuse(draft, "/lora", "adapters", "a model without latent attention, or no such key");
+  }
+  if (job.adapters.rank % job.parallelism.tensor != 0) {
+    refuse(draft, "/lora/rank", rank,
+           "a multiple of " + std::to_string(job.parallelism.tensor) + " (tensor)");
+  }
+  if (adapter_parameters(job) == 0) {
+    refuse(draft, "/lora/modules", "the MLP's products alone",
+           "qkv or projection (experts have no adapters)");
+  }
+  if (job.adapters.base == BaseFormat::nf4 && is_quantised(job.precision)) {
+    refuse(draft, "/lora/base", "\"nf4\"",
+           "bf16, where precision is " + std::string(name_of(job.precision)));
+  }
+}
+
 void check_rules(const ScenarioDraft& draft, const Scenario& scenario) {
   const Parallelism& cut = scenario.job.parallelism;
   check_widths(draft);
@@ -329,6 +349,7 @@ void check_rules(const ScenarioDraft& draft, const Scenario& scenario) {
   check_context(draft, cut);
   check_experts(draft, cut);
   check_sharding(draft, cut);
+  check_adapters(draft, scenario.job);
   check_machine(draft, scenario);
   check_extent(draft, scenario);
 }

@@ -26,6 +26,7 @@ void check_context(const ScenarioDraft& draft, const Parallelism& cut);
 /// Experts over ranks.
 void check_experts(const ScenarioDraft& draft, const Parallelism& cut);
 /// Groups that hold the weights together.
+void check_adapters(const ScenarioDraft& draft, const TrainingJob& job);
 void check_sharding(const ScenarioDraft& draft, const Parallelism& cut);
 
 /// Precision and attention against the GPU, stragglers against the number of GPUs, and the fabric

@@ -9,6 +9,9 @@
 namespace lockstep {
 namespace {
 
+/// Of an adapter, forward: two products, scaling, adding.
+constexpr double kAdapterKernels = 4;
+
 /// Host time of the passes of a layer, at the least.
 struct HostTimes {
   Seconds forward, backward;
@@ -48,6 +51,7 @@ Piece make_root(std::vector<Operation> (*make)(const WorkloadContext&), const Wo
                 double parameters) {
   Piece piece = make_piece(make, c, {});
   piece.weights.all = parameters / c.job.parallelism.tensor;
+  if (!c.job.adapters.any()) piece.trained = piece.weights;
   piece.root = true;
   return piece;
 }
@@ -59,6 +63,12 @@ Piece make_layer(const WorkloadContext& c, LayerKind kind) {
   const double again = c.job.recompute == Recompute::full ? s.kernels_forward : 0;
   HostTimes host{.forward = s.kernels_forward * s.launch_interval,
                  .backward = (s.kernels_backward + again) * s.launch_interval};
+  const Adapters& adapters = c.job.adapters;
+  for (std::size_t i = 0; i < kAdapterModules; ++i) {
+    if (!adapters.on(static_cast<AdapterModule>(i))) continue;
+    host.forward += kAdapterKernels * s.launch_interval;
+    host.backward += 2 * kAdapterKernels * s.launch_interval;
+  }
   Weights weights{.all = layer_parameters(c.job.model, kind) / par.tensor};
   if (kind.experts) {
     const double here = static_cast<double>(c.job.model.experts.count) / par.expert;
@@ -70,6 +80,11 @@ Piece make_layer(const WorkloadContext& c, LayerKind kind) {
   Piece piece = make_piece(
       [&](const WorkloadContext& context) { return layer_operations(context, kind); }, c, host);
   piece.weights = weights;
+  piece.trained = weights;
+  if (adapters.any()) {
+    piece.trained = {.all = adapter_parameters(adapters, c.job.model, kind) / par.tensor};
+    piece.stored = frozen_weight_bytes(adapters) / 2;
+  }
   return piece;
 }
 
@@ -100,7 +115,9 @@ Pieces make_pieces(const WorkloadContext& c) {
       for (std::size_t i = 0; i < part->passes.size(); ++i) {
         out.prediction.passes[i] += part->passes[i];
       }
-      if (!part->root) out.prediction.weights += part->weights;
+      if (part->root) continue;
+      out.prediction.weights += part->weights;
+      out.prediction.trained += part->trained;
     }
   }
   return out;

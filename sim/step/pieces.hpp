@@ -25,6 +25,8 @@ struct Weights {
 struct Piece {
   std::array<PhaseCost, 4> passes;  ///< by Pass
   Weights weights;
+  Weights trained;    ///< of them, or the adapters beside them: what has a gradient
+  double stored = 1;  ///< bytes of a weight as it is kept over those of a 16-bit one
   bool root = false;  ///< not a layer
 
   [[nodiscard]] const PhaseCost& cost(Pass pass) const {

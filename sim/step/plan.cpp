@@ -34,9 +34,9 @@ class StageBuilder {
 
   void build() {
     for (int chunk = 0; chunk < plan_.shape.chunks; ++chunk) {
-      for (const Piece* piece : chunk_pieces(chunk)) weights_ += piece->weights;
+      for (const Piece* piece : chunk_pieces(chunk)) trained_ += piece->trained;
     }
-    out_.parameters = weights_.sum();
+    out_.parameters = trained_.sum();
     const std::vector<WorkItem> order = rank_order(par_, plan_.micro_batches, out_.stage);
     find_windows(order);
     if (gathers_weights()) {
@@ -48,9 +48,9 @@ class StageBuilder {
     }
     out_.gathers_first = count();
     for (std::size_t i = 0; i < order.size(); ++i) add_item(order[i], i);
-    if (par_.replicas() > 1 && !gathers_weights() && !policy_.overlap_gradients) reduce(weights_);
+    if (par_.replicas() > 1 && !gathers_weights() && !policy_.overlap_gradients) reduce(trained_);
     out_.reduces_end = count();
-    if (sharded() && !policy_.overlap_parameters) gather(weights_);
+    if (sharded() && !policy_.overlap_parameters) gather(trained_);
     plan_optimiser();
   }
 
@@ -111,7 +111,7 @@ class StageBuilder {
     std::vector<std::size_t> ends;
     double parameters = 0;
     for (std::size_t i = 0; i < pieces.size(); ++i) {
-      parameters += pieces[i]->weights.sum();
+      parameters += pieces[i]->trained.sum();
       if (policy_.bucket_parameters > 0 && parameters >= policy_.bucket_parameters) {
         ends.push_back(i + 1);
         parameters = 0;
@@ -121,10 +121,10 @@ class StageBuilder {
     return ends;
   }
 
-  static Weights weights_of(const std::vector<const Piece*>& pieces, std::size_t first,
+  static Weights trained_of(const std::vector<const Piece*>& pieces, std::size_t first,
                             std::size_t end) {
     Weights sum;
-    for (std::size_t i = first; i < end; ++i) sum += pieces[i]->weights;
+    for (std::size_t i = first; i < end; ++i) sum += pieces[i]->trained;
     return sum;
   }
 
@@ -132,13 +132,19 @@ class StageBuilder {
   [[nodiscard]] bool exchanges_experts(const Weights& w) const {
     return w.experts > 0 && par_.expert_replicas() > 1;
   }
+  /// Embedding and output projection beside adapters.
+  [[nodiscard]] bool frozen(const Weights& w) const {
+    return scenario_.job.adapters.any() && w.sum() == 0;
+  }
   void gather(const Weights& w) {
+    if (frozen(w)) return;
     post(CollectiveOp::all_gather, parameter_bytes(w.all));
     if (exchanges_experts(w)) {
       post(CollectiveOp::all_gather, parameter_bytes(w.experts), DataGroupKind::experts);
     }
   }
   void reduce(const Weights& w) {
+    if (frozen(w)) return;
     post(reduce_op(), gradient_bytes(w.all));
     if (exchanges_experts(w)) post(reduce_op(), gradient_bytes(w.experts), DataGroupKind::experts);
   }
@@ -156,7 +162,7 @@ class StageBuilder {
       const auto pieces = chunk_pieces(chunk);
       std::size_t first = 0;
       for (const std::size_t end : bucket_ends(pieces)) {
-        gather(weights_of(pieces, first, end));
+        gather(trained_of(pieces, first, end));
         gathered_.push_back(count());
         first = end;
       }
@@ -198,7 +204,8 @@ class StageBuilder {
 
   /// A pass over a piece whose weights are split.
   struct Use {
-    Weights weights;
+    Weights weights;  ///< by the bytes of 16-bit ones
+    Weights trained;
     bool gathered;            ///< for this pass; else they are there from an earlier one
     std::uint32_t needs = 0;  ///< collectives of the stage, its gather the last of them
   };
@@ -215,7 +222,10 @@ class StageBuilder {
       auto pieces = chunk_pieces(work.chunk);
       if (!forward) std::reverse(pieces.begin(), pieces.end());
       for (const Piece* piece : pieces) {
-        uses_.push_back({piece->weights, needs && (forward || !piece->root)});
+        const Weights& w = piece->weights;
+        uses_.push_back({{piece->stored * w.all, piece->stored * w.experts},
+                         piece->trained,
+                         needs && (forward || !piece->root)});
       }
     }
   }
@@ -238,13 +248,15 @@ class StageBuilder {
   /// What goes on between replicas beside a pass over weights like these.
   Seconds beside_sharded(const Use& use, bool reduces) {
     Seconds beside;
+    const auto add = [&](CollectiveOp op, Bytes payload, DataGroupKind kind) {
+      beside += time_alone(op, payload, kind);
+    };
     for_each_split(use.weights, [&](double parameters, DataGroupKind kind) {
-      if (use.gathered) {
-        beside += time_alone(CollectiveOp::all_gather, parameter_bytes(parameters), kind);
-      }
-      if (reduces) {
-        beside += time_alone(CollectiveOp::reduce_scatter, gradient_bytes(parameters), kind);
-      }
+      if (use.gathered) add(CollectiveOp::all_gather, parameter_bytes(parameters), kind);
+    });
+    for_each_split(use.trained, [&](double parameters, DataGroupKind kind) {
+      if (reduces && !frozen(use.trained))
+        add(CollectiveOp::reduce_scatter, gradient_bytes(parameters), kind);
     });
     return beside;
   }
@@ -262,7 +274,7 @@ class StageBuilder {
       Segment& segment = out_.segments.back();
       segment.needs = std::max(use.needs, reduced_);
       if (reduces) {
-        reduce_sharded(piece->weights);
+        reduce_sharded(piece->trained);
         if (!policy_.overlap_gradients) reduced_ = count();
       }
       post_gather();
@@ -270,6 +282,7 @@ class StageBuilder {
     }
   }
   void reduce_sharded(const Weights& w) {
+    if (frozen(w)) return;
     for_each_split(w, [&](double parameters, DataGroupKind kind) {
       post(CollectiveOp::reduce_scatter, gradient_bytes(parameters), kind);
     });
@@ -317,17 +330,17 @@ class StageBuilder {
     std::size_t first = 0;
     const std::size_t gathered = forward ? gathers_before(work.chunk) : 0;
     for (std::size_t i = 0; i < pieces.size(); ++i) {
-      const Weights weights = weights_of(pieces, first, ends[bucket]);
+      const Weights trained = trained_of(pieces, first, ends[bucket]);
       const Seconds bucket_time =
-          forward ? time_alone(CollectiveOp::all_gather, scenario_.stack.parameter_bytes, weights)
-                  : time_alone(reduce_op(), policy_.gradient_bytes, weights);
+          forward ? time_alone(CollectiveOp::all_gather, scenario_.stack.parameter_bytes, trained)
+                  : time_alone(reduce_op(), policy_.gradient_bytes, trained);
       add_segment(pieces[i]->cost(work.pass), true,
-                  pieces[i]->weights.sum() / std::max(1.0, weights.sum()) * bucket_time);
+                  pieces[i]->trained.sum() / std::max(1.0, trained.sum()) * bucket_time);
       Segment& segment = out_.segments.back();
       if (forward) segment.needs = gathered_[gathered + bucket];
       if (i + 1 != ends[bucket]) continue;
       if (!forward) {
-        reduce(weights);
+        reduce(trained);
         segment.posts = count();
       }
       first = i + 1;
@@ -375,7 +388,7 @@ class StageBuilder {
   void plan_optimiser() {
     const double expert_shards =
         par_.sharding == Sharding::none ? 1 : std::max(1, par_.expert_replicas());
-    const double local = weights_.all / par_.shards() + weights_.experts / expert_shards;
+    const double local = trained_.all / par_.shards() + trained_.experts / expert_shards;
     const Bytes traffic{scenario_.stack.optimiser_bytes * local +
                         scenario_.stack.optimiser_unsharded_bytes * out_.parameters};
     out_.optimiser = to_step_time(memory_bound_time(traffic, scenario_.node.gpu));
@@ -390,7 +403,7 @@ class StageBuilder {
   double variation_ = 0;
   std::vector<std::size_t> first_forward_, last_backward_;  ///< by chunk: place in the order
   std::vector<int> first_layers_;                           ///< of each chunk, in the model
-  Weights weights_;                                         ///< of all chunks
+  Weights trained_;                                         ///< of all chunks
   std::vector<std::uint32_t> gathered_;  ///< by bucket: collectives, its gathers the last of them
   std::uint32_t reduced_ = 0;            ///< collectives that the next pass waits for
 
@@ -439,7 +452,7 @@ void plan_exchanges(const Scenario& s, BytesPerSecond nic, StepPlan& plan) {
       add_exchange(s, nic, {r, mirror}, local ? 2 : 1, plan.stages[r].parameters / par.shards(),
                    "gradients of both copies", plan);
     }
-  } else if (s.job.model.tied && !ends_meet(plan.shape)) {
+  } else if (s.job.model.tied && !ends_meet(plan.shape) && !s.job.adapters.any()) {
     add_exchange(s, nic, {0, ranks - 1}, 1,
                  static_cast<double>(s.job.model.vocabulary) * s.job.model.hidden / par.tensor,
                  "embedding gradients", plan);

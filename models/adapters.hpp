@@ -1,0 +1,47 @@
+/// Low-rank adapters (LoRA): the model's weights stay as they are, and beside some products
+/// y = x W runs y += x A B with two thin matrices, which alone are trained (Hu et al. 2021,
+/// arXiv:2106.09685). With QLoRA the frozen weights are stored in 4 bit and brought to 16 bit
+/// before each use (Dettmers et al. 2023, arXiv:2305.14314).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace lockstep {
+
+struct TransformerShape;
+struct LayerKind;
+struct TrainingJob;
+
+/// Products of a layer that can have an adapter.
+enum class AdapterModule : std::uint8_t { qkv, projection, mlp_up, mlp_down };
+constexpr std::array<std::string_view, 4> kAdapterModuleNames{"qkv", "projection", "mlp_up",
+                                                              "mlp_down"};
+constexpr std::size_t kAdapterModules = kAdapterModuleNames.size();
+
+/// How the frozen weights of layers are stored; embedding and output projection stay in 16 bit.
+enum class BaseFormat : std::uint8_t { half, nf4 };
+constexpr std::array<std::string_view, 2> kBaseFormatNames{"bf16", "nf4"};
+
+struct Adapters {
+  int rank = 0;                                 ///< r; 0: none, and all weights are trained
+  std::array<bool, kAdapterModules> modules{};  ///< by AdapterModule
+  BaseFormat base = BaseFormat::half;
+
+  [[nodiscard]] bool any() const { return rank > 0; }
+  [[nodiscard]] bool on(AdapterModule module) const {
+    return any() && modules[static_cast<std::size_t>(module)];
+  }
+};
+
+/// Bytes of a frozen weight as stored. NF4: 4 bits, and 0.127 bits of scales that are quantised
+/// themselves (arXiv:2305.14314, section 3).
+double frozen_weight_bytes(const Adapters& adapters);
+/// Weights of the adapters of one layer, over all its ranks. Experts have none.
+double adapter_parameters(const Adapters& adapters, const TransformerShape& shape, LayerKind kind);
+/// Of all layers.
+double adapter_parameters(const TrainingJob& job);
+
+}  // namespace lockstep
