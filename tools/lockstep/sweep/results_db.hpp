@@ -88,6 +88,7 @@ class ResultsDb {
   std::unique_ptr<SQLite::Database> database_;
   std::unique_ptr<SQLite::Statement> insert_, find_;
   bool in_transaction_ = false;
+  std::chrono::milliseconds commit_every_;
   std::chrono::steady_clock::time_point committed_;
 };
 

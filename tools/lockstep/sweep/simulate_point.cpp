@@ -1,6 +1,7 @@
 #include "tools/lockstep/sweep/simulate_point.hpp"
 
 #include <exception>
+#include <filesystem>
 
 #include "sim/run/plan_campaign.hpp"
 #include "sim/run/run_spec.hpp"
@@ -14,6 +15,11 @@ namespace lockstep {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+/// As answers have it: they are the same wherever the scenario lies.
+std::string file_name(const Sweep& sweep) {
+  return std::filesystem::path(sweep.scenario_file).filename().string();
+}
 
 Json step_answer(RunResult& result) {
   const bool powered = result.scenario.power.has_value();
@@ -46,6 +52,7 @@ std::optional<PointAnswer> simulate_point(const Sweep& sweep, const Json& scenar
     const std::string text = scenario.dump();
     RunResult result{
         .scenario = read_scenario(sweep.scenario_file, text, presets), .report = {}, .memory = {}};
+    result.scenario.file = file_name(sweep);
     result.memory =
         check_memory(result.scenario.job, result.scenario.stack, result.scenario.node.gpu);
     if (!sweep.allow_oom) require_memory(result);
@@ -56,7 +63,11 @@ std::optional<PointAnswer> simulate_point(const Sweep& sweep, const Json& scenar
     if (!answer) return std::nullopt;
     return PointAnswer{.error = {}, .json = *std::move(answer)};
   } catch (const std::exception& error) {
-    return PointAnswer{.error = error.what(), .json = nullptr};
+    std::string words = error.what();
+    if (words.starts_with(sweep.scenario_file)) {
+      words.replace(0, sweep.scenario_file.size(), file_name(sweep));
+    }
+    return PointAnswer{.error = std::move(words), .json = nullptr};
   }
 }
 

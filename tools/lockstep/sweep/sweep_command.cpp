@@ -13,6 +13,8 @@
 #include "tools/lockstep/sweep/engine.hpp"
 #include "tools/lockstep/sweep/local_sweep.hpp"
 #include "tools/lockstep/sweep/objective.hpp"
+#include "tools/lockstep/sweep/shards.hpp"
+#include "tools/lockstep/sweep/slurm.hpp"
 #include "tools/lockstep/sweep/summary.hpp"
 
 namespace lockstep {
@@ -43,18 +45,51 @@ constexpr std::array kOptions{
                "Take answers from another sweep's results where they were made of the same "
                "scenario, presets and version.",
                "--reuse last-week.db"},
+    OptionSpec{
+        "engine", 0, "local|slurm", false,
+        "Where to compute: on this machine (the default), or as a Slurm job array whose tasks "
+        "see this folder and this program; it is submitted, followed and collected.",
+        "--engine slurm"},
+    OptionSpec{
+        "shards", 0, "N", false,
+        "With --engine slurm and --print-parallel: cut the sweep into this many parts "
+        "(default: so that each takes a core about five minutes, or one for each of --jobs).",
+        "--shards 64"},
+    OptionSpec{"partition", 0, "NAME", false, "With --engine slurm: as for sbatch.",
+               "--partition cpu"},
+    OptionSpec{"account", 0, "NAME", false, "With --engine slurm: as for sbatch.", "--account lab"},
+    OptionSpec{"time", 0, "TIME", false,
+               "With --engine slurm: the limit of a shard, as for sbatch.", "--time 30:00"},
+    OptionSpec{"sbatch", 0, "OPTION", true,
+               "With --engine slurm: any other option of sbatch. Tasks use as many cores as "
+               "--cpus-per-task gives them.",
+               "--sbatch=--cpus-per-task=8"},
+    OptionSpec{"print-parallel", 0, "", false,
+               "Print a command line for each part, for GNU parallel, xargs or another scheduler; "
+               "`lockstep sweep collect FILE -o DB` brings the results together.",
+               "--print-parallel --shards 64 | parallel -j 8"},
+    OptionSpec{"shard", 0, "I/N", false,
+               "Compute only part I of N, counted from 0, into a file of its own beside the "
+               "database, to be collected. Nothing happens if the file is there.",
+               "--shard 3/64"},
     OptionSpec{"format", 0, "table|json", false, "How to print the summary.", "--format json"},
     OptionSpec{"quiet", 'q', "", false, "Print nothing but errors.", "--quiet"},
     kPresetsOption,
 };
 
-constexpr std::array<std::string_view, 5> kExamples{
+constexpr std::array<std::string_view, 8> kExamples{
     "lockstep sweep scenarios/sweeps/fabric-vs-parallelism.json -o results.db",
     "lockstep sweep scenarios/sweeps/fabric-vs-parallelism.json --dry-run",
     "lockstep sweep scenarios/sweeps/checkpoint-interval.json -o results.db --objective goodput",
     "lockstep sweep export results.db -o results.csv",
+    "lockstep sweep my.json -o results.db --engine slurm --partition cpu --time 30:00",
+    "lockstep sweep my.json -o results.db --print-parallel --shards 64 | parallel -j 8",
+    "lockstep sweep collect my.json -o results.db",
     "sqlite3 -header -column results.db \"SELECT * FROM points WHERE status = 'ok' LIMIT 5\"",
 };
+
+constexpr std::array<std::string_view, 2> kSummaryFormats{"table", "json"};
+constexpr std::array<std::string_view, 2> kEngines{"local", "slurm"};
 
 constexpr CommandSpec kSpec{
     .name = "sweep",
@@ -65,7 +100,9 @@ constexpr CommandSpec kSpec{
         "values that take their place in it. Simulates all combinations on all cores and keeps\n"
         "every answer in a SQLite database, with a column per axis and metric. A sweep that was\n"
         "stopped goes on where it stood; a point that fails is recorded with its error.\n"
-        "`lockstep sweep export DB` prints the results as CSV.",
+        "`lockstep sweep export DB` prints the results as CSV; `lockstep sweep collect FILE -o "
+        "DB`\n"
+        "brings together what other machines have computed.",
     .positionals = 2,
     .options = kOptions,
     .examples = kExamples,
@@ -102,77 +139,122 @@ Exit export_results(const ParsedOptions& options, Console& console) {
   return Exit::ok;
 }
 
-/// How often one point in how many seconds.
-void print_estimate(const ParsedOptions& options, const Sweep& sweep, const SweepEngine& engine,
-                    const std::vector<std::uint32_t>& numbers, int jobs, Console& console) {
+void print_estimate(const SweepRun& run, const std::string& format, int jobs) {
   constexpr double kLimitS = 3;
-  const double each = engine.seconds_per_point(numbers, kLimitS);
-  const double all = each * static_cast<double>(numbers.size()) / jobs;
-  if (options.choice("format", std::array<std::string_view, 2>{"table", "json"}) == "json") {
-    const nlohmann::ordered_json out{{"candidates", sweep.candidates()},
-                                     {"points", numbers.size()},
+  const auto points = static_cast<double>(run.numbers.size());
+  const auto candidates = static_cast<double>(run.sweep.candidates());
+  const double each = run.engine.seconds_per_point(run.numbers, kLimitS);
+  const double all = each * points / jobs;
+  if (format == "json") {
+    const nlohmann::ordered_json out{{"candidates", run.sweep.candidates()},
+                                     {"points", run.numbers.size()},
                                      {"seconds_per_point", twelve_digits(each)},
                                      {"jobs", jobs},
                                      {"estimate_s", twelve_digits(all)}};
-    console.out << out.dump(2) << "\n";
+    run.console.out << out.dump(2) << "\n";
     return;
   }
-  console.out << fmt::format("{}: {} points", sweep.file,
-                             grouped(static_cast<double>(numbers.size())));
-  if (numbers.size() < sweep.candidates()) {
-    console.out << fmt::format(" of {} combinations keep the constraints",
-                               grouped(static_cast<double>(sweep.candidates())));
+  run.console.out << fmt::format("{}: {} points", run.sweep.file, grouped(points));
+  if (points < candidates) {
+    run.console.out << fmt::format(" of {} combinations keep the constraints", grouped(candidates));
   }
-  console.out << fmt::format("\nabout {} at {} a point on {} {}\n", duration_text(all),
-                             duration_text(each), jobs, jobs == 1 ? "core" : "cores");
+  run.console.out << fmt::format("\nabout {} at {} a point on {} {}\n", duration_text(all),
+                                 duration_text(each), jobs, jobs == 1 ? "core" : "cores");
+}
+
+/// What the words before the options ask for.
+struct SweepWords {
+  std::string file;
+  bool collects = false;
+};
+SweepWords words_of(const ParsedOptions& options) {
+  const std::vector<std::string>& words = options.positionals;
+  const bool collects = !words.empty() && words[0] == "collect";
+  const std::size_t wanted = collects ? 2 : 1;
+  if (words.size() < wanted) {
+    throw UsageError(fmt::format("lockstep sweep: no sweep file; usage: lockstep {}", kSpec.usage));
+  }
+  if (words.size() > wanted) {
+    throw UsageError(fmt::format("lockstep sweep: one word too many: {}; usage: lockstep {}",
+                                 in_quotes(words.back()), kSpec.usage));
+  }
+  return {.file = words.back(), .collects = collects};
+}
+
+/// Options that only one way of computing takes.
+void check_engine(const ParsedOptions& options, const std::string& engine) {
+  if (engine == "slurm") return;
+  for (const char* name : {"partition", "account", "time", "sbatch"}) {
+    if (options.has(name)) {
+      throw UsageError(fmt::format("lockstep sweep: --{} is for --engine slurm", name));
+    }
+  }
+  if (options.has("shards") && !options.has("print-parallel")) {
+    throw UsageError("lockstep sweep: --shards is for --engine slurm and --print-parallel");
+  }
+}
+
+std::vector<std::uint32_t> checked_points(const Sweep& sweep, int jobs) {
+  std::vector<std::uint32_t> numbers = points_of(sweep, jobs);
+  if (!numbers.empty()) return numbers;
+  throw InputError({.file = sweep.file,
+                    .pointer = "/constraints",
+                    .found = "none of " + std::to_string(sweep.candidates()) + " combinations",
+                    .allowed = "constraints that at least one keeps",
+                    .nearest = {}});
+}
+
+Exit print_summary(const SweepRun& run, const ParsedOptions& options, const std::string& format,
+                   const SweepObjective& objective) {
+  constexpr int kTop = 10, kMostTop = 1'000'000;
+  const SweepSummary summary =
+      summarise_sweep(run.sweep, run.database, run.numbers.size(), objective,
+                      whole_number(options, "top", kTop, kMostTop));
+  if (!run.quiet) {
+    run.console.out << (format == "json"
+                            ? summary_json(summary).dump(2) + "\n"
+                            : summary_table(summary, run.console.style, terminal_columns()));
+  }
+  // Not one answer: what the points share is wrong.
+  const bool useless = summary.ok == 0 && summary.failed == summary.points;
+  if (useless) run.console.err << "all points failed; the first: " << summary.first_error << "\n";
+  return useless ? Exit::bad_input : Exit::ok;
 }
 
 Exit run(const ParsedOptions& options, Console& console) {
-  if (options.positionals.empty()) {
-    throw UsageError(fmt::format("lockstep sweep: no sweep file; usage: lockstep {}", kSpec.usage));
+  if (!options.positionals.empty() && options.positionals[0] == "export") {
+    return export_results(options, console);
   }
-  if (options.positionals[0] == "export") return export_results(options, console);
-  if (options.positionals.size() > 1) {
-    throw UsageError(fmt::format("lockstep sweep: one word too many: {}; usage: lockstep {}",
-                                 in_quotes(options.positionals[1]), kSpec.usage));
-  }
-  const std::string format =
-      options.choice("format", std::array<std::string_view, 2>{"table", "json"});
+  const SweepWords words = words_of(options);
+  const std::string format = options.choice("format", kSummaryFormats);
+  const std::string engine_name = options.choice("engine", kEngines);
+  check_engine(options, engine_name);
   const int jobs = whole_number(options, "jobs", all_cores(), kMostJobs);
-  const int top = whole_number(options, "top", 10, 1'000'000);
-  const Sweep sweep = load_sweep(options.positionals[0]);
+  const Sweep sweep = load_sweep(words.file);
   const SweepObjective objective = read_objective(sweep, options.get("objective"), "--objective");
   const PresetStore presets(options.all("presets"));
-  const std::vector<std::uint32_t> numbers = points_of(sweep, jobs);
-  if (numbers.empty()) {
-    throw InputError({.file = sweep.file,
-                      .pointer = "/constraints",
-                      .found = "none of " + std::to_string(sweep.candidates()) + " combinations",
-                      .allowed = "constraints that at least one keeps",
-                      .nearest = {}});
-  }
+  const std::vector<std::uint32_t> numbers = checked_points(sweep, jobs);
   const SweepEngine engine(sweep, presets, jobs, options.all("reuse"));
   if (options.has("dry-run")) {
-    print_estimate(options, sweep, engine, numbers, jobs, console);
+    print_estimate({sweep, engine, numbers, {}, false, console}, format, jobs);
     return Exit::ok;
   }
   if (!options.has("output")) {
     throw UsageError("lockstep sweep: nowhere to keep the results; allowed: -o results.db");
   }
-  const std::string database = options.get("output");
-  const bool quiet = options.has("quiet");
-  const SweepRun all{sweep, engine, numbers, database, quiet, console};
-  const Exit exit = sweep_locally(all);
-  if (exit == Exit::ok && options.has("csv")) write_csv(database, options.get("csv"));
-  const SweepSummary summary = summarise_sweep(sweep, database, numbers.size(), objective, top);
-  if (!quiet) {
-    console.out << (format == "json" ? summary_json(summary).dump(2) + "\n"
-                                     : summary_table(summary, console.style, terminal_columns()));
+  const SweepRun all{sweep, engine, numbers, options.get("output"), options.has("quiet"), console};
+  if (options.has("shard")) return run_shard(all, parse_shard(options.get("shard")));
+  if (options.has("print-parallel")) {
+    const int shards = whole_number(options, "shards", jobs, kMostShards);
+    print_shard_commands(all, options, shards);
+    return Exit::ok;
   }
-  // Not one answer: what the points share is wrong.
-  const bool useless = exit == Exit::ok && summary.ok == 0;
-  if (useless) console.err << "all points failed; the first: " << summary.first_error << "\n";
-  return useless ? Exit::bad_input : exit;
+  const Exit exit = words.collects           ? collect(all)
+                    : engine_name == "slurm" ? sweep_by_slurm(all, options)
+                                             : sweep_locally(all);
+  if (exit == Exit::ok && options.has("csv")) write_csv(all.database, options.get("csv"));
+  const Exit useful = print_summary(all, options, format, objective);
+  return exit == Exit::ok ? useful : exit;
 }
 
 constexpr Command kCommand{&kSpec, run};
