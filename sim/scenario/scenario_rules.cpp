@@ -326,6 +326,10 @@ void check_adapters(const ScenarioDraft& draft, const TrainingJob& job) {
   if (job.model.latent.key_value_rank > 0) {
     refuse(draft, "/lora", "adapters", "a model without latent attention, or no such key");
   }
+  if (job.model.predicted_tokens > 0) {
+    refuse(draft, "/model/predicted_tokens", std::to_string(job.model.predicted_tokens),
+           "0, where there are adapters");
+  }
   if (job.adapters.rank % job.parallelism.tensor != 0) {
     refuse(draft, "/lora/rank", rank,
            "a multiple of " + std::to_string(job.parallelism.tensor) + " (tensor)");

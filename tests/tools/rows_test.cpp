@@ -69,7 +69,7 @@ TEST_CASE("rows: a complete row is read as it stands") {
 }
 
 TEST_CASE("rows: what cannot be simulated says why, by its first reason") {
-  CHECK(with("/kind", "lora").obstacle == "not pre-training (fine-tuning)");
+  CHECK(with("/kind", "inference").obstacle == "neither pre-training nor fine-tuning");
   CHECK(with("/micro_batch", nullptr).obstacle == "micro_batch is missing");
   CHECK(with("/model/ffn", "many").obstacle == "model.ffn is missing");
   CHECK(with("/gpu/count", -8).obstacle == "gpu.count is missing");
@@ -192,7 +192,7 @@ TEST_CASE("row_scenario: unknown recompute is the least that fits in memory, and
 TEST_CASE("validate: rows are predicted, skipped or out of memory, in their order") {
   nlohmann::json tuned = good_row(), oom = good_row(), odd = good_row();
   tuned["id"] = "other-tuned";
-  tuned["kind"] = "lora";
+  tuned["kind"] = "inference";
   oom["id"] = "other-oom";
   oom["outcome"] = "oom";
   oom["micro_batch"] = 8;
@@ -205,7 +205,7 @@ TEST_CASE("validate: rows are predicted, skipped or out of memory, in their orde
   const std::vector<RowPrediction> predictions = predictions_of(rows, 1);
   REQUIRE(predictions.size() == 4);
   CHECK(predictions[0].status == RowPrediction::Status::skipped);
-  CHECK(predictions[0].reason == "not pre-training (fine-tuning)");
+  CHECK(predictions[0].reason == "neither pre-training nor fine-tuning");
   CHECK(predictions[1].status == RowPrediction::Status::predicted);
   CHECK(*predictions[1].error ==
         doctest::Approx(*predictions[1].predicted_step_s / 3.0 - 1).epsilon(1e-12));
@@ -231,7 +231,7 @@ TEST_CASE("validate: rows are predicted, skipped or out of memory, in their orde
   CHECK(json["rows"][1]["reason"] == nullptr);
   CHECK(json["rows"][0]["predicted_step_s"] == nullptr);
   CHECK(json["rows"][2]["predicted_fits"] == false);
-  CHECK(json["summary"]["skipped_for"]["not pre-training (fine-tuning)"] == 1);
+  CHECK(json["summary"]["skipped_for"]["neither pre-training nor fine-tuning"] == 1);
 }
 
 TEST_CASE("validate: the same bytes on one thread and on two") {

@@ -248,6 +248,7 @@ Scenario row_scenario(const ReferenceRow& row, const PresetStore& presets) {
   draft.stack = row_stack(row, presets, draft.assumptions);
   draft.recompute = row.recompute;
   draft.modules = row.modules;
+  draft.adapters = row.adapters;
   if (!row.recompute) {
     draft.recompute = least_recompute(draft, presets);
     draft.assumptions.push_back(

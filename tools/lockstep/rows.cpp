@@ -196,6 +196,20 @@ void read_recompute(const std::string& text, ReferenceRow& out, Obstacles& obsta
     obstacles.add(true, "recompute of an unknown kind");
 }
 
+/// Adapters; where the row does not say which, those of NVIDIA's recipes
+/// (github:NVIDIA/NeMo-Framework-Launcher@04c921b4f045:launcher_scripts/conf/peft/llama/squad.yaml).
+void read_adapters(const Part& row, ReferenceRow& out) {
+  if (row.text("kind") != "lora") return;
+  const Part lora = row.part("lora");
+  out.adapters.rank = lora.count("rank").value_or(32);
+  const Json* modules = lora.find("modules");
+  for (std::size_t i = 0; i < kAdapterModules; ++i) {
+    const bool named = modules != nullptr && modules->is_array() &&
+                       std::ranges::find(*modules, kAdapterModuleNames[i]) != modules->end();
+    out.adapters.modules[i] = modules == nullptr ? i == 0 : named;
+  }
+}
+
 void read_precision(const std::string& text, ReferenceRow& out, Obstacles& obstacles) {
   const auto known = std::find_if(precisions().begin(), precisions().end(),
                                   [&](const PrecisionInfo& p) { return p.name == text; });
@@ -287,7 +301,8 @@ void read_measured(const Part& row, ReferenceRow& out) {
 
 void add_kind_obstacles(const Part& row, Obstacles& obstacles) {
   const std::string kind = row.text("kind");
-  obstacles.add(!kind.empty() && kind != "pretrain", "not pre-training (fine-tuning)");
+  obstacles.add(!kind.empty() && kind != "pretrain" && kind != "sft" && kind != "lora",
+                "neither pre-training nor fine-tuning");
   obstacles.add(row.find("parallel") == nullptr, "parallelism is missing");
 }
 
@@ -301,7 +316,8 @@ bool is_complete(const Part& row) {
 bool is_dense(const ReferenceRow& out) {
   return out.complete && out.obstacle.empty() && out.context == 1 &&
          out.sharding <= Sharding::zero1 && out.precision != Precision::nvfp4 &&
-         out.model.experts.count == 0 && out.model.latent.key_value_rank == 0;
+         out.model.experts.count == 0 && out.model.latent.key_value_rank == 0 &&
+         !out.adapters.any();
 }
 
 ReferenceRow read_row(const Json& json, std::size_t index) {
@@ -331,6 +347,7 @@ ReferenceRow read_row(const Json& json, std::size_t index) {
   out.batch.micro_sequences = obstacles.need(row.count("micro_batch"), "micro_batch");
   out.batch.sequences = obstacles.need(row.count("global_batch"), "global_batch");
   read_recompute(row.text("recompute"), out, obstacles);
+  read_adapters(row, out);
   read_precision(row.text("precision"), out, obstacles);
   read_software(row, out);
   read_measured(row, out);

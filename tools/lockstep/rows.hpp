@@ -41,6 +41,7 @@ struct ReferenceRow {
   Batch batch;
   std::optional<Recompute> recompute;
   RecomputeModules modules;
+  Adapters adapters;
   Precision precision = Precision::bf16;
 
   // Facts about the software that a few sources state.

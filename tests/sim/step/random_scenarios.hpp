@@ -101,9 +101,10 @@ class RandomScenarios {
              "cluster": {{"node": {}, "nodes": {}, "fabric": {}}},
              "parallelism": {{"tensor": {}, "context": {}, "pipeline": {}, "data": {},
                               "virtual_stages": {}, {}{}}},
-             "batch": {{"sequences": {}, "tokens": 2048}}, "stack": {}{}}})",
+             "batch": {{"sequences": {}, "tokens": 2048}}, "stack": {}{}{}}})",
         layers, yes_or_no(), experts(), node, nodes, fabric(), tensor, context, pipeline, data,
-        chunks, sharing(context * data), written, micro_batches * data, stack(), stragglers);
+        chunks, sharing(context * data), written, micro_batches * data, stack(), stragglers,
+        adapters());
   }
 
   /// Of the model; widths of expert parallelism that do not fit are drawn again with the rest.
@@ -114,6 +115,14 @@ class RandomScenarios {
         R"(, "experts": {{"count": 16, "per_token": 2, "ffn": 2048, "leading_dense": {},
                           "interval": {}, "shared_ffn": {}}}, "predicted_tokens": {})",
         random_.below(2), one_of<int>({1, 1, 2}), one_of<int>({0, 2048}), random_.below(2));
+  }
+  std::string adapters() {
+    if (random_.below(4) != 0) return "";
+    return fmt::format(R"(, "lora": {{"rank": {}, "modules": {}, "base": "{}"}})",
+                       one_of<int>({16, 64}),
+                       one_of<std::string>(
+                           {R"(["qkv"])", R"(["qkv", "mlp_down"])", R"(["projection", "mlp_up"])"}),
+                       one_of<std::string>({"bf16", "nf4"}));
   }
   /// What replicas share out, and how experts lie.
   std::string sharing(int replicas) {
