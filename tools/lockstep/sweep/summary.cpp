@@ -123,7 +123,7 @@ std::string summary_table(const SweepSummary& summary, const TextStyle& style, i
   text += "\n";
   if (summary.failed > 0) {
     text += wrap(fmt::format("The first, point {}: {}", summary.first_failed, summary.first_error),
-                 columns, 2) +
+                 columns - 2, 2) +
             "\n";
   }
   if (summary.best.empty()) return text;

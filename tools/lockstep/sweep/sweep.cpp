@@ -1,7 +1,9 @@
 #include "tools/lockstep/sweep/sweep.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <fmt/format.h>
 
 #include "models/input/input_error.hpp"
 #include "sim/core/random.hpp"
@@ -10,6 +12,18 @@
 namespace lockstep {
 
 using Json = nlohmann::ordered_json;
+
+namespace {
+
+/// Six significant digits: enough for a drawn value, and short to read.
+double rounded(double value) {
+  const std::string text = fmt::format("{:.6g}", value);
+  double out = 0;
+  std::from_chars(text.data(), text.data() + text.size(), out);
+  return out;
+}
+
+}  // namespace
 
 Json SweepVariable::at_share(double u) const {
   if (law == Law::choice) {
@@ -22,7 +36,7 @@ Json SweepVariable::at_share(double u) const {
     value = low * portable_exp(u * portable_log(top / low));
   }
   if (whole) value = std::clamp(std::floor(value), low, high);
-  value = twelve_digits(value);
+  value = rounded(value);
   if (!unit.empty()) return number_text(value) + " " + unit;
   if (whole) return static_cast<std::int64_t>(value);
   return value;

@@ -1,0 +1,265 @@
+// lockstep sweep: the same results by any way, nothing computed twice, and what is printed.
+#include <SQLiteCpp/SQLiteCpp.h>
+#include <array>
+#include <doctest/doctest.h>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "models/input/text_file.hpp"
+#include "tests/support/temporary_folder.hpp"
+#include "tests/tools/ran.hpp"
+#include "tools/lockstep/sweep/metrics.hpp"
+#include "tools/lockstep/sweep/results_db.hpp"
+#include "tools/lockstep/sweep/shards.hpp"
+#include "tools/lockstep/sweep/slurm.hpp"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using test::lockstep_with;
+using test::Ran;
+
+/// Twelve points, of which those with tensor 3 fail, and one that needs too much memory.
+constexpr const char* kSweep = R"({
+  "about": "a test",
+  "scenario": "step.json",
+  "axes": [
+    {"at": "/parallelism/tensor", "values": [1, 2, 3, 4]},
+    {"at": "/batch/micro", "values": [1, 2, 4]}],
+  "derived": [{"name": "data", "is": "32 / tensor", "at": "/parallelism/data"}]
+})";
+constexpr const char* kStep = R"({
+  "model": "llama3_8b", "cluster": {"node": "dgx_h100", "nodes": 4},
+  "parallelism": {"sharding": "zero1"}, "recompute": "full",
+  "batch": {"sequences": 128, "tokens": 8192}, "price": {"usd_per_gpu_hour": 2},
+  "training": {"tokens": "1 T tokens"}, "power": {"facility": "air_chiller"}
+})";
+
+struct SweepFolder {
+  test::TemporaryFolder folder;
+  std::string sweep = folder.write("sweep.json", kSweep);
+  std::string step = folder.write("step.json", kStep);
+
+  [[nodiscard]] std::string db(const std::string& name) const {
+    return folder.path() + "/" + name + ".db";
+  }
+  [[nodiscard]] Ran run(const std::string& name, std::vector<std::string> options = {}) const {
+    std::vector<std::string> words{"sweep", sweep, "-o", db(name)};
+    words.insert(words.end(), options.begin(), options.end());
+    return lockstep_with(words);
+  }
+  /// All columns of all rows, and the manifest.
+  [[nodiscard]] std::string contents(const std::string& name) const {
+    std::string text;
+    const ResultsReader results(db(name));
+    for (const char* query :
+         {"SELECT * FROM points ORDER BY point", "SELECT * FROM manifest ORDER BY key"}) {
+      results.each(query, [&](const std::vector<SqlValue>& row) {
+        for (const SqlValue& value : row) text += text_of(value) + "|";
+        text += "\n";
+      });
+    }
+    return text;
+  }
+  [[nodiscard]] std::string value(const std::string& name, const std::string& query) const {
+    std::string text;
+    ResultsReader(db(name)).each(
+        query, [&](const std::vector<SqlValue>& row) { text += text_of(row[0]) + ";"; });
+    return text;
+  }
+  void change(const std::string& name, const std::string& statement) const {
+    SQLite::Database(db(name), SQLite::OPEN_READWRITE).exec(statement);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("lockstep sweep: any number of threads, resumed or in parts: the same database") {
+  const SweepFolder files;
+  REQUIRE(files.run("one", {"-j", "1"}).exit == Exit::ok);
+  const std::string all = files.contents("one");
+  CHECK(files.value("one", "SELECT status FROM points") ==
+        "ok;ok;failed;ok;ok;ok;failed;failed;failed;ok;ok;ok;");
+  REQUIRE(files.run("two", {"-j", "3"}).exit == Exit::ok);
+  CHECK(files.contents("two") == all);
+
+  files.change("two", "DELETE FROM points WHERE point % 2 = 0");
+  REQUIRE(files.run("two").exit == Exit::ok);
+  CHECK(files.contents("two") == all);
+
+  for (const char* shard : {"0/3", "2/3"}) {
+    REQUIRE(files.run("parts", {"--shard", shard}).exit == Exit::ok);
+  }
+  const Ran early = lockstep_with({"sweep", "collect", files.sweep, "-o", files.db("parts")});
+  CHECK(early.exit == Exit::bad_input);
+  CHECK(early.err == files.db("parts") + ": 4 of 12 points are missing after 2 shards\n");
+  REQUIRE(files.run("parts", {"--shard", "1/3", "-j", "1"}).exit == Exit::ok);
+  REQUIRE(lockstep_with({"sweep", "collect", files.sweep, "-o", files.db("parts")}).exit ==
+          Exit::ok);
+  CHECK(files.contents("parts") == all);
+  CHECK_FALSE(std::filesystem::exists(files.db("parts") + ".shards"));
+}
+
+TEST_CASE("lockstep sweep: finished points are not computed again, unless their input changed") {
+  const SweepFolder files;
+  REQUIRE(files.run("a").exit == Exit::ok);
+  const std::string all = files.contents("a");
+  files.change("a",
+               "UPDATE points SET mfu = 0.125, json = json_set(json, '$.mfu', 0.125) WHERE "
+               "point = 1");
+  REQUIRE(files.run("a").exit == Exit::ok);
+  CHECK(files.value("a", "SELECT mfu FROM points WHERE point = 1") == "0.125;");
+
+  // Another sweep with some of the same points takes them over.
+  const std::string other = files.folder.write("other.json", R"({"scenario": "step.json", "axes": [
+    {"list": [{"/batch/micro": 2, "/parallelism/tensor": 1, "/parallelism/data": 32},
+              {"/batch/micro": 2, "/parallelism/tensor": 1, "/parallelism/data": 32}]}]})");
+  REQUIRE(lockstep_with({"sweep", other, "-o", files.db("b"), "--reuse", files.db("a")}).exit ==
+          Exit::ok);
+  CHECK(files.value("b", "SELECT mfu FROM points") == "0.125;0.125;");
+
+  const Ran wrong = lockstep_with({"sweep", other, "-o", files.db("a")});
+  CHECK(wrong.exit == Exit::bad_input);
+  CHECK(wrong.err == files.db("a") +
+                         ": found results of another sweep, \"sweep.json\"; allowed: "
+                         "results of " +
+                         other + " as it is (or another -o FILE, to which --reuse " +
+                         files.db("a") + " brings what is the same)\n");
+
+  // Words about a scenario change no answer; a value does.
+  Json step = Json::parse(kStep);
+  step["about"] = "words";
+  files.folder.write("step.json", step.dump());
+  REQUIRE(files.run("a").exit == Exit::ok);
+  CHECK(files.value("a", "SELECT mfu FROM points WHERE point = 1") == "0.125;");
+  step["batch"]["tokens"] = 4096;
+  files.folder.write("step.json", step.dump());
+  REQUIRE(files.run("a").exit == Exit::ok);
+  CHECK(files.value("a", "SELECT DISTINCT tokens_per_step FROM points WHERE status = 'ok'") ==
+        "524288;");
+  files.folder.write("step.json", kStep);
+  REQUIRE(files.run("a").exit == Exit::ok);
+  CHECK(files.contents("a") == all);
+}
+
+TEST_CASE("lockstep sweep: every number of an answer has a column, and the file holds all of it") {
+  const SweepFolder files;
+  REQUIRE(files.run("steps").exit == Exit::ok);
+  const std::string weeks = files.folder.write("weeks_sweep.json", R"({
+    "scenario": "weeks.json", "repeats": 2,
+    "axes": [{"at": "/run/checkpoint/interval", "values": ["1 h"]}]})");
+  Json run = Json::parse(kStep);
+  run["parallelism"]["data"] = 32;
+  run["run"] = Json::parse(R"({"duration": "2 d", "trajectories": 4,
+    "reliability": {"modes": [{"name": "node", "component": "node", "mean_time": "4 d"}]},
+    "checkpoint": {"interval": "1 h", "mode": "synchronous",
+                   "storage": {"write": "1 GB/s", "read": "1 GB/s"}}})");
+  files.folder.write("weeks.json", run.dump());
+  REQUIRE(lockstep_with({"sweep", weeks, "-o", files.db("weeks")}).exit == Exit::ok);
+  for (const char* name : {"steps", "weeks"}) {
+    const ResultsReader results(files.db(name));
+    std::string text;
+    results.each("SELECT json FROM points WHERE status = 'ok' LIMIT 1",
+                 [&](const std::vector<SqlValue>& row) { text = text_of(row[0]); });
+    const Json answer = Json::parse(text);
+    for (const auto& [key, value] : answer.items()) {
+      CAPTURE(key);
+      if (!value.is_number()) continue;
+      CHECK(std::ranges::find(results.columns(), key) != results.columns().end());
+      CHECK(files.value(name, "SELECT \"" + key + "\" = json ->> '$." + key +
+                                  "' FROM points WHERE status = 'ok' LIMIT 1") == "1;");
+    }
+    for (const char* key : {"facility_mean_w", "joules_per_token"}) {
+      CAPTURE(key);
+      CHECK(files.value(name, std::string("SELECT ") + key +
+                                  " > 0 FROM points WHERE status = 'ok' "
+                                  "LIMIT 1") == "1;");
+    }
+    const std::string shares = std::string(name) == "steps" ? "model_flops_share" : "lost_share";
+    CHECK(files.value(name, "SELECT " + shares + " > 0 FROM points WHERE status = 'ok' LIMIT 1") ==
+          "1;");
+  }
+}
+
+TEST_CASE("lockstep sweep: the summary has the best points first and fits its width") {
+  const SweepFolder files;
+  const std::string csv = files.folder.path() + "/all.csv";
+  const Ran ran = files.run("a", {"--format", "json", "--top", "2", "--csv", csv});
+  REQUIRE(ran.exit == Exit::ok);
+  const Json summary = Json::parse(ran.out);
+  CHECK(summary.at("points") == 12);
+  CHECK(summary.at("ok") == 8);
+  CHECK(summary.at("failed") == 4);
+  CHECK(summary.at("first_failed").at("point") == 2);
+  REQUIRE(summary.at("best").size() == 2);
+  CHECK(files.value("a", "SELECT max(mfu) FROM points") ==
+        number_text(summary.at("best")[0].at("mfu").get<double>()) + ";");
+
+  const Ran table = files.run("a", {"--objective", "price_usd:max"});
+  CHECK(table.out.find("Best by price_usd, largest first") != std::string::npos);
+  for (std::size_t begin = 0; begin < table.out.size();) {
+    const std::size_t end = table.out.find('\n', begin);
+    CHECK(end - begin <= kTextColumns);
+    begin = end + 1;
+  }
+  CHECK(lockstep_with({"sweep", "export", files.db("a")}).out == read_text_file(csv));
+  CHECK(files.run("a", {"--quiet"}).out.empty());
+}
+
+TEST_CASE("lockstep sweep: mistakes are one line, and nothing is written") {
+  const SweepFolder files;
+  struct Case {
+    std::vector<std::string> words;
+    std::string err;
+  };
+  const std::string text = files.folder.write("text.db", "words");
+  const std::string elsewhere = files.folder.path() + "/none/a.db";
+  const std::string kept =
+      "; allowed: a results database in a folder that can be written, with "
+      "space on its disk; the points that were finished before are kept\n";
+  const std::array cases{
+      Case{{"sweep", files.sweep},
+           "lockstep sweep: nowhere to keep the results; allowed: -o results.db\n"},
+      Case{{"sweep", files.sweep, "-o", text},
+           text + ": found something that is no database, or a broken one" + kept},
+      Case{{"sweep", files.sweep, "-o", elsewhere},
+           elsewhere + ": found a file that cannot be opened or made" + kept},
+      Case{{"sweep", files.sweep, "--objective", "mfy"},
+           "--objective: found \"mfy\"; allowed: tensor, micro, data, "},
+      Case{{"sweep", files.sweep, "--objective", "data"},
+           "--objective: found \"data\"; allowed: data:max or data:min\n"},
+      Case{{"sweep", files.sweep, "--shard", "3/3", "-o", "x.db"},
+           "--shard: found \"3/3\"; allowed: I/N with I from 0 to N - 1, such as 3/40\n"},
+      Case{{"sweep", files.sweep, "--partition", "x"},
+           "lockstep sweep: --partition is for --engine slurm\n"},
+  };
+  for (const Case& wrong : cases) {
+    const Ran ran = lockstep_with(wrong.words);
+    CHECK(ran.exit == Exit::bad_input);
+    CHECK(ran.err.substr(0, wrong.err.size()) == wrong.err);
+    CHECK(ran.out.empty());
+  }
+  const Ran dry = lockstep_with({"sweep", files.sweep, "--dry-run", "--format", "json"});
+  CHECK(Json::parse(dry.out).at("points") == 12);
+  CHECK_FALSE(std::filesystem::exists(files.folder.path() + "/none"));
+}
+
+TEST_CASE("shards: a line for each that is not there yet; what Slurm says is read") {
+  const SweepFolder files;
+  REQUIRE(files.run("a b", {"--shard", "1/3"}).exit == Exit::ok);
+  const Ran lines = files.run("a b", {"--print-parallel", "--shards", "3"});
+  CHECK(std::ranges::count(lines.out, '\n') == 2);
+  CHECK(lines.out.find("-o '" + files.db("a b") + "' --shard 2/3 -j 1 --quiet\n") !=
+        std::string::npos);
+  CHECK(array_text({0, 1, 2, 5, 8, 9}) == "0-2,5,8-9");
+  CHECK(live_tasks("12\n3\n") == std::vector<int>{3, 12});
+  CHECK(live_tasks("") == std::vector<int>{});
+  CHECK_FALSE(live_tasks("slurm_load_jobs error").has_value());
+  CHECK(shell_word("it's") == "'it'\\''s'");
+}
+
+}  // namespace lockstep
