@@ -5,6 +5,7 @@
 #include <mutex>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
+#include <utility>
 
 #include "sim/core/random.hpp"
 #include "sim/plan/plan_choice.hpp"
@@ -40,9 +41,13 @@ class Workers {
         work(i);
         if (!options_.progress) return;
         const std::scoped_lock lock(reporting_);
-        if (!options_.progress()) stopped_ = true;
+        report();
       });
     });
+  }
+  /// A piece of work that was done elsewhere.
+  void report() {
+    if (options_.progress && !options_.progress()) stopped_ = true;
   }
   [[nodiscard]] bool stopped() const { return stopped_; }
 
@@ -174,15 +179,24 @@ constexpr std::array<PlanMeasure, 3> kMeasures{{{"time_s", "Time", &PlanOutcome:
 std::span<const PlanMeasure, 3> plan_measures() { return kMeasures; }
 
 std::size_t plan_pieces(const PlanSpec& spec) {
-  return spec.candidates.size() * (1 + CandidateWork::pieces(spec));
+  const auto tuned = std::ranges::count(spec.candidates, true, &PlanCandidate::tuned);
+  return static_cast<std::size_t>(tuned) +
+         spec.candidates.size() * (1 + CandidateWork::pieces(spec));
 }
 
 PlanReport evaluate_plan(const PlanSpec& spec, const PlanOptions& options) {
   PlanReport report;
   report.results.resize(spec.candidates.size());
   Workers workers(options);
+  // One search after the other, each on all threads.
+  for (std::size_t c = 0; c < spec.candidates.size() && !workers.stopped(); ++c) {
+    if (!spec.candidates[c].tuned) continue;
+    report.results[c].model = tune_candidate(spec.candidates[c], options.jobs, options.interrupted);
+    workers.report();
+  }
   workers.run(spec.candidates.size(), [&](std::size_t c) {
-    report.results[c].model = model_candidate(spec.candidates[c]);
+    PlanModel& model = report.results[c].model;
+    model = model_candidate(spec.candidates[c], std::move(model));
   });
   std::vector<CandidateWork> work;
   for (std::size_t c = 0; c < spec.candidates.size(); ++c) {

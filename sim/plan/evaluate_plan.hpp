@@ -60,6 +60,7 @@ struct PlanOptions {
   int jobs = 1;  ///< threads
   /// Called after each piece of work, from any thread, one at a time; false stops early.
   std::function<bool()> progress{};
+  std::function<bool()> interrupted{};  ///< asked during the search for layouts
 };
 /// How often `progress` will be called for candidates that are possible.
 std::size_t plan_pieces(const PlanSpec& spec);
@@ -69,7 +70,8 @@ std::size_t plan_pieces(const PlanSpec& spec);
 /// threads. Throws InputError.
 PlanReport evaluate_plan(const PlanSpec& spec, const PlanOptions& options);
 
-/// The limit that holds for a candidate's power: the plan's or its own site's, whichever is lower.
+/// The limit that holds for a candidate's power: the plan's or its own site's, whichever is lower;
+/// of a rented one its own site's, if that is known.
 std::optional<Watts> power_limit(const PlanSpec& spec, const PlanCandidate& candidate);
 
 }  // namespace lockstep

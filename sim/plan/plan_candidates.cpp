@@ -1,5 +1,7 @@
 #include "sim/plan/plan_candidates.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <string>
 #include <utility>
@@ -17,8 +19,10 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::array<std::string_view, 2> kPayments{"own", "rent"};
+constexpr std::array<std::string_view, 2> kLayouts{"given", "tuned"};
 constexpr std::size_t kMostCandidates = 100;
 constexpr std::size_t kMostSizes = 32;
+constexpr int kFirstTensor = 8, kMostFirstWays = 1024;
 
 /// A part of a plan that is shaped like a scenario.
 Json scenario_part(const std::optional<JsonCursor>& from) {
@@ -74,24 +78,47 @@ class CandidateReader {
   }
 
   /// `nodes` 0: as the scenario says.
-  [[nodiscard]] PlanCandidate read(double tokens, int nodes) const {
+  [[nodiscard]] PlanCandidate read(double tokens, int nodes, bool tuned) const {
     Json scenario = whole_;
     scenario["training"] = {{"tokens", tokens}};
     if (nodes > 0) set_nodes(scenario, nodes);
-    const std::string text = scenario.dump();
     PlanCandidate out;
     try {
-      out.scenario = read_scenario(root_.file(), text, presets_);
-      out.run = read_run_spec(JsonCursor::parse(root_.file(), text).at("run"), presets_);
+      out.scenario =
+          tuned ? first_layout(scenario) : read_scenario(root_.file(), scenario.dump(), presets_);
+      const JsonCursor root = JsonCursor::parse(root_.file(), scenario.dump());
+      out.run = read_run_spec(root.at("run"), presets_);
     } catch (const InputError& error) {
       retell(error.problem());
     }
     check(out);
+    out.tuned = tuned;
     if (site_ != nullptr) out.power_limit = site_->power_limit;
     return out;
   }
 
  private:
+  /// The scenario with a layout to start a search from: its own, else the first that divides.
+  [[nodiscard]] Scenario first_layout(Json scenario) const {
+    if (scenario.contains("parallelism")) {
+      return read_scenario(root_.file(), scenario.dump(), presets_);
+    }
+    for (int ways = 1;; ways *= 2) {
+      const int tensor = std::min(ways, kFirstTensor);
+      scenario["parallelism"] = {{"tensor", tensor}, {"pipeline", ways / tensor}};
+      try {
+        Scenario out = read_scenario(root_.file(), scenario.dump(), presets_);
+        std::erase_if(out.assumptions,
+                      [](const std::string& text) { return text.starts_with("data: "); });
+        return out;
+      } catch (const InputError& error) {
+        const bool of_layout = error.problem().pointer.starts_with("/parallelism") ||
+                               error.problem().pointer.starts_with("/batch");
+        if (!of_layout || ways >= kMostFirstWays) throw;
+      }
+    }
+  }
+
   /// A mistake in the scenario that was put together, at its place in the plan.
   [[noreturn]] void retell(InputProblem problem) const {
     if (problem.file != root_.file()) throw InputError(std::move(problem));
@@ -134,6 +161,13 @@ std::vector<int> read_sizes(const JsonCursor& from) {
   }
   if (sizes.empty()) nodes->fail("at least one size, or no such key");
   return sizes;
+}
+
+/// Nodes in reserve as a share of the job's: the candidate's, else the plan's.
+std::optional<double> read_spares(const JsonCursor& from, const JsonCursor& root) {
+  const auto own = from.find("spares"), shared = root.find("spares");
+  if (!own && !shared) return std::nullopt;
+  return (own ? *own : *shared).quantity(Dimension::share, {0, 1});
 }
 
 Distribution read_distribution(const JsonCursor& from) {
@@ -183,15 +217,21 @@ std::vector<PlanCandidate> read_candidates(const JsonCursor& root, const PresetS
     const std::size_t payment = from.at("pay").choice(kPayments);
     std::array<Distribution, kPlanInputs> own = inputs;
     if (const auto uncertain = from.find("uncertain")) read_uncertain(*uncertain, own);
+    const auto layout = from.find("layout");
+    const bool tuned = layout && layout->choice(kLayouts) == 1;
+    const std::optional<double> spares = read_spares(from, root);
     const std::vector<int> sizes = read_sizes(from);
     const CandidateReader reader(root, from, presets);
     for (const int nodes : sizes) {
-      PlanCandidate candidate = reader.read(tokens, nodes);
+      PlanCandidate candidate = reader.read(tokens, nodes, tuned);
       const bool several = sizes.size() > 1;
       candidate.name = several ? fmt::format("{}, {} GPUs", name, candidate.scenario.gpus()) : name;
       candidate.about = about ? about->string() : std::string{};
       candidate.rented = payment == 1;
       candidate.inputs = own;
+      if (spares) {
+        candidate.run.spares.hot = static_cast<int>(std::ceil(*spares * candidate.scenario.nodes));
+      }
       candidate.pointer = from.pointer();
       if (candidate.rented && !candidate.scenario.usd_per_gpu_hour) {
         from.at("pay").fail(

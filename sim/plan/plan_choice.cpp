@@ -84,7 +84,7 @@ void count_best(const PlanSpec& spec, PlanReport& report,
 }  // namespace
 
 std::optional<Watts> power_limit(const PlanSpec& spec, const PlanCandidate& candidate) {
-  if (!spec.limits.power) return candidate.power_limit;
+  if (candidate.rented || !spec.limits.power) return candidate.power_limit;
   if (!candidate.power_limit) return spec.limits.power;
   return std::min(*spec.limits.power, *candidate.power_limit);
 }

@@ -16,16 +16,15 @@ constexpr std::array<PlanInputInfo, kPlanInputs> kInputs{{
      "validate --power)"},
     {PlanInput::failure_rate, "failure_rate", "Failure rate", "failures over the rates given",
      between(0.5, 2),
-     "assumed: twin clusters of one operator differ 2.8 times (Kokolis et al. 2025, "
-     "arXiv:2410.21680)"},
+     "two clusters of one operator differ 2.8 times (Kokolis et al. 2025, arXiv:2410.21680)"},
     {PlanInput::recovery, "recovery", "Recovery time",
      "detection, diagnosis, restart and repair over the times given", between(0.5, 2),
-     "assumed: operators publish minutes to hours"},
+     "a guess: operators publish minutes to hours"},
     {PlanInput::price, "price", "Price",
      "of machines and building, or of a GPU-hour, over the list", between(0.8, 1.25),
-     "assumed: discounts and shortages"},
+     "a guess: discounts and shortages"},
     {PlanInput::tariff, "tariff", "Tariff", "price of energy over the one given",
-     between(0.7, 1.43), "assumed: contracts and markets"},
+     between(0.7, 1.43), "a guess: contracts and markets"},
 }};
 
 }  // namespace

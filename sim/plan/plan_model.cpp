@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cassert>
 #include <fmt/format.h>
+#include <utility>
 
 #include "models/workload/flops.hpp"
 #include "sim/power/run_power.hpp"
 #include "sim/step/step.hpp"
+#include "sim/tune/tune.hpp"
 
 namespace lockstep {
 namespace {
@@ -38,7 +40,7 @@ struct Pricing {
 };
 Pricing pricing_of(const PlanCandidate& candidate, const PlanModel& model,
                    const PlanFactors& factors) {
-  Pricing out{.prices = candidate.scenario.power->cost, .holdings = model.power.holdings};
+  Pricing out{.prices = model.scenario.power->cost, .holdings = model.power.holdings};
   const double price = factor(factors, PlanInput::price);
   out.prices.usd_per_gpu *= price;
   out.prices.usd_per_node *= price;
@@ -46,7 +48,7 @@ Pricing pricing_of(const PlanCandidate& candidate, const PlanModel& model,
   out.prices.usd_per_facility_w *= price;
   if (out.prices.usd_per_gpu_hour) *out.prices.usd_per_gpu_hour *= price;
   const SpareSpec& spares = candidate.run.spares;
-  const double nodes = candidate.scenario.nodes;
+  const double nodes = model.scenario.nodes;
   const double more = (nodes + spares.hot) / nodes;
   out.holdings.gpus *= more;
   out.holdings.nodes *= more;
@@ -58,10 +60,32 @@ Pricing pricing_of(const PlanCandidate& candidate, const PlanModel& model,
 
 }  // namespace
 
-PlanModel model_candidate(const PlanCandidate& candidate) {
-  const Scenario& scenario = candidate.scenario;
-  assert(scenario.power && scenario.training_tokens);
+PlanModel tune_candidate(const PlanCandidate& candidate, int threads,
+                         const std::function<bool()>& interrupted) {
   PlanModel out;
+  out.scenario = candidate.scenario;
+  TuneOptions options;
+  options.keep = 1;
+  options.threads = threads;
+  options.interrupted = interrupted;
+  const TuneResult found = tune(candidate.scenario, options);
+  if (found.best.empty()) {
+    out.impossible =
+        fmt::format("no layout fits: of {} that were looked at {} need too much memory",
+                    found.considered, found.over_memory);
+    return out;
+  }
+  out.scenario = found.best.front().scenario;
+  out.layout = fmt::format("layout: the fastest of {} that were looked at", found.considered);
+  return out;
+}
+
+PlanModel model_candidate(const PlanCandidate& candidate, PlanModel found) {
+  PlanModel out = std::move(found);
+  if (!out.impossible.empty()) return out;
+  if (!candidate.tuned) out.scenario = candidate.scenario;
+  const Scenario& scenario = out.scenario;
+  assert(scenario.power && scenario.training_tokens);
   out.memory = check_memory(scenario.job, scenario.stack, scenario.node.gpu);
   if (!out.memory.fits) {
     out.impossible = memory_words(out.memory);
@@ -110,7 +134,7 @@ PlanOutcome outcome_of(const PlanCandidate& candidate, const PlanModel& model,
   const double draw = factor(factors, PlanInput::power);
   const double steps = to_seconds(run.work).base_units() / model.step_s;
   Usage usage = run_usage(run, levels, pricing.prices, steps * model.tokens_per_step,
-                          steps * step_flops(candidate.scenario.job).full);
+                          steps * step_flops(model.scenario.job).full);
   usage.energy = draw * usage.energy;
   usage.energy_usd *= draw * factor(factors, PlanInput::tariff);
   usage.grams *= draw;

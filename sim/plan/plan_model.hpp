@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,8 @@ namespace lockstep {
 
 /// A candidate, simulated once with everything as the file says.
 struct PlanModel {
+  Scenario scenario;       ///< the candidate's, with the layout that was found for it
+  std::string layout;      ///< how that was found, in words; empty: it was given
   std::string impossible;  ///< why it cannot be done at all; then nothing below holds
   double step_s = 0, mfu = 0, tokens_per_step = 0, tokens_per_s = 0;
   MemoryVerdict memory;
@@ -26,7 +29,12 @@ struct PlanModel {
 
 /// Simulates the steps that the candidate needs, and their power. Throws InputError where the run
 /// does not fit together. Impossible: it does not fit in memory, or would take over twenty years.
-PlanModel model_candidate(const PlanCandidate& candidate);
+PlanModel model_candidate(const PlanCandidate& candidate, PlanModel found = {});
+
+/// The fastest layout for a candidate that asks for one, for model_candidate() to go on with.
+/// Sharding and recomputation are searched too. Impossible: nothing fits.
+PlanModel tune_candidate(const PlanCandidate& candidate, int threads,
+                         const std::function<bool()>& interrupted);
 
 /// How it went, once.
 struct PlanOutcome {

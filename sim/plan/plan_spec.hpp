@@ -59,6 +59,7 @@ struct PlanCandidate {
   Scenario scenario;  ///< with "power" and training_tokens
   RunSpec run;
   bool rented = false;               ///< pays by the GPU-hour; else owns the machines
+  bool tuned = false;                ///< its layout is searched for; else it is the scenario's
   std::optional<Watts> power_limit;  ///< of its own site
   std::array<Distribution, kPlanInputs> inputs;
   std::string pointer;  ///< where it stands in the file

@@ -99,8 +99,8 @@ std::vector<std::string> input_assumptions(const std::optional<JsonCursor>& unce
   std::vector<std::string> out;
   for (const PlanInputInfo& info : plan_inputs()) {
     if (uncertain && uncertain->find(info.name)) continue;
-    out.push_back(fmt::format("{}: {} to {} times ({}) in nine of ten cases; {}", info.title,
-                              info.otherwise.low, info.otherwise.high, info.about, info.source));
+    out.push_back(fmt::format("{} ({}): a factor of {} to {} in nine of ten cases; {}", info.title,
+                              info.about, info.otherwise.low, info.otherwise.high, info.source));
   }
   return out;
 }

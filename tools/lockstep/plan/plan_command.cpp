@@ -92,11 +92,13 @@ PlanReport evaluated(const PlanSpec& spec, const ParsedOptions& options, Console
   const InterruptGuard guard;
   Progress progress(console.err, "plan", plan_pieces(spec),
                     console.err_is_terminal && !options.has("quiet"));
-  return evaluate_plan(spec,
-                       {.jobs = whole_number(options, "jobs", cores, kMostJobs), .progress = [&] {
-                          progress.one_done();
-                          return !InterruptGuard::interrupted();
-                        }});
+  return evaluate_plan(spec, {.jobs = whole_number(options, "jobs", cores, kMostJobs),
+                              .progress =
+                                  [&] {
+                                    progress.one_done();
+                                    return !InterruptGuard::interrupted();
+                                  },
+                              .interrupted = [] { return InterruptGuard::interrupted(); }});
 }
 
 Exit run(const ParsedOptions& options, Console& console) {

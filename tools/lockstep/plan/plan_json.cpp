@@ -55,7 +55,7 @@ Json layout_json(const Scenario& scenario) {
 Json result_json_of(const PlanAnswer& answer, std::size_t i, const std::string& verdict) {
   const PlanCandidate& candidate = answer.candidate(i);
   const PlanResult& result = answer.result(i);
-  const Scenario& scenario = candidate.scenario;
+  const Scenario& scenario = result.model.scenario;
   Json out{{"name", candidate.name},
            {"pay", candidate.rented ? "rent" : "own"},
            {"node", scenario.node.name},
@@ -63,6 +63,7 @@ Json result_json_of(const PlanAnswer& answer, std::size_t i, const std::string& 
            {"gpus", scenario.gpus()},
            {"nodes", scenario.nodes},
            {"layout", layout_json(scenario)},
+           {"tuned", candidate.tuned},
            {"possible", result.model.impossible.empty()},
            {"verdict", verdict}};
   if (!result.model.impossible.empty()) return out;
@@ -139,7 +140,7 @@ std::string plan_csv(const PlanAnswer& answer) {
     const PlanResult& r = answer.result(i);
     const bool possible = r.model.impossible.empty();
     std::vector<std::string> cells{candidate.name, candidate.rented ? "rent" : "own",
-                                   std::to_string(candidate.scenario.gpus()), possible ? "1" : "0"};
+                                   std::to_string(r.model.scenario.gpus()), possible ? "1" : "0"};
     if (possible) {
       for (const double value :
            {r.model.mfu, r.expected.goodput, r.time_s.median, r.time_s.low, r.time_s.high,

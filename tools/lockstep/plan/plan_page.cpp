@@ -54,9 +54,9 @@ PageTable candidate_table(const PlanAnswer& answer) {
     const PlanCandidate& candidate = answer.candidate(i);
     const PlanResult& r = answer.result(i);
     const double gpus = candidate.scenario.gpus();
-    std::vector<PageCell> row{{.content = with_detail(coloured_name(candidate.name, i),
-                                                      layout_words(candidate.scenario))},
-                              PageCell::number(grouped(gpus), gpus)};
+    std::vector<PageCell> row{
+        {.content = with_detail(coloured_name(candidate.name, i), layout_words(r.model.scenario))},
+        PageCell::number(grouped(gpus), gpus)};
     if (!r.model.impossible.empty()) {
       row.resize(9, PageCell::unknown());
     } else {

@@ -100,9 +100,9 @@ std::string plan_table(const PlanAnswer& answer, const TextStyle& style) {
   for (std::size_t i = 0; i < verdicts.size(); ++i) {
     out += wrapped(answer.candidate(i).name + ": " + verdicts[i]);
   }
-  out += "\n";
+  out += "\n" + style.bold("Assumptions") + "\n";
   for (const std::string& assumed : plan_assumptions(answer)) {
-    out += style.dim("  " + wrap("assumed: " + assumed, kTextColumns - 2, 4)) + "\n";
+    out += style.dim("  - " + wrap(assumed, kTextColumns - 4, 4)) + "\n";
   }
   return out;
 }

@@ -238,9 +238,11 @@ std::vector<std::string> plan_assumptions(const PlanAnswer& answer) {
     std::vector<std::string> whose;
   };
   std::vector<Line> lines;
-  for (const PlanCandidate& candidate : answer.spec.candidates) {
+  for (std::size_t i = 0; i < answer.spec.candidates.size(); ++i) {
+    const PlanCandidate& candidate = answer.candidate(i);
     std::vector<std::string> all = candidate.scenario.assumptions;
     all.insert(all.end(), candidate.run.assumptions.begin(), candidate.run.assumptions.end());
+    if (!answer.result(i).model.layout.empty()) all.push_back(answer.result(i).model.layout);
     for (const std::string& text : all) {
       const auto same = std::ranges::find(lines, text, &Line::text);
       Line& line = same == lines.end() ? lines.emplace_back(Line{text, {}}) : *same;
