@@ -16,6 +16,7 @@ std::vector<const Command*> commands() {
       &sweep_command(),
       &plan_command(),
       &tune_command(),
+      &compare_command(),
       &comm_command(),
       &replay_command(),
       &topology_command(),
@@ -26,6 +27,7 @@ std::vector<const Command*> commands() {
       &import_command(),
       &list_command(),
       &show_command(),
+      &completion_command(),
   };
 }
 // clang-format on

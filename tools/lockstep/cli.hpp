@@ -37,6 +37,7 @@ const Command& run_command();
 const Command& sweep_command();
 const Command& plan_command();
 const Command& tune_command();
+const Command& compare_command();
 const Command& comm_command();
 const Command& validate_command();
 const Command& referee_command();
@@ -45,6 +46,7 @@ const Command& fit_kernels_command();
 const Command& import_command();
 const Command& list_command();
 const Command& show_command();
+const Command& completion_command();
 const Command& topology_command();
 const Command& replay_command();
 

@@ -1,10 +1,9 @@
-#include <filesystem>
 #include <fmt/format.h>
-#include <system_error>
 
 #include <nlohmann/json.hpp>
 
 #include "sim/scenario/names.hpp"
+#include "tools/lockstep/tune/rebase_files.hpp"
 #include "tools/lockstep/tune/tune_output.hpp"
 
 namespace lockstep {
@@ -56,25 +55,6 @@ Json layout_json(const TunedLayout& layout) {
           {"micro", job.batch.micro_sequences},
           {"recompute", name_of(job.recompute)},
           {"waterfall_shares", std::move(waterfall)}};
-}
-
-/// A string that names a file beside the scenario is a path: whichever key it is of.
-void rebase_files(Json& value, const std::filesystem::path& from, const std::filesystem::path& to) {
-  if (value.is_structured()) {
-    for (Json& child : value) rebase_files(child, from, to);
-  } else if (value.is_string()) {
-    const std::filesystem::path written = value.get<std::string>();
-    std::error_code error;
-    if (written.empty() || written.is_absolute() ||
-        !std::filesystem::is_regular_file(from / written, error))
-      return;
-    value = std::filesystem::proximate(from / written, to, error).generic_string();
-  }
-}
-
-std::filesystem::path folder_of(const std::string& file) {
-  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
-  return folder.empty() ? "." : folder;
 }
 
 }  // namespace
@@ -178,7 +158,7 @@ std::string tuned_scenario(const JsonCursor& written, const Scenario& layout,
   const bool modules = recompute.is_object() && job.recompute == Recompute::selective;
   if (!modules) recompute = name_of(job.recompute);
   out.erase("expect");
-  rebase_files(out, folder_of(from), folder_of(to));
+  rebase_files(out, from, to);
   return out.dump(2) + "\n";
 }
 

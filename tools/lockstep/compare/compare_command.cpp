@@ -1,0 +1,84 @@
+#include <array>
+#include <fmt/format.h>
+
+#include "tools/lockstep/cli.hpp"
+#include "tools/lockstep/compare/comparison.hpp"
+#include "tools/lockstep/interrupt.hpp"
+#include "tools/lockstep/progress.hpp"
+#include "tools/lockstep/shared_options.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::array kOptions{
+    OptionSpec{"metric", 0, "NAME", false,
+               "The number to explain: any of the first level of `lockstep run --format json` "
+               "(default: step_s, of scenarios with \"run\" goodput).",
+               "--metric peak_memory_gib"},
+    OptionSpec{"set", 0, "PATH=VALUE", true,
+               "Change a value of both scenarios before they are read.",
+               "--set batch.sequences=1024"},
+    OptionSpec{"quiet", 'q', "", false, "Show no progress.", "--quiet"},
+    kFormatOption,
+    kPresetsOption,
+    kOutputOption,
+};
+
+constexpr std::array<std::string_view, 3> kExamples{
+    "lockstep compare scenarios/llama3-405b-16k.json best.json",
+    "lockstep compare scenarios/llama3-405b-8k.json scenarios/llama3-405b-16k.json --metric mfu",
+    "lockstep compare before.json after.json --metric price_usd --format json",
+};
+
+constexpr CommandSpec kSpec{
+    .name = "compare",
+    .usage = "compare A B [options]",
+    .summary = "What changed between two scenarios, and how far each change moves the answer.",
+    .about =
+        "Lists the values in which two scenarios differ and makes the differences one after "
+        "another,\n"
+        "model and machine first, so that their effects add up to the whole. Those that only\n"
+        "together make a valid scenario are one change. Jobs that do not fit in memory are\n"
+        "simulated all the same.",
+    .positionals = 2,
+    .options = kOptions,
+    .examples = kExamples,
+};
+
+Exit run(const ParsedOptions& options, Console& console) {
+  if (options.positionals.size() != 2) {
+    throw UsageError(fmt::format("lockstep compare: found {} scenario files; usage: lockstep {}",
+                                 options.positionals.size(), kSpec.usage));
+  }
+  const std::string format = options.choice("format", kFormats);
+  const PresetStore presets(options.all("presets"));
+  std::optional<Comparison> comparison;
+  {
+    const InterruptGuard guard;
+    Progress progress(console.err, "simulations", 1,
+                      console.err_is_terminal && !options.has("quiet"));
+    comparison = compare(
+        {.a = options.positionals[0],
+         .b = options.positionals[1],
+         .sets = options.all("set"),
+         .metric = options.get("metric"),
+         .go_on = [] { return !InterruptGuard::interrupted(); },
+         .progress = [&](std::size_t done, std::size_t all) { progress.update(done, all); }},
+        presets);
+  }
+  if (!comparison) return Exit::interrupted;
+  std::string text;
+  if (format == "json") text = comparison_json(*comparison).dump(2) + "\n";
+  if (format == "csv") text = comparison_csv(*comparison);
+  if (format == "table") text = comparison_table(*comparison, output_style(options, console));
+  write_output(text, options, console);
+  return Exit::ok;
+}
+
+constexpr Command kCommand{&kSpec, run};
+
+}  // namespace
+
+const Command& compare_command() { return kCommand; }
+
+}  // namespace lockstep

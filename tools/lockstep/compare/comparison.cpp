@@ -1,0 +1,172 @@
+#include "tools/lockstep/compare/comparison.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <utility>
+
+#include "models/input/input_error.hpp"
+#include "models/input/text_file.hpp"
+#include "sim/congestion/shared_scenario.hpp"
+#include "sim/run/run_spec.hpp"
+#include "sim/scenario/read_scenario.hpp"
+#include "tools/lockstep/options.hpp"
+#include "tools/lockstep/sweep/simulate_point.hpp"
+#include "tools/lockstep/tune/rebase_files.hpp"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Reads one of the two; its paths then start from the folder of `base`.
+Json read_document(const std::string& file, const ComparisonInput& input,
+                   const PresetStore& presets) {
+  const std::string text = read_text_file(file);
+  const JsonCursor root = JsonCursor::parse(file, text, JsonStyle::plain, input.sets);
+  if (is_shared_scenario(root)) {
+    root.at("jobs").fail("no such key: scenarios of one job each are compared");
+  }
+  const Scenario scenario = read_scenario(file, text, presets, {.set = input.sets});
+  if (has_run(root)) (void)read_run_spec(root.at("run"), presets);
+  Json document = root.json();
+  drop_remarks(document);
+  if (file != input.a) rebase_files(document, file, input.a);
+  return document;
+}
+
+std::vector<std::string> number_names(const Json& answer) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : answer.items()) {
+    if (value.is_number()) names.push_back(name);
+  }
+  return names;
+}
+
+class Comparer {
+ public:
+  Comparer(const ComparisonInput& input, const PresetStore& presets)
+      : input_(input), presets_(presets) {}
+
+  std::optional<Comparison> run() {
+    Json a = read_document(input_.a, input_, presets_);
+    Json b = read_document(input_.b, input_, presets_);
+    out_.a = input_.a;
+    out_.b = input_.b;
+    if (a.contains("run") != b.contains("run")) {
+      a.erase("run");
+      b.erase("run");
+      out_.notes.emplace_back(
+          "one of them goes on for days, the other is a step: steps are compared");
+    }
+    how_.scenario_file = input_.a;
+    how_.is_run = a.contains("run");
+    how_.allow_oom = true;
+    out_.metric = !input_.metric.empty() ? input_.metric : how_.is_run ? "goodput" : "step_s";
+
+    const std::vector<Change> changes = steps_between(
+        a, differences(a, b), [&](const Json& scenario) { return is_valid(scenario); });
+    in_all_ = 1 + changes.size() + (changes.size() > 1 ? changes.size() - 1 : 0);
+    return follow(a, changes) ? std::optional(std::move(out_)) : std::nullopt;
+  }
+
+ private:
+  bool is_valid(const Json& scenario) const {
+    try {
+      const std::string text = scenario.dump();
+      (void)read_scenario(input_.a, text, presets_);
+      if (how_.is_run) {
+        const JsonCursor root = JsonCursor::parse(input_.a, text);
+        (void)read_run_spec(root.at("run"), presets_);
+      }
+      return true;
+    } catch (const InputError&) {
+      return false;
+    }
+  }
+
+  /// The answer to a valid scenario; nothing when somebody said stop.
+  std::optional<Json> answer_of(const Json& scenario) {
+    if (!input_.go_on()) return std::nullopt;
+    std::optional<PointAnswer> answer = simulate_point(how_, scenario, presets_, input_.go_on);
+    if (!answer) return std::nullopt;
+    if (!answer->error.empty()) throw UsageError("lockstep compare: " + answer->error);
+    input_.progress(++done_, in_all_);
+    return std::move(answer->json);
+  }
+  double metric_of(const Json& answer) const {
+    const auto at = answer.find(out_.metric);
+    if (at != answer.end() && at->is_number()) return at->get<double>();
+    const std::vector<std::string> names = number_names(answer);
+    throw UsageError(fmt::format("--metric: found {}; allowed: {}{}", in_quotes(out_.metric),
+                                 listed(names), did_you_mean(out_.metric, names)));
+  }
+
+  bool follow(const Json& a, const std::vector<Change>& changes) {
+    std::optional<Json> before = answer_of(a);
+    if (!before) return false;
+    out_.from = out_.to = metric_of(*before);
+    const double whole = total(*before);
+    Json now = a;
+    for (std::size_t i = 0; i < changes.size(); ++i) {
+      for (const Difference& difference : changes[i]) make_change(difference, now);
+      std::optional<Json> after = answer_of(now);
+      if (!after) return false;
+      ComparedChange row{.differences = changes[i], .value = metric_of(*after)};
+      row.change = row.value - out_.to;
+      find_bucket(*before, *after, whole, row);
+      if (i == 0) row.alone = row.change;
+      if (i > 0 && !made_alone(a, changes[i], row)) return false;
+      out_.to = row.value;
+      out_.changes.push_back(std::move(row));
+      before = std::move(after);
+    }
+    std::ranges::stable_partition(out_.changes,
+                                  [](const ComparedChange& row) { return row.change != 0; });
+    return true;
+  }
+  /// False: stopped.
+  bool made_alone(const Json& a, const Change& change, ComparedChange& row) {
+    Json alone = a;
+    for (const Difference& difference : change) make_change(difference, alone);
+    if (!is_valid(alone)) return true;
+    const std::optional<Json> answer = answer_of(alone);
+    if (answer) row.alone = metric_of(*answer) - out_.from;
+    return answer.has_value();
+  }
+
+  /// The parts of the step, or of the wall time of a run.
+  [[nodiscard]] const Json& parts(const Json& answer) const {
+    return answer.at(how_.is_run ? "wall_time" : "waterfall");
+  }
+  [[nodiscard]] double total(const Json& answer) const {
+    double sum = 0;
+    for (const Json& part : parts(answer)) sum += part.at("seconds").get<double>();
+    return sum;
+  }
+  void find_bucket(const Json& before, const Json& after, double whole, ComparedChange& row) const {
+    for (const Json& part : parts(after)) {
+      double moved = part.at("seconds").get<double>();
+      for (const Json& old : parts(before)) {
+        if (old.at("bucket") == part.at("bucket")) moved -= old.at("seconds").get<double>();
+      }
+      if (std::abs(moved) / whole <= std::abs(row.bucket_change)) continue;
+      row.bucket = part.at("bucket").get<std::string>();
+      row.bucket_change = moved / whole;
+    }
+  }
+
+  const ComparisonInput& input_;
+  const PresetStore& presets_;
+  Sweep how_;
+  std::size_t done_ = 0, in_all_ = 1;
+  Comparison out_;
+};
+
+}  // namespace
+
+std::optional<Comparison> compare(const ComparisonInput& input, const PresetStore& presets) {
+  return Comparer(input, presets).run();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,51 @@
+/// How far each difference between two scenarios moves the answer.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "sim/scenario/preset_store.hpp"
+#include "tools/lockstep/compare/differences.hpp"
+#include "tools/lockstep/table.hpp"
+
+namespace lockstep {
+
+/// A change, and the answer after it.
+struct ComparedChange {
+  Change differences;
+  double value = 0;               ///< of the metric after this and all changes before
+  double change = 0;              ///< from the one before; all of them add up to the whole
+  std::optional<double> alone{};  ///< made in the first scenario alone; nothing: that is not valid
+  std::string bucket{};           ///< of the waterfall that moved most: "pipeline_bubble"; or empty
+  double bucket_change = 0;       ///< in shares of the first scenario's step or wall time
+};
+
+struct Comparison {
+  std::string a, b;    ///< files
+  std::string metric;  ///< of the first level of `lockstep run --format json`
+  double from = 0, to = 0;
+  std::vector<ComparedChange> changes;  ///< those that move nothing last
+  std::vector<std::string> notes;
+};
+
+struct ComparisonInput {
+  std::string a, b;  ///< files
+  std::vector<std::string> sets;
+  std::string metric;                                      ///< empty: goodput of runs, else step_s
+  std::function<bool()> go_on;                             ///< false: stop
+  std::function<void(std::size_t, std::size_t)> progress;  ///< simulations: done, in all
+};
+
+/// Nothing when `go_on` said no on the way. Throws InputError about a scenario, UsageError about a
+/// metric that is none.
+std::optional<Comparison> compare(const ComparisonInput& input, const PresetStore& presets);
+
+std::string comparison_table(const Comparison& comparison, const TextStyle& style);
+nlohmann::ordered_json comparison_json(const Comparison& comparison);
+std::string comparison_csv(const Comparison& comparison);
+
+}  // namespace lockstep

@@ -1,0 +1,150 @@
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+
+#include "tools/lockstep/compare/comparison.hpp"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kBarWidth = 16;
+constexpr std::size_t kValueWidth = 24;
+
+std::string value_text(const Json& value) {
+  if (value.is_discarded()) return "(open)";
+  const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+  return text.size() <= kValueWidth ? text : text.substr(0, kValueWidth - 3) + "...";
+}
+
+std::string difference_text(const Difference& difference) {
+  std::string path = difference.pointer.substr(1);
+  std::ranges::replace(path, '/', '.');
+  return fmt::format("{}: {} -> {}", path, value_text(difference.from), value_text(difference.to));
+}
+
+/// In the unit that the metric's name says.
+std::string metric_text(const std::string& metric, double value) {
+  if (metric.ends_with("_s")) return duration_text(value);
+  for (const char* share : {"mfu", "hfu", "goodput", "_share", "mfu_causal"}) {
+    if (metric.ends_with(share)) return percent_text(value);
+  }
+  return significant(value, 4);
+}
+/// From where the metric was to where it is, over the range of the whole comparison.
+std::string step_bar(const Comparison& c, double before, double after, const TextStyle& style) {
+  double low = std::min(c.from, c.to), high = std::max(c.from, c.to);
+  for (const ComparedChange& row : c.changes) {
+    low = std::min(low, row.value);
+    high = std::max(high, row.value);
+  }
+  if (high <= low) return {};
+  const auto column = [&](double value) {
+    return static_cast<int>(std::lround((value - low) / (high - low) * kBarWidth));
+  };
+  const int first = std::min(column(before), column(after));
+  const int width = std::max(1, std::abs(column(after) - column(before)));
+  return std::string(static_cast<std::size_t>(first), ' ') + bar(1, width, style);
+}
+
+std::string share_text(const Comparison& c, double change) {
+  return c.from == 0 ? "-" : error_text(change / std::abs(c.from));
+}
+
+}  // namespace
+
+std::string comparison_table(const Comparison& c, const TextStyle& style) {
+  const auto text = [&](double value) { return metric_text(c.metric, value); };
+  std::string out = style.bold(fmt::format("{}: {} -> {}", c.metric, text(c.from), text(c.to))) +
+                    fmt::format(" ({})\n", share_text(c, c.to - c.from));
+  out += fmt::format("from {}\nto   {}\n", c.a, c.b);
+  for (const std::string& note : c.notes) out += wrap("note: " + note, kTextColumns, 2) + "\n";
+  if (c.changes.empty()) return out + "\nThey say the same.\n";
+
+  TextTable table({{"difference", TextTable::Align::left},
+                   {"change"},
+                   {c.metric},
+                   {"alone"},
+                   {"mostly", TextTable::Align::left},
+                   {"", TextTable::Align::left}});
+  double before = c.from;
+  for (const ComparedChange& row : c.changes) {
+    if (row.change == 0) continue;
+    const std::string alone = row.alone ? share_text(c, *row.alone) : std::string("-");
+    table.add(
+        {difference_text(row.differences.front()), share_text(c, row.change), text(row.value),
+         alone,
+         row.bucket.empty() ? "" : fmt::format("{} {}", row.bucket, error_text(row.bucket_change)),
+         step_bar(c, before, row.value, style)});
+    for (std::size_t i = 1; i < row.differences.size(); ++i) {
+      table.add({"+ " + difference_text(row.differences[i]), "", "", "", "", ""});
+    }
+    before = row.value;
+  }
+  if (table.rows() > 0) out += "\n" + table.text(style);
+  std::string same;
+  for (const ComparedChange& row : c.changes) {
+    if (row.change != 0) continue;
+    for (const Difference& difference : row.differences) {
+      same += (same.empty() ? "" : "; ") + difference_text(difference);
+    }
+  }
+  if (!same.empty()) out += "\n" + wrap("Moves nothing: " + same, kTextColumns, 2) + "\n";
+  return out +
+         "\nDifferences are made in this order, + those that are valid only together; alone: made "
+         "in "
+         "the\nfirst scenario by itself. Per cent of the first scenario's value.\n";
+}
+
+nlohmann::ordered_json comparison_json(const Comparison& c) {
+  Json changes = Json::array();
+  for (const ComparedChange& row : c.changes) {
+    Json made = Json::array();
+    for (const Difference& difference : row.differences) {
+      Json entry{{"pointer", difference.pointer}};
+      if (!difference.from.is_discarded()) entry["from"] = difference.from;
+      if (!difference.to.is_discarded()) entry["to"] = difference.to;
+      made.push_back(std::move(entry));
+    }
+    changes.push_back({{"differences", std::move(made)},
+                       {"change", twelve_digits(row.change)},
+                       {"value", twelve_digits(row.value)},
+                       {"alone", row.alone ? Json(twelve_digits(*row.alone)) : Json(nullptr)},
+                       {"bucket", row.bucket},
+                       {"bucket_change", twelve_digits(row.bucket_change)}});
+  }
+  return {{"a", c.a},
+          {"b", c.b},
+          {"metric", c.metric},
+          {"from", twelve_digits(c.from)},
+          {"to", twelve_digits(c.to)},
+          {"changes", std::move(changes)},
+          {"notes", c.notes}};
+}
+
+std::string comparison_csv(const Comparison& c) {
+  const std::vector<std::string> titles{"step",  "pointer", "from",  "to",
+                                        "value", "change",  "alone", "metric"};
+  std::string out = csv_line(titles);
+  for (std::size_t i = 0; i < c.changes.size(); ++i) {
+    const ComparedChange& row = c.changes[i];
+    for (const Difference& difference : row.differences) {
+      const auto text = [](const Json& value) {
+        return value.is_discarded() ? std::string() : value.dump();
+      };
+      const std::vector<std::string> cells{std::to_string(i + 1),
+                                           difference.pointer,
+                                           text(difference.from),
+                                           text(difference.to),
+                                           number_text(row.value),
+                                           number_text(row.change),
+                                           row.alone ? number_text(*row.alone) : std::string(),
+                                           c.metric};
+      out += csv_line(cells);
+    }
+  }
+  return out;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,127 @@
+#include "tools/lockstep/compare/differences.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kMostTries = 2'000;
+constexpr std::array<std::string_view, 15> kOrder{
+    "model",      "cluster", "precision", "stack", "parallelism", "batch", "recompute", "routing",
+    "stragglers", "run",     "training",  "power", "cost",        "price", "profile"};
+
+std::size_t place_of(std::string_view key) {
+  return static_cast<std::size_t>(std::ranges::find(kOrder, key) - kOrder.begin());
+}
+
+/// JSON pointers write '~' and '/' of keys as "~0" and "~1" (RFC 6901).
+std::string escaped_key(const std::string& key) {
+  std::string out;
+  for (const char c : key) {
+    if (c == '~') {
+      out += "~0";
+    } else if (c == '/') {
+      out += "~1";
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+void compare_objects(const Json& a, const Json& b, const std::string& pointer,
+                     std::vector<Difference>& out) {
+  const auto below = [&](const std::string& key) { return pointer + "/" + escaped_key(key); };
+  for (const auto& [key, value] : a.items()) {
+    if (!b.contains(key)) {
+      out.push_back({.pointer = below(key), .from = value});
+    } else if (value.is_object() && b[key].is_object()) {
+      compare_objects(value, b[key], below(key), out);
+    } else if (value != b[key]) {
+      out.push_back({.pointer = below(key), .from = value, .to = b[key]});
+    }
+  }
+  for (const auto& [key, value] : b.items()) {
+    if (!a.contains(key)) out.push_back({.pointer = below(key), .to = value});
+  }
+}
+
+/// The next choice of `count` of `n` things, in order; false after the last.
+bool next_choice(std::vector<std::size_t>& chosen, std::size_t n) {
+  std::size_t i = chosen.size();
+  while (i > 0 && chosen[i - 1] == n - chosen.size() + i - 1) --i;
+  if (i == 0) return false;
+  ++chosen[i - 1];
+  for (; i < chosen.size(); ++i) chosen[i] = chosen[i - 1] + 1;
+  return true;
+}
+
+/// The smallest valid change from `now`; all of `left` where none was found in time.
+std::vector<std::size_t> smallest_change(const Json& now, const std::vector<Difference>& left,
+                                         const std::function<bool(const Json&)>& valid) {
+  std::size_t tries = 0;
+  for (std::size_t size = 1; size < left.size(); ++size) {
+    std::vector<std::size_t> chosen(size);
+    for (std::size_t i = 0; i < size; ++i) chosen[i] = i;
+    do {
+      if (++tries > kMostTries) break;
+      Json next = now;
+      for (const std::size_t i : chosen) make_change(left[i], next);
+      if (valid(next)) return chosen;
+    } while (next_choice(chosen, left.size()));
+  }
+  std::vector<std::size_t> all(left.size());
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
+  return all;
+}
+
+}  // namespace
+
+void drop_remarks(Json& scenario) {
+  for (const char* key : {"$schema", "about", "expect"}) scenario.erase(key);
+}
+
+std::vector<Difference> differences(const Json& a, const Json& b) {
+  std::vector<Difference> out;
+  compare_objects(a, b, "", out);
+  std::ranges::stable_sort(out, {}, [](const Difference& difference) {
+    const std::string_view pointer = difference.pointer;
+    return place_of(pointer.substr(1, pointer.find('/', 1) - 1));
+  });
+  return out;
+}
+
+void make_change(const Difference& difference, Json& scenario) {
+  const Json::json_pointer place(difference.pointer);
+  if (difference.to.is_discarded()) {
+    scenario[place.parent_pointer()].erase(place.back());
+  } else {
+    scenario[place] = difference.to;
+  }
+}
+
+std::vector<Change> steps_between(const Json& a, std::vector<Difference> all,
+                                  const std::function<bool(const Json&)>& valid) {
+  std::vector<Change> steps;
+  Json now = a;
+  while (!all.empty()) {
+    const std::vector<std::size_t> chosen = smallest_change(now, all, valid);
+    Change change;
+    for (const std::size_t i : chosen) {
+      make_change(all[i], now);
+      change.push_back(all[i]);
+    }
+    for (std::size_t i = chosen.size(); i-- > 0;) {
+      all.erase(all.begin() + static_cast<std::ptrdiff_t>(chosen[i]));
+    }
+    steps.push_back(std::move(change));
+  }
+  return steps;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,48 @@
+#include <array>
+#include <fmt/format.h>
+#include <ostream>
+
+#include "models/input/input_error.hpp"
+#include "tools/lockstep/completion/completion_scripts.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::array<std::string_view, 2> kExamples{
+    "lockstep completion bash > ~/.local/share/bash-completion/completions/lockstep",
+    "lockstep completion zsh > ~/.zfunc/_lockstep",
+};
+
+constexpr CommandSpec kSpec{
+    .name = "completion",
+    .usage = "completion bash|zsh",
+    .summary = "Print a script that completes commands, options and names in a shell.",
+    .about =
+        "For bash, source it or put it where bash-completion looks; for zsh, put it into a folder\n"
+        "of $fpath as _lockstep. An installed program brings both.",
+    .positionals = 1,
+    .options = {},
+    .examples = kExamples,
+};
+
+Exit run(const ParsedOptions& options, Console& console) {
+  const std::string shell = options.positionals.empty() ? "" : options.positionals.front();
+  const std::vector<const Command*> all = commands();
+  if (shell == "bash") {
+    console.out << bash_completion(all);
+  } else if (shell == "zsh") {
+    console.out << zsh_completion(all);
+  } else {
+    throw UsageError(fmt::format("lockstep completion: found {}; allowed: bash, zsh",
+                                 shell.empty() ? std::string("no shell") : in_quotes(shell)));
+  }
+  return Exit::ok;
+}
+
+constexpr Command kCommand{&kSpec, run};
+
+}  // namespace
+
+const Command& completion_command() { return kCommand; }
+
+}  // namespace lockstep
