@@ -42,7 +42,7 @@ void compare_objects(const Json& a, const Json& b, const std::string& pointer,
       out.push_back({.pointer = below(key), .from = value});
     } else if (value.is_object() && b[key].is_object()) {
       compare_objects(value, b[key], below(key), out);
-    } else if (value != b[key]) {
+    } else if (nlohmann::json(value) != nlohmann::json(b[key])) {  // whatever the order of keys
       out.push_back({.pointer = below(key), .from = value, .to = b[key]});
     }
   }

@@ -1,0 +1,77 @@
+// Scripts of `lockstep completion`: bash completes by ours what a person would type next.
+#include <array>
+#include <cstdlib>
+#include <doctest/doctest.h>
+#include <string>
+
+#include "models/input/text_file.hpp"
+#include "tests/support/temporary_folder.hpp"
+#include "tests/tools/ran.hpp"
+
+namespace lockstep {
+namespace {
+
+using test::lockstep_with;
+
+struct Completed {
+  const char* typed;  ///< the last word is completed
+  const char* replies;
+};
+constexpr std::array kCompleted{
+    Completed{"lockstep comp", "compare completion"},
+    Completed{"lockstep tune --sha", "--sharding"},
+    Completed{"lockstep run --format j", "json"},
+    Completed{"lockstep validate -o scr", "script.bash"},
+    Completed{"lockstep list fabric", "fabrics fabric-kinds"},
+    Completed{"lockstep completion ''", "bash zsh"},
+    Completed{"lockstep tune scr", "script.bash"},
+    Completed{"lockstep replay --node n", "name_of_nodes"},
+    Completed{"lockstep show gpu n", "name_of_gpu"},
+    Completed{"lockstep run --set ''", ""},
+    Completed{"lockstep fit x", ""},
+};
+
+}  // namespace
+
+TEST_CASE("completion: bash completes commands, options, values, names and files") {
+  const test::TemporaryFolder folder;
+  const test::Ran script = lockstep_with({"completion", "bash"});
+  REQUIRE(script.exit == Exit::ok);
+  folder.write("script.bash", script.out);
+  // The program that the script asks for names is a function here.
+  std::string run =
+      "lockstep() { echo name; echo \"name_of_$2\"; }\n"
+      "source ./script.bash || exit 1\n"
+      "try() { COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _lockstep; echo \"${COMPREPLY[*]}\"; "
+      "}\n";
+  std::string expected;
+  for (const Completed& line : kCompleted) {
+    run += std::string("try ") + line.typed + "\n";
+    expected += std::string(line.replies) + "\n";
+  }
+  folder.write("run.bash", run);
+  const std::string command =
+      "cd '" + folder.path() + "' && bash --norc run.bash > replies.txt 2> errors.txt";
+  // NOLINTNEXTLINE(cert-env33-c): the shell is what is tested
+  REQUIRE(std::system(command.c_str()) == 0);
+  CHECK(read_text_file(folder.path() + "/replies.txt") == expected);
+  CHECK(read_text_file(folder.path() + "/errors.txt").empty());
+}
+
+TEST_CASE("completion: zsh's script names every command, and parses where there is a zsh") {
+  const test::TemporaryFolder folder;
+  const test::Ran script = lockstep_with({"completion", "zsh"});
+  CHECK(script.out.starts_with("#compdef lockstep\n"));
+  for (const Command* command : commands()) {
+    CHECK(script.out.find("    " + std::string(command->spec->name) + ")\n") != std::string::npos);
+  }
+  folder.write("_lockstep", script.out);
+  const std::string check =
+      "command -v zsh > /dev/null || exit 0; zsh -n '" + folder.path() + "/_lockstep'";
+  // NOLINTNEXTLINE(cert-env33-c): the shell is what is tested
+  CHECK(std::system(check.c_str()) == 0);
+  CHECK(lockstep_with({"completion", "fish"}).err ==
+        "lockstep completion: found \"fish\"; allowed: bash, zsh\n");
+}
+
+}  // namespace lockstep
