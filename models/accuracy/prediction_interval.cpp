@@ -19,10 +19,6 @@ struct Witness {
 };
 using Witnesses = std::vector<Witness>;
 
-std::string_view kind_of(const PredictionTraits& t) {
-  return t.experts ? "experts" : t.sharded_weights ? "sharded weights" : "dense";
-}
-
 /// Fitted errors speak for software that was fitted, left-out errors for software that is as new as
 /// it was to them.
 Witnesses witnesses_of(const ResidualTable& table, SoftwareKnown known, std::string_view without) {
@@ -30,7 +26,7 @@ Witnesses witnesses_of(const ResidualTable& table, SoftwareKnown known, std::str
   for (const Residual& r : table) {
     if (r.source == without) continue;
     const bool fitted = known == SoftwareKnown::release;
-    if (fitted || software_known(table, r.traits, r.source) == known) {
+    if (fitted || r.left_out_known == known) {
       out.push_back({&r, fitted ? r.fitted : r.left_out});
     }
   }
@@ -48,8 +44,7 @@ struct Bounds {
   double low, high;
 };
 
-/// The values between which kCoverage of the weight lies, equally much beyond each. One more
-/// witness of weight 1, the run in question, counts as beyond both.
+/// The values between which kCoverage of the weight lies, equally much beyond each.
 Bounds bounds_of(const Witnesses& group) {
   const std::map<std::string_view, double> rows = rows_by_source(group);
   std::vector<std::pair<double, double>> errors;  // with their weight
@@ -59,7 +54,7 @@ Bounds bounds_of(const Witnesses& group) {
     total += errors.back().second;
   }
   std::sort(errors.begin(), errors.end());
-  const double beyond = (1 - kCoverage) / 2 * (total + 1) - 1;
+  const double beyond = (1 - kCoverage) / 2 * total;
   double below = 0, above = 0;
   auto low = errors.begin();
   while (below + low->second <= beyond) below += (low++)->second;
@@ -78,26 +73,18 @@ Witnesses narrowed(const Witnesses& group, Same same) {
 
 }  // namespace
 
-SoftwareKnown software_known(const ResidualTable& table, const PredictionTraits& traits,
-                             std::string_view without) {
-  SoftwareKnown known = SoftwareKnown::none;
-  for (const Residual& r : table) {
-    if (r.source == without || r.traits.stack != traits.stack) continue;
-    if (r.traits.release == traits.release && !traits.release_stands_in) {
-      return SoftwareKnown::release;
-    }
-    known = SoftwareKnown::stack;
-  }
-  return known;
+PredictionInterval predict_interval(const ResidualTable& table, const PredictionTraits& traits,
+                                    std::string_view without) {
+  return predict_interval(table, traits, software_known(table, traits, without), without);
 }
 
 PredictionInterval predict_interval(const ResidualTable& table, const PredictionTraits& traits,
-                                    std::string_view without) {
+                                    SoftwareKnown known, std::string_view without) {
   PredictionInterval out;
-  out.known = software_known(table, traits, without);
+  out.known = known;
   Witnesses group = witnesses_of(table, out.known, without);
   for (SoftwareKnown less : {SoftwareKnown::stack, SoftwareKnown::none}) {
-    if (group.empty()) group = witnesses_of(table, out.known = less, without);
+    if (group.empty()) group = witnesses_of(table, less, without);
   }
   assert(!group.empty());
   Bounds bounds = bounds_of(group);
@@ -127,7 +114,7 @@ PredictionInterval predict_interval(const ResidualTable& table, const Prediction
 std::string words_of(const PredictionInterval& interval) {
   const std::string_view software = interval.known == SoftwareKnown::release ? "known release"
                                     : interval.known == SoftwareKnown::stack
-                                        ? "known software, another release"
+                                        ? "another release is known"
                                         : "unknown software";
   return fmt::format("{}{}{}: {} published runs of {} source{}", software,
                      interval.group.empty() ? "" : ", ", interval.group, interval.rows,

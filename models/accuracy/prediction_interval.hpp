@@ -16,18 +16,11 @@
 
 namespace lockstep {
 
-/// What the fit knew of a run's software. Decides which residuals are evidence.
-enum class SoftwareKnown : unsigned char {
-  release,  ///< rows of this stack and release were fitted: errors of fitted rows
-  stack,    ///< of other releases only: errors of rows whose source was left out
-  none,     ///< of neither: the same, where no other source has the stack
-};
-
 /// Share of published runs that an interval is to cover.
 inline constexpr double kCoverage = 0.9;
-/// Sources of the group around it that a group leans on as on its own; assumed: sources that are
-/// few say little about the tails.
-inline constexpr double kLeaning = 2;
+/// Sources that a group needs for half of the say; assumed: the 5 % tails of less are guesses. With
+/// 8 intervals keep their word over sources left out, with 2 they miss every sixth run.
+inline constexpr double kLeaning = 8;
 
 struct PredictionInterval {
   double low = 1, high = 1;  ///< factors on the predicted step time
@@ -39,16 +32,16 @@ struct PredictionInterval {
   [[nodiscard]] double half_width() const { return (high - low) / 2; }
 };
 
-/// What the rows of the table, but for those of source `without`, say about the software.
-SoftwareKnown software_known(const ResidualTable& table, const PredictionTraits& traits,
-                             std::string_view without = {});
-
 /// The interval of a prediction of that kind; `without`: a source that is not looked at. Requires a
-/// table with a row that is left.
+/// table whose rows classify() has seen, with one that is left.
 PredictionInterval predict_interval(const ResidualTable& table, const PredictionTraits& traits,
                                     std::string_view without = {});
 
-/// In words, for people: "known release, dense, hopper: 312 rows of 5 sources".
+/// The same as if the software were known so well.
+PredictionInterval predict_interval(const ResidualTable& table, const PredictionTraits& traits,
+                                    SoftwareKnown known, std::string_view without = {});
+
+/// In words, for people: "known release, dense, hopper: 312 published runs of 5 sources".
 std::string words_of(const PredictionInterval& interval);
 
 }  // namespace lockstep

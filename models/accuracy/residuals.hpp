@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace lockstep {
@@ -19,6 +20,13 @@ struct PredictionTraits {
   bool context = false;            ///< context parallel
 };
 
+/// What a fit knew of a run's software. Decides which residuals are evidence for an interval.
+enum class SoftwareKnown : unsigned char {
+  release,  ///< rows of this stack and release were fitted: errors of fitted rows
+  stack,    ///< of other releases only: errors of rows whose source was left out
+  none,     ///< of neither: the same, where no other source has the stack
+};
+
 /// One measured run. Errors are log(predicted / measured) of the step time.
 struct Residual {
   std::string row;     ///< its name in tests/reference/training.json
@@ -26,8 +34,22 @@ struct Residual {
   PredictionTraits traits;
   double fitted = 0;    ///< with the constants as they are, fitted to this row among others
   double left_out = 0;  ///< with constants fitted without any row of the source
+  SoftwareKnown left_out_known = SoftwareKnown::none;  ///< what that fit knew; see classify()
 };
 
 using ResidualTable = std::vector<Residual>;
+
+/// What the rows of the table, but for those of source `without`, say about the software.
+SoftwareKnown software_known(const ResidualTable& table, const PredictionTraits& traits,
+                             std::string_view without = {});
+
+/// Sets left_out_known of every row.
+void classify(ResidualTable& table);
+
+/// "known release", "other release", "unknown".
+std::string_view name_of(SoftwareKnown known);
+
+/// What a row is grouped by beside its software: "experts", "sharded weights" or "dense".
+std::string_view kind_of(const PredictionTraits& traits);
 
 }  // namespace lockstep

@@ -37,6 +37,7 @@ ResidualTable read_residuals(const std::string& file, std::string_view text) {
   for (const JsonCursor& at : rows.elements(kMostResiduals)) table.push_back(read_residual(at));
   root.finish();
   if (table.empty()) rows.fail("at least one row");
+  classify(table);
   return table;
 }
 

@@ -18,6 +18,8 @@ constexpr double kNoise = 0.05;  ///< relative, of one row: what twin rows of on
 constexpr double kHuber = 2.0;   ///< in units of it; beyond, a row counts linearly
 constexpr double kDifference = 0.02;  ///< of a parameter's logarithm, for derivatives
 constexpr int kIterations = 8;
+constexpr int kLinearIterations = 100;
+constexpr double kSettled = 1e-3;  ///< of parameters' logarithms
 
 Scenario with_constants(const FitRow& row, const std::vector<FitParameter>& parameters,
                         const Eigen::VectorXd& x) {
@@ -98,6 +100,12 @@ Eigen::VectorXd improved(const Linearised& at, const std::vector<FitParameter>& 
   return next;
 }
 
+std::vector<const FitRow*> pointers_to(const std::vector<FitRow>& rows) {
+  std::vector<const FitRow*> out;
+  for (const FitRow& row : rows) out.push_back(&row);
+  return out;
+}
+
 }  // namespace
 
 std::vector<FitRow> fit_rows(const std::vector<ReferenceRow>& rows, const PresetStore& presets) {
@@ -124,19 +132,15 @@ std::vector<double> fit_errors(const std::vector<FitRow>& rows,
   return errors;
 }
 
-void fit(const std::vector<FitRow>& rows, std::string_view leave_out,
-         std::vector<FitParameter>& parameters) {
-  std::vector<const FitRow*> used;
-  for (const FitRow& row : rows) {
-    if (row.source != leave_out) used.push_back(&row);
-  }
+void fit(const std::vector<FitRow>& rows, std::vector<FitParameter>& parameters) {
+  const std::vector<const FitRow*> used = pointers_to(rows);
   Eigen::VectorXd x = logarithms(parameters);
   for (int iteration = 0; iteration < kIterations; ++iteration) {
     const Linearised at = linearise(used, parameters, x);
     const Eigen::VectorXd next = improved(at, parameters, x);
     const double moved = (next - x).cwiseAbs().maxCoeff();
     x = next;
-    if (moved < 1e-3) break;
+    if (moved < kSettled) break;
   }
   for (std::size_t j = 0; j < parameters.size(); ++j) {
     FitParameter& p = parameters[j];
@@ -147,6 +151,35 @@ void fit(const std::vector<FitRow>& rows, std::string_view leave_out,
       if (fit_constant(p, s) != nullptr) ++p.rows;
     }
   }
+}
+
+std::vector<std::vector<FitParameter>> fit_without_each(const std::vector<FitRow>& rows,
+                                                        const std::vector<std::string>& sources,
+                                                        const std::vector<FitParameter>& fitted) {
+  const Eigen::VectorXd x0 = logarithms(fitted);
+  const Linearised all = linearise(pointers_to(rows), fitted, x0);
+  std::vector<std::vector<FitParameter>> out;
+  for (const std::string& source : sources) {
+    std::vector<Eigen::Index> used;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (rows[i].source != source) used.push_back(static_cast<Eigen::Index>(i));
+    }
+    const Eigen::VectorXd residual0 = all.residual(used);
+    Linearised at{residual0, all.jacobian(used, Eigen::all)};
+    Eigen::VectorXd x = x0;
+    for (int iteration = 0; iteration < kLinearIterations; ++iteration) {
+      at.residual = residual0 + at.jacobian * (x - x0);
+      const Eigen::VectorXd next = improved(at, fitted, x);
+      const double moved = (next - x).cwiseAbs().maxCoeff();
+      x = next;
+      if (moved < kSettled) break;
+    }
+    out.push_back(fitted);
+    for (std::size_t j = 0; j < fitted.size(); ++j) {
+      out.back()[j].value = fitted[j].prior * std::exp(x[static_cast<Eigen::Index>(j)]);
+    }
+  }
+  return out;
 }
 
 }  // namespace lockstep

@@ -45,10 +45,15 @@ std::vector<double> fit_errors(const std::vector<FitRow>& rows,
                                const std::vector<FitParameter>& parameters);
 
 /// Levenberg-Marquardt on log(predicted / measured) with Huber weights (rows beyond 10 % count
-/// less) and the priors as further residuals; starts from the values. `leave_out`: a source that is
-/// not looked at. Deterministic.
-void fit(const std::vector<FitRow>& rows, std::string_view leave_out,
-         std::vector<FitParameter>& parameters);
+/// less) and the priors as further residuals; starts from the values. Deterministic.
+void fit(const std::vector<FitRow>& rows, std::vector<FitParameter>& parameters);
+
+/// The constants as fitted without each source in turn, from those fitted to all rows. Predictions
+/// are taken as linear in the logarithms of the constants, as they are at `fitted`, so that all
+/// sources together cost one round of derivatives. Predict with the result: that is exact again.
+std::vector<std::vector<FitParameter>> fit_without_each(const std::vector<FitRow>& rows,
+                                                        const std::vector<std::string>& sources,
+                                                        const std::vector<FitParameter>& fitted);
 
 /// Writes the values into the preset files, each with the fit as its source.
 void write_fit(const std::vector<FitParameter>& parameters, const PresetStore& presets);

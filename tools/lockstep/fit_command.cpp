@@ -153,7 +153,7 @@ Exit run(const ParsedOptions& options, Console& console) {
   };
   collect(fit_errors(rows, priors), &SourceErrors::prior);
   std::vector<FitParameter> fitted = priors;
-  fit(rows, {}, fitted);
+  fit(rows, fitted);
   const std::vector<double> fitted_errors = fit_errors(rows, fitted);
   collect(fitted_errors, &SourceErrors::fitted);
   if (options.has("leave-out")) {
@@ -163,13 +163,12 @@ Exit run(const ParsedOptions& options, Console& console) {
     }
     std::vector<std::string> names;
     for (const auto& [source, errors] : sources) names.push_back(source);
-    for (const std::string& source : names) {
-      std::vector<FitParameter> without = fitted;  // near, so that it takes fewer iterations
-      fit(rows, source, without);
-      const std::vector<double> errors = fit_errors(rows, without);
-      collect(errors, &SourceErrors::left_out, source);
+    const auto without = fit_without_each(rows, names, fitted);
+    for (std::size_t n = 0; n < names.size(); ++n) {
+      const std::vector<double> errors = fit_errors(rows, without[n]);
+      collect(errors, &SourceErrors::left_out, names[n]);
       for (std::size_t i = 0; i < rows.size(); ++i) {
-        if (rows[i].source == source) residuals[i].left_out = std::log1p(errors[i]);
+        if (rows[i].source == names[n]) residuals[i].left_out = std::log1p(errors[i]);
       }
     }
     if (options.has("residuals")) {
