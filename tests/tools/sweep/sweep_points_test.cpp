@@ -138,7 +138,7 @@ TEST_CASE("sweep: repeats are the same seeds for every combination") {
 TEST_CASE("sweep: draws depend on seed and number alone, and keep to their ranges") {
   const SweepFiles files;
   const std::string axes = R"([{"random": 400, "of": [
-    {"at": "/batch/micro", "name": "a", "uniform": [1, 3], "whole": true},
+    {"name": "a", "uniform": [1, 3], "whole": true},
     {"at": "/batch/tokens", "name": "b", "log_uniform": [1, 10000], "unit": "GB"},
     {"at": "/model", "name": "c", "choice": ["x", "y"]}]}])";
   const Sweep sweep = files.axes(axes);
@@ -150,6 +150,7 @@ TEST_CASE("sweep: draws depend on seed and number alone, and keep to their range
     ++whole.at(static_cast<std::size_t>(std::get<std::int64_t>(point.values[0])));
     const std::string text = std::get<std::string>(point.values[1]);
     CHECK(text.ends_with(" GB"));
+    CHECK(point.scenario.at("batch").at("micro") == 1);
     const double size = std::stod(text);
     CHECK((size >= 1 && size <= 10000));
     small += size < 100;
@@ -157,7 +158,8 @@ TEST_CASE("sweep: draws depend on seed and number alone, and keep to their range
   }
   // Binomial counts of 400: within five standard deviations of their means.
   CHECK(whole[0] == 0);
-  for (int value = 1; value <= 3; ++value) CHECK(std::abs(whole.at(value) - 400 / 3.0) < 48);
+  for (std::size_t value = 1; value <= 3; ++value)
+    CHECK(std::abs(whole.at(value) - 400 / 3.0) < 48);
   CHECK(std::abs(small - 200) < 50);
   CHECK(std::abs(first - 200) < 50);
   CHECK(words(maker.make(7)) == words(PointMaker(files.axes(axes)).make(7)));
@@ -269,7 +271,7 @@ TEST_CASE("sweep schema: its keys are those that the reader knows") {
       keys += key.size() + 2;
     }
     if (place.exactly) CHECK(read.size() == keys + 1);
-    for (const Json& key : object.at("required")) {
+    for (const Json& key : object.value("required", Json::array())) {
       Json lacking = sound_sweep();
       lacking.at(Json::json_pointer(place.sweep)).erase(key.get<std::string>());
       CHECK_FALSE(files.complaint(lacking).empty());

@@ -10,8 +10,11 @@
 #include "models/input/text_file.hpp"
 
 namespace lockstep {
+namespace {
 
 using Json = nlohmann::ordered_json;
+
+}  // namespace
 
 std::string sha256(std::string_view bytes) {
   constexpr std::string_view kDigits = "0123456789abcdef";

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <tbb/blocked_range.h>
 #include <tbb/enumerable_thread_specific.h>
+#include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
@@ -86,7 +87,8 @@ PointMaker::Draft PointMaker::draft_of(std::uint32_t number) {
         listed ? axis.rows[places[a]] : drawn(sweep_, a, static_cast<std::uint32_t>(places[a]));
     for (std::size_t v = 0; v < row.size(); ++v) {
       draft.values.push_back(row[v] ? sql_value(*row[v]) : SqlValue{});
-      if (row[v]) draft.changes.emplace_back(&axis.variables[v].at, *row[v]);
+      const std::string& at = axis.variables[v].at;
+      if (row[v] && !at.empty()) draft.changes.emplace_back(&at, *row[v]);
     }
   }
   derive(draft);
@@ -136,6 +138,8 @@ std::vector<std::uint32_t> points_of(const Sweep& sweep, int jobs) {
   std::vector<char> kept(candidates, 1);
   if (!sweep.constraints.empty()) {
     tbb::enumerable_thread_specific<PointMaker> makers([&] { return PointMaker(sweep); });
+    const tbb::global_control leave(tbb::global_control::max_allowed_parallelism,
+                                    static_cast<std::size_t>(jobs));
     tbb::task_arena arena(jobs);
     arena.execute([&] {
       tbb::parallel_for(tbb::blocked_range<std::uint32_t>(0, candidates), [&](const auto& range) {

@@ -54,11 +54,14 @@ class ColumnNames {
     }
     return name;
   }
-  /// The one given, else the last part of the pointer.
-  std::string take_for(const JsonCursor& from, const std::string& at) {
-    const auto given = from.find("name");
-    return take(given ? *given : from.at("at"),
-                given ? given->string() : at.substr(at.rfind('/') + 1));
+  /// Reads "at" and "name" of a variable. What has no place in the scenario is for formulas alone;
+  /// what has no name takes the last part of its pointer.
+  void take_for(const JsonCursor& from, SweepVariable& variable) {
+    const auto at = from.find("at");
+    if (at) variable.at = pointer_of(*at);
+    const JsonCursor name = at && !from.find("name") ? *at : from.at("name");
+    variable.name = take(
+        name, from.find("name") ? name.string() : variable.at.substr(variable.at.rfind('/') + 1));
   }
 
  private:
@@ -68,8 +71,7 @@ class ColumnNames {
 SweepAxis read_grid(const JsonCursor& from, ColumnNames& names) {
   SweepAxis axis;
   SweepVariable variable;
-  variable.at = pointer_of(from.at("at"));
-  variable.name = names.take_for(from, variable.at);
+  names.take_for(from, variable);
   const JsonCursor values = from.at("values");
   for (const JsonCursor& value : values.elements(kMostValues)) axis.rows.push_back({value.json()});
   if (axis.rows.empty()) values.fail("at least one value");
@@ -121,8 +123,7 @@ void read_range(const JsonCursor& from, SweepVariable& variable) {
 
 SweepVariable read_variable(const JsonCursor& from, ColumnNames& names) {
   SweepVariable variable;
-  variable.at = pointer_of(from.at("at"));
-  variable.name = names.take_for(from, variable.at);
+  names.take_for(from, variable);
   const auto uniform = from.find("uniform"), log_uniform = from.find("log_uniform"),
              choice = from.find("choice");
   if (uniform.has_value() + log_uniform.has_value() + choice.has_value() != 1) {
@@ -180,10 +181,10 @@ SweepAxis read_samples(const JsonCursor& from, bool stratified, const Sweep& swe
 
 SweepAxis read_axis(const JsonCursor& from, const Sweep& sweep, ColumnNames& names) {
   const bool list = from.find("list").has_value(), random = from.find("random").has_value(),
-             cube = from.find("latin_hypercube").has_value(), grid = from.find("at").has_value();
+             cube = from.find("latin_hypercube").has_value(),
+             grid = from.find("values").has_value();
   if (list + random + cube + grid != 1) {
-    from.fail(
-        "one of \"at\" (with \"values\"), \"list\", \"random\" and \"latin_hypercube\" in it");
+    from.fail("one of \"values\", \"list\", \"random\" and \"latin_hypercube\" in it");
   }
   SweepAxis axis = grid   ? read_grid(from, names)
                    : list ? read_list(from, names)
@@ -247,7 +248,7 @@ void check_pointers(const Sweep& sweep) {
   Json scratch = sweep.scenario;
   for (const SweepAxis& axis : sweep.axes) {
     for (const SweepVariable& variable : axis.variables) {
-      put_value(scratch, sweep.scenario_file, variable.at, nullptr);
+      if (!variable.at.empty()) put_value(scratch, sweep.scenario_file, variable.at, nullptr);
     }
   }
 }

@@ -8,8 +8,11 @@
 #include "tools/lockstep/table.hpp"
 
 namespace lockstep {
+namespace {
 
 using Json = nlohmann::ordered_json;
+
+}  // namespace
 
 SqlValue sql_value(const Json& json) {
   if (json.is_null()) return std::monostate{};

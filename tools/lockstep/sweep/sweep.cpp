@@ -11,9 +11,9 @@
 
 namespace lockstep {
 
-using Json = nlohmann::ordered_json;
-
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 /// Six significant digits: enough for a drawn value, and short to read.
 double rounded(double value) {

@@ -20,7 +20,7 @@ enum class SweepDraws : std::uint32_t { cells = 1, samples = 2, repeats = 3 };
 struct SweepVariable {
   enum class Law : std::uint8_t { choice, uniform, log_uniform };
 
-  std::string at;    ///< JSON pointer
+  std::string at;    ///< JSON pointer; empty: formulas use it, the scenario has no place for it
   std::string name;  ///< of its column
   Law law = Law::choice;
   std::vector<nlohmann::ordered_json> choices;
