@@ -107,10 +107,7 @@ class CandidateReader {
       const int tensor = std::min(ways, kFirstTensor);
       scenario["parallelism"] = {{"tensor", tensor}, {"pipeline", ways / tensor}};
       try {
-        Scenario out = read_scenario(root_.file(), scenario.dump(), presets_);
-        std::erase_if(out.assumptions,
-                      [](const std::string& text) { return text.starts_with("data: "); });
-        return out;
+        return read_scenario(root_.file(), scenario.dump(), presets_);
       } catch (const InputError& error) {
         const bool of_layout = error.problem().pointer.starts_with("/parallelism") ||
                                error.problem().pointer.starts_with("/batch");

@@ -1,8 +1,10 @@
 #include "sim/plan/plan_model.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <fmt/format.h>
+#include <string_view>
 #include <utility>
 
 #include "models/workload/flops.hpp"
@@ -31,6 +33,14 @@ std::string memory_words(const MemoryVerdict& memory) {
       memory.usable.base_units() / kGib);
   if (!memory.nearest_fit.empty()) out += "; the nearest change that fits: " + memory.nearest_fit;
   return out;
+}
+
+/// Whether an assumption is about what a search decides.
+bool is_of_layout(const std::string& assumption) {
+  constexpr std::array<std::string_view, 5> kDecided{
+      "data: ", "virtual_stages: ", "sharding: ", "schedule: ", "recompute: "};
+  return std::ranges::any_of(kDecided,
+                             [&](std::string_view name) { return assumption.starts_with(name); });
 }
 
 /// Prices with the factors in force, and machines that are held in reserve beside the job's.
@@ -71,11 +81,12 @@ PlanModel tune_candidate(const PlanCandidate& candidate, int threads,
   const TuneResult found = tune(candidate.scenario, options);
   if (found.best.empty()) {
     out.impossible =
-        fmt::format("no layout fits: of {} that were looked at {} need too much memory",
+        fmt::format("has no layout that fits: of {} that were looked at {} need too much memory",
                     found.considered, found.over_memory);
     return out;
   }
   out.scenario = found.best.front().scenario;
+  std::erase_if(out.scenario.assumptions, is_of_layout);
   out.layout = fmt::format("layout: the fastest of {} that were looked at", found.considered);
   return out;
 }

@@ -116,15 +116,15 @@ json front_line(const PlanAnswer& answer, const AxisUnit& time, const AxisUnit& 
   return points;
 }
 
-/// Share of the samples up to each of these quantiles.
+/// Share of the samples up to each of these quantiles; the last few are often far away.
 json cumulative(const PlanResult& result, double PlanOutcome::* number, double unit) {
-  constexpr std::size_t kPoints = 100;
+  constexpr std::size_t kPoints = 100, kShown = 97;
   std::vector<double> values;
   for (const PlanOutcome& sample : result.samples) values.push_back(sample.*number);
   std::ranges::sort(values);
   json out = json::array();
   const std::size_t n = values.size();
-  for (std::size_t k = 0; k <= kPoints; ++k) {
+  for (std::size_t k = 0; k <= kShown; ++k) {
     const std::size_t at = k * (n - 1) / kPoints;
     const double share = static_cast<double>(at + 1) / static_cast<double>(n);
     out.push_back({four_digits(values[at] / unit), four_digits(100 * share)});
@@ -254,12 +254,12 @@ void add_chance_charts(Page& page, const PlanAnswer& answer) {
   const PlanLimits& limits = answer.spec.limits;
   page.begin_row();
   page.chart({.title = "How likely it is done by then",
-              .about = "Share of samples; the dashed line is the deadline.",
+              .about = "Share of samples, without the last few; the dashed line is the deadline.",
               .summary = "A rising line for each candidate over time."},
              chance_options(answer, 0, &PlanResult::time_s,
                             limits.time ? std::optional(limits.time->base_units()) : std::nullopt));
   page.chart({.title = "How likely it costs no more",
-              .about = "Share of samples; the dashed line is the budget.",
+              .about = "Share of samples, without the last few; the dashed line is the budget.",
               .summary = "A rising line for each candidate over money."},
              chance_options(answer, 1, &PlanResult::usd, limits.usd));
   page.end_row();

@@ -68,7 +68,7 @@ std::string plan_markdown(const PlanAnswer& answer) {
   out += fmt::format("\nRanges hold nine of ten of {} samples.\n\n", answer.spec.samples);
   const std::vector<std::string> verdicts = plan_verdicts(answer);
   for (std::size_t i = 0; i < verdicts.size(); ++i) {
-    out += fmt::format("- {}: {}\n", plain(answer.candidate(i).name), plain(verdicts[i]));
+    out += fmt::format("- {} {}.\n", plain(answer.candidate(i).name), plain(verdicts[i]));
   }
   out += swing_lines(answer) + "\n## Assumptions\n\n";
   for (const std::string& assumed : plan_assumptions(answer)) out += "- " + plain(assumed) + "\n";

@@ -16,11 +16,11 @@ std::vector<PageFigure> plan_figures(const PlanAnswer& answer) {
   const PlanResult& r = answer.result(*answer.shown());
   return {{.value = measure_text(0, r.time_s.median),
            .label = "of training: " + plan_time_range(r.time_s)},
-          {.value = plan_money(r.usd.median), .label = plan_money_range(r.usd)},
+          {.value = page_usd(r.usd.median), .label = plan_money_range(r.usd)},
           {.value = plan_energy(r.energy_j.median), .label = plan_energy_range(r.energy_j)},
           {.value = plan_power(r.peak_w.median),
            .label = "highest power of the site: " + plan_power_range(r.peak_w)},
-          {.value = page_percent(r.chances.all), .label = "chance to keep all limits"}};
+          {.value = page_percent(r.chances.all, 1), .label = "chance to keep all limits"}};
 }
 
 PageCell with_range(const std::string& median, const std::string& range, double value) {
@@ -47,10 +47,8 @@ PageTable candidate_table(const PlanAnswer& answer) {
           {.title = "Power", .numeric = true, .about = "highest reading of the site's meter"},
           {.title = "MFU", .numeric = true, .about = "of a healthy step"},
           {.title = "Goodput", .numeric = true, .about = "productive over wall time"},
-          {.title = "Keeps limits", .numeric = true},
-          {.title = "Verdict"}}};
-  const std::vector<std::string> verdicts = plan_verdicts(answer);
-  for (std::size_t i = 0; i < verdicts.size(); ++i) {
+          {.title = "Keeps limits", .numeric = true}}};
+  for (std::size_t i = 0; i < answer.report.results.size(); ++i) {
     const PlanCandidate& candidate = answer.candidate(i);
     const PlanResult& r = answer.result(i);
     const double gpus = candidate.scenario.gpus();
@@ -69,11 +67,9 @@ PageTable candidate_table(const PlanAnswer& answer) {
            with_range(plan_power(r.peak_w.median), plan_power_range(r.peak_w), r.peak_w.median),
            PageCell::number(page_percent(r.model.mfu, 1), r.model.mfu),
            PageCell::number(page_percent(r.expected.goodput, 1), r.expected.goodput),
-           {.content = with_bar(page_percent(r.chances.all), r.chances.all),
+           {.content = with_bar(page_percent(r.chances.all, 1), r.chances.all),
             .sort = r.chances.all}});
     }
-    row.push_back(
-        {.content = answer.report.choice == i ? strong(verdicts[i]) : escaped(verdicts[i])});
     table.rows.push_back(std::move(row));
   }
   return table;
@@ -137,15 +133,32 @@ PageTable input_table(const PlanAnswer& answer) {
   return table;
 }
 
+/// What is recommended stands out from what it comes to.
+Html plan_headline(const PlanAnswer& answer) {
+  const std::string words = plan_recommendation(answer);
+  const std::size_t colon = words.find(": ");
+  if (colon == std::string::npos) return strong(words);
+  return strong(words.substr(0, colon)) + escaped(words.substr(colon));
+}
+
+std::vector<std::string> named_verdicts(const PlanAnswer& answer) {
+  std::vector<std::string> verdicts = plan_verdicts(answer);
+  for (std::size_t i = 0; i < verdicts.size(); ++i) {
+    verdicts[i] = fmt::format("{} {}.", answer.candidate(i).name, verdicts[i]);
+  }
+  return verdicts;
+}
+
 }  // namespace
 
 void add_plan(Page& page, const PlanAnswer& answer) {
   if (!answer.spec.about.empty()) page.about(answer.spec.about);
-  page.headline(strong(plan_recommendation(answer)));
+  page.headline(plan_headline(answer));
   if (answer.shown()) page.figures(plan_figures(answer));
   page.section("Candidates",
                "Limits: " + plan_limits(answer) + ". Small print: nine of ten samples.");
   page.table(candidate_table(answer));
+  page.list(named_verdicts(answer));
   if (answer.shown()) {
     page.section("Time, money and energy",
                  "On the front are candidates that no other one beats in all three.");

@@ -98,7 +98,7 @@ std::string plan_table(const PlanAnswer& answer, const TextStyle& style) {
          "\n" + ranges_table(answer, style) + swings_table(answer, style) + "\n";
   const std::vector<std::string> verdicts = plan_verdicts(answer);
   for (std::size_t i = 0; i < verdicts.size(); ++i) {
-    out += wrapped(answer.candidate(i).name + ": " + verdicts[i]);
+    out += wrapped(answer.candidate(i).name + " " + verdicts[i] + ".");
   }
   out += "\n" + style.bold("Assumptions") + "\n";
   for (const std::string& assumed : plan_assumptions(answer)) {

@@ -85,14 +85,14 @@ std::vector<std::string> missed_limits(const PlanAnswer& answer, std::size_t i) 
 
 std::string verdict(const PlanAnswer& answer, std::size_t i) {
   const PlanResult& result = answer.result(i);
-  if (!result.model.impossible.empty()) return "impossible: " + result.model.impossible;
+  if (!result.model.impossible.empty()) return "is impossible: it " + result.model.impossible;
   const std::vector<std::string> missed = missed_limits(answer, i);
   if (!missed.empty()) return "misses " + joined(missed);
   if (result.chances.all < answer.spec.limits.confidence) {
     return fmt::format("keeps each limit often enough, but all of them in {} of all cases only",
                        chance(result.chances.all));
   }
-  if (answer.report.choice == i) return "recommended";
+  if (answer.report.choice == i) return "is recommended";
   const std::size_t measure = goal_measure(answer.spec.goal);
   const auto median = [&](const PlanResult& of) {
     return std::array{of.time_s.median, of.usd.median, of.energy_j.median}[measure];
@@ -240,9 +240,10 @@ std::vector<std::string> plan_assumptions(const PlanAnswer& answer) {
   std::vector<Line> lines;
   for (std::size_t i = 0; i < answer.spec.candidates.size(); ++i) {
     const PlanCandidate& candidate = answer.candidate(i);
-    std::vector<std::string> all = candidate.scenario.assumptions;
+    const PlanModel& model = answer.result(i).model;
+    std::vector<std::string> all = model.scenario.assumptions;
     all.insert(all.end(), candidate.run.assumptions.begin(), candidate.run.assumptions.end());
-    if (!answer.result(i).model.layout.empty()) all.push_back(answer.result(i).model.layout);
+    if (!model.layout.empty()) all.push_back(model.layout);
     for (const std::string& text : all) {
       const auto same = std::ranges::find(lines, text, &Line::text);
       Line& line = same == lines.end() ? lines.emplace_back(Line{text, {}}) : *same;

@@ -1,0 +1,250 @@
+// `lockstep plan`: what it prints and writes, its mistakes, its schema and its examples.
+#include <doctest/doctest.h>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "models/input/text_file.hpp"
+#include "sim/plan/compute_optimal.hpp"
+#include "sim/plan/plan_spec.hpp"
+#include "sim/plan/read_plan.hpp"
+#include "tests/support/presets.hpp"
+#include "tests/support/temporary_folder.hpp"
+#include "tests/tools/ran.hpp"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using test::lockstep_with;
+
+/// Two sizes of an own cluster, one that is rented with a tuned layout, one that is too small.
+constexpr const char* kSmallPlan = R"({
+  "training": {"tokens": 2e11},
+  "limits": {"time": "60 d", "power": "100 kW", "usd": 400000},
+  "samples": 20,
+  "spares": "10 %",
+  "scenario": {
+    "model": "llama3_8b",
+    "batch": {"sequences": 128, "micro": 1, "tokens": 8192},
+    "cost": {"usd_per_gpu": 25000, "usd_per_node": 60000, "usd_per_kwh": 0.1},
+    "run": {
+      "reliability": "llama3_54_days",
+      "checkpoint": {"to": "storage", "interval": "30 min",
+                     "storage": {"write": "10 GB/s", "read": "10 GB/s"}},
+      "recovery": {"detects_crash": "1 min", "restarts": "5 min"},
+      "spares": {"repair": "1 d"}
+    }
+  },
+  "candidates": [
+    {"name": "own", "pay": "own", "nodes": [2, 4],
+     "scenario": {"cluster": {"node": "dgx_h100"},
+                  "parallelism": {"tensor": 4, "sharding": "zero1"}}},
+    {"name": "rented_|b|", "pay": "rent", "layout": "tuned", "nodes": [4],
+     "scenario": {"cluster": {"node": "coreweave_hgx_h100"}, "price": {"usd_per_gpu_hour": 2.5}}},
+    {"name": "too small", "pay": "own", "nodes": [1],
+     "scenario": {"cluster": {"node": "dgx_a100_40gb"}, "parallelism": {"tensor": 1}}}
+  ]
+})";
+
+std::string small_plan_with(const std::string& pointer, const Json& value) {
+  Json plan = Json::parse(kSmallPlan);
+  if (!pointer.empty()) plan[Json::json_pointer(pointer)] = value;
+  return plan.dump();
+}
+
+/// What the reader says about the small plan with one value put in.
+std::string mistake_of(const std::string& pointer, const Json& value) {
+  try {
+    (void)read_plan("plan.json", small_plan_with(pointer, value), test::presets());
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+Json plan_schema() {
+  return Json::parse(read_text_file(LOCKSTEP_SOURCE_DIR "/scenarios/plan.schema.json"));
+}
+
+}  // namespace
+
+TEST_CASE("lockstep plan: the answer adds up, and is the same for any number of threads") {
+  const test::TemporaryFolder folder;
+  const std::string file = folder.write("plan.json", kSmallPlan);
+  const auto one = lockstep_with({"plan", file, "--format", "json", "-j", "1"});
+  REQUIRE(one.exit == Exit::ok);
+  CHECK(one.err.empty());
+  CHECK(one.out == lockstep_with({"plan", file, "--format", "json", "-j", "3"}).out);
+  const Json json = Json::parse(one.out);
+  const Json& candidates = json.at("candidates");
+  REQUIRE(candidates.size() == 4);
+  CHECK(candidates[0].at("name") == "own, 16 GPUs");
+  CHECK(candidates[2].at("tuned") == true);
+  CHECK(candidates[3].at("possible") == false);
+  CHECK(
+      candidates[3].at("verdict").get<std::string>().starts_with("is impossible: it does not fit"));
+  for (std::size_t i = 0; i < 3; ++i) {
+    CAPTURE(i);
+    const Json& expected = candidates[i].at("expected");
+    const auto usd = [&](const char* part) { return expected.at(part).get<double>(); };
+    CHECK(usd("capital_usd") + usd("energy_usd") + usd("running_usd") + usd("rent_usd") ==
+          doctest::Approx(usd("usd")));
+    CHECK((usd("rent_usd") > 0) == (candidates[i].at("pay") == "rent"));
+    const Json& time = candidates[i].at("time_s");
+    CHECK(time.at("p05") < time.at("p50"));
+    CHECK(time.at("p50") < time.at("p95"));
+    // Without failures it would take as long as its steps.
+    const double work = 2e11 / (128.0 * 8192) * candidates[i].at("step_s").get<double>();
+    CHECK(expected.at("time_s").get<double>() > work);
+    CHECK(expected.at("time_s").get<double>() * expected.at("usd").get<double>() > 0);
+    CHECK(work / expected.at("time_s").get<double>() ==
+          doctest::Approx(candidates[i].at("goodput").get<double>()).epsilon(0.01));
+  }
+  // What one owns draws more power than its limit with twice the nodes.
+  CHECK(candidates[0].at("chances").at("power") == 1);
+  CHECK(candidates[2].at("power_limit_w").is_null());
+}
+
+TEST_CASE("lockstep plan: each input moves what it is about, and nothing else") {
+  const test::TemporaryFolder folder;
+  const std::string file = folder.write("plan.json", kSmallPlan);
+  const Json json = Json::parse(lockstep_with({"plan", file, "--format", "json"}).out);
+  const auto change = [](const Json& swing, const char* what) {
+    return swing.at("at_high").at(what).get<double>() / swing.at("at_low").at(what).get<double>();
+  };
+  for (const Json& swing : json.at("candidates")[0].at("sensitivity")) {
+    const std::string input = swing.at("input");
+    CAPTURE(input);
+    const double factor = swing.at("high").get<double>() / swing.at("low").get<double>();
+    if (input == "price" || input == "tariff" || input == "power") {
+      CHECK(change(swing, "time_s") == 1);
+      CHECK(change(swing, "usd") > 1);
+    }
+    if (input == "power") CHECK(change(swing, "energy_j") == doctest::Approx(factor));
+    if (input == "efficiency")
+      CHECK(change(swing, "time_s") == doctest::Approx(1 / factor).epsilon(0.02));
+    if (input == "failure_rate" || input == "recovery") CHECK(change(swing, "time_s") > 1);
+  }
+}
+
+TEST_CASE("lockstep plan: table, CSV and Markdown have every candidate; names stay text") {
+  const test::TemporaryFolder folder;
+  const std::string file = folder.write("plan.json", kSmallPlan);
+  const std::string table = lockstep_with({"plan", file}).out;
+  const std::string csv = lockstep_with({"plan", file, "--format", "csv"}).out;
+  CHECK(lockstep_with({"plan", file, "-o", folder.path() + "/plan.md"}).exit == Exit::ok);
+  const std::string markdown = read_text_file(folder.path() + "/plan.md");
+  for (const char* name : {"own, 16 GPUs", "own, 32 GPUs", "rented_|b|", "too small"}) {
+    CAPTURE(name);
+    CHECK(table.find(name) != std::string::npos);
+    CHECK(csv.find(name) != std::string::npos);
+  }
+  CHECK(csv.find("candidate,pay,gpus,possible,mfu") == 0);
+  CHECK(markdown.starts_with("# Plan: llama3"));
+  CHECK(markdown.find("| rented\\_\\|b\\| | 32 |") != std::string::npos);
+  CHECK(markdown.find("## Assumptions") != std::string::npos);
+}
+
+TEST_CASE("lockstep plan: a mistake is told at its place in the plan") {
+  const std::vector<std::pair<std::pair<std::string, Json>, std::string>> mistakes{
+      {{"/candidates", Json::array()},
+       "plan.json#/candidates: found an array; allowed: at least one candidate"},
+      {{"/limits/tiem", 3},
+       "plan.json#/limits/tiem: found the unknown key \"tiem\"; allowed: time, power, usd, "
+       "confidence. Did you mean \"time\"?"},
+      {{"/candidates/0/scenario/parallelism/tensor", 3},
+       "plan.json#/candidates/0/scenario/parallelism/tensor: found 3; allowed: a divisor of 32 "
+       "(attention heads of llama3_8b)"},
+      {{"/scenario/batch/sequences", 0},
+       "plan.json#/scenario/batch/sequences: found 0; allowed: a whole number from 1 to "
+       "100000000"},
+      {{"/scenario/run/duration", "3 d"},
+       "plan.json#/scenario/run/duration: found a duration; allowed: none: a plan trains its "
+       "tokens"},
+      {{"/uncertain", {{"price", {{"low", 2}, {"high", 1}}}}},
+       "plan.json#/uncertain/price/high: found 1; allowed: at least \"low\", 2"},
+      {{"/training/flops", 1e20},
+       "plan.json#/training/flops: found 1e+20; allowed: either \"tokens\" or \"flops\""},
+      {{"/candidates/1/name", "too small"},
+       "plan.json#/candidates/2/name: found \"too small\"; allowed: a name that no other "
+       "candidate has"},
+      {{"/candidates/0/pay", "rent"},
+       "plan.json#/candidates/0/pay: found \"rent\"; allowed: own, or a price: \"scenario\": "
+       "{\"price\": {\"usd_per_gpu_hour\": ...}}"},
+  };
+  for (const auto& [change, message] : mistakes) {
+    CHECK(mistake_of(change.first, change.second) == message);
+  }
+}
+
+TEST_CASE("plan schema: every object has exactly the keys that the reader knows") {
+  const std::vector<std::pair<std::string, std::string>> places{
+      {"", ""},
+      {"/training", "/properties/training"},
+      {"/limits", "/properties/limits"},
+      {"/candidates/0", "/properties/candidates/items"},
+      {"/uncertain", "/$defs/uncertain"},
+      {"/uncertain/price", "/$defs/factor/anyOf/1"}};
+  for (const auto& [place, schema] : places) {
+    CAPTURE(place);
+    Json plan = Json::parse(kSmallPlan);
+    plan["uncertain"]["price"] = {{"low", 1}, {"likely", 1}, {"high", 2}, {"law", "triangular"}};
+    plan[Json::json_pointer(place + "/zzz")] = 1;
+    const std::string said = [&] {
+      try {
+        (void)read_plan("plan.json", plan.dump(), test::presets());
+      } catch (const InputError& error) {
+        CHECK(error.problem().pointer == place + "/zzz");
+        return ", " + error.problem().allowed + ",";
+      }
+      return std::string{};
+    }();
+    std::size_t known = 1;
+    const Json object = plan_schema().at(Json::json_pointer(schema));
+    for (const auto& [key, member] : object.at("properties").items()) {
+      CAPTURE(key);
+      CHECK(said.find(", " + key + ",") != std::string::npos);
+      known += key.size() + 2;
+    }
+    CHECK(said.size() == known);
+  }
+}
+
+TEST_CASE("plan schema: names of laws, inputs and goals are those of the tables") {
+  const Json schema = plan_schema();
+  std::vector<std::string> laws, inputs, goals(kPlanGoals.begin(), kPlanGoals.end());
+  for (const ScalingLaw& law : scaling_laws()) laws.emplace_back(law.name);
+  for (const auto& [key, member] : schema["$defs"]["uncertain"]["properties"].items()) {
+    inputs.push_back(key);
+  }
+  CHECK(schema["properties"]["training"]["properties"]["law"]["enum"] == Json(laws));
+  CHECK(schema["properties"]["prefer"]["enum"] == Json(goals));
+  REQUIRE(inputs.size() == kPlanInputs);
+  for (std::size_t i = 0; i < kPlanInputs; ++i) CHECK(inputs[i] == plan_inputs()[i].name);
+}
+
+TEST_CASE("plan: a law or a budget of compute gives the tokens") {
+  const auto tokens_with = [](const Json& training) {
+    return read_plan("plan.json", small_plan_with("/training", training), test::presets())
+        .training.tokens;
+  };
+  // 6 FLOP for each of 8.03 billion weights and each token.
+  CHECK(tokens_with({{"flops", 1e22}}) == doctest::Approx(1e22 / 6 / 8'030'261'248.0));
+  CHECK(tokens_with({{"law", "besiroglu_2024"}}) ==
+        doctest::Approx(optimal_tokens(scaling_laws()[0], 8'030'261'248.0)));
+}
+
+TEST_CASE("plan: the examples that ship are read") {
+  for (const char* name : {"train-70b-15t-tokens", "train-405b"}) {
+    CAPTURE(name);
+    const std::string path = std::string(LOCKSTEP_SOURCE_DIR "/scenarios/plans/") + name + ".json";
+    const PlanSpec spec = read_plan(path, read_text_file(path), test::presets());
+    CHECK(spec.candidates.size() >= 5);
+    CHECK(spec.training.tokens >= 15e12);
+  }
+}
+
+}  // namespace lockstep
