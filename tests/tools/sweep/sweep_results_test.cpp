@@ -210,6 +210,28 @@ TEST_CASE("lockstep sweep: the summary has the best points first and fits its wi
   CHECK(files.run("a", {"--quiet"}).out.empty());
 }
 
+TEST_CASE("lockstep sweep: the README's queries find something in its example's results") {
+  const SweepFolder files;
+  REQUIRE(
+      lockstep_with({"sweep", LOCKSTEP_SOURCE_DIR "/scenarios/sweeps/fabric-vs-parallelism.json",
+                     "-o", files.db("fabric"), "-q"})
+          .exit == Exit::ok);
+  const std::string readme = read_text_file(LOCKSTEP_SOURCE_DIR "/tools/lockstep/README.md");
+  const std::size_t begin = readme.find("```sql\n") + 7;
+  std::string queries = readme.substr(begin, readme.find("```", begin) - begin);
+  const ResultsReader results(files.db("fabric"));
+  int count = 0;
+  for (std::size_t end; (end = queries.find(";\n")) != std::string::npos; ++count) {
+    const std::string query = queries.substr(0, end);
+    CAPTURE(query);
+    int rows = 0;
+    results.each(query, [&](const std::vector<SqlValue>&) { ++rows; });
+    CHECK(rows > 0);
+    queries.erase(0, end + 2);
+  }
+  CHECK(count == 5);
+}
+
 TEST_CASE("lockstep sweep: mistakes are one line, and nothing is written") {
   const SweepFolder files;
   struct Case {

@@ -1,5 +1,5 @@
 /// What a sweep file says: a scenario, what of it varies, and which combinations count.
-/// scenarios/README.md describes the format, scenarios/sweep.schema.json is for editors.
+/// scenarios/sweeps/README.md describes the format, scenarios/sweep.schema.json is for editors.
 #pragma once
 
 #include <cstdint>

@@ -96,7 +96,8 @@ constexpr CommandSpec kSpec{
     .usage = "sweep FILE -o DB [options]",
     .summary = "Simulate many variants of a scenario into a database.",
     .about =
-        "Reads a sweep file (scenarios/README.md describes the format): a scenario, and axes of\n"
+        "Reads a sweep file (scenarios/sweeps/README.md describes the format): a scenario, and "
+        "axes of\n"
         "values that take their place in it. Simulates all combinations on all cores and keeps\n"
         "every answer in a SQLite database, with a column per axis and metric. A sweep that was\n"
         "stopped goes on where it stood; a point that fails is recorded with its error.\n"
