@@ -92,9 +92,9 @@ std::string comparison_table(const Comparison& c, const TextStyle& style) {
   }
   if (!same.empty()) out += "\n" + wrap("Moves nothing: " + same, kTextColumns, 2) + "\n";
   return out +
-         "\nDifferences are made in this order, + those that are valid only together; alone: made "
-         "in "
-         "the\nfirst scenario by itself. Per cent of the first scenario's value.\n";
+         "\nDifferences are made in this order, + what belongs to one or is valid only with it; "
+         "alone: "
+         "made in\nthe first scenario by itself. Per cent of the first scenario's value.\n";
 }
 
 nlohmann::ordered_json comparison_json(const Comparison& c) {

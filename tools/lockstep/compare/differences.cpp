@@ -15,6 +15,56 @@ constexpr std::array<std::string_view, 15> kOrder{
     "model",      "cluster", "precision", "stack", "parallelism", "batch", "recompute", "routing",
     "stragglers", "run",     "training",  "power", "cost",        "price", "profile"};
 
+/// Values that say one thing together: how large the job is, in which order passes run, what is
+/// sharded, what context-parallel and expert-parallel ranks exchange.
+struct FamilyMember {
+  std::string_view pointer;
+  int family;
+};
+constexpr std::array kFamilies{
+    FamilyMember{"/cluster/nodes", 1},
+    FamilyMember{"/batch/sequences", 1},
+    FamilyMember{"/parallelism/data", 1},
+    FamilyMember{"/parallelism/schedule", 2},
+    FamilyMember{"/parallelism/schedule_file", 2},
+    FamilyMember{"/parallelism/virtual_stages", 2},
+    FamilyMember{"/parallelism/layers_per_stage", 2},
+    FamilyMember{"/parallelism/embedding", 2},
+    FamilyMember{"/parallelism/output", 2},
+    FamilyMember{"/parallelism/sharding", 3},
+    FamilyMember{"/parallelism/shard_group", 3},
+    FamilyMember{"/parallelism/reshard", 3},
+    FamilyMember{"/parallelism/prefetch", 3},
+    FamilyMember{"/parallelism/context", 4},
+    FamilyMember{"/parallelism/context_exchange", 4},
+    FamilyMember{"/parallelism/expert", 5},
+    FamilyMember{"/parallelism/expert_tensor", 5},
+    FamilyMember{"/parallelism/expert_dispatch", 5},
+    FamilyMember{"/parallelism/expert_overlap", 5},
+};
+
+/// Families as one change each, every other difference by itself, in the order of their firsts.
+std::vector<Change> by_family(const std::vector<Difference>& all) {
+  std::vector<Change> out;
+  std::vector<int> families;
+  for (const Difference& difference : all) {
+    const auto member = std::ranges::find(kFamilies, difference.pointer, &FamilyMember::pointer);
+    const int family = member == kFamilies.end() ? 0 : member->family;
+    const auto known = family == 0 ? families.end() : std::ranges::find(families, family);
+    if (known != families.end()) {
+      out[static_cast<std::size_t>(known - families.begin())].push_back(difference);
+      continue;
+    }
+    families.push_back(family);
+    out.push_back({difference});
+  }
+  return out;
+}
+
+void make_changes(const Change& change, Json& scenario) {
+  for (const Difference& difference : change) make_change(difference, scenario);
+}
+
 std::size_t place_of(std::string_view key) {
   return static_cast<std::size_t>(std::ranges::find(kOrder, key) - kOrder.begin());
 }
@@ -62,7 +112,7 @@ bool next_choice(std::vector<std::size_t>& chosen, std::size_t n) {
 }
 
 /// The smallest valid change from `now`; all of `left` where none was found in time.
-std::vector<std::size_t> smallest_change(const Json& now, const std::vector<Difference>& left,
+std::vector<std::size_t> smallest_change(const Json& now, const std::vector<Change>& left,
                                          const std::function<bool(const Json&)>& valid) {
   std::size_t tries = 0;
   for (std::size_t size = 1; size < left.size(); ++size) {
@@ -71,7 +121,7 @@ std::vector<std::size_t> smallest_change(const Json& now, const std::vector<Diff
     do {
       if (++tries > kMostTries) break;
       Json next = now;
-      for (const std::size_t i : chosen) make_change(left[i], next);
+      for (const std::size_t i : chosen) make_changes(left[i], next);
       if (valid(next)) return chosen;
     } while (next_choice(chosen, left.size()));
   }
@@ -105,21 +155,21 @@ void make_change(const Difference& difference, Json& scenario) {
   }
 }
 
-std::vector<Change> steps_between(const Json& a, std::vector<Difference> all,
+std::vector<Change> steps_between(const Json& a, const std::vector<Difference>& all,
                                   const std::function<bool(const Json&)>& valid) {
-  std::vector<Change> steps;
+  std::vector<Change> steps, left = by_family(all);
   Json now = a;
-  while (!all.empty()) {
-    const std::vector<std::size_t> chosen = smallest_change(now, all, valid);
-    Change change;
+  while (!left.empty()) {
+    const std::vector<std::size_t> chosen = smallest_change(now, left, valid);
+    Change step;
     for (const std::size_t i : chosen) {
-      make_change(all[i], now);
-      change.push_back(all[i]);
+      make_changes(left[i], now);
+      step.insert(step.end(), left[i].begin(), left[i].end());
     }
     for (std::size_t i = chosen.size(); i-- > 0;) {
-      all.erase(all.begin() + static_cast<std::ptrdiff_t>(chosen[i]));
+      left.erase(left.begin() + static_cast<std::ptrdiff_t>(chosen[i]));
     }
-    steps.push_back(std::move(change));
+    steps.push_back(std::move(step));
   }
   return steps;
 }

@@ -34,9 +34,11 @@ using Change = std::vector<Difference>;
 
 /// The smallest changes that lead from `a` to the second scenario by way of scenarios that are all
 /// `valid`: single differences first, then pairs, and so on, each time the first of `all` in their
-/// order. `valid` is asked at most kMostTries times for a change; after that all that is left is
-/// one change.
-std::vector<Change> steps_between(const nlohmann::ordered_json& a, std::vector<Difference> all,
+/// order. What says one thing together counts as a single difference: nodes, sequences and
+/// replicas; schedule and virtual stages; sharding; exchanges. `valid` is asked at most kMostTries
+/// times for a change; after that all that is left is one change.
+std::vector<Change> steps_between(const nlohmann::ordered_json& a,
+                                  const std::vector<Difference>& all,
                                   const std::function<bool(const nlohmann::ordered_json&)>& valid);
 
 }  // namespace lockstep
