@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # slurm_test.sh LOCKSTEP: a sweep as a Slurm job array, on a cluster of this machine's own with four
-# virtual nodes. One task is killed, one node is taken down; the results are those of a local sweep.
+# virtual nodes. One task is killed, one node is taken down, the command is interrupted and called
+# again; the results are those of a local sweep.
 set -euo pipefail
 lockstep=$1
 here=$(cd "$(dirname "$0")" && pwd)
@@ -9,6 +10,20 @@ export PATH=$PATH:/usr/sbin:/sbin
 for tool in slurmctld slurmd munged sbatch sqlite3; do
   command -v "$tool" >/dev/null || { echo "skipped: needs $tool (tools/setup --test)"; exit 0; }
 done
+# A scheduler that takes tasks and never runs them: three attempts, then one line that says so.
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/bin"
+printf '#!/bin/sh\necho 7\n' >"$work/bin/sbatch"
+printf '#!/bin/sh\nexit 0\n' >"$work/bin/squeue"
+chmod +x "$work"/bin/*
+status=0
+PATH=$work/bin:$PATH "$lockstep" sweep "$here/weeks.json" -o "$work/never.db" --engine slurm \
+  --shards 2 --quiet 2>"$work/words" || status=$?
+grep -q "found shard 0 of 2 without a result after 3 attempts" "$work/words" && [ $status -eq 2 ] ||
+  { echo "status $status: $(cat "$work/words")"; exit 1; }
+rm -rf "$work"
+
 [ "$(id -u)" -eq 0 ] || { echo "skipped: virtual nodes need root"; exit 0; }
 
 work=$(mktemp -d)
@@ -70,8 +85,9 @@ sinfo -h | head -1
 
 "$lockstep" sweep "$here/weeks.json" -o "$work/local.db" -j 2 --quiet
 
-"$lockstep" sweep "$here/weeks.json" -o "$work/slurm.db" --engine slurm --shards 8 --time 5 \
-  --partition sweep --quiet 2>"$work/words" &
+sweep=("$lockstep" sweep "$here/weeks.json" -o "$work/slurm.db" --engine slurm --time 5
+       --partition sweep --quiet)
+"${sweep[@]}" --shards 8 2>"$work/words" &
 driver=$!
 # The first process that computes a shard, once it is there.
 victim=
@@ -91,9 +107,12 @@ scontrol update nodename="$node" state=down reason=test
 echo "taken down: node ${node:-none}"
 
 status=0
+kill -INT $driver
 wait $driver || status=$?
 cat "$work/words"
-[ $status -eq 0 ] || { echo "status $status"; tail -5 "$work"/log/slurmctld.log; exit 1; }
+[ $status -eq 130 ] || { echo "status $status after Ctrl-C"; exit 1; }
+grep -q "shards are left to Slurm: the same command goes on with them" "$work/words"
+"${sweep[@]}" || { tail -5 "$work"/log/slurmctld.log; exit 1; }
 [ -n "$victim" ] && [ -n "$node" ]
 same_results "$work/local.db" "$work/slurm.db"
 [ ! -e "$work/slurm.db.shards" ]
