@@ -8,7 +8,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/accuracy/prediction_interval.hpp"
 #include "models/input/input_error.hpp"
+#include "sim/accuracy/read_residuals.hpp"
 #include "sim/scenario/member_reader.hpp"
 #include "sim/scenario/read_cluster.hpp"
 #include "sim/scenario/read_scenario.hpp"
@@ -167,6 +169,24 @@ std::optional<double> read_spares(const JsonCursor& from, const JsonCursor& root
   return (own ? *own : *shared).quantity(Dimension::share, {0, 1});
 }
 
+/// How far published runs like it lie from their prediction: the models' validation error.
+void add_accuracy(PlanCandidate& candidate, const PresetStore& presets) {
+  const PredictionInterval interval = interval_of(candidate.scenario, presets);
+  Distribution& efficiency = candidate.inputs[static_cast<std::size_t>(PlanInput::efficiency)];
+  efficiency = {.law = DistributionLaw::lognormal,
+                .low = 1 / interval.high,
+                .likely = 1,
+                .high = 1 / interval.low};
+  candidate.accuracy = fmt::format(
+      "Training speed (steps a second over the prediction): a factor of {:.3g} to {:.3g} in nine "
+      "of ten cases, as far as published runs like it lie from their prediction ({})",
+      efficiency.low, efficiency.high, words_of(interval));
+}
+
+bool says_efficiency(const std::optional<JsonCursor>& uncertain) {
+  return uncertain && uncertain->find("efficiency").has_value();
+}
+
 Distribution read_distribution(const JsonCursor& from) {
   constexpr Interval kFactor{0, 1e3, true};
   if (from.is_number()) {
@@ -213,7 +233,9 @@ std::vector<PlanCandidate> read_candidates(const JsonCursor& root, const PresetS
     const auto about = from.find("about");
     const std::size_t payment = from.at("pay").choice(kPayments);
     std::array<Distribution, kPlanInputs> own = inputs;
-    if (const auto uncertain = from.find("uncertain")) read_uncertain(*uncertain, own);
+    const auto uncertain = from.find("uncertain");
+    if (uncertain) read_uncertain(*uncertain, own);
+    const bool validated = !says_efficiency(uncertain) && !says_efficiency(root.find("uncertain"));
     const auto layout = from.find("layout");
     const bool tuned = layout && layout->choice(kLayouts) == 1;
     const std::optional<double> spares = read_spares(from, root);
@@ -230,6 +252,7 @@ std::vector<PlanCandidate> read_candidates(const JsonCursor& root, const PresetS
         candidate.run.spares.hot = static_cast<int>(std::ceil(*spares * candidate.scenario.nodes));
       }
       candidate.pointer = from.pointer();
+      if (validated) add_accuracy(candidate, presets);
       if (candidate.rented && !candidate.scenario.usd_per_gpu_hour) {
         from.at("pay").fail(
             "own, or a price: \"scenario\": {\"price\": {\"usd_per_gpu_hour\": ...}}");

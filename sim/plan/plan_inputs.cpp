@@ -9,8 +9,7 @@ constexpr Distribution between(double low, double high) {
 
 constexpr std::array<PlanInputInfo, kPlanInputs> kInputs{{
     {PlanInput::efficiency, "efficiency", "Training speed", "steps a second over the prediction",
-     between(0.873, 1.146),
-     "nine in ten of 788 published runs lie within 14.6 % of their prediction (lockstep validate)"},
+     Distribution{}, "models/accuracy/prediction_interval.hpp, for each candidate"},
     {PlanInput::power, "power", "Power draw", "watts over the prediction", between(0.893, 1.12),
      "nine in ten of the nodes that were measured draw within 12 % of their prediction (lockstep "
      "validate --power)"},

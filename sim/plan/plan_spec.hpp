@@ -23,7 +23,8 @@ enum class PlanInput : std::uint8_t { efficiency, power, failure_rate, recovery,
 constexpr std::size_t kPlanInputs = 6;
 using PlanFactors = std::array<double, kPlanInputs>;
 
-/// An input as files and people name it, and what is taken where a file says nothing.
+/// An input as files and people name it, and what is taken where a file says nothing. For the
+/// efficiency that is each candidate's own: what the models miss runs like it by.
 struct PlanInputInfo {
   PlanInput input;
   std::string_view name;   ///< as JSON says it: "failure_rate"
@@ -62,7 +63,8 @@ struct PlanCandidate {
   bool tuned = false;                ///< its layout is searched for; else it is the scenario's
   std::optional<Watts> power_limit;  ///< of its own site
   std::array<Distribution, kPlanInputs> inputs;
-  std::string pointer;  ///< where it stands in the file
+  std::string accuracy;  ///< where the efficiency's distribution is from; empty: the file
+  std::string pointer;   ///< where it stands in the file
 };
 
 struct PlanSpec {

@@ -98,7 +98,8 @@ std::array<Distribution, kPlanInputs> usual_inputs() {
 std::vector<std::string> input_assumptions(const std::optional<JsonCursor>& uncertain) {
   std::vector<std::string> out;
   for (const PlanInputInfo& info : plan_inputs()) {
-    if (uncertain && uncertain->find(info.name)) continue;
+    const bool given = uncertain && uncertain->find(info.name);
+    if (given || info.input == PlanInput::efficiency) continue;
     out.push_back(fmt::format("{} ({}): a factor of {} to {} in nine of ten cases; {}", info.title,
                               info.about, info.otherwise.low, info.otherwise.high, info.source));
   }

@@ -244,6 +244,7 @@ std::vector<std::string> plan_assumptions(const PlanAnswer& answer) {
     std::vector<std::string> all = model.scenario.assumptions;
     all.insert(all.end(), candidate.run.assumptions.begin(), candidate.run.assumptions.end());
     if (!model.layout.empty()) all.push_back(model.layout);
+    if (!candidate.accuracy.empty()) all.push_back(candidate.accuracy);
     for (const std::string& text : all) {
       const auto same = std::ranges::find(lines, text, &Line::text);
       Line& line = same == lines.end() ? lines.emplace_back(Line{text, {}}) : *same;
