@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <map>
 #include <tbb/blocked_range.h>
 #include <tbb/enumerable_thread_specific.h>
 #include <tbb/global_control.h>
@@ -61,21 +60,20 @@ std::string SweepEngine::hash_of(const SweepPoint& point) const {
 
 std::vector<std::uint32_t> SweepEngine::missing(const std::vector<std::uint32_t>& numbers,
                                                 ResultsDb& results) const {
-  std::map<std::uint32_t, std::string> stored;
-  for (auto& [number, hash] : results.finished()) {
-    if (std::ranges::binary_search(numbers, number)) {
-      stored.emplace_hint(stored.end(), number, std::move(hash));
-    } else {
-      results.remove(number);
-    }
-  }
+  std::vector<FinishedPoint> stored = results.finished();
+  std::erase_if(stored, [&](const FinishedPoint& point) {
+    const bool counts = std::ranges::binary_search(numbers, point.number);
+    if (!counts) results.remove(point.number);
+    return !counts;
+  });
   results.commit();
   std::vector<std::uint32_t> kept;
-  for (const auto& [number, hash] : stored) kept.push_back(number);
+  for (const FinishedPoint& point : stored) kept.push_back(point.number);
   std::vector<char> stale(numbers.size(), 1);
   for_each_point(sweep_, jobs_, kept, [&](PointMaker& maker, std::uint32_t number) {
+    const auto was = std::ranges::lower_bound(stored, number, {}, &FinishedPoint::number);
     const auto place = std::ranges::lower_bound(numbers, number) - numbers.begin();
-    stale[static_cast<std::size_t>(place)] = hash_of(maker.make(number)) != stored.at(number);
+    stale[static_cast<std::size_t>(place)] = short_hash(hash_of(maker.make(number))) != was->hash;
   });
   std::vector<std::uint32_t> out;
   for (std::size_t i = 0; i < numbers.size(); ++i) {

@@ -2,6 +2,7 @@
 
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -99,6 +100,13 @@ std::vector<SweepMetric> metrics_of(const Sweep& sweep) {
     return std::ranges::find(axes, metric.name) != axes.end();
   });
   return metrics;
+}
+
+std::uint64_t short_hash(const std::string& hash) {
+  constexpr std::size_t kDigits = 16;
+  std::uint64_t number = 0;
+  std::from_chars(hash.data(), hash.data() + std::min(kDigits, hash.size()), number, 16);
+  return number;
 }
 
 Manifest manifest_of(const Sweep& sweep, const std::string& presets) {
@@ -220,13 +228,13 @@ void ResultsDb::check(const Sweep& sweep, const Manifest& manifest) {
   transaction.commit();
 }
 
-std::vector<std::pair<std::uint32_t, std::string>> ResultsDb::finished() {
+std::vector<FinishedPoint> ResultsDb::finished() {
   const std::lock_guard lock(mutex_);
   try {
-    std::vector<std::pair<std::uint32_t, std::string>> points;
+    std::vector<FinishedPoint> points;
     SQLite::Statement query(*database_, "SELECT point, hash FROM points ORDER BY point");
     while (query.executeStep()) {
-      points.emplace_back(query.getColumn(0).getUInt(), query.getColumn(1).getString());
+      points.push_back({query.getColumn(0).getUInt(), short_hash(query.getColumn(1).getString())});
     }
     return points;
   } catch (const SQLite::Exception& error) {

@@ -45,6 +45,14 @@ struct ResultRow {
 /// The metrics that have columns: a column of an axis stands in place of the metric of its name.
 std::vector<SweepMetric> metrics_of(const Sweep& sweep);
 
+/// The first 64 bits of a hash: enough to see that a point's input changed.
+std::uint64_t short_hash(const std::string& hash);
+
+struct FinishedPoint {
+  std::uint32_t number = 0;
+  std::uint64_t hash = 0;  ///< short_hash()
+};
+
 /// Keys and values, in order.
 using Manifest = std::vector<std::pair<std::string, std::string>>;
 Manifest manifest_of(const Sweep& sweep, const std::string& presets);
@@ -65,8 +73,8 @@ class ResultsDb {
   ResultsDb(const ResultsDb&) = delete;
   ResultsDb& operator=(const ResultsDb&) = delete;
 
-  /// Points in the database with their hashes, in order.
-  [[nodiscard]] std::vector<std::pair<std::uint32_t, std::string>> finished();
+  /// Points in the database, in order.
+  [[nodiscard]] std::vector<FinishedPoint> finished();
   /// An answer made of the same things.
   [[nodiscard]] std::optional<StoredAnswer> find(const std::string& hash);
   /// Adds or replaces a point; commits now and then. From any thread.

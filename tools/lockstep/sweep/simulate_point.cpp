@@ -67,6 +67,10 @@ std::optional<PointAnswer> simulate_point(const Sweep& sweep, const Json& scenar
     if (words.starts_with(sweep.scenario_file)) {
       words.replace(0, sweep.scenario_file.size(), file_name(sweep));
     }
+    // What `run` calls its option is a key of the sweep file.
+    constexpr std::string_view kOption = "--allow-oom";
+    const std::size_t option = words.find(kOption);
+    if (option != std::string::npos) words.replace(option, kOption.size(), "\"allow_oom\": true");
     return PointAnswer{.error = std::move(words), .json = nullptr};
   }
 }
