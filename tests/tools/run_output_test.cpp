@@ -154,6 +154,28 @@ TEST_CASE("run, table: neighbouring stages that look the same share a row") {
   CHECK(result_table(result, {}).find("\n    0-1       4  20.0 ms") != std::string::npos);
 }
 
+TEST_CASE("run: the interval of the step time, in table, JSON and CSV") {
+  RunResult result = example();
+  result.interval = PredictionInterval{.low = 0.9,
+                                       .high = 1.25,
+                                       .known = SoftwareKnown::release,
+                                       .group = "dense, hopper",
+                                       .rows = 207,
+                                       .sources = 5};
+  CHECK(
+      result_table(result, {})
+          .find(
+              "\n  90 % of runs      1.80 s to 2.50 s (known release, dense, hopper: 207 published "
+              "runs of 5 sources)\n") != std::string::npos);
+  const nlohmann::ordered_json json = result_json(result);
+  CHECK(json["step_s_low"] == 1.8);
+  CHECK(json["step_s_high"] == 2.5);
+  CHECK(json["interval"]["software"] == "known release");
+  CHECK(json["interval"]["rows"] == 207);
+  CHECK(result_csv(result).starts_with("step_s,step_s_low,step_s_high,mfu,"));
+  CHECK_FALSE(result_json(example()).contains("interval"));
+}
+
 TEST_CASE("run, JSON: units in the names, and the waterfall adds up") {
   const nlohmann::ordered_json json = result_json(example());
   std::string first_level;

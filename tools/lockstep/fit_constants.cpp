@@ -27,7 +27,11 @@ double* quantised_only(Scenario& s, double& constant) {
 double* tensor_only(Scenario& s, double& constant) {
   return s.job.parallelism.tensor > 1 ? &constant : nullptr;
 }
-
+/// Nothing where the run is known to have overlapped none of it.
+double* tensor_exposed(Scenario& s) {
+  double& constant = s.stack.communication.tensor_exposed;
+  return constant < 1 ? tensor_only(s, constant) : nullptr;
+}
 double* sharded_only(Scenario& s, double& constant) {
   return s.job.parallelism.sharding == Sharding::zero3 ? &constant : nullptr;
 }
@@ -52,8 +56,7 @@ constexpr std::array kConstants{
              [](Scenario& s) { return &s.stack.elementwise.score_bytes; }},
     Constant{"stacks", "elementwise.quantise_bytes",
              [](Scenario& s) { return quantised_only(s, s.stack.elementwise.quantise_bytes); }},
-    Constant{"stacks", "communication.tensor_exposed",
-             [](Scenario& s) { return tensor_only(s, s.stack.communication.tensor_exposed); }},
+    Constant{"stacks", "communication.tensor_exposed", tensor_exposed},
     Constant{"stacks", "communication.tensor_slowdown",
              [](Scenario& s) { return tensor_only(s, s.stack.communication.tensor_slowdown); }},
     Constant{"stacks", "communication.data_slowdown",

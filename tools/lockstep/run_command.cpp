@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/input/text_file.hpp"
+#include "sim/accuracy/read_residuals.hpp"
 #include "sim/congestion/shared_scenario.hpp"
 #include "sim/run/run_spec.hpp"
 #include "sim/scenario/read_scenario.hpp"
@@ -215,6 +216,7 @@ Exit run(const ParsedOptions& options, Console& console) {
   result.report = simulate_step(
       scenario,
       {.unfold = options.has("unfold"), .record_timeline = detailed, .keep_actors = detailed});
+  result.interval = interval_of(scenario, presets);
   if (scenario.power) result.power = step_power(scenario, result.report);
   const nlohmann::ordered_json json = assertions.empty() ? nullptr : result_json(result);
   const std::vector<std::string> misses = all_missed(assertions, json);

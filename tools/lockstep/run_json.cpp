@@ -17,6 +17,8 @@ Json scenario_json(const Scenario& scenario) {
           {"about", scenario.about},
           {"model", job.model.name},
           {"parameters", twelve_digits(total_parameters(job.model))},
+          {"trained_parameters", twelve_digits(job.adapters.any() ? adapter_parameters(job)
+                                                                  : total_parameters(job.model))},
           {"node", scenario.node.name},
           {"gpu", scenario.node.gpu.name},
           {"fabric", scenario.fabric.name},
@@ -113,25 +115,40 @@ Json expectation_json(const RunResult& result) {
           {"checks", std::move(checks)}};
 }
 
+Json interval_json(const PredictionInterval& interval) {
+  return {{"coverage", kCoverage},
+          {"low", twelve_digits(interval.low)},
+          {"high", twelve_digits(interval.high)},
+          {"software", name_of(interval.known)},
+          {"group", interval.group},
+          {"rows", interval.rows},
+          {"sources", interval.sources},
+          {"why", words_of(interval)}};
+}
+
 /// The fields that --assert and CSV know: all numbers.
 Json headline_json(const RunResult& result) {
   const StepReport& report = result.report;
-  Json out{{"step_s", twelve_digits(report.step_s)},
-           {"mfu", twelve_digits(report.mfu_full)},
-           {"mfu_causal", twelve_digits(report.mfu_causal)},
-           {"hfu", twelve_digits(report.hfu)},
-           {"tokens_per_s", twelve_digits(report.tokens_per_s)},
-           {"tokens_per_s_per_gpu", twelve_digits(report.tokens_per_s_per_gpu)},
-           {"tflops_per_gpu", twelve_digits(report.tflops_per_gpu_full)},
-           {"tflops_per_gpu_causal", twelve_digits(report.tflops_per_gpu_causal)},
-           {"tokens_per_step", twelve_digits(report.tokens_per_step)},
-           {"gpus", result.scenario.gpus()},
-           {"nodes", result.scenario.nodes},
-           {"peak_memory_gib", gib(result.memory.peak.total())},
-           {"needed_memory_gib", gib(result.memory.peak.needed())},
-           {"peak_memory_stage", result.memory.fullest_stage},
-           {"usable_memory_gib", gib(result.memory.usable)},
-           {"memory_capacity_gib", gib(result.scenario.node.gpu.hbm_capacity)}};
+  Json out{{"step_s", twelve_digits(report.step_s)}};
+  if (result.interval) {
+    out["step_s_low"] = twelve_digits(report.step_s * result.interval->low);
+    out["step_s_high"] = twelve_digits(report.step_s * result.interval->high);
+  }
+  out.update({{"mfu", twelve_digits(report.mfu_full)},
+              {"mfu_causal", twelve_digits(report.mfu_causal)},
+              {"hfu", twelve_digits(report.hfu)},
+              {"tokens_per_s", twelve_digits(report.tokens_per_s)},
+              {"tokens_per_s_per_gpu", twelve_digits(report.tokens_per_s_per_gpu)},
+              {"tflops_per_gpu", twelve_digits(report.tflops_per_gpu_full)},
+              {"tflops_per_gpu_causal", twelve_digits(report.tflops_per_gpu_causal)},
+              {"tokens_per_step", twelve_digits(report.tokens_per_step)},
+              {"gpus", result.scenario.gpus()},
+              {"nodes", result.scenario.nodes},
+              {"peak_memory_gib", gib(result.memory.peak.total())},
+              {"needed_memory_gib", gib(result.memory.peak.needed())},
+              {"peak_memory_stage", result.memory.fullest_stage},
+              {"usable_memory_gib", gib(result.memory.usable)},
+              {"memory_capacity_gib", gib(result.scenario.node.gpu.hbm_capacity)}});
   add_training(out, result);
   return out;
 }
@@ -142,6 +159,7 @@ nlohmann::ordered_json result_json(const RunResult& result) {
   const StepReport& report = result.report;
   Json out = headline_json(result);
   out["memory_fits"] = result.memory.fits;
+  if (result.interval) out["interval"] = interval_json(*result.interval);
   out["scenario"] = scenario_json(result.scenario);
   if (result.power) out["power"] = power_json(result);
   out["waterfall"] = waterfall_json(report.seconds);

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "models/accuracy/prediction_interval.hpp"
 #include "models/memory.hpp"
 #include "sim/power/step_power.hpp"
 #include "sim/scenario/scenario.hpp"
@@ -19,7 +20,8 @@ struct RunResult {
   Scenario scenario;
   StepReport report;
   MemoryVerdict memory;
-  std::optional<StepPower> power{};  ///< where the scenario asks for it
+  std::optional<StepPower> power{};              ///< where the scenario asks for it
+  std::optional<PredictionInterval> interval{};  ///< of the step time, where it was asked for
 };
 
 /// Throws InputError that names the nearest change that fits, where the job does not.

@@ -39,6 +39,10 @@ std::string layout_text(const TrainingJob& job) {
                     (p.shard_group > 0 ? fmt::format(" in groups of {}", p.shard_group) : ""));
   }
   parts.emplace_back(info(job.precision).name);
+  if (job.adapters.any()) {
+    parts.push_back(fmt::format(
+        "{} rank {}", job.adapters.base == BaseFormat::nf4 ? "QLoRA" : "LoRA", job.adapters.rank));
+  }
   if (job.recompute != Recompute::none) {
     parts.push_back(fmt::format("{} recompute", name_of(job.recompute)));
   }
@@ -79,6 +83,13 @@ std::string headline(const RunResult& result, const TextStyle& style) {
   const StepReport& r = result.report;
   std::string out = "\n";
   out += labelled_line("Step time", kRunLabels, style.bold(duration_text(r.step_s)));
+  if (result.interval) {
+    const PredictionInterval& i = *result.interval;
+    const std::string text = fmt::format("{} to {} ({})", duration_text(r.step_s * i.low),
+                                         duration_text(r.step_s * i.high), words_of(i));
+    out += labelled_line(fmt::format("{:.0f} % of runs", 100 * kCoverage), kRunLabels,
+                         wrap(text, kTextColumns - kRunLabels - 2, kRunLabels + 2));
+  }
   out += labelled_line("MFU", kRunLabels,
                        fmt::format("{} with attention in full, {} causal;  HFU {}",
                                    style.bold(percent_text(r.mfu_full)), percent_text(r.mfu_causal),

@@ -7,7 +7,10 @@
 
 #include "models/input/input_error.hpp"
 #include "models/input/text_file.hpp"
+#include "sim/accuracy/read_residuals.hpp"
 #include "sim/scenario/read_profile.hpp"
+#include "tools/lockstep/accuracy/accuracy_page.hpp"
+#include "tools/lockstep/accuracy/interval_check.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/output_file.hpp"
 #include "tools/lockstep/progress.hpp"
@@ -53,6 +56,15 @@ constexpr std::array kOptions{
         "better that is on points left out, and print the constants; -o then writes the "
         "card's preset with them.",
         "--profile h100.profile.json --fit -o my-presets/gpus/h100_sxm5_80gb.json"},
+    OptionSpec{"intervals", 0, "", false,
+               "Hold the intervals of predictions against published runs, each by what other "
+               "sources say: how many they cover, and how wide they are.",
+               "--intervals"},
+    OptionSpec{
+        "accuracy", 0, "", false,
+        "Write the page about the project's accuracy (Markdown): errors by kind, source, GPU "
+        "and software, intervals, the worst rows and what explains them.",
+        "--accuracy -o tests/reference/accuracy.md"},
     OptionSpec{
         "dense", 0, "", false,
         "Only dense rows: no mixture of experts, latent attention, context parallelism, FSDP, "
@@ -195,12 +207,60 @@ Exit run_fit(const ParsedOptions& options, const std::string& format, const Pres
   return Exit::ok;
 }
 
+/// --intervals and --accuracy say what the project's own files say.
+void check_alone(const ParsedOptions& options, std::string_view option) {
+  for (const std::string_view other : {"rows", "gemm", "attention", "memory", "nccl", "power",
+                                       "profile", "fit", "dense", "source", "report", "accuracy"}) {
+    if (other == option || !options.has(other)) continue;
+    throw UsageError(fmt::format(
+        "lockstep validate: --{} is about the project's own rows; found --{}", option, other));
+  }
+}
+
+std::vector<RowPrediction> predicted(const std::vector<ReferenceRow>& rows,
+                                     const PresetStore& presets, int jobs, Console& console,
+                                     std::span<const Profile> profiles = {}) {
+  Progress progress(console.err, "rows", rows.size(), console.err_is_terminal);
+  return predict_rows(rows, presets, jobs, progress, profiles);
+}
+
+std::vector<ReferenceRow> own_rows(const PresetStore& presets, std::string_view name) {
+  const std::string file = reference_file(presets, name);
+  return parse_rows(file, read_text_file(file));
+}
+
+std::string own_accuracy(const PresetStore& presets, int jobs, Console& console) {
+  const std::string file = reference_file(presets, "explanations.json");
+  const std::vector<ReferenceRow> runs = own_rows(presets, "training.json");
+  const std::vector<ReferenceRow> single_node = own_rows(presets, "single_node.json");
+  return accuracy_page({.runs = predicted(runs, presets, jobs, console),
+                        .single_node = predicted(single_node, presets, jobs, console),
+                        .residuals = load_residuals(presets),
+                        .explanations = read_explanations(file, read_text_file(file))});
+}
+
+std::string own_intervals(const PresetStore& presets, const std::string& format,
+                          const TextStyle& style) {
+  if (format == "csv")
+    throw UsageError("lockstep validate: --intervals is a table or JSON, no CSV");
+  const IntervalCheck check = check_intervals(load_residuals(presets));
+  return format == "json" ? intervals_json(check) : intervals_table(check, style);
+}
+
 Exit run(const ParsedOptions& options, Console& console) {
   const std::string format = options.choice("format", kFormats);
   const int jobs = whole_number(options, "jobs", 0, kMostJobs);
   const PointFile* const points = point_file(options);
   const PresetStore presets(options.all("presets"));
   const TextStyle style = output_style(options, console);
+  for (const char* own : {"intervals", "accuracy"}) {
+    if (!options.has(own)) continue;
+    check_alone(options, own);
+    write_output(own == std::string_view("accuracy") ? own_accuracy(presets, jobs, console)
+                                                     : own_intervals(presets, format, style),
+                 options, console);
+    return Exit::ok;
+  }
   if (options.has("fit")) return run_fit(options, format, presets, console);
   if (points != nullptr) {
     if (options.has("report")) (void)chart_library();
@@ -226,11 +286,7 @@ Exit run(const ParsedOptions& options, Console& console) {
   for (const std::string& name : options.all("profile")) {
     profiles.push_back(load_profile(name, presets));
   }
-  std::vector<RowPrediction> predictions;
-  {
-    Progress progress(console.err, "rows", rows.size(), console.err_is_terminal);
-    predictions = predict_rows(rows, presets, jobs, progress, profiles);
-  }
+  const std::vector<RowPrediction> predictions = predicted(rows, presets, jobs, console, profiles);
   write_output(formatted(predictions, format, style), options, console);
   return Exit::ok;
 }
