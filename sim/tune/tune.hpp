@@ -77,7 +77,7 @@ struct TuneResult {
   /// With zero2 where zero1 fits too: a step takes the same time.
   std::size_t same_as_zero1 = 0;
   std::size_t over_memory = 0;  ///< do not fit
-  std::size_t pruned = 0;       ///< by their bound
+  std::size_t pruned = 0;       ///< by their bound; where it was interrupted: not looked at yet
   std::size_t replayed = 0;
   bool interrupted = false;
 };

@@ -117,9 +117,10 @@ TEST_CASE("compare: runs of days by their goodput, a run with a step by the step
     "recompute": "none")";
   const auto run = [&](const char* name, const char* interval) {
     return folder.write(name, scenario + R"(, "run": {"duration": "5 d", "trajectories": 4,
-                                "reliability": "llama3_54_days",
-                                "checkpoint": {"to": "storage", "mode": "synchronous", "interval": ")" +
-                                  interval + R"(", "storage": "tectonic_llama3"}}})");
+              "reliability": "llama3_54_days",
+              "checkpoint": {"to": "storage", "mode": "synchronous",
+                             "storage": "tectonic_llama3", "interval": ")" +
+                                  interval + "\"}}}");
   };
   const std::string often = run("often.json", "10 min"), seldom = run("seldom.json", "4 h");
   const Json goodput = compared({often, seldom});

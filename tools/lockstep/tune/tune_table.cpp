@@ -54,10 +54,11 @@ std::string counts(const TuneResult& r) {
   if (r.same_as_zero1 > 0) {
     out += fmt::format("; {} take as long with less sharding", number(r.same_as_zero1));
   }
-  return out + fmt::format(
-                   "; {} do not fit in memory; {} cannot be among the best by their lower "
-                   "bound; {} replayed",
-                   number(r.over_memory), number(r.pruned), number(r.replayed));
+  return out + fmt::format("; {} do not fit in memory; {} {}; {} replayed", number(r.over_memory),
+                           number(r.pruned),
+                           r.interrupted ? "were left when it was interrupted"
+                                         : "cannot be among the best by their lower bound",
+                           number(r.replayed));
 }
 
 std::string own_words(const TuneStudy& study) {
