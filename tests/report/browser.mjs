@@ -59,7 +59,7 @@ const coloursOfCharts = () => [...document.querySelectorAll('.chart')].map(chart
 });
 
 const kCharts = {busy: 8, calm: 4, large: 8, 'one-link': 3, empty: 0, run: 7, 'bare-run': 1,
-  points: 2};
+  points: 2, plan: 5};
 const kViews = [
   {width: 1360, scheme: 'light'}, {width: 1360, scheme: 'dark'},
   {width: 390, scheme: 'light', scale: 2},
@@ -122,6 +122,21 @@ for (const [name, charts] of Object.entries(kCharts)) {
   const before = await first();
   await causes.getByRole('button', {name: 'Cost each'}).click();
   check(await first() !== before, `${where}: the table of causes does not sort`);
+  await page.close();
+}
+
+{
+  const {page, where} = await open('plan', kViews[0]);
+  const tipOf = (chart, action) => page.evaluate(([number, what]) => {
+    const element = document.querySelectorAll('.chart > div')[number];
+    echarts.getInstanceByDom(element).dispatchAction({type: 'showTip', ...what});
+    return element.querySelector('.tip').innerText;
+  }, [chart, action]);
+  // The dot of the first candidate, and the upper end of the widest bar.
+  const dot = await tipOf(0, {seriesIndex: 1, dataIndex: 0});
+  check(/^own H100, 2048 GPUs\n[\d.]+ to [\d.]+ days\n/.test(dot), `${where}: tooltip: ${dot}`);
+  const bar = await tipOf(3, {seriesIndex: 2, dataIndex: 0});
+  check(/^\w+( \w+)?\n.+\n[\d.]+ times: [\d.]+ M USD\n/.test(bar), `${where}: tooltip: ${bar}`);
   await page.close();
 }
 

@@ -5,9 +5,15 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <string>
+#include <vector>
 
+#include "models/input/text_file.hpp"
+#include "sim/plan/evaluate_plan.hpp"
+#include "sim/plan/read_plan.hpp"
+#include "tests/support/presets.hpp"
 #include "tests/support/sample_reports.hpp"
 #include "tests/support/sample_run.hpp"
+#include "tools/lockstep/plan/plan_page.hpp"
 #include "tools/lockstep/report/congestion_page.hpp"
 #include "tools/lockstep/report/points_page.hpp"
 #include "tools/lockstep/report/run_page.hpp"
@@ -58,6 +64,15 @@ std::string points() {
   return points_page(table, "sample.profile.json");
 }
 
+/// The 70B example with a limit that some candidates miss; names that HTML has to escape.
+std::string plan() {
+  const std::string file = LOCKSTEP_SOURCE_DIR "/scenarios/plans/train-70b-15t-tokens.json";
+  const std::vector<std::string> set{"samples=60", "/candidates/2/name=own <b>GB200</b>"};
+  const PlanSpec spec = read_plan(file, read_text_file(file), test::presets(), set);
+  const PlanReport report = evaluate_plan(spec, {});
+  return plan_page({spec, report});
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -85,6 +100,7 @@ int main(int count, char** words) {
     write_text("run", whole_run());
     write_text("bare-run", bare_run());
     write_text("points", points());
+    write_text("plan", plan());
   } catch (const std::exception& problem) {
     fmt::print("skipped: {}\n", problem.what());
     return 0;
