@@ -31,12 +31,22 @@ bool keeps_input(const TrainingJob& job, AdapterModule module) {
 
 /// Bytes per token, all ranks of the group together, of tensors of width h: inputs of both norms,
 /// inputs of the products behind them, and the dropout masks of models that have dropout.
-double residual_bytes(const TrainingJob& job) {
+double residual_bytes(const TrainingJob& job, LayerKind kind) {
   const bool has_dropout = job.model.biases && !job.model.gated;
   const double operand = is_quantised(job.precision) ? kQuantised : kHalf;
-  const int inputs = (keeps_input(job, AdapterModule::qkv) ? 1 : 0) +
-                     (keeps_input(job, AdapterModule::mlp_up) ? 1 : 0);
-  return job.model.hidden * (2 * kHalf + inputs * operand + (has_dropout ? 2 : 0));
+  const bool mixes = kind.mixer != Mixer::none;
+  const int inputs = (mixes && keeps_input(job, AdapterModule::qkv) ? 1 : 0) +
+                     (kind.feed_forward && keeps_input(job, AdapterModule::mlp_up) ? 1 : 0);
+  return job.model.hidden * (kind.blocks() * (kHalf + (has_dropout ? 1 : 0)) + inputs * operand);
+}
+
+/// Bytes per token of a Mamba-2 mixer: the product in, what the recurrence gives, and the operand
+/// of the product out. Convolution and states are made again
+/// (github:state-spaces/mamba:mamba_ssm/ops/triton/ssd_combined.py).
+double mamba_bytes(const TrainingJob& job) {
+  const MambaShape& s = job.model.mamba;
+  const double operand = is_quantised(job.precision) ? kQuantised : kHalf;
+  return kHalf * s.in() + (kHalf + operand) * s.inner();
 }
 
 /// Bytes per token of Q, K, V and the output of attention, and of what unfused attention keeps of
@@ -88,17 +98,19 @@ double whole_layer_bytes(const TrainingJob& job, const StackSpec& stack, LayerKi
   const Parallelism& par = job.parallelism;
   const ExpertShape& x = job.model.experts;
   const bool selective = job.recompute == Recompute::selective;
-  const double ffn = kind.experts ? x.shared_ffn : job.model.ffn;
-  double split = attention_bytes(job, stack);
+  const double ffn = !kind.feed_forward ? 0 : kind.experts ? x.shared_ffn : job.model.ffn;
+  double split = 0;
+  if (kind.mixer == Mixer::attention) split = attention_bytes(job, stack);
+  if (kind.mixer == Mixer::mamba) split = mamba_bytes(job);
   if (!(selective && job.modules.mlp)) split += ffn * mlp_bytes(job, stack);
   if (kind.experts) split += expert_bytes(job, stack);
   // Per-operation checkpointing keeps of the products what it does not run again.
   if (selective) split *= 1 - job.modules.products;
-  double residual = residual_bytes(job);
+  double residual = residual_bytes(job, kind);
   if (selective && job.modules.layer_norm) {
     TrainingJob none = job;  // of the inputs of products
     none.adapters = {.rank = 1};
-    residual = residual_bytes(none);
+    residual = residual_bytes(none, kind);
   }
   return tokens_of(job) * (residual / sequence_ways(par) + split / par.tensor);
 }

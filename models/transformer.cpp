@@ -25,6 +25,13 @@ double mlp_parameters(const TransformerShape& m, double ffn) {
 
 LayerKind TransformerShape::kind(int layer) const {
   LayerKind kind;
+  if (!pattern.empty()) {
+    const char letter = pattern[static_cast<std::size_t>(layer)];
+    kind.mixer = letter == 'M' ? Mixer::mamba : letter == '*' ? Mixer::attention : Mixer::none;
+    kind.feed_forward = kind.mixer == Mixer::none;
+    kind.experts = letter == 'E';
+    return kind;
+  }
   const int after = layer - experts.leading_dense;
   kind.experts =
       experts.count > 0 && after >= 0 && after % experts.interval == experts.interval - 1;
@@ -33,21 +40,30 @@ LayerKind TransformerShape::kind(int layer) const {
 }
 
 double layer_matrix_parameters(const TransformerShape& m, LayerKind kind) {
-  if (!kind.experts) return attention_parameters(m) + mlp_parameters(m, m.ffn);
+  double mixer = 0;
+  if (kind.mixer == Mixer::attention) mixer = attention_parameters(m);
+  if (kind.mixer == Mixer::mamba) mixer = mamba_matrix_parameters(m);
+  if (!kind.feed_forward) return mixer;
+  if (!kind.experts) return mixer + mlp_parameters(m, m.ffn);
   const ExpertShape& e = m.experts;
   const double router = static_cast<double>(m.hidden) * e.count;
-  return attention_parameters(m) + router +
+  return mixer + router +
          mlp_parameters(m, static_cast<double>(e.per_token) * e.ffn + e.shared_ffn);
 }
 
 double layer_parameters(const TransformerShape& m, LayerKind kind) {
   const double h = m.hidden, d = m.head_dim;
-  const double norms = (m.biases ? 4.0 : 2.0) * h + m.latent.query_rank + m.latent.key_value_rank;
+  double sum = (m.biases ? 2.0 : 1.0) * kind.blocks() * h;  // norms
+  if (kind.mixer == Mixer::attention) {
+    sum += attention_parameters(m) + m.latent.query_rank + m.latent.key_value_rank +
+           (m.biases ? (m.heads + 2.0 * m.kv_heads) * d + h : 0.0);
+  }
+  if (kind.mixer == Mixer::mamba) sum += mamba_parameters(m);
+  if (!kind.feed_forward) return sum;
   const double ffn = kind.experts ? m.experts.shared_ffn : m.ffn;
-  const double biases =
-      m.biases ? (m.heads + 2.0 * m.kv_heads) * d + h + (m.gated ? 2.0 : 1.0) * ffn + h : 0.0;
+  const double biases = m.biases ? (m.gated ? 2.0 : 1.0) * ffn + h : 0.0;
   const double router = kind.experts ? h * m.experts.count : 0.0;
-  return attention_parameters(m) + mlp_parameters(m, ffn) + router + norms + biases;
+  return sum + mlp_parameters(m, ffn) + router + biases;
 }
 
 double expert_parameters(const TransformerShape& m) {

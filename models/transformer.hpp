@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/adapters.hpp"
+#include "models/mamba.hpp"
 #include "models/precision.hpp"
 #include "models/units.hpp"
 
@@ -33,10 +34,20 @@ struct LatentAttention {
   int value_dim = 0;
 };
 
+/// What lets tokens see each other.
+enum class Mixer : std::uint8_t { attention, mamba, none };
+
 /// What differs between the layers of a model.
 struct LayerKind {
   bool experts = false;
   bool windowed = false;  ///< attention over TransformerShape::window tokens only
+  Mixer mixer = Mixer::attention;
+  bool feed_forward = true;  ///< an MLP or experts, after the mixer where there is one
+
+  /// Each with a norm and a residual.
+  [[nodiscard]] int blocks() const {
+    return (mixer != Mixer::none ? 1 : 0) + (feed_forward ? 1 : 0);
+  }
   friend bool operator==(const LayerKind&, const LayerKind&) = default;
 };
 
@@ -59,8 +70,11 @@ struct TransformerShape {
   ExpertShape experts{};
   LatentAttention latent{};
   double activation_traffic = 1;  ///< of its activation over that of SwiGLU or GELU
-  int window = 0;            ///< tokens that windowed attention looks back; 0: none is windowed
-  int window_interval = 1;   ///< the first of every n layers is windowed
+  int window = 0;           ///< tokens that windowed attention looks back; 0: none is windowed
+  int window_interval = 1;  ///< the first of every n layers is windowed
+  /// Of hybrid models: a letter for each layer, which is one block (kPatternLetters).
+  std::string pattern{};
+  MambaShape mamba{};
   int predicted_tokens = 0;  ///< further tokens that are predicted, by a layer of the last kind and
                              ///< the output projection again each (DeepSeek-V3's MTP)
 

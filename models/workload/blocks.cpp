@@ -180,6 +180,30 @@ void attention_block(Recorder& record, const WorkloadContext& c, const Widths& w
   block_collectives(record, c, w, "qkv.input_gradient", "qkv.weight_gradient", again.collectives);
 }
 
+void mamba_block(Recorder& record, const WorkloadContext& c, const Widths& w,
+                 const Repeated& again) {
+  const MambaShape& s = c.job.model.mamba;
+  const double inner = s.inner() / w.tensor;
+  record.linear({{"mamba_in", "mamba_in.input_gradient", "mamba_in.weight_gradient"},
+                 w.tokens,
+                 w.hidden,
+                 s.in() / w.tensor,
+                 c.job.precision,
+                 again.products});
+  // The fused kernel saves the product alone: convolution and states are made again backward.
+  const bool all = again.collectives;
+  record.elementwise("convolution", 4 * w.tokens * s.mixed() / w.tensor, 3.0, 1, all);
+  record.scan(s, w.tokens, w.tensor, all);
+  record.elementwise("gated_norm", 6 * w.tokens * inner, 1.5, 1, again.norm);
+  record.linear({{"mamba_out", "mamba_out.input_gradient", "mamba_out.weight_gradient"},
+                 w.tokens,
+                 inner,
+                 w.hidden,
+                 c.job.precision,
+                 again.products});
+  block_collectives(record, c, w, "mamba_in.input_gradient", "mamba_in.weight_gradient", all);
+}
+
 void mlp_block(Recorder& record, const WorkloadContext& c, const Widths& w, double ffn,
                const Repeated& again) {
   const ElementwiseTraffic& e = c.stack.elementwise;

@@ -16,6 +16,9 @@ Repeated repeated(const TrainingJob& job, const StackSpec& stack);
 /// ranks.
 void attention_block(Recorder& record, const WorkloadContext& c, const Widths& w, LayerKind kind,
                      const Repeated& again);
+/// A Mamba-2 mixer; the state of a head stays on its tensor-parallel rank.
+void mamba_block(Recorder& record, const WorkloadContext& c, const Widths& w,
+                 const Repeated& again);
 /// Two products (three matrices where gated) of inner width `ffn`, all tensor-parallel ranks
 /// together, and the activation between them.
 void mlp_block(Recorder& record, const WorkloadContext& c, const Widths& w, double ffn,

@@ -12,6 +12,8 @@ struct AttentionWork {
 };
 AttentionWork attention_work(const TrainingJob& job, LayerKind kind) {
   const TransformerShape& m = job.model;
+  if (kind.mixer == Mixer::mamba) return {scan_flops(m.mamba), scan_flops(m.mamba)};
+  if (kind.mixer == Mixer::none) return {0, 0};
   const double s = job.batch.tokens;
   const double window = kind.windowed ? std::min<double>(m.window, s) : s;
   const double per_key = 4.0 * m.heads * static_cast<double>(m.head_dim);
@@ -26,14 +28,15 @@ double repeated(const TrainingJob& job, LayerKind kind, double attention) {
   }
   const TransformerShape& m = job.model;
   const LatentAttention& l = m.latent;
-  double work = job.modules.core_attention ? attention : 0;
+  const bool core = job.modules.core_attention && kind.mixer == Mixer::attention;
+  double work = core ? attention : 0;
   work += job.modules.products * 2 * layer_matrix_parameters(m, kind);
-  if (job.modules.latent_up && l.key_value_rank > 0) {
+  if (job.modules.latent_up && l.key_value_rank > 0 && kind.mixer == Mixer::attention) {
     work += 2.0 * m.heads *
             (static_cast<double>(l.query_rank) * (l.nope_dim + l.rope_dim) +
              static_cast<double>(l.key_value_rank) * (l.nope_dim + l.value_dim));
   }
-  const double ffn = kind.experts ? m.experts.shared_ffn : m.ffn;
+  const double ffn = !kind.feed_forward ? 0 : kind.experts ? m.experts.shared_ffn : m.ffn;
   if (job.modules.mlp) work += 2 * (m.gated ? 3.0 : 2.0) * m.hidden * ffn;
   return work;
 }

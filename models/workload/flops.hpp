@@ -13,6 +13,7 @@ struct StepFlops {
   Flops hardware;  ///< `full` plus what recomputation repeats
 };
 
+/// The recurrence of Mamba-2 counts three times scan_flops() in both conventions.
 /// Per token: 6 P for the matrix products, P = weights used in them (output projection in; input
 /// embedding, positions and norms out; of experts those that a token goes to), plus 12 l a d s for
 /// attention, halved when causal; windowed attention meets the window alone. Frozen weights have no

@@ -13,14 +13,14 @@ std::vector<Operation> layer_operations(const WorkloadContext& c, LayerKind kind
   const Widths w = widths(c);
   const Repeated again = repeated(c.job, c.stack);
   Recorder record{c};
-  record.elementwise("norm_residual", e.norm_residual_bytes * w.residual_tokens * w.hidden,
-                     e.norm_backward_ratio, 4, again.norm);
-  attention_block(record, c, w, kind, again);
-  if (kind.experts) {
-    expert_block(record, c, w, again);
-  } else {
-    mlp_block(record, c, w, c.job.model.ffn, again);
-  }
+  const int blocks = kind.blocks();
+  record.elementwise("norm_residual",
+                     blocks * e.norm_residual_bytes / 2 * w.residual_tokens * w.hidden,
+                     e.norm_backward_ratio, 2 * blocks, again.norm);
+  if (kind.mixer == Mixer::attention) attention_block(record, c, w, kind, again);
+  if (kind.mixer == Mixer::mamba) mamba_block(record, c, w, again);
+  if (kind.feed_forward && kind.experts) expert_block(record, c, w, again);
+  if (kind.feed_forward && !kind.experts) mlp_block(record, c, w, c.job.model.ffn, again);
   return record.take();
 }
 

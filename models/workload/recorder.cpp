@@ -142,6 +142,31 @@ void Recorder::attention(const AttentionShape& shape, int parts, bool repeated) 
   }
 }
 
+void Recorder::scan(const MambaShape& shape, double tokens, double ways, bool repeated) {
+  constexpr double kKernels = 5;  // of a pass: arXiv:2405.21060's implementation
+  const Precision format = c_.job.precision == Precision::fp16 ? Precision::fp16 : Precision::bf16;
+  const FlopsPerSecond rate = c_.stack.scan_efficiency * gpu_.peak(format);
+  const Flops flops{tokens * scan_flops(shape) / ways};
+  const Bytes bytes{tokens * scan_bytes(shape) / ways};
+  const auto record = [&](Phase phase, double times, Flops useful) {
+    const Seconds moving = kKernels * memory_bound_time(times / kKernels * bytes, gpu_);
+    add({"scan",
+         OperationKind::attention,
+         phase,
+         std::max(times * flops / rate, moving),
+         useful,
+         {},
+         {},
+         {},
+         times * flops,
+         times * bytes,
+         format});
+  };
+  record(Phase::forward, 1, flops);
+  if (repeated) record(Phase::recompute, 1, {});
+  record(Phase::backward, 3, 2.0 * flops);
+}
+
 void Recorder::memory(std::string_view name, Phase phase, Bytes traffic, int kernels, double load) {
   if (traffic <= Bytes{}) return;
   const double slowdown = c_.stack.elementwise.slowdown;

@@ -41,6 +41,10 @@ class Recorder {
   /// late piece of the sequence, so that the causal half is shared out evenly.
   void attention(const AttentionShape& shape, int parts, bool repeated);
 
+  /// Mamba-2's recurrence over `tokens`, of which this rank has 1 / `ways` of the heads. The
+  /// backward pass makes the states again and two gradients of everything.
+  void scan(const MambaShape& shape, double tokens, double ways, bool repeated);
+
   /// `kernels` of equal traffic; 0: the traffic rides on a product's own kernel.
   void memory(std::string_view name, Phase phase, Bytes traffic, int kernels, double load = 1);
   void elementwise(std::string_view name, double bytes, double backward_ratio, int kernels,

@@ -33,6 +33,8 @@ struct Sizes {
                            static_cast<double>(model.experts.per_token) * model.experts.ffn +
                                model.experts.shared_ffn);
     ffn *= std::max(1.0, model.activation_traffic);
+    // A mixer's products stand for those of an MLP.
+    ffn = std::max(ffn, model.mamba.in());
     imbalance = scenario.job.expert_imbalance;
     const double here = static_cast<double>(cut.expert) * cut.expert_tensor;
     stage_parameters =
@@ -81,8 +83,11 @@ double arithmetic_seconds(const Scenario& scenario, const Sizes& s) {
   const double attention = (2 + backward_ratio) * 4 * s.micro_tokens *
                            (scenario.job.batch.tokens + ramp_tokens) * s.model.heads *
                            s.model.head_dim / s.cut.tensor;
+  const double mixer = kPasses * 2 * s.micro_tokens * mamba_matrix_parameters(s.model);
+  const double scan = 5 * s.micro_tokens * scan_flops(s.model.mamba);
   return s.imbalance * scenario.stack.grouped_slowdown * products / peak +
-         attention / attention_peak;
+         attention / attention_peak + mixer / s.cut.tensor / peak +
+         scan / (scenario.stack.scan_efficiency * peak_16_bit);
 }
 
 /// Elementwise work and launches of one layer.
@@ -97,7 +102,7 @@ double elementwise_seconds(const Scenario& scenario, const Sizes& s) {
       2 * e.permute_bytes * m.experts.per_token * m.hidden + e.rotary_bytes * 4 * width +
       e.score_bytes * m.heads * scenario.job.batch.tokens * (1 + e.score_backward_ratio) +
       (e.quantise_bytes + e.quantise_backward_bytes) * (4.0 * m.hidden + 3.0 * s.ffn + width) +
-      e.loss_bytes * m.vocabulary;
+      e.loss_bytes * m.vocabulary + 5 * scan_bytes(m.mamba) + 16 * m.mamba.in();
   const double bandwidth =
       std::min(gpu.hbm_bandwidth * gpu.memory.efficiency, gpu.gemm.bandwidth).base_units();
   const double weights =

@@ -320,6 +320,25 @@ void check_machine(const ScenarioDraft& draft, const Scenario& scenario) {
   check_fabric(draft, scenario);
 }
 
+void check_pattern(const ScenarioDraft& draft, const Parallelism& cut) {
+  const TransformerShape& model = draft.model;
+  if (model.pattern.empty()) return;
+  if (model.predicted_tokens > 0) {
+    refuse(draft, "/model/predicted_tokens", std::to_string(model.predicted_tokens),
+           "0, where the model has a pattern");
+  }
+  if (model.pattern.find('M') == std::string::npos) return;
+  if (cut.context > 1) {
+    refuse(draft, "/parallelism/context", std::to_string(cut.context),
+           "1, as Mamba layers pass their state along the sequence");
+  }
+  if (model.mamba.groups % cut.tensor != 0) {
+    refuse(draft, "/parallelism/tensor", std::to_string(cut.tensor),
+           "a divisor of " + std::to_string(model.mamba.groups) + " (" +
+               of_model("Mamba groups", model) + ")");
+  }
+}
+
 void check_adapters(const ScenarioDraft& draft, const TrainingJob& job) {
   if (!job.adapters.any()) return;
   const std::string rank = std::to_string(job.adapters.rank);
@@ -352,6 +371,7 @@ void check_rules(const ScenarioDraft& draft, const Scenario& scenario) {
   check_batch(draft, scenario.job);
   check_context(draft, cut);
   check_experts(draft, cut);
+  check_pattern(draft, cut);
   check_sharding(draft, cut);
   check_adapters(draft, scenario.job);
   check_machine(draft, scenario);

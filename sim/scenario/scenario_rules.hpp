@@ -26,6 +26,8 @@ void check_context(const ScenarioDraft& draft, const Parallelism& cut);
 /// Experts over ranks.
 void check_experts(const ScenarioDraft& draft, const Parallelism& cut);
 /// Groups that hold the weights together.
+/// Layers of hybrid models.
+void check_pattern(const ScenarioDraft& draft, const Parallelism& cut);
 void check_adapters(const ScenarioDraft& draft, const TrainingJob& job);
 void check_sharding(const ScenarioDraft& draft, const Parallelism& cut);
 

@@ -264,6 +264,39 @@ void read_latent_attention(const JsonCursor& from, Extent extent, TransformerSha
   out.head_dim = (l.nope_dim + l.rope_dim + l.value_dim) / 2;
 }
 
+void read_mamba(const JsonCursor& from, Extent extent, MambaShape& out) {
+  const MemberReader member(from, out.heads > 0 ? extent : Extent::whole);
+  member.required("heads", out.heads, 1, kMaxHeads);
+  member.required("head_dim", out.head_dim, 1, kMaxWidth);
+  member.required("groups", out.groups, 1, kMaxHeads);
+  member.required("state", out.state, 1, kMaxWidth);
+  member.optional("kernel", out.kernel, 1, 64);
+  member.optional("chunk", out.chunk, 1, kMaxTokens);
+  if (out.heads % out.groups != 0) {
+    from.at("groups").fail("a divisor of " + std::to_string(out.heads) + " (heads)");
+  }
+  from.finish();
+}
+
+/// A letter for each layer.
+void read_pattern(const JsonCursor& from, TransformerShape& out) {
+  const std::string text = from.string();
+  const std::size_t wrong = text.find_first_not_of(kPatternLetters);
+  if (wrong != std::string::npos) {
+    from.fail("M (Mamba-2), * (attention), - (MLP) and E (experts), one for each layer");
+  }
+  if (std::ssize(text) != out.layers) {
+    from.fail(std::to_string(out.layers) + " letters, one for each of \"layers\"");
+  }
+  if (text.find('M') != std::string::npos && out.mamba.heads == 0) {
+    from.fail("no M, unless the model has \"mamba\"");
+  }
+  if (text.find('E') != std::string::npos && out.experts.count == 0) {
+    from.fail("no E, unless the model has \"experts\"");
+  }
+  out.pattern = text;
+}
+
 }  // namespace
 
 void read_model(const JsonCursor& from, Extent extent, TransformerShape& out) {
@@ -296,6 +329,11 @@ void read_model(const JsonCursor& from, Extent extent, TransformerShape& out) {
   member.optional("window", out.window, 1, kMaxTokens);
   member.optional("window_interval", out.window_interval, 1, kMaxLayers);
   member.optional("predicted_tokens", out.predicted_tokens, 0, 64);
+  member.optional("mamba", [&](const JsonCursor& at) { read_mamba(at, extent, out.mamba); });
+  member.optional("pattern", [&](const JsonCursor& at) { read_pattern(at, out); });
+  if (!out.pattern.empty() && std::ssize(out.pattern) != out.layers) {
+    from.at("layers").fail(std::to_string(out.pattern.size()) + " (letters of its pattern)");
+  }
   if (out.heads % out.kv_heads != 0) {
     const std::optional<JsonCursor> kv_heads = from.find("kv_heads");
     const JsonCursor wrong = kv_heads ? *kv_heads : from.at("heads");
@@ -319,6 +357,7 @@ void read_stack(const JsonCursor& from, Extent extent, StackSpec& out) {
   member.optional("expert_host_layer", out.expert_host_layer, kLatency);
   member.optional("expert_host_expert", out.expert_host_expert, kLatency);
   member.optional("grouped_slowdown", out.grouped_slowdown, kRatio);
+  member.optional("scan_efficiency", out.scan_efficiency, Interval{0.01, 1});
   member.optional("kernels_forward", out.kernels_forward, kPerElement);
   member.optional("kernels_backward", out.kernels_backward, kPerElement);
   member.optional("step_overhead", out.step_overhead, Interval{0, 1000});

@@ -61,8 +61,9 @@ Piece make_layer(const WorkloadContext& c, LayerKind kind) {
   const StackSpec& s = c.stack;
   const Parallelism& par = c.job.parallelism;
   const double again = c.job.recompute == Recompute::full ? s.kernels_forward : 0;
-  HostTimes host{.forward = s.kernels_forward * s.launch_interval,
-                 .backward = (s.kernels_backward + again) * s.launch_interval};
+  const double share = kind.blocks() / 2.0;
+  HostTimes host{.forward = share * s.kernels_forward * s.launch_interval,
+                 .backward = share * (s.kernels_backward + again) * s.launch_interval};
   const Adapters& adapters = c.job.adapters;
   for (std::size_t i = 0; i < kAdapterModules; ++i) {
     if (!adapters.on(static_cast<AdapterModule>(i))) continue;
@@ -100,7 +101,7 @@ Pieces make_pieces(const WorkloadContext& c) {
   const double head = static_cast<double>(m.vocabulary) * m.hidden;
   const bool shared = m.tied && ends_meet(pipeline_shape(c.job.parallelism));
   Pieces out;
-  std::array<bool, 4> made{};
+  std::array<bool, Pieces::kKinds> made{};
   for (int i = 0; i < m.layers; ++i) {
     const std::size_t number = Pieces::piece_of(m.kind(i));
     if (!made[number]) out.layers[number] = make_layer(c, m.kind(i));

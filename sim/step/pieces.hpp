@@ -35,12 +35,14 @@ struct Piece {
   [[nodiscard]] PhaseCost& cost(Pass pass) { return passes[static_cast<std::size_t>(pass)]; }
 };
 struct Pieces {
-  std::array<Piece, 4> layers;  ///< by piece_of(kind); only those of the model are filled
+  static constexpr std::size_t kKinds = 24;
+  std::array<Piece, kKinds> layers;  ///< by piece_of(kind); only those of the model are filled
   Piece embedding, head;
   Piece prediction;  ///< of a further token: its layer, the projection again, and what joins them
 
   static std::size_t piece_of(LayerKind kind) {
-    return (kind.experts ? 1U : 0U) + (kind.windowed ? 2U : 0U);
+    return (kind.experts ? 1U : 0U) + (kind.windowed ? 2U : 0U) + (kind.feed_forward ? 0U : 4U) +
+           8 * static_cast<std::size_t>(kind.mixer);
   }
 };
 

@@ -28,7 +28,7 @@ class ComputeBound {
     double forward = 0, backward = 0;
   };
   struct Times {
-    std::array<PieceTimes, 4> layers;
+    std::array<PieceTimes, Pieces::kKinds> layers;
     PieceTimes embedding, head, prediction;
   };
   using Key = std::array<int, 8>;

@@ -119,6 +119,22 @@ void read_attention(const Part& model, TransformerShape& m) {
   m.predicted_tokens = model.count("mtp").value_or(0);
 }
 
+/// A letter for each layer, and the mixers.
+void read_hybrid(const Part& model, TransformerShape& m, Obstacles& obstacles) {
+  m.pattern = model.text("pattern");
+  if (m.pattern.empty()) return;
+  const Part mamba = model.part("mamba");
+  m.mamba.heads = mamba.count("heads").value_or(0);
+  m.mamba.head_dim = mamba.count("head_dim").value_or(0);
+  m.mamba.groups = mamba.count("groups").value_or(1);
+  m.mamba.state = mamba.count("state").value_or(0);
+  const bool fits = m.pattern.find_first_not_of(kPatternLetters) == std::string::npos &&
+                    std::ssize(m.pattern) == m.layers &&
+                    (m.mamba.heads > 0 || m.pattern.find('M') == std::string::npos) &&
+                    (m.experts.count > 0 || m.pattern.find('E') == std::string::npos);
+  obstacles.add(!fits, "a pattern that does not fit the model");
+}
+
 void read_model(const Part& model, const Part& row, ReferenceRow& out, Obstacles& obstacles) {
   TransformerShape& m = out.model;
   m.name = model.text("name");
@@ -140,6 +156,7 @@ void read_model(const Part& model, const Part& row, ReferenceRow& out, Obstacles
   m.max_positions = m.learned_positions ? row.count("seq").value_or(0) : 0;
   read_experts(model, m);
   read_attention(model, m);
+  read_hybrid(model, m, obstacles);
   if (m.name.starts_with("gpt-oss")) m.activation_traffic = kGptOssActivation;
 }
 
@@ -317,7 +334,7 @@ bool is_dense(const ReferenceRow& out) {
   return out.complete && out.obstacle.empty() && out.context == 1 &&
          out.sharding <= Sharding::zero1 && out.precision != Precision::nvfp4 &&
          out.model.experts.count == 0 && out.model.latent.key_value_rank == 0 &&
-         !out.adapters.any();
+         !out.adapters.any() && out.model.pattern.empty();
 }
 
 ReferenceRow read_row(const Json& json, std::size_t index) {
