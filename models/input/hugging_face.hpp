@@ -16,8 +16,8 @@ struct HuggingFaceModel {
 
 /// Reads these families (`model_type`): llama, mistral, mixtral, qwen2, qwen2_moe, qwen3,
 /// qwen3_moe, deepseek_v2, deepseek_v3, kimi_k2, gpt_oss, llama4 (its text_config), gpt_neox,
-/// gemma, gemma2, gpt2 and opt. Throws InputError for others, for counts that do not fit together,
-/// and for layers with experts in an order that the shape cannot say.
+/// gemma, gemma2, nemotron_h, gpt2 and opt. Throws InputError for others, for counts that do not
+/// fit together, and for layers with experts in an order that the shape cannot say.
 HuggingFaceModel read_hugging_face(const JsonCursor& config, std::string name);
 
 }  // namespace lockstep

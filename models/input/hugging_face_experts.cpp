@@ -127,6 +127,39 @@ ExpertShape read_experts(const JsonCursor& config, std::string_view type, int la
   return experts;
 }
 
+bool is_hybrid(std::string_view type) { return type == "nemotron_h"; }
+
+void read_hybrid(const JsonCursor& config, TransformerShape& shape) {
+  const JsonCursor pattern = config.at("hybrid_override_pattern");
+  shape.pattern = pattern.string();
+  const bool known = shape.pattern.find_first_not_of(kPatternLetters) == std::string::npos;
+  if (!known || std::ssize(shape.pattern) != shape.layers) {
+    pattern.fail(std::to_string(shape.layers) +
+                 " letters (num_hidden_layers): M (Mamba-2), * (attention), - (MLP), E (experts)");
+  }
+  if (shape.pattern.find('M') != std::string::npos) {
+    MambaShape& mamba = shape.mamba;
+    mamba.heads = config.at("mamba_num_heads").integer(1, kMostHeads);
+    mamba.head_dim = config.at("mamba_head_dim").integer(1, kMostWidth);
+    mamba.groups = integer_or(config, "n_groups", 1, kMostHeads, 8);
+    mamba.state = config.at("ssm_state_size").integer(1, kMostWidth);
+    mamba.kernel = integer_or(config, "conv_kernel", 1, 64, 4);
+    mamba.chunk = integer_or(config, "chunk_size", 1, kMostTokens, 128);
+    if (mamba.heads % mamba.groups != 0) {
+      config.at("mamba_num_heads")
+          .fail("a multiple of " + std::to_string(mamba.groups) + " (n_groups)");
+    }
+  }
+  if (shape.pattern.find('E') == std::string::npos) return;
+  ExpertShape& experts = shape.experts;
+  experts.count = config.at("n_routed_experts").integer(1, kMostExperts);
+  experts.per_token = config.at("num_experts_per_tok").integer(1, experts.count);
+  experts.ffn = config.at("moe_intermediate_size").integer(1, kMostWidth);
+  experts.shared_ffn =
+      integer_or(config, "n_shared_experts", 0, 64, 1) *
+      integer_or(config, "moe_shared_expert_intermediate_size", 0, kMostWidth / 64, 0);
+}
+
 bool has_latent_attention(std::string_view type) {
   return type == "deepseek_v2" || type == "deepseek_v3" || type == "kimi_k2";
 }

@@ -1,5 +1,5 @@
 /// Parts of a Hugging Face config.json that only some families have: mixtures of experts, latent
-/// attention, windows. For models/input/hugging_face.cpp.
+/// attention, windows, blocks of hybrid models. For models/input/hugging_face.cpp.
 #pragma once
 
 #include <string>
@@ -30,6 +30,10 @@ ExpertShape read_experts(const JsonCursor& config, std::string_view type, int la
 bool has_latent_attention(std::string_view type);
 /// Sets `latent`, `head_dim` and `kv_heads`; `heads` is there already.
 void read_latent_attention(const JsonCursor& config, TransformerShape& shape);
+
+bool is_hybrid(std::string_view type);
+/// Sets the pattern, the Mamba-2 mixers and the experts of `shape`, whose layers are there already.
+void read_hybrid(const JsonCursor& config, TransformerShape& shape);
 
 /// Sets the window of `shape`, whose layers are there already; one that the shape cannot say, or
 /// that the family's code doesn't know, becomes an assumption.

@@ -128,6 +128,7 @@ void read_hybrid(const Part& model, TransformerShape& m, Obstacles& obstacles) {
   m.mamba.head_dim = mamba.count("head_dim").value_or(0);
   m.mamba.groups = mamba.count("groups").value_or(1);
   m.mamba.state = mamba.count("state").value_or(0);
+  m.mamba.chunk = mamba.count("chunk").value_or(m.mamba.chunk);
   const bool fits = m.pattern.find_first_not_of(kPatternLetters) == std::string::npos &&
                     std::ssize(m.pattern) == m.layers &&
                     (m.mamba.heads > 0 || m.pattern.find('M') == std::string::npos) &&

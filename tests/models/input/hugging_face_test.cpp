@@ -139,6 +139,27 @@ TEST_CASE("read_hugging_face: DeepSeek-V3 predicts a second token, behind three 
   CHECK(model.assumptions.empty());
 }
 
+TEST_CASE("read_hugging_face: Nemotron 3 Nano is a string of blocks") {
+  constexpr std::string_view kNano =
+      R"({"model_type": "nemotron_h", "hidden_size": 2688, "intermediate_size": 1856,
+          "num_hidden_layers": 52, "num_attention_heads": 32, "num_key_value_heads": 2,
+          "head_dim": 128, "n_routed_experts": 128, "num_experts_per_tok": 6,
+          "moe_intermediate_size": 1856, "n_shared_experts": 1,
+          "moe_shared_expert_intermediate_size": 3712, "vocab_size": 131072,
+          "mamba_num_heads": 64, "mamba_head_dim": 64, "ssm_state_size": 128, "n_groups": 8,
+          "conv_kernel": 4, "hybrid_override_pattern":
+          "MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME"})";
+  const TransformerShape shape = read(kNano).shape;
+  CHECK(shape.kind(0).mixer == Mixer::mamba);
+  CHECK(shape.kind(1).experts);
+  CHECK(shape.kind(5).mixer == Mixer::attention);
+  CHECK_FALSE(shape.kind(5).feed_forward);
+  CHECK(total_parameters(shape) == doctest::Approx(31.6e9).epsilon(0.01));
+  std::string short_one{kNano};
+  short_one.replace(short_one.find("MEMEM*"), 6, "MEMEM");
+  CHECK_THROWS_AS((void)read(short_one), InputError);
+}
+
 TEST_CASE("read_hugging_face: gpt-oss has a window in every second layer, the first included") {
   const TransformerShape shape =
       read(R"({"model_type": "gpt_oss", "attention_bias": true, "head_dim": 64,
