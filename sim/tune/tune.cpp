@@ -127,7 +127,9 @@ class Search {
       }
     }
     for (auto& [pointer, count] : refused) result_.refused.push_back({pointer, count});
-    std::ranges::stable_sort(result_.refused, std::ranges::greater{}, &TuneCount::layouts);
+    std::ranges::sort(result_.refused, [](const TuneCount& a, const TuneCount& b) {
+      return a.layouts != b.layouts ? a.layouts > b.layouts : a.reason < b.reason;
+    });
   }
 
   /// Layouts above this time are of no interest any more.

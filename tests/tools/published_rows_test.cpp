@@ -67,6 +67,12 @@ void check_within(const GroupErrors& group, const Bound& bound) {
 
 }  // namespace
 
+TEST_CASE("published runs: fine-tuning and hybrid models, to which next to nothing was fitted") {
+  check_within(summary_of(PredictedRows("fine_tuning.json")).complete,
+               {"complete", 27, 0.09, 0.36});
+  check_within(summary_of(PredictedRows("hybrid.json")).complete, {"complete", 21, 0.11, 0.2});
+}
+
 TEST_CASE("published runs: every one is predicted, and as well as the README says") {
   const PredictedRows runs("training.json"), single_node("single_node.json");
   const RowSummary summary = summary_of(runs);

@@ -121,8 +121,12 @@ class Comparer {
       out_.changes.push_back(std::move(row));
       before = std::move(after);
     }
-    std::ranges::stable_partition(out_.changes,
-                                  [](const ComparedChange& row) { return row.change != 0; });
+    std::vector<ComparedChange> moved, still;
+    for (ComparedChange& row : out_.changes) {
+      (row.change != 0 ? moved : still).push_back(std::move(row));
+    }
+    out_.changes = std::move(moved);
+    for (ComparedChange& row : still) out_.changes.push_back(std::move(row));
     return true;
   }
   /// False: stopped.

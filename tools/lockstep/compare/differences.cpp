@@ -137,12 +137,14 @@ void drop_remarks(Json& scenario) {
 }
 
 std::vector<Difference> differences(const Json& a, const Json& b) {
-  std::vector<Difference> out;
-  compare_objects(a, b, "", out);
-  std::ranges::stable_sort(out, {}, [](const Difference& difference) {
-    const std::string_view pointer = difference.pointer;
-    return place_of(pointer.substr(1, pointer.find('/', 1) - 1));
-  });
+  std::vector<Difference> found, out;
+  compare_objects(a, b, "", found);
+  for (std::size_t place = 0; place <= kOrder.size(); ++place) {
+    for (const Difference& difference : found) {
+      const std::string_view pointer = difference.pointer;
+      if (place_of(pointer.substr(1, pointer.find('/', 1) - 1)) == place) out.push_back(difference);
+    }
+  }
   return out;
 }
 

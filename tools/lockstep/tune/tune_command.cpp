@@ -67,7 +67,7 @@ constexpr std::array kOptions{
     OptionSpec{"schedule", 0, "NAME,...", false,
                "Only these pipeline schedules (`lockstep list schedules`). Left out: 1f1b, "
                "interleaved, and the scenario's own.",
-               "--schedule 1f1b,zb-h1"},
+               "--schedule 1f1b,zb_h1"},
     OptionSpec{"exhaustive", 0, "", false,
                "Replay every layout that fits, without lower bounds: the same answer, later.",
                "--exhaustive"},
