@@ -91,9 +91,10 @@ struct StackSpec {
   /// Host time of a layer with experts, forward and backward together, below which it cannot go
   /// without CUDA graphs: the host waits for the counts of tokens per expert.
   Seconds expert_host_layer;
-  Seconds expert_host_expert;     ///< more per expert that the GPU holds
-  double grouped_slowdown = 1;    ///< time of products grouped by expert over that of dense ones
-  double scan_efficiency = 0.035;  ///< share of the 16-bit peak that Mamba-2's chunk kernels reach
+  Seconds expert_host_expert;       ///< more per expert that the GPU holds
+  double expert_partial_graph = 1;  ///< share of both that stays where parts of a layer are graphs
+  double grouped_slowdown = 1;      ///< time of products grouped by expert over that of dense ones
+  double scan_efficiency = 0.035;   ///< share of the 16-bit peak that Mamba-2's chunk kernels reach
   double weight_gradient_traffic = 6;  ///< extra bytes per weight and micro batch to accumulate it
   double optimiser_bytes = 44;         ///< HBM traffic per local parameter of a step
   double optimiser_unsharded_bytes = 4;  ///< the same, per parameter of the rank before sharding

@@ -356,6 +356,7 @@ void read_stack(const JsonCursor& from, Extent extent, StackSpec& out) {
   member.optional("launch_interval", out.launch_interval, kLatency);
   member.optional("expert_host_layer", out.expert_host_layer, kLatency);
   member.optional("expert_host_expert", out.expert_host_expert, kLatency);
+  member.optional("expert_partial_graph", out.expert_partial_graph, kShare);
   member.optional("grouped_slowdown", out.grouped_slowdown, kRatio);
   member.optional("scan_efficiency", out.scan_efficiency, Interval{0.01, 1});
   member.optional("kernels_forward", out.kernels_forward, kPerElement);

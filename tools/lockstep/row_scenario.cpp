@@ -20,11 +20,6 @@ constexpr BytesPerSecond kUnlimitedNic = gigabits_per_second(1e5);
 /// layouts is the same from a quarter of it to eight times as much.
 constexpr Bytes kRatePayload{1e9};
 
-/// Host time of a layer with experts whose attention and router run as CUDA graphs, over that of
-/// one without; assumed: layers of Qwen3-30B on 8 GB200 take two thirds of the time on which they
-/// stand without graphs.
-constexpr double kPartialGraph = 0.65;
-
 /// "Megatron-LM-2021" -> "megatron_lm_2021".
 std::string preset_name(std::string text) {
   for (char& c : text) {
@@ -153,8 +148,8 @@ StackSpec row_stack(const ReferenceRow& row, const PresetStore& presets,
   if (row.cuda_graph == true) stack.launch_interval = Seconds{};
   if (row.cuda_graph == true) stack.expert_host_layer = stack.expert_host_expert = Seconds{};
   if (row.partial_graph) {
-    stack.expert_host_layer *= kPartialGraph;
-    stack.expert_host_expert *= kPartialGraph;
+    stack.expert_host_layer *= stack.expert_partial_graph;
+    stack.expert_host_expert *= stack.expert_partial_graph;
   }
   if (row.gradient_bytes) stack.communication.gradient_bytes = *row.gradient_bytes;
   return stack;
@@ -228,6 +223,10 @@ Scenario row_scenario(const ReferenceRow& row, const PresetStore& presets) {
   ScenarioDraft draft;
   draft.file = row.id;
   draft.model = row.model;
+  if (const std::string name = preset_name(row.model.name); presets.has("models", name)) {
+    // What no row states of a model: how its activation is written.
+    draft.model.activation_traffic = presets.model(name).activation_traffic;
+  }
   draft.node = row_node(row, gpu_preset_of(row.gpu, row.id, presets), presets, draft.assumptions);
   draft.tensor = row.tensor;
   draft.context = row.context;

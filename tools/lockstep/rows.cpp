@@ -16,9 +16,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Biases and clamps of gpt-oss's gated activation run as kernels of their own: assumed, as in its
-/// presets.
-constexpr double kGptOssActivation = 6;
 constexpr double kLargestCount = 1e9;  ///< counts of a row; beyond this they are no counts
 
 /// A part of a row, read without complaint: what is missing, null or of another type is nothing.
@@ -158,7 +155,6 @@ void read_model(const Part& model, const Part& row, ReferenceRow& out, Obstacles
   read_experts(model, m);
   read_attention(model, m);
   read_hybrid(model, m, obstacles);
-  if (m.name.starts_with("gpt-oss")) m.activation_traffic = kGptOssActivation;
 }
 
 void read_parallel(const Part& parallel, ReferenceRow& out, Obstacles& obstacles) {
