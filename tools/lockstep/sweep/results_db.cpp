@@ -144,8 +144,8 @@ ResultsDb::ResultsDb(std::string path, const Sweep& sweep, const Manifest& manif
     } else {
       create(sweep, manifest);
     }
-    std::vector<std::string> quoted;
-    for (const std::string& column : columns_) quoted.push_back(quoted_name(column));
+    std::vector<std::string> quoted(columns_.size());
+    std::ranges::transform(columns_, quoted.begin(), quoted_name);
     const std::vector<std::string> marks(columns_.size(), "?");
     insert_ = std::make_unique<SQLite::Statement>(
         *database_, fmt::format("INSERT OR REPLACE INTO points ({}) VALUES ({})",

@@ -20,7 +20,7 @@
 #include "tools/lockstep/sweep/sql_value.hpp"
 #include "tools/lockstep/sweep/sweep.hpp"
 
-namespace SQLite {
+namespace SQLite {  // NOLINT(readability-identifier-naming): theirs
 class Database;
 class Exception;
 class Statement;
