@@ -24,6 +24,7 @@ constexpr std::array<std::string_view, 2> kPayments{"own", "rent"};
 constexpr std::array<std::string_view, 2> kLayouts{"given", "tuned"};
 constexpr std::size_t kMostCandidates = 100;
 constexpr std::size_t kMostSizes = 32;
+constexpr double kUsualReserve = 0.05;  // assumed: of the nodes that train
 constexpr int kFirstTensor = 8, kMostFirstWays = 1024;
 
 /// A part of a plan that is shaped like a scenario.
@@ -99,6 +100,11 @@ class CandidateReader {
     return out;
   }
 
+  /// Whether the scenario says what is in reserve.
+  [[nodiscard]] bool says_spares() const {
+    return whole_.contains(Json::json_pointer("/run/spares"));
+  }
+
  private:
   /// The scenario with a layout to start a search from: its own, else the first that divides.
   [[nodiscard]] Scenario first_layout(Json scenario) const {
@@ -167,6 +173,21 @@ std::optional<double> read_spares(const JsonCursor& from, const JsonCursor& root
   const auto own = from.find("spares"), shared = root.find("spares");
   if (!own && !shared) return std::nullopt;
   return (own ? *own : *shared).quantity(Dimension::share, {0, 1});
+}
+
+/// Sets how many nodes are in reserve: a share of those that train, or what the run says.
+void reserve(PlanCandidate& candidate, const std::optional<double>& share, bool said) {
+  if (!share && said) return;
+  RunSpec& run = candidate.run;
+  run.spares.hot =
+      static_cast<int>(std::ceil(share.value_or(kUsualReserve) * candidate.scenario.nodes));
+  // A run that says nothing has one at hand always, which nobody could pay for.
+  std::erase_if(run.assumptions,
+                [](const std::string& text) { return text.starts_with("run.spares: "); });
+  if (!share) {
+    run.assumptions.push_back(
+        fmt::format("spares: {:.0f} % of the nodes in reserve (not given)", 100 * kUsualReserve));
+  }
 }
 
 /// How far published runs like it lie from their prediction: the models' validation error.
@@ -248,9 +269,7 @@ std::vector<PlanCandidate> read_candidates(const JsonCursor& root, const PresetS
       candidate.about = about ? about->string() : std::string{};
       candidate.rented = payment == 1;
       candidate.inputs = own;
-      if (spares) {
-        candidate.run.spares.hot = static_cast<int>(std::ceil(*spares * candidate.scenario.nodes));
-      }
+      reserve(candidate, spares, reader.says_spares());
       candidate.pointer = from.pointer();
       if (validated) add_accuracy(candidate, presets);
       if (candidate.rented && !candidate.scenario.usd_per_gpu_hour) {

@@ -237,6 +237,23 @@ TEST_CASE("plan: a law or a budget of compute gives the tokens") {
         doctest::Approx(optimal_tokens(scaling_laws()[0], 8'030'261'248.0)));
 }
 
+TEST_CASE("plan: nodes in reserve are a share, or what the run says, or 5 %") {
+  const auto reserve_of = [](Json plan, const char* without) {
+    if (*without != 0) plan["scenario"]["run"].erase(without);
+    return read_plan("plan.json", plan.dump(), test::presets()).candidates[1].run.spares.hot;
+  };
+  Json plan = Json::parse(kSmallPlan);
+  plan["candidates"][0]["nodes"] = {2, 32};
+  CHECK(reserve_of(plan, "") == 4);
+  plan["candidates"][0]["spares"] = 0.5;
+  CHECK(reserve_of(plan, "") == 16);
+  plan["candidates"][0].erase("spares");
+  plan.erase("spares");
+  CHECK(reserve_of(plan, "spares") == 2);
+  plan["scenario"]["run"]["spares"]["hot"] = 7;
+  CHECK(reserve_of(plan, "") == 7);
+}
+
 TEST_CASE("plan: the examples that ship are read") {
   for (const char* name : {"train-70b-15t-tokens", "train-405b"}) {
     CAPTURE(name);
