@@ -26,6 +26,7 @@ constexpr const char* kSmallPlan = R"({
   "limits": {"time": "60 d", "power": "100 kW", "usd": 400000},
   "samples": 20,
   "spares": "10 %",
+  "uncertain": {"efficiency": {"low": 0.8, "high": 1.25}},
   "scenario": {
     "model": "llama3_8b",
     "batch": {"sequences": 128, "micro": 1, "tokens": 8192},
