@@ -210,8 +210,8 @@ void read_recompute(const std::string& text, ReferenceRow& out, Obstacles& obsta
     obstacles.add(true, "recompute of an unknown kind");
 }
 
-/// Adapters; where the row does not say which, those of NVIDIA's recipes
-/// (github:NVIDIA/NeMo-Framework-Launcher@04c921b4f045:launcher_scripts/conf/peft/llama/squad.yaml).
+/// Adapters; where the row does not say which, those of NVIDIA's recipes (launcher_scripts/conf/
+/// peft/llama/squad.yaml in github:NVIDIA/NeMo-Framework-Launcher@04c921b4f045).
 void read_adapters(const Part& row, ReferenceRow& out) {
   if (row.text("kind") != "lora") return;
   const Part lora = row.part("lora");

@@ -240,8 +240,8 @@ TEST_CASE("read_hugging_face: other families and misfits are refused by name") {
   CHECK_THROWS_WITH_AS(read(R"({"model_type": "lama"})"),
                        "config.json#/model_type: found \"lama\"; allowed: llama, mistral, "
                        "mixtral, qwen2, qwen2_moe, qwen3, qwen3_moe, deepseek_v2, deepseek_v3, "
-                       "kimi_k2, gpt_oss, llama4, llama4_text, gpt_neox, gemma, gemma2, gpt2, opt. "
-                       "Did you mean \"llama\"?",
+                       "kimi_k2, gpt_oss, llama4, llama4_text, gpt_neox, gemma, gemma2, "
+                       "nemotron_h, gpt2, opt. Did you mean \"llama\"?",
                        InputError);
   CHECK_THROWS_WITH_AS(read(R"({"model_type": "mistral", "num_local_experts": 8})"),
                        "config.json#/num_local_experts: found 8; allowed: a dense model, without "

@@ -25,7 +25,9 @@ using Json = nlohmann::ordered_json;
 const Json& full_scenario() {
   static const Json full = Json::parse(R"({
     "model": {"preset": "gpt3_175b", "experts": {"count": 8, "per_token": 2, "ffn": 64},
-      "latent_attention": {"key_value_rank": 64, "nope_dim": 64, "rope_dim": 32, "value_dim": 64}},
+      "latent_attention": {"key_value_rank": 64, "nope_dim": 64, "rope_dim": 32, "value_dim": 64},
+      "mamba": {"heads": 8, "head_dim": 64, "groups": 8, "state": 64}},
+    "lora": {"rank": 8, "modules": ["qkv"]},
     "recompute": {"modules": ["mlp"]},
     "routing": {},
     "cluster": {

@@ -169,7 +169,8 @@ TEST_CASE("sweep: draws depend on seed and number alone, and keep to their range
 TEST_CASE("sweep: a Latin hypercube meets each part of each range once") {
   const SweepFiles files;
   const Sweep sweep = files.axes(R"([{"latin_hypercube": 50, "of": [
-    {"at": "/batch/micro", "uniform": [0, 50]}, {"at": "/batch/tokens", "uniform": [100, 150]}]}])");
+    {"at": "/batch/micro", "uniform": [0, 50]},
+    {"at": "/batch/tokens", "uniform": [100, 150]}]}])");
   std::set<int> one, other;
   PointMaker maker(sweep);
   for (std::uint32_t i = 0; i < 50; ++i) {

@@ -17,7 +17,8 @@ std::string json_string(std::string_view text) { return nlohmann::json(text).dum
 std::string line(const Residual& r) {
   const PredictionTraits& t = r.traits;
   return fmt::format(
-      R"({{"row":{},"source":{},"stack":{},"release":{},"gpu":{},"architecture":{},"experts":{},"sharded_weights":{},)"
+      R"({{"row":{},"source":{},"stack":{},"release":{},"gpu":{},"architecture":{},"experts":{},)"
+      R"("sharded_weights":{},)"
       R"("context":{},"fitted":{:.4f},"left_out":{:.4f}}})",
       json_string(r.row), json_string(r.source), json_string(t.stack), json_string(t.release),
       json_string(t.gpu), json_string(t.architecture), t.experts, t.sharded_weights, t.context,
