@@ -79,6 +79,22 @@ TEST_CASE("TextTable: numbers right, text left, no blanks at line ends") {
         " long  100\n");
 }
 
+TEST_CASE("TextTable: on a narrow terminal bars go, then text is cut, then columns go") {
+  TextTable table({{"layout", TextTable::Align::left}, {"step"}, {"", TextTable::Align::left}});
+  table.add({"tensor 8 pipeline 16 data 128", "6.94", "########"});
+  const auto at = [&](int columns) { return table.text({.columns = columns}, 0); };
+  CHECK(at(0) == table.text({}, 0));
+  CHECK(at(45) == table.text({}, 0));
+  CHECK(at(44) == "layout                         step\ntensor 8 pipeline 16 data 128  6.94\n");
+  CHECK(at(30) == "layout                    step\ntensor 8 pipeline 16 d..  6.94\n");
+  CHECK(table.text({.utf8 = true, .columns = 30}, 0) ==
+        "layout                    step\ntensor 8 pipeline 16 da…  6.94\n");
+  TextTable numbers({{"name", TextTable::Align::left}, {"one"}, {"two"}});
+  numbers.add({"a name that is long enough", "12345678", "12345678"});
+  CHECK(numbers.text({.columns = 30}, 0) ==
+        "name                   one\na name that is..  12345678\n");
+}
+
 TEST_CASE("csv_line: quotes what RFC 4180 wants quoted") {
   const std::array<std::string, 4> cells{"plain", "a,b", "say \"x\"", "two\nlines"};
   CHECK(csv_line(cells) == "plain,\"a,b\",\"say \"\"x\"\"\",\"two\nlines\"\n");

@@ -146,6 +146,7 @@ Imported from_kineto(const ParsedOptions& options, const std::vector<std::string
   const int per_node = whole_number(options, "gpus-per-node", of_node, kMostImportedRanks);
   TextStyle style = console.style;
   style.colour = false;
+  style.columns = 0;
   return import_kineto(files, machine, per_node, presets, style);
 }
 

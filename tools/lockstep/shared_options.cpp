@@ -23,7 +23,10 @@ int whole_number(const ParsedOptions& options, std::string_view name, int otherw
 
 TextStyle output_style(const ParsedOptions& options, const Console& console) {
   TextStyle style = console.style;
-  if (options.has("output")) style.colour = false;
+  if (options.has("output")) {
+    style.colour = false;
+    style.columns = 0;
+  }
   return style;
 }
 

@@ -6,7 +6,10 @@
 #include <cmath>
 #include <cstdlib>
 #include <fmt/format.h>
+#include <limits>
 #include <numeric>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 namespace lockstep {
 namespace {
@@ -29,6 +32,30 @@ std::string padded(const std::string& text, int width, TextTable::Align align) {
   return align == TextTable::Align::left ? text + space : space + text;
 }
 
+/// The text, or as much of it as `width` columns take with a mark that it goes on.
+std::string cut(const std::string& text, int width, const TextStyle& style) {
+  if (text_width(text) <= width) return text;
+  const std::string_view mark = style.utf8 ? "…" : "..";
+  std::string out;
+  int columns = text_width(mark);
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t end = at + 1;
+    while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) ++end;
+    if (++columns > width) break;
+    out.append(text, at, end - at);
+    at = end;
+  }
+  return out.append(mark);
+}
+
+/// 0 where it does not say.
+int columns_of_terminal() {
+  constexpr int kFewest = 40;
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 0;
+  return std::max<int>(kFewest, size.ws_col);
+}
+
 std::string trimmed_right(std::string line) {
   line.erase(line.find_last_not_of(' ') + 1);
   return line;
@@ -45,7 +72,9 @@ std::string TextStyle::dim(std::string_view text) const {
 
 TextStyle style_of_terminal(bool is_terminal) {
   // NOLINTNEXTLINE(concurrency-mt-unsafe): before any thread starts
-  return {.utf8 = locale_is_utf8(), .colour = is_terminal && std::getenv("NO_COLOR") == nullptr};
+  return {.utf8 = locale_is_utf8(),
+          .colour = is_terminal && std::getenv("NO_COLOR") == nullptr,
+          .columns = is_terminal ? columns_of_terminal() : 0};
 }
 
 double twelve_digits(double value) {
@@ -173,19 +202,44 @@ void TextTable::add(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
-std::string TextTable::text(const TextStyle& style, int indent) const {
+/// Of the columns that are shown.
+std::vector<int> TextTable::widths_within(int most) const {
+  constexpr int kShortest = 16;  // that text is cut to
+  constexpr std::size_t kFewest = 2;
   std::vector<int> widths;
   for (std::size_t c = 0; c < columns_.size(); ++c) {
     int width = text_width(columns_[c].title);
     for (const auto& row : rows_) width = std::max(width, text_width(row[c]));
     widths.push_back(width);
   }
+  const auto excess = [&] {
+    return std::accumulate(widths.begin(), widths.end(), 2 * (std::ssize(widths) - 1)) - most;
+  };
+  while (excess() > 0 && widths.size() > kFewest && columns_[widths.size() - 1].title.empty()) {
+    widths.pop_back();
+  }
+  while (excess() > 0) {
+    int* widest = nullptr;
+    for (std::size_t c = 0; c < widths.size(); ++c) {
+      if (columns_[c].align == Align::right || widths[c] <= kShortest) continue;
+      if (widest == nullptr || widths[c] > *widest) widest = &widths[c];
+    }
+    if (widest == nullptr) break;
+    *widest = std::max(kShortest, *widest - static_cast<int>(excess()));
+  }
+  while (excess() > 0 && widths.size() > kFewest) widths.pop_back();
+  return widths;
+}
+
+std::string TextTable::text(const TextStyle& style, int indent) const {
+  const int most = style.columns > 0 ? style.columns - indent : std::numeric_limits<int>::max() / 2;
+  const std::vector<int> widths = widths_within(most);
   const std::string margin(static_cast<std::size_t>(indent), ' ');
   const auto line = [&](auto&& cell) {
     std::string joined = margin;
-    for (std::size_t c = 0; c < columns_.size(); ++c) {
+    for (std::size_t c = 0; c < widths.size(); ++c) {
       if (c > 0) joined += "  ";
-      joined += padded(cell(c), widths[c], columns_[c].align);
+      joined += padded(cut(cell(c), widths[c], style), widths[c], columns_[c].align);
     }
     return trimmed_right(std::move(joined));
   };

@@ -9,13 +9,14 @@
 
 namespace lockstep {
 
-/// Width of every text of the program; tables may be wider.
+/// Width of every text of the program; tables may be wider, but for a terminal's.
 inline constexpr int kTextColumns = 100;
 
 /// What the terminal can show.
 struct TextStyle {
   bool utf8 = false;    ///< else plain ASCII
   bool colour = false;  ///< bold and dim; never in a pipe or file
+  int columns = 0;      ///< of the terminal; 0: there is none, and a table is as wide as its cells
   [[nodiscard]] std::string bold(std::string_view text) const;
   [[nodiscard]] std::string dim(std::string_view text) const;
 };
@@ -59,6 +60,8 @@ std::string wrap(std::string_view text, int width, int indent);
 std::string labelled_line(std::string_view label, int columns, std::string_view text);
 
 /// Rows of cells; column widths come from the widest cell. Numbers are aligned right, text left.
+/// Where the terminal is narrower, bars go first, then the widest text is cut, then go the last
+/// columns.
 class TextTable {
  public:
   enum class Align : unsigned char { left, right };
@@ -75,6 +78,8 @@ class TextTable {
   [[nodiscard]] std::string text(const TextStyle& style, int indent = 2) const;
 
  private:
+  [[nodiscard]] std::vector<int> widths_within(int most) const;
+
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
 };

@@ -342,7 +342,8 @@ ResultsReader::ResultsReader(std::string path) : path_(std::move(path)) {
     if (!std::filesystem::is_regular_file(path_, error)) {
       throw InputError({path_, {}, "no such file", "a results database of lockstep sweep", {}});
     }
-    database_ = std::make_unique<SQLite::Database>(path_, SQLite::OPEN_READONLY, kPatienceMs);
+    // Where it may be written: the last to close a file in WAL mode then tidies up beside it.
+    database_ = std::make_unique<SQLite::Database>(path_, SQLite::OPEN_READWRITE, kPatienceMs);
     if (!database_->tableExists("manifest") || !database_->tableExists("points")) {
       throw InputError(
           {path_, {}, "a database that is no sweep's", "a results database of lockstep sweep", {}});

@@ -112,10 +112,12 @@ Json summary_json(const SweepSummary& summary) {
   return out;
 }
 
-std::string summary_table(const SweepSummary& summary, const TextStyle& style, int columns) {
+std::string summary_table(const SweepSummary& summary, const TextStyle& style) {
+  const int columns = style.columns > 0 ? style.columns : kTextColumns;
   const std::size_t missing = summary.points - summary.ok - summary.failed;
   std::string text =
-      fmt::format("{}: {} points", summary.database, grouped(static_cast<double>(summary.points)));
+      fmt::format("{}: {} point{}", summary.database, grouped(static_cast<double>(summary.points)),
+                  summary.points == 1 ? "" : "s");
   if (missing > 0) text += fmt::format(", {} not finished", grouped(static_cast<double>(missing)));
   if (summary.failed > 0) {
     text += fmt::format(", {} failed", grouped(static_cast<double>(summary.failed)));

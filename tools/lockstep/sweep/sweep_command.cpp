@@ -2,7 +2,6 @@
 #include <array>
 #include <fmt/format.h>
 #include <ostream>
-#include <sys/ioctl.h>
 #include <thread>
 #include <unistd.h>
 
@@ -109,13 +108,6 @@ constexpr CommandSpec kSpec{
     .examples = kExamples,
 };
 
-/// Columns of the terminal; kTextColumns where there is none.
-int terminal_columns() {
-  winsize size{};
-  const bool known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  return known ? std::clamp<int>(size.ws_col, 40, 400) : kTextColumns;
-}
-
 int all_cores() { return static_cast<int>(std::max(1U, std::thread::hardware_concurrency())); }
 
 void write_csv(const std::string& database, const std::string& path) {
@@ -212,9 +204,8 @@ Exit print_summary(const SweepRun& run, const ParsedOptions& options, const std:
       summarise_sweep(run.sweep, run.database, run.numbers.size(), objective,
                       whole_number(options, "top", kTop, kMostTop));
   if (!run.quiet) {
-    run.console.out << (format == "json"
-                            ? summary_json(summary).dump(2) + "\n"
-                            : summary_table(summary, run.console.style, terminal_columns()));
+    run.console.out << (format == "json" ? summary_json(summary).dump(2) + "\n"
+                                         : summary_table(summary, run.console.style));
   }
   // Not one answer: what the points share is wrong.
   const bool useless = summary.ok == 0 && summary.failed == summary.points;

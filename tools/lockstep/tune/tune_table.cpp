@@ -132,8 +132,8 @@ std::string tune_table(const TuneStudy& study, const TextStyle& style) {
   if (r.own && !r.best.empty()) add_row(table, "own", *r.own, study);
   out += table.text(style);
   out += fmt::format(
-      "  bubble, comm (exposed communication), again (recomputed){}: % of the step; free: GiB\n",
-      study.by_mfu ? ", MFU" : "");
+      "  bubble, comm (exposed communication), again (recomputed): % of the step; {}free: GiB\n",
+      study.by_mfu ? "MFU: %; " : "");
   out += "\n" + wrap(own_words(study), kTextColumns, 0) + "\n";
   if (r.interrupted) out += "Interrupted: the best so far.\n";
   return out;
