@@ -219,7 +219,8 @@ void read_adapters(const Part& row, ReferenceRow& out) {
   const Json* modules = lora.find("modules");
   for (std::size_t i = 0; i < kAdapterModules; ++i) {
     const bool named = modules != nullptr && modules->is_array() &&
-                       std::ranges::find(*modules, kAdapterModuleNames[i]) != modules->end();
+                       std::find(modules->begin(), modules->end(),
+                                 std::string(kAdapterModuleNames[i])) != modules->end();
     out.adapters.modules[i] = modules == nullptr ? i == 0 : named;
   }
 }
