@@ -30,8 +30,8 @@ SweepSummary summarise_sweep(const Sweep& sweep, const std::string& database, st
                              const SweepObjective& objective, int top);
 
 nlohmann::ordered_json summary_json(const SweepSummary& summary);
-/// No wider than the terminal, or than kTextColumns: what does not fit is left out, the objective and
-/// the first axes last.
+/// No wider than the terminal, or than kTextColumns: what does not fit is left out, the objective
+/// and the first axes last.
 std::string summary_table(const SweepSummary& summary, const TextStyle& style);
 
 }  // namespace lockstep
