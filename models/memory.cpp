@@ -31,12 +31,15 @@ bool keeps_input(const TrainingJob& job, AdapterModule module) {
 
 /// Bytes per token, all ranks of the group together, of tensors of width h: inputs of both norms,
 /// inputs of the products behind them, and the dropout masks of models that have dropout.
-double residual_bytes(const TrainingJob& job, LayerKind kind) {
+double residual_bytes(const TrainingJob& job, LayerKind kind, bool keeps_inputs) {
   const bool has_dropout = job.model.biases && !job.model.gated;
   const double operand = is_quantised(job.precision) ? kQuantised : kHalf;
   const bool mixes = kind.mixer != Mixer::none;
-  const int inputs = (mixes && keeps_input(job, AdapterModule::qkv) ? 1 : 0) +
-                     (kind.feed_forward && keeps_input(job, AdapterModule::mlp_up) ? 1 : 0);
+  int inputs = 0;
+  if (keeps_inputs) {
+    inputs = (mixes && keeps_input(job, AdapterModule::qkv) ? 1 : 0) +
+             (kind.feed_forward && keeps_input(job, AdapterModule::mlp_up) ? 1 : 0);
+  }
   return job.model.hidden * (kind.blocks() * (kHalf + (has_dropout ? 1 : 0)) + inputs * operand);
 }
 
@@ -106,12 +109,8 @@ double whole_layer_bytes(const TrainingJob& job, const StackSpec& stack, LayerKi
   if (kind.experts) split += expert_bytes(job, stack);
   // Per-operation checkpointing keeps of the products what it does not run again.
   if (selective) split *= 1 - job.modules.products;
-  double residual = residual_bytes(job, kind);
-  if (selective && job.modules.layer_norm) {
-    TrainingJob none = job;  // of the inputs of products
-    none.adapters = {.rank = 1};
-    residual = residual_bytes(none, kind);
-  }
+  // Norms that run again make the inputs of products again.
+  const double residual = residual_bytes(job, kind, !(selective && job.modules.layer_norm));
   return tokens_of(job) * (residual / sequence_ways(par) + split / par.tensor);
 }
 

@@ -71,7 +71,7 @@ struct StagePlan {
   std::vector<DataChannel> channels;
   std::uint32_t gathers_first = 0;  ///< posted at the start of the step, before any pass
   std::uint32_t reduces_end = 0;    ///< complete before the optimiser may run
-  double parameters = 0;            ///< of one rank
+  double parameters = 0;            ///< of one rank: those that are trained
   StepTime optimiser;
   StepTime forward, backward;  ///< one micro batch through all chunks, tensor parallel too
   BucketTimes compute{};       ///< seconds of one GPU over all segments, by bucket

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "models/input/json_text.hpp"
+
 namespace lockstep {
 namespace {
 
@@ -69,24 +71,9 @@ std::size_t place_of(std::string_view key) {
   return static_cast<std::size_t>(std::ranges::find(kOrder, key) - kOrder.begin());
 }
 
-/// JSON pointers write '~' and '/' of keys as "~0" and "~1" (RFC 6901).
-std::string escaped_key(const std::string& key) {
-  std::string out;
-  for (const char c : key) {
-    if (c == '~') {
-      out += "~0";
-    } else if (c == '/') {
-      out += "~1";
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
-
 void compare_objects(const Json& a, const Json& b, const std::string& pointer,
                      std::vector<Difference>& out) {
-  const auto below = [&](const std::string& key) { return pointer + "/" + escaped_key(key); };
+  const auto below = [&](const std::string& key) { return pointer + "/" + pointer_part(key); };
   for (const auto& [key, value] : a.items()) {
     if (!b.contains(key)) {
       out.push_back({.pointer = below(key), .from = value});
