@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -141,6 +142,10 @@ enum class ContextExchange : std::uint8_t { ring, all_gather, all_to_all };
 /// How tokens get to their experts: every copy straight to its expert's GPU, or one copy to each
 /// NVLink domain, which hands it on (DeepEP, HybridEP).
 enum class ExpertDispatch : std::uint8_t { all_to_all, two_level };
+/// Products of sequence-parallel ranks and the gathers and scatters beside them: one after the
+/// other, or cut into a piece for each rank, so that the copies of one piece run beside the product
+/// of another (PyTorch's asynchronous tensor parallelism, Transformer Engine's user buffers).
+enum class TensorOverlap : std::uint8_t { none, pieces };
 
 struct Parallelism {
   int tensor = 1;          ///< t
@@ -151,6 +156,8 @@ struct Parallelism {
   int data = 1;            ///< d
   int virtual_stages = 1;  ///< v, model chunks per pipeline rank
   bool sequence = false;   ///< norms, dropout and residuals split over the tensor-parallel group
+  /// Empty: as CommunicationPolicy::tensor_exposed says.
+  std::optional<TensorOverlap> tensor_overlap{};
   Sharding sharding = Sharding::none;
   ContextExchange context_exchange = ContextExchange::ring;
   ExpertDispatch expert_dispatch = ExpertDispatch::all_to_all;
@@ -170,6 +177,10 @@ struct Parallelism {
   EndPlace embedding = EndPlace::automatic, output = EndPlace::automatic;
   std::shared_ptr<const FixedOrder> order{};  ///< set where `schedule` is fixed
 
+  /// Pieces that a product beside a gather or scatter of tensor-parallel ranks is cut into.
+  [[nodiscard]] int tensor_pieces() const {
+    return sequence && tensor_overlap == TensorOverlap::pieces ? tensor : 1;
+  }
   /// Ranks that hold the same weights: they reduce each other's gradients.
   [[nodiscard]] int replicas() const { return context * data; }
   /// Ranks that hold the same experts.

@@ -1,22 +1,29 @@
 #include "models/workload/blocks.hpp"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 namespace lockstep {
 namespace {
 
+using Names = std::array<std::string_view, 3>;  // of a product, as in Recorder::Linear
+
 /// The collectives around a block of two products (column-, then row-parallel).
+///
+/// Cut into c pieces, one for each rank, a product hides all of its transfer but what goes beyond
+/// (c - 1) / c of it: a rank begins with the piece that it has, or ends with the one that it keeps.
+/// Source: https://discuss.pytorch.org/t/209487 (asynchronous tensor parallelism).
 void block_collectives(Recorder& record, const WorkloadContext& c, const Widths& w,
-                       std::string_view first_input_gradient,
-                       std::string_view first_weight_gradient, bool repeated) {
+                       const Names& first, const Names& second, bool repeated) {
   const Bytes activation{2 * w.tokens * w.hidden};
   const CommunicationPolicy& policy = c.stack.communication;
-  const double exposed = policy.tensor_exposed;
+  const Parallelism& par = c.job.parallelism;
+  const double exposed = par.tensor_overlap ? 1 : policy.tensor_exposed;
   const bool async = policy.async_tensor_backward;
-  const Seconds behind_weight =
-      async && !c.split_backward ? record.time_of(first_weight_gradient) : Seconds{};
-  const Seconds behind_input = async ? record.time_of(first_input_gradient) : Seconds{};
-  if (!c.job.parallelism.sequence) {
+  const Seconds behind_weight = async && !c.split_backward ? record.time_of(first[2]) : Seconds{};
+  const Seconds behind_input = async ? record.time_of(first[1]) : Seconds{};
+  if (!par.sequence) {
     record.collective("all_reduce", Phase::forward, CollectiveOp::all_reduce, activation, 1.0);
     if (repeated) {
       record.collective("all_reduce", Phase::recompute, CollectiveOp::all_reduce, activation, 1.0);
@@ -25,16 +32,28 @@ void block_collectives(Recorder& record, const WorkloadContext& c, const Widths&
                       behind_weight);
     return;
   }
+  const int pieces = par.tensor_pieces();
+  const auto behind = [&](std::string_view product, Phase phase) {
+    return (1 - 1.0 / pieces) * record.time_of(product, phase);
+  };
+  // Pieces that arrive from the others lie side by side and are added up by a kernel.
+  const auto scatter = [&](Phase phase, Seconds hidden) {
+    record.collective("reduce_scatter", phase, CollectiveOp::reduce_scatter, activation, exposed,
+                      hidden);
+    if (pieces > 1) record.memory("add_pieces", phase, (1 + 1.0 / pieces) * activation, 1);
+  };
   for (const Phase phase : {Phase::forward, Phase::recompute}) {
     if (phase == Phase::recompute && !repeated) continue;
-    record.collective("all_gather", phase, CollectiveOp::all_gather, activation, exposed);
-    record.collective("reduce_scatter", phase, CollectiveOp::reduce_scatter, activation, exposed);
+    record.collective("all_gather", phase, CollectiveOp::all_gather, activation, exposed,
+                      behind(first[0], phase));
+    scatter(phase, behind(second[0], phase));
   }
-  record.collective("all_gather", Phase::backward, CollectiveOp::all_gather, activation, exposed);
+  record.collective("all_gather", Phase::backward, CollectiveOp::all_gather, activation, exposed,
+                    behind(second[1], Phase::backward));
+  const Seconds behind_own = c.split_backward ? Seconds{} : behind(first[2], Phase::backward);
   record.collective("all_gather.input", Phase::backward, CollectiveOp::all_gather, activation,
-                    exposed, behind_input);
-  record.collective("reduce_scatter", Phase::backward, CollectiveOp::reduce_scatter, activation,
-                    exposed, behind_weight);
+                    exposed, std::max(behind_input, behind_own));
+  scatter(Phase::backward, std::max(behind_weight, behind(first[1], Phase::backward)));
 }
 
 /// Attention over a sequence of which context-parallel ranks hold a part each. `repeated`: the core
@@ -148,15 +167,19 @@ void attention_block(Recorder& record, const WorkloadContext& c, const Widths& w
   const TransformerShape& m = c.job.model;
   const Precision p = c.job.precision;
   const bool latent = m.latent.key_value_rank > 0;
+  const Names first{"qkv", "qkv.input_gradient", "qkv.weight_gradient"};
+  const Names second{"projection", "projection.input_gradient", "projection.weight_gradient"};
+  const double pieces = c.job.parallelism.tensor_pieces();
   if (latent) {
     latent_products(record, c, w, again);
   } else {
-    record.linear({{"qkv", "qkv.input_gradient", "qkv.weight_gradient"},
-                   w.tokens,
-                   w.hidden,
-                   w.qkv,
-                   p,
-                   again.products});
+    record.linear({.names = first,
+                   .tokens = w.tokens,
+                   .x_width = w.hidden,
+                   .y_width = w.qkv,
+                   .precision = p,
+                   .repeated = again.products,
+                   .pieces = pieces});
     if (m.rotary) {
       record.elementwise("rotary", c.stack.elementwise.rotary_bytes * w.tokens * w.qkv, 1.0, 1,
                          again.norm);
@@ -171,37 +194,43 @@ void attention_block(Recorder& record, const WorkloadContext& c, const Widths& w
                      .head_dim = static_cast<double>(m.head_dim),
                      .window = kind.windowed ? static_cast<double>(m.window) : 0},
                     again.core);
-  record.linear({{"projection", "projection.input_gradient", "projection.weight_gradient"},
-                 w.tokens,
-                 latent ? heads * m.latent.value_dim : w.attention,
-                 w.hidden,
-                 p,
-                 again.products});
-  block_collectives(record, c, w, "qkv.input_gradient", "qkv.weight_gradient", again.collectives);
+  record.linear({.names = second,
+                 .tokens = w.tokens,
+                 .x_width = latent ? heads * m.latent.value_dim : w.attention,
+                 .y_width = w.hidden,
+                 .precision = p,
+                 .repeated = again.products,
+                 .pieces = pieces});
+  block_collectives(record, c, w, first, second, again.collectives);
 }
 
 void mamba_block(Recorder& record, const WorkloadContext& c, const Widths& w,
                  const Repeated& again) {
   const MambaShape& s = c.job.model.mamba;
   const double inner = s.inner() / w.tensor;
-  record.linear({{"mamba_in", "mamba_in.input_gradient", "mamba_in.weight_gradient"},
-                 w.tokens,
-                 w.hidden,
-                 s.in() / w.tensor,
-                 c.job.precision,
-                 again.products});
+  const Names first{"mamba_in", "mamba_in.input_gradient", "mamba_in.weight_gradient"};
+  const Names second{"mamba_out", "mamba_out.input_gradient", "mamba_out.weight_gradient"};
+  const double pieces = c.job.parallelism.tensor_pieces();
+  record.linear({.names = first,
+                 .tokens = w.tokens,
+                 .x_width = w.hidden,
+                 .y_width = s.in() / w.tensor,
+                 .precision = c.job.precision,
+                 .repeated = again.products,
+                 .pieces = pieces});
   // The fused kernel saves the product alone: convolution and states are made again backward.
   const bool all = again.collectives;
   record.elementwise("convolution", 4 * w.tokens * s.mixed() / w.tensor, 3.0, 1, all);
   record.scan(s, w.tokens, w.tensor, all);
   record.elementwise("gated_norm", 6 * w.tokens * inner, 1.5, 1, again.norm);
-  record.linear({{"mamba_out", "mamba_out.input_gradient", "mamba_out.weight_gradient"},
-                 w.tokens,
-                 inner,
-                 w.hidden,
-                 c.job.precision,
-                 again.products});
-  block_collectives(record, c, w, "mamba_in.input_gradient", "mamba_in.weight_gradient", all);
+  record.linear({.names = second,
+                 .tokens = w.tokens,
+                 .x_width = inner,
+                 .y_width = w.hidden,
+                 .precision = c.job.precision,
+                 .repeated = again.products,
+                 .pieces = pieces});
+  block_collectives(record, c, w, first, second, all);
 }
 
 void mlp_block(Recorder& record, const WorkloadContext& c, const Widths& w, double ffn,
@@ -209,23 +238,27 @@ void mlp_block(Recorder& record, const WorkloadContext& c, const Widths& w, doub
   const ElementwiseTraffic& e = c.stack.elementwise;
   const double inner = ffn / w.tensor, up = (c.job.model.gated ? 2 : 1) * inner;
   const double products = again.mlp ? 1 : again.products;
-  record.linear({{"mlp_up", "mlp_up.input_gradient", "mlp_up.weight_gradient"},
-                 w.tokens,
-                 w.hidden,
-                 up,
-                 c.job.precision,
-                 products});
+  const Names first{"mlp_up", "mlp_up.input_gradient", "mlp_up.weight_gradient"};
+  const Names second{"mlp_down", "mlp_down.input_gradient", "mlp_down.weight_gradient"};
+  const double pieces = c.job.parallelism.tensor_pieces();
+  record.linear({.names = first,
+                 .tokens = w.tokens,
+                 .x_width = w.hidden,
+                 .y_width = up,
+                 .precision = c.job.precision,
+                 .repeated = products,
+                 .pieces = pieces});
   const double activation = c.job.model.activation_traffic * e.activation_bytes;
   record.elementwise("activation", activation * w.tokens * (up + inner),
                      e.activation_backward_ratio, 1, again.activation);
-  record.linear({{"mlp_down", "mlp_down.input_gradient", "mlp_down.weight_gradient"},
-                 w.tokens,
-                 inner,
-                 w.hidden,
-                 c.job.precision,
-                 products});
-  block_collectives(record, c, w, "mlp_up.input_gradient", "mlp_up.weight_gradient",
-                    again.collectives);
+  record.linear({.names = second,
+                 .tokens = w.tokens,
+                 .x_width = inner,
+                 .y_width = w.hidden,
+                 .precision = c.job.precision,
+                 .repeated = products,
+                 .pieces = pieces});
+  block_collectives(record, c, w, first, second, again.collectives);
 }
 
 void expert_block(Recorder& record, const WorkloadContext& c, const Widths& w,

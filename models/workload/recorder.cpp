@@ -98,7 +98,10 @@ void Recorder::adapter(const Linear& l, AdapterModule module) {
 void Recorder::product(std::string_view name, Phase phase, const GemmShape& shape, const Linear& of,
                        Flops useful) {
   const double grouped = shape.count > 1 ? c_.stack.grouped_slowdown : 1;
-  const Seconds time = grouped * gemm_time(shape, of.precision, gpu_, Load::sustained);
+  const double pieces = name == of.names[2] ? 1 : std::max(1.0, std::min(of.pieces, shape.m));
+  GemmShape piece = shape;
+  piece.m /= pieces;
+  const Seconds time = grouped * pieces * gemm_time(piece, of.precision, gpu_, Load::sustained);
   Operation operation{name,
                       OperationKind::product,
                       phase,

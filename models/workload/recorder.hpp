@@ -32,7 +32,11 @@ class Recorder {
     double repeated = 0;  ///< share of the forward product that runs again in the backward pass
     double groups = 1;    ///< experts that share the rows out evenly, with a matrix each
     double load = 1;      ///< of the fullest rank over the mean: the others wait
+    double useful = 1;    ///< share of the rows that are tokens, not padding
     bool in_layer = true;
+    /// Kernels of equal rows that the product and its input gradient are cut into; the weights'
+    /// gradient stays whole.
+    double pieces = 1;
   };
   /// With adapters the weights have no gradient, and the products that have one take it along.
   void linear(const Linear& l);

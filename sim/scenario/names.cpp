@@ -27,6 +27,9 @@ std::string_view name_of(Precision precision) { return info(precision).name; }
 std::string_view name_of(Sharding sharding) {
   return kShardingNames[static_cast<std::size_t>(sharding)];
 }
+std::string_view name_of(TensorOverlap overlap) {
+  return kTensorOverlapNames[static_cast<std::size_t>(overlap)];
+}
 std::string_view name_of(ContextExchange exchange) {
   return kContextExchangeNames[static_cast<std::size_t>(exchange)];
 }

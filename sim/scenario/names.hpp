@@ -20,6 +20,7 @@ inline constexpr std::array<std::string_view, 5> kRecomputeModuleNames{
     "core_attention", "layer_norm", "activation", "latent_up", "mlp"};
 inline constexpr std::array<std::string_view, 3> kContextExchangeNames{"ring", "all_gather",
                                                                        "all_to_all"};
+inline constexpr std::array<std::string_view, 2> kTensorOverlapNames{"none", "pieces"};
 inline constexpr std::array<std::string_view, 2> kLayerSplitNames{"even", "by_cost"};
 inline constexpr std::array<std::string_view, 4> kEndPlaceNames{"automatic", "beside", "layer",
                                                                 "stage"};
@@ -38,6 +39,7 @@ std::vector<std::string_view> routing_names();
 std::string_view name_of(Precision precision);
 std::string_view name_of(Sharding sharding);
 std::string_view name_of(ContextExchange exchange);
+std::string_view name_of(TensorOverlap overlap);
 std::string_view name_of(ExpertDispatch dispatch);
 std::string_view name_of(Recompute recompute);
 std::string_view name_of(Schedule schedule);

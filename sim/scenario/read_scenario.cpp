@@ -94,6 +94,8 @@ void read_parallelism(const JsonCursor& from, ScenarioDraft& draft) {
   draft.data = optional_integer(from.find("data"), 1, kMaxWays);
   draft.virtual_stages = optional_integer(from.find("virtual_stages"), 1, kMaxLayers + 2);
   if (const auto sequence = from.find("sequence")) draft.sequence = sequence->boolean();
+  draft.tensor_overlap =
+      optional_choice<TensorOverlap>(from.find("tensor_overlap"), kTensorOverlapNames);
   draft.sharding = optional_choice<Sharding>(from.find("sharding"), kShardingNames);
   draft.shard_group = optional_integer(from.find("shard_group"), 1, kMaxWays).value_or(0);
   if (const auto reshard = from.find("reshard")) draft.reshard = reshard->boolean();

@@ -153,6 +153,7 @@ void complete_policies(const ScenarioDraft& draft, Scenario& out) {
     out.assumptions.push_back(std::string("sequence: ") + (cut.sequence ? "true" : "false") + " (" +
                               draft.stack.name + " default)");
   }
+  cut.tensor_overlap = draft.tensor_overlap;
   cut.sharding = draft.sharding.value_or(Sharding::none);
   if (!draft.sharding && cut.replicas() > 1) {
     out.assumptions.emplace_back("sharding: none (not given)");

@@ -35,7 +35,8 @@ struct ScenarioDraft {
   std::optional<int> data;            ///< else GPUs / (tensor x context x pipeline), else 1
   std::optional<int> virtual_stages;  ///< else the stack's default, where the layers allow it
   std::optional<bool> sequence;       ///< else the stack's default
-  std::optional<Sharding> sharding;   ///< else none
+  std::optional<TensorOverlap> tensor_overlap;      ///< else the stack's exposed share
+  std::optional<Sharding> sharding;                 ///< else none
   std::optional<ContextExchange> context_exchange;  ///< else the stack's default
   int shard_group = 0;                              ///< 0: all replicas
   std::optional<bool> reshard;                      ///< else where there is one pipeline stage

@@ -240,6 +240,13 @@ void check_context(const ScenarioDraft& draft, const Parallelism& cut) {
   }
 }
 
+void check_tensor_overlap(const ScenarioDraft& draft, const Parallelism& cut) {
+  if (!draft.tensor_overlap || cut.sequence) return;
+  refuse(
+      draft, "/parallelism/tensor_overlap", in_quotes(name_of(*draft.tensor_overlap)),
+      cut.tensor == 1 ? "no such key, where tensor is 1" : "no such key, unless sequence is true");
+}
+
 void check_experts(const ScenarioDraft& draft, const Parallelism& cut) {
   const ExpertShape& experts = draft.model.experts;
   const auto number = [](int value) { return std::to_string(value); };
@@ -369,6 +376,7 @@ void check_rules(const ScenarioDraft& draft, const Scenario& scenario) {
   if (!cut.order) check_schedule(draft, cut);
   check_virtual_stages(draft, cut);
   check_batch(draft, scenario.job);
+  check_tensor_overlap(draft, cut);
   check_context(draft, cut);
   check_experts(draft, cut);
   check_pattern(draft, cut);

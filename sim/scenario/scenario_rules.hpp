@@ -21,6 +21,8 @@ void check_virtual_stages(const ScenarioDraft& draft, const Parallelism& paralle
 
 /// Sequences against micro batch, replicas and schedule.
 void check_batch(const ScenarioDraft& draft, const TrainingJob& job);
+/// Pieces of products beside their collectives.
+void check_tensor_overlap(const ScenarioDraft& draft, const Parallelism& cut);
 /// The exchange of context-parallel ranks.
 void check_context(const ScenarioDraft& draft, const Parallelism& cut);
 /// Experts over ranks.

@@ -239,6 +239,7 @@ Scenario row_scenario(const ReferenceRow& row, const PresetStore& presets) {
   draft.data = row.data;
   draft.virtual_stages = row.virtual_stages;
   draft.sequence = row.sequence;
+  draft.tensor_overlap = row.tensor_overlap;
   draft.sharding = row.sharding;
   draft.shard_group = row.shard_group;
   draft.reshard = row.reshard;

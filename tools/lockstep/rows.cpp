@@ -276,6 +276,7 @@ std::vector<int> layers_of_layout(const std::string& layout) {
 void read_software(const Part& row, ReferenceRow& out) {
   const Part extra = row.part("extra"), recipe = extra.part("recipe_fields");
   out.overlaps_tensor_parallel = extra.flag("tp_comm_overlap");
+  if (extra.flag("async_tp") == true) out.tensor_overlap = TensorOverlap::pieces;
   out.cuda_graph = extra.flag("cuda_graph");
   out.compiled = extra.flag("compile");
   if (const std::string graph = recipe.text("cuda_graph_impl"); !graph.empty()) {

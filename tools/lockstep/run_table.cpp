@@ -19,7 +19,10 @@ std::string gib_text(Bytes bytes) { return significant(bytes / gibibytes(1)) + "
 std::string layout_text(const TrainingJob& job) {
   const Parallelism& p = job.parallelism;
   std::vector<std::string> parts;
-  if (p.tensor > 1) parts.push_back(fmt::format("TP {}{}", p.tensor, p.sequence ? " + SP" : ""));
+  if (p.tensor > 1) {
+    parts.push_back(fmt::format("TP {}{}{}", p.tensor, p.sequence ? " + SP" : "",
+                                p.tensor_pieces() > 1 ? " in pieces" : ""));
+  }
   if (p.pipeline > 1) {
     parts.push_back(
         fmt::format("PP {} ({}{})", p.pipeline, name_of(p.schedule),

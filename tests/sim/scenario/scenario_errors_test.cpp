@@ -55,8 +55,9 @@ constexpr std::array kMistakes{
     // Keys.
     Mistake{"parallelism.tensr=8", "/parallelism/tensr", "the unknown key \"tensr\"",
             "tensor, context, expert, expert_tensor, expert_dispatch, expert_overlap, "
-            "context_exchange, pipeline, data, virtual_stages, sequence, sharding, shard_group, "
-            "reshard, prefetch, schedule, schedule_file, embedding, output, layers_per_stage. Did "
+            "context_exchange, pipeline, data, virtual_stages, sequence, tensor_overlap, sharding, "
+            "shard_group, reshard, prefetch, schedule, schedule_file, embedding, output, "
+            "layers_per_stage. Did "
             "you mean \"tensor\"?"},
     Mistake{
         "bach=3", "/bach", "the unknown key \"bach\"",

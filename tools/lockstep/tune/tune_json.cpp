@@ -29,6 +29,7 @@ Json parallelism_json(const Parallelism& p) {
     out["schedule"] = name_of(p.schedule);
   }
   if (p.tensor > 1) out["sequence"] = p.sequence;
+  if (p.sequence && p.tensor_overlap) out["tensor_overlap"] = name_of(*p.tensor_overlap);
   if (p.context > 1) out["context_exchange"] = name_of(p.context_exchange);
   out["sharding"] = name_of(p.sharding);
   if (p.sharding == Sharding::zero3) {
@@ -147,7 +148,7 @@ std::string tuned_scenario(const JsonCursor& written, const Scenario& layout,
   for (const char* key :
        {"tensor", "context", "expert", "expert_tensor", "pipeline", "data", "virtual_stages",
         "sequence", "sharding", "shard_group", "reshard", "prefetch", "schedule", "schedule_file",
-        "layers_per_stage", "context_exchange"}) {
+        "layers_per_stage", "context_exchange", "tensor_overlap"}) {
     parallelism.erase(key);
   }
   Json all = parallelism_json(job.parallelism);
