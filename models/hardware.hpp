@@ -85,7 +85,8 @@ struct GpuSpec {
   double speed_spread = 0.01;    ///< relative standard deviation of speed between GPUs of the kind
   double kernel_jitter = 0.005;  ///< the same, between repeats of one kernel on one GPU
 
-  /// Dense peak of the format; 0 when the hardware lacks it (mxfp8 runs at the fp8 rate).
+  /// Dense peak of the format; 0 when the hardware lacks it (mxfp8 runs at the fp8 rate, tf32 at
+  /// half that of bf16).
   [[nodiscard]] FlopsPerSecond peak(Precision precision) const;
 };
 

@@ -1,6 +1,7 @@
 #include "models/precision.hpp"
 
 #include <array>
+#include <cstddef>
 
 namespace lockstep {
 namespace {
@@ -13,6 +14,8 @@ constexpr std::array kPrecisions{
                   "OCP MXFP8: FP8 with a scale per 32 elements"},
     PrecisionInfo{"nvfp4", Precision::nvfp4, 0.5 + 1.0 / 16,
                   "FP4 E2M1 with an FP8 scale per 16 elements"},
+    PrecisionInfo{"tf32", Precision::tf32, 4.0,
+                  "32-bit tensors, of which products take 10 bits of the fraction"},
 };
 
 }  // namespace

@@ -17,7 +17,7 @@ std::vector<std::string_view> names_in(const Rows& rows) {
 
 }  // namespace
 
-std::vector<std::string_view> precision_names() { return names_in(precisions()); }
+std::vector<std::string_view> precision_names() { return names_in(training_precisions()); }
 std::vector<std::string_view> attention_names() { return names_in(attention_kernels()); }
 std::vector<std::string_view> schedule_names() { return names_in(schedules()); }
 std::vector<std::string_view> fabric_kind_names() { return names_in(fabric_kinds()); }

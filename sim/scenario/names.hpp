@@ -30,6 +30,7 @@ inline constexpr std::array<std::string_view, 3> kRecomputeNames{"none", "select
 inline constexpr std::array<std::string_view, 7> kNcclTestsNames{
     "all_reduce", "all_gather", "reduce_scatter", "alltoall", "broadcast", "sendrecv", "reduce"};
 
+/// Of the formats that a job can train in.
 std::vector<std::string_view> precision_names();
 std::vector<std::string_view> attention_names();
 std::vector<std::string_view> schedule_names();

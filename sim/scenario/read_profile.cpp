@@ -39,6 +39,13 @@ void read_point(const JsonCursor& from, ProfilePoint& out) {
   member.optional("spread", out.spread, kPointSpread);
 }
 
+/// Products are timed in formats, too, that no job trains in.
+std::vector<std::string_view> product_formats() {
+  std::vector<std::string_view> names;
+  for (const PrecisionInfo& row : precisions()) names.push_back(row.name);
+  return names;
+}
+
 GemmPoint read_gemm_point(const JsonCursor& from, const GpuSpec& gpu) {
   GemmPoint p;
   const MemberReader member(from, Extent::whole);
@@ -47,7 +54,7 @@ GemmPoint read_gemm_point(const JsonCursor& from, const GpuSpec& gpu) {
   member.required("k", p.shape.k, kSize);
   member.optional("count", p.shape.count, kSize);
   const JsonCursor precision = from.at("precision");
-  p.precision = read_choice<Precision>(precision, precision_names());
+  p.precision = read_choice<Precision>(precision, product_formats());
   if (gpu.peak(p.precision) <= FlopsPerSecond{}) {
     precision.fail("a format that " + gpu.name + " has");
   }

@@ -70,7 +70,7 @@ bool supports(const GpuSpec& gpu, Precision precision) {
 /// Formats that the GPU has, as messages list them.
 std::string supported_precisions(const GpuSpec& gpu) {
   std::vector<std::string> names;
-  for (const PrecisionInfo& row : precisions()) {
+  for (const PrecisionInfo& row : training_precisions()) {
     if (supports(gpu, row.precision)) names.emplace_back(row.name);
   }
   return listed(names) + " (" + gpu.name + " has no other)";

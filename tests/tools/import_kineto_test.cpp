@@ -123,6 +123,29 @@ TEST_CASE("kernel_kind: by name, attention before the products that it is made o
   CHECK(kernel_kind("my_kernel") == KernelKind::other);
 }
 
+TEST_CASE("import kineto: a kernel's name says whether 32-bit tensors are multiplied in TF32") {
+  const test::TemporaryFolder folder;
+  Json events = Json::array();
+  int id = 1;
+  for (const char* kernel : {"ampere_sgemm_128x64_tn", "sm80_xmma_gemm_f32f32_tf32f32_f32_tn_n"}) {
+    events.push_back(
+        cpu_operator(id, "aten::mm", {{4096, 1024}, {1024, 2048}}, {"float", "float"}));
+    events.push_back(gpu_kernel(kernel, 100, id++));
+  }
+  const std::string trace = folder.write(
+      "rank0.pt.trace.json", Json{{"schemaVersion", 1}, {"traceEvents", events}}.dump());
+  const std::string out = folder.path() + "/step.profile.json";
+  const auto imported_for = [&](const char* gpu) {
+    return test::lockstep_with({"import", "kineto", trace, "--gpu", gpu, "-o", out}).exit;
+  };
+  CHECK(imported_for("a100_sxm4_80gb") == Exit::ok);
+  const Profile profile = profile_of(out);
+  REQUIRE(profile.gemm.size() == 1);
+  CHECK(profile.gemm[0].precision == Precision::tf32);
+  CHECK(profile.gemm[0].shape.n == 2048);
+  CHECK(imported_for("v100_sxm2_32gb") != Exit::ok);  // it has none, so nothing is left
+}
+
 TEST_CASE("import kineto: products, attention and collectives with their shapes") {
   const test::TemporaryFolder folder;
   const std::string trace = folder.write("rank0.pt.trace.json", a_step().dump());

@@ -217,7 +217,10 @@ TEST_CASE("operand_type_of: names of the libraries") {
   CHECK(operand_type_of("nvjet_tss_64x64") == "c10::BFloat16");
   CHECK(operand_type_of("ampere_fp16_s16816gemm_fp16_128x64") == "c10::Half");
   CHECK(operand_type_of("volta_h884gemm_256x128_ldg8_nn") == "c10::Half");
-  CHECK(operand_type_of("sm80_xmma_gemm_f32f32_tf32f32_f32_tn_n") == "float");
+  CHECK(operand_type_of("sm80_xmma_gemm_f32f32_tf32f32_f32_tn_n") == "tf32");
+  CHECK(operand_type_of("cutlass_80_tensorop_s1688gemm_256x128_16x3_nn_align4") == "tf32");
+  CHECK(operand_type_of("cutlass_75_tensorop_s1688gemm_f16_256x128_nn_align8") == "c10::Half");
+  CHECK(operand_type_of("ampere_sgemm_128x64_tn") == "float");
   CHECK(operand_type_of("cutlass_80_tensorop_bf16_s16816gemm_relu") == "c10::BFloat16");
   CHECK(operand_type_of("someones_kernel").empty());
 }

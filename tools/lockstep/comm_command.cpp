@@ -22,7 +22,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::array kOptions{
+constexpr std::array kCommOptions{
     OptionSpec{"set", 0, "PATH=VALUE", true,
                "Change a value of the scenario before it is read: a dotted path or a JSON pointer, "
                "and a JSON value or a plain string.",
@@ -58,7 +58,7 @@ constexpr std::array kOptions{
     kOutputOption,
 };
 
-constexpr std::array<std::string_view, 6> kExamples{
+constexpr std::array<std::string_view, 6> kCommExamples{
     "lockstep comm scenarios/comm/allreduce-dgxh100.json",
     "lockstep comm scenarios/comm/permutation-8192.json",
     "lockstep comm scenarios/comm/checkpoint-beside-rings.json --report congestion.html",
@@ -67,7 +67,7 @@ constexpr std::array<std::string_view, 6> kExamples{
     "lockstep comm scenarios/comm/all-to-all-256.json --format json",
 };
 
-constexpr CommandSpec kSpec{
+constexpr CommandSpec kCommSpec{
     .name = "comm",
     .usage = "comm FILE [options]",
     .summary = "Collectives as nccl-tests prints them, or any traffic on a cluster's fabric.",
@@ -78,8 +78,8 @@ constexpr CommandSpec kSpec{
         "instead:\n"
         "a table as nccl-tests prints it, with NCCL's choice at every size and why.",
     .positionals = 1,
-    .options = kOptions,
-    .examples = kExamples,
+    .options = kCommOptions,
+    .examples = kCommExamples,
 };
 
 /// Wall time of the parts of a run.
@@ -162,10 +162,10 @@ Exit run_collectives(const JsonCursor& root, const PresetStore& presets,
   return report_misses(misses, console);
 }
 
-Exit run(const ParsedOptions& options, Console& console) {
+Exit run_comm(const ParsedOptions& options, Console& console) {
   if (options.positionals.empty()) {
     throw UsageError(
-        fmt::format("lockstep comm: no scenario file; usage: lockstep {}", kSpec.usage));
+        fmt::format("lockstep comm: no scenario file; usage: lockstep {}", kCommSpec.usage));
   }
   const std::string& file = options.positionals.front();
   const PresetStore presets(options.all("presets"));
@@ -178,10 +178,10 @@ Exit run(const ParsedOptions& options, Console& console) {
   return run_traffic(root, presets, options, console);
 }
 
-constexpr Command kCommand{&kSpec, run};
+constexpr Command kCommCommand{&kCommSpec, run_comm};
 
 }  // namespace
 
-const Command& comm_command() { return kCommand; }
+const Command& comm_command() { return kCommCommand; }
 
 }  // namespace lockstep

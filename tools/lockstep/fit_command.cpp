@@ -18,7 +18,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::array kOptions{
+constexpr std::array kFitOptions{
     OptionSpec{"rows", 0, "FILE", false,
                "Fit to the rows of this file that do not contradict themselves (the format of "
                "tests/reference/training.json) instead of the project's own.",
@@ -40,11 +40,11 @@ constexpr std::array kOptions{
     kPresetsOption,
     kOutputOption,
 };
-constexpr std::array<std::string_view, 2> kExamples{
+constexpr std::array<std::string_view, 2> kFitExamples{
     "lockstep fit --leave-out",
     "lockstep fit --rows measured.json --presets ./my-presets --write",
 };
-constexpr CommandSpec kSpec{
+constexpr CommandSpec kFitSpec{
     .name = "fit",
     .usage = "fit [options]",
     .summary =
@@ -57,8 +57,8 @@ constexpr CommandSpec kSpec{
         "prints\n"
         "the errors that remain, by source.",
     .positionals = 0,
-    .options = kOptions,
-    .examples = kExamples,
+    .options = kFitOptions,
+    .examples = kFitExamples,
 };
 
 std::string table_of_constants(const std::vector<FitParameter>& parameters,
@@ -130,7 +130,7 @@ Residual residual_of(const FitRow& row, double fitted_error) {
   return out;
 }
 
-Exit run(const ParsedOptions& options, Console& console) {
+Exit run_fit(const ParsedOptions& options, Console& console) {
   if (options.has("residuals") && !options.has("leave-out")) {
     throw UsageError("lockstep fit: --residuals is for --leave-out");
   }
@@ -187,7 +187,7 @@ Exit run(const ParsedOptions& options, Console& console) {
 }  // namespace
 
 const Command& fit_command() {
-  static const Command command{&kSpec, run};
+  static const Command command{&kFitSpec, run_fit};
   return command;
 }
 

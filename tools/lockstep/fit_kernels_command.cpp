@@ -10,7 +10,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::array kOptions{
+constexpr std::array kFitKernelsOptions{
     OptionSpec{"gemm", 0, "FILE", false,
                "Matrix products, instead of the project's tests/reference/gemm.json.",
                "--gemm my-products.json"},
@@ -24,11 +24,11 @@ constexpr std::array kOptions{
     kPresetsOption,
     kOutputOption,
 };
-constexpr std::array<std::string_view, 2> kExamples{
+constexpr std::array<std::string_view, 2> kFitKernelsExamples{
     "lockstep fit-kernels",
     "lockstep fit-kernels --gemm my-products.json -o constants.txt",
 };
-constexpr CommandSpec kSpec{
+constexpr CommandSpec kFitKernelsSpec{
     .name = "fit-kernels",
     .usage = "fit-kernels [options]",
     .summary = "Re-make the kernel constants of GPU presets from measured kernels.",
@@ -39,8 +39,8 @@ constexpr CommandSpec kSpec{
         "out\n"
         "of the fit; then the constants, as JSON to copy into the preset.",
     .positionals = 0,
-    .options = kOptions,
-    .examples = kExamples,
+    .options = kFitKernelsOptions,
+    .examples = kFitKernelsExamples,
 };
 
 /// The options that name a file, the project's own one, and the fit of its rows.
@@ -55,7 +55,7 @@ constexpr std::array kParts{
     Part{"memory", "memory_kernels.json", fit_memory_kernels},
 };
 
-Exit run(const ParsedOptions& options, Console& console) {
+Exit run_fit_kernels(const ParsedOptions& options, Console& console) {
   const PresetStore presets(options.all("presets"));
   std::vector<KernelFit> fits;
   for (const Part& part : kParts) {
@@ -67,10 +67,10 @@ Exit run(const ParsedOptions& options, Console& console) {
   return Exit::ok;
 }
 
-constexpr Command kCommand{&kSpec, run};
+constexpr Command kFitKernelsCommand{&kFitKernelsSpec, run_fit_kernels};
 
 }  // namespace
 
-const Command& fit_kernels_command() { return kCommand; }
+const Command& fit_kernels_command() { return kFitKernelsCommand; }
 
 }  // namespace lockstep

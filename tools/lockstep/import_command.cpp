@@ -13,6 +13,7 @@
 #include "tools/lockstep/import_kineto.hpp"
 #include "tools/lockstep/import_nccl.hpp"
 #include "tools/lockstep/import_nsys.hpp"
+#include "tools/lockstep/kineto_points.hpp"
 #include "tools/lockstep/shared_options.hpp"
 
 namespace lockstep {
@@ -21,7 +22,7 @@ namespace {
 constexpr int kMostImportedRanks = 30'000;  // of nodes, and of GPUs in one
 constexpr std::size_t kMostFiles = 1000;
 
-constexpr std::array kOptions{
+constexpr std::array kImportOptions{
     OptionSpec{"gpu", 0, "NAME", false,
                "The card that was measured; `lockstep list gpus`. Without it, that of --node.",
                "--gpu h100_sxm5_80gb"},
@@ -50,14 +51,14 @@ constexpr std::array kOptions{
     OptionSpec{"op", 0, "NAME", false,
                "nccl-tests: the operation, where neither log nor file name says it.",
                "--op all_reduce"},
-    OptionSpec{"precision", 0, "bf16|fp16|fp8", false,
+    OptionSpec{"precision", 0, "bf16|fp16|fp8|tf32", false,
                "nsys: number format of the products whose kernels' names do not say it.",
                "--precision bf16"},
     kPresetsOption,
     kOutputOption,
 };
 
-constexpr std::array<std::string_view, 5> kExamples{
+constexpr std::array<std::string_view, 5> kImportExamples{
     "lockstep import kernels --gpu h100_sxm5_80gb --gemm tests/reference/gemm.json -o "
     "h100.profile.json",
     "lockstep import nccl-tests all_reduce.log all_gather.log --node dgx_h100 -o "
@@ -67,7 +68,7 @@ constexpr std::array<std::string_view, 5> kExamples{
     "lockstep import nsys nvtx_kern_sum.csv --gpu h100_sxm5_80gb -o step.profile.json",
 };
 
-constexpr CommandSpec kSpec{
+constexpr CommandSpec kImportSpec{
     .name = "import",
     .usage = "import kernels|nccl-tests|kineto|nsys [FILE...] [options]",
     .summary = "Make a profile of a card or a fabric from what was measured.",
@@ -88,8 +89,8 @@ constexpr CommandSpec kSpec{
         "              run under PyTorch's emit_nvtx(record_shapes=True): products and attention.\n"
         "What is left out is said on standard error.",
     .positionals = 1 + kMostFiles,
-    .options = kOptions,
-    .examples = kExamples,
+    .options = kImportOptions,
+    .examples = kImportExamples,
 };
 
 /// Name of a preset that an option gives. Throws UsageError.
@@ -110,7 +111,8 @@ ImportMachine machine_from(const ParsedOptions& options, const PresetStore& pres
   }
   if (!options.has("gpu")) {
     if (machine.node != nullptr) return machine;
-    throw UsageError(fmt::format("lockstep import: no --gpu; usage: lockstep {}", kSpec.usage));
+    throw UsageError(
+        fmt::format("lockstep import: no --gpu; usage: lockstep {}", kImportSpec.usage));
   }
   const std::string gpu = preset_of(options, "gpu", "gpus", presets);
   if (machine.node != nullptr && gpu != machine.gpu) {
@@ -151,9 +153,9 @@ Imported from_kineto(const ParsedOptions& options, const std::vector<std::string
 }
 
 /// Number formats of --precision, and what PyTorch calls them.
-constexpr std::array<std::string_view, 3> kNsysPrecisions{"bf16", "fp16", "fp8"};
-constexpr std::array<const char*, 3> kTorchTypes{"c10::BFloat16", "c10::Half",
-                                                 "c10::Float8_e4m3fn"};
+constexpr std::array<std::string_view, 4> kNsysPrecisions{"bf16", "fp16", "fp8", "tf32"};
+constexpr std::array<std::string_view, 4> kTorchTypes{"c10::BFloat16", "c10::Half",
+                                                      "c10::Float8_e4m3fn", kTf32Type};
 
 Imported from_nsys(const ParsedOptions& options, const std::vector<std::string>& files,
                    const PresetStore& presets, const Console& /*console*/) {
@@ -204,17 +206,17 @@ void check_options_of(const ImportKind& kind, const ParsedOptions& options) {
   }
 }
 
-Exit run(const ParsedOptions& options, Console& console) {
+Exit run_import(const ParsedOptions& options, Console& console) {
   const ImportKind& kind = kind_of(options);
   check_options_of(kind, options);
   const std::vector<std::string> files(options.positionals.begin() + 1, options.positionals.end());
   if (files.empty() == kind.of_files) {
-    throw UsageError(
-        kind.of_files
-            ? fmt::format("lockstep import {}: no file; usage: lockstep {}", kind.name, kSpec.usage)
-            : fmt::format("lockstep import {}: unexpected argument {}; its files are "
-                          "given by options",
-                          kind.name, in_quotes(files.front())));
+    throw UsageError(kind.of_files
+                         ? fmt::format("lockstep import {}: no file; usage: lockstep {}", kind.name,
+                                       kImportSpec.usage)
+                         : fmt::format("lockstep import {}: unexpected argument {}; its files are "
+                                       "given by options",
+                                       kind.name, in_quotes(files.front())));
   }
   const PresetStore presets(options.all("presets"));
   const Imported imported = kind.import(options, files, presets, console);
@@ -230,10 +232,10 @@ Exit run(const ParsedOptions& options, Console& console) {
   return Exit::ok;
 }
 
-constexpr Command kCommand{&kSpec, run};
+constexpr Command kImportCommand{&kImportSpec, run_import};
 
 }  // namespace
 
-const Command& import_command() { return kCommand; }
+const Command& import_command() { return kImportCommand; }
 
 }  // namespace lockstep

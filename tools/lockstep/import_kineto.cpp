@@ -15,6 +15,7 @@
 #include "tools/lockstep/kernel_kinds.hpp"
 #include "tools/lockstep/kineto_points.hpp"
 #include "tools/lockstep/kineto_trace.hpp"
+#include "tools/lockstep/nsys_range.hpp"
 #include "tools/lockstep/statistics.hpp"
 
 namespace lockstep {
@@ -35,6 +36,12 @@ double sum_of(const Times& times) {
   return sum;
 }
 
+/// A product, which several kernels may have made together.
+struct ProductCall {
+  std::string point;
+  double us = 0;
+};
+
 class KinetoImporter {
  public:
   KinetoImporter(const ImportMachine& machine, int gpus_per_node, const GpuSpec& gpu)
@@ -42,7 +49,8 @@ class KinetoImporter {
 
   void read(const std::string& file) {
     const KinetoTrace trace = parse_kineto(file, read_maybe_gzip(file, kLargestTrace));
-    std::map<std::int64_t, double> products, attention;  // time of each call, by its operator
+    std::map<std::int64_t, ProductCall> products;  // each call, by its operator
+    std::map<std::int64_t, double> attention;      // its time
     for (const KinetoKernel& kernel : trace.kernels) {
       all_us_ += kernel.duration_us;
       const std::string why = take(kernel, trace, products, attention);
@@ -52,9 +60,7 @@ class KinetoImporter {
         left_out_[{kernel.name, why}].push_back(kernel.duration_us);
       }
     }
-    for (const auto& [id, time] : products) {
-      products_[product_text(*product_of(trace.operators.at(id)))].push_back(time);
-    }
+    for (const auto& [id, call] : products) products_[call.point].push_back(call.us);
     for (const auto& [id, time] : attention) {
       attention_[attention_text(*attention_of(trace.operators.at(id)))].push_back(time);
     }
@@ -78,7 +84,7 @@ class KinetoImporter {
  private:
   /// Books the kernel with its point, or says why it has none.
   std::string take(const KinetoKernel& kernel, const KinetoTrace& trace,
-                   std::map<std::int64_t, double>& products,
+                   std::map<std::int64_t, ProductCall>& products,
                    std::map<std::int64_t, double>& attention) {
     const KernelKind kind = kernel_kind(kernel.name);
     if (kernel.collective) return take_collective(kernel);
@@ -92,10 +98,17 @@ class KinetoImporter {
       attention[*kernel.operator_id] += kernel.duration_us;
       return {};
     }
-    const std::optional<GemmPoint> point = product_of(op->second);
+    KinetoOperator called = op->second;
+    // That its 32-bit tensors are multiplied in TF32 only the kernel's name says.
+    if (operand_type_of(kernel.name) == kTf32Type) {
+      std::ranges::replace(called.types, "float", std::string(kTf32Type));
+    }
+    const std::optional<GemmPoint> point = product_of(called);
     if (!point) return "no shape of " + op->second.name;
     if (gpu_.peak(point->precision) <= FlopsPerSecond{}) return "a format that the card lacks";
-    products[*kernel.operator_id] += kernel.duration_us;
+    ProductCall& call = products[*kernel.operator_id];
+    call.point = product_text(*point);
+    call.us += kernel.duration_us;
     return {};
   }
 

@@ -45,6 +45,7 @@ std::optional<Precision> precision_of(std::string_view dtype) {
   if (dtype.starts_with("bf16") || dtype.starts_with("bfloat16")) return Precision::bf16;
   if (dtype.starts_with("fp16") || dtype.starts_with("float16")) return Precision::fp16;
   if (dtype.starts_with("mxfp8")) return Precision::mxfp8;
+  if (dtype.starts_with("tf32")) return Precision::tf32;
   if (dtype.starts_with("fp8")) return Precision::fp8;
   if (dtype.starts_with("nvfp4") || dtype.starts_with("fp4")) return Precision::nvfp4;
   return std::nullopt;

@@ -90,6 +90,7 @@ double bytes_of(const std::string& dtype) {
 std::optional<Precision> precision_of(const std::string& type) {
   if (type == "c10::BFloat16") return Precision::bf16;
   if (type == "c10::Half") return Precision::fp16;
+  if (type == kTf32Type) return Precision::tf32;
   if (type.starts_with("c10::Float8_e4m3") || type.starts_with("c10::Float8_e5m2")) {
     return Precision::fp8;
   }

@@ -4,12 +4,16 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "models/profile/kernel_profile.hpp"
 #include "tools/lockstep/kernel_kinds.hpp"
 #include "tools/lockstep/kineto_trace.hpp"
 
 namespace lockstep {
+
+/// Of operands that PyTorch calls "float", where their kernel's name says that it multiplies TF32.
+inline constexpr std::string_view kTf32Type = "tf32";
 
 /// A product (aten::mm, addmm, bmm, baddbmm, _scaled_mm, linear) with its shapes; without a time.
 /// Nothing: another operator, or a number format that has no law.

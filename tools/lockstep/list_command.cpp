@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array kOptions{kFormatOption, kPresetsOption, kOutputOption};
+constexpr std::array kListOptions{kFormatOption, kPresetsOption, kOutputOption};
 
 constexpr std::array<std::string_view, 2> kListExamples{"lockstep list gpus",
                                                         "lockstep list models --format csv"};
@@ -31,7 +31,7 @@ constexpr CommandSpec kListSpec{
         "kinds\n"
         "of fabrics and their routings.",
     .positionals = 1,
-    .options = kOptions,
+    .options = kListOptions,
     .examples = kListExamples,
 };
 
@@ -43,7 +43,7 @@ constexpr CommandSpec kShowSpec{
     .summary = "Show one of them: every value, and where the value is from.",
     .about = "Prints every value of a preset with its source.",
     .positionals = 2,
-    .options = kOptions,
+    .options = kListOptions,
     .examples = kShowExamples,
 };
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/input/letter_case.hpp"
+#include "tools/lockstep/kineto_points.hpp"
 
 namespace lockstep {
 namespace {
@@ -100,7 +101,7 @@ constexpr std::array kTypeWords{
     TypeWord{"_qqt", "c10::Float8_e4m3fn"},
     TypeWord{"_qqh", "c10::Float8_e4m3fn"},
     TypeWord{"_qqs", "c10::Float8_e4m3fn"},
-    TypeWord{"tf32", "float"},
+    TypeWord{"tf32", kTf32Type},
     TypeWord{"sgemm", "float"},
     TypeWord{"bf16", "c10::BFloat16"},
     TypeWord{"bfloat16", "c10::BFloat16"},
@@ -115,6 +116,7 @@ constexpr std::array kTypeWords{
     TypeWord{"h884gemm", "c10::Half"},
     TypeWord{"hgemm", "c10::Half"},
     TypeWord{"half", "c10::Half"},
+    TypeWord{"s1688gemm", kTf32Type},
 };
 
 /// Kernels whose second template argument says dropout, and the third the mask. Source:

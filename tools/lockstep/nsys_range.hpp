@@ -22,8 +22,8 @@ struct NsysRange {
 std::optional<NsysRange> parse_nsys_range(std::string_view text);
 
 /// The type of a product's operands by its kernel's name, as PyTorch calls it: "c10::BFloat16",
-/// "c10::Half", "c10::Float8_e4m3fn", and "float" for single precision, with tensor cores or
-/// without. Empty where the name does not say.
+/// "c10::Half", "c10::Float8_e4m3fn"; kTf32Type for single precision on tensor cores, and "float"
+/// without them. Empty where the name does not say.
 std::string operand_type_of(std::string_view kernel);
 
 /// Whether a kernel of FlashAttention 2 masks what comes later, by the template arguments in its

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kMaxFiles = 100;
 
-constexpr std::array kOptions{
+constexpr std::array kRefereeOptions{
     OptionSpec{"layer", 0, "credit|pfc|dcqcn", true,
                "Only this link layer: InfiniBand's credits, Ethernet with priority flow control, "
                "or with DCQCN as well. Otherwise all three.",
@@ -31,12 +31,12 @@ constexpr std::array kOptions{
     kFormatOption,
     kOutputOption,
 };
-constexpr std::array<std::string_view, 3> kExamples{
+constexpr std::array<std::string_view, 3> kRefereeExamples{
     "lockstep referee --layer credit",
     "lockstep referee my-cases.json --format csv -o errors.csv",
     "lockstep referee --case \"victims of an incast\" --messages",
 };
-constexpr CommandSpec kSpec{
+constexpr CommandSpec kRefereeSpec{
     .name = "referee",
     .usage = "referee [FILE...] [options]",
     .summary = "Hold flow-level completion times against a packet-level simulation.",
@@ -46,8 +46,8 @@ constexpr CommandSpec kSpec{
         "both, and the error of the flow level over the messages. Without a file: the project's\n"
         "cases (tests/reference/packet_referee.json). sim/packet/README.md explains the results.",
     .positionals = kMaxFiles,
-    .options = kOptions,
-    .examples = kExamples,
+    .options = kRefereeOptions,
+    .examples = kRefereeExamples,
 };
 
 std::vector<const RefereeLayer*> chosen_layers(const ParsedOptions& options) {
@@ -90,7 +90,7 @@ std::vector<RefereeCase> chosen_cases(const ParsedOptions& options) {
   return cases;
 }
 
-Exit run(const ParsedOptions& options, Console& console) {
+Exit run_referee(const ParsedOptions& options, Console& console) {
   const std::string format = options.choice("format", kFormats);
   const std::vector<const RefereeLayer*> layers = chosen_layers(options);
   const std::vector<RefereeCase> cases = chosen_cases(options);
@@ -105,10 +105,10 @@ Exit run(const ParsedOptions& options, Console& console) {
   return Exit::ok;
 }
 
-constexpr Command kCommand{&kSpec, run};
+constexpr Command kRefereeCommand{&kRefereeSpec, run_referee};
 
 }  // namespace
 
-const Command& referee_command() { return kCommand; }
+const Command& referee_command() { return kRefereeCommand; }
 
 }  // namespace lockstep

@@ -20,7 +20,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::array kOptions{
+constexpr std::array kReplayOptions{
     OptionSpec{"node", 0, "NAME", false, "Node preset to replay on; rank r is GPU r of them.",
                "--node dgx_h100"},
     OptionSpec{"nodes", 0, "N", false, "How many; else as many as the ranks need.", "--nodes 128"},
@@ -64,7 +64,7 @@ constexpr std::array kOptions{
     kOutputOption,
 };
 
-constexpr std::array<std::string_view, 5> kExamples{
+constexpr std::array<std::string_view, 5> kReplayExamples{
     "lockstep replay traces/ --node dgx_h100",
     "lockstep replay step.0.et step.1.et --node dgx_h100 --fabric fat_tree_2_to_1",
     "lockstep replay rank*.json.gz --node dgx_h200 --recorded-on h100_sxm --format json",
@@ -72,7 +72,7 @@ constexpr std::array<std::string_view, 5> kExamples{
     "lockstep replay traces/ --node dgx_h100 --algorithm ring --trace replay.json.gz",
 };
 
-constexpr CommandSpec kSpec{
+constexpr CommandSpec kReplaySpec{
     .name = "replay",
     .usage = "replay TRACE... [options]",
     .summary = "Run a step that was recorded elsewhere on a cluster of your choice.",
@@ -84,8 +84,8 @@ constexpr CommandSpec kSpec{
         "Traces that PyTorch recorded lack dependencies between kernels of a stream, and Kineto's\n"
         "have none: they are added by the order of starts, which the output says.",
     .positionals = 1'000'000,
-    .options = kOptions,
-    .examples = kExamples,
+    .options = kReplayOptions,
+    .examples = kReplayExamples,
 };
 
 void read_names(const ParsedOptions& options, std::string_view option,
@@ -123,9 +123,10 @@ class Stopwatch {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-Exit run(const ParsedOptions& options, Console& console) {
+Exit run_replay(const ParsedOptions& options, Console& console) {
   if (options.positionals.empty()) {
-    throw UsageError(fmt::format("lockstep replay: no trace; usage: lockstep {}", kSpec.usage));
+    throw UsageError(
+        fmt::format("lockstep replay: no trace; usage: lockstep {}", kReplaySpec.usage));
   }
   const std::string format = options.choice("format", kFormats);
   const std::vector<Assertion> assertions = parse_assertions(options.all("assert"));
@@ -163,10 +164,10 @@ Exit run(const ParsedOptions& options, Console& console) {
   return report_misses(misses, console);
 }
 
-constexpr Command kCommand{&kSpec, run};
+constexpr Command kReplayCommand{&kReplaySpec, run_replay};
 
 }  // namespace
 
-const Command& replay_command() { return kCommand; }
+const Command& replay_command() { return kReplayCommand; }
 
 }  // namespace lockstep

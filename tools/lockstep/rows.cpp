@@ -226,9 +226,9 @@ void read_adapters(const Part& row, ReferenceRow& out) {
 }
 
 void read_precision(const std::string& text, ReferenceRow& out, Obstacles& obstacles) {
-  const auto known = std::find_if(precisions().begin(), precisions().end(),
+  const auto known = std::find_if(training_precisions().begin(), training_precisions().end(),
                                   [&](const PrecisionInfo& p) { return p.name == text; });
-  if (known != precisions().end())
+  if (known != training_precisions().end())
     out.precision = known->precision;
   else if (text.empty())
     obstacles.missing("precision");

@@ -25,7 +25,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::array kOptions{
+constexpr std::array kRunOptions{
     OptionSpec{"set", 0, "PATH=VALUE", true,
                "Change a value of the scenario before it is read: a dotted path or a JSON pointer, "
                "and a JSON value or a plain string.",
@@ -102,7 +102,7 @@ constexpr std::array kOptions{
     kOutputOption,
 };
 
-constexpr std::array<std::string_view, 8> kExamples{
+constexpr std::array<std::string_view, 8> kRunExamples{
     "lockstep run scenarios/llama3-405b-16k.json",
     "lockstep run scenarios/gpt3-175b-selene.json --set parallelism.data=32 --format json",
     "lockstep run scenarios/llama3-405b-16k.json --trace step.json.gz",
@@ -113,7 +113,7 @@ constexpr std::array<std::string_view, 8> kExamples{
     "lockstep run scenarios/congestion/two-jobs-one-spine.json --report congestion.html",
 };
 
-constexpr CommandSpec kSpec{
+constexpr CommandSpec kRunSpec{
     .name = "run",
     .usage = "run FILE [options]",
     .summary = "Predict one training step of a scenario: a table and the loss waterfall.",
@@ -126,8 +126,8 @@ constexpr CommandSpec kSpec{
         "A scenario with \"run\" goes on for days to months, with failures, checkpoints and\n"
         "restarts, and prints how much of the wall time advances training.",
     .positionals = 1,
-    .options = kOptions,
-    .examples = kExamples,
+    .options = kRunOptions,
+    .examples = kRunExamples,
 };
 
 std::string formatted(const RunResult& result, const std::string& format, const TextStyle& style) {
@@ -180,10 +180,10 @@ void check_options(const ParsedOptions& options, const JsonCursor& root) {
   }
 }
 
-Exit run(const ParsedOptions& options, Console& console) {
+Exit run_run(const ParsedOptions& options, Console& console) {
   if (options.positionals.empty()) {
     throw UsageError(
-        fmt::format("lockstep run: no scenario file; usage: lockstep {}", kSpec.usage));
+        fmt::format("lockstep run: no scenario file; usage: lockstep {}", kRunSpec.usage));
   }
   const PresetStore presets(options.all("presets"));
   const std::string& path = options.positionals.front();
@@ -232,10 +232,10 @@ Exit run(const ParsedOptions& options, Console& console) {
   return report_misses(misses, console);
 }
 
-constexpr Command kCommand{&kSpec, run};
+constexpr Command kRunCommand{&kRunSpec, run_run};
 
 }  // namespace
 
-const Command& run_command() { return kCommand; }
+const Command& run_command() { return kRunCommand; }
 
 }  // namespace lockstep

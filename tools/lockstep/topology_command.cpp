@@ -82,11 +82,11 @@ constexpr OptionSpec kNode{"node",
                            "--node dgx_h100"};
 constexpr OptionSpec kNodes{"nodes", 0, "N", false, "How many nodes of them.", "--nodes 128"};
 
-constexpr std::array kOptions{kTopologyFormat, kFrom, kHosts, kRate,  kGpu,
-                              kTransport,      kSvg,  kNode,  kNodes, kPresetsOption,
-                              kOutputOption};
+constexpr std::array kTopologyOptions{kTopologyFormat, kFrom, kHosts, kRate,  kGpu,
+                                      kTransport,      kSvg,  kNode,  kNodes, kPresetsOption,
+                                      kOutputOption};
 
-constexpr std::array<std::string_view, 8> kExamples{
+constexpr std::array<std::string_view, 8> kTopologyExamples{
     "lockstep topology show rail_optimised --node dgx_h100 --nodes 128 --svg fabric.svg",
     "lockstep topology import ibnetdiscover.txt --hosts hosts.txt -o fabric.json",
     "lockstep topology import topology.conf --rate \"400 Gb/s\" -o fabric.json",
@@ -97,7 +97,7 @@ constexpr std::array<std::string_view, 8> kExamples{
     "lockstep topology export scenarios/llama3-405b-16k.json --nodes 16 --format slurm",
 };
 
-constexpr CommandSpec kSpec{
+constexpr CommandSpec kTopologySpec{
     .name = "topology",
     .usage = "topology import|show|export FILE [options]",
     .summary = "Read real fabrics and servers, draw and analyse them, export them.",
@@ -114,8 +114,8 @@ constexpr CommandSpec kSpec{
         "show and export take any of these files, a scenario, or a fabric preset with --node and\n"
         "--nodes.",
     .positionals = 2,
-    .options = kOptions,
-    .examples = kExamples,
+    .options = kTopologyOptions,
+    .examples = kTopologyExamples,
 };
 
 /// --format of import is --from.
@@ -236,7 +236,7 @@ Exit run_topology(const ParsedOptions& options, Console& console) {
   for (const Action& action : kActions) names.emplace_back(action.name);
   if (options.positionals.empty()) {
     throw UsageError(
-        fmt::format("lockstep topology: nothing to do; usage: lockstep {}", kSpec.usage));
+        fmt::format("lockstep topology: nothing to do; usage: lockstep {}", kTopologySpec.usage));
   }
   const std::string& name = options.positionals[0];
   const auto action = std::find_if(kActions.begin(), kActions.end(),
@@ -246,10 +246,10 @@ Exit run_topology(const ParsedOptions& options, Console& console) {
                                  in_quotes(name), listed(names), did_you_mean(name, names)));
   }
   if (options.positionals.size() < 2) {
-    throw UsageError(
-        fmt::format("lockstep topology {}: no file; usage: lockstep {}", name, kSpec.usage));
+    throw UsageError(fmt::format("lockstep topology {}: no file; usage: lockstep {}", name,
+                                 kTopologySpec.usage));
   }
-  for (const OptionSpec& option : kOptions) {
+  for (const OptionSpec& option : kTopologyOptions) {
     const bool shared = option.name == kPresetsOption.name || option.name == kOutputOption.name;
     const auto& taken = action->options;
     if (shared || !options.has(option.name)) continue;
@@ -261,7 +261,7 @@ Exit run_topology(const ParsedOptions& options, Console& console) {
   return action->run(options, console);
 }
 
-constexpr Command kTopologyCommand{&kSpec, run_topology};
+constexpr Command kTopologyCommand{&kTopologySpec, run_topology};
 
 }  // namespace
 

@@ -29,7 +29,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::array kOptions{
+constexpr std::array kValidateOptions{
     OptionSpec{
         "rows", 0, "FILE", false,
         "Predict the rows of this file (the format of tests/reference/training.json) instead "
@@ -85,7 +85,7 @@ constexpr std::array kOptions{
     kOutputOption,
 };
 
-constexpr std::array<std::string_view, 7> kExamples{
+constexpr std::array<std::string_view, 7> kValidateExamples{
     "lockstep validate",
     "lockstep validate --profile h100_sxm5_published --report validation.html",
     "lockstep validate --profile h100.profile.json --fit",
@@ -95,7 +95,7 @@ constexpr std::array<std::string_view, 7> kExamples{
     "lockstep validate --rows measured.json --profile h100.profile.json",
 };
 
-constexpr CommandSpec kSpec{
+constexpr CommandSpec kValidateSpec{
     .name = "validate",
     .usage = "validate [options]",
     .summary = "Hold predictions against published measurements, row by row.",
@@ -104,8 +104,8 @@ constexpr CommandSpec kSpec{
         "by source, GPU kind and software. Without options: the project's own reference rows.\n"
         "error = predicted / measured - 1.",
     .positionals = 0,
-    .options = kOptions,
-    .examples = kExamples,
+    .options = kValidateOptions,
+    .examples = kValidateExamples,
 };
 
 /// Options that name a file of points instead of rows.
@@ -247,7 +247,7 @@ std::string own_intervals(const PresetStore& presets, const std::string& format,
   return format == "json" ? intervals_json(check) : intervals_table(check, style);
 }
 
-Exit run(const ParsedOptions& options, Console& console) {
+Exit run_validate(const ParsedOptions& options, Console& console) {
   const std::string format = options.choice("format", kFormats);
   const int jobs = whole_number(options, "jobs", 0, kMostJobs);
   const PointFile* const points = point_file(options);
@@ -291,10 +291,10 @@ Exit run(const ParsedOptions& options, Console& console) {
   return Exit::ok;
 }
 
-constexpr Command kCommand{&kSpec, run};
+constexpr Command kValidateCommand{&kValidateSpec, run_validate};
 
 }  // namespace
 
-const Command& validate_command() { return kCommand; }
+const Command& validate_command() { return kValidateCommand; }
 
 }  // namespace lockstep

@@ -136,12 +136,24 @@ TEST_CASE("gemm_time: a lasting load slows the arithmetic alone, and 8 bit by on
   CHECK(slowdown(memory_gpu(), Precision::bf16) == doctest::Approx(1));
 }
 
+TEST_CASE("gemm_traffic: TF32 moves 32-bit operands and results, and rows of four are aligned") {
+  CHECK(gemm_traffic({2, 3, 5}, Precision::tf32).base_units() == 4 * (2 * 5 + 5 * 3 + 2 * 3));
+  const auto time = [](Precision format, double k) {
+    return gemm_time({8192, 8192, k}, format, simple_gpu());
+  };
+  const double fewer = 8188.0 / 8192;
+  CHECK(time(Precision::tf32, 8188) / time(Precision::tf32, 8192) ==
+        doctest::Approx(fewer).epsilon(1e-3));
+  CHECK(time(Precision::bf16, 8188) > 1.4 * time(Precision::bf16, 8192));
+}
+
 TEST_CASE("gemm_time: narrower formats run at their own peak, and their ramp lasts as long") {
   GpuSpec gpu = simple_gpu();
   const GemmShape large{8192, 8192, 65536};
   const Seconds bf16 = gemm_time(large, Precision::bf16, gpu);
   CHECK(bf16 / gemm_time(large, Precision::fp8, gpu) == doctest::Approx(2).epsilon(1e-3));
   CHECK(bf16 / gemm_time(large, Precision::nvfp4, gpu) == doctest::Approx(4).epsilon(1e-3));
+  CHECK(bf16 / gemm_time(large, Precision::tf32, gpu) == doctest::Approx(0.5).epsilon(1e-3));
   gpu.gemm.k_ramp = 8192;
   const Seconds ramp = gemm_time(large, Precision::bf16, gpu) - bf16;
   gpu.gemm.k_ramp = 0;

@@ -184,6 +184,10 @@ TEST_CASE("misfits between values name both") {
                                    "precision=fp8"}}) ==
         "plan.json#/precision: found \"fp8\" (--set precision=fp8); allowed: fp16 "
         "(h100_sxm5_80gb has no other)");
+  // Kernels are timed in it; no job trains in it.
+  CHECK(complaint(kSound, {.set = {"precision=tf32"}}) ==
+        "plan.json#/precision: found \"tf32\" (--set precision=tf32); allowed: fp16, bf16, fp8, "
+        "mxfp8, nvfp4. Did you mean \"bf16\"?");
   CHECK(complaint(kSound, {.set = {"parallelism.sequence=true", "batch.tokens=2044"}}) ==
         "plan.json#/batch/tokens: found 2044 (--set batch.tokens=2044); allowed: a multiple of 8 "
         "(tensor), which sequence parallelism needs");

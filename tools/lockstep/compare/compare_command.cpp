@@ -10,7 +10,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::array kOptions{
+constexpr std::array kCompareOptions{
     OptionSpec{"metric", 0, "NAME", false,
                "The number to explain: any of the first level of `lockstep run --format json` "
                "(default: step_s, of scenarios with \"run\" goodput).",
@@ -24,13 +24,13 @@ constexpr std::array kOptions{
     kOutputOption,
 };
 
-constexpr std::array<std::string_view, 3> kExamples{
+constexpr std::array<std::string_view, 3> kCompareExamples{
     "lockstep compare scenarios/llama3-405b-16k.json best.json",
     "lockstep compare scenarios/llama3-405b-8k.json scenarios/llama3-405b-16k.json --metric mfu",
     "lockstep compare before.json after.json --metric price_usd --format json",
 };
 
-constexpr CommandSpec kSpec{
+constexpr CommandSpec kCompareSpec{
     .name = "compare",
     .usage = "compare A B [options]",
     .summary = "What changed between two scenarios, and how far each change moves the answer.",
@@ -41,14 +41,14 @@ constexpr CommandSpec kSpec{
         "together make a valid scenario are one change. Jobs that do not fit in memory are\n"
         "simulated all the same.",
     .positionals = 2,
-    .options = kOptions,
-    .examples = kExamples,
+    .options = kCompareOptions,
+    .examples = kCompareExamples,
 };
 
-Exit run(const ParsedOptions& options, Console& console) {
+Exit run_compare(const ParsedOptions& options, Console& console) {
   if (options.positionals.size() != 2) {
     throw UsageError(fmt::format("lockstep compare: found {} scenario files; usage: lockstep {}",
-                                 options.positionals.size(), kSpec.usage));
+                                 options.positionals.size(), kCompareSpec.usage));
   }
   const std::string format = options.choice("format", kFormats);
   const PresetStore presets(options.all("presets"));
@@ -75,10 +75,10 @@ Exit run(const ParsedOptions& options, Console& console) {
   return Exit::ok;
 }
 
-constexpr Command kCommand{&kSpec, run};
+constexpr Command kCompareCommand{&kCompareSpec, run_compare};
 
 }  // namespace
 
-const Command& compare_command() { return kCommand; }
+const Command& compare_command() { return kCompareCommand; }
 
 }  // namespace lockstep

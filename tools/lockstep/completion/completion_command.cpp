@@ -8,12 +8,12 @@
 namespace lockstep {
 namespace {
 
-constexpr std::array<std::string_view, 2> kExamples{
+constexpr std::array<std::string_view, 2> kCompletionExamples{
     "lockstep completion bash > ~/.local/share/bash-completion/completions/lockstep",
     "lockstep completion zsh > ~/.zfunc/_lockstep",
 };
 
-constexpr CommandSpec kSpec{
+constexpr CommandSpec kCompletionSpec{
     .name = "completion",
     .usage = "completion bash|zsh",
     .summary = "Print a script that completes commands, options and names in a shell.",
@@ -22,10 +22,10 @@ constexpr CommandSpec kSpec{
         "of $fpath as _lockstep. An installed program brings both.",
     .positionals = 1,
     .options = {},
-    .examples = kExamples,
+    .examples = kCompletionExamples,
 };
 
-Exit run(const ParsedOptions& options, Console& console) {
+Exit run_completion(const ParsedOptions& options, Console& console) {
   const std::string shell = options.positionals.empty() ? "" : options.positionals.front();
   const std::vector<const Command*> all = commands();
   if (shell == "bash") {
@@ -39,10 +39,10 @@ Exit run(const ParsedOptions& options, Console& console) {
   return Exit::ok;
 }
 
-constexpr Command kCommand{&kSpec, run};
+constexpr Command kCompletionCommand{&kCompletionSpec, run_completion};
 
 }  // namespace
 
-const Command& completion_command() { return kCommand; }
+const Command& completion_command() { return kCompletionCommand; }
 
 }  // namespace lockstep

@@ -24,7 +24,7 @@ namespace {
 constexpr int kMostSamples = 100'000;
 constexpr std::array<std::string_view, 4> kPlanFormats{"table", "json", "csv", "markdown"};
 
-constexpr std::array kOptions{
+constexpr std::array kPlanOptions{
     OptionSpec{"set", 0, "PATH=VALUE", true,
                "Change a value of the plan before it is read: a dotted path or a JSON pointer, and "
                "a JSON value or a plain string.",
@@ -49,13 +49,13 @@ constexpr std::array kOptions{
     kOutputOption,
 };
 
-constexpr std::array<std::string_view, 3> kExamples{
+constexpr std::array<std::string_view, 3> kPlanExamples{
     "lockstep plan scenarios/plans/train-70b-15t-tokens.json --report plan.html",
     "lockstep plan scenarios/plans/train-405b.json --set limits.usd=80000000 -o plan.md",
     "lockstep plan my-plan.json --samples 2000 --format json",
 };
 
-constexpr CommandSpec kSpec{
+constexpr CommandSpec kPlanSpec{
     .name = "plan",
     .usage = "plan FILE [options]",
     .summary = "Choose a cluster: time, power, money and how sure, for each candidate.",
@@ -70,8 +70,8 @@ constexpr CommandSpec kSpec{
         "which\n"
         "candidates miss which limit.",
     .positionals = 1,
-    .options = kOptions,
-    .examples = kExamples,
+    .options = kPlanOptions,
+    .examples = kPlanExamples,
 };
 
 std::string format_of(const ParsedOptions& options) {
@@ -101,9 +101,10 @@ PlanReport evaluated(const PlanSpec& spec, const ParsedOptions& options, Console
                               .interrupted = [] { return InterruptGuard::interrupted(); }});
 }
 
-Exit run(const ParsedOptions& options, Console& console) {
+Exit run_plan(const ParsedOptions& options, Console& console) {
   if (options.positionals.empty()) {
-    throw UsageError(fmt::format("lockstep plan: no plan file; usage: lockstep {}", kSpec.usage));
+    throw UsageError(
+        fmt::format("lockstep plan: no plan file; usage: lockstep {}", kPlanSpec.usage));
   }
   const std::string format = format_of(options);
   if (options.has("report")) (void)chart_library();
@@ -124,10 +125,10 @@ Exit run(const ParsedOptions& options, Console& console) {
   return Exit::ok;
 }
 
-constexpr Command kCommand{&kSpec, run};
+constexpr Command kPlanCommand{&kPlanSpec, run_plan};
 
 }  // namespace
 
-const Command& plan_command() { return kCommand; }
+const Command& plan_command() { return kPlanCommand; }
 
 }  // namespace lockstep

@@ -19,7 +19,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::array kOptions{
+constexpr std::array kSweepOptions{
     OptionSpec{"output", 'o', "DB", false,
                "The results: a SQLite database, made or gone on with. Points that are finished in "
                "it are not simulated again.",
@@ -76,7 +76,7 @@ constexpr std::array kOptions{
     kPresetsOption,
 };
 
-constexpr std::array<std::string_view, 8> kExamples{
+constexpr std::array<std::string_view, 8> kSweepExamples{
     "lockstep sweep scenarios/sweeps/fabric-vs-parallelism.json -o results.db",
     "lockstep sweep scenarios/sweeps/fabric-vs-parallelism.json --dry-run",
     "lockstep sweep scenarios/sweeps/checkpoint-interval.json -o results.db --objective goodput",
@@ -90,7 +90,7 @@ constexpr std::array<std::string_view, 8> kExamples{
 constexpr std::array<std::string_view, 2> kSummaryFormats{"table", "json"};
 constexpr std::array<std::string_view, 2> kEngines{"local", "slurm"};
 
-constexpr CommandSpec kSpec{
+constexpr CommandSpec kSweepSpec{
     .name = "sweep",
     .usage = "sweep FILE -o DB [options]",
     .summary = "Simulate many variants of a scenario into a database.",
@@ -104,8 +104,8 @@ constexpr CommandSpec kSpec{
         "DB`\n"
         "brings together what other machines have computed.",
     .positionals = 2,
-    .options = kOptions,
-    .examples = kExamples,
+    .options = kSweepOptions,
+    .examples = kSweepExamples,
 };
 
 int all_cores() { return static_cast<int>(std::max(1U, std::thread::hardware_concurrency())); }
@@ -165,11 +165,12 @@ SweepWords words_of(const ParsedOptions& options) {
   const bool collects = !words.empty() && words[0] == "collect";
   const std::size_t wanted = collects ? 2 : 1;
   if (words.size() < wanted) {
-    throw UsageError(fmt::format("lockstep sweep: no sweep file; usage: lockstep {}", kSpec.usage));
+    throw UsageError(
+        fmt::format("lockstep sweep: no sweep file; usage: lockstep {}", kSweepSpec.usage));
   }
   if (words.size() > wanted) {
     throw UsageError(fmt::format("lockstep sweep: one word too many: {}; usage: lockstep {}",
-                                 in_quotes(words.back()), kSpec.usage));
+                                 in_quotes(words.back()), kSweepSpec.usage));
   }
   return {.file = words.back(), .collects = collects};
 }
@@ -213,7 +214,7 @@ Exit print_summary(const SweepRun& run, const ParsedOptions& options, const std:
   return useless ? Exit::bad_input : Exit::ok;
 }
 
-Exit run(const ParsedOptions& options, Console& console) {
+Exit run_sweep(const ParsedOptions& options, Console& console) {
   if (!options.positionals.empty() && options.positionals[0] == "export") {
     return export_results(options, console);
   }
@@ -249,10 +250,10 @@ Exit run(const ParsedOptions& options, Console& console) {
   return exit == Exit::ok ? useful : exit;
 }
 
-constexpr Command kCommand{&kSpec, run};
+constexpr Command kSweepCommand{&kSweepSpec, run_sweep};
 
 }  // namespace
 
-const Command& sweep_command() { return kCommand; }
+const Command& sweep_command() { return kSweepCommand; }
 
 }  // namespace lockstep

@@ -25,7 +25,7 @@ constexpr std::array<std::string_view, 2> kObjectives{"step_time", "mfu"};
 constexpr int kMostWays = 1'000'000;
 constexpr int kMostKept = 10'000;
 
-constexpr std::array kOptions{
+constexpr std::array kTuneOptions{
     OptionSpec{"set", 0, "PATH=VALUE", true,
                "Change a value of the scenario before it is read: a dotted path or a JSON pointer, "
                "and a JSON value or a plain string.",
@@ -86,14 +86,14 @@ constexpr std::array kOptions{
     kPresetsOption,
 };
 
-constexpr std::array<std::string_view, 4> kExamples{
+constexpr std::array<std::string_view, 4> kTuneExamples{
     "lockstep tune scenarios/llama3-405b-16k.json",
     "lockstep tune scenarios/llama3-405b-16k.json --objective mfu -o best.json",
     "lockstep tune scenarios/bloom-176b.json --sharding none,zero1 --micro-batch 1,2,4",
     "lockstep tune my.json --set cluster.nodes=64 --format json",
 };
 
-constexpr CommandSpec kSpec{
+constexpr CommandSpec kTuneSpec{
     .name = "tune",
     .usage = "tune FILE [options]",
     .summary = "Find the fastest layout of a training job on its cluster.",
@@ -107,8 +107,8 @@ constexpr CommandSpec kSpec{
         "out,\n"
         "and which place the scenario's own layout takes.",
     .positionals = 1,
-    .options = kOptions,
-    .examples = kExamples,
+    .options = kTuneOptions,
+    .examples = kTuneExamples,
 };
 
 [[noreturn]] void fail_value(std::string_view option, const std::string& found,
@@ -181,10 +181,10 @@ TuneSpace space_of(const ParsedOptions& options) {
                     .nearest = {}});
 }
 
-Exit run(const ParsedOptions& options, Console& console) {
+Exit run_tune(const ParsedOptions& options, Console& console) {
   if (options.positionals.empty()) {
     throw UsageError(
-        fmt::format("lockstep tune: no scenario file; usage: lockstep {}", kSpec.usage));
+        fmt::format("lockstep tune: no scenario file; usage: lockstep {}", kTuneSpec.usage));
   }
   const std::string format = options.choice("format", kFormats);
   const bool by_mfu = options.choice("objective", kObjectives) == "mfu";
@@ -227,10 +227,10 @@ Exit run(const ParsedOptions& options, Console& console) {
   return result.interrupted ? Exit::interrupted : Exit::ok;
 }
 
-constexpr Command kCommand{&kSpec, run};
+constexpr Command kTuneCommand{&kTuneSpec, run_tune};
 
 }  // namespace
 
-const Command& tune_command() { return kCommand; }
+const Command& tune_command() { return kTuneCommand; }
 
 }  // namespace lockstep
