@@ -87,13 +87,15 @@ double mlp_bytes(const TrainingJob& job, const StackSpec& stack) {
 }
 
 /// Bytes per token of a layer's experts, all ranks of the tensor-parallel group together: the
-/// token's copies as dispatched and as returned, and what each expert saves; scores of the router
-/// in 32 bit.
+/// token's copies as dispatched and as returned, and what each expert saves, on the rank that gets
+/// most of them; scores of the router in 32 bit.
 double expert_bytes(const TrainingJob& job, const StackSpec& stack) {
   const TransformerShape& m = job.model;
   const double operand = is_quantised(job.precision) ? kQuantised : kHalf;
-  const double copy = (operand + kHalf) * m.hidden + mlp_bytes(job, stack) * m.experts.ffn;
-  return m.experts.per_token * copy + 4.0 * m.experts.count;
+  const ExpertLoad load = expert_load(job);
+  const double copy = load.fullest * (operand * m.hidden + mlp_bytes(job, stack) * m.experts.ffn) +
+                      kHalf * m.hidden;
+  return load.rows * m.experts.per_token * copy + 4.0 * m.experts.count;
 }
 
 /// As saved_per_layer() when nothing is recomputed but single modules.

@@ -9,6 +9,7 @@
 
 #include "models/adapters.hpp"
 #include "models/mamba.hpp"
+#include "models/moe/expert_load.hpp"
 #include "models/precision.hpp"
 #include "models/units.hpp"
 
@@ -198,6 +199,12 @@ struct Batch {
   int sequences = 1;        ///< over all replicas, per step
   int micro_sequences = 1;  ///< b, per micro batch and replica
   int tokens = 1;           ///< s, per sequence
+  /// Of packed sequences: mean length of the sample that a token is in, weighted by tokens, so that
+  /// attention inside samples does tokens x sample_tokens instead of tokens^2; 0: not packed.
+  double sample_tokens = 0;
+
+  /// Tokens that attention goes over at most.
+  [[nodiscard]] double attended() const { return sample_tokens > 0 ? sample_tokens : tokens; }
 };
 
 /// A training job as the models see it.
@@ -208,8 +215,7 @@ struct TrainingJob {
   Precision precision = Precision::bf16;
   Recompute recompute = Recompute::none;
   RecomputeModules modules;  ///< of selective recomputation
-  /// Load of the fullest expert-parallel rank over the mean, >= 1: all others wait for it.
-  double expert_imbalance = 1;
+  ExpertRouting routing;
   Adapters adapters;  ///< where any: all else is frozen
   /// Micro batches per replica and step.
   [[nodiscard]] int micro_batches() const {

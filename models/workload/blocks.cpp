@@ -187,8 +187,9 @@ void attention_block(Recorder& record, const WorkloadContext& c, const Widths& w
   }
   const double heads = m.heads / w.tensor;
   context_attention(record, c,
-                    {.sequences = static_cast<double>(c.job.batch.micro_sequences),
-                     .tokens = static_cast<double>(c.job.batch.tokens),
+                    {.sequences = static_cast<double>(c.job.batch.micro_sequences) *
+                                  c.job.batch.tokens / c.job.batch.attended(),
+                     .tokens = c.job.batch.attended(),
                      .heads = heads,
                      .kv_heads = latent ? heads : std::max(1.0, m.kv_heads / w.tensor),
                      .head_dim = static_cast<double>(m.head_dim),
@@ -267,10 +268,10 @@ void expert_block(Recorder& record, const WorkloadContext& c, const Widths& w,
   const Parallelism& par = c.job.parallelism;
   const ElementwiseTraffic& e = c.stack.elementwise;
   const Precision p = c.job.precision;
-  const double load = c.job.expert_imbalance;
+  const ExpertLoad load = expert_load(c.job);
   // Without sequence parallelism the ranks of a group have the same tokens and share them out.
   const double own = w.tokens / w.tensor;
-  const double copies = own * x.per_token;
+  const double copies = own * x.per_token * load.rows;
   const double rows = copies * par.expert_tensor;  // of the experts on this rank
   const double inner = static_cast<double>(x.ffn) / par.expert_tensor;
   const double up = (c.job.model.gated ? 2 : 1) * inner;
@@ -287,7 +288,7 @@ void expert_block(Recorder& record, const WorkloadContext& c, const Widths& w,
   record.elementwise("routing", 24 * own * x.count, 1.0, 4, again.collectives);
   // Sorted before they leave, and as they are where they arrive.
   record.elementwise("permute", e.permute_bytes * (copies + rows) / 2 * w.hidden, 1.0, 2,
-                     again.collectives, load);
+                     again.collectives, load.fullest);
   record.linear({{"expert_up", "expert_up.input_gradient", "expert_up.weight_gradient"},
                  rows,
                  w.hidden,
@@ -295,10 +296,11 @@ void expert_block(Recorder& record, const WorkloadContext& c, const Widths& w,
                  p,
                  again.products,
                  groups,
-                 load});
+                 load.fullest,
+                 load.useful()});
   const double activation = c.job.model.activation_traffic * e.activation_bytes;
   record.elementwise("activation", activation * rows * (up + inner), e.activation_backward_ratio, 1,
-                     again.activation, load);
+                     again.activation, load.fullest);
   record.linear({{"expert_down", "expert_down.input_gradient", "expert_down.weight_gradient"},
                  rows,
                  inner,
@@ -306,7 +308,8 @@ void expert_block(Recorder& record, const WorkloadContext& c, const Widths& w,
                  p,
                  again.products,
                  groups,
-                 load});
+                 load.fullest,
+                 load.useful()});
   for (const Phase phase : {Phase::forward, Phase::recompute, Phase::backward}) {
     if (phase == Phase::recompute && !again.collectives) continue;
     const Seconds cover = 0.5 * record.compute_time(phase);

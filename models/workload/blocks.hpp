@@ -23,8 +23,8 @@ void mamba_block(Recorder& record, const WorkloadContext& c, const Widths& w,
 /// together, and the activation between them.
 void mlp_block(Recorder& record, const WorkloadContext& c, const Widths& w, double ffn,
                const Repeated& again);
-/// Router, dispatch, the experts' products, combine, and the MLP that all tokens share. Rows are
-/// spread evenly over experts but for TrainingJob::expert_imbalance.
+/// Router, dispatch, the experts' products, combine, and the MLP that all tokens share. The experts
+/// of a rank share its rows evenly; the fullest rank has as many more as expert_load() says.
 void expert_block(Recorder& record, const WorkloadContext& c, const Widths& w,
                   const Repeated& again);
 

@@ -14,23 +14,31 @@ AttentionWork attention_work(const TrainingJob& job, LayerKind kind) {
   const TransformerShape& m = job.model;
   if (kind.mixer == Mixer::mamba) return {scan_flops(m.mamba), scan_flops(m.mamba)};
   if (kind.mixer == Mixer::none) return {0, 0};
-  const double s = job.batch.tokens;
+  const double s = job.batch.attended();
   const double window = kind.windowed ? std::min<double>(m.window, s) : s;
   const double per_key = 4.0 * m.heads * static_cast<double>(m.head_dim);
   return {per_key * (window - window * window / (2 * s)), per_key * window};
+}
+
+/// As layer_matrix_parameters(), without the experts that drop the token.
+double matrix_parameters(const TrainingJob& job, LayerKind kind) {
+  const double all = layer_matrix_parameters(job.model, kind);
+  if (!kind.experts) return all;
+  const ExpertShape& x = job.model.experts;
+  return all - expert_load(job).dropped() * x.per_token / x.count * expert_parameters(job.model);
 }
 
 /// What recomputation repeats, forward, of one token in one layer.
 double repeated(const TrainingJob& job, LayerKind kind, double attention) {
   if (job.recompute == Recompute::none) return 0;
   if (job.recompute == Recompute::full) {
-    return 2 * layer_matrix_parameters(job.model, kind) + attention;
+    return 2 * matrix_parameters(job, kind) + attention;
   }
   const TransformerShape& m = job.model;
   const LatentAttention& l = m.latent;
   const bool core = job.modules.core_attention && kind.mixer == Mixer::attention;
   double work = core ? attention : 0;
-  work += job.modules.products * 2 * layer_matrix_parameters(m, kind);
+  work += job.modules.products * 2 * matrix_parameters(job, kind);
   if (job.modules.latent_up && l.key_value_rank > 0 && kind.mixer == Mixer::attention) {
     work += 2.0 * m.heads *
             (static_cast<double>(l.query_rank) * (l.nope_dim + l.rope_dim) +
@@ -52,7 +60,7 @@ StepFlops step_flops(const TrainingJob& job) {
   for (int i = 0; i < m.layers + m.predicted_tokens; ++i) {
     const LayerKind kind = m.kind(std::min(i, m.layers - 1));
     const AttentionWork attention = attention_work(job, kind);
-    matrices += layer_matrix_parameters(m, kind);
+    matrices += matrix_parameters(job, kind);
     causal += attention.causal;
     full += attention.full;
     again += repeated(job, kind, attention.full);

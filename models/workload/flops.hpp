@@ -16,8 +16,9 @@ struct StepFlops {
 /// The recurrence of Mamba-2 counts three times scan_flops() in both conventions.
 /// Per token: 6 P for the matrix products, P = weights used in them (output projection in; input
 /// embedding, positions and norms out; of experts those that a token goes to), plus 12 l a d s for
-/// attention, halved when causal; windowed attention meets the window alone. Frozen weights have no
-/// gradient: 4 P for them, and 6 for those of adapters.
+/// attention, halved when causal; windowed attention meets the window alone, and attention inside
+/// samples Batch::sample_tokens in place of s. Experts that drop a token do no work for it. Frozen
+/// weights have no gradient: 4 P for them, and 6 for those of adapters.
 /// Sources: Chowdhery et al. 2022, arXiv:2204.02311, appendix B; Korthikanti et al. 2022,
 /// arXiv:2205.05198, equations 7 and 8 (which this equals for a model with 4 h wide MLPs).
 StepFlops step_flops(const TrainingJob& job);

@@ -23,7 +23,7 @@ Widths widths(const WorkloadContext& c) {
 
 void Recorder::linear(const Linear& l) {
   const double rows = l.tokens / l.groups, g = l.groups;
-  const Flops work{2 * l.tokens * l.x_width * l.y_width};
+  const Flops work{l.useful * 2 * l.tokens * l.x_width * l.y_width};
   const GemmShape forward{.m = rows, .n = l.y_width, .k = l.x_width, .count = g};
   product(l.names[0], Phase::forward, forward, l, work);
   if (l.repeated > 0) {
@@ -237,7 +237,7 @@ void Recorder::dispatch(std::string_view name, Phase phase, Bytes copies, Second
     // One copy of a token to each domain that has experts for it, k / domains of them by chance:
     // D (1 - (1 - 1/D)^k) of D. Inside the domain NVLink hands it on meanwhile.
     const double domains = std::ceil(static_cast<double>(ranks) / near);
-    const double k = c_.job.model.experts.per_token;
+    const double k = c_.job.model.experts.per_token * expert_load(c_.job).kept;
     const double reached = domains * (1 - std::pow(1 - 1 / domains, k));
     const Bytes once = std::min(1.0, reached / k) * copies;
     const CollectiveCall inside{CollectiveOp::all_to_all, copies, near, near};

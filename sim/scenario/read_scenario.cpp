@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <filesystem>
 #include <fmt/format.h>
 #include <optional>
@@ -156,27 +155,44 @@ Adapters read_lora(const JsonCursor& from) {
   return adapters;
 }
 
-/// How unevenly tokens fall on experts. By Zipf's law expert i gets a share in proportion to i^-s;
-/// the fullest rank has the fullest expert and, of the others, as many as every rank.
+/// How unevenly tokens fall on experts, and how many of them an expert takes.
 void read_routing(const JsonCursor& from, ScenarioDraft& draft) {
   const ExpertShape& experts = draft.model.experts;
   if (experts.count == 0) from.fail("no such key, as the model has no experts");
   const auto imbalance = from.find("imbalance"), zipf = from.find("zipf");
   if (imbalance && zipf) zipf->fail("either \"imbalance\" or \"zipf\"");
-  constexpr double kMostImbalance = 100;
-  if (imbalance) draft.expert_imbalance = imbalance->number(Interval{1, kMostImbalance});
-  if (zipf) {
-    const double exponent = zipf->number(Interval{0, 10});
-    double sum = 0;
-    for (int i = 1; i <= experts.count; ++i) sum += std::pow(i, -exponent);
-    const double here = static_cast<double>(experts.count) / draft.expert;
-    // No expert gets more than one of a token's copies.
-    const double fullest = std::min(1 / sum, 1.0 / experts.per_token);
-    const double others = experts.count > 1 ? (1 - fullest) / (experts.count - 1) : 0;
-    draft.expert_imbalance =
-        std::min(kMostImbalance, draft.expert * (fullest + std::max(0.0, here - 1) * others));
+  ExpertRouting& out = draft.routing;
+  if (imbalance) out.imbalance = imbalance->number(Interval{1, 100});
+  if (zipf) out.zipf = zipf->number(Interval{0, 10});
+  if (const auto capacity = from.find("capacity_factor")) {
+    out.capacity = capacity->number(Interval{0.01, 1000});
+    const double all = static_cast<double>(experts.count) / experts.per_token;
+    if (out.capacity > all) {
+      capacity->fail(
+          fmt::format("at most {:g} (experts over those of a token), with which an "
+                      "expert takes every token",
+                      all));
+    }
+  }
+  if (const auto padded = from.find("pad_to_capacity")) {
+    out.padded = padded->boolean();
+    if (out.padded && out.capacity == 0) padded->fail("false, where there is no capacity_factor");
   }
   from.finish();
+}
+
+/// Length of every sample of a packed sequence, or the lengths of some that stand for all.
+double read_sample_tokens(const JsonCursor& from, int tokens) {
+  if (!from.is_array()) return from.integer(1, tokens);
+  constexpr std::size_t kMostSamples = 100'000;
+  double sum = 0, squares = 0;
+  for (const JsonCursor& sample : from.elements(kMostSamples)) {
+    const double length = sample.integer(1, tokens);
+    sum += length;
+    squares += length * length;
+  }
+  if (sum == 0) from.fail("the lengths of samples, or no such key");
+  return squares / sum;
 }
 
 Batch read_batch(const JsonCursor& from) {
@@ -185,6 +201,9 @@ Batch read_batch(const JsonCursor& from) {
   const std::optional<JsonCursor> micro = from.find("micro");
   batch.micro_sequences = optional_integer(micro, 1, kMaxSequences).value_or(1);
   batch.tokens = from.at("tokens").integer(1, kMaxTokens);
+  if (const auto samples = from.find("sample_tokens")) {
+    batch.sample_tokens = read_sample_tokens(*samples, batch.tokens);
+  }
   from.finish();
   return batch;
 }

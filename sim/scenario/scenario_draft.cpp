@@ -246,7 +246,7 @@ Scenario complete_scenario(const ScenarioDraft& draft, const PresetStore& preset
   cut.expert = draft.expert;
   cut.expert_tensor = draft.expert_tensor;
   cut.expert_overlap = draft.expert_overlap;
-  out.job.expert_imbalance = draft.expert_imbalance;
+  out.job.routing = draft.routing;
   cut.pipeline = draft.pipeline;
   cut.layers_per_stage = draft.layers_per_stage;
   cut.split = draft.stack.memory.split;

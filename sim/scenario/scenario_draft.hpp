@@ -30,7 +30,7 @@ struct ScenarioDraft {
   int expert_tensor = 1;
   std::optional<ExpertDispatch> expert_dispatch;  ///< else the stack's default
   bool expert_overlap = false;
-  double expert_imbalance = 1;
+  ExpertRouting routing;
   int pipeline = 1;
   std::optional<int> data;            ///< else GPUs / (tensor x context x pipeline), else 1
   std::optional<int> virtual_stages;  ///< else the stack's default, where the layers allow it

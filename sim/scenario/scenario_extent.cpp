@@ -35,7 +35,8 @@ struct Sizes {
     ffn *= std::max(1.0, model.activation_traffic);
     // A mixer's products stand for those of an MLP.
     ffn = std::max(ffn, model.mamba.in());
-    imbalance = scenario.job.expert_imbalance;
+    const ExpertLoad load = expert_load(scenario.job);
+    imbalance = load.fullest * std::max(1.0, load.rows);
     const double here = static_cast<double>(cut.expert) * cut.expert_tensor;
     stage_parameters =
         (layer_parameters(model, kind) * stage_layers + 2 * embedding_parameters(model)) /
@@ -158,7 +159,7 @@ double transfer_seconds(const Scenario& scenario, const Sizes& s) {
     messages += 4 * s.stage_layers * s.micro_batches * scenario.stack.communication.data_slowdown;
   }
   if (s.cut.context > 1 || s.cut.expert > 1) {
-    const double copies = 2.0 * s.cut.context + 8.0 * s.model.experts.per_token;
+    const double copies = 2.0 * s.cut.context + 8.0 * s.imbalance * s.model.experts.per_token;
     bytes += copies * micro_bytes * s.stage_layers * s.micro_batches;
     messages += (4.0 * s.cut.context + 8) * s.stage_layers * s.micro_batches;
   }

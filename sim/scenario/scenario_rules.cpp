@@ -266,6 +266,11 @@ void check_experts(const ScenarioDraft& draft, const Parallelism& cut) {
     refuse(draft, "/parallelism/expert_tensor", number(cut.expert_tensor),
            "at most " + number(experts.ffn) + " (width of an expert)");
   }
+  if (draft.routing.padded && cut.expert_dispatch == ExpertDispatch::two_level && cut.expert > 1) {
+    refuse(
+        draft, "/routing/pad_to_capacity", "true",
+        "false, where expert_dispatch is two_level, which sends a token once to several experts");
+  }
   const std::int64_t lanes = std::int64_t{cut.tensor} * cut.context, ranks = lanes * cut.data;
   const std::int64_t together = std::int64_t{cut.expert} * cut.expert_tensor;
   if (ranks % together != 0 || (lanes % together != 0 && together % lanes != 0)) {
@@ -303,6 +308,10 @@ void check_sharding(const ScenarioDraft& draft, const Parallelism& cut) {
 
 void check_machine(const ScenarioDraft& draft, const Scenario& scenario) {
   const GpuSpec& gpu = scenario.node.gpu;
+  if (draft.batch.sample_tokens > 0 && scenario.stack.attention == AttentionKernel::unfused) {
+    refuse(draft, "/batch/sample_tokens", "packed samples",
+           "no such key, where attention is unfused and computes whole squares");
+  }
   if (!supports(gpu, scenario.job.precision)) {
     refuse(draft, "/precision", in_quotes(name_of(scenario.job.precision)),
            supported_precisions(gpu));

@@ -200,6 +200,25 @@ TEST_CASE("run, JSON: units in the names, and the waterfall adds up") {
   CHECK(json["expectation"]["checks"][0]["within"] == true);
 }
 
+TEST_CASE("run: what a capacity drops and pads, and samples that are packed") {
+  RunResult r = example();
+  r.scenario.job.model.experts = {.count = 4, .per_token = 1, .ffn = 64};
+  r.scenario.job.parallelism.expert = 2;
+  r.scenario.job.routing = {.zipf = 1, .capacity = 1.2};
+  r.scenario.job.batch.sample_tokens = 256;
+  const std::string table = result_table(r, {});
+  CHECK(
+      table.find("Routing           the fullest rank has 1.15 times the mean; 18.0 % of the copies "
+                 "are dropped") != std::string::npos);
+  CHECK(table.find("64 sequences of 1,024 tokens in samples of 256") != std::string::npos);
+  r.scenario.job.routing.padded = true;
+  const auto routing = result_json(r)["scenario"]["routing"];
+  CHECK(routing["capacity_factor"] == 1.2);
+  CHECK(routing["dropped_share"] == doctest::Approx(0.18));
+  CHECK(routing["padding_share"] == doctest::Approx(1 - 0.82 / 1.2));
+  CHECK(routing["fullest_rank"] == 1);
+}
+
 TEST_CASE("run, JSON: cost and expectation are left out where nothing is known of them") {
   RunResult result = example();
   result.scenario.usd_per_gpu_hour.reset();

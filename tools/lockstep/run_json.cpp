@@ -41,6 +41,15 @@ Json scenario_json(const Scenario& scenario) {
             {"tokens", job.batch.tokens}}}};
 }
 
+/// What experts get, and what becomes of it; of models that have experts.
+Json routing_json(const TrainingJob& job) {
+  const ExpertLoad load = expert_load(job);
+  return {{"capacity_factor", job.routing.capacity > 0 ? Json(job.routing.capacity) : Json()},
+          {"dropped_share", twelve_digits(load.dropped())},
+          {"padding_share", twelve_digits(1 - load.useful())},
+          {"fullest_rank", twelve_digits(load.fullest)}};
+}
+
 Json waterfall_json(const BucketTimes& seconds) {
   const std::vector<double> shares = bucket_shares(seconds);
   Json waterfall = Json::array();
@@ -161,6 +170,11 @@ nlohmann::ordered_json result_json(const RunResult& result) {
   out["memory_fits"] = result.memory.fits;
   if (result.interval) out["interval"] = interval_json(*result.interval);
   out["scenario"] = scenario_json(result.scenario);
+  const TrainingJob& job = result.scenario.job;
+  if (job.model.experts.count > 0) out["scenario"]["routing"] = routing_json(job);
+  if (job.batch.sample_tokens > 0) {
+    out["scenario"]["batch"]["sample_tokens"] = twelve_digits(job.batch.sample_tokens);
+  }
   if (result.power) out["power"] = power_json(result);
   out["waterfall"] = waterfall_json(report.seconds);
   out["stages"] = stages_json(report);

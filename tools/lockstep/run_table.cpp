@@ -52,6 +52,26 @@ std::string layout_text(const TrainingJob& job) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
+/// "the fullest rank has 1.4 times the mean; 12.3 % of the copies are dropped (capacity 1)"
+std::string routing_text(const TrainingJob& job) {
+  const ExpertLoad load = expert_load(job);
+  std::string out =
+      fmt::format("the fullest rank has {} times the mean", significant(load.fullest));
+  if (job.routing.capacity == 0) return out;
+  out += fmt::format("; {} of the copies are dropped (capacity {})", percent_text(load.dropped()),
+                     significant(job.routing.capacity));
+  if (job.routing.padded)
+    out += fmt::format(", {} of the rows padding", percent_text(1 - load.useful()));
+  return out;
+}
+
+/// "4,096 tokens in samples of 512"
+std::string tokens_text(const Batch& batch) {
+  const std::string all = fmt::format("{} tokens", grouped(batch.tokens));
+  if (batch.sample_tokens == 0) return all;
+  return all + fmt::format(" in samples of {}", significant(batch.sample_tokens));
+}
+
 std::string title(const RunResult& result, const TextStyle& style) {
   const Scenario& s = result.scenario;
   const TrainingJob& job = s.job;
@@ -59,10 +79,13 @@ std::string title(const RunResult& result, const TextStyle& style) {
                     fmt::format(" ({} x {}, {})\n", grouped(s.nodes), s.node.name, s.node.gpu.name);
   if (!s.about.empty()) out += wrap(s.about, kTextColumns, 0) + "\n";
   out += "\n" + labelled_line("Job", kRunLabels, layout_text(job));
-  out += labelled_line("Batch", kRunLabels,
-                       fmt::format("{} sequences of {} tokens, {} micro batches of {}",
-                                   grouped(job.batch.sequences), grouped(job.batch.tokens),
-                                   grouped(job.micro_batches()), job.batch.micro_sequences));
+  out += labelled_line(
+      "Batch", kRunLabels,
+      fmt::format("{} sequences of {}, {} micro batches of {}", grouped(job.batch.sequences),
+                  tokens_text(job.batch), grouped(job.micro_batches()), job.batch.micro_sequences));
+  if (!job.routing.is_even() || job.routing.capacity > 0) {
+    out += labelled_line("Routing", kRunLabels, routing_text(job));
+  }
   const std::string release = s.stack.release.empty() ? "" : " " + s.stack.release;
   return out + labelled_line("Software", kRunLabels, s.stack.name + release) +
          labelled_line("Fabric", kRunLabels,
