@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "models/input/json_override.hpp"
+#include "sim/pools/read_pools.hpp"
 #include "sim/scenario/member_reader.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/spec_readers.hpp"
@@ -11,17 +12,6 @@
 
 namespace lockstep {
 namespace {
-
-void read_node_choice(const JsonCursor& from, const PresetStore& presets, ClusterDraft& draft) {
-  if (from.is_object() && !from.find("preset")) {
-    read_node(from, Extent::whole, presets, draft.node);
-    draft.node.name = "node of the scenario";
-  } else {
-    draft.node = presets.node(read_preset_name(from, "nodes", presets));
-    if (from.is_object()) read_node(from, Extent::changes, presets, draft.node);
-  }
-  if (from.is_object()) from.finish();
-}
 
 void read_fabric_choice(const JsonCursor& from, const PresetStore& presets, ClusterDraft& draft) {
   FabricSpec fabric;
@@ -73,6 +63,17 @@ void check_cluster(const JsonCursor& from, const Cluster& cluster) {
 
 }  // namespace
 
+void read_node_choice(const JsonCursor& from, const PresetStore& presets, NodeSpec& out) {
+  if (from.is_object() && !from.find("preset")) {
+    read_node(from, Extent::whole, presets, out);
+    out.name = "node of the scenario";
+  } else {
+    out = presets.node(read_preset_name(from, "nodes", presets));
+    if (from.is_object()) read_node(from, Extent::changes, presets, out);
+  }
+  if (from.is_object()) from.finish();
+}
+
 FabricSpec default_fabric(const NodeSpec& node, const PresetStore& presets) {
   const std::string_view name = node.nics > 1 ? "rail_optimised" : "fat_tree";
   if (presets.has("fabrics", name)) return presets.fabric(name);
@@ -107,7 +108,12 @@ ClusterDraft read_cluster_draft(const JsonCursor& from, const PresetStore& prese
   if (from.is_string()) return presets.cluster(read_preset_name(from, "clusters", presets)).cluster;
   const bool refines = from.find("preset").has_value();
   if (refines) draft = presets.cluster(read_preset_name(from, "clusters", presets)).cluster;
-  if (!refines || from.find("node")) read_node_choice(from.at("node"), presets, draft);
+  const auto pools = from.find("pools");
+  if (pools) {
+    read_pools(from, *pools, presets, draft);
+  } else if (!refines || from.find("node")) {
+    read_node_choice(from.at("node"), presets, draft.node);
+  }
   if (const auto nodes = from.find("nodes")) draft.nodes = nodes->integer(1, kMaxNodes);
   if (const auto fabric = from.find("fabric")) read_fabric_choice(*fabric, presets, draft);
   from.finish();
@@ -116,6 +122,9 @@ ClusterDraft read_cluster_draft(const JsonCursor& from, const PresetStore& prese
 
 Cluster read_cluster(const JsonCursor& from, const PresetStore& presets) {
   ClusterDraft draft = read_cluster_draft(from, presets);
+  if (!draft.pools.empty()) {
+    from.at("pools").fail("\"node\" and \"nodes\": only a job by itself runs on several kinds");
+  }
   if (!draft.nodes) (void)from.at("nodes");  // required here
   Cluster cluster;
   cluster.node = std::move(draft.node);

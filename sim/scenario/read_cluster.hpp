@@ -8,8 +8,10 @@
 #include "models/collectives/collectives.hpp"
 #include "models/hardware.hpp"
 #include "models/input/json_cursor.hpp"
+#include "sim/pools/node_pool.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "topologies/fabric.hpp"
+#include "topologies/placement.hpp"
 
 namespace lockstep {
 
@@ -18,8 +20,10 @@ constexpr int kMaxNodes = 1'000'000;
 
 /// What was said about a cluster; open where nothing was.
 struct ClusterDraft {
-  NodeSpec node;
-  std::optional<int> nodes;
+  NodeSpec node;                         ///< of the first pool, where there are several
+  std::optional<int> nodes;              ///< of all pools
+  std::vector<NodePool> pools{};         ///< empty: all nodes are of one kind
+  std::optional<ParallelAxis> across{};  ///< what is laid over the pools; open: as ranks come
   std::optional<FabricSpec> fabric;
 };
 
@@ -49,9 +53,12 @@ struct Cluster {
 /// InputError, as the next one.
 ClusterDraft read_cluster_draft(const JsonCursor& from, const PresetStore& presets);
 
-/// A cluster that has to stand by itself: the number of nodes is required, and the fabric has to
-/// join them. `from` is the member "cluster" of the file's root.
+/// A cluster that has to stand by itself: the number of nodes is required, they are of one kind,
+/// and the fabric has to join them. `from` is the member "cluster" of the file's root.
 Cluster read_cluster(const JsonCursor& from, const PresetStore& presets);
+
+/// A node: a preset's name, a preset with changes, or all of it. Throws InputError.
+void read_node_choice(const JsonCursor& from, const PresetStore& presets, NodeSpec& out);
 
 /// The fabric that a cluster of these nodes is given when nobody says.
 FabricSpec default_fabric(const NodeSpec& node, const PresetStore& presets);

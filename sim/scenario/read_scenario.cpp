@@ -11,6 +11,7 @@
 #include "models/input/hugging_face.hpp"
 #include "models/input/json_cursor.hpp"
 #include "models/input/text_file.hpp"
+#include "sim/pools/unequal_rules.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/read_cluster.hpp"
 #include "sim/scenario/read_power.hpp"
@@ -66,6 +67,8 @@ void read_cluster_into(const JsonCursor& from, const PresetStore& presets, Scena
   ClusterDraft cluster = read_cluster_draft(from, presets);
   draft.node = std::move(cluster.node);
   draft.nodes = cluster.nodes;
+  draft.pools = std::move(cluster.pools);
+  draft.across = cluster.across;
   draft.fabric = std::move(cluster.fabric);
 }
 
@@ -104,7 +107,11 @@ void read_parallelism(const JsonCursor& from, ScenarioDraft& draft) {
                         .value_or(EndPlace::automatic);
   draft.output =
       optional_choice<EndPlace>(from.find("output"), kEndPlaceNames).value_or(EndPlace::automatic);
-  if (const auto layers = from.find("layers_per_stage")) {
+  const auto layers = from.find("layers_per_stage");
+  if (layers && layers->is_string()) {
+    if (layers->string() != "balanced") layers->fail("\"balanced\", or an array", "balanced");
+    draft.balanced_layers = true;
+  } else if (layers) {
     for (const JsonCursor& stage : layers->elements(kMaxLayers + 2)) {
       draft.layers_per_stage.push_back(stage.integer(0, kMaxLayers));
     }
@@ -195,7 +202,7 @@ double read_sample_tokens(const JsonCursor& from, int tokens) {
   return squares / sum;
 }
 
-Batch read_batch(const JsonCursor& from) {
+Batch read_batch(const JsonCursor& from, ScenarioDraft& draft) {
   Batch batch;
   batch.sequences = from.at("sequences").integer(1, kMaxSequences);
   const std::optional<JsonCursor> micro = from.find("micro");
@@ -204,8 +211,15 @@ Batch read_batch(const JsonCursor& from) {
   if (const auto samples = from.find("sample_tokens")) {
     batch.sample_tokens = read_sample_tokens(*samples, batch.tokens);
   }
+  if (const auto counts = from.find("micro_batches")) read_micro_batches(*counts, draft);
   from.finish();
   return batch;
+}
+
+/// What of a scenario is worked out for equal nodes and replicas alone.
+void require_equal(const ScenarioDraft& draft, const JsonCursor& key) {
+  const bool equal = draft.pools.empty() && draft.micro_batches.empty() && !draft.balanced_batch;
+  if (!equal) key.fail("no such key beside cluster.pools or batch.micro_batches");
 }
 
 void read_stack_choice(const std::optional<JsonCursor>& from, const PresetStore& presets,
@@ -300,7 +314,7 @@ void read_model_choice(const JsonCursor& from, const PresetStore& presets, Scena
 
 void read_job_draft(const JsonCursor& from, const PresetStore& presets, ScenarioDraft& draft) {
   if (const auto parallelism = from.find("parallelism")) read_parallelism(*parallelism, draft);
-  draft.batch = read_batch(from.at("batch"));
+  draft.batch = read_batch(from.at("batch"), draft);
   draft.precision = optional_choice<Precision>(from.find("precision"), precision_names());
   if (const auto recompute = from.find("recompute")) read_recompute(*recompute, draft);
   if (const auto routing = from.find("routing")) read_routing(*routing, draft);
@@ -323,8 +337,12 @@ ScenarioDraft read_draft(const std::string& file, std::string_view text, const P
   read_cluster_into(root.at("cluster"), presets, draft);
   read_job_draft(root, presets, draft);
   read_run(root, draft);
-  (void)root.find("run");  // of days to months: sim/run/read_run_spec.cpp
-  if (const auto power = root.find("power")) draft.power = read_power(*power, presets);
+  // Of days to months: sim/run/read_run_spec.cpp.
+  if (const auto run = root.find("run")) require_equal(draft, *run);
+  if (const auto power = root.find("power")) {
+    require_equal(draft, *power);
+    draft.power = read_power(*power, presets);
+  }
   if (const auto cost = root.find("cost")) {
     if (!draft.power) cost->fail("no such key, unless there is \"power\"");
     read_cost(*cost, draft.file, draft.power->cost);
@@ -338,7 +356,8 @@ Scenario read_scenario(const std::string& file, std::string_view text, const Pre
   Scenario scenario = complete_scenario(read_draft(file, text, presets, options), presets);
   if (options.profiles.empty()) return scenario;
   const auto profiles = load_profiles(options.profiles, presets, scenario.assumptions);
-  apply_profiles(profiles, scenario.node, scenario.transport);
+  scenario.pools.empty() ? apply_profiles(profiles, scenario.node, scenario.transport)
+                         : apply_profiles(profiles, scenario);
   return scenario;
 }
 

@@ -1,6 +1,7 @@
 /// A scenario: everything that a run needs, checked. read_scenario.hpp makes one from JSON.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "models/hardware.hpp"
 #include "models/software.hpp"
 #include "models/transformer.hpp"
+#include "sim/pools/node_pool.hpp"
 #include "sim/power/power_spec.hpp"
 #include "topologies/fabric.hpp"
 
@@ -32,8 +34,10 @@ struct Scenario {
   std::string file;  ///< where it was read from, for messages
   std::string about;
   TrainingJob job;
-  NodeSpec node;
+  NodeSpec node;  ///< of the first pool, where there are several
   int nodes = 1;
+  std::vector<NodePool> pools;     ///< in the order in which ranks fill them; empty: all are `node`
+  std::vector<int> micro_batches;  ///< of each replica; empty: the batch is split evenly
   FabricSpec fabric;
   TransportSpec transport;
   StackSpec stack;
@@ -45,6 +49,14 @@ struct Scenario {
   /// What the reader filled in because the scenario left it open:
   /// "virtual stages: 4 (stack default)".
   std::vector<std::string> assumptions;
+
+  /// A job on one kind of node has one pool too.
+  [[nodiscard]] std::size_t pool_count() const { return pools.empty() ? 1 : pools.size(); }
+  [[nodiscard]] const NodeSpec& node_of(std::size_t pool) const {
+    return pools.empty() ? node : pools[pool].node;
+  }
+  /// Whether its nodes are of several kinds, or its replicas get unequal parts of the batch.
+  [[nodiscard]] bool unequal() const { return !pools.empty() || !micro_batches.empty(); }
 
   [[nodiscard]] int gpus() const {
     const Parallelism& cut = job.parallelism;

@@ -8,6 +8,8 @@
 #include "models/kernels/attention.hpp"
 #include "models/pipeline/schedule.hpp"
 #include "models/power/gpu_power.hpp"
+#include "sim/pools/balance.hpp"
+#include "sim/pools/unequal_rules.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/scenario_rules.hpp"
 
@@ -39,7 +41,7 @@ void complete_gpus(const ScenarioDraft& draft, Scenario& out) {
   } else if (!draft.data) {
     const std::int64_t gpus = std::int64_t{*draft.nodes} * per_node;
     if (gpus % replica != 0) {
-      refuse(draft, "/cluster/nodes",
+      refuse(draft, draft.pools.empty() ? "/cluster/nodes" : "/cluster/pools",
              std::to_string(*draft.nodes) + " (" + std::to_string(gpus) + " GPUs)",
              "a multiple of " + std::to_string(replica) + " GPUs (" + widths(draft) + ")");
     }
@@ -85,6 +87,9 @@ bool interleaves_well(const ScenarioDraft& draft, int data, int virtual_stages) 
 }
 
 int default_virtual_stages(const ScenarioDraft& draft, int data) {
+  // Which are balanced over ranks, not over chunks, and a batch that need not divide.
+  const bool unequal = !draft.micro_batches.empty() || draft.balanced_batch;
+  if ((draft.balanced_layers || unequal) && !draft.schedule) return 1;
   if (!draft.layers_per_stage.empty()) {
     // As many as the layers are written out for; what does not divide is refused later.
     const auto stages = static_cast<int>(draft.layers_per_stage.size());
@@ -175,8 +180,10 @@ void complete_policies(const ScenarioDraft& draft, Scenario& out) {
   out.job.modules = draft.modules;
   out.job.adapters = draft.adapters;
   if (!draft.recompute) out.assumptions.emplace_back("recompute: none (not given)");
-  const GpuSpec& gpu = draft.node.gpu;
-  const bool has_bf16 = gpu.peak_bf16 > FlopsPerSecond{};
+  bool has_bf16 = true;
+  for (std::size_t pool = 0; pool < out.pool_count(); ++pool) {
+    has_bf16 = has_bf16 && out.node_of(pool).gpu.peak_bf16 > FlopsPerSecond{};
+  }
   out.job.precision = draft.precision.value_or(has_bf16 ? Precision::bf16 : Precision::fp16);
   if (!draft.precision) {
     out.assumptions.push_back("precision: " + std::string(name_of(out.job.precision)) +
@@ -185,15 +192,16 @@ void complete_policies(const ScenarioDraft& draft, Scenario& out) {
 }
 
 /// A GPU whose constants are those of another kernel generation than the stack's.
-void note_attention(Scenario& out) {
+void note_attention(std::size_t pool, Scenario& out) {
   const AttentionKernel wanted = out.stack.attention;
-  const AttentionConstants* used = attention_constants(wanted, out.node.gpu);
+  const GpuSpec& gpu = out.node_of(pool).gpu;
+  const AttentionConstants* used = attention_constants(wanted, gpu);
   if (wanted == AttentionKernel::unfused || used == nullptr) return;
   for (const AttentionKernelKind& row : attention_kernels()) {
-    const auto& constants = out.node.gpu.attention[static_cast<std::size_t>(row.kernel)];
+    const auto& constants = gpu.attention[static_cast<std::size_t>(row.kernel)];
     if (row.kernel == wanted || !constants || &*constants != used) continue;
     out.assumptions.push_back("attention: " + std::string(row.name) + " instead of " +
-                              std::string(name_of(wanted)) + ", which " + out.node.gpu.name +
+                              std::string(name_of(wanted)) + ", which " + gpu.name +
                               " has no constants for");
   }
 }
@@ -238,7 +246,11 @@ Scenario complete_scenario(const ScenarioDraft& draft, const PresetStore& preset
   out.power = draft.power;
   out.usd_per_gpu_hour =
       draft.usd_per_gpu_hour ? draft.usd_per_gpu_hour : draft.node.usd_per_gpu_hour;
+  if (!draft.usd_per_gpu_hour && !draft.pools.empty()) {
+    out.usd_per_gpu_hour = pool_price(draft.pools);
+  }
   out.assumptions = draft.assumptions;
+  complete_pools(draft, out);
 
   Parallelism& cut = out.job.parallelism;
   cut.tensor = draft.tensor;
@@ -255,6 +267,7 @@ Scenario complete_scenario(const ScenarioDraft& draft, const PresetStore& preset
   check_widths(draft);
   complete_gpus(draft, out);
   complete_schedule(draft, out);
+  complete_micro_batches(draft, out);
   complete_policies(draft, out);
 
   out.fabric = draft.fabric ? *draft.fabric : default_fabric(draft.node, presets);
@@ -263,8 +276,9 @@ Scenario complete_scenario(const ScenarioDraft& draft, const PresetStore& preset
   }
   out.transport =
       presets.transport(out.fabric.transport.empty() ? draft.node.transport : out.fabric.transport);
-  note_attention(out);
+  for (std::size_t pool = 0; pool < out.pool_count(); ++pool) note_attention(pool, out);
   check_rules(draft, out);
+  balance(draft, out);
   complete_power(draft, out);
   return out;
 }

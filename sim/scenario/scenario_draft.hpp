@@ -22,8 +22,10 @@ struct ScenarioDraft {
   std::string about;
   TransformerShape model;
   NodeSpec node;
-  std::optional<int> nodes;          ///< else from the parallelism
-  std::optional<FabricSpec> fabric;  ///< else default_fabric()
+  std::optional<int> nodes;            ///< else from the parallelism
+  std::vector<NodePool> pools;         ///< of which `node` is the first; empty: there is one kind
+  std::optional<ParallelAxis> across;  ///< what is laid over the pools; else as ranks come
+  std::optional<FabricSpec> fabric;    ///< else default_fabric()
   int tensor = 1;
   int context = 1;
   int expert = 1;
@@ -44,8 +46,11 @@ struct ScenarioDraft {
   std::optional<Schedule> schedule;                 ///< else from virtual_stages
   std::shared_ptr<const FixedOrder> order;          ///< in place of `schedule`, when written out
   std::vector<int> layers_per_stage;
+  bool balanced_layers = false;
   EndPlace embedding = EndPlace::automatic, output = EndPlace::automatic;
   Batch batch;
+  std::vector<int> micro_batches;  ///< by replica or by pool; empty: equal
+  bool balanced_batch = false;
   std::optional<Precision> precision;  ///< else bf16, or fp16 where the GPU has no bf16
   std::optional<Recompute> recompute;  ///< else none
   RecomputeModules modules;            ///< of selective recomputation

@@ -22,6 +22,9 @@ struct Sizes {
   explicit Sizes(const Scenario& scenario)
       : model(scenario.job.model), cut(scenario.job.parallelism) {
     micro_batches = scenario.job.micro_batches();
+    for (const int count : scenario.micro_batches) {
+      micro_batches = std::max<double>(micro_batches, count);
+    }
     micro_tokens =
         static_cast<double>(scenario.job.batch.micro_sequences) * scenario.job.batch.tokens;
     stage_layers = std::max(1.0, static_cast<double>(model.layers) / cut.pipeline);
@@ -195,7 +198,7 @@ void check_counts(const ScenarioDraft& draft, const Scenario& scenario, const Si
     refuse(draft, "/model", rounded(total_parameters(s.model)) + " weights",
            "at most " + rounded(kMaxParameters));
   }
-  const std::int64_t micro_batches = scenario.job.micro_batches();
+  const auto micro_batches = static_cast<std::int64_t>(s.micro_batches);
   if (micro_batches > kMaxMicroBatches) {
     refuse(draft, "/batch/sequences", std::to_string(micro_batches) + " micro batches a replica",
            "at most " + std::to_string(kMaxMicroBatches));
@@ -217,6 +220,12 @@ void check_counts(const ScenarioDraft& draft, const Scenario& scenario, const Si
 }  // namespace
 
 void check_extent(const ScenarioDraft& draft, const Scenario& scenario) {
+  for (const NodePool& pool : scenario.pools) {
+    Scenario of_pool = scenario;
+    of_pool.pools.clear();
+    of_pool.node = pool.node;
+    check_extent(draft, of_pool);
+  }
   const Sizes sizes(scenario);
   check_counts(draft, scenario, sizes);
   // The clock of a step ends after 213 days. Stages wait for each other, so the sum of what one

@@ -7,6 +7,7 @@
 #include "models/input/json_override.hpp"
 #include "models/kernels/attention.hpp"
 #include "models/pipeline/schedule.hpp"
+#include "sim/pools/unequal_rules.hpp"
 #include "sim/scenario/names.hpp"
 #include "topologies/placement.hpp"
 
@@ -207,12 +208,17 @@ void check_batch(const ScenarioDraft& draft, const TrainingJob& job) {
   const Batch& batch = job.batch;
   const Parallelism& cut = job.parallelism;
   const std::int64_t together = std::int64_t{batch.micro_sequences} * cut.data;
-  if (batch.sequences % together != 0) {
+  const bool split = !draft.micro_batches.empty() || draft.balanced_batch;
+  if (split && batch.sequences % batch.micro_sequences != 0) {
+    refuse(draft, "/batch/sequences", std::to_string(batch.sequences),
+           "a multiple of " + std::to_string(batch.micro_sequences) + " (micro)");
+  }
+  if (!split && batch.sequences % together != 0) {
     refuse(draft, "/batch/sequences", std::to_string(batch.sequences),
            "a multiple of " + std::to_string(together) + " (micro " +
                std::to_string(batch.micro_sequences) + " x data " + std::to_string(cut.data) + ")");
   }
-  check_micro_batches(draft, job);
+  if (!split) check_micro_batches(draft, job);
   const int tokens = cut.context * (cut.sequence ? cut.tensor : 1);
   if (batch.tokens % tokens != 0) {
     const std::string tensor = cut.sequence ? "tensor" : "";
@@ -307,19 +313,21 @@ void check_sharding(const ScenarioDraft& draft, const Parallelism& cut) {
 }
 
 void check_machine(const ScenarioDraft& draft, const Scenario& scenario) {
-  const GpuSpec& gpu = scenario.node.gpu;
   if (draft.batch.sample_tokens > 0 && scenario.stack.attention == AttentionKernel::unfused) {
     refuse(draft, "/batch/sample_tokens", "packed samples",
            "no such key, where attention is unfused and computes whole squares");
   }
-  if (!supports(gpu, scenario.job.precision)) {
-    refuse(draft, "/precision", in_quotes(name_of(scenario.job.precision)),
-           supported_precisions(gpu));
-  }
-  if (scenario.stack.attention != AttentionKernel::unfused &&
-      attention_constants(scenario.stack.attention, gpu) == nullptr) {
-    refuse(draft, "/stack/attention", in_quotes(name_of(scenario.stack.attention)),
-           "unfused (" + gpu.name + " has no constants for fused kernels)");
+  for (std::size_t pool = 0; pool < scenario.pool_count(); ++pool) {
+    const GpuSpec& gpu = scenario.node_of(pool).gpu;
+    if (!supports(gpu, scenario.job.precision)) {
+      refuse(draft, "/precision", in_quotes(name_of(scenario.job.precision)),
+             supported_precisions(gpu));
+    }
+    if (scenario.stack.attention != AttentionKernel::unfused &&
+        attention_constants(scenario.stack.attention, gpu) == nullptr) {
+      refuse(draft, "/stack/attention", in_quotes(name_of(scenario.stack.attention)),
+             "unfused (" + gpu.name + " has no constants for fused kernels)");
+    }
   }
   const int gpus = scenario.node.gpus;
   const int domain = scenario.node.nvlink_domain;
@@ -392,6 +400,9 @@ void check_rules(const ScenarioDraft& draft, const Scenario& scenario) {
   check_sharding(draft, cut);
   check_adapters(draft, scenario.job);
   check_machine(draft, scenario);
+  if (scenario.unequal() || draft.balanced_layers || draft.balanced_batch) {
+    check_unequal(draft, scenario);
+  }
   check_extent(draft, scenario);
 }
 

@@ -51,7 +51,7 @@ class Walk {
       "gradient reduction",    "optimiser and synchronisation"};
 
   [[nodiscard]] const StagePlan& stage(std::size_t actor) const {
-    return plan_.stages[actor % plan_.stages.size()];
+    return result_.plan_of(plan_, actor);
   }
   [[nodiscard]] const ItemRecord& record(std::size_t actor, std::size_t item) const {
     return result_.items[first_[actor] + item];
@@ -82,12 +82,12 @@ class Walk {
     const ChunkPlace at{static_cast<int>(rank), work.chunk};
     const bool ahead = is_forward(work.pass);
     const ChunkPlace from = (ahead ? plan_.shape.before(at) : plan_.shape.after(at)).value();
-    const auto& items = plan_.stages[static_cast<std::size_t>(from.rank)].items;
+    const std::size_t sending = actor - rank + static_cast<std::size_t>(from.rank);
+    const auto& items = stage(sending).items;
     const auto it = std::find_if(items.begin(), items.end(), [&](const ProgramItem& i) {
       return i.work.pass != Pass::backward_weight && is_forward(i.work.pass) == ahead &&
              i.work.chunk == from.chunk && i.work.micro_batch == work.micro_batch;
     });
-    const std::size_t sending = actor - rank + static_cast<std::size_t>(from.rank);
     const auto item = static_cast<std::size_t>(it - items.begin());
     // Of a pair both messages leave at the end.
     const std::size_t last = item + (it->work.pairs ? 1 : 0);

@@ -52,6 +52,7 @@ void Lanes::add(Place from, Place to, bool only_known, double bytes, std::vector
 }
 
 void Lanes::add_tensor(Place at, std::vector<RouteHop>& uses) const {
+  const std::uint32_t pool = plan_.place(at.data, at.stage).pool;
   const int first = rank(at);
   const int node = node_of(first), nic = placement_.nic_of(first);
   const double lanes =
@@ -60,7 +61,7 @@ void Lanes::add_tensor(Place at, std::vector<RouteHop>& uses) const {
   fabric_.nic_ups(node, nic, links);
   fabric_.nic_downs(node, nic, links);
   for (const RouteHop& hop : links) {
-    add_use(uses, hop.link, hop.share * lanes * plan_.tensor_network_share, false);
+    add_use(uses, hop.link, hop.share * lanes * plan_.costs(pool).tensor_network_share, false);
   }
 }
 

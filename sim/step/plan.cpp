@@ -4,27 +4,52 @@
 #include <cmath>
 #include <iterator>
 #include <numeric>
+#include <optional>
+#include <set>
 
+#include "models/input/input_error.hpp"
 #include "models/kernels/memory_bound.hpp"
 #include "models/workload/partition.hpp"
+#include "sim/pools/replica_variants.hpp"
 #include "sim/step/pieces.hpp"
 
 namespace lockstep {
 namespace {
 
+/// What a GPU of the node gets of its NICs.
+BytesPerSecond nic_of_gpu(const NodeSpec& node) {
+  return static_cast<double>(node.nics) / node.gpus * node.nic_bandwidth;
+}
+
+/// What a collective among GPUs of all these pools costs: it goes at the pace of the slowest.
+CollectiveCost slowest_cost(const CollectiveCall& call, const Scenario& s,
+                            const std::vector<std::uint32_t>& pools) {
+  std::optional<CollectiveCost> slowest;
+  for (const std::uint32_t pool : pools) {
+    const NodeSpec& node = s.node_of(pool);
+    const CollectiveCost cost = collective_cost(call, node.gpu, s.transport, nic_of_gpu(node));
+    slowest = slowest ? slower(*slowest, cost, call.payload) : cost;
+  }
+  return slowest.value();
+}
+
 /// Builds the plan of one stage.
 class StageBuilder {
  public:
-  /// `layers`: of each virtual stage of the pipeline.
+  /// `layers`: of each virtual stage of the pipeline; `pools`: of the replicas of the stage.
+  /// `pieces` are those of the pool of `out`.
   StageBuilder(const Scenario& scenario, const StepPlan& plan, const Pieces& pieces,
-               const std::vector<int>& layers, StagePlan& out)
+               const std::vector<int>& layers, const std::vector<std::uint32_t>& pools,
+               StagePlan& out)
       : scenario_(scenario),
         plan_(plan),
         pieces_(pieces),
+        pools_(pools),
         out_(out),
+        gpu_(scenario.node_of(out.pool).gpu),
         policy_(scenario.stack.communication),
         par_(scenario.job.parallelism) {
-    variation_ = kernel_variation(scenario.job, scenario.node.gpu);
+    variation_ = kernel_variation(scenario.job, gpu_);
     for (int chunk = 0; chunk < plan_.shape.chunks; ++chunk) {
       const int number = plan_.shape.stage_of(place(chunk));
       out_.layers.push_back(layers[static_cast<std::size_t>(number)]);
@@ -37,7 +62,7 @@ class StageBuilder {
       for (const Piece* piece : chunk_pieces(chunk)) trained_ += piece->trained;
     }
     out_.parameters = trained_.sum();
-    const std::vector<WorkItem> order = rank_order(par_, plan_.micro_batches, out_.stage);
+    const std::vector<WorkItem> order = rank_order(par_, out_.micro_batches, out_.stage);
     find_windows(order);
     if (gathers_weights()) {
       plan_uses(order);
@@ -178,10 +203,8 @@ class StageBuilder {
     auto it = std::find_if(out_.channels.begin(), out_.channels.end(), same);
     if (it == out_.channels.end()) {
       const DataGroup& group = out_.groups[static_cast<std::size_t>(kind)];
-      const double nics = static_cast<double>(scenario_.node.nics) / scenario_.node.gpus;
       CollectiveCost cost =
-          collective_cost({op, payload, group.ranks, group.per_domain}, scenario_.node.gpu,
-                          scenario_.transport, nics * scenario_.node.nic_bandwidth);
+          slowest_cost({op, payload, group.ranks, group.per_domain}, scenario_, pools_);
       cost.latency *= policy_.data_slowdown;
       cost.payload_rate *= 1 / policy_.data_slowdown;
       out_.channels.push_back({kind, op, payload, cost});
@@ -367,7 +390,7 @@ class StageBuilder {
                     .tensor = to_step_time(as_flow ? exchange.latency : exchange.total())};
     if (as_flow) {
       // Progress runs at the pace of the transfer alone; its links see their share of it.
-      segment.tensor_amount = exchange.transfer.base_units() * plan_.tensor_rate;
+      segment.tensor_amount = exchange.transfer.base_units() * plan_.costs(out_.pool).tensor_rate;
     }
     out_.segments.push_back(segment);
     for (std::size_t a = 0; a < kAxes; ++a) {
@@ -391,13 +414,15 @@ class StageBuilder {
     const double local = trained_.all / par_.shards() + trained_.experts / expert_shards;
     const Bytes traffic{scenario_.stack.optimiser_bytes * local +
                         scenario_.stack.optimiser_unsharded_bytes * out_.parameters};
-    out_.optimiser = to_step_time(memory_bound_time(traffic, scenario_.node.gpu));
+    out_.optimiser = to_step_time(memory_bound_time(traffic, gpu_));
   }
 
   const Scenario& scenario_;
   const StepPlan& plan_;
   const Pieces& pieces_;
+  const std::vector<std::uint32_t>& pools_;
   StagePlan& out_;
+  const GpuSpec& gpu_;
   const CommunicationPolicy& policy_;
   const Parallelism& par_;
   double variation_ = 0;
@@ -412,7 +437,21 @@ class StageBuilder {
   std::size_t posted_uses_ = 0;  ///< whose gathers are posted, or not needed
 };
 
-void plan_messages(const Scenario& s, BytesPerSecond nic, StepPlan& plan) {
+/// How a transfer inside layers loads links when it runs as a flow.
+void plan_tensor_flow(const Pieces& pieces, NodeCosts& out) {
+  ExchangeCost cost;
+  for (const Piece& layer : pieces.layers) {
+    cost += layer.cost(Pass::forward).exchange();
+    cost += layer.cost(Pass::backward).exchange();
+  }
+  if (cost.transfer <= Seconds{}) return;
+  const Bytes unit = cost.network > Bytes{} ? cost.network : cost.nvlink;
+  out.tensor_rate = (unit / cost.transfer).base_units();
+  out.tensor_nvlink_share = cost.nvlink / unit;
+  out.tensor_network_share = cost.network / unit;
+}
+
+void plan_messages(const Scenario& s, StepPlan& plan) {
   const Parallelism& par = s.job.parallelism;
   const CommunicationPolicy& policy = s.stack.communication;
   const double tokens =
@@ -421,24 +460,32 @@ void plan_messages(const Scenario& s, BytesPerSecond nic, StepPlan& plan) {
   plan.message = Bytes{2 * tokens * s.job.model.hidden / (split ? par.tensor : 1)};
   const bool waits = !par.order && info(par.schedule).blocking_sends;
   plan.blocking_sends = waits || !policy.overlap_pipeline;
-  const CollectiveCall call{CollectiveOp::send_receive, plan.message, 2, 1};
-  plan.message_cost = collective_cost(call, s.node.gpu, s.transport, nic);
-  plan.local_message_cost =
-      collective_cost({call.op, call.payload, 2, 2}, s.node.gpu, s.transport, nic);
+}
+
+NodeCosts node_costs(const Scenario& s, const NodeSpec& node, Bytes message, const Pieces& pieces) {
+  NodeCosts costs;
+  const BytesPerSecond nic = nic_of_gpu(node);
+  const CollectiveCall call{CollectiveOp::send_receive, message, 2, 1};
+  costs.message_cost = collective_cost(call, node.gpu, s.transport, nic);
+  costs.local_message_cost =
+      collective_cost({call.op, call.payload, 2, 2}, node.gpu, s.transport, nic);
+  plan_tensor_flow(pieces, costs);
+  return costs;
 }
 
 /// `together`: how many of the two ranks are in one NVLink domain.
-void add_exchange(const Scenario& s, BytesPerSecond nic, const std::array<std::uint32_t, 2>& stages,
-                  int together, double parameters, std::string_view what, StepPlan& plan) {
+void add_exchange(const Scenario& s, const std::vector<std::uint32_t>& pools,
+                  const std::array<std::uint32_t, 2>& stages, int together, double parameters,
+                  std::string_view what, StepPlan& plan) {
   const Bytes payload{s.stack.communication.gradient_bytes * parameters};
-  const CollectiveCost cost = collective_cost({CollectiveOp::all_reduce, payload, 2, together},
-                                              s.node.gpu, s.transport, nic);
+  const CollectiveCost cost =
+      slowest_cost({CollectiveOp::all_reduce, payload, 2, together}, s, pools);
   plan.exchanges.push_back({stages, payload, cost, what});
 }
 
 /// A tied embedding whose two copies lie on two ranks; both copies of a model that runs two ways,
 /// of which each replica reduces its own part where they are sharded.
-void plan_exchanges(const Scenario& s, BytesPerSecond nic, StepPlan& plan) {
+void plan_exchanges(const Scenario& s, const std::vector<std::uint32_t>& pools, StepPlan& plan) {
   const Parallelism& par = s.job.parallelism;
   const auto ranks = static_cast<std::uint32_t>(par.pipeline);
   if (plan.shape.layout == ChunkLayout::two_way) {
@@ -449,28 +496,14 @@ void plan_exchanges(const Scenario& s, BytesPerSecond nic, StepPlan& plan) {
         return placement.rank({.tensor = 0, .data = 0, .pipeline = static_cast<int>(stage)});
       };
       const bool local = placement.reach(first_of(r), first_of(mirror)) != Reach::fabric;
-      add_exchange(s, nic, {r, mirror}, local ? 2 : 1, plan.stages[r].parameters / par.shards(),
+      add_exchange(s, pools, {r, mirror}, local ? 2 : 1, plan.stages[r].parameters / par.shards(),
                    "gradients of both copies", plan);
     }
   } else if (s.job.model.tied && !ends_meet(plan.shape) && !s.job.adapters.any()) {
-    add_exchange(s, nic, {0, ranks - 1}, 1,
+    add_exchange(s, pools, {0, ranks - 1}, 1,
                  static_cast<double>(s.job.model.vocabulary) * s.job.model.hidden / par.tensor,
                  "embedding gradients", plan);
   }
-}
-
-/// How a transfer inside layers loads links when it runs as a flow.
-void plan_tensor_flow(const Pieces& pieces, StepPlan& plan) {
-  ExchangeCost cost;
-  for (const Piece& layer : pieces.layers) {
-    cost += layer.cost(Pass::forward).exchange();
-    cost += layer.cost(Pass::backward).exchange();
-  }
-  if (cost.transfer <= Seconds{}) return;
-  const Bytes unit = cost.network > Bytes{} ? cost.network : cost.nvlink;
-  plan.tensor_rate = (unit / cost.transfer).base_units();
-  plan.tensor_nvlink_share = cost.nvlink / unit;
-  plan.tensor_network_share = cost.network / unit;
 }
 
 }  // namespace
@@ -486,7 +519,7 @@ PlacementSpec placement_spec(const Scenario& s) {
           .nic_ports = nic_ports(s.node).count};
 }
 
-WorkloadContext workload_context(const Scenario& s, const Placement& placement) {
+WorkloadContext workload_context(const Scenario& s, const Placement& placement, std::size_t pool) {
   const Parallelism& par = s.job.parallelism;
   const GroupSpread tensor = placement.spread({.first = 0, .count = par.tensor, .stride = 1});
   const GroupSpread context =
@@ -494,7 +527,7 @@ WorkloadContext workload_context(const Scenario& s, const Placement& placement) 
   const GroupSpread experts =
       placement.spread({.first = 0, .count = par.expert, .stride = par.expert_tensor});
   return {.job = s.job,
-          .node = s.node,
+          .node = s.node_of(pool),
           .stack = s.stack,
           .transport = s.transport,
           .tensor_ranks_per_domain = tensor.per_domain_max,
@@ -515,37 +548,89 @@ void connect(const PipelineShape& shape, StagePlan& stage, ProgramItem& item) {
   stage.message_targets[item.direction].push_back({static_cast<std::uint16_t>(to->chunk), forward});
 }
 
+const CollectiveCost& slower(const CollectiveCost& a, const CollectiveCost& b, Bytes payload) {
+  const auto time = [&](const CollectiveCost& c) { return c.latency + payload / c.payload_rate; };
+  return time(b) > time(a) ? b : a;
+}
+
+namespace {
+
+/// Pools that hold a rank of a stage, of any replica; all of them where `stage` is -1.
+std::vector<std::uint32_t> pools_of(const ReplicaVariants& variants, int stage) {
+  std::set<std::uint32_t> pools;
+  for (const ReplicaVariant& variant : variants.list) {
+    if (stage < 0) {
+      pools.insert(variant.pools.begin(), variant.pools.end());
+    } else {
+      pools.insert(variant.pools[static_cast<std::size_t>(stage)]);
+    }
+  }
+  return {pools.begin(), pools.end()};
+}
+
+/// Replicas wait for each other in every collective, so all have to post the same ones.
+void check_collectives(const Scenario& s, const StepPlan& plan) {
+  const auto same = [](const DataCollective& a, const DataCollective& b) {
+    return a.op == b.op && a.payload == b.payload && a.channel == b.channel;
+  };
+  for (const std::vector<StagePlan>& stages : plan.further_variants) {
+    for (std::size_t i = 0; i < stages.size(); ++i) {
+      if (std::ranges::equal(stages[i].collectives, plan.stages[i].collectives, same)) continue;
+      throw InputError({.file = s.file,
+                        .pointer = "/batch/micro_batches",
+                        .found = "replicas that reduce their gradients in different orders",
+                        .allowed = "equal ones, or another schedule",
+                        .nearest = {}});
+    }
+  }
+}
+
+}  // namespace
+
 StepPlan plan_step(const Scenario& s) {
   const Parallelism& par = s.job.parallelism;
   StepPlan plan;
   plan.placement = placement_spec(s);
-  plan.micro_batches = s.job.micro_batches();
   plan.shape = pipeline_shape(par);
   const Placement placement{plan.placement};
-  const BytesPerSecond nic = static_cast<double>(s.node.nics) / s.node.gpus * s.node.nic_bandwidth;
-  const WorkloadContext context = workload_context(s, placement);
-  const Pieces pieces = make_pieces(context);
-
+  const ReplicaVariants variants = replica_variants(s, placement);
+  const std::vector<std::uint32_t> all_pools = pools_of(variants, -1);
+  plan.micro_batches = variants.list.front().micro_batches;
+  plan.variant_of = variants.of;
   plan.data_over_nvlink = data_groups(par, placement, 0)[0].per_domain > 1;
-  plan_messages(s, nic, plan);
-  plan_tensor_flow(pieces, plan);
+  plan_messages(s, plan);
+
+  std::vector<Pieces> pieces;
+  for (std::size_t pool = 0; pool < s.pool_count(); ++pool) {
+    pieces.push_back(make_pieces(workload_context(s, placement, pool)));
+    NodeCosts& costs = pool == 0 ? plan : plan.further_pools.emplace_back();
+    costs = node_costs(s, s.node_of(pool), plan.message, pieces.back());
+  }
   if (s.gpus() > 1) {
     const int per_domain = std::min(s.gpus(), s.node.nvlink_domain);
-    plan.synchronisation =
-        to_step_time(collective_cost({CollectiveOp::all_reduce, Bytes{8}, s.gpus(), per_domain},
-                                     s.node.gpu, s.transport, nic)
-                         .latency);
+    plan.synchronisation = to_step_time(
+        slowest_cost({CollectiveOp::all_reduce, Bytes{8}, s.gpus(), per_domain}, s, all_pools)
+            .latency);
   }
   plan.overhead = to_step_time(s.stack.step_overhead);
   const std::vector<int> layers = layers_per_virtual_stage(s.job.model, par);
-  plan.stages.resize(static_cast<std::size_t>(par.pipeline));
-  for (int stage = 0; stage < par.pipeline; ++stage) {
-    StagePlan& out = plan.stages[static_cast<std::size_t>(stage)];
-    out.stage = stage;
-    out.groups = data_groups(par, placement, stage);
-    StageBuilder{s, plan, pieces, layers, out}.build();
+  plan.further_variants.resize(variants.list.size() - 1);
+  for (std::size_t v = 0; v < variants.list.size(); ++v) {
+    const ReplicaVariant& variant = variants.list[v];
+    std::vector<StagePlan>& stages = v == 0 ? plan.stages : plan.further_variants[v - 1];
+    stages.resize(static_cast<std::size_t>(par.pipeline));
+    for (int stage = 0; stage < par.pipeline; ++stage) {
+      StagePlan& out = stages[static_cast<std::size_t>(stage)];
+      out.stage = stage;
+      out.pool = variant.pools[static_cast<std::size_t>(stage)];
+      out.micro_batches = variant.micro_batches;
+      out.groups = data_groups(par, placement, stage);
+      const std::vector<std::uint32_t> pools = pools_of(variants, stage);
+      StageBuilder{s, plan, pieces[out.pool], layers, pools, out}.build();
+    }
   }
-  plan_exchanges(s, nic, plan);
+  check_collectives(s, plan);
+  plan_exchanges(s, all_pools, plan);
   return plan;
 }
 

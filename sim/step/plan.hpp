@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -61,6 +62,8 @@ struct DataChannel {
 
 struct StagePlan {
   int stage = 0;
+  std::uint32_t pool = 0;   ///< of the nodes that it runs on
+  int micro_batches = 1;    ///< of a replica
   DataGroups groups;        ///< by DataGroupKind
   std::vector<int> layers;  ///< of each chunk
   std::vector<ProgramItem> items;
@@ -87,30 +90,59 @@ struct StageExchange {
   std::string_view what;  ///< "embedding gradients"
 };
 
-struct StepPlan {
+/// What transfers cost on nodes of one kind.
+struct NodeCosts {
+  CollectiveCost message_cost;        ///< across the fabric
+  CollectiveCost local_message_cost;  ///< inside an NVLink domain
+  double tensor_nvlink_share = 1;     ///< of a transfer's bytes inside layers: over NVLink,
+  double tensor_network_share = 0;    ///< and over the NIC, per byte of Segment::tensor_amount
+  double tensor_rate = 0;             ///< bytes per second of such a transfer when alone
+};
+
+/// As a NodeCosts it has those of the first pool of nodes.
+struct StepPlan : NodeCosts {
   PlacementSpec placement;
   int micro_batches = 1;
   PipelineShape shape;
-  std::vector<StagePlan> stages;
+  std::vector<StagePlan> stages;         ///< of replicas of the first variant
   bool blocking_sends = false;           ///< a stage waits until its message is delivered
   Bytes message;                         ///< one lane: what one tensor-parallel rank sends
-  CollectiveCost message_cost;           ///< across the fabric
-  CollectiveCost local_message_cost;     ///< inside an NVLink domain
   bool data_over_nvlink = false;         ///< replicas share an NVLink domain
-  double tensor_nvlink_share = 1;        ///< of a transfer's bytes inside layers: over NVLink,
-  double tensor_network_share = 0;       ///< and over the NIC, per byte of Segment::tensor_amount
-  double tensor_rate = 0;                ///< bytes per second of such a transfer when alone
   std::vector<StageExchange> exchanges;  ///< a stage is in one at most
   StepTime synchronisation;              ///< latency of the global gradient-norm all-reduce
   StepTime overhead;                     ///< per step, host
+
+  // Of jobs with several kinds of nodes, or with replicas that get unequal parts of the batch.
+  std::vector<NodeCosts> further_pools;
+  /// Stages of replicas on other nodes, or with other micro batches, than those of the first
+  /// variant. A stage posts the same collectives in all of them.
+  std::vector<std::vector<StagePlan>> further_variants;
+  std::vector<std::uint32_t> variant_of;  ///< by replica; empty: all are of the first
+
+  [[nodiscard]] const NodeCosts& costs(std::size_t pool) const {
+    return pool == 0 ? *this : further_pools[pool - 1];
+  }
+  [[nodiscard]] const StagePlan& stage_of(std::size_t variant, std::size_t stage) const {
+    return variant == 0 ? stages[stage] : further_variants[variant - 1][stage];
+  }
+  [[nodiscard]] std::uint32_t variant(int replica) const {
+    return variant_of.empty() ? 0 : variant_of[static_cast<std::size_t>(replica)];
+  }
+  [[nodiscard]] const StagePlan& place(int replica, int stage) const {
+    return stage_of(variant(replica), static_cast<std::size_t>(stage));
+  }
 };
+
+/// Of two costs of a message, the one with which it takes longer.
+const CollectiveCost& slower(const CollectiveCost& a, const CollectiveCost& b, Bytes payload);
 
 /// Where the ranks of a job sit.
 PlacementSpec placement_spec(const Scenario& scenario);
 
-/// What the operations of a layer cost with these ranks on that machine. Keeps references into the
-/// scenario.
-WorkloadContext workload_context(const Scenario& scenario, const Placement& placement);
+/// What the operations of a layer cost with these ranks on nodes of that pool. Keeps references
+/// into the scenario.
+WorkloadContext workload_context(const Scenario& scenario, const Placement& placement,
+                                 std::size_t pool = 0);
 
 /// Fills in which messages the item of a stage needs and sends, and adds the one that it sends to
 /// those of the stage. Items are connected in the order of their program.

@@ -110,6 +110,7 @@ class RunningStep::State {
     arrived_.assign(2 * count * chunks_, 0);
     result_.actors.resize(count);
     stage_.resize(stages_);
+    for (const ReplicaClass& c : classes_) result_.variants.push_back(c.variant);
     exchange_ready_.assign(classes_.size() * plan_.exchanges.size(), 0);
     exchange_posted_.resize(exchange_ready_.size());
     exchange_of_.assign(stages_, kNoExchange);
@@ -124,9 +125,9 @@ class RunningStep::State {
     if (record_) {
       std::size_t items = 0;
       for (std::size_t c = 0; c < classes_.size(); ++c) {
-        for (const StagePlan& s : plan_.stages) {
+        for (std::size_t s = 0; s < stages_; ++s) {
           first_record_.push_back(items);
-          items += s.items.size();
+          items += plan_.stage_of(classes_[c].variant, s).items.size();
         }
       }
       result_.items.resize(items);
@@ -139,7 +140,9 @@ class RunningStep::State {
     }
   }
 
-  [[nodiscard]] const StagePlan& plan_of(const Actor& a) const { return plan_.stages[a.stage]; }
+  [[nodiscard]] const StagePlan& plan_of(const Actor& a) const {
+    return plan_.stage_of(classes_[a.replica_class].variant, a.stage);
+  }
   [[nodiscard]] std::uint32_t& arrived(std::size_t actor, bool forward, std::size_t chunk) {
     return arrived_[(2 * actor + (forward ? 0 : 1)) * chunks_ + chunk];
   }

@@ -55,7 +55,13 @@ struct ReplayResult {
   std::vector<CollectiveRecord> collectives;  ///< when recording
   std::vector<MessageRecord> messages;        ///< when recording, in order of arrival
   StepTime optimiser_start;                   ///< all gradients are reduced
+  std::vector<std::uint32_t> variants;        ///< by replica class
   std::uint64_t events = 0, flows = 0, items_run = 0;
+
+  [[nodiscard]] const StagePlan& plan_of(const StepPlan& plan, std::size_t actor) const {
+    const std::size_t stages = plan.stages.size();
+    return plan.stage_of(variants[actor / stages], actor % stages);
+  }
 };
 
 /// A step under way, on a network that other steps may share. Whoever runs it tells it of the ends

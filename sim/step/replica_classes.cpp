@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "sim/step/lanes.hpp"
+#include "sim/step/site.hpp"
 
 namespace lockstep {
 namespace {
@@ -68,12 +69,15 @@ std::uint32_t renumber(const std::vector<std::uint64_t>& hashes, Colours& colour
 class Refinement {
  public:
   Refinement(const Scenario& scenario, const StepPlan& plan, Lanes& lanes)
-      : plan_(plan), lanes_(lanes), number_(lanes.fabric().link_count(), kUnused) {
+      : plan_(plan),
+        lanes_(lanes),
+        left_(nic_shares(scenario, lanes.fabric())),
+        number_(lanes.fabric().link_count(), kUnused) {
     const auto replicas = static_cast<std::size_t>(plan.placement.data);
     const Slowdowns slow = slow_replicas(scenario, lanes.placement());
     for (std::size_t d = 0; d < replicas; ++d) {
       const auto data = static_cast<int>(d);
-      std::uint64_t hash = 0;
+      std::uint64_t hash = plan.variant(data);
       for (const int kind : path_kinds(lanes, data, plan.placement.pipeline)) {
         hash = mix(hash, static_cast<std::uint64_t>(kind + 2));
       }
@@ -112,8 +116,9 @@ class Refinement {
     std::uint32_t& n = number_[link];
     if (n == kUnused) {
       n = static_cast<std::uint32_t>(link_hash_.size());
+      const double left = left_.empty() ? 1.0 : left_[link];
       link_hash_.push_back(
-          std::bit_cast<std::uint64_t>(lanes_.fabric().capacity(link).base_units()));
+          std::bit_cast<std::uint64_t>(left * lanes_.fabric().capacity(link).base_units()));
     }
     return n;
   }
@@ -140,7 +145,8 @@ class Refinement {
         add_uses(replica, flow);
       }
       ++flow;
-      if (plan_.tensor_rate <= 0 || plan_.tensor_network_share <= 0) continue;
+      const NodeCosts& costs = plan_.costs(plan_.place(replica, s).pool);
+      if (costs.tensor_rate <= 0 || costs.tensor_network_share <= 0) continue;
       lanes_.add_tensor({replica, s}, uses_);
       add_uses(replica, flow);
     }
@@ -203,7 +209,8 @@ class Refinement {
         continue;
       }
       const auto it = slow.find(data);
-      folding.classes.push_back({data, 1, it == slow.end() ? std::vector<double>{} : it->second});
+      folding.classes.push_back(
+          {data, 1, it == slow.end() ? std::vector<double>{} : it->second, plan_.variant(data)});
     }
     folding.links.of = number_;
     folding.links.links.assign(links, 0);
@@ -217,6 +224,7 @@ class Refinement {
 
   const StepPlan& plan_;
   Lanes& lanes_;
+  std::vector<double> left_;           ///< of each fabric link's capacity; empty: all of it
   std::vector<std::uint32_t> number_;  ///< by fabric link: among those used
   std::vector<Use> uses_of_all_;
   std::vector<RouteHop> uses_;
@@ -228,17 +236,18 @@ class Refinement {
 std::vector<ReplicaClass> classes_by_length(const StepPlan& plan, const Slowdowns& slow,
                                             const Lanes& lanes, bool unfold) {
   std::vector<ReplicaClass> classes;
-  std::map<std::vector<int>, std::size_t> by_path;
+  std::map<std::pair<std::uint32_t, std::vector<int>>, std::size_t> by_path;
   for (int data = 0; data < plan.placement.data; ++data) {
     const auto it = slow.find(data);
     if (unfold || it != slow.end()) {
-      classes.push_back({data, 1, it == slow.end() ? std::vector<double>{} : it->second});
+      classes.push_back(
+          {data, 1, it == slow.end() ? std::vector<double>{} : it->second, plan.variant(data)});
       continue;
     }
-    const auto [place, is_new] =
-        by_path.try_emplace(path_kinds(lanes, data, plan.placement.pipeline), classes.size());
+    const auto [place, is_new] = by_path.try_emplace(
+        {plan.variant(data), path_kinds(lanes, data, plan.placement.pipeline)}, classes.size());
     if (is_new) {
-      classes.push_back({data, 1, {}});
+      classes.push_back({data, 1, {}, plan.variant(data)});
     } else {
       ++classes[place->second].copies;
     }

@@ -15,6 +15,7 @@ struct ReplicaClass {
   int representative = 0;
   int copies = 1;
   std::vector<double> slowdown;  ///< of each stage's tensor-parallel group; empty: all 1
+  std::uint32_t variant = 0;     ///< of the plan: StepPlan::stage_of()
 };
 
 /// Links of the fabric on which the same classes put the same bytes; simulated once.
@@ -31,8 +32,8 @@ struct Folding {
 /// With `unfold` each replica is a class of its own.
 ///
 /// Where routes are symmetric, the classes are an equitable partition: replicas of a class have the
-/// same slow GPUs and send as much over links of each class, links of a class have the same
-/// capacity and carry as much of replicas of each class. Shares that are max-min fair are then
+/// same plan and slow GPUs and send as much over links of each class, links of a class have the
+/// same capacity and carry as much of replicas of each class. Shares that are max-min fair are then
 /// equal within a class, so that folding is exact. Found by colour refinement, with 64-bit hashes
 /// in place of whole neighbourhoods: among 1e5 replicas and links two that differ meet once in 1e9
 /// jobs. Source: McKay 1981, Practical graph isomorphism, Congressus Numerantium 30, section 2.

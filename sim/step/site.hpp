@@ -50,8 +50,12 @@ class FabricLinks {
 
 struct StepPlan;
 
-/// The fabric that the scenario gives its cluster.
+/// The fabric that the scenario gives its cluster; its NICs are those of the fastest pool.
 Fabric own_fabric(const Scenario& scenario, const StepPlan& plan);
+
+/// What slower NICs leave of each link's capacity in own_fabric(), by FabricLink; empty: all of it.
+/// Links of a drawing that came from a file say themselves what they carry.
+std::vector<double> nic_shares(const Scenario& scenario, const Fabric& fabric);
 
 struct Site {
   FabricLinks* links = nullptr;

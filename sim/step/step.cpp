@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "models/workload/flops.hpp"
+#include "sim/pools/pool_memory.hpp"
 #include "sim/step/critical_path.hpp"
 #include "sim/step/replay.hpp"
 #include "sim/step/replica_classes.hpp"
@@ -47,7 +49,7 @@ void add_actors(const StepPlan& plan, const std::vector<ReplicaClass>& classes,
   for (std::size_t a = 0; a < result.actors.size(); ++a) {
     const ReplicaClass& c = classes[a / stages];
     const std::size_t stage = a % stages;
-    const BucketTimes times = bucket_times(plan.stages[stage], result.actors[a]);
+    const BucketTimes times = bucket_times(result.plan_of(plan, a), result.actors[a]);
     for (std::size_t b = 0; b < kBuckets; ++b) {
       report.seconds[b] += times[b] * c.copies / gpus;
       report.stages[stage].seconds[b] += times[b] * c.copies / plan.placement.data;
@@ -73,13 +75,44 @@ void blame_stragglers(const BucketTimes& healthy, BucketTimes& times) {
   }
 }
 
+/// Adds a stage of a replica class to the pool that it runs on; divided by the places later.
+void add_place(const StepPlan& plan, const ReplayResult& result, std::size_t actor, int copies,
+               bool first_of_replica, PoolReport& pool) {
+  const StagePlan& stage = result.plan_of(plan, actor);
+  const ActorTimes& t = result.actors[actor];
+  const BucketTimes times = bucket_times(stage, t);
+  for (std::size_t b = 0; b < kBuckets; ++b) pool.seconds[b] += times[b] * copies;
+  pool.waiting_s += copies * seconds(t.bubble + t.message + t.data + t.straggler);
+  const bool first = pool.replicas == 0;
+  if (first_of_replica) pool.replicas += copies;
+  pool.first_stage = first ? stage.stage : std::min(pool.first_stage, stage.stage);
+  pool.last_stage = std::max(pool.last_stage, stage.stage);
+  const int micro_batches = stage.micro_batches;
+  pool.fewest_micro_batches =
+      first ? micro_batches : std::min(pool.fewest_micro_batches, micro_batches);
+  pool.most_micro_batches = std::max(pool.most_micro_batches, micro_batches);
+}
+
+/// FLOP/s of a GPU of the job, at the mean.
+double mean_peak(const Scenario& s) {
+  const auto peak = [&](std::size_t pool) {
+    return s.node_of(pool).gpu.peak(s.job.precision).base_units();
+  };
+  if (s.pools.empty()) return peak(0);
+  double sum = 0;
+  for (std::size_t i = 0; i < s.pools.size(); ++i) {
+    sum += static_cast<double>(s.pools[i].nodes) * s.pools[i].node.gpus * peak(i);
+  }
+  return sum / s.gpus();
+}
+
 void add_rates(const Scenario& s, StepReport& report) {
   const StepFlops flops = step_flops(s.job);
   const double gpus = s.gpus();
   report.model_flops_causal = flops.causal.base_units();
   report.model_flops_full = flops.full.base_units();
   report.hardware_flops = flops.hardware.base_units();
-  report.peak_flops_per_gpu = s.node.gpu.peak(s.job.precision).base_units();
+  report.peak_flops_per_gpu = mean_peak(s);
   const double capacity = report.step_s * gpus * report.peak_flops_per_gpu;
   report.mfu_causal = report.model_flops_causal / capacity;
   report.mfu_full = report.model_flops_full / capacity;
@@ -96,13 +129,44 @@ void add_stages(const Scenario& s, const StepPlan& plan, StepReport& report) {
     StageReport r{.stage = stage.stage,
                   .forward_s = seconds(stage.forward),
                   .backward_s = seconds(stage.backward),
-                  .memory = peak_memory(s.job, s.stack, stage.stage)};
+                  .memory = stage_memory(s, stage.stage)};
+    for (const std::vector<StagePlan>& variant : plan.further_variants) {
+      const StagePlan& other = variant[static_cast<std::size_t>(stage.stage)];
+      r.forward_s = std::max(r.forward_s, seconds(other.forward));
+      r.backward_s = std::max(r.backward_s, seconds(other.backward));
+    }
     for (const int layers : stage.layers) r.layers += layers;
     if (report.stages.empty() || r.memory.total() > report.peak_memory.total()) {
       report.peak_memory = r.memory;
       report.peak_memory_stage = stage.stage;
     }
     report.stages.push_back(r);
+  }
+}
+
+void add_pools(const Scenario& s, const StepPlan& plan, const std::vector<ReplicaClass>& classes,
+               const ReplayResult& result, StepReport& report) {
+  if (s.pools.empty()) return;
+  const std::size_t stages = plan.stages.size();
+  const int lanes = s.job.parallelism.tensor * s.job.parallelism.context;
+  report.pools.resize(s.pools.size());
+  for (std::size_t c = 0; c < classes.size(); ++c) {
+    std::set<std::uint32_t> here;
+    for (std::size_t stage = 0; stage < stages; ++stage) {
+      const std::size_t actor = c * stages + stage;
+      const std::uint32_t number = result.plan_of(plan, actor).pool;
+      PoolReport& pool = report.pools[number];
+      add_place(plan, result, actor, classes[c].copies, here.insert(number).second, pool);
+      pool.gpus += classes[c].copies * lanes;
+    }
+  }
+  for (std::size_t i = 0; i < report.pools.size(); ++i) {
+    PoolReport& pool = report.pools[i];
+    const double places = static_cast<double>(pool.gpus) / lanes;
+    for (double& time : pool.seconds) time /= places;
+    pool.waiting_s /= places;
+    pool.peak_flops_per_gpu = s.pools[i].node.gpu.peak(s.job.precision).base_units();
+    if (pool.waiting_s < report.pools[report.pacing_pool].waiting_s) report.pacing_pool = i;
   }
 }
 
@@ -120,7 +184,7 @@ StepReport simulate_step(const Scenario& scenario, const StepOptions& options) {
   const Folding folding = fold_replicas(scenario, plan, fabric, options.unfold);
   const std::vector<ReplicaClass>& classes = folding.classes;
   FlowNetwork network;
-  FabricLinks links{fabric, network};
+  FabricLinks links{fabric, network, nic_shares(scenario, fabric)};
   const Wiring wiring{scenario, plan, classes, {.links = &links, .nodes = {}}, folding.links};
   const bool record = options.record_timeline || !options.unfold;
   const ReplayResult result = replay(plan, classes, wiring, record);
@@ -138,6 +202,7 @@ StepReport simulate_step(const Scenario& scenario, const StepOptions& options) {
   if (!scenario.stragglers.empty()) {
     blame_stragglers(simulate_step(without_stragglers(scenario)).seconds, report.seconds);
   }
+  add_pools(scenario, plan, classes, result, report);
   add_rates(scenario, report);
   if (record) report.critical_path = critical_path(plan, result);
   if (options.record_timeline) report.timeline = timeline(plan, result);

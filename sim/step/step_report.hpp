@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -77,6 +78,17 @@ struct StageReport {
   MemoryBreakdown memory;
 };
 
+/// A pool of nodes of one kind, where a job runs on several.
+struct PoolReport {
+  int gpus = 0;
+  int first_stage = 0, last_stage = 0;                   ///< pipeline stages on it
+  int replicas = 0;                                      ///< that have a stage there
+  int fewest_micro_batches = 0, most_micro_batches = 0;  ///< of these replicas
+  BucketTimes seconds{};  ///< mean over its GPUs; adds up to the step time
+  double waiting_s = 0;   ///< of the step its GPUs wait for others and transfers
+  double peak_flops_per_gpu = 0;
+};
+
 /// A link of the critical path: what the end of the step waited for, last to first merged by kind.
 struct CriticalPathPart {
   std::string what;  ///< "backward of stage 3", "data-parallel reduce-scatter", ...
@@ -91,13 +103,15 @@ struct StepReport {
   std::uint64_t actors_simulated = 0, items = 0, flows = 0, events = 0;
 
   double model_flops_causal = 0, model_flops_full = 0, hardware_flops = 0;  ///< per step, all GPUs
-  double peak_flops_per_gpu = 0;
+  double peak_flops_per_gpu = 0;                                            ///< mean over the GPUs
   double mfu_causal = 0, mfu_full = 0, hfu = 0;
   double tflops_per_gpu_causal = 0, tflops_per_gpu_full = 0;
   double tokens_per_step = 0, tokens_per_s = 0, tokens_per_s_per_gpu = 0;
 
   BucketTimes seconds{};  ///< mean over all GPUs; adds up to step_s
   std::vector<StageReport> stages;
+  std::vector<PoolReport> pools;    ///< as Scenario::pools
+  std::size_t pacing_pool = 0;      ///< the one that waits least: all others wait for it
   std::vector<ActorReport> actors;  ///< only when asked to keep them (or folded)
   std::vector<CriticalPathPart> critical_path;
   std::vector<TimelineSlice> timeline;  ///< only when recording

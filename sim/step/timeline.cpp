@@ -23,7 +23,7 @@ std::vector<TimelineSlice> timeline(const StepPlan& plan, const ReplayResult& re
   const std::size_t stages = plan.stages.size();
   std::size_t record = 0;
   for (std::uint32_t a = 0; a < result.actors.size(); ++a) {
-    const StagePlan& stage = plan.stages[a % stages];
+    const StagePlan& stage = result.plan_of(plan, a);
     for (const ProgramItem& item : stage.items) {
       const ItemRecord& r = result.items[record++];
       // Passes come first among the slices, in their order.

@@ -94,10 +94,15 @@ void Wiring::add_uses(const std::vector<RouteHop>& uses, double copies, Edges& e
   }
 }
 
+const StagePlan& Wiring::plan_of(std::size_t actor) const {
+  const std::size_t stages = plan_.stages.size();
+  return plan_.stage_of(classes_[actor / stages].variant, actor % stages);
+}
+
 LinkIndex Wiring::port(std::size_t actor, int direction) {
   LinkIndex& index = ports_[actor][static_cast<std::size_t>(direction)];
   if (index == kNoLink) {
-    const GpuSpec& gpu = scenario_.node.gpu;
+    const GpuSpec& gpu = scenario_.node_of(plan_of(actor).pool).gpu;
     index = network_.add_link(gpu.nvlink_bandwidth > BytesPerSecond{} ? gpu.nvlink_bandwidth
                                                                       : gpu.pcie_bandwidth);
   }
@@ -135,7 +140,12 @@ void Wiring::wire_message(std::size_t actor, int data, int stage, int next, int 
   const int to = lanes_.rank({data, next});
   const Reach reach = placement.reach(from, to);
   const bool local = reach != Reach::fabric;
-  const CollectiveCost& cost = local ? plan_.local_message_cost : plan_.message_cost;
+  const std::size_t receiver =
+      actor + static_cast<std::size_t>(next) - static_cast<std::size_t>(stage);
+  const NodeCosts& own = plan_.costs(plan_of(actor).pool);
+  const NodeCosts& other = plan_.costs(plan_of(receiver).pool);
+  const CollectiveCost& cost =
+      local ? own.local_message_cost : slower(own.message_cost, other.message_cost, plan_.message);
   Seconds latency = cost.latency;
   Edges edges;
   const std::size_t first = actor - static_cast<std::size_t>(stage);
@@ -164,17 +174,18 @@ void Wiring::wire_message(std::size_t actor, int data, int stage, int next, int 
 }
 
 void Wiring::wire_tensor() {
-  if (plan_.tensor_rate <= 0) return;
   const auto stages = static_cast<std::size_t>(plan_.placement.pipeline);
   for (std::size_t a = 0; a < actors_.size(); ++a) {
+    const NodeCosts& costs = plan_.costs(plan_of(a).pool);
+    if (costs.tensor_rate <= 0) continue;
     Edges edges;
-    edges.list.push_back({rate_limit(plan_.tensor_rate), 1.0});
+    edges.list.push_back({rate_limit(costs.tensor_rate), 1.0});
     for (const int direction : {0, 1}) {
-      if (plan_.tensor_nvlink_share > 0) {
-        edges.add(port(a, direction), plan_.tensor_nvlink_share);
+      if (costs.tensor_nvlink_share > 0) {
+        edges.add(port(a, direction), costs.tensor_nvlink_share);
       }
     }
-    if (plan_.tensor_network_share > 0) {
+    if (costs.tensor_network_share > 0) {
       const ReplicaClass& c = classes_[a / stages];
       std::vector<RouteHop> uses;
       lanes_.add_tensor({c.representative, static_cast<int>(a % stages)}, uses);

@@ -75,6 +75,7 @@ class Wiring {
   LinkIndex fabric_link(FabricLink link);
   FlowIndex add_flow(const Edges& edges, WiredFlow::Use use, std::size_t subject,
                      std::size_t channel = 0);
+  [[nodiscard]] const StagePlan& plan_of(std::size_t actor) const;
   LinkIndex port(std::size_t actor, int direction);
   LinkIndex rate_limit(double bytes_per_second);
   /// Adds what `copies` replicas like one with these uses put on links.

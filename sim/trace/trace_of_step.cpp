@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "sim/pools/replica_variants.hpp"
 #include "sim/step/plan.hpp"
 #include "sim/step/replica_classes.hpp"
 #include "sim/step/site.hpp"
@@ -267,6 +268,7 @@ class StepRank {
 }  // namespace
 
 Trace trace_of_step(const Scenario& scenario) {
+  require_equal(scenario, "traces of a step (--chakra, --goal)");
   const StepPlan plan = plan_step(scenario);
   std::vector<ReplicaClass> replicas;
   if (!scenario.stragglers.empty()) {

@@ -9,6 +9,7 @@
 #include <tbb/task_arena.h>
 #include <utility>
 
+#include "sim/pools/replica_variants.hpp"
 #include "sim/step/step.hpp"
 #include "sim/tune/bounds.hpp"
 #include "sim/tune/layouts.hpp"
@@ -227,6 +228,7 @@ class Search {
 
 TuneResult tune(const Scenario& base, const TuneOptions& options) {
   assert(options.keep >= 1);
+  require_equal(base, "lockstep tune");
   return Search(base, options).run();
 }
 

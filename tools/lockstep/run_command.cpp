@@ -7,12 +7,14 @@
 #include "models/input/text_file.hpp"
 #include "sim/accuracy/read_residuals.hpp"
 #include "sim/congestion/shared_scenario.hpp"
+#include "sim/pools/pool_memory.hpp"
 #include "sim/run/run_spec.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/step/step.hpp"
 #include "tools/lockstep/assertion.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/output_file.hpp"
+#include "tools/lockstep/pools/run_pools.hpp"
 #include "tools/lockstep/power_trace.hpp"
 #include "tools/lockstep/run_campaign.hpp"
 #include "tools/lockstep/run_result.hpp"
@@ -140,10 +142,9 @@ void write_svg(const std::string& path, const RunResult& result) {
   const TrainingJob& job = result.scenario.job;
   OutputFile file(path);
   file.write(schedule_svg(
-      result.report,
-      fmt::format("{}: {}, {} ranks, {} micro batches, step of {:.4g} s", result.scenario.file,
-                  name_of(job.parallelism.schedule), job.parallelism.pipeline, job.micro_batches(),
-                  result.report.step_s)));
+      result.report, fmt::format("{}: {}, {} ranks, {}, step of {:.4g} s", result.scenario.file,
+                                 name_of(job.parallelism.schedule), job.parallelism.pipeline,
+                                 micro_batches_text(result.scenario), result.report.step_s)));
   file.commit();
 }
 
@@ -200,7 +201,7 @@ Exit run_run(const ParsedOptions& options, Console& console) {
                    .report = {},
                    .memory = {}};
   const Scenario& scenario = result.scenario;
-  result.memory = check_memory(scenario.job, scenario.stack, scenario.node.gpu);
+  result.memory = check_memory(scenario);
   if (!options.has("allow-oom")) require_memory(result);
 
   if (options.has("power-trace") && !scenario.power) {
@@ -216,7 +217,8 @@ Exit run_run(const ParsedOptions& options, Console& console) {
   result.report = simulate_step(
       scenario,
       {.unfold = options.has("unfold"), .record_timeline = detailed, .keep_actors = detailed});
-  result.interval = interval_of(scenario, presets);
+  // The published runs that it is made from ran on one kind of node each.
+  if (scenario.pools.empty()) result.interval = interval_of(scenario, presets);
   if (scenario.power) result.power = step_power(scenario, result.report);
   const nlohmann::ordered_json json = assertions.empty() ? nullptr : result_json(result);
   const std::vector<std::string> misses = all_missed(assertions, json);

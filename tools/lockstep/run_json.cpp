@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/scenario/read_scenario.hpp"
+#include "tools/lockstep/pools/run_pools.hpp"
 #include "tools/lockstep/run_result.hpp"
 
 namespace lockstep {
@@ -157,7 +158,7 @@ Json headline_json(const RunResult& result) {
               {"needed_memory_gib", gib(result.memory.peak.needed())},
               {"peak_memory_stage", result.memory.fullest_stage},
               {"usable_memory_gib", gib(result.memory.usable)},
-              {"memory_capacity_gib", gib(result.scenario.node.gpu.hbm_capacity)}});
+              {"memory_capacity_gib", gib(tightest_node(result.scenario).gpu.hbm_capacity)}});
   add_training(out, result);
   return out;
 }
@@ -177,6 +178,7 @@ nlohmann::ordered_json result_json(const RunResult& result) {
   }
   if (result.power) out["power"] = power_json(result);
   out["waterfall"] = waterfall_json(report.seconds);
+  if (!report.pools.empty()) out["pools"] = pools_json(result);
   out["stages"] = stages_json(report);
   out["critical_path"] = critical_path_json(report);
   const Advice advice = best_advice(report);

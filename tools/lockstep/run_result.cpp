@@ -5,12 +5,14 @@
 #include <numeric>
 
 #include "models/input/input_error.hpp"
+#include "tools/lockstep/pools/run_pools.hpp"
 
 namespace lockstep {
 
 void require_memory(const RunResult& result) {
   const MemoryVerdict& memory = result.memory;
   if (memory.fits) return;
+  const GpuSpec& gpu = tightest_node(result.scenario).gpu;
   const auto gib = [](Bytes bytes) { return significant(bytes / gibibytes(1)) + " GiB"; };
   const std::string fit = memory.nearest_fit.empty()
                               ? "no single change that was tried fits"
@@ -21,8 +23,7 @@ void require_memory(const RunResult& result) {
        .found = fmt::format("a job that needs {} on a GPU of stage {}", gib(memory.peak.needed()),
                             memory.fullest_stage),
        .allowed = fmt::format("at most {} of the {} of {}; {} (--allow-oom predicts anyway)",
-                              gib(memory.usable), gib(result.scenario.node.gpu.hbm_capacity),
-                              result.scenario.node.gpu.name, fit),
+                              gib(memory.usable), gib(gpu.hbm_capacity), gpu.name, fit),
        .nearest = {}});
 }
 

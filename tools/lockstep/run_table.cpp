@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "sim/scenario/read_scenario.hpp"
+#include "tools/lockstep/pools/run_pools.hpp"
 #include "tools/lockstep/run_result.hpp"
 
 namespace lockstep {
@@ -76,13 +77,12 @@ std::string title(const RunResult& result, const TextStyle& style) {
   const Scenario& s = result.scenario;
   const TrainingJob& job = s.job;
   std::string out = style.bold(fmt::format("{} on {} GPUs", job.model.name, grouped(s.gpus()))) +
-                    fmt::format(" ({} x {}, {})\n", grouped(s.nodes), s.node.name, s.node.gpu.name);
+                    fmt::format(" {}\n", nodes_text(s));
   if (!s.about.empty()) out += wrap(s.about, kTextColumns, 0) + "\n";
   out += "\n" + labelled_line("Job", kRunLabels, layout_text(job));
-  out += labelled_line(
-      "Batch", kRunLabels,
-      fmt::format("{} sequences of {}, {} micro batches of {}", grouped(job.batch.sequences),
-                  tokens_text(job.batch), grouped(job.micro_batches()), job.batch.micro_sequences));
+  out += labelled_line("Batch", kRunLabels,
+                       fmt::format("{} sequences of {}, {}", grouped(job.batch.sequences),
+                                   tokens_text(job.batch), micro_batches_text(s)));
   if (!job.routing.is_even() || job.routing.capacity > 0) {
     out += labelled_line("Routing", kRunLabels, routing_text(job));
   }
@@ -101,7 +101,7 @@ std::string memory_text(const RunResult& result) {
       result.memory.fullest_stage,
       caches ? fmt::format(", {} with the allocator's cache,", gib_text(peak.total()))
              : std::string(),
-      gib_text(result.memory.usable), gib_text(result.scenario.node.gpu.hbm_capacity),
+      gib_text(result.memory.usable), gib_text(tightest_node(result.scenario).gpu.hbm_capacity),
       result.memory.fits ? "" : "; DOES NOT FIT");
 }
 
@@ -277,8 +277,9 @@ std::string result_table(const RunResult& result, const TextStyle& style) {
   }
   return title(result, style) + headline(result, style) + waterfall(report, style) +
          advice(report, style) + (result.power ? power_table(result, style) : std::string()) +
-         stages(report, style) + critical_path(report, style) + expectation(result, style) +
-         remarks("Assumed", result.scenario.assumptions, style) + remarks("Notes", notes, style);
+         pools_table(result, style) + stages(report, style) + critical_path(report, style) +
+         expectation(result, style) + remarks("Assumed", result.scenario.assumptions, style) +
+         remarks("Notes", notes, style);
 }
 
 }  // namespace lockstep

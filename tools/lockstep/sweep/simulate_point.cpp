@@ -3,6 +3,7 @@
 #include <exception>
 #include <filesystem>
 
+#include "sim/pools/pool_memory.hpp"
 #include "sim/run/plan_campaign.hpp"
 #include "sim/run/run_spec.hpp"
 #include "sim/run/summary.hpp"
@@ -53,8 +54,7 @@ std::optional<PointAnswer> simulate_point(const Sweep& sweep, const Json& scenar
     RunResult result{
         .scenario = read_scenario(sweep.scenario_file, text, presets), .report = {}, .memory = {}};
     result.scenario.file = file_name(sweep);
-    result.memory =
-        check_memory(result.scenario.job, result.scenario.stack, result.scenario.node.gpu);
+    result.memory = check_memory(result.scenario);
     if (!sweep.allow_oom) require_memory(result);
     if (!sweep.is_run) return PointAnswer{.error = {}, .json = step_answer(result)};
     const JsonCursor root = JsonCursor::parse(sweep.scenario_file, text);
