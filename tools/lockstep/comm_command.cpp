@@ -83,7 +83,7 @@ constexpr CommandSpec kCommSpec{
 };
 
 /// Wall time of the parts of a run.
-class Profile {
+class LapTimes {
  public:
   void lap(std::string_view part) {
     const auto now = Clock::now();
@@ -112,17 +112,17 @@ Exit run_traffic(const JsonCursor& root, const PresetStore& presets, const Parse
   const std::vector<Assertion> assertions = parse_assertions(options.all("assert"));
 
   if (options.has("report")) (void)chart_library();
-  Profile profile;
+  LapTimes laps;
   const TrafficScenario scenario = read_traffic(root, presets);
-  profile.lap("read");
+  laps.lap("read");
   TrafficNetwork network(scenario.cluster, scenario.efficiency);
-  profile.lap("topology");
+  laps.lap("topology");
   TrafficSimulation simulation(scenario, std::move(network));
-  profile.lap("routes");
+  laps.lap("routes");
   std::optional<TrafficCongestion> congestion;
   if (options.has("report")) congestion.emplace(simulation);
   simulation.run();
-  profile.lap("simulate");
+  laps.lap("simulate");
   TrafficReport report = simulation.report(kLinks);
   add_alone(scenario, report);
 
@@ -137,8 +137,8 @@ Exit run_traffic(const JsonCursor& root, const PresetStore& presets, const Parse
                                ? traffic_csv(report)
                                : traffic_table(scenario, report, output_style(options, console));
   write_output(text, options, console);
-  profile.lap("report");
-  if (options.has("profile")) console.err << profile.text() << "\n";
+  laps.lap("report");
+  if (options.has("profile")) console.err << laps.text() << "\n";
   return report_misses(misses, console);
 }
 

@@ -235,13 +235,13 @@ std::vector<GroupErrors> errors_by_kind(const std::vector<RowPrediction>& predic
     const char* name;
     bool (*has)(const ReferenceRow& row);
   };
-  constexpr std::array kKinds{
+  constexpr std::array kGroups{
       Kind{"dense", [](const ReferenceRow& r) { return r.dense; }},
       Kind{"sharded weights", [](const ReferenceRow& r) { return r.sharding == Sharding::zero3; }},
       Kind{"context parallel", [](const ReferenceRow& r) { return r.context > 1; }},
       Kind{"mixture of experts", [](const ReferenceRow& r) { return r.model.experts.count > 0; }}};
   std::vector<GroupErrors> out;
-  for (const Kind& kind : kKinds) {
+  for (const Kind& kind : kGroups) {
     GroupErrors group = group_errors(kind.name, predictions, [&](const RowPrediction& p) {
       return p.row->complete && kind.has(*p.row);
     });

@@ -8,7 +8,7 @@
 namespace lockstep {
 namespace {
 
-constexpr StepTime at_second(std::uint64_t s) { return {s * 1'000'000'000'000}; }
+constexpr StepTime second(std::uint64_t s) { return {s * 1'000'000'000'000}; }
 
 /// Two senders with a port of 100 B/s each, and a link of 100 B/s that both need.
 struct Shared {
@@ -50,14 +50,14 @@ struct Shared {
 
 TEST_CASE("congestion: two flows on one link slow each other, and the report says who and where") {
   Shared alone;
-  const StepTime alone_end = alone.run({{at_second(0), alone.flows[0]}}, Bytes{200});
+  const StepTime alone_end = alone.run({{second(0), alone.flows[0]}}, Bytes{200});
   const std::array reports{alone.recorder.report(alone_end)};
   CHECK(reports[0].end_s == 2);
 
   // a has the link to itself for a second, shares it for two, and is done; b takes all of it again.
   Shared both;
   const StepTime end =
-      both.run({{at_second(0), both.flows[0]}, {at_second(1), both.flows[1]}}, Bytes{200});
+      both.run({{second(0), both.flows[0]}, {second(1), both.flows[1]}}, Bytes{200});
   CongestionReport report = both.recorder.report(end, {.bins = 4});
   compare_with_alone(reports, report);
   CHECK(report.end_s == 4);
@@ -86,7 +86,7 @@ TEST_CASE("congestion: two flows on one link slow each other, and the report say
 TEST_CASE("congestion: utilisation by bin adds up to the bytes that crossed the link") {
   Shared both;
   const StepTime end =
-      both.run({{at_second(0), both.flows[0]}, {at_second(1), both.flows[1]}}, Bytes{130});
+      both.run({{second(0), both.flows[0]}, {second(1), both.flows[1]}}, Bytes{130});
   for (const int bins : {1, 3, 7, 200}) {
     const CongestionReport report = both.recorder.report(end, {.bins = bins});
     for (const LinkCongestion& link : report.links) {
@@ -101,7 +101,7 @@ TEST_CASE("congestion: utilisation by bin adds up to the bytes that crossed the 
 
 TEST_CASE("congestion: who shares nothing is held by links, and by nobody") {
   Shared one;
-  const StepTime end = one.run({{at_second(0), one.flows[1]}}, Bytes{100});
+  const StepTime end = one.run({{second(0), one.flows[1]}}, Bytes{100});
   const CongestionReport report = one.recorder.report(end);
   REQUIRE(report.transfers.size() == 1);
   REQUIRE(report.transfers[0].worst_link >= 0);

@@ -10,15 +10,13 @@
 #include "sim/step/step.hpp"
 #include "tests/sim/core/test_seed.hpp"
 #include "tests/sim/step/random_scenarios.hpp"
+#include "tests/support/presets.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace lockstep {
 namespace {
 
-const PresetStore& presets() {
-  static const PresetStore store;
-  return store;
-}
+using test::presets;
 
 std::string small_job(const std::string& power, const std::string& more = "") {
   return R"({"model": "llama2_7b", "cluster": {"node": "dgx_h100", "nodes": 4},

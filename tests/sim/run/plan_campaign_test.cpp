@@ -6,6 +6,7 @@
 
 #include "models/input/input_error.hpp"
 #include "sim/scenario/read_scenario.hpp"
+#include "tests/support/presets.hpp"
 
 namespace lockstep {
 namespace {
@@ -15,10 +16,7 @@ constexpr const char* kJob = R"("cluster": {"node": "dgx_h100", "nodes": 8},
   "batch": {"sequences": 64, "micro": 1, "tokens": 2048},
   "recompute": "full", "stack": "megatron_core")";
 
-const PresetStore& presets() {
-  static const PresetStore store;
-  return store;
-}
+using test::presets;
 
 RunSpec read_run(const std::string& members) {
   const std::string run =

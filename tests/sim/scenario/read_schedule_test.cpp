@@ -78,7 +78,7 @@ TEST_CASE("schedule files: what is written out is what a schedule's name says") 
 }
 
 TEST_CASE("schedule files: a step takes as long as under the schedule's name") {
-  constexpr std::string_view kJob = R"({{
+  constexpr std::string_view kPipelineJob = R"({{
     "model": {{"layers": 16, "hidden": 2048, "heads": 16, "ffn": 8192, "vocabulary": 32000}},
     "cluster": {{"node": "dgx_h100"}},
     "parallelism": {{"pipeline": 4, "data": 2, "sharding": "zero1", {}}},
@@ -88,7 +88,7 @@ TEST_CASE("schedule files: a step takes as long as under the schedule's name") {
   const PresetStore presets;
   const auto job = [&](std::string_view schedule) {
     const std::string file = folder.path() + "/plan.json";
-    return read_scenario(file, fmt::format(fmt::runtime(kJob), schedule), presets);
+    return read_scenario(file, fmt::format(fmt::runtime(kPipelineJob), schedule), presets);
   };
   const Scenario by_file = job(R"("schedule_file": "order.json")");
   const Scenario by_name = job(R"("schedule": "dualpipev")");

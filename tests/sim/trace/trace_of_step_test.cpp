@@ -16,13 +16,13 @@
 namespace lockstep {
 namespace {
 
-struct Layout {
+struct StepLayout {
   const char* model;
   int nodes, tensor, pipeline, data;
   const char* more;  ///< of the parallelism
 };
 
-Scenario step_scenario(const Layout& layout) {
+Scenario step_scenario(const StepLayout& layout) {
   const std::string text = fmt::format(
       R"({{"model": "{}", "cluster": {{"node": "dgx_h100", "nodes": {}, "fabric": "ideal"}},
           "parallelism": {{"tensor": {}, "pipeline": {}, "data": {}{}}},
@@ -47,10 +47,10 @@ double seconds_of(const Trace& trace, int nodes) {
   return to_seconds(test::replayed(trace, test::trace_cluster(nodes)).end).base_units();
 }
 
-const std::vector<Layout>& layouts() {
+const std::vector<StepLayout>& layouts() {
   // A tied embedding (megatron_1_7b) between stages of one node would be priced as NVLink's here,
   // while the plan takes it to cross nodes.
-  static const std::vector<Layout> all{
+  static const std::vector<StepLayout> all{
       {"megatron_1_7b", 1, 1, 1, 1, ""},
       {"llama2_7b", 1, 1, 8, 1, ""},
       {"megatron_1_7b", 2, 1, 1, 16, ""},
@@ -73,7 +73,7 @@ TEST_CASE("trace_of_step: replayed on an ideal fabric it takes the step's time")
   // One all-reduce stands for all of a segment's tensor-parallel ones, at the time of the plan; the
   // rest is the same model. What is left is rounding, and messages that share a pair of ranks.
   constexpr double kAlike = 0.005;
-  for (const Layout& layout : layouts()) {
+  for (const StepLayout& layout : layouts()) {
     CAPTURE(layout.tensor);
     CAPTURE(layout.pipeline);
     CAPTURE(layout.data);

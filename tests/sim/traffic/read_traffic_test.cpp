@@ -14,14 +14,14 @@ namespace {
 
 const std::string kCluster = R"("cluster": {"node": "dgx_h100", "nodes": 4})";
 
-TrafficScenario read(const std::string& entry) {
+TrafficScenario read_entry(const std::string& entry) {
   static const PresetStore presets;
   return read_traffic("plan.json", "{" + kCluster + R"(, "traffic": [)" + entry + "]}", presets);
 }
 
 std::string message_of(const std::string& entry) {
   try {
-    (void)read(entry);
+    (void)read_entry(entry);
   } catch (const InputError& error) {
     return error.what();
   }
@@ -31,7 +31,7 @@ std::string message_of(const std::string& entry) {
 }  // namespace
 
 TEST_CASE("read_traffic: what is left out follows from the cluster and the kind") {
-  const TrafficScenario scenario = read(R"({"kind": "all_reduce", "size": "1 GiB"})");
+  const TrafficScenario scenario = read_entry(R"({"kind": "all_reduce", "size": "1 GiB"})");
   const TrafficEntry& entry = scenario.entries.at(0);
   CHECK(entry.name == "all_reduce");
   CHECK(entry.members.count == 32);
@@ -126,7 +126,7 @@ TEST_CASE("read_traffic: every key says where it is wrong") {
 }
 
 TEST_CASE("members: picked, strided, drawn and grouped") {
-  const TrafficScenario scenario = read(
+  const TrafficScenario scenario = read_entry(
       R"({"kind": "shift", "size": 8, "members": {"nodes": {"first": 1, "count": 2}, "first": 1,
           "stride": 5, "count": 3}},
          {"name": "b", "kind": "shift", "size": 8, "members": {"of": "nics", "shuffle": 7}},

@@ -5,11 +5,12 @@
 #include <string>
 
 #include "models/input/input_error.hpp"
+#include "tests/topologies/nic.hpp"
 
 namespace lockstep {
 namespace {
 
-constexpr BytesPerSecond kNic = gigabits_per_second(400);
+using test::kNic;
 
 /// Cables of a fabric, and the same fabric after it was written and read.
 void check_round_trip(const DrawnFabric& before) {

@@ -20,12 +20,12 @@ namespace {
 
 constexpr BytesPerSecond kRate = gigabits_per_second(400);
 
-std::string sample(const std::string& name) {
+std::string text_of_sample(const std::string& name) {
   return read_text_file(LOCKSTEP_SOURCE_DIR "/tests/reference/formats/" + name);
 }
 
 Import import_sample(const std::string& name, const ImportOptions& options = {}) {
-  const std::string text = sample(name);
+  const std::string text = text_of_sample(name);
   return import_text(name, text, recognise(name, text), options);
 }
 

@@ -7,10 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "tests/topologies/nic.hpp"
+
 namespace lockstep {
 namespace {
 
-constexpr BytesPerSecond kNic = gigabits_per_second(400);
+using test::kNic;
 
 std::vector<RouteHop> route(const GraphRoutes& routes, Vertex from, Vertex to,
                             std::uint64_t queue_pair = 0) {
