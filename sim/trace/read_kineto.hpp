@@ -1,7 +1,8 @@
 /// Reads a trace of the PyTorch profiler (Kineto's Chrome trace) of one rank: kernels with their
 /// durations, and NCCL's with what they call.
 ///
-/// Such a trace has times but no dependencies. They are inferred, and what is left stays as it was
+/// Such a trace alone has times but no dependencies (pytorch/merge_pytorch.hpp takes them from the
+/// execution trace beside it). They are inferred, and what is left stays as it was
 /// recorded:
 /// - kernels of a stream run in their order;
 /// - communication waits for the computing kernel that ended last before it;
@@ -16,6 +17,7 @@
 #include <string>
 #include <string_view>
 
+#include "sim/trace/pytorch/kineto_recording.hpp"
 #include "sim/trace/trace_builder.hpp"
 
 namespace lockstep {
@@ -24,5 +26,9 @@ namespace lockstep {
 /// that is no such trace, for a kernel of NCCL without its collective's name, size or ranks
 /// (PyTorch before 2.2), and where neither gives the rank.
 RankTrace read_kineto(const std::string& file, std::optional<int> rank, std::string_view text);
+
+/// The same in two steps: the rank that the trace says, else `rank`; and the trace of a recording.
+int kineto_rank(const KinetoRecording& recording, std::optional<int> rank);
+RankTrace trace_of_kineto(const KinetoRecording& recording, int rank);
 
 }  // namespace lockstep

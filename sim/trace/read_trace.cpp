@@ -4,8 +4,10 @@
 #include <array>
 #include <cctype>
 #include <charconv>
+#include <fmt/format.h>
 
 #include "sim/trace/goal.hpp"
+#include "sim/trace/pytorch/merge_pytorch.hpp"
 #include "sim/trace/read_kineto.hpp"
 
 namespace lockstep {
@@ -16,7 +18,9 @@ constexpr std::array kTraceFormats{
     TraceFormatInfo{TraceFormat::chakra_json, "chakra-json", "the same in protobuf's JSON mapping"},
     TraceFormatInfo{TraceFormat::kineto, "kineto",
                     "traces of the PyTorch profiler (Chrome trace), one a rank"},
-    TraceFormatInfo{TraceFormat::goal, "goal", "a schedule of LogGOPSim and ATLAHS, all ranks"}};
+    TraceFormatInfo{TraceFormat::goal, "goal", "a schedule of LogGOPSim and ATLAHS, all ranks"},
+    TraceFormatInfo{TraceFormat::pytorch, "pytorch",
+                    "execution traces of PyTorch beside Kineto traces, one of each a rank"}};
 
 int rank_of(const std::string& file, bool alone) {
   if (const auto rank = rank_in_name(file)) return *rank;
@@ -41,6 +45,7 @@ TraceFormat recognise_trace(std::string_view text) {
       return byte >= ' ' || std::isspace(byte) != 0;
     });
     if (!is_text) return TraceFormat::chakra;
+    if (is_execution_trace(begin)) return TraceFormat::pytorch;
     return text.find("\"traceEvents\"") != std::string_view::npos ? TraceFormat::kineto
                                                                   : TraceFormat::chakra_json;
   }
@@ -78,12 +83,37 @@ std::vector<RankTrace> read_trace_file(const std::string& file, std::string_view
     case TraceFormat::kineto:
       out.push_back(read_kineto(file, alone ? rank_of(file, true) : rank_in_name(file), text));
       break;
+    case TraceFormat::pytorch:
+      fail_without_kineto(file);
     case TraceFormat::chakra_json:
       out.push_back(read_chakra_json(file, rank_of(file, alone), text, options));
       break;
     case TraceFormat::chakra:
       out.push_back(read_chakra(file, rank_of(file, alone), text, options));
       break;
+  }
+  return out;
+}
+
+std::vector<PytorchPair> pair_pytorch(std::span<const ExecutionTrace> operators,
+                                      std::span<const KinetoRecording> kineto) {
+  const bool one_of_each = operators.size() == 1 && kineto.size() == 1;
+  std::vector<PytorchPair> out;
+  for (std::size_t k = 0; k < kineto.size(); ++k) {
+    const auto named = one_of_each ? 0 : rank_in_name(kineto[k].file);
+    out.push_back({kineto_rank(kineto[k], named), k, {}});
+  }
+  for (std::size_t i = 0; i < operators.size(); ++i) {
+    const std::string& file = operators[i].file;
+    const int rank = one_of_each ? out[0].rank : rank_of(file, false);
+    const auto at = std::ranges::find(out, rank, &PytorchPair::rank);
+    if (at == out.end()) fail_without_kineto(file);
+    if (at->operators) {
+      fail_trace(
+          file, fmt::format("rank {}", rank),
+          fmt::format("each rank once; {} is of the same rank", operators[*at->operators].file));
+    }
+    at->operators = i;
   }
   return out;
 }

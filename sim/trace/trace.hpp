@@ -34,7 +34,8 @@ struct TraceNode {
   static constexpr std::uint16_t kNoStream = std::numeric_limits<std::uint16_t>::max();
 
   StepTime duration;          ///< of compute, memory, host, delay; else as recorded, waiting too
-  std::uint32_t subject = 0;  ///< collective: in Trace::collectives; message: in Trace::messages
+  std::uint32_t subject = 0;  ///< collective: in Trace::collectives; message: in Trace::messages;
+                              ///< kernel: in Trace::works
   std::uint16_t stream = 0;   ///< of its rank: runs one node at a time; kNoStream: any number
   TraceNodeKind kind = TraceNodeKind::compute;
 };
@@ -55,6 +56,13 @@ struct TraceMessage {
   friend bool operator==(const TraceMessage&, const TraceMessage&) = default;
 };
 
+/// What a kernel does, where its operator's tensors say so.
+struct TraceWork {
+  Flops flops;  ///< of products
+  Bytes bytes;  ///< read and written
+  friend bool operator==(const TraceWork&, const TraceWork&) = default;
+};
+
 /// Nodes of all ranks, rank by rank. Flat: a trace of a million nodes is a handful of allocations.
 struct Trace {
   int ranks = 0;
@@ -68,6 +76,7 @@ struct Trace {
   std::vector<std::vector<int>> groups;         ///< ranks, ascending
   std::vector<TraceCollective> collectives;
   std::vector<TraceMessage> messages;
+  std::vector<TraceWork> works;       ///< the first: nothing known
   std::vector<std::string> files;     ///< by rank, for messages
   std::vector<std::string> repaired;  ///< what was missing and is assumed, a sentence each
 

@@ -81,9 +81,19 @@ struct MessageLess {
   }
 };
 
+struct WorkLess {
+  bool operator()(const TraceWork& a, const TraceWork& b) const {
+    return std::pair(a.flops.base_units(), a.bytes.base_units()) <
+           std::pair(b.flops.base_units(), b.bytes.base_units());
+  }
+};
+
 class Joiner {
  public:
-  explicit Joiner(std::size_t ranks) { trace_.ranks = static_cast<int>(ranks); }
+  explicit Joiner(std::size_t ranks) {
+    trace_.ranks = static_cast<int>(ranks);
+    (void)works_({});
+  }
 
   void add(RankTrace& rank) {
     trace_.rank_first.push_back(static_cast<std::uint32_t>(trace_.size()));
@@ -108,6 +118,13 @@ class Joiner {
       }
     }
     repaired_ += rank.repaired;
+    links_.kernels += rank.links.kernels;
+    links_.unlinked += rank.links.unlinked;
+    links_.contradicted += rank.links.contradicted;
+    if (links_.missing == 0 && rank.links.missing > 0) {
+      links_.first_missing = fmt::format("{} of rank {}", rank.links.first_missing, rank.rank);
+    }
+    links_.missing += rank.links.missing;
   }
 
   Trace finish() {
@@ -119,10 +136,29 @@ class Joiner {
                       "order in which they started",
                       repaired_));
     }
+    add_links();
     return std::move(trace_);
   }
 
  private:
+  void add_links() {
+    if (links_.unlinked > 0) {
+      trace_.repaired.push_back(
+          fmt::format("{} of {} kernels without an operator: they keep their recorded times",
+                      links_.unlinked, links_.kernels));
+    }
+    if (links_.missing > 0) {
+      trace_.repaired.push_back(
+          fmt::format("{} products and collectives without a kernel, which are left out; the first "
+                      "is {}",
+                      links_.missing, links_.first_missing));
+    }
+    if (links_.contradicted > 0) {
+      trace_.repaired.push_back(fmt::format(
+          "{} dependencies left out that the recorded times contradict", links_.contradicted));
+    }
+  }
+
   static void check_ids(const RankTrace& rank) {
     const auto twice = std::ranges::adjacent_find(rank.nodes, {}, &RankTrace::Node::id);
     if (twice == rank.nodes.end()) return;
@@ -179,6 +215,8 @@ class Joiner {
                    fmt::format("another rank, from 0 to {}", trace_.ranks - 1));
       }
       out.subject = messages_({node.peer, node.tag, node.size});
+    } else if (node.kind == TraceNodeKind::compute && node.size > Bytes{}) {
+      out.subject = works_({node.flops, node.size});
     }
     trace_.nodes.push_back(out);
     trace_.ids.push_back(node.id);
@@ -190,6 +228,8 @@ class Joiner {
   std::map<std::pair<std::string, std::vector<int>>, std::uint32_t> groups_;
   TraceTable<TraceCollective, CollectiveLess> collectives_{trace_.collectives};
   TraceTable<TraceMessage, MessageLess> messages_{trace_.messages};
+  TraceTable<TraceWork, WorkLess> works_{trace_.works};
+  RankTrace::Links links_;  ///< of all ranks
 };
 
 }  // namespace

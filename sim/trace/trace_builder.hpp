@@ -21,7 +21,9 @@ struct RankTrace {
   struct Node {
     std::uint64_t id = 0;
     StepTime duration;
-    Bytes size;               ///< of a message, or a collective's payload
+    Bytes size;               ///< of a message, or a collective's payload; of a kernel what it
+                              ///< reads and writes, if that is known
+    Flops flops;              ///< of a kernel, if they are known
     std::uint32_t name = 0;   ///< in `names`
     std::uint32_t group = 0;  ///< in `groups`
     int peer = 0;
@@ -38,6 +40,14 @@ struct RankTrace {
     bool all = false;        ///< every rank of the trace
   };
 
+  /// What a trace of two files (PyTorch's) has in one of them only.
+  struct Links {
+    std::size_t kernels = 0, unlinked = 0;  ///< kernels without an operator
+    std::size_t missing = 0;                ///< operators without a kernel
+    std::string first_missing;              ///< "node 12 (aten::mm)"
+    std::size_t contradicted = 0;           ///< dependencies against the recorded times
+  };
+
   int rank = 0;
   std::string file;
   std::vector<Node> nodes;
@@ -45,6 +55,7 @@ struct RankTrace {
   std::vector<std::string> names;
   std::vector<Group> groups;
   std::size_t repaired = 0;  ///< dependencies that the file did not have
+  Links links;
 
   /// Index of the name or group, added where it is new.
   std::uint32_t name(std::string_view text);

@@ -1,16 +1,19 @@
 // Fuzz target: whatever bytes a trace has, each reader gives one or an InputError of one line; a
-// trace that was read is replayed to its end, written and read back.
+// trace that was read is replayed to its end, written and read back. An execution trace of PyTorch
+// and the Kineto trace beside it are one input, with a zero between them.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "models/input/input_error.hpp"
 #include "models/input/json_cursor.hpp"
 #include "sim/scenario/read_cluster.hpp"
+#include "sim/trace/pytorch/merge_pytorch.hpp"
 #include "sim/trace/read_trace.hpp"
 #include "sim/trace/replay_trace.hpp"
 #include "sim/trace/write_chakra.hpp"
@@ -50,6 +53,15 @@ void use(std::vector<RankTrace> ranks) {
   require(join(std::move(again)).size() == trace.size() + static_cast<std::size_t>(trace.ranks));
 }
 
+void use_pair(std::string_view text) {
+  const std::size_t zero = text.find('\0');
+  const ExecutionTrace operators = read_execution_trace("et", text.substr(0, zero));
+  const std::string_view rest = zero == text.npos ? std::string_view() : text.substr(zero + 1);
+  std::vector<RankTrace> ranks;
+  ranks.push_back(merge_pytorch(operators, read_kineto_recording("kineto", rest, true), 0));
+  use(std::move(ranks));
+}
+
 }  // namespace
 
 // A first byte below the number of formats names one, else the text has to tell.
@@ -61,6 +73,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     text.remove_prefix(1);
   }
   try {
+    if (format == TraceFormat::pytorch) {
+      use_pair(text);
+      return 0;
+    }
     use(read_trace_file("fuzz.0", text, format, true,
                         {.gpu = cluster().node.gpu, .groups = {{"1", {0}}}}));
   } catch (const InputError& error) {

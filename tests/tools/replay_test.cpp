@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tests/sim/trace/pytorch/recorded_pair.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
 
@@ -82,6 +83,32 @@ TEST_CASE("lockstep replay: a GOAL schedule, as table, JSON and CSV, with an ass
   CHECK(with({"--assert", "step_s<1e-9"}).exit == Exit::assertion_missed);
 }
 
+TEST_CASE("lockstep replay: execution traces of PyTorch beside Kineto's, here and on another GPU") {
+  const TemporaryFolder folder;
+  for (int rank = 0; rank < 2; ++rank) {
+    RecordedPair pair(rank);
+    // 4.4 TFLOP, and a small product that only moves its matrices; no name says so.
+    pair.op("aten::mm", 0, 10, {{10, {8192, 32768}}, {11, {32768, 8192}}}, {{12, {8192, 8192}}});
+    pair.kernel("fused_0", 2, 10, 6000, 7);
+    pair.op("aten::mm", 20, 10, {{12, {8192, 8192}}, {13, {8192, 8}}}, {{14, {8192, 8}}});
+    pair.kernel("fused_1", 22, 6010, 60, 7);
+    folder.write("et_" + std::to_string(rank) + ".json", pair.operators());
+    folder.write("kineto_" + std::to_string(rank) + ".json", pair.kineto());
+  }
+  const auto step = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words{"replay", folder.path(), "--format", "json"};
+    words.insert(words.end(), more.begin(), more.end());
+    return json_of(lockstep_with(words));
+  };
+  const nlohmann::json same = step({"--node", "dgx_h100"});
+  CHECK(same["ranks"] == 2);
+  CHECK(same["step_s"].get<double>() == doctest::Approx(6070e-6).epsilon(1e-9));
+  const nlohmann::json other = step({"--node", "dgx_b200", "--recorded-on", "h100_sxm5_80gb"});
+  // By the presets: 989.4 -> 2250 TFLOP/s dense in BF16, 3.35 -> 8 TB/s.
+  CHECK(other["mean_compute_s"].get<double>() ==
+        doctest::Approx(6000e-6 * 989.4 / 2250 + 60e-6 * 3.35 / 8).epsilon(0.01));
+}
+
 TEST_CASE("lockstep replay: a mistake is one line, with status 2") {
   const TemporaryFolder folder;
   const std::string goal = folder.write("plan.goal", "num_ranks 9\nrank 0 { calc 1 }\n");
@@ -93,7 +120,7 @@ TEST_CASE("lockstep replay: a mistake is one line, with status 2") {
       {{"replay", goal, "--node", "dgx_h100"},
        goal + ": found 1 ranks; allowed: the 9 that num_ranks says\n"},
       {{"replay", goal, "--node", "dgx_h100", "--from", "goat"},
-       "--from: found \"goat\"; allowed: chakra, chakra-json, kineto, goal. Did you mean goal?\n"}};
+       "--from: found \"goat\"; allowed: chakra, chakra-json, kineto, goal, pytorch. Did you mean goal?\n"}};
   for (const auto& [words, line] : mistakes) {
     const Ran ran = lockstep_with(words);
     CHECK(ran.exit == Exit::bad_input);

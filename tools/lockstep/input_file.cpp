@@ -45,4 +45,13 @@ std::string read_maybe_gzip(const std::string& path, std::size_t limit) {
   return text;
 }
 
+std::string read_head(const std::string& path, std::size_t bytes) {
+  const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rb"), gzclose);
+  if (!file) return {};
+  std::string text(bytes, ' ');
+  const int got = gzread(file.get(), text.data(), static_cast<unsigned>(bytes));
+  text.resize(static_cast<std::size_t>(std::max(got, 0)));
+  return text;
+}
+
 }  // namespace lockstep

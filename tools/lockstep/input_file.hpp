@@ -10,4 +10,7 @@ namespace lockstep {
 /// it is missing, broken or larger.
 std::string read_maybe_gzip(const std::string& path, std::size_t limit);
 
+/// Its first bytes, at most that many; none if it does not open.
+std::string read_head(const std::string& path, std::size_t bytes);
+
 }  // namespace lockstep

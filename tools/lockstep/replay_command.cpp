@@ -30,17 +30,18 @@ constexpr std::array kReplayOptions{
     OptionSpec{"cluster", 0, "FILE", false,
                "Take the cluster from this scenario; --node, --nodes and --fabric change it.",
                "--cluster scenarios/llama3-405b-16k.json"},
-    OptionSpec{"from", 0, "chakra|chakra-json|kineto|goal", false,
+    OptionSpec{"from", 0, "chakra|chakra-json|kineto|goal|pytorch", false,
                "Format of the files; else what they look like.", "--from chakra-json"},
     OptionSpec{"groups", 0, "FILE", false,
                "Ranks of the process groups, as ASTRA-sim takes them ({\"1\": [0, 1]}), for Chakra "
                "traces that do not say.",
                "--groups comm_groups.json"},
-    OptionSpec{"recorded-on", 0, "GPU", false,
-               "GPU preset that the trace was recorded on: durations are scaled to the GPU of the "
-               "cluster, products and attention by their BF16 peaks, other kernels by memory "
-               "bandwidth, copies by PCIe.",
-               "--recorded-on a100_sxm_80gb"},
+    OptionSpec{
+        "recorded-on", 0, "GPU", false,
+        "GPU preset that the trace was recorded on: durations are scaled to the GPU of the "
+        "cluster, products and attention by their BF16 peaks (products whose shapes are known "
+        "by the roofline), other kernels by memory bandwidth, copies by PCIe.",
+        "--recorded-on a100_sxm_80gb"},
     OptionSpec{"algorithm", 0, "NAMES", false,
                "Choose collectives' algorithms among these only (NCCL_ALGO), or all but those "
                "after '^'.",
@@ -64,10 +65,11 @@ constexpr std::array kReplayOptions{
     kOutputOption,
 };
 
-constexpr std::array<std::string_view, 5> kReplayExamples{
+constexpr std::array<std::string_view, 6> kReplayExamples{
     "lockstep replay traces/ --node dgx_h100",
     "lockstep replay step.0.et step.1.et --node dgx_h100 --fabric fat_tree_2_to_1",
     "lockstep replay rank*.json.gz --node dgx_h200 --recorded-on h100_sxm --format json",
+    "lockstep replay et_0.json kineto_0.json --node dgx_b200 --recorded-on h100_sxm5_80gb",
     "lockstep replay step.goal --cluster scenarios/llama3-405b-16k.json",
     "lockstep replay traces/ --node dgx_h100 --algorithm ring --trace replay.json.gz",
 };
@@ -78,11 +80,15 @@ constexpr CommandSpec kReplaySpec{
     .summary = "Run a step that was recorded elsewhere on a cluster of your choice.",
     .about =
         "Reads a trace, one file a rank or a folder of them: Chakra execution traces (protobuf or\n"
-        "JSON), traces of the PyTorch profiler (Kineto), or a GOAL schedule. Every rank runs its\n"
+        "JSON), traces of the PyTorch profiler (Kineto), the same beside PyTorch's execution "
+        "traces\n"
+        "(et_0.json and kineto_0.json: two files a rank), or a GOAL schedule. Every rank runs its\n"
         "nodes as their dependencies and streams allow, with the recorded durations; collectives\n"
         "and messages cost what they cost on this cluster and share its links.\n"
         "Traces that PyTorch recorded lack dependencies between kernels of a stream, and Kineto's\n"
-        "have none: they are added by the order of starts, which the output says.",
+        "have none: they are added by the order of starts, which the output says. With execution\n"
+        "traces the host's launches and waits, and tensors that go from stream to stream, order\n"
+        "kernels as well.",
     .positionals = 1'000'000,
     .options = kReplayOptions,
     .examples = kReplayExamples,

@@ -13,6 +13,8 @@
 #include "models/input/input_error.hpp"
 #include "models/input/json_cursor.hpp"
 #include "models/input/text_file.hpp"
+#include "sim/trace/pytorch/merge_pytorch.hpp"
+#include "sim/trace/read_kineto.hpp"
 #include "sim/trace/read_trace.hpp"
 #include "tools/lockstep/input_file.hpp"
 
@@ -48,6 +50,58 @@ std::optional<TraceFormat> asked_format(const ParsedOptions& options) {
       .format;
 }
 
+/// What one file holds: ranks, or half of one.
+struct TraceFile {
+  std::vector<RankTrace> ranks;
+  std::optional<ExecutionTrace> operators;
+  std::optional<KinetoRecording> kineto;
+};
+
+/// Of several mistakes the first one's, whoever was faster.
+template <class Function>
+void for_each_index(std::size_t size, const Function& function) {
+  std::vector<std::exception_ptr> failed(size);
+  tbb::parallel_for(std::size_t{0}, size, [&](std::size_t i) {
+    try {
+      function(i);
+    } catch (...) {
+      failed[i] = std::current_exception();
+    }
+  });
+  for (const std::exception_ptr& failure : failed) {
+    if (failure) std::rethrow_exception(failure);
+  }
+}
+
+/// Execution traces of PyTorch wait for the Kineto trace of their rank: then these are kept too.
+bool has_execution_traces(const std::vector<std::string>& files) {
+  constexpr std::size_t kHead = 512;
+  return std::ranges::any_of(
+      files, [](const std::string& file) { return is_execution_trace(read_head(file, kHead)); });
+}
+
+std::vector<RankTrace> merge_files(std::vector<TraceFile>& files) {
+  std::vector<ExecutionTrace> operators;
+  std::vector<KinetoRecording> kineto;
+  std::vector<RankTrace> out;
+  for (TraceFile& file : files) {
+    if (file.operators) operators.push_back(std::move(*file.operators));
+    if (file.kineto) kineto.push_back(std::move(*file.kineto));
+    for (RankTrace& rank : file.ranks) out.push_back(std::move(rank));
+    file = {};
+  }
+  const std::vector<PytorchPair> pairs = pair_pytorch(operators, kineto);
+  const std::size_t first = out.size();
+  out.resize(first + pairs.size());
+  for_each_index(pairs.size(), [&](std::size_t i) {
+    const auto& [rank, k, o] = pairs[i];
+    out[first + i] =
+        o ? merge_pytorch(operators[*o], kineto[k], rank) : trace_of_kineto(kineto[k], rank);
+    kineto[k] = {};
+  });
+  return out;
+}
+
 }  // namespace
 
 std::vector<std::string> trace_files(const std::vector<std::string>& words) {
@@ -72,27 +126,21 @@ Trace read_trace(const ParsedOptions& options, const GpuSpec& gpu) {
     const std::string file = options.get("groups");
     chakra.groups = read_trace_groups(file, read_text_file(file));
   }
-  std::vector<std::vector<RankTrace>> read(files.size());
-  std::vector<std::exception_ptr> failed(files.size());
-  tbb::parallel_for(std::size_t{0}, files.size(), [&](std::size_t i) {
-    try {
-      const std::string text = read_maybe_gzip(files[i], kTraceFileLimit);
-      const TraceFormat format = asked ? *asked : recognise_trace(text);
-      read[i] = read_trace_file(files[i], text, format, files.size() == 1, chakra);
-    } catch (...) {
-      failed[i] = std::current_exception();
+  const bool merges = asked ? *asked == TraceFormat::pytorch : has_execution_traces(files);
+  std::vector<TraceFile> read(files.size());
+  for_each_index(files.size(), [&](std::size_t i) {
+    const std::string text = read_maybe_gzip(files[i], kTraceFileLimit);
+    const bool own = !asked || *asked == TraceFormat::pytorch;
+    const TraceFormat format = own ? recognise_trace(text) : *asked;
+    if (merges && format == TraceFormat::pytorch) {
+      read[i].operators = read_execution_trace(files[i], text);
+    } else if (merges && format == TraceFormat::kineto) {
+      read[i].kineto = read_kineto_recording(files[i], text, true);
+    } else {
+      read[i].ranks = read_trace_file(files[i], text, format, files.size() == 1, chakra);
     }
   });
-  // Of several mistakes the first file's, whoever was faster.
-  for (const std::exception_ptr& failure : failed) {
-    if (failure) std::rethrow_exception(failure);
-  }
-  std::vector<RankTrace> ranks;
-  for (std::vector<RankTrace>& of_file : read) {
-    for (RankTrace& rank : of_file) ranks.push_back(std::move(rank));
-    of_file.clear();
-  }
-  return join(std::move(ranks));
+  return join(merge_files(read));
 }
 
 TraceClusterOptions::TraceClusterOptions(const ParsedOptions& options, const PresetStore& presets)

@@ -18,8 +18,9 @@ constexpr std::size_t kTraceFileLimit = std::size_t{4} << 30;
 /// .json and .json.gz files; in order. Throws InputError for a folder without such files.
 std::vector<std::string> trace_files(const std::vector<std::string>& words);
 
-/// Reads them, several at once, in the format of --from or the one that each looks like. Throws
-/// InputError or UsageError. `gpu` as in ChakraOptions.
+/// Reads them, several at once, in the format of --from or the one that each looks like; execution
+/// traces of PyTorch together with the Kineto trace of their rank. Throws InputError or UsageError.
+/// `gpu` as in ChakraOptions.
 Trace read_trace(const ParsedOptions& options, const GpuSpec& gpu);
 
 /// What --cluster, --node, --nodes and --fabric say.

@@ -1,0 +1,273 @@
+#include "sim/trace/pytorch/kineto_recording.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <fmt/format.h>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "models/input/input_error.hpp"
+#include "models/input/letter_case.hpp"
+
+namespace lockstep {
+namespace {
+
+using KinetoJson = nlohmann::json;
+
+constexpr int kDeepestKineto = 64;  // levels; a trace has five
+constexpr std::string_view kKinetoForm =
+    "a trace of the PyTorch profiler (export_chrome_trace) with GPU kernels";
+constexpr double kLatestKineto = 1e17, kLongestKineto = 8.64e11;  // 10 days
+constexpr double kMostStreamNumber = 1e15;
+
+std::string kineto_text(const KinetoJson& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+std::optional<double> kineto_number(const KinetoJson& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end()) return std::nullopt;
+  if (found->is_number()) return found->get<double>();
+  if (!found->is_string()) return std::nullopt;
+  const auto& text = found->get_ref<const std::string&>();
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+/// A number of an event, or kNoId.
+std::int64_t kineto_id(const KinetoJson& args, const char* key) {
+  constexpr double kMostId = 9e15;  // exact as a double
+  const auto value = kineto_number(args, key);
+  return value && *value >= 0 && *value <= kMostId ? static_cast<std::int64_t>(*value)
+                                                   : KinetoRecording::kNoId;
+}
+/// The key's spelling changed in 2021.
+std::int64_t external_of(const KinetoJson& args) {
+  const std::int64_t id = kineto_id(args, "External id");
+  return id != KinetoRecording::kNoId ? id : kineto_id(args, "external id");
+}
+
+KinetoRecording::Call call_named(std::string_view name) {
+  using enum KinetoRecording::Call;
+  if (name.ends_with("StreamSynchronize")) return stream_sync;
+  if (name.ends_with("DeviceSynchronize") || name.ends_with("CtxSynchronize")) return device_sync;
+  if (name.ends_with("EventSynchronize")) return event_sync;
+  return other;
+}
+
+class KinetoParser {
+ public:
+  KinetoParser(const std::string& file, bool with_host) : with_host_(with_host) {
+    out_.file = file;
+  }
+
+  KinetoRecording read(std::string_view text) {
+    // Each event is used and dropped as it is complete: traces have millions.
+    const auto use = [&](int depth, KinetoJson::parse_event_t what, KinetoJson& value) {
+      if (depth > kDeepestKineto) fail("too many levels");
+      if (what != KinetoJson::parse_event_t::object_end || !value.contains("ph")) return true;
+      read_event(value);
+      return false;
+    };
+    KinetoJson rest;
+    try {
+      rest = KinetoJson::parse(text, use);
+    } catch (const KinetoJson::exception&) {
+      fail("a text that is no JSON");
+    }
+    if (out_.gpu.empty()) fail("no kernel");
+    read_rank(rest);
+    out_.streams = streams_.size();
+    out_.threads = threads_.size();
+    set_times();
+    return std::move(out_);
+  }
+
+ private:
+  /// Microseconds, as in the file.
+  struct Span {
+    double start = 0, took = 0;
+  };
+
+  [[noreturn]] void fail(std::string found) const {
+    fail_trace(out_.file, std::move(found), std::string(kKinetoForm));
+  }
+  [[noreturn]] void fail_event(std::string_view name, std::string_view found,
+                               std::string allowed) const {
+    fail_trace(out_.file, fmt::format("{} {}", in_quotes(name), found), std::move(allowed));
+  }
+
+  void read_event(const KinetoJson& json) {
+    if (kineto_text(json, "ph") != "X") return;
+    const std::string category = lowered(kineto_text(json, "cat"));
+    const bool copies = category.ends_with("memcpy") || category.ends_with("memset");
+    static const KinetoJson kNothing = KinetoJson::object();
+    const auto found = json.find("args");
+    const KinetoJson& args = found != json.end() && found->is_object() ? *found : kNothing;
+    if (category == "kernel" || copies) return read_gpu(json, args, copies);
+    if (!with_host_) return;
+    const bool is_range = category == "user_annotation";
+    if (is_range || category == "cpu_op" || category == "operator") {
+      read_operator(json, args, is_range);
+    } else if (category == "cuda_runtime" || category == "cuda_driver" || category == "runtime") {
+      read_runtime(json, args);
+    } else if (category == "cuda_sync") {
+      read_sync(args);
+    }
+  }
+
+  Span span_of(const KinetoJson& json, std::string_view name) const {
+    const std::optional<double> start = kineto_number(json, "ts"),
+                                took = kineto_number(json, "dur");
+    if (!start || !took || !(std::abs(*start) <= kLatestKineto) || !(*took >= 0) ||
+        *took > kLongestKineto) {
+      fail_event(name, "without times", "\"ts\" and \"dur\" in microseconds");
+    }
+    return {*start, *took};
+  }
+
+  void read_gpu(const KinetoJson& json, const KinetoJson& args, bool copies) {
+    const std::string name = kineto_text(json, "name");
+    KinetoRecording::GpuEvent event;
+    gpu_spans_.push_back(span_of(json, name));
+    const double stream =
+        kineto_number(args, "stream").value_or(kineto_number(json, "tid").value_or(0));
+    if (!(std::abs(stream) <= kMostStreamNumber)) fail_event(name, "on no stream", "a number");
+    event.stream = stream_index(static_cast<std::int64_t>(stream), name);
+    // "Memset (Device)" and "Memcpy DtoD (Device -> Device)" stay on the card.
+    event.copies = copies && name.find("DtoD") == std::string::npos && !name.starts_with("Memset");
+    event.name = name_index(name);
+    event.correlation = kineto_id(args, "correlation");
+    event.external = external_of(args);
+    if (!copies && lowered(name).find("nccl") != std::string::npos) {
+      event.call = static_cast<std::uint32_t>(out_.calls.size());
+      out_.calls.push_back(
+          {kineto_text(args, "Collective name"), kineto_text(args, "dtype"),
+           kineto_text(args, "Process Group Name"), kineto_text(args, "Process Group Ranks"),
+           kineto_number(args, "In msg nelems"), kineto_number(args, "Out msg nelems"),
+           kineto_number(args, "Group size"), std::nullopt, std::nullopt,
+           kineto_number(args, "Src Rank"), kineto_number(args, "Dst Rank")});
+    }
+    out_.gpu.push_back(event);
+  }
+
+  void read_operator(const KinetoJson& json, const KinetoJson& args, bool is_range) {
+    const std::string name = kineto_text(json, "name");
+    operator_spans_.push_back(span_of(json, name));
+    KinetoRecording::Operator added;
+    added.external = external_of(args);
+    added.record_function = std::max<std::int64_t>(kineto_id(args, "Record function id"), 0);
+    added.thread = thread_of(json);
+    added.name = name_index(name);
+    added.is_range = is_range;
+    out_.operators.push_back(added);
+  }
+
+  void read_runtime(const KinetoJson& json, const KinetoJson& args) {
+    const std::string name = kineto_text(json, "name");
+    runtime_spans_.push_back(span_of(json, name));
+    KinetoRecording::RuntimeCall call;
+    call.correlation = kineto_id(args, "correlation");
+    call.thread = thread_of(json);
+    call.name = name_index(name);
+    call.what = call_named(name);
+    out_.runtime.push_back(call);
+  }
+
+  void read_sync(const KinetoJson& args) {
+    // Streams are numbered as kernels come, and these may come before: set_times() looks again.
+    sync_streams_.emplace_back(kineto_id(args, "stream"), kineto_id(args, "wait_on_stream"));
+    KinetoRecording::Sync sync;
+    sync.correlation = kineto_id(args, "correlation");
+    sync.record_correlation = kineto_id(args, "wait_on_cuda_event_record_corr_id");
+    sync.stream_waits = kineto_text(args, "cuda_sync_kind") == "Stream Wait Event";
+    out_.syncs.push_back(sync);
+  }
+
+  std::uint32_t name_index(const std::string& name) {
+    const auto [at, added] =
+        names_.try_emplace(name, static_cast<std::uint32_t>(out_.names.size()));
+    if (added) out_.names.push_back(name);
+    return at->second;
+  }
+  std::uint16_t stream_index(std::int64_t number, std::string_view name) {
+    const auto [at, added] = streams_.try_emplace(number, streams_.size());
+    if (at->second >= TraceNode::kNoStream) {
+      fail_event(name, "on one stream more", "at most 65535 streams");
+    }
+    return static_cast<std::uint16_t>(at->second);
+  }
+  std::uint32_t thread_of(const KinetoJson& json) {
+    const std::int64_t number = kineto_id(json, "tid");
+    return threads_.try_emplace(number, static_cast<std::uint32_t>(threads_.size())).first->second;
+  }
+
+  void read_rank(const KinetoJson& root) {
+    if (!root.is_object()) return;
+    const auto info = root.find("distributedInfo");
+    if (info == root.end() || !info->is_object()) return;
+    const auto rank = kineto_number(*info, "rank");
+    if (rank && *rank >= 0 && *rank < kMostTraceRanks) out_.rank = static_cast<int>(*rank);
+  }
+
+  /// Picoseconds since the first event, and everything in their order.
+  void set_times() {
+    double first = std::numeric_limits<double>::infinity();
+    for (const auto* spans : {&gpu_spans_, &operator_spans_, &runtime_spans_}) {
+      for (const Span& span : *spans) first = std::min(first, span.start);
+    }
+    set_times(out_.gpu, gpu_spans_, first);
+    set_times(out_.operators, operator_spans_, first);
+    set_times(out_.runtime, runtime_spans_, first);
+    std::ranges::stable_sort(out_.gpu, {}, [](const KinetoRecording::GpuEvent& e) {
+      return std::tuple(e.start, e.stream);
+    });
+    std::ranges::stable_sort(out_.operators, {}, &KinetoRecording::Operator::start);
+    std::ranges::stable_sort(out_.runtime, {}, &KinetoRecording::RuntimeCall::start);
+    for (std::size_t i = 0; i < out_.syncs.size(); ++i) {
+      const auto index = [&](std::int64_t number) {
+        const auto at = streams_.find(number);
+        return at == streams_.end() ? KinetoRecording::kNoId
+                                    : static_cast<std::int64_t>(at->second);
+      };
+      out_.syncs[i].stream = index(sync_streams_[i].first);
+      out_.syncs[i].wait_on = index(sync_streams_[i].second);
+    }
+  }
+  template <class Event>
+  void set_times(std::vector<Event>& events, const std::vector<Span>& spans, double first) const {
+    constexpr double kPicosPerMicro = 1e6;
+    for (std::size_t i = 0; i < events.size(); ++i) {
+      const double after = spans[i].start - first;
+      if (after > kLongestKineto) {
+        fail_event(out_.names[events[i].name], "more than ten days after the first event",
+                   "events of one run");
+      }
+      events[i].start = std::llround(after * kPicosPerMicro);
+      events[i].end = events[i].start + std::llround(spans[i].took * kPicosPerMicro);
+    }
+  }
+
+  bool with_host_;
+  KinetoRecording out_;
+  std::vector<Span> gpu_spans_, operator_spans_, runtime_spans_;
+  std::vector<std::pair<std::int64_t, std::int64_t>> sync_streams_;  ///< as the file numbers them
+  std::unordered_map<std::string, std::uint32_t> names_;
+  std::map<std::int64_t, std::size_t> streams_;
+  std::map<std::int64_t, std::uint32_t> threads_;
+};
+
+}  // namespace
+
+KinetoRecording read_kineto_recording(const std::string& file, std::string_view text,
+                                      bool with_host) {
+  return KinetoParser(file, with_host).read(text);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,77 @@
+/// What the PyTorch profiler recorded of one rank (Kineto's Chrome trace): kernels and copies on
+/// the GPU, and on request the host's part, which launched them.
+/// Source of names and fields: github.com/pytorch/kineto, libkineto/src/output_json.cpp and
+/// CuptiActivity.cpp; torch/csrc/profiler/collection.cpp ("Record function id").
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/trace/pytorch/kineto_call.hpp"
+
+namespace lockstep {
+
+/// Times are picoseconds since the first event that was kept.
+struct KinetoRecording {
+  static constexpr std::int64_t kNoId = -1;
+  static constexpr std::uint32_t kNoCall = std::numeric_limits<std::uint32_t>::max();
+
+  /// A kernel or copy.
+  struct GpuEvent {
+    std::int64_t start = 0, end = 0;
+    std::int64_t correlation = kNoId;  ///< with the call that launched it
+    std::int64_t external = kNoId;     ///< with the operator that did
+    std::uint32_t name = 0;            ///< in `names`
+    std::uint32_t call = kNoCall;      ///< in `calls`: a kernel of NCCL
+    std::uint16_t stream = 0;          ///< by first appearance
+    bool copies = false;               ///< between the GPU and its host
+    [[nodiscard]] bool communicates() const { return call != kNoCall; }
+  };
+  /// An operator, or a range that a person marked.
+  struct Operator {
+    std::int64_t start = 0, end = 0;
+    std::int64_t external = kNoId;
+    std::int64_t record_function = 0;  ///< rf_id of the execution trace; 0: it was not recorded
+    std::uint32_t thread = 0;          ///< by first appearance
+    std::uint32_t name = 0;
+    bool is_range = false;
+  };
+  enum class Call : std::uint8_t { other, stream_sync, device_sync, event_sync };
+  /// Of CUDA's runtime or driver, or HIP's.
+  struct RuntimeCall {
+    std::int64_t start = 0, end = 0;
+    std::int64_t correlation = kNoId;
+    std::uint32_t thread = 0;
+    std::uint32_t name = 0;
+    Call what = Call::other;
+  };
+  /// Of streams and events, where the profiler was asked for them (enable_cuda_sync_events).
+  struct Sync {
+    std::int64_t correlation = kNoId;         ///< with the runtime's call
+    std::int64_t record_correlation = kNoId;  ///< with the call that recorded the event
+    std::int64_t stream = kNoId;              ///< that waits, or is waited for; in `streams`
+    std::int64_t wait_on = kNoId;             ///< the stream on which the event was recorded
+    bool stream_waits = false;                ///< "Stream Wait Event"
+  };
+
+  std::string file;
+  std::optional<int> rank;  ///< of its "distributedInfo"
+  std::vector<std::string> names;
+  std::vector<GpuEvent> gpu;  ///< by start, then stream
+  std::vector<NcclCallText> calls;
+  std::vector<Operator> operators;  ///< these three only on request, by start
+  std::vector<RuntimeCall> runtime;
+  std::vector<Sync> syncs;
+  std::size_t streams = 0, threads = 0;
+};
+
+/// Throws InputError for a text that is no such trace, and for kernels without times or more than
+/// ten days apart. `with_host`: what the host did too.
+KinetoRecording read_kineto_recording(const std::string& file, std::string_view text,
+                                      bool with_host);
+
+}  // namespace lockstep
