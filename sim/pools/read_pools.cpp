@@ -33,12 +33,12 @@ void check_alike(const JsonCursor& node, const NodeSpec& first, const NodeSpec& 
   }
 }
 
+}  // namespace
+
 void read_across(const JsonCursor& from, ClusterDraft& out) {
   const bool stages = from.choice(kAcrossNames) == 0;
   out.across = stages ? ParallelAxis::pipeline : ParallelAxis::data;
 }
-
-}  // namespace
 
 void read_pools(const JsonCursor& cluster, const JsonCursor& pools, const PresetStore& presets,
                 ClusterDraft& out) {
@@ -71,7 +71,6 @@ void read_pools(const JsonCursor& cluster, const JsonCursor& pools, const Preset
     out.pools.push_back(std::move(pool));
   }
   if (out.pools.empty()) pools.fail("a pool of nodes at least");
-  if (const auto across = cluster.find("across")) read_across(*across, out);
   out.node = out.pools.front().node;
   out.nodes = static_cast<int>(nodes);
   if (out.pools.size() == 1) out.pools.clear();

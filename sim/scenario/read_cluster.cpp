@@ -114,6 +114,10 @@ ClusterDraft read_cluster_draft(const JsonCursor& from, const PresetStore& prese
   } else if (!refines || from.find("node")) {
     read_node_choice(from.at("node"), presets, draft.node);
   }
+  if (const auto across = from.find("across")) {
+    if (!pools) across->fail("no such key, unless there are \"pools\"");
+    read_across(*across, draft);
+  }
   if (const auto nodes = from.find("nodes")) draft.nodes = nodes->integer(1, kMaxNodes);
   if (const auto fabric = from.find("fabric")) read_fabric_choice(*fabric, presets, draft);
   from.finish();
