@@ -18,9 +18,9 @@
 namespace lockstep {
 namespace {
 
-constexpr std::array<std::string_view, 13> kKinds{
+constexpr std::array<std::string_view, 14> kKinds{
     "gpus",        "nodes",    "models",  "stacks",     "fabrics",  "transports", "nvlinks",
-    "reliability", "storages", "chassis", "facilities", "clusters", "profiles"};
+    "reliability", "storages", "chassis", "facilities", "clusters", "profiles",   "engines"};
 
 JsonCursor parse_preset(const std::string& path) {
   return JsonCursor::parse(path, read_text_file(path), JsonStyle::sourced);

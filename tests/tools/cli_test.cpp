@@ -144,9 +144,9 @@ TEST_CASE("lockstep run: folded and unfolded give the same step time") {
 
 TEST_CASE("lockstep list: every kind, in every format, has what the presets have") {
   for (const char* kind :
-       {"gpus", "nodes", "models", "stacks", "nvlinks", "fabrics", "fabric-kinds", "routings",
-        "transports", "reliability", "storages", "chassis", "facilities", "clusters", "profiles",
-        "collectives", "algorithms", "schedules"}) {
+       {"gpus", "nodes", "models", "stacks", "engines", "nvlinks", "fabrics", "fabric-kinds",
+        "routings", "transports", "reliability", "storages", "chassis", "facilities", "clusters",
+        "profiles", "collectives", "algorithms", "schedules"}) {
     CAPTURE(kind);
     const Ran json = lockstep_with({"list", kind, "--format", "json"});
     REQUIRE(json.exit == Exit::ok);

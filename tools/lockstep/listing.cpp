@@ -11,6 +11,7 @@
 #include "models/input/input_error.hpp"
 #include "models/pipeline/schedule.hpp"
 #include "models/power/site_power.hpp"
+#include "sim/rl/rl_spec.hpp"
 #include "sim/run/run_spec.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "sim/scenario/read_cluster.hpp"
@@ -97,6 +98,14 @@ Listing list_stacks(const PresetStore& presets) {
 bool is_tree(FabricKind kind) {
   return kind == FabricKind::fat_tree || kind == FabricKind::rail_optimised ||
          kind == FabricKind::rail_only;
+}
+
+Listing list_engines(const PresetStore& presets) {
+  Listing out{{{"name", "name", false}, {"about", "about", false}}, {}};
+  for (const std::string& name : presets.names("engines")) {
+    out.rows.push_back({name, engine_preset(presets, name).about});
+  }
+  return out;
 }
 
 Listing list_fabrics(const PresetStore& presets) {
@@ -285,6 +294,7 @@ constexpr std::array kKinds{
     ListKind{"nodes", "node", "node types, with the GPUs and NICs in them", true, list_nodes},
     ListKind{"models", "model", "language models", true, list_models},
     ListKind{"stacks", "stack", "training software", true, list_stacks},
+    ListKind{"engines", "engine", "inference engines", true, list_engines},
     ListKind{"nvlinks", "nvlink", "collectives inside a node or NVLink domain", true, list_nvlinks},
     ListKind{"fabrics", "fabric", "networks between nodes", true, list_fabrics},
     ListKind{"fabric-kinds", "fabric-kind", "kinds of networks", false, list_fabric_kinds},

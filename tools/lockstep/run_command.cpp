@@ -8,6 +8,7 @@
 #include "sim/accuracy/read_residuals.hpp"
 #include "sim/congestion/shared_scenario.hpp"
 #include "sim/pools/pool_memory.hpp"
+#include "sim/rl/rl_spec.hpp"
 #include "sim/run/run_spec.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/step/step.hpp"
@@ -16,6 +17,7 @@
 #include "tools/lockstep/output_file.hpp"
 #include "tools/lockstep/pools/run_pools.hpp"
 #include "tools/lockstep/power_trace.hpp"
+#include "tools/lockstep/rl/run_rl.hpp"
 #include "tools/lockstep/run_campaign.hpp"
 #include "tools/lockstep/run_result.hpp"
 #include "tools/lockstep/run_shared.hpp"
@@ -104,7 +106,7 @@ constexpr std::array kRunOptions{
     kOutputOption,
 };
 
-constexpr std::array<std::string_view, 8> kRunExamples{
+constexpr std::array<std::string_view, 9> kRunExamples{
     "lockstep run scenarios/llama3-405b-16k.json",
     "lockstep run scenarios/gpt3-175b-selene.json --set parallelism.data=32 --format json",
     "lockstep run scenarios/llama3-405b-16k.json --trace step.json.gz",
@@ -113,6 +115,7 @@ constexpr std::array<std::string_view, 8> kRunExamples{
     "lockstep run scenarios/llama3-405b-54days.json --trajectories 1000 --report run.html",
     "lockstep run scenarios/llama3-405b-54days.json --optimise run.checkpoint.interval",
     "lockstep run scenarios/congestion/two-jobs-one-spine.json --report congestion.html",
+    "lockstep run scenarios/rl/grpo-llama3-8b-colocated.json",
 };
 
 constexpr CommandSpec kRunSpec{
@@ -125,6 +128,8 @@ constexpr CommandSpec kRunSpec{
         "A job that does not fit in memory is an error that names the nearest change that fits.\n"
         "A scenario with \"jobs\" runs several of them on one fabric, with other traffic and with\n"
         "links that fail, and prints who slows whom, on which links.\n"
+        "A scenario with \"rl\" is a step of reinforcement learning: rollout, scores, training,\n"
+        "weights to the engine, on shared GPUs or on pools of their own.\n"
         "A scenario with \"run\" goes on for days to months, with failures, checkpoints and\n"
         "restarts, and prints how much of the wall time advances training.",
     .positionals = 1,
@@ -166,16 +171,20 @@ constexpr std::array kSpecialOptions{SpecialOption{"trace", true, false, false},
                                      SpecialOption{"jobs", false, false, true}};
 
 void check_options(const ParsedOptions& options, const JsonCursor& root) {
-  const bool jobs = is_shared_scenario(root), run = !jobs && has_run(root);
+  const bool jobs = is_shared_scenario(root), rl = !jobs && has_rl(root);
+  const bool run = !jobs && !rl && has_run(root);
   for (const SpecialOption& option : kSpecialOptions) {
-    const bool says = jobs ? option.of_jobs : run ? option.of_run : option.of_step;
+    const bool says = jobs ? option.of_jobs : run ? option.of_run : !rl && option.of_step;
     if (says || !options.has(option.name)) continue;
     const char* wanted = option.of_step && option.of_run   ? "without \"jobs\""
                          : option.of_jobs && option.of_run ? "with \"jobs\" or \"run\""
                          : option.of_jobs                  ? "with \"jobs\""
                          : option.of_run                   ? "with \"run\""
                                                            : "of one step";
-    const char* found = jobs ? "has \"jobs\"" : run ? "has \"run\"" : "has none";
+    const char* found = jobs  ? "has \"jobs\""
+                        : rl  ? "has \"rl\""
+                        : run ? "has \"run\""
+                              : "has none";
     throw UsageError(fmt::format("lockstep run: --{} is for a scenario {}; {} {}", option.name,
                                  wanted, root.file(), found));
   }
@@ -193,6 +202,7 @@ Exit run_run(const ParsedOptions& options, Console& console) {
   const JsonCursor root = JsonCursor::parse(path, text, JsonStyle::plain, sets);
   check_options(options, root);
   if (is_shared_scenario(root)) return run_shared(root, presets, options, console);
+  if (has_rl(root)) return run_rl(path, text, presets, options, console);
   const std::string format = options.choice("format", kFormats);
   const std::vector<Assertion> assertions = parse_assertions(options.all("assert"));
 

@@ -17,6 +17,7 @@
 #include "tools/lockstep/reference_files.hpp"
 #include "tools/lockstep/report/assets.hpp"
 #include "tools/lockstep/report/points_page.hpp"
+#include "tools/lockstep/rl/validate_rl.hpp"
 #include "tools/lockstep/row_validation.hpp"
 #include "tools/lockstep/shared_options.hpp"
 #include "tools/lockstep/validate_collectives.hpp"
@@ -45,6 +46,10 @@ constexpr std::array kValidateOptions{
                "--nccl tests/reference/nccl.json"},
     OptionSpec{"power", 0, "FILE", false, "Predict power instead of runs.",
                "--power tests/reference/power.json"},
+    OptionSpec{
+        "rl", 0, "FILE", false,
+        "Predict steps of reinforcement learning, and engines that generate, instead of runs.",
+        "--rl tests/reference/rl.json"},
     OptionSpec{"profile", 0, "FILE|NAME", true,
                "Hold the laws against the points of a profile (`lockstep list profiles`), and each "
                "point against the laws corrected by all others. With --rows: predict the rows of "
@@ -118,6 +123,7 @@ constexpr std::array kPointFiles{PointFile{"gemm", validate_gemm},
                                  PointFile{"memory", validate_memory_kernels},
                                  PointFile{"nccl", validate_collectives},
                                  PointFile{"power", validate_power},
+                                 PointFile{"rl", validate_rl},
                                  PointFile{"profile", validate_profile}};
 
 void keep_wanted(std::vector<ReferenceRow>& rows, const ParsedOptions& options) {
@@ -209,7 +215,7 @@ Exit run_fit(const ParsedOptions& options, const std::string& format, const Pres
 
 /// --intervals and --accuracy say what the project's own files say.
 void check_alone(const ParsedOptions& options, std::string_view option) {
-  for (const std::string_view other : {"rows", "gemm", "attention", "memory", "nccl", "power",
+  for (const std::string_view other : {"rows", "gemm", "attention", "memory", "nccl", "power", "rl",
                                        "profile", "fit", "dense", "source", "report", "accuracy"}) {
     if (other == option || !options.has(other)) continue;
     throw UsageError(fmt::format(
@@ -276,7 +282,7 @@ Exit run_validate(const ParsedOptions& options, Console& console) {
   if (options.has("report")) {
     throw UsageError(
         "lockstep validate: --report is for a file of points: --gemm, --attention, "
-        "--memory, --nccl, --power or --profile");
+        "--memory, --nccl, --power, --rl or --profile");
   }
   const std::string file =
       options.has("rows") ? options.get("rows") : reference_file(presets, "training.json");

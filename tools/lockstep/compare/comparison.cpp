@@ -27,6 +27,7 @@ Json read_document(const std::string& file, const ComparisonInput& input,
   if (is_shared_scenario(root)) {
     root.at("jobs").fail("no such key: scenarios of one job each are compared");
   }
+  if (const auto rl = root.find("rl")) rl->fail("no such key: steps of training are compared");
   const Scenario scenario = read_scenario(file, text, presets, {.set = input.sets});
   if (has_run(root)) (void)read_run_spec(root.at("run"), presets);
   Json document = root.json();

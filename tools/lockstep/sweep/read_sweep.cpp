@@ -214,7 +214,9 @@ void read_base(const JsonCursor& from, Sweep& sweep) {
   sweep.scenario_digest = sha256(text);
   const JsonCursor root = JsonCursor::parse(sweep.scenario_file, text);
   if (!root.is_object()) root.fail("a scenario");
-  if (root.find("jobs")) root.at("jobs").fail("a scenario of one step, or one with \"run\"");
+  for (const char* other : {"jobs", "rl"}) {
+    if (const auto key = root.find(other)) key->fail("a scenario of one step, or one with \"run\"");
+  }
   sweep.scenario = root.json();
   sweep.scenario.erase("expect");
   sweep.is_run = sweep.scenario.contains("run");

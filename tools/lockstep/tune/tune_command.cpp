@@ -196,6 +196,7 @@ Exit run_tune(const ParsedOptions& options, Console& console) {
   if (is_shared_scenario(root)) {
     root.at("jobs").fail("no such key: a layout is found for one job at a time");
   }
+  if (const auto rl = root.find("rl")) rl->fail("no such key: the layout of training is found");
   TuneStudy study{
       .base = read_scenario(path, text, presets, {.set = sets, .profiles = options.all("profile")}),
       .result = {},

@@ -1,0 +1,227 @@
+#include "models/generation/replica.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <utility>
+
+#include "models/workload/operations.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr double kHalf = 2;  // bytes of a 16-bit number
+
+/// Experts that `tokens` tokens meet by chance: E (1 - (1 - k / E)^T), a whole number that the
+/// ranks can share out.
+int experts_met(const ExpertShape& experts, double tokens, int ranks) {
+  const double all = experts.count, each = experts.per_token / all;
+  const double met = all * (1 - std::pow(1 - each, tokens));
+  const int shared = ranks * static_cast<int>(std::lround(met / ranks));
+  return std::clamp(shared, std::max(ranks, experts.per_token), experts.count);
+}
+
+/// The forward pass of `sequences` pieces of `tokens` tokens as a job of which one micro batch is
+/// looked at.
+TrainingJob pass_of(const ReplicaSpec& spec, int sequences, int tokens) {
+  TrainingJob job;
+  job.model = spec.model;
+  job.parallelism.tensor = spec.tensor;
+  ExpertShape& experts = job.model.experts;
+  if (experts.count > 0) {
+    (spec.expert_parallel ? job.parallelism.expert : job.parallelism.expert_tensor) = spec.tensor;
+    experts.count =
+        experts_met(experts, static_cast<double>(sequences) * tokens, job.parallelism.expert);
+  }
+  job.batch = {.sequences = sequences, .micro_sequences = sequences, .tokens = tokens};
+  job.precision = spec.weights;
+  return job;
+}
+
+/// An engine's kernels are fused as those of the best training stacks are.
+StackSpec engine_stack() {
+  StackSpec stack;
+  stack.attention = AttentionKernel::flash3;
+  return stack;
+}
+
+void add(const std::vector<Operation>& operations, double times, bool attention, PassTime& out) {
+  for (const Operation& o : operations) {
+    if (o.phase != Phase::forward || o.kind == OperationKind::collective) continue;
+    if (o.kind == OperationKind::memory) out.memory += times * o.time;
+    if (o.kind == OperationKind::product) out.products += times * o.time;
+    if (o.kind == OperationKind::attention && attention) out.attention += times * o.time;
+  }
+}
+
+/// Layers of each kind, in the order of their first.
+std::vector<std::pair<LayerKind, int>> layer_kinds(const TransformerShape& model) {
+  std::vector<std::pair<LayerKind, int>> kinds;
+  for (int layer = 0; layer < model.layers; ++layer) {
+    const LayerKind kind = model.kind(layer);
+    const auto known = std::find_if(kinds.begin(), kinds.end(),
+                                    [&](const auto& other) { return other.first == kind; });
+    if (known == kinds.end()) {
+      kinds.emplace_back(kind, 1);
+    } else {
+      ++known->second;
+    }
+  }
+  return kinds;
+}
+
+/// Elements of the cache of one token in one layer, on one GPU.
+double cache_elements(const ReplicaSpec& spec) {
+  const TransformerShape& m = spec.model;
+  if (m.latent.key_value_rank > 0) return m.latent.key_value_rank + m.latent.rope_dim;
+  return 2 * std::max(1.0, static_cast<double>(m.kv_heads) / spec.tensor) * m.head_dim;
+}
+
+/// FLOP of one query over one cached token in one layer, on one GPU.
+double cache_flops(const ReplicaSpec& spec) {
+  const TransformerShape& m = spec.model;
+  const double heads = static_cast<double>(m.heads) / spec.tensor;
+  if (m.latent.key_value_rank > 0) {
+    return 2 * heads * (2.0 * m.latent.key_value_rank + m.latent.rope_dim);
+  }
+  return 4 * heads * m.head_dim;
+}
+
+double end_parameters(const TransformerShape& model) {
+  return embedding_parameters(model) +
+         (model.tied ? 0 : static_cast<double>(model.vocabulary) * model.hidden);
+}
+
+}  // namespace
+
+PassTime& PassTime::operator+=(const PassTime& o) {
+  products += o.products;
+  attention += o.attention;
+  memory += o.memory;
+  exchange += o.exchange;
+  host += o.host;
+  return *this;
+}
+PassTime operator*(double k, const PassTime& t) {
+  return {k * t.products, k * t.attention, k * t.memory, k * t.exchange, k * t.host};
+}
+
+Replica::Replica(ReplicaSpec spec) : spec_(std::move(spec)) {
+  assert(spec_.tensor >= 1 && spec_.cache_bytes > 0);
+  // A token that the model would predict beside the next one is left out of generation.
+  spec_.model.predicted_tokens = 0;
+}
+
+Bytes Replica::model_bytes() const {
+  const double ends = end_parameters(spec_.model);
+  const double layers = total_parameters(spec_.model) - ends;
+  return Bytes{kHalf * ends + info(spec_.weights).bytes_per_element * layers};
+}
+
+Bytes Replica::weights() const { return (1.0 / spec_.tensor) * model_bytes(); }
+
+Bytes Replica::cache_per_token() const {
+  double layers = 0;
+  for (const auto& [kind, count] : layer_kinds(spec_.model)) {
+    if (kind.mixer == Mixer::attention) layers += count;
+  }
+  return Bytes{layers * spec_.cache_bytes * cache_elements(spec_)};
+}
+
+Bytes Replica::state_per_sequence() const {
+  const MambaShape& s = spec_.model.mamba;
+  double layers = 0;
+  for (const auto& [kind, count] : layer_kinds(spec_.model)) {
+    if (kind.mixer == Mixer::mamba) layers += count;
+  }
+  return Bytes{layers * kHalf * s.inner() * s.state / spec_.tensor};
+}
+
+double Replica::cache_tokens(Bytes resident) const {
+  const EngineSpec& e = spec_.engine;
+  const Bytes free =
+      e.memory_fraction * spec_.node.gpu.hbm_capacity - weights() - e.workspace - resident;
+  const Bytes token = cache_per_token();
+  constexpr double kWithoutCache = 1e15;  // a model without attention: its states alone count
+  if (free <= Bytes{}) return 0;
+  return token > Bytes{} ? static_cast<double>(free / token) : kWithoutCache;
+}
+
+int Replica::most_sequences(double cache, int longest) const {
+  const EngineSpec& e = spec_.engine;
+  if (!e.reserves) return e.most_sequences;
+  return static_cast<int>(std::clamp(std::floor(cache / longest), 1.0, 1.0 * e.most_sequences));
+}
+
+PassTime Replica::without_attention(int sequences, int tokens, bool prefill) const {
+  const TrainingJob job = pass_of(spec_, sequences, tokens);
+  const StackSpec stack = engine_stack();
+  const int near = std::min(spec_.tensor, spec_.node.nvlink_domain);
+  const WorkloadContext context{.job = job,
+                                .node = spec_.node,
+                                .stack = stack,
+                                .transport = spec_.transport,
+                                .tensor_ranks_per_domain = near,
+                                .expert_ranks_per_domain = near};
+  PassTime time;
+  int blocks = 0;
+  for (const auto& [kind, count] : layer_kinds(spec_.model)) {
+    add(layer_operations(context, kind), count, prefill, time);
+    blocks += count * kind.blocks();
+  }
+  add(embedding_operations(context), 1, false, time);
+  // Of a prompt only the last token goes on to be sampled.
+  const TrainingJob last = pass_of(spec_, sequences, 1);
+  const WorkloadContext ends{.job = last,
+                             .node = spec_.node,
+                             .stack = stack,
+                             .transport = spec_.transport,
+                             .tensor_ranks_per_domain = near};
+  add(head_operations(ends), 1, false, time);
+  if (spec_.tensor > 1) {
+    const double nics = static_cast<double>(spec_.node.nics) / spec_.node.gpus;
+    const Bytes rows{kHalf * sequences * tokens * spec_.model.hidden};
+    time.exchange =
+        static_cast<double>(blocks) *
+        collective_time({CollectiveOp::all_reduce, rows, spec_.tensor, near}, spec_.node.gpu,
+                        spec_.transport, nics * spec_.node.nic_bandwidth);
+  }
+  const EngineSpec& e = spec_.engine;
+  time.host = e.step_host + static_cast<double>(sequences) * e.sequence_host;
+  if (!e.graphs || prefill) {
+    const Seconds launches = spec_.model.layers * e.kernels_per_layer * e.launch_interval;
+    time.host += std::max(Seconds{}, launches - (time.total() - time.host));
+  }
+  return time;
+}
+
+PassTime Replica::prefill_pass(int prompts, int tokens) {
+  assert(prompts >= 1 && tokens >= 1);
+  return without_attention(prompts, tokens, true);
+}
+
+PassTime Replica::decode_step(int sequences, double context) {
+  assert(sequences >= 1 && context >= 1);
+  const auto at = static_cast<std::size_t>(sequences);
+  if (decode_.size() <= at) decode_.resize(at + 1);
+  if (decode_[at].total() == Seconds{}) decode_[at] = without_attention(sequences, 1, false);
+  PassTime time = decode_[at];
+
+  const GpuSpec& gpu = spec_.node.gpu;
+  const EngineSpec& e = spec_.engine;
+  const BytesPerSecond rate = e.cache_bandwidth * gpu.hbm_bandwidth;
+  for (const auto& [kind, count] : layer_kinds(spec_.model)) {
+    if (kind.mixer != Mixer::attention) continue;
+    const double seen =
+        sequences * (kind.windowed ? std::min<double>(context, spec_.model.window) : context);
+    const Seconds reading = Bytes{seen * spec_.cache_bytes * cache_elements(spec_)} / rate;
+    const Seconds arithmetic =
+        Flops{seen * cache_flops(spec_)} / (e.cache_arithmetic * gpu.peak_bf16);
+    time.attention += count * (gpu.memory.launch + std::max(reading, arithmetic));
+  }
+  // States of recurrent layers are read and written whole.
+  time.attention += 2.0 * sequences * state_per_sequence() / rate;
+  return time;
+}
+
+}  // namespace lockstep

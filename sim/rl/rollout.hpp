@@ -1,0 +1,34 @@
+/// The rollout of one replica: prompts in, responses out, by continuous batching. Sequences join as
+/// soon as others end and the cache has room; where it overflows, the sequence that joined last has
+/// to leave and is computed again later, as in vLLM (Kwon et al. 2023, arXiv:2309.06180, section
+/// 4.5). Between two such moments the batch is constant, so time passes in one stride.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "models/generation/replica.hpp"
+
+namespace lockstep {
+
+struct RolloutLoad {
+  int prompt_tokens = 1;
+  std::span<const int> responses;  ///< tokens of each, in the order of their start
+  double prefills = 1;             ///< of its prompt for each response; below 1 where they share it
+  double cache_tokens = 0;         ///< that the cache holds
+  int most_sequences = 1;          ///< at once
+};
+
+struct Rollout {
+  Seconds time;  ///< until the last response ends
+  PassTime prefill, decode;
+  double tokens = 0;            ///< of responses
+  double steps = 0;             ///< of decoding
+  int most_sequences = 0;       ///< that were there at once
+  std::uint64_t preempted = 0;  ///< times that a sequence had to leave
+};
+
+/// Requires a cache that holds the longest sequence, and at least one response.
+Rollout roll_out(Replica& replica, const RolloutLoad& load);
+
+}  // namespace lockstep

@@ -1,0 +1,80 @@
+// `lockstep run` of scenarios with "rl", what other commands say to them, and `validate --rl`.
+#include <doctest/doctest.h>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/tools/ran.hpp"
+#include "tests/tools/summary_of.hpp"
+#include "tools/lockstep/rl/validate_rl.hpp"
+
+namespace lockstep {
+namespace {
+
+using test::lockstep_with;
+using test::Ran;
+
+const std::string kColocated = LOCKSTEP_SOURCE_DIR "/scenarios/rl/grpo-llama3-8b-colocated.json";
+const std::string kPools = LOCKSTEP_SOURCE_DIR "/scenarios/rl/ppo-llama3-8b-pools.json";
+
+nlohmann::json rl_answer(const std::string& file) {
+  const Ran ran = lockstep_with({"run", file, "--format", "json"});
+  REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+  return nlohmann::json::parse(ran.out);
+}
+
+}  // namespace
+
+TEST_CASE("lockstep run: a step of reinforcement learning, in every format") {
+  for (const std::string& file : {kColocated, kPools}) {
+    CAPTURE(file);
+    const nlohmann::json answer = rl_answer(file);
+    double shares = 0;
+    for (const auto& bucket : answer["buckets"]) shares += bucket["share"].get<double>();
+    CHECK(shares == doctest::Approx(1));
+    const double tokens = answer["tokens_per_step"].get<double>() / answer["step_s"].get<double>() /
+                          answer["gpus"].get<double>();
+    CHECK(answer["tokens_per_s_per_gpu"].get<double>() == doctest::Approx(tokens));
+    const Ran table = lockstep_with({"run", file});
+    for (const char* text : {"Where the GPU time goes", "Together", "100.0 %", "Wait for last"}) {
+      CHECK(table.out.find(text) != std::string::npos);
+    }
+    const std::string csv = lockstep_with({"run", file, "--format", "csv"}).out;
+    CHECK(csv.starts_with("bucket,gpu_s,share\nprefill,"));
+  }
+  CHECK(rl_answer(kPools)["training_gpus"] == 16);
+  CHECK(rl_answer(kPools)["generation_gpus"] == 16);
+  CHECK(lockstep_with({"run", kPools, "--assert", "step_s<1"}).exit == Exit::assertion_missed);
+}
+
+TEST_CASE("scenarios with \"rl\": options and commands about other things say so") {
+  for (const char* option : {"--unfold", "--trace=x.json", "--optimise=run.checkpoint.interval"}) {
+    CAPTURE(option);
+    const Ran ran = lockstep_with({"run", kColocated, option});
+    CHECK(ran.exit == Exit::bad_input);
+    CHECK(ran.err.find("has \"rl\"") != std::string::npos);
+  }
+  for (const std::vector<std::string>& args :
+       {std::vector<std::string>{"compare", kColocated, kColocated},
+        {"tune", kColocated},
+        {"run", kColocated, "--set", "model=llama3_405b"}}) {
+    CAPTURE(args.front());
+    const Ran ran = lockstep_with(args);
+    CHECK(ran.exit == Exit::bad_input);
+    CHECK(ran.err.find('\n') == ran.err.size() - 1);
+  }
+}
+
+TEST_CASE("published steps and engines: predicted as well as the README says") {
+  const PointTable table =
+      validate_rl(LOCKSTEP_SOURCE_DIR "/tests/reference/rl.json", PresetStore{});
+  CHECK(table.points.size() == 103);
+  // Newer releases do without what older ones lost; neither was fitted.
+  CHECK(test::group(table, "NeMo RL 0.5").median_abs < 0.32);
+  CHECK(test::group(table, "NeMo RL 0.7").median_abs < 0.18);
+  CHECK(test::group(table, "TensorRT-LLM 1.0").median_abs < 0.08);
+  CHECK(test::group(table, "TensorRT-LLM 1.0").p90_abs < 0.18);
+}
+
+}  // namespace lockstep
