@@ -47,7 +47,8 @@ constexpr OptionSpec kGpuOption{
 constexpr std::array kOptions{
     kProfileOption,
     kMinutesOption,
-    OptionSpec{"only", 0, "LIST", true, "Measure only these: launch, copies, memory, gemm.",
+    OptionSpec{"only", 0, "LIST", true,
+               "Measure only these: launch, copies, memory, gemm, attention.",
                "--only gemm,memory"},
     kDeviceOption,
     kGpuOption,
@@ -56,10 +57,11 @@ constexpr std::array kOptions{
 constexpr std::array kOptionsWithNccl{
     kProfileOption,
     kMinutesOption,
-    OptionSpec{"only", 0, "LIST", true,
-               "Measure only these: launch, copies, memory, gemm; with --nccl: all_reduce, "
-               "all_gather, reduce_scatter, alltoall, sendrecv, overlap.",
-               "--only gemm,memory"},
+    OptionSpec{
+        "only", 0, "LIST", true,
+        "Measure only these: launch, copies, memory, gemm, attention; with --nccl: all_reduce, "
+        "all_gather, reduce_scatter, alltoall, sendrecv, overlap.",
+        "--only gemm,memory"},
     kDeviceOption,
     kGpuOption,
     OptionSpec{"nccl", 0, "", false,
@@ -87,9 +89,9 @@ constexpr CommandSpec kCalibrate{
     .usage = "calibrate -o FILE [options]",
     .summary = "Time the kernels of a card.",
     .about =
-        "Times matrix products, memory-bound kernels, launches and copies on one CUDA card and\n"
-        "writes them as a profile (scenarios/profile.schema.json), which `lockstep run --profile`\n"
-        "and `lockstep validate --profile` take. Nothing else may run on the card meanwhile.\n\n"
+        "Times matrix products, attention, memory-bound kernels, launches and copies on one CUDA\n"
+        "card and writes them as a profile (scenarios/profile.schema.json), which `lockstep run\n"
+        "--profile` and `lockstep validate --profile` take. Nothing else may run on the card meanwhile.\n\n"
         "Exit status: 0 done, 1 a call failed or a result was wrong (what is good is written),\n"
         "2 bad input, 3 no card that could be timed, 130 interrupted by Ctrl-C (what was measured\n"
         "until then is written).",
@@ -192,6 +194,7 @@ Calibration calibration_of(const Session& session, const CardFacts& card, const 
       .collectives = {},
       .shape = {},
       .node = {}};
+  if (!card.no_attention.empty()) out.conditions.emplace_back("attention", card.no_attention);
   for (const auto& condition : session.conditions()) out.conditions.push_back(condition);
   return out;
 }
@@ -211,6 +214,12 @@ CalibrateExit calibrate(const CalibrateSettings& settings, Console& console,
       plan_tasks(gpu, card->facts(), all_models(presets), settings.only);
   console.out << fmt::format("{} as {}: {} measurements in at most {} min\n", card->facts().name,
                              gpu.name, plan.size(), settings.minutes);
+  const std::string& no_attention = card->facts().no_attention;
+  const bool wanted =
+      settings.only.empty() || std::ranges::find(settings.only, "attention") != settings.only.end();
+  if (wanted && !no_attention.empty()) {
+    console.out << fmt::format("without attention: {}\n", no_attention);
+  }
   Session session(*card, world.seconds, console);
   const SessionEnd end = session.run(plan, start + 60.0 * settings.minutes - kReserveSeconds);
   write_profile(calibration_of(session, card->facts(), gpu, world), settings, start, console,

@@ -45,6 +45,13 @@ struct Describe {
                        t.shape.m, t.shape.n, t.shape.k,
                        t.load == Load::sustained ? ", sustained" : "");
   }
+  std::string operator()(const AttentionTask& t) const {
+    const AttentionShape& s = t.shape;
+    return fmt::format("attention {}{} {} x {} tokens, {}/{} heads of {}",
+                       s.direction == Direction::forward ? "forward" : "backward",
+                       s.causal ? " causal" : "", s.sequences, s.tokens, s.heads, s.kv_heads,
+                       s.head_dim);
+  }
 };
 
 double gib(Bytes bytes) { return bytes / gibibytes(1); }

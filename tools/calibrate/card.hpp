@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "models/kernels/attention.hpp"
 #include "models/kernels/gemm.hpp"
 #include "models/kernels/load.hpp"
 #include "models/precision.hpp"
@@ -26,6 +27,10 @@ struct ProductTask {
   Precision precision = Precision::bf16;
   Load load = Load::burst;
 };
+/// cuDNN's fused attention.
+struct AttentionTask {
+  AttentionShape shape{1, 1, 1, 1, 1};
+};
 struct MemoryTask {
   MemoryKernelKind kernel = MemoryKernelKind::copy;
   double elements = 0;  ///< a multiple of kRowElements
@@ -39,7 +44,7 @@ struct CopyTask {
   bool to_device = true;
   Bytes size;  ///< from or to pinned host memory
 };
-using Task = std::variant<LaunchTask, CopyTask, MemoryTask, ProductTask>;
+using Task = std::variant<LaunchTask, CopyTask, MemoryTask, ProductTask, AttentionTask>;
 
 /// "gemm bf16 forward 4096 x 8192 x 8192, sustained".
 std::string describe(const Task& task);
@@ -61,9 +66,11 @@ struct Pace {
 };
 
 struct CardFacts {
-  std::string name;          ///< as the card calls itself: "NVIDIA H100 80GB HBM3"
-  int major = 0, minor = 0;  ///< compute capability
-  Bytes inputs, outputs;     ///< memory that tasks can have for operands and for results
+  std::string name;            ///< as the card calls itself: "NVIDIA H100 80GB HBM3"
+  int major = 0, minor = 0;    ///< compute capability
+  Bytes inputs, outputs;       ///< memory that tasks can have for operands and for results
+  bool block_scaling = false;  ///< the library multiplies MXFP8 and NVFP4
+  std::string no_attention;    ///< why attention cannot be timed; empty: it can
   /// For the profile's reader: driver, libraries, limits.
   std::vector<std::pair<std::string, std::string>> conditions;
 };

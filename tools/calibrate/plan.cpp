@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fmt/format.h>
 
+#include "models/kernels/attention.hpp"
 #include "models/kernels/memory_bound.hpp"
 #include "sim/core/random.hpp"
 #include "sim/scenario/names.hpp"
@@ -24,9 +25,15 @@ constexpr Seconds kSettling{0.2}, kSustainedTimed{0.2};
 /// Octaves between products of transformers, and from the grid: nearer ones tell nothing new, for a
 /// profile interpolates.
 constexpr double kThinning = 0.75;
+/// The same for attention, whose time depends on its shape more smoothly.
+constexpr double kAttentionThinning = 2;
 constexpr double kSmallestTraffic = 1 << 20, kLargestTraffic = 1 << 30;
 /// Eight-bit products want sides of whole 16 bytes.
 constexpr double kFp8Side = 16;
+/// Whole blocks of MXFP8's 32 elements, and 16 bytes of 4-bit elements, too.
+constexpr double kBlockSide = 32;
+/// assumed: cuDNN compiles the kernel of each plan while the program runs.
+constexpr Seconds kCompilation{0.6};
 
 class Planner {
  public:
@@ -74,6 +81,25 @@ class Planner {
     append(shuffled(std::move(group)));
   }
 
+  void attention(std::span<const AttentionShape> shapes) {
+    if (!card_.no_attention.empty() || !capable(80)) return;
+    std::vector<std::array<PlannedTask, 2>> pairs;
+    for (AttentionShape shape : shapes) {
+      if (!fits(shape)) continue;
+      const auto planned = [&](Direction direction) {
+        shape.direction = direction;
+        const Seconds one =
+            attention_time(shape, AttentionKernel::cudnn, gpu_, ElementwiseTraffic{});
+        return PlannedTask{
+            AttentionTask{shape}, "attention bf16", {}, kCompilation + burst_time(one)};
+      };
+      pairs.push_back({planned(Direction::forward), planned(Direction::backward)});
+    }
+    for (const auto& pair : shuffled(std::move(pairs))) {
+      tasks_.insert(tasks_.end(), pair.begin(), pair.end());
+    }
+  }
+
   void products(std::span<const ProductShape> shapes, Precision precision, Load load) {
     if (!has(precision)) return;
     const bool sustained = load == Load::sustained;
@@ -95,37 +121,63 @@ class Planner {
     append(group);
   }
 
-  /// The card's compute capability: bf16 from 8.0, fp8 from 8.9.
+  /// Whether preset, card and library have it.
   [[nodiscard]] bool has(Precision precision) const {
-    const int capability = 10 * card_.major + card_.minor;
-    const int needed = precision == Precision::fp8 ? 89 : precision == Precision::bf16 ? 80 : 70;
-    return gpu_.peak(precision) > FlopsPerSecond{} && capability >= needed;
+    const bool scaled = precision == Precision::mxfp8 || precision == Precision::nvfp4;
+    return gpu_.peak(precision) > FlopsPerSecond{} && capable(least_capability(precision)) &&
+           (!scaled || card_.block_scaling);
   }
   std::vector<PlannedTask> take() { return std::move(tasks_); }
 
  private:
+  /// Ten times the compute capability: `needed` or more.
+  [[nodiscard]] bool capable(int needed) const { return 10 * card_.major + card_.minor >= needed; }
+  static int least_capability(Precision precision) {
+    switch (precision) {
+      case Precision::fp16:
+        return 70;
+      case Precision::bf16:
+      case Precision::tf32:
+        return 80;
+      case Precision::fp8:
+        return 89;
+      case Precision::mxfp8:
+      case Precision::nvfp4:
+        return 100;
+    }
+    return 0;
+  }
   static Seconds burst_time(Seconds one) {
     return kPreparation + burst_repeats(one, 1).together(one);
   }
 
   [[nodiscard]] bool fits(const ProductShape& p, Precision precision) const {
     const auto [m, n, k, count] = p.shape;
-    if (precision == Precision::fp8) {
-      const auto whole = [](double side) { return std::fmod(side, kFp8Side) == 0; };
+    if (is_quantised(precision)) {
+      const double step = precision == Precision::fp8 ? kFp8Side : kBlockSide;
+      const auto whole = [&](double side) { return std::fmod(side, step) == 0; };
       if (!p.quantised || !whole(m) || !whole(n) || !whole(k)) return false;
     }
     return Bytes{info(precision).bytes_per_element * (m * k + k * n)} <= card_.inputs &&
-           Bytes{2 * m * n} <= card_.outputs;
+           Bytes{(precision == Precision::tf32 ? 4 : 2) * m * n} <= card_.outputs;
+  }
+  /// The backward pass has all tensors at once: four 16-bit ones of each kind, and a fourth of
+  /// single precision.
+  [[nodiscard]] bool fits(const AttentionShape& s) const {
+    const double queries = s.sequences * s.tokens * s.heads * s.head_dim;
+    return Bytes{2 * 4 * queries} <= card_.inputs &&
+           Bytes{(2 * 4 + 4 + 1) * queries} <= card_.outputs;
   }
 
   /// The same order on every machine and in every run.
-  static std::vector<PlannedTask> shuffled(std::vector<PlannedTask> group) {
+  template <class Planned>
+  static std::vector<Planned> shuffled(std::vector<Planned> group) {
     std::vector<std::pair<std::uint32_t, std::size_t>> order;
     for (std::size_t i = 0; i < group.size(); ++i) {
       order.emplace_back(philox4x32({static_cast<std::uint32_t>(i), 0, 0, 0}, {0, 0})[0], i);
     }
     std::ranges::sort(order);
-    std::vector<PlannedTask> out;
+    std::vector<Planned> out;
     for (const auto& [key, i] : order) out.push_back(std::move(group[i]));
     return out;
   }
@@ -150,18 +202,32 @@ std::vector<PlannedTask> plan_tasks(const GpuSpec& gpu, const CardFacts& card,
   if (wanted("launch")) plan.launches();
   if (wanted("copies")) plan.copies();
   if (wanted("memory")) plan.memory();
-  if (wanted("gemm")) {
+  const auto attention = [&] {
+    if (!wanted("attention")) return;
+    std::vector<AttentionShape> shapes = grid_attention();
+    for (const AttentionShape& s : transformer_attention(models, shapes, kAttentionThinning)) {
+      shapes.push_back(s);
+    }
+    plan.attention(shapes);
+  };
+  if (!wanted("gemm")) {
+    attention();
+  } else {
     const std::vector<ProductShape> grid = grid_products();
     const std::vector<ProductShape> layers = transformer_products(models, kThinning);
     const Precision wide = plan.has(Precision::bf16) ? Precision::bf16 : Precision::fp16;
     plan.products(grid, wide, Load::burst);
     plan.products(grid, Precision::fp8, Load::burst);
+    attention();
     plan.products(layers, wide, Load::sustained);
     plan.products(layers, Precision::fp8, Load::sustained);
     const std::vector<ProductShape> between = away_from(grid, layers, kThinning);
     plan.products(between, wide, Load::burst);
     plan.products(between, Precision::fp8, Load::burst);
-    if (wide != Precision::fp16) plan.products(grid, Precision::fp16, Load::burst);
+    for (const Precision other :
+         {Precision::nvfp4, Precision::mxfp8, Precision::tf32, Precision::fp16}) {
+      if (other != wide) plan.products(sparse_grid_products(), other, Load::burst);
+    }
   }
   return plan.take();
 }

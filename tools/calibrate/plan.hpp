@@ -14,7 +14,8 @@
 namespace lockstep {
 
 /// What --only can name.
-inline constexpr std::array<std::string_view, 4> kSubjects{"launch", "copies", "memory", "gemm"};
+inline constexpr std::array<std::string_view, 5> kSubjects{"launch", "copies", "memory", "gemm",
+                                                           "attention"};
 
 struct PlannedTask {
   Task task;
@@ -24,9 +25,10 @@ struct PlannedTask {
 };
 
 /// Tasks in the order of their worth, so that whatever ends the run early leaves a profile that
-/// covers most: launches, copies, memory, products on the grid in bursts, those of transformers at
-/// the power limit, then in bursts those that the grid does not have. Within a group the order is
-/// shuffled (the same every time): half of a group is spread over all sizes. Formats that the
+/// covers most: launches, copies, memory, products on the grid in bursts, attention, products of
+/// transformers at the power limit, then in bursts those that the grid does not have, and other
+/// formats on a part of the grid. Within a group the order is shuffled (the same every time): half of a group
+/// is spread over all sizes. Attention's backward pass follows its forward pass. Formats that the
 /// preset or the card lacks and sizes that do not fit into its memory are left out. `only`: of
 /// kSubjects; empty: all.
 std::vector<PlannedTask> plan_tasks(const GpuSpec& gpu, const CardFacts& card,

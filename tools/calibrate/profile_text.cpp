@@ -23,6 +23,18 @@ Json product_point(const ProductTask& task) {
   return point;
 }
 
+Json attention_point(const AttentionTask& task) {
+  const AttentionShape& s = task.shape;
+  return {{"kernel", name_of(AttentionKernel::cudnn)},
+          {"direction", s.direction == Direction::forward ? "forward" : "backward"},
+          {"sequences", s.sequences},
+          {"tokens", s.tokens},
+          {"heads", s.heads},
+          {"kv_heads", s.kv_heads},
+          {"head_dim", s.head_dim},
+          {"causal", s.causal}};
+}
+
 Json collective_point(const CollectiveTask& task, const RankShape& shape) {
   Json point{{"op", kNcclTestsNames[static_cast<std::size_t>(task.op)]}};
   if (shape.nodes > 1) point["nodes"] = shape.nodes;
@@ -58,7 +70,7 @@ std::string points_text(std::string_view name, const std::vector<Json>& points) 
 }  // namespace
 
 bool is_point(const Task& task) {
-  return std::holds_alternative<MemoryTask>(task) || std::holds_alternative<ProductTask>(task);
+  return !std::holds_alternative<LaunchTask>(task) && !std::holds_alternative<CopyTask>(task);
 }
 
 std::string profile_text(const Calibration& calibration) {
@@ -69,12 +81,14 @@ std::string profile_text(const Calibration& calibration) {
             {"gpu", calibration.gpu}};
   for (const auto& [name, value] : calibration.conditions) head["conditions"][name] = value;
   if (!calibration.node.empty()) head["network"]["node"] = calibration.node;
-  std::vector<Json> gemm, memory, collectives;
+  std::vector<Json> gemm, attention, memory, collectives;
   for (const MeasuredTask& measured : calibration.measured) {
     if (const auto* product = std::get_if<ProductTask>(&measured.task)) {
       add_timing(measured.timing, gemm.emplace_back(product_point(*product)));
     } else if (const auto* kernel = std::get_if<MemoryTask>(&measured.task)) {
       add_timing(measured.timing, memory.emplace_back(memory_point(*kernel)));
+    } else if (const auto* core = std::get_if<AttentionTask>(&measured.task)) {
+      add_timing(measured.timing, attention.emplace_back(attention_point(*core)));
     }
   }
   for (const MeasuredCollective& measured : calibration.collectives) {
@@ -85,6 +99,7 @@ std::string profile_text(const Calibration& calibration) {
   std::string out = head.dump(1, ' ', false, Json::error_handler_t::replace);
   out.resize(out.rfind("\n}"));
   if (!gemm.empty()) out += points_text("gemm", gemm);
+  if (!attention.empty()) out += points_text("attention", attention);
   if (!memory.empty()) out += points_text("memory", memory);
   if (!collectives.empty()) out += points_text("collectives", collectives);
   return out + "\n}\n";

@@ -21,6 +21,9 @@ struct RateText {
   std::string operator()(const ProductTask& t) const {
     return fmt::format("{:.0f} TFLOP/s", gemm_flops(t.shape).base_units() / seconds * 1e-12);
   }
+  std::string operator()(const AttentionTask& t) const {
+    return fmt::format("{:.0f} TFLOP/s", attention_flops(t.shape).base_units() / seconds * 1e-12);
+  }
   [[nodiscard]] std::string gigabytes(double bytes) const {
     return fmt::format("{:.4g} GB/s", bytes / seconds * 1e-9);
   }

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
+
+#include "models/profile/kernel_profile.hpp"
 
 namespace lockstep {
 namespace {
@@ -57,11 +60,32 @@ bool has_neighbour(const GemmShape& shape, std::span<const ProductShape> others,
   });
 }
 
+/// Octaves between two shapes, in the direction in which they are farthest apart; a profile
+/// corrects masked and unmasked attention apart, and head sizes have kernels of their own.
+bool has_neighbour(const AttentionShape& shape, std::span<const AttentionShape> others,
+                   double octaves) {
+  const RatioPlace place = place_of(shape);
+  return std::ranges::any_of(others, [&](const AttentionShape& other) {
+    if (other.causal != shape.causal || other.head_dim != shape.head_dim) return false;
+    const RatioPlace at = place_of(other);
+    for (std::size_t i = 0; i < place.size(); ++i) {
+      if (std::abs(place[i] - at[i]) >= octaves) return false;
+    }
+    return true;
+  });
+}
+
 }  // namespace
 
 std::vector<ProductShape> grid_products() {
   std::vector<ProductShape> out;
   add_grid(kWideGrid, out);
+  add_grid(kNarrowGrid, out);
+  return out;
+}
+
+std::vector<ProductShape> sparse_grid_products() {
+  std::vector<ProductShape> out;
   add_grid(kNarrowGrid, out);
   return out;
 }
@@ -88,6 +112,52 @@ std::vector<ProductShape> away_from(std::span<const ProductShape> others,
   std::vector<ProductShape> out(shapes.begin(), shapes.end());
   std::erase_if(out,
                 [&](const ProductShape& p) { return has_neighbour(p.shape, others, octaves); });
+  return out;
+}
+
+std::vector<AttentionShape> grid_attention() {
+  constexpr double kTogether = 8192, kHeads = 32, kGroups = 8;
+  std::vector<AttentionShape> out;
+  const auto add = [&](double tokens, double groups, double head_dim, bool causal) {
+    out.push_back({.sequences = std::max(1.0, kTogether / tokens),
+                   .tokens = tokens,
+                   .heads = kHeads,
+                   .kv_heads = groups,
+                   .head_dim = head_dim,
+                   .causal = causal});
+  };
+  for (const double tokens : {512.0, 2048.0, 8192.0}) {
+    for (const double head_dim : {64.0, 128.0}) {
+      for (const bool causal : {true, false}) add(tokens, kHeads, head_dim, causal);
+    }
+  }
+  for (const double tokens : {1024.0, 4096.0, 16384.0}) add(tokens, kGroups, 128, true);
+  return out;
+}
+
+std::vector<AttentionShape> transformer_attention(std::span<const TransformerShape> models,
+                                                  std::span<const AttentionShape> others,
+                                                  double octaves) {
+  // cuDNN's fused attention has heads of whole 16 bytes, up to 256 wide.
+  constexpr int kHeadStep = 8, kWidestHead = 256;
+  std::vector<AttentionShape> out;
+  for (const double tokens : kTokens) {
+    for (const int ranks : kRanks) {
+      for (const TransformerShape& m : models) {
+        if (m.latent.key_value_rank > 0 || !divides(m, ranks) || m.head_dim % kHeadStep != 0 ||
+            m.head_dim > kWidestHead) {
+          continue;
+        }
+        const AttentionShape shape{.sequences = 1,
+                                   .tokens = tokens,
+                                   .heads = static_cast<double>(m.heads) / ranks,
+                                   .kv_heads = static_cast<double>(m.kv_heads) / ranks,
+                                   .head_dim = static_cast<double>(m.head_dim)};
+        if (has_neighbour(shape, others, octaves) || has_neighbour(shape, out, octaves)) continue;
+        out.push_back(shape);
+      }
+    }
+  }
   return out;
 }
 

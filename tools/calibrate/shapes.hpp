@@ -1,9 +1,10 @@
-/// Which matrix products are worth timing.
+/// Which matrix products, and which attention, are worth timing.
 #pragma once
 
 #include <span>
 #include <vector>
 
+#include "models/kernels/attention.hpp"
 #include "models/kernels/gemm.hpp"
 #include "models/transformer.hpp"
 #include "tools/calibrate/card.hpp"
@@ -19,6 +20,8 @@ struct ProductShape {
 /// Sides from 128 to 32,768, two octaves apart on either of two grids that interleave: between
 /// them lies no training product farther than an octave from a point.
 std::vector<ProductShape> grid_products();
+/// The grid of sides from 256 to 16,384 alone: for formats that few train in.
+std::vector<ProductShape> sparse_grid_products();
 
 /// Products of the models' layers and output projections, forward and both gradients, as
 /// models/workload cuts them over 1, 2, 4 and 8 tensor-parallel ranks (where the heads divide) for
@@ -30,5 +33,15 @@ std::vector<ProductShape> transformer_products(std::span<const TransformerShape>
 /// Those of `shapes` that are no nearer than `octaves` to any of `others`.
 std::vector<ProductShape> away_from(std::span<const ProductShape> others,
                                     std::span<const ProductShape> shapes, double octaves);
+
+/// Attention of 8,192 tokens and more: head sizes 64 and 128, sequences of 512 to 16,384, masked
+/// and not, and with four queries' heads to a key's. All forward.
+std::vector<AttentionShape> grid_attention();
+
+/// The models' causal attention over 1 to 8 tensor-parallel ranks, sequences of 2,048 to 8,192
+/// tokens; latent attention left out. Thinned as products are, and away from `others`. All forward.
+std::vector<AttentionShape> transformer_attention(std::span<const TransformerShape> models,
+                                                  std::span<const AttentionShape> others,
+                                                  double octaves);
 
 }  // namespace lockstep

@@ -96,8 +96,27 @@ TEST_CASE("calibrate: what is written, the simulator reads, and finds the card a
   for (const MemoryPoint& p : profile.memory) {
     CHECK(p.time / memory_bound_time(p.traffic, gpu) == doctest::Approx(1.1).epsilon(1e-5));
   }
+  REQUIRE(profile.attention.size() > 40);
+  for (const AttentionPoint& p : profile.attention) {
+    CHECK(p.kernel == AttentionKernel::cudnn);
+    CHECK(p.time / attention_time(p.shape, p.kernel, gpu, ElementwiseTraffic{}) ==
+          doctest::Approx(1.1).epsilon(1e-5));
+  }
   CHECK(measured.gemm({3000, 5000, 7000}, Precision::bf16, Load::sustained) ==
         doctest::Approx(1.1).epsilon(1e-4));
+}
+
+TEST_CASE("calibrate: without cuDNN it says so, and times the rest") {
+  const test::TemporaryFolder folder;
+  CalibrateRun run;
+  run.facts.no_attention = "cuDNN could not be loaded";
+  const std::string path = folder.path() + "/p.json";
+  const CalibrateRan ran = run.with({"-o", path, "--only", "attention,memory"});
+  REQUIRE(ran.exit == CalibrateExit::ok);
+  CHECK(holds(ran.out, "without attention: cuDNN could not be loaded\n"));
+  CHECK(holds(text_of(path), "\"attention\": \"cuDNN could not be loaded\""));
+  CHECK(run.profile_at(path).attention.empty());
+  CHECK_FALSE(holds(run.with({"-o", path, "--only", "memory"}).out, "without attention"));
 }
 
 TEST_CASE("calibrate: the profile says the conditions, launches and copies among them") {
@@ -213,7 +232,8 @@ TEST_CASE("calibrate: every mistake on the command line is one line, exit 2, bef
        "lockstep-calibrate: unexpected argument \"x.json\"; usage: lockstep-calibrate -o FILE "
        "[options]\n"},
       {{"-o", "x", "--only", "gemm,memry"},
-       "--only: found \"memry\"; allowed: launch, copies, memory, gemm. Did you mean memory?\n"},
+       "--only: found \"memry\"; allowed: launch, copies, memory, gemm, attention. Did you mean "
+       "memory?\n"},
       {{"-o", "x", "--minutes", "0"},
        "--minutes: found \"0\"; allowed: a whole number from 1 to 1440\n"},
       {{"-o", "x", "--device", "-1"}, "--device: found \"-1\"; allowed: a whole number from 0\n"},

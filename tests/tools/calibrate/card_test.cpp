@@ -34,6 +34,8 @@ TEST_CASE("describe: a line for people") {
                              .precision = Precision::fp8,
                              .load = Load::sustained}) ==
         "gemm fp8 weight gradient 4096 x 8192 x 1024, sustained");
+  CHECK(describe(AttentionTask{{2, 4096, 32, 8, 128, true, 0, Direction::backward}}) ==
+        "attention backward causal 2 x 4096 tokens, 32/8 heads of 128");
   CHECK(describe(MemoryTask{MemoryKernelKind::adam, 1 << 20}) == "memory adam 29.36 MB");
   CHECK(describe(CopyTask{.to_device = false, .size = Bytes{4096}}) ==
         "copy device to host 4,096 bytes");

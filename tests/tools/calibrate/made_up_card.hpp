@@ -18,6 +18,7 @@ inline CardFacts h100_facts() {
           .minor = 0,
           .inputs = gibibytes(6),
           .outputs = gibibytes(4),
+          .no_attention = {},
           .conditions = {{"driver", "made up"}}};
 }
 
@@ -52,6 +53,9 @@ class MadeUpCard : public Card {
     }
     if (const auto* m = std::get_if<MemoryTask>(&task)) {
       return memory_bound_time(Bytes{info(m->kernel).traffic(m->elements)}, gpu_);
+    }
+    if (const auto* a = std::get_if<AttentionTask>(&task)) {
+      return attention_time(a->shape, AttentionKernel::cudnn, gpu_, ElementwiseTraffic{});
     }
     return microseconds(2);
   }

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "models/profile/kernel_profile.hpp"
 #include "models/workload/operations.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "tests/tools/calibrate/made_up_card.hpp"
@@ -99,10 +100,10 @@ TEST_CASE("plan_tasks: an H100 is planned for less than 8 minutes, the useful fi
   const PresetStore presets;
   const std::vector<PlannedTask> plan =
       plan_tasks(presets.gpu("h100_sxm5_80gb"), test::h100_facts(), models_of(presets), {});
-  CHECK(groups_in_order(plan) == std::vector<std::string>{"launch", "copies", "memory", "gemm bf16",
-                                                          "gemm fp8", "gemm bf16 sustained",
-                                                          "gemm fp8 sustained", "gemm bf16",
-                                                          "gemm fp8", "gemm fp16"});
+  CHECK(groups_in_order(plan) ==
+        std::vector<std::string>{"launch", "copies", "memory", "gemm bf16", "gemm fp8",
+                                 "attention bf16", "gemm bf16 sustained", "gemm fp8 sustained",
+                                 "gemm bf16", "gemm fp8", "gemm tf32", "gemm fp16"});
   Seconds together;
   for (const PlannedTask& planned : plan) together += planned.estimate;
   CAPTURE(together.base_units());
@@ -143,10 +144,11 @@ TEST_CASE("plan_tasks: no product is planned twice in one format and load") {
 
 TEST_CASE("plan_tasks: formats that the card lacks are left out") {
   const PresetStore presets;
-  const auto formats = [&](std::string_view gpu, int major, int minor) {
+  const auto formats = [&](std::string_view gpu, int major, int minor, bool scaling = false) {
     CardFacts facts = test::h100_facts();
     facts.major = major;
     facts.minor = minor;
+    facts.block_scaling = scaling;
     std::set<Precision> out;
     for (const ProductTask& p :
          products_in(plan_tasks(presets.gpu(gpu), facts, models_of(presets), {}))) {
@@ -156,8 +158,15 @@ TEST_CASE("plan_tasks: formats that the card lacks are left out") {
   };
   using Formats = std::set<Precision>;
   CHECK(formats("h100_sxm5_80gb", 9, 0) ==
-        Formats{Precision::fp16, Precision::bf16, Precision::fp8});
-  CHECK(formats("a100_sxm4_80gb", 8, 0) == Formats{Precision::fp16, Precision::bf16});
+        Formats{Precision::fp16, Precision::bf16, Precision::fp8, Precision::tf32});
+  CHECK(formats("h100_sxm5_80gb", 9, 0, true) == formats("h100_sxm5_80gb", 9, 0));
+  CHECK(formats("b200_sxm_180gb", 10, 0, true) == Formats{Precision::fp16, Precision::bf16,
+                                                          Precision::fp8, Precision::mxfp8,
+                                                          Precision::nvfp4, Precision::tf32});
+  CHECK(formats("b200_sxm_180gb", 10, 0) ==
+        Formats{Precision::fp16, Precision::bf16, Precision::fp8, Precision::tf32});
+  CHECK(formats("a100_sxm4_80gb", 8, 0) ==
+        Formats{Precision::fp16, Precision::bf16, Precision::tf32});
   CHECK(formats("v100_sxm2_32gb", 7, 0) == Formats{Precision::fp16});
 }
 
@@ -171,6 +180,60 @@ TEST_CASE("plan_tasks: eight-bit sides are multiples of 16, and the output proje
       CHECK(side != 128256);  // Llama 3's vocabulary
     }
   }
+}
+
+TEST_CASE("plan_tasks: sides of block-scaled products are whole blocks") {
+  const PresetStore presets;
+  CardFacts facts = test::h100_facts();
+  facts.major = 10;
+  facts.block_scaling = true;
+  int seen = 0;
+  for (const ProductTask& p :
+       products_in(plan_tasks(presets.gpu("b200_sxm_180gb"), facts, models_of(presets), {}))) {
+    if (p.precision != Precision::mxfp8 && p.precision != Precision::nvfp4) continue;
+    ++seen;
+    for (const double side : {p.shape.m, p.shape.n, p.shape.k}) CHECK(std::fmod(side, 32) == 0);
+  }
+  CHECK(seen > 50);
+}
+
+TEST_CASE("plan_tasks: attention, each backward pass behind its forward pass") {
+  const PresetStore presets;
+  CardFacts facts = test::h100_facts();
+  const std::vector<std::string> only{"attention"};
+  const auto planned = [&] {
+    std::vector<AttentionShape> out;
+    for (const PlannedTask& task :
+         plan_tasks(presets.gpu("h100_sxm5_80gb"), facts, models_of(presets), only)) {
+      out.push_back(std::get<AttentionTask>(task.task).shape);
+    }
+    return out;
+  };
+  const std::vector<AttentionShape> shapes = planned();
+  REQUIRE(shapes.size() > 40);
+  for (std::size_t i = 0; i < shapes.size(); i += 2) {
+    CHECK(shapes[i].direction == Direction::forward);
+    CHECK(shapes[i + 1].direction == Direction::backward);
+    CHECK(place_of(shapes[i]) == place_of(shapes[i + 1]));
+    CHECK(shapes[i].causal == shapes[i + 1].causal);
+  }
+  CHECK(std::ranges::any_of(shapes, [](const AttentionShape& s) { return !s.causal; }));
+  // Llama 3's heads, four or eight queries to a key, on one card or on eight.
+  for (const double heads : {32.0, 4.0}) {
+    CHECK(std::ranges::any_of(shapes, [&](const AttentionShape& s) {
+      return octaves(s.sequences * s.heads, heads) < 2 && octaves(s.tokens, 8192) < 2 &&
+             octaves(s.heads / s.kv_heads, 4) < 2 && s.head_dim == 128;
+    }));
+  }
+  facts.inputs = Bytes{64e6};
+  for (const AttentionShape& s : planned()) {
+    CHECK(8 * s.sequences * s.tokens * s.heads * s.head_dim <= 64e6);
+  }
+  facts.no_attention = "no cuDNN";
+  CHECK(planned().empty());
+  facts.no_attention.clear();
+  facts.major = 7;
+  CHECK(planned().empty());
 }
 
 TEST_CASE("plan_tasks: nothing is planned that does not fit into the card's buffers") {

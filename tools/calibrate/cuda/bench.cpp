@@ -58,8 +58,7 @@ Bench::Bench(std::size_t l2, std::size_t inputs, std::size_t outputs, std::uniqu
 
 std::byte* Bench::operands(ElementFormat format) {
   if (format_ != format) {
-    const std::size_t width = format == ElementFormat::fp8 ? 1 : 2;
-    fill_normal(inputs_.at(0), inputs_.size() / width, format, stream_.get());
+    fill_normal(inputs_.at(0), 8 * inputs_.size() / bits_of(format), format, stream_.get());
     stream_.wait();
     format_ = format;
   }

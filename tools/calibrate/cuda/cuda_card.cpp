@@ -7,6 +7,9 @@
 #include "tools/calibrate/cuda/passes.hpp"
 #include "tools/calibrate/cuda/products.hpp"
 #include "tools/lockstep/options.hpp"
+#ifdef LOCKSTEP_ATTENTION
+#include "tools/calibrate/cudnn/cuda/attention_bench.hpp"
+#endif
 
 namespace lockstep {
 namespace {
@@ -31,9 +34,13 @@ class CudaCard : public Card {
     facts_.name = properties.name;
     facts_.major = properties.major;
     facts_.minor = properties.minor;
+#ifdef LOCKSTEP_BLOCK_SCALING
+    facts_.block_scaling = true;
+#endif
     facts_.inputs = Bytes{static_cast<double>(share_of(free, kInputsShare, kMostInputs))};
     facts_.outputs = Bytes{static_cast<double>(share_of(free, kOutputsShare, kMostOutputs))};
     describe(properties);
+    open_attention();
   }
 
   [[nodiscard]] const CardFacts& facts() const override { return facts_; }
@@ -43,11 +50,26 @@ class CudaCard : public Card {
       return products_.measure(*product, pace);
     }
     if (const auto* memory = std::get_if<MemoryTask>(&task)) return measure_memory(bench_, *memory);
+#ifdef LOCKSTEP_ATTENTION
+    if (const auto* core = std::get_if<AttentionTask>(&task)) return attention_->measure(*core);
+#endif
     if (const auto* copy = std::get_if<CopyTask>(&task)) return measure_copy(bench_, *copy);
     return measure_launch(bench_, std::get<LaunchTask>(task));
   }
 
  private:
+  void open_attention() {
+#ifdef LOCKSTEP_ATTENTION
+    try {
+      attention_ = std::make_unique<AttentionBench>(bench_);
+      facts_.conditions.emplace_back("cuDNN", attention_->version());
+    } catch (const CardUnavailable& e) {
+      facts_.no_attention = e.what();
+    }
+#else
+    facts_.no_attention = "this program was built without cuDNN";
+#endif
+  }
   void describe(const cudaDeviceProp& properties) {
     auto& c = facts_.conditions;
     c.emplace_back("device", facts_.name);
@@ -63,6 +85,9 @@ class CudaCard : public Card {
   CardFacts facts_;
   Bench bench_;
   Products products_;
+#ifdef LOCKSTEP_ATTENTION
+  std::unique_ptr<AttentionBench> attention_;
+#endif
 };
 
 std::unique_ptr<Card> opened(int device) {

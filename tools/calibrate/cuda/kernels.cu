@@ -12,6 +12,7 @@ namespace {
 constexpr int kWide = 8;
 constexpr int kRowThreads = kRowElements / kWide;
 constexpr int kThreads = 256;
+constexpr unsigned kFillBlocks = 4096;
 constexpr int kWarp = 32;
 constexpr unsigned kWholeWarp = 0xFFFFFFFFU;
 static_assert(kRowThreads % kWarp == 0 && kRowThreads <= 1024);
@@ -41,6 +42,26 @@ __device__ float normal(std::uint64_t counter) {
 __device__ void store(float value, __half& out) { out = __float2half_rn(value); }
 __device__ void store(float value, __nv_bfloat16& out) { out = __float2bfloat16_rn(value); }
 __device__ void store(float value, __nv_fp8_e4m3& out) { out = __nv_fp8_e4m3(value); }
+__device__ void store(float value, float& out) { out = value; }
+
+/// The nearest number of E2M1: 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives.
+__device__ unsigned e2m1_of(float value) {
+  const float size = fabsf(value);
+  const unsigned code = (size > 0.25F) + (size > 0.75F) + (size > 1.25F) + (size > 1.75F) +
+                        (size > 2.5F) + (size > 3.5F) + (size > 5.0F);
+  return code | (value < 0 ? 8U : 0U);
+}
+__device__ float from_e2m1(unsigned code) {
+  const unsigned exponent = (code >> 1) & 3U, fraction = code & 1U;
+  const float size = exponent == 0 ? 0.5F * static_cast<float>(fraction)
+                                   : ldexpf(1.0F + 0.5F * static_cast<float>(fraction),
+                                            static_cast<int>(exponent) - 1);
+  return (code & 8U) != 0 ? -size : size;
+}
+/// Two elements of E2M1.
+struct PairOfFour {
+  unsigned char bits;
+};
 
 template <class Element>
 __global__ void fill_kernel(Element* out, std::size_t elements) {
@@ -48,6 +69,14 @@ __global__ void fill_kernel(Element* out, std::size_t elements) {
   for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < elements;
        i += step) {
     store(normal(i), out[i]);
+  }
+}
+
+__global__ void fill_pairs_kernel(PairOfFour* out, std::size_t pairs) {
+  const std::size_t step = std::size_t{blockDim.x} * gridDim.x;
+  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < pairs; i += step) {
+    const unsigned low = e2m1_of(normal(2 * i)), high = e2m1_of(normal(2 * i + 1));
+    out[i].bits = static_cast<unsigned char>(low | (high << 4));
   }
 }
 
@@ -171,6 +200,12 @@ __device__ double element(const void* from, ElementFormat format, std::int64_t i
       return __bfloat162float(static_cast<const __nv_bfloat16*>(from)[i]);
     case ElementFormat::fp8:
       return static_cast<float>(static_cast<const __nv_fp8_e4m3*>(from)[i]);
+    case ElementFormat::fp4: {
+      const unsigned pair = static_cast<const PairOfFour*>(from)[i / 2].bits;
+      return from_e2m1(i % 2 == 0 ? pair & 15U : pair >> 4);
+    }
+    case ElementFormat::fp32:
+      return static_cast<const float*>(from)[i];
   }
   return 0;
 }
@@ -196,8 +231,7 @@ __global__ void product_check_kernel(ProductCheck p, CheckedElement* out) {
 
 template <class Element>
 void fill(void* out, std::size_t elements, cudaStream_t stream) {
-  constexpr unsigned kBlocks = 4096;
-  fill_kernel<<<kBlocks, kThreads, 0, stream>>>(static_cast<Element*>(out), elements);
+  fill_kernel<<<kFillBlocks, kThreads, 0, stream>>>(static_cast<Element*>(out), elements);
 }
 
 }  // namespace
@@ -214,6 +248,13 @@ void fill_normal(void* out, std::size_t elements, ElementFormat format, cudaStre
       break;
     case ElementFormat::fp8:
       fill<__nv_fp8_e4m3>(out, elements, stream);
+      break;
+    case ElementFormat::fp4:
+      fill_pairs_kernel<<<kFillBlocks, kThreads, 0, stream>>>(static_cast<PairOfFour*>(out),
+                                                              elements / 2);
+      break;
+    case ElementFormat::fp32:
+      fill<float>(out, elements, stream);
       break;
   }
   check_launch("fill_kernel");

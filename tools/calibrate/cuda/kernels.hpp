@@ -10,7 +10,21 @@
 
 namespace lockstep {
 
-enum class ElementFormat : std::uint8_t { fp16, bf16, fp8 };
+/// What lies in memory: fp8 is E4M3, fp4 E2M1 with two elements in a byte, the first in its low
+/// half.
+enum class ElementFormat : std::uint8_t { fp16, bf16, fp8, fp4, fp32 };
+constexpr std::size_t bits_of(ElementFormat format) {
+  switch (format) {
+    case ElementFormat::fp4:
+      return 4;
+    case ElementFormat::fp8:
+      return 8;
+    case ElementFormat::fp32:
+      return 32;
+    default:
+      return 16;
+  }
+}
 
 /// Fills with standard normal numbers: random bits switch as many transistors as training does,
 /// zeros do not. Requires a number of elements that 16 divides.
@@ -32,7 +46,7 @@ void launch_empty(cudaStream_t stream);
 void launch_spin(std::int64_t cycles, cudaStream_t stream);
 
 /// Single elements of a product, summed plainly in double: A(i, l) at a[i a_row + l a_column], and
-/// so on; `c` in 16 bit as `c_format` says.
+/// so on; `c` as `c_format` says. Scales of blocks are one.
 struct ProductCheck {
   const void* a;
   const void* b;

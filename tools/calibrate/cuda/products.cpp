@@ -37,6 +37,18 @@ Handle create_handle() {
   return Handle(handle);
 }
 
+/// Elements that share a scale, and the scale of one in its own format. 0 elements: no scales.
+struct BlockScaling {
+  std::uint64_t elements = 0;
+  int one = 0;
+};
+/// MXFP8 has scales of E8M0, NVFP4 of E4M3 without a sign.
+BlockScaling scaling_of(Precision precision) {
+  if (precision == Precision::mxfp8) return {.elements = 32, .one = 0x7F};
+  if (precision == Precision::nvfp4) return {.elements = 16, .one = 0x38};
+  return {};
+}
+
 ElementFormat format_of(Precision precision) {
   switch (precision) {
     case Precision::fp16:
@@ -44,10 +56,14 @@ ElementFormat format_of(Precision precision) {
     case Precision::bf16:
       return ElementFormat::bf16;
     case Precision::fp8:
+    case Precision::mxfp8:
       return ElementFormat::fp8;
-    default:
-      throw TaskFailed("this format is not timed");
+    case Precision::nvfp4:
+      return ElementFormat::fp4;
+    case Precision::tf32:
+      return ElementFormat::fp32;
   }
+  throw TaskFailed("this format is not timed");
 }
 cudaDataType_t data_type(ElementFormat format) {
   switch (format) {
@@ -57,6 +73,14 @@ cudaDataType_t data_type(ElementFormat format) {
       return CUDA_R_16BF;
     case ElementFormat::fp8:
       return CUDA_R_8F_E4M3;
+    case ElementFormat::fp4:
+#ifdef LOCKSTEP_BLOCK_SCALING
+      return CUDA_R_4F_E2M1;
+#else
+      throw TaskFailed("this cuBLASLt has no format of four bits");
+#endif
+    case ElementFormat::fp32:
+      return CUDA_R_32F;
   }
   return CUDA_R_16BF;
 }
@@ -73,13 +97,32 @@ struct Problem {
   std::uint64_t m, n, k;
   ElementFormat operands, result;
   Operand first, second;  ///< B and A
+  BlockScaling scaling;
   bool quick_sums = false;
 
-  [[nodiscard]] std::size_t width() const { return operands == ElementFormat::fp8 ? 1 : 2; }
-  [[nodiscard]] std::size_t a_bytes() const { return aligned(m * k * width()); }
-  [[nodiscard]] std::size_t b_bytes() const { return aligned(k * n * width()); }
-  [[nodiscard]] std::size_t c_bytes() const { return aligned(m * n * 2); }
+  [[nodiscard]] std::size_t a_bytes() const { return bytes_of(m * k, operands); }
+  [[nodiscard]] std::size_t b_bytes() const { return bytes_of(k * n, operands); }
+  [[nodiscard]] std::size_t c_bytes() const { return bytes_of(m * n, result); }
+  /// cuBLASLt keeps scales in tiles of 128 rows by 4 blocks, whole ones (cuBLAS documentation,
+  /// "1D block scaling").
+  [[nodiscard]] std::size_t scale_bytes(std::uint64_t rows) const {
+    if (scaling.elements == 0) return 0;
+    const auto whole = [](std::uint64_t x, std::uint64_t of) { return (x + of - 1) / of * of; };
+    return aligned(whole(rows, 128) * whole(k / scaling.elements, 4));
+  }
+  [[nodiscard]] std::size_t a_scale_bytes() const { return scale_bytes(m); }
+  [[nodiscard]] std::size_t b_scale_bytes() const { return scale_bytes(n); }
+
+ private:
+  static std::size_t bytes_of(std::uint64_t elements, ElementFormat format) {
+    return aligned(elements * bits_of(format) / 8);
+  }
 };
+
+ElementFormat result_format(Precision precision) {
+  if (precision == Precision::tf32) return ElementFormat::fp32;
+  return precision == Precision::fp16 ? ElementFormat::fp16 : ElementFormat::bf16;
+}
 
 /// y = x W^T with W as [out x in]: k runs along the rows of both operands. The input gradient
 /// dx = dy W has n along those of W, and the weight gradient dW = dy^T x has m and n along the
@@ -89,15 +132,16 @@ Problem problem_of(const ProductTask& task) {
             .n = static_cast<std::uint64_t>(task.shape.n),
             .k = static_cast<std::uint64_t>(task.shape.k),
             .operands = format_of(task.precision),
-            .result = task.precision == Precision::fp16 ? ElementFormat::fp16 : ElementFormat::bf16,
+            .result = result_format(task.precision),
             .first = {},
-            .second = {}};
-  const bool narrow = p.operands == ElementFormat::fp8;
+            .second = {},
+            .scaling = scaling_of(task.precision)};
+  const bool narrow = bits_of(p.operands) <= 8;
   const bool n_along = !narrow && task.role != ProductRole::forward;
   const bool m_along = !narrow && task.role == ProductRole::weight_gradient;
   p.first = n_along ? Operand{false, p.n, p.k} : Operand{true, p.k, p.n};
   p.second = m_along ? Operand{true, p.m, p.k} : Operand{false, p.k, p.m};
-  p.quick_sums = narrow && task.role == ProductRole::forward;
+  p.quick_sums = task.precision == Precision::fp8 && task.role == ProductRole::forward;
   return p;
 }
 
@@ -117,16 +161,31 @@ void set(const Description& description, cublasLtMatmulDescAttributes_t attribut
 
 Description description_of(const Problem& p) {
   cublasLtMatmulDesc_t raw = nullptr;
-  check(cublasLtMatmulDescCreate(&raw, CUBLAS_COMPUTE_32F, CUDA_R_32F), "cublasLtMatmulDescCreate");
+  const cublasComputeType_t arithmetic =
+      p.operands == ElementFormat::fp32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+  check(cublasLtMatmulDescCreate(&raw, arithmetic, CUDA_R_32F), "cublasLtMatmulDescCreate");
   Description out(raw);
   const auto operation = [](const Operand& o) { return o.transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
   set(out, CUBLASLT_MATMUL_DESC_TRANSA, operation(p.first));
   set(out, CUBLASLT_MATMUL_DESC_TRANSB, operation(p.second));
-  if (p.operands == ElementFormat::fp8) {
+  if (p.operands == ElementFormat::fp8 && p.scaling.elements == 0) {
     set(out, CUBLASLT_MATMUL_DESC_FAST_ACCUM, static_cast<std::int8_t>(p.quick_sums ? 1 : 0));
   }
+#ifdef LOCKSTEP_BLOCK_SCALING
+  if (p.scaling.elements != 0) {
+    const std::int32_t mode = p.scaling.elements == 32 ? CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0
+                                                       : CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3;
+    set(out, CUBLASLT_MATMUL_DESC_A_SCALE_MODE, mode);
+    set(out, CUBLASLT_MATMUL_DESC_B_SCALE_MODE, mode);
+  }
+#endif
   return out;
 }
+
+struct Scales {
+  const void* a = nullptr;
+  const void* b = nullptr;
+};
 
 /// A product that is ready to be enqueued.
 class PreparedProduct {
@@ -137,11 +196,17 @@ class PreparedProduct {
         description_(description_of(p)),
         first_(layout_of(p.first, p.operands)),
         second_(layout_of(p.second, p.operands)),
-        result_(layout_of({false, p.n, p.m}, p.result)) {
+        result_(layout_of({false, p.n, p.m}, p.result)),
+        scaled_(p.scaling.elements != 0) {
+    // The heuristic wants to see that there are scales; which, each launch says.
+    if (scaled_) point_to({workspace, workspace});
     choose();
   }
 
-  void enqueue(const void* a, const void* b, void* c, const Stream& stream) const {
+  /// Scales where blocks have them, else null.
+  void enqueue(const void* a, const void* b, void* c, const Scales& scales,
+               const Stream& stream) const {
+    if (scaled_) point_to(scales);
     const float one = 1, zero = 0;
     check(cublasLtMatmul(handle_, description_.get(), &one, b, first_.get(), a, second_.get(),
                          &zero, c, result_.get(), c, result_.get(), &algorithm_, workspace_,
@@ -150,6 +215,10 @@ class PreparedProduct {
   }
 
  private:
+  void point_to(const Scales& scales) const {
+    set(description_, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, scales.b);
+    set(description_, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, scales.a);
+  }
   void choose() {
     cublasLtMatmulPreference_t raw = nullptr;
     check(cublasLtMatmulPreferenceCreate(&raw), "cublasLtMatmulPreferenceCreate");
@@ -175,6 +244,7 @@ class PreparedProduct {
   std::byte* workspace_;
   Description description_;
   Layout first_, second_, result_;
+  bool scaled_;
   cublasLtMatmulAlgo_t algorithm_{};
 };
 
@@ -184,7 +254,7 @@ class PreparedProduct {
 /// Hopper keep 14 bits at each step of 32 elements, and at k = 32,768 lose some 6 % in the worst
 /// case. A wrong operand or shape is off by about 140 %.
 double slack_of(const Problem& p) {
-  const double share = p.operands == ElementFormat::fp8 ? 0.15 : 0.05;
+  const double share = bits_of(p.operands) <= 8 ? 0.15 : 0.05;
   return share * std::sqrt(static_cast<double>(p.k));
 }
 
@@ -226,11 +296,21 @@ Samples Products::measure(const ProductTask& task, const Pace& pace) {
   const std::size_t in = p.a_bytes() + p.b_bytes();
   const Stretch a{bench_.operands(p.operands), in};
   const Stretch b{a.begin + p.a_bytes(), in};
-  const Stretch c{bench_.results(), p.c_bytes()};
-  const int sets = bench_.sets(in, p.c_bytes());
+  const std::size_t scales = p.a_scale_bytes() + p.b_scale_bytes();
+  const std::size_t out = p.c_bytes() + scales;
+  const Stretch c{bench_.results(), out};
+  const int sets = bench_.sets(in, out);
+  if (scales > 0) {
+    check(cudaMemset2DAsync(c.of(0) + p.c_bytes(), out, p.scaling.one, scales,
+                            static_cast<std::size_t>(sets), bench_.stream().get()),
+          "cudaMemset2DAsync");
+  }
   const PreparedProduct product(state_->handle.get(), p, state_->workspace.at(0));
   const Bench::Launch launch = [&](int set) {
-    product.enqueue(a.of(set), b.of(set), c.of(set), bench_.stream());
+    const std::byte* const scale = c.of(set) + p.c_bytes();
+    product.enqueue(a.of(set), b.of(set), c.of(set),
+                    scales > 0 ? Scales{scale, scale + p.a_scale_bytes()} : Scales{},
+                    bench_.stream());
   };
 
   // Whatever lies there is no result of this product.
@@ -252,8 +332,9 @@ struct ProductLoop::State {
   explicit State(const Problem& p)
       : a(p.a_bytes()), b(p.b_bytes()), c(p.c_bytes()), product(handle.get(), p, workspace.at(0)) {
     const Stream stream;
-    fill_normal(a.at(0), a.size() / p.width(), p.operands, stream.get());
-    fill_normal(b.at(0), b.size() / p.width(), p.operands, stream.get());
+    const std::size_t bits = bits_of(p.operands);
+    fill_normal(a.at(0), 8 * a.size() / bits, p.operands, stream.get());
+    fill_normal(b.at(0), 8 * b.size() / bits, p.operands, stream.get());
     stream.wait();
   }
   Handle handle = create_handle();
@@ -267,7 +348,7 @@ ProductLoop::ProductLoop(const ProductTask& task)
 ProductLoop::~ProductLoop() = default;
 
 void ProductLoop::enqueue(const Stream& stream) const {
-  state_->product.enqueue(state_->a.at(0), state_->b.at(0), state_->c.at(0), stream);
+  state_->product.enqueue(state_->a.at(0), state_->b.at(0), state_->c.at(0), Scales{}, stream);
 }
 
 }  // namespace lockstep

@@ -1,9 +1,15 @@
 /// Matrix products by cuBLASLt.
 #pragma once
 
+#include <cublasLt.h>
 #include <memory>
 
 #include "tools/calibrate/cuda/bench.hpp"
+
+// From CUDA 12.8 on.
+#if CUBLAS_VERSION >= 120800
+#define LOCKSTEP_BLOCK_SCALING
+#endif
 
 namespace lockstep {
 
@@ -31,9 +37,11 @@ class Products {
   Products& operator=(const Products&) = delete;
 
   /// Times the product by the algorithm that cuBLASLt's heuristic puts first, operands lying as in
-  /// training (16 bit; 8-bit operands always as in a forward pass, the only way there is on
-  /// Hopper), and checks elements of its result. Results are 16 bit, sums 32 bit; 8-bit products
-  /// add up quickly in forward passes and precisely in gradients, as mixed-precision recipes do.
+  /// training (16 and 32 bit; narrower operands always as in a forward pass, the only way there is
+  /// on Hopper and for block-scaled ones), and checks elements of its result. Results are 16 bit
+  /// (of TF32 32), sums 32 bit; FP8 products add up quickly in forward passes and precisely in
+  /// gradients, as mixed-precision recipes do. Scales of blocks are all one, so that their order
+  /// in memory, which cuBLASLt prescribes, does not matter.
   Samples measure(const ProductTask& task, const Pace& pace);
 
  private:
