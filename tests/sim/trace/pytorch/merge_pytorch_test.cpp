@@ -2,6 +2,9 @@
 // that the merged trace takes as long as the recording.
 #include "sim/trace/pytorch/merge_pytorch.hpp"
 
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <optional>
@@ -12,6 +15,7 @@
 #include <vector>
 
 #include "models/input/input_error.hpp"
+#include "sim/core/random.hpp"
 #include "sim/trace/pytorch/operator_work.hpp"
 #include "sim/trace/read_trace.hpp"
 #include "tests/sim/trace/pytorch/recorded_pair.hpp"
@@ -78,6 +82,44 @@ TEST_CASE("merge_pytorch: the trace of one rank takes as long as the recording, 
           std::vector<double>{2884.5});
     REQUIRE(trace.repaired.size() == 1);
     CHECK(trace.repaired[0].starts_with("3 dependencies that the files do not have"));
+  }
+}
+
+TEST_CASE("merge_pytorch: whatever two threads and three streams did, it takes as long again") {
+  for (std::uint32_t seed = 0; seed < 60; ++seed) {
+    RandomStream random(StreamName{.seed = seed});
+    const auto below = [&](double limit) { return std::floor(random.uniform() * limit * 8) / 8; };
+    RecordedPair pair;
+    std::array<double, 2> host{0, below(3000)};
+    std::array<double, 3> stream{};
+    double last = 0;
+    for (int i = 0; i < 30; ++i) {
+      const auto thread = static_cast<std::size_t>(below(2)),
+                 s = static_cast<std::size_t>(below(3));
+      const int number = 100 + static_cast<int>(thread);
+      double& now = host[thread];
+      // Some gaps are longer than the millisecond after which threads wait for each other.
+      now += below(i % 7 == 0 ? 2500 : 20);
+      const auto tensor = [&] { return PairTensor{10 + static_cast<int>(below(5)), {16, 16}}; };
+      pair.op("aten::mm", now, 12, {tensor(), tensor()}, {tensor()}, 2, number);
+      // Some kernels begin before the one before them has ended, or before their launch.
+      const double start = std::max(stream[s] - below(2), now + below(40) - 1);
+      const double took = below(400);
+      pair.kernel("k", now + 2, start, took, static_cast<int>(s), "", number);
+      stream[s] = std::max(stream[s], start + took);
+      now += 13;
+      if (i % 5 == 4) {
+        const double waits = std::max(stream[s] - now, 0.0) + 1 + below(5);
+        pair.call(i % 2 == 0 ? "cudaStreamSynchronize" : "cudaDeviceSynchronize", now, waits,
+                  number);
+        now += waits;
+      }
+      last = std::max({last, now, stream[s]});
+    }
+    CAPTURE(seed);
+    const Trace trace = join({merged(pair)});
+    CHECK(replayed(trace, trace_cluster()).end.ps ==
+          static_cast<std::uint64_t>(std::llround((last - pair.first()) * kMicrosecond)));
   }
 }
 

@@ -1,7 +1,9 @@
 /// An execution trace and a Kineto trace of one rank, made up, in the form that PyTorch writes.
 #pragma once
 
+#include <algorithm>
 #include <fmt/format.h>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -51,6 +53,7 @@ class RecordedPair {
   }
   void event(const std::string& category, const std::string& name, double start, double took,
              int thread, const std::string& args) {
+    first_ = std::min(first_, start);
     events_ += fmt::format(R"(,
   {{"ph": "X", "cat": "{}", "name": "{}", "pid": 1, "tid": {}, "ts": {:.3f}, "dur": {:.3f}, )"
                            R"("args": {{{}}}}})",
@@ -65,7 +68,8 @@ class RecordedPair {
       const Lists own = lists({tensor});
       nodes_ += fmt::format(
           R"(,
-{{"name": "record_param_comms", "id": {}, "rf_id": {}, "parent": {}, "inputs": [[{}], 7,)"
+{{"name": "record_param_comms", "id": {}, "rf_id": {}, "parent": {},)"
+          R"( "inputs": [[{}], 7,)"
           R"( ["{}", "dp"], 0, "allreduce", [], [], 0, 1, {}], "input_shapes": [[{}], [], [[], []],)"
           R"( [], [], [], [], [], [], []], "input_types": ["GenericList[Tensor(c10::BFloat16)]",)"
           R"( "Int", "Tuple[String,String]", "Int", "String", "GenericList[]", "GenericList[]",)"
@@ -122,6 +126,8 @@ class RecordedPair {
                           next_++, quoted);
   }
 
+  /// When the first event began.
+  [[nodiscard]] double first() const { return first_; }
   [[nodiscard]] std::string operators() const {
     return fmt::format(R"({{"schema": "{}", "pid": 1, "time": "2024-04-18 09:53:29",)"
                        R"( "start_ts": 2028842, "nodes": [{}], "finish_ts": 2054197}})",
@@ -158,6 +164,7 @@ class RecordedPair {
   int rank_;
   bool old_;
   int next_ = 3, last_ = 0, function_ = 0, correlation_ = 40;
+  double first_ = std::numeric_limits<double>::infinity();
   std::string nodes_, events_;
 };
 
