@@ -90,6 +90,12 @@ struct GpuSpec {
   [[nodiscard]] FlopsPerSecond peak(Precision precision) const;
 };
 
+/// The memory of a node's processors.
+struct HostSpec {
+  Bytes memory;
+  BytesPerSecond bandwidth;  ///< all channels of all sockets
+};
+
 struct NodeSpec {
   std::string name;
   std::string about;
@@ -100,6 +106,7 @@ struct NodeSpec {
   BytesPerSecond nic_bandwidth;  ///< one direction, each
   std::string transport;  ///< preset name of the default transport: infiniband, roce, efa, ...
   std::optional<ChassisSpec> chassis;      ///< empty: nobody said
+  std::optional<HostSpec> host;            ///< the same
   std::optional<double> usd_per_gpu_hour;  ///< list price of the offer, where there is one
 };
 

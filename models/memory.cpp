@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "models/offload/offload.hpp"
 #include "models/pipeline/schedule.hpp"
 #include "models/workload/partition.hpp"
 
@@ -179,6 +180,20 @@ double gradient_bytes(const TrainingJob& job, const StackSpec& stack) {
                                           : stack.main_gradient_bytes;
 }
 
+/// Takes what lives on the host off the GPU. Gradients that leave in the backward pass wait in two
+/// buckets, those of zero3 in the layer that is gathered.
+void offload_states(const TrainingJob& job, const StackSpec& stack, double parameters,
+                    double shards, MemoryBreakdown& out) {
+  const double share = job.offload.optimiser;
+  out.optimiser = (1 - share) * out.optimiser;
+  out.host = host_states(job, stack, parameters / shards);
+  if (share == 0 || !stack.offload.gradients_in_backward || job.parallelism.pipeline > 1) return;
+  const double waiting = std::min(parameters, 2 * stack.offload.bucket_parameters);
+  const bool gathered = job.parallelism.sharding == Sharding::zero3 && shards > 1;
+  const Bytes buckets{gathered ? 0 : stack.offload.gradient_bytes * waiting};
+  out.gradients = (1 - share) * out.gradients + share * std::min(buckets, out.gradients);
+}
+
 /// Weights, gradients and optimiser states of `parameters` that `shards` ranks split.
 MemoryBreakdown states_of(const TrainingJob& job, const StackSpec& stack, double parameters,
                           double shards) {
@@ -197,6 +212,7 @@ MemoryBreakdown states_of(const TrainingJob& job, const StackSpec& stack, double
     if (par.pipeline == 1) out.gradients = 1 / shards * out.gradients;
   }
   out.optimiser = Bytes{stack.memory.optimiser_state_bytes * parameters / shards};
+  offload_states(job, stack, parameters, shards, out);
   return out;
 }
 /// Frozen weights have no gradients and no optimiser; zero3 splits them as they are.
@@ -207,9 +223,9 @@ MemoryBreakdown frozen_states(const TrainingJob& job, const StackSpec& stack,
   const bool split = par.sharding == Sharding::zero3;
   const double layers = shape.weights.all - shape.outside_layers;
   const double bytes = frozen_weight_bytes(job.adapters);
-  out.weights +=
-      Bytes{(bytes * layers + kHalf * shape.outside_layers) / (split ? par.shards() : 1) +
-            bytes * shape.weights.experts / (split ? par.expert_replicas() : 1)};
+  Bytes& home = job.offload.parameters ? out.host : out.weights;
+  home += Bytes{(bytes * layers + kHalf * shape.outside_layers) / (split ? par.shards() : 1) +
+                bytes * shape.weights.experts / (split ? par.expert_replicas() : 1)};
   return out;
 }
 MemoryBreakdown model_states(const TrainingJob& job, const StackSpec& stack,
@@ -224,6 +240,7 @@ MemoryBreakdown model_states(const TrainingJob& job, const StackSpec& stack,
   out.weights += experts.weights;
   out.gradients += experts.gradients;
   out.optimiser += experts.optimiser;
+  out.host += experts.host;
   return out;
 }
 
@@ -249,6 +266,16 @@ double gathered_bytes(const TrainingJob& job, const StackSpec& stack, const Stag
   const double weights = kHalf * (layers * layer + shape.outside_layers);
   if (job.adapters.any()) return weights;
   return weights + stack.communication.gradient_bytes * (gradients + shape.outside_layers);
+}
+
+/// Moves the activations of layers to the host. On the GPU stay those of the layer at work and of
+/// one on its way.
+void offload_activations(const TrainingJob& job, Bytes largest, MemoryBreakdown& out) {
+  const Bytes moved = activation_share(job) * out.activations;
+  const Bytes left = out.activations - moved;
+  if (moved == Bytes{}) return;
+  out.host += moved;
+  out.activations = std::min(out.activations, left + 2.0 * largest);
 }
 
 /// Adds workspaces and fragmentation.
@@ -365,10 +392,14 @@ MemoryBreakdown peak_memory(const TrainingJob& job, const StackSpec& stack, int 
   MemoryBreakdown backward = model_states(job, stack, shape);
   const double in_flight = micro_batches_in_flight(job, stage);
   double again = 0;  // of the layer that is recomputed
+  Bytes largest;
   for (const LayerKind kind : shape.layers) {
-    backward.activations += in_flight * saved_per_layer(job, stack, kind);
+    const Bytes saved = saved_per_layer(job, stack, kind);
+    backward.activations += in_flight * saved;
+    largest = std::max(largest, saved);
     again = std::max(again, whole_layer_bytes(job, stack, kind));
   }
+  offload_activations(job, largest, backward);
   if (job.recompute == Recompute::full) backward.activations += Bytes{again};
   if (shape.has_head) {
     backward.logits =
@@ -385,6 +416,7 @@ MemoryBreakdown peak_memory(const TrainingJob& job, const StackSpec& stack, int 
   backward = in_allocator(backward, policy);
   update = in_allocator(update, policy);
   backward.cached = run_ahead_bytes(job, stack);
+  update.host = backward.host;
   return update.needed() > backward.total() ? update : backward;
 }
 

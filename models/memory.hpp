@@ -24,6 +24,7 @@ struct MemoryBreakdown {
   Bytes communication;  ///< gathered tensors, received activations, gradient buckets
   Bytes framework;      ///< workspaces, and what the allocator loses to fragmentation
   Bytes cached;         ///< waits for other streams; the allocator frees it before it fails
+  Bytes host;           ///< not on the GPU: what its part of the job takes of the node's memory
 
   /// What must be there for the step to run.
   [[nodiscard]] Bytes needed() const {

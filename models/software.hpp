@@ -5,6 +5,7 @@
 #include <string>
 
 #include "models/hardware.hpp"
+#include "models/offload/host_offload.hpp"
 #include "models/transformer.hpp"
 #include "models/units.hpp"
 
@@ -82,6 +83,7 @@ struct StackSpec {
   ElementwiseTraffic elementwise;
   CommunicationPolicy communication;
   MemoryPolicy memory;
+  OffloadPolicy offload;
   Seconds launch_interval = microseconds(4);  ///< host time per kernel; 0 under CUDA graphs
   double kernels_forward = 30;                ///< kernels that the host launches per layer, forward
   double kernels_backward = 50;               ///< the same, backward

@@ -10,6 +10,7 @@
 #include "models/adapters.hpp"
 #include "models/mamba.hpp"
 #include "models/moe/expert_load.hpp"
+#include "models/offload/host_offload.hpp"
 #include "models/precision.hpp"
 #include "models/units.hpp"
 
@@ -217,6 +218,7 @@ struct TrainingJob {
   RecomputeModules modules;  ///< of selective recomputation
   ExpertRouting routing;
   Adapters adapters;  ///< where any: all else is frozen
+  HostOffload offload;
   /// Micro batches per replica and step.
   [[nodiscard]] int micro_batches() const {
     return batch.sequences / (batch.micro_sequences * parallelism.data);

@@ -105,6 +105,7 @@ PhaseCost& PhaseCost::operator+=(const PhaseCost& o) {
   recompute += o.recompute;
   launch += o.launch;
   imbalance += o.imbalance;
+  copies += o.copies;
   for (std::size_t a = 0; a < kAxes; ++a) exchanges[a] += o.exchanges[a];
   return *this;
 }

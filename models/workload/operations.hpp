@@ -81,6 +81,7 @@ struct PhaseCost {
   Seconds recompute;     ///< repeated forward work, its collectives apart
   Seconds launch;        ///< host: what launching takes beyond all of the above
   Seconds imbalance;     ///< waiting for the expert-parallel rank that got most tokens
+  Seconds copies;        ///< to and from the host: what they take beyond all else of the pass
   std::array<ExchangeCost, kAxes> exchanges;  ///< by Axis
 
   [[nodiscard]] Seconds compute() const {
@@ -88,7 +89,7 @@ struct PhaseCost {
   }
   /// Of all axes.
   [[nodiscard]] ExchangeCost exchange() const;
-  [[nodiscard]] Seconds total() const { return compute() + exchange().total(); }
+  [[nodiscard]] Seconds total() const { return compute() + exchange().total() + copies; }
   PhaseCost& operator+=(const PhaseCost& other);
 };
 

@@ -56,7 +56,7 @@ PieceEnergy piece_energy(const std::vector<Operation>& operations, const GpuSpec
 class SliceEnergy {
  public:
   SliceEnergy(const Scenario& scenario, const StepPlan& plan, const StepReport& report)
-      : plan_(plan), gpu_(scenario.node.gpu) {
+      : plan_(plan), gpu_(scenario.node.gpu), offloaded_(scenario.job.offload.optimiser) {
     const WorkloadContext context = workload_context(scenario, Placement{plan.placement});
     layer_ = mean_layer(context);
     embedding_ = piece_energy(embedding_operations(context), gpu_);
@@ -74,6 +74,7 @@ class SliceEnergy {
     if (is_pass(s)) return pass(s, stage);
     if (name == "optimiser") return optimiser(s);
     if (is_collective(s)) return collective(s, stage);
+    if (s.stream == kHostStream) return {};
     return transfer(plan_.message);
   }
 
@@ -128,11 +129,13 @@ class SliceEnergy {
     if (plan_.shape.is_last(place)) add(head_, 1);
     return sum;
   }
-  /// Streams at what memory-bound kernels reach.
+  static constexpr std::uint8_t kHostStream = 4;  // whose copies' energy is left out
+
+  /// Streams at what memory-bound kernels reach, but for what the host does.
   [[nodiscard]] Energies optimiser(const TimelineSlice& s) const {
     Energies sum{};
     const Bytes traffic = Seconds{length(s)} * (gpu_.memory.efficiency * gpu_.hbm_bandwidth);
-    sum[at(GpuPart::hbm)] = gpu_.power->hbm * traffic;
+    sum[at(GpuPart::hbm)] = (1 - offloaded_) * (gpu_.power->hbm * traffic);
     return sum;
   }
   /// Bytes out of the GPU, read once and written once where they arrive.
@@ -157,6 +160,7 @@ class SliceEnergy {
 
   const StepPlan& plan_;
   const GpuSpec& gpu_;
+  double offloaded_;  ///< share of the optimiser that the host does
   PieceEnergy layer_, embedding_, head_;
   std::vector<double> collective_time_;  ///< seconds, by actor
 };

@@ -162,6 +162,18 @@ Adapters read_lora(const JsonCursor& from) {
   return adapters;
 }
 
+HostOffload read_offload(const JsonCursor& from) {
+  HostOffload offload;
+  if (const auto share = from.find("optimiser")) {
+    offload.optimiser = share->quantity(Dimension::share, Interval{0, 1});
+  }
+  if (const auto parameters = from.find("parameters")) offload.parameters = parameters->boolean();
+  offload.activation_layers =
+      optional_integer(from.find("activation_layers"), 0, kMaxLayers).value_or(0);
+  from.finish();
+  return offload;
+}
+
 /// How unevenly tokens fall on experts, and how many of them an expert takes.
 void read_routing(const JsonCursor& from, ScenarioDraft& draft) {
   const ExpertShape& experts = draft.model.experts;
@@ -319,6 +331,7 @@ void read_job_draft(const JsonCursor& from, const PresetStore& presets, Scenario
   if (const auto recompute = from.find("recompute")) read_recompute(*recompute, draft);
   if (const auto routing = from.find("routing")) read_routing(*routing, draft);
   if (const auto lora = from.find("lora")) draft.adapters = read_lora(*lora);
+  if (const auto offload = from.find("offload")) draft.offload = read_offload(*offload);
   read_stack_choice(from.find("stack"), presets, draft);
   if (const auto stragglers = from.find("stragglers")) {
     draft.stragglers = read_stragglers(*stragglers);

@@ -179,6 +179,7 @@ void complete_policies(const ScenarioDraft& draft, Scenario& out) {
   out.job.recompute = draft.recompute.value_or(Recompute::none);
   out.job.modules = draft.modules;
   out.job.adapters = draft.adapters;
+  out.job.offload = draft.offload;
   if (!draft.recompute) out.assumptions.emplace_back("recompute: none (not given)");
   bool has_bf16 = true;
   for (std::size_t pool = 0; pool < out.pool_count(); ++pool) {

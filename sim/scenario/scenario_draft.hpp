@@ -55,6 +55,7 @@ struct ScenarioDraft {
   std::optional<Recompute> recompute;  ///< else none
   RecomputeModules modules;            ///< of selective recomputation
   Adapters adapters;
+  HostOffload offload;
   StackSpec stack;
   std::vector<Straggler> stragglers;
   std::optional<double> training_tokens;

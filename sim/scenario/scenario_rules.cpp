@@ -1,11 +1,14 @@
 #include "sim/scenario/scenario_rules.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <numeric>
 #include <utility>
 
 #include "models/input/json_override.hpp"
+#include "models/input/quantity.hpp"
 #include "models/kernels/attention.hpp"
+#include "models/memory.hpp"
 #include "models/pipeline/schedule.hpp"
 #include "sim/pools/unequal_rules.hpp"
 #include "sim/scenario/names.hpp"
@@ -387,6 +390,47 @@ void check_adapters(const ScenarioDraft& draft, const TrainingJob& job) {
   }
 }
 
+namespace {
+
+/// Whether the host of a node holds what its GPUs leave there.
+void check_host(const ScenarioDraft& draft, const Scenario& scenario, const NodeSpec& node) {
+  if (!node.host) {
+    refuse(draft, "/offload", "memory of a host about which nobody said anything",
+           "a node preset with \"host\", or cluster.node.host");
+  }
+  Bytes most;
+  for (int stage = 0; stage < scenario.job.parallelism.pipeline; ++stage) {
+    most = std::max(most, peak_memory(scenario.job, scenario.stack, stage).host);
+  }
+  const Bytes together = static_cast<double>(std::min(node.gpus, scenario.gpus())) * most;
+  if (together <= node.host->memory) return;
+  const auto text = [](Bytes b) { return format_quantity(b.base_units(), Dimension::data); };
+  refuse(draft, "/offload", text(together) + " on the host of a node",
+         "at most " + text(node.host->memory) + " (memory of " + node.name + ")");
+}
+
+}  // namespace
+
+void check_offload(const ScenarioDraft& draft, const Scenario& scenario) {
+  const TrainingJob& job = scenario.job;
+  const HostOffload& offload = job.offload;
+  if (offload.parameters && job.parallelism.sharding != Sharding::zero3) {
+    refuse(draft, "/offload/parameters", "true", "false, unless sharding is zero3");
+  }
+  if (offload.parameters && offload.optimiser < 1) {
+    refuse(draft, "/offload/parameters", "true", "false, unless optimiser is 1");
+  }
+  if (offload.activation_layers > job.model.layers) {
+    refuse(
+        draft, "/offload/activation_layers", std::to_string(offload.activation_layers),
+        "at most " + std::to_string(job.model.layers) + " (" + of_model("layers", job.model) + ")");
+  }
+  if (!offload.any()) return;
+  for (std::size_t pool = 0; pool < scenario.pool_count(); ++pool) {
+    check_host(draft, scenario, scenario.node_of(pool));
+  }
+}
+
 void check_rules(const ScenarioDraft& draft, const Scenario& scenario) {
   const Parallelism& cut = scenario.job.parallelism;
   check_widths(draft);
@@ -400,6 +444,7 @@ void check_rules(const ScenarioDraft& draft, const Scenario& scenario) {
   check_sharding(draft, cut);
   check_adapters(draft, scenario.job);
   check_machine(draft, scenario);
+  check_offload(draft, scenario);
   if (scenario.unequal() || draft.balanced_layers || draft.balanced_batch) {
     check_unequal(draft, scenario);
   }

@@ -37,6 +37,9 @@ void check_sharding(const ScenarioDraft& draft, const Parallelism& cut);
 /// against the nodes. Everything is filled in.
 void check_machine(const ScenarioDraft& draft, const Scenario& scenario);
 
+/// States on the host: what they go with, and the memory of its nodes.
+void check_offload(const ScenarioDraft& draft, const Scenario& scenario);
+
 /// That the simulation stays within what its clock and memory hold.
 void check_extent(const ScenarioDraft& draft, const Scenario& scenario);
 

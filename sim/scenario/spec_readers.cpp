@@ -149,6 +149,18 @@ void read_memory_policy(const JsonCursor& from, MemoryPolicy& out) {
   from.finish();
 }
 
+void read_offload_policy(const JsonCursor& from, OffloadPolicy& out) {
+  const MemberReader member(from, Extent::changes);
+  member.optional("gradients_in_backward", out.gradients_in_backward);
+  member.optional("bucket_parameters", out.bucket_parameters, Interval{1e4, 1e15});
+  member.optional("overlaps_step", out.overlaps_step);
+  member.optional("gradient_bytes", out.gradient_bytes, Interval{0.5, 16});
+  member.optional("parameter_bytes", out.parameter_bytes, Interval{0.5, 16});
+  member.optional("optimiser_bytes", out.optimiser_bytes, kPerElement);
+  member.optional("efficiency", out.efficiency, kEfficiency);
+  from.finish();
+}
+
 std::string read_placement(const JsonCursor& from) {
   std::string order = from.string();
   if (!parse_rank_order(order)) from.fail(std::string(rank_order_rule()));
@@ -229,6 +241,14 @@ void read_node(const JsonCursor& from, Extent extent, const PresetStore& presets
       at.finish();
     }
     out.chassis = chassis;
+  });
+  member.optional("host", [&](const JsonCursor& at) {
+    HostSpec host = out.host.value_or(HostSpec{});
+    const MemberReader part(at, out.host ? Extent::changes : Extent::whole);
+    part.required("memory", host.memory, kMemory);
+    part.required("bandwidth", host.bandwidth, kHbmRate);
+    at.finish();
+    out.host = host;
   });
   member.optional("usd_per_gpu_hour",
                   [&](const JsonCursor& at) { out.usd_per_gpu_hour = at.number(kPrice); });
@@ -353,6 +373,7 @@ void read_stack(const JsonCursor& from, Extent extent, StackSpec& out) {
   member.optional("communication",
                   [&](const JsonCursor& at) { read_communication(at, out.communication); });
   member.optional("memory", [&](const JsonCursor& at) { read_memory_policy(at, out.memory); });
+  member.optional("offload", [&](const JsonCursor& at) { read_offload_policy(at, out.offload); });
   member.optional("launch_interval", out.launch_interval, kLatency);
   member.optional("expert_host_layer", out.expert_host_layer, kLatency);
   member.optional("expert_host_expert", out.expert_host_expert, kLatency);

@@ -31,13 +31,15 @@ constexpr std::array<BucketInfo, kBuckets> kTable{{
      "more micro batches per replica, more virtual stages, or fewer pipeline stages"},
     {Bucket::data_exposed, "data_exposed", "Exposed data-parallel communication",
      "overlapped gradient reduction, 16-bit gradients, more micro batches, or faster NICs"},
+    {Bucket::host_exposed, "host_exposed", "Exposed copies to and from the host",
+     "a bigger micro batch, fewer layers' activations on the host, or a faster link to it (C2C)"},
     {Bucket::variation, "variation", "Waiting for the slowest of equal GPUs",
      "evicting slow GPUs after a burn-in test"},
     {Bucket::straggler, "straggler", "Waiting for stragglers", "replacing the slow GPU"},
     {Bucket::optimiser, "optimiser", "Optimiser", "sharding the optimiser over the replicas"},
 }};
 
-constexpr std::array<SliceKind, 9> kSlices{{
+constexpr std::array<SliceKind, 10> kSlices{{
     {"forward", "thread_state_running"},
     {"backward", "thread_state_iowait"},
     {"input gradients", "thread_state_runnable"},
@@ -47,6 +49,7 @@ constexpr std::array<SliceKind, 9> kSlices{{
     {"backward message", "rail_idle"},
     {"gather parameters", "rail_load"},
     {"reduce gradients", "startup"},
+    {"copy to or from the host", "good"},
 }};
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "models/kernels/order_statistics.hpp"
+#include "models/memory.hpp"
+#include "models/offload/offload.hpp"
 
 namespace lockstep {
 namespace {
@@ -47,12 +49,45 @@ Piece make_piece(const MakeOperations& make, const WorkloadContext& c, const Hos
   return piece;
 }
 
+/// Of weights that ranks share out.
+double shard_of(const Weights& w, const Parallelism& par) {
+  const int experts = par.sharding == Sharding::none ? 1 : std::max(1, par.expert_replicas());
+  return w.all / par.shards() + w.experts / experts;
+}
+
+/// Copies to and from the host beside each pass: a pass waits for what is left of them at its end.
+/// `saved`: of a layer, for a micro batch.
+void add_copies(const WorkloadContext& c, Bytes saved, Piece& piece) {
+  const TrainingJob& job = c.job;
+  if (!job.offload.any()) return;
+  const double weights = piece.stored * shard_of(piece.weights, job.parallelism);
+  const double trained = shard_of(piece.trained, job.parallelism);
+  const double again = job.parallelism.reshard && !piece.root ? weights : 0;
+  const auto beside = [&](Pass pass, HostCopies copies) {
+    PhaseCost& cost = piece.cost(pass);
+    piece.copies[static_cast<std::size_t>(pass)] = copy_time(copies, c.node);
+    cost.copies = std::max(Seconds{}, copy_time(copies, c.node) - cost.total());
+  };
+  HostCopies forward = activation_copies(job, saved, false);
+  forward += weight_copies(job, c.stack, weights, 0);
+  const HostCopies activations = activation_copies(job, saved, true);
+  HostCopies inputs = activations, all = activations;
+  inputs += weight_copies(job, c.stack, again, 0);
+  all += weight_copies(job, c.stack, again, trained);
+  beside(Pass::forward, forward);
+  beside(Pass::backward, all);
+  if (!splits_backward(job.parallelism)) return;
+  beside(Pass::backward_input, inputs);
+  beside(Pass::backward_weight, weight_copies(job, c.stack, 0, trained));
+}
+
 Piece make_root(std::vector<Operation> (*make)(const WorkloadContext&), const WorkloadContext& c,
                 double parameters) {
   Piece piece = make_piece(make, c, {});
   piece.weights.all = parameters / c.job.parallelism.tensor;
   if (!c.job.adapters.any()) piece.trained = piece.weights;
   piece.root = true;
+  add_copies(c, {}, piece);
   return piece;
 }
 
@@ -86,6 +121,7 @@ Piece make_layer(const WorkloadContext& c, LayerKind kind) {
     piece.trained = {.all = adapter_parameters(adapters, c.job.model, kind) / par.tensor};
     piece.stored = frozen_weight_bytes(adapters) / 2;
   }
+  add_copies(c, saved_per_layer(c.job, c.stack, kind), piece);
   return piece;
 }
 
@@ -115,6 +151,7 @@ Pieces make_pieces(const WorkloadContext& c) {
     for (const Piece* part : {&out.layers[Pieces::piece_of(m.kind(m.layers - 1))], &out.head}) {
       for (std::size_t i = 0; i < part->passes.size(); ++i) {
         out.prediction.passes[i] += part->passes[i];
+        out.prediction.copies[i] += part->copies[i];
       }
       if (part->root) continue;
       out.prediction.weights += part->weights;

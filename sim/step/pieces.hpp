@@ -24,6 +24,7 @@ struct Weights {
 /// A layer, the embedding or the output projection: the smallest thing that a pass consists of.
 struct Piece {
   std::array<PhaseCost, 4> passes;  ///< by Pass
+  std::array<Seconds, 4> copies;    ///< to and from the host, beside each of them
   Weights weights;
   Weights trained;    ///< of them, or the adapters beside them: what has a gradient
   double stored = 1;  ///< bytes of a weight as it is kept over those of a 16-bit one

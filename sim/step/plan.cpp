@@ -9,6 +9,7 @@
 
 #include "models/input/input_error.hpp"
 #include "models/kernels/memory_bound.hpp"
+#include "models/offload/offload.hpp"
 #include "models/workload/partition.hpp"
 #include "sim/pools/replica_variants.hpp"
 #include "sim/step/pieces.hpp"
@@ -322,6 +323,9 @@ class StageBuilder {
     connect(plan_.shape, out_, item);
     auto pieces = chunk_pieces(chunk);
     if (!forward) std::reverse(pieces.begin(), pieces.end());
+    for (const Piece* piece : pieces) {
+      item.copies += to_step_time(piece->copies[static_cast<std::size_t>(work.pass)]);
+    }
     const bool gathering = first_forward_[work.chunk] == number && out_.gathers_first > 0;
     const bool reducing =
         last_backward_[work.chunk] == number && par_.replicas() > 1 && policy_.overlap_gradients;
@@ -382,7 +386,7 @@ class StageBuilder {
   void add_segment(const PhaseCost& cost, bool window, Seconds beside) {
     const Seconds kernels = cost.compute() - cost.launch;
     const Seconds yielded = policy_.sm_share / (1 - policy_.sm_share) * std::min(kernels, beside);
-    const Seconds compute = (1 + variation_) * kernels + yielded + cost.launch;
+    const Seconds compute = (1 + variation_) * kernels + yielded + cost.launch + cost.copies;
     const ExchangeCost exchange = cost.exchange();
     const bool as_flow = exchange.transfer > Seconds{} &&
                          ((window && plan_.data_over_nvlink) || exchange.network > Bytes{});
@@ -405,6 +409,7 @@ class StageBuilder {
     book(Bucket::recompute, cost.recompute);
     book(Bucket::launch, cost.launch);
     book(Bucket::expert_imbalance, cost.imbalance);
+    book(Bucket::host_exposed, cost.copies);
     book(Bucket::variation, variation_ * kernels);
   }
 
@@ -414,7 +419,9 @@ class StageBuilder {
     const double local = trained_.all / par_.shards() + trained_.experts / expert_shards;
     const Bytes traffic{scenario_.stack.optimiser_bytes * local +
                         scenario_.stack.optimiser_unsharded_bytes * out_.parameters};
-    out_.optimiser = to_step_time(memory_bound_time(traffic, gpu_));
+    const NodeSpec& node = scenario_.node_of(out_.pool);
+    out_.optimiser = to_step_time(offloaded_step(scenario_.job, scenario_.stack.offload, node,
+                                                 local, memory_bound_time(traffic, node.gpu)));
   }
 
   const Scenario& scenario_;

@@ -34,6 +34,7 @@ struct ProgramItem {
   WorkItem work;
   std::uint32_t first_segment = 0;
   std::uint32_t segments = 0;
+  StepTime copies{};           ///< to and from the host beside it
   bool needs_message = false;  ///< from the neighbouring stage
   bool sends_message = false;
   std::uint8_t direction = 0;  ///< of the message sent: 0 to the next rank, 1 to the previous one

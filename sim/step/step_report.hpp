@@ -30,11 +30,12 @@ enum class Bucket : std::uint8_t {
   pipeline_exposed,  ///< waiting for a pipeline message in flight
   pipeline_bubble,   ///< waiting for another stage to compute
   data_exposed,      ///< waiting for gradients or parameters between replicas
+  host_exposed,      ///< waiting for copies to and from the host, the optimiser's step apart
   variation,         ///< expected wait for the slowest of equal GPUs
   straggler,         ///< waiting for a GPU or replica that is slower by name
   optimiser,
 };
-constexpr std::size_t kBuckets = 15;
+constexpr std::size_t kBuckets = 16;
 
 struct BucketInfo {
   Bucket bucket;
@@ -49,7 +50,8 @@ using BucketTimes = std::array<double, kBuckets>;  ///< seconds, of one GPU or a
 /// One slice of the timeline: what an actor did, or waited for.
 struct TimelineSlice {
   std::uint32_t actor;  ///< index into StepReport::actors
-  std::uint8_t stream;  ///< 0 compute, 1 send to the next rank, 2 to the previous, 3 data parallel
+  std::uint8_t stream;  ///< 0 compute, 1 send to the next rank, 2 to the previous, 3 data parallel,
+                        ///< 4 copies to and from the host
   std::uint8_t kind;    ///< index into slice_kinds()
   std::int32_t micro_batch;  ///< -1: none
   std::int32_t chunk;        ///< virtual stage of the rank; -1: none

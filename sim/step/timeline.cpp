@@ -16,9 +16,10 @@ std::vector<TimelineSlice> timeline(const StepPlan& plan, const ReplayResult& re
     forward_message,
     backward_message,
     gather,
-    reduce
+    reduce,
+    copy
   };
-  enum Stream : std::uint8_t { compute, send_next, send_previous, data };
+  enum Stream : std::uint8_t { compute, send_next, send_previous, data, host };
   std::vector<TimelineSlice> slices;
   const std::size_t stages = plan.stages.size();
   std::size_t record = 0;
@@ -30,6 +31,9 @@ std::vector<TimelineSlice> timeline(const StepPlan& plan, const ReplayResult& re
       slices.push_back({a, compute, static_cast<std::uint8_t>(item.work.pass),
                         static_cast<std::int32_t>(item.work.micro_batch), item.work.chunk, r.start,
                         r.end});
+      if (item.copies == StepTime{}) continue;
+      slices.push_back({a, host, copy, static_cast<std::int32_t>(item.work.micro_batch),
+                        item.work.chunk, r.start, std::min(r.end, r.start + item.copies)});
     }
     const StepTime start = result.optimiser_start + plan.synchronisation + plan.overhead;
     slices.push_back({a, compute, optimiser, -1, -1, start, start + stage.optimiser});

@@ -240,8 +240,8 @@ TEST_CASE("run, CSV: a header and one line of numbers") {
       "usd_per_gpu_hour,price_usd,model_flops_share,kernel_inefficiency_share,memory_bound_share,"
       "recompute_share,launch_share,tensor_exposed_share,context_exposed_share,"
       "expert_exposed_share,expert_imbalance_share,pipeline_exposed_share,"
-      "pipeline_bubble_share,data_exposed_share,variation_share,straggler_share,"
+      "pipeline_bubble_share,data_exposed_share,host_exposed_share,variation_share,straggler_share,"
       "optimiser_share\n"
       "2,0.45,0.4,0.4,32768,2048,45,40,65536,16,2,40,40,0,75,80,65536000000,2000000,8888.88888889,"
-      "2,17777.7777778,0.4,0.2,0,0,0,0,0,0,0,0,0.3,0.1,0,0,0\n");
+      "2,17777.7777778,0.4,0.2,0,0,0,0,0,0,0,0,0.3,0.1,0,0,0,0\n");
 }

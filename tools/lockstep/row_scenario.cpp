@@ -249,6 +249,7 @@ Scenario row_scenario(const ReferenceRow& row, const PresetStore& presets) {
   draft.recompute = row.recompute;
   draft.modules = row.modules;
   draft.adapters = row.adapters;
+  draft.offload = row.offload;
   if (!row.recompute) {
     draft.recompute = least_recompute(draft, presets);
     draft.assumptions.push_back(

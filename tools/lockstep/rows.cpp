@@ -289,6 +289,8 @@ void read_software(const Part& row, ReferenceRow& out) {
   out.two_level_dispatch = !recipe.text("moe_flex_dispatcher_backend").empty();
   out.expert_overlap = recipe.flag("moe_a2a_overlap").value_or(false);
   out.layers_per_stage = layers_of_layout(recipe.text("pp_layout"));
+  out.offload.activation_layers =
+      static_cast<int>(recipe.positive("cpu_offloading_num_layers").value_or(0));
   const std::string reduced = row.text("grad_reduce");
   if (reduced == "fp32") out.gradient_bytes = 4;
   if (reduced == "bf16" || reduced == "fp16") out.gradient_bytes = 2;

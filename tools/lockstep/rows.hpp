@@ -47,6 +47,7 @@ struct ReferenceRow {
   // Facts about the software that a few sources state.
   std::optional<bool> overlaps_tensor_parallel;
   std::optional<TensorOverlap> tensor_overlap;
+  HostOffload offload;
   std::optional<bool> cuda_graph;
   std::optional<bool> compiled;  ///< by torch.compile
   bool partial_graph = false;    ///< parts of a layer run as CUDA graphs

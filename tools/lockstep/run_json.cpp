@@ -64,12 +64,17 @@ Json waterfall_json(const BucketTimes& seconds) {
 }
 
 Json memory_json(const MemoryBreakdown& memory) {
-  return {
-      {"total_gib", gib(memory.total())},       {"needed_gib", gib(memory.needed())},
-      {"weights_gib", gib(memory.weights)},     {"gradients_gib", gib(memory.gradients)},
-      {"optimiser_gib", gib(memory.optimiser)}, {"activations_gib", gib(memory.activations)},
-      {"logits_gib", gib(memory.logits)},       {"communication_gib", gib(memory.communication)},
-      {"framework_gib", gib(memory.framework)}, {"cached_gib", gib(memory.cached)}};
+  return {{"total_gib", gib(memory.total())},
+          {"needed_gib", gib(memory.needed())},
+          {"weights_gib", gib(memory.weights)},
+          {"gradients_gib", gib(memory.gradients)},
+          {"optimiser_gib", gib(memory.optimiser)},
+          {"activations_gib", gib(memory.activations)},
+          {"logits_gib", gib(memory.logits)},
+          {"communication_gib", gib(memory.communication)},
+          {"framework_gib", gib(memory.framework)},
+          {"cached_gib", gib(memory.cached)},
+          {"host_gib", gib(memory.host)}};
 }
 
 Json stages_json(const StepReport& report) {

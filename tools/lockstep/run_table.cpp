@@ -47,6 +47,15 @@ std::string layout_text(const TrainingJob& job) {
     parts.push_back(fmt::format(
         "{} rank {}", job.adapters.base == BaseFormat::nf4 ? "QLoRA" : "LoRA", job.adapters.rank));
   }
+  if (job.offload.optimiser > 0) {
+    parts.push_back(fmt::format("{:g} % of the optimiser{} on the host",
+                                100 * job.offload.optimiser,
+                                job.offload.parameters ? " and the weights" : ""));
+  }
+  if (job.offload.activation_layers > 0) {
+    parts.push_back(
+        fmt::format("activations of {} layers on the host", job.offload.activation_layers));
+  }
   if (job.recompute != Recompute::none) {
     parts.push_back(fmt::format("{} recompute", name_of(job.recompute)));
   }
@@ -105,6 +114,14 @@ std::string memory_text(const RunResult& result) {
       result.memory.fits ? "" : "; DOES NOT FIT");
 }
 
+/// "1.2 TiB on the host of a node, of 1.8 TiB"
+std::string host_text(const RunResult& result) {
+  const NodeSpec& node = result.scenario.node;
+  const double gpus = std::min(node.gpus, result.scenario.gpus());
+  return fmt::format("{} of the {} that the host of a node has",
+                     gib_text(gpus * result.memory.peak.host), gib_text(node.host->memory));
+}
+
 std::string headline(const RunResult& result, const TextStyle& style) {
   const StepReport& r = result.report;
   std::string out = "\n";
@@ -127,6 +144,9 @@ std::string headline(const RunResult& result, const TextStyle& style) {
       fmt::format("{} TFLOP/s of {} ({} causal)", significant(r.tflops_per_gpu_full),
                   significant(r.peak_flops_per_gpu / 1e12), significant(r.tflops_per_gpu_causal)));
   out += labelled_line("Memory", kRunLabels, memory_text(result));
+  if (result.scenario.job.offload.any()) {
+    out += labelled_line("On the host", kRunLabels, host_text(result));
+  }
   if (const auto cost = training_cost(result)) {
     const std::string price = cost->usd
                                   ? fmt::format(", {} USD at {} per GPU-hour", compact(*cost->usd),
@@ -174,7 +194,7 @@ std::vector<std::string> stage_cells(const StageReport& stage, double step_s) {
                  Bucket::recompute, Bucket::launch, Bucket::optimiser}),
           share({Bucket::pipeline_bubble, Bucket::pipeline_exposed}),
           share({Bucket::tensor_exposed, Bucket::context_exposed, Bucket::expert_exposed,
-                 Bucket::data_exposed}),
+                 Bucket::data_exposed, Bucket::host_exposed}),
           share({Bucket::variation, Bucket::straggler, Bucket::expert_imbalance}),
           gib_text(stage.memory.total())};
 }

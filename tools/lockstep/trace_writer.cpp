@@ -13,8 +13,8 @@
 namespace lockstep {
 namespace {
 
-constexpr std::array<std::string_view, 4> kStreams{"compute", "send to next", "send to previous",
-                                                   "data parallel"};
+constexpr std::array<std::string_view, 5> kStreams{"compute", "send to next", "send to previous",
+                                                   "data parallel", "host copies"};
 constexpr std::size_t kFlushBytes = std::size_t{1} << 16;
 constexpr std::uint64_t kPsPerUs = 1'000'000;
 

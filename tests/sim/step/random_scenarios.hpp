@@ -101,10 +101,15 @@ class RandomScenarios {
              "cluster": {{"node": {}, "nodes": {}, "fabric": {}}},
              "parallelism": {{"tensor": {}, "context": {}, "pipeline": {}, "data": {},
                               "virtual_stages": {}, {}{}}},
-             "batch": {{"sequences": {}, "tokens": 2048}}, "stack": {}{}{}}})",
+             "batch": {{"sequences": {}, "tokens": 2048}}, "stack": {}{}{}{}}})",
         layers, yes_or_no(), experts(), node, nodes, fabric(), tensor, context, pipeline, data,
         chunks, sharing(context * data), written, micro_batches * data, stack(), stragglers,
-        adapters());
+        adapters(), offload());
+  }
+  std::string offload() {
+    if (random_.below(4) != 0) return "";
+    return fmt::format(R"(, "offload": {{"optimiser": {}, "activation_layers": {}}})",
+                       one_of<std::string>({"0", "0.5", "1"}), random_.below(3));
   }
 
   /// Of the model; widths of expert parallelism that do not fit are drawn again with the rest.

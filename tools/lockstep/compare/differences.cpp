@@ -39,6 +39,8 @@ constexpr std::array kFamilies{
     FamilyMember{"/parallelism/prefetch", 3},
     FamilyMember{"/parallelism/context", 4},
     FamilyMember{"/parallelism/context_exchange", 4},
+    FamilyMember{"/offload/optimiser", 6},
+    FamilyMember{"/offload/parameters", 6},
     FamilyMember{"/parallelism/expert", 5},
     FamilyMember{"/parallelism/expert_tensor", 5},
     FamilyMember{"/parallelism/expert_dispatch", 5},

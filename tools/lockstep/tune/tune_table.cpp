@@ -16,15 +16,16 @@ double spent(const TunedLayout& layout, std::initializer_list<Bucket> buckets) {
 }
 double exposed(const TunedLayout& layout) {
   return spent(layout, {Bucket::tensor_exposed, Bucket::context_exposed, Bucket::expert_exposed,
-                        Bucket::pipeline_exposed, Bucket::data_exposed});
+                        Bucket::pipeline_exposed, Bucket::data_exposed, Bucket::host_exposed});
 }
 
 std::string gib_number(Bytes bytes) { return fmt::format("{:.1f}", double{bytes / gibibytes(1)}); }
 
 /// Of each bucket, for a narrow column.
 constexpr std::array<std::string_view, kBuckets> kShortNames{
-    "useful",    "kernels",  "memory", "recompute", "launch",    "tensor",    "context",  "expert",
-    "imbalance", "messages", "bubble", "data",      "variation", "straggler", "optimiser"};
+    "useful",  "kernels",   "memory",    "recompute", "launch", "tensor",
+    "context", "expert",    "imbalance", "messages",  "bubble", "data",
+    "host",    "variation", "straggler", "optimiser"};
 
 /// What a layout spends most on beyond the best, in per cent of the step of that: "bubble +8.2 %".
 std::string reason(const TunedLayout& layout, const TunedLayout& best) {
