@@ -11,6 +11,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "models/accuracy/prediction_interval.hpp"
 #include "models/power/cost.hpp"
 #include "sim/power/step_power.hpp"
 #include "sim/run/optimum.hpp"
@@ -66,6 +67,7 @@ struct CampaignResult {
   std::optional<StepPower> power{};  ///< where the scenario says "power"
   std::optional<RunBill> bill{};     ///< with it
   bool interrupted = false;          ///< by Ctrl-C: fewer trajectories, or no optimum or grid
+  std::optional<PredictionInterval> interval{};  ///< of a healthy step's time, where a report asks
 
   /// Of the mean run.
   [[nodiscard]] double steps() const {

@@ -11,6 +11,7 @@
 
 #include "models/input/input_error.hpp"
 #include "models/workload/flops.hpp"
+#include "sim/accuracy/read_residuals.hpp"
 #include "sim/power/run_power.hpp"
 #include "sim/step/step.hpp"
 #include "tools/lockstep/assertion.hpp"
@@ -159,6 +160,8 @@ Exit run_campaign(const CampaignInput& input, const Scenario& scenario,
     result.typical = run_trajectory(campaign, result.typical_number, RunDetail::timeline);
   }
   add_step(result, run);
+  // The published runs that it is made from ran on one kind of node each.
+  if (reports && scenario.pools.empty()) result.interval = interval_of(scenario, input.presets);
   sampling.progress = [] { return !InterruptGuard::interrupted(); };
   if (optimises || (reports && is_optimisable(result.plan))) {
     result.optimum = find_optimum(campaign, sampling, console);

@@ -130,6 +130,22 @@ TEST_CASE(
         "GPU-hours, $768 buys no training.");
 }
 
+TEST_CASE("run figures: the step time and what 90 % of published runs alike would take") {
+  CampaignResult result = small_result();
+  const std::size_t without = run_figures(result).size();
+  result.interval = {.low = 0.9,
+                     .high = 1.2,
+                     .known = SoftwareKnown::release,
+                     .group = "dense, hopper",
+                     .rows = 312,
+                     .sources = 5};
+  const std::vector<PageFigure> figures = run_figures(result);
+  REQUIRE(figures.size() == without + 1);
+  const std::string label = std::regex_replace(figures[5].label, std::regex("\u00a0"), " ");
+  CHECK(label.starts_with("a healthy step; 90 % of runs take 9.00 s to 12.0 s ("));
+  CHECK(label.ends_with("dense, hopper: 312 published runs of 5 sources)"));
+}
+
 TEST_CASE("run headline: an interval is better from 0.05 points on") {
   CampaignResult result = small_result();
   result.optimum = small_optimum();

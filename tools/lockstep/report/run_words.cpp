@@ -5,6 +5,7 @@
 #include <cmath>
 #include <fmt/format.h>
 
+#include "models/accuracy/prediction_interval.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"
 #include "tools/lockstep/table.hpp"
 
@@ -127,6 +128,14 @@ std::vector<PageFigure> run_figures(const CampaignResult& result) {
       {.value = page_count(tokens),
        .label = fmt::format("tokens trained in {} steps of {}", page_count(result.steps()),
                             page_duration(result.plan.step_s))});
+  if (result.interval) {
+    const PredictionInterval& i = *result.interval;
+    figures.push_back(
+        {.value = page_duration(result.plan.step_s),
+         .label = fmt::format("a healthy step; {} of runs take {} to {} ({})",
+                              page_percent(kCoverage, 0), page_duration(result.plan.step_s * i.low),
+                              page_duration(result.plan.step_s * i.high), words_of(i))});
+  }
   if (result.bill) {
     const Usage& usage = result.bill->usage;
     figures.push_back({.value = page_energy(usage.energy.base_units()),
