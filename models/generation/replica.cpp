@@ -10,7 +10,7 @@
 namespace lockstep {
 namespace {
 
-constexpr double kHalf = 2;  // bytes of a 16-bit number
+constexpr double kTwoBytes = 2;  // bytes of a 16-bit number
 
 /// Experts that `tokens` tokens meet by chance: E (1 - (1 - k / E)^T), a whole number that the
 /// ranks can share out.
@@ -106,7 +106,7 @@ PassTime operator*(double k, const PassTime& t) {
   return {k * t.products, k * t.attention, k * t.memory, k * t.exchange, k * t.host};
 }
 
-Replica::Replica(ReplicaSpec spec) : spec_(std::move(spec)) {
+Replica::Replica(ReplicaSpec spec) : spec_(std::move(spec)), layers_(layer_kinds(spec_.model)) {
   assert(spec_.tensor >= 1 && spec_.cache_bytes > 0);
   // A token that the model would predict beside the next one is left out of generation.
   spec_.model.predicted_tokens = 0;
@@ -115,14 +115,14 @@ Replica::Replica(ReplicaSpec spec) : spec_(std::move(spec)) {
 Bytes Replica::model_bytes() const {
   const double ends = end_parameters(spec_.model);
   const double layers = total_parameters(spec_.model) - ends;
-  return Bytes{kHalf * ends + info(spec_.weights).bytes_per_element * layers};
+  return Bytes{kTwoBytes * ends + info(spec_.weights).bytes_per_element * layers};
 }
 
 Bytes Replica::weights() const { return (1.0 / spec_.tensor) * model_bytes(); }
 
 Bytes Replica::cache_per_token() const {
   double layers = 0;
-  for (const auto& [kind, count] : layer_kinds(spec_.model)) {
+  for (const auto& [kind, count] : layers_) {
     if (kind.mixer == Mixer::attention) layers += count;
   }
   return Bytes{layers * spec_.cache_bytes * cache_elements(spec_)};
@@ -131,10 +131,10 @@ Bytes Replica::cache_per_token() const {
 Bytes Replica::state_per_sequence() const {
   const MambaShape& s = spec_.model.mamba;
   double layers = 0;
-  for (const auto& [kind, count] : layer_kinds(spec_.model)) {
+  for (const auto& [kind, count] : layers_) {
     if (kind.mixer == Mixer::mamba) layers += count;
   }
-  return Bytes{layers * kHalf * s.inner() * s.state / spec_.tensor};
+  return Bytes{layers * kTwoBytes * s.inner() * s.state / spec_.tensor};
 }
 
 double Replica::cache_tokens(Bytes resident) const {
@@ -165,7 +165,7 @@ PassTime Replica::without_attention(int sequences, int tokens, bool prefill) con
                                 .expert_ranks_per_domain = near};
   PassTime time;
   int blocks = 0;
-  for (const auto& [kind, count] : layer_kinds(spec_.model)) {
+  for (const auto& [kind, count] : layers_) {
     add(layer_operations(context, kind), count, prefill, time);
     blocks += count * kind.blocks();
   }
@@ -180,7 +180,7 @@ PassTime Replica::without_attention(int sequences, int tokens, bool prefill) con
   add(head_operations(ends), 1, false, time);
   if (spec_.tensor > 1) {
     const double nics = static_cast<double>(spec_.node.nics) / spec_.node.gpus;
-    const Bytes rows{kHalf * sequences * tokens * spec_.model.hidden};
+    const Bytes rows{kTwoBytes * sequences * tokens * spec_.model.hidden};
     time.exchange =
         static_cast<double>(blocks) *
         collective_time({CollectiveOp::all_reduce, rows, spec_.tensor, near}, spec_.node.gpu,
@@ -210,7 +210,7 @@ PassTime Replica::decode_step(int sequences, double context) {
   const GpuSpec& gpu = spec_.node.gpu;
   const EngineSpec& e = spec_.engine;
   const BytesPerSecond rate = e.cache_bandwidth * gpu.hbm_bandwidth;
-  for (const auto& [kind, count] : layer_kinds(spec_.model)) {
+  for (const auto& [kind, count] : layers_) {
     if (kind.mixer != Mixer::attention) continue;
     const double seen =
         sequences * (kind.windowed ? std::min<double>(context, spec_.model.window) : context);

@@ -23,7 +23,7 @@ constexpr std::array kAlgorithms{
 };
 constexpr std::string_view kDefaultEngine = "vllm";
 constexpr std::array<std::string_view, 2> kCacheNames{"bf16", "fp8"};
-constexpr int kMostSamples = 1 << 20;
+constexpr int kMostInBatch = 1 << 20;
 constexpr double kDefaultSigma = 0.6;
 
 void read_engine(const JsonCursor& from, Extent extent, EngineSpec& out) {
@@ -32,7 +32,7 @@ void read_engine(const JsonCursor& from, Extent extent, EngineSpec& out) {
   if (extent == Extent::whole) member.required("about", out.about);
   member.required("memory_fraction", out.memory_fraction, kSome);
   member.required("workspace", out.workspace, kBytes);
-  member.required("most_sequences", out.most_sequences, 1, kMostSamples);
+  member.required("most_sequences", out.most_sequences, 1, kMostInBatch);
   member.required("prefill_tokens", out.prefill_tokens, 1, kMaxTokens);
   member.optional("graphs", out.graphs);
   member.optional("reserves", out.reserves);
@@ -67,7 +67,7 @@ EngineSpec read_engine_choice(const std::optional<JsonCursor>& from, const Prese
 ResponseLengths read_responses(const JsonCursor& from, std::vector<std::string>& assumptions) {
   ResponseLengths out;
   if (const auto listed = from.find("lengths")) {
-    for (const JsonCursor& length : listed->elements(kMostSamples)) {
+    for (const JsonCursor& length : listed->elements(kMostInBatch)) {
       out.listed.push_back(length.integer(1, kMaxTokens));
     }
     if (out.listed.empty()) listed->fail("the tokens of at least one response");
@@ -154,12 +154,12 @@ Scenario with_model(const JsonCursor& from, const std::string& file, std::string
 
 void read_counts(const JsonCursor& from, const Scenario& training, RlSpec& out) {
   const MemberReader member(from, Extent::whole);
-  member.required("prompts", out.prompts, 1, kMostSamples);
+  member.required("prompts", out.prompts, 1, kMostInBatch);
   out.generations = 1;
   if (out.algorithm->groups) {
-    member.required("generations", out.generations, 2, kMostSamples / out.prompts);
+    member.required("generations", out.generations, 2, kMostInBatch / out.prompts);
   } else {
-    member.optional("generations", out.generations, 1, kMostSamples / out.prompts);
+    member.optional("generations", out.generations, 1, kMostInBatch / out.prompts);
   }
   member.optional("updates", out.updates, 1, out.samples());
   member.optional("epochs", out.epochs, 1, 100);
@@ -217,8 +217,12 @@ RlScenario read_rl_scenario(const std::string& file, std::string_view text,
                             const PresetStore& presets, const ScenarioOptions& options) {
   const JsonCursor root = JsonCursor::parse(file, text, JsonStyle::plain, options.set);
   RlScenario out{.training = read_scenario(file, text, presets, options), .rl = {}};
-  for (const char* other : {"run", "power", "training"}) {
+  for (const char* other : {"run", "power", "training", "price", "stragglers"}) {
     if (const auto key = root.find(other)) key->fail("no such key beside \"rl\"");
+  }
+  if (out.training.expect && out.training.expect->mfu) {
+    root.at("expect").at("mfu").fail(
+        "no such key beside \"rl\": \"step_time\" is that of the step");
   }
   if (const auto samples = root.at("batch").find("sample_tokens")) {
     samples->fail("no such key beside \"rl\", whose \"responses\" are packed");
