@@ -14,6 +14,7 @@
 /// Leaves out: speculative decoding, data-parallel attention, pipelines of stages.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "models/collectives/collectives.hpp"
@@ -78,7 +79,8 @@ class Replica {
   [[nodiscard]] PassTime without_attention(int sequences, int tokens, bool prefill) const;
 
   ReplicaSpec spec_;
-  std::vector<PassTime> decode_;  ///< but for attention, by sequences
+  std::vector<std::pair<LayerKind, int>> layers_;  ///< of each kind, in the order of their first
+  std::vector<PassTime> decode_;                   ///< but for attention, by sequences
 };
 
 }  // namespace lockstep

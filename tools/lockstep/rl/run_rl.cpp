@@ -1,9 +1,10 @@
 #include "tools/lockstep/rl/run_rl.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <numeric>
+#include <optional>
 #include <ostream>
 #include <vector>
 
@@ -78,6 +79,14 @@ std::string headline(const RlScenario& s, const RlReport& r, const TextStyle& st
   const double gpus = r.generation_gpus > 0 ? r.generation_gpus : r.training_gpus;
   std::string out = "\n";
   out += labelled_line("Step time", kLabels, style.bold(duration_text(r.step.base_units())));
+  const std::optional<Expectation>& expect = s.training.expect;
+  if (expect && expect->step_time) {
+    const double measured = expect->step_time->base_units();
+    const double error = r.step.base_units() / measured - 1;
+    out += labelled_line("Measured", kLabels,
+                         fmt::format("{} ({}{})", duration_text(measured), error_text(error),
+                                     std::abs(error) <= expect->within ? ", as expected" : ""));
+  }
   out += labelled_line("Throughput", kLabels,
                        fmt::format("{} tokens/s per GPU, prompts and responses",
                                    significant(r.tokens_per_s_per_gpu())));
