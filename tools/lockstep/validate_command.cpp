@@ -57,9 +57,11 @@ constexpr std::array kValidateOptions{
                "--profile h100.profile.json"},
     OptionSpec{
         "fit", 0, "", false,
-        "With --profile: fit the constants of the card's kernels to its points, say how much "
-        "better that is on points left out, and print the constants; -o then writes the "
-        "card's preset with them.",
+        "With --profile: fit the constants of the card's kernels, of its NVLink and of the "
+        "transport "
+        "to its points, say how much better that is on points left out, and print the constants; "
+        "-o then writes the card's preset with them, of collectives alone NVLink's or the "
+        "transport's.",
         "--profile h100.profile.json --fit -o my-presets/gpus/h100_sxm5_80gb.json"},
     OptionSpec{"intervals", 0, "", false,
                "Hold the intervals of predictions against published runs, each by what other "

@@ -7,10 +7,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/collectives/collectives.hpp"
 #include "models/input/input_error.hpp"
 #include "models/input/text_file.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/read_profile.hpp"
+#include "tools/lockstep/fit/fit_collectives.hpp"
 
 namespace lockstep {
 namespace {
@@ -42,6 +44,15 @@ FitJson constants_json(const KernelFit& fit) {
   return out;
 }
 
+/// The fit that a collective belongs to.
+std::string collective_part(const CollectivePoint& p) {
+  if (p.nodes > 1) return std::string(kTransportPart);
+  for (const CollectiveKind& kind : collective_kinds()) {
+    if (kind.op == p.op) return std::string(kNvlinkPart) + std::string(kind.name);
+  }
+  return {};
+}
+
 /// Which points the fits do not use.
 std::vector<std::string> unused(const Profile& profile, const std::vector<KernelFit>& fits) {
   std::map<std::string, std::size_t> counts;
@@ -50,6 +61,7 @@ std::vector<std::string> unused(const Profile& profile, const std::vector<Kernel
     ++counts[fmt::format("attention.{}", name_of(p.kernel))];
   }
   if (!profile.memory.empty()) counts["memory"] = profile.memory.size();
+  for (const CollectivePoint& p : profile.collectives) ++counts[collective_part(p)];
   for (const KernelFit& fit : fits) counts.erase(fit.part);
   std::vector<std::string> lines;
   lines.reserve(counts.size() + 1);
@@ -57,13 +69,41 @@ std::vector<std::string> unused(const Profile& profile, const std::vector<Kernel
     lines.push_back(fmt::format("{}: {} point{}, and a fit takes {}", part, count,
                                 count == 1 ? "" : "s", kFewestFitPoints));
   }
-  if (!profile.collectives.empty()) {
-    lines.push_back(
-        fmt::format("collectives: {}; their constants are no card's but presets "
-                    "of kind nvlinks and transports",
-                    profile.collectives.size()));
+  if (profile.spans_nodes() && !profile.network) {
+    lines.push_back("collectives over several nodes: the profile does not say their network");
   }
   return lines;
+}
+
+FitJson preset_json(std::string_view kind, const std::string& name, const PresetStore& presets) {
+  return FitJson::parse(read_text_file(presets.path(kind, name)));
+}
+
+/// The NVLink preset of the card with fitted regimes; without any, the transport's.
+std::string fitted_fabric(const ProfileFit& fit, const PresetStore& presets) {
+  if (fit.fits.front().part == kTransportPart) {
+    const KernelFit& part = fit.fits.front();
+    FitJson preset = preset_json("transports", fit.profile.network->transport.name, presets);
+    for (const auto& [name, value] : part.constants) {
+      preset[name] = {{"value", FitJson::parse(value)}, {"source", source_of(fit.profile, part)}};
+    }
+    return preset.dump(2) + "\n";
+  }
+  const FitJson nvlink =
+      preset_json("gpus", fit.profile.gpu, presets).at("collectives").at("value");
+  FitJson preset = preset_json("nvlinks", nvlink.get<std::string>(), presets);
+  for (const KernelFit& part : fit.fits) {
+    if (part.part == kTransportPart) continue;
+    for (FitJson& regime : preset[part.part.substr(kNvlinkPart.size())]) {
+      const std::string prefix = regime.at("name").get<std::string>() + ".";
+      for (const auto& [name, value] : part.constants) {
+        if (!name.starts_with(prefix)) continue;
+        regime[name.substr(prefix.size())] = FitJson::parse(value);
+        regime["source"] = source_of(fit.profile, part);
+      }
+    }
+  }
+  return preset.dump(2) + "\n";
 }
 
 }  // namespace
@@ -71,13 +111,14 @@ std::vector<std::string> unused(const Profile& profile, const std::vector<Kernel
 ProfileFit fit_profile_of(const std::string& name, const PresetStore& presets) {
   ProfileFit out{load_profile(name, presets), {}, {}};
   out.fits = fit_profile(out.profile, presets);
+  for (KernelFit& fit : fit_collectives(out.profile, presets)) out.fits.push_back(std::move(fit));
   out.not_fitted = unused(out.profile, out.fits);
   if (out.fits.empty()) {
     throw InputError({.file = name,
                       .pointer = {},
                       .found = fmt::format("{}", fmt::join(out.not_fitted, "; ")),
-                      .allowed = fmt::format("{} points of products, of memory-bound kernels or of "
-                                             "one kernel of attention",
+                      .allowed = fmt::format("{} points of products, of memory-bound kernels, of "
+                                             "one kernel of attention or of one collective",
                                              kFewestFitPoints),
                       .nearest = {}});
   }
@@ -135,8 +176,10 @@ std::string profile_fit_csv(const ProfileFit& fit) {
 }
 
 std::string fitted_preset(const ProfileFit& fit, const PresetStore& presets) {
+  if (std::ranges::all_of(fit.fits, is_collective_fit)) return fitted_fabric(fit, presets);
   FitJson preset = FitJson::parse(read_text_file(presets.path("gpus", fit.profile.gpu)));
   for (const KernelFit& part : fit.fits) {
+    if (is_collective_fit(part)) continue;
     FitJson* at = &preset;
     const std::size_t dot = part.part.find('.');
     at = &(*at)[part.part.substr(0, dot)];

@@ -1,4 +1,5 @@
-/// `lockstep validate --profile FILE --fit`: the card's constants fitted to a profile.
+/// `lockstep validate --profile FILE --fit`: constants of a card and its fabric fitted to a
+/// profile.
 #pragma once
 
 #include <string>
@@ -11,7 +12,7 @@
 
 namespace lockstep {
 
-/// What a profile says of its card's constants.
+/// What a profile says of the constants of its card and of what joins cards.
 struct ProfileFit {
   Profile profile;
   std::vector<KernelFit> fits;
@@ -31,7 +32,8 @@ std::string profile_fit_json(const ProfileFit& fit);
 std::string profile_fit_csv(const ProfileFit& fit);
 
 /// The card's preset as its file has it with the fitted constants, each with the profile as its
-/// source.
+/// source. Of a profile of collectives alone the preset of the card's NVLink, and where they all
+/// run over several nodes that of the transport.
 std::string fitted_preset(const ProfileFit& fit, const PresetStore& presets);
 
 }  // namespace lockstep
