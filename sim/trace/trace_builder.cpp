@@ -215,7 +215,8 @@ class Joiner {
                    fmt::format("another rank, from 0 to {}", trace_.ranks - 1));
       }
       out.subject = messages_({node.peer, node.tag, node.size});
-    } else if (node.kind == TraceNodeKind::compute && node.size > Bytes{}) {
+    } else if (node.kind == TraceNodeKind::compute &&
+               (node.size > Bytes{} || node.flops > Flops{})) {
       out.subject = works_({node.flops, node.size});
     }
     trace_.nodes.push_back(out);

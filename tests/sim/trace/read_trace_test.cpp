@@ -203,6 +203,11 @@ TEST_CASE("read_chakra: without a duration a kernel follows the GPU's roofline, 
         doctest::Approx(1e9 / gpu.hbm_bandwidth.base_units()));
   CHECK(duration("MEM_LOAD_NODE", "0", "1000000000") ==
         doctest::Approx(1e9 / gpu.pcie_bandwidth.base_units()));
+  // What-ifs on another GPU know them as well.
+  const Trace trace = join({read_chakra_json(
+      "t", 0, json_node(1, "COMP_NODE", attributes({{"num_ops", int64("7")}})), h100())});
+  REQUIRE(trace.works.size() == 2);
+  CHECK(trace.works[trace.nodes[0].subject] == TraceWork{Flops{7}, Bytes{0}});
 }
 
 TEST_CASE("read_chakra: a mistake names the node, what was found and what is allowed") {
