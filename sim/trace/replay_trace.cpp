@@ -4,12 +4,11 @@
 #include <cassert>
 #include <fmt/format.h>
 #include <map>
-#include <numeric>
-#include <tuple>
 #include <utility>
 
 #include "sim/core/event_queue.hpp"
 #include "sim/trace/trace_builder.hpp"
+#include "sim/trace/trace_graph.hpp"
 #include "sim/trace/trace_wiring.hpp"
 
 namespace lockstep {
@@ -112,57 +111,21 @@ class TraceRunner {
   };
 
   // --- set-up
-  // -------------------------------------------------------------------------------------
 
   void set_up_nodes() {
-    const std::size_t count = trace_.size();
-    nodes_.resize(count + 1);
-    unfinished_ = count;
-    for (const std::uint32_t d : trace_.dependencies) ++nodes_[d].successors;
-    std::uint32_t sum = 0;
-    for (Node& node : nodes_) sum += std::exchange(node.successors, sum);
-    successors_.resize(trace_.dependencies.size());
-    // Filling moves each start to its end, which is the start of the next one.
-    for (std::uint32_t n = 0; n < count; ++n) {
-      nodes_[n].unmet = static_cast<std::uint32_t>(trace_.dependencies_of(n).size());
-      for (const std::uint32_t d : trace_.dependencies_of(n)) {
-        successors_[nodes_[d].successors++] = n;
-      }
-    }
-    for (std::size_t n = count; n > 0; --n) nodes_[n].successors = nodes_[n - 1].successors;
-    nodes_[0].successors = 0;
-    for (std::uint32_t n = 0; n < count; ++n) {
+    TraceSuccessors graph = successors_of(trace_);
+    out_.longest_path = longest_path(trace_, graph);
+    nodes_.resize(trace_.size());
+    unfinished_ = trace_.size();
+    for (std::uint32_t n = 0; n < nodes_.size(); ++n) {
       nodes_[n].duration = trace_.nodes[n].duration;
       nodes_[n].kind = static_cast<std::uint32_t>(trace_.nodes[n].kind) & 0xFFU;
+      nodes_[n].unmet = static_cast<std::uint32_t>(trace_.dependencies_of(n).size());
+      nodes_[n].successors = graph.first[n];
     }
-    nodes_.pop_back();
+    successors_ = std::move(graph.list);
     end_successors_ = static_cast<std::uint32_t>(successors_.size());
     clocks_.resize(static_cast<std::size_t>(trace_.ranks));
-    set_up_path();
-  }
-
-  /// The longest way through each rank, computing only: nodes are done in an order of their own.
-  void set_up_path() {
-    std::vector<std::uint32_t> unmet, order;
-    std::vector<StepTime> done(nodes_.size());
-    unmet.reserve(nodes_.size());
-    order.reserve(nodes_.size());
-    for (std::uint32_t n = 0; n < nodes_.size(); ++n) {
-      unmet.push_back(nodes_[n].unmet);
-      if (unmet.back() == 0) order.push_back(n);
-    }
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      const std::uint32_t n = order[i];
-      if (takes_time(kind(n))) {
-        done[n] = std::min(done[n] + nodes_[n].duration, kLongestReplay);
-      }
-      out_.longest_path = std::max(out_.longest_path, done[n]);
-      for (std::uint32_t s = nodes_[n].successors; s < successors_end(n); ++s) {
-        StepTime& later = done[successors_[s]];
-        later = std::max(later, done[n]);
-        if (--unmet[successors_[s]] == 0) order.push_back(successors_[s]);
-      }
-    }
   }
 
   void set_up_streams() {
@@ -194,8 +157,6 @@ class TraceRunner {
         nodes_[matches_.nodes[call.first + m]].subject = c;
       }
     }
-    moving_.resize(trace_.collectives.size());
-    waiting_.resize(trace_.collectives.size());
     called_.resize(trace_.collectives.size());
   }
 
@@ -217,9 +178,7 @@ class TraceRunner {
   }
 
   // --- nodes
-  // --------------------------------------------------------------------------------------
 
-  static bool takes_time(TraceNodeKind kind) { return kind <= TraceNodeKind::delay; }
   static bool computes(TraceNodeKind kind) {
     return kind == TraceNodeKind::compute || kind == TraceNodeKind::memory;
   }
@@ -311,7 +270,6 @@ class TraceRunner {
   }
 
   // --- collectives
-  // --------------------------------------------------------------------------------
 
   void join_call(std::uint32_t n) {
     const std::uint32_t c = nodes_[n].subject;
@@ -352,9 +310,10 @@ class TraceRunner {
 
   void call_ended(std::uint32_t c) {
     const TraceMatches::Call& match = matches_.calls[c];
-    moving_[match.collective] += now_ - calls_[c].all;
-    waiting_[match.collective] += calls_[c].all - calls_[c].first;
-    ++called_[match.collective];
+    CallTotals& totals = called_[match.collective];
+    totals.moving += now_ - calls_[c].all;
+    totals.waiting += calls_[c].all - calls_[c].first;
+    ++totals.calls;
     for (std::uint32_t m = 0; m < match.members; ++m) {
       const std::uint32_t n = matches_.nodes[match.first + m];
       --book(nodes_[n].rank).moving;
@@ -371,7 +330,6 @@ class TraceRunner {
   }
 
   // --- messages
-  // -----------------------------------------------------------------------------------
 
   void post_send(std::uint32_t n) {
     const std::uint32_t m = nodes_[n].subject;
@@ -429,7 +387,6 @@ class TraceRunner {
   }
 
   // --- dispatch
-  // -----------------------------------------------------------------------------------
 
   void start_flow(const TraceTransfer& transfer, FlowUser user) {
     users_[transfer.flow] = user;
@@ -461,34 +418,10 @@ class TraceRunner {
     }
     out_.messages = messages_.size();
     out_.messages_moving = to_seconds(message_time_);
-    add_calls();
-    return std::move(out_);
-  }
-
-  void add_calls() {
-    std::map<std::tuple<CollectiveOp, double, int, std::string_view>, std::size_t> index;
-    for (std::uint32_t i = 0; i < called_.size(); ++i) {
-      if (called_[i] == 0) continue;
-      const TraceCollective& spec = trace_.collectives[i];
-      const auto members = static_cast<int>(trace_.groups[spec.group].size());
-      const std::string_view algorithm = wiring_.collective(i).algorithm;
-      const auto [at, added] = index.try_emplace(
-          {spec.op, spec.payload.base_units(), members, algorithm}, out_.calls.size());
-      if (added) {
-        TraceCallTimes& fresh = out_.calls.emplace_back();
-        fresh.op = spec.op;
-        fresh.payload = spec.payload;
-        fresh.members = members;
-        fresh.algorithm = algorithm;
-      }
-      TraceCallTimes& times = out_.calls[at->second];
-      times.calls += called_[i];
-      times.moving += to_seconds(moving_[i]);
-      times.waiting += to_seconds(waiting_[i]);
-    }
-    std::ranges::stable_sort(out_.calls, [](const TraceCallTimes& a, const TraceCallTimes& b) {
-      return a.moving > b.moving;
+    out_.calls = call_times(trace_, called_, [&](std::uint32_t collective) {
+      return wiring_.collective(collective).algorithm;
     });
+    return std::move(out_);
   }
 
   /// Where the first rank stands that is at a collective or message and cannot go on.
@@ -560,9 +493,8 @@ class TraceRunner {
   std::vector<Group> groups_;
   std::vector<Message> messages_;
   std::vector<Channel> channels_;
-  std::vector<FlowUser> users_;             ///< by flow
-  std::vector<StepTime> moving_, waiting_;  ///< by Trace::collectives
-  std::vector<std::uint64_t> called_;
+  std::vector<FlowUser> users_;     ///< by flow
+  std::vector<CallTotals> called_;  ///< by Trace::collectives
   StepTime message_time_;
   TraceReplay out_;
 };
