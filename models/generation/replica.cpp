@@ -215,8 +215,8 @@ PassTime Replica::decode_step(int sequences, double context) {
     const double seen =
         sequences * (kind.windowed ? std::min<double>(context, spec_.model.window) : context);
     const Seconds reading = Bytes{seen * spec_.cache_bytes * cache_elements(spec_)} / rate;
-    const Seconds arithmetic =
-        Flops{seen * cache_flops(spec_)} / (e.cache_arithmetic * gpu.peak_bf16);
+    const Seconds arithmetic = Flops{seen * cache_flops(spec_)} /
+                               (e.cache_arithmetic * std::max(gpu.peak_bf16, gpu.peak_fp16));
     time.attention += count * (gpu.memory.launch + std::max(reading, arithmetic));
   }
   // States of recurrent layers are read and written whole.

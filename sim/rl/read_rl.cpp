@@ -147,6 +147,8 @@ Scenario with_model(const JsonCursor& from, const std::string& file, std::string
     InputProblem problem = error.problem();
     const std::string key = "/model";
     const bool inside = problem.pointer.starts_with(key);
+    // Nobody gave this option.
+    problem.found.erase(std::min(problem.found.find(" (--set model="), problem.found.size()));
     problem.pointer = from.pointer() + (inside ? problem.pointer.substr(key.size()) : "");
     throw InputError(problem);
   }

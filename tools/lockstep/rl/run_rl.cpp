@@ -83,9 +83,11 @@ std::string headline(const RlScenario& s, const RlReport& r, const TextStyle& st
   if (expect && expect->step_time) {
     const double measured = expect->step_time->base_units();
     const double error = r.step.base_units() / measured - 1;
-    out += labelled_line("Measured", kLabels,
-                         fmt::format("{} ({}{})", duration_text(measured), error_text(error),
-                                     std::abs(error) <= expect->within ? ", as expected" : ""));
+    out += labelled_line(
+        "Measured", kLabels,
+        fmt::format("{}: {}, {} the {:g} % that the scenario allows", duration_text(measured),
+                    error_text(error), std::abs(error) <= expect->within ? "within" : "NOT within",
+                    100 * expect->within));
   }
   out += labelled_line("Throughput", kLabels,
                        fmt::format("{} tokens/s per GPU, prompts and responses",
