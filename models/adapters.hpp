@@ -15,20 +15,38 @@ struct TransformerShape;
 struct LayerKind;
 struct TrainingJob;
 
-/// Products of a layer that can have an adapter.
-enum class AdapterModule : std::uint8_t { qkv, projection, mlp_up, mlp_down };
-constexpr std::array<std::string_view, 4> kAdapterModuleNames{"qkv", "projection", "mlp_up",
-                                                              "mlp_down"};
+/// Products of a layer that can have an adapter. `qkv` of latent attention are the two products
+/// that compress queries, and keys and values, with an adapter each; the MLP's are those of shared
+/// experts too.
+enum class AdapterModule : std::uint8_t {
+  qkv,
+  projection,
+  mlp_up,
+  mlp_down,
+  query_up,
+  key_value_up,
+  expert_up,
+  expert_down
+};
+constexpr std::array<std::string_view, 8> kAdapterModuleNames{
+    "qkv",      "projection",   "mlp_up",    "mlp_down",
+    "query_up", "key_value_up", "expert_up", "expert_down"};
 constexpr std::size_t kAdapterModules = kAdapterModuleNames.size();
 
 /// How the frozen weights of layers are stored; embedding and output projection stay in 16 bit.
 enum class BaseFormat : std::uint8_t { half, nf4 };
 constexpr std::array<std::string_view, 2> kBaseFormatNames{"bf16", "nf4"};
 
+/// Adapters of routed experts: one that all experts of an expert-parallel rank share (the default
+/// of Megatron-Bridge's LoRA, share_expert_adapters), or one for each expert.
+enum class ExpertAdapters : std::uint8_t { shared, own };
+constexpr std::array<std::string_view, 2> kExpertAdaptersNames{"shared", "own"};
+
 struct Adapters {
   int rank = 0;                                 ///< r; 0: none, and all weights are trained
   std::array<bool, kAdapterModules> modules{};  ///< by AdapterModule
   BaseFormat base = BaseFormat::half;
+  ExpertAdapters experts = ExpertAdapters::shared;
 
   [[nodiscard]] bool any() const { return rank > 0; }
   [[nodiscard]] bool on(AdapterModule module) const {
@@ -39,9 +57,17 @@ struct Adapters {
 /// Bytes of a frozen weight as stored. NF4: 4 bits, and 0.127 bits of scales that are quantised
 /// themselves (arXiv:2305.14314, section 3).
 double frozen_weight_bytes(const Adapters& adapters);
-/// Weights of the adapters of one layer, over all its ranks. Experts have none.
+/// Whether such a layer has the product.
+bool has_product(const TransformerShape& shape, LayerKind kind, AdapterModule module);
+/// Adapters of one product of latent attention or of plain one: 2 where it stands for two products.
+double adapters_of(const TransformerShape& shape, AdapterModule module);
+/// Weights of the adapters of one layer, over its tensor-parallel ranks, but for routed experts.
 double adapter_parameters(const Adapters& adapters, const TransformerShape& shape, LayerKind kind);
+/// Those of routed experts of one layer, on one rank.
+double expert_adapter_parameters(const TrainingJob& job, LayerKind kind);
 /// Of all layers.
 double adapter_parameters(const TrainingJob& job);
+/// Adapters' weights that a token meets in all layers.
+double met_adapter_parameters(const TrainingJob& job);
 
 }  // namespace lockstep

@@ -7,8 +7,7 @@ namespace lockstep {
 
 CheckpointBytes checkpoint_bytes(const TrainingJob& job) {
   constexpr double kWeights = 2, kMaster = 4, kMoments = 8;
-  const double parameters =
-      job.adapters.any() ? adapter_parameters(job) : total_parameters(job.model);
+  const double parameters = trained_parameters(job);
   const Parallelism& cut = job.parallelism;
   const double model_ranks = static_cast<double>(cut.tensor) * cut.pipeline;
   const double sharing = cut.shards();

@@ -26,8 +26,8 @@ double tokens_of(const TrainingJob& job) {
 double sequence_ways(const Parallelism& par) { return par.sequence ? par.tensor : 1; }
 
 /// Whether the input of a product is kept: for the gradient of its weights, or of its adapter's.
-bool keeps_input(const TrainingJob& job, AdapterModule module) {
-  return !job.adapters.any() || job.adapters.on(module);
+bool keeps_input(const TrainingJob& job, LayerKind kind, AdapterModule module) {
+  return job.adapters.any() ? job.adapters.on(module) : kind.gradients == Gradients::all;
 }
 
 /// Bytes per token, all ranks of the group together, of tensors of width h: inputs of both norms,
@@ -38,8 +38,8 @@ double residual_bytes(const TrainingJob& job, LayerKind kind, bool keeps_inputs)
   const bool mixes = kind.mixer != Mixer::none;
   int inputs = 0;
   if (keeps_inputs) {
-    inputs = (mixes && keeps_input(job, AdapterModule::qkv) ? 1 : 0) +
-             (kind.feed_forward && keeps_input(job, AdapterModule::mlp_up) ? 1 : 0);
+    inputs = (mixes && keeps_input(job, kind, AdapterModule::qkv) ? 1 : 0) +
+             (kind.feed_forward && keeps_input(job, kind, AdapterModule::mlp_up) ? 1 : 0);
   }
   return job.model.hidden * (kind.blocks() * (kHalf + (has_dropout ? 1 : 0)) + inputs * operand);
 }
@@ -55,7 +55,7 @@ double mamba_bytes(const TrainingJob& job) {
 
 /// Bytes per token of Q, K, V and the output of attention, and of what unfused attention keeps of
 /// its scores (softmax, its dropout mask and the dropped-out softmax; arXiv:2205.05198).
-double attention_bytes(const TrainingJob& job, const StackSpec& stack) {
+double attention_bytes(const TrainingJob& job, const StackSpec& stack, LayerKind kind) {
   const TransformerShape& m = job.model;
   const bool again = job.recompute == Recompute::selective;
   if (m.latent.key_value_rank > 0) {
@@ -71,7 +71,8 @@ double attention_bytes(const TrainingJob& job, const StackSpec& stack) {
   const double qkv = kHalf * (m.heads + 2.0 * m.kv_heads) * m.head_dim;
   const double copies = m.rotary && stack.memory.rotary_copies ? qkv : 0;
   // Quantised output projections keep their own operand beside the output that attention keeps.
-  const bool quantised = is_quantised(job.precision) && keeps_input(job, AdapterModule::projection);
+  const bool quantised =
+      is_quantised(job.precision) && keeps_input(job, kind, AdapterModule::projection);
   const double output = (kHalf + (quantised ? kQuantised : 0)) * m.heads * m.head_dim;
   const bool keeps_scores =
       stack.attention == AttentionKernel::unfused && job.recompute == Recompute::none;
@@ -79,37 +80,42 @@ double attention_bytes(const TrainingJob& job, const StackSpec& stack) {
 }
 
 /// Bytes per token of an MLP, by column: input and output of the activation; without the output
-/// where that is made again.
-double mlp_bytes(const TrainingJob& job, const StackSpec& stack) {
+/// where that is made again, or where the product `down` needs it for no gradient.
+double mlp_bytes(const TrainingJob& job, const StackSpec& stack, LayerKind kind,
+                 AdapterModule down) {
   const double saved = job.model.gated ? stack.memory.gated_mlp_bytes : 2 * kHalf;
   const double output = is_quantised(job.precision) ? kQuantised : kHalf;
   const bool again = job.recompute == Recompute::selective && job.modules.activation;
-  return saved - kHalf + (again || !keeps_input(job, AdapterModule::mlp_down) ? 0 : output);
+  return saved - kHalf + (again || !keeps_input(job, kind, down) ? 0 : output);
 }
 
 /// Bytes per token of a layer's experts, all ranks of the tensor-parallel group together: the
 /// token's copies as dispatched and as returned, and what each expert saves, on the rank that gets
 /// most of them; scores of the router in 32 bit.
-double expert_bytes(const TrainingJob& job, const StackSpec& stack) {
+double expert_bytes(const TrainingJob& job, const StackSpec& stack, LayerKind kind) {
   const TransformerShape& m = job.model;
   const double operand = is_quantised(job.precision) ? kQuantised : kHalf;
+  const double arrived = keeps_input(job, kind, AdapterModule::expert_up) ? operand : 0;
+  const double inner = mlp_bytes(job, stack, kind, AdapterModule::expert_down) * m.experts.ffn;
   const ExpertLoad load = expert_load(job);
-  const double copy = load.fullest * (operand * m.hidden + mlp_bytes(job, stack) * m.experts.ffn) +
-                      kHalf * m.hidden;
+  const double copy = load.fullest * (arrived * m.hidden + inner) + kHalf * m.hidden;
   return load.rows * m.experts.per_token * copy + 4.0 * m.experts.count;
 }
 
 /// As saved_per_layer() when nothing is recomputed but single modules.
 double whole_layer_bytes(const TrainingJob& job, const StackSpec& stack, LayerKind kind) {
+  if (kind.gradients == Gradients::none) return 0;
   const Parallelism& par = job.parallelism;
   const ExpertShape& x = job.model.experts;
   const bool selective = job.recompute == Recompute::selective;
   const double ffn = !kind.feed_forward ? 0 : kind.experts ? x.shared_ffn : job.model.ffn;
   double split = 0;
-  if (kind.mixer == Mixer::attention) split = attention_bytes(job, stack);
+  if (kind.mixer == Mixer::attention) split = attention_bytes(job, stack, kind);
   if (kind.mixer == Mixer::mamba) split = mamba_bytes(job);
-  if (!(selective && job.modules.mlp)) split += ffn * mlp_bytes(job, stack);
-  if (kind.experts) split += expert_bytes(job, stack);
+  if (!(selective && job.modules.mlp)) {
+    split += ffn * mlp_bytes(job, stack, kind, AdapterModule::mlp_down);
+  }
+  if (kind.experts) split += expert_bytes(job, stack, kind);
   // Per-operation checkpointing keeps of the products what it does not run again.
   if (selective) split *= 1 - job.modules.products;
   // Norms that run again make the inputs of products again.
@@ -120,14 +126,18 @@ double whole_layer_bytes(const TrainingJob& job, const StackSpec& stack, LayerKi
 /// Weights on one GPU, before sharding: those that all its replicas have, and those of experts.
 struct WeightCounts {
   double all = 0, experts = 0;
+
+  [[nodiscard]] double sum() const { return all + experts; }
 };
 
 struct StageShape {
   std::vector<LayerKind> layers;
-  WeightCounts weights;
-  double adapters = 0;        ///< beside them: all that is trained, if there are any
-  double outside_layers = 0;  ///< of weights.all: embedding and output projection
-  double largest_layer = 0;   ///< of both
+  WeightCounts weights;        ///< of the model
+  WeightCounts trained;        ///< of them, or adapters beside them
+  double outside_layers = 0;   ///< of weights.all: embedding and output projection
+  double outside_trained = 0;  ///< of trained.all
+  double largest_layer = 0;    ///< of both
+  double largest_trained = 0;  ///< of layers of which all is trained
   bool has_head = false;
 };
 
@@ -140,6 +150,14 @@ void add_layer(const TrainingJob& job, LayerKind kind, StageShape& out) {
   out.weights.all += all;
   out.weights.experts += experts;
   out.largest_layer = std::max(out.largest_layer, all + experts);
+  if (job.adapters.any()) {
+    out.trained.all += adapter_parameters(job.adapters, job.model, kind) / par.tensor;
+    out.trained.experts += expert_adapter_parameters(job, kind);
+  } else if (kind.gradients == Gradients::all) {
+    out.trained.all += all;
+    out.trained.experts += experts;
+    out.largest_trained = std::max(out.largest_trained, all + experts);
+  }
 }
 
 StageShape stage_shape(const TrainingJob& job, int stage) {
@@ -153,23 +171,28 @@ StageShape stage_shape(const TrainingJob& job, int stage) {
     const int number = shape.stage_of({stage, chunk});
     const int first = std::accumulate(split.begin(), split.begin() + number, 0);
     for (int i = first; i < first + split[static_cast<std::size_t>(number)]; ++i) {
-      add_layer(job, m.kind(i), out);
-      out.adapters += adapter_parameters(job.adapters, m, m.kind(i)) / par.tensor;
+      add_layer(job, job.kind(i), out);
     }
     has_embedding = has_embedding || shape.is_first({stage, chunk});
     out.has_head = out.has_head || shape.is_last({stage, chunk});
   }
-  if (has_embedding) out.outside_layers += embedding_parameters(m);
+  const auto add_outside = [&](double parameters, bool frozen) {
+    out.outside_layers += parameters;
+    if (!frozen && !job.adapters.any()) out.outside_trained += parameters;
+  };
+  if (has_embedding) add_outside(embedding_parameters(m), job.frozen.embedding);
   // A tied output projection is a copy unless the embedding is on the same stage.
   if (out.has_head && !(m.tied && has_embedding)) {
-    out.outside_layers += static_cast<double>(m.vocabulary) * m.hidden;
+    add_outside(static_cast<double>(m.vocabulary) * m.hidden, job.frozen.output);
   }
   for (int i = 0; out.has_head && i < m.predicted_tokens; ++i) {
-    add_layer(job, m.kind(m.layers - 1), out);
-    out.outside_layers += prediction_parameters(m);
+    add_layer(job, job.kind(m.layers - 1), out);
+    add_outside(prediction_parameters(m), false);
   }
   out.outside_layers /= par.tensor;
+  out.outside_trained /= par.tensor;
   out.weights.all += out.outside_layers;
+  out.trained.all += out.outside_trained;
   return out;
 }
 
@@ -216,27 +239,29 @@ MemoryBreakdown states_of(const TrainingJob& job, const StackSpec& stack, double
   return out;
 }
 /// Frozen weights have no gradients and no optimiser; zero3 splits them as they are.
-MemoryBreakdown frozen_states(const TrainingJob& job, const StackSpec& stack,
-                              const StageShape& shape) {
+Bytes frozen_bytes(const TrainingJob& job, const StageShape& shape) {
   const Parallelism& par = job.parallelism;
-  MemoryBreakdown out = states_of(job, stack, shape.adapters, par.shards());
   const bool split = par.sharding == Sharding::zero3;
-  const double layers = shape.weights.all - shape.outside_layers;
+  WeightCounts rest = shape.weights;
+  double outside = shape.outside_layers;
+  if (!job.adapters.any()) {
+    rest.all -= shape.trained.all;
+    rest.experts -= shape.trained.experts;
+    outside -= shape.outside_trained;
+  }
   const double bytes = frozen_weight_bytes(job.adapters);
-  Bytes& home = job.offload.parameters ? out.host : out.weights;
-  home += Bytes{(bytes * layers + kHalf * shape.outside_layers) / (split ? par.shards() : 1) +
-                bytes * shape.weights.experts / (split ? par.expert_replicas() : 1)};
-  return out;
+  return Bytes{(bytes * (rest.all - outside) + kHalf * outside) / (split ? par.shards() : 1) +
+               bytes * rest.experts / (split ? par.expert_replicas() : 1)};
 }
 MemoryBreakdown model_states(const TrainingJob& job, const StackSpec& stack,
                              const StageShape& shape) {
-  if (job.adapters.any()) return frozen_states(job, stack, shape);
   const Parallelism& par = job.parallelism;
-  const WeightCounts& weights = shape.weights;
-  MemoryBreakdown out = states_of(job, stack, weights.all, par.shards());
-  if (weights.experts == 0) return out;
+  MemoryBreakdown out = states_of(job, stack, shape.trained.all, par.shards());
+  Bytes& home = job.offload.parameters ? out.host : out.weights;
+  if (job.adapters.any() || job.frozen.any()) home += frozen_bytes(job, shape);
+  if (shape.trained.experts == 0) return out;
   const double shards = par.sharding == Sharding::none ? 1 : par.expert_replicas();
-  const MemoryBreakdown experts = states_of(job, stack, weights.experts, shards);
+  const MemoryBreakdown experts = states_of(job, stack, shape.trained.experts, shards);
   out.weights += experts.weights;
   out.gradients += experts.gradients;
   out.optimiser += experts.optimiser;
@@ -262,10 +287,9 @@ double gathered_bytes(const TrainingJob& job, const StackSpec& stack, const Stag
   const double layer = shape.largest_layer;
   const auto count = static_cast<double>(shape.layers.size());
   const double layers = par.reshard ? std::min(count, par.prefetch + 2.0) : count;
-  const double gradients = par.pipeline == 1 ? std::min(count, 2.0) * layer : 0;
+  const double gradients = par.pipeline == 1 ? std::min(count, 2.0) * shape.largest_trained : 0;
   const double weights = kHalf * (layers * layer + shape.outside_layers);
-  if (job.adapters.any()) return weights;
-  return weights + stack.communication.gradient_bytes * (gradients + shape.outside_layers);
+  return weights + stack.communication.gradient_bytes * (gradients + shape.outside_trained);
 }
 
 /// Moves the activations of layers to the host. On the GPU stay those of the layer at work and of
@@ -370,7 +394,9 @@ void add_longer_pipeline(const TrainingJob& job, int ways, std::vector<MemoryRem
 }  // namespace
 
 Bytes saved_per_layer(const TrainingJob& job, const StackSpec& stack, LayerKind kind) {
-  if (job.recompute != Recompute::full) return Bytes{whole_layer_bytes(job, stack, kind)};
+  if (job.recompute != Recompute::full || kind.gradients == Gradients::none) {
+    return Bytes{whole_layer_bytes(job, stack, kind)};
+  }
   return Bytes{kHalf * tokens_of(job) * job.model.hidden / sequence_ways(job.parallelism)};
 }
 
@@ -384,8 +410,7 @@ MemoryBreakdown peak_memory(const TrainingJob& job, const StackSpec& stack, int 
   const Parallelism& par = job.parallelism;
   const MemoryPolicy& policy = stack.memory;
   const StageShape shape = stage_shape(job, stage);
-  const double parameters =
-      job.adapters.any() ? shape.adapters : shape.weights.all + shape.weights.experts;
+  const double parameters = shape.trained.sum();
   const bool whole = par.sharding != Sharding::zero3 || par.shards() == 1;
   const double replicated = par.replicas() > 1 && whole ? policy.replica_bytes * parameters : 0;
 

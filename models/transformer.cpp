@@ -81,14 +81,37 @@ double embedding_parameters(const TransformerShape& m) {
 }
 
 double total_parameters(const TransformerShape& m) {
-  const double head = m.tied ? 0.0 : static_cast<double>(m.vocabulary) * m.hidden;
   double layers = 0;
   for (int i = 0; i < m.layers + m.predicted_tokens; ++i) {
     const LayerKind kind = m.kind(i < m.layers ? i : m.layers - 1);
     layers += layer_parameters(m, kind) + (kind.experts ? expert_parameters(m) : 0);
   }
-  return layers + m.predicted_tokens * prediction_parameters(m) + embedding_parameters(m) + head +
-         (m.biases ? 2.0 : 1.0) * m.hidden;
+  return layers + m.predicted_tokens * prediction_parameters(m) + embedding_parameters(m) +
+         output_parameters(m);
+}
+
+double output_parameters(const TransformerShape& m) {
+  const double projection = m.tied ? 0.0 : static_cast<double>(m.vocabulary) * m.hidden;
+  return projection + (m.biases ? 2.0 : 1.0) * m.hidden;
+}
+
+LayerKind TrainingJob::kind(int layer) const {
+  LayerKind kind = model.kind(layer);
+  if (layer >= frozen.layers) return kind;
+  kind.gradients = frozen.embedding ? Gradients::none : Gradients::inputs;
+  return kind;
+}
+
+double trained_parameters(const TrainingJob& job) {
+  if (job.adapters.any()) return adapter_parameters(job);
+  const TransformerShape& m = job.model;
+  double frozen = job.frozen.embedding ? embedding_parameters(m) : 0;
+  if (job.frozen.output) frozen += output_parameters(m);
+  for (int i = 0; i < job.frozen.layers; ++i) {
+    const LayerKind kind = m.kind(i);
+    frozen += layer_parameters(m, kind) + (kind.experts ? expert_parameters(m) : 0);
+  }
+  return total_parameters(m) - frozen;
 }
 
 }  // namespace lockstep

@@ -40,12 +40,18 @@ struct LatentAttention {
 /// What lets tokens see each other.
 enum class Mixer : std::uint8_t { attention, mamba, none };
 
+/// What the backward pass makes in a part of a model: gradients of weights and of inputs, those of
+/// inputs alone (of what is frozen behind what is trained), or nothing (before all that is
+/// trained).
+enum class Gradients : std::uint8_t { all, inputs, none };
+
 /// What differs between the layers of a model.
 struct LayerKind {
   bool experts = false;
   bool windowed = false;  ///< attention over TransformerShape::window tokens only
   Mixer mixer = Mixer::attention;
   bool feed_forward = true;  ///< an MLP or experts, after the mixer where there is one
+  Gradients gradients = Gradients::all;
 
   /// Each with a norm and a residual.
   [[nodiscard]] int blocks() const {
@@ -81,7 +87,8 @@ struct TransformerShape {
   int predicted_tokens = 0;  ///< further tokens that are predicted, by a layer of the last kind and
                              ///< the output projection again each (DeepSeek-V3's MTP)
 
-  /// Of layer 0 to layers - 1; the layers that predict further tokens are like the last.
+  /// Of layer 0 to layers - 1, all trained; the layers that predict further tokens are like the
+  /// last.
   [[nodiscard]] LayerKind kind(int layer) const;
 };
 
@@ -98,6 +105,8 @@ double prediction_parameters(const TransformerShape& shape);
 double embedding_parameters(const TransformerShape& shape);
 /// Weights of the whole model; a tied embedding counts once.
 double total_parameters(const TransformerShape& shape);
+/// Output projection, unless it is the embedding's, and final norm.
+double output_parameters(const TransformerShape& shape);
 
 /// zero3: weights too, gathered layer by layer where they are used (ZeRO-3, PyTorch's FSDP).
 enum class Sharding : std::uint8_t { none, zero1, zero2, zero3 };
@@ -208,6 +217,15 @@ struct Batch {
   [[nodiscard]] double attended() const { return sample_tokens > 0 ? sample_tokens : tokens; }
 };
 
+/// Parts of a model whose weights stay as they are.
+struct FrozenParts {
+  bool embedding = false;
+  int layers = 0;       ///< the first so many
+  bool output = false;  ///< output projection and final norm
+
+  [[nodiscard]] bool any() const { return embedding || layers > 0 || output; }
+};
+
 /// A training job as the models see it.
 struct TrainingJob {
   TransformerShape model;
@@ -219,10 +237,19 @@ struct TrainingJob {
   ExpertRouting routing;
   Adapters adapters;  ///< where any: all else is frozen
   HostOffload offload;
+  FrozenParts frozen;
+
+  /// As TransformerShape::kind(), with what its backward pass makes.
+  [[nodiscard]] LayerKind kind(int layer) const;
+  /// Whether the backward pass ends before the first layers and the embedding.
+  [[nodiscard]] bool stops_early() const { return frozen.embedding && frozen.layers > 0; }
   /// Micro batches per replica and step.
   [[nodiscard]] int micro_batches() const {
     return batch.sequences / (batch.micro_sequences * parallelism.data);
   }
 };
+
+/// Weights that have a gradient: of adapters where there are any, else of all that is not frozen.
+double trained_parameters(const TrainingJob& job);
 
 }  // namespace lockstep

@@ -56,18 +56,28 @@ StepFlops step_flops(const TrainingJob& job) {
   const double head = static_cast<double>(m.vocabulary) * m.hidden;
   const double extra = m.predicted_tokens;
   double matrices = head + extra * (head + prediction_parameters(m));
+  double frozen = 0;  // all passes of what is, but those of adapters' frozen weights
+  if (job.frozen.output) {
+    frozen += 4 * head;
+    matrices -= head;
+  }
   double causal = 0, full = 0, again = 0;
   for (int i = 0; i < m.layers + m.predicted_tokens; ++i) {
-    const LayerKind kind = m.kind(std::min(i, m.layers - 1));
+    const LayerKind kind = job.kind(std::min(i, m.layers - 1));
     const AttentionWork attention = attention_work(job, kind);
-    matrices += matrix_parameters(job, kind);
-    causal += attention.causal;
-    full += attention.full;
-    again += repeated(job, kind, attention.full);
+    const bool forward_only = kind.gradients == Gradients::none;
+    if (kind.gradients == Gradients::all) {
+      matrices += matrix_parameters(job, kind);
+    } else {
+      frozen += (forward_only ? 2 : 4) * matrix_parameters(job, kind);
+    }
+    causal += attention.causal * (forward_only ? 1.0 / 3 : 1.0);
+    full += attention.full * (forward_only ? 1.0 / 3 : 1.0);
+    if (!forward_only) again += repeated(job, kind, attention.full);
   }
   const double tokens = static_cast<double>(job.batch.sequences) * job.batch.tokens;
   const double products =
-      (job.adapters.any() ? 4.0 : 6.0) * matrices + 6.0 * adapter_parameters(job);
+      (job.adapters.any() ? 4.0 : 6.0) * matrices + frozen + 6.0 * met_adapter_parameters(job);
   return {.causal = Flops{tokens * (products + 3.0 * causal)},
           .full = Flops{tokens * (products + 3.0 * full)},
           .hardware = Flops{tokens * (products + 3.0 * full + again)}};

@@ -18,7 +18,8 @@ struct StepFlops {
 /// embedding, positions and norms out; of experts those that a token goes to), plus 12 l a d s for
 /// attention, halved when causal; windowed attention meets the window alone, and attention inside
 /// samples Batch::sample_tokens in place of s. Experts that drop a token do no work for it. Frozen
-/// weights have no gradient: 4 P for them, and 6 for those of adapters.
+/// weights have no gradient: 4 P for them, and 6 for those of adapters; 2 P, and a third of the
+/// attention, where the backward pass does not come by.
 /// Sources: Chowdhery et al. 2022, arXiv:2204.02311, appendix B; Korthikanti et al. 2022,
 /// arXiv:2205.05198, equations 7 and 8 (which this equals for a model with 4 h wide MLPs).
 StepFlops step_flops(const TrainingJob& job);

@@ -12,7 +12,7 @@ std::vector<Operation> layer_operations(const WorkloadContext& c, LayerKind kind
   const ElementwiseTraffic& e = c.stack.elementwise;
   const Widths w = widths(c);
   const Repeated again = repeated(c.job, c.stack);
-  Recorder record{c};
+  Recorder record{c, kind.gradients};
   const int blocks = kind.blocks();
   record.elementwise("norm_residual",
                      blocks * e.norm_residual_bytes / 2 * w.residual_tokens * w.hidden,
@@ -42,7 +42,7 @@ std::vector<Operation> embedding_operations(const WorkloadContext& c) {
   const Widths w = widths(c);
   Recorder record{c};
   // Look-up: read a row, write it; the gradient scatters into the table in 32 bit.
-  const double backward_ratio = c.job.adapters.any() ? 0 : 2;
+  const double backward_ratio = c.job.adapters.any() || c.job.frozen.embedding ? 0 : 2;
   record.elementwise("embedding", 4 * w.tokens * w.hidden, backward_ratio, 2, false);
   const CollectiveOp op =
       c.job.parallelism.sequence ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce;
@@ -55,7 +55,7 @@ std::vector<Operation> head_operations(const WorkloadContext& c) {
   const double vocabulary = c.job.model.vocabulary / w.tensor;
   // The output projection stays in 16 bit in every mixed-precision recipe.
   const Precision p = is_quantised(c.job.precision) ? Precision::bf16 : c.job.precision;
-  Recorder record{c};
+  Recorder record{c, c.job.frozen.output ? Gradients::inputs : Gradients::all};
   record.elementwise("final_norm", 4 * w.residual_tokens * w.hidden, 1.5, 1, false);
   Recorder::Linear head{
       {"head", "head.input_gradient", "head.weight_gradient"}, w.tokens, w.hidden, vocabulary, p};

@@ -37,7 +37,8 @@ void Recorder::linear(const Linear& l) {
   product(l.names[1], Phase::backward, {.m = rows, .n = l.x_width, .k = l.y_width, .count = g}, l,
           work);
   const Adapters& adapters = c_.job.adapters;
-  if (!adapters.any()) {
+  const bool trains = !adapters.any() && gradients_ == Gradients::all;
+  if (trains) {
     product(l.names[2], Phase::backward, {.m = l.y_width, .n = l.x_width, .k = rows, .count = g}, l,
             work);
     memory("weight_gradient_accumulation", Phase::backward,
@@ -57,42 +58,65 @@ void Recorder::linear(const Linear& l) {
   if (is_quantised(l.precision)) {
     const ElementwiseTraffic& e = c_.stack.elementwise;
     memory("quantise", Phase::forward, Bytes{e.quantise_bytes * l.tokens * l.x_width}, 1, l.load);
-    memory("quantise", Phase::backward, Bytes{e.quantise_backward_bytes * l.tokens * l.y_width}, 1,
-           l.load);
+    // A second copy of the output's gradient, turned over, is for the gradient of the weights.
+    const double copies = e.quantise_backward_bytes - (trains ? 0 : 1);
+    memory("quantise", Phase::backward, Bytes{copies * l.tokens * l.y_width}, 1, l.load);
   }
 }
 
 /// y += scale x A B. Of a product whose columns are split over tensor-parallel ranks, A's columns
 /// and B's are; of one whose rows are, A's rows and B's columns. Either way the ranks share x A,
-/// which is tokens x r. Scaling and adding are kernels of their own, as in
+/// which is tokens x r. Those that compress vectors are whole on every rank. Scaling and adding are
+/// kernels of their own, as in
 /// github:NVIDIA-NeMo/Megatron-Bridge:src/megatron/bridge/peft/utils.py.
 void Recorder::adapter(const Linear& l, AdapterModule module) {
-  const double t = c_.job.parallelism.tensor, r = c_.job.adapters.rank;
-  const bool columns = module == AdapterModule::qkv || module == AdapterModule::mlp_up;
+  const TrainingJob& job = c_.job;
+  const bool of_experts =
+      module == AdapterModule::expert_up || module == AdapterModule::expert_down;
+  const bool rows = module == AdapterModule::projection || module == AdapterModule::mlp_down ||
+                    module == AdapterModule::expert_down;
+  const bool whole = module == AdapterModule::qkv && job.model.latent.key_value_rank > 0;
+  const double ways = whole        ? 1
+                      : of_experts ? job.parallelism.expert_tensor
+                                   : job.parallelism.tensor;
+  const double r = job.adapters.rank, pair = adapters_of(job.model, module);
   const Precision p = is_quantised(l.precision) ? Precision::bf16 : l.precision;
-  const double inner = columns ? r / t : r, outer = columns ? l.y_width : l.y_width / t;
+  const double inner = pair * (rows ? r : r / ways), outer = rows ? l.y_width / ways : l.y_width;
   const Bytes result{2 * l.tokens * l.y_width}, input{2 * l.tokens * l.x_width};
-  const Bytes shared{2 * l.tokens * r};
+  const double groups = job.adapters.experts == ExpertAdapters::own ? l.groups : 1;
   const auto thin = [&](std::array<std::string_view, 3> names, double in, double out) {
-    const Linear of{names, l.tokens, in, out, p};
-    const Flops work{2 * l.tokens * in * out};
-    const GemmShape forward{.m = l.tokens, .n = out, .k = in};
+    Linear of{names, l.tokens, in, out, p};
+    of.load = l.load;
+    const double m = l.tokens / groups;
+    const Flops work{l.useful * 2 * l.tokens * in * out};
+    const GemmShape forward{.m = m, .n = out, .k = in, .count = groups};
     product(names[0], Phase::forward, forward, of, work);
     if (l.repeated == 1) product(names[0], Phase::recompute, forward, of, {});
-    product(names[1], Phase::backward, {.m = l.tokens, .n = in, .k = out}, of, work);
-    product(names[2], Phase::backward, {.m = out, .n = in, .k = l.tokens}, of, work);
+    product(names[1], Phase::backward, {.m = m, .n = in, .k = out, .count = groups}, of, work);
+    product(names[2], Phase::backward, {.m = out, .n = in, .k = m, .count = groups}, of, work);
   };
   thin({"adapter_in", "adapter_in.input_gradient", "adapter_in.weight_gradient"}, l.x_width, inner);
   thin({"adapter_out", "adapter_out.input_gradient", "adapter_out.weight_gradient"}, r, outer);
   for (const Phase phase : {Phase::forward, Phase::recompute, Phase::backward}) {
     if (phase == Phase::recompute && l.repeated < 1) continue;
     const bool backward = phase == Phase::backward;
-    memory("adapter_scale", phase, 2.0 * result, 1);
-    memory("adapter_add", phase, 3.0 * (backward ? input : result), 1);
-    collective("adapter_exchange", phase,
-               columns != backward ? CollectiveOp::all_gather : CollectiveOp::reduce_scatter,
-               shared);
+    memory("adapter_scale", phase, 2.0 * result, 1, l.load);
+    memory("adapter_add", phase, 3.0 * (backward ? input : result), 1, l.load);
+    if (whole) continue;
+    const CollectiveOp op =
+        rows == backward ? CollectiveOp::all_gather : CollectiveOp::reduce_scatter;
+    share_adapter(phase, op, Bytes{2 * l.tokens * r}, of_experts);
   }
+}
+
+/// Ranks that split a product exchange what comes between the thin matrices of its adapter.
+void Recorder::share_adapter(Phase phase, CollectiveOp op, Bytes payload, bool of_experts) {
+  if (!of_experts) return collective("adapter_exchange", phase, op, payload);
+  const int ranks = c_.job.parallelism.expert_tensor;
+  exchange({.name = "adapter_exchange",
+            .axis = Axis::expert,
+            .phase = phase,
+            .call = {op, payload, ranks, std::min(ranks, c_.tensor_ranks_per_domain)}});
 }
 
 void Recorder::product(std::string_view name, Phase phase, const GemmShape& shape, const Linear& of,
@@ -256,6 +280,13 @@ void Recorder::dispatch(std::string_view name, Phase phase, Bytes copies, Second
     e.exposed = std::max(c_.stack.communication.expert_overlapped, 1 - double{cover / alone});
   }
   exchange(e);
+}
+
+std::vector<Operation> Recorder::take() {
+  if (gradients_ == Gradients::none) {
+    std::erase_if(operations_, [](const Operation& o) { return o.phase != Phase::forward; });
+  }
+  return std::move(operations_);
 }
 
 Seconds Recorder::compute_time(Phase phase) const {

@@ -22,7 +22,8 @@ Widths widths(const WorkloadContext& context);
 
 class Recorder {
  public:
-  explicit Recorder(const WorkloadContext& context) : c_(context), gpu_(context.node.gpu) {}
+  explicit Recorder(const WorkloadContext& context, Gradients gradients = Gradients::all)
+      : c_(context), gpu_(context.node.gpu), gradients_(gradients) {}
 
   /// y = x W and its two backward products. `x_width` columns in, `y_width` out, of `tokens` rows.
   struct Linear {
@@ -38,7 +39,8 @@ class Recorder {
     /// gradient stays whole.
     double pieces = 1;
   };
-  /// With adapters the weights have no gradient, and the products that have one take it along.
+  /// With adapters the weights have no gradient, and the products that have one take it along;
+  /// neither have frozen ones.
   void linear(const Linear& l);
 
   /// Context-parallel ranks take `parts` calls of `shape` each: every rank holds an early and a
@@ -79,10 +81,12 @@ class Recorder {
   [[nodiscard]] Seconds time_of(std::string_view name, Phase phase) const;
   /// Of all operations so far but collectives.
   [[nodiscard]] Seconds compute_time(Phase phase) const;
-  std::vector<Operation> take() { return std::move(operations_); }
+  /// All operations; of the forward pass alone where there are no gradients.
+  std::vector<Operation> take();
 
  private:
   void adapter(const Linear& l, AdapterModule module);
+  void share_adapter(Phase phase, CollectiveOp op, Bytes payload, bool of_experts);
   [[nodiscard]] Bytes attention_traffic(const AttentionShape& s) const;
   [[nodiscard]] CollectiveCost cost_of(const CollectiveCall& call) const;
   void add(const Operation& operation) { operations_.push_back(operation); }
@@ -91,6 +95,7 @@ class Recorder {
 
   const WorkloadContext& c_;
   const GpuSpec& gpu_;
+  Gradients gradients_;
   std::vector<Operation> operations_;
 };
 

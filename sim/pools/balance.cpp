@@ -38,7 +38,7 @@ class StageSplit {
       slow = std::max(slow, straggler.slowdown);
     }
     for (int i = 1; i < s.job.model.layers; ++i) {
-      alike_ = alike_ && s.job.model.kind(i) == s.job.model.kind(0);
+      alike_ = alike_ && s.job.kind(i) == s.job.kind(0);
     }
   }
 

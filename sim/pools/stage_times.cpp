@@ -36,7 +36,7 @@ StageTimes::StageTimes(const Scenario& s)
     OfPool& out = pools_.emplace_back();
     out.layers.assign(1, 0.0);
     for (int i = 0; i < model.layers; ++i) {
-      const Piece& layer = pieces.layers[Pieces::piece_of(model.kind(i))];
+      const Piece& layer = pieces.layers[Pieces::piece_of(s.job.kind(i))];
       out.layers.push_back(out.layers.back() + passes(layer, split));
     }
     out.embedding = passes(pieces.embedding, split);

@@ -81,11 +81,12 @@ class SliceEnergy {
  private:
   /// Over all layers of the model: which of them a chunk has is not told apart.
   [[nodiscard]] PieceEnergy mean_layer(const WorkloadContext& context) const {
-    const TransformerShape& m = context.job.model;
+    const TrainingJob& job = context.job;
+    const TransformerShape& m = job.model;
     PieceEnergy mean;
     std::vector<std::pair<LayerKind, int>> kinds;
     for (int i = 0; i < m.layers; ++i) {
-      const LayerKind kind = m.kind(i);
+      const LayerKind kind = job.kind(i);
       const auto known = std::ranges::find(kinds, kind, &std::pair<LayerKind, int>::first);
       if (known == kinds.end())
         kinds.emplace_back(kind, 1);

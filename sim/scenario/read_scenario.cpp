@@ -158,6 +158,8 @@ Adapters read_lora(const JsonCursor& from) {
   }
   adapters.base =
       optional_choice<BaseFormat>(from.find("base"), kBaseFormatNames).value_or(BaseFormat::half);
+  adapters.experts = optional_choice<ExpertAdapters>(from.find("experts"), kExpertAdaptersNames)
+                         .value_or(ExpertAdapters::shared);
   from.finish();
   return adapters;
 }
@@ -172,6 +174,16 @@ HostOffload read_offload(const JsonCursor& from) {
       optional_integer(from.find("activation_layers"), 0, kMaxLayers).value_or(0);
   from.finish();
   return offload;
+}
+
+/// Parts of the model that are not trained.
+FrozenParts read_frozen(const JsonCursor& from) {
+  FrozenParts frozen;
+  if (const auto embedding = from.find("embedding")) frozen.embedding = embedding->boolean();
+  frozen.layers = optional_integer(from.find("layers"), 0, kMaxLayers).value_or(0);
+  if (const auto output = from.find("output")) frozen.output = output->boolean();
+  from.finish();
+  return frozen;
 }
 
 /// How unevenly tokens fall on experts, and how many of them an expert takes.
@@ -332,6 +344,7 @@ void read_job_draft(const JsonCursor& from, const PresetStore& presets, Scenario
   if (const auto routing = from.find("routing")) read_routing(*routing, draft);
   if (const auto lora = from.find("lora")) draft.adapters = read_lora(*lora);
   if (const auto offload = from.find("offload")) draft.offload = read_offload(*offload);
+  if (const auto frozen = from.find("frozen")) draft.frozen = read_frozen(*frozen);
   read_stack_choice(from.find("stack"), presets, draft);
   if (const auto stragglers = from.find("stragglers")) {
     draft.stragglers = read_stragglers(*stragglers);

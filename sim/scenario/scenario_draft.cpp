@@ -180,6 +180,7 @@ void complete_policies(const ScenarioDraft& draft, Scenario& out) {
   out.job.modules = draft.modules;
   out.job.adapters = draft.adapters;
   out.job.offload = draft.offload;
+  out.job.frozen = draft.frozen;
   if (!draft.recompute) out.assumptions.emplace_back("recompute: none (not given)");
   bool has_bf16 = true;
   for (std::size_t pool = 0; pool < out.pool_count(); ++pool) {

@@ -56,6 +56,7 @@ struct ScenarioDraft {
   RecomputeModules modules;            ///< of selective recomputation
   Adapters adapters;
   HostOffload offload;
+  FrozenParts frozen;
   StackSpec stack;
   std::vector<Straggler> stragglers;
   std::optional<double> training_tokens;

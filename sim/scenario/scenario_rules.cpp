@@ -366,27 +366,66 @@ void check_pattern(const ScenarioDraft& draft, const Parallelism& cut) {
   }
 }
 
+namespace {
+
+/// Products of any layer that can have an adapter.
+std::vector<std::string> products_of(const TrainingJob& job) {
+  std::vector<std::string> names;
+  for (std::size_t module = 0; module < kAdapterModules; ++module) {
+    for (int i = 0; i < job.model.layers; ++i) {
+      if (!has_product(job.model, job.kind(i), static_cast<AdapterModule>(module))) continue;
+      names.emplace_back(kAdapterModuleNames[module]);
+      break;
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
 void check_adapters(const ScenarioDraft& draft, const TrainingJob& job) {
   if (!job.adapters.any()) return;
   const std::string rank = std::to_string(job.adapters.rank);
-  if (job.model.latent.key_value_rank > 0) {
-    refuse(draft, "/lora", "adapters", "a model without latent attention, or no such key");
-  }
   if (job.model.predicted_tokens > 0) {
     refuse(draft, "/model/predicted_tokens", std::to_string(job.model.predicted_tokens),
            "0, where there are adapters");
   }
-  if (job.adapters.rank % job.parallelism.tensor != 0) {
-    refuse(draft, "/lora/rank", rank,
-           "a multiple of " + std::to_string(job.parallelism.tensor) + " (tensor)");
+  for (const auto& [ways, name] : {std::pair{job.parallelism.tensor, "tensor"},
+                                   std::pair{job.parallelism.expert_tensor, "expert_tensor"}}) {
+    if (job.adapters.rank % ways == 0) continue;
+    refuse(draft, "/lora/rank", rank, "a multiple of " + std::to_string(ways) + " (" + name + ")");
   }
   if (adapter_parameters(job) == 0) {
-    refuse(draft, "/lora/modules", "the MLP's products alone",
-           "qkv or projection (experts have no adapters)");
+    refuse(draft, "/lora/modules", "products that the model does not have",
+           listed(products_of(job)) + " (" + of_model("products", job.model) + ")");
   }
   if (job.adapters.base == BaseFormat::nf4 && is_quantised(job.precision)) {
     refuse(draft, "/lora/base", "\"nf4\"",
            "bf16, where precision is " + std::string(name_of(job.precision)));
+  }
+}
+
+void check_frozen(const ScenarioDraft& draft, const TrainingJob& job) {
+  const FrozenParts& frozen = job.frozen;
+  if (!frozen.any()) return;
+  if (job.adapters.any()) {
+    refuse(draft, "/frozen", "parts of the model", "no such key beside lora, which freezes all");
+  }
+  const TransformerShape& model = job.model;
+  if (frozen.layers > model.layers) {
+    refuse(draft, "/frozen/layers", std::to_string(frozen.layers),
+           "at most " + std::to_string(model.layers) + " (" + of_model("layers", model) + ")");
+  }
+  if (frozen.embedding && frozen.output && frozen.layers == model.layers) {
+    refuse(draft, "/frozen", "the whole model", "a part of it: something has to be trained");
+  }
+  if (model.tied && frozen.embedding != frozen.output) {
+    refuse(draft, frozen.embedding ? "/frozen/embedding" : "/frozen/output", "true",
+           "both embedding and output or neither, as they share their weights");
+  }
+  if (model.predicted_tokens > 0) {
+    refuse(draft, "/model/predicted_tokens", std::to_string(model.predicted_tokens),
+           "0, where parts are frozen");
   }
 }
 
@@ -443,6 +482,7 @@ void check_rules(const ScenarioDraft& draft, const Scenario& scenario) {
   check_pattern(draft, cut);
   check_sharding(draft, cut);
   check_adapters(draft, scenario.job);
+  check_frozen(draft, scenario.job);
   check_machine(draft, scenario);
   check_offload(draft, scenario);
   if (scenario.unequal() || draft.balanced_layers || draft.balanced_batch) {

@@ -82,10 +82,10 @@ void add_copies(const WorkloadContext& c, Bytes saved, Piece& piece) {
 }
 
 Piece make_root(std::vector<Operation> (*make)(const WorkloadContext&), const WorkloadContext& c,
-                double parameters) {
+                double parameters, bool frozen = false) {
   Piece piece = make_piece(make, c, {});
   piece.weights.all = parameters / c.job.parallelism.tensor;
-  if (!c.job.adapters.any()) piece.trained = piece.weights;
+  if (!c.job.adapters.any() && !frozen) piece.trained = piece.weights;
   piece.root = true;
   add_copies(c, {}, piece);
   return piece;
@@ -101,9 +101,11 @@ Piece make_layer(const WorkloadContext& c, LayerKind kind) {
                  .backward = share * (s.kernels_backward + again) * s.launch_interval};
   const Adapters& adapters = c.job.adapters;
   for (std::size_t i = 0; i < kAdapterModules; ++i) {
-    if (!adapters.on(static_cast<AdapterModule>(i))) continue;
-    host.forward += kAdapterKernels * s.launch_interval;
-    host.backward += 2 * kAdapterKernels * s.launch_interval;
+    const auto module = static_cast<AdapterModule>(i);
+    if (!adapters.on(module) || !has_product(c.job.model, kind, module)) continue;
+    const double kernels = kAdapterKernels * adapters_of(c.job.model, module);
+    host.forward += kernels * s.launch_interval;
+    host.backward += 2 * kernels * s.launch_interval;
   }
   Weights weights{.all = layer_parameters(c.job.model, kind) / par.tensor};
   if (kind.experts) {
@@ -113,12 +115,16 @@ Piece make_layer(const WorkloadContext& c, LayerKind kind) {
     host.backward = std::max(host.backward, 2.0 / 3 * experts);
     weights.experts = expert_parameters(c.job.model) / (par.expert * par.expert_tensor);
   }
+  const bool goes_back = kind.gradients != Gradients::none;
+  if (!goes_back) host.backward = {};
   Piece piece = make_piece(
       [&](const WorkloadContext& context) { return layer_operations(context, kind); }, c, host);
   piece.weights = weights;
-  piece.trained = weights;
+  if (kind.gradients == Gradients::all) piece.trained = weights;
+  piece.goes_back = goes_back;
   if (adapters.any()) {
-    piece.trained = {.all = adapter_parameters(adapters, c.job.model, kind) / par.tensor};
+    piece.trained = {.all = adapter_parameters(adapters, c.job.model, kind) / par.tensor,
+                     .experts = expert_adapter_parameters(c.job, kind)};
     piece.stored = frozen_weight_bytes(adapters) / 2;
   }
   add_copies(c, saved_per_layer(c.job, c.stack, kind), piece);
@@ -139,12 +145,14 @@ Pieces make_pieces(const WorkloadContext& c) {
   Pieces out;
   std::array<bool, Pieces::kKinds> made{};
   for (int i = 0; i < m.layers; ++i) {
-    const std::size_t number = Pieces::piece_of(m.kind(i));
-    if (!made[number]) out.layers[number] = make_layer(c, m.kind(i));
+    const LayerKind kind = c.job.kind(i);
+    const std::size_t number = Pieces::piece_of(kind);
+    if (!made[number]) out.layers[number] = make_layer(c, kind);
     made[number] = true;
   }
-  out.embedding = make_root(embedding_operations, c, embedding_parameters(m));
-  out.head = make_root(head_operations, c, shared ? 0 : head);
+  const FrozenParts& frozen = c.job.frozen;
+  out.embedding = make_root(embedding_operations, c, embedding_parameters(m), frozen.embedding);
+  out.head = make_root(head_operations, c, shared ? 0 : head, frozen.output);
   if (m.predicted_tokens > 0) {
     // It shares embedding and output projection with the model.
     out.prediction = make_root(prediction_operations, c, prediction_parameters(m));

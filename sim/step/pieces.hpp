@@ -26,9 +26,10 @@ struct Piece {
   std::array<PhaseCost, 4> passes;  ///< by Pass
   std::array<Seconds, 4> copies;    ///< to and from the host, beside each of them
   Weights weights;
-  Weights trained;    ///< of them, or the adapters beside them: what has a gradient
-  double stored = 1;  ///< bytes of a weight as it is kept over those of a 16-bit one
-  bool root = false;  ///< not a layer
+  Weights trained;        ///< of them, or the adapters beside them: what has a gradient
+  double stored = 1;      ///< bytes of a weight as it is kept over those of a 16-bit one
+  bool root = false;      ///< not a layer
+  bool goes_back = true;  ///< its backward pass makes gradients
 
   [[nodiscard]] const PhaseCost& cost(Pass pass) const {
     return passes[static_cast<std::size_t>(pass)];
@@ -36,14 +37,14 @@ struct Piece {
   [[nodiscard]] PhaseCost& cost(Pass pass) { return passes[static_cast<std::size_t>(pass)]; }
 };
 struct Pieces {
-  static constexpr std::size_t kKinds = 24;
+  static constexpr std::size_t kKinds = 72;
   std::array<Piece, kKinds> layers;  ///< by piece_of(kind); only those of the model are filled
   Piece embedding, head;
   Piece prediction;  ///< of a further token: its layer, the projection again, and what joins them
 
   static std::size_t piece_of(LayerKind kind) {
     return (kind.experts ? 1U : 0U) + (kind.windowed ? 2U : 0U) + (kind.feed_forward ? 0U : 4U) +
-           8 * static_cast<std::size_t>(kind.mixer);
+           8 * static_cast<std::size_t>(kind.mixer) + 24 * static_cast<std::size_t>(kind.gradients);
   }
 };
 

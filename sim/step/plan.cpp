@@ -56,6 +56,12 @@ class StageBuilder {
       out_.layers.push_back(layers[static_cast<std::size_t>(number)]);
       first_layers_.push_back(std::accumulate(layers.begin(), layers.begin() + number, 0));
     }
+    if (!scenario.job.stops_early()) return;
+    const int frozen = scenario.job.frozen.layers;
+    for (int end = layers.front();
+         end <= frozen && last_backward_stage_ + 1 < std::ssize(layers);) {
+      end += layers[static_cast<std::size_t>(++last_backward_stage_)];
+    }
   }
 
   void build() {
@@ -122,7 +128,7 @@ class StageBuilder {
     const TransformerShape& model = scenario_.job.model;
     const int first = first_layers_[static_cast<std::size_t>(chunk)];
     for (int i = first; i < first + out_.layers[static_cast<std::size_t>(chunk)]; ++i) {
-      pieces.push_back(&pieces_.layers[Pieces::piece_of(model.kind(i))]);
+      pieces.push_back(&pieces_.layers[Pieces::piece_of(scenario_.job.kind(i))]);
     }
     if (plan_.shape.is_last(place(chunk))) {
       pieces.push_back(&pieces_.head);
@@ -158,9 +164,9 @@ class StageBuilder {
   [[nodiscard]] bool exchanges_experts(const Weights& w) const {
     return w.experts > 0 && par_.expert_replicas() > 1;
   }
-  /// Embedding and output projection beside adapters.
+  /// Embedding and output projection beside adapters, and frozen parts.
   [[nodiscard]] bool frozen(const Weights& w) const {
-    return scenario_.job.adapters.any() && w.sum() == 0;
+    return (scenario_.job.adapters.any() || scenario_.job.frozen.any()) && w.sum() == 0;
   }
   void gather(const Weights& w) {
     if (frozen(w)) return;
@@ -249,7 +255,7 @@ class StageBuilder {
         const Weights& w = piece->weights;
         uses_.push_back({{piece->stored * w.all, piece->stored * w.experts},
                          piece->trained,
-                         needs && (forward || !piece->root)});
+                         needs && (forward || (!piece->root && piece->goes_back))});
       }
     }
   }
@@ -320,7 +326,7 @@ class StageBuilder {
     const bool forward = is_forward(work.pass);
     ProgramItem item{.work = work,
                      .first_segment = static_cast<std::uint32_t>(out_.segments.size())};
-    connect(plan_.shape, out_, item);
+    connect(plan_.shape, out_, item, last_backward_stage_);
     auto pieces = chunk_pieces(chunk);
     if (!forward) std::reverse(pieces.begin(), pieces.end());
     for (const Piece* piece : pieces) {
@@ -435,6 +441,7 @@ class StageBuilder {
   double variation_ = 0;
   std::vector<std::size_t> first_forward_, last_backward_;  ///< by chunk: place in the order
   std::vector<int> first_layers_;                           ///< of each chunk, in the model
+  int last_backward_stage_ = 0;                             ///< where the backward pass ends
   Weights trained_;                                         ///< of all chunks
   std::vector<std::uint32_t> gathered_;  ///< by bucket: collectives, its gathers the last of them
   std::uint32_t reduced_ = 0;            ///< collectives that the next pass waits for
@@ -506,7 +513,8 @@ void plan_exchanges(const Scenario& s, const std::vector<std::uint32_t>& pools, 
       add_exchange(s, pools, {r, mirror}, local ? 2 : 1, plan.stages[r].parameters / par.shards(),
                    "gradients of both copies", plan);
     }
-  } else if (s.job.model.tied && !ends_meet(plan.shape) && !s.job.adapters.any()) {
+  } else if (s.job.model.tied && !ends_meet(plan.shape) && !s.job.adapters.any() &&
+             !s.job.frozen.embedding) {
     add_exchange(s, pools, {0, ranks - 1}, 1,
                  static_cast<double>(s.job.model.vocabulary) * s.job.model.hidden / par.tensor,
                  "embedding gradients", plan);
@@ -542,14 +550,17 @@ WorkloadContext workload_context(const Scenario& s, const Placement& placement, 
           .expert_ranks_per_domain = experts.per_domain_max};
 }
 
-void connect(const PipelineShape& shape, StagePlan& stage, ProgramItem& item) {
+void connect(const PipelineShape& shape, StagePlan& stage, ProgramItem& item, int last_backward) {
   if (item.work.pass == Pass::backward_weight) return;
   const ChunkPlace at{stage.stage, item.work.chunk};
   const bool forward = is_forward(item.work.pass);
+  const int number = shape.stage_of(at);
+  if (!forward && number < last_backward) return;
   const auto from = forward ? shape.before(at) : shape.after(at);
   const auto to = forward ? shape.after(at) : shape.before(at);
   item.needs_message = from && from->rank != at.rank;
-  item.sends_message = to && to->rank != at.rank;
+  const bool goes_on = forward || number > last_backward;
+  item.sends_message = goes_on && to && to->rank != at.rank;
   if (!item.sends_message) return;
   item.direction = forward == shape.rising(at.chunk) ? 0 : 1;
   stage.message_targets[item.direction].push_back({static_cast<std::uint16_t>(to->chunk), forward});

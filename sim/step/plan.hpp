@@ -146,8 +146,10 @@ WorkloadContext workload_context(const Scenario& scenario, const Placement& plac
                                  std::size_t pool = 0);
 
 /// Fills in which messages the item of a stage needs and sends, and adds the one that it sends to
-/// those of the stage. Items are connected in the order of their program.
-void connect(const PipelineShape& shape, StagePlan& stage, ProgramItem& item);
+/// those of the stage. Items are connected in the order of their program. Gradients go no further
+/// back than to the virtual stage `last_backward`.
+void connect(const PipelineShape& shape, StagePlan& stage, ProgramItem& item,
+             int last_backward = 0);
 
 /// Throws InputError where a layout cannot be planned. `scenario` has been checked.
 StepPlan plan_step(const Scenario& scenario);

@@ -70,7 +70,7 @@ Seconds ComputeBound::operator()(const Scenario& candidate) {
   int layer = 0;
   for (std::size_t s = 0; s < stages; ++s) {
     for (int i = 0; i < layers[s]; ++i) {
-      add(s, times.layers[Pieces::piece_of(job.model.kind(layer++))]);
+      add(s, times.layers[Pieces::piece_of(job.kind(layer++))]);
     }
   }
   add(0, times.embedding);

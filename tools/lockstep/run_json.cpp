@@ -18,8 +18,7 @@ Json scenario_json(const Scenario& scenario) {
           {"about", scenario.about},
           {"model", job.model.name},
           {"parameters", twelve_digits(total_parameters(job.model))},
-          {"trained_parameters", twelve_digits(job.adapters.any() ? adapter_parameters(job)
-                                                                  : total_parameters(job.model))},
+          {"trained_parameters", twelve_digits(trained_parameters(job))},
           {"node", scenario.node.name},
           {"gpu", scenario.node.gpu.name},
           {"fabric", scenario.fabric.name},

@@ -56,6 +56,11 @@ std::string layout_text(const TrainingJob& job) {
     parts.push_back(
         fmt::format("activations of {} layers on the host", job.offload.activation_layers));
   }
+  if (job.frozen.any()) {
+    parts.push_back(
+        fmt::format("{} of the weights trained",
+                    percent_text(trained_parameters(job) / total_parameters(job.model))));
+  }
   if (job.recompute != Recompute::none) {
     parts.push_back(fmt::format("{} recompute", name_of(job.recompute)));
   }

@@ -62,8 +62,8 @@ constexpr std::array kMistakes{
     Mistake{
         "bach=3", "/bach", "the unknown key \"bach\"",
         "$schema, about, model, cluster, parallelism, batch, precision, recompute, routing, lora, "
-        "offload, stack, stragglers, training, price, expect, run, rl, power, cost. Did you mean "
-        "\"batch\"?"},
+        "offload, frozen, stack, stragglers, training, price, expect, run, rl, power, cost. Did "
+        "you mean \"batch\"?"},
     // Numbers that cannot be.
     Mistake{"cluster.nodes=0", "/cluster/nodes", "0", "a whole number from 1 to 1000000"},
     Mistake{"cluster.nodes=-4", "/cluster/nodes", "-4", "a whole number from 1 to 1000000"},

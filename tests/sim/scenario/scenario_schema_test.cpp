@@ -30,6 +30,7 @@ const Json& full_scenario() {
     "lora": {"rank": 8, "modules": ["qkv"]},
     "recompute": {"modules": ["mlp"]},
     "offload": {},
+    "frozen": {},
     "routing": {},
     "cluster": {
       "node": {"preset": "dgx_h100", "gpu": {
@@ -98,7 +99,7 @@ void collect(const Json& node, const std::string& pointer, Places& out) {
     for (const auto& [key, member] : here.at("properties").items()) {
       if (pointer.empty() && key == "run") continue;  // tests/sim/run/run_schema_test.cpp
       if (pointer == "/cluster/pools/0" && key == "node") continue;  // as /cluster/node
-      if (pointer.empty() && key == "rl") continue;   // tests/sim/rl/read_rl_test.cpp
+      if (pointer.empty() && key == "rl") continue;  // tests/sim/rl/read_rl_test.cpp
       collect(member, pointer + "/" + key, out);
     }
   } else if (here.value("type", "") == "array") {

@@ -122,12 +122,18 @@ class RandomScenarios {
         random_.below(2), one_of<int>({1, 1, 2}), one_of<int>({0, 2048}), random_.below(2));
   }
   std::string adapters() {
-    if (random_.below(4) != 0) return "";
+    if (random_.below(4) != 0) return frozen();
     return fmt::format(R"(, "lora": {{"rank": {}, "modules": {}, "base": "{}"}})",
                        one_of<int>({16, 64}),
                        one_of<std::string>(
                            {R"(["qkv"])", R"(["qkv", "mlp_down"])", R"(["projection", "mlp_up"])"}),
                        one_of<std::string>({"bf16", "nf4"}));
+  }
+  /// Parts that stay as they are; those that do not fit are drawn again with the rest.
+  std::string frozen() {
+    if (random_.below(4) != 0) return "";
+    return fmt::format(R"(, "frozen": {{"embedding": {}, "layers": {}, "output": {}}})",
+                       yes_or_no(), random_.below(6), yes_or_no());
   }
   /// What replicas share out, and how experts lie.
   std::string sharing(int replicas) {
