@@ -362,6 +362,7 @@ ReferenceRow read_row(const Json& json, std::size_t index) {
   read_model(row.part("model"), row, out, obstacles);
   read_parallel(row.part("parallel"), out, obstacles);
   out.batch.tokens = obstacles.need(row.count("seq"), "seq");
+  out.batch.sample_tokens = row.positive("sample_tokens").value_or(0);
   out.batch.micro_sequences = obstacles.need(row.count("micro_batch"), "micro_batch");
   out.batch.sequences = obstacles.need(row.count("global_batch"), "global_batch");
   read_recompute(row.text("recompute"), out, obstacles);
