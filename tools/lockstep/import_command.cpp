@@ -86,7 +86,8 @@ constexpr CommandSpec kImportSpec{
         "              attention and collectives.\n"
         "  nsys        what `nsys stats --report nvtx_kern_sum --format csv` (or json) writes of "
         "a\n"
-        "              run under PyTorch's emit_nvtx(record_shapes=True): products and attention.\n"
+        "              run under PyTorch's emit_nvtx(record_shapes=True), or an SQLite export:\n"
+        "              products and attention.\n"
         "What is left out is said on standard error.",
     .positionals = 1 + kMostFiles,
     .options = kImportOptions,

@@ -10,6 +10,7 @@
 #include "tools/lockstep/input_file.hpp"
 #include "tools/lockstep/kernel_kinds.hpp"
 #include "tools/lockstep/kineto_points.hpp"
+#include "tools/lockstep/nsys/sqlite_report.hpp"
 #include "tools/lockstep/nsys_range.hpp"
 #include "tools/lockstep/nsys_report.hpp"
 
@@ -44,7 +45,9 @@ class NsysImporter {
   NsysImporter(const std::string& type, const GpuSpec& gpu) : type_(type), gpu_(gpu) {}
 
   void read(const std::string& file) {
-    const NsysReport report = parse_nsys(file, read_maybe_gzip(file, kLargestReport));
+    const NsysReport report = is_sqlite(file)
+                                  ? read_nsys_sqlite(file)
+                                  : parse_nsys(file, read_maybe_gzip(file, kLargestReport));
     LeftOut left_out;
     if (report.broken > 0) left_out["not of the columns of their table"] = report.broken;
     std::map<std::string, RangeCalls> calls;

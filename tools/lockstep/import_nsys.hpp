@@ -10,7 +10,7 @@
 namespace lockstep {
 
 /// The text of a profile (scenarios/profile.schema.json) of the products and attention in tables of
-/// nsys stats (nsys_report.hpp; plain or .gz) of a run under PyTorch's
+/// nsys stats (nsys_report.hpp; plain or .gz), or in an export to SQLite, of a run under PyTorch's
 /// emit_nvtx(record_shapes=True): the ranges carry the shapes, the kernels' names the number format
 /// and the mask. `type`: of products whose kernels do not say it, as PyTorch calls it; empty: they
 /// are left out. A product's time is that of all its kernels, over its ranges the median. An empty
