@@ -250,9 +250,9 @@ StepTime ChakraRank::duration_of(const chakra::Node& node, const ChakraAttribute
     const double bytes = bounded(node, "tensor_size", a.tensor.value_or(0), kMostBytes);
     seconds = bytes / options_.gpu.pcie_bandwidth.base_units();
   } else if (added.kind == TraceNodeKind::compute) {
-    seconds =
-        std::max(added.flops / options_.gpu.peak_bf16, added.size / options_.gpu.hbm_bandwidth)
-            .base_units();
+    const GpuSpec& gpu = options_.gpu;
+    const FlopsPerSecond peak = std::max(gpu.peak_bf16, gpu.peak_fp16);  // Volta has FP16 only
+    seconds = std::max(added.flops / peak, added.size / gpu.hbm_bandwidth).base_units();
   }
   if (!(seconds <= kLongestMicros * 1e-6)) {
     fail(node, fmt::format("num_ops and tensor_size that take {:.3g} s", seconds),

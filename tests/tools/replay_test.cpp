@@ -107,6 +107,10 @@ TEST_CASE("lockstep replay: execution traces of PyTorch beside Kineto's, here an
   // By the presets: 989.4 -> 2250 TFLOP/s dense in BF16, 3.35 -> 8 TB/s.
   CHECK(other["mean_compute_s"].get<double>() ==
         doctest::Approx(6000e-6 * 989.4 / 2250 + 60e-6 * 3.35 / 8).epsilon(0.01));
+  // Volta has no BF16: 125 TFLOP/s dense in FP16, 0.9 TB/s.
+  const nlohmann::json older = step({"--node", "dgx_h100", "--recorded-on", "v100_sxm2_32gb"});
+  CHECK(older["mean_compute_s"].get<double>() ==
+        doctest::Approx(6000e-6 * 125 / 989.4 + 60e-6 * 0.9 / 3.35).epsilon(0.01));
 }
 
 TEST_CASE("lockstep replay: a mistake is one line, with status 2") {
@@ -120,7 +124,8 @@ TEST_CASE("lockstep replay: a mistake is one line, with status 2") {
       {{"replay", goal, "--node", "dgx_h100"},
        goal + ": found 1 ranks; allowed: the 9 that num_ranks says\n"},
       {{"replay", goal, "--node", "dgx_h100", "--from", "goat"},
-       "--from: found \"goat\"; allowed: chakra, chakra-json, kineto, goal, pytorch. Did you mean goal?\n"}};
+       "--from: found \"goat\"; allowed: chakra, chakra-json, kineto, goal, pytorch. Did you mean "
+       "goal?\n"}};
   for (const auto& [words, line] : mistakes) {
     const Ran ran = lockstep_with(words);
     CHECK(ran.exit == Exit::bad_input);

@@ -9,15 +9,18 @@
 namespace lockstep {
 namespace {
 
+/// Volta has FP16 only.
+FlopsPerSecond dense_peak(const GpuSpec& gpu) { return std::max(gpu.peak_bf16, gpu.peak_fp16); }
+
 /// What a kernel must take at least.
 Seconds roofline(const TraceWork& work, const GpuSpec& gpu) {
-  return std::max(work.flops / gpu.peak_bf16, work.bytes / gpu.hbm_bandwidth);
+  return std::max(work.flops / dense_peak(gpu), work.bytes / gpu.hbm_bandwidth);
 }
 
 }  // namespace
 
 void scale_to_gpu(Trace& trace, const GpuSpec& recorded, const GpuSpec& wanted) {
-  const double products = recorded.peak_bf16 / wanted.peak_bf16;
+  const double products = dense_peak(recorded) / dense_peak(wanted);
   const double memory = recorded.hbm_bandwidth / wanted.hbm_bandwidth;
   const double copies = recorded.pcie_bandwidth / wanted.pcie_bandwidth;
   std::vector<double> of_name;
