@@ -30,8 +30,8 @@ Bytes gemm_traffic(const GemmShape& shape, Precision precision);
 ///
 /// The output is cut into tiles, the tiles run in waves over the SMs, and prologue and epilogue of
 /// a tile take as long as K0 elements of k do in 16 bit; the library picks the fastest tile and
-/// split, so the minimum. a = 0.69 where n or k is no multiple of 8 (TF32: 4), else 1. Tile and wave
-/// quantisation: NVIDIA, "Matrix Multiplication Background User's Guide" (DU-09799-001),
+/// split, so the minimum. a = 0.69 where n or k is no multiple of 8 (TF32: 4), else 1. Tile and
+/// wave quantisation: NVIDIA, "Matrix Multiplication Background User's Guide" (DU-09799-001),
 /// sections 4.1 and 4.2. The constants are fitted to measured products; each GPU preset says to
 /// which. Under a sustained load the arithmetic alone slows by the clock factors. Leaves out:
 /// operands that stay in L2, and that random data draw more power than constant ones. Times the

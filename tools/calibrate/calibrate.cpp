@@ -91,7 +91,8 @@ constexpr CommandSpec kCalibrate{
     .about =
         "Times matrix products, attention, memory-bound kernels, launches and copies on one CUDA\n"
         "card and writes them as a profile (scenarios/profile.schema.json), which `lockstep run\n"
-        "--profile` and `lockstep validate --profile` take. Nothing else may run on the card meanwhile.\n\n"
+        "--profile` and `lockstep validate --profile` take. Nothing else may run on the card\n"
+        "meanwhile.\n\n"
         "Exit status: 0 done, 1 a call failed or a result was wrong (what is good is written),\n"
         "2 bad input, 3 no card that could be timed, 130 interrupted by Ctrl-C (what was measured\n"
         "until then is written).",
