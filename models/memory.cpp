@@ -41,7 +41,11 @@ double residual_bytes(const TrainingJob& job, LayerKind kind, bool keeps_inputs)
     inputs = (mixes && keeps_input(job, kind, AdapterModule::qkv) ? 1 : 0) +
              (kind.feed_forward && keeps_input(job, kind, AdapterModule::mlp_up) ? 1 : 0);
   }
-  return job.model.hidden * (kind.blocks() * (kHalf + (has_dropout ? 1 : 0)) + inputs * operand);
+  // What attention adds is made again with its projection, and so is the sum.
+  const bool made_again = job.recompute == Recompute::selective && job.modules.projection &&
+                          kind.mixer == Mixer::attention && kind.feed_forward;
+  const int sums = kind.blocks() - (made_again ? 1 : 0);
+  return job.model.hidden * (sums * (kHalf + (has_dropout ? 1 : 0)) + inputs * operand);
 }
 
 /// Bytes per token of a Mamba-2 mixer: the product in, what the recurrence gives, and the operand
@@ -66,14 +70,16 @@ double attention_bytes(const TrainingJob& job, const StackSpec& stack, LayerKind
     const double operand = is_quantised(job.precision) ? kQuantised : 0;
     return kHalf * compressed * job.parallelism.tensor / sequence_ways(job.parallelism) +
            (again && job.modules.latent_up ? 0 : kHalf * wide) +
-           (kHalf + operand) * m.heads * l.value_dim;
+           (again && job.modules.fused_attention ? 0 : kHalf + operand) * m.heads * l.value_dim;
   }
   const double qkv = kHalf * (m.heads + 2.0 * m.kv_heads) * m.head_dim;
   const double copies = m.rotary && stack.memory.rotary_copies ? qkv : 0;
   // Quantised output projections keep their own operand beside the output that attention keeps.
   const bool quantised =
       is_quantised(job.precision) && keeps_input(job, kind, AdapterModule::projection);
-  const double output = (kHalf + (quantised ? kQuantised : 0)) * m.heads * m.head_dim;
+  const double kept =
+      again && job.modules.fused_attention ? 0 : kHalf + (quantised ? kQuantised : 0);
+  const double output = kept * m.heads * m.head_dim;
   const bool keeps_scores =
       stack.attention == AttentionKernel::unfused && job.recompute == Recompute::none;
   return qkv + copies + output + (keeps_scores ? 5.0 * m.heads * job.batch.tokens : 0);
@@ -112,9 +118,8 @@ double whole_layer_bytes(const TrainingJob& job, const StackSpec& stack, LayerKi
   double split = 0;
   if (kind.mixer == Mixer::attention) split = attention_bytes(job, stack, kind);
   if (kind.mixer == Mixer::mamba) split = mamba_bytes(job);
-  if (!(selective && job.modules.mlp)) {
-    split += ffn * mlp_bytes(job, stack, kind, AdapterModule::mlp_down);
-  }
+  const bool mlp_again = selective && (job.modules.mlp || job.modules.mlp_up);
+  if (!mlp_again) split += ffn * mlp_bytes(job, stack, kind, AdapterModule::mlp_down);
   if (kind.experts) split += expert_bytes(job, stack, kind);
   // Per-operation checkpointing keeps of the products what it does not run again.
   if (selective) split *= 1 - job.modules.products;

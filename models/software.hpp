@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "models/hardware.hpp"
 #include "models/offload/host_offload.hpp"
@@ -102,6 +103,9 @@ struct StackSpec {
   double optimiser_unsharded_bytes = 4;  ///< the same, per parameter of the rank before sharding
   std::string placement = "tp-dp-pp";    ///< rank order, innermost first
   int default_virtual_stages = 1;        ///< when pp > 1 and the scenario doesn't say
+  /// What its policies repeat in the backward pass, from the least to the most short of whole
+  /// layers, where they are not none and selective.
+  std::vector<RecomputeModules> recompute_ladder;
 };
 
 }  // namespace lockstep

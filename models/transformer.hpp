@@ -112,14 +112,18 @@ double output_parameters(const TransformerShape& shape);
 enum class Sharding : std::uint8_t { none, zero1, zero2, zero3 };
 enum class Recompute : std::uint8_t { none, selective, full };
 /// What Recompute::selective repeats in the backward pass instead of saving its result; names as in
-/// Megatron-Core's recompute_modules.
+/// Megatron-Core's recompute_modules, and beside them what policies of JAX leave out of what they
+/// save (github:AI-Hypercomputer/maxtext: remat_policy).
 struct RecomputeModules {
   bool core_attention = true;
   bool layer_norm = false;
   bool activation = false;  ///< of the MLP, or of the experts
   bool latent_up = false;   ///< the products behind compressed queries, keys and values
   bool mlp = false;         ///< of layers without experts, and shared experts
-  double products = 0;      ///< share of the other products (per-operation checkpointing)
+  bool mlp_up = false;      ///< of the same: the products before the activation, and with them it
+  bool projection = false;  ///< the product behind attention
+  bool fused_attention = false;  ///< a fused kernel's forward pass, not only what it repeats itself
+  double products = 0;           ///< share of the other products (per-operation checkpointing)
 };
 enum class Schedule : std::uint8_t {
   gpipe,

@@ -152,11 +152,13 @@ Repeated repeated(const TrainingJob& job, const StackSpec& stack) {
   // A flash kernel already repeats the core inside its backward pass.
   const bool core = selective && m.core_attention && stack.attention == AttentionKernel::unfused;
   return {.collectives = full,
-          .core = full || core,
+          .core = full || core || (selective && m.fused_attention),
           .norm = full || (selective && m.layer_norm),
-          .activation = full || (selective && (m.activation || m.mlp)),
+          .activation = full || (selective && (m.activation || m.mlp || m.mlp_up)),
           .latent_up = full || (selective && m.latent_up),
-          .mlp = full || (selective && m.mlp),
+          .mlp_up = full || (selective && (m.mlp || m.mlp_up)),
+          .mlp_down = full || (selective && m.mlp),
+          .projection = full || (selective && m.projection),
           .products = full        ? 1
                       : selective ? m.products
                                   : 0};
@@ -200,7 +202,7 @@ void attention_block(Recorder& record, const WorkloadContext& c, const Widths& w
                  .x_width = latent ? heads * m.latent.value_dim : w.attention,
                  .y_width = w.hidden,
                  .precision = p,
-                 .repeated = again.products,
+                 .repeated = again.projection ? 1 : again.products,
                  .pieces = pieces});
   block_collectives(record, c, w, first, second, again.collectives);
 }
@@ -238,7 +240,6 @@ void mlp_block(Recorder& record, const WorkloadContext& c, const Widths& w, doub
                const Repeated& again) {
   const ElementwiseTraffic& e = c.stack.elementwise;
   const double inner = ffn / w.tensor, up = (c.job.model.gated ? 2 : 1) * inner;
-  const double products = again.mlp ? 1 : again.products;
   const Names first{"mlp_up", "mlp_up.input_gradient", "mlp_up.weight_gradient"};
   const Names second{"mlp_down", "mlp_down.input_gradient", "mlp_down.weight_gradient"};
   const double pieces = c.job.parallelism.tensor_pieces();
@@ -247,7 +248,7 @@ void mlp_block(Recorder& record, const WorkloadContext& c, const Widths& w, doub
                  .x_width = w.hidden,
                  .y_width = up,
                  .precision = c.job.precision,
-                 .repeated = products,
+                 .repeated = again.mlp_up ? 1 : again.products,
                  .pieces = pieces});
   const double activation = c.job.model.activation_traffic * e.activation_bytes;
   record.elementwise("activation", activation * w.tokens * (up + inner),
@@ -257,7 +258,7 @@ void mlp_block(Recorder& record, const WorkloadContext& c, const Widths& w, doub
                  .x_width = inner,
                  .y_width = w.hidden,
                  .precision = c.job.precision,
-                 .repeated = products,
+                 .repeated = again.mlp_down ? 1 : again.products,
                  .pieces = pieces});
   block_collectives(record, c, w, first, second, again.collectives);
 }

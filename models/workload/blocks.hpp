@@ -7,7 +7,7 @@ namespace lockstep {
 
 /// What runs again in the backward pass.
 struct Repeated {
-  bool collectives, core, norm, activation, latent_up, mlp;
+  bool collectives, core, norm, activation, latent_up, mlp_up, mlp_down, projection;
   double products;  ///< share of those that are not named here
 };
 Repeated repeated(const TrainingJob& job, const StackSpec& stack);

@@ -36,16 +36,23 @@ double repeated(const TrainingJob& job, LayerKind kind, double attention) {
   }
   const TransformerShape& m = job.model;
   const LatentAttention& l = m.latent;
-  const bool core = job.modules.core_attention && kind.mixer == Mixer::attention;
-  double work = core ? attention : 0;
+  const bool mixes = kind.mixer == Mixer::attention;
+  const bool core = job.modules.core_attention || job.modules.fused_attention;
+  double work = core && mixes ? attention : 0;
   work += job.modules.products * 2 * matrix_parameters(job, kind);
-  if (job.modules.latent_up && l.key_value_rank > 0 && kind.mixer == Mixer::attention) {
+  if (job.modules.projection && mixes) {
+    const int head = l.key_value_rank > 0 ? l.value_dim : m.head_dim;
+    work += 2.0 * m.heads * head * m.hidden;
+  }
+  if (job.modules.latent_up && l.key_value_rank > 0 && mixes) {
     work += 2.0 * m.heads *
             (static_cast<double>(l.query_rank) * (l.nope_dim + l.rope_dim) +
              static_cast<double>(l.key_value_rank) * (l.nope_dim + l.value_dim));
   }
   const double ffn = !kind.feed_forward ? 0 : kind.experts ? m.experts.shared_ffn : m.ffn;
-  if (job.modules.mlp) work += 2 * (m.gated ? 3.0 : 2.0) * m.hidden * ffn;
+  const double up = m.gated ? 2 : 1;
+  if (job.modules.mlp || job.modules.mlp_up) work += 2 * up * m.hidden * ffn;
+  if (job.modules.mlp) work += 2.0 * m.hidden * ffn;
   return work;
 }
 

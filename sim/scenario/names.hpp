@@ -16,8 +16,9 @@ namespace lockstep {
 inline constexpr std::array<std::string_view, 4> kShardingNames{"none", "zero1", "zero2", "zero3"};
 inline constexpr std::array<std::string_view, 2> kExpertDispatchNames{"all_to_all", "two_level"};
 /// Of RecomputeModules, in its order.
-inline constexpr std::array<std::string_view, 5> kRecomputeModuleNames{
-    "core_attention", "layer_norm", "activation", "latent_up", "mlp"};
+inline constexpr std::array<std::string_view, 8> kRecomputeModuleNames{
+    "core_attention", "layer_norm", "activation",     "latent_up", "mlp",
+    "mlp_up",         "projection", "fused_attention"};
 inline constexpr std::array<std::string_view, 3> kContextExchangeNames{"ring", "all_gather",
                                                                        "all_to_all"};
 inline constexpr std::array<std::string_view, 2> kTensorOverlapNames{"none", "pieces"};

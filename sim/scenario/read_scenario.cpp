@@ -127,17 +127,10 @@ void read_recompute(const JsonCursor& from, ScenarioDraft& draft) {
     return;
   }
   draft.recompute = Recompute::selective;
-  RecomputeModules& m = draft.modules;
-  m.core_attention = false;
-  const std::array<bool*, kRecomputeModuleNames.size()> modules{
-      &m.core_attention, &m.layer_norm, &m.activation, &m.latent_up, &m.mlp};
-  if (const auto names = from.find("modules")) {
-    for (const JsonCursor& name : names->elements(modules.size())) {
-      *modules[static_cast<std::size_t>(name.choice(kRecomputeModuleNames))] = true;
-    }
-  }
+  draft.modules = {.core_attention = false};
+  if (const auto names = from.find("modules")) draft.modules = read_recompute_modules(*names);
   if (const auto products = from.find("products")) {
-    m.products = products->quantity(Dimension::share, Interval{0, 1});
+    draft.modules.products = products->quantity(Dimension::share, Interval{0, 1});
   }
   from.finish();
 }

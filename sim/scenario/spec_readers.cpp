@@ -1,5 +1,6 @@
 #include "sim/scenario/spec_readers.hpp"
 
+#include <array>
 #include <cstddef>
 #include <optional>
 #include <utility>
@@ -147,6 +148,13 @@ void read_memory_policy(const JsonCursor& from, MemoryPolicy& out) {
     out.split = static_cast<LayerSplit>(at.choice(kLayerSplitNames));
   });
   from.finish();
+}
+
+std::vector<RecomputeModules> read_ladder(const JsonCursor& from) {
+  constexpr std::size_t kRungs = 10;
+  std::vector<RecomputeModules> out;
+  for (const JsonCursor& rung : from.elements(kRungs)) out.push_back(read_recompute_modules(rung));
+  return out;
 }
 
 void read_offload_policy(const JsonCursor& from, OffloadPolicy& out) {
@@ -362,6 +370,17 @@ void read_model(const JsonCursor& from, Extent extent, TransformerShape& out) {
   }
 }
 
+RecomputeModules read_recompute_modules(const JsonCursor& from) {
+  RecomputeModules out{.core_attention = false};
+  const std::array<bool*, kRecomputeModuleNames.size()> modules{
+      &out.core_attention, &out.layer_norm, &out.activation,     &out.latent_up, &out.mlp,
+      &out.mlp_up,         &out.projection, &out.fused_attention};
+  for (const JsonCursor& name : from.elements(modules.size())) {
+    *modules[static_cast<std::size_t>(name.choice(kRecomputeModuleNames))] = true;
+  }
+  return out;
+}
+
 void read_stack(const JsonCursor& from, Extent extent, StackSpec& out) {
   const MemberReader member(from, extent);
   member.optional("about", out.about);
@@ -390,6 +409,8 @@ void read_stack(const JsonCursor& from, Extent extent, StackSpec& out) {
   member.optional("optimiser_unsharded_bytes", out.optimiser_unsharded_bytes, kPerElement);
   member.optional("placement", [&](const JsonCursor& at) { out.placement = read_placement(at); });
   member.optional("default_virtual_stages", out.default_virtual_stages, 1, 1000);
+  member.optional("recompute_ladder",
+                  [&](const JsonCursor& at) { out.recompute_ladder = read_ladder(at); });
 }
 
 void read_transport(const JsonCursor& from, Extent extent, TransportSpec& out) {

@@ -31,6 +31,8 @@ void read_model(const JsonCursor& from, Extent extent, TransformerShape& out);
 void read_stack(const JsonCursor& from, Extent extent, StackSpec& out);
 void read_fabric(const JsonCursor& from, Extent extent, const PresetStore& presets,
                  FabricSpec& out);
+/// The modules that selective recomputation repeats: a list of names.
+RecomputeModules read_recompute_modules(const JsonCursor& from);
 /// A part of a fabric that is broken, slow or faster; finished.
 FabricFault read_fabric_fault(const JsonCursor& from);
 void read_transport(const JsonCursor& from, Extent extent, TransportSpec& out);

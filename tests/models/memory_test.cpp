@@ -81,6 +81,19 @@ TEST_CASE("saved_per_layer: grouped heads, a gated MLP, and 8-bit operands, tens
   // Norm inputs and outputs, Q K V, attention's output, both halves and the product of SwiGLU.
   CHECK(saved_per_layer(job, stack).base_units() ==
         doctest::Approx(tokens * (8 * h + 2 * (a + 2 * g) * d + 2 * a * d + 6 * f)));
+  // Policies that save Q, K and V, and with them what attention adds.
+  TrainingJob policy = job;
+  policy.recompute = Recompute::selective;
+  policy.modules = {.core_attention = false,
+                    .layer_norm = true,
+                    .activation = true,
+                    .mlp_up = true,
+                    .fused_attention = true};
+  CHECK(saved_per_layer(policy, stack).base_units() ==
+        doctest::Approx(tokens * (4 * h + 2 * (a + 2 * g) * d)));
+  policy.modules.projection = true;
+  CHECK(saved_per_layer(policy, stack).base_units() ==
+        doctest::Approx(tokens * (2 * h + 2 * (a + 2 * g) * d)));
   // Inputs of the four products in one byte; attention's output in 16 bit too.
   job.precision = Precision::fp8;
   CHECK(saved_per_layer(job, stack).base_units() ==

@@ -116,6 +116,10 @@ TEST_CASE("rows: what is recomputed, and a pipeline layout that a recipe writes 
   CHECK(modules.modules.activation);
   CHECK_FALSE(modules.modules.core_attention);
   CHECK(with("/recompute", "selective (per-op SAC)").modules.products == 0.5);
+  const RecomputeModules saves = with("/recompute", "saves:qkv_proj+out_proj").modules;
+  CHECK(saves.mlp_up);
+  CHECK_FALSE(saves.projection);
+  CHECK(with("/recompute", "saves:qkv_proj").modules.projection);
   CHECK(with("/recompute", "selective").modules.core_attention);
   const ReferenceRow layout =
       with("/extra", {{"recipe_fields", {{"pp_layout", "Et*4|(t*3|)*2tmL"}}}});

@@ -163,13 +163,19 @@ int row_expert_tensor(const ReferenceRow& row) {
 }
 
 /// The least recompute with which the job fits in memory; full when none does.
-Recompute least_recompute(ScenarioDraft draft, const PresetStore& presets) {
-  for (const Recompute recompute : {Recompute::none, Recompute::selective}) {
-    draft.recompute = recompute;
-    const Scenario scenario = complete_scenario(draft, presets);
-    if (check_memory(scenario.job, scenario.stack, scenario.node.gpu).fits) return recompute;
+void set_least_recompute(ScenarioDraft& draft, const PresetStore& presets) {
+  std::vector<std::pair<Recompute, RecomputeModules>> rungs;
+  for (const RecomputeModules& modules : draft.stack.recompute_ladder) {
+    rungs.emplace_back(Recompute::selective, modules);
   }
-  return Recompute::full;
+  if (rungs.empty()) rungs = {{Recompute::none, {}}, {Recompute::selective, {}}};
+  for (const auto& [recompute, modules] : rungs) {
+    draft.recompute = recompute;
+    draft.modules = modules;
+    const Scenario scenario = complete_scenario(draft, presets);
+    if (check_memory(scenario.job, scenario.stack, scenario.node.gpu).fits) return;
+  }
+  draft.recompute = Recompute::full;
 }
 
 /// The batch of a row. One that ran out of memory did so within its first micro batches: as many as
@@ -251,7 +257,7 @@ Scenario row_scenario(const ReferenceRow& row, const PresetStore& presets) {
   draft.adapters = row.adapters;
   draft.offload = row.offload;
   if (!row.recompute) {
-    draft.recompute = least_recompute(draft, presets);
+    set_least_recompute(draft, presets);
     draft.assumptions.push_back(
         fmt::format("recompute: {} (the least that fits in memory)", name_of(*draft.recompute)));
   }

@@ -183,12 +183,21 @@ void read_parallel(const Part& parallel, ReferenceRow& out, Obstacles& obstacles
 
 /// "selective", "selective:layernorm+moe_act", "selective (per-op SAC)": TorchTitan keeps the
 /// output of every second product and of attention (torchtitan/models/llama/parallelize_llama.py).
+/// "saves:qkv_proj+out_proj": what a policy of JAX saves; all else runs again but the last product,
+/// whose result nobody needs.
 void read_modules(const std::string& text, ReferenceRow& out) {
   out.recompute = Recompute::selective;
   RecomputeModules& m = out.modules;
   const auto names = [&](std::string_view name) { return text.find(name) != std::string::npos; };
   if (names("SAC") || (text == "selective" && out.stack == "torchtitan")) {
     m = {.core_attention = false, .layer_norm = true, .activation = true, .products = 0.5};
+  } else if (text.starts_with("saves:")) {
+    m = {.core_attention = false,
+         .layer_norm = true,
+         .activation = true,
+         .mlp_up = !names("mlpwi"),
+         .projection = !names("out_proj"),
+         .fused_attention = true};
   } else if (names(":")) {
     m = {.core_attention = names("core_attn"),
          .layer_norm = names("layernorm"),
@@ -204,7 +213,7 @@ void read_recompute(const std::string& text, ReferenceRow& out, Obstacles& obsta
     out.recompute = Recompute::none;
   else if (text.starts_with("full"))
     out.recompute = Recompute::full;
-  else if (text.starts_with("selective"))
+  else if (text.starts_with("selective") || text.starts_with("saves:"))
     read_modules(text, out);
   else
     obstacles.add(true, "recompute of an unknown kind");

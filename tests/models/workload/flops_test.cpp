@@ -76,6 +76,24 @@ TEST_CASE("step_flops: recomputation adds the forward pass of the layers, or the
   CHECK(forward == doctest::Approx(B * s * l * (24 * h * h + 4 * s * h)).epsilon(1e-9));
 }
 
+TEST_CASE("step_flops: all modules together repeat the forward pass, but Q, K and V") {
+  TrainingJob job = gpt(96, 12288, 51200, 1536, 2048);
+  const auto [l, h, V, B, s] = letters(job);
+  const auto again = [&](const RecomputeModules& modules) {
+    job.recompute = Recompute::selective;
+    job.modules = modules;
+    return (step_flops(job).hardware - step_flops(job).full).base_units() / (B * s * l);
+  };
+  const double attention = 4 * s * h;
+  CHECK(again({.core_attention = false, .projection = true}) == doctest::Approx(2 * h * h));
+  CHECK(again({.core_attention = false, .mlp_up = true}) == doctest::Approx(8 * h * h));
+  CHECK(again({.core_attention = false, .mlp = true, .mlp_up = true}) ==
+        doctest::Approx(16 * h * h));
+  CHECK(again({.core_attention = false, .fused_attention = true}) == doctest::Approx(attention));
+  CHECK(again({.mlp = true, .projection = true, .fused_attention = true}) ==
+        doctest::Approx(24 * h * h - 6 * h * h + attention));
+}
+
 // Llama 3 (arXiv:2407.21783, section 3.2): 3.8e25 FLOP for 405B parameters and 15.6 T tokens, which
 // is rounded to two digits and counts 6 FLOP a parameter and token.
 TEST_CASE("step_flops: Llama 3 405B takes 3.8e25 FLOP of pre-training") {

@@ -28,7 +28,7 @@ const Json& full_scenario() {
       "latent_attention": {"key_value_rank": 64, "nope_dim": 64, "rope_dim": 32, "value_dim": 64},
       "mamba": {"heads": 8, "head_dim": 64, "groups": 8, "state": 64}},
     "lora": {"rank": 8, "modules": ["qkv"]},
-    "recompute": {"modules": ["mlp"]},
+    "recompute": {"modules": ["mlp_up", "fused_attention"]},
     "offload": {},
     "frozen": {},
     "routing": {},
