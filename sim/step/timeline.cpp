@@ -56,7 +56,9 @@ std::vector<TimelineSlice> timeline(const StepPlan& plan, const ReplayResult& re
     }
   }
   std::sort(slices.begin(), slices.end(), [](const TimelineSlice& x, const TimelineSlice& y) {
-    return std::tuple(x.actor, x.stream, x.start.ps) < std::tuple(y.actor, y.stream, y.start.ps);
+    // A pass that takes no time, over frozen layers, comes before the one that begins then.
+    return std::tuple(x.actor, x.stream, x.start.ps, x.end.ps) <
+           std::tuple(y.actor, y.stream, y.start.ps, y.end.ps);
   });
   return slices;
 }
