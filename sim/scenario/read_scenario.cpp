@@ -358,7 +358,8 @@ ScenarioDraft read_draft(const std::string& file, std::string_view text, const P
   read_run(root, draft);
   // Of days to months: sim/run/read_run_spec.cpp.
   if (const auto run = root.find("run")) require_equal(draft, *run);
-  (void)root.find("rl");  // of reinforcement learning: sim/rl/read_rl.cpp
+  // Of reinforcement learning: sim/rl/read_rl.cpp.
+  if (const auto rl = root.find("rl")) require_equal(draft, *rl);
   if (const auto power = root.find("power")) {
     require_equal(draft, *power);
     draft.power = read_power(*power, presets);

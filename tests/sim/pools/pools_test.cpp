@@ -234,6 +234,7 @@ TEST_CASE("pools: what does not fit together is refused at its place") {
       {{"precision=fp8"}, "/precision", "a100_sxm4_80gb has no other"},
       {{"power={}"}, "/power", "no such key beside cluster.pools"},
       {{"run={}"}, "/run", "no such key beside cluster.pools"},
+      {{"rl={}"}, "/rl", "no such key beside cluster.pools"},
       {{"batch.micro_batches=[9,9]"}, "/batch/micro_batches", "64 sequences in all"},
       {{"batch.micro_batches=[30,2,0]"}, "/batch/micro_batches/2", "from 1"},
       {{"batch.micro_batches=[30,1,1]"}, "/batch/micro_batches", "4 elements (data), or 2 (pools)"},

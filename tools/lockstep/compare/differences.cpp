@@ -25,7 +25,10 @@ struct FamilyMember {
 };
 constexpr std::array kFamilies{
     FamilyMember{"/cluster/nodes", 1},
+    FamilyMember{"/cluster/pools", 1},
+    FamilyMember{"/cluster/across", 1},
     FamilyMember{"/batch/sequences", 1},
+    FamilyMember{"/batch/micro_batches", 1},
     FamilyMember{"/parallelism/data", 1},
     FamilyMember{"/parallelism/schedule", 2},
     FamilyMember{"/parallelism/schedule_file", 2},
