@@ -42,7 +42,8 @@ const std::string kSame =
     R"(cluster.pools=[{"node": "dgx_h100", "nodes": 1}, {"node": "dgx_h100", "nodes": 1}])";
 /// Alike, but not to be seen from how they are written: two pools of one kind.
 const std::string kAlike =
-    R"(cluster.pools=[{"node": "dgx_h100", "nodes": 1}, {"node": {"preset": "dgx_h100"}, "nodes": 1}])";
+    R"(cluster.pools=[{"node": "dgx_h100", "nodes": 1},
+                      {"node": {"preset": "dgx_h100"}, "nodes": 1}])";
 const Sets kStages{"cluster.across=pipeline", "parallelism.pipeline=4"};
 
 }  // namespace
@@ -79,7 +80,8 @@ TEST_CASE("pools: equal parts of the batch take as long as on the slower kind al
 
 TEST_CASE("pools: folded is unfolded, and each pool's GPU-seconds add up") {
   const std::string nics =
-      R"(cluster.pools=[{"node": "dgx_h100", "nodes": 3}, {"node": {"preset": "dgx_h100", "nic_bandwidth": "100 Gb/s"}, "nodes": 5}])";
+      R"(cluster.pools=[{"node": "dgx_h100", "nodes": 3},
+          {"node": {"preset": "dgx_h100", "nic_bandwidth": "100 Gb/s"}, "nodes": 5}])";
   const std::string boundary =
       R"(cluster.pools=[{"node": "dgx_h100", "nodes": 3}, {"node": "dgx_a100_80gb", "nodes": 1}])";
   const std::vector<Sets> jobs{
@@ -167,7 +169,8 @@ TEST_CASE("balanced layers: the best of all splits of two stages, within memory"
   CHECK(split.front() > split.back());
   // Where it has little memory, the fast kind holds what fits.
   const std::string small =
-      R"(cluster.pools=[{"node": {"preset": "dgx_h100", "gpu": {"hbm_capacity": "24 GB"}}, "nodes": 1},
+      R"(cluster.pools=[
+          {"node": {"preset": "dgx_h100", "gpu": {"hbm_capacity": "24 GB"}}, "nodes": 1},
                         {"node": "dgx_a100_80gb", "nodes": 1}])";
   const Scenario tight =
       two_kinds(with(stages, {small, "batch.micro=2", "parallelism.layers_per_stage=balanced"}));
@@ -191,7 +194,8 @@ TEST_CASE("pools: peaks add up, prices are a mean, and memory is each kind's own
   CHECK_FALSE(s.usd_per_gpu_hour);
   const std::string small =
       R"(cluster.pools=[{"node": "dgx_h100", "nodes": 1},
-                        {"node": {"preset": "dgx_a100_80gb", "gpu": {"hbm_capacity": "8 GB"}}, "nodes": 1}])";
+                        {"node": {"preset": "dgx_a100_80gb", "gpu": {"hbm_capacity": "8 GB"}},
+                         "nodes": 1}])";
   const Scenario tight = two_kinds({small});
   const std::vector<PoolMemory> memory = pool_memory(tight);
   CHECK(memory[0].fits());
