@@ -229,9 +229,6 @@ RlScenario read_rl_scenario(const std::string& file, std::string_view text,
   if (const auto samples = root.at("batch").find("sample_tokens")) {
     samples->fail("no such key beside \"rl\", whose \"responses\" are packed");
   }
-  if (out.training.unequal()) {
-    root.at("cluster").fail("nodes of one kind and replicas with equal work, beside \"rl\"");
-  }
   const JsonCursor from = root.at("rl");
   std::vector<std::string_view> names;
   for (const RlAlgorithm& a : kAlgorithms) names.push_back(a.name);
