@@ -11,7 +11,7 @@ double frozen_weight_bytes(const Adapters& a) {
 namespace {
 
 /// Into and out of the thin matrices of an adapter, all tensor-parallel ranks together.
-double columns(const TransformerShape& m, LayerKind kind, AdapterModule module) {
+double adapter_columns(const TransformerShape& m, LayerKind kind, AdapterModule module) {
   const double h = m.hidden, d = m.head_dim, gates = m.gated ? 2 : 1;
   const double ffn = kind.experts ? m.experts.shared_ffn : m.ffn;
   const LatentAttention& l = m.latent;
@@ -39,17 +39,18 @@ double columns(const TransformerShape& m, LayerKind kind, AdapterModule module) 
   return 0;
 }
 
-bool of_experts(AdapterModule module) {
+bool is_of_experts(AdapterModule module) {
   return module == AdapterModule::expert_up || module == AdapterModule::expert_down;
 }
 
 /// Of the products of routed experts, or of all others.
-double parameters(const Adapters& a, const TransformerShape& m, LayerKind kind, bool experts) {
+double parameters_of(const Adapters& a, const TransformerShape& m, LayerKind kind, bool experts) {
   double sum = 0;
   for (std::size_t i = 0; i < kAdapterModules; ++i) {
     const auto module = static_cast<AdapterModule>(i);
-    if (of_experts(module) != experts || !a.on(module) || !has_product(m, kind, module)) continue;
-    sum += columns(m, kind, module);
+    if (is_of_experts(module) != experts || !a.on(module) || !has_product(m, kind, module))
+      continue;
+    sum += adapter_columns(m, kind, module);
   }
   return a.rank * sum;
 }
@@ -80,13 +81,13 @@ double adapters_of(const TransformerShape& m, AdapterModule module) {
 }
 
 double adapter_parameters(const Adapters& a, const TransformerShape& m, LayerKind kind) {
-  return parameters(a, m, kind, false);
+  return parameters_of(a, m, kind, false);
 }
 
 double expert_adapter_parameters(const TrainingJob& job, LayerKind kind) {
   const Parallelism& par = job.parallelism;
   const double here = static_cast<double>(job.model.experts.count) / par.expert;
-  return parameters(job.adapters, job.model, kind, true) / par.expert_tensor *
+  return parameters_of(job.adapters, job.model, kind, true) / par.expert_tensor *
          (job.adapters.experts == ExpertAdapters::own ? here : 1);
 }
 
@@ -108,7 +109,7 @@ double met_adapter_parameters(const TrainingJob& job) {
   for (int i = 0; job.adapters.any() && i < job.model.layers; ++i) {
     const LayerKind kind = job.kind(i);
     sum += adapter_parameters(job.adapters, job.model, kind);
-    sum += copies * parameters(job.adapters, job.model, kind, true);
+    sum += copies * parameters_of(job.adapters, job.model, kind, true);
   }
   return sum;
 }

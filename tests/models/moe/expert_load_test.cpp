@@ -17,7 +17,8 @@ namespace lockstep {
 namespace {
 
 constexpr std::string_view kExpertJob = R"({
-  "model": {"preset": "llama3_8b", "layers": 2, "experts": {"count": 16, "per_token": 4, "ffn": 4096}},
+  "model": {"preset": "llama3_8b", "layers": 2,
+    "experts": {"count": 16, "per_token": 4, "ffn": 4096}},
   "cluster": {"node": "dgx_h100", "nodes": 1},
   "parallelism": {"tensor": 1, "data": 8, "expert": 8, "expert_dispatch": "all_to_all"},
   "batch": {"sequences": 16, "tokens": 4096}, "recompute": "none", "stack": "megatron_core"})";
@@ -26,7 +27,9 @@ Scenario routed(const std::vector<std::string>& set = {}) {
   static const PresetStore presets;
   return read_scenario("experts.json", kExpertJob, presets, {set});
 }
-double step_of(const std::vector<std::string>& set) { return simulate_step(routed(set)).step_s; }
+double routed_step(const std::vector<std::string>& set) {
+  return simulate_step(routed(set)).step_s;
+}
 
 /// Bytes of tokens that one GPU sends over NVLink in a layer.
 Bytes exchanged(const Scenario& s) {
@@ -93,13 +96,13 @@ TEST_CASE("expert load: a capacity of the hottest expert's load is dropless, one
 
 TEST_CASE("capacity: bounds time, memory and exchange of a skewed step") {
   const std::string skew = "routing.zipf=1", factor = "routing.capacity_factor=";
-  const double even = step_of({}), free = step_of({skew});
-  const double one = step_of({skew, factor + "1"}), two = step_of({skew, factor + "2"});
+  const double even = routed_step({}), free = routed_step({skew});
+  const double one = routed_step({skew, factor + "1"}), two = routed_step({skew, factor + "2"});
   CHECK(one < two);
   CHECK(two < free);
   CHECK(one < even);  // dropped tokens are no work
-  CHECK(step_of({factor + "1"}) == even);
-  CHECK(step_of({skew, factor + "4"}) == free);  // every token
+  CHECK(routed_step({factor + "1"}) == even);
+  CHECK(routed_step({skew, factor + "4"}) == free);  // every token
   const auto activations = [](const std::vector<std::string>& set) {
     const Scenario s = routed(set);
     return peak_memory(s.job, s.stack, 0).activations;
@@ -121,13 +124,13 @@ TEST_CASE("capacity: bounds time, memory and exchange of a skewed step") {
 TEST_CASE("capacity: padded experts take the same time whatever the skew") {
   const std::string padded = "routing.pad_to_capacity=true", factor = "routing.capacity_factor=";
   for (const char* capacity : {"1", "1.5"}) {
-    const double even = step_of({padded, factor + capacity});
+    const double even = routed_step({padded, factor + capacity});
     for (const char* skew : {"routing.zipf=0.8", "routing.imbalance=1.7"}) {
-      CHECK(step_of({skew, padded, factor + capacity}) == even);
+      CHECK(routed_step({skew, padded, factor + capacity}) == even);
     }
   }
-  CHECK(step_of({padded, factor + "1"}) == step_of({}));
-  CHECK(step_of({padded, factor + "1.5"}) > step_of({}));
+  CHECK(routed_step({padded, factor + "1"}) == routed_step({}));
+  CHECK(routed_step({padded, factor + "1.5"}) > routed_step({}));
   CHECK(exchanged(routed({padded, factor + "1.5"})) / exchanged(routed()) == doctest::Approx(1.5));
 }
 
@@ -183,8 +186,8 @@ TEST_CASE("packed sequences: attention of samples is tokens x their length, all 
     CHECK(attention(packed, OperationKind::attention) / attention(cut, OperationKind::attention) ==
           doctest::Approx(1.0 / 8));
   }
-  CHECK(step_of({"batch.sample_tokens=4096"}) == step_of({}));
-  CHECK(step_of({"batch.sample_tokens=256"}) < step_of({"batch.sample_tokens=1024"}));
+  CHECK(routed_step({"batch.sample_tokens=4096"}) == routed_step({}));
+  CHECK(routed_step({"batch.sample_tokens=256"}) < routed_step({"batch.sample_tokens=1024"}));
   CHECK_THROWS_AS((void)routed({"batch.sample_tokens=4097"}), InputError);
   CHECK_THROWS_AS((void)routed({"batch.sample_tokens=[]"}), InputError);
   CHECK_THROWS_AS((void)routed({"batch.sample_tokens=64", "stack.attention=unfused"}), InputError);
