@@ -145,6 +145,7 @@ PowerSeries smoothed(const PowerSeries& series, Joules capacity) {
   if (capacity <= Joules{} || series.size() == 0) return series;
   const double mean = mean_power(series).base_units();
   const double full = capacity.base_units();
+  constexpr double kRounding = 1e-12;  // of what the store holds
   // A period takes any charge to the same one but for the bounds, and a second one changes nothing:
   // the mean leaves nothing over. So the first turn finds the charge, the second is the answer.
   double charge = full;
@@ -154,7 +155,9 @@ PowerSeries smoothed(const PowerSeries& series, Joules capacity) {
       const double p = series.power[i].base_units();
       const double length = (series.until(i) - series.start[i]).base_units();
       const double room = p > mean ? charge : full - charge;
-      const double held = p == mean ? length : std::min(length, room / std::abs(p - mean));
+      // What rounding alone keeps the store from taking is no stretch of its own.
+      const bool all = std::abs(p - mean) * length <= room + kRounding * full;
+      const double held = all ? length : room / std::abs(p - mean);
       if (keep) {
         out.add(Seconds{held}, Watts{mean});
         out.add(Seconds{length - held}, series.power[i]);
