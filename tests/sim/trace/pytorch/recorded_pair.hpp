@@ -70,7 +70,8 @@ class RecordedPair {
           R"(,
 {{"name": "record_param_comms", "id": {}, "rf_id": {}, "parent": {},)"
           R"( "inputs": [[{}], 7,)"
-          R"( ["{}", "dp"], 0, "allreduce", [], [], 0, 1, {}], "input_shapes": [[{}], [], [[], []],)"
+          R"( ["{}", "dp"], 0, "allreduce", [], [], 0, 1, {}],)"
+          R"( "input_shapes": [[{}], [], [[], []],)"
           R"( [], [], [], [], [], [], []], "input_types": ["GenericList[Tensor(c10::BFloat16)]",)"
           R"( "Int", "Tuple[String,String]", "Int", "String", "GenericList[]", "GenericList[]",)"
           R"( "Int", "Int", "Int"], "outputs": [[{}]], "output_shapes": [[{}]],)"
