@@ -44,8 +44,9 @@ struct Bounds {
   double low, high;
 };
 
-/// The values between which kCoverage of the weight lies, equally much beyond each.
-Bounds bounds_of(const Witnesses& group) {
+/// The values between which kCoverage of the weight lies, equally much beyond each. Where the run
+/// is of software that no row is from, its own error counts as one more, of which nothing is known.
+Bounds bounds_of(const Witnesses& group, SoftwareKnown known) {
   const std::map<std::string_view, double> rows = rows_by_source(group);
   std::vector<std::pair<double, double>> errors;  // with their weight
   double total = 0;
@@ -54,7 +55,8 @@ Bounds bounds_of(const Witnesses& group) {
     total += errors.back().second;
   }
   std::sort(errors.begin(), errors.end());
-  const double beyond = (1 - kCoverage) / 2 * total;
+  const double itself = known == SoftwareKnown::none ? 1 : 0;
+  const double beyond = std::max(0.0, (1 - kCoverage) / 2 * (total + itself) - itself / 2);
   double below = 0, above = 0;
   auto low = errors.begin();
   while (below + low->second <= beyond) below += (low++)->second;
@@ -87,14 +89,14 @@ PredictionInterval predict_interval(const ResidualTable& table, const Prediction
     if (group.empty()) group = witnesses_of(table, less, without);
   }
   assert(!group.empty());
-  Bounds bounds = bounds_of(group);
+  Bounds bounds = bounds_of(group, known);
   std::size_t sources = rows_by_source(group).size();
   const auto narrow = [&](const std::string& name, auto same) {
     Witnesses inner = narrowed(group, same);
     if (inner.empty()) return;
     group = std::move(inner);
     sources = rows_by_source(group).size();
-    const Bounds own = bounds_of(group);
+    const Bounds own = bounds_of(group, known);
     const double share = static_cast<double>(sources) / (static_cast<double>(sources) + kLeaning);
     bounds = {std::lerp(bounds.low, own.low, share), std::lerp(bounds.high, own.high, share)};
     out.group += (out.group.empty() ? "" : ", ") + name;

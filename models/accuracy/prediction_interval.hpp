@@ -3,9 +3,10 @@
 /// Split conformal prediction within groups of runs alike (Mondrian): the residuals of a group,
 /// with their signs, bound the next one. Two things are not as in the textbook. Rows of one source
 /// err alike, so a source of n rows weighs as sqrt(n), between one witness and n (sources as
-/// clusters: Dunn, Wasserman and Ramdas 2023, J. Am. Stat. Assoc. 118, arXiv:1809.07441). And
-/// groups are nested, and a small one leans on the one around it: of m sources, it counts m / (m +
-/// kLeaning).
+/// clusters: Dunn, Wasserman and Ramdas 2023, J. Am. Stat. Assoc. 118, arXiv:1809.07441); that the
+/// run itself is one more counts where its software is unknown, for runs of known software are more
+/// of the same. And groups are nested, and a small one leans on the one around it: of m sources, it
+/// counts m / (m + kLeaning).
 #pragma once
 
 #include <cstddef>

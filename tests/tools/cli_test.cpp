@@ -53,8 +53,8 @@ TEST_CASE("lockstep: a mistake is one line on standard error, with status 2") {
       {{"run", "none.json"},
        "none.json: found no such file; allowed: a readable text file of at most 16 MiB\n"},
       {{"list", "gpuz"},
-       "unknown kind \"gpuz\"; allowed: gpus, nodes, models, stacks, nvlinks, fabrics, "
-       "fabric-kinds, routings, transports, reliability, storages, chassis, facilities, "
+       "unknown kind \"gpuz\"; allowed: gpus, nodes, models, stacks, engines, nvlinks, "
+       "fabrics, fabric-kinds, routings, transports, reliability, storages, chassis, facilities, "
        "clusters, profiles, collectives, algorithms, schedules. Did you mean gpus?\n"},
       {{"show", "gpu"},
        "lockstep show: a name is missing; usage: lockstep show "
