@@ -1,5 +1,6 @@
-/// Mamba-2 mixers, and hybrid models whose layers are one block each (Dao and Gu 2024,
-/// arXiv:2405.21060; NVIDIA 2025, Nemotron-H, arXiv:2504.03624).
+/// Mamba mixers of both generations, and hybrid models whose layers are one block each (Gu and Dao
+/// 2023, arXiv:2312.00752; Dao and Gu 2024, arXiv:2405.21060; NVIDIA 2025, Nemotron-H,
+/// arXiv:2504.03624; AI21 2024, Jamba, arXiv:2403.19887).
 #pragma once
 
 #include <string_view>
@@ -17,27 +18,40 @@ struct MambaShape {
   int state = 0;     ///< N, width of a head's state for each of its P columns
   int kernel = 4;    ///< tokens that the convolution sees
   int chunk = 256;   ///< Q, tokens that the kernels take together
+  /// Of Mamba-1: the rank of its step sizes. Each column is a head with a step size of its own; B,
+  /// C and the step sizes come from the columns after the convolution, by two products more. 0:
+  /// Mamba-2.
+  int step_rank = 0;
 
+  [[nodiscard]] bool first_generation() const { return step_rank > 0; }
   [[nodiscard]] double inner() const { return static_cast<double>(heads) * head_dim; }
-  /// Columns that are convolved: those of the heads, and B and C of each group.
-  [[nodiscard]] double mixed() const { return inner() + 2.0 * groups * state; }
-  /// Columns of the product in: the gate and a step size for each head beside them.
-  [[nodiscard]] double in() const { return inner() + mixed() + heads; }
+  /// Columns that are convolved: those of the heads, and Mamba-2's B and C of each group.
+  [[nodiscard]] double mixed() const {
+    return inner() + (first_generation() ? 0 : 2.0 * groups * state);
+  }
+  /// Columns of the product in: the gate beside them, and Mamba-2's step size for each head.
+  [[nodiscard]] double in() const { return inner() + mixed() + (first_generation() ? 0 : heads); }
+  /// Mamba-1: columns of the product behind the convolution, step sizes before they widen, B and C.
+  [[nodiscard]] double selected() const {
+    return first_generation() ? step_rank + 2.0 * groups * state : 0;
+  }
 };
 
 /// What each letter of TransformerShape::pattern stands for, as in Megatron-Core's
 /// hybrid_override_pattern: a mixer, attention, an MLP or experts, with a norm and a residual each.
 constexpr std::string_view kPatternLetters = "M*-E";
 
-/// Weights of the two products, and of all of a mixer.
+/// Weights of the products, and of all of a mixer.
 double mamba_matrix_parameters(const TransformerShape& shape);
 double mamba_parameters(const TransformerShape& shape);
 /// FLOP of the recurrence of one token, forward, by chunks: inside a chunk the scores of each group
 /// and what they make of the heads' columns, half of both as later tokens don't count; a state for
-/// each chunk and what it gives to the next (arXiv:2405.21060, section 6).
+/// each chunk and what it gives to the next (arXiv:2405.21060, section 6). Mamba-1: nine for each
+/// state of each column, token by token (selective_scan_interface.py in
+/// github:state-spaces/mamba).
 double scan_flops(const MambaShape& mamba);
 /// Bytes of one token through memory, forward: columns in and out in 16 bit, states and scores of
-/// chunks in 32 bit, written and read.
+/// chunks in 32 bit, written and read. Mamba-1 keeps its states on the chip.
 double scan_bytes(const MambaShape& mamba);
 
 }  // namespace lockstep

@@ -48,11 +48,13 @@ double residual_bytes(const TrainingJob& job, LayerKind kind, bool keeps_inputs)
   return job.model.hidden * (sums * (kHalf + (has_dropout ? 1 : 0)) + inputs * operand);
 }
 
-/// Bytes per token of a Mamba-2 mixer: the product in, what the recurrence gives, and the operand
-/// of the product out. Convolution and states are made again
-/// (github:state-spaces/mamba:mamba_ssm/ops/triton/ssd_combined.py).
+/// Bytes per token of a mixer: the product in, what the recurrence gives, and the operand of the
+/// product out. Convolution and states are made again, and of Mamba-1 the step sizes and the
+/// operand (github:state-spaces/mamba:mamba_ssm/ops/triton/ssd_combined.py,
+/// selective_scan_interface.py).
 double mamba_bytes(const TrainingJob& job) {
   const MambaShape& s = job.model.mamba;
+  if (s.first_generation()) return kHalf * (s.in() + s.selected() + s.inner());
   const double operand = is_quantised(job.precision) ? kQuantised : kHalf;
   return kHalf * s.in() + (kHalf + operand) * s.inner();
 }

@@ -70,6 +70,8 @@ constexpr std::array kFamilies{
     with(llama_like("gemma2"), 0, 256, true),
     Family{"nemotron_h", kLayers, kHidden, kHeads, kFfn, kPositions, false, false, false, false,
            false, 8, 128},
+    Family{"jamba", kLayers, kHidden, kHeads, kFfn, kPositions, true, false, false, false, false, 8,
+           0},
     Family{"gpt2", "n_layer", "n_embd", "n_head", "n_inner", "n_positions", false, true, false,
            true, true, 0, 0},
     Family{"opt", kLayers, kHidden, kHeads, "ffn_dim", kPositions, false, true, false, true, true,
@@ -133,7 +135,7 @@ HuggingFaceModel read_model(const JsonCursor& config, const Family& family, std:
   shape.max_positions = integer_or(config, family.positions, 1, kMostTokens, 0);
   if (family.type == "opt") shape.max_positions += 2;  // OPTLearnedPositionalEmbedding's offset
   if (sparse) shape.experts = read_experts(config, family.type, shape.layers);
-  if (hybrid) read_hybrid(config, shape);
+  if (hybrid) read_hybrid(config, family.type, shape);
   constexpr int kMostPredicted = 64;
   shape.predicted_tokens = integer_or(config, "num_nextn_predict_layers", 0, kMostPredicted, 0);
   read_window(config, family.type, shape, model.assumptions);

@@ -127,9 +127,45 @@ ExpertShape read_experts(const JsonCursor& config, std::string_view type, int la
   return experts;
 }
 
-bool is_hybrid(std::string_view type) { return type == "nemotron_h"; }
+bool is_hybrid(std::string_view type) { return type == "nemotron_h" || type == "jamba"; }
 
-void read_hybrid(const JsonCursor& config, TransformerShape& shape) {
+namespace {
+
+/// Layers of a mixer, Mamba-1 or attention, and an MLP or experts
+/// (github:huggingface/transformers:src/transformers/models/jamba/configuration_jamba.py).
+void read_jamba(const JsonCursor& config, TransformerShape& shape) {
+  const auto every = [&](const std::string& what, int period, int offset) {
+    const int of = integer_or(config, what + "_layer_period", 1, kMostLayers, period);
+    const int first = integer_or(config, what + "_layer_offset", 0, of - 1, offset);
+    return [of, first](int layer) { return layer % of == first; };
+  };
+  const auto attends = every("attn", 8, 4), has_experts = every("expert", 2, 1);
+  ExpertShape& experts = shape.experts;
+  experts.count = integer_or(config, "num_experts", 1, kMostExperts, 16);
+  experts.per_token = integer_or(config, "num_experts_per_tok", 1, experts.count, 2);
+  experts.ffn = shape.ffn;
+  for (int layer = 0; layer < shape.layers; ++layer) {
+    shape.pattern += attends(layer) ? '*' : 'M';
+    shape.pattern += experts.count > 1 && has_experts(layer) ? 'E' : '-';
+  }
+  shape.layers *= 2;
+  if (shape.pattern.find('E') == std::string::npos) experts = {};
+  constexpr int kColumnsPerStep = 16;  // of "auto"
+  MambaShape& mamba = shape.mamba;
+  mamba.heads = shape.hidden * integer_or(config, "mamba_expand", 1, 64, 2);
+  mamba.head_dim = 1;
+  mamba.state = integer_or(config, "mamba_d_state", 1, kMostWidth, 16);
+  mamba.kernel = integer_or(config, "mamba_d_conv", 1, 64, 4);
+  const std::optional<JsonCursor> rank = config.find("mamba_dt_rank");
+  mamba.step_rank = rank && rank->is_number()
+                        ? rank->integer(1, kMostWidth)
+                        : (shape.hidden + kColumnsPerStep - 1) / kColumnsPerStep;
+}
+
+}  // namespace
+
+void read_hybrid(const JsonCursor& config, std::string_view type, TransformerShape& shape) {
+  if (type == "jamba") return read_jamba(config, shape);
   const JsonCursor pattern = config.at("hybrid_override_pattern");
   shape.pattern = pattern.string();
   const bool known = shape.pattern.find_first_not_of(kPatternLetters) == std::string::npos;

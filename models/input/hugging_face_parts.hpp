@@ -32,8 +32,9 @@ bool has_latent_attention(std::string_view type);
 void read_latent_attention(const JsonCursor& config, TransformerShape& shape);
 
 bool is_hybrid(std::string_view type);
-/// Sets the pattern, the Mamba-2 mixers and the experts of `shape`, whose layers are there already.
-void read_hybrid(const JsonCursor& config, TransformerShape& shape);
+/// Sets the pattern, the Mamba mixers and the experts of `shape`, whose layers are there already; a
+/// layer of Jamba is two blocks.
+void read_hybrid(const JsonCursor& config, std::string_view type, TransformerShape& shape);
 
 /// Sets the window of `shape`, whose layers are there already; one that the shape cannot say, or
 /// that the family's code doesn't know, becomes an assumption.

@@ -143,6 +143,27 @@ void latent_products(Recorder& record, const WorkloadContext& c, const Widths& w
                      2, again.norm || again.latent_up);
 }
 
+/// Mamba-1: step sizes, B and C from the convolved columns, and the step sizes of all columns,
+/// which the backward pass makes again. Ranks of a tensor-parallel group sum what they selected;
+/// that sum of a few hundred columns is left out.
+void selected_products(Recorder& record, const WorkloadContext& c, const Widths& w,
+                       const Repeated& again) {
+  const MambaShape& s = c.job.model.mamba;
+  const double inner = s.inner() / w.tensor;
+  record.linear({.names = {"mamba_x", "mamba_x.input_gradient", "mamba_x.weight_gradient"},
+                 .tokens = w.tokens,
+                 .x_width = inner,
+                 .y_width = s.selected(),
+                 .precision = c.job.precision,
+                 .repeated = again.products});
+  record.linear({.names = {"mamba_step", "mamba_step.input_gradient", "mamba_step.weight_gradient"},
+                 .tokens = w.tokens,
+                 .x_width = static_cast<double>(s.step_rank),
+                 .y_width = inner,
+                 .precision = c.job.precision,
+                 .repeated = 1});
+}
+
 }  // namespace
 
 Repeated repeated(const TrainingJob& job, const StackSpec& stack) {
@@ -224,8 +245,11 @@ void mamba_block(Recorder& record, const WorkloadContext& c, const Widths& w,
   // The fused kernel saves the product alone: convolution and states are made again backward.
   const bool all = again.collectives;
   record.elementwise("convolution", 4 * w.tokens * s.mixed() / w.tensor, 3.0, 1, all);
+  if (s.first_generation()) selected_products(record, c, w, again);
   record.scan(s, w.tokens, w.tensor, all);
-  record.elementwise("gated_norm", 6 * w.tokens * inner, 1.5, 1, again.norm);
+  if (!s.first_generation()) {
+    record.elementwise("gated_norm", 6 * w.tokens * inner, 1.5, 1, again.norm);
+  }
   record.linear({.names = second,
                  .tokens = w.tokens,
                  .x_width = inner,

@@ -170,13 +170,13 @@ void Recorder::attention(const AttentionShape& shape, int parts, bool repeated) 
 }
 
 void Recorder::scan(const MambaShape& shape, double tokens, double ways, bool repeated) {
-  constexpr double kKernels = 5;  // of a pass: arXiv:2405.21060's implementation
+  const double kernels = shape.first_generation() ? 1 : 5;  // of a pass: their implementations
   const Precision format = c_.job.precision == Precision::fp16 ? Precision::fp16 : Precision::bf16;
   const FlopsPerSecond rate = c_.stack.scan_efficiency * gpu_.peak(format);
   const Flops flops{tokens * scan_flops(shape) / ways};
   const Bytes bytes{tokens * scan_bytes(shape) / ways};
   const auto record = [&](Phase phase, double times, Flops useful) {
-    const Seconds moving = kKernels * memory_bound_time(times / kKernels * bytes, gpu_);
+    const Seconds moving = kernels * memory_bound_time(times / kernels * bytes, gpu_);
     add({"scan",
          OperationKind::attention,
          phase,

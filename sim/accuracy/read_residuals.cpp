@@ -67,7 +67,12 @@ PredictionTraits traits_of(const Scenario& scenario) {
 }
 
 PredictionInterval interval_of(const Scenario& scenario, const PresetStore& presets) {
-  return predict_interval(load_residuals(presets), traits_of(scenario));
+  const ResidualTable table = load_residuals(presets);
+  const PredictionTraits traits = traits_of(scenario);
+  // No published run that was held against its prediction kept its optimiser on the host.
+  const bool as_published = scenario.job.offload.optimiser == 0;
+  return predict_interval(table, traits,
+                          as_published ? software_known(table, traits) : SoftwareKnown::none);
 }
 
 }  // namespace lockstep

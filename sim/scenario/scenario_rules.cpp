@@ -359,10 +359,12 @@ void check_pattern(const ScenarioDraft& draft, const Parallelism& cut) {
     refuse(draft, "/parallelism/context", std::to_string(cut.context),
            "1, as Mamba layers pass their state along the sequence");
   }
-  if (model.mamba.groups % cut.tensor != 0) {
+  const bool first = model.mamba.first_generation();
+  const int parts = first ? model.mamba.heads : model.mamba.groups;
+  if (parts % cut.tensor != 0) {
     refuse(draft, "/parallelism/tensor", std::to_string(cut.tensor),
-           "a divisor of " + std::to_string(model.mamba.groups) + " (" +
-               of_model("Mamba groups", model) + ")");
+           "a divisor of " + std::to_string(parts) + " (" +
+               of_model(first ? "Mamba columns" : "Mamba groups", model) + ")");
   }
 }
 

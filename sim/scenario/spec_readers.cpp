@@ -300,6 +300,10 @@ void read_mamba(const JsonCursor& from, Extent extent, MambaShape& out) {
   member.required("state", out.state, 1, kMaxWidth);
   member.optional("kernel", out.kernel, 1, 64);
   member.optional("chunk", out.chunk, 1, kMaxTokens);
+  member.optional("step_rank", out.step_rank, 1, kMaxWidth);
+  if (out.first_generation() && (out.head_dim != 1 || out.groups != 1)) {
+    from.at("step_rank").fail("a head_dim of 1 and 1 group beside it, as Mamba-1 has");
+  }
   if (out.heads % out.groups != 0) {
     from.at("groups").fail("a divisor of " + std::to_string(out.heads) + " (heads)");
   }
@@ -311,7 +315,7 @@ void read_pattern(const JsonCursor& from, TransformerShape& out) {
   const std::string text = from.string();
   const std::size_t wrong = text.find_first_not_of(kPatternLetters);
   if (wrong != std::string::npos) {
-    from.fail("M (Mamba-2), * (attention), - (MLP) and E (experts), one for each layer");
+    from.fail("M (Mamba), * (attention), - (MLP) and E (experts), one for each layer");
   }
   if (std::ssize(text) != out.layers) {
     from.fail(std::to_string(out.layers) + " letters, one for each of \"layers\"");

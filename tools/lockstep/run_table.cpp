@@ -171,9 +171,10 @@ std::string waterfall(const StepReport& report, const TextStyle& style) {
   const double longest = *std::max_element(shares.begin(), shares.end());
   std::size_t width = 0;
   for (const BucketInfo& info : buckets()) width = std::max(width, info.title.size());
+  constexpr double kRounding = 1e-12;  // what sums leave where nothing is
   std::string out = "\n" + style.bold("Where the GPU time goes") + "\n";
   for (std::size_t i = 0; i < shares.size(); ++i) {
-    if (shares[i] <= 0) continue;
+    if (shares[i] < kRounding) continue;
     const BucketInfo& info = buckets()[i];
     const double seconds = report.seconds[static_cast<std::size_t>(info.bucket)];
     out += fmt::format("  {:<{}}{:>7.1f} % {:>9}  {}", info.title, width, percentages[i],

@@ -160,6 +160,22 @@ TEST_CASE("read_hugging_face: Nemotron 3 Nano is a string of blocks") {
   CHECK_THROWS_AS((void)read(short_one), InputError);
 }
 
+TEST_CASE(
+    "read_hugging_face: a layer of Jamba is a mixer, Mamba-1 or attention, and experts or not") {
+  const TransformerShape shape =
+      read(R"({"model_type": "jamba", "hidden_size": 4096, "intermediate_size": 14336,
+               "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8,
+               "attn_layer_offset": 4, "attn_layer_period": 8, "expert_layer_offset": 1,
+               "expert_layer_period": 2, "num_experts": 16, "num_experts_per_tok": 2,
+               "mamba_dt_rank": 256, "mamba_d_state": 16, "vocab_size": 65536})")
+          .shape;
+  CHECK(shape.layers == 64);
+  CHECK(shape.pattern.substr(0, 16) == "M-MEM-ME*-MEM-ME");
+  CHECK(shape.mamba.step_rank == 256);
+  // 52 billion weights (arXiv:2403.19887).
+  CHECK(total_parameters(shape) == doctest::Approx(51.6e9).epsilon(0.005));
+}
+
 TEST_CASE("read_hugging_face: gpt-oss has a window in every second layer, the first included") {
   const TransformerShape shape =
       read(R"({"model_type": "gpt_oss", "attention_bias": true, "head_dim": 64,
@@ -241,7 +257,7 @@ TEST_CASE("read_hugging_face: other families and misfits are refused by name") {
                        "config.json#/model_type: found \"lama\"; allowed: llama, mistral, "
                        "mixtral, qwen2, qwen2_moe, qwen3, qwen3_moe, deepseek_v2, deepseek_v3, "
                        "kimi_k2, gpt_oss, llama4, llama4_text, gpt_neox, gemma, gemma2, "
-                       "nemotron_h, gpt2, opt. Did you mean \"llama\"?",
+                       "nemotron_h, jamba, gpt2, opt. Did you mean \"llama\"?",
                        InputError);
   CHECK_THROWS_WITH_AS(read(R"({"model_type": "mistral", "num_local_experts": 8})"),
                        "config.json#/num_local_experts: found 8; allowed: a dense model, without "

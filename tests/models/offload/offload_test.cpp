@@ -10,6 +10,7 @@
 
 #include "models/input/input_error.hpp"
 #include "models/memory.hpp"
+#include "sim/accuracy/read_residuals.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/step/pieces.hpp"
 #include "sim/step/plan.hpp"
@@ -80,6 +81,15 @@ TEST_CASE("offload: what leaves the GPU is on the host") {
   CHECK(left.base_units() ==
         doctest::Approx(2 * saved_per_layer(kept.job, kept.stack).base_units()));
   CHECK(peak(moved).host.base_units() == doctest::Approx(peak(kept).activations.base_units()));
+}
+
+TEST_CASE("offload: no published run with its optimiser on the host says how far off one is") {
+  const PresetStore presets;
+  const auto known = [&](const std::vector<std::string>& set) {
+    return interval_of(offloading(set), presets).known;
+  };
+  CHECK(known({}) != SoftwareKnown::none);
+  CHECK(known({"offload.optimiser=0.5"}) == SoftwareKnown::none);
 }
 
 TEST_CASE("offload: the host's Adam takes what CPU-Adam was measured to take") {

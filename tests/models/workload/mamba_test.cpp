@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/input/input_error.hpp"
@@ -47,12 +48,45 @@ TEST_CASE("mamba: hybrid models have as many weights as their names say") {
         doctest::Approx(12.3e9).epsilon(0.02));
   CHECK(total_parameters(presets.model("nemotron3_nano_30b_a3b")) ==
         doctest::Approx(31.6e9).epsilon(0.02));
+  // Jamba: 52 and 398 billion, 12 and 94 of them at work (arXiv:2403.19887, arXiv:2408.12570).
+  const TransformerShape mini = presets.model("jamba_52b"), large = presets.model("jamba_398b");
+  CHECK(total_parameters(mini) == doctest::Approx(52e9).epsilon(0.02));
+  CHECK(total_parameters(large) == doctest::Approx(398e9).epsilon(0.02));
+  const auto at_work = [](const TransformerShape& m) {
+    double sum = 0;
+    for (int i = 0; i < m.layers; ++i) sum += layer_matrix_parameters(m, m.kind(i));
+    return sum;
+  };
+  CHECK(at_work(mini) == doctest::Approx(12e9).epsilon(0.04));
+  CHECK(at_work(large) == doctest::Approx(94e9).epsilon(0.02));
+}
+
+TEST_CASE("mamba: of the first generation, a scan moves its columns and works on each state") {
+  const MambaShape s{.heads = 8192, .head_dim = 1, .state = 16, .step_rank = 256};
+  CHECK(s.in() == 2 * 8192);
+  CHECK(s.mixed() == 8192);
+  CHECK(scan_flops(s) == 9.0 * 8192 * 16);
+  CHECK(scan_bytes(s) == 2 * (4.0 * 8192 + 2 * 16));
+  TransformerShape m = PresetStore{}.model("jamba_52b");
+  CHECK(mamba_matrix_parameters(m) == 4096.0 * 3 * 8192 + 8192.0 * (256 + 2 * 16) + 256.0 * 8192);
+  // Memory of a layer: the product in, what was selected, and the recurrence's result, in 16 bit.
+  const Scenario job = hybrid({R"(model="jamba_52b")", "parallelism.tensor=1"});
+  const LayerKind mixer = job.job.model.kind(0);
+  const double norm = 2 * 2 * 4096;  // its input and its output
+  CHECK(saved_per_layer(job.job, job.stack, mixer).base_units() ==
+        doctest::Approx(8192 * (norm + 2 * (2 * 8192.0 + 256 + 32 + 8192))));
 }
 
 TEST_CASE("mamba: useful FLOP of all GPUs add up to the model FLOP of the step") {
-  for (const int tensor : {1, 2, 8}) {
+  for (const auto& [model, tensor] : {std::pair{"nemotron_h_8b", 1},
+                                      {"nemotron_h_8b", 2},
+                                      {"nemotron_h_8b", 8},
+                                      {"jamba_52b", 1},
+                                      {"jamba_52b", 4}}) {
+    CAPTURE(model);
     CAPTURE(tensor);
-    const Scenario s = hybrid({"parallelism.tensor=" + std::to_string(tensor),
+    const Scenario s = hybrid({"model=\"" + std::string(model) + "\"",
+                               "parallelism.tensor=" + std::to_string(tensor),
                                "parallelism.data=" + std::to_string(8 / tensor)});
     const WorkloadContext c{s.job, s.node, s.stack, s.transport, tensor};
     Flops gpu;
@@ -101,6 +135,8 @@ TEST_CASE("mamba: what cannot be is refused in one line") {
         std::string::npos);
   CHECK(refusal({"parallelism.tensor=16", "cluster.nodes=2", "parallelism.data=1"})
             .find("/parallelism/tensor") != std::string::npos);
+  CHECK(refusal({R"(model={"preset":"jamba_52b","mamba":{"head_dim":64}})"}).find("Mamba-1") !=
+        std::string::npos);
 }
 
 }  // namespace lockstep

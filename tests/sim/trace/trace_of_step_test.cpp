@@ -72,7 +72,7 @@ const std::vector<StepLayout>& layouts() {
 TEST_CASE("trace_of_step: replayed on an ideal fabric it takes the step's time") {
   // One all-reduce stands for all of a segment's tensor-parallel ones, at the time of the plan; the
   // rest is the same model. What is left is rounding, and messages that share a pair of ranks.
-  constexpr double kAlike = 0.005;
+  constexpr double kAsLong = 0.005;
   for (const StepLayout& layout : layouts()) {
     CAPTURE(layout.tensor);
     CAPTURE(layout.pipeline);
@@ -80,7 +80,7 @@ TEST_CASE("trace_of_step: replayed on an ideal fabric it takes the step's time")
     const Scenario scenario = step_scenario(layout);
     const double own = simulate_step(scenario).step_s;
     const Trace trace = trace_of_step(scenario);
-    CHECK(seconds_of(trace, layout.nodes) == doctest::Approx(own).epsilon(kAlike));
+    CHECK(seconds_of(trace, layout.nodes) == doctest::Approx(own).epsilon(kAsLong));
     // What a peer reads is what we have.
     const Trace back = read_back(trace, {.gpu = scenario.node.gpu, .groups = {}});
     CHECK(seconds_of(back, layout.nodes) ==
