@@ -22,7 +22,8 @@ Widths widths(const WorkloadContext& c) {
 }
 
 void Recorder::linear(const Linear& l) {
-  const double rows = l.tokens / l.groups, g = l.groups;
+  // A row at least: of a decoding step, a rank or an expert may have part of a token on average.
+  const double rows = std::max(1.0, l.tokens / l.groups), g = l.groups;
   const Flops work{l.useful * 2 * l.tokens * l.x_width * l.y_width};
   const GemmShape forward{.m = rows, .n = l.y_width, .k = l.x_width, .count = g};
   product(l.names[0], Phase::forward, forward, l, work);

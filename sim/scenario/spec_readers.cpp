@@ -302,7 +302,7 @@ void read_mamba(const JsonCursor& from, Extent extent, MambaShape& out) {
   member.optional("chunk", out.chunk, 1, kMaxTokens);
   member.optional("step_rank", out.step_rank, 1, kMaxWidth);
   if (out.first_generation() && (out.head_dim != 1 || out.groups != 1)) {
-    from.at("step_rank").fail("a head_dim of 1 and 1 group beside it, as Mamba-1 has");
+    from.fail("a head_dim of 1 and 1 group beside \"step_rank\", as Mamba-1 has");
   }
   if (out.heads % out.groups != 0) {
     from.at("groups").fail("a divisor of " + std::to_string(out.heads) + " (heads)");
