@@ -121,7 +121,7 @@ std::string way_words(const std::string& group) {
 Html points_headline(const PointTable& table) {
   Html out;
   for (const PointSummary& of : table.summary) {
-    if (of.group.starts_with("all")) {
+    if (of.group == "all" || of.group.starts_with("all, by ")) {
       out += strong(way_words(of.group)) + escaped(": " + summary_words(of) + ". ");
     }
   }
