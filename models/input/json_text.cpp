@@ -1,6 +1,7 @@
 #include "models/input/json_text.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <set>
 #include <utility>
@@ -184,6 +185,31 @@ Json parse_json_text(const std::string& file, std::string_view text) {
   Builder builder(file, text);
   Json::sax_parse(text, &builder);
   return builder.take();
+}
+
+std::string quote_non_finite(std::string_view text) {
+  static constexpr std::array<std::string_view, 7> kWords{"Infinity", "-Infinity", "NaN", "inf",
+                                                          "-inf",     "nan",       "-nan"};
+  std::string out;
+  out.reserve(text.size());
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size();) {
+    std::size_t length = 1;
+    if (in_string && text[i] == '\\') {
+      length = std::min<std::size_t>(2, text.size() - i);
+    } else if (text[i] == '"') {
+      in_string = !in_string;
+    } else if (!in_string && is_word(text[i])) {
+      while (i + length < text.size() && is_word(text[i + length])) ++length;
+    }
+    const std::string_view part = text.substr(i, length);
+    const bool quoted = !in_string && std::ranges::find(kWords, part) != kWords.end();
+    if (quoted) out += '"';
+    out += part;
+    if (quoted) out += '"';
+    i += length;
+  }
+  return out;
 }
 
 std::string pointer_part(std::string_view key) {

@@ -16,6 +16,11 @@ constexpr std::size_t kJsonDepth = 64;
 /// empty text. A UTF-8 byte order mark is skipped. Takes time proportional to the text.
 nlohmann::ordered_json parse_json_text(const std::string& file, std::string_view text);
 
+/// JSON as Python writes it, as JSON: the numbers that JSON lacks, `Infinity`, `-Infinity` and
+/// `NaN` (and `inf`, `-inf`, `nan`, `-nan`, which C++ prints), become strings. Strings stay as they
+/// are.
+std::string quote_non_finite(std::string_view text);
+
 /// `key` as a part of a JSON pointer: "~" and "/" escaped.
 std::string pointer_part(std::string_view key);
 

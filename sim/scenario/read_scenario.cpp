@@ -10,6 +10,7 @@
 
 #include "models/input/hugging_face.hpp"
 #include "models/input/json_cursor.hpp"
+#include "models/input/json_text.hpp"
 #include "models/input/text_file.hpp"
 #include "sim/pools/unequal_rules.hpp"
 #include "sim/scenario/names.hpp"
@@ -55,7 +56,8 @@ void read_hugging_face_model(const JsonCursor& from, ScenarioDraft& draft) {
   const std::string name = file.has_parent_path() && file.filename() == "config.json"
                                ? file.parent_path().filename().string()
                                : file.stem().string();
-  const JsonCursor config = JsonCursor::parse(file.string(), read_text_file(file.string()));
+  const std::string text = quote_non_finite(read_text_file(file.string()));  // Python wrote it
+  const JsonCursor config = JsonCursor::parse(file.string(), text);
   HuggingFaceModel model = read_hugging_face(config, name);
   draft.model = std::move(model.shape);
   for (std::string& assumption : model.assumptions) {

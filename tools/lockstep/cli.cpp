@@ -53,7 +53,8 @@ std::string general_help() {
     out += fmt::format("  {}\n", command->spec->examples.front());
   }
   out +=
-      "\nExit status: 0 success, 1 an --assert was missed, 2 bad input, 3 an error of the\n"
+      "\nWhere a file is read, - is standard input and a pipe will do.\n"
+      "Exit status: 0 success, 1 an --assert was missed, 2 bad input, 3 an error of the\n"
       "program, 130 interrupted by Ctrl-C.\n";
   return out;
 }

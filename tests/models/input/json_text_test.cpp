@@ -96,4 +96,13 @@ TEST_CASE("pointer_part: escapes as RFC 6901 says") {
   CHECK(complaint(R"({"a/b": {"c~d": tru}})").starts_with("p.json#/a~1b/c~0d: found \"tru\""));
 }
 
+TEST_CASE("quote_non_finite: numbers that JSON lacks become strings, and strings stay") {
+  CHECK(quote_non_finite(R"({"a": [0.0, Infinity, -Infinity, NaN], "b": nan})") ==
+        R"({"a": [0.0, "Infinity", "-Infinity", "NaN"], "b": "nan"})");
+  const std::string strings = R"({"NaN": "Infinity, \"NaN\", -inf", "inf": [1e5, -2, true, null]})";
+  CHECK(quote_non_finite(strings) == strings);
+  CHECK(quote_non_finite("[-inf,-nan,inf]") == R"(["-inf","-nan","inf"])");
+  CHECK(quote_non_finite("[Infinity2, \"") == "[Infinity2, \"");
+}
+
 }  // namespace lockstep

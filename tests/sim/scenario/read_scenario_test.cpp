@@ -121,7 +121,7 @@ TEST_CASE("read_scenario: a Hugging Face config gives the shape, refined like a 
   folder.write("tiny/config.json",
                R"({"model_type": "llama", "hidden_size": 64, "intermediate_size": 256,
                    "num_attention_heads": 8, "num_key_value_heads": 2, "num_hidden_layers": 4,
-                   "vocab_size": 1000})");
+                   "vocab_size": 1000, "time_step_limit": [0.0, Infinity], "beta": NaN})");
   const std::string file =
       folder.write("plan.json", R"({"model": {"huggingface": "tiny/config.json", "layers": 6},
                        "cluster": {"node": "dgx_h100"}, "batch": {"sequences": 8, "tokens": 64}})");
