@@ -20,6 +20,7 @@ struct ChakraAttributes {
   std::optional<double> host, collective, size, peer_from, peer_to, tag, operations, tensor, stream,
       picos;
   const std::string* group = nullptr;
+  const std::string* kind = nullptr;  ///< `lockstep_kind` of our own exports
 };
 
 namespace {
@@ -29,7 +30,19 @@ constexpr double kLongestMicros = 8.64e11;  // 10 days, kLongestTraceNode
 constexpr double kMostBytes = 1e15;
 constexpr double kMostOperations = 1e24;
 /// Streams of a rank that have no number of their own.
-constexpr std::int64_t kComputeStream = -1, kMemoryStream = -2, kHostStream = -3;
+constexpr std::int64_t kComputeStream = -1, kMemoryStream = -2, kHostStream = -3,
+                       kExchangeStream = -4;
+
+/// What write_chakra() says of a computation that is none.
+struct OwnKind {
+  std::string_view name;
+  TraceNodeKind kind;
+  std::int64_t stream;
+};
+constexpr std::array kOwnKinds{OwnKind{"memory", TraceNodeKind::memory, kMemoryStream},
+                               OwnKind{"host", TraceNodeKind::host, kHostStream},
+                               OwnKind{"exchange", TraceNodeKind::exchange, kExchangeStream},
+                               OwnKind{"delay", TraceNodeKind::delay, kComputeStream}};
 
 /// Of an attribute, whatever type its writer gave it.
 std::optional<double> number_of(const chakra::Attribute& a) {
@@ -85,6 +98,10 @@ ChakraAttributes attributes_of(const chakra::Node& node) {
   for (const chakra::Attribute& a : node.attr()) {
     if (a.name() == "pg_name" && a.value_case() == chakra::Attribute::kStringVal) {
       out.group = &a.string_val();
+      continue;
+    }
+    if (a.name() == "lockstep_kind" && a.value_case() == chakra::Attribute::kStringVal) {
+      out.kind = &a.string_val();
       continue;
     }
     for (const Row& row : kRows) {
@@ -153,7 +170,13 @@ void ChakraRank::add(const chakra::Node& node) {
       if (!host) read_message(node, a, added);
       break;
     case chakra::COMM_COLL_NODE:
-      if (!host) read_collective(node, a, added);
+      if (host) break;
+      if (!a.collective && node.duration_micros() > 0) {
+        keep_length(node, added);
+        own_stream = kExchangeStream;
+      } else {
+        read_collective(node, a, added);
+      }
       break;
     default:
       fail(node, fmt::format("type {}", static_cast<int>(node.type())),
@@ -163,10 +186,17 @@ void ChakraRank::add(const chakra::Node& node) {
     added.kind = TraceNodeKind::host;
     own_stream = kHostStream;
   }
+  if (a.kind != nullptr && added.kind == TraceNodeKind::compute) {
+    const auto* const own = std::ranges::find(kOwnKinds, *a.kind, &OwnKind::name);
+    if (own != kOwnKinds.end()) {
+      added.kind = own->kind;
+      own_stream = own->stream;
+    }
+  }
   if (added.kind == TraceNodeKind::compute) read_work(node, a, added);
   added.duration = duration_of(node, a, added);
   const bool runs = added.kind == TraceNodeKind::compute || added.kind == TraceNodeKind::memory ||
-                    added.kind == TraceNodeKind::host;
+                    added.kind == TraceNodeKind::host || added.kind == TraceNodeKind::exchange;
   const bool named = a.stream && !host;
   constexpr double kMostStream = 1e15;
   if (named && !(std::abs(*a.stream) <= kMostStream)) {
@@ -225,6 +255,15 @@ void ChakraRank::read_collective(const chakra::Node& node, const ChakraAttribute
   // Names are resolved at the end: metadata may come late.
   const bool named = a.group != nullptr && !a.group->empty();
   added.group = out_.group({named ? *a.group : "", {}, !named});
+}
+
+/// Of communication that only says how long it took, as older converters write it.
+void ChakraRank::keep_length(const chakra::Node& node, RankTrace::Node& added) {
+  added.kind = TraceNodeKind::exchange;
+  if (out_.unknown.calls++ == 0) {
+    out_.unknown.first = node_text(node.id(), node.name()) + " with no attribute comm_type";
+  }
+  out_.unknown.time += {node.duration_micros() * 1'000'000};
 }
 
 void ChakraRank::read_work(const chakra::Node& node, const ChakraAttributes& a,

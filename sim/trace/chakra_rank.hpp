@@ -45,6 +45,7 @@ class ChakraRank {
                  double most) const;
   void read_message(const chakra::Node& node, const ChakraAttributes& a, RankTrace::Node& added);
   void read_collective(const chakra::Node& node, const ChakraAttributes& a, RankTrace::Node& added);
+  void keep_length(const chakra::Node& node, RankTrace::Node& added);
   void read_work(const chakra::Node& node, const ChakraAttributes& a, RankTrace::Node& added);
   StepTime duration_of(const chakra::Node& node, const ChakraAttributes& a,
                        const RankTrace::Node& added) const;

@@ -7,6 +7,8 @@
 #include <google/protobuf/util/json_util.h>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 #include "models/input/json_cursor.hpp"
 #include "sim/trace/chakra.pb.h"
 #include "sim/trace/chakra_rank.hpp"
@@ -32,9 +34,9 @@ void for_each_object(const std::string& file, std::string_view text, Use use) {
         ++i;
       } else if (c == '"') {
         in_string = false;
-        if (depth != 1 || wanted != 1 || text.substr(string_start, i - string_start) != "nodes") {
-          continue;
-        }
+        const std::string_view key = text.substr(string_start, i - string_start);
+        const bool lists = key == "nodes" || key == "workload_graph";
+        if (depth != 1 || wanted != 1 || !lists) continue;
         std::size_t next = text.find_first_not_of(" \t\r\n", i + 1);
         if (next == std::string_view::npos || text[next] != ':') continue;
         next = text.find_first_not_of(" \t\r\n", next + 1);
@@ -53,6 +55,36 @@ void for_each_object(const std::string& file, std::string_view text, Use use) {
   if (depth != 0 || in_string) {
     fail_trace(file, "a text that ends within an object", "a whole Chakra trace in JSON");
   }
+}
+
+/// A node as Chakra's converters of 2023 wrote it: {"Id": 1, "Name": "a", "NodeType": 4, "runtime":
+/// 318 (microseconds), "data_deps": [], "is_cpu_op": true}. False: it has another form.
+bool read_older_node(std::string_view object, chakra::Node& node) {
+  const auto json = nlohmann::json::parse(object, nullptr, false);
+  if (!json.is_object()) return false;
+  const auto number = [&](const char* key) -> std::uint64_t {
+    const auto found = json.find(key);
+    return found != json.end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
+  };
+  const auto name = json.find("Name");
+  const auto type = static_cast<int>(std::min<std::uint64_t>(number("NodeType"), 1000));
+  if (name == json.end() || !name->is_string() || type == 0) return false;
+  node.set_id(number("Id"));
+  node.set_name(name->get<std::string>());
+  node.set_type(static_cast<chakra::NodeType>(type));
+  node.set_duration_micros(number("runtime"));
+  for (const char* key : {"data_deps", "ctrl_deps"}) {
+    const auto list = json.find(key);
+    if (list == json.end() || !list->is_array()) continue;
+    for (const auto& before : *list) {
+      if (before.is_number_unsigned()) node.add_data_deps(before.get<std::uint64_t>());
+    }
+  }
+  chakra::Attribute& host = *node.add_attr();
+  host.set_name("is_cpu_op");
+  const auto on_host = json.find("is_cpu_op");
+  host.set_bool_val(on_host != json.end() && on_host->is_boolean() && on_host->get<bool>());
+  return true;
 }
 
 }  // namespace
@@ -101,10 +133,14 @@ RankTrace read_chakra_json(const std::string& file, int rank, std::string_view t
   chakra::Node node;
   bool first = true;
   for_each_object(file, text, [&](std::string_view object) {
-    const bool metadata = first && object.find("\"type\"") == std::string_view::npos;
+    const bool metadata = first && object.find("\"type\"") == std::string_view::npos &&
+                          object.find("\"NodeType\"") == std::string_view::npos;
     first = false;
     if (metadata) return;
     node.Clear();
+    if (object.find("\"NodeType\"") != std::string_view::npos && read_older_node(object, node)) {
+      return out.add(node);
+    }
     const auto status =
         google::protobuf::util::JsonStringToMessage({object.data(), object.size()}, &node, lenient);
     if (!status.ok()) {

@@ -29,7 +29,8 @@ struct ChakraOptions {
 RankTrace read_chakra(const std::string& file, int rank, std::string_view bytes,
                       const ChakraOptions& options);
 /// The same messages in protobuf's JSON mapping: one after another (chakra_jsonizer), in an array,
-/// or in the member "nodes" of an object.
+/// or in the member "nodes" of an object; or in "workload_graph", with the keys of 2023 ("Id",
+/// "Name", "NodeType", "runtime").
 RankTrace read_chakra_json(const std::string& file, int rank, std::string_view text,
                            const ChakraOptions& options);
 

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "sim/trace/pytorch/profiler_steps.hpp"
+
 namespace lockstep {
 namespace {
 
@@ -14,9 +16,15 @@ constexpr std::int64_t kBeforeAll = std::numeric_limits<std::int64_t>::min();
 class KinetoReader {
  public:
   KinetoReader(const KinetoRecording& recording, int rank)
-      : recording_(recording), events_(recording.gpu), last_(recording.streams, kNone) {
+      : recording_(recording),
+        events_(recording.gpu),
+        ended_(recording.gpu.size()),
+        last_(recording.streams, kNone) {
     out_.file = recording.file;
     out_.rank = rank;
+    out_.world = std::max(1, recording.world.value_or(1));
+    out_.recorded = picos(recording.end);
+    out_.device = recording.device;
   }
 
   RankTrace read() {
@@ -25,6 +33,7 @@ class KinetoReader {
     }
     for (auto& ends : ends_) std::ranges::sort(ends);
     for (std::size_t i = 0; i < events_.size(); ++i) add(i);
+    add_rest();
     return std::move(out_);
   }
 
@@ -45,41 +54,54 @@ class KinetoReader {
     const KinetoRecording::GpuEvent& event = events_[i];
     std::size_t& last = last_[event.stream];
     std::array<std::size_t, 2> before{last, kNone};
+    // What waits for nothing waits for the host, from the start of the recording.
+    std::int64_t free = last == kNone ? 0 : ended_[last];
     const std::int64_t previous = last == kNone ? kBeforeAll : events_[last].end;
-    std::int64_t free = previous;
     const std::int64_t after = event.communicates() ? kBeforeAll : previous;
-    const auto other = ended(!event.communicates(), after, event.start, i);
-    if (other) {
+    if (const auto other = ended(!event.communicates(), after, event.start, i)) {
       before[1] = *other;
-      free = std::max(free, events_[*other].end);
+      free = std::max(free, ended_[*other]);
     }
+    // A kernel may begin before the one before it has ended (programmatic dependent launch): it
+    // counts from there.
+    const std::int64_t start = last == kNone ? event.start : std::max(event.start, ended_[last]);
+    ended_[i] = std::max(start, event.end);
     last = i;
-    const bool delays = free != kBeforeAll && event.start > free;
+    const bool delays = start > free;
     if (delays) {
-      RankTrace::Node& delay = out_.add(2 * i, "host");
-      delay.kind = TraceNodeKind::delay;
-      delay.duration = picos(event.start - free);
+      add_delay(2 * i, start - free);
       wait_for(before);
     }
-    add_event(i);
+    add_event(i, ended_[i] - start);
     if (delays) {
       out_.depends_on(2 * i);
     } else {
       wait_for(before);
     }
   }
+  void add_delay(std::uint64_t id, std::int64_t length) {
+    RankTrace::Node& delay = out_.add(id, "host");
+    delay.kind = TraceNodeKind::delay;
+    delay.duration = picos(length);
+  }
 
-  void add_event(std::size_t i) {
+  void add_event(std::size_t i, std::int64_t length) {
     const KinetoRecording::GpuEvent& event = events_[i];
     const std::string& name = recording_.names[event.name];
     RankTrace::Node& node = out_.add(2 * i + 1, name);
-    node.duration = picos(event.end - event.start);
-    if (!event.communicates()) {
-      node.kind = event.copies ? TraceNodeKind::memory : TraceNodeKind::compute;
-      node.stream = event.stream;
-      return;
-    }
-    set_call(node, read_nccl_call(recording_.file, name, recording_.calls[event.call]), out_);
+    node.duration = picos(length);
+    if (event.communicates()) return add_call(name, recording_.calls[event.call], out_);
+    node.kind = event.copies ? TraceNodeKind::memory : TraceNodeKind::compute;
+    node.stream = event.stream;
+  }
+
+  /// What the host does in a step after its last kernel.
+  void add_rest() {
+    const auto last = std::ranges::max_element(ended_);
+    if (recording_.end <= *last) return;
+    const auto event = static_cast<std::size_t>(last - ended_.begin());
+    add_delay(2 * events_.size(), recording_.end - *last);
+    out_.depends_on(2 * event + 1);
   }
 
   void wait_for(const std::array<std::size_t, 2>& before) {
@@ -95,6 +117,7 @@ class KinetoReader {
   const KinetoRecording& recording_;
   const std::vector<KinetoRecording::GpuEvent>& events_;
   RankTrace out_;
+  std::vector<std::int64_t> ended_;  ///< by event, as it is replayed
   std::array<std::vector<std::pair<std::int64_t, std::size_t>>, 2> ends_;  ///< computing, other
   std::vector<std::size_t> last_;                                          ///< event of each stream
 };
@@ -113,8 +136,11 @@ RankTrace trace_of_kineto(const KinetoRecording& recording, int rank) {
 }
 
 RankTrace read_kineto(const std::string& file, std::optional<int> rank, std::string_view text) {
-  const KinetoRecording recording = read_kineto_recording(file, text, false);
-  return trace_of_kineto(recording, kineto_rank(recording, rank));
+  KinetoRecording recording = read_kineto_recording(file, text, false);
+  const std::string note = cut_to_step({&recording, 1}, {});
+  RankTrace out = trace_of_kineto(recording, kineto_rank(recording, rank));
+  out.notes.push_back(note);
+  return out;
 }
 
 }  // namespace lockstep

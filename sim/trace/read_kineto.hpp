@@ -8,9 +8,12 @@
 /// - communication waits for the computing kernel that ended last before it;
 /// - a computing kernel waits for the communication that ended last between the stream's kernel
 ///   before it and its start;
-/// - the rest of the gap before a kernel is the host's, and is a delay of the same length.
-/// The wait of a collective for the last of its ranks is part of its recorded duration, so that
-/// duration is not used.
+/// - the rest of the gap before a kernel is the host's, and is a delay of the same length: of the
+///   first kernel of a stream from the start of the recording, or of the step that it was cut to;
+///   so is what a step has left after its last kernel.
+/// A trace without communication takes exactly as long as it was recorded to. The wait of a
+/// collective for the last of its ranks is part of its recorded duration, so that duration is not
+/// used where the call is known.
 #pragma once
 
 #include <optional>
@@ -22,9 +25,9 @@
 
 namespace lockstep {
 
-/// The rank is that of the trace's "distributedInfo", else `rank`. Throws InputError for a text
-/// that is no such trace, for a kernel of NCCL without its collective's name, size or ranks
-/// (PyTorch before 2.2), and where neither gives the rank.
+/// The rank is that of the trace's "distributedInfo", else `rank`. Of several ProfilerSteps the
+/// median one is taken (pytorch/profiler_steps.hpp). Throws InputError for a text that is no such
+/// trace, and where neither gives the rank.
 RankTrace read_kineto(const std::string& file, std::optional<int> rank, std::string_view text);
 
 /// The same in two steps: the rank that the trace says, else `rank`; and the trace of a recording.

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <fmt/format.h>
 
+#include "models/input/letter_case.hpp"
 #include "sim/trace/goal.hpp"
 #include "sim/trace/pytorch/merge_pytorch.hpp"
 #include "sim/trace/read_kineto.hpp"
@@ -73,6 +74,20 @@ std::optional<int> rank_in_name(std::string_view file) {
   return rank;
 }
 
+std::optional<int> kineto_rank_in_name(std::string_view file, bool alone) {
+  const std::string name = lowered(file.substr(file.find_last_of('/') + 1));
+  for (const std::string_view word : {"rank", "worker"}) {
+    std::size_t at = name.find(word);
+    if (at == std::string::npos) continue;
+    at += word.size();
+    if (at < name.size() && (name[at] == '-' || name[at] == '_' || name[at] == '.')) ++at;
+    int rank = 0;
+    const auto [stop, error] = std::from_chars(name.data() + at, name.data() + name.size(), rank);
+    if (error == std::errc{} && rank >= 0 && rank < kMostTraceRanks) return rank;
+  }
+  return alone ? 0 : rank_in_name(file);
+}
+
 std::vector<RankTrace> read_trace_file(const std::string& file, std::string_view text,
                                        TraceFormat format, bool alone,
                                        const ChakraOptions& options) {
@@ -81,7 +96,7 @@ std::vector<RankTrace> read_trace_file(const std::string& file, std::string_view
     case TraceFormat::goal:
       return read_goal(file, text);
     case TraceFormat::kineto:
-      out.push_back(read_kineto(file, alone ? rank_of(file, true) : rank_in_name(file), text));
+      out.push_back(read_kineto(file, kineto_rank_in_name(file, alone), text));
       break;
     case TraceFormat::pytorch:
       fail_without_kineto(file);
@@ -100,7 +115,7 @@ std::vector<PytorchPair> pair_pytorch(std::span<const ExecutionTrace> operators,
   const bool one_of_each = operators.size() == 1 && kineto.size() == 1;
   std::vector<PytorchPair> out;
   for (std::size_t k = 0; k < kineto.size(); ++k) {
-    const auto named = one_of_each ? 0 : rank_in_name(kineto[k].file);
+    const auto named = one_of_each ? 0 : kineto_rank_in_name(kineto[k].file, kineto.size() == 1);
     out.push_back({kineto_rank(kineto[k], named), k, {}});
   }
   for (std::size_t i = 0; i < operators.size(); ++i) {

@@ -31,6 +31,11 @@ TraceFormat recognise_trace(std::string_view text);
 /// The rank in a file's name: its last number before the endings. "trace.12.et" -> 12.
 std::optional<int> rank_in_name(std::string_view file);
 
+/// The rank of a Kineto trace by its file's name: the number behind the word "rank" or "worker",
+/// since names say all sorts of things ("mi300x"); of the only file of a trace, 0; of others
+/// without such a word, rank_in_name().
+std::optional<int> kineto_rank_in_name(std::string_view file, bool alone);
+
 /// The ranks of one file: all of a GOAL schedule, else one. `alone`: no other file belongs to the
 /// trace, so that a name without a rank is rank 0. Throws InputError, and for an execution trace of
 /// PyTorch, which says nothing by itself.

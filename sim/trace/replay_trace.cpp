@@ -240,11 +240,13 @@ class TraceRunner {
   void start(std::uint32_t n) {
     if (options_.record_times) out_.starts[n] = now_;
     if (computes(kind(n))) ++book(nodes_[n].rank).computing;
+    if (kind(n) == TraceNodeKind::exchange) ++book(nodes_[n].rank).moving;
     queue_.push(now_ + nodes_[n].duration, kNodeDone, n);
   }
 
   void node_done(std::uint32_t n) {
     if (computes(kind(n))) --book(nodes_[n].rank).computing;
+    if (kind(n) == TraceNodeKind::exchange) --book(nodes_[n].rank).moving;
     finish(n);
     const std::uint32_t s = nodes_[n].subject;
     if (s == kNobody) return;

@@ -23,6 +23,7 @@ enum class TraceNodeKind : std::uint8_t {
   compute,     ///< a kernel
   memory,      ///< a copy between a GPU and its host, or to storage
   host,        ///< work of the host
+  exchange,    ///< communication whose call is not known: takes as long as it was recorded to
   delay,       ///< passes by itself: nothing is busy
   send,        ///< done when the message has arrived
   receive,     ///< done when the message has arrived
@@ -33,7 +34,7 @@ enum class TraceNodeKind : std::uint8_t {
 struct TraceNode {
   static constexpr std::uint16_t kNoStream = std::numeric_limits<std::uint16_t>::max();
 
-  StepTime duration;          ///< of compute, memory, host, delay; else as recorded, waiting too
+  StepTime duration;          ///< of kinds up to delay; else as recorded, waiting too
   std::uint32_t subject = 0;  ///< collective: in Trace::collectives; message: in Trace::messages;
                               ///< kernel: in Trace::works
   std::uint16_t stream = 0;   ///< of its rank: runs one node at a time; kNoStream: any number
@@ -79,6 +80,9 @@ struct Trace {
   std::vector<TraceWork> works;       ///< the first: nothing known
   std::vector<std::string> files;     ///< by rank, for messages
   std::vector<std::string> repaired;  ///< what was missing and is assumed, a sentence each
+  std::vector<std::string> notes;     ///< what the trace is of, a sentence each
+  std::string device;                 ///< the card, as the recording names it; empty: it does not
+  StepTime recorded;                  ///< how long it took; zero: the files do not say
 
   [[nodiscard]] std::size_t size() const { return nodes.size(); }
   [[nodiscard]] std::span<const std::uint32_t> dependencies_of(std::uint32_t node) const {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "models/input/input_error.hpp"
+#include "sim/trace/copy_rank.hpp"
 
 namespace lockstep {
 namespace {
@@ -113,7 +114,10 @@ class Joiner {
       for (std::uint32_t d = 0; d < node.dependencies; ++d) {
         const std::uint64_t id = rank.dependencies[dependency_first[i] + d];
         const auto found = index.find(id);
-        if (!found) fail_dependency(rank, node, id);
+        if (!found) {
+          drop_dependency(rank, node, id);
+          continue;
+        }
         trace_.dependencies.push_back(base + *found);
       }
     }
@@ -125,7 +129,14 @@ class Joiner {
       links_.first_missing = fmt::format("{} of rank {}", rank.links.first_missing, rank.rank);
     }
     links_.missing += rank.links.missing;
+    add_unknown(rank);
+    trace_.recorded = std::max(trace_.recorded, rank.recorded);
+    if (trace_.device.empty()) trace_.device = rank.device;
+    for (const std::string& note : rank.notes) {
+      if (std::ranges::count(trace_.notes, note) == 0) trace_.notes.push_back(note);
+    }
   }
+  void repaired(std::string sentence) { trace_.repaired.push_back(std::move(sentence)); }
 
   Trace finish() {
     trace_.rank_first.push_back(static_cast<std::uint32_t>(trace_.size()));
@@ -137,10 +148,29 @@ class Joiner {
                       repaired_));
     }
     add_links();
+    if (dropped_ > 0) {
+      trace_.repaired.push_back(fmt::format(
+          "{} left out on nodes that the files lack; the first is {}",
+          dropped_ == 1 ? std::string("1 dependency") : fmt::format("{} dependencies", dropped_),
+          first_dropped_));
+    }
+    if (unknown_.calls > 0) {
+      trace_.repaired.push_back(fmt::format(
+          "{} of communication at the recorded length, waits for other ranks in it: {:.4g} ms "
+          "of each rank on average; the first is {}",
+          unknown_.calls == 1 ? std::string("1 kernel") : fmt::format("{} kernels", unknown_.calls),
+          to_seconds(unknown_.time).base_units() * 1e3 / trace_.ranks, unknown_.first));
+    }
     return std::move(trace_);
   }
 
  private:
+  void add_unknown(const RankTrace& rank) {
+    if (unknown_.first.empty()) unknown_.first = rank.unknown.first;
+    unknown_.calls += rank.unknown.calls;
+    unknown_.time += rank.unknown.time;
+  }
+
   void add_links() {
     if (links_.unlinked > 0) {
       trace_.repaired.push_back(
@@ -165,12 +195,11 @@ class Joiner {
     fail_trace(rank.file, node_text(twice->id, rank.names[twice->name]) + " twice",
                "each number once in a rank");
   }
-  [[noreturn]] static void fail_dependency(const RankTrace& rank, const RankTrace::Node& node,
-                                           std::uint64_t id) {
-    fail_trace(
-        rank.file,
-        fmt::format("{}, which waits for node {}", node_text(node.id, rank.names[node.name]), id),
-        "dependencies on nodes of the same rank; there is none with that number");
+  /// Converters leave out nodes that others wait for.
+  void drop_dependency(const RankTrace& rank, const RankTrace::Node& node, std::uint64_t id) {
+    if (dropped_++ > 0) return;
+    first_dropped_ = fmt::format("that of {} on node {} in {}",
+                                 node_text(node.id, rank.names[node.name]), id, rank.file);
   }
 
   std::uint32_t group_of(const RankTrace& rank, const RankTrace::Group& group) {
@@ -230,8 +259,47 @@ class Joiner {
   TraceTable<TraceCollective, CollectiveLess> collectives_{trace_.collectives};
   TraceTable<TraceMessage, MessageLess> messages_{trace_.messages};
   TraceTable<TraceWork, WorkLess> works_{trace_.works};
-  RankTrace::Links links_;  ///< of all ranks
+  RankTrace::Links links_;      ///< of all ranks
+  RankTrace::Unknown unknown_;  ///< the same
+  std::size_t dropped_ = 0;     ///< dependencies
+  std::string first_dropped_;
 };
+
+/// How many ranks a recording is of; 0: the files have to be all of them.
+int ranks_of_job(std::vector<RankTrace>& ranks) {
+  if (std::ranges::any_of(ranks, [](const RankTrace& rank) { return rank.world == 0; })) return 0;
+  int world = 0;
+  bool groups = false;
+  for (const RankTrace& rank : ranks) {
+    world = std::max(world, rank.world);
+    for (const RankTrace::Group& group : rank.groups) {
+      groups = true;
+      if (!group.ranks.empty()) world = std::max(world, group.ranks.back() + 1);
+    }
+  }
+  // The only file of a job of one: its number is a name.
+  if (ranks.size() == 1 && world == 1 && !groups) ranks.front().rank = 0;
+  return std::max(world, ranks.back().rank + 1);
+}
+
+Trace join_with_copies(std::vector<RankTrace> ranks, int world) {
+  for (RankTrace& rank : ranks) keep_messages(rank);
+  Joiner joiner(static_cast<std::size_t>(world));
+  std::size_t next = 0;
+  for (int rank = 0; rank < world; ++rank) {
+    while (next + 1 < ranks.size() && ranks[next].rank < rank) ++next;
+    // Of two that are equally near, the lower one.
+    const bool lower = next > 0 && rank - ranks[next - 1].rank <= ranks[next].rank - rank;
+    RankTrace copy = copy_rank(ranks[lower ? next - 1 : next], rank, world);
+    joiner.add(copy);
+  }
+  const auto absent = static_cast<std::size_t>(world) - ranks.size();
+  joiner.repaired(
+      fmt::format("{} of {} ranks were recorded; {} a copy of the nearest one that was{}",
+                  ranks.size(), world, absent == 1 ? "the other is" : "each of the others is",
+                  ranks.size() == 1 ? fmt::format(", rank {}", ranks.front().rank) : ""));
+  return joiner.finish();
+}
 
 }  // namespace
 
@@ -275,6 +343,8 @@ RankTrace::Node& RankTrace::add(std::uint64_t id, std::string_view name_text) {
 
 Trace join(std::vector<RankTrace> ranks) {
   std::ranges::stable_sort(ranks, {}, &RankTrace::rank);
+  const int world = ranks_of_job(ranks);
+  const bool copies = world > static_cast<int>(ranks.size());
   std::size_t nodes = 0;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     const int rank = ranks[i].rank;
@@ -282,16 +352,22 @@ Trace join(std::vector<RankTrace> ranks) {
       fail_trace(ranks[i].file, fmt::format("rank {}", rank),
                  fmt::format("each rank once; {} is of the same rank", ranks[i - 1].file));
     }
-    if (rank != static_cast<int>(i)) {
+    if (world == 0 && rank != static_cast<int>(i)) {
       fail_trace(ranks[i].file, fmt::format("rank {}", rank),
                  fmt::format("ranks from 0 without a gap; rank {} is missing", i));
     }
     nodes += ranks[i].nodes.size();
   }
-  if (nodes > kMostTraceNodes) {
-    fail_trace(ranks.front().file, fmt::format("{} nodes in all ranks", nodes),
-               fmt::format("at most {}", kMostTraceNodes));
+  if (copies) nodes = nodes / ranks.size() * static_cast<std::size_t>(world);
+  const std::size_t most = copies ? kMostCopiedNodes : kMostTraceNodes;
+  if (nodes > most) {
+    fail_trace(ranks.front().file,
+               fmt::format("{} nodes in all {} ranks{}", nodes,
+                           std::max<std::size_t>(ranks.size(), static_cast<std::size_t>(world)),
+                           copies ? fmt::format(", of which {} were recorded", ranks.size()) : ""),
+               fmt::format("at most {}", most));
   }
+  if (copies) return join_with_copies(std::move(ranks), world);
   Joiner joiner(ranks.size());
   for (RankTrace& rank : ranks) {
     joiner.add(rank);

@@ -15,6 +15,8 @@ namespace lockstep {
 /// The most ranks and nodes that are taken.
 constexpr int kMostTraceRanks = 1'000'000;
 constexpr std::size_t kMostTraceNodes = 1'000'000'000;
+/// The same of a trace with copied ranks: a file of a megabyte must not make a hundred gigabytes.
+constexpr std::size_t kMostCopiedNodes = 50'000'000;
 
 /// What one rank does, as its file says it: dependencies by number, groups by name.
 struct RankTrace {
@@ -56,6 +58,20 @@ struct RankTrace {
   std::vector<Group> groups;
   std::size_t repaired = 0;  ///< dependencies that the file did not have
   Links links;
+  /// Communication of its recorded length: what calls it could not be told, or goes to ranks that
+  /// were not recorded.
+  struct Unknown {
+    std::size_t calls = 0;
+    StepTime time;
+    std::string first;  ///< what lacks what
+  };
+  Unknown unknown;
+  StepTime recorded;   ///< from its first event to its last; zero: the file does not say
+  std::string device;  ///< the card, as the file names it
+  std::vector<std::string> notes;
+  /// Ranks of the job, as the recording says; those without a file are copies of their nearest
+  /// neighbours. 0: every rank has to be there.
+  int world = 0;
 
   /// Index of the name or group, added where it is new.
   std::uint32_t name(std::string_view text);
@@ -77,8 +93,10 @@ struct RankTrace {
 /// "node 12 (gemm)".
 std::string node_text(std::uint64_t id, std::string_view name);
 
-/// All ranks as one trace. Throws InputError where a rank is missing or twice, a number is twice in
-/// a rank, or a dependency is on no node.
+/// All ranks as one trace. Dependencies on nodes that a rank does not have are left out, and
+/// counted. Ranks of a recording (RankTrace::world) that are missing are copies (copy_rank.hpp).
+/// Throws InputError where another trace's rank is missing, or one is there twice, a number is
+/// twice in a rank, or copies would make more than kMostCopiedNodes.
 Trace join(std::vector<RankTrace> ranks);
 
 }  // namespace lockstep

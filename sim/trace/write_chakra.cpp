@@ -7,7 +7,7 @@
 #include <fmt/ranges.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
-#include <set>
+#include <string_view>
 
 #include "sim/trace/chakra.pb.h"
 
@@ -19,6 +19,13 @@ constexpr std::string_view kSchemaVersion = "0.0.4";  // that of et_def.proto's 
 
 /// The largest size that is written: a gather's counts all members in our trace.
 constexpr double kMostWritten = 1e15;
+
+/// ASTRA-sim's number 0 is every rank, whatever the file of groups says of it.
+constexpr std::uint32_t kFirstGroup = 1;
+
+/// By TraceNodeKind, of those that ASTRA-sim has no node for.
+constexpr std::array<std::string_view, 5> kKindNames{"compute", "memory", "host", "exchange",
+                                                     "delay"};
 
 /// By CollectiveOp; send and receive are nodes of their own.
 constexpr std::array kTypes{chakra::ALL_REDUCE, chakra::ALL_GATHER, chakra::REDUCE_SCATTER,
@@ -44,7 +51,6 @@ class ChakraWriter {
     chakra::GlobalMetadata head;
     head.set_version(std::string(kSchemaVersion));
     append(head);
-    write_group_node();
     const auto first = trace_.rank_first[static_cast<std::size_t>(rank_)];
     const auto end = trace_.rank_first[static_cast<std::size_t>(rank_) + 1];
     for (std::uint32_t n = first; n < end; ++n) write_node(n, first);
@@ -60,27 +66,6 @@ class ChakraWriter {
     message.SerializeWithCachedSizes(&coded);
   }
 
-  void write_group_node() {
-    std::set<std::uint32_t> own;
-    const auto first = trace_.rank_first[static_cast<std::size_t>(rank_)];
-    const auto end = trace_.rank_first[static_cast<std::size_t>(rank_) + 1];
-    for (std::uint32_t n = first; n < end; ++n) {
-      if (trace_.nodes[n].kind != TraceNodeKind::collective) continue;
-      own.insert(trace_.collectives[trace_.nodes[n].subject].group);
-    }
-    std::string list;
-    for (const std::uint32_t group : own) {
-      list += fmt::format(R"({}{{"pg_name": "{}", "pg_desc": "", "ranks": [{}]}})",
-                          list.empty() ? "" : ", ", group, fmt::join(trace_.groups[group], ", "));
-    }
-    node_.Clear();
-    node_.set_name("## process_group:init ##");
-    node_.set_type(chakra::METADATA_NODE);
-    // A Python list of one text, as PyTorch's observer writes it.
-    if (!list.empty()) node_.mutable_inputs()->set_values("['[" + list + "]']");
-    append(node_);
-  }
-
   void write_node(std::uint32_t n, std::uint32_t first) {
     const TraceNode& from = trace_.nodes[n];
     node_.Clear();
@@ -89,15 +74,17 @@ class ChakraWriter {
     for (const std::uint32_t d : trace_.dependencies_of(n)) node_.add_data_deps(d - first + 1);
     chakra::Attribute& host = *node_.add_attr();
     host.set_name("is_cpu_op");
-    host.set_bool_val(from.kind == TraceNodeKind::host || from.kind == TraceNodeKind::delay);
+    host.set_bool_val(false);
     switch (from.kind) {
       case TraceNodeKind::compute:
-      case TraceNodeKind::host:
-      case TraceNodeKind::delay:
         node_.set_type(chakra::COMP_NODE);
         break;
       case TraceNodeKind::memory:
-        node_.set_type(chakra::MEM_LOAD_NODE);
+      case TraceNodeKind::host:
+      case TraceNodeKind::exchange:
+      case TraceNodeKind::delay:
+        node_.set_type(chakra::COMP_NODE);
+        set_text("lockstep_kind", kKindNames[static_cast<std::size_t>(from.kind)]);
         break;
       case TraceNodeKind::send:
       case TraceNodeKind::receive:
@@ -137,9 +124,12 @@ class ChakraWriter {
     node_.set_type(chakra::COMM_COLL_NODE);
     set(node_, "comm_type", kTypes[static_cast<std::size_t>(collective.op)]);
     set(node_, "comm_size", std::llround(std::min(size, kMostWritten)));
-    chakra::Attribute& group = *node_.add_attr();
-    group.set_name("pg_name");
-    group.set_string_val(std::to_string(collective.group));
+    set_text("pg_name", std::to_string(collective.group + kFirstGroup));
+  }
+  void set_text(const char* name, std::string_view value) {
+    chakra::Attribute& a = *node_.add_attr();
+    a.set_name(name);
+    a.set_string_val(std::string(value));
   }
 
   const Trace& trace_;
@@ -156,8 +146,8 @@ std::string write_chakra(const Trace& trace, int rank) { return ChakraWriter(tra
 std::string write_trace_groups(const Trace& trace) {
   std::string out = "{";
   for (std::size_t g = 0; g < trace.groups.size(); ++g) {
-    out +=
-        fmt::format("{}\n  \"{}\": [{}]", g == 0 ? "" : ",", g, fmt::join(trace.groups[g], ", "));
+    out += fmt::format("{}\n  \"{}\": [{}]", g == 0 ? "" : ",", g + kFirstGroup,
+                       fmt::join(trace.groups[g], ", "));
   }
   return out + "\n}\n";
 }

@@ -39,18 +39,27 @@ const Cluster& cluster() {
 void use(std::vector<RankTrace> ranks) {
   constexpr std::size_t kMostNodes = 2000;
   std::size_t nodes = 0;
-  for (const RankTrace& rank : ranks) nodes += rank.nodes.size();
+  for (const RankTrace& rank : ranks) {
+    nodes += rank.nodes.size();
+    // Copies of a recorded rank fill the job.
+    int job = std::max(rank.world, rank.world > 0 ? rank.rank + 1 : 0);
+    for (const RankTrace::Group& group : rank.groups) {
+      if (!group.ranks.empty()) job = std::max(job, group.ranks.back() + 1);
+    }
+    if (rank.world > 0 && job > cluster().gpus()) return;
+  }
   if (nodes > kMostNodes || ranks.size() > static_cast<std::size_t>(cluster().gpus())) return;
   const Trace trace = join(std::move(ranks));
   const TraceReplay replay = replay_trace(trace, match(trace), cluster());
   require(replay.end >= replay.longest_path);
   for (const TraceRankTimes& times : replay.ranks) require(times.total() == replay.end);
-  const ChakraOptions options{.gpu = cluster().node.gpu, .groups = {}};
+  const ChakraOptions options{.gpu = cluster().node.gpu,
+                              .groups = read_trace_groups("own", write_trace_groups(trace))};
   std::vector<RankTrace> again;
   for (int r = 0; r < trace.ranks; ++r) {
     again.push_back(read_chakra("own", r, write_chakra(trace, r), options));
   }
-  require(join(std::move(again)).size() == trace.size() + static_cast<std::size_t>(trace.ranks));
+  require(join(std::move(again)).size() == trace.size());
 }
 
 void use_pair(std::string_view text) {

@@ -1,13 +1,17 @@
 // `lockstep replay` and the exports of `lockstep run`, as a person calls them.
 #include <doctest/doctest.h>
 #include <filesystem>
+#include <fmt/format.h>
 #include <fstream>
 #include <string>
+#include <sys/stat.h>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include "sim/scenario/preset_store.hpp"
 #include "tests/sim/trace/pytorch/recorded_pair.hpp"
+#include "tests/support/real_files.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
 
@@ -111,6 +115,212 @@ TEST_CASE("lockstep replay: execution traces of PyTorch beside Kineto's, here an
   const nlohmann::json older = step({"--node", "dgx_h100", "--recorded-on", "v100_sxm2_32gb"});
   CHECK(older["mean_compute_s"].get<double>() ==
         doctest::Approx(6000e-6 * 125 / 989.4 + 60e-6 * 0.9 / 3.35).epsilon(0.01));
+}
+
+namespace {
+
+/// A Kineto trace: kernels in microseconds, with more keys and events where a test asks for them.
+struct MadeKernel {
+  const char* name;
+  double start, took;
+  int stream;
+};
+std::string made_kineto(const std::vector<MadeKernel>& kernels, const std::string& head = "",
+                        const std::string& events = "") {
+  std::string out = "{" + head + R"("traceEvents": [{"ph": "M"})" + events;
+  for (const MadeKernel& k : kernels) {
+    out += fmt::format(R"(, {{"ph": "X", "cat": "kernel", "name": "{}", "ts": {}, "dur": {}, )"
+                       R"("args": {{"stream": {}}}}})",
+                       k.name, k.start, k.took, k.stream);
+  }
+  return out + "]}";
+}
+std::string marked_steps(int steps, double each) {
+  std::string out;
+  for (int i = 0; i < steps; ++i) {
+    out += fmt::format(R"(, {{"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#{}", )"
+                       R"("ts": {}, "dur": {}, "args": {{}}}})",
+                       i, i * each, each);
+  }
+  return out;
+}
+Ran replayed_on(const std::string& file, const std::vector<std::string>& more) {
+  std::vector<std::string> words{"replay", file};
+  words.insert(words.end(), more.begin(), more.end());
+  return lockstep_with(words);
+}
+
+}  // namespace
+
+TEST_CASE("lockstep replay: recorded and replayed time stand side by side, and the window") {
+  const TemporaryFolder folder;
+  // A gap on a second stream counts from the start of the recording.
+  const std::string late =
+      folder.write("a.json", made_kineto({{"gemm_a", 0, 1000, 7}, {"gemm_b", 101000, 1000, 8}}));
+  const Ran text = replayed_on(late, {"--node", "dgx_h100"});
+  REQUIRE(text.exit == Exit::ok);
+  CHECK(text.out.find("102 ms; the replay takes +0.0 %") != std::string::npos);
+  CHECK(text.out.find("note: no ProfilerStep marks") != std::string::npos);
+  CHECK(text.out.find("differs:") == std::string::npos);
+  const nlohmann::json json =
+      json_of(replayed_on(late, {"--node", "dgx_h100", "--format", "json"}));
+  CHECK(json["recorded_s"] == 0.102);
+  CHECK(json["step_s"] == 0.102);
+  CHECK(json["replayed_over_recorded"] == 1);
+  // A step of three, whose second half is the host's.
+  const std::string steps = folder.write(
+      "b.json", made_kineto({{"gemm", 0, 900, 7}, {"gemm", 1000, 900, 7}, {"gemm", 2000, 500, 7}},
+                            "", marked_steps(3, 1000)));
+  const nlohmann::json step =
+      json_of(replayed_on(steps, {"--node", "dgx_h100", "--format", "json"}));
+  CHECK(step["step_s"] == 0.001);
+  CHECK(step["notes"][0].get<std::string>().find("the median of 3 steps") != std::string::npos);
+  CHECK(json_of(replayed_on(steps, {"--node", "dgx_h100", "--step", "all", "--format",
+                                    "json"}))["step_s"] == 0.0025);
+  CHECK(replayed_on(steps, {"--node", "dgx_h100", "--step", "first"}).err ==
+        "--step: found \"first\"; allowed: the number of a ProfilerStep, or all\n");
+  CHECK(replayed_on(steps, {"--node", "dgx_h100", "--step", "7"}).err ==
+        steps + ": found no ProfilerStep#7; allowed: steps 0, 1, 2\n");
+}
+
+TEST_CASE("lockstep replay: a replay that differs from the recording says so and why") {
+  const TemporaryFolder folder;
+  // An all-reduce of 2 MB that waited 20 ms for the other rank, which nobody recorded.
+  const std::string file = folder.write(
+      "only.json",
+      R"({"distributedInfo": {"rank": 1, "world_size": 2}, "traceEvents": [{"ph": "X", )"
+      R"("cat": "kernel", "name": "gemm", "ts": 0, "dur": 1000, "args": {"stream": 7}}, )"
+      R"({"ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllReduce", "ts": 1000, )"
+      R"("dur": 20000, "args": {"stream": 20, "Collective name": "allreduce", )"
+      R"("dtype": "BFloat16", "In msg nelems": 1000000, "Out msg nelems": 1000000, )"
+      R"("Group size": 2, "Process Group Name": "0", "Process Group Ranks": "[0, 1]"}}]})");
+  const Ran ran = replayed_on(file, {"--node", "dgx_h100"});
+  REQUIRE(ran.exit == Exit::ok);
+  CHECK(ran.out.find("differs: communication costs what it does on this cluster") !=
+        std::string::npos);
+  CHECK(ran.out.find("repaired: 1 of 2 ranks were recorded; the other is a copy of the nearest one "
+                     "that was, rank") != std::string::npos);
+}
+
+TEST_CASE("lockstep replay: on another GPU a kernel keeps the floor of its launch") {
+  const TemporaryFolder folder;
+  std::vector<MadeKernel> kernels;
+  for (int i = 0; i < 100; ++i) kernels.push_back({"elementwise", 2.0 * i, 2, 7});
+  const std::string small = folder.write(
+      "rank0.json",
+      made_kineto(kernels, R"("deviceProperties": [{"name": "NVIDIA H100 80GB HBM3"}], )"));
+  const auto on = [&](const std::string& node) {
+    return json_of(replayed_on(
+        small, {"--node", node, "--recorded-on", "h100_sxm5_80gb", "--format", "json"}));
+  };
+  const PresetStore presets;
+  const GpuSpec& h100 = presets.gpu("h100_sxm5_80gb");
+  for (const char* node : {"dgx_h100", "mi300x_8", "dgx_b200", "dgx_v100"}) {
+    const GpuSpec& gpu = presets.node(node).gpu;
+    const double above = 2e-6 - h100.memory.launch.base_units();
+    const double expected =
+        100 * (gpu.memory.launch.base_units() + above * (h100.hbm_bandwidth / gpu.hbm_bandwidth));
+    const nlohmann::json json = on(node);
+    CHECK(json["step_s"].get<double>() == doctest::Approx(expected).epsilon(1e-6));
+    CHECK(json["kernels_launch_bound_s"].get<double>() +
+              json["kernels_gpu_bound_s"].get<double>() ==
+          doctest::Approx(expected).epsilon(1e-6));
+  }
+  CHECK(on("dgx_h100")["step_s"] == 200e-6);
+  // Half of the time the host is late: no card shortens that.
+  const std::string idle =
+      folder.write("idle.json", made_kineto({{"gemm", 0, 5000, 7}, {"gemm", 10000, 5000, 7}}));
+  const Ran ran = replayed_on(idle, {"--node", "dgx_b200", "--recorded-on", "h100_sxm5_80gb"});
+  CHECK(ran.out.find("the GPU waits for the host, as recorded") != std::string::npos);
+  CHECK(ran.out.find("note: the recording does not name its card") != std::string::npos);
+}
+
+TEST_CASE("lockstep replay: a recording of another card than --recorded-on is refused") {
+  const TemporaryFolder folder;
+  const std::string file = folder.write(
+      "rank0.json", made_kineto({{"gemm", 0, 5, 7}},
+                                R"("deviceProperties": [{"name": "Tesla V100-SXM2-32GB"}], )"));
+  CHECK(replayed_on(file, {"--node", "dgx_b200", "--recorded-on", "h100_sxm5_80gb"}).err ==
+        file +
+            ": found recorded on \"Tesla V100-SXM2-32GB\"; allowed: recordings of "
+            "h100_sxm5_80gb, which --recorded-on says; presets of that card: v100_sxm2_32gb, "
+            "v100_sxm3_32gb\n");
+  const Ran plain = replayed_on(file, {"--node", "dgx_b200"});
+  CHECK(plain.out.find("--recorded-on scales them") != std::string::npos);
+  CHECK(replayed_on(file, {"--node", "dgx_v100"}).out.find("--recorded-on") == std::string::npos);
+}
+
+TEST_CASE("lockstep replay: a pipe without a writer and a folder without traces are errors") {
+  const TemporaryFolder folder;
+  const std::string pipe = folder.path() + "/pipe";
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  const std::string rule = "; allowed: a readable file, plain or .gz, of at most ";
+  CHECK(replayed_on(pipe, {"--node", "dgx_h100"})
+            .err.starts_with(pipe + ": found a pipe that nobody writes to" + rule));
+  CHECK(lockstep_with({"import", "nsys", pipe, "--gpu", "h100_sxm5_80gb"})
+            .err.starts_with(pipe + ": found a pipe that nobody writes to" + rule));
+  CHECK(lockstep_with({"import", "kineto", folder.path(), "--gpu", "h100_sxm5_80gb"})
+            .err.starts_with(folder.path() + ": found a directory" + rule));
+}
+
+// Recordings of other people (tests/support/real_files.hpp). Those without communication have to
+// come out as long as they were; expected times are those of the recording's marks or its last
+// kernel, read off the files with another program.
+TEST_CASE("lockstep replay: recordings of other people" * doctest::skip(!has_real_files())) {
+  struct Real {
+    const char* file;
+    double step_ms;  ///< of the window
+    double within;
+  };
+  constexpr double kExact = 1e-4;  // of what is printed there
+  for (const Real& real : {Real{"a100-alexnet.json.gz", 12920, 1e-3},
+                           {"a100-event-sync-3-streams.json.gz", 19.506, kExact},
+                           {"v100-five-profiler-steps.pt.trace.json.gz", 95.7, 1e-3},
+                           {"mi210-gpu-only.json.gz", 5.98, 1e-3},
+                           {"mi300x-torch-compile-triton.json.gz", 12.55, 1e-3},
+                           {"mi300x-sglang-prefill-decode-2-streams.json.gz", 987.3, kExact},
+                           {"vllm-prefill-decode-graphs.json.gz", 156.5, 1e-3},
+                           {"mi300x-sd3.5.json.gz", 1195, 1e-3},
+                           // Collectives are costed anew, or keep their length.
+                           {"a100-rank-0-of-2-nccl-metadata.json.gz", 222.4, 0.02},
+                           {"v100-rank-1-of-2.json.gz", 345.8, 0.02},
+                           {"dlrm-8-ranks", 19.9, 0.05}}) {
+    CAPTURE(real.file);
+    const nlohmann::json json = json_of(replayed_on(
+        real_file("kineto/") + real.file, {"--node", "dgx_a100_80gb", "--format", "json"}));
+    CHECK(json["step_s"].get<double>() * 1e3 == doctest::Approx(real.step_ms).epsilon(real.within));
+    CHECK(json["replayed_over_recorded"].get<double>() ==
+          doctest::Approx(1).epsilon(real.within == kExact ? 1e-9 : real.within));
+  }
+}
+
+// The same models on an H100 and an MI300X: what the presets make of the one, beside the other. The
+// issue of these numbers is the floor of a launch: scaled by bandwidth alone, bert-small's kernels
+// came out at -42 and +76 %.
+TEST_CASE("lockstep replay: recordings of a model on two cards" *
+          doctest::skip(!has_real_files())) {
+  struct Pair {
+    const char* model;
+    double within;  ///< of the time of all kernels
+  };
+  for (const Pair& pair :
+       {Pair{"timesformer", 0.15}, {"bert-small", 0.25}, {"qwen1.5-0.5b-chat", 0.25}}) {
+    CAPTURE(pair.model);
+    const auto kernels = [&](const char* card, const char* node, const char* recorded,
+                             const std::string& prefix) {
+      const nlohmann::json json =
+          json_of(replayed_on(real_file("kineto/pairs/") + pair.model + "-" + card + ".json.gz",
+                              {"--node", node, "--recorded-on", recorded, "--format", "json"}));
+      return json[prefix + "kernels_launch_bound_s"].get<double>() +
+             json[prefix + "kernels_gpu_bound_s"].get<double>();
+    };
+    const double h100 = kernels("h100", "mi300x_8", "h100_sxm5_80gb", "recorded_");
+    const double mi300x = kernels("mi300x", "dgx_h100", "mi300x", "recorded_");
+    CHECK(kernels("h100", "mi300x_8", "h100_sxm5_80gb", "") ==
+          doctest::Approx(mi300x).epsilon(pair.within));
+    CHECK(kernels("mi300x", "dgx_h100", "mi300x", "") ==
+          doctest::Approx(h100).epsilon(pair.within));
+  }
 }
 
 TEST_CASE("lockstep replay: a mistake is one line, with status 2") {

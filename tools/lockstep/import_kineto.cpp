@@ -11,6 +11,7 @@
 
 #include "models/input/input_error.hpp"
 #include "sim/scenario/names.hpp"
+#include "tools/lockstep/device_name.hpp"
 #include "tools/lockstep/input_file.hpp"
 #include "tools/lockstep/kernel_kinds.hpp"
 #include "tools/lockstep/kineto_points.hpp"
@@ -44,11 +45,16 @@ struct ProductCall {
 
 class KinetoImporter {
  public:
-  KinetoImporter(const ImportMachine& machine, int gpus_per_node, const GpuSpec& gpu)
-      : machine_(machine), gpus_per_node_(gpus_per_node), gpu_(gpu) {}
+  KinetoImporter(const ImportMachine& machine, int gpus_per_node, const PresetStore& presets)
+      : machine_(machine),
+        gpus_per_node_(gpus_per_node),
+        presets_(presets),
+        gpu_(presets.gpu(machine.gpu)) {}
 
   void read(const std::string& file) {
     const KinetoTrace trace = parse_kineto(file, read_maybe_gzip(file, kLargestTrace));
+    check_device(file, trace.device, machine_.gpu, machine_.option(), presets_, notes_);
+    if (device_.empty()) device_ = trace.device;
     std::map<std::int64_t, ProductCall> products;  // each call, by its operator
     std::map<std::int64_t, double> attention;      // its time
     for (const KinetoKernel& kernel : trace.kernels) {
@@ -69,6 +75,7 @@ class KinetoImporter {
   Imported finish(const std::vector<std::string>& files, const TextStyle& style) const {
     KinetoJson out{{"about", "Kernels of PyTorch's profiler; made by lockstep import kineto."}};
     out["conditions"]["files"] = fmt::format("{}", fmt::join(files, ", "));
+    if (!device_.empty()) out["conditions"]["device"] = device_;
     out["gpu"] = machine_.gpu;
     if (machine_.node != nullptr && !collectives_.empty()) {
       out["network"]["node"] = machine_.node->name;
@@ -76,7 +83,8 @@ class KinetoImporter {
     add_points("gemm", products_, false, out);
     add_points("attention", attention_, false, out);
     add_points("collectives", collectives_, true, out);
-    Imported imported{profile_json_text(out), {left_out_table(style)}};
+    Imported imported{profile_json_text(out), notes_};
+    imported.left_out.push_back(left_out_table(style));
     if (products_.empty() && attention_.empty() && collectives_.empty()) imported.profile.clear();
     return imported;
   }
@@ -158,7 +166,10 @@ class KinetoImporter {
 
   const ImportMachine& machine_;
   int gpus_per_node_;
+  const PresetStore& presets_;
   const GpuSpec& gpu_;
+  std::string device_;  ///< as the first trace names it
+  std::vector<std::string> notes_;
   TimesByPoint products_, attention_, collectives_;
   std::map<std::pair<std::string, std::string>, Times> left_out_;  ///< by kernel and reason
   double all_us_ = 0, taken_us_ = 0;
@@ -168,7 +179,7 @@ class KinetoImporter {
 
 Imported import_kineto(const std::vector<std::string>& files, const ImportMachine& machine,
                        int gpus_per_node, const PresetStore& presets, const TextStyle& style) {
-  KinetoImporter importer(machine, gpus_per_node, presets.gpu(machine.gpu));
+  KinetoImporter importer(machine, gpus_per_node, presets);
   for (const std::string& file : files) importer.read(file);
   return importer.finish(files, style);
 }

@@ -11,6 +11,7 @@
 #include "models/input/input_error.hpp"
 #include "models/input/text_file.hpp"
 #include "sim/scenario/read_profile.hpp"
+#include "tools/lockstep/device_name.hpp"
 #include "tools/lockstep/nccl_machine.hpp"
 #include "tools/lockstep/table.hpp"
 
@@ -40,6 +41,7 @@ class NcclImporter {
       NcclLog log = parse_nccl_log(file, text, options_);
       left_out = std::move(log.left_out);
       for (NcclSeries& series : log.series) {
+        check_device(file, series.gpu, machine_.gpu, machine_.option(), presets_, notes_);
         if (device_.empty()) device_ = series.gpu;
         const bool fits = join_domains(series);
         add(series, fits ? "" : "hosts that fill no whole NVLink domains", left_out);

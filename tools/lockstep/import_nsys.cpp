@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tools/lockstep/device_name.hpp"
 #include "tools/lockstep/input_file.hpp"
 #include "tools/lockstep/kernel_kinds.hpp"
 #include "tools/lockstep/kineto_points.hpp"
@@ -42,12 +43,15 @@ struct RangeCalls {
 
 class NsysImporter {
  public:
-  NsysImporter(const std::string& type, const GpuSpec& gpu) : type_(type), gpu_(gpu) {}
+  NsysImporter(const std::string& type, const ImportMachine& machine, const PresetStore& presets)
+      : type_(type), machine_(machine), presets_(presets), gpu_(presets.gpu(machine.gpu)) {}
 
   void read(const std::string& file) {
     const NsysReport report = is_sqlite(file)
                                   ? read_nsys_sqlite(file)
                                   : parse_nsys(file, read_maybe_gzip(file, kLargestReport));
+    check_device(file, report.device, machine_.gpu, machine_.option(), presets_, notes_);
+    if (device_.empty()) device_ = report.device;
     LeftOut left_out;
     if (report.broken > 0) left_out["not of the columns of their table"] = report.broken;
     std::map<std::string, RangeCalls> calls;
@@ -66,6 +70,7 @@ class NsysImporter {
     nlohmann::ordered_json out{
         {"about", "Kernels by Nsight Systems; made by lockstep import nsys."}};
     out["conditions"]["files"] = fmt::format("{}", fmt::join(files, ", "));
+    if (!device_.empty()) out["conditions"]["device"] = device_;
     out["gpu"] = gpu_.name;
     add_points("gemm", products_, false, out);
     add_points("attention", attention_, false, out);
@@ -160,7 +165,10 @@ class NsysImporter {
   }
 
   const std::string& type_;
+  const ImportMachine& machine_;
+  const PresetStore& presets_;
   const GpuSpec& gpu_;
+  std::string device_;  ///< as the first export names it
   TimesByPoint products_, attention_;
   std::vector<std::string> notes_;
 };
@@ -169,7 +177,7 @@ class NsysImporter {
 
 Imported import_nsys(const std::vector<std::string>& files, const std::string& type,
                      const ImportMachine& machine, const PresetStore& presets) {
-  NsysImporter importer(type, presets.gpu(machine.gpu));
+  NsysImporter importer(type, machine, presets);
   for (const std::string& file : files) importer.read(file);
   return importer.finish(files);
 }

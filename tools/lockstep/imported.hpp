@@ -18,6 +18,11 @@ namespace lockstep {
 struct ImportMachine {
   std::string gpu;                 ///< name of a preset
   const NodeSpec* node = nullptr;  ///< with that card; null: not said
+
+  /// What said the card, for messages.
+  [[nodiscard]] std::string option() const {
+    return node == nullptr ? "--gpu" : "--node " + node->name;
+  }
 };
 
 struct Imported {

@@ -1,18 +1,16 @@
 #include "tools/lockstep/kineto_trace.hpp"
 
-#include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 
 #include "models/input/input_error.hpp"
+#include "models/input/json_text.hpp"
 #include "models/input/letter_case.hpp"
+#include "sim/trace/pytorch/kineto_json.hpp"
 
 namespace lockstep {
 namespace {
 
 using TraceJson = nlohmann::json;
-
-constexpr int kDeepest = 64;  // levels; a trace has five
 
 std::string text_of(const TraceJson& object, const char* key) {
   const auto found = object.find(key);
@@ -113,19 +111,15 @@ void read_event(const TraceJson& event, KinetoTrace& out) {
 
 KinetoTrace parse_kineto(const std::string& file, std::string_view text) {
   KinetoTrace out;
-  // Each event is used and dropped as it is complete: traces have millions.
-  const auto use = [&](int depth, TraceJson::parse_event_t what, TraceJson& value) {
-    if (depth > kDeepest) fail_trace(file, fmt::format("more than {} levels", kDeepest));
-    if (what != TraceJson::parse_event_t::object_end || !value.contains("ph")) return true;
-    read_event(value, out);
-    return false;
-  };
-  try {
-    [[maybe_unused]] const TraceJson rest = TraceJson::parse(text, use);
-  } catch (const TraceJson::exception&) {
-    fail_trace(file, "a text that is no JSON");
+  const auto use = [&](const TraceJson& event) { read_event(event, out); };
+  std::optional<TraceJson> head = read_kineto_json(file, text, use);
+  if (!head) {
+    out = {};  // once more, with the numbers that JSON lacks
+    head = read_kineto_json(file, quote_non_finite(text), use);
   }
+  if (!head) fail_trace(file, "a text that is no JSON");
   if (out.kernels.empty()) fail_trace(file, "no kernel");
+  out.device = kineto_device(*head);
   return out;
 }
 

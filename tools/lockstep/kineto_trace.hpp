@@ -37,6 +37,7 @@ struct KinetoOperator {
 struct KinetoTrace {
   std::vector<KinetoKernel> kernels;                 ///< copies too, in the order of the file
   std::map<std::int64_t, KinetoOperator> operators;  ///< with recorded shapes
+  std::string device;                                ///< the first card, as its driver names it
 };
 
 /// Reads the text of a Chrome trace. What is no complete GPU event or operator is passed over, as

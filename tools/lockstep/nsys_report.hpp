@@ -20,6 +20,7 @@ struct NsysRow {
 struct NsysReport {
   std::vector<NsysRow> rows;
   std::size_t broken = 0;  ///< lines that do not fit the titles of their table
+  std::string device;      ///< the first card, where the file names it: an SQLite export
 };
 
 /// Reads the tables of kernels in a text, whatever stands around them: cuda_gpu_kern_sum,

@@ -11,6 +11,7 @@
 #include "models/input/input_error.hpp"
 #include "tools/lockstep/assertion.hpp"
 #include "tools/lockstep/cli.hpp"
+#include "tools/lockstep/device_name.hpp"
 #include "tools/lockstep/output_file.hpp"
 #include "tools/lockstep/replay_output.hpp"
 #include "tools/lockstep/shared_options.hpp"
@@ -34,13 +35,18 @@ constexpr std::array kReplayOptions{
                "Format of the files; else what they look like.", "--from chakra-json"},
     OptionSpec{"groups", 0, "FILE", false,
                "Ranks of the process groups, as ASTRA-sim takes them ({\"1\": [0, 1]}), for Chakra "
-               "traces that do not say.",
+               "traces that do not say; else comm_groups.json beside them.",
                "--groups comm_groups.json"},
+    OptionSpec{"step", 0, "N|all", false,
+               "The ProfilerStep of a profiler's trace that is replayed, or all of the recording; "
+               "else the median step.",
+               "--step 16"},
     OptionSpec{
         "recorded-on", 0, "GPU", false,
         "GPU preset that the trace was recorded on: durations are scaled to the GPU of the "
         "cluster, products and attention by their BF16 peaks (products whose shapes are known "
-        "by the roofline), other kernels by memory bandwidth, copies by PCIe.",
+        "by the roofline), other kernels by memory bandwidth, copies by PCIe; none below the "
+        "shortest kernel of either card. The host keeps its time.",
         "--recorded-on a100_sxm_80gb"},
     OptionSpec{"algorithm", 0, "NAMES", false,
                "Choose collectives' algorithms among these only (NCCL_ALGO), or all but those "
@@ -88,7 +94,12 @@ constexpr CommandSpec kReplaySpec{
         "Traces that PyTorch recorded lack dependencies between kernels of a stream, and Kineto's\n"
         "have none: they are added by the order of starts, which the output says. With execution\n"
         "traces the host's launches and waits, and tensors that go from stream to stream, order\n"
-        "kernels as well.",
+        "kernels as well.\n"
+        "A profiler's trace with ProfilerStep marks is cut to its median step. Ranks that were "
+        "not\n"
+        "recorded are copies of the nearest one that was, and communication whose call is not "
+        "told\n"
+        "keeps its recorded length; the output says both, and how long the recording took.",
     .positionals = 1'000'000,
     .options = kReplayOptions,
     .examples = kReplayExamples,
@@ -129,6 +140,16 @@ class Stopwatch {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
+/// Without --recorded-on durations stay, whatever card the cluster has.
+void note_other_card(Trace& trace, const GpuSpec& gpu) {
+  const std::string chip = chip_of(trace.device);
+  if (chip.empty() || gpu.name == chip || gpu.name.starts_with(chip + "_")) return;
+  trace.notes.push_back(
+      fmt::format("kernels take as long as on {}, where they were recorded, and "
+                  "not as on {}: --recorded-on scales them",
+                  in_quotes(trace.device), gpu.name));
+}
+
 Exit run_replay(const ParsedOptions& options, Console& console) {
   if (options.positionals.empty()) {
     throw UsageError(
@@ -146,7 +167,17 @@ Exit run_replay(const ParsedOptions& options, Console& console) {
   Stopwatch watch;
   ReplayStudy study;
   study.trace = read_trace(options, recorded != nullptr ? *recorded : where.gpu());
-  if (recorded != nullptr) scale_to_gpu(study.trace, *recorded, where.gpu());
+  if (recorded != nullptr) {
+    check_device(study.trace.files.front(), study.trace.device, recorded->name, "--recorded-on",
+                 presets, study.trace.notes);
+    if (study.trace.device.empty()) {
+      study.trace.notes.push_back("the recording does not name its card; --recorded-on says " +
+                                  recorded->name);
+    }
+    study.what_if = scale_to_gpu(study.trace, *recorded, where.gpu());
+  } else {
+    note_other_card(study.trace, where.gpu());
+  }
   study.cluster = where.cluster(study.trace.ranks);
   std::string profile = watch.lap("read", study.trace.size());
   const TraceMatches matches = match(study.trace);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <fmt/format.h>
 #include <iterator>
 #include <numeric>
@@ -85,6 +86,53 @@ std::string calls_table(const TraceReplay& replay, const TextStyle& style) {
   return table.text(style);
 }
 
+/// Replayed time over recorded time; empty where nothing was recorded.
+std::optional<double> over_recorded(const ReplayStudy& study) {
+  if (study.trace.recorded == StepTime{}) return std::nullopt;
+  return seconds_of(study.replay.end) / seconds_of(study.trace.recorded);
+}
+
+constexpr double kSame = 0.02;  // a replay that differs by more says so
+
+/// The lines that hold the replay against the recording.
+std::string recorded_lines(const ReplayStudy& study) {
+  const std::optional<double> ratio = over_recorded(study);
+  if (!ratio) return {};
+  std::string out = labelled_line(
+      "recorded", 24,
+      fmt::format("{}; the replay takes {:+.1f} %", duration_text(seconds_of(study.trace.recorded)),
+                  100 * (*ratio - 1)));
+  if (study.what_if || std::abs(*ratio - 1) <= kSame) return out;
+  const std::string why =
+      study.replay.calls.empty() && study.replay.messages == 0
+          ? "kernels of one stream overlapped in the recording, or the host waited for what the "
+            "trace does not tell"
+          : "communication costs what it does on this cluster, and waits for other ranks are new";
+  return out + wrap("differs: " + why, kTextColumns, 2) + "\n";
+}
+
+/// What a faster card can change, and what it cannot.
+std::string what_if_lines(const ReplayStudy& study) {
+  if (!study.what_if) return {};
+  const auto mean = [&](Seconds sum) {
+    return duration_text(sum.base_units() / static_cast<double>(study.trace.ranks));
+  };
+  const auto& [before, after] = *study.what_if;
+  double idle = 0;
+  for (const TraceRankTimes& rank : study.replay.ranks) idle += seconds_of(rank.idle);
+  idle /= static_cast<double>(study.replay.ranks.size());
+  const double whole = seconds_of(study.replay.end);
+  const std::string kernels = fmt::format(
+      "kernels of a rank: {} bound by their launch (recorded {}), {} by the GPU (recorded {})",
+      mean(after.launch), mean(before.launch), mean(after.gpu), mean(before.gpu));
+  const std::string waits = fmt::format(
+      "for {}, {} of the step, the GPU waits for the host, as recorded: another GPU does not "
+      "shorten that, another host may",
+      duration_text(idle), percent_text(whole > 0 ? idle / whole : 0));
+  return wrap(kernels, kTextColumns, 2) + "\n" +
+         (idle > 0 ? wrap(waits, kTextColumns, 2) + "\n" : "");
+}
+
 /// Collects text and hands it on in large pieces.
 class TimelineWriter {
  public:
@@ -120,13 +168,17 @@ std::string replay_table(const ReplayStudy& study, const TextStyle& style) {
                   study.cluster.nodes == 1 ? "1 node" : grouped(study.cluster.nodes) + " nodes",
                   study.cluster.node.name, study.cluster.fabric.name);
   for (const std::string& line : study.cluster.assumptions) out += "assumed: " + line + "\n";
+  for (const std::string& line : study.trace.notes) {
+    out += wrap("note: " + line, kTextColumns, 2) + "\n";
+  }
   for (const std::string& line : study.trace.repaired) {
     out += wrap("repaired: " + line, kTextColumns, 2) + "\n";
   }
-  out += "\n" + labelled_line("step time", 24, duration_text(seconds_of(replay.end))) + "\n";
+  out += "\n" + labelled_line("step time", 24, duration_text(seconds_of(replay.end)));
+  out += recorded_lines(study);
   out += labelled_line("longest path of a rank", 24,
-                       duration_text(seconds_of(replay.longest_path)) + " without communication") +
-         "\n\n";
+                       duration_text(seconds_of(replay.longest_path)) + " without communication");
+  out += what_if_lines(study) + "\n";
   out += parts_table(replay, style);
   if (replay.ranks.size() > 1) {
     out += "\nranks that compute longest:";
@@ -152,6 +204,20 @@ ReplayJson replay_json(const ReplayStudy& study) {
                  {"longest_path_s", twelve_digits(seconds_of(replay.longest_path))},
                  {"ranks", study.trace.ranks},
                  {"trace_nodes", study.trace.size()}};
+  if (const auto ratio = over_recorded(study)) {
+    out["recorded_s"] = twelve_digits(seconds_of(study.trace.recorded));
+    out["replayed_over_recorded"] = twelve_digits(*ratio);
+  }
+  if (study.what_if) {
+    // Of the mean rank, as the parts below.
+    const auto mean = [&](Seconds sum) {
+      return twelve_digits(sum.base_units() / static_cast<double>(study.trace.ranks));
+    };
+    out["kernels_launch_bound_s"] = mean(study.what_if->wanted.launch);
+    out["kernels_gpu_bound_s"] = mean(study.what_if->wanted.gpu);
+    out["recorded_kernels_launch_bound_s"] = mean(study.what_if->recorded.launch);
+    out["recorded_kernels_gpu_bound_s"] = mean(study.what_if->recorded.gpu);
+  }
   for (const RankPart& part : kParts) {
     out[fmt::format("mean_{}_s", part.in_json)] = twelve_digits(mean_of(replay, part));
   }
@@ -162,6 +228,7 @@ ReplayJson replay_json(const ReplayStudy& study) {
                     {"fabric", study.cluster.fabric.name},
                     {"transport", study.cluster.transport.name}};
   out["assumptions"] = study.cluster.assumptions;
+  out["notes"] = study.trace.notes;
   out["repaired"] = study.trace.repaired;
   ReplayJson calls = ReplayJson::array(), ranks = ReplayJson::array();
   for (const TraceCallTimes& call : replay.calls) {

@@ -1,6 +1,7 @@
 /// What `lockstep replay` prints.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include <nlohmann/json_fwd.hpp>
@@ -8,6 +9,7 @@
 #include "sim/scenario/read_cluster.hpp"
 #include "sim/trace/replay_trace.hpp"
 #include "tools/lockstep/table.hpp"
+#include "tools/lockstep/trace_what_if.hpp"
 
 namespace lockstep {
 
@@ -17,9 +19,10 @@ struct ReplayStudy {
   Trace trace;
   Cluster cluster;
   TraceReplay replay;
+  std::optional<WhatIf> what_if;  ///< with --recorded-on
 };
 
-/// Step time, where ranks' time went, the collectives that took longest.
+/// Step time beside the recorded one, where ranks' time went, the collectives that took longest.
 std::string replay_table(const ReplayStudy& study, const TextStyle& style);
 /// The first level has the step's time and the means over ranks, for --assert.
 nlohmann::ordered_json replay_json(const ReplayStudy& study);

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <exception>
 #include <filesystem>
 #include <fmt/format.h>
+#include <map>
 #include <tbb/parallel_for.h>
 #include <utility>
 
@@ -14,6 +16,7 @@
 #include "models/input/json_cursor.hpp"
 #include "models/input/text_file.hpp"
 #include "sim/trace/pytorch/merge_pytorch.hpp"
+#include "sim/trace/pytorch/profiler_steps.hpp"
 #include "sim/trace/read_kineto.hpp"
 #include "sim/trace/read_trace.hpp"
 #include "tools/lockstep/input_file.hpp"
@@ -80,7 +83,39 @@ bool has_execution_traces(const std::vector<std::string>& files) {
       files, [](const std::string& file) { return is_execution_trace(read_head(file, kHead)); });
 }
 
-std::vector<RankTrace> merge_files(std::vector<TraceFile>& files) {
+StepRequest asked_step(const ParsedOptions& options) {
+  if (!options.has("step")) return {};
+  const std::string text = options.get("step");
+  if (text == "all") return {.all = true, .number = {}};
+  std::int64_t number = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || stop != text.data() + text.size()) {
+    throw UsageError(fmt::format("--step: found {}; allowed: the number of a ProfilerStep, or all",
+                                 in_quotes(text)));
+  }
+  return {.all = false, .number = number};
+}
+
+/// The groups that --groups names, or that lie beside Chakra traces, as `lockstep run --chakra` and
+/// ASTRA-sim's examples have them.
+std::map<std::string, std::vector<int>> groups_of(const ParsedOptions& options,
+                                                  const std::vector<std::string>& files) {
+  std::string file;
+  if (options.has("groups")) {
+    file = options.get("groups");
+  } else if (files.front().ends_with(".et")) {
+    const auto beside = std::filesystem::path(files.front()).parent_path() / "comm_groups.json";
+    std::error_code ignored;
+    if (!std::filesystem::is_regular_file(beside, ignored)) return {};
+    file = beside.string();
+  } else {
+    return {};
+  }
+  return read_trace_groups(file, read_text_file(file));
+}
+
+std::vector<RankTrace> merge_files(std::vector<TraceFile>& files, const StepRequest& step,
+                                   std::string& note) {
   std::vector<ExecutionTrace> operators;
   std::vector<KinetoRecording> kineto;
   std::vector<RankTrace> out;
@@ -91,6 +126,7 @@ std::vector<RankTrace> merge_files(std::vector<TraceFile>& files) {
     file = {};
   }
   const std::vector<PytorchPair> pairs = pair_pytorch(operators, kineto);
+  note = cut_to_step(kineto, step);
   const std::size_t first = out.size();
   out.resize(first + pairs.size());
   for_each_index(pairs.size(), [&](std::size_t i) {
@@ -121,11 +157,8 @@ std::vector<std::string> trace_files(const std::vector<std::string>& words) {
 Trace read_trace(const ParsedOptions& options, const GpuSpec& gpu) {
   const std::vector<std::string> files = trace_files(options.positionals);
   const std::optional<TraceFormat> asked = asked_format(options);
-  ChakraOptions chakra{.gpu = gpu, .groups = {}};
-  if (options.has("groups")) {
-    const std::string file = options.get("groups");
-    chakra.groups = read_trace_groups(file, read_text_file(file));
-  }
+  const StepRequest step = asked_step(options);
+  const ChakraOptions chakra{.gpu = gpu, .groups = groups_of(options, files)};
   const bool merges = asked ? *asked == TraceFormat::pytorch : has_execution_traces(files);
   std::vector<TraceFile> read(files.size());
   for_each_index(files.size(), [&](std::size_t i) {
@@ -134,13 +167,20 @@ Trace read_trace(const ParsedOptions& options, const GpuSpec& gpu) {
     const TraceFormat format = own ? recognise_trace(text) : *asked;
     if (merges && format == TraceFormat::pytorch) {
       read[i].operators = read_execution_trace(files[i], text);
-    } else if (merges && format == TraceFormat::kineto) {
-      read[i].kineto = read_kineto_recording(files[i], text, true);
+    } else if (format == TraceFormat::kineto) {
+      read[i].kineto = read_kineto_recording(files[i], text, merges);
     } else {
       read[i].ranks = read_trace_file(files[i], text, format, files.size() == 1, chakra);
     }
   });
-  return join(merge_files(read));
+  std::string note;
+  Trace trace = join(merge_files(read, step, note));
+  if (!note.empty()) {
+    trace.notes.push_back(note);
+  } else if (options.has("step")) {
+    throw UsageError("--step: only traces of the PyTorch profiler have marked steps");
+  }
+  return trace;
 }
 
 TraceClusterOptions::TraceClusterOptions(const ParsedOptions& options, const PresetStore& presets)

@@ -1,7 +1,7 @@
 #include "tools/lockstep/trace_what_if.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <optional>
 #include <vector>
 
 #include "tools/lockstep/kernel_kinds.hpp"
@@ -17,19 +17,47 @@ Seconds roofline(const TraceWork& work, const GpuSpec& gpu) {
   return std::max(work.flops / dense_peak(gpu), work.bytes / gpu.hbm_bandwidth);
 }
 
+/// What the shortest kernel of a kind takes. A kernel that no name tells is as short as any.
+Seconds shortest(KernelKind kind, const GpuSpec& gpu) {
+  switch (kind) {
+    case KernelKind::product:
+      return gpu.gemm.launch;
+    case KernelKind::attention: {
+      std::optional<Seconds> least;
+      for (const auto& constants : gpu.attention) {
+        if (constants && (!least || constants->launch < *least)) least = constants->launch;
+      }
+      return least.value_or(gpu.gemm.launch);
+    }
+    case KernelKind::memory:
+    case KernelKind::copy:
+    case KernelKind::collective:
+    case KernelKind::other:
+      break;
+  }
+  return gpu.memory.launch;
+}
+
+/// Of a name, on the recorded card and the wanted one.
+struct Floors {
+  Seconds recorded, wanted;
+};
+
 }  // namespace
 
-void scale_to_gpu(Trace& trace, const GpuSpec& recorded, const GpuSpec& wanted) {
+WhatIf scale_to_gpu(Trace& trace, const GpuSpec& recorded, const GpuSpec& wanted) {
   const double products = dense_peak(recorded) / dense_peak(wanted);
   const double memory = recorded.hbm_bandwidth / wanted.hbm_bandwidth;
   const double copies = recorded.pcie_bandwidth / wanted.pcie_bandwidth;
   std::vector<double> of_name;
+  std::vector<Floors> floors;
   std::vector<bool> named;  // the name says what the kernel does
   for (const std::string& name : trace.strings) {
     const KernelKind kind = kernel_kind(name);
     const bool moves = kind == KernelKind::memory || kind == KernelKind::copy;
     of_name.push_back(moves ? memory : products);
     named.push_back(kind != KernelKind::other);
+    floors.push_back({shortest(kind, recorded), shortest(kind, wanted)});
   }
   const auto factor_of = [&](std::uint32_t n) {
     const TraceNode& node = trace.nodes[n];
@@ -39,13 +67,24 @@ void scale_to_gpu(Trace& trace, const GpuSpec& recorded, const GpuSpec& wanted) 
     const bool counts = work.flops > Flops{} || (work.bytes > Bytes{} && !named[trace.names[n]]);
     return counts ? roofline(work, wanted) / roofline(work, recorded) : of_name[trace.names[n]];
   };
+  WhatIf out;
   for (std::uint32_t n = 0; n < trace.size(); ++n) {
     TraceNode& node = trace.nodes[n];
     if (node.kind != TraceNodeKind::compute && node.kind != TraceNodeKind::memory) continue;
-    const double factor = factor_of(n);
-    node.duration = {
-        static_cast<std::uint64_t>(std::llround(static_cast<double>(node.duration.ps) * factor))};
+    const Seconds took = to_seconds(node.duration);
+    const Floors floor = node.kind == TraceNodeKind::compute ? floors[trace.names[n]] : Floors{};
+    const Seconds launch = std::min(took, floor.recorded);
+    const bool has_floor = floor.recorded > Seconds{} && floor.wanted > Seconds{};
+    const KernelBounds before{launch, took - launch};
+    const KernelBounds after{has_floor ? launch / floor.recorded * floor.wanted : launch,
+                             factor_of(n) * before.gpu};
+    out.recorded.launch += before.launch;
+    out.recorded.gpu += before.gpu;
+    out.wanted.launch += after.launch;
+    out.wanted.gpu += after.gpu;
+    node.duration = to_step_time(after.launch + after.gpu);
   }
+  return out;
 }
 
 }  // namespace lockstep

@@ -161,6 +161,23 @@ NcclCall read_nccl_call(const std::string& file, std::string_view kernel,
   return NcclCallReader(file, kernel, text).read();
 }
 
+void add_call(const std::string& kernel, const NcclCallText& text, RankTrace& trace) {
+  RankTrace::Node& node = trace.nodes.back();
+  std::string missing;
+  if (text.collective.empty()) {
+    missing = in_quotes(kernel) + " without its collective's name";
+  } else {
+    try {
+      return set_call(node, read_nccl_call(trace.file, kernel, text), trace);
+    } catch (const InputError& error) {
+      missing = error.problem().found;
+    }
+  }
+  node.kind = TraceNodeKind::exchange;
+  if (trace.unknown.calls++ == 0) trace.unknown.first = missing;
+  trace.unknown.time += node.duration;
+}
+
 void set_call(RankTrace::Node& node, NcclCall call, RankTrace& trace) {
   node.kind = call.kind;
   node.op = call.op;

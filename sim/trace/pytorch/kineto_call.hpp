@@ -37,6 +37,10 @@ Bytes torch_element_size(std::string_view dtype);
 /// Reads one. Throws InputError that begins with the kernel's name where its collective, size, type
 /// or ranks are missing or unknown.
 NcclCall read_nccl_call(const std::string& file, std::string_view kernel, const NcclCallText& text);
+/// Makes a node of `trace`, its last one, what the kernel calls. One that does not say keeps its
+/// recorded length (TraceNodeKind::exchange) and is counted (RankTrace::unknown): PyTorch
+/// before 2.2 says nothing, later ones nothing of calls that began before the recording.
+void add_call(const std::string& kernel, const NcclCallText& text, RankTrace& trace);
 /// Makes a node of `trace` the call.
 void set_call(RankTrace::Node& node, NcclCall call, RankTrace& trace);
 

@@ -12,14 +12,15 @@
 #include <nlohmann/json.hpp>
 
 #include "models/input/input_error.hpp"
+#include "models/input/json_text.hpp"
 #include "models/input/letter_case.hpp"
+#include "sim/trace/pytorch/kineto_json.hpp"
 
 namespace lockstep {
 namespace {
 
 using KinetoJson = nlohmann::json;
 
-constexpr int kDeepestKineto = 64;  // levels; a trace has five
 constexpr std::string_view kKinetoForm =
     "a trace of the PyTorch profiler (export_chrome_trace) with GPU kernels";
 constexpr double kLatestKineto = 1e17, kLongestKineto = 8.64e11;  // 10 days
@@ -67,22 +68,13 @@ class KinetoParser {
     out_.file = file;
   }
 
-  KinetoRecording read(std::string_view text) {
-    // Each event is used and dropped as it is complete: traces have millions.
-    const auto use = [&](int depth, KinetoJson::parse_event_t what, KinetoJson& value) {
-      if (depth > kDeepestKineto) fail("too many levels");
-      if (what != KinetoJson::parse_event_t::object_end || !value.contains("ph")) return true;
-      read_event(value);
-      return false;
-    };
-    KinetoJson rest;
-    try {
-      rest = KinetoJson::parse(text, use);
-    } catch (const KinetoJson::exception&) {
-      fail("a text that is no JSON");
-    }
+  /// Nothing for a text that is no JSON.
+  std::optional<KinetoRecording> read(std::string_view text) {
+    const auto head =
+        read_kineto_json(out_.file, text, [&](const KinetoJson& e) { read_event(e); });
+    if (!head) return std::nullopt;
     if (out_.gpu.empty()) fail("no kernel");
-    read_rank(rest);
+    read_head(*head);
     out_.streams = streams_.size();
     out_.threads = threads_.size();
     set_times();
@@ -111,15 +103,42 @@ class KinetoParser {
     const auto found = json.find("args");
     const KinetoJson& args = found != json.end() && found->is_object() ? *found : kNothing;
     if (category == "kernel" || copies) return read_gpu(json, args, copies);
-    if (!with_host_) return;
     const bool is_range = category == "user_annotation";
+    if (!category.starts_with("gpu_")) read_mark(json);
+    const bool is_call =
+        category == "cuda_runtime" || category == "cuda_driver" || category == "runtime";
+    if (is_call) read_launch(json, args);
+    if (!with_host_) return;
     if (is_range || category == "cpu_op" || category == "operator") {
       read_operator(json, args, is_range);
-    } else if (category == "cuda_runtime" || category == "cuda_driver" || category == "runtime") {
+    } else if (is_call) {
       read_runtime(json, args);
     } else if (category == "cuda_sync") {
       read_sync(args);
     }
+  }
+
+  void read_mark(const KinetoJson& json) {
+    constexpr std::string_view kMark = "ProfilerStep#";
+    const auto found = json.find("name");
+    if (found == json.end() || !found->is_string()) return;
+    const auto& name = found->get_ref<const std::string&>();
+    if (!name.starts_with(kMark)) return;
+    KinetoRecording::Mark mark;
+    const char* const end = name.data() + name.size();
+    const auto [stop, error] = std::from_chars(name.data() + kMark.size(), end, mark.number);
+    if (error != std::errc{} || stop != end) return;
+    mark_spans_.push_back(span_of(json, name));
+    out_.marks.push_back(mark);
+  }
+  /// When kernels were launched: calls of a trace without any are passed over.
+  void read_launch(const KinetoJson& json, const KinetoJson& args) {
+    const std::int64_t correlation = kineto_id(args, "correlation");
+    const std::optional<double> start = kineto_number(json, "ts");
+    if (correlation == KinetoRecording::kNoId || !start || !(std::abs(*start) <= kLatestKineto)) {
+      return;
+    }
+    launches_.try_emplace(correlation, *start);
   }
 
   Span span_of(const KinetoJson& json, std::string_view name) const {
@@ -208,12 +227,18 @@ class KinetoParser {
     return threads_.try_emplace(number, static_cast<std::uint32_t>(threads_.size())).first->second;
   }
 
-  void read_rank(const KinetoJson& root) {
+  void read_head(const KinetoJson& root) {
+    out_.device = kineto_device(root);
     if (!root.is_object()) return;
     const auto info = root.find("distributedInfo");
     if (info == root.end() || !info->is_object()) return;
-    const auto rank = kineto_number(*info, "rank");
-    if (rank && *rank >= 0 && *rank < kMostTraceRanks) out_.rank = static_cast<int>(*rank);
+    const auto number = [&](const char* key, int least) -> std::optional<int> {
+      const auto value = kineto_number(*info, key);
+      if (!value || !(*value >= least) || !(*value < kMostTraceRanks)) return std::nullopt;
+      return static_cast<int>(*value);
+    };
+    out_.rank = number("rank", 0);
+    out_.world = number("world_size", 1);
   }
 
   /// Picoseconds since the first event, and everything in their order.
@@ -225,6 +250,9 @@ class KinetoParser {
     set_times(out_.gpu, gpu_spans_, first);
     set_times(out_.operators, operator_spans_, first);
     set_times(out_.runtime, runtime_spans_, first);
+    set_marks(first);
+    set_launches(first);
+    out_.end = last_end();
     std::ranges::stable_sort(out_.gpu, {}, [](const KinetoRecording::GpuEvent& e) {
       return std::tuple(e.start, e.stream);
     });
@@ -240,6 +268,34 @@ class KinetoParser {
       out_.syncs[i].wait_on = index(sync_streams_[i].second);
     }
   }
+  [[nodiscard]] std::int64_t last_end() const {
+    std::int64_t end = 0;
+    for (const auto& event : out_.gpu) end = std::max(end, event.end);
+    for (const auto& call : out_.runtime) end = std::max(end, call.end);
+    for (const auto& own : out_.operators) {
+      if (!own.is_range) end = std::max(end, own.end);
+    }
+    return end;
+  }
+
+  static std::int64_t picos_of(double micros) {
+    constexpr double kPicosPerMicro = 1e6;
+    return std::llround(std::clamp(micros, -kLongestKineto, kLongestKineto) * kPicosPerMicro);
+  }
+  void set_marks(double first) {
+    for (std::size_t i = 0; i < out_.marks.size(); ++i) {
+      out_.marks[i].start = picos_of(mark_spans_[i].start - first);
+      out_.marks[i].end = out_.marks[i].start + picos_of(mark_spans_[i].took);
+    }
+    std::ranges::stable_sort(out_.marks, {}, &KinetoRecording::Mark::start);
+  }
+  void set_launches(double first) {
+    for (KinetoRecording::GpuEvent& event : out_.gpu) {
+      const auto at = launches_.find(event.correlation);
+      event.launch = at == launches_.end() ? event.start : picos_of(at->second - first);
+    }
+  }
+
   template <class Event>
   void set_times(std::vector<Event>& events, const std::vector<Span>& spans, double first) const {
     constexpr double kPicosPerMicro = 1e6;
@@ -256,7 +312,8 @@ class KinetoParser {
 
   bool with_host_;
   KinetoRecording out_;
-  std::vector<Span> gpu_spans_, operator_spans_, runtime_spans_;
+  std::vector<Span> gpu_spans_, operator_spans_, runtime_spans_, mark_spans_;
+  std::unordered_map<std::int64_t, double> launches_;  ///< by correlation; as in the file
   std::vector<std::pair<std::int64_t, std::int64_t>> sync_streams_;  ///< as the file numbers them
   std::unordered_map<std::string, std::uint32_t> names_;
   std::map<std::int64_t, std::size_t> streams_;
@@ -267,7 +324,11 @@ class KinetoParser {
 
 KinetoRecording read_kineto_recording(const std::string& file, std::string_view text,
                                       bool with_host) {
-  return KinetoParser(file, with_host).read(text);
+  auto out = KinetoParser(file, with_host).read(text);
+  // Once more, with the numbers that JSON lacks.
+  if (!out) out = KinetoParser(file, with_host).read(quote_non_finite(text));
+  if (!out) fail_trace(file, "a text that is no JSON", std::string(kKinetoForm));
+  return std::move(*out);
 }
 
 }  // namespace lockstep

@@ -23,6 +23,7 @@ struct KinetoRecording {
   /// A kernel or copy.
   struct GpuEvent {
     std::int64_t start = 0, end = 0;
+    std::int64_t launch = 0;           ///< start of the call that launched it, else its own
     std::int64_t correlation = kNoId;  ///< with the call that launched it
     std::int64_t external = kNoId;     ///< with the operator that did
     std::uint32_t name = 0;            ///< in `names`
@@ -58,11 +59,21 @@ struct KinetoRecording {
     bool stream_waits = false;                ///< "Stream Wait Event"
   };
 
+  /// A "ProfilerStep#N" of the host, which torch.profiler marks between calls of step().
+  struct Mark {
+    std::int64_t number = 0;
+    std::int64_t start = 0, end = 0;
+  };
+
   std::string file;
-  std::optional<int> rank;  ///< of its "distributedInfo"
+  std::optional<int> rank, world;  ///< of its "distributedInfo"
+  std::string device;              ///< the first card, as its driver names it
+  std::int64_t end = 0;            ///< of the last event, or of the step that it was cut to
+  bool is_cut = false;             ///< to a step (profiler_steps.hpp)
   std::vector<std::string> names;
   std::vector<GpuEvent> gpu;  ///< by start, then stream
   std::vector<NcclCallText> calls;
+  std::vector<Mark> marks;          ///< by start
   std::vector<Operator> operators;  ///< these three only on request, by start
   std::vector<RuntimeCall> runtime;
   std::vector<Sync> syncs;

@@ -29,11 +29,16 @@ class PytorchMerger {
         work_(recording.gpu.size()) {
     out_.file = recording.file;
     out_.rank = rank;
+    out_.world = std::max(1, recording.world.value_or(1));
+    out_.recorded = picos(recording.end);
+    out_.device = recording.device;
     out_.links = {.kernels = recording.gpu.size(),
                   .unlinked = links_.unlinked,
                   .missing = links_.missing,
                   .first_missing = links_.first_missing,
                   .contradicted = 0};
+    // The execution trace is of all steps.
+    if (recording.is_cut) out_.links.missing = 0;
     out_.repaired = order_.inferred;
     find_calls();
     share_work();
@@ -46,6 +51,7 @@ class PytorchMerger {
       node < host_.list.size() ? add_host(i, host_.list[node])
                                : add_gpu(i, node - static_cast<std::uint32_t>(host_.list.size()));
     }
+    add_rest();
     return std::move(out_);
   }
 
@@ -180,13 +186,23 @@ class PytorchMerger {
     if (event.communicates()) {
       NcclCallText text = recording_.calls[event.call];
       complete(text, call_of(links_.node[index]));
-      set_call(node, read_nccl_call(recording_.file, name, text), out_);
-      return;
+      return add_call(name, text, out_);
     }
     node.kind = event.copies ? TraceNodeKind::memory : TraceNodeKind::compute;
     node.stream = event.stream;
     node.flops = work_[index].flops;
     node.size = work_[index].bytes;
+  }
+
+  /// What the host does in a step after all of that.
+  void add_rest() {
+    const auto last = std::ranges::max_element(ends_);
+    if (!recording_.is_cut || recording_.end <= *last) return;
+    RankTrace::Node& delay = out_.add(2 * std::uint64_t{sorted_.size()}, "delay");
+    delay.kind = TraceNodeKind::delay;
+    delay.duration = picos(recording_.end - *last);
+    const auto node = static_cast<std::size_t>(last - ends_.begin());
+    out_.depends_on(2 * std::uint64_t{place_[node]} + 1);
   }
 
   void complete(NcclCallText& text, std::uint32_t call) const {

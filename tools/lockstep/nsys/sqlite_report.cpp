@@ -71,6 +71,13 @@ class OpenRanges {
   std::size_t next_ = 0;
 };
 
+/// The first card of the machine; empty where the export does not list them.
+std::string device_in(SQLite::Database& db) {
+  if (!db.tableExists("TARGET_INFO_GPU")) return {};
+  SQLite::Statement rows(db, "SELECT COALESCE(name, '') FROM TARGET_INFO_GPU ORDER BY id LIMIT 1");
+  return rows.executeStep() ? rows.getColumn(0).getString() : std::string();
+}
+
 NsysReport kernels_in(SQLite::Database& db) {
   // The upper bits of globalTid and globalPid are the process; numbers of calls are its own.
   SQLite::Statement rows(db,
@@ -116,7 +123,9 @@ NsysReport read_nsys_sqlite(const std::string& file) {
   try {
     SQLite::Database db(file, SQLite::OPEN_READONLY);
     if (!db.tableExists("CUPTI_ACTIVITY_KIND_KERNEL")) refuse("no table of kernels");
-    return kernels_in(db);
+    NsysReport out = kernels_in(db);
+    out.device = device_in(db);
+    return out;
   } catch (const SQLite::Exception& e) {
     refuse(std::string("a database that cannot be read: ") + e.what());
   }

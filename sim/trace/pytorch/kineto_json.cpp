@@ -1,0 +1,57 @@
+#include "sim/trace/pytorch/kineto_json.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "sim/trace/trace_builder.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr int kDeepestEvent = 64;  // levels; a trace has five
+
+}  // namespace
+
+std::optional<nlohmann::json> read_kineto_json(
+    const std::string& file, std::string_view text,
+    const std::function<void(const nlohmann::json&)>& use) {
+  using Json = nlohmann::json;
+  bool in_events = false;
+  const auto keep = [&](int depth, Json::parse_event_t what, Json& value) {
+    if (depth > kDeepestEvent) {
+      fail_trace(file, fmt::format("more than {} levels", kDeepestEvent),
+                 "a trace of the PyTorch profiler (export_chrome_trace) with GPU kernels");
+    }
+    if (depth == 1 && what == Json::parse_event_t::key) {
+      in_events = value == "traceEvents";
+      return in_events || value == "distributedInfo" || value == "deviceProperties";
+    }
+    // Elements of the list are at its second level.
+    if (!in_events || depth != 2 || what == Json::parse_event_t::object_start ||
+        what == Json::parse_event_t::array_start) {
+      return true;
+    }
+    if (what == Json::parse_event_t::object_end && value.contains("ph")) use(value);
+    return false;
+  };
+  Json head = Json::parse(text, keep, false);
+  if (head.is_discarded()) return std::nullopt;
+  return head;
+}
+
+std::string kineto_device(const nlohmann::json& head) {
+  if (!head.is_object()) return {};
+  const auto list = head.find("deviceProperties");
+  if (list == head.end() || !list->is_array()) return {};
+  for (const auto& device : *list) {
+    if (!device.is_object()) continue;
+    const auto name = device.find("name");
+    if (name != device.end() && name->is_string() && !name->get_ref<const std::string&>().empty()) {
+      return name->get<std::string>();
+    }
+  }
+  return {};
+}
+
+}  // namespace lockstep
