@@ -283,6 +283,8 @@ Expectation read_expectation(const JsonCursor& from) {
   if (const auto within = from.find("within")) {
     expect.within = within->quantity(Dimension::share, kWithin);
   }
+  if (const auto fits = from.find("fits")) expect.fits = fits->boolean();
+  expect.claim = read_claim(from);
   expect.source = optional_text(from.find("source"));
   from.finish();
   return expect;

@@ -12,6 +12,7 @@
 #include "models/transformer.hpp"
 #include "sim/pools/node_pool.hpp"
 #include "sim/power/power_spec.hpp"
+#include "sim/scenario/claim.hpp"
 #include "topologies/fabric.hpp"
 
 namespace lockstep {
@@ -27,6 +28,8 @@ struct Expectation {
   std::optional<Seconds> step_time;
   std::optional<double> mfu;  ///< with attention counted in full
   double within = 0.05;       ///< relative
+  bool fits = true;           ///< false: the job is expected not to fit in memory
+  Claim claim;
   std::string source;
 };
 

@@ -237,10 +237,12 @@ TrafficEntry read_entry(const JsonCursor& from, const TrafficScenario& scenario)
 TrafficExpectation read_expectation(const JsonCursor& from) {
   constexpr Interval kWithin{0, 10};
   TrafficExpectation out;
-  out.time = from.at("time").seconds({0, kLongest, true});
+  if (const auto time = from.find("time")) out.time = time->seconds({0, kLongest, true});
   if (const auto within = from.find("within")) {
     out.within = within->quantity(Dimension::share, kWithin);
   }
+  out.claim = read_claim(from);
+  if (!out.time && out.claim.empty()) from.fail("\"time\", or bounds in \"that\"");
   if (const auto source = from.find("source")) out.source = source->string();
   from.finish();
   return out;

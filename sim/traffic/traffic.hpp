@@ -12,6 +12,7 @@
 
 #include "models/collectives/collectives.hpp"
 #include "models/units.hpp"
+#include "sim/scenario/claim.hpp"
 #include "sim/scenario/read_cluster.hpp"
 
 namespace lockstep {
@@ -104,8 +105,9 @@ struct TrafficEntry {
 
 /// What the scenario's author expects.
 struct TrafficExpectation {
-  Seconds time;  ///< of the last end
+  std::optional<Seconds> time;  ///< of the last end
   double within = 0.01;
+  Claim claim;
   std::string source;
 };
 

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -20,13 +21,25 @@ struct Assertion {
   double bound = 0;
 };
 
-/// Parses FIELD OPERATOR NUMBER; the operators are >= <= > < ==, the number may end in %. Throws
-/// UsageError.
+/// Parses FIELD OPERATOR NUMBER; the operators are >= <= > < ==, the number may end in %. The field
+/// is a dotted path: "mfu", "power.facility_w", "waterfall.pipeline_bubble.share" (an element of a
+/// list by its name or its index). Nothing if the text is not of this form.
+std::optional<Assertion> try_assertion(const std::string& text);
+/// What the form is, for messages.
+std::string_view assertion_form();
+/// As try_assertion(), for `--assert`. Throws UsageError.
 Assertion parse_assertion(const std::string& text);
 
-/// Nothing if `result` (of result_json()) keeps the assertion, else one line that says by how much
-/// it missed. Equality is that of 12 significant digits. Throws UsageError for a field that the
-/// result does not have as a number, with the nearest one.
+/// The number at a dotted path, a truth value as 0 or 1; nothing if there is none.
+std::optional<double> number_at(const nlohmann::ordered_json& result, std::string_view path);
+/// The names of the numbers on the first level.
+std::vector<std::string> number_fields(const nlohmann::ordered_json& result);
+
+/// Nothing if the value keeps the bound, else by how much it misses it. Equality is that of 12
+/// significant digits.
+std::optional<std::string> missed_by(const Assertion& assertion, double value);
+/// As missed_by(), for the number in `result` (of result_json()). Throws UsageError for a field
+/// that the result does not have as a number, with the nearest one.
 std::optional<std::string> missed(const Assertion& assertion, const nlohmann::ordered_json& result);
 
 /// Of `--assert`, all times it was given.

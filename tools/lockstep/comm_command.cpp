@@ -11,6 +11,7 @@
 #include "sim/traffic/read_traffic.hpp"
 #include "sim/traffic/traffic_congestion.hpp"
 #include "tools/lockstep/assertion.hpp"
+#include "tools/lockstep/claim_check.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/comm_collective.hpp"
 #include "tools/lockstep/comm_traffic.hpp"
@@ -126,16 +127,23 @@ Exit run_traffic(const JsonCursor& root, const PresetStore& presets, const Parse
   TrafficReport report = simulation.report(kLinks);
   add_alone(scenario, report);
 
-  const nlohmann::ordered_json json =
-      format == "json" || !assertions.empty() ? traffic_json(scenario, report) : nullptr;
-  const std::vector<std::string> misses = all_missed(assertions, json);
+  const bool claims = scenario.expect && !scenario.expect->claim.empty();
+  nlohmann::ordered_json json =
+      format == "json" || !assertions.empty() || claims ? traffic_json(scenario, report) : nullptr;
+  std::vector<std::string> misses = all_missed(assertions, json);
+  std::optional<ClaimCheck> claim;
+  if (claims) {
+    claim.emplace(scenario.expect->claim, scenario.expect->source, json);
+    add_claim(*claim, json, misses);
+  }
   if (congestion) write_file(options.get("report"), congestion_page(congestion->report(report)));
   if (options.has("flows")) write_file(options.get("flows"), flows_csv(simulation));
   if (options.has("paths")) write_file(options.get("paths"), paths_text(simulation));
   const std::string text = format == "json" ? json.dump(2) + "\n"
                            : format == "csv"
                                ? traffic_csv(report)
-                               : traffic_table(scenario, report, output_style(options, console));
+                               : traffic_table(scenario, report, output_style(options, console)) +
+                                     (claim ? claim->text(output_style(options, console)) : "");
   write_output(text, options, console);
   laps.lap("report");
   if (options.has("profile")) console.err << laps.text() << "\n";

@@ -70,14 +70,14 @@ std::string links_table(const TrafficReport& report, const TextStyle& style) {
 }
 
 double expectation_error(const TrafficScenario& scenario, const TrafficReport& report) {
-  return report.end_s / scenario.expect->time.base_units() - 1;
+  return report.end_s / scenario.expect->time->base_units() - 1;
 }
 
 std::string expectation_text(const TrafficScenario& scenario, const TrafficReport& report) {
   const TrafficExpectation& expect = *scenario.expect;
   const double error = expectation_error(scenario, report);
   const std::string text = fmt::format(
-      "{} to the last end: {} ({} {})", duration_text(expect.time.base_units()), error_text(error),
+      "{} to the last end: {} ({} {})", duration_text(expect.time->base_units()), error_text(error),
       std::abs(error) <= expect.within ? "within" : "NOT within", percent_text(expect.within));
   return expect.source.empty() ? text : text + "; " + expect.source;
 }
@@ -127,7 +127,7 @@ std::string traffic_table(const TrafficScenario& scenario, const TrafficReport& 
   if (!scenario.about.empty()) out += wrap(scenario.about, kTextColumns, 0) + "\n";
   out += "\n" + labelled_line("Fabric", kTrafficLabels, fabric_text(cluster));
   out += labelled_line("Last end", kTrafficLabels, duration_text(report.end_s));
-  if (scenario.expect)
+  if (scenario.expect && scenario.expect->time)
     out += labelled_line("Expected", kTrafficLabels, expectation_text(scenario, report));
   out += labelled_line(
       "Simulated", kTrafficLabels,
@@ -171,8 +171,8 @@ Json traffic_json(const TrafficScenario& scenario, const TrafficReport& report) 
   }
   out["assumptions"] = scenario.assumptions;
   out["notes"] = report.notes;
-  if (scenario.expect) {
-    out["expectation"] = {{"time_s", twelve_digits(scenario.expect->time.base_units())},
+  if (scenario.expect && scenario.expect->time) {
+    out["expectation"] = {{"time_s", twelve_digits(scenario.expect->time->base_units())},
                           {"error", twelve_digits(expectation_error(scenario, report))},
                           {"within", twelve_digits(scenario.expect->within)},
                           {"source", scenario.expect->source}};

@@ -16,6 +16,7 @@
 #include "sim/step/step.hpp"
 #include "tools/lockstep/assertion.hpp"
 #include "tools/lockstep/campaign_result.hpp"
+#include "tools/lockstep/claim_check.hpp"
 #include "tools/lockstep/goodput_grid.hpp"
 #include "tools/lockstep/interrupt.hpp"
 #include "tools/lockstep/output_file.hpp"
@@ -174,13 +175,21 @@ Exit run_campaign(const CampaignInput& input, const Scenario& scenario,
     result.grid.reset();
   }
 
-  const nlohmann::ordered_json json = campaign_json(result);
-  const std::vector<std::string> misses = all_missed(assertions, json);
+  nlohmann::ordered_json json = campaign_json(result);
+  std::vector<std::string> misses = all_missed(assertions, json);
+  std::optional<ClaimCheck> claim;
+  if (scenario.expect && !scenario.expect->claim.empty()) {
+    claim.emplace(scenario.expect->claim, scenario.expect->source, json);
+    add_claim(*claim, json, misses);
+  }
   write_files(result, options);
   std::string text;
   if (format == "json") text = json.dump(2) + "\n";
   if (format == "csv") text = campaign_csv(json);
-  if (format == "table") text = campaign_table(result, output_style(options, console));
+  if (format == "table") {
+    const TextStyle style = output_style(options, console);
+    text = campaign_table(result, style) + (claim ? claim->text(style) : "");
+  }
   write_output(text, options, console);
   const Exit missed = report_misses(misses, console);
   return result.interrupted ? Exit::interrupted : missed;

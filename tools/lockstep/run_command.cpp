@@ -13,6 +13,7 @@
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/step/step.hpp"
 #include "tools/lockstep/assertion.hpp"
+#include "tools/lockstep/claim_check.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/output_file.hpp"
 #include "tools/lockstep/pools/run_pools.hpp"
@@ -137,10 +138,12 @@ constexpr CommandSpec kRunSpec{
     .examples = kRunExamples,
 };
 
-std::string formatted(const RunResult& result, const std::string& format, const TextStyle& style) {
-  if (format == "json") return result_json(result).dump(2) + "\n";
+std::string formatted(const RunResult& result, const nlohmann::ordered_json& json,
+                      const std::optional<ClaimCheck>& claim, const std::string& format,
+                      const TextStyle& style) {
+  if (format == "json") return json.dump(2) + "\n";
   if (format == "csv") return result_csv(result);
-  return result_table(result, style);
+  return result_table(result, style) + (claim ? claim->text(style) : "");
 }
 
 void write_svg(const std::string& path, const RunResult& result) {
@@ -212,7 +215,8 @@ Exit run_run(const ParsedOptions& options, Console& console) {
                    .memory = {}};
   const Scenario& scenario = result.scenario;
   result.memory = check_memory(scenario);
-  if (!options.has("allow-oom")) require_memory(result);
+  const bool expected_to_fit = !scenario.expect || scenario.expect->fits;
+  if (!options.has("allow-oom") && expected_to_fit) require_memory(result);
 
   if (options.has("power-trace") && !scenario.power) {
     throw UsageError(fmt::format(
@@ -230,8 +234,18 @@ Exit run_run(const ParsedOptions& options, Console& console) {
   // The published runs that it is made from ran on one kind of node each.
   if (scenario.pools.empty()) result.interval = interval_of(scenario, presets);
   if (scenario.power) result.power = step_power(scenario, result.report);
-  const nlohmann::ordered_json json = assertions.empty() ? nullptr : result_json(result);
-  const std::vector<std::string> misses = all_missed(assertions, json);
+  const bool claims = scenario.expect && !scenario.expect->claim.empty();
+  nlohmann::ordered_json json =
+      format == "json" || !assertions.empty() || claims ? result_json(result) : nullptr;
+  std::vector<std::string> misses = all_missed(assertions, json);
+  std::optional<ClaimCheck> claim;
+  if (claims) {
+    claim.emplace(scenario.expect->claim, scenario.expect->source, json);
+    add_claim(*claim, json, misses);
+  }
+  if (!expected_to_fit && result.memory.fits) {
+    misses.emplace_back("expectation missed: the job fits in memory");
+  }
   if (exports_trace(options)) export_trace(options, scenario);
   if (options.has("power-trace")) write_power_trace(options.get("power-trace"), result);
   if (traced) {
@@ -240,7 +254,8 @@ Exit run_run(const ParsedOptions& options, Console& console) {
     file.commit();
   }
   if (options.has("svg")) write_svg(options.get("svg"), result);
-  write_output(formatted(result, format, output_style(options, console)), options, console);
+  write_output(formatted(result, json, claim, format, output_style(options, console)), options,
+               console);
   return report_misses(misses, console);
 }
 

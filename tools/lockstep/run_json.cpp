@@ -41,6 +41,21 @@ Json scenario_json(const Scenario& scenario) {
             {"tokens", job.batch.tokens}}}};
 }
 
+/// What the machine can do at most, by its presets; of the first pool where there are several.
+Json hardware_json(const RunResult& result) {
+  const NodeSpec& node = result.scenario.node;
+  const GpuSpec& gpu = node.gpu;
+  const double peak = result.report.peak_flops_per_gpu;
+  return {{"peak_flops_per_gpu", twelve_digits(peak)},
+          {"peak_flops", twelve_digits(peak * result.scenario.gpus())},
+          {"hbm_bytes_per_s", twelve_digits(gpu.hbm_bandwidth.base_units())},
+          {"hbm_bytes", twelve_digits(gpu.hbm_capacity.base_units())},
+          {"nvlink_bytes_per_s", twelve_digits(gpu.nvlink_bandwidth.base_units())},
+          {"gpus_per_node", node.gpus},
+          {"nics_per_node", node.nics},
+          {"nic_bytes_per_s", twelve_digits(node.nic_bandwidth.base_units())}};
+}
+
 /// What experts get, and what becomes of it; of models that have experts.
 Json routing_json(const TrainingJob& job) {
   const ExpertLoad load = expert_load(job);
@@ -180,6 +195,7 @@ nlohmann::ordered_json result_json(const RunResult& result) {
   if (job.batch.sample_tokens > 0) {
     out["scenario"]["batch"]["sample_tokens"] = twelve_digits(job.batch.sample_tokens);
   }
+  out["hardware"] = hardware_json(result);
   if (result.power) out["power"] = power_json(result);
   out["waterfall"] = waterfall_json(report.seconds);
   if (!report.pools.empty()) out["pools"] = pools_json(result);

@@ -1,0 +1,33 @@
+/// What people say about GPU clusters, held against the answer: part of a scenario's "expect".
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/input/json_cursor.hpp"
+
+namespace lockstep {
+
+/// One entry of "that": a bound on a field of the JSON output, such as "mfu>=0.40".
+struct ClaimBound {
+  std::string text;           ///< as written: FIELD OPERATOR NUMBER
+  std::string file, pointer;  ///< where it stands, for messages
+};
+
+/// A sentence that people say, what the scenario's author found of it, and the bounds on the answer
+/// that show it.
+struct Claim {
+  std::string sentence;     ///< as it is said; may be empty, where there are only bounds
+  bool holds = true;        ///< false: the bounds show what is right instead
+  std::string explanation;  ///< why the answer is what it is, with the right figure
+  std::vector<ClaimBound> bounds;
+
+  [[nodiscard]] bool empty() const { return sentence.empty() && bounds.empty(); }
+};
+
+/// Reads "claim", "holds", "because" and "that" of an "expect" object. Throws InputError for a
+/// verdict or an explanation without a claim. The bounds are parsed by the command that knows the
+/// fields of its answer.
+Claim read_claim(const JsonCursor& expect);
+
+}  // namespace lockstep

@@ -1,0 +1,127 @@
+// Claims that people make about GPU clusters, each a scenario that holds the answer against it.
+#include <doctest/doctest.h>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/support/source_tree.hpp"
+#include "tests/support/temporary_folder.hpp"
+#include "tests/tools/ran.hpp"
+
+namespace lockstep {
+namespace {
+
+using test::lockstep_with;
+using test::Ran;
+
+const std::string kClaims = "scenarios/claims/";
+
+std::vector<std::string> claim_files() {
+  std::vector<std::string> files;
+  for (const std::string& file : test::source_files({"scenarios/claims"})) {
+    if (file.ends_with(".json")) files.push_back(file);
+  }
+  return files;
+}
+
+Ran answer_of(const std::string& file, const std::string& format) {
+  const std::string path = std::string(LOCKSTEP_SOURCE_DIR) + "/" + file;
+  std::ifstream in(path);
+  const bool traffic = nlohmann::json::parse(in).contains("traffic");
+  return lockstep_with({traffic ? "comm" : "run", path, "--format", format});
+}
+
+/// A small job with this as its "expect".
+Ran small_job(const std::string& expect, const std::string& format = "table") {
+  const test::TemporaryFolder folder;
+  const std::string file =
+      folder.write("small.json", R"({"model": "llama3_8b", "cluster": {"node": "dgx_h100"},
+                        "stack": "megatron_core", "parallelism": {"tensor": 8},
+                        "batch": {"sequences": 8, "tokens": 4096}, "expect": )" +
+                                     expect + "}");
+  return lockstep_with({"run", file, "--format", format});
+}
+
+}  // namespace
+
+TEST_CASE("claims: every scenario states one, and its answer bears its author out") {
+  const std::vector<std::string> files = claim_files();
+  REQUIRE(files.size() >= 20);
+  for (const std::string& file : files) {
+    CAPTURE(file);
+    const Ran ran = answer_of(file, "json");
+    CHECK_MESSAGE(ran.exit == Exit::ok, ran.err);
+    if (ran.exit != Exit::ok) continue;
+    const nlohmann::json claim = nlohmann::json::parse(ran.out).at("claim");
+    CHECK_FALSE(claim.at("sentence").get<std::string>().empty());
+    CHECK_FALSE(claim.at("because").get<std::string>().empty());
+    CHECK_FALSE(claim.at("source").get<std::string>().empty());
+    CHECK_FALSE(claim.at("bounds").empty());
+  }
+}
+
+TEST_CASE("claims: the folder's README has a line for each") {
+  std::string readme;
+  for (const std::string& line : test::source_lines(kClaims + "README.md")) readme += line + "\n";
+  for (const std::string& file : claim_files()) {
+    CAPTURE(file);
+    CHECK(readme.find("`" + file.substr(kClaims.size()) + "`") != std::string::npos);
+  }
+}
+
+TEST_CASE("claims: the answer ends with the sentence, the verdict, the reason and each figure") {
+  const Ran ran = answer_of(kClaims + "hdr-400.json", "table");
+  CHECK(ran.exit == Exit::ok);
+  const std::size_t at = ran.out.find("\nClaim (");
+  REQUIRE(at != std::string::npos);
+  CHECK(ran.out.find("\"HDR InfiniBand runs at 400 Gb/s.\" This does not hold.", at) !=
+        std::string::npos);
+  CHECK(ran.out.find("hardware.nic_bytes_per_s==25e9: it is 25000000000", at) != std::string::npos);
+}
+
+TEST_CASE("expect.that: a missed bound is printed, in JSON too, and gives exit status 1") {
+  const std::string expect = R"({"that": ["gpus==8", "mfu>0.99"]})";
+  const Ran table = small_job(expect);
+  CHECK(table.exit == Exit::assertion_missed);
+  CHECK(table.out.find("NOT met: mfu>0.99: mfu is ") != std::string::npos);
+  CHECK(table.err.starts_with("expectation missed: mfu>0.99: mfu is "));
+  const Ran json = small_job(expect, "json");
+  CHECK(json.exit == Exit::assertion_missed);
+  const nlohmann::json bounds = nlohmann::json::parse(json.out).at("claim").at("bounds");
+  CHECK(bounds.at(0).at("kept") == true);
+  CHECK(bounds.at(0).at("value") == 8);
+  CHECK(bounds.at(1).at("kept") == false);
+}
+
+TEST_CASE("expect.that: members of objects and lists are found by name and by index") {
+  CHECK(small_job(R"({"that": ["waterfall.pipeline_bubble.share==0", "stages.0.layers==32",
+                               "memory_fits==1"]})")
+            .exit == Exit::ok);
+}
+
+TEST_CASE("expect.that: what cannot be read, and a field that no answer has, are errors in place") {
+  const Ran form = small_job(R"({"that": ["mfu"]})");
+  CHECK(form.exit == Exit::bad_input);
+  CHECK(form.err.find("#/expect/that/0: found \"mfu\"; allowed: FIELD OPERATOR NUMBER") !=
+        std::string::npos);
+  const Ran field = small_job(R"({"that": ["gpus==8", "mfuu>0.1"]})");
+  CHECK(field.exit == Exit::bad_input);
+  CHECK(field.err.find("#/expect/that/1: found \"mfuu>0.1\"") != std::string::npos);
+  CHECK(field.err.find("Did you mean \"mfu\"?") != std::string::npos);
+  const Ran alone = small_job(R"({"holds": false, "that": ["mfu>0.1"]})");
+  CHECK(alone.exit == Exit::bad_input);
+  CHECK(alone.err.find("#/expect/holds: ") != std::string::npos);
+}
+
+TEST_CASE("expect.fits false: a job that does not fit is predicted, and one that fits is a miss") {
+  const Ran ran = answer_of(kClaims + "140-gb-of-weights.json", "json");
+  CHECK(ran.exit == Exit::ok);
+  CHECK(nlohmann::json::parse(ran.out).at("memory_fits") == false);
+  const Ran fits = small_job(R"({"fits": false})");
+  CHECK(fits.exit == Exit::assertion_missed);
+  CHECK(fits.err == "expectation missed: the job fits in memory\n");
+}
+
+}  // namespace lockstep
