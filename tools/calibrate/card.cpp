@@ -8,9 +8,10 @@
 namespace lockstep {
 namespace {
 
-/// assumed: what a driver keeps for itself on a large card, with a margin.
+/// assumed: what a driver that does not tell its own share apart keeps on a large card, with a
+/// margin.
 constexpr Bytes kDriverShare = gibibytes(2);
-/// assumed: below it somebody looks at the card, above it somebody computes on it.
+/// assumed: what a look at the card by nvidia-smi or a monitor leaves behind.
 constexpr double kIdleUtilisation = 0.05;
 /// The least in which large products and their rotating buffers have room.
 constexpr Bytes kLeastMemory = gibibytes(6);
@@ -65,15 +66,27 @@ std::string obstacle_of(const Occupancy& occupancy) {
     return fmt::format("it has {:.1f} GiB of memory; {:.0f} GiB are needed", gib(occupancy.total),
                        gib(kLeastMemory));
   }
-  if (occupancy.utilisation > kIdleUtilisation) {
-    return fmt::format("it is {} busy; nothing else may run on it",
-                       percent_text(occupancy.utilisation));
+  if (occupancy.programs.value_or(0) > 0) {
+    return fmt::format("{} on it, with {:.1f} GiB of its memory; nothing else may run on it",
+                       *occupancy.programs == 1
+                           ? "another program is"
+                           : fmt::format("{} other programs are", *occupancy.programs),
+                       gib(occupancy.used));
   }
+  // A driver that does not list programs, or lists none of other containers.
   if (occupancy.used > kDriverShare) {
     return fmt::format("another program holds {:.1f} GiB of its memory; nothing else may run on it",
                        gib(occupancy.used));
   }
   return {};
+}
+
+std::string disturbance_of(const Occupancy& occupancy) {
+  if (occupancy.utilisation <= kIdleUtilisation) return {};
+  return fmt::format(
+      "it was {} busy before the first kernel, by a monitor or a program of another "
+      "container",
+      percent_text(occupancy.utilisation));
 }
 
 }  // namespace lockstep

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -106,11 +107,15 @@ class Card {
 
 /// How busy a card is before we touch it.
 struct Occupancy {
-  double utilisation = 0;  ///< 0 to 1, of the last moments
-  Bytes used;              ///< by whomever, the driver's own share included
-  Bytes total;
+  double utilisation = 0;       ///< 0 to 1, of the last moments
+  Bytes used;                   ///< by programs, without what the driver reserves
+  Bytes total;                  ///< with it
+  std::optional<int> programs;  ///< that have a context on it; empty: the driver does not say
 };
 /// Why the card cannot be timed, as the end of a sentence; empty: it can.
 std::string obstacle_of(const Occupancy& occupancy);
+/// What may disturb the times of a card that can be timed, as the end of a sentence; empty: nothing
+/// is known to.
+std::string disturbance_of(const Occupancy& occupancy);
 
 }  // namespace lockstep

@@ -26,6 +26,8 @@ class Nvml {
   [[nodiscard]] CardState state() const;
   /// Since the driver was loaded; nothing on cards that do not count it.
   [[nodiscard]] std::optional<Joules> energy() const;
+  /// A condition that conditions() gives beside its own.
+  void add_condition(std::string name, std::string value);
   /// Driver version, power limit, highest clocks: conditions of a profile.
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> conditions() const;
 
@@ -33,6 +35,7 @@ class Nvml {
   struct Calls;
   explicit Nvml(std::unique_ptr<Calls> calls);
   std::unique_ptr<Calls> calls_;
+  std::vector<std::pair<std::string, std::string>> further_;
 };
 
 }  // namespace lockstep

@@ -13,19 +13,37 @@
 
 using namespace lockstep;
 
-TEST_CASE("obstacle_of: a busy card, a full one, a small one, an idle one") {
-  const Occupancy idle{.utilisation = 0, .used = gibibytes(0.6), .total = gibibytes(80)};
+TEST_CASE("obstacle_of: programs on the card, a full card, a small one, an idle one") {
+  const Occupancy idle{
+      .utilisation = 0, .used = gibibytes(0.6), .total = gibibytes(80), .programs = 0};
   CHECK(obstacle_of(idle).empty());
   Occupancy other = idle;
-  other.utilisation = 0.97;
-  CHECK(obstacle_of(other) == "it is 97.0 % busy; nothing else may run on it");
+  other.programs = 1;
+  CHECK(obstacle_of(other) ==
+        "another program is on it, with 0.6 GiB of its memory; nothing else may run on it");
+  other.programs = 3;
+  CHECK(obstacle_of(other) ==
+        "3 other programs are on it, with 0.6 GiB of its memory; nothing else may run on it");
   other = idle;
+  other.programs.reset();
+  CHECK(obstacle_of(other).empty());
   other.used = gibibytes(12.25);
   CHECK(obstacle_of(other) ==
         "another program holds 12.2 GiB of its memory; nothing else may run on it");
   other = idle;
   other.total = gibibytes(4);
   CHECK(obstacle_of(other) == "it has 4.0 GiB of memory; 6 GiB are needed");
+}
+
+TEST_CASE("disturbance_of: a card that is busy with nobody on it is timed, with a warning") {
+  Occupancy watched{
+      .utilisation = 0.04, .used = gibibytes(0.6), .total = gibibytes(80), .programs = 0};
+  CHECK(disturbance_of(watched).empty());
+  watched.utilisation = 0.97;
+  CHECK(obstacle_of(watched).empty());
+  CHECK(disturbance_of(watched) ==
+        "it was 97.0 % busy before the first kernel, by a monitor or a program of another "
+        "container");
 }
 
 TEST_CASE("describe: a line for people") {

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <chrono>
+#include <cstdio>
 #include <fmt/format.h>
 #include <thread>
 
@@ -11,8 +12,10 @@ namespace lockstep {
 namespace {
 
 Occupancy occupancy_of(const Nvml* nvml, const cudaDeviceProp& properties) {
-  const Occupancy unknown{
-      .utilisation = 0, .used = {}, .total = Bytes{static_cast<double>(properties.totalGlobalMem)}};
+  const Occupancy unknown{.utilisation = 0,
+                          .used = {},
+                          .total = Bytes{static_cast<double>(properties.totalGlobalMem)},
+                          .programs = {}};
   return nvml == nullptr ? unknown : nvml->occupancy().value_or(unknown);
 }
 
@@ -47,17 +50,25 @@ std::unique_ptr<Nvml> nvml_of(int device) {
 
 /// A driver that was just loaded for us shows its own work as use for a moment, so that one look is
 /// not enough to send a person away.
-void require_idle(int device, const Nvml* nvml, const cudaDeviceProp& properties) {
+void require_idle(int device, Nvml* nvml, const cudaDeviceProp& properties) {
   constexpr int kLooks = 8;
   constexpr std::chrono::milliseconds kBetweenLooks{500};
-  std::string obstacle = obstacle_of(occupancy_of(nvml, properties));
-  for (int look = 1; look < kLooks && !obstacle.empty(); ++look) {
+  Occupancy occupancy = occupancy_of(nvml, properties);
+  const auto disturbed = [&] {
+    return !obstacle_of(occupancy).empty() || !disturbance_of(occupancy).empty();
+  };
+  for (int look = 1; look < kLooks && disturbed(); ++look) {
     std::this_thread::sleep_for(kBetweenLooks);
-    obstacle = obstacle_of(occupancy_of(nvml, properties));
+    occupancy = occupancy_of(nvml, properties);
   }
-  if (obstacle.empty()) return;
-  throw CardUnavailable(fmt::format("card {} ({}) cannot be timed: {}", device,
-                                    std::string(properties.name), obstacle));
+  const std::string card = fmt::format("card {} ({})", device, std::string(properties.name));
+  if (const std::string obstacle = obstacle_of(occupancy); !obstacle.empty()) {
+    throw CardUnavailable(fmt::format("{} cannot be timed: {}", card, obstacle));
+  }
+  if (const std::string disturbance = disturbance_of(occupancy); !disturbance.empty()) {
+    fmt::print(stderr, "lockstep-calibrate: {}: {}\n", card, disturbance);
+    if (nvml != nullptr) nvml->add_condition("disturbance", disturbance);
+  }
 }
 
 void add_versions(const Nvml* nvml, std::vector<std::pair<std::string, std::string>>& conditions) {

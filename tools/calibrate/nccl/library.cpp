@@ -9,12 +9,15 @@ namespace lockstep {
 namespace {
 
 constexpr const char* kLibraryName = "libnccl.so.2";
+/// The first with ncclInProgress, which ncclCommGetAsyncError gives. CMake asks the header the
+/// same.
+constexpr int kLeastVersion = 21400;
 
 template <class Function>
 void load(void* library, const char* name, Function& function) {
   function = reinterpret_cast<Function>(dlsym(library, name));
   if (function == nullptr) {
-    throw CardUnavailable(fmt::format("{} has no {}; 2.13 or later is needed", kLibraryName, name));
+    throw CardUnavailable(fmt::format("{} has no {}; 2.14 or later is needed", kLibraryName, name));
   }
 }
 
@@ -40,6 +43,12 @@ NcclLibrary loaded() {
   load(library, "ncclReduceScatter", out.reduce_scatter);
   load(library, "ncclSend", out.send);
   load(library, "ncclRecv", out.receive);
+  int version = 0;
+  out.check(out.get_version(&version), "ncclGetVersion");
+  if (version < kLeastVersion) {
+    throw CardUnavailable(
+        fmt::format("{} is {}; 2.14 or later is needed", kLibraryName, out.version()));
+  }
   return out;
 }
 
