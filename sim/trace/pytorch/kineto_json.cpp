@@ -10,6 +10,8 @@ namespace lockstep {
 namespace {
 
 constexpr int kDeepestEvent = 64;  // levels; a trace has five
+/// Values of the head that are kept: some per card and process group.
+constexpr std::size_t kMostHeadValues = 1'000'000;
 
 }  // namespace
 
@@ -18,6 +20,7 @@ std::optional<nlohmann::json> read_kineto_json(
     const std::function<void(const nlohmann::json&)>& use) {
   using Json = nlohmann::json;
   bool in_events = false;
+  std::size_t in_head = 0;
   const auto keep = [&](int depth, Json::parse_event_t what, Json& value) {
     if (depth > kDeepestEvent) {
       fail_trace(file, fmt::format("more than {} levels", kDeepestEvent),
@@ -27,6 +30,7 @@ std::optional<nlohmann::json> read_kineto_json(
       in_events = value == "traceEvents";
       return in_events || value == "distributedInfo" || value == "deviceProperties";
     }
+    if (!in_events && depth > 1 && ++in_head > kMostHeadValues) return false;
     // Elements of the list are at its second level.
     if (!in_events || depth != 2 || what == Json::parse_event_t::object_start ||
         what == Json::parse_event_t::array_start) {

@@ -44,6 +44,12 @@ class Recording {
                          thread == kOther ? 1 : number_, number_));
   }
 
+  /// The machine's card, as nsys export lists it.
+  void card(const std::string& name) {
+    db_.exec("CREATE TABLE TARGET_INFO_GPU (vmId INTEGER, id INTEGER, name TEXT)");
+    db_.exec(fmt::format("INSERT INTO TARGET_INFO_GPU VALUES (0, 0, '{}')", name));
+  }
+
  private:
   SQLite::Database db_;
   int number_ = 0;
@@ -87,6 +93,23 @@ TEST_CASE("import nsys: a database gives kernels the innermost range of the thre
   CHECK(small.shape.n == 64);
   CHECK(small.precision == Precision::fp16);
   CHECK(small.time.base_units() == doctest::Approx(7e-6));
+}
+
+TEST_CASE("import nsys: a database of another card than --gpu is refused") {
+  const test::TemporaryFolder folder;
+  const std::string file = folder.path() + "/step.sqlite";
+  {
+    Recording recording(file);
+    recording.range(kThread, 1, 100, "aten::mm, seq = 1, sizes = [[64, 64], [64, 64]]");
+    recording.kernel(kThread, 5, 900, "ampere_bf16_s16816gemm_bf16_128x128");
+    recording.card("NVIDIA A100-SXM4-80GB");
+  }
+  const test::Ran other = test::lockstep_with({"import", "nsys", file, "--gpu", "h100_sxm5_80gb"});
+  CHECK(other.exit == Exit::bad_input);
+  CHECK(other.err.starts_with(file + ": found recorded on \"NVIDIA A100-SXM4-80GB\"; allowed: "));
+  const test::Ran own = test::lockstep_with({"import", "nsys", file, "--gpu", "a100_sxm4_80gb"});
+  CHECK(own.exit == Exit::ok);
+  CHECK(own.out.find(R"("device":"NVIDIA A100-SXM4-80GB")") != std::string::npos);
 }
 
 TEST_CASE("import nsys: a database of something else is one line") {

@@ -74,7 +74,12 @@ class OpenRanges {
 /// The first card of the machine; empty where the export does not list them.
 std::string device_in(SQLite::Database& db) {
   if (!db.tableExists("TARGET_INFO_GPU")) return {};
-  SQLite::Statement rows(db, "SELECT COALESCE(name, '') FROM TARGET_INFO_GPU ORDER BY id LIMIT 1");
+  const std::string columns =
+      db.execAndGet("SELECT group_concat(name) FROM pragma_table_info('TARGET_INFO_GPU')")
+          .getString();
+  if ((',' + columns + ',').find(",name,") == std::string::npos) return {};
+  SQLite::Statement rows(db,
+                         "SELECT COALESCE(name, '') FROM TARGET_INFO_GPU ORDER BY rowid LIMIT 1");
   return rows.executeStep() ? rows.getColumn(0).getString() : std::string();
 }
 
