@@ -44,6 +44,7 @@ TEST_CASE("lockstep replay: what run exports as Chakra takes the same time again
   const nlohmann::json replay = json_of(lockstep_with(
       {"replay", traces, "--node", "dgx_h100", "--fabric", "ideal", "--format", "json"}));
   CHECK(replay["ranks"] == 8);
+  CHECK(std::filesystem::exists(traces + "/comm_groups.json"));
   // Half a per cent: trace_of_step_test.cpp says what may differ.
   CHECK(replay["step_s"].get<double>() ==
         doctest::Approx(run["step_s"].get<double>()).epsilon(0.005));

@@ -52,7 +52,8 @@ std::string difference(const std::vector<std::string>& device,
   if (has_word(device, "pcie") && has_word(preset, "sxm")) return "a PCIe card";
   const bool module = has_word(device, "sxm") || has_word(device, "hbm");
   if (module && !has_word(device, "pcie") && has_word(preset, "pcie")) return "an SXM module";
-  if (preset.front().starts_with("g")) return {};  // a superchip is named by its CPU's memory
+  // A superchip is named by its CPU's memory.
+  if (has_word(preset, "gh") || has_word(preset, "gb")) return {};
   const auto own = std::ranges::find_if(device, is_memory_size);
   const auto asked = std::ranges::find_if(preset, is_memory_size);
   if (own == device.end() || asked == preset.end()) return {};
@@ -72,17 +73,18 @@ void check_device(const std::string& file, std::string_view device, const std::s
                   std::string_view option, const PresetStore& presets,
                   std::vector<std::string>& notes) {
   const std::vector<std::string> asked = device_words(preset);
-  if (device.empty() || asked.empty() || !names_chip(asked.front())) return;
+  const std::string wanted = chip_of(preset);
+  if (device.empty() || wanted.empty()) return;
   const std::string chip = chip_of(device);
   if (chip.empty()) {
     notes.push_back(fmt::format("{}: recorded on {}, which tells no chip; taken for {}", file,
                                 in_quotes(device), preset));
     return;
   }
-  if (chip != asked.front()) {
+  if (chip != wanted) {
     std::vector<std::string> known;
     for (const std::string& name : presets.names("gpus")) {
-      if (name == chip || name.starts_with(chip + "_")) known.push_back(name);
+      if (chip_of(name) == chip) known.push_back(name);
     }
     throw InputError(
         {.file = file,

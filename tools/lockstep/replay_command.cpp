@@ -142,8 +142,8 @@ class Stopwatch {
 
 /// Without --recorded-on durations stay, whatever card the cluster has.
 void note_other_card(Trace& trace, const GpuSpec& gpu) {
-  const std::string chip = chip_of(trace.device);
-  if (chip.empty() || gpu.name == chip || gpu.name.starts_with(chip + "_")) return;
+  const std::string chip = chip_of(trace.device), own = chip_of(gpu.name);
+  if (chip.empty() || own.empty() || chip == own) return;
   trace.notes.push_back(
       fmt::format("kernels take as long as on {}, where they were recorded, and "
                   "not as on {}: --recorded-on scales them",

@@ -24,11 +24,14 @@
 namespace lockstep {
 namespace {
 
+/// What `lockstep run --chakra` and ASTRA-sim's examples call the process groups beside traces.
+constexpr std::string_view kGroupsFile = "comm_groups.json";
+
 std::vector<std::string> files_of_folder(const std::string& folder) {
   std::vector<std::string> protobuf, json;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const std::string name = entry.path().string();
-    if (!entry.is_regular_file()) continue;
+    if (!entry.is_regular_file() || entry.path().filename() == kGroupsFile) continue;
     if (name.ends_with(".et")) protobuf.push_back(name);
     if (name.ends_with(".json") || name.ends_with(".json.gz")) json.push_back(name);
   }
@@ -96,20 +99,15 @@ StepRequest asked_step(const ParsedOptions& options) {
   return {.all = false, .number = number};
 }
 
-/// The groups that --groups names, or that lie beside Chakra traces, as `lockstep run --chakra` and
-/// ASTRA-sim's examples have them.
+/// The groups that --groups names, or that lie beside the traces.
 std::map<std::string, std::vector<int>> groups_of(const ParsedOptions& options,
                                                   const std::vector<std::string>& files) {
-  std::string file;
-  if (options.has("groups")) {
-    file = options.get("groups");
-  } else if (files.front().ends_with(".et")) {
-    const auto beside = std::filesystem::path(files.front()).parent_path() / "comm_groups.json";
+  std::string file = options.has("groups") ? options.get("groups") : std::string();
+  if (file.empty()) {
+    const auto beside = std::filesystem::path(files.front()).parent_path() / kGroupsFile;
     std::error_code ignored;
     if (!std::filesystem::is_regular_file(beside, ignored)) return {};
     file = beside.string();
-  } else {
-    return {};
   }
   return read_trace_groups(file, read_text_file(file));
 }
