@@ -96,6 +96,18 @@ struct HostSpec {
   BytesPerSecond bandwidth;  ///< all channels of all sockets
 };
 
+/// A network transport as collectives see it (topologies/presets/transports).
+struct TransportSpec {
+  std::string name;
+  double efficiency = 0.93;  ///< eta: share of the NIC rate that large collectives reach
+  Seconds hop_latency;       ///< h: per doubling of the node count, small all-reduce
+  Seconds ring_hop_latency;  ///< per node of a ring, small all-gather
+  double send_receive_efficiency = 0.85;  ///< one isolated pair
+  /// What messages in LL128, and in Simple, take longer than in LL, per doubling of the node count:
+  /// rendezvous, proxy, flush.
+  Seconds ll128_latency, simple_latency;
+};
+
 struct NodeSpec {
   std::string name;
   std::string about;
@@ -105,9 +117,10 @@ struct NodeSpec {
   int nics = 8;                  ///< for the compute fabric
   BytesPerSecond nic_bandwidth;  ///< one direction, each
   std::string transport;  ///< preset name of the default transport: infiniband, roce, efa, ...
-  std::optional<ChassisSpec> chassis;      ///< empty: nobody said
-  std::optional<HostSpec> host;            ///< the same
-  std::optional<double> usd_per_gpu_hour;  ///< list price of the offer, where there is one
+  std::optional<TransportSpec> own_transport;  ///< refined from that preset, in place of it
+  std::optional<ChassisSpec> chassis;          ///< empty: nobody said
+  std::optional<HostSpec> host;                ///< the same
+  std::optional<double> usd_per_gpu_hour;      ///< list price of the offer, where there is one
 };
 
 }  // namespace lockstep

@@ -21,18 +21,6 @@ enum class CollectiveOp : std::uint8_t {
   reduce
 };
 
-/// A network transport as collectives see it (topologies/presets/transports).
-struct TransportSpec {
-  std::string name;
-  double efficiency = 0.93;  ///< eta: share of the NIC rate that large collectives reach
-  Seconds hop_latency;       ///< h: per doubling of the node count, small all-reduce
-  Seconds ring_hop_latency;  ///< per node of a ring, small all-gather
-  double send_receive_efficiency = 0.85;  ///< one isolated pair
-  /// What messages in LL128, and in Simple, take longer than in LL, per doubling of the node count:
-  /// rendezvous, proxy, flush.
-  Seconds ll128_latency, simple_latency;
-};
-
 /// A collective call. `payload` is nccl-tests' size: all-gather the gathered buffer, reduce-scatter
 /// the input, all-to-all what one rank sends in all, send/receive the message.
 struct CollectiveCall {

@@ -175,8 +175,7 @@ void read_fabric(const JsonCursor& from, Extent extent, const PresetStore& prese
   member.optional("upper_bandwidth", out.upper_bandwidth, kRateOrNone);
   member.optional("switch_latency", out.switch_latency, Interval{0, 1});
   member.optional("transport", [&](const JsonCursor& at) {
-    out.transport = at.string();
-    if (!presets.has("transports", out.transport)) at.fail_name(presets.names("transports"));
+    read_transport_choice(at, presets, out.transport, out.own_transport);
   });
 }
 

@@ -74,6 +74,13 @@ void read_node_choice(const JsonCursor& from, const PresetStore& presets, NodeSp
   if (from.is_object()) from.finish();
 }
 
+TransportSpec transport_of(const NodeSpec& node, const FabricSpec& fabric,
+                           const PresetStore& presets) {
+  if (fabric.own_transport) return *fabric.own_transport;
+  if (!fabric.transport.empty()) return presets.transport(fabric.transport);
+  return node.own_transport ? *node.own_transport : presets.transport(node.transport);
+}
+
 FabricSpec default_fabric(const NodeSpec& node, const PresetStore& presets) {
   const std::string_view name = node.nics > 1 ? "rail_optimised" : "fat_tree";
   if (presets.has("fabrics", name)) return presets.fabric(name);
@@ -137,8 +144,7 @@ Cluster read_cluster(const JsonCursor& from, const PresetStore& presets) {
   if (!draft.fabric && cluster.gpus() > cluster.node.nvlink_domain) {
     cluster.assumptions.push_back("fabric: " + cluster.fabric.name + " (not given)");
   }
-  cluster.transport = presets.transport(
-      cluster.fabric.transport.empty() ? cluster.node.transport : cluster.fabric.transport);
+  cluster.transport = transport_of(cluster.node, cluster.fabric, presets);
   check_cluster(from, cluster);
   return cluster;
 }

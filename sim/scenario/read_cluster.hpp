@@ -60,6 +60,9 @@ Cluster read_cluster(const JsonCursor& from, const PresetStore& presets);
 /// A node: a preset's name, a preset with changes, or all of it. Throws InputError.
 void read_node_choice(const JsonCursor& from, const PresetStore& presets, NodeSpec& out);
 
+/// The fabric's transport, else the node's.
+TransportSpec transport_of(const NodeSpec& node, const FabricSpec& fabric,
+                           const PresetStore& presets);
 /// The fabric that a cluster of these nodes is given when nobody says.
 FabricSpec default_fabric(const NodeSpec& node, const PresetStore& presets);
 

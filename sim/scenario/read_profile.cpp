@@ -11,6 +11,7 @@
 #include "models/input/text_file.hpp"
 #include "sim/scenario/member_reader.hpp"
 #include "sim/scenario/names.hpp"
+#include "sim/scenario/read_cluster.hpp"
 
 namespace lockstep {
 namespace {
@@ -113,7 +114,7 @@ NodeNetwork read_network(const JsonCursor& from, const GpuSpec& gpu, const Prese
     const NodeSpec& node = presets.node(read_preset_name(at, "nodes", presets));
     if (node.gpu.name != gpu.name) at.fail("a node with " + gpu.name);
     if (node.nics == 0) at.fail("a node with NICs");
-    out = network_of(node, presets.transport(node.transport));
+    out = network_of(node, transport_of(node, FabricSpec{}, presets));
   } else {
     out.transport =
         presets.transport(read_preset_name(from.at("transport"), "transports", presets));

@@ -276,8 +276,7 @@ Scenario complete_scenario(const ScenarioDraft& draft, const PresetStore& preset
   if (!draft.fabric && out.gpus() > draft.node.nvlink_domain) {
     out.assumptions.push_back("fabric: " + out.fabric.name + " (not given)");
   }
-  out.transport =
-      presets.transport(out.fabric.transport.empty() ? draft.node.transport : out.fabric.transport);
+  out.transport = transport_of(draft.node, out.fabric, presets);
   for (std::size_t pool = 0; pool < out.pool_count(); ++pool) note_attention(pool, out);
   check_rules(draft, out);
   balance(draft, out);

@@ -237,7 +237,7 @@ void read_node(const JsonCursor& from, Extent extent, const PresetStore& presets
   member.required("nics", out.nics, 1, kMaxGpusPerNode);
   member.required("nic_bandwidth", out.nic_bandwidth, kRate);
   member.required("transport", [&](const JsonCursor& at) {
-    out.transport = read_name(at, "transports", presets);
+    read_transport_choice(at, presets, out.transport, out.own_transport);
   });
   member.optional("chassis", [&](const JsonCursor& at) {
     // Named, or refined from the preset that it names, else from what the node has.
@@ -426,6 +426,19 @@ void read_transport(const JsonCursor& from, Extent extent, TransportSpec& out) {
   member.required("send_receive_efficiency", out.send_receive_efficiency, kEfficiency);
   member.required("ll128_latency", out.ll128_latency, kLatency);
   member.required("simple_latency", out.simple_latency, kLatency);
+}
+
+void read_transport_choice(const JsonCursor& from, const PresetStore& presets, std::string& name,
+                           std::optional<TransportSpec>& own) {
+  const bool refines = from.is_object() && !from.find("preset");
+  if (!refines) {
+    name = read_preset_name(from, "transports", presets);
+    own.reset();
+  }
+  if (!from.is_object()) return;
+  if (!own) own = presets.transport(name.empty() ? from.at("preset").string() : name);
+  read_transport(from, Extent::changes, *own);
+  from.finish();
 }
 
 void read_collectives(const JsonCursor& from, Extent extent, IntraNodeCollectives& out) {

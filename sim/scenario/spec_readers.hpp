@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,10 @@ RecomputeModules read_recompute_modules(const JsonCursor& from);
 /// A part of a fabric that is broken, slow or faster; finished.
 FabricFault read_fabric_fault(const JsonCursor& from);
 void read_transport(const JsonCursor& from, Extent extent, TransportSpec& out);
+/// A transport by its name, by "preset" with changes to it, or by changes to what `name` and `own`
+/// have: sets both.
+void read_transport_choice(const JsonCursor& from, const PresetStore& presets, std::string& name,
+                           std::optional<TransportSpec>& own);
 void read_collectives(const JsonCursor& from, Extent extent, IntraNodeCollectives& out);
 void read_gpu_power(const JsonCursor& from, Extent extent, GpuPowerConstants& out);
 void read_chassis(const JsonCursor& from, Extent extent, ChassisSpec& out);
