@@ -105,8 +105,8 @@ Where the GPU time goes
   Exposed data-parallel communication     10.0 %    200 ms  #########
   Together                               100.0 %    2.00 s
 
-Would help most: Pipeline bubble takes 30.0 % of the step; more micro batches per replica, more
-  virtual stages, or fewer pipeline stages.
+Largest loss: Pipeline bubble, 30.0 % of the step. What attacks it in general (not simulated here):
+  more micro batches per replica, more virtual stages, or fewer pipeline stages.
 
 Pipeline stages (compute of one micro batch; shares of the step)
   stage  layers  forward  backward  working  pipeline  exchanges  waiting    memory
@@ -186,7 +186,7 @@ TEST_CASE("run, JSON: units in the names, and the waterfall adds up") {
         "peak_memory_stage "
         "usable_memory_gib memory_capacity_gib training_tokens time_to_train_s gpu_hours "
         "usd_per_gpu_hour price_usd memory_fits scenario waterfall stages critical_path "
-        "would_help_most assumptions notes expectation simulation ");
+        "largest_loss assumptions notes expectation simulation ");
   CHECK(json["mfu"] == 0.45);
   CHECK(json["peak_memory_gib"] == 40);
   CHECK(json["time_to_train_s"] == 2e6);
@@ -195,7 +195,7 @@ TEST_CASE("run, JSON: units in the names, and the waterfall adds up") {
   double shares = 0;
   for (const auto& bucket : json["waterfall"]) shares += bucket["share"].get<double>();
   CHECK(shares == doctest::Approx(1).epsilon(1e-11));
-  CHECK(json["would_help_most"]["bucket"] == "pipeline_bubble");
+  CHECK(json["largest_loss"]["bucket"] == "pipeline_bubble");
   CHECK(json["expectation"]["checks"][0]["error"] == -0.0909090909091);
   CHECK(json["expectation"]["checks"][0]["within"] == true);
 }

@@ -201,11 +201,10 @@ nlohmann::ordered_json result_json(const RunResult& result) {
   if (!report.pools.empty()) out["pools"] = pools_json(result);
   out["stages"] = stages_json(report);
   out["critical_path"] = critical_path_json(report);
-  const Advice advice = best_advice(report);
-  if (advice.bucket != nullptr) {
-    out["would_help_most"] = {{"bucket", advice.bucket->name},
-                              {"share", twelve_digits(advice.share)},
-                              {"change", advice.bucket->remedy}};
+  if (const LargestLoss loss = largest_loss(report); loss.bucket != nullptr) {
+    out["largest_loss"] = {{"bucket", loss.bucket->name},
+                           {"share", twelve_digits(loss.share)},
+                           {"attacked_by", loss.bucket->remedy}};
   }
   out["assumptions"] = result.scenario.assumptions;
   out["notes"] = report.notes;

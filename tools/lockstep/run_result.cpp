@@ -51,13 +51,13 @@ std::vector<ExpectationCheck> check_expectation(const RunResult& result) {
   return checks;
 }
 
-Advice best_advice(const StepReport& report) {
-  Advice advice;
+LargestLoss largest_loss(const StepReport& report) {
+  LargestLoss loss;
   for (const BucketInfo& info : buckets()) {
     const double share = report.seconds[static_cast<std::size_t>(info.bucket)] / report.step_s;
-    if (!info.remedy.empty() && share > advice.share) advice = {&info, share};
+    if (!info.remedy.empty() && share > loss.share) loss = {&info, share};
   }
-  return advice;
+  return loss;
 }
 
 std::vector<double> bucket_shares(const BucketTimes& seconds) {

@@ -58,12 +58,13 @@ EnergyBill energy_bill(const RunResult& result);
 nlohmann::ordered_json power_json(const RunResult& result);
 std::string power_table(const RunResult& result, const TextStyle& style);
 
-/// What would help most: the largest bucket that a change can attack.
-struct Advice {
+/// The largest bucket that a change can attack. No change is simulated: what one gains may be less,
+/// and another bucket's change may gain more.
+struct LargestLoss {
   const BucketInfo* bucket = nullptr;  ///< null: nothing is lost
   double share = 0;                    ///< of the step
 };
-Advice best_advice(const StepReport& report);
+LargestLoss largest_loss(const StepReport& report);
 
 /// Share of each bucket in the step, in the order of buckets(). Adds up to 1.
 std::vector<double> bucket_shares(const BucketTimes& seconds);

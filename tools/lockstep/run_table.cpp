@@ -261,12 +261,13 @@ std::string critical_path(const StepReport& report, const TextStyle& style) {
   return out;
 }
 
-std::string advice(const StepReport& report, const TextStyle& style) {
-  const Advice best = best_advice(report);
-  if (best.bucket == nullptr) return {};
-  const std::string text = fmt::format("{} takes {} of the step; {}.", best.bucket->title,
-                                       percent_text(best.share), best.bucket->remedy);
-  return "\n" + style.bold("Would help most: ") + wrap(text, kTextColumns - 17, 2) + "\n";
+std::string largest_loss_line(const StepReport& report, const TextStyle& style) {
+  const LargestLoss loss = largest_loss(report);
+  if (loss.bucket == nullptr) return {};
+  const std::string text =
+      fmt::format("{}, {} of the step. What attacks it in general (not simulated here): {}.",
+                  loss.bucket->title, percent_text(loss.share), loss.bucket->remedy);
+  return "\n" + style.bold("Largest loss: ") + wrap(text, kTextColumns - 14, 2) + "\n";
 }
 
 std::string expectation(const RunResult& result, const TextStyle& style) {
@@ -302,10 +303,10 @@ std::string result_table(const RunResult& result, const TextStyle& style) {
     notes.emplace_back("replicas are folded approximately; --unfold simulates every rank");
   }
   return title(result, style) + headline(result, style) + waterfall(report, style) +
-         advice(report, style) + (result.power ? power_table(result, style) : std::string()) +
-         pools_table(result, style) + stages(report, style) + critical_path(report, style) +
-         expectation(result, style) + remarks("Assumed", result.scenario.assumptions, style) +
-         remarks("Notes", notes, style);
+         largest_loss_line(report, style) +
+         (result.power ? power_table(result, style) : std::string()) + pools_table(result, style) +
+         stages(report, style) + critical_path(report, style) + expectation(result, style) +
+         remarks("Assumed", result.scenario.assumptions, style) + remarks("Notes", notes, style);
 }
 
 }  // namespace lockstep
