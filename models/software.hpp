@@ -2,9 +2,11 @@
 /// models/presets/stacks.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "models/capabilities.hpp"
 #include "models/hardware.hpp"
 #include "models/offload/host_offload.hpp"
 #include "models/transformer.hpp"
@@ -80,7 +82,9 @@ struct StackSpec {
   std::string release;  ///< empty: the newest known
   std::string about;
   AttentionKernel attention = AttentionKernel::flash2;
-  bool release_stands_in = false;  ///< for another one, which the preset does not know
+  bool release_stands_in = false;            ///< for another one, which the preset does not know
+  std::optional<Capabilities> capabilities;  ///< what it can run; nothing: the preset does not say
+  std::vector<Capability> allowed;           ///< by the scenario, whether it can or not
   ElementwiseTraffic elementwise;
   CommunicationPolicy communication;
   MemoryPolicy memory;

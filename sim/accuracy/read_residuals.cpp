@@ -69,8 +69,9 @@ PredictionTraits traits_of(const Scenario& scenario) {
 PredictionInterval interval_of(const Scenario& scenario, const PresetStore& presets) {
   const ResidualTable table = load_residuals(presets);
   const PredictionTraits traits = traits_of(scenario);
-  // No published run that was held against its prediction kept its optimiser on the host.
-  const bool as_published = scenario.job.offload.optimiser == 0;
+  // No published run that was held against its prediction kept its optimiser on the host, or did
+  // what its software is not known to do.
+  const bool as_published = scenario.job.offload.optimiser == 0 && scenario.beyond_stack.empty();
   return predict_interval(table, traits,
                           as_published ? software_known(table, traits) : SoftwareKnown::none);
 }

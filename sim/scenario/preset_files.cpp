@@ -140,6 +140,15 @@ std::vector<std::string> preset_names(const std::vector<std::string>& folders,
   return names;
 }
 
+std::string as_preset_name(std::string_view written) {
+  std::string name(written);
+  for (char& c : name) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    if (c == '-' || c == ' ' || c == '.') c = '_';
+  }
+  return name;
+}
+
 std::vector<PresetRow> preset_rows(const JsonCursor& root) {
   std::vector<PresetRow> rows;
   add_rows(root.json(), "", "", rows);

@@ -25,6 +25,9 @@ std::string find_preset_file(const std::vector<std::string>& folders, std::strin
 std::vector<std::string> preset_names(const std::vector<std::string>& folders,
                                       std::string_view kind);
 
+/// A name as files of presets have it: "Megatron-LM 2021" is megatron_lm_2021.
+std::string as_preset_name(std::string_view written);
+
 /// The values of a parsed preset with the sources that cover them.
 std::vector<PresetRow> preset_rows(const JsonCursor& root);
 

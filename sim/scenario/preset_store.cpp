@@ -11,6 +11,7 @@
 #include "models/input/json_cursor.hpp"
 #include "models/input/text_file.hpp"
 #include "sim/run/run_spec.hpp"
+#include "sim/scenario/capabilities.hpp"
 #include "sim/scenario/preset_files.hpp"
 #include "sim/scenario/read_cluster.hpp"
 #include "sim/scenario/spec_readers.hpp"
@@ -26,13 +27,40 @@ JsonCursor parse_preset(const std::string& path) {
   return JsonCursor::parse(path, read_text_file(path), JsonStyle::sourced);
 }
 
+/// Other names of stacks, and whose they are.
+std::map<std::string, std::string, std::less<>> read_aliases(const PresetStore& presets) {
+  std::map<std::string, std::string, std::less<>> out;
+  constexpr std::size_t kMostAliases = 100;
+  for (const std::string& stack : presets.names("stacks")) {
+    const JsonCursor root = parse_preset(presets.path("stacks", stack));
+    const auto aliases = root.find("aliases");
+    if (!aliases) continue;
+    for (const JsonCursor& alias : aliases->elements(kMostAliases)) {
+      out.emplace(as_preset_name(alias.string()), stack);
+    }
+  }
+  return out;
+}
+
+/// What the stack can run, where the preset says it. A scenario has no such key: it says what it
+/// allows beyond that.
+void read_stack_capabilities(const JsonCursor& root, Extent extent, StackSpec& out) {
+  const auto from = root.find("capabilities");
+  if (!from) return;
+  if (!out.capabilities) out.capabilities.emplace();
+  read_capabilities(*from, extent, *out.capabilities);
+}
+
 /// Reads the stack and what the release changes of it.
 StackPreset read_stack_preset(const JsonCursor& root, const std::string& name,
                               const std::string& release) {
   StackPreset preset;
   read_stack(root, Extent::whole, preset.spec);
+  read_stack_capabilities(root, Extent::whole, preset.spec);
   preset.spec.name = name;
   const std::optional<JsonCursor> releases = root.find("releases");
+  (void)root.find("aliases");                                            // read_aliases()
+  if (const auto shared = root.find("public")) (void)shared->boolean();  // is_public()
   root.finish();
   if (release.empty()) return preset;
   const std::vector<std::string> known = releases ? releases->keys() : std::vector<std::string>{};
@@ -49,6 +77,7 @@ StackPreset read_stack_preset(const JsonCursor& root, const std::string& name,
   }
   const JsonCursor changes = releases->at(preset.spec.release);
   read_stack(changes, Extent::changes, preset.spec);
+  read_stack_capabilities(changes, Extent::changes, preset.spec);
   changes.finish();
   return preset;
 }
@@ -71,6 +100,7 @@ struct PresetStore::State {
   std::map<std::string, FacilitySpec, std::less<>> facilities;
   std::map<std::string, ClusterPreset, std::less<>> clusters;
   std::map<std::pair<std::string, std::string>, StackPreset> stacks;  ///< by name and release
+  std::map<std::string, std::string, std::less<>> aliases;  ///< of stacks, once one was asked for
 
   /// The spec of that name; `read(root, spec)` makes it when it is asked for the first time.
   template <class Spec, class Read>
@@ -107,8 +137,19 @@ bool PresetStore::has(std::string_view kind, std::string_view name) const {
   return !find_preset_file(state_->folders, kind, name).empty();
 }
 
+std::string PresetStore::meant(std::string_view kind, std::string_view written) const {
+  if (has(kind, written)) return std::string(written);
+  if (kind != "stacks") return {};
+  const std::string name = as_preset_name(written);
+  if (has(kind, name)) return name;
+  const std::lock_guard lock(state_->mutex);
+  if (state_->aliases.empty()) state_->aliases = read_aliases(*this);
+  const auto found = state_->aliases.find(name);
+  return found == state_->aliases.end() ? std::string() : found->second;
+}
+
 std::string PresetStore::path(std::string_view kind, std::string_view name) const {
-  std::string file = find_preset_file(state_->folders, kind, name);
+  std::string file = find_preset_file(state_->folders, kind, meant(kind, name));
   if (!file.empty()) return file;
   const std::vector<std::string> known = names(kind);
   const std::string allowed =
@@ -205,11 +246,12 @@ const ClusterPreset& PresetStore::cluster(std::string_view name) const {
 
 const StackPreset& PresetStore::stack(std::string_view name, std::string_view release) const {
   const std::lock_guard lock(state_->mutex);
-  const std::pair<std::string, std::string> key(name, release);
+  const std::string known = meant("stacks", name);
+  const std::pair<std::string, std::string> key(known.empty() ? name : known, release);
   if (const auto found = state_->stacks.find(key); found != state_->stacks.end()) {
     return found->second;
   }
-  const JsonCursor root = parse_preset(path("stacks", name));
+  const JsonCursor root = parse_preset(path("stacks", key.first));
   return state_->stacks.emplace(key, read_stack_preset(root, key.first, key.second)).first->second;
 }
 

@@ -13,6 +13,7 @@
 #include "models/input/json_text.hpp"
 #include "models/input/text_file.hpp"
 #include "sim/pools/unequal_rules.hpp"
+#include "sim/scenario/capabilities.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/read_cluster.hpp"
 #include "sim/scenario/read_power.hpp"
@@ -247,6 +248,7 @@ void read_stack_choice(const std::optional<JsonCursor>& from, const PresetStore&
   std::string name(kDefaultStack);
   if (!from || (is_object && !from->find("preset"))) {
     draft.assumptions.push_back("stack: " + name + " (not given)");
+    draft.stack_given = false;
   } else {
     name = read_preset_name(*from, "stacks", presets);
   }
@@ -255,6 +257,7 @@ void read_stack_choice(const std::optional<JsonCursor>& from, const PresetStore&
   draft.stack = preset.spec;
   if (!preset.assumption.empty()) draft.assumptions.push_back(preset.assumption);
   if (!is_object) return;
+  if (const auto allow = from->find("allow")) draft.stack.allowed = read_allowed(*allow);
   read_stack(*from, Extent::changes, draft.stack);
   from->finish();
 }
@@ -376,13 +379,17 @@ ScenarioDraft read_draft(const std::string& file, std::string_view text, const P
   return draft;
 }
 
-Scenario read_scenario(const std::string& file, std::string_view text, const PresetStore& presets,
-                       const ScenarioOptions& options) {
-  Scenario scenario = complete_scenario(read_draft(file, text, presets, options), presets);
-  if (options.profiles.empty()) return scenario;
+void add_profiles(const ScenarioOptions& options, const PresetStore& presets, Scenario& scenario) {
+  if (options.profiles.empty()) return;
   const auto profiles = load_profiles(options.profiles, presets, scenario.assumptions);
   scenario.pools.empty() ? apply_profiles(profiles, scenario.node, scenario.transport)
                          : apply_profiles(profiles, scenario);
+}
+
+Scenario read_scenario(const std::string& file, std::string_view text, const PresetStore& presets,
+                       const ScenarioOptions& options) {
+  Scenario scenario = complete_scenario(read_draft(file, text, presets, options), presets);
+  add_profiles(options, presets, scenario);
   return scenario;
 }
 

@@ -44,6 +44,8 @@ struct Scenario {
   FabricSpec fabric;
   TransportSpec transport;
   StackSpec stack;
+  /// What the job needs and the stack is not known to do: "sharding.zero3" (capabilities.hpp).
+  std::vector<std::string> beyond_stack;
   std::vector<Straggler> stragglers;
   std::optional<double> training_tokens;
   std::optional<double> usd_per_gpu_hour;  ///< scenario's, else the node's

@@ -10,6 +10,7 @@
 #include "models/power/gpu_power.hpp"
 #include "sim/pools/balance.hpp"
 #include "sim/pools/unequal_rules.hpp"
+#include "sim/scenario/capabilities.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/scenario_rules.hpp"
 
@@ -278,8 +279,13 @@ Scenario complete_scenario(const ScenarioDraft& draft, const PresetStore& preset
   }
   out.transport = transport_of(draft.node, out.fabric, presets);
   for (std::size_t pool = 0; pool < out.pool_count(); ++pool) note_attention(pool, out);
-  check_rules(draft, out);
+  if (draft.layout_open) {
+    check_without_layout(draft, out);
+  } else {
+    check_rules(draft, out);
+  }
   balance(draft, out);
+  check_capabilities(draft, presets, out);
   complete_power(draft, out);
   return out;
 }

@@ -58,6 +58,10 @@ struct ScenarioDraft {
   HostOffload offload;
   FrozenParts frozen;
   StackSpec stack;
+  bool stack_given = true;  ///< else it stands for software that is not named
+  /// A search finds the layout: rules that a layout alone can break are not asked, and the stack
+  /// need not be able to run this one.
+  bool layout_open = false;
   std::vector<Straggler> stragglers;
   std::optional<double> training_tokens;
   std::optional<double> usd_per_gpu_hour;

@@ -472,6 +472,11 @@ void check_offload(const ScenarioDraft& draft, const Scenario& scenario) {
   }
 }
 
+void check_without_layout(const ScenarioDraft& draft, const Scenario& scenario) {
+  check_frozen(draft, scenario.job);
+  check_machine(draft, scenario);
+}
+
 void check_rules(const ScenarioDraft& draft, const Scenario& scenario) {
   const Parallelism& cut = scenario.job.parallelism;
   check_widths(draft);

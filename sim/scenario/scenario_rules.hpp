@@ -47,4 +47,7 @@ void check_extent(const ScenarioDraft& draft, const Scenario& scenario);
 /// read, and what it says of things that only some layouts have.
 void check_rules(const ScenarioDraft& draft, const Scenario& scenario);
 
+/// Those of them that hold whatever the layout is.
+void check_without_layout(const ScenarioDraft& draft, const Scenario& scenario);
+
 }  // namespace lockstep

@@ -176,8 +176,8 @@ std::string read_placement(const JsonCursor& from) {
 }
 
 std::string read_name(const JsonCursor& from, std::string_view kind, const PresetStore& presets) {
-  std::string name = from.string();
-  if (!presets.has(kind, name)) from.fail_name(presets.names(kind));
+  std::string name = presets.meant(kind, from.string());
+  if (name.empty()) from.fail_name(presets.names(kind));
   return name;
 }
 

@@ -170,6 +170,8 @@ void set_least_recompute(ScenarioDraft& draft, const PresetStore& presets) {
   }
   if (rungs.empty()) rungs = {{Recompute::none, {}}, {Recompute::selective, {}}};
   for (const auto& [recompute, modules] : rungs) {
+    const Capability asked = capability(CapabilityList::recompute, recompute);
+    if (draft.stack.capabilities && !draft.stack.capabilities->has(asked)) continue;
     draft.recompute = recompute;
     draft.modules = modules;
     const Scenario scenario = complete_scenario(draft, presets);

@@ -167,14 +167,18 @@ TEST_CASE("misfits between values name both") {
   CHECK(complaint(kSound, {.set = {"parallelism.schedule=dualpipe", "batch.sequences=320"}}) ==
         "plan.json#/batch/sequences: found 320 (--set batch.sequences=320); allowed: at least 384 "
         "(micro 1 x data 16 x 2 x pipeline 12), which the dualpipe schedule needs");
+  const std::string allow =
+      R"(stack={"preset": "megatron_lm_2021", "allow": ["layouts.layer_ends",
+                "layouts.replicated_key_values"]})";
   CHECK(complaint(kSound, {.set = {"parallelism.embedding=stage", "parallelism.output=layer",
-                                   "model.layers=10"}}) == "fine");
+                                   "model.layers=10", allow}}) == "fine");
   CHECK(complaint(kSound, {.set = {"parallelism.output=beside", "model.layers=11"}}) ==
         "plan.json#/parallelism/output: found \"beside\" (--set parallelism.output=beside); "
         "allowed: places that leave each of 12 stages a layer, or embedding or output in the place "
         "of one");
   CHECK(complaint(kSound, {.set = {"model.heads=64", "model.kv_heads=4", "model.hidden=8192",
-                                   "parallelism.tensor=16", "parallelism.data=8"}}) == "fine");
+                                   "parallelism.tensor=16", "parallelism.data=8", allow}}) ==
+        "fine");
   CHECK(complaint(kSound,
                   {.set = {"model.heads=48", "model.kv_heads=12", "parallelism.tensor=16"}}) ==
         "plan.json#/parallelism/tensor: found 16 (--set parallelism.tensor=16); allowed: a divisor "

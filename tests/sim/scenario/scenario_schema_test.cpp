@@ -43,7 +43,7 @@ const Json& full_scenario() {
         "faults": [{"cables_missing": 1}]}},
     "parallelism": {},
     "batch": {"sequences": 8, "tokens": 64},
-    "stack": {"preset": "megatron_core", "elementwise": {},
+    "stack": {"preset": "megatron_core", "allow": ["schedules.zb_v"], "elementwise": {},
       "communication": {}, "memory": {}, "offload": {}},
     "training": {"tokens": 1e12},
     "price": {"usd_per_gpu_hour": 2},
