@@ -14,6 +14,7 @@
 #include "sim/scenario/member_reader.hpp"
 #include "sim/scenario/read_cluster.hpp"
 #include "sim/scenario/read_scenario.hpp"
+#include "sim/tune/search_base.hpp"
 
 namespace lockstep {
 namespace {
@@ -25,7 +26,6 @@ constexpr std::array<std::string_view, 2> kLayouts{"given", "tuned"};
 constexpr std::size_t kMostCandidates = 100;
 constexpr std::size_t kMostSizes = 32;
 constexpr double kUsualReserve = 0.05;  // assumed: of the nodes that train
-constexpr int kFirstTensor = 8, kMostFirstWays = 1024;
 
 /// A part of a plan that is shaped like a scenario.
 Json scenario_part(const std::optional<JsonCursor>& from) {
@@ -34,6 +34,9 @@ Json scenario_part(const std::optional<JsonCursor>& from) {
     if (const auto excess = from->find(key)) {
       excess->fail("no such key: the plan's own \"training\" holds for all candidates");
     }
+  }
+  for (const char* key : {"jobs", "rl"}) {
+    if (const auto other = from->find(key)) other->fail("no such key: a plan is for one training");
   }
   return from->json();
 }
@@ -87,8 +90,9 @@ class CandidateReader {
     if (nodes > 0) set_nodes(scenario, nodes);
     PlanCandidate out;
     try {
-      out.scenario =
-          tuned ? first_layout(scenario) : read_scenario(root_.file(), scenario.dump(), presets_);
+      const std::string text = scenario.dump();
+      out.scenario = tuned ? read_search_base(root_.file(), text, presets_).scenario
+                           : read_scenario(root_.file(), text, presets_);
       const JsonCursor root = JsonCursor::parse(root_.file(), scenario.dump());
       out.run = read_run_spec(root.at("run"), presets_);
     } catch (const InputError& error) {
@@ -106,24 +110,6 @@ class CandidateReader {
   }
 
  private:
-  /// The scenario with a layout to start a search from: its own, else the first that divides.
-  [[nodiscard]] Scenario first_layout(Json scenario) const {
-    if (scenario.contains("parallelism")) {
-      return read_scenario(root_.file(), scenario.dump(), presets_);
-    }
-    for (int ways = 1;; ways *= 2) {
-      const int tensor = std::min(ways, kFirstTensor);
-      scenario["parallelism"] = {{"tensor", tensor}, {"pipeline", ways / tensor}};
-      try {
-        return read_scenario(root_.file(), scenario.dump(), presets_);
-      } catch (const InputError& error) {
-        const bool of_layout = error.problem().pointer.starts_with("/parallelism") ||
-                               error.problem().pointer.starts_with("/batch");
-        if (!of_layout || ways >= kMostFirstWays) throw;
-      }
-    }
-  }
-
   /// A mistake in the scenario that was put together, at its place in the plan.
   [[noreturn]] void retell(InputProblem problem) const {
     if (problem.file != root_.file()) throw InputError(std::move(problem));

@@ -10,6 +10,7 @@
 #include "models/workload/flops.hpp"
 #include "sim/power/run_power.hpp"
 #include "sim/step/step.hpp"
+#include "sim/tune/dividing_counts.hpp"
 #include "sim/tune/tune.hpp"
 
 namespace lockstep {
@@ -83,11 +84,20 @@ PlanModel tune_candidate(const PlanCandidate& candidate, int threads,
     out.impossible =
         fmt::format("has no layout that fits: of {} that were looked at {} need too much memory",
                     found.considered, found.over_memory);
+    if (found.over_memory > 0) return out;
+    const Scenario& base = candidate.scenario;
+    const std::string sizes =
+        words_of(dividing_counts(base, options.space), base.gpus() / base.nodes);
+    out.impossible =
+        fmt::format("has no layout that {} can run on {} GPUs with {} sequences a step",
+                    base.stack.name, base.gpus(), base.job.batch.sequences);
+    if (!sizes.empty()) out.impossible += "; these can be laid out: " + sizes;
     return out;
   }
   out.scenario = found.best.front().scenario;
   std::erase_if(out.scenario.assumptions, is_of_layout);
-  out.layout = fmt::format("layout: the fastest of {} that were looked at", found.considered);
+  out.layout = fmt::format("layout: the fastest of {} that were looked at{}", found.considered,
+                           found.ties > 1 ? ", or the plainest within 1 % of it" : "");
   return out;
 }
 

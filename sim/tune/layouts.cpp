@@ -1,7 +1,9 @@
 #include "sim/tune/layouts.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <tuple>
 
 #include "models/input/input_error.hpp"
 #include "models/pipeline/schedule.hpp"
@@ -183,6 +185,26 @@ class Enumerator {
 
 std::vector<Layout> all_layouts(const Scenario& base, const TuneSpace& space) {
   return Enumerator(base, space).all();
+}
+
+bool plainer(const Layout& a, const Layout& b) {
+  const auto rank = [](const Layout& layout) {
+    const Parallelism& cut = layout.cut;
+    const bool usual = cut.pipeline == 1 || cut.schedule == Schedule::one_f_one_b ||
+                       cut.schedule == Schedule::interleaved;
+    const std::array kinds{cut.tensor > 1,
+                           cut.context > 1,
+                           cut.pipeline > 1,
+                           cut.virtual_stages > 1,
+                           !usual,
+                           cut.expert > 1,
+                           cut.expert > 1 && cut.expert_tensor != cut.tensor,
+                           cut.sharding != Sharding::none,
+                           layout.recompute != Recompute::none};
+    return std::tuple(std::ranges::count(kinds, true), -cut.data, cut.virtual_stages, cut.sharding,
+                      layout.recompute, cut.expert);
+  };
+  return rank(a) < rank(b);
 }
 
 void apply(const Layout& layout, Scenario& scenario) {

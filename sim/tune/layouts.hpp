@@ -36,6 +36,11 @@ std::vector<Layout> all_layouts(const Scenario& base, const TuneSpace& space);
 /// the exchange of keys and values behind (assumed).
 constexpr int kMinContextTokens = 2048;
 
+/// Whether `a` is easier to set up and to keep running than `b`: fewer kinds of parallelism,
+/// sharding and recomputation at once, then fewer ranks to a replica, fewer virtual stages, less
+/// sharding, less recomputation.
+bool plainer(const Layout& a, const Layout& b);
+
 /// Puts a layout into a scenario.
 void apply(const Layout& layout, Scenario& scenario);
 

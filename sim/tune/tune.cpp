@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "sim/pools/replica_variants.hpp"
+#include "sim/scenario/capabilities.hpp"
 #include "sim/step/step.hpp"
 #include "sim/tune/bounds.hpp"
 #include "sim/tune/layouts.hpp"
@@ -88,6 +89,8 @@ class Search {
   }
 
   void look_at_own() {
+    result_.own_problem = options_.own_problem;
+    if (!result_.own_problem.empty()) return;
     const BrokenRule rule = RuleCheck(base_).broken(base_);
     if (!rule.problem.empty()) {
       result_.own_problem = rule.pointer + ": " + rule.problem;
@@ -108,7 +111,7 @@ class Search {
     RuleCheck rules(base_);
     ComputeBound bound(blank_);
     const Bytes usable = usable_memory(base_.node.gpu, base_.stack);
-    std::map<std::string, std::size_t> refused;
+    std::map<std::string, std::size_t> refused, beyond_stack;
     Scenario scenario = blank_;
     bool zero1_fits = false;
     for (std::size_t i = 0; i < layouts_.size(); ++i) {
@@ -118,6 +121,8 @@ class Search {
       zero1_fits = false;
       if (const BrokenRule rule = rules.broken(scenario); !rule.problem.empty()) {
         ++refused[rule.pointer];
+      } else if (!can_run(scenario.stack, scenario.job)) {
+        ++beyond_stack[name_of(beyond(scenario.job, scenario.stack).front())];
       } else if (doubles) {
         ++result_.same_as_zero1;
       } else if (!fits(scenario.job, scenario.stack, usable)) {
@@ -127,17 +132,28 @@ class Search {
         candidates_.push_back({.layout = i, .bound_s = bound(scenario).base_units()});
       }
     }
-    for (auto& [pointer, count] : refused) result_.refused.push_back({pointer, count});
-    std::ranges::sort(result_.refused, [](const TuneCount& a, const TuneCount& b) {
+    result_.refused = most_first(refused);
+    result_.beyond_stack = most_first(beyond_stack);
+  }
+  static std::vector<TuneCount> most_first(const std::map<std::string, std::size_t>& counts) {
+    std::vector<TuneCount> out;
+    for (const auto& [reason, count] : counts) out.push_back({reason, count});
+    std::ranges::sort(out, [](const TuneCount& a, const TuneCount& b) {
       return a.layouts != b.layouts ? a.layouts > b.layouts : a.reason < b.reason;
     });
+    return out;
   }
 
   /// Layouts above this time are of no interest any more.
   [[nodiscard]] double bar() const {
     if (options_.exhaustive) return kNever;
-    const double last = best_.size() < options_.keep ? kNever : candidates_[best_.back()].step_s;
+    const double last =
+        best_.size() < options_.keep ? kNever : std::max(candidates_[best_.back()].step_s, tie_s());
     return options_.rank_own && result_.own ? std::max(last, own_s_) : last;
+  }
+  /// The slowest step that ties with the fastest so far.
+  [[nodiscard]] double tie_s() const {
+    return best_.empty() ? kNever : (1 + kTie) * candidates_[best_.front()].step_s;
   }
   void keep(std::size_t number) {
     const auto faster = [&](std::size_t a, std::size_t b) {
@@ -196,11 +212,34 @@ class Search {
     candidate.state = Candidate::State::planned;
   }
 
+  /// Moves the plainest of those that tie with the fastest to the front.
+  void prefer_plain() {
+    if (best_.empty()) return;
+    std::size_t plainest = best_.front();
+    for (std::size_t i = 0; i < candidates_.size(); ++i) {
+      const Candidate& c = candidates_[i];
+      if (c.state != Candidate::State::replayed || c.step_s > tie_s()) continue;
+      ++result_.ties;
+      if (plainer(layouts_[c.layout], layouts_[candidates_[plainest].layout])) plainest = i;
+    }
+    result_.fastest_s = candidates_[best_.front()].step_s;
+    slowest_tie_s_ = tie_s();
+    const auto at = std::ranges::find(best_, plainest);
+    if (at == best_.end()) {
+      best_.insert(best_.begin(), plainest);
+      best_.pop_back();
+    } else {
+      std::rotate(best_.begin(), at, at + 1);
+    }
+  }
   void collect() {
+    prefer_plain();
     for (const std::size_t number : best_) {
       result_.best.push_back(as_tuned(scenario_of(candidates_[number]), candidates_[number]));
+      result_.best.back().ties = candidates_[number].step_s <= slowest_tie_s_;
     }
     if (!result_.own) return;
+    result_.own->ties = own_s_ <= slowest_tie_s_;
     std::size_t faster = 0, unknown = 0;
     for (const Candidate& c : candidates_) {
       if (c.state == Candidate::State::replayed) {
@@ -218,6 +257,7 @@ class Search {
   Scenario blank_;
   tbb::task_arena arena_;
   double own_s_ = kNever;
+  double slowest_tie_s_ = kNever;
   std::vector<Layout> layouts_;
   std::vector<Candidate> candidates_;
   std::vector<std::size_t> best_;  ///< numbers of candidates, the fastest first

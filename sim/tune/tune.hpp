@@ -1,9 +1,10 @@
 /// Finds the fastest layout of a training job on a fixed cluster: how to cut the model over its
 /// GPUs, what to recompute, what to shard.
 ///
-/// Every layout that keeps the scenario's rules and fits in memory gets a lower bound of its step
-/// time (bounds.hpp). They are then replayed, smallest bound first, until no bound that is left is
-/// below the slowest of the best: the answer is that of replaying them all.
+/// Every layout that the software can run, that keeps the scenario's rules and that fits in memory
+/// gets a lower bound of its step time (bounds.hpp). They are then replayed, smallest bound first,
+/// until no bound that is left is below the slowest of the best: the answer is that of replaying
+/// them all.
 #pragma once
 
 #include <cstddef>
@@ -36,6 +37,9 @@ struct TuneOptions {
   bool exhaustive = false;
   /// Replay also all that may be faster than the scenario's own layout, so that its rank is exact.
   bool rank_own = false;
+  /// What is wrong with the layout of `base`, where that is known (search_base.hpp): then it is no
+  /// candidate.
+  std::string own_problem{};
   int threads = 0;  ///< at most so many; 0: one per core. The result is the same for any number.
   /// Asked between rounds of replays; true: return the best so far.
   std::function<bool()> interrupted;
@@ -51,18 +55,26 @@ struct TunedLayout {
   MemoryBreakdown peak;   ///< of the fullest stage
   Bytes usable;           ///< of the card
   BucketTimes seconds{};  ///< where the step goes, mean over GPUs
+  bool ties = false;      ///< within kTie of the fastest
 };
+
+/// Layouts whose times differ by less than this share are as good as one another: predictions of
+/// single layouts err by more (assumed).
+constexpr double kTie = 0.01;
 
 /// Layouts that were not replayed, by reason.
 struct TuneCount {
-  std::string reason;  ///< JSON pointer of the value that the rule is about: "/batch/sequences"
+  /// JSON pointer of the value that a rule is about, "/batch/sequences", or a capability.
+  std::string reason;
   std::size_t layouts = 0;
 };
 
 struct TuneResult {
-  /// The fastest first, at most TuneOptions::keep; of equal times the plainer layout first (fewer
-  /// ways, less sharding, less recomputation). Empty: nothing fits.
+  /// First the plainest of those within kTie of the fastest (plainer() in layouts.hpp), then the
+  /// others as they are fast; at most TuneOptions::keep. Empty: nothing fits.
   std::vector<TunedLayout> best;
+  double fastest_s = 0;  ///< of all layouts; the first of `best` may be up to kTie slower
+  std::size_t ties = 0;  ///< layouts within kTie of the fastest, that one included
 
   /// Of the scenario as it is. Nothing: it breaks a rule on this cluster (`own_problem` says
   /// which).
@@ -74,6 +86,8 @@ struct TuneResult {
 
   std::size_t considered = 0;      ///< all combinations
   std::vector<TuneCount> refused;  ///< by the scenario's rules, most first
+  /// That the software cannot run, by the first capability that it lacks ("sharding.zero3").
+  std::vector<TuneCount> beyond_stack;
   /// With zero2 where zero1 fits too: a step takes the same time.
   std::size_t same_as_zero1 = 0;
   std::size_t over_memory = 0;  ///< do not fit

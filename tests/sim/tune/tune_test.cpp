@@ -2,6 +2,7 @@
 // finds, and what it leaves out it counts.
 #include "sim/tune/tune.hpp"
 
+#include <algorithm>
 #include <array>
 #include <doctest/doctest.h>
 #include <string>
@@ -40,7 +41,10 @@ const std::vector<SmallJob>& small_jobs() {
        R"("precision": "fp16", "stack": "megatron_lm_2021")"},
       {kDense,
        R"({"node": "dgx_h100", "nodes": 1})",
-       R"("stack": "megatron_core", "stragglers": [{"gpu": 3, "slowdown": 1.2}])",
+       R"("stack": {"preset": "megatron_core", "allow": ["schedules.gpipe",
+                    "schedules.breadth_first", "schedules.zb_h1", "schedules.zb_h2",
+                    "schedules.zb_v", "schedules.dualpipe", "schedules.dualpipev"]},
+          "stragglers": [{"gpu": 3, "slowdown": 1.2}])",
        {Schedule::gpipe, Schedule::breadth_first, Schedule::zb_h1, Schedule::zb_h2, Schedule::zb_v,
         Schedule::dualpipe, Schedule::dualpipev}},
       {kExperts, R"({"node": "dgx_h100", "nodes": 2})", R"("stack": "megatron_core")"},
@@ -128,6 +132,7 @@ TEST_CASE("a search finds what replaying every layout finds, on any number of th
 
     std::size_t refused = 0;
     for (const TuneCount& count : pruned.refused) refused += count.layouts;
+    for (const TuneCount& count : pruned.beyond_stack) refused += count.layouts;
     CHECK(pruned.considered ==
           refused + pruned.same_as_zero1 + pruned.over_memory + pruned.pruned + pruned.replayed);
     // The rank of the scenario's own layout lies where the bounds say.
@@ -167,6 +172,86 @@ TEST_CASE("a search: layouts keep the space that it was given, and stop when ask
   const TuneResult stopped = tune(base, options);
   CHECK(stopped.interrupted);
   CHECK(stopped.best.empty());
+}
+
+TEST_CASE("a search: what the software cannot run is left out, and counted by what it lacks") {
+  const Scenario base = scenario_of(small_jobs()[1]);  // Megatron-LM of 2021
+  TuneOptions options;
+  options.threads = 1;
+  options.keep = 10'000;
+  options.exhaustive = true;
+  const TuneResult result = tune(base, options);
+  REQUIRE(result.best.size() > 10);
+  for (const TunedLayout& layout : result.best) {
+    CHECK(layout.scenario.job.parallelism.sharding == Sharding::none);
+    CHECK(layout.scenario.job.recompute != Recompute::selective);
+  }
+  REQUIRE(!result.beyond_stack.empty());
+  for (const TuneCount& count : result.beyond_stack) {
+    CAPTURE(count.reason);
+    const bool known = count.reason == "sharding.zero1" || count.reason == "sharding.zero2" ||
+                       count.reason == "sharding.zero3" || count.reason == "recompute.selective" ||
+                       count.reason.starts_with("context_exchange.") ||
+                       count.reason.starts_with("layouts.");
+    CHECK(known);
+  }
+}
+
+TEST_CASE("a search: of the layouts within 1 % of the fastest the plainest comes first") {
+  std::size_t tied = 0;
+  for (const SmallJob& job : small_jobs()) {
+    CAPTURE(job.rest);
+    TuneOptions options = options_of(job);
+    options.keep = 10'000;
+    options.exhaustive = true;
+    const TuneResult all = tune(scenario_of(job), options);
+    const auto layout_of = [](const TunedLayout& tuned) {
+      const TrainingJob& t = tuned.scenario.job;
+      return Layout{t.parallelism, t.batch.micro_sequences, t.recompute};
+    };
+    double fastest = all.best.front().step_s;
+    std::size_t ties = 0;
+    for (const TunedLayout& layout : all.best) fastest = std::min(fastest, layout.step_s);
+    CHECK(all.fastest_s == fastest);
+    for (const TunedLayout& layout : all.best) {
+      CHECK(layout.ties == (layout.step_s <= 1.01 * fastest));
+      if (!layout.ties) continue;
+      ++ties;
+      CHECK_FALSE(plainer(layout_of(layout), layout_of(all.best.front())));
+    }
+    CHECK(all.ties == ties);
+    CHECK(all.best.front().ties);
+    if (ties > 1) ++tied;
+  }
+  CHECK(tied > 0);  // else the rule was not put to the test
+}
+
+TEST_CASE("plainer: fewer kinds of parallelism, then smaller replicas, then less of the rest") {
+  const auto layout = [](int tensor, int pipeline, int data, Sharding sharding,
+                         Recompute recompute) {
+    Layout out;
+    out.cut.tensor = tensor;
+    out.cut.pipeline = pipeline;
+    out.cut.data = data;
+    out.cut.sharding = sharding;
+    out.recompute = recompute;
+    return out;
+  };
+  const Layout replicas = layout(1, 1, 16, Sharding::none, Recompute::none);
+  const Layout zero1 = layout(1, 1, 16, Sharding::zero1, Recompute::none);
+  const Layout zero3 = layout(1, 1, 16, Sharding::zero3, Recompute::none);
+  const Layout tensor2 = layout(2, 1, 8, Sharding::none, Recompute::none);
+  const Layout tensor8 = layout(8, 1, 2, Sharding::none, Recompute::none);
+  const Layout both = layout(2, 2, 4, Sharding::none, Recompute::none);
+  const Layout all = layout(2, 2, 4, Sharding::zero1, Recompute::full);
+  const std::vector<Layout> rising{replicas, zero1, zero3, tensor2, tensor8, both, all};
+  for (std::size_t i = 0; i < rising.size(); ++i) {
+    for (std::size_t j = 0; j < rising.size(); ++j) {
+      CAPTURE(i);
+      CAPTURE(j);
+      CHECK(plainer(rising[i], rising[j]) == (i < j));
+    }
+  }
 }
 
 TEST_CASE("a search: a layout that breaks a rule is no candidate, but a place to start from") {

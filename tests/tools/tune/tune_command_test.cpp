@@ -84,7 +84,8 @@ TEST_CASE("tune: at least as fast as the layouts of Megatron's 2021 models, and 
     options.rank_own = true;
     const TuneResult all = tune(theirs.best.front().scenario, options);
     REQUIRE(!all.best.empty());
-    CHECK(all.best.front().step_s <= theirs.best.front().step_s);
+    CHECK(all.fastest_s <= theirs.fastest_s);
+    CHECK(all.best.front().step_s <= (1 + kTie) * all.fastest_s);
     CHECK(all.own_rank_first == all.own_rank_last);
     CHECK(all.own_rank_first <= all.pruned + all.replayed);
   }
@@ -159,7 +160,9 @@ TEST_CASE("tune: prints the best, counts the rest, and writes a scenario that ru
   std::size_t counted = found["same_as_zero1"].get<std::size_t>() +
                         found["over_memory"].get<std::size_t>() +
                         found["pruned"].get<std::size_t>() + found["replayed"].get<std::size_t>();
-  for (const auto& rule : found["refused"]) counted += rule["layouts"].get<std::size_t>();
+  for (const char* list : {"refused", "beyond_stack"}) {
+    for (const auto& reason : found[list]) counted += reason["layouts"].get<std::size_t>();
+  }
   CHECK(counted == found["considered"].get<std::size_t>());
 
   const test::Ran run = lockstep_with({"run", best, "--format", "json"});
@@ -170,7 +173,7 @@ TEST_CASE("tune: prints the best, counts the rest, and writes a scenario that ru
   std::vector<std::string> as_csv = args;
   as_csv.insert(as_csv.end(), {"--format", "csv"});
   const std::string csv = lockstep_with(as_csv).out;
-  CHECK(csv.starts_with("rank,step_s,mfu,tensor,context,pipeline,"));
+  CHECK(csv.starts_with("rank,step_s,step_s_low,step_s_high,ties,mfu,tensor,context,pipeline,"));
   CHECK(std::ranges::count(csv, '\n') == 4);
 }
 
@@ -184,6 +187,56 @@ TEST_CASE("tune: a layout with sharded weights and experts is written as it was 
   const test::Ran run = lockstep_with({"run", best, "--format", "json"});
   REQUIRE(run.exit == Exit::ok);
   CHECK(nlohmann::json::parse(run.out)["step_s"] == nlohmann::json::parse(found.out)["step_s"]);
+}
+
+TEST_CASE("tune: a scenario without a layout, or with a wrong one, is a place to start from") {
+  const test::TemporaryFolder folder;
+  const auto job = [&](const char* nodes, const char* layout) {
+    return folder.write("job.json", fmt::format(R"({{"model": "llama3_8b", "stack": "megatron_core",
+        "cluster": {{"node": "dgx_h100", "nodes": {}}},
+        "batch": {{"sequences": 40, "tokens": 8192}}, "parallelism": {}}})",
+                                                nodes, layout));
+  };
+  // 80 replicas would not divide 40 sequences, and so would no other layout without the search.
+  const test::Ran open = lockstep_with({"tune", job("10", "{}"), "--keep", "1"});
+  CHECK(open.exit == Exit::ok);
+  CHECK(open.out.find("The scenario's own layout cannot be run: /batch/sequences: found 40") !=
+        std::string::npos);
+  const test::Ran wrong = lockstep_with({"tune", job("10", R"({"tensor": 3})"), "--keep", "1"});
+  CHECK(wrong.exit == Exit::ok);
+  CHECK(wrong.out.find("cannot be run: /parallelism/tensor: found 3") != std::string::npos);
+  const test::Ran unable =
+      lockstep_with({"tune", job("10", R"({"schedule": "zb_v", "pipeline": 2})"), "--keep", "1"});
+  CHECK(unable.exit == Exit::ok);
+  CHECK(unable.out.find("/parallelism/schedule: found \"zb_v\"") != std::string::npos);
+  // What no layout mends is an error as before.
+  const test::Ran typo = lockstep_with({"tune", job("10", R"({"tensor": "x"})")});
+  CHECK(typo.exit == Exit::bad_input);
+  CHECK(typo.err.find("#/parallelism/tensor: found \"x\"") != std::string::npos);
+}
+
+TEST_CASE("tune: where nothing divides, it says which counts of nodes and sequences would") {
+  const test::TemporaryFolder folder;
+  const std::string file = folder.write(
+      "job.json", R"({"model": "llama3_70b", "cluster": {"node": "dgx_a100_80gb", "nodes": 2000},
+                      "batch": {"sequences": 2048, "tokens": 4096}})");
+  const test::Ran ran = lockstep_with({"tune", file, "--keep", "1"});
+  CHECK(ran.exit == Exit::bad_input);
+  CHECK(ran.out.empty());
+  CHECK(ran.err.find("#/batch/sequences: found no layout that divides 2048 sequences of a step on "
+                     "16000 GPUs; allowed: ") != std::string::npos);
+  // 16,000 GPUs are 2^7 x 5^3, of which no replica of this model is 125 or 25 x 5 ranks.
+  CHECK(ran.err.find(" nodes (") != std::string::npos);
+  CHECK(ran.err.find(" sequences a step, which can be laid out") != std::string::npos);
+}
+
+TEST_CASE("tune: what none of the layouts asked for can be run by the stack is an error of it") {
+  const test::Ran ran = lockstep_with(
+      {"tune", kScenarios + "gpt3-175b-selene.json", "--sharding", "zero3", "--keep", "1"});
+  CHECK(ran.exit == Exit::bad_input);
+  CHECK(ran.err.find("#/stack: found no layout that megatron_lm_2021 can run: ") !=
+        std::string::npos);
+  CHECK(ran.err.find("sharding.zero3") != std::string::npos);
 }
 
 TEST_CASE("tune: mistakes are one line that says what is allowed") {
@@ -204,6 +257,10 @@ TEST_CASE("tune: mistakes are one line that says what is allowed") {
   CHECK(error({"tune", kScenarios + "congestion/spine-dies.json"}).find("one job at a time") !=
         std::string::npos);
   CHECK(error({"tune", bloom, "--tensor", "1", "--pipeline", "1", "--sharding", "none"})
+            .find("#/batch/sequences: found no layout that divides 2048 sequences of a step on 384 "
+                  "GPUs; allowed: 32 or 64 nodes (256 or 512 GPUs), or 1920 or 2304 sequences a "
+                  "step") != std::string::npos);
+  CHECK(error({"tune", bloom, "--tensor", "1", "--pipeline", "3", "--sharding", "none"})
             .find("found no layout that fits") != std::string::npos);
 }
 

@@ -3,6 +3,8 @@
 #include <exception>
 #include <filesystem>
 
+#include "models/input/input_error.hpp"
+#include "models/input/text_file.hpp"
 #include "sim/pools/pool_memory.hpp"
 #include "sim/run/plan_campaign.hpp"
 #include "sim/run/run_spec.hpp"
@@ -45,6 +47,21 @@ std::optional<Json> run_answer(const Scenario& scenario, const RunSpec& run,
 }
 
 }  // namespace
+
+void require_known_keys(const Sweep& sweep, Json scenario, const PresetStore& presets) {
+  // The points have none, but the file may.
+  const JsonCursor file =
+      JsonCursor::parse(sweep.scenario_file, read_text_file(sweep.scenario_file));
+  if (const auto expect = file.find("expect")) scenario["expect"] = expect->json();
+  const std::string text = scenario.dump();
+  try {
+    (void)read_draft(sweep.scenario_file, text, presets);
+    const JsonCursor root = JsonCursor::parse(sweep.scenario_file, text);
+    if (has_run(root)) (void)read_run_spec(root.at("run"), presets);
+  } catch (const InputError& error) {
+    if (error.problem().found.starts_with("the unknown key ")) throw;
+  }
+}
 
 std::optional<PointAnswer> simulate_point(const Sweep& sweep, const Json& scenario,
                                           const PresetStore& presets,

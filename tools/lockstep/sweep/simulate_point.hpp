@@ -23,4 +23,9 @@ std::optional<PointAnswer> simulate_point(const Sweep& sweep,
                                           const PresetStore& presets,
                                           const std::function<bool()>& go_on);
 
+/// Throws InputError for a key that no point of the sweep would read, in the scenario's file or in
+/// what the sweep puts there: `scenario` is any point's. Other mistakes are the points' own.
+void require_known_keys(const Sweep& sweep, nlohmann::ordered_json scenario,
+                        const PresetStore& presets);
+
 }  // namespace lockstep

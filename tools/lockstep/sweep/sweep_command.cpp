@@ -12,7 +12,9 @@
 #include "tools/lockstep/sweep/engine.hpp"
 #include "tools/lockstep/sweep/local_sweep.hpp"
 #include "tools/lockstep/sweep/objective.hpp"
+#include "tools/lockstep/sweep/points.hpp"
 #include "tools/lockstep/sweep/shards.hpp"
+#include "tools/lockstep/sweep/simulate_point.hpp"
 #include "tools/lockstep/sweep/slurm.hpp"
 #include "tools/lockstep/sweep/summary.hpp"
 
@@ -227,6 +229,9 @@ Exit run_sweep(const ParsedOptions& options, Console& console) {
   const SweepObjective objective = read_objective(sweep, options.get("objective"), "--objective");
   const PresetStore presets(options.all("presets"));
   const std::vector<std::uint32_t> numbers = checked_points(sweep, jobs);
+  if (!numbers.empty()) {
+    require_known_keys(sweep, PointMaker(sweep).make(numbers.front()).scenario, presets);
+  }
   const SweepEngine engine(sweep, presets, jobs, options.all("reuse"));
   if (options.has("dry-run")) {
     print_estimate({sweep, engine, numbers, {}, false, console}, format, jobs);

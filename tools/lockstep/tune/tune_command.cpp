@@ -9,8 +9,11 @@
 #include "models/input/input_error.hpp"
 #include "models/input/text_file.hpp"
 #include "models/pipeline/schedule.hpp"
+#include "sim/accuracy/read_residuals.hpp"
 #include "sim/congestion/shared_scenario.hpp"
-#include "sim/scenario/read_scenario.hpp"
+#include "sim/run/run_spec.hpp"
+#include "sim/tune/dividing_counts.hpp"
+#include "sim/tune/search_base.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/interrupt.hpp"
 #include "tools/lockstep/output_file.hpp"
@@ -62,7 +65,7 @@ constexpr std::array kTuneOptions{
                "saves memory.",
                "--recompute none,selective"},
     OptionSpec{"sharding", 0, "MODE,...", false,
-               "Only these of none, zero1, zero2, zero3. Left out: all of them.",
+               "Only these of none, zero1, zero2, zero3. Left out: all that the software can.",
                "--sharding none,zero1"},
     OptionSpec{"schedule", 0, "NAME,...", false,
                "Only these pipeline schedules (`lockstep list schedules`). Left out: 1f1b, "
@@ -99,13 +102,13 @@ constexpr CommandSpec kTuneSpec{
     .summary = "Find the fastest layout of a training job on its cluster.",
     .about =
         "Searches tensor x context x pipeline x virtual stages x experts x replicas x micro batch\n"
-        "x recomputation x sharding for the model, the batch and the cluster of a scenario, by "
-        "its\n"
-        "rules and within its memory. What a lower bound does not rule out is simulated as "
-        "`lockstep\n"
-        "run` does it. Prints the best, what they spend their time on, why the others were left "
-        "out,\n"
-        "and which place the scenario's own layout takes.",
+        "x recomputation x sharding for the model, the batch and the cluster of a scenario, among\n"
+        "what its software can run (`lockstep show stacks NAME`), by its rules and within its\n"
+        "memory. What a lower bound does not rule out is simulated as `lockstep run` does it.\n"
+        "Prints the best, with the interval of each, what they spend their time on, why the "
+        "others\n"
+        "were left out, and which place the scenario's own layout takes. Of layouts within 1 % of\n"
+        "the fastest the plainest comes first. The scenario's own layout may be missing or wrong.",
     .positionals = 1,
     .options = kTuneOptions,
     .examples = kTuneExamples,
@@ -170,15 +173,58 @@ TuneSpace space_of(const ParsedOptions& options) {
           .schedules = choices_of<Schedule>(options, "schedule", schedule_names())};
 }
 
-[[noreturn]] void fail_empty(const TuneStudy& study) {
+/// Why nothing is left, and what else would be.
+[[noreturn]] void fail_empty(const TuneStudy& study, const TuneSpace& space) {
   const TuneResult& r = study.result;
-  throw InputError({.file = study.base.file,
-                    .pointer = {},
-                    .found = fmt::format("no layout that fits: of {} combinations {} need more "
-                                         "memory than {} has, the others break a rule",
-                                         r.considered, r.over_memory, study.base.node.gpu.name),
-                    .allowed = "a model, batch and cluster with one; or more values to try",
-                    .nearest = {}});
+  const auto count = [](const std::vector<TuneCount>& counts) {
+    std::size_t sum = 0;
+    for (const TuneCount& c : counts) sum += c.layouts;
+    return sum;
+  };
+  const std::size_t unable = count(r.beyond_stack);
+  InputProblem problem{.file = study.base.file,
+                       .pointer = {},
+                       .found = {},
+                       .allowed = "a model, batch and cluster with one; or more values to try",
+                       .nearest = {}};
+  if (r.over_memory > 0) {
+    problem.found = fmt::format(
+        "no layout that fits: of {} combinations {} need more memory than {} has, the others break "
+        "a rule",
+        r.considered, r.over_memory, study.base.node.gpu.name);
+    if (unable > 0)
+      problem.found += fmt::format(" or are nothing {} can run", study.base.stack.name);
+  } else if (unable > 0) {
+    problem.pointer = "/stack";
+    problem.found =
+        fmt::format("no layout that {} can run: of {} combinations {} need {}",
+                    study.base.stack.name, r.considered, unable, r.beyond_stack.front().reason);
+    problem.allowed = "another stack, what it can run, or \"stack\": {\"allow\": [...]}";
+  } else {
+    const int per_node = study.base.gpus() / study.base.nodes;
+    const std::string sizes = words_of(dividing_counts(study.base, space), per_node);
+    problem.pointer = "/batch/sequences";
+    problem.found = fmt::format("no layout that divides {} sequences of a step on {} GPUs",
+                                study.base.job.batch.sequences, study.base.gpus());
+    if (!sizes.empty()) problem.allowed = sizes + ", which can be laid out";
+  }
+  throw InputError(std::move(problem));
+}
+
+/// Reads what a search has no use for, so that a mistake in it is one here too.
+void check_rest(const JsonCursor& root, const PresetStore& presets) {
+  if (is_shared_scenario(root)) {
+    root.at("jobs").fail("no such key: a layout is found for one job at a time");
+  }
+  if (const auto rl = root.find("rl")) rl->fail("no such key: the layout of training is found");
+  if (has_run(root)) (void)read_run_spec(root.at("run"), presets);
+}
+
+void add_intervals(TuneStudy& study, const PresetStore& presets) {
+  for (const TunedLayout& layout : study.result.best) {
+    study.intervals.push_back(interval_of(layout.scenario, presets));
+  }
+  if (study.result.own) study.own_interval = interval_of(study.base, presets);
 }
 
 Exit run_tune(const ParsedOptions& options, Console& console) {
@@ -193,30 +239,28 @@ Exit run_tune(const ParsedOptions& options, Console& console) {
   const std::vector<std::string> sets = options.all("set");
   const std::string text = read_text_file(path);
   const JsonCursor root = JsonCursor::parse(path, text, JsonStyle::plain, sets);
-  if (is_shared_scenario(root)) {
-    root.at("jobs").fail("no such key: a layout is found for one job at a time");
-  }
-  if (const auto rl = root.find("rl")) rl->fail("no such key: the layout of training is found");
-  TuneStudy study{
-      .base = read_scenario(path, text, presets, {.set = sets, .profiles = options.all("profile")}),
-      .result = {},
-      .by_mfu = by_mfu};
-
+  check_rest(root, presets);
+  SearchBase base =
+      read_search_base(path, text, presets, {.set = sets, .profiles = options.all("profile")});
+  TuneStudy study{.base = std::move(base.scenario), .result = {}, .by_mfu = by_mfu};
+  const TuneSpace space = space_of(options);
   {
     const InterruptGuard guard;
     Progress progress(console.err, "layouts", 1, console.err_is_terminal && !options.has("quiet"));
     TuneOptions how{
-        .space = space_of(options),
+        .space = space,
         .keep = static_cast<std::size_t>(whole_number(options, "keep", 10, kMostKept)),
         .exhaustive = options.has("exhaustive"),
         .rank_own = true,
+        .own_problem = std::move(base.own_problem),
         .threads = options.has("jobs") ? whole_number(options, "jobs", 1, kMostJobs) : 0,
         .interrupted = [] { return InterruptGuard::interrupted(); },
         .progress = [&](std::size_t done, std::size_t most) { progress.update(done, most); }};
     study.result = tune(study.base, how);
   }
   const TuneResult& result = study.result;
-  if (result.best.empty() && !result.interrupted) fail_empty(study);
+  if (result.best.empty() && !result.interrupted) fail_empty(study, space);
+  add_intervals(study, presets);
   if (options.has("output") && !result.best.empty()) {
     OutputFile file(options.get("output"));
     file.write(tuned_scenario(root, result.best.front().scenario, path, options.get("output")));

@@ -40,7 +40,7 @@ Json parallelism_json(const Parallelism& p) {
   return out;
 }
 
-Json layout_json(const TunedLayout& layout) {
+Json layout_json(const TunedLayout& layout, const PredictionInterval& interval) {
   const TrainingJob& job = layout.scenario.job;
   Json waterfall;
   for (const BucketInfo& info : buckets()) {
@@ -48,6 +48,10 @@ Json layout_json(const TunedLayout& layout) {
     waterfall[std::string(info.name)] = twelve_digits(seconds / layout.step_s);
   }
   return {{"step_s", twelve_digits(layout.step_s)},
+          {"step_s_low", twelve_digits(layout.step_s * interval.low)},
+          {"step_s_high", twelve_digits(layout.step_s * interval.high)},
+          {"software", name_of(interval.known)},
+          {"ties", layout.ties},
           {"mfu", twelve_digits(layout.mfu)},
           {"lower_bound_s", twelve_digits(layout.bound_s)},
           {"needed_memory_gib", as_gib(layout.peak.needed())},
@@ -62,19 +66,22 @@ Json layout_json(const TunedLayout& layout) {
 
 nlohmann::ordered_json tune_json(const TuneStudy& study) {
   const TuneResult& r = study.result;
-  Json best = Json::array(), refused = Json::array();
+  Json best = Json::array(), refused = Json::array(), beyond_stack = Json::array();
   for (std::size_t i = 0; i < r.best.size(); ++i) {
     Json row{{"rank", i + 1}};
-    row.update(layout_json(r.best[i]));
+    row.update(layout_json(r.best[i], study.intervals[i]));
     best.push_back(std::move(row));
   }
   for (const TuneCount& count : r.refused) {
     refused.push_back({{"rule", count.reason}, {"layouts", count.layouts}});
   }
+  for (const TuneCount& count : r.beyond_stack) {
+    beyond_stack.push_back({{"capability", count.reason}, {"layouts", count.layouts}});
+  }
   Json own = nullptr;
   if (r.own) {
     own = {{"rank_first", r.own_rank_first}, {"rank_last", r.own_rank_last}, {"fits", r.own_fits}};
-    own.update(layout_json(*r.own));
+    own.update(layout_json(*r.own, *study.own_interval));
   }
   Json out{{"step_s", nullptr}, {"mfu", nullptr}};
   if (!r.best.empty()) {
@@ -84,8 +91,11 @@ nlohmann::ordered_json tune_json(const TuneStudy& study) {
   out.update({{"file", study.base.file},
               {"model", study.base.job.model.name},
               {"gpus", study.base.gpus()},
+              {"fastest_step_s", twelve_digits(r.fastest_s)},
+              {"ties", r.ties},
               {"considered", r.considered},
               {"refused", std::move(refused)},
+              {"beyond_stack", std::move(beyond_stack)},
               {"same_as_zero1", r.same_as_zero1},
               {"over_memory", r.over_memory},
               {"pruned", r.pruned},
@@ -100,6 +110,9 @@ nlohmann::ordered_json tune_json(const TuneStudy& study) {
 std::string tune_csv(const TuneStudy& study) {
   std::vector<std::string> titles{"rank",
                                   "step_s",
+                                  "step_s_low",
+                                  "step_s_high",
+                                  "ties",
                                   "mfu",
                                   "tensor",
                                   "context",
@@ -120,7 +133,12 @@ std::string tune_csv(const TuneStudy& study) {
     const TunedLayout& layout = study.result.best[i];
     const TrainingJob& job = layout.scenario.job;
     const Parallelism& p = job.parallelism;
-    std::vector<std::string> cells{std::to_string(i + 1), number_text(layout.step_s),
+    const PredictionInterval& interval = study.intervals[i];
+    std::vector<std::string> cells{std::to_string(i + 1),
+                                   number_text(layout.step_s),
+                                   number_text(layout.step_s * interval.low),
+                                   number_text(layout.step_s * interval.high),
+                                   layout.ties ? "true" : "false",
                                    number_text(layout.mfu)};
     for (const int number : {p.tensor, p.context, p.pipeline, p.expert, p.expert_tensor, p.data,
                              job.batch.micro_sequences, p.virtual_stages}) {
@@ -151,6 +169,9 @@ std::string tuned_scenario(const JsonCursor& written, const Scenario& layout,
         "layers_per_stage", "context_exchange", "tensor_overlap"}) {
     parallelism.erase(key);
   }
+  // Kept where the search kept them; it drops those of a layout that could not be run.
+  if (job.parallelism.embedding == EndPlace::automatic) parallelism.erase("embedding");
+  if (job.parallelism.output == EndPlace::automatic) parallelism.erase("output");
   Json all = parallelism_json(job.parallelism);
   all.update(parallelism);  // what layouts share: places of embedding and output, dispatch
   parallelism = std::move(all);

@@ -1,10 +1,13 @@
 /// What `lockstep tune` prints and writes.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "models/accuracy/prediction_interval.hpp"
 #include "models/input/json_cursor.hpp"
 #include "sim/tune/tune.hpp"
 #include "tools/lockstep/table.hpp"
@@ -14,6 +17,9 @@ namespace lockstep {
 struct TuneStudy {
   Scenario base;
   TuneResult result;
+  /// Of the step times, as `lockstep run` prints them: of each of the best, and of the own layout.
+  std::vector<PredictionInterval> intervals{};
+  std::optional<PredictionInterval> own_interval{};
   bool by_mfu = false;  ///< the table leads with MFU instead of the step's time
 };
 

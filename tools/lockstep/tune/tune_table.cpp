@@ -39,7 +39,7 @@ std::string reason(const TunedLayout& layout, const TunedLayout& best) {
   return fmt::format("{} {}", kShortNames[most], error_text(loss / best.step_s));
 }
 
-std::string counts(const TuneResult& r) {
+std::string counts(const TuneResult& r, const std::string& stack) {
   std::vector<std::string> rules;
   std::size_t refused = 0;
   for (const TuneCount& count : r.refused) {
@@ -49,6 +49,17 @@ std::string counts(const TuneResult& r) {
   }
   const auto number = [](std::size_t n) { return grouped(static_cast<double>(n)); };
   std::string out = number(r.considered) + " layouts";
+  if (!r.beyond_stack.empty()) {
+    std::size_t unable = 0;
+    std::vector<std::string> reasons;
+    for (const TuneCount& count : r.beyond_stack) {
+      unable += count.layouts;
+      reasons.push_back(
+          fmt::format("{} {}", count.reason, grouped(static_cast<double>(count.layouts))));
+    }
+    out += fmt::format("; {} are nothing that {} can run ({})", number(unable), stack,
+                       fmt::join(reasons, ", "));
+  }
   if (refused > 0) {
     out += fmt::format("; {} break a rule ({})", number(refused), fmt::join(rules, ", "));
   }
@@ -64,7 +75,7 @@ std::string counts(const TuneResult& r) {
 
 std::string own_words(const TuneStudy& study) {
   const TuneResult& r = study.result;
-  if (!r.own) return "The scenario's own layout breaks a rule: " + r.own_problem;
+  if (!r.own) return "The scenario's own layout cannot be run: " + r.own_problem;
   const auto number = [](std::size_t n) { return grouped(static_cast<double>(n)); };
   std::string out =
       r.own_rank_first == r.own_rank_last
@@ -80,15 +91,43 @@ std::string own_words(const TuneStudy& study) {
   return out + ".";
 }
 
+/// The ends of the interval of what the table leads with: "78.1-91.4".
+std::string interval_text(const TunedLayout& layout, const PredictionInterval& interval,
+                          bool by_mfu) {
+  if (by_mfu) {
+    return fmt::format("{:.1f}-{:.1f}", 100 * layout.mfu / interval.high,
+                       100 * layout.mfu / interval.low);
+  }
+  return fmt::format("{:.3g}-{:.3g} s", layout.step_s * interval.low,
+                     layout.step_s * interval.high);
+}
+
 void add_row(TextTable& table, const std::string& rank, const TunedLayout& layout,
-             const TuneStudy& study) {
+             const PredictionInterval& interval, const TuneStudy& study) {
   const auto percent = [](double share) { return fmt::format("{:.1f}", 100 * share); };
   const TunedLayout& best = study.result.best.front();
-  table.add({rank, layout_words(layout.scenario.job),
+  const bool tied = layout.ties && study.result.ties > 1;
+  table.add({rank + (tied ? "=" : " "), layout_words(layout.scenario.job),
              study.by_mfu ? percent(layout.mfu) : duration_text(layout.step_s),
+             interval_text(layout, interval, study.by_mfu),
              percent(spent(layout, {Bucket::pipeline_bubble})), percent(exposed(layout)),
-             percent(spent(layout, {Bucket::recompute})),
              gib_number(layout.usable - layout.peak.needed()), reason(layout, best)});
+}
+
+/// Which layouts are as good as one another, and how good the intervals are.
+std::string notes(const TuneStudy& study) {
+  const TuneResult& r = study.result;
+  std::string out;
+  if (r.ties > 1) {
+    out += fmt::format(
+        "=: within {:g} % of the fastest ({}), as {} layouts are; the plainest of them comes "
+        "first. ",
+        100 * kTie, duration_text(r.fastest_s), grouped(static_cast<double>(r.ties)));
+  }
+  if (!study.intervals.empty()) {
+    out += fmt::format("Intervals hold 90 % of runs: {}.", words_of(study.intervals.front()));
+  }
+  return out;
 }
 
 }  // namespace
@@ -118,23 +157,25 @@ std::string tune_table(const TuneStudy& study, const TextStyle& style) {
   std::string out =
       style.bold(fmt::format("{} on {} GPUs", base.job.model.name, grouped(base.gpus()))) +
       fmt::format(" ({} x {}, {})\n", grouped(base.nodes), base.node.name, base.node.gpu.name);
-  out += wrap(counts(r) + ".", kTextColumns, 0) + "\n\n";
+  out += wrap(counts(r, base.stack.name) + ".", kTextColumns, 0) + "\n\n";
   TextTable table({{""},
                    {"layout", TextTable::Align::left},
                    {study.by_mfu ? "MFU" : "step"},
+                   {"90 % interval"},
                    {"bubble"},
                    {"comm"},
-                   {"again"},
                    {"free"},
                    {"loses to the first", TextTable::Align::left}});
   for (std::size_t i = 0; i < r.best.size(); ++i) {
-    add_row(table, std::to_string(i + 1), r.best[i], study);
+    add_row(table, std::to_string(i + 1), r.best[i], study.intervals[i], study);
   }
-  if (r.own && !r.best.empty()) add_row(table, "own", *r.own, study);
+  if (r.own && !r.best.empty()) add_row(table, "own", *r.own, *study.own_interval, study);
   out += table.text(style);
-  out += fmt::format(
-      "  bubble, comm (exposed communication), again (recomputed): % of the step; {}free: GiB\n",
-      study.by_mfu ? "MFU: %; " : "");
+  out += fmt::format("  bubble, comm (exposed communication): % of the step; {}free: GiB\n",
+                     study.by_mfu ? "MFU: %; " : "");
+  if (const std::string text = notes(study); !text.empty()) {
+    out += "  " + wrap(text, kTextColumns - 2, 2) + "\n";
+  }
   out += "\n" + wrap(own_words(study), kTextColumns, 0) + "\n";
   if (r.interrupted) out += "Interrupted: the best so far.\n";
   return out;
