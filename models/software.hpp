@@ -82,9 +82,10 @@ struct StackSpec {
   std::string release;  ///< empty: the newest known
   std::string about;
   AttentionKernel attention = AttentionKernel::flash2;
-  bool release_stands_in = false;            ///< for another one, which the preset does not know
-  std::optional<Capabilities> capabilities;  ///< what it can run; nothing: the preset does not say
-  std::vector<Capability> allowed;           ///< by the scenario, whether it can or not
+  bool release_stands_in = false;  ///< for another one, which the preset does not know
+  /// What it can run; nothing: the preset does not say.
+  std::optional<Capabilities> capabilities{};
+  std::vector<Capability> allowed{};  ///< by the scenario, whether it can or not
   ElementwiseTraffic elementwise;
   CommunicationPolicy communication;
   MemoryPolicy memory;

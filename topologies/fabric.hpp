@@ -112,7 +112,7 @@ struct FabricSpec {
                                       ///< groups; 0: link_bandwidth
   Seconds switch_latency;             ///< per switch crossed
   std::string transport;              ///< preset name; empty: the node's
-  std::optional<TransportSpec> own_transport;  ///< refined from that preset, in place of it
+  std::optional<TransportSpec> own_transport{};  ///< refined from that preset, in place of it
 
   int planes = 1;  ///< copies of the fabric side by side; each NIC port splits its bandwidth
 

@@ -29,7 +29,7 @@ struct Expectation {
   std::optional<double> mfu;  ///< with attention counted in full
   double within = 0.05;       ///< relative
   bool fits = true;           ///< false: the job is expected not to fit in memory
-  Claim claim;
+  Claim claim{};
   std::string source;
 };
 
@@ -45,7 +45,7 @@ struct Scenario {
   TransportSpec transport;
   StackSpec stack;
   /// What the job needs and the stack is not known to do: "sharding.zero3" (capabilities.hpp).
-  std::vector<std::string> beyond_stack;
+  std::vector<std::string> beyond_stack{};
   std::vector<Straggler> stragglers;
   std::optional<double> training_tokens;
   std::optional<double> usd_per_gpu_hour;  ///< scenario's, else the node's

@@ -20,7 +20,8 @@ constexpr std::string_view kTuning = R"({
   "model": "llama2_7b", "cluster": {"node": "dgx_h100", "nodes": 1},
   "parallelism": {"tensor": 1, "data": 8, "sharding": "none"},
   "batch": {"sequences": 32, "micro": 1, "tokens": 2048},
-  "lora": {"rank": 16}, "recompute": "none", "stack": "megatron_core"})";
+  "lora": {"rank": 16}, "recompute": "none",
+  "stack": {"preset": "megatron_core", "allow": ["lora.bf16", "lora.nf4"]}})";
 
 Scenario tuning(const std::vector<std::string>& set = {}) {
   static const PresetStore presets;
@@ -115,7 +116,8 @@ TEST_CASE("adapters: faster than training all weights, slower with more of them 
     "model": "llama2_7b", "cluster": {"node": "dgx_h100", "nodes": 1},
     "parallelism": {"tensor": 1, "data": 8, "sharding": "none"},
     "batch": {"sequences": 32, "micro": 1, "tokens": 2048},
-    "recompute": "none", "stack": "megatron_core"})";
+    "recompute": "none",
+  "stack": {"preset": "megatron_core", "allow": ["lora.bf16", "lora.nf4"]}})";
   const PresetStore presets;
   const double whole = simulate_step(read_scenario("all.json", kWhole, presets)).step_s;
   const double few = step_seconds({R"(lora.modules=["qkv"])"});
@@ -137,7 +139,7 @@ TEST_CASE("adapters: of experts and of latent attention, by hand and over all GP
     "cluster": {"node": "dgx_h100", "nodes": 1},
     "parallelism": {"tensor": 2, "data": 4, "expert": 4, "sharding": "none"},
     "batch": {"sequences": 8, "tokens": 2048}, "lora": {"rank": 16}, "recompute": "none",
-    "stack": "megatron_core"})";
+    "stack": {"preset": "megatron_core", "allow": ["lora.bf16", "lora.nf4"]}})";
   const PresetStore presets;
   const auto job_of = [&](const std::vector<std::string>& set) {
     return read_scenario("experts.json", kExperts, presets, {set});
@@ -183,7 +185,7 @@ constexpr std::string_view kPartly = R"({
   "model": {"preset": "llama2_7b", "layers": 8}, "cluster": {"node": "dgx_h100", "nodes": 1},
   "parallelism": {"tensor": 1, "data": 8, "sharding": "none"},
   "batch": {"sequences": 32, "micro": 1, "tokens": 2048}, "recompute": "none",
-  "stack": "megatron_core"})";
+  "stack": {"preset": "megatron_core", "allow": ["lora.bf16", "lora.nf4"]}})";
 
 Scenario partly(const std::vector<std::string>& set) {
   static const PresetStore presets;

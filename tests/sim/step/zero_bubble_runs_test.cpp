@@ -31,7 +31,10 @@ Scenario gpt_run(const Gpt& model, std::string_view schedule, int micro_batches)
         "parallelism": {{"pipeline": {}, "schedule": "{}", "embedding": "layer",
                          "output": "layer"}},
         "batch": {{"sequences": {}, "micro": {}, "tokens": 1024}},
-        "stack": "megatron_lm_2022"}})",
+        "stack": {{"preset": "megatron_lm_2022",
+                   "allow": ["schedules.zb_h1", "schedules.zb_h2", "schedules.zb_v",
+                             "schedules.dualpipe", "schedules.dualpipev",
+                             "layouts.layer_ends", "layouts.uneven_layers"]}}}})",
                                    model.layers, model.hidden, model.heads, 4 * model.hidden,
                                    model.ranks, schedule, micro_batches * model.micro, model.micro),
                        presets);
