@@ -98,8 +98,11 @@ std::string interval_text(const TunedLayout& layout, const PredictionInterval& i
     return fmt::format("{:.1f}-{:.1f}", 100 * layout.mfu / interval.high,
                        100 * layout.mfu / interval.low);
   }
-  return fmt::format("{:.3g}-{:.3g} s", layout.step_s * interval.low,
-                     layout.step_s * interval.high);
+  std::string low = duration_text(layout.step_s * interval.low);
+  const std::string high = duration_text(layout.step_s * interval.high);
+  const std::string unit = high.substr(high.find(' '));
+  if (low.ends_with(unit)) low.resize(low.size() - unit.size());
+  return low + "-" + high;
 }
 
 void add_row(TextTable& table, const std::string& rank, const TunedLayout& layout,
@@ -125,7 +128,7 @@ std::string notes(const TuneStudy& study) {
         100 * kTie, duration_text(r.fastest_s), grouped(static_cast<double>(r.ties)));
   }
   if (!study.intervals.empty()) {
-    out += fmt::format("Intervals hold 90 % of runs: {}.", words_of(study.intervals.front()));
+    out += fmt::format("90 %: the interval that holds nine of ten runs ({}).", words_of(study.intervals.front()));
   }
   return out;
 }
@@ -161,11 +164,11 @@ std::string tune_table(const TuneStudy& study, const TextStyle& style) {
   TextTable table({{""},
                    {"layout", TextTable::Align::left},
                    {study.by_mfu ? "MFU" : "step"},
-                   {"90 % interval"},
+                   {"90 %"},
                    {"bubble"},
                    {"comm"},
                    {"free"},
-                   {"loses to the first", TextTable::Align::left}});
+                   {"over the first", TextTable::Align::left}});
   for (std::size_t i = 0; i < r.best.size(); ++i) {
     add_row(table, std::to_string(i + 1), r.best[i], study.intervals[i], study);
   }
