@@ -21,7 +21,7 @@ class Needs {
   std::vector<Capability> out_;
 };
 
-void add_exchanges(const TrainingJob& job, Needs& needs) {
+void need_exchanges(const TrainingJob& job, Needs& needs) {
   const Parallelism& cut = job.parallelism;
   const bool shared = cut.replicas() > 1;
   needs.add(shared, CapabilityList::sharding, cut.sharding);
@@ -31,7 +31,7 @@ void add_exchanges(const TrainingJob& job, Needs& needs) {
   needs.add(cut.expert > 1, CapabilityList::expert_dispatch, cut.expert_dispatch);
 }
 
-void add_recompute(const TrainingJob& job, Needs& needs) {
+void need_recompute(const TrainingJob& job, Needs& needs) {
   needs.add(true, CapabilityList::recompute, job.recompute);
   if (job.recompute != Recompute::selective) return;
   const RecomputeModules& m = job.modules;
@@ -43,7 +43,7 @@ void add_recompute(const TrainingJob& job, Needs& needs) {
   }
 }
 
-void add_states(const TrainingJob& job, Needs& needs) {
+void need_states(const TrainingJob& job, Needs& needs) {
   needs.add(true, CapabilityList::precision, job.precision);
   const HostOffload& host = job.offload;
   needs.add(host.optimiser > 0, CapabilityList::offload, OffloadFeature::optimiser);
@@ -53,7 +53,7 @@ void add_states(const TrainingJob& job, Needs& needs) {
 }
 
 /// How layers are spread over stages, of which the job has more than one.
-void add_split(const TrainingJob& job, Needs& needs) {
+void need_split(const TrainingJob& job, Needs& needs) {
   const Parallelism& cut = job.parallelism;
   const std::vector<int> layers = layers_per_virtual_stage(job.model, cut);
   const bool even = std::ranges::all_of(layers, [&](int n) { return n == layers.front(); });
@@ -73,7 +73,7 @@ void add_split(const TrainingJob& job, Needs& needs) {
   needs.add(!at_ends, LayoutFeature::uneven_layers);
 }
 
-void add_layout(const TrainingJob& job, Needs& needs) {
+void need_layout(const TrainingJob& job, Needs& needs) {
   const Parallelism& cut = job.parallelism;
   const TransformerShape& model = job.model;
   const bool sharded = cut.sharding == Sharding::zero3 && cut.replicas() > 1;
@@ -84,7 +84,7 @@ void add_layout(const TrainingJob& job, Needs& needs) {
   needs.add(sharded && cut.shards() < cut.replicas(), LayoutFeature::shard_group);
   needs.add(experts && cut.expert_tensor != cut.tensor, LayoutFeature::expert_tensor);
   needs.add(cut.expert_overlap, LayoutFeature::expert_overlap);
-  if (cut.pipeline > 1) add_split(job, needs);
+  if (cut.pipeline > 1) need_split(job, needs);
   needs.add(model.kv_heads % cut.tensor != 0, LayoutFeature::replicated_key_values);
   needs.add(model.ffn % cut.tensor != 0, LayoutFeature::uneven_ffn);
 }
@@ -93,10 +93,10 @@ void add_layout(const TrainingJob& job, Needs& needs) {
 
 std::vector<Capability> needed_capabilities(const TrainingJob& job) {
   Needs needs;
-  add_exchanges(job, needs);
-  add_recompute(job, needs);
-  add_states(job, needs);
-  add_layout(job, needs);
+  need_exchanges(job, needs);
+  need_recompute(job, needs);
+  need_states(job, needs);
+  need_layout(job, needs);
   const TransformerShape& model = job.model;
   const auto model_needs = [&](bool needed, ModelFeature feature) {
     needs.add(needed, CapabilityList::models, feature);

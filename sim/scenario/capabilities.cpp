@@ -57,7 +57,7 @@ const CapabilityKey& key_of(CapabilityList list) {
 
 std::string_view value_name(Capability c) { return key_of(c.list).values[c.value]; }
 
-std::string number(int value) { return std::to_string(value); }
+std::string digits(int value) { return std::to_string(value); }
 
 /// The value of the scenario that asks for a capability.
 struct Asked {
@@ -70,16 +70,16 @@ Asked asked_by_layout(const TrainingJob& job, LayoutFeature feature) {
   const std::string at = "/parallelism/";
   switch (feature) {
     case LayoutFeature::tensor:
-      return {at + "tensor", number(cut.tensor), "1"};
+      return {at + "tensor", digits(cut.tensor), "1"};
     case LayoutFeature::sequence:
       return {at + "sequence", "true", "false"};
     case LayoutFeature::tensor_overlap:
       return {at + "tensor_overlap", "\"pieces\"", "none"};
     case LayoutFeature::shard_group:
-      return {at + "shard_group", number(cut.shard_group),
-              number(cut.replicas()) + " (all replicas)"};
+      return {at + "shard_group", digits(cut.shard_group),
+              digits(cut.replicas()) + " (all replicas)"};
     case LayoutFeature::expert_tensor:
-      return {at + "expert_tensor", number(cut.expert_tensor), number(cut.tensor) + " (as tensor)"};
+      return {at + "expert_tensor", digits(cut.expert_tensor), digits(cut.tensor) + " (as tensor)"};
     case LayoutFeature::expert_overlap:
       return {at + "expert_overlap", "true", "false"};
     case LayoutFeature::layer_ends:
@@ -95,10 +95,10 @@ Asked asked_by_layout(const TrainingJob& job, LayoutFeature feature) {
               "as many layers on every stage"};
     }
     case LayoutFeature::replicated_key_values:
-      return {at + "tensor", number(cut.tensor),
+      return {at + "tensor", digits(cut.tensor),
               fmt::format("a divisor of {} (key-value heads)", job.model.kv_heads)};
     case LayoutFeature::uneven_ffn:
-      return {at + "tensor", number(cut.tensor),
+      return {at + "tensor", digits(cut.tensor),
               fmt::format("a divisor of {} (ffn)", job.model.ffn)};
   }
   assert(false && "an unknown layout feature");
@@ -112,17 +112,17 @@ Asked asked_by(const TrainingJob& job, Capability c, const StackSpec& stack) {
     case CapabilityList::sharding:
       return {"/parallelism/sharding", quoted};
     case CapabilityList::pipeline_sharding:
-      if (none) return {"/parallelism/pipeline", number(job.parallelism.pipeline), "1"};
+      if (none) return {"/parallelism/pipeline", digits(job.parallelism.pipeline), "1"};
       return {"/parallelism/sharding", quoted};
     case CapabilityList::schedules:
-      if (none) return {"/parallelism/pipeline", number(job.parallelism.pipeline), "1"};
+      if (none) return {"/parallelism/pipeline", digits(job.parallelism.pipeline), "1"};
       return {job.parallelism.order ? "/parallelism/schedule_file" : "/parallelism/schedule",
               quoted};
     case CapabilityList::context_exchange:
-      if (none) return {"/parallelism/context", number(job.parallelism.context), "1"};
+      if (none) return {"/parallelism/context", digits(job.parallelism.context), "1"};
       return {"/parallelism/context_exchange", quoted};
     case CapabilityList::expert_dispatch:
-      if (none) return {"/parallelism/expert", number(job.parallelism.expert), "1"};
+      if (none) return {"/parallelism/expert", digits(job.parallelism.expert), "1"};
       return {"/parallelism/expert_dispatch", quoted};
     case CapabilityList::recompute:
       return {"/recompute", quoted};

@@ -13,9 +13,9 @@ namespace lockstep {
 namespace {
 
 /// Looks at sizes of one job.
-class Sizes {
+class JobSizes {
  public:
-  Sizes(const Scenario& base, const TuneSpace& space) : base_(base), space_(space) {
+  JobSizes(const Scenario& base, const TuneSpace& space) : base_(base), space_(space) {
     // What decides nothing about divisors is looked at once.
     if (space_.sharding.empty()) space_.sharding = {Sharding::none};
     if (space_.recompute.empty()) space_.recompute = {Recompute::none};
@@ -98,7 +98,7 @@ std::string either(std::optional<int> a, std::optional<int> b, int factor = 1) {
 
 DividingCounts dividing_counts(const Scenario& base, const TuneSpace& space) {
   DividingCounts out;
-  Sizes sizes(base, space);
+  JobSizes sizes(base, space);
   const int nodes = base.nodes, sequences = base.job.batch.sequences;
   if (2 * std::int64_t{base.gpus()} <= kMaxGpus) {
     look_around(
