@@ -113,6 +113,8 @@ PlanModel model_candidate(const PlanCandidate& candidate, PlanModel found) {
     return out;
   }
   const StepReport step = simulate_step(scenario, {.record_timeline = true, .keep_actors = true});
+  std::vector<std::string>& assumptions = out.scenario.assumptions;
+  assumptions.insert(assumptions.end(), step.notes.begin(), step.notes.end());
   out.step_s = step.step_s;
   out.mfu = step.mfu_full;
   out.tokens_per_step = step.tokens_per_step;

@@ -10,6 +10,7 @@
 #include "sim/step/replay.hpp"
 #include "sim/step/replica_classes.hpp"
 #include "sim/step/timeline.hpp"
+#include "sim/step/unseen_traffic.hpp"
 
 namespace lockstep {
 namespace {
@@ -206,6 +207,7 @@ StepReport simulate_step(const Scenario& scenario, const StepOptions& options) {
   add_rates(scenario, report);
   if (record) report.critical_path = critical_path(plan, result);
   if (options.record_timeline) report.timeline = timeline(plan, result);
+  report.notes = unseen_traffic(scenario, plan);
   if (!report.folded_exactly) {
     report.notes.emplace_back(
         "folded approximately: under hashed routing the paths of replicas differ; --unfold is "

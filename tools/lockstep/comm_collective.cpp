@@ -14,6 +14,7 @@
 #include "sim/core/random.hpp"
 #include "sim/scenario/read_profile.hpp"
 #include "topologies/placement.hpp"
+#include "topologies/switch_limits.hpp"
 
 namespace lockstep {
 namespace {
@@ -234,6 +235,19 @@ CollectiveRow predict(CollectiveOp op, Bytes size, const CollectiveStudy& study)
   return row;
 }
 
+/// Says so where the fabric could change the answer, which holds for one that never does.
+std::vector<std::string> fabric_notes(const CollectiveStudy& study) {
+  const Cluster& cluster = study.cluster;
+  const NicPorts ports = nic_ports(cluster.node);
+  const std::string limits =
+      switch_limits(cluster.fabric, cluster.nodes, ports.count, ports.bandwidth);
+  if (limits.empty() || study.group.nodes == 1) return {};
+  return {fmt::format(
+      "These times are those of a fabric whose switches never limit; this one has {}, which may "
+      "make them longer. \"traffic\" in place of \"collective\" simulates its links.",
+      limits)};
+}
+
 void take_profiles(const JsonCursor& at, std::span<const std::string> names,
                    const PresetStore& presets, Cluster& cluster) {
   for (const char* key : {"algorithm", "protocol", "sharp", "pxn", "max_channels", "nccl"}) {
@@ -262,6 +276,7 @@ CollectiveStudy run_collective_study(const JsonCursor& root, const PresetStore& 
   if (!profiles.empty()) take_profiles(at, profiles, presets, study.cluster);
   at.finish();
   root.finish();
+  study.notes = fabric_notes(study);
   for (const CollectiveOp op : ops) {
     for (const Bytes size : sizes) {
       study.rows.push_back(predict(op, size, study));

@@ -37,6 +37,7 @@ struct CollectiveStudy {
   CollectiveGroup group;
   CollectiveOptions options;
   std::vector<CollectiveRow> rows;  ///< by operation, then by size
+  std::vector<std::string> notes;   ///< what the times leave out
 };
 
 /// Reads a scenario with "collective" from the root of its file, and predicts every row: alone on

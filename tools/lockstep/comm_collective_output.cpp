@@ -121,6 +121,9 @@ std::string collective_table(const CollectiveStudy& study, const TextStyle& styl
   for (const std::string& assumption : study.cluster.assumptions) {
     out += "assumed: " + assumption + "\n";
   }
+  for (const std::string& note : study.notes) {
+    out += wrap("note: " + note, kTextColumns, 2) + "\n";
+  }
   out += "\n";
   TextTable table({{"op", Align::left},
                    {"size B"},
@@ -160,6 +163,7 @@ Json collective_json(const CollectiveStudy& study) {
           {"largest_time_s", twelve_digits(largest(study).choice.time.base_units())},
           {"best_busbw_bytes_per_s", twelve_digits(best_busbw(study))},
           {"assumptions", study.cluster.assumptions},
+          {"notes", study.notes},
           {"rows", std::move(rows)}};
 }
 

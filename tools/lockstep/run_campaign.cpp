@@ -133,6 +133,8 @@ void add_step(CampaignResult& result, const RunSpec& run) {
   const Scenario& scenario = result.scenario;
   const bool powered = scenario.power.has_value();
   result.step = simulate_step(scenario, {.record_timeline = powered, .keep_actors = powered});
+  std::vector<std::string>& assumptions = result.plan.assumptions;
+  assumptions.insert(assumptions.end(), result.step.notes.begin(), result.step.notes.end());
   const double peak = scenario.node.gpu.peak(scenario.job.precision).base_units();
   result.mfu =
       step_flops(scenario.job).full.base_units() / (result.plan.step_s * scenario.gpus() * peak);

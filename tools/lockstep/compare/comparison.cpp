@@ -93,7 +93,13 @@ class Comparer {
     if (!answer) return std::nullopt;
     if (!answer->error.empty()) throw UsageError("lockstep compare: " + answer->error);
     input_.progress(++done_, in_all_);
+    if (const auto notes = answer->json.find("notes"); notes != answer->json.end()) {
+      for (const Json& note : *notes) add_note(note.get<std::string>());
+    }
     return std::move(answer->json);
+  }
+  void add_note(const std::string& text) {
+    if (std::ranges::find(out_.notes, text) == out_.notes.end()) out_.notes.push_back(text);
   }
   double metric_of(const Json& answer) const {
     const auto at = answer.find(out_.metric);

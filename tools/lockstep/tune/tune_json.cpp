@@ -102,7 +102,8 @@ nlohmann::ordered_json tune_json(const TuneStudy& study) {
               {"replayed", r.replayed},
               {"interrupted", r.interrupted},
               {"best", std::move(best)},
-              {"own", std::move(own)}});
+              {"own", std::move(own)},
+              {"notes", tune_notes(study)}});
   if (!r.own) out["own_problem"] = r.own_problem;
   return out;
 }

@@ -26,6 +26,9 @@ struct TuneStudy {
 /// A layout in few words: "TP 8 CP 2 PP 4x16 DP 256 micro 1 zero2".
 std::string layout_words(const TrainingJob& job);
 
+/// What the answers of the best layouts leave out, each sentence with the ranks that it is about.
+std::vector<std::string> tune_notes(const TuneStudy& study);
+
 /// For people, at most 100 columns wide.
 std::string tune_table(const TuneStudy& study, const TextStyle& style);
 /// tools/lockstep/README.md explains every field.

@@ -2,8 +2,10 @@
 #include <array>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <utility>
 
 #include "sim/scenario/names.hpp"
+#include "sim/step/unseen_traffic.hpp"
 #include "tools/lockstep/tune/tune_output.hpp"
 
 namespace lockstep {
@@ -154,6 +156,26 @@ std::string layout_words(const TrainingJob& job) {
   return out;
 }
 
+std::vector<std::string> tune_notes(const TuneStudy& study) {
+  std::vector<std::string> texts;
+  std::vector<std::vector<std::size_t>> ranks;
+  for (std::size_t i = 0; i < study.result.best.size(); ++i) {
+    const Scenario& scenario = study.result.best[i].scenario;
+    for (std::string& text : unseen_traffic(scenario, plan_step(scenario))) {
+      const auto at = static_cast<std::size_t>(std::ranges::find(texts, text) - texts.begin());
+      if (at == texts.size()) {
+        texts.push_back(std::move(text));
+        ranks.emplace_back();
+      }
+      ranks[at].push_back(i + 1);
+    }
+  }
+  for (std::size_t t = 0; t < texts.size(); ++t) {
+    texts[t] = fmt::format("Of number {}: {}", fmt::join(ranks[t], ", "), texts[t]);
+  }
+  return texts;
+}
+
 std::string tune_table(const TuneStudy& study, const TextStyle& style) {
   const Scenario& base = study.base;
   const TuneResult& r = study.result;
@@ -180,6 +202,7 @@ std::string tune_table(const TuneStudy& study, const TextStyle& style) {
     out += "  " + wrap(text, kTextColumns - 2, 2) + "\n";
   }
   out += "\n" + wrap(own_words(study), kTextColumns, 0) + "\n";
+  for (const std::string& note : tune_notes(study)) out += wrap(note, kTextColumns, 0) + "\n";
   if (r.interrupted) out += "Interrupted: the best so far.\n";
   return out;
 }
