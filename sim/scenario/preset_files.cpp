@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
+#include <dlfcn.h>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -10,6 +11,10 @@
 #include <nlohmann/json.hpp>
 
 #include "models/input/json_text.hpp"
+
+/// Where the presets of an installed package lie. Programs that link it through its CMake package
+/// define this (tools/package_presets.cpp); in others it is null.
+extern "C" __attribute__((weak)) const char* lockstep_package_presets();
 
 namespace lockstep {
 namespace {
@@ -90,25 +95,64 @@ void add_rows(const Json& value, const std::string& path, const std::string& sou
   }
 }
 
+bool is_folder(const fs::path& path) {
+  std::error_code error;
+  return fs::is_directory(path, error);
+}
+
+/// Folder of the program.
+fs::path program_folder() {
+  std::error_code error;
+  return fs::read_symlink("/proc/self/exe", error).parent_path();
+}
+
+/// Folder of the file that holds this function: the program's, or that of a shared object.
+fs::path object_folder() {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<const void*>(&object_folder), &info) == 0) return {};
+  std::error_code error;
+  return fs::canonical(info.dli_fname, error).parent_path();
+}
+
+std::vector<std::string> shipped_folders(const ShippedPresets& ships) {
+  for (const fs::path& folder : {program_folder(), object_folder()}) {
+    const fs::path beside = (folder / ships.beside_program).lexically_normal();
+    if (!folder.empty() && is_folder(beside)) return {beside.string()};
+  }
+  if (lockstep_package_presets != nullptr && is_folder(lockstep_package_presets())) {
+    return {lockstep_package_presets()};
+  }
+  std::vector<std::string> source = split_folders(ships.source_tree);
+  if (std::ranges::any_of(source, [](const std::string& f) { return is_folder(f); })) return source;
+  if (is_folder(ships.installed)) return {std::string(ships.installed)};
+  source.emplace_back(ships.installed);
+  return source;
+}
+
 }  // namespace
 
-std::vector<std::string> preset_folders(std::vector<std::string> own, std::string_view installed,
-                                        std::string_view source_tree) {
+std::vector<std::string> preset_folders(std::vector<std::string> own, const ShippedPresets& ships) {
   std::vector<std::string> folders = std::move(own);
+  for (const std::string& folder : folders) {
+    if (is_folder(folder)) continue;
+    throw InputError({folder, "", "no such folder", "a folder of presets, KIND/NAME.json", ""});
+  }
   if (const char* environment = std::getenv("LOCKSTEP_PRESETS")) {
     for (std::string& folder : split_folders(environment)) folders.push_back(std::move(folder));
   }
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  const fs::path beside = program.parent_path() / installed;
-  if (!error && fs::is_directory(beside, error)) {
-    folders.push_back(beside.lexically_normal().string());
-  } else {
-    for (std::string& folder : split_folders(source_tree)) {
-      folders.push_back(std::move(folder));
-    }
-  }
+  for (std::string& folder : shipped_folders(ships)) folders.push_back(std::move(folder));
   return folders;
+}
+
+InputError no_presets(std::string_view kind, const std::vector<std::string>& folders) {
+  std::vector<std::string> searched;
+  for (const std::string& folder : folders) {
+    searched.push_back(folder + (is_folder(folder) ? "" : " (no such folder)"));
+  }
+  return InputError({"presets of " + std::string(kind), "", "none in " + listed(searched),
+                     "at least one; --presets DIR or the environment variable LOCKSTEP_PRESETS "
+                     "names their folder",
+                     ""});
 }
 
 std::string find_preset_file(const std::vector<std::string>& folders, std::string_view kind,

@@ -5,16 +5,28 @@
 #include <string_view>
 #include <vector>
 
+#include "models/input/input_error.hpp"
 #include "models/input/json_cursor.hpp"
 #include "sim/scenario/preset_store.hpp"
 
 namespace lockstep {
 
+/// Where the presets that ship may lie.
+struct ShippedPresets {
+  std::string_view beside_program;  ///< relative to the folder of an executable
+  std::string_view source_tree;     ///< "dir:dir"
+  std::string_view installed;       ///< where they are installed unless somebody says otherwise
+};
+
 /// The folders to search, in order: `own`, those of the environment variable LOCKSTEP_PRESETS, then
-/// `installed` (relative to the folder of the executable) or else the folders in `source_tree`
-/// ("dir:dir").
-std::vector<std::string> preset_folders(std::vector<std::string> own, std::string_view installed,
-                                        std::string_view source_tree);
+/// those that ship. These are the first that exist of: beside the executable, beside the shared
+/// object that holds this function, the CMake package with which the program was linked, the source
+/// tree, the usual place of an installation. Throws InputError where one of `own` is no folder.
+std::vector<std::string> preset_folders(std::vector<std::string> own, const ShippedPresets& ships);
+
+/// The error of a kind without a single preset: with the folders that were searched, and which of
+/// them do not exist.
+InputError no_presets(std::string_view kind, const std::vector<std::string>& folders);
 
 /// FOLDER/KIND/NAME.json in the first folder that has it; empty if none has, or the name could lead
 /// out of the folder.

@@ -117,8 +117,9 @@ struct PresetStore::State {
 };
 
 PresetStore::PresetStore(std::vector<std::string> folders) : state_(std::make_unique<State>()) {
-  state_->folders =
-      preset_folders(std::move(folders), LOCKSTEP_INSTALL_PRESETS, LOCKSTEP_SOURCE_PRESETS);
+  state_->folders = preset_folders(std::move(folders), {.beside_program = LOCKSTEP_BESIDE_PRESETS,
+                                                        .source_tree = LOCKSTEP_SOURCE_PRESETS,
+                                                        .installed = LOCKSTEP_INSTALL_PRESETS});
 }
 PresetStore::~PresetStore() = default;
 
@@ -130,7 +131,9 @@ std::vector<std::string> PresetStore::names(std::string_view kind) const {
     throw InputError(
         {"presets", "", "the kind " + in_quotes(kind), listed(known), nearest_name(kind, known)});
   }
-  return preset_names(state_->folders, kind);
+  std::vector<std::string> found = preset_names(state_->folders, kind);
+  if (found.empty()) throw no_presets(kind, state_->folders);
+  return found;
 }
 
 bool PresetStore::has(std::string_view kind, std::string_view name) const {
@@ -152,10 +155,8 @@ std::string PresetStore::path(std::string_view kind, std::string_view name) cons
   std::string file = find_preset_file(state_->folders, kind, meant(kind, name));
   if (!file.empty()) return file;
   const std::vector<std::string> known = names(kind);
-  const std::string allowed =
-      known.empty() ? "nothing: there are none in " + listed(state_->folders) : listed(known);
-  throw InputError(
-      {"presets of " + std::string(kind), "", in_quotes(name), allowed, nearest_name(name, known)});
+  throw InputError({"presets of " + std::string(kind), "", in_quotes(name), listed(known),
+                    nearest_name(name, known)});
 }
 
 const GpuSpec& PresetStore::gpu(std::string_view name) const {

@@ -1,5 +1,5 @@
-# Installs BUILD beside it, builds the project in this folder against the copy, and runs both
-# programs. The installed program has to list a preset that only the installed copy holds.
+# Installs BUILD beside it, builds the project in this folder against the copy, and runs its programs
+# and the installed one. All have to read the presets of the installed copy.
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(NOT status EQUAL 0)
@@ -20,9 +20,22 @@ run("${CMAKE_COMMAND}" -G Ninja -S "${CMAKE_CURRENT_LIST_DIR}" -B "${BUILD}/pack
   "-DCMAKE_PREFIX_PATH=${prefix}" "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_CXX_FLAGS=${FLAGS}"
   -DCMAKE_BUILD_TYPE=Debug)
 run("${CMAKE_COMMAND}" --build "${BUILD}/package/consumer")
-run("${BUILD}/package/consumer/consumer")
-
 set(presets "${prefix}/share/lockstep/presets")
+run("${BUILD}/package/consumer/consumer")
+if(NOT output MATCHES "^${presets}/")
+  message(FATAL_ERROR "a program that links the package reads the presets of ${output}")
+endif()
+
+# The same without the source tree, where one may hide it.
+execute_process(COMMAND unshare --mount true RESULT_VARIABLE status OUTPUT_QUIET ERROR_QUIET)
+if(status EQUAL 0)
+  file(MAKE_DIRECTORY "${BUILD}/package/empty")
+  set(hide "mount --bind '${BUILD}/package/empty' '${SOURCE}/models'")
+  string(APPEND hide " && mount --bind '${BUILD}/package/empty' '${SOURCE}/topologies'")
+  run(unshare --mount sh -c "${hide} && '${BUILD}/package/consumer/consumer'")
+  run(unshare --mount sh -c "${hide} && '${prefix}/bin/lockstep' list models")
+endif()
+
 file(COPY_FILE "${presets}/gpus/h100_sxm5_80gb.json" "${presets}/gpus/only_in_the_copy.json")
 run("${prefix}/bin/lockstep" list gpus)
 if(NOT output MATCHES "only_in_the_copy")

@@ -45,6 +45,37 @@ TEST_CASE("PresetStore: LOCKSTEP_PRESETS adds folders behind one's own, before w
   CHECK(with_own.model("gpt3_175b").layers == 3);
 }
 
+TEST_CASE("PresetStore: a folder that is not there, or holds nothing, is an error that names it") {
+  CHECK_THROWS_WITH_AS(PresetStore({"/no/such/presets"}),
+                       "/no/such/presets: found no such folder; allowed: a folder of presets, "
+                       "KIND/NAME.json",
+                       InputError);
+  const test::TemporaryFolder empty;
+  CHECK_THROWS_WITH_AS(throw no_presets("models", {empty.path(), "/no/such/presets"}),
+                       ("presets of models: found none in " + empty.path() +
+                        ", /no/such/presets (no such folder); allowed: at least one; --presets DIR "
+                        "or the environment variable LOCKSTEP_PRESETS names their folder")
+                           .c_str(),
+                       InputError);
+}
+
+TEST_CASE("PresetStore: presets that ship come from the first of their places that exists") {
+  const test::TemporaryFolder source, installed;
+  const auto last = [](const ShippedPresets& ships) { return preset_folders({}, ships).back(); };
+  const std::string missing = source.path() + "/missing";
+  CHECK(last({.beside_program = ".", .source_tree = source.path(), .installed = {}}) !=
+        source.path());
+  CHECK(last({.beside_program = "no/such",
+              .source_tree = source.path(),
+              .installed = installed.path()}) == source.path());
+  CHECK(
+      last({.beside_program = "no/such", .source_tree = missing, .installed = installed.path()}) ==
+      installed.path());
+  const std::vector<std::string> none = preset_folders(
+      {}, {.beside_program = "no/such", .source_tree = missing, .installed = "/none"});
+  CHECK(none == std::vector<std::string>{missing, "/none"});  // for the error, which names them
+}
+
 TEST_CASE("PresetStore: what a shape leaves out follows from the rest") {
   const test::TemporaryFolder folder;
   folder.write("models/tiny.json", kTinyModel);
