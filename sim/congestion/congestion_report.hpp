@@ -52,7 +52,8 @@ struct CongestionReport {
   double end_s = 0;
   double bin_s = 0;  ///< width of a bin of LinkCongestion::utilisation
   std::vector<JobCongestion> jobs;
-  std::vector<LinkCongestion> links;          ///< those that carried anything, fullest first
+  std::size_t links_used = 0;                 ///< that carried anything, whether listed or not
+  std::vector<LinkCongestion> links;          ///< the most telling of those, fullest first
   std::vector<TransferCongestion> transfers;  ///< most slowed first
   std::vector<std::string> notes;             ///< approximations made, in words
 };

@@ -160,6 +160,8 @@ class CongestionRecorder::Writer {
       const double moved = std::accumulate(bytes_[l].begin(), bytes_[l].end(), 0.0);
       load[l] = out_.end_s > 0 ? moved / (of_.links_[l].capacity * out_.end_s) : 0;
     }
+    out_.links_used =
+        static_cast<std::size_t>(std::ranges::count_if(load, [](double use) { return use > 0; }));
     std::vector<double> holds(load.size());
     for (const auto& [link, time] : worst_) {
       if (link != kNone) holds[link] += time;

@@ -46,6 +46,7 @@ float busy_use(std::size_t link, std::size_t bin, std::size_t bins) {
 }
 
 void fullest_first(CongestionReport& report) {
+  report.links_used = report.links.size();
   std::ranges::stable_sort(report.links, [](const LinkCongestion& a, const LinkCongestion& b) {
     return a.mean_utilisation > b.mean_utilisation;
   });
@@ -112,6 +113,7 @@ CongestionReport calm_report() {
                  {"right", "ring over nodes 2 and 3", 200e-6, 200e-6, 10e6}};
   report.links = {link_of("node 0 to leaf 0", {1.0F}, {12.5e6, 0}),
                   link_of("node 2 to leaf 1", {0.8F}, {0, 10e6})};
+  report.links_used = report.links.size();
   return report;
 }
 

@@ -143,6 +143,7 @@ Json shared_json(const SharedScenario& scenario, const SharedResult& result) {
            {"slowdown_max", twelve_digits(most_slowed)},
            {"jobs", Json::array()},
            {"transfers", Json::array()},
+           {"links_used", report.links_used},
            {"links", Json::array()},
            {"notes", report.notes},
            {"assumptions", scenario.assumptions}};

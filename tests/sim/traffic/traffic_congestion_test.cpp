@@ -7,6 +7,7 @@
 #include <string>
 
 #include "sim/traffic/read_traffic.hpp"
+#include "tools/lockstep/report/congestion_page.hpp"
 
 namespace lockstep {
 namespace {
@@ -52,6 +53,18 @@ TEST_CASE("congestion of an incast: each is k times slower, because of the recei
   }
   CHECK(report.jobs.at(0).bytes == doctest::Approx(kSenders * 8.0 * 1048576));
   CHECK(report.title == "watched.json");
+}
+
+TEST_CASE("congestion: links that carried traffic are counted before their list is cut short") {
+  const std::string shift = R"({"kind": "shift", "size": "8 MiB"})";
+  const CongestionReport all = congestion(shift), few = congestion(shift, {.links = 3});
+  REQUIRE(all.links.size() > 3);
+  CHECK(few.links.size() == 3);
+  CHECK(all.links_used == all.links.size());
+  CHECK(few.links_used == all.links_used);
+  const TrafficScenario scenario = watched(shift);
+  CHECK(simulate_traffic(scenario).links_used == all.links_used);  // what the table says
+  CHECK(congestion_page(few).find(">" + std::to_string(all.links_used) + "<") != std::string::npos);
 }
 
 TEST_CASE("congestion of a ring alone: nobody is slowed, and nobody is the cause") {

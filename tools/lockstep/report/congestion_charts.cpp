@@ -28,8 +28,8 @@ std::span<const LinkCongestion> fullest(const CongestionReport& report, std::siz
 
 /// "the 40 fullest of 4,000 links", "all 12 links".
 std::string which_links(const CongestionReport& report, std::size_t shown) {
-  const auto total = static_cast<double>(report.links.size());
-  if (shown < report.links.size()) {
+  const auto total = static_cast<double>(report.links_used);
+  if (shown < report.links_used) {
     return fmt::format("the {} fullest of {} links", shown, grouped(total));
   }
   if (shown == 2) return "both links";

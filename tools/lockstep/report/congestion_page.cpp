@@ -156,8 +156,8 @@ void add_congestion_headline(Page& page, const CongestionReport& report) {
     figures.push_back({.value = page_percent(report.links.front().mean_utilisation),
                        .label = "mean use of the fullest link, " + report.links.front().name});
     figures.push_back(
-        {.value = grouped(static_cast<double>(report.links.size())),
-         .label = report.links.size() == 1 ? "link carried traffic" : "links carried traffic"});
+        {.value = grouped(static_cast<double>(report.links_used)),
+         .label = report.links_used == 1 ? "link carried traffic" : "links carried traffic"});
   }
   figures.push_back({.value = page_duration(report.end_s), .label = "simulated"});
   page.figures(figures);
