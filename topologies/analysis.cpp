@@ -12,6 +12,8 @@
 #include <boost/graph/biconnected_components.hpp>
 #include <boost/graph/push_relabel_max_flow.hpp>
 
+#include "topologies/bisection.hpp"
+#include "topologies/formats/canonical_order.hpp"
 #include "topologies/switch_graph.hpp"
 
 namespace lockstep {
@@ -449,26 +451,13 @@ class FailureSearch {
   std::vector<bool> lost_;  ///< by class
 };
 
-void measure_bisection(const ClusterGraph& graph, TopologyAnalysis& out) {
-  const int half = graph.nodes() / 2;
-  if (half == 0) return;
-  BytesPerSecond first, second;
-  for (const GraphCable& cable : graph.cables()) {
-    for (const Vertex v : {cable.a, cable.b}) {
-      const GraphVertex& at = graph.vertices()[v];
-      if (!at.is_port() || at.node >= 2 * half) continue;
-      (at.node < half ? first : second) += cable.capacity;
-    }
-  }
-  out.injection = std::min(first, second);
-  out.bisection = graph.bisection();
-}
-
 }  // namespace
 
-TopologyAnalysis analyse(const DrawnFabric& fabric) {
+TopologyAnalysis analyse(const DrawnFabric& as_given) {
+  assert(as_given.hosts.size() == index(as_given.graph.nodes()));
+  // Samples and halves are chosen by number, and the order of a file's lines is to move no figure.
+  const DrawnFabric fabric = in_canonical_order(as_given);
   const ClusterGraph& graph = fabric.graph;
-  assert(fabric.hosts.size() == index(graph.nodes()));
   TopologyAnalysis out;
   out.hosts = graph.nodes();
   out.nics = static_cast<int>(graph.port_count());
@@ -478,7 +467,7 @@ TopologyAnalysis analyse(const DrawnFabric& fabric) {
   count_layers(graph, out);
   const SwitchGraph folded(graph);
   measure_distances(folded, out);
-  measure_bisection(graph, out);
+  out.bisection = narrowest_bisection(graph);
   count_disjoint_paths(folded, out);
   FailureSearch(fabric, folded, out).run();
   return out;

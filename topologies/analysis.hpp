@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/units.hpp"
+#include "topologies/bisection.hpp"
 #include "topologies/formats/drawn_fabric.hpp"
 
 namespace lockstep {
@@ -63,8 +64,7 @@ struct TopologyAnalysis {
   double average_distance = 0;
   int sources = 0, sources_of = 0;
 
-  /// ClusterGraph::bisection(), and what the NICs of the smaller half could send.
-  BytesPerSecond bisection, injection;
+  Bisection bisection;
 
   /// Ways between NICs on different switches: shortest paths, and paths between their switches that
   /// share no cable (by max-flow, for `disjoint_pairs` pairs, spread evenly).

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/units.hpp"
@@ -79,6 +80,11 @@ class ClusterGraph {
   /// "leaf 2 to spine 0", with the port numbers where cables are parallel.
   [[nodiscard]] std::string link_name(GraphLink link) const;
 
+  /// What neither the file that the graph was read from nor the scenario tells of how messages are
+  /// carried, with what is taken instead: "routing: spray (fabric.json does not tell)".
+  [[nodiscard]] std::span<const std::string> untold() const { return untold_; }
+  void set_untold(std::vector<std::string> untold) { untold_ = std::move(untold); }
+
   /// Links on a shortest path to each vertex; -1: there is none.
   [[nodiscard]] std::vector<int> hops_from(Vertex start) const;
   /// Sets of vertices that all reach each other.
@@ -107,6 +113,7 @@ class ClusterGraph {
   std::vector<std::uint32_t> cable_;
   std::vector<GraphLink> ways_;  ///< 2 per cable
   std::vector<FabricLink> fabric_link_;
+  std::vector<std::string> untold_;
 };
 
 }  // namespace lockstep

@@ -13,7 +13,10 @@
 #include "models/workload/flops.hpp"
 #include "sim/congestion/redraw.hpp"
 #include "sim/step/replay.hpp"
+#include "sim/step/unseen_traffic.hpp"
+#include "topologies/nic_rates.hpp"
 #include "topologies/placement.hpp"
+#include "topologies/switch_limits.hpp"
 
 namespace lockstep {
 namespace {
@@ -490,6 +493,27 @@ std::vector<CongestionReport> run_alone(const SharedScenario& scenario, Congesti
   return reports;
 }
 
+/// What the answer leaves out of the jobs' traffic, each sentence with the jobs that it is about.
+void note_unseen_traffic(const SharedScenario& scenario, CongestionReport& report) {
+  const Cluster& cluster = scenario.cluster;
+  FabricSpec fabric = cluster.fabric;
+  for (const FabricEvent& event : scenario.events) fabric.faults.push_back(event.fault);
+  const NicPorts ports = nic_ports(cluster.node);
+  const std::string limits = switch_limits(fabric, cluster.nodes, ports.count, ports.bandwidth);
+  std::vector<std::pair<std::string, std::string>> jobs_of;  // by sentence, in order
+  for (const SharedJob& job : scenario.jobs) {
+    for (std::string& text : unseen_traffic(job.scenario, plan_step(job.scenario), limits)) {
+      const auto same = std::ranges::find(jobs_of, text, [](const auto& of) { return of.first; });
+      if (same == jobs_of.end()) {
+        jobs_of.emplace_back(std::move(text), job.name);
+      } else {
+        same->second += ", " + job.name;
+      }
+    }
+  }
+  for (const auto& [text, names] : jobs_of) report.notes.push_back(names + ": " + text);
+}
+
 }  // namespace
 
 SharedResult simulate_shared(const SharedScenario& scenario, const SharedOptions& options) {
@@ -500,9 +524,11 @@ SharedResult simulate_shared(const SharedScenario& scenario, const SharedOptions
   report.title = std::filesystem::path(scenario.file).filename();
   report.about = scenario.about;
   const NicPorts ports = nic_ports(scenario.cluster.node);
-  report.fabric =
-      fmt::format("{}, {} nodes of {} NIC ports at {:.4g} GB/s", scenario.cluster.fabric.name,
-                  scenario.cluster.nodes, ports.count, ports.bandwidth.base_units() / 1e9);
+  report.fabric = fmt::format(
+      "{}, {} nodes of {} NIC ports at {}", scenario.cluster.fabric.name, scenario.cluster.nodes,
+      ports.count,
+      words_of(nic_rates(scenario.cluster.fabric, scenario.cluster.nodes, ports.bandwidth)));
+  note_unseen_traffic(scenario, report);
   if (options.alone) compare_with_alone(run_alone(scenario, options.limits), report);
   const std::vector<std::vector<double>> steps = run.steps();
   for (std::size_t j = 0; j < scenario.jobs.size(); ++j) {

@@ -1,11 +1,14 @@
 // Reads the network between nodes.
 #include <cstddef>
 #include <filesystem>
+#include <fmt/format.h>
 #include <memory>
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
+#include "models/input/input_error.hpp"
 #include "models/input/text_file.hpp"
 #include "sim/scenario/member_reader.hpp"
 #include "sim/scenario/names.hpp"
@@ -29,7 +32,39 @@ std::string file_beside(const JsonCursor& from) {
   return (fs::path(from.file()).parent_path() / written).string();
 }
 
-void read_drawing(const JsonCursor& from, FabricSpec& out) {
+/// Keys of a fabric that its file may tell; `fabric` is the object that names the file and may say
+/// otherwise.
+/// Returns what is left open.
+std::vector<std::string> take_carriage(const JsonCursor& fabric, const FabricCarriage& told,
+                                       const PresetStore& presets, FabricSpec& out) {
+  if (told.routing) out.routing = *told.routing;
+  if (told.hash_seed) out.hash_seed = *told.hash_seed;
+  if (told.queue_pairs) out.queue_pairs = *told.queue_pairs;
+  if (told.pxn) out.pxn = *told.pxn;
+  if (told.nonminimal_share) out.nonminimal_share = *told.nonminimal_share;
+  if (told.switch_latency) out.switch_latency = *told.switch_latency;
+  if (!told.transport.empty()) {
+    const std::vector<std::string> known = presets.names("transports");
+    if (!presets.has("transports", told.transport)) {
+      throw InputError({out.file, "/transport", in_quotes(told.transport), listed(known),
+                        nearest_name(told.transport, known)});
+    }
+    out.transport = told.transport;
+  }
+  std::vector<std::string> open;
+  const auto untold = [&](bool known, std::string_view key, std::string taken) {
+    if (known || fabric.find(key)) return;
+    open.push_back(fmt::format("{}: {} ({} does not tell)", key, std::move(taken),
+                               std::filesystem::path(out.file).filename().string()));
+  };
+  untold(told.routing.has_value(), "routing", std::string(name_of(out.routing)));
+  untold(told.switch_latency.has_value(), "switch_latency", "none");
+  untold(!told.transport.empty(), "transport", "the node's");
+  return open;
+}
+
+void read_drawing(const JsonCursor& fabric, const JsonCursor& from, const PresetStore& presets,
+                  FabricSpec& out) {
   if (out.kind != FabricKind::file) from.fail("no such key, unless \"kind\" is \"file\"");
   out.file = file_beside(from);
   const std::string text = read_text_file(out.file, kFabricFileLimit);
@@ -37,7 +72,9 @@ void read_drawing(const JsonCursor& from, FabricSpec& out) {
   if (!std::holds_alternative<DrawnFabric>(drawing)) {
     from.fail("a file that describes a network, not the inside of a server");
   }
-  out.graph = std::make_shared<const ClusterGraph>(std::move(std::get<DrawnFabric>(drawing).graph));
+  DrawnFabric& drawn = std::get<DrawnFabric>(drawing);
+  drawn.graph.set_untold(take_carriage(fabric, drawn.carriage, presets, out));
+  out.graph = std::make_shared<const ClusterGraph>(std::move(drawn.graph));
 }
 
 void read_tables(const JsonCursor& from, FabricSpec& out) {
@@ -142,7 +179,6 @@ void read_other_shapes(const MemberReader& member, FabricSpec& out) {
   member.optional("global_cables", out.global_cables, 1, kMaxParallel);
   member.optional("torus", [&](const JsonCursor& at) { out.torus = read_sides(at); });
   member.optional("faults", [&](const JsonCursor& at) { out.faults = read_faults(at); });
-  member.optional("file", [&](const JsonCursor& at) { read_drawing(at, out); });
 }
 
 void read_routing(const MemberReader& member, FabricSpec& out) {
@@ -168,6 +204,8 @@ void read_fabric(const JsonCursor& from, Extent extent, const PresetStore& prese
   member.required("kind", [&](const JsonCursor& at) {
     out.kind = read_choice<FabricKind>(at, fabric_kind_names());
   });
+  // What the file tells of its fabric comes first: the keys behind it say otherwise.
+  member.optional("file", [&](const JsonCursor& at) { read_drawing(from, at, presets, out); });
   read_routing(member, out);
   read_tree(member, out);
   read_other_shapes(member, out);

@@ -5,6 +5,7 @@
 
 #include "models/input/json_override.hpp"
 #include "sim/pools/read_pools.hpp"
+#include "sim/scenario/fabric_assumptions.hpp"
 #include "sim/scenario/member_reader.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/spec_readers.hpp"
@@ -146,6 +147,9 @@ Cluster read_cluster(const JsonCursor& from, const PresetStore& presets) {
   }
   cluster.transport = transport_of(cluster.node, cluster.fabric, presets);
   check_cluster(from, cluster);
+  for (std::string& text : fabric_assumptions(cluster.fabric, cluster.node, cluster.nodes)) {
+    cluster.assumptions.push_back(std::move(text));
+  }
   return cluster;
 }
 

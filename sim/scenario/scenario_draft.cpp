@@ -11,6 +11,7 @@
 #include "sim/pools/balance.hpp"
 #include "sim/pools/unequal_rules.hpp"
 #include "sim/scenario/capabilities.hpp"
+#include "sim/scenario/fabric_assumptions.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/scenario_rules.hpp"
 
@@ -276,6 +277,9 @@ Scenario complete_scenario(const ScenarioDraft& draft, const PresetStore& preset
   out.fabric = draft.fabric ? *draft.fabric : default_fabric(draft.node, presets);
   if (!draft.fabric && out.gpus() > draft.node.nvlink_domain) {
     out.assumptions.push_back("fabric: " + out.fabric.name + " (not given)");
+  }
+  for (std::string& text : fabric_assumptions(out.fabric, draft.node, out.nodes)) {
+    out.assumptions.push_back(std::move(text));
   }
   out.transport = transport_of(draft.node, out.fabric, presets);
   for (std::size_t pool = 0; pool < out.pool_count(); ++pool) note_attention(pool, out);

@@ -26,7 +26,7 @@ TEST_CASE("lockstep topology: imports, exports to every format and imports the s
   const Ran ran = lockstep_with({"topology", "import", kRails, "--hosts", hosts, "-o", fabric});
   CHECK(ran.err.empty());
   CHECK(ran.exit == Exit::ok);
-  CHECK(ran.out == "ibnetdiscover, ibsim: 4 hosts, 16 NICs, 6 switches, 32 cables\n");
+  CHECK(ran.out == "ibnetdiscover, ibsim: 4 hosts, 16 NICs of 25 GB/s, 6 switches, 32 cables\n");
   const auto written = nlohmann::json::parse(read_text_file(fabric));
   CHECK(written["hosts"][0]["name"] == "node 3");
   CHECK(written["hosts"][1]["name"] == "node 1");
@@ -92,4 +92,163 @@ TEST_CASE(
     CHECK(found.exit == Exit::bad_input);
     CHECK_MESSAGE(found.err.starts_with(message), found.err);
   }
+}
+
+namespace {
+
+std::string comm_scenario(const std::string& node, int nodes, const std::string& fabric) {
+  return R"({"cluster": {"node": )" + node + R"(, "nodes": )" + std::to_string(nodes) +
+         R"(, "fabric": )" + fabric +
+         R"(}, "traffic": [{"kind": "permutation", "size": "64 MiB", "as": "flows"}]})";
+}
+
+nlohmann::json comm_json(const std::string& file) {
+  const Ran ran = lockstep_with({"comm", file, "--format", "json"});
+  CAPTURE(ran.err);
+  REQUIRE(ran.exit == Exit::ok);
+  return nlohmann::json::parse(ran.out);
+}
+
+std::string replaced(std::string text, const std::string& what, const std::string& with) {
+  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += with.size()) {
+    text.replace(at, what.size(), with);
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("lockstep topology export: a fabric carries messages as it did before its export") {
+  const TemporaryFolder folder;
+  for (const char* fabric :
+       {R"("fat_tree_ecmp")", R"("rail_optimised")",
+        R"({"kind": "fat_tree", "routing": "adaptive", "leaf_oversubscription": 2,
+            "leaf_ports_down": 16})",
+        R"({"kind": "dragonfly", "leaf_ports_down": 8, "routing": "adaptive",
+            "nonminimal_share": 0.25})"}) {
+    CAPTURE(fabric);
+    const std::string own = folder.write("own.json", comm_scenario(R"("dgx_h100")", 32, fabric));
+    const std::string drawn = folder.path() + "/drawn.json";
+    REQUIRE(lockstep_with({"topology", "export", own, "--format", "fabric", "-o", drawn}).exit ==
+            Exit::ok);
+    const std::string copy = folder.write(
+        "copy.json",
+        comm_scenario(R"("dgx_h100")", 32, R"({"kind": "file", "file": "drawn.json"})"));
+    const nlohmann::json before = comm_json(own), after = comm_json(copy);
+    CHECK(after["end_s"].get<double>() ==
+          doctest::Approx(before["end_s"].get<double>()).epsilon(1e-9));
+    CHECK(after["assumptions"].dump().find("does not tell") == std::string::npos);
+  }
+}
+
+TEST_CASE("lockstep topology export: what a format or file cannot say is said") {
+  const TemporaryFolder folder;
+  const std::string own =
+      folder.write("own.json", comm_scenario(R"("dgx_h100")", 4, R"("fat_tree_ecmp")"));
+  const Ran dot = lockstep_with({"topology", "export", own, "--format", "dot"});
+  CHECK(dot.err.find("left out, for dot cannot say it: routing ecmp") != std::string::npos);
+  folder.write("drawn.dot", dot.out);
+  const std::string copy = folder.write(
+      "copy.json", comm_scenario(R"("dgx_h100")", 4, R"({"kind": "file", "file": "drawn.dot"})"));
+  const std::string assumed = comm_json(copy)["assumptions"].dump();
+  CHECK(assumed.find("fabric.routing: spray (drawn.dot does not tell)") != std::string::npos);
+  CHECK(assumed.find("fabric.transport: the node's (drawn.dot does not tell)") !=
+        std::string::npos);
+  const std::string said = folder.write(
+      "said.json", comm_scenario(R"("dgx_h100")", 4,
+                                 R"({"kind": "file", "file": "drawn.dot", "routing": "ecmp",
+                                     "switch_latency": "600 ns", "transport": "infiniband"})"));
+  CHECK(comm_json(said)["assumptions"].dump().find("does not tell") == std::string::npos);
+}
+
+TEST_CASE("lockstep comm: the headline has the rate of the cables, and a note where NICs differ") {
+  const TemporaryFolder folder;
+  const std::string net = read_text_file(kSource + "/tests/reference/infiniband/rails4x4.net");
+  const std::string slow = folder.write("slow.net", replaced(net, "4xHDR", "4xSDR"));
+  const std::string fabric = folder.path() + "/slow.json";
+  const Ran import = lockstep_with({"topology", "import", slow, "-o", fabric});
+  CHECK(import.out.find("16 NICs of 8 Gb/s") != std::string::npos);
+  CHECK(lockstep_with({"topology", "show", fabric}).out.find("16 NICs of 8 Gb/s") !=
+        std::string::npos);
+  const std::string file =
+      folder.write("slow.comm.json", comm_scenario(R"({"preset": "dgx_h100", "nics": 4})", 4,
+                                                   R"({"kind": "file", "file": "slow.json"})"));
+  const Ran ran = lockstep_with({"comm", file});
+  CHECK(ran.out.find("16 NICs of 8 Gb/s") != std::string::npos);
+  CHECK(comm_json(file)["assumptions"].dump().find(
+            "NICs send at 8 Gb/s, the rate of their cables in slow.json; those of dgx_h100 could "
+            "send at 50 GB/s") != std::string::npos);
+}
+
+TEST_CASE("lockstep topology import: SHARP aggregation nodes are left out, with their number") {
+  const TemporaryFolder folder;
+  const std::string tree =
+      read_text_file(kSource + "/tests/reference/infiniband/tree16.ibnetdiscover");
+  const std::string file = folder.write(
+      "sharp.txt",
+      replaced(tree, "\"node 15 nic 0\"", "\"Mellanox Technologies Aggregation Node\""));
+  const Ran ran = lockstep_with({"topology", "import", file, "-o", folder.path() + "/out.json"});
+  CHECK(ran.out.find("15 hosts, 15 NICs of 25 GB/s, 20 switches") != std::string::npos);
+  CHECK(ran.out.find("assumed: 1 SHARP aggregation node of switches is left out.") !=
+        std::string::npos);
+}
+
+TEST_CASE("lockstep topology import: an MI250X die is half a card") {
+  const TemporaryFolder folder;
+  std::string xml = read_text_file(kSource + "/tests/reference/formats/nccl-topology.xml");
+  xml = replaced(xml, R"(vendor="0x10de" device="0x2330")", R"(vendor="0x1002" device="0x740c")");
+  xml = replaced(xml, "0x030200", "0x038000");
+  const Ran ran = lockstep_with({"topology", "import", folder.write("mi.xml", xml)});
+  REQUIRE(ran.exit == Exit::ok);
+  const auto node = nlohmann::json::parse(ran.out);
+  CHECK(node["gpus"] == 2);
+  CHECK(node["gpu"] == "mi250x_gcd");
+}
+
+TEST_CASE("lockstep topology import: a PCI device without a class is a bridge, as NCCL has it") {
+  const TemporaryFolder folder;
+  const std::string xml = read_text_file(kSource + "/tests/reference/formats/nccl-topology.xml");
+  const std::string bridges = replaced(xml,
+                                       R"(class="0x060400" vendor="0x1000" device="0xc030" )"
+                                       R"(link_speed="32.0 GT/s PCIe" link_width="16")",
+                                       "");
+  REQUIRE(bridges != xml);
+  const Ran with = lockstep_with({"topology", "import", folder.write("a.xml", xml)});
+  const Ran without = lockstep_with({"topology", "import", folder.write("a.xml", bridges)});
+  CHECK(without.exit == Exit::ok);
+  CHECK(without.out == with.out);
+  // Templates that NCCL merges with what it finds on the machine have no GPUs of their own.
+  const std::string alone =
+      folder.write("c.xml", R"(<system version="1"><cpu numaid="0"><pci busid="0000:45:00.0">
+      <pci busid="0000:4f:00.0"/><pci busid="0000:50:00.0"/></pci></cpu></system>)");
+  const Ran refused = lockstep_with({"topology", "import", alone});
+  CHECK(refused.exit == Exit::bad_input);
+  CHECK(refused.err.find("no GPUs, and 2 devices without a class") != std::string::npos);
+}
+
+TEST_CASE("lockstep topology import: NICs that are nearest to no GPU count only when asked for") {
+  const TemporaryFolder folder;
+  const std::string matrix = folder.write("smi.txt",
+                                          "\tGPU0\tNIC0\tNIC1\nGPU0\t X \tPIX\tSYS\n"
+                                          "NIC0\tPIX\t X \tSYS\nNIC1\tSYS\tSYS\t X \n");
+  std::vector<std::string> args{"topology", "import",         matrix,
+                                "--gpu",    "h100_sxm5_80gb", "--rate",
+                                "400 Gb/s", "--transport",    "infiniband"};
+  const Ran near = lockstep_with(args);
+  CHECK(nlohmann::json::parse(near.out)["nics"] == 1);
+  CHECK(near.err.find("Left out, nearest to no GPU: NIC1 (--all-nics counts them)") !=
+        std::string::npos);
+  args.emplace_back("--all-nics");
+  CHECK(nlohmann::json::parse(lockstep_with(args).out)["nics"] == 2);
+}
+
+TEST_CASE("lockstep topology import: a Slurm topology of blocks is refused with what to give") {
+  const TemporaryFolder folder;
+  const std::string file =
+      folder.write("block.conf", "BlockName=b1 Nodes=n[0-17]\nBlockSizes=18\n");
+  const Ran ran = lockstep_with({"topology", "import", file, "--rate", "400 Gb/s"});
+  CHECK(ran.exit == Exit::bad_input);
+  CHECK(ran.err.starts_with(file +
+                            ":1: found a topology of blocks, which is not read; allowed: "
+                            "topology/tree: a line SwitchName=BLOCK Nodes=HOSTS for each block"));
 }

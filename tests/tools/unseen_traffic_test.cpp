@@ -67,7 +67,8 @@ TEST_CASE("unseen traffic: nothing is said where the switches cannot matter") {
 TEST_CASE("unseen traffic: tensor groups that straddle nodes only beyond the first are found") {
   // Of 8 groups of 6 on nodes of 8 GPUs, ranks 0 to 5 lie on one node and ranks 6 to 11 on two.
   const std::string notes = notes_of(fmt::format(
-      R"({{"model": "gpt3_175b", "cluster": {}, "parallelism": {{"tensor": 6, "data": 8}},
+      R"({{"model": "gpt3_175b", "cluster": {},
+      "parallelism": {{"tensor": 6, "data": 8, "sequence": false}},
       "batch": {{"sequences": 64, "tokens": 2048, "micro": 1}}}})",
       thin_tree(8, 6)));
   CHECK(notes.find(inner("tensor")) != std::string::npos);

@@ -43,7 +43,8 @@ TEST_CASE(
           doctest::Approx((2.0 * (p - 1) + 4.0 * (kNics - p)) / (kNics - 1)).epsilon(1e-12));
     check_spread(a.shortest_paths, u);
     check_spread(a.disjoint_paths, u);
-    CHECK(double{a.bisection / a.injection} == doctest::Approx(1 / oversubscription));
+    CHECK(double{a.bisection.rate / a.bisection.injection} ==
+          doctest::Approx(1 / oversubscription));
     REQUIRE(a.loads.size() == 2);
     CHECK(a.loads[0].oversubscription() == doctest::Approx(oversubscription));
     CHECK(a.single_points.size() == kLeaves);  // each leaf has its hosts alone
@@ -71,11 +72,11 @@ TEST_CASE("analysis of three layers: ways multiply, and oversubscriptions do") {
   CHECK(a.average_distance ==
         doctest::Approx((2.0 * (p - 1) + 4.0 * (m - 1) * p + 6.0 * (kPods - 1) * m * p) /
                         (kNics - 1)));
-  CHECK(double{a.bisection / a.injection} == doctest::Approx(1));
+  CHECK(double{a.bisection.rate / a.bisection.injection} == doctest::Approx(1));
   spec.leaf_oversubscription = 2;
   spec.spine_oversubscription = 2;
   a = analysis_of(spec, kPods * m * p, 1);
-  CHECK(double{a.bisection / a.injection} == doctest::Approx(0.25));
+  CHECK(double{a.bisection.rate / a.bisection.injection} == doctest::Approx(0.25));
   CHECK(a.loads[0].oversubscription() == doctest::Approx(2));
   CHECK(a.loads[1].oversubscription() == doctest::Approx(2));
 }
@@ -105,7 +106,7 @@ TEST_CASE("analysis of tori: diameter, mean distance, bisection and ways in clos
     const TopologyAnalysis a = analysis_of(spec, nodes, 1);
     CHECK(a.diameter == diameter);
     CHECK(a.average_distance == doctest::Approx(2 + mean * nodes / (nodes - 1)).epsilon(1e-12));
-    CHECK(a.bisection.base_units() ==
+    CHECK(a.bisection.rate.base_units() ==
           doctest::Approx(2.0 * nodes / sides[0] * kAnalysisRate.base_units()));
     check_spread(a.disjoint_paths, 2.0 * static_cast<double>(sides.size()));
     CHECK(a.shortest_paths.most == doctest::Approx(most_ways));

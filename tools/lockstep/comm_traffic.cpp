@@ -10,6 +10,7 @@
 
 #include "models/input/quantity.hpp"
 #include "sim/scenario/names.hpp"
+#include "topologies/nic_rates.hpp"
 #include "topologies/placement.hpp"
 
 namespace lockstep {
@@ -27,7 +28,7 @@ std::string fabric_text(const Cluster& cluster) {
   const NicPorts ports = nic_ports(cluster.node);
   return fmt::format("{}, {}; {} NICs of {}", cluster.fabric.name, name_of(cluster.fabric.routing),
                      grouped(1.0 * cluster.nodes * ports.count),
-                     format_quantity(ports.bandwidth.base_units(), Dimension::data_rate));
+                     words_of(nic_rates(cluster.fabric, cluster.nodes, ports.bandwidth)));
 }
 
 /// As much of a name as leaves room for the other columns.

@@ -6,6 +6,8 @@
 #include "sim/scenario/read_scenario.hpp"
 #include "tools/lockstep/pools/run_pools.hpp"
 #include "tools/lockstep/run_result.hpp"
+#include "topologies/nic_rates.hpp"
+#include "topologies/placement.hpp"
 
 namespace lockstep {
 namespace {
@@ -87,6 +89,13 @@ std::string tokens_text(const Batch& batch) {
   return all + fmt::format(" in samples of {}", significant(batch.sample_tokens));
 }
 
+/// ", NICs of 25 GB/s" where a file says what cables carry.
+std::string cable_rates(const Scenario& s) {
+  if (s.fabric.kind != FabricKind::file) return {};
+  const NicRates rates = nic_rates(s.fabric, s.nodes, nic_ports(s.node).bandwidth);
+  return ", NICs of " + words_of(rates);
+}
+
 std::string title(const RunResult& result, const TextStyle& style) {
   const Scenario& s = result.scenario;
   const TrainingJob& job = s.job;
@@ -103,7 +112,7 @@ std::string title(const RunResult& result, const TextStyle& style) {
   const std::string release = s.stack.release.empty() ? "" : " " + s.stack.release;
   return out + labelled_line("Software", kRunLabels, s.stack.name + release) +
          labelled_line("Fabric", kRunLabels,
-                       fmt::format("{}, {}", s.fabric.name, s.transport.name));
+                       fmt::format("{}, {}{}", s.fabric.name, s.transport.name, cable_rates(s)));
 }
 
 /// "61.3 GiB at the peak (stage 0), 66.0 GiB with the allocator's cache, of 74.9 GiB usable on ..."

@@ -19,6 +19,7 @@
 #include "topologies/formats/picture.hpp"
 #include "topologies/formats/slurm_topology.hpp"
 #include "topologies/infiniband/ibsim_net.hpp"
+#include "topologies/nic_rates.hpp"
 
 namespace lockstep {
 namespace {
@@ -67,6 +68,14 @@ constexpr OptionSpec kTransport{"transport",
                                 false,
                                 "Transport preset of a server whose NICs do not tell theirs.",
                                 "--transport roce"};
+constexpr OptionSpec kAllNics{
+    "all-nics",
+    0,
+    "",
+    false,
+    "Count all NICs of a server. Without it, those that are nearest to no "
+    "GPU are left out: storage and management.",
+    "--all-nics"};
 constexpr OptionSpec kSvg{"svg",
                           0,
                           "FILE",
@@ -82,9 +91,9 @@ constexpr OptionSpec kNode{"node",
                            "--node dgx_h100"};
 constexpr OptionSpec kNodes{"nodes", 0, "N", false, "How many nodes of them.", "--nodes 128"};
 
-constexpr std::array kTopologyOptions{kTopologyFormat, kFrom, kHosts, kRate,  kGpu,
-                                      kTransport,      kSvg,  kNode,  kNodes, kPresetsOption,
-                                      kOutputOption};
+constexpr std::array kTopologyOptions{kTopologyFormat, kFrom,        kHosts, kRate, kGpu,
+                                      kTransport,      kAllNics,     kSvg,   kNode, kNodes,
+                                      kPresetsOption,  kOutputOption};
 
 constexpr std::array<std::string_view, 8> kTopologyExamples{
     "lockstep topology show rail_optimised --node dgx_h100 --nodes 128 --svg fabric.svg",
@@ -141,10 +150,12 @@ Exit run_import(const ParsedOptions& given, Console& console) {
   if (const auto* node = std::get_if<NodeDrawing>(&read)) {
     const PresetStore presets(options.all("presets"));
     const std::string source = fmt::format("{} {}", format.title, file.substr(file.rfind('/') + 1));
-    const NodePreset preset = node_preset(
-        file, *node, source,
-        {.gpu = options.get("gpu"), .transport = options.get("transport"), .rate = import.rate},
-        presets);
+    const NodePreset preset = node_preset(file, *node, source,
+                                          {.gpu = options.get("gpu"),
+                                           .transport = options.get("transport"),
+                                           .rate = import.rate,
+                                           .all_nics = options.has("all-nics")},
+                                          presets);
     write_output(preset.json, options, console);
     for (const std::string& fact : preset.facts) remarks(options, console) << fact << "\n";
     assumptions = preset.assumptions;
@@ -153,8 +164,9 @@ Exit run_import(const ParsedOptions& given, Console& console) {
     const ClusterGraph& graph = fabric.graph;
     write_output(write_fabric_json(fabric), options, console);
     remarks(options, console) << fmt::format(
-        "{}: {} hosts, {} NICs, {} switches, {} cables\n", format.title, fabric.hosts.size(),
-        graph.port_count(), graph.vertex_count() - graph.port_count(), graph.cables().size());
+        "{}: {} hosts, {} NICs of {}, {} switches, {} cables\n", format.title, fabric.hosts.size(),
+        graph.port_count(), words_of(nic_rates(graph)), graph.vertex_count() - graph.port_count(),
+        graph.cables().size());
     assumptions = fabric.assumptions;
   }
   for (const std::string& line : assumptions) {
@@ -209,6 +221,14 @@ Exit run_export(const ParsedOptions& options, Console& console) {
   const std::string name = options.choice("format", names);
   const PresetStore presets(options.all("presets"));
   const DrawnFabric fabric = topology_input(options, presets);
+  for (const std::string& line : fabric.assumptions) {
+    remarks(options, console) << "assumed: " << line << "\n";
+  }
+  const std::string lost = name == "fabric" ? std::string() : words_of(fabric.carriage);
+  if (!lost.empty()) {
+    remarks(options, console) << fmt::format(
+        "note: left out, for {} cannot say it: {}; --format fabric keeps it\n", name, lost);
+  }
   for (const ExportFormat& format : kExportFormats) {
     if (format.name != name) continue;
     write_output(format.write(fabric, options.positionals[1]), options, console);
@@ -221,8 +241,8 @@ struct Action {
   Exit (*run)(const ParsedOptions& options, Console& console);
   std::span<const std::string_view> options;  ///< beside those of all
 };
-constexpr std::array<std::string_view, 6> kImportOptions{"format", "from", "hosts",
-                                                         "rate",   "gpu",  "transport"};
+constexpr std::array<std::string_view, 7> kImportOptions{"format", "from",      "hosts",   "rate",
+                                                         "gpu",    "transport", "all-nics"};
 constexpr std::array<std::string_view, 7> kShowOptions{"format", "from", "hosts", "rate",
                                                        "svg",    "node", "nodes"};
 constexpr std::array<std::string_view, 6> kExportOptions{"format", "from", "hosts",

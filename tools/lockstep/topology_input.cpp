@@ -41,6 +41,23 @@ std::vector<GraphCable> missing_cables(const Cluster& cluster, const NicPorts& p
   return out;
 }
 
+/// All that a reader of the drawing needs in order to find the same answers.
+FabricCarriage carriage_of(const Cluster& cluster) {
+  const FabricSpec& fabric = cluster.fabric;
+  FabricCarriage out;
+  if (fabric.routing != Routing::tables) out.routing = fabric.routing;
+  if (fabric.routing == Routing::ecmp) {
+    out.hash_seed = fabric.hash_seed;
+    out.queue_pairs = fabric.queue_pairs;
+  }
+  if (fabric.pxn) out.pxn = true;
+  out.nonminimal_share = fabric.nonminimal_share;
+  out.switch_latency = fabric.switch_latency;
+  // A transport that a scenario refines is no preset, and has no name for others.
+  if (!fabric.own_transport && !cluster.node.own_transport) out.transport = cluster.transport.name;
+  return out;
+}
+
 DrawnFabric fabric_of_cluster(const Cluster& cluster, std::string source) {
   const NicPorts ports = nic_ports(cluster.node);
   // A Fabric of a drawn kind would find all its routes, too.
@@ -51,6 +68,12 @@ DrawnFabric fabric_of_cluster(const Cluster& cluster, std::string source) {
       std::move(source));
   out.down = missing_cables(cluster, ports, out.graph);
   out.assumptions = cluster.assumptions;
+  out.carriage = carriage_of(cluster);
+  if (cluster.fabric.routing == Routing::tables) {
+    out.assumptions.push_back(
+        "forwarding tables stay in " + cluster.fabric.tables +
+        ": a scenario names them beside the fabric, as \"tables\" with \"routing\": \"tables\"");
+  }
   return out;
 }
 

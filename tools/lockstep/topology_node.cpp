@@ -35,6 +35,7 @@ class Maker {
   NodePreset make(const std::string& source) {
     const std::string gpu = gpu_name();
     spec_ = &presets_.gpu(gpu);
+    choose_nics();
     Json out;
     out["about"] = "";
     out["source"] = source;
@@ -42,7 +43,7 @@ class Maker {
     out["gpus"] = node_.gpus.size();
     out["nvlink_domain"] = domain();
     set_nvlink_bandwidth(out["gpu"]);
-    out["nics"] = node_.nics.size();
+    out["nics"] = nics_.size();
     out["nic_bandwidth"] = nic_rate();
     out["transport"] = transport();
     preset_.facts.insert(preset_.facts.begin(), fmt::format("{} x {}", node_.gpus.size(), gpu));
@@ -55,6 +56,22 @@ class Maker {
  private:
   [[noreturn]] void fail(std::string found, std::string allowed) const {
     throw InputError({file_, "", std::move(found), std::move(allowed), ""});
+  }
+
+  void choose_nics() {
+    const std::vector<bool> near = near_some_gpu(node_);
+    std::string others;
+    for (std::size_t i = 0; i < near.size(); ++i) {
+      if (near[i] || choices_.all_nics) nics_.push_back(node_.nics[i]);
+      if (!near[i]) others += " " + node_.nics[i].name;
+    }
+    if (others.empty()) return;
+    if (choices_.all_nics) {
+      preset_.assumptions.push_back("NICs that are nearest to no GPU count too:" + others);
+    } else {
+      left_out_ = "Left out, nearest to no GPU:" + others;
+      preset_.facts.push_back(left_out_ + " (--all-nics counts them)");
+    }
   }
 
   std::string gpu_name() const {
@@ -104,20 +121,19 @@ class Maker {
   }
 
   Json nic_rate() {
-    if (node_.nics.empty()) fail("no NICs", "a server with at least one NIC for its network");
+    if (nics_.empty()) fail("no NICs", "a server with at least one NIC for its network");
     if (choices_.rate > BytesPerSecond{}) {
       return Json{{"value", rate_text(choices_.rate)}, {"source", "assumed: given as --rate"}};
     }
     std::map<BytesPerSecond, int> counts;
-    for (const NodeDrawing::Nic& nic : node_.nics) ++counts[nic.rate];
+    for (const NodeDrawing::Nic& nic : nics_) ++counts[nic.rate];
     const auto usual =
         std::max_element(counts.begin(), counts.end(),
                          [](const auto& a, const auto& b) { return a.second < b.second; });
     if (usual->first == BytesPerSecond{}) {
       fail("NICs without a speed", "--rate, such as --rate \"400 Gb/s\"");
     }
-    preset_.facts.push_back(
-        fmt::format("{} NICs of {}", node_.nics.size(), rate_text(usual->first)));
+    preset_.facts.push_back(fmt::format("{} NICs of {}", nics_.size(), rate_text(usual->first)));
     if (counts.size() > 1) {
       preset_.assumptions.push_back("NICs differ in speed; what most have is taken for all");
     }
@@ -127,7 +143,7 @@ class Maker {
   Json transport() {
     if (!choices_.transport.empty()) return choices_.transport;
     std::map<std::string, int> counts;
-    for (const NodeDrawing::Nic& nic : node_.nics) ++counts[nic.transport];
+    for (const NodeDrawing::Nic& nic : nics_) ++counts[nic.transport];
     const auto usual =
         std::max_element(counts.begin(), counts.end(),
                          [](const auto& a, const auto& b) { return a.second < b.second; });
@@ -138,11 +154,14 @@ class Maker {
   }
 
   std::string about() {
-    preset_.assumptions.push_back(
-        "NICs for storage and management are counted too where the description lists them");
+    if (left_out_.empty() && !choices_.all_nics) {
+      preset_.assumptions.push_back(
+          "NICs for storage and management are counted too where they are as near as others");
+    }
     std::string text = "Imported. Nearest NICs: ";
     const std::vector<std::string> rows = nearest_nics(node_);
     for (std::size_t i = 0; i < rows.size(); ++i) text += (i == 0 ? "" : "; ") + rows[i];
+    if (!left_out_.empty()) text += ". " + left_out_;
     for (const std::string& line : preset_.assumptions) text += ". Not known: " + line;
     return text + ".";
   }
@@ -152,6 +171,8 @@ class Maker {
   const NodeChoices& choices_;
   const PresetStore& presets_;
   const GpuSpec* spec_ = nullptr;
+  std::vector<NodeDrawing::Nic> nics_;  ///< that count
+  std::string left_out_;                ///< in words, those that do not
   NodePreset preset_;
 };
 

@@ -14,6 +14,7 @@ struct NodeChoices {
   std::string gpu;        ///< preset; empty: as described
   std::string transport;  ///< preset; empty: as described
   BytesPerSecond rate;    ///< of a NIC; 0: as described
+  bool all_nics = false;  ///< those too that are nearest to no GPU
 };
 
 struct NodePreset {

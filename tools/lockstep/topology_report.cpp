@@ -9,6 +9,7 @@
 
 #include "models/input/quantity.hpp"
 #include "topologies/formats/fabric_json.hpp"
+#include "topologies/nic_rates.hpp"
 
 namespace lockstep {
 namespace {
@@ -55,8 +56,11 @@ class Table {
 
   std::string text() {
     out_ = style_.bold(fabric_.about.empty() ? fabric_.source : fabric_.about) + "\n";
-    line("size", fmt::format("{} hosts, {} NICs, {} switches, {} cables", grouped(a_.hosts),
-                             grouped(a_.nics), grouped(a_.switches), grouped(a_.cables)));
+    line("size", fmt::format("{} hosts, {} NICs of {}, {} switches, {} cables", grouped(a_.hosts),
+                             grouped(a_.nics), words_of(nic_rates(fabric_.graph)),
+                             grouped(a_.switches), grouped(a_.cables)));
+    const std::string carriage = words_of(fabric_.carriage);
+    if (!carriage.empty()) line("carries", carriage);
     if (a_.down_cables > 0) line("down", fmt::format("{} cables more", grouped(a_.down_cables)));
     line("parts", parts());
     line("distance", distance());
@@ -93,11 +97,19 @@ class Table {
     return out;
   }
   std::string bisection() const {
-    if (a_.injection <= BytesPerSecond{}) return "there are no two halves";
+    const Bisection& cut = a_.bisection;
+    if (cut.injection <= BytesPerSecond{}) return "there are no two halves";
+    const std::string share = significant(100 * double{cut.rate / cut.injection});
+    if (cut.exact) {
+      return fmt::format(
+          "{} between the two halves of the narrowest cut, {} % of what the NICs of "
+          "one can send",
+          rate(cut.rate), share);
+    }
     return fmt::format(
-        "{} between the first and the second half of the hosts, {} % of what their "
-        "NICs can send",
-        rate(a_.bisection), significant(100 * double{a_.bisection / a_.injection}));
+        "at most {}, {} % of what the NICs of one half can send: the narrowest of {} "
+        "cuts into two halves that were tried",
+        rate(cut.rate), share, cut.cuts);
   }
   std::string disjoint() const {
     std::string out = spread(a_.disjoint_paths) + " without a common cable, between switches";
@@ -193,6 +205,7 @@ std::string topology_json(const DrawnFabric& fabric, const TopologyAnalysis& a) 
   Json out{{"about", fabric.about},
            {"source", fabric.source},
            {"assumptions", fabric.assumptions},
+           {"carriage", words_of(fabric.carriage)},
            {"hosts", a.hosts},
            {"nics", a.nics},
            {"switches", a.switches},
@@ -204,8 +217,10 @@ std::string topology_json(const DrawnFabric& fabric, const TopologyAnalysis& a) 
            {"average_distance_cables", twelve_digits(a.average_distance)},
            {"distance_sources", a.sources},
            {"distance_sources_of", a.sources_of},
-           {"bisection_bytes_per_s", json_of(a.bisection)},
-           {"half_injection_bytes_per_s", json_of(a.injection)},
+           {"bisection_bytes_per_s", json_of(a.bisection.rate)},
+           {"bisection_is_exact", a.bisection.exact},
+           {"bisection_cuts_tried", a.bisection.cuts},
+           {"half_injection_bytes_per_s", json_of(a.bisection.injection)},
            {"shortest_paths", json_of(a.shortest_paths)},
            {"disjoint_paths", json_of(a.disjoint_paths)},
            {"disjoint_paths_pairs", a.disjoint_pairs},

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cassert>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <numeric>
 #include <utility>
 
@@ -30,6 +32,19 @@ void measure_levels(std::vector<GraphVertex>& vertices, const std::vector<GraphC
 }
 
 }  // namespace
+
+std::string words_of(const FabricCarriage& carriage) {
+  std::vector<std::string> words;
+  if (carriage.routing) {
+    words.push_back(
+        fmt::format("routing {}", routings()[static_cast<std::size_t>(*carriage.routing)].name));
+  }
+  if (carriage.switch_latency) {
+    words.push_back(fmt::format("{:g} ns per switch", carriage.switch_latency->base_units() * 1e9));
+  }
+  if (!carriage.transport.empty()) words.push_back("transport " + carriage.transport);
+  return fmt::format("{}", fmt::join(words, ", "));
+}
 
 DrawnFabric drawn_fabric(ClusterGraph graph, std::string source) {
   std::vector<std::string> hosts;

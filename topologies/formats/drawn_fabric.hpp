@@ -13,6 +13,20 @@
 
 namespace lockstep {
 
+/// How a fabric carries messages, which cables do not tell. Absent: the source does not say.
+struct FabricCarriage {
+  std::optional<Routing> routing;
+  std::optional<HashSeed> hash_seed;
+  std::optional<int> queue_pairs;
+  std::optional<bool> pxn;
+  std::optional<double> nonminimal_share;
+  std::optional<Seconds> switch_latency;
+  std::string transport;  ///< preset name; empty: not said
+  friend bool operator==(const FabricCarriage&, const FabricCarriage&) = default;
+};
+/// "routing ecmp, 600 ns per switch, transport infiniband"; empty: nothing is known.
+std::string words_of(const FabricCarriage& carriage);
+
 struct DrawnFabric {
   std::string about;               ///< empty: nothing was said
   std::string source;              ///< where it is from: "ibnetdiscover fabric.txt"
@@ -22,6 +36,7 @@ struct DrawnFabric {
   std::vector<GraphCable> down;
   /// What the source does not tell and was assumed instead, a sentence each.
   std::vector<std::string> assumptions;
+  FabricCarriage carriage = {};
 };
 
 /// Of a graph that a builder made: hosts are called "node0", "node1", ...

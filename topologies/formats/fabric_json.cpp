@@ -39,6 +39,7 @@ class FabricJsonReader {
     if (const auto rate = root_.find("rate")) rate_ = rate->data_rate(kCableRate);
     for (const JsonCursor& cable : root_.at("cables").elements(kMaxCables)) read_cable(cable);
     std::string about = text_of("about"), source = text_of("source");
+    FabricCarriage carriage = read_carriage();
     std::vector<std::string> assumptions;
     if (const auto list = root_.find("assumptions")) {
       constexpr std::size_t kMostAssumptions = 100;
@@ -51,6 +52,7 @@ class FabricJsonReader {
     fabric.about = std::move(about);
     fabric.source = std::move(source);
     fabric.assumptions = std::move(assumptions);
+    fabric.carriage = std::move(carriage);
     return fabric;
   }
 
@@ -58,6 +60,30 @@ class FabricJsonReader {
   std::string text_of(std::string_view key) const {
     const std::optional<JsonCursor> at = root_.find(key);
     return at ? at->string() : std::string();
+  }
+
+  FabricCarriage read_carriage() const {
+    FabricCarriage out;
+    if (const auto at = root_.find("routing")) {
+      std::vector<std::string_view> names;
+      for (const RoutingInfo& row : routings()) {
+        if (row.routing != Routing::tables) names.push_back(row.name);
+      }
+      out.routing = static_cast<Routing>(at->choice(names));
+    }
+    if (const auto at = root_.find("hash_seed")) {
+      out.hash_seed = static_cast<HashSeed>(at->choice(hash_seed_names()));
+    }
+    if (const auto at = root_.find("queue_pairs")) out.queue_pairs = at->integer(1, 1024);
+    if (const auto at = root_.find("pxn")) out.pxn = at->boolean();
+    if (const auto at = root_.find("nonminimal_share")) {
+      out.nonminimal_share = at->number(Interval{0, 1});
+    }
+    if (const auto at = root_.find("switch_latency")) {
+      out.switch_latency = at->seconds(Interval{0, 1});
+    }
+    if (const auto at = root_.find("transport")) out.transport = read_name(*at);
+    return out;
   }
 
   std::string read_new_name(const JsonCursor& from) const {
@@ -160,6 +186,7 @@ class FabricJsonWriter {
       out_ += fmt::format("  \"source\": {},\n", quoted(fabric_.source));
     }
     assumptions();
+    carriage();
     if (usual_ > BytesPerSecond{}) {
       out_ += fmt::format("  \"rate\": {},\n", quoted(rate_text(usual_)));
     }
@@ -190,6 +217,27 @@ class FabricJsonWriter {
           fmt::format("{}\n    {}", &text == fabric_.assumptions.data() ? "" : ",", quoted(text));
     }
     out_ += "\n  ],\n";
+  }
+
+  void carriage() {
+    const FabricCarriage& c = fabric_.carriage;
+    const auto member = [this](std::string_view key, const std::string& value) {
+      out_ += fmt::format("  \"{}\": {},\n", key, value);
+    };
+    if (c.routing) {
+      member("routing", quoted(std::string(routings()[static_cast<std::size_t>(*c.routing)].name)));
+    }
+    if (c.hash_seed) {
+      member("hash_seed",
+             quoted(std::string(hash_seed_names()[static_cast<std::size_t>(*c.hash_seed)])));
+    }
+    if (c.queue_pairs) member("queue_pairs", std::to_string(*c.queue_pairs));
+    if (c.pxn) member("pxn", *c.pxn ? "true" : "false");
+    if (c.nonminimal_share) member("nonminimal_share", fmt::format("{}", *c.nonminimal_share));
+    if (c.switch_latency) {
+      member("switch_latency", fmt::format("{}", c.switch_latency->base_units()));
+    }
+    if (!c.transport.empty()) member("transport", quoted(c.transport));
   }
 
   std::string host(int node) const {

@@ -8,12 +8,14 @@
 
 #include "models/input/input_error.hpp"
 #include "models/input/letter_case.hpp"
+#include "topologies/formats/canonical_order.hpp"
 #include "topologies/formats/dot.hpp"
 #include "topologies/formats/fabric_json.hpp"
 #include "topologies/formats/graphml.hpp"
 #include "topologies/formats/nccl_topology.hpp"
 #include "topologies/formats/nvidia_smi.hpp"
 #include "topologies/formats/slurm_topology.hpp"
+#include "topologies/infiniband/host_name.hpp"
 #include "topologies/infiniband/ibnetdiscover.hpp"
 #include "topologies/infiniband/text_lines.hpp"
 
@@ -52,7 +54,9 @@ bool is_nvidia_smi(std::string_view text) {
   return text.find("GPU0") != text.npos && has_line(text, "gpu0") &&
          !content(text).starts_with('<');
 }
-bool is_slurm(std::string_view text) { return has_line(text, "switchname="); }
+bool is_slurm(std::string_view text) {
+  return has_line(text, "switchname=") || is_block_topology(text);
+}
 bool is_dot(std::string_view text) {
   const auto word = [&](std::string_view w) { return has_line(text, w); };
   return text.find('{') != text.npos && (word("graph") || word("digraph") || word("strict"));
@@ -68,10 +72,10 @@ Import import_fabric(const std::string& file, std::string_view text, const Impor
 }
 Import import_graphml(const std::string& file, std::string_view text,
                       const ImportOptions& options) {
-  return fabric_of(file, read_graphml(file, text), options);
+  return in_canonical_order(fabric_of(file, read_graphml(file, text), options));
 }
 Import import_dot(const std::string& file, std::string_view text, const ImportOptions& options) {
-  return fabric_of(file, read_dot(file, text), options);
+  return in_canonical_order(fabric_of(file, read_dot(file, text), options));
 }
 Import import_nccl(const std::string& file, std::string_view text, const ImportOptions&) {
   return read_nccl_topology(file, text);
@@ -85,7 +89,33 @@ Import import_slurm(const std::string& file, std::string_view text, const Import
     throw InputError({file, "", "a Slurm topology.conf, which tells no rates",
                       "--rate, such as --rate \"400 Gb/s\"", ""});
   }
-  return read_slurm_topology(file, text, options.rate);
+  return in_canonical_order(read_slurm_topology(file, text, options.rate));
+}
+
+/// Adapters inside switches that sum for SHARP: no host's NIC, and no switch.
+void leave_out_aggregation_nodes(const InfinibandSubnet& subnet, DrawnFabric& fabric) {
+  const ClusterGraph& graph = subnet.graph;
+  std::vector<Vertex> place;
+  std::vector<GraphVertex> vertices;
+  for (Vertex v = 0; v < graph.vertex_count(); ++v) {
+    const bool sums = !graph.vertices()[v].is_port() &&
+                      subnet.vertices[v].kind == InfinibandKind::adapter &&
+                      is_aggregation_node(subnet.vertices[v].description);
+    place.push_back(sums ? graph.vertex_count() : static_cast<Vertex>(vertices.size()));
+    if (!sums) vertices.push_back(graph.vertices()[v]);
+  }
+  const std::size_t left_out = graph.vertex_count() - vertices.size();
+  if (left_out == 0) return;
+  std::vector<GraphCable> cables;
+  for (GraphCable cable : graph.cables()) {
+    cable.a = place[cable.a];
+    cable.b = place[cable.b];
+    if (std::max(cable.a, cable.b) < graph.vertex_count()) cables.push_back(cable);
+  }
+  fabric.assumptions.push_back(fmt::format("{} SHARP aggregation node{} of switches {} left out.",
+                                           left_out, left_out == 1 ? "" : "s",
+                                           left_out == 1 ? "is" : "are"));
+  fabric.graph = ClusterGraph(std::move(vertices), std::move(cables));
 }
 
 Import import_ibnetdiscover(const std::string& file, std::string_view text,
@@ -99,6 +129,7 @@ Import import_ibnetdiscover(const std::string& file, std::string_view text,
                      .graph = read.subnet.graph,
                      .down = {},
                      .assumptions = {}};
+  leave_out_aggregation_nodes(read.subnet, fabric);
   if (read.cut_cables > 0) {
     fabric.assumptions.push_back(fmt::format(
         "{} cables lead to boxes that the file does not describe, or back, and are left out.",

@@ -339,6 +339,7 @@ DrawnFabric with_hosts_first(const DrawnFabric& fabric, std::span<const std::str
   out.about = fabric.about;
   out.source = fabric.source;
   out.assumptions = fabric.assumptions;
+  out.carriage = fabric.carriage;
   return out;
 }
 

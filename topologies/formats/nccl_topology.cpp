@@ -34,8 +34,8 @@ constexpr std::array kGpuDevices{
     GpuDevice{"0x10de", "0x2941", "gb200_186gb"},
     GpuDevice{"0x10de", "0x3182", "b300_sxm_288gb"},
     GpuDevice{"0x10de", "0x31c2", "gb300_288gb"},
-    GpuDevice{"0x1002", "0x7408", "mi250x"},
-    GpuDevice{"0x1002", "0x740c", "mi250x"},
+    GpuDevice{"0x1002", "0x7408", "mi250x_gcd"},  // a device is one of the two dies of a card
+    GpuDevice{"0x1002", "0x740c", "mi250x_gcd"},
     GpuDevice{"0x1002", "0x74a1", "mi300x"},
     GpuDevice{"0x1002", "0x74a5", "mi325x"},
 };
@@ -73,6 +73,13 @@ class NcclTopologyReader {
     if (name != "system") xml_.fail(root, fmt::format("<{}>", root.name()), "<system>");
     for (const pugi::xml_node cpu : root.children("cpu")) walk(cpu, {.cpu = cpu, .bridges = {}});
     if (node_.gpus.empty()) {
+      if (unknown_ > 0) {
+        xml_.fail(root,
+                  fmt::format("no GPUs, and {} devices without a class, which NCCL looks up on the "
+                              "machine itself",
+                              unknown_),
+                  "what NCCL writes there with NCCL_TOPO_DUMP_FILE");
+      }
       xml_.fail(root, "no GPUs", "<gpu> elements, or <pci> elements of class 0x0302");
     }
     for (std::size_t i = 0; i < node_.gpus.size(); ++i) set_paths(i);
@@ -97,11 +104,16 @@ class NcclTopologyReader {
 
   void read_pci(pugi::xml_node pci, const Place& place) {
     const std::string_view kind = attribute(pci, "class");
-    if (!kind.starts_with("0x") || kind.size() != 8) {
-      xml_.fail(pci, fmt::format("class={}", in_quotes(kind)), "a PCI class, as 0x060400");
+    if (!kind.empty() && (!kind.starts_with("0x") || kind.size() != 8)) {
+      xml_.fail(pci, fmt::format("class={}", in_quotes(kind)),
+                "a PCI class, as 0x060400, or none for a switch or bridge");
     }
-    const bool bridge = kind.starts_with("0x0604");
+    // NCCL takes a device without a class for a bridge (kvDictPciClass in src/graph/topo.cc),
+    // unless it finds more about it on the machine.
+    const bool known = pci.child("gpu") || pci.child("apu") || pci.child("nic");
+    const bool bridge = kind.empty() ? !known : kind.starts_with("0x0604");
     if (bridge) {
+      if (kind.empty() && !pci.first_child()) ++unknown_;
       Place inside = place;
       inside.bridges.push_back(pci);
       walk(pci, inside);
@@ -230,6 +242,7 @@ class NcclTopologyReader {
 
   XmlText xml_;
   NodeDrawing node_;
+  int unknown_ = 0;  ///< devices without a class and without anything in them
   std::vector<Place> gpu_places_, nic_places_;
   std::vector<pugi::xml_node> gpu_elements_;
   std::map<std::string, std::size_t, std::less<>> gpu_by_bus_;

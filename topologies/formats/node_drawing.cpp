@@ -39,6 +39,18 @@ int nvlink_domain(const NodeDrawing& node) {
   return std::max(1, smallest);
 }
 
+std::vector<bool> near_some_gpu(const NodeDrawing& node) {
+  std::vector<bool> near(node.nics.size(), false);
+  for (const NodeDrawing::Gpu& gpu : node.gpus) {
+    if (gpu.paths.empty()) continue;
+    const PciePath nearest = *std::min_element(gpu.paths.begin(), gpu.paths.end());
+    for (std::size_t i = 0; i < gpu.paths.size(); ++i) {
+      if (gpu.paths[i] == nearest) near[i] = true;
+    }
+  }
+  return near;
+}
+
 std::vector<std::string> nearest_nics(const NodeDrawing& node) {
   std::vector<std::pair<std::string, std::string>> rows;  // NICs, GPUs
   for (const NodeDrawing::Gpu& gpu : node.gpus) {

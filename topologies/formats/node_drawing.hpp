@@ -51,6 +51,10 @@ std::string_view transport_of_name(std::string_view nic);
 /// NVLink domain: GPUs in the smallest group of GPUs that NVLink joins; 1: none.
 int nvlink_domain(const NodeDrawing& node);
 
+/// By NIC: whether it is one of the nearest of some GPU. Storage and management have NICs too,
+/// mostly further away.
+std::vector<bool> near_some_gpu(const NodeDrawing& node);
+
 /// A line for each set of GPUs that have the same nearest NICs: "GPU0 GPU1: mlx5_0 mlx5_1 (PIX)".
 std::vector<std::string> nearest_nics(const NodeDrawing& node);
 

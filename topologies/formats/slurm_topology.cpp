@@ -27,13 +27,31 @@ struct SwitchLine {
   int parents = 0;
 };
 
+/// A line of topology.conf that only topology/block has, or its key in topology.yaml.
+bool is_block_line(std::string_view line) {
+  LineCursor words(line);
+  words.skip_spaces();
+  const std::string word = words.empty() ? std::string() : lowered(words.word());
+  return word.starts_with("blockname=") || word.starts_with("blocksizes=") ||
+         word.starts_with("block_sizes:") || word == "block:";
+}
+
 class SlurmReader {
  public:
   SlurmReader(const std::string& file, std::string_view text, BytesPerSecond rate)
       : lines_(file, text), rate_(rate) {}
 
   DrawnFabric read() {
-    while (next_logical_line()) read_line();
+    while (next_logical_line()) {
+      if (is_block_line(text_)) {
+        lines_.refuse_line(
+            first_, "a topology of blocks, which is not read",
+            "topology/tree: a line SwitchName=BLOCK Nodes=HOSTS for each block and one line "
+            "SwitchName=NAME Switches=BLOCKS above them; that a block is one NVLink domain comes "
+            "from the node preset, such as gb200_nvl72");
+      }
+      read_line();
+    }
     if (switches_.empty()) {
       lines_.refuse_line(std::max(1, lines_.number()), "no switch",
                          "at least one line SwitchName=NAME Nodes=HOSTS");
@@ -348,6 +366,15 @@ class SlurmWriter {
 };
 
 }  // namespace
+
+bool is_block_topology(std::string_view text) {
+  const std::string file;
+  TextLines lines(file, text);
+  while (lines.next()) {
+    if (is_block_line(lines.line())) return true;
+  }
+  return false;
+}
 
 DrawnFabric read_slurm_topology(const std::string& file, std::string_view text,
                                 BytesPerSecond rate) {

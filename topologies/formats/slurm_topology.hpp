@@ -15,6 +15,10 @@ namespace lockstep {
 DrawnFabric read_slurm_topology(const std::string& file, std::string_view text,
                                 BytesPerSecond rate);
 
+/// Whether the text is a topology of blocks, as topology.conf or topology.yaml has it.
+/// read_slurm_topology() refuses those, and says what to give instead.
+bool is_block_topology(std::string_view text);
+
 /// The fabric as Slurm's tree plugin takes it. Slurm wants each host on one switch and each switch
 /// below one other; so what is joined up to a layer is one switch of that layer: the eight leaves
 /// of a rail-optimised unit, the spines of a pod. A comment says how many. Hosts that no switch
