@@ -252,3 +252,21 @@ TEST_CASE("lockstep topology import: a Slurm topology of blocks is refused with 
                             ":1: found a topology of blocks, which is not read; allowed: "
                             "topology/tree: a line SwitchName=BLOCK Nodes=HOSTS for each block"));
 }
+
+TEST_CASE("lockstep topology export: a name that is not UTF-8 is replaced in every format") {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("lat.conf", "SwitchName=s\xE9 Nodes=n[0-3]\n");
+  for (const char* format : {"graphml", "dot", "fabric"}) {
+    CAPTURE(format);
+    const Ran ran =
+        lockstep_with({"topology", "export", file, "--rate", "100 Gb/s", "--format", format});
+    CHECK(ran.exit == Exit::ok);
+    CHECK(ran.out.find("s\xEF\xBF\xBD") != std::string::npos);
+    CHECK(ran.out.find('\xE9') == std::string::npos);
+    CHECK(ran.err.find("1 byte of the file is not UTF-8") != std::string::npos);
+  }
+  const std::string picture = folder.path() + "/lat.svg";
+  REQUIRE(lockstep_with({"topology", "show", file, "--rate", "100 Gb/s", "--svg", picture}).exit ==
+          Exit::ok);
+  CHECK(read_text_file(picture).find('\xE9') == std::string::npos);
+}

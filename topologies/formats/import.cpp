@@ -189,16 +189,66 @@ void refuse_control_characters(const std::string& file, std::string_view text) {
                     "text", ""});
 }
 
+/// Bytes of the letter of UTF-8 that the text begins with; 0: it begins with none.
+std::size_t letter_bytes(std::string_view text) {
+  const auto byte = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned first = byte(0);
+  if (first < 0x80) return 1;
+  const std::size_t bytes = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  if (first < 0xC2 || first > 0xF4 || text.size() < bytes) return 0;
+  for (std::size_t i = 1; i < bytes; ++i) {
+    if ((byte(i) & 0xC0U) != 0x80U) return 0;
+  }
+  const unsigned second = byte(1);
+  const bool overlong = (first == 0xE0 && second < 0xA0) || (first == 0xF0 && second < 0x90);
+  const bool no_letter = (first == 0xED && second > 0x9F) || (first == 0xF4 && second > 0x8F);
+  return overlong || no_letter ? 0 : bytes;
+}
+
+/// Where the first byte that is not UTF-8 stands; the length of a sound text.
+std::size_t sound_bytes(std::string_view text) {
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t bytes = letter_bytes(text.substr(at));
+    if (bytes == 0) break;
+    at += bytes;
+  }
+  return at;
+}
+
+/// The text with U+FFFD for each byte that is not UTF-8; `replaced` counts these. XML, SVG and JSON
+/// take nothing else, and all names of a fabric come through here.
+std::string as_utf8(std::string_view text, int& replaced) {
+  std::string out;
+  while (true) {
+    const std::size_t sound = sound_bytes(text);
+    out += text.substr(0, sound);
+    if (sound == text.size()) return out;
+    out += "\xEF\xBF\xBD";
+    ++replaced;
+    text.remove_prefix(sound + 1);
+  }
+}
+
 }  // namespace
 
 Import import_text(const std::string& file, std::string_view text, const ImportFormat& format,
                    const ImportOptions& options) {
   refuse_control_characters(file, text);
+  int replaced = 0, in_name = 0;
+  std::string repaired;
+  if (sound_bytes(text) < text.size()) text = repaired = as_utf8(text, replaced);
   Import out = format.read(file, text, options);
   auto* fabric = std::get_if<DrawnFabric>(&out);
   if (fabric == nullptr) return out;
   if (fabric->source.empty()) {
-    fabric->source = fmt::format("{} {}", format.title, file.substr(file.rfind('/') + 1));
+    const std::string name = as_utf8(file.substr(file.rfind('/') + 1), in_name);
+    fabric->source = fmt::format("{} {}", format.title, name);
+  }
+  if (replaced > 0) {
+    fabric->assumptions.push_back(fmt::format(
+        "{} byte{} of the file {} not UTF-8, and {} read as U+FFFD.", replaced,
+        replaced == 1 ? "" : "s", replaced == 1 ? "is" : "are", replaced == 1 ? "is" : "are"));
   }
   if (options.hosts.empty()) return out;
   return with_hosts_first(*fabric, options.hosts, options.hosts_file);
