@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstdint>
 #include <limits>
+#include <numeric>
+#include <set>
+#include <utility>
 
 namespace lockstep {
 namespace {
@@ -75,6 +79,18 @@ NicPorts nic_ports(const NodeSpec& node) {
   const int count = std::min(node.nics, node.gpus);
   if (count < 1) return {};
   return {.count = count, .bandwidth = node.nics * node.nic_bandwidth / count};
+}
+
+int domain_share(int ranks, const NodeSpec& node) {
+  assert(ranks >= 1 && node.gpus >= 1);
+  const int domain_nodes = node.nvlink_domain / node.gpus;
+  const int job_nodes = (ranks - 1) / node.gpus + 1;
+  if (domain_nodes <= 1 || job_nodes <= domain_nodes) return node.nvlink_domain;
+  const int fewest = (job_nodes + domain_nodes - 1) / domain_nodes;
+  for (int domains = fewest; domains <= 2 * fewest; ++domains) {
+    if (job_nodes % domains == 0) return job_nodes / domains * node.gpus;
+  }
+  return node.nvlink_domain;
 }
 
 Placement::Placement(const PlacementSpec& spec) : spec_(spec) {
@@ -153,10 +169,18 @@ RankGroup Placement::group(ParallelAxis axis, const RankCoordinates& member) con
 }
 
 GroupSpread Placement::spread(const RankGroup& group) const {
-  RunCounter by_node, by_domain;
+  std::vector<int> members(static_cast<std::size_t>(group.count));
   for (int member = 0; member < group.count; ++member) {
-    by_node.add(node_of(group.rank(member)));
-    by_domain.add(domain_of(group.rank(member)));
+    members[static_cast<std::size_t>(member)] = member * group.stride;
+  }
+  return spread(group.first, members);
+}
+
+GroupSpread Placement::spread(int first, const std::vector<int>& members) const {
+  RunCounter by_node, by_domain;
+  for (const int member : members) {
+    by_node.add(node_of(first + member));
+    by_domain.add(domain_of(first + member));
   }
   by_node.close();
   by_domain.close();
@@ -166,6 +190,37 @@ GroupSpread Placement::spread(const RankGroup& group) const {
           .per_node_max = by_node.longest(),
           .per_domain_min = by_domain.shortest(),
           .per_domain_max = by_domain.longest()};
+}
+
+std::vector<GroupSpread> Placement::spreads(const GroupFamily& family) const {
+  assert(!family.members.empty());
+  // The pattern of nodes and domains repeats after `period` ranks.
+  const int g = spec_.gpus_per_node, domain = spec_.nvlink_domain;
+  const int period = domain < g ? g : domain / g * g;
+  std::set<int> firsts{family.first % period};
+  for (const GroupFamily::Repeat& repeat : family.repeats) {
+    const int copies = std::min(repeat.count, period / std::gcd(period, repeat.stride));
+    std::set<int> moved;
+    for (const int first : firsts) {
+      for (std::int64_t copy = 0; copy < copies; ++copy) {
+        moved.insert(static_cast<int>((first + copy * repeat.stride) % period));
+      }
+    }
+    firsts = std::move(moved);
+  }
+  // Nodes and domains begin at multiples of `unit`. Where members are whole units apart, a group
+  // crosses the same borders wherever in a unit its first member is.
+  int unit = domain < g ? std::gcd(g, domain) : g;
+  for (const int member : family.members) unit = std::gcd(unit, member);
+  std::vector<GroupSpread> ways;
+  int last_unit = -1;
+  for (const int first : firsts) {
+    if (first / unit == last_unit) continue;
+    last_unit = first / unit;
+    const GroupSpread way = spread(first, family.members);
+    if (std::ranges::find(ways, way) == ways.end()) ways.push_back(way);
+  }
+  return ways;
 }
 
 Reach Placement::next_stage_reach(const RankCoordinates& from) const {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "models/hardware.hpp"
 #include "models/units.hpp"
@@ -34,6 +35,12 @@ struct NicPorts {
 };
 NicPorts nic_ports(const NodeSpec& node);
 
+/// GPUs that a job of so many ranks takes of each NVLink domain. Of domains that span nodes it
+/// takes equal parts, of as few as can give them: 64 of 72 GPUs for a job of 512, as Slurm's
+/// --segment=16 on nodes of four asks for. A job that not even twice as many domains share evenly
+/// fills one domain after the other.
+int domain_share(int ranks, const NodeSpec& node);
+
 /// Position of a rank on the axes, each from 0.
 struct RankCoordinates {
   int tensor = 0;
@@ -56,6 +63,19 @@ struct GroupSpread {
   int domains = 0;  ///< NVLink domains
   int per_node_min = 0, per_node_max = 0;
   int per_domain_min = 0, per_domain_max = 0;
+  friend bool operator==(const GroupSpread&, const GroupSpread&) = default;
+};
+
+/// Groups that are copies of one another, moved along the ranks. One of them has the ranks
+/// `first` + `members`; each of `repeats` stands for `count` copies, `stride` ranks apart.
+struct GroupFamily {
+  struct Repeat {
+    int count = 1;
+    int stride = 1;
+  };
+  int first = 0;
+  std::vector<int> members;  ///< ascending, at least one
+  std::vector<Repeat> repeats;
 };
 
 /// What the shortest connection between two ranks is.
@@ -100,12 +120,16 @@ class Placement {
   [[nodiscard]] RankGroup group(ParallelAxis axis, const RankCoordinates& member) const;
   /// Takes time in proportion to the members.
   [[nodiscard]] GroupSpread spread(const RankGroup& group) const;
+  /// The different ways in which the groups of a family lie. Takes time in proportion to the
+  /// members of one group, and not to the number of groups.
+  [[nodiscard]] std::vector<GroupSpread> spreads(const GroupFamily& family) const;
   /// Between a rank and its partner in the next stage (the last stage's next is the
   /// first, as interleaved schedules need it).
   [[nodiscard]] Reach next_stage_reach(const RankCoordinates& from) const;
 
  private:
   [[nodiscard]] int degree(ParallelAxis axis) const;
+  [[nodiscard]] GroupSpread spread(int first, const std::vector<int>& members) const;
   [[nodiscard]] int stride(ParallelAxis axis) const {
     return strides_[static_cast<std::size_t>(axis)];
   }

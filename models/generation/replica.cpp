@@ -161,8 +161,9 @@ PassTime Replica::without_attention(int sequences, int tokens, bool prefill) con
                                 .node = spec_.node,
                                 .stack = stack,
                                 .transport = spec_.transport,
-                                .tensor_ranks_per_domain = near,
-                                .expert_ranks_per_domain = near};
+                                .tensor_groups = near,
+                                .expert_groups = near,
+                                .expert_shard_groups = near};
   PassTime time;
   int blocks = 0;
   for (const auto& [kind, count] : layers_) {
@@ -176,7 +177,7 @@ PassTime Replica::without_attention(int sequences, int tokens, bool prefill) con
                              .node = spec_.node,
                              .stack = stack,
                              .transport = spec_.transport,
-                             .tensor_ranks_per_domain = near};
+                             .tensor_groups = near};
   add(head_operations(ends), 1, false, time);
   if (spec_.tensor > 1) {
     const double nics = static_cast<double>(spec_.node.nics) / spec_.node.gpus;

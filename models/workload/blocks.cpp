@@ -76,7 +76,6 @@ void context_attention(Recorder& record, const WorkloadContext& c, const Attenti
 
   const double rows = whole.sequences * whole.tokens / ranks;
   const Bytes key_value{2 * rows * 2 * whole.kv_heads * whole.head_dim};  // of one rank
-  const int near = c.context_ranks_per_domain;
   for (const Phase phase : {Phase::forward, Phase::recompute, Phase::backward}) {
     if (phase == Phase::recompute && !repeated) continue;
     const bool backward = phase == Phase::backward;
@@ -84,23 +83,24 @@ void context_attention(Recorder& record, const WorkloadContext& c, const Attenti
     e.name = "context";
     e.axis = Axis::context;
     e.phase = phase;
+    e.groups = c.context_groups;
     switch (par.context_exchange) {
       case ContextExchange::ring:
         // Keys and values go round beside the kernels; their gradients follow them backward.
-        e.call = {CollectiveOp::send_receive, (backward ? 2.0 : 1.0) * key_value, 2,
-                  near == ranks ? 2 : 1};
+        e.call = {CollectiveOp::send_receive, (backward ? 2.0 : 1.0) * key_value, 2};
+        e.groups = c.context_groups.inside(ranks) ? 2 : 1;
         e.times = ranks - 1;
         e.hidden_behind = (1.0 / ranks) * record.time_of("attention", phase);
         break;
       case ContextExchange::all_gather:
         // Backward: gathered again, and the gradients scattered.
-        e.call = {CollectiveOp::all_gather, ranks * key_value, ranks, near};
+        e.call = {CollectiveOp::all_gather, ranks * key_value, ranks};
         e.times = backward ? 2 : 1;
         break;
       case ContextExchange::all_to_all: {
         // Q, K and V in, the result out; the same backward.
         const double width = (2 * whole.heads + 2 * whole.kv_heads) * whole.head_dim;
-        e.call = {CollectiveOp::all_to_all, Bytes{2 * rows * width}, ranks, near};
+        e.call = {CollectiveOp::all_to_all, Bytes{2 * rows * width}, ranks};
         break;
       }
     }
@@ -346,8 +346,8 @@ void expert_block(Recorder& record, const WorkloadContext& c, const Widths& w,
     gather.name = "expert_gather";
     gather.axis = Axis::expert;
     gather.phase = phase;
-    gather.call = {CollectiveOp::all_gather, Bytes{2 * rows * w.hidden}, par.expert_tensor,
-                   std::min(par.expert_tensor, c.tensor_ranks_per_domain)};
+    gather.call = {CollectiveOp::all_gather, Bytes{2 * rows * w.hidden}, par.expert_tensor};
+    gather.groups = c.expert_shard_groups;
     record.exchange(gather);
     gather.name = "expert_scatter";
     gather.call.op = CollectiveOp::reduce_scatter;

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/collectives/collectives.hpp"
+#include "models/collectives/group_spread.hpp"
 #include "models/hardware.hpp"
 #include "models/software.hpp"
 #include "models/transformer.hpp"
@@ -42,9 +42,10 @@ struct WorkloadContext {
   const NodeSpec& node;
   const StackSpec& stack;
   const TransportSpec& transport;
-  int tensor_ranks_per_domain;       ///< members of a tensor-parallel group in one NVLink domain
-  int context_ranks_per_domain = 1;  ///< the same of a context-parallel group
-  int expert_ranks_per_domain = 1;   ///< and of an expert-parallel one
+  DomainSpreads tensor_groups;          ///< how tensor-parallel groups lie over NVLink domains
+  DomainSpreads context_groups{};       ///< the same of context-parallel groups,
+  DomainSpreads expert_groups{};        ///< of expert-parallel ones,
+  DomainSpreads expert_shard_groups{};  ///< and of the ranks that split an expert between them
   /// Weights' gradients are a pass of their own: the collective of the inputs' gradients has no
   /// product to hide behind.
   bool split_backward = false;

@@ -117,7 +117,8 @@ void Recorder::share_adapter(Phase phase, CollectiveOp op, Bytes payload, bool o
   exchange({.name = "adapter_exchange",
             .axis = Axis::expert,
             .phase = phase,
-            .call = {op, payload, ranks, std::min(ranks, c_.tensor_ranks_per_domain)}});
+            .call = {.op = op, .payload = payload, .ranks = ranks},
+            .groups = c_.expert_shard_groups});
 }
 
 void Recorder::product(std::string_view name, Phase phase, const GemmShape& shape, const Linear& of,
@@ -214,14 +215,19 @@ void Recorder::elementwise(std::string_view name, double bytes, double backward_
   memory(name, Phase::backward, Bytes{backward_ratio * bytes}, kernels, load);
 }
 
-CollectiveCost Recorder::cost_of(const CollectiveCall& call) const {
+CollectiveCost Recorder::cost_of(const CollectiveCall& call, const DomainSpreads& groups) const {
   const double nics_per_gpu = static_cast<double>(c_.node.nics) / c_.node.gpus;
-  return collective_cost(call, gpu_, c_.transport, nics_per_gpu * c_.node.nic_bandwidth);
+  return slowest_cost(call, groups, gpu_, c_.transport, nics_per_gpu * c_.node.nic_bandwidth);
+}
+
+Seconds Recorder::time_alone(const Exchange& e) const {
+  const CollectiveCost cost = cost_of(e.call, e.groups);
+  return e.slowdown * (cost.latency + e.call.payload / cost.payload_rate);
 }
 
 void Recorder::exchange(const Exchange& e) {
   if (e.call.ranks == 1) return;
-  const CollectiveCost cost = cost_of(e.call);
+  const CollectiveCost cost = cost_of(e.call, e.groups);
   const Seconds alone = e.slowdown * (cost.latency + e.call.payload / cost.payload_rate);
   const double share =
       e.times * std::max(0.0, e.exposed * static_cast<double>((alone - e.hidden_behind) / alone));
@@ -244,43 +250,53 @@ void Recorder::collective(std::string_view name, Phase phase, CollectiveOp op, B
   exchange({.name = name,
             .axis = Axis::tensor,
             .phase = phase,
-            .call = {op, payload, c_.job.parallelism.tensor, c_.tensor_ranks_per_domain},
+            .call = {.op = op, .payload = payload, .ranks = c_.job.parallelism.tensor},
+            .groups = c_.tensor_groups,
             .slowdown = c_.stack.communication.tensor_slowdown,
             .exposed = exposed,
             .hidden_behind = hidden_behind});
 }
 
+/// The exchange of tokens in groups that lie so.
+Recorder::Exchange Recorder::placed_dispatch(Exchange e, const DomainSpread& spread) const {
+  e.groups = DomainSpreads{{spread}};
+  const int ranks = e.call.ranks, near = std::min(ranks, spread.per_domain);
+  const bool two_level = c_.job.parallelism.expert_dispatch == ExpertDispatch::two_level;
+  if (!two_level || near == ranks) return e;
+  // One copy of a token to each domain that has experts for it, k / domains of them by chance:
+  // D (1 - (1 - 1/D)^k) of D. Inside the domain NVLink hands it on meanwhile.
+  const Bytes copies = e.call.payload;
+  const double domains =
+      spread.domains > 0 ? spread.domains : std::ceil(static_cast<double>(ranks) / near);
+  const double k = c_.job.model.experts.per_token * expert_load(c_.job).kept;
+  const double reached = domains * (1 - std::pow(1 - 1 / domains, k));
+  e.call.payload = std::min(1.0, reached / k) * copies;
+  if (near > 1) {
+    const CollectiveCost local = cost_of({e.call.op, copies, near}, near);
+    const Seconds nvlink = local.latency + copies / local.payload_rate;
+    e.slowdown = std::max(1.0, static_cast<double>(nvlink / time_alone(e)));
+  }
+  return e;
+}
+
 void Recorder::dispatch(std::string_view name, Phase phase, Bytes copies, Seconds cover) {
   const Parallelism& par = c_.job.parallelism;
-  const int ranks = par.expert, near = c_.expert_ranks_per_domain;
-  if (ranks == 1) return;
-  Exchange e{.name = name,
-             .axis = Axis::expert,
-             .phase = phase,
-             .call = {CollectiveOp::all_to_all, copies, ranks, near}};
-  if (par.expert_dispatch == ExpertDispatch::two_level && near < ranks) {
-    // One copy of a token to each domain that has experts for it, k / domains of them by chance:
-    // D (1 - (1 - 1/D)^k) of D. Inside the domain NVLink hands it on meanwhile.
-    const double domains = std::ceil(static_cast<double>(ranks) / near);
-    const double k = c_.job.model.experts.per_token * expert_load(c_.job).kept;
-    const double reached = domains * (1 - std::pow(1 - 1 / domains, k));
-    const Bytes once = std::min(1.0, reached / k) * copies;
-    const CollectiveCall inside{CollectiveOp::all_to_all, copies, near, near};
-    const CollectiveCost across = cost_of({e.call.op, once, ranks, near});
-    const Seconds network = across.latency + once / across.payload_rate;
-    e.call.payload = once;
-    if (near > 1) {
-      const CollectiveCost local = cost_of(inside);
-      const Seconds nvlink = local.latency + copies / local.payload_rate;
-      e.slowdown = std::max(1.0, static_cast<double>(nvlink / network));
-    }
+  if (par.expert == 1) return;
+  const Exchange whole{
+      .name = name,
+      .axis = Axis::expert,
+      .phase = phase,
+      .call = {.op = CollectiveOp::all_to_all, .payload = copies, .ranks = par.expert}};
+  Exchange slowest = placed_dispatch(whole, c_.expert_groups.ways().front());
+  for (std::size_t i = 1; i < c_.expert_groups.ways().size(); ++i) {
+    const Exchange other = placed_dispatch(whole, c_.expert_groups.ways()[i]);
+    if (time_alone(other) > time_alone(slowest)) slowest = other;
   }
   if (par.expert_overlap) {
-    const CollectiveCost cost = cost_of(e.call);
-    const Seconds alone = e.slowdown * (cost.latency + e.call.payload / cost.payload_rate);
-    e.exposed = std::max(c_.stack.communication.expert_overlapped, 1 - double{cover / alone});
+    slowest.exposed =
+        std::max(c_.stack.communication.expert_overlapped, 1 - double{cover / time_alone(slowest)});
   }
-  exchange(e);
+  exchange(slowest);
 }
 
 std::vector<Operation> Recorder::take() {

@@ -61,7 +61,8 @@ class Recorder {
     std::string_view name;
     Axis axis = Axis::tensor;
     Phase phase = Phase::forward;
-    CollectiveCall call{};
+    CollectiveCall call{};    ///< how its members lie is in `groups`
+    DomainSpreads groups{};   ///< that run it at once: compute waits for the slowest of them
     double slowdown = 1;      ///< time over that of nccl-tests
     double exposed = 1;       ///< share that compute waits for ...
     Seconds hidden_behind{};  ///< ... of the time beyond this
@@ -88,7 +89,10 @@ class Recorder {
   void adapter(const Linear& l, AdapterModule module);
   void share_adapter(Phase phase, CollectiveOp op, Bytes payload, bool of_experts);
   [[nodiscard]] Bytes attention_traffic(const AttentionShape& s) const;
-  [[nodiscard]] CollectiveCost cost_of(const CollectiveCall& call) const;
+  [[nodiscard]] CollectiveCost cost_of(const CollectiveCall& call,
+                                       const DomainSpreads& groups) const;
+  [[nodiscard]] Seconds time_alone(const Exchange& e) const;
+  [[nodiscard]] Exchange placed_dispatch(Exchange e, const DomainSpread& spread) const;
   void add(const Operation& operation) { operations_.push_back(operation); }
   void product(std::string_view name, Phase phase, const GemmShape& shape, const Linear& of,
                Flops useful);

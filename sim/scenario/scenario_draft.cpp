@@ -14,6 +14,7 @@
 #include "sim/scenario/fabric_assumptions.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/scenario_rules.hpp"
+#include "topologies/placement.hpp"
 
 namespace lockstep {
 namespace {
@@ -280,6 +281,11 @@ Scenario complete_scenario(const ScenarioDraft& draft, const PresetStore& preset
   }
   for (std::string& text : fabric_assumptions(out.fabric, draft.node, out.nodes)) {
     out.assumptions.push_back(std::move(text));
+  }
+  const int domain = draft.node.nvlink_domain;
+  if (const int share = domain_share(out.gpus(), draft.node); share < domain) {
+    out.assumptions.push_back("placement: " + std::to_string(share) + " of the " +
+                              std::to_string(domain) + " GPUs of each NVLink domain (equal parts)");
   }
   out.transport = transport_of(draft.node, out.fabric, presets);
   for (std::size_t pool = 0; pool < out.pool_count(); ++pool) note_attention(pool, out);

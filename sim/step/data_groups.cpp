@@ -1,24 +1,64 @@
 #include "sim/step/data_groups.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "sim/step/layer_groups.hpp"
 
 namespace lockstep {
 namespace {
 
-/// `lanes` members side by side in each replica, `lane_stride` apart.
-DataGroup make_group(const Placement& placement, int stage, int replicas, int stride, int lanes,
-                     int lane_stride) {
-  const RankGroup all = placement.group(ParallelAxis::data, {.pipeline = stage});
-  const GroupSpread spread =
-      placement.spread({.first = all.first, .count = replicas, .stride = all.stride * stride});
-  const GroupSpread side_by_side =
-      placement.spread({.first = all.first, .count = lanes, .stride = lane_stride});
-  return {.ranks = replicas * lanes,
-          .per_domain = std::max(1, spread.per_domain_max) * side_by_side.per_domain_max,
-          .replicas = replicas,
-          .stride = stride,
-          .replicas_per_domain = std::max(1, spread.per_domain_max),
-          .crosses_domains = spread.domains > 1};
+/// A kind of group, in replicas and in the lanes of a replica.
+struct DataGroupShape {
+  int replicas, stride;    ///< members, and how far apart they are
+  int lanes, lane_stride;  ///< members side by side in each replica
+  int lanes_all;           ///< of a replica
+  int replicas_all;        ///< of the job
+};
+
+/// All groups of the kind in one stage. Lanes of a group are `lane_stride` apart and groups begin
+/// on the lanes between, replicas in the same way.
+DataGroup make_group(const Placement& placement, int stage, const DataGroupShape& shape) {
+  const RankGroup lane = placement.group(ParallelAxis::tensor, {.pipeline = stage});
+  const RankGroup data = placement.group(ParallelAxis::data, {.pipeline = stage});
+  const auto between = [](int members, int stride, int all) {
+    // Groups on the places between members, and blocks of groups one after the other.
+    const int inner = std::min(stride, all), outer = std::max(1, all / (members * inner));
+    return std::pair{inner, outer};
+  };
+  const auto [lanes_inner, lanes_outer] = between(shape.lanes, shape.lane_stride, shape.lanes_all);
+  const auto [data_inner, data_outer] = between(shape.replicas, shape.stride, shape.replicas_all);
+  GroupFamily family{.first = data.first,
+                     .members = {},
+                     .repeats = {{lanes_inner, lane.stride},
+                                 {lanes_outer, shape.lanes * lanes_inner * lane.stride},
+                                 {data_inner, data.stride},
+                                 {data_outer, shape.replicas * data_inner * data.stride}}};
+  std::vector<int> replicas, members;
+  for (int r = 0; r < shape.replicas; ++r) {
+    replicas.push_back(r * shape.stride * data.stride);
+    for (int l = 0; l < shape.lanes; ++l) {
+      members.push_back(replicas.back() + l * shape.lane_stride * lane.stride);
+    }
+  }
+  std::ranges::sort(members);
+  family.members = std::move(members);
+  const std::vector<GroupSpread> ways = placement.spreads(family);
+  family.members = std::move(replicas);
+  const std::vector<GroupSpread> apart = placement.spreads(family);
+  const auto most = [](const std::vector<GroupSpread>& of) {
+    return std::ranges::max(of, {}, &GroupSpread::per_domain_max).per_domain_max;
+  };
+  return {.ranks = shape.replicas * shape.lanes,
+          .spreads = domain_spreads(ways),
+          .per_domain = most(ways),
+          .replicas = shape.replicas,
+          .stride = shape.stride,
+          .replicas_per_domain = most(apart),
+          .crosses_domains =
+              std::ranges::any_of(apart, [](const GroupSpread& way) { return way.domains > 1; })};
 }
 
 }  // namespace
@@ -30,11 +70,18 @@ DataGroups data_groups(const Parallelism& cut, const Placement& placement, int s
   // Expert-parallel groups fill ranks in order: tensor, context, then data.
   const int lanes = cut.tensor * cut.context, spread = cut.expert * cut.expert_tensor;
   const int span = std::max(1, spread / lanes);  // replicas that hold all experts together
-  return {make_group(placement, stage, cut.data, 1, cut.context, cut.tensor),
-          make_group(placement, stage, shard, 1, cut.context, cut.tensor),
-          make_group(placement, stage, cut.data / shard, shard, 1, 1),
-          make_group(placement, stage, std::max(1, cut.data / span), span,
-                     std::max(1, lanes / spread), spread)};
+  const auto group = [&](int replicas, int stride, int beside, int lane_stride) {
+    return make_group(placement, stage,
+                      {.replicas = replicas,
+                       .stride = stride,
+                       .lanes = beside,
+                       .lane_stride = lane_stride,
+                       .lanes_all = lanes,
+                       .replicas_all = cut.data});
+  };
+  return {group(cut.data, 1, cut.context, cut.tensor), group(shard, 1, cut.context, cut.tensor),
+          group(cut.data / shard, shard, 1, lanes),
+          group(std::max(1, cut.data / span), span, std::max(1, lanes / spread), spread)};
 }
 
 }  // namespace lockstep

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 
+#include "models/collectives/group_spread.hpp"
 #include "models/transformer.hpp"
 #include "topologies/placement.hpp"
 
@@ -21,11 +22,12 @@ constexpr std::size_t kDataGroups = 4;
 /// so may be ranks with the same experts; among replicas a group is base, base + stride, ... of
 /// them.
 struct DataGroup {
-  int ranks = 1;       ///< members, those side by side counted
-  int per_domain = 1;  ///< most of them in one NVLink domain
-  int replicas = 1;    ///< data-parallel replicas among the members
-  int stride = 1;      ///< between neighbours, in replicas
-  int replicas_per_domain = 1;
+  int ranks = 1;                 ///< members, those side by side counted
+  DomainSpreads spreads{};       ///< how the stage's groups lie over NVLink domains
+  int per_domain = 1;            ///< most members of a group in one NVLink domain
+  int replicas = 1;              ///< data-parallel replicas among the members
+  int stride = 1;                ///< between neighbours, in replicas
+  int replicas_per_domain = 1;   ///< most of a group
   bool crosses_domains = false;  ///< replicas of a group do
 
   /// The replica to which `replica` sends in the ring between NVLink domains: its like in the next.

@@ -18,6 +18,12 @@ void add_use(std::vector<RouteHop>& uses, FabricLink link, double share, bool on
   }
 }
 
+/// Lanes that are not side by side are taken to be alike.
+bool lanes_are_alike(const PlacementSpec& spec) {
+  return spec.order.front() != ParallelAxis::tensor || spec.gpus_per_node % spec.tensor == 0 ||
+         spec.tensor % spec.gpus_per_node == 0;
+}
+
 }  // namespace
 
 Lanes::Lanes(const StepPlan& plan, const Fabric& fabric, std::vector<int> nodes)
@@ -26,17 +32,35 @@ Lanes::Lanes(const StepPlan& plan, const Fabric& fabric, std::vector<int> nodes)
       fabric_(fabric),
       nodes_(std::move(nodes)),
       symmetric_(!fabric.is_drawn() && (fabric.spec().routing != Routing::ecmp ||
-                                        fabric.spec().kind == FabricKind::ideal)) {}
+                                        fabric.spec().kind == FabricKind::ideal)),
+      alike_(lanes_are_alike(plan.placement)) {}
 
 int Lanes::switches_between(int from, int to) const {
   return fabric_.switches_crossed(node_of(from), placement_.nic_of(from), node_of(to),
                                   placement_.nic_of(to));
 }
 
+bool Lanes::over_fabric(Place from, Place to) const {
+  const int lanes = alike_ ? 1 : plan_.placement.tensor;
+  for (int t = 0; t < lanes; ++t) {
+    if (placement_.reach(rank(from, t), rank(to, t)) == Reach::fabric) return true;
+  }
+  return false;
+}
+
+int Lanes::switches_between(Place from, Place to) const {
+  const int lanes = alike_ ? 1 : plan_.placement.tensor;
+  int most = 0;
+  for (int t = 0; t < lanes; ++t) {
+    most = std::max(most, switches_between(rank(from, t), rank(to, t)));
+  }
+  return most;
+}
+
 void Lanes::add(Place from, Place to, bool only_known, double bytes, std::vector<RouteHop>& uses) {
   for (int t = 0; t < plan_.placement.tensor; ++t) {
-    const int a = placement_.rank({.tensor = t, .data = from.data, .pipeline = from.stage});
-    const int b = placement_.rank({.tensor = t, .data = to.data, .pipeline = to.stage});
+    const int a = rank(from, t), b = rank(to, t);
+    if (!alike_ && placement_.reach(a, b) != Reach::fabric) continue;
     hops_.clear();
     fabric_.route(node_of(a), placement_.nic_of(a), node_of(b), placement_.nic_of(b),
                   static_cast<std::uint64_t>(a), hops_);
@@ -44,7 +68,7 @@ void Lanes::add(Place from, Place to, bool only_known, double bytes, std::vector
       for (const RouteHop& hop : hops_) uses.push_back({hop.link, hop.share * bytes});
       continue;
     }
-    const bool known = only_known || (symmetric_ && t > 0);
+    const bool known = only_known || (symmetric_ && alike_ && t > 0);
     for (const RouteHop& hop : hops_) add_use(uses, hop.link, hop.share * bytes, known);
   }
   // Routes over a graph may have hundreds of hops, too many to look each up among the others.

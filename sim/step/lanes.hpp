@@ -18,7 +18,8 @@ struct Place {
 
 /// Where routes are symmetric lane 0 stands for its group: the others load like links in the same
 /// way, and what they add to links of lane 0 is counted. Under ECMP and on drawn fabrics, which
-/// need not look the same from everywhere, every lane is routed.
+/// need not look the same from everywhere, every lane is routed; and so it is where groups straddle
+/// nodes, of which some lanes leave the node and others do not.
 class Lanes {
  public:
   /// Both outlive this. `nodes` as in Site.
@@ -30,8 +31,8 @@ class Lanes {
   /// Whether what replicas put on links says which of them are alike, so that folding is exact: not
   /// where a whole tree hashes, since then no two are.
   [[nodiscard]] bool comparable() const { return symmetric_ || fabric_.is_drawn(); }
-  [[nodiscard]] int rank(Place at) const {
-    return placement_.rank({.tensor = 0, .data = at.data, .pipeline = at.stage});
+  [[nodiscard]] int rank(Place at, int lane = 0) const {
+    return placement_.rank({.tensor = lane, .data = at.data, .pipeline = at.stage});
   }
 
   /// Node of the fabric that holds a rank.
@@ -41,6 +42,10 @@ class Lanes {
   }
   /// Switches between two ranks.
   [[nodiscard]] int switches_between(int from, int to) const;
+  /// Of the lanes between two places: whether any goes over the fabric, and the most switches that
+  /// one crosses.
+  [[nodiscard]] bool over_fabric(Place from, Place to) const;
+  [[nodiscard]] int switches_between(Place from, Place to) const;
 
   /// Adds to `uses` what all lanes put on links for each byte that one lane sends, times `bytes`;
   /// when `only_known`, only on links that are among `uses` already.
@@ -56,6 +61,7 @@ class Lanes {
   const Fabric& fabric_;
   std::vector<int> nodes_;
   bool symmetric_;
+  bool alike_;  ///< lanes are: each group of them fills nodes, or nodes are filled with groups
   std::vector<RouteHop> hops_;
 };
 

@@ -12,6 +12,7 @@
 #include "models/offload/offload.hpp"
 #include "models/workload/partition.hpp"
 #include "sim/pools/replica_variants.hpp"
+#include "sim/step/layer_groups.hpp"
 #include "sim/step/pieces.hpp"
 
 namespace lockstep {
@@ -22,13 +23,15 @@ BytesPerSecond nic_of_gpu(const NodeSpec& node) {
   return static_cast<double>(node.nics) / node.gpus * node.nic_bandwidth;
 }
 
-/// What a collective among GPUs of all these pools costs: it goes at the pace of the slowest.
-CollectiveCost slowest_cost(const CollectiveCall& call, const Scenario& s,
-                            const std::vector<std::uint32_t>& pools) {
+/// What a collective among GPUs of all these pools costs: it goes at the pace of the slowest, and
+/// at that of the group that lies worst.
+CollectiveCost slowest_cost(const CollectiveCall& call, const DomainSpreads& spreads,
+                            const Scenario& s, const std::vector<std::uint32_t>& pools) {
   std::optional<CollectiveCost> slowest;
   for (const std::uint32_t pool : pools) {
     const NodeSpec& node = s.node_of(pool);
-    const CollectiveCost cost = collective_cost(call, node.gpu, s.transport, nic_of_gpu(node));
+    const CollectiveCost cost =
+        slowest_cost(call, spreads, node.gpu, s.transport, nic_of_gpu(node));
     slowest = slowest ? slower(*slowest, cost, call.payload) : cost;
   }
   return slowest.value();
@@ -211,7 +214,7 @@ class StageBuilder {
     if (it == out_.channels.end()) {
       const DataGroup& group = out_.groups[static_cast<std::size_t>(kind)];
       CollectiveCost cost =
-          slowest_cost({op, payload, group.ranks, group.per_domain}, scenario_, pools_);
+          slowest_cost({op, payload, group.ranks}, group.spreads, scenario_, pools_);
       cost.latency *= policy_.data_slowdown;
       cost.payload_rate *= 1 / policy_.data_slowdown;
       out_.channels.push_back({kind, op, payload, cost});
@@ -487,13 +490,30 @@ NodeCosts node_costs(const Scenario& s, const NodeSpec& node, Bytes message, con
   return costs;
 }
 
-/// `together`: how many of the two ranks are in one NVLink domain.
+/// How many ranks of a pair of stages are near each other: one if any pair, of whatever lane and
+/// replica, lies on two nodes and two NVLink domains.
+int near_in_pairs(const Placement& placement, const std::array<std::uint32_t, 2>& stages) {
+  const auto rank_of = [&](std::uint32_t stage) {
+    return placement.rank({.tensor = 0, .data = 0, .pipeline = static_cast<int>(stage)});
+  };
+  const auto [first, last] = std::minmax(rank_of(stages[0]), rank_of(stages[1]));
+  const RankGroup lanes = placement.group(ParallelAxis::tensor, {});
+  const RankGroup replicas = placement.group(ParallelAxis::data, {});
+  const std::vector<GroupSpread> ways = placement.spreads(
+      {.first = first,
+       .members = {0, last - first},
+       .repeats = {{lanes.count, lanes.stride}, {replicas.count, replicas.stride}}});
+  const auto is_near = [](const GroupSpread& way) { return way.nodes == 1 || way.domains == 1; };
+  return std::ranges::all_of(ways, is_near) ? 2 : 1;
+}
+
 void add_exchange(const Scenario& s, const std::vector<std::uint32_t>& pools,
-                  const std::array<std::uint32_t, 2>& stages, int together, double parameters,
+                  const std::array<std::uint32_t, 2>& stages, double parameters,
                   std::string_view what, StepPlan& plan) {
   const Bytes payload{s.stack.communication.gradient_bytes * parameters};
+  const int together = near_in_pairs(Placement{plan.placement}, stages);
   const CollectiveCost cost =
-      slowest_cost({CollectiveOp::all_reduce, payload, 2, together}, s, pools);
+      slowest_cost({CollectiveOp::all_reduce, payload, 2}, together, s, pools);
   plan.exchanges.push_back({stages, payload, cost, what});
 }
 
@@ -503,19 +523,13 @@ void plan_exchanges(const Scenario& s, const std::vector<std::uint32_t>& pools, 
   const Parallelism& par = s.job.parallelism;
   const auto ranks = static_cast<std::uint32_t>(par.pipeline);
   if (plan.shape.layout == ChunkLayout::two_way) {
-    const Placement placement{plan.placement};
     for (std::uint32_t r = 0; r < ranks / 2; ++r) {
-      const std::uint32_t mirror = ranks - 1 - r;
-      const auto first_of = [&](std::uint32_t stage) {
-        return placement.rank({.tensor = 0, .data = 0, .pipeline = static_cast<int>(stage)});
-      };
-      const bool local = placement.reach(first_of(r), first_of(mirror)) != Reach::fabric;
-      add_exchange(s, pools, {r, mirror}, local ? 2 : 1, plan.stages[r].parameters / par.shards(),
+      add_exchange(s, pools, {r, ranks - 1 - r}, plan.stages[r].parameters / par.shards(),
                    "gradients of both copies", plan);
     }
   } else if (s.job.model.tied && !ends_meet(plan.shape) && !s.job.adapters.any() &&
              !s.job.frozen.embedding) {
-    add_exchange(s, pools, {0, ranks - 1}, 1,
+    add_exchange(s, pools, {0, ranks - 1},
                  static_cast<double>(s.job.model.vocabulary) * s.job.model.hidden / par.tensor,
                  "embedding gradients", plan);
   }
@@ -530,24 +544,20 @@ PlacementSpec placement_spec(const Scenario& s) {
           .pipeline = par.pipeline,
           .order = parse_rank_order(s.stack.placement).value(),
           .gpus_per_node = s.node.gpus,
-          .nvlink_domain = s.node.nvlink_domain,
+          .nvlink_domain = domain_share(s.gpus(), s.node),
           .nic_ports = nic_ports(s.node).count};
 }
 
 WorkloadContext workload_context(const Scenario& s, const Placement& placement, std::size_t pool) {
-  const Parallelism& par = s.job.parallelism;
-  const GroupSpread tensor = placement.spread({.first = 0, .count = par.tensor, .stride = 1});
-  const GroupSpread context =
-      placement.spread({.first = 0, .count = par.context, .stride = par.tensor});
-  const GroupSpread experts =
-      placement.spread({.first = 0, .count = par.expert, .stride = par.expert_tensor});
+  LayerGroups groups = layer_groups(s.job.parallelism, placement);
   return {.job = s.job,
           .node = s.node_of(pool),
           .stack = s.stack,
           .transport = s.transport,
-          .tensor_ranks_per_domain = tensor.per_domain_max,
-          .context_ranks_per_domain = context.per_domain_max,
-          .expert_ranks_per_domain = experts.per_domain_max};
+          .tensor_groups = std::move(groups.tensor),
+          .context_groups = std::move(groups.context),
+          .expert_groups = std::move(groups.expert),
+          .expert_shard_groups = std::move(groups.expert_shard)};
 }
 
 void connect(const PipelineShape& shape, StagePlan& stage, ProgramItem& item, int last_backward) {
@@ -564,11 +574,6 @@ void connect(const PipelineShape& shape, StagePlan& stage, ProgramItem& item, in
   if (!item.sends_message) return;
   item.direction = forward == shape.rising(at.chunk) ? 0 : 1;
   stage.message_targets[item.direction].push_back({static_cast<std::uint16_t>(to->chunk), forward});
-}
-
-const CollectiveCost& slower(const CollectiveCost& a, const CollectiveCost& b, Bytes payload) {
-  const auto time = [&](const CollectiveCost& c) { return c.latency + payload / c.payload_rate; };
-  return time(b) > time(a) ? b : a;
 }
 
 namespace {
@@ -625,9 +630,9 @@ StepPlan plan_step(const Scenario& s) {
     costs = node_costs(s, s.node_of(pool), plan.message, pieces.back());
   }
   if (s.gpus() > 1) {
-    const int per_domain = std::min(s.gpus(), s.node.nvlink_domain);
+    const int per_domain = std::min(s.gpus(), plan.placement.nvlink_domain);
     plan.synchronisation = to_step_time(
-        slowest_cost({CollectiveOp::all_reduce, Bytes{8}, s.gpus(), per_domain}, s, all_pools)
+        slowest_cost({CollectiveOp::all_reduce, Bytes{8}, s.gpus()}, per_domain, s, all_pools)
             .latency);
   }
   plan.overhead = to_step_time(s.stack.step_overhead);

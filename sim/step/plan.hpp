@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/collectives/collectives.hpp"
+#include "models/collectives/group_spread.hpp"
 #include "models/pipeline/schedule.hpp"
 #include "models/workload/operations.hpp"
 #include "sim/core/clock.hpp"
@@ -133,9 +133,6 @@ struct StepPlan : NodeCosts {
     return stage_of(variant(replica), static_cast<std::size_t>(stage));
   }
 };
-
-/// Of two costs of a message, the one with which it takes longer.
-const CollectiveCost& slower(const CollectiveCost& a, const CollectiveCost& b, Bytes payload);
 
 /// Where the ranks of a job sit.
 PlacementSpec placement_spec(const Scenario& scenario);

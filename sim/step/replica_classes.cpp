@@ -34,12 +34,9 @@ Slowdowns slow_replicas(const Scenario& scenario, const Placement& placement) {
 /// How far the messages of a replica travel, stage by stage, in switches (-1: over NVLink).
 std::vector<int> path_kinds(const Lanes& lanes, int data, int stages) {
   std::vector<int> kinds;
-  const Placement& placement = lanes.placement();
   for (int s = 0; stages > 1 && s < stages; ++s) {
-    const int a = lanes.rank({data, s});
-    const int b = lanes.rank({data, (s + 1) % stages});
-    const bool local = placement.reach(a, b) != Reach::fabric;
-    kinds.push_back(local ? -1 : lanes.switches_between(a, b));
+    const Place from{data, s}, to{data, (s + 1) % stages};
+    kinds.push_back(lanes.over_fabric(from, to) ? lanes.switches_between(from, to) : -1);
   }
   return kinds;
 }
@@ -159,7 +156,7 @@ class Refinement {
     }
   }
   void add_message(Place from, Place to) {
-    if (lanes_.placement().reach(lanes_.rank(from), lanes_.rank(to)) != Reach::fabric) return;
+    if (!lanes_.over_fabric(from, to)) return;
     lanes_.add(from, to, false, 1.0, uses_);
   }
 

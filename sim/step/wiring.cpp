@@ -135,11 +135,7 @@ void Wiring::wire_messages() {
 void Wiring::wire_message(std::size_t actor, int data, int stage, int next, int direction,
                           int copies) {
   const auto way = static_cast<std::size_t>(direction);
-  const Placement& placement = lanes_.placement();
-  const int from = lanes_.rank({data, stage});
-  const int to = lanes_.rank({data, next});
-  const Reach reach = placement.reach(from, to);
-  const bool local = reach != Reach::fabric;
+  const bool local = !lanes_.over_fabric({data, stage}, {data, next});
   const std::size_t receiver =
       actor + static_cast<std::size_t>(next) - static_cast<std::size_t>(stage);
   const NodeCosts& own = plan_.costs(plan_of(actor).pool);
@@ -166,7 +162,8 @@ void Wiring::wire_message(std::size_t actor, int data, int stage, int next, int 
     std::vector<RouteHop> uses;
     lanes_.add({data, stage}, {data, next}, false, 1.0, uses);
     add_uses(uses, copies, edges);
-    latency += lanes_.switches_between(from, to) * lanes_.fabric().spec().switch_latency;
+    latency += lanes_.switches_between({data, stage}, {data, next}) *
+               lanes_.fabric().spec().switch_latency;
     exact_ = exact_ && (copies == 1 || lanes_.comparable());
   }
   actors_[actor].message[way] = add_flow(edges, WiredFlow::Use::message, 2 * actor + way);
@@ -257,8 +254,7 @@ void Wiring::add_hashed_ring(int stage, const DataGroup& group, int representati
   const int end = first + std::min(replicas, kScan);
   int farthest = representative, most = 0;
   for (int j = first; j < end; ++j) {
-    const int switches = lanes_.switches_between(lanes_.rank({wrap(j), stage}),
-                                                 lanes_.rank({group.next(wrap(j)), stage}));
+    const int switches = lanes_.switches_between({wrap(j), stage}, {group.next(wrap(j)), stage});
     if (switches > most) farthest = j, most = switches;
   }
   for (const int j : {representative, first, farthest}) add_member(j, false, 0.0);
@@ -297,7 +293,7 @@ void Wiring::wire_exchanges() {
       edges.list.push_back({rate_limit(exchange.cost.payload_rate.base_units() * unit), 1.0});
       const Place one{c.representative, static_cast<int>(exchange.stages[0])};
       const Place other{c.representative, static_cast<int>(exchange.stages[1])};
-      if (lanes_.placement().reach(lanes_.rank(one), lanes_.rank(other)) == Reach::fabric) {
+      if (lanes_.over_fabric(one, other)) {
         std::vector<RouteHop> uses;
         lanes_.add(one, other, false, 1.0, uses);
         lanes_.add(other, one, false, 1.0, uses);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sim/pools/replica_variants.hpp"
+#include "sim/step/layer_groups.hpp"
 #include "sim/step/plan.hpp"
 #include "sim/step/replica_classes.hpp"
 #include "sim/step/site.hpp"
@@ -28,12 +29,16 @@ class TensorPayload {
         nic_(static_cast<double>(scenario.node.nics) / scenario.node.gpus *
              scenario.node.nic_bandwidth) {
     const Placement placement(plan.placement);
-    const GroupSpread spread =
-        placement.spread(placement.group(ParallelAxis::tensor, RankCoordinates{}));
-    call_ = {.op = CollectiveOp::all_reduce,
-             .payload = {},
-             .ranks = plan.placement.tensor,
-             .ranks_per_node = std::max(1, spread.per_domain_max)};
+    const RankGroup lanes = placement.group(ParallelAxis::tensor, {});
+    const RankGroup replicas = placement.group(ParallelAxis::data, {});
+    const RankGroup stages = placement.group(ParallelAxis::pipeline, {});
+    GroupFamily family{
+        .first = 0,
+        .members = {},
+        .repeats = {{replicas.count, replicas.stride}, {stages.count, stages.stride}}};
+    for (int lane = 0; lane < lanes.count; ++lane) family.members.push_back(lanes.rank(lane));
+    groups_ = domain_spreads(placement.spreads(family));
+    call_ = {.op = CollectiveOp::all_reduce, .payload = {}, .ranks = plan.placement.tensor};
   }
 
   [[nodiscard]] Bytes operator()(const Segment& segment) const {
@@ -46,7 +51,7 @@ class TensorPayload {
       call.payload = Bytes{std::max(1.0, call.payload.base_units())};
       if (pass == 0) call.payload = std::max(call.payload, n / (2 * (n - 1)) * wire);
       const CollectiveCost cost =
-          collective_cost(call, scenario_.node.gpu, scenario_.transport, nic_);
+          slowest_cost(call, groups_, scenario_.node.gpu, scenario_.transport, nic_);
       const Seconds transfer = segment.tensor_amount > 0
                                    ? Seconds{segment.tensor_amount / plan_.tensor_rate}
                                    : std::max(Seconds{}, time - cost.latency);
@@ -60,6 +65,7 @@ class TensorPayload {
   const StepPlan& plan_;
   BytesPerSecond nic_;
   CollectiveCall call_{};
+  DomainSpreads groups_;
 };
 
 class StepRank {

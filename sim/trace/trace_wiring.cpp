@@ -17,7 +17,7 @@ constexpr std::size_t kMostPairwise = 128;
 PlacementSpec placement_of(int ranks, const NodeSpec& node) {
   return {.tensor = ranks,
           .gpus_per_node = node.gpus,
-          .nvlink_domain = node.nvlink_domain,
+          .nvlink_domain = domain_share(ranks, node),
           .nic_ports = nic_ports(node).count};
 }
 

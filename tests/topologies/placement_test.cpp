@@ -1,9 +1,15 @@
 #include "topologies/placement.hpp"
 
+#include <algorithm>
 #include <doctest/doctest.h>
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/core/random.hpp"
+#include "tests/support/presets.hpp"
 
 namespace lockstep {
 namespace {
@@ -96,6 +102,87 @@ TEST_CASE("spread: an NVL72 domain joins 18 nodes of 4 GPUs") {
   CHECK(placement.domain_of(72) == 1);
   CHECK(placement.reach(0, 71) == Reach::nvlink_domain);
   CHECK(placement.reach(71, 72) == Reach::fabric);
+}
+
+TEST_CASE("spreads: of a family has each way in which one of its groups lies, and no other") {
+  RandomStream random{{.seed = 14, .purpose = 3}};
+  const auto one_of = [&](const std::vector<int>& values) {
+    return values[random.below(static_cast<std::uint32_t>(values.size()))];
+  };
+  for (int trial = 0; trial < 2000; ++trial) {
+    PlacementSpec spec{.tensor = one_of({1, 2, 3, 5, 6, 8, 12, 16}),
+                       .data = one_of({1, 2, 3, 7, 8, 12}),
+                       .pipeline = one_of({1, 2, 3, 4})};
+    spec.order = *parse_rank_order(random.below(2) == 0 ? "tp-dp-pp" : "tp-pp-dp");
+    spec.gpus_per_node = one_of({4, 6, 8});
+    spec.nvlink_domain = spec.gpus_per_node * one_of({1, 1, 2, 9});
+    if (random.below(4) == 0) spec.nvlink_domain = one_of({1, 2, 3, 4});
+    const Placement placement(spec);
+    const auto axis = static_cast<ParallelAxis>(random.below(kParallelAxes));
+    CAPTURE(trial);
+    const RankGroup group = placement.group(axis, {});
+    GroupFamily family;
+    for (int m = 0; m < group.count; ++m) family.members.push_back(group.rank(m));
+    for (const ParallelAxis other :
+         {ParallelAxis::tensor, ParallelAxis::data, ParallelAxis::pipeline}) {
+      const RankGroup along = placement.group(other, {});
+      if (other != axis) family.repeats.push_back({along.count, along.stride});
+    }
+    const std::vector<GroupSpread> ways = placement.spreads(family);
+    std::vector<bool> seen(ways.size());
+    for (int rank = 0; rank < placement.ranks(); ++rank) {
+      const GroupSpread own = placement.spread(placement.group(axis, placement.coordinates(rank)));
+      const auto way = std::ranges::find(ways, own);
+      REQUIRE(way != ways.end());
+      seen[static_cast<std::size_t>(way - ways.begin())] = true;
+    }
+    CHECK(std::ranges::find(seen, false) == seen.end());
+  }
+}
+
+TEST_CASE("spreads: tensor widths that divide a node have one way, others straddle nodes") {
+  struct Expected {
+    int tensor;
+    std::vector<GroupSpread> ways;
+  };
+  const auto inside = [](int n) { return GroupSpread{1, 1, n, n, n, n}; };
+  const auto split = [](int less, int more) { return GroupSpread{2, 2, less, more, less, more}; };
+  // Groups of three begin at ranks 0, 3 and 6 of a node of eight, and then at 1, 4 and 7.
+  const std::vector<Expected> table{{2, {inside(2)}},
+                                    {3, {inside(3), split(1, 2)}},
+                                    {4, {inside(4)}},
+                                    {5, {inside(5), split(1, 4), split(2, 3)}},
+                                    {6, {inside(6), split(2, 4)}},
+                                    {8, {inside(8)}},
+                                    {12, {split(4, 8)}}};
+  for (const Expected& row : table) {
+    CAPTURE(row.tensor);
+    const Placement placement({.tensor = row.tensor, .data = 24, .pipeline = 1});
+    GroupFamily family{.first = 0, .members = {}, .repeats = {{24, row.tensor}}};
+    for (int m = 0; m < row.tensor; ++m) family.members.push_back(m);
+    const std::vector<GroupSpread> ways = placement.spreads(family);
+    CHECK(ways.size() == row.ways.size());
+    for (const GroupSpread& way : row.ways) CHECK(std::ranges::find(ways, way) != ways.end());
+  }
+}
+
+TEST_CASE("domain_share: a job takes equal parts of as few NVLink domains as can give them") {
+  const NodeSpec nvl72 = test::presets().node("gb200_nvl72");
+  REQUIRE(nvl72.nvlink_domain == 72);
+  REQUIRE(nvl72.gpus == 4);
+  for (const auto& [gpus, share] : {std::pair{8, 72},
+                                    {72, 72},
+                                    {128, 64},
+                                    {256, 64},
+                                    {512, 64},
+                                    {576, 72},
+                                    {600, 60},
+                                    {2560, 64},
+                                    {76, 72}}) {
+    CAPTURE(gpus);
+    CHECK(domain_share(gpus, nvl72) == share);
+  }
+  CHECK(domain_share(4096, test::presets().node("dgx_h100")) == 8);
 }
 
 TEST_CASE("reach: pairs of GPUs with a bridge reach each other over it, others through the host") {

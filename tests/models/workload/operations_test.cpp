@@ -143,7 +143,7 @@ TEST_CASE("operations: one copy of a token for each NVLink domain, D (1 - (1 - 1
   const auto network = [](const Scenario& s) {
     Bytes sum;
     WorkloadContext c = context(s);
-    c.expert_ranks_per_domain = 8;
+    c.expert_groups = 8;
     for (const Operation& o : layer_operations(c, {.experts = true})) {
       if (o.name == "dispatch" && o.phase == Phase::forward) sum += o.network;
     }
@@ -160,7 +160,7 @@ TEST_CASE("operations: a ring of context-parallel ranks hides behind long attent
                   "batch.sequences=2", std::string("parallelism.context_exchange=") + exchange});
     Seconds sum;
     WorkloadContext c = context(s);
-    c.context_ranks_per_domain = 1;
+    c.context_groups = 1;
     for (const Operation& o : layer_operations(c)) {
       if (o.axis == Axis::context && o.kind == OperationKind::collective) sum += o.time;
     }

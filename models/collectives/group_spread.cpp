@@ -1,0 +1,42 @@
+#include "models/collectives/group_spread.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+namespace lockstep {
+
+DomainSpreads::DomainSpreads(std::vector<DomainSpread> ways) : ways_(std::move(ways)) {
+  assert(!ways_.empty() && "groups lie somewhere");
+}
+
+bool DomainSpreads::inside(int ranks) const {
+  return std::ranges::all_of(
+      ways_, [ranks](const DomainSpread& spread) { return spread.per_domain >= ranks; });
+}
+
+CollectiveCall placed(CollectiveCall call, const DomainSpread& spread) {
+  call.ranks_per_node = spread.per_domain;
+  call.nodes = spread.domains;
+  return call;
+}
+
+const CollectiveCost& slower(const CollectiveCost& a, const CollectiveCost& b, Bytes payload) {
+  const auto time = [&](const CollectiveCost& c) { return c.latency + payload / c.payload_rate; };
+  return time(b) > time(a) ? b : a;
+}
+
+CollectiveCost slowest_cost(const CollectiveCall& call, const DomainSpreads& spreads,
+                            const GpuSpec& gpu, const TransportSpec& transport,
+                            BytesPerSecond nic_bandwidth) {
+  const auto cost_of = [&](const DomainSpread& spread) {
+    return collective_cost(placed(call, spread), gpu, transport, nic_bandwidth);
+  };
+  CollectiveCost slowest = cost_of(spreads.ways().front());
+  for (std::size_t i = 1; i < spreads.ways().size(); ++i) {
+    slowest = slower(slowest, cost_of(spreads.ways()[i]), call.payload);
+  }
+  return slowest;
+}
+
+}  // namespace lockstep
