@@ -19,8 +19,16 @@ struct HostTimes {
   Seconds forward, backward;
 };
 
-/// The two parts of a backward pass that is split. Kernels are launched in proportion to their time
-/// (assumed).
+/// Kernels that the host launches: each operation but collectives is one (assumed).
+double launches(const std::vector<Operation>& operations) {
+  return static_cast<double>(std::ranges::count_if(operations, [](const Operation& o) {
+    return o.phase != Phase::forward && o.kind != OperationKind::collective;
+  }));
+}
+
+/// The two parts of a backward pass that is split. The host launches the kernels of each as fast as
+/// it launches those of the whole pass, however long they run: hardware that is faster shortens
+/// neither part's launches nor lengthens them.
 template <class MakeOperations>
 void add_split_backward(const MakeOperations& make, const WorkloadContext& c, Seconds host,
                         Piece& piece) {
@@ -30,13 +38,9 @@ void add_split_backward(const MakeOperations& make, const WorkloadContext& c, Se
   std::vector<Operation> weight;
   std::ranges::copy_if(input, std::back_inserter(weight), is_weight_gradient);
   std::erase_if(input, is_weight_gradient);
-  PhaseCost inputs = phase_cost(input, true, {}, c), weights = phase_cost(weight, true, {}, c);
-  const Seconds both = inputs.total() + weights.total();
-  if (host > both) {
-    for (PhaseCost* part : {&inputs, &weights}) part->launch = (host - both) / both * part->total();
-  }
-  piece.cost(Pass::backward_input) = inputs;
-  piece.cost(Pass::backward_weight) = weights;
+  const double all = std::max(1.0, launches(input) + launches(weight));
+  piece.cost(Pass::backward_input) = phase_cost(input, true, launches(input) / all * host, c);
+  piece.cost(Pass::backward_weight) = phase_cost(weight, true, launches(weight) / all * host, c);
 }
 
 template <class MakeOperations>

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <string>
 #include <string_view>
 
 #include "models/pipeline/schedule.hpp"
@@ -125,6 +126,32 @@ TEST_CASE("every schedule: buckets add up to the step") {
     double path = 0;
     for (const CriticalPathPart& part : report.critical_path) path += part.seconds;
     CHECK(path == doctest::Approx(report.step_s).epsilon(1e-9));
+  }
+}
+
+// The host launches kernels as fast as before: what the GPU does faster cannot make a pass longer.
+TEST_CASE("zero-bubble schedules: faster memory slows no pass of a job that waits for its host") {
+  static const PresetStore presets;
+  const auto step = [&](const char* schedule, double bandwidth) {
+    const std::string text = fmt::format(
+        R"({{"model": "qwen3_30b_a3b", "stack": "megatron_core", "recompute": "full",
+             "cluster": {{"node": {{"preset": "dgx_h200",
+                                    "gpu": {{"preset": "h200_sxm_141gb",
+                                             "hbm_bandwidth": "{} TB/s"}}}}, "nodes": 48}},
+             "parallelism": {{"pipeline": 3, "sharding": "zero1", "schedule": "{}"}},
+             "batch": {{"sequences": 384, "tokens": 4096, "micro": 1}}}})",
+        bandwidth, schedule);
+    return simulate_step(read_scenario("zb.json", text, presets)).step_s;
+  };
+  for (const char* schedule : {"1f1b", "zb_h1", "zb_h2"}) {
+    CAPTURE(schedule);
+    double last = step(schedule, 2.4);
+    for (const double bandwidth : {3.6, 4.8, 6.0, 7.2, 9.6}) {
+      CAPTURE(bandwidth);
+      const double here = step(schedule, bandwidth);
+      CHECK(here <= last * (1 + 1e-12));
+      last = here;
+    }
   }
 }
 
