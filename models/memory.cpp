@@ -98,15 +98,18 @@ double mlp_bytes(const TrainingJob& job, const StackSpec& stack, LayerKind kind,
 }
 
 /// Bytes per token of a layer's experts, all ranks of the tensor-parallel group together: the
-/// token's copies as dispatched and as returned, and what each expert saves, on the rank that gets
-/// most of them; scores of the router in 32 bit.
+/// token's copies as dispatched and what each expert saves, on the rank that gets most of them;
+/// scores of the router in 32 bit. What experts return is not saved: the router's probabilities are
+/// applied inside the expert, so that the sum over a token's experts needs no operand
+/// (github:NVIDIA/Megatron-LM:megatron/core/transformer/moe/experts.py, since core 0.12;
+/// github:pytorch/torchtitan, score_before_experts).
 double expert_bytes(const TrainingJob& job, const StackSpec& stack, LayerKind kind) {
   const TransformerShape& m = job.model;
   const double operand = is_quantised(job.precision) ? kQuantised : kHalf;
   const double arrived = keeps_input(job, kind, AdapterModule::expert_up) ? operand : 0;
   const double inner = mlp_bytes(job, stack, kind, AdapterModule::expert_down) * m.experts.ffn;
   const ExpertLoad load = expert_load(job);
-  const double copy = load.fullest * (arrived * m.hidden + inner) + kHalf * m.hidden;
+  const double copy = load.fullest * (arrived * m.hidden + inner);
   return load.rows * m.experts.per_token * copy + 4.0 * m.experts.count;
 }
 
@@ -449,7 +452,10 @@ MemoryBreakdown peak_memory(const TrainingJob& job, const StackSpec& stack, int 
   update = in_allocator(update, policy);
   backward.cached = run_ahead_bytes(job, stack);
   update.host = backward.host;
-  return update.needed() > backward.total() ? update : backward;
+  if (backward.needed() >= update.needed()) return backward;
+  // What the backward pass had reserved stays reserved until memory is short.
+  update.cached = std::max(Bytes{}, backward.total() - update.needed());
+  return update;
 }
 
 Bytes usable_memory(const GpuSpec& gpu, const StackSpec& stack) {
@@ -483,6 +489,7 @@ MemoryVerdict check_memory(const TrainingJob& job, const StackSpec& stack, const
   verdict.fits = verdict.peak.needed() <= verdict.usable;
   const Bytes left = std::max(Bytes{}, verdict.usable - verdict.peak.needed());
   verdict.peak.cached = std::min(verdict.peak.cached, left);
+  verdict.band = memory_band(job, stack, gpu);
   if (verdict.fits) return verdict;
   for (const MemoryRemedy& remedy : memory_remedies(job, stack)) {
     const Bytes needed = fullest(remedy.job, stack).second.needed();

@@ -51,6 +51,22 @@ double micro_batches_in_flight(const TrainingJob& job, int stage);
 /// What a job may use of the card: its capacity less what the stack keeps outside of the allocator.
 Bytes usable_memory(const GpuSpec& gpu, const StackSpec& stack);
 
+/// Within this share of the card the verdict hangs on what is assumed: nine in ten of the peaks in
+/// tests/reference/training.json are predicted within 12 %.
+constexpr double kCloseMargin = 0.12;
+
+/// What assumptions could make of the verdict.
+struct MemoryBand {
+  Bytes least, most;  ///< needed of the fullest stage, all assumptions one way and the other
+  /// The assumption that alone turns the verdict round, or else the widest one: "optimiser
+  /// precision (16-bit moments)". Empty unless `usable` is in the band and within kCloseMargin of
+  /// what is needed.
+  std::string decides;
+
+  [[nodiscard]] bool close() const { return !decides.empty(); }
+};
+MemoryBand memory_band(const TrainingJob& job, const StackSpec& stack, const GpuSpec& gpu);
+
 struct MemoryVerdict {
   int fullest_stage = 0;
   MemoryBreakdown peak;  ///< of that stage; `cached` at most what is left of the card
@@ -61,6 +77,7 @@ struct MemoryVerdict {
   /// recomputation, a sharded optimiser, it with full recomputation, then wider tensor and pipeline
   /// parallelism at the cost of replicas.
   std::string nearest_fit;
+  MemoryBand band{};
 };
 MemoryVerdict check_memory(const TrainingJob& job, const StackSpec& stack, const GpuSpec& gpu);
 

@@ -33,6 +33,7 @@ std::string memory_words(const MemoryVerdict& memory) {
       memory.peak.needed().base_units() / kGib, memory.fullest_stage,
       memory.usable.base_units() / kGib);
   if (!memory.nearest_fit.empty()) out += "; the nearest change that fits: " + memory.nearest_fit;
+  if (memory.band.close()) out += "; it is close, and " + memory.band.decides + " decides";
   return out;
 }
 

@@ -62,7 +62,8 @@ MemoryVerdict check_memory(const Scenario& s) {
                         .peak = pool.peak,
                         .usable = pool.usable,
                         .fits = pool.fits(),
-                        .nearest_fit = {}};
+                        .nearest_fit = {},
+                        .band = memory_band(fullest_job(s), s.stack, s.node_of(tightest).gpu)};
   if (!verdict.fits && s.micro_batches.empty()) {
     verdict.nearest_fit = check_memory(s.job, s.stack, s.node_of(tightest).gpu).nearest_fit;
   }

@@ -67,6 +67,21 @@ void check_within(const GroupErrors& group, const Bound& bound) {
 
 }  // namespace
 
+namespace {
+
+/// Of rows that ran, how many there are and how many are said not to fit.
+void check_said_not_to_fit(const RowSummary& summary, double most) {
+  std::size_t rows = 0, not_fitting = 0;
+  for (const SaidNotToFit& source : summary.said_not_to_fit) {
+    rows += source.rows;
+    not_fitting += source.not_fitting;
+  }
+  CHECK(rows == summary.predicted);
+  CHECK(static_cast<double>(not_fitting) <= most * static_cast<double>(rows));
+}
+
+}  // namespace
+
 TEST_CASE("published runs: fine-tuning and hybrid models, to which next to nothing was fitted") {
   check_within(summary_of(PredictedRows("fine_tuning.json")).complete,
                {"complete", 27, 0.05, 0.16});
@@ -84,8 +99,10 @@ TEST_CASE("published runs: every one is predicted, and as well as the README say
     if (source.errors.n >= 10) CHECK(source.errors.median_abs <= 0.09);
   }
   CHECK(summary.median_spearman > 0.88);
+  check_said_not_to_fit(summary, 0.02);
   // Small models on one node: the host's time is in the prediction.
   check_within(summary_of(single_node).complete, {"complete", 750, 0.07, 0.17});
+  check_said_not_to_fit(summary_of(single_node), 0);
 
   // The residuals that ship are those of the constants that ship, else `lockstep fit --leave-out
   // --residuals models/presets/accuracy/published.json`; then the page, with a word about each of

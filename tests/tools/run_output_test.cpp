@@ -86,6 +86,7 @@ TEST_CASE("run, table: everything that a reader asks for, in plain ASCII") {
         R"(tiny on 16 GPUs (2 x box, gpu)
 An example.
 
+  Model             473 k parameters
   Job               TP 4 + SP, PP 2 (1f1b), DP 2, zero1, bf16
   Batch             64 sequences of 1,024 tokens, 16 micro batches of 2
   Software          soft 1.2
@@ -185,7 +186,8 @@ TEST_CASE("run, JSON: units in the names, and the waterfall adds up") {
         "tflops_per_gpu_causal tokens_per_step gpus nodes peak_memory_gib needed_memory_gib "
         "peak_memory_stage "
         "usable_memory_gib memory_capacity_gib training_tokens time_to_train_s gpu_hours "
-        "usd_per_gpu_hour price_usd memory_fits scenario waterfall stages critical_path "
+        "usd_per_gpu_hour price_usd memory_fits memory_band scenario "
+        "hardware waterfall stages critical_path "
         "largest_loss assumptions notes expectation simulation ");
   CHECK(json["mfu"] == 0.45);
   CHECK(json["peak_memory_gib"] == 40);

@@ -9,6 +9,7 @@
 #include "models/collectives/algorithms.hpp"
 #include "models/collectives/collectives.hpp"
 #include "models/input/input_error.hpp"
+#include "models/parameter_counts.hpp"
 #include "models/pipeline/schedule.hpp"
 #include "models/power/site_power.hpp"
 #include "sim/rl/rl_spec.hpp"
@@ -70,6 +71,7 @@ Listing list_nodes(const PresetStore& presets) {
 Listing list_models(const PresetStore& presets) {
   Listing out{{{"name", "name", false},
                {"parameters", "parameters"},
+               {"active", "active"},
                {"layers", "layers"},
                {"hidden", "hidden"},
                {"heads", "heads"},
@@ -79,9 +81,10 @@ Listing list_models(const PresetStore& presets) {
               {}};
   for (const std::string& name : presets.names("models")) {
     const TransformerShape& m = presets.model(name);
-    out.rows.push_back({name, fmt::format("{:.0f}", total_parameters(m)), text(m.layers),
-                        text(m.hidden), text(m.heads), text(m.kv_heads), text(m.ffn),
-                        text(m.vocabulary)});
+    const ParameterCounts counts = parameter_counts(m);
+    out.rows.push_back({name, fmt::format("{:.0f}", counts.total),
+                        fmt::format("{:.0f}", counts.active), text(m.layers), text(m.hidden),
+                        text(m.heads), text(m.kv_heads), text(m.ffn), text(m.vocabulary)});
   }
   return out;
 }

@@ -57,6 +57,8 @@ RowPrediction predict_row(const ReferenceRow& row, const PresetStore& presets,
     const MemoryVerdict memory = check_memory(scenario.job, scenario.stack, scenario.node.gpu);
     out.predicted_memory_gib = memory.peak.total() / gibibytes(1);
     out.predicted_fits = memory.fits;
+    out.needed_memory_gib = memory.peak.needed() / gibibytes(1);
+    out.memory_decides = memory.band.decides;
     out.status = row.ran_out_of_memory ? Status::oom : Status::predicted;
     if (row.ran_out_of_memory) return out;
     simulate_row(row, presets, scenario, out);
@@ -171,6 +173,22 @@ OutOfMemory classify_memory(const std::vector<RowPrediction>& predictions) {
   return out;
 }
 
+std::vector<SaidNotToFit> count_said_not_to_fit(const std::vector<RowPrediction>& predictions) {
+  std::map<std::string, SaidNotToFit> sources;
+  for (const RowPrediction& p : predictions) {
+    if (!p.predicted_fits || p.row->ran_out_of_memory) continue;
+    SaidNotToFit& of = sources[p.row->source];
+    of.source = p.row->source;
+    ++of.rows;
+    if (*p.predicted_fits) continue;
+    ++of.not_fitting;
+    if (!p.memory_decides.empty()) ++of.close;
+  }
+  std::vector<SaidNotToFit> out;
+  for (auto& [name, of] : sources) out.push_back(std::move(of));
+  return out;
+}
+
 /// The kind of a reason: InputErrors differ by row, what is after the row's name does not.
 std::string reason_kind(const RowPrediction& p) {
   const std::string prefix = p.row->id;
@@ -282,6 +300,7 @@ RowSummary summarise_rows(const std::vector<RowPrediction>& predictions) {
                          &ReferenceRow::measured_memory_gib);
   out.power = errors_of("power", predictions, &RowPrediction::predicted_gpu_power_w,
                         &ReferenceRow::measured_gpu_power_w);
+  out.said_not_to_fit = count_said_not_to_fit(predictions);
   if (out.oom > 0) out.out_of_memory = classify_memory(predictions);
   return out;
 }

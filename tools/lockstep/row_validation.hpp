@@ -31,6 +31,9 @@ struct RowPrediction {
   std::optional<double> error;  ///< of the step time, predicted / measured - 1
   std::optional<double> predicted_memory_gib;
   std::optional<bool> predicted_fits;
+  std::optional<double> needed_memory_gib{};
+  /// The assumption that decides whether it fits; empty where none of them comes near.
+  std::string memory_decides{};
   std::vector<std::string> assumptions;
   std::optional<double> predicted_gpu_power_w{};  ///< mean, of rows that have it measured
 };
@@ -64,6 +67,13 @@ struct OutOfMemory {
   [[nodiscard]] double recall() const;     ///< 1 when nothing ran out
 };
 
+/// Rows of a source that ran, and how many of them are said not to fit.
+struct SaidNotToFit {
+  std::string source;
+  std::size_t rows = 0, not_fitting = 0;
+  std::size_t close = 0;  ///< of those not fitting: where an assumption decides
+};
+
 struct RowSummary {
   std::size_t rows = 0, predicted = 0, skipped = 0, oom = 0;
   std::vector<std::pair<std::string, std::size_t>> skipped_for;  ///< most frequent first
@@ -80,9 +90,10 @@ struct RowSummary {
   double median_spearman = 0;
   /// Spearman of tokens per second and GPU over all rows of a source (at least kRankingGroup).
   std::vector<std::pair<std::string, double>> spearman_by_source;
-  GroupErrors memory;         ///< of the peak, where it was measured
-  GroupErrors power;          ///< of a GPU's mean, where it was measured
-  OutOfMemory out_of_memory;  ///< all zero unless rows ran out of memory
+  GroupErrors memory;                         ///< of the peak, where it was measured
+  GroupErrors power;                          ///< of a GPU's mean, where it was measured
+  std::vector<SaidNotToFit> said_not_to_fit;  ///< by source
+  OutOfMemory out_of_memory;                  ///< all zero unless rows ran out of memory
 };
 constexpr std::size_t kRankingGroup = 10;
 

@@ -25,7 +25,9 @@ Json row_json(const RowPrediction& p) {
           {"error", number_or_null(p.error)},
           {"measured_memory_gib", number_or_null(row.measured_memory_gib)},
           {"predicted_memory_gib", number_or_null(p.predicted_memory_gib)},
+          {"needed_memory_gib", number_or_null(p.needed_memory_gib)},
           {"predicted_fits", p.predicted_fits ? Json(*p.predicted_fits) : Json(nullptr)},
+          {"memory_decides", p.memory_decides.empty() ? Json(nullptr) : Json(p.memory_decides)},
           {"measured_gpu_power_w", number_or_null(row.measured_gpu_power_w)},
           {"predicted_gpu_power_w", number_or_null(p.predicted_gpu_power_w)},
           {"stack", row.stack},
@@ -78,6 +80,14 @@ Json out_of_memory_json(const OutOfMemory& oom) {
           {"neither", oom.correct_fits}};
 }
 
+Json said_not_to_fit_json(const std::vector<SaidNotToFit>& sources) {
+  Json out = Json::object();
+  for (const SaidNotToFit& s : sources) {
+    out[s.source] = {{"rows", s.rows}, {"said_not_to_fit", s.not_fitting}, {"close", s.close}};
+  }
+  return out;
+}
+
 Json summary_json(const RowSummary& s) {
   Json out{{"rows", s.rows}, {"predicted", s.predicted}, {"skipped", s.skipped}, {"oom", s.oom}};
   out["skipped_for"] = Json::object();
@@ -95,6 +105,7 @@ Json summary_json(const RowSummary& s) {
   out["by_stack_dense"] = groups_json(s.by_stack_dense);
   out["ranking"] = rankings_json(s);
   out["memory"] = errors_json(s.memory);
+  out["said_not_to_fit"] = said_not_to_fit_json(s.said_not_to_fit);
   if (s.power.errors.n > 0) out["power"] = errors_json(s.power);
   if (s.oom > 0) out["out_of_memory"] = out_of_memory_json(s.out_of_memory);
   return out;
@@ -178,6 +189,25 @@ std::string skipped_lines(const RowSummary& summary) {
   return out.empty() ? out : "\nnot simulated:\n" + out;
 }
 
+/// "said not to fit, of rows that ran: 16 of 809 (2.0 %); dgxc 5 of 215 (2 close), ..."
+std::string said_not_to_fit_lines(const std::vector<SaidNotToFit>& sources) {
+  std::size_t rows = 0, not_fitting = 0;
+  std::vector<std::string> parts;
+  for (const SaidNotToFit& s : sources) {
+    rows += s.rows;
+    not_fitting += s.not_fitting;
+    if (s.not_fitting == 0) continue;
+    const std::string close = s.close > 0 ? fmt::format(" ({} close)", s.close) : std::string();
+    parts.push_back(fmt::format("{} {} of {}{}", s.source, s.not_fitting, s.rows, close));
+  }
+  if (rows == 0) return {};
+  const double share = 100.0 * static_cast<double>(not_fitting) / static_cast<double>(rows);
+  std::string out = fmt::format("\nsaid not to fit, of rows that ran: {} of {} ({:.1f} %)",
+                                not_fitting, rows, share);
+  for (std::size_t i = 0; i < parts.size(); ++i) out += (i == 0 ? "; " : ", ") + parts[i];
+  return out + "\n";
+}
+
 std::string peak_lines(const RowSummary& s) {
   std::string out;
   for (const auto& [what, group] : {std::pair{"peak memory", &s.memory}, {"GPU power", &s.power}}) {
@@ -186,6 +216,7 @@ std::string peak_lines(const RowSummary& s) {
     out += fmt::format("\n{}: {} rows, median error {:.1f} %, p90 {:.1f} %, bias {}\n", what, e.n,
                        100 * e.median_abs, 100 * e.p90_abs, error_text(e.bias));
   }
+  out += said_not_to_fit_lines(s.said_not_to_fit);
   if (s.oom > 0) {
     const OutOfMemory& oom = s.out_of_memory;
     out += fmt::format(

@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "models/parameter_counts.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "tools/lockstep/pools/run_pools.hpp"
 #include "tools/lockstep/run_result.hpp"
@@ -14,10 +15,13 @@ double gib(Bytes bytes) { return twelve_digits(bytes / gibibytes(1)); }
 Json scenario_json(const Scenario& scenario) {
   const TrainingJob& job = scenario.job;
   const Parallelism& p = job.parallelism;
+  const ParameterCounts counts = parameter_counts(job.model);
   return {{"file", scenario.file},
           {"about", scenario.about},
           {"model", job.model.name},
-          {"parameters", twelve_digits(total_parameters(job.model))},
+          {"parameters", twelve_digits(counts.total)},
+          {"active_parameters", twelve_digits(counts.active)},
+          {"prediction_parameters", twelve_digits(counts.prediction)},
           {"trained_parameters", twelve_digits(trained_parameters(job))},
           {"node", scenario.node.name},
           {"gpu", scenario.node.gpu.name},
@@ -89,6 +93,13 @@ Json memory_json(const MemoryBreakdown& memory) {
           {"framework_gib", gib(memory.framework)},
           {"cached_gib", gib(memory.cached)},
           {"host_gib", gib(memory.host)}};
+}
+
+Json band_json(const MemoryBand& band) {
+  return {{"close", band.close()},
+          {"needed_gib_least", gib(band.least)},
+          {"needed_gib_most", gib(band.most)},
+          {"decides", band.close() ? Json(band.decides) : Json(nullptr)}};
 }
 
 Json stages_json(const StepReport& report) {
@@ -188,6 +199,7 @@ nlohmann::ordered_json result_json(const RunResult& result) {
   const StepReport& report = result.report;
   Json out = headline_json(result);
   out["memory_fits"] = result.memory.fits;
+  out["memory_band"] = band_json(result.memory.band);
   if (result.interval) out["interval"] = interval_json(*result.interval);
   out["scenario"] = scenario_json(result.scenario);
   const TrainingJob& job = result.scenario.job;

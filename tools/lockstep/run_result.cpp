@@ -17,13 +17,19 @@ void require_memory(const RunResult& result) {
   const std::string fit = memory.nearest_fit.empty()
                               ? "no single change that was tried fits"
                               : "the nearest change that fits: " + memory.nearest_fit;
+  const MemoryBand& band = memory.band;
+  const std::string close = band.close() ? fmt::format(
+                                               "; it is close: {} to {} by what is assumed, "
+                                               "and {} decides",
+                                               gib(band.least), gib(band.most), band.decides)
+                                         : std::string();
   throw InputError(
       {.file = result.scenario.file,
        .pointer = {},
        .found = fmt::format("a job that needs {} on a GPU of stage {}", gib(memory.peak.needed()),
                             memory.fullest_stage),
-       .allowed = fmt::format("at most {} of the {} of {}; {} (--allow-oom predicts anyway)",
-                              gib(memory.usable), gib(gpu.hbm_capacity), gpu.name, fit),
+       .allowed = fmt::format("at most {} of the {} of {}; {} (--allow-oom predicts anyway){}",
+                              gib(memory.usable), gib(gpu.hbm_capacity), gpu.name, fit, close),
        .nearest = {}});
 }
 

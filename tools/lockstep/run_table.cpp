@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "models/parameter_counts.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "tools/lockstep/pools/run_pools.hpp"
 #include "tools/lockstep/run_result.hpp"
@@ -96,13 +97,25 @@ std::string cable_rates(const Scenario& s) {
   return ", NICs of " + words_of(rates);
 }
 
+/// "671 B parameters, 37.6 B active; 11.6 B of prediction modules not counted"
+std::string model_text(const TransformerShape& model) {
+  const ParameterCounts counts = parameter_counts(model);
+  std::string out = fmt::format("{} parameters", compact(counts.total));
+  if (model.experts.count > 0) out += fmt::format(", {} active", compact(counts.active));
+  if (counts.prediction > 0) {
+    out += fmt::format("; {} of prediction modules not counted", compact(counts.prediction));
+  }
+  return out;
+}
+
 std::string title(const RunResult& result, const TextStyle& style) {
   const Scenario& s = result.scenario;
   const TrainingJob& job = s.job;
   std::string out = style.bold(fmt::format("{} on {} GPUs", job.model.name, grouped(s.gpus()))) +
                     fmt::format(" {}\n", nodes_text(s));
   if (!s.about.empty()) out += wrap(s.about, kTextColumns, 0) + "\n";
-  out += "\n" + labelled_line("Job", kRunLabels, layout_text(job));
+  out += "\n" + labelled_line("Model", kRunLabels, model_text(job.model));
+  out += labelled_line("Job", kRunLabels, layout_text(job));
   out += labelled_line("Batch", kRunLabels,
                        fmt::format("{} sequences of {}, {}", grouped(job.batch.sequences),
                                    tokens_text(job.batch), micro_batches_text(s)));
@@ -126,6 +139,12 @@ std::string memory_text(const RunResult& result) {
              : std::string(),
       gib_text(result.memory.usable), gib_text(tightest_node(result.scenario).gpu.hbm_capacity),
       result.memory.fits ? "" : "; DOES NOT FIT");
+}
+
+/// "56.1 to 82.3 GiB needed by what is assumed; optimiser precision (16-bit moments) decides"
+std::string close_text(const MemoryBand& band) {
+  return fmt::format("{} to {} needed by what is assumed; {} decides", gib_text(band.least),
+                     gib_text(band.most), band.decides);
 }
 
 /// "1.2 TiB on the host of a node, of 1.8 TiB"
@@ -158,6 +177,9 @@ std::string headline(const RunResult& result, const TextStyle& style) {
       fmt::format("{} TFLOP/s of {} ({} causal)", significant(r.tflops_per_gpu_full),
                   significant(r.peak_flops_per_gpu / 1e12), significant(r.tflops_per_gpu_causal)));
   out += labelled_line("Memory", kRunLabels, memory_text(result));
+  if (result.memory.band.close()) {
+    out += labelled_line("Close", kRunLabels, close_text(result.memory.band));
+  }
   if (result.scenario.job.offload.any()) {
     out += labelled_line("On the host", kRunLabels, host_text(result));
   }
