@@ -1,6 +1,7 @@
 #include "models/profile/kernel_profile.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 
 #include "models/kernels/memory_bound.hpp"
@@ -37,11 +38,15 @@ bool Profile::spans_nodes() const {
   return std::ranges::any_of(collectives, [](const CollectivePoint& p) { return p.nodes > 1; });
 }
 
-KernelProfile::KernelProfile(std::span<const Profile> profiles, const GpuSpec& gpu,
+KernelProfile::KernelProfile(std::span<const Profile> profiles, std::span<const GpuSpec> cards,
                              const std::optional<NodeNetwork>& network) {
+  assert(profiles.size() == cards.size());
   // Inside one node no law reads the network.
   const NodeNetwork net = network.value_or(NodeNetwork{{}, gigabits_per_second(1)});
-  for (const Profile& profile : profiles) {
+  for (std::size_t i = 0; i < profiles.size(); ++i) {
+    const Profile& profile = profiles[i];
+    const GpuSpec& gpu = cards[i];
+    assert(!gpu.profile && "measured times are divided by the law alone");
     for (const GemmPoint& p : profile.gemm) {
       gemm_[{p.precision, p.load}].add(place_of(p.shape),
                                        p.time / gemm_time(p.shape, p.precision, gpu, p.load));

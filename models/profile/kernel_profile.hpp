@@ -62,6 +62,8 @@ struct Profile {
   std::string about;  ///< device, conditions, source, in words
   std::string gpu;    ///< preset name of the card
   std::string date;   ///< when it was measured; empty: not said
+  /// That the card was held to meanwhile; none: its own. Between the lowest cap and that.
+  std::optional<Watts> power_limit;
   std::vector<GemmPoint> gemm;
   std::vector<AttentionPoint> attention;
   std::vector<MemoryPoint> memory;
@@ -85,10 +87,10 @@ RatioPlace place_of_bytes(Bytes bytes);
 /// law.
 class KernelProfile {
  public:
-  /// `gpu` is the preset of the card, without a profile of its own; all profiles are of it.
-  /// `network` joins its nodes: the law of collectives over several of them is taken on it. Their
-  /// points are left out without one.
-  KernelProfile(std::span<const Profile> profiles, const GpuSpec& gpu,
+  /// `cards` has the card of each profile as it was measured: by the preset, under the profile's
+  /// power limit, without a profile of its own. `network` joins its nodes: the law of collectives
+  /// over several of them is taken on it. Their points are left out without one.
+  KernelProfile(std::span<const Profile> profiles, std::span<const GpuSpec> cards,
                 const std::optional<NodeNetwork>& network);
 
   /// A sustained load takes sustained points; without any, those of bursts, since what a kernel

@@ -54,7 +54,7 @@ std::string read_name(const JsonCursor& from, std::set<std::string>& names) {
 }
 
 SharedJob read_job(const JsonCursor& from, const Cluster& cluster, const PresetStore& presets,
-                   std::set<std::string>& names) {
+                   std::span<const Profile> profiles, std::set<std::string>& names) {
   SharedJob job;
   job.name = read_name(from, names);
   job.nodes = read_nodes(from.at("nodes"), cluster.nodes);
@@ -73,7 +73,7 @@ SharedJob read_job(const JsonCursor& from, const Cluster& cluster, const PresetS
   read_model_choice(from.at("model"), presets, draft);
   read_job_draft(from, presets, draft);
   from.finish();
-  job.scenario = complete_scenario(draft, presets);
+  job.scenario = complete_scenario(draft, presets, profiles);
   job.scenario.fabric = cluster.fabric;
   job.scenario.transport = cluster.transport;
   return job;
@@ -158,9 +158,7 @@ SharedScenario read_shared_scenario(const JsonCursor& root, const PresetStore& p
   std::set<std::string> names;
   const JsonCursor jobs = root.at("jobs");
   for (const JsonCursor& job : jobs.elements(kMostEntries)) {
-    shared.jobs.push_back(read_job(job, shared.cluster, presets, names));
-    Scenario& scenario = shared.jobs.back().scenario;
-    if (!measured.empty()) apply_profiles(measured, scenario.node, scenario.transport);
+    shared.jobs.push_back(read_job(job, shared.cluster, presets, measured, names));
     for (const std::string& assumed : shared.jobs.back().scenario.assumptions) {
       shared.assumptions.push_back(shared.jobs.back().name + ": " + assumed);
     }

@@ -154,16 +154,20 @@ std::optional<double> pool_price(const std::vector<NodePool>& pools) {
   return sum / gpus;
 }
 
-void apply_profiles(std::span<const Profile> profiles, Scenario& s) {
+void lay_cards(std::span<const Profile> profiles, Scenario& s) {
+  const std::optional<Watts> cap = s.power ? s.power->cap : std::nullopt;
+  if (s.pools.empty()) return lay_card(s.node, s.transport, profiles, cap);
   for (const Profile& profile : profiles) {
     const auto is_of = [&](const NodePool& pool) { return pool.node.gpu.name == profile.gpu; };
-    if (std::ranges::none_of(s.pools, is_of)) apply_profiles({&profile, 1}, s.node, s.transport);
+    if (std::ranges::any_of(s.pools, is_of)) continue;
+    NodeSpec any = s.node;
+    lay_card(any, s.transport, {&profile, 1}, cap);  // refuses it
   }
   for (NodePool& pool : s.pools) {
     std::vector<Profile> own;
     std::ranges::copy_if(profiles, std::back_inserter(own),
                          [&](const Profile& profile) { return profile.gpu == pool.node.gpu.name; });
-    if (!own.empty()) apply_profiles(own, pool.node, s.transport);
+    lay_card(pool.node, s.transport, own, cap);
   }
   s.node = s.pools.front().node;
 }

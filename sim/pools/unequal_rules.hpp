@@ -25,9 +25,9 @@ void complete_micro_batches(const ScenarioDraft& draft, Scenario& out);
 /// The mean price of a GPU over the pools; empty where one has none.
 std::optional<double> pool_price(const std::vector<NodePool>& pools);
 
-/// Corrects the cards of each pool by the profiles that are of them. Throws InputError where one is
-/// of no pool's card.
-void apply_profiles(std::span<const Profile> profiles, Scenario& scenario);
+/// lay_card() for each kind of node that the job has, with the cap of its "power" and the profiles
+/// that are of it. Throws InputError where one is of no pool's card. Requires cards without layers.
+void lay_cards(std::span<const Profile> profiles, Scenario& scenario);
 
 /// What tensor, context and expert parallel ranks have to have in common, and whether the schedule
 /// takes these micro batches. Everything is filled in but what is to be balanced. Throws

@@ -17,6 +17,7 @@ struct SmoothingSpec {
 
 struct PowerSpec {
   std::optional<Watts> cap;  ///< of each GPU, instead of its limit
+  Watts gpu_nameplate;       ///< the card's own limit, by its datasheet
   FacilitySpec facility;
   double outside_celsius = 20;
   Seconds meter{2};          ///< averaging time of the meter whose readings are reported

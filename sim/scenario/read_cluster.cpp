@@ -113,9 +113,13 @@ void read_cluster_preset(const JsonCursor& from, const PresetStore& presets, Clu
 
 ClusterDraft read_cluster_draft(const JsonCursor& from, const PresetStore& presets) {
   ClusterDraft draft;
-  if (from.is_string()) return presets.cluster(read_preset_name(from, "clusters", presets)).cluster;
-  const bool refines = from.find("preset").has_value();
-  if (refines) draft = presets.cluster(read_preset_name(from, "clusters", presets)).cluster;
+  const bool refines = from.is_object() && from.find("preset").has_value();
+  if (from.is_string() || refines) {
+    const ClusterPreset& preset = presets.cluster(read_preset_name(from, "clusters", presets));
+    draft = preset.cluster;
+    draft.site = preset;
+  }
+  if (from.is_string()) return draft;
   const auto pools = from.find("pools");
   if (pools) {
     read_pools(from, *pools, presets, draft);

@@ -9,6 +9,7 @@
 #include "models/hardware.hpp"
 #include "models/input/json_cursor.hpp"
 #include "sim/pools/node_pool.hpp"
+#include "sim/scenario/cluster_site.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "topologies/fabric.hpp"
 #include "topologies/placement.hpp"
@@ -25,15 +26,13 @@ struct ClusterDraft {
   std::vector<NodePool> pools{};         ///< empty: all nodes are of one kind
   std::optional<ParallelAxis> across{};  ///< what is laid over the pools; open: as ranks come
   std::optional<FabricSpec> fabric;
+  ClusterSite site{};  ///< of the preset that was named
 };
 
 /// A cluster that somebody has built, or offers: presets of kind "clusters".
-struct ClusterPreset {
-  std::string name, about;
-  ClusterDraft cluster;              ///< all of it, with its nodes and fabric
-  std::string facility;              ///< name of the preset of what is around it
-  std::string reliability;           ///< name of the preset of its failure rates; empty: unknown
-  std::optional<Watts> power_limit;  ///< what the site can draw
+struct ClusterPreset : ClusterSite {
+  std::string about;
+  ClusterDraft cluster;  ///< all of it, with its nodes, fabric and site
 };
 /// Reads the members of such a preset. Throws InputError.
 void read_cluster_preset(const JsonCursor& from, const PresetStore& presets, ClusterPreset& out);

@@ -2,18 +2,23 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "models/input/json_cursor.hpp"
 #include "sim/power/power_spec.hpp"
+#include "sim/scenario/cluster_site.hpp"
 #include "sim/scenario/preset_store.hpp"
 
 namespace lockstep {
 
-/// The facility of a scenario that names none.
+/// The facility of a scenario that names none, on a cluster whose preset names none.
 constexpr std::string_view kDefaultFacility = "air_chiller";
 
-/// Reads both, each with its files relative to the folder of `file`; finished. Throws InputError.
-PowerSpec read_power(const JsonCursor& from, const PresetStore& presets);
-void read_cost(const JsonCursor& from, const std::string& file, CostSpec& out);
+/// Reads both, each with its files relative to the folder of `file`; finished. What is left open is
+/// the site's, or a default: `assumptions` says which. Throws InputError.
+PowerSpec read_power(const JsonCursor& from, const PresetStore& presets, const ClusterSite& site,
+                     std::vector<std::string>& assumptions);
+void read_cost(const JsonCursor& from, const std::string& file, CostSpec& out,
+               std::vector<std::string>& assumptions);
 
 }  // namespace lockstep

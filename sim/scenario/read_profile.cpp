@@ -1,5 +1,6 @@
 #include "sim/scenario/read_profile.hpp"
 
+#include <cassert>
 #include <cmath>
 #include <filesystem>
 #include <fmt/format.h>
@@ -8,7 +9,9 @@
 #include <system_error>
 
 #include "models/input/input_error.hpp"
+#include "models/input/quantity.hpp"
 #include "models/input/text_file.hpp"
+#include "models/power/gpu_power.hpp"
 #include "sim/scenario/member_reader.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/read_cluster.hpp"
@@ -124,6 +127,17 @@ NodeNetwork read_network(const JsonCursor& from, const GpuSpec& gpu, const Prese
   return out;
 }
 
+Watts read_limit(const JsonCursor& from, const GpuSpec& gpu) {
+  if (!gpu.power) from.fail("no such key for a card about which nobody said how much it draws");
+  const auto words = [](Watts w) { return format_quantity(w.base_units(), Dimension::power); };
+  const Watts limit = from.watts(Interval{1, 1e5});
+  if (limit < lowest_cap(gpu) || limit > gpu.power_limit) {
+    from.fail("from " + words(lowest_cap(gpu)) + ", at the lowest clock, to " +
+              words(gpu.power_limit) + ", the limit of " + gpu.name);
+  }
+  return limit;
+}
+
 void read_strings(const JsonCursor& from) {
   for (const std::string& key : from.keys()) (void)from.at(key).string();
   from.finish();
@@ -152,10 +166,11 @@ Profile read_profile(const std::string& file, std::string_view text, const Prese
   if (const auto about = root.find("about")) out.about = about->string();
   if (const auto source = root.find("source")) (void)source->string();
   if (const auto date = root.find("date")) out.date = date->string();
-  // For people: driver, clocks, power limit, library versions.
+  // For people: driver, clocks, library versions.
   if (const auto conditions = root.find("conditions")) read_strings(*conditions);
   out.gpu = read_preset_name(root.at("gpu"), "gpus", presets);
   const GpuSpec& gpu = presets.gpu(out.gpu);
+  if (const auto limit = root.find("power_limit")) out.power_limit = read_limit(*limit, gpu);
   if (const auto points = root.find("gemm")) {
     for (const JsonCursor& p : points->elements(kMostPoints)) {
       out.gemm.push_back(read_gemm_point(p, gpu));
@@ -227,7 +242,9 @@ NodeNetwork network_of(const NodeSpec& node, const TransportSpec& transport) {
   return {transport, static_cast<double>(node.nics) / node.gpus * node.nic_bandwidth};
 }
 
-void apply_profiles(std::span<const Profile> profiles, NodeSpec& node,
+namespace {
+
+void check_profiles(std::span<const Profile> profiles, const NodeSpec& node,
                     const TransportSpec& transport) {
   const NodeNetwork network = network_of(node, transport);
   for (const Profile& profile : profiles) {
@@ -247,9 +264,37 @@ void apply_profiles(std::span<const Profile> profiles, NodeSpec& node,
                       .allowed = "the network of the scenario, " + in_words(network),
                       .nearest = {}});
   }
-  node.gpu.profile = std::make_shared<const KernelProfile>(
-      profiles, node.gpu,
-      network.nic_bandwidth > BytesPerSecond{} ? std::optional(network) : std::nullopt);
+}
+
+/// The correction that measured times make, each held against the card at its own power limit.
+std::shared_ptr<const KernelProfile> measured_layer(std::span<const Profile> profiles,
+                                                    const GpuSpec& spec,
+                                                    const NodeNetwork& network) {
+  std::vector<GpuSpec> cards;
+  for (const Profile& profile : profiles) {
+    cards.push_back(measured_card(profile, spec));
+  }
+  const bool joined = network.nic_bandwidth > BytesPerSecond{};
+  return std::make_shared<const KernelProfile>(profiles, cards,
+                                               joined ? std::optional(network) : std::nullopt);
+}
+
+}  // namespace
+
+GpuSpec measured_card(const Profile& profile, const GpuSpec& spec) {
+  return profile.power_limit ? capped(spec, *profile.power_limit) : spec;
+}
+
+void lay_card(NodeSpec& node, const TransportSpec& transport, std::span<const Profile> profiles,
+              std::optional<Watts> cap) {
+  assert(!node.gpu.profile && "a card is made of its layers once");
+  if (profiles.empty() && !cap) return;
+  check_profiles(profiles, node, transport);
+  const GpuSpec spec = std::move(node.gpu);
+  node.gpu = cap ? capped(spec, *cap) : spec;
+  if (!profiles.empty()) {
+    node.gpu.profile = measured_layer(profiles, spec, network_of(node, transport));
+  }
 }
 
 }  // namespace lockstep

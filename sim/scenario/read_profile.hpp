@@ -2,6 +2,7 @@
 /// scenarios/profile.schema.json is the format.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,9 +27,16 @@ std::vector<Profile> load_profiles(std::span<const std::string> names, const Pre
 /// The network of the node: what each GPU gets of its NICs.
 NodeNetwork network_of(const NodeSpec& node, const TransportSpec& transport);
 
-/// Corrects the node's card as its preset has it by the profiles. Throws InputError where one is of
+/// The card that a profile was measured on: `spec` under the profile's power limit.
+GpuSpec measured_card(const Profile& profile, const GpuSpec& spec);
+
+/// Makes the node's card of its layers, always in this order: the datasheet and the laws (node.gpu,
+/// as its preset or scenario has it), what was measured, a power cap. Measured times are held
+/// against the laws at the power limit that they were measured under, so that a cap costs a kernel
+/// the same share of its time with and without a profile. Throws InputError where a profile is of
 /// another card, or has collectives over several nodes that it says ran on another network.
-void apply_profiles(std::span<const Profile> profiles, NodeSpec& node,
-                    const TransportSpec& transport);
+/// Requires a card without layers, and where there is a cap, lowest_cap() <= cap <= its limit.
+void lay_card(NodeSpec& node, const TransportSpec& transport, std::span<const Profile> profiles,
+              std::optional<Watts> cap);
 
 }  // namespace lockstep

@@ -73,6 +73,7 @@ void read_cluster_into(const JsonCursor& from, const PresetStore& presets, Scena
   draft.pools = std::move(cluster.pools);
   draft.across = cluster.across;
   draft.fabric = std::move(cluster.fabric);
+  draft.site = std::move(cluster.site);
 }
 
 /// A name, or a file that says the order of every pass; its path starts from the scenario's folder.
@@ -369,28 +370,28 @@ ScenarioDraft read_draft(const std::string& file, std::string_view text, const P
   if (const auto rl = root.find("rl")) require_equal(draft, *rl);
   if (const auto power = root.find("power")) {
     require_equal(draft, *power);
-    draft.power = read_power(*power, presets);
+    draft.power = read_power(*power, presets, draft.site, draft.assumptions);
   }
   if (const auto cost = root.find("cost")) {
     if (!draft.power) cost->fail("no such key, unless there is \"power\"");
-    read_cost(*cost, draft.file, draft.power->cost);
+    read_cost(*cost, draft.file, draft.power->cost, draft.assumptions);
   }
   root.finish();
   return draft;
 }
 
-void add_profiles(const ScenarioOptions& options, const PresetStore& presets, Scenario& scenario) {
-  if (options.profiles.empty()) return;
-  const auto profiles = load_profiles(options.profiles, presets, scenario.assumptions);
-  scenario.pools.empty() ? apply_profiles(profiles, scenario.node, scenario.transport)
-                         : apply_profiles(profiles, scenario);
+Scenario complete_measured(const ScenarioDraft& draft, const PresetStore& presets,
+                           const ScenarioOptions& options) {
+  std::vector<std::string> measured;
+  const std::vector<Profile> profiles = load_profiles(options.profiles, presets, measured);
+  Scenario scenario = complete_scenario(draft, presets, profiles);
+  scenario.assumptions.insert(scenario.assumptions.end(), measured.begin(), measured.end());
+  return scenario;
 }
 
 Scenario read_scenario(const std::string& file, std::string_view text, const PresetStore& presets,
                        const ScenarioOptions& options) {
-  Scenario scenario = complete_scenario(read_draft(file, text, presets, options), presets);
-  add_profiles(options, presets, scenario);
-  return scenario;
+  return complete_measured(read_draft(file, text, presets, options), presets, options);
 }
 
 Scenario load_scenario(const std::string& path, const PresetStore& presets,

@@ -36,11 +36,12 @@ void read_model_choice(const JsonCursor& from, const PresetStore& presets, Scena
 /// recompute, stack, stragglers.
 void read_job_draft(const JsonCursor& from, const PresetStore& presets, ScenarioDraft& draft);
 
-/// Applies the profiles that the options name.
-void add_profiles(const ScenarioOptions& options, const PresetStore& presets, Scenario& scenario);
-
 /// The first half: what the text says, before anything is filled in or checked against the rest.
 ScenarioDraft read_draft(const std::string& file, std::string_view text, const PresetStore& presets,
                          const ScenarioOptions& options = {});
+
+/// The second half: complete_scenario(), with the profiles that the options name.
+Scenario complete_measured(const ScenarioDraft& draft, const PresetStore& presets,
+                           const ScenarioOptions& options);
 
 }  // namespace lockstep

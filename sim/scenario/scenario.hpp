@@ -13,6 +13,7 @@
 #include "sim/pools/node_pool.hpp"
 #include "sim/power/power_spec.hpp"
 #include "sim/scenario/claim.hpp"
+#include "sim/scenario/cluster_site.hpp"
 #include "topologies/fabric.hpp"
 
 namespace lockstep {
@@ -51,6 +52,7 @@ struct Scenario {
   std::optional<double> usd_per_gpu_hour;  ///< scenario's, else the node's
   std::optional<Expectation> expect;
   std::optional<PowerSpec> power;  ///< asked for
+  ClusterSite site;                ///< of the cluster's preset, if it named one
   /// What the reader filled in because the scenario left it open:
   /// "virtual stages: 4 (stack default)".
   std::vector<std::string> assumptions;

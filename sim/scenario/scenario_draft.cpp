@@ -211,10 +211,10 @@ void note_attention(std::size_t pool, Scenario& out) {
   }
 }
 
-/// Holds "power" against the machine, and puts a cap into force.
+/// Holds "power" against the machine.
 void complete_power(const ScenarioDraft& draft, Scenario& out) {
   if (!out.power) return;
-  GpuSpec& gpu = out.node.gpu;
+  const GpuSpec& gpu = out.node.gpu;
   if (!gpu.power) {
     refuse(draft, "/power", "power of a GPU about which nobody said how much it draws",
            "a GPU preset with \"power\", or cluster.node.gpu.power");
@@ -223,6 +223,7 @@ void complete_power(const ScenarioDraft& draft, Scenario& out) {
     refuse(draft, "/power", "power of a node about which nobody said what is around its GPUs",
            "a node preset with \"chassis\", or cluster.node.chassis");
   }
+  out.power->gpu_nameplate = gpu.power_limit;
   out.power->cost.usd_per_gpu_hour = out.usd_per_gpu_hour;
   if (!out.power->cap) return;
   const auto watts = [](Watts w) { return format_quantity(w.base_units(), Dimension::power); };
@@ -232,12 +233,12 @@ void complete_power(const ScenarioDraft& draft, Scenario& out) {
            "from " + watts(lowest_cap(gpu)) + ", at its lowest clock, to " +
                watts(gpu.power_limit) + ", the limit of " + gpu.name);
   }
-  gpu = capped(gpu, cap);
 }
 
 }  // namespace
 
-Scenario complete_scenario(const ScenarioDraft& draft, const PresetStore& presets) {
+Scenario complete_scenario(const ScenarioDraft& draft, const PresetStore& presets,
+                           std::span<const Profile> profiles) {
   Scenario out;
   out.file = draft.file;
   out.about = draft.about;
@@ -249,6 +250,7 @@ Scenario complete_scenario(const ScenarioDraft& draft, const PresetStore& preset
   out.training_tokens = draft.training_tokens;
   out.expect = draft.expect;
   out.power = draft.power;
+  out.site = draft.site;
   out.usd_per_gpu_hour =
       draft.usd_per_gpu_hour ? draft.usd_per_gpu_hour : draft.node.usd_per_gpu_hour;
   if (!draft.usd_per_gpu_hour && !draft.pools.empty()) {
@@ -297,6 +299,7 @@ Scenario complete_scenario(const ScenarioDraft& draft, const PresetStore& preset
   balance(draft, out);
   check_capabilities(draft, presets, out);
   complete_power(draft, out);
+  lay_cards(profiles, out);
   return out;
 }
 

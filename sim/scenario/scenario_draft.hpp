@@ -6,10 +6,12 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "models/input/json_cursor.hpp"
+#include "models/profile/kernel_profile.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "sim/scenario/read_cluster.hpp"
 #include "sim/scenario/scenario.hpp"
@@ -67,6 +69,7 @@ struct ScenarioDraft {
   std::optional<double> usd_per_gpu_hour;
   std::optional<Expectation> expect;
   std::optional<PowerSpec> power;
+  ClusterSite site;
   std::vector<std::string> assumptions;  ///< made so far
   std::vector<JsonOverride> overrides;   ///< named in messages about what they set
 };
@@ -76,6 +79,7 @@ constexpr int kMaxGpus = 8'000'000;
 
 /// Throws InputError where the parts do not fit; pointers are those of the scenario format
 /// ("/parallelism/tensor").
-Scenario complete_scenario(const ScenarioDraft& draft, const PresetStore& presets);
+Scenario complete_scenario(const ScenarioDraft& draft, const PresetStore& presets,
+                           std::span<const Profile> profiles = {});
 
 }  // namespace lockstep

@@ -64,14 +64,13 @@ SearchBase read_search_base(const std::string& file, std::string_view text,
   const ScenarioDraft draft = read_draft(file, text, presets, options);
   SearchBase base;
   try {
-    base.scenario = complete_scenario(draft, presets);
+    base.scenario = complete_measured(draft, presets, options);
   } catch (const InputError& error) {
     if (!is_searched(error.problem().pointer)) throw;
     base.own_problem = error.problem().pointer + ": found " + error.problem().found +
                        "; allowed: " + error.problem().allowed;
-    base.scenario = complete_scenario(without_layout(draft), presets);
+    base.scenario = complete_measured(without_layout(draft), presets, options);
   }
-  add_profiles(options, presets, base.scenario);
   return base;
 }
 

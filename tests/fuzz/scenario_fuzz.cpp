@@ -49,7 +49,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   read_or_one_line([&] {
     const lockstep::Profile profile = lockstep::read_profile("fuzz.json", text, presets);
     const lockstep::GpuSpec& gpu = presets.gpu(profile.gpu);
-    (void)lockstep::KernelProfile({&profile, 1}, gpu, profile.network);
+    (void)lockstep::KernelProfile({&profile, 1}, {&gpu, 1}, profile.network);
   });
   return 0;
 }

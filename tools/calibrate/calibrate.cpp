@@ -7,6 +7,8 @@
 #include <ostream>
 
 #include "models/input/input_error.hpp"
+#include "models/input/quantity.hpp"
+#include "models/power/gpu_power.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "tools/calibrate/collective_plan.hpp"
 #include "tools/calibrate/course.hpp"
@@ -183,6 +185,19 @@ std::vector<TransformerShape> all_models(const PresetStore& presets) {
   return models;
 }
 
+/// The limit that the driver enforces, where the card was held below its preset's.
+std::optional<Watts> own_power_limit(const CardFacts& card, const GpuSpec& gpu) {
+  const auto said = std::ranges::find(card.conditions, "power limit",
+                                      &std::pair<std::string, std::string>::first);
+  if (said == card.conditions.end() || !gpu.power) return std::nullopt;
+  const auto parsed = parse_quantity(said->second, Dimension::power);
+  const double* watts = std::get_if<double>(&parsed);
+  if (watts == nullptr) return std::nullopt;
+  const Watts limit{*watts};
+  if (limit < lowest_cap(gpu) || limit >= gpu.power_limit) return std::nullopt;
+  return limit;
+}
+
 Calibration calibration_of(const Session& session, const CardFacts& card, const GpuSpec& gpu,
                            const CalibrateWorld& world) {
   Calibration out{
@@ -191,6 +206,7 @@ Calibration calibration_of(const Session& session, const CardFacts& card, const 
       .source = "lockstep-calibrate " LOCKSTEP_VERSION ", measured by whoever ran it",
       .date = world.date,
       .conditions = card.conditions,
+      .power_limit = own_power_limit(card, gpu),
       .measured = session.measured(),
       .collectives = {},
       .shape = {},

@@ -39,6 +39,7 @@ Calibration collectives_of(const CollectiveSession& session, const CommunicatorF
                   .source = "lockstep-calibrate " LOCKSTEP_VERSION ", measured by whoever ran it",
                   .date = world.date,
                   .conditions = facts.conditions,
+                  .power_limit = {},
                   .measured = {},
                   .collectives = session.measured(),
                   .shape = shape,

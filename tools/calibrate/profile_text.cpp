@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/input/quantity.hpp"
 #include "sim/scenario/names.hpp"
 
 namespace lockstep {
@@ -80,6 +81,9 @@ std::string profile_text(const Calibration& calibration) {
             {"conditions", Json::object()},
             {"gpu", calibration.gpu}};
   for (const auto& [name, value] : calibration.conditions) head["conditions"][name] = value;
+  if (calibration.power_limit) {
+    head["power_limit"] = format_quantity(calibration.power_limit->base_units(), Dimension::power);
+  }
   if (!calibration.node.empty()) head["network"]["node"] = calibration.node;
   std::vector<Json> gemm, attention, memory, collectives;
   for (const MeasuredTask& measured : calibration.measured) {

@@ -1,6 +1,7 @@
 /// A profile of what was measured, as scenarios/profile.schema.json has it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +25,7 @@ struct Calibration {
   std::string gpu;  ///< preset
   std::string about, source, date;
   std::vector<std::pair<std::string, std::string>> conditions;
+  std::optional<Watts> power_limit;  ///< of the card, where it is not its preset's
   std::vector<MeasuredTask> measured;
   std::vector<MeasuredCollective> collectives;
   RankShape shape;   ///< what they ran on

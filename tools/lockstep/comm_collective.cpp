@@ -255,8 +255,8 @@ void take_profiles(const JsonCursor& at, std::span<const std::string> names,
       forced->fail("no such key with --measured: what was measured is NCCL's own choice");
     }
   }
-  apply_profiles(load_profiles(names, presets, cluster.assumptions), cluster.node,
-                 cluster.transport);
+  lay_card(cluster.node, cluster.transport, load_profiles(names, presets, cluster.assumptions),
+           std::nullopt);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "models/input/input_error.hpp"
 #include "models/memory.hpp"
+#include "sim/pools/unequal_rules.hpp"
 #include "sim/power/step_power.hpp"
 #include "sim/scenario/read_power.hpp"
 #include "sim/scenario/read_profile.hpp"
@@ -52,7 +53,7 @@ RowPrediction predict_row(const ReferenceRow& row, const PresetStore& presets,
       out.reason = "another card than the profile's";
       return out;
     }
-    if (!profiles.empty()) apply_profiles(profiles, scenario.node, scenario.transport);
+    lay_cards(profiles, scenario);
     out.assumptions = scenario.assumptions;
     const MemoryVerdict memory = check_memory(scenario.job, scenario.stack, scenario.node.gpu);
     out.predicted_memory_gib = memory.peak.total() / gibibytes(1);

@@ -33,7 +33,7 @@ struct Probe {
 class Probes {
  public:
   Probes(const Profile& profile, const GpuSpec& gpu)
-      : corrected_({&profile, 1}, gpu, profile.network) {
+      : corrected_({&profile, 1}, {&gpu, 1}, profile.network) {
     for (const GemmPoint& p : profile.gemm) add(p, gpu);
     for (const AttentionPoint& p : profile.attention) add(p, gpu);
     for (const MemoryPoint& p : profile.memory) add(p, gpu);
@@ -138,7 +138,7 @@ PointTable validate_profile(const std::string& file, const PresetStore& presets)
          .allowed = "\"network\" with the node's preset, or transport and nic_bandwidth",
          .nearest = {}});
   }
-  return Probes(profile, presets.gpu(profile.gpu)).table();
+  return Probes(profile, measured_card(profile, presets.gpu(profile.gpu))).table();
 }
 
 }  // namespace lockstep

@@ -21,8 +21,8 @@ NodeNetwork infiniband_400() {
 /// The card with the profile's corrections.
 GpuSpec corrected_h100(const Profile& profile) {
   GpuSpec gpu = h100();
-  gpu.profile =
-      std::make_shared<const KernelProfile>(std::span(&profile, 1), h100(), infiniband_400());
+  gpu.profile = std::make_shared<const KernelProfile>(std::span(&profile, 1), std::span(&h100(), 1),
+                                                      infiniband_400());
   return gpu;
 }
 
@@ -133,7 +133,7 @@ TEST_CASE("KernelProfile: points over several nodes need a network to stand agai
   Profile profile;
   profile.collectives = {collective(CollectiveOp::all_reduce, 2, 8, kMegabyte, 300)};
   CHECK(profile.spans_nodes());
-  const KernelProfile measured(std::span(&profile, 1), h100(), std::nullopt);
+  const KernelProfile measured(std::span(&profile, 1), std::span(&h100(), 1), std::nullopt);
   CHECK(measured.collective_field(profile.collectives.front()) == nullptr);
   CHECK(measured.collective(profile.collectives.front().call()) == 1);
 }
@@ -147,7 +147,8 @@ TEST_CASE("KernelProfile: of several profiles all points count") {
     point.time = ratio * memory_bound_time(point.traffic, h100());
     profiles[ratio == 1.0 ? 0 : 1].memory = {point};
   }
-  const KernelProfile measured(profiles, h100(), std::nullopt);
+  const std::array cards{h100(), h100()};
+  const KernelProfile measured(profiles, cards, std::nullopt);
   CHECK(measured.memory(Bytes{1e8}) == doctest::Approx(2.0));
 }
 

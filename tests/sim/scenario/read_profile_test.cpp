@@ -1,6 +1,7 @@
 #include "sim/scenario/read_profile.hpp"
 
 #include <doctest/doctest.h>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -10,6 +11,8 @@
 
 #include "models/input/input_error.hpp"
 #include "models/input/text_file.hpp"
+#include "models/kernels/memory_bound.hpp"
+#include "models/power/gpu_power.hpp"
 #include "sim/scenario/names.hpp"
 #include "tests/support/presets.hpp"
 
@@ -178,7 +181,8 @@ TEST_CASE("read_profile: every card takes points of every collective") {
     }
     const Profile profile = read_profile("p.json", json.dump(), presets());
     const NodeNetwork network{presets().transport("infiniband"), gigabits_per_second(400)};
-    const KernelProfile measured(std::span(&profile, 1), presets().gpu(gpu), network);
+    const KernelProfile measured(std::span(&profile, 1), std::span(&presets().gpu(gpu), 1),
+                                 network);
     for (const CollectivePoint& p : profile.collectives) {
       CHECK(measured.collective(p.call()) > 0);
       CHECK(measured.collective(p.call()) < 1000);
@@ -186,27 +190,86 @@ TEST_CASE("read_profile: every card takes points of every collective") {
   }
 }
 
-TEST_CASE("apply_profiles: the card has to be the scenario's, and so does a network over nodes") {
+TEST_CASE("lay_card: the card has to be the scenario's, and so does a network over nodes") {
   Json json = sound_profile();
   json["collectives"][0]["nodes"] = 2;
   const std::vector<Profile> profiles{read_profile("p.json", json.dump(), presets())};
   NodeSpec node = presets().node("dgx_h100");
-  apply_profiles(profiles, node, presets().transport(node.transport));
+  lay_card(node, presets().transport(node.transport), profiles, std::nullopt);
   REQUIRE(node.gpu.profile);
   CHECK(node.gpu.profile->collective(profiles[0].collectives[0].call()) != 1);
 
   NodeSpec slower = presets().node("dgx_h100");
   slower.nic_bandwidth = gigabits_per_second(200);
   CHECK_THROWS_WITH_AS(
-      apply_profiles(profiles, slower, presets().transport("infiniband")),
+      lay_card(slower, presets().transport("infiniband"), profiles, std::nullopt),
       "p.json#/network: found infiniband with 400 Gb/s for each GPU; allowed: the network of the "
       "scenario, infiniband with 200 Gb/s for each GPU",
       InputError);
   NodeSpec other = presets().node("dgx_a100_80gb");
-  CHECK_THROWS_WITH_AS(apply_profiles(profiles, other, presets().transport("infiniband")),
+  CHECK_THROWS_WITH_AS(lay_card(other, presets().transport("infiniband"), profiles, std::nullopt),
                        "p.json#/gpu: found \"h100_sxm5_80gb\"; allowed: the card of the scenario, "
                        "a100_sxm4_80gb",
                        InputError);
+}
+
+TEST_CASE("lay_card: a cap costs a product the same share with and without a profile") {
+  Json json = sound_profile();
+  json["gemm"].push_back({{"m", 8192},
+                          {"n", 8192},
+                          {"k", 8192},
+                          {"precision", "bf16"},
+                          {"load", "sustained"},
+                          {"time", "1750 us"}});
+  const std::vector<Profile> measured{read_profile("p.json", json.dump(), presets())};
+  const GemmShape product{8192, 8192, 8192, 1};
+  const AttentionShape core{1, 2048, 32, 32, 128};
+  const auto card = [&](std::span<const Profile> profiles, std::optional<Watts> cap) {
+    NodeSpec node = presets().node("dgx_h100");
+    lay_card(node, presets().transport("infiniband"), profiles, cap);
+    return node.gpu;
+  };
+  const auto product_time = [&](const GpuSpec& gpu) {
+    return gemm_time(product, Precision::bf16, gpu, Load::sustained);
+  };
+  const auto memory_time = [](const GpuSpec& gpu) { return memory_bound_time(Bytes{1e9}, gpu); };
+  const GpuSpec law = card({}, {}), uncapped = card(measured, {});
+  CHECK(product_time(uncapped).base_units() == doctest::Approx(1750e-6));
+  for (const double watts : {650.0, 600.0, 500.0, 400.0, 300.0}) {
+    CAPTURE(watts);
+    const GpuSpec capped_law = card({}, Watts{watts}), capped_card = card(measured, Watts{watts});
+    CHECK(product_time(capped_card) / product_time(uncapped) ==
+          doctest::Approx(product_time(capped_law) / product_time(law)).epsilon(1e-12));
+    CHECK(memory_time(capped_card) / memory_time(uncapped) ==
+          doctest::Approx(memory_time(capped_law) / memory_time(law)).epsilon(1e-12));
+    CHECK(product_time(capped_card) > product_time(uncapped));
+    CHECK(attention_time(core, AttentionKernel::flash2, capped_card, {}, Load::sustained) >=
+          attention_time(core, AttentionKernel::flash2, uncapped, {}, Load::sustained));
+  }
+}
+
+TEST_CASE("lay_card: a profile that was measured under a limit takes its times at that limit") {
+  Json json = sound_profile();
+  json["gemm"] = {{{"m", 8192},
+                   {"n", 8192},
+                   {"k", 8192},
+                   {"precision", "bf16"},
+                   {"load", "sustained"},
+                   {"time", "1900 us"}}};
+  json["power_limit"] = "500 W";
+  const std::vector<Profile> measured{read_profile("p.json", json.dump(), presets())};
+  const auto time_at = [&](std::optional<Watts> cap) {
+    NodeSpec node = presets().node("dgx_h100");
+    lay_card(node, presets().transport("infiniband"), measured, cap);
+    return gemm_time({8192, 8192, 8192, 1}, Precision::bf16, node.gpu, Load::sustained)
+        .base_units();
+  };
+  CHECK(time_at(Watts{500}) == doctest::Approx(1900e-6));
+  CHECK(time_at(std::nullopt) < 1900e-6);
+  CHECK(time_at(Watts{400}) > 1900e-6);
+
+  json["power_limit"] = "900 W";
+  CHECK(problem_text(json).find("p.json#/power_limit: found \"900 W\"; allowed: from ") == 0);
 }
 
 }  // namespace lockstep

@@ -87,7 +87,7 @@ TEST_CASE("calibrate: what is written, the simulator reads, and finds the card a
   REQUIRE(profile.memory.size() > 40);
   // The made-up card is 10 % slower than the laws, and the quartiles of its samples 2 % apart.
   const GpuSpec& gpu = run.presets.gpu(profile.gpu);
-  const KernelProfile measured(std::span(&profile, 1), gpu, std::nullopt);
+  const KernelProfile measured(std::span(&profile, 1), std::span(&gpu, 1), std::nullopt);
   for (const GemmPoint& p : profile.gemm) {
     CHECK(p.time / gemm_time(p.shape, p.precision, gpu, p.load) ==
           doctest::Approx(1.1).epsilon(1e-5));
