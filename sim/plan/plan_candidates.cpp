@@ -51,11 +51,14 @@ std::string cluster_name(const Json& scenario) {
   return name->get<std::string>();
 }
 
-/// What is known about the site of a cluster preset.
-Json site_part(const ClusterPreset& preset) {
-  Json out{{"power", {{"facility", preset.facility}}}};
-  if (!preset.reliability.empty()) out["run"]["reliability"] = preset.reliability;
-  return out;
+/// What all candidates share gives way to what is known about the site of a candidate's cluster.
+void drop_what_site_knows(const ClusterSite& site, Json& shared) {
+  const auto drop = [&](const char* part, const char* key) {
+    const auto found = shared.find(part);
+    if (found != shared.end() && found->is_object()) found->erase(key);
+  };
+  drop("power", "facility");
+  if (!site.reliability.empty()) drop("run", "reliability");
 }
 
 void set_nodes(Json& scenario, int nodes) {
@@ -76,8 +79,7 @@ class CandidateReader {
     named.merge_patch(own_);
     const std::string name = cluster_name(named);
     if (!name.empty() && presets.has("clusters", name)) {
-      site_ = &presets.cluster(name);
-      whole_.merge_patch(site_part(*site_));
+      drop_what_site_knows(presets.cluster(name), whole_);
     }
     whole_.merge_patch(own_);
     if (!whole_.contains("power")) whole_["power"] = Json::object();
@@ -94,13 +96,13 @@ class CandidateReader {
       out.scenario = tuned ? read_search_base(root_.file(), text, presets_).scenario
                            : read_scenario(root_.file(), text, presets_);
       const JsonCursor root = JsonCursor::parse(root_.file(), scenario.dump());
-      out.run = read_run_spec(root.at("run"), presets_);
+      out.run = read_run_spec(root.at("run"), presets_, out.scenario.site);
     } catch (const InputError& error) {
       retell(error.problem());
     }
     check(out);
     out.tuned = tuned;
-    if (site_ != nullptr) out.power_limit = site_->power_limit;
+    out.power_limit = out.scenario.power->site_limit;
     return out;
   }
 
@@ -139,7 +141,6 @@ class CandidateReader {
   const JsonCursor& from_;
   const PresetStore& presets_;
   Json shared_, own_, whole_;
-  const ClusterPreset* site_ = nullptr;
 };
 
 /// Sizes in nodes; {0}: the scenario's own.
@@ -168,8 +169,9 @@ void reserve(PlanCandidate& candidate, const std::optional<double>& share, bool 
   run.spares.hot =
       static_cast<int>(std::ceil(share.value_or(kUsualReserve) * candidate.scenario.nodes));
   // A run that says nothing has one at hand always, which nobody could pay for.
-  std::erase_if(run.assumptions,
-                [](const std::string& text) { return text.starts_with("run.spares: "); });
+  std::erase_if(run.assumptions, [](const std::string& text) {
+    return text.starts_with("run.spares: always") || text.starts_with("run.spares.hot: ");
+  });
   if (!share) {
     run.assumptions.push_back(
         fmt::format("spares: {:.0f} % of the nodes in reserve (not given)", 100 * kUsualReserve));
@@ -228,6 +230,10 @@ void read_uncertain(const JsonCursor& from, std::array<Distribution, kPlanInputs
     }
   }
   from.finish();
+}
+
+bool is_priced(const PlanCandidate& candidate) {
+  return candidate.rented || has_prices(candidate.scenario.power->cost);
 }
 
 std::vector<PlanCandidate> read_candidates(const JsonCursor& root, const PresetStore& presets,

@@ -66,9 +66,18 @@ class Curve {
   std::map<RunTime, IntervalPoint> points_;
 };
 
+/// Of those that are no shorter than `least`; there is one.
+IntervalPoint best_from(const std::vector<IntervalPoint>& points, Seconds least) {
+  const auto worth = [&](const IntervalPoint& point) {
+    return point.interval >= least ? point.goodput : -1.0;
+  };
+  return *std::ranges::max_element(points, {}, worth);
+}
+
 }  // namespace
 
-IntervalOptimum optimise_interval(const Campaign& campaign, const SampleOptions& options) {
+IntervalOptimum optimise_interval(const Campaign& campaign, const SampleOptions& options,
+                                  Seconds sustained) {
   const Seconds d = campaign.tiers.front().blocks, m = mean_time_between_stops(campaign.modes);
   assert(d > Seconds{});
   const Seconds young = young_interval(d, m), daly = daly_interval(d, m);
@@ -79,7 +88,8 @@ IntervalOptimum optimise_interval(const Campaign& campaign, const SampleOptions&
   out.given = curve.at(campaign.tiers.front().interval);
   constexpr int kHalvings = 2, kDoublings = 4;  // small intervals take long to simulate
   // A checkpoint that has not finished holds the next one up.
-  const Seconds least = d + campaign.tiers.front().finishes;
+  const Seconds least = std::max(sustained, d + campaign.tiers.front().finishes);
+  (void)curve.at(std::max(sustained, daly));
   for (int i = -2 * kHalvings; i <= 2 * kDoublings; ++i) {
     const Seconds interval = daly * std::exp2(i / 2.0);
     if (interval >= least) (void)curve.at(interval);
@@ -89,13 +99,15 @@ IntervalOptimum optimise_interval(const Campaign& campaign, const SampleOptions&
   constexpr int kRefinements = 4;
   for (int refinement = 0; refinement < kRefinements; ++refinement) {
     const std::vector<IntervalPoint> points = curve.points();
-    const auto best = std::ranges::max_element(points, {}, &IntervalPoint::goodput);
+    const Seconds best = best_from(points, sustained).interval;
     factor = std::sqrt(factor);
-    (void)curve.at(best->interval / factor);
-    (void)curve.at(best->interval * factor);
+    (void)curve.at(std::max(sustained, best / factor));
+    (void)curve.at(best * factor);
   }
   out.curve = curve.points();
-  out.best = *std::ranges::max_element(out.curve, {}, &IntervalPoint::goodput);
+  out.best = best_from(out.curve, sustained);
+  out.least = sustained;
+  out.limited = best_from(out.curve, {}).goodput > out.best.goodput;
   return out;
 }
 

@@ -36,15 +36,19 @@ struct IntervalPoint {
   double goodput = 0, half_width = 0;  ///< of sample_mean()
 };
 /// That optimise_interval() simulates, at most.
-constexpr std::size_t kMostIntervals = 24;
+constexpr std::size_t kMostIntervals = 25;
 struct IntervalOptimum {
   IntervalPoint best, given;         ///< given: the campaign's own interval
   IntervalPoint young, daly;         ///< the closed forms, simulated
   std::vector<IntervalPoint> curve;  ///< by interval: daly / 4 to 16 daly, and the campaign's own
+  Seconds least{};                   ///< no shorter one is the best
+  bool limited = false;              ///< a shorter one would be better by goodput alone
 };
 /// The interval of the campaign's first tier at which goodput is largest. Every interval meets the
-/// same failures (common random numbers), so that differences are real where means are noisy.
-/// Requires a first tier with `blocks` above 0, and a mode that stops the job.
-IntervalOptimum optimise_interval(const Campaign& campaign, const SampleOptions& options);
+/// same failures (common random numbers), so that differences are real where means are noisy. It is
+/// no shorter than `least`, which is what the storage sustains: the closed forms and the campaign's
+/// own may be. Requires a first tier with `blocks` above 0, and a mode that stops the job.
+IntervalOptimum optimise_interval(const Campaign& campaign, const SampleOptions& options,
+                                  Seconds least = {});
 
 }  // namespace lockstep

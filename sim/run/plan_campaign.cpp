@@ -30,6 +30,22 @@ CheckpointTier tier_of(const CheckpointSpec& spec, const CheckpointBytes& bytes,
           .corrupt = spec.corrupt};
 }
 
+/// What all nodes together can write to where these checkpoints go, for as long as it takes.
+BytesPerSecond sustained_writes(const CheckpointSpec& spec, const CheckpointBytes& bytes,
+                                const Scenario& scenario) {
+  const auto nodes = static_cast<double>(scenario.nodes);
+  if (spec.storage) {
+    const NodeSpec node = node_towards(*spec.storage, scenario);
+    return storage_rates(*spec.storage, node, scenario.nodes).write;
+  }
+  if (spec.target == CheckpointTarget::peers) {
+    return nodes * static_cast<double>(scenario.node.nics) * scenario.node.nic_bandwidth;
+  }
+  // Everything was measured, and the storage was not said.
+  const Seconds took = spec.asynchronous ? *spec.finishes : *spec.blocks;
+  return took > Seconds{} ? bytes.all / took : BytesPerSecond{};
+}
+
 /// Replicas that hold weights or experts together cannot go on without one of them.
 void check_elastic(const Scenario& scenario, int elastic) {
   const Parallelism& cut = scenario.job.parallelism;
@@ -64,6 +80,11 @@ std::vector<double> width_speeds(const Scenario& scenario, int elastic, double s
 }
 
 }  // namespace
+
+Seconds CheckpointWrites::least_interval() const {
+  if (sustained <= BytesPerSecond{}) return {};
+  return std::max(Seconds{}, each / (most_share * sustained) - blocks);
+}
 
 CampaignPlan plan_campaign(const Scenario& scenario, const RunSpec& run) {
   CampaignPlan plan;
@@ -100,6 +121,10 @@ CampaignPlan plan_campaign(const Scenario& scenario, const RunSpec& run) {
     const UploadPlan upload = traffic.upload(spec, plan.checkpoint);
     campaign.tiers.push_back(tier_of(spec, plan.checkpoint, scenario, upload));
     plan.uploads.push_back(upload);
+    plan.writes.push_back({.each = plan.checkpoint.all,
+                           .blocks = campaign.tiers.back().blocks,
+                           .sustained = sustained_writes(spec, plan.checkpoint, scenario),
+                           .most_share = spec.storage_share});
   }
   campaign.modes = failing_modes(run, scenario.node, scenario.nodes, scenario.gpus());
   campaign.log = run.reliability.log;

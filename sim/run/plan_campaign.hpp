@@ -11,13 +11,31 @@
 
 namespace lockstep {
 
+/// What checkpoints of one kind write, against what takes them.
+struct CheckpointWrites {
+  Bytes each;
+  Seconds blocks;            ///< the job waits: longer from one to the next than the interval
+  BytesPerSecond sustained;  ///< of the storage, the drives or the peers' NICs; 0: not known
+  double most_share = 1;     ///< of that, for an interval that is advised
+
+  /// Mean over a run that saves every `interval` of training.
+  [[nodiscard]] BytesPerSecond rate(Seconds interval) const { return each / (interval + blocks); }
+  /// Of what the storage sustains; 0 where that is not known.
+  [[nodiscard]] double share(Seconds interval) const {
+    return sustained > BytesPerSecond{} ? rate(interval) / sustained : 0.0;
+  }
+  /// The shortest interval whose writes stay within `most_share`.
+  [[nodiscard]] Seconds least_interval() const;
+};
+
 struct CampaignPlan {
   Campaign campaign;
-  double step_s = 0;                 ///< of a healthy step
-  double steps = 0;                  ///< that the work is made of
-  CheckpointBytes checkpoint;        ///< of one checkpoint
-  std::vector<UploadPlan> uploads;   ///< by tier, beside training
-  double data_read_bytes_per_s = 0;  ///< training data; 0: not asked for
+  double step_s = 0;                     ///< of a healthy step
+  double steps = 0;                      ///< that the work is made of
+  CheckpointBytes checkpoint;            ///< of one checkpoint
+  std::vector<UploadPlan> uploads;       ///< by tier, beside training
+  std::vector<CheckpointWrites> writes;  ///< by tier
+  double data_read_bytes_per_s = 0;      ///< training data; 0: not asked for
   /// Of the job, over one that never waits for its data; in campaign.width_speed already.
   double data_speed = 1;
   std::vector<std::string> assumptions;

@@ -26,7 +26,8 @@ constexpr std::array<std::string_view, kFailureScopes> kScopes{"process", "node"
                                                                "feed"};
 
 constexpr Interval kFoundAfter{0, 1e9};
-constexpr Interval kMeanTime{0, 1e9, true};
+/// Optics and DIMMs are sold with millions of hours, and a scenario may rule a mode out.
+constexpr Interval kMeanTime{0, 1e15, true};
 constexpr Interval kShare{0, 1};
 constexpr std::size_t kMostModes = 1000;
 
@@ -34,15 +35,17 @@ constexpr std::size_t kMostModes = 1000;
 struct Observed {
   std::array<double, kFailingComponents.size()> components{};  ///< how many of each
   Seconds time;
+  std::vector<std::string> not_given;  ///< sizes that the counts were divided by all the same
 };
 
 Observed read_observed(const JsonCursor& from) {
   constexpr int kMostPer = 1024;
+  Observed observed;
   const auto whole = [&](std::string_view key, int otherwise, int most) {
     const auto member = from.find(key);
+    if (!member) observed.not_given.push_back(fmt::format("{} {}", otherwise, key));
     return static_cast<double>(member ? member->integer(1, most) : otherwise);
   };
-  Observed observed;
   const double gpus = from.at("gpus").integer(1, 10'000'000);
   const double nodes = gpus / whole("gpus_per_node", 8, kMaxGpusPerNode);
   const double nics = nodes * whole("nics_per_node", 8, kMaxGpusPerNode);
@@ -70,6 +73,20 @@ Seconds read_mean_time(const JsonCursor& from, const std::optional<Observed>& ob
          counted.number(kCount);
 }
 
+/// What shares a component goes down with it; anything else takes a node down.
+FailureScope usual_scope(FailingComponent component) {
+  switch (component) {
+    case FailingComponent::rack:
+      return FailureScope::rack;
+    case FailingComponent::switch_nodes:
+      return FailureScope::switch_nodes;
+    case FailingComponent::feed:
+      return FailureScope::feed;
+    default:
+      return FailureScope::node;
+  }
+}
+
 /// `logged`: how often it fails is in a log.
 ReliabilityMode read_mode(const JsonCursor& from, const std::optional<Observed>& observed,
                           bool logged) {
@@ -89,6 +106,7 @@ ReliabilityMode read_mode(const JsonCursor& from, const std::optional<Observed>&
   member.optional("effect", [&](const JsonCursor& c) {
     mode.effect = read_choice<FailureEffect>(c, kEffects);
   });
+  mode.scope = usual_scope(out.component);
   member.optional("scope",
                   [&](const JsonCursor& c) { mode.scope = read_choice<FailureScope>(c, kScopes); });
   member.optional("replaced", mode.replaced, kShare);
@@ -100,6 +118,48 @@ ReliabilityMode read_mode(const JsonCursor& from, const std::optional<Observed>&
   from.finish();
   return out;
 }
+
+/// Modes that leave something open, for the list of assumptions.
+class OpenModes {
+ public:
+  void add(const JsonCursor& from, const ReliabilityMode& of) {
+    ++modes_;
+    if (!from.find("effect")) crash_.push_back(of.mode.name);
+    if (!from.find("scope"))
+      scopes_[static_cast<std::size_t>(of.mode.scope)].push_back(of.mode.name);
+    if (!from.find("replaced") && of.mode.scope != FailureScope::process) {
+      replaced_.push_back(of.mode.name);
+    }
+  }
+  [[nodiscard]] std::vector<std::string> assumptions() const {
+    std::vector<std::string> out;
+    const auto say = [&](const char* key, const Names& names, std::string_view what) {
+      if (names.empty()) return;
+      out.push_back(
+          fmt::format("run.reliability: {}: {} (\"{}\" not given)", who(names), what, key));
+    };
+    for (std::size_t scope = 0; scope < scopes_.size(); ++scope) {
+      const bool one = static_cast<FailureScope>(scope) == FailureScope::node;
+      say("scope", scopes_[scope],
+          one ? "one node goes down" : fmt::format("all nodes of the {} go down", kScopes[scope]));
+    }
+    say("effect", crash_, "the job crashes");
+    say("replaced", replaced_, "the hardware has to be replaced every time");
+    return out;
+  }
+
+ private:
+  using Names = std::vector<std::string>;
+  [[nodiscard]] std::string who(const Names& names) const {
+    constexpr std::size_t kMostNames = 4;
+    if (names.size() <= kMostNames) return fmt::format("{}", fmt::join(names, ", "));
+    return fmt::format("{} of {} modes", names.size(), modes_);
+  }
+
+  std::size_t modes_ = 0;
+  std::array<Names, kFailureScopes> scopes_;
+  Names crash_, replaced_;
+};
 
 /// A person's mistake in a log.
 class LogProblem {
@@ -222,6 +282,7 @@ void read_reliability(const JsonCursor& from, ReliabilitySpec& out) {
   std::optional<Observed> observed;
   if (const auto seen = from.find("observed")) observed = read_observed(*seen);
   std::set<std::string> names;
+  OpenModes open;
   const auto modes = log ? from.find("modes") : std::optional(from.at("modes"));
   if (modes) {
     for (const JsonCursor& element : modes->elements(kMostModes)) {
@@ -229,7 +290,13 @@ void read_reliability(const JsonCursor& from, ReliabilitySpec& out) {
       if (!names.insert(out.modes.back().mode.name).second) {
         element.at("name").fail("a name that no other mode has");
       }
+      open.add(element, out.modes.back());
     }
+  }
+  out.assumptions = open.assumptions();
+  if (observed && !observed->not_given.empty()) {
+    out.assumptions.push_back(fmt::format("run.reliability.observed: {} (not given)",
+                                          fmt::join(observed->not_given, ", ")));
   }
   if (!log) return;
   const std::string written = log->string();

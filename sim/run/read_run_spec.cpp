@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "sim/run/run_spec.hpp"
@@ -15,6 +17,7 @@ constexpr std::array<std::string_view, 2> kModes{"synchronous", "asynchronous"};
 
 constexpr Interval kTime{0, 1e9};
 constexpr Interval kTimeAboveZero{0, 1e9, true};
+constexpr Interval kCheckpointInterval{1e-6, 1e9};
 constexpr Interval kChance{0, 1};
 constexpr Interval kRate{1e6, 1e16, true};
 constexpr Interval kClientRate{1e6, 1e16, false, true};
@@ -104,7 +107,7 @@ CheckpointSpec read_checkpoint(const JsonCursor& from, const PresetStore& preset
       "to", [&](const JsonCursor& c) { spec.target = read_choice<CheckpointTarget>(c, kTargets); });
   spec.name = kTargets[static_cast<std::size_t>(spec.target)];
   member.optional("mode", [&](const JsonCursor& c) { spec.asynchronous = c.choice(kModes) == 1; });
-  member.required("interval", spec.interval, kTimeAboveZero);
+  member.required("interval", spec.interval, kCheckpointInterval);
   spec.blocks = optional_time(from, "blocks");
   spec.finishes = optional_time(from, "finishes");
   spec.restores = optional_time(from, "restores");
@@ -122,8 +125,28 @@ CheckpointSpec read_checkpoint(const JsonCursor& from, const PresetStore& preset
   if (spec.target == CheckpointTarget::local) spec.storage = read_drives(from, presets);
   member.optional("drag", [&](const JsonCursor& c) { spec.drag = c.number(kChance); });
   member.optional("corrupt", spec.corrupt, kChance);
+  member.optional("storage_share", [&](const JsonCursor& c) {
+    spec.storage_share = c.quantity(Dimension::share, Interval{0, 1, true});
+  });
   from.finish();
   return spec;
+}
+
+/// One kind of checkpoint, or several.
+void read_tiers(const JsonCursor& from, const PresetStore& presets, RunSpec& out) {
+  const auto add = [&](const JsonCursor& tier, const std::string& place) {
+    out.checkpoints.push_back(read_checkpoint(tier, presets));
+    if (tier.find("storage_share")) return;
+    out.assumptions.push_back(fmt::format(
+        "{}.storage_share: an advised interval writes at most {:g} % of what the storage sustains "
+        "(not given)",
+        place, 100 * out.checkpoints.back().storage_share));
+  };
+  if (!from.is_array()) return add(from, "run.checkpoint");
+  int number = 0;
+  for (const JsonCursor& tier : from.elements(kMostTiers)) {
+    add(tier, fmt::format("run.checkpoint[{}]", number++));
+  }
 }
 
 /// Beside the checkpoints, whose storage it is where it names none.
@@ -144,6 +167,34 @@ DataSpec read_data(const JsonCursor& from, const RunSpec& run, const PresetStore
   from.finish();
   return data;
 }
+
+/// A key that a scenario may leave out, and what its default says.
+struct DefaultWords {
+  std::string_view key, words;
+};
+/// Those of the keys that `from` (or nothing at all) leaves out; empty: none.
+std::string left_out(const std::optional<JsonCursor>& from, std::span<const DefaultWords> keys) {
+  std::vector<std::string_view> words;
+  for (const DefaultWords& of : keys) {
+    if (!from || !from->find(of.key)) words.push_back(of.words);
+  }
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+void assume(std::string_view place, const std::string& words, RunSpec& out) {
+  if (!words.empty()) out.assumptions.push_back(fmt::format("{}: {} (not given)", place, words));
+}
+
+constexpr std::array<DefaultWords, 6> kRecoveryDefaults{
+    {{"detects_crash", "30 s to detect a crash"},
+     {"detects_hang", "10 min to detect a hang"},
+     {"diagnoses", "2 min to diagnose"},
+     {"misdiagnosed", "never the wrong node"},
+     {"restarts", "3 min to restart"},
+     {"restarts_per_thousand_ranks", "3 s more to restart for each 1,000 ranks"}}};
+constexpr std::array<DefaultWords, 1> kHotDefault{{{"hot", "none"}}};
+constexpr std::array<DefaultWords, 2> kSpareDefaults{
+    {{"repair", "1 d to repair a node"},
+     {"crews", "as many repairs at a time as there are broken nodes"}}};
 
 void read_recovery(const JsonCursor& from, RunSpec& out) {
   const MemberReader member(from, Extent::changes);
@@ -173,10 +224,12 @@ void read_domains(const JsonCursor& from, RunSpec& out) {
   member.optional("nodes_per_rack", out.domains.rack, 1, kMostNodes);
   member.optional("nodes_per_switch", out.domains.switch_nodes, 1, kMostNodes);
   member.optional("nodes_per_feed", out.domains.feed, 1, kMostNodes);
+  bool racks = false;
   for (const ReliabilityMode& of : out.reliability.modes) {
     const auto uses = [&](FailingComponent component, FailureScope scope) {
       return of.component == component || of.mode.scope == scope;
     };
+    racks = racks || uses(FailingComponent::rack, FailureScope::rack);
     if (out.domains.switch_nodes == 0 &&
         uses(FailingComponent::switch_nodes, FailureScope::switch_nodes)) {
       (void)from.at("nodes_per_switch");
@@ -185,6 +238,29 @@ void read_domains(const JsonCursor& from, RunSpec& out) {
       (void)from.at("nodes_per_feed");
     }
   }
+  if (racks && !from.find("nodes_per_rack")) {
+    assume("run.nodes_per_rack", std::to_string(out.domains.rack), out);
+  }
+}
+
+/// How often what fails: the scenario's own rates, a preset's, or those that its cluster has.
+void read_rates(const JsonCursor& from, const PresetStore& presets, const ClusterSite& site,
+                RunSpec& spec) {
+  if (!from.find("reliability") && !site.reliability.empty()) {
+    spec.reliability = presets.reliability(site.reliability);
+    spec.assumptions.push_back(
+        fmt::format("run.reliability: {} (of the cluster preset {})", site.reliability, site.name));
+    return;
+  }
+  const JsonCursor reliability = from.at("reliability");
+  if (!reliability.is_object()) {
+    spec.reliability = presets.reliability(read_preset_name(reliability, "reliability", presets));
+    return;
+  }
+  spec.reliability.name = "rates of the scenario";
+  spec.reliability.own = true;
+  read_reliability(reliability, spec.reliability);
+  reliability.finish();
 }
 
 }  // namespace
@@ -195,7 +271,7 @@ void read_storage(const JsonCursor& from, StorageSpec& out) {
   read_storage_members(from, Extent::whole, out);
 }
 
-RunSpec read_run_spec(const JsonCursor& from, const PresetStore& presets) {
+RunSpec read_run_spec(const JsonCursor& from, const PresetStore& presets, const ClusterSite& site) {
   RunSpec spec;
   // Nobody publishes these; a scenario that knows better says so.
   spec.recovery = {.detects_crash = Seconds{30},
@@ -207,33 +283,21 @@ RunSpec read_run_spec(const JsonCursor& from, const PresetStore& presets) {
   const MemberReader member(from, Extent::whole);
   member.optional("duration",
                   [&](const JsonCursor& c) { spec.duration = c.seconds(kTimeAboveZero); });
-  const JsonCursor reliability = from.at("reliability");
-  if (reliability.is_object()) {
-    spec.reliability.name = "rates of the scenario";
-    read_reliability(reliability, spec.reliability);
-    reliability.finish();
-  } else {
-    spec.reliability = presets.reliability(read_preset_name(reliability, "reliability", presets));
-  }
-  if (const auto checkpoint = from.find("checkpoint")) {
-    if (checkpoint->is_array()) {
-      for (const JsonCursor& tier : checkpoint->elements(kMostTiers)) {
-        spec.checkpoints.push_back(read_checkpoint(tier, presets));
-      }
-    } else {
-      spec.checkpoints.push_back(read_checkpoint(*checkpoint, presets));
-    }
-  }
+  read_rates(from, presets, site, spec);
+  if (const auto checkpoint = from.find("checkpoint")) read_tiers(*checkpoint, presets, spec);
   if (const auto data = from.find("data")) spec.data = read_data(*data, spec, presets);
-  if (const auto recovery = from.find("recovery")) {
-    read_recovery(*recovery, spec);
-  } else {
-    spec.assumptions.push_back(
-        "run.recovery: 30 s to detect a crash, 10 min a hang, 2 min to diagnose, 3 min and 3 s for "
-        "each 1,000 ranks to restart (not given)");
+  spec.assumptions.insert(spec.assumptions.end(), spec.reliability.assumptions.begin(),
+                          spec.reliability.assumptions.end());
+  if (spec.checkpoints.empty()) {
+    assume("run.checkpoint", "none, so that every failure starts the run again", spec);
   }
+  const auto recovery = from.find("recovery");
+  if (recovery) read_recovery(*recovery, spec);
+  assume("run.recovery", left_out(recovery, kRecoveryDefaults), spec);
   if (const auto spares = from.find("spares")) {
     read_spares(*spares, spec);
+    assume("run.spares.hot", left_out(spares, kHotDefault), spec);
+    assume("run.spares", left_out(spares, kSpareDefaults), spec);
   } else {
     spec.spares.hot = 1'000'000;
     spec.assumptions.push_back("run.spares: always one at hand (not given)");

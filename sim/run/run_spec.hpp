@@ -11,6 +11,7 @@
 #include "models/checkpoint.hpp"
 #include "models/input/json_cursor.hpp"
 #include "sim/run/campaign.hpp"
+#include "sim/scenario/cluster_site.hpp"
 #include "sim/scenario/preset_store.hpp"
 
 namespace lockstep {
@@ -35,8 +36,10 @@ struct ReliabilityMode {
 struct ReliabilitySpec {
   std::string name;
   std::string about;
+  bool own = false;  ///< the scenario's, not a preset's
   std::vector<ReliabilityMode> modes;
-  std::vector<LoggedFailure> log;  ///< known failures of these modes instead of rates
+  std::vector<LoggedFailure> log;        ///< known failures of these modes instead of rates
+  std::vector<std::string> assumptions;  ///< what its modes leave open
 };
 
 struct CheckpointSpec {
@@ -49,6 +52,8 @@ struct CheckpointSpec {
   std::optional<Seconds> blocks, finishes, restores;  ///< measured, instead of the model's
   std::optional<double> drag;                         ///< the same
   double corrupt = 0;
+  /// Of what the storage sustains: the most that an advised interval writes on average.
+  double storage_share = 0.1;  // assumed: the rest is for data, for other jobs and for bursts
 };
 
 /// What training reads.
@@ -75,8 +80,10 @@ struct RunSpec {
 
 /// Whether a scenario has a "run".
 bool has_run(const JsonCursor& root);
-/// Reads and finishes the member "run". Throws InputError.
-RunSpec read_run_spec(const JsonCursor& from, const PresetStore& presets);
+/// Reads and finishes the member "run"; failure rates that it leaves out are those of the site.
+/// Throws InputError.
+RunSpec read_run_spec(const JsonCursor& from, const PresetStore& presets,
+                      const ClusterSite& site = {});
 
 /// Of a job on that many nodes and GPUs: each mode with the number of its components.
 std::vector<FailureMode> failing_modes(const RunSpec& run, const NodeSpec& node, int nodes,

@@ -10,6 +10,8 @@
 #include <tbb/task_arena.h>
 #include <utility>
 
+#include <boost/math/special_functions/gamma.hpp>
+
 #include "sim/core/random.hpp"
 
 namespace lockstep {
@@ -54,11 +56,20 @@ SampleMean sample_mean(std::span<const double> values) {
   return out;
 }
 
+MeanTimeToFailure mean_time_to_failure(double wall_s, double interruptions) {
+  constexpr double kConfidence = 0.95;
+  MeanTimeToFailure out;
+  out.interruptions = interruptions;
+  if (interruptions > 0) out.mean_s = wall_s / interruptions;
+  out.at_least_s = wall_s / boost::math::gamma_p_inv(interruptions + 1, kConfidence);
+  return out;
+}
+
 RunSummary summarise(const Campaign& campaign, std::span<const TrajectoryResult> results) {
   RunSummary out;
   out.trajectories = results.size();
   const auto n = static_cast<double>(results.size());
-  std::vector<double> goodput, wall, interruptions, mttf;
+  std::vector<double> goodput, wall, interruptions;
   std::array<double, kRunBuckets> books{};
   double all = 0;
   for (const FailureMode& mode : campaign.modes) out.modes.push_back({.name = mode.name});
@@ -67,7 +78,6 @@ RunSummary summarise(const Campaign& campaign, std::span<const TrajectoryResult>
     wall.push_back(took);
     goodput.push_back(seconds(r.buckets[0]) / took);
     interruptions.push_back(r.interruptions);
-    mttf.push_back(took / std::max<double>(1, r.interruptions));
     all += took;
     for (std::size_t b = 0; b < books.size(); ++b) books[b] += seconds(r.buckets[b]);
     for (std::size_t m = 0; m < out.modes.size(); ++m) {
@@ -82,7 +92,7 @@ RunSummary summarise(const Campaign& campaign, std::span<const TrajectoryResult>
   out.goodput = sample_mean(goodput);
   out.wall_s = sample_mean(wall);
   out.interruptions = sample_mean(interruptions);
-  out.mttf_s = sample_mean(mttf);
+  out.mttf = mean_time_to_failure(all, out.interruptions.mean * n);
   return out;
 }
 

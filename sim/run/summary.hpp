@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,12 +31,23 @@ struct ModeSummary {
   double cost_s = 0;    ///< mean of a trajectory: recovery and work done again
 };
 
+/// Time between two interruptions: all wall time over all interruptions, of all trajectories.
+struct MeanTimeToFailure {
+  double interruptions = 0;      ///< of all trajectories together
+  std::optional<double> mean_s;  ///< none where nothing was seen
+  /// With 95 % confidence it is no shorter, taken as exponential: wall time over the upper bound of
+  /// a Poisson count. Of none seen that is 3.0: the "rule of three" (Hanley and Lippman-Hand 1983,
+  /// JAMA 249(13), 1743-1745). 0 without any wall time.
+  double at_least_s = 0;
+};
+MeanTimeToFailure mean_time_to_failure(double wall_s, double interruptions);
+
 struct RunSummary {
   std::size_t trajectories = 0;
   SampleMean goodput;  ///< effective training time ratio: productive over wall time
   SampleMean wall_s;
   SampleMean interruptions;
-  SampleMean mttf_s;  ///< wall time of a trajectory over its interruptions (at least one)
+  MeanTimeToFailure mttf;
   std::array<double, kRunBuckets> shares{};  ///< of all wall time; together 1
   std::vector<ModeSummary> modes;
   double checkpoints = 0, fallbacks = 0;  ///< means

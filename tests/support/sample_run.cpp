@@ -52,7 +52,8 @@ CampaignResult simulate_sample(const SampleRun& sample, std::uint32_t trajectori
   result.mfu = result.step.mfu_full;
   for (const int gpus : {1024, 8192, 131'072}) {
     result.projections.push_back(
-        {.gpus = gpus, .mttf = Seconds{result.summary.mttf_s.mean * scenario.gpus() / gpus}});
+        {.gpus = gpus,
+         .mttf = Seconds{result.summary.mttf.mean_s.value() * scenario.gpus() / gpus}});
   }
   result.typical_number = median_trajectory(results);
   result.typical = run_trajectory(campaign, result.typical_number, RunDetail::timeline);

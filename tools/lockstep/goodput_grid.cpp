@@ -38,7 +38,8 @@ GoodputGrid::Axis parse_axis(const std::string& option) {
 
 }  // namespace
 
-GridPlan::GridPlan(const CampaignInput& input, const std::vector<std::string>& options) {
+GridPlan::GridPlan(const CampaignInput& input, const std::vector<std::string>& options,
+                   const PlannedWork& work) {
   if (options.size() > kMostGridAxes) {
     throw UsageError(fmt::format("--vary: found {} of them; allowed: one or two", options.size()));
   }
@@ -51,7 +52,7 @@ GridPlan::GridPlan(const CampaignInput& input, const std::vector<std::string>& o
     throw UsageError(
         fmt::format("--vary: found {} points; allowed: at most {}", count, kMostGridPoints));
   }
-  for (std::size_t i = 0; i < count; ++i) campaigns_.push_back(plan_of(input, i));
+  for (std::size_t i = 0; i < count; ++i) campaigns_.push_back(plan_of(input, i, work));
 }
 
 GoodputGrid GridPlan::simulate(const SampleOptions& sampling, Console& console) const {
@@ -64,7 +65,8 @@ GoodputGrid GridPlan::simulate(const SampleOptions& sampling, Console& console) 
   return grid;
 }
 
-Campaign GridPlan::plan_of(const CampaignInput& input, std::size_t point) const {
+Campaign GridPlan::plan_of(const CampaignInput& input, std::size_t point,
+                           const PlannedWork& work) const {
   std::vector<std::string> sets = input.sets;
   for (std::size_t a = axes_.size(); a-- > 0;) {
     const std::vector<std::string>& values = axes_[a].values;
@@ -74,7 +76,10 @@ Campaign GridPlan::plan_of(const CampaignInput& input, std::size_t point) const 
   const JsonCursor root = JsonCursor::parse(input.path, input.text, JsonStyle::plain, sets);
   const Scenario scenario = read_scenario(input.path, input.text, input.presets,
                                           {.set = sets, .profiles = input.profiles});
-  return plan_campaign(scenario, read_run_spec(root.at("run"), input.presets)).campaign;
+  const RunSpec run = read_run_spec(root.at("run"), input.presets, scenario.site);
+  Campaign campaign = plan_campaign(scenario, run).campaign;
+  check_work(campaign, run, {.trajectories = work.trajectories}, scenario.file);
+  return campaign;
 }
 
 }  // namespace lockstep

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/run/campaign.hpp"
+#include "sim/run/campaign_work.hpp"
 #include "sim/run/summary.hpp"
 #include "tools/lockstep/campaign_result.hpp"
 #include "tools/lockstep/cli.hpp"
@@ -17,15 +18,18 @@ namespace lockstep {
 /// read, and so checked, before the first one is simulated.
 class GridPlan {
  public:
-  /// Of each "PATH=V1,V2,...". Throws UsageError and InputError.
-  GridPlan(const CampaignInput& input, const std::vector<std::string>& options);
+  /// Of each "PATH=V1,V2,...", with as many trajectories as `work` says. Throws UsageError and
+  /// InputError.
+  GridPlan(const CampaignInput& input, const std::vector<std::string>& options,
+           const PlannedWork& work);
 
   [[nodiscard]] bool empty() const { return campaigns_.empty(); }
   /// Stopped early by `sampling.progress`, points are missing.
   [[nodiscard]] GoodputGrid simulate(const SampleOptions& sampling, Console& console) const;
 
  private:
-  [[nodiscard]] Campaign plan_of(const CampaignInput& input, std::size_t point) const;
+  [[nodiscard]] Campaign plan_of(const CampaignInput& input, std::size_t point,
+                                 const PlannedWork& work) const;
 
   std::vector<GoodputGrid::Axis> axes_;
   std::vector<Campaign> campaigns_;

@@ -13,6 +13,7 @@
 #include "models/workload/flops.hpp"
 #include "sim/accuracy/read_residuals.hpp"
 #include "sim/power/run_power.hpp"
+#include "sim/run/campaign_work.hpp"
 #include "sim/step/step.hpp"
 #include "tools/lockstep/assertion.hpp"
 #include "tools/lockstep/campaign_result.hpp"
@@ -108,14 +109,14 @@ bool draw(CampaignResult& result, SampleOptions sampling, Console& console) {
   return true;
 }
 
-IntervalOptimum find_optimum(const Campaign& campaign, SampleOptions sampling, Console& console) {
+IntervalOptimum find_optimum(const CampaignPlan& plan, SampleOptions sampling, Console& console) {
   Progress progress(console.err, "trajectories of the interval curve",
                     kMostIntervals * sampling.trajectories, console.err_is_terminal);
   sampling.progress = [&] {
     progress.one_done();
     return !InterruptGuard::interrupted();
   };
-  return optimise_interval(campaign, sampling);
+  return optimise_interval(plan.campaign, sampling, plan.writes.front().least_interval());
 }
 
 void write_files(const CampaignResult& result, const ParsedOptions& options) {
@@ -150,16 +151,20 @@ Exit run_campaign(const CampaignInput& input, const Scenario& scenario,
   const std::vector<Assertion> assertions = parse_assertions(options.all("assert"));
   const bool reports = options.has("report"), optimises = options.has("optimise");
   if (reports) (void)chart_library();
-  const RunSpec run = read_run_spec(input.root.at("run"), input.presets);
+  const RunSpec run = read_run_spec(input.root.at("run"), input.presets, scenario.site);
   CampaignResult result{.scenario = scenario, .plan = plan_campaign(scenario, run), .summary = {}};
   const Campaign& campaign = result.plan.campaign;
   if (optimises) check_optimisable(options, result.plan, scenario.file);
-  const GridPlan grid(input, options.all("vary"));
   SampleOptions sampling = sampling_options(options, run);
+  const bool traced = reports || options.has("power-trace");
+  const PlannedWork work{.trajectories = static_cast<double>(sampling.trajectories),
+                         .timeline = traced};
+  check_work(campaign, run, work, scenario.file);
+  const GridPlan grid(input, options.all("vary"), work);
 
   const InterruptGuard guard;
   if (!draw(result, sampling, console)) return Exit::interrupted;
-  if (reports || options.has("power-trace")) {
+  if (traced) {
     result.typical = run_trajectory(campaign, result.typical_number, RunDetail::timeline);
   }
   add_step(result, run);
@@ -167,7 +172,7 @@ Exit run_campaign(const CampaignInput& input, const Scenario& scenario,
   if (reports && scenario.pools.empty()) result.interval = interval_of(scenario, input.presets);
   sampling.progress = [] { return !InterruptGuard::interrupted(); };
   if (optimises || (reports && is_optimisable(result.plan))) {
-    result.optimum = find_optimum(campaign, sampling, console);
+    result.optimum = find_optimum(result.plan, sampling, console);
   }
   if (!grid.empty()) result.grid = grid.simulate(sampling, console);
   result.interrupted = InterruptGuard::interrupted();

@@ -90,7 +90,8 @@ constexpr std::array kRunOptions{
     OptionSpec{
         "optimise", 0, "PATH", false,
         "For a scenario with \"run\": the value at which goodput is largest, with Young's and "
-        "Daly's beside it. So far for run.checkpoint.interval.",
+        "Daly's beside it. So far for run.checkpoint.interval, with what each interval writes; the "
+        "best one keeps to run.checkpoint.storage_share of the storage.",
         "--optimise run.checkpoint.interval"},
     OptionSpec{
         "vary", 0, "PATH=V1,V2,...", true,

@@ -1,4 +1,5 @@
 // Failure rates and logs: what counts as what, and which mistakes are named.
+#include <algorithm>
 #include <doctest/doctest.h>
 #include <string>
 
@@ -72,6 +73,55 @@ TEST_CASE("reliability: a mode of switches or feeds asks how many nodes they hav
       CHECK(std::string(error.what()).find(std::string("nodes_per_") + of) != std::string::npos);
     }
   }
+}
+
+TEST_CASE("reliability: what a rack, a switch or a feed carries goes down with it") {
+  const std::string domains = R"(, "nodes_per_switch": 8, "nodes_per_feed": 64)";
+  const auto scope_of = [&](const std::string& component, const std::string& more) {
+    const RunSpec run = run_with("t.json",
+                                 R"({"modes": [{"name": "m", "mean_time": "1 d", "component": ")" +
+                                     component + "\"" + more + "}]}",
+                                 domains);
+    return run.reliability.modes.at(0).mode.scope;
+  };
+  CHECK(scope_of("rack", "") == FailureScope::rack);
+  CHECK(scope_of("switch", "") == FailureScope::switch_nodes);
+  CHECK(scope_of("feed", "") == FailureScope::feed);
+  CHECK(scope_of("gpu", "") == FailureScope::node);
+  CHECK(scope_of("job", "") == FailureScope::node);
+  CHECK(scope_of("feed", R"(, "scope": "node")") == FailureScope::node);
+  CHECK(scope_of("gpu", R"(, "scope": "rack")") == FailureScope::rack);
+}
+
+TEST_CASE("reliability: every default that decides goodput is among the assumptions") {
+  const auto assumes = [](const RunSpec& run, const std::string& text) {
+    CAPTURE(text);
+    CHECK(std::ranges::count(run.assumptions, text) == 1);
+  };
+  const RunSpec open = run_with("t.json", R"({"observed": {"gpus": 640, "time": "10 d"}, "modes": [
+    {"name": "rack trips", "component": "rack", "count": 1},
+    {"name": "GPU", "component": "gpu", "mean_time": "9 d"}]})",
+                                R"(, "spares": {"warm": 2}, "recovery": {"restarts": "5 min"})");
+  assumes(open, "run.reliability: rack trips: all nodes of the rack go down (\"scope\" not given)");
+  assumes(open, "run.reliability: GPU: one node goes down (\"scope\" not given)");
+  assumes(open, "run.reliability: rack trips, GPU: the job crashes (\"effect\" not given)");
+  assumes(open, "run.nodes_per_rack: 4 (not given)");
+  assumes(open, "run.checkpoint: none, so that every failure starts the run again (not given)");
+  assumes(open, "run.spares.hot: none (not given)");
+  assumes(open,
+          "run.reliability.observed: 8 gpus_per_node, 8 nics_per_node, 2 cpus_per_node, 4 "
+          "nodes_per_rack, 32 nodes_per_switch, 64 nodes_per_feed (not given)");
+  assumes(open,
+          "run.recovery: 30 s to detect a crash, 10 min to detect a hang, 2 min to diagnose, never "
+          "the wrong node, 3 s more to restart for each 1,000 ranks (not given)");
+  const RunSpec said = run_with("t.json", R"({"modes": [{"name": "GPU", "component": "gpu",
+    "mean_time": "1e12 s", "scope": "node", "effect": "crash", "replaced": 1}]})",
+                                R"(, "nodes_per_rack": 8,
+    "checkpoint": {"interval": "1 h", "storage": {"write": "1 GB/s", "read": "1 GB/s"}},
+    "spares": {"hot": 1, "repair": "1 d", "crews": 0},
+    "recovery": {"detects_crash": 1, "detects_hang": 1, "diagnoses": 1, "misdiagnosed": 0,
+                 "restarts": 1, "restarts_per_thousand_ranks": 0})");
+  CHECK(said.assumptions.empty());
 }
 
 TEST_CASE("reliability: a log's failures, in order, with modes of its own or of the scenario") {

@@ -49,6 +49,27 @@ TEST_CASE("sample_mean: mean, interval and percentiles of a small sample") {
   CHECK(of.half_width == doctest::Approx(2.776 * std::sqrt(2.5 / 5)).epsilon(0.005));
 }
 
+TEST_CASE("mean time to failure: all time over all interruptions, and a bound where none is seen") {
+  const MeanTimeToFailure some = mean_time_to_failure(1000, 4);
+  CHECK(some.mean_s.value() == 250);
+  // Half the 95 % quantile of chi-squared with 10 degrees of freedom, 18.307: Poisson's upper
+  // bound.
+  CHECK(some.at_least_s == doctest::Approx(1000 / (18.307 / 2)).epsilon(1e-4));
+  const MeanTimeToFailure none = mean_time_to_failure(1000, 0);
+  CHECK_FALSE(none.mean_s);
+  CHECK(none.at_least_s == doctest::Approx(1000 / 2.9957).epsilon(1e-4));  // the rule of three
+}
+
+TEST_CASE("summary: runs without a failure count with their time") {
+  Campaign campaign = campaign_of(400'000);
+  campaign.horizon = to_run_time(Seconds{20'000});
+  const RunSummary summary =
+      summarise(campaign, sample(campaign, {.trajectories = 2000, .progress = {}}));
+  CHECK(summary.interruptions.mean < 0.1);
+  CHECK(summary.mttf.mean_s.value() == doctest::Approx(400'000).epsilon(0.25));
+  CHECK(summary.mttf.at_least_s < *summary.mttf.mean_s);
+}
+
 TEST_CASE("sample: the same for any number of threads, and a prefix of a longer one") {
   const Campaign campaign = campaign_of(20'000);
   const auto one = sample(campaign, {.trajectories = 16, .jobs = 1, .progress = {}});

@@ -29,7 +29,7 @@ Json read_document(const std::string& file, const ComparisonInput& input,
   }
   if (const auto rl = root.find("rl")) rl->fail("no such key: steps of training are compared");
   const Scenario scenario = read_scenario(file, text, presets, {.set = input.sets});
-  if (has_run(root)) (void)read_run_spec(root.at("run"), presets);
+  if (has_run(root)) (void)read_run_spec(root.at("run"), presets, scenario.site);
   Json document = root.json();
   drop_remarks(document);
   if (file != input.a) rebase_files(document, file, input.a);
@@ -75,10 +75,10 @@ class Comparer {
   bool is_valid(const Json& scenario) const {
     try {
       const std::string text = scenario.dump();
-      (void)read_scenario(input_.a, text, presets_);
+      const Scenario whole = read_scenario(input_.a, text, presets_);
       if (how_.is_run) {
         const JsonCursor root = JsonCursor::parse(input_.a, text);
-        (void)read_run_spec(root.at("run"), presets_);
+        (void)read_run_spec(root.at("run"), presets_, whole.site);
       }
       return true;
     } catch (const InputError&) {

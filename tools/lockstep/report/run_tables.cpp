@@ -182,8 +182,7 @@ void add_distributions(Page& page, const CampaignResult& result) {
   const auto count = [](double value) { return significant(value); };
   table.rows = {distribution_row("Goodput", s.goodput, percent),
                 distribution_row("Wall time", s.wall_s, page_duration),
-                distribution_row("Interruptions", s.interruptions, count),
-                distribution_row("Time between them", s.mttf_s, page_duration)};
+                distribution_row("Interruptions", s.interruptions, count)};
   page.section("How runs differ", lead + ".");
   page.table(table);
 }

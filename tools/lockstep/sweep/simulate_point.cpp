@@ -6,6 +6,7 @@
 #include "models/input/input_error.hpp"
 #include "models/input/text_file.hpp"
 #include "sim/pools/pool_memory.hpp"
+#include "sim/run/campaign_work.hpp"
 #include "sim/run/plan_campaign.hpp"
 #include "sim/run/run_spec.hpp"
 #include "sim/run/summary.hpp"
@@ -38,6 +39,8 @@ std::optional<Json> run_answer(const Scenario& scenario, const RunSpec& run,
   SampleOptions sampling;
   sampling.trajectories = static_cast<std::uint32_t>(run.trajectories);
   sampling.within = run.within;
+  check_work(result.plan.campaign, run,
+             {.trajectories = static_cast<double>(sampling.trajectories)}, scenario.file);
   sampling.progress = go_on;
   const std::vector<TrajectoryResult> results = sample(result.plan.campaign, sampling);
   if (!go_on()) return std::nullopt;
@@ -75,8 +78,8 @@ std::optional<PointAnswer> simulate_point(const Sweep& sweep, const Json& scenar
     if (!sweep.allow_oom) require_memory(result);
     if (!sweep.is_run) return PointAnswer{.error = {}, .json = step_answer(result)};
     const JsonCursor root = JsonCursor::parse(sweep.scenario_file, text);
-    std::optional<Json> answer =
-        run_answer(result.scenario, read_run_spec(root.at("run"), presets), go_on);
+    std::optional<Json> answer = run_answer(
+        result.scenario, read_run_spec(root.at("run"), presets, result.scenario.site), go_on);
     if (!answer) return std::nullopt;
     return PointAnswer{.error = {}, .json = *std::move(answer)};
   } catch (const std::exception& error) {
