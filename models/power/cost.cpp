@@ -1,5 +1,7 @@
 #include "models/power/cost.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cassert>
 
 namespace lockstep {
@@ -10,7 +12,38 @@ constexpr double kYear = 365.25 * 24 * kHour;
 constexpr double kMonth = kYear / 12;
 constexpr double kGramsPerTonne = 1e6;
 
+bool is_zero(const HourlySeries& series) {
+  return std::ranges::all_of(series.values, [](double value) { return value == 0; });
+}
+
+/// Each price of owning, and whether it was given.
+struct PriceRow {
+  const char* name;
+  bool given;
+};
+std::array<PriceRow, 7> price_rows(const CostSpec& prices) {
+  return {{{"cost.usd_per_gpu", prices.usd_per_gpu > 0},
+           {"cost.usd_per_node", prices.usd_per_node > 0},
+           {"cost.usd_per_100g_port", prices.usd_per_100g_port > 0},
+           {"cost.usd_per_facility_w", prices.usd_per_facility_w > 0},
+           {"cost.usd_per_kwh", !is_zero(prices.usd_per_kwh)},
+           {"cost.people_usd_per_hour", prices.people_usd_per_hour > 0},
+           {"cost.hosting_usd_per_kw_month", prices.hosting_usd_per_kw_month > 0}}};
+}
+
 }  // namespace
+
+std::vector<std::string> missing_prices(const CostSpec& prices) {
+  std::vector<std::string> out;
+  for (const PriceRow& row : price_rows(prices)) {
+    if (!row.given) out.emplace_back(row.name);
+  }
+  return out;
+}
+
+bool has_prices(const CostSpec& prices) {
+  return std::ranges::any_of(price_rows(prices), &PriceRow::given);
+}
 
 CostReport cost_of(const CostSpec& prices, const Holdings& holdings, const Usage& usage) {
   assert(prices.years > 0 && prices.utilisation > 0);
@@ -18,6 +51,10 @@ CostReport cost_of(const CostSpec& prices, const Holdings& holdings, const Usage
   const double worn = time / (prices.years * kYear * prices.utilisation);
   const double peak = holdings.facility_peak.base_units();
   CostReport cost;
+  cost.capital = {
+      .machines_usd = prices.usd_per_gpu * holdings.gpus + prices.usd_per_node * holdings.nodes,
+      .network_usd = prices.usd_per_100g_port * holdings.ports_100g,
+      .building_usd = prices.usd_per_facility_w * peak};
   cost.gpus_usd = worn * prices.usd_per_gpu * holdings.gpus;
   cost.nodes_usd = worn * prices.usd_per_node * holdings.nodes;
   cost.network_usd = worn * prices.usd_per_100g_port * holdings.ports_100g;

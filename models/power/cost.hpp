@@ -1,7 +1,10 @@
-/// What a run costs: machines that lose their value, energy, people, or a cloud's price instead.
+/// What a run costs, as three figures that people mean by "cost": capital to be spent, what of it a
+/// run writes off, what it costs to keep it running; or a cloud's price instead of all three.
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "models/power/hourly.hpp"
 #include "models/units.hpp"
@@ -40,21 +43,38 @@ struct Usage {
   Flops model_flops;
 };
 
+/// What has to be spent before the machines can run.
+struct CapitalReport {
+  double machines_usd = 0;  ///< GPUs and the servers around them
+  double network_usd = 0;
+  double building_usd = 0;  ///< with its power and cooling
+
+  [[nodiscard]] double total_usd() const { return machines_usd + network_usd + building_usd; }
+};
+
 struct CostReport {
-  double gpus_usd = 0, nodes_usd = 0, network_usd = 0, building_usd = 0;
+  CapitalReport capital;
+  double gpus_usd = 0, nodes_usd = 0, network_usd = 0, building_usd = 0;  ///< written off
   double energy_usd = 0, people_usd = 0, hosting_usd = 0;
   std::optional<double> cloud_usd;  ///< instead of all of the above
   double tonnes_co2 = 0;
   double usd_per_trillion_tokens = 0;  ///< of total_usd(); 0 without tokens
   double usd_per_eflop = 0;            ///< per 1e18 model FLOP done; 0 without any
 
-  [[nodiscard]] double capital_usd() const {
+  /// What the machines, the network and the building lose in value meanwhile.
+  [[nodiscard]] double write_off_usd() const {
     return gpus_usd + nodes_usd + network_usd + building_usd;
   }
-  [[nodiscard]] double total_usd() const {
-    return capital_usd() + energy_usd + people_usd + hosting_usd;
-  }
+  /// What is paid while it runs.
+  [[nodiscard]] double running_usd() const { return energy_usd + people_usd + hosting_usd; }
+  [[nodiscard]] double total_usd() const { return write_off_usd() + running_usd(); }
 };
+
+/// The prices of owning that are all 0, as a scenario calls them: "cost.usd_per_gpu". What is left
+/// out costs nothing, so that without any of them there is no answer about money.
+std::vector<std::string> missing_prices(const CostSpec& prices);
+/// Whether any of them was given.
+bool has_prices(const CostSpec& prices);
 
 /// Capital by straight-line amortisation: price x time / (years x utilisation).
 CostReport cost_of(const CostSpec& prices, const Holdings& holdings, const Usage& usage);

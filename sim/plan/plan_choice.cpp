@@ -31,15 +31,17 @@ PlanChances chances_of(const PlanSpec& spec, const PlanCandidate& candidate,
   return {.time = sum.time / n, .power = sum.power / n, .usd = sum.usd / n, .all = sum.all / n};
 }
 
+constexpr std::size_t kMoney = 1;  // of plan_measures()
 std::array<double, 3> medians_of(const PlanResult& result) {
   return {result.time_s.median, result.usd.median, result.energy_j.median};
 }
 
-/// No worse in anything, and better in something.
-bool dominates(const PlanResult& a, const PlanResult& b) {
+/// No worse in anything, and better in something; money counts where all have prices.
+bool dominates(const PlanResult& a, const PlanResult& b, bool priced) {
   const std::array<double, 3> of_a = medians_of(a), of_b = medians_of(b);
   bool better = false;
   for (std::size_t i = 0; i < of_a.size(); ++i) {
+    if (i == kMoney && !priced) continue;
     if (of_a[i] > of_b[i]) return false;
     better = better || of_a[i] < of_b[i];
   }
@@ -97,8 +99,9 @@ void choose(const PlanSpec& spec, PlanReport& report) {
   for (const std::size_t c : possible) {
     PlanResult& result = report.results[c];
     result.chances = chances_of(spec, spec.candidates[c], result.samples);
-    result.on_front = std::ranges::none_of(
-        possible, [&](std::size_t other) { return dominates(report.results[other], result); });
+    result.on_front = std::ranges::none_of(possible, [&](std::size_t other) {
+      return dominates(report.results[other], result, spec.all_priced());
+    });
   }
   count_best(spec, report, possible);
   for (const std::size_t c : possible) {

@@ -9,6 +9,7 @@
 
 #include "models/workload/flops.hpp"
 #include "sim/power/run_power.hpp"
+#include "sim/run/campaign_work.hpp"
 #include "sim/step/step.hpp"
 #include "sim/tune/dividing_counts.hpp"
 #include "sim/tune/tune.hpp"
@@ -20,6 +21,7 @@ constexpr double kYear = 365.25 * 86'400;
 /// Ten times as long still fits the clock of a run, which ends after 292 years.
 constexpr double kLongestWork = 20 * kYear;
 constexpr double kMostStretch = 10;
+constexpr double kPlannedRuns = 1000;  // about: samples, and both ends of each input
 
 double factor(const PlanFactors& factors, PlanInput input) {
   return factors[static_cast<std::size_t>(input)];
@@ -126,6 +128,12 @@ PlanModel model_candidate(const PlanCandidate& candidate, PlanModel found) {
     return out;
   }
   out.plan = plan_campaign(scenario, candidate.run);
+  if (const auto problem = excessive_work(out.plan.campaign, candidate.run,
+                                          {.trajectories = kPlannedRuns}, scenario.file)) {
+    out.impossible = fmt::format("cannot be simulated: {} in {}; it takes {}", problem->found,
+                                 problem->pointer, problem->allowed);
+    return out;
+  }
   out.power = step_power(scenario, step);
   out.spares = out.power.levels.idle.facility *
                (candidate.run.spares.hot / static_cast<double>(scenario.nodes));
@@ -174,11 +182,12 @@ PlanOutcome outcome_of(const PlanCandidate& candidate, const PlanModel& model,
     out.rent_usd = cost.cloud_usd.value_or(0);
     out.running_usd = cost.people_usd;
   } else {
-    out.capital_usd = cost.capital_usd();
+    out.capital = cost.capital;
+    out.write_off_usd = cost.write_off_usd();
     out.energy_usd = cost.energy_usd;
-    out.running_usd = cost.people_usd + cost.hosting_usd;
+    out.running_usd = cost.running_usd();
   }
-  out.usd = out.capital_usd + out.energy_usd + out.running_usd + out.rent_usd;
+  out.usd = out.write_off_usd + out.running_usd + out.rent_usd;
   return out;
 }
 
@@ -186,13 +195,16 @@ PlanOutcome mean_outcome(const std::vector<PlanOutcome>& outcomes) {
   assert(!outcomes.empty());
   PlanOutcome mean;
   constexpr std::array kNumbers{
-      &PlanOutcome::time_s,      &PlanOutcome::usd,         &PlanOutcome::energy_j,
-      &PlanOutcome::peak_w,      &PlanOutcome::goodput,     &PlanOutcome::interruptions,
-      &PlanOutcome::tonnes_co2,  &PlanOutcome::capital_usd, &PlanOutcome::energy_usd,
+      &PlanOutcome::time_s,      &PlanOutcome::usd,           &PlanOutcome::energy_j,
+      &PlanOutcome::peak_w,      &PlanOutcome::goodput,       &PlanOutcome::interruptions,
+      &PlanOutcome::tonnes_co2,  &PlanOutcome::write_off_usd, &PlanOutcome::energy_usd,
       &PlanOutcome::running_usd, &PlanOutcome::rent_usd};
+  constexpr std::array kCapital{&CapitalReport::machines_usd, &CapitalReport::network_usd,
+                                &CapitalReport::building_usd};
   const auto n = static_cast<double>(outcomes.size());
   for (const PlanOutcome& each : outcomes) {
     for (const auto number : kNumbers) mean.*number += each.*number / n;
+    for (const auto part : kCapital) mean.capital.*part += each.capital.*part / n;
     mean.finished = mean.finished && each.finished;
   }
   return mean;

@@ -41,8 +41,10 @@ struct PlanOutcome {
   double time_s = 0, usd = 0, energy_j = 0;
   double peak_w = 0;  ///< highest reading of the site's meter
   double goodput = 0, interruptions = 0, tonnes_co2 = 0;
-  double capital_usd = 0, energy_usd = 0, running_usd = 0, rent_usd = 0;  ///< usd by what it is for
-  bool finished = true;  ///< within ten times the time without failures
+  /// usd = write_off_usd + running_usd + rent_usd; running_usd has energy_usd in it.
+  double write_off_usd = 0, running_usd = 0, energy_usd = 0, rent_usd = 0;
+  CapitalReport capital;  ///< to be spent before it begins; none of it where machines are rented
+  bool finished = true;   ///< within ten times the time without failures
 };
 
 /// The campaign with the factors in force: work for the efficiency, mean times between failures,

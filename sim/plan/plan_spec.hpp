@@ -2,6 +2,7 @@
 /// it, and what is uncertain about all of them.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -67,6 +68,9 @@ struct PlanCandidate {
   std::string pointer;   ///< where it stands in the file
 };
 
+/// Whether there is an answer about its money: a rent, or any price of owning.
+bool is_priced(const PlanCandidate& candidate);
+
 struct PlanSpec {
   std::string file, about;
   PlanTraining training;
@@ -76,6 +80,10 @@ struct PlanSpec {
   std::uint64_t seed = 1;
   std::vector<PlanCandidate> candidates;
   std::vector<std::string> assumptions;  ///< of the plan; each candidate has its own
+
+  /// Money is told of those that have prices, and decides only where all have.
+  [[nodiscard]] bool any_priced() const { return std::ranges::any_of(candidates, is_priced); }
+  [[nodiscard]] bool all_priced() const { return std::ranges::all_of(candidates, is_priced); }
 };
 
 }  // namespace lockstep

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "models/input/json_cursor.hpp"
 #include "sim/plan/compute_optimal.hpp"
@@ -106,6 +107,24 @@ std::vector<std::string> input_assumptions(const std::optional<JsonCursor>& unce
   return out;
 }
 
+/// Without prices there is no answer about money: time decides instead, and the plan says which
+/// prices are missing. Throws where the file asks for money all the same.
+void settle_money(const JsonCursor& root, PlanSpec& out) {
+  const auto unpriced = std::ranges::find_if_not(out.candidates, is_priced);
+  if (unpriced == out.candidates.end()) return;
+  const std::string missing =
+      fmt::format("{}", fmt::join(missing_prices(unpriced->scenario.power->cost), ", "));
+  const std::string rule =
+      fmt::format("no such thing without prices: {} has none of {}", unpriced->name, missing);
+  const auto goal = root.find("prefer");
+  if (goal && out.goal == PlanGoal::money) goal->fail("time or energy; money is " + rule);
+  if (out.limits.usd) root.at("limits").at("usd").fail(rule);
+  if (!goal) out.goal = PlanGoal::time;
+  out.assumptions.push_back(fmt::format("money: left out of the choice, as {} has no prices ({}){}",
+                                        unpriced->name, missing,
+                                        goal ? "" : "; prefer: time (not given)"));
+}
+
 }  // namespace
 
 PlanSpec read_plan(const std::string& file, std::string_view text, const PresetStore& presets,
@@ -130,6 +149,7 @@ PlanSpec read_plan(const std::string& file, std::string_view text, const PresetS
   if (uncertain) read_uncertain(*uncertain, inputs);
   out.assumptions = input_assumptions(uncertain);
   out.candidates = read_candidates(root, presets, out.training.tokens, inputs);
+  settle_money(root, out);
   root.finish();
   for (std::size_t i = 0; i < out.candidates.size(); ++i) {
     out.candidates[i].run.seed = out.seed;

@@ -385,6 +385,7 @@ StepPower step_power(const Scenario& s, const StepReport& report) {
                   .nodes = static_cast<double>(s.nodes),
                   .ports_100g = ports / gigabits_per_second(100),
                   .facility_peak = peak_power(out.facility)};
+  out.gpu_nameplate = gpus * spec.gpu_nameplate;
   if (spec.site_limit) {
     out.site_nodes = nodes_under(*spec.site_limit, around.node.ac(),
                                  around.fabric.total() / s.nodes, around.pue);

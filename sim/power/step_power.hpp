@@ -55,8 +55,11 @@ struct StepPower {
   double ramp_w_per_s = 0;  ///< of the facility
   PowerLevels levels;
   Holdings holdings;
+  Watts gpu_nameplate;            ///< of all GPUs together, by their datasheet
   std::optional<int> site_nodes;  ///< that fit under the scenario's limit
 
+  /// By how much the highest reading of the site's meter is above the limit; below it: negative.
+  [[nodiscard]] Watts above(Watts site_limit) const { return facility_meter.high - site_limit; }
   [[nodiscard]] Joules energy() const { return lockstep::energy(facility); }
 };
 

@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/lockstep/campaign_result.hpp"
+#include "tools/lockstep/site_limit.hpp"
 
 namespace lockstep {
 namespace {
@@ -14,10 +15,35 @@ Json mean_json(const SampleMean& of) {
           {"p50", twelve_digits(of.median)},
           {"p95", twelve_digits(of.high)}};
 }
-Json point_json(const IntervalPoint& point) {
-  return {{"interval_s", twelve_digits(point.interval.base_units())},
-          {"goodput", twelve_digits(point.goodput)},
-          {"half_width_95", twelve_digits(point.half_width)}};
+/// What checkpoints at that interval write.
+void add_writes(const CheckpointWrites& writes, Seconds interval, Json& out) {
+  constexpr double kDay = 86'400;
+  const double rate = writes.rate(interval).base_units();
+  out["written_bytes_per_s"] = twelve_digits(rate);
+  out["written_bytes_per_day"] = twelve_digits(rate * kDay);
+  if (writes.sustained > BytesPerSecond{}) {
+    out["storage_share"] = twelve_digits(writes.share(interval));
+  }
+}
+Json point_json(const IntervalPoint& point, const CheckpointWrites& writes) {
+  Json out{{"interval_s", twelve_digits(point.interval.base_units())},
+           {"goodput", twelve_digits(point.goodput)},
+           {"half_width_95", twelve_digits(point.half_width)}};
+  add_writes(writes, point.interval, out);
+  return out;
+}
+Json optimum_json(const IntervalOptimum& optimum, const CheckpointWrites& writes) {
+  Json curve = Json::array();
+  for (const IntervalPoint& point : optimum.curve) curve.push_back(point_json(point, writes));
+  return {{"path", "run.checkpoint.interval"},
+          {"best", point_json(optimum.best, writes)},
+          {"given", point_json(optimum.given, writes)},
+          {"young", point_json(optimum.young, writes)},
+          {"daly", point_json(optimum.daly, writes)},
+          {"least_interval_s", twelve_digits(optimum.least.base_units())},
+          {"most_storage_share", twelve_digits(writes.most_share)},
+          {"limited_by_storage", optimum.limited},
+          {"curve", curve}};
 }
 
 /// What the site draws in each state of the run, and within a step.
@@ -52,12 +78,23 @@ Json grid_json(const GoodputGrid& grid) {
   return points;
 }
 
-void add_bill(const RunBill& bill, Json& out) {
+/// Without prices there is no money in it, and which of them are missing instead.
+void add_bill(const RunBill& bill, const CostSpec& prices, Json& out) {
   const double joules = bill.usage.energy.base_units();
   out["energy_j"] = twelve_digits(joules);
   out["facility_mean_w"] = twelve_digits(joules / bill.usage.time.base_units());
   out["joules_per_token"] = twelve_digits(bill.usage.tokens > 0 ? joules / bill.usage.tokens : 0);
   out["tonnes_co2"] = twelve_digits(bill.cost.tonnes_co2);
+  if (!has_prices(prices)) {
+    out["missing_prices"] = missing_prices(prices);
+    return;
+  }
+  out["capital_usd"] = twelve_digits(bill.cost.capital.total_usd());
+  out["capital_machines_usd"] = twelve_digits(bill.cost.capital.machines_usd);
+  out["capital_network_usd"] = twelve_digits(bill.cost.capital.network_usd);
+  out["capital_building_usd"] = twelve_digits(bill.cost.capital.building_usd);
+  out["write_off_usd"] = twelve_digits(bill.cost.write_off_usd());
+  out["running_usd"] = twelve_digits(bill.cost.running_usd());
   out["owned_usd"] = twelve_digits(bill.cost.total_usd());
   out["owned_usd_per_trillion_tokens"] = twelve_digits(bill.cost.usd_per_trillion_tokens);
   out["owned_usd_per_eflop"] = twelve_digits(bill.cost.usd_per_eflop);
@@ -76,13 +113,16 @@ void add_lists(const CampaignResult& result, Json& out) {
                              {"failures", twelve_digits(mode.failures)},
                              {"cost_s", twelve_digits(mode.cost_s)}});
   }
-  for (const CheckpointTier& tier : result.plan.campaign.tiers) {
-    out["checkpoint_tiers"].push_back({{"name", tier.name},
-                                       {"drag", twelve_digits(tier.drag)},
-                                       {"interval_s", twelve_digits(tier.interval.base_units())},
-                                       {"blocks_s", twelve_digits(tier.blocks.base_units())},
-                                       {"finishes_s", twelve_digits(tier.finishes.base_units())},
-                                       {"restores_s", twelve_digits(tier.restores.base_units())}});
+  for (std::size_t t = 0; t < result.plan.campaign.tiers.size(); ++t) {
+    const CheckpointTier& tier = result.plan.campaign.tiers[t];
+    Json row{{"name", tier.name},
+             {"drag", twelve_digits(tier.drag)},
+             {"interval_s", twelve_digits(tier.interval.base_units())},
+             {"blocks_s", twelve_digits(tier.blocks.base_units())},
+             {"finishes_s", twelve_digits(tier.finishes.base_units())},
+             {"restores_s", twelve_digits(tier.restores.base_units())}};
+    if (t < result.plan.writes.size()) add_writes(result.plan.writes[t], tier.interval, row);
+    out["checkpoint_tiers"].push_back(std::move(row));
   }
 }
 
@@ -96,7 +136,8 @@ nlohmann::ordered_json campaign_json(const CampaignResult& result) {
            {"goodput_half_width_95", twelve_digits(s.goodput.half_width)},
            {"wall_s", twelve_digits(s.wall_s.mean)},
            {"interruptions", twelve_digits(s.interruptions.mean)},
-           {"mttf_s", twelve_digits(s.mttf_s.mean)},
+           {"mttf_s", s.mttf.mean_s ? Json(twelve_digits(*s.mttf.mean_s)) : Json(nullptr)},
+           {"mttf_at_least_s", twelve_digits(s.mttf.at_least_s)},
            {"mfu", twelve_digits(result.mfu)},
            {"useful_flops_share", twelve_digits(result.mfu * s.goodput.mean)},
            {"step_s", twelve_digits(result.plan.step_s)},
@@ -114,23 +155,21 @@ nlohmann::ordered_json campaign_json(const CampaignResult& result) {
   }
   if (scenario.usd_per_gpu_hour)
     out["price_usd"] = twelve_digits(hours * *scenario.usd_per_gpu_hour);
-  if (result.bill) add_bill(*result.bill, out);
+  if (result.bill) add_bill(*result.bill, scenario.power->cost, out);
+  if (result.power) {
+    out["gpu_nameplate_w"] = twelve_digits(result.power->gpu_nameplate.base_units());
+    add_site_limit(*result.power, *scenario.power, out);
+  }
   add_lists(result, out);
   out["distributions"] = {{"goodput", mean_json(s.goodput)},
                           {"wall_s", mean_json(s.wall_s)},
-                          {"interruptions", mean_json(s.interruptions)},
-                          {"mttf_s", mean_json(s.mttf_s)}};
+                          {"interruptions", mean_json(s.interruptions)}};
   for (const ProjectedMttf& of : result.projections) {
     out["mttf_by_rates"].push_back(
         {{"gpus", of.gpus}, {"mttf_s", twelve_digits(of.mttf.base_units())}});
   }
   if (result.optimum) {
-    Json curve = Json::array();
-    for (const IntervalPoint& point : result.optimum->curve) curve.push_back(point_json(point));
-    out["optimum"] = {
-        {"path", "run.checkpoint.interval"},          {"best", point_json(result.optimum->best)},
-        {"given", point_json(result.optimum->given)}, {"young", point_json(result.optimum->young)},
-        {"daly", point_json(result.optimum->daly)},   {"curve", curve}};
+    out["optimum"] = optimum_json(*result.optimum, result.plan.writes.front());
   }
   if (result.power) out["facility_power"] = power_levels_json(*result.power);
   if (result.grid) out["grid"] = grid_json(*result.grid);

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "tools/lockstep/campaign_result.hpp"
+#include "tools/lockstep/run_result.hpp"
+#include "tools/lockstep/site_limit.hpp"
 
 namespace lockstep {
 namespace {
@@ -20,6 +22,7 @@ constexpr std::array<RunBucketName, kRunBuckets> kRunBucketNames{
      {"repair_wait", "Waiting for a healthy node"}}};
 
 constexpr int kCampaignLabels = 18;
+constexpr double kCampaignDay = 86'400;
 
 std::string percent(double share, int digits = 1) {
   return fmt::format("{:.{}f} %", 100 * share, digits);
@@ -29,14 +32,17 @@ std::string with_interval(const SampleMean& of, double unit, const char* text) {
                      significant(of.half_width / unit, 2));
 }
 
-std::string bill_lines(const RunBill& bill, double training_w) {
+std::string bill_lines(const RunBill& bill, const StepPower& power) {
+  const double training_w = power.levels.training.facility.base_units();
   constexpr double kMegawattHour = 3.6e9;
   const double mean_w = bill.usage.energy.base_units() / bill.usage.time.base_units();
   std::string out =
       labelled_line("Energy", kCampaignLabels,
-                    fmt::format("{} MWh at the site's meter, {} MW on average; {} MW in a step",
+                    fmt::format("{} MWh at the site's meter, {} MW on average; {} MW in a step; "
+                                "nameplate of the GPUs {}",
                                 grouped(std::round(bill.usage.energy.base_units() / kMegawattHour)),
-                                significant(mean_w / 1e6), significant(training_w / 1e6)));
+                                significant(mean_w / 1e6), significant(training_w / 1e6),
+                                power_text(power.gpu_nameplate)));
   if (bill.cost.tonnes_co2 > 0) {
     out += labelled_line("Carbon", kCampaignLabels,
                          fmt::format("{} t of CO2", significant(bill.cost.tonnes_co2)));
@@ -44,9 +50,14 @@ std::string bill_lines(const RunBill& bill, double training_w) {
   if (bill.cost.total_usd() > 0) {
     out += labelled_line(
         "Cost", kCampaignLabels,
-        fmt::format("{} USD owned ({} machines, {} energy); {} USD per trillion tokens",
-                    compact(bill.cost.total_usd()), compact(bill.cost.capital_usd()),
-                    compact(bill.cost.energy_usd), compact(bill.cost.usd_per_trillion_tokens)));
+        fmt::format("{} USD owned ({} written off, {} to run, {} of it energy); {} USD per "
+                    "trillion tokens",
+                    compact(bill.cost.total_usd()), compact(bill.cost.write_off_usd()),
+                    compact(bill.cost.running_usd()), compact(bill.cost.energy_usd),
+                    compact(bill.cost.usd_per_trillion_tokens)));
+  }
+  if (bill.cost.capital.total_usd() > 0) {
+    out += labelled_line("Capital", kCampaignLabels, capital_text(bill.cost.capital));
   }
   return out;
 }
@@ -60,12 +71,22 @@ std::string projections_text(const CampaignResult& result) {
   return labelled_line("MTTF by rates", kCampaignLabels, text + " GPUs of this kind");
 }
 
+/// "3.15 GB/s, 272 TB a day, 0.2 % of the storage"
+std::string writes_text(const CheckpointWrites& writes, Seconds interval) {
+  const double rate = writes.rate(interval).base_units();
+  std::string out = fmt::format("{} GB/s on average, {} TB a day", significant(rate / 1e9),
+                                significant(rate * kCampaignDay / 1e12));
+  if (writes.sustained <= BytesPerSecond{}) return out;
+  return out + fmt::format(", {} of what it sustains", percent(writes.share(interval)));
+}
+
 std::string checkpoint_lines(const CampaignResult& result) {
   std::string out =
       labelled_line("Checkpoints", kCampaignLabels,
                     fmt::format("{} a run of {} TB", compact(result.summary.checkpoints),
                                 significant(result.plan.checkpoint.all.base_units() / 1e12)));
-  for (const CheckpointTier& tier : result.plan.campaign.tiers) {
+  for (std::size_t t = 0; t < result.plan.campaign.tiers.size(); ++t) {
+    const CheckpointTier& tier = result.plan.campaign.tiers[t];
     std::string text =
         fmt::format("every {}; training waits {}", duration_text(tier.interval.base_units()),
                     duration_text(tier.blocks.base_units()));
@@ -73,15 +94,31 @@ std::string checkpoint_lines(const CampaignResult& result) {
       text += fmt::format(", it is there {} later", duration_text(tier.finishes.base_units()));
     }
     if (tier.drag > 0) text += fmt::format(", {} slower meanwhile", percent(tier.drag));
+    if (t < result.plan.writes.size()) {
+      text += "; " + writes_text(result.plan.writes[t], tier.interval);
+    }
     out += labelled_line("  to " + tier.name, kCampaignLabels, text);
   }
   return out;
+}
+
+std::string interruptions_text(const RunSummary& s) {
+  if (!s.mttf.mean_s) {
+    return fmt::format("none seen; with 95 % confidence at least {} apart",
+                       duration_text(s.mttf.at_least_s));
+  }
+  return fmt::format("{}, one every {}", with_interval(s.interruptions, 1, "a run"),
+                     duration_text(*s.mttf.mean_s));
 }
 
 std::string headline(const CampaignResult& result) {
   const RunSummary& s = result.summary;
   const Scenario& scenario = result.scenario;
   std::string out;
+  if (result.power) {
+    const std::string warning = limit_warning(*result.power, *scenario.power);
+    if (!warning.empty()) out += labelled_line("Power limit", kCampaignLabels, warning);
+  }
   out += labelled_line("Goodput", kCampaignLabels,
                        fmt::format("{} of wall time advances training (+- {}, {} trajectories)",
                                    percent(s.goodput.mean, 2), percent(s.goodput.half_width, 2),
@@ -98,9 +135,7 @@ std::string headline(const CampaignResult& result) {
       "Trained", kCampaignLabels,
       fmt::format("{} steps of {}, {} tokens", compact(steps), duration_text(result.plan.step_s),
                   compact(steps * result.tokens_per_step())));
-  out += labelled_line("Interruptions", kCampaignLabels,
-                       fmt::format("{}, one every {}", with_interval(s.interruptions, 1, "a run"),
-                                   duration_text(s.mttf_s.mean)));
+  out += labelled_line("Interruptions", kCampaignLabels, interruptions_text(s));
   if (!result.projections.empty()) out += projections_text(result);
   if (!result.plan.campaign.tiers.empty()) out += checkpoint_lines(result);
   if (result.plan.data_read_bytes_per_s > 0) {
@@ -118,8 +153,7 @@ std::string headline(const CampaignResult& result) {
                                      compact(hours * *scenario.usd_per_gpu_hour), compact(hours),
                                      *scenario.usd_per_gpu_hour));
   }
-  if (result.bill)
-    out += bill_lines(*result.bill, result.power->levels.training.facility.base_units());
+  if (result.bill) out += bill_lines(*result.bill, *result.power);
   return out;
 }
 
@@ -149,17 +183,36 @@ std::string causes(const RunSummary& summary, const TextStyle& style) {
   return table.text(style);
 }
 
-std::string optimum_text(const IntervalOptimum& optimum, const TextStyle& style) {
-  TextTable table({{"checkpoint interval", Align::left}, {"every"}, {"goodput"}, {"+-"}});
+std::string optimum_text(const IntervalOptimum& optimum, const CheckpointWrites& writes,
+                         const TextStyle& style) {
+  TextTable table({{"checkpoint interval", Align::left},
+                   {"every"},
+                   {"goodput"},
+                   {"+-"},
+                   {"GB/s"},
+                   {"TB a day"},
+                   {"of the storage"}});
   const auto add = [&](const char* name, const IntervalPoint& point) {
+    const double rate = writes.rate(point.interval).base_units();
     table.add({name, duration_text(point.interval.base_units()), percent(point.goodput, 2),
-               percent(point.half_width, 2)});
+               percent(point.half_width, 2), significant(rate / 1e9),
+               significant(rate * kCampaignDay / 1e12),
+               writes.sustained > BytesPerSecond{} ? percent(writes.share(point.interval)) : "-"});
   };
   add("best simulated", optimum.best);
   add("as given", optimum.given);
   add("Young 1974", optimum.young);
   add("Daly 2006", optimum.daly);
-  return table.text(style);
+  std::string out = table.text(style);
+  if (optimum.limited) {
+    out += "  " +
+           wrap(fmt::format("Shorter intervals than {} have more goodput, but write more than {} "
+                            "of what the storage sustains (run.checkpoint.storage_share).",
+                            duration_text(optimum.least.base_units()), percent(writes.most_share)),
+                98, 2) +
+           "\n";
+  }
+  return out;
 }
 
 /// One axis down, the other across.
@@ -203,7 +256,9 @@ std::string campaign_table(const CampaignResult& result, const TextStyle& style)
   if (!scenario.about.empty()) out += wrap(scenario.about, 100, 0) + "\n";
   out += "\n" + headline(result) + "\n" + books(result.summary, style) + "\n" +
          causes(result.summary, style);
-  if (result.optimum) out += "\n" + optimum_text(*result.optimum, style);
+  if (result.optimum) {
+    out += "\n" + optimum_text(*result.optimum, result.plan.writes.front(), style);
+  }
   if (result.grid) out += "\n" + grid_text(*result.grid, style);
   if (result.interrupted) out += "\nInterrupted: what was done until then.\n";
   if (result.plan.assumptions.empty() && scenario.assumptions.empty()) return out;

@@ -4,6 +4,7 @@
 #include "sim/scenario/read_scenario.hpp"
 #include "tools/lockstep/pools/run_pools.hpp"
 #include "tools/lockstep/run_result.hpp"
+#include "tools/lockstep/site_limit.hpp"
 
 namespace lockstep {
 namespace {
@@ -190,6 +191,7 @@ Json headline_json(const RunResult& result) {
               {"usable_memory_gib", gib(result.memory.usable)},
               {"memory_capacity_gib", gib(tightest_node(result.scenario).gpu.hbm_capacity)}});
   add_training(out, result);
+  if (result.power) add_site_limit(*result.power, *result.scenario.power, out);
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/lockstep/run_result.hpp"
+#include "tools/lockstep/site_limit.hpp"
 
 namespace lockstep {
 namespace {
@@ -17,13 +18,6 @@ constexpr double kJoulesPerKwh = 3.6e6;
 constexpr std::size_t kSharesShown = 6;
 
 double watts(Watts w) { return twelve_digits(w.base_units()); }
-
-std::string power_text(Watts w) {
-  const double base = w.base_units();
-  if (base >= 1e6) return significant(base * 1e-6, 4) + " MW";
-  if (base >= 1e4) return significant(base * 1e-3, 4) + " kW";
-  return significant(base, 4) + " W";
-}
 
 std::string energy_text(Joules e) {
   const double kwh = e.base_units() / kJoulesPerKwh;
@@ -62,22 +56,37 @@ Json shares_json(const StepPower& power) {
   return shares;
 }
 
-Json cost_json(const EnergyBill& bill) {
+Json owned_json(const CostReport& c) {
+  return {{"gpus_usd", twelve_digits(c.gpus_usd)},
+          {"nodes_usd", twelve_digits(c.nodes_usd)},
+          {"network_usd", twelve_digits(c.network_usd)},
+          {"building_usd", twelve_digits(c.building_usd)},
+          {"energy_usd", twelve_digits(c.energy_usd)},
+          {"people_usd", twelve_digits(c.people_usd)},
+          {"hosting_usd", twelve_digits(c.hosting_usd)},
+          {"capital_usd", twelve_digits(c.capital.total_usd())},
+          {"capital_machines_usd", twelve_digits(c.capital.machines_usd)},
+          {"capital_network_usd", twelve_digits(c.capital.network_usd)},
+          {"capital_building_usd", twelve_digits(c.capital.building_usd)},
+          {"write_off_usd", twelve_digits(c.write_off_usd())},
+          {"running_usd", twelve_digits(c.running_usd())},
+          {"total_usd", twelve_digits(c.total_usd())},
+          {"usd_per_trillion_tokens", twelve_digits(c.usd_per_trillion_tokens)},
+          {"usd_per_eflop", twelve_digits(c.usd_per_eflop)}};
+}
+
+/// Without prices there is no money in it, and which of them are missing instead.
+Json cost_json(const EnergyBill& bill, const CostSpec& prices) {
   const CostReport& c = bill.cost;
   Json out{{"of", bill.whole_training ? "training" : "step"},
            {"seconds", twelve_digits(bill.usage.time.base_units())},
            {"energy_kwh", twelve_digits(bill.usage.energy.base_units() / kJoulesPerKwh)},
-           {"tonnes_co2", twelve_digits(c.tonnes_co2)},
-           {"gpus_usd", twelve_digits(c.gpus_usd)},
-           {"nodes_usd", twelve_digits(c.nodes_usd)},
-           {"network_usd", twelve_digits(c.network_usd)},
-           {"building_usd", twelve_digits(c.building_usd)},
-           {"energy_usd", twelve_digits(c.energy_usd)},
-           {"people_usd", twelve_digits(c.people_usd)},
-           {"hosting_usd", twelve_digits(c.hosting_usd)},
-           {"total_usd", twelve_digits(c.total_usd())},
-           {"usd_per_trillion_tokens", twelve_digits(c.usd_per_trillion_tokens)},
-           {"usd_per_eflop", twelve_digits(c.usd_per_eflop)}};
+           {"tonnes_co2", twelve_digits(c.tonnes_co2)}};
+  if (has_prices(prices)) {
+    out.update(owned_json(c));
+  } else {
+    out["missing_prices"] = missing_prices(prices);
+  }
   if (c.cloud_usd) out["cloud_usd"] = twelve_digits(*c.cloud_usd);
   return out;
 }
@@ -109,8 +118,8 @@ std::string bill_text(const EnergyBill& bill) {
                                  energy_text(bill.usage.energy));
   if (c.tonnes_co2 > 0) text += fmt::format(", {} t of CO2", compact(c.tonnes_co2));
   if (c.total_usd() > 0) {
-    text += fmt::format("; {} USD (machines {}, energy {}, people and hosting {})",
-                        compact(c.total_usd()), compact(c.capital_usd()), compact(c.energy_usd),
+    text += fmt::format("; {} USD (written off {}, energy {}, people and hosting {})",
+                        compact(c.total_usd()), compact(c.write_off_usd()), compact(c.energy_usd),
                         compact(c.people_usd + c.hosting_usd));
     if (c.usd_per_trillion_tokens > 0) {
       text += fmt::format(", {} USD per trillion tokens, {} USD per EFLOP",
@@ -121,6 +130,12 @@ std::string bill_text(const EnergyBill& bill) {
 }
 
 }  // namespace
+
+std::string capital_text(const CapitalReport& capital) {
+  return fmt::format("{} USD to be spent (machines {}, network {}, building {})",
+                     compact(capital.total_usd()), compact(capital.machines_usd),
+                     compact(capital.network_usd), compact(capital.building_usd));
+}
 
 EnergyBill energy_bill(const RunResult& result) {
   const StepPower& power = *result.power;
@@ -169,7 +184,9 @@ nlohmann::ordered_json power_json(const RunResult& result) {
             {{"mean_w", watts(power.gpu_mean)},
              {"peak_w", watts(power.gpu_peak)},
              {"trough_w", watts(power.gpu_trough)},
-             {"limit_w", watts(s.node.gpu.power_limit)}}},
+             {"limit_w", watts(s.node.gpu.power_limit)},
+             {"nameplate_w", watts(s.power->gpu_nameplate)}}},
+           {"gpu_nameplate_w", watts(power.gpu_nameplate)},
            {"node", std::move(node)},
            {"rack_mean_w", watts(s.node.chassis->nodes_per_rack * mean_power(power.node))},
            {"fabric_w", watts(power.fabric.total())},
@@ -183,7 +200,7 @@ nlohmann::ordered_json power_json(const RunResult& result) {
              {"idle_w", watts(power.levels.idle.facility)}}},
            {"shares", shares_json(power)},
            {"stages", std::move(stages)},
-           {"bill", cost_json(energy_bill(result))}};
+           {"bill", cost_json(energy_bill(result), s.power->cost)}};
   if (power.site_nodes) {
     out["site_limit_w"] = watts(*s.power->site_limit);
     out["site_nodes"] = *power.site_nodes;
@@ -210,6 +227,9 @@ std::string power_table(const RunResult& result, const TextStyle& style) {
   out += line("Facility", range(power.facility) + read(power.facility_meter) +
                               fmt::format("; PUE {:.3f}, network {}", power.pue,
                                           power_text(power.fabric.total())));
+  out += line("Nameplate",
+              fmt::format("{} of GPUs by their datasheet; the site draws {}",
+                          power_text(power.gpu_nameplate), power_text(mean_power(power.facility))));
   out += line("Ramp", fmt::format("{} MW/s over {}", significant(power.ramp_w_per_s * 1e-6),
                                   duration_text(s.power->ramp_window.base_units())));
   out +=
@@ -217,7 +237,9 @@ std::string power_table(const RunResult& result, const TextStyle& style) {
            fmt::format("{} a step, {} J per token", energy_text(power.energy()),
                        significant(power.energy().base_units() / result.report.tokens_per_step)));
   out += line("Goes into", shares_text(power));
-  out += line("Bill", bill_text(energy_bill(result)));
+  const EnergyBill bill = energy_bill(result);
+  out += line("Bill", bill_text(bill));
+  if (bill.cost.capital.total_usd() > 0) out += line("Capital", capital_text(bill.cost.capital));
   if (power.site_nodes) {
     out += line("Site", fmt::format("{} nodes ({} GPUs) fit under {}", grouped(*power.site_nodes),
                                     grouped(static_cast<double>(*power.site_nodes) * s.node.gpus),

@@ -7,6 +7,7 @@
 #include "sim/scenario/read_scenario.hpp"
 #include "tools/lockstep/pools/run_pools.hpp"
 #include "tools/lockstep/run_result.hpp"
+#include "tools/lockstep/site_limit.hpp"
 #include "topologies/nic_rates.hpp"
 #include "topologies/placement.hpp"
 
@@ -158,6 +159,10 @@ std::string host_text(const RunResult& result) {
 std::string headline(const RunResult& result, const TextStyle& style) {
   const StepReport& r = result.report;
   std::string out = "\n";
+  if (result.power) {
+    const std::string warning = limit_warning(*result.power, *result.scenario.power);
+    if (!warning.empty()) out += labelled_line("Power limit", kRunLabels, style.bold(warning));
+  }
   out += labelled_line("Step time", kRunLabels, style.bold(duration_text(r.step_s)));
   if (result.interval) {
     const PredictionInterval& i = *result.interval;

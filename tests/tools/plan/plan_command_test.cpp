@@ -91,8 +91,10 @@ TEST_CASE("lockstep plan: the answer adds up, and is the same for any number of 
     CAPTURE(i);
     const Json& expected = candidates[i].at("expected");
     const auto usd = [&](const char* part) { return expected.at(part).get<double>(); };
-    CHECK(usd("capital_usd") + usd("energy_usd") + usd("running_usd") + usd("rent_usd") ==
+    CHECK(usd("write_off_usd") + usd("running_usd") + usd("rent_usd") ==
           doctest::Approx(usd("usd")));
+    CHECK(usd("energy_usd") <= usd("running_usd"));
+    CHECK((usd("capital_usd") > usd("write_off_usd")) == (candidates[i].at("pay") == "own"));
     CHECK((usd("rent_usd") > 0) == (candidates[i].at("pay") == "rent"));
     const Json& time = candidates[i].at("time_s");
     CHECK(time.at("p05") < time.at("p50"));
@@ -107,6 +109,54 @@ TEST_CASE("lockstep plan: the answer adds up, and is the same for any number of 
   // What one owns draws more power than its limit with twice the nodes.
   CHECK(candidates[0].at("chances").at("power") == 1);
   CHECK(candidates[2].at("power_limit_w").is_null());
+}
+
+TEST_CASE("lockstep plan: without prices no money, and time decides") {
+  const test::TemporaryFolder folder;
+  Json plan = Json::parse(small_plan_with("", {}));
+  plan["scenario"].erase("cost");
+  plan["limits"].erase("usd");
+  plan["candidates"].erase(2);  // the one that is rented
+  const std::string file = folder.write("plan.json", plan.dump());
+  const Json json = Json::parse(lockstep_with({"plan", file, "--format", "json"}).out);
+  CHECK(json.at("prefer") == "time");
+  CHECK(json.at("recommendation").get<std::string>().find("USD") == std::string::npos);
+  CHECK_FALSE(json.at("candidates")[0].contains("usd"));
+  CHECK_FALSE(json.at("candidates")[0].at("expected").contains("usd"));
+  const std::string report = folder.path() + "/plan.html", markdown = folder.path() + "/plan.md";
+  const std::string table = lockstep_with({"plan", file, "--report", report}).out;
+  CHECK(lockstep_with({"plan", file, "-o", markdown}).exit == Exit::ok);
+  for (const std::string& text : {table, read_text_file(markdown)}) {
+    CHECK(text.find("USD") == std::string::npos);
+    CHECK(text.find("cheapest") == std::string::npos);
+    CHECK(text.find("is the fastest") != std::string::npos);
+  }
+  bool named = false;
+  for (const Json& assumed : json.at("assumptions")) {
+    named = named || assumed.get<std::string>().starts_with(
+                         "money: left out of the choice, as own, 16 GPUs has no prices "
+                         "(cost.usd_per_gpu, ");
+  }
+  CHECK(named);
+
+  plan["prefer"] = "money";
+  const auto refused = lockstep_with({"plan", folder.write("money.json", plan.dump())});
+  CHECK(refused.exit == Exit::bad_input);
+  CHECK(refused.err.find("#/prefer: found \"money\"; allowed: time or energy") !=
+        std::string::npos);
+}
+
+TEST_CASE("lockstep plan: capital to be spent stands beside what is written off") {
+  const test::TemporaryFolder folder;
+  const std::string file = folder.write("plan.json", kSmallPlan);
+  const Json json = Json::parse(lockstep_with({"plan", file, "--format", "json"}).out);
+  const Json& expected = json.at("candidates")[0].at("expected");
+  // 16 GPUs on two nodes, and one of two in reserve (10 %, rounded up).
+  CHECK(expected.at("capital_usd").get<double>() == doctest::Approx(3 * (8 * 25'000 + 60'000)));
+  CHECK(json.at("candidates")[0].at("gpu_nameplate_w") == 16 * 700);
+  const std::string table = lockstep_with({"plan", file}).out;
+  CHECK(table.find("capital to be spent") != std::string::npos);
+  CHECK(table.find("nameplate") != std::string::npos);
 }
 
 TEST_CASE("lockstep plan: each input moves what it is about, and nothing else") {

@@ -79,30 +79,31 @@ json candidate_words(const PlanAnswer& answer, std::size_t i) {
   const PlanResult& r = answer.result(i);
   return {answer.candidate(i).name,
           plan_time_range(r.time_s),
-          plan_money_range(r.usd),
+          is_priced(answer.candidate(i)) ? plan_money_range(r.usd) : "no prices",
           plan_energy_range(r.energy_j),
           "up to " + plan_power_range(r.peak_w),
           fmt::format("keeps the limits in {}", page_percent(r.chances.all))};
 }
 
 /// Limits as lines across what the candidates span.
-void add_limit_lines(const PlanAnswer& answer, const AxisUnit& time, const AxisUnit& money,
-                     double most_s, double most_usd, json& series) {
+void add_limit_lines(const PlanAnswer& answer, const AxisUnit& time, const AxisUnit& price,
+                     double most_s, double most_price, json& series) {
   const PlanLimits& limits = answer.spec.limits;
   if (limits.time) {
     const double at = four_digits(limits.time->base_units() / time.size);
     series.push_back(thin_line("deadline", "@soft", "dashed",
-                               {{at, 0}, {at, four_digits(most_usd / money.size)}}));
+                               {{at, 0}, {at, four_digits(most_price / price.size)}}));
   }
   if (limits.usd) {
-    const double at = four_digits(*limits.usd / money.size);
+    const double at = four_digits(*limits.usd / price.size);
     series.push_back(
         thin_line("budget", "@soft", "dotted", {{0, at}, {four_digits(most_s / time.size), at}}));
   }
 }
 
 /// The candidates of the front, from the fastest to the slowest.
-json front_line(const PlanAnswer& answer, const AxisUnit& time, const AxisUnit& money) {
+json front_line(const PlanAnswer& answer, const AxisUnit& time, const AxisUnit& price,
+                const SampleMean PlanResult::* of) {
   std::vector<const PlanResult*> front;
   for (const std::size_t i : possible_candidates(answer)) {
     if (answer.result(i).on_front) front.push_back(&answer.result(i));
@@ -111,7 +112,7 @@ json front_line(const PlanAnswer& answer, const AxisUnit& time, const AxisUnit& 
   json points = json::array();
   for (const PlanResult* r : front) {
     points.push_back(
-        {four_digits(r->time_s.median / time.size), four_digits(r->usd.median / money.size)});
+        {four_digits(r->time_s.median / time.size), four_digits((r->*of).median / price.size)});
   }
   return points;
 }
@@ -205,22 +206,27 @@ json bar_series(const char* name, json data) {
 
 void add_front_chart(Page& page, const PlanAnswer& answer) {
   const double most_s = largest_of(answer, &PlanResult::time_s);
-  const double most_usd = largest_of(answer, &PlanResult::usd);
+  // What it takes beside time: money, or energy where prices are missing.
+  const bool priced = answer.spec.all_priced();
+  const SampleMean PlanResult::* const of = priced ? &PlanResult::usd : &PlanResult::energy_j;
+  const char* const words_of = priced ? "money" : "energy";
+  const double most_price = largest_of(answer, of);
   const double most_j = largest_of(answer, &PlanResult::energy_j);
-  const AxisUnit time = measure_unit(0, most_s), money = measure_unit(1, most_usd);
+  const AxisUnit time = measure_unit(0, most_s), price = measure_unit(priced ? 1 : 2, most_price);
   json series = json::array(), words = json::array(), legend = json::array();
   for (const std::size_t i : possible_candidates(answer)) {
     const PlanResult& r = answer.result(i);
     const std::string& name = answer.candidate(i).name;
     const auto x = [&](double s) { return four_digits(s / time.size); };
-    const auto y = [&](double usd) { return four_digits(usd / money.size); };
+    const auto y = [&](double value) { return four_digits(value / price.size); };
+    const SampleMean& spread = r.*of;
     // One line along both intervals: out and back through the middle.
     series.push_back(thin_line(name, colour_name(i), "solid",
-                               {{x(r.time_s.low), y(r.usd.median)},
-                                {x(r.time_s.high), y(r.usd.median)},
-                                {x(r.time_s.median), y(r.usd.median)},
-                                {x(r.time_s.median), y(r.usd.low)},
-                                {x(r.time_s.median), y(r.usd.high)}}));
+                               {{x(r.time_s.low), y(spread.median)},
+                                {x(r.time_s.high), y(spread.median)},
+                                {x(r.time_s.median), y(spread.median)},
+                                {x(r.time_s.median), y(spread.low)},
+                                {x(r.time_s.median), y(spread.high)}}));
     const double size = kLargestDot * std::sqrt(r.energy_j.median / most_j);
     series.push_back({{"type", "scatter"},
                       {"name", name},
@@ -228,24 +234,24 @@ void add_front_chart(Page& page, const PlanAnswer& answer) {
                       {"symbolSize", std::max(kSmallestDot, std::round(size))},
                       {"z", 5},
                       {"itemStyle", {{"color", colour_name(i)}, {"opacity", 0.85}}},
-                      {"data", {{x(r.time_s.median), y(r.usd.median), words.size()}}}});
+                      {"data", {{x(r.time_s.median), y(spread.median), words.size()}}}});
     words.push_back(candidate_words(answer, i));
     legend.push_back(name);
   }
-  series.push_back(thin_line("front", "@soft", "solid", front_line(answer, time, money)));
-  add_limit_lines(answer, time, money, most_s, most_usd, series);
+  series.push_back(thin_line("front", "@soft", "solid", front_line(answer, time, price, of)));
+  add_limit_lines(answer, time, price, most_s, most_price, series);
   const json options{{"lockstep", {{"words", words}}},
                      {"grid", plot_grid(40, 4)},
                      {"legend", {{"type", "scroll"}, {"top", 0}, {"left", 0}, {"data", legend}}},
                      {"tooltip", {{"formatter", "@words"}, {"confine", true}}},
                      {"xAxis", value_axis(time, false)},
-                     {"yAxis", value_axis(money, true)},
+                     {"yAxis", value_axis(price, true)},
                      {"series", series}};
-  page.chart({.title = "Time against money",
+  page.chart({.title = fmt::format("Time against {}", words_of),
               .about = "Dots are medians, larger with more energy; lines hold nine of ten samples. "
                        "The grey line is the front; dashed is the deadline, dotted the budget. A "
                        "diamond is recommended.",
-              .summary = fmt::format("{} candidates by time and money.", legend.size()),
+              .summary = fmt::format("{} candidates by time and {}.", legend.size(), words_of),
               .height_px = 420},
              options);
 }
@@ -258,10 +264,12 @@ void add_chance_charts(Page& page, const PlanAnswer& answer) {
               .summary = "A rising line for each candidate over time."},
              chance_options(answer, 0, &PlanResult::time_s,
                             limits.time ? std::optional(limits.time->base_units()) : std::nullopt));
-  page.chart({.title = "How likely it costs no more",
-              .about = "Share of samples, without the last few; the dashed line is the budget.",
-              .summary = "A rising line for each candidate over money."},
-             chance_options(answer, 1, &PlanResult::usd, limits.usd));
+  if (answer.spec.all_priced()) {
+    page.chart({.title = "How likely it costs no more",
+                .about = "Share of samples, without the last few; the dashed line is the budget.",
+                .summary = "A rising line for each candidate over money."},
+               chance_options(answer, 1, &PlanResult::usd, limits.usd));
+  }
   page.end_row();
 }
 

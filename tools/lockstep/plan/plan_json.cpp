@@ -21,24 +21,38 @@ Json spread_json(const SampleMean& spread) {
           {"p95", twelve_digits(spread.high)}};
 }
 
-Json measures_json(const PlanOutcome& outcome) {
+Json measures_json(const PlanOutcome& outcome, bool priced) {
   Json out = Json::object();
   for (const PlanMeasure& measure : plan_measures()) {
+    if (measure.name == "usd" && !priced) continue;
     out[std::string(measure.name)] = twelve_digits(outcome.*measure.number);
   }
   return out;
 }
 
-Json swings_json(const PlanResult& result) {
+Json swings_json(const PlanResult& result, bool priced) {
   Json out = Json::array();
   for (const PlanSwing& swing : result.swings) {
     out.push_back({{"input", plan_inputs()[static_cast<std::size_t>(swing.input)].name},
                    {"low", twelve_digits(swing.low)},
                    {"high", twelve_digits(swing.high)},
-                   {"at_low", measures_json(swing.at_low)},
-                   {"at_high", measures_json(swing.at_high)}});
+                   {"at_low", measures_json(swing.at_low, priced)},
+                   {"at_high", measures_json(swing.at_high, priced)}});
   }
   return out;
+}
+
+/// What has to be spent first, what of it is written off, what it costs to run.
+Json money_json(const PlanOutcome& expected) {
+  return {{"usd", twelve_digits(expected.usd)},
+          {"capital_usd", twelve_digits(expected.capital.total_usd())},
+          {"capital_machines_usd", twelve_digits(expected.capital.machines_usd)},
+          {"capital_network_usd", twelve_digits(expected.capital.network_usd)},
+          {"capital_building_usd", twelve_digits(expected.capital.building_usd)},
+          {"write_off_usd", twelve_digits(expected.write_off_usd)},
+          {"running_usd", twelve_digits(expected.running_usd)},
+          {"energy_usd", twelve_digits(expected.energy_usd)},
+          {"rent_usd", twelve_digits(expected.rent_usd)}};
 }
 
 Json layout_json(const Scenario& scenario) {
@@ -75,24 +89,22 @@ Json result_json_of(const PlanAnswer& answer, std::size_t i, const std::string& 
   out["interruptions"] = twelve_digits(expected.interruptions);
   out["power_limit_w"] = number_or_null(watts ? std::optional(watts->base_units()) : std::nullopt);
   out["time_s"] = spread_json(result.time_s);
-  out["usd"] = spread_json(result.usd);
+  const bool priced = is_priced(candidate);
+  if (priced) out["usd"] = spread_json(result.usd);
   out["energy_j"] = spread_json(result.energy_j);
   out["peak_w"] = spread_json(result.peak_w);
+  out["gpu_nameplate_w"] = twelve_digits(result.model.power.gpu_nameplate.base_units());
   out["expected"] = {{"time_s", twelve_digits(expected.time_s)},
-                     {"usd", twelve_digits(expected.usd)},
-                     {"capital_usd", twelve_digits(expected.capital_usd)},
-                     {"energy_usd", twelve_digits(expected.energy_usd)},
-                     {"running_usd", twelve_digits(expected.running_usd)},
-                     {"rent_usd", twelve_digits(expected.rent_usd)},
                      {"energy_j", twelve_digits(expected.energy_j)},
                      {"co2_t", twelve_digits(expected.tonnes_co2)}};
+  if (priced) out["expected"].update(money_json(expected));
   out["chances"] = {{"time", twelve_digits(result.chances.time)},
                     {"power", twelve_digits(result.chances.power)},
                     {"usd", twelve_digits(result.chances.usd)},
                     {"all", twelve_digits(result.chances.all)}};
   out["best_share"] = twelve_digits(result.best_share);
   out["on_front"] = result.on_front;
-  out["sensitivity"] = swings_json(result);
+  out["sensitivity"] = swings_json(result, priced);
   return out;
 }
 
@@ -132,9 +144,9 @@ nlohmann::ordered_json plan_json(const PlanAnswer& answer) {
 
 std::string plan_csv(const PlanAnswer& answer) {
   const auto line = [](std::vector<std::string> cells) { return csv_line(cells); };
-  std::string out =
-      line({"candidate", "pay", "gpus", "possible", "mfu", "goodput", "time_s", "time_s_p05",
-            "time_s_p95", "usd", "usd_p05", "usd_p95", "energy_j", "peak_w", "chance", "on_front"});
+  std::string out = line({"candidate", "pay", "gpus", "possible", "mfu", "goodput", "time_s",
+                          "time_s_p05", "time_s_p95", "usd", "usd_p05", "usd_p95", "energy_j",
+                          "peak_w", "chance", "on_front", "capital_usd"});
   for (std::size_t i = 0; i < answer.spec.candidates.size(); ++i) {
     const PlanCandidate& candidate = answer.candidate(i);
     const PlanResult& r = answer.result(i);
@@ -145,11 +157,15 @@ std::string plan_csv(const PlanAnswer& answer) {
       for (const double value :
            {r.model.mfu, r.expected.goodput, r.time_s.median, r.time_s.low, r.time_s.high,
             r.usd.median, r.usd.low, r.usd.high, r.energy_j.median, r.peak_w.median, r.chances.all,
-            r.on_front ? 1.0 : 0.0}) {
+            r.on_front ? 1.0 : 0.0, r.expected.capital.total_usd()}) {
         cells.push_back(number_text(value));
       }
+      constexpr std::array<std::size_t, 4> kMoneyCells{9, 10, 11, 16};
+      for (const std::size_t cell : kMoneyCells) {
+        if (!is_priced(candidate)) cells[cell].clear();
+      }
     } else {
-      cells.resize(16);
+      cells.resize(17);
     }
     out += line(std::move(cells));
   }

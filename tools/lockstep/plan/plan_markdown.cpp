@@ -21,22 +21,45 @@ std::string plain(std::string_view text) {
 }
 
 std::string candidate_lines(const PlanAnswer& answer) {
-  std::string out =
-      "| candidate | GPUs | MFU | goodput | time | money | energy | power | keeps limits | "
-      "front |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|---|\n";
+  const bool money = answer.spec.any_priced();
+  std::string out = fmt::format(
+      "| candidate | GPUs | MFU | goodput | time | {}energy | power | nameplate | keeps limits | "
+      "front |\n|---|--:|--:|--:|--:|{}--:|--:|--:|--:|---|\n",
+      money ? "money | " : "", money ? "--:|" : "");
   for (std::size_t i = 0; i < answer.spec.candidates.size(); ++i) {
     const PlanResult& r = answer.result(i);
     const std::string name = plain(answer.candidate(i).name);
     const std::string gpus = grouped(answer.candidate(i).scenario.gpus());
     if (!r.model.impossible.empty()) {
-      out += fmt::format("| {} | {} | | | | | | | impossible | |\n", name, gpus);
+      out +=
+          fmt::format("| {} | {} | | | | {}| | | impossible | |\n", name, gpus, money ? "| " : "");
       continue;
     }
-    out += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", name, gpus,
+    const std::string priced = is_priced(answer.candidate(i)) ? plan_money_range(r.usd) : "";
+    out += fmt::format("| {} | {} | {} | {} | {} | {}{} | {} | {} | {} | {} |\n", name, gpus,
                        percent_text(r.model.mfu), percent_text(r.expected.goodput),
-                       plan_time_range(r.time_s), plan_money_range(r.usd),
+                       plan_time_range(r.time_s), money ? priced + " | " : "",
                        plan_energy_range(r.energy_j), plan_power_range(r.peak_w),
+                       plan_power(r.model.power.gpu_nameplate.base_units()),
                        percent_text(r.chances.all), r.on_front ? "yes" : "");
+  }
+  return out;
+}
+
+/// What has to be spent first, what of it a training writes off, and what it costs to run.
+std::string money_lines(const PlanAnswer& answer) {
+  if (!answer.spec.any_priced()) return {};
+  std::string out =
+      "\n## Money, expected\n\n| candidate | capital to be spent | written off | running | rent |\n"
+      "|---|--:|--:|--:|--:|\n";
+  for (std::size_t i = 0; i < answer.spec.candidates.size(); ++i) {
+    const PlanResult& r = answer.result(i);
+    if (!r.model.impossible.empty() || !is_priced(answer.candidate(i))) continue;
+    const PlanOutcome& o = r.expected;
+    const auto money = [](double usd) { return usd > 0 ? plan_money(usd) : ""; };
+    out += fmt::format("| {} | {} | {} | {} | {} |\n", plain(answer.candidate(i).name),
+                       money(o.capital.total_usd()), money(o.write_off_usd), money(o.running_usd),
+                       money(o.rent_usd));
   }
   return out;
 }
@@ -70,7 +93,7 @@ std::string plan_markdown(const PlanAnswer& answer) {
   for (std::size_t i = 0; i < verdicts.size(); ++i) {
     out += fmt::format("- {} {}.\n", plain(answer.candidate(i).name), plain(verdicts[i]));
   }
-  out += swing_lines(answer) + "\n## Assumptions\n\n";
+  out += money_lines(answer) + swing_lines(answer) + "\n## Assumptions\n\n";
   for (const std::string& assumed : plan_assumptions(answer)) out += "- " + plain(assumed) + "\n";
   return out;
 }

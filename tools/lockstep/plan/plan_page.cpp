@@ -14,13 +14,23 @@ namespace {
 
 std::vector<PageFigure> plan_figures(const PlanAnswer& answer) {
   const PlanResult& r = answer.result(*answer.shown());
-  return {{.value = measure_text(0, r.time_s.median),
-           .label = "of training: " + plan_time_range(r.time_s)},
-          {.value = page_usd(r.usd.median), .label = plan_money_range(r.usd)},
-          {.value = plan_energy(r.energy_j.median), .label = plan_energy_range(r.energy_j)},
-          {.value = plan_power(r.peak_w.median),
-           .label = "highest power of the site: " + plan_power_range(r.peak_w)},
-          {.value = page_percent(r.chances.all, 1), .label = "chance to keep all limits"}};
+  std::vector<PageFigure> figures{{.value = measure_text(0, r.time_s.median),
+                                   .label = "of training: " + plan_time_range(r.time_s)}};
+  if (is_priced(answer.candidate(*answer.shown()))) {
+    figures.push_back({.value = page_usd(r.usd.median), .label = plan_money_range(r.usd)});
+  }
+  if (const double capital = r.expected.capital.total_usd(); capital > 0) {
+    figures.push_back({.value = page_usd(capital),
+                       .label = "of capital to be spent: machines, network, building"});
+  }
+  figures.insert(figures.end(),
+                 {{.value = plan_energy(r.energy_j.median), .label = plan_energy_range(r.energy_j)},
+                  {.value = plan_power(r.peak_w.median),
+                   .label = fmt::format("highest power of the site: {}; nameplate of its GPUs {}",
+                                        plan_power_range(r.peak_w),
+                                        plan_power(r.model.power.gpu_nameplate.base_units()))},
+                  {.value = page_percent(r.chances.all, 1), .label = "chance to keep all limits"}});
+  return figures;
 }
 
 PageCell with_range(const std::string& median, const std::string& range, double value) {
@@ -37,17 +47,21 @@ std::string layout_words(const Scenario& scenario) {
 }
 
 PageTable candidate_table(const PlanAnswer& answer) {
+  const bool money = answer.spec.any_priced();
   PageTable table{
       .columns = {
           {.title = "Candidate"},
           {.title = "GPUs", .numeric = true},
           {.title = "Time", .numeric = true},
-          {.title = "Money", .numeric = true},
           {.title = "Energy", .numeric = true},
           {.title = "Power", .numeric = true, .about = "highest reading of the site's meter"},
           {.title = "MFU", .numeric = true, .about = "of a healthy step"},
           {.title = "Goodput", .numeric = true, .about = "productive over wall time"},
           {.title = "Keeps limits", .numeric = true}}};
+  constexpr std::ptrdiff_t kMoneyColumn = 3;
+  if (money) {
+    table.columns.insert(table.columns.begin() + kMoneyColumn, {.title = "Money", .numeric = true});
+  }
   for (std::size_t i = 0; i < answer.report.results.size(); ++i) {
     const PlanCandidate& candidate = answer.candidate(i);
     const PlanResult& r = answer.result(i);
@@ -56,12 +70,11 @@ PageTable candidate_table(const PlanAnswer& answer) {
         {.content = with_detail(coloured_name(candidate.name, i), layout_words(r.model.scenario))},
         PageCell::number(grouped(gpus), gpus)};
     if (!r.model.impossible.empty()) {
-      row.resize(9, PageCell::unknown());
+      row.resize(table.columns.size(), PageCell::unknown());
     } else {
       row.insert(
           row.end(),
           {with_range(measure_text(0, r.time_s.median), plan_time_range(r.time_s), r.time_s.median),
-           with_range(plan_money(r.usd.median), plan_money_range(r.usd), r.usd.median),
            with_range(plan_energy(r.energy_j.median), plan_energy_range(r.energy_j),
                       r.energy_j.median),
            with_range(plan_power(r.peak_w.median), plan_power_range(r.peak_w), r.peak_w.median),
@@ -69,6 +82,12 @@ PageTable candidate_table(const PlanAnswer& answer) {
            PageCell::number(page_percent(r.expected.goodput, 1), r.expected.goodput),
            {.content = with_bar(page_percent(r.chances.all, 1), r.chances.all),
             .sort = r.chances.all}});
+      if (money) {
+        row.insert(row.begin() + kMoneyColumn,
+                   is_priced(candidate)
+                       ? with_range(plan_money(r.usd.median), plan_money_range(r.usd), r.usd.median)
+                       : PageCell::unknown());
+      }
     }
     table.rows.push_back(std::move(row));
   }
@@ -77,16 +96,20 @@ PageTable candidate_table(const PlanAnswer& answer) {
 
 /// What is expected, by what the money is for.
 PageTable money_table(const PlanAnswer& answer) {
-  PageTable table{.columns = {{.title = "Candidate"},
-                              {.title = "Machines and building",
-                               .numeric = true,
-                               .about = "what they lose in value meanwhile"},
-                              {.title = "Energy", .numeric = true},
-                              {.title = "People and hosting", .numeric = true},
-                              {.title = "Rent", .numeric = true},
-                              {.title = "Together", .numeric = true},
-                              {.title = "CO₂", .numeric = true},
-                              {.title = "Interruptions", .numeric = true}}};
+  PageTable table{
+      .columns = {{.title = "Candidate"},
+                  {.title = "Capital to be spent",
+                   .numeric = true,
+                   .about = "machines, network and building, before it begins"},
+                  {.title = "Written off",
+                   .numeric = true,
+                   .about = "what of that capital is lost in value meanwhile"},
+                  {.title = "Running", .numeric = true, .about = "energy, people and hosting"},
+                  {.title = "Energy", .numeric = true, .about = "of the running cost"},
+                  {.title = "Rent", .numeric = true},
+                  {.title = "Together", .numeric = true, .about = "written off, running and rent"},
+                  {.title = "CO₂", .numeric = true},
+                  {.title = "Interruptions", .numeric = true}}};
   for (std::size_t i = 0; i < answer.report.results.size(); ++i) {
     const PlanResult& r = answer.result(i);
     if (!r.model.impossible.empty()) continue;
@@ -95,9 +118,10 @@ PageTable money_table(const PlanAnswer& answer) {
       return usd > 0 ? PageCell::number(page_usd(usd), usd) : PageCell::unknown();
     };
     table.rows.push_back({{.content = coloured_name(answer.candidate(i).name, i)},
-                          money(o.capital_usd),
-                          money(o.energy_usd),
+                          money(o.capital.total_usd()),
+                          money(o.write_off_usd),
                           money(o.running_usd),
+                          money(o.energy_usd),
                           money(o.rent_usd),
                           money(o.usd),
                           o.tonnes_co2 > 0
@@ -160,19 +184,22 @@ void add_plan(Page& page, const PlanAnswer& answer) {
   page.table(candidate_table(answer));
   page.list(named_verdicts(answer));
   if (answer.shown()) {
-    page.section("Time, money and energy",
-                 "On the front are candidates that no other one beats in all three.");
+    const bool money = answer.spec.all_priced();
+    page.section(money ? "Time, money and energy" : "Time and energy",
+                 "On the front are candidates that no other one beats in all of them.");
     add_front_chart(page, answer);
     add_chance_charts(page, answer);
     page.section("What it depends on: " + answer.candidate(*answer.shown()).name,
                  plan_sensitivity(answer));
     page.begin_row();
-    add_tornado_chart(page, answer, 1);
+    add_tornado_chart(page, answer, money ? 1 : 2);
     add_tornado_chart(page, answer, 0);
     page.end_row();
     page.table(input_table(answer));
-    page.section("Where the money goes", "With every input at its median.");
-    page.table(money_table(answer));
+    if (answer.spec.any_priced()) {
+      page.section("Where the money goes", "With every input at its median.");
+      page.table(money_table(answer));
+    }
   }
   page.section("Assumptions", "What nobody published, or the plan left open.");
   page.list(plan_assumptions(answer));

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <fmt/format.h>
+#include <utility>
 
 #include "tools/lockstep/plan/plan_output.hpp"
 #include "tools/lockstep/plan/plan_words.hpp"
@@ -25,30 +26,29 @@ std::string mark_of(const PlanAnswer& answer, std::size_t i) {
 }
 
 std::string candidates_table(const PlanAnswer& answer, const TextStyle& style) {
-  TextTable table({{"", Align::left},
-                   {"candidate", Align::left},
-                   {"GPUs"},
-                   {"MFU"},
-                   {"goodput"},
-                   {"days"},
-                   {"M USD"},
-                   {"GWh"},
-                   {"MW"},
-                   {"keeps limits"}});
+  const bool money = answer.spec.any_priced();
+  std::vector<TextTable::Column> columns{
+      {"", Align::left}, {"candidate", Align::left}, {"GPUs"}, {"MFU"}, {"goodput"}, {"days"}};
+  if (money) columns.push_back({"M USD"});
+  columns.insert(columns.end(), {{"GWh"}, {"MW"}, {"keeps limits"}});
+  const std::size_t width = columns.size();
+  TextTable table(std::move(columns));
   for (std::size_t i = 0; i < answer.spec.candidates.size(); ++i) {
     const PlanCandidate& candidate = answer.candidate(i);
     const PlanResult& result = answer.result(i);
     std::vector<std::string> row{mark_of(answer, i), candidate.name,
                                  grouped(candidate.scenario.gpus())};
     if (!result.model.impossible.empty()) {
-      row.resize(10, "-");
+      row.resize(width, "-");
     } else {
-      row.insert(
-          row.end(),
-          {percent_text(result.model.mfu), percent_text(result.expected.goodput),
-           significant(result.time_s.median / kDay), significant(result.usd.median / kMillion),
-           significant(result.energy_j.median / kGwh), significant(result.peak_w.median / kMw),
-           percent_text(result.chances.all)});
+      row.insert(row.end(), {percent_text(result.model.mfu), percent_text(result.expected.goodput),
+                             significant(result.time_s.median / kDay)});
+      if (money) {
+        row.push_back(is_priced(candidate) ? significant(result.usd.median / kMillion) : "-");
+      }
+      row.insert(row.end(),
+                 {significant(result.energy_j.median / kGwh),
+                  significant(result.peak_w.median / kMw), percent_text(result.chances.all)});
     }
     table.add(std::move(row));
   }
@@ -56,13 +56,40 @@ std::string candidates_table(const PlanAnswer& answer, const TextStyle& style) {
 }
 
 std::string ranges_table(const PlanAnswer& answer, const TextStyle& style) {
-  TextTable table({{"nine of ten cases", Align::left}, {"time"}, {"money"}, {"energy"}, {"power"}});
+  const bool money = answer.spec.any_priced();
+  std::vector<TextTable::Column> columns{{"nine of ten cases", Align::left}, {"time"}};
+  if (money) columns.push_back({"money"});
+  columns.insert(columns.end(), {{"energy"}, {"power"}, {"nameplate"}});
+  TextTable table(std::move(columns));
   for (std::size_t i = 0; i < answer.spec.candidates.size(); ++i) {
     const PlanResult& result = answer.result(i);
     if (!result.model.impossible.empty()) continue;
-    table.add({answer.candidate(i).name, plan_time_range(result.time_s),
-               plan_money_range(result.usd), plan_energy_range(result.energy_j),
-               plan_power_range(result.peak_w)});
+    std::vector<std::string> row{answer.candidate(i).name, plan_time_range(result.time_s)};
+    if (money) {
+      row.push_back(is_priced(answer.candidate(i)) ? plan_money_range(result.usd) : "-");
+    }
+    row.insert(row.end(), {plan_energy_range(result.energy_j), plan_power_range(result.peak_w),
+                           plan_power(result.model.power.gpu_nameplate.base_units())});
+    table.add(std::move(row));
+  }
+  return table.rows() == 0 ? "" : "\n" + table.text(style);
+}
+
+/// What has to be spent first, what of it a training writes off, and what it costs to run.
+std::string expected_money(const PlanAnswer& answer, const TextStyle& style) {
+  if (!answer.spec.any_priced()) return {};
+  TextTable table({{"money, expected", Align::left},
+                   {"capital to be spent"},
+                   {"written off"},
+                   {"running"},
+                   {"rent"}});
+  for (std::size_t i = 0; i < answer.spec.candidates.size(); ++i) {
+    const PlanResult& result = answer.result(i);
+    if (!result.model.impossible.empty() || !is_priced(answer.candidate(i))) continue;
+    const PlanOutcome& o = result.expected;
+    const auto money = [](double usd) { return usd > 0 ? plan_money(usd) : "-"; };
+    table.add({answer.candidate(i).name, money(o.capital.total_usd()), money(o.write_off_usd),
+               money(o.running_usd), money(o.rent_usd)});
   }
   return table.rows() == 0 ? "" : "\n" + table.text(style);
 }
@@ -95,7 +122,8 @@ std::string plan_table(const PlanAnswer& answer, const TextStyle& style) {
   out += style.dim(
              "  medians of the samples; > recommended, * no other is better in time, money "
              "and energy") +
-         "\n" + ranges_table(answer, style) + swings_table(answer, style) + "\n";
+         "\n" + ranges_table(answer, style) + expected_money(answer, style) +
+         swings_table(answer, style) + "\n";
   const std::vector<std::string> verdicts = plan_verdicts(answer);
   for (std::size_t i = 0; i < verdicts.size(); ++i) {
     out += wrapped(answer.candidate(i).name + " " + verdicts[i] + ".");

@@ -103,11 +103,19 @@ std::string verdict(const PlanAnswer& answer, std::size_t i) {
          fmt::format(fmt::runtime(kMore[measure]), measure_text(measure, more));
 }
 
-std::string outcome_words(const PlanResult& result) {
-  return fmt::format("{} ({}), {} ({}) and {}, at up to {} of the site",
-                     plan_time(result.time_s.median), plan_time_range(result.time_s),
-                     plan_money(result.usd.median), plan_money_range(result.usd),
-                     plan_energy(result.energy_j.median), plan_power(result.peak_w.median));
+std::string outcome_words(const PlanResult& result, bool priced) {
+  const std::string money =
+      priced ? fmt::format(", {} ({})", plan_money(result.usd.median), plan_money_range(result.usd))
+             : std::string();
+  return fmt::format("{} ({}){} and {}, at up to {} of the site", plan_time(result.time_s.median),
+                     plan_time_range(result.time_s), money, plan_energy(result.energy_j.median),
+                     plan_power(result.peak_w.median));
+}
+
+/// "; 133 M USD of capital to be spent": of the machines that are bought.
+std::string capital_words(const PlanResult& result) {
+  const double capital = result.expected.capital.total_usd();
+  return capital > 0 ? fmt::format("; {} of capital to be spent", plan_money(capital)) : "";
 }
 
 /// Candidates of the front that keep the limits and beat the choice in something.
@@ -120,14 +128,16 @@ std::string alternatives(const PlanAnswer& answer) {
         other.chances.all < answer.spec.limits.confidence) {
       continue;
     }
+    const bool priced = answer.spec.all_priced();
     const bool faster = other.time_s.median < chosen.time_s.median;
-    const bool cheaper = other.usd.median < chosen.usd.median;
-    out.push_back(fmt::format("{}: {}, with {} for {}",
-                              faster    ? "faster"
-                              : cheaper ? "cheaper"
-                                        : "with less energy",
-                              answer.candidate(i).name, plan_time(other.time_s.median),
-                              plan_money(other.usd.median)));
+    const bool cheaper = priced && other.usd.median < chosen.usd.median;
+    out.push_back(
+        fmt::format("{}: {}, with {} for {}",
+                    faster    ? "faster"
+                    : cheaper ? "cheaper"
+                              : "with less energy",
+                    answer.candidate(i).name, plan_time(other.time_s.median),
+                    priced ? plan_money(other.usd.median) : plan_energy(other.energy_j.median)));
   }
   return out.empty() ? "" : " Also on the front: " + fmt::format("{}", fmt::join(out, "; ")) + ".";
 }
@@ -178,16 +188,18 @@ std::string plan_recommendation(const PlanAnswer& answer) {
   const PlanReport& report = answer.report;
   if (!report.nearest) return "None of the candidates is possible.";
   const PlanResult& best = answer.result(*answer.shown());
-  const std::string& name = answer.candidate(*answer.shown()).name;
+  const PlanCandidate& candidate = answer.candidate(*answer.shown());
+  const std::string& name = candidate.name;
+  const std::string outcome = outcome_words(best, is_priced(candidate)) + capital_words(best);
   if (!report.choice) {
     return fmt::format(
         "No candidate keeps the limits in {} of all cases. The nearest is {}, in {}: {}.",
-        chance(answer.spec.limits.confidence), name, chance(best.chances.all), outcome_words(best));
+        chance(answer.spec.limits.confidence), name, chance(best.chances.all), outcome);
   }
   const char* superlative = kSuperlatives[goal_measure(answer.spec.goal)];
   return fmt::format(
       "Take {}: {}. It keeps the limits in {} of all cases, and is the {} that does in {}.{}", name,
-      outcome_words(best), chance(best.chances.all), superlative, chance(best.best_share),
+      outcome, chance(best.chances.all), superlative, chance(best.best_share),
       alternatives(answer));
 }
 

@@ -138,6 +138,8 @@ void add_power_figures(Page& page, const CampaignResult& result) {
        .label = fmt::format(
            "mean GPU, from {} to {}; its limit is {}", page_watts(power.gpu_trough.base_units()),
            page_watts(power.gpu_peak.base_units()), page_watts(limit.base_units()))}};
+  figures.push_back({.value = page_watts(power.gpu_nameplate.base_units()),
+                     .label = "nameplate of all GPUs, by their datasheet"});
   if (power.site_nodes) {
     figures.push_back(
         {.value = grouped(*power.site_nodes),

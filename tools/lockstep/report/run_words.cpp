@@ -7,6 +7,7 @@
 
 #include "models/accuracy/prediction_interval.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"
+#include "tools/lockstep/site_limit.hpp"
 #include "tools/lockstep/table.hpp"
 
 namespace lockstep {
@@ -51,7 +52,29 @@ Html losses_sentences(const RunSummary& summary) {
                              page_percent(mode.cost_s / summary.wall_s.mean, 1)));
 }
 
-Html interval_sentence(const IntervalOptimum& optimum) {
+/// "It would write 122 GB/s ...": what an advised interval means for the storage.
+std::string writes_sentence(const CampaignResult& result, Seconds interval) {
+  constexpr double kDay = 86'400;
+  if (result.plan.writes.empty()) return {};
+  const CheckpointWrites& writes = result.plan.writes.front();
+  const double rate = writes.rate(interval).base_units();
+  std::string out = fmt::format(" It writes {} as long as the run lasts, {} a day",
+                                page_bytes(rate) + "/s", page_bytes(rate * kDay));
+  if (writes.sustained > BytesPerSecond{}) {
+    out +=
+        fmt::format(", {} of what the storage sustains", page_percent(writes.share(interval), 1));
+  }
+  out +=
+      fmt::format("; all of them together are {}", page_bytes(rate * result.summary.wall_s.mean));
+  if (result.optimum->limited) {
+    out += fmt::format("; a shorter one would take more than {} of the storage",
+                       page_percent(writes.most_share, 0));
+  }
+  return out + ".";
+}
+
+Html interval_sentence(const CampaignResult& result) {
+  const IntervalOptimum& optimum = *result.optimum;
   const std::string given = page_setting(optimum.given.interval.base_units());
   const double gain = optimum.best.goodput - optimum.given.goodput;
   if (gain < kNoticeableGain) {
@@ -62,7 +85,8 @@ Html interval_sentence(const IntervalOptimum& optimum) {
          strong(page_setting(optimum.best.interval.base_units())) +
          escaped(fmt::format(" instead of every {} would bring goodput to ", given)) +
          strong(page_percent(optimum.best.goodput, 1)) +
-         escaped(fmt::format(", {} points more.", significant(100 * gain, 2)));
+         escaped(fmt::format(", {} points more.", significant(100 * gain, 2))) +
+         escaped(writes_sentence(result, optimum.best.interval));
 }
 
 /// What is paid for time that advances nothing.
@@ -93,7 +117,17 @@ void add_money_figures(std::vector<PageFigure>& figures, const CampaignResult& r
     const CostReport& cost = result.bill->cost;
     figures.push_back(
         {.value = page_usd(cost.total_usd()),
-         .label = fmt::format("to own and run, {} of it for energy", page_usd(cost.energy_usd))});
+         .label = fmt::format("to own and run: {} written off, {} to run, {} of it for energy",
+                              page_usd(cost.write_off_usd()), page_usd(cost.running_usd()),
+                              page_usd(cost.energy_usd))});
+  }
+  if (result.bill && result.bill->cost.capital.total_usd() > 0) {
+    const CapitalReport& capital = result.bill->cost.capital;
+    figures.push_back(
+        {.value = page_usd(capital.total_usd()),
+         .label = fmt::format("capital to be spent: machines {}, network {}, building {}",
+                              page_usd(capital.machines_usd), page_usd(capital.network_usd),
+                              page_usd(capital.building_usd))});
   }
 }
 
@@ -106,7 +140,11 @@ std::string run_title(const CampaignResult& result) {
 
 Html run_headline(const CampaignResult& result) {
   Html out = goodput_sentence(result.summary) + losses_sentences(result.summary);
-  if (result.optimum) out += interval_sentence(*result.optimum);
+  if (result.power) {
+    const std::string warning = limit_warning(*result.power, *result.scenario.power);
+    if (!warning.empty()) out += escaped(" Power limit ") + strong(warning) + escaped(".");
+  }
+  if (result.optimum) out += interval_sentence(result);
   return out + money_sentence(result);
 }
 
@@ -120,9 +158,10 @@ std::vector<PageFigure> run_figures(const CampaignResult& result) {
                             page_percent(result.mfu, 1))},
       wall_figure(s.wall_s),
       {.value = significant(s.interruptions.mean),
-       .label = s.interruptions.mean > 0
-                    ? fmt::format("interruptions, one every {}", page_duration(s.mttf_s.mean))
-                    : "interruptions"}};
+       .label = s.mttf.mean_s
+                    ? fmt::format("interruptions, one every {}", page_duration(*s.mttf.mean_s))
+                    : fmt::format("interruptions seen; at least {} apart (95 % confidence)",
+                                  page_duration(s.mttf.at_least_s))}};
   const double tokens = result.steps() * result.tokens_per_step();
   figures.push_back(
       {.value = page_count(tokens),

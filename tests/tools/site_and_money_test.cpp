@@ -1,0 +1,188 @@
+// Power limits, capital and missing prices, as the commands print them.
+#include <doctest/doctest.h>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "models/input/text_file.hpp"
+#include "tests/support/temporary_folder.hpp"
+#include "tests/tools/ran.hpp"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::json;
+using test::lockstep_with;
+using test::Ran;
+
+constexpr const char* kPoweredJob = R"({
+  "model": "llama3_8b", "stack": "megatron_core",
+  "cluster": {"node": "dgx_h100", "nodes": 4, "fabric": "fat_tree"},
+  "parallelism": {"data": 32, "sharding": "zero1"},
+  "batch": {"sequences": 32, "micro": 1, "tokens": 8192},
+  "recompute": "full",
+  "power": {"site_limit": "20 kW"}
+})";
+constexpr const char* kRunOfIt = R"({
+  "duration": "20 d",
+  "reliability": {"modes": [{"name": "node", "component": "node", "mean_time": "4 d"}]},
+  "checkpoint": {"interval": "1 h", "mode": "synchronous",
+                 "storage": {"write": "1 GB/s", "read": "1 GB/s"}},
+  "trajectories": 20
+})";
+
+Json powered(bool run) {
+  Json scenario = Json::parse(kPoweredJob);
+  if (run) scenario["run"] = Json::parse(kRunOfIt);
+  return scenario;
+}
+Json answer_to(const Json& scenario, const std::vector<std::string>& more = {}) {
+  const test::TemporaryFolder folder;
+  std::vector<std::string> args{"run", folder.write("s.json", scenario.dump()), "--format", "json"};
+  args.insert(args.end(), more.begin(), more.end());
+  const Ran ran = lockstep_with(args);
+  REQUIRE(ran.exit == Exit::ok);
+  return Json::parse(ran.out);
+}
+
+}  // namespace
+
+TEST_CASE("a power limit that is exceeded is said before the step's time, in steps and in runs") {
+  const test::TemporaryFolder folder;
+  for (const bool run : {false, true}) {
+    CAPTURE(run);
+    const std::string file = folder.write("s.json", powered(run).dump());
+    const std::string table = lockstep_with({"run", file}).out;
+    const std::size_t warning = table.find("EXCEEDED: the site draws ");
+    REQUIRE(warning != std::string::npos);
+    CHECK(warning < table.find(run ? "Goodput" : "Step time"));
+    CHECK(table.find("above its limit of 20 kW") != std::string::npos);
+
+    const Json json = answer_to(powered(run));
+    CHECK(json["site_limit_w"] == 20'000);
+    CHECK(json["site_excess_w"].get<double>() ==
+          doctest::Approx(json["site_peak_w"].get<double>() - 20'000));
+    CHECK(lockstep_with({"run", file}).exit == Exit::ok);
+    const Ran missed = lockstep_with({"run", file, "--assert", "site_excess_w<=0"});
+    CHECK(missed.exit != Exit::ok);
+    CHECK(missed.err.starts_with("assertion missed: site_excess_w<=0"));
+
+    const std::string kept = lockstep_with({"run", file, "--set", "power.site_limit=1 MW"}).out;
+    CHECK(kept.find("EXCEEDED") == std::string::npos);
+  }
+}
+
+TEST_CASE("capital to be spent, write-off and running cost are three figures") {
+  Json scenario = powered(true);
+  scenario["cost"] = {{"usd_per_gpu", 25'000},
+                      {"usd_per_node", 60'000},
+                      {"usd_per_100g_port", 100},
+                      {"usd_per_facility_w", 10},
+                      {"usd_per_kwh", 0.1},
+                      {"people_usd_per_hour", 100},
+                      {"years", 4}};
+  const Json json = answer_to(scenario);
+  CHECK(json["capital_machines_usd"] == 32 * 25'000 + 4 * 60'000);
+  const double capital = json["capital_usd"], write_off = json["write_off_usd"];
+  CHECK(capital == doctest::Approx(json["capital_machines_usd"].get<double>() +
+                                   json["capital_network_usd"].get<double>() +
+                                   json["capital_building_usd"].get<double>()));
+  CHECK(write_off == doctest::Approx(capital * 20 / (4 * 365.25)));
+  CHECK(json["owned_usd"].get<double>() ==
+        doctest::Approx(write_off + json["running_usd"].get<double>()));
+  CHECK(json["running_usd"].get<double>() > 100 * 20 * 24);
+  CHECK(json["gpu_nameplate_w"] == 32 * 700);
+  CHECK_FALSE(json.contains("missing_prices"));
+
+  scenario.erase("run");
+  const Json step = answer_to(scenario);
+  CHECK(step["power"]["bill"]["capital_usd"].get<double>() == doctest::Approx(capital));
+  CHECK(step["power"]["gpu_nameplate_w"] == 32 * 700);
+  const test::TemporaryFolder folder;
+  const std::string table = lockstep_with({"run", folder.write("s.json", scenario.dump())}).out;
+  CHECK(table.find("USD to be spent (machines ") != std::string::npos);
+  CHECK(table.find("22.4 kW of GPUs by their datasheet") != std::string::npos);
+}
+
+TEST_CASE("a cap lowers no nameplate") {
+  const Json json = answer_to(powered(false), {"--set", "power.cap=500 W"});
+  CHECK(json["power"]["gpu_nameplate_w"] == 32 * 700);
+  CHECK(json["power"]["gpu"]["limit_w"] == 500);
+}
+
+TEST_CASE("without prices there is no money in the answer, and those that are missing are named") {
+  for (const bool run : {false, true}) {
+    CAPTURE(run);
+    const Json json = answer_to(powered(run));
+    const Json& bill = run ? json : json["power"]["bill"];
+    CHECK(bill["missing_prices"][0] == "cost.usd_per_gpu");
+    CHECK(bill["missing_prices"].size() == 7);
+    for (const auto& [key, value] : bill.items()) {
+      CAPTURE(key);
+      CHECK_FALSE(key.ends_with("_usd"));
+    }
+  }
+}
+
+TEST_CASE(
+    "an advised checkpoint interval comes with what it writes, and keeps the storage's share") {
+  Json scenario = powered(true);
+  scenario["run"]["checkpoint"]["storage"] = {{"write", "2 GB/s"}, {"read", "2 GB/s"}};
+  const std::vector<std::string> optimise{"--optimise", "run.checkpoint.interval"};
+  const auto share_of = [](const Json& point) { return point["storage_share"].get<double>(); };
+  const Json free = answer_to(scenario, {"--optimise", "run.checkpoint.interval", "--set",
+                                         "run.checkpoint.storage_share=100 %"})["optimum"];
+  scenario["run"]["checkpoint"]["storage_share"] = 0.5 * share_of(free["best"]);
+  const Json json = answer_to(scenario, optimise);
+  const Json& kept = json["optimum"];
+  CHECK(share_of(kept["best"]) <= 0.5 * share_of(free["best"]) * (1 + 1e-9));
+  CHECK(kept["best"]["interval_s"] >= kept["least_interval_s"]);
+  CHECK(kept["limited_by_storage"] == true);
+  CHECK(free["limited_by_storage"] == false);
+  // 14 bytes for each of 8.03 billion parameters, every interval and the wait for it.
+  const double each = json["checkpoint_bytes"];
+  const double wait = json["checkpoint_tiers"][0]["blocks_s"];
+  const double period = kept["best"]["interval_s"].get<double>() + wait;
+  CHECK(kept["best"]["written_bytes_per_s"].get<double>() == doctest::Approx(each / period));
+  CHECK(kept["best"]["written_bytes_per_day"].get<double>() ==
+        doctest::Approx(86'400 * each / period));
+  CHECK(share_of(kept["best"]) == doctest::Approx(each / period / 2e9));
+
+  const test::TemporaryFolder folder;
+  const std::string file = folder.write("s.json", scenario.dump());
+  const std::string page = folder.path() + "/run.html";
+  const Ran ran =
+      lockstep_with({"run", file, "--optimise", "run.checkpoint.interval", "--report", page});
+  CHECK(ran.out.find("of the storage") != std::string::npos);
+  CHECK(ran.out.find("run.checkpoint.storage_share") != std::string::npos);
+}
+
+TEST_CASE("run: a bound on failures before the work begins") {
+  Json scenario = powered(true);
+  scenario["run"]["reliability"]["modes"][0]["mean_time"] = "1 ms";
+  const test::TemporaryFolder folder;
+  const std::string file = folder.write("s.json", scenario.dump());
+  for (const char* time : {"1 ms", "1 s"}) {
+    const Ran ran = lockstep_with(
+        {"run", file, "--set", std::string("run.reliability.modes.0.mean_time=") + time});
+    CHECK(ran.exit == Exit::bad_input);
+    CHECK(ran.out.empty());
+    CHECK(ran.err.find("#/run/reliability/modes/0: found \"node\" every ") != std::string::npos);
+  }
+  CHECK(lockstep_with({"run", file, "--set", "run.reliability.modes.0.mean_time=20000 d"}).exit ==
+        Exit::ok);
+}
+
+TEST_CASE("run: no failure seen is said as that, with a bound") {
+  Json scenario = powered(true);
+  scenario["run"]["reliability"]["modes"][0]["mean_time"] = "1e12 s";
+  const Json json = answer_to(scenario);
+  CHECK(json["mttf_s"].is_null());
+  CHECK(json["mttf_at_least_s"].get<double>() == doctest::Approx(20 * 20 * 86'400 / 2.9957));
+  const test::TemporaryFolder folder;
+  const std::string table = lockstep_with({"run", folder.write("s.json", scenario.dump())}).out;
+  CHECK(table.find("none seen; with 95 % confidence at least ") != std::string::npos);
+}
+
+}  // namespace lockstep
