@@ -46,6 +46,16 @@ struct JobCongestion {
   double bytes = 0;  ///< put on the fabric, NIC links
 };
 
+/// An event of the scenario, and what it touched; events that touched nothing are listed too.
+struct EventOutcome {
+  std::string what;               ///< "switch spine 1 goes down"
+  double at_s = 0, lasts_s = 0;   ///< lasts_s 0: for good
+  std::uint32_t times = 0;        ///< it happened while the jobs ran
+  std::uint32_t links = 0;        ///< that lost capacity, the first time
+  std::uint32_t transfers = 0;    ///< under way on such a link as it happened, all times together
+  std::vector<std::string> jobs;  ///< whose they were, by name
+};
+
 struct CongestionReport {
   std::string title, about;
   std::string fabric;  ///< "rail_optimised, ecmp, 64 nodes x 8 NICs of 50 GB/s"
@@ -55,6 +65,7 @@ struct CongestionReport {
   std::size_t links_used = 0;                 ///< that carried anything, whether listed or not
   std::vector<LinkCongestion> links;          ///< the most telling of those, fullest first
   std::vector<TransferCongestion> transfers;  ///< most slowed first
+  std::vector<EventOutcome> events;           ///< in the order of the scenario
   std::vector<std::string> notes;             ///< approximations made, in words
 };
 

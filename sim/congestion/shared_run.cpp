@@ -88,6 +88,35 @@ struct Change {
 
 StepTime ticks(Seconds s) { return to_step_time(s); }
 
+/// "switch spine 1 goes down", "cable leaf 0 to spine 1 keeps 50 % of its rate".
+std::string fault_words(const FabricFault& fault) {
+  const auto part = [&]() -> std::string {
+    switch (fault.part) {
+      case FabricFault::Part::cable: {
+        const std::string which = fault.index >= 0 ? fmt::format(" {}", fault.index) : "";
+        return fmt::format("cable{} {} to {}", which, fault.from, fault.to);
+      }
+      case FabricFault::Part::box:
+        return "switch " + fault.from;
+      case FabricFault::Part::nic:
+        return "NIC " + fault.from;
+      case FabricFault::Part::some_cables:
+        return fmt::format("{} cables between switches", fault.count);
+    }
+    return {};
+  };
+  const bool one = fault.part != FabricFault::Part::some_cables || fault.count == 1;
+  if (fault.bandwidth > BytesPerSecond{}) {
+    return fmt::format("{} {} {:.4g} GB/s", part(), one ? "keeps" : "keep",
+                       fault.bandwidth.base_units() / 1e9);
+  }
+  if (fault.rate > 0) {
+    return fmt::format("{} {} {:.4g} % of its rate", part(), one ? "keeps" : "keep",
+                       100 * fault.rate);
+  }
+  return fmt::format("{} {} down", part(), one ? "goes" : "go");
+}
+
 class SharedRun {
  public:
   /// `jobs` and `background`: which of the scenario's take part.
@@ -109,7 +138,13 @@ class SharedRun {
     }
     if (events) {
       for (std::size_t e = 0; e < scenario.events.size(); ++e) {
-        changes_.push_back({ticks(scenario.events[e].at), e, Change::What::breaks});
+        const FabricEvent& event = scenario.events[e];
+        changes_.push_back({ticks(event.at), e, Change::What::breaks});
+        EventOutcome outcome;
+        outcome.what = fault_words(event.fault);
+        outcome.at_s = event.at.base_units();
+        outcome.lasts_s = event.lasts.base_units();
+        events_.push_back(std::move(outcome));
       }
     }
     era_ = draw({}, false);
@@ -130,6 +165,7 @@ class SharedRun {
     for (const Background& b : background_) {
       if (!b.rounds_s.empty()) report.jobs[b.number].step_s = mean(b.rounds_s);
     }
+    report.events = events_;
     report.notes = notes_;
     return report;
   }
@@ -279,6 +315,7 @@ class SharedRun {
     const FabricEvent& event = scenario_.events[change.event];
     switch (change.what) {
       case Change::What::breaks: {
+        record(change.event);
         broken_.insert(change.event);
         if (event.lasts > Seconds{}) {
           changes_.push_back(
@@ -299,6 +336,32 @@ class SharedRun {
         return false;
     }
     return false;
+  }
+  /// Which links lose capacity by it, and whose transfers are on them.
+  void record(std::size_t event) {
+    EventOutcome& out = events_[event];
+    const std::vector<double> left =
+        capacity_left(era_->fabric, {&scenario_.events[event].fault, 1});
+    std::set<LinkIndex> hit;
+    std::uint32_t links = 0;
+    for (FabricLink link = 0; link < left.size(); ++link) {
+      if (left[link] >= 1) continue;
+      ++links;
+      const LinkIndex known = era_->links.known()[link];
+      if (known != FabricLinks::kNoLink) hit.insert(known);
+    }
+    if (out.times++ == 0) out.links = links;
+    for (FlowIndex flow = 0; flow < owners_.size(); ++flow) {
+      if (!network_.active(flow)) continue;
+      const auto crosses = [&](const MaxMin::Edge& edge) { return hit.contains(edge.link); };
+      if (std::ranges::none_of(network_.edges(flow), crosses)) continue;
+      ++out.transfers;
+      const std::string& name = name_of(owners_[flow]);
+      if (std::ranges::find(out.jobs, name) == out.jobs.end()) out.jobs.push_back(name);
+    }
+  }
+  [[nodiscard]] const std::string& name_of(const Owner& owner) const {
+    return owner.is_job ? jobs_[owner.index].spec.name : background_[owner.index].spec.name;
   }
   [[nodiscard]] std::vector<FabricFault> broken_faults() const {
     std::vector<FabricFault> faults;
@@ -463,6 +526,7 @@ class SharedRun {
   std::vector<Owner> owners_;  ///< by flow
   std::vector<FlowIndex> ended_;
   std::vector<std::string> notes_;
+  std::vector<EventOutcome> events_;
   StepTime now_, end_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <ostream>
 #include <vector>
 
@@ -76,6 +77,27 @@ std::string steps_table(const SharedScenario& scenario, const SharedResult& resu
   return table.text(style) + "\n";
 }
 
+/// "0.5 ms: switch spine 1 goes down for 1 ms: 16 links, 3 transfers of training-a were on them"
+std::string event_text(const EventOutcome& event) {
+  std::string out = fmt::format("{}: {}", duration_text(event.at_s), event.what);
+  if (event.lasts_s > 0) out += " for " + duration_text(event.lasts_s);
+  if (event.times == 0) return out + "; the jobs had ended before";
+  if (event.times > 1) out += fmt::format(", {} times", event.times);
+  out += fmt::format("; {} links", event.links);
+  if (event.transfers == 0) return out + ", no transfer was on them";
+  return out + fmt::format(", {} transfers of {} were on them", event.transfers,
+                           fmt::join(event.jobs, ", "));
+}
+
+std::string events_text(const CongestionReport& report) {
+  if (report.events.empty()) return {};
+  std::string out = "  events\n";
+  for (const EventOutcome& event : report.events) {
+    out += "    " + wrap(event_text(event), 96, 6) + "\n";
+  }
+  return out + "\n";
+}
+
 std::string transfers_table(const CongestionReport& report, const TextStyle& style) {
   TextTable table(
       {{"most slowed", Align::left}, {"alone"}, {"slowdown"}, {"held back by", Align::left}});
@@ -106,7 +128,7 @@ std::string table_text(const SharedScenario& scenario, const SharedResult& resul
   const CongestionReport& report = result.congestion;
   std::string out = style.bold(scenario.file) + "\n";
   if (!scenario.about.empty()) out += "  " + wrap(scenario.about, 98, 2) + "\n";
-  out += "  " + report.fabric + "\n\n" + jobs_table(result, style) + "\n" +
+  out += "  " + report.fabric + "\n\n" + jobs_table(result, style) + "\n" + events_text(report) +
          steps_table(scenario, result, style) + transfers_table(report, style) + "\n" +
          links_table(report, style);
   for (const std::string& note : report.notes) out += "\n  " + wrap("Note: " + note, 98, 2);
@@ -145,6 +167,7 @@ Json shared_json(const SharedScenario& scenario, const SharedResult& result) {
            {"transfers", Json::array()},
            {"links_used", report.links_used},
            {"links", Json::array()},
+           {"events", Json::array()},
            {"notes", report.notes},
            {"assumptions", scenario.assumptions}};
   for (std::size_t j = 0; j < report.jobs.size(); ++j) out["jobs"].push_back(job_json(result, j));
@@ -161,6 +184,15 @@ Json shared_json(const SharedScenario& scenario, const SharedResult& result) {
                                 {"worst_link_share", twelve_digits(t.worst_link_share)},
                                 {"cause", t.cause},
                                 {"cause_share", twelve_digits(t.cause_share)}});
+  }
+  for (const EventOutcome& event : report.events) {
+    out["events"].push_back({{"what", event.what},
+                             {"at_s", twelve_digits(event.at_s)},
+                             {"lasts_s", twelve_digits(event.lasts_s)},
+                             {"times", event.times},
+                             {"links", event.links},
+                             {"transfers", event.transfers},
+                             {"jobs", event.jobs}});
   }
   for (const LinkCongestion& link : report.links) {
     out["links"].push_back({{"name", link.name},

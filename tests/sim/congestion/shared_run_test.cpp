@@ -112,6 +112,27 @@ TEST_CASE("shared: a spine that dies holds its traffic up until routes avoid it"
   CHECK(brief[1] >= whole[1]);
 }
 
+TEST_CASE("shared: each event says what it touched, even if that is nothing") {
+  const std::string events = R"(, "events": [
+    {"at": "1 ms", "lasts": "1 ms", "fault": {"switch": "spine 1"}},
+    {"at": "0.1 s", "lasts": "0.01 s", "every": "0.1 s", "fault": {"cable": "leaf 0 to spine 0"}},
+    {"at": "1000 s", "fault": {"switch": "spine 2"}}])";
+  const CongestionReport report =
+      simulate(shared(fabric(2, "spray"), job("a", R"({"count": 4})"), events)).congestion;
+  REQUIRE(report.events.size() == 3);
+  // No gradient is on its way a millisecond after the start.
+  CHECK(report.events[0].what == "switch spine 1 goes down");
+  CHECK(report.events[0].times == 1);
+  CHECK(report.events[0].links > 0);
+  CHECK(report.events[0].transfers == 0);
+  CHECK(report.events[0].jobs.empty());
+  CHECK(report.events[1].times > 1);
+  CHECK(report.events[1].links == 2);  // each way
+  CHECK(report.events[1].transfers > 0);
+  CHECK(report.events[1].jobs == std::vector<std::string>{"a"});
+  CHECK(report.events[2].times == 0);
+}
+
 TEST_CASE("shared: a link that flaps costs something each time") {
   const std::string flapping = R"(, "events": [{"at": "0.1 s",
       "fault": {"cable": "leaf 0 to spine 0"}, "lasts": "0.05 s", "every": "0.1 s",
