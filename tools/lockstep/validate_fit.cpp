@@ -9,6 +9,7 @@
 
 #include "models/collectives/collectives.hpp"
 #include "models/input/input_error.hpp"
+#include "models/input/quantity.hpp"
 #include "models/input/text_file.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/read_profile.hpp"
@@ -110,6 +111,14 @@ std::string fitted_fabric(const ProfileFit& fit, const PresetStore& presets) {
 
 ProfileFit fit_profile_of(const std::string& name, const PresetStore& presets) {
   ProfileFit out{load_profile(name, presets), {}, {}};
+  if (out.profile.power_limit) {
+    const double watts = out.profile.power_limit->base_units();
+    throw InputError({.file = name,
+                      .pointer = "/power_limit",
+                      .found = format_quantity(watts, Dimension::power),
+                      .allowed = "none, to fit constants of the card at its own limit",
+                      .nearest = {}});
+  }
   out.fits = fit_profile(out.profile, presets);
   for (KernelFit& fit : fit_collectives(out.profile, presets)) out.fits.push_back(std::move(fit));
   out.not_fitted = unused(out.profile, out.fits);
