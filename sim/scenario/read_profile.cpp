@@ -127,14 +127,20 @@ NodeNetwork read_network(const JsonCursor& from, const GpuSpec& gpu, const Prese
   return out;
 }
 
+std::string watts_text(Watts w) { return format_quantity(w.base_units(), Dimension::power); }
+
+/// What a card can be held to, where `limit` is not that; empty: it is.
+std::string broken_limit_rule(Watts limit, const GpuSpec& gpu) {
+  if (!gpu.power) return "no such key for a card without power data (\"power\" of its preset)";
+  if (limit >= lowest_cap(gpu) && limit <= gpu.power_limit) return {};
+  return "from " + watts_text(lowest_cap(gpu)) + ", at the lowest clock, to " +
+         watts_text(gpu.power_limit) + ", the limit of " + gpu.name;
+}
+
 Watts read_limit(const JsonCursor& from, const GpuSpec& gpu) {
-  if (!gpu.power) from.fail("no such key for a card about which nobody said how much it draws");
-  const auto words = [](Watts w) { return format_quantity(w.base_units(), Dimension::power); };
   const Watts limit = from.watts(Interval{1, 1e5});
-  if (limit < lowest_cap(gpu) || limit > gpu.power_limit) {
-    from.fail("from " + words(lowest_cap(gpu)) + ", at the lowest clock, to " +
-              words(gpu.power_limit) + ", the limit of " + gpu.name);
-  }
+  const std::string rule = broken_limit_rule(limit, gpu);
+  if (!rule.empty()) from.fail(rule);
   return limit;
 }
 
@@ -254,6 +260,17 @@ void check_profiles(std::span<const Profile> profiles, const NodeSpec& node,
                         .found = in_quotes(profile.gpu),
                         .allowed = "the card of the scenario, " + node.gpu.name,
                         .nearest = {}});
+    }
+    if (profile.power_limit) {
+      // A scenario can change the card that its preset has.
+      const std::string rule = broken_limit_rule(*profile.power_limit, node.gpu);
+      if (!rule.empty()) {
+        throw InputError({.file = profile.file,
+                          .pointer = "/power_limit",
+                          .found = in_quotes(watts_text(*profile.power_limit)),
+                          .allowed = rule,
+                          .nearest = {}});
+      }
     }
     if (!profile.spans_nodes() || !profile.network || same_network(*profile.network, network)) {
       continue;
