@@ -57,7 +57,7 @@ TEST_CASE("campaign work: failures faster than any recovery are named before the
   CHECK(problem_of(day_of(Seconds{16 * 21.0})).starts_with("week.json#/run/reliability/modes/0: "));
   CHECK(problem_of(day_of(Seconds{1})) ==
         "week.json#/run/reliability/modes/0: found \"crash\" every 62.5 ms (16 of them, each every "
-        "1 s); allowed: failures that leave time for a recovery of 5 min: all modes together at "
+        "1 s); allowed: failures that leave time for a recovery of 300 s: all modes together at "
         "least 21.7147 s apart, else the job never trains");
 }
 
