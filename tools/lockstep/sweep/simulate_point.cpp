@@ -58,9 +58,9 @@ void require_known_keys(const Sweep& sweep, Json scenario, const PresetStore& pr
   if (const auto expect = file.find("expect")) scenario["expect"] = expect->json();
   const std::string text = scenario.dump();
   try {
-    (void)read_draft(sweep.scenario_file, text, presets);
+    const ScenarioDraft draft = read_draft(sweep.scenario_file, text, presets);
     const JsonCursor root = JsonCursor::parse(sweep.scenario_file, text);
-    if (has_run(root)) (void)read_run_spec(root.at("run"), presets);
+    if (has_run(root)) (void)read_run_spec(root.at("run"), presets, draft.site);
   } catch (const InputError& error) {
     if (error.problem().found.starts_with("the unknown key ")) throw;
   }

@@ -12,6 +12,7 @@
 #include "sim/accuracy/read_residuals.hpp"
 #include "sim/congestion/shared_scenario.hpp"
 #include "sim/run/run_spec.hpp"
+#include "sim/scenario/read_cluster.hpp"
 #include "sim/tune/dividing_counts.hpp"
 #include "sim/tune/search_base.hpp"
 #include "tools/lockstep/cli.hpp"
@@ -217,7 +218,9 @@ void check_rest(const JsonCursor& root, const PresetStore& presets) {
     root.at("jobs").fail("no such key: a layout is found for one job at a time");
   }
   if (const auto rl = root.find("rl")) rl->fail("no such key: the layout of training is found");
-  if (has_run(root)) (void)read_run_spec(root.at("run"), presets);
+  if (!has_run(root)) return;
+  const ClusterSite site = read_cluster_draft(root.at("cluster"), presets).site;
+  (void)read_run_spec(root.at("run"), presets, site);
 }
 
 void add_intervals(TuneStudy& study, const PresetStore& presets) {
