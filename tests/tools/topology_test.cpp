@@ -102,7 +102,7 @@ std::string comm_scenario(const std::string& node, int nodes, const std::string&
          R"(}, "traffic": [{"kind": "permutation", "size": "64 MiB", "as": "flows"}]})";
 }
 
-nlohmann::json comm_json(const std::string& file) {
+nlohmann::json answer_of_comm(const std::string& file) {
   const Ran ran = lockstep_with({"comm", file, "--format", "json"});
   CAPTURE(ran.err);
   REQUIRE(ran.exit == Exit::ok);
@@ -134,7 +134,7 @@ TEST_CASE("lockstep topology export: a fabric carries messages as it did before 
     const std::string copy = folder.write(
         "copy.json",
         comm_scenario(R"("dgx_h100")", 32, R"({"kind": "file", "file": "drawn.json"})"));
-    const nlohmann::json before = comm_json(own), after = comm_json(copy);
+    const nlohmann::json before = answer_of_comm(own), after = answer_of_comm(copy);
     CHECK(after["end_s"].get<double>() ==
           doctest::Approx(before["end_s"].get<double>()).epsilon(1e-9));
     CHECK(after["assumptions"].dump().find("does not tell") == std::string::npos);
@@ -150,7 +150,7 @@ TEST_CASE("lockstep topology export: what a format or file cannot say is said") 
   folder.write("drawn.dot", dot.out);
   const std::string copy = folder.write(
       "copy.json", comm_scenario(R"("dgx_h100")", 4, R"({"kind": "file", "file": "drawn.dot"})"));
-  const std::string assumed = comm_json(copy)["assumptions"].dump();
+  const std::string assumed = answer_of_comm(copy)["assumptions"].dump();
   CHECK(assumed.find("fabric.routing: spray (drawn.dot does not tell)") != std::string::npos);
   CHECK(assumed.find("fabric.transport: the node's (drawn.dot does not tell)") !=
         std::string::npos);
@@ -158,7 +158,7 @@ TEST_CASE("lockstep topology export: what a format or file cannot say is said") 
       "said.json", comm_scenario(R"("dgx_h100")", 4,
                                  R"({"kind": "file", "file": "drawn.dot", "routing": "ecmp",
                                      "switch_latency": "600 ns", "transport": "infiniband"})"));
-  CHECK(comm_json(said)["assumptions"].dump().find("does not tell") == std::string::npos);
+  CHECK(answer_of_comm(said)["assumptions"].dump().find("does not tell") == std::string::npos);
 }
 
 TEST_CASE("lockstep comm: the headline has the rate of the cables, and a note where NICs differ") {
@@ -175,7 +175,7 @@ TEST_CASE("lockstep comm: the headline has the rate of the cables, and a note wh
                                                    R"({"kind": "file", "file": "slow.json"})"));
   const Ran ran = lockstep_with({"comm", file});
   CHECK(ran.out.find("16 NICs of 8 Gb/s") != std::string::npos);
-  CHECK(comm_json(file)["assumptions"].dump().find(
+  CHECK(answer_of_comm(file)["assumptions"].dump().find(
             "NICs send at 8 Gb/s, the rate of their cables in slow.json; those of dgx_h100 could "
             "send at 50 GB/s") != std::string::npos);
 }
