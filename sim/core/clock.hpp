@@ -5,31 +5,44 @@
 #include <cmath>
 #include <compare>
 #include <cstdint>
+#include <limits>
+#include <stdexcept>
 
 #include "models/units.hpp"
 
 namespace lockstep {
 
+/// A time that the clock does not hold. Whoever knows the input makes an InputError of it.
+class ClockOverflow : public std::range_error {
+ public:
+  ClockOverflow() : std::range_error("a step of more than 196 days, which the clock cannot hold") {}
+};
+
 /// An instant or a span of a step: picoseconds since its start. 64 bits last 213 days.
 struct StepTime {
   std::uint64_t ps = 0;
   friend constexpr auto operator<=>(StepTime, StepTime) = default;
-  friend constexpr StepTime operator+(StepTime a, StepTime b) { return {a.ps + b.ps}; }
+  /// Throws ClockOverflow.
+  friend constexpr StepTime operator+(StepTime a, StepTime b) {
+    if (a.ps > std::numeric_limits<std::uint64_t>::max() - b.ps) throw ClockOverflow();
+    return {a.ps + b.ps};
+  }
   friend constexpr StepTime operator-(StepTime a, StepTime b) {
     assert(a.ps >= b.ps);
     return {a.ps - b.ps};
   }
-  constexpr StepTime& operator+=(StepTime b) {
-    ps += b.ps;
-    return *this;
-  }
+  constexpr StepTime& operator+=(StepTime b) { return *this = *this + b; }
 };
 
+/// The longest span that becomes ticks: 196 days.
+inline constexpr Seconds kLongestSpan{1.7e7};
+
 /// Rounds to the nearest tick. The offset is one that simple fractions avoid, so that equal shares
-/// whose last bit differs land on the same tick. Requires a finite duration of 0 to 200 days.
+/// whose last bit differs land on the same tick. Requires a duration of at least 0; throws
+/// ClockOverflow above 196 days.
 inline StepTime to_step_time(Seconds duration) {
-  assert(std::isfinite(duration.base_units()) && duration >= Seconds{} &&
-         duration <= Seconds{1.7e7});
+  assert(!std::isnan(duration.base_units()) && duration >= Seconds{});
+  if (duration > kLongestSpan) throw ClockOverflow();
   return {static_cast<std::uint64_t>(duration.base_units() * 1e12 + 0.5137)};
 }
 constexpr Seconds to_seconds(StepTime t) { return Seconds{static_cast<double>(t.ps) * 1e-12}; }

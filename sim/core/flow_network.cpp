@@ -8,8 +8,7 @@
 namespace lockstep {
 
 namespace {
-constexpr Seconds kLongest{1.7e7};  // what to_step_time() takes
-constexpr double kLeast = 1e-6;     // bytes
+constexpr double kLeast = 1e-6;  // bytes
 constexpr StepTime kLastTick{std::numeric_limits<std::uint64_t>::max()};
 }  // namespace
 
@@ -53,7 +52,7 @@ void FlowNetwork::settle(StepTime now) {
     book(flow, rates_.previous_rate(flow), now);
     transfer.held_by = rates_.bottleneck(flow);
     const Seconds rest = Bytes{transfer.remaining} / rates_.rate(flow);
-    due_.set(flow, now + std::min(to_step_time(std::min(rest, kLongest)), kLastTick - now));
+    due_.set(flow, now + std::min(to_step_time(std::min(rest, kLongestSpan)), kLastTick - now));
   }
 }
 

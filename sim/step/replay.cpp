@@ -73,10 +73,12 @@ class RunningStep::State {
   [[nodiscard]] StepTime next_event() { return queue_.next_time(); }
 
   void handle_events(StepTime now) {
+    check_clock(now);
     now_ = now;
     while (!queue_.empty() && queue_.next_time() == now_) handle(queue_.pop());
   }
   void flow_ended(FlowIndex flow, StepTime now) {
+    check_clock(now);
     now_ = now;
     end_of(wiring_->flows()[flow - wiring_->flows().front().flow]);
   }
@@ -103,6 +105,12 @@ class RunningStep::State {
   }
 
  private:
+  /// A flow that would take longer ends after kLongestSpan, with bytes left.
+  void check_clock(StepTime now) const {
+    constexpr StepTime kEnd{static_cast<std::uint64_t>(kLongestSpan.base_units() * 1e12)};
+    if (now - begin_ >= kEnd) throw ClockOverflow();
+  }
+
   void set_up() {
     const std::size_t count = classes_.size() * stages_;
     actors_.resize(count);

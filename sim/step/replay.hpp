@@ -98,7 +98,8 @@ class RunningStep {
   std::unique_ptr<State> state_;
 };
 
-/// Runs one step alone, until it is done. Throws std::logic_error if the schedule deadlocks: no
+/// Runs one step alone, until it is done. Throws ClockOverflow where it takes more than 196 days,
+/// as RunningStep does, and std::logic_error if the schedule deadlocks: no
 /// schedule of ours does.
 ReplayResult replay(const StepPlan& plan, const std::vector<ReplicaClass>& classes,
                     const Wiring& wiring, bool record);

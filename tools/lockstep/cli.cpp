@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "models/input/input_error.hpp"
+#include "sim/core/clock.hpp"
 
 namespace lockstep {
 
@@ -100,6 +101,9 @@ Exit run_cli(const std::vector<std::string>& args, Console& console) {
     return Exit::bad_input;
   } catch (const UsageError& e) {
     console.err << e.what() << "\n";
+    return Exit::bad_input;
+  } catch (const ClockOverflow& e) {
+    console.err << "lockstep: " << e.what() << "; allowed: a smaller batch, or faster links\n";
     return Exit::bad_input;
   } catch (const std::exception& e) {
     console.err << "lockstep: an error of the program itself, please report it: " << e.what()

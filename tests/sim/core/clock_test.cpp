@@ -3,6 +3,7 @@
 #include <cmath>
 #include <doctest/doctest.h>
 #include <initializer_list>
+#include <limits>
 
 namespace lockstep {
 
@@ -41,6 +42,16 @@ TEST_CASE("StepTime: spans add up and come apart again, down to nothing") {
   end += StepTime{1};
   CHECK(start < end);
   CHECK(end == StepTime{13});
+}
+
+TEST_CASE("the clock: what it cannot hold is an error, never a wrapped number") {
+  CHECK_THROWS_AS(to_step_time(Seconds{1.8e7}), ClockOverflow);
+  CHECK_THROWS_AS(to_step_time(Seconds{std::numeric_limits<double>::infinity()}), ClockOverflow);
+  const StepTime last{std::numeric_limits<std::uint64_t>::max()};
+  CHECK((last - StepTime{1}) + StepTime{1} == last);
+  CHECK_THROWS_AS(last + StepTime{1}, ClockOverflow);
+  StepTime sum = last;
+  CHECK_THROWS_AS(sum += StepTime{1}, ClockOverflow);
 }
 
 }  // namespace lockstep
