@@ -33,7 +33,7 @@ std::vector<ReplicaClass> every_replica(const Scenario& scenario, const StepPlan
   any.kind = FabricKind::ideal;
   const Fabric fabric(any, Placement{plan.placement}.nodes(), plan.placement.nic_ports,
                       gigabytes_per_second(1));
-  return fold_replicas(scenario, plan, fabric, true).classes;
+  return classes_of_replicas(scenario, plan, fabric, Folding::unfolded).classes;
 }
 
 /// A training job under way.

@@ -58,14 +58,14 @@ class Workers {
   std::atomic<bool> stopped_{false};
 };
 
-PlanFactors medians(const PlanCandidate& candidate) {
+PlanFactors medians(const PlanModel& model) {
   PlanFactors out;
-  for (std::size_t i = 0; i < kPlanInputs; ++i) out[i] = candidate.inputs[i].median();
+  for (std::size_t i = 0; i < kPlanInputs; ++i) out[i] = model.inputs[i].median();
   return out;
 }
 
 /// Inputs of sample `number`: the same shares for all candidates.
-PlanFactors drawn(const PlanSpec& spec, const PlanCandidate& candidate, std::uint32_t number) {
+PlanFactors drawn(const PlanSpec& spec, const PlanModel& model, std::uint32_t number) {
   PlanFactors out;
   for (std::size_t i = 0; i < kPlanInputs; ++i) {
     RandomStream stream({.seed = spec.seed,
@@ -73,7 +73,7 @@ PlanFactors drawn(const PlanSpec& spec, const PlanCandidate& candidate, std::uin
                          .component = static_cast<std::uint32_t>(i),
                          .purpose = kInputDraws});
     // The middle of one of 2^53 cells, as neither 0 nor 1 has a quantile.
-    out[i] = candidate.inputs[i].quantile(stream.uniform() + 0x1p-54);
+    out[i] = model.inputs[i].quantile(stream.uniform() + 0x1p-54);
   }
   return out;
 }
@@ -119,7 +119,7 @@ class CandidateWork {
 
   /// The expected outcome, and the bars of inputs that leave the runs as they are.
   void expect() {
-    const PlanFactors factors = medians(candidate_);
+    const PlanFactors factors = medians(result_.model);
     const Campaign campaign = with_factors(result_.model.plan.campaign, factors);
     const std::vector<TrajectoryResult> runs = runs_of(campaign);
     result_.expected = mean_of(campaign, runs, factors);
@@ -142,9 +142,9 @@ class CandidateWork {
     const auto i = static_cast<std::size_t>(input);
     PlanSwing& out = result_.swings[i];
     out.input = input;
-    out.low = candidate_.inputs[i].quantile(kLowShare);
-    out.high = candidate_.inputs[i].quantile(kHighShare);
-    PlanFactors factors = medians(candidate_);
+    out.low = result_.model.inputs[i].quantile(kLowShare);
+    out.high = result_.model.inputs[i].quantile(kHighShare);
+    PlanFactors factors = medians(result_.model);
     factors[i] = out.low;
     out.at_low = mean(factors);
     factors[i] = out.high;
@@ -153,7 +153,7 @@ class CandidateWork {
 
   void sample(std::size_t i) {
     const auto number = static_cast<std::uint32_t>(i);
-    const PlanFactors factors = drawn(spec_, candidate_, number);
+    const PlanFactors factors = drawn(spec_, result_.model, number);
     const Campaign campaign = with_factors(result_.model.plan.campaign, factors);
     result_.samples[i] = outcome(campaign, run_trajectory(campaign, number), factors);
   }

@@ -120,6 +120,14 @@ PlanModel model_candidate(const PlanCandidate& candidate, PlanModel found) {
   assumptions.insert(assumptions.end(), step.notes.begin(), step.notes.end());
   out.step_s = step.step_s;
   out.mfu = step.mfu_full;
+  out.method = step.method;
+  out.band = step.band;
+  out.inputs = candidate.inputs;
+  Distribution& efficiency = out.inputs[static_cast<std::size_t>(PlanInput::efficiency)];
+  if (step.method == StepMethod::sampled && efficiency.law == DistributionLaw::lognormal) {
+    efficiency.low *= step.step_s / step.band->high_s;
+    efficiency.high *= step.step_s / step.band->low_s;
+  }
   out.tokens_per_step = step.tokens_per_step;
   out.tokens_per_s = step.tokens_per_s;
   const double work = *scenario.training_tokens / step.tokens_per_s;

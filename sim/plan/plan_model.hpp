@@ -21,6 +21,9 @@ struct PlanModel {
   std::string layout;      ///< how that was found, in words; empty: it was given
   std::string impossible;  ///< why it cannot be done at all; then nothing below holds
   double step_s = 0, mfu = 0, tokens_per_step = 0, tokens_per_s = 0;
+  StepMethod method = StepMethod::exact;
+  std::optional<StepBand> band;                  ///< as StepReport
+  std::array<Distribution, kPlanInputs> inputs;  ///< the candidate's; the efficiency holds the band
   MemoryVerdict memory;
   CampaignPlan plan;
   StepPower power;

@@ -91,6 +91,9 @@ CampaignPlan plan_campaign(const Scenario& scenario, const RunSpec& run) {
   plan.assumptions = run.assumptions;
   const StepReport step = simulate_step(scenario, {});
   plan.step_s = step.step_s;
+  if (const std::string words = method_words(step.method, step.band); !words.empty()) {
+    plan.assumptions.push_back("step: " + words);
+  }
   Campaign& campaign = plan.campaign;
   campaign.nodes = scenario.nodes;
   const Parallelism& cut = scenario.job.parallelism;

@@ -7,6 +7,7 @@
 
 #include "sim/step/replay.hpp"
 #include "sim/step/replica_classes.hpp"
+#include "sim/step/sample.hpp"
 #include "sim/step/site.hpp"
 
 namespace lockstep {
@@ -220,11 +221,12 @@ BytesPerSecond port_rate_to_top(const Fabric& fabric, int nodes) {
 SharedStep shared_step(const Scenario& scenario, std::span<const NodeStream> streams) {
   const StepPlan plan = plan_step(scenario);
   const Fabric fabric = own_fabric(scenario, plan);
-  const Folding folding = fold_replicas(scenario, plan, fabric, false);
+  const ReplayedReplicas chosen = replicas_for_replay(scenario, plan, fabric);
+  const ReplicaClasses& folding = chosen.replicas;
   FlowNetwork network;
   FabricLinks links{fabric, network};
-  const Wiring wiring{
-      scenario, plan, folding.classes, {.links = &links, .nodes = {}}, folding.links};
+  const Wiring wiring{scenario,      plan,        folding.classes, {.links = &links, .nodes = {}},
+                      folding.links, chosen.crowd};
   const StreamPaths paths(scenario, fabric, wiring, folding.links);
   StreamWatch watch(network.flows());
   network.observe(&watch);

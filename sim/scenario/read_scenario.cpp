@@ -391,7 +391,10 @@ Scenario complete_measured(const ScenarioDraft& draft, const PresetStore& preset
 
 Scenario read_scenario(const std::string& file, std::string_view text, const PresetStore& presets,
                        const ScenarioOptions& options) {
-  return complete_measured(read_draft(file, text, presets, options), presets, options);
+  Scenario scenario =
+      complete_measured(read_draft(file, text, presets, options), presets, options);
+  scenario.folding = options.folding;
+  return scenario;
 }
 
 Scenario load_scenario(const std::string& path, const PresetStore& presets,

@@ -17,9 +17,10 @@ namespace lockstep {
 struct ScenarioOptions {
   /// "path=value", applied to the JSON first, in order: "cluster.nodes=384", or a JSON pointer
   /// "/parallelism/data=32". The value is JSON, or else a string.
-  std::vector<std::string> set;
+  std::vector<std::string> set{};
   /// Profiles of the scenario's card and network: files, or names of presets (read_profile.hpp).
   std::vector<std::string> profiles{};
+  Folding folding = Folding::automatic;
 };
 
 /// Throws InputError. `file` is the name for messages, and paths in the text start from its folder.

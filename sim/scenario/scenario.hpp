@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,6 +35,15 @@ struct Expectation {
   std::string source;
 };
 
+/// How the data-parallel replicas of a job are simulated.
+enum class Folding : std::uint8_t {
+  /// Those that do the same once, where that changes nothing; else each on its own, or above a
+  /// budget of work a sample of them, with a band that holds the exact answer.
+  automatic,
+  folded,    ///< those that look alike once, also where hashed paths make that approximate
+  unfolded,  ///< each on its own
+};
+
 struct Scenario {
   std::string file;  ///< where it was read from, for messages
   std::string about;
@@ -53,6 +63,7 @@ struct Scenario {
   std::optional<Expectation> expect;
   std::optional<PowerSpec> power;  ///< asked for
   ClusterSite site;                ///< of the cluster's preset, if it named one
+  Folding folding = Folding::automatic;
   /// What the reader filled in because the scenario left it open:
   /// "virtual stages: 4 (stack default)".
   std::vector<std::string> assumptions;

@@ -1,4 +1,5 @@
 #include <array>
+#include <fmt/format.h>
 
 #include "sim/step/step_report.hpp"
 
@@ -56,5 +57,26 @@ constexpr std::array<SliceKind, 10> kSlices{{
 
 std::span<const BucketInfo> buckets() { return kTable; }
 std::span<const SliceKind> slice_kinds() { return kSlices; }
+
+std::string method_words(StepMethod method, const std::optional<StepBand>& band) {
+  switch (method) {
+    case StepMethod::exact:
+      return {};
+    case StepMethod::sampled:
+      return fmt::format(
+          "a sample of the replicas was simulated, with those on the most crowded links; every "
+          "replica on its own (--unfold) takes {:.4g} to {:.4g} s",
+          band->low_s, band->high_s);
+    case StepMethod::folded:
+      return "folded as asked (--fold): replicas stand for each other although hashed paths tell "
+             "them apart; every replica on its own may take up to 2.5 times as long, or less";
+  }
+  return {};
+}
+
+std::string_view name_of(StepMethod method) {
+  constexpr std::array<std::string_view, 3> kNames{"exact", "sampled", "folded"};
+  return kNames[static_cast<std::size_t>(method)];
+}
 
 }  // namespace lockstep

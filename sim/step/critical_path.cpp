@@ -60,14 +60,14 @@ class Walk {
 
   /// The actor that was the last to be ready for the optimiser.
   [[nodiscard]] std::size_t last_actor() const {
+    std::vector<StepTime> reduced(plan_.stages.size());
+    for (const CollectiveRecord& c : result_.collectives) {
+      if (c.end <= result_.optimiser_start) reduced[c.stage] = std::max(reduced[c.stage], c.end);
+    }
     std::vector<StepTime> ready(result_.actors.size());
     for (std::size_t a = 0; a < ready.size(); ++a) {
-      ready[a] = record(a, stage(a).items.size() - 1).end;
-      for (const CollectiveRecord& c : result_.collectives) {
-        if (c.stage == a % plan_.stages.size() && c.end <= result_.optimiser_start) {
-          ready[a] = std::max(ready[a], c.end);
-        }
-      }
+      const StepTime passes = record(a, stage(a).items.size() - 1).end;
+      ready[a] = std::max(passes, reduced[a % reduced.size()]);
     }
     return static_cast<std::size_t>(std::max_element(ready.begin(), ready.end()) - ready.begin());
   }

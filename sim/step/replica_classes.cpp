@@ -89,10 +89,10 @@ class Refinement {
     link_colour_.resize(link_hash_.size());
   }
 
-  Folding run(const Slowdowns& slow) {
+  ReplicaClasses run(const Slowdowns& slow) {
     std::uint32_t replicas = renumber(replica_hash_, replica_colour_);
     std::uint32_t links = renumber(link_hash_, link_colour_);
-    while (true) {
+    while (!alone(replicas)) {
       refine();
       const std::uint32_t more_replicas = renumber(replica_hash_, replica_colour_);
       const std::uint32_t more_links = renumber(link_hash_, link_colour_);
@@ -195,9 +195,14 @@ class Refinement {
     }
   }
 
-  [[nodiscard]] Folding result(const Slowdowns& slow, std::uint32_t replicas,
-                               std::uint32_t links) const {
-    Folding folding;
+  /// Under ECMP no two replicas may be alike: then links need not be compared.
+  [[nodiscard]] bool alone(std::uint32_t classes) const {
+    return !lanes_.comparable() && classes == replica_colour_.size();
+  }
+
+  [[nodiscard]] ReplicaClasses result(const Slowdowns& slow, std::uint32_t replicas,
+                                      std::uint32_t links) const {
+    ReplicaClasses folding;
     folding.classes.reserve(replicas);
     for (std::size_t d = 0; d < replica_colour_.size(); ++d) {
       const auto data = static_cast<int>(d);
@@ -209,6 +214,7 @@ class Refinement {
       folding.classes.push_back(
           {data, 1, it == slow.end() ? std::vector<double>{} : it->second, plan_.variant(data)});
     }
+    if (alone(replicas)) return folding;
     folding.links.of = number_;
     folding.links.links.assign(links, 0);
     for (std::uint32_t& of : folding.links.of) {
@@ -254,12 +260,13 @@ std::vector<ReplicaClass> classes_by_length(const StepPlan& plan, const Slowdown
 
 }  // namespace
 
-Folding fold_replicas(const Scenario& scenario, const StepPlan& plan, const Fabric& fabric,
-                      bool unfold) {
+ReplicaClasses classes_of_replicas(const Scenario& scenario, const StepPlan& plan,
+                                   const Fabric& fabric, Folding folding) {
   Lanes lanes{plan, fabric};
   const Slowdowns slow = slow_replicas(scenario, lanes.placement());
-  if (unfold || !lanes.comparable()) {
-    return {.classes = classes_by_length(plan, slow, lanes, unfold), .links = {}};
+  const bool by_length = folding == Folding::folded && !lanes.comparable();
+  if (folding == Folding::unfolded || by_length) {
+    return {.classes = classes_by_length(plan, slow, lanes, !by_length), .links = {}};
   }
   return Refinement{scenario, plan, lanes}.run(slow);
 }

@@ -24,23 +24,24 @@ struct LinkClasses {
   std::vector<std::uint32_t> links;  ///< by class: how many
 };
 
-struct Folding {
+/// Replicas as a replay takes them.
+struct ReplicaClasses {
   std::vector<ReplicaClass> classes;
   LinkClasses links;
 };
 
-/// With `unfold` each replica is a class of its own.
+/// `automatic` folds as far as that is exact, `folded` also where it is not.
 ///
-/// Where routes are symmetric, the classes are an equitable partition: replicas of a class have the
-/// same plan and slow GPUs and send as much over links of each class, links of a class have the
-/// same capacity and carry as much of replicas of each class. Shares that are max-min fair are then
-/// equal within a class, so that folding is exact. Found by colour refinement, with 64-bit hashes
-/// in place of whole neighbourhoods: among 1e5 replicas and links two that differ meet once in 1e9
-/// jobs. Source: McKay 1981, Practical graph isomorphism, Congressus Numerantium 30, section 2.
+/// Folded exactly, the classes are an equitable partition: replicas of a class have the same plan
+/// and slow GPUs and send as much over links of each class, links of a class have the same capacity
+/// and carry as much of replicas of each class. Shares that are max-min fair are then equal within
+/// a class. Found by colour refinement, with 64-bit hashes in place of whole neighbourhoods: among
+/// 1e5 replicas and links two that differ meet once in 1e9 jobs. Source: McKay 1981, Practical
+/// graph isomorphism, Congressus Numerantium 30, section 2. Under ECMP it finds replicas that meet
+/// nobody, and those without pipeline messages; mostly each replica is a class of its own.
 ///
-/// Under ECMP hashed paths differ between all replicas; classes are then those of equal path
-/// length.
-Folding fold_replicas(const Scenario& scenario, const StepPlan& plan, const Fabric& fabric,
-                      bool unfold);
+/// `folded` under ECMP: classes are those of equal path length.
+ReplicaClasses classes_of_replicas(const Scenario& scenario, const StepPlan& plan,
+                                   const Fabric& fabric, Folding folding);
 
 }  // namespace lockstep

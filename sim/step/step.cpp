@@ -3,12 +3,16 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <utility>
 
+#include "models/input/input_error.hpp"
 #include "models/workload/flops.hpp"
 #include "sim/pools/pool_memory.hpp"
 #include "sim/step/critical_path.hpp"
 #include "sim/step/replay.hpp"
 #include "sim/step/replica_classes.hpp"
+#include "sim/step/sample.hpp"
+#include "sim/step/site.hpp"
 #include "sim/step/timeline.hpp"
 #include "sim/step/unseen_traffic.hpp"
 
@@ -171,49 +175,194 @@ void add_pools(const Scenario& s, const StepPlan& plan, const std::vector<Replic
   }
 }
 
+/// Above so many passes nobody asks for the critical path of each.
+constexpr std::uint64_t kMostRecorded = 4'000'000;
+
+bool records(const StepPlan& plan, std::size_t replicas, const StepOptions& options) {
+  std::uint64_t passes = 0;
+  for (const StagePlan& stage : plan.stages) passes += stage.items.size();
+  if (options.record_timeline) return true;
+  return options.folding != Folding::unfolded && passes * replicas <= kMostRecorded;
+}
+
+/// A step that was replayed, and for whom.
+struct Replayed {
+  ReplicaClasses replicas;
+  ReplayResult result;
+  bool exact = true;
+  bool recorded = false;
+};
+
+/// A job's plan and fabric, for one replay or several.
+class JobReplay {
+ public:
+  JobReplay(const Scenario& scenario, const StepOptions& options)
+      : scenario_(scenario),
+        options_(options),
+        plan_(plan_step(scenario)),
+        fabric_(own_fabric(scenario, plan_)) {}
+
+  [[nodiscard]] const StepPlan& plan() const { return plan_; }
+  [[nodiscard]] const Fabric& fabric() const { return fabric_; }
+
+  [[nodiscard]] Replayed replay(ReplicaClasses replicas, bool record,
+                                std::vector<double> crowd = {}) const {
+    FlowNetwork network;
+    FabricLinks links{fabric_, network, nic_shares(scenario_, fabric_)};
+    const Wiring wiring{scenario_,        plan_,
+                        replicas.classes, {.links = &links, .nodes = {}},
+                        replicas.links,   std::move(crowd)};
+    ReplayResult result = lockstep::replay(plan_, replicas.classes, wiring, record);
+    return {std::move(replicas), std::move(result), wiring.exact(), record};
+  }
+  [[nodiscard]] Replayed replay(ReplicaClasses replicas) const {
+    const bool record = records(plan_, replicas.classes.size(), options_);
+    return replay(std::move(replicas), record);
+  }
+
+ private:
+  const Scenario& scenario_;
+  const StepOptions& options_;
+  StepPlan plan_;
+  Fabric fabric_;
+};
+
 Scenario without_stragglers(const Scenario& scenario) {
   Scenario healthy = scenario;
   healthy.stragglers.clear();
   return healthy;
 }
 
-}  // namespace
-
-StepReport simulate_step(const Scenario& scenario, const StepOptions& options) {
-  const StepPlan plan = plan_step(scenario);
-  const Fabric fabric = own_fabric(scenario, plan);
-  const Folding folding = fold_replicas(scenario, plan, fabric, options.unfold);
-  const std::vector<ReplicaClass>& classes = folding.classes;
-  FlowNetwork network;
-  FabricLinks links{fabric, network, nic_shares(scenario, fabric)};
-  const Wiring wiring{scenario, plan, classes, {.links = &links, .nodes = {}}, folding.links};
-  const bool record = options.record_timeline || !options.unfold;
-  const ReplayResult result = replay(plan, classes, wiring, record);
-
+/// Everything but how sure it is.
+StepReport report_of(const Scenario& scenario, const StepOptions& options, const StepPlan& plan,
+                     const Replayed& step) {
+  const std::vector<ReplicaClass>& classes = step.replicas.classes;
+  const ReplayResult& result = step.result;
   StepReport report;
-  report.folded = !options.unfold;
-  report.folded_exactly = wiring.exact();
+  report.replicas = static_cast<std::uint64_t>(plan.placement.data);
+  report.replicas_simulated = classes.size();
+  report.folded = report.replicas_simulated < report.replicas || report.replicas == 1;
   report.step_s = seconds(result.end);
   report.actors_simulated = result.actors.size();
   report.items = result.items_run;
   report.flows = result.flows;
   report.events = result.events;
   add_stages(scenario, plan, report);
-  add_actors(plan, classes, result, options.keep_actors || !options.unfold, report);
+  add_actors(plan, classes, result, options.keep_actors || report.folded, report);
   if (!scenario.stragglers.empty()) {
-    blame_stragglers(simulate_step(without_stragglers(scenario)).seconds, report.seconds);
+    StepOptions healthy = options;
+    healthy.record_timeline = healthy.keep_actors = false;
+    blame_stragglers(simulate_step(without_stragglers(scenario), healthy).seconds, report.seconds);
   }
   add_pools(scenario, plan, classes, result, report);
   add_rates(scenario, report);
-  if (record) report.critical_path = critical_path(plan, result);
+  if (step.recorded) report.critical_path = critical_path(plan, result);
   if (options.record_timeline) report.timeline = timeline(plan, result);
   report.notes = unseen_traffic(scenario, plan);
-  if (!report.folded_exactly) {
-    report.notes.emplace_back(
-        "folded approximately: under hashed routing the paths of replicas differ; --unfold is "
-        "exact");
-  }
   return report;
+}
+
+void add_method_note(StepReport& report) {
+  const std::string words = method_words(report.method, report.band);
+  if (!words.empty()) report.notes.push_back(words);
+}
+
+constexpr double kSampleReplays = 3;
+constexpr std::size_t kLeastSample = 32;
+/// Half of a band's width over the step, above which the sample doubles.
+constexpr double kWideBand = 0.03;
+/// The most that narrowing a band may cost, in budgets.
+constexpr double kNarrowing = 8;
+/// Kept on both sides of a band: the sample may miss the slowest replica.
+constexpr double kBandMargin = 0.015;
+
+/// A sample, replayed as if the others sent nothing and as if they always sent.
+struct Bracket {
+  ReplicaSample sample;
+  StepBand band;
+  [[nodiscard]] bool wide() const {
+    return band.high_s - band.low_s > kWideBand * (band.high_s + band.low_s);
+  }
+};
+
+Bracket bracket(const Scenario& scenario, const JobReplay& job, std::size_t size) {
+  Bracket out{sample_of_replicas(scenario, job.plan(), job.fabric(), size), {}};
+  const auto end = [&](double share) {
+    const std::vector<double> crowd = out.sample.crowded(share);
+    return seconds(job.replay({out.sample.classes, {}}, false, crowd).result.end);
+  };
+  const double alone = end(0), crowded = end(1);
+  out.band = {.low_s = std::min(alone, crowded) * (1 - kBandMargin),
+              .high_s = std::max(alone, crowded) * (1 + kBandMargin)};
+  return out;
+}
+
+/// The answer is that of the sample with the others sending half of the time.
+StepReport report_of_sample(const Scenario& scenario, const StepOptions& options,
+                            const JobReplay& job, const Bracket& bracket) {
+  constexpr double kHalf = 0.5;
+  const ReplicaSample& sample = bracket.sample;
+  Replayed middle =
+      job.replay({sample.classes, {}}, records(job.plan(), sample.classes.size(), options),
+                 sample.crowded(kHalf));
+  for (std::size_t c = 0; c < sample.classes.size(); ++c) {
+    middle.replicas.classes[c].copies = sample.stands_for[c];
+  }
+  StepReport report = report_of(scenario, options, job.plan(), middle);
+  report.method = StepMethod::sampled;
+  report.band = {.low_s = std::min(bracket.band.low_s, report.step_s),
+                 .high_s = std::max(bracket.band.high_s, report.step_s)};
+  add_method_note(report);
+  return report;
+}
+
+StepReport report_of_all(const Scenario& scenario, const StepOptions& options, const JobReplay& job,
+                         ReplicaClasses replicas) {
+  const Replayed step = job.replay(std::move(replicas));
+  StepReport report = report_of(scenario, options, job.plan(), step);
+  report.method = step.exact ? StepMethod::exact : StepMethod::folded;
+  if (step.exact) report.band = {.low_s = report.step_s, .high_s = report.step_s};
+  add_method_note(report);
+  return report;
+}
+
+/// Within the budget all replicas. Above it a sample, which doubles while its band is wide and
+/// that is worth its cost; all of them where that comes to the same.
+StepReport simulate(const Scenario& scenario, const StepOptions& options) {
+  const JobReplay job(scenario, options);
+  const Folding folding =
+      options.folding == Folding::automatic ? scenario.folding : options.folding;
+  ReplicaClasses replicas = classes_of_replicas(scenario, job.plan(), job.fabric(), folding);
+  const double events = step_events(job.plan(), replicas.classes);
+  const std::size_t classes = replicas.classes.size();
+  const double each = events / static_cast<double>(classes);
+  if (folding == Folding::automatic && events > options.budget) {
+    std::size_t size =
+        std::max(kLeastSample, static_cast<std::size_t>(options.budget / (kSampleReplays * each)));
+    while (size < classes) {
+      const Bracket found = bracket(scenario, job, size);
+      const double next = std::min(2 * kSampleReplays * static_cast<double>(size) * each, events);
+      if (!found.wide() || next > kNarrowing * options.budget) {
+        return report_of_sample(scenario, options, job, found);
+      }
+      size *= 2;
+    }
+  }
+  return report_of_all(scenario, options, job, std::move(replicas));
+}
+
+}  // namespace
+
+StepReport simulate_step(const Scenario& scenario, const StepOptions& options) {
+  try {
+    return simulate(scenario, options);
+  } catch (const ClockOverflow& overflow) {
+    throw InputError({.file = scenario.file,
+                      .pointer = "/batch",
+                      .found = overflow.what(),
+                      .allowed = "a smaller batch, or faster GPUs and links",
+                      .nearest = {}});
+  }
 }
 
 }  // namespace lockstep

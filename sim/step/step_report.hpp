@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -98,10 +99,28 @@ struct CriticalPathPart {
   double share = 0;  ///< of the step
 };
 
+/// How the answer comes about.
+enum class StepMethod : std::uint8_t {
+  exact,    ///< every replica on its own, or those that do the same once
+  sampled,  ///< some replicas, and a band that holds the exact answer
+  folded,   ///< replicas that look alike once, as asked, though hashed paths tell them apart
+};
+std::string_view name_of(StepMethod method);
+
+/// Times between which the exact answer lies.
+struct StepBand {
+  double low_s = 0, high_s = 0;
+};
+
+/// How sure a step's time is, in a sentence; empty where it is exact.
+std::string method_words(StepMethod method, const std::optional<StepBand>& band);
+
 struct StepReport {
   double step_s = 0;
-  bool folded = true;
-  bool folded_exactly = true;  ///< false: says so in the output
+  StepMethod method = StepMethod::exact;
+  std::optional<StepBand> band;  ///< step_s twice where exact; none where folded as asked
+  bool folded = true;            ///< not every replica is on its own, or there is but one
+  std::uint64_t replicas = 0, replicas_simulated = 0;
   std::uint64_t actors_simulated = 0, items = 0, flows = 0, events = 0;
 
   double model_flops_causal = 0, model_flops_full = 0, hardware_flops = 0;  ///< per step, all GPUs

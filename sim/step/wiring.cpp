@@ -30,11 +30,13 @@ struct Wiring::Edges {
 };
 
 Wiring::Wiring(const Scenario& scenario, const StepPlan& plan,
-               const std::vector<ReplicaClass>& classes, const Site& site, LinkClasses links)
+               const std::vector<ReplicaClass>& classes, const Site& site, LinkClasses links,
+               std::vector<double> crowd)
     : scenario_(scenario),
       plan_(plan),
       classes_(classes),
       link_classes_(std::move(links)),
+      crowd_(std::move(crowd)),
       lanes_(plan, site.links->fabric(), site.nodes),
       links_(*site.links),
       network_(links_.network()),
@@ -90,7 +92,8 @@ void Wiring::add_uses(const std::vector<RouteHop>& uses, double copies, Edges& e
     // All copies together cross all links of the class: each link has an equal part of that.
     const double links =
         link_classes_.of.empty() ? copies : link_classes_.links[link_classes_.of[use.link]];
-    edges.add(fabric_link(use.link), use.share * copies / links);
+    const double crowd = crowd_.empty() ? 1.0 : crowd_[use.link];
+    edges.add(fabric_link(use.link), use.share * crowd * copies / links);
   }
 }
 
@@ -164,7 +167,7 @@ void Wiring::wire_message(std::size_t actor, int data, int stage, int next, int 
     add_uses(uses, copies, edges);
     latency += lanes_.switches_between({data, stage}, {data, next}) *
                lanes_.fabric().spec().switch_latency;
-    exact_ = exact_ && (copies == 1 || lanes_.comparable());
+    exact_ = exact_ && (copies == 1 || alike());
   }
   actors_[actor].message[way] = add_flow(edges, WiredFlow::Use::message, 2 * actor + way);
   actors_[actor].message_latency[way] = to_step_time(latency);
@@ -209,7 +212,7 @@ void Wiring::wire_data() {
 /// one byte each. All groups of the kind move at the pace of the slowest.
 Wiring::Edges Wiring::ring_edges(int stage, const DataGroup& group) {
   std::vector<RouteHop> uses;
-  if (lanes_.comparable()) {
+  if (alike() || !crowd_.empty()) {
     for (int d = 0; d < plan_.placement.data; ++d) lanes_.add_ring(d, stage, group, uses);
   } else {
     for (const ReplicaClass& c : classes_) {
@@ -298,6 +301,7 @@ void Wiring::wire_exchanges() {
         lanes_.add(one, other, false, 1.0, uses);
         lanes_.add(other, one, false, 1.0, uses);
         add_uses(uses, c.copies, edges);
+        exact_ = exact_ && (c.copies == 1 || alike());
       }
       exchanges_.push_back(add_flow(edges, WiredFlow::Use::exchange, exchanges_.size()));
     }

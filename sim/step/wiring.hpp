@@ -43,9 +43,11 @@ struct WiredFlow {
 class Wiring {
  public:
   /// Adds the job's flows to the network of the site, always in the same order. `links` belongs to
-  /// `classes`: both come from fold_replicas(). All but `site` outlive this, as what it points to.
+  /// `classes`: both come from classes_of_replicas(). `crowd`, by fabric link, is how many times
+  /// what the flows of replicas put on it counts, because replicas that are not simulated share it;
+  /// empty: once. All but `site` outlive this, as what it points to.
   Wiring(const Scenario& scenario, const StepPlan& plan, const std::vector<ReplicaClass>& classes,
-         const Site& site, LinkClasses links = {});
+         const Site& site, LinkClasses links = {}, std::vector<double> crowd = {});
 
   [[nodiscard]] FlowNetwork& network() const { return network_; }
   /// The flows, in the order in which they were made.
@@ -78,6 +80,8 @@ class Wiring {
   [[nodiscard]] const StagePlan& plan_of(std::size_t actor) const;
   LinkIndex port(std::size_t actor, int direction);
   LinkIndex rate_limit(double bytes_per_second);
+  /// Whether copies of a class are alike in what they put on links.
+  [[nodiscard]] bool alike() const { return lanes_.comparable() || !link_classes_.of.empty(); }
   /// Adds what `copies` replicas like one with these uses put on links.
   void add_uses(const std::vector<RouteHop>& uses, double copies, Edges& edges);
 
@@ -96,6 +100,7 @@ class Wiring {
   const StepPlan& plan_;
   const std::vector<ReplicaClass>& classes_;
   LinkClasses link_classes_;
+  std::vector<double> crowd_;
   Lanes lanes_;
   FabricLinks& links_;
   FlowNetwork& network_;

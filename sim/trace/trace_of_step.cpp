@@ -278,7 +278,8 @@ Trace trace_of_step(const Scenario& scenario) {
   const StepPlan plan = plan_step(scenario);
   std::vector<ReplicaClass> replicas;
   if (!scenario.stragglers.empty()) {
-    replicas = fold_replicas(scenario, plan, own_fabric(scenario, plan), true).classes;
+    replicas =
+        classes_of_replicas(scenario, plan, own_fabric(scenario, plan), Folding::unfolded).classes;
   }
   const TensorPayload payload(scenario, plan);
   std::vector<RankTrace> ranks;

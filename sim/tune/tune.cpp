@@ -29,6 +29,8 @@ struct Candidate {
   double bound_s = 0;
   enum class State : std::uint8_t { computed, planned, replayed } state = State::computed;
   double step_s = kNever, mfu = 0;
+  StepMethod method = StepMethod::exact;
+  std::optional<StepBand> band{};
   BucketTimes seconds{};
 };
 
@@ -43,6 +45,8 @@ void replay_into(const Scenario& scenario, Candidate& candidate) {
   const StepReport report = simulate_step(scenario);
   candidate.step_s = report.step_s;
   candidate.mfu = report.mfu_full;
+  candidate.method = report.method;
+  candidate.band = report.band;
   candidate.seconds = report.seconds;
   candidate.state = Candidate::State::replayed;
 }
@@ -54,6 +58,8 @@ TunedLayout as_tuned(Scenario scenario, const Candidate& candidate) {
   out.scenario = std::move(scenario);
   out.step_s = candidate.step_s;
   out.mfu = candidate.mfu;
+  out.method = candidate.method;
+  out.band = candidate.band;
   out.bound_s = candidate.bound_s;
   out.seconds = candidate.seconds;
   return out;

@@ -51,6 +51,8 @@ struct TuneOptions {
 struct TunedLayout {
   Scenario scenario;  ///< the whole of it, as the scenario reader would make it
   double step_s = 0, mfu = 0;
+  StepMethod method = StepMethod::exact;
+  std::optional<StepBand> band;
   double bound_s = 0;     ///< the lower bound of step_s that the search went by
   MemoryBreakdown peak;   ///< of the fullest stage
   Bytes usable;           ///< of the card

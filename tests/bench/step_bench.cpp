@@ -23,7 +23,8 @@ void step(benchmark::State& state, bool unfold) {
   const Scenario scenario = llama(state.range(0));
   std::uint64_t items = 0;
   for ([[maybe_unused]] const auto _ : state) {
-    items += simulate_step(scenario, {.unfold = unfold}).items;
+    items +=
+        simulate_step(scenario, {.folding = unfold ? Folding::unfolded : Folding::automatic}).items;
   }
   state.SetItemsProcessed(static_cast<std::int64_t>(items));
 }

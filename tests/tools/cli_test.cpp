@@ -142,6 +142,50 @@ TEST_CASE("lockstep run: folded and unfolded give the same step time") {
   CHECK(step({}) == step({"--unfold"}));
 }
 
+constexpr std::string_view kHashed = R"({
+  "model": "llama3_8b", "stack": "megatron_core",
+  "cluster": {"node": "dgx_h100", "nodes": 32, "fabric": "fat_tree_ecmp"},
+  "parallelism": {"tensor": 4, "pipeline": 4, "data": 16, "sharding": "none"},
+  "batch": {"sequences": 256, "tokens": 4096, "micro": 1}
+})";
+
+TEST_CASE("lockstep: every command that prints a step takes --fold and --unfold, not both") {
+  const test::TemporaryFolder folder;
+  const std::string file = folder.write("hashed.json", kHashed);
+  for (const char* command : {"run", "sweep", "tune", "plan", "compare", "validate"}) {
+    CAPTURE(command);
+    const std::string help = lockstep_with({command, "--help"}).out;
+    CHECK(help.find("--fold") != std::string::npos);
+    CHECK(help.find("--unfold") != std::string::npos);
+  }
+  const Ran both = lockstep_with({"run", file, "--fold", "--unfold"});
+  CHECK(both.exit == Exit::bad_input);
+  CHECK(both.err == "--fold: found --unfold beside it; allowed: one of them\n");
+}
+
+TEST_CASE(
+    "lockstep run, tune: under hashed paths the default is exact, and --fold says what it is") {
+  const test::TemporaryFolder folder;
+  const std::string file = folder.write("hashed.json", kHashed);
+  const auto json = [&](std::vector<std::string> args) {
+    args.insert(args.end(), {"--format", "json"});
+    return nlohmann::json::parse(lockstep_with(args).out);
+  };
+  const auto whole = json({"run", file, "--unfold"}), usual = json({"run", file});
+  const auto folded = json({"run", file, "--fold"});
+  CHECK(usual["step_s"] == whole["step_s"]);
+  CHECK(usual["exact_low_s"] == whole["step_s"]);
+  CHECK(usual["simulation"]["method"] == "exact");
+  CHECK(folded["step_s"] < whole["step_s"]);
+  CHECK(folded["simulation"]["method"] == "folded");
+  CHECK_FALSE(folded.contains("exact_low_s"));
+  CHECK(lockstep_with({"run", file, "--fold"}).out.find("folded as asked") != std::string::npos);
+  const auto tuned = json({"tune", file, "--tensor", "4", "--pipeline", "4", "--micro-batch", "1",
+                           "--recompute", "none", "--quiet"});
+  CHECK(tuned["own"]["step_s"] == whole["step_s"]);
+  for (const auto& layout : tuned["best"]) CHECK(layout["method"] == "exact");
+}
+
 TEST_CASE("lockstep list: every kind, in every format, has what the presets have") {
   for (const char* kind :
        {"gpus", "nodes", "models", "stacks", "engines", "nvlinks", "fabrics", "fabric-kinds",

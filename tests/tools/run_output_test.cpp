@@ -138,14 +138,21 @@ TEST_CASE("run, table: within 100 columns, with and without UTF-8") {
   }
 }
 
-TEST_CASE("run, table: says what was missed and what was folded approximately") {
+TEST_CASE("run, table: says what was missed, and where replicas were a sample") {
   RunResult result = example();
   result.scenario.expect->within = 0.05;
-  result.report.folded_exactly = false;
+  result.report.method = StepMethod::sampled;
+  result.report.band = {.low_s = 1.9, .high_s = 2.1};
+  result.report.replicas = 512;
+  result.report.replicas_simulated = 12;
   result.memory.fits = false;
   const std::string table = result_table(result, {});
   CHECK(table.find("-9.1 %, NOT within the 5 %") != std::string::npos);
-  CHECK(table.find("folded approximately; --unfold") != std::string::npos);
+  CHECK(table.find("1.90 s to 2.10 s (12 of 512 replicas simulated)") != std::string::npos);
+  const auto json = result_json(result);
+  CHECK(json["exact_low_s"] == 1.9);
+  CHECK(json["exact_high_s"] == 2.1);
+  CHECK(json["simulation"]["method"] == "sampled");
   CHECK(table.find("DOES NOT FIT") != std::string::npos);
 }
 

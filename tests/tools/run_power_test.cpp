@@ -21,8 +21,7 @@ RunResult priced() {
                   LOCKSTEP_SOURCE_DIR "/scenarios/power/llama3-405b-16k-power.json", presets),
               .report = {},
               .memory = {}};
-  r.report =
-      simulate_step(r.scenario, {.unfold = false, .record_timeline = true, .keep_actors = true});
+  r.report = simulate_step(r.scenario, {.record_timeline = true, .keep_actors = true});
   r.power = step_power(r.scenario, r.report);
   return r;
 }

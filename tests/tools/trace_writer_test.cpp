@@ -30,7 +30,9 @@ StepReport simulated(bool unfold) {
     "batch": {"sequences": 16, "micro": 1, "tokens": 2048},
     "precision": "bf16", "recompute": "none", "stack": "megatron_core"})",
                                           presets);
-  return simulate_step(scenario, {.unfold = unfold, .record_timeline = true, .keep_actors = true});
+  return simulate_step(scenario, {.folding = unfold ? Folding::unfolded : Folding::automatic,
+                                  .record_timeline = true,
+                                  .keep_actors = true});
 }
 constexpr int kMicroBatches = 8;
 

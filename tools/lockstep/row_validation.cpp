@@ -26,9 +26,12 @@ using Status = RowPrediction::Status;
 void simulate_row(const ReferenceRow& row, const PresetStore& presets, Scenario& scenario,
                   RowPrediction& out) {
   const bool powered = row.measured_gpu_power_w && scenario.node.chassis && scenario.node.gpu.power;
-  const StepReport report = simulate_step(
-      scenario, {.unfold = false, .record_timeline = powered, .keep_actors = powered});
+  const StepReport report =
+      simulate_step(scenario, {.record_timeline = powered, .keep_actors = powered});
   out.predicted_step_s = report.step_s;
+  if (const std::string words = method_words(report.method, report.band); !words.empty()) {
+    out.assumptions.push_back("step: " + words);
+  }
   out.error = report.step_s / *row.measured_step_s - 1;
   if (!powered) return;
   scenario.power = PowerSpec{};
@@ -37,7 +40,7 @@ void simulate_row(const ReferenceRow& row, const PresetStore& presets, Scenario&
 }
 
 RowPrediction predict_row(const ReferenceRow& row, const PresetStore& presets,
-                          std::span<const Profile> profiles) {
+                          std::span<const Profile> profiles, Folding folding) {
   RowPrediction out{.row = &row,
                     .status = Status::skipped,
                     .reason = row.obstacle,
@@ -49,6 +52,7 @@ RowPrediction predict_row(const ReferenceRow& row, const PresetStore& presets,
   if (!row.obstacle.empty()) return out;
   try {
     Scenario scenario = row_scenario(row, presets);
+    scenario.folding = folding;
     if (!profiles.empty() && profiles.front().gpu != scenario.node.gpu.name) {
       out.reason = "another card than the profile's";
       return out;
@@ -235,12 +239,12 @@ double OutOfMemory::recall() const {
 
 std::vector<RowPrediction> predict_rows(const std::vector<ReferenceRow>& rows,
                                         const PresetStore& presets, int threads, Progress& progress,
-                                        std::span<const Profile> profiles) {
+                                        std::span<const Profile> profiles, Folding folding) {
   std::vector<RowPrediction> predictions(rows.size());
   tbb::task_arena arena(threads == 0 ? tbb::task_arena::automatic : threads);
   arena.execute([&] {
     tbb::parallel_for(std::size_t{0}, rows.size(), [&](std::size_t i) {
-      predictions[i] = predict_row(rows[i], presets, profiles);
+      predictions[i] = predict_row(rows[i], presets, profiles, folding);
       progress.one_done();
     });
   });

@@ -10,6 +10,7 @@
 
 #include "models/profile/kernel_profile.hpp"
 #include "sim/scenario/preset_store.hpp"
+#include "sim/scenario/scenario.hpp"
 #include "tools/lockstep/rows.hpp"
 #include "tools/lockstep/statistics.hpp"
 
@@ -45,7 +46,8 @@ std::string_view name_of(RowPrediction::Status status);
 /// skipped then.
 std::vector<RowPrediction> predict_rows(const std::vector<ReferenceRow>& rows,
                                         const PresetStore& presets, int threads, Progress& progress,
-                                        std::span<const Profile> profiles = {});
+                                        std::span<const Profile> profiles = {},
+                                        Folding folding = Folding::automatic);
 
 /// Errors of a group of rows.
 struct GroupErrors {

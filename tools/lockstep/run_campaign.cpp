@@ -169,7 +169,10 @@ Exit run_campaign(const CampaignInput& input, const Scenario& scenario,
   }
   add_step(result, run);
   // The published runs that it is made from ran on one kind of node each.
-  if (reports && scenario.pools.empty()) result.interval = interval_of(scenario, input.presets);
+  if (reports && scenario.pools.empty()) {
+    result.interval = interval_of(scenario, input.presets);
+    widen(*result.interval, result.step.band, result.step.step_s);
+  }
   sampling.progress = [] { return !InterruptGuard::interrupted(); };
   if (optimises || (reports && is_optimisable(result.plan))) {
     result.optimum = find_optimum(result.plan, sampling, console);

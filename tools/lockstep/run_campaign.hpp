@@ -22,6 +22,7 @@ struct CampaignInput {
   std::vector<std::string> profiles;
   const JsonCursor& root;
   const PresetStore& presets;
+  Folding folding = Folding::automatic;
 };
 
 /// Fills in what a healthy step says about the run: its FLOPs, its power, and with that the bill.

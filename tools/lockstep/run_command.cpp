@@ -73,11 +73,8 @@ constexpr std::array kRunOptions{
         "links and when. Of one with \"run\": where the time, the FLOPs, the power and the money "
         "go, and which checkpoint interval is best.",
         "--report run.html"},
-    OptionSpec{
-        "unfold", 0, "", false,
-        "Simulate every replica on its own instead of one for all that do the same: the same "
-        "answer wherever folding is exact, at the cost of time and memory.",
-        "--unfold"},
+    kFoldOption,
+    kUnfoldOption,
     OptionSpec{
         "assert", 0, "EXPR", true,
         "Require a number of the JSON output's first level to keep a bound (>=, <=, >, <, ==); "
@@ -164,7 +161,8 @@ struct SpecialOption {
 };
 constexpr std::array kSpecialOptions{SpecialOption{"trace", true, false, false},
                                      SpecialOption{"svg", true, false, false},
-                                     SpecialOption{"unfold", true, false, false},
+                                     SpecialOption{"fold", true, false, true},
+                                     SpecialOption{"unfold", true, false, true},
                                      SpecialOption{"chakra", true, false, false},
                                      SpecialOption{"goal", true, false, false},
                                      SpecialOption{"power-trace", true, false, true},
@@ -210,10 +208,12 @@ Exit run_run(const ParsedOptions& options, Console& console) {
   const std::string format = options.choice("format", kFormats);
   const std::vector<Assertion> assertions = parse_assertions(options.all("assert"));
 
-  RunResult result{.scenario = read_scenario(path, text, presets,
-                                             {.set = sets, .profiles = options.all("profile")}),
-                   .report = {},
-                   .memory = {}};
+  RunResult result{
+      .scenario = read_scenario(
+          path, text, presets,
+          {.set = sets, .profiles = options.all("profile"), .folding = folding_of(options)}),
+      .report = {},
+      .memory = {}};
   const Scenario& scenario = result.scenario;
   result.memory = check_memory(scenario);
   const bool expected_to_fit = !scenario.expect || scenario.expect->fits;
@@ -224,16 +224,18 @@ Exit run_run(const ParsedOptions& options, Console& console) {
         "lockstep run: --power-trace is for a scenario with \"power\"; {} has none", path));
   }
   if (has_run(root))
-    return run_campaign({path, text, sets, options.all("profile"), root, presets}, scenario,
-                        options, console);
+    return run_campaign(
+        {path, text, sets, options.all("profile"), root, presets, folding_of(options)}, scenario,
+        options, console);
 
   const bool traced = options.has("trace");
   const bool detailed = traced || options.has("svg") || scenario.power.has_value();
-  result.report = simulate_step(
-      scenario,
-      {.unfold = options.has("unfold"), .record_timeline = detailed, .keep_actors = detailed});
+  result.report = simulate_step(scenario, {.record_timeline = detailed, .keep_actors = detailed});
   // The published runs that it is made from ran on one kind of node each.
-  if (scenario.pools.empty()) result.interval = interval_of(scenario, presets);
+  if (scenario.pools.empty()) {
+    result.interval = interval_of(scenario, presets);
+    widen(*result.interval, result.report.band, result.report.step_s);
+  }
   if (scenario.power) result.power = step_power(scenario, result.report);
   const bool claims = scenario.expect && !scenario.expect->claim.empty();
   nlohmann::ordered_json json =

@@ -175,6 +175,10 @@ Json headline_json(const RunResult& result) {
     out["step_s_low"] = twelve_digits(report.step_s * result.interval->low);
     out["step_s_high"] = twelve_digits(report.step_s * result.interval->high);
   }
+  if (report.band) {
+    out["exact_low_s"] = twelve_digits(report.band->low_s);
+    out["exact_high_s"] = twelve_digits(report.band->high_s);
+  }
   out.update({{"mfu", twelve_digits(report.mfu_full)},
               {"mfu_causal", twelve_digits(report.mfu_causal)},
               {"hfu", twelve_digits(report.hfu)},
@@ -223,8 +227,10 @@ nlohmann::ordered_json result_json(const RunResult& result) {
   out["assumptions"] = result.scenario.assumptions;
   out["notes"] = report.notes;
   if (result.scenario.expect) out["expectation"] = expectation_json(result);
-  out["simulation"] = {{"folded", report.folded},
-                       {"folded_exactly", report.folded_exactly},
+  out["simulation"] = {{"method", name_of(report.method)},
+                       {"folded", report.folded},
+                       {"replicas", report.replicas},
+                       {"replicas_simulated", report.replicas_simulated},
                        {"actors", report.actors_simulated},
                        {"items", report.items},
                        {"flows", report.flows},

@@ -9,6 +9,12 @@
 
 namespace lockstep {
 
+void widen(PredictionInterval& interval, const std::optional<StepBand>& band, double step_s) {
+  if (!band) return;
+  interval.low *= band->low_s / step_s;
+  interval.high *= band->high_s / step_s;
+}
+
 void require_memory(const RunResult& result) {
   const MemoryVerdict& memory = result.memory;
   if (memory.fits) return;

@@ -24,6 +24,9 @@ struct RunResult {
   std::optional<PredictionInterval> interval{};  ///< of the step time, where it was asked for
 };
 
+/// Makes the interval that published runs give around a step's time hold its band too.
+void widen(PredictionInterval& interval, const std::optional<StepBand>& band, double step_s);
+
 /// Throws InputError that names the nearest change that fits, where the job does not.
 void require_memory(const RunResult& result);
 

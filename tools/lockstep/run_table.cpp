@@ -164,6 +164,13 @@ std::string headline(const RunResult& result, const TextStyle& style) {
     if (!warning.empty()) out += labelled_line("Power limit", kRunLabels, style.bold(warning));
   }
   out += labelled_line("Step time", kRunLabels, style.bold(duration_text(r.step_s)));
+  if (r.method == StepMethod::sampled) {
+    out += labelled_line("Unfolded", kRunLabels,
+                         fmt::format("{} to {} ({} of {} replicas simulated)",
+                                     duration_text(r.band->low_s), duration_text(r.band->high_s),
+                                     grouped(static_cast<double>(r.replicas_simulated)),
+                                     grouped(static_cast<double>(r.replicas))));
+  }
   if (result.interval) {
     const PredictionInterval& i = *result.interval;
     const std::string text = fmt::format("{} to {} ({})", duration_text(r.step_s * i.low),
@@ -334,15 +341,12 @@ std::string remarks(std::string_view heading, const std::vector<std::string>& te
 
 std::string result_table(const RunResult& result, const TextStyle& style) {
   const StepReport& report = result.report;
-  std::vector<std::string> notes = report.notes;
-  if (!report.folded_exactly) {
-    notes.emplace_back("replicas are folded approximately; --unfold simulates every rank");
-  }
   return title(result, style) + headline(result, style) + waterfall(report, style) +
          largest_loss_line(report, style) +
          (result.power ? power_table(result, style) : std::string()) + pools_table(result, style) +
          stages(report, style) + critical_path(report, style) + expectation(result, style) +
-         remarks("Assumed", result.scenario.assumptions, style) + remarks("Notes", notes, style);
+         remarks("Assumed", result.scenario.assumptions, style) +
+         remarks("Notes", report.notes, style);
 }
 
 }  // namespace lockstep

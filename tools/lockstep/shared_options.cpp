@@ -21,6 +21,12 @@ int whole_number(const ParsedOptions& options, std::string_view name, int otherw
   return number;
 }
 
+Folding folding_of(const ParsedOptions& options) {
+  const bool fold = options.has("fold"), unfold = options.has("unfold");
+  if (fold && unfold) throw UsageError("--fold: found --unfold beside it; allowed: one of them");
+  return fold ? Folding::folded : unfold ? Folding::unfolded : Folding::automatic;
+}
+
 TextStyle output_style(const ParsedOptions& options, const Console& console) {
   TextStyle style = console.style;
   if (options.has("output")) {

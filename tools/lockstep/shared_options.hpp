@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "sim/scenario/scenario.hpp"
 #include "tools/lockstep/cli.hpp"
 
 namespace lockstep {
@@ -17,6 +18,23 @@ inline constexpr OptionSpec kFormatOption{
     false,
     "How to print: a table for people (the default), JSON with the unit in every name, or CSV.",
     "--format json"};
+inline constexpr OptionSpec kFoldOption{
+    "fold",
+    0,
+    "",
+    false,
+    "Simulate replicas that look alike once, also where hashed paths (ECMP) tell them apart: fast, "
+    "and too fast a step there, which the output says.",
+    "--fold"};
+inline constexpr OptionSpec kUnfoldOption{
+    "unfold",
+    0,
+    "",
+    false,
+    "Simulate every replica on its own, whatever it takes. By default those that do the same are "
+    "simulated once where that is exact, else each on its own, and above a budget of work a "
+    "sample of them, with a band that holds the exact answer.",
+    "--unfold"};
 inline constexpr OptionSpec kPresetsOption{
     "presets",
     0,
@@ -38,6 +56,9 @@ constexpr int kMostJobs = 1024;
 
 /// The option's whole number from 1 to `high`; `otherwise` without it. Throws UsageError.
 int whole_number(const ParsedOptions& options, std::string_view name, int otherwise, int high);
+
+/// What --fold and --unfold say. Throws UsageError where both are given.
+Folding folding_of(const ParsedOptions& options);
 
 /// Style of what a command prints: that of the console, or plain text without colours for --output.
 TextStyle output_style(const ParsedOptions& options, const Console& console);

@@ -88,6 +88,8 @@ constexpr std::array kValidateOptions{
                "Work on this many rows at once (default: one per core). The output is the same for "
                "any number.",
                "-j 2"},
+    kFoldOption,
+    kUnfoldOption,
     kPresetsOption,
     kOutputOption,
 };
@@ -184,7 +186,7 @@ const PointFile* point_file(const ParsedOptions& options) {
   if (options.all(found->option).size() > 1) {
     throw UsageError("lockstep validate: several --profile; allowed: one, or more with --rows");
   }
-  for (const char* rows_only : {"dense", "source", "jobs"}) {
+  for (const char* rows_only : {"dense", "source", "jobs", "fold", "unfold"}) {
     if (!options.has(rows_only)) continue;
     throw UsageError(fmt::format("lockstep validate: --{} selects rows; it says nothing about --{}",
                                  rows_only, found->option));
@@ -217,8 +219,9 @@ Exit run_fit(const ParsedOptions& options, const std::string& format, const Pres
 
 /// --intervals and --accuracy say what the project's own files say.
 void check_alone(const ParsedOptions& options, std::string_view option) {
-  for (const std::string_view other : {"rows", "gemm", "attention", "memory", "nccl", "power", "rl",
-                                       "profile", "fit", "dense", "source", "report", "accuracy"}) {
+  for (const std::string_view other :
+       {"rows", "gemm", "attention", "memory", "nccl", "power", "rl", "profile", "fit", "dense",
+        "source", "report", "accuracy", "fold", "unfold"}) {
     if (other == option || !options.has(other)) continue;
     throw UsageError(fmt::format(
         "lockstep validate: --{} is about the project's own rows; found --{}", option, other));
@@ -227,9 +230,10 @@ void check_alone(const ParsedOptions& options, std::string_view option) {
 
 std::vector<RowPrediction> predicted(const std::vector<ReferenceRow>& rows,
                                      const PresetStore& presets, int jobs, Console& console,
-                                     std::span<const Profile> profiles = {}) {
+                                     std::span<const Profile> profiles = {},
+                                     Folding folding = Folding::automatic) {
   Progress progress(console.err, "rows", rows.size(), console.err_is_terminal);
-  return predict_rows(rows, presets, jobs, progress, profiles);
+  return predict_rows(rows, presets, jobs, progress, profiles, folding);
 }
 
 std::vector<ReferenceRow> own_rows(const PresetStore& presets, std::string_view name) {
@@ -294,7 +298,8 @@ Exit run_validate(const ParsedOptions& options, Console& console) {
   for (const std::string& name : options.all("profile")) {
     profiles.push_back(load_profile(name, presets));
   }
-  const std::vector<RowPrediction> predictions = predicted(rows, presets, jobs, console, profiles);
+  const std::vector<RowPrediction> predictions =
+      predicted(rows, presets, jobs, console, profiles, folding_of(options));
   write_output(formatted(predictions, format, style), options, console);
   return Exit::ok;
 }

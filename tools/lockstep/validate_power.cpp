@@ -110,8 +110,7 @@ class Simulations {
     const auto known = done_.find(text);
     if (known != done_.end()) return &known->second.first;
     const Scenario job = read_scenario(row.id, text, presets_);
-    const StepReport report =
-        simulate_step(job, {.unfold = false, .record_timeline = true, .keep_actors = true});
+    const StepReport report = simulate_step(job, {.record_timeline = true, .keep_actors = true});
     const auto added =
         done_.emplace(text, std::pair{step_power(job, report), report.tokens_per_step}).first;
     return &added->second.first;

@@ -50,7 +50,7 @@ TEST_CASE("shared: a job alone takes the step that run predicts for it") {
       fmt::format(R"({{"cluster": {{"node": "dgx_h100", "nodes": 4, "fabric": {}}}, {}}})",
                   fabric(1, "spray"), kJob),
       PresetStore{});
-  const double step = simulate_step(scenario, {.unfold = true}).step_s;
+  const double step = simulate_step(scenario, {.folding = Folding::unfolded}).step_s;
   REQUIRE(result.jobs[0].steps_s.size() == 2);
   CHECK(result.jobs[0].steps_s[0] == step);
   CHECK(result.jobs[0].steps_s[1] == step);

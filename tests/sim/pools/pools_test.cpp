@@ -100,7 +100,7 @@ TEST_CASE("pools: folded is unfolded, and each pool's GPU-seconds add up") {
     CAPTURE(set.empty() ? "equal" : set.front() + (set.size() > 1 ? " " + set[1] : ""));
     const Scenario scenario = two_kinds(set);
     const StepReport folded = simulate_step(scenario);
-    const StepReport unfolded = simulate_step(scenario, {.unfold = true});
+    const StepReport unfolded = simulate_step(scenario, {.folding = Folding::unfolded});
     // Shares of a link that are equal on paper differ in their last bits.
     CHECK(folded.step_s == doctest::Approx(unfolded.step_s).epsilon(1e-9));
     CHECK(folded.actors_simulated <= unfolded.actors_simulated);

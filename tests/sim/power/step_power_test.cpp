@@ -32,8 +32,9 @@ Scenario scenario(const std::string& power, const std::string& more = "") {
 }
 
 StepPower run(const Scenario& s, bool unfold = false) {
-  return step_power(
-      s, simulate_step(s, {.unfold = unfold, .record_timeline = true, .keep_actors = true}));
+  return step_power(s, simulate_step(s, {.folding = unfold ? Folding::unfolded : Folding::automatic,
+                                         .record_timeline = true,
+                                         .keep_actors = true}));
 }
 
 void check_balance(const Scenario& s, const StepPower& power) {

@@ -6,6 +6,7 @@
 
 #include "models/input/input_error.hpp"
 #include "sim/scenario/read_scenario.hpp"
+#include "sim/step/step.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace lockstep {
@@ -255,6 +256,26 @@ TEST_CASE("a step beyond the clock, or more passes than memory holds, is refused
   CHECK(complaint(kSound, {.set = {"batch.sequences=16000000"}}) ==
         "plan.json#/batch/sequences: found 1000000 micro batches a replica (--set "
         "batch.sequences=16000000); allowed: at most 65536");
+}
+
+TEST_CASE("a step of a million tokens on a thin fabric is simulated") {
+  const PresetStore presets;
+  const std::string text = R"({"model": "llama3_70b",
+    "cluster": {"node": "dgx_h100", "nodes": 64,
+                "fabric": {"kind": "fat_tree", "leaf_oversubscription": 32}},
+    "parallelism": {"tensor": 8, "context": 8, "data": 8, "sharding": "zero3"},
+    "batch": {"sequences": 8, "tokens": 1048576, "micro": 1}, "recompute": "full"})";
+  const auto step_s = [&](const std::vector<std::string>& sets) {
+    return simulate_step(read_scenario("long.json", text, presets, {.set = sets})).step_s;
+  };
+  const double thin = step_s({}), wide = step_s({"cluster.fabric.leaf_oversubscription=1"});
+  CHECK(wide > 60);
+  CHECK(thin >= wide);
+  CHECK(thin < 32 * wide);
+  // A thousand bytes a second: the clock ends first.
+  CHECK_THROWS_AS(
+      step_s({"cluster.node={\"preset\": \"dgx_h100\", \"nic_bandwidth\": \"1 kB/s\"}"}),
+      InputError);
 }
 
 TEST_CASE("numbers that are sensible one by one make no model of 1e15 weights, or 1e6 buckets") {

@@ -34,8 +34,8 @@ void check_random_scenarios(int count, const test::RandomScenarioOptions& option
     CAPTURE(i);
     CAPTURE(scenarios.text());
     const StepReport folded = simulate_step(scenario);
-    CHECK(folded.folded_exactly);
-    check_equal(folded, simulate_step(scenario, {.unfold = true}));
+    CHECK(folded.method == StepMethod::exact);
+    check_equal(folded, simulate_step(scenario, {.folding = Folding::unfolded}));
   }
 }
 
@@ -64,8 +64,8 @@ TEST_CASE("folding: the same step as unfolded, on fabrics that look different fr
       "batch": {"sequences": 32, "tokens": 4096}, "recompute": "full"})";
     const Scenario scenario = read_scenario("drawn.json", text, presets);
     const StepReport folded = simulate_step(scenario);
-    CHECK(folded.folded_exactly);
-    check_equal(folded, simulate_step(scenario, {.unfold = true}));
+    CHECK(folded.method == StepMethod::exact);
+    check_equal(folded, simulate_step(scenario, {.folding = Folding::unfolded}));
     CHECK(simulate_step(scenario).step_s == folded.step_s);
   }
 }

@@ -138,7 +138,7 @@ TEST_CASE("lanes: jobs whose groups straddle nodes fold exactly") {
     CAPTURE(cut);
     const Scenario s = spread_job(cut);
     const double folded = simulate_step(s).step_s;
-    CHECK(simulate_step(s, {.unfold = true}).step_s == doctest::Approx(folded).epsilon(1e-9));
+    CHECK(simulate_step(s, {.folding = Folding::unfolded}).step_s == doctest::Approx(folded).epsilon(1e-9));
   }
 }
 

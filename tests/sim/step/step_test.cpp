@@ -100,8 +100,10 @@ TEST_CASE("every step: buckets, critical path and timeline account for it, folde
         CAPTURE(scenarios.text());
         for (const bool unfold : {false, true}) {
           CAPTURE(unfold);
-          const StepReport report = simulate_step(
-              scenario, {.unfold = unfold, .record_timeline = true, .keep_actors = true});
+          const StepReport report =
+              simulate_step(scenario, {.folding = unfold ? Folding::unfolded : Folding::automatic,
+                                       .record_timeline = true,
+                                       .keep_actors = true});
           check_adds_up(report);
           check_critical_path(report);
           check_timeline(report);
@@ -114,7 +116,7 @@ TEST_CASE("every step: buckets, critical path and timeline account for it, folde
 TEST_CASE("every step: runs each pass of each micro batch on every stage that it simulates") {
   const Scenario s = small();
   const StepReport folded = simulate_step(s);
-  const StepReport unfolded = simulate_step(s, {.unfold = true});
+  const StepReport unfolded = simulate_step(s, {.folding = Folding::unfolded});
   CHECK(folded.actors_simulated == 2);
   CHECK(folded.items == 2 * 8 * 2);
   CHECK(unfolded.actors_simulated == 2 * 2);
@@ -177,20 +179,17 @@ TEST_CASE("folding: costs the same for any number of replicas") {
   }
 }
 
-TEST_CASE("folding: is never called exact where routes are hashed") {
+TEST_CASE("folding: is never called exact where it mixes hashed paths") {
   test::RandomScenarios scenarios{test::test_seed() + 2, {.ecmp = true, .most_nodes = 16}};
   for (int i = 0; i < 10; ++i) {
     const Scenario scenario = scenarios.next();
     CAPTURE(scenarios.text());
-    const StepReport folded = simulate_step(scenario);
-    const bool replicas_meet_the_fabric =
-        scenario.nodes > 1 &&
-        folded.actors_simulated < static_cast<std::uint64_t>(scenario.job.parallelism.data) *
-                                      static_cast<std::uint64_t>(scenario.job.parallelism.pipeline);
-    if (!replicas_meet_the_fabric) continue;
-    CHECK_FALSE(folded.folded_exactly);
+    const StepReport folded = simulate_step(scenario, {.folding = Folding::folded});
+    if (scenario.nodes == 1 || folded.replicas_simulated == folded.replicas) continue;
+    CHECK(folded.method == StepMethod::folded);
+    CHECK_FALSE(folded.band);
     CHECK_FALSE(folded.notes.empty());
-    CHECK(simulate_step(scenario, {.unfold = true}).folded_exactly);
+    CHECK(simulate_step(scenario, {.folding = Folding::unfolded}).method == StepMethod::exact);
   }
 }
 

@@ -20,6 +20,8 @@ constexpr std::array kCompareOptions{
                "--set batch.sequences=1024"},
     OptionSpec{"quiet", 'q', "", false, "Show no progress.", "--quiet"},
     kFormatOption,
+    kFoldOption,
+    kUnfoldOption,
     kPresetsOption,
     kOutputOption,
 };
@@ -61,6 +63,7 @@ Exit run_compare(const ParsedOptions& options, Console& console) {
         {.a = options.positionals[0],
          .b = options.positionals[1],
          .sets = options.all("set"),
+         .folding = folding_of(options),
          .metric = options.get("metric"),
          .go_on = [] { return !InterruptGuard::interrupted(); },
          .progress = [&](std::size_t done, std::size_t all) { progress.update(done, all); }},

@@ -63,6 +63,7 @@ class Comparer {
     how_.scenario_file = input_.a;
     how_.is_run = a.contains("run");
     how_.allow_oom = true;
+    how_.folding = input_.folding;
     out_.metric = !input_.metric.empty() ? input_.metric : how_.is_run ? "goodput" : "step_s";
 
     const std::vector<Change> changes = steps_between(

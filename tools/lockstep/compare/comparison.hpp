@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/scenario/preset_store.hpp"
+#include "sim/scenario/scenario.hpp"
 #include "tools/lockstep/compare/differences.hpp"
 #include "tools/lockstep/table.hpp"
 
@@ -35,6 +36,7 @@ struct Comparison {
 struct ComparisonInput {
   std::string a, b;  ///< files
   std::vector<std::string> sets;
+  Folding folding = Folding::automatic;
   std::string metric;                                      ///< empty: goodput of runs, else step_s
   std::function<bool()> go_on;                             ///< false: stop
   std::function<void(std::size_t, std::size_t)> progress;  ///< simulations: done, in all

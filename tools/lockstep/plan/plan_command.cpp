@@ -45,6 +45,8 @@ constexpr std::array kPlanOptions{
                "output is the same for any number.",
                "-j 2"},
     OptionSpec{"quiet", 'q', "", false, "Show no progress.", "--quiet"},
+    kFoldOption,
+    kUnfoldOption,
     kPresetsOption,
     kOutputOption,
 };
@@ -111,6 +113,7 @@ Exit run_plan(const ParsedOptions& options, Console& console) {
   const PresetStore presets(options.all("presets"));
   const std::string& path = options.positionals.front();
   PlanSpec spec = read_plan(path, read_text_file(path), presets, options.all("set"));
+  for (PlanCandidate& candidate : spec.candidates) candidate.scenario.folding = folding_of(options);
   spec.samples = static_cast<std::uint32_t>(
       whole_number(options, "samples", static_cast<int>(spec.samples), kMostSamples));
   const PlanReport report = evaluated(spec, options, console);

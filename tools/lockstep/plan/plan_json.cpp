@@ -84,6 +84,11 @@ Json result_json_of(const PlanAnswer& answer, std::size_t i, const std::string& 
   const PlanOutcome& expected = result.expected;
   const auto watts = power_limit(answer.spec, candidate);
   out["step_s"] = twelve_digits(result.model.step_s);
+  out["method"] = name_of(result.model.method);
+  if (const auto& band = result.model.band) {
+    out["exact_low_s"] = twelve_digits(band->low_s);
+    out["exact_high_s"] = twelve_digits(band->high_s);
+  }
   out["mfu"] = twelve_digits(result.model.mfu);
   out["goodput"] = twelve_digits(expected.goodput);
   out["interruptions"] = twelve_digits(expected.interruptions);

@@ -256,6 +256,9 @@ std::vector<std::string> plan_assumptions(const PlanAnswer& answer) {
     std::vector<std::string> all = model.scenario.assumptions;
     all.insert(all.end(), candidate.run.assumptions.begin(), candidate.run.assumptions.end());
     if (!model.layout.empty()) all.push_back(model.layout);
+    if (const std::string words = method_words(model.method, model.band); !words.empty()) {
+      all.push_back("step: " + words);
+    }
     if (!candidate.accuracy.empty()) all.push_back(candidate.accuracy);
     for (const std::string& text : all) {
       const auto same = std::ranges::find(lines, text, &Line::text);

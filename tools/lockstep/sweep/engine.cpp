@@ -44,8 +44,10 @@ SweepEngine::SweepEngine(const Sweep& sweep, const PresetStore& presets, int job
     : sweep_(sweep), presets_(presets), jobs_(jobs), metrics_(metrics_of(sweep)) {
   const std::string digest = presets_digest(presets);
   manifest_ = manifest_of(sweep, digest);
-  const std::string made_by =
+  std::string made_by =
       std::string("lockstep " LOCKSTEP_VERSION) + (sweep.allow_oom ? ", allow_oom" : "");
+  if (sweep.folding == Folding::folded) made_by += ", folded";
+  if (sweep.folding == Folding::unfolded) made_by += ", unfolded";
   hasher_ = std::make_unique<PointHasher>(
       made_by, digest, std::filesystem::path(sweep.scenario_file).parent_path().string());
   for (std::string& path : reused) {

@@ -20,6 +20,8 @@ struct MetricRow {
 
 constexpr std::array kStepMetrics{
     MetricRow{"step_s", -1, {}},
+    MetricRow{"exact_low_s", 0, {}},
+    MetricRow{"exact_high_s", 0, {}},
     MetricRow{"mfu", 1, {}},
     MetricRow{"mfu_causal", 1, {}},
     MetricRow{"hfu", 1, {}},

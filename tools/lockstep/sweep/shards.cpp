@@ -157,6 +157,9 @@ std::string shard_command(const SweepRun& run, const ParsedOptions& options,
   for (const std::string& folder : options.all("presets")) {
     command += " --presets " + shell_word(folder);
   }
+  for (const char* folding : {"fold", "unfold"}) {
+    if (options.has(folding)) command += fmt::format(" --{}", folding);
+  }
   return command;
 }
 

@@ -72,7 +72,9 @@ std::optional<PointAnswer> simulate_point(const Sweep& sweep, const Json& scenar
   try {
     const std::string text = scenario.dump();
     RunResult result{
-        .scenario = read_scenario(sweep.scenario_file, text, presets), .report = {}, .memory = {}};
+        .scenario = read_scenario(sweep.scenario_file, text, presets, {.folding = sweep.folding}),
+        .report = {},
+        .memory = {}};
     result.scenario.file = file_name(sweep);
     result.memory = check_memory(result.scenario);
     if (!sweep.allow_oom) require_memory(result);

@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sim/scenario/scenario.hpp"
 #include "tools/lockstep/sweep/expressions.hpp"
 
 namespace lockstep {
@@ -67,7 +68,8 @@ struct Sweep {
   std::vector<Expression> constraints;
   int repeats = 0;  ///< with a seed each; 0: one, with the scenario's own
   bool allow_oom = false;
-  std::string objective;  ///< a metric; empty: the kind's own
+  Folding folding = Folding::automatic;  ///< --fold, --unfold
+  std::string objective;                 ///< a metric; empty: the kind's own
 
   std::string digest;           ///< SHA-256 of what decides which points there are
   std::string scenario_digest;  ///< of the scenario's file

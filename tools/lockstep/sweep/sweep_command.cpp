@@ -74,6 +74,8 @@ constexpr std::array kSweepOptions{
                "database, to be collected. Nothing happens if the file is there.",
                "--shard 3/64"},
     OptionSpec{"format", 0, "table|json", false, "How to print the summary.", "--format json"},
+    kFoldOption,
+    kUnfoldOption,
     OptionSpec{"quiet", 'q', "", false, "Print nothing but errors.", "--quiet"},
     kPresetsOption,
 };
@@ -225,7 +227,8 @@ Exit run_sweep(const ParsedOptions& options, Console& console) {
   const std::string engine_name = options.choice("engine", kEngines);
   check_engine(options, engine_name);
   const int jobs = whole_number(options, "jobs", all_cores(), kMostJobs);
-  const Sweep sweep = load_sweep(words.file);
+  Sweep sweep = load_sweep(words.file);
+  sweep.folding = folding_of(options);
   const SweepObjective objective = read_objective(sweep, options.get("objective"), "--objective");
   const PresetStore presets(options.all("presets"));
   const std::vector<std::uint32_t> numbers = checked_points(sweep, jobs);

@@ -19,6 +19,7 @@
 #include "tools/lockstep/interrupt.hpp"
 #include "tools/lockstep/output_file.hpp"
 #include "tools/lockstep/progress.hpp"
+#include "tools/lockstep/run_result.hpp"
 #include "tools/lockstep/shared_options.hpp"
 #include "tools/lockstep/tune/tune_output.hpp"
 
@@ -87,6 +88,8 @@ constexpr std::array kTuneOptions{
     OptionSpec{"output", 'o', "FILE", false,
                "Write the scenario with the best layout, for `lockstep run`.", "-o best.json"},
     OptionSpec{"quiet", 'q', "", false, "Show no progress.", "--quiet"},
+    kFoldOption,
+    kUnfoldOption,
     kPresetsOption,
 };
 
@@ -226,8 +229,11 @@ void check_rest(const JsonCursor& root, const PresetStore& presets) {
 void add_intervals(TuneStudy& study, const PresetStore& presets) {
   for (const TunedLayout& layout : study.result.best) {
     study.intervals.push_back(interval_of(layout.scenario, presets));
+    widen(study.intervals.back(), layout.band, layout.step_s);
   }
-  if (study.result.own) study.own_interval = interval_of(study.base, presets);
+  if (!study.result.own) return;
+  study.own_interval = interval_of(study.base, presets);
+  widen(*study.own_interval, study.result.own->band, study.result.own->step_s);
 }
 
 Exit run_tune(const ParsedOptions& options, Console& console) {
@@ -245,6 +251,7 @@ Exit run_tune(const ParsedOptions& options, Console& console) {
   check_rest(root, presets);
   SearchBase base =
       read_search_base(path, text, presets, {.set = sets, .profiles = options.all("profile")});
+  base.scenario.folding = folding_of(options);
   TuneStudy study{.base = std::move(base.scenario), .result = {}, .by_mfu = by_mfu};
   const TuneSpace space = space_of(options);
   {

@@ -47,11 +47,17 @@ Json layout_json(const TunedLayout& layout, const PredictionInterval& interval) 
     const double seconds = layout.seconds[static_cast<std::size_t>(info.bucket)];
     waterfall[std::string(info.name)] = twelve_digits(seconds / layout.step_s);
   }
+  const auto bound = [&](double StepBand::* of) {
+    return layout.band ? Json(twelve_digits((*layout.band).*of)) : Json();
+  };
   return {{"step_s", twelve_digits(layout.step_s)},
           {"step_s_low", twelve_digits(layout.step_s * interval.low)},
           {"step_s_high", twelve_digits(layout.step_s * interval.high)},
           {"software", name_of(interval.known)},
           {"ties", layout.ties},
+          {"method", name_of(layout.method)},
+          {"exact_low_s", bound(&StepBand::low_s)},
+          {"exact_high_s", bound(&StepBand::high_s)},
           {"mfu", twelve_digits(layout.mfu)},
           {"lower_bound_s", twelve_digits(layout.bound_s)},
           {"needed_memory_gib", as_gib(layout.peak.needed())},
@@ -127,7 +133,9 @@ std::string tune_csv(const TuneStudy& study) {
                                   "sharding",
                                   "recompute",
                                   "needed_memory_gib",
-                                  "usable_memory_gib"};
+                                  "usable_memory_gib",
+                                  "exact_low_s",
+                                  "exact_high_s"};
   for (const BucketInfo& info : buckets()) titles.push_back(fmt::format("{}_share", info.name));
   std::string out = csv_line(titles);
   for (std::size_t i = 0; i < study.result.best.size(); ++i) {
@@ -151,6 +159,8 @@ std::string tune_csv(const TuneStudy& study) {
     }
     cells.push_back(number_text(as_gib(layout.peak.needed())));
     cells.push_back(number_text(as_gib(layout.usable)));
+    cells.push_back(layout.band ? number_text(layout.band->low_s) : "");
+    cells.push_back(layout.band ? number_text(layout.band->high_s) : "");
     for (const double seconds : layout.seconds)
       cells.push_back(number_text(seconds / layout.step_s));
     out += csv_line(cells);

@@ -130,8 +130,23 @@ std::string notes(const TuneStudy& study) {
         100 * kTie, duration_text(r.fastest_s), grouped(static_cast<double>(r.ties)));
   }
   if (!study.intervals.empty()) {
-    out += fmt::format("90 %: the interval that holds nine of ten runs ({}).", words_of(study.intervals.front()));
+    out += fmt::format("90 %: the interval that holds nine of ten runs ({}).",
+                       words_of(study.intervals.front()));
   }
+  return out;
+}
+
+/// Steps that are not exact, each with what is known of it.
+std::string method_lines(const TuneStudy& study) {
+  std::string out;
+  const auto add = [&](const std::string& rank, const TunedLayout& layout) {
+    const std::string words = method_words(layout.method, layout.band);
+    if (!words.empty()) out += "  " + wrap(rank + ": " + words, kTextColumns - 2, 4) + "\n";
+  };
+  for (std::size_t i = 0; i < study.result.best.size(); ++i) {
+    add(std::to_string(i + 1), study.result.best[i]);
+  }
+  if (study.result.own) add("own", *study.result.own);
   return out;
 }
 
@@ -201,6 +216,7 @@ std::string tune_table(const TuneStudy& study, const TextStyle& style) {
   if (const std::string text = notes(study); !text.empty()) {
     out += "  " + wrap(text, kTextColumns - 2, 2) + "\n";
   }
+  out += method_lines(study);
   out += "\n" + wrap(own_words(study), kTextColumns, 0) + "\n";
   for (const std::string& note : tune_notes(study)) out += wrap(note, kTextColumns, 0) + "\n";
   if (r.interrupted) out += "Interrupted: the best so far.\n";

@@ -1,0 +1,209 @@
+#include "sim/step/sample.hpp"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <utility>
+
+#include "sim/step/lanes.hpp"
+#include "sim/step/step.hpp"
+
+namespace lockstep {
+namespace {
+
+/// What the pipeline messages and exchanges of replicas put on links.
+class ReplicaRoutes {
+ public:
+  ReplicaRoutes(const StepPlan& plan, const Fabric& fabric) : plan_(plan), lanes_(plan, fabric) {}
+
+  /// Calls `visit` with the links of each flow of the replica.
+  template <class Visit>
+  void for_each_flow(int replica, Visit&& visit) {
+    const int stages = plan_.placement.pipeline;
+    const bool wraps = plan_.shape.wraps();
+    for (int s = 0; stages > 1 && s < stages; ++s) {
+      for (const int step : {1, -1}) {
+        const int next = s + step;
+        if (!wraps && (next < 0 || next >= stages)) continue;
+        uses_.clear();
+        add({replica, s}, {replica, (next + stages) % stages});
+        visit(uses_);
+      }
+    }
+    for (const StageExchange& exchange : plan_.exchanges) {
+      const Place one{replica, static_cast<int>(exchange.stages[0])};
+      const Place other{replica, static_cast<int>(exchange.stages[1])};
+      uses_.clear();
+      add(one, other);
+      add(other, one);
+      visit(uses_);
+    }
+  }
+
+  /// What the collectives between replicas put on links, all stages together.
+  void add_rings(std::vector<double>& load) {
+    for (const StagePlan& stage : plan_.stages) {
+      std::array<bool, kDataGroups> done{};
+      for (const DataChannel& channel : stage.channels) {
+        const auto kind = static_cast<std::size_t>(channel.group);
+        if (std::exchange(done[kind], true) || !stage.groups[kind].crosses_domains) continue;
+        for (int d = 0; d < plan_.placement.data; ++d) {
+          uses_.clear();
+          lanes_.add_ring(d, stage.stage, stage.groups[kind], uses_);
+          for (const RouteHop& use : uses_) load[use.link] += use.share;
+        }
+      }
+    }
+  }
+
+  void add_load(int replica, std::vector<double>& load) {
+    for_each_flow(replica, [&](const std::vector<RouteHop>& uses) {
+      for (const RouteHop& use : uses) load[use.link] += use.share;
+    });
+  }
+
+ private:
+  void add(Place from, Place to) {
+    if (!lanes_.over_fabric(from, to)) return;
+    lanes_.add(from, to, false, 1.0, uses_);
+  }
+
+  const StepPlan& plan_;
+  Lanes lanes_;
+  std::vector<RouteHop> uses_;
+};
+
+/// How crowded a replica's way is: of each flow the time of a byte beside all others.
+struct Crowding {
+  double all = 0, worst = 0;
+};
+
+std::vector<Crowding> crowding_of(const StepPlan& plan, const Fabric& fabric,
+                                  const std::vector<double>& load, ReplicaRoutes& routes) {
+  std::vector<Crowding> crowding(static_cast<std::size_t>(plan.placement.data));
+  for (std::size_t d = 0; d < crowding.size(); ++d) {
+    routes.for_each_flow(static_cast<int>(d), [&](const std::vector<RouteHop>& uses) {
+      double longest = 0;
+      for (const RouteHop& use : uses) {
+        longest = std::max(longest, load[use.link] / fabric.capacity(use.link).base_units());
+      }
+      crowding[d].all += longest;
+      crowding[d].worst = std::max(crowding[d].worst, longest);
+    });
+  }
+  return crowding;
+}
+
+/// Marks the `count` replicas with the largest values.
+template <class Value>
+void mark_largest(std::size_t count, const std::vector<Crowding>& crowding, Value value,
+                  std::vector<char>& chosen) {
+  std::vector<std::size_t> order(crowding.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(
+      order, [&](std::size_t a, std::size_t b) { return value(crowding[a]) > value(crowding[b]); });
+  for (std::size_t i = 0; i < std::min(count, order.size()); ++i) chosen[order[i]] = 1;
+}
+
+/// Marks replicas of every variant of the plan, and `count` that lie evenly among all.
+void mark_evenly(const StepPlan& plan, std::size_t count, std::vector<char>& even) {
+  const std::size_t replicas = even.size();
+  for (std::size_t i = 0; i < count; ++i) even[i * replicas / count] = 1;
+  std::vector<char> seen(plan.further_variants.size() + 1);
+  for (std::size_t d = 0; d < replicas; ++d) {
+    char& known = seen[plan.variant(static_cast<int>(d))];
+    if (!known) even[d] = 1;
+    known = 1;
+  }
+}
+
+/// Of the replicas of one variant: ends of segments, and of messages their end and arrival. What
+/// replicas share (collectives) is the same however many are simulated.
+double events_of_replica(const StepPlan& plan, std::size_t variant) {
+  double events = 0;
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const StagePlan& stage = plan.stage_of(variant, s);
+    for (const Segment& segment : stage.segments) events += segment.tensor_amount > 0 ? 2 : 1;
+    for (const auto& messages : stage.message_targets) {
+      events += 2 * static_cast<double>(messages.size());
+    }
+  }
+  return events;
+}
+
+}  // namespace
+
+double step_events(const StepPlan& plan, const std::vector<ReplicaClass>& classes) {
+  std::vector<double> replicas(plan.further_variants.size() + 1);
+  for (const ReplicaClass& c : classes) ++replicas[c.variant];
+  double events = 0;
+  for (std::size_t v = 0; v < replicas.size(); ++v) {
+    if (replicas[v] > 0) events += replicas[v] * events_of_replica(plan, v);
+  }
+  return events;
+}
+
+std::vector<double> ReplicaSample::crowded(double share) const {
+  std::vector<double> out(crowd.size());
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = 1 + share * (crowd[i] - 1);
+  return out;
+}
+
+ReplayedReplicas replicas_for_replay(const Scenario& scenario, const StepPlan& plan,
+                                     const Fabric& fabric) {
+  ReplicaClasses replicas = classes_of_replicas(scenario, plan, fabric, scenario.folding);
+  const double events = step_events(plan, replicas.classes);
+  if (scenario.folding != Folding::automatic || events <= kStepBudget) {
+    return {std::move(replicas), {}};
+  }
+  const double each = events / static_cast<double>(replicas.classes.size());
+  const ReplicaSample sample = sample_of_replicas(
+      scenario, plan, fabric, static_cast<std::size_t>(std::max(1.0, kStepBudget / each)));
+  return {{sample.classes, {}}, sample.crowded(0.5)};
+}
+
+ReplicaSample sample_of_replicas(const Scenario& scenario, const StepPlan& plan,
+                                 const Fabric& fabric, std::size_t size) {
+  const auto replicas = static_cast<std::size_t>(plan.placement.data);
+  const std::vector<ReplicaClass> all =
+      classes_of_replicas(scenario, plan, fabric, Folding::unfolded).classes;
+  ReplicaRoutes routes{plan, fabric};
+  std::vector<double> load(fabric.link_count());
+  for (std::size_t d = 0; d < replicas; ++d) routes.add_load(static_cast<int>(d), load);
+
+  const std::size_t worst = size / 2, evenly = std::max<std::size_t>(1, size - worst);
+  std::vector<double> with_rings = load;
+  routes.add_rings(with_rings);
+  const std::vector<Crowding> crowding = crowding_of(plan, fabric, with_rings, routes);
+  std::vector<char> chosen(replicas), even(replicas);
+  mark_largest(worst - worst / 2, crowding, [](const Crowding& c) { return c.all; }, chosen);
+  mark_largest(worst / 2, crowding, [](const Crowding& c) { return c.worst; }, chosen);
+  mark_evenly(plan, std::min(evenly, replicas), even);
+
+  ReplicaSample sample;
+  std::vector<double> own(load.size());
+  for (std::size_t d = 0; d < replicas; ++d) {
+    if (!chosen[d] && !even[d] && all[d].slowdown.empty()) continue;
+    routes.add_load(static_cast<int>(d), own);
+    sample.classes.push_back(all[d]);
+    sample.stands_for.push_back(1);
+  }
+  // Those that lie evenly stand for the rest, each for those after it.
+  std::size_t next = 0;
+  int left = static_cast<int>(replicas - sample.classes.size());
+  int even_left = static_cast<int>(std::ranges::count(even, 1));
+  for (const ReplicaClass& c : sample.classes) {
+    const std::size_t at = next++;
+    if (!even[static_cast<std::size_t>(c.representative)]) continue;
+    const int share = left / even_left--;
+    sample.stands_for[at] += share;
+    left -= share;
+  }
+  sample.crowd.assign(load.size(), 1.0);
+  for (std::size_t i = 0; i < load.size(); ++i) {
+    if (own[i] > 0) sample.crowd[i] = load[i] / own[i];
+  }
+  return sample;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,45 @@
+/// A sample of a job's replicas, for jobs that are too large to simulate every replica on its own.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "sim/scenario/scenario.hpp"
+#include "sim/step/plan.hpp"
+#include "sim/step/replica_classes.hpp"
+#include "topologies/fabric.hpp"
+
+namespace lockstep {
+
+/// How many events a replay of these replicas takes, before it is run.
+double step_events(const StepPlan& plan, const std::vector<ReplicaClass>& classes);
+
+/// Replicas that are simulated, one each, and what the others put on their links.
+struct ReplicaSample {
+  std::vector<ReplicaClass> classes;  ///< one copy each
+  std::vector<int> stands_for;        ///< replicas, by class; they add up to all
+  /// By fabric link: what flows of all replicas put on it over what those of the sample do, where
+  /// the sample uses it; 1 elsewhere.
+  std::vector<double> crowd;
+
+  /// What Wiring takes, with that share of the others' flows always there.
+  [[nodiscard]] std::vector<double> crowded(double share) const;
+};
+
+/// The replicas that stand for a job in one replay.
+struct ReplayedReplicas {
+  ReplicaClasses replicas;
+  std::vector<double> crowd;  ///< as Wiring takes it
+};
+/// As the scenario says; above the budget of step.hpp a sample, whose links the others use half of
+/// the time.
+ReplayedReplicas replicas_for_replay(const Scenario& scenario, const StepPlan& plan,
+                                     const Fabric& fabric);
+
+/// Half of the sample are the replicas whose pipeline messages share links with most others and
+/// with collectives, since a step waits for its slowest replica; the rest lie evenly among all.
+/// Slow GPUs and every variant of the plan are in it. Requires 1 <= size.
+ReplicaSample sample_of_replicas(const Scenario& scenario, const StepPlan& plan,
+                                 const Fabric& fabric, std::size_t size);
+
+}  // namespace lockstep

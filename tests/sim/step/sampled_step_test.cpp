@@ -1,0 +1,176 @@
+// What a step says by default where hashed paths tell replicas apart: the exact answer within a
+// budget of work, else a band that holds it.
+#include <algorithm>
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <string>
+#include <vector>
+
+#include "sim/core/random.hpp"
+#include "sim/scenario/read_scenario.hpp"
+#include "sim/step/plan.hpp"
+#include "sim/step/sample.hpp"
+#include "sim/step/step.hpp"
+#include "tests/sim/core/test_seed.hpp"
+#include "tests/sim/step/random_scenarios.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr double kTicks = 1e-9;  // as in folding_test.cpp
+
+StepReport unfolded(const Scenario& scenario) {
+  return simulate_step(scenario, {.folding = Folding::unfolded});
+}
+
+Scenario hashed(const std::vector<std::string>& sets = {}) {
+  const PresetStore presets;
+  const std::string text = R"({"model": "llama3_8b", "stack": "megatron_core",
+    "cluster": {"node": "dgx_h100", "nodes": 32, "fabric": "fat_tree_ecmp"},
+    "parallelism": {"tensor": 4, "pipeline": 4, "data": 16, "sharding": "none"},
+    "batch": {"sequences": 256, "tokens": 4096, "micro": 1}})";
+  return read_scenario("hashed.json", text, presets, {.set = sets});
+}
+
+}  // namespace
+
+TEST_CASE("hashed paths: by default a step takes what every replica on its own takes") {
+  test::RandomScenarios scenarios{test::test_seed() + 11, {.ecmp = true}};
+  for (int i = 0; i < 200; ++i) {
+    const Scenario scenario = scenarios.next();
+    CAPTURE(i);
+    CAPTURE(scenarios.text());
+    const StepReport report = simulate_step(scenario);
+    CHECK(report.method == StepMethod::exact);
+    CHECK(report.step_s == doctest::Approx(unfolded(scenario).step_s).epsilon(kTicks));
+    REQUIRE(report.band);
+    CHECK(report.band->low_s == report.step_s);
+    CHECK(report.band->high_s == report.step_s);
+  }
+}
+
+TEST_CASE("hashed paths: schedules that fold fast are simulated on their own") {
+  for (const char* schedule : {"1f1b", "dualpipe"}) {
+    CAPTURE(schedule);
+    const Scenario scenario = hashed({std::string("parallelism.schedule=") + schedule});
+    const double exact = unfolded(scenario).step_s;
+    CHECK(simulate_step(scenario).step_s == doctest::Approx(exact).epsilon(kTicks));
+    CHECK(simulate_step(scenario, {.folding = Folding::folded}).step_s < 0.97 * exact);
+  }
+}
+
+TEST_CASE("hashed paths: replicas without pipeline messages are one, exactly") {
+  const Scenario scenario =
+      hashed({"parallelism.pipeline=1", "parallelism.data=64", "parallelism.sharding=zero3"});
+  const StepReport report = simulate_step(scenario), whole = unfolded(scenario);
+  CHECK(report.method == StepMethod::exact);
+  CHECK(report.replicas_simulated == 1);
+  CHECK(whole.replicas_simulated == 64);
+  CHECK(report.step_s == doctest::Approx(whole.step_s).epsilon(kTicks));
+}
+
+namespace {
+
+/// Jobs with more replicas than the least sample, most of them with paths of their own.
+class ManyReplicas {
+ public:
+  explicit ManyReplicas(std::uint64_t seed) : random_({.seed = seed, .purpose = 8}) {}
+
+  Scenario next() {
+    const int nodes = one_of<int>({16, 32, 64}), tensor = one_of<int>({1, 2, 4});
+    const int pipeline = one_of<int>({2, 4});
+    const int data = nodes * 8 / tensor / pipeline;
+    const PresetStore presets;
+    text_ = fmt::format(
+        R"({{"model": "{}", "stack": {{"preset": "megatron_core", "communication":
+              {{"overlap_gradients": {}, "overlap_parameters": {}, "overlap_pipeline": {}}}}},
+            "cluster": {{"node": "dgx_h100", "nodes": {}, "fabric": {{"kind": "fat_tree",
+              "routing": "ecmp", "levels": 2, "leaf_ports_down": {},
+              "leaf_oversubscription": {}}}}},
+            "parallelism": {{"tensor": {}, "pipeline": {}, "data": {}, "sharding": "{}",
+              "schedule": "{}"}},
+            "batch": {{"sequences": {}, "tokens": {}, "micro": 1}}}})",
+        one_of<std::string>({"llama3_8b", "llama3_70b"}), yes_or_no(), yes_or_no(), yes_or_no(),
+        nodes, one_of<int>({8, 16, 32}), one_of<int>({1, 1, 2}), tensor, pipeline, data,
+        one_of<std::string>({"none", "zero1", "zero2"}),
+        one_of<std::string>({"1f1b", "gpipe", "dualpipe"}), 8 * data,
+        one_of<int>({2048, 4096, 8192}));
+    return read_scenario("many.json", text_, presets);
+  }
+  [[nodiscard]] const std::string& text() const { return text_; }
+
+ private:
+  template <class T>
+  T one_of(const std::vector<T>& values) {
+    return values[random_.below(static_cast<std::uint32_t>(values.size()))];
+  }
+  const char* yes_or_no() { return random_.below(2) == 0 ? "true" : "false"; }
+
+  RandomStream random_;
+  std::string text_;
+};
+
+/// Half of a band's width over the step.
+double half_width(const StepReport& report) {
+  return (report.band->high_s - report.band->low_s) / 2 / report.step_s;
+}
+
+}  // namespace
+
+// A budget of a single event leaves the least sample, however wide its band.
+TEST_CASE("hashed paths: above the budget the band of a sample holds the exact step") {
+  ManyReplicas scenarios{test::test_seed() + 12};
+  int sampled = 0;
+  for (int i = 0; i < 40; ++i) {
+    const Scenario scenario = scenarios.next();
+    CAPTURE(i);
+    CAPTURE(scenarios.text());
+    const StepReport report = simulate_step(scenario, {.budget = 1});
+    REQUIRE(report.band);
+    const double exact = unfolded(scenario).step_s;
+    CAPTURE(exact);
+    CHECK(report.band->low_s <= exact * (1 + kTicks));
+    CHECK(report.band->high_s >= exact * (1 - kTicks));
+    CHECK(report.band->low_s <= report.step_s);
+    CHECK(report.band->high_s >= report.step_s);
+    sampled += report.method == StepMethod::sampled ? 1 : 0;
+  }
+  CHECK(sampled >= 5);
+}
+
+// The sample doubles while that costs no more than eight budgets: here it may come to all replicas.
+TEST_CASE("hashed paths: a band is narrow where narrowing it is worth its cost") {
+  ManyReplicas scenarios{test::test_seed() + 13};
+  std::vector<double> halves;
+  for (int i = 0; i < 40; ++i) {
+    const Scenario scenario = scenarios.next();
+    CAPTURE(i);
+    CAPTURE(scenarios.text());
+    const StepPlan plan = plan_step(scenario);
+    const std::vector<ReplicaClass> all(static_cast<std::size_t>(plan.placement.data));
+    const StepReport report = simulate_step(scenario, {.budget = step_events(plan, all) / 6});
+    REQUIRE(report.band);
+    halves.push_back(half_width(report));
+  }
+  std::ranges::sort(halves);
+  CHECK(halves[halves.size() * 9 / 10] <= 0.0305);  // over the step, not over the band's middle
+  CHECK(halves.back() <= 0.08);
+}
+
+TEST_CASE("hashed paths: a sample's buckets add up, and it says that it is one") {
+  const Scenario scenario =
+      hashed({"parallelism.pipeline=2", "parallelism.tensor=2", "parallelism.data=64"});
+  const StepReport report = simulate_step(scenario, {.record_timeline = true, .budget = 1});
+  CHECK(report.method == StepMethod::sampled);
+  CHECK(report.replicas_simulated < report.replicas);
+  double sum = 0;
+  for (const double seconds : report.seconds) sum += seconds;
+  CHECK(sum == doctest::Approx(report.step_s).epsilon(1e-12));
+  REQUIRE(report.notes.size() == 1);
+  CHECK(report.notes.front().find("(--unfold)") != std::string::npos);
+  int copies = 0;
+  for (const ActorReport& actor : report.actors) copies += actor.stage == 0 ? actor.copies : 0;
+  CHECK(copies == static_cast<int>(report.replicas));
+}
+
+}  // namespace lockstep
