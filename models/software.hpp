@@ -55,6 +55,8 @@ struct CommunicationPolicy {
   double sm_share = 0.0;  ///< share of the SMs that an overlapped collective takes while it runs
   ContextExchange context_exchange = ContextExchange::ring;     ///< when the scenario doesn't say
   ExpertDispatch expert_dispatch = ExpertDispatch::all_to_all;  ///< the same
+  bool experts_share_tensor =
+      false;  ///< cut by the tensor width too, when the scenario doesn't say
 };
 
 /// What a stack keeps in GPU memory. Bytes per parameter are of the parameters on the GPU before
@@ -83,6 +85,7 @@ struct StackSpec {
   std::string about;
   AttentionKernel attention = AttentionKernel::flash2;
   bool release_stands_in = false;  ///< for another one, which the preset does not know
+  bool stands_in = false;          ///< for software that was not named, or that has no preset
   /// What it can run; nothing: the preset does not say.
   std::optional<Capabilities> capabilities{};
   std::vector<Capability> allowed{};  ///< by the scenario, whether it can or not
@@ -111,6 +114,9 @@ struct StackSpec {
   /// What its policies repeat in the backward pass, from the least to the most short of whole
   /// layers, where they are not none and selective.
   std::vector<RecomputeModules> recompute_ladder;
+  /// Its fitted constants that stopped at a bound of what is plausible, which nobody has explained:
+  /// "elementwise.slowdown".
+  std::vector<std::string> constants_at_bounds;
 };
 
 }  // namespace lockstep

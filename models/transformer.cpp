@@ -35,7 +35,7 @@ LayerKind TransformerShape::kind(int layer) const {
   const int after = layer - experts.leading_dense;
   kind.experts =
       experts.count > 0 && after >= 0 && after % experts.interval == experts.interval - 1;
-  kind.windowed = window > 0 && layer % window_interval == 0;
+  kind.windowed = window > 0 && layer % window_interval < window_layers;
   return kind;
 }
 

@@ -80,7 +80,8 @@ struct TransformerShape {
   LatentAttention latent{};
   double activation_traffic = 1;  ///< of its activation over that of SwiGLU or GELU
   int window = 0;           ///< tokens that windowed attention looks back; 0: none is windowed
-  int window_interval = 1;  ///< the first of every n layers is windowed
+  int window_interval = 1;  ///< n, of which the first window_layers are windowed, and so on
+  int window_layers = 1;    ///< Gemma 3: 5 of every 6
   /// Of hybrid models: a letter for each layer, which is one block (kPatternLetters).
   std::string pattern{};
   MambaShape mamba{};

@@ -56,15 +56,22 @@ std::vector<bool> by_name(const JsonCursor& types, int layers) {
   return windowed;
 }
 
-/// n, where the first of every n layers is windowed and no other; else nothing.
-std::optional<int> interval_of(const std::vector<bool>& windowed) {
+/// The first `layers` of every `interval` layers.
+struct WindowPattern {
+  int interval, layers;
+};
+/// How windows recur, where the first layers of every so many have one; else nothing.
+std::optional<WindowPattern> pattern_of(const std::vector<bool>& windowed) {
   if (windowed.empty() || !windowed.front()) return std::nullopt;
-  const auto second = std::find(windowed.begin() + 1, windowed.end(), true);
-  const auto n = static_cast<std::size_t>(second - windowed.begin());
+  const auto whole = std::find(windowed.begin(), windowed.end(), false);
+  if (whole == windowed.end()) return WindowPattern{1, 1};
+  const auto again = std::find(whole, windowed.end(), true);
+  const auto n = static_cast<std::size_t>(again - windowed.begin());
+  const auto k = static_cast<std::size_t>(whole - windowed.begin());
   for (std::size_t i = 0; i < windowed.size(); ++i) {
-    if (windowed[i] != (i % n == 0)) return std::nullopt;
+    if (windowed[i] != (i % n < k)) return std::nullopt;
   }
-  return static_cast<int>(n);
+  return WindowPattern{static_cast<int>(n), static_cast<int>(k)};
 }
 
 void note(std::string_view what, int tokens, std::vector<std::string>& assumptions) {
@@ -100,9 +107,10 @@ void read_window(const JsonCursor& config, std::string_view type, TransformerSha
                                          ? by_name(*types, shape.layers)
                                          : by_family(config, family->layers, shape.layers);
   if (std::ranges::find(windowed, true) == windowed.end()) return;
-  if (const std::optional<int> interval = interval_of(windowed)) {
+  if (const std::optional<WindowPattern> pattern = pattern_of(windowed)) {
     shape.window = window;
-    shape.window_interval = *interval;
+    shape.window_interval = pattern->interval;
+    shape.window_layers = pattern->layers;
   } else {
     note("sliding window", window, assumptions);
   }

@@ -1,6 +1,7 @@
 #include "sim/scenario/preset_files.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cstdlib>
 #include <dlfcn.h>
@@ -23,6 +24,18 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kExtension = ".json";
+
+/// What the field calls a preset beside its own name.
+struct OtherName {
+  std::string_view kind, name, preset;
+};
+constexpr std::array kOtherNames{
+    // Sockets are what NCCL uses on a network without a plugin, whatever the network's name.
+    OtherName{"transports", "tcp", "ethernet"},
+    OtherName{"transports", "sockets", "ethernet"},
+    OtherName{"transports", "ib", "infiniband"},
+    OtherName{"transports", "opa", "omni_path"},
+};
 
 /// Folders in "a:b"; empty parts are left out.
 std::vector<std::string> split_folders(std::string_view list) {
@@ -164,6 +177,16 @@ std::string find_preset_file(const std::vector<std::string>& folders, std::strin
     if (fs::exists(file, error)) return file.string();
   }
   return {};
+}
+
+std::string canonical_preset(const std::vector<std::string>& folders, std::string_view kind,
+                             std::string_view name) {
+  if (!find_preset_file(folders, kind, name).empty()) return std::string(name);
+  std::string plain = as_preset_name(name);
+  const auto* const other = std::ranges::find_if(
+      kOtherNames, [&](const OtherName& each) { return each.kind == kind && each.name == plain; });
+  if (other != kOtherNames.end()) plain = other->preset;
+  return find_preset_file(folders, kind, plain).empty() ? std::string() : plain;
 }
 
 std::vector<std::string> preset_names(const std::vector<std::string>& folders,

@@ -33,6 +33,12 @@ InputError no_presets(std::string_view kind, const std::vector<std::string>& fol
 std::string find_preset_file(const std::vector<std::string>& folders, std::string_view kind,
                              std::string_view name);
 
+/// The preset that is meant by a name: its own, or the one that it is another spelling of
+/// ("Megatron-Core", "omni-path") or another word for ("tcp", of transports); empty if there is
+/// none. The same for scenarios, rows of measured runs and options.
+std::string canonical_preset(const std::vector<std::string>& folders, std::string_view kind,
+                             std::string_view name);
+
 /// Names of a kind in all folders, sorted, each once.
 std::vector<std::string> preset_names(const std::vector<std::string>& folders,
                                       std::string_view kind);

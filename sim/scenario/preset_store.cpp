@@ -137,23 +137,23 @@ std::vector<std::string> PresetStore::names(std::string_view kind) const {
 }
 
 bool PresetStore::has(std::string_view kind, std::string_view name) const {
-  return !find_preset_file(state_->folders, kind, name).empty();
+  return !meant(kind, name).empty();
 }
 
 std::string PresetStore::meant(std::string_view kind, std::string_view written) const {
-  if (has(kind, written)) return std::string(written);
+  if (std::string found = canonical_preset(state_->folders, kind, written); !found.empty()) {
+    return found;
+  }
   if (kind != "stacks") return {};
-  const std::string name = as_preset_name(written);
-  if (has(kind, name)) return name;
   const std::lock_guard lock(state_->mutex);
   if (state_->aliases.empty()) state_->aliases = read_aliases(*this);
-  const auto found = state_->aliases.find(name);
+  const auto found = state_->aliases.find(as_preset_name(written));
   return found == state_->aliases.end() ? std::string() : found->second;
 }
 
 std::string PresetStore::path(std::string_view kind, std::string_view name) const {
-  std::string file = find_preset_file(state_->folders, kind, meant(kind, name));
-  if (!file.empty()) return file;
+  const std::string found = meant(kind, name);
+  if (!found.empty()) return find_preset_file(state_->folders, kind, found);
   const std::vector<std::string> known = names(kind);
   throw InputError({"presets of " + std::string(kind), "", in_quotes(name), listed(known),
                     nearest_name(name, known)});
@@ -194,7 +194,7 @@ const TransportSpec& PresetStore::transport(std::string_view name) const {
   return state_->get(state_->transports, *this, "transports", name,
                      [&](const JsonCursor& root, TransportSpec& spec) {
                        read_transport(root, Extent::whole, spec);
-                       spec.name = name;
+                       spec.name = meant("transports", name);
                      });
 }
 

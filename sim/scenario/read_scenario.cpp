@@ -20,13 +20,13 @@
 #include "sim/scenario/read_profile.hpp"
 #include "sim/scenario/read_schedule.hpp"
 #include "sim/scenario/spec_readers.hpp"
+#include "sim/scenario/stack_choice.hpp"
 
 namespace lockstep {
 namespace {
 
 constexpr int kMaxWays = kMaxGpus;          // of any parallel width
 constexpr int kMaxSequences = 100'000'000;  // of a step
-constexpr std::string_view kDefaultStack = "megatron_core";
 
 template <class Enum, class Names>
 std::optional<Enum> optional_choice(const std::optional<JsonCursor>& from, const Names& names) {
@@ -90,7 +90,7 @@ void read_parallelism(const JsonCursor& from, ScenarioDraft& draft) {
   draft.tensor = optional_integer(from.find("tensor"), 1, kMaxWays).value_or(1);
   draft.context = optional_integer(from.find("context"), 1, kMaxWays).value_or(1);
   draft.expert = optional_integer(from.find("expert"), 1, kMaxWays).value_or(1);
-  draft.expert_tensor = optional_integer(from.find("expert_tensor"), 1, kMaxWays).value_or(1);
+  draft.expert_tensor = optional_integer(from.find("expert_tensor"), 1, kMaxWays);
   draft.expert_dispatch =
       optional_choice<ExpertDispatch>(from.find("expert_dispatch"), kExpertDispatchNames);
   if (const auto overlap = from.find("expert_overlap")) draft.expert_overlap = overlap->boolean();
@@ -246,17 +246,12 @@ void require_equal(const ScenarioDraft& draft, const JsonCursor& key) {
 void read_stack_choice(const std::optional<JsonCursor>& from, const PresetStore& presets,
                        ScenarioDraft& draft) {
   const bool is_object = from && from->is_object();
-  std::string name(kDefaultStack);
-  if (!from || (is_object && !from->find("preset"))) {
-    draft.assumptions.push_back("stack: " + name + " (not given)");
-    draft.stack_given = false;
-  } else {
-    name = read_preset_name(*from, "stacks", presets);
-  }
   const std::string release = is_object ? optional_text(from->find("release")) : std::string{};
-  const StackPreset& preset = presets.stack(name, release);
-  draft.stack = preset.spec;
-  if (!preset.assumption.empty()) draft.assumptions.push_back(preset.assumption);
+  if (!from || (is_object && !from->find("preset"))) {
+    choose_default_stack({}, release, presets, draft);
+  } else {
+    choose_stack(read_preset_name(*from, "stacks", presets), release, presets, draft);
+  }
   if (!is_object) return;
   if (const auto allow = from->find("allow")) draft.stack.allowed = read_allowed(*allow);
   read_stack(*from, Extent::changes, draft.stack);

@@ -64,6 +64,9 @@ struct Scenario {
   std::optional<PowerSpec> power;  ///< asked for
   ClusterSite site;                ///< of the cluster's preset, if it named one
   Folding folding = Folding::automatic;
+  /// Why the interval around its step time is that of unknown software, whatever its name: "no
+  /// stack given", "a feature that the stack never had". Empty: known as its name and release are.
+  std::vector<std::string> unknown_software;
   /// What the reader filled in because the scenario left it open:
   /// "virtual stages: 4 (stack default)".
   std::vector<std::string> assumptions;

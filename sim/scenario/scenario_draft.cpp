@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "models/input/letter_case.hpp"
 #include "models/input/quantity.hpp"
 #include "models/kernels/attention.hpp"
 #include "models/pipeline/schedule.hpp"
@@ -153,6 +154,18 @@ void complete_schedule(const ScenarioDraft& draft, Scenario& out) {
   check_schedule(draft, cut);
 }
 
+/// Whether tensor-parallel ranks share experts as they share the rest, where nobody says, is the
+/// software's to decide.
+void complete_expert_tensor(const ScenarioDraft& draft, Scenario& out) {
+  Parallelism& cut = out.job.parallelism;
+  const bool has_experts = draft.model.experts.count > 0;
+  const bool shared = has_experts && draft.stack.communication.experts_share_tensor;
+  cut.expert_tensor = draft.expert_tensor.value_or(shared ? cut.tensor : 1);
+  if (!has_experts || draft.expert_tensor || cut.tensor == 1) return;
+  out.assumptions.push_back("expert_tensor: " + std::to_string(cut.expert_tensor) + " (" +
+                            draft.stack.name + " default)");
+}
+
 void complete_policies(const ScenarioDraft& draft, Scenario& out) {
   Parallelism& cut = out.job.parallelism;
   const CommunicationPolicy& policy = draft.stack.communication;
@@ -174,6 +187,7 @@ void complete_policies(const ScenarioDraft& draft, Scenario& out) {
     out.assumptions.push_back("expert_dispatch: " + std::string(name_of(cut.expert_dispatch)) +
                               " (" + draft.stack.name + " default)");
   }
+  complete_expert_tensor(draft, out);
   cut.context_exchange = draft.context_exchange.value_or(policy.context_exchange);
   if (cut.context > 1 && !draft.context_exchange) {
     out.assumptions.push_back("context_exchange: " + std::string(name_of(cut.context_exchange)) +
@@ -209,6 +223,16 @@ void note_attention(std::size_t pool, Scenario& out) {
                               std::string(name_of(wanted)) + ", which " + gpu.name +
                               " has no constants for");
   }
+}
+
+/// A network by another name than its preset's, as "tcp", where the job needs it.
+void note_transport(const ScenarioDraft& draft, Scenario& out) {
+  const std::string& asked =
+      out.fabric.transport.empty() ? draft.node.transport : out.fabric.transport;
+  std::string plain = lowered(asked);
+  std::ranges::replace(plain, '-', '_');
+  if (plain == out.transport.name || out.gpus() <= draft.node.nvlink_domain) return;
+  out.assumptions.push_back("transport: " + out.transport.name + " (stands for " + asked + ")");
 }
 
 /// Holds "power" against the machine.
@@ -256,6 +280,7 @@ Scenario complete_scenario(const ScenarioDraft& draft, const PresetStore& preset
   if (!draft.usd_per_gpu_hour && !draft.pools.empty()) {
     out.usd_per_gpu_hour = pool_price(draft.pools);
   }
+  out.unknown_software = draft.unknown_software;
   out.assumptions = draft.assumptions;
   complete_pools(draft, out);
 
@@ -263,7 +288,6 @@ Scenario complete_scenario(const ScenarioDraft& draft, const PresetStore& preset
   cut.tensor = draft.tensor;
   cut.context = draft.context;
   cut.expert = draft.expert;
-  cut.expert_tensor = draft.expert_tensor;
   cut.expert_overlap = draft.expert_overlap;
   out.job.routing = draft.routing;
   cut.pipeline = draft.pipeline;
@@ -290,6 +314,7 @@ Scenario complete_scenario(const ScenarioDraft& draft, const PresetStore& preset
                               std::to_string(domain) + " GPUs of each NVLink domain (equal parts)");
   }
   out.transport = transport_of(draft.node, out.fabric, presets);
+  note_transport(draft, out);
   for (std::size_t pool = 0; pool < out.pool_count(); ++pool) note_attention(pool, out);
   if (draft.layout_open) {
     check_without_layout(draft, out);

@@ -31,7 +31,7 @@ struct ScenarioDraft {
   int tensor = 1;
   int context = 1;
   int expert = 1;
-  int expert_tensor = 1;
+  std::optional<int> expert_tensor;               ///< else the stack's default
   std::optional<ExpertDispatch> expert_dispatch;  ///< else the stack's default
   bool expert_overlap = false;
   ExpertRouting routing;
@@ -70,8 +70,9 @@ struct ScenarioDraft {
   std::optional<Expectation> expect;
   std::optional<PowerSpec> power;
   ClusterSite site;
-  std::vector<std::string> assumptions;  ///< made so far
-  std::vector<JsonOverride> overrides;   ///< named in messages about what they set
+  std::vector<std::string> unknown_software;  ///< reasons, as Scenario has them
+  std::vector<std::string> assumptions;       ///< made so far
+  std::vector<JsonOverride> overrides;        ///< named in messages about what they set
 };
 
 /// The largest job that is taken; it keeps every product within 64 bits.

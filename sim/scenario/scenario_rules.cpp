@@ -285,7 +285,8 @@ void check_experts(const ScenarioDraft& draft, const Parallelism& cut) {
   if (ranks % together != 0 || (lanes % together != 0 && together % lanes != 0)) {
     refuse(draft, "/parallelism/expert",
            number(cut.expert) + (cut.expert_tensor > 1
-                                     ? " x expert_tensor " + number(cut.expert_tensor)
+                                     ? " x expert_tensor " + number(cut.expert_tensor) +
+                                           (draft.expert_tensor ? "" : ", the stack's default")
                                      : std::string()),
            "a product that divides " + std::to_string(ranks) +
                " (tensor x context x data), and divides tensor x context (" +

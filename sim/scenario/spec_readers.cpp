@@ -125,6 +125,7 @@ void read_communication(const JsonCursor& from, CommunicationPolicy& out) {
   member.optional("overlap_pipeline", out.overlap_pipeline);
   member.optional("half_duplex_pipeline", out.half_duplex_pipeline);
   member.optional("scatter_gather_pipeline", out.scatter_gather_pipeline);
+  member.optional("experts_share_tensor", out.experts_share_tensor);
   member.optional("sm_share", out.sm_share, Interval{0, 0.9});
   member.optional("context_exchange", [&](const JsonCursor& at) {
     out.context_exchange = read_choice<ContextExchange>(at, kContextExchangeNames);
@@ -360,6 +361,7 @@ void read_model(const JsonCursor& from, Extent extent, TransformerShape& out) {
   member.optional("activation_traffic", out.activation_traffic, kRatio);
   member.optional("window", out.window, 1, kMaxTokens);
   member.optional("window_interval", out.window_interval, 1, kMaxLayers);
+  member.optional("window_layers", out.window_layers, 1, kMaxLayers);
   member.optional("predicted_tokens", out.predicted_tokens, 0, 64);
   member.optional("mamba", [&](const JsonCursor& at) { read_mamba(at, extent, out.mamba); });
   member.optional("pattern", [&](const JsonCursor& at) { read_pattern(at, out); });
@@ -413,6 +415,13 @@ void read_stack(const JsonCursor& from, Extent extent, StackSpec& out) {
   member.optional("optimiser_unsharded_bytes", out.optimiser_unsharded_bytes, kPerElement);
   member.optional("placement", [&](const JsonCursor& at) { out.placement = read_placement(at); });
   member.optional("default_virtual_stages", out.default_virtual_stages, 1, 1000);
+  member.optional("constants_at_bounds", [&](const JsonCursor& at) {
+    constexpr std::size_t kMostConstants = 1000;
+    out.constants_at_bounds.clear();
+    for (const JsonCursor& path : at.elements(kMostConstants)) {
+      out.constants_at_bounds.push_back(path.string());
+    }
+  });
   member.optional("recompute_ladder",
                   [&](const JsonCursor& at) { out.recompute_ladder = read_ladder(at); });
 }
@@ -432,7 +441,9 @@ void read_transport_choice(const JsonCursor& from, const PresetStore& presets, s
                            std::optional<TransportSpec>& own) {
   const bool refines = from.is_object() && !from.find("preset");
   if (!refines) {
-    name = read_preset_name(from, "transports", presets);
+    // As written: what stands for another word is an assumption of the answer.
+    (void)read_preset_name(from, "transports", presets);
+    name = from.is_object() ? from.at("preset").string() : from.string();
     own.reset();
   }
   if (!from.is_object()) return;

@@ -193,6 +193,107 @@ TEST_CASE("row_scenario: unknown recompute is the least that fits in memory, and
   CHECK(row_scenario(large, presets).job.recompute != Recompute::none);
 }
 
+TEST_CASE("row_scenario: a network without a preset is refused, tcp is plain Ethernet and said") {
+  const PresetStore presets;
+  const Scenario tcp = row_scenario(with("/network/fabric", "tcp"), presets);
+  const Scenario ethernet = row_scenario(with("/network/fabric", "ethernet"), presets);
+  CHECK(tcp.transport.name == "ethernet");
+  CHECK(tcp.transport.efficiency == ethernet.transport.efficiency);
+  CHECK_THROWS_WITH_AS(row_scenario(with("/network/fabric", "carrier pigeon"), presets),
+                       doctest::Contains("#/network/fabric: found \"carrier pigeon\"; allowed: "),
+                       InputError);
+  // Inside one node nothing stands for anything; over two it is an assumption of the answer.
+  nlohmann::json two = good_row();
+  two["gpu"]["count"] = 16;
+  two["parallel"]["dp"] = 8;
+  two["network"]["fabric"] = "tcp";
+  const auto assumed = row_scenario(read(two), presets).assumptions;
+  CHECK(std::ranges::find(assumed, "transport: ethernet (stands for tcp)") != assumed.end());
+  two["network"]["fabric"] = "omni-path";
+  for (const std::string& words : row_scenario(read(two), presets).assumptions) {
+    CHECK_FALSE(words.starts_with("transport: "));
+  }
+}
+
+TEST_CASE("row_scenario: the software decides whether experts are cut by the tensor width") {
+  const PresetStore presets;
+  nlohmann::json row = good_row();
+  row["model"]["moe"] = {{"experts", 8}, {"topk", 2}, {"ffn", 512}};
+  const auto width = [&](const nlohmann::json& of) {
+    return row_scenario(read(of), presets).job.parallelism.expert_tensor;
+  };
+  CHECK(width(row) == 2);
+  row["stack"] = "megatron-bridge";
+  row["release"] = "25.09";
+  CHECK(width(row) == 1);
+  row["parallel"]["etp"] = 2;
+  CHECK(width(row) == 2);
+  row["model"].erase("moe");
+  CHECK(width(row) == 1);
+}
+
+TEST_CASE("rows: which layers have a window is the row's to say, else the model's") {
+  const auto pattern = [](const std::string& name, const nlohmann::json& interval = nullptr) {
+    nlohmann::json row = good_row();
+    row["model"]["name"] = name;
+    row["model"]["sliding_window"] = 128;
+    row["model"]["window_interval"] = interval;
+    const TransformerShape model = read(row).model;
+    return std::pair(model.window_interval, model.window_layers);
+  };
+  CHECK(pattern("gpt-oss-120b") == std::pair(2, 1));
+  CHECK(pattern("mistral-7b") == std::pair(1, 1));
+  CHECK(pattern("gemma-3-27b") == std::pair(6, 5));
+  CHECK(pattern("mistral-7b", 4) == std::pair(4, 1));
+  CHECK(pattern("gemma-3-27b", 2) == std::pair(2, 1));
+}
+
+TEST_CASE("rows: a row that says it cannot be simulated is skipped with that reason") {
+  const auto predictions = predictions_of({with("/simulable", false)}, 1);
+  CHECK(predictions.front().status == RowPrediction::Status::skipped);
+  CHECK(predictions.front().reason == "the row says that it cannot be simulated");
+}
+
+TEST_CASE("rows: a flat table reads as the same rows written out, with what is common to them") {
+  const auto flat = parse_rows("flat.json", R"json({"common": {"recompute": "full",
+      "precision": "fp16 (assumed)", "framework": "Megatron-DeepSpeed"},
+      "rows": [{"id": "a-1", "gpus": 4, "gpu": "A100-SXM4-80GB", "layers": 24, "hidden": 2048,
+                "heads": 16, "ffn": 8192, "vocab": 51200, "seq": 1024, "tp": 1, "dp": 2, "pp": 2,
+                "micro_batch": 4, "global_batch": 16, "step_seconds": 0.410491}]
+})json");
+  REQUIRE(flat.size() == 1);
+  const ReferenceRow& row = flat.front();
+  CHECK(row.obstacle.empty());
+  CHECK(row.stack == "Megatron-DeepSpeed");
+  CHECK(row.precision == Precision::fp16);
+  CHECK(row.recompute == Recompute::full);
+  CHECK(row.gpus == 4);
+  CHECK(row.pipeline == 2);
+  CHECK(row.model.vocabulary == 51200);
+  CHECK(row.measured_step_s == 0.410491);
+  CHECK(predictions_of(flat, 1).front().status == RowPrediction::Status::predicted);
+}
+
+TEST_CASE("rows: unknown software is predicted by the default stack, and said to be unknown") {
+  const std::vector<ReferenceRow> rows{with("/stack", "my-own"), with("/stack", nullptr),
+                                       with("/stack", "Megatron-Core")};
+  const auto predictions = predictions_of(rows, 1);
+  const auto says = [](const RowPrediction& p, const std::string& words) {
+    return std::ranges::find(p.assumptions, words) != p.assumptions.end();
+  };
+  CHECK(
+      says(predictions[0], "stack: megatron_core (stands in for \"my-own\", which has no preset)"));
+  CHECK(says(predictions[1], "stack: megatron_core (not given)"));
+  for (const RowPrediction& p : predictions) REQUIRE(p.interval);
+  CHECK(predictions[0].interval->known == SoftwareKnown::none);
+  CHECK(predictions[0].interval->gaps.front() == "no preset of \"my-own\"");
+  CHECK(predictions[1].interval->gaps.front() == "no stack given");
+  CHECK(predictions[2].interval->known == SoftwareKnown::stack);
+  // The same prediction; what is not known shows in the interval.
+  CHECK(*predictions[0].predicted_step_s == *predictions[2].predicted_step_s);
+  CHECK(predictions[0].interval->half_width() > predictions[2].interval->half_width());
+}
+
 TEST_CASE("validate: rows are predicted, skipped or out of memory, in their order") {
   nlohmann::json tuned = good_row(), oom = good_row(), odd = good_row();
   tuned["id"] = "other-tuned";
@@ -217,15 +318,14 @@ TEST_CASE("validate: rows are predicted, skipped or out of memory, in their orde
   CHECK(predictions[2].status == RowPrediction::Status::oom);
   CHECK(predictions[2].predicted_fits == false);
   CHECK_FALSE(predictions[2].predicted_step_s);
-  CHECK(predictions[3].status == RowPrediction::Status::skipped);
-  CHECK(predictions[3].reason.starts_with("other-odd#/stack: found \"unheard-of\"; allowed: "));
+  CHECK(predictions[3].status == RowPrediction::Status::predicted);
 
   const RowSummary summary = summarise_rows(predictions);
   CHECK(summary.rows == 4);
-  CHECK(summary.predicted == 1);
-  CHECK(summary.skipped == 2);
+  CHECK(summary.predicted == 2);
+  CHECK(summary.skipped == 1);
   CHECK(summary.oom == 1);
-  CHECK(summary.dense.errors.n == 1);
+  CHECK(summary.dense.errors.n == 2);
   CHECK(summary.out_of_memory.precision() == 1);
   CHECK(summary.out_of_memory.recall() == 1);
   // Of rows that ran: the one that ran out is not among them.
@@ -237,6 +337,10 @@ TEST_CASE("validate: rows are predicted, skipped or out of memory, in their orde
   CHECK(json["rows"][1]["id"] == "made-up-7b");
   CHECK(json["rows"][1]["status"] == "predicted");
   CHECK(json["rows"][1]["reason"] == nullptr);
+  CHECK(json["rows"][1]["software"] == "known stack");
+  CHECK(json["rows"][1]["step_s_low"] < json["rows"][1]["predicted_step_s"]);
+  CHECK(json["rows"][1]["step_s_high"] > json["rows"][1]["predicted_step_s"]);
+  CHECK(json["rows"][0]["step_s_low"] == nullptr);
   CHECK(json["rows"][0]["predicted_step_s"] == nullptr);
   CHECK(json["rows"][2]["predicted_fits"] == false);
   CHECK(json["summary"]["skipped_for"]["neither pre-training nor fine-tuning"] == 1);

@@ -10,6 +10,7 @@
 #include "models/memory.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/scenario/scenario_draft.hpp"
+#include "sim/scenario/stack_choice.hpp"
 
 namespace lockstep {
 namespace {
@@ -39,12 +40,12 @@ double gbps_of(const NodeSpec& node) { return node.nics * node.nic_bandwidth.bas
 bool about_equal(double a, double b) { return std::abs(a - b) <= 0.01 * std::max(a, b); }
 
 /// How much of what the row says a node preset has already.
-int likeness(const NodeSpec& node, const ReferenceRow& row) {
+int likeness(const NodeSpec& node, const ReferenceRow& row, const PresetStore& presets) {
   int points = 0;
   if (node.gpus == row.gpus_per_node) points += 16;
   if (row.nvlink_domain && node.nvlink_domain == *row.nvlink_domain) points += 8;
   if (row.gbps_per_node && about_equal(gbps_of(node), *row.gbps_per_node)) points += 8;
-  if (node.transport == preset_name(row.transport)) points += 4;
+  if (node.transport == presets.meant("transports", row.transport)) points += 4;
   // NVIDIA's own systems stand for "a server with these GPUs" when the row says no more.
   if (node.name.starts_with("dgx") || node.name.find("nvl72") != std::string::npos) points += 2;
   return points;
@@ -56,7 +57,8 @@ NodeSpec base_node(const ReferenceRow& row, const std::string& gpu, const Preset
   for (const std::string& name : presets.names("nodes")) {
     const NodeSpec& node = presets.node(name);
     if (node.gpu.name != gpu) continue;
-    if (best == nullptr || likeness(node, row) > likeness(*best, row)) best = &node;
+    if (best == nullptr || likeness(node, row, presets) > likeness(*best, row, presets))
+      best = &node;
   }
   if (best != nullptr) return *best;
   NodeSpec node;
@@ -84,12 +86,20 @@ int nic_count(int preset_count, double gbps) {
   return preset_count;
 }
 
+/// The name as the row has it: complete_scenario() says what stands in for it, if anything does.
+std::string transport_preset_of(const ReferenceRow& row, const PresetStore& presets) {
+  if (presets.has("transports", row.transport)) return row.transport;
+  const std::vector<std::string> names = presets.names("transports");
+  throw InputError({.file = row.id,
+                    .pointer = "/network/fabric",
+                    .found = in_quotes(row.transport),
+                    .allowed = listed(names),
+                    .nearest = nearest_name(row.transport, names)});
+}
+
 void set_network(NodeSpec& node, const ReferenceRow& row, const PresetStore& presets,
                  std::vector<std::string>& assumptions) {
-  const std::string transport = preset_name(row.transport);
-  if (!transport.empty() && transport != node.transport && presets.has("transports", transport)) {
-    node.transport = transport;
-  }
+  if (!row.transport.empty()) node.transport = transport_preset_of(row, presets);
   if (row.gbps_per_node && !about_equal(gbps_of(node), *row.gbps_per_node)) {
     node.nics = nic_count(node.nics, *row.gbps_per_node);
     node.nic_bandwidth = gigabits_per_second(*row.gbps_per_node / node.nics);
@@ -118,10 +128,12 @@ NodeSpec row_node(const ReferenceRow& row, const std::string& gpu, const PresetS
   return node;
 }
 
-/// Megatron-DeepSpeed hands the pipeline to DeepSpeed's engine only where ZeRO is on; without it
-/// Megatron's own schedule runs (github:microsoft/Megatron-DeepSpeed, megatron/training.py).
-std::string stack_preset_of(const ReferenceRow& row, std::vector<std::string>& assumptions) {
-  const std::string name = preset_name(row.stack);
+/// The preset of the row's software, which may say more than its name. Megatron-DeepSpeed hands the
+/// pipeline to DeepSpeed's engine only where ZeRO is on; without it Megatron's own schedule runs
+/// (github:microsoft/Megatron-DeepSpeed, megatron/training.py).
+std::string stack_preset_of(const ReferenceRow& row, const PresetStore& presets,
+                            std::vector<std::string>& assumptions) {
+  const std::string name = presets.meant("stacks", row.stack);
   // Narayanan et al. 2021 set DeepSpeed's ZeRO-3 beside their own layouts.
   if (name == "megatron_lm_2021" && row.sharding == Sharding::zero3) return "deepspeed_zero3_2021";
   if (name == "torchtitan" && row.compiled == false) return "torchtitan_eager";
@@ -130,20 +142,14 @@ std::string stack_preset_of(const ReferenceRow& row, std::vector<std::string>& a
   return "megatron_lm_2021";
 }
 
-StackSpec row_stack(const ReferenceRow& row, const PresetStore& presets,
-                    std::vector<std::string>& assumptions) {
-  const std::string name = stack_preset_of(row, assumptions);
-  if (!presets.has("stacks", name)) {
-    const std::vector<std::string> names = presets.names("stacks");
-    throw InputError({.file = row.id,
-                      .pointer = "/stack",
-                      .found = in_quotes(row.stack),
-                      .allowed = listed(names),
-                      .nearest = nearest_name(name, names)});
+void set_stack(const ReferenceRow& row, const PresetStore& presets, ScenarioDraft& draft) {
+  const std::string name = stack_preset_of(row, presets, draft.assumptions);
+  if (name.empty()) {
+    choose_default_stack(row.stack, row.release, presets, draft);
+  } else {
+    choose_stack(name, row.release, presets, draft);
   }
-  const StackPreset& preset = presets.stack(name, row.release);
-  if (!preset.assumption.empty()) assumptions.push_back(preset.assumption);
-  StackSpec stack = preset.spec;
+  StackSpec& stack = draft.stack;
   if (row.overlaps_tensor_parallel == false) stack.communication.tensor_exposed = 1;
   if (row.cuda_graph == true) stack.launch_interval = Seconds{};
   if (row.cuda_graph == true) stack.expert_host_layer = stack.expert_host_expert = Seconds{};
@@ -152,14 +158,6 @@ StackSpec row_stack(const ReferenceRow& row, const PresetStore& presets,
     stack.expert_host_expert *= stack.expert_partial_graph;
   }
   if (row.gradient_bytes) stack.communication.gradient_bytes = *row.gradient_bytes;
-  return stack;
-}
-
-/// Megatron-Core shares experts out like the rest unless it is told otherwise; Megatron-Bridge's
-/// recipes do not share them.
-int row_expert_tensor(const ReferenceRow& row) {
-  if (row.model.experts.count == 0) return 1;
-  return row.expert_tensor.value_or(preset_name(row.stack) == "megatron_bridge" ? 1 : row.tensor);
 }
 
 /// The least recompute with which the job fits in memory; full when none does.
@@ -239,7 +237,7 @@ Scenario row_scenario(const ReferenceRow& row, const PresetStore& presets) {
   draft.tensor = row.tensor;
   draft.context = row.context;
   draft.expert = row.expert;
-  draft.expert_tensor = row_expert_tensor(row);
+  if (row.model.experts.count > 0) draft.expert_tensor = row.expert_tensor;
   if (row.two_level_dispatch) draft.expert_dispatch = ExpertDispatch::two_level;
   draft.expert_overlap = row.expert_overlap;
   draft.layers_per_stage = row.layers_per_stage;
@@ -253,7 +251,7 @@ Scenario row_scenario(const ReferenceRow& row, const PresetStore& presets) {
   draft.reshard = row.reshard;
   draft.batch = row_batch(row);
   draft.precision = row.precision;
-  draft.stack = row_stack(row, presets, draft.assumptions);
+  set_stack(row, presets, draft);
   draft.recompute = row.recompute;
   draft.modules = row.modules;
   draft.adapters = row.adapters;

@@ -8,17 +8,17 @@
 
 namespace lockstep {
 
-/// Requires a row without an obstacle. Throws InputError for a row whose GPU or software has no
+/// Requires a row without an obstacle. Throws InputError for a row whose GPU or network has no
 /// preset, or whose parts do not fit together.
 ///
-/// What a row leaves open is decided so:
+/// What a row leaves open is decided as for a scenario (complete_scenario(), choose_stack()), but
+/// for
 /// - node: of the presets with this GPU the one that has most in common with the row (GPUs per
 /// node,
 ///   NVLink domain, network rate, transport); what differs is taken from the row
 /// - network rate and transport: the node's
 /// - measured collective rates, where a row has them: a latency per node (see the source)
 /// - recompute: the least that fits in memory
-/// - virtual stages, sequence parallelism: the software's default
 /// - positions, biases: by the family of the model
 Scenario row_scenario(const ReferenceRow& row, const PresetStore& presets);
 

@@ -1,6 +1,7 @@
 #include "tools/lockstep/rows.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cmath>
 #include <cstdlib>
@@ -10,6 +11,7 @@
 
 #include "models/input/input_error.hpp"
 #include "models/input/json_cursor.hpp"
+#include "models/input/letter_case.hpp"
 
 namespace lockstep {
 namespace {
@@ -99,6 +101,30 @@ void read_experts(const Part& model, TransformerShape& m) {
   }
 }
 
+/// Which layers have the window, where a row does not say: a fact about the model.
+struct FamilyWindows {
+  std::string_view name;  ///< what the model's name begins with
+  int interval, layers;
+};
+/// Sources: configuration_*.py of each family in https://github.com/huggingface/transformers. Of
+/// all others (Mistral) every layer has it.
+constexpr std::array kFamilyWindows{FamilyWindows{"gpt-oss", 2, 1}, FamilyWindows{"gemma-2", 2, 1},
+                                    FamilyWindows{"gemma2", 2, 1}, FamilyWindows{"gemma-3", 6, 5},
+                                    FamilyWindows{"gemma3", 6, 5}};
+
+void read_windows(const Part& model, TransformerShape& m) {
+  m.window = model.count("sliding_window").value_or(0);
+  if (m.window == 0) return;
+  std::string name = lowered(m.name);
+  std::ranges::replace(name, '_', '-');
+  const auto* const family = std::ranges::find_if(
+      kFamilyWindows, [&](const FamilyWindows& each) { return name.starts_with(each.name); });
+  const bool known = family != kFamilyWindows.end();
+  const auto interval = model.count("window_interval");
+  m.window_interval = interval.value_or(known ? family->interval : 1);
+  m.window_layers = model.count("window_layers").value_or(known && !interval ? family->layers : 1);
+}
+
 void read_attention(const Part& model, TransformerShape& m) {
   const Part mla = model.part("mla");
   LatentAttention& l = m.latent;
@@ -111,8 +137,7 @@ void read_attention(const Part& model, TransformerShape& m) {
     m.kv_heads = m.heads;
     m.head_dim = (l.nope_dim + l.rope_dim + l.value_dim) / 2;
   }
-  m.window = model.count("sliding_window").value_or(0);
-  if (m.window > 0) m.window_interval = 2;  // gpt-oss alternates
+  read_windows(model, m);
   m.predicted_tokens = model.count("mtp").value_or(0);
 }
 
@@ -334,9 +359,7 @@ void add_kind_obstacles(const Part& row, Obstacles& obstacles) {
 }
 
 bool is_complete(const Part& row) {
-  const Json* simulable = row.find("simulable");
-  const bool complete = simulable == nullptr || !simulable->is_boolean() || simulable->get<bool>();
-  return complete && row.find("suspect") == nullptr;
+  return row.flag("simulable") != false && row.find("suspect") == nullptr;
 }
 
 /// Dense as the accuracy figures mean it.
@@ -360,9 +383,9 @@ ReferenceRow read_row(const Json& json, std::size_t index) {
   const Part gpu = row.part("gpu"), network = row.part("network");
   out.gpu = gpu.text("kind");
   obstacles.add(!json.is_object(), "no JSON object");
+  obstacles.add(row.flag("simulable") == false, "the row says that it cannot be simulated");
   add_kind_obstacles(row, obstacles);
   if (out.gpu.empty()) obstacles.missing("gpu.kind");
-  if (out.stack.empty()) obstacles.missing("stack");
   out.gpus = obstacles.need(gpu.count("count"), "gpu.count");
   out.gpus_per_node = gpu.count("per_node").value_or(8);
   out.transport = network.text("fabric");
@@ -385,18 +408,61 @@ ReferenceRow read_row(const Json& json, std::size_t index) {
   return out;
 }
 
+/// A row of a flat table, whose columns stand beside each other and whose rows share what is
+/// `common` to all, in the form of the others. A remark in brackets behind a value is dropped.
+Json from_flat(const Json& row, const Json& common) {
+  constexpr std::array kModel{"layers", "hidden", "heads", "kv_heads", "ffn", "vocab", "tied"};
+  constexpr std::array kParallel{"tp", "pp", "vpp", "dp", "cp", "ep", "sharding"};
+  Json all = common;
+  all.update(row);
+  for (auto& [key, value] : all.items()) {
+    if (!value.is_string()) continue;
+    const auto text = value.get<std::string>();
+    value = text.substr(0, text.find(" ("));
+  }
+  Json out = all;
+  const auto take = [&](const char* from, const Json::json_pointer& to) {
+    if (all.contains(from)) out[to] = all[from];
+  };
+  for (const char* key : kModel) take(key, Json::json_pointer("/model") / key);
+  for (const char* key : kParallel) take(key, Json::json_pointer("/parallel") / key);
+  out["gpu"] = Json::object();
+  take("gpu", Json::json_pointer("/gpu/kind"));
+  take("gpus", Json::json_pointer("/gpu/count"));
+  take("framework", Json::json_pointer("/stack"));
+  take("step_seconds", Json::json_pointer("/measured/step_seconds"));
+  return out;
+}
+
+/// Rows in the form that read_row() takes.
+std::vector<Json> plain_rows(const Json& rows, const Json& common) {
+  std::vector<Json> out;
+  for (const Json& row : rows) {
+    const bool flat = row.is_object() && row.contains("tp") && !row.contains("parallel");
+    Json shared = common;
+    if (row.is_object()) shared.update(row);
+    out.push_back(flat ? from_flat(row, common) : row.is_object() ? shared : row);
+  }
+  return out;
+}
+
 }  // namespace
 
 std::vector<ReferenceRow> parse_rows(const std::string& file, std::string_view text) {
   const JsonCursor root = JsonCursor::parse(file, text);
   const Json* rows = &root.json();
-  if (rows->is_object() && rows->contains("rows")) rows = &(*rows)["rows"];
+  Json common = Json::object();
+  if (rows->is_object() && rows->contains("rows")) {
+    if (rows->contains("common") && (*rows)["common"].is_object()) common = (*rows)["common"];
+    rows = &(*rows)["rows"];
+  }
   if (!rows->is_array() || rows->empty()) {
     root.fail("an array of rows, or an object that has one under \"rows\"");
   }
   std::vector<ReferenceRow> out;
   out.reserve(rows->size());
-  for (std::size_t i = 0; i < rows->size(); ++i) out.push_back(read_row((*rows)[i], i));
+  const std::vector<Json> plain = plain_rows(*rows, common);
+  for (std::size_t i = 0; i < plain.size(); ++i) out.push_back(read_row(plain[i], i));
   return out;
 }
 

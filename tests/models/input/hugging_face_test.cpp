@@ -246,6 +246,13 @@ TEST_CASE("read_hugging_face: windows, where the shape can say which layers have
       "full_attention", "full_attention", "sliding_attention", "full_attention",
       "full_attention", "full_attention"])";
   CHECK(qwen(named).shape.window_interval == 4);
+  // As Gemma 3, three of four here.
+  const std::string most = R"(, "layer_types": ["sliding_attention", "sliding_attention",
+      "sliding_attention", "full_attention", "sliding_attention", "sliding_attention",
+      "sliding_attention", "full_attention"])";
+  CHECK(qwen(most).shape.window == 512);
+  CHECK(qwen(most).shape.window_interval == 4);
+  CHECK(qwen(most).shape.window_layers == 3);
   CHECK_THROWS_WITH_AS(qwen(R"(, "layer_types": ["full_attention"])"),
                        "config.json#/layer_types: found an array; allowed: an array of 8 "
                        "(num_hidden_layers)",

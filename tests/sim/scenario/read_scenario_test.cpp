@@ -67,6 +67,46 @@ TEST_CASE(
                   .job.parallelism.sequence);
 }
 
+TEST_CASE("read_scenario: the stack decides how experts are cut, and the answer says so") {
+  const std::vector<std::string> experts{R"(model.experts={"count":8,"per_token":2,"ffn":14336})",
+                                         "parallelism.tensor=4"};
+  const auto with_stack = [&](const std::string& stack) {
+    std::vector<std::string> sets = experts;
+    sets.push_back("stack=" + stack);
+    return read(kShort, sets);
+  };
+  CHECK(with_stack("megatron_core").job.parallelism.expert_tensor == 4);
+  CHECK(assumes(with_stack("megatron_core"), "expert_tensor: 4 (megatron_core default)"));
+  CHECK(with_stack("torchtitan").job.parallelism.expert_tensor == 1);
+  CHECK(assumes(with_stack("torchtitan"), "expert_tensor: 1 (torchtitan default)"));
+  std::vector<std::string> said = experts;
+  said.emplace_back("parallelism.expert_tensor=2");
+  CHECK(read(kShort, said).job.parallelism.expert_tensor == 2);
+  CHECK(read(kShort, {"parallelism.tensor=4"}).job.parallelism.expert_tensor == 1);
+}
+
+TEST_CASE("read_scenario: other spellings of a preset, and other words for one") {
+  CHECK(read(kShort, {"stack=megatron-core"}).stack.name == "megatron_core");
+  CHECK(read(kShort, {"stack=Megatron-LM-2021"}).stack.name == "megatron_lm_2021");
+  CHECK_FALSE(read(kShort, {"stack=megatron-core"}).stack.stands_in);
+  const Scenario tcp = read(kShort, {"cluster.node={\"preset\":\"dgx_h100\",\"transport\":\"tcp\"}",
+                                     "parallelism.data=16"});
+  CHECK(tcp.transport.name == "ethernet");
+  CHECK(assumes(tcp, "transport: ethernet (stands for tcp)"));
+}
+
+TEST_CASE("read_scenario: a stack with constants at a bound of their fit says so in one line") {
+  const auto lines = [](const std::vector<std::string>& sets) {
+    const Scenario scenario = read(kShort, sets);
+    return std::ranges::count_if(scenario.assumptions, [](const std::string& words) {
+      return words.find("at a bound of what is plausible") != std::string::npos;
+    });
+  };
+  CHECK(lines({}) == 1);
+  CHECK(lines({"stack=megatron_core"}) == 1);
+  CHECK(lines({"stack=megatron_lm_2021"}) == 0);
+}
+
 TEST_CASE("read_scenario: virtual stages are the most of the stack's default that divides") {
   const auto stages = [](const std::vector<std::string>& sets) {
     std::vector<std::string> all{"stack.default_virtual_stages=6", "parallelism.pipeline=4",

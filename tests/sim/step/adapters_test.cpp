@@ -137,7 +137,7 @@ TEST_CASE("adapters: of experts and of latent attention, by hand and over all GP
       "latent_attention": {"query_rank": 96, "key_value_rank": 64, "nope_dim": 64, "rope_dim": 32,
                            "value_dim": 48}},
     "cluster": {"node": "dgx_h100", "nodes": 1},
-    "parallelism": {"tensor": 2, "data": 4, "expert": 4, "sharding": "none"},
+    "parallelism": {"tensor": 2, "data": 4, "expert": 4, "expert_tensor": 1, "sharding": "none"},
     "batch": {"sequences": 8, "tokens": 2048}, "lora": {"rank": 16}, "recompute": "none",
     "stack": {"preset": "megatron_core", "allow": ["lora.bf16", "lora.nf4"]}})";
   const PresetStore presets;
