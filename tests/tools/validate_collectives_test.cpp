@@ -5,9 +5,12 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "models/input/input_error.hpp"
 #include "tests/tools/summary_of.hpp"
 #include "tools/lockstep/nccl_series.hpp"
+#include "tools/lockstep/validation_output.hpp"
 
 namespace lockstep {
 namespace {
@@ -71,6 +74,22 @@ TEST_CASE("parse_nccl_series: an in-place time stands in where no other was publ
 }
 
 using test::group;
+
+TEST_CASE("validate --nccl: JSON writes numbers as numbers") {
+  PointTable table;
+  table.points = {
+      {.identity = {{"system", "s"}, {"nodes", 2}, {"bytes", IdentityValue::number(8e9)}},
+       .measured = 1,
+       .predicted = 2,
+       .error = 1}};
+  const auto json = nlohmann::json::parse(points_json(table));
+  CHECK(json["points"][0]["system"] == "s");
+  CHECK(json["points"][0]["nodes"].is_number_integer());
+  CHECK(json["points"][0]["nodes"] == 2);
+  CHECK(json["points"][0]["bytes"].is_number_integer());
+  CHECK(json["points"][0]["bytes"] == 8'000'000'000);
+  CHECK(points_csv(table).ends_with("s,2,8000000000,1,2,1\n"));
+}
 
 // The project's aims: a median error of at most 5 % inside a node, and of at most 5 % across nodes
 // from 64 MB on.

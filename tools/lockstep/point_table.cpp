@@ -1,6 +1,7 @@
 #include "tools/lockstep/point_table.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <set>
 
 #include "tools/lockstep/statistics.hpp"
@@ -21,10 +22,16 @@ PointSummary summarise_if(std::string group, const std::vector<ValidationPoint>&
 
 }  // namespace
 
+IdentityValue IdentityValue::number(double value) {
+  IdentityValue out(fmt::format("{:.12g}", value));
+  out.is_number = true;
+  return out;
+}
+
 std::string identity_of(const ValidationPoint& point, const std::string& key) {
   const auto at = std::find_if(point.identity.begin(), point.identity.end(),
                                [&](const auto& part) { return part.first == key; });
-  return at == point.identity.end() ? std::string() : at->second;
+  return at == point.identity.end() ? std::string() : at->second.text;
 }
 
 PointSummary summarise(std::string group, const std::vector<ValidationPoint>& points,

@@ -9,11 +9,24 @@
 
 namespace lockstep {
 
+/// What tells a point apart: a name, or a number, which JSON writes as one.
+struct IdentityValue {
+  std::string text;
+  bool is_number = false;
+
+  IdentityValue(std::string value) : text(std::move(value)) {}
+  IdentityValue(const char* value) : text(value) {}
+  IdentityValue(int value) : text(std::to_string(value)), is_number(true) {}
+  /// As a decimal with at most twelve digits.
+  static IdentityValue number(double value);
+};
+using Identity = std::vector<std::pair<std::string, IdentityValue>>;
+
 /// One measured value.
 struct ValidationPoint {
   /// What was measured, in the order to print: {"gpu", "H100"}, {"m", "4096"}, ... The same keys,
   /// in the same order, at every point of a table.
-  std::vector<std::pair<std::string, std::string>> identity;
+  Identity identity;
   double measured = 0;
   double predicted = 0;
   double error = 0;  ///< predicted / measured - 1

@@ -22,7 +22,9 @@ std::string points_json(const PointTable& table) {
   Json points = Json::array();
   for (const ValidationPoint& point : table.points) {
     Json object = Json::object();
-    for (const auto& [key, value] : point.identity) object[key] = value;
+    for (const auto& [key, value] : point.identity) {
+      object[key] = value.is_number ? Json::parse(value.text) : Json(value.text);
+    }
     object["measured_" + table.unit] = twelve_digits(point.measured);
     object["predicted_" + table.unit] = twelve_digits(point.predicted);
     object["error"] = twelve_digits(point.error);
@@ -44,7 +46,7 @@ std::string points_csv(const PointTable& table) {
   std::string out = csv_line(header);
   for (const ValidationPoint& point : table.points) {
     std::vector<std::string> cells;
-    for (const auto& part : point.identity) cells.push_back(part.second);
+    for (const auto& part : point.identity) cells.push_back(part.second.text);
     cells.insert(cells.end(), {number_text(point.measured), number_text(point.predicted),
                                number_text(point.error)});
     out += csv_line(cells);
@@ -63,7 +65,7 @@ std::string points_table(const PointTable& table, const TextStyle& style) {
     TextTable points(std::move(columns));
     for (const ValidationPoint& point : table.points) {
       std::vector<std::string> cells;
-      for (const auto& part : point.identity) cells.push_back(part.second);
+      for (const auto& part : point.identity) cells.push_back(part.second.text);
       cells.insert(cells.end(), {significant(point.measured, 4), significant(point.predicted, 4),
                                  error_text(point.error)});
       points.add(std::move(cells));

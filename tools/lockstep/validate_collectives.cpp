@@ -30,10 +30,10 @@ ValidationPoint predict(const NcclSeries& series, const NcclMachine& machine,
   point.identity = {{"system", series.system},
                     {"gpu", machine.gpu_preset},
                     {"op", series.op},
-                    {"nodes", std::to_string(series.nodes)},
-                    {"ranks", std::to_string(series.ranks)},
+                    {"nodes", series.nodes},
+                    {"ranks", series.ranks},
                     {"transport", machine.transport_preset},
-                    {"bytes", fmt::format("{:.0f}", sample.size.base_units())}};
+                    {"bytes", IdentityValue::number(sample.size.base_units())}};
   point.measured = *sample.time_us;
   point.predicted = predicted.base_units() * 1e6;
   point.error = point.predicted / point.measured - 1;

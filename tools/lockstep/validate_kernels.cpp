@@ -11,9 +11,7 @@
 namespace lockstep {
 namespace {
 
-using Identity = std::vector<std::pair<std::string, std::string>>;
-
-std::string plain(double number) { return fmt::format("{:.12g}", number); }
+IdentityValue plain(double number) { return IdentityValue::number(number); }
 
 Identity identity(const GemmRow& row) {
   return {{"gpu", row.gpu_printed},

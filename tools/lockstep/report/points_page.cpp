@@ -26,9 +26,9 @@ const std::string kBy = "by";
 std::string point_words(const ValidationPoint& point) {
   std::string out;
   for (const auto& [key, value] : point.identity) {
-    if (key == kBy || value.empty()) continue;
+    if (key == kBy || value.text.empty()) continue;
     if (!out.empty()) out += ", ";
-    out += fmt::format("{} {}", key, value);
+    out += fmt::format("{} {}", key, value.text);
   }
   return out;
 }
@@ -37,7 +37,7 @@ std::string point_words(const ValidationPoint& point) {
 /// colour.
 std::vector<std::string> coloured_kinds(const std::vector<ValidationPoint>& points) {
   std::map<std::string, std::size_t> counts;
-  for (const ValidationPoint& p : points) ++counts[p.identity.front().second];
+  for (const ValidationPoint& p : points) ++counts[p.identity.front().second.text];
   std::vector<std::pair<std::string, std::size_t>> order(counts.begin(), counts.end());
   std::ranges::stable_sort(order, std::ranges::greater{},
                            &std::pair<std::string, std::size_t>::second);
@@ -57,7 +57,7 @@ json error_series(const std::vector<ValidationPoint>& points, const std::vector<
   std::vector<json> data(shown, json::array());
   for (std::size_t i = 0; i < points.size(); i += step) {
     const ValidationPoint& p = points[i];
-    const auto kind = std::ranges::find(kinds, p.identity.front().second) - kinds.begin();
+    const auto kind = std::ranges::find(kinds, p.identity.front().second.text) - kinds.begin();
     const std::size_t colour = std::min(static_cast<std::size_t>(kind), kPageColours);
     data[colour].push_back({four_digits(p.measured), shown_error(p.error), about.size()});
     about.push_back({point_words(p), four_digits(p.predicted), rounded_percent(p.error)});
@@ -186,7 +186,7 @@ void add_worst_points(Page& page, const PointTable& table) {
   }
   for (const ValidationPoint* p : worst) {
     std::vector<PageCell> cells;
-    for (const auto& part : p->identity) cells.push_back(PageCell::text(part.second));
+    for (const auto& part : p->identity) cells.push_back(PageCell::text(part.second.text));
     cells.push_back(PageCell::number(page_with(p->measured, table.unit), p->measured));
     cells.push_back(PageCell::number(page_with(p->predicted, table.unit), p->predicted));
     cells.push_back(PageCell::number(error_text(p->error), std::abs(p->error)));

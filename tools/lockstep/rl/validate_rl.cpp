@@ -18,11 +18,12 @@ namespace {
 constexpr std::size_t kMostRows = 10'000;
 constexpr Interval kMeasured{0, 1e9, true};
 
-struct Identity {
-  std::string id, software, kind, gpu, model, gpus;
+struct RlIdentity {
+  std::string id, software, kind, gpu, model;
+  int gpus;
 };
 
-ValidationPoint point(const Identity& of, double measured, double predicted) {
+ValidationPoint point(const RlIdentity& of, double measured, double predicted) {
   return {.identity = {{"id", of.id},
                        {"software", of.software},
                        {"kind", of.kind},
@@ -46,8 +47,7 @@ ValidationPoint step_point(const JsonCursor& row, const PresetStore& presets) {
   const RlReport report = simulate_rl_step(scenario);
   return point(
       {id, software, std::string(kRlScheduleNames[static_cast<std::size_t>(scenario.rl.schedule)]),
-       scenario.training.node.gpu.name, scenario.training.job.model.name,
-       fmt::format("{}", report.gpus())},
+       scenario.training.node.gpu.name, scenario.training.job.model.name, report.gpus()},
       measured, report.step.base_units());
 }
 
@@ -79,9 +79,8 @@ ValidationPoint engine_point(const JsonCursor& row, const PresetStore& presets) 
                 .responses = responses,
                 .cache_tokens = cache,
                 .most_sequences = replica.most_sequences(cache, prompt + responses.front())});
-  return point(
-      {id, software, "engine", spec.node.gpu.name, spec.model.name, fmt::format("{}", spec.tensor)},
-      rollout.tokens / per_second, rollout.time.base_units());
+  return point({id, software, "engine", spec.node.gpu.name, spec.model.name, spec.tensor},
+               rollout.tokens / per_second, rollout.time.base_units());
 }
 
 }  // namespace
