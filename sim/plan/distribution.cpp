@@ -16,11 +16,13 @@ double triangular_quantile(const Distribution& d, double p) {
   return d.high - std::sqrt((1 - p) * width * (d.high - d.likely));
 }
 
-/// `low` and `high` are the 5th and the 95th percentile.
+/// Two halves of normal distributions that meet at the median: `low` and `high`, the 5th and the
+/// 95th percentile, need not lie evenly around it.
 double lognormal_quantile(const Distribution& d, double p) {
-  const double low = portable_log(d.low), high = portable_log(d.high);
   const double deviations = normal_quantile(p) / normal_quantile(0.95);
-  return portable_exp((low + high) / 2 + deviations * (high - low) / 2);
+  const double end = deviations < 0 ? d.low : d.high;
+  if (deviations == 0 || end == d.likely) return d.likely;
+  return d.likely * portable_exp(std::abs(deviations) * portable_log(end / d.likely));
 }
 
 }  // namespace

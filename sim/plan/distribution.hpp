@@ -11,7 +11,8 @@ enum class DistributionLaw : std::uint8_t {
   fixed,       ///< always `likely`
   uniform,     ///< from `low` to `high`
   triangular,  ///< from `low` to `high`, densest at `likely`
-  lognormal,   ///< nine in ten lie between `low` and `high`, evenly in their logarithm
+  lognormal,   ///< the median is `likely`; 5 % lie below `low` and 5 % above `high`, normally in
+               ///< the logarithm on either side
 };
 inline constexpr std::array<std::string_view, 4> kDistributionLaws{"fixed", "uniform", "triangular",
                                                                    "lognormal"};

@@ -13,7 +13,7 @@
 namespace lockstep {
 namespace {
 
-/// Trajectories behind each expected number and each bar of the sensitivity.
+/// Trajectories behind each bar of the sensitivity that moves the run.
 constexpr std::uint32_t kTrajectories = 24;
 constexpr double kLowShare = 0.05, kHighShare = 0.95;  // the ends of a bar
 /// Apart from the purposes of a run's own draws (sim/run/failure_source.hpp).
@@ -118,10 +118,14 @@ class CandidateWork {
   }
 
   /// The expected outcome, and the bars of inputs that leave the runs as they are.
+  /// The runs are those that `lockstep run` draws, so that both give the same answer.
   void expect() {
     const PlanFactors factors = medians(result_.model);
     const Campaign campaign = with_factors(result_.model.plan.campaign, factors);
-    const std::vector<TrajectoryResult> runs = runs_of(campaign);
+    SampleOptions sampling;
+    sampling.trajectories = static_cast<std::uint32_t>(candidate_.run.trajectories);
+    sampling.within = candidate_.run.within;
+    const std::vector<TrajectoryResult> runs = lockstep::sample(campaign, sampling);
     result_.expected = mean_of(campaign, runs, factors);
     for (const PlanInputInfo& info : plan_inputs()) {
       if (changes_run(info.input)) continue;

@@ -40,7 +40,9 @@ struct PlanChances {
 
 struct PlanResult {
   PlanModel model;
-  PlanOutcome expected;  ///< all inputs at their medians, mean over trajectories
+  /// All inputs at their medians, mean over the trajectories of the candidate's run: what `lockstep
+  /// run` says about it.
+  PlanOutcome expected;
   SampleMean time_s, usd, energy_j, peak_w;  ///< of the samples: 5th, 50th, 95th percentile
   PlanChances chances;
   std::vector<PlanSwing> swings;  ///< in the order of plan_inputs()

@@ -187,8 +187,9 @@ void add_accuracy(PlanCandidate& candidate, const PresetStore& presets) {
                 .likely = 1,
                 .high = 1 / interval.low};
   candidate.accuracy = fmt::format(
-      "Training speed (steps a second over the prediction): a factor of {:.3g} to {:.3g} in nine "
-      "of ten cases, as far as published runs like it lie from their prediction ({})",
+      "Training speed (steps a second over the prediction, which is the median): a factor of "
+      "{:.3g} to {:.3g} in nine of ten cases, as far as published runs like it lie from their "
+      "prediction ({})",
       efficiency.low, efficiency.high, words_of(interval));
 }
 
@@ -211,6 +212,8 @@ Distribution read_distribution(const JsonCursor& from) {
     constexpr std::array<std::string_view, 3> kSpread{"uniform", "triangular", "lognormal"};
     out.law = static_cast<DistributionLaw>(law->choice(kSpread) + 1);
   }
+  // Of a spread that says no more, the middle in the logarithm.
+  out.likely = std::sqrt(out.low * out.high);
   const auto likely = from.find("likely");
   if (out.law == DistributionLaw::triangular) {
     member.required("likely", out.likely, Interval{out.low, out.high});

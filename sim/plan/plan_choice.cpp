@@ -33,7 +33,7 @@ PlanChances chances_of(const PlanSpec& spec, const PlanCandidate& candidate,
 
 constexpr std::size_t kMoney = 1;  // of plan_measures()
 std::array<double, 3> medians_of(const PlanResult& result) {
-  return {result.time_s.median, result.usd.median, result.energy_j.median};
+  return {result.expected.time_s, result.expected.usd, result.expected.energy_j};
 }
 
 /// No worse in anything, and better in something; money counts where all have prices.

@@ -47,13 +47,12 @@ bool is_of_layout(const std::string& assumption) {
                              [&](std::string_view name) { return assumption.starts_with(name); });
 }
 
-/// Prices with the factors in force, and machines that are held in reserve beside the job's.
+/// Prices with the factors in force.
 struct Pricing {
   CostSpec prices;
   Holdings holdings;
 };
-Pricing pricing_of(const PlanCandidate& candidate, const PlanModel& model,
-                   const PlanFactors& factors) {
+Pricing pricing_of(const PlanModel& model, const PlanFactors& factors) {
   Pricing out{.prices = model.scenario.power->cost, .holdings = model.power.holdings};
   const double price = factor(factors, PlanInput::price);
   out.prices.usd_per_gpu *= price;
@@ -61,14 +60,7 @@ Pricing pricing_of(const PlanCandidate& candidate, const PlanModel& model,
   out.prices.usd_per_100g_port *= price;
   out.prices.usd_per_facility_w *= price;
   if (out.prices.usd_per_gpu_hour) *out.prices.usd_per_gpu_hour *= price;
-  const SpareSpec& spares = candidate.run.spares;
-  const double nodes = model.scenario.nodes;
-  const double more = (nodes + spares.hot) / nodes;
-  out.holdings.gpus *= more;
-  out.holdings.nodes *= more;
-  out.holdings.ports_100g *= more;
-  out.holdings.facility_peak =
-      factor(factors, PlanInput::power) * (out.holdings.facility_peak + model.spares);
+  out.holdings.facility_peak = factor(factors, PlanInput::power) * out.holdings.facility_peak;
   return out;
 }
 
@@ -142,9 +134,8 @@ PlanModel model_candidate(const PlanCandidate& candidate, PlanModel found) {
                                  problem->pointer, problem->allowed);
     return out;
   }
-  out.power = step_power(scenario, step);
-  out.spares = out.power.levels.idle.facility *
-               (candidate.run.spares.hot / static_cast<double>(scenario.nodes));
+  out.power = with_reserve(step_power(scenario, step),
+                           reserved_nodes(candidate.run) / static_cast<double>(scenario.nodes));
   return out;
 }
 
@@ -166,14 +157,10 @@ Campaign with_factors(const Campaign& campaign, const PlanFactors& factors) {
 
 PlanOutcome outcome_of(const PlanCandidate& candidate, const PlanModel& model,
                        const TrajectoryResult& run, const PlanFactors& factors) {
-  const Pricing pricing = pricing_of(candidate, model, factors);
-  PowerLevels levels = model.power.levels;
-  for (PowerLevel* level : {&levels.training, &levels.waiting, &levels.starting, &levels.idle}) {
-    level->facility += model.spares;
-  }
+  const Pricing pricing = pricing_of(model, factors);
   const double draw = factor(factors, PlanInput::power);
   const double steps = to_seconds(run.work).base_units() / model.step_s;
-  Usage usage = run_usage(run, levels, pricing.prices, steps * model.tokens_per_step,
+  Usage usage = run_usage(run, model.power.levels, pricing.prices, steps * model.tokens_per_step,
                           steps * step_flops(model.scenario.job).full);
   usage.energy = draw * usage.energy;
   usage.energy_usd *= draw * factor(factors, PlanInput::tariff);
@@ -182,7 +169,7 @@ PlanOutcome outcome_of(const PlanCandidate& candidate, const PlanModel& model,
   PlanOutcome out;
   out.time_s = usage.time.base_units();
   out.energy_j = usage.energy.base_units();
-  out.peak_w = draw * (model.power.facility_meter.high + model.spares).base_units();
+  out.peak_w = draw * model.power.facility_meter.high.base_units();
   out.goodput = static_cast<double>(run.buckets[0]) / static_cast<double>(run.wall);
   out.interruptions = run.interruptions;
   out.tonnes_co2 = cost.tonnes_co2;

@@ -26,8 +26,7 @@ struct PlanModel {
   std::array<Distribution, kPlanInputs> inputs;  ///< the candidate's; the efficiency holds the band
   MemoryVerdict memory;
   CampaignPlan plan;
-  StepPower power;
-  Watts spares;  ///< idle nodes that wait to take a broken one's place
+  StepPower power;  ///< with the nodes in reserve
 };
 
 /// Simulates the steps that the candidate needs, and their power. Throws InputError where the run

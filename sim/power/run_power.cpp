@@ -47,6 +47,22 @@ PowerSeries run_series(std::span<const RunPhase> phases, RunTime end, const Powe
   return series;
 }
 
+StepPower with_reserve(StepPower power, double share) {
+  const Watts waiting = share * power.levels.idle.facility;
+  for (PowerLevel* level : {&power.levels.training, &power.levels.waiting, &power.levels.starting,
+                            &power.levels.idle}) {
+    level->facility += waiting;
+  }
+  for (Watts& at : power.facility.power) at += waiting;
+  power.holdings.gpus *= 1 + share;
+  power.holdings.nodes *= 1 + share;
+  power.holdings.ports_100g *= 1 + share;
+  power.holdings.facility_peak += waiting;
+  power.facility_meter.low += waiting;
+  power.facility_meter.high += waiting;
+  return power;
+}
+
 Joules run_energy(const TrajectoryResult& result, const PowerLevels& levels) {
   Joules sum;
   for (int b = 0; b < kRunBuckets; ++b) {

@@ -19,6 +19,10 @@ const PowerLevel& level_of(RunBucket bucket, const PowerLevels& levels);
 /// for a run of no time.
 PowerSeries run_series(std::span<const RunPhase> phases, RunTime end, const PowerLevels& levels);
 
+/// The job with idle nodes beside it that wait to take a broken one's place, in number `share` of
+/// its own: they are held as machines, and draw idle power all the time.
+StepPower with_reserve(StepPower power, double share);
+
 /// Sum of wall time in each bucket times its level: the integral of run_series().
 Joules run_energy(const TrajectoryResult& result, const PowerLevels& levels);
 

@@ -12,6 +12,9 @@
 namespace lockstep {
 namespace {
 
+/// Spares of a run that says nothing about them: more than can ever be broken.
+constexpr int kAlwaysAtHand = 1'000'000;
+
 constexpr std::array<std::string_view, 3> kTargets{"storage", "local", "peers"};
 constexpr std::array<std::string_view, 2> kModes{"synchronous", "asynchronous"};
 
@@ -271,6 +274,10 @@ void read_storage(const JsonCursor& from, StorageSpec& out) {
   read_storage_members(from, Extent::whole, out);
 }
 
+int reserved_nodes(const RunSpec& run) {
+  return run.spares.hot == kAlwaysAtHand ? 0 : run.spares.hot;
+}
+
 RunSpec read_run_spec(const JsonCursor& from, const PresetStore& presets, const ClusterSite& site) {
   RunSpec spec;
   // Nobody publishes these; a scenario that knows better says so.
@@ -299,7 +306,7 @@ RunSpec read_run_spec(const JsonCursor& from, const PresetStore& presets, const 
     assume("run.spares.hot", left_out(spares, kHotDefault), spec);
     assume("run.spares", left_out(spares, kSpareDefaults), spec);
   } else {
-    spec.spares.hot = 1'000'000;
+    spec.spares.hot = kAlwaysAtHand;
     spec.assumptions.push_back("run.spares: always one at hand (not given)");
   }
   read_domains(from, spec);

@@ -78,6 +78,10 @@ struct RunSpec {
   std::vector<std::string> assumptions;
 };
 
+/// Nodes that are held in reserve and have to be paid for: none where the run says nothing about
+/// spares and always has one at hand.
+int reserved_nodes(const RunSpec& run);
+
 /// Whether a scenario has a "run".
 bool has_run(const JsonCursor& root);
 /// Reads and finishes the member "run"; failure rates that it leaves out are those of the site.

@@ -141,7 +141,9 @@ void add_step(CampaignResult& result, const RunSpec& run) {
       step_flops(scenario.job).full.base_units() / (result.plan.step_s * scenario.gpus() * peak);
   result.projections = project(scenario, run);
   if (!powered) return;
-  result.power = step_power(scenario, result.step);
+  // With the nodes that it holds in reserve, as a plan has them.
+  result.power = with_reserve(step_power(scenario, result.step),
+                              reserved_nodes(run) / static_cast<double>(scenario.nodes));
   result.bill = bill_of(result);
 }
 
@@ -169,7 +171,7 @@ Exit run_campaign(const CampaignInput& input, const Scenario& scenario,
   }
   add_step(result, run);
   // The published runs that it is made from ran on one kind of node each.
-  if (reports && scenario.pools.empty()) {
+  if (scenario.pools.empty()) {
     result.interval = interval_of(scenario, input.presets);
     widen(*result.interval, result.step.band, result.step.step_s);
   }

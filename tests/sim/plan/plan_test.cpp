@@ -24,9 +24,7 @@ PlanResult certain(double days, double usd, double joules, double watts = 1) {
   outcome.peak_w = watts;
   PlanResult result;
   result.samples.assign(10, outcome);
-  result.time_s.median = outcome.time_s;
-  result.usd.median = usd;
-  result.energy_j.median = joules;
+  result.expected = outcome;
   return result;
 }
 
@@ -59,6 +57,22 @@ TEST_CASE("distribution: quantiles are those of its law, and rise") {
       CHECK(d.quantile(p) > before);
       before = d.quantile(p);
     }
+  }
+}
+
+TEST_CASE("distribution: a lognormal spread need not lie evenly around its median") {
+  const Distribution d{.law = DistributionLaw::lognormal, .low = 0.8, .likely = 1, .high = 1.05};
+  CHECK(d.median() == 1);
+  CHECK(d.quantile(0.05) == doctest::Approx(0.8));
+  CHECK(d.quantile(0.95) == doctest::Approx(1.05));
+  CHECK(d.quantile(0.49) < 1);
+  CHECK(d.quantile(0.51) > 1);
+}
+
+TEST_CASE("plan inputs: what is uncertain by default has its prediction as the median") {
+  for (const PlanInputInfo& info : plan_inputs()) {
+    CAPTURE(info.name);
+    CHECK(info.otherwise.median() == 1);
   }
 }
 

@@ -72,6 +72,46 @@ Json plan_schema() {
 
 }  // namespace
 
+TEST_CASE("lockstep plan: its point is what lockstep run says about the same job") {
+  Json scenario = Json::parse(R"({
+    "model": "llama3_70b", "cluster": {"node": "coreweave_hgx_h100", "nodes": 256},
+    "parallelism": {"tensor": 8, "data": 256, "sharding": "zero1"},
+    "batch": {"sequences": 2048, "tokens": 8192, "micro": 1}, "recompute": "full",
+    "run": {"reliability": "llama3_54_days",
+            "checkpoint": {"to": "storage", "interval": "30 min", "storage": "minio_nvme"}}})");
+  const auto check = [&] {
+    Json plan{{"training", {{"tokens", "15 T tokens"}}},
+              {"samples", 10},
+              {"scenario", scenario},
+              {"candidates", {{{"name", "a"}, {"pay", "own"}}}}};
+    Json run = scenario;
+    run["training"] = plan["training"];
+    const test::TemporaryFolder folder;
+    const Json planned =
+        Json::parse(
+            lockstep_with({"plan", folder.write("plan.json", plan.dump()), "--format", "json"}).out)
+            .at("candidates")[0];
+    const Json ran = Json::parse(
+        lockstep_with({"run", folder.write("run.json", run.dump()), "--format", "json"}).out);
+    const auto same = [&](const Json& a, const Json& b) {
+      CHECK(a.get<double>() == doctest::Approx(b.get<double>()).epsilon(1e-6));
+    };
+    same(planned.at("step_s"), ran.at("step_s"));
+    same(planned.at("time_s").at("point"), ran.at("wall_s"));
+    same(planned.at("interruptions"), ran.at("interruptions"));
+    if (scenario.contains("power")) {
+      same(planned.at("energy_j").at("point"), ran.at("energy_j"));
+      same(planned.at("usd").at("point"), ran.at("owned_usd"));
+    }
+  };
+  check();
+  // Failures, recovery, power and prices with their own spread, and machines in reserve.
+  scenario["run"]["spares"] = {{"hot", 13}, {"repair", "1 d"}};
+  scenario["power"] = Json::object();
+  scenario["cost"] = {{"usd_per_gpu", 25000}, {"usd_per_node", 60000}, {"usd_per_kwh", 0.1}};
+  check();
+}
+
 TEST_CASE("lockstep plan: the answer adds up, and is the same for any number of threads") {
   const test::TemporaryFolder folder;
   const std::string file = folder.write("plan.json", kSmallPlan);

@@ -101,18 +101,23 @@ void add_limit_lines(const PlanAnswer& answer, const AxisUnit& time, const AxisU
   }
 }
 
+/// What a candidate takes beside time with every input at its median: money, or energy where prices
+/// are missing.
+double price_point(const PlanAnswer& answer, const PlanResult& result) {
+  return answer.spec.all_priced() ? result.expected.usd : result.expected.energy_j;
+}
+
 /// The candidates of the front, from the fastest to the slowest.
-json front_line(const PlanAnswer& answer, const AxisUnit& time, const AxisUnit& price,
-                const SampleMean PlanResult::* of) {
+json front_line(const PlanAnswer& answer, const AxisUnit& time, const AxisUnit& price) {
   std::vector<const PlanResult*> front;
   for (const std::size_t i : possible_candidates(answer)) {
     if (answer.result(i).on_front) front.push_back(&answer.result(i));
   }
-  std::ranges::stable_sort(front, {}, [](const PlanResult* r) { return r->time_s.median; });
+  std::ranges::stable_sort(front, {}, [](const PlanResult* r) { return r->expected.time_s; });
   json points = json::array();
   for (const PlanResult* r : front) {
-    points.push_back(
-        {four_digits(r->time_s.median / time.size), four_digits((r->*of).median / price.size)});
+    points.push_back({four_digits(r->expected.time_s / time.size),
+                      four_digits(price_point(answer, *r) / price.size)});
   }
   return points;
 }
@@ -220,25 +225,26 @@ void add_front_chart(Page& page, const PlanAnswer& answer) {
     const auto x = [&](double s) { return four_digits(s / time.size); };
     const auto y = [&](double value) { return four_digits(value / price.size); };
     const SampleMean& spread = r.*of;
+    const double point = price_point(answer, r);
     // One line along both intervals: out and back through the middle.
     series.push_back(thin_line(name, colour_name(i), "solid",
-                               {{x(r.time_s.low), y(spread.median)},
-                                {x(r.time_s.high), y(spread.median)},
-                                {x(r.time_s.median), y(spread.median)},
-                                {x(r.time_s.median), y(spread.low)},
-                                {x(r.time_s.median), y(spread.high)}}));
-    const double size = kLargestDot * std::sqrt(r.energy_j.median / most_j);
+                               {{x(r.time_s.low), y(point)},
+                                {x(r.time_s.high), y(point)},
+                                {x(r.expected.time_s), y(point)},
+                                {x(r.expected.time_s), y(spread.low)},
+                                {x(r.expected.time_s), y(spread.high)}}));
+    const double size = kLargestDot * std::sqrt(r.expected.energy_j / most_j);
     series.push_back({{"type", "scatter"},
                       {"name", name},
                       {"symbol", answer.report.choice == i ? "diamond" : "circle"},
                       {"symbolSize", std::max(kSmallestDot, std::round(size))},
                       {"z", 5},
                       {"itemStyle", {{"color", colour_name(i)}, {"opacity", 0.85}}},
-                      {"data", {{x(r.time_s.median), y(spread.median), words.size()}}}});
+                      {"data", {{x(r.expected.time_s), y(point), words.size()}}}});
     words.push_back(candidate_words(answer, i));
     legend.push_back(name);
   }
-  series.push_back(thin_line("front", "@soft", "solid", front_line(answer, time, price, of)));
+  series.push_back(thin_line("front", "@soft", "solid", front_line(answer, time, price)));
   add_limit_lines(answer, time, price, most_s, most_price, series);
   const json options{{"lockstep", {{"words", words}}},
                      {"grid", plot_grid(40, 4)},
@@ -248,7 +254,8 @@ void add_front_chart(Page& page, const PlanAnswer& answer) {
                      {"yAxis", value_axis(price, true)},
                      {"series", series}};
   page.chart({.title = fmt::format("Time against {}", words_of),
-              .about = "Dots are medians, larger with more energy; lines hold nine of ten samples. "
+              .about = "Dots have every input at its median, and are larger with more energy; "
+                       "lines hold nine of ten samples. "
                        "The grey line is the front; dashed is the deadline, dotted the budget. A "
                        "diamond is recommended.",
               .summary = fmt::format("{} candidates by time and {}.", legend.size(), words_of),

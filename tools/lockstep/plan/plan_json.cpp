@@ -14,8 +14,10 @@ Json number_or_null(const std::optional<double>& value) {
   return value ? Json(twelve_digits(*value)) : Json(nullptr);
 }
 
-Json spread_json(const SampleMean& spread) {
-  return {{"mean", twelve_digits(spread.mean)},
+/// `point`: with every input at its median, as `lockstep run` has it.
+Json spread_json(double point, const SampleMean& spread) {
+  return {{"point", twelve_digits(point)},
+          {"mean", twelve_digits(spread.mean)},
           {"p05", twelve_digits(spread.low)},
           {"p50", twelve_digits(spread.median)},
           {"p95", twelve_digits(spread.high)}};
@@ -93,11 +95,11 @@ Json result_json_of(const PlanAnswer& answer, std::size_t i, const std::string& 
   out["goodput"] = twelve_digits(expected.goodput);
   out["interruptions"] = twelve_digits(expected.interruptions);
   out["power_limit_w"] = number_or_null(watts ? std::optional(watts->base_units()) : std::nullopt);
-  out["time_s"] = spread_json(result.time_s);
+  out["time_s"] = spread_json(expected.time_s, result.time_s);
   const bool priced = is_priced(candidate);
-  if (priced) out["usd"] = spread_json(result.usd);
-  out["energy_j"] = spread_json(result.energy_j);
-  out["peak_w"] = spread_json(result.peak_w);
+  if (priced) out["usd"] = spread_json(expected.usd, result.usd);
+  out["energy_j"] = spread_json(expected.energy_j, result.energy_j);
+  out["peak_w"] = spread_json(expected.peak_w, result.peak_w);
   out["gpu_nameplate_w"] = twelve_digits(result.model.power.gpu_nameplate.base_units());
   out["expected"] = {{"time_s", twelve_digits(expected.time_s)},
                      {"energy_j", twelve_digits(expected.energy_j)},
@@ -160,9 +162,9 @@ std::string plan_csv(const PlanAnswer& answer) {
                                    std::to_string(r.model.scenario.gpus()), possible ? "1" : "0"};
     if (possible) {
       for (const double value :
-           {r.model.mfu, r.expected.goodput, r.time_s.median, r.time_s.low, r.time_s.high,
-            r.usd.median, r.usd.low, r.usd.high, r.energy_j.median, r.peak_w.median, r.chances.all,
-            r.on_front ? 1.0 : 0.0, r.expected.capital.total_usd()}) {
+           {r.model.mfu, r.expected.goodput, r.expected.time_s, r.time_s.low, r.time_s.high,
+            r.expected.usd, r.usd.low, r.usd.high, r.expected.energy_j, r.expected.peak_w,
+            r.chances.all, r.on_front ? 1.0 : 0.0, r.expected.capital.total_usd()}) {
         cells.push_back(number_text(value));
       }
       constexpr std::array<std::size_t, 4> kMoneyCells{9, 10, 11, 16};

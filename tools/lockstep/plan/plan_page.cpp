@@ -14,22 +14,23 @@ namespace {
 
 std::vector<PageFigure> plan_figures(const PlanAnswer& answer) {
   const PlanResult& r = answer.result(*answer.shown());
-  std::vector<PageFigure> figures{{.value = measure_text(0, r.time_s.median),
+  std::vector<PageFigure> figures{{.value = measure_text(0, r.expected.time_s),
                                    .label = "of training: " + plan_time_range(r.time_s)}};
   if (is_priced(answer.candidate(*answer.shown()))) {
-    figures.push_back({.value = page_usd(r.usd.median), .label = plan_money_range(r.usd)});
+    figures.push_back({.value = page_usd(r.expected.usd), .label = plan_money_range(r.usd)});
   }
   if (const double capital = r.expected.capital.total_usd(); capital > 0) {
     figures.push_back({.value = page_usd(capital),
                        .label = "of capital to be spent: machines, network, building"});
   }
-  figures.insert(figures.end(),
-                 {{.value = plan_energy(r.energy_j.median), .label = plan_energy_range(r.energy_j)},
-                  {.value = plan_power(r.peak_w.median),
-                   .label = fmt::format("highest power of the site: {}; nameplate of its GPUs {}",
-                                        plan_power_range(r.peak_w),
-                                        plan_power(r.model.power.gpu_nameplate.base_units()))},
-                  {.value = page_percent(r.chances.all, 1), .label = "chance to keep all limits"}});
+  figures.insert(
+      figures.end(),
+      {{.value = plan_energy(r.expected.energy_j), .label = plan_energy_range(r.energy_j)},
+       {.value = plan_power(r.expected.peak_w),
+        .label = fmt::format("highest power of the site: {}; nameplate of its GPUs {}",
+                             plan_power_range(r.peak_w),
+                             plan_power(r.model.power.gpu_nameplate.base_units()))},
+       {.value = page_percent(r.chances.all, 1), .label = "chance to keep all limits"}});
   return figures;
 }
 
@@ -74,19 +75,20 @@ PageTable candidate_table(const PlanAnswer& answer) {
     } else {
       row.insert(
           row.end(),
-          {with_range(measure_text(0, r.time_s.median), plan_time_range(r.time_s), r.time_s.median),
-           with_range(plan_energy(r.energy_j.median), plan_energy_range(r.energy_j),
-                      r.energy_j.median),
-           with_range(plan_power(r.peak_w.median), plan_power_range(r.peak_w), r.peak_w.median),
+          {with_range(measure_text(0, r.expected.time_s), plan_time_range(r.time_s),
+                      r.expected.time_s),
+           with_range(plan_energy(r.expected.energy_j), plan_energy_range(r.energy_j),
+                      r.expected.energy_j),
+           with_range(plan_power(r.expected.peak_w), plan_power_range(r.peak_w), r.expected.peak_w),
            PageCell::number(page_percent(r.model.mfu, 1), r.model.mfu),
            PageCell::number(page_percent(r.expected.goodput, 1), r.expected.goodput),
            {.content = with_bar(page_percent(r.chances.all, 1), r.chances.all),
             .sort = r.chances.all}});
       if (money) {
         row.insert(row.begin() + kMoneyColumn,
-                   is_priced(candidate)
-                       ? with_range(plan_money(r.usd.median), plan_money_range(r.usd), r.usd.median)
-                       : PageCell::unknown());
+                   is_priced(candidate) ? with_range(plan_money(r.expected.usd),
+                                                     plan_money_range(r.usd), r.expected.usd)
+                                        : PageCell::unknown());
       }
     }
     table.rows.push_back(std::move(row));

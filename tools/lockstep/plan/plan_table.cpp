@@ -42,13 +42,13 @@ std::string candidates_table(const PlanAnswer& answer, const TextStyle& style) {
       row.resize(width, "-");
     } else {
       row.insert(row.end(), {percent_text(result.model.mfu), percent_text(result.expected.goodput),
-                             significant(result.time_s.median / kDay)});
+                             significant(result.expected.time_s / kDay)});
       if (money) {
-        row.push_back(is_priced(candidate) ? significant(result.usd.median / kMillion) : "-");
+        row.push_back(is_priced(candidate) ? significant(result.expected.usd / kMillion) : "-");
       }
       row.insert(row.end(),
-                 {significant(result.energy_j.median / kGwh),
-                  significant(result.peak_w.median / kMw), percent_text(result.chances.all)});
+                 {significant(result.expected.energy_j / kGwh),
+                  significant(result.expected.peak_w / kMw), percent_text(result.chances.all)});
     }
     table.add(std::move(row));
   }
@@ -120,8 +120,8 @@ std::string plan_table(const PlanAnswer& answer, const TextStyle& style) {
   out += "\n" + labelled("Recommendation", plan_recommendation(answer)) +
          labelled("Limits", plan_limits(answer)) + "\n" + candidates_table(answer, style);
   out += style.dim(
-             "  medians of the samples; > recommended, * no other is better in time, money "
-             "and energy") +
+             "  with every input at its median, as `lockstep run` has it; > recommended, * no "
+             "other is better in\n  time, money and energy") +
          "\n" + ranges_table(answer, style) + expected_money(answer, style) +
          swings_table(answer, style) + "\n";
   const std::vector<std::string> verdicts = plan_verdicts(answer);

@@ -69,16 +69,16 @@ std::vector<std::string> missed_limits(const PlanAnswer& answer, std::size_t i) 
                               median, limit));
   };
   if (limits.time) {
-    add(result.chances.time, "the deadline", plan_time(result.time_s.median),
+    add(result.chances.time, "the deadline", plan_time(result.expected.time_s),
         plan_time(limits.time->base_units()));
   }
   if (const auto watts = power_limit(answer.spec, answer.candidate(i))) {
     const bool own = !limits.power || *watts < *limits.power;
     add(result.chances.power, own ? "its own site's power" : "the site's power",
-        plan_power(result.peak_w.median), plan_power(watts->base_units()));
+        plan_power(result.expected.peak_w), plan_power(watts->base_units()));
   }
   if (limits.usd) {
-    add(result.chances.usd, "the budget", plan_money(result.usd.median), plan_money(*limits.usd));
+    add(result.chances.usd, "the budget", plan_money(result.expected.usd), plan_money(*limits.usd));
   }
   return out;
 }
@@ -95,7 +95,7 @@ std::string verdict(const PlanAnswer& answer, std::size_t i) {
   if (answer.report.choice == i) return "is recommended";
   const std::size_t measure = goal_measure(answer.spec.goal);
   const auto median = [&](const PlanResult& of) {
-    return std::array{of.time_s.median, of.usd.median, of.energy_j.median}[measure];
+    return std::array{of.expected.time_s, of.expected.usd, of.expected.energy_j}[measure];
   };
   const double more = median(result) - median(answer.result(*answer.report.choice));
   constexpr std::array<const char*, 3> kMore{"takes {} longer", "costs {} more", "needs {} more"};
@@ -104,12 +104,12 @@ std::string verdict(const PlanAnswer& answer, std::size_t i) {
 }
 
 std::string outcome_words(const PlanResult& result, bool priced) {
-  const std::string money =
-      priced ? fmt::format(", {} ({})", plan_money(result.usd.median), plan_money_range(result.usd))
-             : std::string();
-  return fmt::format("{} ({}){} and {}, at up to {} of the site", plan_time(result.time_s.median),
-                     plan_time_range(result.time_s), money, plan_energy(result.energy_j.median),
-                     plan_power(result.peak_w.median));
+  const std::string money = priced ? fmt::format(", {} ({})", plan_money(result.expected.usd),
+                                                 plan_money_range(result.usd))
+                                   : std::string();
+  return fmt::format("{} ({}){} and {}, at up to {} of the site", plan_time(result.expected.time_s),
+                     plan_time_range(result.time_s), money, plan_energy(result.expected.energy_j),
+                     plan_power(result.expected.peak_w));
 }
 
 /// "; 133 M USD of capital to be spent": of the machines that are bought.
@@ -129,15 +129,15 @@ std::string alternatives(const PlanAnswer& answer) {
       continue;
     }
     const bool priced = answer.spec.all_priced();
-    const bool faster = other.time_s.median < chosen.time_s.median;
-    const bool cheaper = priced && other.usd.median < chosen.usd.median;
-    out.push_back(
-        fmt::format("{}: {}, with {} for {}",
-                    faster    ? "faster"
-                    : cheaper ? "cheaper"
-                              : "with less energy",
-                    answer.candidate(i).name, plan_time(other.time_s.median),
-                    priced ? plan_money(other.usd.median) : plan_energy(other.energy_j.median)));
+    const bool faster = other.expected.time_s < chosen.expected.time_s;
+    const bool cheaper = priced && other.expected.usd < chosen.expected.usd;
+    out.push_back(fmt::format(
+        "{}: {}, with {} for {}",
+        faster    ? "faster"
+        : cheaper ? "cheaper"
+                  : "with less energy",
+        answer.candidate(i).name, plan_time(other.expected.time_s),
+        priced ? plan_money(other.expected.usd) : plan_energy(other.expected.energy_j)));
   }
   return out.empty() ? "" : " Also on the front: " + fmt::format("{}", fmt::join(out, "; ")) + ".";
 }
