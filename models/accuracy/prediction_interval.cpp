@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -19,16 +20,26 @@ struct Witness {
 };
 using Witnesses = std::vector<Witness>;
 
-/// Fitted errors speak for software that was fitted, left-out errors for software that is as new as
-/// it was to them.
-Witnesses witnesses_of(const ResidualTable& table, SoftwareKnown known, std::string_view without) {
+/// The error that a row has to tell about software known so well; nothing: it has none.
+std::optional<double> evidence_of(const Residual& r, SoftwareKnown known, bool default_stack) {
+  if (known == SoftwareKnown::release) return r.fitted;
+  if (known == SoftwareKnown::stack) {
+    if (r.left_out_known != SoftwareKnown::none) return r.left_out;
+    return std::nullopt;
+  }
+  if (default_stack) return r.as_default;
+  // Without the vendor even its other sources are strangers.
+  if (r.vendor_left_out_known == SoftwareKnown::none) return r.vendor_left_out;
+  if (r.left_out_known == SoftwareKnown::none) return r.left_out;
+  return std::nullopt;
+}
+
+Witnesses witnesses_of(const ResidualTable& table, SoftwareKnown known, bool default_stack,
+                       std::string_view without) {
   Witnesses out;
   for (const Residual& r : table) {
-    if (r.source == without) continue;
-    const bool fitted = known == SoftwareKnown::release;
-    if (fitted || r.left_out_known == known) {
-      out.push_back({&r, fitted ? r.fitted : r.left_out});
-    }
+    if (r.is_of(without)) continue;
+    if (const auto error = evidence_of(r, known, default_stack)) out.push_back({&r, *error});
   }
   return out;
 }
@@ -73,54 +84,121 @@ Witnesses narrowed(const Witnesses& group, Same same) {
   return out;
 }
 
-}  // namespace
-
-PredictionInterval predict_interval(const ResidualTable& table, const PredictionTraits& traits,
-                                    std::string_view without) {
-  return predict_interval(table, traits, software_known(table, traits, without), without);
+double share_of(std::size_t sources) {
+  const auto m = static_cast<double>(sources);
+  return m / (m + kLeaning);
 }
 
-PredictionInterval predict_interval(const ResidualTable& table, const PredictionTraits& traits,
-                                    SoftwareKnown known, std::string_view without) {
-  PredictionInterval out;
-  out.known = known;
-  Witnesses group = witnesses_of(table, out.known, without);
-  for (SoftwareKnown less : {SoftwareKnown::stack, SoftwareKnown::none}) {
-    if (group.empty()) group = witnesses_of(table, less, without);
+/// Of a GPU of an architecture that no row ran on: as wide as of any that one did.
+Bounds over_architectures(const Witnesses& group, SoftwareKnown known, Bounds around) {
+  std::map<std::string_view, Witnesses> by;
+  for (const Witness& w : group) by[w.residual->traits.architecture].push_back(w);
+  Bounds out = around;
+  for (const auto& [architecture, members] : by) {
+    const Bounds own = bounds_of(members, known);
+    const double share = share_of(rows_by_source(members).size());
+    out.low = std::min(out.low, std::lerp(around.low, own.low, share));
+    out.high = std::max(out.high, std::lerp(around.high, own.high, share));
   }
-  assert(!group.empty());
-  Bounds bounds = bounds_of(group, known);
-  std::size_t sources = rows_by_source(group).size();
+  return out;
+}
+
+/// What rows of one level of knowledge say, and which of them.
+struct LevelBounds {
+  Bounds bounds;
+  std::string group;
+  std::size_t rows, sources;
+};
+LevelBounds level_bounds(Witnesses group, SoftwareKnown known, const PredictionTraits& traits) {
+  LevelBounds out{.bounds = bounds_of(group, known), .group = {}, .rows = 0, .sources = 0};
+  out.sources = rows_by_source(group).size();
   const auto narrow = [&](const std::string& name, auto same) {
     Witnesses inner = narrowed(group, same);
     if (inner.empty()) return;
     group = std::move(inner);
-    sources = rows_by_source(group).size();
+    out.sources = rows_by_source(group).size();
     const Bounds own = bounds_of(group, known);
-    const double share = static_cast<double>(sources) / (static_cast<double>(sources) + kLeaning);
-    bounds = {std::lerp(bounds.low, own.low, share), std::lerp(bounds.high, own.high, share)};
+    const double share = share_of(out.sources);
+    out.bounds = {std::lerp(out.bounds.low, own.low, share),
+                  std::lerp(out.bounds.high, own.high, share)};
     out.group += (out.group.empty() ? "" : ", ") + name;
   };
   narrow(std::string(kind_of(traits)),
          [&](const PredictionTraits& t) { return kind_of(t) == kind_of(traits); });
-  narrow(traits.architecture,
-         [&](const PredictionTraits& t) { return t.architecture == traits.architecture; });
+  if (std::ranges::any_of(group, [&](const Witness& w) {
+        return w.residual->traits.architecture == traits.architecture;
+      })) {
+    narrow(traits.architecture,
+           [&](const PredictionTraits& t) { return t.architecture == traits.architecture; });
+  } else {
+    out.bounds = over_architectures(group, known, out.bounds);
+  }
   out.rows = group.size();
-  out.sources = sources;
+  return out;
+}
+
+/// Root mean square over sources of the median by which each is off, left out of the fit: what a
+/// machine, a network or a team that nobody has seen adds to the error of single runs.
+double spread_between_sources(const ResidualTable& table, std::string_view without) {
+  std::map<std::string_view, std::vector<double>> errors;
+  for (const Residual& r : table) {
+    if (!r.is_of(without)) errors[r.source].push_back(r.left_out);
+  }
+  double squares = 0;
+  for (auto& [source, values] : errors) {
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    squares += *middle * *middle;
+  }
+  return std::sqrt(squares / static_cast<double>(errors.size()));
+}
+
+/// Nine tenths of a normal variable lie within as many deviations.
+constexpr double kDeviations = 1.6449;
+
+}  // namespace
+
+PredictionInterval predict_interval(const ResidualTable& table, const PredictionTraits& traits,
+                                    std::string_view without) {
+  return predict_interval(table, traits, knowledge_of(table, traits, without), without);
+}
+
+PredictionInterval predict_interval(const ResidualTable& table, const PredictionTraits& traits,
+                                    const Knowledge& known, std::string_view without) {
+  PredictionInterval out;
+  out.known = known.software;
+  out.gaps = known.gaps;
+  Bounds bounds{0, 0};
+  for (const SoftwareKnown level :
+       {SoftwareKnown::release, SoftwareKnown::stack, SoftwareKnown::none}) {
+    if (level > known.software) break;
+    Witnesses group = witnesses_of(table, level, traits.stack_stands_in, without);
+    if (group.empty()) continue;
+    // The least known level counts, and none that is better known may be wider. Evidence of unknown
+    // software that there is not is the next best, with its own error as one more.
+    const LevelBounds found = level_bounds(std::move(group), known.software, traits);
+    bounds = {std::min(bounds.low, found.bounds.low), std::max(bounds.high, found.bounds.high)};
+    out.group = found.group;
+    out.rows = found.rows;
+    out.sources = found.sources;
+  }
+  assert(out.rows > 0);
+  if (const int strange = known.strange_parts(); strange > 0) {
+    const double more = std::sqrt(strange) * kDeviations * spread_between_sources(table, without);
+    bounds = {-std::hypot(bounds.low, more), std::hypot(bounds.high, more)};
+  }
   // A run takes predicted / exp(error), so a large error is a short run.
-  out.low = std::min(1.0, std::exp(-bounds.high));
-  out.high = std::max(1.0, std::exp(-bounds.low));
+  out.low = std::exp(-bounds.high);
+  out.high = std::exp(-bounds.low);
   return out;
 }
 
 std::string words_of(const PredictionInterval& interval) {
-  const std::string_view software = interval.known == SoftwareKnown::release ? "known release"
-                                    : interval.known == SoftwareKnown::stack
-                                        ? "another release is known"
-                                        : "unknown software";
-  return fmt::format("{}{}{}: {} published runs of {} source{}", software,
-                     interval.group.empty() ? "" : ", ", interval.group, interval.rows,
-                     interval.sources, interval.sources == 1 ? "" : "s");
+  std::string out(name_of(interval.known));
+  for (const std::string& gap : interval.gaps) out += ", " + gap;
+  if (!interval.group.empty()) out += (interval.gaps.empty() ? ", " : "; ") + interval.group;
+  return out + fmt::format(": {} published runs of {} source{}", interval.rows, interval.sources,
+                           interval.sources == 1 ? "" : "s");
 }
 
 }  // namespace lockstep

@@ -1,17 +1,24 @@
 /// How far a predicted step time may be off, from what the same model missed published runs by.
 ///
 /// Split conformal prediction within groups of runs alike (Mondrian): the residuals of a group,
-/// with their signs, bound the next one. Two things are not as in the textbook. Rows of one source
-/// err alike, so a source of n rows weighs as sqrt(n), between one witness and n (sources as
-/// clusters: Dunn, Wasserman and Ramdas 2023, J. Am. Stat. Assoc. 118, arXiv:1809.07441); that the
-/// run itself is one more counts where its software is unknown, for runs of known software are more
-/// of the same. And groups are nested, and a small one leans on the one around it: of m sources, it
-/// counts m / (m + kLeaning).
+/// with their signs, bound the next one. What is not as in the textbook:
+/// - Rows of one source err alike, so a source of n rows weighs as sqrt(n), between one witness and
+///   n (sources as clusters: Dunn, Wasserman and Ramdas 2023, J. Am. Stat. Assoc. 118,
+///   arXiv:1809.07441). That the run itself is one more counts where its software is unknown, for
+///   runs of known software are more of the same.
+/// - Groups are nested, and a small one leans on the one around it: of m sources, it counts
+///   m / (m + kLeaning).
+/// - Less knowledge never makes an interval narrower: that of a known stack holds that of a known
+///   release, and that of unknown software holds both.
+/// - Each part of the machine that no published run had (the GPU, its architecture, the transport,
+///   the kind of fabric) adds, as an error of its own, what whole sources are off by when the fit
+///   has not seen them.
 #pragma once
 
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "models/accuracy/residuals.hpp"
 
@@ -24,25 +31,27 @@ inline constexpr double kCoverage = 0.9;
 inline constexpr double kLeaning = 8;
 
 struct PredictionInterval {
-  double low = 1, high = 1;  ///< factors on the predicted step time
+  double low = 1, high = 1;  ///< factors on the predicted step time, which is the median
   SoftwareKnown known = SoftwareKnown::none;
-  std::string group;        ///< the smallest with rows: "dense, hopper"
-  std::size_t rows = 0;     ///< of that group
-  std::size_t sources = 0;  ///< that these rows are from
+  std::vector<std::string> gaps{};  ///< what no published run says about it, in words
+  std::string group;                ///< the smallest with rows: "dense, hopper"
+  std::size_t rows = 0;             ///< of that group
+  std::size_t sources = 0;          ///< that these rows are from
   /// Half of the width over the prediction.
   [[nodiscard]] double half_width() const { return (high - low) / 2; }
 };
 
-/// The interval of a prediction of that kind; `without`: a source that is not looked at. Requires a
-/// table whose rows classify() has seen, with one that is left.
+/// The interval of a prediction of that kind; `without`: a source, or all sources of a vendor, that
+/// are not looked at. Requires a table whose rows classify() has seen, with one that is left.
 PredictionInterval predict_interval(const ResidualTable& table, const PredictionTraits& traits,
                                     std::string_view without = {});
 
-/// The same as if the software were known so well.
+/// The same as if the run were known so well.
 PredictionInterval predict_interval(const ResidualTable& table, const PredictionTraits& traits,
-                                    SoftwareKnown known, std::string_view without = {});
+                                    const Knowledge& known, std::string_view without = {});
 
-/// In words, for people: "known release, dense, hopper: 312 published runs of 5 sources".
+/// In words, for people: "known stack, no release given; dense, hopper: 312 published runs of 5
+/// sources".
 std::string words_of(const PredictionInterval& interval);
 
 }  // namespace lockstep

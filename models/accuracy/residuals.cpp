@@ -1,31 +1,125 @@
 #include "models/accuracy/residuals.hpp"
 
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
 #include <set>
 #include <tuple>
 
 namespace lockstep {
+namespace {
+
+/// Sources that have to have measured a release before it counts as known: of one alone nobody can
+/// say what is the software's and what the cluster's.
+constexpr std::size_t kReleaseSources = 2;
+
+/// The sources of a stack, and those of one release of it.
+struct StackSources {
+  std::set<std::string_view> stack, release;
+};
+StackSources sources_of(const ResidualTable& table, const PredictionTraits& traits,
+                        std::string_view without) {
+  StackSources out;
+  for (const Residual& r : table) {
+    if (r.is_of(without) || r.traits.stack != traits.stack) continue;
+    out.stack.insert(r.source);
+    if (r.traits.release == traits.release) out.release.insert(r.source);
+  }
+  return out;
+}
+
+/// Median of the logarithm of what the default stack is off by, of runs of any software.
+std::optional<double> default_bias(const ResidualTable& table, std::string_view without) {
+  std::vector<double> errors;
+  for (const Residual& r : table) {
+    if (r.as_default && !r.is_of(without)) errors.push_back(*r.as_default);
+  }
+  if (errors.empty()) return std::nullopt;
+  const auto middle = errors.begin() + static_cast<std::ptrdiff_t>(errors.size() / 2);
+  std::ranges::nth_element(errors, middle);
+  return *middle;
+}
+
+void judge_software(const ResidualTable& table, const PredictionTraits& traits,
+                    std::string_view without, Knowledge& out) {
+  out.software = SoftwareKnown::none;
+  out.gaps.insert(out.gaps.end(), traits.unknown_software.begin(), traits.unknown_software.end());
+  const auto bias = traits.stack_stands_in ? default_bias(table, without) : std::nullopt;
+  if (bias) {
+    out.gaps.push_back(
+        fmt::format("the default stack's steps are {:.0f} % too {} for published runs",
+                    100 * std::abs(std::expm1(*bias)), *bias > 0 ? "long" : "short"));
+  }
+  if (traits.stack_stands_in || !traits.unknown_software.empty()) return;
+  const StackSources sources = sources_of(table, traits, without);
+  if (sources.stack.empty()) {
+    out.gaps.emplace_back("no published run of this stack");
+    return;
+  }
+  if (!out.architecture) return;
+  out.software = SoftwareKnown::stack;
+  if (traits.release.empty()) {
+    out.gaps.emplace_back("no release given");
+  } else if (traits.release_stands_in || sources.release.empty()) {
+    out.gaps.emplace_back("no published run of this release");
+  } else if (sources.release.size() < kReleaseSources) {
+    out.gaps.emplace_back("one source measured this release");
+  } else {
+    out.software = SoftwareKnown::release;
+  }
+}
+
+void judge_machine(const ResidualTable& table, const PredictionTraits& traits,
+                   std::string_view without, Knowledge& out) {
+  out.network = traits.network.empty();
+  out.fabric = traits.fabric.empty();
+  for (const Residual& r : table) {
+    if (r.is_of(without)) continue;
+    out.gpu = out.gpu || r.traits.gpu == traits.gpu;
+    out.architecture = out.architecture || r.traits.architecture == traits.architecture;
+    out.network = out.network || r.traits.network == traits.network;
+    out.fabric = out.fabric || r.traits.fabric == traits.fabric;
+  }
+  const auto gap = [&](bool known, const char* words, const std::string& name) {
+    if (!known) out.gaps.push_back(std::string(words) + name);
+  };
+  gap(out.architecture, "no published run on GPUs of architecture ", traits.architecture);
+  gap(out.gpu || !out.architecture, "no published run on ", traits.gpu);
+  gap(out.network, "no published run over ", traits.network);
+  gap(out.fabric, "no published run on a fabric of kind ", traits.fabric);
+}
+
+}  // namespace
+
+Knowledge knowledge_of(const ResidualTable& table, const PredictionTraits& traits,
+                       std::string_view without) {
+  Knowledge machine;
+  judge_machine(table, traits, without, machine);
+  Knowledge out = machine;
+  out.gaps.clear();
+  judge_software(table, traits, without, out);
+  out.gaps.insert(out.gaps.end(), machine.gaps.begin(), machine.gaps.end());
+  return out;
+}
 
 SoftwareKnown software_known(const ResidualTable& table, const PredictionTraits& traits,
                              std::string_view without) {
-  SoftwareKnown known = SoftwareKnown::none;
-  for (const Residual& r : table) {
-    if (r.source == without || r.traits.stack != traits.stack) continue;
-    if (r.traits.release == traits.release && !traits.release_stands_in) {
-      return SoftwareKnown::release;
-    }
-    known = SoftwareKnown::stack;
-  }
-  return known;
+  return knowledge_of(table, traits, without).software;
 }
 
 void classify(ResidualTable& table) {
-  // One row of each source, stack and release says what all of them would.
+  // One row of each source, software, GPU and network says what all of them would.
   ResidualTable distinct;
-  std::set<std::tuple<std::string_view, std::string_view, std::string_view>> seen;
+  using Key = std::tuple<std::string_view, std::string_view, std::string_view, std::string_view>;
+  std::set<Key> seen;
   for (const Residual& r : table) {
-    if (seen.emplace(r.source, r.traits.stack, r.traits.release).second) distinct.push_back(r);
+    const PredictionTraits& t = r.traits;
+    if (seen.emplace(r.source, t.stack, t.release, t.architecture).second) distinct.push_back(r);
   }
-  for (Residual& r : table) r.left_out_known = software_known(distinct, r.traits, r.source);
+  for (Residual& r : table) {
+    r.left_out_known = software_known(distinct, r.traits, r.source);
+    r.vendor_left_out_known = software_known(distinct, r.traits, r.vendor);
+  }
 }
 
 std::string_view name_of(SoftwareKnown known) {
@@ -33,9 +127,9 @@ std::string_view name_of(SoftwareKnown known) {
     case SoftwareKnown::release:
       return "known release";
     case SoftwareKnown::stack:
-      return "other release";
+      return "known stack";
     case SoftwareKnown::none:
-      return "unknown";
+      return "unknown software";
   }
   return {};
 }

@@ -2,51 +2,88 @@
 /// every other prediction (prediction_interval.hpp).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace lockstep {
 
-/// What decides how far a prediction can be trusted: the software, the GPU, the kind of job.
+/// What decides how far a prediction can be trusted: the software, the machine, the kind of job.
 struct PredictionTraits {
   std::string stack;               ///< name of the preset, "megatron_core"
   std::string release;             ///< empty: not stated
   bool release_stands_in = false;  ///< for another one, which the preset does not know
-  std::string gpu;                 ///< name of the preset, "h100_sxm5_80gb"
-  std::string architecture;        ///< of the GPU, "hopper"
-  bool experts = false;            ///< mixture of experts
-  bool sharded_weights = false;    ///< ZeRO-3, FSDP
-  bool context = false;            ///< context parallel
+  bool stack_stands_in = false;  ///< the default, for software that was not named or has no preset
+  std::string gpu;               ///< name of the preset, "h100_sxm5_80gb"
+  std::string architecture;      ///< of the GPU, "hopper"
+  std::string network;           ///< transport between nodes; empty: the job needs none
+  std::string fabric;            ///< family of its cabling, "fat_tree"; empty: the same
+  bool experts = false;          ///< mixture of experts
+  bool sharded_weights = false;  ///< ZeRO-3, FSDP
+  bool context = false;          ///< context parallel
+  /// Why the software is as good as unknown, whatever its name, in words. Empty: it is what its
+  /// name and release say.
+  std::vector<std::string> unknown_software{};
 };
 
-/// What a fit knew of a run's software. Decides which residuals are evidence for an interval.
+/// What published runs say about a run's software. Decides which residuals are evidence for an
+/// interval; each level is less sure than the one before.
 enum class SoftwareKnown : unsigned char {
-  release,  ///< rows of this stack and release were fitted: errors of fitted rows
-  stack,    ///< of other releases only: errors of rows whose source was left out
-  none,     ///< of neither: the same, where no other source has the stack
+  release,  ///< this release, which several sources measured: errors of fitted rows
+  stack,    ///< the stack, but not that release of it: errors of rows whose source was left out
+  none,     ///< neither: the same, of rows whose stack no other source has; where the default stack
+            ///< stands in, errors of rows predicted with it
 };
 
 /// One measured run. Errors are log(predicted / measured) of the step time.
 struct Residual {
   std::string row;     ///< its name in tests/reference/training.json
   std::string source;  ///< who measured: rows of one source err alike
+  std::string
+      vendor;  ///< who is behind the source: several may be of one, whose software they share
   PredictionTraits traits;
-  double fitted = 0;    ///< with the constants as they are, fitted to this row among others
-  double left_out = 0;  ///< with constants fitted without any row of the source
+  double fitted = 0;           ///< with the constants as they are, fitted to this row among others
+  double left_out = 0;         ///< with constants fitted without any row of the source
+  double vendor_left_out = 0;  ///< with constants fitted without any row of the vendor's sources
+  /// Predicted with the default stack, as if nobody had said which it was; nothing: it cannot run
+  /// it.
+  std::optional<double> as_default{};
   SoftwareKnown left_out_known = SoftwareKnown::none;  ///< what that fit knew; see classify()
+  SoftwareKnown vendor_left_out_known = SoftwareKnown::none;  ///< the same without the vendor
+
+  /// Whether it is of this source, or of this vendor.
+  [[nodiscard]] bool is_of(std::string_view name) const { return source == name || vendor == name; }
 };
 
 using ResidualTable = std::vector<Residual>;
 
-/// What the rows of the table, but for those of source `without`, say about the software.
+/// What the rows of the table know of a run, but for those of the source or vendor `without`.
+struct Knowledge {
+  SoftwareKnown software = SoftwareKnown::none;
+  bool gpu = false;               ///< a row ran on this kind
+  bool architecture = false;      ///< a row ran on one of its architecture
+  bool network = false;           ///< a row had this transport, or the run needs none
+  bool fabric = false;            ///< a row had cabling of this family, or the run needs none
+  std::vector<std::string> gaps;  ///< what is missing, in words: "no stack given"
+
+  /// Of the machine, what no row had.
+  [[nodiscard]] int strange_parts() const {
+    return int{!gpu} + int{!architecture} + int{!network} + int{!fabric};
+  }
+};
+Knowledge knowledge_of(const ResidualTable& table, const PredictionTraits& traits,
+                       std::string_view without = {});
+
+/// Of knowledge_of(), the software alone. That of a GPU of an architecture that no row ran on is
+/// unknown, for its constants were fitted elsewhere.
 SoftwareKnown software_known(const ResidualTable& table, const PredictionTraits& traits,
                              std::string_view without = {});
 
-/// Sets left_out_known of every row.
+/// Sets left_out_known and vendor_left_out_known of every row.
 void classify(ResidualTable& table);
 
-/// "known release", "other release", "unknown".
+/// "known release", "known stack", "unknown software".
 std::string_view name_of(SoftwareKnown known);
 
 /// What a row is grouped by beside its software: "experts", "sharded weights" or "dense".

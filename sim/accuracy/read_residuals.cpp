@@ -1,8 +1,13 @@
 #include "sim/accuracy/read_residuals.hpp"
 
+#include <cassert>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "models/input/input_error.hpp"
 #include "models/input/json_cursor.hpp"
 #include "models/input/text_file.hpp"
+#include "sim/scenario/names.hpp"
 
 namespace lockstep {
 namespace {
@@ -14,17 +19,36 @@ Residual read_residual(const JsonCursor& at) {
   Residual r;
   r.row = at.at("row").string();
   r.source = at.at("source").string();
+  r.vendor = at.at("vendor").string();
   r.traits.stack = at.at("stack").string();
   r.traits.release = at.at("release").string();
   r.traits.gpu = at.at("gpu").string();
   r.traits.architecture = at.at("architecture").string();
+  r.traits.network = at.at("network").string();
+  r.traits.fabric = at.at("fabric").string();
   r.traits.experts = at.at("experts").boolean();
   r.traits.sharded_weights = at.at("sharded_weights").boolean();
   r.traits.context = at.at("context").boolean();
   r.fitted = at.at("fitted").number(kLogError);
   r.left_out = at.at("left_out").number(kLogError);
+  const JsonCursor as_default = at.at("as_default");
+  if (!as_default.is_null()) r.as_default = as_default.number(kLogError);
+  r.vendor_left_out = at.at("vendor_left_out").number(kLogError);
   at.finish();
   return r;
+}
+
+/// What published rows say of their cabling at most: that it is a tree, whose rails may have
+/// switches of their own.
+std::string_view family_of(FabricKind kind) {
+  switch (kind) {
+    case FabricKind::ideal:
+    case FabricKind::fat_tree:
+    case FabricKind::rail_optimised:
+      return name_of(FabricKind::fat_tree);
+    default:
+      return name_of(kind);
+  }
 }
 
 }  // namespace
@@ -56,24 +80,46 @@ ResidualTable load_residuals(const PresetStore& presets) {
 
 PredictionTraits traits_of(const Scenario& scenario) {
   const TrainingJob& job = scenario.job;
-  return {.stack = scenario.stack.name,
-          .release = scenario.stack.release,
-          .release_stands_in = scenario.stack.release_stands_in,
-          .gpu = scenario.node.gpu.name,
-          .architecture = scenario.node.gpu.architecture,
-          .experts = job.model.experts.count > 0,
-          .sharded_weights = job.parallelism.sharding == Sharding::zero3,
-          .context = job.parallelism.context > 1};
+  const bool networked = scenario.gpus() > scenario.node.nvlink_domain;
+  PredictionTraits out{
+      .stack = scenario.stack.name,
+      .release = scenario.stack.release,
+      .release_stands_in = scenario.stack.release_stands_in,
+      .stack_stands_in = scenario.stack.stands_in,
+      .gpu = scenario.node.gpu.name,
+      .architecture = scenario.node.gpu.architecture,
+      .network = networked ? scenario.transport.name : std::string(),
+      .fabric = networked ? std::string(family_of(scenario.fabric.kind)) : std::string(),
+      .experts = job.model.experts.count > 0,
+      .sharded_weights = job.parallelism.sharding == Sharding::zero3,
+      .context = job.parallelism.context > 1,
+      .unknown_software = scenario.unknown_software};
+  // No published run that was held against its prediction kept its optimiser on the host, or did
+  // what its software is not known to do.
+  if (job.offload.optimiser > 0) out.unknown_software.emplace_back("optimiser on the host");
+  for (const std::string& capability : scenario.beyond_stack) {
+    out.unknown_software.push_back(capability + ", which the stack is not known to do");
+  }
+  return out;
+}
+
+StepIntervals::StepIntervals(const PresetStore& presets) : table_(load_residuals(presets)) {}
+
+std::optional<PredictionInterval> StepIntervals::of(const Scenario& scenario) const {
+  if (!scenario.pools.empty()) return std::nullopt;
+  const PredictionTraits t = traits_of(scenario);
+  const std::string key =
+      fmt::format("{}|{}|{}{}{}{}|{}|{}|{}|{}|{}|{}", t.stack, t.release, t.release_stands_in,
+                  t.stack_stands_in, t.experts, t.sharded_weights, t.context, t.gpu, t.architecture,
+                  t.network, t.fabric, fmt::join(t.unknown_software, "|"));
+  const std::lock_guard lock(mutex_);
+  if (const auto found = known_.find(key); found != known_.end()) return found->second;
+  return known_.emplace(key, predict_interval(table_, t)).first->second;
 }
 
 PredictionInterval interval_of(const Scenario& scenario, const PresetStore& presets) {
-  const ResidualTable table = load_residuals(presets);
-  const PredictionTraits traits = traits_of(scenario);
-  // No published run that was held against its prediction kept its optimiser on the host, or did
-  // what its software is not known to do.
-  const bool as_published = scenario.job.offload.optimiser == 0 && scenario.beyond_stack.empty();
-  return predict_interval(table, traits,
-                          as_published ? software_known(table, traits) : SoftwareKnown::none);
+  assert(scenario.pools.empty());
+  return predict_interval(load_residuals(presets), traits_of(scenario));
 }
 
 }  // namespace lockstep

@@ -2,6 +2,9 @@
 /// them: models/accuracy/prediction_interval.hpp makes an interval of the two.
 #pragma once
 
+#include <map>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -19,7 +22,23 @@ ResidualTable load_residuals(const PresetStore& presets);
 
 PredictionTraits traits_of(const Scenario& scenario);
 
-/// The interval of a scenario's step time by the residuals that ship. Throws InputError.
+/// Intervals of step times by the residuals that ship, read once. Every command that prints a step
+/// time takes its interval from here. May be called from several threads.
+class StepIntervals {
+ public:
+  /// Throws InputError.
+  explicit StepIntervals(const PresetStore& presets);
+  /// Nothing where nodes are of several kinds: every published run was on one.
+  [[nodiscard]] std::optional<PredictionInterval> of(const Scenario& scenario) const;
+
+ private:
+  ResidualTable table_;
+  mutable std::mutex mutex_;
+  /// Those that were asked for, by what decides them: the points of a sweep share a few.
+  mutable std::map<std::string, PredictionInterval> known_;
+};
+
+/// That of one scenario alone, whose nodes are of one kind. Throws InputError.
 PredictionInterval interval_of(const Scenario& scenario, const PresetStore& presets);
 
 }  // namespace lockstep

@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/lockstep/campaign_result.hpp"
+#include "tools/lockstep/run_result.hpp"
 #include "tools/lockstep/site_limit.hpp"
 
 namespace lockstep {
@@ -149,6 +150,10 @@ nlohmann::ordered_json campaign_json(const CampaignResult& result) {
            {"checkpoints", twelve_digits(s.checkpoints)},
            {"checkpoint_bytes", twelve_digits(result.plan.checkpoint.all.base_units())},
            {"unreadable_checkpoints", twelve_digits(s.fallbacks)}};
+  if (result.interval) {
+    out["step_s_low"] = twelve_digits(result.plan.step_s * result.interval->low);
+    out["step_s_high"] = twelve_digits(result.plan.step_s * result.interval->high);
+  }
   if (result.plan.data_read_bytes_per_s > 0) {
     out["data_read_bytes_per_s"] = twelve_digits(result.plan.data_read_bytes_per_s);
     out["data_speed"] = twelve_digits(result.plan.data_speed);
@@ -171,6 +176,7 @@ nlohmann::ordered_json campaign_json(const CampaignResult& result) {
   if (result.optimum) {
     out["optimum"] = optimum_json(*result.optimum, result.plan.writes.front());
   }
+  if (result.interval) out["interval"] = interval_json(*result.interval);
   if (result.power) out["facility_power"] = power_levels_json(*result.power);
   if (result.grid) out["grid"] = grid_json(*result.grid);
   if (result.interrupted) out["interrupted"] = true;

@@ -67,7 +67,7 @@ struct CampaignResult {
   std::optional<StepPower> power{};  ///< where the scenario says "power"
   std::optional<RunBill> bill{};     ///< with it
   bool interrupted = false;          ///< by Ctrl-C: fewer trajectories, or no optimum or grid
-  std::optional<PredictionInterval> interval{};  ///< of a healthy step's time, where a report asks
+  std::optional<PredictionInterval> interval{};  ///< of a healthy step's time
 
   /// Of the mean run.
   [[nodiscard]] double steps() const {

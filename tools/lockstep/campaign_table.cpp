@@ -135,6 +135,11 @@ std::string headline(const CampaignResult& result) {
       "Trained", kCampaignLabels,
       fmt::format("{} steps of {}, {} tokens", compact(steps), duration_text(result.plan.step_s),
                   compact(steps * result.tokens_per_step())));
+  if (result.interval) {
+    out += labelled_line(fmt::format("{:.0f} % of steps", 100 * kCoverage), kCampaignLabels,
+                         interval_text(result.plan.step_s, *result.interval) +
+                             "; the wall time is that of the median");
+  }
   out += labelled_line("Interruptions", kCampaignLabels, interruptions_text(s));
   if (!result.projections.empty()) out += projections_text(result);
   if (!result.plan.campaign.tiers.empty()) out += checkpoint_lines(result);

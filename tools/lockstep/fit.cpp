@@ -108,13 +108,15 @@ std::vector<const FitRow*> pointers_to(const std::vector<FitRow>& rows) {
 
 }  // namespace
 
-std::vector<FitRow> fit_rows(const std::vector<ReferenceRow>& rows, const PresetStore& presets) {
+std::vector<FitRow> fit_rows(const std::vector<ReferenceRow>& rows, const PresetStore& presets,
+                             const Vendors& vendors) {
   std::vector<FitRow> out;
   for (const ReferenceRow& row : rows) {
     if (!row.obstacle.empty() || !row.complete || !row.measured_step_s) continue;
     try {
-      out.push_back(
-          {row.id, row.source, row.release, row_scenario(row, presets), *row.measured_step_s});
+      const auto vendor = vendors.find(row.source);
+      out.push_back({row.id, row.source, vendor == vendors.end() ? row.source : vendor->second,
+                     row.release, row_scenario(row, presets), *row.measured_step_s});
     } catch (const InputError&) {
       continue;  // `validate` lists it with the reason
     }
@@ -153,16 +155,26 @@ void fit(const std::vector<FitRow>& rows, std::vector<FitParameter>& parameters)
   }
 }
 
+std::vector<const FitParameter*> at_bounds(const std::vector<FitParameter>& parameters) {
+  constexpr double kThere = 1e-3;  // relative: what three printed digits do not tell apart
+  std::vector<const FitParameter*> out;
+  for (const FitParameter& p : parameters) {
+    if (p.value <= p.min * (1 + kThere) || p.value >= p.max * (1 - kThere)) out.push_back(&p);
+  }
+  return out;
+}
+
 std::vector<std::vector<FitParameter>> fit_without_each(const std::vector<FitRow>& rows,
-                                                        const std::vector<std::string>& sources,
+                                                        const std::vector<std::string>& names,
                                                         const std::vector<FitParameter>& fitted) {
   const Eigen::VectorXd x0 = logarithms(fitted);
   const Linearised all = linearise(pointers_to(rows), fitted, x0);
   std::vector<std::vector<FitParameter>> out;
-  for (const std::string& source : sources) {
+  for (const std::string& name : names) {
     std::vector<Eigen::Index> used;
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      if (rows[i].source != source) used.push_back(static_cast<Eigen::Index>(i));
+      const bool left_out = rows[i].source == name || rows[i].vendor == name;
+      if (!left_out) used.push_back(static_cast<Eigen::Index>(i));
     }
     const Eigen::VectorXd residual0 = all.residual(used);
     Linearised at{residual0, all.jacobian(used, Eigen::all)};

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <fmt/format.h>
@@ -63,12 +64,23 @@ constexpr CommandSpec kFitSpec{
 
 std::string table_of_constants(const std::vector<FitParameter>& parameters,
                                const TextStyle& style) {
-  TextTable table({{"constant", TextTable::Align::left}, {"prior"}, {"fitted"}, {"rows"}});
+  const std::vector<const FitParameter*> unexplained = at_bounds(parameters);
+  TextTable table({{"constant", TextTable::Align::left},
+                   {"prior"},
+                   {"fitted"},
+                   {"rows"},
+                   {"", TextTable::Align::left}});
   for (const FitParameter& p : parameters) {
     table.add({fmt::format("{}/{}/{}", p.kind, p.preset, p.path), significant(p.prior),
-               significant(p.value), std::to_string(p.rows)});
+               significant(p.value), std::to_string(p.rows),
+               std::ranges::find(unexplained, &p) == unexplained.end() ? "" : "at its bound"});
   }
-  return table.text(style);
+  std::string out = table.text(style);
+  for (const FitParameter* p : unexplained) {
+    out += fmt::format("unexplained: {}/{}/{} would be beyond {}\n", p->kind, p->preset, p->path,
+                       significant(p->value));
+  }
+  return out;
 }
 
 struct SourceErrors {
@@ -123,11 +135,25 @@ std::string table_of_errors(const std::map<std::string, SourceErrors>& sources,
 Residual residual_of(const FitRow& row, double fitted_error) {
   Residual out{.row = row.id,
                .source = row.source,
+               .vendor = row.vendor,
                .traits = traits_of(row.scenario),
                .fitted = std::log1p(fitted_error)};
   out.traits.release = row.release;
   out.traits.release_stands_in = false;
   return out;
+}
+
+/// Predicts the rows once more as if none of them said which software it ran.
+void add_default_stack(ResidualTable& residuals, std::vector<ReferenceRow> reference,
+                       const PresetStore& presets, const std::vector<FitParameter>& fitted) {
+  for (ReferenceRow& row : reference) row.stack.clear();
+  const std::vector<FitRow> rows = fit_rows(reference, presets);
+  const std::vector<double> errors = fit_errors(rows, fitted);
+  std::map<std::string_view, double> by_id;
+  for (std::size_t i = 0; i < rows.size(); ++i) by_id[rows[i].id] = std::log1p(errors[i]);
+  for (Residual& r : residuals) {
+    if (const auto found = by_id.find(r.row); found != by_id.end()) r.as_default = found->second;
+  }
 }
 
 Exit run_fit(const ParsedOptions& options, Console& console) {
@@ -140,15 +166,14 @@ Exit run_fit(const ParsedOptions& options, Console& console) {
   const std::string constants_file =
       options.has("constants") ? options.get("constants") : reference_file(presets, "fit.json");
   const auto reference = parse_rows(rows_file, read_text_file(rows_file));
-  const std::vector<FitRow> rows = fit_rows(reference, presets);
+  const std::vector<FitRow> rows = fit_rows(reference, presets, read_vendors(constants_file));
   const std::vector<FitParameter> priors = read_fit_parameters(constants_file);
 
   std::map<std::string, SourceErrors> sources;
   const auto collect = [&](const std::vector<double>& errors,
-                           std::vector<double> SourceErrors::* to, std::string_view only = {}) {
+                           std::vector<double> SourceErrors::* to) {
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      if (only.empty() || rows[i].source == only)
-        (sources[rows[i].source].*to).push_back(errors[i]);
+      (sources[rows[i].source].*to).push_back(errors[i]);
     }
   };
   collect(fit_errors(rows, priors), &SourceErrors::prior);
@@ -163,14 +188,21 @@ Exit run_fit(const ParsedOptions& options, Console& console) {
     }
     std::vector<std::string> names;
     for (const auto& [source, errors] : sources) names.push_back(source);
+    for (const FitRow& row : rows) {
+      if (std::ranges::find(names, row.vendor) == names.end()) names.push_back(row.vendor);
+    }
     const auto without = fit_without_each(rows, names, fitted);
     for (std::size_t n = 0; n < names.size(); ++n) {
       const std::vector<double> errors = fit_errors(rows, without[n]);
-      collect(errors, &SourceErrors::left_out, names[n]);
       for (std::size_t i = 0; i < rows.size(); ++i) {
-        if (rows[i].source == names[n]) residuals[i].left_out = std::log1p(errors[i]);
+        if (rows[i].source == names[n]) {
+          residuals[i].left_out = std::log1p(errors[i]);
+          sources[names[n]].left_out.push_back(errors[i]);
+        }
+        if (rows[i].vendor == names[n]) residuals[i].vendor_left_out = std::log1p(errors[i]);
       }
     }
+    add_default_stack(residuals, reference, presets, fitted);
     if (options.has("residuals")) {
       OutputFile file(options.get("residuals"));
       file.write(residuals_json(residuals));

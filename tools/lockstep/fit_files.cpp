@@ -17,6 +17,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kSource = "fitted to published training runs: lockstep fit";
 
+constexpr const char* kAtBounds = "constants_at_bounds";
+
 /// Path to keys: "gemm.sustained"; a release keeps its dots
 /// ("releases.24.05.elementwise.slowdown").
 std::vector<std::string> keys_of(const Json& preset, const std::string& path) {
@@ -72,6 +74,19 @@ std::vector<FitParameter> read_fit_parameters(const std::string& file) {
   return parameters;
 }
 
+Vendors read_vendors(const std::string& file) {
+  const JsonCursor root = JsonCursor::parse(file, read_text_file(file));
+  Vendors out;
+  const auto vendors = root.find("vendors");
+  if (!vendors) return out;
+  for (const std::string& vendor : vendors->keys()) {
+    for (const JsonCursor& source : vendors->at(vendor).elements(1000)) {
+      out[source.string()] = vendor;
+    }
+  }
+  return out;
+}
+
 void write_fit(const std::vector<FitParameter>& parameters, const PresetStore& presets) {
   std::map<std::string, Json> files;
   for (const FitParameter& p : parameters) {
@@ -82,6 +97,15 @@ void write_fit(const std::vector<FitParameter>& parameters, const PresetStore& p
     for (const std::string& key : keys_of(preset, p.path)) at = &(*at)[key];
     *at = Json{{"value", three_digits(p.value)},
                {"source", fmt::format("{} ({} rows)", kSource, p.rows)}};
+  }
+  for (const FitParameter& p : parameters) {
+    if (p.kind == "stacks") files.at(presets.path(p.kind, p.preset)).erase(kAtBounds);
+  }
+  for (const FitParameter* p : at_bounds(parameters)) {
+    if (p->kind != "stacks") continue;
+    Json& listed = files.at(presets.path(p->kind, p->preset))[kAtBounds];
+    listed["value"].push_back(p->path);
+    listed["source"] = "lockstep fit: the value stopped at a bound of tests/reference/fit.json";
   }
   for (const auto& [path, preset] : files) {
     OutputFile out(path);

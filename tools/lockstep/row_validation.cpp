@@ -8,6 +8,7 @@
 
 #include "models/input/input_error.hpp"
 #include "models/memory.hpp"
+#include "sim/accuracy/read_residuals.hpp"
 #include "sim/pools/unequal_rules.hpp"
 #include "sim/power/step_power.hpp"
 #include "sim/scenario/read_power.hpp"
@@ -40,11 +41,13 @@ void simulate_row(const ReferenceRow& row, const PresetStore& presets, Scenario&
 }
 
 RowPrediction predict_row(const ReferenceRow& row, const PresetStore& presets,
-                          std::span<const Profile> profiles, Folding folding) {
+                          const StepIntervals& intervals, std::span<const Profile> profiles,
+                          Folding folding) {
   RowPrediction out{.row = &row,
                     .status = Status::skipped,
                     .reason = row.obstacle,
                     .predicted_step_s = {},
+                    .interval = {},
                     .error = {},
                     .predicted_memory_gib = {},
                     .predicted_fits = {},
@@ -67,6 +70,7 @@ RowPrediction predict_row(const ReferenceRow& row, const PresetStore& presets,
     out.status = row.ran_out_of_memory ? Status::oom : Status::predicted;
     if (row.ran_out_of_memory) return out;
     simulate_row(row, presets, scenario, out);
+    out.interval = intervals.of(scenario);
   } catch (const InputError& e) {
     if (e.problem().file != row.id) throw;  // a preset is broken, not the row
     out.status = Status::skipped;
@@ -241,10 +245,11 @@ std::vector<RowPrediction> predict_rows(const std::vector<ReferenceRow>& rows,
                                         const PresetStore& presets, int threads, Progress& progress,
                                         std::span<const Profile> profiles, Folding folding) {
   std::vector<RowPrediction> predictions(rows.size());
+  const StepIntervals intervals(presets);
   tbb::task_arena arena(threads == 0 ? tbb::task_arena::automatic : threads);
   arena.execute([&] {
     tbb::parallel_for(std::size_t{0}, rows.size(), [&](std::size_t i) {
-      predictions[i] = predict_row(rows[i], presets, profiles, folding);
+      predictions[i] = predict_row(rows[i], presets, intervals, profiles, folding);
       progress.one_done();
     });
   });

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/accuracy/prediction_interval.hpp"
 #include "models/profile/kernel_profile.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "sim/scenario/scenario.hpp"
@@ -29,7 +30,8 @@ struct RowPrediction {
   Status status = Status::skipped;
   std::string reason;
   std::optional<double> predicted_step_s;
-  std::optional<double> error;  ///< of the step time, predicted / measured - 1
+  std::optional<PredictionInterval> interval{};  ///< of the step time, as for anybody's run
+  std::optional<double> error;                   ///< of the step time, predicted / measured - 1
   std::optional<double> predicted_memory_gib;
   std::optional<bool> predicted_fits;
   std::optional<double> needed_memory_gib{};

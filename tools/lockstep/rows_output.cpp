@@ -13,6 +13,12 @@ Json number_or_null(const std::optional<double>& value) {
   return value ? Json(twelve_digits(*value)) : Json(nullptr);
 }
 
+/// One end of the interval around the step time, in seconds.
+std::optional<double> interval_end(const RowPrediction& p, double PredictionInterval::* factor) {
+  if (!p.interval || !p.predicted_step_s) return std::nullopt;
+  return *p.predicted_step_s * ((*p.interval).*factor);
+}
+
 Json row_json(const RowPrediction& p) {
   const ReferenceRow& row = *p.row;
   return {{"id", row.id},
@@ -22,6 +28,10 @@ Json row_json(const RowPrediction& p) {
           {"reason", p.reason.empty() ? Json(nullptr) : Json(p.reason)},
           {"measured_step_s", number_or_null(row.measured_step_s)},
           {"predicted_step_s", number_or_null(p.predicted_step_s)},
+          {"step_s_low", number_or_null(interval_end(p, &PredictionInterval::low))},
+          {"step_s_high", number_or_null(interval_end(p, &PredictionInterval::high))},
+          {"software", p.interval ? Json(name_of(p.interval->known)) : Json(nullptr)},
+          {"interval_gaps", p.interval ? Json(p.interval->gaps) : Json(nullptr)},
           {"error", number_or_null(p.error)},
           {"measured_memory_gib", number_or_null(row.measured_memory_gib)},
           {"predicted_memory_gib", number_or_null(p.predicted_memory_gib)},
@@ -248,6 +258,9 @@ std::string rows_csv(const std::vector<RowPrediction>& predictions) {
                                         "reason",
                                         "measured_step_s",
                                         "predicted_step_s",
+                                        "step_s_low",
+                                        "step_s_high",
+                                        "software",
                                         "error",
                                         "measured_memory_gib",
                                         "predicted_memory_gib",
@@ -267,6 +280,9 @@ std::string rows_csv(const std::vector<RowPrediction>& predictions) {
                                          p.reason,
                                          text(row.measured_step_s),
                                          text(p.predicted_step_s),
+                                         text(interval_end(p, &PredictionInterval::low)),
+                                         text(interval_end(p, &PredictionInterval::high)),
+                                         p.interval ? std::string(name_of(p.interval->known)) : "",
                                          text(p.error),
                                          text(row.measured_memory_gib),
                                          text(p.predicted_memory_gib),

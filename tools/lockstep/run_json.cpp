@@ -156,17 +156,6 @@ Json expectation_json(const RunResult& result) {
           {"checks", std::move(checks)}};
 }
 
-Json interval_json(const PredictionInterval& interval) {
-  return {{"coverage", kCoverage},
-          {"low", twelve_digits(interval.low)},
-          {"high", twelve_digits(interval.high)},
-          {"software", name_of(interval.known)},
-          {"group", interval.group},
-          {"rows", interval.rows},
-          {"sources", interval.sources},
-          {"why", words_of(interval)}};
-}
-
 /// The fields that --assert and CSV know: all numbers.
 Json headline_json(const RunResult& result) {
   const StepReport& report = result.report;
@@ -200,6 +189,18 @@ Json headline_json(const RunResult& result) {
 }
 
 }  // namespace
+
+nlohmann::ordered_json interval_json(const PredictionInterval& interval) {
+  return {{"coverage", kCoverage},
+          {"low", twelve_digits(interval.low)},
+          {"high", twelve_digits(interval.high)},
+          {"software", name_of(interval.known)},
+          {"gaps", interval.gaps},
+          {"group", interval.group},
+          {"rows", interval.rows},
+          {"sources", interval.sources},
+          {"why", words_of(interval)}};
+}
 
 nlohmann::ordered_json result_json(const RunResult& result) {
   const StepReport& report = result.report;

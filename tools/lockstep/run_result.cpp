@@ -15,6 +15,11 @@ void widen(PredictionInterval& interval, const std::optional<StepBand>& band, do
   interval.high *= band->high_s / step_s;
 }
 
+std::string interval_text(double step_s, const PredictionInterval& interval) {
+  return fmt::format("{} to {} ({})", duration_text(step_s * interval.low),
+                     duration_text(step_s * interval.high), words_of(interval));
+}
+
 void require_memory(const RunResult& result) {
   const MemoryVerdict& memory = result.memory;
   if (memory.fits) return;

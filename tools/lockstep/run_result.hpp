@@ -21,11 +21,15 @@ struct RunResult {
   StepReport report;
   MemoryVerdict memory;
   std::optional<StepPower> power{};              ///< where the scenario asks for it
-  std::optional<PredictionInterval> interval{};  ///< of the step time, where it was asked for
+  std::optional<PredictionInterval> interval{};  ///< of the step time
 };
 
 /// Makes the interval that published runs give around a step's time hold its band too.
 void widen(PredictionInterval& interval, const std::optional<StepBand>& band, double step_s);
+/// What `lockstep run` and all others that print a step time say about its interval.
+nlohmann::ordered_json interval_json(const PredictionInterval& interval);
+/// "1.80 s to 2.50 s (known release, dense, hopper: 207 published runs of 5 sources)"
+std::string interval_text(double step_s, const PredictionInterval& interval);
 
 /// Throws InputError that names the nearest change that fits, where the job does not.
 void require_memory(const RunResult& result);

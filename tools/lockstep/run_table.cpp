@@ -172,10 +172,8 @@ std::string headline(const RunResult& result, const TextStyle& style) {
                                      grouped(static_cast<double>(r.replicas))));
   }
   if (result.interval) {
-    const PredictionInterval& i = *result.interval;
-    const std::string text = fmt::format("{} to {} ({})", duration_text(r.step_s * i.low),
-                                         duration_text(r.step_s * i.high), words_of(i));
-    out += labelled_line(fmt::format("{:.0f} % of runs", 100 * kCoverage), kRunLabels, text);
+    out += labelled_line(fmt::format("{:.0f} % of runs", 100 * kCoverage), kRunLabels,
+                         interval_text(r.step_s, *result.interval));
   }
   out += labelled_line("MFU", kRunLabels,
                        fmt::format("{} with attention in full, {} causal;  HFU {}",

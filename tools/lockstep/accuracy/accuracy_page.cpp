@@ -102,18 +102,25 @@ std::string intervals(const ResidualTable& residuals) {
   const IntervalCheck check = check_intervals(residuals);
   std::string out = fmt::format(
       "\n## Intervals\n\nEvery prediction carries an interval that is to cover {:.0f} % of runs "
-      "(`models/accuracy`). Here each run is\nheld against the interval that rows of other sources "
-      "give it. *Known release*: errors with the source in the fit;\nelse with the source left "
-      "out, by what the other sources know of its software.\n\n| software, kind, GPUs | rows | "
-      "covered | median half-width |\n|---|---|---|---|\n",
+      "(`models/accuracy`). Here each run is\nheld against the interval that rows of others give "
+      "it, with constants fitted without its source, or without all\nsources of its vendor; *not "
+      "named*: predicted with the default stack, as if the run did not say what it ran.\nLeft out "
+      "is the fit alone: presets and priors were made in sight of all rows.\n\n"
+      "| left out: software, kind, GPUs, vendor | rows | covered | median half-width "
+      "|\n|---|---|---|---|\n",
       100 * kCoverage);
-  for (const auto* some :
-       {&check.by_software, &check.left_out, &check.by_kind, &check.by_architecture}) {
-    for (const IntervalGroup& g : *some) {
-      out += fmt::format("| {} | {} | {} | {} |\n", g.name, g.rows, percent(g.covered),
+  const auto add = [&](const std::string& title, const std::vector<IntervalGroup>& some) {
+    for (const IntervalGroup& g : some) {
+      out += fmt::format("| {}: {} | {} | {} | {} |\n", title, g.name, g.rows, percent(g.covered),
                          percent(g.half_width));
     }
-  }
+  };
+  add("source", check.left_out);
+  add("vendor", check.vendor_left_out);
+  add("not named", check.default_stack);
+  add("source", check.by_kind);
+  add("source", check.by_architecture);
+  add("vendor", check.by_vendor);
   return out;
 }
 

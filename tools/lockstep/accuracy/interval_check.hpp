@@ -19,12 +19,15 @@ struct IntervalGroup {
   double half_width = 0;  ///< median, relative to the prediction
 };
 
-/// Sources are left out one by one, of the fit and of the evidence; only for "known release" the
-/// row's source stays in the fit, for else no release would be known.
+/// Each run is held against the interval that rows of other sources give it, with constants that
+/// were fitted without its source (`left_out` and what is by it); the same without all sources of
+/// its vendor; and predicted by the default stack, as if nobody had named the software, against the
+/// interval of such runs. What is left out is the fit: presets and priors were made in sight of
+/// all.
 struct IntervalCheck {
-  std::vector<IntervalGroup> by_software;  ///< "known release", "other release", "unknown"
-  /// Of all rows with the source left out of the fit, the first "all".
-  std::vector<IntervalGroup> left_out, by_kind, by_architecture, by_source;
+  /// The first "all", then by what the others know of the software.
+  std::vector<IntervalGroup> left_out, vendor_left_out, default_stack;
+  std::vector<IntervalGroup> by_kind, by_architecture, by_source, by_vendor;
 };
 
 /// Requires rows of several sources.
@@ -32,7 +35,7 @@ IntervalCheck check_intervals(const ResidualTable& table);
 
 /// For people, at most 100 columns wide.
 std::string intervals_table(const IntervalCheck& check, const TextStyle& style);
-/// {"coverage": 0.9, "by_software": {"known release": {"rows": ...}, ...}, ...}.
+/// {"coverage": 0.9, "left_out": {"all": {"rows": ...}, "known stack": ...}, ...}.
 std::string intervals_json(const IntervalCheck& check);
 
 }  // namespace lockstep

@@ -9,20 +9,24 @@ namespace {
 
 constexpr std::string_view kAbout =
     "Errors of predicted step times of published training runs, log(predicted / measured): fitted, "
-    "and with the row's source left out of the fit. Made by: lockstep fit --leave-out --residuals "
-    "FILE. Intervals of predictions come from it.";
+    "with the row's source left out of the fit, and with all sources of its vendor left out; "
+    "as_default: "
+    "predicted with the stack that stands in where none is named. Made by: lockstep fit "
+    "--leave-out --residuals FILE. Intervals of predictions come from it.";
 
 std::string json_string(std::string_view text) { return nlohmann::json(text).dump(); }
 
 std::string line(const Residual& r) {
   const PredictionTraits& t = r.traits;
   return fmt::format(
-      R"({{"row":{},"source":{},"stack":{},"release":{},"gpu":{},"architecture":{},"experts":{},)"
-      R"("sharded_weights":{},)"
-      R"("context":{},"fitted":{:.4f},"left_out":{:.4f}}})",
-      json_string(r.row), json_string(r.source), json_string(t.stack), json_string(t.release),
-      json_string(t.gpu), json_string(t.architecture), t.experts, t.sharded_weights, t.context,
-      r.fitted, r.left_out);
+      R"({{"row":{},"source":{},"vendor":{},"stack":{},"release":{},"gpu":{},"architecture":{},)"
+      R"("network":{},"fabric":{},"experts":{},"sharded_weights":{},"context":{},)"
+      R"("fitted":{:.4f},"left_out":{:.4f},"vendor_left_out":{:.4f},"as_default":{}}})",
+      json_string(r.row), json_string(r.source), json_string(r.vendor), json_string(t.stack),
+      json_string(t.release), json_string(t.gpu), json_string(t.architecture),
+      json_string(t.network), json_string(t.fabric), t.experts, t.sharded_weights, t.context,
+      r.fitted, r.left_out, r.vendor_left_out,
+      r.as_default ? fmt::format("{:.4f}", *r.as_default) : "null");
 }
 
 }  // namespace

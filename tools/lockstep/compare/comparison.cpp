@@ -47,7 +47,7 @@ std::vector<std::string> number_names(const Json& answer) {
 class Comparer {
  public:
   Comparer(const ComparisonInput& input, const PresetStore& presets)
-      : input_(input), presets_(presets) {}
+      : input_(input), presets_(presets), intervals_(presets) {}
 
   std::optional<Comparison> run() {
     Json a = read_document(input_.a, input_, presets_);
@@ -90,7 +90,8 @@ class Comparer {
   /// The answer to a valid scenario; nothing when somebody said stop.
   std::optional<Json> answer_of(const Json& scenario) {
     if (!input_.go_on()) return std::nullopt;
-    std::optional<PointAnswer> answer = simulate_point(how_, scenario, presets_, input_.go_on);
+    std::optional<PointAnswer> answer =
+        simulate_point(how_, scenario, presets_, intervals_, input_.go_on);
     if (!answer) return std::nullopt;
     if (!answer->error.empty()) throw UsageError("lockstep compare: " + answer->error);
     input_.progress(++done_, in_all_);
@@ -110,10 +111,20 @@ class Comparer {
                                  listed(names), did_you_mean(out_.metric, names)));
   }
 
+  /// The step time with its interval, whatever is compared.
+  static std::optional<ComparedStep> step_of(const Json& answer) {
+    if (!answer.contains("step_s_low")) return std::nullopt;
+    return ComparedStep{.step_s = answer.at("step_s").get<double>(),
+                        .low_s = answer.at("step_s_low").get<double>(),
+                        .high_s = answer.at("step_s_high").get<double>(),
+                        .why = answer.at("interval").at("why").get<std::string>()};
+  }
+
   bool follow(const Json& a, const std::vector<Change>& changes) {
     std::optional<Json> before = answer_of(a);
     if (!before) return false;
     out_.from = out_.to = metric_of(*before);
+    out_.from_step = out_.to_step = step_of(*before);
     const double whole = total(*before);
     Json now = a;
     for (std::size_t i = 0; i < changes.size(); ++i) {
@@ -126,6 +137,7 @@ class Comparer {
       if (i == 0) row.alone = row.change;
       if (i > 0 && !made_alone(a, changes[i], row)) return false;
       out_.to = row.value;
+      out_.to_step = step_of(*after);
       out_.changes.push_back(std::move(row));
       before = std::move(after);
     }
@@ -170,6 +182,7 @@ class Comparer {
 
   const ComparisonInput& input_;
   const PresetStore& presets_;
+  StepIntervals intervals_;
   Sweep how_;
   std::size_t done_ = 0, in_all_ = 1;
   Comparison out_;

@@ -25,11 +25,18 @@ struct ComparedChange {
   double bucket_change = 0;       ///< in shares of the first scenario's step or wall time
 };
 
+/// A step time, and what 90 % of runs would take.
+struct ComparedStep {
+  double step_s = 0, low_s = 0, high_s = 0;
+  std::string why;  ///< what the interval is made from
+};
+
 struct Comparison {
   std::string a, b;    ///< files
   std::string metric;  ///< of the first level of `lockstep run --format json`
   double from = 0, to = 0;
-  std::vector<ComparedChange> changes;  ///< those that move nothing last
+  std::optional<ComparedStep> from_step{}, to_step{};  ///< where there are intervals
+  std::vector<ComparedChange> changes;                 ///< those that move nothing last
   std::vector<std::string> notes;
 };
 

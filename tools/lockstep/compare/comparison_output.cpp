@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <utility>
 
+#include "models/accuracy/prediction_interval.hpp"
 #include "tools/lockstep/compare/comparison.hpp"
 
 namespace lockstep {
@@ -48,6 +50,14 @@ std::string step_bar(const Comparison& c, double before, double after, const Tex
   return std::string(static_cast<std::size_t>(first), ' ') + bar(1, width, style);
 }
 
+Json step_json(const std::optional<ComparedStep>& step) {
+  if (!step) return nullptr;
+  return {{"step_s", twelve_digits(step->step_s)},
+          {"step_s_low", twelve_digits(step->low_s)},
+          {"step_s_high", twelve_digits(step->high_s)},
+          {"why", step->why}};
+}
+
 std::string share_text(const Comparison& c, double change) {
   return c.from == 0 ? "-" : error_text(change / std::abs(c.from));
 }
@@ -59,6 +69,15 @@ std::string comparison_table(const Comparison& c, const TextStyle& style) {
   std::string out = style.bold(fmt::format("{}: {} -> {}", c.metric, text(c.from), text(c.to))) +
                     fmt::format(" ({})\n", share_text(c, c.to - c.from));
   out += fmt::format("from {}\nto   {}\n", c.a, c.b);
+  for (const auto& [name, step] : {std::pair{"from", &c.from_step}, std::pair{"to", &c.to_step}}) {
+    if (!*step) continue;
+    out += wrap(fmt::format("{:<5}step {}; {:.0f} % of runs: {} to {} ({})", name,
+                            duration_text((*step)->step_s), 100 * kCoverage,
+                            duration_text((*step)->low_s), duration_text((*step)->high_s),
+                            (*step)->why),
+                kTextColumns, 5) +
+           "\n";
+  }
   for (const std::string& note : c.notes) out += wrap("note: " + note, kTextColumns, 2) + "\n";
   if (c.changes.empty()) return out + "\nThey say the same.\n";
 
@@ -119,6 +138,8 @@ nlohmann::ordered_json comparison_json(const Comparison& c) {
           {"metric", c.metric},
           {"from", twelve_digits(c.from)},
           {"to", twelve_digits(c.to)},
+          {"from_step", step_json(c.from_step)},
+          {"to_step", step_json(c.to_step)},
           {"changes", std::move(changes)},
           {"notes", c.notes}};
 }

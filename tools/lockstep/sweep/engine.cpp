@@ -41,7 +41,11 @@ void for_each_point(const Sweep& sweep, int jobs, const std::vector<std::uint32_
 
 SweepEngine::SweepEngine(const Sweep& sweep, const PresetStore& presets, int jobs,
                          std::vector<std::string> reused)
-    : sweep_(sweep), presets_(presets), jobs_(jobs), metrics_(metrics_of(sweep)) {
+    : sweep_(sweep),
+      presets_(presets),
+      intervals_(presets),
+      jobs_(jobs),
+      metrics_(metrics_of(sweep)) {
   const std::string digest = presets_digest(presets);
   manifest_ = manifest_of(sweep, digest);
   std::string made_by =
@@ -108,7 +112,8 @@ void SweepEngine::simulate(const std::vector<std::uint32_t>& numbers, ResultsDb&
       row.answer = *std::move(answer);
       if (row.answer.error.empty()) json = nlohmann::ordered_json::parse(row.answer.json);
     } else {
-      std::optional<PointAnswer> made = simulate_point(sweep_, point.scenario, presets_, go_on);
+      std::optional<PointAnswer> made =
+          simulate_point(sweep_, point.scenario, presets_, intervals_, go_on);
       if (!made) return;
       json = std::move(made->json);
       row.answer = {.error = std::move(made->error), .json = json.dump()};
@@ -133,7 +138,7 @@ double SweepEngine::seconds_per_point(const std::vector<std::uint32_t>& numbers,
     const std::size_t shuffled = i * 13 % kSample;
     const std::size_t place = (2 * shuffled + 1) * numbers.size() / (2 * kSample);
     const SweepPoint point = maker.make(numbers[place]);
-    (void)simulate_point(sweep_, point.scenario, presets_, [] { return true; });
+    (void)simulate_point(sweep_, point.scenario, presets_, intervals_, [] { return true; });
     ++done;
   }
   return elapsed() / static_cast<double>(done);

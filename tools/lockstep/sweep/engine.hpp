@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/accuracy/read_residuals.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "tools/lockstep/sweep/digest.hpp"
 #include "tools/lockstep/sweep/points.hpp"
@@ -48,6 +49,7 @@ class SweepEngine {
 
   const Sweep& sweep_;
   const PresetStore& presets_;
+  StepIntervals intervals_;
   int jobs_;
   Manifest manifest_;
   std::unique_ptr<PointHasher> hasher_;

@@ -25,16 +25,17 @@ std::string file_name(const Sweep& sweep) {
   return std::filesystem::path(sweep.scenario_file).filename().string();
 }
 
-Json step_answer(RunResult& result) {
+Json step_answer(RunResult& result, const StepIntervals& intervals) {
   const bool powered = result.scenario.power.has_value();
   result.report =
       simulate_step(result.scenario, {.record_timeline = powered, .keep_actors = powered});
   if (powered) result.power = step_power(result.scenario, result.report);
+  result.interval = intervals.of(result.scenario);
   return result_json(result);
 }
 
 std::optional<Json> run_answer(const Scenario& scenario, const RunSpec& run,
-                               const std::function<bool()>& go_on) {
+                               const StepIntervals& intervals, const std::function<bool()>& go_on) {
   CampaignResult result{.scenario = scenario, .plan = plan_campaign(scenario, run), .summary = {}};
   SampleOptions sampling;
   sampling.trajectories = static_cast<std::uint32_t>(run.trajectories);
@@ -46,6 +47,7 @@ std::optional<Json> run_answer(const Scenario& scenario, const RunSpec& run,
   if (!go_on()) return std::nullopt;
   result.summary = summarise(result.plan.campaign, results);
   add_step(result, run);
+  result.interval = intervals.of(scenario);
   return campaign_json(result);
 }
 
@@ -68,6 +70,7 @@ void require_known_keys(const Sweep& sweep, Json scenario, const PresetStore& pr
 
 std::optional<PointAnswer> simulate_point(const Sweep& sweep, const Json& scenario,
                                           const PresetStore& presets,
+                                          const StepIntervals& intervals,
                                           const std::function<bool()>& go_on) {
   try {
     const std::string text = scenario.dump();
@@ -78,10 +81,11 @@ std::optional<PointAnswer> simulate_point(const Sweep& sweep, const Json& scenar
     result.scenario.file = file_name(sweep);
     result.memory = check_memory(result.scenario);
     if (!sweep.allow_oom) require_memory(result);
-    if (!sweep.is_run) return PointAnswer{.error = {}, .json = step_answer(result)};
+    if (!sweep.is_run) return PointAnswer{.error = {}, .json = step_answer(result, intervals)};
     const JsonCursor root = JsonCursor::parse(sweep.scenario_file, text);
-    std::optional<Json> answer = run_answer(
-        result.scenario, read_run_spec(root.at("run"), presets, result.scenario.site), go_on);
+    std::optional<Json> answer =
+        run_answer(result.scenario, read_run_spec(root.at("run"), presets, result.scenario.site),
+                   intervals, go_on);
     if (!answer) return std::nullopt;
     return PointAnswer{.error = {}, .json = *std::move(answer)};
   } catch (const std::exception& error) {

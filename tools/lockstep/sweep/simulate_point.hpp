@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sim/accuracy/read_residuals.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "tools/lockstep/sweep/sweep.hpp"
 
@@ -21,6 +22,7 @@ struct PointAnswer {
 std::optional<PointAnswer> simulate_point(const Sweep& sweep,
                                           const nlohmann::ordered_json& scenario,
                                           const PresetStore& presets,
+                                          const StepIntervals& intervals,
                                           const std::function<bool()>& go_on);
 
 /// Throws InputError for a key that no point of the sweep would read, in the scenario's file or in
