@@ -159,7 +159,10 @@ void complete_schedule(const ScenarioDraft& draft, Scenario& out) {
 void complete_expert_tensor(const ScenarioDraft& draft, Scenario& out) {
   Parallelism& cut = out.job.parallelism;
   const bool has_experts = draft.model.experts.count > 0;
-  const bool shared = has_experts && draft.stack.communication.experts_share_tensor;
+  const Capability otherwise = capability(CapabilityList::layouts, LayoutFeature::expert_tensor);
+  const bool can_differ = !draft.stack.capabilities || draft.stack.capabilities->has(otherwise);
+  const bool shared =
+      has_experts && (draft.stack.communication.experts_share_tensor || !can_differ);
   cut.expert_tensor = draft.expert_tensor.value_or(shared ? cut.tensor : 1);
   if (!has_experts || draft.expert_tensor || cut.tensor == 1) return;
   out.assumptions.push_back("expert_tensor: " + std::to_string(cut.expert_tensor) + " (" +

@@ -35,7 +35,8 @@ ScenarioDraft without_layout(const ScenarioDraft& from) {
   const std::optional<int> gpus = gpus_of_layout(from);
   ScenarioDraft draft = from;
   draft.layout_open = true;
-  draft.tensor = draft.context = draft.expert = draft.expert_tensor = draft.pipeline = 1;
+  draft.tensor = draft.context = draft.expert = draft.pipeline = 1;
+  draft.expert_tensor = 1;
   draft.virtual_stages.reset();
   draft.sharding.reset();
   draft.shard_group = 0;
