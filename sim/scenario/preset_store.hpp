@@ -57,9 +57,9 @@ class PresetStore {
   /// Names of a kind, sorted. Throws for an unknown kind.
   [[nodiscard]] std::vector<std::string> names(std::string_view kind) const;
   [[nodiscard]] bool has(std::string_view kind, std::string_view name) const;
-  /// The preset that a person means: that of the name, in another spelling too ("Megatron-Core"), or
-  /// by another word for it ("mcore", of transports "tcp"); empty: none. Whatever takes a name takes
-  /// these.
+  /// The preset that a person means: that of the name, in another spelling too ("Megatron-Core"),
+  /// or by another word for it ("mcore", of transports "tcp"); empty: none. Whatever takes a name
+  /// takes these.
   [[nodiscard]] std::string meant(std::string_view kind, std::string_view written) const;
   /// Path of the file of a preset.
   [[nodiscard]] std::string path(std::string_view kind, std::string_view name) const;
