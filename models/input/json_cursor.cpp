@@ -12,6 +12,7 @@
 
 #include "models/input/json_override.hpp"
 #include "models/input/json_text.hpp"
+#include "models/input/write_json.hpp"
 
 namespace lockstep {
 namespace {
@@ -274,7 +275,7 @@ std::string JsonCursor::found() const {
   if (is_object()) return "an object";
   if (is_array()) return "an array";
   if (is_string()) return in_quotes(node_->get_ref<const std::string&>());
-  return node_->dump();
+  return write_json(*node_);
 }
 
 void JsonCursor::fail(std::string allowed, std::string nearest) const {

@@ -8,6 +8,7 @@
 
 #include "models/input/input_error.hpp"
 #include "models/input/json_text.hpp"
+#include "models/input/write_json.hpp"
 
 namespace lockstep {
 namespace {
@@ -66,7 +67,7 @@ Json& step_into(Json& node, const std::string& part, const InputProblem& where) 
     throw InputError(std::move(problem));
   };
   if (!node.is_array())
-    refuse(node.dump(), "an object or array, for " + in_quotes(part) + " to be in");
+    refuse(write_json(node), "an object or array, for " + in_quotes(part) + " to be in");
   std::size_t index = 0;
   const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), index);
   if (error != std::errc{} || end != part.data() + part.size() || index >= node.size()) {

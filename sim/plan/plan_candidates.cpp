@@ -10,6 +10,7 @@
 
 #include "models/accuracy/prediction_interval.hpp"
 #include "models/input/input_error.hpp"
+#include "models/input/write_json.hpp"
 #include "sim/accuracy/read_residuals.hpp"
 #include "sim/scenario/member_reader.hpp"
 #include "sim/scenario/read_cluster.hpp"
@@ -92,10 +93,10 @@ class CandidateReader {
     if (nodes > 0) set_nodes(scenario, nodes);
     PlanCandidate out;
     try {
-      const std::string text = scenario.dump();
+      const std::string text = write_json(scenario);
       out.scenario = tuned ? read_search_base(root_.file(), text, presets_).scenario
                            : read_scenario(root_.file(), text, presets_);
-      const JsonCursor root = JsonCursor::parse(root_.file(), scenario.dump());
+      const JsonCursor root = JsonCursor::parse(root_.file(), write_json(scenario));
       out.run = read_run_spec(root.at("run"), presets_, out.scenario.site);
     } catch (const InputError& error) {
       retell(error.problem());

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/input/text_file.hpp"
+#include "models/input/write_json.hpp"
 #include "sim/rl/rl_spec.hpp"
 #include "sim/scenario/member_reader.hpp"
 #include "sim/scenario/spec_readers.hpp"
@@ -138,7 +139,7 @@ GenerationPool read_pool(const JsonCursor& from, const Scenario& training,
 /// Scores are one number a token: no projection on the vocabulary.
 Scenario with_model(const JsonCursor& from, const std::string& file, std::string_view text,
                     const PresetStore& presets, ScenarioOptions options) {
-  options.set.push_back("model=" + from.json().dump());
+  options.set.push_back("model=" + write_json(from.json()));
   try {
     Scenario scenario = read_scenario(file, text, presets, options);
     scenario.job.model.vocabulary = scenario.job.parallelism.tensor;

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/input/json_text.hpp"
+#include "models/input/write_json.hpp"
 
 /// Where the presets of an installed package lie. Programs that link it through its CMake package
 /// define this (tools/package_presets.cpp); in others it is null.
@@ -72,8 +73,7 @@ std::vector<long> release_numbers(std::string_view release) {
 }
 
 std::string text_of(const Json& value) {
-  return value.is_string() ? value.get<std::string>()
-                           : value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return value.is_string() ? value.get<std::string>() : write_json(value);
 }
 
 std::string annotation(const Json& object, const char* key, std::string otherwise) {

@@ -139,6 +139,15 @@ TEST_CASE("tidy: only the program prints") {
                          }));
 }
 
+TEST_CASE("tidy: one function writes JSON text") {
+  static const std::regex pattern(R"((\.|->)dump\()");
+  check_none(lines_where(cpp_files({"models", "topologies", "sim", "tools"}),
+                         [](const std::string& path, const std::string& line) {
+                           return path != "models/input/write_json.cpp" &&
+                                  std::regex_search(line, pattern);
+                         }));
+}
+
 TEST_CASE("tidy: nothing that differs between standard libraries or runs reaches an answer") {
   static const std::regex pattern(
       R"(std::(\w+_distribution|random_device|default_random_engine)\b|\brand\(\))"

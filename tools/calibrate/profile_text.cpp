@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/input/quantity.hpp"
+#include "models/input/write_json.hpp"
 #include "sim/scenario/names.hpp"
 
 namespace lockstep {
@@ -57,7 +58,7 @@ std::string line_of(Json point) {
       value = static_cast<std::int64_t>(value.get<double>());
     }
   }
-  return point.dump();
+  return write_json(point);
 }
 
 std::string points_text(std::string_view name, const std::vector<Json>& points) {
@@ -100,7 +101,7 @@ std::string profile_text(const Calibration& calibration) {
                collectives.emplace_back(collective_point(measured.task, calibration.shape)));
   }
   // Conditions are what other programs say; whatever it is, the measurements are not lost by it.
-  std::string out = head.dump(1, ' ', false, Json::error_handler_t::replace);
+  std::string out = write_json(head, 1);
   out.resize(out.rfind("\n}"));
   if (!gemm.empty()) out += points_text("gemm", gemm);
   if (!attention.empty()) out += points_text("attention", attention);

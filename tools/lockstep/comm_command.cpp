@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/input/text_file.hpp"
+#include "models/input/write_json.hpp"
 #include "sim/traffic/read_traffic.hpp"
 #include "sim/traffic/traffic_congestion.hpp"
 #include "tools/lockstep/assertion.hpp"
@@ -139,7 +140,7 @@ Exit run_traffic(const JsonCursor& root, const PresetStore& presets, const Parse
   if (congestion) write_file(options.get("report"), congestion_page(congestion->report(report)));
   if (options.has("flows")) write_file(options.get("flows"), flows_csv(simulation));
   if (options.has("paths")) write_file(options.get("paths"), paths_text(simulation));
-  const std::string text = format == "json" ? json.dump(2) + "\n"
+  const std::string text = format == "json" ? write_json(json, 2) + "\n"
                            : format == "csv"
                                ? traffic_csv(report)
                                : traffic_table(scenario, report, output_style(options, console)) +
@@ -163,7 +164,7 @@ Exit run_collectives(const JsonCursor& root, const PresetStore& presets,
   const nlohmann::ordered_json json =
       format == "json" || !assertions.empty() ? collective_json(study) : nullptr;
   const std::vector<std::string> misses = all_missed(assertions, json);
-  write_output(format == "json"  ? json.dump(2) + "\n"
+  write_output(format == "json"  ? write_json(json, 2) + "\n"
                : format == "csv" ? collective_csv(study)
                                  : collective_table(study, output_style(options, console)),
                options, console);

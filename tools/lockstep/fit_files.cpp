@@ -7,6 +7,7 @@
 #include "models/input/input_error.hpp"
 #include "models/input/json_cursor.hpp"
 #include "models/input/text_file.hpp"
+#include "models/input/write_json.hpp"
 #include "tools/lockstep/fit.hpp"
 #include "tools/lockstep/output_file.hpp"
 
@@ -109,7 +110,7 @@ void write_fit(const std::vector<FitParameter>& parameters, const PresetStore& p
   }
   for (const auto& [path, preset] : files) {
     OutputFile out(path);
-    out.write(preset.dump(2) + "\n");
+    out.write(write_json(preset, 2) + "\n");
     out.commit();
   }
 }

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/input/input_error.hpp"
+#include "models/input/write_json.hpp"
 #include "sim/scenario/names.hpp"
 #include "tools/lockstep/device_name.hpp"
 #include "tools/lockstep/input_file.hpp"
@@ -129,7 +130,7 @@ class KinetoImporter {
     if (point->nodes > 1) json["nodes"] = point->nodes;
     json["gpus_per_node"] = point->gpus_per_node;
     json["size"] = static_cast<std::int64_t>(point->size.base_units());
-    collectives_[json.dump()].push_back(kernel.duration_us);
+    collectives_[write_json(json)].push_back(kernel.duration_us);
     return {};
   }
 

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/input/write_json.hpp"
 #include "sim/scenario/names.hpp"
 #include "tools/lockstep/statistics.hpp"
 #include "tools/lockstep/table.hpp"
@@ -36,14 +37,14 @@ std::string profile_json_text(const PointJson& profile) {
   std::string out = "{";
   std::string_view separator = "\n";
   for (const auto& [key, value] : profile.items()) {
-    out += fmt::format("{} {}: ", separator, PointJson(key).dump());
+    out += fmt::format("{} {}: ", separator, json_string(key));
     separator = ",\n";
     if (!value.is_array()) {
-      out += value.dump();
+      out += write_json(value);
       continue;
     }
     for (std::size_t i = 0; i < value.size(); ++i) {
-      out += (i == 0 ? "[\n  " : ",\n  ") + value[i].dump();
+      out += (i == 0 ? "[\n  " : ",\n  ") + write_json(value[i]);
     }
     out += value.empty() ? "[]" : "\n ]";
   }
@@ -57,7 +58,7 @@ std::string product_text(const GemmPoint& point) {
   if (point.shape.count > 1) json["count"] = size_json(point.shape.count);
   json["precision"] = name_of(point.precision);
   if (point.load == Load::sustained) json["load"] = "sustained";
-  return json.dump();
+  return write_json(json);
 }
 
 std::string attention_text(const AttentionPoint& point) {
@@ -70,7 +71,7 @@ std::string attention_text(const AttentionPoint& point) {
                  {"heads", size_json(s.heads)}};
   if (s.kv_heads != s.heads) json["kv_heads"] = size_json(s.kv_heads);
   json["head_dim"] = size_json(s.head_dim);
-  return json.dump();
+  return write_json(json);
 }
 
 void add_points(std::string_view key, const TimesByPoint& points, bool waits, PointJson& out) {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/input/input_error.hpp"
+#include "models/input/write_json.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/listing.hpp"
@@ -65,7 +66,7 @@ std::string listing_text(const Listing& listing, const std::string& format,
       }
       out.push_back(std::move(object));
     }
-    return out.dump(2) + "\n";
+    return write_json(out, 2) + "\n";
   }
   if (format == "csv") {
     std::vector<std::string> names;
@@ -143,7 +144,7 @@ std::string rows_text(const std::vector<PresetRow>& rows, const std::string& for
       out.push_back(
           {{"path", row.path}, {"value", row.value}, {"source", row.source}, {"note", row.note}});
     }
-    return out.dump(2) + "\n";
+    return write_json(out, 2) + "\n";
   }
   std::string out = csv_line(std::array<std::string, 4>{"path", "value", "source", "note"});
   for (const PresetRow& row : rows) {

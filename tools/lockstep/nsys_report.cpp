@@ -12,6 +12,7 @@
 
 #include "models/input/input_error.hpp"
 #include "models/input/json_cursor.hpp"
+#include "models/input/write_json.hpp"
 
 namespace lockstep {
 namespace {
@@ -208,7 +209,7 @@ class ReportReader {
 /// A JSON value as CSV would have it.
 std::string json_cell(const nlohmann::ordered_json& value) {
   if (value.is_string()) return value.get<std::string>();
-  return value.is_primitive() && !value.is_null() ? value.dump() : std::string();
+  return value.is_primitive() && !value.is_null() ? write_json(value) : std::string();
 }
 
 void read_json(const std::string& file, std::string_view text, ReportReader& reader) {

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/input/write_json.hpp"
 #include "tools/lockstep/validation_output.hpp"
 
 namespace lockstep {
@@ -34,7 +35,7 @@ std::string points_json(const PointTable& table) {
   for (const PointSummary& group : table.summary) summary[group.group] = summary_json(group);
   summary["skipped"] = table.skipped;
   const Json out{{"points", std::move(points)}, {"summary", std::move(summary)}};
-  return out.dump(1) + "\n";
+  return write_json(out, 1) + "\n";
 }
 
 std::string points_csv(const PointTable& table) {

@@ -6,6 +6,7 @@
 
 #include "models/input/input_error.hpp"
 #include "models/input/json_cursor.hpp"
+#include "models/input/write_json.hpp"
 
 namespace lockstep {
 namespace {
@@ -106,7 +107,7 @@ PowerFile parse_power_rows(const std::string& file, std::string_view text) {
   }
   if (const auto workloads = root.find("workloads")) {
     for (const std::string& name : workloads->keys()) {
-      out.workloads[name] = workloads->at(name).json().dump();
+      out.workloads[name] = write_json(workloads->at(name).json());
     }
   }
   return out;

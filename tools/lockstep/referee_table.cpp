@@ -7,6 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/input/write_json.hpp"
+
 namespace lockstep {
 namespace {
 
@@ -66,12 +68,12 @@ std::string json_text(const Fields& rows) {
     for (const auto& [name, value] : fields) object[name] = value;
     out.push_back(std::move(object));
   }
-  return out.dump(2) + "\n";
+  return write_json(out, 2) + "\n";
 }
 
 std::string cell_text(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
-  return value.is_number() ? number_text(value.get<double>()) : value.dump();
+  return value.is_number() ? number_text(value.get<double>()) : write_json(value);
 }
 std::string csv_text(const Fields& rows) {
   std::vector<std::string> cells;

@@ -9,6 +9,7 @@
 
 #include "models/collectives/algorithms.hpp"
 #include "models/input/input_error.hpp"
+#include "models/input/write_json.hpp"
 #include "tools/lockstep/assertion.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/device_name.hpp"
@@ -193,7 +194,7 @@ Exit run_replay(const ParsedOptions& options, Console& console) {
     write_replay_timeline(file, study);
     file.commit();
   }
-  write_output(format == "json"  ? json.dump(2) + "\n"
+  write_output(format == "json"  ? write_json(json, 2) + "\n"
                : format == "csv" ? replay_csv(study)
                                  : replay_table(study, output_style(options, console)),
                options, console);

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/input/quantity.hpp"
+#include "models/input/write_json.hpp"
 #include "tools/lockstep/output_file.hpp"
 
 namespace lockstep {
@@ -271,8 +272,7 @@ void write_replay_timeline(OutputFile& file, const ReplayStudy& study) {
   const Trace& trace = study.trace;
   std::vector<std::string> names;  // as JSON writes them
   for (const std::string& text : trace.strings) {
-    names.push_back(
-        nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace));
+    names.push_back(json_string(text, JsonLetters::ascii));
   }
   TimelineWriter out(file);
   out.print(

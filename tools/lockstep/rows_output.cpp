@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/input/write_json.hpp"
 #include "tools/lockstep/validation_output.hpp"
 
 namespace lockstep {
@@ -244,7 +245,7 @@ std::string rows_json(const std::vector<RowPrediction>& predictions) {
   Json rows = Json::array();
   for (const RowPrediction& p : predictions) rows.push_back(row_json(p));
   const Json out{{"rows", std::move(rows)}, {"summary", summary_json(summarise_rows(predictions))}};
-  return out.dump(1) + "\n";
+  return write_json(out, 1) + "\n";
 }
 
 std::string rows_csv(const std::vector<RowPrediction>& predictions) {

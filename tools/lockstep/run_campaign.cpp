@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/input/input_error.hpp"
+#include "models/input/write_json.hpp"
 #include "models/workload/flops.hpp"
 #include "sim/accuracy/read_residuals.hpp"
 #include "sim/power/run_power.hpp"
@@ -196,7 +197,7 @@ Exit run_campaign(const CampaignInput& input, const Scenario& scenario,
   }
   write_files(result, options);
   std::string text;
-  if (format == "json") text = json.dump(2) + "\n";
+  if (format == "json") text = write_json(json, 2) + "\n";
   if (format == "csv") text = campaign_csv(json);
   if (format == "table") {
     const TextStyle style = output_style(options, console);

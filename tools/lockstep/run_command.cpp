@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/input/text_file.hpp"
+#include "models/input/write_json.hpp"
 #include "sim/accuracy/read_residuals.hpp"
 #include "sim/congestion/shared_scenario.hpp"
 #include "sim/pools/pool_memory.hpp"
@@ -139,7 +140,7 @@ constexpr CommandSpec kRunSpec{
 std::string formatted(const RunResult& result, const nlohmann::ordered_json& json,
                       const std::optional<ClaimCheck>& claim, const std::string& format,
                       const TextStyle& style) {
-  if (format == "json") return json.dump(2) + "\n";
+  if (format == "json") return write_json(json, 2) + "\n";
   if (format == "csv") return result_csv(result);
   return result_table(result, style) + (claim ? claim->text(style) : "");
 }

@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/input/write_json.hpp"
 #include "models/memory.hpp"
 #include "sim/congestion/shared_run.hpp"
 #include "tools/lockstep/assertion.hpp"
@@ -247,7 +248,7 @@ Exit run_shared(const JsonCursor& root, const PresetStore& presets, const Parsed
     file.commit();
   }
   std::string text;
-  if (format == "json") text = json.dump(2) + "\n";
+  if (format == "json") text = write_json(json, 2) + "\n";
   if (format == "csv") text = shared_csv(result);
   if (format == "table") text = table_text(scenario, result, output_style(options, console));
   write_output(text, options, console);

@@ -14,6 +14,7 @@
 #include "models/input/json_cursor.hpp"
 #include "models/input/quantity.hpp"
 #include "models/input/text_file.hpp"
+#include "models/input/write_json.hpp"
 #include "sim/scenario/read_cluster.hpp"
 #include "topologies/builders/drawn_fabric.hpp"
 #include "topologies/formats/fabric_json.hpp"
@@ -97,7 +98,7 @@ DrawnFabric fabric_of_preset(const std::string& name, const ParsedOptions& optio
   }
   const nlohmann::json text{{"cluster", {{"fabric", name}}}};
   const JsonCursor root =
-      JsonCursor::parse("command line", text.dump(), JsonStyle::plain, sets(options));
+      JsonCursor::parse("command line", write_json(text), JsonStyle::plain, sets(options));
   const Cluster cluster = read_cluster(root.at("cluster"), presets);
   return fabric_of_cluster(cluster, fmt::format("fabric preset {}, {} nodes of {}", name,
                                                 cluster.nodes, cluster.node.name));

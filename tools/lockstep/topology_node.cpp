@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/input/input_error.hpp"
+#include "models/input/write_json.hpp"
 #include "topologies/formats/fabric_json.hpp"
 
 namespace lockstep {
@@ -49,7 +50,7 @@ class Maker {
     preset_.facts.insert(preset_.facts.begin(), fmt::format("{} x {}", node_.gpus.size(), gpu));
     for (const std::string& line : nearest_nics(node_)) preset_.facts.push_back(line);
     out["about"] = about();
-    preset_.json = out.dump(2) + "\n";
+    preset_.json = write_json(out, 2) + "\n";
     return std::move(preset_);
   }
 

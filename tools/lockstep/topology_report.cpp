@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/input/quantity.hpp"
+#include "models/input/write_json.hpp"
 #include "topologies/formats/fabric_json.hpp"
 #include "topologies/nic_rates.hpp"
 
@@ -247,7 +248,7 @@ std::string topology_json(const DrawnFabric& fabric, const TopologyAnalysis& a) 
   for (const SinglePoint& point : a.single_points) out["single_points"].push_back(json_of(point));
   out["single_points_complete"] = a.single_points_complete;
   out["worst_switch"] = json_of(a.worst_switch);
-  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return write_json(out, 2) + "\n";
 }
 
 }  // namespace lockstep

@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/input/write_json.hpp"
 #include "tools/lockstep/output_file.hpp"
 
 namespace lockstep {
@@ -37,9 +38,7 @@ class Writer {
   fmt::memory_buffer buffer_;
 };
 
-std::string json_string(std::string_view text) {
-  return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
-}
+std::string ascii_string(std::string_view text) { return json_string(text, JsonLetters::ascii); }
 
 /// Microseconds with all digits of a picosecond count: 12345678 -> "12.345678".
 std::string microseconds_text(StepTime t) {
@@ -70,7 +69,7 @@ void write_names(Writer& out, const StepReport& report, const std::vector<std::s
   std::set<std::pair<std::size_t, std::uint8_t>> threads;  // (actor, stream) that have slices
   for (const TimelineSlice& slice : report.timeline) threads.emplace(slice.actor, slice.stream);
   for (std::size_t i = 0; i < report.actors.size(); ++i) {
-    const std::string name = json_string(process_name(report.actors[i], report.folded));
+    const std::string name = ascii_string(process_name(report.actors[i], report.folded));
     out.print("{{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":{},\"args\":{{\"name\":{}}}}},\n",
               pids[i], name);
     out.print(
@@ -123,7 +122,7 @@ void write_trace(OutputFile& file, const StepReport& report, const std::string& 
   out.print(
       "{{\"displayTimeUnit\":\"ms\",\"otherData\":{{\"title\":{},\"producer\":\"lockstep {}\"}},"
       "\n\"traceEvents\":[\n",
-      json_string(title), LOCKSTEP_VERSION);
+      ascii_string(title), LOCKSTEP_VERSION);
   write_names(out, report, pids);
   for (const std::size_t i : order) {
     write_slice(out, report.timeline[i], pids[report.timeline[i].actor]);

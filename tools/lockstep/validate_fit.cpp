@@ -11,6 +11,7 @@
 #include "models/input/input_error.hpp"
 #include "models/input/quantity.hpp"
 #include "models/input/text_file.hpp"
+#include "models/input/write_json.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/read_profile.hpp"
 #include "tools/lockstep/fit/fit_collectives.hpp"
@@ -88,7 +89,7 @@ std::string fitted_fabric(const ProfileFit& fit, const PresetStore& presets) {
     for (const auto& [name, value] : part.constants) {
       preset[name] = {{"value", FitJson::parse(value)}, {"source", source_of(fit.profile, part)}};
     }
-    return preset.dump(2) + "\n";
+    return write_json(preset, 2) + "\n";
   }
   const FitJson nvlink =
       preset_json("gpus", fit.profile.gpu, presets).at("collectives").at("value");
@@ -104,7 +105,7 @@ std::string fitted_fabric(const ProfileFit& fit, const PresetStore& presets) {
       }
     }
   }
-  return preset.dump(2) + "\n";
+  return write_json(preset, 2) + "\n";
 }
 
 }  // namespace
@@ -148,7 +149,7 @@ std::string profile_fit_table(const ProfileFit& fit, const TextStyle& style) {
   std::string out = table.text(style, 0);
   for (const std::string& line : fit.not_fitted) out += "not fitted: " + line + "\n";
   for (const KernelFit& part : fit.fits) {
-    out += fmt::format("\n{}\n{}\n", part.part, constants_json(part).dump(2));
+    out += fmt::format("\n{}\n{}\n", part.part, write_json(constants_json(part), 2));
   }
   return out;
 }
@@ -164,7 +165,7 @@ std::string profile_fit_json(const ProfileFit& fit) {
   }
   const FitJson out{
       {"gpu", fit.profile.gpu}, {"parts", std::move(parts)}, {"not_fitted", fit.not_fitted}};
-  return out.dump(1) + "\n";
+  return write_json(out, 1) + "\n";
 }
 
 std::string profile_fit_csv(const ProfileFit& fit) {
@@ -202,7 +203,7 @@ std::string fitted_preset(const ProfileFit& fit, const PresetStore& presets) {
                      {"source", "assumed for every card: no point of the profile depends on it"}};
     }
   }
-  return preset.dump(2) + "\n";
+  return write_json(preset, 2) + "\n";
 }
 
 }  // namespace lockstep

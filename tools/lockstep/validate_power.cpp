@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/input/text_file.hpp"
+#include "models/input/write_json.hpp"
 #include "models/power/site_power.hpp"
 #include "sim/power/step_power.hpp"
 #include "sim/scenario/read_scenario.hpp"
@@ -106,7 +107,7 @@ class Simulations {
     scenario["cluster"]["nodes"] = row.nodes;
     scenario["power"] = {{"facility", "node_meter"},
                          {"meter", fmt::format("{} s", kMeter.base_units())}};
-    const std::string text = scenario.dump();
+    const std::string text = write_json(scenario);
     const auto known = done_.find(text);
     if (known != done_.end()) return &known->second.first;
     const Scenario job = read_scenario(row.id, text, presets_);

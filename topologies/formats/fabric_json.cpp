@@ -11,15 +11,12 @@
 #include <nlohmann/json.hpp>
 
 #include "models/input/json_cursor.hpp"
+#include "models/input/write_json.hpp"
 
 namespace lockstep {
 namespace {
 
 constexpr Interval kCableRate{1e6, 1e15};  // bytes per second: 8 Mb/s to 8 Pb/s
-
-std::string quoted(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
 
 std::string read_name(const JsonCursor& from) {
   std::string name = from.string();
@@ -181,14 +178,15 @@ class FabricJsonWriter {
 
   std::string text() {
     out_ = "{\n";
-    if (!fabric_.about.empty()) out_ += fmt::format("  \"about\": {},\n", quoted(fabric_.about));
+    if (!fabric_.about.empty())
+      out_ += fmt::format("  \"about\": {},\n", json_string(fabric_.about));
     if (!fabric_.source.empty()) {
-      out_ += fmt::format("  \"source\": {},\n", quoted(fabric_.source));
+      out_ += fmt::format("  \"source\": {},\n", json_string(fabric_.source));
     }
     assumptions();
     carriage();
     if (usual_ > BytesPerSecond{}) {
-      out_ += fmt::format("  \"rate\": {},\n", quoted(rate_text(usual_)));
+      out_ += fmt::format("  \"rate\": {},\n", json_string(rate_text(usual_)));
     }
     const ClusterGraph& graph = fabric_.graph;
     out_ += "  \"hosts\": [";
@@ -199,7 +197,7 @@ class FabricJsonWriter {
       const std::string level = at.level > 0 ? fmt::format(", \"level\": {}", at.level) : "";
       const std::string group = at.group >= 0 ? fmt::format(", \"group\": {}", at.group) : "";
       out_ += fmt::format("{}\n    {{\"name\": {}{}{}}}", v == graph.port_count() ? "" : ",",
-                          quoted(at.name), level, group);
+                          json_string(at.name), level, group);
     }
     out_ += "\n  ],\n  \"cables\": [";
     cables(graph.cables(), false);
@@ -213,8 +211,8 @@ class FabricJsonWriter {
     if (fabric_.assumptions.empty()) return;
     out_ += "  \"assumptions\": [";
     for (const std::string& text : fabric_.assumptions) {
-      out_ +=
-          fmt::format("{}\n    {}", &text == fabric_.assumptions.data() ? "" : ",", quoted(text));
+      out_ += fmt::format("{}\n    {}", &text == fabric_.assumptions.data() ? "" : ",",
+                          json_string(text));
     }
     out_ += "\n  ],\n";
   }
@@ -244,10 +242,10 @@ class FabricJsonWriter {
     const ClusterGraph& graph = fabric_.graph;
     std::string nics;
     for (int nic = 0; nic < graph.nics(node); ++nic) {
-      nics += (nic == 0 ? "" : ", ") + quoted(graph.vertex_name(graph.nic_port(node, nic)));
+      nics += (nic == 0 ? "" : ", ") + json_string(graph.vertex_name(graph.nic_port(node, nic)));
     }
     return fmt::format("{}\n    {{\"name\": {}, \"nics\": [{}]}}", node == 0 ? "" : ",",
-                       quoted(fabric_.hosts[static_cast<std::size_t>(node)]), nics);
+                       json_string(fabric_.hosts[static_cast<std::size_t>(node)]), nics);
   }
 
   void cables(std::span<const GraphCable> list, bool down) {
@@ -257,13 +255,13 @@ class FabricJsonWriter {
       }
       const GraphCable& c = list[i];
       out_ += fmt::format("{}\n    {{\"a\": {}, \"b\": {}", first_ ? "" : ",",
-                          quoted(fabric_.graph.vertex_name(c.a)),
-                          quoted(fabric_.graph.vertex_name(c.b)));
+                          json_string(fabric_.graph.vertex_name(c.a)),
+                          json_string(fabric_.graph.vertex_name(c.b)));
       first_ = false;
       if (c.port_a > 0) out_ += fmt::format(", \"port_a\": {}", c.port_a);
       if (c.port_b > 0) out_ += fmt::format(", \"port_b\": {}", c.port_b);
       if (c.capacity != usual_ && c.capacity > BytesPerSecond{}) {
-        out_ += fmt::format(", \"rate\": {}", quoted(rate_text(c.capacity)));
+        out_ += fmt::format(", \"rate\": {}", json_string(rate_text(c.capacity)));
       }
       if (end - i > 1) out_ += fmt::format(", \"count\": {}", end - i);
       out_ += down ? ", \"down\": true}" : "}";

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/input/input_error.hpp"
+#include "models/input/write_json.hpp"
 #include "sim/trace/pytorch/operator_work.hpp"
 
 namespace lockstep {
@@ -194,7 +195,7 @@ class EtReader {
     const double elements = value[3].get<double>(), width = value[4].get<double>();
     if (!(elements >= 0) || elements > kMostEtElements || !(width >= 0) || width > 64 ||
         !value[1].is_number_unsigned()) {
-      fail_node(node, "with the tensor " + value.dump(),
+      fail_node(node, "with the tensor " + write_json(value),
                 "[tensor, storage, offset, elements, bytes of an element, device]");
     }
     node.bytes += Bytes{elements * width};
@@ -275,7 +276,7 @@ class EtReader {
       for (const EtJson& rank : et_member(group, "ranks")) {
         const double value = et_number(rank).value_or(-1);
         if (!(value >= 0) || value >= kMostTraceRanks) {
-          fail_node(node, "with the rank " + rank.dump(), "ranks from 0");
+          fail_node(node, "with the rank " + write_json(rank), "ranks from 0");
         }
         ranks.push_back(static_cast<int>(value));
       }

@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/input/write_json.hpp"
 #include "tools/lockstep/statistics.hpp"
 
 namespace lockstep {
@@ -138,7 +139,7 @@ std::string intervals_table(const IntervalCheck& check, const TextStyle& style) 
 std::string intervals_json(const IntervalCheck& check) {
   nlohmann::ordered_json out{{"coverage", kCoverage}};
   for (const CheckPart& part : kCheckParts) out[part.key] = groups_json(check.*part.groups);
-  return out.dump(1) + "\n";
+  return write_json(out, 1) + "\n";
 }
 
 }  // namespace lockstep

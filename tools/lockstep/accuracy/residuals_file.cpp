@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/input/write_json.hpp"
+
 namespace lockstep {
 namespace {
 
@@ -13,8 +15,6 @@ constexpr std::string_view kAbout =
     "as_default: "
     "predicted with the stack that stands in where none is named. Made by: lockstep fit "
     "--leave-out --residuals FILE. Intervals of predictions come from it.";
-
-std::string json_string(std::string_view text) { return nlohmann::json(text).dump(); }
 
 std::string line(const Residual& r) {
   const PredictionTraits& t = r.traits;

@@ -1,6 +1,7 @@
 #include <array>
 #include <fmt/format.h>
 
+#include "models/input/write_json.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/compare/comparison.hpp"
 #include "tools/lockstep/interrupt.hpp"
@@ -71,7 +72,7 @@ Exit run_compare(const ParsedOptions& options, Console& console) {
   }
   if (!comparison) return Exit::interrupted;
   std::string text;
-  if (format == "json") text = comparison_json(*comparison).dump(2) + "\n";
+  if (format == "json") text = write_json(comparison_json(*comparison), 2) + "\n";
   if (format == "csv") text = comparison_csv(*comparison);
   if (format == "table") text = comparison_table(*comparison, output_style(options, console));
   write_output(text, options, console);

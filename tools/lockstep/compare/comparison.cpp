@@ -7,6 +7,7 @@
 
 #include "models/input/input_error.hpp"
 #include "models/input/text_file.hpp"
+#include "models/input/write_json.hpp"
 #include "sim/congestion/shared_scenario.hpp"
 #include "sim/run/run_spec.hpp"
 #include "sim/scenario/read_scenario.hpp"
@@ -75,7 +76,7 @@ class Comparer {
  private:
   bool is_valid(const Json& scenario) const {
     try {
-      const std::string text = scenario.dump();
+      const std::string text = write_json(scenario);
       const Scenario whole = read_scenario(input_.a, text, presets_);
       if (how_.is_run) {
         const JsonCursor root = JsonCursor::parse(input_.a, text);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "models/accuracy/prediction_interval.hpp"
+#include "models/input/write_json.hpp"
 #include "tools/lockstep/compare/comparison.hpp"
 
 namespace lockstep {
@@ -16,7 +17,7 @@ constexpr std::size_t kValueWidth = 24;
 
 std::string value_text(const Json& value) {
   if (value.is_discarded()) return "(open)";
-  const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+  const std::string text = value.is_string() ? value.get<std::string>() : write_json(value);
   return text.size() <= kValueWidth ? text : text.substr(0, kValueWidth - 3) + "...";
 }
 
@@ -152,7 +153,7 @@ std::string comparison_csv(const Comparison& c) {
     const ComparedChange& row = c.changes[i];
     for (const Difference& difference : row.differences) {
       const auto text = [](const Json& value) {
-        return value.is_discarded() ? std::string() : value.dump();
+        return value.is_discarded() ? std::string() : write_json(value);
       };
       const std::vector<std::string> cells{std::to_string(i + 1),
                                            difference.pointer,

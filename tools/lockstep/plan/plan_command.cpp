@@ -8,6 +8,7 @@
 
 #include "models/input/input_error.hpp"
 #include "models/input/text_file.hpp"
+#include "models/input/write_json.hpp"
 #include "sim/plan/read_plan.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/interrupt.hpp"
@@ -83,7 +84,7 @@ std::string format_of(const ParsedOptions& options) {
 
 std::string formatted_plan(const PlanAnswer& answer, const std::string& format,
                            const TextStyle& style) {
-  if (format == "json") return plan_json(answer).dump(2) + "\n";
+  if (format == "json") return write_json(plan_json(answer), 2) + "\n";
   if (format == "csv") return plan_csv(answer);
   if (format == "markdown") return plan_markdown(answer);
   return plan_table(answer, style);

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/input/write_json.hpp"
 #include "tools/lockstep/table.hpp"
 
 namespace lockstep {
@@ -89,8 +90,7 @@ void Page::chart(const PageChart& chart, const nlohmann::json& options) {
          "role=\"img\" aria-label=\"{}\"></div>\n",
          number, chart.height_px, escaped(chart.summary).str());
   append(body_, "<script type=\"application/json\" id=\"chart-{}\">{}</script>\n</figure>\n",
-         number,
-         script_json(options.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)).str());
+         number, script_json(write_json(options)).str());
 }
 
 void Page::begin_row() { body_ += "<div class=\"row\">\n"; }

@@ -10,6 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/input/write_json.hpp"
 #include "models/memory.hpp"
 #include "sim/rl/rl_step.hpp"
 #include "sim/scenario/names.hpp"
@@ -230,7 +231,7 @@ Exit run_rl(const std::string& file, const std::string& text, const PresetStore&
   const RlReport report = simulate_rl_step(scenario);
   const Json json = rl_json(scenario, report);
   const std::vector<std::string> misses = all_missed(assertions, json);
-  const std::string out = format == "json" ? json.dump(2) + "\n"
+  const std::string out = format == "json" ? write_json(json, 2) + "\n"
                           : format == "csv"
                               ? rl_csv(report)
                               : table_text(scenario, report, output_style(options, console));

@@ -8,6 +8,7 @@
 
 #include "models/input/json_cursor.hpp"
 #include "models/input/text_file.hpp"
+#include "models/input/write_json.hpp"
 #include "sim/rl/rl_step.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/spec_readers.hpp"
@@ -42,7 +43,8 @@ ValidationPoint step_point(const JsonCursor& row, const PresetStore& presets) {
   (void)row.at("source").string();
   const double measured = row.at("step_s").number(kMeasured);
   const std::string file = row.file() + " " + id;
-  const RlScenario scenario = read_rl_scenario(file, row.at("scenario").json().dump(), presets);
+  const RlScenario scenario =
+      read_rl_scenario(file, write_json(row.at("scenario").json()), presets);
   row.finish();
   const RlReport report = simulate_rl_step(scenario);
   return point(

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/input/text_file.hpp"
+#include "models/input/write_json.hpp"
 
 namespace lockstep {
 namespace {
@@ -48,7 +49,7 @@ PointHasher::PointHasher(const std::string& made_by, const std::string& presets,
 std::string PointHasher::hash(const Json& scenario) {
   nlohmann::json sorted(scenario);
   for (const char* words : {"about", "$schema", "expect"}) sorted.erase(words);
-  std::string text = prefix_ + sorted.dump();
+  std::string text = prefix_ + write_json(sorted);
   add_files(scenario, text);
   return sha256(text);
 }

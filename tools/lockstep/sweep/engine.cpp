@@ -9,6 +9,7 @@
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
+#include "models/input/write_json.hpp"
 #include "tools/lockstep/sweep/simulate_point.hpp"
 
 namespace lockstep {
@@ -116,7 +117,7 @@ void SweepEngine::simulate(const std::vector<std::uint32_t>& numbers, ResultsDb&
           simulate_point(sweep_, point.scenario, presets_, intervals_, go_on);
       if (!made) return;
       json = std::move(made->json);
-      row.answer = {.error = std::move(made->error), .json = json.dump()};
+      row.answer = {.error = std::move(made->error), .json = write_json(json)};
     }
     row.metrics = metric_values(metrics_, json);
     results.add(row);

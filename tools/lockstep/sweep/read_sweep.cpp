@@ -8,6 +8,7 @@
 #include "models/input/json_cursor.hpp"
 #include "models/input/json_override.hpp"
 #include "models/input/text_file.hpp"
+#include "models/input/write_json.hpp"
 #include "sim/core/random.hpp"
 #include "tools/lockstep/sweep/digest.hpp"
 #include "tools/lockstep/sweep/sweep.hpp"
@@ -226,7 +227,7 @@ void read_base(const JsonCursor& from, Sweep& sweep) {
 std::string digest_of(const Json& root) {
   nlohmann::json sorted(root);
   for (const char* words : {"$schema", "about", "objective"}) sorted.erase(words);
-  return sha256(sorted.dump());
+  return sha256(write_json(sorted));
 }
 
 /// Every formula compiles, over the columns that are there when it is evaluated.

@@ -5,6 +5,7 @@
 
 #include "models/input/input_error.hpp"
 #include "models/input/text_file.hpp"
+#include "models/input/write_json.hpp"
 #include "sim/pools/pool_memory.hpp"
 #include "sim/run/campaign_work.hpp"
 #include "sim/run/plan_campaign.hpp"
@@ -73,7 +74,7 @@ std::optional<PointAnswer> simulate_point(const Sweep& sweep, const Json& scenar
                                           const StepIntervals& intervals,
                                           const std::function<bool()>& go_on) {
   try {
-    const std::string text = scenario.dump();
+    const std::string text = write_json(scenario);
     RunResult result{
         .scenario = read_scenario(sweep.scenario_file, text, presets, {.folding = sweep.folding}),
         .report = {},

@@ -14,6 +14,7 @@
 
 #include "models/input/input_error.hpp"
 #include "models/input/text_file.hpp"
+#include "models/input/write_json.hpp"
 #include "tools/lockstep/interrupt.hpp"
 #include "tools/lockstep/output_file.hpp"
 #include "tools/lockstep/progress.hpp"
@@ -96,7 +97,7 @@ class SlurmArray {
 
   void save_plan() const {
     OutputFile file(plan_file());
-    file.write(Json{{"shards", count_}, {"jobs", jobs_}}.dump(2) + "\n");
+    file.write(write_json(Json{{"shards", count_}, {"jobs", jobs_}}, 2) + "\n");
     file.commit();
   }
 

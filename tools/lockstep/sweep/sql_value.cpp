@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/input/write_json.hpp"
 #include "tools/lockstep/table.hpp"
 
 namespace lockstep {
@@ -20,7 +21,7 @@ SqlValue sql_value(const Json& json) {
   if (json.is_number_float()) return json.get<double>();
   if (json.is_number()) return json.get<std::int64_t>();
   if (json.is_string()) return json.get<std::string>();
-  return json.dump();
+  return write_json(json);
 }
 
 Json json_of(const SqlValue& value) {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "models/input/input_error.hpp"
+#include "models/input/write_json.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/output_file.hpp"
 #include "tools/lockstep/shared_options.hpp"
@@ -148,7 +149,7 @@ void print_estimate(const SweepRun& run, const std::string& format, int jobs) {
                                      {"seconds_per_point", twelve_digits(each)},
                                      {"jobs", jobs},
                                      {"estimate_s", twelve_digits(all)}};
-    run.console.out << out.dump(2) << "\n";
+    run.console.out << write_json(out, 2) << "\n";
     return;
   }
   run.console.out << fmt::format("{}: {} points", run.sweep.file, grouped(points));
@@ -209,7 +210,7 @@ Exit print_summary(const SweepRun& run, const ParsedOptions& options, const std:
       summarise_sweep(run.sweep, run.database, run.numbers.size(), objective,
                       whole_number(options, "top", kTop, kMostTop));
   if (!run.quiet) {
-    run.console.out << (format == "json" ? summary_json(summary).dump(2) + "\n"
+    run.console.out << (format == "json" ? write_json(summary_json(summary), 2) + "\n"
                                          : summary_table(summary, run.console.style));
   }
   // Not one answer: what the points share is wrong.

@@ -8,6 +8,7 @@
 
 #include "models/input/input_error.hpp"
 #include "models/input/text_file.hpp"
+#include "models/input/write_json.hpp"
 #include "models/pipeline/schedule.hpp"
 #include "sim/accuracy/read_residuals.hpp"
 #include "sim/congestion/shared_scenario.hpp"
@@ -276,7 +277,7 @@ Exit run_tune(const ParsedOptions& options, Console& console) {
     file.write(tuned_scenario(root, result.best.front().scenario, path, options.get("output")));
     file.commit();
   }
-  if (format == "json") console.out << tune_json(study).dump(2) << "\n";
+  if (format == "json") console.out << write_json(tune_json(study), 2) << "\n";
   if (format == "csv") console.out << tune_csv(study);
   if (format == "table") console.out << tune_table(study, console.style);
   return result.interrupted ? Exit::interrupted : Exit::ok;

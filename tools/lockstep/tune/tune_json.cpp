@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/input/write_json.hpp"
 #include "sim/scenario/names.hpp"
 #include "tools/lockstep/tune/rebase_files.hpp"
 #include "tools/lockstep/tune/tune_output.hpp"
@@ -192,7 +193,7 @@ std::string tuned_scenario(const JsonCursor& written, const Scenario& layout,
   if (!modules) recompute = name_of(job.recompute);
   out.erase("expect");
   rebase_files(out, from, to);
-  return out.dump(2) + "\n";
+  return write_json(out, 2) + "\n";
 }
 
 }  // namespace lockstep
