@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/parameter_counts.hpp"
+#include "sim/scenario/parallelism_json.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "tools/lockstep/pools/run_pools.hpp"
 #include "tools/lockstep/run_result.hpp"
@@ -15,7 +16,6 @@ double gib(Bytes bytes) { return twelve_digits(bytes / gibibytes(1)); }
 
 Json scenario_json(const Scenario& scenario) {
   const TrainingJob& job = scenario.job;
-  const Parallelism& p = job.parallelism;
   const ParameterCounts counts = parameter_counts(job.model);
   return {{"file", scenario.file},
           {"about", scenario.about},
@@ -32,14 +32,7 @@ Json scenario_json(const Scenario& scenario) {
           {"release", scenario.stack.release},
           {"precision", info(job.precision).name},
           {"recompute", name_of(job.recompute)},
-          {"parallelism",
-           {{"tensor", p.tensor},
-            {"pipeline", p.pipeline},
-            {"data", p.data},
-            {"virtual_stages", p.virtual_stages},
-            {"sequence", p.sequence},
-            {"sharding", name_of(p.sharding)},
-            {"schedule", name_of(p.schedule)}}},
+          {"parallelism", parallelism_json(job.parallelism)},
           {"batch",
            {{"sequences", job.batch.sequences},
             {"micro", job.batch.micro_sequences},
@@ -239,7 +232,7 @@ nlohmann::ordered_json result_json(const RunResult& result) {
   return out;
 }
 
-std::string result_csv(const RunResult& result) {
+CsvText result_csv(const RunResult& result) {
   std::vector<std::string> names, values;
   const Json headline = headline_json(result);
   for (const auto& [name, value] : headline.items()) {

@@ -59,7 +59,7 @@ void require_known_keys(const Sweep& sweep, Json scenario, const PresetStore& pr
   const JsonCursor file =
       JsonCursor::parse(sweep.scenario_file, read_text_file(sweep.scenario_file));
   if (const auto expect = file.find("expect")) scenario["expect"] = expect->json();
-  const std::string text = scenario.dump();
+  const std::string text = write_json(scenario);
   try {
     const ScenarioDraft draft = read_draft(sweep.scenario_file, text, presets);
     const JsonCursor root = JsonCursor::parse(sweep.scenario_file, text);

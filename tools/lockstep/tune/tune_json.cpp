@@ -4,6 +4,7 @@
 
 #include "models/input/write_json.hpp"
 #include "sim/scenario/names.hpp"
+#include "sim/scenario/parallelism_json.hpp"
 #include "tools/lockstep/tune/rebase_files.hpp"
 #include "tools/lockstep/tune/tune_output.hpp"
 
@@ -13,33 +14,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 double as_gib(Bytes bytes) { return twelve_digits(bytes / gibibytes(1)); }
-
-/// What a scenario says of its layout, all of it.
-Json parallelism_json(const Parallelism& p) {
-  Json out{{"tensor", p.tensor}};
-  const auto add_ways = [&](const char* name, int ways) {
-    if (ways > 1) out[name] = ways;
-  };
-  add_ways("context", p.context);
-  add_ways("expert", p.expert);
-  add_ways("expert_tensor", p.expert_tensor);
-  out["pipeline"] = p.pipeline;
-  out["data"] = p.data;
-  if (p.pipeline > 1) {
-    out["virtual_stages"] = p.virtual_stages;
-    out["schedule"] = name_of(p.schedule);
-  }
-  if (p.tensor > 1) out["sequence"] = p.sequence;
-  if (p.sequence && p.tensor_overlap) out["tensor_overlap"] = name_of(*p.tensor_overlap);
-  if (p.context > 1) out["context_exchange"] = name_of(p.context_exchange);
-  out["sharding"] = name_of(p.sharding);
-  if (p.sharding == Sharding::zero3) {
-    if (p.shard_group > 0) out["shard_group"] = p.shard_group;
-    out["reshard"] = p.reshard;
-    out["prefetch"] = p.prefetch;
-  }
-  return out;
-}
 
 Json layout_json(const TunedLayout& layout, const PredictionInterval& interval) {
   const TrainingJob& job = layout.scenario.job;
@@ -63,7 +37,7 @@ Json layout_json(const TunedLayout& layout, const PredictionInterval& interval) 
           {"lower_bound_s", twelve_digits(layout.bound_s)},
           {"needed_memory_gib", as_gib(layout.peak.needed())},
           {"usable_memory_gib", as_gib(layout.usable)},
-          {"parallelism", parallelism_json(job.parallelism)},
+          {"parallelism", written_parallelism(job.parallelism)},
           {"micro", job.batch.micro_sequences},
           {"recompute", name_of(job.recompute)},
           {"waterfall_shares", std::move(waterfall)}};
@@ -115,7 +89,7 @@ nlohmann::ordered_json tune_json(const TuneStudy& study) {
   return out;
 }
 
-std::string tune_csv(const TuneStudy& study) {
+CsvText tune_csv(const TuneStudy& study) {
   std::vector<std::string> titles{"rank",
                                   "step_s",
                                   "step_s_low",
@@ -138,7 +112,7 @@ std::string tune_csv(const TuneStudy& study) {
                                   "exact_low_s",
                                   "exact_high_s"};
   for (const BucketInfo& info : buckets()) titles.push_back(fmt::format("{}_share", info.name));
-  std::string out = csv_line(titles);
+  CsvText out = csv_line(titles);
   for (std::size_t i = 0; i < study.result.best.size(); ++i) {
     const TunedLayout& layout = study.result.best[i];
     const TrainingJob& job = layout.scenario.job;
@@ -175,16 +149,11 @@ std::string tuned_scenario(const JsonCursor& written, const Scenario& layout,
   const TrainingJob& job = layout.job;
   Json& parallelism = out["parallelism"];
   if (!parallelism.is_object()) parallelism = Json::object();
-  for (const char* key :
-       {"tensor", "context", "expert", "expert_tensor", "pipeline", "data", "virtual_stages",
-        "sequence", "sharding", "shard_group", "reshard", "prefetch", "schedule", "schedule_file",
-        "layers_per_stage", "context_exchange", "tensor_overlap"}) {
-    parallelism.erase(key);
-  }
+  for (const std::string_view key : layout_keys()) parallelism.erase(std::string(key));
   // Kept where the search kept them; it drops those of a layout that could not be run.
   if (job.parallelism.embedding == EndPlace::automatic) parallelism.erase("embedding");
   if (job.parallelism.output == EndPlace::automatic) parallelism.erase("output");
-  Json all = parallelism_json(job.parallelism);
+  Json all = written_parallelism(job.parallelism);
   all.update(parallelism);  // what layouts share: places of embedding and output, dispatch
   parallelism = std::move(all);
   out["batch"]["micro"] = job.batch.micro_sequences;
