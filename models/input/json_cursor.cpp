@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <deque>
+#include <filesystem>
 #include <unordered_map>
 #include <utility>
 #include <variant>
@@ -12,6 +14,7 @@
 
 #include "models/input/json_override.hpp"
 #include "models/input/json_text.hpp"
+#include "models/input/key_examples.hpp"
 #include "models/input/write_json.hpp"
 
 namespace lockstep {
@@ -95,6 +98,14 @@ struct JsonCursor::Document {
   JsonStyle style = JsonStyle::plain;
   Json root;
   std::vector<JsonOverride> overrides;
+  /// Keys that at() did not find, with what it gave for them.
+  struct Missing {
+    std::string object;  ///< pointer
+    std::string key;
+    Json example;
+  };
+  bool names_all_missing = false;
+  std::deque<Missing> missing;  ///< a deque, as cursors point into it
   /// Keys that were asked for, by object, in the order of asking.
   std::unordered_map<const Json*, std::vector<std::string>> asked;
 };
@@ -151,6 +162,8 @@ std::optional<JsonCursor> JsonCursor::find(std::string_view key) const {
 
 JsonCursor JsonCursor::at(std::string_view key) const {
   if (std::optional<JsonCursor> found_member = find(key)) return *std::move(found_member);
+  const std::string_view example = key_example(key);
+  if (document_->names_all_missing && !example.empty()) return example_of(key, example);
   // A key that is spelt nearly like it is worth pointing at.
   const std::vector<std::string> wanted{std::string(key)};
   const std::vector<std::string>& asked = document_->asked[node_];
@@ -162,6 +175,35 @@ JsonCursor JsonCursor::at(std::string_view key) const {
     break;
   }
   throw InputError({file(), pointer_, std::move(found_object), "an object with it", ""});
+}
+
+void JsonCursor::name_all_missing() const { document_->names_all_missing = true; }
+
+JsonCursor JsonCursor::example_of(std::string_view key, std::string_view example) const {
+  const auto known = std::ranges::find_if(document_->missing, [&](const Document::Missing& m) {
+    return m.object == pointer_ && m.key == key;
+  });
+  if (known != document_->missing.end()) return child(known->example, key);
+  document_->missing.push_back({pointer_, std::string(key), Json::parse(example)});
+  return child(document_->missing.back().example, key);
+}
+
+void JsonCursor::fail_missing() const {
+  const auto& missing = document_->missing;
+  const std::string& object = missing.front().object;
+  const bool one = std::ranges::all_of(missing, [&](const auto& m) { return m.object == object; });
+  std::string names;
+  Json examples;
+  for (const Document::Missing& m : missing) {
+    const std::string name = one ? m.key : m.object + "/" + pointer_part(m.key);
+    const bool last = &m == &missing.back();
+    names += (names.empty() ? "" : last ? " and " : ", ") + in_quotes(name);
+    examples[name] = m.example;
+  }
+  throw InputError({file(), one ? object : std::string(), "an object without " + names,
+                    std::string("an object with ") + (missing.size() == 1 ? "it" : "them") +
+                        ", such as " + write_json(examples),
+                    ""});
 }
 
 std::vector<std::string> JsonCursor::keys() const {
@@ -184,6 +226,10 @@ void JsonCursor::finish() const {
          "the unknown key " + in_quotes(name) + (option.empty() ? "" : " (" + option + ")"),
          asked.empty() ? "no keys" : listed(asked), nearest_name(name, asked)});
   }
+  const bool here_or_below = std::ranges::any_of(
+      document_->missing,
+      [&](const Document::Missing& m) { return m.object.starts_with(pointer_); });
+  if (here_or_below) fail_missing();
 }
 
 std::vector<JsonCursor> JsonCursor::elements(std::size_t limit) const {
@@ -279,6 +325,8 @@ std::string JsonCursor::found() const {
 }
 
 void JsonCursor::fail(std::string allowed, std::string nearest) const {
+  // It may be wrong beside an example only.
+  if (!document_->missing.empty()) fail_missing();
   const std::string option = set_option();
   throw InputError({file(), pointer_, found() + (option.empty() ? "" : " (" + option + ")"),
                     std::move(allowed), std::move(nearest)});
@@ -286,6 +334,10 @@ void JsonCursor::fail(std::string allowed, std::string nearest) const {
 
 void JsonCursor::fail_name(std::span<const std::string> names) const {
   const std::string name = is_string() ? node_->get_ref<const std::string&>() : std::string{};
+  std::error_code error;
+  if (name.ends_with(".json") || std::filesystem::is_regular_file(name, error)) {
+    fail("a name; of a file, its content as an object");
+  }
   fail(names.empty() ? "nothing: there are none" : listed(names), nearest_name(name, names));
 }
 

@@ -67,11 +67,16 @@ class JsonCursor {
   // Members of an object. Each call counts the key as known; so ask for all that the format has.
   /// The member, or nothing. Throws if this is no object.
   [[nodiscard]] std::optional<JsonCursor> find(std::string_view key) const;
-  /// The member; throws if it is missing.
+  /// The member; throws if it is missing. After name_all_missing(), a missing key that people
+  /// often leave out (key_example()) stands for its example instead, until finish() throws.
   [[nodiscard]] JsonCursor at(std::string_view key) const;
+  /// From here on, finish() names all missing keys of the document at once, after unknown ones. For
+  /// readers that finish() every object.
+  void name_all_missing() const;
   /// Keys in the order of the file.
   [[nodiscard]] std::vector<std::string> keys() const;
-  /// Throws for the first key that nobody asked for, with the nearest one that somebody did.
+  /// Throws for the first key that nobody asked for, with the nearest one that somebody did; then
+  /// for keys that at() missed, here or in an object below.
   void finish() const;
 
   // Elements of an array; throws if this is none, or has more than `limit`.
@@ -108,6 +113,8 @@ class JsonCursor {
   JsonCursor(std::shared_ptr<Document> document, const nlohmann::ordered_json* node,
              std::string pointer);
   [[nodiscard]] JsonCursor child(const nlohmann::ordered_json& node, std::string_view key) const;
+  [[nodiscard]] JsonCursor example_of(std::string_view key, std::string_view example) const;
+  [[noreturn]] void fail_missing() const;
 
   std::shared_ptr<Document> document_;
   const nlohmann::ordered_json* node_;

@@ -322,6 +322,10 @@ void read_model_choice(const JsonCursor& from, const PresetStore& presets, Scena
     from.fail("the name of a preset, or an object with \"preset\", \"huggingface\" or a shape");
   }
   const bool is_object = from.is_object();
+  if (!is_object && from.string().ends_with(".json")) {
+    from.fail("the name of a preset; for a config.json of Hugging Face: {\"huggingface\": " +
+              in_quotes(from.string()) + "}");
+  }
   const std::optional<JsonCursor> preset = is_object ? from.find("preset") : from;
   const std::optional<JsonCursor> config = is_object ? from.find("huggingface") : std::nullopt;
   if (preset && config) config->fail("either \"preset\" or \"huggingface\"");
@@ -350,6 +354,7 @@ void read_job_draft(const JsonCursor& from, const PresetStore& presets, Scenario
 ScenarioDraft read_draft(const std::string& file, std::string_view text, const PresetStore& presets,
                          const ScenarioOptions& options) {
   const JsonCursor root = JsonCursor::parse(file, text, JsonStyle::plain, options.set);
+  root.name_all_missing();
   ScenarioDraft draft;
   draft.file = file;
   draft.overrides.assign(root.overrides().begin(), root.overrides().end());

@@ -102,7 +102,6 @@ void read_elementwise(const JsonCursor& from, ElementwiseTraffic& out) {
   member.optional("loss_bytes", out.loss_bytes, kPerElement);
   member.optional("quantise_bytes", out.quantise_bytes, kPerElement);
   member.optional("quantise_backward_bytes", out.quantise_backward_bytes, kPerElement);
-  member.optional("quantise_backward_bytes", out.quantise_backward_bytes, kPerElement);
   member.optional("slowdown", out.slowdown, kRatio);
   from.finish();
 }

@@ -106,6 +106,31 @@ TEST_CASE("JsonCursor: a missing key points at one that is spelt nearly like it"
         "p.json: found an array; allowed: an object");
 }
 
+TEST_CASE("JsonCursor: all missing keys are named at once, after unknown ones") {
+  const auto read = [](const char* text) {
+    return complaint_of([&] {
+      const JsonCursor root = parse(text);
+      root.name_all_missing();
+      CHECK(root.at("sequences").integer(1, 1000) >= 1);
+      CHECK(root.at("tokens").integer(1, 10'000) >= 1);
+      (void)root.find("micro");
+      if (const auto nodes = root.find("nodes")) (void)nodes->integer(1, 9);
+      root.finish();
+    });
+  };
+  CHECK(read(R"({"sequences": 2, "tokens": 3})") == "fine");
+  CHECK(read(R"({"micro": 1})") ==
+        "p.json: found an object without \"sequences\" and \"tokens\"; allowed: an object with "
+        "them, such as {\"sequences\":256,\"tokens\":4096}");
+  CHECK(read(R"({"sequences": 2, "token": 3})") ==
+        "p.json#/token: found the unknown key \"token\"; allowed: sequences, tokens, micro, nodes. "
+        "Did you mean \"tokens\"?");
+  // What is wrong beside an example may be right beside the value that is missing.
+  CHECK(read(R"({"sequences": 2, "nodes": 20})") ==
+        "p.json: found an object without \"tokens\"; allowed: an object with it, such as "
+        "{\"tokens\":4096}");
+}
+
 TEST_CASE("JsonCursor: pointers go through arrays, and escape keys") {
   const JsonCursor root = parse(R"({"a/b": [{"c": "x"}]})");
   const JsonCursor leaf = root.at("a/b").elements(5)[0].at("c");

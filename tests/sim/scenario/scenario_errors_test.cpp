@@ -292,16 +292,18 @@ TEST_CASE("numbers that are sensible one by one make no model of 1e15 weights, o
 TEST_CASE("what is no scenario at all") {
   CHECK(complaint("") == "plan.json: found an empty text; allowed: a JSON object");
   CHECK(complaint("[]") == "plan.json: found an array; allowed: an object");
-  CHECK(complaint("{}") ==
-        "plan.json: found an object without \"model\"; allowed: an object with it");
+  CHECK(
+      complaint("{}") ==
+      "plan.json: found an object without \"model\", \"cluster\" and \"batch\"; allowed: an object "
+      "with them, such as {\"model\":\"llama3_8b\",\"cluster\":{\"node\":\"dgx_h100\",\"nodes\":4},"
+      "\"batch\":{\"sequences\":256,\"tokens\":4096}}");
   CHECK(complaint("null") == "plan.json: found null; allowed: an object");
   CHECK(complaint(R"({"model": 3})") ==
         "plan.json#/model: found 3; allowed: the name of a preset, or an object with \"preset\", "
         "\"huggingface\" or a shape");
-  CHECK(
-      complaint(R"({"model": "gpt3_175b", "cluster": {"nodes": 3}})") ==
-      "plan.json#/cluster: found an object without \"node\" but with \"nodes\"; allowed: an object "
-      "with it");
+  CHECK(complaint(R"({"model": "gpt3_175b", "cluster": {"nodes": 3}})") ==
+        "plan.json#/cluster: found an object without \"node\"; allowed: an object with it, such as "
+        "{\"node\":\"dgx_h100\"}");
 }
 
 TEST_CASE("a Hugging Face config is looked for beside the scenario, and named in its errors") {

@@ -1,0 +1,100 @@
+// Nothing in a scenario is unread: a key that no command knows is an error wherever it stands.
+#include <array>
+#include <doctest/doctest.h>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "models/input/json_text.hpp"
+#include "models/input/text_file.hpp"
+#include "tests/tools/ran.hpp"
+
+using namespace lockstep;
+using namespace lockstep::test;
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+void add_objects(const Json& node, const std::string& pointer, std::vector<std::string>& out) {
+  if (node.is_object()) {
+    out.push_back(pointer);
+    for (const auto& [key, value] : node.items()) {
+      add_objects(value, pointer + "/" + pointer_part(key), out);
+    }
+  } else if (node.is_array()) {
+    for (std::size_t i = 0; i < node.size(); ++i) {
+      add_objects(node[i], pointer + "/" + std::to_string(i), out);
+    }
+  }
+}
+
+struct ScenarioKind {
+  const char* command;
+  const char* file;
+};
+// One of each kind of scenario, and those with the most objects.
+constexpr std::array kKinds{
+    ScenarioKind{"run", "llama3-405b-16k.json"},
+    ScenarioKind{"run", "llama3-405b-54days.json"},
+    ScenarioKind{"run", "llama2-70b-h100-a100.json"},
+    ScenarioKind{"run", "llama2-70b-lora-h100.json"},
+    ScenarioKind{"run", "llama3-70b-shared-storage.json"},
+    ScenarioKind{"run", "rsc1-reliability.json"},
+    ScenarioKind{"run", "deepseek-v3-gb200.json"},
+    ScenarioKind{"run", "zero-offload-10b-v100.json"},
+    ScenarioKind{"run", "power/llama3-405b-16k-power.json"},
+    ScenarioKind{"run", "congestion/two-jobs-one-spine.json"},
+    ScenarioKind{"run", "congestion/spine-dies.json"},
+    ScenarioKind{"run", "rl/grpo-llama3-8b-colocated.json"},
+    ScenarioKind{"comm", "comm/allreduce-dgxh100.json"},
+    ScenarioKind{"comm", "comm/incast-32.json"},
+    ScenarioKind{"comm", "comm/permutation-8192.json"},
+};
+
+}  // namespace
+
+TEST_CASE("run and comm: an unknown key is an error in every object of a scenario") {
+  for (const ScenarioKind& kind : kKinds) {
+    const std::string file = LOCKSTEP_SOURCE_DIR "/scenarios/" + std::string(kind.file);
+    std::vector<std::string> objects;
+    add_objects(Json::parse(read_text_file(file)), "", objects);
+    REQUIRE_FALSE(objects.empty());
+    for (const std::string& object : objects) {
+      const std::string pointer = object + "/bogus";
+      CAPTURE(kind.file);
+      CAPTURE(pointer);
+      const Ran ran = lockstep_with({kind.command, file, "--set", pointer + "=1"});
+      CHECK(ran.exit == Exit::bad_input);
+      CHECK(ran.err.starts_with(file + "#" + pointer + ": found the unknown key \"bogus\" (--set " +
+                                pointer + "=1); allowed: "));
+      CHECK(ran.out.empty());
+    }
+  }
+}
+
+TEST_CASE("run: unknown keys come before missing ones, and missing ones together") {
+  const std::string file = LOCKSTEP_SOURCE_DIR "/scenarios/llama3-405b-16k.json";
+  const auto error = [&](const std::string& set) {
+    const Ran ran = lockstep_with({"run", file, "--set", set});
+    CHECK(ran.exit == Exit::bad_input);
+    return ran.err;
+  };
+  CHECK(error(R"(run={"days": 30})")
+            .starts_with(file + R"(#/run/days: found the unknown key "days")"));
+  CHECK(error(R"(model={"hugging_face": "x.json"})").ends_with("Did you mean \"huggingface\"?\n"));
+  CHECK(error("run={}") ==
+        file +
+            "#/run: found an object without \"reliability\"; allowed: an object with it, such as "
+            "{\"reliability\":\"llama3_54_days\"}\n");
+  CHECK(error("batch={}") ==
+        file +
+            "#/batch: found an object without \"sequences\" and \"tokens\"; allowed: an object "
+            "with them, such as {\"sequences\":256,\"tokens\":4096}\n");
+  CHECK(error("model=Qwen2.5-32B.config.json") ==
+        file +
+            "#/model: found \"Qwen2.5-32B.config.json\" (--set model=Qwen2.5-32B.config.json); "
+            "allowed: the name of a preset; for a config.json of Hugging Face: {\"huggingface\": "
+            "\"Qwen2.5-32B.config.json\"}\n");
+}
