@@ -79,6 +79,15 @@ Json& step_into(Json& node, const std::string& part, const InputProblem& where) 
 
 }  // namespace
 
+std::string pointer_of_path(std::string_view path) {
+  std::string pointer;
+  for (const std::string& part : split_path(path)) {
+    if (part.empty()) return {};
+    pointer += "/" + pointer_part(part);
+  }
+  return pointer;
+}
+
 std::string put_value(Json& root, const std::string& origin, std::string_view path, Json value) {
   const std::vector<std::string> parts = split_path(path);
   if (parts.size() > kJsonDepth) {

@@ -17,6 +17,10 @@ namespace lockstep {
 /// by name. Throws InputError that names the option.
 JsonOverride apply_override(nlohmann::ordered_json& root, std::string_view set);
 
+/// The JSON pointer of a path as --set takes it: "cluster.nodes" is "/cluster/nodes"; a pointer
+/// stays. Empty for a path that has an empty part.
+std::string pointer_of_path(std::string_view path);
+
 /// Puts `value` at `path` as apply_override() does, and returns the pointer of the place. Errors
 /// are those of the file or option `origin`.
 std::string put_value(nlohmann::ordered_json& root, const std::string& origin,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <fmt/format.h>
 #include <sqlite3.h>
 #include <string_view>
 
@@ -43,6 +44,8 @@ struct Evaluator::State {
   struct Formula {
     SQLite::Statement statement;
     std::size_t names;
+    std::string file;
+    Expression expression;
   };
   std::vector<Formula> formulas;
 };
@@ -69,7 +72,8 @@ std::size_t Evaluator::add(const std::string& file, const Expression& expression
   if (expression.text.find(';') != std::string::npos) refuse("it has a ;");
   try {
     state_->formulas.push_back(
-        {SQLite::Statement(state_->database, query_of(expression.text, names)), names.size()});
+        {SQLite::Statement(state_->database, query_of(expression.text, names)), names.size(), file,
+         expression});
   } catch (const SQLite::Exception& error) {
     refuse(error.what());
   }
@@ -83,8 +87,17 @@ SqlValue Evaluator::evaluate(std::size_t number, std::span<const SqlValue> value
   for (std::size_t i = 0; i < formula.names; ++i) {
     bind_value(formula.statement, static_cast<int>(i + 1), values[i]);
   }
-  formula.statement.executeStep();
-  return value_of(formula.statement.getColumn(0));
+  try {
+    formula.statement.executeStep();
+    return value_of(formula.statement.getColumn(0));
+  } catch (const SQLite::Exception& error) {
+    throw InputError(
+        {.file = formula.file,
+         .pointer = formula.expression.pointer,
+         .found = fmt::format("{} ({})", in_quotes(formula.expression.text), error.what()),
+         .allowed = "a formula that has a value for every point",
+         .nearest = {}});
+  }
 }
 
 bool is_true(const SqlValue& value) {

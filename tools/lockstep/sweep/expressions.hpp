@@ -31,7 +31,8 @@ class Evaluator {
   /// is no formula, an unknown name, and functions whose answer could differ from run to run.
   std::size_t add(const std::string& file, const Expression& expression,
                   std::span<const std::string> names);
-  /// The value of formula `number`. Requires one value for each of its names, at least.
+  /// The value of formula `number`. Requires one value for each of its names, at least. Throws
+  /// InputError, with the formula's place, where it has none (whole numbers overflow).
   SqlValue evaluate(std::size_t number, std::span<const SqlValue> values);
 
  private:

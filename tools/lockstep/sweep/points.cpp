@@ -104,7 +104,14 @@ PointMaker::Draft PointMaker::draft_of(std::uint32_t number) {
 void PointMaker::derive(Draft& draft) {
   for (std::size_t d = 0; d < derived_.size(); ++d) {
     const DerivedValue& derived = sweep_.derived[d];
-    if (derived_[d]) {
+    if (const auto& quantity = derived.quantity_of) {
+      const auto* text = std::get_if<std::string>(&draft.values[quantity->column]);
+      const auto parsed = parse_quantity(text == nullptr ? "" : *text, quantity->dimension);
+      const auto* number = std::get_if<double>(&parsed);
+      draft.values.push_back(text == nullptr     ? draft.values[quantity->column]
+                             : number == nullptr ? SqlValue{}
+                                                 : SqlValue{*number});
+    } else if (derived_[d]) {
       draft.values.push_back(evaluator_.evaluate(*derived_[d], draft.values));
     } else {
       Json scenario = sweep_.scenario;

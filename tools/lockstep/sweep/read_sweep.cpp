@@ -27,13 +27,14 @@ constexpr int kMostRepeats = 100'000;
 constexpr std::array<std::string_view, 7> kReserved{"point", "repeat", "seed", "status",
                                                     "error", "hash",   "json"};
 
-std::string pointer_of(const JsonCursor& from) {
-  std::string pointer = from.string();
-  if (!pointer.starts_with('/') || pointer.size() < 2) {
-    from.fail("a JSON pointer into the scenario, such as /parallelism/tensor");
+std::string pointer_of(const JsonCursor& from, std::string_view path) {
+  std::string pointer = pointer_of_path(path);
+  if (pointer.empty()) {
+    from.fail("a path into the scenario, such as parallelism.tensor or /parallelism/tensor");
   }
   return pointer;
 }
+std::string pointer_of(const JsonCursor& from) { return pointer_of(from, from.string()); }
 
 bool is_column_name(std::string_view name) {
   return !name.empty() && name.size() <= 60 && name.front() >= 'a' && name.front() <= 'z' &&
@@ -87,13 +88,13 @@ SweepAxis read_list(const JsonCursor& from, ColumnNames& names) {
   const std::vector<JsonCursor> entries = list.elements(kMostValues);
   if (entries.empty()) list.fail("at least one entry");
   for (const JsonCursor& entry : entries) {
-    for (const std::string& at : entry.keys()) {
-      const JsonCursor value = entry.at(at);
+    for (const std::string& path : entry.keys()) {
+      const JsonCursor value = entry.at(path);
+      const std::string at = pointer_of(value, path);
       const bool known = std::ranges::any_of(
           axis.variables, [&](const SweepVariable& variable) { return variable.at == at; });
       if (known) continue;
-      if (at.size() < 2 || at.front() != '/') value.fail("under the JSON pointer of a value");
-      const auto name = renamed ? renamed->find(at) : std::nullopt;
+      const auto name = renamed ? renamed->find(path) : std::nullopt;
       SweepVariable variable;
       variable.at = at;
       variable.name =
@@ -103,9 +104,11 @@ SweepAxis read_list(const JsonCursor& from, ColumnNames& names) {
   }
   for (const JsonCursor& entry : entries) {
     auto& row = axis.rows.emplace_back();
-    for (const SweepVariable& variable : axis.variables) {
-      const auto value = entry.find(variable.at);
-      row.push_back(value ? std::optional<Json>(value->json()) : std::nullopt);
+    row.resize(axis.variables.size());
+    for (const std::string& path : entry.keys()) {
+      const auto variable =
+          std::ranges::find(axis.variables, pointer_of(entry, path), &SweepVariable::at);
+      row[static_cast<std::size_t>(variable - axis.variables.begin())] = entry.at(path).json();
     }
   }
   if (renamed) renamed->finish();
@@ -207,6 +210,68 @@ DerivedValue read_derived(const JsonCursor& from, ColumnNames& names) {
   return value;
 }
 
+struct QuantityColumn {
+  Dimension dimension;
+  std::string_view suffix;  ///< of the column's name
+};
+constexpr std::array kQuantityColumns{
+    QuantityColumn{Dimension::time, "_s"},
+    QuantityColumn{Dimension::data, "_bytes"},
+    QuantityColumn{Dimension::data_rate, "_bytes_per_s"},
+    QuantityColumn{Dimension::flops_rate, "_flop_per_s"},
+    QuantityColumn{Dimension::power, "_w"},
+    QuantityColumn{Dimension::share, "_share"},
+};
+
+/// Texts among the values of a variable.
+std::vector<std::string> texts_among(const SweepAxis& axis, std::size_t v) {
+  const SweepVariable& variable = axis.variables[v];
+  std::vector<Json> values = variable.choices;
+  for (const auto& row : axis.rows) {
+    if (row[v]) values.push_back(*row[v]);
+  }
+  std::vector<std::string> texts;
+  for (const Json& value : values) {
+    if (value.is_string()) texts.push_back(value.get<std::string>());
+  }
+  if (!variable.unit.empty()) texts.push_back("1 " + variable.unit);
+  return texts;
+}
+
+/// What all the texts are quantities of; nothing where there is none, or where it could be two.
+const QuantityColumn* quantity_of(const std::vector<std::string>& texts) {
+  const auto are = [&](Dimension dimension) {
+    return std::ranges::all_of(texts, [&](const std::string& text) {
+      return std::holds_alternative<double>(parse_quantity(text, dimension));
+    });
+  };
+  if (texts.empty() || are(Dimension::count)) return nullptr;
+  const auto found = std::ranges::find_if(
+      kQuantityColumns, [&](const QuantityColumn& column) { return are(column.dimension); });
+  return found == kQuantityColumns.end() ? nullptr : found;
+}
+
+/// Adds a column of numbers for every axis that gives a quantity as text, so that results can be
+/// plotted: "nic" has "nic_bytes_per_s" beside it.
+void add_quantity_columns(Sweep& sweep) {
+  std::vector<std::string> taken = sweep.columns();
+  std::size_t column = 0;
+  for (const SweepAxis& axis : sweep.axes) {
+    for (std::size_t v = 0; v < axis.variables.size(); ++v, ++column) {
+      const QuantityColumn* of = quantity_of(texts_among(axis, v));
+      if (of == nullptr) continue;
+      std::string name = axis.variables[v].name + std::string(of->suffix);
+      if (std::ranges::find(taken, name) != taken.end()) continue;
+      taken.push_back(name);
+      sweep.derived.push_back({.name = std::move(name),
+                               .is = {},
+                               .from = {},
+                               .at = {},
+                               .quantity_of = {{column, of->dimension}}});
+    }
+  }
+}
+
 /// Reads the scenario's text; what was measured of it says nothing about the points.
 void read_base(const JsonCursor& from, Sweep& sweep) {
   const std::filesystem::path folder = std::filesystem::path(sweep.file).parent_path();
@@ -279,6 +344,7 @@ Sweep load_sweep(const std::string& path) {
       sweep.derived.push_back(read_derived(value, names));
     }
   }
+  add_quantity_columns(sweep);
   if (const auto constraints = root.find("constraints")) {
     for (const JsonCursor& constraint : constraints->elements(kMostAxes)) {
       sweep.constraints.push_back({constraint.string(), constraint.pointer()});

@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/input/quantity.hpp"
 #include "sim/scenario/scenario.hpp"
 #include "tools/lockstep/sweep/expressions.hpp"
 
@@ -54,6 +55,12 @@ struct DerivedValue {
   std::optional<Expression> is;  ///< a formula over the columns before it
   std::string from;              ///< else JSON pointer of a value of the scenario
   std::string at;                ///< JSON pointer of what it sets; empty: nothing
+  /// Neither: the number, in base units, of a quantity that an axis gives as text ("100 Gb/s").
+  struct QuantityOf {
+    std::size_t column;
+    Dimension dimension;
+  };
+  std::optional<QuantityOf> quantity_of;
 };
 
 struct Sweep {
