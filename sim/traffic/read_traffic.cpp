@@ -170,19 +170,11 @@ void check_members(const JsonCursor& from, const TrafficEntry& entry) {
   (chosen ? *chosen : from.at("kind")).fail(rule);
 }
 
-/// That the simulation stays within memory and clock.
+/// That the simulation stays within clock, and that its parts can be counted.
 void check_extent(const JsonCursor& from, const TrafficScenario& scenario,
                   const TrafficEntry& entry) {
-  const double members = entry.members.count;
-  const double group = members / entry.groups.count;
-  double paths = members * entry.channels;
-  if (entry.kind == TrafficKind::all_to_all) paths *= group - 1;
-  if (!entry.pairs.empty())
-    paths = 1.0 * entry.groups.count * static_cast<double>(entry.pairs.size());
-  double messages = 1.0 * entry.groups.count * entry.repeat;
-  if (entry.grain == Grain::flows) messages = paths * entry.repeat;
-  if (entry.grain == Grain::sources) messages = members * entry.repeat;
-  if (entry.grain == Grain::messages) messages = paths * entry.repeat * 2 * group;
+  const TrafficExtent extent = extent_of(entry);
+  const double messages = extent.messages, paths = extent.paths;
   // Pairs are sorted by their senders.
   const double listed = entry.grain == Grain::sources ? paths : 0;
   if (std::max(messages, listed) > kMaxMessages || paths > kMaxPathCount) {
@@ -249,6 +241,24 @@ TrafficExpectation read_expectation(const JsonCursor& from) {
 }
 
 }  // namespace
+
+TrafficExtent extent_of(const TrafficEntry& entry) {
+  const double members = entry.members.count;
+  const double group = members / entry.groups.count;
+  TrafficExtent out;
+  out.paths = members * entry.channels;
+  if (entry.kind == TrafficKind::all_to_all) out.paths *= group - 1;
+  if (!entry.pairs.empty()) {
+    out.paths = 1.0 * entry.groups.count * static_cast<double>(entry.pairs.size());
+  }
+  double each = entry.groups.count;
+  if (entry.grain == Grain::flows) each = out.paths;
+  if (entry.grain == Grain::sources) each = members;
+  if (entry.grain == Grain::messages) each = out.paths * 2 * group;
+  out.messages = each * entry.repeat;
+  out.at_once = entry.grain == Grain::messages ? out.paths : each;
+  return out;
+}
 
 TrafficScenario read_traffic(const JsonCursor& root, const PresetStore& presets) {
   TrafficScenario out;

@@ -11,6 +11,14 @@
 
 namespace lockstep {
 
+/// How much there is to simulate, from the entries alone.
+struct TrafficExtent {
+  double messages = 0;  ///< simulated one by one
+  double at_once = 0;   ///< of them, those that are kept at any time
+  double paths = 0;     ///< looked up for them
+};
+TrafficExtent extent_of(const TrafficEntry& entry);
+
 /// From the root of a parsed file, which has to have "traffic". Throws InputError.
 TrafficScenario read_traffic(const JsonCursor& root, const PresetStore& presets);
 

@@ -9,6 +9,13 @@ namespace {
 
 constexpr std::chrono::milliseconds kPatience{500};  ///< nothing is shown for shorter work
 constexpr std::chrono::milliseconds kRefresh{100};
+constexpr std::chrono::seconds kFirstBeat{10}, kBeat{1};
+
+/// Lines of progress that are drawn now: one place on the terminal is for all.
+std::atomic<int>& counted_lines() {
+  static std::atomic<int> lines{0};
+  return lines;
+}
 
 }  // namespace
 
@@ -18,9 +25,12 @@ Progress::Progress(std::ostream& out, std::string what, std::size_t total, bool 
       total_(total),
       shown_(shown),
       start_(Clock::now()),
-      drawn_(start_) {}
+      drawn_(start_) {
+  if (shown_) ++counted_lines();
+}
 
 Progress::~Progress() {
+  if (shown_) --counted_lines();
   if (visible_) out_ << "\r\033[2K" << std::flush;
 }
 
@@ -44,6 +54,30 @@ void Progress::draw(std::size_t done, Clock::time_point now) {
   out_ << "\r\033[2K" << progress_text(what_, done, total_, elapsed) << std::flush;
   drawn_ = now;
   visible_ = true;
+}
+
+Heartbeat::Heartbeat(std::ostream& out, std::string what, bool shown)
+    : out_(out), what_(std::move(what)) {
+  if (shown) thread_ = std::jthread([this](const std::stop_token& stop) { beat(stop); });
+}
+
+Heartbeat::~Heartbeat() = default;
+
+void Heartbeat::beat(const std::stop_token& stop) {
+  const auto start = std::chrono::steady_clock::now();
+  bool visible = false;
+  std::chrono::seconds pause = kFirstBeat;
+  std::unique_lock lock(waiting_);
+  while (!ended_.wait_for(lock, stop, pause, [&] { return stop.stop_requested(); })) {
+    pause = kBeat;
+    if (counted_lines() > 0) continue;
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+    const auto seconds = static_cast<long>(elapsed.count());
+    out_ << fmt::format("\r\033[2K{}: running for {:02}:{:02}", what_, seconds / 60, seconds % 60)
+         << std::flush;
+    visible = true;
+  }
+  if (visible) out_ << "\r\033[2K" << std::flush;
 }
 
 std::string progress_text(const std::string& what, std::size_t done, std::size_t total,

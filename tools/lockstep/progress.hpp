@@ -3,10 +3,13 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <iosfwd>
 #include <mutex>
+#include <stop_token>
 #include <string>
+#include <thread>
 
 namespace lockstep {
 
@@ -38,6 +41,26 @@ class Progress {
   Clock::time_point start_;
   Clock::time_point drawn_;
   bool visible_ = false;
+};
+
+/// A line that says for how long a command has been running, redrawn in place every second, from
+/// the tenth second on; for work that no Progress counts, and never beside one. On a terminal only.
+class Heartbeat {
+ public:
+  Heartbeat(std::ostream& out, std::string what, bool shown);
+  /// Clears the line.
+  ~Heartbeat();
+  Heartbeat(const Heartbeat&) = delete;
+  Heartbeat& operator=(const Heartbeat&) = delete;
+
+ private:
+  void beat(const std::stop_token& stop);
+
+  std::ostream& out_;
+  std::string what_;
+  std::mutex waiting_;
+  std::condition_variable_any ended_;
+  std::jthread thread_;  ///< last: it uses the others
 };
 
 /// "rows 120 of 814, 15 %, 00:04 left": what the line says.

@@ -16,6 +16,8 @@
 #include "models/input/text_file.hpp"
 #include "models/input/write_json.hpp"
 #include "sim/scenario/read_cluster.hpp"
+#include "tools/lockstep/table.hpp"
+#include "tools/lockstep/work_budget.hpp"
 #include "topologies/builders/drawn_fabric.hpp"
 #include "topologies/formats/fabric_json.hpp"
 #include "topologies/infiniband/ibnetdiscover.hpp"
@@ -59,8 +61,17 @@ FabricCarriage carriage_of(const Cluster& cluster) {
   return out;
 }
 
-DrawnFabric fabric_of_cluster(const Cluster& cluster, std::string source) {
+/// `place`: what says how many nodes there are.
+DrawnFabric fabric_of_cluster(const Cluster& cluster, std::string source,
+                              const std::string& place) {
   const NicPorts ports = nic_ports(cluster.node);
+  // A graph of a tree and its analysis, measured.
+  constexpr double kBytesPerNic = 1500;
+  const double nics = 1.0 * cluster.nodes * ports.count;
+  check_work_memory({.place = place,
+                     .what = grouped(nics) + " NICs with their switches and cables",
+                     .bytes = kBytesPerNic * nics},
+                    machine_memory());
   // A Fabric of a drawn kind would find all its routes, too.
   DrawnFabric out = drawn_fabric(
       is_drawn(cluster.fabric)
@@ -100,8 +111,10 @@ DrawnFabric fabric_of_preset(const std::string& name, const ParsedOptions& optio
   const JsonCursor root =
       JsonCursor::parse("command line", write_json(text), JsonStyle::plain, sets(options));
   const Cluster cluster = read_cluster(root.at("cluster"), presets);
-  return fabric_of_cluster(cluster, fmt::format("fabric preset {}, {} nodes of {}", name,
-                                                cluster.nodes, cluster.node.name));
+  return fabric_of_cluster(
+      cluster,
+      fmt::format("fabric preset {}, {} nodes of {}", name, cluster.nodes, cluster.node.name),
+      "--nodes");
 }
 
 /// Whether a JSON text is a scenario, which names a cluster, and not a fabric.
@@ -153,7 +166,8 @@ DrawnFabric topology_input(const ParsedOptions& options, const PresetStore& pres
   const ImportFormat& format = import_format(options, word, text);
   if (format.name == "fabric" && is_scenario(word, text)) {
     const JsonCursor root = JsonCursor::parse(word, text, JsonStyle::plain, sets(options));
-    return fabric_of_cluster(read_cluster(root.at("cluster"), presets), word);
+    return fabric_of_cluster(read_cluster(root.at("cluster"), presets), word,
+                             word + "#/cluster/nodes");
   }
   for (const char* option : {"node", "nodes"}) {
     if (!options.has(option)) continue;

@@ -1,0 +1,45 @@
+#include "tools/lockstep/work_budget.hpp"
+
+#include <doctest/doctest.h>
+#include <sstream>
+
+#include "models/input/input_error.hpp"
+#include "tests/support/temporary_folder.hpp"
+#include "tests/tools/ran.hpp"
+
+using namespace lockstep;
+
+TEST_CASE("work budget: what does not fit names its key, what takes long is announced") {
+  WorkEstimate work{
+      .place = "a.json#/traffic/0", .what = "9 messages", .seconds = 29, .bytes = 8e9};
+  std::ostringstream err;
+  check_work_memory(work, 8e9);
+  announce_work(work, err);
+  CHECK(err.str().empty());
+  work.seconds = 90;
+  announce_work(work, err);
+  CHECK(err.str() == "a.json#/traffic/0: 9 messages take about 90.0 s\n");
+  work.bytes = 9e9;
+  CHECK_THROWS_WITH_AS(check_work_memory(work, 8e9),
+                       "a.json#/traffic/0: found 9 messages, which take about 9.0 GB of memory; "
+                       "allowed: less than this machine's 8.0 GB",
+                       InputError);
+  CHECK(machine_memory() > 1e8);
+}
+
+TEST_CASE("comm: traffic that no memory holds is refused before it is made") {
+  const test::TemporaryFolder folder;
+  std::string entries;
+  for (int i = 0; i < 2000; ++i) {
+    entries += (i == 0 ? "" : ",") +
+               std::string(R"({"kind": "permutation", "size": "1 MB", "name": "p)") +
+               std::to_string(i) + "\"}";
+  }
+  const std::string file = folder.write(
+      "huge.json",
+      R"({"cluster": {"node": "dgx_h100", "nodes": 1000000, "fabric": "ideal"}, "traffic": [)" +
+          entries + "]}");
+  const test::Ran ran = test::lockstep_with({"comm", file});
+  CHECK(ran.exit == Exit::bad_input);
+  CHECK(ran.err.starts_with(file + "#/traffic: found 16,000,000,000 messages at once, which take"));
+}
