@@ -243,11 +243,11 @@ void complete_power(const ScenarioDraft& draft, Scenario& out) {
   if (!out.power) return;
   const GpuSpec& gpu = out.node.gpu;
   if (!gpu.power) {
-    refuse(draft, "/power", "power of a GPU about which nobody said how much it draws",
+    refuse(draft, "/power", "a GPU without power data",
            "a GPU preset with \"power\", or cluster.node.gpu.power");
   }
   if (!out.node.chassis) {
-    refuse(draft, "/power", "power of a node about which nobody said what is around its GPUs",
+    refuse(draft, "/power", "a node without power data",
            "a node preset with \"chassis\", or cluster.node.chassis");
   }
   out.power->gpu_nameplate = gpu.power_limit;

@@ -437,7 +437,7 @@ namespace {
 /// Whether the host of a node holds what its GPUs leave there.
 void check_host(const ScenarioDraft& draft, const Scenario& scenario, const NodeSpec& node) {
   if (!node.host) {
-    refuse(draft, "/offload", "memory of a host about which nobody said anything",
+    refuse(draft, "/offload", "a host without memory data",
            "a node preset with \"host\", or cluster.node.host");
   }
   Bytes most;

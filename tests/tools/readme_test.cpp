@@ -1,5 +1,9 @@
 // What the READMEs show is what the program prints; tools/update-readme brings them up to date.
+#include <algorithm>
 #include <doctest/doctest.h>
+#include <filesystem>
+#include <regex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -46,6 +50,31 @@ TEST_CASE("README output is current") {
       CHECK(run.output == shown.output);
     }
   }
+}
+
+TEST_CASE(
+    "README: each command that runs as it stands has its files, or an earlier one writes them") {
+  std::vector<std::string> lines = source_lines("README.md");
+  const auto head = std::ranges::find(lines, "Each line runs as it stands, in this order:");
+  REQUIRE(head != lines.end());
+  static const std::regex file(R"(\S+\.(json|db|gz|svg|html|csv)\b|\b\w+/(?= ))");
+  static const std::regex written(R"((?:-o|--trace|--svg|--report|--power-trace|--chakra) (\S+))");
+  std::set<std::string> there;
+  int commands = 0;
+  for (auto line = head + 3; line != lines.end() && *line != "```"; ++line, ++commands) {
+    const std::string command = line->substr(0, line->find(" #"));
+    CAPTURE(command);
+    for (std::sregex_iterator at(command.begin(), command.end(), written), end; at != end; ++at) {
+      there.insert((*at)[1]);
+      there.insert((*at)[1].str() + "/");
+    }
+    for (std::sregex_iterator at(command.begin(), command.end(), file), end; at != end; ++at) {
+      const std::string name = at->str();
+      CAPTURE(name);
+      CHECK((there.contains(name) || std::filesystem::exists(LOCKSTEP_SOURCE_DIR "/" + name)));
+    }
+  }
+  CHECK(commands > 20);
 }
 
 TEST_CASE("README opens with a real output") {

@@ -172,7 +172,7 @@ std::string headline(const RunResult& result, const TextStyle& style) {
                                      grouped(static_cast<double>(r.replicas))));
   }
   if (result.interval) {
-    out += labelled_line(fmt::format("{:.0f} % of runs", 100 * kCoverage), kRunLabels,
+    out += labelled_line(fmt::format("{:.0f} % interval", 100 * kCoverage), kRunLabels,
                          interval_text(r.step_s, *result.interval));
   }
   out += labelled_line("MFU", kRunLabels,

@@ -100,8 +100,8 @@ Html money_sentence(const CampaignResult& result) {
 PageFigure wall_figure(const SampleMean& wall) {
   std::string label = "wall time";
   if (wall.high - wall.low > 0.001 * wall.mean) {
-    label += fmt::format(", in 90 % of runs {} to {}", page_duration(wall.low),
-                         page_duration(wall.high));
+    label +=
+        fmt::format(", 90 % interval {} to {}", page_duration(wall.low), page_duration(wall.high));
   }
   return {.value = page_duration(wall.mean), .label = label};
 }
@@ -171,7 +171,7 @@ std::vector<PageFigure> run_figures(const CampaignResult& result) {
     const PredictionInterval& i = *result.interval;
     figures.push_back(
         {.value = page_duration(result.plan.step_s),
-         .label = fmt::format("a healthy step; {} of runs take {} to {} ({})",
+         .label = fmt::format("a healthy step; {} interval {} to {} ({})",
                               page_percent(kCoverage, 0), page_duration(result.plan.step_s * i.low),
                               page_duration(result.plan.step_s * i.high), words_of(i))});
   }
