@@ -1,12 +1,11 @@
 #include "models/input/input_error.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
-#include <cstdint>
 #include <utility>
 
 #include "models/input/letter_case.hpp"
+#include "models/input/printable.hpp"
 
 namespace lockstep {
 namespace {
@@ -14,41 +13,6 @@ namespace {
 constexpr std::size_t kQuotedLength = 60;
 constexpr std::size_t kPointerLength = 200;
 constexpr std::size_t kListedNames = 40;
-
-/// Length of the UTF-8 sequence at the start of `text`, 0 where there is none.
-std::size_t utf8_length(std::string_view text) {
-  const auto first = static_cast<unsigned char>(text[0]);
-  std::size_t length = 0;
-  if (first < 0x80) length = 1;
-  if (first >= 0xC2 && first < 0xE0) length = 2;
-  if (first >= 0xE0 && first < 0xF0) length = 3;
-  if (first >= 0xF0 && first < 0xF5) length = 4;
-  if (length > text.size()) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((static_cast<unsigned char>(text[i]) & 0xC0U) != 0x80U) return 0;
-  }
-  return length;
-}
-
-/// Makes one printable line of anything: control characters and broken UTF-8 become \xNN.
-std::string printable(std::string_view text) {
-  constexpr std::string_view kHex = "0123456789abcdef";
-  std::string out;
-  while (!text.empty()) {
-    const auto byte = static_cast<unsigned char>(text[0]);
-    const std::size_t length = byte < 0x20 || byte == 0x7F ? 0 : utf8_length(text);
-    if (length == 0) {
-      out += "\\x";
-      out += kHex[byte >> 4U];
-      out += kHex[byte & 15U];
-      text.remove_prefix(1);
-    } else {
-      out += text.substr(0, length);
-      text.remove_prefix(length);
-    }
-  }
-  return out;
-}
 
 std::string sentence(const InputProblem& problem) {
   std::string line = problem.file;

@@ -48,7 +48,6 @@ TEST_CASE("lockstep: help and version go to the output, with status 0") {
 
 TEST_CASE("lockstep: a mistake is one line on standard error, with status 2") {
   const std::vector<std::pair<std::vector<std::string>, std::string>> mistakes{
-      {{}, "lockstep: no command; `lockstep --help` lists them\n"},
       {{"run"}, "lockstep run: no scenario file; usage: lockstep run FILE [options]\n"},
       {{"run", "none.json"},
        "none.json: found no such file; allowed: a readable text file of at most 16 MiB\n"},
@@ -75,6 +74,37 @@ TEST_CASE("lockstep: a mistake is one line on standard error, with status 2") {
   const Ran unknown = lockstep_with({"rnu"});
   CHECK(unknown.err.starts_with("lockstep: unknown command \"rnu\"; allowed: run, sweep, "));
   CHECK(unknown.err.ends_with(". Did you mean run?\n"));
+}
+
+TEST_CASE("lockstep: without a command it prints its help, with status 2") {
+  const Ran ran = lockstep_with({});
+  CHECK(ran.exit == Exit::bad_input);
+  CHECK(ran.out == lockstep_with({"--help"}).out);
+  CHECK(ran.err.empty());
+}
+
+TEST_CASE("lockstep: answers in JSON have the version, and so have errors") {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("small.json", kSmall);
+  const auto answer =
+      nlohmann::ordered_json::parse(lockstep_with({"run", file, "--format", "json"}).out);
+  CHECK(answer.begin().key() == "lockstep_version");
+  CHECK("lockstep " + answer.at("lockstep_version").get<std::string>() + "\n" ==
+        lockstep_with({"--version"}).out);
+
+  const Ran ran = lockstep_with({"run", file, "--set", "modle=x", "--format=json"});
+  CHECK(ran.exit == Exit::bad_input);
+  const auto error = nlohmann::ordered_json::parse(ran.out);
+  CHECK(error.at("lockstep_version") == answer.at("lockstep_version"));
+  CHECK(error.at("error").at("place") == file + "#/modle");
+  CHECK(error.at("error").at("found") == "the unknown key \"modle\" (--set modle=x)");
+  CHECK(error.at("error").at("allowed").get<std::string>().starts_with("about, "));
+  CHECK(error.at("error").at("nearest") == "model");
+  CHECK(error.at("error").at("message").get<std::string>() + "\n" == ran.err);
+
+  const Ran usage = lockstep_with({"run", "--format", "json"});
+  CHECK(nlohmann::json::parse(usage.out).at("error").at("place") == "command line");
+  CHECK(lockstep_with({"run"}).out.empty());
 }
 
 TEST_CASE("lockstep run: --set, --assert, --format and -o work together") {

@@ -125,7 +125,7 @@ TEST_CASE("comm: JSON, CSV and the table hold every row") {
   CHECK(json["rows"][0]["count"] == 1048576 / 4 / 128);
   CHECK(json["largest_time_s"].get<double>() ==
         doctest::Approx(made.rows[1].choice.time.base_units()));
-  const std::string csv = collective_csv(made);
+  const std::string csv = collective_csv(made).str();
   CHECK(std::ranges::count(csv, '\n') == 3);
   const std::string table = collective_table(made, {});
   CHECK(table.find("1073741824") != std::string::npos);

@@ -50,7 +50,7 @@ TEST_CASE("comm --flows: a line for each message, in the order of their ends") {
   const TrafficScenario scenario = shipped("incast-32");
   TrafficSimulation simulation(scenario);
   simulation.run();
-  std::istringstream lines(flows_csv(simulation));
+  std::istringstream lines(flows_csv(simulation).str());
   std::string line;
   REQUIRE(std::getline(lines, line));
   CHECK(line == "entry,group,round,from,to,bytes,start_s,end_s");

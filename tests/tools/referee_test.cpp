@@ -83,7 +83,7 @@ TEST_CASE("referee: the page shows what the program prints, and holds what the p
     if (announced && line == "```") inside = true;
     announced = line == "<!-- output of: lockstep referee -->";
   }
-  CHECK(shown == referee_text(rows, "table", {}));
+  CHECK(shown == referee_text(rows, "table", {}).str());
 
   // At most 5 % over all cases: of the messages, and of the medians of the cases.
   const RefereeSummary all = summary_of(rows);

@@ -333,7 +333,7 @@ TEST_CASE("validate: rows are predicted, skipped or out of memory, in their orde
   CHECK(summary.said_not_to_fit[0].rows == 1);
   CHECK(summary.said_not_to_fit[0].not_fitting == 0);
 
-  const auto json = nlohmann::json::parse(rows_json(predictions));
+  const auto json = nlohmann::json::parse(rows_json(predictions).str());
   CHECK(json["rows"][1]["id"] == "made-up-7b");
   CHECK(json["rows"][1]["status"] == "predicted");
   CHECK(json["rows"][1]["reason"] == nullptr);
@@ -355,8 +355,8 @@ TEST_CASE("validate: the same bytes on one thread and on two") {
     rows.push_back(row);
   }
   const auto parsed = parse_rows("r.json", nlohmann::json(rows).dump());
-  const std::string one = rows_json(predictions_of(parsed, 1));
-  CHECK(one == rows_json(predictions_of(parsed, 2)));
+  const std::string one = rows_json(predictions_of(parsed, 1)).str();
+  CHECK(one == rows_json(predictions_of(parsed, 2)).str());
   CHECK(rows_table(predictions_of(parsed, 1), {}) == rows_table(predictions_of(parsed, 2), {}));
 }
 

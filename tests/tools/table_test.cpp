@@ -97,7 +97,7 @@ TEST_CASE("TextTable: on a narrow terminal bars go, then text is cut, then colum
 
 TEST_CASE("csv_line: quotes what RFC 4180 wants quoted") {
   const std::array<std::string, 4> cells{"plain", "a,b", "say \"x\"", "two\nlines"};
-  CHECK(csv_line(cells) == "plain,\"a,b\",\"say \"\"x\"\"\",\"two\nlines\"\n");
+  CHECK(csv_line(cells).str() == "plain,\"a,b\",\"say \"\"x\"\"\",\"two\nlines\"\n");
 }
 
 TEST_CASE("TextStyle: escape codes only where colours are wanted") {

@@ -148,6 +148,34 @@ TEST_CASE("tidy: one function writes JSON text") {
                          }));
 }
 
+TEST_CASE("tidy: no function reads the same member of an object into a field twice") {
+  static const std::regex read(R"re(^\s*member\.(?:required|optional)\("(\w+)", out\.)re");
+  for (const std::string& path : cpp_files({"models", "topologies", "sim", "tools"})) {
+    std::set<std::string> keys;
+    for (const std::string& line : source_lines(path)) {
+      if (line == "}") keys.clear();
+      std::smatch match;
+      if (!std::regex_search(line, match, read)) continue;
+      CAPTURE(path);
+      CAPTURE(line);
+      CHECK(keys.insert(match[1]).second);
+    }
+  }
+}
+
+TEST_CASE("tidy: what a command prints has the type of its medium") {
+  // Answer, CsvText and JsonText give their text by str(); help and completions are our own words.
+  static const std::regex pattern(R"(console\.out\s*<<)");
+  static const std::regex typed(R"(\.str\(\)|terminal_line\()");
+  const std::set<std::string> own_words{"tools/lockstep/cli.cpp",
+                                        "tools/lockstep/completion/completion_command.cpp"};
+  check_none(lines_where(cpp_files({"tools/lockstep"}),
+                         [&](const std::string& path, const std::string& line) {
+                           return !own_words.contains(path) && std::regex_search(line, pattern) &&
+                                  !std::regex_search(line, typed);
+                         }));
+}
+
 TEST_CASE("tidy: nothing that differs between standard libraries or runs reaches an answer") {
   static const std::regex pattern(
       R"(std::(\w+_distribution|random_device|default_random_engine)\b|\brand\(\))"

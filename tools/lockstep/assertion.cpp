@@ -174,7 +174,7 @@ std::vector<std::string> all_missed(const std::vector<Assertion>& assertions,
 }
 
 Exit report_misses(const std::vector<std::string>& misses, Console& console) {
-  for (const std::string& miss : misses) console.err << miss << "\n";
+  for (const std::string& miss : misses) console.err << terminal_text(miss) << "\n";
   return misses.empty() ? Exit::ok : Exit::assertion_missed;
 }
 

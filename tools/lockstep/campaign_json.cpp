@@ -185,7 +185,7 @@ nlohmann::ordered_json campaign_json(const CampaignResult& result) {
   return out;
 }
 
-std::string campaign_csv(const nlohmann::ordered_json& json) {
+CsvText campaign_csv(const nlohmann::ordered_json& json) {
   std::vector<std::string> names, values;
   for (const auto& [key, value] : json.items()) {
     if (!value.is_number()) continue;

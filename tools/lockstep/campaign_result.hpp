@@ -80,7 +80,7 @@ struct CampaignResult {
 nlohmann::ordered_json campaign_json(const CampaignResult& result);
 /// A header line and one of values: the numbers of the JSON's first level, then every bucket's
 /// share.
-std::string campaign_csv(const nlohmann::ordered_json& json);
+CsvText campaign_csv(const nlohmann::ordered_json& json);
 /// For people, at most 100 columns wide.
 std::string campaign_table(const CampaignResult& result, const TextStyle& style);
 

@@ -5,8 +5,11 @@
 #include <fmt/ranges.h>
 #include <ostream>
 
+#include <nlohmann/json.hpp>
+
 #include "models/input/input_error.hpp"
 #include "sim/core/clock.hpp"
+#include "tools/lockstep/progress.hpp"
 
 namespace lockstep {
 
@@ -56,12 +59,16 @@ std::string general_help() {
   out +=
       "\nWhere a file is read, - is standard input and a pipe will do.\n"
       "Exit status: 0 success, 1 an --assert was missed, 2 bad input, 3 an error of the\n"
-      "program, 130 interrupted by Ctrl-C.\n";
+      "program, 130 interrupted by Ctrl-C. With --format json, an error is JSON too: {\"error\":\n"
+      "{\"place\", \"found\", \"allowed\", \"nearest\", \"message\"}}.\n";
   return out;
 }
 
 Exit dispatch(const std::vector<std::string>& args, Console& console) {
-  if (args.empty()) throw UsageError("lockstep: no command; `lockstep --help` lists them");
+  if (args.empty()) {
+    console.out << general_help();
+    return Exit::bad_input;
+  }
   const std::string& name = args.front();
   if (name == "--help" || name == "-h" || name == "help") {
     console.out << general_help();
@@ -77,12 +84,47 @@ Exit dispatch(const std::vector<std::string>& args, Console& console) {
     if (name != command->spec->name) continue;
     const ParsedOptions options =
         parse_options(*command->spec, std::vector<std::string>(args.begin() + 1, args.end()));
-    if (!options.has("help")) return command->run(options, console);
+    if (!options.has("help")) {
+      const Heartbeat heartbeat(console.err, "lockstep " + name, console.err_is_terminal);
+      return command->run(options, console);
+    }
     console.out << help_text(*command->spec);
     return Exit::ok;
   }
   throw UsageError(fmt::format("lockstep: unknown command {}; allowed: {}{}", in_quotes(name),
                                fmt::join(names, ", "), did_you_mean(name, names)));
+}
+
+/// Whether the command line asks for JSON; it may be one that no command takes.
+bool wants_json(const std::vector<std::string>& args) {
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    if (args[i] == "--format=json") return true;
+    if (args[i] == "--format" && i + 1 < args.size() && args[i + 1] == "json") return true;
+  }
+  return false;
+}
+
+/// The error as a line for people, and as an answer for a program that asked for JSON.
+Exit report_error(const std::vector<std::string>& args, Console& console, Exit status,
+                  const std::string& line, nlohmann::ordered_json parts) {
+  console.err << terminal_text(line) << "\n";
+  if (!wants_json(args)) return status;
+  parts["message"] = line;
+  console.out << JsonText({{"error", std::move(parts)}}).str() << std::flush;
+  return status;
+}
+
+nlohmann::ordered_json error_json(const InputProblem& problem) {
+  const std::string pointer = problem.pointer.empty() ? "" : "#" + problem.pointer;
+  return {{"place", problem.file + pointer},
+          {"found", problem.found},
+          {"allowed", problem.allowed},
+          {"nearest", problem.nearest.empty() ? nlohmann::ordered_json()
+                                              : nlohmann::ordered_json(problem.nearest)}};
+}
+
+nlohmann::ordered_json place_json(const char* place) {
+  return {{"place", place}, {"found", nullptr}, {"allowed", nullptr}, {"nearest", nullptr}};
 }
 
 }  // namespace
@@ -97,18 +139,17 @@ Exit run_cli(const std::vector<std::string>& args, Console& console) {
     }
     return status;
   } catch (const InputError& e) {
-    console.err << e.what() << "\n";
-    return Exit::bad_input;
+    return report_error(args, console, Exit::bad_input, e.what(), error_json(e.problem()));
   } catch (const UsageError& e) {
-    console.err << e.what() << "\n";
-    return Exit::bad_input;
+    return report_error(args, console, Exit::bad_input, e.what(), place_json("command line"));
   } catch (const ClockOverflow& e) {
-    console.err << "lockstep: " << e.what() << "; allowed: a smaller batch, or faster links\n";
-    return Exit::bad_input;
+    const std::string line =
+        fmt::format("lockstep: {}; allowed: a smaller batch, or faster links", e.what());
+    return report_error(args, console, Exit::bad_input, line, place_json("lockstep"));
   } catch (const std::exception& e) {
-    console.err << "lockstep: an error of the program itself, please report it: " << e.what()
-                << "\n";
-    return Exit::internal_error;
+    const std::string line =
+        fmt::format("lockstep: an error of the program itself, please report it: {}", e.what());
+    return report_error(args, console, Exit::internal_error, line, place_json("lockstep"));
   }
 }
 

@@ -52,6 +52,6 @@ std::string collective_table(const CollectiveStudy& study, const TextStyle& styl
 /// The first level has the largest size's time and the best bus bandwidth, for --assert.
 nlohmann::ordered_json collective_json(const CollectiveStudy& study);
 /// A header line, then a row a line.
-std::string collective_csv(const CollectiveStudy& study);
+CsvText collective_csv(const CollectiveStudy& study);
 
 }  // namespace lockstep

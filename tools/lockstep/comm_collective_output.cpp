@@ -167,10 +167,10 @@ Json collective_json(const CollectiveStudy& study) {
           {"rows", std::move(rows)}};
 }
 
-std::string collective_csv(const CollectiveStudy& study) {
-  std::string out = csv_line(std::vector<std::string>{
-      "op", "size_bytes", "count", "type", "redop", "time_us", "algbw_GB_per_s", "busbw_GB_per_s",
-      "algorithm", "protocol", "channels", "reason"});
+CsvText collective_csv(const CollectiveStudy& study) {
+  CsvText out = csv_line(std::vector<std::string>{"op", "size_bytes", "count", "type", "redop",
+                                                  "time_us", "algbw_GB_per_s", "busbw_GB_per_s",
+                                                  "algorithm", "protocol", "channels", "reason"});
   for (const CollectiveRow& row : study.rows) {
     out += csv_line(std::vector<std::string>{
         std::string(name_of_op(row.op)), number_text(row.size.base_units()),

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "models/input/text_file.hpp"
-#include "models/input/write_json.hpp"
 #include "sim/traffic/read_traffic.hpp"
 #include "sim/traffic/traffic_congestion.hpp"
 #include "tools/lockstep/assertion.hpp"
@@ -20,6 +19,7 @@
 #include "tools/lockstep/report/assets.hpp"
 #include "tools/lockstep/report/congestion_page.hpp"
 #include "tools/lockstep/shared_options.hpp"
+#include "tools/lockstep/work_budget.hpp"
 
 namespace lockstep {
 namespace {
@@ -107,6 +107,24 @@ void write_file(const std::string& path, std::string_view text) {
   file.commit();
 }
 
+/// Measured on one core of 3 GHz, on trees of three levels.
+WorkEstimate work_of(const TrafficScenario& scenario) {
+  constexpr double kSecondsPerMessage = 6e-6, kSecondsPerPath = 1.2e-8;
+  constexpr double kBytesPerMessage = 700, kBytesPerCompletion = 48;
+  TrafficExtent all;
+  for (const TrafficEntry& entry : scenario.entries) {
+    const TrafficExtent extent = extent_of(entry);
+    all.messages += extent.messages;
+    all.at_once += extent.at_once;
+    all.paths += extent.paths;
+  }
+  return {.place = scenario.file + "#/traffic",
+          .what = grouped(all.at_once) + " messages at once" +
+                  (all.messages > all.at_once ? ", " + grouped(all.messages) + " in all" : ""),
+          .seconds = kSecondsPerMessage * all.messages + kSecondsPerPath * all.paths,
+          .bytes = kBytesPerMessage * all.at_once + kBytesPerCompletion * all.messages};
+}
+
 Exit run_traffic(const JsonCursor& root, const PresetStore& presets, const ParsedOptions& options,
                  Console& console) {
   constexpr std::size_t kLinks = 10;
@@ -116,6 +134,8 @@ Exit run_traffic(const JsonCursor& root, const PresetStore& presets, const Parse
   if (options.has("report")) (void)chart_library();
   LapTimes laps;
   const TrafficScenario scenario = read_traffic(root, presets);
+  check_work_memory(work_of(scenario), machine_memory());
+  announce_work(work_of(scenario), console.err);
   laps.lap("read");
   TrafficNetwork network(scenario.cluster, scenario.efficiency);
   laps.lap("topology");
@@ -138,14 +158,16 @@ Exit run_traffic(const JsonCursor& root, const PresetStore& presets, const Parse
     add_claim(*claim, json, misses);
   }
   if (congestion) write_file(options.get("report"), congestion_page(congestion->report(report)));
-  if (options.has("flows")) write_file(options.get("flows"), flows_csv(simulation));
+  if (options.has("flows")) write_file(options.get("flows"), flows_csv(simulation).str());
   if (options.has("paths")) write_file(options.get("paths"), paths_text(simulation));
-  const std::string text = format == "json" ? write_json(json, 2) + "\n"
-                           : format == "csv"
-                               ? traffic_csv(report)
-                               : traffic_table(scenario, report, output_style(options, console)) +
-                                     (claim ? claim->text(output_style(options, console)) : "");
-  write_output(text, options, console);
+  const auto table = [&] {
+    const TextStyle style = output_style(options, console);
+    return traffic_table(scenario, report, style) + (claim ? claim->text(style) : "");
+  };
+  write_output(format == "json"  ? Answer(JsonText(json))
+               : format == "csv" ? Answer(traffic_csv(report))
+                                 : Answer::terminal(table()),
+               options, console);
   laps.lap("report");
   if (options.has("profile")) console.err << laps.text() << "\n";
   return report_misses(misses, console);
@@ -164,9 +186,10 @@ Exit run_collectives(const JsonCursor& root, const PresetStore& presets,
   const nlohmann::ordered_json json =
       format == "json" || !assertions.empty() ? collective_json(study) : nullptr;
   const std::vector<std::string> misses = all_missed(assertions, json);
-  write_output(format == "json"  ? write_json(json, 2) + "\n"
-               : format == "csv" ? collective_csv(study)
-                                 : collective_table(study, output_style(options, console)),
+  write_output(format == "json" ? Answer(JsonText(json))
+               : format == "csv"
+                   ? Answer(collective_csv(study))
+                   : Answer::terminal(collective_table(study, output_style(options, console))),
                options, console);
   return report_misses(misses, console);
 }
@@ -180,6 +203,7 @@ Exit run_comm(const ParsedOptions& options, Console& console) {
   const PresetStore presets(options.all("presets"));
   const std::vector<std::string> sets = options.all("set");
   const JsonCursor root = JsonCursor::parse(file, read_text_file(file), JsonStyle::plain, sets);
+  root.name_all_missing();
   if (root.find("collective")) return run_collectives(root, presets, options, console);
   if (options.has("measured")) {
     throw UsageError("lockstep comm: --measured is about collectives, not traffic");

@@ -109,9 +109,9 @@ Json entry_json(const TrafficEntry& spec, const EntryReport& entry) {
 }
 
 /// Picoseconds as seconds, with all of their digits.
-void append_time(fmt::memory_buffer& out, StepTime time) {
+std::string exact_seconds(StepTime time) {
   constexpr std::uint64_t kPerSecond = 1'000'000'000'000;
-  fmt::format_to(std::back_inserter(out), "{}.{:012}", time.ps / kPerSecond, time.ps % kPerSecond);
+  return fmt::format("{}.{:012}", time.ps / kPerSecond, time.ps % kPerSecond);
 }
 
 std::string end_name(const TrafficGroup& group, int place) {
@@ -182,11 +182,11 @@ Json traffic_json(const TrafficScenario& scenario, const TrafficReport& report) 
   return out;
 }
 
-std::string traffic_csv(const TrafficReport& report) {
+CsvText traffic_csv(const TrafficReport& report) {
   const std::vector<std::string> names{
       "name",   "messages", "pairs", "bytes", "start_s",         "end_s",           "time_s",
       "mean_s", "median_s", "p99_s", "max_s", "nic_bytes_per_s", "line_rate_share", "alone_s"};
-  std::string out = csv_line(names);
+  CsvText out = csv_line(names);
   for (const EntryReport& e : report.entries) {
     std::vector<std::string> cells{e.name, std::to_string(e.messages)};
     for (const double value :
@@ -199,26 +199,20 @@ std::string traffic_csv(const TrafficReport& report) {
   return out;
 }
 
-std::string flows_csv(const TrafficSimulation& simulation) {
+CsvText flows_csv(const TrafficSimulation& simulation) {
   const TrafficPlan& plan = simulation.plan();
-  fmt::memory_buffer out;
-  fmt::format_to(std::back_inserter(out), "entry,group,round,from,to,bytes,start_s,end_s\n");
+  CsvText out = CsvText::write("entry,group,round,from,to,bytes,start_s,end_s\n");
   for (const Completion& c : simulation.completions()) {
     const Demand& demand = plan.demands()[c.demand];
     const TrafficGroup& group = plan.groups()[demand.group];
-    const std::vector<std::string> name{plan.scenario().entries[group.entry].name};
-    std::string quoted = csv_line(name);
-    quoted.pop_back();
+    const std::string& entry = plan.scenario().entries[group.entry].name;
     const bool ring = demand.next != Demand::kNone;  // stands for the whole group
-    fmt::format_to(std::back_inserter(out), "{},{},{},{},{},{},", quoted, group.number, c.round,
-                   ring ? "" : end_name(group, demand.from), ring ? "" : end_name(group, c.to),
-                   number_text(c.bytes));
-    append_time(out, c.start);
-    out.push_back(',');
-    append_time(out, c.end);
-    out.push_back('\n');
+    out +=
+        CsvText::write("{},{},{},{},{},{},{},{}\n", entry, group.number, c.round,
+                       ring ? "" : end_name(group, demand.from), ring ? "" : end_name(group, c.to),
+                       number_text(c.bytes), exact_seconds(c.start), exact_seconds(c.end));
   }
-  return fmt::to_string(out);
+  return out;
 }
 
 std::string paths_text(const TrafficSimulation& simulation) {
@@ -236,10 +230,8 @@ std::string paths_text(const TrafficSimulation& simulation) {
                     [](const Completion* c) { return std::pair(c->demand, c->round); });
   fmt::format_to(add, "messages {}\n", ordered.size());
   for (const Completion* c : ordered) {
-    fmt::format_to(add, "{} {} {:.17g} ", c->demand, c->round, c->bytes);
-    append_time(out, c->start);
-    out.push_back(' ');
-    append_time(out, c->end);
+    fmt::format_to(add, "{} {} {:.17g} {} {}", c->demand, c->round, c->bytes,
+                   exact_seconds(c->start), exact_seconds(c->end));
     for (const MaxMin::Edge& edge : flows.edges(c->flow)) fmt::format_to(add, " {}", edge.link);
     out.push_back('\n');
   }

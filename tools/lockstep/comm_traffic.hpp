@@ -15,10 +15,10 @@ std::string traffic_table(const TrafficScenario& scenario, const TrafficReport& 
                           const TextStyle& style);
 nlohmann::ordered_json traffic_json(const TrafficScenario& scenario, const TrafficReport& report);
 /// A header line, then an entry a line.
-std::string traffic_csv(const TrafficReport& report);
+CsvText traffic_csv(const TrafficReport& report);
 
 /// Every message: a header line, then a line each in the order of their ends.
-std::string flows_csv(const TrafficSimulation& simulation);
+CsvText flows_csv(const TrafficSimulation& simulation);
 
 /// What another simulator needs to run the same: every link with its capacity, every message with
 /// its bytes, its way and when it may start, and when it ended here. tests/peers/README.md has the

@@ -48,8 +48,7 @@ constexpr std::array<std::string_view, 2> kFitExamples{
 constexpr CommandSpec kFitSpec{
     .name = "fit",
     .usage = "fit [options]",
-    .summary =
-        "Re-make the constants that are fitted to published runs, and say how well they carry.",
+    .summary = "Refit the constants to the published runs and report how well they generalise.",
     .about =
         "A few constants are known only from whole training runs: the clock that a kind of GPU\n"
         "sustains, what a release of a software stack hides and wastes. tests/reference/fit.json "
@@ -210,8 +209,9 @@ Exit run_fit(const ParsedOptions& options, Console& console) {
     }
   }
   const TextStyle style = output_style(options, console);
-  write_output(table_of_constants(fitted, style) + "\n" + table_of_errors(sources, style), options,
-               console);
+  write_output(
+      Answer::terminal(table_of_constants(fitted, style) + "\n" + table_of_errors(sources, style)),
+      options, console);
   if (options.has("write")) write_fit(fitted, presets);
   return Exit::ok;
 }

@@ -63,7 +63,7 @@ Exit run_fit_kernels(const ParsedOptions& options, Console& console) {
                                                       : reference_file(presets, part.reference);
     for (KernelFit& fit : part.fit(file, presets)) fits.push_back(std::move(fit));
   }
-  write_output(kernel_fits_text(fits), options, console);
+  write_output(Answer::terminal(kernel_fits_text(fits)), options, console);
   return Exit::ok;
 }
 

@@ -221,7 +221,7 @@ Exit run_import(const ParsedOptions& options, Console& console) {
   }
   const PresetStore presets(options.all("presets"));
   const Imported imported = kind.import(options, files, presets, console);
-  for (const std::string& line : imported.left_out) console.err << line << "\n";
+  for (const std::string& line : imported.left_out) console.err << terminal_text(line) << "\n";
   if (imported.profile.empty()) {
     throw InputError({.file = fmt::format("{}", fmt::join(files, ", ")),
                       .pointer = {},
@@ -229,7 +229,7 @@ Exit run_import(const ParsedOptions& options, Console& console) {
                       .allowed = "such kernels, recorded with record_shapes=True",
                       .nearest = {}});
   }
-  write_output(imported.profile, options, console);
+  write_output(Answer::file(imported.profile), options, console);
   return Exit::ok;
 }
 

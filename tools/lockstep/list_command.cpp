@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "models/input/input_error.hpp"
-#include "models/input/write_json.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/listing.hpp"
@@ -54,8 +53,7 @@ Json json_cell(const Listing::Column& column, const std::string& cell) {
   return cell.empty() ? Json(nullptr) : Json::parse(cell);
 }
 
-std::string listing_text(const Listing& listing, const std::string& format,
-                         const TextStyle& style) {
+Answer listing_text(const Listing& listing, const std::string& format, const TextStyle& style) {
   const auto& columns = listing.columns;
   if (format == "json") {
     Json out = Json::array();
@@ -66,12 +64,12 @@ std::string listing_text(const Listing& listing, const std::string& format,
       }
       out.push_back(std::move(object));
     }
-    return write_json(out, 2) + "\n";
+    return JsonText(out);
   }
   if (format == "csv") {
     std::vector<std::string> names;
     for (const auto& column : columns) names.push_back(column.name);
-    std::string out = csv_line(names);
+    CsvText out = csv_line(names);
     for (const auto& row : listing.rows) out += csv_line(row);
     return out;
   }
@@ -82,7 +80,7 @@ std::string listing_text(const Listing& listing, const std::string& format,
   }
   TextTable table(std::move(titles));
   for (const auto& row : listing.rows) table.add(row);
-  return table.text(style, 0);
+  return Answer::terminal(table.text(style, 0));
 }
 
 Exit run_list(const ParsedOptions& options, Console& console) {
@@ -136,17 +134,17 @@ std::string rows_table(const std::vector<PresetRow>& rows) {
   return out;
 }
 
-std::string rows_text(const std::vector<PresetRow>& rows, const std::string& format) {
-  if (format == "table") return rows_table(rows);
+Answer rows_text(const std::vector<PresetRow>& rows, const std::string& format) {
+  if (format == "table") return Answer::terminal(rows_table(rows));
   if (format == "json") {
     Json out = Json::array();
     for (const PresetRow& row : rows) {
       out.push_back(
           {{"path", row.path}, {"value", row.value}, {"source", row.source}, {"note", row.note}});
     }
-    return write_json(out, 2) + "\n";
+    return JsonText(out);
   }
-  std::string out = csv_line(std::array<std::string, 4>{"path", "value", "source", "note"});
+  CsvText out = csv_line(std::array<std::string, 4>{"path", "value", "source", "note"});
   for (const PresetRow& row : rows) {
     out += csv_line(std::array<std::string, 4>{row.path, row.value, row.source, row.note});
   }

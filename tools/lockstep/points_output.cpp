@@ -2,7 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/write_json.hpp"
 #include "tools/lockstep/validation_output.hpp"
 
 namespace lockstep {
@@ -19,7 +18,7 @@ Json summary_json(const PointSummary& summary) {
 
 }  // namespace
 
-std::string points_json(const PointTable& table) {
+JsonText points_json(const PointTable& table) {
   Json points = Json::array();
   for (const ValidationPoint& point : table.points) {
     Json object = Json::object();
@@ -35,16 +34,16 @@ std::string points_json(const PointTable& table) {
   for (const PointSummary& group : table.summary) summary[group.group] = summary_json(group);
   summary["skipped"] = table.skipped;
   const Json out{{"points", std::move(points)}, {"summary", std::move(summary)}};
-  return write_json(out, 1) + "\n";
+  return JsonText(out, 1);
 }
 
-std::string points_csv(const PointTable& table) {
+CsvText points_csv(const PointTable& table) {
   std::vector<std::string> header;
   if (!table.points.empty()) {
     for (const auto& part : table.points.front().identity) header.push_back(part.first);
   }
   header.insert(header.end(), {"measured_" + table.unit, "predicted_" + table.unit, "error"});
-  std::string out = csv_line(header);
+  CsvText out = csv_line(header);
   for (const ValidationPoint& point : table.points) {
     std::vector<std::string> cells;
     for (const auto& part : point.identity) cells.push_back(part.second.text);

@@ -32,7 +32,7 @@ void write_power_trace(const std::string& path, const RunResult& result) {
     const PowerLevel level{power.gpus.power[i] / gpus, power.node.power[i],
                            power.facility.power[i]};
     for (std::string& cell : power_cells(s, level)) cells.push_back(std::move(cell));
-    file.write(csv_line(cells));
+    file.write(csv_line(cells).str());
   };
   for (std::size_t i = 0; i < power.gpus.size(); ++i) write(power.gpus.start[i], i);
   write(power.gpus.end, power.gpus.size() - 1);
@@ -53,7 +53,7 @@ void write_power_trace(const std::string& path, const CampaignResult& result) {
     for (std::string& cell : power_cells(result.scenario, level)) cells.push_back(std::move(cell));
     cells.push_back(watts_text(steps ? trough_power(power.facility) : level.facility));
     cells.push_back(watts_text(steps ? peak_power(power.facility) : level.facility));
-    file.write(csv_line(cells));
+    file.write(csv_line(cells).str());
   };
   for (const RunPhase& phase : run.phases) write(phase.begin, phase.bucket);
   if (!run.phases.empty()) write(run.wall, run.phases.back().bucket);

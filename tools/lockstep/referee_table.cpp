@@ -61,24 +61,24 @@ std::vector<std::pair<std::string, Json>> fields_of(const RefereeRow& row, std::
 
 using Fields = std::vector<std::vector<std::pair<std::string, Json>>>;
 
-std::string json_text(const Fields& rows) {
+JsonText json_text(const Fields& rows) {
   Json out = Json::array();
   for (const auto& fields : rows) {
     Json object;
     for (const auto& [name, value] : fields) object[name] = value;
     out.push_back(std::move(object));
   }
-  return write_json(out, 2) + "\n";
+  return JsonText(out);
 }
 
 std::string cell_text(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
   return value.is_number() ? number_text(value.get<double>()) : write_json(value);
 }
-std::string csv_text(const Fields& rows) {
+CsvText csv_text(const Fields& rows) {
   std::vector<std::string> cells;
   for (const auto& field : rows.front()) cells.push_back(field.first);
-  std::string out = csv_line(cells);
+  CsvText out = csv_line(cells);
   for (const auto& fields : rows) {
     cells.clear();
     for (const auto& field : fields) cells.push_back(cell_text(field.second));
@@ -162,12 +162,13 @@ RefereeSummary summary_of(std::span<const RefereeRow> rows) {
   return summary;
 }
 
-std::string referee_text(std::span<const RefereeRow> rows, std::string_view format,
-                         const TextStyle& style) {
+Answer referee_text(std::span<const RefereeRow> rows, std::string_view format,
+                    const TextStyle& style) {
   if (format != "table") {
     Fields fields;
     for (const RefereeRow& row : rows) fields.push_back(fields_of(row));
-    return format == "json" ? json_text(fields) : csv_text(fields);
+    if (format == "json") return json_text(fields);
+    return csv_text(fields);
   }
   std::string out;
   std::size_t layers = 0;
@@ -178,17 +179,18 @@ std::string referee_text(std::span<const RefereeRow> rows, std::string_view form
     first = last;
   }
   if (layers > 1) out += style.bold("all link layers") + "\n" + summary_text(summary_of(rows));
-  return out;
+  return Answer::terminal(out);
 }
 
-std::string referee_messages_text(std::span<const RefereeRow> rows, std::string_view format,
-                                  const TextStyle& style) {
+Answer referee_messages_text(std::span<const RefereeRow> rows, std::string_view format,
+                             const TextStyle& style) {
   Fields fields;
   for (const RefereeRow& row : rows) {
     for (std::size_t i = 0; i < row.messages.size(); ++i) fields.push_back(fields_of(row, i));
   }
   if (format == "json") return json_text(fields);
-  return format == "csv" ? csv_text(fields) : messages_table(fields, style);
+  if (format == "csv") return csv_text(fields);
+  return Answer::terminal(messages_table(fields, style));
 }
 
 }  // namespace lockstep

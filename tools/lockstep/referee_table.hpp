@@ -24,10 +24,10 @@ RefereeSummary summary_of(std::span<const RefereeRow> rows);
 
 /// A table for each link layer with its summary, or all rows as JSON or CSV. `format` is one of
 /// kFormats; rows are sorted by layer.
-std::string referee_text(std::span<const RefereeRow> rows, std::string_view format,
-                         const TextStyle& style);
+Answer referee_text(std::span<const RefereeRow> rows, std::string_view format,
+                    const TextStyle& style);
 /// The same, message by message.
-std::string referee_messages_text(std::span<const RefereeRow> rows, std::string_view format,
-                                  const TextStyle& style);
+Answer referee_messages_text(std::span<const RefereeRow> rows, std::string_view format,
+                             const TextStyle& style);
 
 }  // namespace lockstep

@@ -9,7 +9,6 @@
 
 #include "models/collectives/algorithms.hpp"
 #include "models/input/input_error.hpp"
-#include "models/input/write_json.hpp"
 #include "tools/lockstep/assertion.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/device_name.hpp"
@@ -194,9 +193,10 @@ Exit run_replay(const ParsedOptions& options, Console& console) {
     write_replay_timeline(file, study);
     file.commit();
   }
-  write_output(format == "json"  ? write_json(json, 2) + "\n"
-               : format == "csv" ? replay_csv(study)
-                                 : replay_table(study, output_style(options, console)),
+  write_output(format == "json" ? Answer(JsonText(json))
+               : format == "csv"
+                   ? Answer(replay_csv(study))
+                   : Answer::terminal(replay_table(study, output_style(options, console))),
                options, console);
   if (options.has("profile")) console.err << profile;
   return report_misses(misses, console);

@@ -254,10 +254,10 @@ ReplayJson replay_json(const ReplayStudy& study) {
   return out;
 }
 
-std::string replay_csv(const ReplayStudy& study) {
+CsvText replay_csv(const ReplayStudy& study) {
   std::vector<std::string> cells{"rank"};
   for (const RankPart& part : kParts) cells.push_back(fmt::format("{}_s", part.in_json));
-  std::string out = csv_line(cells);
+  CsvText out = csv_line(cells);
   for (std::size_t r = 0; r < study.replay.ranks.size(); ++r) {
     cells = {std::to_string(r)};
     for (const RankPart& part : kParts) {

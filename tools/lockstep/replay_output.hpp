@@ -27,7 +27,7 @@ std::string replay_table(const ReplayStudy& study, const TextStyle& style);
 /// The first level has the step's time and the means over ranks, for --assert.
 nlohmann::ordered_json replay_json(const ReplayStudy& study);
 /// A header line, then a rank a line.
-std::string replay_csv(const ReplayStudy& study);
+CsvText replay_csv(const ReplayStudy& study);
 
 /// The timeline as Chrome Trace JSON: a process for each rank, a thread for each stream. Requires
 /// recorded times.

@@ -2,7 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/write_json.hpp"
 #include "tools/lockstep/validation_output.hpp"
 
 namespace lockstep {
@@ -241,14 +240,14 @@ std::string peak_lines(const RowSummary& s) {
 
 }  // namespace
 
-std::string rows_json(const std::vector<RowPrediction>& predictions) {
+JsonText rows_json(const std::vector<RowPrediction>& predictions) {
   Json rows = Json::array();
   for (const RowPrediction& p : predictions) rows.push_back(row_json(p));
   const Json out{{"rows", std::move(rows)}, {"summary", summary_json(summarise_rows(predictions))}};
-  return write_json(out, 1) + "\n";
+  return JsonText(out, 1);
 }
 
-std::string rows_csv(const std::vector<RowPrediction>& predictions) {
+CsvText rows_csv(const std::vector<RowPrediction>& predictions) {
   const auto text = [](const std::optional<double>& value) {
     return value ? number_text(*value) : std::string();
   };
@@ -270,7 +269,7 @@ std::string rows_csv(const std::vector<RowPrediction>& predictions) {
                                         "predicted_gpu_power_w",
                                         "stack",
                                         "dense"};
-  std::string out = csv_line(header);
+  CsvText out = csv_line(header);
   for (const RowPrediction& p : predictions) {
     const ReferenceRow& row = *p.row;
     const std::string fits = !p.predicted_fits ? "" : *p.predicted_fits ? "true" : "false";

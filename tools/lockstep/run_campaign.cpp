@@ -10,7 +10,6 @@
 #include <nlohmann/json.hpp>
 
 #include "models/input/input_error.hpp"
-#include "models/input/write_json.hpp"
 #include "models/workload/flops.hpp"
 #include "sim/accuracy/read_residuals.hpp"
 #include "sim/power/run_power.hpp"
@@ -196,14 +195,14 @@ Exit run_campaign(const CampaignInput& input, const Scenario& scenario,
     add_claim(*claim, json, misses);
   }
   write_files(result, options);
-  std::string text;
-  if (format == "json") text = write_json(json, 2) + "\n";
-  if (format == "csv") text = campaign_csv(json);
-  if (format == "table") {
-    const TextStyle style = output_style(options, console);
-    text = campaign_table(result, style) + (claim ? claim->text(style) : "");
-  }
-  write_output(text, options, console);
+  const TextStyle style = output_style(options, console);
+  const auto table = [&] {
+    return campaign_table(result, style) + (claim ? claim->text(style) : "");
+  };
+  write_output(format == "json"  ? Answer(JsonText(json))
+               : format == "csv" ? Answer(campaign_csv(json))
+                                 : Answer::terminal(table()),
+               options, console);
   const Exit missed = report_misses(misses, console);
   return result.interrupted ? Exit::interrupted : missed;
 }

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "models/input/text_file.hpp"
-#include "models/input/write_json.hpp"
 #include "sim/accuracy/read_residuals.hpp"
 #include "sim/congestion/shared_scenario.hpp"
 #include "sim/pools/pool_memory.hpp"
@@ -137,12 +136,12 @@ constexpr CommandSpec kRunSpec{
     .examples = kRunExamples,
 };
 
-std::string formatted(const RunResult& result, const nlohmann::ordered_json& json,
-                      const std::optional<ClaimCheck>& claim, const std::string& format,
-                      const TextStyle& style) {
-  if (format == "json") return write_json(json, 2) + "\n";
+Answer formatted(const RunResult& result, const nlohmann::ordered_json& json,
+                 const std::optional<ClaimCheck>& claim, const std::string& format,
+                 const TextStyle& style) {
+  if (format == "json") return JsonText(json);
   if (format == "csv") return result_csv(result);
-  return result_table(result, style) + (claim ? claim->text(style) : "");
+  return Answer::terminal(result_table(result, style) + (claim ? claim->text(style) : ""));
 }
 
 void write_svg(const std::string& path, const RunResult& result) {
@@ -203,6 +202,7 @@ Exit run_run(const ParsedOptions& options, Console& console) {
   const std::vector<std::string> sets = options.all("set");
   const std::string text = read_text_file(path);
   const JsonCursor root = JsonCursor::parse(path, text, JsonStyle::plain, sets);
+  if (!is_shared_scenario(root)) root.name_all_missing();
   check_options(options, root);
   if (is_shared_scenario(root)) return run_shared(root, presets, options, console);
   if (has_rl(root)) return run_rl(path, text, presets, options, console);

@@ -85,7 +85,7 @@ nlohmann::ordered_json result_json(const RunResult& result);
 
 /// A header line and one line of values: the numeric fields of the first level of result_json(),
 /// then the share of each bucket.
-std::string result_csv(const RunResult& result);
+CsvText result_csv(const RunResult& result);
 
 /// For people, at most 100 columns wide.
 std::string result_table(const RunResult& result, const TextStyle& style);

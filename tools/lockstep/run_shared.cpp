@@ -8,7 +8,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/write_json.hpp"
 #include "models/memory.hpp"
 #include "sim/congestion/shared_run.hpp"
 #include "tools/lockstep/assertion.hpp"
@@ -205,9 +204,9 @@ Json shared_json(const SharedScenario& scenario, const SharedResult& result) {
 }
 
 /// A line per job.
-std::string shared_csv(const SharedResult& result) {
+CsvText shared_csv(const SharedResult& result) {
   const auto line = [](std::vector<std::string> cells) { return csv_line(cells); };
-  std::string out = line({"job", "alone_s", "step_s", "slowdown", "bytes"});
+  CsvText out = line({"job", "alone_s", "step_s", "slowdown", "bytes"});
   for (const JobCongestion& job : result.congestion.jobs) {
     out += line({job.name, number_text(job.alone_s), number_text(job.step_s),
                  number_text(job.slowdown()), number_text(job.bytes)});
@@ -247,11 +246,11 @@ Exit run_shared(const JsonCursor& root, const PresetStore& presets, const Parsed
     file.write(congestion_page(result.congestion));
     file.commit();
   }
-  std::string text;
-  if (format == "json") text = write_json(json, 2) + "\n";
-  if (format == "csv") text = shared_csv(result);
-  if (format == "table") text = table_text(scenario, result, output_style(options, console));
-  write_output(text, options, console);
+  const TextStyle style = output_style(options, console);
+  write_output(format == "json"  ? Answer(JsonText(json))
+               : format == "csv" ? Answer(shared_csv(result))
+                                 : Answer::terminal(table_text(scenario, result, style)),
+               options, console);
   return report_misses(misses, console);
 }
 

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <utility>
 
+#include "tools/lockstep/written.hpp"
+
 namespace lockstep {
 namespace {
 
@@ -34,26 +36,6 @@ const Paint* paint_of(const TimelineSlice& slice) {
   return it == kPaints.end() ? nullptr : it;
 }
 
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '&':
-        out += "&amp;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
-
 /// 1, 2 or 5 times a power of ten, so that there are about ten of them.
 double tick_seconds(double step_s) {
   const double rough = step_s / 10;
@@ -77,7 +59,7 @@ class Drawing {
         "height=\"{1:g}\" font-family=\"sans-serif\" font-size=\"12\" fill=\"#222\">\n"
         "<title>{2}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n"
         "<text x=\"{3:g}\" y=\"20\" font-size=\"14\" font-weight=\"bold\">{2}</text>\n",
-        width, height, escaped(title), kLabels);
+        width, height, SvgText(title).str(), kLabels);
     legend();
     axis();
     ranks();

@@ -36,13 +36,13 @@ TextStyle output_style(const ParsedOptions& options, const Console& console) {
   return style;
 }
 
-void write_output(std::string_view text, const ParsedOptions& options, Console& console) {
+void write_output(const Answer& answer, const ParsedOptions& options, Console& console) {
   if (!options.has("output")) {
-    console.out << text;
+    console.out << answer.str();
     return;
   }
   OutputFile file(options.get("output"));
-  file.write(text);
+  file.write(answer.str());
   file.commit();
 }
 

@@ -7,6 +7,7 @@
 
 #include "sim/scenario/scenario.hpp"
 #include "tools/lockstep/cli.hpp"
+#include "tools/lockstep/written.hpp"
 
 namespace lockstep {
 
@@ -62,7 +63,7 @@ Folding folding_of(const ParsedOptions& options);
 
 /// Style of what a command prints: that of the console, or plain text without colours for --output.
 TextStyle output_style(const ParsedOptions& options, const Console& console);
-/// Writes the whole text to --output or to the console.
-void write_output(std::string_view text, const ParsedOptions& options, Console& console);
+/// Writes the answer to --output or to the console.
+void write_output(const Answer& answer, const ParsedOptions& options, Console& console);
 
 }  // namespace lockstep

@@ -11,8 +11,20 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "models/input/printable.hpp"
+
 namespace lockstep {
 namespace {
+
+constexpr std::string_view kBold = "\033[1m", kDim = "\033[2m", kPlain = "\033[0m";
+
+/// The style that the text begins with; empty: none.
+std::string_view style_at(std::string_view text) {
+  for (const std::string_view style : {kBold, kDim, kPlain}) {
+    if (text.starts_with(style)) return style;
+  }
+  return {};
+}
 
 bool locale_is_utf8() {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
@@ -64,10 +76,10 @@ std::string trimmed_right(std::string line) {
 }  // namespace
 
 std::string TextStyle::bold(std::string_view text) const {
-  return colour ? fmt::format("\033[1m{}\033[0m", text) : std::string(text);
+  return colour ? fmt::format("{}{}{}", kBold, text, kPlain) : std::string(text);
 }
 std::string TextStyle::dim(std::string_view text) const {
-  return colour ? fmt::format("\033[2m{}\033[0m", text) : std::string(text);
+  return colour ? fmt::format("{}{}{}", kDim, text, kPlain) : std::string(text);
 }
 
 TextStyle style_of_terminal(bool is_terminal) {
@@ -75,6 +87,28 @@ TextStyle style_of_terminal(bool is_terminal) {
   return {.utf8 = locale_is_utf8(),
           .colour = is_terminal && std::getenv("NO_COLOR") == nullptr,
           .columns = is_terminal ? columns_of_terminal() : 0};
+}
+
+std::string terminal_text(std::string_view lines) {
+  std::string out;
+  while (!lines.empty()) {
+    const std::size_t end = std::min(lines.find_first_of("\n\033"), lines.size());
+    out += printable(lines.substr(0, end));
+    lines.remove_prefix(end);
+    if (lines.empty()) break;
+    const std::string_view style = style_at(lines);
+    const std::size_t taken = std::max<std::size_t>(1, style.size());
+    out +=
+        style.empty() && lines[0] != '\n' ? printable(lines.substr(0, 1)) : lines.substr(0, taken);
+    lines.remove_prefix(taken);
+  }
+  return out;
+}
+
+std::string terminal_line(std::string_view text) {
+  std::string line(text);
+  std::ranges::replace_if(line, [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');
+  return terminal_text(line);
 }
 
 double twelve_digits(double value) {
@@ -172,7 +206,9 @@ int text_width(std::string_view text) {
   }));
 }
 
-std::string wrap(std::string_view text, int width, int indent) {
+std::string wrap(std::string_view whole, int width, int indent) {
+  const std::string line = terminal_line(whole);
+  std::string_view text = line;
   std::string out;
   int column = 0;
   while (!text.empty()) {
@@ -199,6 +235,7 @@ std::string labelled_line(std::string_view label, int columns, std::string_view 
 
 void TextTable::add(std::vector<std::string> cells) {
   assert(cells.size() == columns_.size());
+  for (std::string& cell : cells) cell = terminal_line(cell);
   rows_.push_back(std::move(cells));
 }
 
@@ -248,22 +285,13 @@ std::string TextTable::text(const TextStyle& style, int indent) const {
   return out;
 }
 
-std::string csv_line(std::span<const std::string> cells) {
-  std::string out;
+CsvText csv_line(std::span<const std::string> cells) {
+  CsvText out;
   for (std::size_t i = 0; i < cells.size(); ++i) {
-    if (i > 0) out += ',';
-    if (cells[i].find_first_of(",\"\r\n") == std::string::npos) {
-      out += cells[i];
-      continue;
-    }
-    out += '"';
-    for (const char c : cells[i]) {
-      if (c == '"') out += '"';
-      out += c;
-    }
-    out += '"';
+    if (i > 0) out += CsvText::write(",");
+    out += cells[i];
   }
-  return out + "\n";
+  return out += CsvText::write("\n");
 }
 
 }  // namespace lockstep

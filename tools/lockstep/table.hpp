@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tools/lockstep/written.hpp"
+
 namespace lockstep {
 
 /// Width of every text of the program; tables may be wider, but for a terminal's.
@@ -49,12 +51,18 @@ std::string percent_text(double share);
 /// (largest remainder). Requires shares that add up to 1.
 std::vector<double> percentages_that_add_up(std::span<const double> shares);
 
+/// Lines as a terminal may have them: whatever it would obey, but for line breaks and the styles of
+/// TextStyle, becomes visible, as printable() says.
+std::string terminal_text(std::string_view lines);
+/// One line of them: line breaks and tabs become spaces.
+std::string terminal_line(std::string_view text);
+
 /// A bar of `share` (0 to 1) of `width` columns: eighth blocks in UTF-8, else '#'.
 std::string bar(double share, int width, const TextStyle& style);
 /// Columns that the text takes on a terminal (UTF-8 counted by code point).
 int text_width(std::string_view text);
-/// Breaks at spaces so that no line's text is wider than `width`; lines after the first begin with
-/// `indent` spaces.
+/// The text as one terminal_line(), broken at spaces so that no line's text is wider than `width`;
+/// lines after the first begin with `indent` spaces.
 std::string wrap(std::string_view text, int width, int indent);
 /// "  label   text", the text in a column of its own behind `columns` for labels.
 std::string labelled_line(std::string_view label, int columns, std::string_view text);
@@ -71,7 +79,7 @@ class TextTable {
   };
   explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
-  /// Requires one cell per column.
+  /// Requires one cell per column; each is shown as one terminal_line().
   void add(std::vector<std::string> cells);
   [[nodiscard]] std::size_t rows() const { return rows_.size(); }
   /// The table, each line indented by `indent` and ended by a newline; a title line first.
@@ -84,7 +92,7 @@ class TextTable {
   std::vector<std::vector<std::string>> rows_;
 };
 
-/// One CSV line, quoted where RFC 4180 asks for it, with a newline.
-std::string csv_line(std::span<const std::string> cells);
+/// One CSV line with a newline; each cell is escaped.
+CsvText csv_line(std::span<const std::string> cells);
 
 }  // namespace lockstep

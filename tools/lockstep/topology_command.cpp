@@ -156,13 +156,15 @@ Exit run_import(const ParsedOptions& given, Console& console) {
                                            .rate = import.rate,
                                            .all_nics = options.has("all-nics")},
                                           presets);
-    write_output(preset.json, options, console);
-    for (const std::string& fact : preset.facts) remarks(options, console) << fact << "\n";
+    write_output(Answer::file(preset.json), options, console);
+    for (const std::string& fact : preset.facts) {
+      remarks(options, console) << terminal_text(fact) << "\n";
+    }
     assumptions = preset.assumptions;
   } else {
     const auto& fabric = std::get<DrawnFabric>(read);
     const ClusterGraph& graph = fabric.graph;
-    write_output(write_fabric_json(fabric), options, console);
+    write_output(Answer::file(write_fabric_json(fabric)), options, console);
     remarks(options, console) << fmt::format(
         "{}: {} hosts, {} NICs of {}, {} switches, {} cables\n", format.title, fabric.hosts.size(),
         graph.port_count(), words_of(nic_rates(graph)), graph.vertex_count() - graph.port_count(),
@@ -170,7 +172,7 @@ Exit run_import(const ParsedOptions& given, Console& console) {
     assumptions = fabric.assumptions;
   }
   for (const std::string& line : assumptions) {
-    remarks(options, console) << "assumed: " << line << "\n";
+    remarks(options, console) << "assumed: " << terminal_text(line) << "\n";
   }
   return Exit::ok;
 }
@@ -186,8 +188,9 @@ Exit run_show(const ParsedOptions& options, Console& console) {
     svg.commit();
   }
   const TopologyAnalysis analysis = analyse(fabric);
-  write_output(format == "json" ? topology_json(fabric, analysis)
-                                : topology_table(fabric, analysis, output_style(options, console)),
+  write_output(format == "json" ? Answer(topology_json(fabric, analysis))
+                                : Answer::terminal(topology_table(fabric, analysis,
+                                                                  output_style(options, console))),
                options, console);
   return Exit::ok;
 }
@@ -222,7 +225,7 @@ Exit run_export(const ParsedOptions& options, Console& console) {
   const PresetStore presets(options.all("presets"));
   const DrawnFabric fabric = topology_input(options, presets);
   for (const std::string& line : fabric.assumptions) {
-    remarks(options, console) << "assumed: " << line << "\n";
+    remarks(options, console) << "assumed: " << terminal_text(line) << "\n";
   }
   const std::string lost = name == "fabric" ? std::string() : words_of(fabric.carriage);
   if (!lost.empty()) {
@@ -231,7 +234,7 @@ Exit run_export(const ParsedOptions& options, Console& console) {
   }
   for (const ExportFormat& format : kExportFormats) {
     if (format.name != name) continue;
-    write_output(format.write(fabric, options.positionals[1]), options, console);
+    write_output(Answer::file(format.write(fabric, options.positionals[1])), options, console);
   }
   return Exit::ok;
 }

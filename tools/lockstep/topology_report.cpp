@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "models/input/quantity.hpp"
-#include "models/input/write_json.hpp"
 #include "topologies/formats/fabric_json.hpp"
 #include "topologies/nic_rates.hpp"
 
@@ -202,7 +201,7 @@ std::string topology_table(const DrawnFabric& fabric, const TopologyAnalysis& an
   return Table(fabric, analysis, style).text();
 }
 
-std::string topology_json(const DrawnFabric& fabric, const TopologyAnalysis& a) {
+JsonText topology_json(const DrawnFabric& fabric, const TopologyAnalysis& a) {
   Json out{{"about", fabric.about},
            {"source", fabric.source},
            {"assumptions", fabric.assumptions},
@@ -248,7 +247,7 @@ std::string topology_json(const DrawnFabric& fabric, const TopologyAnalysis& a) 
   for (const SinglePoint& point : a.single_points) out["single_points"].push_back(json_of(point));
   out["single_points_complete"] = a.single_points_complete;
   out["worst_switch"] = json_of(a.worst_switch);
-  return write_json(out, 2) + "\n";
+  return JsonText(out);
 }
 
 }  // namespace lockstep

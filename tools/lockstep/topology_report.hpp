@@ -11,6 +11,6 @@ namespace lockstep {
 std::string topology_table(const DrawnFabric& fabric, const TopologyAnalysis& analysis,
                            const TextStyle& style);
 /// The same as JSON, rates in bytes per second.
-std::string topology_json(const DrawnFabric& fabric, const TopologyAnalysis& analysis);
+JsonText topology_json(const DrawnFabric& fabric, const TopologyAnalysis& analysis);
 
 }  // namespace lockstep

@@ -149,17 +149,17 @@ void keep_wanted(std::vector<ReferenceRow>& rows, const ParsedOptions& options) 
   });
 }
 
-std::string formatted(const PointTable& table, const std::string& format, const TextStyle& style) {
-  return format == "json"  ? points_json(table)
-         : format == "csv" ? points_csv(table)
-                           : points_table(table, style);
+Answer formatted(const PointTable& table, const std::string& format, const TextStyle& style) {
+  if (format == "json") return points_json(table);
+  if (format == "csv") return points_csv(table);
+  return Answer::terminal(points_table(table, style));
 }
 
-std::string formatted(const std::vector<RowPrediction>& predictions, const std::string& format,
-                      const TextStyle& style) {
-  return format == "json"  ? rows_json(predictions)
-         : format == "csv" ? rows_csv(predictions)
-                           : rows_table(predictions, style);
+Answer formatted(const std::vector<RowPrediction>& predictions, const std::string& format,
+                 const TextStyle& style) {
+  if (format == "json") return rows_json(predictions);
+  if (format == "csv") return rows_csv(predictions);
+  return Answer::terminal(rows_table(predictions, style));
 }
 
 /// Whether --profile says how to predict the rows, and is not itself what is held against the laws.
@@ -194,10 +194,10 @@ const PointFile* point_file(const ParsedOptions& options) {
   return found;
 }
 
-std::string formatted(const ProfileFit& fit, const std::string& format, const TextStyle& style) {
-  return format == "json"  ? profile_fit_json(fit)
-         : format == "csv" ? profile_fit_csv(fit)
-                           : profile_fit_table(fit, style);
+Answer formatted(const ProfileFit& fit, const std::string& format, const TextStyle& style) {
+  if (format == "json") return profile_fit_json(fit);
+  if (format == "csv") return profile_fit_csv(fit);
+  return Answer::terminal(profile_fit_table(fit, style));
 }
 
 Exit run_fit(const ParsedOptions& options, const std::string& format, const PresetStore& presets,
@@ -213,7 +213,7 @@ Exit run_fit(const ParsedOptions& options, const std::string& format, const Pres
     file.write(fitted_preset(fit, presets));
     file.commit();
   }
-  console.out << formatted(fit, format, console.style);
+  console.out << formatted(fit, format, console.style).str();
   return Exit::ok;
 }
 
@@ -241,22 +241,24 @@ std::vector<ReferenceRow> own_rows(const PresetStore& presets, std::string_view 
   return parse_rows(file, read_text_file(file));
 }
 
-std::string own_accuracy(const PresetStore& presets, int jobs, Console& console) {
+Answer own_accuracy(const PresetStore& presets, int jobs, Console& console) {
   const std::string file = reference_file(presets, "explanations.json");
   const std::vector<ReferenceRow> runs = own_rows(presets, "training.json");
   const std::vector<ReferenceRow> single_node = own_rows(presets, "single_node.json");
-  return accuracy_page({.runs = predicted(runs, presets, jobs, console),
-                        .single_node = predicted(single_node, presets, jobs, console),
-                        .residuals = load_residuals(presets),
-                        .explanations = read_explanations(file, read_text_file(file))});
+  return Answer::file(
+      accuracy_page({.runs = predicted(runs, presets, jobs, console),
+                     .single_node = predicted(single_node, presets, jobs, console),
+                     .residuals = load_residuals(presets),
+                     .explanations = read_explanations(file, read_text_file(file))}));
 }
 
-std::string own_intervals(const PresetStore& presets, const std::string& format,
-                          const TextStyle& style) {
+Answer own_intervals(const PresetStore& presets, const std::string& format,
+                     const TextStyle& style) {
   if (format == "csv")
     throw UsageError("lockstep validate: --intervals is a table or JSON, no CSV");
   const IntervalCheck check = check_intervals(load_residuals(presets));
-  return format == "json" ? intervals_json(check) : intervals_table(check, style);
+  if (format == "json") return intervals_json(check);
+  return Answer::terminal(intervals_table(check, style));
 }
 
 Exit run_validate(const ParsedOptions& options, Console& console) {

@@ -154,7 +154,7 @@ std::string profile_fit_table(const ProfileFit& fit, const TextStyle& style) {
   return out;
 }
 
-std::string profile_fit_json(const ProfileFit& fit) {
+JsonText profile_fit_json(const ProfileFit& fit) {
   FitJson parts = FitJson::array();
   for (const KernelFit& part : fit.fits) {
     parts.push_back({{"part", part.part},
@@ -165,11 +165,11 @@ std::string profile_fit_json(const ProfileFit& fit) {
   }
   const FitJson out{
       {"gpu", fit.profile.gpu}, {"parts", std::move(parts)}, {"not_fitted", fit.not_fitted}};
-  return write_json(out, 1) + "\n";
+  return JsonText(out, 1);
 }
 
-std::string profile_fit_csv(const ProfileFit& fit) {
-  std::string out = csv_line(
+CsvText profile_fit_csv(const ProfileFit& fit) {
+  CsvText out = csv_line(
       std::vector<std::string>{"part", "constant", "value", "points", "preset_median_abs_error",
                                "fitted_median_abs_error", "left_out_median_abs_error"});
   for (const KernelFit& part : fit.fits) {

@@ -27,9 +27,9 @@ ProfileFit fit_profile_of(const std::string& name, const PresetStore& presets);
 std::string profile_fit_table(const ProfileFit& fit, const TextStyle& style);
 /// {"gpu", "parts": [{"part", "constants", "preset", "fitted", "left_out"}], "not_fitted"}; errors
 /// as in the summary of validate's points, null of what the preset has not.
-std::string profile_fit_json(const ProfileFit& fit);
+JsonText profile_fit_json(const ProfileFit& fit);
 /// A line for each constant: its part, name, value and the part's errors.
-std::string profile_fit_csv(const ProfileFit& fit);
+CsvText profile_fit_csv(const ProfileFit& fit);
 
 /// The card's preset as its file has it with the fitted constants, each with the profile as its
 /// source. Of a profile of collectives alone the preset of the card's NVLink, and where they all

@@ -11,15 +11,15 @@
 namespace lockstep {
 
 /// {"rows": [...], "summary": {...}}; tools/lockstep/README.md explains every field.
-std::string rows_json(const std::vector<RowPrediction>& predictions);
+JsonText rows_json(const std::vector<RowPrediction>& predictions);
 /// One line per row, the fields of the JSON.
-std::string rows_csv(const std::vector<RowPrediction>& predictions);
+CsvText rows_csv(const std::vector<RowPrediction>& predictions);
 /// Row by row, then the summaries; at most 100 columns wide.
 std::string rows_table(const std::vector<RowPrediction>& predictions, const TextStyle& style);
 
 /// {"points": [...], "summary": {...}}.
-std::string points_json(const PointTable& table);
-std::string points_csv(const PointTable& table);
+JsonText points_json(const PointTable& table);
+CsvText points_csv(const PointTable& table);
 std::string points_table(const PointTable& table, const TextStyle& style);
 
 }  // namespace lockstep

@@ -6,12 +6,13 @@
 #include <utility>
 
 #include "models/input/input_error.hpp"
+#include "models/input/printable.hpp"
 
 namespace lockstep {
 
 std::string xml_escaped(std::string_view text) {
   std::string out;
-  for (const char c : text) {
+  for (const char c : valid_utf8(text)) {
     if (c == '&') {
       out += "&amp;";
     } else if (c == '<') {

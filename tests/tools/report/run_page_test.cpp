@@ -147,7 +147,7 @@ TEST_CASE("run figures: the step time and what 90 % of published runs alike woul
   const std::vector<PageFigure> figures = run_figures(result);
   REQUIRE(figures.size() == without + 1);
   const std::string label = std::regex_replace(figures[5].label, std::regex("\u00a0"), " ");
-  CHECK(label.starts_with("a healthy step; 90 % of runs take 9.00 s to 12.0 s ("));
+  CHECK(label.starts_with("a healthy step; 90 % interval 9.00 s to 12.0 s ("));
   CHECK(label.ends_with("dense, hopper: 312 published runs of 5 sources)"));
 }
 

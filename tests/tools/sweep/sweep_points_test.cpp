@@ -195,10 +195,10 @@ TEST_CASE("sweep files: mistakes are named with their place") {
       Case{"/scenario", R"("jobs.json")",
            "jobs.json#/jobs: found an array; allowed: a scenario of one step, or one with \"run\""},
       Case{"/axes", "[]", "sweep.json#/axes: found an array; allowed: at least one axis"},
-      Case{
-          "/axes/0/at", R"("micro")",
-          "sweep.json#/axes/0/at: found \"micro\"; allowed: a JSON pointer into the scenario, such "
-          "as /parallelism/tensor"},
+      Case{"/axes/0/at", R"("batch..micro")",
+           "sweep.json#/axes/0/at: found \"batch..micro\"; allowed: a path into the scenario, such "
+           "as "
+           "parallelism.tensor or /parallelism/tensor"},
       Case{"/axes/0/at", R"("/batch/Tokens")",
            "sweep.json#/axes/0/at: found \"/batch/Tokens\"; allowed: a \"name\" of lower-case "
            "letters, digits and _ for the column, not \"Tokens\""},

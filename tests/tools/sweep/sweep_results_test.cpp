@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/input/text_file.hpp"
+#include "tests/support/source_tree.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
 #include "tools/lockstep/sweep/metrics.hpp"
@@ -270,6 +271,65 @@ TEST_CASE("lockstep sweep: mistakes are one line, and nothing is written") {
   CHECK_FALSE(std::filesystem::exists(files.folder.path() + "/none"));
 }
 
+TEST_CASE("lockstep sweep: paths as --set takes them, quantities as numbers beside their text") {
+  const SweepFolder files;
+  const std::string sweep = files.folder.write("paths.json", R"({
+    "scenario": "step.json",
+    "axes": [{"at": "cluster.node.nic_bandwidth", "name": "nic", "values": ["100 Gb/s", "200 Gb/s"]},
+             {"list": [{"parallelism.tensor": 1, "/batch/micro": 1}]}]})");
+  const std::string db = files.db("paths"), csv = files.folder.path() + "/paths.csv";
+  const Ran ran = lockstep_with({"sweep", sweep, "-o", db, "--csv", csv});
+  CHECK(ran.err == "");
+  const std::string text = read_text_file(csv);
+  CHECK(text.starts_with("point,nic,tensor,micro,nic_bytes_per_s,"));
+  CHECK(text.find("\n0,100 Gb/s,1,1,12500000000,") != std::string::npos);
+  CHECK(text.find("\n1,200 Gb/s,1,1,25000000000,") != std::string::npos);
+  const std::string wrong = files.folder.write(
+      "wrong.json", R"({"scenario": "step.json", "axes": [{"at": "a..b", "values": [1]}]})");
+  CHECK(lockstep_with({"sweep", wrong, "-o", db}).err ==
+        wrong +
+            "#/axes/0/at: found \"a..b\"; allowed: a path into the scenario, such as "
+            "parallelism.tensor or /parallelism/tensor\n");
+}
+
+TEST_CASE("lockstep sweep: a formula without a value is an error with its place") {
+  const SweepFolder files;
+  const std::string sweep = files.folder.write("abs.json", R"({
+    "scenario": "step.json", "axes": [{"at": "/batch/micro", "values": [1, 2]}],
+    "constraints": ["abs(-9223372036854775808) > 0"]})");
+  const Ran ran = lockstep_with({"sweep", sweep, "-o", files.db("abs")});
+  CHECK(ran.exit == Exit::bad_input);
+  CHECK(ran.err == sweep +
+                       "#/constraints/0: found \"abs(-9223372036854775808) > 0\" (integer "
+                       "overflow); allowed: a formula that has a value for every point\n");
+}
+
+TEST_CASE("lockstep sweep --engine slurm: a name of a file is never run as shell code") {
+  const SweepFolder files;
+  const std::string& top = files.folder.path();
+  // sbatch runs its script, for one task, as Slurm would; squeue knows of none.
+  files.folder.write(
+      "bin/sbatch",
+      "#!/bin/sh\nfor a; do :; done\nSLURM_ARRAY_TASK_ID=0 sh \"$a\" > /dev/null 2>&1\n"
+      "echo 1\n");
+  files.folder.write("bin/squeue", "#!/bin/sh\n");
+  const std::string evil = "x\ntouch " + top + "/PWNED #.json";
+  const std::string sweep = files.folder.write(evil, read_text_file(files.sweep));
+  files.folder.write("x\ntouch " + top + "/step.json", read_text_file(top + "/step.json"));
+  const std::string command =
+      ShellText::write(
+          "chmod +x {}/bin/*; PATH={}/bin:$PATH timeout 60 {} sweep {} -o {} --engine "
+          "slurm --shards 1 > /dev/null 2>&1",
+          top, top, LOCKSTEP_PROGRAM, sweep, top + "/slurm.db")
+          .str();
+  (void)test::run_in_source_tree(command);
+  CHECK(std::filesystem::exists(top + "/slurm.db"));
+  CHECK_FALSE(std::filesystem::exists(top + "/PWNED"));
+  const Ran lines = lockstep_with({"sweep", sweep, "-o", top + "/p.db", "--print-parallel"});
+  CHECK(lines.exit == Exit::bad_input);
+  CHECK(lines.err.starts_with("--print-parallel: found a line break in the name of a file"));
+}
+
 TEST_CASE("shards: a line for each that is not there yet; what Slurm says is read") {
   const SweepFolder files;
   REQUIRE(files.run("a b", {"--shard", "1/3"}).exit == Exit::ok);
@@ -281,7 +341,7 @@ TEST_CASE("shards: a line for each that is not there yet; what Slurm says is rea
   CHECK(live_tasks("12\n3\n") == std::vector<int>{3, 12});
   CHECK(live_tasks("") == std::vector<int>{});
   CHECK_FALSE(live_tasks("slurm_load_jobs error").has_value());
-  CHECK(shell_word("it's") == "'it'\\''s'");
+  CHECK(ShellText("it's").str() == "'it'\\''s'");
 }
 
 }  // namespace lockstep

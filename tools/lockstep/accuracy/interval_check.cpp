@@ -9,7 +9,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/write_json.hpp"
 #include "tools/lockstep/statistics.hpp"
 
 namespace lockstep {
@@ -136,10 +135,10 @@ std::string intervals_table(const IntervalCheck& check, const TextStyle& style) 
                    100 * kCoverage);
 }
 
-std::string intervals_json(const IntervalCheck& check) {
+JsonText intervals_json(const IntervalCheck& check) {
   nlohmann::ordered_json out{{"coverage", kCoverage}};
   for (const CheckPart& part : kCheckParts) out[part.key] = groups_json(check.*part.groups);
-  return write_json(out, 1) + "\n";
+  return JsonText(out, 1);
 }
 
 }  // namespace lockstep

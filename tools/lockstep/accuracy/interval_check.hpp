@@ -36,6 +36,6 @@ IntervalCheck check_intervals(const ResidualTable& table);
 /// For people, at most 100 columns wide.
 std::string intervals_table(const IntervalCheck& check, const TextStyle& style);
 /// {"coverage": 0.9, "left_out": {"all": {"rows": ...}, "known stack": ...}, ...}.
-std::string intervals_json(const IntervalCheck& check);
+JsonText intervals_json(const IntervalCheck& check);
 
 }  // namespace lockstep

@@ -1,7 +1,6 @@
 #include <array>
 #include <fmt/format.h>
 
-#include "models/input/write_json.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/compare/comparison.hpp"
 #include "tools/lockstep/interrupt.hpp"
@@ -71,11 +70,11 @@ Exit run_compare(const ParsedOptions& options, Console& console) {
         presets);
   }
   if (!comparison) return Exit::interrupted;
-  std::string text;
-  if (format == "json") text = write_json(comparison_json(*comparison), 2) + "\n";
-  if (format == "csv") text = comparison_csv(*comparison);
-  if (format == "table") text = comparison_table(*comparison, output_style(options, console));
-  write_output(text, options, console);
+  const TextStyle style = output_style(options, console);
+  write_output(format == "json"  ? Answer(JsonText(comparison_json(*comparison)))
+               : format == "csv" ? Answer(comparison_csv(*comparison))
+                                 : Answer::terminal(comparison_table(*comparison, style)),
+               options, console);
   return Exit::ok;
 }
 

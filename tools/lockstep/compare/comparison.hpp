@@ -55,6 +55,6 @@ std::optional<Comparison> compare(const ComparisonInput& input, const PresetStor
 
 std::string comparison_table(const Comparison& comparison, const TextStyle& style);
 nlohmann::ordered_json comparison_json(const Comparison& comparison);
-std::string comparison_csv(const Comparison& comparison);
+CsvText comparison_csv(const Comparison& comparison);
 
 }  // namespace lockstep

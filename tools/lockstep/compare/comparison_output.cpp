@@ -145,10 +145,10 @@ nlohmann::ordered_json comparison_json(const Comparison& c) {
           {"notes", c.notes}};
 }
 
-std::string comparison_csv(const Comparison& c) {
+CsvText comparison_csv(const Comparison& c) {
   const std::vector<std::string> titles{"step",  "pointer", "from",  "to",
                                         "value", "change",  "alone", "metric"};
-  std::string out = csv_line(titles);
+  CsvText out = csv_line(titles);
   for (std::size_t i = 0; i < c.changes.size(); ++i) {
     const ComparedChange& row = c.changes[i];
     for (const Difference& difference : row.differences) {

@@ -8,7 +8,6 @@
 
 #include "models/input/input_error.hpp"
 #include "models/input/text_file.hpp"
-#include "models/input/write_json.hpp"
 #include "sim/plan/read_plan.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/interrupt.hpp"
@@ -82,12 +81,11 @@ std::string format_of(const ParsedOptions& options) {
   return options.choice("format", kPlanFormats);
 }
 
-std::string formatted_plan(const PlanAnswer& answer, const std::string& format,
-                           const TextStyle& style) {
-  if (format == "json") return write_json(plan_json(answer), 2) + "\n";
+Answer formatted_plan(const PlanAnswer& answer, const std::string& format, const TextStyle& style) {
+  if (format == "json") return JsonText(plan_json(answer));
   if (format == "csv") return plan_csv(answer);
   if (format == "markdown") return plan_markdown(answer);
-  return plan_table(answer, style);
+  return Answer::terminal(plan_table(answer, style));
 }
 
 PlanReport evaluated(const PlanSpec& spec, const ParsedOptions& options, Console& console) {

@@ -28,10 +28,10 @@ struct PlanAnswer {
 /// With units in the names, at most 12 significant digits, in a fixed order.
 nlohmann::ordered_json plan_json(const PlanAnswer& answer);
 /// A header line, and a line for each candidate.
-std::string plan_csv(const PlanAnswer& answer);
+CsvText plan_csv(const PlanAnswer& answer);
 /// For people, at most 100 columns wide where names are short.
 std::string plan_table(const PlanAnswer& answer, const TextStyle& style);
 /// The same for a document.
-std::string plan_markdown(const PlanAnswer& answer);
+Markdown plan_markdown(const PlanAnswer& answer);
 
 }  // namespace lockstep

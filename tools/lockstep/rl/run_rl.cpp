@@ -10,7 +10,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/write_json.hpp"
 #include "models/memory.hpp"
 #include "sim/rl/rl_step.hpp"
 #include "sim/scenario/names.hpp"
@@ -192,9 +191,9 @@ Json rl_json(const RlScenario& s, const RlReport& r) {
 }
 
 /// A line for each bucket.
-std::string rl_csv(const RlReport& r) {
+CsvText rl_csv(const RlReport& r) {
   const auto line = [](std::vector<std::string> cells) { return csv_line(cells); };
-  std::string out = line({"bucket", "gpu_s", "share"});
+  CsvText out = line({"bucket", "gpu_s", "share"});
   const std::vector<double> shares = shares_of(r);
   for (std::size_t i = 0; i < shares.size(); ++i) {
     out += line(
@@ -231,11 +230,11 @@ Exit run_rl(const std::string& file, const std::string& text, const PresetStore&
   const RlReport report = simulate_rl_step(scenario);
   const Json json = rl_json(scenario, report);
   const std::vector<std::string> misses = all_missed(assertions, json);
-  const std::string out = format == "json" ? write_json(json, 2) + "\n"
-                          : format == "csv"
-                              ? rl_csv(report)
-                              : table_text(scenario, report, output_style(options, console));
-  write_output(out, options, console);
+  const TextStyle style = output_style(options, console);
+  write_output(format == "json"  ? Answer(JsonText(json))
+               : format == "csv" ? Answer(rl_csv(report))
+                                 : Answer::terminal(table_text(scenario, report, style)),
+               options, console);
   return report_misses(misses, console);
 }
 

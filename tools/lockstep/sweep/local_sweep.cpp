@@ -16,9 +16,9 @@ Exit sweep_locally(const SweepRun& run) {
   const std::vector<std::uint32_t> missing = run.engine.missing(run.numbers, results);
   const std::size_t before = run.numbers.size() - missing.size();
   if (before > 0 && !missing.empty() && !run.quiet) {
-    run.console.err << fmt::format("{}: {} of {} points are finished already\n", run.database,
-                                   grouped(static_cast<double>(before)),
-                                   grouped(static_cast<double>(run.numbers.size())));
+    run.console.err << fmt::format(
+        "{}: {} of {} points are finished already\n", terminal_line(run.database),
+        grouped(static_cast<double>(before)), grouped(static_cast<double>(run.numbers.size())));
   }
   {
     Progress progress(run.console.err, "points", missing.size(),

@@ -324,11 +324,9 @@ void ResultsDb::merge(const std::string& other) {
   }
   const std::lock_guard lock(mutex_);
   try {
-    database_->exec("ATTACH DATABASE '" + [&] {
-      std::string escaped;
-      for (const char c : other) escaped += c == '\'' ? "''" : std::string(1, c);
-      return escaped;
-    }() + "' AS shard");
+    SQLite::Statement attach(*database_, "ATTACH DATABASE ? AS shard");
+    attach.bind(1, other);
+    attach.exec();
     database_->exec("INSERT OR REPLACE INTO points SELECT * FROM shard.points ORDER BY point");
     database_->exec("DETACH DATABASE shard");
   } catch (const SQLite::Exception& error) {
@@ -393,8 +391,7 @@ void ResultsReader::each(const std::string& query,
   }
 }
 
-void export_csv(const ResultsReader& results,
-                const std::function<void(const std::string&)>& write) {
+void export_csv(const ResultsReader& results, const std::function<void(const CsvText&)>& write) {
   std::vector<std::string> quoted;
   for (const std::string& column : results.columns()) quoted.push_back(quoted_name(column));
   write(csv_line(results.columns()));

@@ -19,6 +19,7 @@
 #include "tools/lockstep/sweep/metrics.hpp"
 #include "tools/lockstep/sweep/sql_value.hpp"
 #include "tools/lockstep/sweep/sweep.hpp"
+#include "tools/lockstep/written.hpp"
 
 namespace SQLite {  // NOLINT(readability-identifier-naming): theirs
 class Database;
@@ -128,6 +129,6 @@ class ResultsReader {
 };
 
 /// All points as CSV, a header line first, without "json" and "hash".
-void export_csv(const ResultsReader& results, const std::function<void(const std::string&)>& write);
+void export_csv(const ResultsReader& results, const std::function<void(const CsvText&)>& write);
 
 }  // namespace lockstep

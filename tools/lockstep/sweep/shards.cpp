@@ -130,32 +130,21 @@ Exit collect(const SweepRun& run) {
     fs::remove(run.database + ".shards", error);  // unless others are in it
     return Exit::ok;
   }
-  run.console.err << fmt::format("{}: {} of {} points are missing after {} shards\n", run.database,
-                                 missing, run.numbers.size(), taken.size());
+  run.console.err << fmt::format("{}: {} of {} points are missing after {} shards\n",
+                                 terminal_line(run.database), missing, run.numbers.size(),
+                                 taken.size());
   return Exit::bad_input;
 }
 
-std::string shell_word(const std::string& text) {
-  const bool plain = !text.empty() && std::ranges::all_of(text, [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
-           std::string_view("_-./=:,@%+").find(c) != std::string_view::npos;
-  });
-  if (plain) return text;
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
-std::string shard_command(const SweepRun& run, const ParsedOptions& options,
-                          const std::string& index, int count, const std::string& jobs) {
+ShellText shard_command(const SweepRun& run, const ParsedOptions& options, const ShellText& index,
+                        int count, const ShellText& jobs) {
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  std::string command =
-      fmt::format("{} sweep {} -o {} --shard {}/{} -j {} --quiet",
-                  shell_word(error ? "lockstep" : program.string()), shell_word(run.sweep.file),
-                  shell_word(run.database), index, count, jobs);
+  ShellText command = ShellText::write("{} sweep {} -o {} --shard {}/{} -j {} --quiet",
+                                       error ? "lockstep" : program.string(), run.sweep.file,
+                                       run.database, index, count, jobs);
   for (const std::string& folder : options.all("presets")) {
-    command += " --presets " + shell_word(folder);
+    command += ShellText::write(" --presets {}", folder);
   }
   for (const char* folding : {"fold", "unfold"}) {
     if (options.has(folding)) command += fmt::format(" --{}", folding);
@@ -167,7 +156,17 @@ void print_shard_commands(const SweepRun& run, const ParsedOptions& options, int
   for (int i = 0; i < count; ++i) {
     std::error_code error;
     if (fs::exists(shard_file(run, {i, count}), error)) continue;
-    run.console.out << shard_command(run, options, std::to_string(i), count, "1") << "\n";
+    const ShellText command =
+        shard_command(run, options, ShellText::write("{}", i), count, ShellText::write("1"));
+    // Who runs them takes a line for a command.
+    if (command.str().find('\n') != std::string::npos) {
+      throw InputError({.file = "--print-parallel",
+                        .pointer = {},
+                        .found = "a line break in the name of a file or folder",
+                        .allowed = "names that fit on the line of a command",
+                        .nearest = {}});
+    }
+    run.console.out << command.str() << "\n";
   }
 }
 

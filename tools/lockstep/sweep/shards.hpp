@@ -45,11 +45,8 @@ void collect_shards(const SweepRun& run, ResultsDb& results, std::set<std::strin
 Exit collect(const SweepRun& run);
 
 /// How to call this program for a shard: words for a shell, with `index` in place of its number.
-std::string shard_command(const SweepRun& run, const ParsedOptions& options,
-                          const std::string& index, int count, const std::string& jobs);
-
-/// `text` as one word for a POSIX shell.
-std::string shell_word(const std::string& text);
+ShellText shard_command(const SweepRun& run, const ParsedOptions& options, const ShellText& index,
+                        int count, const ShellText& jobs);
 
 /// For those without Slurm: a line for each shard of `count` that has points to compute.
 void print_shard_commands(const SweepRun& run, const ParsedOptions& options, int count);

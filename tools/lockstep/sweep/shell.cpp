@@ -8,9 +8,9 @@
 
 namespace lockstep {
 
-ShellAnswer ask_shell(const std::string& command) {
+ShellAnswer ask_shell(const ShellText& command) {
   // A Ctrl-C is for this program, not for a question that it asks.
-  FILE* const pipe = ::popen(("trap '' INT; { " + command + "; } 2>&1").c_str(), "r");
+  FILE* const pipe = ::popen(("trap '' INT; { " + command.str() + "; } 2>&1").c_str(), "r");
   if (pipe == nullptr) throw std::runtime_error("a shell could not be started");
   ShellAnswer answer;
   std::array<char, 4096> block{};

@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "tools/lockstep/written.hpp"
+
 namespace lockstep {
 
 struct ShellAnswer {
@@ -11,6 +13,6 @@ struct ShellAnswer {
 };
 
 /// Runs `command` with /bin/sh.
-ShellAnswer ask_shell(const std::string& command);
+ShellAnswer ask_shell(const ShellText& command);
 
 }  // namespace lockstep

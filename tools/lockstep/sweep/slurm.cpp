@@ -103,27 +103,30 @@ class SlurmArray {
 
   void write_script() const {
     OutputFile file(folder_ + "/task.sh");
-    file.write(
-        fmt::format("#!/bin/sh\n# A shard of {}, written by lockstep sweep --engine slurm.\ncd {} "
-                    "&&\nexec {}\n",
-                    run_.sweep.file, shell_word(fs::current_path().string()),
-                    shard_command(run_, options_, "\"$SLURM_ARRAY_TASK_ID\"", count_,
-                                  "\"${SLURM_CPUS_PER_TASK:-1}\"")));
+    file.write(ShellText::write(
+                   "#!/bin/sh\n# A shard of a sweep, written by lockstep sweep --engine slurm.\n"
+                   "cd {} &&\nexec {}\n",
+                   fs::current_path().string(),
+                   shard_command(run_, options_, ShellText::write("\"$SLURM_ARRAY_TASK_ID\""),
+                                 count_, ShellText::write("\"${{SLURM_CPUS_PER_TASK:-1}}\"")))
+                   .str());
     file.commit();
   }
 
   void submit(const std::vector<int>& tasks) {
-    std::string command = fmt::format(
+    ShellText command = ShellText::write(
         "sbatch --parsable --array={} --job-name=lockstep-sweep --requeue --open-mode=append "
         "--output={}",
-        array_text(tasks), shell_word(fs::absolute(folder_).string() + "/task-%a.log"));
+        array_text(tasks), fs::absolute(folder_).string() + "/task-%a.log");
     for (const char* name : {"partition", "account", "time"}) {
       if (options_.has(name)) {
-        command += fmt::format(" --{}={}", name, shell_word(options_.get(name)));
+        command += ShellText::write(" --{}={}", name, options_.get(name));
       }
     }
-    for (const std::string& word : options_.all("sbatch")) command += " " + shell_word(word);
-    const ShellAnswer answer = ask_shell(command + " " + shell_word(folder_ + "/task.sh"));
+    for (const std::string& word : options_.all("sbatch")) {
+      command += ShellText::write(" {}", word);
+    }
+    const ShellAnswer answer = ask_shell(command + ShellText::write(" {}", folder_ + "/task.sh"));
     if (answer.status == 127) fail_slurm("no command sbatch");
     if (answer.status != 0) fail_slurm(in_quotes(answer.text));
     // "123", or "123;cluster"; warnings may stand before.
@@ -190,7 +193,7 @@ class SlurmArray {
     if (jobs_.empty()) return std::vector<int>{};
     std::vector<int> all;
     for (const std::string& job : jobs_) {
-      const ShellAnswer answer = ask_shell("squeue -h -r -o %K -j " + shell_word(job));
+      const ShellAnswer answer = ask_shell(ShellText::write("squeue -h -r -o %K -j {}", job));
       if (answer.status == 127) fail_slurm("no command squeue");
       if (answer.text.find("Invalid job id") != std::string::npos) continue;  // long over
       const auto live = answer.status == 0 ? live_tasks(answer.text) : std::nullopt;

@@ -57,6 +57,6 @@ SqlValue value_of(const SQLite::Column& column) {
   return column.getString();
 }
 
-std::string quoted_name(const std::string& name) { return '"' + name + '"'; }
+std::string quoted_name(const std::string& name) { return SqlText(name).str(); }
 
 }  // namespace lockstep

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "models/input/input_error.hpp"
-#include "models/input/write_json.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/output_file.hpp"
 #include "tools/lockstep/shared_options.hpp"
@@ -118,7 +117,7 @@ int all_cores() { return static_cast<int>(std::max(1U, std::thread::hardware_con
 void write_csv(const std::string& database, const std::string& path) {
   const ResultsReader results(database);
   OutputFile file(path);
-  export_csv(results, [&](const std::string& line) { file.write(line); });
+  export_csv(results, [&](const CsvText& line) { file.write(line.str()); });
   file.commit();
 }
 
@@ -132,7 +131,7 @@ Exit export_results(const ParsedOptions& options, Console& console) {
     write_csv(database, options.get("output"));
   } else {
     const ResultsReader results(database);
-    export_csv(results, [&](const std::string& line) { console.out << line; });
+    export_csv(results, [&](const CsvText& line) { console.out << line.str(); });
   }
   return Exit::ok;
 }
@@ -149,15 +148,16 @@ void print_estimate(const SweepRun& run, const std::string& format, int jobs) {
                                      {"seconds_per_point", twelve_digits(each)},
                                      {"jobs", jobs},
                                      {"estimate_s", twelve_digits(all)}};
-    run.console.out << write_json(out, 2) << "\n";
+    run.console.out << JsonText(out).str();
     return;
   }
-  run.console.out << fmt::format("{}: {} points", run.sweep.file, grouped(points));
+  std::string out = fmt::format("{}: {} points", run.sweep.file, grouped(points));
   if (points < candidates) {
-    run.console.out << fmt::format(" of {} combinations keep the constraints", grouped(candidates));
+    out += fmt::format(" of {} combinations keep the constraints", grouped(candidates));
   }
-  run.console.out << fmt::format("\nabout {} at {} a point on {} {}\n", duration_text(all),
-                                 duration_text(each), jobs, jobs == 1 ? "core" : "cores");
+  out += fmt::format("\nabout {} at {} a point on {} {}\n", duration_text(all), duration_text(each),
+                     jobs, jobs == 1 ? "core" : "cores");
+  run.console.out << Answer::terminal(out).str();
 }
 
 /// What the words before the options ask for.
@@ -210,12 +210,16 @@ Exit print_summary(const SweepRun& run, const ParsedOptions& options, const std:
       summarise_sweep(run.sweep, run.database, run.numbers.size(), objective,
                       whole_number(options, "top", kTop, kMostTop));
   if (!run.quiet) {
-    run.console.out << (format == "json" ? write_json(summary_json(summary), 2) + "\n"
-                                         : summary_table(summary, run.console.style));
+    const Answer answer = format == "json"
+                              ? Answer(JsonText(summary_json(summary)))
+                              : Answer::terminal(summary_table(summary, run.console.style));
+    run.console.out << answer.str();
   }
   // Not one answer: what the points share is wrong.
   const bool useless = summary.ok == 0 && summary.failed == summary.points;
-  if (useless) run.console.err << "all points failed; the first: " << summary.first_error << "\n";
+  if (useless)
+    run.console.err << "all points failed; the first: " << terminal_line(summary.first_error)
+                    << "\n";
   return useless ? Exit::bad_input : Exit::ok;
 }
 

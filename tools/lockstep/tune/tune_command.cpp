@@ -8,7 +8,6 @@
 
 #include "models/input/input_error.hpp"
 #include "models/input/text_file.hpp"
-#include "models/input/write_json.hpp"
 #include "models/pipeline/schedule.hpp"
 #include "sim/accuracy/read_residuals.hpp"
 #include "sim/congestion/shared_scenario.hpp"
@@ -277,9 +276,10 @@ Exit run_tune(const ParsedOptions& options, Console& console) {
     file.write(tuned_scenario(root, result.best.front().scenario, path, options.get("output")));
     file.commit();
   }
-  if (format == "json") console.out << write_json(tune_json(study), 2) << "\n";
-  if (format == "csv") console.out << tune_csv(study);
-  if (format == "table") console.out << tune_table(study, console.style);
+  const Answer answer = format == "json"  ? Answer(JsonText(tune_json(study)))
+                        : format == "csv" ? Answer(tune_csv(study))
+                                          : Answer::terminal(tune_table(study, console.style));
+  console.out << answer.str();
   return result.interrupted ? Exit::interrupted : Exit::ok;
 }
 

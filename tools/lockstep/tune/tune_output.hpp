@@ -34,7 +34,7 @@ std::string tune_table(const TuneStudy& study, const TextStyle& style);
 /// tools/lockstep/README.md explains every field.
 nlohmann::ordered_json tune_json(const TuneStudy& study);
 /// A header line and a line for each of the best.
-std::string tune_csv(const TuneStudy& study);
+CsvText tune_csv(const TuneStudy& study);
 
 /// The scenario as it was written, `from` its file, with a layout in place of its own: what
 /// `lockstep run` reads in the folder of `to`. Without what was measured of the old layout. Names
