@@ -223,11 +223,12 @@ class FabricJsonWriter {
       out_ += fmt::format("  \"{}\": {},\n", key, value);
     };
     if (c.routing) {
-      member("routing", quoted(std::string(routings()[static_cast<std::size_t>(*c.routing)].name)));
+      member("routing",
+             json_string(std::string(routings()[static_cast<std::size_t>(*c.routing)].name)));
     }
     if (c.hash_seed) {
       member("hash_seed",
-             quoted(std::string(hash_seed_names()[static_cast<std::size_t>(*c.hash_seed)])));
+             json_string(std::string(hash_seed_names()[static_cast<std::size_t>(*c.hash_seed)])));
     }
     if (c.queue_pairs) member("queue_pairs", std::to_string(*c.queue_pairs));
     if (c.pxn) member("pxn", *c.pxn ? "true" : "false");
@@ -235,7 +236,7 @@ class FabricJsonWriter {
     if (c.switch_latency) {
       member("switch_latency", fmt::format("{}", c.switch_latency->base_units()));
     }
-    if (!c.transport.empty()) member("transport", quoted(c.transport));
+    if (!c.transport.empty()) member("transport", json_string(c.transport));
   }
 
   std::string host(int node) const {
