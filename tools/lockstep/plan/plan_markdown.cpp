@@ -46,6 +46,11 @@ Markdown money_lines(const PlanAnswer& answer) {
     out += Markdown::write("| {} | {} | {} | {} | {} |\n", answer.candidate(i).name,
                            money(o.capital.total_usd()), money(o.write_off_usd),
                            money(o.running_usd), money(o.rent_usd));
+  }
+  return out;
+}
+
+Markdown swing_lines(const PlanAnswer& answer) {
   if (!answer.shown()) return {};
   const std::size_t measure = goal_measure(answer.spec.goal);
   Markdown out = Markdown::write("\n## What the answer depends on: {}\n\n",
@@ -79,7 +84,6 @@ Markdown plan_markdown(const PlanAnswer& answer) {
   for (const std::string& assumed : plan_assumptions(answer)) {
     out += Markdown::write("- {}\n", assumed);
   }
-Markdown swing_lines(const PlanAnswer& answer) {
   return out;
 }
 
