@@ -1,8 +1,8 @@
 /// Finds presets (GPUs, nodes, models, stacks, ...) by name in JSON files, reads them when asked.
 ///
 /// A preset is KIND/NAME.json in one of the preset folders, searched in this order: those given to
-/// the constructor, those in the environment variable LOCKSTEP_PRESETS (colons between), then the
-/// installed ../share/lockstep/presets beside the executable, else the source tree.
+/// the constructor, those in the environment variable LOCKSTEP_PRESETS (colons between), then those
+/// that ship: installed with the program or its package, else in the source tree (preset_files.hpp).
 /// Its keys are the field names of the C++ struct; its values carry their source:
 /// sim/scenario/README.md describes the format.
 #pragma once
@@ -54,7 +54,7 @@ class PresetStore {
   /// read_profile.hpp).
   static std::span<const std::string_view> kinds();
 
-  /// Names of a kind, sorted. Throws for an unknown kind.
+  /// Names of a kind, sorted. Throws for an unknown kind, and where there are none.
   [[nodiscard]] std::vector<std::string> names(std::string_view kind) const;
   [[nodiscard]] bool has(std::string_view kind, std::string_view name) const;
   /// The preset that a person means: that of the name, in another spelling too ("Megatron-Core"),

@@ -25,6 +25,7 @@ run("${BUILD}/package/consumer/consumer")
 if(NOT output MATCHES "^${presets}/")
   message(FATAL_ERROR "a program that links the package reads the presets of ${output}")
 endif()
+run("${BUILD}/package/consumer/host")
 
 # The same without the source tree, where one may hide it.
 execute_process(COMMAND unshare --mount true RESULT_VARIABLE status OUTPUT_QUIET ERROR_QUIET)
@@ -33,6 +34,7 @@ if(status EQUAL 0)
   set(hide "mount --bind '${BUILD}/package/empty' '${SOURCE}/models'")
   string(APPEND hide " && mount --bind '${BUILD}/package/empty' '${SOURCE}/topologies'")
   run(unshare --mount sh -c "${hide} && '${BUILD}/package/consumer/consumer'")
+  run(unshare --mount sh -c "${hide} && '${BUILD}/package/consumer/host'")
   run(unshare --mount sh -c "${hide} && '${prefix}/bin/lockstep' list models")
 endif()
 
