@@ -57,7 +57,7 @@ TEST_CASE("a power limit that is exceeded is said before the step's time, in ste
     const std::size_t warning = table.find("EXCEEDED: the site draws ");
     REQUIRE(warning != std::string::npos);
     CHECK(warning < table.find(run ? "Goodput" : "Step time"));
-    CHECK(table.find("above its limit of 20 kW") != std::string::npos);
+    CHECK(table.find("20.00 kW") != std::string::npos);
 
     const Json json = answer_to(powered(run));
     CHECK(json["site_limit_w"] == 20'000);
@@ -102,7 +102,7 @@ TEST_CASE("capital to be spent, write-off and running cost are three figures") {
   const test::TemporaryFolder folder;
   const std::string table = lockstep_with({"run", folder.write("s.json", scenario.dump())}).out;
   CHECK(table.find("USD to be spent (machines ") != std::string::npos);
-  CHECK(table.find("22.4 kW of GPUs by their datasheet") != std::string::npos);
+  CHECK(table.find("22.40 kW of GPUs by their datasheet") != std::string::npos);
 }
 
 TEST_CASE("a cap lowers no nameplate") {

@@ -156,7 +156,7 @@ TEST_CASE("lockstep plan: without prices no money, and time decides") {
   Json plan = Json::parse(small_plan_with("", {}));
   plan["scenario"].erase("cost");
   plan["limits"].erase("usd");
-  plan["candidates"].erase(2);  // the one that is rented
+  plan["candidates"].erase(1);  // the one that is rented
   const std::string file = folder.write("plan.json", plan.dump());
   const Json json = Json::parse(lockstep_with({"plan", file, "--format", "json"}).out);
   CHECK(json.at("prefer") == "time");
