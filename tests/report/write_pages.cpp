@@ -96,6 +96,7 @@ int main(int count, char** words) {
                                     .jobs = {},
                                     .links = {},
                                     .transfers = {},
+                                    .events = {},
                                     .notes = {}});
     write_text("run", whole_run());
     write_text("bare-run", bare_run());

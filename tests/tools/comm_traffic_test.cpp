@@ -42,7 +42,7 @@ TEST_CASE("comm: the table says whether the expected time was met") {
   TrafficScenario scenario = shipped("incast-32");
   const TrafficReport report = simulate_traffic(scenario);
   CHECK(traffic_table(scenario, report, {}).find("(within ") != std::string::npos);
-  scenario.expect->time *= 2;
+  *scenario.expect->time *= 2;
   CHECK(traffic_table(scenario, report, {}).find("(NOT within ") != std::string::npos);
 }
 

@@ -12,7 +12,7 @@
 namespace lockstep {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 using test::lockstep_with;
 using test::Ran;
 

@@ -63,11 +63,11 @@ TEST_CASE("commands: a scenario from a pipe or standard input is that of a file"
   const test::TemporaryFolder folder;
   const std::string file = folder.write("step.json", kSmallStep);
   const std::string source = LOCKSTEP_SOURCE_DIR "/scenarios/";
-  struct Command {
+  struct PipedCommand {
     std::vector<std::string> words;
     std::string text;
   };
-  const std::vector<Command> all{
+  const std::vector<PipedCommand> all{
       {{"run", "PIPE", "--format", "json"}, kSmallStep},
       {{"tune", "PIPE", "--format", "json"}, kSmallStep},
       {{"compare", file, "PIPE", "--format", "json"}, kSmallStep},
@@ -77,7 +77,7 @@ TEST_CASE("commands: a scenario from a pipe or standard input is that of a file"
        R"({"scenario": ")" + file +
            R"(", "axes": [{"at": "/batch/sequences", "values": [8, 16]}]})"},
       {{"replay", "PIPE", "--node", "dgx_h100"}, "num_ranks 1\nrank 0 { calc 5 }\n"}};
-  for (const Command& command : all) {
+  for (const PipedCommand& command : all) {
     CAPTURE(command.words.front());
     for (const bool as_standard : {false, true}) {
       std::filesystem::remove(folder.path() + "/points.db");

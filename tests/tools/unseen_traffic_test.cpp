@@ -11,7 +11,7 @@
 namespace lockstep::test {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 /// How the sentence begins, for groups along an axis.
 std::string inner(const std::string& axis) {

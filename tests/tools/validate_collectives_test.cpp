@@ -82,13 +82,13 @@ TEST_CASE("validate --nccl: JSON writes numbers as numbers") {
        .measured = 1,
        .predicted = 2,
        .error = 1}};
-  const auto json = nlohmann::json::parse(points_json(table));
+  const auto json = nlohmann::json::parse(points_json(table).str());
   CHECK(json["points"][0]["system"] == "s");
   CHECK(json["points"][0]["nodes"].is_number_integer());
   CHECK(json["points"][0]["nodes"] == 2);
   CHECK(json["points"][0]["bytes"].is_number_integer());
   CHECK(json["points"][0]["bytes"] == 8'000'000'000);
-  CHECK(points_csv(table).ends_with("s,2,8000000000,1,2,1\n"));
+  CHECK(points_csv(table).str().ends_with("s,2,8000000000,1,2,1\n"));
 }
 
 // The project's aims: a median error of at most 5 % inside a node, and of at most 5 % across nodes

@@ -110,7 +110,9 @@ Exit report_error(const std::vector<std::string>& args, Console& console, Exit s
   console.err << terminal_text(line) << "\n";
   if (!wants_json(args)) return status;
   parts["message"] = line;
-  console.out << JsonText({{"error", std::move(parts)}}).str() << std::flush;
+  const nlohmann::ordered_json answer =
+      nlohmann::ordered_json::object({{"error", std::move(parts)}});
+  console.out << JsonText(answer).str() << std::flush;
   return status;
 }
 

@@ -31,7 +31,7 @@ RunSpec own_rates() {
   return run;
 }
 
-std::string problem_of(const Campaign& campaign, const PlannedWork& planned = {}) {
+std::string work_problem(const Campaign& campaign, const PlannedWork& planned = {}) {
   const auto problem = excessive_work(campaign, own_rates(), planned, "week.json");
   return problem ? InputError(*problem).what() : "";
 }
@@ -53,9 +53,10 @@ TEST_CASE("campaign work: what a trajectory is expected to meet, it meets") {
 
 TEST_CASE("campaign work: failures faster than any recovery are named before the work begins") {
   // 300 s to recover: e^(300 / M) tries, a million of them where M is 21.7 s.
-  CHECK(problem_of(day_of(Seconds{16 * 22.0})).empty());
-  CHECK(problem_of(day_of(Seconds{16 * 21.0})).starts_with("week.json#/run/reliability/modes/0: "));
-  CHECK(problem_of(day_of(Seconds{1})) ==
+  CHECK(work_problem(day_of(Seconds{16 * 22.0})).empty());
+  CHECK(
+      work_problem(day_of(Seconds{16 * 21.0})).starts_with("week.json#/run/reliability/modes/0: "));
+  CHECK(work_problem(day_of(Seconds{1})) ==
         "week.json#/run/reliability/modes/0: found \"crash\" every 62.5 ms (16 of them, each every "
         "1 s); allowed: failures that leave time for a recovery of 300 s: all modes together at "
         "least 21.7147 s apart, else the job never trains");
@@ -65,24 +66,24 @@ TEST_CASE("campaign work: a bound on events, which names the key that makes them
   Campaign campaign = day_of(Seconds{864});
   campaign.modes[0].effect = FailureEffect::slow;  // stops nothing at once
   campaign.modes[0].components = 1'000'000;
-  CHECK(problem_of(campaign, {.trajectories = 99}).empty());
-  CHECK(problem_of(campaign, {.trajectories = 101}).find("at most 1e+10 failures") !=
+  CHECK(work_problem(campaign, {.trajectories = 99}).empty());
+  CHECK(work_problem(campaign, {.trajectories = 101}).find("at most 1e+10 failures") !=
         std::string::npos);
 
   Campaign often = day_of(Seconds{1e12});
   often.tiers[0].interval = Seconds{1e-3};
   often.tiers[0].blocks = Seconds{};
-  CHECK(problem_of(often, {.trajectories = 1000}).empty());  // quiet periods are booked at once
-  CHECK(problem_of(often, {.trajectories = 1, .timeline = true})
+  CHECK(work_problem(often, {.trajectories = 1000}).empty());  // quiet periods are booked at once
+  CHECK(work_problem(often, {.trajectories = 1, .timeline = true})
             .starts_with("week.json#/run/checkpoint/interval: found 8.6e+07 checkpoints"));
   often.tiers[0].drag = 0.1;
-  CHECK(problem_of(often, {.trajectories = 100}).empty());
-  CHECK_FALSE(problem_of(often, {.trajectories = 1000}).empty());
+  CHECK(work_problem(often, {.trajectories = 100}).empty());
+  CHECK_FALSE(work_problem(often, {.trajectories = 1000}).empty());
 }
 
 TEST_CASE("campaign work: a mean time of 1e15 s is as good as never") {
   const Campaign campaign = day_of(Seconds{1e15});
-  CHECK(problem_of(campaign).empty());
+  CHECK(work_problem(campaign).empty());
   CHECK(run_trajectory(campaign, 0).interruptions == 0);
   CHECK(std::isfinite(expected_work(campaign).failures));
 }

@@ -20,7 +20,7 @@ constexpr const char* kMeasured = R"({"gpu": "h100_sxm5_80gb", "gemm": [
   {"m": 8192, "n": 8192, "k": 8192, "precision": "bf16", "load": "sustained", "time": "1750 us"},
   {"m": 8192, "n": 4096, "k": 4096, "precision": "bf16", "load": "sustained", "time": "460 us"}]})";
 
-constexpr const char* kJob = R"("model": "llama3_8b", "stack": "megatron_core",
+constexpr const char* kCappedJob = R"("model": "llama3_8b", "stack": "megatron_core",
   "parallelism": {"tensor": 2, "data": 16, "sharding": "zero1"},
   "batch": {"sequences": 64, "micro": 1, "tokens": 8192}, "recompute": "full")";
 
@@ -28,7 +28,7 @@ double step_s(const std::string& power, const std::vector<std::string>& profiles
   const std::string text =
       fmt::format(R"({{{}, "cluster": {{"node": "dgx_h100", "nodes": 4, "fabric": "fat_tree"}},
                       "power": {{{}}}}})",
-                  kJob, power);
+                  kCappedJob, power);
   return simulate_step(read_scenario("t.json", text, presets(), {.set = {}, .profiles = profiles}),
                        {})
       .step_s;
@@ -68,7 +68,7 @@ TEST_CASE("profiles: a job of several reads its card as a job by itself does") {
   const std::string text = fmt::format(
       R"({{"cluster": {{"node": "dgx_h100", "nodes": 4, "fabric": "fat_tree"}},
            "jobs": [{{"name": "a", "nodes": {{"count": 4}}, {}}}]}})",
-      kJob);
+      kCappedJob);
   const JsonCursor root = JsonCursor::parse("s.json", text);
   const SharedScenario shared = read_shared_scenario(root, presets(), profiles);
   CHECK(simulate_step(shared.jobs[0].scenario, {}).step_s ==

@@ -12,7 +12,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::uint64_t kPicosPerUs = 1'000'000;  // picoseconds
+constexpr std::uint64_t kCopiedPicosPerUs = 1'000'000;  // picoseconds
 
 /// A rank of `world` that computes, and calls an all-reduce of each group.
 RankTrace recorded_rank(int rank, int world, const std::vector<std::vector<int>>& groups) {
@@ -21,14 +21,14 @@ RankTrace recorded_rank(int rank, int world, const std::vector<std::vector<int>>
   out.file = "rank" + std::to_string(rank) + ".json";
   out.world = world;
   RankTrace::Node& kernel = out.add(1, "gemm");
-  kernel.duration = {100 * kPicosPerUs};
+  kernel.duration = {100 * kCopiedPicosPerUs};
   kernel.stream = 0;
   std::uint64_t id = 2;
   for (const std::vector<int>& ranks : groups) {
     RankTrace::Node& call = out.add(id, "ncclDevKernel_AllReduce");
     call.kind = TraceNodeKind::collective;
     call.size = Bytes{1e6};
-    call.duration = {40 * kPicosPerUs};
+    call.duration = {40 * kCopiedPicosPerUs};
     call.group = out.group({"g", ranks, false});
     out.depends_on(1);
     ++id;
@@ -57,19 +57,19 @@ TEST_CASE("join: one rank of a job is replayed as all of it, and the output says
         "1 of 8 ranks were recorded; each of the others is a copy of the nearest one that was, "
         "rank 5");
   // Every collective finds its partners.
-  CHECK(test::replayed(trace, test::trace_cluster()).end > StepTime{100 * kPicosPerUs});
+  CHECK(test::replayed(trace, test::trace_cluster()).end > StepTime{100 * kCopiedPicosPerUs});
 }
 
 TEST_CASE("join: of several recorded ranks the nearest one is copied") {
   RankTrace last = recorded_rank(3, 4, {});
-  last.nodes[0].duration = {300 * kPicosPerUs};
+  last.nodes[0].duration = {300 * kCopiedPicosPerUs};
   std::vector<RankTrace> ranks;
   ranks.push_back(std::move(last));
   ranks.push_back(recorded_rank(0, 4, {}));
   const TraceReplay replay = test::replayed(join(std::move(ranks)), test::trace_cluster());
   REQUIRE(replay.ranks.size() == 4);
-  CHECK(replay.ranks[1].compute == StepTime{100 * kPicosPerUs});
-  CHECK(replay.ranks[2].compute == StepTime{300 * kPicosPerUs});
+  CHECK(replay.ranks[1].compute == StepTime{100 * kCopiedPicosPerUs});
+  CHECK(replay.ranks[2].compute == StepTime{300 * kCopiedPicosPerUs});
 }
 
 TEST_CASE("join: calls of groups that tile nothing, and messages, keep their recorded length") {
@@ -77,7 +77,7 @@ TEST_CASE("join: calls of groups that tile nothing, and messages, keep their rec
   RankTrace::Node& send = rank.add(9, "ncclDevKernel_SendRecv");
   send.kind = TraceNodeKind::send;
   send.peer = 1;
-  send.duration = {30 * kPicosPerUs};
+  send.duration = {30 * kCopiedPicosPerUs};
   std::vector<RankTrace> ranks;
   ranks.push_back(std::move(rank));
   const Trace trace = join(std::move(ranks));
@@ -89,7 +89,7 @@ TEST_CASE("join: calls of groups that tile nothing, and messages, keep their rec
   CHECK(called == 3);    // ranks 0, 1 and 3 have the group
   CHECK(kept == 3 + 6);  // the others' calls, and everybody's message
   const TraceReplay replay = test::replayed(trace, test::trace_cluster());
-  CHECK(replay.ranks[5].communication >= StepTime{40 * kPicosPerUs});
+  CHECK(replay.ranks[5].communication >= StepTime{40 * kCopiedPicosPerUs});
 }
 
 TEST_CASE("join: the only file of a job of one is the only rank, whatever its number") {
