@@ -159,11 +159,9 @@ void read_counts(const JsonCursor& from, const Scenario& training, RlSpec& out) 
   const MemberReader member(from, Extent::whole);
   member.required("prompts", out.prompts, 1, kMostInBatch);
   out.generations = 1;
-  if (out.algorithm->groups) {
-    member.required("generations", out.generations, 2, kMostInBatch / out.prompts);
-  } else {
-    member.optional("generations", out.generations, 1, kMostInBatch / out.prompts);
-  }
+  const bool groups = out.algorithm->groups;
+  if (groups) (void)from.at("generations");
+  member.optional("generations", out.generations, groups ? 2 : 1, kMostInBatch / out.prompts);
   member.optional("updates", out.updates, 1, out.samples());
   member.optional("epochs", out.epochs, 1, 100);
   if (out.samples() != static_cast<std::int64_t>(out.updates) * training.job.batch.sequences) {

@@ -57,7 +57,7 @@ TEST_CASE("a power limit that is exceeded is said before the step's time, in ste
     const std::size_t warning = table.find("EXCEEDED: the site draws ");
     REQUIRE(warning != std::string::npos);
     CHECK(warning < table.find(run ? "Goodput" : "Step time"));
-    CHECK(table.find("20.00 kW") != std::string::npos);
+    CHECK(table.find("above its limit of 20.00") != std::string::npos);
 
     const Json json = answer_to(powered(run));
     CHECK(json["site_limit_w"] == 20'000);

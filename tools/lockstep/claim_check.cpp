@@ -64,7 +64,8 @@ std::string ClaimCheck::text(const TextStyle& style) const {
   std::string out = "\n" + style.bold(claim_.sentence.empty() ? "Expected" : "Claim") +
                     (source_.empty() ? "" : " (" + source_ + ")") + "\n";
   if (!claim_.sentence.empty()) {
-    out += paragraph('"' + claim_.sentence + (claim_.holds ? "\" This holds." : "\" This does not hold."));
+    out += paragraph('"' + claim_.sentence + "\" This " +
+                     (claim_.holds ? "holds." : "does not hold."));
   }
   if (!claim_.explanation.empty()) out += paragraph(claim_.explanation);
   for (const Bound& bound : bounds_) {

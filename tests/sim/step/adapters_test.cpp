@@ -185,7 +185,8 @@ constexpr std::string_view kPartly = R"({
   "model": {"preset": "llama2_7b", "layers": 8}, "cluster": {"node": "dgx_h100", "nodes": 1},
   "parallelism": {"tensor": 1, "data": 8, "sharding": "none"},
   "batch": {"sequences": 32, "micro": 1, "tokens": 2048}, "recompute": "none",
-  "stack": {"preset": "megatron_core", "allow": ["lora.bf16", "lora.nf4"]}})";
+  "stack": {"preset": "megatron_core", "allow": ["lora.bf16", "lora.nf4",
+    "schedules.gpipe", "schedules.zb_h1"]}})";
 
 Scenario partly(const std::vector<std::string>& set) {
   static const PresetStore presets;

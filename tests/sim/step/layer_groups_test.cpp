@@ -138,7 +138,8 @@ TEST_CASE("lanes: jobs whose groups straddle nodes fold exactly") {
     CAPTURE(cut);
     const Scenario s = spread_job(cut);
     const double folded = simulate_step(s).step_s;
-    CHECK(simulate_step(s, {.folding = Folding::unfolded}).step_s == doctest::Approx(folded).epsilon(1e-9));
+    const double unfolded = simulate_step(s, {.folding = Folding::unfolded}).step_s;
+    CHECK(unfolded == doctest::Approx(folded).epsilon(1e-9));
   }
 }
 

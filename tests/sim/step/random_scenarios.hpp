@@ -57,6 +57,10 @@ class RandomScenarios {
   std::string stack() {
     return fmt::format(
         R"({{"preset": "megatron_core", "placement": "{}",
+             "allow": ["schedules.gpipe", "schedules.breadth_first", "schedules.zb_h1",
+                       "schedules.zb_h2", "schedules.zb_v", "schedules.dualpipe",
+                       "schedules.dualpipev", "pipeline_sharding.zero2",
+                       "pipeline_sharding.zero3", "lora.bf16", "lora.nf4"],
              "communication": {{"overlap_gradients": {}, "overlap_parameters": {},
                                 "overlap_pipeline": {}, "bucket_parameters": {}}}}})",
         one_of<std::string>({"tp-dp-pp", "tp-pp-dp"}), yes_or_no(), yes_or_no(), yes_or_no(),

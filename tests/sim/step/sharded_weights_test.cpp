@@ -114,7 +114,8 @@ TEST_CASE("zero3: gathering further ahead never takes longer") {
 
 TEST_CASE("experts: their gradients are reduced among their own replicas") {
   const Scenario s = scenario({R"(model.experts={"count":8,"per_token":2,"ffn":4096})",
-                               "parallelism.sharding=zero1", "parallelism.expert=8"});
+                               "parallelism.sharding=zero1", "parallelism.expert=8",
+                               R"(stack={"preset":"torchtitan","allow":["sharding.zero1"]})"});
   const StepPlan plan = plan_step(s);
   const StagePlan& stage = plan.stages[0];
   CHECK(stage.groups[static_cast<std::size_t>(DataGroupKind::experts)].ranks == 2);
@@ -131,7 +132,8 @@ TEST_CASE("experts: their gradients are reduced among their own replicas") {
 
 TEST_CASE("context: ranks that share a sequence reduce each other's gradients") {
   const Scenario s = scenario({"parallelism.context=2", "parallelism.data=8",
-                               "parallelism.sharding=zero1", "batch.tokens=8192"});
+                               "parallelism.sharding=zero1", "batch.tokens=8192",
+                               R"(stack={"preset":"torchtitan","allow":["sharding.zero1"]})"});
   const StepPlan plan = plan_step(s);
   const DataGroup& replicas = plan.stages[0].groups[0];
   CHECK(replicas.ranks == 16);

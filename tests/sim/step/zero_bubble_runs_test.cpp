@@ -33,7 +33,8 @@ Scenario gpt_run(const Gpt& model, std::string_view schedule, int micro_batches)
                          "output": "layer"}},
         "batch": {{"sequences": {}, "micro": {}, "tokens": 1024}},
         "stack": {{"preset": "megatron_lm_2022",
-                   "allow": ["schedules.zb_h1", "schedules.zb_h2", "schedules.zb_v",
+                   "allow": ["schedules.gpipe", "schedules.breadth_first",
+                             "schedules.zb_h1", "schedules.zb_h2", "schedules.zb_v",
                              "schedules.dualpipe", "schedules.dualpipev",
                              "layouts.layer_ends", "layouts.uneven_layers"]}}}})",
                                    model.layers, model.hidden, model.heads, 4 * model.hidden,
@@ -134,7 +135,9 @@ TEST_CASE("zero-bubble schedules: faster memory slows no pass of a job that wait
   static const PresetStore presets;
   const auto step = [&](const char* schedule, double bandwidth) {
     const std::string text = fmt::format(
-        R"({{"model": "qwen3_30b_a3b", "stack": "megatron_core", "recompute": "full",
+        R"({{"model": "qwen3_30b_a3b", "recompute": "full",
+             "stack": {{"preset": "megatron_core",
+                        "allow": ["schedules.zb_h1", "schedules.zb_h2"]}},
              "cluster": {{"node": {{"preset": "dgx_h200",
                                     "gpu": {{"preset": "h200_sxm_141gb",
                                              "hbm_bandwidth": "{} TB/s"}}}}, "nodes": 48}},

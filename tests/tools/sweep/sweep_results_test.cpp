@@ -275,7 +275,8 @@ TEST_CASE("lockstep sweep: paths as --set takes them, quantities as numbers besi
   const SweepFolder files;
   const std::string sweep = files.folder.write("paths.json", R"({
     "scenario": "step.json",
-    "axes": [{"at": "cluster.node.nic_bandwidth", "name": "nic", "values": ["100 Gb/s", "200 Gb/s"]},
+    "axes": [{"at": "cluster.node.nic_bandwidth", "name": "nic",
+              "values": ["100 Gb/s", "200 Gb/s"]},
              {"list": [{"parallelism.tensor": 1, "/batch/micro": 1}]}]})");
   const std::string db = files.db("paths"), csv = files.folder.path() + "/paths.csv";
   const Ran ran = lockstep_with({"sweep", sweep, "-o", db, "--csv", csv});

@@ -82,6 +82,7 @@ constexpr std::array kRunMetrics{
     MetricRow{"joules_per_token", -1, {}},
     MetricRow{"tonnes_co2", -1, {}},
     MetricRow{"site_excess_w", -1, {}},
+    MetricRow{"gpu_nameplate_w", 0, {}},
     MetricRow{"capital_usd", -1, {}},
     MetricRow{"write_off_usd", -1, {}},
     MetricRow{"running_usd", -1, {}},
