@@ -3,8 +3,8 @@
 /// A preset is KIND/NAME.json in one of the preset folders, searched in this order: those given to
 /// the constructor, those in the environment variable LOCKSTEP_PRESETS (colons between), then those
 /// that ship: installed with the program or its package, else in the source tree
-/// (preset_files.hpp). Its keys are the field names of the C++ struct; its values carry their source:
-/// sim/scenario/README.md describes the format.
+/// (preset_files.hpp). Its keys are the field names of the C++ struct; its values carry their
+/// source: sim/scenario/README.md describes the format.
 #pragma once
 
 #include <memory>

@@ -13,16 +13,16 @@
 #include "tests/support/source_tree.hpp"
 
 using namespace lockstep;
-using Json = nlohmann::ordered_json;
+using LayoutJson = nlohmann::ordered_json;
 
 TEST_CASE("parallelism_json: it has the keys of the schema, in its order") {
-  const Json schema =
-      Json::parse(read_text_file(LOCKSTEP_SOURCE_DIR "/scenarios/scenario.schema.json"));
+  const LayoutJson schema =
+      LayoutJson::parse(read_text_file(LOCKSTEP_SOURCE_DIR "/scenarios/scenario.schema.json"));
   std::vector<std::string> of_schema, written;
   for (const auto& [key, value] :
        schema.at("properties").at("parallelism").at("properties").items())
     of_schema.push_back(key);
-  const Json all = parallelism_json(Parallelism{});
+  const LayoutJson all = parallelism_json(Parallelism{});
   for (const auto& [key, value] : all.items()) written.push_back(key);
   CHECK(written == of_schema);
 }
@@ -32,12 +32,12 @@ TEST_CASE("written_parallelism: what it writes reads back to the same layout") {
   for (const std::string& path : test::source_files({"scenarios"})) {
     if (!path.ends_with(".json") || path.ends_with("schema.json")) continue;
     const std::string file = LOCKSTEP_SOURCE_DIR "/" + path;
-    Json scenario = Json::parse(read_text_file(file));
+    LayoutJson scenario = LayoutJson::parse(read_text_file(file));
     if (!scenario.contains("parallelism") || scenario.contains("rl")) continue;
     CAPTURE(path);
     const Parallelism layout =
         read_scenario(file, scenario.dump(), test::presets()).job.parallelism;
-    Json written = written_parallelism(layout);
+    LayoutJson written = written_parallelism(layout);
     // A path in the answer starts from where the program ran, in a scenario from its folder.
     if (written.contains("schedule_file")) {
       written["schedule_file"] = scenario["parallelism"]["schedule_file"];

@@ -84,7 +84,7 @@ class ManyReplicas {
     const PresetStore presets;
     text_ = fmt::format(
         R"({{"model": "{}", "stack": {{"preset": "megatron_core",
-              "allow": ["schedules.gpipe", "schedules.dualpipe"],
+              "allow": ["schedules.gpipe", "schedules.dualpipe", "pipeline_sharding.zero2"],
               "communication": {{"overlap_gradients": {}, "overlap_parameters": {},
                                  "overlap_pipeline": {}}}}},
             "cluster": {{"node": "dgx_h100", "nodes": {}, "fabric": {{"kind": "fat_tree",
