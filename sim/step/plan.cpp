@@ -496,7 +496,8 @@ int near_in_pairs(const Placement& placement, const std::array<std::uint32_t, 2>
   const auto rank_of = [&](std::uint32_t stage) {
     return placement.rank({.tensor = 0, .data = 0, .pipeline = static_cast<int>(stage)});
   };
-  const auto [first, last] = std::minmax(rank_of(stages[0]), rank_of(stages[1]));
+  // Of a list, so that the two are values: of two arguments they would refer to what is gone.
+  const auto [first, last] = std::minmax({rank_of(stages[0]), rank_of(stages[1])});
   const RankGroup lanes = placement.group(ParallelAxis::tensor, {});
   const RankGroup replicas = placement.group(ParallelAxis::data, {});
   const std::vector<GroupSpread> ways = placement.spreads(
