@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <map>
 #include <set>
 #include <tuple>
 
@@ -116,9 +117,18 @@ void classify(ResidualTable& table) {
     const PredictionTraits& t = r.traits;
     if (seen.emplace(r.source, t.stack, t.release, t.architecture).second) distinct.push_back(r);
   }
+  // Rows have no other traits that software_known() looks at.
+  std::map<Key, SoftwareKnown> known;
+  const auto known_without = [&](const Residual& r, const std::string& without) {
+    const PredictionTraits& t = r.traits;
+    const auto [place, is_new] =
+        known.try_emplace(Key{without, t.stack, t.release, t.architecture});
+    if (is_new) place->second = software_known(distinct, t, without);
+    return place->second;
+  };
   for (Residual& r : table) {
-    r.left_out_known = software_known(distinct, r.traits, r.source);
-    r.vendor_left_out_known = software_known(distinct, r.traits, r.vendor);
+    r.left_out_known = known_without(r, r.source);
+    r.vendor_left_out_known = known_without(r, r.vendor);
   }
 }
 
