@@ -237,7 +237,8 @@ void read_uncertain(const JsonCursor& from, std::array<Distribution, kPlanInputs
 }
 
 bool is_priced(const PlanCandidate& candidate) {
-  return candidate.rented || has_prices(candidate.scenario.power->cost);
+  const std::optional<PowerSpec>& power = candidate.scenario.power;
+  return candidate.rented || (power && has_prices(power->cost));
 }
 
 std::vector<PlanCandidate> read_candidates(const JsonCursor& root, const PresetStore& presets,

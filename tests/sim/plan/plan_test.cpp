@@ -32,6 +32,9 @@ PlanSpec spec_for(std::size_t candidates) {
   PlanSpec spec;
   spec.samples = 10;
   spec.candidates.resize(candidates);
+  for (PlanCandidate& candidate : spec.candidates) {
+    candidate.scenario.power.emplace().cost.usd_per_gpu = 1;  // so that money decides
+  }
   return spec;
 }
 
