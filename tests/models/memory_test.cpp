@@ -530,4 +530,31 @@ TEST_CASE(
   CHECK_FALSE(verdict_with(2).band.close());
 }
 
+TEST_CASE("peak_memory: buffers hold a tensor each way of the pipeline and of a split product") {
+  // A tensor of 16-bit numbers: 2 s b h bytes.
+  const auto buffers = [](int tensor, int pipeline, bool sequence) {
+    TrainingJob job = job_of(gpt(), tensor, pipeline, 1);
+    job.parallelism.sequence = sequence;
+    return peak_memory(job, {}, 0).communication.base_units() / (2 * sbh(job));
+  };
+  CHECK(buffers(1, 1, false) == 0);
+  CHECK(buffers(1, 4, false) == doctest::Approx(2));  // received, and to be sent
+  CHECK(buffers(2, 1, false) == doctest::Approx(2));  // gathered, and not scattered yet
+  CHECK(buffers(2, 4, false) == doctest::Approx(4));
+  // Ranks that split the sequence send each other their part of it.
+  CHECK(buffers(2, 4, true) == doctest::Approx(2 + 2.0 / 2));
+}
+
+TEST_CASE("saved_per_layer: latent attention keeps its compressed vectors before and after norms") {
+  TransformerShape model = gpt();
+  model.latent = {
+      .query_rank = 1536, .key_value_rank = 512, .nope_dim = 128, .rope_dim = 64, .value_dim = 128};
+  TrainingJob wide = job_of(model, 1, 1, 1), narrow = wide;
+  narrow.model.latent.query_rank = 536;  // a thousand less
+  // 16-bit numbers, as they come out of the product and as the norm hands them on.
+  const double tokens = 2.0 * 2048;
+  CHECK((saved_per_layer(wide, {}) - saved_per_layer(narrow, {})).base_units() ==
+        doctest::Approx(tokens * 2 * 2 * 1000));
+}
+
 }  // namespace lockstep

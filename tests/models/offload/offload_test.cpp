@@ -115,6 +115,57 @@ TEST_CASE("offload: the host's Adam takes what CPU-Adam was measured to take") {
   CHECK(offloaded_step(job, policy, node, 1e10, on_gpu) == on_gpu);
 }
 
+TEST_CASE(
+    "offload: copies reach what pinned memory is seen to reach, and share the host's memory") {
+  // Usual rates of copies of pinned memory over 16 lanes, GB/s: what PCIe 3.0, 4.0 and 5.0 could
+  // carry, and between what copies are measured.
+  struct Lanes {
+    double carried, least, most;
+  };
+  NodeSpec node;
+  node.gpus = 8;
+  node.host = HostSpec{};
+  node.host->bandwidth = gigabytes_per_second(8 * 1000);
+  for (const Lanes& lanes : {Lanes{15.75, 12, 13}, Lanes{31.5, 25, 26}, Lanes{63, 50, 55}}) {
+    node.gpu.pcie_bandwidth = gigabytes_per_second(lanes.carried);
+    CHECK(host_copy_rate(node) >= gigabytes_per_second(lanes.least));
+    CHECK(host_copy_rate(node) <= gigabytes_per_second(lanes.most));
+  }
+  // A link of 1 TB/s for each of eight GPUs in front of 200 GB/s: an eighth of these.
+  node.gpu.pcie_bandwidth = gigabytes_per_second(1000);
+  node.host->bandwidth = gigabytes_per_second(200);
+  CHECK(host_copy_rate(node) == gigabytes_per_second(25));
+  CHECK(copy_time({.down = Bytes{50e9}, .up = Bytes{10e9}}, node) == Seconds{2});
+}
+
+TEST_CASE("offload: GPU and host do their parts of the optimiser's step side by side") {
+  // One GPU, and a host of 100 GB/s behind a far faster link. A quarter of 4e9 weights is the
+  // host's: 4 GB of gradients come down in 40 ms, 2 GB of weights go up in 20 ms, and Adam moves 32
+  // GB at half of the memory's rate, in 640 ms.
+  NodeSpec node;
+  node.gpus = 1;
+  node.gpu.pcie_bandwidth = gigabytes_per_second(10'000);
+  node.host = HostSpec{};
+  node.host->bandwidth = gigabytes_per_second(100);
+  TrainingJob job;
+  job.offload.optimiser = 0.25;
+  OffloadPolicy policy;
+  const auto step_s = [&](double on_gpu_s) {
+    return offloaded_step(job, policy, node, 4e9, Seconds{on_gpu_s}).base_units();
+  };
+  CHECK(step_s(0.1) == doctest::Approx(0.04 + 0.64 + 0.02));
+  policy.overlaps_step = true;
+  CHECK(step_s(0.1) == doctest::Approx(0.64));
+  // Three quarters are left to a GPU that takes 4 s for all of it: it is the slower one.
+  CHECK(step_s(4) == doctest::Approx(3));
+  // Gradients that left in the backward pass need no time here, nor weights that stay there.
+  policy.overlaps_step = false;
+  policy.gradients_in_backward = true;
+  CHECK(step_s(0.1) == doctest::Approx(0.64 + 0.02));
+  job.offload.parameters = true;
+  CHECK(step_s(0.1) == doctest::Approx(0.64));
+}
+
 TEST_CASE("offload: memory of LLaMA 7B on eight A800 with DeepSpeed is as published") {
   // https://gist.github.com/chenyaofo/d4cd6a20ab4b95cb3a49491747e2139a: GB reserved at the peak.
   struct Row {

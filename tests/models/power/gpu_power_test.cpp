@@ -120,4 +120,25 @@ TEST_CASE("GPU presets: large products run near the limit, streaming below it") 
   }
 }
 
+TEST_CASE("capped: voltage falls with the clock, and the energy of a FLOP with its square") {
+  // Above the 100 W that are fixed, power goes as f V^2. Half of it is left under 250 W of 400.
+  for (const double exponent : {3.0, 2.0}) {
+    CAPTURE(exponent);
+    GpuSpec gpu = round_gpu();
+    gpu.power->clock_exponent = exponent;
+    const GpuSpec slow = capped(gpu, Watts{250});
+    const double clock = std::pow(0.5, 1 / exponent);  // c^n = 1/2
+    const double of_a_flop = 0.5 / clock;              // power above the fixed part over the clock
+    CHECK(slow.power->tensor_16 / gpu.power->tensor_16 == doctest::Approx(of_a_flop));
+    CHECK(slow.power->tensor_8 / gpu.power->tensor_8 == doctest::Approx(of_a_flop));
+    CHECK(slow.power->tensor_4 / gpu.power->tensor_4 == doctest::Approx(of_a_flop));
+    CHECK(slow.power->active == gpu.power->active);
+    CHECK(slow.power->hbm == gpu.power->hbm);  // HBM keeps its own clock
+    // 300 TFLOP/s at 1 pJ draw 300 W; so many at the new clock draw the 150 W that are left.
+    EngineWork second;
+    second.flops_16 = clock * Flops{300e12};
+    CHECK(sum(gpu_energy(second, Seconds{1}, slow)).base_units() == doctest::Approx(250));
+  }
+}
+
 }  // namespace lockstep

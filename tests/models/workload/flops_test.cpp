@@ -105,4 +105,33 @@ TEST_CASE("step_flops: Llama 3 405B takes 3.8e25 FLOP of pre-training") {
   CHECK(per_token * 15.6e12 == doctest::Approx(3.8e25).epsilon(0.05));
 }
 
+TEST_CASE("step_flops: adapters leave a forward and one backward pass of the frozen products") {
+  TrainingJob job = gpt(24, 2304, 51200, 8, 2048);
+  const auto [l, h, V, B, s] = letters(job);
+  constexpr double r = 16;
+  job.adapters.rank = 16;
+  for (const AdapterModule module : {AdapterModule::qkv, AdapterModule::projection,
+                                     AdapterModule::mlp_up, AdapterModule::mlp_down}) {
+    job.adapters.modules[static_cast<std::size_t>(module)] = true;
+  }
+  // 12 h^2 weights a layer and V h of the head: 2 FLOP forward and 2 for the gradient of the input.
+  // Adapters have r rows for each column into and out of their product, h + 3 h, h + h, h + 4 h and
+  // 4 h + h, and are trained: 6. Attention has no weights: 4 s h forward, three times.
+  const double token = 4 * (12 * l * h * h + V * h) + 6 * 16 * r * l * h + 3 * 4 * s * h * l;
+  CHECK(step_flops(job).full.base_units() == doctest::Approx(B * s * token).epsilon(kRounding));
+}
+
+TEST_CASE("step_flops: a window of w keys is seen by all tokens but the first w, who see half") {
+  TrainingJob job = gpt(2, 2048, 51200, 1, 4096);
+  const auto [l, h, V, B, s] = letters(job);
+  job.model.window = 1024;
+  REQUIRE(job.kind(0).windowed);
+  const double w = 1024;
+  // Tokens behind the window meet w keys, those within it w / 2 in the mean.
+  const double keys = ((s - w) * w + w * w / 2) / s;
+  const double attention = 3 * 4 * h * l * keys, products = 6 * (12 * l * h * h + V * h);
+  CHECK(step_flops(job).causal.base_units() ==
+        doctest::Approx(B * s * (products + attention)).epsilon(kRounding));
+}
+
 }  // namespace lockstep

@@ -1,6 +1,7 @@
 #include "sim/run/trajectory.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <doctest/doctest.h>
 #include <numeric>
 
@@ -59,7 +60,132 @@ RunSummary summary_of(const Campaign& campaign, std::uint32_t trajectories) {
   return summarise(campaign, sample(campaign, {.trajectories = trajectories, .progress = {}}));
 }
 
+/// Ten hours of work with a checkpoint every hour, and one failure of `mode` at `at_s`.
+Campaign one_failure(const FailureMode& mode, double at_s) {
+  Campaign campaign;
+  campaign.work = Seconds{10 * kHour};
+  campaign.modes = {mode};
+  campaign.tiers = {{.name = "s", .interval = Seconds{kHour}}};
+  campaign.log = {{to_run_time(Seconds{at_s}), 0}};
+  return campaign;
+}
+
 }  // namespace
+
+TEST_CASE("trajectory: a hang is noticed by its watchdog, a crash by its own, the rest at once") {
+  const auto of = [](FailureEffect effect) {
+    FailureMode mode = software(kHour);
+    mode.effect = effect;
+    Campaign campaign = one_failure(mode, 1.5 * kHour);
+    campaign.recovery = {.detects_crash = Seconds{10},
+                         .detects_hang = Seconds{600},
+                         .diagnoses = Seconds{70},
+                         .restarts = Seconds{300}};
+    return run_trajectory(campaign, 0);
+  };
+  const TrajectoryResult crash = of(FailureEffect::crash), hang = of(FailureEffect::hang);
+  CHECK(seconds_in(crash, RunBucket::detection) == 10);
+  CHECK(seconds_in(hang, RunBucket::detection) == 600);
+  // Half an hour since the checkpoint is lost, and all else is the same.
+  CHECK(to_seconds(crash.wall).base_units() == 10.5 * kHour + 10 + 70 + 300);
+  CHECK(hang.wall - crash.wall == to_run_time(Seconds{590}));
+  // Maintenance is announced: the job saves, and restarts without a diagnosis.
+  const TrajectoryResult planned = of(FailureEffect::planned);
+  CHECK(to_seconds(planned.wall).base_units() == 10 * kHour + 300);
+}
+
+TEST_CASE("trajectory: a checkpoint can be read when all of it is there, and not before") {
+  // Checkpoints begin at each hour and are whole 20 minutes later. Before that a failure falls back
+  // to the one of an hour earlier.
+  const auto lost = [](double after_s) {
+    Campaign campaign = one_failure(software(kHour), 2 * kHour + after_s);
+    campaign.tiers[0].finishes = Seconds{1200};
+    return bucket(run_trajectory(campaign, 0), RunBucket::lost);
+  };
+  CHECK(lost(600) == to_run_time(Seconds{kHour + 600}));
+  CHECK(lost(1200 - 1e-9) == to_run_time(Seconds{kHour + 1200 - 1e-9}));
+  CHECK(lost(1200) == to_run_time(Seconds{1200}));
+  CHECK(lost(1800) == to_run_time(Seconds{1800}));
+}
+
+TEST_CASE("trajectory: while it is written a checkpoint takes its share of the job's speed") {
+  // For 20 minutes a quarter of the speed is missing: an hour that begins with a checkpoint does 55
+  // minutes of work.
+  Campaign campaign = one_failure(software(kHour), 1000 * kHour);
+  campaign.tiers[0] = {.name = "s", .finishes = Seconds{1200}, .drag = 0.25};
+  campaign.tiers[0].interval = Seconds{kHour};
+  const TrajectoryResult result = run_trajectory(campaign, 0);
+  // Ten hours of work are the first hour, nine of 55 minutes, and 45 minutes after a tenth
+  // checkpoint, which take 50.
+  CHECK(result.checkpoints == 10);
+  CHECK(seconds_in(result, RunBucket::degraded) == doctest::Approx(10 * 300));
+  CHECK(to_seconds(result.wall).base_units() == doctest::Approx(10 * kHour + 3000));
+}
+
+TEST_CASE("trajectory: reading the checkpoint back is part of the restart") {
+  for (const double reads : {0.0, 90.0}) {
+    Campaign campaign = one_failure(software(kHour), 1.5 * kHour);
+    campaign.recovery.restarts = Seconds{300};
+    campaign.tiers[0].restores = Seconds{reads};
+    CHECK(seconds_in(run_trajectory(campaign, 0), RunBucket::restart) == 300 + reads);
+    // There is nothing to read before the first checkpoint.
+    campaign.log = {{to_run_time(Seconds{0.5 * kHour}), 0}};
+    CHECK(seconds_in(run_trajectory(campaign, 0), RunBucket::restart) == 300);
+  }
+}
+
+TEST_CASE("trajectory: what goes down takes along the checkpoints that do not survive it") {
+  struct Loss {
+    FailureScope scope;
+    bool survives_node, survives_rack;
+    double lost_s;  ///< half an hour since the checkpoint, or two and a half hours from the start
+  };
+  using enum FailureScope;
+  constexpr double kSince = 0.5 * kHour, kAll = 2.5 * kHour;
+  for (const Loss& loss : {Loss{process, false, false, kSince}, Loss{node, false, false, kAll},
+                           Loss{node, true, false, kSince}, Loss{rack, true, false, kAll},
+                           Loss{switch_nodes, true, false, kAll}, Loss{feed, true, false, kAll},
+                           Loss{rack, true, true, kSince}, Loss{feed, true, true, kSince}}) {
+    CAPTURE(static_cast<int>(loss.scope));
+    FailureMode mode = hardware(kHour);
+    mode.scope = loss.scope;
+    Campaign campaign = one_failure(mode, 2.5 * kHour);
+    campaign.nodes = 8;
+    campaign.spares.hot = 8;
+    campaign.tiers[0].survives_node = loss.survives_node;
+    campaign.tiers[0].survives_rack = loss.survives_rack;
+    CHECK(seconds_in(run_trajectory(campaign, 0), RunBucket::lost) == loss.lost_s);
+  }
+}
+
+TEST_CASE("trajectory: a bad node that stays in fails again, as often as it is not found") {
+  // Found with likelihood 1 - p each time: 1 / (1 - p) restarts of a failure in the mean.
+  constexpr double kMissed = 0.6;
+  Campaign campaign;
+  campaign.work = Seconds{100 * kDay};
+  campaign.modes = {hardware(kDay)};
+  campaign.tiers = {{.name = "s", .interval = Seconds{kHour}}};
+  campaign.recovery = {.detects_crash = Seconds{1},
+                       .diagnoses = Seconds{2},
+                       .misdiagnosed = kMissed,
+                       .restarts = Seconds{3}};
+  campaign.spares.hot = 100'000;
+  double restarts = 0, failures = 0, detection = 0, diagnosis = 0;
+  for (std::uint32_t number = 0; number < 40; ++number) {
+    const TrajectoryResult result = run_trajectory(campaign, number);
+    failures += result.failures[0];
+    restarts += seconds_in(result, RunBucket::restart) / 3;
+    detection += seconds_in(result, RunBucket::detection);
+    diagnosis += seconds_in(result, RunBucket::diagnosis) / 2;
+  }
+  // Geometric law: a standard deviation of sqrt(p) / (1 - p), four of the mean of `failures`.
+  REQUIRE(failures > 3000);
+  const double mean = 1 / (1 - kMissed), error = std::sqrt(kMissed) / (1 - kMissed);
+  CHECK(std::abs(restarts / failures - mean) < 4 * error / std::sqrt(failures));
+  // Each is noticed, diagnosed and restarted once.
+  CHECK(detection == doctest::Approx(restarts).epsilon(1e-4));
+  CHECK(diagnosis == doctest::Approx(restarts).epsilon(1e-4));
+}
 
 TEST_CASE("trajectory: without failures a run is its work and its checkpoints") {
   Campaign campaign = with_checkpoints(3600);

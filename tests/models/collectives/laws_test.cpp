@@ -1,0 +1,136 @@
+// The laws of the algorithms, hop by hop: what a node more costs, and what parts add up to.
+#include "models/collectives/laws.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <doctest/doctest.h>
+#include <string_view>
+#include <vector>
+
+#include "models/collectives/algorithms.hpp"
+
+namespace lockstep {
+namespace {
+
+/// Round numbers: 100 GB/s around a node's ring, whatever the collective, and 20 us to start it.
+GpuSpec ring_gpu() {
+  GpuSpec gpu;
+  gpu.architecture = "hopper";
+  gpu.nvlink_bandwidth = gigabytes_per_second(450);
+  const std::vector<CollectiveRegime> ring{
+      {"simple_ring", microseconds(20), Seconds{}, gigabytes_per_second(100), 2}};
+  gpu.collectives.all_reduce = gpu.collectives.all_gather = ring;
+  gpu.collectives.reduce_scatter = gpu.collectives.all_to_all = ring;
+  return gpu;
+}
+
+/// Hops that tell themselves apart: 1 ms, 10 ms and so on are far above what NVLink hops take.
+TransportSpec slow_hops() {
+  TransportSpec transport;
+  transport.efficiency = 0.5;
+  transport.hop_latency = Seconds{1e-3};
+  transport.ring_hop_latency = Seconds{1e-2};
+  transport.ll128_latency = Seconds{1e-1};
+  transport.simple_latency = Seconds{1};
+  return transport;
+}
+
+using Law = void (*)(const CollectiveContext&, std::vector<CollectiveCandidate>&);
+
+/// What the law says of `nodes` nodes with `per_node` members each, whose NICs carry 10 GB/s.
+CollectiveCandidate by_law(Law law, CollectiveOp op, int nodes, int per_node,
+                           std::string_view protocol) {
+  const GpuSpec gpu = ring_gpu();
+  const TransportSpec transport = slow_hops();
+  const CollectiveOptions options;
+  const CollectiveContext context =
+      unpack({.op = op, .payload = {}, .ranks = nodes * per_node, .ranks_per_node = per_node}, gpu,
+             transport, gigabytes_per_second(10), options);
+  std::vector<CollectiveCandidate> lines;
+  law(context, lines);
+  const auto found = std::ranges::find(lines, protocol, &CollectiveCandidate::protocol);
+  REQUIRE(found != lines.end());
+  return *found;
+}
+double latency(Law law, CollectiveOp op, int nodes, int per_node, std::string_view protocol) {
+  return by_law(law, op, nodes, per_node, protocol).latency.base_units();
+}
+
+// NCCL's src/graph/tuning.cc: a hop over NVLink takes 0.6 us in LL, 1.9 us in LL128 and in Simple.
+constexpr double kHopLl = 0.6e-6, kHop = 1.9e-6;
+
+}  // namespace
+
+TEST_CASE("ring law: a node more is two hops of the network, and two over NVLink a GPU beside") {
+  // Reduce-scatter, then all-gather: twice around. A node of eight is entered once in a round, and
+  // seven hops lead to its last GPU. What LL128 takes longer is counted once per node.
+  const auto more = [](int per_node, std::string_view protocol) {
+    return latency(ring_law, CollectiveOp::all_reduce, 4, per_node, protocol) -
+           latency(ring_law, CollectiveOp::all_reduce, 3, per_node, protocol);
+  };
+  CHECK(more(1, "ll") == doctest::Approx(2 * 1e-3));
+  CHECK(more(8, "ll") == doctest::Approx(2 * 1e-3 + 14 * kHopLl));
+  CHECK(more(8, "ll128") == doctest::Approx(2 * 1e-3 + 1e-1 + 14 * kHop));
+  // In Simple the network's part is fitted per node, and no hop of the transport; NVLink's is not.
+  CHECK(more(8, "simple") - more(1, "simple") == doctest::Approx(14 * kHop).epsilon(1e-6));
+  CHECK(more(8, "simple") < 1e-3);
+}
+
+TEST_CASE("ring law: an all-gather goes around once, and k nodes are k - 1 hops apart") {
+  for (const CollectiveOp op : {CollectiveOp::all_gather, CollectiveOp::reduce_scatter}) {
+    CAPTURE(static_cast<int>(op));
+    const auto of = [op](int nodes, int per_node, std::string_view protocol) {
+      return latency(ring_law, op, nodes, per_node, protocol);
+    };
+    CHECK(of(2, 8, "ll") == doctest::Approx(20e-6 + 1e-2));
+    CHECK(of(5, 8, "ll") == doctest::Approx(20e-6 + 4e-2));
+    // Seven hops over NVLink in a node more.
+    const double wide = of(5, 8, "simple") - of(4, 8, "simple");
+    const double narrow = of(5, 1, "simple") - of(4, 1, "simple");
+    CHECK(wide - narrow == doctest::Approx(7 * kHop).epsilon(1e-6));
+    CHECK(narrow > 1e-2);
+  }
+}
+
+TEST_CASE("tree law: twice the nodes are a hop up and a hop down more") {
+  const auto more = [](std::string_view protocol) {
+    return latency(tree_law, CollectiveOp::all_reduce, 16, 8, protocol) -
+           latency(tree_law, CollectiveOp::all_reduce, 8, 8, protocol);
+  };
+  CHECK(more("ll") == doctest::Approx(2e-3));
+  CHECK(more("ll128") == doctest::Approx(2e-3 + 1e-1));
+  CHECK(more("simple") == doctest::Approx(2e-3 + 1));
+}
+
+TEST_CASE("tree law: inside a node it is a chain, up and down again") {
+  // NCCL's src/graph/tuning.cc: 6.8 us to begin with in LL, and 0.6 us a hop.
+  CHECK(latency(tree_law, CollectiveOp::all_reduce, 1, 8, "ll") ==
+        doctest::Approx(6.8e-6 + 14 * 0.6e-6));
+}
+
+TEST_CASE("pairwise law: each message beyond a hop to every node takes a microsecond to post") {
+  // Eight nodes of eight: 56 messages of a member by itself, 7 where its node gathers for it.
+  const double by_itself = latency(pairwise_law, CollectiveOp::all_to_all, 8, 8, "simple");
+  const double gathered = latency(two_level_law, CollectiveOp::all_to_all, 8, 8, "simple");
+  CHECK(by_itself == doctest::Approx(20e-6 + 7e-3 + 49e-6));
+  CHECK(gathered == doctest::Approx(20e-6 + 7e-3));
+}
+
+TEST_CASE("hierarchical law: a reduce-scatter and an all-gather inside, an all-reduce across") {
+  for (const int nodes : {2, 4, 16}) {
+    CAPTURE(nodes);
+    const CollectiveCandidate all =
+        by_law(hierarchical_law, CollectiveOp::all_reduce, nodes, 8, "simple");
+    // Inside, 7/8 of a byte at 100 GB/s, there and back. Across, an eighth of it goes 2 (k - 1) / k
+    // times over a NIC that reaches half of its 10 GB/s.
+    const double inside = 7.0 / 8 / 100e9, across = 2.0 * (nodes - 1) / nodes / 5e9;
+    CHECK(all.per_byte.base_units() == doctest::Approx(2 * inside + across / 8));
+    CHECK(all.nvlink_coefficient == doctest::Approx(2 * 7.0 / 8));
+    CHECK(all.network_coefficient == doctest::Approx(2.0 * (nodes - 1) / nodes / 8));
+    // 20 us inside, twice; across as a ring of single GPUs.
+    const double ring = latency(ring_law, CollectiveOp::all_reduce, nodes, 1, "simple");
+    CHECK(all.latency.base_units() == doctest::Approx(2 * 20e-6 + ring));
+  }
+}
+
+}  // namespace lockstep
