@@ -6,6 +6,7 @@
 
 #include "models/input/input_error.hpp"
 #include "sim/scenario/read_scenario.hpp"
+#include "sim/step/step.hpp"
 #include "tests/support/presets.hpp"
 
 namespace lockstep {
@@ -101,8 +102,50 @@ TEST_CASE("plan: a job that gets half of its data runs at half speed, and no fas
   CHECK(half.data_speed == doctest::Approx(0.5));
   CHECK(half.campaign.width_speed.front() == doctest::Approx(0.5));
   CHECK(half.campaign.width_speed.back() == doctest::Approx(0.5));
-  // Widths between whole nodes leave one partly filled, whose few NICs every ring has to pass.
   for (const double speed : half.campaign.width_speed) CHECK(speed <= 0.5 * (1 + 1e-12));
+}
+
+TEST_CASE("plan: fewer replicas are as fast as their rings, over the sequences that they do") {
+  // NICs so slow that a step is its gradients' reduce-scatter and its weights' all-gather, of the
+  // same bytes in every width. Each byte crosses (n - 1) / n of the n members' ring, which enters
+  // each node once on every NIC of the node that has fewest.
+  const auto speeds_at = [](const std::string& nic) {
+    const Scenario scenario = read_scenario("t.json", fmt::format("{{{}}}", kJob), presets(),
+                                            {.set = {"cluster.node.nic_bandwidth=" + nic}});
+    return plan_campaign(scenario, read_run(R"("spares": {"elastic": 8})"));
+  };
+  const CampaignPlan slow = speeds_at("10 MB/s"), fast = speeds_at("100 TB/s");
+  const auto per_byte = [](double ranks, double nics) { return (ranks - 1) / ranks / nics; };
+  // What else there is in a step is at most the whole step on fast NICs.
+  const double rest = fast.step_s / slow.step_s;
+  REQUIRE(rest < 1e-3);
+  REQUIRE(slow.campaign.width_speed.size() == 9);
+  // Without a whole node, 56 GPUs in seven: eight NICs in each, and 56 of 64 sequences.
+  CHECK(slow.campaign.width_speed[8] ==
+        doctest::Approx(per_byte(64, 8) / per_byte(56, 8) * 56 / 64).epsilon(rest));
+  // From 57 to 63 GPUs the last node has one to seven, and every ring has to pass them.
+  for (int missing = 1; missing < 8; ++missing) {
+    CAPTURE(missing);
+    const int left = 64 - missing;
+    const double law = per_byte(64, 8) / per_byte(left, 8 - missing) * left / 64;
+    CHECK(slow.campaign.width_speed[static_cast<std::size_t>(missing)] ==
+          doctest::Approx(law).epsilon(rest));
+  }
+}
+
+TEST_CASE("plan: fewer replicas on NICs that are never waited for do as much as they are") {
+  const Scenario scenario = read_scenario("t.json", fmt::format("{{{}}}", kJob), presets(),
+                                          {.set = {"cluster.node.nic_bandwidth=100 Tb/s"}});
+  const StepReport step = simulate_step(scenario);
+  const CampaignPlan plan = plan_campaign(scenario, read_run(R"("spares": {"elastic": 8})"));
+  // Passes stay as they are. Rings, the optimiser's shards and the wait for the slowest GPU change
+  // with the number of nodes, which is an eighth less: by no more than a seventh each.
+  double changing = 0;
+  for (const Bucket bucket : {Bucket::data_exposed, Bucket::variation, Bucket::optimiser}) {
+    changing += step.seconds[static_cast<std::size_t>(bucket)] / step.step_s;
+  }
+  REQUIRE(changing < 0.2);
+  CHECK(plan.campaign.width_speed[8] == doctest::Approx(56.0 / 64).epsilon(changing / 7));
 }
 
 TEST_CASE("plan: replicas that hold weights or experts together cannot lose one of them") {
