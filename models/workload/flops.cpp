@@ -62,7 +62,8 @@ StepFlops step_flops(const TrainingJob& job) {
   const TransformerShape& m = job.model;
   const double head = static_cast<double>(m.vocabulary) * m.hidden;
   const double extra = m.predicted_tokens;
-  double matrices = head + extra * (head + prediction_parameters(m));
+  const double joined = 2.0 * m.hidden * m.hidden;  // a further token's product, norms apart
+  double matrices = head + extra * (head + joined);
   double frozen = 0;  // all passes of what is, but those of adapters' frozen weights
   if (job.frozen.output) {
     frozen += 4 * head;

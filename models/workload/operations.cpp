@@ -29,12 +29,23 @@ std::vector<Operation> prediction_operations(const WorkloadContext& c) {
   Recorder record{c};
   record.elementwise("prediction_norm", 8 * w.residual_tokens * w.hidden, 1.5, 2, false);
   Recorder::Linear joined{{"prediction", "prediction.input_gradient", "prediction.weight_gradient"},
-                          w.residual_tokens,
+                          w.tokens,
                           2 * w.hidden,
-                          w.hidden,
+                          w.hidden / w.tensor,
                           c.job.precision};
   joined.in_layer = false;
   record.linear(joined);
+  // Its columns are shared out, gathered after it, and cut into rows again for the layer, as in
+  // github:NVIDIA/Megatron-LM: core/transformer/multi_token_prediction.py.
+  const Bytes activation{2 * w.tokens * w.hidden}, both = 2 * activation;
+  record.collective("prediction_gather", Phase::forward, CollectiveOp::all_gather, activation);
+  if (c.job.parallelism.sequence) {
+    record.collective("prediction_rows", Phase::forward, CollectiveOp::all_gather, both);
+    record.collective("prediction_rows", Phase::backward, CollectiveOp::all_gather, activation);
+    record.collective("prediction_scatter", Phase::backward, CollectiveOp::reduce_scatter, both);
+  } else {
+    record.collective("prediction_reduce", Phase::backward, CollectiveOp::all_reduce, both);
+  }
   return record.take();
 }
 
