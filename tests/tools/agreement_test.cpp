@@ -1,6 +1,7 @@
 // Commands that answer the same question give the same answer.
 #include <cmath>
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -10,7 +11,7 @@
 #include "models/memory.hpp"
 #include "sim/step/step.hpp"
 #include "tests/sim/core/test_seed.hpp"
-#include "tests/sim/step/random_scenarios.hpp"
+#include "tests/support/random_scenarios.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
 
@@ -78,8 +79,9 @@ TEST_CASE("agreement: run, sweep and compare of random jobs, and any order of th
     CHECK(of_turned.at("waterfall") == run.at("waterfall"));
 
     const std::string sweep = folder.write(
-        "sweep.json", R"({"scenario": "job.json", "axes": [{"at": "/batch/tokens", "name": "tokens",
-                          "values": [2048]}]})");
+        "sweep.json", fmt::format(R"({{"scenario": "job.json", "axes": [{{"at": "/batch/tokens",
+                         "name": "tokens", "values": [{}]}}]}})",
+                                  document.at("batch").at("tokens").get<int>()));
     const std::string csv = folder.path() + "/sweep.csv";
     const Ran swept =
         lockstep_with({"sweep", sweep, "-o", folder.path() + "/sweep.db", "--csv", csv});

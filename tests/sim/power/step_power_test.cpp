@@ -9,8 +9,8 @@
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/step/step.hpp"
 #include "tests/sim/core/test_seed.hpp"
-#include "tests/sim/step/random_scenarios.hpp"
 #include "tests/support/presets.hpp"
+#include "tests/support/random_scenarios.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace lockstep {
@@ -78,7 +78,7 @@ TEST_CASE("step_power: the series' integral is the sum by component") {
   check_balance(scenario("{}"), run(scenario("{}")));
   const std::uint64_t seed = test::test_seed();
   CAPTURE(seed);
-  test::RandomScenarios random(seed, {.ecmp = false, .straggler = true, .most_nodes = 16});
+  test::RandomScenarios random(seed, {.straggler = true, .most_nodes = 16});
   for (int i = 0; i < 12; ++i) {
     Scenario s = random.next();
     CAPTURE(random.text());

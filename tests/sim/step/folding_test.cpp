@@ -8,7 +8,7 @@
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/step/step.hpp"
 #include "tests/sim/core/test_seed.hpp"
-#include "tests/sim/step/random_scenarios.hpp"
+#include "tests/support/random_scenarios.hpp"
 
 namespace lockstep {
 namespace {
@@ -25,18 +25,13 @@ void check_equal(const StepReport& folded, const StepReport& unfolded) {
   }
 }
 
-void check_random_scenarios(int count, const test::RandomScenarioOptions& options) {
-  const std::uint64_t seed = test::test_seed();
-  CAPTURE(seed);
-  test::RandomScenarios scenarios{seed, options};
-  for (int i = 0; i < count; ++i) {
-    const Scenario scenario = scenarios.next();
-    CAPTURE(i);
-    CAPTURE(scenarios.text());
+void check_random_scenarios(std::uint64_t seed, int count,
+                            const test::RandomScenarioOptions& options) {
+  hold("folding", seed, count, options, [](const Scenario& scenario, const std::string&) {
     const StepReport folded = simulate_step(scenario);
     CHECK(folded.method == StepMethod::exact);
     check_equal(folded, simulate_step(scenario, {.folding = Folding::unfolded}));
-  }
+  });
 }
 
 }  // namespace
@@ -71,11 +66,17 @@ TEST_CASE("folding: the same step as unfolded, on fabrics that look different fr
 }
 
 TEST_CASE("folding: the same step as unfolded, on symmetric routes") {
-  check_random_scenarios(60, {});
+  check_random_scenarios(test::test_seed(), 60, {});
 }
 
 TEST_CASE("folding: the same step as unfolded with one slow GPU, on symmetric routes") {
-  check_random_scenarios(60, {.straggler = true});
+  check_random_scenarios(test::test_seed(), 60, {.straggler = true});
+}
+
+TEST_CASE("folding: the same step as unfolded, on fabrics of every kind and on unlike nodes") {
+  constexpr auto kEvery = test::RandomFabrics::every;
+  check_random_scenarios(test::test_seed(), 60, {.fabrics = kEvery, .most_nodes = 16});
+  check_random_scenarios(test::test_seed(), 60, {.pools = true, .most_nodes = 16});
 }
 
 }  // namespace lockstep

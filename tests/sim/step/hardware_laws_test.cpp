@@ -6,7 +6,7 @@
 
 #include "sim/step/step.hpp"
 #include "tests/sim/core/test_seed.hpp"
-#include "tests/sim/step/random_scenarios.hpp"
+#include "tests/support/random_scenarios.hpp"
 
 namespace lockstep {
 namespace {

@@ -2,17 +2,15 @@
 // budget of work, else a band that holds it.
 #include <algorithm>
 #include <doctest/doctest.h>
-#include <fmt/format.h>
 #include <string>
 #include <vector>
 
-#include "sim/core/random.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/step/plan.hpp"
 #include "sim/step/sample.hpp"
 #include "sim/step/step.hpp"
 #include "tests/sim/core/test_seed.hpp"
-#include "tests/sim/step/random_scenarios.hpp"
+#include "tests/support/random_scenarios.hpp"
 
 namespace lockstep {
 namespace {
@@ -36,7 +34,7 @@ Scenario hashed(const std::vector<std::string>& sets = {}) {
 }  // namespace
 
 TEST_CASE("hashed paths: by default a step takes what every replica on its own takes") {
-  test::RandomScenarios scenarios{test::test_seed() + 11, {.ecmp = true}};
+  test::RandomScenarios scenarios{test::test_seed() + 11, {.fabrics = test::RandomFabrics::hashed}};
   for (int i = 0; i < 200; ++i) {
     const Scenario scenario = scenarios.next();
     CAPTURE(i);
@@ -72,46 +70,8 @@ TEST_CASE("hashed paths: replicas without pipeline messages are one, exactly") {
 
 namespace {
 
-/// Jobs with more replicas than the least sample, most of them with paths of their own.
-class ManyReplicas {
- public:
-  explicit ManyReplicas(std::uint64_t seed) : random_({.seed = seed, .purpose = 8}) {}
-
-  Scenario next() {
-    const int nodes = one_of<int>({16, 32, 64}), tensor = one_of<int>({1, 2, 4});
-    const int pipeline = one_of<int>({2, 4});
-    const int data = nodes * 8 / tensor / pipeline;
-    const PresetStore presets;
-    text_ = fmt::format(
-        R"({{"model": "{}", "stack": {{"preset": "megatron_core",
-              "allow": ["schedules.gpipe", "schedules.dualpipe", "pipeline_sharding.zero2"],
-              "communication": {{"overlap_gradients": {}, "overlap_parameters": {},
-                                 "overlap_pipeline": {}}}}},
-            "cluster": {{"node": "dgx_h100", "nodes": {}, "fabric": {{"kind": "fat_tree",
-              "routing": "ecmp", "levels": 2, "leaf_ports_down": {},
-              "leaf_oversubscription": {}}}}},
-            "parallelism": {{"tensor": {}, "pipeline": {}, "data": {}, "sharding": "{}",
-              "schedule": "{}"}},
-            "batch": {{"sequences": {}, "tokens": {}, "micro": 1}}}})",
-        one_of<std::string>({"llama3_8b", "llama3_70b"}), yes_or_no(), yes_or_no(), yes_or_no(),
-        nodes, one_of<int>({8, 16, 32}), one_of<int>({1, 1, 2}), tensor, pipeline, data,
-        one_of<std::string>({"none", "zero1", "zero2"}),
-        one_of<std::string>({"1f1b", "gpipe", "dualpipe"}), 8 * data,
-        one_of<int>({2048, 4096, 8192}));
-    return read_scenario("many.json", text_, presets);
-  }
-  [[nodiscard]] const std::string& text() const { return text_; }
-
- private:
-  template <class T>
-  T one_of(const std::vector<T>& values) {
-    return values[random_.below(static_cast<std::uint32_t>(values.size()))];
-  }
-  const char* yes_or_no() { return random_.below(2) == 0 ? "true" : "false"; }
-
-  RandomStream random_;
-  std::string text_;
-};
+constexpr test::RandomScenarioOptions kManyReplicas{.fabrics = test::RandomFabrics::hashed,
+                                                    .many_replicas = true};
 
 /// Half of a band's width over the step.
 double half_width(const StepReport& report) {
@@ -122,7 +82,7 @@ double half_width(const StepReport& report) {
 
 // A budget of a single event leaves the least sample, however wide its band.
 TEST_CASE("hashed paths: above the budget the band of a sample holds the exact step") {
-  ManyReplicas scenarios{test::test_seed() + 12};
+  test::RandomScenarios scenarios{test::test_seed() + 12, kManyReplicas};
   int sampled = 0;
   for (int i = 0; i < 40; ++i) {
     const Scenario scenario = scenarios.next();
@@ -143,7 +103,7 @@ TEST_CASE("hashed paths: above the budget the band of a sample holds the exact s
 
 // The sample doubles while that costs no more than eight budgets: here it may come to all replicas.
 TEST_CASE("hashed paths: a band is narrow where narrowing it is worth its cost") {
-  ManyReplicas scenarios{test::test_seed() + 13};
+  test::RandomScenarios scenarios{test::test_seed() + 13, kManyReplicas};
   std::vector<double> halves;
   for (int i = 0; i < 40; ++i) {
     const Scenario scenario = scenarios.next();

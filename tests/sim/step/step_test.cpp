@@ -8,8 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "sim/scenario/read_scenario.hpp"
 #include "tests/sim/core/test_seed.hpp"
-#include "tests/sim/step/random_scenarios.hpp"
+#include "tests/support/random_scenarios.hpp"
 
 namespace lockstep {
 namespace {
@@ -88,28 +89,27 @@ Scenario small(const std::vector<std::string>& set = {}) {
 }  // namespace
 
 TEST_CASE("every step: buckets, critical path and timeline account for it, folded or not") {
-  const std::uint64_t seed = test::test_seed();
-  CAPTURE(seed);
-  for (const bool straggler : {false, true}) {
-    for (const bool ecmp : {false, true}) {
-      test::RandomScenarios scenarios{seed + 1,
-                                      {.ecmp = ecmp, .straggler = straggler, .most_nodes = 16}};
-      for (int i = 0; i < 12; ++i) {
-        const Scenario scenario = scenarios.next();
-        CAPTURE(i);
-        CAPTURE(scenarios.text());
-        for (const bool unfold : {false, true}) {
-          CAPTURE(unfold);
-          const StepReport report =
-              simulate_step(scenario, {.folding = unfold ? Folding::unfolded : Folding::automatic,
-                                       .record_timeline = true,
-                                       .keep_actors = true});
-          check_adds_up(report);
-          check_critical_path(report);
-          check_timeline(report);
-        }
+  using test::RandomFabrics;
+  const std::vector<test::RandomScenarioOptions> kinds{
+      {.most_nodes = 16},
+      {.straggler = true, .most_nodes = 16},
+      {.fabrics = RandomFabrics::hashed, .most_nodes = 16},
+      {.fabrics = RandomFabrics::hashed, .straggler = true, .most_nodes = 16},
+      {.fabrics = RandomFabrics::every, .straggler = true, .most_nodes = 12},
+      {.fabrics = RandomFabrics::every, .pools = true, .most_nodes = 12},
+  };
+  std::uint64_t seed = test::test_seed() + 1;
+  for (const test::RandomScenarioOptions& options : kinds) {
+    hold("books of a step", seed++, 20, options, [](const Scenario& scenario, const std::string&) {
+      for (const Folding folding : {Folding::automatic, Folding::unfolded}) {
+        CAPTURE(folding);
+        const StepReport report = simulate_step(
+            scenario, {.folding = folding, .record_timeline = true, .keep_actors = true});
+        check_adds_up(report);
+        check_critical_path(report);
+        check_timeline(report);
       }
-    }
+    });
   }
 }
 
@@ -180,12 +180,15 @@ TEST_CASE("folding: costs the same for any number of replicas") {
 }
 
 TEST_CASE("folding: is never called exact where it mixes hashed paths") {
-  test::RandomScenarios scenarios{test::test_seed() + 2, {.ecmp = true, .most_nodes = 16}};
+  test::RandomScenarios scenarios{test::test_seed() + 2,
+                                  {.fabrics = test::RandomFabrics::hashed, .most_nodes = 16}};
   for (int i = 0; i < 10; ++i) {
     const Scenario scenario = scenarios.next();
     CAPTURE(scenarios.text());
     const StepReport folded = simulate_step(scenario, {.folding = Folding::folded});
-    if (scenario.nodes == 1 || folded.replicas_simulated == folded.replicas) continue;
+    const bool in_one_domain = scenario.node.nvlink_domain >= scenario.gpus();
+    if (in_one_domain || scenario.nodes == 1) continue;
+    if (folded.replicas_simulated == folded.replicas) continue;
     CHECK(folded.method == StepMethod::folded);
     CHECK_FALSE(folded.band);
     CHECK_FALSE(folded.notes.empty());
