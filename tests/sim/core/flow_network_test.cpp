@@ -5,10 +5,11 @@
 #include <cmath>
 #include <doctest/doctest.h>
 #include <limits>
+#include <span>
 #include <vector>
 
-#include "sim/core/event_queue.hpp"
 #include "sim/core/random.hpp"
+#include "tests/sim/core/message_process.hpp"
 #include "tests/sim/core/random_network.hpp"
 #include "tests/sim/core/reference_max_min.hpp"
 #include "tests/sim/core/test_seed.hpp"
@@ -17,24 +18,12 @@ namespace lockstep {
 
 namespace {
 
-/// What a flow has to move: each message starts `pause` after the one before has ended.
-struct Message {
-  StepTime pause;
-  Bytes amount;
-};
-using Plan = std::vector<std::vector<Message>>;  ///< of each flow
-using Ends = std::vector<std::vector<double>>;   ///< of each flow, in seconds
+using Plan = std::vector<std::vector<test::Message>>;  ///< of each flow
+using Ends = std::vector<std::vector<double>>;         ///< of each flow, in seconds
 
 Plan random_plan(RandomStream& random, std::size_t flows) {
   Plan plan(flows);
-  for (std::vector<Message>& messages : plan) {
-    for (std::uint32_t count = random.below(6); count > 0; --count) {
-      // Often no pause: a flow then stops and starts in one instant.
-      const StepTime pause{random.below(3) == 0 ? 0 : 1'000'000ULL * random.below(3000)};
-      const double amount = random.below(2) == 0 ? 4e6 : 1.0 + random.below(20'000'000);
-      messages.push_back({pause, Bytes{amount}});
-    }
-  }
+  for (std::vector<test::Message>& messages : plan) messages = test::random_messages(random);
   return plan;
 }
 
@@ -44,32 +33,33 @@ void check_loads(const FlowNetwork& network) {
   }
 }
 
-Ends run(FlowNetwork& network, const Plan& plan) {
-  Ends ends(plan.size());
-  EventQueue starts;
-  for (FlowIndex flow = 0; flow < plan.size(); ++flow) {
-    if (!plan[flow].empty()) starts.push(plan[flow].front().pause, 0, flow);
+/// No link carries more than it can, and what has ended is out.
+class CheckedMessages final : public test::MessageProcess {
+ public:
+  using MessageProcess::MessageProcess;
+
+  [[nodiscard]] StepTime next_event() const override {
+    check_loads(network());
+    return MessageProcess::next_event();
   }
-  std::vector<FlowIndex> ended;
-  while (!starts.empty() || !network.idle()) {
-    StepTime now{std::numeric_limits<std::uint64_t>::max()};
-    if (!starts.empty()) now = std::min(now, starts.next_time());
-    if (!network.idle()) now = std::min(now, network.next_end());
-    ended.clear();
-    network.collect_ended(now, ended);
-    REQUIRE(std::ranges::is_sorted(ended));
-    for (const FlowIndex flow : ended) {
-      REQUIRE_FALSE(network.active(flow));
-      ends[flow].push_back(to_seconds(now).base_units());
-      const std::size_t next = ends[flow].size();
-      if (next < plan[flow].size()) starts.push(now + plan[flow][next].pause, 0, flow);
+  void flows_ended(std::span<const FlowIndex> flows, StepTime now) override {
+    REQUIRE(std::ranges::is_sorted(flows));
+    for (const FlowIndex flow : flows) REQUIRE_FALSE(network().active(flow));
+    MessageProcess::flows_ended(flows, now);
+  }
+};
+
+Ends run(FlowNetwork& network, const Plan& plan) {
+  CheckedMessages messages(network);
+  for (FlowIndex flow = 0; flow < plan.size(); ++flow) messages.add(flow, plan[flow]);
+  Engine engine(network);
+  engine.add(messages);
+  engine.run();
+  Ends ends(plan.size());
+  for (FlowIndex flow = 0; flow < plan.size(); ++flow) {
+    for (const StepTime end : messages.ends(flow)) {
+      ends[flow].push_back(to_seconds(end).base_units());
     }
-    while (!starts.empty() && starts.next_time() == now) {
-      const FlowIndex flow = starts.pop().subject;
-      network.start(flow, plan[flow][ends[flow].size()].amount, now);
-    }
-    network.settle(now);
-    check_loads(network);
   }
   return ends;
 }
