@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "sim/core/engine.hpp"
 #include "sim/step/replay.hpp"
 #include "sim/step/replica_classes.hpp"
 #include "sim/step/sample.hpp"
@@ -175,32 +176,40 @@ StreamFlows add_stream(const NodeStream& stream, const StreamPaths& paths, const
   return out;
 }
 
-/// Replays the step while all streams flow; returns its end.
-StepTime replay_beside(const std::vector<StreamFlows>& streams, RunningStep& step,
-                       FlowNetwork& network) {
-  constexpr Bytes kEndless{1e30};
-  StepTime now;
-  std::vector<FlowIndex> ended;
-  step.begin();
-  for (const StreamFlows& stream : streams) {
-    for (const auto& [flow, ports] : stream.flows) network.start(flow, kEndless, now);
+/// Streams that flow from the begin of the step to its end.
+class EndlessStreams final : public Process {
+ public:
+  EndlessStreams(const std::vector<StreamFlows>& streams, FlowNetwork& network)
+      : streams_(streams), network_(network) {}
+
+  void begin(StepTime now) override {
+    constexpr Bytes kEndless{1e30};
+    for_each_flow([&](FlowIndex flow) { network_.start(flow, kEndless, now); });
   }
-  network.settle(now);
-  while (!step.done()) {
-    now = {UINT64_MAX};
-    if (!step.waits_for_flows()) now = step.next_event();
-    if (!network.idle()) now = std::min(now, network.next_end());
-    ended.clear();
-    if (!network.idle() && network.next_end() == now) network.collect_ended(now, ended);
-    for (const FlowIndex flow : ended) step.flow_ended(flow, now);
-    step.handle_events(now);
-    network.settle(now);
+  [[nodiscard]] StepTime next_event() const override { return kNever; }
+  /// A flow's end is never more than 196 days off, however much it moves.
+  void flows_ended(std::span<const FlowIndex> /*flows*/, StepTime /*now*/) override {
+    throw ClockOverflow();
   }
-  for (const StreamFlows& stream : streams) {
-    for (const auto& [flow, ports] : stream.flows) network.hold(flow, now);
+  void handle_events(StepTime /*now*/) override {}
+  [[nodiscard]] bool done() const override { return true; }
+
+  /// Books what they have moved by `now`.
+  void stop(StepTime now) {
+    for_each_flow([&](FlowIndex flow) { network_.hold(flow, now); });
   }
-  return step.finish().end;
-}
+
+ private:
+  template <class Use>
+  void for_each_flow(Use use) const {
+    for (const StreamFlows& stream : streams_) {
+      for (const auto& [flow, ports] : stream.flows) use(flow);
+    }
+  }
+
+  const std::vector<StreamFlows>& streams_;
+  FlowNetwork& network_;
+};
 
 }  // namespace
 
@@ -230,13 +239,20 @@ SharedStep shared_step(const Scenario& scenario, std::span<const NodeStream> str
   const StreamPaths paths(scenario, fabric, wiring, folding.links);
   StreamWatch watch(network.flows());
   network.observe(&watch);
+  RunningStep step{plan, folding.classes, wiring, false};
+  Engine engine(network);
+  engine.add(step);
   std::vector<StreamFlows> flows;
   for (const NodeStream& stream : streams) {
     assert(stream.all > BytesPerSecond{} && stream.node > BytesPerSecond{});
     flows.push_back(add_stream(stream, paths, fabric, network));
   }
-  RunningStep step{plan, folding.classes, wiring, {}, false};
-  const Seconds takes = to_seconds(replay_beside(flows, step, network));
+  EndlessStreams endless(flows, network);
+  engine.add(endless);
+  engine.run();
+  const StepTime end = step.finish().end;
+  endless.stop(end);
+  const Seconds takes = to_seconds(end);
 
   SharedStep out{.step_s = takes.base_units(), .rates = {}};
   for (std::size_t s = 0; s < streams.size(); ++s) {

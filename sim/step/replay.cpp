@@ -52,35 +52,34 @@ class RunningStep::State {
 
  public:
   State(const StepPlan& plan, const std::vector<ReplicaClass>& classes, const Wiring& wiring,
-        StepTime begin, bool record)
+        bool record)
       : plan_(plan),
         classes_(classes),
         wiring_(&wiring),
         network_(wiring.network()),
         record_(record),
         stages_(plan.stages.size()),
-        chunks_(static_cast<std::size_t>(plan.shape.chunks)),
-        begin_(begin),
-        now_(begin) {
+        chunks_(static_cast<std::size_t>(plan.shape.chunks)) {
     set_up();
   }
 
-  void begin() {
-    for (std::uint32_t a = 0; a < actors_.size(); ++a) begin(a);
+  void begin(StepTime now) {
+    begin_ = now_ = now;
+    for (std::uint32_t a = 0; a < actors_.size(); ++a) begin_program(a);
   }
   [[nodiscard]] bool done() const { return unfinished_ == 0; }
-  [[nodiscard]] bool waits_for_flows() const { return queue_.empty(); }
-  [[nodiscard]] StepTime next_event() { return queue_.next_time(); }
+  [[nodiscard]] StepTime next_event() const { return queue_.empty() ? kNever : queue_.next_time(); }
 
   void handle_events(StepTime now) {
     check_clock(now);
     now_ = now;
     while (!queue_.empty() && queue_.next_time() == now_) handle(queue_.pop());
   }
-  void flow_ended(FlowIndex flow, StepTime now) {
+  void flows_ended(std::span<const FlowIndex> flows, StepTime now) {
     check_clock(now);
     now_ = now;
-    end_of(wiring_->flows()[flow - wiring_->flows().front().flow]);
+    const FlowIndex first = wiring_->flows().front().flow;
+    for (const FlowIndex flow : flows) end_of(wiring_->flows()[flow - first]);
   }
 
   void rewire(const Wiring& wiring, StepTime now) {
@@ -172,7 +171,7 @@ class RunningStep::State {
 
   // --- an actor's program ---------------------------------------------------------------------
 
-  void begin(std::uint32_t index) {
+  void begin_program(std::uint32_t index) {
     Actor& a = actors_[index];
     post_up_to(a, plan_of(a).gathers_first);
     advance(index);
@@ -504,41 +503,29 @@ class RunningStep::State {
 };
 
 RunningStep::RunningStep(const StepPlan& plan, const std::vector<ReplicaClass>& classes,
-                         const Wiring& wiring, StepTime begin, bool record)
-    : state_(std::make_unique<State>(plan, classes, wiring, begin, record)) {}
-RunningStep::RunningStep(RunningStep&&) noexcept = default;
-RunningStep& RunningStep::operator=(RunningStep&&) noexcept = default;
+                         const Wiring& wiring, bool record)
+    : state_(std::make_unique<State>(plan, classes, wiring, record)) {}
 RunningStep::~RunningStep() = default;
 
-void RunningStep::begin() { state_->begin(); }
-bool RunningStep::done() const { return state_->done(); }
-bool RunningStep::waits_for_flows() const { return state_->waits_for_flows(); }
+void RunningStep::begin(StepTime now) { state_->begin(now); }
 StepTime RunningStep::next_event() const { return state_->next_event(); }
+void RunningStep::flows_ended(std::span<const FlowIndex> flows, StepTime now) {
+  state_->flows_ended(flows, now);
+}
 void RunningStep::handle_events(StepTime now) { state_->handle_events(now); }
-void RunningStep::flow_ended(FlowIndex flow, StepTime now) { state_->flow_ended(flow, now); }
+bool RunningStep::done() const { return state_->done(); }
+void RunningStep::fail_stuck(StepTime /*now*/) const {
+  throw std::logic_error("the pipeline schedule deadlocks");
+}
 void RunningStep::rewire(const Wiring& wiring, StepTime now) { state_->rewire(wiring, now); }
 ReplayResult RunningStep::finish() { return state_->finish(); }
 
 ReplayResult replay(const StepPlan& plan, const std::vector<ReplicaClass>& classes,
                     const Wiring& wiring, bool record) {
-  RunningStep step{plan, classes, wiring, {}, record};
-  FlowNetwork& network = wiring.network();
-  StepTime now;
-  std::vector<FlowIndex> ended;
-  step.begin();
-  network.settle(now);
-  while (!step.done()) {
-    if (step.waits_for_flows() && network.idle())
-      throw std::logic_error("the pipeline schedule deadlocks");
-    now = {UINT64_MAX};
-    if (!step.waits_for_flows()) now = step.next_event();
-    if (!network.idle()) now = std::min(now, network.next_end());
-    ended.clear();
-    if (!network.idle() && network.next_end() == now) network.collect_ended(now, ended);
-    for (const FlowIndex flow : ended) step.flow_ended(flow, now);
-    step.handle_events(now);
-    network.settle(now);
-  }
+  RunningStep step{plan, classes, wiring, record};
+  Engine engine(wiring.network());
+  engine.add(step);
+  engine.run();
   return step.finish();
 }
 

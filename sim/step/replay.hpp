@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
+#include "sim/core/engine.hpp"
 #include "sim/core/event_queue.hpp"
 #include "sim/step/plan.hpp"
 #include "sim/step/wiring.hpp"
@@ -64,28 +66,22 @@ struct ReplayResult {
   }
 };
 
-/// A step under way, on a network that other steps may share. Whoever runs it tells it of the ends
-/// of its flows first, then lets it handle its events of the same instant, then settles the
-/// network.
-class RunningStep {
+/// A step under way, on a network that other processes may share.
+class RunningStep final : public Process {
  public:
   /// `wiring` was made for the same plan and classes; all three outlive this.
   RunningStep(const StepPlan& plan, const std::vector<ReplicaClass>& classes, const Wiring& wiring,
-              StepTime begin, bool record);
-  RunningStep(RunningStep&&) noexcept;
-  RunningStep& operator=(RunningStep&&) noexcept;
-  ~RunningStep();
+              bool record);
+  ~RunningStep() override;
 
-  /// At the time that the constructor was given.
-  void begin();
-  [[nodiscard]] bool done() const;
-  /// No event of its own is due: only the end of a flow can bring it on.
-  [[nodiscard]] bool waits_for_flows() const;
-  /// Requires !waits_for_flows().
-  [[nodiscard]] StepTime next_event() const;
-  void handle_events(StepTime now);
-  /// Requires a flow of its wiring.
-  void flow_ended(FlowIndex flow, StepTime now);
+  void begin(StepTime now) override;
+  [[nodiscard]] StepTime next_event() const override;
+  /// Requires flows of its wiring.
+  void flows_ended(std::span<const FlowIndex> flows, StepTime now) override;
+  void handle_events(StepTime now) override;
+  [[nodiscard]] bool done() const override;
+  /// Throws std::logic_error: no schedule of ours deadlocks.
+  [[noreturn]] void fail_stuck(StepTime now) const override;
   /// From now on its flows are those of another wiring of the same job, and what is under way goes
   /// on over them; flows that are stalled there wait. Requires a settled network.
   void rewire(const Wiring& wiring, StepTime now);

@@ -1,0 +1,126 @@
+/// Who shares a fabric: training jobs and other traffic, each a process of the engine.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/congestion/recorder.hpp"
+#include "sim/congestion/shared_scenario.hpp"
+#include "sim/core/engine.hpp"
+#include "sim/step/replay.hpp"
+#include "topologies/fabric.hpp"
+
+namespace lockstep {
+
+/// The fabric as it is between two events.
+struct FabricEra {
+  FabricEra(Fabric drawn, FlowNetwork& network, std::vector<double> left)
+      : fabric(std::move(drawn)), links(fabric, network, std::move(left)) {}
+
+  Fabric fabric;
+  FabricLinks links;
+};
+
+/// A process with a name and a number in the recorder, whose flows are drawn anew when the fabric
+/// changes.
+class Participant : public Process {
+ public:
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] std::uint32_t number() const { return number_; }
+  /// Of the steps or rounds that have ended.
+  [[nodiscard]] const std::vector<double>& times_s() const { return times_s_; }
+
+  /// Adds its flows over the links of `era`. They carry nothing before move_over().
+  virtual void wire(FabricEra& era) = 0;
+  /// What is under way goes on over the flows wired last. The era of the ones before may end then.
+  virtual void move_over(StepTime now) = 0;
+
+  /// Throws InputError.
+  [[noreturn]] void fail_stuck(StepTime now) const override;
+
+ protected:
+  Participant(const SharedScenario& scenario, std::string name, std::string about,
+              CongestionRecorder& recorder)
+      : scenario_(scenario),
+        name_(std::move(name)),
+        recorder_(recorder),
+        number_(recorder.add_job(name_, std::move(about))) {}
+
+  [[nodiscard]] const SharedScenario& scenario() const { return scenario_; }
+  [[nodiscard]] CongestionRecorder& recorder() { return recorder_; }
+  void add_time(StepTime span) { times_s_.push_back(to_seconds(span).base_units()); }
+
+ private:
+  const SharedScenario& scenario_;
+  std::string name_;
+  CongestionRecorder& recorder_;
+  std::uint32_t number_;
+  std::vector<double> times_s_;
+};
+
+/// A training job that repeats its step, every replica on its own. It is done when it has completed
+/// the scenario's steps, and goes on.
+class TrainingParticipant final : public Participant {
+ public:
+  TrainingParticipant(const SharedScenario& scenario, const SharedJob& job,
+                      CongestionRecorder& recorder);
+
+  void wire(FabricEra& era) override;
+  void move_over(StepTime now) override;
+  [[nodiscard]] StepTime next_event() const override;
+  void flows_ended(std::span<const FlowIndex> flows, StepTime now) override;
+  /// And ends and begins steps.
+  void handle_events(StepTime now) override;
+  [[nodiscard]] bool done() const override;
+
+ private:
+  void begin_step(StepTime now);
+  [[nodiscard]] double unit(const WiredFlow& flow) const;
+  [[nodiscard]] std::string words_of_flow(const WiredFlow& flow) const;
+
+  const SharedJob& job_;
+  StepPlan plan_;
+  std::vector<ReplicaClass> classes_;
+  std::unique_ptr<Wiring> wiring_, next_wiring_;
+  std::optional<RunningStep> step_;
+};
+
+/// Checkpoint or storage traffic: rounds in which every sender sends once, one flow each.
+class TrafficParticipant final : public Participant {
+ public:
+  /// `beside_jobs`: it repeats for as long as they run. By itself it is measured once.
+  TrafficParticipant(const SharedScenario& scenario, const BackgroundTraffic& traffic,
+                     bool beside_jobs, FlowNetwork& network, CongestionRecorder& recorder);
+
+  void wire(FabricEra& era) override;
+  void move_over(StepTime now) override;
+  [[nodiscard]] StepTime next_event() const override;
+  void flows_ended(std::span<const FlowIndex> flows, StepTime now) override;
+  void handle_events(StepTime now) override;
+  [[nodiscard]] bool done() const override;
+
+ private:
+  struct Sender {
+    FlowIndex flow;
+    bool stalled;  ///< crosses a dead link
+  };
+
+  [[nodiscard]] Sender wire_sender(FabricEra& era, int from, int to);
+
+  const BackgroundTraffic& traffic_;
+  bool beside_jobs_;
+  FlowNetwork& network_;
+  int nics_ = 1;  ///< of a node
+  std::vector<Sender> senders_, next_senders_;
+  StepTime next_;           ///< when it sends again
+  bool sent_all_ = false;   ///< no round follows
+  std::size_t moving_ = 0;  ///< senders of this round that are not done
+  StepTime round_begin_;
+};
+
+}  // namespace lockstep
