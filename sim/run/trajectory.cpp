@@ -381,7 +381,8 @@ class Trajectory {
       if (taken.warm > 0 && !phase(RunBucket::restart, c_.spares.warm_takes)) return false;
       missing_replicas_ = replicas_of(missing_nodes_);
       if (missing_replicas_ < static_cast<int>(c_.width_speed.size())) return true;
-      const RunTime back = pool_.next_back();
+      // A node may have come back while a warm one was fetched.
+      const RunTime back = std::max(pool_.next_back(), now_);
       assert(back != kNever);
       if (!phase_ticks(RunBucket::repair_wait, back - now_)) return false;
     }
@@ -464,10 +465,17 @@ class Trajectory {
       return c_.modes[p.mode].effect == FailureEffect::silent && p.since >= capture.taken;
     });
   }
+  /// After restore(). Of the same work another tier may have a later checkpoint: time between the
+  /// two is lost, and restoring that one does not bring it back.
   void forget_later(RunTime work) {
     for (Tier& tier : tiers_) {
       std::vector<Capture>& captures = tier.captures;
       while (!captures.empty() && captures.back().work > work) captures.pop_back();
+      for (auto c = captures.rbegin(); c != captures.rend() && c->work == work; ++c) {
+        for (std::size_t b = 0; b < kRunning.size(); ++b) {
+          c->running[b] = std::min(c->running[b], out_.buckets[at(kRunning[b])]);
+        }
+      }
     }
   }
 
