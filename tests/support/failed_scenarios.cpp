@@ -11,22 +11,57 @@ constexpr std::array kFailed{
         .why = "without sequence parallelism every tensor-parallel rank did all of the product "
                "that a further predicted token has",
         .text =
-            R"({"model": {"layers": 4, "hidden": 2048, "heads": 16, "ffn": 8192, "vocabulary": 32000,
-                  "predicted_tokens": 1},
+            R"({"model": {"layers": 4, "hidden": 2048, "heads": 16, "ffn": 8192,
+                  "vocabulary": 32000, "predicted_tokens": 1},
                 "cluster": {"node": "dgx_h100", "nodes": 1, "fabric": "ideal"},
                 "parallelism": {"tensor": 8, "sequence": false},
                 "batch": {"sequences": 4, "micro": 2, "tokens": 2048},
                 "recompute": "none", "stack": "megatron_core"})"},
-    FailedScenario{
-        .law = "work",
-        .why = "norms of a further predicted token counted as useful FLOP",
-        .text =
-            R"({"model": {"layers": 1, "hidden": 2048, "heads": 16, "ffn": 8192, "vocabulary": 32000,
-                  "predicted_tokens": 1},
+    FailedScenario{.law = "work",
+                   .why = "norms of a further predicted token counted as useful FLOP",
+                   .text =
+                       R"({"model": {"layers": 1, "hidden": 2048, "heads": 16, "ffn": 8192,
+                  "vocabulary": 32000, "predicted_tokens": 1},
                 "cluster": {"node": "dgx_h100", "nodes": 1, "fabric": "ideal"},
                 "parallelism": {"data": 8},
                 "batch": {"sequences": 8, "tokens": 2048},
                 "recompute": "none", "stack": "megatron_core"})"},
+    FailedScenario{
+        .law = "books of a run",
+        .why = "a node that came back from repair while a warm spare was fetched turned time back",
+        .text =
+            R"({"model": {"layers": 12, "hidden": 2048, "heads": 16, "ffn": 8192,
+                  "vocabulary": 32000},
+                "cluster": {"node": "dgx_h100", "nodes": 12, "fabric": "ideal"},
+                "parallelism": {"tensor": 8, "data": 12},
+                "batch": {"sequences": 24, "tokens": 2048}, "recompute": "none",
+                "stack": "megatron_core",
+                "run": {"duration": "60 d", "seed": 701,
+                  "reliability": {"modes": [{"name": "feed", "component": "feed",
+                    "effect": "crash", "mean_time": "2 d", "replaced": 1}]},
+                  "spares": {"hot": 1, "warm": 1, "warm_takes": "2 h", "repair": "1 h"},
+                  "nodes_per_feed": 4,
+                  "checkpoint": {"interval": "1 h", "storage": {"write": "1 GB/s",
+                    "read": "2 GB/s"}}}})"},
+    FailedScenario{
+        .law = "books of a run",
+        .why = "a checkpoint of one tier remembered time that going back to another's had lost",
+        .text =
+            R"({"model": {"layers": 12, "hidden": 2048, "heads": 16, "ffn": 8192,
+                  "vocabulary": 32000},
+                "cluster": {"node": "dgx_h100", "nodes": 12, "fabric": "ideal"},
+                "parallelism": {"tensor": 8, "data": 12},
+                "batch": {"sequences": 24, "tokens": 2048}, "recompute": "none",
+                "stack": "megatron_core",
+                "run": {"duration": "60 d", "seed": 329,
+                  "reliability": {"modes": [
+                    {"name": "slow", "component": "node", "effect": "slow", "mean_time": "8 d",
+                     "replaced": 0, "scope": "process", "slowdown": 2, "found_after": "10 min"},
+                    {"name": "crash", "component": "node", "mean_time": "2 d"}]},
+                  "checkpoint": [
+                    {"to": "local", "interval": "20 min", "drive": "5 GB/s"},
+                    {"to": "storage", "interval": "20 min", "mode": "synchronous",
+                     "storage": {"write": "100 MB/s", "read": "2 GB/s"}}]}})"},
 };
 
 }  // namespace

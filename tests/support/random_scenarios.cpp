@@ -282,7 +282,7 @@ class ScenarioDraw {
     Json out{{"facility", one_of<std::string>({"air_chiller", "immersion", "node_meter"})},
              {"outside_celsius", one_of<int>({-5, 20, 35})},
              {"meter", one_of<std::string>({"20 ms", "0.5 s", "2 s"})}};
-    if (once_in(3)) out["cap"] = one_of<std::string>({"300 W", "380 W"});
+    if (once_in(3)) out["cap"] = node_ == "gb200_nvl72" ? "900 W" : "340 W";
     if (once_in(3)) {
       out["smoothing"] = {{"floor", one_of<std::string>({"0 W", "250 W"})},
                           {"capacitor_joules", one_of<int>({0, 60, 10'000})}};

@@ -76,16 +76,10 @@ std::string problem(const std::string& power, const std::string& more = "") {
 
 TEST_CASE("step_power: the series' integral is the sum by component") {
   check_balance(scenario("{}"), run(scenario("{}")));
-  const std::uint64_t seed = test::test_seed();
-  CAPTURE(seed);
-  test::RandomScenarios random(seed, {.straggler = true, .most_nodes = 16});
-  for (int i = 0; i < 12; ++i) {
-    Scenario s = random.next();
-    CAPTURE(random.text());
-    s.power.emplace();
-    s.power->facility = presets().facility("air_chiller");
-    check_balance(s, run(s));
-  }
+  const auto check = [](const Scenario& s, const std::string&) { check_balance(s, run(s)); };
+  test::hold("power of a step", test::test_seed(), 30, {.power = true, .most_nodes = 16}, check);
+  test::hold("power of a step", test::test_seed(), 30,
+             {.straggler = true, .power = true, .most_nodes = 16}, check);
 }
 
 TEST_CASE("step_power: folded and unfolded say the same") {

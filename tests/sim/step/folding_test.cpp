@@ -27,7 +27,7 @@ void check_equal(const StepReport& folded, const StepReport& unfolded) {
 
 void check_random_scenarios(std::uint64_t seed, int count,
                             const test::RandomScenarioOptions& options) {
-  hold("folding", seed, count, options, [](const Scenario& scenario, const std::string&) {
+  test::hold("folding", seed, count, options, [](const Scenario& scenario, const std::string&) {
     const StepReport folded = simulate_step(scenario);
     CHECK(folded.method == StepMethod::exact);
     check_equal(folded, simulate_step(scenario, {.folding = Folding::unfolded}));

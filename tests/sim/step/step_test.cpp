@@ -100,16 +100,17 @@ TEST_CASE("every step: buckets, critical path and timeline account for it, folde
   };
   std::uint64_t seed = test::test_seed() + 1;
   for (const test::RandomScenarioOptions& options : kinds) {
-    hold("books of a step", seed++, 20, options, [](const Scenario& scenario, const std::string&) {
-      for (const Folding folding : {Folding::automatic, Folding::unfolded}) {
-        CAPTURE(folding);
-        const StepReport report = simulate_step(
-            scenario, {.folding = folding, .record_timeline = true, .keep_actors = true});
-        check_adds_up(report);
-        check_critical_path(report);
-        check_timeline(report);
-      }
-    });
+    test::hold(
+        "books of a step", seed++, 20, options, [](const Scenario& scenario, const std::string&) {
+          for (const Folding folding : {Folding::automatic, Folding::unfolded}) {
+            CAPTURE(folding);
+            const StepReport report = simulate_step(
+                scenario, {.folding = folding, .record_timeline = true, .keep_actors = true});
+            check_adds_up(report);
+            check_critical_path(report);
+            check_timeline(report);
+          }
+        });
   }
 }
 
