@@ -84,4 +84,39 @@ TEST_CASE("checkpoint: drives of the nodes write side by side; peers get theirs 
   CHECK(peers.finishes.base_units() == doctest::Approx(2e12 / 16 / 400e9));
 }
 
+TEST_CASE("checkpoint: 14 bytes of each weight, of which a GPU has its share of the model") {
+  // 24 layers of 12 h^2, two matrices of V h, biases and norms: gpt_1_7b's 2 + 4 + 8 bytes each.
+  TrainingJob job;
+  job.model.layers = 24;
+  job.model.hidden = 2048;
+  job.model.heads = job.model.kv_heads = 16;
+  job.model.head_dim = 128;
+  job.model.ffn = 8192;
+  job.model.vocabulary = 51200;
+  const double h = 2048;
+  // RMS norms: two a layer and the last.
+  const double weights = 24 * (12 * h * h + 2 * h) + 2 * 51200 * h + h;
+  const auto of = [&] { return checkpoint_bytes(job); };
+  CHECK(of().all.base_units() == doctest::Approx(14 * weights));
+  CHECK(of().per_gpu.base_units() == doctest::Approx(14 * weights));
+  job.parallelism.tensor = 2;
+  job.parallelism.pipeline = 4;
+  job.parallelism.data = 16;
+  // Without a sharded optimiser the first replica has all of it, an eighth on each of its GPUs.
+  CHECK(of().per_gpu.base_units() == doctest::Approx(14 * weights / 8));
+  // A sharded one: each GPU copies a sixteenth of the 12 bytes, and the first the weights.
+  job.parallelism.sharding = Sharding::zero1;
+  CHECK(of().per_gpu.base_units() == doctest::Approx(weights / 8 * (2 + 12.0 / 16)));
+  CHECK(of().all.base_units() == doctest::Approx(14 * weights));
+}
+
+TEST_CASE("storage: a client is no faster than its node's NICs") {
+  StorageSpec storage = shared_storage(1e13, 1e13);
+  storage.client_write = BytesPerSecond{500e9};  // eight NICs carry 400 GB/s
+  storage.client_read = BytesPerSecond{300e9};
+  const StorageRates rates = storage_rates(storage, eight_nics(), 2);
+  CHECK(rates.write == BytesPerSecond{800e9});
+  CHECK(rates.read == BytesPerSecond{600e9});
+}
+
 }  // namespace lockstep

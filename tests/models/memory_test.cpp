@@ -557,4 +557,16 @@ TEST_CASE("saved_per_layer: latent attention keeps its compressed vectors before
         doctest::Approx(tokens * 2 * 2 * 1000));
 }
 
+TEST_CASE("peak_memory: a host that runs ahead leaves four tensors a layer to the allocator") {
+  TrainingJob job = job_of(gpt(), 8, 1, 1);
+  job.parallelism.sequence = true;
+  StackSpec stack;
+  for (const double ahead : {0.0, 2.0, 100.0}) {
+    stack.memory.run_ahead_layers = ahead;
+    // Gathered or not scattered yet, 2 s b h bytes each; no more layers than there are.
+    CHECK(peak_memory(job, stack, 0).cached.base_units() ==
+          doctest::Approx(std::min(ahead, 32.0) * 4 * 2 * sbh(job)));
+  }
+}
+
 }  // namespace lockstep

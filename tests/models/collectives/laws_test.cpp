@@ -133,4 +133,28 @@ TEST_CASE("hierarchical law: a reduce-scatter and an all-gather inside, an all-r
   }
 }
 
+TEST_CASE("collnet laws: a sum goes up the network and comes down, however many nodes there are") {
+  // NCCL's src/graph/tuning.cc. Chain: 30 us, and 2.8 us for each of seven hops to the node's end
+  // and back. Direct: 31 us, 3.7 us to gather and 0.4 us for each of seven others, both ways.
+  for (const int nodes : {2, 16}) {
+    CAPTURE(nodes);
+    const auto of = [nodes](Law law) {
+      return latency(law, CollectiveOp::all_reduce, nodes, 8, "simple");
+    };
+    CHECK(of(collnet_chain_law) == doctest::Approx(2e-3 + 30e-6 + 14 * 2.8e-6));
+    CHECK(of(collnet_direct_law) == doctest::Approx(2e-3 + 31e-6 + 2 * (3.7e-6 + 7 * 0.4e-6)));
+  }
+}
+
+TEST_CASE("pat law: twice the members are a step more, of which 3.5 are in flight at once") {
+  // NCCL's src/graph/tuning.cc: 8 us to begin with, 2.8 us for each rank, and of a step 14 us
+  // beside the transport's hop.
+  for (const int ranks : {2, 16, 1024}) {
+    CAPTURE(ranks);
+    const double steps = std::log2(ranks);
+    CHECK(latency(pat_law, CollectiveOp::all_gather, ranks, 1, "simple") ==
+          doctest::Approx(8e-6 + ranks * 2.8e-6 + steps / 3.5 * (1e-3 + 14e-6)));
+  }
+}
+
 }  // namespace lockstep

@@ -112,4 +112,35 @@ TEST_CASE("replica: ranks exchange; launches take time where nothing is captured
   CHECK(slow.decode_step(1, 1).total() >= 32 * 100 * eager.engine.launch_interval);
 }
 
+TEST_CASE("replica: attention computes scores and what they weigh, where it waits for arithmetic") {
+  // 64 query heads share one key head in 8 bit: 4 FLOP for each of 64 x 128 elements, against 256
+  // bytes. An engine that reaches a thousandth of the peak waits for the FLOP.
+  ReplicaSpec spec = bare("llama3_8b");
+  spec.model.heads = 64;
+  spec.model.kv_heads = 1;
+  spec.cache_bytes = 1;
+  spec.engine.cache_arithmetic = 1e-3;
+  Replica replica(spec);
+  const GpuSpec& gpu = spec.node.gpu;
+  const double rate = 1e-3 * gpu.peak_bf16.base_units();
+  const double layer = gpu.memory.launch.base_units() + 16 * 1000.0 * 4 * 64 * 128 / rate;
+  CHECK(replica.decode_step(16, 1000).attention.base_units() == doctest::Approx(32 * layer));
+}
+
+TEST_CASE("replica: recurrent states are read and written in every step, however long the text") {
+  // 24 Mamba-2 layers of 128 heads of 64, each with a state of 128, in 16 bit.
+  Replica replica(bare("nemotron_h_8b"));
+  CHECK(replica.state_per_sequence().base_units() == 24 * 128 * 64 * 128 * 2);
+  const double rate =
+      replica.spec().engine.cache_bandwidth * replica.spec().node.gpu.hbm_bandwidth.base_units();
+  const auto attention = [&](int sequences, double context) {
+    return replica.decode_step(sequences, context).attention.base_units();
+  };
+  // A sequence more reads its cache, and its states, and writes these.
+  const double cache = 100 * replica.cache_per_token().base_units();
+  const double states = 2 * replica.state_per_sequence().base_units();
+  CHECK(attention(5, 100) - attention(4, 100) == doctest::Approx((cache + states) / rate));
+  CHECK(attention(4, 1100) - attention(4, 100) == doctest::Approx(4 * 10 * cache / rate));
+}
+
 }  // namespace lockstep

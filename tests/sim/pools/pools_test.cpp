@@ -266,4 +266,41 @@ TEST_CASE("pools: what does not fit together is refused at its place") {
   CHECK_THROWS_AS((void)tune(two_kinds(), {}), InputError);
 }
 
+TEST_CASE("balanced layers: a stage with a slow GPU gets fewer layers") {
+  // Two stages of equal GPUs, one of the first's three times as slow, and 32 layers of 202 million
+  // weights. The output projection, of 131 million, is two thirds of a layer: 3 x 8 against 24 +
+  // 2/3 is the best, as 3 x 9 would take 27.
+  const Scenario s = two_kinds({kFast, "parallelism.pipeline=2", "parallelism.tensor=8",
+                                "parallelism.layers_per_stage=balanced",
+                                R"(stragglers=[{"gpu": 5, "slowdown": 3}])"});
+  CHECK(s.job.parallelism.layers_per_stage == std::vector<int>{8, 24});
+}
+
+TEST_CASE("balanced batch: replicas whose pipeline fills more slowly get less for that too") {
+  // Two replicas of four stages of eight layers; the first is half as fast throughout. A stage
+  // takes 1, the last 1.08 with the output projection, so that n micro batches take n x 1.08 + 3,
+  // and twice that in the slow one. Of 33, 10 take 27.6 and 23 take 27.8; any other way takes
+  // longer.
+  std::string slow;
+  for (int gpu = 0; gpu < 16; ++gpu) {
+    if (gpu / 2 % 2 == 1) continue;  // tensor-parallel pairs of the replicas, in turn
+    slow += (slow.empty() ? "" : ", ") + std::string(R"({"gpu": )") + std::to_string(gpu) +
+            R"(, "slowdown": 2})";
+  }
+  const Scenario s =
+      two_kinds({kFast, "parallelism.pipeline=4", "parallelism.tensor=2", "batch.sequences=33",
+                 "batch.micro_batches=balanced", "stragglers=[" + slow + "]"});
+  CHECK(s.micro_batches == std::vector<int>{10, 23});
+}
+
+TEST_CASE("balanced layers: tokens predicted beside the next weigh on the last stage") {
+  // Each has a layer of 202 million weights, an output projection of 131 and a product of 34 that
+  // joins it: 1.81 layers. Of 32 + 4 x 1.81 + 0.65 the last of two stages gets half, 19.9: twelve
+  // layers, or 19.9 in all.
+  const Scenario s = two_kinds({kFast, "parallelism.pipeline=2", "parallelism.tensor=8",
+                                "parallelism.layers_per_stage=balanced",
+                                R"(model={"preset": "llama2_7b", "predicted_tokens": 4})"});
+  CHECK(s.job.parallelism.layers_per_stage == std::vector<int>{20, 12});
+}
+
 }  // namespace lockstep

@@ -65,4 +65,25 @@ TEST_CASE("run_usage: a run of no time uses nothing") {
   CHECK(run_series({}, 0, kLevels).size() == 0);
 }
 
+TEST_CASE("with_reserve: a tenth more nodes draw a tenth of what all do idle, whatever is done") {
+  StepPower power;
+  power.levels = kLevels;
+  power.holdings = {.gpus = 80, .nodes = 10, .ports_100g = 320, .facility_peak = Watts{1200}};
+  power.facility.add(Seconds{2}, Watts{1000});
+  power.facility_meter.low = Watts{900};
+  power.facility_meter.high = Watts{1100};
+  const StepPower more = with_reserve(power, 0.1);
+  CHECK(more.levels.training.facility.base_units() == doctest::Approx(1010));
+  CHECK(more.levels.waiting.facility.base_units() == doctest::Approx(410));
+  CHECK(more.levels.starting.facility.base_units() == doctest::Approx(310));
+  CHECK(more.levels.idle.facility.base_units() == doctest::Approx(110));
+  CHECK(mean_power(more.facility).base_units() == doctest::Approx(1010));
+  CHECK(more.facility_meter.low.base_units() == doctest::Approx(910));
+  CHECK(more.facility_meter.high.base_units() == doctest::Approx(1110));
+  CHECK(more.holdings.gpus == doctest::Approx(88));
+  CHECK(more.holdings.nodes == doctest::Approx(11));
+  CHECK(more.holdings.ports_100g == doctest::Approx(352));
+  CHECK(more.holdings.facility_peak.base_units() == doctest::Approx(1210));
+}
+
 }  // namespace lockstep

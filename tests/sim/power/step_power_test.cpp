@@ -4,6 +4,8 @@
 #include <cmath>
 #include <doctest/doctest.h>
 #include <string>
+#include <tuple>
+#include <utility>
 
 #include "models/input/input_error.hpp"
 #include "sim/scenario/read_scenario.hpp"
@@ -171,6 +173,61 @@ TEST_CASE("power in a scenario: what is asked of nobody, or cannot be, is a mist
   const std::string without = R"({"model": "llama2_7b", "cluster": {"node": "dgx_h100"},
     "batch": {"sequences": 8, "tokens": 128}, "cost": {}})";
   CHECK_THROWS_AS((void)read_scenario("x.json", without, presets()), InputError);
+}
+
+TEST_CASE("step_power: what leaves a GPU is read from HBM, and written where it arrives") {
+  // Replicas of one GPU, which reduce their gradients and share nothing else; a limit that no sum
+  // of engines reaches, so that each draws what it asks for.
+  const auto of = [](int replicas) {
+    const std::string many = std::to_string(replicas);
+    const Scenario s = read_scenario("one.json",
+                                     R"({"model": {"preset": "llama2_7b", "layers": 4},
+        "cluster": {"node": {"preset": "dgx_h100", "gpu": {"power_limit": "3 kW"}}, "nodes": 1},
+        "parallelism": {"tensor": 1, "data": )" +
+                                         many + R"(, "sharding": "none"},
+        "batch": {"sequences": )" + many +
+                                         R"(, "tokens": 2048}, "power": {}})",
+                                     presets());
+    return std::pair{run(s), *s.node.gpu.power};
+  };
+  const auto [alone, c] = of(1);
+  const auto [eight, same] = of(8);
+  CHECK(first_share(alone, "gpu_link") == 0);
+  const double sent = first_share(eight, "gpu_link") / (c.link * Bytes{1}).base_units();
+  CHECK(sent > 0);
+  const double moved = first_share(eight, "gpu_hbm") - 8 * first_share(alone, "gpu_hbm");
+  CHECK(moved / (c.hbm * Bytes{1}).base_units() == doctest::Approx(2 * sent).epsilon(1e-6));
+}
+
+TEST_CASE("step_power: a link between switches has two ports, a NIC's has one") {
+  const auto ports = [](const std::string& fabric) {
+    const Scenario s = read_scenario("small.json", small_job("{}"), presets(),
+                                     {.set = {"cluster.fabric=" + fabric}});
+    return run(s).holdings.ports_100g;
+  };
+  // 32 NICs of 400 Gb/s below a switch; or below two leaves, with half as many cables above these.
+  CHECK(ports(R"("ideal")") == doctest::Approx(4 * 32));
+  CHECK(ports(R"({"kind": "fat_tree", "leaf_ports_down": 16, "leaf_oversubscription": 2})") ==
+        doctest::Approx(4 * (32 + 2 * 16)));
+}
+
+TEST_CASE("step_power: the GPU's part of the optimiser's step streams, the host's does not") {
+  // One GPU: passes draw the same wherever the optimiser is.
+  const auto of = [](const std::string& share) {
+    const Scenario s = read_scenario("one.json", R"({"model": {"preset": "llama2_7b", "layers": 4},
+        "cluster": {"node": "dgx_h100", "nodes": 1}, "parallelism": {"tensor": 1, "data": 1},
+        "batch": {"sequences": 1, "tokens": 2048}, "power": {}})",
+                                     presets(), {.set = {"offload.optimiser=" + share}});
+    const StepReport report = simulate_step(s, {.record_timeline = true, .keep_actors = true});
+    return std::tuple{s.node.gpu, report.seconds[static_cast<std::size_t>(Bucket::optimiser)],
+                      first_share(step_power(s, report), "gpu_hbm")};
+  };
+  const auto [gpu, on_gpu_s, with_gpu] = of("0");
+  const auto [same, on_host_s, with_host] = of("1");
+  REQUIRE(on_host_s > on_gpu_s);
+  const Joules streamed =
+      gpu.power->hbm * (Seconds{on_gpu_s} * (gpu.memory.efficiency * gpu.hbm_bandwidth));
+  CHECK(with_gpu - with_host == doctest::Approx(streamed.base_units()).epsilon(1e-6));
 }
 
 }  // namespace lockstep

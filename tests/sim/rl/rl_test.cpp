@@ -242,4 +242,15 @@ TEST_CASE("rl schema: every object has exactly the keys that the reader knows, a
   }
 }
 
+TEST_CASE("rl: what training keeps leaves for the host before a rollout and comes back after it") {
+  // Eight replicas that shard the optimiser: 2 bytes a weight, and an eighth of 12, over PCIe.
+  const Scenario training = read_rl_scenario("rl.json", small_rl(), rl_presets(), {}).training;
+  const double weights = total_parameters(training.job.model);
+  const double state = weights * (2 + 12.0 / 8);
+  const RlReport r = rl_step({"rl.generation.offload=true"});
+  const double rate =
+      engine_preset(rl_presets(), "vllm").host_copy * training.node.gpu.pcie_bandwidth.base_units();
+  CHECK(r.offload.base_units() == doctest::Approx(2 * state / rate));
+}
+
 }  // namespace lockstep

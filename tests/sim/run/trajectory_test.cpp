@@ -470,4 +470,20 @@ TEST_CASE("spare pool: a queue of broken nodes with k crews waits as M/M/k does"
   CHECK(mean_inside == doctest::Approx(offered + waiting * 0.75 / 0.25).epsilon(0.03));
 }
 
+TEST_CASE("trajectory: of two stragglers the slower one sets the pace") {
+  Campaign campaign;
+  campaign.work = Seconds{10 * kHour};
+  campaign.modes = {
+      {.name = "slow", .effect = FailureEffect::slow, .slowdown = 2, .found_after = Seconds{1e9}},
+      {.name = "slower",
+       .effect = FailureEffect::slow,
+       .slowdown = 4,
+       .found_after = Seconds{1e9}}};
+  campaign.log = {{to_run_time(Seconds{2 * kHour}), 0}, {to_run_time(Seconds{6 * kHour}), 1}};
+  // Two hours of work, four hours that do two, and six hours of work at a quarter of the speed.
+  const TrajectoryResult result = run_trajectory(campaign, 0);
+  CHECK(to_seconds(result.wall).base_units() == doctest::Approx((2 + 4 + 24) * kHour));
+  CHECK(seconds_in(result, RunBucket::degraded) == doctest::Approx(20 * kHour));
+}
+
 }  // namespace lockstep
