@@ -10,6 +10,7 @@
 #include "models/input/input_error.hpp"
 #include "models/input/text_file.hpp"
 #include "sim/scenario/read_profile.hpp"
+#include "tests/support/near.hpp"
 #include "tests/support/presets.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
@@ -164,8 +165,8 @@ TEST_CASE("import kineto: products, attention and collectives with their shapes"
   CHECK(product.precision == Precision::bf16);
   CHECK(product.load == Load::sustained);
   // The median of 110, which has two kernels, 120 and 130; quartiles 115 and 125.
-  CHECK(product.time.base_units() == doctest::Approx(120e-6));
-  CHECK(product.spread == doctest::Approx(10.0 / 120));
+  CHECK(product.time.base_units() == test::near(120e-6));
+  CHECK(product.spread == test::near(10.0 / 120));
   CHECK(batched.shape.count == 8);
   CHECK(batched.shape.m == 64);
   CHECK(batched.shape.n == 32);
@@ -178,14 +179,14 @@ TEST_CASE("import kineto: products, attention and collectives with their shapes"
   CHECK(profile.attention[0].shape.heads == 32);
   CHECK(profile.attention[0].shape.kv_heads == 8);
   CHECK(profile.attention[0].shape.causal);
-  CHECK(profile.attention[0].time.base_units() == doctest::Approx(300e-6));
+  CHECK(profile.attention[0].time.base_units() == test::near(300e-6));
 
   REQUIRE(profile.collectives.size() == 2);
   const auto& gather = profile.collectives[profile.collectives[0].nodes > 1 ? 0 : 1];
   const auto& reduce = profile.collectives[profile.collectives[0].nodes > 1 ? 1 : 0];
   CHECK(reduce.op == CollectiveOp::all_reduce);
   CHECK(reduce.size == Bytes{2 << 20});
-  CHECK(reduce.time.base_units() == doctest::Approx(60e-6));  // the shortest
+  CHECK(reduce.time.base_units() == test::near(60e-6));  // the shortest
   CHECK(gather.op == CollectiveOp::all_gather);
   CHECK(gather.nodes == 2);
   CHECK(gather.gpus_per_node == 8);

@@ -11,6 +11,7 @@
 #include "models/input/input_error.hpp"
 #include "models/input/text_file.hpp"
 #include "sim/scenario/read_profile.hpp"
+#include "tests/support/near.hpp"
 #include "tests/support/presets.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
@@ -158,7 +159,7 @@ TEST_CASE("nccl-tests log: repeats of each size give a spread; version 1 printed
                                          R"( 26.00 40.33 40.33 0 24.00 29.00 28.00 9.00
 )",
                                          {});
-  CHECK(sample(repeats, 0, 0).spread == doctest::Approx(0.05));
+  CHECK(sample(repeats, 0, 0).spread == test::near(0.05));
 
   const NcclLog first = parse_nccl_log("x.log", R"(nThread 1 nGpus 2 minBytes 10000 maxBytes 10000
 # NCCL Tests compiled with NCCL 1.3.5
@@ -170,7 +171,7 @@ TEST_CASE("nccl-tests log: repeats of each size give a spread; version 1 printed
      10000 2500 float sum 0.162 0.06 0.06 2e-07 0.147 0.07 0.07 0e+00
 )",
                                        {.op = "all_reduce"});
-  CHECK(sample(first, 0, 0).time_us == doctest::Approx(162));
+  CHECK(sample(first, 0, 0).time_us == test::near(162));
 }
 
 TEST_CASE("nccl-tests log: a row that contradicts itself or timed the CPU is left out") {
@@ -212,7 +213,7 @@ TEST_CASE("nccl-tests JSON: devices are listed once a process") {
   CHECK(log.series[0].nodes == 2);
   CHECK(log.series[0].gpus_per_node == 4);
   CHECK(sample(log, 0, 0).time_us == 50);
-  CHECK(sample(log, 0, 0).spread == doctest::Approx(0.02));
+  CHECK(sample(log, 0, 0).spread == test::near(0.02));
   CHECK(sample(log, 0, 1).time_us == 70);
   CHECK(log.left_out == std::map<std::string, std::size_t>{{"time of the CPU", 1}});
 }
@@ -251,7 +252,7 @@ TEST_CASE("import nccl-tests: the profile goes through its points and says what 
   CHECK(profile.gpu == "h100_sxm5_80gb");
   CHECK(profile.collectives[0].nodes == 2);
   CHECK(profile.collectives[0].gpus_per_node == 2);
-  CHECK(profile.collectives[0].time.base_units() == doctest::Approx(80e-6));
+  CHECK(profile.collectives[0].time.base_units() == test::near(80e-6));
   REQUIRE(profile.network);
   CHECK(profile.network->nic_bandwidth == gigabits_per_second(400));
   const test::Ran table = test::lockstep_with({"validate", "--profile", profile_file});

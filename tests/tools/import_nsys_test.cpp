@@ -13,6 +13,7 @@
 #include "models/input/text_file.hpp"
 #include "sim/core/random.hpp"
 #include "sim/scenario/read_profile.hpp"
+#include "tests/support/near.hpp"
 #include "tests/support/presets.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
@@ -63,20 +64,20 @@ TEST_CASE("import nsys: ranges of operators give products and attention their sh
   CHECK(product.precision == Precision::bf16);
   CHECK(product.load == Load::sustained);
   // 100 (in two ranges, one around the other, which counts once), 110 + 10, 130.
-  CHECK(product.time.base_units() == doctest::Approx(120e-6));
-  CHECK(product.spread == doctest::Approx(15.0 / 120));
+  CHECK(product.time.base_units() == test::near(120e-6));
+  CHECK(product.spread == test::near(15.0 / 120));
   const GemmPoint& batched = profile.gemm[1];
   CHECK(batched.shape.count == 8);
   CHECK(batched.shape.k == 128);
   CHECK(batched.precision == Precision::fp16);
-  CHECK(batched.time.base_units() == doctest::Approx(9e-6));
+  CHECK(batched.time.base_units() == test::near(9e-6));
 
   REQUIRE(profile.attention.size() == 1);
   CHECK(profile.attention[0].shape.tokens == 2048);
   CHECK(profile.attention[0].shape.kv_heads == 8);
   CHECK(profile.attention[0].shape.causal);
   CHECK(profile.attention[0].shape.direction == Direction::forward);
-  CHECK(profile.attention[0].time.base_units() == doctest::Approx(300e-6));
+  CHECK(profile.attention[0].time.base_units() == test::near(300e-6));
 
   for (const char* said :
        {"1 row of", "a number format without a law", "record_shapes=True records them",
@@ -108,14 +109,14 @@ TEST_CASE("import nsys: kernels named with their innermost range, in sums and tr
   const Profile sum = nsys_profile(import_of(folder, gb_sum));
   REQUIRE(sum.gemm.size() == 1);
   CHECK(sum.gemm[0].precision == Precision::fp16);
-  CHECK(sum.gemm[0].time.base_units() == doctest::Approx(120e-6));
+  CHECK(sum.gemm[0].time.base_units() == test::near(120e-6));
 
   const std::string gpu_trace = nsys_sample("cuda_gpu_trace");
   const test::Ran ran = import_of(folder, gpu_trace);
   const Profile trace = nsys_profile(ran);
   REQUIRE(trace.gemm.size() == 1);
   CHECK(trace.gemm[0].precision == Precision::bf16);
-  CHECK(trace.gemm[0].time.base_units() == doctest::Approx(60e-6));  // mean of a range's calls
+  CHECK(trace.gemm[0].time.base_units() == test::near(60e-6));  // mean of a range's calls
   CHECK(ran.err.find("1 row of") != std::string::npos);
 }
 
@@ -142,7 +143,7 @@ TEST_CASE("import nsys: JSON says the same as CSV") {
 ])csv";
   const Profile profile = nsys_profile(import_of(folder, kJson));
   REQUIRE(profile.gemm.size() == 1);
-  CHECK(profile.gemm[0].time.base_units() == doctest::Approx(120e-6));
+  CHECK(profile.gemm[0].time.base_units() == test::near(120e-6));
 }
 
 TEST_CASE("import nsys: a summary without ranges says in a line why nothing is left, exit 2") {

@@ -11,6 +11,7 @@
 
 #include "sim/scenario/preset_store.hpp"
 #include "tests/sim/trace/pytorch/recorded_pair.hpp"
+#include "tests/support/near.hpp"
 #include "tests/support/real_files.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
@@ -46,13 +47,12 @@ TEST_CASE("lockstep replay: what run exports as Chakra takes the same time again
   CHECK(replay["ranks"] == 8);
   CHECK(std::filesystem::exists(traces + "/comm_groups.json"));
   // Half a per cent: trace_of_step_test.cpp says what may differ.
-  CHECK(replay["step_s"].get<double>() ==
-        doctest::Approx(run["step_s"].get<double>()).epsilon(0.005));
+  CHECK(replay["step_s"].get<double>() == test::near(run["step_s"].get<double>()).epsilon(0.005));
   double parts = 0;
   for (const char* part : {"compute", "exposed_communication", "waiting", "idle"}) {
     parts += replay[std::string("mean_") + part + "_s"].get<double>();
   }
-  CHECK(parts == doctest::Approx(replay["step_s"].get<double>()));
+  CHECK(parts == test::near(replay["step_s"].get<double>()));
   CHECK(replay["rank_times"].size() == 8);
 
   // Twice the bandwidth of everything on the other GPU: no slower.
@@ -107,15 +107,15 @@ TEST_CASE("lockstep replay: execution traces of PyTorch beside Kineto's, here an
   };
   const nlohmann::json same = step({"--node", "dgx_h100"});
   CHECK(same["ranks"] == 2);
-  CHECK(same["step_s"].get<double>() == doctest::Approx(6070e-6).epsilon(1e-9));
+  CHECK(same["step_s"].get<double>() == test::near(6070e-6).epsilon(1e-9));
   const nlohmann::json other = step({"--node", "dgx_b200", "--recorded-on", "h100_sxm5_80gb"});
   // By the presets: 989.4 -> 2250 TFLOP/s dense in BF16, 3.35 -> 8 TB/s.
   CHECK(other["mean_compute_s"].get<double>() ==
-        doctest::Approx(6000e-6 * 989.4 / 2250 + 60e-6 * 3.35 / 8).epsilon(0.01));
+        test::near(6000e-6 * 989.4 / 2250 + 60e-6 * 3.35 / 8).epsilon(0.01));
   // Volta has no BF16: 125 TFLOP/s dense in FP16, 0.9 TB/s.
   const nlohmann::json older = step({"--node", "dgx_h100", "--recorded-on", "v100_sxm2_32gb"});
   CHECK(older["mean_compute_s"].get<double>() ==
-        doctest::Approx(6000e-6 * 125 / 989.4 + 60e-6 * 0.9 / 3.35).epsilon(0.01));
+        test::near(6000e-6 * 125 / 989.4 + 60e-6 * 0.9 / 3.35).epsilon(0.01));
 }
 
 namespace {
@@ -222,10 +222,10 @@ TEST_CASE("lockstep replay: on another GPU a kernel keeps the floor of its launc
     const double expected =
         100 * (gpu.memory.launch.base_units() + above * (h100.hbm_bandwidth / gpu.hbm_bandwidth));
     const nlohmann::json json = on(node);
-    CHECK(json["step_s"].get<double>() == doctest::Approx(expected).epsilon(1e-6));
+    CHECK(json["step_s"].get<double>() == test::near(expected).epsilon(1e-6));
     CHECK(json["kernels_launch_bound_s"].get<double>() +
               json["kernels_gpu_bound_s"].get<double>() ==
-          doctest::Approx(expected).epsilon(1e-6));
+          test::near(expected).epsilon(1e-6));
   }
   CHECK(on("dgx_h100")["step_s"] == 200e-6);
   // Half of the time the host is late: no card shortens that.
@@ -289,9 +289,9 @@ TEST_CASE("lockstep replay: recordings of other people" * doctest::skip(!has_rea
     CAPTURE(real.file);
     const nlohmann::json json = json_of(replayed_on(
         real_file("kineto/") + real.file, {"--node", "dgx_a100_80gb", "--format", "json"}));
-    CHECK(json["step_s"].get<double>() * 1e3 == doctest::Approx(real.step_ms).epsilon(real.within));
+    CHECK(json["step_s"].get<double>() * 1e3 == test::near(real.step_ms).epsilon(real.within));
     CHECK(json["replayed_over_recorded"].get<double>() ==
-          doctest::Approx(1).epsilon(real.within == kExact ? 1e-9 : real.within));
+          test::near(1).epsilon(real.within == kExact ? 1e-9 : real.within));
   }
 }
 
@@ -318,9 +318,8 @@ TEST_CASE("lockstep replay: recordings of a model on two cards" *
     const double h100 = kernels("h100", "mi300x_8", "h100_sxm5_80gb", "recorded_");
     const double mi300x = kernels("mi300x", "dgx_h100", "mi300x", "recorded_");
     CHECK(kernels("h100", "mi300x_8", "h100_sxm5_80gb", "") ==
-          doctest::Approx(mi300x).epsilon(pair.within));
-    CHECK(kernels("mi300x", "dgx_h100", "mi300x", "") ==
-          doctest::Approx(h100).epsilon(pair.within));
+          test::near(mi300x).epsilon(pair.within));
+    CHECK(kernels("mi300x", "dgx_h100", "mi300x", "") == test::near(h100).epsilon(pair.within));
   }
 }
 

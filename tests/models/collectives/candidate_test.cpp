@@ -4,6 +4,8 @@
 #include <cmath>
 #include <doctest/doctest.h>
 
+#include "tests/support/near.hpp"
+
 namespace lockstep {
 namespace {
 
@@ -28,8 +30,8 @@ TEST_CASE("smooth_minimum: a single candidate is itself, at any payload") {
   for (const double bytes : {1.0, 1e3, 1e6, 1e9, 1e13}) {
     CAPTURE(bytes);
     const CollectiveCost cost = smooth_minimum(one, Bytes{bytes}, kNic, kSharpness);
-    CHECK(cost.latency.base_units() == doctest::Approx(20e-6));
-    CHECK(cost.payload_rate.base_units() == doctest::Approx(100e9));
+    CHECK(cost.latency.base_units() == test::near(20e-6));
+    CHECK(cost.payload_rate.base_units() == test::near(100e9));
   }
 }
 
@@ -42,7 +44,7 @@ TEST_CASE("smooth_minimum: latency and rate add up to the power mean of the cand
       sum += std::pow((c.latency + Bytes{bytes} * c.per_byte).base_units() * 1e6, -kSharpness);
     }
     const CollectiveCost cost = smooth_minimum(three, Bytes{bytes}, kNic, kSharpness);
-    CHECK(time_us(cost, Bytes{bytes}) == doctest::Approx(std::pow(sum, -1 / kSharpness)));
+    CHECK(time_us(cost, Bytes{bytes}) == test::near(std::pow(sum, -1 / kSharpness)));
     CHECK(cost.latency >= Seconds{});
     CHECK(cost.payload_rate > BytesPerSecond{});
   }
@@ -51,16 +53,16 @@ TEST_CASE("smooth_minimum: latency and rate add up to the power mean of the cand
 TEST_CASE("smooth_minimum: far from a crossing the fastest candidate alone counts") {
   const std::array two{line(5, 1), line(100, 200)};
   CHECK(smooth_minimum(two, Bytes{8}, kNic, kSharpness).latency.base_units() ==
-        doctest::Approx(5e-6).epsilon(1e-6));
+        test::near(5e-6).epsilon(1e-6));
   CHECK(smooth_minimum(two, Bytes{1e11}, kNic, kSharpness).payload_rate.base_units() ==
-        doctest::Approx(200e9).epsilon(1e-6));
+        test::near(200e9).epsilon(1e-6));
 }
 
 // Where two equal lines meet, T = 2^(-1/8) of one of them: 8.3 % less.
 TEST_CASE("smooth_minimum: two equal candidates take 2^(-1/p) of one") {
   const std::array twins{line(10, 100), line(10, 100)};
   const CollectiveCost cost = smooth_minimum(twins, Bytes{1e6}, kNic, kSharpness);
-  CHECK(time_us(cost, Bytes{1e6}) == doctest::Approx(20 * std::pow(2, -1.0 / 8)));
+  CHECK(time_us(cost, Bytes{1e6}) == test::near(20 * std::pow(2, -1.0 / 8)));
 }
 
 TEST_CASE("smooth_minimum: no rate asks more of a NIC than it has") {
@@ -68,13 +70,12 @@ TEST_CASE("smooth_minimum: no rate asks more of a NIC than it has") {
   fast.network_coefficient = 1;
   const std::array twins{fast, fast};
   const CollectiveCost cost = smooth_minimum(twins, Bytes{1e9}, kNic, kSharpness);
-  CHECK(cost.payload_rate.base_units() == doctest::Approx(kNic.base_units()));
+  CHECK(cost.payload_rate.base_units() == test::near(kNic.base_units()));
 }
 
 TEST_CASE("smooth_minimum: nothing to send still takes the latency") {
   const std::array one{line(20, 100)};
-  CHECK(smooth_minimum(one, Bytes{}, kNic, kSharpness).latency.base_units() ==
-        doctest::Approx(20e-6));
+  CHECK(smooth_minimum(one, Bytes{}, kNic, kSharpness).latency.base_units() == test::near(20e-6));
 }
 
 // Hand-computed for eight ranks.

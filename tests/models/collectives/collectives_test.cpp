@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "tests/support/near.hpp"
 #include "tests/support/presets.hpp"
 
 namespace lockstep {
@@ -77,8 +78,7 @@ TEST_CASE("every collective: time is latency plus payload over rate, and grows w
       const CollectiveCost cost = cost_on(system, call);
       const double time = time_on(system, call);
       CHECK(cost.latency > Seconds{});
-      CHECK(time ==
-            doctest::Approx((cost.latency + call.payload / cost.payload_rate).base_units()));
+      CHECK(time == test::near((cost.latency + call.payload / cost.payload_rate).base_units()));
       CHECK(time > before);
       before = time;
     }
@@ -91,7 +91,7 @@ TEST_CASE("every collective: twice a huge payload takes twice as long") {
   for_all([](CollectiveOp op, const System& system, int ranks, int per_node) {
     const double once = time_on(system, {op, Bytes{1e14}, ranks, per_node});
     const double twice = time_on(system, {op, Bytes{2e14}, ranks, per_node});
-    CHECK(twice / once == doctest::Approx(2.0).epsilon(1e-3));
+    CHECK(twice / once == test::near(2.0).epsilon(1e-3));
   });
 }
 
@@ -140,12 +140,12 @@ constexpr Bytes kHuge{1e11};
 TEST_CASE("coefficients: ring all-reduce, all-gather and reduce-scatter over four nodes of eight") {
   const CollectiveCost reduce = cost_on(kA100, {CollectiveOp::all_reduce, kHuge, 32, 8});
   CHECK(reduce.algorithm == "ring");
-  CHECK(reduce.network_coefficient == doctest::Approx(2.0 * 31 / 32 / 8));
-  CHECK(reduce.nvlink_coefficient == doctest::Approx(2.0 * 31 / 32 * 7 / 8));
+  CHECK(reduce.network_coefficient == test::near(2.0 * 31 / 32 / 8));
+  CHECK(reduce.nvlink_coefficient == test::near(2.0 * 31 / 32 * 7 / 8));
   for (const CollectiveOp op : {CollectiveOp::all_gather, CollectiveOp::reduce_scatter}) {
     const CollectiveCost half = cost_on(kA100, {op, kHuge, 32, 8});
-    CHECK(half.network_coefficient == doctest::Approx(31.0 / 32 / 8));
-    CHECK(half.nvlink_coefficient == doctest::Approx(31.0 / 32 * 7 / 8));
+    CHECK(half.network_coefficient == test::near(31.0 / 32 / 8));
+    CHECK(half.nvlink_coefficient == test::near(31.0 / 32 * 7 / 8));
   }
 }
 
@@ -154,34 +154,34 @@ TEST_CASE("coefficients: ring all-reduce, all-gather and reduce-scatter over fou
 TEST_CASE("coefficients: an all-reduce over two H100 nodes is a tree that crosses once") {
   const CollectiveCost cost = cost_on(kH100, {CollectiveOp::all_reduce, kHuge, 16, 8});
   CHECK(cost.algorithm == "nvls_tree");
-  CHECK(cost.network_coefficient == doctest::Approx(1.0 / 8));
-  CHECK(cost.nvlink_coefficient == doctest::Approx(9.0 / 8));
+  CHECK(cost.network_coefficient == test::near(1.0 / 8));
+  CHECK(cost.nvlink_coefficient == test::near(9.0 / 8));
   const CollectiveCost four = cost_on(kH100, {CollectiveOp::all_reduce, kHuge, 32, 8});
-  CHECK(four.network_coefficient == doctest::Approx(2.0 * 3 / 4 / 8));
+  CHECK(four.network_coefficient == test::near(2.0 * 3 / 4 / 8));
 }
 
 // n = 16, g = 8: half of what a rank sends leaves the node; 7/16 goes to its neighbours, and 7/8 of
 // the off-node half first crosses NVLink to the right rail.
 TEST_CASE("coefficients: an all-to-all over two nodes sends half of it off the node") {
   const CollectiveCost cost = cost_on(kH100, {CollectiveOp::all_to_all, kHuge, 16, 8});
-  CHECK(cost.network_coefficient == doctest::Approx(0.5));
-  CHECK(cost.nvlink_coefficient == doctest::Approx(7.0 / 16 + 0.5 * 7 / 8));
+  CHECK(cost.network_coefficient == test::near(0.5));
+  CHECK(cost.nvlink_coefficient == test::near(7.0 / 16 + 0.5 * 7 / 8));
 }
 
 TEST_CASE("coefficients: a ring with one member per node puts nothing on NVLink") {
   const CollectiveCost cost = cost_on(kH100, {CollectiveOp::all_reduce, kHuge, 128, 1});
   CHECK(cost.algorithm == "ring");
-  CHECK(cost.network_coefficient == doctest::Approx(2.0 * 127 / 128));
+  CHECK(cost.network_coefficient == test::near(2.0 * 127 / 128));
   CHECK(cost.nvlink_coefficient == 0);
 }
 
 TEST_CASE("coefficients: eight H100 reduce in the switch, four in a ring") {
   const CollectiveCost eight = cost_on(kH100, {CollectiveOp::all_reduce, kHuge, 8, 8});
   CHECK(eight.algorithm == "nvls");
-  CHECK(eight.nvlink_coefficient == doctest::Approx(9.0 / 8));
+  CHECK(eight.nvlink_coefficient == test::near(9.0 / 8));
   const CollectiveCost four = cost_on(kH100, {CollectiveOp::all_reduce, kHuge, 4, 4});
   CHECK(four.algorithm == "ring");
-  CHECK(four.nvlink_coefficient == doctest::Approx(1.5));
+  CHECK(four.nvlink_coefficient == test::near(1.5));
 }
 
 TEST_CASE("protocols: a small all-reduce across nodes takes LL on a tree, a large one Simple") {

@@ -4,6 +4,8 @@
 #include <doctest/doctest.h>
 #include <vector>
 
+#include "tests/support/near.hpp"
+
 namespace lockstep {
 namespace {
 
@@ -29,8 +31,8 @@ TEST_CASE("add_in_node_candidates: a ring all-reduce of eight ranks, by hand") {
   REQUIRE(found.size() == 2);
   CHECK(found[0].algorithm == "ring");
   CHECK(found[0].protocol == "simple");
-  CHECK(found[0].latency.base_units() == doctest::Approx(34e-6));
-  CHECK(found[0].per_byte.base_units() == doctest::Approx(1.75 / 350e9));
+  CHECK(found[0].latency.base_units() == test::near(34e-6));
+  CHECK(found[0].per_byte.base_units() == test::near(1.75 / 350e9));
   CHECK(found[0].nvlink_coefficient == 1.75);
   CHECK(found[0].network_coefficient == 0);
 }
@@ -40,22 +42,22 @@ TEST_CASE("add_in_node_candidates: the switch reduces from five ranks on, (n+1)/
   const std::vector<CollectiveCandidate> found = candidates(CollectiveOp::all_reduce, 5);
   REQUIRE(found.size() == 2);
   CHECK(found[1].algorithm == "nvls");
-  CHECK(found[1].nvlink_coefficient == doctest::Approx(6.0 / 5));
+  CHECK(found[1].nvlink_coefficient == test::near(6.0 / 5));
 }
 
 TEST_CASE("add_in_node_candidates: a broadcast takes the all-gather's ring and the whole payload") {
   const std::vector<CollectiveCandidate> found = candidates(CollectiveOp::broadcast, 8);
   REQUIRE(found.size() == 1);
   CHECK(found[0].protocol == "ll128");
-  CHECK(found[0].latency.base_units() == doctest::Approx(12e-6));
-  CHECK(found[0].per_byte.base_units() == doctest::Approx(1 / 100e9));
+  CHECK(found[0].latency.base_units() == test::near(12e-6));
+  CHECK(found[0].per_byte.base_units() == test::near(1 / 100e9));
 }
 
 TEST_CASE("ring_bus_bandwidth: rings without NVLS; two equal ones blend as regimes do") {
-  CHECK(ring_bus_bandwidth(two_regimes()).base_units() == doctest::Approx(350e9));
+  CHECK(ring_bus_bandwidth(two_regimes()).base_units() == test::near(350e9));
   IntraNodeCollectives twins = two_regimes();
   twins.all_reduce.push_back(twins.all_reduce.front());
-  CHECK(ring_bus_bandwidth(twins).base_units() == doctest::Approx(350e9 * std::pow(2, 1.0 / 8)));
+  CHECK(ring_bus_bandwidth(twins).base_units() == test::near(350e9 * std::pow(2, 1.0 / 8)));
 }
 
 }  // namespace

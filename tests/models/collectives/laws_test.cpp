@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "models/collectives/algorithms.hpp"
+#include "tests/support/near.hpp"
 
 namespace lockstep {
 namespace {
@@ -68,11 +69,11 @@ TEST_CASE("ring law: a node more is two hops of the network, and two over NVLink
     return latency(ring_law, CollectiveOp::all_reduce, 4, per_node, protocol) -
            latency(ring_law, CollectiveOp::all_reduce, 3, per_node, protocol);
   };
-  CHECK(more(1, "ll") == doctest::Approx(2 * 1e-3));
-  CHECK(more(8, "ll") == doctest::Approx(2 * 1e-3 + 14 * kHopLl));
-  CHECK(more(8, "ll128") == doctest::Approx(2 * 1e-3 + 1e-1 + 14 * kHop));
+  CHECK(more(1, "ll") == test::near(2 * 1e-3));
+  CHECK(more(8, "ll") == test::near(2 * 1e-3 + 14 * kHopLl));
+  CHECK(more(8, "ll128") == test::near(2 * 1e-3 + 1e-1 + 14 * kHop));
   // In Simple the network's part is fitted per node, and no hop of the transport; NVLink's is not.
-  CHECK(more(8, "simple") - more(1, "simple") == doctest::Approx(14 * kHop).epsilon(1e-6));
+  CHECK(more(8, "simple") - more(1, "simple") == test::near(14 * kHop).epsilon(1e-6));
   CHECK(more(8, "simple") < 1e-3);
 }
 
@@ -82,12 +83,12 @@ TEST_CASE("ring law: an all-gather goes around once, and k nodes are k - 1 hops 
     const auto of = [op](int nodes, int per_node, std::string_view protocol) {
       return latency(ring_law, op, nodes, per_node, protocol);
     };
-    CHECK(of(2, 8, "ll") == doctest::Approx(20e-6 + 1e-2));
-    CHECK(of(5, 8, "ll") == doctest::Approx(20e-6 + 4e-2));
+    CHECK(of(2, 8, "ll") == test::near(20e-6 + 1e-2));
+    CHECK(of(5, 8, "ll") == test::near(20e-6 + 4e-2));
     // Seven hops over NVLink in a node more.
     const double wide = of(5, 8, "simple") - of(4, 8, "simple");
     const double narrow = of(5, 1, "simple") - of(4, 1, "simple");
-    CHECK(wide - narrow == doctest::Approx(7 * kHop).epsilon(1e-6));
+    CHECK(wide - narrow == test::near(7 * kHop).epsilon(1e-6));
     CHECK(narrow > 1e-2);
   }
 }
@@ -97,23 +98,23 @@ TEST_CASE("tree law: twice the nodes are a hop up and a hop down more") {
     return latency(tree_law, CollectiveOp::all_reduce, 16, 8, protocol) -
            latency(tree_law, CollectiveOp::all_reduce, 8, 8, protocol);
   };
-  CHECK(more("ll") == doctest::Approx(2e-3));
-  CHECK(more("ll128") == doctest::Approx(2e-3 + 1e-1));
-  CHECK(more("simple") == doctest::Approx(2e-3 + 1));
+  CHECK(more("ll") == test::near(2e-3));
+  CHECK(more("ll128") == test::near(2e-3 + 1e-1));
+  CHECK(more("simple") == test::near(2e-3 + 1));
 }
 
 TEST_CASE("tree law: inside a node it is a chain, up and down again") {
   // NCCL's src/graph/tuning.cc: 6.8 us to begin with in LL, and 0.6 us a hop.
   CHECK(latency(tree_law, CollectiveOp::all_reduce, 1, 8, "ll") ==
-        doctest::Approx(6.8e-6 + 14 * 0.6e-6));
+        test::near(6.8e-6 + 14 * 0.6e-6));
 }
 
 TEST_CASE("pairwise law: each message beyond a hop to every node takes a microsecond to post") {
   // Eight nodes of eight: 56 messages of a member by itself, 7 where its node gathers for it.
   const double by_itself = latency(pairwise_law, CollectiveOp::all_to_all, 8, 8, "simple");
   const double gathered = latency(two_level_law, CollectiveOp::all_to_all, 8, 8, "simple");
-  CHECK(by_itself == doctest::Approx(20e-6 + 7e-3 + 49e-6));
-  CHECK(gathered == doctest::Approx(20e-6 + 7e-3));
+  CHECK(by_itself == test::near(20e-6 + 7e-3 + 49e-6));
+  CHECK(gathered == test::near(20e-6 + 7e-3));
 }
 
 TEST_CASE("hierarchical law: a reduce-scatter and an all-gather inside, an all-reduce across") {
@@ -124,12 +125,12 @@ TEST_CASE("hierarchical law: a reduce-scatter and an all-gather inside, an all-r
     // Inside, 7/8 of a byte at 100 GB/s, there and back. Across, an eighth of it goes 2 (k - 1) / k
     // times over a NIC that reaches half of its 10 GB/s.
     const double inside = 7.0 / 8 / 100e9, across = 2.0 * (nodes - 1) / nodes / 5e9;
-    CHECK(all.per_byte.base_units() == doctest::Approx(2 * inside + across / 8));
-    CHECK(all.nvlink_coefficient == doctest::Approx(2 * 7.0 / 8));
-    CHECK(all.network_coefficient == doctest::Approx(2.0 * (nodes - 1) / nodes / 8));
+    CHECK(all.per_byte.base_units() == test::near(2 * inside + across / 8));
+    CHECK(all.nvlink_coefficient == test::near(2 * 7.0 / 8));
+    CHECK(all.network_coefficient == test::near(2.0 * (nodes - 1) / nodes / 8));
     // 20 us inside, twice; across as a ring of single GPUs.
     const double ring = latency(ring_law, CollectiveOp::all_reduce, nodes, 1, "simple");
-    CHECK(all.latency.base_units() == doctest::Approx(2 * 20e-6 + ring));
+    CHECK(all.latency.base_units() == test::near(2 * 20e-6 + ring));
   }
 }
 
@@ -141,8 +142,8 @@ TEST_CASE("collnet laws: a sum goes up the network and comes down, however many 
     const auto of = [nodes](Law law) {
       return latency(law, CollectiveOp::all_reduce, nodes, 8, "simple");
     };
-    CHECK(of(collnet_chain_law) == doctest::Approx(2e-3 + 30e-6 + 14 * 2.8e-6));
-    CHECK(of(collnet_direct_law) == doctest::Approx(2e-3 + 31e-6 + 2 * (3.7e-6 + 7 * 0.4e-6)));
+    CHECK(of(collnet_chain_law) == test::near(2e-3 + 30e-6 + 14 * 2.8e-6));
+    CHECK(of(collnet_direct_law) == test::near(2e-3 + 31e-6 + 2 * (3.7e-6 + 7 * 0.4e-6)));
   }
 }
 
@@ -153,7 +154,7 @@ TEST_CASE("pat law: twice the members are a step more, of which 3.5 are in fligh
     CAPTURE(ranks);
     const double steps = std::log2(ranks);
     CHECK(latency(pat_law, CollectiveOp::all_gather, ranks, 1, "simple") ==
-          doctest::Approx(8e-6 + ranks * 2.8e-6 + steps / 3.5 * (1e-3 + 14e-6)));
+          test::near(8e-6 + ranks * 2.8e-6 + steps / 3.5 * (1e-3 + 14e-6)));
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include "models/kernels/gemm.hpp"
 #include "sim/scenario/preset_store.hpp"
+#include "tests/support/near.hpp"
 
 namespace lockstep {
 namespace {
@@ -45,10 +46,10 @@ TEST_CASE("replica: the cache of a token, by grouped heads, latent vectors, form
 
 TEST_CASE("replica: weights are shared out, the rest of the card is cache") {
   Replica one(bare("llama3_8b")), two(bare("llama3_8b", 2));
-  CHECK(one.weights().base_units() == doctest::Approx(2 * 8.03e9).epsilon(0.001));
-  CHECK(two.weights().base_units() == doctest::Approx(one.weights().base_units() / 2));
+  CHECK(one.weights().base_units() == test::near(2 * 8.03e9).epsilon(0.001));
+  CHECK(two.weights().base_units() == test::near(one.weights().base_units() / 2));
   const double left = (one.spec().node.gpu.hbm_capacity - one.weights()) / one.cache_per_token();
-  CHECK(one.cache_tokens(Bytes{}) == doctest::Approx(left));
+  CHECK(one.cache_tokens(Bytes{}) == test::near(left));
   CHECK(one.cache_tokens(one.spec().node.gpu.hbm_capacity) == 0);
   ReplicaSpec fp8 = bare("llama3_8b");
   fp8.weights = Precision::fp8;
@@ -81,8 +82,7 @@ TEST_CASE("replica: attention reads the cache of every sequence, windows no furt
   const Seconds reading = sequences * context * replica.cache_per_token() /
                           (replica.spec().engine.cache_bandwidth * gpu.hbm_bandwidth);
   const Seconds attention = replica.decode_step(sequences, context).attention;
-  CHECK(attention.base_units() ==
-        doctest::Approx((reading + 32.0 * gpu.memory.launch).base_units()));
+  CHECK(attention.base_units() == test::near((reading + 32.0 * gpu.memory.launch).base_units()));
   Replica windowed(bare("gpt_oss_20b"));
   const double window = windowed.spec().model.window;
   const Seconds near = windowed.decode_step(1, window).attention;
@@ -124,7 +124,7 @@ TEST_CASE("replica: attention computes scores and what they weigh, where it wait
   const GpuSpec& gpu = spec.node.gpu;
   const double rate = 1e-3 * gpu.peak_bf16.base_units();
   const double layer = gpu.memory.launch.base_units() + 16 * 1000.0 * 4 * 64 * 128 / rate;
-  CHECK(replica.decode_step(16, 1000).attention.base_units() == doctest::Approx(32 * layer));
+  CHECK(replica.decode_step(16, 1000).attention.base_units() == test::near(32 * layer));
 }
 
 TEST_CASE("replica: recurrent states are read and written in every step, however long the text") {
@@ -139,8 +139,8 @@ TEST_CASE("replica: recurrent states are read and written in every step, however
   // A sequence more reads its cache, and its states, and writes these.
   const double cache = 100 * replica.cache_per_token().base_units();
   const double states = 2 * replica.state_per_sequence().base_units();
-  CHECK(attention(5, 100) - attention(4, 100) == doctest::Approx((cache + states) / rate));
-  CHECK(attention(4, 1100) - attention(4, 100) == doctest::Approx(4 * 10 * cache / rate));
+  CHECK(attention(5, 100) - attention(4, 100) == test::near((cache + states) / rate));
+  CHECK(attention(4, 1100) - attention(4, 100) == test::near(4 * 10 * cache / rate));
 }
 
 }  // namespace lockstep

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <variant>
 
+#include "tests/support/near.hpp"
+
 namespace lockstep {
 namespace {
 
@@ -28,16 +30,16 @@ TEST_CASE("parse_quantity: what people write becomes base units") {
   CHECK(value("400 GB/s", Dimension::data_rate) == 400e9);
   CHECK(value("80 GiB", Dimension::data) == 85899345920.0);
   CHECK(value("15 min", Dimension::time) == 900);
-  CHECK(value("2.5us", Dimension::time) == doctest::Approx(2.5e-6));
-  CHECK(value("  2.5\t us ", Dimension::time) == doctest::Approx(2.5e-6));
+  CHECK(value("2.5us", Dimension::time) == test::near(2.5e-6));
+  CHECK(value("  2.5\t us ", Dimension::time) == test::near(2.5e-6));
   CHECK(value("+1e3 ms", Dimension::time) == 1);
-  CHECK(value("989.4 TFLOP/s", Dimension::flops_rate) == doctest::Approx(989.4e12));
+  CHECK(value("989.4 TFLOP/s", Dimension::flops_rate) == test::near(989.4e12));
   CHECK(value("700 W", Dimension::power) == 700);
-  CHECK(value("15.6 T tokens", Dimension::count) == doctest::Approx(15.6e12));
-  CHECK(value("15.6  T  tokens", Dimension::count) == doctest::Approx(15.6e12));
+  CHECK(value("15.6 T tokens", Dimension::count) == test::near(15.6e12));
+  CHECK(value("15.6  T  tokens", Dimension::count) == test::near(15.6e12));
   CHECK(value("300B", Dimension::count) == 300e9);
   CHECK(value("15.6e12", Dimension::count) == 15.6e12);
-  CHECK(value("6 %", Dimension::share) == doctest::Approx(0.06));
+  CHECK(value("6 %", Dimension::share) == test::near(0.06));
   CHECK(value("0.06", Dimension::share) == 0.06);
   CHECK(value("-3 s", Dimension::time) == -3);  // the caller checks ranges
 }
@@ -85,7 +87,7 @@ TEST_CASE("format_quantity: short, and read back to the same value") {
   for (const double seconds : {1e-12, 3.5e-7, 0.25, 44.4, 5000.0, 1e9}) {
     CAPTURE(seconds);
     CHECK(value(format_quantity(seconds, Dimension::time), Dimension::time) ==
-          doctest::Approx(seconds).epsilon(1e-5));
+          test::near(seconds).epsilon(1e-5));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "models/kernels/memory_bound.hpp"
+#include "tests/support/near.hpp"
 #include "tests/support/presets.hpp"
 
 namespace lockstep {
@@ -52,15 +53,14 @@ TEST_CASE("KernelProfile: a measured product takes the time that was measured") 
   point.time = Seconds{300e-6};
   profile.gemm = {point};
   const GpuSpec gpu = corrected_h100(profile);
-  CHECK(gemm_time(point.shape, Precision::bf16, gpu).base_units() == doctest::Approx(300e-6));
+  CHECK(gemm_time(point.shape, Precision::bf16, gpu).base_units() == test::near(300e-6));
   // No point of this format: its law.
   CHECK(gemm_time(point.shape, Precision::fp8, gpu) ==
         gemm_time(point.shape, Precision::fp8, h100()));
   // A lasting load takes the ratio of bursts where it has no points of its own.
   const double ratio = gemm_time(point.shape, Precision::bf16, gpu, Load::sustained) /
                        gemm_time(point.shape, Precision::bf16, h100(), Load::sustained);
-  CHECK(ratio ==
-        doctest::Approx(300e-6 / gemm_time(point.shape, Precision::bf16, h100()).base_units()));
+  CHECK(ratio == test::near(300e-6 / gemm_time(point.shape, Precision::bf16, h100()).base_units()));
 }
 
 TEST_CASE("KernelProfile: memory-bound kernels of two kinds count with their geometric mean") {
@@ -75,7 +75,7 @@ TEST_CASE("KernelProfile: memory-bound kernels of two kinds count with their geo
     profile.memory.push_back(point);
   }
   const GpuSpec gpu = corrected_h100(profile);
-  CHECK(memory_bound_time(traffic, gpu) / law == doctest::Approx(2.0));
+  CHECK(memory_bound_time(traffic, gpu) / law == test::near(2.0));
 }
 
 TEST_CASE("KernelProfile: a collective takes the measured time on as many nodes, else its law") {
@@ -89,7 +89,7 @@ TEST_CASE("KernelProfile: a collective takes the measured time on as many nodes,
   for (const CollectivePoint& p : profile.collectives) {
     CAPTURE(p.nodes);
     CAPTURE(p.gpus_per_node);
-    CHECK(time_of(p.call(), gpu).base_units() == doctest::Approx(p.time.base_units()));
+    CHECK(time_of(p.call(), gpu).base_units() == test::near(p.time.base_units()));
   }
   const std::array others{CollectiveCall{kOp, kMegabyte, 2, 2},
                           CollectiveCall{kOp, kMegabyte, 24, 8},
@@ -123,10 +123,10 @@ TEST_CASE("KernelProfile: a pair takes the send and receive that was measured on
     const CollectiveCall call{kOp, kMegabyte, ranks, per_node};
     return time_of(call, gpu) / time_of(call, h100());
   };
-  CHECK(ratio(2, 2) == doctest::Approx(ratio(8, 8)));
-  CHECK(ratio(2, 1) == doctest::Approx(ratio(32, 8)));
-  CHECK(ratio(2, 2) != doctest::Approx(1));
-  CHECK(ratio(2, 1) != doctest::Approx(1));
+  CHECK(ratio(2, 2) == test::near(ratio(8, 8)));
+  CHECK(ratio(2, 1) == test::near(ratio(32, 8)));
+  CHECK(ratio(2, 2) != test::near(1));
+  CHECK(ratio(2, 1) != test::near(1));
 }
 
 TEST_CASE("KernelProfile: points over several nodes need a network to stand against a law") {
@@ -149,7 +149,7 @@ TEST_CASE("KernelProfile: of several profiles all points count") {
   }
   const std::array cards{h100(), h100()};
   const KernelProfile measured(profiles, cards, std::nullopt);
-  CHECK(measured.memory(Bytes{1e8}) == doctest::Approx(2.0));
+  CHECK(measured.memory(Bytes{1e8}) == test::near(2.0));
 }
 
 }  // namespace lockstep

@@ -5,6 +5,7 @@
 
 #include "sim/core/random.hpp"
 #include "tests/sim/packet/hand_network.hpp"
+#include "tests/support/near.hpp"
 
 namespace {
 
@@ -96,14 +97,14 @@ TEST_CASE(
   // a third of the rate, the turn-taking trunk brings one for the idle port: a third as well.
   const PacketResult one_lane = simulate(network, plain_credit(10000));
   CHECK(to_seconds(one_lane.flows[1].finish).base_units() ==
-        doctest::Approx(6e-3).epsilon(0.02));  // the buffer's 10 packets, and rounds, of 2,000
+        test::near(6e-3).epsilon(0.02));  // the buffer's 10 packets, and rounds, of 2,000
   CHECK(conserves(network, one_lane, kPlain));
   // On a lane of its own it takes half of the trunk at least: max-min would give it two thirds.
   network.flows[1].lane = 1;
   CreditControl two_lanes = plain_credit(10000);
   two_lanes.lanes = 2;
   const PacketResult apart = simulate(network, two_lanes);
-  CHECK(to_seconds(apart.flows[1].finish).base_units() == doctest::Approx(3e-3).epsilon(0.02));
+  CHECK(to_seconds(apart.flows[1].finish).base_units() == test::near(3e-3).epsilon(0.02));
   // Pauses without congestion control stop the victim likewise.
   network.flows[1].lane = 0;
   const PacketResult paused = simulate(network, plain_ethernet());
@@ -135,7 +136,7 @@ TEST_CASE("head-of-line blocking: one queue per input carries what Karol et al. 
     }
     const double carried = static_cast<double>(kPackets) * 1e-6 / to_seconds(end).base_units();
     CAPTURE(n);
-    CHECK(carried == doctest::Approx(share).epsilon(0.02));
+    CHECK(carried == test::near(share).epsilon(0.02));
     control.virtual_output_queues = true;
     control.buffer = 128000;
     end = {};

@@ -11,6 +11,7 @@
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/step/step.hpp"
 #include "sim/tune/tune.hpp"
+#include "tests/support/near.hpp"
 
 namespace lockstep {
 namespace {
@@ -62,7 +63,7 @@ TEST_CASE("pools: two of one kind are the job on that kind") {
     CHECK(two.step_s == one.step_s);
     CHECK(two.mfu_full == one.mfu_full);
     for (std::size_t b = 0; b < kBuckets; ++b) {
-      CHECK(two.seconds[b] == doctest::Approx(one.seconds[b]).epsilon(1e-12));
+      CHECK(two.seconds[b] == test::near(one.seconds[b]).epsilon(1e-12));
     }
     CHECK(check_memory(alike).peak.needed() ==
           check_memory(two_kinds({kFast, cut.empty() ? "about=" : cut[1]})).peak.needed());
@@ -102,7 +103,7 @@ TEST_CASE("pools: folded is unfolded, and each pool's GPU-seconds add up") {
     const StepReport folded = simulate_step(scenario);
     const StepReport unfolded = simulate_step(scenario, {.folding = Folding::unfolded});
     // Shares of a link that are equal on paper differ in their last bits.
-    CHECK(folded.step_s == doctest::Approx(unfolded.step_s).epsilon(1e-9));
+    CHECK(folded.step_s == test::near(unfolded.step_s).epsilon(1e-9));
     CHECK(folded.actors_simulated <= unfolded.actors_simulated);
     int gpus = 0;
     double sum = 0;
@@ -110,10 +111,10 @@ TEST_CASE("pools: folded is unfolded, and each pool's GPU-seconds add up") {
       const PoolReport& pool = folded.pools[i];
       gpus += pool.gpus;
       sum += pool.gpus * std::accumulate(pool.seconds.begin(), pool.seconds.end(), 0.0);
-      CHECK(pool.waiting_s == doctest::Approx(unfolded.pools[i].waiting_s).epsilon(1e-9));
+      CHECK(pool.waiting_s == test::near(unfolded.pools[i].waiting_s).epsilon(1e-9));
     }
     CHECK(gpus == scenario.gpus());
-    CHECK(sum / gpus == doctest::Approx(folded.step_s).epsilon(1e-9));
+    CHECK(sum / gpus == test::near(folded.step_s).epsilon(1e-9));
   }
 }
 
@@ -129,11 +130,11 @@ TEST_CASE("balanced batch: the harmonic law of speeds") {
   const double both = slope("cluster.fabric=ideal", balanced);
   // Half of the GPUs each: of a step's sequences a GPU of either kind does its speed's part.
   const double law = 2 / (1 / fast + 1 / slow);
-  CHECK(both == doctest::Approx(law).epsilon(0.005));  // a micro batch of 180
+  CHECK(both == test::near(law).epsilon(0.005));  // a micro batch of 180
   const Scenario s = two_kinds({balanced, "batch.sequences=1024"});
   CHECK(std::accumulate(s.micro_batches.begin(), s.micro_batches.end(), 0) == 1024);
   const double ratio = static_cast<double>(s.micro_batches.front()) / s.micro_batches.back();
-  CHECK(ratio == doctest::Approx(slow / fast).epsilon(0.02));
+  CHECK(ratio == test::near(slow / fast).epsilon(0.02));
 }
 
 TEST_CASE("uneven batch: tokens are counted once, and no better split is near the balanced one") {
@@ -185,8 +186,8 @@ TEST_CASE("balanced layers: the best of all splits of two stages, within memory"
 TEST_CASE("pools: peaks add up, prices are a mean, and memory is each kind's own") {
   const Scenario s = two_kinds();
   const StepReport r = simulate_step(s);
-  CHECK(r.peak_flops_per_gpu == doctest::Approx((989.4e12 + 312e12) / 2).epsilon(1e-3));
-  CHECK(r.mfu_full == doctest::Approx(r.model_flops_full / r.step_s / (16 * r.peak_flops_per_gpu)));
+  CHECK(r.peak_flops_per_gpu == test::near((989.4e12 + 312e12) / 2).epsilon(1e-3));
+  CHECK(r.mfu_full == test::near(r.model_flops_full / r.step_s / (16 * r.peak_flops_per_gpu)));
   const std::string priced =
       R"(cluster.pools=[{"node": {"preset": "dgx_h100", "usd_per_gpu_hour": 4}, "nodes": 3},
                         {"node": {"preset": "dgx_h100", "usd_per_gpu_hour": 2}, "nodes": 1}])";

@@ -10,6 +10,7 @@
 #include "sim/congestion/shared_run.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/step/step.hpp"
+#include "tests/support/near.hpp"
 
 namespace lockstep {
 namespace {
@@ -123,8 +124,8 @@ TEST_CASE("storage traffic: drag and upload are those of every flow by itself") 
         const UploadPlan upload =
             plan_upload(job_alone(job, fabric), to(storage_nodes(servers, link)));
         CHECK(upload.drag > 0.003);
-        CHECK(upload.drag == doctest::Approx(flows.drag()).epsilon(0.001));
-        CHECK(upload.finishes.base_units() == doctest::Approx(flows.upload_s()).epsilon(0.015));
+        CHECK(upload.drag == test::near(flows.drag()).epsilon(0.001));
+        CHECK(upload.finishes.base_units() == test::near(flows.upload_s()).epsilon(0.015));
       }
     }
   }
@@ -138,7 +139,7 @@ TEST_CASE("storage traffic: reading data slows a step as every flow by itself do
     const std::optional<DataSpec> data = data_of(scenario, 1.6e12, storage_nodes(4));
     const StorageTraffic traffic(scenario, data, simulate_step(scenario).step_s);
     const FlowLevel flows{job, kIdeal, 4, true};
-    CHECK(1 - traffic.data_speed() == doctest::Approx(flows.drag()).epsilon(0.001));
+    CHECK(1 - traffic.data_speed() == test::near(flows.drag()).epsilon(0.001));
   }
 }
 
@@ -147,7 +148,7 @@ TEST_CASE("storage traffic: narrow uplinks limit what all nodes write and read b
   const Scenario wide = job_alone(kDataParallel), narrow = job_alone(kDataParallel, kNarrow);
   CHECK(node_towards(storage, wide).nic_bandwidth == wide.node.nic_bandwidth);
   CHECK(node_towards(storage, narrow).nic_bandwidth / narrow.node.nic_bandwidth ==
-        doctest::Approx(0.25));
+        test::near(0.25));
   storage.network = StorageNetwork::own;
   CHECK(node_towards(storage, narrow).nic_bandwidth == narrow.node.nic_bandwidth);
 }
@@ -168,7 +169,7 @@ TEST_CASE("storage traffic: an upload that hardly sends costs hardly anything") 
   slow.finishes = Seconds{1e6};
   const UploadPlan upload = plan_upload(job_alone(kDataParallel), slow);
   CHECK(upload.drag == 0);
-  CHECK(upload.finishes.base_units() == doctest::Approx(1e6));
+  CHECK(upload.finishes.base_units() == test::near(1e6));
 }
 
 TEST_CASE("storage traffic: drag is never more than the share of the NICs that is taken") {
@@ -200,8 +201,8 @@ TEST_CASE("storage traffic: twice the servers take half the time where they are 
   one.metadata = two.metadata = Seconds{3};
   const Seconds slow = plan_upload(scenario, to(one)).finishes - Seconds{3};
   const Seconds quick = plan_upload(scenario, to(two)).finishes - Seconds{3};
-  CHECK(slow.base_units() == doctest::Approx(25));
-  CHECK(slow / quick == doctest::Approx(2));
+  CHECK(slow.base_units() == test::near(25));
+  CHECK(slow / quick == test::near(2));
 }
 
 TEST_CASE("storage traffic: a copy to peers crosses ports both ways") {
@@ -228,8 +229,8 @@ TEST_CASE("data: a job that gets what it needs runs at full speed, with half of 
     CAPTURE(needed);
     const std::optional<DataSpec> data = data_of(scenario, needed, file_system(1e9, 10e9));
     const StorageTraffic traffic(scenario, data, step_s);
-    CHECK(traffic.data_speed() == doctest::Approx(std::min(1.0, 10e9 / needed)));
-    CHECK(traffic.data_read().base_units() == doctest::Approx(std::min(needed, 10e9)));
+    CHECK(traffic.data_speed() == test::near(std::min(1.0, 10e9 / needed)));
+    CHECK(traffic.data_read().base_units() == test::near(std::min(needed, 10e9)));
   }
 }
 
@@ -252,19 +253,19 @@ TEST_CASE("data: servers that also write a checkpoint divide their time") {
     return plan_upload(scenario, to(storage), data_of(scenario, needed, storage));
   };
   // A quarter of their time: data first, and the checkpoint gets the rest.
-  CHECK(beside(10e9).rate.base_units() == doctest::Approx(7.5e9));
+  CHECK(beside(10e9).rate.base_units() == test::near(7.5e9));
   CHECK(beside(10e9).drag == doctest::Approx(0));
   // Four fifths: half each.
-  CHECK(beside(32e9).rate.base_units() == doctest::Approx(5e9));
-  CHECK(beside(32e9).drag == doctest::Approx(1 - 0.5 / 0.8));
+  CHECK(beside(32e9).rate.base_units() == test::near(5e9));
+  CHECK(beside(32e9).drag == test::near(1 - 0.5 / 0.8));
   // More than they have: the job is slow already.
-  CHECK(beside(80e9).drag == doctest::Approx(0.5));
+  CHECK(beside(80e9).drag == test::near(0.5));
   // Other servers.
   const std::optional<DataSpec> elsewhere = data_of(scenario, 32e9, file_system(10e9, 41e9));
-  CHECK(plan_upload(scenario, to(storage), elsewhere).rate.base_units() == doctest::Approx(10e9));
+  CHECK(plan_upload(scenario, to(storage), elsewhere).rate.base_units() == test::near(10e9));
   // Nodes that write no more than a tenth of what the servers can leave data what it needs.
   storage.client_write = BytesPerSecond{1e9 / kNodes};
-  CHECK(beside(32e9).rate.base_units() == doctest::Approx(1e9));
+  CHECK(beside(32e9).rate.base_units() == test::near(1e9));
   CHECK(beside(32e9).drag == doctest::Approx(0));
 }
 

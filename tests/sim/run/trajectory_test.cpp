@@ -10,6 +10,7 @@
 #include "sim/run/optimum.hpp"
 #include "sim/run/spare_pool.hpp"
 #include "sim/run/summary.hpp"
+#include "tests/support/near.hpp"
 
 namespace lockstep {
 namespace {
@@ -118,8 +119,8 @@ TEST_CASE("trajectory: while it is written a checkpoint takes its share of the j
   // Ten hours of work are the first hour, nine of 55 minutes, and 45 minutes after a tenth
   // checkpoint, which take 50.
   CHECK(result.checkpoints == 10);
-  CHECK(seconds_in(result, RunBucket::degraded) == doctest::Approx(10 * 300));
-  CHECK(to_seconds(result.wall).base_units() == doctest::Approx(10 * kHour + 3000));
+  CHECK(seconds_in(result, RunBucket::degraded) == test::near(10 * 300));
+  CHECK(to_seconds(result.wall).base_units() == test::near(10 * kHour + 3000));
 }
 
 TEST_CASE("trajectory: reading the checkpoint back is part of the restart") {
@@ -183,8 +184,8 @@ TEST_CASE("trajectory: a bad node that stays in fails again, as often as it is n
   const double mean = 1 / (1 - kMissed), error = std::sqrt(kMissed) / (1 - kMissed);
   CHECK(std::abs(restarts / failures - mean) < 4 * error / std::sqrt(failures));
   // Each is noticed, diagnosed and restarted once.
-  CHECK(detection == doctest::Approx(restarts).epsilon(1e-4));
-  CHECK(diagnosis == doctest::Approx(restarts).epsilon(1e-4));
+  CHECK(detection == test::near(restarts).epsilon(1e-4));
+  CHECK(diagnosis == test::near(restarts).epsilon(1e-4));
 }
 
 TEST_CASE("trajectory: without failures a run is its work and its checkpoints") {
@@ -269,10 +270,10 @@ TEST_CASE("trajectory: its phases are in order, and what a failure threw away is
   CHECK(result.phases[5].bucket == RunBucket::restart);
   CHECK(result.phases[5].begin == second + to_run_time(Seconds{1800}));
   CHECK(result.phases[6].bucket == RunBucket::productive);
-  CHECK(seconds_in(result, RunBucket::lost) == doctest::Approx(1800));
+  CHECK(seconds_in(result, RunBucket::lost) == test::near(1800));
   CHECK(sums_of_phases(result) == result.buckets);
   REQUIRE(result.events.size() == 1);
-  CHECK(to_seconds(result.events[0].cost).base_units() == doctest::Approx(1800 + 300));
+  CHECK(to_seconds(result.events[0].cost).base_units() == test::near(1800 + 300));
 }
 
 TEST_CASE("trajectory: a log is the same in every trajectory, and comes instead of the rates") {
@@ -351,7 +352,7 @@ TEST_CASE("trajectory: a straggler slows the job until it is evicted, and loses 
   CHECK(bucket(result, RunBucket::lost) == 0);
   // Half of an hour's work for each of some hundred stragglers.
   const double expected = result.failures[0] * kHour / 2;
-  CHECK(seconds_in(result, RunBucket::degraded) == doctest::Approx(expected).epsilon(0.4));
+  CHECK(seconds_in(result, RunBucket::degraded) == test::near(expected).epsilon(0.4));
   CHECK(result.failures[0] > 60);
 }
 
@@ -367,7 +368,7 @@ TEST_CASE("trajectory: wrong numbers cost what was trained since, not only since
   const RunSummary summary = summary_of(campaign, 100);
   // Ten hours and half an interval each; a second one within them is thrown away with the first.
   const double each = summary.modes[0].cost_s / summary.modes[0].failures;
-  CHECK(each == doctest::Approx((10 * kHour + 300) / (1 + 10.0 / 120)).epsilon(0.08));
+  CHECK(each == test::near((10 * kHour + 300) / (1 + 10.0 / 120)).epsilon(0.08));
 }
 
 TEST_CASE("trajectory: a lost node takes its drive's checkpoints along, a lost process does not") {
@@ -378,12 +379,10 @@ TEST_CASE("trajectory: a lost node takes its drive's checkpoints along, a lost p
                     {.name = "storage", .interval = Seconds{6 * kHour}}};
   campaign.modes = {software(kDay)};
   const RunSummary processes = summary_of(campaign, 50);
-  CHECK(processes.modes[0].cost_s / processes.modes[0].failures ==
-        doctest::Approx(300).epsilon(0.1));
+  CHECK(processes.modes[0].cost_s / processes.modes[0].failures == test::near(300).epsilon(0.1));
   campaign.modes = {hardware(kDay)};
   const RunSummary nodes = summary_of(campaign, 50);
-  CHECK(nodes.modes[0].cost_s / nodes.modes[0].failures ==
-        doctest::Approx(3 * kHour).epsilon(0.15));
+  CHECK(nodes.modes[0].cost_s / nodes.modes[0].failures == test::near(3 * kHour).epsilon(0.15));
 }
 
 TEST_CASE(
@@ -396,7 +395,7 @@ TEST_CASE(
   const RunSummary waits = summary_of(campaign, 100);
   const double repair_share = waits.shares[static_cast<std::size_t>(RunBucket::repair_wait)];
   // A mean of a day of repair after a mean of ten of work.
-  CHECK(repair_share == doctest::Approx(1.0 / 11).epsilon(0.05));
+  CHECK(repair_share == test::near(1.0 / 11).epsilon(0.05));
   campaign.width_speed = {1.0, 0.5};
   const RunSummary elastic = summary_of(campaign, 100);
   CHECK(elastic.shares[static_cast<std::size_t>(RunBucket::repair_wait)] < 0.2 * repair_share);
@@ -436,7 +435,7 @@ TEST_CASE("failure source: Weibull components keep their mean, whatever their sh
     }
     // Renewal theory: t / mean + (variance / mean^2 - 1) / 2 for each of 200.
     const double over = shape == 0.6 ? 1.1 : shape == 3.0 ? -0.43 : 0;
-    CHECK(count == doctest::Approx(200 * (100 + over)).epsilon(0.02));
+    CHECK(count == test::near(200 * (100 + over)).epsilon(0.02));
   }
 }
 
@@ -467,7 +466,7 @@ TEST_CASE("spare pool: a queue of broken nodes with k crews waits as M/M/k does"
   }
   const double mean_inside = inside / last;
   const double offered = 1.5, waiting = 9.0 / 14;  // Erlang C of 2 crews at 75 %
-  CHECK(mean_inside == doctest::Approx(offered + waiting * 0.75 / 0.25).epsilon(0.03));
+  CHECK(mean_inside == test::near(offered + waiting * 0.75 / 0.25).epsilon(0.03));
 }
 
 TEST_CASE("trajectory: of two stragglers the slower one sets the pace") {
@@ -482,8 +481,8 @@ TEST_CASE("trajectory: of two stragglers the slower one sets the pace") {
   campaign.log = {{to_run_time(Seconds{2 * kHour}), 0}, {to_run_time(Seconds{6 * kHour}), 1}};
   // Two hours of work, four hours that do two, and six hours of work at a quarter of the speed.
   const TrajectoryResult result = run_trajectory(campaign, 0);
-  CHECK(to_seconds(result.wall).base_units() == doctest::Approx((2 + 4 + 24) * kHour));
-  CHECK(seconds_in(result, RunBucket::degraded) == doctest::Approx(20 * kHour));
+  CHECK(to_seconds(result.wall).base_units() == test::near((2 + 4 + 24) * kHour));
+  CHECK(seconds_in(result, RunBucket::degraded) == test::near(20 * kHour));
 }
 
 }  // namespace lockstep

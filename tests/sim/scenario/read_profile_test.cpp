@@ -14,6 +14,7 @@
 #include "models/kernels/memory_bound.hpp"
 #include "models/power/gpu_power.hpp"
 #include "sim/scenario/names.hpp"
+#include "tests/support/near.hpp"
 #include "tests/support/presets.hpp"
 
 namespace lockstep {
@@ -234,14 +235,14 @@ TEST_CASE("lay_card: a cap costs a product the same share with and without a pro
   };
   const auto memory_time = [](const GpuSpec& gpu) { return memory_bound_time(Bytes{1e9}, gpu); };
   const GpuSpec law = card({}, {}), uncapped = card(measured, {});
-  CHECK(product_time(uncapped).base_units() == doctest::Approx(1750e-6));
+  CHECK(product_time(uncapped).base_units() == test::near(1750e-6));
   for (const double watts : {650.0, 600.0, 500.0, 400.0, 300.0}) {
     CAPTURE(watts);
     const GpuSpec capped_law = card({}, Watts{watts}), capped_card = card(measured, Watts{watts});
     CHECK(product_time(capped_card) / product_time(uncapped) ==
-          doctest::Approx(product_time(capped_law) / product_time(law)).epsilon(1e-12));
+          test::near(product_time(capped_law) / product_time(law)).epsilon(1e-12));
     CHECK(memory_time(capped_card) / memory_time(uncapped) ==
-          doctest::Approx(memory_time(capped_law) / memory_time(law)).epsilon(1e-12));
+          test::near(memory_time(capped_law) / memory_time(law)).epsilon(1e-12));
     CHECK(product_time(capped_card) > product_time(uncapped));
     CHECK(attention_time(core, AttentionKernel::flash2, capped_card, {}, Load::sustained) >=
           attention_time(core, AttentionKernel::flash2, uncapped, {}, Load::sustained));
@@ -264,7 +265,7 @@ TEST_CASE("lay_card: a profile that was measured under a limit takes its times a
     return gemm_time({8192, 8192, 8192, 1}, Precision::bf16, node.gpu, Load::sustained)
         .base_units();
   };
-  CHECK(time_at(Watts{500}) == doctest::Approx(1900e-6));
+  CHECK(time_at(Watts{500}) == test::near(1900e-6));
   CHECK(time_at(std::nullopt) < 1900e-6);
   CHECK(time_at(Watts{400}) > 1900e-6);
 

@@ -12,6 +12,7 @@
 #include "sim/trace/read_kineto.hpp"
 #include "sim/trace/write_chakra.hpp"
 #include "tests/sim/trace/sample_traces.hpp"
+#include "tests/support/near.hpp"
 
 namespace lockstep {
 namespace {
@@ -87,7 +88,7 @@ TEST_CASE(
         {.op = CollectiveOp::all_reduce, .payload = Bytes{1e6}, .ranks = 2, .ranks_per_node = 2},
         cluster.node.gpu, cluster.transport, cluster.node.nic_bandwidth);
     CHECK(to_seconds(replay.end).base_units() ==
-          doctest::Approx(150e-6 + reduce.base_units()).epsilon(1e-6));
+          test::near(150e-6 + reduce.base_units()).epsilon(1e-6));
   }
 }
 
@@ -237,11 +238,11 @@ TEST_CASE("read_chakra: without a duration a kernel follows the GPU's roofline, 
     return to_seconds(read_chakra_json("t", 0, text, h100()).nodes[0].duration).base_units();
   };
   CHECK(duration("COMP_NODE", "1000000000000", "8") ==
-        doctest::Approx(1e12 / gpu.peak_bf16.base_units()));
+        test::near(1e12 / gpu.peak_bf16.base_units()));
   CHECK(duration("COMP_NODE", "8", "1000000000") ==
-        doctest::Approx(1e9 / gpu.hbm_bandwidth.base_units()));
+        test::near(1e9 / gpu.hbm_bandwidth.base_units()));
   CHECK(duration("MEM_LOAD_NODE", "0", "1000000000") ==
-        doctest::Approx(1e9 / gpu.pcie_bandwidth.base_units()));
+        test::near(1e9 / gpu.pcie_bandwidth.base_units()));
   // What-ifs on another GPU know them as well.
   const Trace trace = join({read_chakra_json(
       "t", 0, json_node(1, "COMP_NODE", attributes({{"num_ops", int64("7")}})), h100())});
@@ -356,7 +357,7 @@ TEST_CASE("read_kineto: streams keep their order, communication its place, the h
   // the host, the norm; gemm_b is beside the sum or longer than it.
   const double sum_done = 105e-6 + reduce, product_done = 250e-6;
   const double expected = std::max(sum_done, product_done) + 10e-6 + 10e-6;
-  CHECK(to_seconds(replay.end).base_units() == doctest::Approx(expected).epsilon(1e-6));
+  CHECK(to_seconds(replay.end).base_units() == test::near(expected).epsilon(1e-6));
 }
 
 TEST_CASE("read_kineto: a long list of ranks that was cut goes on in its steps") {

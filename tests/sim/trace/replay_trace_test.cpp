@@ -2,6 +2,7 @@
 #include "sim/trace/replay_trace.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <string>
@@ -10,6 +11,7 @@
 #include "models/input/input_error.hpp"
 #include "sim/core/random.hpp"
 #include "tests/sim/trace/sample_traces.hpp"
+#include "tests/support/near.hpp"
 
 namespace lockstep {
 namespace {
@@ -109,10 +111,11 @@ TEST_CASE("replay_trace: a message takes what the model of send and receive says
   const auto seconds = [](const TraceReplay& replay) {
     return to_seconds(replay.end).base_units();
   };
-  CHECK(seconds(replayed_goal(near, trace_cluster())) ==
-        doctest::Approx(message_time(size, 2).base_units()).epsilon(1e-9));
-  CHECK(seconds(replayed_goal(far, trace_cluster(2))) ==
-        doctest::Approx(message_time(size, 1).base_units()).epsilon(1e-9));
+  constexpr double kTick = 1e-12;  // latency and transfer are whole ones
+  CHECK(std::abs(seconds(replayed_goal(near, trace_cluster())) -
+                 message_time(size, 2).base_units()) <= kTick);
+  CHECK(std::abs(seconds(replayed_goal(far, trace_cluster(2))) -
+                 message_time(size, 1).base_units()) <= kTick);
 }
 
 TEST_CASE("replay_trace: around a ring of sends, each waiting for the one before, times add up") {
@@ -127,8 +130,9 @@ TEST_CASE("replay_trace: around a ring of sends, each waiting for the one before
     text += "}\n";
   }
   const TraceReplay replay = replayed_goal(text, trace_cluster());
-  CHECK(to_seconds(replay.end).base_units() ==
-        doctest::Approx(kRanks * message_time(Bytes{5e6}, 2).base_units()).epsilon(1e-9));
+  // Each is off by a picosecond at most.
+  CHECK(std::abs(to_seconds(replay.end).base_units() -
+                 kRanks * message_time(Bytes{5e6}, 2).base_units()) <= kRanks * 1e-12);
   CHECK(replay.messages == kRanks);
 }
 
@@ -148,9 +152,9 @@ TEST_CASE("replay_trace: a collective starts with its last rank and costs what t
         collective_time({.op = op, .payload = Bytes{256e6}, .ranks = 16, .ranks_per_node = 8},
                         cluster.node.gpu, cluster.transport, cluster.node.nic_bandwidth);
     CHECK(to_seconds(replay.end).base_units() ==
-          doctest::Approx(15e-6 + alone.base_units()).epsilon(1e-6));
+          test::near(15e-6 + alone.base_units()).epsilon(1e-6));
     REQUIRE(replay.calls.size() == 1);
-    CHECK(replay.calls[0].waiting.base_units() == doctest::Approx(15e-6));
+    CHECK(replay.calls[0].waiting.base_units() == test::near(15e-6));
     // Rank 0 waited for the last one; all of them then moved bytes.
     CHECK(replay.ranks[0].waiting == StepTime{15'000 * kNano});
     CHECK(replay.ranks[15].waiting == StepTime{});
@@ -168,8 +172,7 @@ TEST_CASE("replay_trace: collectives of one group run one after another, of seve
     }
     return replayed(std::move(ranks), trace_cluster()).end.ps;
   };
-  CHECK(time_of("world") ==
-        doctest::Approx(2.0 * static_cast<double>(time_of("other"))).epsilon(0.01));
+  CHECK(time_of("world") == test::near(2.0 * static_cast<double>(time_of("other"))).epsilon(0.01));
 }
 
 TEST_CASE("replay_trace: random graphs without communication end with their longest path") {

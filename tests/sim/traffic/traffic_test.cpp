@@ -7,6 +7,7 @@
 
 #include "sim/traffic/read_traffic.hpp"
 #include "sim/traffic/simulate_traffic.hpp"
+#include "tests/support/near.hpp"
 #include "topologies/placement.hpp"
 
 namespace lockstep {
@@ -45,8 +46,8 @@ TrafficScenario scenario(const std::string& cluster, const std::string& traffic)
 TrafficReport run(const std::string& cluster, const std::string& traffic) {
   return simulate_traffic(scenario(cluster, traffic));
 }
-doctest::Approx nearly(double value, double within = kRounding) {
-  return doctest::Approx(value).epsilon(within);
+test::Near nearly(double value, double within = kRounding) {
+  return test::near(value).epsilon(within);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 
 #include "models/profile/kernel_profile.hpp"
 #include "sim/scenario/read_profile.hpp"
+#include "tests/support/near.hpp"
 #include "tests/support/source_tree.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/calibrate/made_up_card.hpp"
@@ -89,21 +90,20 @@ TEST_CASE("calibrate: what is written, the simulator reads, and finds the card a
   const GpuSpec& gpu = run.presets.gpu(profile.gpu);
   const KernelProfile measured(std::span(&profile, 1), std::span(&gpu, 1), std::nullopt);
   for (const GemmPoint& p : profile.gemm) {
-    CHECK(p.time / gemm_time(p.shape, p.precision, gpu, p.load) ==
-          doctest::Approx(1.1).epsilon(1e-5));
-    CHECK(p.spread == doctest::Approx(0.02).epsilon(1e-3));
+    CHECK(p.time / gemm_time(p.shape, p.precision, gpu, p.load) == test::near(1.1).epsilon(1e-5));
+    CHECK(p.spread == test::near(0.02).epsilon(1e-3));
   }
   for (const MemoryPoint& p : profile.memory) {
-    CHECK(p.time / memory_bound_time(p.traffic, gpu) == doctest::Approx(1.1).epsilon(1e-5));
+    CHECK(p.time / memory_bound_time(p.traffic, gpu) == test::near(1.1).epsilon(1e-5));
   }
   REQUIRE(profile.attention.size() > 40);
   for (const AttentionPoint& p : profile.attention) {
     CHECK(p.kernel == AttentionKernel::cudnn);
     CHECK(p.time / attention_time(p.shape, p.kernel, gpu, ElementwiseTraffic{}) ==
-          doctest::Approx(1.1).epsilon(1e-5));
+          test::near(1.1).epsilon(1e-5));
   }
   CHECK(measured.gemm({3000, 5000, 7000}, Precision::bf16, Load::sustained) ==
-        doctest::Approx(1.1).epsilon(1e-4));
+        test::near(1.1).epsilon(1e-4));
 }
 
 TEST_CASE("calibrate: without cuDNN it says so, and times the rest") {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/scenario/read_profile.hpp"
+#include "tests/support/near.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/calibrate/made_up_communicator.hpp"
 #include "tools/calibrate/calibrate.hpp"
@@ -99,14 +100,14 @@ TEST_CASE("calibrate --nccl: what is written, the models read, and find the netw
   for (const CollectivePoint& p : profile.collectives) {
     CHECK(p.nodes == 2);
     CHECK(p.gpus_per_node == 8);
-    CHECK(p.spread == doctest::Approx(0.02).epsilon(1e-3));
+    CHECK(p.spread == test::near(0.02).epsilon(1e-3));
   }
   // Made up to be 10 % slower than the law on this very network.
   const PointTable table = validate_profile(path, run.presets);
   const auto by_law = std::ranges::find(table.summary, "all, by law", &PointSummary::group);
   REQUIRE(by_law != table.summary.end());
-  CHECK(by_law->median_abs == doctest::Approx(1 - 1 / 1.1).epsilon(1e-3));
-  CHECK(by_law->p90_abs == doctest::Approx(1 - 1 / 1.1).epsilon(1e-3));
+  CHECK(by_law->median_abs == test::near(1 - 1 / 1.1).epsilon(1e-3));
+  CHECK(by_law->p90_abs == test::near(1 - 1 / 1.1).epsilon(1e-3));
 }
 
 TEST_CASE("calibrate --nccl: products beside collectives are conditions, and no points") {

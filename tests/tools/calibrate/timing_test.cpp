@@ -2,12 +2,14 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/support/near.hpp"
+
 using namespace lockstep;
 
 TEST_CASE("timing_of: the median, and the quartiles' distance over it") {
   const Timing t = timing_of({5e-6, 1e-6, 3e-6, 2e-6, 4e-6});
-  CHECK(t.median.base_units() == doctest::Approx(3e-6));
-  CHECK(t.spread == doctest::Approx((4.0 - 2.0) / 3.0));
+  CHECK(t.median.base_units() == test::near(3e-6));
+  CHECK(t.spread == test::near((4.0 - 2.0) / 3.0));
   CHECK(timing_of({7e-3}).spread == 0);
   // One disturbed repeat of eleven moves neither.
   const Timing disturbed = timing_of({1, 1, 1, 1, 1, 100, 1, 1, 1, 1, 1});

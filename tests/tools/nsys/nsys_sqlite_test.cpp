@@ -5,6 +5,7 @@
 #include <string>
 
 #include "sim/scenario/read_profile.hpp"
+#include "tests/support/near.hpp"
 #include "tests/support/presets.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
@@ -89,10 +90,10 @@ TEST_CASE("import nsys: a database gives kernels the innermost range of the thre
   const GemmPoint &large = profile.gemm[first ? 0 : 1], &small = profile.gemm[first ? 1 : 0];
   CHECK(large.shape.m == 4096);
   CHECK(large.precision == Precision::bf16);
-  CHECK(large.time.base_units() == doctest::Approx(120e-6));
+  CHECK(large.time.base_units() == test::near(120e-6));
   CHECK(small.shape.n == 64);
   CHECK(small.precision == Precision::fp16);
-  CHECK(small.time.base_units() == doctest::Approx(7e-6));
+  CHECK(small.time.base_units() == test::near(7e-6));
 }
 
 TEST_CASE("import nsys: a database of another card than --gpu is refused") {

@@ -11,6 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tests/support/near.hpp"
 #include "tests/support/sample_run.hpp"
 #include "tests/tools/report/contains.hpp"
 #include "tools/lockstep/report/page.hpp"
@@ -192,11 +193,11 @@ TEST_CASE("waterfall: losses and what remains are all of the peak, also as print
   for (const WaterfallPart& part : parts) {
     if (part.is_loss()) sum += part.share, left -= part.share;
     // Each total is what the losses above it leave.
-    if (!part.is_loss()) CHECK(part.share == doctest::Approx(left).epsilon(1e-12));
+    if (!part.is_loss()) CHECK(part.share == test::near(left).epsilon(1e-12));
   }
-  CHECK(sum + parts.back().share == doctest::Approx(1).epsilon(1e-12));
+  CHECK(sum + parts.back().share == test::near(1).epsilon(1e-12));
   CHECK(parts.back().kind == WaterfallPart::Kind::useful);
-  CHECK(parts.back().share == doctest::Approx(0.36));
+  CHECK(parts.back().share == test::near(0.36));
   CHECK(
       rows_of(page_of(result), "Part") ==
       std::vector<std::string>{
@@ -225,7 +226,7 @@ TEST_CASE("waterfall: losses too small to be seen become one, and still add up")
   const std::vector<WaterfallPart> parts = waterfall(result);
   REQUIRE(parts.size() == 7);
   CHECK(parts[2].name == "All other wall time");
-  CHECK(parts[2].share == doctest::Approx(0.0008));
+  CHECK(parts[2].share == test::near(0.0008));
   CHECK(contains(parts[2].about, std::string(run_bucket_names()[7].words)));
   result.summary.shares[2] = 0.0006;  // is seen
   result.summary.shares[3] = 0.0990;
@@ -239,7 +240,7 @@ TEST_CASE("waterfall: a bar stands where the one above it ends") {
   double left = 100;
   for (std::size_t i = 0; i < bars.size(); ++i) {
     const double base = bases[i].get<double>(), bar = bars[i]["value"].get<double>();
-    CHECK(base + bar == doctest::Approx(left).epsilon(1e-3));
+    CHECK(base + bar == test::near(left).epsilon(1e-3));
     if (base > 0) left = base;
   }
 }
@@ -347,9 +348,9 @@ TEST_CASE("run timeline: dots are failures, and shares of each stretch add up to
       const json& point = series[k]["data"][i];
       CHECK(point[0] == series[1]["data"][i][0]);
       sum += point[2].get<double>();
-      CHECK(point[1].get<double>() == doctest::Approx(sum));
+      CHECK(point[1].get<double>() == test::near(sum));
     }
-    CHECK(sum == doctest::Approx(100));
+    CHECK(sum == test::near(100));
   }
   CHECK(rows_of(page_of(result), "Where wall time goes").front() ==
         "Training at full speed|90.0 %|9.00 days|50.0 %|");

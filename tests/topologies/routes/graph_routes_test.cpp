@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/near.hpp"
 #include "tests/topologies/nic.hpp"
 
 namespace lockstep {
@@ -94,14 +95,14 @@ TEST_CASE("spray over the graph of a tree loads each bundle as the tree's arithm
       }
       for (const RouteHop& hop : hops) expected[hop.link] += hop.share;
       for (FabricLink link = 0; link < fabric.link_count(); ++link) {
-        CHECK(found[link] == doctest::Approx(expected[link]));
+        CHECK(found[link] == test::near(expected[link]));
       }
       // Cables of one bundle are equally full.
       std::map<FabricLink, double> first;
       for (GraphLink link = 0; link < graph->link_count(); ++link) {
         const double full =
             first.try_emplace(graph->fabric_link()[link], cable[link]).first->second;
-        CHECK(cable[link] == doctest::Approx(full));
+        CHECK(cable[link] == test::near(full));
       }
     }
   }
@@ -211,7 +212,7 @@ TEST_CASE("random graphs: hashed and sprayed messages take shortest ways, past n
         // Shares times links: the mean length.
         double length = 0;
         for (const RouteHop& hop : route(sprayed, from, to)) length += hop.share;
-        CHECK(length == doctest::Approx(static_cast<double>(path.size())));
+        CHECK(length == test::near(static_cast<double>(path.size())));
       }
     }
   }
@@ -245,13 +246,13 @@ TEST_CASE("adaptive: ways get parts in proportion to their narrowest cable; spra
   };
   const std::vector<double> even = shares(Routing::spray);
   REQUIRE(even.size() == 4);
-  for (const double share : even) CHECK(share == doctest::Approx(0.25));
+  for (const double share : even) CHECK(share == test::near(0.25));
   const std::vector<double> weighted = shares(Routing::adaptive);
   REQUIRE(weighted.size() == 4);
-  CHECK(weighted[0] == doctest::Approx(0.5));
-  CHECK(weighted[1] == doctest::Approx(0.25));
-  CHECK(weighted[2] == doctest::Approx(0.125));
-  CHECK(weighted[3] == doctest::Approx(0.125));
+  CHECK(weighted[0] == test::near(0.5));
+  CHECK(weighted[1] == test::near(0.25));
+  CHECK(weighted[2] == test::near(0.125));
+  CHECK(weighted[3] == test::near(0.125));
 }
 
 TEST_CASE("queue pairs: many of them approach spraying, one takes a single path") {
