@@ -4,7 +4,6 @@
 #include <cassert>
 #include <cmath>
 #include <fmt/format.h>
-#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -61,30 +60,39 @@ TrafficSimulation::TrafficSimulation(const TrafficScenario& scenario, TrafficNet
 
 void TrafficSimulation::run() {
   assert(completions_.empty() && "run twice");
+  Engine engine(network_.flows());
+  engine.add(*this);
+  engine.run();
+}
+
+void TrafficSimulation::begin(StepTime now) {
   for (std::uint32_t g = 0; g < plan_.groups().size(); ++g) {
     const TrafficGroup& group = plan_.groups()[g];
-    start_round(g, to_step_time(scenario_.entries[group.entry].start));
-  }
-  FlowNetwork& flows = network_.flows();
-  std::vector<FlowIndex> ended;
-  while (!events_.empty() || !flows.idle()) {
-    StepTime now{std::numeric_limits<std::uint64_t>::max()};
-    if (!events_.empty()) now = events_.next_time();
-    if (!flows.idle()) now = std::min(now, flows.next_end());
-    ended.clear();
-    flows.collect_ended(now, ended);
-    for (const FlowIndex flow : ended) {
-      const std::uint32_t demand = demand_of_[flow];
-      const StepTime arrival = now + plan_.demands()[demand].latency;
-      arrival == now ? finish(demand, now) : events_.push(arrival, kArrival, demand);
-    }
-    while (!events_.empty() && events_.next_time() == now) {
-      const Event event = events_.pop();
-      event.kind == kStart ? begin(event.subject, now) : finish(event.subject, now);
-    }
-    flows.settle(now);
+    start_round(g, now + to_step_time(scenario_.entries[group.entry].start));
   }
 }
+
+StepTime TrafficSimulation::next_event() const {
+  return events_.empty() ? kNever : events_.next_time();
+}
+
+void TrafficSimulation::flows_ended(std::span<const FlowIndex> flows, StepTime now) {
+  moving_ -= flows.size();
+  for (const FlowIndex flow : flows) {
+    const std::uint32_t demand = demand_of_[flow];
+    const StepTime arrival = now + plan_.demands()[demand].latency;
+    arrival == now ? finish(demand, now) : events_.push(arrival, kArrival, demand);
+  }
+}
+
+void TrafficSimulation::handle_events(StepTime now) {
+  while (!events_.empty() && events_.next_time() == now) {
+    const Event event = events_.pop();
+    event.kind == kStart ? send(event.subject, now) : finish(event.subject, now);
+  }
+}
+
+bool TrafficSimulation::done() const { return moving_ == 0 && events_.empty(); }
 
 void TrafficSimulation::start_round(std::uint32_t group, StepTime at) {
   const TrafficGroup& g = plan_.groups()[group];
@@ -93,7 +101,7 @@ void TrafficSimulation::start_round(std::uint32_t group, StepTime at) {
   for (std::uint32_t d = g.first; d < g.first + g.count; ++d) events_.push(at, kStart, d);
 }
 
-void TrafficSimulation::begin(std::uint32_t index, StepTime now) {
+void TrafficSimulation::send(std::uint32_t index, StepTime now) {
   Progress& progress = progress_[index];
   plan_.prepare(index, progress.round);
   const Demand& demand = plan_.demands()[index];
@@ -104,6 +112,7 @@ void TrafficSimulation::begin(std::uint32_t index, StepTime now) {
   demand_of_[demand.flow] = index;
   progress.start = now;
   ++progress.begun;
+  ++moving_;
   network_.flows().start(demand.flow, Bytes{demand.bytes}, now);
 }
 
@@ -118,7 +127,7 @@ void TrafficSimulation::finish(std::uint32_t index, StepTime now) {
   const TrafficEntry& entry = plan_.entry_of(demand);
   if (++progress.round == entry.repeat) return;
   const StepTime next = now + to_step_time(entry.gap);
-  next == now ? begin(index, now) : events_.push(next, kStart, index);
+  next == now ? send(index, now) : events_.push(next, kStart, index);
 }
 
 /// A message of a ring has arrived: its sender and its receiver may have been waiting for it.
@@ -139,7 +148,7 @@ void TrafficSimulation::step_if_ready(std::uint32_t index, StepTime now) {
   const Demand& demand = plan_.demands()[index];
   const Progress& progress = progress_[index];
   const bool waits = progress.begun > progress.sent || progress.received < progress.sent;
-  if (!waits && progress.begun < plan_.groups()[demand.group].steps) begin(index, now);
+  if (!waits && progress.begun < plan_.groups()[demand.group].steps) send(index, now);
 }
 
 void TrafficSimulation::finish_collective(std::uint32_t group, StepTime now) {

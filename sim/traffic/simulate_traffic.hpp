@@ -1,13 +1,16 @@
 /// Runs a traffic scenario: when every message ends, and what its links carried.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "sim/core/clock.hpp"
+#include "sim/core/engine.hpp"
 #include "sim/core/event_queue.hpp"
 #include "sim/traffic/traffic_network.hpp"
 #include "sim/traffic/traffic_plan.hpp"
@@ -55,8 +58,8 @@ struct TrafficReport {
   std::uint64_t links_used = 0;    ///< that anything crossed
 };
 
-/// A network with its traffic, before and after it has run.
-class TrafficSimulation {
+/// A network with its traffic, before and after it has run: a process of the engine.
+class TrafficSimulation final : public Process {
  public:
   /// Builds links and flows. `scenario` outlives the simulation.
   explicit TrafficSimulation(const TrafficScenario& scenario)
@@ -66,8 +69,14 @@ class TrafficSimulation {
 
   /// Tells of every flow that run() adds, before it starts: of messages to another receiver.
   void when_flow_added(std::function<void(const Demand&)> tell) { flow_added_ = std::move(tell); }
-  /// Once.
+  /// Runs it by itself. Once.
   void run();
+
+  void begin(StepTime now) override;
+  [[nodiscard]] StepTime next_event() const override;
+  void flows_ended(std::span<const FlowIndex> flows, StepTime now) override;
+  void handle_events(StepTime now) override;
+  [[nodiscard]] bool done() const override;
 
   /// After run(). In the order of their ends.
   [[nodiscard]] const std::vector<Completion>& completions() const { return completions_; }
@@ -95,7 +104,7 @@ class TrafficSimulation {
   };
 
   void start_round(std::uint32_t group, StepTime at);
-  void begin(std::uint32_t demand, StepTime now);
+  void send(std::uint32_t demand, StepTime now);
   void finish(std::uint32_t demand, StepTime now);
   void finish_step(std::uint32_t demand, StepTime now);
   void step_if_ready(std::uint32_t demand, StepTime now);
@@ -109,6 +118,7 @@ class TrafficSimulation {
   TrafficNetwork network_;
   TrafficPlan plan_;
   EventQueue events_;
+  std::size_t moving_ = 0;                 ///< flows under way
   std::vector<Progress> progress_;         ///< by demand
   std::vector<std::uint32_t> demand_of_;   ///< by flow
   std::vector<std::uint32_t> unfinished_;  ///< ring messages of a round left, by group
