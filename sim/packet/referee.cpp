@@ -6,6 +6,8 @@
 #include <cmath>
 #include <map>
 
+#include "sim/core/engine.hpp"
+#include "sim/core/event_queue.hpp"
 #include "sim/core/flow_network.hpp"
 
 namespace lockstep {
@@ -75,6 +77,46 @@ Seconds last_packet(const PacketNetwork& network, const PacketFlow& flow, const 
   return path_latency(network, flow) + stored - slowest;
 }
 
+/// The messages of a case at flow level: each is the flow of its number.
+class FluidMessages final : public Process {
+ public:
+  FluidMessages(const PacketNetwork& network, FlowNetwork& fluid, const Framing& framing)
+      : network_(network), fluid_(fluid), framing_(framing), ends_(network.flows.size()) {}
+
+  void begin(StepTime /*now*/) override {
+    for (FlowIndex flow = 0; flow < network_.flows.size(); ++flow) {
+      starts_.push(network_.flows[flow].start, 0, flow);
+    }
+  }
+  [[nodiscard]] StepTime next_event() const override {
+    return starts_.empty() ? kNever : starts_.next_time();
+  }
+  void flows_ended(std::span<const FlowIndex> flows, StepTime now) override {
+    for (const FlowIndex flow : flows) {
+      ends_[flow] = to_seconds(now) + last_packet(network_, network_.flows[flow], framing_);
+    }
+    ended_ += flows.size();
+  }
+  void handle_events(StepTime now) override {
+    while (!starts_.empty() && starts_.next_time() == now) {
+      const FlowIndex flow = starts_.pop().subject;
+      fluid_.start(flow, Bytes{static_cast<double>(network_.flows[flow].bytes)}, now);
+    }
+  }
+  [[nodiscard]] bool done() const override { return ended_ == ends_.size(); }
+
+  /// When the last byte of each arrives.
+  [[nodiscard]] const std::vector<Seconds>& ends() const { return ends_; }
+
+ private:
+  const PacketNetwork& network_;
+  FlowNetwork& fluid_;
+  const Framing& framing_;
+  EventQueue starts_;
+  std::vector<Seconds> ends_;
+  std::size_t ended_ = 0;
+};
+
 }  // namespace
 
 std::span<const RefereeLayer> referee_layers() { return kLayers; }
@@ -122,30 +164,12 @@ std::vector<Seconds> flow_level_ends(const PacketNetwork& network, const Framing
     fluid.add_link(network.links[link].rate * framing.efficiency() *
                    (over[link] ? contended_use : 1));
   }
-  std::map<StepTime, std::vector<FlowIndex>> starts;
-  for (FlowIndex flow = 0; flow < network.flows.size(); ++flow) {
-    fluid.add_flow(edges[flow]);
-    starts[network.flows[flow].start].push_back(flow);
-  }
-  std::vector<Seconds> ends(network.flows.size());
-  std::vector<FlowIndex> ended;
-  while (!starts.empty() || !fluid.idle()) {
-    StepTime now = fluid.idle() ? starts.begin()->first : fluid.next_end();
-    if (!starts.empty()) now = std::min(now, starts.begin()->first);
-    ended.clear();
-    if (!fluid.idle() && fluid.next_end() == now) fluid.collect_ended(now, ended);
-    for (const FlowIndex flow : ended) {
-      ends[flow] = to_seconds(now) + last_packet(network, network.flows[flow], framing);
-    }
-    if (!starts.empty() && starts.begin()->first == now) {
-      for (const FlowIndex flow : starts.begin()->second) {
-        fluid.start(flow, Bytes{static_cast<double>(network.flows[flow].bytes)}, now);
-      }
-      starts.erase(starts.begin());
-    }
-    fluid.settle(now);
-  }
-  return ends;
+  FluidMessages messages(network, fluid, framing);
+  for (const std::vector<FlowEdge>& flow : edges) fluid.add_flow(flow);
+  Engine engine(fluid);
+  engine.add(messages);
+  engine.run();
+  return messages.ends();
 }
 
 RefereeRow run_referee(const RefereeCase& of, const RefereeLayer& layer) {
