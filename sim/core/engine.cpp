@@ -20,24 +20,6 @@ void Engine::add_change(Process& process) {
   claim(process);
 }
 
-StepTime Engine::run(StepTime begin) {
-  for (Process* process : processes_) {
-    process->begin(begin);
-    claim(*process);
-  }
-  network_.settle(begin);
-  StepTime now = begin;
-  while (const Process* unfinished = first_unfinished()) {
-    const StepTime next = next_instant();
-    if (next == Process::kNever && network_.idle()) unfinished->fail_stuck(now);
-    assert(next >= now && "an event in the past");
-    now = next;
-    run_instant(now);
-    if (others_ < processes_.size()) handle_changes(now);
-  }
-  return now;
-}
-
 const Process* Engine::first_unfinished() const {
   for (const Process* process : processes_) {
     if (!process->done()) return process;
@@ -51,7 +33,24 @@ StepTime Engine::next_instant() const {
   return next;
 }
 
-void Engine::run_instant(StepTime now) {
+/// Flows of one process that follow each other are told to it together.
+inline void Engine::end_flows(StepTime now) {
+  ended_.clear();
+  network_.collect_ended(now, ended_);
+  for (std::span<const FlowIndex> rest = ended_; !rest.empty();) {
+    const auto [end, process] = claim_of(rest.front());
+    std::size_t count = rest.size();
+    if (rest.back() >= end) {
+      count = 1;
+      while (rest[count] < end) ++count;
+    }
+    process->flows_ended(rest.first(count), now);
+    claim(*process);
+    rest = rest.subspan(count);
+  }
+}
+
+inline void Engine::run_instant(StepTime now) {
   if (flow_ends_at(now)) end_flows(now);
   for (std::size_t p = 0; p < others_; ++p) {
     processes_[p]->handle_events(now);
@@ -60,26 +59,12 @@ void Engine::run_instant(StepTime now) {
   network_.settle(now);
 }
 
-/// Flows of one process that follow each other are told to it together.
-void Engine::end_flows(StepTime now) {
-  ended_.clear();
-  network_.collect_ended(now, ended_);
-  for (std::size_t first = 0; first < ended_.size();) {
-    const std::size_t index = claim_of(ended_[first]);
-    const std::size_t end = index + 1 < claims_.size() ? claims_[index + 1].first : claimed_;
-    std::size_t last = first + 1;
-    while (last < ended_.size() && ended_[last] < end) ++last;
-    Process& process = *claims_[index].process;
-    process.flows_ended({&ended_[first], last - first}, now);
-    claim(process);
-    first = last;
-  }
+bool Engine::change_due(StepTime now) const {
+  return std::ranges::any_of(changes(),
+                             [now](const Process* change) { return change->next_event() <= now; });
 }
 
-void Engine::handle_changes(StepTime now) {
-  const auto due = [now](const Process* change) { return change->next_event() <= now; };
-  if (std::ranges::none_of(changes(), due)) return;
-  while (flow_ends_at(now)) run_instant(now);
+void Engine::change_network(StepTime now) {
   for (Process* change : changes()) {
     change->handle_events(now);
     claim(*change);
@@ -88,20 +73,37 @@ void Engine::handle_changes(StepTime now) {
 }
 
 void Engine::claim_new(Process& process) {
-  if (claims_.empty() || claims_.back().process != &process) {
-    claims_.push_back({static_cast<FlowIndex>(claimed_), &process});
-  }
   claimed_ = network_.flows();
+  if (claims_.empty() || claims_.back().process != &process) claims_.push_back({0, &process});
+  claims_.back().end = claimed_;
 }
 
-std::size_t Engine::claim_of(FlowIndex flow) const {
+const Engine::Claim& Engine::claim_of(FlowIndex flow) const {
   assert(flow < claimed_ && "a flow of no process");
-  std::size_t low = 0;
-  for (std::size_t high = claims_.size(); high - low > 1;) {
-    const std::size_t middle = low + (high - low) / 2;
-    (claims_[middle].first <= flow ? low : high) = middle;
+  if (flow < claims_.front().end) return claims_.front();
+  return *std::ranges::upper_bound(claims_, flow, {}, &Claim::end);
+}
+
+StepTime Engine::run(StepTime begin) {
+  for (Process* process : processes_) {
+    process->begin(begin);
+    claim(*process);
   }
-  return low;
+  network_.settle(begin);
+  StepTime now = begin;
+  while (const Process* unfinished = first_unfinished()) {
+    const StepTime next = next_instant();
+    if (next == Process::kNever && network_.idle()) unfinished->fail_stuck(now);
+    assert(next >= now && "an event in the past");
+    now = next;
+    bool changes = false;
+    do {
+      run_instant(now);
+      changes = others_ < processes_.size() && change_due(now);
+    } while (changes && flow_ends_at(now));
+    if (changes) change_network(now);
+  }
+  return now;
 }
 
 }  // namespace lockstep

@@ -73,16 +73,16 @@ class Engine {
     if (network_.flows() != claimed_) claim_new(process);
   }
   /// Requires a claimed flow.
-  [[nodiscard]] Process& owner(FlowIndex flow) const { return *claims_[claim_of(flow)].process; }
+  [[nodiscard]] Process& owner(FlowIndex flow) const { return *claim_of(flow).process; }
 
   /// Runs until all processes are done, and returns the last instant. Once. Throws what a process
   /// throws; of several that are stuck, the one added first.
   StepTime run(StepTime begin = {});
 
  private:
-  /// Flows from `first` up to the next claim.
+  /// Flows from the end of the claim before.
   struct Claim {
-    FlowIndex first;
+    std::size_t end;  ///< one past the last
     Process* process;
   };
 
@@ -95,17 +95,18 @@ class Engine {
   [[nodiscard]] bool flow_ends_at(StepTime now) const {
     return !network_.idle() && network_.next_end() == now;
   }
+  [[nodiscard]] bool change_due(StepTime now) const;
   void run_instant(StepTime now);
   void end_flows(StepTime now);
-  void handle_changes(StepTime now);
+  void change_network(StepTime now);
   void claim_new(Process& process);
-  [[nodiscard]] std::size_t claim_of(FlowIndex flow) const;
+  [[nodiscard]] const Claim& claim_of(FlowIndex flow) const;
 
   FlowNetwork& network_;
   std::vector<Process*> processes_;  ///< those that change the network last
   std::size_t others_ = 0;           ///< how many do not
-  std::vector<Claim> claims_;        ///< by first flow
-  std::size_t claimed_ = 0;          ///< flows that belong to a process
+  std::vector<Claim> claims_;        ///< in the order of flows
+  std::size_t claimed_ = 0;          ///< end of the last one
   std::vector<FlowIndex> ended_;
 };
 
