@@ -71,6 +71,7 @@ class RunningStep::State {
   [[nodiscard]] StepTime next_event() const { return queue_.empty() ? kNever : queue_.next_time(); }
 
   void handle_events(StepTime now) {
+    if (next_event() > now) return;
     check_clock(now);
     now_ = now;
     while (!queue_.empty() && queue_.next_time() == now_) handle(queue_.pop());

@@ -12,18 +12,17 @@
 #include "sim/trace/trace_wiring.hpp"
 
 namespace lockstep {
-namespace {
 
-constexpr std::uint32_t kNobody = std::numeric_limits<std::uint32_t>::max();
+class RunningTrace::State {
+  static constexpr std::uint32_t kNobody = std::numeric_limits<std::uint32_t>::max();
 
-class TraceRunner {
  public:
-  TraceRunner(const Trace& trace, const TraceMatches& matches, const Cluster& cluster,
-              const TraceReplayOptions& options)
+  State(const Trace& trace, const TraceMatches& matches, const Cluster& cluster,
+        const TraceReplayOptions& options, const Site& site)
       : trace_(trace),
         matches_(matches),
         options_(options),
-        wiring_(trace, cluster, options.collectives),
+        wiring_(trace, cluster, options.collectives, site),
         network_(wiring_.network()) {
     set_up_nodes();
     set_up_streams();
@@ -35,36 +34,73 @@ class TraceRunner {
     }
   }
 
-  TraceReplay run() {
+  void begin(StepTime now) {
+    begin_ = now_ = now;
+    for (RankClock& clock : clocks_) clock.since = now;
     for (std::uint32_t n = 0; n < nodes_.size(); ++n) {
       if (nodes_[n].unmet == 0) ready_.push_back(n);
     }
     handle_ready();
-    network_.settle(now_);
-    std::vector<FlowIndex> ended;
-    while (unfinished_ > 0) {
-      if (queue_.empty() && network_.idle()) fail_stuck();
-      now_ = {std::numeric_limits<std::uint64_t>::max()};
-      if (!queue_.empty()) now_ = queue_.next_time();
-      if (!network_.idle()) now_ = std::min(now_, network_.next_end());
-      if (now_ > kLongestReplay) fail_long();
-      if (!network_.idle() && network_.next_end() == now_) {
-        ended.clear();
-        network_.collect_ended(now_, ended);
-        for (const FlowIndex flow : ended) end_of(flow);
-        handle_ready();
-      }
-      while (!queue_.empty() && queue_.next_time() == now_) {
-        handle(queue_.pop());
-        handle_ready();
-      }
-      if (unsettled_) network_.settle(now_);
-      unsettled_ = false;
+  }
+  [[nodiscard]] StepTime next_event() const { return queue_.empty() ? kNever : queue_.next_time(); }
+  void flows_ended(std::span<const FlowIndex> flows, StepTime now) {
+    set_clock(now);
+    for (const FlowIndex flow : flows) end_of(flow);
+    handle_ready();
+  }
+  void handle_events(StepTime now) {
+    if (next_event() > now) return;
+    set_clock(now);
+    while (!queue_.empty() && queue_.next_time() == now) {
+      handle(queue_.pop());
+      handle_ready();
     }
-    return finish();
+  }
+  [[nodiscard]] bool done() const { return unfinished_ == 0; }
+
+  TraceReplay finish() {
+    out_.end = since_begin();
+    for (std::uint32_t rank = 0; rank < clocks_.size(); ++rank) {
+      out_.ranks.push_back(book(rank).times);
+      assert(out_.ranks.back().total() == out_.end && "a rank's times add up to the step");
+    }
+    out_.messages = messages_.size();
+    out_.messages_moving = to_seconds(message_time_);
+    out_.calls = call_times(trace_, called_, [&](std::uint32_t collective) {
+      return wiring_.collective(collective).algorithm;
+    });
+    return std::move(out_);
+  }
+
+  /// Where the first rank stands that is at a collective or message and cannot go on.
+  [[noreturn]] void fail_stuck() const {
+    for (std::uint32_t c = 0; c < calls_.size(); ++c) {
+      const TraceMatches::Call& match = matches_.calls[c];
+      if (calls_[c].missing == 0 || calls_[c].missing == match.members) continue;
+      std::uint32_t here = kNobody, absent = kNobody;
+      for (std::uint32_t m = 0; m < match.members; ++m) {
+        const std::uint32_t n = matches_.nodes[match.first + m];
+        (nodes_[n].unmet == 0 ? here : absent) = n;
+      }
+      fail_waits(here, absent);
+    }
+    for (const TraceMatches::Message& message : matches_.messages) {
+      if (nodes_[message.receive].unmet == 0 && nodes_[message.send].unmet > 0) {
+        fail_waits(message.receive, message.send);
+      }
+    }
+    assert(false && "stuck, but nobody waits");
+    std::abort();
   }
 
  private:
+  /// When it last did anything, since its begin.
+  [[nodiscard]] StepTime since_begin() const { return now_ - begin_; }
+  void set_clock(StepTime now) {
+    now_ = now;
+    if (since_begin() > kLongestReplay) fail_long();
+  }
+
   enum EventKind : std::uint32_t { kNodeDone, kCallStarts, kMessageArrives };
 
   struct Node {
@@ -238,7 +274,7 @@ class TraceRunner {
   }
 
   void start(std::uint32_t n) {
-    if (options_.record_times) out_.starts[n] = now_;
+    if (options_.record_times) out_.starts[n] = since_begin();
     if (computes(kind(n))) ++book(nodes_[n].rank).computing;
     if (kind(n) == TraceNodeKind::exchange) ++book(nodes_[n].rank).moving;
     queue_.push(now_ + nodes_[n].duration, kNodeDone, n);
@@ -264,7 +300,7 @@ class TraceRunner {
 
   void finish(std::uint32_t n) {
     --unfinished_;
-    if (options_.record_times) out_.ends[n] = now_;
+    if (options_.record_times) out_.ends[n] = since_begin();
     const std::uint32_t end = successors_end(n);
     for (std::uint32_t s = nodes_[n].successors; s < end; ++s) {
       if (--nodes_[successors_[s]].unmet == 0) ready_.push_back(successors_[s]);
@@ -277,7 +313,7 @@ class TraceRunner {
     const std::uint32_t c = nodes_[n].subject;
     Call& call = calls_[c];
     const TraceMatches::Call& match = matches_.calls[c];
-    if (options_.record_times) out_.starts[n] = now_;
+    if (options_.record_times) out_.starts[n] = since_begin();
     if (call.missing == match.members) call.first = now_;
     ++book(nodes_[n].rank).waiting;
     if (--call.missing > 0) return;
@@ -335,7 +371,7 @@ class TraceRunner {
 
   void post_send(std::uint32_t n) {
     const std::uint32_t m = nodes_[n].subject;
-    if (options_.record_times) out_.starts[n] = now_;
+    if (options_.record_times) out_.starts[n] = since_begin();
     ++book(nodes_[n].rank).moving;
     Message& message = messages_[m];
     message.left = true;
@@ -359,7 +395,7 @@ class TraceRunner {
 
   void post_receive(std::uint32_t n) {
     Message& message = messages_[nodes_[n].subject];
-    if (options_.record_times) out_.starts[n] = now_;
+    if (options_.record_times) out_.starts[n] = since_begin();
     message.posted = true;
     if (message.arrived) return finish(n);
     RankClock& clock = book(nodes_[n].rank);
@@ -393,11 +429,9 @@ class TraceRunner {
   void start_flow(const TraceTransfer& transfer, FlowUser user) {
     users_[transfer.flow] = user;
     network_.start(transfer.flow, transfer.amount, now_);
-    unsettled_ = true;
     ++out_.flows;
   }
   void end_of(FlowIndex flow) {
-    unsettled_ = true;
     const FlowUser user = users_[flow];
     user.is_call ? call_ended(user.index) : message_left(user.index);
   }
@@ -412,40 +446,6 @@ class TraceRunner {
     }
   }
 
-  TraceReplay finish() {
-    out_.end = now_;
-    for (std::uint32_t rank = 0; rank < clocks_.size(); ++rank) {
-      out_.ranks.push_back(book(rank).times);
-      assert(out_.ranks.back().total() == out_.end && "a rank's times add up to the step");
-    }
-    out_.messages = messages_.size();
-    out_.messages_moving = to_seconds(message_time_);
-    out_.calls = call_times(trace_, called_, [&](std::uint32_t collective) {
-      return wiring_.collective(collective).algorithm;
-    });
-    return std::move(out_);
-  }
-
-  /// Where the first rank stands that is at a collective or message and cannot go on.
-  [[noreturn]] void fail_stuck() const {
-    for (std::uint32_t c = 0; c < calls_.size(); ++c) {
-      const TraceMatches::Call& match = matches_.calls[c];
-      if (calls_[c].missing == 0 || calls_[c].missing == match.members) continue;
-      std::uint32_t here = kNobody, absent = kNobody;
-      for (std::uint32_t m = 0; m < match.members; ++m) {
-        const std::uint32_t n = matches_.nodes[match.first + m];
-        (nodes_[n].unmet == 0 ? here : absent) = n;
-      }
-      fail_waits(here, absent);
-    }
-    for (const TraceMatches::Message& message : matches_.messages) {
-      if (nodes_[message.receive].unmet == 0 && nodes_[message.send].unmet > 0) {
-        fail_waits(message.receive, message.send);
-      }
-    }
-    assert(false && "stuck, but nobody waits");
-    std::abort();
-  }
   [[noreturn]] void fail_long() const {
     fail_trace(trace_.files.front(), "a step of more than 100 days on this cluster",
                "shorter ones");
@@ -482,8 +482,7 @@ class TraceRunner {
   TraceWiring wiring_;
   FlowNetwork& network_;
   EventQueue queue_;
-  StepTime now_;
-  bool unsettled_ = false;
+  StepTime begin_, now_;
   std::size_t unfinished_ = 0;
   std::vector<Node> nodes_;
   std::vector<std::uint32_t> successors_;
@@ -501,11 +500,32 @@ class TraceRunner {
   TraceReplay out_;
 };
 
-}  // namespace
+RunningTrace::RunningTrace(const Trace& trace, const TraceMatches& matches, const Cluster& cluster,
+                           const TraceReplayOptions& options, const Site& site)
+    : state_(std::make_unique<State>(trace, matches, cluster, options, site)) {}
+RunningTrace::~RunningTrace() = default;
+
+void RunningTrace::begin(StepTime now) { state_->begin(now); }
+StepTime RunningTrace::next_event() const { return state_->next_event(); }
+void RunningTrace::flows_ended(std::span<const FlowIndex> flows, StepTime now) {
+  state_->flows_ended(flows, now);
+}
+void RunningTrace::handle_events(StepTime now) { state_->handle_events(now); }
+bool RunningTrace::done() const { return state_->done(); }
+void RunningTrace::fail_stuck(StepTime /*now*/) const { state_->fail_stuck(); }
+TraceReplay RunningTrace::finish() { return state_->finish(); }
 
 TraceReplay replay_trace(const Trace& trace, const TraceMatches& matches, const Cluster& cluster,
                          const TraceReplayOptions& options) {
-  return TraceRunner(trace, matches, cluster, options).run();
+  const NicPorts ports = nic_ports(cluster.node);
+  const Fabric fabric(cluster.fabric, cluster.nodes, ports.count, ports.bandwidth);
+  FlowNetwork network;
+  FabricLinks links(fabric, network);
+  RunningTrace running(trace, matches, cluster, options, {.links = &links, .nodes = {}});
+  Engine engine(network);
+  engine.add(running);
+  engine.run();
+  return running.finish();
 }
 
 }  // namespace lockstep

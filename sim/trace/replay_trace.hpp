@@ -8,12 +8,16 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "models/collectives/collective_options.hpp"
+#include "sim/core/engine.hpp"
 #include "sim/scenario/read_cluster.hpp"
+#include "sim/step/site.hpp"
 #include "sim/trace/trace.hpp"
 
 namespace lockstep {
@@ -55,8 +59,33 @@ struct TraceReplay {
   std::vector<StepTime> starts, ends;  ///< by node, when recording
 };
 
-/// `matches` are the trace's. Requires a GPU of the cluster for every rank. Throws InputError where
-/// ranks wait for each other for ever, and names where they stand.
+/// A trace under way, on a network that other processes may share.
+class RunningTrace final : public Process {
+ public:
+  /// `matches` are the trace's. Requires a GPU of the cluster for every rank, and that the fabric
+  /// of the site has NICs as the cluster's nodes do. All but `site` outlive this, as what it points
+  /// to. Throws InputError where no algorithm that the user allows can run.
+  RunningTrace(const Trace& trace, const TraceMatches& matches, const Cluster& cluster,
+               const TraceReplayOptions& options, const Site& site);
+  ~RunningTrace() override;
+
+  void begin(StepTime now) override;
+  [[nodiscard]] StepTime next_event() const override;
+  void flows_ended(std::span<const FlowIndex> flows, StepTime now) override;
+  void handle_events(StepTime now) override;
+  [[nodiscard]] bool done() const override;
+  /// Throws InputError: ranks wait for each other for ever. Names where they stand.
+  [[noreturn]] void fail_stuck(StepTime now) const override;
+  /// Times in it count from its begin. Requires done().
+  TraceReplay finish();
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+};
+
+/// Runs a trace alone. `matches` are the trace's. Requires a GPU of the cluster for every rank.
+/// Throws InputError where ranks wait for each other for ever, and names where they stand.
 TraceReplay replay_trace(const Trace& trace, const TraceMatches& matches, const Cluster& cluster,
                          const TraceReplayOptions& options = {});
 

@@ -24,14 +24,15 @@ PlacementSpec placement_of(int ranks, const NodeSpec& node) {
 }  // namespace
 
 TraceWiring::TraceWiring(const Trace& trace, const Cluster& cluster,
-                         const std::optional<CollectiveOptions>& options)
+                         const std::optional<CollectiveOptions>& options, const Site& site)
     : trace_(trace),
       cluster_(cluster),
       options_(options),
       placement_(placement_of(trace.ranks, cluster.node)),
-      fabric_(cluster.fabric, cluster.nodes, nic_ports(cluster.node).count,
-              nic_ports(cluster.node).bandwidth),
-      links_(fabric_, network_),
+      nodes_(site.nodes),
+      links_(*site.links),
+      fabric_(links_.fabric()),
+      network_(links_.network()),
       nic_(static_cast<double>(cluster.node.nics) / cluster.node.gpus * cluster.node.nic_bandwidth),
       ports_(2 * static_cast<std::size_t>(trace.ranks), kNoPort) {
   assert(trace.ranks <= cluster.gpus());
@@ -41,7 +42,9 @@ TraceWiring::TraceWiring(const Trace& trace, const Cluster& cluster,
 }
 
 TraceWiring::Place TraceWiring::place(int rank) const {
-  return {placement_.node_of(rank), placement_.nic_of(rank), placement_.domain_of(rank)};
+  const int node = placement_.node_of(rank);
+  return {nodes_.empty() ? node : nodes_[static_cast<std::size_t>(node)], placement_.nic_of(rank),
+          placement_.domain_of(rank)};
 }
 
 LinkIndex TraceWiring::port(int rank, int direction) {

@@ -30,12 +30,12 @@ struct TraceTransfer {
 
 class TraceWiring {
  public:
-  /// Rank r is GPU r mod g of node r / g. With `options` the collectives are those that the user
-  /// allows, else what NCCL takes by itself (and what a profile measured). Requires a cluster with
-  /// a GPU for every rank; it and the trace outlive this. Throws InputError where no algorithm that
-  /// the user allows can run.
+  /// Adds flows to the network of the site. Rank r is GPU r mod g of node r / g. With `options` the
+  /// collectives are those that the user allows, else what NCCL takes by itself (and what a profile
+  /// measured). Requires a cluster with a GPU for every rank. All but `site` outlive this, as what
+  /// it points to. Throws InputError where no algorithm that the user allows can run.
   TraceWiring(const Trace& trace, const Cluster& cluster,
-              const std::optional<CollectiveOptions>& options);
+              const std::optional<CollectiveOptions>& options, const Site& site);
 
   [[nodiscard]] FlowNetwork& network() { return network_; }
   /// Of Trace::collectives; of a group of several ranks.
@@ -47,7 +47,8 @@ class TraceWiring {
 
  private:
   struct Place {
-    int node, nic, domain;
+    int node;  ///< of the fabric
+    int nic, domain;
   };
   struct Uses {
     std::vector<FlowEdge> list;
@@ -68,9 +69,10 @@ class TraceWiring {
   const Cluster& cluster_;
   const std::optional<CollectiveOptions>& options_;
   Placement placement_;
-  Fabric fabric_;
-  FlowNetwork network_;
-  FabricLinks links_;
+  std::vector<int> nodes_;  ///< of the fabric, by node of the trace; empty: the same
+  FabricLinks& links_;
+  const Fabric& fabric_;
+  FlowNetwork& network_;
   BytesPerSecond nic_;  ///< a GPU's share
   std::vector<LinkIndex> ports_;
   std::vector<TraceTransfer> collectives_;
