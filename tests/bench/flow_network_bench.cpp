@@ -1,11 +1,14 @@
 // Flows over fat trees, and flows that share nothing.
 #include <array>
 #include <benchmark/benchmark.h>
+#include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <span>
 #include <utility>
 #include <vector>
 
+#include "sim/core/engine.hpp"
 #include "sim/core/flow_network.hpp"
 #include "sim/core/random.hpp"
 
@@ -49,30 +52,51 @@ void add_permutation(FlowNetwork& network, int hosts, RandomStream& random) {
   }
 }
 
+/// Moves a message over every flow of the network, all at once.
+class OneMessageEach final : public Process {
+ public:
+  OneMessageEach(FlowNetwork& network, std::vector<Bytes> amounts)
+      : network_(network), amounts_(std::move(amounts)), left_(amounts_.size()) {}
+
+  void begin(StepTime now) override {
+    for (FlowIndex flow = 0; flow < amounts_.size(); ++flow) {
+      network_.start(flow, amounts_[flow], now);
+    }
+  }
+  [[nodiscard]] StepTime next_event() const override { return kNever; }
+  void flows_ended(std::span<const FlowIndex> flows, StepTime /*now*/) override {
+    left_ -= flows.size();
+  }
+  void handle_events(StepTime /*now*/) override {}
+  [[nodiscard]] bool done() const override { return left_ == 0; }
+
+ private:
+  FlowNetwork& network_;
+  std::vector<Bytes> amounts_;
+  std::size_t left_;
+};
+
 /// Every host sends one message; from the first start to the last end. Building is not counted.
 void permutation(benchmark::State& state, bool mixed) {
   const int hosts = static_cast<int>(state.range(0));
-  std::vector<FlowIndex> ended;
-  StepTime now;
+  StepTime end;
   while (state.KeepRunning()) {
     state.PauseTiming();
     RandomStream random({.seed = 1});
     FlowNetwork network = fat_tree(hosts);
     add_permutation(network, hosts, random);
-    now = {};
-    state.ResumeTiming();
+    std::vector<Bytes> amounts;
     for (FlowIndex flow = 0; flow < network.flows(); ++flow) {
-      const Bytes amount = (mixed ? 16 + 96 * random.uniform() : 64.0) * kMebibyte;
-      network.start(flow, amount, now);
+      amounts.push_back((mixed ? 16 + 96 * random.uniform() : 64.0) * kMebibyte);
     }
-    for (network.settle(now); !network.idle(); network.settle(now)) {
-      now = network.next_end();
-      ended.clear();
-      network.collect_ended(now, ended);
-    }
+    OneMessageEach messages(network, std::move(amounts));
+    Engine engine(network);
+    engine.add(messages);
+    state.ResumeTiming();
+    end = engine.run();
   }
   state.SetItemsProcessed(state.iterations() * hosts);
-  state.counters["last_end_s"] = to_seconds(now).base_units();
+  state.counters["last_end_s"] = to_seconds(end).base_units();
 }
 
 BENCHMARK_CAPTURE(permutation, equal, false)
@@ -88,33 +112,51 @@ BENCHMARK_CAPTURE(permutation, mixed, true)
     ->Arg(131072)
     ->Unit(benchmark::kMillisecond);
 
+/// Starts flows again as they end, an instant of the engine for each iteration of the benchmark.
+class RestartingFlows final : public Process {
+ public:
+  RestartingFlows(benchmark::State& state, FlowNetwork& network, std::vector<Bytes> amounts)
+      : state_(state), network_(network), amounts_(std::move(amounts)) {}
+
+  void begin(StepTime now) override {
+    for (FlowIndex flow = 0; flow < amounts_.size(); ++flow) {
+      network_.start(flow, amounts_[flow], now);
+    }
+  }
+  [[nodiscard]] StepTime next_event() const override { return kNever; }
+  void flows_ended(std::span<const FlowIndex> flows, StepTime now) override {
+    for (const FlowIndex flow : flows) network_.start(flow, amounts_[flow], now);
+    ended_ += static_cast<std::int64_t>(flows.size());
+  }
+  void handle_events(StepTime /*now*/) override {}
+  [[nodiscard]] bool done() const override { return !state_.KeepRunning(); }
+
+  [[nodiscard]] std::int64_t ended() const { return ended_; }
+
+ private:
+  benchmark::State& state_;
+  FlowNetwork& network_;
+  std::vector<Bytes> amounts_;
+  std::int64_t ended_ = 0;
+};
+
 /// Flows of three links of their own that start again as they end: starts and ends, an item each
 /// pair, while as many flows are under way as the argument says.
 void private_links(benchmark::State& state) {
   FlowNetwork network;
   RandomStream random({.seed = 1});
-  const auto flows = static_cast<FlowIndex>(state.range(0));
   std::vector<Bytes> amounts;
-  amounts.reserve(flows);
-  for (FlowIndex flow = 0; flow < flows; ++flow) {
+  for (std::int64_t flow = 0; flow < state.range(0); ++flow) {
     std::array<FlowEdge, 3> edges{};
     for (FlowEdge& edge : edges) edge = {network.add_link(kLine), 1.0};
     network.add_flow(edges);
     amounts.push_back((1 + random.uniform()) * kMebibyte);
-    network.start(flow, amounts.back(), {});
   }
-  network.settle({});
-  std::vector<FlowIndex> ended;
-  std::int64_t pairs = 0;
-  while (state.KeepRunning()) {
-    const StepTime now = network.next_end();
-    ended.clear();
-    network.collect_ended(now, ended);
-    for (const FlowIndex flow : ended) network.start(flow, amounts[flow], now);
-    network.settle(now);
-    pairs += static_cast<std::int64_t>(ended.size());
-  }
-  state.SetItemsProcessed(pairs);
+  RestartingFlows flows(state, network, std::move(amounts));
+  Engine engine(network);
+  engine.add(flows);
+  engine.run();
+  state.SetItemsProcessed(flows.ended());
 }
 BENCHMARK(private_links)->Arg(16)->Arg(1024)->Arg(32768);
 

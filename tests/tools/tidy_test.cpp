@@ -85,6 +85,15 @@ TEST_CASE("tidy: sim/core knows nothing of the project but the units") {
   }));
 }
 
+TEST_CASE("tidy: only the engine asks the network for its next end and settles it") {
+  static const std::regex pattern(R"((\.|->)(settle|next_end|collect_ended)\()");
+  check_none(
+      lines_where(cpp_files(kCodeFolders), [](const std::string& path, const std::string& line) {
+        const bool core = path.starts_with("sim/core/") || path.starts_with("tests/sim/core/");
+        return !core && !is_this_file(path) && std::regex_search(line, pattern);
+      }));
+}
+
 TEST_CASE("tidy: includes are written from the root of the project") {
   check_none(lines_where(cpp_files(kCodeFolders), [](const std::string&, const std::string& line) {
     const std::string included = quoted_include(line);

@@ -3,7 +3,10 @@
 #include <array>
 #include <doctest/doctest.h>
 #include <numeric>
+#include <utility>
 #include <vector>
+
+#include "tests/sim/core/message_process.hpp"
 
 namespace lockstep {
 namespace {
@@ -31,20 +34,12 @@ struct Shared {
     recorder.add_flow(flows[1], 1, "checkpoint");
   }
   /// Runs until nothing is left; returns when.
-  StepTime run(std::vector<std::pair<StepTime, FlowIndex>> starts, Bytes amount) {
-    StepTime now;
-    std::vector<FlowIndex> ended;
-    std::size_t next = 0;
-    while (next < starts.size() || !network.idle()) {
-      now = network.idle() ? starts[next].first : network.next_end();
-      if (next < starts.size()) now = std::min(now, starts[next].first);
-      network.collect_ended(now, ended);
-      for (; next < starts.size() && starts[next].first == now; ++next) {
-        network.start(starts[next].second, amount, now);
-      }
-      network.settle(now);
-    }
-    return now;
+  StepTime run(const std::vector<std::pair<StepTime, FlowIndex>>& starts, Bytes amount) {
+    test::MessageProcess messages(network);
+    for (const auto& [start, flow] : starts) messages.add(flow, {{start, amount}});
+    Engine engine(network);
+    engine.add(messages);
+    return engine.run();
   }
 };
 
