@@ -87,8 +87,9 @@ CollectiveCost TraceWiring::cost_of(const CollectiveCall& call) {
   return costs_.emplace(key, *choice.cost).first->second;
 }
 
-/// Bytes between the NVLink domains: every member sends to its like in the next one. An all-to-all
-/// sends to everybody.
+/// Bytes between the NVLink domains: every member sends to its like in the next one, but for those
+/// beyond as many as the smallest domain has, of which rings run through none. An all-to-all sends
+/// to everybody.
 void TraceWiring::add_network(const TraceCollective& collective,
                               const std::vector<std::vector<int>>& domains, double bytes_each,
                               Uses& uses) {
@@ -103,11 +104,10 @@ void TraceWiring::add_network(const TraceCollective& collective,
     }
     return;
   }
+  const std::size_t rings = std::ranges::min_element(domains, {}, &std::vector<int>::size)->size();
   for (std::size_t d = 0; d < domains.size(); ++d) {
     const std::vector<int>& next = domains[(d + 1) % domains.size()];
-    for (std::size_t m = 0; m < domains[d].size(); ++m) {
-      add_route(domains[d][m], next[m % next.size()], bytes_each, uses);
-    }
+    for (std::size_t m = 0; m < rings; ++m) add_route(domains[d][m], next[m], bytes_each, uses);
   }
 }
 
