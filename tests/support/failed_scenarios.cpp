@@ -62,6 +62,17 @@ constexpr std::array kFailed{
                     {"to": "local", "interval": "20 min", "drive": "5 GB/s"},
                     {"to": "storage", "interval": "20 min", "mode": "synchronous",
                      "storage": {"write": "100 MB/s", "read": "2 GB/s"}}]}})"},
+    FailedScenario{
+        .law = "replays",
+        .why = "in a replay, ranks of a group on a node with more of them than the next sent to "
+               "the same NIC there: 18 % of this step",
+        .text =
+            R"({"model": {"layers": 6, "hidden": 2048, "heads": 16, "ffn": 8192,
+                  "vocabulary": 32000},
+                "cluster": {"node": "dgx_a100_80gb", "nodes": 3, "fabric": "ideal"},
+                "parallelism": {"pipeline": 3, "data": 8},
+                "batch": {"sequences": 24, "tokens": 2048}, "recompute": "full",
+                "stack": {"preset": "megatron_core", "placement": "tp-pp-dp"}})"},
 };
 
 }  // namespace
