@@ -18,7 +18,7 @@
 namespace lockstep {
 namespace {
 
-constexpr StepTime second(std::uint64_t s) { return {s * 1'000'000'000'000}; }
+constexpr StepTime whole_seconds(std::uint64_t s) { return {s * 1'000'000'000'000}; }
 
 using Lines = std::vector<std::string>;
 
@@ -39,8 +39,8 @@ class LoggedMessages final : public test::MessageProcess {
     MessageProcess::start(flow, now);
   }
   void note(FlowIndex flow, const std::string& what, StepTime now) {
-    log_.push_back(std::to_string(now.ps / second(1).ps) + " s: " + name_ + std::to_string(flow) +
-                   " " + what);
+    log_.push_back(std::to_string(now.ps / whole_seconds(1).ps) + " s: " + name_ +
+                   std::to_string(flow) + " " + what);
   }
 
   std::string name_;
@@ -74,8 +74,8 @@ TEST_CASE("engine: in an instant flows end by index, then each process handles i
   two.add(two.a, {{{}, Bytes{100}}, {{}, Bytes{300}}});
   two.add(two.b, {{{}, Bytes{100}}, {{}, Bytes{300}}});
   two.add(two.a, {{{}, Bytes{100}}, {{}, Bytes{100}}});
-  two.add(two.b, {{second(1), Bytes{300}}});
-  CHECK(two.engine.run() == second(4));
+  two.add(two.b, {{whole_seconds(1), Bytes{300}}});
+  CHECK(two.engine.run() == whole_seconds(4));
   CHECK(two.log == Lines{"0 s: a0 starts", "0 s: a2 starts", "0 s: b1 starts",  //
                          "1 s: a0 ends", "1 s: b1 ends", "1 s: a2 ends",        //
                          "1 s: a0 starts", "1 s: a2 starts",                    //
@@ -97,10 +97,10 @@ TEST_CASE("engine: processes slow each other on a link that both use") {
   CHECK(&engine.owner(of_b) == &b);
   // a has the link for itself for a second and again at the end, b for none of its time.
   a.add(of_a, {{{}, Bytes{200}}});
-  b.add(of_b, {{second(1), Bytes{50}}});
+  b.add(of_b, {{whole_seconds(1), Bytes{50}}});
   engine.run();
-  CHECK(b.ends(of_b).front() == second(2));
-  CHECK(a.ends(of_a).front() == StepTime{second(5).ps / 2});
+  CHECK(b.ends(of_b).front() == whole_seconds(2));
+  CHECK(a.ends(of_a).front() == StepTime{whole_seconds(5).ps / 2});
 }
 
 /// Takes a flow off its links at a time, and puts it back some time later; 0: never.
@@ -131,11 +131,11 @@ TEST_CASE("engine: a change waits until its instant has settled and no flow ends
   TwoProcesses two;
   const FlowIndex held = two.add(two.a, {{{}, Bytes{200}}});
   // Two messages that take less than half a tick each: they end in the instant of their start.
-  const FlowIndex tiny = two.add(two.b, {{second(1), Bytes{1e-12}}, {{}, Bytes{1e-12}}});
-  Interruption change(two.network, held, second(1), second(1), two.log);
+  const FlowIndex tiny = two.add(two.b, {{whole_seconds(1), Bytes{1e-12}}, {{}, Bytes{1e-12}}});
+  Interruption change(two.network, held, whole_seconds(1), whole_seconds(1), two.log);
   two.engine.add_change(change);
-  CHECK(two.engine.run() == second(3));
-  CHECK(two.b.ends(tiny) == std::vector{second(1), second(1)});
+  CHECK(two.engine.run() == whole_seconds(3));
+  CHECK(two.b.ends(tiny) == std::vector{whole_seconds(1), whole_seconds(1)});
   CHECK(two.log == Lines{"0 s: a0 starts", "1 s: b1 starts", "1 s: b1 ends", "1 s: b1 starts",
                          "1 s: b1 ends", "is held", "goes on", "3 s: a0 ends"});
 }
@@ -166,13 +166,13 @@ class LateFlow final : public Process {
 
 TEST_CASE("engine: a flow that is added on the way belongs to the process that added it") {
   FlowNetwork network;
-  LateFlow late(network, second(2)), later(network, second(3));
+  LateFlow late(network, whole_seconds(2)), later(network, whole_seconds(3));
   Engine engine(network);
   engine.add(late);
   engine.add(later);
-  CHECK(engine.run() == second(4));
-  CHECK(late.end() == second(3));
-  CHECK(later.end() == second(4));
+  CHECK(engine.run() == whole_seconds(4));
+  CHECK(late.end() == whole_seconds(3));
+  CHECK(later.end() == whole_seconds(4));
 }
 
 /// Waits for what never comes.
@@ -185,7 +185,8 @@ class Waiting final : public Process {
   void handle_events(StepTime /*now*/) override {}
   [[nodiscard]] bool done() const override { return what_.empty(); }
   [[noreturn]] void fail_stuck(StepTime now) const override {
-    throw std::runtime_error(what_ + " since " + std::to_string(now.ps / second(1).ps) + " s");
+    throw std::runtime_error(what_ + " since " + std::to_string(now.ps / whole_seconds(1).ps) +
+                             " s");
   }
 
  private:
@@ -194,7 +195,7 @@ class Waiting final : public Process {
 
 TEST_CASE("engine: when nothing can happen any more, the first that waits words the error") {
   TwoProcesses two;
-  two.add(two.a, {{second(2), Bytes{100}}});
+  two.add(two.a, {{whole_seconds(2), Bytes{100}}});
   std::array<Waiting, 3> waiting{Waiting(""), Waiting("no input"), Waiting("no room")};
   for (Waiting& process : waiting) two.engine.add(process);
   CHECK_THROWS_WITH_AS(two.engine.run(), "no input since 3 s", std::runtime_error);
@@ -203,7 +204,7 @@ TEST_CASE("engine: when nothing can happen any more, the first that waits words 
 TEST_CASE("engine: a flow that is held for good leaves its process stuck") {
   TwoProcesses two;
   const FlowIndex held = two.add(two.a, {{{}, Bytes{200}}});
-  Interruption change(two.network, held, second(1), {}, two.log);
+  Interruption change(two.network, held, whole_seconds(1), {}, two.log);
   two.engine.add_change(change);
   CHECK_THROWS_WITH_AS(two.engine.run(), "a process waits for what never comes", std::logic_error);
 }
@@ -213,7 +214,7 @@ TEST_CASE("engine: nothing to do is done at once") {
   Engine engine(network);
   Waiting done("");
   engine.add(done);
-  CHECK(engine.run(second(7)) == second(7));
+  CHECK(engine.run(whole_seconds(7)) == whole_seconds(7));
 }
 
 /// A network whose flows are claimed, each for a process that is drawn.

@@ -19,7 +19,7 @@ namespace {
 
 constexpr test::RandomScenarioOptions kAnyFabric{
     .fabrics = test::RandomFabrics::every, .straggler = true, .most_nodes = 12};
-constexpr test::RandomScenarioOptions kTwoKinds{.pools = true, .most_nodes = 12};
+constexpr test::RandomScenarioOptions kUnlikeNodes{.pools = true, .most_nodes = 12};
 
 // --- bytes -------------------------------------------------------------------------------------
 
@@ -210,17 +210,17 @@ void check_memory_of(const Scenario& scenario, const std::string&) {
 
 TEST_CASE("every step: the bytes that its plan sends are those that its links carry") {
   test::hold("bytes", test::test_seed() + 21, 50, kAnyFabric, check_bytes);
-  test::hold("bytes", test::test_seed() + 22, 30, kTwoKinds, check_bytes);
+  test::hold("bytes", test::test_seed() + 22, 30, kUnlikeNodes, check_bytes);
 }
 
 TEST_CASE("every step: all of the model's work is done, once") {
   test::hold("work", test::test_seed() + 23, 50, kAnyFabric, check_work);
-  test::hold("work", test::test_seed() + 24, 30, kTwoKinds, check_work);
+  test::hold("work", test::test_seed() + 24, 30, kUnlikeNodes, check_work);
 }
 
 TEST_CASE("every step: memory is the sum of its parts, and the fullest GPU decides") {
   test::hold("memory", test::test_seed() + 25, 30, kAnyFabric, check_memory_of);
-  test::hold("memory", test::test_seed() + 26, 30, kTwoKinds, check_memory_of);
+  test::hold("memory", test::test_seed() + 26, 30, kUnlikeNodes, check_memory_of);
 }
 
 }  // namespace lockstep
