@@ -1,7 +1,6 @@
 #include "tests/support/random_scenarios.hpp"
 
 #include <algorithm>
-#include <doctest/doctest.h>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -11,7 +10,6 @@
 #include "models/input/input_error.hpp"
 #include "models/input/write_json.hpp"
 #include "sim/scenario/read_scenario.hpp"
-#include "tests/support/failed_scenarios.hpp"
 #include "tests/support/presets.hpp"
 
 namespace lockstep::test {
@@ -388,29 +386,6 @@ Scenario RandomScenarios::next() {
     } catch (const InputError&) {
       // The fabric cannot join that many nodes, or a width does not divide: another one.
     }
-  }
-}
-
-RunSpec run_of(const std::string& text) {
-  return read_run_spec(JsonCursor::parse("random.json", text).at("run"), presets());
-}
-
-void hold(std::string_view law, std::uint64_t seed, int count, const RandomScenarioOptions& options,
-          const ScenarioLaw& check) {
-  for (const FailedScenario& failed : failed_scenarios()) {
-    if (failed.law != law) continue;
-    const std::string text(failed.text);
-    CAPTURE(failed.why);
-    CAPTURE(text);
-    check(read_scenario("failed.json", text, presets()), text);
-  }
-  CAPTURE(seed);
-  RandomScenarios scenarios(seed, options);
-  for (int number = 0; number < count; ++number) {
-    const Scenario scenario = scenarios.next();
-    CAPTURE(number);
-    CAPTURE(scenarios.text());
-    check(scenario, scenarios.text());
   }
 }
 

@@ -49,7 +49,8 @@ RunSpec run_of(const std::string& text);
 /// What must hold in a scenario; `text` is its file.
 using ScenarioLaw = std::function<void(const Scenario&, const std::string& text)>;
 /// Holds a law against the scenarios that failed it once (failed_scenarios.cpp), then against
-/// `count` new ones.
+/// `count` new ones. What a seed draws changes with the generator: the text of a scenario that
+/// fails belongs there, with what was wrong, once that is mended.
 void hold(std::string_view law, std::uint64_t seed, int count, const RandomScenarioOptions& options,
           const ScenarioLaw& check);
 
