@@ -4,10 +4,15 @@
 #include <fmt/format.h>
 #include <string>
 
+#include <nlohmann/json.hpp>
+
 #include "models/input/input_error.hpp"
 #include "models/input/text_file.hpp"
+#include "models/input/write_json.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/step/step.hpp"
+#include "tests/sim/core/test_seed.hpp"
+#include "tests/support/random_scenarios.hpp"
 #include "tests/support/source_tree.hpp"
 
 namespace lockstep {
@@ -55,6 +60,33 @@ TEST_CASE("shared: a job alone takes the step that run predicts for it") {
   CHECK(result.jobs[0].steps_s[0] == step);
   CHECK(result.jobs[0].steps_s[1] == step);
   CHECK(result.congestion.jobs[0].slowdown() == 1);
+}
+
+TEST_CASE("shared: any job alone takes its step, and puts its bytes on links that carry them") {
+  const auto check = [](const Scenario& scenario, const std::string& text) {
+    nlohmann::ordered_json document = nlohmann::ordered_json::parse(text);
+    nlohmann::ordered_json whole{{"cluster", document.at("cluster")}, {"steps", 2}};
+    document.erase("cluster");
+    document["name"] = "a";
+    document["nodes"] = nlohmann::ordered_json::object({{"count", scenario.nodes}});
+    whole["jobs"] = nlohmann::ordered_json::array();
+    whole["jobs"].push_back(document);
+    const SharedResult result = simulate(write_json(whole));
+    const double step = simulate_step(scenario, {.folding = Folding::unfolded}).step_s;
+    for (const double seconds : result.jobs[0].steps_s) {
+      CHECK(seconds == doctest::Approx(step).epsilon(1e-9));  // as folding: ends move by a tick
+    }
+    CHECK(result.jobs[0].mfu_full == doctest::Approx(result.jobs[0].alone_mfu_full).epsilon(1e-9));
+    for (const LinkCongestion& link : result.congestion.links) {
+      CHECK(link.peak_utilisation <= 1 + 1e-6);
+      CHECK(link.bytes_by_job[0] ==
+            doctest::Approx(link.mean_utilisation * link.capacity_bytes_per_s *
+                            result.congestion.end_s)
+                .epsilon(1e-6));
+    }
+  };
+  test::hold("alone", test::test_seed() + 51, 40,
+             {.fabrics = test::RandomFabrics::every, .most_nodes = 6}, check);
 }
 
 TEST_CASE("shared: jobs that share no link do not slow each other") {
