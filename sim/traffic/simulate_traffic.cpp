@@ -225,6 +225,7 @@ void TrafficSimulation::add_links(std::size_t most, TrafficReport& out) const {
   std::vector<std::pair<double, LinkIndex>> fullest;
   fullest.reserve(flows.links());
   for (LinkIndex link = 0; link < flows.links(); ++link) {
+    if (!network_.uses(link)) continue;
     fullest.emplace_back(-(flows.carried(link) / flows.capacity(link)).base_units(), link);
   }
   const std::size_t shown = std::min(most, fullest.size());

@@ -11,7 +11,8 @@ namespace lockstep {
 /// sender to one receiver or, where its receiver changes from round to round, of one sender.
 class TrafficCongestion {
  public:
-  /// Sees everything if it is there before run(). `simulation` outlives it and stays where it is.
+  /// Sees everything if it is there before run(). `simulation` has a network of its own, outlives
+  /// this and stays where it is.
   explicit TrafficCongestion(TrafficSimulation& simulation);
 
   /// After run(); `totals` are of the same simulation, with times alone if its jobs shall have

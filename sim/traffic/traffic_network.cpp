@@ -3,19 +3,35 @@
 #include <algorithm>
 #include <cassert>
 #include <fmt/format.h>
+#include <utility>
 
 #include "topologies/placement.hpp"
 
 namespace lockstep {
 
+TrafficNetwork::Own::Own(const Cluster& cluster, double efficiency)
+    : fabric(cluster.fabric, cluster.nodes, nic_ports(cluster.node).count,
+             nic_ports(cluster.node).bandwidth),
+      links(fabric, flows, std::vector<double>(fabric.link_count(), efficiency)) {}
+
 TrafficNetwork::TrafficNetwork(const Cluster& cluster, double efficiency)
-    : node_(cluster.node),
-      efficiency_(efficiency),
+    : TrafficNetwork(cluster, std::make_unique<Own>(cluster, efficiency)) {}
+
+TrafficNetwork::TrafficNetwork(const Cluster& cluster, std::unique_ptr<Own> own)
+    : TrafficNetwork(cluster, own->links) {
+  own_ = std::move(own);
+}
+
+TrafficNetwork::TrafficNetwork(const Cluster& cluster, FabricLinks& links)
+    : links_(links),
+      fabric_(links.fabric()),
+      flows_(links.network()),
+      node_(cluster.node),
       ports_(nic_ports(cluster.node).count),
       domain_nodes_(std::max(1, cluster.node.nvlink_domain / cluster.node.gpus)),
       has_nvlink_(cluster.node.gpu.nvlink_bandwidth > BytesPerSecond{}),
-      fabric_(cluster.fabric, cluster.nodes, ports_, nic_ports(cluster.node).bandwidth),
       nic_of_(fabric_.link_count(), kNoNic) {
+  assert(fabric_.nodes() == cluster.nodes && fabric_.nics_per_node() == ports_);
   const std::size_t gpus =
       static_cast<std::size_t>(cluster.nodes) * static_cast<std::size_t>(cluster.node.gpus);
   weights_.resize(fabric_.link_count() + 2 * gpus);
@@ -123,7 +139,8 @@ FlowIndex TrafficNetwork::add_flow() {
   fabric_weight_ = 0;
   for (const MachineLink link : used_) {
     double& weight = weights_[link];
-    edges_.push_back({link_of(link), weight});
+    const LinkIndex known = link_of_[link];
+    edges_.push_back({known != kNoLink ? known : new_link(link), weight});
     if (link < nic_of_.size() && nic_of_[link] != kNoNic) {
       fabric_weight_ += weight;
       std::uint32_t& counted = counted_[nic_of_[link]];
@@ -142,17 +159,16 @@ Seconds TrafficNetwork::latency(const TrafficEnd& from, const TrafficEnd& to, bo
   return fabric_.switches_crossed(from.node, nic, to.node, to.nic) * fabric_.spec().switch_latency;
 }
 
-BytesPerSecond TrafficNetwork::capacity(MachineLink link) const {
-  if (link < fabric_.link_count()) return efficiency_ * fabric_.capacity(link);
-  return has_nvlink_ ? node_.gpu.nvlink_bandwidth : node_.gpu.pcie_bandwidth;
-}
-
-LinkIndex TrafficNetwork::link_of(MachineLink link) {
-  LinkIndex& index = link_of_[link];
-  if (index == kNoLink) {
-    index = flows_.add_link(capacity(link));
-    known_.push_back(link);
+LinkIndex TrafficNetwork::new_link(MachineLink link) {
+  LinkIndex index = 0;
+  if (link < fabric_.link_count()) {
+    index = links_[link];
+  } else {
+    index = flows_.add_link(has_nvlink_ ? node_.gpu.nvlink_bandwidth : node_.gpu.pcie_bandwidth);
   }
+  while (known_.size() <= index) known_.push_back(kNoLink);
+  known_[index] = link;
+  link_of_[link] = index;
   return index;
 }
 

@@ -2,23 +2,28 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "sim/core/flow_network.hpp"
 #include "sim/scenario/read_cluster.hpp"
+#include "sim/step/site.hpp"
 #include "sim/traffic/members.hpp"
 #include "topologies/fabric.hpp"
 
 namespace lockstep {
 
 /// A link becomes one of the flow network when the first flow crosses it: a fabric of a million
-/// links costs only what is used.
+/// links costs only what is used. GPUs' NVLink ports are the traffic's own.
 class TrafficNetwork {
  public:
   /// Requires a checked cluster. NICs and switch links carry `efficiency` of their line rate.
   TrafficNetwork(const Cluster& cluster, double efficiency);
+  /// On a fabric that other processes may share. Requires that it is the cluster's; the links
+  /// outlive this.
+  TrafficNetwork(const Cluster& cluster, FabricLinks& links);
 
   /// Adds the way of a message to the flow under construction: a byte over it for each byte of the
   /// flow's progress. `queue_pair` feeds the ECMP hash. A message `on_rail` leaves its node on the
@@ -47,6 +52,10 @@ class TrafficNetwork {
   [[nodiscard]] const Fabric& fabric() const { return fabric_; }
   [[nodiscard]] FlowNetwork& flows() { return flows_; }
   [[nodiscard]] const FlowNetwork& flows() const { return flows_; }
+  /// Whether any of its flows crosses the link. The next ones require it.
+  [[nodiscard]] bool uses(LinkIndex link) const {
+    return link < known_.size() && known_[link] != kNoLink;
+  }
   /// "leaf 2 to spine 0", "node 3 gpu 1 out (NVLink)".
   [[nodiscard]] std::string link_name(LinkIndex link) const;
   /// Whether a NIC sends on it: bytes enter the fabric there.
@@ -77,21 +86,31 @@ class TrafficNetwork {
     if (sum == 0) used_.push_back(link);
     sum += weight;
   }
-  LinkIndex link_of(MachineLink link);
-  [[nodiscard]] BytesPerSecond capacity(MachineLink link) const;
+  /// Makes it one of the flow network.
+  LinkIndex new_link(MachineLink link);
 
+  /// A fabric and its network, where no other process has any.
+  struct Own {
+    Own(const Cluster& cluster, double efficiency);
+    Fabric fabric;
+    FlowNetwork flows;
+    FabricLinks links;
+  };
+  TrafficNetwork(const Cluster& cluster, std::unique_ptr<Own> own);
+
+  std::unique_ptr<Own> own_;
+  FabricLinks& links_;
+  const Fabric& fabric_;
+  FlowNetwork& flows_;
   NodeSpec node_;
-  double efficiency_;
   int ports_;
   int domain_nodes_;  ///< nodes that NVLink joins
   bool has_nvlink_;
-  Fabric fabric_;
-  FlowNetwork flows_;
   std::vector<std::uint32_t> nic_of_;   ///< by fabric link: the NIC that sends on it, or kNoNic
   std::vector<double> weights_;         ///< of the flow under construction, by machine link
   std::vector<MachineLink> used_;       ///< those that it has
-  std::vector<LinkIndex> link_of_;      ///< by machine link
-  std::vector<MachineLink> known_;      ///< by link of the flow network
+  std::vector<LinkIndex> link_of_;      ///< by machine link; kNoLink until a flow crosses it
+  std::vector<MachineLink> known_;      ///< by link of the flow network; kNoLink: of others
   std::vector<std::uint32_t> counted_;  ///< by NIC: the count that has seen it send
   std::uint32_t counting_ = 0;
   int senders_ = 0;

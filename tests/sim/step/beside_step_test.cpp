@@ -1,11 +1,15 @@
-// A trace beside a training step: two kinds of process of one engine, on one fabric.
+// A trace and a traffic pattern beside a training step: kinds of process of one engine, on one
+// fabric.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <string>
 #include <vector>
 
+#include "sim/traffic/read_traffic.hpp"
+#include "sim/traffic/simulate_traffic.hpp"
 #include "tests/sim/step/hand_plan.hpp"
 #include "tests/sim/trace/sample_traces.hpp"
+#include "tests/support/presets.hpp"
 
 namespace lockstep {
 namespace {
@@ -40,11 +44,19 @@ Trace long_send() {
   return join(read_goal("send.goal", goal));
 }
 
+/// GPU 1 of node 0 sends as much to its like of node 1.
+TrafficScenario long_message() {
+  return read_traffic("traffic.json", R"({
+      "cluster": {"node": "dgx_h100", "nodes": 2, "fabric": {"kind": "ideal"}}, "efficiency": 1,
+      "traffic": [{"kind": "pairs", "size": "10 GB", "pairs": [[1, 9]]}]})",
+                      test::presets());
+}
+
 struct Ends {
-  StepTime step, trace, last;
+  StepTime step, trace, traffic, last;
 };
-/// Runs either or both from `begin` on, on one fabric of two nodes.
-Ends ends(bool step, bool trace, StepTime begin = {}) {
+/// Runs some of them from `begin` on, on one fabric of two nodes.
+Ends ends(bool step, bool trace, bool traffic, StepTime begin = {}) {
   const HandPlan hand = stages_on_two_nodes();
   std::vector<ReplicaClass> classes;
   for (int d = 0; d < 8; ++d) classes.push_back({d, 1, {}});
@@ -63,32 +75,53 @@ Ends ends(bool step, bool trace, StepTime begin = {}) {
   const TraceReplayOptions options;
   RunningTrace sending(send, matches, cluster, options, site);
   if (trace) engine.add(sending);
+  const TrafficScenario scenario = long_message();
+  TrafficSimulation pattern(scenario, TrafficNetwork(scenario.cluster, links));
+  if (traffic) engine.add(pattern);
 
-  Ends out{.step = {}, .trace = {}, .last = engine.run(begin)};
+  Ends out{.step = {}, .trace = {}, .traffic = {}, .last = engine.run(begin)};
   if (step) out.step = training.finish().end;
   if (trace) out.trace = sending.finish().end;
+  if (traffic) out.traffic = pattern.last_end();
   return out;
 }
 
+/// What the step's message takes of a NIC.
+constexpr Seconds kMessage = kActivations / kNic;
+
 TEST_CASE("a trace and a step on one fabric share the NIC that both send over") {
-  const StepTime step_alone = ends(true, false).step, trace_alone = ends(false, true).trace;
+  const StepTime step_alone = ends(true, false, false).step;
+  const StepTime trace_alone = ends(false, true, false).trace;
   REQUIRE(step_alone < trace_alone);
-  const Ends both = ends(true, true);
+  const Ends both = ends(true, true, false);
   // The message of the replica on that NIC moves at half the rate for all of its time.
-  const Seconds longer = to_seconds(both.step) - to_seconds(step_alone);
-  CHECK(longer.base_units() == doctest::Approx(kActivations / kNic / Seconds{1}).epsilon(1e-9));
+  CHECK(to_seconds(both.step - step_alone) / kMessage == doctest::Approx(1).epsilon(1e-9));
   CHECK(both.trace > trace_alone);
-  // No more than what the step's message took of the NIC is missing.
-  CHECK(to_seconds(both.trace - trace_alone) < 2 * (kActivations / kNic));
+  CHECK(to_seconds(both.trace - trace_alone) < 2 * kMessage);
   CHECK(both.last == both.trace);
 }
 
-TEST_CASE("a step and a trace take the same time whenever they begin") {
+TEST_CASE("traffic and a step on one fabric share the NIC that both send over") {
+  const StepTime step_alone = ends(true, false, false).step;
+  const StepTime traffic_alone = ends(false, false, true).traffic;
+  CHECK(to_seconds(traffic_alone) / (Bytes{10e9} / kNic) == doctest::Approx(1).epsilon(1e-9));
+  const Ends both = ends(true, false, true);
+  // The NIC is never idle: it has the step's message to send besides.
+  CHECK(to_seconds(both.step - step_alone) / kMessage == doctest::Approx(1).epsilon(1e-9));
+  CHECK(to_seconds(both.traffic - traffic_alone) / kMessage == doctest::Approx(1).epsilon(1e-9));
+}
+
+TEST_CASE("a trace and traffic beside a step each slow their own replica, whenever they begin") {
+  const Ends two = ends(true, true, false), all = ends(true, true, true);
+  CHECK(all.step == two.step);
+  CHECK(all.trace == two.trace);
+  CHECK(all.traffic == ends(true, false, true).traffic);
   const StepTime begin{7'000'000'000'000};
-  const Ends early = ends(true, true), late = ends(true, true, begin);
-  CHECK(late.step == early.step);
-  CHECK(late.trace == early.trace);
-  CHECK(late.last == begin + early.last);
+  const Ends late = ends(true, true, true, begin);
+  CHECK(late.step == all.step);
+  CHECK(late.trace == all.trace);
+  CHECK(late.traffic == begin + all.traffic);
+  CHECK(late.last == begin + all.last);
 }
 
 }  // namespace
