@@ -88,6 +88,50 @@ TEST_CASE("comm: an NVLink domain that spans nodes is one node to a collective")
   CHECK(racks.group.least == 72);
 }
 
+/// Of one call among all GPUs of 16 nodes on a fat tree of leaves of four nodes.
+CollectiveRow on_fabric(const std::string& op, const std::string& routing, int oversubscription,
+                        const std::string& more = "") {
+  const std::string text =
+      R"({"cluster": {"node": "dgx_h100", "nodes": 16, "fabric": {"kind": "fat_tree", "levels": 2,
+          "leaf_ports_down": 32, "routing": ")" +
+      routing + R"(", "leaf_oversubscription": )" + std::to_string(oversubscription) +
+      R"(}}, "collective": {"op": ")" + op + R"(", "sizes": ["1 GiB"])" + more + "}}";
+  return run_collective_study(JsonCursor::parse("comm.json", text), presets()).rows.front();
+}
+
+TEST_CASE("comm: a collective takes what the fabric between its members lets through") {
+  for (const char* const op : {"all_to_all", "all_gather", "all_reduce"}) {
+    CAPTURE(op);
+    const CollectiveRow full = on_fabric(op, "spray", 1), thin = on_fabric(op, "spray", 8);
+    CHECK(full.time == full.choice.time);
+    CHECK(full.slowest_link.empty());
+    CHECK(thin.choice.time == full.choice.time);
+    CHECK(thin.time > 1.5 * full.time);
+    CHECK(thin.slowest_link.starts_with("leaf "));
+    CHECK(on_fabric(op, "ecmp", 1).time >= full.time);
+  }
+  // 96 of 128 parts leave a leaf of 32 GPUs, over uplinks of 32 / 8 NICs of 50 GB/s.
+  const CollectiveRow row = on_fabric("all_to_all", "adaptive", 8);
+  const double transfer = 1024.0 * 1024 * 1024 * 96 / 128 / (0.965 * 50e9 / 8);
+  CHECK((row.time - row.choice.cost->latency).base_units() ==
+        doctest::Approx(transfer).epsilon(1e-9));
+}
+
+TEST_CASE("comm: groups that run at once share links") {
+  // A group of each GPU's rail crosses the spines; one alone has the uplinks of a leaf to itself.
+  const std::string rail = R"(, "ranks": 16, "placement": "strided", "groups": )";
+  const CollectiveRow one = on_fabric("all_reduce", "spray", 8, rail + "1"),
+                      all = on_fabric("all_reduce", "spray", 8, rail + "8");
+  CHECK(one.time == one.choice.time);
+  CHECK(all.choice.time == one.choice.time);
+  // Eight rings leave a leaf whose uplinks carry what four NICs do.
+  REQUIRE(all.choice.cost->algorithm == "ring");
+  CHECK((all.time - all.choice.cost->latency).base_units() ==
+        doctest::Approx(8.0 / 4 * 2 * 15 / 16 * 1024 * 1024 * 1024 / (0.965 * 50e9)));
+  CHECK_THROWS_WITH_AS(on_fabric("all_reduce", "spray", 8, rail + "9"),
+                       doctest::Contains("from 1 to 8"), InputError);
+}
+
 TEST_CASE("comm: wishes are taken, and what cannot run is refused with the reason") {
   for (const CollectiveRow& row :
        study(R"({"op": "all_reduce", "algorithm": "ring", "protocol": "^LL"})").rows) {

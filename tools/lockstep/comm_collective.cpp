@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "sim/core/random.hpp"
+#include "sim/fabric/collective_load.hpp"
 #include "sim/scenario/read_profile.hpp"
 #include "topologies/placement.hpp"
 #include "topologies/switch_limits.hpp"
@@ -150,15 +151,22 @@ int domain_of(const NodeSpec& node, int gpu) {
   return gpu / node.gpus * per_node + gpu % node.gpus / node.nvlink_domain;
 }
 
-/// Counts the members of every domain, and how many share a NIC.
+int port_of(const NodeSpec& node, int ports, int gpu) {
+  return gpu % node.gpus * ports / node.gpus;
+}
+
+/// Counts the members of every domain, and how many of all groups share a NIC.
 void measure(const NodeSpec& node, CollectiveGroup& group) {
   std::map<int, int> by_domain, by_nic;
   const NicPorts ports = nic_ports(node);
-  for (const int gpu : group.gpus) {
-    ++by_domain[domain_of(node, gpu)];
-    const int port = gpu % node.gpus * ports.count / node.gpus;
-    ++by_nic[gpu / node.gpus * ports.count + port];
-  }
+  const auto add_nics = [&](const std::vector<int>& gpus) {
+    for (const int gpu : gpus) {
+      ++by_nic[gpu / node.gpus * ports.count + port_of(node, ports.count, gpu)];
+    }
+  };
+  for (const int gpu : group.gpus) ++by_domain[domain_of(node, gpu)];
+  add_nics(group.gpus);
+  std::ranges::for_each(group.others, add_nics);
   const auto [least, most] = std::ranges::minmax(by_domain | std::views::values);
   group.nodes = static_cast<int>(by_domain.size());
   group.least = least;
@@ -190,16 +198,24 @@ CollectiveGroup read_group(const JsonCursor& from, const Cluster& cluster) {
   if (seed_at && placement != GroupPlacement::random) {
     seed_at->fail("no such key unless placement is random");
   }
-  if (placement == GroupPlacement::random) {
-    constexpr int kMostSeed = 1'000'000'000;
-    group.gpus = shuffled(all, ranks, seed_at ? seed_at->integer(0, kMostSeed) : 1);
-  } else {
-    const int stride = all / ranks;
-    for (int rank = 0; rank < ranks; ++rank) {
-      group.gpus.push_back(placement == GroupPlacement::strided
-                               ? rank * stride
-                               : rank / per_node * cluster.node.gpus + rank % per_node);
-    }
+  const int most_groups = (placement == GroupPlacement::consecutive ? room : all) / ranks;
+  const auto groups_at = from.find("groups");
+  const int groups = groups_at ? groups_at->integer(1, most_groups) : 1;
+  constexpr int kMostSeed = 1'000'000'000;
+  const std::vector<int> drawn =
+      placement == GroupPlacement::random
+          ? shuffled(all, groups * ranks, seed_at ? seed_at->integer(0, kMostSeed) : 1)
+          : std::vector<int>{};
+  const int stride = all / ranks;
+  const auto gpu_of = [&](int number, int rank) {
+    const int place = number * ranks + rank;
+    if (!drawn.empty()) return drawn[static_cast<std::size_t>(place)];
+    if (placement == GroupPlacement::strided) return rank * stride + number;
+    return place / per_node * cluster.node.gpus + place % per_node;
+  };
+  for (int number = 0; number < groups; ++number) {
+    std::vector<int>& gpus = number == 0 ? group.gpus : group.others.emplace_back();
+    for (int rank = 0; rank < ranks; ++rank) gpus.push_back(gpu_of(number, rank));
   }
   measure(cluster.node, group);
   return group;
@@ -217,7 +233,62 @@ double measured_over_law(const CollectiveCall& call, const CollectiveStudy& stud
   return measured / time();
 }
 
-CollectiveRow predict(CollectiveOp op, Bytes size, const CollectiveStudy& study) {
+/// What the switches between a study's members let through, by shape: a shape is the same at all
+/// sizes.
+class StudyFabric {
+ public:
+  explicit StudyFabric(const CollectiveStudy& study) : study_(study) {
+    const Cluster& cluster = study.cluster;
+    const NicPorts ports = nic_ports(cluster.node);
+    if (switch_limits(cluster.fabric, cluster.nodes, ports.count, ports.bandwidth).empty()) return;
+    fabric_.emplace(cluster.fabric, cluster.nodes, ports.count, ports.bandwidth);
+    add_group(study.group.gpus);
+    std::ranges::for_each(study.group.others, [this](const auto& gpus) { add_group(gpus); });
+  }
+
+  struct Limit {
+    SecondsPerByte per_byte;
+    std::string link;
+  };
+  /// 0 where no switch can hold it back.
+  const Limit& limit(const CollectiveCall& call, std::string_view algorithm) {
+    const auto [known, is_new] = limits_.try_emplace({call.op, algorithm});
+    if (!is_new || !fabric_) return known->second;
+    const CollectiveContext context =
+        unpack(call, study_.cluster.node.gpu, study_.cluster.transport, study_.group.nic_bandwidth,
+               study_.options);
+    const int channels = channel_count(context, algorithm);
+    CollectiveLoad load(*fabric_);
+    for (const std::vector<FabricMember>& group : groups_) {
+      load.add(collective_shape(call.op, algorithm, places_of(group), channels), group,
+               kFirstHashSeed);
+    }
+    const CollectiveLoad::Slowest slowest = load.slowest(study_.cluster.transport.efficiency);
+    known->second = {slowest.per_byte, fabric_->link_name(slowest.link)};
+    return known->second;
+  }
+
+ private:
+  void add_group(const std::vector<int>& gpus) {
+    const NodeSpec& node = study_.cluster.node;
+    const int ports = nic_ports(node).count;
+    std::vector<FabricMember>& group = groups_.emplace_back();
+    group.reserve(gpus.size());
+    for (const int gpu : gpus) {
+      group.push_back({.place = {domain_of(node, gpu), gpu},
+                       .node = gpu / node.gpus,
+                       .nic = port_of(node, ports, gpu)});
+    }
+  }
+
+  const CollectiveStudy& study_;
+  std::optional<Fabric> fabric_;  ///< only where its switches can limit
+  std::vector<std::vector<FabricMember>> groups_;
+  std::map<std::pair<CollectiveOp, std::string_view>, Limit> limits_;
+};
+
+CollectiveRow predict(CollectiveOp op, Bytes size, const CollectiveStudy& study,
+                      StudyFabric& fabric) {
   const CollectiveCall call{.op = op,
                             .payload = size,
                             .ranks = static_cast<int>(study.group.gpus.size()),
@@ -229,23 +300,27 @@ CollectiveRow predict(CollectiveOp op, Bytes size, const CollectiveStudy& study)
       .choice = choose_collective(call, study.cluster.node.gpu, study.cluster.transport,
                                   study.group.nic_bandwidth, study.options)};
   if (!row.choice.cost) return row;
-  row.choice.time = measured_over_law(call, study) * row.choice.time;
-  row.algbw_bytes_per_s = (size / row.choice.time).base_units();
+  row.choice.time = row.time = measured_over_law(call, study) * row.choice.time;
+  if (call.nodes > 1) {
+    const StudyFabric::Limit& limit = fabric.limit(call, row.choice.cost->algorithm);
+    const Seconds limited = row.choice.cost->latency + size * limit.per_byte;
+    if (limited > row.choice.time) {
+      row.time = limited;
+      row.slowest_link = limit.link;
+    }
+  }
+  row.algbw_bytes_per_s = (size / row.time).base_units();
   row.busbw_bytes_per_s = bus_factor(op, call.ranks) * row.algbw_bytes_per_s;
   return row;
 }
 
-/// Says so where the fabric could change the answer, which holds for one that never does.
-std::vector<std::string> fabric_notes(const CollectiveStudy& study) {
-  const Cluster& cluster = study.cluster;
-  const NicPorts ports = nic_ports(cluster.node);
-  const std::string limits =
-      switch_limits(cluster.fabric, cluster.nodes, ports.count, ports.bandwidth);
-  if (limits.empty() || study.group.nodes == 1) return {};
-  return {fmt::format(
-      "These times are those of a fabric whose switches never limit; this one has {}, which may "
-      "make them longer. \"traffic\" in place of \"collective\" simulates its links.",
-      limits)};
+/// Says what of the fabric the times leave out.
+std::vector<std::string> left_out(const CollectiveStudy& study) {
+  if (!study.options.sharp || !is_drawn(study.cluster.fabric) || study.group.nodes == 1) return {};
+  return {
+      "What SHARP switches sum is not routed over a fabric that is drawn: links between switches "
+      "do "
+      "not limit it here."};
 }
 
 void take_profiles(const JsonCursor& at, std::span<const std::string> names,
@@ -276,10 +351,11 @@ CollectiveStudy run_collective_study(const JsonCursor& root, const PresetStore& 
   if (!profiles.empty()) take_profiles(at, profiles, presets, study.cluster);
   at.finish();
   root.finish();
-  study.notes = fabric_notes(study);
+  study.notes = left_out(study);
+  StudyFabric fabric(study);
   for (const CollectiveOp op : ops) {
     for (const Bytes size : sizes) {
-      study.rows.push_back(predict(op, size, study));
+      study.rows.push_back(predict(op, size, study, fabric));
       if (study.rows.back().choice.cost) continue;
       at.fail("an algorithm and protocol that can run here; " + study.rows.back().choice.reason);
     }

@@ -18,7 +18,9 @@ namespace lockstep {
 
 /// How the group's members lie over the machine.
 struct CollectiveGroup {
-  std::vector<int> gpus;         ///< by rank, numbered through the cluster
+  std::vector<int> gpus;  ///< by rank, numbered through the cluster
+  /// Groups that run the same beside it, placed alike.
+  std::vector<std::vector<int>> others;
   int nodes = 1;                 ///< NVLink domains that hold a member
   int least = 1, most = 1;       ///< members in such a domain
   BytesPerSecond nic_bandwidth;  ///< of each member
@@ -26,8 +28,10 @@ struct CollectiveGroup {
 
 struct CollectiveRow {
   CollectiveOp op = CollectiveOp::all_reduce;
-  Bytes size;  ///< nccl-tests' size column
-  CollectiveChoice choice;
+  Bytes size;                  ///< nccl-tests' size column
+  CollectiveChoice choice;     ///< its time is that on a fabric whose switches never limit
+  Seconds time{};              ///< on the cluster's own fabric
+  std::string slowest_link{};  ///< that makes `time` longer than the choice's; empty: none does
   double algbw_bytes_per_s = 0, busbw_bytes_per_s = 0;
 };
 
@@ -40,8 +44,8 @@ struct CollectiveStudy {
   std::vector<std::string> notes;   ///< what the times leave out
 };
 
-/// Reads a scenario with "collective" from the root of its file, and predicts every row: alone on
-/// the machine, on a fabric that does not slow it. Throws InputError, also where nothing that the
+/// Reads a scenario with "collective" from the root of its file, and predicts every row: all groups
+/// at once, on the cluster's own fabric. Throws InputError, also where nothing that the
 /// user allows can run. `profiles`: of the cluster's card and network (read_profile.hpp), whose
 /// times are taken; they hold NCCL's own choice, so that a scenario with another is an error.
 CollectiveStudy run_collective_study(const JsonCursor& root, const PresetStore& presets,

@@ -32,7 +32,7 @@ std::string_view reduction_of(CollectiveOp op) {
   return op == all_reduce || op == reduce_scatter || op == reduce ? "sum" : "none";
 }
 
-double microseconds_of(const CollectiveRow& row) { return row.choice.time.base_units() * 1e6; }
+double microseconds_of(const CollectiveRow& row) { return row.time.base_units() * 1e6; }
 
 std::string group_text(const CollectiveStudy& study) {
   const CollectiveGroup& group = study.group;
@@ -60,9 +60,13 @@ std::string reasons(const CollectiveStudy& study) {
     };
     while (end < study.rows.size() && same(study.rows[end])) ++end;
     const std::string from = size_text(first.size), to = size_text(study.rows[end - 1].size);
-    const std::string line =
-        fmt::format("{}, {}: {}", name_of_op(first.op), from == to ? from : from + " to " + to,
-                    first.choice.reason);
+    std::string line = fmt::format("{}, {}: {}", name_of_op(first.op),
+                                   from == to ? from : from + " to " + to, first.choice.reason);
+    if (const CollectiveRow& last = study.rows[end - 1]; !last.slowest_link.empty()) {
+      line += fmt::format("; {} takes {}, {:.2f} times as long", last.slowest_link,
+                          duration_text(last.time.base_units()),
+                          double{last.time / last.choice.time});
+    }
     out += "  " + wrap(line, kTextColumns - 4, 4) + "\n";
     i = end;
   }
@@ -77,6 +81,12 @@ const CollectiveRow& largest(const CollectiveStudy& study) {
 double best_busbw(const CollectiveStudy& study) {
   return std::ranges::max_element(study.rows, {}, &CollectiveRow::busbw_bytes_per_s)
       ->busbw_bytes_per_s;
+}
+
+/// Whether switches hold any row back.
+bool is_limited(const CollectiveStudy& study) {
+  return std::ranges::any_of(study.rows,
+                             [](const CollectiveRow& row) { return !row.slowest_link.empty(); });
 }
 
 Json candidates_json(const CollectiveChoice& choice) {
@@ -101,7 +111,9 @@ Json row_json(const CollectiveRow& row, std::size_t ranks) {
           {"count", count_of(row, ranks)},
           {"type", "float"},
           {"redop", reduction_of(row.op)},
-          {"time_s", twelve_digits(row.choice.time.base_units())},
+          {"time_s", twelve_digits(row.time.base_units())},
+          {"full_fabric_time_s", twelve_digits(row.choice.time.base_units())},
+          {"slowest_link", row.slowest_link},
           {"algbw_bytes_per_s", twelve_digits(row.algbw_bytes_per_s)},
           {"busbw_bytes_per_s", twelve_digits(row.busbw_bytes_per_s)},
           {"algorithm", cost.algorithm},
@@ -125,26 +137,36 @@ std::string collective_table(const CollectiveStudy& study, const TextStyle& styl
     out += wrap("note: " + note, kTextColumns, 2) + "\n";
   }
   out += "\n";
-  TextTable table({{"op", Align::left},
-                   {"size B"},
-                   {"count"},
-                   {"redop", Align::left},
-                   {"time us"},
-                   {"algbw"},
-                   {"busbw"},
-                   {"algorithm", Align::left},
-                   {"protocol", Align::left},
-                   {"ch"}});
+  std::vector<TextTable::Column> columns{{"op", Align::left},
+                                         {"size B"},
+                                         {"count"},
+                                         {"redop", Align::left},
+                                         {"time us"},
+                                         {"algbw"},
+                                         {"busbw"},
+                                         {"algorithm", Align::left},
+                                         {"protocol", Align::left},
+                                         {"ch"}};
+  if (is_limited(study)) columns.push_back({"full us"});
+  TextTable table(std::move(columns));
+  const bool limited = is_limited(study);
   for (const CollectiveRow& row : study.rows) {
-    table.add({std::string(name_of_op(row.op)), fmt::format("{:.0f}", row.size.base_units()),
-               fmt::format("{:.0f}", count_of(row, study.group.gpus.size())),
-               std::string(reduction_of(row.op)), significant(microseconds_of(row), 4),
-               fmt::format("{:.2f}", row.algbw_bytes_per_s / 1e9),
-               fmt::format("{:.2f}", row.busbw_bytes_per_s / 1e9),
-               std::string(row.choice.cost->algorithm), std::string(row.choice.cost->protocol),
-               fmt::format("{}", row.choice.channels)});
+    std::vector<std::string> cells = {std::string(name_of_op(row.op)),
+                                      fmt::format("{:.0f}", row.size.base_units()),
+                                      fmt::format("{:.0f}", count_of(row, study.group.gpus.size())),
+                                      std::string(reduction_of(row.op)),
+                                      significant(microseconds_of(row), 4),
+                                      fmt::format("{:.2f}", row.algbw_bytes_per_s / 1e9),
+                                      fmt::format("{:.2f}", row.busbw_bytes_per_s / 1e9),
+                                      std::string(row.choice.cost->algorithm),
+                                      std::string(row.choice.cost->protocol),
+                                      fmt::format("{}", row.choice.channels)};
+    if (limited) cells.push_back(significant(row.choice.time.base_units() * 1e6, 4));
+    table.add(std::move(cells));
   }
-  out += table.text(style, 0) + "count: of floats; algbw, busbw: GB/s\n\nwhy\n" + reasons(study);
+  out += table.text(style, 0) + "count: of floats; algbw, busbw: GB/s" +
+         (limited ? std::string("; full: time on a fabric whose switches never limit") : "") +
+         "\n\nwhy\n" + reasons(study);
   return out;
 }
 
@@ -160,7 +182,7 @@ Json collective_json(const CollectiveStudy& study) {
           {"ranks_per_node_max", study.group.most},
           {"nic_bytes_per_s", twelve_digits(study.group.nic_bandwidth.base_units())},
           {"transport", study.cluster.transport.name},
-          {"largest_time_s", twelve_digits(largest(study).choice.time.base_units())},
+          {"largest_time_s", twelve_digits(largest(study).time.base_units())},
           {"best_busbw_bytes_per_s", twelve_digits(best_busbw(study))},
           {"assumptions", study.cluster.assumptions},
           {"notes", study.notes},

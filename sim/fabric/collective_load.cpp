@@ -1,0 +1,211 @@
+#include "sim/fabric/collective_load.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <utility>
+
+namespace lockstep {
+namespace {
+
+const FabricMember& member_at(std::span<const FabricMember> members, int number) {
+  return members[static_cast<std::size_t>(number)];
+}
+
+/// Members of one leaf, and of one NVLink domain on one leaf.
+struct LeafCounts {
+  std::map<int, double> leaf, pod, domain;
+  std::map<std::pair<int, int>, double> domain_on_leaf, domain_in_pod;
+};
+
+}  // namespace
+
+std::vector<char> nic_links(const Fabric& fabric) {
+  std::vector<char> is_nic(fabric.link_count());
+  std::vector<RouteHop> hops;
+  for (int node = 0; node < fabric.nodes(); ++node) {
+    for (int nic = 0; nic < fabric.nics_per_node(); ++nic) {
+      fabric.nic_ups(node, nic, hops);
+      fabric.nic_downs(node, nic, hops);
+    }
+    for (const RouteHop& hop : hops) is_nic[hop.link] = 1;
+    hops.clear();
+  }
+  return is_nic;
+}
+
+std::vector<GroupMember> places_of(std::span<const FabricMember> members) {
+  std::vector<GroupMember> places;
+  places.reserve(members.size());
+  for (const FabricMember& member : members) places.push_back(member.place);
+  return places;
+}
+
+std::vector<NetworkEdge> written_edges(const CollectiveShape& shape,
+                                       std::span<const GroupMember> members) {
+  std::vector<NetworkEdge> edges = pair_edges(shape, members);
+  std::ranges::copy_if(shape.edges, std::back_inserter(edges), [](const NetworkEdge& edge) {
+    return edge.from != kSwitch && edge.to != kSwitch;
+  });
+  return edges;
+}
+
+void CollectiveLoad::add(const CollectiveShape& shape, std::span<const FabricMember> members,
+                         std::uint64_t queue_pair) {
+  add_in_network(shape.edges, members);
+  if (shape.pairs != PairPattern::none && !fabric_.is_drawn()) {
+    add_pairs(shape, members, queue_pair);
+    return;
+  }
+  for (const NetworkEdge& edge : written_edges(shape, places_of(members))) {
+    const FabricMember &from = member_at(members, edge.from), &to = member_at(members, edge.to);
+    hops_.clear();
+    fabric_.route(from.node, from.nic, to.node, to.nic, queue_pair, hops_);
+    for (const RouteHop& hop : hops_) by_link_[hop.link] += edge.bytes * hop.share;
+  }
+}
+
+/// Of a whole tree: all ports are looked up once, and every sender's messages are added together.
+void CollectiveLoad::add_pairs(const CollectiveShape& shape, std::span<const FabricMember> members,
+                               std::uint64_t queue_pair) {
+  const bool rails = shape.pairs == PairPattern::rail_pairs;
+  const bool changes_rail = fabric_.spec().pxn;
+  const std::vector<GroupNode> nodes = group_nodes(places_of(members));
+  if (fabric_.spec().routing != Routing::ecmp && !(changes_rail && !rails)) {
+    if (!rails) return add_sprayed_pairs(shape.bytes_per_pair, members);
+    const std::size_t all = nodes.front().members.size();
+    const bool even =
+        std::ranges::all_of(nodes, [all](const GroupNode& n) { return n.members.size() == all; });
+    for (std::size_t rail = 0; even && rail < all; ++rail) {
+      std::vector<FabricMember> of_rail;
+      for (const GroupNode& n : nodes) of_rail.push_back(member_at(members, n.members[rail]));
+      add_sprayed_pairs(shape.bytes_per_pair, of_rail);
+    }
+    if (even) return;
+  }
+  std::vector<FabricPort> ports, from, to;
+  ports.reserve(members.size());
+  for (const FabricMember& member : members) {
+    ports.push_back(fabric_.port(member.node, member.nic));
+  }
+  pairs_.assign(by_link_.size(), 0);
+  for (const GroupNode& node : nodes) {
+    for (std::size_t rail = 0; rail < node.members.size(); ++rail) {
+      const FabricMember& sender = member_at(members, node.members[rail]);
+      from.clear(), to.clear();
+      const auto send = [&](int receiver) {
+        const FabricMember& member = member_at(members, receiver);
+        // With PXN a message leaves on the rail of its receiver.
+        const FabricPort own = fabric_.port(sender.node, changes_rail ? member.nic : sender.nic);
+        if (own.number == ports[static_cast<std::size_t>(receiver)].number) return;
+        from.push_back(own);
+        to.push_back(ports[static_cast<std::size_t>(receiver)]);
+      };
+      for (const GroupNode& other : nodes) {
+        if (other.node == node.node) continue;
+        if (rails) {
+          send(other.members[rail % other.members.size()]);
+        } else {
+          std::ranges::for_each(other.members, send);
+        }
+      }
+      fabric_.add_loads(from, to, queue_pair, pairs_);
+    }
+  }
+  for (std::size_t link = 0; link < pairs_.size(); ++link) {
+    by_link_[link] += shape.bytes_per_pair * pairs_[link];
+  }
+}
+
+/// From every member to every other outside its domain, over a whole tree whose switches spray:
+/// only counts matter. Of the c members of a leaf each sends to all n that are not on the leaf, but
+/// for those of its own domain that are not there either.
+void CollectiveLoad::add_sprayed_pairs(double bytes, std::span<const FabricMember> members) {
+  LeafCounts counts;
+  for (const FabricMember& member : members) {
+    const int leaf = fabric_.leaf_of(member.node, member.nic), pod = fabric_.pod_of(leaf);
+    ++counts.leaf[leaf], ++counts.pod[pod], ++counts.domain[member.place.node];
+    ++counts.domain_on_leaf[{member.place.node, leaf}];
+    ++counts.domain_in_pod[{member.place.node, pod}];
+  }
+  const auto n = static_cast<double>(members.size());
+  for (const FabricMember& member : members) {
+    const double messages = bytes * (n - counts.domain[member.place.node]);
+    by_link_[fabric_.nic_up(member.node, member.nic)] += messages;
+    by_link_[fabric_.nic_down(member.node, member.nic)] += messages;
+  }
+  const auto leaving = [&](const std::map<int, double>& within,
+                           const std::map<std::pair<int, int>, double>& of_domain) {
+    std::map<int, double> out;
+    for (const auto& [place, count] : within) out[place] = count * (n - count);
+    for (const auto& [domain_at, count] : of_domain) {
+      out[domain_at.second] -= count * (counts.domain[domain_at.first] - count);
+    }
+    return out;
+  };
+  for (const auto& [leaf, messages] : leaving(counts.leaf, counts.domain_on_leaf)) {
+    if (messages <= 0) continue;
+    by_link_[fabric_.leaf_up(leaf, 0)] += bytes * messages;
+    by_link_[fabric_.leaf_down(leaf, 0)] += bytes * messages;
+  }
+  for (const auto& [pod, messages] : leaving(counts.pod, counts.domain_in_pod)) {
+    if (messages <= 0) continue;
+    by_link_[fabric_.spine_up(pod, 0, 0)] += bytes * messages;
+    by_link_[fabric_.spine_down(pod, 0, 0)] += bytes * messages;
+  }
+}
+
+/// Every member sends its share up and gets the sum back; a leaf passes one stream of each rail on,
+/// however many members it has, and so does the set of spines of a pod.
+void CollectiveLoad::add_in_network(const std::vector<NetworkEdge>& edges,
+                                    std::span<const FabricMember> members) {
+  using LeafOfRail = std::pair<int, int>;
+  std::map<LeafOfRail, double> leaves;
+  for (const NetworkEdge& edge : edges) {
+    if (edge.from != kSwitch && edge.to != kSwitch) continue;
+    const bool up = edge.to == kSwitch;
+    const FabricMember& member = member_at(members, up ? edge.from : edge.to);
+    hops_.clear();
+    up ? fabric_.nic_ups(member.node, member.nic, hops_)
+       : fabric_.nic_downs(member.node, member.nic, hops_);
+    for (const RouteHop& hop : hops_) by_link_[hop.link] += edge.bytes * hop.share;
+    if (!up || fabric_.is_drawn()) continue;
+    double& stream = leaves[{fabric_.leaf_of(member.node, member.nic), member.nic}];
+    stream = std::max(stream, edge.bytes);
+  }
+  const auto spread = [&](auto of) {
+    return leaves.size() > 1 && std::ranges::any_of(leaves, [&](const auto& leaf) {
+             return of(leaf.first.first) != of(leaves.begin()->first.first);
+           });
+  };
+  if (!spread([](int leaf) { return leaf; })) return;
+  const FabricCounts& counts = fabric_.counts();
+  const bool pods = spread([this](int leaf) { return fabric_.pod_of(leaf); });
+  std::map<LeafOfRail, double> of_pod;
+  for (const auto& [leaf, bytes] : leaves) {
+    const int uplink = leaf.second % counts.leaf_uplinks;
+    by_link_[fabric_.leaf_up(leaf.first, uplink)] += bytes;
+    by_link_[fabric_.leaf_down(leaf.first, uplink)] += bytes;
+    double& stream = of_pod[{fabric_.pod_of(leaf.first), leaf.second}];
+    stream = std::max(stream, bytes);
+  }
+  if (!pods) return;
+  for (const auto& [pod, bytes] : of_pod) {
+    const int spine = pod.second % counts.spines, uplink = pod.second % counts.spine_uplinks;
+    by_link_[fabric_.spine_up(pod.first, spine, uplink)] += bytes;
+    by_link_[fabric_.spine_down(pod.first, spine, uplink)] += bytes;
+  }
+}
+
+CollectiveLoad::Slowest CollectiveLoad::slowest(double efficiency) const {
+  Slowest out;
+  for (FabricLink link = 0; link < by_link_.size(); ++link) {
+    if (by_link_[link] <= 0 || is_nic_[link]) continue;
+    const SecondsPerByte per_byte =
+        per_byte_at(by_link_[link], efficiency * fabric_.capacity(link));
+    if (per_byte > out.per_byte) out = {link, per_byte};
+  }
+  return out;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,74 @@
+/// What collectives put on the links of a fabric: who sends what to whom comes from the shape of
+/// the algorithm (models/collectives/channels.hpp), the way of every byte from the fabric's routes.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "models/collectives/candidate.hpp"
+#include "models/collectives/channels.hpp"
+#include "topologies/fabric.hpp"
+
+namespace lockstep {
+
+/// A member of a group, and the port through which it reaches the fabric.
+struct FabricMember {
+  GroupMember place;  ///< its NVLink domain, and its GPU in it
+  int node = 0;       ///< of the fabric
+  int nic = 0;        ///< of the node: a port, as nic_ports() counts them
+};
+
+/// Whether a link joins a NIC and a switch, by FabricLink.
+std::vector<char> nic_links(const Fabric& fabric);
+
+/// Bytes over every link for each byte of payload, summed over all groups that run at once. Links
+/// of NICs are included.
+class CollectiveLoad {
+ public:
+  /// `fabric` outlives this.
+  explicit CollectiveLoad(const Fabric& fabric)
+      : fabric_(fabric), is_nic_(nic_links(fabric)), by_link_(fabric.link_count()) {}
+
+  /// Adds a group. `queue_pair` feeds the hash of ECMP fabrics. What switches sum on the way
+  /// (SHARP) leaves every leaf once for each rail, towards the root of the rail's tree; on fabrics
+  /// that are drawn only its NIC links are loaded. Requires a shape that was made for these
+  /// members.
+  void add(const CollectiveShape& shape, std::span<const FabricMember> members,
+           std::uint64_t queue_pair = 0);
+
+  [[nodiscard]] const std::vector<double>& by_link() const { return by_link_; }
+
+  struct Slowest {
+    FabricLink link = 0;
+    SecondsPerByte per_byte;  ///< of payload; 0: no link carries anything
+  };
+  /// The link between switches that takes longest, where payload reaches the share `efficiency` of
+  /// the line rate. What NICs take is part of the law of a collective (collective_cost()).
+  [[nodiscard]] Slowest slowest(double efficiency) const;
+
+ private:
+  void add_pairs(const CollectiveShape& shape, std::span<const FabricMember> members,
+                 std::uint64_t queue_pair);
+  void add_sprayed_pairs(double bytes, std::span<const FabricMember> members);
+  void add_in_network(const std::vector<NetworkEdge>& edges, std::span<const FabricMember> members);
+
+  const Fabric& fabric_;
+  std::vector<char> is_nic_;
+  std::vector<double> by_link_;
+  std::vector<double> pairs_;  ///< by link, of one byte between each pair
+  std::vector<RouteHop> hops_;
+};
+
+/// The edges of a shape with its pairs written out; those of switches that sum are left out.
+std::vector<NetworkEdge> written_edges(const CollectiveShape& shape,
+                                       std::span<const GroupMember> members);
+
+/// What feeds the hash of ECMP fabrics where nothing else was asked for: the first connection of
+/// the first seed, as traffic scenarios draw it.
+constexpr std::uint64_t kFirstHashSeed = std::uint64_t{1} << 16U;
+
+/// Where the members are, for collective_shape().
+std::vector<GroupMember> places_of(std::span<const FabricMember> members);
+
+}  // namespace lockstep
