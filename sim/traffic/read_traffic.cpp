@@ -107,13 +107,18 @@ std::vector<std::pair<int, int>> read_pairs(const JsonCursor& from, int members)
   return out;
 }
 
-/// Grains that the kind has.
-Grain read_grain(const JsonCursor& from, TrafficKind kind) {
+/// Whether NCCL runs such an entry, of GPUs.
+bool can_be_nccl(const TrafficEntry& entry) { return info(entry.kind).op && !entry.members.nics; }
+
+/// Grains that the entry can have.
+Grain read_grain(const JsonCursor& from, const TrafficEntry& entry) {
+  const TrafficKind kind = entry.kind;
   std::vector<std::string_view> allowed;
   for (const std::string_view name : grain_names()) {
     const bool ring_only = name == "messages", pairs_only = name == "sources";
     const bool is_ring = info(kind).is_ring;
     if ((ring_only && !is_ring) || (pairs_only && is_ring)) continue;
+    if (name == "nccl" && !can_be_nccl(entry)) continue;
     if (ring_only && kind == TrafficKind::broadcast) continue;  // its pieces are not in the format
     allowed.push_back(name);
   }
@@ -153,7 +158,7 @@ void read_pattern(const JsonCursor& from, const Cluster& cluster, TrafficEntry& 
     default:
       break;
   }
-  if (info(out.kind).is_ring) {
+  if (info(out.kind).is_ring && out.grain != Grain::nccl) {
     out.channels = optional_integer(from, "channels", 1, 1, kMaxChannels);
   }
 }
@@ -210,7 +215,8 @@ TrafficEntry read_entry(const JsonCursor& from, const TrafficScenario& scenario)
   check_members(from, out);
   out.size = read_size(from.at("size"));
   const auto grain = from.find("as");
-  out.grain = grain ? read_grain(*grain, out.kind) : info(out.kind).grain;
+  const bool nccl = !grain && can_be_nccl(out) && !out.size.varies() && !from.find("channels");
+  out.grain = grain ? read_grain(*grain, out) : nccl ? Grain::nccl : info(out.kind).grain;
   if (out.size.varies() && out.grain != Grain::flows) {
     from.at("size").fail("one size, unless \"as\" is \"flows\"");
   }

@@ -40,6 +40,7 @@ void add_note(const TrafficEntry& entry, std::vector<std::string>& notes) {
                       entry.name));
       return;
     case Grain::messages:
+    case Grain::nccl:
       return;
   }
 }

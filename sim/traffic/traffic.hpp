@@ -38,6 +38,7 @@ enum class Grain : std::uint8_t {
   sources,   ///< all that one sender sends, at equal rates
   coupled,   ///< the whole pattern, at equal rates: as fast as its slowest pair
   messages,  ///< each step of a ring, which waits for the step before
+  nccl,      ///< a collective of GPUs as NCCL runs it: its algorithm, latency and pace
 };
 
 /// One row per kind, in the order of the enumeration: for the reader, the listing and the notes.
@@ -45,9 +46,10 @@ struct TrafficKindInfo {
   TrafficKind kind;
   std::string_view name;
   std::string_view summary;
-  std::string_view size;  ///< what "size" counts
-  Grain grain;            ///< unless the scenario says
-  bool is_ring;           ///< a collective around rings
+  std::string_view size;                          ///< what "size" counts
+  Grain grain;                                    ///< unless the scenario says, or NCCL runs it
+  bool is_ring;                                   ///< a collective around rings
+  std::optional<CollectiveOp> op = std::nullopt;  ///< NCCL's, among GPUs that say nothing of rings
 };
 std::span<const TrafficKindInfo> traffic_kinds();
 const TrafficKindInfo& info(TrafficKind kind);

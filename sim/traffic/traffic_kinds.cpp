@@ -28,26 +28,27 @@ constexpr std::array kKinds{
                     kPerMessage, Grain::flows, false},
     TrafficKindInfo{all_to_all, "all_to_all", "every member sends to every other",
                     "as nccl-tests counts it: what one member sends in all, its own part included",
-                    Grain::coupled, false},
+                    Grain::coupled, false, CollectiveOp::all_to_all},
     TrafficKindInfo{send_receive, "send_receive",
                     "every member sends to the next and receives from the one before", kPerMessage,
                     Grain::coupled, false},
     TrafficKindInfo{all_reduce, "all_reduce",
                     "around rings: reduce-scatter, then all-gather; 2 (n - 1) / n of the buffer "
                     "over each edge",
-                    kBuffer, Grain::coupled, true},
+                    kBuffer, Grain::coupled, true, CollectiveOp::all_reduce},
     TrafficKindInfo{all_gather, "all_gather",
                     "around rings: (n - 1) / n of the buffer over each edge", kBuffer,
-                    Grain::coupled, true},
+                    Grain::coupled, true, CollectiveOp::all_gather},
     TrafficKindInfo{reduce_scatter, "reduce_scatter",
                     "around rings: (n - 1) / n of the buffer over each edge", kBuffer,
-                    Grain::coupled, true},
+                    Grain::coupled, true, CollectiveOp::reduce_scatter},
     TrafficKindInfo{broadcast, "broadcast",
                     "along chains from the member `root`: the buffer over each edge", kBuffer,
                     Grain::coupled, true},
 };
 
-constexpr std::array<std::string_view, 4> kGrains{"flows", "sources", "coupled", "messages"};
+constexpr std::array<std::string_view, 5> kGrains{"flows", "sources", "coupled", "messages",
+                                                  "nccl"};
 
 }  // namespace
 

@@ -35,6 +35,7 @@ TrafficNetwork::TrafficNetwork(const Cluster& cluster, FabricLinks& links)
   const std::size_t gpus =
       static_cast<std::size_t>(cluster.nodes) * static_cast<std::size_t>(cluster.node.gpus);
   weights_.resize(fabric_.link_count() + 2 * gpus);
+  first_pace_ = static_cast<MachineLink>(weights_.size());
   link_of_.resize(weights_.size(), kNoLink);
   counted_.resize(static_cast<std::size_t>(cluster.nodes) * static_cast<std::size_t>(ports_));
   for (std::uint32_t nic = 0; nic < counted_.size(); ++nic) {
@@ -127,6 +128,13 @@ void TrafficNetwork::add_tree_ways(std::span<const TrafficEnd> ends, std::uint64
   }
 }
 
+void TrafficNetwork::add_pace(BytesPerSecond rate) {
+  paces_.push_back(rate);
+  weights_.push_back(0);
+  link_of_.push_back(kNoLink);
+  add(static_cast<MachineLink>(weights_.size() - 1), 1);
+}
+
 FlowIndex TrafficNetwork::add_flow() {
   assert(!used_.empty());
   // Growing by doubling would copy the links of a pattern of a whole machine many times.
@@ -159,12 +167,17 @@ Seconds TrafficNetwork::latency(const TrafficEnd& from, const TrafficEnd& to, bo
   return fabric_.switches_crossed(from.node, nic, to.node, to.nic) * fabric_.spec().switch_latency;
 }
 
+BytesPerSecond TrafficNetwork::rate_of_own(MachineLink link) const {
+  if (link >= first_pace_) return paces_[link - first_pace_];
+  return has_nvlink_ ? node_.gpu.nvlink_bandwidth : node_.gpu.pcie_bandwidth;
+}
+
 LinkIndex TrafficNetwork::new_link(MachineLink link) {
   LinkIndex index = 0;
   if (link < fabric_.link_count()) {
     index = links_[link];
   } else {
-    index = flows_.add_link(has_nvlink_ ? node_.gpu.nvlink_bandwidth : node_.gpu.pcie_bandwidth);
+    index = flows_.add_link(rate_of_own(link));
   }
   while (known_.size() <= index) known_.push_back(kNoLink);
   known_[index] = link;
@@ -175,6 +188,7 @@ LinkIndex TrafficNetwork::new_link(MachineLink link) {
 std::string TrafficNetwork::link_name(LinkIndex link) const {
   const MachineLink known = known_[link];
   if (known < fabric_.link_count()) return fabric_.link_name(known);
+  if (known >= first_pace_) return "the pace of GPUs and NICs in NCCL";
   const auto number = static_cast<int>(known - fabric_.link_count());
   const int gpu = number / 2;
   return fmt::format("node {} gpu {} {} ({})", gpu / node_.gpus, gpu % node_.gpus,

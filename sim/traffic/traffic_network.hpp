@@ -34,6 +34,14 @@ class TrafficNetwork {
   /// add_way() from every one of the ends to every other. Requires that no way was added since the
   /// last flow.
   void add_all_ways(std::span<const TrafficEnd> ends, std::uint64_t queue_pair);
+  /// Adds a link of the fabric, and the way out of or into a GPU over NVLink (in a node without it,
+  /// PCIe), with so many bytes for each of the flow's progress. Require weight > 0.
+  void add_link(FabricLink link, double weight) { add(link, weight); }
+  void add_port(const TrafficEnd& end, bool in, double weight) {
+    add(gpu_link(end.node, end.gpu, in), weight);
+  }
+  /// Lets the flow progress no faster than that.
+  void add_pace(BytesPerSecond rate);
   /// Makes a flow of the ways added since the last one, at least one.
   FlowIndex add_flow();
   /// Of the last flow made: bytes that it puts into the fabric, per byte of its progress.
@@ -62,11 +70,11 @@ class TrafficNetwork {
   [[nodiscard]] bool enters_fabric(LinkIndex link) const {
     return !in_node(link) && nic_of_[known_[link]] != kNoNic;
   }
-  /// Whether the link joins GPUs of a node, and is no part of the fabric.
+  /// Whether the link joins GPUs of a node or is the pace of a flow, and no part of the fabric.
   [[nodiscard]] bool in_node(LinkIndex link) const { return known_[link] >= fabric_.link_count(); }
 
  private:
-  /// A link of the machine: those of the fabric, then out and in of each GPU.
+  /// A link of the machine: those of the fabric, then out and in of each GPU, then paces of flows.
   using MachineLink = std::uint32_t;
   static constexpr LinkIndex kNoLink = static_cast<LinkIndex>(-1);
   static constexpr std::uint32_t kNoNic = static_cast<std::uint32_t>(-1);
@@ -86,6 +94,8 @@ class TrafficNetwork {
     if (sum == 0) used_.push_back(link);
     sum += weight;
   }
+  /// Of a link that is not the fabric's.
+  [[nodiscard]] BytesPerSecond rate_of_own(MachineLink link) const;
   /// Makes it one of the flow network.
   LinkIndex new_link(MachineLink link);
 
@@ -106,7 +116,9 @@ class TrafficNetwork {
   int ports_;
   int domain_nodes_;  ///< nodes that NVLink joins
   bool has_nvlink_;
-  std::vector<std::uint32_t> nic_of_;   ///< by fabric link: the NIC that sends on it, or kNoNic
+  std::vector<std::uint32_t> nic_of_;  ///< by fabric link: the NIC that sends on it, or kNoNic
+  MachineLink first_pace_ = 0;
+  std::vector<BytesPerSecond> paces_;
   std::vector<double> weights_;         ///< of the flow under construction, by machine link
   std::vector<MachineLink> used_;       ///< those that it has
   std::vector<LinkIndex> link_of_;      ///< by machine link; kNoLink until a flow crosses it

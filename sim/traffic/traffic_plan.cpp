@@ -8,7 +8,9 @@
 
 #include "models/collectives/channels.hpp"
 #include "sim/core/random.hpp"
+#include "sim/fabric/collective_load.hpp"
 #include "sim/traffic/draws.hpp"
+#include "sim/traffic/nccl_call.hpp"
 
 namespace lockstep {
 namespace {
@@ -75,7 +77,9 @@ void TrafficPlan::add_group(std::uint32_t entry_number, std::vector<TrafficEnd> 
                      .number = number,
                      .first = static_cast<std::uint32_t>(demands_.size()),
                      .members = std::move(members)});
-  if (info(entry.kind).is_ring) {
+  if (entry.grain == Grain::nccl) {
+    add_nccl(entry, group);
+  } else if (info(entry.kind).is_ring) {
     add_rings(entry, group);
   } else if (entry.grain == Grain::flows) {
     add_pairs(entry, group);
@@ -153,6 +157,30 @@ void TrafficPlan::add_way(const TrafficEntry& entry, std::uint32_t group, int fr
   const std::vector<TrafficEnd>& members = groups_[group].members;
   network_.add_way(members[at(from)], members[at(to)], queue_pair, info(entry.kind).is_ring);
   if (delays()) note_latency(entry, group, from, to);
+}
+
+/// One variable for what NCCL does: the links of the algorithm's shape, at the law's latency and no
+/// faster than its pace.
+void TrafficPlan::add_nccl(const TrafficEntry& entry, std::uint32_t group) {
+  const std::vector<TrafficEnd>& ends = groups_[group].members;
+  const NcclCall call = nccl_call(scenario_, entry, ends);
+  // Progress is that of one of the messages that the report counts.
+  const double bytes = call.sent / call.pairs;
+  const double scale = entry.size.least.base_units() / bytes;
+  network_.add_pace(call.cost.payload_rate / scale);
+  for (const TrafficEnd& end : ends) {
+    if (call.cost.nvlink_coefficient <= 0) break;
+    for (const bool in : {false, true}) {
+      network_.add_port(end, in, scale * call.cost.nvlink_coefficient);
+    }
+  }
+  CollectiveLoad load(network_.fabric());
+  load.add(call.shape, call.members, queue_pair_of(entry, 0));
+  for (FabricLink link = 0; link < load.by_link().size(); ++link) {
+    if (load.by_link()[link] > 0) network_.add_link(link, scale * load.by_link()[link]);
+  }
+  latency_ = to_step_time(call.cost.latency);
+  add_demand(group, -1, -1, bytes).pairs = call.pairs;
 }
 
 /// Of the flow under construction: the longest of its ways counts.

@@ -73,6 +73,7 @@ class TrafficPlan {
   void add_coupled(const TrafficEntry& entry, std::uint32_t group);
   void add_sources(const TrafficEntry& entry, std::uint32_t group);
   void add_rings(const TrafficEntry& entry, std::uint32_t group);
+  void add_nccl(const TrafficEntry& entry, std::uint32_t group);
   void add_ring_messages(const TrafficEntry& entry, std::uint32_t group, const Pairs& ring,
                          std::uint64_t queue_pair);
   void draw_size(const TrafficEntry& entry, std::uint32_t index, int round);

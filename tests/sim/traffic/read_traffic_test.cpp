@@ -35,7 +35,7 @@ TEST_CASE("read_traffic: what is left out follows from the cluster and the kind"
   const TrafficEntry& entry = scenario.entries.at(0);
   CHECK(entry.name == "all_reduce");
   CHECK(entry.members.count == 32);
-  CHECK(entry.grain == Grain::coupled);
+  CHECK(entry.grain == Grain::nccl);
   CHECK(scenario.efficiency == scenario.cluster.transport.efficiency);
   REQUIRE(scenario.assumptions.size() == 2);
   CHECK(scenario.assumptions[0] == "fabric: rail_optimised (not given)");

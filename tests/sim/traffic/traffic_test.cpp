@@ -191,8 +191,9 @@ TEST_CASE("switches delay a message, and a ring once for each of its steps") {
   CHECK(run(hosts(16, fabric), R"({"kind": "pairs", "pairs": [[0, 9]], "size": "8 MiB"})").end_s ==
         nearly(message + 3e-6));
   const double ring = 2.0 * 15 / 16 * message;
-  CHECK(run(hosts(16, fabric), R"({"kind": "all_reduce", "size": "8 MiB"})").end_s ==
-        nearly(ring + 30 * 3e-6));
+  CHECK(
+      run(hosts(16, fabric), R"({"kind": "all_reduce", "size": "8 MiB", "as": "coupled"})").end_s ==
+      nearly(ring + 30 * 3e-6));
 }
 
 TEST_CASE("several entries: each knows how much slower it is than alone") {
@@ -241,10 +242,11 @@ TEST_CASE("GPUs of a node reach each other over NVLink, and leave the fabric alo
 
 TEST_CASE("rings on a 2:1 tree: hops that all cross the spines get half a NIC each") {
   // Rings of two, one end under each leaf of eight hosts: eight hops share four NICs' uplinks.
-  const TrafficReport report = run(
-      hosts(16, R"("kind": "fat_tree", "routing": "spray", "leaf_ports_down": 8,
+  const TrafficReport report =
+      run(hosts(16, R"("kind": "fat_tree", "routing": "spray", "leaf_ports_down": 8,
                        "leaf_oversubscription": 2)"),
-      R"({"kind": "all_reduce", "size": "64 MiB", "groups": {"count": 8, "spread": "strided"}})");
+          R"({"kind": "all_reduce", "size": "64 MiB", "as": "coupled",
+          "groups": {"count": 8, "spread": "strided"}})");
   CHECK(report.end_s == nearly(64 * kMebibyte / (kNic / 2)));
 }
 

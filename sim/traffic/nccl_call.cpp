@@ -1,0 +1,64 @@
+#include "sim/traffic/nccl_call.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <map>
+#include <ranges>
+#include <utility>
+
+#include "models/collectives/algorithms.hpp"
+#include "topologies/placement.hpp"
+
+namespace lockstep {
+namespace {
+
+/// NVLink domain of a GPU; it may be part of a node or span several.
+int domain_of(const NodeSpec& node, const TrafficEnd& end) {
+  if (node.nvlink_domain >= node.gpus) {
+    return (end.node * node.gpus + end.gpu) / node.nvlink_domain;
+  }
+  const int per_node = (node.gpus + node.nvlink_domain - 1) / node.nvlink_domain;
+  return end.node * per_node + end.gpu / node.nvlink_domain;
+}
+
+/// GPUs of the entry on the NIC port that most share.
+int most_on_a_nic(const TrafficEntry& entry, const NodeSpec& node) {
+  std::map<std::pair<int, int>, int> on_nic;
+  for (const TrafficEnd& end : members_of(entry.members, node)) ++on_nic[{end.node, end.nic}];
+  return std::ranges::max(on_nic | std::views::values);
+}
+
+}  // namespace
+
+NcclCall nccl_call(const TrafficScenario& scenario, const TrafficEntry& entry,
+                   const std::vector<TrafficEnd>& ends) {
+  const CollectiveOp op = info(entry.kind).op.value();
+  const NodeSpec& node = scenario.cluster.node;
+  NcclCall out;
+  std::map<int, int> by_domain;
+  for (const TrafficEnd& end : ends) {
+    const int domain = domain_of(node, end);
+    ++by_domain[domain];
+    out.members.push_back(
+        {.place = {domain, end.node * node.gpus + end.gpu}, .node = end.node, .nic = end.nic});
+  }
+  TransportSpec transport = scenario.cluster.transport;
+  transport.efficiency = scenario.efficiency;
+  const CollectiveCall call{.op = op,
+                            .payload = entry.size.least,
+                            .ranks = static_cast<int>(ends.size()),
+                            .ranks_per_node = std::ranges::min(by_domain | std::views::values),
+                            .nodes = static_cast<int>(by_domain.size())};
+  const BytesPerSecond nic = nic_ports(node).bandwidth / most_on_a_nic(entry, node);
+  out.cost = collective_cost(call, node.gpu, transport, nic);
+  const CollectiveOptions options;  // the context refers to it
+  const CollectiveContext context = unpack(call, node.gpu, transport, nic, options);
+  out.shape = collective_shape(op, out.cost.algorithm, places_of(out.members),
+                               channel_count(context, out.cost.algorithm));
+  const auto n = static_cast<double>(ends.size());
+  out.pairs = op == CollectiveOp::all_to_all ? n * (n - 1) : n;
+  out.sent = bus_factor(op, call.ranks) * n * entry.size.least.base_units();
+  return out;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,26 @@
+/// A collective among GPUs of a traffic scenario as NCCL runs it.
+#pragma once
+
+#include <vector>
+
+#include "models/collectives/channels.hpp"
+#include "models/collectives/collectives.hpp"
+#include "sim/fabric/collective_load.hpp"
+#include "sim/traffic/members.hpp"
+
+namespace lockstep {
+
+struct NcclCall {
+  CollectiveCost cost;  ///< of the algorithm that NCCL takes at this size
+  CollectiveShape shape;
+  std::vector<FabricMember> members;
+  double sent = 0;   ///< bytes between members, as nccl-tests counts for its bus bandwidth
+  double pairs = 1;  ///< of sender and receiver among which they are shared out
+};
+
+/// Requires an entry of Grain::nccl and two GPUs at least. GPUs of other groups of the entry that
+/// share a NIC with them send at the same time.
+NcclCall nccl_call(const TrafficScenario& scenario, const TrafficEntry& entry,
+                   const std::vector<TrafficEnd>& ends);
+
+}  // namespace lockstep
