@@ -136,6 +136,12 @@ BytesPerSecond Fabric::capacity(FabricLink link) const {
   return (spray_ ? c.spines * c.spine_uplinks : 1) * c.spine_link_capacity;
 }
 
+bool Fabric::joins_nic(FabricLink link) const {
+  if (!routes_) return link < 2 * nic_ports_;
+  const ClusterGraph& graph = routes_->graph();
+  return std::min(graph.source()[link], graph.target()[link]) < graph.port_count();
+}
+
 std::string Fabric::link_name(FabricLink link) const {
   assert(link < link_count_);
   if (routes_) return drawn_link_name(routes_->graph(), link);

@@ -215,6 +215,8 @@ class Fabric {
   [[nodiscard]] BytesPerSecond capacity(FabricLink link) const;
   /// "node 3 nic 1 up", "leaf 2 to spine 0", ... for reports and traces.
   [[nodiscard]] std::string link_name(FabricLink link) const;
+  /// Whether the link joins a NIC and a switch; else it joins two switches.
+  [[nodiscard]] bool joins_nic(FabricLink link) const;
   /// NIC links of a port: up (into the fabric) and down (out of it); where it has one for each of
   /// several planes, the first.
   [[nodiscard]] FabricLink nic_up(int node, int nic) const;

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/collectives/collectives.hpp"
 #include "models/collectives/group_spread.hpp"
 #include "models/hardware.hpp"
 #include "models/software.hpp"
@@ -34,6 +35,8 @@ struct Operation {
   Precision format = Precision::fp16;  ///< of the operands of `arithmetic`
   Axis axis = Axis::tensor;            ///< of a collective
   Seconds imbalance{};  ///< in `time`: what the fullest expert-parallel rank takes beyond the mean
+  CollectiveOp op = CollectiveOp::all_reduce;  ///< of a collective,
+  std::string_view algorithm{};                ///< and how it is run: CollectiveCost::algorithm
 };
 
 /// Everything that the cost of an operation depends on.

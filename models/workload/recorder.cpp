@@ -242,6 +242,8 @@ void Recorder::exchange(const Exchange& e) {
                       Bytes{cost.nvlink_coefficient * bytes},
                       Bytes{cost.network_coefficient * bytes}};
   operation.axis = e.axis;
+  operation.op = e.call.op;
+  operation.algorithm = cost.algorithm;
   add(operation);
 }
 

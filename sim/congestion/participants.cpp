@@ -1,6 +1,7 @@
 #include "sim/congestion/participants.hpp"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 
 #include "models/input/input_error.hpp"
@@ -89,9 +90,12 @@ std::string TrainingParticipant::words_of_flow(const WiredFlow& flow) const {
       return fmt::format("{} stage {} to {}, replica {}", forward ? "activations" : "gradients",
                          stage, next, actor / stages);
     }
-    case WiredFlow::Use::tensor:
-      return fmt::format("tensor parallel, stage {}, replica {}", flow.subject % stages,
-                         flow.subject / stages);
+    case WiredFlow::Use::layer: {
+      constexpr std::array<std::string_view, kAxes> kNames{"tensor", "context", "expert"};
+      const std::size_t actor = flow.subject / kAxes;
+      return fmt::format("{} parallel, stage {}, replica {}", kNames[flow.subject % kAxes],
+                         actor % stages, actor / stages);
+    }
     case WiredFlow::Use::data: {
       const DataChannel& channel = plan_.stages[flow.subject].channels[flow.channel];
       return fmt::format("{} of {:.4g} MB, stage {}", op_name(channel.op),

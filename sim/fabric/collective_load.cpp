@@ -20,20 +20,6 @@ struct LeafCounts {
 
 }  // namespace
 
-std::vector<char> nic_links(const Fabric& fabric) {
-  std::vector<char> is_nic(fabric.link_count());
-  std::vector<RouteHop> hops;
-  for (int node = 0; node < fabric.nodes(); ++node) {
-    for (int nic = 0; nic < fabric.nics_per_node(); ++nic) {
-      fabric.nic_ups(node, nic, hops);
-      fabric.nic_downs(node, nic, hops);
-    }
-    for (const RouteHop& hop : hops) is_nic[hop.link] = 1;
-    hops.clear();
-  }
-  return is_nic;
-}
-
 std::vector<GroupMember> places_of(std::span<const FabricMember> members) {
   std::vector<GroupMember> places;
   places.reserve(members.size());
@@ -200,7 +186,7 @@ void CollectiveLoad::add_in_network(const std::vector<NetworkEdge>& edges,
 CollectiveLoad::Slowest CollectiveLoad::slowest(double efficiency) const {
   Slowest out;
   for (FabricLink link = 0; link < by_link_.size(); ++link) {
-    if (by_link_[link] <= 0 || is_nic_[link]) continue;
+    if (by_link_[link] <= 0 || fabric_.joins_nic(link)) continue;
     const SecondsPerByte per_byte =
         per_byte_at(by_link_[link], efficiency * fabric_.capacity(link));
     if (per_byte > out.per_byte) out = {link, per_byte};

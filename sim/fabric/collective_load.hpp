@@ -19,16 +19,12 @@ struct FabricMember {
   int nic = 0;        ///< of the node: a port, as nic_ports() counts them
 };
 
-/// Whether a link joins a NIC and a switch, by FabricLink.
-std::vector<char> nic_links(const Fabric& fabric);
-
 /// Bytes over every link for each byte of payload, summed over all groups that run at once. Links
 /// of NICs are included.
 class CollectiveLoad {
  public:
   /// `fabric` outlives this.
-  explicit CollectiveLoad(const Fabric& fabric)
-      : fabric_(fabric), is_nic_(nic_links(fabric)), by_link_(fabric.link_count()) {}
+  explicit CollectiveLoad(const Fabric& fabric) : fabric_(fabric), by_link_(fabric.link_count()) {}
 
   /// Adds a group. `queue_pair` feeds the hash of ECMP fabrics. What switches sum on the way
   /// (SHARP) leaves every leaf once for each rail, towards the root of the rail's tree; on fabrics
@@ -54,7 +50,6 @@ class CollectiveLoad {
   void add_in_network(const std::vector<NetworkEdge>& edges, std::span<const FabricMember> members);
 
   const Fabric& fabric_;
-  std::vector<char> is_nic_;
   std::vector<double> by_link_;
   std::vector<double> pairs_;  ///< by link, of one byte between each pair
   std::vector<RouteHop> hops_;

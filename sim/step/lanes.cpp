@@ -75,20 +75,6 @@ void Lanes::add(Place from, Place to, bool only_known, double bytes, std::vector
   if (fabric_.is_drawn() && !only_known) merge_hops(uses, 0);
 }
 
-void Lanes::add_tensor(Place at, std::vector<RouteHop>& uses) const {
-  const std::uint32_t pool = plan_.place(at.data, at.stage).pool;
-  const int first = rank(at);
-  const int node = node_of(first), nic = placement_.nic_of(first);
-  const double lanes =
-      std::max(1.0, static_cast<double>(plan_.placement.gpus_per_node) / plan_.placement.nic_ports);
-  std::vector<RouteHop> links;
-  fabric_.nic_ups(node, nic, links);
-  fabric_.nic_downs(node, nic, links);
-  for (const RouteHop& hop : links) {
-    add_use(uses, hop.link, hop.share * lanes * plan_.costs(pool).tensor_network_share, false);
-  }
-}
-
 void Lanes::add_ring(int replica, int stage, const DataGroup& group, std::vector<RouteHop>& uses) {
   std::vector<RouteHop> own;
   add({replica, stage}, {group.next(replica), stage}, false, 1.0, own);

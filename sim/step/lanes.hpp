@@ -50,8 +50,6 @@ class Lanes {
   /// Adds to `uses` what all lanes put on links for each byte that one lane sends, times `bytes`;
   /// when `only_known`, only on links that are among `uses` already.
   void add(Place from, Place to, bool only_known, double bytes, std::vector<RouteHop>& uses);
-  /// Adds a stage's tensor-parallel transfers through the NIC of its lane 0.
-  void add_tensor(Place at, std::vector<RouteHop>& uses) const;
   /// Adds the ring between the NVLink domains of a group, as far as `replica` sends.
   void add_ring(int replica, int stage, const DataGroup& group, std::vector<RouteHop>& uses);
 

@@ -352,7 +352,7 @@ class StageBuilder {
       StepTime& pass = forward ? out_.forward : out_.backward;
       for (std::uint32_t i = 0; i < item.segments; ++i) {
         const Segment& s = out_.segments[item.first_segment + i];
-        pass += s.compute + s.tensor;
+        pass += s.compute + s.tensor + to_step_time(Seconds{plan_.costs(out_.pool).flow_time(s)});
       }
     }
     out_.items.push_back(item);
@@ -396,19 +396,23 @@ class StageBuilder {
     const Seconds kernels = cost.compute() - cost.launch;
     const Seconds yielded = policy_.sm_share / (1 - policy_.sm_share) * std::min(kernels, beside);
     const Seconds compute = (1 + variation_) * kernels + yielded + cost.launch + cost.copies;
-    const ExchangeCost exchange = cost.exchange();
-    const bool as_flow = exchange.transfer > Seconds{} &&
-                         ((window && plan_.data_over_nvlink) || exchange.network > Bytes{});
-    Segment segment{.compute = to_step_time(compute),
-                    .tensor = to_step_time(as_flow ? exchange.latency : exchange.total())};
-    if (as_flow) {
-      // Progress runs at the pace of the transfer alone; its links see their share of it.
-      segment.tensor_amount = exchange.transfer.base_units() * plan_.costs(out_.pool).tensor_rate;
-    }
-    out_.segments.push_back(segment);
+    Segment segment;
+    segment.compute = to_step_time(compute);
+    Seconds closed;
     for (std::size_t a = 0; a < kAxes; ++a) {
-      out_.exchange[a] += cost.exchanges[a].total().base_units();
+      const ExchangeCost& exchange = cost.exchanges[a];
+      const bool as_flow = exchange.transfer > Seconds{} &&
+                           ((window && plan_.data_over_nvlink) || exchange.network > Bytes{});
+      const Seconds waits = as_flow ? exchange.latency : exchange.total();
+      closed += waits;
+      out_.exchange[a] += waits.base_units();
+      // Progress runs at the pace of the transfer alone; its links see their share of it.
+      if (as_flow) {
+        segment.amounts[a] = exchange.transfer.base_units() * plan_.costs(out_.pool).layers[a].rate;
+      }
     }
+    segment.tensor = to_step_time(closed);
+    out_.segments.push_back(segment);
     const auto book = [&](Bucket bucket, Seconds time) {
       out_.compute[static_cast<std::size_t>(bucket)] += time.base_units();
     };
@@ -454,18 +458,49 @@ class StageBuilder {
   std::size_t posted_uses_ = 0;  ///< whose gathers are posted, or not needed
 };
 
-/// How a transfer inside layers loads links when it runs as a flow.
-void plan_tensor_flow(const Pieces& pieces, NodeCosts& out) {
-  ExchangeCost cost;
-  for (const Piece& layer : pieces.layers) {
-    cost += layer.cost(Pass::forward).exchange();
-    cost += layer.cost(Pass::backward).exchange();
+/// The ways in which the axis' bytes leave NICs, by operation and algorithm.
+std::vector<LayerPattern> layer_patterns(const WorkloadContext& context, Axis axis) {
+  std::vector<LayerPattern> patterns;
+  std::set<std::size_t> seen;
+  double all = 0;
+  for (int i = 0; i < context.job.model.layers; ++i) {
+    const LayerKind kind = context.job.kind(i);
+    if (!seen.insert(Pieces::piece_of(kind)).second) continue;
+    for (const Operation& o : layer_operations(context, kind)) {
+      const double bytes = o.network.base_units();
+      if (o.kind != OperationKind::collective || o.axis != axis || bytes <= 0) continue;
+      all += bytes;
+      const auto same = std::ranges::find_if(patterns, [&o](const LayerPattern& p) {
+        return p.op == o.op && p.algorithm == o.algorithm;
+      });
+      if (same == patterns.end()) {
+        patterns.push_back({o.op, o.algorithm, bytes});
+      } else {
+        same->share += bytes;
+      }
+    }
   }
-  if (cost.transfer <= Seconds{}) return;
-  const Bytes unit = cost.network > Bytes{} ? cost.network : cost.nvlink;
-  out.tensor_rate = (unit / cost.transfer).base_units();
-  out.tensor_nvlink_share = cost.nvlink / unit;
-  out.tensor_network_share = cost.network / unit;
+  for (LayerPattern& pattern : patterns) pattern.share /= all;
+  return patterns;
+}
+
+/// How transfers inside layers load links when they run as flows.
+void plan_layer_transfers(const Pieces& pieces, const WorkloadContext& context, NodeCosts& out) {
+  for (std::size_t a = 0; a < kAxes; ++a) {
+    ExchangeCost cost;
+    for (const Piece& layer : pieces.layers) {
+      cost += layer.cost(Pass::forward).exchanges[a];
+      cost += layer.cost(Pass::backward).exchanges[a];
+    }
+    if (cost.transfer <= Seconds{}) continue;
+    const bool leaves = cost.network > Bytes{};
+    const Bytes unit = leaves ? cost.network : cost.nvlink;
+    out.layers[a] = {.rate = (unit / cost.transfer).base_units(),
+                     .nvlink_share = cost.nvlink / unit,
+                     .network_share = cost.network / unit,
+                     .patterns = {}};
+    if (leaves) out.layers[a].patterns = layer_patterns(context, static_cast<Axis>(a));
+  }
 }
 
 void plan_messages(const Scenario& s, StepPlan& plan) {
@@ -479,14 +514,16 @@ void plan_messages(const Scenario& s, StepPlan& plan) {
   plan.blocking_sends = waits || !policy.overlap_pipeline;
 }
 
-NodeCosts node_costs(const Scenario& s, const NodeSpec& node, Bytes message, const Pieces& pieces) {
+NodeCosts node_costs(const Scenario& s, const WorkloadContext& context, Bytes message,
+                     const Pieces& pieces) {
+  const NodeSpec& node = context.node;
   NodeCosts costs;
   const BytesPerSecond nic = nic_of_gpu(node);
   const CollectiveCall call{CollectiveOp::send_receive, message, 2, 1};
   costs.message_cost = collective_cost(call, node.gpu, s.transport, nic);
   costs.local_message_cost =
       collective_cost({call.op, call.payload, 2, 2}, node.gpu, s.transport, nic);
-  plan_tensor_flow(pieces, costs);
+  plan_layer_transfers(pieces, context, costs);
   return costs;
 }
 
@@ -615,6 +652,10 @@ StepPlan plan_step(const Scenario& s) {
   const Parallelism& par = s.job.parallelism;
   StepPlan plan;
   plan.placement = placement_spec(s);
+  plan.widths = {.tensor = par.tensor,
+                 .context = par.context,
+                 .expert = par.expert,
+                 .expert_tensor = par.expert_tensor};
   plan.shape = pipeline_shape(par);
   const Placement placement{plan.placement};
   const ReplicaVariants variants = replica_variants(s, placement);
@@ -626,9 +667,10 @@ StepPlan plan_step(const Scenario& s) {
 
   std::vector<Pieces> pieces;
   for (std::size_t pool = 0; pool < s.pool_count(); ++pool) {
-    pieces.push_back(make_pieces(workload_context(s, placement, pool)));
+    const WorkloadContext context = workload_context(s, placement, pool);
+    pieces.push_back(make_pieces(context));
     NodeCosts& costs = pool == 0 ? plan : plan.further_pools.emplace_back();
-    costs = node_costs(s, s.node_of(pool), plan.message, pieces.back());
+    costs = node_costs(s, context, plan.message, pieces.back());
   }
   if (s.gpus() > 1) {
     const int per_domain = std::min(s.gpus(), plan.placement.nvlink_domain);

@@ -2,6 +2,7 @@
 /// their compute time, and the collectives with which replicas exchange gradients and parameters.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -23,11 +24,16 @@ namespace lockstep {
 /// its layers.
 struct Segment {
   StepTime compute;  ///< kernels and launch gaps, on a GPU of nominal speed
-  StepTime tensor;   ///< latency inside layers, and transfer unless `tensor_amount` moves it
-  double tensor_amount =
-      0;  ///< bytes of the transfer when it runs as a flow on shared links; else 0
+  StepTime tensor;   ///< latency inside layers, and transfers that no flow moves
+  /// By Axis: bytes that run as a flow on shared links, one axis after the other; 0: none.
+  std::array<double, kAxes> amounts{};
   std::uint32_t needs = 0;  ///< data-parallel collectives of the stage that must be complete before
   std::uint32_t posts = 0;  ///< data-parallel collectives of the stage posted at its end, in all
+
+  /// Ends of flows that the segment waits for.
+  [[nodiscard]] int flows() const {
+    return static_cast<int>(std::ranges::count_if(amounts, [](double b) { return b > 0; }));
+  }
 };
 
 struct ProgramItem {
@@ -79,7 +85,8 @@ struct StagePlan {
   StepTime optimiser;
   StepTime forward, backward;  ///< one micro batch through all chunks, tensor parallel too
   BucketTimes compute{};       ///< seconds of one GPU over all segments, by bucket
-  std::array<double, kAxes> exchange{};  ///< the same of collectives inside layers, by Axis
+  /// The same of collectives inside layers, by Axis: latency, and transfers that no flow moves.
+  std::array<double, kAxes> exchange{};
 };
 
 /// Gradients of weights of which two stages of a replica have a copy each: summed when both have
@@ -91,18 +98,55 @@ struct StageExchange {
   std::string_view what;  ///< "embedding gradients"
 };
 
+/// How part of the bytes that ranks exchange inside layers goes from one to another.
+struct LayerPattern {
+  CollectiveOp op = CollectiveOp::all_reduce;
+  std::string_view algorithm;
+  double share = 1;  ///< of the bytes that leave the NICs
+};
+/// Transfers inside layers along one axis, as flows. A byte of Segment::amounts is one that leaves
+/// a GPU's NIC on average or, where no group of the axis leaves its NVLink domain, its NVLink port.
+struct LayerTransfer {
+  double rate = 0;                     ///< bytes per second when alone; 0: there are none
+  double nvlink_share = 1;             ///< bytes over NVLink,
+  double network_share = 0;            ///< and over the NIC, for each byte
+  std::vector<LayerPattern> patterns;  ///< where the network has a share
+};
+
 /// What transfers cost on nodes of one kind.
 struct NodeCosts {
-  CollectiveCost message_cost;        ///< across the fabric
-  CollectiveCost local_message_cost;  ///< inside an NVLink domain
-  double tensor_nvlink_share = 1;     ///< of a transfer's bytes inside layers: over NVLink,
-  double tensor_network_share = 0;    ///< and over the NIC, per byte of Segment::tensor_amount
-  double tensor_rate = 0;             ///< bytes per second of such a transfer when alone
+  CollectiveCost message_cost;              ///< across the fabric
+  CollectiveCost local_message_cost;        ///< inside an NVLink domain
+  std::array<LayerTransfer, kAxes> layers;  ///< by Axis
+
+  [[nodiscard]] const LayerTransfer& layer(Axis axis) const {
+    return layers[static_cast<std::size_t>(axis)];
+  }
+  /// Time of a segment's flows when each is alone on its links.
+  [[nodiscard]] double flow_time(const Segment& segment) const {
+    double time = 0;
+    for (std::size_t a = 0; a < kAxes; ++a) {
+      if (segment.amounts[a] > 0) time += segment.amounts[a] / layers[a].rate;
+    }
+    return time;
+  }
+};
+
+/// Ranks of a stage that exchange inside layers: a replica's lanes are numbered tensor, context.
+struct LayerWidths {
+  int tensor = 1, context = 1;
+  int expert = 1, expert_tensor = 1;  ///< groups of experts fill lanes and then replicas
+
+  /// Replicas that hold all experts together, and so exchange with one another.
+  [[nodiscard]] int expert_replicas() const {
+    return std::max(1, expert * expert_tensor / (tensor * context));
+  }
 };
 
 /// As a NodeCosts it has those of the first pool of nodes.
 struct StepPlan : NodeCosts {
   PlacementSpec placement;
+  LayerWidths widths;
   int micro_batches = 1;
   PipelineShape shape;
   std::vector<StagePlan> stages;         ///< of replicas of the first variant

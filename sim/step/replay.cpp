@@ -10,7 +10,7 @@ namespace lockstep {
 class RunningStep::State {
   static constexpr std::uint32_t kNoExchange = UINT32_MAX;
 
-  enum class Wait : std::uint8_t { none, input, data, send, tensor, exchange, barrier, done };
+  enum class Wait : std::uint8_t { none, input, data, send, layer, exchange, barrier, done };
 
   enum EventKind : std::uint32_t {
     segment_done,
@@ -25,6 +25,7 @@ class RunningStep::State {
     std::uint32_t replica_class = 0;
     std::uint32_t item = 0;
     std::uint32_t segment = 0;  ///< within the item
+    std::uint32_t axis = 0;     ///< of the segment's flows: the one under way
     std::uint32_t posted = 0;   ///< data-parallel collectives of the stage, in all
     Wait wait = Wait::none;
     std::uint32_t landing = 0;  ///< messages sent that have not arrived
@@ -39,6 +40,13 @@ class RunningStep::State {
     StepTime on_wire;              ///< start of the transfer under way
     std::vector<StepTime> posted;  ///< of messages not yet delivered, oldest at `oldest`
     std::size_t oldest = 0;
+  };
+
+  /// Actors of one stage whose experts exchange tokens: none goes on before all have theirs.
+  struct Block {
+    std::vector<std::uint32_t> actors;
+    std::uint32_t arrived = 0;
+    StepTime all_there;  ///< when the last of them arrived
   };
 
   struct StageState {
@@ -140,6 +148,17 @@ class RunningStep::State {
       }
       result_.items.resize(items);
     }
+    block_of_.resize(count);
+    for (const std::vector<std::size_t>& block : blocks_of(classes_)) {
+      for (std::size_t s = 0; s < stages_; ++s) {
+        Block& of_stage = blocks_.emplace_back();
+        for (const std::size_t c : block) {
+          const std::size_t actor = c * stages_ + s;
+          block_of_[actor] = static_cast<std::uint32_t>(blocks_.size() - 1);
+          of_stage.actors.push_back(static_cast<std::uint32_t>(actor));
+        }
+      }
+    }
     for (std::size_t a = 0; a < count; ++a) {
       actors_[a].stage = static_cast<std::uint32_t>(a % stages_);
       actors_[a].replica_class = static_cast<std::uint32_t>(a / stages_);
@@ -204,14 +223,41 @@ class RunningStep::State {
   }
 
   void on_segment_done(std::uint32_t index) {
+    actors_[index].axis = 0;
+    exchange_inside_layers(index);
+  }
+  /// Starts the next flow of the segment, or ends it.
+  void exchange_inside_layers(std::uint32_t index) {
     Actor& a = actors_[index];
-    const Segment& segment = current_segment(a);
-    if (segment.tensor_amount > 0) {
-      wait_for(a, Wait::tensor);
-      start_flow(wiring_->actor(index).tensor, segment.tensor_amount);
-      return;
+    const auto& amounts = current_segment(a).amounts;
+    while (a.axis < kAxes && amounts[a.axis] <= 0) ++a.axis;
+    if (a.axis == kAxes) return finish_segment(index);
+    wait_for(a, Wait::layer);
+    if (a.axis == static_cast<std::uint32_t>(Axis::expert)) {
+      Block& block = blocks_[block_of_[index]];
+      if (++block.arrived < block.actors.size()) return;
+      block.arrived = 0;
+      block.all_there = now_;
     }
-    finish_segment(index);
+    start_flow(wiring_->actor(index).layer[a.axis], amounts[a.axis]);
+  }
+  void layer_flow_ended(std::uint32_t subject) {
+    const std::uint32_t index = subject / kAxes, axis = subject % kAxes;
+    if (axis != static_cast<std::uint32_t>(Axis::expert)) {
+      return layer_exchanged(index, axis, actors_[index].since);
+    }
+    const Block& block = blocks_[block_of_[index]];
+    for (const std::uint32_t member : block.actors) {
+      layer_exchanged(member, axis, block.all_there);
+    }
+  }
+  /// `started`: when all that take part were there.
+  void layer_exchanged(std::uint32_t index, std::uint32_t axis, StepTime started) {
+    Actor& a = actors_[index];
+    result_.actors[index].straggler += started - a.since;
+    result_.actors[index].layer[axis] += now_ - started;
+    ++a.axis;
+    exchange_inside_layers(index);
   }
   [[nodiscard]] const Segment& current_segment(const Actor& a) const {
     const StagePlan& plan = plan_of(a);
@@ -452,11 +498,8 @@ class RunningStep::State {
         return collective_ended(flow.subject);
       case WiredFlow::Use::exchange:
         return exchange_ended(flow.subject);
-      case WiredFlow::Use::tensor: {
-        Actor& a = actors_[flow.subject];
-        result_.actors[flow.subject].tensor += now_ - a.since;
-        return finish_segment(flow.subject);
-      }
+      case WiredFlow::Use::layer:
+        return layer_flow_ended(flow.subject);
     }
   }
 
@@ -493,6 +536,8 @@ class RunningStep::State {
   std::vector<std::uint32_t> arrived_count_ =
       std::vector<std::uint32_t>(2 * classes_.size() * stages_);
   std::vector<StageState> stage_;
+  std::vector<Block> blocks_;
+  std::vector<std::uint32_t> block_of_;       ///< by actor
   std::vector<std::uint32_t> exchange_of_;    ///< by stage
   std::vector<std::uint8_t> exchange_ready_;  ///< by class and exchange: stages that wait for it
   std::vector<StepTime> exchange_posted_;     ///< by class and exchange

@@ -1,6 +1,7 @@
 /// Replays a planned step: actors run their programs, wait for each other, and share links.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -15,19 +16,21 @@ namespace lockstep {
 
 /// What an actor waited for. With its compute these add up to the step, tick for tick.
 struct ActorTimes {
-  StepTime compute;  ///< at nominal speed
-  StepTime slow;     ///< what a slow GPU took beyond that
-  StepTime tensor;
-  StepTime bubble;     ///< another stage computes
-  StepTime message;    ///< a pipeline message is on its way
-  StepTime data;       ///< gradients or parameters are on their way
-  StepTime straggler;  ///< another replica is late
+  StepTime compute;                     ///< at nominal speed
+  StepTime slow;                        ///< what a slow GPU took beyond that
+  StepTime tensor;                      ///< exchanges inside layers that no flow moves,
+  std::array<StepTime, kAxes> layer{};  ///< and those that flows move, by Axis
+  StepTime bubble;                      ///< another stage computes
+  StepTime message;                     ///< a pipeline message is on its way
+  StepTime data;                        ///< gradients or parameters are on their way
+  StepTime straggler;                   ///< another replica is late
   StepTime optimiser;
   StepTime overhead;
   StepTime finished;  ///< end of its last work
 
   [[nodiscard]] StepTime total() const {
-    return compute + slow + tensor + bubble + message + data + straggler + optimiser + overhead;
+    return compute + slow + tensor + layer[0] + layer[1] + layer[2] + bubble + message + data +
+           straggler + optimiser + overhead;
   }
 };
 

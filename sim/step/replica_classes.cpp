@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "sim/step/lanes.hpp"
+#include "sim/step/layer_routes.hpp"
 #include "sim/step/site.hpp"
 
 namespace lockstep {
@@ -51,6 +52,23 @@ constexpr std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
   return mix(mix(a + 0x9e3779b97f4a7c15ULL) ^ b);
 }
 
+/// Replicas that exchange tokens over the network in any stage, side by side; 1: none do. They wait
+/// for each other in every layer, so they must all run as many passes.
+int replicas_of_block(const StepPlan& plan, const LayerRoutes& routes) {
+  const int span = plan.widths.expert_replicas();
+  if (span == 1 || plan.placement.data % span != 0) return 1;
+  bool any = false;
+  for (int d = 0; d < plan.placement.data; ++d) {
+    for (int stage = 0; stage < plan.placement.pipeline; ++stage) {
+      const StagePlan &own = plan.place(d, stage), &first = plan.place(d / span * span, stage);
+      if (own.segments.size() != first.segments.size()) return 1;
+      any = any || routes.on_network({d, stage}, Axis::expert);
+    }
+    if (plan.variant_of.empty()) break;  // all replicas are alike
+  }
+  return any ? span : 1;
+}
+
 /// Numbers hashes from 0 in the order of their first appearance.
 template <class Colours>
 std::uint32_t renumber(const std::vector<std::uint64_t>& hashes, Colours& colours) {
@@ -68,6 +86,8 @@ class Refinement {
   Refinement(const Scenario& scenario, const StepPlan& plan, Lanes& lanes)
       : plan_(plan),
         lanes_(lanes),
+        routes_(plan, lanes),
+        span_(static_cast<std::size_t>(replicas_of_block(plan, routes_))),
         left_(nic_shares(scenario, lanes.fabric())),
         number_(lanes.fabric().link_count(), kUnused) {
     const auto replicas = static_cast<std::size_t>(plan.placement.data);
@@ -141,11 +161,11 @@ class Refinement {
         add_message({replica, s}, {replica, (next + stages) % stages});
         add_uses(replica, flow);
       }
-      ++flow;
-      const NodeCosts& costs = plan_.costs(plan_.place(replica, s).pool);
-      if (costs.tensor_rate <= 0 || costs.tensor_network_share <= 0) continue;
-      lanes_.add_tensor({replica, s}, uses_);
-      add_uses(replica, flow);
+      for (std::size_t axis = 0; axis < kAxes; ++axis) {
+        ++flow;
+        routes_.add({replica, s}, static_cast<Axis>(axis), uses_);
+        add_uses(replica, flow);
+      }
     }
     for (const StageExchange& exchange : plan_.exchanges) {
       const Place one{replica, static_cast<int>(exchange.stages[0])};
@@ -186,8 +206,13 @@ class Refinement {
   }
 
   void refine() {
-    for (std::size_t i = 0; i < replica_hash_.size(); ++i)
-      replica_hash_[i] = mix(replica_colour_[i]);
+    for (std::size_t first = 0; first < replica_hash_.size(); first += span_) {
+      std::uint64_t block = 0;
+      for (std::size_t i = first; i < first + span_; ++i) block += mix(replica_colour_[i]);
+      for (std::size_t i = first; i < first + span_; ++i) {
+        replica_hash_[i] = mix(replica_colour_[i]) + (span_ > 1 ? mix(block) : 0);
+      }
+    }
     for (std::size_t i = 0; i < link_hash_.size(); ++i) link_hash_[i] = mix(link_colour_[i]);
     for (const Use& use : uses_of_all_) {
       replica_hash_[use.replica] += mix(use.what, link_colour_[use.link]);
@@ -211,9 +236,10 @@ class Refinement {
         continue;
       }
       const auto it = slow.find(data);
-      folding.classes.push_back(
-          {data, 1, it == slow.end() ? std::vector<double>{} : it->second, plan_.variant(data)});
+      folding.classes.push_back({data, 1, it == slow.end() ? std::vector<double>{} : it->second,
+                                 plan_.variant(data), kNoBlock});
     }
+    if (span_ > 1) number_blocks(folding.classes);
     if (alone(replicas)) return folding;
     folding.links.of = number_;
     folding.links.links.assign(links, 0);
@@ -225,8 +251,20 @@ class Refinement {
     return folding;
   }
 
+  /// Blocks are as alike as their replicas: a class is in blocks of one kind.
+  void number_blocks(std::vector<ReplicaClass>& classes) const {
+    for (ReplicaClass& c : classes) {
+      const std::size_t first = static_cast<std::size_t>(c.representative) / span_ * span_;
+      c.block =
+          *std::min_element(replica_colour_.begin() + static_cast<std::ptrdiff_t>(first),
+                            replica_colour_.begin() + static_cast<std::ptrdiff_t>(first + span_));
+    }
+  }
+
   const StepPlan& plan_;
   Lanes& lanes_;
+  LayerRoutes routes_;
+  std::size_t span_;                   ///< replicas of a block
   std::vector<double> left_;           ///< of each fabric link's capacity; empty: all of it
   std::vector<std::uint32_t> number_;  ///< by fabric link: among those used
   std::vector<Use> uses_of_all_;
@@ -238,19 +276,21 @@ class Refinement {
 /// Classes of equal slow GPUs and equal path lengths; slow replicas on their own.
 std::vector<ReplicaClass> classes_by_length(const StepPlan& plan, const Slowdowns& slow,
                                             const Lanes& lanes, bool unfold) {
+  const int span = unfold ? replicas_of_block(plan, LayerRoutes{plan, lanes}) : 1;
   std::vector<ReplicaClass> classes;
   std::map<std::pair<std::uint32_t, std::vector<int>>, std::size_t> by_path;
   for (int data = 0; data < plan.placement.data; ++data) {
     const auto it = slow.find(data);
     if (unfold || it != slow.end()) {
-      classes.push_back(
-          {data, 1, it == slow.end() ? std::vector<double>{} : it->second, plan.variant(data)});
+      classes.push_back({data, 1, it == slow.end() ? std::vector<double>{} : it->second,
+                         plan.variant(data),
+                         span > 1 ? static_cast<std::uint32_t>(data / span) : kNoBlock});
       continue;
     }
     const auto [place, is_new] = by_path.try_emplace(
         {plan.variant(data), path_kinds(lanes, data, plan.placement.pipeline)}, classes.size());
     if (is_new) {
-      classes.push_back({data, 1, {}, plan.variant(data)});
+      classes.push_back({data, 1, {}, plan.variant(data), kNoBlock});
     } else {
       ++classes[place->second].copies;
     }

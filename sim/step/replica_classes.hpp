@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "sim/scenario/scenario.hpp"
@@ -10,12 +11,17 @@
 
 namespace lockstep {
 
+constexpr std::uint32_t kNoBlock = std::numeric_limits<std::uint32_t>::max();
+
 /// Data-parallel replicas that do the same at the same time; simulated once.
 struct ReplicaClass {
   int representative = 0;
   int copies = 1;
   std::vector<double> slowdown;  ///< of each stage's tensor-parallel group; empty: all 1
   std::uint32_t variant = 0;     ///< of the plan: StepPlan::stage_of()
+  /// Classes of one block exchange tokens with each other's experts over the network, and wait for
+  /// each other there; kNoBlock: with nobody.
+  std::uint32_t block = kNoBlock;
 };
 
 /// Links of the fabric on which the same classes put the same bytes; simulated once.
@@ -34,7 +40,8 @@ struct ReplicaClasses {
 ///
 /// Folded exactly, the classes are an equitable partition: replicas of a class have the same plan
 /// and slow GPUs and send as much over links of each class, links of a class have the same capacity
-/// and carry as much of replicas of each class. Shares that are max-min fair are then equal within
+/// and carry as much of replicas of each class; replicas of a class exchange tokens with as many of
+/// each class. Shares that are max-min fair are then equal within
 /// a class. Found by colour refinement, with 64-bit hashes in place of whole neighbourhoods: among
 /// 1e5 replicas and links two that differ meet once in 1e9 jobs. Source: McKay 1981, Practical
 /// graph isomorphism, Congressus Numerantium 30, section 2. Under ECMP it finds replicas that meet

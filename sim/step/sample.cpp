@@ -6,15 +6,17 @@
 #include <utility>
 
 #include "sim/step/lanes.hpp"
+#include "sim/step/layer_routes.hpp"
 #include "sim/step/step.hpp"
 
 namespace lockstep {
 namespace {
 
-/// What the pipeline messages and exchanges of replicas put on links.
+/// What the pipeline messages of replicas and their exchanges, inside layers too, put on links.
 class ReplicaRoutes {
  public:
-  ReplicaRoutes(const StepPlan& plan, const Fabric& fabric) : plan_(plan), lanes_(plan, fabric) {}
+  ReplicaRoutes(const StepPlan& plan, const Fabric& fabric)
+      : plan_(plan), lanes_(plan, fabric), layers_(plan, lanes_) {}
 
   /// Calls `visit` with the links of each flow of the replica.
   template <class Visit>
@@ -28,6 +30,13 @@ class ReplicaRoutes {
         uses_.clear();
         add({replica, s}, {replica, (next + stages) % stages});
         visit(uses_);
+      }
+    }
+    for (int s = 0; s < stages; ++s) {
+      for (std::size_t axis = 0; axis < kAxes; ++axis) {
+        uses_.clear();
+        layers_.add({replica, s}, static_cast<Axis>(axis), uses_);
+        if (!uses_.empty()) visit(uses_);
       }
     }
     for (const StageExchange& exchange : plan_.exchanges) {
@@ -70,6 +79,7 @@ class ReplicaRoutes {
 
   const StepPlan& plan_;
   Lanes lanes_;
+  LayerRoutes layers_;
   std::vector<RouteHop> uses_;
 };
 
@@ -123,7 +133,7 @@ double events_of_replica(const StepPlan& plan, std::size_t variant) {
   double events = 0;
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const StagePlan& stage = plan.stage_of(variant, s);
-    for (const Segment& segment : stage.segments) events += segment.tensor_amount > 0 ? 2 : 1;
+    for (const Segment& segment : stage.segments) events += 1 + segment.flows();
     for (const auto& messages : stage.message_targets) {
       events += 2 * static_cast<double>(messages.size());
     }

@@ -38,6 +38,7 @@ BucketTimes bucket_times(const StagePlan& stage, const ActorTimes& t) {
   for (std::size_t a = 0; a < kAxes && exchanged > 0; ++a) {
     at(times, kExposed[a]) += seconds(t.tensor) * (stage.exchange[a] / exchanged);
   }
+  for (std::size_t a = 0; a < kAxes; ++a) at(times, kExposed[a]) += seconds(t.layer[a]);
   at(times, Bucket::pipeline_bubble) += seconds(t.bubble);
   at(times, Bucket::pipeline_exposed) += seconds(t.message);
   at(times, Bucket::data_exposed) += seconds(t.data);

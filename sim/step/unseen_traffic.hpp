@@ -1,6 +1,4 @@
-/// What a step's answer leaves out of the traffic between nodes. Exchanges inside layers load the
-/// NICs of their nodes and not the switches beyond; collectives among replicas load the links of
-/// rings, whatever algorithm was chosen.
+/// What a step's answer leaves out of the traffic between nodes: replicas load links as rings do.
 #pragma once
 
 #include <string>

@@ -1,6 +1,8 @@
 #include "sim/step/wiring.hpp"
 
 #include <algorithm>
+#include <limits>
+#include <map>
 #include <utility>
 
 namespace lockstep {
@@ -38,6 +40,7 @@ Wiring::Wiring(const Scenario& scenario, const StepPlan& plan,
       link_classes_(std::move(links)),
       crowd_(std::move(crowd)),
       lanes_(plan, site.links->fabric(), site.nodes),
+      layers_(plan, lanes_),
       links_(*site.links),
       network_(links_.network()),
       class_links_(link_classes_.links.size(), kNoLink),
@@ -47,7 +50,7 @@ Wiring::Wiring(const Scenario& scenario, const StepPlan& plan,
   actors_.resize(actors);
   pairs_.assign(actors, kNoLink);
   wire_messages();
-  wire_tensor();
+  wire_layers();
   wire_data();
   wire_exchanges();
 }
@@ -173,26 +176,59 @@ void Wiring::wire_message(std::size_t actor, int data, int stage, int next, int 
   actors_[actor].message_latency[way] = to_step_time(latency);
 }
 
-void Wiring::wire_tensor() {
-  const auto stages = static_cast<std::size_t>(plan_.placement.pipeline);
-  for (std::size_t a = 0; a < actors_.size(); ++a) {
-    const NodeCosts& costs = plan_.costs(plan_of(a).pool);
-    if (costs.tensor_rate <= 0) continue;
-    Edges edges;
-    edges.list.push_back({rate_limit(costs.tensor_rate), 1.0});
-    for (const int direction : {0, 1}) {
-      if (costs.tensor_nvlink_share > 0) {
-        edges.add(port(a, direction), costs.tensor_nvlink_share);
-      }
-    }
-    if (costs.tensor_network_share > 0) {
-      const ReplicaClass& c = classes_[a / stages];
-      std::vector<RouteHop> uses;
-      lanes_.add_tensor({c.representative, static_cast<int>(a % stages)}, uses);
-      add_uses(uses, c.copies, edges);
-    }
-    actors_[a].tensor = add_flow(edges, WiredFlow::Use::tensor, a);
+std::vector<std::vector<std::size_t>> blocks_of(const std::vector<ReplicaClass>& classes) {
+  std::vector<std::vector<std::size_t>> blocks;
+  std::map<std::uint32_t, std::size_t> known;
+  for (std::size_t c = 0; c < classes.size(); ++c) {
+    const std::uint32_t block = classes[c].block;
+    std::size_t place = blocks.size();
+    if (block != kNoBlock) place = known.try_emplace(block, place).first->second;
+    if (place == blocks.size()) blocks.emplace_back();
+    blocks[place].push_back(c);
   }
+  return blocks;
+}
+
+void Wiring::wire_layers() {
+  const std::size_t stages = plan_.stages.size();
+  for (std::size_t a = 0; a < actors_.size(); ++a) {
+    wire_layer({a}, Axis::tensor);
+    wire_layer({a}, Axis::context);
+  }
+  for (const std::vector<std::size_t>& block : blocks_of(classes_)) {
+    for (std::size_t s = 0; s < stages; ++s) {
+      std::vector<std::size_t> actors;
+      for (const std::size_t c : block) actors.push_back(c * stages + s);
+      wire_layer(actors, Axis::expert);
+    }
+  }
+}
+
+/// One flow of all these actors: what they send together, at the pace of the slowest of them.
+void Wiring::wire_layer(const std::vector<std::size_t>& actors, Axis axis) {
+  const std::size_t stages = plan_.stages.size();
+  double rate = std::numeric_limits<double>::infinity();
+  for (const std::size_t a : actors) {
+    rate = std::min(rate, plan_.costs(plan_of(a).pool).layer(axis).rate);
+  }
+  if (rate <= 0) return;
+  Edges edges;
+  edges.list.push_back({rate_limit(rate), 1.0});
+  for (const std::size_t a : actors) {
+    const LayerTransfer& transfer = plan_.costs(plan_of(a).pool).layer(axis);
+    for (const int direction : {0, 1}) {
+      if (transfer.nvlink_share > 0) edges.add(port(a, direction), transfer.nvlink_share);
+    }
+    if (transfer.network_share <= 0) continue;
+    const ReplicaClass& c = classes_[a / stages];
+    std::vector<RouteHop> uses;
+    layers_.add({c.representative, static_cast<int>(a % stages)}, axis, uses);
+    add_uses(uses, c.copies, edges);
+    exact_ = exact_ && (c.copies == 1 || alike());
+  }
+  const FlowIndex flow = add_flow(edges, WiredFlow::Use::layer,
+                                  kAxes * actors.front() + static_cast<std::size_t>(axis));
+  for (const std::size_t a : actors) actors_[a].layer[static_cast<std::size_t>(axis)] = flow;
 }
 
 void Wiring::wire_data() {

@@ -1,5 +1,5 @@
 /// The links of a step and the flows over them: pipeline messages, gradient and parameter
-/// collectives, tensor-parallel transfers that share links with these.
+/// collectives, and what ranks exchange inside layers where it leaves a node or shares NVLink.
 #pragma once
 
 #include <array>
@@ -10,6 +10,7 @@
 
 #include "sim/core/flow_network.hpp"
 #include "sim/step/lanes.hpp"
+#include "sim/step/layer_routes.hpp"
 #include "sim/step/plan.hpp"
 #include "sim/step/replica_classes.hpp"
 #include "sim/step/site.hpp"
@@ -24,20 +25,24 @@ constexpr FlowIndex kNoFlow = std::numeric_limits<FlowIndex>::max();
 struct ActorWires {
   std::array<FlowIndex, 2> message{kNoFlow, kNoFlow};  ///< to the next, to the previous stage
   std::array<StepTime, 2> message_latency{};
-  FlowIndex tensor = kNoFlow;
+  /// Of transfers inside layers, by Axis; that of experts belongs to all actors of a block.
+  std::array<FlowIndex, kAxes> layer{kNoFlow, kNoFlow, kNoFlow};
 };
 
 /// What a flow is for.
 struct WiredFlow {
-  enum class Use : std::uint8_t { message, tensor, data, exchange } use;
-  /// message: 2 x actor + direction; tensor: actor; data: stage; exchange: replica class x
-  /// exchanges of the plan + exchange
+  enum class Use : std::uint8_t { message, layer, data, exchange } use;
+  /// message: 2 x actor + direction; layer: kAxes x actor (of a block the first) + axis; data:
+  /// stage; exchange: replica class x exchanges of the plan + exchange
   std::uint32_t subject = 0;
   FlowIndex flow = kNoFlow;
   std::uint32_t channel = 0;  ///< data: of the stage
   bool on_fabric = false;     ///< crosses the fabric at all
   bool stalled = false;       ///< crosses a dead link
 };
+
+/// Classes that exchange tokens with each other, as indices; one that does with nobody is alone.
+std::vector<std::vector<std::size_t>> blocks_of(const std::vector<ReplicaClass>& classes);
 
 /// A class of links is one link here; a folded class puts on it what its copies put on each.
 class Wiring {
@@ -87,7 +92,8 @@ class Wiring {
 
   void wire_messages();
   void wire_message(std::size_t actor, int data, int stage, int next, int direction, int copies);
-  void wire_tensor();
+  void wire_layers();
+  void wire_layer(const std::vector<std::size_t>& actors, Axis axis);
   void wire_data();
   Edges ring_edges(int stage, const DataGroup& group);
   void add_hashed_ring(int stage, const DataGroup& group, int representative,
@@ -102,6 +108,7 @@ class Wiring {
   LinkClasses link_classes_;
   std::vector<double> crowd_;
   Lanes lanes_;
+  LayerRoutes layers_;
   FabricLinks& links_;
   FlowNetwork& network_;
   bool exact_ = true;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -43,8 +44,9 @@ class TensorPayload {
 
   [[nodiscard]] Bytes operator()(const Segment& segment) const {
     const Seconds time = to_seconds(segment.tensor);
-    Bytes wire{segment.tensor_amount > 0 ? segment.tensor_amount
-                                         : time.base_units() * plan_.tensor_rate};
+    const Seconds flows{plan_.flow_time(segment)};
+    Bytes wire{std::accumulate(segment.amounts.begin(), segment.amounts.end(), 0.0)};
+    if (wire <= Bytes{}) wire = Bytes{time.base_units() * plan_.layer(Axis::tensor).rate};
     CollectiveCall call = call_;
     const double n = call.ranks;
     for (int pass = 0; pass < 3; ++pass) {  // the algorithm depends on the size, which it changes
@@ -52,9 +54,7 @@ class TensorPayload {
       if (pass == 0) call.payload = std::max(call.payload, n / (2 * (n - 1)) * wire);
       const CollectiveCost cost =
           slowest_cost(call, groups_, scenario_.node.gpu, scenario_.transport, nic_);
-      const Seconds transfer = segment.tensor_amount > 0
-                                   ? Seconds{segment.tensor_amount / plan_.tensor_rate}
-                                   : std::max(Seconds{}, time - cost.latency);
+      const Seconds transfer = flows > Seconds{} ? flows : std::max(Seconds{}, time - cost.latency);
       call.payload = transfer * cost.payload_rate;
     }
     return Bytes{std::max(1.0, std::round(call.payload.base_units()))};
@@ -223,17 +223,14 @@ class StepRank {
     compute.stream = kGpuStream;
     compute.duration = {static_cast<std::uint64_t>(
         std::llround(static_cast<double>(segment.compute.ps) * slowdown_))};
-    const bool communicates = segment.tensor > StepTime{} || segment.tensor_amount > 0;
+    const bool communicates = segment.tensor > StepTime{} || segment.flows() > 0;
     if (communicates && plan_.placement.tensor > 1) {
       collective("inside layers", CollectiveOp::all_reduce, payload_(segment), tensor_group());
     } else if (communicates) {
       // Experts of single GPUs, whose groups reach over replicas.
       RankTrace::Node& exchange = add("inside layers", TraceNodeKind::compute);
       exchange.stream = kGpuStream;
-      exchange.duration = segment.tensor;
-      if (segment.tensor_amount > 0) {
-        exchange.duration += to_step_time(Seconds{segment.tensor_amount / plan_.tensor_rate});
-      }
+      exchange.duration = segment.tensor + to_step_time(Seconds{plan_.flow_time(segment)});
     }
     while (posted_.size() < segment.posts) post(posted_.size());
   }

@@ -113,7 +113,7 @@ class FreeRun {
         const Segment& segment = stage.segments[item.first_segment + i];
         wait_for(r, segment.needs);
         rank.now += in_seconds(segment.compute + segment.tensor);
-        if (segment.tensor_amount > 0) rank.now += segment.tensor_amount / plan_.tensor_rate;
+        rank.now += plan_.costs(stage.pool).flow_time(segment);
         post(r, segment.posts);
       }
       ++rank.item;

@@ -93,9 +93,10 @@ double planned_bytes(const ObservedStep& step, const WiredFlow& flow) {
       }
       return sum;
     }
-    case WiredFlow::Use::tensor: {
-      for (const Segment& segment : step.result.plan_of(plan, flow.subject).segments) {
-        if (segment.tensor_amount > 0) sum += at_least_one(segment.tensor_amount);
+    case WiredFlow::Use::layer: {
+      const std::size_t axis = flow.subject % kAxes;
+      for (const Segment& segment : step.result.plan_of(plan, flow.subject / kAxes).segments) {
+        if (segment.amounts[axis] > 0) sum += at_least_one(segment.amounts[axis]);
       }
       return sum;
     }

@@ -36,10 +36,10 @@ HandPlan replicas_on_nvlink(double reduced, double tensor) {
   stage.items = {item(Pass::forward, 0), item(Pass::backward, 1)};
   stage.segments.resize(2);
   stage.segments[0].compute = {10};
-  stage.segments[1].tensor_amount = tensor;
+  stage.segments[1].amounts[0] = tensor;
   if (reduced > 0) post_reduction(stage, reduced, bare_cost(kFree, 1, 0));
   hand.plan.data_over_nvlink = true;
-  hand.plan.tensor_rate = kFree.base_units();
+  hand.plan.layers[0].rate = kFree.base_units();
   return hand;
 }
 

@@ -1,0 +1,124 @@
+// What ranks exchange inside layers crosses the switches between them, in every command alike.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/support/temporary_folder.hpp"
+#include "tests/tools/ran.hpp"
+
+namespace lockstep::test {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string thin_tree(int oversubscription, int nodes = 8) {
+  return fmt::format(R"({{"node": "dgx_h100", "nodes": {}, "fabric": {{"kind": "fat_tree",
+      "leaf_ports_down": 16, "routing": "adaptive", "leaf_oversubscription": {}}}}})",
+                     nodes, oversubscription);
+}
+
+std::string experts_on(int oversubscription, int expert) {
+  return fmt::format(R"({{"model": "qwen3_30b_a3b", "stack": "megatron_core", "cluster": {},
+      "parallelism": {{"data": 64, "expert": {}}},
+      "batch": {{"sequences": 64, "tokens": 4096, "micro": 1}}, "recompute": "full"}})",
+                     thin_tree(oversubscription), expert);
+}
+
+std::string run_of(const std::string& scenario, const std::string& format) {
+  const TemporaryFolder folder;
+  const Ran ran =
+      lockstep_with({"run", folder.write("s.json", scenario), "--allow-oom", "--format", format});
+  CAPTURE(ran.err);
+  REQUIRE(ran.exit == Exit::ok);
+  return ran.out;
+}
+
+/// A step's answer for experts among 64 GPUs, or among those of a node.
+Json step_of(int oversubscription, int expert) {
+  return Json::parse(run_of(experts_on(oversubscription, expert), "json"));
+}
+double exposed(const Json& step, const std::string& bucket) {
+  for (const Json& row : step.at("waterfall")) {
+    if (row.at("bucket") == bucket) return row.at("seconds").get<double>();
+  }
+  FAIL("no bucket ", bucket);
+  return 0;
+}
+
+TEST_CASE("traffic inside layers: exchanges between experts feel thin uplinks") {
+  const Json full = step_of(1, 64), thin = step_of(8, 64);
+  // 48 of 64 parts leave a leaf of two nodes over an eighth of its NICs; on a full fabric 56 of 64
+  // leave the node. What a message takes beside its bytes is the same.
+  CHECK(exposed(thin, "expert_exposed") / exposed(full, "expert_exposed") ==
+        doctest::Approx(8 * 48.0 / 56).epsilon(0.05));
+  // Inside the node they share NVLink with gradients, which end at other times, and no more.
+  CHECK(exposed(step_of(8, 8), "expert_exposed") ==
+        doctest::Approx(exposed(step_of(1, 8), "expert_exposed")).epsilon(0.02));
+}
+
+TEST_CASE("a collective takes as long as the same traffic, on any fabric") {
+  const auto answer = [](const std::string& text) {
+    const TemporaryFolder folder;
+    const Ran ran = lockstep_with({"comm", folder.write("c.json", text), "--format", "json"});
+    CAPTURE(ran.err);
+    REQUIRE(ran.exit == Exit::ok);
+    return Json::parse(ran.out);
+  };
+  for (const char* const op : {"all_to_all", "all_gather", "all_reduce", "reduce_scatter"}) {
+    for (const char* const routing : {"spray", "adaptive", "ecmp"}) {
+      for (const int oversubscription : {1, 2, 8}) {
+        CAPTURE(op);
+        CAPTURE(routing);
+        CAPTURE(oversubscription);
+        const std::string cluster = fmt::format(
+            R"({{"node": "dgx_h100", "nodes": 16, "fabric": {{"kind": "fat_tree", "levels": 2,
+            "leaf_ports_down": 32, "routing": "{}", "leaf_oversubscription": {}}}}})",
+            routing, oversubscription);
+        const Json call = answer(
+            fmt::format(R"({{"cluster": {}, "collective": {{"op": "{}", "sizes": ["256 MiB"]}}}})",
+                        cluster, op));
+        const Json traffic = answer(fmt::format(
+            R"({{"cluster": {}, "traffic": [{{"kind": "{}", "size": "256 MiB"}}]}})", cluster, op));
+        CHECK(traffic.at("end_s").get<double>() ==
+              doctest::Approx(call.at("largest_time_s").get<double>()).epsilon(1e-3));
+      }
+    }
+  }
+}
+
+TEST_CASE("traffic inside layers: tensor groups that straddle nodes feel thin uplinks") {
+  // Of 8 groups of 6 on nodes of 8 GPUs, ranks 0 to 5 lie on one node and ranks 6 to 11 on two.
+  const auto step = [](int oversubscription) {
+    return Json::parse(run_of(fmt::format(R"({{"model": "gpt3_175b", "cluster": {},
+      "parallelism": {{"tensor": 24, "data": 2, "sequence": false}},
+      "batch": {{"sequences": 64, "tokens": 2048, "micro": 1}}}})",
+                                          thin_tree(oversubscription, 6)),
+                              "json"));
+  };
+  const double full = exposed(step(1), "tensor_exposed");
+  CHECK(exposed(step(2), "tensor_exposed") >= full);
+  CHECK(exposed(step(16), "tensor_exposed") > 2 * full);
+}
+
+TEST_CASE("traffic inside layers: jobs whose experts share thin uplinks slow each other") {
+  const std::string job =
+      R"("model": "qwen3_30b_a3b", "parallelism": {"data": 32, "expert": 32, "sharding": "zero1"},
+      "batch": {"sequences": 32, "micro": 1, "tokens": 4096}, "recompute": "full")";
+  const auto answer = [&](const std::string& jobs) {
+    return Json::parse(
+        run_of(fmt::format(R"({{"cluster": {}, "jobs": [{}]}})", thin_tree(16), jobs), "json"));
+  };
+  const auto placed = [&](const std::string& name, int first) {
+    return fmt::format(R"({{"name": "{}", "nodes": {{"first": {}, "count": 4, "stride": 2}}, {}}})",
+                       name, first, job);
+  };
+  const Json both = answer(placed("even", 0) + "," + placed("odd", 1));
+  for (const Json& one : both.at("jobs")) {
+    CHECK(one.at("slowdown").get<double>() > 1.5);
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::test
