@@ -166,7 +166,8 @@ std::unique_ptr<FabricEra> ChangingFabric::draw(const std::vector<FabricFault>& 
   }
   const bool cables = !scenario_.events.empty();
   Fabric fabric = reroutes ? draw_fabric(scenario_.cluster, cables, faults) : era_->fabric;
-  auto era = std::make_unique<FabricEra>(std::move(fabric), network_, std::move(left));
+  auto era = std::make_unique<FabricEra>(std::move(fabric), network_,
+                                         scenario_.cluster.transport.efficiency, std::move(left));
   for (Participant* participant : participants_) {
     participant->wire(*era);
     engine_.claim(*participant);
@@ -192,7 +193,7 @@ void ChangingFabric::name_links(const FabricEra& era) {
   }
   for (FabricLink link = 0; link < known.size(); ++link) {
     if (known[link] == FabricLinks::kNoLink) continue;
-    recorder_.add_link(known[link], era.fabric.link_name(link), era.fabric.capacity(link),
+    recorder_.add_link(known[link], era.fabric.link_name(link), era.links.capacity(link),
                        entries[link] != 0);
   }
 }

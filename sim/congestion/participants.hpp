@@ -19,8 +19,8 @@ namespace lockstep {
 
 /// The fabric as it is between two events.
 struct FabricEra {
-  FabricEra(Fabric drawn, FlowNetwork& network, std::vector<double> left)
-      : fabric(std::move(drawn)), links(fabric, network, std::move(left)) {}
+  FabricEra(Fabric drawn, FlowNetwork& network, double efficiency, std::vector<double> left)
+      : fabric(std::move(drawn)), links(fabric, network, efficiency, std::move(left)) {}
 
   Fabric fabric;
   FabricLinks links;

@@ -158,8 +158,9 @@ struct StreamFlows {
   double ports = 0;                                 ///< of all of them
 };
 
-StreamFlows add_stream(const NodeStream& stream, const StreamPaths& paths, const Fabric& fabric,
+StreamFlows add_stream(const NodeStream& stream, const StreamPaths& paths, const FabricLinks& links,
                        FlowNetwork& network) {
+  const Fabric& fabric = links.fabric();
   const std::vector<PortGroup> groups = paths.groups(stream.to_top);
   StreamFlows out;
   for (const PortGroup& group : groups) out.ports += group.ports;
@@ -167,7 +168,8 @@ StreamFlows add_stream(const NodeStream& stream, const StreamPaths& paths, const
   // Ports that are not known do as the others do.
   const LinkIndex servers = network.add_link(out.ports / paths.ports() * stream.all);
   BytesPerSecond of_port = stream.node / fabric.nics_per_node();
-  if (stream.to_top) of_port = std::min(of_port, port_rate_to_top(fabric, paths.nodes()));
+  if (stream.to_top)
+    of_port = std::min(of_port, port_rate_to_top(fabric, paths.nodes(), links.efficiency()));
   for (const PortGroup& group : groups) {
     std::vector<FlowEdge> edges{{servers, group.ports}, {network.add_link(of_port), 1.0}};
     for (const auto& [link, count] : group.streams) edges.push_back({link, count});
@@ -213,13 +215,14 @@ class EndlessStreams final : public Process {
 
 }  // namespace
 
-BytesPerSecond port_rate_to_top(const Fabric& fabric, int nodes) {
+BytesPerSecond port_rate_to_top(const Fabric& fabric, int nodes, double efficiency) {
   BytesPerSecond rate = fabric.nic_bandwidth();
   if (fabric.is_drawn()) return rate;
   const PortsBelow below = ports_below(fabric, nodes, [](int, int) { return true; });
   const FabricCounts& counts = fabric.counts();
   const auto limit = [&](double links, BytesPerSecond capacity, const std::vector<double>& ports) {
-    if (links > 0) rate = std::min(rate, links / *std::ranges::max_element(ports) * capacity);
+    if (links > 0)
+      rate = std::min(rate, efficiency * links / *std::ranges::max_element(ports) * capacity);
   };
   limit(counts.leaf_uplinks, counts.leaf_link_capacity, below.leaf);
   limit(static_cast<double>(counts.spines) * counts.spine_uplinks, counts.spine_link_capacity,
@@ -233,7 +236,7 @@ SharedStep shared_step(const Scenario& scenario, std::span<const NodeStream> str
   const ReplayedReplicas chosen = replicas_for_replay(scenario, plan, fabric);
   const ReplicaClasses& folding = chosen.replicas;
   FlowNetwork network;
-  FabricLinks links{fabric, network};
+  FabricLinks links{fabric, network, scenario.transport.efficiency};
   const Wiring wiring{scenario,      plan,        folding.classes, {.links = &links, .nodes = {}},
                       folding.links, chosen.crowd};
   const StreamPaths paths(scenario, fabric, wiring, folding.links);
@@ -245,7 +248,7 @@ SharedStep shared_step(const Scenario& scenario, std::span<const NodeStream> str
   std::vector<StreamFlows> flows;
   for (const NodeStream& stream : streams) {
     assert(stream.all > BytesPerSecond{} && stream.node > BytesPerSecond{});
-    flows.push_back(add_stream(stream, paths, fabric, network));
+    flows.push_back(add_stream(stream, paths, links, network));
   }
   EndlessStreams endless(flows, network);
   engine.add(endless);

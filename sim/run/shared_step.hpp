@@ -35,7 +35,7 @@ struct SharedStep {
 
 /// What a port gets when all ports of all nodes send to storage beyond the top of a whole tree at
 /// once; elsewhere all of its own bandwidth.
-BytesPerSecond port_rate_to_top(const Fabric& fabric, int nodes);
+BytesPerSecond port_rate_to_top(const Fabric& fabric, int nodes, double efficiency);
 
 /// simulate_step() beside streams. Requires a scenario from complete_scenario(), and limits above
 /// 0.

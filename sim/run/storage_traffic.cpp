@@ -28,8 +28,8 @@ NodeSpec node_towards(const StorageSpec& storage, const Scenario& scenario) {
   if (storage.network != StorageNetwork::training || is_drawn(scenario.fabric)) return node;
   const NicPorts ports = nic_ports(node);
   const Fabric fabric(scenario.fabric, scenario.nodes, ports.count, ports.bandwidth);
-  node.nic_bandwidth =
-      static_cast<double>(ports.count) / node.nics * port_rate_to_top(fabric, scenario.nodes);
+  node.nic_bandwidth = static_cast<double>(ports.count) / node.nics *
+                       port_rate_to_top(fabric, scenario.nodes, scenario.transport.efficiency);
   return node;
 }
 

@@ -89,6 +89,7 @@ class Refinement {
         routes_(plan, lanes),
         span_(static_cast<std::size_t>(replicas_of_block(plan, routes_))),
         left_(nic_shares(scenario, lanes.fabric())),
+        efficiency_(scenario.transport.efficiency),
         number_(lanes.fabric().link_count(), kUnused) {
     const auto replicas = static_cast<std::size_t>(plan.placement.data);
     const Slowdowns slow = slow_replicas(scenario, lanes.placement());
@@ -133,7 +134,8 @@ class Refinement {
     std::uint32_t& n = number_[link];
     if (n == kUnused) {
       n = static_cast<std::uint32_t>(link_hash_.size());
-      const double left = left_.empty() ? 1.0 : left_[link];
+      double left = left_.empty() ? 1.0 : left_[link];
+      if (!lanes_.fabric().joins_nic(link)) left *= efficiency_;
       link_hash_.push_back(
           std::bit_cast<std::uint64_t>(left * lanes_.fabric().capacity(link).base_units()));
     }
@@ -266,6 +268,7 @@ class Refinement {
   LayerRoutes routes_;
   std::size_t span_;                   ///< replicas of a block
   std::vector<double> left_;           ///< of each fabric link's capacity; empty: all of it
+  double efficiency_;                  ///< of links between switches
   std::vector<std::uint32_t> number_;  ///< by fabric link: among those used
   std::vector<Use> uses_of_all_;
   std::vector<RouteHop> uses_;

@@ -17,20 +17,25 @@ class FabricLinks {
  public:
   static constexpr LinkIndex kNoLink = std::numeric_limits<LinkIndex>::max();
 
-  /// Both outlive this. `left` is the part of its rate that each link still has, by FabricLink;
-  /// empty: all of it.
-  FabricLinks(const Fabric& fabric, FlowNetwork& network, std::vector<double> left = {})
+  /// Both outlive this. Payload gets the share `efficiency` of a link between switches; of NICs
+  /// each flow's own pace takes it off. `left` is the part of its rate that each link still has, by
+  /// FabricLink; empty: all of it.
+  FabricLinks(const Fabric& fabric, FlowNetwork& network, double efficiency = 1,
+              std::vector<double> left = {})
       : fabric_(fabric),
         network_(network),
+        efficiency_(efficiency),
         left_(std::move(left)),
         index_(fabric.link_count(), kNoLink) {}
 
   [[nodiscard]] const Fabric& fabric() const { return fabric_; }
   [[nodiscard]] FlowNetwork& network() { return network_; }
+  [[nodiscard]] double efficiency() const { return efficiency_; }
   /// Nothing passes until the fabric has found another way.
   [[nodiscard]] bool dead(FabricLink link) const { return !left_.empty() && left_[link] <= 0; }
   [[nodiscard]] BytesPerSecond capacity(FabricLink link) const {
-    return (left_.empty() ? 1.0 : left_[link]) * fabric_.capacity(link);
+    const double left = left_.empty() ? 1.0 : left_[link];
+    return (fabric_.joins_nic(link) ? left : efficiency_ * left) * fabric_.capacity(link);
   }
   /// Requires !dead(link).
   LinkIndex operator[](FabricLink link) {
@@ -44,6 +49,7 @@ class FabricLinks {
  private:
   const Fabric& fabric_;
   FlowNetwork& network_;
+  double efficiency_;
   std::vector<double> left_;
   std::vector<LinkIndex> index_;
 };

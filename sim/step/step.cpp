@@ -209,7 +209,8 @@ class JobReplay {
   [[nodiscard]] Replayed replay(ReplicaClasses replicas, bool record,
                                 std::vector<double> crowd = {}) const {
     FlowNetwork network;
-    FabricLinks links{fabric_, network, nic_shares(scenario_, fabric_)};
+    FabricLinks links{fabric_, network, scenario_.transport.efficiency,
+                      nic_shares(scenario_, fabric_)};
     const Wiring wiring{scenario_,        plan_,
                         replicas.classes, {.links = &links, .nodes = {}},
                         replicas.links,   std::move(crowd)};

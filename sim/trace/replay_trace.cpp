@@ -520,7 +520,7 @@ TraceReplay replay_trace(const Trace& trace, const TraceMatches& matches, const 
   const NicPorts ports = nic_ports(cluster.node);
   const Fabric fabric(cluster.fabric, cluster.nodes, ports.count, ports.bandwidth);
   FlowNetwork network;
-  FabricLinks links(fabric, network);
+  FabricLinks links(fabric, network, cluster.transport.efficiency);
   RunningTrace running(trace, matches, cluster, options, {.links = &links, .nodes = {}});
   Engine engine(network);
   engine.add(running);

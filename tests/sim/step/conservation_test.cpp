@@ -62,7 +62,7 @@ struct ObservedStep {
       : plan(plan_step(scenario)),
         fabric(own_fabric(scenario, plan)),
         replicas(classes_of_replicas(scenario, plan, fabric, Folding::unfolded)),
-        links(fabric, network, nic_shares(scenario, fabric)),
+        links(fabric, network, scenario.transport.efficiency, nic_shares(scenario, fabric)),
         wiring(scenario, plan, replicas.classes, {.links = &links, .nodes = {}}, replicas.links),
         books(network.flows()) {
     network.observe(&books);
