@@ -10,7 +10,7 @@
 #include "sim/core/random.hpp"
 #include "sim/fabric/collective_load.hpp"
 #include "sim/traffic/draws.hpp"
-#include "sim/traffic/nccl_call.hpp"
+#include "sim/traffic/traffic_collective.hpp"
 
 namespace lockstep {
 namespace {
@@ -163,7 +163,7 @@ void TrafficPlan::add_way(const TrafficEntry& entry, std::uint32_t group, int fr
 /// faster than its pace.
 void TrafficPlan::add_nccl(const TrafficEntry& entry, std::uint32_t group) {
   const std::vector<TrafficEnd>& ends = groups_[group].members;
-  const NcclCall call = nccl_call(scenario_, entry, ends);
+  const TrafficCollective call = traffic_collective(scenario_, entry, ends);
   // Progress is that of one of the messages that the report counts.
   const double bytes = call.sent / call.pairs;
   const double scale = entry.size.least.base_units() / bytes;

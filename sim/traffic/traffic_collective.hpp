@@ -10,7 +10,7 @@
 
 namespace lockstep {
 
-struct NcclCall {
+struct TrafficCollective {
   CollectiveCost cost;  ///< of the algorithm that NCCL takes at this size
   CollectiveShape shape;
   std::vector<FabricMember> members;
@@ -20,7 +20,7 @@ struct NcclCall {
 
 /// Requires an entry of Grain::nccl and two GPUs at least. GPUs of other groups of the entry that
 /// share a NIC with them send at the same time.
-NcclCall nccl_call(const TrafficScenario& scenario, const TrafficEntry& entry,
-                   const std::vector<TrafficEnd>& ends);
+TrafficCollective traffic_collective(const TrafficScenario& scenario, const TrafficEntry& entry,
+                                     const std::vector<TrafficEnd>& ends);
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-#include "sim/traffic/nccl_call.hpp"
+#include "sim/traffic/traffic_collective.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -30,11 +30,11 @@ int most_on_a_nic(const TrafficEntry& entry, const NodeSpec& node) {
 
 }  // namespace
 
-NcclCall nccl_call(const TrafficScenario& scenario, const TrafficEntry& entry,
-                   const std::vector<TrafficEnd>& ends) {
+TrafficCollective traffic_collective(const TrafficScenario& scenario, const TrafficEntry& entry,
+                                     const std::vector<TrafficEnd>& ends) {
   const CollectiveOp op = info(entry.kind).op.value();
   const NodeSpec& node = scenario.cluster.node;
-  NcclCall out;
+  TrafficCollective out;
   std::map<int, int> by_domain;
   for (const TrafficEnd& end : ends) {
     const int domain = domain_of(node, end);
