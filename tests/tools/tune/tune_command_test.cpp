@@ -177,6 +177,26 @@ TEST_CASE("tune: prints the best, counts the rest, and writes a scenario that ru
   CHECK(std::ranges::count(csv, '\n') == 4);
 }
 
+TEST_CASE("tune: the table is no wider than a page, however long a layout's words are") {
+  const std::vector<std::vector<std::string>> searches{
+      {"llama3-405b-16k.json", "--tensor", "8", "--context", "1"},
+      {"mixtral-8x7b-h100.json", "--sharding", "zero3"},
+      {"deepseek-v3-gb200.json", "--tensor", "2", "--pipeline", "8"}};
+  for (std::vector<std::string> args : searches) {
+    CAPTURE(args.front());
+    args.front() = kScenarios + args.front();
+    args.insert(args.begin(), "tune");
+    args.insert(args.end(), {"--keep", "5"});
+    const test::Ran ran = lockstep_with(args);
+    REQUIRE(ran.exit == Exit::ok);
+    std::istringstream lines(ran.out);
+    std::size_t longest = 0;
+    for (std::string line; std::getline(lines, line);) longest = std::max(longest, line.size());
+    CHECK(longest > 80);
+    CHECK(longest <= 100);
+  }
+}
+
 TEST_CASE("tune: a layout with sharded weights and experts is written as it was found") {
   const test::TemporaryFolder folder;
   const std::string best = folder.path() + "/best.json";

@@ -29,7 +29,7 @@ constexpr std::array<std::string_view, kBuckets> kShortNames{
     "context", "expert",    "imbalance", "messages",  "bubble", "data",
     "host",    "variation", "straggler", "optimiser"};
 
-/// What a layout spends most on beyond the best, in per cent of the step of that: "bubble +8.2 %".
+/// What a layout spends most on beyond the best, in per cent of the step of that: "bubble +8.2".
 std::string reason(const TunedLayout& layout, const TunedLayout& best) {
   std::size_t most = 0;
   double loss = 0;
@@ -38,7 +38,7 @@ std::string reason(const TunedLayout& layout, const TunedLayout& best) {
     if (more > loss) most = i, loss = more;
   }
   if (layout.step_s <= best.step_s || loss <= 0) return {};
-  return fmt::format("{} {}", kShortNames[most], error_text(loss / best.step_s));
+  return fmt::format("{} {:+.1f}", kShortNames[most], 100 * loss / best.step_s);
 }
 
 std::string counts(const TuneResult& r, const std::string& stack) {
@@ -93,7 +93,8 @@ std::string own_words(const TuneStudy& study) {
   return out + ".";
 }
 
-/// The ends of the interval of what the table leads with: "78.1-91.4".
+/// The ends of the interval of what the table leads with, in its unit where they have it too:
+/// "78.1-91.4".
 std::string interval_text(const TunedLayout& layout, const PredictionInterval& interval,
                           bool by_mfu) {
   if (by_mfu) {
@@ -101,18 +102,102 @@ std::string interval_text(const TunedLayout& layout, const PredictionInterval& i
                        100 * layout.mfu / interval.low);
   }
   std::string low = duration_text(layout.step_s * interval.low);
-  const std::string high = duration_text(layout.step_s * interval.high);
+  std::string high = duration_text(layout.step_s * interval.high);
+  const std::string step = duration_text(layout.step_s);
   const std::string unit = high.substr(high.find(' '));
   if (low.ends_with(unit)) low.resize(low.size() - unit.size());
+  if (step.ends_with(unit)) high.resize(high.size() - unit.size());
   return low + "-" + high;
 }
 
-void add_row(TextTable& table, const std::string& rank, const TunedLayout& layout,
+/// One sequence to a micro batch is what most have, and goes without saying.
+std::string layout_cell(const TrainingJob& job) {
+  constexpr std::string_view kUsual = " micro 1";
+  std::string out = layout_words(job);
+  const std::size_t at = out.find(kUsual);
+  if (at != std::string::npos && job.batch.micro_sequences == 1) out.erase(at, kUsual.size());
+  return out;
+}
+
+/// Rows of layouts, as wide as a page: a table that is wider goes without what the step's parts
+/// tell, and a layout that is still too long goes on in the next line.
+class LayoutTable {
+ public:
+  explicit LayoutTable(bool by_mfu)
+      : columns_{{""},
+                 {"layout", TextTable::Align::left},
+                 {by_mfu ? "MFU" : "step"},
+                 {"90 %"},
+                 {"bubble"},
+                 {"comm"},
+                 {"free"},
+                 {"over the first", TextTable::Align::left}} {}
+
+  void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+
+  [[nodiscard]] std::string text(const TextStyle& style) {
+    if (excess() > 0) drop_parts();
+    TextTable table(columns_);
+    const int most = width_of(kLayout) - std::max(0, excess());
+    for (std::vector<std::string>& row : rows_) {
+      std::string rest = std::exchange(row[kLayout], {});
+      row[kLayout] = cut_words(rest, most);
+      table.add(std::move(row));
+      while (!rest.empty()) {
+        std::vector<std::string> more(columns_.size());
+        more[kLayout] = "  " + cut_words(rest, most - 2);
+        table.add(std::move(more));
+      }
+    }
+    return table.text(style);
+  }
+  [[nodiscard]] bool has_parts() const { return columns_.size() == kColumns; }
+
+ private:
+  static constexpr std::size_t kLayout = 1, kBubble = 4, kFree = 6, kColumns = 8;
+
+  [[nodiscard]] int width_of(std::size_t column) const {
+    int width = text_width(columns_[column].title);
+    for (const auto& row : rows_) width = std::max(width, text_width(row[column]));
+    return width;
+  }
+  /// Columns beyond those of a page.
+  [[nodiscard]] int excess() const {
+    int width = 0;
+    for (std::size_t c = 0; c < columns_.size(); ++c) width += 2 + width_of(c);
+    return width - kTextColumns;
+  }
+  void drop_parts() {
+    const auto drop = [](auto& cells) {
+      cells.erase(cells.begin() + kBubble, cells.begin() + kFree);
+    };
+    drop(columns_);
+    for (auto& row : rows_) drop(row);
+  }
+  /// Takes the first words of `rest`, as many as are no wider than `most`, and at least one.
+  static std::string cut_words(std::string& rest, int most) {
+    std::string out = std::exchange(rest, {});
+    if (text_width(out) <= most) return out;
+    std::size_t end = out.find(' ');
+    for (std::size_t next = end; next != std::string::npos; next = out.find(' ', next + 1)) {
+      if (text_width(out.substr(0, next)) <= most) end = next;
+    }
+    if (end == std::string::npos) return out;
+    rest = out.substr(end + 1);
+    out.resize(end);
+    return out;
+  }
+
+  std::vector<TextTable::Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+void add_row(LayoutTable& table, const std::string& rank, const TunedLayout& layout,
              const PredictionInterval& interval, const TuneStudy& study) {
   const auto percent = [](double share) { return fmt::format("{:.1f}", 100 * share); };
   const TunedLayout& best = study.result.best.front();
   const bool tied = layout.ties && study.result.ties > 1;
-  table.add({rank + (tied ? "=" : " "), layout_words(layout.scenario.job),
+  table.add({rank + (tied ? "=" : " "), layout_cell(layout.scenario.job),
              study.by_mfu ? percent(layout.mfu) : duration_text(layout.step_s),
              interval_text(layout, interval, study.by_mfu),
              percent(spent(layout, {Bucket::pipeline_bubble})), percent(exposed(layout)),
@@ -198,21 +283,17 @@ std::string tune_table(const TuneStudy& study, const TextStyle& style) {
       style.bold(fmt::format("{} on {} GPUs", base.job.model.name, grouped(base.gpus()))) +
       fmt::format(" ({} x {}, {})\n", grouped(base.nodes), base.node.name, base.node.gpu.name);
   out += wrap(counts(r, base.stack.name) + ".", kTextColumns, 0) + "\n\n";
-  TextTable table({{""},
-                   {"layout", TextTable::Align::left},
-                   {study.by_mfu ? "MFU" : "step"},
-                   {"90 %"},
-                   {"bubble"},
-                   {"comm"},
-                   {"free"},
-                   {"over the first", TextTable::Align::left}});
+  LayoutTable table(study.by_mfu);
   for (std::size_t i = 0; i < r.best.size(); ++i) {
     add_row(table, std::to_string(i + 1), r.best[i], study.intervals[i], study);
   }
   if (r.own && !r.best.empty()) add_row(table, "own", *r.own, *study.own_interval, study);
   out += table.text(style);
-  out += fmt::format("  bubble, comm (exposed communication): % of the step; {}free: GiB\n",
-                     study.by_mfu ? "MFU: %; " : "");
+  const std::string legend =
+      fmt::format("{}{}free: GiB; over the first: % of its step; micro batches of 1 unless said",
+                  table.has_parts() ? "bubble, comm (exposed communication): % of the step; " : "",
+                  study.by_mfu ? "MFU: %; " : "");
+  out += "  " + wrap(legend, kTextColumns - 2, 2) + "\n";
   if (const std::string text = notes(study); !text.empty()) {
     out += "  " + wrap(text, kTextColumns - 2, 2) + "\n";
   }
