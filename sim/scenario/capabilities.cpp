@@ -7,6 +7,7 @@
 
 #include "models/adapters.hpp"
 #include "models/input/input_error.hpp"
+#include "sim/scenario/member_reader.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/scenario_rules.hpp"
 
@@ -216,9 +217,8 @@ void read_capabilities(const JsonCursor& from, Extent extent, Capabilities& out)
         extent == Extent::whole ? std::optional(from.at(key.name)) : from.find(key.name);
     if (!list) continue;
     out.clear(key.list);
-    for (const JsonCursor& value : list->elements(key.values.size())) {
-      out.add(capability(key.list, value.choice(key.values)));
-    }
+    read_choices(*list, key.values,
+                 [&](std::size_t value) { out.add(capability(key.list, value)); });
   }
   from.finish();
 }

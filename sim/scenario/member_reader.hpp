@@ -1,6 +1,7 @@
 /// Reads the members of one JSON object into fields, as presets and scenarios share them.
 #pragma once
 
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -92,6 +93,12 @@ class MemberReader {
 template <class Enum, class Names>
 Enum read_choice(const JsonCursor& from, const Names& names) {
   return static_cast<Enum>(from.choice(names));
+}
+
+/// Calls `use` with the index of each of the strings of a list, all of which must be in `names`.
+template <class Names, class Use>
+void read_choices(const JsonCursor& from, const Names& names, Use use) {
+  for (const JsonCursor& name : from.elements(std::size(names))) use(name.choice(names));
 }
 
 }  // namespace lockstep

@@ -4,6 +4,7 @@
 #include <array>
 #include <filesystem>
 #include <fmt/format.h>
+#include <functional>
 #include <optional>
 #include <set>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "models/input/text_file.hpp"
 #include "sim/pools/unequal_rules.hpp"
 #include "sim/scenario/capabilities.hpp"
+#include "sim/scenario/member_reader.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/read_cluster.hpp"
 #include "sim/scenario/read_power.hpp"
@@ -147,10 +149,10 @@ Adapters read_lora(const JsonCursor& from) {
   const auto modules = from.find("modules");
   adapters.modules.fill(!modules);
   if (modules) {
-    const auto names = modules->elements(kAdapterModules);
-    if (names.empty()) modules->fail("the products that have an adapter, or no such key");
-    for (const JsonCursor& name : names) {
-      adapters.modules[static_cast<std::size_t>(name.choice(kAdapterModuleNames))] = true;
+    read_choices(*modules, kAdapterModuleNames,
+                 [&](std::size_t module) { adapters.modules[module] = true; });
+    if (std::ranges::none_of(adapters.modules, std::identity{})) {
+      modules->fail("the products that have an adapter, or no such key");
     }
   }
   adapters.base =

@@ -380,9 +380,7 @@ RecomputeModules read_recompute_modules(const JsonCursor& from) {
   const std::array<bool*, kRecomputeModuleNames.size()> modules{
       &out.core_attention, &out.layer_norm, &out.activation,     &out.latent_up, &out.mlp,
       &out.mlp_up,         &out.projection, &out.fused_attention};
-  for (const JsonCursor& name : from.elements(modules.size())) {
-    *modules[static_cast<std::size_t>(name.choice(kRecomputeModuleNames))] = true;
-  }
+  read_choices(from, kRecomputeModuleNames, [&](std::size_t module) { *modules[module] = true; });
   return out;
 }
 
