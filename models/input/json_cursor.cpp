@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cmath>
 #include <cstdio>
 #include <deque>
@@ -24,6 +25,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::array<std::string_view, 3> kAnnotations{"source", "note", "about"};
 constexpr std::string_view kValue = "value";
+constexpr std::string_view kUnknownKey = "the unknown key ";
 
 bool is_annotation(std::string_view key) {
   return std::find(kAnnotations.begin(), kAnnotations.end(), key) != kAnnotations.end();
@@ -58,7 +60,28 @@ bool contains(const Interval& allowed, double value) {
   return value <= allowed.high && (allowed.above_low ? value > allowed.low : value >= allowed.low);
 }
 
-std::string_view example(Dimension dimension) {
+/// Of the numbers that a field takes, one to show: 1 where it can be.
+double number_inside(const Interval& allowed) {
+  constexpr double kUnbounded = 1e30;
+  if (contains(allowed, 1)) return 1;
+  if (!allowed.above_low) return allowed.low;
+  return allowed.high < kUnbounded ? (allowed.low + allowed.high) / 2 : allowed.low + 1;
+}
+
+/// Of the quantities that a field takes, one to show: as people write it where it can be.
+Json quantity_inside(Dimension dimension, const Interval& allowed) {
+  constexpr std::array<std::string_view, 10> kPlain{"1 s",   "30 min",    "1 us",        "1 GB",
+                                                    "1 KiB", "100 GB/s",  "100 TFLOP/s", "700 W",
+                                                    "1 MW",  "1 T tokens"};
+  for (const std::string_view text : kPlain) {
+    const auto value = parse_quantity(text, dimension);
+    const double* number = std::get_if<double>(&value);
+    if (number != nullptr && contains(allowed, *number)) return std::string(text);
+  }
+  return number_inside(allowed);
+}
+
+std::string_view quantity_words(Dimension dimension) {
   switch (dimension) {
     case Dimension::time:
       return "a number of seconds or a time such as \"2.5 us\"";
@@ -98,17 +121,44 @@ struct JsonCursor::Document {
   JsonStyle style = JsonStyle::plain;
   Json root;
   std::vector<JsonOverride> overrides;
-  /// Keys that at() did not find, with what it gave for them.
+  /// A key that at() did not find, and what it gave for it.
   struct Missing {
     std::string object;  ///< pointer
     std::string key;
-    Json example;
+    Json example;       ///< null until a reader says what it takes
+    bool open = false;  ///< the key has no example of its own
   };
-  bool names_all_missing = false;
+  int collecting = 0;           ///< calls of read_whole() that go on
   std::deque<Missing> missing;  ///< a deque, as cursors point into it
+  std::vector<MissingKey> also_missing;
+  [[nodiscard]] std::vector<MissingKey> all_missing() const;
+  /// An example of a text, which may be a name that nothing else has.
+  [[nodiscard]] std::string new_text() const;
   /// Keys that were asked for, by object, in the order of asking.
   std::unordered_map<const Json*, std::vector<std::string>> asked;
 };
+
+std::vector<MissingKey> JsonCursor::Document::all_missing() const {
+  std::vector<MissingKey> out;
+  for (const Missing& m : missing) {
+    out.push_back({m.object, m.key, m.example.is_null() ? std::string() : write_json(m.example)});
+  }
+  for (const MissingKey& m : also_missing) {
+    const bool known = std::ranges::any_of(out, [&](const MissingKey& other) {
+      return other.object == m.object && other.key == m.key;
+    });
+    if (!known) out.push_back(m);
+  }
+  return out;
+}
+
+std::string JsonCursor::Document::new_text() const {
+  constexpr const char* kText = "...";
+  const auto texts = std::ranges::count_if(missing, [&](const Missing& m) {
+    return m.example.is_string() && m.example.get_ref<const std::string&>().starts_with(kText);
+  });
+  return texts == 0 ? kText : kText + (" " + std::to_string(texts + 1));
+}
 
 JsonCursor::JsonCursor(std::shared_ptr<Document> document, const Json* node, std::string pointer)
     : document_(std::move(document)), node_(node), pointer_(std::move(pointer)) {}
@@ -139,6 +189,11 @@ bool JsonCursor::is_array() const { return node_->is_array(); }
 bool JsonCursor::is_string() const { return node_->is_string(); }
 bool JsonCursor::is_number() const { return node_->is_number(); }
 bool JsonCursor::is_null() const { return node_->is_null(); }
+bool JsonCursor::is_missing() const {
+  return std::ranges::any_of(document_->missing, [&](const Document::Missing& m) {
+    return m.open && &m.example == node_;
+  });
+}
 
 JsonCursor JsonCursor::child(const Json& node, std::string_view key) const {
   const JsonCursor inner(document_, &node, pointer_ + "/" + pointer_part(key));
@@ -152,7 +207,7 @@ JsonCursor JsonCursor::child(const Json& node, std::string_view key) const {
 }
 
 std::optional<JsonCursor> JsonCursor::find(std::string_view key) const {
-  if (!is_object()) fail("an object");
+  if (!is_object() && !stands_for(Json::object())) fail("an object");
   std::vector<std::string>& asked = document_->asked[node_];
   if (std::find(asked.begin(), asked.end(), key) == asked.end()) asked.emplace_back(key);
   const Json* value = member(*node_, key);
@@ -162,8 +217,7 @@ std::optional<JsonCursor> JsonCursor::find(std::string_view key) const {
 
 JsonCursor JsonCursor::at(std::string_view key) const {
   if (std::optional<JsonCursor> found_member = find(key)) return *std::move(found_member);
-  const std::string_view example = key_example(key);
-  if (document_->names_all_missing && !example.empty()) return example_of(key, example);
+  if (document_->collecting > 0) return example_of(key);
   // A key that is spelt nearly like it is worth pointing at.
   const std::vector<std::string> wanted{std::string(key)};
   const std::vector<std::string>& asked = document_->asked[node_];
@@ -177,44 +231,66 @@ JsonCursor JsonCursor::at(std::string_view key) const {
   throw InputError({file(), pointer_, std::move(found_object), "an object with it", ""});
 }
 
-void JsonCursor::name_all_missing() const { document_->names_all_missing = true; }
-
-JsonCursor JsonCursor::example_of(std::string_view key, std::string_view example) const {
-  const auto known = std::ranges::find_if(document_->missing, [&](const Document::Missing& m) {
-    return m.object == pointer_ && m.key == key;
-  });
-  if (known != document_->missing.end()) return child(known->example, key);
-  document_->missing.push_back({pointer_, std::string(key), Json::parse(example)});
-  return child(document_->missing.back().example, key);
+void JsonCursor::name_all_missing(const std::function<void()>& read) const {
+  struct Depth {
+    explicit Depth(int& of) : depth(of) { ++depth; }
+    ~Depth() { --depth; }
+    Depth(const Depth&) = delete;
+    Depth& operator=(const Depth&) = delete;
+    int& depth;
+  };
+  const Depth depth(document_->collecting);
+  if (depth.depth > 1) return read();
+  try {
+    read();
+  } catch (const MissingKeys& error) {
+    if (error.problem().file != file()) throw;
+    also_missing(error.keys());
+  } catch (const InputError& error) {
+    const bool unknown = error.problem().found.starts_with(kUnknownKey);
+    if (unknown || document_->all_missing().empty()) throw;
+  }
+  std::vector<MissingKey> missing = document_->all_missing();
+  if (!missing.empty()) throw MissingKeys(file(), std::move(missing));
 }
 
-void JsonCursor::fail_missing() const {
-  const auto& missing = document_->missing;
-  const std::string& object = missing.front().object;
-  const bool one = std::ranges::all_of(missing, [&](const auto& m) { return m.object == object; });
-  std::string names;
-  Json examples;
-  for (const Document::Missing& m : missing) {
-    const std::string name = one ? m.key : m.object + "/" + pointer_part(m.key);
-    const bool last = &m == &missing.back();
-    names += (names.empty() ? "" : last ? " and " : ", ") + in_quotes(name);
-    examples[name] = m.example;
-  }
-  throw InputError({file(), one ? object : std::string(), "an object without " + names,
-                    std::string("an object with ") + (missing.size() == 1 ? "it" : "them") +
-                        ", such as " + write_json(examples),
-                    ""});
+void JsonCursor::also_missing(std::span<const MissingKey> missing) const {
+  assert(document_->collecting > 0);
+  std::vector<MissingKey>& all = document_->also_missing;
+  all.insert(all.end(), missing.begin(), missing.end());
+}
+
+JsonCursor JsonCursor::example_of(std::string_view key) const {
+  auto& missing = document_->missing;
+  const auto known = std::ranges::find_if(
+      missing, [&](const Document::Missing& m) { return m.object == pointer_ && m.key == key; });
+  if (known != missing.end()) return child(known->example, key);
+  const std::string_view example = key_example(pointer_, key);
+  missing.push_back({.object = pointer_,
+                     .key = std::string(key),
+                     .example = example.empty() ? Json() : Json::parse(example),
+                     .open = example.empty()});
+  return child(missing.back().example, key);
+}
+
+/// Whether this is a missing key without an example; `value`, which its reader takes, is one then.
+bool JsonCursor::stands_for(const Json& value) const {
+  const auto at = std::ranges::find_if(
+      document_->missing, [&](const Document::Missing& m) { return &m.example == node_; });
+  if (at == document_->missing.end() || !at->open) return false;
+  at->example = value;
+  return true;
 }
 
 std::vector<std::string> JsonCursor::keys() const {
-  if (!is_object()) fail("an object");
+  if (!is_object() && !stands_for(Json::object())) fail("an object");
   std::vector<std::string> out;
   for (const auto& [name, value] : node_->get_ref<const Json::object_t&>()) out.push_back(name);
   return out;
 }
 
 void JsonCursor::finish() const {
-  if (!is_object()) fail("an object");
+  if (!is_object() && !stands_for(Json::object())) fail("an object");
   const std::vector<std::string>& asked = document_->asked[node_];
   for (const auto& [name, value] : node_->get_ref<const Json::object_t&>()) {
     if (std::find(asked.begin(), asked.end(), name) != asked.end()) continue;
@@ -223,16 +299,14 @@ void JsonCursor::finish() const {
     const std::string option = unknown.set_option();
     throw InputError(
         {file(), unknown.pointer_,
-         "the unknown key " + in_quotes(name) + (option.empty() ? "" : " (" + option + ")"),
+         std::string(kUnknownKey) + in_quotes(name) + (option.empty() ? "" : " (" + option + ")"),
          asked.empty() ? "no keys" : listed(asked), nearest_name(name, asked)});
   }
-  const bool here_or_below = std::ranges::any_of(
-      document_->missing,
-      [&](const Document::Missing& m) { return m.object.starts_with(pointer_); });
-  if (here_or_below) fail_missing();
 }
 
 std::vector<JsonCursor> JsonCursor::elements(std::size_t limit) const {
+  const bool empty = is_null() || (is_array() && node_->empty());
+  if (empty && stands_for(Json::array())) return {example_of("0")};
   if (!is_array()) fail("an array");
   if (node_->size() > limit) fail("an array of at most " + std::to_string(limit) + " elements");
   std::vector<JsonCursor> out;
@@ -246,6 +320,7 @@ int JsonCursor::integer(int low, int high) const {
   const auto wrong = [&] {
     fail("a whole number from " + std::to_string(low) + " to " + std::to_string(high));
   };
+  if (is_null()) (void)stands_for(low <= 1 && 1 <= high ? 1 : low);
   if (!is_number()) wrong();
   // Whole numbers written as 1e6 or 4.0 are whole; all that can be in range are exact in double.
   const double value = node_->get<double>();
@@ -255,6 +330,7 @@ int JsonCursor::integer(int low, int high) const {
 
 double JsonCursor::number(const Interval& allowed) const {
   const auto wrong = [&] { fail("a number " + interval_text(allowed, number_text)); };
+  if (is_null()) (void)stands_for(number_inside(allowed));
   if (!is_number()) wrong();
   const double value = node_->get<double>();
   if (!contains(allowed, value)) wrong();
@@ -262,6 +338,7 @@ double JsonCursor::number(const Interval& allowed) const {
 }
 
 bool JsonCursor::boolean() const {
+  if (is_null()) (void)stands_for(true);
   if (!node_->is_boolean()) fail("true or false");
   return node_->get<bool>();
 }
@@ -269,11 +346,13 @@ bool JsonCursor::boolean() const {
 std::string JsonCursor::string() const {
   const JsonOverride* change = last_override(document_->overrides, pointer_);
   if (is_number() && change != nullptr && change->pointer == pointer_) return change->value;
+  if (is_null()) (void)stands_for(document_->new_text());
   if (!is_string()) fail("a string");
   return node_->get_ref<const std::string&>();
 }
 
 std::size_t JsonCursor::choice(std::span<const std::string_view> names) const {
+  if (is_null() && !names.empty()) (void)stands_for(std::string(names.front()));
   if (is_string()) {
     const auto& name = node_->get_ref<const std::string&>();
     const auto place = std::find(names.begin(), names.end(), name);
@@ -283,6 +362,7 @@ std::size_t JsonCursor::choice(std::span<const std::string_view> names) const {
 }
 
 double JsonCursor::quantity(Dimension dimension, const Interval& allowed) const {
+  if (is_null()) (void)stands_for(quantity_inside(dimension, allowed));
   double value = 0;
   if (is_number()) {
     value = node_->get<double>();
@@ -293,7 +373,7 @@ double JsonCursor::quantity(Dimension dimension, const Interval& allowed) const 
     }
     value = std::get<double>(parsed);
   } else {
-    fail(std::string(example(dimension)));
+    fail(std::string(quantity_words(dimension)));
   }
   if (!contains(allowed, value)) {
     fail(quantity_rule(dimension, allowed));
@@ -325,14 +405,13 @@ std::string JsonCursor::found() const {
 }
 
 void JsonCursor::fail(std::string allowed, std::string nearest) const {
-  // It may be wrong beside an example only.
-  if (!document_->missing.empty()) fail_missing();
   const std::string option = set_option();
   throw InputError({file(), pointer_, found() + (option.empty() ? "" : " (" + option + ")"),
                     std::move(allowed), std::move(nearest)});
 }
 
 void JsonCursor::fail_name(std::span<const std::string> names) const {
+  if (!names.empty()) (void)stands_for(names.front());
   const std::string name = is_string() ? node_->get_ref<const std::string&>() : std::string{};
   std::error_code error;
   if (name.ends_with(".json") || std::filesystem::is_regular_file(name, error)) {

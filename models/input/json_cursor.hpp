@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,6 +15,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "models/input/input_error.hpp"
+#include "models/input/missing_keys.hpp"
 #include "models/input/quantity.hpp"
 #include "models/units.hpp"
 
@@ -63,20 +65,31 @@ class JsonCursor {
   [[nodiscard]] bool is_string() const;
   [[nodiscard]] bool is_number() const;
   [[nodiscard]] bool is_null() const;
+  /// Stands for a missing key of which only its reader can tell an example (see read_whole()).
+  [[nodiscard]] bool is_missing() const;
 
   // Members of an object. Each call counts the key as known; so ask for all that the format has.
   /// The member, or nothing. Throws if this is no object.
   [[nodiscard]] std::optional<JsonCursor> find(std::string_view key) const;
-  /// The member; throws if it is missing. After name_all_missing(), a missing key that people
-  /// often leave out (key_example()) stands for its example instead, until finish() throws.
+  /// The member; throws if it is missing. Within read_whole() a missing member stands for an
+  /// example instead: the key's own (key_example()), else the first value that its reader takes.
   [[nodiscard]] JsonCursor at(std::string_view key) const;
-  /// From here on, finish() names all missing keys of the document at once, after unknown ones. For
-  /// readers that finish() every object.
-  void name_all_missing() const;
+  /// Calls `read`, which reads the document through this cursor or others of it, and throws for all
+  /// keys at once that it missed. An unknown key comes before them; any other mistake after them,
+  /// as it may be one beside an example only. Within another call for this document, which throws
+  /// when its turn comes, `read` is only called.
+  template <class Read>
+  auto read_whole(Read read) const {
+    std::optional<decltype(read())> out;
+    name_all_missing([&] { out.emplace(read()); });
+    return *std::move(out);
+  }
+  /// Counts keys among those that read_whole() names: `missing` are of a document that was put
+  /// together from this one. Requires to be within a call of it.
+  void also_missing(std::span<const MissingKey> missing) const;
   /// Keys in the order of the file.
   [[nodiscard]] std::vector<std::string> keys() const;
-  /// Throws for the first key that nobody asked for, with the nearest one that somebody did; then
-  /// for keys that at() missed, here or in an object below.
+  /// Throws for the first key that nobody asked for, with the nearest one that somebody did.
   void finish() const;
 
   // Elements of an array; throws if this is none, or has more than `limit`.
@@ -113,8 +126,9 @@ class JsonCursor {
   JsonCursor(std::shared_ptr<Document> document, const nlohmann::ordered_json* node,
              std::string pointer);
   [[nodiscard]] JsonCursor child(const nlohmann::ordered_json& node, std::string_view key) const;
-  [[nodiscard]] JsonCursor example_of(std::string_view key, std::string_view example) const;
-  [[noreturn]] void fail_missing() const;
+  void name_all_missing(const std::function<void()>& read) const;
+  [[nodiscard]] JsonCursor example_of(std::string_view key) const;
+  [[nodiscard]] bool stands_for(const nlohmann::ordered_json& value) const;
 
   std::shared_ptr<Document> document_;
   const nlohmann::ordered_json* node_;

@@ -6,8 +6,8 @@
 
 namespace lockstep {
 
-/// A valid value of the key as JSON; empty: none is listed. Only keys are listed whose readers take
-/// the value from the cursor that JsonCursor::at() returns.
-std::string_view key_example(std::string_view key);
+/// A valid value of the key as JSON; empty: none is listed, and its reader tells one. `object` is
+/// the pointer of the object that lacks it: "/jobs/0" makes a difference to "nodes".
+std::string_view key_example(std::string_view object, std::string_view key);
 
 }  // namespace lockstep

@@ -106,10 +106,7 @@ std::string_view family_of(FabricKind kind) {
   }
 }
 
-}  // namespace
-
-ResidualTable read_residuals(const std::string& file, std::string_view text) {
-  const JsonCursor root = JsonCursor::parse(file, text);
+ResidualTable residuals_of(const JsonCursor& root) {
   (void)root.find("about");
   ResidualTable table;
   const JsonCursor rows = root.at("rows");
@@ -118,6 +115,13 @@ ResidualTable read_residuals(const std::string& file, std::string_view text) {
   if (table.empty()) rows.fail("at least one row");
   classify(table);
   return table;
+}
+
+}  // namespace
+
+ResidualTable read_residuals(const std::string& file, std::string_view text) {
+  const JsonCursor root = JsonCursor::parse(file, text);
+  return root.read_whole([&] { return residuals_of(root); });
 }
 
 ResidualTable load_residuals(const PresetStore& presets) {

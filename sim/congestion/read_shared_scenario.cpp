@@ -53,8 +53,14 @@ std::string read_name(const JsonCursor& from, std::set<std::string>& names) {
   return name;
 }
 
-SharedJob read_job(const JsonCursor& from, const Cluster& cluster, const PresetStore& presets,
-                   std::span<const Profile> profiles, std::set<std::string>& names) {
+/// A job as its file says it; complete_job() makes a scenario of the draft.
+struct DraftedJob {
+  SharedJob job;
+  ScenarioDraft draft;
+};
+
+DraftedJob read_job(const JsonCursor& from, const Cluster& cluster, const PresetStore& presets,
+                    std::set<std::string>& names) {
   SharedJob job;
   job.name = read_name(from, names);
   job.nodes = read_nodes(from.at("nodes"), cluster.nodes);
@@ -73,7 +79,13 @@ SharedJob read_job(const JsonCursor& from, const Cluster& cluster, const PresetS
   read_model_choice(from.at("model"), presets, draft);
   read_job_draft(from, presets, draft);
   from.finish();
-  job.scenario = complete_scenario(draft, presets, profiles);
+  return {.job = std::move(job), .draft = std::move(draft)};
+}
+
+SharedJob complete_job(DraftedJob of, const Cluster& cluster, const PresetStore& presets,
+                       std::span<const Profile> profiles) {
+  SharedJob job = std::move(of.job);
+  job.scenario = complete_scenario(of.draft, presets, profiles);
   job.scenario.fabric = cluster.fabric;
   job.scenario.transport = cluster.transport;
   return job;
@@ -124,6 +136,16 @@ void check_overlap(const JsonCursor& jobs, const SharedScenario& shared) {
   }
 }
 
+void complete_jobs(std::vector<DraftedJob> drafts, const PresetStore& presets,
+                   std::span<const Profile> profiles, SharedScenario& shared) {
+  for (DraftedJob& draft : drafts) {
+    shared.jobs.push_back(complete_job(std::move(draft), shared.cluster, presets, profiles));
+    for (const std::string& assumed : shared.jobs.back().scenario.assumptions) {
+      shared.assumptions.push_back(shared.jobs.back().name + ": " + assumed);
+    }
+  }
+}
+
 /// The parts that events name have to be there: the fabric is checked with each of them.
 void check_events(const JsonCursor& root, const SharedScenario& shared) {
   const NicPorts ports = nic_ports(shared.cluster.node);
@@ -139,14 +161,8 @@ void check_events(const JsonCursor& root, const SharedScenario& shared) {
   }
 }
 
-}  // namespace
-
-bool is_shared_scenario(const JsonCursor& root) {
-  return root.is_object() && root.find("jobs").has_value();
-}
-
-SharedScenario read_shared_scenario(const JsonCursor& root, const PresetStore& presets,
-                                    std::span<const std::string> profiles) {
+SharedScenario shared_scenario_of(const JsonCursor& root, const PresetStore& presets,
+                                  std::span<const std::string> profiles) {
   SharedScenario shared;
   shared.file = root.file();
   if (const auto schema = root.find("$schema")) (void)schema->string();
@@ -157,14 +173,11 @@ SharedScenario read_shared_scenario(const JsonCursor& root, const PresetStore& p
   if (const auto steps = root.find("steps")) shared.steps = steps->integer(1, 10'000);
   std::set<std::string> names;
   const JsonCursor jobs = root.at("jobs");
+  std::vector<DraftedJob> drafts;
   for (const JsonCursor& job : jobs.elements(kMostEntries)) {
-    shared.jobs.push_back(read_job(job, shared.cluster, presets, measured, names));
-    for (const std::string& assumed : shared.jobs.back().scenario.assumptions) {
-      shared.assumptions.push_back(shared.jobs.back().name + ": " + assumed);
-    }
+    drafts.push_back(read_job(job, shared.cluster, presets, names));
   }
-  if (shared.jobs.empty()) jobs.fail("at least one job");
-  check_overlap(jobs, shared);
+  if (drafts.empty()) jobs.fail("at least one job");
   if (const auto background = root.find("background")) {
     for (const JsonCursor& traffic : background->elements(kMostEntries)) {
       shared.background.push_back(read_background(traffic, shared.cluster, names));
@@ -176,8 +189,21 @@ SharedScenario read_shared_scenario(const JsonCursor& root, const PresetStore& p
     }
   }
   root.finish();
+  complete_jobs(std::move(drafts), presets, measured, shared);
+  check_overlap(jobs, shared);
   check_events(root, shared);
   return shared;
+}
+
+}  // namespace
+
+bool is_shared_scenario(const JsonCursor& root) {
+  return root.is_object() && root.find("jobs").has_value();
+}
+
+SharedScenario read_shared_scenario(const JsonCursor& root, const PresetStore& presets,
+                                    std::span<const std::string> profiles) {
+  return root.read_whole([&] { return shared_scenario_of(root, presets, profiles); });
 }
 
 }  // namespace lockstep

@@ -160,6 +160,10 @@ void read_fabric(const JsonCursor& fabric, RefereeCase& out) {
 
 LinkIndex read_link(const JsonCursor& name, const Fabric& fabric) {
   std::vector<std::string> names;
+  if (name.is_missing()) {
+    const std::string first = fabric.link_name(0);
+    return static_cast<LinkIndex>(name.choice(std::array{std::string_view(first)}));
+  }
   const std::string wanted = name.string();
   for (FabricLink link = 0; link < fabric.link_count(); ++link) {
     names.push_back(fabric.link_name(link));
@@ -205,15 +209,13 @@ void check_messages(const JsonCursor& traffic, const RefereeCase& read) {
   }
 }
 
-}  // namespace
-
-std::vector<RefereeCase> read_referee_cases(const std::string& file, std::string_view text) {
-  const JsonCursor root = JsonCursor::parse(file, text);
+std::vector<RefereeCase> cases_of(const JsonCursor& root) {
   if (const auto about = root.find("about")) static_cast<void>(about->string());
   const Seconds cable = root.at("cable_latency").seconds({.low = 0, .high = 1});
   const Seconds forwarding = root.at("switch_latency").seconds({.low = 0, .high = 1});
   const BytesPerSecond link = root.at("link").data_rate({.low = 1e6, .high = 1e13});
   std::vector<RefereeCase> cases;
+  std::vector<JsonCursor> traffics;
   std::set<std::string> names;
   for (const JsonCursor& object : root.at("cases").elements(kMaxCases)) {
     RefereeCase& read = cases.emplace_back();
@@ -228,16 +230,34 @@ std::vector<RefereeCase> read_referee_cases(const std::string& file, std::string
     read_faults(fabric, read);
     fabric.finish();
     const JsonCursor traffic = object.at("traffic");
+    read.place = traffic.file() + "#" + traffic.pointer();
     const int ports = read.nodes * read.nics;
     if (ports < 2) fabric.fail("at least two NIC ports");
     for (const JsonCursor& pattern : traffic.elements(kMaxMessages)) {
       read_traffic(pattern, ports, read.messages);
+      if (read.messages.size() > kMaxMessages) break;  // check_messages() says so
     }
-    check_messages(traffic, read);
     object.finish();
+    traffics.push_back(traffic);
   }
   root.finish();
+  for (std::size_t i = 0; i < cases.size(); ++i) check_messages(traffics[i], cases[i]);
   return cases;
+}
+
+}  // namespace
+
+double packet_hops(const RefereeCase& of) {
+  double packets = 0;
+  for (const RefereeMessage& message : of.messages) {
+    packets += static_cast<double>(message.bytes) / Framing{}.payload + 1;
+  }
+  return packets * 2 * of.fabric.levels;
+}
+
+std::vector<RefereeCase> read_referee_cases(const std::string& file, std::string_view text) {
+  const JsonCursor root = JsonCursor::parse(file, text);
+  return root.read_whole([&] { return cases_of(root); });
 }
 
 }  // namespace lockstep

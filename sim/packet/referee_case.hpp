@@ -25,6 +25,7 @@ struct RefereeFault {
 
 struct RefereeCase {
   std::string name;
+  std::string place;  ///< of its traffic: "cases.json#/cases/3/traffic"
   std::string about;
   FabricSpec fabric;  ///< routed by ECMP, so that links are cables; `spray` says how messages go
   int nodes = 0;
@@ -35,6 +36,10 @@ struct RefereeCase {
   std::vector<RefereeFault> faults;
   std::vector<RefereeMessage> messages;
 };
+
+/// Packets that all messages together send over all links, about: each message crosses a link up
+/// and one down for every level of the fabric.
+double packet_hops(const RefereeCase& of);
 
 /// The cases of a file:
 ///

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <memory>
 #include <string>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
-#include "models/accuracy/prediction_interval.hpp"
 #include "models/input/input_error.hpp"
 #include "models/input/write_json.hpp"
 #include "sim/accuracy/read_residuals.hpp"
@@ -63,6 +63,7 @@ void drop_what_site_knows(const ClusterSite& site, Json& shared) {
 }
 
 void set_nodes(Json& scenario, int nodes) {
+  if (!scenario.contains("cluster")) return;
   Json& cluster = scenario["cluster"];
   if (cluster.is_string()) cluster = {{"preset", cluster}};
   if (cluster.is_object()) cluster["nodes"] = nodes;
@@ -93,11 +94,12 @@ class CandidateReader {
     if (nodes > 0) set_nodes(scenario, nodes);
     PlanCandidate out;
     try {
-      const std::string text = write_json(scenario);
-      out.scenario = tuned ? read_search_base(root_.file(), text, presets_).scenario
-                           : read_scenario(root_.file(), text, presets_);
-      const JsonCursor root = JsonCursor::parse(root_.file(), write_json(scenario));
-      out.run = read_run_spec(root.at("run"), presets_, out.scenario.site);
+      JobFile job = read_job(scenario);
+      out.scenario = tuned ? search_base_of(job.draft, presets_).scenario
+                           : complete_measured(job.draft, presets_, {});
+      out.run = *std::move(job.run);
+    } catch (const MissingKeys& error) {
+      retell_missing(error);
     } catch (const InputError& error) {
       retell(error.problem());
     }
@@ -113,14 +115,50 @@ class CandidateReader {
   }
 
  private:
+  /// The scenario with its "run", which a plan cannot do without.
+  [[nodiscard]] JobFile read_job(const Json& scenario) const {
+    const JsonCursor root = JsonCursor::parse(root_.file(), write_json(scenario));
+    return root.read_whole([&] {
+      JobFile out = read_job_file(root, presets_);
+      if (!out.run) out.run = read_run_spec(root.at("run"), presets_, out.draft.site);
+      return out;
+    });
+  }
+
+  /// Where in the plan a place of the scenario is that was put together.
+  [[nodiscard]] std::string in_plan(const std::string& pointer, bool shared) const {
+    return (shared ? "/scenario" : from_.pointer() + "/scenario") + pointer;
+  }
+  [[nodiscard]] bool is_shared_only(const std::string& pointer) const {
+    const Json::json_pointer place(pointer);
+    return !own_.contains(place) && shared_.contains(place);
+  }
+
+  /// Whether another candidate says it in a scenario of its own.
+  [[nodiscard]] bool is_own_elsewhere(const std::string& key) const {
+    const Json::json_pointer place = Json::json_pointer("/scenario") / key;
+    const auto all = root_.json().find("candidates");
+    return all != root_.json().end() &&
+           std::ranges::any_of(*all, [&](const Json& of) { return of.contains(place); });
+  }
+
   /// A mistake in the scenario that was put together, at its place in the plan.
   [[noreturn]] void retell(InputProblem problem) const {
     if (problem.file != root_.file()) throw InputError(std::move(problem));
-    const Json::json_pointer place(problem.pointer);
-    const bool shared =
-        !own_.contains(place) && shared_.contains(place) && !problem.pointer.empty();
-    problem.pointer = (shared ? "/scenario" : from_.pointer() + "/scenario") + problem.pointer;
+    const bool shared = !problem.pointer.empty() && is_shared_only(problem.pointer);
+    problem.pointer = in_plan(problem.pointer, shared);
     throw InputError(std::move(problem));
+  }
+
+  /// What no candidate has is missing from what all of them share.
+  [[noreturn]] void retell_missing(const MissingKeys& error) const {
+    if (error.problem().file != root_.file()) throw MissingKeys(error);
+    std::vector<MissingKey> keys = error.keys();
+    for (MissingKey& key : keys) {
+      const bool whole = key.object.empty() && !is_own_elsewhere(key.key);
+      key.object = in_plan(key.object, whole || is_shared_only(key.object));
+    }
+    throw MissingKeys(root_.file(), std::move(keys));
   }
 
   [[noreturn]] void refuse(const char* pointer, std::string found, std::string allowed) const {
@@ -179,21 +217,6 @@ void reserve(PlanCandidate& candidate, const std::optional<double>& share, bool 
   }
 }
 
-/// How far published runs like it lie from their prediction: the models' validation error.
-void add_accuracy(PlanCandidate& candidate, const PresetStore& presets) {
-  const PredictionInterval interval = interval_of(candidate.scenario, presets);
-  Distribution& efficiency = candidate.inputs[static_cast<std::size_t>(PlanInput::efficiency)];
-  efficiency = {.law = DistributionLaw::lognormal,
-                .low = 1 / interval.high,
-                .likely = 1,
-                .high = 1 / interval.low};
-  candidate.accuracy = fmt::format(
-      "Training speed (steps a second over the prediction, which is the median): a factor of "
-      "{:.3g} to {:.3g} in nine of ten cases, as far as published runs like it lie from their "
-      "prediction ({})",
-      efficiency.low, efficiency.high, words_of(interval));
-}
-
 bool says_efficiency(const std::optional<JsonCursor>& uncertain) {
   return uncertain && uncertain->find("efficiency").has_value();
 }
@@ -241,43 +264,62 @@ bool is_priced(const PlanCandidate& candidate) {
   return candidate.rented || (power && has_prices(power->cost));
 }
 
+namespace {
+
+/// Adds one for each size of the candidate `from`.
+void read_candidate(const JsonCursor& root, const JsonCursor& from, const PresetStore& presets,
+                    double tokens, const std::array<Distribution, kPlanInputs>& inputs,
+                    const std::shared_ptr<const StepIntervals>& intervals,
+                    std::vector<PlanCandidate>& out) {
+  const std::string name = from.at("name").string();
+  const auto about = from.find("about");
+  const std::size_t payment = from.at("pay").choice(kPayments);
+  std::array<Distribution, kPlanInputs> own = inputs;
+  const auto uncertain = from.find("uncertain");
+  if (uncertain) read_uncertain(*uncertain, own);
+  const bool validated = !says_efficiency(uncertain) && !says_efficiency(root.find("uncertain"));
+  const auto layout = from.find("layout");
+  const bool tuned = layout && layout->choice(kLayouts) == 1;
+  const std::optional<double> spares = read_spares(from, root);
+  const std::vector<int> sizes = read_sizes(from);
+  const CandidateReader reader(root, from, presets);
+  from.finish();
+  for (const int nodes : sizes) {
+    PlanCandidate candidate = reader.read(tokens, nodes, tuned);
+    const bool several = sizes.size() > 1;
+    candidate.name = several ? fmt::format("{}, {} GPUs", name, candidate.scenario.gpus()) : name;
+    candidate.about = about ? about->string() : std::string{};
+    candidate.rented = payment == 1;
+    candidate.inputs = own;
+    reserve(candidate, spares, reader.says_spares());
+    candidate.pointer = from.pointer();
+    if (validated) candidate.intervals = intervals;
+    if (candidate.rented && !candidate.scenario.usd_per_gpu_hour) {
+      from.at("pay").fail(
+          "own, or a price: \"scenario\": {\"price\": {\"usd_per_gpu_hour\": ...}}");
+    }
+    out.push_back(std::move(candidate));
+  }
+}
+
+}  // namespace
+
 std::vector<PlanCandidate> read_candidates(const JsonCursor& root, const PresetStore& presets,
                                            double tokens,
                                            const std::array<Distribution, kPlanInputs>& inputs) {
   std::vector<PlanCandidate> out;
   const JsonCursor list = root.at("candidates");
-  for (const JsonCursor& from : list.elements(kMostCandidates)) {
-    const std::string name = from.at("name").string();
-    const auto about = from.find("about");
-    const std::size_t payment = from.at("pay").choice(kPayments);
-    std::array<Distribution, kPlanInputs> own = inputs;
-    const auto uncertain = from.find("uncertain");
-    if (uncertain) read_uncertain(*uncertain, own);
-    const bool validated = !says_efficiency(uncertain) && !says_efficiency(root.find("uncertain"));
-    const auto layout = from.find("layout");
-    const bool tuned = layout && layout->choice(kLayouts) == 1;
-    const std::optional<double> spares = read_spares(from, root);
-    const std::vector<int> sizes = read_sizes(from);
-    const CandidateReader reader(root, from, presets);
-    for (const int nodes : sizes) {
-      PlanCandidate candidate = reader.read(tokens, nodes, tuned);
-      const bool several = sizes.size() > 1;
-      candidate.name = several ? fmt::format("{}, {} GPUs", name, candidate.scenario.gpus()) : name;
-      candidate.about = about ? about->string() : std::string{};
-      candidate.rented = payment == 1;
-      candidate.inputs = own;
-      reserve(candidate, spares, reader.says_spares());
-      candidate.pointer = from.pointer();
-      if (validated) add_accuracy(candidate, presets);
-      if (candidate.rented && !candidate.scenario.usd_per_gpu_hour) {
-        from.at("pay").fail(
-            "own, or a price: \"scenario\": {\"price\": {\"usd_per_gpu_hour\": ...}}");
-      }
-      out.push_back(std::move(candidate));
+  const std::vector<JsonCursor> elements = list.elements(kMostCandidates);
+  if (elements.empty()) list.fail("at least one candidate");
+  const auto intervals = std::make_shared<const StepIntervals>(presets);
+  for (const JsonCursor& from : elements) {
+    try {
+      read_candidate(root, from, presets, tokens, inputs, intervals, out);
+    } catch (const MissingKeys& error) {
+      if (error.problem().file != root.file()) throw;
+      root.also_missing(error.keys());
     }
-    from.finish();
   }
-  if (out.empty()) list.fail("at least one candidate");
   return out;
 }
 

@@ -10,8 +10,8 @@
 
 namespace lockstep {
 
-/// One for each size. `root` is the plan's; `inputs` hold where a candidate says nothing. Throws
-/// InputError.
+/// One for each size. `root` is the plan's, within its read_whole(): what scenarios lack is added
+/// to what the plan lacks. `inputs` hold where a candidate says nothing. Throws InputError.
 std::vector<PlanCandidate> read_candidates(const JsonCursor& root, const PresetStore& presets,
                                            double tokens,
                                            const std::array<Distribution, kPlanInputs>& inputs);

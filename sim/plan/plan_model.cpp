@@ -4,10 +4,13 @@
 #include <array>
 #include <cassert>
 #include <fmt/format.h>
+#include <optional>
 #include <string_view>
 #include <utility>
 
+#include "models/accuracy/prediction_interval.hpp"
 #include "models/workload/flops.hpp"
+#include "sim/accuracy/read_residuals.hpp"
 #include "sim/power/run_power.hpp"
 #include "sim/run/campaign_work.hpp"
 #include "sim/step/step.hpp"
@@ -64,6 +67,23 @@ Pricing pricing_of(const PlanModel& model, const PlanFactors& factors) {
   return out;
 }
 
+/// How far published runs like it lie from their prediction: the models' validation error, for the
+/// layout that it has in the end.
+void add_accuracy(const StepIntervals& intervals, PlanModel& out) {
+  const std::optional<PredictionInterval> interval = intervals.of(out.scenario);
+  if (!interval) return;
+  Distribution& efficiency = out.inputs[static_cast<std::size_t>(PlanInput::efficiency)];
+  efficiency = {.law = DistributionLaw::lognormal,
+                .low = 1 / interval->high,
+                .likely = 1,
+                .high = 1 / interval->low};
+  out.accuracy = fmt::format(
+      "Training speed (steps a second over the prediction, which is the median): a factor of "
+      "{:.3g} to {:.3g} in nine of ten cases, as far as published runs like it lie from their "
+      "prediction ({})",
+      efficiency.low, efficiency.high, words_of(*interval));
+}
+
 }  // namespace
 
 PlanModel tune_candidate(const PlanCandidate& candidate, int threads,
@@ -115,6 +135,7 @@ PlanModel model_candidate(const PlanCandidate& candidate, PlanModel found) {
   out.method = step.method;
   out.band = step.band;
   out.inputs = candidate.inputs;
+  if (candidate.intervals) add_accuracy(*candidate.intervals, out);
   Distribution& efficiency = out.inputs[static_cast<std::size_t>(PlanInput::efficiency)];
   if (step.method == StepMethod::sampled && efficiency.law == DistributionLaw::lognormal) {
     efficiency.low *= step.step_s / step.band->high_s;

@@ -24,6 +24,7 @@ struct PlanModel {
   StepMethod method = StepMethod::exact;
   std::optional<StepBand> band;                  ///< as StepReport
   std::array<Distribution, kPlanInputs> inputs;  ///< the candidate's; the efficiency holds the band
+  std::string accuracy;  ///< where the efficiency's distribution is from; empty: the file
   MemoryVerdict memory;
   CampaignPlan plan;
   StepPower power;  ///< with the nodes in reserve

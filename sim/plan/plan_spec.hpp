@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "models/units.hpp"
+#include "sim/accuracy/read_residuals.hpp"
 #include "sim/plan/distribution.hpp"
 #include "sim/run/run_spec.hpp"
 #include "sim/scenario/scenario.hpp"
@@ -64,8 +66,9 @@ struct PlanCandidate {
   bool tuned = false;                ///< its layout is searched for; else it is the scenario's
   std::optional<Watts> power_limit;  ///< of its own site
   std::array<Distribution, kPlanInputs> inputs;
-  std::string accuracy;  ///< where the efficiency's distribution is from; empty: the file
-  std::string pointer;   ///< where it stands in the file
+  /// What published runs like its own layout say of the efficiency; none: the file says it.
+  std::shared_ptr<const StepIntervals> intervals{};
+  std::string pointer;  ///< where it stands in the file
 };
 
 /// Whether there is an answer about its money: a rent, or any price of owning.

@@ -48,7 +48,9 @@ PlanTraining read_training(const JsonCursor& from, double parameters) {
   const auto budget = from.find("flops");
   const auto law = from.find("law");
   if (tokens && budget) budget->fail("either \"tokens\" or \"flops\"");
-  if (!tokens && !budget && !law) (void)from.at("tokens");
+  if (!tokens && !budget && !law) {
+    out.tokens = from.at("tokens").quantity(Dimension::count, kTokens);
+  }
   if (tokens) out.tokens = tokens->quantity(Dimension::count, kTokens);
   if (budget) {
     const Flops flops{budget->number(kBudget)};
@@ -125,13 +127,9 @@ void settle_money(const JsonCursor& root, PlanSpec& out) {
                                         goal ? "" : "; prefer: time (not given)"));
 }
 
-}  // namespace
-
-PlanSpec read_plan(const std::string& file, std::string_view text, const PresetStore& presets,
-                   const std::vector<std::string>& set) {
-  const JsonCursor root = JsonCursor::parse(file, text, JsonStyle::plain, set);
+PlanSpec plan_of(const JsonCursor& root, const PresetStore& presets) {
   PlanSpec out;
-  out.file = file;
+  out.file = root.file();
   (void)root.find("$schema");
   const MemberReader member(root, Extent::whole);
   member.optional("about", out.about);
@@ -157,7 +155,7 @@ PlanSpec read_plan(const std::string& file, std::string_view text, const PresetS
                                         out.candidates.begin() + static_cast<std::ptrdiff_t>(i),
                                         out.candidates[i].name, &PlanCandidate::name);
     if (same != out.candidates.begin() + static_cast<std::ptrdiff_t>(i)) {
-      throw InputError({.file = file,
+      throw InputError({.file = root.file(),
                         .pointer = out.candidates[i].pointer + "/name",
                         .found = in_quotes(out.candidates[i].name),
                         .allowed = "a name that no other candidate has",
@@ -165,6 +163,14 @@ PlanSpec read_plan(const std::string& file, std::string_view text, const PresetS
     }
   }
   return out;
+}
+
+}  // namespace
+
+PlanSpec read_plan(const std::string& file, std::string_view text, const PresetStore& presets,
+                   const std::vector<std::string>& set) {
+  const JsonCursor root = JsonCursor::parse(file, text, JsonStyle::plain, set);
+  return root.read_whole([&] { return plan_of(root, presets); });
 }
 
 }  // namespace lockstep

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <optional>
 
 #include <nlohmann/json.hpp>
 
@@ -155,22 +156,28 @@ Scenario with_model(const JsonCursor& from, const std::string& file, std::string
   }
 }
 
-void read_counts(const JsonCursor& from, const Scenario& training, RlSpec& out) {
+void read_counts(const JsonCursor& from, RlSpec& out) {
   const MemberReader member(from, Extent::whole);
   member.required("prompts", out.prompts, 1, kMostInBatch);
   out.generations = 1;
   const bool groups = out.algorithm->groups;
-  if (groups) (void)from.at("generations");
-  member.optional("generations", out.generations, groups ? 2 : 1, kMostInBatch / out.prompts);
+  const auto generations =
+      groups ? std::optional(from.at("generations")) : from.find("generations");
+  if (generations) {
+    out.generations = generations->integer(groups ? 2 : 1, kMostInBatch / out.prompts);
+  }
   member.optional("updates", out.updates, 1, out.samples());
   member.optional("epochs", out.epochs, 1, 100);
+  member.required("prompt_tokens", out.prompt_tokens, 1, kMaxTokens);
+}
+
+void check_counts(const JsonCursor& from, const Scenario& training, const RlSpec& out) {
   if (out.samples() != static_cast<std::int64_t>(out.updates) * training.job.batch.sequences) {
     from.at("prompts").fail(
         fmt::format("prompts x generations = updates x batch.sequences, which are {} x {} and {} "
                     "x {}",
                     out.prompts, out.generations, out.updates, training.job.batch.sequences));
   }
-  member.required("prompt_tokens", out.prompt_tokens, 1, kMaxTokens);
 }
 
 /// A model that scores responses: true (the actor's shape), false, or a model.
@@ -207,17 +214,23 @@ bool has_rl(const JsonCursor& root) { return root.is_object() && root.find("rl")
 EngineSpec engine_preset(const PresetStore& presets, std::string_view name) {
   const std::string path = presets.path("engines", name);
   const JsonCursor root = JsonCursor::parse(path, read_text_file(path), JsonStyle::sourced);
-  EngineSpec engine;
-  read_engine(root, Extent::whole, engine);
-  engine.name = name;
-  root.finish();
-  return engine;
+  return root.read_whole([&] {
+    EngineSpec engine;
+    read_engine(root, Extent::whole, engine);
+    engine.name = name;
+    root.finish();
+    return engine;
+  });
 }
 
-RlScenario read_rl_scenario(const std::string& file, std::string_view text,
-                            const PresetStore& presets, const ScenarioOptions& options) {
-  const JsonCursor root = JsonCursor::parse(file, text, JsonStyle::plain, options.set);
-  RlScenario out{.training = read_scenario(file, text, presets, options), .rl = {}};
+namespace {
+
+RlScenario rl_scenario_of(const JsonCursor& root, std::string_view text, const PresetStore& presets,
+                          const ScenarioOptions& options) {
+  const std::string& file = root.file();
+  RlScenario out{.training = complete_measured(read_draft(root, presets), presets, options),
+                 .rl = {}};
+  out.training.folding = options.folding;
   for (const char* other : {"run", "power", "training", "price", "stragglers"}) {
     if (const auto key = root.find(other)) key->fail("no such key beside \"rl\"");
   }
@@ -234,7 +247,7 @@ RlScenario read_rl_scenario(const std::string& file, std::string_view text,
   RlSpec& rl = out.rl;
   std::vector<std::string>& assumptions = out.training.assumptions;
   rl.algorithm = &kAlgorithms[from.at("algorithm").choice(names)];
-  read_counts(from, out.training, rl);
+  read_counts(from, rl);
   rl.responses = read_responses(from.at("responses"), assumptions);
   rl.generation = read_pool(from.at("generation"), out.training, presets, assumptions);
   if (const auto schedule = from.find("schedule")) {
@@ -245,13 +258,22 @@ RlScenario read_rl_scenario(const std::string& file, std::string_view text,
   }
   MemberReader(from, Extent::changes).optional("packing", rl.packing);
   read_scores(from, root, file, text, presets, options, rl);
+  from.finish();
+  check_counts(from, out.training, rl);
   if (rl.prompt_tokens + rl.responses.most > out.training.job.batch.tokens) {
     from.at("responses")
         .fail(fmt::format("a prompt and the longest response within batch.tokens, {}",
                           out.training.job.batch.tokens));
   }
-  from.finish();
   return out;
+}
+
+}  // namespace
+
+RlScenario read_rl_scenario(const std::string& file, std::string_view text,
+                            const PresetStore& presets, const ScenarioOptions& options) {
+  const JsonCursor root = JsonCursor::parse(file, text, JsonStyle::plain, options.set);
+  return root.read_whole([&] { return rl_scenario_of(root, text, presets, options); });
 }
 
 }  // namespace lockstep

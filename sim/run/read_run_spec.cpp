@@ -7,6 +7,7 @@
 
 #include "sim/run/run_spec.hpp"
 #include "sim/scenario/member_reader.hpp"
+#include "sim/scenario/read_scenario.hpp"
 #include "sim/scenario/spec_readers.hpp"
 
 namespace lockstep {
@@ -67,8 +68,10 @@ void read_storage_members(const JsonCursor& from, Extent extent, StorageSpec& ou
   for (const auto& total : totals) {
     if (total) total->fail("nothing beside \"servers\", which add up to it");
   }
-  if (out.server_write <= BytesPerSecond{}) (void)from.at("server_write");
-  if (out.server_read <= BytesPerSecond{}) (void)from.at("server_read");
+  const MemberReader needed(from, Extent::whole);
+  if (out.server_write <= BytesPerSecond{})
+    needed.required("server_write", out.server_write, kRate);
+  if (out.server_read <= BytesPerSecond{}) needed.required("server_read", out.server_read, kRate);
   add_up_servers(out);
 }
 
@@ -122,7 +125,7 @@ CheckpointSpec read_checkpoint(const JsonCursor& from, const PresetStore& preset
         storage->fail("one that outlives a node; drives of the nodes are for \"to\": \"local\"");
       }
     } else if (!measured) {
-      (void)from.at("storage");
+      spec.storage = read_storage_choice(from.at("storage"), presets);
     }
   }
   if (spec.target == CheckpointTarget::local) spec.storage = read_drives(from, presets);
@@ -164,8 +167,9 @@ DataSpec read_data(const JsonCursor& from, const RunSpec& run, const PresetStore
     const auto shared = std::ranges::find_if(run.checkpoints, [](const CheckpointSpec& spec) {
       return spec.target == CheckpointTarget::storage && spec.storage;
     });
-    if (shared == run.checkpoints.end()) (void)from.at("storage");
-    data.storage = *shared->storage;
+    data.storage = shared == run.checkpoints.end()
+                       ? read_storage_choice(from.at("storage"), presets)
+                       : *shared->storage;
   }
   from.finish();
   return data;
@@ -235,10 +239,10 @@ void read_domains(const JsonCursor& from, RunSpec& out) {
     racks = racks || uses(FailingComponent::rack, FailureScope::rack);
     if (out.domains.switch_nodes == 0 &&
         uses(FailingComponent::switch_nodes, FailureScope::switch_nodes)) {
-      (void)from.at("nodes_per_switch");
+      out.domains.switch_nodes = from.at("nodes_per_switch").integer(1, kMostNodes);
     }
     if (out.domains.feed == 0 && uses(FailingComponent::feed, FailureScope::feed)) {
-      (void)from.at("nodes_per_feed");
+      out.domains.feed = from.at("nodes_per_feed").integer(1, kMostNodes);
     }
   }
   if (racks && !from.find("nodes_per_rack")) {
@@ -319,6 +323,19 @@ RunSpec read_run_spec(const JsonCursor& from, const PresetStore& presets, const 
   });
   from.finish();
   return spec;
+}
+
+JobFile read_job_file(const std::string& file, std::string_view text, const PresetStore& presets,
+                      const std::vector<std::string>& set) {
+  return read_job_file(JsonCursor::parse(file, text, JsonStyle::plain, set), presets);
+}
+
+JobFile read_job_file(const JsonCursor& root, const PresetStore& presets) {
+  return root.read_whole([&] {
+    JobFile out{.draft = read_draft(root, presets), .run = {}};
+    if (has_run(root)) out.run = read_run_spec(root.at("run"), presets, out.draft.site);
+    return out;
+  });
 }
 
 }  // namespace lockstep

@@ -13,6 +13,7 @@
 #include "sim/run/campaign.hpp"
 #include "sim/scenario/cluster_site.hpp"
 #include "sim/scenario/preset_store.hpp"
+#include "sim/scenario/scenario_draft.hpp"
 
 namespace lockstep {
 
@@ -88,6 +89,17 @@ bool has_run(const JsonCursor& root);
 /// Throws InputError.
 RunSpec read_run_spec(const JsonCursor& from, const PresetStore& presets,
                       const ClusterSite& site = {});
+
+/// All that a scenario of one training job says.
+struct JobFile {
+  ScenarioDraft draft;
+  std::optional<RunSpec> run;
+};
+/// Reads a scenario with its "run", if it has one; keys that either lacks are named at once. Throws
+/// InputError.
+JobFile read_job_file(const JsonCursor& root, const PresetStore& presets);
+JobFile read_job_file(const std::string& file, std::string_view text, const PresetStore& presets,
+                      const std::vector<std::string>& set = {});
 
 /// Of a job on that many nodes and GPUs: each mode with the number of its components.
 std::vector<FailureMode> failing_modes(const RunSpec& run, const NodeSpec& node, int nodes,

@@ -109,10 +109,13 @@ struct PresetStore::State {
     const std::lock_guard lock(mutex);
     if (const auto found = cache.find(name); found != cache.end()) return found->second;
     const JsonCursor root = parse_preset(store.path(kind, name));
-    Spec spec;
-    read(root, spec);
-    root.finish();
-    return cache.emplace(std::string(name), std::move(spec)).first->second;
+    Spec whole = root.read_whole([&] {
+      Spec spec;
+      read(root, spec);
+      root.finish();
+      return spec;
+    });
+    return cache.emplace(std::string(name), std::move(whole)).first->second;
   }
 };
 
@@ -253,7 +256,9 @@ const StackPreset& PresetStore::stack(std::string_view name, std::string_view re
     return found->second;
   }
   const JsonCursor root = parse_preset(path("stacks", key.first));
-  return state_->stacks.emplace(key, read_stack_preset(root, key.first, key.second)).first->second;
+  StackPreset preset =
+      root.read_whole([&] { return read_stack_preset(root, key.first, key.second); });
+  return state_->stacks.emplace(key, std::move(preset)).first->second;
 }
 
 std::vector<PresetRow> PresetStore::show(std::string_view kind, std::string_view name) const {

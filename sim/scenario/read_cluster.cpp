@@ -141,7 +141,7 @@ Cluster read_cluster(const JsonCursor& from, const PresetStore& presets) {
   if (!draft.pools.empty()) {
     from.at("pools").fail("\"node\" and \"nodes\": only a job by itself runs on several kinds");
   }
-  if (!draft.nodes) (void)from.at("nodes");  // required here
+  if (!draft.nodes) draft.nodes = from.at("nodes").integer(1, kMaxNodes);  // required here
   Cluster cluster;
   cluster.node = std::move(draft.node);
   cluster.nodes = *draft.nodes;

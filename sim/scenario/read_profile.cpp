@@ -162,12 +162,9 @@ std::string in_words(const NodeNetwork& network) {
                      network.nic_bandwidth / gigabits_per_second(1));
 }
 
-}  // namespace
-
-Profile read_profile(const std::string& file, std::string_view text, const PresetStore& presets) {
-  const JsonCursor root = JsonCursor::parse(file, text);
+Profile profile_of(const JsonCursor& root, const PresetStore& presets) {
   Profile out;
-  out.file = file;
+  out.file = root.file();
   if (const auto schema = root.find("$schema")) (void)schema->string();
   if (const auto about = root.find("about")) out.about = about->string();
   if (const auto source = root.find("source")) (void)source->string();
@@ -200,13 +197,20 @@ Profile read_profile(const std::string& file, std::string_view text, const Prese
   if (const auto network = root.find("network")) out.network = read_network(*network, gpu, presets);
   root.finish();
   if (out.points() == 0) {
-    throw InputError({.file = file,
+    throw InputError({.file = root.file(),
                       .pointer = {},
                       .found = "no points",
                       .allowed = "at least one in gemm, attention, memory or collectives",
                       .nearest = {}});
   }
   return out;
+}
+
+}  // namespace
+
+Profile read_profile(const std::string& file, std::string_view text, const PresetStore& presets) {
+  const JsonCursor root = JsonCursor::parse(file, text);
+  return root.read_whole([&] { return profile_of(root, presets); });
 }
 
 Profile load_profile(const std::string& name, const PresetStore& presets) {

@@ -353,12 +353,11 @@ void read_job_draft(const JsonCursor& from, const PresetStore& presets, Scenario
   }
 }
 
-ScenarioDraft read_draft(const std::string& file, std::string_view text, const PresetStore& presets,
-                         const ScenarioOptions& options) {
-  const JsonCursor root = JsonCursor::parse(file, text, JsonStyle::plain, options.set);
-  root.name_all_missing();
+namespace {
+
+ScenarioDraft draft_of(const JsonCursor& root, const PresetStore& presets) {
   ScenarioDraft draft;
-  draft.file = file;
+  draft.file = root.file();
   draft.overrides.assign(root.overrides().begin(), root.overrides().end());
   (void)optional_text(root.find("$schema"));  // for editors
   draft.about = optional_text(root.find("about"));
@@ -382,6 +381,17 @@ ScenarioDraft read_draft(const std::string& file, std::string_view text, const P
   return draft;
 }
 
+}  // namespace
+
+ScenarioDraft read_draft(const JsonCursor& root, const PresetStore& presets) {
+  return root.read_whole([&] { return draft_of(root, presets); });
+}
+
+ScenarioDraft read_draft(const std::string& file, std::string_view text, const PresetStore& presets,
+                         const ScenarioOptions& options) {
+  return read_draft(JsonCursor::parse(file, text, JsonStyle::plain, options.set), presets);
+}
+
 Scenario complete_measured(const ScenarioDraft& draft, const PresetStore& presets,
                            const ScenarioOptions& options) {
   std::vector<std::string> measured;
@@ -393,8 +403,7 @@ Scenario complete_measured(const ScenarioDraft& draft, const PresetStore& preset
 
 Scenario read_scenario(const std::string& file, std::string_view text, const PresetStore& presets,
                        const ScenarioOptions& options) {
-  Scenario scenario =
-      complete_measured(read_draft(file, text, presets, options), presets, options);
+  Scenario scenario = complete_measured(read_draft(file, text, presets, options), presets, options);
   scenario.folding = options.folding;
   return scenario;
 }

@@ -40,6 +40,8 @@ void read_job_draft(const JsonCursor& from, const PresetStore& presets, Scenario
 /// The first half: what the text says, before anything is filled in or checked against the rest.
 ScenarioDraft read_draft(const std::string& file, std::string_view text, const PresetStore& presets,
                          const ScenarioOptions& options = {});
+/// Of a text that is parsed already, changes and all.
+ScenarioDraft read_draft(const JsonCursor& root, const PresetStore& presets);
 
 /// The second half: complete_scenario(), with the profiles that the options name.
 Scenario complete_measured(const ScenarioDraft& draft, const PresetStore& presets,

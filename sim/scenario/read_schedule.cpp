@@ -111,12 +111,9 @@ void measure(FixedOrder& out) {
   out.micro_batches = static_cast<int>(two_way ? 2 * micro_batches : micro_batches);
 }
 
-}  // namespace
-
-std::shared_ptr<const FixedOrder> read_schedule_file(const std::filesystem::path& file) {
-  const JsonCursor root = JsonCursor::parse(file.string(), read_text_file(file.string()));
+std::shared_ptr<const FixedOrder> read_schedule(const JsonCursor& root) {
   auto out = std::make_shared<FixedOrder>();
-  out->file = file.string();
+  out->file = root.file();
   for (const std::string_view key : {"$schema", "about"}) {
     if (const auto text = root.find(key)) (void)text->string();
   }
@@ -148,6 +145,13 @@ std::shared_ptr<const FixedOrder> read_schedule_file(const std::filesystem::path
   }
   const std::vector<JsonCursor> passes = lists[rank].elements(kMostPasses);
   passes[elements[rank][problem->place]].fail(problem->rule);
+}
+
+}  // namespace
+
+std::shared_ptr<const FixedOrder> read_schedule_file(const std::filesystem::path& file) {
+  const JsonCursor root = JsonCursor::parse(file.string(), read_text_file(file.string()));
+  return root.read_whole([&] { return read_schedule(root); });
 }
 
 }  // namespace lockstep

@@ -176,6 +176,10 @@ std::string read_placement(const JsonCursor& from) {
 }
 
 std::string read_name(const JsonCursor& from, std::string_view kind, const PresetStore& presets) {
+  if (from.is_missing()) {
+    const std::vector<std::string> names = presets.names(kind);
+    return names[from.choice(std::vector<std::string_view>(names.begin(), names.end()))];
+  }
   std::string name = presets.meant(kind, from.string());
   if (name.empty()) from.fail_name(presets.names(kind));
   return name;
@@ -186,7 +190,9 @@ std::string read_name(const JsonCursor& from, std::string_view kind, const Prese
 std::string read_preset_name(const JsonCursor& from, std::string_view kind,
                              const PresetStore& presets) {
   if (from.is_object()) return read_name(from.at("preset"), kind, presets);
-  if (!from.is_string()) from.fail("the name of a preset, or an object with \"preset\"");
+  if (!from.is_string() && !from.is_missing()) {
+    from.fail("the name of a preset, or an object with \"preset\"");
+  }
   return read_name(from, kind, presets);
 }
 

@@ -266,7 +266,9 @@ TrafficExtent extent_of(const TrafficEntry& entry) {
   return out;
 }
 
-TrafficScenario read_traffic(const JsonCursor& root, const PresetStore& presets) {
+namespace {
+
+TrafficScenario traffic_of(const JsonCursor& root, const PresetStore& presets) {
   TrafficScenario out;
   out.file = root.file();
   (void)root.find("$schema");  // for editors
@@ -293,6 +295,12 @@ TrafficScenario read_traffic(const JsonCursor& root, const PresetStore& presets)
   if (const auto expect = root.find("expect")) out.expect = read_expectation(*expect);
   root.finish();
   return out;
+}
+
+}  // namespace
+
+TrafficScenario read_traffic(const JsonCursor& root, const PresetStore& presets) {
+  return root.read_whole([&] { return traffic_of(root, presets); });
 }
 
 TrafficScenario read_traffic(const std::string& file, std::string_view text,

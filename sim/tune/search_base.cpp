@@ -60,9 +60,8 @@ ScenarioDraft without_layout(const ScenarioDraft& from) {
 
 }  // namespace
 
-SearchBase read_search_base(const std::string& file, std::string_view text,
-                            const PresetStore& presets, const ScenarioOptions& options) {
-  const ScenarioDraft draft = read_draft(file, text, presets, options);
+SearchBase search_base_of(const ScenarioDraft& draft, const PresetStore& presets,
+                          const ScenarioOptions& options) {
   SearchBase base;
   try {
     base.scenario = complete_measured(draft, presets, options);

@@ -18,9 +18,9 @@ struct SearchBase {
   std::string own_problem;
 };
 
-/// Reads a scenario as read_scenario() does, but for rules that a layout alone can break: the
-/// search finds one that keeps them. Throws InputError for everything else.
-SearchBase read_search_base(const std::string& file, std::string_view text,
-                            const PresetStore& presets, const ScenarioOptions& options = {});
+/// Completes a scenario as complete_measured() does, but for rules that a layout alone can break:
+/// the search finds one that keeps them. Throws InputError for everything else.
+SearchBase search_base_of(const ScenarioDraft& draft, const PresetStore& presets,
+                          const ScenarioOptions& options = {});
 
 }  // namespace lockstep

@@ -334,30 +334,46 @@ void take_profiles(const JsonCursor& at, std::span<const std::string> names,
            std::nullopt);
 }
 
-}  // namespace
-
-CollectiveStudy run_collective_study(const JsonCursor& root, const PresetStore& presets,
-                                     std::span<const std::string> profiles) {
+/// A study without its rows, and what they are of.
+struct StudyRequest {
   CollectiveStudy study;
+  std::vector<CollectiveOp> ops;
+  std::vector<Bytes> sizes;
+};
+
+StudyRequest request_of(const JsonCursor& root, const PresetStore& presets,
+                        std::span<const std::string> profiles) {
+  StudyRequest out;
+  CollectiveStudy& study = out.study;
   study.file = root.file();
   (void)root.find("$schema");  // for editors
   if (const auto about = root.find("about")) study.about = about->string();
   study.cluster = read_cluster(root.at("cluster"), presets);
   const JsonCursor at = root.at("collective");
-  const std::vector<CollectiveOp> ops = read_ops(at.at("op"));
-  const std::vector<Bytes> sizes = read_sizes(at.find("sizes"));
+  out.ops = read_ops(at.at("op"));
+  out.sizes = read_sizes(at.find("sizes"));
   study.group = read_group(at, study.cluster);
   study.options = read_options(at);
   if (!profiles.empty()) take_profiles(at, profiles, presets, study.cluster);
   at.finish();
   root.finish();
+  return out;
+}
+
+}  // namespace
+
+CollectiveStudy run_collective_study(const JsonCursor& root, const PresetStore& presets,
+                                     std::span<const std::string> profiles) {
+  StudyRequest request = root.read_whole([&] { return request_of(root, presets, profiles); });
+  CollectiveStudy study = std::move(request.study);
   study.notes = left_out(study);
   StudyFabric fabric(study);
-  for (const CollectiveOp op : ops) {
-    for (const Bytes size : sizes) {
+  for (const CollectiveOp op : request.ops) {
+    for (const Bytes size : request.sizes) {
       study.rows.push_back(predict(op, size, study, fabric));
       if (study.rows.back().choice.cost) continue;
-      at.fail("an algorithm and protocol that can run here; " + study.rows.back().choice.reason);
+      root.at("collective")
+          .fail("an algorithm and protocol that can run here; " + study.rows.back().choice.reason);
     }
   }
   return study;

@@ -203,7 +203,6 @@ Exit run_comm(const ParsedOptions& options, Console& console) {
   const PresetStore presets(options.all("presets"));
   const std::vector<std::string> sets = options.all("set");
   const JsonCursor root = JsonCursor::parse(file, read_text_file(file), JsonStyle::plain, sets);
-  root.name_all_missing();
   if (root.find("collective")) return run_collectives(root, presets, options, console);
   if (options.has("measured")) {
     throw UsageError("lockstep comm: --measured is about collectives, not traffic");

@@ -48,10 +48,7 @@ double three_digits(double value) {
   return std::round(value * scale) / scale;
 }
 
-}  // namespace
-
-std::vector<FitParameter> read_fit_parameters(const std::string& file) {
-  const JsonCursor root = JsonCursor::parse(file, read_text_file(file));
+std::vector<FitParameter> parameters_of(const JsonCursor& root) {
   std::vector<FitParameter> parameters;
   for (const JsonCursor& at : root.at("parameters").elements(1000)) {
     FitParameter p;
@@ -73,6 +70,13 @@ std::vector<FitParameter> read_fit_parameters(const std::string& file) {
     parameters.push_back(p);
   }
   return parameters;
+}
+
+}  // namespace
+
+std::vector<FitParameter> read_fit_parameters(const std::string& file) {
+  const JsonCursor root = JsonCursor::parse(file, read_text_file(file));
+  return root.read_whole([&] { return parameters_of(root); });
 }
 
 Vendors read_vendors(const std::string& file) {

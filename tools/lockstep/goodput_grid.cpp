@@ -74,12 +74,11 @@ Campaign GridPlan::plan_of(const CampaignInput& input, std::size_t point,
     point /= values.size();
   }
   const JsonCursor root = JsonCursor::parse(input.path, input.text, JsonStyle::plain, sets);
-  const Scenario scenario =
-      read_scenario(input.path, input.text, input.presets,
-                    {.set = sets, .profiles = input.profiles, .folding = input.folding});
-  const RunSpec run = read_run_spec(root.at("run"), input.presets, scenario.site);
-  Campaign campaign = plan_campaign(scenario, run).campaign;
-  check_work(campaign, run, {.trajectories = work.trajectories}, scenario.file);
+  const JobFile file = read_job_file(root, input.presets);
+  Scenario scenario = complete_measured(file.draft, input.presets, {.profiles = input.profiles});
+  scenario.folding = input.folding;
+  Campaign campaign = plan_campaign(scenario, *file.run).campaign;
+  check_work(campaign, *file.run, {.trajectories = work.trajectories}, scenario.file);
   return campaign;
 }
 

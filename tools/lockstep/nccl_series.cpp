@@ -80,11 +80,13 @@ std::vector<std::string> words_of(std::string_view text) {
 
 std::vector<NcclSeries> parse_nccl_series(const std::string& file, std::string_view text) {
   const JsonCursor root = JsonCursor::parse(file, text);
-  std::vector<NcclSeries> out;
-  for (const JsonCursor& series : root.at("series").elements(kMostSeries)) {
-    out.push_back(read_series(series));
-  }
-  return out;
+  return root.read_whole([&] {
+    std::vector<NcclSeries> out;
+    for (const JsonCursor& series : root.at("series").elements(kMostSeries)) {
+      out.push_back(read_series(series));
+    }
+    return out;
+  });
 }
 
 std::optional<CollectiveOp> op_of(std::string_view nccl_tests_name) {

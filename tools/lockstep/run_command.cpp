@@ -202,19 +202,17 @@ Exit run_run(const ParsedOptions& options, Console& console) {
   const std::vector<std::string> sets = options.all("set");
   const std::string text = read_text_file(path);
   const JsonCursor root = JsonCursor::parse(path, text, JsonStyle::plain, sets);
-  if (!is_shared_scenario(root)) root.name_all_missing();
   check_options(options, root);
   if (is_shared_scenario(root)) return run_shared(root, presets, options, console);
   if (has_rl(root)) return run_rl(path, text, presets, options, console);
   const std::string format = options.choice("format", kFormats);
   const std::vector<Assertion> assertions = parse_assertions(options.all("assert"));
 
-  RunResult result{
-      .scenario = read_scenario(
-          path, text, presets,
-          {.set = sets, .profiles = options.all("profile"), .folding = folding_of(options)}),
-      .report = {},
-      .memory = {}};
+  RunResult result{.scenario = complete_measured(read_job_file(path, text, presets, sets).draft,
+                                                 presets, {.profiles = options.all("profile")}),
+                   .report = {},
+                   .memory = {}};
+  result.scenario.folding = folding_of(options);
   const Scenario& scenario = result.scenario;
   result.memory = check_memory(scenario);
   const bool expected_to_fit = !scenario.expect || scenario.expect->fits;

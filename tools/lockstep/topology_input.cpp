@@ -99,6 +99,10 @@ std::vector<std::string> sets(const ParsedOptions& options) {
   return out;
 }
 
+Cluster cluster_of(const JsonCursor& root, const PresetStore& presets) {
+  return root.read_whole([&] { return read_cluster(root.at("cluster"), presets); });
+}
+
 DrawnFabric fabric_of_preset(const std::string& name, const ParsedOptions& options,
                              const PresetStore& presets) {
   if (!options.has("nodes") || !options.has("node")) {
@@ -110,7 +114,7 @@ DrawnFabric fabric_of_preset(const std::string& name, const ParsedOptions& optio
   const nlohmann::json text{{"cluster", {{"fabric", name}}}};
   const JsonCursor root =
       JsonCursor::parse("command line", write_json(text), JsonStyle::plain, sets(options));
-  const Cluster cluster = read_cluster(root.at("cluster"), presets);
+  const Cluster cluster = cluster_of(root, presets);
   return fabric_of_cluster(
       cluster,
       fmt::format("fabric preset {}, {} nodes of {}", name, cluster.nodes, cluster.node.name),
@@ -166,8 +170,7 @@ DrawnFabric topology_input(const ParsedOptions& options, const PresetStore& pres
   const ImportFormat& format = import_format(options, word, text);
   if (format.name == "fabric" && is_scenario(word, text)) {
     const JsonCursor root = JsonCursor::parse(word, text, JsonStyle::plain, sets(options));
-    return fabric_of_cluster(read_cluster(root.at("cluster"), presets), word,
-                             word + "#/cluster/nodes");
+    return fabric_of_cluster(cluster_of(root, presets), word, word + "#/cluster/nodes");
   }
   for (const char* option : {"node", "nodes"}) {
     if (!options.has(option)) continue;

@@ -198,8 +198,8 @@ TraceClusterOptions::TraceClusterOptions(const ParsedOptions& options, const Pre
         "lockstep replay: no cluster to replay on; give --node NAME or --cluster FILE");
   }
   const JsonCursor root = JsonCursor::parse(file_, text_, JsonStyle::plain, sets_);
-  const JsonCursor cluster = root.at("cluster");
-  const ClusterDraft draft = read_cluster_draft(cluster, presets);
+  const ClusterDraft draft =
+      root.read_whole([&] { return read_cluster_draft(root.at("cluster"), presets); });
   gpu_ = draft.node.gpu;
   gpus_per_node_ = draft.node.gpus;
   has_nodes_ = draft.nodes.has_value();

@@ -136,9 +136,11 @@ class FabricJsonReader {
 
   void read_cable(const JsonCursor& from) {
     GraphCable cable;
-    cable.a = read_end(from.at("a"));
-    cable.b = read_end(from.at("b"));
-    if (cable.a == cable.b) from.at("b").fail("another NIC or switch than \"a\"");
+    const JsonCursor a = from.at("a"), b = from.at("b");
+    (void)a.string(), (void)b.string();
+    const bool joined = !a.is_missing() && !b.is_missing();
+    if (joined) cable.a = read_end(a), cable.b = read_end(b);
+    if (joined && cable.a == cable.b) b.fail("another NIC or switch than \"a\"");
     cable.port_a = read_port(from, "port_a");
     cable.port_b = read_port(from, "port_b");
     cable.capacity = rate_;
@@ -147,7 +149,7 @@ class FabricJsonReader {
     if (const auto rate = from.find("rate")) {
       cable.capacity = rate->data_rate(kCableRate);
     } else if (rate_ == BytesPerSecond{} && !is_down) {
-      (void)from.at("rate");
+      cable.capacity = from.at("rate").data_rate(kCableRate);
     }
     const auto count = from.find("count");
     const int copies = count ? count->integer(1, kMaxPortNumber) : 1;
@@ -157,7 +159,7 @@ class FabricJsonReader {
     if (sketch_.cables() + static_cast<std::size_t>(copies) > std::size_t{kMaxCables}) {
       from.fail(fmt::format("at most {} cables in all", kMaxCables));
     }
-    for (int i = 0; i < copies; ++i) sketch_.add_cable(cable, is_down);
+    for (int i = 0; joined && i < copies; ++i) sketch_.add_cable(cable, is_down);
     from.finish();
   }
 
@@ -278,7 +280,8 @@ class FabricJsonWriter {
 }  // namespace
 
 DrawnFabric read_drawn_fabric(const std::string& file, std::string_view text) {
-  return FabricJsonReader(JsonCursor::parse(file, text)).read();
+  const JsonCursor root = JsonCursor::parse(file, text);
+  return root.read_whole([&] { return FabricJsonReader(root).read(); });
 }
 
 ClusterGraph read_fabric_json(const std::string& file, std::string_view text) {

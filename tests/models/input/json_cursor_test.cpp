@@ -110,12 +110,14 @@ TEST_CASE("JsonCursor: all missing keys are named at once, after unknown ones") 
   const auto read = [](const char* text) {
     return complaint_of([&] {
       const JsonCursor root = parse(text);
-      root.name_all_missing();
-      CHECK(root.at("sequences").integer(1, 1000) >= 1);
-      CHECK(root.at("tokens").integer(1, 10'000) >= 1);
-      (void)root.find("micro");
-      if (const auto nodes = root.find("nodes")) (void)nodes->integer(1, 9);
-      root.finish();
+      root.read_whole([&] {
+        CHECK(root.at("sequences").integer(1, 1000) >= 1);
+        CHECK(root.at("tokens").integer(1, 10'000) >= 1);
+        (void)root.find("micro");
+        if (const auto nodes = root.find("nodes")) (void)nodes->integer(1, 9);
+        root.finish();
+        return true;
+      });
     });
   };
   CHECK(read(R"({"sequences": 2, "tokens": 3})") == "fine");
@@ -129,6 +131,57 @@ TEST_CASE("JsonCursor: all missing keys are named at once, after unknown ones") 
   CHECK(read(R"({"sequences": 2, "nodes": 20})") ==
         "p.json: found an object without \"tokens\"; allowed: an object with it, such as "
         "{\"tokens\":4096}");
+}
+
+TEST_CASE("JsonCursor: a missing key without an example stands for what its reader takes") {
+  constexpr std::array<std::string_view, 2> kColours{"red", "blue"};
+  const std::string complaint = complaint_of([&] {
+    const JsonCursor root = parse(R"({"size": 3})");
+    root.read_whole([&] {
+      CHECK(root.at("colour").choice(kColours) == 0);
+      CHECK(root.at("tall").boolean());
+      CHECK(root.at("share").number({0.25, 0.5}) == 0.25);
+      CHECK(root.at("lasts").seconds({0, 10}) == Seconds{1});
+      CHECK(root.at("short").seconds({0, 1e-3}) == Seconds{1e-6});
+      CHECK(root.at("way").string() == "...");
+      for (const JsonCursor& part : root.at("parts").elements(9)) {
+        CHECK(part.at("width").integer(2, 9) == 2);
+        part.finish();
+      }
+      (void)root.find("size");
+      root.finish();
+      return true;
+    });
+  });
+  CHECK(complaint ==
+        "p.json: found an object without \"colour\", \"tall\", \"share\", \"lasts\", \"short\", "
+        "\"way\" and \"parts\"; allowed: an object with them, such as "
+        "{\"colour\":\"red\",\"tall\":true,\"share\":0.25,\"lasts\":\"1 s\",\"short\":\"1 us\","
+        "\"way\":\"...\",\"parts\":[{\"width\":2}]}");
+}
+
+TEST_CASE("JsonCursor: what else is wrong waits until no key is missing") {
+  const auto read = [](const char* text) {
+    return complaint_of([&] {
+      const JsonCursor root = parse(text);
+      root.read_whole([&]() -> bool {
+        const JsonCursor a = root.at("a"), b = root.at("b");
+        (void)a.at("low").integer(1, 5);
+        a.finish();
+        // Readers within one another tell of their keys together.
+        (void)b.read_whole([&] { return b.at("high").integer(1, 5); });
+        b.finish();
+        root.finish();
+        throw InputError({"p.json", "/a", "6", "less", ""});
+      });
+    });
+  };
+  CHECK(read(R"({"a": {"low": 1}, "b": {"high": 2}})") == "p.json#/a: found 6; allowed: less");
+  CHECK(read(R"({"a": {}, "b": {}})") ==
+        "p.json: found an object without \"/a/low\" and \"/b/high\"; allowed: an object with them, "
+        "such as {\"/a/low\":1,\"/b/high\":1}");
+  CHECK(read(R"({"a": {}, "b": {"hihg": 3}})") ==
+        "p.json#/b/hihg: found the unknown key \"hihg\"; allowed: high. Did you mean \"high\"?");
 }
 
 TEST_CASE("JsonCursor: pointers go through arrays, and escape keys") {

@@ -302,8 +302,10 @@ TEST_CASE("what is no scenario at all") {
         "plan.json#/model: found 3; allowed: the name of a preset, or an object with \"preset\", "
         "\"huggingface\" or a shape");
   CHECK(complaint(R"({"model": "gpt3_175b", "cluster": {"nodes": 3}})") ==
-        "plan.json#/cluster: found an object without \"node\"; allowed: an object with it, such as "
-        "{\"node\":\"dgx_h100\"}");
+        "plan.json: found an object without \"/cluster/node\" and \"/batch\"; allowed: an object "
+        "with "
+        "them, such as "
+        "{\"/cluster/node\":\"dgx_h100\",\"/batch\":{\"sequences\":256,\"tokens\":4096}}");
 }
 
 TEST_CASE("a Hugging Face config is looked for beside the scenario, and named in its errors") {

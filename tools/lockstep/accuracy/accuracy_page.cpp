@@ -180,10 +180,7 @@ std::string worst(Rows rows, const Explanations& explanations) {
   return out;
 }
 
-}  // namespace
-
-Explanations read_explanations(const std::string& file, std::string_view text) {
-  const JsonCursor root = JsonCursor::parse(file, text);
+Explanations explanations_of(const JsonCursor& root) {
   (void)root.find("about");
   Explanations out;
   const JsonCursor rows = root.at("rows");
@@ -194,6 +191,13 @@ Explanations read_explanations(const std::string& file, std::string_view text) {
   }
   root.finish();
   return out;
+}
+
+}  // namespace
+
+Explanations read_explanations(const std::string& file, std::string_view text) {
+  const JsonCursor root = JsonCursor::parse(file, text);
+  return root.read_whole([&] { return explanations_of(root); });
 }
 
 std::vector<const ReferenceRow*> contradicted_by_twins(const Rows& rows) {

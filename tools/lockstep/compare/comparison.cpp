@@ -29,8 +29,7 @@ Json read_document(const std::string& file, const ComparisonInput& input,
     root.at("jobs").fail("no such key: scenarios of one job each are compared");
   }
   if (const auto rl = root.find("rl")) rl->fail("no such key: steps of training are compared");
-  const Scenario scenario = read_scenario(file, text, presets, {.set = input.sets});
-  if (has_run(root)) (void)read_run_spec(root.at("run"), presets, scenario.site);
+  (void)complete_measured(read_job_file(file, text, presets, input.sets).draft, presets, {});
   Json document = root.json();
   drop_remarks(document);
   if (file != input.a) rebase_files(document, file, input.a);
@@ -76,12 +75,8 @@ class Comparer {
  private:
   bool is_valid(const Json& scenario) const {
     try {
-      const std::string text = write_json(scenario);
-      const Scenario whole = read_scenario(input_.a, text, presets_);
-      if (how_.is_run) {
-        const JsonCursor root = JsonCursor::parse(input_.a, text);
-        (void)read_run_spec(root.at("run"), presets_, whole.site);
-      }
+      const JobFile file = read_job_file(input_.a, write_json(scenario), presets_);
+      (void)complete_measured(file.draft, presets_, {});
       return true;
     } catch (const InputError&) {
       return false;

@@ -259,7 +259,7 @@ std::vector<std::string> plan_assumptions(const PlanAnswer& answer) {
     if (const std::string words = method_words(model.method, model.band); !words.empty()) {
       all.push_back("step: " + words);
     }
-    if (!candidate.accuracy.empty()) all.push_back(candidate.accuracy);
+    if (!model.accuracy.empty()) all.push_back(model.accuracy);
     for (const std::string& text : all) {
       const auto same = std::ranges::find(lines, text, &Line::text);
       Line& line = same == lines.end() ? lines.emplace_back(Line{text, {}}) : *same;

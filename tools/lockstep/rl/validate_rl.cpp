@@ -85,10 +85,7 @@ ValidationPoint engine_point(const JsonCursor& row, const PresetStore& presets) 
                rollout.tokens / per_second, rollout.time.base_units());
 }
 
-}  // namespace
-
-PointTable validate_rl(const std::string& file, const PresetStore& presets) {
-  const JsonCursor root = JsonCursor::parse(file, read_text_file(file));
+PointTable table_of(const JsonCursor& root, const PresetStore& presets) {
   (void)root.find("about");
   PointTable table{
       .what = "reinforcement learning", .unit = "s", .points = {}, .summary = {}, .skipped = {}};
@@ -101,6 +98,13 @@ PointTable validate_rl(const std::string& file, const PresetStore& presets) {
   root.finish();
   table.summary = summarise_by(table.points, "software");
   return table;
+}
+
+}  // namespace
+
+PointTable validate_rl(const std::string& file, const PresetStore& presets) {
+  const JsonCursor root = JsonCursor::parse(file, read_text_file(file));
+  return root.read_whole([&] { return table_of(root, presets); });
 }
 
 }  // namespace lockstep

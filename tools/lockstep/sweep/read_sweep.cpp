@@ -274,6 +274,10 @@ void add_quantity_columns(Sweep& sweep) {
 
 /// Reads the scenario's text; what was measured of it says nothing about the points.
 void read_base(const JsonCursor& from, Sweep& sweep) {
+  if (from.is_missing()) {
+    (void)from.string();  // there is no file to read
+    return;
+  }
   const std::filesystem::path folder = std::filesystem::path(sweep.file).parent_path();
   sweep.scenario_file = (folder / from.string()).lexically_normal().string();
   const std::string text = read_text_file(sweep.scenario_file);
@@ -321,12 +325,9 @@ void check_pointers(const Sweep& sweep) {
   }
 }
 
-}  // namespace
-
-Sweep load_sweep(const std::string& path) {
+Sweep sweep_of(const JsonCursor& root) {
   Sweep sweep;
-  sweep.file = path;
-  const JsonCursor root = JsonCursor::parse(path, read_text_file(path));
+  sweep.file = root.file();
   if (const auto schema = root.find("$schema")) (void)schema->string();  // for editors
   if (const auto about = root.find("about")) sweep.about = about->string();
   read_base(root.at("scenario"), sweep);
@@ -366,6 +367,13 @@ Sweep load_sweep(const std::string& path) {
   check_pointers(sweep);
   sweep.digest = digest_of(root.json());
   return sweep;
+}
+
+}  // namespace
+
+Sweep load_sweep(const std::string& path) {
+  const JsonCursor root = JsonCursor::parse(path, read_text_file(path));
+  return root.read_whole([&] { return sweep_of(root); });
 }
 
 }  // namespace lockstep

@@ -215,15 +215,11 @@ TuneSpace space_of(const ParsedOptions& options) {
   throw InputError(std::move(problem));
 }
 
-/// Reads what a search has no use for, so that a mistake in it is one here too.
-void check_rest(const JsonCursor& root, const PresetStore& presets) {
+void check_kind(const JsonCursor& root) {
   if (is_shared_scenario(root)) {
     root.at("jobs").fail("no such key: a layout is found for one job at a time");
   }
   if (const auto rl = root.find("rl")) rl->fail("no such key: the layout of training is found");
-  if (!has_run(root)) return;
-  const ClusterSite site = read_cluster_draft(root.at("cluster"), presets).site;
-  (void)read_run_spec(root.at("run"), presets, site);
 }
 
 void add_intervals(TuneStudy& study, const PresetStore& presets) {
@@ -248,9 +244,10 @@ Exit run_tune(const ParsedOptions& options, Console& console) {
   const std::vector<std::string> sets = options.all("set");
   const std::string text = read_text_file(path);
   const JsonCursor root = JsonCursor::parse(path, text, JsonStyle::plain, sets);
-  check_rest(root, presets);
-  SearchBase base =
-      read_search_base(path, text, presets, {.set = sets, .profiles = options.all("profile")});
+  check_kind(root);
+  // With its "run", for which a search has no use: a mistake in it is one here too.
+  SearchBase base = search_base_of(read_job_file(path, text, presets, sets).draft, presets,
+                                   {.profiles = options.all("profile")});
   base.scenario.folding = folding_of(options);
   TuneStudy study{.base = std::move(base.scenario), .result = {}, .by_mfu = by_mfu};
   const TuneSpace space = space_of(options);
