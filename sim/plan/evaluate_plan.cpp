@@ -9,6 +9,7 @@
 
 #include "sim/core/random.hpp"
 #include "sim/plan/plan_choice.hpp"
+#include "sim/run/campaign_work.hpp"
 
 namespace lockstep {
 namespace {
@@ -78,19 +79,30 @@ PlanFactors drawn(const PlanSpec& spec, const PlanModel& model, std::uint32_t nu
   return out;
 }
 
-std::vector<TrajectoryResult> runs_of(const Campaign& campaign) {
+std::vector<TrajectoryResult> runs_of(const Campaign& campaign, const TrajectoryWatch& watch) {
   std::vector<TrajectoryResult> runs;
-  for (std::uint32_t t = 0; t < kTrajectories; ++t) runs.push_back(run_trajectory(campaign, t));
+  for (std::uint32_t t = 0; t < kTrajectories; ++t) {
+    runs.push_back(run_trajectory(campaign, t, RunDetail::sums, watch));
+  }
   return runs;
 }
 
 /// One candidate: what is expected, both ends of each bar, the samples.
 class CandidateWork {
  public:
-  CandidateWork(const PlanSpec& spec, const PlanCandidate& candidate, PlanResult& result)
-      : spec_(spec), candidate_(candidate), result_(result) {
+  CandidateWork(const PlanSpec& spec, const PlanCandidate& candidate, PlanResult& result,
+                TrajectoryWatch watch)
+      : spec_(spec), candidate_(candidate), result_(result), watch_(std::move(watch)) {
     result_.swings.resize(kPlanInputs);
     result_.samples.resize(spec.samples);
+  }
+
+  /// Of all pieces.
+  [[nodiscard]] double trajectories() const {
+    return candidate_.run.trajectories + 2.0 * kRunInputs.size() * kTrajectories + spec_.samples;
+  }
+  [[nodiscard]] Seconds estimate() const {
+    return trajectories() * trajectory_estimate(result_.model.plan.campaign);
   }
 
   static std::size_t pieces(const PlanSpec& spec) { return 1 + kRunInputs.size() + spec.samples; }
@@ -125,6 +137,7 @@ class CandidateWork {
     SampleOptions sampling;
     sampling.trajectories = static_cast<std::uint32_t>(candidate_.run.trajectories);
     sampling.within = candidate_.run.within;
+    sampling.under_way = watch_;
     const std::vector<TrajectoryResult> runs = lockstep::sample(campaign, sampling);
     result_.expected = mean_of(campaign, runs, factors);
     for (const PlanInputInfo& info : plan_inputs()) {
@@ -137,7 +150,7 @@ class CandidateWork {
   void swing_run(PlanInput input) {
     swing(input, [&](const PlanFactors& changed) {
       const Campaign campaign = with_factors(result_.model.plan.campaign, changed);
-      return mean_of(campaign, runs_of(campaign), changed);
+      return mean_of(campaign, runs_of(campaign, watch_), changed);
     });
   }
 
@@ -159,13 +172,27 @@ class CandidateWork {
     const auto number = static_cast<std::uint32_t>(i);
     const PlanFactors factors = drawn(spec_, result_.model, number);
     const Campaign campaign = with_factors(result_.model.plan.campaign, factors);
-    result_.samples[i] = outcome(campaign, run_trajectory(campaign, number), factors);
+    result_.samples[i] =
+        outcome(campaign, run_trajectory(campaign, number, RunDetail::sums, watch_), factors);
   }
 
   const PlanSpec& spec_;
   const PlanCandidate& candidate_;
   PlanResult& result_;
+  TrajectoryWatch watch_;
 };
+
+/// How many trajectories there are, and how long they take.
+void tell_estimate(const std::vector<CandidateWork>& work, const PlanOptions& options) {
+  if (!options.estimated) return;
+  double trajectories = 0;
+  Seconds all;
+  for (const CandidateWork& of : work) {
+    trajectories += of.trajectories();
+    all += of.estimate();
+  }
+  options.estimated(trajectories, all);
+}
 
 SampleMean spread_of(const std::vector<PlanOutcome>& samples, double PlanOutcome::* number) {
   std::vector<double> values;
@@ -205,8 +232,10 @@ PlanReport evaluate_plan(const PlanSpec& spec, const PlanOptions& options) {
   std::vector<CandidateWork> work;
   for (std::size_t c = 0; c < spec.candidates.size(); ++c) {
     if (!report.results[c].model.impossible.empty()) continue;
-    work.emplace_back(spec, spec.candidates[c], report.results[c]);
+    work.emplace_back(spec, spec.candidates[c], report.results[c],
+                      [&](double) { return !options.interrupted || !options.interrupted(); });
   }
+  tell_estimate(work, options);
   const std::size_t pieces = CandidateWork::pieces(spec);
   workers.run(work.size() * pieces, [&](std::size_t i) { work[i / pieces].piece(i % pieces); });
   report.interrupted = workers.stopped();

@@ -62,7 +62,11 @@ struct PlanOptions {
   int jobs = 1;  ///< threads
   /// Called after each piece of work, from any thread, one at a time; false stops early.
   std::function<bool()> progress{};
-  std::function<bool()> interrupted{};  ///< asked during the search for layouts
+  /// Asked during the search for layouts, and during long trajectories: from any thread.
+  std::function<bool()> interrupted{};
+  /// Told once, before anything is drawn, how many trajectories there are and how long they take on
+  /// one thread.
+  std::function<void(double trajectories, Seconds all)> estimated{};
 };
 /// How often `progress` will be called for candidates that are possible.
 std::size_t plan_pieces(const PlanSpec& spec);

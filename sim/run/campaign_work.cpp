@@ -10,9 +10,11 @@
 namespace lockstep {
 namespace {
 
-constexpr double kMostEvents = 1e10;     // some hours of two cores, with a progress line
-constexpr double kMostPhases = 2e7;      // of one trajectory with its timeline: 0.6 GB
-constexpr double kMostAttempts = 1e6;    // a job that recovers once in so many trials never trains
+constexpr double kMostEvents = 1e10;   // some hours of two cores, with a progress line
+constexpr double kMostPhases = 2e7;    // of one trajectory with its timeline: 0.6 GB
+constexpr double kMostAttempts = 1e6;  // a job that recovers once in so many trials never trains
+// Measured on one core of 3 GHz.
+constexpr Seconds kTakesTrajectory{1e-4}, kTakesFailure{4e-7}, kTakesCheckpoint{1e-7};
 constexpr double kLongestStretch = 100;  // a run ends there, see Campaign::horizon
 
 std::string time_words(double seconds) { return format_quantity(seconds, Dimension::time); }
@@ -104,12 +106,18 @@ std::size_t fastest_stopper(const Campaign& campaign) {
   return static_cast<std::size_t>(most - campaign.modes.begin());
 }
 
+/// Where the scenario says how often the busiest tier saves.
+std::string interval_pointer(const Campaign& campaign) {
+  const std::string place =
+      campaign.tiers.size() > 1 ? fmt::format("/{}", busiest_tier(campaign)) : "";
+  return "/run/checkpoint" + place + "/interval";
+}
+
 InputProblem too_many_checkpoints(const Campaign& campaign, double count, double most,
                                   const std::string& file) {
   const std::size_t tier = busiest_tier(campaign);
-  const std::string place = campaign.tiers.size() > 1 ? fmt::format("/{}", tier) : "";
   return {.file = file,
-          .pointer = "/run/checkpoint" + place + "/interval",
+          .pointer = interval_pointer(campaign),
           .found = fmt::format("{:.2g} checkpoints to simulate, one every {}", count,
                                time_words(campaign.tiers[tier].interval.base_units())),
           .allowed = fmt::format("at most {:.2g} in all trajectories", most),
@@ -178,6 +186,31 @@ void check_work(const Campaign& campaign, const RunSpec& run, const PlannedWork&
   if (auto problem = excessive_work(campaign, run, planned, file)) {
     throw InputError(*std::move(problem));
   }
+}
+
+Seconds trajectory_estimate(const Campaign& campaign) {
+  const ExpectedWork work = expected_work(campaign);
+  return kTakesTrajectory + work.failures * kTakesFailure + work.checkpoints * kTakesCheckpoint;
+}
+
+MostWork most_work(const Campaign& campaign, const RunSpec& run, double trajectories) {
+  const ExpectedWork work = expected_work(campaign);
+  const Seconds failing = work.failures * kTakesFailure;
+  const Seconds saving = work.checkpoints * kTakesCheckpoint;
+  MostWork out{.pointer = "/run/trajectories",
+               .what = fmt::format("{:.0f} trajectories", trajectories)};
+  const auto each = [&](double count, const char* what) {
+    return fmt::format("{:.2g} {} in {:.0f} trajectories", count * trajectories, what,
+                       trajectories);
+  };
+  if (failing >= saving && failing > kTakesTrajectory) {
+    out.what = each(work.failures, "failures");
+    out.pointer = work.most_frequent ? mode_pointer(run, *work.most_frequent) : "/run/reliability";
+  } else if (saving > kTakesTrajectory) {
+    out.what = each(work.checkpoints, "checkpoints");
+    out.pointer = interval_pointer(campaign);
+  }
+  return out;
 }
 
 }  // namespace lockstep

@@ -23,6 +23,9 @@ struct ExpectedWork {
 };
 ExpectedWork expected_work(const Campaign& campaign);
 
+/// How long one trajectory takes to simulate, on one core.
+Seconds trajectory_estimate(const Campaign& campaign);
+
 /// How many trajectories there are, and whether one is kept with every phase of it.
 struct PlannedWork {
   double trajectories = 1;
@@ -36,5 +39,12 @@ std::optional<InputProblem> excessive_work(const Campaign& campaign, const RunSp
 /// Throws that as an InputError.
 void check_work(const Campaign& campaign, const RunSpec& run, const PlannedWork& planned,
                 const std::string& file);
+
+/// What most of the work is, and the key that makes it so.
+struct MostWork {
+  std::string pointer;  ///< "/run/reliability/modes/2"
+  std::string what;     ///< "2.3e+07 failures in 100 trajectories"
+};
+MostWork most_work(const Campaign& campaign, const RunSpec& run, double trajectories);
 
 }  // namespace lockstep

@@ -6,6 +6,7 @@
 #include <cassert>
 #include <cmath>
 #include <mutex>
+#include <numeric>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 #include <utility>
@@ -96,34 +97,69 @@ RunSummary summarise(const Campaign& campaign, std::span<const TrajectoryResult>
   return out;
 }
 
+namespace {
+
+/// Tells of trajectories on several threads how far they are, and whether to go on.
+class SampleReport {
+ public:
+  SampleReport(const SampleOptions& options, int jobs)
+      : options_(options), shares_(static_cast<std::size_t>(jobs)) {}
+
+  [[nodiscard]] bool stopped() const { return stopped_; }
+  /// Of the trajectory on thread `job`.
+  bool reached(int job, double share) {
+    const std::scoped_lock lock(reporting_);
+    shares_[static_cast<std::size_t>(job)] = share;
+    const double under_way = std::accumulate(shares_.begin(), shares_.end(), 0.0);
+    if (options_.under_way && !options_.under_way(done_ + under_way)) stopped_ = true;
+    return !stopped_;
+  }
+  void one_done(int job) {
+    const std::scoped_lock lock(reporting_);
+    shares_[static_cast<std::size_t>(job)] = 0;
+    ++done_;
+    if (options_.progress && !options_.progress()) stopped_ = true;
+  }
+
+ private:
+  const SampleOptions& options_;
+  std::mutex reporting_;
+  std::atomic<bool> stopped_{false};
+  std::vector<double> shares_;
+  double done_ = 0;
+};
+
+}  // namespace
+
 std::vector<TrajectoryResult> sample(const Campaign& campaign, const SampleOptions& options) {
   std::vector<TrajectoryResult> results;
-  std::mutex reporting;
-  std::atomic<bool> stopped{false};
   const int jobs = std::max(1, options.jobs);
+  SampleReport report(options, jobs);
   tbb::task_arena arena(jobs);
   const auto add = [&](std::size_t count) {
     std::atomic<std::size_t> next{results.size()};
     results.resize(results.size() + count);
     // In order of number, so that what is there when somebody stops it is nearly all of it.
-    const auto work = [&](int) {
-      for (std::size_t i; !stopped && (i = next++) < results.size();) {
-        results[i] = run_trajectory(campaign, static_cast<std::uint32_t>(i));
-        if (!options.progress) continue;
-        const std::scoped_lock lock(reporting);
-        if (!options.progress()) stopped = true;
+    const auto work = [&](int job) {
+      for (std::size_t i; !report.stopped() && (i = next++) < results.size();) {
+        bool whole = true;
+        results[i] =
+            run_trajectory(campaign, static_cast<std::uint32_t>(i), RunDetail::sums,
+                           [&](double share) { return whole = report.reached(job, share); });
+        if (!whole) results[i] = {};
+        if (whole) report.one_done(job);
       }
     };
     arena.execute([&] { tbb::parallel_for(0, jobs, work); });
   };
   add(options.trajectories);
   // Doubling keeps the number of trajectories independent of threads and machine.
-  while (options.within > 0 && !stopped && results.size() < options.most) {
+  while (options.within > 0 && !report.stopped() && results.size() < options.most) {
     const RunSummary summary = summarise(campaign, results);
     if (summary.goodput.half_width <= options.within) break;
     add(std::min<std::size_t>(results.size(), options.most - results.size()));
   }
-  if (stopped) {
+  if (report.stopped()) {
     const auto missing = std::ranges::find(results, RunTime{0}, &TrajectoryResult::wall);
     results.erase(missing, results.end());
   }

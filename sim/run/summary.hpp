@@ -63,6 +63,9 @@ struct SampleOptions {
   int jobs = 1;  ///< threads
   /// Called after each trajectory, from any thread, one at a time; false stops early.
   std::function<bool()> progress;
+  /// Called now and then during a long trajectory, as `progress`, with the trajectories that are
+  /// done, counting those under way by the shares of their work.
+  std::function<bool(double done)> under_way{};
 };
 /// Results in order of number: the same for any number of threads. Stopped early: those up to the
 /// first that is missing.

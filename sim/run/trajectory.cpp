@@ -14,6 +14,7 @@ namespace lockstep {
 namespace {
 
 constexpr RunTime kNever = FailureSource::kNever;
+constexpr std::uint64_t kBookedPerLook = 1 << 16;  ///< some milliseconds
 
 std::size_t at(RunBucket bucket) { return static_cast<std::size_t>(bucket); }
 
@@ -29,8 +30,10 @@ constexpr std::array kRunning{RunBucket::productive, RunBucket::degraded, RunBuc
 
 class Trajectory {
  public:
-  Trajectory(const Campaign& campaign, std::uint32_t number, RunDetail detail)
+  Trajectory(const Campaign& campaign, std::uint32_t number, RunDetail detail,
+             const TrajectoryWatch& watch)
       : c_(campaign),
+        watch_(watch),
         work_end_(to_run_time(campaign.work)),
         horizon_(campaign.horizon > 0 ? campaign.horizon : 100 * work_end_),
         timeline_(detail == RunDetail::timeline),
@@ -128,6 +131,10 @@ class Trajectory {
     if (timeline_ && dt > 0) begin_phase(bucket);
     out_.buckets[at(bucket)] += dt;
     now_ += dt;
+    if (++booked_ % kBookedPerLook == 0 && watch_) look();
+  }
+  void look() {
+    if (!watch_(static_cast<double>(work_) / static_cast<double>(work_end_))) horizon_ = now_;
   }
   void begin_phase(RunBucket bucket) {
     if (out_.phases.empty() || out_.phases.back().bucket != bucket) {
@@ -480,6 +487,8 @@ class Trajectory {
   }
 
   const Campaign& c_;
+  const TrajectoryWatch& watch_;
+  std::uint64_t booked_ = 0;
   RunTime work_end_, horizon_;
   bool timeline_;
   FailureSource source_;
@@ -496,8 +505,9 @@ class Trajectory {
 
 }  // namespace
 
-TrajectoryResult run_trajectory(const Campaign& campaign, std::uint32_t number, RunDetail detail) {
-  return Trajectory(campaign, number, detail).run();
+TrajectoryResult run_trajectory(const Campaign& campaign, std::uint32_t number, RunDetail detail,
+                                const TrajectoryWatch& watch) {
+  return Trajectory(campaign, number, detail, watch).run();
 }
 
 }  // namespace lockstep

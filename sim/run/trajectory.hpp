@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "sim/run/campaign.hpp"
@@ -39,8 +40,13 @@ struct TrajectoryResult {
 /// Phase by phase, or sums alone.
 enum class RunDetail : std::uint8_t { sums, timeline };
 
+/// Asked now and then during a long trajectory, with the share of its work that is done, which a
+/// failure can set back. False ends it there, and its result means nothing.
+using TrajectoryWatch = std::function<bool(double share)>;
+
 /// Trajectory number `number` of the campaign: a function of (seed, number) alone.
 TrajectoryResult run_trajectory(const Campaign& campaign, std::uint32_t number,
-                                RunDetail detail = RunDetail::sums);
+                                RunDetail detail = RunDetail::sums,
+                                const TrajectoryWatch& watch = {});
 
 }  // namespace lockstep

@@ -430,5 +430,6 @@ TEST_CASE("validate: layouts of one job are ranked when there are ten of them") 
 
 TEST_CASE("progress: says how far it is and what is left") {
   CHECK(progress_text("rows", 120, 480, 30) == "rows 120 of 480, 25 %, 01:30 left");
+  CHECK(progress_text("runs", 0.25, 4, 30) == "runs 0 of 4, 6 %, 07:30 left");
   CHECK(progress_text("rows", 480, 480, 30) == "rows 480 of 480, 100 %, 00:00 left");
 }

@@ -1,5 +1,6 @@
 #include "tools/lockstep/work_budget.hpp"
 
+#include <cstdlib>
 #include <doctest/doctest.h>
 #include <sstream>
 
@@ -22,9 +23,21 @@ TEST_CASE("work budget: what does not fit names its key, what takes long is anno
   work.bytes = 9e9;
   CHECK_THROWS_WITH_AS(check_work_memory(work, 8e9),
                        "a.json#/traffic/0: found 9 messages, which take about 9.0 GB of memory; "
-                       "allowed: less than this machine's 8.0 GB",
+                       "allowed: at most 8.0 GB (LOCKSTEP_MEMORY in the environment changes it)",
                        InputError);
-  CHECK(machine_memory() > 1e8);
+}
+
+TEST_CASE("work budget: the limit of memory is no property of the machine") {
+  ::unsetenv("LOCKSTEP_MEMORY");
+  CHECK(memory_limit() == 64e9);
+  ::setenv("LOCKSTEP_MEMORY", "200 GB", 1);
+  CHECK(memory_limit() == 200e9);
+  ::setenv("LOCKSTEP_MEMORY", "plenty", 1);
+  CHECK_THROWS_WITH_AS(memory_limit(),
+                       "LOCKSTEP_MEMORY: found \"plenty\"; allowed: an amount of data such as "
+                       "\"200 GB\"",
+                       InputError);
+  ::unsetenv("LOCKSTEP_MEMORY");
 }
 
 TEST_CASE("comm: traffic that no memory holds is refused before it is made") {

@@ -134,7 +134,7 @@ Exit run_traffic(const JsonCursor& root, const PresetStore& presets, const Parse
   if (options.has("report")) (void)chart_library();
   LapTimes laps;
   const TrafficScenario scenario = read_traffic(root, presets);
-  check_work_memory(work_of(scenario), machine_memory());
+  check_work_memory(work_of(scenario), memory_limit());
   announce_work(work_of(scenario), console.err);
   laps.lap("read");
   TrafficNetwork network(scenario.cluster, scenario.efficiency);

@@ -11,10 +11,14 @@ constexpr std::chrono::milliseconds kPatience{500};  ///< nothing is shown for s
 constexpr std::chrono::milliseconds kRefresh{100};
 constexpr std::chrono::seconds kFirstBeat{10}, kBeat{1};
 
-/// Lines of progress that are drawn now: one place on the terminal is for all.
-std::atomic<int>& counted_lines() {
-  static std::atomic<int> lines{0};
-  return lines;
+/// The last line of the terminal, which all lines of progress share.
+struct TerminalLine {
+  std::mutex drawing;
+  int counted = 0;  ///< lines of a Progress that are on it
+};
+TerminalLine& terminal_line() {
+  static TerminalLine line;
+  return line;
 }
 
 }  // namespace
@@ -25,32 +29,38 @@ Progress::Progress(std::ostream& out, std::string what, std::size_t total, bool 
       total_(total),
       shown_(shown),
       start_(Clock::now()),
-      drawn_(start_) {
-  if (shown_) ++counted_lines();
-}
+      drawn_(start_) {}
 
 Progress::~Progress() {
-  if (shown_) --counted_lines();
-  if (visible_) out_ << "\r\033[2K" << std::flush;
+  if (!visible_) return;
+  const std::scoped_lock line(terminal_line().drawing);
+  --terminal_line().counted;
+  out_ << "\r\033[2K" << std::flush;
 }
 
-void Progress::one_done() { show(++done_); }
+void Progress::one_done() { show(static_cast<double>(++done_)); }
+
+void Progress::reached(double done) {
+  if (done > 0) show(done);
+}
 
 void Progress::update(std::size_t done, std::size_t total) {
   done_ = done;
   total_ = total;
-  if (done > 0) show(done);
+  if (done > 0) show(static_cast<double>(done));
 }
 
-void Progress::show(std::size_t done) {
+void Progress::show(double done) {
   if (!shown_) return;
   const std::unique_lock lock(drawing_, std::try_to_lock);
   const Clock::time_point now = Clock::now();
   if (lock && now - start_ >= kPatience && now - drawn_ >= kRefresh) draw(done, now);
 }
 
-void Progress::draw(std::size_t done, Clock::time_point now) {
+void Progress::draw(double done, Clock::time_point now) {
   const double elapsed = std::chrono::duration<double>(now - start_).count();
+  const std::scoped_lock line(terminal_line().drawing);
+  if (!visible_) ++terminal_line().counted;
   out_ << "\r\033[2K" << progress_text(what_, done, total_, elapsed) << std::flush;
   drawn_ = now;
   visible_ = true;
@@ -70,7 +80,11 @@ void Heartbeat::beat(const std::stop_token& stop) {
   std::unique_lock lock(waiting_);
   while (!ended_.wait_for(lock, stop, pause, [&] { return stop.stop_requested(); })) {
     pause = kBeat;
-    if (counted_lines() > 0) continue;
+    const std::scoped_lock line(terminal_line().drawing);
+    if (terminal_line().counted > 0) {
+      visible = false;  // drawn over
+      continue;
+    }
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     const auto seconds = static_cast<long>(elapsed.count());
     out_ << fmt::format("\r\033[2K{}: running for {:02}:{:02}", what_, seconds / 60, seconds % 60)
@@ -80,12 +94,12 @@ void Heartbeat::beat(const std::stop_token& stop) {
   if (visible) out_ << "\r\033[2K" << std::flush;
 }
 
-std::string progress_text(const std::string& what, std::size_t done, std::size_t total,
+std::string progress_text(const std::string& what, double done, std::size_t total,
                           double elapsed_s) {
-  const double share = static_cast<double>(done) / static_cast<double>(total);
+  const double share = done / static_cast<double>(total);
   const auto left = static_cast<long>(std::ceil(elapsed_s / share - elapsed_s));
-  return fmt::format("{} {} of {}, {:.0f} %, {:02}:{:02} left", what, done, total, 100 * share,
-                     left / 60, left % 60);
+  return fmt::format("{} {} of {}, {:.0f} %, {:02}:{:02} left", what,
+                     static_cast<std::size_t>(done), total, 100 * share, left / 60, left % 60);
 }
 
 }  // namespace lockstep

@@ -24,13 +24,15 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void one_done();
+  /// So many are done, those under way counted by their shares. From one thread at a time.
+  void reached(double done);
   /// So many are done, of as many as it now seems. From one thread.
   void update(std::size_t done, std::size_t total);
 
  private:
   using Clock = std::chrono::steady_clock;
-  void show(std::size_t done);
-  void draw(std::size_t done, Clock::time_point now);
+  void show(double done);
+  void draw(double done, Clock::time_point now);
 
   std::ostream& out_;
   std::string what_;
@@ -44,7 +46,7 @@ class Progress {
 };
 
 /// A line that says for how long a command has been running, redrawn in place every second, from
-/// the tenth second on; for work that no Progress counts, and never beside one. On a terminal only.
+/// the tenth second on; while no Progress has a line to show. On a terminal only.
 class Heartbeat {
  public:
   Heartbeat(std::ostream& out, std::string what, bool shown);
@@ -63,8 +65,8 @@ class Heartbeat {
   std::jthread thread_;  ///< last: it uses the others
 };
 
-/// "rows 120 of 814, 15 %, 00:04 left": what the line says.
-std::string progress_text(const std::string& what, std::size_t done, std::size_t total,
+/// "rows 120 of 814, 15 %, 00:04 left": what the line says. Requires `done` above 0.
+std::string progress_text(const std::string& what, double done, std::size_t total,
                           double elapsed_s);
 
 }  // namespace lockstep

@@ -5,15 +5,18 @@
 #include <fmt/format.h>
 #include <string>
 #include <tbb/parallel_for.h>
+#include <thread>
 #include <vector>
 
 #include "models/input/text_file.hpp"
 #include "sim/packet/referee.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "tools/lockstep/cli.hpp"
+#include "tools/lockstep/progress.hpp"
 #include "tools/lockstep/referee_table.hpp"
 #include "tools/lockstep/reference_files.hpp"
 #include "tools/lockstep/shared_options.hpp"
+#include "tools/lockstep/work_budget.hpp"
 
 namespace lockstep {
 namespace {
@@ -90,14 +93,44 @@ std::vector<RefereeCase> chosen_cases(const ParsedOptions& options) {
   return cases;
 }
 
+/// Measured on one core of 3 GHz.
+WorkEstimate referee_work(const std::vector<RefereeCase>& cases, std::size_t layers) {
+  constexpr double kSecondsPerHop = 7e-8;
+  WorkEstimate work;
+  double hops = 0, most = 0;
+  for (const RefereeCase& of : cases) {
+    const double own = packet_hops(of);
+    hops += own;
+    if (own > most) work.place = of.place;
+    most = std::max(most, own);
+  }
+  const auto all = static_cast<double>(layers);
+  const double cores = std::max(1U, std::thread::hardware_concurrency());
+  work.what = fmt::format("{} cases in {} layers, together {:.2g} packets over links", cases.size(),
+                          layers, all * hops);
+  // The largest case keeps one core busy to the end.
+  work.seconds = kSecondsPerHop * std::max(most, all * hops / cores);
+  return work;
+}
+
+std::vector<RefereeRow> run_cases(const std::vector<RefereeCase>& cases,
+                                  const std::vector<const RefereeLayer*>& layers,
+                                  Console& console) {
+  std::vector<RefereeRow> rows(layers.size() * cases.size());
+  Progress progress(console.err, "cases", rows.size(), console.err_is_terminal);
+  tbb::parallel_for(std::size_t{0}, rows.size(), [&](std::size_t i) {
+    rows[i] = run_referee(cases[i % cases.size()], *layers[i / cases.size()]);
+    progress.one_done();
+  });
+  return rows;
+}
+
 Exit run_referee(const ParsedOptions& options, Console& console) {
   const std::string format = options.choice("format", kFormats);
   const std::vector<const RefereeLayer*> layers = chosen_layers(options);
   const std::vector<RefereeCase> cases = chosen_cases(options);
-  std::vector<RefereeRow> rows(layers.size() * cases.size());
-  tbb::parallel_for(std::size_t{0}, rows.size(), [&](std::size_t i) {
-    rows[i] = run_referee(cases[i % cases.size()], *layers[i / cases.size()]);
-  });
+  announce_work(referee_work(cases, layers.size()), console.err);
+  const std::vector<RefereeRow> rows = run_cases(cases, layers, console);
   const TextStyle style = output_style(options, console);
   write_output(options.has("messages") ? referee_messages_text(rows, format, style)
                                        : referee_text(rows, format, style),

@@ -26,6 +26,7 @@
 #include "tools/lockstep/report/assets.hpp"
 #include "tools/lockstep/report/run_page.hpp"
 #include "tools/lockstep/shared_options.hpp"
+#include "tools/lockstep/work_budget.hpp"
 
 namespace lockstep {
 namespace {
@@ -102,6 +103,10 @@ bool draw(CampaignResult& result, SampleOptions sampling, Console& console) {
     progress.one_done();
     return !InterruptGuard::interrupted();
   };
+  sampling.under_way = [&](double done) {
+    progress.reached(done);
+    return !InterruptGuard::interrupted();
+  };
   const std::vector<TrajectoryResult> results = sample(campaign, sampling);
   if (results.empty()) return false;
   result.summary = summarise(campaign, results);
@@ -164,6 +169,12 @@ Exit run_campaign(const CampaignInput& input, const Scenario& scenario,
   check_work(campaign, run, work, scenario.file);
   const GridPlan grid(input, options.all("vary"), work);
 
+  const MostWork most = most_work(campaign, run, work.trajectories);
+  announce_work({.place = scenario.file + "#" + most.pointer,
+                 .what = most.what,
+                 .seconds = work.trajectories * trajectory_estimate(campaign).base_units() /
+                            std::min<double>(sampling.jobs, work.trajectories)},
+                console.err);
   const InterruptGuard guard;
   if (!draw(result, sampling, console)) return Exit::interrupted;
   if (traced) {

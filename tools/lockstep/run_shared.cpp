@@ -10,11 +10,13 @@
 
 #include "models/memory.hpp"
 #include "sim/congestion/shared_run.hpp"
+#include "sim/congestion/shared_work.hpp"
 #include "tools/lockstep/assertion.hpp"
 #include "tools/lockstep/output_file.hpp"
 #include "tools/lockstep/report/congestion_page.hpp"
 #include "tools/lockstep/shared_options.hpp"
 #include "tools/lockstep/table.hpp"
+#include "tools/lockstep/work_budget.hpp"
 
 namespace lockstep {
 namespace {
@@ -238,6 +240,13 @@ Exit run_shared(const JsonCursor& root, const PresetStore& presets, const Parsed
 
   const SharedScenario scenario = read_shared_scenario(root, presets, options.all("profile"));
   if (!options.has("allow-oom")) require_memory(scenario);
+  const SharedWork work = shared_work(scenario);
+  const WorkEstimate estimate{.place = scenario.file + "#" + work.pointer,
+                              .what = work.what,
+                              .seconds = work.takes.base_units(),
+                              .bytes = work.holds.base_units()};
+  check_work_memory(estimate, memory_limit());
+  announce_work(estimate, console.err);
   const SharedResult result = simulate_shared(scenario);
   const Json json = shared_json(scenario, result);
   const std::vector<std::string> misses = all_missed(assertions, json);

@@ -71,7 +71,7 @@ DrawnFabric fabric_of_cluster(const Cluster& cluster, std::string source,
   check_work_memory({.place = place,
                      .what = grouped(nics) + " NICs with their switches and cables",
                      .bytes = kBytesPerNic * nics},
-                    machine_memory());
+                    memory_limit());
   // A Fabric of a drawn kind would find all its routes, too.
   DrawnFabric out = drawn_fabric(
       is_drawn(cluster.fabric)

@@ -1,10 +1,12 @@
 #include "tools/lockstep/work_budget.hpp"
 
+#include <cstdlib>
 #include <fmt/format.h>
 #include <ostream>
-#include <unistd.h>
+#include <variant>
 
 #include "models/input/input_error.hpp"
+#include "models/input/quantity.hpp"
 #include "tools/lockstep/table.hpp"
 
 namespace lockstep {
@@ -14,9 +16,19 @@ constexpr double kWorthSaying = 30;  ///< seconds
 
 }  // namespace
 
-double machine_memory() {
-  return static_cast<double>(::sysconf(_SC_PHYS_PAGES)) *
-         static_cast<double>(::sysconf(_SC_PAGESIZE));
+double memory_limit() {
+  constexpr double kUsual = 64e9;
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): before any thread starts
+  const char* const written = std::getenv("LOCKSTEP_MEMORY");
+  if (written == nullptr) return kUsual;
+  const auto bytes = parse_quantity(written, Dimension::data);
+  const double* value = std::get_if<double>(&bytes);
+  if (value != nullptr && *value > 0) return *value;
+  throw InputError({.file = "LOCKSTEP_MEMORY",
+                    .pointer = {},
+                    .found = in_quotes(written),
+                    .allowed = "an amount of data such as \"200 GB\"",
+                    .nearest = {}});
 }
 
 void check_work_memory(const WorkEstimate& work, double memory) {
@@ -29,7 +41,8 @@ void check_work_memory(const WorkEstimate& work, double memory) {
        .pointer = whole ? std::string() : work.place.substr(hash + 1),
        .found = fmt::format("{}, which take about {} GB of memory", work.what,
                             significant(work.bytes / kGb, 2)),
-       .allowed = fmt::format("less than this machine's {} GB", significant(memory / kGb, 2)),
+       .allowed = fmt::format("at most {} GB (LOCKSTEP_MEMORY in the environment changes it)",
+                              significant(memory / kGb, 2)),
        .nearest = {}});
 }
 

@@ -1,5 +1,6 @@
-/// What a command is about to do, estimated before it does it: what does not fit in the machine's
-/// memory is refused with the key that makes it so, and what takes long is announced.
+/// What a command is about to do, estimated before it does it: what needs more memory than a limit,
+/// the same on every machine, is refused with the key that makes it so; what takes long is
+/// announced.
 #pragma once
 
 #include <iosfwd>
@@ -20,7 +21,8 @@ void check_work_memory(const WorkEstimate& work, double memory);
 /// Writes a line to `err` for work of more than half a minute.
 void announce_work(const WorkEstimate& work, std::ostream& err);
 
-/// Bytes of memory that the machine has.
-double machine_memory();
+/// Bytes of memory that a command may take: 64 GB, or what the environment says in LOCKSTEP_MEMORY
+/// ("200 GB"). Throws InputError for what is no amount of data.
+double memory_limit();
 
 }  // namespace lockstep

@@ -58,6 +58,25 @@ TEST_CASE("referee: the project has at least 30 cases of every kind that the pag
   }
 }
 
+TEST_CASE("referee: packets over links are estimated before they are sent, within a factor of 2") {
+  const std::vector<RefereeCase> cases = project_cases();
+  for (const std::string_view name : {"incast of 8, ecmp", "victims of an incast"}) {
+    CAPTURE(name);
+    const RefereeCase& of = named(cases, name);
+    const auto sent = static_cast<double>(run_referee(of, referee_layers()[0]).packet_hops);
+    CHECK(packet_hops(of) > sent / 2);
+    CHECK(packet_hops(of) < 2 * sent);
+    CHECK(of.place.starts_with(kFile + "#/cases/"));
+  }
+}
+
+TEST_CASE("referee: more messages than a case takes are refused") {
+  CHECK(complaint(R"({"kind": "fat_tree", "nodes": 1024, "leaf_ports_down": 32,
+                      "routing": "ecmp"})",
+                  R"({"pattern": "all_to_all", "sizes": ["1 B"]})")
+            .ends_with("at most 100,000 messages and 100 million packets of 4 KiB"));
+}
+
 TEST_CASE("referee: messages that share nothing take the same time at both levels, to 1e-6") {
   const std::vector<RefereeCase> cases = project_cases();
   for (const char* name :

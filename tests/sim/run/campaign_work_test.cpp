@@ -51,6 +51,19 @@ TEST_CASE("campaign work: what a trajectory is expected to meet, it meets") {
   }
 }
 
+TEST_CASE("campaign work: a long trajectory takes longer, and the key that makes it so is named") {
+  const Campaign rare = day_of(Seconds{1e9}), often = day_of(Seconds{16 * 30.0});
+  CHECK(trajectory_estimate(often) > trajectory_estimate(rare));
+  CHECK(most_work(rare, own_rates(), 10).pointer == "/run/trajectories");
+  CHECK(most_work(rare, own_rates(), 10).what == "10 trajectories");
+  CHECK(most_work(often, own_rates(), 10).pointer == "/run/reliability/modes/0");
+  CHECK(most_work(often, own_rates(), 10).what.ends_with(" failures in 10 trajectories"));
+  Campaign saving = rare;
+  saving.tiers[0].interval = Seconds{1e-3};
+  saving.tiers[0].drag = 0.01;  // so that each is simulated
+  CHECK(most_work(saving, own_rates(), 10).pointer == "/run/checkpoint/interval");
+}
+
 TEST_CASE("campaign work: failures faster than any recovery are named before the work begins") {
   // 300 s to recover: e^(300 / M) tries, a million of them where M is 21.7 s.
   CHECK(work_problem(day_of(Seconds{16 * 22.0})).empty());

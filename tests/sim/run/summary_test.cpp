@@ -1,5 +1,6 @@
 #include "sim/run/summary.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <doctest/doctest.h>
@@ -126,6 +127,34 @@ TEST_CASE("sample: stopped early it keeps what was done, from the first on") {
   REQUIRE(some.size() == 10);
   const auto all = sample(campaign, {.trajectories = 100, .progress = {}});
   for (std::size_t i = 0; i < some.size(); ++i) CHECK(some[i].buckets == all[i].buckets);
+}
+
+TEST_CASE("sample: a long trajectory says how far it is, and can be stopped on its way") {
+  Campaign campaign;
+  campaign.work = Seconds{1e6};
+  campaign.modes = {{.name = "bug", .scope = FailureScope::process, .mean_time = Seconds{1}}};
+  campaign.tiers = {{.name = "peers", .interval = Seconds{0.1}}};
+  std::vector<double> done;
+  SampleOptions options{.trajectories = 2, .progress = {}};
+  options.under_way = [&](double trajectories) {
+    done.push_back(trajectories);
+    return done.size() < 5;
+  };
+  CHECK(sample(campaign, options).empty());
+  REQUIRE(done.size() == 5);
+  CHECK(done.front() > 0);
+  CHECK(std::ranges::is_sorted(done));
+  CHECK(done.back() < 1);  // it was the first, and it was not whole
+  // Asked or not, it comes to the same.
+  campaign.work = Seconds{3e4};
+  const TrajectoryResult plain = run_trajectory(campaign, 7);
+  int asked = 0;
+  const TrajectoryResult watched = run_trajectory(campaign, 7, RunDetail::sums, [&](double share) {
+    ++asked;
+    return share >= 0;
+  });
+  CHECK(asked > 0);
+  CHECK(watched.buckets == plain.buckets);
 }
 
 TEST_CASE("median_trajectory: as many are better as are worse") {

@@ -1,13 +1,17 @@
 // `lockstep plan`: what it prints and writes, its mistakes, its schema and its examples.
+#include <cstdlib>
 #include <doctest/doctest.h>
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include "models/accuracy/prediction_interval.hpp"
 #include "models/input/text_file.hpp"
 #include "sim/plan/compute_optimal.hpp"
+#include "sim/plan/plan_model.hpp"
 #include "sim/plan/plan_spec.hpp"
 #include "sim/plan/read_plan.hpp"
 #include "tests/support/presets.hpp"
@@ -269,6 +273,65 @@ TEST_CASE("lockstep plan: a mistake is told at its place in the plan") {
   for (const auto& [change, message] : mistakes) {
     CHECK(mistake_of(change.first, change.second) == message);
   }
+}
+
+TEST_CASE("lockstep plan: what the plan and its candidates lack is named at once, at its place") {
+  Json plan = Json::parse(kSmallPlan);
+  plan.erase("training");
+  plan["scenario"].erase("batch");
+  plan["scenario"]["run"].erase("reliability");
+  plan["candidates"][0].erase("pay");
+  plan["candidates"][2]["scenario"].erase("cluster");
+  const test::TemporaryFolder folder;
+  const std::string file = folder.write("plan.json", plan.dump());
+  const test::Ran ran = lockstep_with({"plan", file, "-o", folder.path() + "/answer.md"});
+  CHECK(ran.exit == Exit::bad_input);
+  CHECK(ran.out.empty());
+  CHECK_FALSE(std::filesystem::exists(folder.path() + "/answer.md"));
+  CHECK(ran.err.starts_with(file + ": found an object without "));
+  for (const char* key : {"\"/training\"", "\"/scenario/batch\"", "\"/scenario/run/reliability\"",
+                          "\"/candidates/0/pay\"", "\"/candidates/2/scenario/cluster\""}) {
+    CAPTURE(ran.err);
+    CHECK(ran.err.find(key) != std::string::npos);
+  }
+}
+
+TEST_CASE("lockstep plan: samples that no memory holds are refused") {
+  Json plan = Json::parse(kSmallPlan);
+  plan["samples"] = 100'000;
+  const test::TemporaryFolder folder;
+  const std::string file = folder.write("plan.json", plan.dump());
+  ::setenv("LOCKSTEP_MEMORY", "10 MB", 1);
+  const test::Ran ran = lockstep_with({"plan", file});
+  ::unsetenv("LOCKSTEP_MEMORY");
+  CHECK(ran.exit == Exit::bad_input);
+  CHECK(ran.err.starts_with(file + "#/samples: found 100,000 samples of 4 candidates, which take"));
+}
+
+TEST_CASE("plan: the efficiency's interval is that of the layout which was found") {
+  Json plan = Json::parse(kSmallPlan);
+  plan.erase("uncertain");
+  Json& candidate = plan["candidates"][1];
+  // Published runs on Blackwell with all weights sharded went otherwise than those without.
+  candidate["scenario"] = {{"cluster", {{"node", "gb200_nvl72"}, {"nodes", 1}}},
+                           {"parallelism", {{"sharding", "zero1"}}},
+                           {"stack", "megatron_core"},
+                           {"price", {{"usd_per_gpu_hour", 2.5}}}};
+  candidate.erase("nodes");
+  plan["scenario"]["batch"]["sequences"] = 144;
+  plan["candidates"] = Json::array({candidate});
+  const PlanSpec spec = read_plan("plan.json", plan.dump(), test::presets());
+  const PlanCandidate& tuned = spec.candidates.front();
+  REQUIRE(tuned.intervals);
+  const PlanModel model = model_candidate(tuned, tune_candidate(tuned, 1, {}));
+  REQUIRE(model.impossible.empty());
+  const PredictionInterval start = tuned.intervals->of(tuned.scenario).value();
+  const PredictionInterval found = tuned.intervals->of(model.scenario).value();
+  REQUIRE(start.high != found.high);
+  const Distribution& efficiency = model.inputs[static_cast<std::size_t>(PlanInput::efficiency)];
+  CHECK(efficiency.low == 1 / found.high);
+  CHECK(efficiency.high == 1 / found.low);
+  CHECK(model.accuracy.find(words_of(found)) != std::string::npos);
 }
 
 TEST_CASE("plan schema: every object has exactly the keys that the reader knows") {

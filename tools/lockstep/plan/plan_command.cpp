@@ -17,6 +17,8 @@
 #include "tools/lockstep/progress.hpp"
 #include "tools/lockstep/report/assets.hpp"
 #include "tools/lockstep/shared_options.hpp"
+#include "tools/lockstep/table.hpp"
+#include "tools/lockstep/work_budget.hpp"
 
 namespace lockstep {
 namespace {
@@ -90,16 +92,34 @@ Answer formatted_plan(const PlanAnswer& answer, const std::string& format, const
 
 PlanReport evaluated(const PlanSpec& spec, const ParsedOptions& options, Console& console) {
   const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  const int jobs = whole_number(options, "jobs", cores, kMostJobs);
   const InterruptGuard guard;
   Progress progress(console.err, "plan", plan_pieces(spec),
                     console.err_is_terminal && !options.has("quiet"));
-  return evaluate_plan(spec, {.jobs = whole_number(options, "jobs", cores, kMostJobs),
+  return evaluate_plan(spec, {.jobs = jobs,
                               .progress =
                                   [&] {
                                     progress.one_done();
                                     return !InterruptGuard::interrupted();
                                   },
-                              .interrupted = [] { return InterruptGuard::interrupted(); }});
+                              .interrupted = [] { return InterruptGuard::interrupted(); },
+                              .estimated =
+                                  [&](double trajectories, Seconds all) {
+                                    announce_work({.place = spec.file + "#/samples",
+                                                   .what = grouped(trajectories) + " trajectories",
+                                                   .seconds = all.base_units() / jobs},
+                                                  console.err);
+                                  }});
+}
+
+/// What all candidates came to in all samples.
+void check_samples(const PlanSpec& spec) {
+  const double outcomes = static_cast<double>(spec.candidates.size()) * spec.samples;
+  check_work_memory({.place = spec.file + "#/samples",
+                     .what = fmt::format("{} samples of {} candidates", grouped(spec.samples),
+                                         grouped(static_cast<double>(spec.candidates.size()))),
+                     .bytes = outcomes * sizeof(PlanOutcome)},
+                    memory_limit());
 }
 
 Exit run_plan(const ParsedOptions& options, Console& console) {
@@ -115,6 +135,7 @@ Exit run_plan(const ParsedOptions& options, Console& console) {
   for (PlanCandidate& candidate : spec.candidates) candidate.scenario.folding = folding_of(options);
   spec.samples = static_cast<std::uint32_t>(
       whole_number(options, "samples", static_cast<int>(spec.samples), kMostSamples));
+  check_samples(spec);
   const PlanReport report = evaluated(spec, options, console);
   if (report.interrupted) return Exit::interrupted;
   const PlanAnswer answer{spec, report};
