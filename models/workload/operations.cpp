@@ -95,7 +95,16 @@ bool is_weight_gradient(const Operation& o) {
          (o.name.ends_with(".weight_gradient") || o.name == "weight_gradient_accumulation");
 }
 
+HiddenTransfer& HiddenTransfer::operator+=(const HiddenTransfer& o) {
+  transfer += o.transfer;
+  nvlink += o.nvlink;
+  network += o.network;
+  spare += o.spare;
+  return *this;
+}
+
 ExchangeCost& ExchangeCost::operator+=(const ExchangeCost& o) {
+  hidden += o.hidden;
   latency += o.latency;
   transfer += o.transfer;
   nvlink += o.nvlink;
@@ -131,7 +140,7 @@ PhaseCost phase_cost(const std::vector<Operation>& operations, bool backward, Se
     const Seconds time = o.time - o.imbalance;
     if (o.kind == OperationKind::collective) {
       cost.exchanges[static_cast<std::size_t>(o.axis)] +=
-          {o.latency, time - o.latency, o.nvlink, o.network};
+          {o.latency, time - o.latency, o.nvlink, o.network, o.hidden};
     } else if (o.phase == Phase::recompute) {
       cost.recompute += time;
     } else if (o.kind == OperationKind::memory) {

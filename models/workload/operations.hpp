@@ -21,6 +21,16 @@ enum class Phase : std::uint8_t { forward, recompute, backward };
 enum class Axis : std::uint8_t { tensor, context, expert };
 constexpr std::size_t kAxes = 3;
 
+/// The part of a collective's transfer that compute covers. A fabric that slows the collective
+/// makes compute wait for what then reaches beyond the cover.
+struct HiddenTransfer {
+  Seconds transfer;       ///< when alone on its links
+  Bytes nvlink, network;  ///< out of this GPU in that time
+  Seconds spare;          ///< compute that could cover more
+
+  HiddenTransfer& operator+=(const HiddenTransfer& other);
+};
+
 struct Operation {
   std::string_view name;  ///< "qkv", "attention", "mlp_up.weight_gradient", ...
   OperationKind kind;
@@ -37,6 +47,7 @@ struct Operation {
   Seconds imbalance{};  ///< in `time`: what the fullest expert-parallel rank takes beyond the mean
   CollectiveOp op = CollectiveOp::all_reduce;  ///< of a collective,
   std::string_view algorithm{};                ///< and how it is run: CollectiveCost::algorithm
+  HiddenTransfer hidden{};                     ///< and what of it goes on beside compute
 };
 
 /// Everything that the cost of an operation depends on.
@@ -72,6 +83,7 @@ struct ExchangeCost {
   Seconds latency;        ///< that congestion cannot change
   Seconds transfer;       ///< when alone on its links
   Bytes nvlink, network;  ///< of the transfer, out of this GPU
+  HiddenTransfer hidden{};
 
   [[nodiscard]] Seconds total() const { return latency + transfer; }
   ExchangeCost& operator+=(const ExchangeCost& other);

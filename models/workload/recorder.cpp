@@ -231,7 +231,8 @@ void Recorder::exchange(const Exchange& e) {
   const Seconds alone = e.slowdown * (cost.latency + e.call.payload / cost.payload_rate);
   const double share =
       e.times * std::max(0.0, e.exposed * static_cast<double>((alone - e.hidden_behind) / alone));
-  if (share == 0.0) return;
+  const double hidden = e.times - share;
+  if (share == 0.0 && (hidden == 0.0 || cost.network_coefficient == 0)) return;
   const double bytes = share * e.call.payload.base_units();
   Operation operation{e.name,
                       OperationKind::collective,
@@ -244,6 +245,12 @@ void Recorder::exchange(const Exchange& e) {
   operation.axis = e.axis;
   operation.op = e.call.op;
   operation.algorithm = cost.algorithm;
+  const double hidden_bytes = hidden * e.call.payload.base_units();
+  operation.hidden = {
+      .transfer = hidden * e.slowdown * e.call.payload / cost.payload_rate,
+      .nvlink = Bytes{cost.nvlink_coefficient * hidden_bytes},
+      .network = Bytes{cost.network_coefficient * hidden_bytes},
+      .spare = e.times * std::max(e.spare, std::max(Seconds{}, e.hidden_behind - alone))};
   add(operation);
 }
 
@@ -295,8 +302,10 @@ void Recorder::dispatch(std::string_view name, Phase phase, Bytes copies, Second
     if (time_alone(other) > time_alone(slowest)) slowest = other;
   }
   if (par.expert_overlap) {
-    slowest.exposed =
-        std::max(c_.stack.communication.expert_overlapped, 1 - double{cover / time_alone(slowest)});
+    const Seconds alone = time_alone(slowest);
+    const double least = c_.stack.communication.expert_overlapped;
+    slowest.exposed = std::max(least, 1 - double{cover / alone});
+    slowest.spare = std::max(Seconds{}, cover - (1 - least) * alone);
   }
   exchange(slowest);
 }

@@ -66,6 +66,7 @@ class Recorder {
     double slowdown = 1;      ///< time over that of nccl-tests
     double exposed = 1;       ///< share that compute waits for ...
     Seconds hidden_behind{};  ///< ... of the time beyond this
+    Seconds spare{};          ///< compute that could cover more than it does
     double times = 1;         ///< one after the other
   };
   void exchange(const Exchange& e);

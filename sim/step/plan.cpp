@@ -398,18 +398,16 @@ class StageBuilder {
     const Seconds compute = (1 + variation_) * kernels + yielded + cost.launch + cost.copies;
     Segment segment;
     segment.compute = to_step_time(compute);
+    // Slow GPUs round each part of it by itself.
+    constexpr StepTime kRounding{4};
+    StepTime free = segment.compute - std::min(segment.compute, kRounding);
     Seconds closed;
     for (std::size_t a = 0; a < kAxes; ++a) {
       const ExchangeCost& exchange = cost.exchanges[a];
-      const bool as_flow = exchange.transfer > Seconds{} &&
-                           ((window && plan_.data_over_nvlink) || exchange.network > Bytes{});
-      const Seconds waits = as_flow ? exchange.latency : exchange.total();
+      const Seconds waits =
+          add_flow(a, exchange, window, segment, free) ? exchange.latency : exchange.total();
       closed += waits;
       out_.exchange[a] += waits.base_units();
-      // Progress runs at the pace of the transfer alone; its links see their share of it.
-      if (as_flow) {
-        segment.amounts[a] = exchange.transfer.base_units() * plan_.costs(out_.pool).layers[a].rate;
-      }
     }
     segment.tensor = to_step_time(closed);
     out_.segments.push_back(segment);
@@ -424,6 +422,30 @@ class StageBuilder {
     book(Bucket::expert_imbalance, cost.imbalance);
     book(Bucket::host_exposed, cost.copies);
     book(Bucket::variation, variation_ * kernels);
+  }
+
+  /// Makes transfers of one axis a flow of the segment where others can slow them; false: they are
+  /// not. `free` is compute that nothing goes on beside yet.
+  bool add_flow(std::size_t axis, const ExchangeCost& exchange, bool window, Segment& segment,
+                StepTime& free) {
+    const HiddenTransfer& hidden = exchange.hidden;
+    const bool leaves = exchange.network > Bytes{} || hidden.network > Bytes{};
+    const bool shares = window && plan_.data_over_nvlink && exchange.transfer > Seconds{};
+    if (!leaves && !shares) return false;
+    // Progress runs at the pace of the transfer alone; its links see their share of it.
+    const double rate = plan_.costs(out_.pool).layers[axis].rate;
+    Seconds moves = exchange.transfer;
+    if (leaves && hidden.transfer + hidden.spare > Seconds{}) {
+      const StepTime covered = std::min(free, to_step_time(hidden.transfer + hidden.spare));
+      free = free - covered;
+      const Seconds least = to_seconds(covered) + exchange.transfer;
+      segment.covered[axis] = covered;
+      segment.least[axis] = to_step_time(least);
+      // What compute of other passes covers does not make this one wait.
+      moves = std::min(exchange.transfer + hidden.transfer, least);
+    }
+    segment.amounts[axis] = moves.base_units() * rate;
+    return segment.amounts[axis] > 0;
   }
 
   void plan_optimiser() {
@@ -467,7 +489,7 @@ std::vector<LayerPattern> layer_patterns(const WorkloadContext& context, Axis ax
     const LayerKind kind = context.job.kind(i);
     if (!seen.insert(Pieces::piece_of(kind)).second) continue;
     for (const Operation& o : layer_operations(context, kind)) {
-      const double bytes = o.network.base_units();
+      const double bytes = (o.network + o.hidden.network).base_units();
       if (o.kind != OperationKind::collective || o.axis != axis || bytes <= 0) continue;
       all += bytes;
       const auto same = std::ranges::find_if(patterns, [&o](const LayerPattern& p) {
@@ -492,12 +514,15 @@ void plan_layer_transfers(const Pieces& pieces, const WorkloadContext& context, 
       cost += layer.cost(Pass::forward).exchanges[a];
       cost += layer.cost(Pass::backward).exchanges[a];
     }
-    if (cost.transfer <= Seconds{}) continue;
-    const bool leaves = cost.network > Bytes{};
-    const Bytes unit = leaves ? cost.network : cost.nvlink;
-    out.layers[a] = {.rate = (unit / cost.transfer).base_units(),
-                     .nvlink_share = cost.nvlink / unit,
-                     .network_share = cost.network / unit,
+    const Seconds transfer = cost.transfer + cost.hidden.transfer;
+    if (transfer <= Seconds{}) continue;
+    const Bytes nvlink = cost.nvlink + cost.hidden.nvlink,
+                network = cost.network + cost.hidden.network;
+    const bool leaves = network > Bytes{};
+    const Bytes unit = leaves ? network : nvlink;
+    out.layers[a] = {.rate = (unit / transfer).base_units(),
+                     .nvlink_share = nvlink / unit,
+                     .network_share = network / unit,
                      .patterns = {}};
     if (leaves) out.layers[a].patterns = layer_patterns(context, static_cast<Axis>(a));
   }

@@ -27,6 +27,9 @@ struct Segment {
   StepTime tensor;   ///< latency inside layers, and transfers that no flow moves
   /// By Axis: bytes that run as a flow on shared links, one axis after the other; 0: none.
   std::array<double, kAxes> amounts{};
+  /// By Axis: of `compute`, what goes on beside the flow, and the least time that the flow and this
+  /// take together.
+  std::array<StepTime, kAxes> covered{}, least{};
   std::uint32_t needs = 0;  ///< data-parallel collectives of the stage that must be complete before
   std::uint32_t posts = 0;  ///< data-parallel collectives of the stage posted at its end, in all
 
@@ -122,11 +125,14 @@ struct NodeCosts {
   [[nodiscard]] const LayerTransfer& layer(Axis axis) const {
     return layers[static_cast<std::size_t>(axis)];
   }
-  /// Time of a segment's flows when each is alone on its links.
+  /// Seconds that compute waits for a segment's flows when each is alone on its links.
   [[nodiscard]] double flow_time(const Segment& segment) const {
     double time = 0;
     for (std::size_t a = 0; a < kAxes; ++a) {
-      if (segment.amounts[a] > 0) time += segment.amounts[a] / layers[a].rate;
+      if (segment.amounts[a] <= 0) continue;
+      time +=
+          std::max(segment.amounts[a] / layers[a].rate, to_seconds(segment.least[a]).base_units()) -
+          to_seconds(segment.covered[a]).base_units();
     }
     return time;
   }

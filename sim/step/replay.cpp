@@ -14,6 +14,7 @@ class RunningStep::State {
 
   enum EventKind : std::uint32_t {
     segment_done,
+    cover_ends,
     message_arrived,
     collective_starts,
     exchange_starts,
@@ -26,6 +27,7 @@ class RunningStep::State {
     std::uint32_t item = 0;
     std::uint32_t segment = 0;  ///< within the item
     std::uint32_t axis = 0;     ///< of the segment's flows: the one under way
+    StepTime all_there;         ///< of it: when all had come and its own compute was done
     std::uint32_t posted = 0;   ///< data-parallel collectives of the stage, in all
     Wait wait = Wait::none;
     std::uint32_t landing = 0;  ///< messages sent that have not arrived
@@ -213,13 +215,20 @@ class RunningStep::State {
     ActorTimes& times = result_.actors[index];
     StepTime compute = segment.compute;
     if (a.slowdown != 1.0) {
-      compute = {static_cast<std::uint64_t>(
-          std::llround(static_cast<double>(segment.compute.ps) * a.slowdown))};
+      compute = at_pace(segment.compute, a);
       times.slow += compute - segment.compute;
     }
     times.compute += segment.compute;
     times.tensor += segment.tensor;
+    // What goes on beside flows comes when they run.
+    for (const StepTime covered : segment.covered) compute = compute - at_pace(covered, a);
     queue_.push(now_ + compute + segment.tensor, segment_done, index);
+  }
+
+  /// What a span of compute takes on the actor's GPUs.
+  static StepTime at_pace(StepTime compute, const Actor& a) {
+    if (a.slowdown == 1.0) return compute;
+    return {static_cast<std::uint64_t>(std::llround(static_cast<double>(compute.ps) * a.slowdown))};
   }
 
   void on_segment_done(std::uint32_t index) {
@@ -251,11 +260,23 @@ class RunningStep::State {
       layer_exchanged(member, axis, block.all_there);
     }
   }
-  /// `started`: when all that take part were there.
+  /// `started`: when all that take part were there. What the actor computed since it was there
+  /// itself is no wait.
   void layer_exchanged(std::uint32_t index, std::uint32_t axis, StepTime started) {
     Actor& a = actors_[index];
-    result_.actors[index].straggler += started - a.since;
-    result_.actors[index].layer[axis] += now_ - started;
+    const Segment& segment = current_segment(a);
+    const StepTime covered = at_pace(segment.covered[axis], a);
+    const StepTime least = a.since + segment.least[axis] + (covered - segment.covered[axis]);
+    a.all_there = std::max(started, a.since + covered);
+    if (now_ < least) return queue_.push(least, cover_ends, index);
+    layer_done(index);
+  }
+  void layer_done(std::uint32_t index) {
+    Actor& a = actors_[index];
+    const StepTime covered = at_pace(current_segment(a).covered[a.axis], a);
+    const StepTime computed = a.since + covered, met = std::min(a.all_there, now_);
+    result_.actors[index].straggler += met - computed;
+    result_.actors[index].layer[a.axis] += now_ - met;
     ++a.axis;
     exchange_inside_layers(index);
   }
@@ -508,6 +529,8 @@ class RunningStep::State {
     switch (static_cast<EventKind>(event.kind)) {
       case segment_done:
         return on_segment_done(event.subject);
+      case cover_ends:
+        return layer_done(event.subject);
       case message_arrived:
         return on_message_arrived(event.subject);
       case collective_starts:

@@ -93,6 +93,55 @@ TEST_CASE("NVLink: transfers that do not meet in time do not slow each other") {
   CHECK(hand.run().end.ps == 10 + 100 + 100);
 }
 
+TEST_CASE(
+    "inside layers: of a transfer that compute covers only what reaches beyond is waited for") {
+  const auto covered = [](double bytes, std::uint64_t least) {
+    HandPlan hand = replicas_on_nvlink(0, bytes);
+    Segment& segment = hand.plan.stages.front().segments[1];
+    segment.compute = {600};
+    segment.covered[0] = {500};
+    segment.least[0] = {least};
+    return hand;
+  };
+  const auto end = [](const HandPlan& hand) { return hand.run().end.ps; };
+  CHECK(end(covered(300, 500)) == 10 + 600);
+  CHECK(end(covered(500, 500)) == 10 + 600);
+  CHECK(end(covered(800, 500)) == 10 + 100 + 800);
+  CHECK(covered(800, 500).run().actors.front().layer[0].ps == 300);
+  // Of some transfers a part is waited for however fast they are.
+  CHECK(end(covered(300, 550)) == 10 + 100 + 550);
+  CHECK(end(covered(800, 550)) == 10 + 100 + 800);
+}
+
+TEST_CASE("inside layers: GPUs that exchange tokens wait for the slowest of their block alone") {
+  HandPlan hand{1, 4, 4};
+  hand.scenario.node.gpu.nvlink_bandwidth = kByteATick;
+  StagePlan& stage = hand.plan.stages.front();
+  stage.items = {item(Pass::forward, 0)};
+  stage.segments.resize(1);
+  stage.segments[0].compute = {50};
+  stage.segments[0].amounts[static_cast<std::size_t>(Axis::expert)] = 100;
+  hand.plan.layers[static_cast<std::size_t>(Axis::expert)].rate = kFree.base_units();
+  // Replicas 0 and 1 are a block, 2 and 3 another; 1 takes twice as long.
+  const std::vector<ReplicaClass> classes{
+      {0, 1, {}, 0, 0}, {1, 1, {2.0}, 0, 0}, {2, 1, {}, 0, 1}, {3, 1, {}, 0, 1}};
+  const Fabric fabric = own_fabric(hand.scenario, hand.plan);
+  FlowNetwork network;
+  FabricLinks links{fabric, network};
+  const Wiring wiring{hand.scenario, hand.plan, classes, {.links = &links, .nodes = {}}};
+  const ReplayResult result = replay(hand.plan, classes, wiring, false);
+  const auto exchanged = [&](std::size_t replica) {
+    return result.actors[replica].layer[static_cast<std::size_t>(Axis::expert)].ps;
+  };
+  CHECK(result.end.ps == 100 + 100);
+  CHECK(result.actors[0].straggler.ps == 50);
+  CHECK(result.actors[1].straggler.ps == 0);
+  CHECK(result.actors[2].straggler.ps == 0);
+  // Its block is done at 150, and then it waits for the other one before the optimiser.
+  CHECK(result.actors[2].bubble.ps == 50);
+  for (std::size_t replica = 0; replica < 4; ++replica) CHECK(exchanged(replica) == 100);
+}
+
 TEST_CASE("network: a pipeline message and a reduction that leave one NIC share it") {
   // The second stage computes for 10 ticks when the message is there.
   CHECK(replicas_on_network(0, 100).run().end.ps == 10 + 100 + 10);
