@@ -16,8 +16,8 @@ namespace {
 constexpr double kTypicalMfu = 0.4;  // assumed; only rounds that repeat depend on it
 /// Together, and each job alone.
 constexpr double kRuns = 2;
-// Measured on one core of 3 GHz with 8 to 64 nodes: an event of a step, a sender's part of a round
-// of other traffic, and a flow of a fabric that is drawn again.
+// Of a core of 3 GHz, with 8 to 64 nodes: an event of a step and a flow of a fabric that is drawn
+// again are measured and rounded up, a sender's part of a round of other traffic is assumed.
 constexpr Seconds kTakesEvent{2e-7}, kTakesSending{3e-6}, kTakesFlow{1e-6};
 constexpr Bytes kHeldByEvent{20}, kHeldBySending{150}, kHeldByFlow{200};
 

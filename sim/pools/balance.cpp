@@ -20,7 +20,7 @@
 namespace lockstep {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kImpossible = std::numeric_limits<double>::infinity();
 
 /// What the layers of a stage cost, and how many it can hold.
 class StageSplit {
@@ -97,17 +97,17 @@ template <class Cost, class Join>
 std::vector<int> cut_layers(int layers, std::size_t stages, int least, const Cost& cost,
                             const Join& join, double& total) {
   const auto width = static_cast<std::size_t>(layers) + 1;
-  std::vector<double> before(width, kNever);
+  std::vector<double> before(width, kImpossible);
   before[0] = 0;
   std::vector<std::vector<int>> from(stages, std::vector<int>(width, -1));
   for (std::size_t stage = 0; stage < stages; ++stage) {
-    std::vector<double> after(width, kNever);
+    std::vector<double> after(width, kImpossible);
     for (int first = 0; first <= layers; ++first) {
       const double so_far = before[static_cast<std::size_t>(first)];
-      if (so_far == kNever) continue;
+      if (so_far == kImpossible) continue;
       for (int end = first + least; end <= layers; ++end) {
         const double here = cost(stage, first, end);
-        if (here == kNever) break;
+        if (here == kImpossible) break;
         const double sum = join(so_far, here);
         if (sum >= after[static_cast<std::size_t>(end)]) continue;
         after[static_cast<std::size_t>(end)] = sum;
@@ -117,7 +117,7 @@ std::vector<int> cut_layers(int layers, std::size_t stages, int least, const Cos
     before = std::move(after);
   }
   total = before.back();
-  if (total == kNever) return {};
+  if (total == kImpossible) return {};
   std::vector<int> split(stages);
   int end = layers;
   for (std::size_t stage = stages; stage-- > 0;) {
@@ -227,11 +227,11 @@ std::vector<int> balanced_layers(const Scenario& s) {
   const int least = layers >= s.job.parallelism.pipeline ? 1 : 0;
   StageSplit split(s);
   for (const bool within_memory : {true, false}) {
-    double limit = kNever;
+    double limit = kImpossible;
     const auto cost = [&](std::size_t stage, int first, int end) {
-      if (within_memory && end > split.last_that_fits(stage, first)) return kNever;
+      if (within_memory && end > split.last_that_fits(stage, first)) return kImpossible;
       const double time = split.seconds(stage, first, end);
-      return time <= limit ? time : kNever;
+      return time <= limit ? time : kImpossible;
     };
     const auto slowest = [](double a, double b) { return std::max(a, b); };
     double total = 0;

@@ -13,7 +13,7 @@ namespace {
 constexpr double kMostEvents = 1e10;   // some hours of two cores, with a progress line
 constexpr double kMostPhases = 2e7;    // of one trajectory with its timeline: 0.6 GB
 constexpr double kMostAttempts = 1e6;  // a job that recovers once in so many trials never trains
-// Measured on one core of 3 GHz.
+// Assumed of a core of 3 GHz: they decide what is announced, and nothing else.
 constexpr Seconds kTakesTrajectory{1e-4}, kTakesFailure{4e-7}, kTakesCheckpoint{1e-7};
 constexpr double kLongestStretch = 100;  // a run ends there, see Campaign::horizon
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "models/workload/flops.hpp"
 #include "sim/pools/pool_memory.hpp"
 #include "sim/step/critical_path.hpp"
+#include "sim/step/link_holds.hpp"
 #include "sim/step/replay.hpp"
 #include "sim/step/replica_classes.hpp"
 #include "sim/step/sample.hpp"
@@ -192,6 +194,7 @@ struct Replayed {
   ReplayResult result;
   bool exact = true;
   bool recorded = false;
+  std::vector<TrafficHold> holds;  ///< where asked for
 };
 
 /// A job's plan and fabric, for one replay or several.
@@ -214,8 +217,11 @@ class JobReplay {
     const Wiring wiring{scenario_,        plan_,
                         replicas.classes, {.links = &links, .nodes = {}},
                         replicas.links,   std::move(crowd)};
+    std::optional<LinkHolds> holds;
+    if (options_.explain_links) network.observe(&holds.emplace(wiring, fabric_));
     ReplayResult result = lockstep::replay(plan_, replicas.classes, wiring, record);
-    return {std::move(replicas), std::move(result), wiring.exact(), record};
+    return {std::move(replicas), std::move(result), wiring.exact(), record,
+            holds ? holds->report() : std::vector<TrafficHold>{}};
   }
   [[nodiscard]] Replayed replay(ReplicaClasses replicas) const {
     const bool record = records(plan_, replicas.classes.size(), options_);
@@ -260,6 +266,7 @@ StepReport report_of(const Scenario& scenario, const StepOptions& options, const
   add_rates(scenario, report);
   if (step.recorded) report.critical_path = critical_path(plan, result);
   if (options.record_timeline) report.timeline = timeline(plan, result);
+  report.holds = step.holds;
   report.notes = unseen_traffic(scenario, plan);
   return report;
 }

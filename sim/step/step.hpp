@@ -14,6 +14,7 @@ struct StepOptions {
   Folding folding = Folding::automatic;  ///< automatic: what the scenario says
   bool record_timeline = false;          ///< fill StepReport::timeline
   bool keep_actors = false;              ///< fill StepReport::actors when unfolded too
+  bool explain_links = false;            ///< fill StepReport::holds
   double budget = kStepBudget;           ///< of Folding::automatic, in step_events()
 };
 

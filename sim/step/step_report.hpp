@@ -99,6 +99,16 @@ struct CriticalPathPart {
   double share = 0;  ///< of the step
 };
 
+/// What held one kind of a step's traffic between nodes to its rate.
+struct TrafficHold {
+  struct Part {
+    std::string links;  ///< a class of links: "leaf to spines"; or the transfers' own pace
+    double share = 0;   ///< of the time in which such transfers moved
+  };
+  std::string traffic;     ///< "expert exchange", "pipeline message", ...
+  std::vector<Part> by{};  ///< longest first; shares add up to 1
+};
+
 /// How the answer comes about.
 enum class StepMethod : std::uint8_t {
   exact,    ///< every replica on its own, or those that do the same once
@@ -136,6 +146,7 @@ struct StepReport {
   std::vector<ActorReport> actors;  ///< only when asked to keep them (or folded)
   std::vector<CriticalPathPart> critical_path;
   std::vector<TimelineSlice> timeline;  ///< only when recording
+  std::vector<TrafficHold> holds;       ///< only when asked for
   MemoryBreakdown peak_memory;          ///< of the fullest stage
   int peak_memory_stage = 0;
   std::vector<std::string> notes;  ///< approximations made, in words

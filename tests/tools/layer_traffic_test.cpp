@@ -58,6 +58,39 @@ TEST_CASE("traffic inside layers: exchanges between experts feel thin uplinks") 
         doctest::Approx(exposed(step_of(1, 8), "expert_exposed")).epsilon(0.02));
 }
 
+TEST_CASE("run says what the fabric costs, which links do it, and what relieves it") {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("s.json", experts_on(8, 64));
+  const auto answer = [&](std::vector<std::string> more) {
+    std::vector<std::string> args{"run", file, "--allow-oom", "--format", "json"};
+    args.insert(args.end(), more.begin(), more.end());
+    const Ran ran = lockstep_with(args);
+    CAPTURE(ran.err);
+    REQUIRE(ran.exit == Exit::ok);
+    return Json::parse(ran.out);
+  };
+  const Json thin = answer({"--explain-fabric"});
+  const Json& fabric = thin.at("fabric");
+  const double full = answer({"--set", "cluster.fabric=ideal"}).at("step_s");
+  CHECK(fabric.at("full_fabric").at("step_s").get<double>() == doctest::Approx(full).epsilon(1e-3));
+  for (const Json& hold : fabric.at("held_back_by")) {
+    if (hold.at("traffic") != "expert exchange") continue;
+    CHECK(std::string(hold.at("by").at(0).at("links")).find("spines") != std::string::npos);
+    CHECK(hold.at("by").at(0).at("share").get<double>() > 0.9);
+  }
+  bool halved = false;
+  for (const Json& change : fabric.at("relief")) {
+    if (change.at("change") != "leaf_oversubscription 8 -> 4") continue;
+    halved = true;
+    CHECK(change.at("step_s") ==
+          answer({"--set", "cluster.fabric.leaf_oversubscription=4"}).at("step_s"));
+  }
+  CHECK(halved);
+  // Without being asked only the full fabric is simulated; where switches cannot limit, nothing is.
+  CHECK(answer({}).at("fabric").at("relief").empty());
+  CHECK_FALSE(answer({"--set", "cluster.fabric.leaf_oversubscription=1"}).contains("fabric"));
+}
+
 TEST_CASE("a collective takes as long as the same traffic, on any fabric") {
   const auto answer = [](const std::string& text) {
     const TemporaryFolder folder;

@@ -99,17 +99,23 @@ constexpr std::array kRunOptions{
                "For a scenario with \"run\": draw this many at once (default: one per core). The "
                "output is the same for any number.",
                "-j 2"},
+    OptionSpec{"explain-fabric", 0, "", false,
+               "Say which links hold back each kind of traffic of the step, and simulate what "
+               "relieves it: the next oversubscription step, other routing, faster NICs, another "
+               "order of ranks.",
+               "--explain-fabric"},
     OptionSpec{"allow-oom", 0, "", false,
                "Predict a job that does not fit in memory, instead of refusing it.", "--allow-oom"},
     kPresetsOption,
     kOutputOption,
 };
 
-constexpr std::array<std::string_view, 9> kRunExamples{
+constexpr std::array<std::string_view, 10> kRunExamples{
     "lockstep run scenarios/llama3-405b-16k.json",
     "lockstep run scenarios/gpt3-175b-selene.json --set parallelism.data=32 --format json",
     "lockstep run scenarios/llama3-405b-16k.json --trace step.json.gz",
     "lockstep run scenarios/llama3-405b-16k.json --unfold",
+    "lockstep run scenarios/llama3-8b-fsdp2.json --explain-fabric",
     "lockstep run my.json --assert \"mfu>=0.40\"",
     "lockstep run scenarios/llama3-405b-54days.json --trajectories 1000 --report run.html",
     "lockstep run scenarios/llama3-405b-54days.json --optimise run.checkpoint.interval",
@@ -192,6 +198,13 @@ void check_options(const ParsedOptions& options, const JsonCursor& root) {
   }
 }
 
+/// What the fabric costs, where its switches can cost anything.
+void add_fabric(bool explained, RunResult& result) {
+  if (!switches_can_limit(result.scenario)) return;
+  result.full_fabric = on_full_fabric(result.scenario);
+  if (explained) result.relief = fabric_relief(result.scenario);
+}
+
 Exit run_run(const ParsedOptions& options, Console& console) {
   if (options.positionals.empty()) {
     throw UsageError(
@@ -229,7 +242,10 @@ Exit run_run(const ParsedOptions& options, Console& console) {
 
   const bool traced = options.has("trace");
   const bool detailed = traced || options.has("svg") || scenario.power.has_value();
-  result.report = simulate_step(scenario, {.record_timeline = detailed, .keep_actors = detailed});
+  const bool explained = options.has("explain-fabric");
+  result.report = simulate_step(
+      scenario, {.record_timeline = detailed, .keep_actors = detailed, .explain_links = explained});
+  add_fabric(explained, result);
   // The published runs that it is made from ran on one kind of node each.
   if (scenario.pools.empty()) {
     result.interval = interval_of(scenario, presets);

@@ -218,6 +218,7 @@ nlohmann::ordered_json result_json(const RunResult& result) {
                            {"share", twelve_digits(loss.share)},
                            {"attacked_by", loss.bucket->remedy}};
   }
+  if (result.full_fabric) out["fabric"] = fabric_json(result);
   out["assumptions"] = result.scenario.assumptions;
   out["notes"] = report.notes;
   if (result.scenario.expect) out["expectation"] = expectation_json(result);

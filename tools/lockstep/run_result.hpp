@@ -11,6 +11,7 @@
 #include "models/memory.hpp"
 #include "sim/power/step_power.hpp"
 #include "sim/scenario/scenario.hpp"
+#include "sim/step/fabric_what_if.hpp"
 #include "sim/step/step_report.hpp"
 #include "tools/lockstep/table.hpp"
 
@@ -22,6 +23,8 @@ struct RunResult {
   MemoryVerdict memory;
   std::optional<StepPower> power{};              ///< where the scenario asks for it
   std::optional<PredictionInterval> interval{};  ///< of the step time
+  std::optional<FabricWhatIf> full_fabric{};     ///< where switches can hold back its transfers
+  std::vector<FabricWhatIf> relief{};            ///< where asked for
 };
 
 /// Makes the interval that published runs give around a step's time hold its band too.
@@ -67,6 +70,10 @@ std::string capital_text(const CapitalReport& capital);
 /// The JSON's "power", and the table's lines about it. Both require result.power.
 nlohmann::ordered_json power_json(const RunResult& result);
 std::string power_table(const RunResult& result, const TextStyle& style);
+
+/// What the fabric costs the step, for the JSON and the table. Both require result.full_fabric.
+nlohmann::ordered_json fabric_json(const RunResult& result);
+std::string fabric_table(const RunResult& result, const TextStyle& style);
 
 /// The largest bucket that a change can attack. No change is simulated: what one gains may be less,
 /// and another bucket's change may gain more.

@@ -341,6 +341,7 @@ std::string result_table(const RunResult& result, const TextStyle& style) {
   const StepReport& report = result.report;
   return title(result, style) + headline(result, style) + waterfall(report, style) +
          largest_loss_line(report, style) +
+         (result.full_fabric ? fabric_table(result, style) : std::string()) +
          (result.power ? power_table(result, style) : std::string()) + pools_table(result, style) +
          stages(report, style) + critical_path(report, style) + expectation(result, style) +
          remarks("Assumed", result.scenario.assumptions, style) +

@@ -1,0 +1,102 @@
+#include "sim/step/fabric_what_if.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <functional>
+#include <utility>
+
+#include "models/input/input_error.hpp"
+#include "topologies/placement.hpp"
+#include "topologies/switch_limits.hpp"
+
+namespace lockstep {
+namespace {
+
+using Change = std::function<void(Scenario&)>;
+
+FabricWhatIf simulated(const Scenario& scenario, std::string change, const StepOptions& options) {
+  const StepReport report = simulate_step(scenario, options);
+  return {.change = std::move(change), .step_s = report.step_s, .seconds = report.seconds};
+}
+
+bool is_tree_kind(FabricKind kind) {
+  return kind == FabricKind::fat_tree || kind == FabricKind::rail_optimised;
+}
+
+/// Whether the fabric can join the job's nodes.
+bool is_sound(const Scenario& scenario) {
+  const NicPorts ports = nic_ports(scenario.node);
+  return !check(scenario.fabric, scenario.nodes, ports.count, ports.bandwidth);
+}
+
+std::vector<std::pair<std::string, Change>> changes_of(const Scenario& scenario) {
+  std::vector<std::pair<std::string, Change>> out;
+  const FabricSpec& fabric = scenario.fabric;
+  const auto halve = [&out](const char* key, double FabricSpec::* member, double now) {
+    if (now <= 1) return;
+    const double next = std::max(1.0, now / 2);
+    out.emplace_back(fmt::format("{} {:g} -> {:g}", key, now, next),
+                     [member, next](Scenario& s) { s.fabric.*member = next; });
+  };
+  if (is_tree_kind(fabric.kind)) {
+    halve("leaf_oversubscription", &FabricSpec::leaf_oversubscription,
+          fabric.leaf_oversubscription);
+    if (fabric.levels == 3) {
+      halve("spine_oversubscription", &FabricSpec::spine_oversubscription,
+            fabric.spine_oversubscription);
+    }
+    if (fabric.routing != Routing::adaptive && fabric.routing != Routing::spray) {
+      out.emplace_back(fmt::format("routing {} -> adaptive",
+                                   routings()[static_cast<std::size_t>(fabric.routing)].name),
+                       [](Scenario& s) { s.fabric.routing = Routing::adaptive; });
+    }
+  }
+  if (fabric.kind != FabricKind::file) {
+    out.emplace_back("NICs and links of twice the bandwidth", [](Scenario& s) {
+      s.node.nic_bandwidth = 2.0 * s.node.nic_bandwidth;
+      s.fabric.link_bandwidth = 2.0 * s.fabric.link_bandwidth;
+      s.fabric.upper_bandwidth = 2.0 * s.fabric.upper_bandwidth;
+    });
+  }
+  for (const char* const order : {"tp-dp-pp", "tp-pp-dp"}) {
+    if (scenario.stack.placement == order || scenario.job.parallelism.pipeline == 1) continue;
+    out.emplace_back(fmt::format("placement {} -> {}", scenario.stack.placement, order),
+                     [order](Scenario& s) { s.stack.placement = order; });
+  }
+  return out;
+}
+
+}  // namespace
+
+bool switches_can_limit(const Scenario& scenario) {
+  const NicPorts ports = nic_ports(scenario.node);
+  return !switch_limits(scenario.fabric, scenario.nodes, ports.count, ports.bandwidth).empty();
+}
+
+FabricWhatIf on_full_fabric(const Scenario& scenario, const StepOptions& options) {
+  Scenario full = scenario;
+  full.fabric.kind = FabricKind::ideal;
+  full.fabric.routing = Routing::spray;
+  full.fabric.planes = 1;
+  full.fabric.faults.clear();
+  full.folding = Folding::automatic;  // exact here, and quicker
+  return simulated(full, "a fabric whose switches never limit", options);
+}
+
+std::vector<FabricWhatIf> fabric_relief(const Scenario& scenario, const StepOptions& options) {
+  std::vector<FabricWhatIf> out;
+  for (const auto& [words, change] : changes_of(scenario)) {
+    Scenario changed = scenario;
+    change(changed);
+    if (!is_sound(changed)) continue;
+    try {
+      out.push_back(simulated(changed, words, options));
+    } catch (const InputError&) {
+      // Such ranks cannot be placed so.
+    }
+  }
+  std::ranges::stable_sort(out, {}, &FabricWhatIf::step_s);
+  return out;
+}
+
+}  // namespace lockstep

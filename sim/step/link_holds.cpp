@@ -1,0 +1,86 @@
+#include "sim/step/link_holds.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <utility>
+
+namespace lockstep {
+namespace {
+
+constexpr std::array<std::string_view, 3 + kAxes> kTrafficKinds{
+    "tensor exchange",  "context exchange", "expert exchange",
+    "pipeline message", "data parallel",    "tied gradients"};
+
+std::size_t traffic_kind(const WiredFlow& flow) {
+  switch (flow.use) {
+    case WiredFlow::Use::layer:
+      return flow.subject % kAxes;
+    case WiredFlow::Use::message:
+      return kAxes;
+    case WiredFlow::Use::data:
+      return kAxes + 1;
+    case WiredFlow::Use::exchange:
+      return kAxes + 2;
+  }
+  return 0;
+}
+
+/// "leaf to spines" for "leaf 3 to spines": links of a class have the same name but for numbers.
+std::string without_numbers(std::string_view name) {
+  std::string out;
+  for (std::size_t i = 0; i < name.size();) {
+    const std::size_t end = std::min(name.find(' ', i), name.size());
+    const std::string_view word = name.substr(i, end - i);
+    if (word.find_first_not_of("0123456789") != std::string_view::npos) {
+      out += (out.empty() ? "" : " ") + std::string(word);
+    }
+    i = end + 1;
+  }
+  return out;
+}
+
+}  // namespace
+
+LinkHolds::LinkHolds(const Wiring& wiring, const Fabric& fabric)
+    : class_of_(wiring.network().links()), classes_{"their own pace (GPUs, NICs, protocol)"} {
+  kind_of_.assign(wiring.network().flows(), kKinds);
+  for (const WiredFlow& flow : wiring.flows()) {
+    if (flow.on_fabric) kind_of_[flow.flow] = traffic_kind(flow);
+  }
+  std::map<std::string, std::size_t> known;
+  for (FabricLink link = 0; link < fabric.link_count(); ++link) {
+    const LinkIndex index = wiring.known_link(link);
+    if (index == FabricLinks::kNoLink) continue;
+    const auto [at, is_new] =
+        known.try_emplace(without_numbers(fabric.link_name(link)), classes_.size());
+    if (is_new) classes_.push_back(at->first);
+    class_of_[index] = at->second;
+  }
+  for (std::vector<double>& seconds : seconds_) seconds.resize(classes_.size());
+}
+
+void LinkHolds::moved(FlowIndex flow, StepTime from, StepTime to, BytesPerSecond /*rate*/,
+                      LinkIndex held_by) {
+  if (flow >= kind_of_.size() || kind_of_[flow] == kKinds) return;
+  const std::size_t of = held_by < class_of_.size() ? class_of_[held_by] : 0;
+  seconds_[kind_of_[flow]][of] += to_seconds(to - from).base_units();
+}
+
+std::vector<TrafficHold> LinkHolds::report() const {
+  std::vector<TrafficHold> out;
+  for (std::size_t kind = 0; kind < kKinds; ++kind) {
+    double all = 0;
+    for (const double seconds : seconds_[kind]) all += seconds;
+    if (all <= 0) continue;
+    TrafficHold& hold = out.emplace_back();
+    hold.traffic = kTrafficKinds[kind];
+    for (std::size_t c = 0; c < classes_.size(); ++c) {
+      if (seconds_[kind][c] > 0) hold.by.push_back({classes_[c], seconds_[kind][c] / all});
+    }
+    std::ranges::stable_sort(hold.by, std::ranges::greater{}, &TrafficHold::Part::share);
+  }
+  return out;
+}
+
+}  // namespace lockstep

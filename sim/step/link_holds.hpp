@@ -1,0 +1,38 @@
+/// What held a step's transfers to their rates: for each kind of traffic the links that were full.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "sim/core/flow_network.hpp"
+#include "sim/step/step_report.hpp"
+#include "sim/step/wiring.hpp"
+
+namespace lockstep {
+
+/// Watches a replay. Time counts once for each flow that moves, in the order of traffic_kind().
+class LinkHolds : public FlowObserver {
+ public:
+  /// Sees the flows of this wiring alone; all must outlive this.
+  LinkHolds(const Wiring& wiring, const Fabric& fabric);
+
+  void started(FlowIndex, Bytes, StepTime) override {}
+  void moved(FlowIndex flow, StepTime from, StepTime to, BytesPerSecond rate,
+             LinkIndex held_by) override;
+  void ended(FlowIndex, StepTime) override {}
+
+  /// Kinds of traffic that crossed the fabric, each with its classes of links, longest first.
+  [[nodiscard]] std::vector<TrafficHold> report() const;
+
+ private:
+  static constexpr std::size_t kKinds = 3 + kAxes;
+
+  std::vector<std::size_t> kind_of_;   ///< by flow; kKinds: none of the wiring's
+  std::vector<std::size_t> class_of_;  ///< by link; 0: a pace of the flow's own
+  std::vector<std::string> classes_;
+  std::array<std::vector<double>, kKinds> seconds_;  ///< by kind and class
+};
+
+}  // namespace lockstep
