@@ -5,6 +5,8 @@
 #include <map>
 #include <utility>
 
+#include "topologies/placement.hpp"
+
 namespace lockstep {
 namespace {
 
@@ -19,6 +21,17 @@ struct LeafCounts {
 };
 
 }  // namespace
+
+FabricMember fabric_member(const NodeSpec& node, int gpu) {
+  int domain = gpu / node.nvlink_domain;  // whole nodes, or a part of one
+  if (node.nvlink_domain < node.gpus) {
+    const int per_node = (node.gpus + node.nvlink_domain - 1) / node.nvlink_domain;
+    domain = gpu / node.gpus * per_node + gpu % node.gpus / node.nvlink_domain;
+  }
+  return {.place = {domain, gpu},
+          .node = gpu / node.gpus,
+          .nic = gpu % node.gpus * nic_ports(node).count / node.gpus};
+}
 
 std::vector<GroupMember> places_of(std::span<const FabricMember> members) {
   std::vector<GroupMember> places;

@@ -19,6 +19,9 @@ struct FabricMember {
   int nic = 0;        ///< of the node: a port, as nic_ports() counts them
 };
 
+/// Where a GPU of a cluster of such nodes is; GPUs are numbered through its nodes.
+FabricMember fabric_member(const NodeSpec& node, int gpu);
+
 /// Bytes over every link for each byte of payload, summed over all groups that run at once. Links
 /// of NICs are included.
 class CollectiveLoad {

@@ -12,15 +12,6 @@
 namespace lockstep {
 namespace {
 
-/// NVLink domain of a GPU; it may be part of a node or span several.
-int domain_of(const NodeSpec& node, const TrafficEnd& end) {
-  if (node.nvlink_domain >= node.gpus) {
-    return (end.node * node.gpus + end.gpu) / node.nvlink_domain;
-  }
-  const int per_node = (node.gpus + node.nvlink_domain - 1) / node.nvlink_domain;
-  return end.node * per_node + end.gpu / node.nvlink_domain;
-}
-
 /// GPUs of the entry on the NIC port that most share.
 int most_on_a_nic(const TrafficEntry& entry, const NodeSpec& node) {
   std::map<std::pair<int, int>, int> on_nic;
@@ -37,10 +28,8 @@ TrafficCollective traffic_collective(const TrafficScenario& scenario, const Traf
   TrafficCollective out;
   std::map<int, int> by_domain;
   for (const TrafficEnd& end : ends) {
-    const int domain = domain_of(node, end);
-    ++by_domain[domain];
-    out.members.push_back(
-        {.place = {domain, end.node * node.gpus + end.gpu}, .node = end.node, .nic = end.nic});
+    out.members.push_back(fabric_member(node, end.node * node.gpus + end.gpu));
+    ++by_domain[out.members.back().place.node];
   }
   TransportSpec transport = scenario.cluster.transport;
   transport.efficiency = scenario.efficiency;

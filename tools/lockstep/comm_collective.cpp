@@ -144,27 +144,17 @@ std::vector<int> shuffled(int gpus, int ranks, int seed) {
   return all;
 }
 
-/// NVLink domain of a GPU; it may be part of a node or span several.
-int domain_of(const NodeSpec& node, int gpu) {
-  if (node.nvlink_domain >= node.gpus) return gpu / node.nvlink_domain;
-  const int per_node = (node.gpus + node.nvlink_domain - 1) / node.nvlink_domain;
-  return gpu / node.gpus * per_node + gpu % node.gpus / node.nvlink_domain;
-}
-
-int port_of(const NodeSpec& node, int ports, int gpu) {
-  return gpu % node.gpus * ports / node.gpus;
-}
-
 /// Counts the members of every domain, and how many of all groups share a NIC.
 void measure(const NodeSpec& node, CollectiveGroup& group) {
   std::map<int, int> by_domain, by_nic;
   const NicPorts ports = nic_ports(node);
   const auto add_nics = [&](const std::vector<int>& gpus) {
     for (const int gpu : gpus) {
-      ++by_nic[gpu / node.gpus * ports.count + port_of(node, ports.count, gpu)];
+      const FabricMember member = fabric_member(node, gpu);
+      ++by_nic[member.node * ports.count + member.nic];
     }
   };
-  for (const int gpu : group.gpus) ++by_domain[domain_of(node, gpu)];
+  for (const int gpu : group.gpus) ++by_domain[fabric_member(node, gpu).place.node];
   add_nics(group.gpus);
   std::ranges::for_each(group.others, add_nics);
   const auto [least, most] = std::ranges::minmax(by_domain | std::views::values);
@@ -270,15 +260,9 @@ class StudyFabric {
 
  private:
   void add_group(const std::vector<int>& gpus) {
-    const NodeSpec& node = study_.cluster.node;
-    const int ports = nic_ports(node).count;
     std::vector<FabricMember>& group = groups_.emplace_back();
     group.reserve(gpus.size());
-    for (const int gpu : gpus) {
-      group.push_back({.place = {domain_of(node, gpu), gpu},
-                       .node = gpu / node.gpus,
-                       .nic = port_of(node, ports, gpu)});
-    }
+    for (const int gpu : gpus) group.push_back(fabric_member(study_.cluster.node, gpu));
   }
 
   const CollectiveStudy& study_;
