@@ -37,6 +37,22 @@ using Json = nlohmann::ordered_json;
 
 const std::string kRoot = LOCKSTEP_SOURCE_DIR;
 
+/// Of every list of objects the first few: one more has no other keys, and each key is removed in
+/// turn.
+Json shortened(const Json& from) {
+  constexpr std::size_t kKept = 4;
+  if (!from.is_structured()) return from;
+  Json out = from.is_array() ? Json::array() : Json::object();
+  for (const auto& [key, value] : from.items()) {
+    if (from.is_object()) {
+      out[key] = shortened(value);
+    } else if (out.size() < kKept || !value.is_object()) {
+      out.push_back(shortened(value));
+    }
+  }
+  return out;
+}
+
 /// A kind of file: an example, and who reads its text. Files that it names are found from `file`.
 struct Kind {
   std::string name, file;
@@ -44,7 +60,7 @@ struct Kind {
   std::string text = {};  ///< empty: the file's
 
   [[nodiscard]] Json json() const {
-    return Json::parse(text.empty() ? read_text_file(kRoot + "/" + file) : text);
+    return shortened(Json::parse(text.empty() ? read_text_file(kRoot + "/" + file) : text));
   }
 };
 
