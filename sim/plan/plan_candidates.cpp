@@ -39,6 +39,12 @@ Json scenario_part(const std::optional<JsonCursor>& from) {
   for (const char* key : {"jobs", "rl"}) {
     if (const auto other = from->find(key)) other->fail("no such key: a plan is for one training");
   }
+  const auto run = from->find("run");
+  if (run && run->is_object()) {
+    if (const auto seed = run->find("seed")) {
+      seed->fail("no such key: the plan's own \"seed\" is that of all candidates");
+    }
+  }
   return from->json();
 }
 

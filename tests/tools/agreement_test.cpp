@@ -194,6 +194,7 @@ struct RandomTraining {
                                 {"seed", scenario.at("run").at("seed")},  // of all candidates
                                 {"scenario", scenario},
                                 {"candidates", nlohmann::ordered_json::array()}};
+    plan["scenario"]["run"].erase("seed");
     plan["candidates"].push_back({{"name", "a"}, {"pay", "own"}});
     plan_file = folder.write("plan.json", write_json(plan));
     scenario["training"] = plan["training"];

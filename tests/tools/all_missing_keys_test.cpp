@@ -40,7 +40,7 @@ const std::string kRoot = LOCKSTEP_SOURCE_DIR;
 /// Of every list of objects the first few: one more has no other keys, and each key is removed in
 /// turn.
 Json shortened(const Json& from) {
-  constexpr std::size_t kKept = 4;
+  constexpr std::size_t kKept = 2;
   if (!from.is_structured()) return from;
   Json out = from.is_array() ? Json::array() : Json::object();
   for (const auto& [key, value] : from.items()) {
@@ -159,6 +159,14 @@ bool is_named(const MissingKeys& error, const MissingKey& key) {
   });
 }
 
+/// A key that no candidate of a plan has is missing from the scenario that all of them share.
+MissingKey shared_by_all(MissingKey key) {
+  constexpr std::string_view kCandidates = "/candidates/";
+  if (!key.object.starts_with(kCandidates)) return key;
+  key.object.erase(0, key.object.find('/', kCandidates.size()));
+  return key;
+}
+
 Json without(Json text, const MissingKey& key) {
   Json& object = text[Json::json_pointer(key.object)];
   if (object.is_object()) object.erase(key.key);
@@ -237,7 +245,8 @@ TEST_CASE("all missing keys of a file are named at once, wherever they stand") {
     REQUIRE(error);
     for (const MissingKey& key : taken) {
       CAPTURE(pointer_of(key));
-      CHECK(is_named(*error, key));
+      const bool named = is_named(*error, key) || is_named(*error, shared_by_all(key));
+      CHECK(named);
     }
   }
 }

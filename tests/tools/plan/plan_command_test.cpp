@@ -259,6 +259,9 @@ TEST_CASE("lockstep plan: a mistake is told at its place in the plan") {
       {{"/scenario/run/duration", "3 d"},
        "plan.json#/scenario/run/duration: found a duration; allowed: none: a plan trains its "
        "tokens"},
+      {{"/scenario/run/seed", 3},
+       "plan.json#/scenario/run/seed: found 3; allowed: no such key: the plan's own \"seed\" is "
+       "that of all candidates"},
       {{"/uncertain", {{"price", {{"low", 2}, {"high", 1}}}}},
        "plan.json#/uncertain/price/high: found 1; allowed: at least \"low\", 2"},
       {{"/training/flops", 1e20},
