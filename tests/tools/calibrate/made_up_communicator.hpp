@@ -57,7 +57,10 @@ class MadeUpCommunicator : public Communicator {
     launch_.barrier.arrive_and_wait();
     values = launch_.most;
     launch_.barrier.arrive_and_wait();
-    launch_.most.clear();
+    {
+      const std::scoped_lock lock(launch_.mutex);
+      launch_.most.clear();
+    }
     launch_.barrier.arrive_and_wait();
     return values;
   }
