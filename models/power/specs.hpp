@@ -62,8 +62,8 @@ struct FacilitySpec {
   double carnot_share = 0.4;     ///< chillers: of the best possible coefficient of performance
   double free_cooling_celsius = 5;  ///< outside air up to which no chiller runs
   int racks_per_row = 10;
-  Watts switch_per_100g;            ///< switch silicon, per port and 100 Gb/s
-  Watts optic_per_100g;             ///< a plug of an optical cable, per 100 Gb/s
+  Watts switch_per_100g;  ///< switch silicon, per port and 100 Gb/s
+  Watts optic_per_100g;   ///< a plug of an optical cable, per 100 Gb/s
 };
 
 }  // namespace lockstep

@@ -69,9 +69,9 @@ std::string ClaimCheck::text(const TextStyle& style) const {
   }
   if (!claim_.explanation.empty()) out += paragraph(claim_.explanation);
   for (const Bound& bound : bounds_) {
-    out += paragraph(bound.miss ? "NOT met: " + *bound.miss
-                                : fmt::format("{}: it is {}", bound.assertion.text,
-                                              number_text(bound.value)));
+    out += paragraph(
+        bound.miss ? "NOT met: " + *bound.miss
+                   : fmt::format("{}: it is {}", bound.assertion.text, number_text(bound.value)));
   }
   return out;
 }

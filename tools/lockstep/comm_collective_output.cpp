@@ -63,9 +63,9 @@ std::string reasons(const CollectiveStudy& study) {
     std::string line = fmt::format("{}, {}: {}", name_of_op(first.op),
                                    from == to ? from : from + " to " + to, first.choice.reason);
     if (const CollectiveRow& last = study.rows[end - 1]; !last.slowest_link.empty()) {
-      line += fmt::format("; {} takes {}, {:.2f} times as long", last.slowest_link,
-                          duration_text(last.time.base_units()),
-                          double{last.time / last.choice.time});
+      line +=
+          fmt::format("; {} takes {}, {:.2f} times as long", last.slowest_link,
+                      duration_text(last.time.base_units()), double{last.time / last.choice.time});
     }
     out += "  " + wrap(line, kTextColumns - 4, 4) + "\n";
     i = end;

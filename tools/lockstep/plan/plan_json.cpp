@@ -152,8 +152,8 @@ nlohmann::ordered_json plan_json(const PlanAnswer& answer) {
 CsvText plan_csv(const PlanAnswer& answer) {
   const auto line = [](std::vector<std::string> cells) { return csv_line(cells); };
   CsvText out = line({"candidate", "pay", "gpus", "possible", "mfu", "goodput", "time_s",
-                      "time_s_p05", "time_s_p95", "usd", "usd_p05", "usd_p95", "energy_j",
-                      "peak_w", "chance", "on_front", "capital_usd"});
+                      "time_s_p05", "time_s_p95", "usd", "usd_p05", "usd_p95", "energy_j", "peak_w",
+                      "chance", "on_front", "capital_usd"});
   for (std::size_t i = 0; i < answer.spec.candidates.size(); ++i) {
     const PlanCandidate& candidate = answer.candidate(i);
     const PlanResult& r = answer.result(i);

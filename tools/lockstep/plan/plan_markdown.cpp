@@ -21,13 +21,12 @@ Markdown candidate_lines(const PlanAnswer& answer) {
       continue;
     }
     const std::string priced = is_priced(answer.candidate(i)) ? plan_money_range(r.usd) : "";
-    out += Markdown::write("| {} | {} | {} | {} | {} | {}{} | {} | {} | {} | {} |\n", name, gpus,
-                           percent_text(r.model.mfu), percent_text(r.expected.goodput),
-                           plan_time_range(r.time_s),
-                           money ? Markdown::write("{} | ", priced) : Markdown(),
-                           plan_energy_range(r.energy_j), plan_power_range(r.peak_w),
-                           plan_power(r.model.power.gpu_nameplate.base_units()),
-                           percent_text(r.chances.all), r.on_front ? "yes" : "");
+    out += Markdown::write(
+        "| {} | {} | {} | {} | {} | {}{} | {} | {} | {} | {} |\n", name, gpus,
+        percent_text(r.model.mfu), percent_text(r.expected.goodput), plan_time_range(r.time_s),
+        money ? Markdown::write("{} | ", priced) : Markdown(), plan_energy_range(r.energy_j),
+        plan_power_range(r.peak_w), plan_power(r.model.power.gpu_nameplate.base_units()),
+        percent_text(r.chances.all), r.on_front ? "yes" : "");
   }
   return out;
 }
