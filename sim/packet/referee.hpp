@@ -12,24 +12,18 @@
 
 namespace lockstep {
 
-/// How much of a contended link DCQCN with vendor_tuning() keeps busy: the mean of what a port of
-/// 400 Gb/s carries of 2, 3, 4 and 8 messages of 100, 80, 60 and 50 MB (0.833, 0.824, 0.808 and
-/// 0.762). The referee's own test measures it; none of its cases was used.
-constexpr double kDcqcnContendedUse = 0.81;
-
 /// A link layer to run a case on. To add one: one row in referee.cpp.
 struct RefereeLayer {
   std::string_view name;  ///< as the command line says it
   std::string_view summary;
   Framing framing;
-  /// What the flow level takes off a link that its messages could fill more than once, beside the
-  /// headers: the one constant per congestion control. 1: nothing.
-  double contended_use;
+  /// The congestion control, whose start the flow level takes off links with a queue. Null: none.
+  DcqcnTuning (*tuning)(BytesPerSecond line_rate);
   PacketResult (*run)(const PacketNetwork& network, BytesPerSecond line_rate);
 };
 std::span<const RefereeLayer> referee_layers();
 
-/// When the last byte of a message arrives.
+/// When the last byte of a transfer arrives.
 struct RefereeTimes {
   Seconds start, flow_level, packet_level;
   /// Of the time from start to end.
@@ -39,13 +33,13 @@ struct RefereeTimes {
 struct RefereeRow {
   const RefereeCase* of = nullptr;
   const RefereeLayer* layer = nullptr;
-  std::vector<RefereeTimes> messages;  ///< in the order of the case
+  std::vector<RefereeTimes> transfers;  ///< in the order of the case
   std::uint64_t packet_hops = 0;
 
   [[nodiscard]] Seconds flow_level_end() const;
   [[nodiscard]] Seconds packet_level_end() const;
   [[nodiscard]] double median_error() const;  ///< absolute
-  [[nodiscard]] std::size_t worst() const;    ///< message with the largest absolute error
+  [[nodiscard]] std::size_t worst() const;    ///< transfer with the largest absolute error
 };
 
 /// The smallest absolute value that at least this share of them does not exceed (nearest rank).
@@ -55,14 +49,17 @@ inline double median_absolute(std::vector<double> values) {
   return absolute_quantile(std::move(values), 0.5);
 }
 
-/// The case as a packet network: each message's queue pair is its number.
+/// The case as a packet network: a flow for each message.
 PacketNetwork packet_network(const RefereeCase& of);
 
 /// Flow level: max-min shares (FlowNetwork) of what links carry beside headers, over the packets'
 /// own paths, evenly where they are sprayed; then, for the last packet, the empty path's latency
-/// and its storing and forwarding at each switch. Ends by message.
-std::vector<Seconds> flow_level_ends(const PacketNetwork& network, const Framing& framing,
-                                     double contended_use);
+/// and its storing and forwarding at each switch. A collective is one flow that loads all links of
+/// its messages. With `tuning`, a link where more arrives than it can send while sources are at
+/// line rate carries the part of its rate that dcqcn_use() says. Ends by transfer.
+std::vector<Seconds> flow_level_ends(const PacketNetwork& network,
+                                     std::span<const RefereeTransfer> transfers,
+                                     const Framing& framing, const DcqcnTuning* tuning);
 
 RefereeRow run_referee(const RefereeCase& of, const RefereeLayer& layer);
 

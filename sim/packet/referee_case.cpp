@@ -7,7 +7,9 @@
 #include <set>
 #include <utility>
 
+#include "models/collectives/channels.hpp"
 #include "sim/core/random.hpp"
+#include "sim/fabric/collective_load.hpp"
 #include "sim/packet/packet_control.hpp"
 
 namespace lockstep {
@@ -107,11 +109,97 @@ constexpr std::array kPatterns{
     Pattern{"all_to_all", all_to_all},   Pattern{"pairs", listed_pairs},
 };
 
-void read_traffic(const JsonCursor& traffic, int ports, std::vector<RefereeMessage>& messages) {
-  std::array<std::string_view, kPatterns.size()> names{};
+/// What messages can show: an algorithm whose members send to members, and no switch sums.
+struct CollectiveRow {
+  std::string_view op, algorithm;
+  CollectiveOp which;
+};
+constexpr std::array kCollectives{
+    CollectiveRow{"all_reduce", "ring", CollectiveOp::all_reduce},
+    CollectiveRow{"all_reduce", "tree", CollectiveOp::all_reduce},
+    CollectiveRow{"all_gather", "ring", CollectiveOp::all_gather},
+    CollectiveRow{"reduce_scatter", "ring", CollectiveOp::reduce_scatter},
+    CollectiveRow{"all_to_all", "pairwise", CollectiveOp::all_to_all},
+    CollectiveRow{"all_to_all", "two_level", CollectiveOp::all_to_all},
+};
+
+const CollectiveRow& read_collective_row(const JsonCursor& traffic) {
+  std::vector<std::string_view> ops, algorithms;
+  for (const CollectiveRow& row : kCollectives) {
+    if (ops.empty() || ops.back() != row.op) ops.push_back(row.op);
+  }
+  const std::string_view op = ops[traffic.at("op").choice(ops)];
+  std::vector<const CollectiveRow*> rows;
+  for (const CollectiveRow& row : kCollectives) {
+    if (row.op != op) continue;
+    rows.push_back(&row);
+    algorithms.push_back(row.algorithm);
+  }
+  return *rows[traffic.at("algorithm").choice(algorithms)];
+}
+
+/// Numbers of nodes, each once, at least two.
+std::vector<int> read_member_nodes(const JsonCursor& traffic, int nodes) {
+  std::vector<int> out;
+  if (const auto list = traffic.find("nodes")) {
+    std::set<int> seen;
+    for (const JsonCursor& number : list->elements(kMaxMessages)) {
+      out.push_back(number.integer(0, nodes - 1));
+      if (!seen.insert(out.back()).second) number.fail("a node that is not named before");
+    }
+    if (out.size() < 2) list->fail("at least two nodes");
+  } else {
+    out.resize(static_cast<std::size_t>(nodes));
+    std::iota(out.begin(), out.end(), 0);
+    if (nodes < 2) traffic.fail("a fabric of at least two nodes");
+  }
+  return out;
+}
+
+void read_collective(const JsonCursor& traffic, RefereeCase& read) {
+  const CollectiveRow& row = read_collective_row(traffic);
+  const double size = traffic.at("size").bytes({.low = 1, .high = kMaxBytes}).base_units();
+  std::vector<FabricMember> members;
+  std::string names;
+  for (const int node : read_member_nodes(traffic, read.nodes)) {
+    names += fmt::format("{}{}", names.empty() ? "nodes " : ", ", node);
+    for (int nic = 0; nic < read.nics; ++nic) members.push_back({{node, nic}, node, nic});
+  }
+  // Two on each rail is what NCCL runs over several nodes; trees alternate between two.
+  const int channels = 2 * read.nics;
+  const auto seed = static_cast<std::uint64_t>(integer_or(traffic, "seed", 1, 1 << 30, 1));
+  const Seconds start = seconds_or(traffic, "start", Seconds{});
+  const std::vector<GroupMember> places = places_of(members);
+  const CollectiveShape shape = collective_shape(row.which, row.algorithm, places, channels);
+  RefereeTransfer transfer{.first = read.messages.size(),
+                           .count = 0,
+                           .bytes = static_cast<std::uint64_t>(size),
+                           .members = names,
+                           .name = fmt::format("{} of {}", row.op, names),
+                           .op = row.which,
+                           .algorithm = row.algorithm};
+  const auto port = [&](int member) {
+    const FabricMember& of = members[static_cast<std::size_t>(member)];
+    return static_cast<PortNumber>(of.node * read.nics + of.nic);
+  };
+  for (const NetworkEdge& edge : written_edges(shape, places)) {
+    const auto bytes = static_cast<std::uint64_t>(std::max(1.0, edge.bytes * size));
+    read.messages.push_back({port(edge.from), port(edge.to), bytes, start, seed * kFirstHashSeed});
+    ++transfer.count;
+  }
+  read.transfers.push_back(std::move(transfer));
+}
+
+void read_traffic(const JsonCursor& traffic, RefereeCase& read) {
+  std::array<std::string_view, kPatterns.size() + 1> names{};
   std::ranges::transform(kPatterns, names.begin(), &Pattern::name);
-  const Pattern& pattern = kPatterns[traffic.at("pattern").choice(names)];
-  const Pairs pairs = pattern.pairs(traffic, ports);
+  names.back() = "collective";
+  const std::size_t choice = traffic.at("pattern").choice(names);
+  if (choice == kPatterns.size()) {
+    read_collective(traffic, read);
+    return traffic.finish();
+  }
+  const Pairs pairs = kPatterns[choice].pairs(traffic, read.nodes * read.nics);
   std::vector<double> sizes;
   const JsonCursor list = traffic.at("sizes");
   for (const JsonCursor& size : list.elements(kMaxMessages)) {
@@ -121,9 +209,12 @@ void read_traffic(const JsonCursor& traffic, int ports, std::vector<RefereeMessa
   const Seconds start = seconds_or(traffic, "start", Seconds{});
   const Seconds stagger = seconds_or(traffic, "stagger", Seconds{});
   for (std::size_t i = 0; i < pairs.size(); ++i) {
-    messages.push_back({pairs[i].first, pairs[i].second,
-                        static_cast<std::uint64_t>(sizes[i % sizes.size()]),
-                        start + static_cast<double>(i) * stagger});
+    const auto bytes = static_cast<std::uint64_t>(sizes[i % sizes.size()]);
+    const std::size_t number = read.messages.size();
+    read.messages.push_back(
+        {pairs[i].first, pairs[i].second, bytes, start + static_cast<double>(i) * stagger, number});
+    read.transfers.push_back(
+        {.first = number, .bytes = bytes, .members = {}, .name = {}, .algorithm = {}});
   }
   traffic.finish();
 }
@@ -234,7 +325,7 @@ std::vector<RefereeCase> cases_of(const JsonCursor& root) {
     const int ports = read.nodes * read.nics;
     if (ports < 2) fabric.fail("at least two NIC ports");
     for (const JsonCursor& pattern : traffic.elements(kMaxMessages)) {
-      read_traffic(pattern, ports, read.messages);
+      read_traffic(pattern, read);
       if (read.messages.size() > kMaxMessages) break;  // check_messages() says so
     }
     object.finish();

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/collectives/collectives.hpp"
 #include "models/input/json_cursor.hpp"
 #include "sim/packet/fabric_packets.hpp"
 
@@ -15,6 +16,17 @@ struct RefereeMessage {
   PortNumber from = 0, to = 0;
   std::uint64_t bytes = 0;
   Seconds start;
+  std::uint64_t queue_pair = 0;  ///< feeds the hash of ECMP
+};
+
+/// What the flow level moves as one: a message, or all messages of a collective.
+struct RefereeTransfer {
+  std::size_t first = 0, count = 1;  ///< messages of the case
+  std::uint64_t bytes = 0;           ///< of the message, or the collective's size
+  std::string members;               ///< of a collective: "nodes 0, 2"
+  std::string name;                  ///< of a collective: "all_to_all of nodes 0, 2"
+  CollectiveOp op = CollectiveOp::all_to_all;  ///< of a collective, and
+  std::string_view algorithm;                  ///< what collective_shape() takes
 };
 
 /// A link that is not what the fabric says.
@@ -35,6 +47,7 @@ struct RefereeCase {
   bool spray = false;
   std::vector<RefereeFault> faults;
   std::vector<RefereeMessage> messages;
+  std::vector<RefereeTransfer> transfers;  ///< every message is in one
 };
 
 /// Packets that all messages together send over all links, about: each message crosses a link up
@@ -53,8 +66,16 @@ double packet_hops(const RefereeCase& of);
 ///
 /// Patterns, over NIC ports: `permutation` (seed), `shift` (by), `incast` (senders, to, step),
 /// `ring` (members, count: ring r has ports r, r + count, ...), `all_to_all` (ports), `pairs`
-/// (pairs). Sizes are taken in turn; message i starts at start + i * stagger. Throws InputError for
-/// anything that the referee cannot run.
+/// (pairs). Sizes are taken in turn; message i starts at start + i * stagger.
+///
+///     {"pattern": "collective", "op": O, "algorithm": A, "size": S, "nodes": [n, ...],
+///      "seed": n, "start": T}
+///
+/// is a collective among the GPUs of those nodes (all of them unless it says so), one GPU a NIC,
+/// with NVLink between those of a node, which neither level counts. `size` is nccl-tests' size. Who
+/// sends what comes from collective_shape(), and the hash from the seed as in traffic scenarios, so
+/// that at flow level it is what `lockstep comm` runs: one transfer, as fast as its slowest link
+/// lets it. Throws InputError for anything that the referee cannot run.
 std::vector<RefereeCase> read_referee_cases(const std::string& file, std::string_view text);
 
 }  // namespace lockstep

@@ -90,4 +90,19 @@ TEST_CASE("referee: the page shows what the program prints, and holds what the p
   CHECK(all.cases >= 3 * 30);
   CHECK(all.median_of_messages < 0.05);
   CHECK(all.median_of_cases < 0.05);
+
+  // And 6 % on each link layer, of all transfers and of collectives by themselves.
+  for (const RefereeLayer& layer : referee_layers()) {
+    CAPTURE(layer.name);
+    std::vector<RefereeRow> of_layer, of_collectives;
+    for (const RefereeRow& row : rows) {
+      if (row.layer != &layer) continue;
+      of_layer.push_back(row);
+      if (!row.of->transfers.front().members.empty()) of_collectives.push_back(row);
+    }
+    CHECK(of_collectives.size() >= 20);
+    CHECK(summary_of(of_layer).median_of_messages < 0.06);
+    CHECK(summary_of(of_collectives).median_of_messages < 0.06);
+    CHECK(summary_of(of_collectives).median_of_ends < 0.06);
+  }
 }

@@ -44,10 +44,11 @@ constexpr CommandSpec kRefereeSpec{
     .usage = "referee [FILE...] [options]",
     .summary = "Hold flow-level completion times against a packet-level simulation.",
     .about =
-        "Runs small fabrics with messages twice: at flow level, as all other commands do, and\n"
-        "packet by packet over the same links and paths. Prints when the last message arrives in\n"
-        "both, and the error of the flow level over the messages. Without a file: the project's\n"
-        "cases (tests/reference/packet_referee.json). sim/packet/README.md explains the results.",
+        "Runs small fabrics with messages and collectives twice: at flow level, as all other\n"
+        "commands do, and packet by packet over the same links and paths. Prints when the last\n"
+        "message arrives in both, and the error of the flow level over the messages. Without a\n"
+        "file: the project's cases (tests/reference/packet_referee.json). sim/packet/README.md\n"
+        "explains the results.",
     .positionals = kMaxFiles,
     .options = kRefereeOptions,
     .examples = kRefereeExamples,

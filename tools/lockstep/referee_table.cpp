@@ -20,8 +20,10 @@ std::string port_name(const RefereeCase& of, PortNumber port) {
   if (of.nics > 1) name += fmt::format(" nic {}", port % of.nics);
   return name;
 }
-std::string message_name(const RefereeCase& of, std::size_t message) {
-  const RefereeMessage& m = of.messages[message];
+std::string transfer_name(const RefereeCase& of, std::size_t number) {
+  const RefereeTransfer& transfer = of.transfers[number];
+  if (!transfer.name.empty()) return transfer.name;
+  const RefereeMessage& m = of.messages[transfer.first];
   return fmt::format("{} to {}", port_name(of, m.from), port_name(of, m.to));
 }
 std::string microseconds_text(Seconds time) {
@@ -36,23 +38,25 @@ std::vector<std::pair<std::string, Json>> fields_of(const RefereeRow& row) {
   const std::size_t worst = row.worst();
   return {{"layer", row.layer->name},
           {"case", row.of->name},
-          {"messages", row.messages.size()},
+          {"messages", row.transfers.size()},
           {"flow_level_end_s", twelve_digits(row.flow_level_end().base_units())},
           {"packet_level_end_s", twelve_digits(row.packet_level_end().base_units())},
           {"end_error", twelve_digits(end_error(row))},
           {"median_error", twelve_digits(row.median_error())},
-          {"worst_error", twelve_digits(row.messages[worst].error())},
-          {"worst_message", message_name(*row.of, worst)},
+          {"worst_error", twelve_digits(row.transfers[worst].error())},
+          {"worst_message", transfer_name(*row.of, worst)},
           {"packet_hops", row.packet_hops}};
 }
-std::vector<std::pair<std::string, Json>> fields_of(const RefereeRow& row, std::size_t message) {
-  const RefereeTimes& times = row.messages[message];
-  const RefereeMessage& m = row.of->messages[message];
+std::vector<std::pair<std::string, Json>> fields_of(const RefereeRow& row, std::size_t number) {
+  const RefereeTimes& times = row.transfers[number];
+  const RefereeTransfer& of = row.of->transfers[number];
+  const RefereeMessage& m = row.of->messages[of.first];
+  const bool alone = of.members.empty();
   return {{"layer", row.layer->name},
           {"case", row.of->name},
-          {"from", port_name(*row.of, m.from)},
-          {"to", port_name(*row.of, m.to)},
-          {"bytes", m.bytes},
+          {"from", alone ? port_name(*row.of, m.from) : of.members},
+          {"to", alone ? port_name(*row.of, m.to) : of.members},
+          {"bytes", of.bytes},
           {"start_s", twelve_digits(times.start.base_units())},
           {"flow_level_end_s", twelve_digits(times.flow_level.base_units())},
           {"packet_level_end_s", twelve_digits(times.packet_level.base_units())},
@@ -108,10 +112,10 @@ std::string layer_table(std::span<const RefereeRow> rows, const TextStyle& style
                    {"worst message", Align::left}});
   for (const RefereeRow& row : rows) {
     const std::size_t worst = row.worst();
-    table.add({row.of->name, std::to_string(row.messages.size()),
+    table.add({row.of->name, std::to_string(row.transfers.size()),
                microseconds_text(row.flow_level_end()), microseconds_text(row.packet_level_end()),
                error_text(end_error(row)), percent_text(row.median_error()),
-               error_text(row.messages[worst].error()), message_name(*row.of, worst)});
+               error_text(row.transfers[worst].error()), transfer_name(*row.of, worst)});
   }
   const RefereeLayer& layer = *rows.front().layer;
   return style.bold(fmt::format("{}: {}", layer.name, layer.summary)) + "\n" + table.text(style) +
@@ -145,7 +149,7 @@ RefereeSummary summary_of(std::span<const RefereeRow> rows) {
   summary.worst_case = rows.front().of;
   std::vector<double> errors, medians, ends;
   for (const RefereeRow& row : rows) {
-    for (const RefereeTimes& times : row.messages) {
+    for (const RefereeTimes& times : row.transfers) {
       errors.push_back(times.error());
       if (std::abs(errors.back()) <= std::abs(summary.worst)) continue;
       summary.worst = errors.back();
@@ -186,7 +190,7 @@ Answer referee_messages_text(std::span<const RefereeRow> rows, std::string_view 
                              const TextStyle& style) {
   Fields fields;
   for (const RefereeRow& row : rows) {
-    for (std::size_t i = 0; i < row.messages.size(); ++i) fields.push_back(fields_of(row, i));
+    for (std::size_t i = 0; i < row.transfers.size(); ++i) fields.push_back(fields_of(row, i));
   }
   if (format == "json") return json_text(fields);
   if (format == "csv") return csv_text(fields);

@@ -1,6 +1,7 @@
 /// Small packet networks with numbers that one can add up by hand.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -70,6 +71,29 @@ inline bool conserves(const PacketNetwork& network, const PacketResult& result,
   }
   for (const PacketLinkResult& link : result.links) carried += link.carried;
   return sent == carried && !result.deadlock;
+}
+
+/// `near` hosts on switch B and `far` hosts on switch A, which a trunk joins to B, all send to one
+/// host on B. All links have the same rate.
+inline PacketNetwork parking_lot(std::uint32_t near, std::uint32_t far, BytesPerSecond rate,
+                                 std::uint64_t bytes) {
+  const std::uint32_t hosts = near + far + 1, a = hosts, b = hosts + 1;
+  PacketNetwork network = network_of(hosts, 2);
+  const LinkIndex down = add_link(network, b, hosts - 1, rate);
+  const LinkIndex trunk = add_link(network, a, b, rate);
+  for (std::uint32_t h = 0; h < near; ++h) {
+    network.flows.push_back({{{add_link(network, h, b, rate), down}}, bytes, {}, 0});
+  }
+  for (std::uint32_t h = near; h < near + far; ++h) {
+    network.flows.push_back({{{add_link(network, h, a, rate), trunk, down}}, bytes, {}, 0});
+  }
+  return network;
+}
+/// When the last message has arrived, in seconds.
+inline double last_end(const PacketResult& result) {
+  StepTime last;
+  for (const PacketFlowResult& flow : result.flows) last = std::max(last, flow.finish);
+  return to_seconds(last).base_units();
 }
 
 }  // namespace lockstep::test

@@ -8,7 +8,9 @@
 #include <string>
 
 #include "models/input/text_file.hpp"
+#include "sim/fabric/collective_load.hpp"
 #include "tests/sim/packet/hand_network.hpp"
+#include "tests/support/near.hpp"
 
 namespace {
 
@@ -88,7 +90,7 @@ TEST_CASE("referee: messages that share nothing take the same time at both level
       CAPTURE(layer.name);
       const RefereeRow row = run_referee(few, layer);
       CHECK(row.median_error() < 1e-6);
-      CHECK(std::abs(row.messages[row.worst()].error()) < 1e-6);
+      CHECK(std::abs(row.transfers[row.worst()].error()) < 1e-6);
     }
   }
 }
@@ -100,7 +102,7 @@ TEST_CASE("referee: equal messages into one port agree but for the turn in which
   for (const RefereeLayer& layer : referee_layers().first(2)) {
     const RefereeRow row = run_referee(incast, layer);
     // 100 packets each in turn: the last round of 7 in 700 decides.
-    CHECK(std::abs(row.messages[row.worst()].error()) < 0.011);
+    CHECK(std::abs(row.transfers[row.worst()].error()) < 0.011);
     CHECK(row.packet_hops == 2 * 7 * 100);
   }
 }
@@ -116,7 +118,7 @@ TEST_CASE("referee: ports are fair, not messages: a near sender has half of the 
   const auto cases = read_referee_cases("f.json", file_with(fabric, traffic));
   const RefereeRow row = run_referee(cases[0], referee_layers()[0]);
   CHECK(row.worst() == 0);
-  CHECK(row.messages[0].error() == doctest::Approx(1.0).epsilon(0.02));
+  CHECK(row.transfers[0].error() == doctest::Approx(1.0).epsilon(0.02));
   // The port has work until the end; it begins with the near sender, 1 us before the far ones come.
   CHECK(row.flow_level_end() / row.packet_level_end() == doctest::Approx(1).epsilon(1.0 / 168));
 }
@@ -135,6 +137,52 @@ TEST_CASE("referee: spraying uses every path that no dead link is on") {
   }
   // 8 spines, each leaf pair with one of them lost by a dead uplink, or a dead downlink, or none.
   CHECK(counts == std::set<std::size_t>{7, 8});
+}
+
+TEST_CASE("referee: a collective loads every link as `lockstep comm` does") {
+  // Sprayed bytes cross bundles of cables in one and cables in the other: there the slowest counts.
+  int seen = 0;
+  for (const RefereeCase& of : project_cases()) {
+    if (of.transfers.front().members.empty()) continue;
+    CAPTURE(of.name);
+    const PacketNetwork network = packet_network(of);
+    FabricSpec spec = of.fabric;
+    spec.routing = of.spray ? Routing::spray : Routing::ecmp;
+    const Fabric fabric(spec, of.nodes, of.nics, of.nic_bandwidth);
+    for (const RefereeTransfer& transfer : of.transfers) {
+      std::vector<double> bytes(network.links.size());
+      std::vector<FabricMember> members;
+      std::set<int> nodes;
+      for (std::size_t i = transfer.first; i < transfer.first + transfer.count; ++i) {
+        const PacketFlow& flow = network.flows[i];
+        nodes.insert(static_cast<int>(of.messages[i].from) / of.nics);
+        for (const auto& path : flow.paths) {
+          for (const LinkIndex link : path) {
+            bytes[link] += static_cast<double>(flow.bytes) / static_cast<double>(flow.paths.size());
+          }
+        }
+      }
+      for (const int node : nodes) {
+        for (int nic = 0; nic < of.nics; ++nic) members.push_back({{node, nic}, node, nic});
+      }
+      CollectiveLoad load(fabric);
+      load.add(collective_shape(transfer.op, transfer.algorithm, places_of(members), 2 * of.nics),
+               members, kFirstHashSeed);
+      double slowest = 0, slowest_of_comm = 0;
+      for (LinkIndex link = 0; link < bytes.size(); ++link) {
+        slowest = std::max(slowest, bytes[link] / network.links[link].rate.base_units());
+      }
+      for (FabricLink link = 0; link < fabric.link_count(); ++link) {
+        const double sent = load.by_link()[link] * static_cast<double>(transfer.bytes);
+        slowest_of_comm = std::max(slowest_of_comm, sent / fabric.capacity(link).base_units());
+        // Messages are whole bytes: at most one less for each.
+        if (!of.spray) CHECK(std::abs(bytes[link] - sent) <= static_cast<double>(transfer.count));
+      }
+      CHECK(slowest == test::near(slowest_of_comm).epsilon(1e-4));
+      ++seen;
+    }
+  }
+  CHECK(seen >= 20);
 }
 
 TEST_CASE("referee: medians are of absolute values, the lower of the two middle ones") {
@@ -158,7 +206,7 @@ TEST_CASE("referee: a wrong file gets one line that says where and what instead"
   CHECK(
       complaint(kTree, with(kShift, "shift", "shifts")) ==
       R"(f.json#/cases/0/traffic/0/pattern: found "shifts"; allowed: permutation, shift, incast, )"
-      R"(ring, all_to_all, pairs. Did you mean "shift"?)");
+      R"(ring, all_to_all, pairs, collective. Did you mean "shift"?)");
   CHECK(complaint(kTree, with(kShift, "4", "8"))
             .starts_with(
                 "f.json#/cases/0/traffic/0/by: found 8; allowed: a whole number from 1 to 7"));
@@ -171,4 +219,14 @@ TEST_CASE("referee: a wrong file gets one line that says where and what instead"
         "port 0 to port 4 does");
   CHECK(complaint(kTree, R"({"pattern": "pairs", "pairs": [[1, 1]], "sizes": [1]})") ==
         "f.json#/cases/0/traffic/0/pairs/0: found an array; allowed: two different port numbers");
+  const std::string experts =
+      R"({"pattern": "collective", "op": "all_to_all", "algorithm": "pairwise", "size": "1 MiB",
+          "nodes": [0, 2]})";
+  CHECK(complaint(kTree, experts) == "accepted");
+  CHECK(complaint(kTree, with(experts, "pairwise", "ring")) ==
+        R"(f.json#/cases/0/traffic/0/algorithm: found "ring"; allowed: pairwise, two_level)");
+  CHECK(complaint(kTree, with(experts, "[0, 2]", "[2, 2]")) ==
+        "f.json#/cases/0/traffic/0/nodes/1: found 2; allowed: a node that is not named before");
+  CHECK(complaint(kTree, with(experts, "[0, 2]", "[2]")) ==
+        "f.json#/cases/0/traffic/0/nodes: found an array; allowed: at least two nodes");
 }
