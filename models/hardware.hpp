@@ -106,6 +106,9 @@ struct TransportSpec {
   /// What messages in LL128, and in Simple, take longer than in LL, per doubling of the node count:
   /// rendezvous, proxy, flush.
   Seconds ll128_latency, simple_latency;
+  /// Connections that a rank opens to another on a different node for send and receive, at most:
+  /// NCCL_NCHANNELS_PER_NET_PEER.
+  int channels_per_peer = 2;
 };
 
 struct NodeSpec {

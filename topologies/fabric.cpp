@@ -76,6 +76,7 @@ Fabric::Fabric(const FabricSpec& spec, std::shared_ptr<const ClusterGraph> graph
 void Fabric::number_tree() {
   counts_ = fabric_counts(spec_, nodes_, nics_, nic_bandwidth_);
   spray_ = spec_.routing != Routing::ecmp;
+  hash_salt_ = hash_salt(spec_.hash_draw);
   const FabricCounts& c = counts_;
   if (c.leaf_uplinks > 0) leaf_links_ = link_number(c.leaves * (spray_ ? 1 : c.leaf_uplinks));
   if (c.spine_uplinks > 0) {
@@ -204,7 +205,7 @@ template <class Use>
 void Fabric::hashed_hops(const FabricPort& from, const FabricPort& to, std::uint64_t queue_pair,
                          Use use) const {
   const FabricCounts& c = counts_;
-  const std::uint64_t flow = flow_hash(from.number, to.number, nic_ports_, queue_pair);
+  const std::uint64_t flow = flow_hash(from.number, to.number, nic_ports_, queue_pair, hash_salt_);
   const auto pick = [&](HashLayer layer, int switch_number, int links) {
     if (links == 1) return 0;  // as the hash says, without it
     return static_cast<int>(pick_link(flow, spec_.hash_seed, layer,

@@ -50,6 +50,9 @@ enum class HashSeed : std::uint8_t {
   shared,      ///< all the same: a later layer repeats the choice of an earlier one (polarisation)
 };
 
+/// The largest FabricSpec::hash_draw.
+constexpr int kMostHashDraw = 1'000'000'000;
+
 /// One row per value of an enum above, in its order: for `list fabrics`, the reader and its
 /// messages.
 struct FabricPlan;     // builders/drawing.hpp
@@ -126,6 +129,7 @@ struct FabricSpec {
 
   // Routing
   HashSeed hash_seed = HashSeed::per_switch;
+  int hash_draw = 1;    ///< ECMP: which draw of all hashes; every command means the same by it
   int queue_pairs = 1;  ///< of a connection, over which ECMP splits each message evenly
   bool pxn = false;     ///< a message changes to its destination's rail over NVLink first
   std::optional<double> nonminimal_share;  ///< of adaptive traffic between dragonfly groups that
@@ -277,6 +281,7 @@ class Fabric {
   BytesPerSecond nic_bandwidth_;
   FabricCounts counts_;
   bool spray_ = true;
+  std::uint64_t hash_salt_ = 0;
   FabricLink leaf_links_ = 0;   ///< one way: all leaves
   FabricLink spine_links_ = 0;  ///< one way: all pods
   FabricLink nic_ports_ = 0;

@@ -101,6 +101,7 @@ Problem check_shape(const FabricSpec& spec) {
   if (Problem p = check_count("group_spines", spec.group_spines, 0, kPortsMax)) return p;
   if (Problem p = check_count("local_cables", spec.local_cables, 1, kCablesMax)) return p;
   if (Problem p = check_count("global_cables", spec.global_cables, 1, kCablesMax)) return p;
+  if (Problem p = check_count("hash_draw", spec.hash_draw, 1, kMostHashDraw)) return p;
   if (Problem p = check_count("queue_pairs", spec.queue_pairs, 1, kQueuePairsMax)) return p;
   if (spec.nonminimal_share && !within(*spec.nonminimal_share, 0, 1)) {
     return FabricProblem{"nonminimal_share", fmt::format("{}", *spec.nonminimal_share), "0 to 1"};

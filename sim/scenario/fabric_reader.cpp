@@ -39,6 +39,7 @@ std::vector<std::string> take_carriage(const JsonCursor& fabric, const FabricCar
                                        const PresetStore& presets, FabricSpec& out) {
   if (told.routing) out.routing = *told.routing;
   if (told.hash_seed) out.hash_seed = *told.hash_seed;
+  if (told.hash_draw) out.hash_draw = *told.hash_draw;
   if (told.queue_pairs) out.queue_pairs = *told.queue_pairs;
   if (told.pxn) out.pxn = *told.pxn;
   if (told.nonminimal_share) out.nonminimal_share = *told.nonminimal_share;
@@ -188,6 +189,7 @@ void read_routing(const MemberReader& member, FabricSpec& out) {
   member.optional("hash_seed", [&](const JsonCursor& at) {
     out.hash_seed = read_choice<HashSeed>(at, hash_seed_names());
   });
+  member.optional("hash_draw", out.hash_draw, 1, kMostHashDraw);
   member.optional("queue_pairs", out.queue_pairs, 1, 1024);
   member.optional("pxn", out.pxn);
   member.optional("nonminimal_share",

@@ -185,6 +185,7 @@ bool records(const StepPlan& plan, std::size_t replicas, const StepOptions& opti
   std::uint64_t passes = 0;
   for (const StagePlan& stage : plan.stages) passes += stage.items.size();
   if (options.record_timeline) return true;
+  if (options.only_time) return false;
   return options.folding != Folding::unfolded && passes * replicas <= kMostRecorded;
 }
 
@@ -257,7 +258,7 @@ StepReport report_of(const Scenario& scenario, const StepOptions& options, const
   report.events = result.events;
   add_stages(scenario, plan, report);
   add_actors(plan, classes, result, options.keep_actors || report.folded, report);
-  if (!scenario.stragglers.empty()) {
+  if (!scenario.stragglers.empty() && !options.only_time) {
     StepOptions healthy = options;
     healthy.record_timeline = healthy.keep_actors = false;
     blame_stragglers(simulate_step(without_stragglers(scenario), healthy).seconds, report.seconds);

@@ -15,6 +15,7 @@ struct StepOptions {
   bool record_timeline = false;          ///< fill StepReport::timeline
   bool keep_actors = false;              ///< fill StepReport::actors when unfolded too
   bool explain_links = false;            ///< fill StepReport::holds
+  bool only_time = false;                ///< leave out what explains the time: critical path, blame
   double budget = kStepBudget;           ///< of Folding::automatic, in step_events()
 };
 

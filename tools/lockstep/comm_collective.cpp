@@ -271,28 +271,37 @@ class StudyFabric {
   std::map<std::pair<CollectiveOp, std::string_view>, Limit> limits_;
 };
 
+CollectiveCall call_of(CollectiveOp op, Bytes size, const CollectiveGroup& group) {
+  return {.op = op,
+          .payload = size,
+          .ranks = static_cast<int>(group.gpus.size()),
+          .ranks_per_node = group.least,
+          .nodes = group.nodes};
+}
+
+/// The choice's time, or what the fabric makes of it.
+void limit_by_fabric(const CollectiveCall& call, StudyFabric& fabric, CollectiveRow& row) {
+  row.time = row.choice.time;
+  row.slowest_link.clear();
+  if (call.nodes == 1) return;
+  const StudyFabric::Limit& limit = fabric.limit(call, row.choice.cost->algorithm);
+  const Seconds limited = row.choice.cost->latency + call.payload * limit.per_byte;
+  if (limited <= row.choice.time) return;
+  row.time = limited;
+  row.slowest_link = limit.link;
+}
+
 CollectiveRow predict(CollectiveOp op, Bytes size, const CollectiveStudy& study,
                       StudyFabric& fabric) {
-  const CollectiveCall call{.op = op,
-                            .payload = size,
-                            .ranks = static_cast<int>(study.group.gpus.size()),
-                            .ranks_per_node = study.group.least,
-                            .nodes = study.group.nodes};
+  const CollectiveCall call = call_of(op, size, study.group);
   CollectiveRow row{
       .op = op,
       .size = size,
       .choice = choose_collective(call, study.cluster.node.gpu, study.cluster.transport,
                                   study.group.nic_bandwidth, study.options)};
   if (!row.choice.cost) return row;
-  row.choice.time = row.time = measured_over_law(call, study) * row.choice.time;
-  if (call.nodes > 1) {
-    const StudyFabric::Limit& limit = fabric.limit(call, row.choice.cost->algorithm);
-    const Seconds limited = row.choice.cost->latency + size * limit.per_byte;
-    if (limited > row.choice.time) {
-      row.time = limited;
-      row.slowest_link = limit.link;
-    }
-  }
+  row.choice.time = measured_over_law(call, study) * row.choice.time;
+  limit_by_fabric(call, fabric, row);
   row.algbw_bytes_per_s = (size / row.time).base_units();
   row.busbw_bytes_per_s = bus_factor(op, call.ranks) * row.algbw_bytes_per_s;
   return row;
@@ -345,6 +354,18 @@ StudyRequest request_of(const JsonCursor& root, const PresetStore& presets,
 }
 
 }  // namespace
+
+std::vector<double> times_with_draw(const CollectiveStudy& study, int draw) {
+  CollectiveStudy drawn = study;
+  drawn.cluster.fabric.hash_draw = draw;
+  StudyFabric fabric(drawn);
+  std::vector<double> times;
+  for (CollectiveRow& row : drawn.rows) {
+    limit_by_fabric(call_of(row.op, row.size, drawn.group), fabric, row);
+    times.push_back(row.time.base_units());
+  }
+  return times;
+}
 
 CollectiveStudy run_collective_study(const JsonCursor& root, const PresetStore& presets,
                                      std::span<const std::string> profiles) {

@@ -12,6 +12,7 @@
 #include "models/input/json_cursor.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "sim/scenario/read_cluster.hpp"
+#include "tools/lockstep/hash_draws.hpp"
 #include "tools/lockstep/table.hpp"
 
 namespace lockstep {
@@ -40,8 +41,9 @@ struct CollectiveStudy {
   Cluster cluster;
   CollectiveGroup group;
   CollectiveOptions options;
-  std::vector<CollectiveRow> rows;  ///< by operation, then by size
-  std::vector<std::string> notes;   ///< what the times leave out
+  std::vector<CollectiveRow> rows;   ///< by operation, then by size
+  std::vector<std::string> notes;    ///< what the times leave out
+  std::optional<HashAnswer> hash{};  ///< where hashes decide; a band for each row
 };
 
 /// Reads a scenario with "collective" from the root of its file, and predicts every row: all groups
@@ -50,6 +52,9 @@ struct CollectiveStudy {
 /// times are taken; they hold NCCL's own choice, so that a scenario with another is an error.
 CollectiveStudy run_collective_study(const JsonCursor& root, const PresetStore& presets,
                                      std::span<const std::string> profiles = {});
+
+/// The rows' times where the fabric's hashes are those of another draw.
+std::vector<double> times_with_draw(const CollectiveStudy& study, int draw);
 
 /// A table for people, and which algorithm is taken at which sizes and why.
 std::string collective_table(const CollectiveStudy& study, const TextStyle& style);

@@ -78,6 +78,33 @@ const CollectiveRow& largest(const CollectiveStudy& study) {
                                    [](const CollectiveRow& row) { return row.size.base_units(); });
 }
 
+/// The rows' times over all draws of the hashes, or which draw they are of.
+std::string hash_lines(const CollectiveStudy& study, const TextStyle& style) {
+  if (!study.hash) return {};
+  if (study.hash->draws == 1) return "\nhash: " + one_draw_text(*study.hash) + "\n";
+  TextTable table({{"op", Align::left},
+                   {"size B"},
+                   {"least us"},
+                   {"draw"},
+                   {"median us"},
+                   {"draw"},
+                   {"most us"},
+                   {"draw"}});
+  for (std::size_t i = 0; i < study.rows.size(); ++i) {
+    const HashBand& band = study.hash->bands[i];
+    std::vector<std::string> cells{std::string(name_of_op(study.rows[i].op)),
+                                   fmt::format("{:.0f}", study.rows[i].size.base_units())};
+    for (const HashDraw& of : {band.least, band.median, band.most}) {
+      cells.push_back(significant(of.seconds * 1e6, 4));
+      cells.push_back(fmt::format("{}", of.draw));
+    }
+    table.add(std::move(cells));
+  }
+  return fmt::format("\n{} draws of the paths' hashes; all else is of draw {}\n", study.hash->draws,
+                     study.hash->draw) +
+         table.text(style, 0);
+}
+
 double best_busbw(const CollectiveStudy& study) {
   return std::ranges::max_element(study.rows, {}, &CollectiveRow::busbw_bytes_per_s)
       ->busbw_bytes_per_s;
@@ -166,41 +193,65 @@ std::string collective_table(const CollectiveStudy& study, const TextStyle& styl
   }
   out += table.text(style, 0) + "count: of floats; algbw, busbw: GB/s" +
          (limited ? std::string("; full: time on a fabric whose switches never limit") : "") +
-         "\n\nwhy\n" + reasons(study);
+         "\n" + hash_lines(study, style) + "\nwhy\n" + reasons(study);
   return out;
 }
 
 Json collective_json(const CollectiveStudy& study) {
   Json rows = Json::array();
-  for (const CollectiveRow& row : study.rows) {
-    rows.push_back(row_json(row, study.group.gpus.size()));
+  const bool drawn = study.hash && study.hash->draws > 1;
+  for (std::size_t i = 0; i < study.rows.size(); ++i) {
+    rows.push_back(row_json(study.rows[i], study.group.gpus.size()));
+    if (drawn) add_band(study.hash->bands[i], rows.back()["hashing"]);
   }
-  return {{"about", study.about},
-          {"ranks", study.group.gpus.size()},
-          {"nodes", study.group.nodes},
-          {"ranks_per_node_min", study.group.least},
-          {"ranks_per_node_max", study.group.most},
-          {"nic_bytes_per_s", twelve_digits(study.group.nic_bandwidth.base_units())},
-          {"transport", study.cluster.transport.name},
-          {"largest_time_s", twelve_digits(largest(study).time.base_units())},
-          {"best_busbw_bytes_per_s", twelve_digits(best_busbw(study))},
-          {"assumptions", study.cluster.assumptions},
-          {"notes", study.notes},
-          {"rows", std::move(rows)}};
+  Json out{{"about", study.about},
+           {"ranks", study.group.gpus.size()},
+           {"nodes", study.group.nodes},
+           {"ranks_per_node_min", study.group.least},
+           {"ranks_per_node_max", study.group.most},
+           {"nic_bytes_per_s", twelve_digits(study.group.nic_bandwidth.base_units())},
+           {"transport", study.cluster.transport.name},
+           {"largest_time_s", twelve_digits(largest(study).time.base_units())},
+           {"best_busbw_bytes_per_s", twelve_digits(best_busbw(study))}};
+  if (drawn) {
+    add_band_headline(study.hash->bands[static_cast<std::size_t>(&largest(study) - &study.rows[0])],
+                      out);
+  }
+  if (study.hash) out["hashing"] = hash_json(*study.hash);
+  out["assumptions"] = study.cluster.assumptions;
+  out["notes"] = study.notes;
+  out["rows"] = std::move(rows);
+  return out;
 }
 
 CsvText collective_csv(const CollectiveStudy& study) {
-  CsvText out = csv_line(std::vector<std::string>{"op", "size_bytes", "count", "type", "redop",
-                                                  "time_us", "algbw_GB_per_s", "busbw_GB_per_s",
-                                                  "algorithm", "protocol", "channels", "reason"});
-  for (const CollectiveRow& row : study.rows) {
-    out += csv_line(std::vector<std::string>{
-        std::string(name_of_op(row.op)), number_text(row.size.base_units()),
-        number_text(count_of(row, study.group.gpus.size())), "float",
-        std::string(reduction_of(row.op)), number_text(microseconds_of(row)),
-        number_text(row.algbw_bytes_per_s / 1e9), number_text(row.busbw_bytes_per_s / 1e9),
-        std::string(row.choice.cost->algorithm), std::string(row.choice.cost->protocol),
-        std::to_string(row.choice.channels), row.choice.reason});
+  std::vector<std::string> names{"op",        "size_bytes", "count",          "type",
+                                 "redop",     "time_us",    "algbw_GB_per_s", "busbw_GB_per_s",
+                                 "algorithm", "protocol",   "channels",       "reason"};
+  const bool drawn = study.hash && study.hash->draws > 1;
+  if (drawn) names.insert(names.end(), {"hash_least_us", "hash_median_us", "hash_most_us"});
+  CsvText out = csv_line(names);
+  for (std::size_t i = 0; i < study.rows.size(); ++i) {
+    const CollectiveRow& row = study.rows[i];
+    std::vector<std::string> cells{std::string(name_of_op(row.op)),
+                                   number_text(row.size.base_units()),
+                                   number_text(count_of(row, study.group.gpus.size())),
+                                   "float",
+                                   std::string(reduction_of(row.op)),
+                                   number_text(microseconds_of(row)),
+                                   number_text(row.algbw_bytes_per_s / 1e9),
+                                   number_text(row.busbw_bytes_per_s / 1e9),
+                                   std::string(row.choice.cost->algorithm),
+                                   std::string(row.choice.cost->protocol),
+                                   std::to_string(row.choice.channels),
+                                   row.choice.reason};
+    if (drawn) {
+      const HashBand& band = study.hash->bands[i];
+      for (const HashDraw& of : {band.least, band.median, band.most}) {
+        cells.push_back(number_text(of.seconds * 1e6));
+      }
+    }
+    out += csv_line(cells);
   }
   return out;
 }

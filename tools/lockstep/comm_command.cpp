@@ -56,17 +56,23 @@ constexpr std::array kCommOptions{
                "Print on standard error how long reading, topology, routes, simulation and report "
                "took.",
                "--profile"},
+    kHashSeedsOption,
+    OptionSpec{"jobs", 'j', "N", false,
+               "With --hash-seeds: simulate this many draws at once (default: one per core). The "
+               "output is the same for any number.",
+               "-j 2"},
     kPresetsOption,
     kOutputOption,
 };
 
-constexpr std::array<std::string_view, 6> kCommExamples{
+constexpr std::array<std::string_view, 7> kCommExamples{
     "lockstep comm scenarios/comm/allreduce-dgxh100.json",
     "lockstep comm scenarios/comm/permutation-8192.json",
     "lockstep comm scenarios/comm/checkpoint-beside-rings.json --report congestion.html",
     "lockstep comm scenarios/comm/incast-32.json --flows flows.csv",
     "lockstep comm scenarios/comm/rings-64x64.json --set traffic.0.as=messages",
     "lockstep comm scenarios/comm/all-to-all-256.json --format json",
+    "lockstep comm scenarios/comm/all-to-all-256.json --hash-seeds 100",
 };
 
 constexpr CommandSpec kCommSpec{
@@ -125,6 +131,45 @@ WorkEstimate work_of(const TrafficScenario& scenario) {
           .bytes = kBytesPerMessage * all.at_once + kBytesPerCompletion * all.messages};
 }
 
+/// Throws UsageError for --jobs that nothing takes.
+void check_jobs(const ParsedOptions& options) {
+  if (options.has("jobs") && !options.has("hash-seeds")) {
+    throw UsageError("lockstep comm: --jobs is for --hash-seeds");
+  }
+}
+
+std::optional<HashAnswer> hash_of(const TrafficScenario& scenario, const TrafficReport& report,
+                                  const ParsedOptions& options, Console& console) {
+  const Cluster& cluster = scenario.cluster;
+  const NicPorts ports = nic_ports(cluster.node);
+  const HashDraws draws =
+      hash_draws_of(options, scenario.file, cluster.fabric, cluster.nodes, ports);
+  if (!is_hashed(cluster.fabric, cluster.nodes, ports)) return std::nullopt;
+  return answer_of_draws(draws, times_of(report), console, [&scenario](int draw) {
+    TrafficScenario drawn = scenario;
+    drawn.cluster.fabric.hash_draw = draw;
+    return times_of(simulate_traffic(drawn, 0));
+  });
+}
+
+std::optional<HashAnswer> hash_of(const CollectiveStudy& study, const ParsedOptions& options,
+                                  Console& console) {
+  const Cluster& cluster = study.cluster;
+  const NicPorts ports = nic_ports(cluster.node);
+  const HashDraws draws = hash_draws_of(options, study.file, cluster.fabric, cluster.nodes, ports);
+  if (!is_hashed(cluster.fabric, cluster.nodes, ports)) return std::nullopt;
+  if (study.group.nodes == 1) {
+    if (!options.has("hash-seeds")) return std::nullopt;
+    throw InputError({.file = study.file,
+                      .pointer = "/collective",
+                      .found = "a group in one NVLink domain, where nothing is hashed",
+                      .allowed = "for --hash-seeds, a group in several",
+                      .nearest = {}});
+  }
+  return answer_of_draws(draws, times_with_draw(study, draws.first), console,
+                         [&study](int draw) { return times_with_draw(study, draw); });
+}
+
 Exit run_traffic(const JsonCursor& root, const PresetStore& presets, const ParsedOptions& options,
                  Console& console) {
   constexpr std::size_t kLinks = 10;
@@ -147,10 +192,12 @@ Exit run_traffic(const JsonCursor& root, const PresetStore& presets, const Parse
   laps.lap("simulate");
   TrafficReport report = simulation.report(kLinks);
   add_alone(scenario, report);
+  const std::optional<HashAnswer> hash = hash_of(scenario, report, options, console);
 
   const bool claims = scenario.expect && !scenario.expect->claim.empty();
-  nlohmann::ordered_json json =
-      format == "json" || !assertions.empty() || claims ? traffic_json(scenario, report) : nullptr;
+  nlohmann::ordered_json json = format == "json" || !assertions.empty() || claims
+                                    ? traffic_json(scenario, report, hash)
+                                    : nullptr;
   std::vector<std::string> misses = all_missed(assertions, json);
   std::optional<ClaimCheck> claim;
   if (claims) {
@@ -162,10 +209,10 @@ Exit run_traffic(const JsonCursor& root, const PresetStore& presets, const Parse
   if (options.has("paths")) write_file(options.get("paths"), paths_text(simulation));
   const auto table = [&] {
     const TextStyle style = output_style(options, console);
-    return traffic_table(scenario, report, style) + (claim ? claim->text(style) : "");
+    return traffic_table(scenario, report, style, hash) + (claim ? claim->text(style) : "");
   };
   write_output(format == "json"  ? Answer(JsonText(json))
-               : format == "csv" ? Answer(traffic_csv(report))
+               : format == "csv" ? Answer(traffic_csv(report, hash))
                                  : Answer::terminal(table()),
                options, console);
   laps.lap("report");
@@ -182,7 +229,8 @@ Exit run_collectives(const JsonCursor& root, const PresetStore& presets,
   }
   const std::string format = options.choice("format", kFormats);
   const std::vector<Assertion> assertions = parse_assertions(options.all("assert"));
-  const CollectiveStudy study = run_collective_study(root, presets, options.all("measured"));
+  CollectiveStudy study = run_collective_study(root, presets, options.all("measured"));
+  study.hash = hash_of(study, options, console);
   const nlohmann::ordered_json json =
       format == "json" || !assertions.empty() ? collective_json(study) : nullptr;
   const std::vector<std::string> misses = all_missed(assertions, json);
@@ -200,6 +248,7 @@ Exit run_comm(const ParsedOptions& options, Console& console) {
         fmt::format("lockstep comm: no scenario file; usage: lockstep {}", kCommSpec.usage));
   }
   const std::string& file = options.positionals.front();
+  check_jobs(options);
   const PresetStore presets(options.all("presets"));
   const std::vector<std::string> sets = options.all("set");
   const JsonCursor root = JsonCursor::parse(file, read_text_file(file), JsonStyle::plain, sets);

@@ -118,16 +118,53 @@ std::string end_name(const TrafficGroup& group, int place) {
   return place < 0 ? "" : name_of(group.members[static_cast<std::size_t>(place)]);
 }
 
+/// The bands of the entries' times, or which draw they are of.
+std::string hash_line(const HashAnswer& hash) {
+  if (hash.draws == 1) return labelled_line("Hash", kTrafficLabels, one_draw_text(hash));
+  return labelled_line(fmt::format("{} draws", hash.draws), kTrafficLabels,
+                       hash_text(hash.bands[0]) + ", of the paths' hashes");
+}
+
+std::string bands_table(const TrafficReport& report, const HashAnswer& hash,
+                        const TextStyle& style) {
+  TextTable table({{"over all draws", Align::left},
+                   {"least"},
+                   {"draw"},
+                   {"median"},
+                   {"draw"},
+                   {"most"},
+                   {"draw"}});
+  for (std::size_t e = 0; e < report.entries.size(); ++e) {
+    std::vector<std::string> cells{short_name(report.entries[e].name)};
+    const HashBand& band = hash.bands[e + 1];
+    for (const HashDraw& of : {band.least, band.median, band.most}) {
+      cells.push_back(duration_text(of.seconds));
+      cells.push_back(fmt::format("{}", of.draw));
+    }
+    table.add(std::move(cells));
+  }
+  return table.text(style);
+}
+
+bool is_drawn_often(const std::optional<HashAnswer>& hash) { return hash && hash->draws > 1; }
+
 }  // namespace
 
+std::vector<double> times_of(const TrafficReport& report) {
+  std::vector<double> times{report.end_s};
+  for (const EntryReport& entry : report.entries) times.push_back(entry.time_s());
+  return times;
+}
+
 std::string traffic_table(const TrafficScenario& scenario, const TrafficReport& report,
-                          const TextStyle& style) {
+                          const TextStyle& style, const std::optional<HashAnswer>& hash) {
   const Cluster& cluster = scenario.cluster;
   std::string out = style.bold(fmt::format("Traffic on {} nodes", grouped(cluster.nodes))) +
                     fmt::format(" ({}, {} GPUs)\n", cluster.node.name, grouped(cluster.gpus()));
   if (!scenario.about.empty()) out += wrap(scenario.about, kTextColumns, 0) + "\n";
   out += "\n" + labelled_line("Fabric", kTrafficLabels, fabric_text(cluster));
   out += labelled_line("Last end", kTrafficLabels, duration_text(report.end_s));
+  if (hash) out += hash_line(*hash);
   if (scenario.expect && scenario.expect->time)
     out += labelled_line("Expected", kTrafficLabels, expectation_text(scenario, report));
   out += labelled_line(
@@ -135,6 +172,9 @@ std::string traffic_table(const TrafficScenario& scenario, const TrafficReport& 
       fmt::format("{} flows over {} links", grouped(static_cast<double>(report.flows)),
                   grouped(static_cast<double>(report.links_used))));
   out += "\n" + entries_table(report, style);
+  if (is_drawn_often(hash) && report.entries.size() > 1) {
+    out += "\n" + bands_table(report, *hash, style);
+  }
   if (!report.links.empty()) out += "\n" + links_table(report, style);
   const auto list = [&](std::string_view title, const std::vector<std::string>& lines) {
     if (lines.empty()) return;
@@ -146,22 +186,28 @@ std::string traffic_table(const TrafficScenario& scenario, const TrafficReport& 
   return out;
 }
 
-Json traffic_json(const TrafficScenario& scenario, const TrafficReport& report) {
+Json traffic_json(const TrafficScenario& scenario, const TrafficReport& report,
+                  const std::optional<HashAnswer>& hash) {
   const Cluster& cluster = scenario.cluster;
-  Json out{{"end_s", twelve_digits(report.end_s)},
-           {"scenario",
-            {{"file", scenario.file},
-             {"about", scenario.about},
-             {"node", cluster.node.name},
-             {"nodes", cluster.nodes},
-             {"gpus", cluster.gpus()},
-             {"fabric", cluster.fabric.name},
-             {"routing", name_of(cluster.fabric.routing)},
-             {"transport", cluster.transport.name},
-             {"efficiency", twelve_digits(scenario.efficiency)}}}};
+  Json out{{"end_s", twelve_digits(report.end_s)}};
+  if (is_drawn_often(hash)) add_band_headline(hash->bands[0], out);
+  out["scenario"] = {{"file", scenario.file},
+                     {"about", scenario.about},
+                     {"node", cluster.node.name},
+                     {"nodes", cluster.nodes},
+                     {"gpus", cluster.gpus()},
+                     {"fabric", cluster.fabric.name},
+                     {"routing", name_of(cluster.fabric.routing)},
+                     {"transport", cluster.transport.name},
+                     {"efficiency", twelve_digits(scenario.efficiency)}};
+  if (hash) {
+    out["hashing"] = hash_json(*hash);
+    if (is_drawn_often(hash)) add_band(hash->bands[0], out["hashing"]);
+  }
   Json& entries = out["traffic"] = Json::array();
   for (std::size_t e = 0; e < report.entries.size(); ++e) {
     entries.push_back(entry_json(scenario.entries[e], report.entries[e]));
+    if (is_drawn_often(hash)) add_band(hash->bands[e + 1], entries.back()["hashing"]);
   }
   Json& links = out["links"] = Json::array();
   for (const TrafficReport::Link& link : report.links) {
@@ -182,17 +228,27 @@ Json traffic_json(const TrafficScenario& scenario, const TrafficReport& report) 
   return out;
 }
 
-CsvText traffic_csv(const TrafficReport& report) {
-  const std::vector<std::string> names{
+CsvText traffic_csv(const TrafficReport& report, const std::optional<HashAnswer>& hash) {
+  std::vector<std::string> names{
       "name",   "messages", "pairs", "bytes", "start_s",         "end_s",           "time_s",
       "mean_s", "median_s", "p99_s", "max_s", "nic_bytes_per_s", "line_rate_share", "alone_s"};
+  if (is_drawn_often(hash)) {
+    names.insert(names.end(), {"hash_least_s", "hash_median_s", "hash_most_s"});
+  }
   CsvText out = csv_line(names);
-  for (const EntryReport& e : report.entries) {
+  for (std::size_t i = 0; i < report.entries.size(); ++i) {
+    const EntryReport& e = report.entries[i];
     std::vector<std::string> cells{e.name, std::to_string(e.messages)};
     for (const double value :
          {e.pairs, e.bytes, e.start_s, e.end_s, e.time_s(), e.mean_s, e.median_s, e.p99_s, e.max_s,
           e.nic_bytes_per_s, e.line_rate_share, e.alone_s}) {
       cells.push_back(number_text(value));
+    }
+    if (is_drawn_often(hash)) {
+      const HashBand& band = hash->bands[i + 1];
+      for (const HashDraw& of : {band.least, band.median, band.most}) {
+        cells.push_back(number_text(of.seconds));
+      }
     }
     out += csv_line(cells);
   }

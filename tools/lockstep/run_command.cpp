@@ -15,6 +15,7 @@
 #include "tools/lockstep/assertion.hpp"
 #include "tools/lockstep/claim_check.hpp"
 #include "tools/lockstep/cli.hpp"
+#include "tools/lockstep/hash_draws.hpp"
 #include "tools/lockstep/output_file.hpp"
 #include "tools/lockstep/pools/run_pools.hpp"
 #include "tools/lockstep/power_trace.hpp"
@@ -95,9 +96,10 @@ constexpr std::array kRunOptions{
         "For a scenario with \"run\": goodput with each of these values; given twice, with each "
         "pair. All meet the same random numbers.",
         "--vary run.checkpoint.interval=\"5 min,10 min,30 min\""},
+    kHashSeedsOption,
     OptionSpec{"jobs", 'j', "N", false,
-               "For a scenario with \"run\": draw this many at once (default: one per core). The "
-               "output is the same for any number.",
+               "For a scenario with \"run\", or --hash-seeds: draw this many at once (default: one "
+               "per core). The output is the same for any number.",
                "-j 2"},
     OptionSpec{"explain-fabric", 0, "", false,
                "Say which links hold back each kind of traffic of the step, and simulate what "
@@ -110,12 +112,14 @@ constexpr std::array kRunOptions{
     kOutputOption,
 };
 
-constexpr std::array<std::string_view, 10> kRunExamples{
+constexpr std::array<std::string_view, 11> kRunExamples{
     "lockstep run scenarios/llama3-405b-16k.json",
     "lockstep run scenarios/gpt3-175b-selene.json --set parallelism.data=32 --format json",
     "lockstep run scenarios/llama3-405b-16k.json --trace step.json.gz",
     "lockstep run scenarios/llama3-405b-16k.json --unfold",
-    "lockstep run scenarios/llama3-8b-fsdp2.json --explain-fabric",
+    "lockstep run scenarios/llama3-8b-fsdp2-torchtitan.json --explain-fabric",
+    "lockstep run scenarios/llama3-8b-fsdp2-torchtitan.json --set cluster.fabric.routing=ecmp "
+    "--hash-seeds 20",
     "lockstep run my.json --assert \"mfu>=0.40\"",
     "lockstep run scenarios/llama3-405b-54days.json --trajectories 1000 --report run.html",
     "lockstep run scenarios/llama3-405b-54days.json --optimise run.checkpoint.interval",
@@ -176,6 +180,7 @@ constexpr std::array kSpecialOptions{SpecialOption{"trace", true, false, false},
                                      SpecialOption{"trajectories", false, false, true},
                                      SpecialOption{"optimise", false, false, true},
                                      SpecialOption{"vary", false, false, true},
+                                     SpecialOption{"hash-seeds", true, false, false},
                                      SpecialOption{"jobs", false, false, true}};
 
 void check_options(const ParsedOptions& options, const JsonCursor& root) {
@@ -184,6 +189,7 @@ void check_options(const ParsedOptions& options, const JsonCursor& root) {
   for (const SpecialOption& option : kSpecialOptions) {
     const bool says = jobs ? option.of_jobs : run ? option.of_run : !rl && option.of_step;
     if (says || !options.has(option.name)) continue;
+    if (option.name == "jobs" && options.has("hash-seeds")) continue;
     const char* wanted = option.of_step && option.of_run   ? "without \"jobs\""
                          : option.of_jobs && option.of_run ? "with \"jobs\" or \"run\""
                          : option.of_jobs                  ? "with \"jobs\""
@@ -203,6 +209,20 @@ void add_fabric(bool explained, RunResult& result) {
   if (!switches_can_limit(result.scenario)) return;
   result.full_fabric = on_full_fabric(result.scenario);
   if (explained) result.relief = fabric_relief(result.scenario);
+}
+
+/// Which draw of the hashes the step is of, and the band over those that are asked for.
+void add_hash(const ParsedOptions& options, RunResult& result, Console& console) {
+  const Scenario& scenario = result.scenario;
+  const NicPorts ports = nic_ports(scenario.node);
+  const HashDraws draws =
+      hash_draws_of(options, scenario.file, scenario.fabric, scenario.nodes, ports);
+  if (!is_hashed(scenario.fabric, scenario.nodes, ports)) return;
+  result.hash = answer_of_draws(draws, {result.report.step_s}, console, [&scenario](int draw) {
+    Scenario drawn = scenario;
+    drawn.fabric.hash_draw = draw;
+    return std::vector{simulate_step(drawn, {.only_time = true}).step_s};
+  });
 }
 
 Exit run_run(const ParsedOptions& options, Console& console) {
@@ -246,6 +266,7 @@ Exit run_run(const ParsedOptions& options, Console& console) {
   result.report = simulate_step(
       scenario, {.record_timeline = detailed, .keep_actors = detailed, .explain_links = explained});
   add_fabric(explained, result);
+  add_hash(options, result, console);
   // The published runs that it is made from ran on one kind of node each.
   if (scenario.pools.empty()) {
     result.interval = interval_of(scenario, presets);

@@ -161,6 +161,7 @@ Json headline_json(const RunResult& result) {
     out["exact_low_s"] = twelve_digits(report.band->low_s);
     out["exact_high_s"] = twelve_digits(report.band->high_s);
   }
+  if (result.hash && result.hash->draws > 1) add_band_headline(result.hash->bands[0], out);
   out.update({{"mfu", twelve_digits(report.mfu_full)},
               {"mfu_causal", twelve_digits(report.mfu_causal)},
               {"hfu", twelve_digits(report.hfu)},
@@ -217,6 +218,10 @@ nlohmann::ordered_json result_json(const RunResult& result) {
     out["largest_loss"] = {{"bucket", loss.bucket->name},
                            {"share", twelve_digits(loss.share)},
                            {"attacked_by", loss.bucket->remedy}};
+  }
+  if (result.hash) {
+    out["hashing"] = hash_json(*result.hash);
+    if (result.hash->draws > 1) add_band(result.hash->bands[0], out["hashing"]);
   }
   if (result.full_fabric) out["fabric"] = fabric_json(result);
   out["assumptions"] = result.scenario.assumptions;

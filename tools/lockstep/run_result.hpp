@@ -13,6 +13,7 @@
 #include "sim/scenario/scenario.hpp"
 #include "sim/step/fabric_what_if.hpp"
 #include "sim/step/step_report.hpp"
+#include "tools/lockstep/hash_draws.hpp"
 #include "tools/lockstep/table.hpp"
 
 namespace lockstep {
@@ -25,6 +26,7 @@ struct RunResult {
   std::optional<PredictionInterval> interval{};  ///< of the step time
   std::optional<FabricWhatIf> full_fabric{};     ///< where switches can hold back its transfers
   std::vector<FabricWhatIf> relief{};            ///< where asked for
+  std::optional<HashAnswer> hash{};              ///< where hashes decide; its band is of step_s
 };
 
 /// Makes the interval that published runs give around a step's time hold its band too.

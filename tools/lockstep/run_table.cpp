@@ -171,6 +171,12 @@ std::string headline(const RunResult& result, const TextStyle& style) {
                                      grouped(static_cast<double>(r.replicas_simulated)),
                                      grouped(static_cast<double>(r.replicas))));
   }
+  if (result.hash) {
+    const HashAnswer& hash = *result.hash;
+    out += hash.draws == 1 ? labelled_line("Hash", kRunLabels, one_draw_text(hash))
+                           : labelled_line(fmt::format("{} hash draws", hash.draws), kRunLabels,
+                                           hash_text(hash.bands[0]));
+  }
   if (result.interval) {
     out += labelled_line(fmt::format("{:.0f} % interval", 100 * kCoverage), kRunLabels,
                          interval_text(r.step_s, *result.interval));

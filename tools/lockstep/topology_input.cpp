@@ -51,6 +51,7 @@ FabricCarriage carriage_of(const Cluster& cluster) {
   if (fabric.routing != Routing::tables) out.routing = fabric.routing;
   if (fabric.routing == Routing::ecmp) {
     out.hash_seed = fabric.hash_seed;
+    if (fabric.hash_draw != 1) out.hash_draw = fabric.hash_draw;
     out.queue_pairs = fabric.queue_pairs;
   }
   if (fabric.pxn) out.pxn = true;

@@ -142,6 +142,7 @@ RoutePolicy route_policy(const FabricSpec& spec, const ClusterGraph& graph) {
   const bool groups = spec.kind == FabricKind::dragonfly || spec.kind == FabricKind::dragonfly_plus;
   return {.routing = spec.routing,
           .hash_seed = spec.hash_seed,
+          .hash_draw = spec.hash_draw,
           .queue_pairs = spec.queue_pairs,
           .nonminimal_share = spec.nonminimal_share.value_or(groups ? kUgalShare : 0),
           .tables = static_tables(spec, graph)};

@@ -17,6 +17,7 @@ namespace lockstep {
 struct FabricCarriage {
   std::optional<Routing> routing;
   std::optional<HashSeed> hash_seed;
+  std::optional<int> hash_draw;
   std::optional<int> queue_pairs;
   std::optional<bool> pxn;
   std::optional<double> nonminimal_share;

@@ -71,6 +71,7 @@ class FabricJsonReader {
     if (const auto at = root_.find("hash_seed")) {
       out.hash_seed = static_cast<HashSeed>(at->choice(hash_seed_names()));
     }
+    if (const auto at = root_.find("hash_draw")) out.hash_draw = at->integer(1, kMostHashDraw);
     if (const auto at = root_.find("queue_pairs")) out.queue_pairs = at->integer(1, 1024);
     if (const auto at = root_.find("pxn")) out.pxn = at->boolean();
     if (const auto at = root_.find("nonminimal_share")) {
@@ -232,6 +233,7 @@ class FabricJsonWriter {
       member("hash_seed",
              json_string(std::string(hash_seed_names()[static_cast<std::size_t>(*c.hash_seed)])));
     }
+    if (c.hash_draw) member("hash_draw", std::to_string(*c.hash_draw));
     if (c.queue_pairs) member("queue_pairs", std::to_string(*c.queue_pairs));
     if (c.pxn) member("pxn", *c.pxn ? "true" : "false");
     if (c.nonminimal_share) member("nonminimal_share", fmt::format("{}", *c.nonminimal_share));

@@ -17,12 +17,18 @@ constexpr std::uint64_t mix_bits(std::uint64_t x) {
   return x ^ (x >> 31U);
 }
 
+/// What a draw of the hash (FabricSpec::hash_draw) adds to every flow's: nothing for the first.
+constexpr std::uint64_t hash_salt(int draw) {
+  return draw == 1 ? 0 : mix_bits(static_cast<std::uint64_t>(draw));
+}
+
 /// What a switch reads of a packet: its ends (as the numbers of the NIC links up and down, with
 /// `ports` of each) and its queue pair.
 constexpr std::uint64_t flow_hash(std::uint32_t from_port, std::uint32_t to_port,
-                                  std::uint32_t ports, std::uint64_t queue_pair) {
+                                  std::uint32_t ports, std::uint64_t queue_pair,
+                                  std::uint64_t salt) {
   const std::uint64_t ends = (static_cast<std::uint64_t>(from_port) << 32U) | (ports + to_port);
-  return mix_bits(mix_bits(ends) ^ queue_pair);
+  return mix_bits(mix_bits(ends) ^ queue_pair ^ salt);
 }
 
 /// Which decision of a switch: with its number in its layer, its own part of the hash.

@@ -92,7 +92,8 @@ int GraphRoutes::switches_crossed(Vertex from, Vertex to) const {
 void GraphRoutes::hashed(Vertex from, Vertex to, std::uint64_t queue_pair, double share,
                          std::vector<RouteHop>& out) const {
   const Goal towards = goal(to);
-  const std::uint64_t flow = flow_hash(from, to, graph_->port_count(), queue_pair);
+  const std::uint64_t flow =
+      flow_hash(from, to, graph_->port_count(), queue_pair, hash_salt(policy_.hash_draw));
   for (Vertex at = from; at != to;) {
     std::uint32_t links = 0;
     GraphLink chosen = kNoRoute;

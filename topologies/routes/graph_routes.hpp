@@ -22,6 +22,7 @@ namespace lockstep {
 struct RoutePolicy {
   Routing routing = Routing::spray;
   HashSeed hash_seed = HashSeed::per_switch;
+  int hash_draw = 1;
   int queue_pairs = 1;
   double nonminimal_share = 0;                          ///< of adaptive traffic between groups
   std::shared_ptr<const ForwardingTables> tables = {};  ///< if any, they decide

@@ -47,12 +47,16 @@ TEST_CASE("ECMP over the graph of a tree takes the links that the tree's arithme
   for (FabricSpec spec : trees(Routing::ecmp)) {
     for (const HashSeed seed : {HashSeed::per_switch, HashSeed::shared}) {
       for (const int queue_pairs : {1, 3}) {
+        const int draw = queue_pairs;  // another one for each
         spec.hash_seed = seed;
+        spec.hash_draw = draw;
         spec.queue_pairs = queue_pairs;
         const Fabric fabric(spec, 19, 2, kNic);
         const auto graph = std::make_shared<const ClusterGraph>(fabric);
-        const GraphRoutes routes(
-            graph, {.routing = Routing::ecmp, .hash_seed = seed, .queue_pairs = queue_pairs});
+        const GraphRoutes routes(graph, {.routing = Routing::ecmp,
+                                         .hash_seed = seed,
+                                         .hash_draw = draw,
+                                         .queue_pairs = queue_pairs});
         for (Vertex from = 0; from < 38; ++from) {
           for (Vertex to = 0; to < 38; ++to) {
             std::map<FabricLink, double> expected, found;

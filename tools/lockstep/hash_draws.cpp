@@ -1,0 +1,106 @@
+#include "tools/lockstep/hash_draws.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <fmt/format.h>
+#include <tbb/global_control.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+#include <thread>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "tools/lockstep/progress.hpp"
+#include "tools/lockstep/shared_options.hpp"
+#include "tools/lockstep/table.hpp"
+
+namespace lockstep {
+
+HashDraws hash_draws_of(const ParsedOptions& options, const std::string& file,
+                        const FabricSpec& fabric, int nodes, const NicPorts& ports) {
+  constexpr int kMostDraws = 100'000;
+  HashDraws draws{.first = fabric.hash_draw};
+  if (!options.has("hash-seeds")) return draws;
+  require_hashed(file, fabric, nodes, ports);
+  const int left = kMostHashDraw - fabric.hash_draw + 1;
+  draws.count = whole_number(options, "hash-seeds", 1, std::min(kMostDraws, left));
+  const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  draws.threads = whole_number(options, "jobs", cores, kMostJobs);
+  return draws;
+}
+
+HashAnswer answer_of_draws(const HashDraws& draws, std::vector<double> first, Console& console,
+                           const std::function<std::vector<double>(int draw)>& times) {
+  HashAnswer answer{.draw = draws.first, .draws = draws.count};
+  if (draws.count == 1) return answer;
+  const auto count = static_cast<std::size_t>(draws.count);
+  std::vector<std::vector<double>> of_draw(count);
+  std::vector<std::exception_ptr> errors(count);
+  of_draw.front() = std::move(first);
+  Progress progress(console.err, "draws of the hash", count, console.err_is_terminal);
+  progress.one_done();
+  // oneTBB caps an arena at the number of cores unless the global limit is raised.
+  const tbb::global_control thread_limit(tbb::global_control::max_allowed_parallelism,
+                                         static_cast<std::size_t>(draws.threads));
+  tbb::task_arena arena(draws.threads);
+  arena.execute([&] {
+    tbb::parallel_for(std::size_t{1}, count, [&](std::size_t i) {
+      try {
+        of_draw[i] = times(draws.first + static_cast<int>(i));
+        progress.one_done();
+      } catch (...) {
+        errors[i] = std::current_exception();
+      }
+    });
+  });
+  // The first draw's error, whichever thread came to its own first.
+  for (const std::exception_ptr& error : errors) {
+    if (error) std::rethrow_exception(error);
+  }
+  for (std::size_t which = 0; which < of_draw.front().size(); ++which) {
+    std::vector<double> seconds;
+    for (const std::vector<double>& one : of_draw) seconds.push_back(one.at(which));
+    answer.bands.push_back(hash_band(draws.first, seconds));
+  }
+  return answer;
+}
+
+nlohmann::ordered_json hash_json(const HashAnswer& hash) {
+  nlohmann::ordered_json out{{"draw", hash.draw}};
+  if (hash.draws > 1) out["draws"] = hash.draws;
+  return out;
+}
+
+void add_band(const HashBand& band, nlohmann::ordered_json& out) {
+  const auto add = [&out](const std::string& name, const HashDraw& of) {
+    out[name + "_s"] = twelve_digits(of.seconds);
+    out[name + "_draw"] = of.draw;
+  };
+  add("least", band.least);
+  add("median", band.median);
+  add("most", band.most);
+}
+
+void add_band_headline(const HashBand& band, nlohmann::ordered_json& out) {
+  out["hash_least_s"] = twelve_digits(band.least.seconds);
+  out["hash_median_s"] = twelve_digits(band.median.seconds);
+  out["hash_most_s"] = twelve_digits(band.most.seconds);
+}
+
+std::string hash_text(const HashBand& band) {
+  const auto part = [](const HashDraw& of) {
+    return fmt::format("{} (draw {})", duration_text(of.seconds), of.draw);
+  };
+  if (band.least.seconds == band.most.seconds) {
+    return fmt::format("{} with every draw", duration_text(band.least.seconds));
+  }
+  return fmt::format("{} to {}, median {}", part(band.least), part(band.most), part(band.median));
+}
+
+std::string one_draw_text(const HashAnswer& hash) {
+  return fmt::format("draw {} of the paths' hashes; --hash-seeds N shows the band over N of them",
+                     hash.draw);
+}
+
+}  // namespace lockstep

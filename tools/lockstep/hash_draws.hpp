@@ -1,0 +1,63 @@
+/// --hash-seeds N of `lockstep run` and `lockstep comm`: the band of an answer's times over draws
+/// of an ECMP fabric's hashes.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "sim/fabric/hash_band.hpp"
+#include "sim/scenario/read_cluster.hpp"
+#include "tools/lockstep/cli.hpp"
+
+namespace lockstep {
+
+inline constexpr OptionSpec kHashSeedsOption{
+    "hash-seeds",
+    0,
+    "N",
+    false,
+    "On a fabric with hashed paths (ECMP): simulate N draws of the hashes, from "
+    "cluster.fabric.hash_draw (1) on, and print the least, the median and the longest time. The "
+    "rest of the answer is that of the first draw.",
+    "--hash-seeds 20"};
+
+/// Draws that an answer is asked for, and what they are of.
+struct HashDraws {
+  int first = 1;
+  int count = 1;
+  int threads = 1;
+};
+
+/// What --hash-seeds and --jobs say; one draw without. Throws InputError where the fabric hashes
+/// nothing, UsageError for no number of draws.
+HashDraws hash_draws_of(const ParsedOptions& options, const std::string& file,
+                        const FabricSpec& fabric, int nodes, const NicPorts& ports);
+
+/// What an answer says of draws: which one it is, and the bands of its times over several.
+struct HashAnswer {
+  int draw = 1;
+  int draws = 1;
+  std::vector<HashBand> bands{};  ///< in the order of the times; empty where there is one draw
+};
+
+/// `times` gives the times of one draw of the fabric, always as many; those of the first draw are
+/// known. As many draws at once as there are threads, with the same answer for any number of them.
+HashAnswer answer_of_draws(const HashDraws& draws, std::vector<double> first, Console& console,
+                           const std::function<std::vector<double>(int draw)>& times);
+
+/// {"draw"}, with several also {"draws"}.
+nlohmann::ordered_json hash_json(const HashAnswer& hash);
+/// Adds "least_s", "least_draw", "median_s" and so on.
+void add_band(const HashBand& band, nlohmann::ordered_json& out);
+/// Adds "hash_least_s", "hash_median_s" and "hash_most_s", for the first level of an answer.
+void add_band_headline(const HashBand& band, nlohmann::ordered_json& out);
+
+/// "5.12 s (draw 3) to 5.9 s (draw 7), median 5.31 s (draw 1)", or "5.12 s with every draw"
+std::string hash_text(const HashBand& band);
+/// Of an answer with one draw: which, and how to see others.
+std::string one_draw_text(const HashAnswer& hash);
+
+}  // namespace lockstep
