@@ -52,6 +52,8 @@ DataGroup make_group(const Placement& placement, int stage, const DataGroupShape
     return std::ranges::max(of, {}, &GroupSpread::per_domain_max).per_domain_max;
   };
   return {.ranks = shape.replicas * shape.lanes,
+          .lanes = shape.lanes,
+          .lane_stride = shape.lane_stride,
           .spreads = domain_spreads(ways),
           .per_domain = most(ways),
           .replicas = shape.replicas,

@@ -1,8 +1,11 @@
 /// The groups in which replicas exchange gradients and weights.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "models/collectives/group_spread.hpp"
 #include "models/transformer.hpp"
@@ -23,6 +26,8 @@ constexpr std::size_t kDataGroups = 4;
 /// them.
 struct DataGroup {
   int ranks = 1;                 ///< members, those side by side counted
+  int lanes = 1;                 ///< members side by side in each replica,
+  int lane_stride = 1;           ///< and how far apart they are, in lanes
   DomainSpreads spreads{};       ///< how the stage's groups lie over NVLink domains
   int per_domain = 1;            ///< most members of a group in one NVLink domain
   int replicas = 1;              ///< data-parallel replicas among the members
@@ -36,6 +41,34 @@ struct DataGroup {
     return replica + ((index + replicas_per_domain) % replicas - index) * stride;
   }
 };
+
+/// Calls `visit` with the ranks of each group of the kind in a stage. Lanes of a replica are its
+/// tensor ranks as `placement` numbers them; it was made from `spec`.
+template <class Visit>
+void for_each_group(const DataGroup& group, const PlacementSpec& spec, const Placement& placement,
+                    int stage, Visit&& visit) {
+  const auto for_each_first = [](int members, int stride, int all, auto&& begin) {
+    const int inner = std::min(stride, all);
+    for (int block = 0; block + (members - 1) * stride < all; block += members * inner) {
+      for (int first = block; first < block + inner; ++first) begin(first);
+    }
+  };
+  std::vector<int> ranks;
+  for_each_first(group.replicas, group.stride, spec.data, [&](int replica) {
+    for_each_first(group.lanes, group.lane_stride, spec.tensor, [&](int lane) {
+      ranks.clear();
+      for (int r = 0; r < group.replicas; ++r) {
+        for (int l = 0; l < group.lanes; ++l) {
+          ranks.push_back(placement.rank({.tensor = lane + l * group.lane_stride,
+                                          .data = replica + r * group.stride,
+                                          .pipeline = stage}));
+        }
+      }
+      visit(std::span<const int>(ranks));
+    });
+  });
+}
+
 using DataGroups = std::array<DataGroup, kDataGroups>;
 
 /// Of one stage; all stages are alike.

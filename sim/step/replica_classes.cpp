@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "sim/step/data_routes.hpp"
 #include "sim/step/lanes.hpp"
 #include "sim/step/layer_routes.hpp"
 #include "sim/step/site.hpp"
@@ -105,7 +106,7 @@ class Refinement {
       replica_hash_.push_back(hash);
       add_replica(data);
     }
-    add_rings();
+    add_data();
     replica_colour_.resize(replicas);
     link_colour_.resize(link_hash_.size());
   }
@@ -183,27 +184,20 @@ class Refinement {
   }
 
   /// What a stage's data-parallel collectives put on a link is part of what the link is.
-  void add_rings() {
+  void add_data() {
     if (plan_.placement.data == 1) return;
     for (const StagePlan& stage : plan_.stages) {
-      for (std::size_t kind = 0; kind < kDataGroups; ++kind) {
-        const bool used = std::ranges::any_of(stage.channels, [&](const DataChannel& c) {
-          return static_cast<std::size_t>(c.group) == kind;
-        });
-        if (used && stage.groups[kind].crosses_domains) add_ring(stage, kind);
-      }
+      std::uint64_t number = static_cast<std::uint64_t>(stage.stage) << 32U;
+      for (const DataWay& way : data_ways(stage)) add_way(stage, way, ++number);
     }
   }
-  void add_ring(const StagePlan& stage, std::size_t kind) {
+  void add_way(const StagePlan& stage, const DataWay& way, std::uint64_t id) {
     std::map<std::uint32_t, double> shares;
-    for (int d = 0; d < plan_.placement.data; ++d) {
-      lanes_.add_ring(d, stage.stage, stage.groups[kind], uses_);
-      for (const RouteHop& use : uses_) shares[number(use.link)] += use.share;
-      uses_.clear();
-    }
-    const auto ring = static_cast<std::uint64_t>(stage.stage) * kDataGroups + kind;
+    add_data_uses(plan_, stage, way, lanes_, uses_);
+    for (const RouteHop& use : uses_) shares[number(use.link)] += use.share;
+    uses_.clear();
     for (const auto& [link, share] : shares) {
-      link_hash_[link] = mix(link_hash_[link], mix(ring, std::bit_cast<std::uint64_t>(share)));
+      link_hash_[link] = mix(link_hash_[link], mix(id, std::bit_cast<std::uint64_t>(share)));
     }
   }
 

@@ -1,10 +1,10 @@
 #include "sim/step/sample.hpp"
 
 #include <algorithm>
-#include <array>
 #include <numeric>
 #include <utility>
 
+#include "sim/step/data_routes.hpp"
 #include "sim/step/lanes.hpp"
 #include "sim/step/layer_routes.hpp"
 #include "sim/step/step.hpp"
@@ -50,17 +50,12 @@ class ReplicaRoutes {
   }
 
   /// What the collectives between replicas put on links, all stages together.
-  void add_rings(std::vector<double>& load) {
+  void add_data(std::vector<double>& load) {
     for (const StagePlan& stage : plan_.stages) {
-      std::array<bool, kDataGroups> done{};
-      for (const DataChannel& channel : stage.channels) {
-        const auto kind = static_cast<std::size_t>(channel.group);
-        if (std::exchange(done[kind], true) || !stage.groups[kind].crosses_domains) continue;
-        for (int d = 0; d < plan_.placement.data; ++d) {
-          uses_.clear();
-          lanes_.add_ring(d, stage.stage, stage.groups[kind], uses_);
-          for (const RouteHop& use : uses_) load[use.link] += use.share;
-        }
+      for (const DataWay& way : data_ways(stage)) {
+        uses_.clear();
+        add_data_uses(plan_, stage, way, lanes_, uses_);
+        for (const RouteHop& use : uses_) load[use.link] += use.share;
       }
     }
   }
@@ -182,9 +177,9 @@ ReplicaSample sample_of_replicas(const Scenario& scenario, const StepPlan& plan,
   for (std::size_t d = 0; d < replicas; ++d) routes.add_load(static_cast<int>(d), load);
 
   const std::size_t worst = size / 2, evenly = std::max<std::size_t>(1, size - worst);
-  std::vector<double> with_rings = load;
-  routes.add_rings(with_rings);
-  const std::vector<Crowding> crowding = crowding_of(plan, fabric, with_rings, routes);
+  std::vector<double> with_data = load;
+  routes.add_data(with_data);
+  const std::vector<Crowding> crowding = crowding_of(plan, fabric, with_data, routes);
   std::vector<char> chosen(replicas), even(replicas);
   mark_largest(worst - worst / 2, crowding, [](const Crowding& c) { return c.all; }, chosen);
   mark_largest(worst / 2, crowding, [](const Crowding& c) { return c.worst; }, chosen);

@@ -1,4 +1,4 @@
-/// What a step's answer leaves out of the traffic between nodes: replicas load links as rings do.
+/// What a step's answer leaves out of the traffic between nodes: groups of replicas that diverge.
 #pragma once
 
 #include <string>

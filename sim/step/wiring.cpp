@@ -234,50 +234,57 @@ void Wiring::wire_layer(const std::vector<std::size_t>& actors, Axis axis) {
 void Wiring::wire_data() {
   data_.resize(plan_.stages.size());
   for (std::size_t s = 0; s < plan_.stages.size(); ++s) {
-    std::array<std::optional<Edges>, kDataGroups> rings;
-    for (const DataChannel& channel : plan_.stages[s].channels) {
-      const DataGroup& group = plan_.stages[s].groups[static_cast<std::size_t>(channel.group)];
-      std::optional<Edges>& ring = rings[static_cast<std::size_t>(channel.group)];
-      if (!ring) ring = group.crosses_domains ? ring_edges(static_cast<int>(s), group) : Edges{};
-      data_[s].push_back(wire_data_channel(s, group, *ring, channel));
+    const StagePlan& stage = plan_.stages[s];
+    std::vector<Edges> ways;
+    std::vector<std::size_t> way_of(stage.channels.size());
+    ways.emplace_back();  // of groups that cross nothing
+    for (const DataWay& way : data_ways(stage)) {
+      for (const std::size_t channel : way.channels) way_of[channel] = ways.size();
+      ways.push_back(data_edges(stage, way));
+    }
+    for (std::size_t c = 0; c < stage.channels.size(); ++c) {
+      data_[s].push_back(wire_data_channel(s, ways[way_of[c]], stage.channels[c]));
     }
   }
 }
 
-/// Links between the NVLink domains of a group: each member sends to its like in the next domain,
-/// one byte each. All groups of the kind move at the pace of the slowest.
-Wiring::Edges Wiring::ring_edges(int stage, const DataGroup& group) {
+/// Links between the NVLink domains of groups, one byte of each member. All groups of the kind move
+/// at the pace of the slowest.
+Wiring::Edges Wiring::data_edges(const StagePlan& stage, const DataWay& way) {
   std::vector<RouteHop> uses;
-  if (alike() || !crowd_.empty()) {
-    for (int d = 0; d < plan_.placement.data; ++d) lanes_.add_ring(d, stage, group, uses);
+  const bool every_replica =
+      std::ranges::all_of(classes_, [](const ReplicaClass& c) { return c.copies == 1; });
+  exact_ = exact_ && (every_replica || alike());
+  if (alike() || !crowd_.empty() || every_replica || !way.is_ring()) {
+    add_data_uses(plan_, stage, way, lanes_, uses);
   } else {
+    const DataGroup& group = stage.groups[static_cast<std::size_t>(way.first->group)];
     for (const ReplicaClass& c : classes_) {
       if (c.copies == 1) {
-        lanes_.add_ring(c.representative, stage, group, uses);
+        lanes_.add_ring(c.representative, stage.stage, group, uses);
         continue;
       }
       std::vector<RouteHop> own;
-      add_hashed_ring(stage, group, c.representative, own);
+      add_hashed_ring(stage.stage, group, c.representative, own);
       uses.insert(uses.end(), own.begin(), own.end());
-      exact_ = false;
     }
   }
-  Edges ring;
+  Edges edges;
   std::vector<double> share(network_.links() + uses.size());
   for (const RouteHop& use : uses) {
-    ring.on_fabric = true;
+    edges.on_fabric = true;
     if (links_.dead(use.link)) {
-      ring.stalled = true;
+      edges.stalled = true;
       continue;
     }
     const double links =
         link_classes_.of.empty() ? 1.0 : link_classes_.links[link_classes_.of[use.link]];
     const LinkIndex link = fabric_link(use.link);
-    if (share[link] == 0) ring.list.push_back({link, 0});
+    if (share[link] == 0) edges.list.push_back({link, 0});
     share[link] += use.share / links;
   }
-  for (FlowEdge& e : ring.list) e.coefficient = share[e.link];
-  return ring;
+  for (FlowEdge& e : edges.list) e.coefficient = share[e.link];
+  return edges;
 }
 
 void Wiring::add_hashed_ring(int stage, const DataGroup& group, int representative,
@@ -300,8 +307,9 @@ void Wiring::add_hashed_ring(int stage, const DataGroup& group, int representati
   for (int j = first; j < end; ++j) add_member(j, true, 1.0);
 }
 
-FlowIndex Wiring::wire_data_channel(std::size_t stage, const DataGroup& group, const Edges& ring,
+FlowIndex Wiring::wire_data_channel(std::size_t stage, const Edges& way,
                                     const DataChannel& channel) {
+  const DataGroup& group = plan_.stages[stage].groups[static_cast<std::size_t>(channel.group)];
   const double unit = data_unit(channel.cost);
   Edges edges;
   edges.list.push_back({rate_limit(channel.cost.payload_rate.base_units() * unit), 1.0});
@@ -314,13 +322,13 @@ FlowIndex Wiring::wire_data_channel(std::size_t stage, const DataGroup& group, c
     }
   }
   const double over_network = channel.cost.network_coefficient / unit;
-  for (const FlowEdge& e : ring.list) {
+  for (const FlowEdge& e : way.list) {
     if (e.coefficient > 0 && over_network > 0) {
       edges.list.push_back({e.link, e.coefficient * over_network});
     }
   }
-  edges.on_fabric = ring.on_fabric && over_network > 0;
-  edges.stalled = ring.stalled && over_network > 0;
+  edges.on_fabric = way.on_fabric && over_network > 0;
+  edges.stalled = way.stalled && over_network > 0;
   return add_flow(edges, WiredFlow::Use::data, stage, data_[stage].size());
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/core/flow_network.hpp"
+#include "sim/step/data_routes.hpp"
 #include "sim/step/lanes.hpp"
 #include "sim/step/layer_routes.hpp"
 #include "sim/step/plan.hpp"
@@ -95,11 +96,10 @@ class Wiring {
   void wire_layers();
   void wire_layer(const std::vector<std::size_t>& actors, Axis axis);
   void wire_data();
-  Edges ring_edges(int stage, const DataGroup& group);
+  Edges data_edges(const StagePlan& stage, const DataWay& way);
   void add_hashed_ring(int stage, const DataGroup& group, int representative,
                        std::vector<RouteHop>& ring);
-  FlowIndex wire_data_channel(std::size_t stage, const DataGroup& group, const Edges& ring,
-                              const DataChannel& channel);
+  FlowIndex wire_data_channel(std::size_t stage, const Edges& way, const DataChannel& channel);
   void wire_exchanges();
 
   const Scenario& scenario_;

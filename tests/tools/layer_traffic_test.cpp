@@ -126,6 +126,46 @@ TEST_CASE("a collective takes as long as the same traffic, on any fabric") {
   }
 }
 
+/// Llama 3 8B on 128 GPUs whose gradients are summed when all passes are done.
+std::string replicas_on(const std::string& routing, int oversubscription,
+                        const std::string& sharding) {
+  return fmt::format(R"({{"model": "llama3_8b", "stack": {{"preset": "megatron_core",
+      "communication": {{"overlap_gradients": false, "overlap_parameters": false}}}},
+      "cluster": {{"node": "dgx_h100", "nodes": 16, "fabric": {{"kind": "fat_tree", "levels": 2,
+        "leaf_ports_down": 16, "routing": "{}", "leaf_oversubscription": {}}}}},
+      "parallelism": {{"data": 128, "sharding": "{}"}}, "recompute": "full",
+      "batch": {{"sequences": 256, "tokens": 4096, "micro": 1}}}})",
+                     routing, oversubscription, sharding);
+}
+
+TEST_CASE("a step's gradients take as long as the same collective, on any fabric") {
+  // All 8.03 billion gradients of 4 bytes are summed: NVLink switches add up those of a node, trees
+  // those of all nodes.
+  constexpr const char* kCollective = R"({{"cluster": {}, "collective": {{"op": "all_reduce",
+      "sizes": ["{} B"]}}}})";
+  for (const char* const routing : {"spray", "adaptive", "ecmp"}) {
+    for (const int oversubscription : {1, 2, 8}) {
+      CAPTURE(routing);
+      CAPTURE(oversubscription);
+      const std::string scenario = replicas_on(routing, oversubscription, "none");
+      const Json step = Json::parse(run_of(scenario, "json"));
+      const auto bytes =
+          static_cast<std::int64_t>(4 * step.at("scenario").at("parameters").get<double>());
+      const TemporaryFolder folder;
+      const Ran ran = lockstep_with(
+          {"comm",
+           folder.write("c.json", fmt::format(kCollective,
+                                              Json::parse(scenario).at("cluster").dump(), bytes)),
+           "--format", "json"});
+      CAPTURE(ran.err);
+      REQUIRE(ran.exit == Exit::ok);
+      const Json call = Json::parse(ran.out).at("rows").at(0);
+      CHECK(call.at("algorithm") == "nvls_tree");
+      CHECK(exposed(step, "data_exposed") == near(call.at("time_s").get<double>()).epsilon(0.01));
+    }
+  }
+}
+
 TEST_CASE("traffic inside layers: tensor groups that straddle nodes feel thin uplinks") {
   // Of 8 groups of 6 on nodes of 8 GPUs, ranks 0 to 5 lie on one node and ranks 6 to 11 on two.
   const auto step = [](int oversubscription) {

@@ -1,0 +1,119 @@
+#include "sim/step/data_routes.hpp"
+
+#include <algorithm>
+#include <array>
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/fabric/collective_load.hpp"
+#include "sim/scenario/read_scenario.hpp"
+#include "tests/support/near.hpp"
+#include "tests/support/presets.hpp"
+
+namespace lockstep {
+namespace {
+
+Scenario data_job(const std::string& parallelism, const std::string& model,
+                  const std::string& routing, int nodes) {
+  return read_scenario(
+      "data.json",
+      fmt::format(R"({{"model": "{}", "stack": "megatron_core", "cluster": {{"node": "dgx_h100",
+        "nodes": {}, "fabric": {{"kind": "fat_tree", "levels": 2, "leaf_ports_down": 16,
+        "routing": "{}", "leaf_oversubscription": 4}}}}, "parallelism": {{{}}},
+        "batch": {{"sequences": 1536, "tokens": 4096}}}})",
+                  model, nodes, routing, parallelism),
+      test::presets());
+}
+
+/// What the stage's gradients put on links if `algorithm` sums them.
+std::vector<double> load_of(const StepPlan& plan, const Fabric& fabric,
+                            std::string_view algorithm) {
+  StagePlan stage = plan.stages.front();
+  DataChannel& channel = stage.channels.front();
+  channel.op = CollectiveOp::all_reduce;
+  channel.cost.algorithm = algorithm;
+  stage.channels.resize(1);
+  const std::vector<DataWay> ways = data_ways(stage);
+  REQUIRE(ways.size() == 1);
+  Lanes lanes{plan, fabric};
+  std::vector<RouteHop> uses;
+  add_data_uses(plan, stage, ways.front(), lanes, uses);
+  std::vector<double> load(fabric.link_count());
+  for (const RouteHop& use : uses) load[use.link] += use.share;
+  return load;
+}
+
+}  // namespace
+
+TEST_CASE("data groups: each kind holds every rank of a stage once") {
+  struct Cut {
+    const char *model, *parallelism;
+  };
+  constexpr std::array<Cut, 5> kCuts{
+      Cut{"llama3_8b", R"("tensor": 4, "context": 2, "pipeline": 2, "data": 6)"},
+      Cut{"llama3_8b", R"("data": 96, "sharding": "zero3", "shard_group": 16)"},
+      Cut{"llama3_8b", R"("context": 2, "data": 48, "sharding": "zero3", "shard_group": 16)"},
+      Cut{"qwen3_30b_a3b", R"("tensor": 2, "data": 48, "expert": 8)"},
+      Cut{"qwen3_30b_a3b", R"("tensor": 4, "data": 24, "expert": 8, "expert_tensor": 2)"}};
+  for (const Cut& cut : kCuts) {
+    CAPTURE(cut.parallelism);
+    const Scenario s = data_job(cut.parallelism, cut.model, "adaptive", 12);
+    const PlacementSpec spec = placement_spec(s);
+    const Placement placement{spec};
+    for (int stage = 0; stage < spec.pipeline; ++stage) {
+      for (const DataGroup& group : data_groups(s.job.parallelism, placement, stage)) {
+        std::set<int> seen;
+        for_each_group(group, spec, placement, stage, [&](std::span<const int> ranks) {
+          CHECK(static_cast<int>(ranks.size()) == group.replicas * group.lanes);
+          for (const int rank : ranks) {
+            CHECK(placement.coordinates(rank).pipeline == stage);
+            CHECK(seen.insert(rank).second);
+          }
+        });
+        CHECK(static_cast<int>(seen.size()) == spec.tensor * spec.data);
+      }
+    }
+  }
+}
+
+TEST_CASE("data routes: a collective loads the links that the shape of its algorithm uses") {
+  for (const char* const routing : {"adaptive", "ecmp"}) {
+    CAPTURE(routing);
+    const Scenario s = data_job(R"("data": 64, "sharding": "none")", "llama3_8b", routing, 8);
+    const StepPlan plan = plan_step(s);
+    const NicPorts ports = nic_ports(s.node);
+    const Fabric fabric{s.fabric, s.nodes, ports.count, ports.bandwidth};
+    std::vector<FabricMember> members;
+    for (int gpu = 0; gpu < 64; ++gpu) members.push_back(fabric_member(s.node, gpu));
+    for (const char* const algorithm : {"tree", "nvls_tree", "hierarchical", "collnet_direct"}) {
+      CAPTURE(algorithm);
+      CollectiveLoad whole(fabric);
+      whole.add(collective_shape(CollectiveOp::all_reduce, algorithm, places_of(members), 16),
+                members, kFirstHashSeed);
+      const std::vector<double> load = load_of(plan, fabric, algorithm);
+      // Of what a NIC sends on average: the same share of every link between switches.
+      double sent = 0, most = 0;
+      for (FabricLink link = 0; link < load.size(); ++link) {
+        if (fabric.joins_nic(link)) most = std::max(most, load[link]);
+      }
+      for (const FabricMember& m : members) {
+        sent += whole.by_link()[fabric.nic_up(m.node, m.nic)] / 64;
+      }
+      CHECK(most == test::near(1));
+      double between = 0;
+      for (FabricLink link = 0; link < load.size(); ++link) {
+        if (fabric.joins_nic(link)) continue;
+        CHECK(load[link] == test::near(whole.by_link()[link] / sent));
+        between += load[link];
+      }
+      CHECK(between > 0);
+    }
+  }
+}
+
+}  // namespace lockstep
