@@ -98,8 +98,12 @@ std::string TrainingParticipant::words_of_flow(const WiredFlow& flow) const {
     }
     case WiredFlow::Use::data: {
       const DataChannel& channel = plan_.stages[flow.subject].channels[flow.channel];
-      return fmt::format("{} of {:.4g} MB, stage {}", op_name(channel.op),
-                         channel.payload.base_units() / 1e6, flow.subject);
+      const std::string words = fmt::format("{} of {:.4g} MB, stage {}", op_name(channel.op),
+                                            channel.payload.base_units() / 1e6, flow.subject);
+      const DataGroup& of_kind =
+          plan_.stages[flow.subject].groups[static_cast<std::size_t>(channel.group)];
+      const bool alone = of_kind.replicas == plan_.placement.data;
+      return alone ? words : fmt::format("{}, group {} of replicas", words, flow.group);
     }
     case WiredFlow::Use::exchange: {
       const std::size_t exchanges = plan_.exchanges.size();

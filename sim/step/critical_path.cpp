@@ -60,14 +60,17 @@ class Walk {
 
   /// The actor that was the last to be ready for the optimiser.
   [[nodiscard]] std::size_t last_actor() const {
-    std::vector<StepTime> reduced(plan_.stages.size());
+    std::vector<StepTime> reduced(result_.actors.size());
     for (const CollectiveRecord& c : result_.collectives) {
-      if (c.end <= result_.optimiser_start) reduced[c.stage] = std::max(reduced[c.stage], c.end);
+      if (c.end > result_.optimiser_start) continue;
+      for (const std::uint32_t a : result_.data_groups[c.group]) {
+        reduced[a] = std::max(reduced[a], c.end);
+      }
     }
     std::vector<StepTime> ready(result_.actors.size());
     for (std::size_t a = 0; a < ready.size(); ++a) {
       const StepTime passes = record(a, stage(a).items.size() - 1).end;
-      ready[a] = std::max(passes, reduced[a % reduced.size()]);
+      ready[a] = std::max(passes, reduced[a]);
     }
     return static_cast<std::size_t>(std::max_element(ready.begin(), ready.end()) - ready.begin());
   }

@@ -35,6 +35,9 @@ struct DataGroup {
   int replicas_per_domain = 1;   ///< most of a group
   bool crosses_domains = false;  ///< replicas of a group do
 
+  [[nodiscard]] int group_of(int replica) const {
+    return replica / (replicas * stride) * stride + replica % stride;
+  }
   /// The replica to which `replica` sends in the ring between NVLink domains: its like in the next.
   [[nodiscard]] int next(int replica) const {
     const int index = replica / stride % replicas;
@@ -42,11 +45,14 @@ struct DataGroup {
   }
 };
 
-/// Calls `visit` with the ranks of each group of the kind in a stage. Lanes of a replica are its
-/// tensor ranks as `placement` numbers them; it was made from `spec`.
+constexpr int kEveryGroup = -1;
+
+/// Calls `visit` with the ranks of each group of the kind in a stage, or of those alone whose
+/// replicas are in group `which`. Lanes of a replica are its tensor ranks as `placement` numbers
+/// them; it was made from `spec`.
 template <class Visit>
 void for_each_group(const DataGroup& group, const PlacementSpec& spec, const Placement& placement,
-                    int stage, Visit&& visit) {
+                    int stage, int which, Visit&& visit) {
   const auto for_each_first = [](int members, int stride, int all, auto&& begin) {
     const int inner = std::min(stride, all);
     for (int block = 0; block + (members - 1) * stride < all; block += members * inner) {
@@ -55,6 +61,7 @@ void for_each_group(const DataGroup& group, const PlacementSpec& spec, const Pla
   };
   std::vector<int> ranks;
   for_each_first(group.replicas, group.stride, spec.data, [&](int replica) {
+    if (which != kEveryGroup && group.group_of(replica) != which) return;
     for_each_first(group.lanes, group.lane_stride, spec.tensor, [&](int lane) {
       ranks.clear();
       for (int r = 0; r < group.replicas; ++r) {

@@ -16,9 +16,12 @@ namespace {
 constexpr std::string_view kRing = "ring";
 
 /// The ring between the NVLink domains of the groups.
-void add_ring_uses(int replicas, int stage, const DataGroup& group, Lanes& lanes,
+void add_ring_uses(int replicas, int stage, const DataGroup& group, int which, Lanes& lanes,
                    std::vector<RouteHop>& uses) {
-  for (int d = 0; d < replicas; ++d) lanes.add_ring(d, stage, group, uses);
+  for (int d = 0; d < replicas; ++d) {
+    if (which != kEveryGroup && group.group_of(d) != which) continue;
+    lanes.add_ring(d, stage, group, uses);
+  }
 }
 
 std::vector<FabricMember> members_of_group(std::span<const int> ranks, const Lanes& lanes) {
@@ -56,13 +59,13 @@ bool switches_limit(const Fabric& fabric) {
 
 /// Of trees, of sums in switches, and of all else that is no ring.
 void add_shape_uses(const PlacementSpec& spec, const StagePlan& stage, const DataChannel& channel,
-                    const Lanes& lanes, std::vector<RouteHop>& uses) {
+                    int which, const Lanes& lanes, std::vector<RouteHop>& uses) {
   const Placement& placement = lanes.placement();
   const Fabric& fabric = lanes.fabric();
   const auto load_of = [&](auto&& counts) {
     CollectiveLoad load(fabric);
     for_each_group(stage.groups[static_cast<std::size_t>(channel.group)], spec, placement,
-                   stage.stage, [&](std::span<const int> ranks) {
+                   stage.stage, which, [&](std::span<const int> ranks) {
                      if (ranks.size() < 2 || !counts(ranks)) return;
                      const std::vector<FabricMember> members = members_of_group(ranks, lanes);
                      load.add(shape_per_sent_byte(channel, members), members, kFirstHashSeed);
@@ -109,15 +112,15 @@ std::vector<DataWay> data_ways(const StagePlan& stage) {
   return out;
 }
 
-void add_data_uses(const StepPlan& plan, const StagePlan& stage, const DataWay& way, Lanes& lanes,
-                   std::vector<RouteHop>& uses) {
+void add_data_uses(const StepPlan& plan, const StagePlan& stage, const DataWay& way, int which,
+                   Lanes& lanes, std::vector<RouteHop>& uses) {
   const DataGroup& group = stage.groups[static_cast<std::size_t>(way.first->group)];
   // Where no switch can limit the NICs' links are all that matters, and every algorithm loads those
   // as a ring does; more replicas are then folded into one.
   if (way.is_ring() || !switches_limit(lanes.fabric())) {
-    return add_ring_uses(plan.placement.data, stage.stage, group, lanes, uses);
+    return add_ring_uses(plan.placement.data, stage.stage, group, which, lanes, uses);
   }
-  add_shape_uses(plan.placement, stage, *way.first, lanes, uses);
+  add_shape_uses(plan.placement, stage, *way.first, which, lanes, uses);
 }
 
 }  // namespace lockstep

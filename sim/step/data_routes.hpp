@@ -20,11 +20,11 @@ struct DataWay {
 /// In the order of the kinds of groups, rings first.
 std::vector<DataWay> data_ways(const StagePlan& stage);
 
-/// Adds to `uses` what all groups of the stage put on links together, for each byte that a member
-/// sends over its NIC on average. Rings go from each member to its like in the next NVLink domain;
-/// the edges of any other algorithm are those of collective_shape(), where switches can limit.
-/// `lanes` belongs to the plan.
-void add_data_uses(const StepPlan& plan, const StagePlan& stage, const DataWay& way, Lanes& lanes,
-                   std::vector<RouteHop>& uses);
+/// Adds to `uses` what all groups of the stage put on links together, or that of one (see
+/// DataGroup::group_of()), for each byte that a member sends over its NIC on average. Rings go from
+/// each member to its like in the next NVLink domain; the edges of any other algorithm are those of
+/// collective_shape(), where switches can limit. `lanes` belongs to the plan.
+void add_data_uses(const StepPlan& plan, const StagePlan& stage, const DataWay& way, int group,
+                   Lanes& lanes, std::vector<RouteHop>& uses);
 
 }  // namespace lockstep

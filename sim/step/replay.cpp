@@ -25,10 +25,12 @@ class RunningStep::State {
     std::uint32_t stage = 0;
     std::uint32_t replica_class = 0;
     std::uint32_t item = 0;
-    std::uint32_t segment = 0;  ///< within the item
-    std::uint32_t axis = 0;     ///< of the segment's flows: the one under way
-    StepTime all_there;         ///< of it: when all had come and its own compute was done
-    std::uint32_t posted = 0;   ///< data-parallel collectives of the stage, in all
+    std::uint32_t segment = 0;   ///< within the item
+    std::uint32_t axis = 0;      ///< of the segment's flows: the one under way
+    StepTime all_there;          ///< of it: when all had come and its own compute was done
+    std::uint32_t posted = 0;    ///< data-parallel collectives of the stage, in all
+    std::uint32_t reduced = 0;   ///< of them, those that are done
+    bool in_collective = false;  ///< waits for its group, or exchanges with it
     Wait wait = Wait::none;
     std::uint32_t landing = 0;  ///< messages sent that have not arrived
     StepTime since;             ///< of the wait
@@ -51,13 +53,15 @@ class RunningStep::State {
     StepTime all_there;  ///< when the last of them arrived
   };
 
-  struct StageState {
-    std::vector<std::uint32_t> posts;  ///< by collective: classes that have posted it
-    std::vector<StepTime> posted_at;   ///< by collective: when the last of them did
-    std::uint32_t started = 0;
-    std::uint32_t done = 0;
-    bool running = false;
-    StepTime started_at;  ///< of the collective now running, or last run
+  /// Actors of one stage that sum gradients and gather weights together.
+  struct DataGroupState {
+    std::uint32_t stage = 0;
+    std::uint32_t number = 0;  ///< among the groups of its kind
+    std::vector<std::uint32_t> actors;
+    std::vector<StepTime> posted_at;  ///< by collective: when the last of them posted it
+    std::uint32_t arrived = 0;        ///< actors that have nothing left to do before the next one
+    std::uint32_t collective = 0;     ///< under way, or the last
+    StepTime started_at;              ///< of it
   };
 
  public:
@@ -127,7 +131,6 @@ class RunningStep::State {
     channels_.resize(2 * count);
     arrived_.assign(2 * count * chunks_, 0);
     result_.actors.resize(count);
-    stage_.resize(stages_);
     for (const ReplicaClass& c : classes_) result_.variants.push_back(c.variant);
     exchange_ready_.assign(classes_.size() * plan_.exchanges.size(), 0);
     exchange_posted_.resize(exchange_ready_.size());
@@ -137,9 +140,7 @@ class RunningStep::State {
     }
     unfinished_ = count;
     waiting_at_barrier_ = count;
-    for (std::size_t s = 0; s < stages_; ++s)
-      stage_[s].posts.assign(plan_.stages[s].collectives.size(), 0),
-          stage_[s].posted_at.resize(stage_[s].posts.size());
+    set_up_groups();
     if (record_) {
       std::size_t items = 0;
       for (std::size_t c = 0; c < classes_.size(); ++c) {
@@ -167,6 +168,43 @@ class RunningStep::State {
       const auto& slowdown = classes_[a / stages_].slowdown;
       if (!slowdown.empty()) actors_[a].slowdown = slowdown[a % stages_];
     }
+  }
+
+  void set_up_groups() {
+    first_group_.resize(stages_);
+    for (std::size_t kind = 0; kind < kDataGroups; ++kind) {
+      const auto groups = data_groups_of(classes_, static_cast<DataGroupKind>(kind));
+      group_of_class_[kind].resize(classes_.size());
+      for (std::size_t g = 0; g < groups.size(); ++g) {
+        for (const std::size_t c : groups[g]) {
+          group_of_class_[kind][c] = static_cast<std::uint32_t>(g);
+        }
+      }
+      for (std::size_t s = 0; s < stages_; ++s) {
+        first_group_[s][kind] = static_cast<std::uint32_t>(groups_.size());
+        const bool used = std::ranges::any_of(
+            plan_.stages[s].channels,
+            [kind](const DataChannel& c) { return static_cast<std::size_t>(c.group) == kind; });
+        for (std::size_t g = 0; used && g < groups.size(); ++g) {
+          DataGroupState& state = groups_.emplace_back();
+          state.stage = static_cast<std::uint32_t>(s);
+          state.number = static_cast<std::uint32_t>(g);
+          for (const std::size_t c : groups[g]) {
+            state.actors.push_back(static_cast<std::uint32_t>(c * stages_ + s));
+          }
+          state.posted_at.resize(plan_.stages[s].collectives.size());
+        }
+      }
+    }
+    if (!record_) return;
+    for (const DataGroupState& group : groups_) result_.data_groups.push_back(group.actors);
+  }
+  /// The group with which an actor runs a collective of its stage, as an index.
+  [[nodiscard]] std::uint32_t group_of(const Actor& a, std::uint32_t collective) const {
+    const StagePlan& stage = plan_.stages[a.stage];
+    const auto kind =
+        static_cast<std::size_t>(stage.channels[stage.collectives[collective].channel].group);
+    return first_group_[a.stage][kind] + group_of_class_[kind][a.replica_class];
   }
 
   [[nodiscard]] const StagePlan& plan_of(const Actor& a) const {
@@ -211,7 +249,7 @@ class RunningStep::State {
       if (!can_start(index)) return wait_for(a, Wait::input);
       if (record_) result_.items[first_record_[index] + a.item].start = now_ - begin_;
     }
-    if (segment.needs > stage_[a.stage].done) return wait_for(a, Wait::data);
+    if (segment.needs > a.reduced) return wait_for(a, Wait::data);
     ActorTimes& times = result_.actors[index];
     StepTime compute = segment.compute;
     if (a.slowdown != 1.0) {
@@ -378,44 +416,52 @@ class RunningStep::State {
 
   /// `count`: of the stage's collectives, those of before too.
   void post_up_to(Actor& a, std::uint32_t count) {
-    while (a.posted < count) post(a.stage, a.posted++);
-  }
-  void post(std::uint32_t stage, std::uint32_t collective) {
-    ++stage_[stage].posts[collective];
-    stage_[stage].posted_at[collective] = now_;
-    start_next_collective(stage);
-  }
-
-  void start_next_collective(std::uint32_t stage) {
-    StageState& s = stage_[stage];
-    if (s.running || s.started == s.posts.size()) return;
-    if (s.posts[s.started] < classes_.size()) return;
-    s.running = true;
-    s.started_at = now_;
-    queue_.push(now_ + plan_.stages[stage].collectives[s.started].latency, collective_starts,
-                stage);
-    ++s.started;
+    while (a.posted < count) {
+      groups_[group_of(a, a.posted)].posted_at[a.posted] = now_;
+      ++a.posted;
+      join_next_collective(a);
+    }
   }
 
-  void on_collective_starts(std::uint32_t stage) {
-    const StagePlan& plan = plan_.stages[stage];
-    const DataCollective& c = plan.collectives[stage_[stage].started - 1];
+  /// A rank runs one collective after the other; each begins when all ranks of its group are there.
+  void join_next_collective(Actor& a) {
+    if (a.in_collective || a.posted == a.reduced) return;
+    a.in_collective = true;
+    const std::uint32_t index = group_of(a, a.reduced);
+    DataGroupState& group = groups_[index];
+    if (++group.arrived < group.actors.size()) return;
+    group.arrived = 0;
+    group.collective = a.reduced;
+    group.started_at = now_;
+    queue_.push(now_ + plan_.stages[group.stage].collectives[group.collective].latency,
+                collective_starts, index);
+  }
+
+  void on_collective_starts(std::uint32_t index) {
+    const DataGroupState& group = groups_[index];
+    const StagePlan& plan = plan_.stages[group.stage];
+    const DataCollective& c = plan.collectives[group.collective];
     const double unit = Wiring::data_unit(plan.channels[c.channel].cost);
-    start_flow(wiring_->data(stage, c.channel), c.payload.base_units() * unit);
+    start_flow(wiring_->data(group.stage, c.channel, group.number), c.payload.base_units() * unit);
   }
 
-  void collective_ended(std::uint32_t stage) {
-    StageState& s = stage_[stage];
-    s.running = false;
-    ++s.done;
+  void collective_ended(const WiredFlow& flow) {
+    const StagePlan& plan = plan_.stages[flow.subject];
+    const auto kind = static_cast<std::size_t>(plan.channels[flow.channel].group);
+    const std::uint32_t number = first_group_[flow.subject][kind] + flow.group;
+    const DataGroupState& group = groups_[number];
     if (record_)
-      result_.collectives.push_back({stage, s.done - 1, s.started_at - begin_, now_ - begin_});
-    const StepTime posted_at = s.posted_at[s.done - 1];
-    start_next_collective(stage);
-    for (std::size_t c = 0; c < classes_.size(); ++c) {
-      const auto index = static_cast<std::uint32_t>(c * stages_ + stage);
+      result_.collectives.push_back(
+          {number, group.collective, group.started_at - begin_, now_ - begin_});
+    const StepTime posted_at = group.posted_at[group.collective];
+    for (const std::uint32_t index : group.actors) {
+      ++actors_[index].reduced;
+      actors_[index].in_collective = false;
+    }
+    for (const std::uint32_t index : group.actors) join_next_collective(actors_[index]);
+    for (const std::uint32_t index : group.actors) {
       Actor& a = actors_[index];
-      if (a.wait != Wait::data || s.done < data_needed(a)) continue;
+      if (a.wait != Wait::data || a.reduced < data_needed(a)) continue;
       const StepTime all_there = std::clamp(posted_at, a.since, now_);
       result_.actors[index].straggler += all_there - a.since;
       result_.actors[index].data += now_ - all_there;
@@ -435,16 +481,15 @@ class RunningStep::State {
   void drain(std::uint32_t index) {
     Actor& a = actors_[index];
     const StagePlan& plan = plan_of(a);
-    StageState& s = stage_[a.stage];
     if (optimised_) {
-      if (s.done < plan.collectives.size()) return wait_for(a, Wait::data);
+      if (a.reduced < plan.collectives.size()) return wait_for(a, Wait::data);
       a.wait = Wait::done;
       result_.actors[index].finished = now_ - begin_;
       --unfinished_;
       return;
     }
     post_up_to(a, plan.reduces_end);  // without overlap nothing has been posted yet
-    if (s.done < plan.reduces_end) return wait_for(a, Wait::data);
+    if (a.reduced < plan.reduces_end) return wait_for(a, Wait::data);
     if (exchange_of_[a.stage] != kNoExchange) return exchange_gradients(index);
     reach_barrier(index);
   }
@@ -516,7 +561,7 @@ class RunningStep::State {
       case WiredFlow::Use::message:
         return message_left(flow.subject);
       case WiredFlow::Use::data:
-        return collective_ended(flow.subject);
+        return collective_ended(flow);
       case WiredFlow::Use::exchange:
         return exchange_ended(flow.subject);
       case WiredFlow::Use::layer:
@@ -558,7 +603,9 @@ class RunningStep::State {
   std::vector<std::uint32_t> arrived_;  ///< by actor, pass, chunk
   std::vector<std::uint32_t> arrived_count_ =
       std::vector<std::uint32_t>(2 * classes_.size() * stages_);
-  std::vector<StageState> stage_;
+  std::vector<DataGroupState> groups_;                                  ///< of all stages and kinds
+  std::vector<std::array<std::uint32_t, kDataGroups>> first_group_;     ///< by stage and kind
+  std::array<std::vector<std::uint32_t>, kDataGroups> group_of_class_;  ///< among those of a kind
   std::vector<Block> blocks_;
   std::vector<std::uint32_t> block_of_;       ///< by actor
   std::vector<std::uint32_t> exchange_of_;    ///< by stage

@@ -38,9 +38,9 @@ struct ActorTimes {
 struct ItemRecord {
   StepTime start, end;
 };
-/// A data-parallel collective of a stage.
+/// A data-parallel collective of a group of actors: `collective` counts those of its stage.
 struct CollectiveRecord {
-  std::uint32_t stage, collective;
+  std::uint32_t group, collective;
   StepTime start, end;
 };
 
@@ -57,10 +57,11 @@ struct ReplayResult {
   StepTime end;
   std::vector<ActorTimes> actors;  ///< class-major: all stages of class 0, then of class 1
   std::vector<ItemRecord> items;   ///< when recording: actor by actor, in program order
-  std::vector<CollectiveRecord> collectives;  ///< when recording
-  std::vector<MessageRecord> messages;        ///< when recording, in order of arrival
-  StepTime optimiser_start;                   ///< all gradients are reduced
-  std::vector<std::uint32_t> variants;        ///< by replica class
+  std::vector<CollectiveRecord> collectives;            ///< when recording
+  std::vector<std::vector<std::uint32_t>> data_groups;  ///< when recording: their actors
+  std::vector<MessageRecord> messages;                  ///< when recording, in order of arrival
+  StepTime optimiser_start;                             ///< all gradients are reduced
+  std::vector<std::uint32_t> variants;                  ///< by replica class
   std::uint64_t events = 0, flows = 0, items_run = 0;
 
   [[nodiscard]] const StagePlan& plan_of(const StepPlan& plan, std::size_t actor) const {

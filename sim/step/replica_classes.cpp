@@ -1,6 +1,7 @@
 #include "sim/step/replica_classes.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <limits>
 #include <map>
@@ -11,6 +12,7 @@
 #include "sim/step/lanes.hpp"
 #include "sim/step/layer_routes.hpp"
 #include "sim/step/site.hpp"
+#include "topologies/routes/merge_hops.hpp"
 
 namespace lockstep {
 namespace {
@@ -70,6 +72,16 @@ int replicas_of_block(const StepPlan& plan, const LayerRoutes& routes) {
   return any ? span : 1;
 }
 
+/// Whether there are several groups of the kind that have something to exchange.
+bool has_groups(const StepPlan& plan, std::size_t kind) {
+  if (plan.stages.front().groups[kind].replicas == plan.placement.data) return false;
+  return std::ranges::any_of(plan.stages, [kind](const StagePlan& stage) {
+    return std::ranges::any_of(stage.channels, [kind](const DataChannel& c) {
+      return static_cast<std::size_t>(c.group) == kind;
+    });
+  });
+}
+
 /// Numbers hashes from 0 in the order of their first appearance.
 template <class Colours>
 std::uint32_t renumber(const std::vector<std::uint64_t>& hashes, Colours& colours) {
@@ -106,6 +118,7 @@ class Refinement {
       replica_hash_.push_back(hash);
       add_replica(data);
     }
+    number_groups();
     add_data();
     replica_colour_.resize(replicas);
     link_colour_.resize(link_hash_.size());
@@ -114,13 +127,16 @@ class Refinement {
   ReplicaClasses run(const Slowdowns& slow) {
     std::uint32_t replicas = renumber(replica_hash_, replica_colour_);
     std::uint32_t links = renumber(link_hash_, link_colour_);
+    std::uint32_t groups = renumber(group_hash_, group_colour_);
     while (!alone(replicas)) {
       refine();
       const std::uint32_t more_replicas = renumber(replica_hash_, replica_colour_);
       const std::uint32_t more_links = renumber(link_hash_, link_colour_);
-      if (more_replicas == replicas && more_links == links) break;
+      const std::uint32_t more_groups = renumber(group_hash_, group_colour_);
+      if (more_replicas == replicas && more_links == links && more_groups == groups) break;
       replicas = more_replicas;
       links = more_links;
+      groups = more_groups;
     }
     return result(slow, replicas, links);
   }
@@ -129,6 +145,12 @@ class Refinement {
   struct Use {
     std::uint32_t replica, link;
     std::uint64_t what;  ///< which flow of the replica, and its share
+  };
+
+  /// What a group's collectives put on a link.
+  struct GroupUse {
+    std::uint32_t group, link;
+    std::uint64_t what;
   };
 
   std::uint32_t number(FabricLink link) {
@@ -183,17 +205,58 @@ class Refinement {
     lanes_.add(from, to, false, 1.0, uses_);
   }
 
-  /// What a stage's data-parallel collectives put on a link is part of what the link is.
+  /// Groups of replicas that go on by themselves; kinds of which there is one group have none.
+  void number_groups() {
+    for (std::size_t kind = 0; kind < kDataGroups; ++kind) {
+      first_group_[kind] = kUnused;
+      if (!has_groups(plan_, kind)) continue;
+      const DataGroup& of_kind = plan_.stages.front().groups[kind];
+      first_group_[kind] = static_cast<std::uint32_t>(group_hash_.size());
+      group_hash_.resize(
+          group_hash_.size() + static_cast<std::size_t>(plan_.placement.data / of_kind.replicas),
+          kind);
+    }
+    group_colour_.resize(group_hash_.size());
+  }
+  [[nodiscard]] std::uint32_t group_at(std::size_t kind, std::size_t replica) const {
+    const DataGroup& of_kind = plan_.stages.front().groups[kind];
+    return first_group_[kind] +
+           static_cast<std::uint32_t>(of_kind.group_of(static_cast<int>(replica)));
+  }
+
+  /// What a stage's data-parallel collectives put on a link is part of what the link is, and of
+  /// what the group is if there are several.
   void add_data() {
     if (plan_.placement.data == 1) return;
     for (const StagePlan& stage : plan_.stages) {
       std::uint64_t number = static_cast<std::uint64_t>(stage.stage) << 32U;
-      for (const DataWay& way : data_ways(stage)) add_way(stage, way, ++number);
+      for (const DataWay& way : data_ways(stage)) {
+        ++number;
+        const auto kind = static_cast<std::size_t>(way.first->group);
+        if (first_group_[kind] == kUnused) {
+          add_way(stage, way, number);
+        } else {
+          add_way_of_groups(stage, way, number);
+        }
+      }
+    }
+  }
+  void add_way_of_groups(const StagePlan& stage, const DataWay& way, std::uint64_t id) {
+    const auto kind = static_cast<std::size_t>(way.first->group);
+    const int groups = plan_.placement.data / stage.groups[kind].replicas;
+    for (int g = 0; g < groups; ++g) {
+      add_data_uses(plan_, stage, way, g, lanes_, uses_);
+      merge_hops(uses_, 0);
+      for (const RouteHop& use : uses_) {
+        group_uses_.push_back({first_group_[kind] + static_cast<std::uint32_t>(g), number(use.link),
+                               mix(id, std::bit_cast<std::uint64_t>(use.share))});
+      }
+      uses_.clear();
     }
   }
   void add_way(const StagePlan& stage, const DataWay& way, std::uint64_t id) {
     std::map<std::uint32_t, double> shares;
-    add_data_uses(plan_, stage, way, lanes_, uses_);
+    add_data_uses(plan_, stage, way, kEveryGroup, lanes_, uses_);
     for (const RouteHop& use : uses_) shares[number(use.link)] += use.share;
     uses_.clear();
     for (const auto& [link, share] : shares) {
@@ -214,6 +277,22 @@ class Refinement {
       replica_hash_[use.replica] += mix(use.what, link_colour_[use.link]);
       link_hash_[use.link] += mix(use.what, replica_colour_[use.replica]);
     }
+    refine_groups();
+  }
+  void refine_groups() {
+    for (std::size_t g = 0; g < group_hash_.size(); ++g) group_hash_[g] = mix(group_colour_[g]);
+    for (std::size_t kind = 0; kind < kDataGroups; ++kind) {
+      if (first_group_[kind] == kUnused) continue;
+      for (std::size_t d = 0; d < replica_hash_.size(); ++d) {
+        const std::uint32_t group = group_at(kind, d);
+        group_hash_[group] += mix(replica_colour_[d]);
+        replica_hash_[d] += mix(kind, group_colour_[group]);
+      }
+    }
+    for (const GroupUse& use : group_uses_) {
+      group_hash_[use.group] += mix(use.what, link_colour_[use.link]);
+      link_hash_[use.link] += mix(use.what, group_colour_[use.group]);
+    }
   }
 
   /// Under ECMP no two replicas may be alike: then links need not be compared.
@@ -232,8 +311,18 @@ class Refinement {
         continue;
       }
       const auto it = slow.find(data);
-      folding.classes.push_back({data, 1, it == slow.end() ? std::vector<double>{} : it->second,
-                                 plan_.variant(data), kNoBlock});
+      folding.classes.push_back({data,
+                                 1,
+                                 it == slow.end() ? std::vector<double>{} : it->second,
+                                 plan_.variant(data),
+                                 kNoBlock,
+                                 {}});
+      for (std::size_t kind = 0; kind < kDataGroups; ++kind) {
+        if (first_group_[kind] == kUnused) continue;
+        // Alone, replicas were not compared, nor were groups.
+        const std::uint32_t group = group_at(kind, d);
+        folding.classes.back().data_group[kind] = alone(replicas) ? group : group_colour_[group];
+      }
     }
     if (span_ > 1) number_blocks(folding.classes);
     if (alone(replicas)) return folding;
@@ -265,9 +354,11 @@ class Refinement {
   double efficiency_;                  ///< of links between switches
   std::vector<std::uint32_t> number_;  ///< by fabric link: among those used
   std::vector<Use> uses_of_all_;
+  std::array<std::uint32_t, kDataGroups> first_group_{};
+  std::vector<GroupUse> group_uses_;
   std::vector<RouteHop> uses_;
-  std::vector<std::uint64_t> replica_hash_, link_hash_;
-  std::vector<std::uint32_t> replica_colour_, link_colour_;
+  std::vector<std::uint64_t> replica_hash_, link_hash_, group_hash_;
+  std::vector<std::uint32_t> replica_colour_, link_colour_, group_colour_;
 };
 
 /// Classes of equal slow GPUs and equal path lengths; slow replicas on their own.
@@ -279,15 +370,23 @@ std::vector<ReplicaClass> classes_by_length(const StepPlan& plan, const Slowdown
   for (int data = 0; data < plan.placement.data; ++data) {
     const auto it = slow.find(data);
     if (unfold || it != slow.end()) {
-      classes.push_back({data, 1, it == slow.end() ? std::vector<double>{} : it->second,
+      classes.push_back({data,
+                         1,
+                         it == slow.end() ? std::vector<double>{} : it->second,
                          plan.variant(data),
-                         span > 1 ? static_cast<std::uint32_t>(data / span) : kNoBlock});
+                         span > 1 ? static_cast<std::uint32_t>(data / span) : kNoBlock,
+                         {}});
+      for (std::size_t kind = 0; unfold && kind < kDataGroups; ++kind) {
+        if (!has_groups(plan, kind)) continue;
+        classes.back().data_group[kind] =
+            static_cast<std::uint32_t>(plan.stages.front().groups[kind].group_of(data));
+      }
       continue;
     }
     const auto [place, is_new] = by_path.try_emplace(
         {plan.variant(data), path_kinds(lanes, data, plan.placement.pipeline)}, classes.size());
     if (is_new) {
-      classes.push_back({data, 1, {}, plan.variant(data), kNoBlock});
+      classes.push_back({data, 1, {}, plan.variant(data), kNoBlock, {}});
     } else {
       ++classes[place->second].copies;
     }

@@ -1,6 +1,7 @@
 /// Which data-parallel replicas do the same thing at the same time, and which links look alike.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -22,6 +23,8 @@ struct ReplicaClass {
   /// Classes of one block exchange tokens with each other's experts over the network, and wait for
   /// each other there; kNoBlock: with nobody.
   std::uint32_t block = kNoBlock;
+  /// By DataGroupKind: classes with one number are in one group, or in groups that are alike.
+  std::array<std::uint32_t, kDataGroups> data_group{};
 };
 
 /// Links of the fabric on which the same classes put the same bytes; simulated once.
@@ -41,11 +44,12 @@ struct ReplicaClasses {
 /// Folded exactly, the classes are an equitable partition: replicas of a class have the same plan
 /// and slow GPUs and send as much over links of each class, links of a class have the same capacity
 /// and carry as much of replicas of each class; replicas of a class exchange tokens with as many of
-/// each class. Shares that are max-min fair are then equal within
-/// a class. Found by colour refinement, with 64-bit hashes in place of whole neighbourhoods: among
-/// 1e5 replicas and links two that differ meet once in 1e9 jobs. Source: McKay 1981, Practical
-/// graph isomorphism, Congressus Numerantium 30, section 2. Under ECMP it finds replicas that meet
-/// nobody, and those without pipeline messages; mostly each replica is a class of its own.
+/// each class, and are in groups of gradients with as many of each. Shares that are max-min fair
+/// are then equal within a class. Found by colour refinement, with 64-bit hashes in place of whole
+/// neighbourhoods: among 1e5 replicas and links two that differ meet once in 1e9 jobs. Source:
+/// McKay 1981, Practical graph isomorphism, Congressus Numerantium 30, section 2. Under ECMP it
+/// finds replicas that meet nobody, and those without pipeline messages; mostly each replica is a
+/// class of its own.
 ///
 /// `folded` under ECMP: classes are those of equal path length.
 ReplicaClasses classes_of_replicas(const Scenario& scenario, const StepPlan& plan,

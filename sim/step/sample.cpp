@@ -54,7 +54,7 @@ class ReplicaRoutes {
     for (const StagePlan& stage : plan_.stages) {
       for (const DataWay& way : data_ways(stage)) {
         uses_.clear();
-        add_data_uses(plan_, stage, way, lanes_, uses_);
+        add_data_uses(plan_, stage, way, kEveryGroup, lanes_, uses_);
         for (const RouteHop& use : uses_) load[use.link] += use.share;
       }
     }
@@ -191,6 +191,8 @@ ReplicaSample sample_of_replicas(const Scenario& scenario, const StepPlan& plan,
     if (!chosen[d] && !even[d] && all[d].slowdown.empty()) continue;
     routes.add_load(static_cast<int>(d), own);
     sample.classes.push_back(all[d]);
+    // Of a group only some are simulated: all groups go on together, at the pace of the slowest.
+    sample.classes.back().data_group = {};
     sample.stands_for.push_back(1);
   }
   // Those that lie evenly stand for the rest, each for those after it.

@@ -48,10 +48,10 @@ std::vector<TimelineSlice> timeline(const StepPlan& plan, const ReplayResult& re
     channel = m.end;
   }
   for (const CollectiveRecord& c : result.collectives) {
-    const bool gathers =
-        plan.stages[c.stage].collectives[c.collective].op == CollectiveOp::all_gather;
-    for (std::uint32_t a = c.stage; a < result.actors.size();
-         a += static_cast<std::uint32_t>(stages)) {
+    const std::vector<std::uint32_t>& actors = result.data_groups[c.group];
+    const StagePlan& stage = plan.stages[actors.front() % stages];
+    const bool gathers = stage.collectives[c.collective].op == CollectiveOp::all_gather;
+    for (const std::uint32_t a : actors) {
       slices.push_back({a, data, gathers ? gather : reduce, -1, -1, c.start, c.end});
     }
   }

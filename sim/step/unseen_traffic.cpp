@@ -7,12 +7,15 @@
 namespace lockstep {
 namespace {
 
-/// Whether replicas have collectives that cross the network.
-bool has_collectives(const StepPlan& plan) {
-  const auto any = [](const std::vector<StagePlan>& stages) {
-    return std::ranges::any_of(stages, [](const StagePlan& stage) {
-      return std::ranges::any_of(
-          stage.channels, [](const DataChannel& c) { return c.cost.network_coefficient > 0; });
+/// Whether lanes of a replica, its tensor-parallel ranks above all, are in collectives of replicas
+/// that cross the network, and not all in the same one.
+bool has_lanes_apart(const StepPlan& plan) {
+  const auto any = [&plan](const std::vector<StagePlan>& stages) {
+    return std::ranges::any_of(stages, [&plan](const StagePlan& stage) {
+      return std::ranges::any_of(stage.channels, [&](const DataChannel& c) {
+        return c.cost.network_coefficient > 0 &&
+               stage.groups[static_cast<std::size_t>(c.group)].lanes < plan.placement.tensor;
+      });
     });
   };
   return any(plan.stages) || std::ranges::any_of(plan.further_variants, any);
@@ -30,8 +33,10 @@ bool is_uneven(const FabricSpec& fabric) {
 std::vector<std::string> unseen_traffic(const Scenario& scenario, const StepPlan& plan,
                                         const std::string& limits) {
   std::vector<std::string> notes;
-  if (limits.empty() || !is_uneven(scenario.fabric) || !has_collectives(plan)) return notes;
-  notes.emplace_back("All groups of data-parallel replicas of a stage end with the slowest one.");
+  if (limits.empty() || !is_uneven(scenario.fabric) || !has_lanes_apart(plan)) return notes;
+  notes.emplace_back(
+      "Tensor- and context-parallel ranks of a replica end their collectives with other replicas "
+      "together, with the slowest of them.");
   return notes;
 }
 

@@ -1,4 +1,4 @@
-/// What a step's answer leaves out of the traffic between nodes: groups of replicas that diverge.
+/// What a step's answer leaves out of the traffic between nodes: ranks of a replica that diverge.
 #pragma once
 
 #include <string>

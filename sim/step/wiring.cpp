@@ -74,12 +74,13 @@ LinkIndex Wiring::known_link(FabricLink link) const {
 }
 
 FlowIndex Wiring::add_flow(const Edges& edges, WiredFlow::Use use, std::size_t subject,
-                           std::size_t channel) {
+                           std::size_t channel, std::size_t group) {
   const FlowIndex flow = network_.add_flow(edges.list);
   flows_.push_back({.use = use,
                     .subject = static_cast<std::uint32_t>(subject),
                     .flow = flow,
                     .channel = static_cast<std::uint32_t>(channel),
+                    .group = static_cast<std::uint32_t>(group),
                     .on_fabric = edges.on_fabric,
                     .stalled = edges.stalled});
   return flow;
@@ -189,6 +190,19 @@ std::vector<std::vector<std::size_t>> blocks_of(const std::vector<ReplicaClass>&
   return blocks;
 }
 
+std::vector<std::vector<std::size_t>> data_groups_of(const std::vector<ReplicaClass>& classes,
+                                                     DataGroupKind kind) {
+  std::vector<std::vector<std::size_t>> groups;
+  std::map<std::uint32_t, std::size_t> known;
+  for (std::size_t c = 0; c < classes.size(); ++c) {
+    const std::uint32_t number = classes[c].data_group[static_cast<std::size_t>(kind)];
+    const auto [at, is_new] = known.try_emplace(number, groups.size());
+    if (is_new) groups.emplace_back();
+    groups[at->second].push_back(c);
+  }
+  return groups;
+}
+
 void Wiring::wire_layers() {
   const std::size_t stages = plan_.stages.size();
   for (std::size_t a = 0; a < actors_.size(); ++a) {
@@ -233,32 +247,52 @@ void Wiring::wire_layer(const std::vector<std::size_t>& actors, Axis axis) {
 
 void Wiring::wire_data() {
   data_.resize(plan_.stages.size());
+  std::array<std::vector<std::vector<std::size_t>>, kDataGroups> groups;
+  for (std::size_t kind = 0; kind < kDataGroups; ++kind) {
+    groups[kind] = data_groups_of(classes_, static_cast<DataGroupKind>(kind));
+  }
   for (std::size_t s = 0; s < plan_.stages.size(); ++s) {
     const StagePlan& stage = plan_.stages[s];
-    std::vector<Edges> ways;
+    std::vector<std::vector<Edges>> ways(1);  // by way and group; the first: nothing is crossed
     std::vector<std::size_t> way_of(stage.channels.size());
-    ways.emplace_back();  // of groups that cross nothing
     for (const DataWay& way : data_ways(stage)) {
       for (const std::size_t channel : way.channels) way_of[channel] = ways.size();
-      ways.push_back(data_edges(stage, way));
+      ways.emplace_back();
+      for (const auto& classes : groups[static_cast<std::size_t>(way.first->group)]) {
+        ways.back().push_back(data_edges(stage, way, classes));
+      }
     }
     for (std::size_t c = 0; c < stage.channels.size(); ++c) {
-      data_[s].push_back(wire_data_channel(s, ways[way_of[c]], stage.channels[c]));
+      const auto& of_kind = groups[static_cast<std::size_t>(stage.channels[c].group)];
+      const std::vector<Edges>& edges = ways[way_of[c]];
+      for (std::size_t g = 0; g < of_kind.size(); ++g) {
+        const FlowIndex flow =
+            wire_data_channel(s, c, g, of_kind[g], edges.empty() ? Edges{} : edges[g]);
+        if (g == 0) data_[s].push_back(flow);
+      }
     }
   }
 }
 
-/// Links between the NVLink domains of groups, one byte of each member. All groups of the kind move
-/// at the pace of the slowest.
-Wiring::Edges Wiring::data_edges(const StagePlan& stage, const DataWay& way) {
+/// Links between the NVLink domains of the groups in which these classes are, one byte of each
+/// member.
+Wiring::Edges Wiring::data_edges(const StagePlan& stage, const DataWay& way,
+                                 const std::vector<std::size_t>& classes) {
   std::vector<RouteHop> uses;
+  const DataGroup& group = stage.groups[static_cast<std::size_t>(way.first->group)];
   const bool every_replica =
       std::ranges::all_of(classes_, [](const ReplicaClass& c) { return c.copies == 1; });
   exact_ = exact_ && (every_replica || alike());
-  if (alike() || !crowd_.empty() || every_replica || !way.is_ring()) {
-    add_data_uses(plan_, stage, way, lanes_, uses);
+  double groups = 1;  // that are alike
+  if (classes.size() < classes_.size()) {
+    const int which = group.group_of(classes_[classes.front()].representative);
+    add_data_uses(plan_, stage, way, which, lanes_, uses);
+    groups = 0;
+    for (const std::size_t c : classes) groups += classes_[c].copies;
+    groups /= group.replicas;
+  } else if (alike() || !crowd_.empty() || every_replica || !way.is_ring()) {
+    add_data_uses(plan_, stage, way, kEveryGroup, lanes_, uses);
   } else {
-    const DataGroup& group = stage.groups[static_cast<std::size_t>(way.first->group)];
     for (const ReplicaClass& c : classes_) {
       if (c.copies == 1) {
         lanes_.add_ring(c.representative, stage.stage, group, uses);
@@ -270,7 +304,7 @@ Wiring::Edges Wiring::data_edges(const StagePlan& stage, const DataWay& way) {
     }
   }
   Edges edges;
-  std::vector<double> share(network_.links() + uses.size());
+  share_.resize(std::max(share_.size(), network_.links() + uses.size()));
   for (const RouteHop& use : uses) {
     edges.on_fabric = true;
     if (links_.dead(use.link)) {
@@ -280,10 +314,10 @@ Wiring::Edges Wiring::data_edges(const StagePlan& stage, const DataWay& way) {
     const double links =
         link_classes_.of.empty() ? 1.0 : link_classes_.links[link_classes_.of[use.link]];
     const LinkIndex link = fabric_link(use.link);
-    if (share[link] == 0) edges.list.push_back({link, 0});
-    share[link] += use.share / links;
+    if (share_[link] == 0) edges.list.push_back({link, 0});
+    share_[link] += use.share * groups / links;
   }
-  for (FlowEdge& e : edges.list) e.coefficient = share[e.link];
+  for (FlowEdge& e : edges.list) e.coefficient = std::exchange(share_[e.link], 0.0);
   return edges;
 }
 
@@ -307,15 +341,16 @@ void Wiring::add_hashed_ring(int stage, const DataGroup& group, int representati
   for (int j = first; j < end; ++j) add_member(j, true, 1.0);
 }
 
-FlowIndex Wiring::wire_data_channel(std::size_t stage, const Edges& way,
-                                    const DataChannel& channel) {
-  const DataGroup& group = plan_.stages[stage].groups[static_cast<std::size_t>(channel.group)];
+FlowIndex Wiring::wire_data_channel(std::size_t stage, std::size_t number, std::size_t group,
+                                    const std::vector<std::size_t>& classes, const Edges& way) {
+  const DataChannel& channel = plan_.stages[stage].channels[number];
+  const DataGroup& of_kind = plan_.stages[stage].groups[static_cast<std::size_t>(channel.group)];
   const double unit = data_unit(channel.cost);
   Edges edges;
   edges.list.push_back({rate_limit(channel.cost.payload_rate.base_units() * unit), 1.0});
   const double over_nvlink = channel.cost.nvlink_coefficient / unit;
-  if (group.per_domain > 1 && over_nvlink > 0) {
-    for (std::size_t c = 0; c < classes_.size(); ++c) {
+  if (of_kind.per_domain > 1 && over_nvlink > 0) {
+    for (const std::size_t c : classes) {
       for (const int direction : {0, 1}) {
         edges.list.push_back({port(c * plan_.stages.size() + stage, direction), over_nvlink});
       }
@@ -329,7 +364,7 @@ FlowIndex Wiring::wire_data_channel(std::size_t stage, const Edges& way,
   }
   edges.on_fabric = way.on_fabric && over_network > 0;
   edges.stalled = way.stalled && over_network > 0;
-  return add_flow(edges, WiredFlow::Use::data, stage, data_[stage].size());
+  return add_flow(edges, WiredFlow::Use::data, stage, number, group);
 }
 
 void Wiring::wire_exchanges() {

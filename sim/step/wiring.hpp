@@ -38,12 +38,18 @@ struct WiredFlow {
   std::uint32_t subject = 0;
   FlowIndex flow = kNoFlow;
   std::uint32_t channel = 0;  ///< data: of the stage
+  std::uint32_t group = 0;    ///< data: of those that data_groups_of() tells apart
   bool on_fabric = false;     ///< crosses the fabric at all
   bool stalled = false;       ///< crosses a dead link
 };
 
 /// Classes that exchange tokens with each other, as indices; one that does with nobody is alone.
 std::vector<std::vector<std::size_t>> blocks_of(const std::vector<ReplicaClass>& classes);
+
+/// Classes whose replicas are in one data-parallel group of the kind, or in groups that are alike:
+/// each goes on by itself. As indices, in the order of first members.
+std::vector<std::vector<std::size_t>> data_groups_of(const std::vector<ReplicaClass>& classes,
+                                                     DataGroupKind kind);
 
 /// A class of links is one link here; a folded class puts on it what its copies put on each.
 class Wiring {
@@ -63,9 +69,9 @@ class Wiring {
     return flow - first_ < flows_.size() && flows_[flow - first_].stalled;
   }
   [[nodiscard]] const ActorWires& actor(std::size_t index) const { return actors_[index]; }
-  /// Flow of a stage's data-parallel channel.
-  [[nodiscard]] FlowIndex data(std::size_t stage, std::size_t channel) const {
-    return data_[stage][channel];
+  /// Flow of a group on a stage's data-parallel channel.
+  [[nodiscard]] FlowIndex data(std::size_t stage, std::size_t channel, std::size_t group) const {
+    return data_[stage][channel] + static_cast<FlowIndex>(group);
   }
   /// Bytes of progress of a flow per byte of a collective's payload.
   [[nodiscard]] static double data_unit(const CollectiveCost& cost);
@@ -82,7 +88,7 @@ class Wiring {
 
   LinkIndex fabric_link(FabricLink link);
   FlowIndex add_flow(const Edges& edges, WiredFlow::Use use, std::size_t subject,
-                     std::size_t channel = 0);
+                     std::size_t channel = 0, std::size_t group = 0);
   [[nodiscard]] const StagePlan& plan_of(std::size_t actor) const;
   LinkIndex port(std::size_t actor, int direction);
   LinkIndex rate_limit(double bytes_per_second);
@@ -96,10 +102,12 @@ class Wiring {
   void wire_layers();
   void wire_layer(const std::vector<std::size_t>& actors, Axis axis);
   void wire_data();
-  Edges data_edges(const StagePlan& stage, const DataWay& way);
+  Edges data_edges(const StagePlan& stage, const DataWay& way,
+                   const std::vector<std::size_t>& classes);
   void add_hashed_ring(int stage, const DataGroup& group, int representative,
                        std::vector<RouteHop>& ring);
-  FlowIndex wire_data_channel(std::size_t stage, const Edges& way, const DataChannel& channel);
+  FlowIndex wire_data_channel(std::size_t stage, std::size_t number, std::size_t group,
+                              const std::vector<std::size_t>& classes, const Edges& way);
   void wire_exchanges();
 
   const Scenario& scenario_;
@@ -118,7 +126,8 @@ class Wiring {
   std::vector<std::array<LinkIndex, 2>> ports_;
   std::vector<LinkIndex> pairs_;  ///< pace between a stage and the next, when they send in turn
   std::vector<ActorWires> actors_;
-  std::vector<std::vector<FlowIndex>> data_;
+  std::vector<std::vector<FlowIndex>> data_;  ///< by stage and channel: of its first group
+  std::vector<double> share_;                 ///< by link; all 0 between calls
   std::vector<FlowIndex> exchanges_;
 };
 

@@ -42,7 +42,7 @@ std::vector<double> load_of(const StepPlan& plan, const Fabric& fabric,
   REQUIRE(ways.size() == 1);
   Lanes lanes{plan, fabric};
   std::vector<RouteHop> uses;
-  add_data_uses(plan, stage, ways.front(), lanes, uses);
+  add_data_uses(plan, stage, ways.front(), kEveryGroup, lanes, uses);
   std::vector<double> load(fabric.link_count());
   for (const RouteHop& use : uses) load[use.link] += use.share;
   return load;
@@ -68,7 +68,7 @@ TEST_CASE("data groups: each kind holds every rank of a stage once") {
     for (int stage = 0; stage < spec.pipeline; ++stage) {
       for (const DataGroup& group : data_groups(s.job.parallelism, placement, stage)) {
         std::set<int> seen;
-        for_each_group(group, spec, placement, stage, [&](std::span<const int> ranks) {
+        for_each_group(group, spec, placement, stage, kEveryGroup, [&](std::span<const int> ranks) {
           CHECK(static_cast<int>(ranks.size()) == group.replicas * group.lanes);
           for (const int rank : ranks) {
             CHECK(placement.coordinates(rank).pipeline == stage);

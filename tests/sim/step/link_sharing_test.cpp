@@ -142,6 +142,43 @@ TEST_CASE("inside layers: GPUs that exchange tokens wait for the slowest of thei
   for (std::size_t replica = 0; replica < 4; ++replica) CHECK(exchanged(replica) == 100);
 }
 
+TEST_CASE("data groups: a slow replica delays its own group first") {
+  HandPlan hand{1, 4, 4};
+  StagePlan& stage = hand.plan.stages.front();
+  stage.items = {item(Pass::forward, 0)};
+  stage.segments.resize(1);
+  stage.segments[0].compute = {50};
+  post_reduction(stage, 100, bare_cost(kByteATick, 0, 0));
+  stage.channels.front().group = DataGroupKind::shard;
+  stage.groups[static_cast<std::size_t>(DataGroupKind::shard)] = {.ranks = 2, .replicas = 2};
+  // Replicas 0 and 1 are a group, 2 and 3 another; 3 takes twice as long.
+  std::vector<ReplicaClass> classes{{0, 1, {}}, {1, 1, {}}, {2, 1, {}}, {3, 1, {2.0}}};
+  const auto run = [&] {
+    const Fabric fabric = own_fabric(hand.scenario, hand.plan);
+    FlowNetwork network;
+    FabricLinks links{fabric, network};
+    const Wiring wiring{hand.scenario, hand.plan, classes, {.links = &links, .nodes = {}}};
+    return replay(hand.plan, classes, wiring, true);
+  };
+  const auto straggler = [](const ReplayResult& result, std::size_t replica) {
+    return result.actors[replica].straggler.ps;
+  };
+  const ReplayResult together = run();
+  CHECK(together.end.ps == 100 + 100);
+  CHECK(together.collectives.size() == 1);
+  CHECK(straggler(together, 0) == 50);
+  classes[2].data_group[static_cast<std::size_t>(DataGroupKind::shard)] = 2;
+  classes[3].data_group = classes[2].data_group;
+  const ReplayResult apart = run();
+  CHECK(apart.end.ps == 100 + 100);
+  CHECK(apart.collectives.size() == 2);
+  CHECK(straggler(apart, 0) == 0);
+  CHECK(apart.actors[0].data.ps == 100);
+  CHECK(apart.actors[0].bubble.ps == 50);  // until the other group is ready for the optimiser
+  CHECK(straggler(apart, 2) == 50);
+  CHECK(straggler(apart, 3) == 0);
+}
+
 TEST_CASE("network: a pipeline message and a reduction that leave one NIC share it") {
   // The second stage computes for 10 ticks when the message is there.
   CHECK(replicas_on_network(0, 100).run().end.ps == 10 + 100 + 10);
