@@ -19,60 +19,42 @@ namespace {
 constexpr Interval kLogError{-20, 20};
 constexpr std::size_t kMostResiduals = 1'000'000;
 
-/// A row whose members are all there and of their types, which those that ship are: every run
-/// reads hundreds, and a cursor for each member would take longer than the step. Nothing for any
-/// other row, which the cursor then reads, or says what is wrong with.
-std::optional<Residual> sound_residual(const nlohmann::ordered_json& row) {
-  constexpr std::size_t kMembers = 16;
-  if (!row.is_object() || row.size() != kMembers) return std::nullopt;
-  bool sound = true;
-  const auto member = [&](const char* key) -> const nlohmann::ordered_json* {
-    const auto found = row.find(key);
-    sound = sound && found != row.end();
-    return found == row.end() ? nullptr : &*found;
+/// [row, fitted, left_out, vendor_left_out, as_default]
+constexpr std::size_t kRowMembers = 5;
+
+/// What sets apart the errors of one row, where they are sound as those that ship are: every run
+/// reads hundreds, and a cursor for each would take longer than the step. False for any other row,
+/// which the cursor then reads, or says what is wrong with.
+bool read_sound_errors(const nlohmann::ordered_json& row, Residual& r) {
+  if (!row.is_array() || row.size() != kRowMembers || !row[0].is_string()) return false;
+  const auto number = [&](std::size_t at, double& out) {
+    if (!row[at].is_number()) return false;
+    out = row[at].get<double>();
+    return out >= kLogError.low && out <= kLogError.high;
   };
-  const auto text = [&](const char* key, std::string& out) {
-    const nlohmann::ordered_json* value = member(key);
-    sound = sound && value->is_string();
-    if (sound) out = value->get_ref<const std::string&>();
-  };
-  const auto truth = [&](const char* key, bool& out) {
-    const nlohmann::ordered_json* value = member(key);
-    sound = sound && value->is_boolean();
-    if (sound) out = value->get<bool>();
-  };
-  const auto number = [&](const nlohmann::ordered_json* value, double& out) {
-    sound = sound && value->is_number();
-    if (!sound) return;
-    out = value->get<double>();
-    sound = out >= kLogError.low && out <= kLogError.high;
-  };
-  Residual r;
-  text("row", r.row);
-  text("source", r.source);
-  text("vendor", r.vendor);
-  text("stack", r.traits.stack);
-  text("release", r.traits.release);
-  text("gpu", r.traits.gpu);
-  text("architecture", r.traits.architecture);
-  text("network", r.traits.network);
-  text("fabric", r.traits.fabric);
-  truth("experts", r.traits.experts);
-  truth("sharded_weights", r.traits.sharded_weights);
-  truth("context", r.traits.context);
-  number(member("fitted"), r.fitted);
-  number(member("left_out"), r.left_out);
-  number(member("vendor_left_out"), r.vendor_left_out);
-  const nlohmann::ordered_json* as_default = member("as_default");
-  if (sound && !as_default->is_null()) number(as_default, r.as_default.emplace());
-  if (!sound) return std::nullopt;
-  return r;
+  r.row = row[0].get_ref<const std::string&>();
+  r.as_default.reset();
+  return number(1, r.fitted) && number(2, r.left_out) && number(3, r.vendor_left_out) &&
+         (row[4].is_null() || number(4, r.as_default.emplace()));
 }
 
-Residual read_residual(const JsonCursor& at) {
-  if (std::optional<Residual> sound = sound_residual(at.json())) return *std::move(sound);
+void read_errors(const JsonCursor& at, Residual& r) {
+  if (read_sound_errors(at.json(), r)) return;
+  const std::vector<JsonCursor> members = at.elements(kRowMembers);
+  if (members.size() < kRowMembers) {
+    at.fail("[row, fitted, left_out, vendor_left_out, as_default]");
+  }
+  r.row = members[0].string();
+  r.fitted = members[1].number(kLogError);
+  r.left_out = members[2].number(kLogError);
+  r.vendor_left_out = members[3].number(kLogError);
+  r.as_default.reset();
+  if (!members[4].is_null()) r.as_default = members[4].number(kLogError);
+}
+
+/// Rows that were run alike.
+void read_group(const JsonCursor& at, ResidualTable& table) {
   Residual r;
-  r.row = at.at("row").string();
   r.source = at.at("source").string();
   r.vendor = at.at("vendor").string();
   r.traits.stack = at.at("stack").string();
@@ -84,13 +66,11 @@ Residual read_residual(const JsonCursor& at) {
   r.traits.experts = at.at("experts").boolean();
   r.traits.sharded_weights = at.at("sharded_weights").boolean();
   r.traits.context = at.at("context").boolean();
-  r.fitted = at.at("fitted").number(kLogError);
-  r.left_out = at.at("left_out").number(kLogError);
-  const JsonCursor as_default = at.at("as_default");
-  if (!as_default.is_null()) r.as_default = as_default.number(kLogError);
-  r.vendor_left_out = at.at("vendor_left_out").number(kLogError);
+  for (const JsonCursor& row : at.at("rows").elements(kMostResiduals)) {
+    read_errors(row, r);
+    table.push_back(r);
+  }
   at.finish();
-  return r;
 }
 
 /// What published rows say of their cabling at most: that it is a tree, whose rails may have
@@ -109,10 +89,10 @@ std::string_view family_of(FabricKind kind) {
 ResidualTable residuals_of(const JsonCursor& root) {
   (void)root.find("about");
   ResidualTable table;
-  const JsonCursor rows = root.at("rows");
-  for (const JsonCursor& at : rows.elements(kMostResiduals)) table.push_back(read_residual(at));
+  const JsonCursor groups = root.at("groups");
+  for (const JsonCursor& at : groups.elements(kMostResiduals)) read_group(at, table);
   root.finish();
-  if (table.empty()) rows.fail("at least one row");
+  if (table.empty()) groups.fail("at least one row");
   classify(table);
   return table;
 }

@@ -1,6 +1,8 @@
 #include "tools/lockstep/accuracy/residuals_file.hpp"
 
 #include <fmt/format.h>
+#include <string>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -10,33 +12,47 @@ namespace lockstep {
 namespace {
 
 constexpr std::string_view kAbout =
-    "Errors of predicted step times of published training runs, log(predicted / measured): fitted, "
-    "with the row's source left out of the fit, and with all sources of its vendor left out; "
-    "as_default: "
-    "predicted with the stack that stands in where none is named. Made by: lockstep fit "
-    "--leave-out --residuals FILE. Intervals of predictions come from it.";
+    "Errors of predicted step times of published training runs, log(predicted / measured), by what "
+    "was run alike: [row, fitted, left_out, vendor_left_out, as_default]. left_out: with the row's "
+    "source left out of the fit; vendor_left_out: with all sources of its vendor left out; "
+    "as_default: predicted with the stack that stands in where none is named, null where it cannot "
+    "run the row. Made by: lockstep fit --leave-out --residuals FILE. Intervals of predictions "
+    "come "
+    "from it.";
 
-std::string line(const Residual& r) {
+/// What rows that were run alike have in common.
+std::string group_of(const Residual& r) {
   const PredictionTraits& t = r.traits;
   return fmt::format(
-      R"({{"row":{},"source":{},"vendor":{},"stack":{},"release":{},"gpu":{},"architecture":{},)"
-      R"("network":{},"fabric":{},"experts":{},"sharded_weights":{},"context":{},)"
-      R"("fitted":{:.4f},"left_out":{:.4f},"vendor_left_out":{:.4f},"as_default":{}}})",
-      json_string(r.row), json_string(r.source), json_string(r.vendor), json_string(t.stack),
-      json_string(t.release), json_string(t.gpu), json_string(t.architecture),
-      json_string(t.network), json_string(t.fabric), t.experts, t.sharded_weights, t.context,
-      r.fitted, r.left_out, r.vendor_left_out,
-      r.as_default ? fmt::format("{:.4f}", *r.as_default) : "null");
+      R"({{"source":{},"vendor":{},"stack":{},"release":{},"gpu":{},"architecture":{},)"
+      R"("network":{},"fabric":{},"experts":{},"sharded_weights":{},"context":{},"rows":[)",
+      json_string(r.source), json_string(r.vendor), json_string(t.stack), json_string(t.release),
+      json_string(t.gpu), json_string(t.architecture), json_string(t.network),
+      json_string(t.fabric), t.experts, t.sharded_weights, t.context);
+}
+
+std::string errors_of(const Residual& r) {
+  return fmt::format("[{},{:.4f},{:.4f},{:.4f},{}]", json_string(r.row), r.fitted, r.left_out,
+                     r.vendor_left_out,
+                     r.as_default ? fmt::format("{:.4f}", *r.as_default) : "null");
 }
 
 }  // namespace
 
 std::string residuals_json(const ResidualTable& table) {
-  std::string out = fmt::format("{{\n\"about\":{},\n\"rows\":[\n", json_string(kAbout));
-  for (std::size_t i = 0; i < table.size(); ++i) {
-    out += line(table[i]) + (i + 1 < table.size() ? ",\n" : "\n");
+  std::string out = fmt::format("{{\n\"about\":{},\n\"groups\":[", json_string(kAbout));
+  std::string last;
+  for (const Residual& r : table) {
+    std::string group = group_of(r);
+    if (group != last) {
+      out += (last.empty() ? "\n" : "\n]},\n") + group + "\n";
+    } else {
+      out += ",\n";
+    }
+    out += errors_of(r);
+    last = std::move(group);
   }
-  return out + "]}\n";
+  return out + (last.empty() ? "]}\n" : "\n]}\n]}\n");
 }
 
 }  // namespace lockstep
