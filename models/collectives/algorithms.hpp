@@ -62,6 +62,10 @@ std::span<const CollectiveAlgorithm> collective_algorithms();
 /// Rails that the group's channels leave a node on.
 int channel_rails(const CollectiveContext& context);
 
+/// Channels per rail across nodes. Source: 16 collective channels over 8 rails in a log of two p5
+/// nodes.
+inline constexpr int kChannelsPerRail = 2;
+
 /// The cost of the fastest candidates together: inside a node all regimes, across nodes the fastest
 /// of every protocol, blended as candidate.hpp says. Requires at least one.
 CollectiveCost blend(const CollectiveContext& context,
@@ -70,6 +74,14 @@ CollectiveCost blend(const CollectiveContext& context,
 /// Channels of one communicator with this algorithm: what NCCL's graph search finds for the GPU
 /// inside a node, two per rail across nodes, at most what the options allow.
 int channel_count(const CollectiveContext& context, std::string_view algorithm);
+
+/// Channels on which a member sends to another one on a different node, where it sends to all or to
+/// a neighbour: as many as the transport opens to a peer, halved while those to all members would
+/// give a channel of the communicator more than four. Source: ncclTopoGetNchannels and
+/// ncclTopoComputeP2pChannels of NCCL 2.27 src/graph/paths.cc; left out: GPUs with several NICs.
+int peer_channels(const CollectiveContext& context);
+/// The same of so many members whose communicator has so many channels.
+int peer_channels(const TransportSpec& transport, int members, int channels);
 
 /// Channels that a call of this size really takes: NCCL drops one at a time while a channel would
 /// have less than threads x threshold bytes (8 with LL and LL128, 64 with Simple, 512 where

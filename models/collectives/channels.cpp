@@ -34,22 +34,27 @@ int binary_tree_parent(int node, int nodes) {
 /// Edges summed by pair of members, in a fixed order.
 class EdgeSum {
  public:
-  void add(int from, int to, double bytes) { bytes_[{from, to}] += bytes; }
+  void add(int from, int to, double bytes, int channels = 1) {
+    NetworkEdge& edge = edges_.try_emplace({from, to}, NetworkEdge{from, to, 0, 0}).first->second;
+    edge.bytes += bytes;
+    edge.channels += channels;
+  }
   [[nodiscard]] std::vector<NetworkEdge> edges() const {
     std::vector<NetworkEdge> out;
-    out.reserve(bytes_.size());
-    for (const auto& [pair, bytes] : bytes_) out.push_back({pair.first, pair.second, bytes});
+    out.reserve(edges_.size());
+    for (const auto& [pair, edge] : edges_) out.push_back(edge);
     return out;
   }
 
  private:
-  std::map<std::pair<int, int>, double> bytes_;
+  std::map<std::pair<int, int>, NetworkEdge> edges_;
 };
 
 struct ShapeInput {
   CollectiveOp op;
   std::span<const GroupMember> members;
   int channels;
+  int peer_channels;
   std::vector<GroupNode> nodes;
   double n, g, k;  ///< members, members of the smallest node, nodes
 };
@@ -120,7 +125,8 @@ CollectiveShape hierarchical_shape(const ShapeInput& in) {
   for (std::size_t rail = 0; rail < at(static_cast<int>(in.g)); ++rail) {
     for (std::size_t i = 0; i < in.nodes.size(); ++i) {
       sum.add(in.nodes[i].members[rail], in.nodes[(i + 1) % in.nodes.size()].members[rail],
-              bus_factor(in.op, static_cast<int>(in.k)) / in.g);
+              bus_factor(in.op, static_cast<int>(in.k)) / in.g,
+              std::max(1, in.channels / static_cast<int>(in.g)));
     }
   }
   return {.nvlink_coefficient = bus_factor(in.op, static_cast<int>(in.g)),
@@ -135,7 +141,7 @@ CollectiveShape pat_shape(const ShapeInput& in) {
   const int n = static_cast<int>(in.members.size());
   for (int distance = 1; distance < n; distance *= 2) {
     const double parts = std::min(distance, n - distance);
-    for (int i = 0; i < n; ++i) sum.add(i, (i + distance) % n, parts / n);
+    for (int i = 0; i < n; ++i) sum.add(i, (i + distance) % n, parts / n, in.channels);
   }
   return {.nvlink_coefficient = 0,
           .edges = sum.edges(),
@@ -150,7 +156,8 @@ CollectiveShape pair_shape(const ShapeInput& in, PairPattern pairs) {
   return {.nvlink_coefficient = (in.g - 1) / in.n + (gathered ? off_node * (in.g - 1) / in.g : 0),
           .edges = {},
           .pairs = in.nodes.size() > 1 ? pairs : PairPattern::none,
-          .bytes_per_pair = (gathered ? in.g : 1) / in.n};
+          .bytes_per_pair = (gathered ? in.g : 1) / in.n,
+          .channels_per_pair = in.peer_channels};
 }
 
 /// Every member to the next, as nccl-tests' sendrecv does; two members to each other.
@@ -163,7 +170,7 @@ CollectiveShape neighbour_shape(const ShapeInput& in) {
     if (in.members[at(i)].node == in.members[at(next)].node) {
       ++inside;
     } else {
-      sum.add(i, next, 1);
+      sum.add(i, next, 1, in.peer_channels);
     }
   }
   return {.nvlink_coefficient = inside / n,
@@ -236,12 +243,13 @@ std::vector<TreeChannel> tree_channels(std::span<const GroupMember> members, int
 }
 
 CollectiveShape collective_shape(CollectiveOp op, std::string_view algorithm,
-                                 std::span<const GroupMember> members, int channels) {
-  assert(members.size() >= 2 && channels >= 1);
+                                 std::span<const GroupMember> members, int channels,
+                                 int peer_channels) {
+  assert(members.size() >= 2 && channels >= 1 && peer_channels >= 1);
   std::vector<GroupNode> nodes = group_nodes(members);
   const double n = static_cast<double>(members.size()), g = common_rails(nodes),
                k = static_cast<double>(nodes.size());
-  const ShapeInput in{op, members, channels, std::move(nodes), n, g, k};
+  const ShapeInput in{op, members, channels, peer_channels, std::move(nodes), n, g, k};
   if (algorithm == "tree") return tree_shape(in, 2 * (g - 1) / g);
   if (algorithm == "nvls_tree") return tree_shape(in, g > 1 ? (g + 1) / g : 0);
   if (algorithm == "nvls" && k > 1) return in_network_shape(in, g > 1 ? (g + 1) / g : 0);
@@ -270,10 +278,13 @@ std::vector<NetworkEdge> pair_edges(const CollectiveShape& shape,
       const std::vector<int>&from = nodes[a].members, &to = nodes[b].members;
       for (std::size_t r = 0; r < from.size(); ++r) {
         if (shape.pairs == PairPattern::rail_pairs) {
-          out.push_back({from[r], to[r % to.size()], shape.bytes_per_pair});
+          out.push_back(
+              {from[r], to[r % to.size()], shape.bytes_per_pair, shape.channels_per_pair});
           continue;
         }
-        for (const int member : to) out.push_back({from[r], member, shape.bytes_per_pair});
+        for (const int member : to) {
+          out.push_back({from[r], member, shape.bytes_per_pair, shape.channels_per_pair});
+        }
       }
     }
   }

@@ -63,6 +63,7 @@ struct NetworkEdge {
   int from = 0;  ///< member whose NIC sends
   int to = 0;    ///< member whose NIC receives; kSwitch: summed on the way, by the switches
   double bytes = 0;
+  int channels = 1;  ///< that share the bytes evenly, each over a connection of its own
   friend bool operator==(const NetworkEdge&, const NetworkEdge&) = default;
 };
 constexpr int kSwitch = -1;
@@ -79,14 +80,18 @@ struct CollectiveShape {
   std::vector<NetworkEdge> edges;  ///< one per pair of members; pairs are not in it
   PairPattern pairs = PairPattern::none;
   double bytes_per_pair = 0;  ///< per byte of payload
+  int channels_per_pair = 1;  ///< as NetworkEdge::channels
 };
 
 /// What the algorithm (a name of collective_algorithms()) puts on the network, and on NVLink out of
 /// each member, when the group runs `channels` channels. Trees need an even number of channels to
 /// be balanced, rings a multiple of the rails. Edges of several channels between the same two
-/// members are added up. Requires a group of at least two members, and an algorithm of this `op`.
+/// members are added up. Where members send to their peers (all-to-all, send and receive) each pair
+/// has `peer_channels` of its own. Requires a group of at least two members, and an algorithm of
+/// this `op`.
 CollectiveShape collective_shape(CollectiveOp op, std::string_view algorithm,
-                                 std::span<const GroupMember> members, int channels);
+                                 std::span<const GroupMember> members, int channels,
+                                 int peer_channels = 1);
 
 /// The pairs of a shape written out: n (n - g) edges or fewer.
 std::vector<NetworkEdge> pair_edges(const CollectiveShape& shape,

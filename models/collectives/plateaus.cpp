@@ -49,8 +49,9 @@ constexpr double kTreeShare = 0.955;
 /// NICs.
 constexpr int kRails = 8;
 
-/// Channels per rail. Source: 16 collective channels over 8 rails in a log of two p5 nodes.
-constexpr int kChannelsPerRail = 2;
+/// Peers of a channel that NCCL serves without loss. Source: ncclTopoGetNchannels of NCCL 2.27
+/// src/graph/paths.cc.
+constexpr int kPeersOfChannel = 4;
 
 int usual_channels(const Generation& generation, std::string_view algorithm) {
   const bool in_switch = algorithm == "nvls" || algorithm == "nvls_tree";
@@ -153,6 +154,16 @@ int channel_count(const CollectiveContext& context, std::string_view algorithm) 
     channels = std::min(channels, context.options.max_channels);
   }
   return std::max(channels, 1);
+}
+
+int peer_channels(const TransportSpec& transport, int members, int channels) {
+  int of_peer = std::max(1, transport.channels_per_peer);
+  while (of_peer > 1 && of_peer > kPeersOfChannel * channels / members) of_peer /= 2;
+  return std::min(of_peer, channels);
+}
+
+int peer_channels(const CollectiveContext& context) {
+  return peer_channels(context.transport, context.n, channel_count(context, "pairwise"));
 }
 
 int channels_used(const CollectiveContext& context, std::string_view algorithm,

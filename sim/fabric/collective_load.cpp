@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "sim/fabric/connections.hpp"
 #include "topologies/placement.hpp"
 
 namespace lockstep {
@@ -59,7 +60,8 @@ void CollectiveLoad::add(const CollectiveShape& shape, std::span<const FabricMem
   for (const NetworkEdge& edge : written_edges(shape, places_of(members))) {
     const FabricMember &from = member_at(members, edge.from), &to = member_at(members, edge.to);
     hops_.clear();
-    fabric_.route(from.node, from.nic, to.node, to.nic, queue_pair, hops_);
+    route_connections(fabric_, {from.node, from.nic}, {to.node, to.nic}, queue_pair, edge.channels,
+                      hops_);
     for (const RouteHop& hop : hops_) by_link_[hop.link] += edge.bytes * hop.share;
   }
 }
@@ -82,6 +84,7 @@ void CollectiveLoad::add_pairs(const CollectiveShape& shape, std::span<const Fab
     }
     if (even) return;
   }
+  const int connections = fabric_.spec().routing == Routing::ecmp ? shape.channels_per_pair : 1;
   std::vector<FabricPort> ports, from, to;
   ports.reserve(members.size());
   for (const FabricMember& member : members) {
@@ -108,11 +111,14 @@ void CollectiveLoad::add_pairs(const CollectiveShape& shape, std::span<const Fab
           std::ranges::for_each(other.members, send);
         }
       }
-      fabric_.add_loads(from, to, queue_pair, pairs_);
+      for (int c = 0; c < connections; ++c) {
+        fabric_.add_loads(from, to, queue_pair_of_connection(queue_pair, c), pairs_);
+      }
     }
   }
+  const double bytes = shape.bytes_per_pair / connections;
   for (std::size_t link = 0; link < pairs_.size(); ++link) {
-    by_link_[link] += shape.bytes_per_pair * pairs_[link];
+    by_link_[link] += bytes * pairs_[link];
   }
 }
 

@@ -7,9 +7,11 @@
 #include <set>
 #include <utility>
 
+#include "models/collectives/algorithms.hpp"
 #include "models/collectives/channels.hpp"
 #include "sim/core/random.hpp"
 #include "sim/fabric/collective_load.hpp"
+#include "sim/fabric/connections.hpp"
 #include "sim/packet/packet_control.hpp"
 
 namespace lockstep {
@@ -170,7 +172,9 @@ void read_collective(const JsonCursor& traffic, RefereeCase& read) {
   const auto seed = static_cast<std::uint64_t>(integer_or(traffic, "seed", 1, 1 << 30, 1));
   const Seconds start = seconds_or(traffic, "start", Seconds{});
   const std::vector<GroupMember> places = places_of(members);
-  const CollectiveShape shape = collective_shape(row.which, row.algorithm, places, channels);
+  const CollectiveShape shape =
+      collective_shape(row.which, row.algorithm, places, channels,
+                       peer_channels({}, static_cast<int>(members.size()), channels));
   RefereeTransfer transfer{.first = read.messages.size(),
                            .count = 0,
                            .bytes = static_cast<std::uint64_t>(size),
@@ -183,9 +187,14 @@ void read_collective(const JsonCursor& traffic, RefereeCase& read) {
     return static_cast<PortNumber>(of.node * read.nics + of.nic);
   };
   for (const NetworkEdge& edge : written_edges(shape, places)) {
-    const auto bytes = static_cast<std::uint64_t>(std::max(1.0, edge.bytes * size));
-    read.messages.push_back({port(edge.from), port(edge.to), bytes, start, seed * kFirstHashSeed});
-    ++transfer.count;
+    // Only hashes tell connections apart.
+    const int connections = read.spray ? 1 : edge.channels;
+    const auto bytes = static_cast<std::uint64_t>(std::max(1.0, edge.bytes * size / connections));
+    for (int c = 0; c < connections; ++c) {
+      read.messages.push_back({port(edge.from), port(edge.to), bytes, start,
+                               queue_pair_of_connection(seed * kFirstHashSeed, c)});
+      ++transfer.count;
+    }
   }
   read.transfers.push_back(std::move(transfer));
 }

@@ -438,6 +438,7 @@ void read_transport(const JsonCursor& from, Extent extent, TransportSpec& out) {
   member.required("send_receive_efficiency", out.send_receive_efficiency, kEfficiency);
   member.required("ll128_latency", out.ll128_latency, kLatency);
   member.required("simple_latency", out.simple_latency, kLatency);
+  member.optional("channels_per_peer", out.channels_per_peer, 1, 64);
 }
 
 void read_transport_choice(const JsonCursor& from, const PresetStore& presets, std::string& name,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/fabric/connections.hpp"
 #include "topologies/routes/merge_hops.hpp"
 
 namespace lockstep {
@@ -57,13 +58,15 @@ int Lanes::switches_between(Place from, Place to) const {
   return most;
 }
 
-void Lanes::add(Place from, Place to, bool only_known, double bytes, std::vector<RouteHop>& uses) {
+void Lanes::add(Place from, Place to, int connections, bool only_known, double bytes,
+                std::vector<RouteHop>& uses) {
   for (int t = 0; t < plan_.placement.tensor; ++t) {
     const int a = rank(from, t), b = rank(to, t);
     if (!alike_ && placement_.reach(a, b) != Reach::fabric) continue;
     hops_.clear();
-    fabric_.route(node_of(a), placement_.nic_of(a), node_of(b), placement_.nic_of(b),
-                  static_cast<std::uint64_t>(a), hops_);
+    route_connections(fabric_, {node_of(a), placement_.nic_of(a)},
+                      {node_of(b), placement_.nic_of(b)}, static_cast<std::uint64_t>(a),
+                      connections, hops_);
     if (fabric_.is_drawn() && !only_known) {
       for (const RouteHop& hop : hops_) uses.push_back({hop.link, hop.share * bytes});
       continue;
@@ -77,7 +80,7 @@ void Lanes::add(Place from, Place to, bool only_known, double bytes, std::vector
 
 void Lanes::add_ring(int replica, int stage, const DataGroup& group, std::vector<RouteHop>& uses) {
   std::vector<RouteHop> own;
-  add({replica, stage}, {group.next(replica), stage}, false, 1.0, own);
+  add({replica, stage}, {group.next(replica), stage}, plan_.connections.ring, false, 1.0, own);
   uses.insert(uses.end(), own.begin(), own.end());
 }
 

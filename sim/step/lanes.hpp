@@ -47,9 +47,11 @@ class Lanes {
   [[nodiscard]] bool over_fabric(Place from, Place to) const;
   [[nodiscard]] int switches_between(Place from, Place to) const;
 
-  /// Adds to `uses` what all lanes put on links for each byte that one lane sends, times `bytes`;
-  /// when `only_known`, only on links that are among `uses` already.
-  void add(Place from, Place to, bool only_known, double bytes, std::vector<RouteHop>& uses);
+  /// Adds to `uses` what all lanes put on links for each byte that one lane sends, times `bytes`,
+  /// over so many connections of each lane; when `only_known`, only on links that are among `uses`
+  /// already.
+  void add(Place from, Place to, int connections, bool only_known, double bytes,
+           std::vector<RouteHop>& uses);
   /// Adds the ring between the NVLink domains of a group, as far as `replica` sends.
   void add_ring(int replica, int stage, const DataGroup& group, std::vector<RouteHop>& uses);
 

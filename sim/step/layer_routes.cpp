@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "models/collectives/algorithms.hpp"
+#include "sim/fabric/connections.hpp"
 #include "topologies/routes/merge_hops.hpp"
 
 namespace lockstep {
@@ -91,10 +93,22 @@ void LayerRoutes::route_group(const std::vector<int>& lanes, const LayerTransfer
   for (const int lane : lanes) members.push_back(member(lane, block));
   const std::vector<GroupMember> places = places_of(members);
   // Two channels a rail, so that every rail has its part of both trees.
-  const int channels = 2 * static_cast<int>(members.size());
+  const int channels = kChannelsPerRail * static_cast<int>(members.size());
+  // NCCL has so many on each rail of the node with fewest members.
+  const std::vector<GroupNode> nodes = group_nodes(places);
+  const std::size_t rails = std::ranges::min(nodes, {}, [](const GroupNode& n) {
+                              return n.members.size();
+                            }).members.size();
+  const int channels_over_nccl = static_cast<int>(members.size() / rails);
   for (const LayerPattern& pattern : transfer.patterns) {
-    const std::vector<NetworkEdge> edges =
-        written_edges(collective_shape(pattern.op, pattern.algorithm, places, channels), places);
+    const CollectiveShape shape =
+        collective_shape(pattern.op, pattern.algorithm, places, channels, transfer.peer_channels);
+    const std::vector<NetworkEdge> edges = written_edges(shape, places);
+    const bool to_peers =
+        shape.pairs != PairPattern::none || pattern.op == CollectiveOp::send_receive;
+    const auto connections_of = [&](const NetworkEdge& edge) {
+      return to_peers ? edge.channels : std::max(1, edge.channels / channels_over_nccl);
+    };
     double sent = 0;
     for (const NetworkEdge& edge : edges) sent += edge.bytes;
     if (sent <= 0) continue;  // this group of the axis stays in its domain
@@ -104,7 +118,8 @@ void LayerRoutes::route_group(const std::vector<int>& lanes, const LayerTransfer
       const FabricMember &from = members[static_cast<std::size_t>(edge.from)],
                          &to = members[static_cast<std::size_t>(edge.to)];
       hops_.clear();
-      lanes_.fabric().route(from.node, from.nic, to.node, to.nic, kFirstHashSeed, hops_);
+      route_connections(lanes_.fabric(), {from.node, from.nic}, {to.node, to.nic}, kFirstHashSeed,
+                        connections_of(edge), hops_);
       const int replica = lanes[static_cast<std::size_t>(edge.from)] / plan_.placement.tensor;
       auto& uses = block.of_replica[static_cast<std::size_t>(replica)];
       for (const RouteHop& hop : hops_) {

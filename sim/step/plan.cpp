@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "models/collectives/algorithms.hpp"
 #include "models/input/input_error.hpp"
 #include "models/kernels/memory_bound.hpp"
 #include "models/offload/offload.hpp"
@@ -506,6 +507,39 @@ std::vector<LayerPattern> layer_patterns(const WorkloadContext& context, Axis ax
   return patterns;
 }
 
+/// Connections that a rank opens to another one of its group on a different node.
+int peer_channels_of(CollectiveOp op, int ranks, const DomainSpread& spread, const NodeSpec& node,
+                     const TransportSpec& transport) {
+  const CollectiveOptions options;
+  return peer_channels(unpack(placed({.op = op, .payload = Bytes{1}, .ranks = ranks}, spread),
+                              node.gpu, transport, nic_of_gpu(node), options));
+}
+
+/// Of ranks that exchange inside layers: the fewest where groups lie in several ways.
+int peer_channels_of(const WorkloadContext& context, Axis axis) {
+  const Parallelism& par = context.job.parallelism;
+  const auto fewest = [&](int ranks, const DomainSpreads& spreads) {
+    int least = 0;
+    for (const DomainSpread& spread : spreads.ways()) {
+      if (spread.per_domain >= ranks) continue;
+      const int channels = peer_channels_of(CollectiveOp::all_to_all, ranks, spread, context.node,
+                                            context.transport);
+      least = least == 0 ? channels : std::min(least, channels);
+    }
+    return std::max(least, 1);
+  };
+  switch (axis) {
+    case Axis::tensor:
+      return fewest(par.tensor, context.tensor_groups);
+    case Axis::context:
+      return fewest(par.context, context.context_groups);
+    case Axis::expert:
+      return fewest(par.expert, context.expert_groups);
+  }
+  assert(false && "no such axis");
+  return 1;
+}
+
 /// How transfers inside layers load links when they run as flows.
 void plan_layer_transfers(const Pieces& pieces, const WorkloadContext& context, NodeCosts& out) {
   for (std::size_t a = 0; a < kAxes; ++a) {
@@ -523,8 +557,11 @@ void plan_layer_transfers(const Pieces& pieces, const WorkloadContext& context, 
     out.layers[a] = {.rate = (unit / transfer).base_units(),
                      .nvlink_share = nvlink / unit,
                      .network_share = network / unit,
-                     .patterns = {}};
-    if (leaves) out.layers[a].patterns = layer_patterns(context, static_cast<Axis>(a));
+                     .patterns = {},
+                     .peer_channels = 1};
+    if (!leaves) continue;
+    out.layers[a].patterns = layer_patterns(context, static_cast<Axis>(a));
+    out.layers[a].peer_channels = peer_channels_of(context, static_cast<Axis>(a));
   }
 }
 
@@ -537,6 +574,9 @@ void plan_messages(const Scenario& s, StepPlan& plan) {
   plan.message = Bytes{2 * tokens * s.job.model.hidden / (split ? par.tensor : 1)};
   const bool waits = !par.order && info(par.schedule).blocking_sends;
   plan.blocking_sends = waits || !policy.overlap_pipeline;
+  plan.connections = {
+      .ring = kChannelsPerRail,
+      .message = peer_channels_of(CollectiveOp::send_receive, 2, {1, 2}, s.node, s.transport)};
 }
 
 NodeCosts node_costs(const Scenario& s, const WorkloadContext& context, Bytes message,

@@ -114,6 +114,7 @@ struct LayerTransfer {
   double nvlink_share = 1;             ///< bytes over NVLink,
   double network_share = 0;            ///< and over the NIC, for each byte
   std::vector<LayerPattern> patterns;  ///< where the network has a share
+  int peer_channels = 1;               ///< connections between two ranks that send to all
 };
 
 /// What transfers cost on nodes of one kind.
@@ -149,6 +150,13 @@ struct LayerWidths {
   }
 };
 
+/// Connections between two ranks on different nodes, which hashes tell apart: NCCL's channels, as
+/// the laws of collectives count them.
+struct Connections {
+  int ring = 1;     ///< of neighbours in the rings of replicas
+  int message = 1;  ///< between pipeline stages
+};
+
 /// As a NodeCosts it has those of the first pool of nodes.
 struct StepPlan : NodeCosts {
   PlacementSpec placement;
@@ -160,8 +168,9 @@ struct StepPlan : NodeCosts {
   Bytes message;                         ///< one lane: what one tensor-parallel rank sends
   bool data_over_nvlink = false;         ///< replicas share an NVLink domain
   std::vector<StageExchange> exchanges;  ///< a stage is in one at most
-  StepTime synchronisation;              ///< latency of the global gradient-norm all-reduce
-  StepTime overhead;                     ///< per step, host
+  Connections connections;
+  StepTime synchronisation;  ///< latency of the global gradient-norm all-reduce
+  StepTime overhead;         ///< per step, host
 
   // Of jobs with several kinds of nodes, or with replicas that get unequal parts of the batch.
   std::vector<NodeCosts> further_pools;

@@ -183,7 +183,7 @@ class Refinement {
         ++flow;
         const int next = s + step;
         if (stages == 1 || (!wraps && (next < 0 || next >= stages))) continue;
-        add_message({replica, s}, {replica, (next + stages) % stages});
+        add_message({replica, s}, {replica, (next + stages) % stages}, plan_.connections.message);
         add_uses(replica, flow);
       }
       for (std::size_t axis = 0; axis < kAxes; ++axis) {
@@ -195,14 +195,14 @@ class Refinement {
     for (const StageExchange& exchange : plan_.exchanges) {
       const Place one{replica, static_cast<int>(exchange.stages[0])};
       const Place other{replica, static_cast<int>(exchange.stages[1])};
-      add_message(one, other);
-      add_message(other, one);
+      add_message(one, other, plan_.connections.ring);
+      add_message(other, one, plan_.connections.ring);
       add_uses(replica, ++flow);
     }
   }
-  void add_message(Place from, Place to) {
+  void add_message(Place from, Place to, int connections) {
     if (!lanes_.over_fabric(from, to)) return;
-    lanes_.add(from, to, false, 1.0, uses_);
+    lanes_.add(from, to, connections, false, 1.0, uses_);
   }
 
   /// Groups of replicas that go on by themselves; kinds of which there is one group have none.

@@ -28,7 +28,7 @@ class ReplicaRoutes {
         const int next = s + step;
         if (!wraps && (next < 0 || next >= stages)) continue;
         uses_.clear();
-        add({replica, s}, {replica, (next + stages) % stages});
+        add({replica, s}, {replica, (next + stages) % stages}, plan_.connections.message);
         visit(uses_);
       }
     }
@@ -43,8 +43,8 @@ class ReplicaRoutes {
       const Place one{replica, static_cast<int>(exchange.stages[0])};
       const Place other{replica, static_cast<int>(exchange.stages[1])};
       uses_.clear();
-      add(one, other);
-      add(other, one);
+      add(one, other, plan_.connections.ring);
+      add(other, one, plan_.connections.ring);
       visit(uses_);
     }
   }
@@ -67,9 +67,9 @@ class ReplicaRoutes {
   }
 
  private:
-  void add(Place from, Place to) {
+  void add(Place from, Place to, int connections) {
     if (!lanes_.over_fabric(from, to)) return;
-    lanes_.add(from, to, false, 1.0, uses_);
+    lanes_.add(from, to, connections, false, 1.0, uses_);
   }
 
   const StepPlan& plan_;

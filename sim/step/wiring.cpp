@@ -167,7 +167,7 @@ void Wiring::wire_message(std::size_t actor, int data, int stage, int next, int 
     edges.add(port(first + static_cast<std::size_t>(next), 1), 1.0);
   } else {
     std::vector<RouteHop> uses;
-    lanes_.add({data, stage}, {data, next}, false, 1.0, uses);
+    lanes_.add({data, stage}, {data, next}, plan_.connections.message, false, 1.0, uses);
     add_uses(uses, copies, edges);
     latency += lanes_.switches_between({data, stage}, {data, next}) *
                lanes_.fabric().spec().switch_latency;
@@ -326,7 +326,8 @@ void Wiring::add_hashed_ring(int stage, const DataGroup& group, int representati
   const int replicas = plan_.placement.data;
   const auto wrap = [&](int j) { return (j % replicas + replicas) % replicas; };
   const auto add_member = [&](int j, bool only_known, double bytes) {
-    lanes_.add({wrap(j), stage}, {group.next(wrap(j)), stage}, only_known, bytes, ring);
+    lanes_.add({wrap(j), stage}, {group.next(wrap(j)), stage}, plan_.connections.ring, only_known,
+               bytes, ring);
   };
   // What the representative sends and receives, and the longest way that any neighbour's bytes go:
   // it has the fullest links between switches.
@@ -377,8 +378,8 @@ void Wiring::wire_exchanges() {
       const Place other{c.representative, static_cast<int>(exchange.stages[1])};
       if (lanes_.over_fabric(one, other)) {
         std::vector<RouteHop> uses;
-        lanes_.add(one, other, false, 1.0, uses);
-        lanes_.add(other, one, false, 1.0, uses);
+        lanes_.add(one, other, plan_.connections.ring, false, 1.0, uses);
+        lanes_.add(other, one, plan_.connections.ring, false, 1.0, uses);
         add_uses(uses, c.copies, edges);
         exact_ = exact_ && (c.copies == 1 || alike());
       }

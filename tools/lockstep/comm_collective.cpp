@@ -250,8 +250,9 @@ class StudyFabric {
     const int channels = channel_count(context, algorithm);
     CollectiveLoad load(*fabric_);
     for (const std::vector<FabricMember>& group : groups_) {
-      load.add(collective_shape(call.op, algorithm, places_of(group), channels), group,
-               kFirstHashSeed);
+      load.add(
+          collective_shape(call.op, algorithm, places_of(group), channels, peer_channels(context)),
+          group, kFirstHashSeed);
     }
     const CollectiveLoad::Slowest slowest = load.slowest(study_.cluster.transport.efficiency);
     known->second = {slowest.per_byte, fabric_->link_name(slowest.link)};

@@ -126,6 +126,31 @@ TEST_CASE("collective_shape: a ring's bytes are even over rails and add up to th
   CHECK(shape.edges.size() == 4 * 8);
 }
 
+TEST_CASE("collective_shape: an edge says how many channels share its bytes") {
+  const std::vector<GroupMember> members = block(4, 8);
+  const auto all = [&](CollectiveOp op, const char* algorithm, int channels) {
+    const CollectiveShape shape = collective_shape(op, algorithm, members, 16, 2);
+    std::vector<NetworkEdge> edges = shape.edges;
+    const std::vector<NetworkEdge> pairs = pair_edges(shape, members);
+    edges.insert(edges.end(), pairs.begin(), pairs.end());
+    REQUIRE_FALSE(edges.empty());
+    return std::ranges::all_of(edges, [&](const NetworkEdge& e) { return e.channels == channels; });
+  };
+  // Sixteen channels over eight rails; each pair to all has two of its own.
+  CHECK(all(CollectiveOp::all_gather, "ring", 2));
+  CHECK(all(CollectiveOp::all_reduce, "hierarchical", 2));
+  CHECK(all(CollectiveOp::all_to_all, "pairwise", 2));
+  CHECK(all(CollectiveOp::all_to_all, "two_level", 2));
+  // Two trees a rail, each on one channel. Of four nodes 0 is the root of the first, above 2, which
+  // is above 1 and 3; in the second node 3 is above 1, above 0 and 2: both have an edge from 2
+  // to 1.
+  const CollectiveShape trees = collective_shape(CollectiveOp::all_reduce, "tree", members, 16);
+  for (const NetworkEdge& edge : trees.edges) {
+    const auto nodes = std::minmax({node_of(members, edge.from), node_of(members, edge.to)});
+    CHECK(edge.channels == (nodes == std::pair{1, 2} ? 2 : 1));
+  }
+}
+
 // Two trees, each half of the payload: a leaf of one and inner node of the other sends its half up
 // twice and once down for each child, at most two.
 TEST_CASE("collective_shape: double trees send 2(k-1)/k on average, at most 2 payloads a node") {

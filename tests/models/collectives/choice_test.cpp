@@ -235,6 +235,33 @@ TEST_CASE("channels: a limit takes rails across nodes and rings inside one") {
   CHECK(choose(inside, four).channels == 4);
 }
 
+TEST_CASE("channels to a peer: halved while a channel would serve more than four peers") {
+  const NodeSpec& node = presets().node("dgx_h100");
+  const auto channels = [&](int ranks, int per_node, int per_peer, int most) {
+    TransportSpec transport = presets().transport("infiniband");
+    transport.channels_per_peer = per_peer;
+    CollectiveOptions options;
+    options.max_channels = most;
+    return peer_channels(unpack({.op = CollectiveOp::all_to_all,
+                                 .payload = Bytes{1e6},
+                                 .ranks = ranks,
+                                 .ranks_per_node = per_node},
+                                node.gpu, transport, gigabytes_per_second(50), options));
+  };
+  // 16 channels over 8 rails serve 64 peers.
+  CHECK(channels(16, 8, 2, 0) == 2);
+  CHECK(channels(32, 8, 2, 0) == 2);
+  CHECK(channels(40, 8, 2, 0) == 1);
+  CHECK(channels(512, 8, 2, 0) == 1);
+  CHECK(channels(16, 8, 4, 0) == 4);
+  CHECK(channels(32, 8, 4, 0) == 2);
+  CHECK(channels(16, 8, 1, 0) == 1);
+  // A pair on two nodes has two channels in all.
+  CHECK(channels(2, 1, 2, 0) == 2);
+  CHECK(channels(2, 1, 8, 0) == 2);
+  CHECK(channels(16, 8, 2, 4) == 1);
+}
+
 TEST_CASE("channels: a small call takes one, a large one all") {
   CHECK(choose({CollectiveOp::all_reduce, Bytes{8}, 8, 8}).channels == 1);
   CHECK(choose({CollectiveOp::all_reduce, kTenGigabytes, 8, 8}).channels == 16);

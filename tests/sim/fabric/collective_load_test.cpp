@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/core/random.hpp"
+#include "sim/fabric/connections.hpp"
 #include "tests/sim/core/test_seed.hpp"
 
 namespace lockstep {
@@ -39,7 +40,7 @@ std::vector<FabricMember> members_on(int nodes, double share = 1, RandomStream* 
 
 CollectiveShape shape_of(CollectiveOp op, std::string_view algorithm,
                          const std::vector<FabricMember>& members) {
-  return collective_shape(op, algorithm, places_of(members), 2 * kNics);
+  return collective_shape(op, algorithm, places_of(members), 2 * kNics, 2);
 }
 
 /// The same edge by edge, over the routes of single messages.
@@ -51,7 +52,8 @@ std::vector<double> routed_one_by_one(const Fabric& fabric, const CollectiveShap
     const FabricMember &from = members[static_cast<std::size_t>(edge.from)],
                        &to = members[static_cast<std::size_t>(edge.to)];
     hops.clear();
-    fabric.route(from.node, from.nic, to.node, to.nic, kFirstHashSeed, hops);
+    route_connections(fabric, {from.node, from.nic}, {to.node, to.nic}, kFirstHashSeed,
+                      edge.channels, hops);
     for (const RouteHop& hop : hops) load[hop.link] += edge.bytes * hop.share;
   }
   return load;

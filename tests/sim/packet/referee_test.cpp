@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "models/collectives/algorithms.hpp"
 #include "models/input/text_file.hpp"
 #include "sim/fabric/collective_load.hpp"
 #include "tests/sim/packet/hand_network.hpp"
@@ -166,7 +167,9 @@ TEST_CASE("referee: a collective loads every link as `lockstep comm` does") {
         for (int nic = 0; nic < of.nics; ++nic) members.push_back({{node, nic}, node, nic});
       }
       CollectiveLoad load(fabric);
-      load.add(collective_shape(transfer.op, transfer.algorithm, places_of(members), 2 * of.nics),
+      const int channels = 2 * of.nics;
+      load.add(collective_shape(transfer.op, transfer.algorithm, places_of(members), channels,
+                                peer_channels({}, static_cast<int>(members.size()), channels)),
                members, kFirstHashSeed);
       double slowest = 0, slowest_of_comm = 0;
       for (LinkIndex link = 0; link < bytes.size(); ++link) {

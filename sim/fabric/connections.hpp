@@ -1,0 +1,29 @@
+/// A message over several connections: each is hashed by itself.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "topologies/fabric.hpp"
+
+namespace lockstep {
+
+/// The port of a node.
+struct NodePort {
+  int node = 0;
+  int nic = 0;
+};
+
+/// Appends what a message crosses that so many connections between two ports share evenly: one
+/// queue pair after another, from `queue_pair` on, as far as hashes tell them apart. Requires one
+/// connection at least.
+void route_connections(const Fabric& fabric, const NodePort& from, const NodePort& to,
+                       std::uint64_t queue_pair, int connections, std::vector<RouteHop>& out);
+
+/// The queue pair of a connection between two ports, of which the first has `queue_pair`.
+constexpr std::uint64_t queue_pair_of_connection(std::uint64_t queue_pair, int connection) {
+  // Far from the numbers that ranks, seeds and channels give.
+  return queue_pair + (static_cast<std::uint64_t>(connection) << 48U);
+}
+
+}  // namespace lockstep
