@@ -45,4 +45,9 @@ std::string switch_limits(const FabricSpec& spec, int nodes, int nics_per_node,
   return out;
 }
 
+std::string switch_limits(const Fabric& fabric) {
+  return switch_limits(fabric.spec(), fabric.nodes(), fabric.nics_per_node(),
+                       fabric.nic_bandwidth());
+}
+
 }  // namespace lockstep

@@ -14,5 +14,7 @@ namespace lockstep {
 /// nothing.
 std::string switch_limits(const FabricSpec& spec, int nodes, int nics_per_node,
                           BytesPerSecond nic_bandwidth);
+/// Of a fabric that is built.
+std::string switch_limits(const Fabric& fabric);
 
 }  // namespace lockstep

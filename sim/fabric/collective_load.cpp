@@ -50,6 +50,38 @@ std::vector<NetworkEdge> written_edges(const CollectiveShape& shape,
   return edges;
 }
 
+void add_group_uses(const Fabric& fabric, CollectiveOp op, std::string_view algorithm,
+                    std::span<const FabricMember> members, std::vector<RouteHop>& uses) {
+  const std::vector<GroupMember> places = places_of(members);
+  const std::vector<GroupNode> nodes = group_nodes(places);
+  if (nodes.size() < 2) return;
+  const auto size = [](const GroupNode& node) { return node.members.size(); };
+  const std::size_t rails = size(std::ranges::min(nodes, {}, size));
+  // Two channels a rail, so that every rail has its part of both trees.
+  CollectiveShape shape = collective_shape(op, algorithm, places, 2 * static_cast<int>(rails));
+  double sent = 0;
+  for (const NetworkEdge& edge : shape.edges) sent += edge.from == kSwitch ? 0 : edge.bytes;
+  const auto all = static_cast<double>(members.size());
+  for (const GroupNode& node : nodes) {
+    const auto own = static_cast<double>(node.members.size());
+    const double each = shape.pairs == PairPattern::all_pairs ? all - own
+                        : shape.pairs == PairPattern::rail_pairs
+                            ? static_cast<double>(nodes.size() - 1)
+                            : 0.0;
+    sent += own * each * shape.bytes_per_pair;
+  }
+  CollectiveLoad load(fabric);
+  load.add(shape, members, kFirstHashSeed);
+  for (FabricLink link = 0; link < load.by_link().size(); ++link) {
+    if (load.by_link()[link] <= 0 || fabric.joins_nic(link)) continue;
+    uses.push_back({link, load.by_link()[link] * all / sent});
+  }
+  for (const FabricMember& member : members) {
+    fabric.nic_ups(member.node, member.nic, uses);
+    fabric.nic_downs(member.node, member.nic, uses);
+  }
+}
+
 void CollectiveLoad::add(const CollectiveShape& shape, std::span<const FabricMember> members,
                          std::uint64_t queue_pair) {
   add_in_network(shape.edges, members);

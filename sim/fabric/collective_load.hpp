@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "models/collectives/candidate.hpp"
@@ -57,6 +58,12 @@ class CollectiveLoad {
   std::vector<double> pairs_;  ///< by link, of one byte between each pair
   std::vector<RouteHop> hops_;
 };
+
+/// Adds to `uses` what a group puts on links for each byte that a member sends over its NIC on
+/// average, in the way of an algorithm of this operation. NICs take just that: how their members
+/// differ is part of the law of a collective. Nothing where the group stays in one NVLink domain.
+void add_group_uses(const Fabric& fabric, CollectiveOp op, std::string_view algorithm,
+                    std::span<const FabricMember> members, std::vector<RouteHop>& uses);
 
 /// The edges of a shape with its pairs written out; those of switches that sum are left out.
 std::vector<NetworkEdge> written_edges(const CollectiveShape& shape,

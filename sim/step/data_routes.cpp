@@ -1,6 +1,7 @@
 #include "sim/step/data_routes.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <span>
 #include <string_view>
@@ -35,60 +36,31 @@ std::vector<FabricMember> members_of_group(std::span<const int> ranks, const Lan
   return members;
 }
 
-/// The shape for each byte that a member sends on average; without edges where the group stays in
-/// one NVLink domain.
-CollectiveShape shape_per_sent_byte(const DataChannel& channel,
-                                    const std::vector<FabricMember>& members) {
-  const std::vector<GroupMember> places = places_of(members);
-  std::size_t rails = members.size();
-  for (const GroupNode& node : group_nodes(places)) rails = std::min(rails, node.members.size());
-  // Two channels a rail, so that every rail has its part of both trees.
-  CollectiveShape shape =
-      collective_shape(channel.op, channel.cost.algorithm, places, 2 * static_cast<int>(rails));
-  double sent = 0;
-  for (const NetworkEdge& edge : shape.edges) sent += edge.from == kSwitch ? 0 : edge.bytes;
-  for (NetworkEdge& edge : shape.edges) edge.bytes *= static_cast<double>(members.size()) / sent;
-  return shape;
-}
-
-bool switches_limit(const Fabric& fabric) {
-  return !switch_limits(fabric.spec(), fabric.nodes(), fabric.nics_per_node(),
-                        fabric.nic_bandwidth())
-              .empty();
-}
-
 /// Of trees, of sums in switches, and of all else that is no ring.
 void add_shape_uses(const PlacementSpec& spec, const StagePlan& stage, const DataChannel& channel,
                     int which, const Lanes& lanes, std::vector<RouteHop>& uses) {
   const Placement& placement = lanes.placement();
-  const Fabric& fabric = lanes.fabric();
-  const auto load_of = [&](auto&& counts) {
-    CollectiveLoad load(fabric);
-    for_each_group(stage.groups[static_cast<std::size_t>(channel.group)], spec, placement,
-                   stage.stage, which, [&](std::span<const int> ranks) {
-                     if (ranks.size() < 2 || !counts(ranks)) return;
-                     const std::vector<FabricMember> members = members_of_group(ranks, lanes);
-                     load.add(shape_per_sent_byte(channel, members), members, kFirstHashSeed);
-                   });
-    return load.by_link();
-  };
-  std::vector<double> by_link = load_of([](std::span<const int>) { return true; });
-  if (lanes.symmetric()) {
-    // Lane 0 stands for the others, on the links that it uses itself.
-    const std::vector<double> own = load_of([&](std::span<const int> ranks) {
-      return std::ranges::any_of(ranks,
-                                 [&](int rank) { return placement.coordinates(rank).tensor == 0; });
-    });
-    for (std::size_t link = 0; link < own.size(); ++link) {
-      if (own[link] <= 0) by_link[link] = 0;
-    }
-  }
-  // What NICs take is part of the collective's law: each carries the mean.
-  const double sharing = std::max(1.0, static_cast<double>(spec.gpus_per_node) / spec.nic_ports);
-  for (FabricLink link = 0; link < by_link.size(); ++link) {
-    if (by_link[link] <= 0) continue;
-    uses.push_back({link, fabric.joins_nic(link) ? sharing : by_link[link]});
-  }
+  std::vector<RouteHop> others;
+  std::vector<bool> known(lanes.fabric().link_count());
+  for_each_group(stage.groups[static_cast<std::size_t>(channel.group)], spec, placement,
+                 stage.stage, which, [&](std::span<const int> ranks) {
+                   if (ranks.size() < 2) return;
+                   // Where routes are symmetric lane 0 stands for the others, on the links that
+                   // it uses itself.
+                   const bool first =
+                       !lanes.symmetric() || std::ranges::any_of(ranks, [&](int rank) {
+                         return placement.coordinates(rank).tensor == 0;
+                       });
+                   std::vector<RouteHop>& of_group = first ? uses : others;
+                   const std::size_t begin = of_group.size();
+                   add_group_uses(lanes.fabric(), channel.op, channel.cost.algorithm,
+                                  members_of_group(ranks, lanes), of_group);
+                   for (std::size_t i = begin; first && i < of_group.size(); ++i) {
+                     known[of_group[i].link] = true;
+                   }
+                 });
+  std::ranges::copy_if(others, std::back_inserter(uses),
+                       [&known](const RouteHop& use) { return known[use.link]; });
 }
 
 }  // namespace
@@ -117,7 +89,7 @@ void add_data_uses(const StepPlan& plan, const StagePlan& stage, const DataWay& 
   const DataGroup& group = stage.groups[static_cast<std::size_t>(way.first->group)];
   // Where no switch can limit the NICs' links are all that matters, and every algorithm loads those
   // as a ring does; more replicas are then folded into one.
-  if (way.is_ring() || !switches_limit(lanes.fabric())) {
+  if (way.is_ring() || switch_limits(lanes.fabric()).empty()) {
     return add_ring_uses(plan.placement.data, stage.stage, group, which, lanes, uses);
   }
   add_shape_uses(plan.placement, stage, *way.first, which, lanes, uses);

@@ -6,13 +6,13 @@
 #include <utility>
 
 #include "models/input/input_error.hpp"
+#include "sim/fabric/collective_load.hpp"
+#include "topologies/switch_limits.hpp"
 
 namespace lockstep {
 namespace {
 
 constexpr LinkIndex kNoPort = FabricLinks::kNoLink;
-/// Larger all-to-alls put on the fabric what a ring does, which is the same on every NIC.
-constexpr std::size_t kMostPairwise = 128;
 
 PlacementSpec placement_of(int ranks, const NodeSpec& node) {
   return {.tensor = ranks,
@@ -33,6 +33,7 @@ TraceWiring::TraceWiring(const Trace& trace, const Cluster& cluster,
       links_(*site.links),
       fabric_(links_.fabric()),
       network_(links_.network()),
+      limits_(!switch_limits(fabric_).empty()),
       nic_(static_cast<double>(cluster.node.nics) / cluster.node.gpus * cluster.node.nic_bandwidth),
       ports_(2 * static_cast<std::size_t>(trace.ranks), kNoPort) {
   assert(trace.ranks <= cluster.gpus());
@@ -87,28 +88,30 @@ CollectiveCost TraceWiring::cost_of(const CollectiveCall& call) {
   return costs_.emplace(key, *choice.cost).first->second;
 }
 
-/// Bytes between the NVLink domains: every member sends to its like in the next one, but for those
-/// beyond as many as the smallest domain has, of which rings run through none. An all-to-all sends
-/// to everybody.
-void TraceWiring::add_network(const TraceCollective& collective,
-                              const std::vector<std::vector<int>>& domains, double bytes_each,
-                              Uses& uses) {
-  const std::vector<int>& group = trace_.groups[collective.group];
-  if (collective.op == CollectiveOp::all_to_all && group.size() <= kMostPairwise) {
-    for (const int from : group) {
-      const auto away = [&](int to) { return place(to).domain != place(from).domain; };
-      const auto others = static_cast<double>(std::ranges::count_if(group, away));
-      for (const int to : group) {
-        if (away(to)) add_route(from, to, bytes_each / others, uses);
-      }
-    }
-    return;
-  }
+/// Rings between the NVLink domains: every member sends to its like in the next one, but for those
+/// beyond as many as the smallest domain has, of which rings run through none.
+void TraceWiring::add_rings(const std::vector<std::vector<int>>& domains, double bytes_each,
+                            Uses& uses) {
   const std::size_t rings = std::ranges::min_element(domains, {}, &std::vector<int>::size)->size();
   for (std::size_t d = 0; d < domains.size(); ++d) {
     const std::vector<int>& next = domains[(d + 1) % domains.size()];
     for (std::size_t m = 0; m < rings; ++m) add_route(domains[d][m], next[m], bytes_each, uses);
   }
+}
+
+/// The links of any other algorithm, for each byte that a member sends.
+const std::vector<RouteHop>& TraceWiring::shape_uses(const TraceCollective& collective,
+                                                     std::string_view algorithm) {
+  const auto [at, is_new] =
+      shapes_.try_emplace({collective.group, collective.op, std::string(algorithm)});
+  if (!is_new) return at->second;
+  std::vector<FabricMember> members;
+  for (const int rank : trace_.groups[collective.group]) {
+    const Place p = place(rank);
+    members.push_back({.place = {p.domain, rank}, .node = p.node, .nic = p.nic});
+  }
+  add_group_uses(fabric_, collective.op, algorithm, members, at->second);
+  return at->second;
 }
 
 TraceTransfer TraceWiring::wire(const TraceCollective& collective) {
@@ -140,7 +143,14 @@ TraceTransfer TraceWiring::wire(const TraceCollective& collective) {
     }
   }
   if (domains.size() > 1 && cost.network_coefficient > 0) {
-    add_network(collective, domains, cost.network_coefficient / unit, uses);
+    const double bytes_each = cost.network_coefficient / unit;
+    if (!limits_ || cost.algorithm == "ring") {
+      add_rings(domains, bytes_each, uses);
+    } else {
+      for (const RouteHop& use : shape_uses(collective, cost.algorithm)) {
+        uses.add(links_[use.link], bytes_each * use.share);
+      }
+    }
   }
   return {.flow = network_.add_flow(uses.list),
           .latency = to_step_time(cost.latency),

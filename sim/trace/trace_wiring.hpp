@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <vector>
@@ -62,8 +63,9 @@ class TraceWiring {
   void add_route(int from, int to, double bytes, Uses& uses);
   CollectiveCost cost_of(const CollectiveCall& call);
   TraceTransfer wire(const TraceCollective& collective);
-  void add_network(const TraceCollective& collective, const std::vector<std::vector<int>>& domains,
-                   double bytes_each, Uses& uses);
+  void add_rings(const std::vector<std::vector<int>>& domains, double bytes_each, Uses& uses);
+  const std::vector<RouteHop>& shape_uses(const TraceCollective& collective,
+                                          std::string_view algorithm);
 
   const Trace& trace_;
   const Cluster& cluster_;
@@ -73,11 +75,13 @@ class TraceWiring {
   FabricLinks& links_;
   const Fabric& fabric_;
   FlowNetwork& network_;
+  bool limits_;         ///< switches can; where none does only NICs matter, and rings will do
   BytesPerSecond nic_;  ///< a GPU's share
   std::vector<LinkIndex> ports_;
   std::vector<TraceTransfer> collectives_;
   std::map<std::tuple<CollectiveOp, double, int, int, int>, CollectiveCost> costs_;
   std::map<std::tuple<int, int, double>, TraceTransfer> messages_;
+  std::map<std::tuple<std::uint32_t, CollectiveOp, std::string>, std::vector<RouteHop>> shapes_;
   std::vector<RouteHop> hops_;
 };
 

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -163,6 +164,25 @@ TEST_CASE("a step's gradients take as long as the same collective, on any fabric
       CHECK(call.at("algorithm") == "nvls_tree");
       CHECK(exposed(step, "data_exposed") == near(call.at("time_s").get<double>()).epsilon(0.01));
     }
+  }
+}
+
+TEST_CASE("a step's trace, replayed, loads the links that the step loads") {
+  for (const char* const routing : {"adaptive", "ecmp"}) {
+    CAPTURE(routing);
+    const TemporaryFolder folder;
+    const std::string file = folder.write("s.json", replicas_on(routing, 8, "none"));
+    const std::string traces = folder.path() + "/traces";
+    const auto step_s = [](const std::vector<std::string>& args) {
+      const Ran ran = lockstep_with(args);
+      CAPTURE(ran.err);
+      REQUIRE(ran.exit == Exit::ok);
+      return Json::parse(ran.out).at("step_s").get<double>();
+    };
+    const double step =
+        step_s({"run", file, "--allow-oom", "--chakra", traces, "--format", "json"});
+    CHECK(step_s({"replay", traces, "--cluster", file, "--format", "json"}) ==
+          near(step).epsilon(1e-6));
   }
 }
 
