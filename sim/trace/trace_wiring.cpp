@@ -5,8 +5,10 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include "models/collectives/algorithms.hpp"
 #include "models/input/input_error.hpp"
 #include "sim/fabric/collective_load.hpp"
+#include "sim/fabric/connections.hpp"
 #include "topologies/switch_limits.hpp"
 
 namespace lockstep {
@@ -35,6 +37,7 @@ TraceWiring::TraceWiring(const Trace& trace, const Cluster& cluster,
       network_(links_.network()),
       limits_(!switch_limits(fabric_).empty()),
       nic_(static_cast<double>(cluster.node.nics) / cluster.node.gpus * cluster.node.nic_bandwidth),
+      message_connections_(message_connections()),
       ports_(2 * static_cast<std::size_t>(trace.ranks), kNoPort) {
   assert(trace.ranks <= cluster.gpus());
   for (const TraceCollective& collective : trace.collectives) {
@@ -59,10 +62,19 @@ LinkIndex TraceWiring::port(int rank, int direction) {
   return index;
 }
 
-void TraceWiring::add_route(int from, int to, double bytes, Uses& uses) {
+int TraceWiring::message_connections() const {
+  const CollectiveOptions options;
+  const CollectiveCall call{
+      .op = CollectiveOp::send_receive, .payload = Bytes{1}, .ranks = 2, .ranks_per_node = 1};
+  return peer_channels(unpack(call, cluster_.node.gpu, cluster_.transport, nic_, options));
+}
+
+/// Over so many connections, hashed as those of a simulated step are.
+void TraceWiring::add_route(int from, int to, int connections, double bytes, Uses& uses) {
   const Place a = place(from), b = place(to);
   hops_.clear();
-  fabric_.route(a.node, a.nic, b.node, b.nic, 0, hops_);
+  route_connections(fabric_, {a.node, a.nic}, {b.node, b.nic}, static_cast<std::uint64_t>(from),
+                    connections, hops_);
   for (const RouteHop& hop : hops_) uses.add(links_[hop.link], bytes * hop.share);
 }
 
@@ -95,7 +107,8 @@ void TraceWiring::add_rings(const std::vector<std::vector<int>>& domains, double
   const std::size_t rings = std::ranges::min_element(domains, {}, &std::vector<int>::size)->size();
   for (std::size_t d = 0; d < domains.size(); ++d) {
     const std::vector<int>& next = domains[(d + 1) % domains.size()];
-    for (std::size_t m = 0; m < rings; ++m) add_route(domains[d][m], next[m], bytes_each, uses);
+    for (std::size_t m = 0; m < rings; ++m)
+      add_route(domains[d][m], next[m], kChannelsPerRail, bytes_each, uses);
   }
 }
 
@@ -173,7 +186,7 @@ TraceTransfer TraceWiring::message(int from, int to, Bytes size) {
     uses.add(port(from, 0), 1.0);
     uses.add(port(to, 1), 1.0);
   } else {
-    add_route(from, to, 1.0, uses);
+    add_route(from, to, message_connections_, 1.0, uses);
     const Place a = place(from), b = place(to);
     latency +=
         fabric_.switches_crossed(a.node, a.nic, b.node, b.nic) * fabric_.spec().switch_latency;

@@ -59,8 +59,10 @@ class TraceWiring {
   };
 
   [[nodiscard]] Place place(int rank) const;
+  /// Connections of a message between two ranks.
+  [[nodiscard]] int message_connections() const;
   LinkIndex port(int rank, int direction);
-  void add_route(int from, int to, double bytes, Uses& uses);
+  void add_route(int from, int to, int connections, double bytes, Uses& uses);
   CollectiveCost cost_of(const CollectiveCall& call);
   TraceTransfer wire(const TraceCollective& collective);
   void add_rings(const std::vector<std::vector<int>>& domains, double bytes_each, Uses& uses);
@@ -77,6 +79,7 @@ class TraceWiring {
   FlowNetwork& network_;
   bool limits_;         ///< switches can; where none does only NICs matter, and rings will do
   BytesPerSecond nic_;  ///< a GPU's share
+  int message_connections_;
   std::vector<LinkIndex> ports_;
   std::vector<TraceTransfer> collectives_;
   std::map<std::tuple<CollectiveOp, double, int, int, int>, CollectiveCost> costs_;
