@@ -222,10 +222,12 @@ void PacketEngine::on_arrived(std::uint32_t number) {
   result_.links[in].input_max = std::max(result_.links[in].input_max, buffer.input);
   if (++packet.hop < path(packet).size()) return enqueue(number, in, lane_number);
 
+  const std::uint32_t flow = packet.flow;
   deliver(packet);
   packet.next = free_packet_;
   free_packet_ = number;
   free_input(in, lane_number, bytes);
+  pass_on(flow);
 }
 
 void PacketEngine::enqueue(std::uint32_t number, LinkIndex in, std::uint32_t lane_number) {

@@ -66,6 +66,8 @@ class PacketEngine {
     StepTime next_notification;         ///< the receiver sends none before
     std::vector<std::uint32_t> newest;  ///< 1 + number of the latest arrival, by path
     std::uint32_t newest_of_all = 0;
+    std::vector<std::uint32_t> followers;  ///< flows that pass this one on
+    bool waiting = false;                  ///< for what it passes on
   };
 
   enum class Kind : std::uint8_t {
@@ -113,10 +115,13 @@ class PacketEngine {
   // Sources and destinations: packet_sources.cpp.
   void add_flows();
   void on_start(std::uint32_t flow);
+  void offer(std::uint32_t flow);
+  [[nodiscard]] bool has_next(std::uint32_t flow) const;
   std::uint32_t make_packet(std::uint32_t flow);
   std::uint16_t next_path(std::uint32_t flow);
   void after_source_sent(std::uint32_t flow, std::uint32_t bytes);
   void deliver(const Packet& packet);
+  void pass_on(std::uint32_t flow);
   void on_notification(std::uint32_t flow);
   void on_timer(Kind kind, std::uint32_t flow, std::uint32_t generation);
   void start_timer(Kind kind, std::uint32_t flow);

@@ -16,6 +16,9 @@ bool connected(const PacketNetwork& network, std::span<const LinkIndex> path) {
 
 std::string_view mistake(const PacketNetwork& network, const PacketFlow& flow) {
   if (flow.bytes == 0) return "a flow has no bytes";
+  if (flow.after != PacketFlow::kNone && (flow.after >= network.flows.size() || flow.lead == 0)) {
+    return "a flow passes on one that is not there, or has nothing to begin with";
+  }
   if (flow.paths.empty() || flow.paths.front().empty()) return "a flow has no path";
   const auto& first = flow.paths.front();
   for (const std::vector<LinkIndex>& path : flow.paths) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -28,6 +29,12 @@ struct PacketFlow {
   std::uint64_t bytes = 0;  ///< at least 1
   StepTime start;
   std::uint8_t lane = 0;  ///< virtual lane (InfiniBand) or priority (Ethernet), on all links
+  /// Of a ring: the flow whose message the source passes on. It begins a packet while it has sent
+  /// less than `lead` bytes, at least 1, beyond what of that one has arrived. kNone: it has
+  /// everything at the start.
+  static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+  std::uint32_t after = kNone;
+  std::uint64_t lead = 0;
 };
 
 struct PacketNetwork {

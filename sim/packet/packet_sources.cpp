@@ -22,6 +22,7 @@ void PacketEngine::add_flows() {
     assert(flow.lane < lane_count_);
     sources_[f].left = flow.bytes;
     sources_[f].newest.resize(flow.paths.size());
+    if (flow.after != PacketFlow::kNone) sources_[flow.after].followers.push_back(f);
     StepTime feedback = to_step_time(path_latency(network_, flow));
     for (const LinkIndex link : flow.paths.front()) {
       feedback += serialisation(network_.links[link], kNotificationBytes);
@@ -37,9 +38,24 @@ void PacketEngine::add_flows() {
 }
 
 void PacketEngine::on_start(std::uint32_t flow) {
-  const LinkIndex first = network_.flows[flow].paths.front().front();
-  make_ready(flow, first, network_.flows[flow].lane);
-  try_send(first);
+  offer(flow);
+  try_send(network_.flows[flow].paths.front().front());
+}
+
+/// Whether the source holds a next byte.
+bool PacketEngine::has_next(std::uint32_t flow) const {
+  const PacketFlow& of = network_.flows[flow];
+  if (of.after == PacketFlow::kNone) return true;
+  const PacketFlowResult& before = result_.flows[of.after];
+  return before.delivered == network_.flows[of.after].bytes ||
+         of.bytes - sources_[flow].left < before.delivered + of.lead;
+}
+
+/// Lets the flow's next packet go as soon as its source holds it.
+void PacketEngine::offer(std::uint32_t flow) {
+  sources_[flow].waiting = !has_next(flow);
+  if (sources_[flow].waiting) return;
+  make_ready(flow, network_.flows[flow].paths.front().front(), network_.flows[flow].lane);
 }
 
 // Sprayed packets take the paths in turn, each round in a new order, so that sources do not fall
@@ -87,7 +103,7 @@ void PacketEngine::after_source_sent(std::uint32_t flow, std::uint32_t bytes) {
   if (ethernet_ != nullptr) rates_[flow].on_sent(bytes);
   if (sources_[flow].left == 0) return;
   if (ethernet_ == nullptr || rates_[flow].current() >= network_.links[first].rate) {
-    return make_ready(flow, first, of.lane);
+    return offer(flow);
   }
   push(now_ + to_step_time(Bytes{double{1} * bytes} / rates_[flow].current()), Kind::paced, flow);
 }
@@ -109,6 +125,13 @@ void PacketEngine::deliver(const Packet& packet) {
   if (now_ < source.next_notification) return;
   source.next_notification = now_ + to_step_time(ethernet_->dcqcn.notification_interval);
   push(now_ + feedback_[packet.flow], Kind::notification, packet.flow);
+}
+
+/// A packet of the flow has been delivered: sources that wait to pass it on may.
+void PacketEngine::pass_on(std::uint32_t flow) {
+  for (const std::uint32_t follower : sources_[flow].followers) {
+    if (sources_[follower].waiting) on_start(follower);
+  }
 }
 
 void PacketEngine::on_notification(std::uint32_t flow) {

@@ -235,7 +235,12 @@ PacketNetwork packet_network(const RefereeCase& of) {
     }
   }
   for (const RefereeMessage& m : of.messages) {
-    PacketFlow flow{{}, m.bytes, to_step_time(m.start), 0};
+    PacketFlow flow{.paths = {},
+                    .bytes = m.bytes,
+                    .start = to_step_time(m.start),
+                    .lane = 0,
+                    .after = m.after,
+                    .lead = m.lead};
     if (of.spray) {
       flow.paths = all_paths(fabric, m.from, m.to, dead);
     } else {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <map>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -158,6 +159,24 @@ std::vector<int> read_member_nodes(const JsonCursor& traffic, int nodes) {
   return out;
 }
 
+/// A member passes on what reaches it, one n-th of the payload later: it begins with the parts of
+/// its node's members, and each of them goes on over its own rail. Source: NCCL
+/// src/device/all_reduce.h (runRing): a step sends what the step before has received.
+void pass_on(RefereeCase& read, const RefereeTransfer& ring, std::size_t members) {
+  // By the member's port, its connections in turn.
+  std::map<PortNumber, std::vector<std::uint32_t>> into;
+  std::map<PortNumber, std::size_t> out;
+  for (std::size_t i = ring.first; i < ring.first + ring.count; ++i) {
+    into[read.messages[i].to].push_back(static_cast<std::uint32_t>(i));
+  }
+  for (std::size_t i = ring.first; i < ring.first + ring.count; ++i) {
+    RefereeMessage& message = read.messages[i];
+    const std::vector<std::uint32_t>& before = into.at(message.from);
+    message.after = before[out[message.from]++ % before.size()];
+    message.lead = std::max<std::uint64_t>(1, ring.bytes / members / before.size());
+  }
+}
+
 void read_collective(const JsonCursor& traffic, RefereeCase& read) {
   const CollectiveRow& row = read_collective_row(traffic);
   const double size = traffic.at("size").bytes({.low = 1, .high = kMaxBytes}).base_units();
@@ -196,6 +215,7 @@ void read_collective(const JsonCursor& traffic, RefereeCase& read) {
       ++transfer.count;
     }
   }
+  if (row.algorithm == "ring") pass_on(read, transfer, members.size());
   read.transfers.push_back(std::move(transfer));
 }
 

@@ -16,15 +16,17 @@ struct RefereeMessage {
   PortNumber from = 0, to = 0;
   std::uint64_t bytes = 0;
   Seconds start;
-  std::uint64_t queue_pair = 0;  ///< feeds the hash of ECMP
+  std::uint64_t queue_pair = 0;             ///< feeds the hash of ECMP
+  std::uint32_t after = PacketFlow::kNone;  ///< of a ring: the message that it passes on, and
+  std::uint64_t lead = 0;                   ///< how many bytes it has without that one
 };
 
 /// What the flow level moves as one: a message, or all messages of a collective.
 struct RefereeTransfer {
-  std::size_t first = 0, count = 1;  ///< messages of the case
-  std::uint64_t bytes = 0;           ///< of the message, or the collective's size
-  std::string members;               ///< of a collective: "nodes 0, 2"
-  std::string name;                  ///< of a collective: "all_to_all of nodes 0, 2"
+  std::size_t first = 0, count = 1;            ///< messages of the case
+  std::uint64_t bytes = 0;                     ///< of the message, or the collective's size
+  std::string members;                         ///< of a collective: "nodes 0, 2"
+  std::string name;                            ///< of a collective: "all_to_all of nodes 0, 2"
   CollectiveOp op = CollectiveOp::all_to_all;  ///< of a collective, and
   std::string_view algorithm;                  ///< what collective_shape() takes
 };

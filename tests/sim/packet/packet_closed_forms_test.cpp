@@ -46,6 +46,35 @@ TEST_CASE("one message: the slowest link sets the pace, its last packet is short
   CHECK(simulate(network, plain_ethernet()).flows[0].finish == expected);
 }
 
+TEST_CASE("a message that is passed on: it follows what arrives, `lead` bytes ahead") {
+  // Host 0 sends 10 packets to host 1 over a link that takes 4 us for each; host 1 sends as many to
+  // host 2. A packet begins when a byte of it is there: with up to one packet of its own the last
+  // begins once the last but one has arrived, 4 us before the end of the other message, with one
+  // byte more 4 us earlier. It takes 2 packet times, 2 cables and a switch.
+  PacketNetwork network = star(3);
+  network.links[0].rate = kRate / 4;
+  add_message(network, 0, 1, 10000);
+  add_message(network, 1, 2, 10000);
+  network.flows[1].after = 0;
+  const StepTime slow = ns(10 * 4000 + 1000 + 2 * 100 + 300);
+  const auto ends = [&](std::uint64_t lead) {
+    network.flows[1].lead = lead;
+    const PacketResult credit = simulate(network, plain_credit());
+    CHECK(conserves(network, credit, kPlain));
+    CHECK(credit.flows[0].finish == slow);
+    const PacketResult ethernet = simulate(network, plain_ethernet());
+    CHECK(ethernet.flows[1].finish == credit.flows[1].finish);
+    return credit.flows[1].finish;
+  };
+  const StepTime after{ns(2 * 1000 + 2 * 100 + 300)};
+  CHECK(ends(1) == StepTime{slow.ps - ns(4000).ps + after.ps});
+  CHECK(ends(1000) == StepTime{slow.ps - ns(4000).ps + after.ps});
+  CHECK(ends(1001) == StepTime{slow.ps - 2 * ns(4000).ps + after.ps});
+  CHECK(ends(5001) == StepTime{slow.ps - 6 * ns(4000).ps + after.ps});
+  // Everything of its own: as if alone.
+  CHECK(ends(10000) == ns(10 * 1000 + 1000 + 2 * 100 + 300));
+}
+
 TEST_CASE("headers: the wire carries them, the message does not") {
   const PacketNetwork network = chain({1}, 40960);
   CreditControl control;
