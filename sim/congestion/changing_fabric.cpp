@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sim/congestion/redraw.hpp"
+#include "sim/fabric/faulty_fabric.hpp"
 
 namespace lockstep {
 namespace {

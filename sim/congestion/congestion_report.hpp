@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "sim/fabric/fabric_use.hpp"
 
 namespace lockstep {
 
@@ -64,6 +67,8 @@ struct CongestionReport {
   std::vector<JobCongestion> jobs;
   std::size_t links_used = 0;                 ///< that carried anything, whether listed or not
   std::vector<LinkCongestion> links;          ///< the most telling of those, fullest first
+  std::vector<CarriedLink> carried{};         ///< all links that somebody may use
+  std::optional<FabricUse> use{};             ///< the fabric as a drawing, where it is known
   std::vector<TransferCongestion> transfers;  ///< most slowed first
   std::vector<EventOutcome> events;           ///< in the order of the scenario
   std::vector<std::string> notes;             ///< approximations made, in words

@@ -118,6 +118,11 @@ class CongestionRecorder::Writer {
       const std::uint32_t held = of_.link_of(span.held_by);
       if (held != kNone) held_[transfer][held] += time;
     }
+    for (std::size_t l = 0; l < bytes_.size(); ++l) {
+      const double moved = std::accumulate(bytes_[l].begin(), bytes_[l].end(), 0.0);
+      out_.carried.push_back(
+          {of_.links_[l].name, BytesPerSecond{of_.links_[l].capacity}, Bytes{moved}});
+    }
   }
 
   void find_worst_links() {

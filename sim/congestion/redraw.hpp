@@ -2,7 +2,6 @@
 #pragma once
 
 #include <span>
-#include <vector>
 
 #include "sim/scenario/read_cluster.hpp"
 #include "topologies/fabric.hpp"
@@ -15,9 +14,5 @@ Fabric draw_fabric(const Cluster& cluster, bool cables, std::span<const FabricFa
 
 /// Whether draw_fabric() would join all NICs that the cluster's own fabric joins.
 bool can_redraw(const Cluster& cluster, std::span<const FabricFault> faults);
-
-/// The part that faults leave of each link's capacity while routes do not know of them, by link of
-/// `before`. Parallel cables count as one bundle.
-std::vector<double> capacity_left(const Fabric& before, std::span<const FabricFault> faults);
 
 }  // namespace lockstep

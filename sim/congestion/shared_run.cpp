@@ -10,7 +10,9 @@
 #include "models/workload/flops.hpp"
 #include "sim/congestion/changing_fabric.hpp"
 #include "sim/congestion/participants.hpp"
+#include "sim/congestion/redraw.hpp"
 #include "sim/core/engine.hpp"
+#include "sim/fabric/faulty_fabric.hpp"
 #include "sim/step/unseen_traffic.hpp"
 #include "topologies/nic_rates.hpp"
 #include "topologies/switch_limits.hpp"
@@ -125,6 +127,24 @@ void note_unseen_traffic(const SharedScenario& scenario, CongestionReport& repor
   for (const auto& [text, names] : jobs_of) report.notes.push_back(names + ": " + text);
 }
 
+/// The fabric as a drawing: what it has lost from the start, and what events take from it.
+FabricUse use_of(const SharedScenario& scenario, const CongestionReport& report) {
+  const Fabric whole = without_faults(draw_fabric(scenario.cluster, !scenario.events.empty()));
+  const std::vector<FabricFault>& faults = scenario.cluster.fabric.faults;
+  LinkHealth health;
+  if (!faults.empty()) health.left = capacity_left(whole, faults);
+  for (const FabricEvent& event : scenario.events) {
+    std::vector<FabricFault> both = faults;
+    both.push_back(event.fault);
+    const std::vector<double> left = capacity_left(whole, both);
+    health.lowest.resize(left.size(), 1.0);
+    for (std::size_t l = 0; l < left.size(); ++l) {
+      health.lowest[l] = std::min(health.lowest[l], left[l]);
+    }
+  }
+  return use_of_fabric(whole, report.carried, Seconds{report.end_s}, health);
+}
+
 }  // namespace
 
 SharedResult simulate_shared(const SharedScenario& scenario, const SharedOptions& options) {
@@ -141,6 +161,7 @@ SharedResult simulate_shared(const SharedScenario& scenario, const SharedOptions
       ports.count,
       words_of(nic_rates(scenario.cluster.fabric, scenario.cluster.nodes, ports.bandwidth)));
   note_unseen_traffic(scenario, report);
+  if (options.draw) report.use = use_of(scenario, report);
   if (options.alone) compare_with_alone(run_alone(scenario, options.limits), report);
   const std::vector<std::vector<double>> steps = run.steps();
   for (std::size_t j = 0; j < scenario.jobs.size(); ++j) {

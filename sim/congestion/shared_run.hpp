@@ -12,6 +12,7 @@ namespace lockstep {
 
 struct SharedOptions {
   bool alone = true;  ///< also runs each job and traffic by itself, to compare
+  bool draw = false;  ///< fill CongestionReport::use
   CongestionLimits limits;
 };
 

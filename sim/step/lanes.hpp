@@ -28,6 +28,8 @@ class Lanes {
   [[nodiscard]] const Fabric& fabric() const { return fabric_; }
   [[nodiscard]] const Placement& placement() const { return placement_; }
   [[nodiscard]] bool symmetric() const { return symmetric_; }
+  /// Whether links of lane 0 stand for those of all lanes.
+  [[nodiscard]] bool first_stands_for_all() const { return symmetric_ && alike_; }
   /// Whether what replicas put on links says which of them are alike, so that folding is exact: not
   /// where a whole tree hashes, since then no two are.
   [[nodiscard]] bool comparable() const { return symmetric_ || fabric_.is_drawn(); }

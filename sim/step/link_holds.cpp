@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <map>
+#include <string>
 #include <string_view>
 #include <utility>
+
+#include "sim/fabric/fabric_use.hpp"
 
 namespace lockstep {
 namespace {
@@ -24,20 +27,6 @@ std::size_t traffic_kind(const WiredFlow& flow) {
       return kAxes + 2;
   }
   return 0;
-}
-
-/// "leaf to spines" for "leaf 3 to spines": links of a class have the same name but for numbers.
-std::string without_numbers(std::string_view name) {
-  std::string out;
-  for (std::size_t i = 0; i < name.size();) {
-    const std::size_t end = std::min(name.find(' ', i), name.size());
-    const std::string_view word = name.substr(i, end - i);
-    if (word.find_first_not_of("0123456789") != std::string_view::npos) {
-      out += (out.empty() ? "" : " ") + std::string(word);
-    }
-    i = end + 1;
-  }
-  return out;
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "sim/step/site.hpp"
 #include "sim/step/timeline.hpp"
 #include "sim/step/unseen_traffic.hpp"
+#include "sim/step/use_in_step.hpp"
 
 namespace lockstep {
 namespace {
@@ -196,6 +197,7 @@ struct Replayed {
   bool exact = true;
   bool recorded = false;
   std::vector<TrafficHold> holds;  ///< where asked for
+  std::optional<FabricUse> use;    ///< where asked for
 };
 
 /// A job's plan and fabric, for one replay or several.
@@ -221,8 +223,16 @@ class JobReplay {
     std::optional<LinkHolds> holds;
     if (options_.explain_links) network.observe(&holds.emplace(wiring, fabric_));
     ReplayResult result = lockstep::replay(plan_, replicas.classes, wiring, record);
-    return {std::move(replicas), std::move(result), wiring.exact(), record,
-            holds ? holds->report() : std::vector<TrafficHold>{}};
+    std::optional<FabricUse> use;
+    if (options_.draw_fabric) {
+      use = use_in_step(scenario_, plan_, links, wiring, to_seconds(result.end));
+    }
+    return {std::move(replicas),
+            std::move(result),
+            wiring.exact(),
+            record,
+            holds ? holds->report() : std::vector<TrafficHold>{},
+            std::move(use)};
   }
   [[nodiscard]] Replayed replay(ReplicaClasses replicas) const {
     const bool record = records(plan_, replicas.classes.size(), options_);
@@ -260,7 +270,7 @@ StepReport report_of(const Scenario& scenario, const StepOptions& options, const
   add_actors(plan, classes, result, options.keep_actors || report.folded, report);
   if (!scenario.stragglers.empty() && !options.only_time) {
     StepOptions healthy = options;
-    healthy.record_timeline = healthy.keep_actors = false;
+    healthy.record_timeline = healthy.keep_actors = healthy.draw_fabric = false;
     blame_stragglers(simulate_step(without_stragglers(scenario), healthy).seconds, report.seconds);
   }
   add_pools(scenario, plan, classes, result, report);
@@ -268,6 +278,7 @@ StepReport report_of(const Scenario& scenario, const StepOptions& options, const
   if (step.recorded) report.critical_path = critical_path(plan, result);
   if (options.record_timeline) report.timeline = timeline(plan, result);
   report.holds = step.holds;
+  report.use = step.use;
   report.notes = unseen_traffic(scenario, plan);
   return report;
 }

@@ -16,6 +16,7 @@ struct StepOptions {
   bool keep_actors = false;              ///< fill StepReport::actors when unfolded too
   bool explain_links = false;            ///< fill StepReport::holds
   bool only_time = false;                ///< leave out what explains the time: critical path, blame
+  bool draw_fabric = false;              ///< fill StepReport::use
   double budget = kStepBudget;           ///< of Folding::automatic, in step_events()
 };
 

@@ -13,6 +13,7 @@
 #include "models/memory.hpp"
 #include "models/units.hpp"
 #include "sim/core/clock.hpp"
+#include "sim/fabric/fabric_use.hpp"
 
 namespace lockstep {
 
@@ -147,6 +148,7 @@ struct StepReport {
   std::vector<CriticalPathPart> critical_path;
   std::vector<TimelineSlice> timeline;  ///< only when recording
   std::vector<TrafficHold> holds;       ///< only when asked for
+  std::optional<FabricUse> use;         ///< only when asked for
   MemoryBreakdown peak_memory;          ///< of the fullest stage
   int peak_memory_stage = 0;
   std::vector<std::string> notes;  ///< approximations made, in words

@@ -58,8 +58,8 @@ const coloursOfCharts = () => [...document.querySelectorAll('.chart')].map(chart
   return seen.size;
 });
 
-const kCharts = {busy: 8, calm: 4, large: 8, 'one-link': 3, empty: 0, run: 7, 'bare-run': 1,
-  points: 2, plan: 5};
+const kCharts = {busy: 9, calm: 4, large: 8, 'one-link': 3, empty: 0, run: 7, 'bare-run': 1,
+  points: 2, plan: 5, step: 1};
 const kViews = [
   {width: 1360, scheme: 'light'}, {width: 1360, scheme: 'dark'},
   {width: 390, scheme: 'light', scale: 2},
@@ -137,6 +137,23 @@ for (const [name, charts] of Object.entries(kCharts)) {
   check(/^own H100, 2048 GPUs\n[\d.]+ to [\d.]+ days\n/.test(dot), `${where}: tooltip: ${dot}`);
   const bar = await tipOf(3, {seriesIndex: 2, dataIndex: 0});
   check(/^\w+( \w+)?\n.+\n[\d.]+ times: [\d.]+ M USD\n/.test(bar), `${where}: tooltip: ${bar}`);
+  await page.close();
+}
+
+{
+  const {page, where} = await open('busy', kViews[0]);
+  // The mark of the dead cable, and the box of the first leaf.
+  const tipOf = (name, place) => page.evaluate(([series, number]) => {
+    const element = document.querySelector('.chart > div');
+    const chart = echarts.getInstanceByDom(element);
+    const seriesIndex = chart.getOption().series.findIndex(each => each.name === series);
+    chart.dispatchAction({type: 'showTip', seriesIndex, dataIndex: number});
+    return element.querySelector('.tip').innerText;
+  }, [name, place]);
+  const dead = await tipOf('faults', 1);
+  check(/^leaf 0 – spine 0: \d+ cables?\n.*dead\nup: /.test(dead), `${where}: tooltip: ${dead}`);
+  const box = await tipOf('boxes', 0);
+  check(/^node/.test(box), `${where}: tooltip: ${box}`);
   await page.close();
 }
 

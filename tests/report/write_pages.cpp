@@ -10,6 +10,8 @@
 #include "models/input/text_file.hpp"
 #include "sim/plan/evaluate_plan.hpp"
 #include "sim/plan/read_plan.hpp"
+#include "sim/scenario/read_scenario.hpp"
+#include "sim/step/step.hpp"
 #include "tests/support/presets.hpp"
 #include "tests/support/sample_reports.hpp"
 #include "tests/support/sample_run.hpp"
@@ -17,6 +19,7 @@
 #include "tools/lockstep/report/congestion_page.hpp"
 #include "tools/lockstep/report/points_page.hpp"
 #include "tools/lockstep/report/run_page.hpp"
+#include "tools/lockstep/report/step_page.hpp"
 
 using namespace lockstep;
 
@@ -73,6 +76,22 @@ std::string plan() {
   return plan_page({spec, report});
 }
 
+/// Experts over eight nodes, on a fabric with a dead cable and a slow NIC.
+std::string step() {
+  const std::string file = LOCKSTEP_SOURCE_DIR "/scenarios/qwen3-30b-experts-8-nodes.json";
+  const std::vector<std::string> set{
+      R"(cluster.fabric.faults=[{"cable": ["leaf 0", "spine 0"]},
+                                {"nic": "node 3 nic 1", "rate": 0.5}])",
+      "about=<b>a step</b>"};
+  RunResult result{
+      .scenario = read_scenario(file, read_text_file(file), test::presets(), {.set = set}),
+      .report = {},
+      .memory = {}};
+  result.report = simulate_step(result.scenario, {.explain_links = true, .draw_fabric = true});
+  result.full_fabric = on_full_fabric(result.scenario);
+  return step_page(result);
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -102,6 +121,7 @@ int main(int count, char** words) {
     write_text("bare-run", bare_run());
     write_text("points", points());
     write_text("plan", plan());
+    write_text("step", step());
   } catch (const std::exception& problem) {
     fmt::print("skipped: {}\n", problem.what());
     return 0;

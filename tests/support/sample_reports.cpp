@@ -45,6 +45,28 @@ float busy_use(std::size_t link, std::size_t bin, std::size_t bins) {
   return static_cast<float>(std::min(1.0, use));
 }
 
+/// Eight leaves under four spines: one cable is dead, one slow, one fails for a time.
+FabricUse busy_fabric() {
+  FabricSpec spec;
+  spec.kind = FabricKind::fat_tree;
+  spec.routing = Routing::ecmp;
+  spec.leaf_ports_down = 16;
+  spec.leaf_oversubscription = 4;
+  const Fabric fabric(spec, 16, 8, BytesPerSecond{50e9});
+  std::vector<CarriedLink> carried;
+  LinkHealth health{.left = std::vector<double>(fabric.link_count(), 1.0),
+                    .lowest = std::vector<double>(fabric.link_count(), 1.0)};
+  for (FabricLink link = 0; link < fabric.link_count(); ++link) {
+    carried.push_back({fabric.link_name(link), fabric.capacity(link),
+                       Bytes{noise(link, 3) * 4 * fabric.capacity(link).base_units()}});
+  }
+  health.left[fabric.leaf_up(0, 0)] = health.left[fabric.leaf_down(0, 0)] = 0;
+  health.left[fabric.leaf_up(1, 2)] = health.left[fabric.leaf_down(1, 2)] = 0.5;
+  health.lowest[fabric.nic_up(4, 1)] = health.lowest[fabric.nic_down(4, 1)] = 0;
+  carried[fabric.leaf_up(0, 0)].bytes = carried[fabric.leaf_down(0, 0)].bytes = Bytes{};
+  return use_of_fabric(fabric, carried, Seconds{4.26}, health);
+}
+
 void fullest_first(CongestionReport& report) {
   report.links_used = report.links.size();
   std::ranges::stable_sort(report.links, [](const LinkCongestion& a, const LinkCongestion& b) {
@@ -61,6 +83,7 @@ CongestionReport busy_report() {
   report.fabric = "rail_optimised, ecmp, 64 nodes x 8 NICs of 50 GB/s, 2:1 above the leaves";
   report.end_s = 4.26;
   report.bin_s = 4.26 / 300;
+  report.use = busy_fabric();
   report.jobs = {{"training-a", "llama3_70b, 256 GPUs, TP 8 PP 1 DP 32", 1.18, 1.06, 4.6e12},
                  {"training-b", "llama3_70b, 256 GPUs, TP 8 PP 4 DP 8", 1.42, 1.0, 3.1e12},
                  {"checkpoint", "incast to nodes 60 to 63", 1.51, 1.22, 1.9e12}};

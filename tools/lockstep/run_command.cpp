@@ -19,6 +19,8 @@
 #include "tools/lockstep/output_file.hpp"
 #include "tools/lockstep/pools/run_pools.hpp"
 #include "tools/lockstep/power_trace.hpp"
+#include "tools/lockstep/report/assets.hpp"
+#include "tools/lockstep/report/step_page.hpp"
 #include "tools/lockstep/rl/run_rl.hpp"
 #include "tools/lockstep/run_campaign.hpp"
 #include "tools/lockstep/run_result.hpp"
@@ -69,10 +71,10 @@ constexpr std::array kRunOptions{
         "--power-trace power.csv"},
     OptionSpec{
         "report", 0, "FILE", false,
-        "Write one self-contained HTML page. Of a scenario with \"jobs\": who slowed whom, on "
-        "which "
-        "links and when. Of one with \"run\": where the time, the FLOPs, the power and the money "
-        "go, and which checkpoint interval is best.",
+        "Write one self-contained HTML page. Of one step: where the GPU time goes, the fabric "
+        "coloured by use, and with --explain-fabric what holds transfers back. Of a scenario with "
+        "\"jobs\": who slowed whom, on which links and when. Of one with \"run\": where the time, "
+        "the FLOPs, the power and the money go, and which checkpoint interval is best.",
         "--report run.html"},
     kFoldOption,
     kUnfoldOption,
@@ -117,7 +119,7 @@ constexpr std::array<std::string_view, 11> kRunExamples{
     "lockstep run scenarios/gpt3-175b-selene.json --set parallelism.data=32 --format json",
     "lockstep run scenarios/llama3-405b-16k.json --trace step.json.gz",
     "lockstep run scenarios/llama3-405b-16k.json --unfold",
-    "lockstep run scenarios/llama3-8b-fsdp2-torchtitan.json --explain-fabric",
+    "lockstep run scenarios/llama3-8b-fsdp2-torchtitan.json --explain-fabric --report step.html",
     "lockstep run scenarios/llama3-8b-fsdp2-torchtitan.json --set cluster.fabric.routing=ecmp "
     "--hash-seeds 20",
     "lockstep run my.json --assert \"mfu>=0.40\"",
@@ -176,7 +178,7 @@ constexpr std::array kSpecialOptions{SpecialOption{"trace", true, false, false},
                                      SpecialOption{"chakra", true, false, false},
                                      SpecialOption{"goal", true, false, false},
                                      SpecialOption{"power-trace", true, false, true},
-                                     SpecialOption{"report", false, true, true},
+                                     SpecialOption{"report", true, true, true},
                                      SpecialOption{"trajectories", false, false, true},
                                      SpecialOption{"optimise", false, false, true},
                                      SpecialOption{"vary", false, false, true},
@@ -190,7 +192,8 @@ void check_options(const ParsedOptions& options, const JsonCursor& root) {
     const bool says = jobs ? option.of_jobs : run ? option.of_run : !rl && option.of_step;
     if (says || !options.has(option.name)) continue;
     if (option.name == "jobs" && options.has("hash-seeds")) continue;
-    const char* wanted = option.of_step && option.of_run   ? "without \"jobs\""
+    const char* wanted = option.of_step && option.of_jobs  ? "without \"rl\""
+                         : option.of_step && option.of_run ? "without \"jobs\""
                          : option.of_jobs && option.of_run ? "with \"jobs\" or \"run\""
                          : option.of_jobs                  ? "with \"jobs\""
                          : option.of_run                   ? "with \"run\""
@@ -262,9 +265,12 @@ Exit run_run(const ParsedOptions& options, Console& console) {
 
   const bool traced = options.has("trace");
   const bool detailed = traced || options.has("svg") || scenario.power.has_value();
-  const bool explained = options.has("explain-fabric");
-  result.report = simulate_step(
-      scenario, {.record_timeline = detailed, .keep_actors = detailed, .explain_links = explained});
+  const bool explained = options.has("explain-fabric"), reports = options.has("report");
+  if (reports) (void)chart_library();
+  result.report = simulate_step(scenario, {.record_timeline = detailed,
+                                           .keep_actors = detailed,
+                                           .explain_links = explained,
+                                           .draw_fabric = reports});
   add_fabric(explained, result);
   add_hash(options, result, console);
   // The published runs that it is made from ran on one kind of node each.
@@ -293,6 +299,11 @@ Exit run_run(const ParsedOptions& options, Console& console) {
     file.commit();
   }
   if (options.has("svg")) write_svg(options.get("svg"), result);
+  if (reports) {
+    OutputFile file(options.get("report"));
+    file.write(step_page(result));
+    file.commit();
+  }
   write_output(formatted(result, json, claim, format, output_style(options, console)), options,
                console);
   return report_misses(misses, console);

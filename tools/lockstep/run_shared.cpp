@@ -247,7 +247,8 @@ Exit run_shared(const JsonCursor& root, const PresetStore& presets, const Parsed
                               .bytes = work.holds.base_units()};
   check_work_memory(estimate, memory_limit());
   announce_work(estimate, console.err);
-  const SharedResult result = simulate_shared(scenario);
+  const SharedResult result =
+      simulate_shared(scenario, {.draw = options.has("report"), .limits = {}});
   const Json json = shared_json(scenario, result);
   const std::vector<std::string> misses = all_missed(assertions, json);
   if (options.has("report")) {

@@ -153,3 +153,29 @@ TEST_CASE("job colours: places while they last, then those with most bytes") {
   CHECK(colours.front() == 1);
   CHECK(colours[kPageColours] == kPageColours);
 }
+
+TEST_CASE(
+    "congestion page: the fabric's picture has every line of its table, and marks what is dead") {
+  const CongestionReport report = test::busy_report();
+  REQUIRE(report.use);
+  const std::string html = page_of(report);
+  const json picture = charts_of(html).front();
+  const auto series = [&](const char* name) {
+    std::size_t points = 0;
+    for (const json& each : picture["series"]) {
+      if (each["name"] == name) points += each["data"].size();
+    }
+    return points;
+  };
+  CHECK(series("use") + series("faults") == report.use->lines.size());
+  CHECK(series("faults") == 3);
+  CHECK(series("boxes") == report.use->boxes.size());
+  std::size_t rows = 0;
+  for (const FabricUse::Line& line : report.use->lines) {
+    const std::string ends =
+        report.use->boxes[line.lower].name + " – " + report.use->boxes[line.upper].name;
+    rows += contains(html, ends) ? 1 : 0;
+  }
+  CHECK(rows == report.use->lines.size());
+  CHECK(contains(html, "× is dead, ½ degraded, ! failed for a time."));
+}

@@ -7,6 +7,7 @@
 
 #include "tools/lockstep/report/congestion_charts.hpp"
 #include "tools/lockstep/report/congestion_words.hpp"
+#include "tools/lockstep/report/fabric_picture.hpp"
 #include "tools/lockstep/report/page.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"
 #include "tools/lockstep/table.hpp"
@@ -166,6 +167,7 @@ void add_congestion_headline(Page& page, const CongestionReport& report) {
 void add_congestion_sections(Page& page, const CongestionReport& report) {
   if (!report.jobs.empty()) add_jobs(page, report);
   if (!report.transfers.empty()) add_transfers(page, report);
+  if (report.use) add_fabric_picture(page, *report.use);
   if (!report.links.empty() && !report.links.front().utilisation.empty()) {
     add_heat_map(page, report);
     add_utilisation_lines(page, report);

@@ -85,14 +85,29 @@ const named = {
   amount: options => value => `${value} ${options.lockstep.unit}`,
   ...Object.fromEntries(Array.from({length: 9}, (_, i) => [`colour-${i}`,
     () => colours.palette[i]])),
+  // A link of which that many tenths are used; one that nothing crosses is a line like others.
+  ...Object.fromEntries(Array.from({length: 11}, (_, tenths) => [`use-${tenths}`,
+    () => tenths === 0 ? colours.line : colours.uses[tenths]])),
+  uses: () => colours.uses,
   ink: () => colours.ink,
   soft: () => colours.soft,
   card: () => colours.card,
+  track: () => colours.track,
   ramp: () => colours.ramp,
   floor: () => colours.ramp[0],
   accent: () => colours.accent,
   others: () => colours.palette[8],
 };
+
+// A place from 0 to 1 on a ramp of colours "#rrggbb".
+function between(ramp, place) {
+  const at = place * (ramp.length - 1);
+  const below = Math.min(Math.floor(at), ramp.length - 2);
+  const part = (colour, i) => parseInt(colour.slice(1 + 2 * i, 3 + 2 * i), 16);
+  const mixed = [0, 1, 2].map(i => Math.round(part(ramp[below], i) +
+    (at - below) * (part(ramp[below + 1], i) - part(ramp[below], i))));
+  return `rgb(${mixed.join(',')})`;
+}
 
 let colours;
 function readColours() {
@@ -102,6 +117,8 @@ function readColours() {
   colours = Object.fromEntries(names.map(name => [name, value(name)]));
   colours.palette = Array.from({length: 9}, (_, i) => value(`colour-${i}`));
   colours.ramp = value('ramp').split(',').map(colour => colour.trim());
+  // The ramp begins like the ground, and lines are thin.
+  colours.uses = Array.from({length: 11}, (_, i) => between(colours.ramp, 0.2 + 0.08 * i));
   colours.font = getComputedStyle(document.body).fontFamily;
 }
 
@@ -171,6 +188,12 @@ function fitted(options, carried, width) {
       label.width = Math.min(label.width || 200, Math.round(width * (breaks ? 0.38 : 0.34)));
       if (breaks && width < 560) Object.assign(label, {fontSize: 10, lineHeight: 11});
     }
+  }
+  // Boxes of a row share its width; where their names have no room they are left to the tooltip.
+  for (const series of options.series.filter(each => each.name === 'boxes')) {
+    const box = Math.min(132, 0.92 * (width - 32) / series.data.length);
+    series.symbolSize = [box, 28];
+    Object.assign(series.label, {width: box - 8, show: box >= 40});
   }
   if (carried && carried.bins) {
     carried.merged = Math.ceil(2 * carried.bins / Math.max(1, width - 64));

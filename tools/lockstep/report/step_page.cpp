@@ -1,0 +1,125 @@
+#include "tools/lockstep/report/step_page.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <vector>
+
+#include "tools/lockstep/report/fabric_picture.hpp"
+#include "tools/lockstep/report/page.hpp"
+#include "tools/lockstep/report/page_numbers.hpp"
+
+namespace lockstep {
+namespace {
+
+void add_step_buckets(Page& page, const StepReport& report) {
+  const std::vector<double> shares = bucket_shares(report.seconds);
+  const double longest = *std::ranges::max_element(shares);
+  PageTable table{.columns = {{.title = "What"},
+                              {.title = "of the step", .numeric = true},
+                              {.title = "Time", .numeric = true},
+                              {.title = "What attacks it"}}};
+  constexpr double kRounding = 1e-12;  // what sums leave where nothing is
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    if (shares[i] < kRounding) continue;
+    const BucketInfo& info = buckets()[i];
+    const double seconds = report.seconds[static_cast<std::size_t>(info.bucket)];
+    table.rows.push_back(
+        {PageCell::text(info.title),
+         {.content = with_bar(page_percent(shares[i], 1), shares[i] / longest), .sort = shares[i]},
+         PageCell::number(page_duration(seconds), seconds),
+         info.remedy.empty() ? PageCell::unknown() : PageCell::text(info.remedy)});
+  }
+  page.section("Where the GPU time goes",
+               fmt::format("Mean over all GPUs; together {}.", page_duration(report.step_s)));
+  page.table(table);
+}
+
+void add_holds(Page& page, const StepReport& report) {
+  PageTable table{.columns = {{.title = "Traffic"},
+                              {.title = "Held back by"},
+                              {.title = "of its time", .numeric = true}}};
+  for (const TrafficHold& hold : report.holds) {
+    for (const TrafficHold::Part& part : hold.by) {
+      table.rows.push_back(
+          {PageCell::text(hold.traffic),
+           PageCell::text(part.links),
+           {.content = with_bar(page_percent(part.share, 1), part.share), .sort = part.share}});
+    }
+  }
+  page.section("What holds transfers back",
+               "Of the time in which transfers of a kind moved, the link that set their rate.");
+  page.table(table);
+}
+
+void add_relief(Page& page, const RunResult& result) {
+  const double here = result.report.step_s;
+  PageTable table{.columns = {{.title = "Simulated change"},
+                              {.title = "Step", .numeric = true},
+                              {.title = "Saves", .numeric = true}}};
+  const auto add = [&](const std::string& change, double step_s) {
+    const double saves = 1 - step_s / here;
+    table.rows.push_back({PageCell::text(change), PageCell::number(page_duration(step_s), step_s),
+                          PageCell::number(page_percent(saves, 1), saves)});
+  };
+  add("switches that never limit", result.full_fabric->step_s);
+  for (const FabricWhatIf& what_if : result.relief) add(what_if.change, what_if.step_s);
+  page.section("What another fabric would bring", "Each line is a simulation of its own.");
+  page.table(table);
+}
+
+void add_sentences(Page& page, const char* title, const std::vector<std::string>& sentences) {
+  if (sentences.empty()) return;
+  page.section(title);
+  page.list(sentences);
+}
+
+}  // namespace
+
+void add_step_headline(Page& page, const RunResult& result) {
+  const StepReport& report = result.report;
+  if (!result.scenario.about.empty()) page.about(result.scenario.about);
+  const LargestLoss loss = largest_loss(report);
+  Html words = escaped("A step takes ") + strong(page_duration(report.step_s));
+  if (loss.bucket != nullptr) {
+    words += escaped(". Most is lost to ") + strong(loss.bucket->title) +
+             escaped(fmt::format(": {} of it", page_percent(loss.share, 1)));
+  }
+  page.headline(words + escaped("."));
+  std::vector<PageFigure> figures{
+      {.value = page_duration(report.step_s), .label = "step time"},
+      {.value = page_percent(report.mfu_full, 1), .label = "MFU, attention in full"},
+      {.value = page_percent(report.mfu_causal, 1), .label = "MFU, attention causal"},
+      {.value = page_count(report.tokens_per_s), .label = "tokens per second"},
+      {.value = fmt::format("{:.0f}", report.tflops_per_gpu_full), .label = "TFLOP/s per GPU"}};
+  if (result.full_fabric) {
+    figures.push_back({.value = page_duration(result.full_fabric->step_s),
+                       .label = "step if switches never limited"});
+  }
+  page.figures(figures);
+}
+
+void add_step_sections(Page& page, const RunResult& result) {
+  add_step_buckets(page, result.report);
+  if (result.report.use && !result.report.use->lines.empty()) {
+    add_fabric_picture(page, *result.report.use);
+    if (result.report.method != StepMethod::exact) {
+      page.paragraph(
+          escaped("Not every replica was simulated: links that only others use show too little."));
+    }
+  }
+  if (!result.report.holds.empty()) add_holds(page, result.report);
+  if (result.full_fabric) add_relief(page, result);
+  add_sentences(page, "Assumed", result.scenario.assumptions);
+  add_sentences(page, "Notes", result.report.notes);
+}
+
+std::string step_page(const RunResult& result) {
+  const Scenario& scenario = result.scenario;
+  Page page("Step report", fmt::format("{} on {} GPUs", scenario.job.model.name, scenario.gpus()));
+  add_step_headline(page, result);
+  add_step_sections(page, result);
+  page.foot(fmt::format("Scenario: {}.", scenario.file));
+  return page.html(chart_library());
+}
+
+}  // namespace lockstep

@@ -1,0 +1,19 @@
+/// One training step: where the GPU time goes, and what the fabric has to do with it.
+#pragma once
+
+#include <string>
+
+#include "tools/lockstep/run_result.hpp"
+
+namespace lockstep {
+
+class Page;
+
+/// The page. Throws UsageError where the program was built without its chart library (assets.hpp).
+std::string step_page(const RunResult& result);
+
+/// The page's pieces, of the values that the terminal shows.
+void add_step_headline(Page& page, const RunResult& result);
+void add_step_sections(Page& page, const RunResult& result);
+
+}  // namespace lockstep
