@@ -164,6 +164,12 @@ std::unique_ptr<FabricEra> ChangingFabric::draw(const std::vector<FabricFault>& 
     routed_ = broken_;
   } else {
     left = capacity_left(era_->fabric, unrouted_faults());
+    // The pace of a flow knows of NICs at their full speed alone.
+    for (FabricLink link = 0; link < left.size(); ++link) {
+      if (left[link] < 1 && era_->fabric.joins_nic(link)) {
+        left[link] *= scenario_.cluster.transport.efficiency;
+      }
+    }
   }
   const bool cables = !scenario_.events.empty();
   Fabric fabric = reroutes ? draw_fabric(scenario_.cluster, cables, faults) : era_->fabric;

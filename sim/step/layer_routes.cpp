@@ -37,16 +37,28 @@ void LayerRoutes::add(Place at, Axis axis, std::vector<RouteHop>& uses) {
 
 void LayerRoutes::add_nics(Place at, const LayerTransfer& transfer,
                            std::vector<RouteHop>& uses) const {
-  const int first = lanes_.rank(at);
-  const int node = lanes_.node_of(first), nic = lanes_.placement().nic_of(first);
-  const double sharing =
-      std::max(1.0, static_cast<double>(plan_.placement.gpus_per_node) / plan_.placement.nic_ports);
+  const Placement& placement = lanes_.placement();
+  // What may be broken or slow is a drawn fabric: there no lane stands for others.
+  const int routed = lanes_.fabric().is_drawn() ? plan_.placement.tensor : 1;
+  const std::size_t before = uses.size();
   std::vector<RouteHop> links;
-  lanes_.fabric().nic_ups(node, nic, links);
-  lanes_.fabric().nic_downs(node, nic, links);
-  for (const RouteHop& hop : links) {
-    uses.push_back({hop.link, hop.share * sharing * transfer.network_share});
+  for (int lane = 0; lane < routed; ++lane) {
+    const int rank = lanes_.rank(at, lane);
+    const int node = lanes_.node_of(rank), nic = placement.nic_of(rank);
+    // Lanes of the place that share the port; those of other places bring their own part.
+    double sharing = 1;
+    for (int other = 1; routed == 1 && other < plan_.placement.tensor; ++other) {
+      const int with = lanes_.rank(at, other);
+      sharing += lanes_.node_of(with) == node && placement.nic_of(with) == nic ? 1 : 0;
+    }
+    links.clear();
+    lanes_.fabric().nic_ups(node, nic, links);
+    lanes_.fabric().nic_downs(node, nic, links);
+    for (const RouteHop& hop : links) {
+      uses.push_back({hop.link, hop.share * sharing * transfer.network_share});
+    }
   }
+  if (routed > 1) merge_hops(uses, before);
 }
 
 void LayerRoutes::route_block(Axis axis, const LayerTransfer& transfer, Block& block) {

@@ -22,9 +22,9 @@ class LayerRoutes {
     return plan_.costs(plan_.place(at.data, at.stage).pool).layer(axis).network_share > 0;
   }
   /// Adds what the ranks of one place send along the axis, for each byte of Segment::amounts: over
-  /// the NIC of its first lane, which the lanes that share it load alike, and over the links
-  /// between switches that any of its lanes uses. Costs least where places come in the order of
-  /// replicas.
+  /// the NIC of its first lane, with the lanes that share it (on a drawn fabric, whose NICs may be
+  /// unequal, over those of all lanes), and over the links between switches that any of its lanes
+  /// uses. Costs least where places come in the order of replicas.
   void add(Place at, Axis axis, std::vector<RouteHop>& uses);
 
  private:
