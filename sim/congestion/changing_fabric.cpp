@@ -1,46 +1,12 @@
 #include "sim/congestion/changing_fabric.hpp"
 
 #include <algorithm>
-#include <fmt/format.h>
 #include <utility>
 
 #include "sim/congestion/redraw.hpp"
 #include "sim/fabric/faulty_fabric.hpp"
 
 namespace lockstep {
-namespace {
-
-/// "switch spine 1 goes down", "cable leaf 0 to spine 1 keeps 50 % of its rate".
-std::string fault_words(const FabricFault& fault) {
-  const auto part = [&]() -> std::string {
-    switch (fault.part) {
-      case FabricFault::Part::cable: {
-        const std::string which = fault.index >= 0 ? fmt::format(" {}", fault.index) : "";
-        return fmt::format("cable{} {} to {}", which, fault.from, fault.to);
-      }
-      case FabricFault::Part::box:
-        return "switch " + fault.from;
-      case FabricFault::Part::nic:
-        return "NIC " + fault.from;
-      case FabricFault::Part::some_cables:
-        return fmt::format("{} cables between switches", fault.count);
-    }
-    return {};
-  };
-  const bool one = fault.part != FabricFault::Part::some_cables || fault.count == 1;
-  if (fault.bandwidth > BytesPerSecond{}) {
-    return fmt::format("{} {} {:.4g} GB/s", part(), one ? "keeps" : "keep",
-                       fault.bandwidth.base_units() / 1e9);
-  }
-  if (fault.rate > 0) {
-    return fmt::format("{} {} {:.4g} % of its rate", part(), one ? "keeps" : "keep",
-                       100 * fault.rate);
-  }
-  return fmt::format("{} {} down", part(), one ? "goes" : "go");
-}
-
-}  // namespace
-
 ChangingFabric::ChangingFabric(const SharedScenario& scenario, bool events,
                                std::vector<Participant*> participants, FlowNetwork& network,
                                CongestionRecorder& recorder, Engine& engine)
@@ -53,7 +19,7 @@ ChangingFabric::ChangingFabric(const SharedScenario& scenario, bool events,
     const FabricEvent& event = scenario.events[e];
     changes_.push_back({to_step_time(event.at), e, Change::What::breaks});
     EventOutcome outcome;
-    outcome.what = fault_words(event.fault);
+    outcome.what = words_of_fault(event.fault);
     outcome.at_s = event.at.base_units();
     outcome.lasts_s = event.lasts.base_units();
     outcomes_.push_back(std::move(outcome));

@@ -1,6 +1,7 @@
 #include "sim/fabric/faulty_fabric.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <map>
 #include <memory>
 #include <utility>
@@ -26,6 +27,34 @@ FabricFault no_fault() {
   FabricFault none;
   none.part = FabricFault::Part::some_cables;
   return none;
+}
+
+std::string words_of_fault(const FabricFault& fault) {
+  const auto part = [&]() -> std::string {
+    switch (fault.part) {
+      case FabricFault::Part::cable: {
+        const std::string which = fault.index >= 0 ? fmt::format(" {}", fault.index) : "";
+        return fmt::format("cable{} {} to {}", which, fault.from, fault.to);
+      }
+      case FabricFault::Part::box:
+        return "switch " + fault.from;
+      case FabricFault::Part::nic:
+        return "NIC " + fault.from;
+      case FabricFault::Part::some_cables:
+        return fmt::format("{} cables between switches", fault.count);
+    }
+    return {};
+  };
+  const bool one = fault.part != FabricFault::Part::some_cables || fault.count == 1;
+  if (fault.bandwidth > BytesPerSecond{}) {
+    return fmt::format("{} {} {:.4g} GB/s", part(), one ? "keeps" : "keep",
+                       fault.bandwidth.base_units() / 1e9);
+  }
+  if (fault.rate > 0) {
+    return fmt::format("{} {} {:.4g} % of its rate", part(), one ? "keeps" : "keep",
+                       100 * fault.rate);
+  }
+  return fmt::format("{} {} down", part(), one ? "goes" : "go");
 }
 
 Fabric without_faults(const Fabric& fabric) {

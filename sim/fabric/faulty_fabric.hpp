@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "topologies/fabric.hpp"
@@ -11,6 +12,9 @@ namespace lockstep {
 /// A fault that breaks nothing: a fabric with faults is drawn cable by cable, and with this one all
 /// cables are whole.
 FabricFault no_fault();
+
+/// "switch spine 1 goes down", "cable leaf 0 to spine 1 keeps 50 % of its rate".
+std::string words_of_fault(const FabricFault& fault);
 
 /// The same fabric with nothing broken; drawn cable by cable if `fabric` has faults.
 Fabric without_faults(const Fabric& fabric);

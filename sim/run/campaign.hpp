@@ -29,11 +29,12 @@ constexpr Seconds to_seconds(RunTime t) {
 
 /// What a failure does to the job.
 enum class FailureEffect : std::uint8_t {
-  crash,    ///< the job stops at once
-  hang,     ///< the job stands still until a watchdog's time-out
-  slow,     ///< a straggler: every step is slower until the node is evicted
-  silent,   ///< wrong numbers until somebody finds out; what was trained since is thrown away
-  planned,  ///< maintenance: the job saves first, then stops
+  crash,     ///< the job stops at once
+  hang,      ///< the job stands still until a watchdog's time-out
+  slow,      ///< a straggler: every step is slower until the node is evicted
+  silent,    ///< wrong numbers until somebody finds out; what was trained since is thrown away
+  planned,   ///< maintenance: the job saves first, then stops
+  degraded,  ///< every step is slower until the part is mended under the running job
 };
 
 /// What goes down together, and comes back together.
@@ -58,8 +59,11 @@ struct FailureMode {
   double shape = 1;
   /// How likely hardware has to be replaced; else a restart on the same nodes is enough.
   double replaced = 1;
-  double slowdown = 1;    ///< slow: time of a step over a healthy one's
+  double slowdown = 1;    ///< slow, degraded: time of a step over a healthy one's
   Seconds found_after{};  ///< slow, silent: mean time until somebody notices
+  Seconds lasts{};        ///< degraded: mean time until it is mended
+  /// Whether the job ever stands still for it.
+  [[nodiscard]] bool stops_job() const { return effect != FailureEffect::degraded; }
 };
 
 /// Where checkpoints of one kind go.
@@ -122,7 +126,8 @@ struct Campaign {
 /// Where wall time goes; the sum of all is the wall time, to the nanosecond.
 enum class RunBucket : std::uint8_t {
   productive,  ///< advances training at full speed
-  degraded,    ///< what the same work took longer than that: stragglers, missing replicas
+  degraded,    ///< what the same work took longer than that: stragglers, slow parts of the
+               ///< network, missing replicas
   checkpoint,  ///< waiting for checkpoints
   lost,        ///< work that had to be done again, with its checkpoints
   detection,

@@ -31,7 +31,7 @@ double expected_ettr(Seconds t, Seconds write, Seconds restart, Seconds m) {
 Seconds mean_time_between_stops(std::span<const FailureMode> modes) {
   double rate = 0;
   for (const FailureMode& mode : modes) {
-    rate += mode.components / mode.mean_time.base_units();
+    if (mode.stops_job()) rate += mode.components / mode.mean_time.base_units();
   }
   assert(rate > 0);
   return Seconds{1 / rate};

@@ -3,9 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <map>
+#include <string>
 
 #include "models/input/input_error.hpp"
+#include "sim/fabric/faulty_fabric.hpp"
 #include "sim/step/step.hpp"
+#include "topologies/placement.hpp"
 
 namespace lockstep {
 namespace {
@@ -79,6 +83,50 @@ std::vector<double> width_speeds(const Scenario& scenario, int elastic, double s
   return speeds;
 }
 
+/// The same job on its fabric with one more fault. Throws InputError where that has no such part,
+/// or leaves the job no way.
+Scenario with_fault(const Scenario& scenario, const FabricFault& fault,
+                    const std::string& pointer) {
+  Scenario broken = scenario;
+  broken.fabric.faults.push_back(fault);
+  const NicPorts ports = nic_ports(scenario.node);
+  const auto problem = check(broken.fabric, scenario.nodes, ports.count, ports.bandwidth);
+  if (!problem) return broken;
+  throw InputError({.file = scenario.file,
+                    .pointer = pointer,
+                    .found = problem->found,
+                    .allowed = problem->allowed + ", as the job goes on",
+                    .nearest = problem->nearest});
+}
+
+/// Steps on the fabric with each fault of a mode, each kind simulated once: how much longer they
+/// take than a healthy one.
+void simulate_faults(const Scenario& scenario, const RunSpec& run, CampaignPlan& plan) {
+  std::map<std::string, double> known;
+  const std::vector<ReliabilityMode>& modes = run.reliability.modes;
+  for (std::size_t m = 0; m < modes.size(); ++m) {
+    if (!modes[m].fault) continue;
+    const std::string pointer = run.reliability.own
+                                    ? fmt::format("/run/reliability/modes/{}/fault", m)
+                                    : std::string("/run/reliability");
+    const FabricFault& fault = *modes[m].fault;
+    const std::string words = words_of_fault(fault);
+    const auto [at, is_new] = known.try_emplace(fmt::format("{} {}", words, fault.seed), 1.0);
+    if (is_new) {
+      const Scenario broken = with_fault(scenario, fault, pointer);
+      // A fabric with faults is routed cable by cable: so is the one that it is held against.
+      const Scenario whole = with_fault(scenario, no_fault(), pointer);
+      at->second = std::max(1.0, simulate_step(broken, {.only_time = true}).step_s /
+                                     simulate_step(whole, {.only_time = true}).step_s);
+    }
+    plan.campaign.modes[m].slowdown = at->second;
+    plan.assumptions.push_back(
+        fmt::format("run.reliability: {}: each as if {}: a step takes {:.4g} times as long "
+                    "(simulated); of several at once the slowest counts",
+                    modes[m].mode.name, words, at->second));
+  }
+}
+
 }  // namespace
 
 Seconds CheckpointWrites::least_interval() const {
@@ -130,6 +178,7 @@ CampaignPlan plan_campaign(const Scenario& scenario, const RunSpec& run) {
                            .most_share = spec.storage_share});
   }
   campaign.modes = failing_modes(run, scenario.node, scenario.nodes, scenario.gpus());
+  simulate_faults(scenario, run, plan);
   campaign.log = run.reliability.log;
   const FailureDomains& domains = run.domains;
   campaign.scope_nodes = {0, 1, domains.rack, domains.switch_nodes, domains.feed};

@@ -42,8 +42,9 @@ struct CampaignPlan {
 };
 
 /// Simulates the steps that the run needs: the healthy one, one for each number of missing
-/// replicas, and one beside each checkpoint or data stream that shares the training NICs. Throws
-/// InputError where the run has neither a duration nor tokens to train on.
+/// replicas, one for each fault of the fabric that the job goes on with, and one beside each
+/// checkpoint or data stream that shares the training NICs. Throws InputError where the run has
+/// neither a duration nor tokens to train on.
 CampaignPlan plan_campaign(const Scenario& scenario, const RunSpec& run);
 
 }  // namespace lockstep

@@ -21,7 +21,8 @@
 namespace lockstep {
 namespace {
 
-constexpr std::array<std::string_view, 5> kEffects{"crash", "hang", "slow", "silent", "planned"};
+constexpr std::array<std::string_view, 6> kEffects{"crash",  "hang",    "slow",
+                                                   "silent", "planned", "degraded"};
 constexpr std::array<std::string_view, kFailureScopes> kScopes{"process", "node", "rack", "switch",
                                                                "feed"};
 
@@ -107,11 +108,25 @@ ReliabilityMode read_mode(const JsonCursor& from, const std::optional<Observed>&
     mode.effect = read_choice<FailureEffect>(c, kEffects);
   });
   mode.scope = usual_scope(out.component);
+  const bool degraded = mode.effect == FailureEffect::degraded;
+  for (const char* key : {"scope", "replaced"}) {
+    const auto given = from.find(key);
+    if (degraded && given) given->fail("nothing: what is degraded is mended while the job runs");
+  }
   member.optional("scope",
                   [&](const JsonCursor& c) { mode.scope = read_choice<FailureScope>(c, kScopes); });
   member.optional("replaced", mode.replaced, kShare);
   const bool slow = mode.effect == FailureEffect::slow;
-  if (slow) mode.slowdown = from.at("slowdown").number(kSlowdown);
+  const auto fault = from.find("fault"), lasts = from.find("lasts");
+  if (fault && !slow && !degraded) fault->fail("\"effect\": \"slow\" or \"degraded\" with it");
+  if (lasts && !degraded) lasts->fail("\"effect\": \"degraded\" with it");
+  if (fault) {
+    if (const auto both = from.find("slowdown")) both->fail("either \"slowdown\" or \"fault\"");
+    out.fault = read_fabric_fault(*fault);
+  } else if (slow || degraded) {
+    mode.slowdown = from.at("slowdown").number(kSlowdown);
+  }
+  if (degraded) mode.lasts = from.at("lasts").seconds(kMeanTime);
   if (slow || mode.effect == FailureEffect::silent) {
     mode.found_after = from.at("found_after").seconds(kFoundAfter);
   }
@@ -125,6 +140,7 @@ class OpenModes {
   void add(const JsonCursor& from, const ReliabilityMode& of) {
     ++modes_;
     if (!from.find("effect")) crash_.push_back(of.mode.name);
+    if (of.mode.effect == FailureEffect::degraded) return;  // nothing goes down or is replaced
     if (!from.find("scope"))
       scopes_[static_cast<std::size_t>(of.mode.scope)].push_back(of.mode.name);
     if (!from.find("replaced") && of.mode.scope != FailureScope::process) {

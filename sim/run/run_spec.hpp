@@ -14,6 +14,7 @@
 #include "sim/scenario/cluster_site.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "sim/scenario/scenario_draft.hpp"
+#include "topologies/fabric.hpp"
 
 namespace lockstep {
 
@@ -31,6 +32,8 @@ struct FailureDomains {
 struct ReliabilityMode {
   FailureMode mode;  ///< `components` are counted when the job is known
   FailingComponent component = FailingComponent::gpu;
+  /// slow, degraded: what of the fabric is broken; its slowdown is simulated.
+  std::optional<FabricFault> fault{};
 };
 
 /// How often the parts of a cluster fail, as somebody has counted it.

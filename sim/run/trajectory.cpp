@@ -53,6 +53,8 @@ class Trajectory {
 
   TrajectoryResult run() {
     while (work_ < work_end_ && now_ < horizon_) run_to_next();
+    for (const Pending& p : pending_) mend(p);
+    std::ranges::stable_sort(out_.events, {}, &RunEvent::at);
     out_.wall = now_;
     out_.work = work_;
     return std::move(out_);
@@ -63,12 +65,13 @@ class Trajectory {
     RunTime next = 0;  ///< when the next checkpoint begins
     std::vector<Capture> captures;
   };
-  /// A straggler in the job, or wrong numbers that nobody has seen yet.
+  /// A straggler in the job, a degraded part, or wrong numbers that nobody has seen yet.
   struct Pending {
     std::uint32_t mode;
     RunTime since;
-    RunTime found;
+    RunTime found;  ///< degraded: when it is mended
     double slowdown;
+    RunTime cost = 0;  ///< degraded: by how much it slowed the job so far
   };
 
   [[nodiscard]] RandomStream stream(std::uint32_t number, RunDraw purpose) const {
@@ -123,8 +126,21 @@ class Trajectory {
     RunTime done = rate == 1 ? dt : static_cast<RunTime>(static_cast<double>(dt) * rate);
     if (done > left || dt >= time_for(left)) done = left;
     work_ += done;
+    charge_slowest(dt);
     book(RunBucket::productive, done);
     book(RunBucket::degraded, dt - done);
+  }
+  /// Of that time, what the slowest part of the job costs, if it is one that is degraded.
+  void charge_slowest(RunTime dt) {
+    const auto slowest = std::ranges::max_element(pending_, {}, &Pending::slowdown);
+    if (slowest == pending_.end() || c_.modes[slowest->mode].stops_job()) return;
+    slowest->cost += static_cast<RunTime>(static_cast<double>(dt) * (1 - 1 / slowest->slowdown));
+  }
+  /// Books what a degraded part has cost.
+  void mend(const Pending& part) {
+    if (c_.modes[part.mode].stops_job()) return;
+    out_.cost[part.mode] += part.cost;
+    if (timeline_) out_.events.push_back({part.since, part.mode, part.cost});
   }
   /// The clock moves as time is booked: that is why the books balance.
   void book(RunBucket bucket, RunTime dt) {
@@ -247,10 +263,10 @@ class Trajectory {
   void meet(const FailureSource::Failure& failure) {
     const FailureMode& mode = c_.modes[failure.mode];
     ++out_.failures[failure.mode];
-    if (mode.effect == FailureEffect::slow || mode.effect == FailureEffect::silent) {
-      const RunTime found = now_ + to_run_time(mode.found_after * discovery_.exponential());
-      pending_.push_back(
-          {failure.mode, now_, found, mode.effect == FailureEffect::slow ? mode.slowdown : 1.0});
+    if (mode.effect == FailureEffect::slow || mode.effect == FailureEffect::silent ||
+        !mode.stops_job()) {
+      pending_.push_back({failure.mode, now_, now_ + to_run_time(stays(mode)),
+                          mode.effect == FailureEffect::silent ? 1.0 : mode.slowdown});
       return;
     }
     if (mode.effect == FailureEffect::planned) save_all();
@@ -267,6 +283,10 @@ class Trajectory {
     book(RunBucket::checkpoint, end - now_);
     return now_ < horizon_;
   }
+  /// How long what does not stop the job at once goes on; drawn.
+  Seconds stays(const FailureMode& mode) {
+    return (mode.stops_job() ? mode.found_after : mode.lasts) * discovery_.exponential();
+  }
   static bool stops(const FailureMode& mode) {
     return mode.effect == FailureEffect::crash || mode.effect == FailureEffect::hang;
   }
@@ -282,11 +302,13 @@ class Trajectory {
     for (const Pending& p : pending_) next = std::min(next, p.found);
     return std::max(next, now_);
   }
-  /// A straggler is evicted after a checkpoint; wrong numbers are thrown away.
+  /// A straggler is evicted after a checkpoint; wrong numbers are thrown away; a degraded part is
+  /// mended, and the job never stands still for it.
   void find_pending() {
     const auto found = std::ranges::min_element(pending_, {}, &Pending::found);
     const Pending p = *found;
     pending_.erase(found);
+    if (!c_.modes[p.mode].stops_job()) return mend(p);
     if (c_.modes[p.mode].effect == FailureEffect::slow) save_all();
     stop(p.mode, p.since);
   }
@@ -356,6 +378,9 @@ class Trajectory {
       // Nobody trains: wrong numbers hurt nobody, and maintenance is done meanwhile.
       const FailureSource::Failure skipped = source_.take();
       ++out_.failures[skipped.mode];
+      if (!mode.stops_job()) {
+        pending_.push_back({skipped.mode, now_, now_ + to_run_time(stays(mode)), mode.slowdown});
+      }
       if (mode.effect == FailureEffect::slow) {
         pending_.push_back({skipped.mode, now_,
                             end + to_run_time(mode.found_after * discovery_.exponential()),

@@ -178,7 +178,7 @@ Listing list_reliability(const PresetStore& presets) {
       double share = of.component == FailingComponent::gpu ? 1 : 1 / kGpusPerNode;
       if (of.component == FailingComponent::rack) share /= kNodesPerRack;
       if (of.component == FailingComponent::job) share = 0;
-      rate += share * 3600 / of.mode.mean_time.base_units();
+      if (of.mode.stops_job()) rate += share * 3600 / of.mode.mean_time.base_units();
     }
     out.rows.push_back({name, text(static_cast<double>(spec.modes.size())),
                         text(std::round(1 / rate)), spec.about});

@@ -53,7 +53,7 @@ constexpr std::string_view kOptimised = "run.checkpoint.interval";
 
 bool is_optimisable(const CampaignPlan& plan) {
   return !plan.campaign.tiers.empty() && plan.campaign.tiers.front().blocks > Seconds{} &&
-         !plan.campaign.modes.empty();
+         std::ranges::any_of(plan.campaign.modes, &FailureMode::stops_job);
 }
 
 void check_optimisable(const ParsedOptions& options, const CampaignPlan& plan,
@@ -78,8 +78,9 @@ std::vector<ProjectedMttf> project(const Scenario& scenario, const RunSpec& run)
   std::vector<ProjectedMttf> out;
   for (const int gpus : kProjectedGpus) {
     const int nodes = gpus / scenario.node.gpus;
-    if (nodes < 1 || run.reliability.modes.empty() || !run.reliability.log.empty()) continue;
+    if (nodes < 1 || !run.reliability.log.empty()) continue;
     const std::vector<FailureMode> modes = failing_modes(run, scenario.node, nodes, gpus);
+    if (std::ranges::none_of(modes, &FailureMode::stops_job)) continue;
     out.push_back({.gpus = gpus, .mttf = mean_time_between_stops(modes)});
   }
   return out;

@@ -1,5 +1,6 @@
 #include "sim/run/plan_campaign.hpp"
 
+#include <algorithm>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <string>
@@ -217,6 +218,79 @@ TEST_CASE("plan: mistakes about storage are named with their place") {
   CHECK(problem_of(R"("checkpoint": {"to": "local", "interval": "1 h", "storage": "frontier_nvme",
                                      "drive": "1 GB/s"})")
             .starts_with("t.json#/checkpoint/drive: found \"1 GB/s\"; allowed: nothing beside"));
+}
+
+namespace {
+
+RunSpec run_of_modes(const std::string& modes) {
+  return read_run_spec(JsonCursor::parse("t.json", fmt::format(R"({{"duration": "1 d",
+        "reliability": {{"modes": [{}]}}}})",
+                                                               modes)),
+                       presets());
+}
+std::string degraded(const char* name, const char* rest) {
+  return fmt::format(R"({{"name": "{}", "component": "nic", "mean_time": "1000 d",
+                          "effect": "degraded", "lasts": "1 h", {}}})",
+                     name, rest);
+}
+Scenario small_job() { return read_scenario("t.json", fmt::format("{{{}}}", kJob), presets()); }
+
+std::string problem_of_modes(const std::string& modes) {
+  try {
+    (void)plan_campaign(small_job(), run_of_modes(modes));
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("plan: a degraded part slows a step by what the step simulated with it says") {
+  const Scenario whole = small_job();
+  const CampaignPlan plan = plan_campaign(
+      whole,
+      run_of_modes(degraded("half", R"("fault": {"nic": "node 5 nic 2", "rate": 0.5})") + "," +
+                   degraded("tenth", R"("fault": {"nic": "node 5 nic 2", "rate": 0.1})") + "," +
+                   degraded("said", R"("slowdown": 1.5)")));
+  const std::vector<FailureMode>& modes = plan.campaign.modes;
+  REQUIRE(modes.size() == 3);
+  Scenario broken = whole;
+  FabricFault fault;
+  fault.part = FabricFault::Part::nic;
+  fault.from = "node 5 nic 2";
+  for (const std::size_t mode : {std::size_t{0}, std::size_t{1}}) {
+    fault.rate = mode == 0 ? 0.5 : 0.1;
+    broken.fabric.faults = {fault};
+    CHECK(modes[mode].slowdown ==
+          doctest::Approx(simulate_step(broken).step_s / simulate_step(whole).step_s));
+  }
+  CHECK(modes[0].slowdown > 1.001);
+  CHECK(modes[1].slowdown > modes[0].slowdown);
+  CHECK(modes[2].slowdown == 1.5);
+  CHECK(modes[0].components == 64);
+  CHECK(modes[0].lasts.base_units() == 3600);
+  CHECK(std::ranges::count_if(plan.assumptions, [](const std::string& text) {
+          return text.starts_with(
+              "run.reliability: half: each as if NIC node 5 nic 2 keeps 50 % of its rate");
+        }) == 1);
+}
+
+TEST_CASE("plan: a degraded part is one that the fabric has and the job can go on with") {
+  CHECK(problem_of_modes(degraded("a", R"("fault": {"nic": "node 5 nic 9", "rate": 0.5})"))
+            .starts_with("t.json#/run/reliability/modes/0/fault: found \"node 5 nic 9\""));
+  const std::string dead = problem_of_modes(degraded("a", R"("fault": {"nic": "node 5 nic 2"})"));
+  CHECK(dead.starts_with("t.json#/run/reliability/modes/0/fault: found "));
+  CHECK(dead.find("cannot reach") != std::string::npos);
+  CHECK(dead.find("as the job goes on") != std::string::npos);
+  CHECK(problem_of_modes(degraded("a", R"("fault": {"nic": "node 5 nic 2"}, "slowdown": 2)")) ==
+        R"(t.json#/reliability/modes/0/slowdown: found 2; allowed: either "slowdown" or "fault")");
+  CHECK(problem_of_modes(degraded("a", R"("slowdown": 2, "replaced": 1)")) ==
+        "t.json#/reliability/modes/0/replaced: found 1; allowed: nothing: what is degraded is "
+        "mended while the job runs");
+  CHECK(problem_of_modes(
+            R"({"name": "a", "component": "nic", "mean_time": "1 d", "lasts": "1 h"})") ==
+        R"(t.json#/reliability/modes/0/lasts: found "1 h"; allowed: "effect": "degraded" with it)");
 }
 
 }  // namespace lockstep

@@ -356,6 +356,40 @@ TEST_CASE("trajectory: a straggler slows the job until it is evicted, and loses 
   CHECK(result.failures[0] > 60);
 }
 
+// Parts degrade at a rate of one a day and are mended after an hour in the mean, each by itself: at
+// any time none is degraded with probability e^-(1/24) (the M/G/infinity queue), else the job has
+// half its speed.
+TEST_CASE("trajectory: a degraded part slows the job until it is mended, and never stops it") {
+  Campaign campaign;
+  campaign.horizon = to_run_time(Seconds{1000 * kDay});
+  campaign.work = Seconds{1000 * kDay};
+  campaign.modes = {{.name = "NIC at half rate",
+                     .effect = FailureEffect::degraded,
+                     .components = 10,
+                     .mean_time = Seconds{10 * kDay},
+                     .slowdown = 2,
+                     .lasts = Seconds{kHour}}};
+  campaign.tiers = {{.name = "s", .interval = Seconds{kHour}}};
+  const TrajectoryResult one = run_trajectory(campaign, 0, RunDetail::timeline);
+  CHECK(one.interruptions == 0);
+  CHECK(bucket(one, RunBucket::lost) == 0);
+  CHECK(bucket(one, RunBucket::restart) == 0);
+  // The mode is charged with all that the job was slower, but for rounding to nanoseconds.
+  CHECK(seconds_in(one, RunBucket::degraded) ==
+        test::near(to_seconds(one.cost[0]).base_units()).epsilon(1e-9));
+  REQUIRE(one.events.size() == one.failures[0]);
+  RunTime charged = 0;
+  for (std::size_t i = 0; i < one.events.size(); ++i) {
+    charged += one.events[i].cost;
+    if (i > 0) CHECK(one.events[i].at >= one.events[i - 1].at);
+  }
+  CHECK(charged == one.cost[0]);
+  const RunSummary summary = summary_of(campaign, 100);
+  const double expected = 1 - 0.5 * (1 - std::exp(-1.0 / 24));
+  // 100 runs of 1,000 days: some 4e5 hours degraded, known to 0.4 %.
+  CHECK(1 - summary.goodput.mean == test::near(1 - expected).epsilon(0.012));
+}
+
 TEST_CASE("trajectory: wrong numbers cost what was trained since, not only since a checkpoint") {
   Campaign campaign;
   campaign.work = Seconds{50 * kDay};
