@@ -12,21 +12,21 @@
 namespace lockstep {
 namespace {
 
-constexpr int kNics = 4;
-const BytesPerSecond kNicRate{50e9};
+constexpr int kConnectionNics = 4;
+const BytesPerSecond kConnectionNicRate{50e9};
 
 FabricSpec leaves_of_two_nodes(Routing routing) {
   FabricSpec spec;
   spec.kind = FabricKind::fat_tree;
   spec.routing = routing;
-  spec.leaf_ports_down = 2 * kNics;
+  spec.leaf_ports_down = 2 * kConnectionNics;
   return spec;
 }
 
 std::vector<FabricMember> members_on(int nodes) {
   std::vector<FabricMember> members;
   for (int node = 0; node < nodes; ++node) {
-    for (int gpu = 0; gpu < kNics; ++gpu) {
+    for (int gpu = 0; gpu < kConnectionNics; ++gpu) {
       members.push_back({.place = {node, gpu}, .node = node, .nic = gpu});
     }
   }
@@ -36,7 +36,7 @@ std::vector<FabricMember> members_on(int nodes) {
 /// Of the fullest link between switches, for each byte of a collective of eight nodes.
 double slowest(const FabricSpec& spec, CollectiveOp op, const char* algorithm, int channels,
                int peer_channels) {
-  const Fabric fabric(spec, 8, kNics, kNicRate);
+  const Fabric fabric(spec, 8, kConnectionNics, kConnectionNicRate);
   const std::vector<FabricMember> members = members_on(8);
   CollectiveLoad load(fabric);
   load.add(collective_shape(op, algorithm, places_of(members), channels, peer_channels), members,
@@ -57,7 +57,7 @@ HashBand band(FabricSpec spec, CollectiveOp op, const char* algorithm, int chann
 }  // namespace
 
 TEST_CASE("connections: a message over n of them is n parts, each where its own queue pair goes") {
-  const Fabric fabric(leaves_of_two_nodes(Routing::ecmp), 8, kNics, kNicRate);
+  const Fabric fabric(leaves_of_two_nodes(Routing::ecmp), 8, kConnectionNics, kConnectionNicRate);
   for (const int connections : {1, 2, 5}) {
     CAPTURE(connections);
     std::vector<double> expected(fabric.link_count()), found(fabric.link_count());
@@ -78,7 +78,7 @@ TEST_CASE("connections: a message over n of them is n parts, each where its own 
 }
 
 TEST_CASE("connections: switches that spray do not tell them apart") {
-  const Fabric fabric(leaves_of_two_nodes(Routing::spray), 8, kNics, kNicRate);
+  const Fabric fabric(leaves_of_two_nodes(Routing::spray), 8, kConnectionNics, kConnectionNicRate);
   std::vector<RouteHop> one, many;
   fabric.route(1, 2, 6, 0, 9, one);
   route_connections(fabric, {1, 2}, {6, 0}, 9, 16, many);
@@ -99,13 +99,13 @@ TEST_CASE("connections: more of them narrow the band over draws, down to what sp
                          Row{CollectiveOp::all_to_all, "pairwise", false}}) {
     CAPTURE(row.algorithm);
     const double sprayed =
-        slowest(leaves_of_two_nodes(Routing::spray), row.op, row.algorithm, kNics, 1);
+        slowest(leaves_of_two_nodes(Routing::spray), row.op, row.algorithm, kConnectionNics, 1);
     double last = 1e9;
     for (const int connections : {1, 4, 64, 1024}) {
       CAPTURE(connections);
-      const HashBand found =
-          band(leaves_of_two_nodes(Routing::ecmp), row.op, row.algorithm,
-               row.rings ? connections * kNics : kNics, row.rings ? 1 : connections);
+      const HashBand found = band(leaves_of_two_nodes(Routing::ecmp), row.op, row.algorithm,
+                                  row.rings ? connections * kConnectionNics : kConnectionNics,
+                                  row.rings ? 1 : connections);
       CHECK(found.least.seconds >= sprayed * (1 - 1e-9));
       const double width = found.most.seconds - found.least.seconds;
       CHECK(width < 0.75 * last);
@@ -119,7 +119,7 @@ TEST_CASE("connections: queue pairs of each connection narrow the band as connec
   FabricSpec spec = leaves_of_two_nodes(Routing::ecmp);
   const auto width = [&](int queue_pairs) {
     spec.queue_pairs = queue_pairs;
-    const HashBand found = band(spec, CollectiveOp::all_to_all, "pairwise", kNics, 1);
+    const HashBand found = band(spec, CollectiveOp::all_to_all, "pairwise", kConnectionNics, 1);
     return found.most.seconds - found.least.seconds;
   };
   CHECK(width(16) < 0.75 * width(1));

@@ -11,7 +11,7 @@
 namespace lockstep {
 namespace {
 
-const BytesPerSecond kNicRate{50e9};
+const BytesPerSecond kBandNicRate{50e9};
 
 /// Leaves of two nodes with four NICs each, and as many spines as `uplinks`.
 FabricSpec hashed_tree(int uplinks) {
@@ -25,7 +25,7 @@ FabricSpec hashed_tree(int uplinks) {
 
 std::vector<FabricLink> links_of(FabricSpec spec, int draw) {
   spec.hash_draw = draw;
-  const Fabric fabric(spec, 4, 4, kNicRate);
+  const Fabric fabric(spec, 4, 4, kBandNicRate);
   std::vector<RouteHop> hops;
   for (int nic = 0; nic < 4; ++nic) fabric.route(0, nic, 2, nic, 0, hops);
   std::vector<FabricLink> links;
@@ -64,7 +64,7 @@ TEST_CASE("draws of the hash: another draw takes other links, evenly, and one pa
 }
 
 TEST_CASE("draws of the hash decide only where several leaves hash paths") {
-  const NicPorts ports{.count = 4, .bandwidth = kNicRate};
+  const NicPorts ports{.count = 4, .bandwidth = kBandNicRate};
   FabricSpec spec = hashed_tree(8);
   CHECK(is_hashed(spec, 4, ports));
   CHECK_NOTHROW(require_hashed("s.json", spec, 4, ports));
