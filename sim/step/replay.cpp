@@ -5,6 +5,8 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "sim/core/random.hpp"
+
 namespace lockstep {
 
 class RunningStep::State {
@@ -18,7 +20,8 @@ class RunningStep::State {
     message_arrived,
     collective_starts,
     exchange_starts,
-    optimiser_done
+    optimiser_done,
+    flow_starts
   };
 
   struct Actor {
@@ -53,6 +56,13 @@ class RunningStep::State {
     StepTime all_there;  ///< when the last of them arrived
   };
 
+  /// A flow that jitter holds back.
+  struct LateFlow {
+    std::uint32_t starts = 0;  ///< so far
+    bool waits = false;
+    Bytes bytes;
+  };
+
   /// Actors of one stage that sum gradients and gather weights together.
   struct DataGroupState {
     std::uint32_t stage = 0;
@@ -66,12 +76,14 @@ class RunningStep::State {
 
  public:
   State(const StepPlan& plan, const std::vector<ReplicaClass>& classes, const Wiring& wiring,
-        bool record)
+        bool record, Seconds jitter)
       : plan_(plan),
         classes_(classes),
         wiring_(&wiring),
         network_(wiring.network()),
         record_(record),
+        jitter_(jitter),
+        late_(jitter > Seconds{} ? wiring.flows().size() : 0),
         stages_(plan.stages.size()),
         chunks_(static_cast<std::size_t>(plan.shape.chunks)) {
     set_up();
@@ -357,7 +369,7 @@ class RunningStep::State {
     ++actors_[index].landing;
     channel.posted.push_back(now_);
     const FlowIndex flow = wiring_->actor(index).message[direction];
-    if (!network_.active(flow)) start_message(number);
+    if (!network_.active(flow) && !is_late(flow)) start_message(number);
   }
 
   void start_message(std::uint32_t number) {
@@ -552,8 +564,31 @@ class RunningStep::State {
   void start_flow(FlowIndex flow, double amount) {
     ++result_.flows;
     const Bytes bytes{std::max(amount, 1.0)};
+    if (late_.empty()) return put_on_wire(flow, bytes);
+    LateFlow& late = late_[number_of(flow)];
+    constexpr std::uint32_t kPurpose = 0x6A697474;  // this draw's own
+    RandomStream random({.seed = 1,
+                         .trajectory = late.starts++,
+                         .component = number_of(flow),
+                         .purpose = kPurpose});
+    late.waits = true;
+    late.bytes = bytes;
+    queue_.push(now_ + to_step_time(random.uniform() * jitter_), flow_starts, number_of(flow));
+  }
+  void on_flow_starts(std::uint32_t number) {
+    late_[number].waits = false;
+    put_on_wire(wiring_->flows()[number].flow, late_[number].bytes);
+  }
+  void put_on_wire(FlowIndex flow, Bytes bytes) {
     wiring_->stalled(flow) ? network_.start_held(flow, bytes, now_)
                            : network_.start(flow, bytes, now_);
+  }
+  /// Counts the wiring's flows.
+  [[nodiscard]] std::uint32_t number_of(FlowIndex flow) const {
+    return static_cast<std::uint32_t>(flow - wiring_->flows().front().flow);
+  }
+  [[nodiscard]] bool is_late(FlowIndex flow) const {
+    return !late_.empty() && late_[number_of(flow)].waits;
   }
 
   void end_of(const WiredFlow& flow) {
@@ -584,6 +619,8 @@ class RunningStep::State {
         return on_exchange_starts(event.subject);
       case optimiser_done:
         return on_optimiser_done(event.subject);
+      case flow_starts:
+        return on_flow_starts(event.subject);
     }
   }
 
@@ -592,6 +629,8 @@ class RunningStep::State {
   const Wiring* wiring_;
   FlowNetwork& network_;
   bool record_;
+  Seconds jitter_;
+  std::vector<LateFlow> late_;  ///< by number of the flow; empty without jitter
   std::size_t stages_;
   std::size_t chunks_;
 
@@ -619,8 +658,8 @@ class RunningStep::State {
 };
 
 RunningStep::RunningStep(const StepPlan& plan, const std::vector<ReplicaClass>& classes,
-                         const Wiring& wiring, bool record)
-    : state_(std::make_unique<State>(plan, classes, wiring, record)) {}
+                         const Wiring& wiring, bool record, Seconds jitter)
+    : state_(std::make_unique<State>(plan, classes, wiring, record, jitter)) {}
 RunningStep::~RunningStep() = default;
 
 void RunningStep::begin(StepTime now) { state_->begin(now); }
@@ -637,8 +676,8 @@ void RunningStep::rewire(const Wiring& wiring, StepTime now) { state_->rewire(wi
 ReplayResult RunningStep::finish() { return state_->finish(); }
 
 ReplayResult replay(const StepPlan& plan, const std::vector<ReplicaClass>& classes,
-                    const Wiring& wiring, bool record) {
-  RunningStep step{plan, classes, wiring, record};
+                    const Wiring& wiring, bool record, Seconds jitter) {
+  RunningStep step{plan, classes, wiring, record, jitter};
   Engine engine(wiring.network());
   engine.add(step);
   engine.run();

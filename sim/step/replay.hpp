@@ -73,9 +73,10 @@ struct ReplayResult {
 /// A step under way, on a network that other processes may share.
 class RunningStep final : public Process {
  public:
-  /// `wiring` was made for the same plan and classes; all three outlive this.
+  /// `wiring` was made for the same plan and classes; all three outlive this. Each transfer starts
+  /// up to `jitter` late, uniformly, by a draw of its own.
   RunningStep(const StepPlan& plan, const std::vector<ReplicaClass>& classes, const Wiring& wiring,
-              bool record);
+              bool record, Seconds jitter = {});
   ~RunningStep() override;
 
   void begin(StepTime now) override;
@@ -102,6 +103,6 @@ class RunningStep final : public Process {
 /// as RunningStep does, and std::logic_error if the schedule deadlocks: no
 /// schedule of ours does.
 ReplayResult replay(const StepPlan& plan, const std::vector<ReplicaClass>& classes,
-                    const Wiring& wiring, bool record);
+                    const Wiring& wiring, bool record, Seconds jitter = {});
 
 }  // namespace lockstep

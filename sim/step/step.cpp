@@ -222,7 +222,8 @@ class JobReplay {
                         replicas.links,   std::move(crowd)};
     std::optional<LinkHolds> holds;
     if (options_.explain_links) network.observe(&holds.emplace(wiring, fabric_));
-    ReplayResult result = lockstep::replay(plan_, replicas.classes, wiring, record);
+    ReplayResult result =
+        lockstep::replay(plan_, replicas.classes, wiring, record, options_.jitter);
     std::optional<FabricUse> use;
     if (options_.draw_fabric) {
       use = use_in_step(scenario_, plan_, links, wiring, to_seconds(result.end));
@@ -353,7 +354,9 @@ StepReport simulate(const Scenario& scenario, const StepOptions& options) {
   const JobReplay job(scenario, options);
   const Folding folding =
       options.folding == Folding::automatic ? scenario.folding : options.folding;
-  ReplicaClasses replicas = classes_of_replicas(scenario, job.plan(), job.fabric(), folding);
+  const bool differ = options.jitter > Seconds{} && folding == Folding::automatic;
+  ReplicaClasses replicas =
+      classes_of_replicas(scenario, job.plan(), job.fabric(), differ ? Folding::unfolded : folding);
   const double events = step_events(job.plan(), replicas.classes);
   const std::size_t classes = replicas.classes.size();
   const double each = events / static_cast<double>(classes);

@@ -17,7 +17,10 @@ struct StepOptions {
   bool explain_links = false;            ///< fill StepReport::holds
   bool only_time = false;                ///< leave out what explains the time: critical path, blame
   bool draw_fabric = false;              ///< fill StepReport::use
-  double budget = kStepBudget;           ///< of Folding::automatic, in step_events()
+  /// Every transfer starts up to so much late, by a draw of its own; replicas then differ, so that
+  /// none stands for others.
+  Seconds jitter{};
+  double budget = kStepBudget;  ///< of Folding::automatic, in step_events()
 };
 
 /// Replays one step in the steady state: gradients of this step are reduced, parameters of the step

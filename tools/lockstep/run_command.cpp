@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/input/input_error.hpp"
+#include "models/input/quantity.hpp"
 #include "models/input/text_file.hpp"
 #include "sim/accuracy/read_residuals.hpp"
 #include "sim/congestion/shared_scenario.hpp"
@@ -98,6 +100,12 @@ constexpr std::array kRunOptions{
         "For a scenario with \"run\": goodput with each of these values; given twice, with each "
         "pair. All meet the same random numbers.",
         "--vary run.checkpoint.interval=\"5 min,10 min,30 min\""},
+    OptionSpec{
+        "jitter", 0, "TIME", false,
+        "Start every transfer of the step up to so much late, each by a draw of its own that "
+        "is the same in every run, and say what the step takes without: what bursts cost "
+        "that line up exactly.",
+        "--jitter \"5 us\""},
     kHashSeedsOption,
     OptionSpec{"jobs", 'j', "N", false,
                "For a scenario with \"run\", or --hash-seeds: draw this many at once (default: one "
@@ -182,6 +190,7 @@ constexpr std::array kSpecialOptions{SpecialOption{"trace", true, false, false},
                                      SpecialOption{"trajectories", false, false, true},
                                      SpecialOption{"optimise", false, false, true},
                                      SpecialOption{"vary", false, false, true},
+                                     SpecialOption{"jitter", true, false, false},
                                      SpecialOption{"hash-seeds", true, false, false},
                                      SpecialOption{"jobs", false, false, true}};
 
@@ -207,25 +216,49 @@ void check_options(const ParsedOptions& options, const JsonCursor& root) {
   }
 }
 
+/// What --jitter says; 0 without it. Throws UsageError.
+Seconds jitter_of(const ParsedOptions& options) {
+  constexpr double kMost = 1;  // second
+  if (!options.has("jitter")) return {};
+  const std::string text = options.get("jitter");
+  const auto parsed = parse_quantity(text, Dimension::time);
+  const double* const seconds = std::get_if<double>(&parsed);
+  if (seconds == nullptr || *seconds <= 0 || *seconds > kMost) {
+    throw UsageError(fmt::format("--jitter: found {}; allowed: a time above 0, at most {:g} s",
+                                 in_quotes(text), kMost));
+  }
+  if (options.has("fold")) {
+    throw UsageError("--jitter: found --fold beside it; allowed: one of them");
+  }
+  return Seconds{*seconds};
+}
+
+void add_jitter(Seconds jitter, RunResult& result) {
+  if (jitter <= Seconds{}) return;
+  const StepReport aligned = simulate_step(result.scenario, {.only_time = true});
+  result.jitter = {.most = jitter, .aligned_s = aligned.step_s};
+}
+
 /// What the fabric costs, where its switches can cost anything.
-void add_fabric(bool explained, RunResult& result) {
+void add_fabric(bool explained, Seconds jitter, RunResult& result) {
   if (!switches_can_limit(result.scenario)) return;
-  result.full_fabric = on_full_fabric(result.scenario);
-  if (explained) result.relief = fabric_relief(result.scenario);
+  result.full_fabric = on_full_fabric(result.scenario, {.jitter = jitter});
+  if (explained) result.relief = fabric_relief(result.scenario, {.jitter = jitter});
 }
 
 /// Which draw of the hashes the step is of, and the band over those that are asked for.
-void add_hash(const ParsedOptions& options, RunResult& result, Console& console) {
+void add_hash(const ParsedOptions& options, Seconds jitter, RunResult& result, Console& console) {
   const Scenario& scenario = result.scenario;
   const NicPorts ports = nic_ports(scenario.node);
   const HashDraws draws =
       hash_draws_of(options, scenario.file, scenario.fabric, scenario.nodes, ports);
   if (!is_hashed(scenario.fabric, scenario.nodes, ports)) return;
-  result.hash = answer_of_draws(draws, {result.report.step_s}, console, [&scenario](int draw) {
-    Scenario drawn = scenario;
-    drawn.fabric.hash_draw = draw;
-    return std::vector{simulate_step(drawn, {.only_time = true}).step_s};
-  });
+  result.hash =
+      answer_of_draws(draws, {result.report.step_s}, console, [&scenario, jitter](int draw) {
+        Scenario drawn = scenario;
+        drawn.fabric.hash_draw = draw;
+        return std::vector{simulate_step(drawn, {.only_time = true, .jitter = jitter}).step_s};
+      });
 }
 
 Exit run_run(const ParsedOptions& options, Console& console) {
@@ -266,13 +299,16 @@ Exit run_run(const ParsedOptions& options, Console& console) {
   const bool traced = options.has("trace");
   const bool detailed = traced || options.has("svg") || scenario.power.has_value();
   const bool explained = options.has("explain-fabric"), reports = options.has("report");
+  const Seconds jitter = jitter_of(options);
   if (reports) (void)chart_library();
   result.report = simulate_step(scenario, {.record_timeline = detailed,
                                            .keep_actors = detailed,
                                            .explain_links = explained,
-                                           .draw_fabric = reports});
-  add_fabric(explained, result);
-  add_hash(options, result, console);
+                                           .draw_fabric = reports,
+                                           .jitter = jitter});
+  add_jitter(jitter, result);
+  add_fabric(explained, jitter, result);
+  add_hash(options, jitter, result, console);
   // The published runs that it is made from ran on one kind of node each.
   if (scenario.pools.empty()) {
     result.interval = interval_of(scenario, presets);

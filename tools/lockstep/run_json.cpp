@@ -219,6 +219,10 @@ nlohmann::ordered_json result_json(const RunResult& result) {
                            {"share", twelve_digits(loss.share)},
                            {"attacked_by", loss.bucket->remedy}};
   }
+  if (result.jitter) {
+    out["jitter"] = {{"most_s", twelve_digits(result.jitter->most.base_units())},
+                     {"aligned_step_s", twelve_digits(result.jitter->aligned_s)}};
+  }
   if (result.hash) {
     out["hashing"] = hash_json(*result.hash);
     if (result.hash->draws > 1) add_band(result.hash->bands[0], out["hashing"]);

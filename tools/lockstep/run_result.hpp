@@ -18,6 +18,12 @@
 
 namespace lockstep {
 
+/// What starts of transfers that are not exactly together do to a step.
+struct JitterAnswer {
+  Seconds most;          ///< how late a transfer starts at most
+  double aligned_s = 0;  ///< the step without it
+};
+
 struct RunResult {
   Scenario scenario;
   StepReport report;
@@ -26,6 +32,7 @@ struct RunResult {
   std::optional<PredictionInterval> interval{};  ///< of the step time
   std::optional<FabricWhatIf> full_fabric{};     ///< where switches can hold back its transfers
   std::vector<FabricWhatIf> relief{};            ///< where asked for
+  std::optional<JitterAnswer> jitter{};          ///< where asked for
   std::optional<HashAnswer> hash{};              ///< where hashes decide; its band is of step_s
 };
 

@@ -171,6 +171,13 @@ std::string headline(const RunResult& result, const TextStyle& style) {
                                      grouped(static_cast<double>(r.replicas_simulated)),
                                      grouped(static_cast<double>(r.replicas))));
   }
+  if (result.jitter) {
+    out += labelled_line("Jitter", kRunLabels,
+                         fmt::format("transfers start up to {} late; {} where none does ({})",
+                                     duration_text(result.jitter->most.base_units()),
+                                     duration_text(result.jitter->aligned_s),
+                                     error_text(result.jitter->aligned_s / r.step_s - 1)));
+  }
   if (result.hash) {
     const HashAnswer& hash = *result.hash;
     out += hash.draws == 1 ? labelled_line("Hash", kRunLabels, one_draw_text(hash))
