@@ -23,7 +23,7 @@ FabricSpec leaves_of_two_nodes(Routing routing) {
   return spec;
 }
 
-std::vector<FabricMember> members_on(int nodes) {
+std::vector<FabricMember> members_on_nodes(int nodes) {
   std::vector<FabricMember> members;
   for (int node = 0; node < nodes; ++node) {
     for (int gpu = 0; gpu < kConnectionNics; ++gpu) {
@@ -37,7 +37,7 @@ std::vector<FabricMember> members_on(int nodes) {
 double slowest(const FabricSpec& spec, CollectiveOp op, const char* algorithm, int channels,
                int peer_channels) {
   const Fabric fabric(spec, 8, kConnectionNics, kConnectionNicRate);
-  const std::vector<FabricMember> members = members_on(8);
+  const std::vector<FabricMember> members = members_on_nodes(8);
   CollectiveLoad load(fabric);
   load.add(collective_shape(op, algorithm, places_of(members), channels, peer_channels), members,
            kFirstHashSeed);

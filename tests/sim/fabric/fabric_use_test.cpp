@@ -83,7 +83,7 @@ Moved move_at_random(const Fabric& fabric, std::uint64_t seed) {
 }
 
 // Ends of transfers are rounded to picoseconds: of 40 flows that last a millisecond, 1e-9.
-constexpr double kRounding = 1e-6;
+constexpr double kUseRounding = 1e-6;
 
 TEST_CASE(
     "fabric use: over all links of any fabric, what flows sent times the links they crossed") {
@@ -105,13 +105,13 @@ TEST_CASE(
     const Moved moved = move_at_random(fabric, seed + i);
     const FabricUse use =
         use_of_fabric(without_faults(fabric), moved.carried, to_seconds(moved.end));
-    CHECK(use.bytes().base_units() == near(moved.bytes_times_hops).epsilon(kRounding));
+    CHECK(use.bytes().base_units() == near(moved.bytes_times_hops).epsilon(kUseRounding));
     double most = 0;
     for (const FabricUse::Line& line : use.lines) {
       most = std::max({most, line.up.fullest, line.down.fullest});
-      CHECK(line.share(line.up) <= line.up.fullest * (1 + kRounding));
+      CHECK(line.share(line.up) <= line.up.fullest * (1 + kUseRounding));
     }
-    CHECK(most <= 1 + kRounding);
+    CHECK(most <= 1 + kUseRounding);
     CHECK(most > 0.2);  // some NIC is busy for most of the time
   }
 }
@@ -201,7 +201,7 @@ TEST_CASE("fabric use: a folded step shows what the same step shows link by link
   for (const auto& [level, bytes] : one) {
     CAPTURE(level);
     CHECK(bytes > 0);
-    CHECK(bytes == near(other[level]).epsilon(kRounding));
+    CHECK(bytes == near(other[level]).epsilon(kUseRounding));
   }
 }
 
