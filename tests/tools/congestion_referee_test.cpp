@@ -23,7 +23,7 @@ const std::string kScenario =
 /// Of the two jobs of that scenario.
 constexpr std::string_view kEven = "nodes 0, 2, 4, 6", kOdd = "nodes 1, 3, 5, 7";
 
-nlohmann::json answer(const std::vector<std::string>& args) {
+nlohmann::json json_of(const std::vector<std::string>& args) {
   const Ran ran = lockstep_with(args);
   REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
   return nlohmann::json::parse(ran.out);
@@ -57,8 +57,8 @@ std::map<std::string, double> slowed_packets(const Thin& fabric) {
                                 with("even", exchange(kEven)), with("odd", exchange(kOdd)),
                                 with("both", exchange(kEven) + "," + exchange(kOdd))));
   std::map<std::string, double> alone, together, slowed;
-  for (const auto& row : answer({"referee", file, "--layer", std::string(fabric.layer),
-                                 "--messages", "--format", "json"})) {
+  for (const auto& row : json_of({"referee", file, "--layer", std::string(fabric.layer),
+                                  "--messages", "--format", "json"})) {
     auto& ends = row.at("case") == "both" ? together : alone;
     ends[row.at("from") == kEven ? "even" : "odd"] = row.at("packet_level_end_s");
   }
@@ -81,9 +81,9 @@ TEST_CASE("two jobs of experts on one spine slow each other as their packets do,
     CAPTURE(fabric.oversubscription);
     const std::map<std::string, double> packets = slowed_packets(fabric);
     const nlohmann::json run =
-        answer({"run", kScenario, "--format", "json", "--set",
-                fmt::format("cluster.fabric.routing={}", fabric.routing), "--set",
-                fmt::format("cluster.fabric.leaf_oversubscription={}", fabric.oversubscription)});
+        json_of({"run", kScenario, "--format", "json", "--set",
+                 fmt::format("cluster.fabric.routing={}", fabric.routing), "--set",
+                 fmt::format("cluster.fabric.leaf_oversubscription={}", fabric.oversubscription)});
     int seen = 0;
     for (const auto& transfer : run.at("transfers")) {
       if (!transfer.at("name").get<std::string>().starts_with("expert parallel")) continue;
