@@ -1,8 +1,10 @@
 #include "sim/fabric/collective_load.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <map>
+#include <string>
 #include <utility>
 
 #include "sim/fabric/connections.hpp"
@@ -20,6 +22,52 @@ struct LeafCounts {
   std::map<int, double> leaf, pod, domain;
   std::map<std::pair<int, int>, double> domain_on_leaf, domain_in_pod;
 };
+
+/// A shape, and what decides it: it is the same for groups that lie alike.
+struct KnownShape {
+  CollectiveOp op{};
+  std::string algorithm;
+  std::vector<std::vector<int>> nodes;  ///< members by node, as group_nodes() orders them
+  CollectiveShape shape;
+  double sent = 0;  ///< bytes over NICs for each byte of payload
+};
+
+double bytes_sent(const KnownShape& of) {
+  double sent = 0;
+  for (const NetworkEdge& edge : of.shape.edges) sent += edge.from == kSwitch ? 0 : edge.bytes;
+  std::size_t all = 0;
+  for (const std::vector<int>& node : of.nodes) all += node.size();
+  for (const std::vector<int>& node : of.nodes) {
+    const std::size_t each = of.shape.pairs == PairPattern::all_pairs    ? all - node.size()
+                             : of.shape.pairs == PairPattern::rail_pairs ? of.nodes.size() - 1
+                                                                         : 0;
+    sent += static_cast<double>(node.size() * each) * of.shape.bytes_per_pair;
+  }
+  return sent;
+}
+
+/// With two channels a rail, so that every rail has its part of both trees. Groups of a job lie
+/// alike, in all stages and most points of a sweep: the last few shapes are kept.
+const KnownShape& shape_of_group(CollectiveOp op, std::string_view algorithm,
+                                 const std::vector<GroupMember>& places) {
+  constexpr std::size_t kKept = 4;
+  thread_local std::array<KnownShape, kKept> kept;
+  thread_local std::size_t next = 0;
+  std::vector<std::vector<int>> nodes;
+  for (GroupNode& node : group_nodes(places)) nodes.push_back(std::move(node.members));
+  for (const KnownShape& known : kept) {
+    if (known.op == op && known.algorithm == algorithm && known.nodes == nodes) return known;
+  }
+  KnownShape& made = kept[next];
+  next = (next + 1) % kKept;
+  made = {.op = op, .algorithm = std::string(algorithm), .nodes = std::move(nodes), .shape = {}};
+  if (made.nodes.size() < 2) return made;
+  const auto size = [](const std::vector<int>& node) { return node.size(); };
+  const std::size_t rails = size(std::ranges::min(made.nodes, {}, size));
+  made.shape = collective_shape(op, algorithm, places, 2 * static_cast<int>(rails));
+  made.sent = bytes_sent(made);
+  return made;
+}
 
 }  // namespace
 
@@ -52,24 +100,11 @@ std::vector<NetworkEdge> written_edges(const CollectiveShape& shape,
 
 void add_group_uses(const Fabric& fabric, CollectiveOp op, std::string_view algorithm,
                     std::span<const FabricMember> members, std::vector<RouteHop>& uses) {
-  const std::vector<GroupMember> places = places_of(members);
-  const std::vector<GroupNode> nodes = group_nodes(places);
-  if (nodes.size() < 2) return;
-  const auto size = [](const GroupNode& node) { return node.members.size(); };
-  const std::size_t rails = size(std::ranges::min(nodes, {}, size));
-  // Two channels a rail, so that every rail has its part of both trees.
-  CollectiveShape shape = collective_shape(op, algorithm, places, 2 * static_cast<int>(rails));
-  double sent = 0;
-  for (const NetworkEdge& edge : shape.edges) sent += edge.from == kSwitch ? 0 : edge.bytes;
+  const KnownShape& known = shape_of_group(op, algorithm, places_of(members));
+  if (known.nodes.size() < 2) return;
+  const CollectiveShape& shape = known.shape;
   const auto all = static_cast<double>(members.size());
-  for (const GroupNode& node : nodes) {
-    const auto own = static_cast<double>(node.members.size());
-    const double each = shape.pairs == PairPattern::all_pairs ? all - own
-                        : shape.pairs == PairPattern::rail_pairs
-                            ? static_cast<double>(nodes.size() - 1)
-                            : 0.0;
-    sent += own * each * shape.bytes_per_pair;
-  }
+  const double sent = known.sent;
   CollectiveLoad load(fabric);
   load.add(shape, members, kFirstHashSeed);
   for (FabricLink link = 0; link < load.by_link().size(); ++link) {

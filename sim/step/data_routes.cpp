@@ -36,29 +36,52 @@ std::vector<FabricMember> members_of_group(std::span<const int> ranks, const Lan
   return members;
 }
 
+/// Whether the lanes of a place are on one leaf, so that all of them take the same links between
+/// switches.
+bool lanes_share_leaf(const StagePlan& stage, const PlacementSpec& spec, const Lanes& lanes) {
+  if (!lanes.symmetric()) return false;
+  for (int d = 0; d < spec.data; ++d) {
+    for (int lane = 1; lane < spec.tensor; ++lane) {
+      const int first = lanes.rank({d, stage.stage}), rank = lanes.rank({d, stage.stage}, lane);
+      const Fabric& fabric = lanes.fabric();
+      const int leaf = fabric.leaf_of(lanes.node_of(first), lanes.placement().nic_of(first));
+      if (fabric.leaf_of(lanes.node_of(rank), lanes.placement().nic_of(rank)) != leaf) return false;
+    }
+  }
+  return true;
+}
+
 /// Of trees, of sums in switches, and of all else that is no ring.
 void add_shape_uses(const PlacementSpec& spec, const StagePlan& stage, const DataChannel& channel,
                     int which, const Lanes& lanes, std::vector<RouteHop>& uses) {
   const Placement& placement = lanes.placement();
+  const DataGroup& of_kind = stage.groups[static_cast<std::size_t>(channel.group)];
+  const bool alike = of_kind.lanes == 1 && lanes_share_leaf(stage, spec, lanes);
+  const std::size_t begin = uses.size();
   std::vector<RouteHop> others;
-  std::vector<bool> known(lanes.fabric().link_count());
-  for_each_group(stage.groups[static_cast<std::size_t>(channel.group)], spec, placement,
-                 stage.stage, which, [&](std::span<const int> ranks) {
-                   if (ranks.size() < 2) return;
-                   // Where routes are symmetric lane 0 stands for the others, on the links that
-                   // it uses itself.
-                   const bool first =
-                       !lanes.symmetric() || std::ranges::any_of(ranks, [&](int rank) {
-                         return placement.coordinates(rank).tensor == 0;
-                       });
-                   std::vector<RouteHop>& of_group = first ? uses : others;
-                   const std::size_t begin = of_group.size();
-                   add_group_uses(lanes.fabric(), channel.op, channel.cost.algorithm,
-                                  members_of_group(ranks, lanes), of_group);
-                   for (std::size_t i = begin; first && i < of_group.size(); ++i) {
-                     known[of_group[i].link] = true;
-                   }
-                 });
+  std::vector<bool> known(alike ? 0 : lanes.fabric().link_count());
+  for_each_group(of_kind, spec, placement, stage.stage, which, [&](std::span<const int> ranks) {
+    if (ranks.size() < 2) return;
+    // Where routes are symmetric lane 0 stands for the others, on the links that it uses itself.
+    const bool first = !lanes.symmetric() || std::ranges::any_of(ranks, [&](int rank) {
+      return placement.coordinates(rank).tensor == 0;
+    });
+    if (alike && !first) return;
+    std::vector<RouteHop>& of_group = first ? uses : others;
+    const std::size_t own = of_group.size();
+    add_group_uses(lanes.fabric(), channel.op, channel.cost.algorithm,
+                   members_of_group(ranks, lanes), of_group);
+    for (std::size_t i = own; first && !alike && i < of_group.size(); ++i) {
+      known[of_group[i].link] = true;
+    }
+  });
+  if (alike) {
+    const double groups = static_cast<double>(spec.tensor) / of_kind.lanes;
+    const double nics = std::max(1.0, static_cast<double>(spec.gpus_per_node) / spec.nic_ports);
+    for (std::size_t i = begin; i < uses.size(); ++i) {
+      uses[i].share *= lanes.fabric().joins_nic(uses[i].link) ? std::min(groups, nics) : groups;
+    }
+  }
   std::ranges::copy_if(others, std::back_inserter(uses),
                        [&known](const RouteHop& use) { return known[use.link]; });
 }
