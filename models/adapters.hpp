@@ -58,11 +58,11 @@ struct Adapters {
 /// themselves (arXiv:2305.14314, section 3).
 double frozen_weight_bytes(const Adapters& adapters);
 /// Whether such a layer has the product.
-bool has_product(const TransformerShape& shape, LayerKind kind, AdapterModule module);
+bool has_product(const TransformerShape& m, LayerKind kind, AdapterModule module);
 /// Adapters of one product of latent attention or of plain one: 2 where it stands for two products.
-double adapters_of(const TransformerShape& shape, AdapterModule module);
+double adapters_of(const TransformerShape& m, AdapterModule module);
 /// Weights of the adapters of one layer, over its tensor-parallel ranks, but for routed experts.
-double adapter_parameters(const Adapters& adapters, const TransformerShape& shape, LayerKind kind);
+double adapter_parameters(const Adapters& adapters, const TransformerShape& m, LayerKind kind);
 /// Those of routed experts of one layer, on one rank.
 double expert_adapter_parameters(const TrainingJob& job, LayerKind kind);
 /// Of all layers.

@@ -42,16 +42,16 @@ struct MambaShape {
 constexpr std::string_view kPatternLetters = "M*-E";
 
 /// Weights of the products, and of all of a mixer.
-double mamba_matrix_parameters(const TransformerShape& shape);
-double mamba_parameters(const TransformerShape& shape);
+double mamba_matrix_parameters(const TransformerShape& m);
+double mamba_parameters(const TransformerShape& m);
 /// FLOP of the recurrence of one token, forward, by chunks: inside a chunk the scores of each group
 /// and what they make of the heads' columns, half of both as later tokens don't count; a state for
 /// each chunk and what it gives to the next (arXiv:2405.21060, section 6). Mamba-1: nine for each
 /// state of each column, token by token (selective_scan_interface.py in
 /// github:state-spaces/mamba).
-double scan_flops(const MambaShape& mamba);
+double scan_flops(const MambaShape& s);
 /// Bytes of one token through memory, forward: columns in and out in 16 bit, states and scores of
 /// chunks in 32 bit, written and read. Mamba-1 keeps its states on the chip.
-double scan_bytes(const MambaShape& mamba);
+double scan_bytes(const MambaShape& s);
 
 }  // namespace lockstep

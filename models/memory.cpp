@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <cstddef>
 #include <numeric>
 #include <tuple>
@@ -338,7 +339,7 @@ std::pair<int, MemoryBreakdown> fullest(const TrainingJob& job, const StackSpec&
 }
 
 std::string gib_text(Bytes bytes) {
-  const auto tenths = static_cast<long>(10 * double{bytes / gibibytes(1)} + 0.5);
+  const auto tenths = std::lround(10 * double{bytes / gibibytes(1)});
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " GiB";
 }
 

@@ -95,19 +95,19 @@ struct TransformerShape {
 
 /// Weights of the matrix products of one layer that a token meets: attention and MLP, of experts
 /// those that it goes to; no norms and biases.
-double layer_matrix_parameters(const TransformerShape& shape, LayerKind kind = {});
+double layer_matrix_parameters(const TransformerShape& m, LayerKind kind = {});
 /// Weights of one layer that every rank of an expert-parallel group has: all but routed experts.
-double layer_parameters(const TransformerShape& shape, LayerKind kind = {});
+double layer_parameters(const TransformerShape& m, LayerKind kind = {});
 /// Weights of all routed experts of one layer that has experts.
-double expert_parameters(const TransformerShape& shape);
+double expert_parameters(const TransformerShape& m);
 /// Products and norms by which a further token is predicted, beside its layer.
-double prediction_parameters(const TransformerShape& shape);
+double prediction_parameters(const TransformerShape& m);
 /// Input embedding and learned positions.
-double embedding_parameters(const TransformerShape& shape);
+double embedding_parameters(const TransformerShape& m);
 /// Weights of the whole model; a tied embedding counts once.
-double total_parameters(const TransformerShape& shape);
+double total_parameters(const TransformerShape& m);
 /// Output projection, unless it is the embedding's, and final norm.
-double output_parameters(const TransformerShape& shape);
+double output_parameters(const TransformerShape& m);
 
 /// zero3: weights too, gathered layer by layer where they are used (ZeRO-3, PyTorch's FSDP).
 enum class Sharding : std::uint8_t { none, zero1, zero2, zero3 };

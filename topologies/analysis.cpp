@@ -30,6 +30,7 @@ std::size_t index(int i) { return static_cast<std::size_t>(i); }
 std::vector<int> spread_evenly(int count, int of) {
   std::vector<int> out;
   const int taken = std::min(count, of);
+  out.reserve(static_cast<std::size_t>(taken));
   for (int i = 0; i < taken; ++i) {
     out.push_back(static_cast<int>(static_cast<std::int64_t>(i) * of / taken));
   }
@@ -41,7 +42,7 @@ Spread spread_of(std::vector<double>& values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   const double median = *middle;
-  const auto [least, most] = std::minmax_element(values.begin(), values.end());
+  const auto [least, most] = std::ranges::minmax_element(values);
   return {.least = *least, .median = median, .most = *most};
 }
 
@@ -100,13 +101,14 @@ class Search {
       : graph_(graph), hops_(graph.edges.size()), paths_(graph.edges.size()) {}
 
   void run(int from) {
-    std::fill(hops_.begin(), hops_.end(), -1);
-    std::fill(paths_.begin(), paths_.end(), 0.0);
+    std::ranges::fill(hops_, -1);
+    std::ranges::fill(paths_, 0.0);
     queue_.clear();
     for (const SwitchGraph::Edge& edge : graph_.classes[index(from)].switches) {
       reach(edge, 1, 1);
     }
-    for (std::size_t i = 0; i < queue_.size(); ++i) {
+    // reach() appends to the queue.
+    for (std::size_t i = 0; i < queue_.size(); ++i) {  // NOLINT(modernize-loop-convert)
       const int here = queue_[i];
       for (const SwitchGraph::Edge& edge : graph_.edges[index(here)]) {
         reach(edge, hops_[index(here)] + 1, paths_[index(here)]);
@@ -152,10 +154,10 @@ void measure_distances(const SwitchGraph& graph, TopologyAnalysis& out) {
   const std::vector<int> sources = spread_evenly(kMostSources, classes);
   for (const int from : sources) {
     search.run(from);
-    const double here = static_cast<double>(graph.classes[index(from)].nics.size());
+    const auto here = static_cast<double>(graph.classes[index(from)].nics.size());
     for (int to = 0; to < classes; ++to) {
       const auto [hops, paths] = search.to(to);
-      const double there = static_cast<double>(graph.classes[index(to)].nics.size());
+      const auto there = static_cast<double>(graph.classes[index(to)].nics.size());
       const double count = here * (to == from ? there - 1 : there);
       if (hops < 0 || count == 0) continue;
       sum += hops * count;
@@ -201,7 +203,7 @@ class Parts {
   static constexpr int kNone = -1;
 
   void find(int without_switch, std::pair<int, int> without_cable) {
-    std::fill(part_.begin(), part_.end(), kNone);
+    std::ranges::fill(part_, kNone);
     weight_.clear();
     for (int s = 0; s < graph_.switches(); ++s) {
       if (part_[index(s)] != kNone || s == without_switch) continue;
@@ -256,7 +258,7 @@ void count_disjoint_paths(const SwitchGraph& graph, TopologyAnalysis& out) {
   constexpr double kFewestPairs = 8, kMostPairs = 256;
   const std::vector<std::vector<int>> parts = ends_by_part(graph);
   for (const std::vector<int>& ends : parts) {
-    const double count = static_cast<double>(ends.size());
+    const auto count = static_cast<double>(ends.size());
     out.pairs_of_switches += count * (count - 1) / 2;
   }
   if (parts.empty()) return;
@@ -302,7 +304,7 @@ class FailureSearch {
     std::vector<std::pair<int, int>> bridges;
     find_candidates(cut_switches, bridges);
     const std::set<std::size_t> cuts(cut_switches.begin(), cut_switches.end());
-    const double each = static_cast<double>(edges_ + graph_.edges.size() + 1);
+    const auto each = static_cast<double>(edges_ + graph_.edges.size() + 1);
     double work = 0;
     for (int s = 0; s < graph_.switches(); ++s) {
       lost_classes_.clear();
@@ -328,8 +330,9 @@ class FailureSearch {
               fabric_.graph.vertex_name(graph_.vertex[index(bridge.second)]),
           false);
     }
-    std::stable_sort(out_.single_points.begin(), out_.single_points.end(),
-                     [](const SinglePoint& a, const SinglePoint& b) { return a.hosts > b.hosts; });
+    std::ranges::stable_sort(out_.single_points, [](const SinglePoint& a, const SinglePoint& b) {
+      return a.hosts > b.hosts;
+    });
   }
 
  private:
@@ -400,7 +403,7 @@ class FailureSearch {
     for (std::size_t c = 0; c < graph_.classes.size(); ++c) {
       const auto& on = graph_.classes[c].switches;
       if (on.empty() || whole_.of(on.front().to) != whole) continue;
-      const bool stays = std::any_of(on.begin(), on.end(), [&](const SwitchGraph::Edge& edge) {
+      const bool stays = std::ranges::any_of(on, [&](const SwitchGraph::Edge& edge) {
         return after_.of(edge.to) != Parts::kNone && after_.of(edge.to) == largest;
       });
       if (!stays) lost_classes_.push_back(static_cast<int>(c));
@@ -427,11 +430,10 @@ class FailureSearch {
     std::vector<int> nodes;
     for (const int h : touched) {
       const SwitchGraph::HostClass& host = graph_.hosts[index(h)];
-      const bool cut = std::all_of(host.classes.begin(), host.classes.end(),
-                                   [this](int c) { return is_lost(c); });
+      const bool cut = std::ranges::all_of(host.classes, [this](int c) { return is_lost(c); });
       if (cut) nodes.insert(nodes.end(), host.nodes.begin(), host.nodes.end());
     }
-    std::sort(nodes.begin(), nodes.end());
+    std::ranges::sort(nodes);
     for (const int node : nodes) {
       if (point.examples.size() == kMostExamples) break;
       point.examples.push_back(fabric_.hosts[index(node)]);

@@ -81,6 +81,6 @@ struct TopologyAnalysis {
 };
 
 /// Under a second for a thousand hosts of eight NICs, some seconds for 16,384 NICs.
-TopologyAnalysis analyse(const DrawnFabric& fabric);
+TopologyAnalysis analyse(const DrawnFabric& as_given);
 
 }  // namespace lockstep

@@ -4,6 +4,7 @@
 #include <array>
 #include <cassert>
 #include <cmath>
+#include <cstddef>
 #include <fmt/format.h>
 #include <numeric>
 #include <string_view>
@@ -185,8 +186,8 @@ void ClusterGraph::index_links() {
 }
 
 GraphLink ClusterGraph::reverse(GraphLink link) const {
-  const std::uint32_t c = cable_[link];
-  return ways_[2 * c] == link ? ways_[2 * c + 1] : ways_[2 * c];
+  const std::size_t first = std::size_t{2} * cable_[link];
+  return ways_[first] == link ? ways_[first + 1] : ways_[first];
 }
 
 int ClusterGraph::nics(int node) const {

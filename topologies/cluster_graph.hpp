@@ -3,6 +3,7 @@
 /// the obvious version that the arithmetic of fabric.hpp is tested against.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -64,8 +65,12 @@ class ClusterGraph {
   [[nodiscard]] std::span<const BytesPerSecond> capacity() const { return capacity_; }
   /// The cable of a link; links 2 of a cable: a to b and b to a.
   [[nodiscard]] std::span<const std::uint32_t> cable() const { return cable_; }
-  [[nodiscard]] GraphLink a_to_b(std::uint32_t cable) const { return ways_[2 * cable]; }
-  [[nodiscard]] GraphLink b_to_a(std::uint32_t cable) const { return ways_[2 * cable + 1]; }
+  [[nodiscard]] GraphLink a_to_b(std::uint32_t cable) const {
+    return ways_[std::size_t{2} * cable];
+  }
+  [[nodiscard]] GraphLink b_to_a(std::uint32_t cable) const {
+    return ways_[std::size_t{2} * cable + 1];
+  }
   /// The same cable the other way.
   [[nodiscard]] GraphLink reverse(GraphLink link) const;
   /// What Fabric calls the link; the link itself where the graph was not made from one.

@@ -18,6 +18,7 @@ SwitchGraph::SwitchGraph(const ClusterGraph& graph) {
       if (!graph.vertices()[to].is_port()) ++cables[switch_of(to)];
     }
     std::vector<Edge> out;
+    out.reserve(cables.size());
     for (const auto& [to, count] : cables) out.push_back({to, count});
     return out;
   };
@@ -28,6 +29,7 @@ SwitchGraph::SwitchGraph(const ClusterGraph& graph) {
   for (Vertex nic = 0; nic < graph.port_count(); ++nic) {
     std::vector<Edge> list = neighbours(nic);
     std::vector<std::pair<int, int>> key;
+    key.reserve(list.size());
     for (const Edge& edge : list) key.emplace_back(edge.to, edge.cables);
     const auto [at, is_new] = known.emplace(std::move(key), static_cast<int>(classes.size()));
     if (is_new) {

@@ -65,7 +65,7 @@ Bounds bounds_of(const Witnesses& group, SoftwareKnown known) {
     errors.emplace_back(w.error, 1 / std::sqrt(rows.at(w.residual->source)));
     total += errors.back().second;
   }
-  std::sort(errors.begin(), errors.end());
+  std::ranges::sort(errors);
   const double itself = known == SoftwareKnown::none ? 1 : 0;
   const double beyond = std::max(0.0, (1 - kCoverage) / 2 * (total + itself) - itself / 2);
   double below = 0, above = 0;

@@ -20,6 +20,8 @@ struct DomainSpread {
 class DomainSpreads {
  public:
   /// All groups alike, with so many members in each of their domains.
+  /// Implicit: a plain count stands for itself wherever spreads are asked for.
+  // NOLINTNEXTLINE(google-explicit-constructor)
   DomainSpreads(int per_domain = 1) : ways_{{per_domain, 0}} {}
   explicit DomainSpreads(std::vector<DomainSpread> ways);
 

@@ -59,8 +59,8 @@ std::vector<std::pair<LayerKind, int>> layer_kinds(const TransformerShape& model
   std::vector<std::pair<LayerKind, int>> kinds;
   for (int layer = 0; layer < model.layers; ++layer) {
     const LayerKind kind = model.kind(layer);
-    const auto known = std::find_if(kinds.begin(), kinds.end(),
-                                    [&](const auto& other) { return other.first == kind; });
+    const auto known =
+        std::ranges::find_if(kinds, [&](const auto& other) { return other.first == kind; });
     if (known == kinds.end()) {
       kinds.emplace_back(kind, 1);
     } else {

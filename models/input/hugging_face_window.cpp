@@ -52,6 +52,7 @@ std::vector<bool> by_name(const JsonCursor& types, int layers) {
     types.fail("an array of " + std::to_string(layers) + " (num_hidden_layers)");
   }
   std::vector<bool> windowed;
+  windowed.reserve(elements.size());
   for (const JsonCursor& element : elements) windowed.push_back(element.choice(kTypes) == 1);
   return windowed;
 }
@@ -63,7 +64,7 @@ struct WindowPattern {
 /// How windows recur, where the first layers of every so many have one; else nothing.
 std::optional<WindowPattern> pattern_of(const std::vector<bool>& windowed) {
   if (windowed.empty() || !windowed.front()) return std::nullopt;
-  const auto whole = std::find(windowed.begin(), windowed.end(), false);
+  const auto whole = std::ranges::find(windowed, false);
   if (whole == windowed.end()) return WindowPattern{1, 1};
   const auto again = std::find(whole, windowed.end(), true);
   const auto n = static_cast<std::size_t>(again - windowed.begin());

@@ -28,7 +28,7 @@ constexpr std::string_view kValue = "value";
 constexpr std::string_view kUnknownKey = "the unknown key ";
 
 bool is_annotation(std::string_view key) {
-  return std::find(kAnnotations.begin(), kAnnotations.end(), key) != kAnnotations.end();
+  return std::ranges::find(kAnnotations, key) != kAnnotations.end();
 }
 
 const Json* member(const Json& object, std::string_view key) {
@@ -140,6 +140,7 @@ struct JsonCursor::Document {
 
 std::vector<MissingKey> JsonCursor::Document::all_missing() const {
   std::vector<MissingKey> out;
+  out.reserve(missing.size());
   for (const Missing& m : missing) {
     out.push_back({m.object, m.key, m.example.is_null() ? std::string() : write_json(m.example)});
   }
@@ -196,7 +197,7 @@ bool JsonCursor::is_missing() const {
 }
 
 JsonCursor JsonCursor::child(const Json& node, std::string_view key) const {
-  const JsonCursor inner(document_, &node, pointer_ + "/" + pointer_part(key));
+  JsonCursor inner(document_, &node, pointer_ + "/" + pointer_part(key));
   if (document_->style == JsonStyle::plain || !node.is_object()) return inner;
   const Json* value = member(node, kValue);
   if (value == nullptr) return inner;
@@ -209,7 +210,7 @@ JsonCursor JsonCursor::child(const Json& node, std::string_view key) const {
 std::optional<JsonCursor> JsonCursor::find(std::string_view key) const {
   if (!is_object() && !stands_for(Json::object())) fail("an object");
   std::vector<std::string>& asked = document_->asked[node_];
-  if (std::find(asked.begin(), asked.end(), key) == asked.end()) asked.emplace_back(key);
+  if (std::ranges::find(asked, key) == asked.end()) asked.emplace_back(key);
   const Json* value = member(*node_, key);
   if (value == nullptr) return std::nullopt;
   return child(*value, key);
@@ -223,7 +224,7 @@ JsonCursor JsonCursor::at(std::string_view key) const {
   const std::vector<std::string>& asked = document_->asked[node_];
   std::string found_object = "an object without " + in_quotes(key);
   for (const std::string& name : keys()) {
-    if (std::find(asked.begin(), asked.end(), name) != asked.end()) continue;
+    if (std::ranges::find(asked, name) != asked.end()) continue;
     if (nearest_name(name, wanted).empty()) continue;
     found_object += " but with " + in_quotes(name);
     break;
@@ -293,7 +294,7 @@ void JsonCursor::finish() const {
   if (!is_object() && !stands_for(Json::object())) fail("an object");
   const std::vector<std::string>& asked = document_->asked[node_];
   for (const auto& [name, value] : node_->get_ref<const Json::object_t&>()) {
-    if (std::find(asked.begin(), asked.end(), name) != asked.end()) continue;
+    if (std::ranges::find(asked, name) != asked.end()) continue;
     if (document_->style == JsonStyle::sourced && is_annotation(name)) continue;
     const JsonCursor unknown(document_, &value, pointer_ + "/" + pointer_part(name));
     const std::string option = unknown.set_option();
@@ -355,7 +356,7 @@ std::size_t JsonCursor::choice(std::span<const std::string_view> names) const {
   if (is_null() && !names.empty()) (void)stands_for(std::string(names.front()));
   if (is_string()) {
     const auto& name = node_->get_ref<const std::string&>();
-    const auto place = std::find(names.begin(), names.end(), name);
+    const auto place = std::ranges::find(names, name);
     if (place != names.end()) return static_cast<std::size_t>(place - names.begin());
   }
   fail_name(std::vector<std::string>(names.begin(), names.end()));

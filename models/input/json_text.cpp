@@ -178,8 +178,8 @@ class Builder {
 Json parse_json_text(const std::string& file, std::string_view text) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
-  if (std::all_of(text.begin(), text.end(),
-                  [](char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; })) {
+  if (std::ranges::all_of(text,
+                          [](char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; })) {
     throw InputError({file, "", "an empty text", "a JSON object", ""});
   }
   Builder builder(file, text);

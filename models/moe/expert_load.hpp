@@ -43,7 +43,7 @@ struct ExpertLoad {
 /// has the hottest expert and, of the others, as many as every rank.
 ///
 /// Requires 0 <= zipf, 1 <= imbalance, 0 <= capacity <= E / k, padded only where there is a limit.
-ExpertLoad expert_load(const ExpertShape& experts, int ranks, const ExpertRouting& routing);
+ExpertLoad expert_load(const ExpertShape& x, int ranks, const ExpertRouting& routing);
 /// Of the job's experts; no load where it has none.
 ExpertLoad expert_load(const TrainingJob& job);
 

@@ -26,7 +26,7 @@ std::vector<int> split_by_places(const TransformerShape& model, const Parallelis
                                  std::size_t stages) {
   std::vector<int> layers(stages, 0);
   const auto is = [](EndPlace place, EndPlace what) { return place == what ? 1 : 0; };
-  const std::size_t first = static_cast<std::size_t>(is(par.embedding, EndPlace::stage));
+  const auto first = static_cast<std::size_t>(is(par.embedding, EndPlace::stage));
   const std::size_t end = stages - static_cast<std::size_t>(is(par.output, EndPlace::stage));
   assert(first < end);
   const int before = is(par.embedding, EndPlace::layer), after = is(par.output, EndPlace::layer);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 
 #include "models/kernels/memory_bound.hpp"
 
@@ -326,14 +327,14 @@ Seconds Recorder::compute_time(Phase phase) const {
 }
 
 Seconds Recorder::time_of(std::string_view name) const {
-  for (auto it = operations_.rbegin(); it != operations_.rend(); ++it) {
-    if (it->name == name) return it->time;
+  for (const auto& operation : std::views::reverse(operations_)) {
+    if (operation.name == name) return operation.time;
   }
   return {};
 }
 Seconds Recorder::time_of(std::string_view name, Phase phase) const {
-  for (auto it = operations_.rbegin(); it != operations_.rend(); ++it) {
-    if (it->name == name && it->phase == phase) return it->time;
+  for (const auto& operation : std::views::reverse(operations_)) {
+    if (operation.name == name && operation.phase == phase) return operation.time;
   }
   return {};
 }

@@ -104,6 +104,7 @@ void ChangingFabric::record(std::size_t event) {
 
 std::vector<FabricFault> ChangingFabric::broken_faults() const {
   std::vector<FabricFault> faults;
+  faults.reserve(broken_.size());
   for (const std::size_t event : broken_) faults.push_back(scenario_.events[event].fault);
   return faults;
 }

@@ -65,6 +65,7 @@ class SharedRun {
   /// Of each job, in the order of the scenario.
   [[nodiscard]] std::vector<std::vector<double>> steps() const {
     std::vector<std::vector<double>> out;
+    out.reserve(jobs_);
     for (std::size_t j = 0; j < jobs_; ++j) out.push_back(participants_[j]->times_s());
     return out;
   }
@@ -96,7 +97,8 @@ std::vector<CongestionReport> run_alone(const SharedScenario& scenario, Congesti
   limits.transfers = static_cast<std::size_t>(-1);
   limits.bins = 1;
   std::vector<CongestionReport> reports;
-  const auto run = [&](std::vector<std::size_t> jobs, std::vector<std::size_t> background) {
+  const auto run = [&](const std::vector<std::size_t>& jobs,
+                       const std::vector<std::size_t>& background) {
     SharedRun alone(scenario, jobs, background, false);
     alone.run();
     reports.push_back(alone.report(limits));
@@ -124,7 +126,9 @@ void note_unseen_traffic(const SharedScenario& scenario, CongestionReport& repor
       }
     }
   }
-  for (const auto& [text, names] : jobs_of) report.notes.push_back(names + ": " + text);
+  for (const auto& [text, names] : jobs_of) {
+    report.notes.push_back(fmt::format("{}: {}", names, text));
+  }
 }
 
 /// The fabric as a drawing: what it has lost from the start, and what events take from it.

@@ -45,7 +45,7 @@ EstimatedJob estimate_of(const SharedJob& job) {
   const FlopsPerSecond peak = scenario.node.gpu.peak(scenario.job.precision);
   const StepPlan plan = plan_step(scenario);
   const auto replicas = static_cast<std::size_t>(plan.placement.data);
-  const double stages = static_cast<double>(plan.stages.size());
+  const auto stages = static_cast<double>(plan.stages.size());
   return {.step = step_flops(scenario.job).full / (kTypicalMfu * scenario.gpus() * peak),
           .events = step_events(plan, std::vector<ReplicaClass>(replicas)),
           // Messages either way, a tensor-parallel group, and the gradients that replicas share.

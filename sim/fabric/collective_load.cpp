@@ -146,6 +146,7 @@ void CollectiveLoad::add_pairs(const CollectiveShape& shape, std::span<const Fab
         std::ranges::all_of(nodes, [all](const GroupNode& n) { return n.members.size() == all; });
     for (std::size_t rail = 0; even && rail < all; ++rail) {
       std::vector<FabricMember> of_rail;
+      of_rail.reserve(nodes.size());
       for (const GroupNode& n : nodes) of_rail.push_back(member_at(members, n.members[rail]));
       add_sprayed_pairs(shape.bytes_per_pair, of_rail);
     }

@@ -27,7 +27,7 @@ DcqcnTuning vendor_tuning(BytesPerSecond line_rate) {
 double mark_probability(const EcnMarking& marking, std::uint64_t queued) {
   if (queued <= marking.k_min) return 0;
   if (queued > marking.k_max) return 1;
-  const double above = static_cast<double>(queued - marking.k_min);
+  const auto above = static_cast<double>(queued - marking.k_min);
   return above / static_cast<double>(marking.k_max - marking.k_min) * marking.p_max;
 }
 

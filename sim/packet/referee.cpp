@@ -49,6 +49,7 @@ std::vector<FlowEdge> edges_of(const PacketNetwork& network, const RefereeTransf
     }
   }
   std::vector<FlowEdge> edges;
+  edges.reserve(shares.size());
   for (const auto& [link, share] : shares) edges.push_back({link, share});
   return edges;
 }
@@ -294,6 +295,7 @@ Seconds RefereeRow::packet_level_end() const {
 }
 double RefereeRow::median_error() const {
   std::vector<double> errors;
+  errors.reserve(transfers.size());
   for (const RefereeTimes& transfer : transfers) errors.push_back(transfer.error());
   return median_absolute(std::move(errors));
 }

@@ -81,6 +81,7 @@ PlanFactors drawn(const PlanSpec& spec, const PlanModel& model, std::uint32_t nu
 
 std::vector<TrajectoryResult> runs_of(const Campaign& campaign, const TrajectoryWatch& watch) {
   std::vector<TrajectoryResult> runs;
+  runs.reserve(kTrajectories);
   for (std::uint32_t t = 0; t < kTrajectories; ++t) {
     runs.push_back(run_trajectory(campaign, t, RunDetail::sums, watch));
   }
@@ -125,6 +126,7 @@ class CandidateWork {
                                     const std::vector<TrajectoryResult>& runs,
                                     const PlanFactors& factors) const {
     std::vector<PlanOutcome> outcomes;
+    outcomes.reserve(runs.size());
     for (const TrajectoryResult& run : runs) outcomes.push_back(outcome(campaign, run, factors));
     return mean_outcome(outcomes);
   }

@@ -248,7 +248,7 @@ Distribution read_distribution(const JsonCursor& from) {
   if (out.law == DistributionLaw::triangular) {
     member.required("likely", out.likely, Interval{out.low, out.high});
   } else if (likely) {
-    likely->fail("only beside \"law\": \"triangular\"");
+    likely->fail(R"(only beside "law": "triangular")");
   }
   from.finish();
   return out;
@@ -301,8 +301,7 @@ void read_candidate(const JsonCursor& root, const JsonCursor& from, const Preset
     candidate.pointer = from.pointer();
     if (validated) candidate.intervals = intervals;
     if (candidate.rented && !candidate.scenario.usd_per_gpu_hour) {
-      from.at("pay").fail(
-          "own, or a price: \"scenario\": {\"price\": {\"usd_per_gpu_hour\": ...}}");
+      from.at("pay").fail(R"(own, or a price: "scenario": {"price": {"usd_per_gpu_hour": ...}})");
     }
     out.push_back(std::move(candidate));
   }

@@ -47,7 +47,7 @@ PlanTraining read_training(const JsonCursor& from, double parameters) {
   const auto tokens = from.find("tokens");
   const auto budget = from.find("flops");
   const auto law = from.find("law");
-  if (tokens && budget) budget->fail("either \"tokens\" or \"flops\"");
+  if (tokens && budget) budget->fail(R"(either "tokens" or "flops")");
   if (!tokens && !budget && !law) {
     out.tokens = from.at("tokens").quantity(Dimension::count, kTokens);
   }

@@ -255,6 +255,7 @@ std::vector<int> balanced_micro_batches(const Scenario& s) {
   const std::vector<std::int64_t> shares =
       share_out(paces(s, span), multiple, all / unit, least_units);
   std::vector<int> out;
+  out.reserve(static_cast<std::size_t>(cut.data));
   for (int replica = 0; replica < cut.data; ++replica) {
     out.push_back(static_cast<int>(shares[static_cast<std::size_t>(replica / span)] * multiple));
   }

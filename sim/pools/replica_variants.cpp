@@ -15,7 +15,7 @@ PoolOfNode::PoolOfNode(const Scenario& scenario) {
 }
 
 std::uint32_t PoolOfNode::operator()(int node) const {
-  const auto pool = std::upper_bound(ends_.begin(), ends_.end(), node);
+  const auto pool = std::ranges::upper_bound(ends_, node);
   return static_cast<std::uint32_t>(pool - ends_.begin());
 }
 

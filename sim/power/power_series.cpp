@@ -23,7 +23,7 @@ class Integral {
     const double period = series_.end.base_units();
     const double turns = std::floor(time / period);
     const double t = time - turns * period;
-    const auto after = std::upper_bound(series_.start.begin(), series_.start.end(), Seconds{t});
+    const auto after = std::ranges::upper_bound(series_.start, Seconds{t});
     const auto i = static_cast<std::size_t>(after - series_.start.begin()) - 1;
     return turns * sums_.back() + sums_[i] +
            series_.power[i].base_units() * (t - series_.start[i].base_units());
@@ -71,10 +71,10 @@ Watts mean_power(const PowerSeries& series) {
   return series.end > Seconds{} ? energy(series) / series.end : Watts{};
 }
 Watts peak_power(const PowerSeries& series) {
-  return series.size() == 0 ? Watts{} : *std::max_element(series.power.begin(), series.power.end());
+  return series.size() == 0 ? Watts{} : *std::ranges::max_element(series.power);
 }
 Watts trough_power(const PowerSeries& series) {
-  return series.size() == 0 ? Watts{} : *std::min_element(series.power.begin(), series.power.end());
+  return series.size() == 0 ? Watts{} : *std::ranges::min_element(series.power);
 }
 
 PowerSeries scaled(PowerSeries series, Watts a, double b) {
@@ -127,7 +127,7 @@ double steepest_ramp(const PowerSeries& series, Seconds window) {
   const double w = window.base_units();
   const auto at = [&](double t) {
     t -= std::floor(t / period) * period;
-    const auto after = std::upper_bound(series.start.begin(), series.start.end(), Seconds{t});
+    const auto after = std::ranges::upper_bound(series.start, Seconds{t});
     return series.power[static_cast<std::size_t>(after - series.start.begin()) - 1].base_units();
   };
   // A reading that averages over the window changes at (P(t + w) - P(t)) / w, which changes only

@@ -187,8 +187,8 @@ class Collector {
 
   /// One GPU's changes, in any order; it stands for `count`. Returns its mean and peak.
   StagePower add(std::vector<RateChange>& changes, double count) {
-    std::stable_sort(changes.begin(), changes.end(),
-                     [](const RateChange& a, const RateChange& b) { return a.ps < b.ps; });
+    std::ranges::stable_sort(changes,
+                             [](const RateChange& a, const RateChange& b) { return a.ps < b.ps; });
     Rates now{};
     StagePower out;
     double before = 0;
@@ -217,8 +217,8 @@ class Collector {
 
   /// All GPUs together; `unused` ones beside them draw nothing but their idle power.
   PowerSeries series(double unused) {
-    std::stable_sort(totals_.begin(), totals_.end(),
-                     [](const PowerChange& a, const PowerChange& b) { return a.ps < b.ps; });
+    std::ranges::stable_sort(
+        totals_, [](const PowerChange& a, const PowerChange& b) { return a.ps < b.ps; });
     PowerSeries out;
     double now = unused * gpu_.power_idle.base_units();
     for (std::size_t i = 0; i < totals_.size(); ++i) {

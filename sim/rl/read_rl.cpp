@@ -76,7 +76,7 @@ ResponseLengths read_responses(const JsonCursor& from, std::vector<std::string>&
     double sum = 0;
     for (const int length : out.listed) sum += length;
     out.mean = sum / static_cast<double>(out.listed.size());
-    out.most = *std::max_element(out.listed.begin(), out.listed.end());
+    out.most = *std::ranges::max_element(out.listed);
     from.finish();
     return out;
   }
@@ -235,14 +235,14 @@ RlScenario rl_scenario_of(const JsonCursor& root, std::string_view text, const P
     if (const auto key = root.find(other)) key->fail("no such key beside \"rl\"");
   }
   if (out.training.expect && out.training.expect->mfu) {
-    root.at("expect").at("mfu").fail(
-        "no such key beside \"rl\": \"step_time\" is that of the step");
+    root.at("expect").at("mfu").fail(R"(no such key beside "rl": "step_time" is that of the step)");
   }
   if (const auto samples = root.at("batch").find("sample_tokens")) {
-    samples->fail("no such key beside \"rl\", whose \"responses\" are packed");
+    samples->fail(R"(no such key beside "rl", whose "responses" are packed)");
   }
   const JsonCursor from = root.at("rl");
   std::vector<std::string_view> names;
+  names.reserve(kAlgorithms.size());
   for (const RlAlgorithm& a : kAlgorithms) names.push_back(a.name);
   RlSpec& rl = out.rl;
   std::vector<std::string>& assumptions = out.training.assumptions;
@@ -253,7 +253,7 @@ RlScenario rl_scenario_of(const JsonCursor& root, std::string_view text, const P
   if (const auto schedule = from.find("schedule")) {
     rl.schedule = read_choice<RlSchedule>(*schedule, kRlScheduleNames);
     if (rl.schedule != RlSchedule::synchronous && rl.generation.nodes == 0) {
-      schedule->fail("\"synchronous\", or nodes of its own for \"generation\"");
+      schedule->fail(R"("synchronous", or nodes of its own for "generation")");
     }
   }
   MemberReader(from, Extent::changes).optional("packing", rl.packing);

@@ -134,7 +134,7 @@ class RlStep {
   /// The responses r, r + replicas, ...
   void add_replica(const std::vector<int>& lengths, int r, Generation& all) {
     std::vector<int> own;
-    for (std::size_t i = static_cast<std::size_t>(r); i < lengths.size();
+    for (auto i = static_cast<std::size_t>(r); i < lengths.size();
          i += static_cast<std::size_t>(out_.replicas)) {
       own.push_back(lengths[i]);
     }
@@ -259,7 +259,7 @@ const std::array<RlBucketInfo, kRlBuckets>& rl_buckets() { return kRlTitles; }
 RlReport simulate_rl_step(const RlScenario& scenario) { return RlStep{scenario}.run(); }
 
 int packed_rows(std::vector<int> tokens, int row_tokens) {
-  std::sort(tokens.begin(), tokens.end(), std::greater<>());
+  std::ranges::sort(tokens, std::greater<>());
   std::multiset<int> room;  // of rows that are not full
   int rows = 0;
   for (const int length : tokens) {

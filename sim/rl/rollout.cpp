@@ -109,7 +109,7 @@ class ReplicaRun {
   /// Up to that step, or to the one at which the cache is full.
   void decode_until(std::uint64_t end) {
     const double room = std::floor((load_.cache_tokens - used_) / running_);
-    const double wanted = static_cast<double>(end - step_);
+    const auto wanted = static_cast<double>(end - step_);
     const double steps = std::min(wanted, std::max(1.0, room));
     if (steps == 0) return;
     const double mean = used_ / running_ + (steps - 1) / 2;  // the token at hand is counted

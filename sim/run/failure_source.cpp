@@ -48,7 +48,7 @@ void FailureSource::draw(std::uint32_t process, RunTime from) {
   constexpr double kLeast = 0x1p-54;  // a draw can be 0, which has no logarithm
   if (of.shape != 1) unit = portable_exp(portable_log(std::max(unit, kLeast)) / of.shape);
   const double wait = unit * of.scale_ns;
-  const double left = static_cast<double>(until_ - from);
+  const auto left = static_cast<double>(until_ - from);
   // Nanoseconds after the end of the run are never asked for, and might not fit.
   if (wait >= left) return;
   heap_.push({from + static_cast<RunTime>(wait), process});

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <numbers>
+#include <utility>
 
 #include "sim/core/random.hpp"
 
@@ -42,8 +43,8 @@ namespace {
 /// Goodput by interval, each simulated once.
 class Curve {
  public:
-  Curve(const Campaign& campaign, const SampleOptions& options)
-      : campaign_(campaign), options_(options) {
+  Curve(Campaign campaign, SampleOptions options)
+      : campaign_(std::move(campaign)), options_(std::move(options)) {
     options_.within = 0;
   }
   const IntervalPoint& at(Seconds interval) {
@@ -56,6 +57,7 @@ class Curve {
   }
   [[nodiscard]] std::vector<IntervalPoint> points() const {
     std::vector<IntervalPoint> all;
+    all.reserve(points_.size());
     for (const auto& [key, point] : points_) all.push_back(point);
     return all;
   }

@@ -49,6 +49,6 @@ struct IntervalOptimum {
 /// no shorter than `least`, which is what the storage sustains: the closed forms and the campaign's
 /// own may be. Requires a first tier with `blocks` above 0, and a mode that stops the job.
 IntervalOptimum optimise_interval(const Campaign& campaign, const SampleOptions& options,
-                                  Seconds least = {});
+                                  Seconds sustained = {});
 
 }  // namespace lockstep

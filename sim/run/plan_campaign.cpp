@@ -160,7 +160,7 @@ CampaignPlan plan_campaign(const Scenario& scenario, const RunSpec& run) {
     throw InputError({.file = scenario.file,
                       .pointer = "/run",
                       .found = "a run without \"duration\"",
-                      .allowed = "\"duration\", or \"training\": {\"tokens\": ...} to be done",
+                      .allowed = R"("duration", or "training": {"tokens": ...} to be done)",
                       .nearest = {}});
   }
   plan.steps = campaign.work.base_units() / step.step_s;

@@ -66,10 +66,10 @@ Seconds read_mean_time(const JsonCursor& from, const std::optional<Observed>& ob
   constexpr Interval kCount{0, 1e9, true};
   const auto mean = from.find("mean_time");
   const auto count = from.find("count");
-  if (mean && count) count->fail("either \"count\" or \"mean_time\"");
+  if (mean && count) count->fail(R"(either "count" or "mean_time")");
   if (mean) return mean->seconds(kMeanTime);
   const JsonCursor counted = from.at("count");
-  if (!observed) counted.fail("\"mean_time\", as there is no \"observed\" to divide by");
+  if (!observed) counted.fail(R"("mean_time", as there is no "observed" to divide by)");
   return observed->time * observed->components[static_cast<std::size_t>(component)] /
          counted.number(kCount);
 }
@@ -118,10 +118,10 @@ ReliabilityMode read_mode(const JsonCursor& from, const std::optional<Observed>&
   member.optional("replaced", mode.replaced, kShare);
   const bool slow = mode.effect == FailureEffect::slow;
   const auto fault = from.find("fault"), lasts = from.find("lasts");
-  if (fault && !slow && !degraded) fault->fail("\"effect\": \"slow\" or \"degraded\" with it");
-  if (lasts && !degraded) lasts->fail("\"effect\": \"degraded\" with it");
+  if (fault && !slow && !degraded) fault->fail(R"("effect": "slow" or "degraded" with it)");
+  if (lasts && !degraded) lasts->fail(R"("effect": "degraded" with it)");
   if (fault) {
-    if (const auto both = from.find("slowdown")) both->fail("either \"slowdown\" or \"fault\"");
+    if (const auto both = from.find("slowdown")) both->fail(R"(either "slowdown" or "fault")");
     out.fault = read_fabric_fault(*fault);
   } else if (slow || degraded) {
     mode.slowdown = from.at("slowdown").number(kSlowdown);
@@ -248,6 +248,7 @@ RunTime time_of(const std::string& cell, double unit, const LogProblem& problem)
 std::uint32_t mode_of(const std::string& name, bool closed, std::vector<ReliabilityMode>& modes,
                       const LogProblem& problem) {
   std::vector<std::string> names;
+  names.reserve(modes.size());
   for (const ReliabilityMode& of : modes) names.push_back(of.mode.name);
   const auto known = std::ranges::find(names, name);
   if (known != names.end()) return static_cast<std::uint32_t>(known - names.begin());

@@ -53,7 +53,7 @@ void read_storage_members(const JsonCursor& from, Extent extent, StorageSpec& ou
   given.optional("metadata", out.metadata, kTime);
   if (out.network == StorageNetwork::local) {
     for (const std::string_view key : {"servers", "server_link", "client_write", "client_read"}) {
-      if (const auto excess = from.find(key)) excess->fail("nothing beside \"network\": \"local\"");
+      if (const auto excess = from.find(key)) excess->fail(R"(nothing beside "network": "local")");
     }
     if (out.servers > 0) from.at("network").fail("own, training: it has servers that nodes share");
   }
@@ -95,7 +95,7 @@ StorageSpec read_drives(const JsonCursor& from, const PresetStore& presets) {
     if (const auto drive = from.find("drive")) drive->fail("nothing beside \"storage\"");
     const StorageSpec drives = read_storage_choice(*storage, presets);
     if (drives.network != StorageNetwork::local) {
-      storage->fail("drives of each node: a storage with \"network\": \"local\"");
+      storage->fail(R"(drives of each node: a storage with "network": "local")");
     }
     return drives;
   }
@@ -122,7 +122,7 @@ CheckpointSpec read_checkpoint(const JsonCursor& from, const PresetStore& preset
     if (const auto storage = from.find("storage")) {
       spec.storage = read_storage_choice(*storage, presets);
       if (spec.storage->network == StorageNetwork::local) {
-        storage->fail("one that outlives a node; drives of the nodes are for \"to\": \"local\"");
+        storage->fail(R"(one that outlives a node; drives of the nodes are for "to": "local")");
       }
     } else if (!measured) {
       spec.storage = read_storage_choice(from.at("storage"), presets);
@@ -311,7 +311,7 @@ RunSpec read_run_spec(const JsonCursor& from, const PresetStore& presets, const 
     assume("run.spares", left_out(spares, kSpareDefaults), spec);
   } else {
     spec.spares.hot = kAlwaysAtHand;
-    spec.assumptions.push_back("run.spares: always one at hand (not given)");
+    spec.assumptions.emplace_back("run.spares: always one at hand (not given)");
   }
   read_domains(from, spec);
   member.optional("trajectories", spec.trajectories, 1, 1'000'000);

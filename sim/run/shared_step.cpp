@@ -58,6 +58,7 @@ class StreamPaths {
         add_nic(node, nic, streams);
         if (to_top && !fabric_.is_drawn()) add_uplinks(node, nic, streams);
         std::vector<LinkIndex> links;
+        links.reserve(streams.size());
         for (const auto& [link, count] : streams) links.push_back(link);
         PortGroup& group = by_links[links];
         ++group.ports;
@@ -65,6 +66,7 @@ class StreamPaths {
       }
     }
     std::vector<PortGroup> out;
+    out.reserve(by_links.size());
     for (auto& [links, group] : by_links) out.push_back(std::move(group));
     return out;
   }

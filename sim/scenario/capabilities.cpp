@@ -176,7 +176,7 @@ std::string ways_out(const TrainingJob& job, const StackSpec& stack, const Prese
   for (const Capability c : beyond(job, stack)) {
     if (!allows(stack, c)) names.push_back(in_quotes(name_of(c)));
   }
-  return fmt::format("; {}; or \"stack\": {{\"allow\": [{}]}}",
+  return fmt::format(R"(; {}; or "stack": {{"allow": [{}]}})",
                      other.empty() ? "no other stack can run all of it"
                                    : "the nearest stack that can run it is " + other,
                      fmt::join(names, ", "));

@@ -42,7 +42,7 @@ std::vector<std::string> take_carriage(const JsonCursor& fabric, const FabricCar
   if (told.hash_draw) out.hash_draw = *told.hash_draw;
   if (told.queue_pairs) out.queue_pairs = *told.queue_pairs;
   if (told.pxn) out.pxn = *told.pxn;
-  if (told.nonminimal_share) out.nonminimal_share = *told.nonminimal_share;
+  if (told.nonminimal_share) out.nonminimal_share = told.nonminimal_share;
   if (told.switch_latency) out.switch_latency = *told.switch_latency;
   if (!told.transport.empty()) {
     const std::vector<std::string> known = presets.names("transports");
@@ -66,20 +66,20 @@ std::vector<std::string> take_carriage(const JsonCursor& fabric, const FabricCar
 
 void read_drawing(const JsonCursor& fabric, const JsonCursor& from, const PresetStore& presets,
                   FabricSpec& out) {
-  if (out.kind != FabricKind::file) from.fail("no such key, unless \"kind\" is \"file\"");
+  if (out.kind != FabricKind::file) from.fail(R"(no such key, unless "kind" is "file")");
   out.file = file_beside(from);
   const std::string text = read_text_file(out.file, kFabricFileLimit);
   Import drawing = import_text(out.file, text, recognise(out.file, text), {});
   if (!std::holds_alternative<DrawnFabric>(drawing)) {
     from.fail("a file that describes a network, not the inside of a server");
   }
-  DrawnFabric& drawn = std::get<DrawnFabric>(drawing);
+  auto& drawn = std::get<DrawnFabric>(drawing);
   drawn.graph.set_untold(take_carriage(fabric, drawn.carriage, presets, out));
   out.graph = std::make_shared<const ClusterGraph>(std::move(drawn.graph));
 }
 
 void read_tables(const JsonCursor& from, FabricSpec& out) {
-  if (out.routing != Routing::tables) from.fail("no such key, unless \"routing\" is \"tables\"");
+  if (out.routing != Routing::tables) from.fail(R"(no such key, unless "routing" is "tables")");
   out.tables = file_beside(from);
   out.tables_text =
       std::make_shared<const std::string>(read_text_file(out.tables, kFabricFileLimit));
@@ -89,7 +89,7 @@ void read_tables(const JsonCursor& from, FabricSpec& out) {
 void read_ends(const JsonCursor& from, FabricFault& out) {
   constexpr std::string_view kBetween = " to ";
   constexpr std::string_view kRule =
-      "the names of both ends, \"leaf 0 to spine 1\" or [\"leaf 0\", \"spine 1\"]";
+      R"(the names of both ends, "leaf 0 to spine 1" or ["leaf 0", "spine 1"])";
   if (from.is_array()) {
     const std::vector<JsonCursor> ends = from.elements(2);
     if (ends.size() != 2) from.fail(std::string(kRule));
@@ -143,7 +143,7 @@ FabricFault read_fault(const JsonCursor& from) {
   if (parts != 1) from.fail("one of cable, switch, nic, cables_missing");
   if (index && !cable) index->fail("no such key, unless there is \"cable\"");
   if (seed && !some) seed->fail("no such key, unless there is \"cables_missing\"");
-  if (rate && bandwidth) bandwidth->fail("either \"rate\" or \"bandwidth\"");
+  if (rate && bandwidth) bandwidth->fail(R"(either "rate" or "bandwidth")");
   return out;
 }
 

@@ -1,6 +1,7 @@
 #include "sim/scenario/parallelism_json.hpp"
 
 #include <array>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -12,7 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json when(bool applies, Json value) { return applies ? value : Json(nullptr); }
+Json when(bool applies, Json value) { return applies ? std::move(value) : Json(nullptr); }
 
 std::string_view place_name(EndPlace place) {
   return kEndPlaceNames[static_cast<std::size_t>(place)];

@@ -52,7 +52,7 @@ std::vector<std::string> split_folders(std::string_view list) {
 
 bool is_plain_name(std::string_view name) {
   return !name.empty() && name.size() <= 100 && name.front() != '.' &&
-         std::all_of(name.begin(), name.end(), [](char c) {
+         std::ranges::all_of(name, [](char c) {
            return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' ||
                   c == '.';
          });
@@ -83,9 +83,8 @@ std::string annotation(const Json& object, const char* key, std::string otherwis
 }
 
 bool is_list_of_scalars(const Json& value) {
-  return value.is_array() && std::none_of(value.begin(), value.end(), [](const Json& element) {
-           return element.is_structured();
-         });
+  return value.is_array() &&
+         std::ranges::none_of(value, [](const Json& element) { return element.is_structured(); });
 }
 
 void add_rows(const Json& value, const std::string& path, const std::string& source,
@@ -159,6 +158,7 @@ std::vector<std::string> preset_folders(std::vector<std::string> own, const Ship
 
 InputError no_presets(std::string_view kind, const std::vector<std::string>& folders) {
   std::vector<std::string> searched;
+  searched.reserve(folders.size());
   for (const std::string& folder : folders) {
     searched.push_back(folder + (is_folder(folder) ? "" : " (no such folder)"));
   }
@@ -202,8 +202,8 @@ std::vector<std::string> preset_names(const std::vector<std::string>& folders,
       }
     }
   }
-  std::sort(names.begin(), names.end());
-  names.erase(std::unique(names.begin(), names.end()), names.end());
+  std::ranges::sort(names);
+  names.erase(std::ranges::unique(names).begin(), names.end());
   return names;
 }
 
@@ -223,7 +223,7 @@ std::vector<PresetRow> preset_rows(const JsonCursor& root) {
 }
 
 std::string nearest_release(std::string_view wanted, const std::vector<std::string>& known) {
-  if (std::find(known.begin(), known.end(), wanted) != known.end()) return std::string(wanted);
+  if (std::ranges::find(known, wanted) != known.end()) return std::string(wanted);
   const std::vector<long> target = release_numbers(wanted);
   const std::string* before = nullptr;
   const std::string* earliest = nullptr;

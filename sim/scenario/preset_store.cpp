@@ -129,7 +129,7 @@ PresetStore::~PresetStore() = default;
 std::span<const std::string_view> PresetStore::kinds() { return kKinds; }
 
 std::vector<std::string> PresetStore::names(std::string_view kind) const {
-  if (std::find(kKinds.begin(), kKinds.end(), kind) == kKinds.end()) {
+  if (std::ranges::find(kKinds, kind) == kKinds.end()) {
     const std::vector<std::string> known(kKinds.begin(), kKinds.end());
     throw InputError(
         {"presets", "", "the kind " + in_quotes(kind), listed(known), nearest_name(kind, known)});

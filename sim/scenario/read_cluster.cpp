@@ -139,7 +139,7 @@ ClusterDraft read_cluster_draft(const JsonCursor& from, const PresetStore& prese
 Cluster read_cluster(const JsonCursor& from, const PresetStore& presets) {
   ClusterDraft draft = read_cluster_draft(from, presets);
   if (!draft.pools.empty()) {
-    from.at("pools").fail("\"node\" and \"nodes\": only a job by itself runs on several kinds");
+    from.at("pools").fail(R"("node" and "nodes": only a job by itself runs on several kinds)");
   }
   if (!draft.nodes) draft.nodes = from.at("nodes").integer(1, kMaxNodes);  // required here
   Cluster cluster;

@@ -83,7 +83,7 @@ void read_schedule_choice(const JsonCursor& from, ScenarioDraft& draft) {
   draft.schedule = optional_choice<Schedule>(from.find("schedule"), schedule_names());
   const auto file = from.find("schedule_file");
   if (!file) return;
-  if (draft.schedule) file->fail("either \"schedule\" or \"schedule_file\"");
+  if (draft.schedule) file->fail(R"(either "schedule" or "schedule_file")");
   draft.order = read_schedule_file(file_beside(draft.file, *file));
   draft.schedule = Schedule::fixed;
 }
@@ -190,7 +190,7 @@ void read_routing(const JsonCursor& from, ScenarioDraft& draft) {
   const ExpertShape& experts = draft.model.experts;
   if (experts.count == 0) from.fail("no such key, as the model has no experts");
   const auto imbalance = from.find("imbalance"), zipf = from.find("zipf");
-  if (imbalance && zipf) zipf->fail("either \"imbalance\" or \"zipf\"");
+  if (imbalance && zipf) zipf->fail(R"(either "imbalance" or "zipf")");
   ExpertRouting& out = draft.routing;
   if (imbalance) out.imbalance = imbalance->number(Interval{1, 100});
   if (zipf) out.zipf = zipf->number(Interval{0, 10});
@@ -311,7 +311,7 @@ void read_run(const JsonCursor& root, ScenarioDraft& draft) {
     return change.pointer.starts_with("/expect");
   });
   if (!root.overrides().empty() && !meant) {
-    draft.assumptions.push_back("expect: not compared, as --set changes what was measured");
+    draft.assumptions.emplace_back("expect: not compared, as --set changes what was measured");
   } else {
     draft.expect = measured;
   }
@@ -321,7 +321,7 @@ void read_run(const JsonCursor& root, ScenarioDraft& draft) {
 
 void read_model_choice(const JsonCursor& from, const PresetStore& presets, ScenarioDraft& draft) {
   if (!from.is_object() && !from.is_string()) {
-    from.fail("the name of a preset, or an object with \"preset\", \"huggingface\" or a shape");
+    from.fail(R"(the name of a preset, or an object with "preset", "huggingface" or a shape)");
   }
   const bool is_object = from.is_object();
   if (!is_object && from.string().ends_with(".json")) {
@@ -330,7 +330,7 @@ void read_model_choice(const JsonCursor& from, const PresetStore& presets, Scena
   }
   const std::optional<JsonCursor> preset = is_object ? from.find("preset") : from;
   const std::optional<JsonCursor> config = is_object ? from.find("huggingface") : std::nullopt;
-  if (preset && config) config->fail("either \"preset\" or \"huggingface\"");
+  if (preset && config) config->fail(R"(either "preset" or "huggingface")");
   if (preset) draft.model = presets.model(read_preset_name(from, "models", presets));
   if (config) read_hugging_face_model(*config, draft);
   if (!is_object) return;

@@ -63,7 +63,7 @@ WrittenRank read_rank(const JsonCursor& from) {
     const auto add = [&] {
       WorkItem item{};
       if (!take_pass(text, item)) {
-        element.fail("a pass such as \"F0\", \"B3@1\", \"W2\" or a pair \"F3+B1@1\"");
+        element.fail(R"(a pass such as "F0", "B3@1", "W2" or a pair "F3+B1@1")");
       }
       out.order.push_back(item);
       out.element.push_back(number);

@@ -16,8 +16,8 @@ void check_widths(const ScenarioDraft& draft);
 
 /// Virtual stages and layers_per_stage against the model's layers. Schedule and stages are final.
 /// Whether the schedule takes that many ranks and virtual stages.
-void check_schedule(const ScenarioDraft& draft, const Parallelism& parallelism);
-void check_virtual_stages(const ScenarioDraft& draft, const Parallelism& parallelism);
+void check_schedule(const ScenarioDraft& draft, const Parallelism& cut);
+void check_virtual_stages(const ScenarioDraft& draft, const Parallelism& cut);
 
 /// Sequences against micro batch, replicas and schedule.
 void check_batch(const ScenarioDraft& draft, const TrainingJob& job);

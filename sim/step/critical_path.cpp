@@ -72,7 +72,7 @@ class Walk {
       const StepTime passes = record(a, stage(a).items.size() - 1).end;
       ready[a] = std::max(passes, reduced[a]);
     }
-    return static_cast<std::size_t>(std::max_element(ready.begin(), ready.end()) - ready.begin());
+    return static_cast<std::size_t>(std::ranges::max_element(ready) - ready.begin());
   }
 
   struct Sender {
@@ -87,7 +87,7 @@ class Walk {
     const ChunkPlace from = (ahead ? plan_.shape.before(at) : plan_.shape.after(at)).value();
     const std::size_t sending = actor - rank + static_cast<std::size_t>(from.rank);
     const auto& items = stage(sending).items;
-    const auto it = std::find_if(items.begin(), items.end(), [&](const ProgramItem& i) {
+    const auto it = std::ranges::find_if(items, [&](const ProgramItem& i) {
       return i.work.pass != Pass::backward_weight && is_forward(i.work.pass) == ahead &&
              i.work.chunk == from.chunk && i.work.micro_batch == work.micro_batch;
     });
@@ -140,8 +140,8 @@ class Walk {
       parts.push_back(
           {std::string{kNames[i]}, seconds, seconds / to_seconds(result_.end).base_units()});
     }
-    std::stable_sort(parts.begin(), parts.end(),
-                     [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
+    std::ranges::stable_sort(parts,
+                             [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
     return parts;
   }
 

@@ -103,6 +103,7 @@ std::vector<DataWay> data_ways(const StagePlan& stage) {
     way.channels.push_back(c);
   }
   std::vector<DataWay> out;
+  out.reserve(ways.size());
   for (auto& [key, way] : ways) out.push_back(std::move(way));
   return out;
 }

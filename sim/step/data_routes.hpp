@@ -24,7 +24,7 @@ std::vector<DataWay> data_ways(const StagePlan& stage);
 /// DataGroup::group_of()), for each byte that a member sends over its NIC on average. Rings go from
 /// each member to its like in the next NVLink domain; the edges of any other algorithm are those of
 /// collective_shape(), where switches can limit. `lanes` belongs to the plan.
-void add_data_uses(const StepPlan& plan, const StagePlan& stage, const DataWay& way, int group,
+void add_data_uses(const StepPlan& plan, const StagePlan& stage, const DataWay& way, int which,
                    Lanes& lanes, std::vector<RouteHop>& uses);
 
 }  // namespace lockstep

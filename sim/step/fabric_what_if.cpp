@@ -92,7 +92,7 @@ std::vector<FabricWhatIf> fabric_relief(const Scenario& scenario, const StepOpti
     try {
       out.push_back(simulated(changed, words, options));
     } catch (const InputError&) {
-      // Such ranks cannot be placed so.
+      continue;  // ranks that cannot be placed so
     }
   }
   std::ranges::stable_sort(out, {}, &FabricWhatIf::step_s);

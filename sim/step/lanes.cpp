@@ -10,8 +10,7 @@ namespace lockstep {
 namespace {
 
 void add_use(std::vector<RouteHop>& uses, FabricLink link, double share, bool only_known) {
-  const auto it =
-      std::find_if(uses.begin(), uses.end(), [&](const RouteHop& use) { return use.link == link; });
+  const auto it = std::ranges::find_if(uses, [&](const RouteHop& use) { return use.link == link; });
   if (it != uses.end()) {
     it->share += share;
   } else if (!only_known) {

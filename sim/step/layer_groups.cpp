@@ -28,7 +28,7 @@ std::vector<int> members_of(const RankStrides& strides, int lanes, int first, in
   return members;
 }
 
-void add_ways(std::vector<GroupSpread> more, std::vector<GroupSpread>& ways) {
+void add_ways(const std::vector<GroupSpread>& more, std::vector<GroupSpread>& ways) {
   for (const GroupSpread& way : more) {
     if (std::ranges::find(ways, way) == ways.end()) ways.push_back(way);
   }

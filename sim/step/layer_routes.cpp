@@ -102,6 +102,7 @@ void LayerRoutes::route_group(const std::vector<int>& lanes, const LayerTransfer
                               Block& block) {
   if (lanes.size() < 2) return;
   std::vector<FabricMember> members;
+  members.reserve(lanes.size());
   for (const int lane : lanes) members.push_back(member(lane, block));
   const std::vector<GroupMember> places = places_of(members);
   // Two channels a rail, so that every rail has its part of both trees.

@@ -211,7 +211,7 @@ class StageBuilder {
     const auto same = [&](const DataChannel& c) {
       return c.group == kind && c.op == op && c.payload == payload;
     };
-    auto it = std::find_if(out_.channels.begin(), out_.channels.end(), same);
+    auto it = std::ranges::find_if(out_.channels, same);
     if (it == out_.channels.end()) {
       const DataGroup& group = out_.groups[static_cast<std::size_t>(kind)];
       CollectiveCost cost =
@@ -254,7 +254,7 @@ class StageBuilder {
       // Gradients of weights come from activations and gradients alone.
       const bool needs = work.pass != Pass::backward_weight && (par_.reshard || again);
       auto pieces = chunk_pieces(work.chunk);
-      if (!forward) std::reverse(pieces.begin(), pieces.end());
+      if (!forward) std::ranges::reverse(pieces);
       for (const Piece* piece : pieces) {
         const Weights& w = piece->weights;
         uses_.push_back({{piece->stored * w.all, piece->stored * w.experts},
@@ -332,7 +332,7 @@ class StageBuilder {
                      .first_segment = static_cast<std::uint32_t>(out_.segments.size())};
     connect(plan_.shape, out_, item, last_backward_stage_);
     auto pieces = chunk_pieces(chunk);
-    if (!forward) std::reverse(pieces.begin(), pieces.end());
+    if (!forward) std::ranges::reverse(pieces);
     for (const Piece* piece : pieces) {
       item.copies += to_step_time(piece->copies[static_cast<std::size_t>(work.pass)]);
     }

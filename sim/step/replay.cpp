@@ -155,10 +155,10 @@ class RunningStep::State {
     set_up_groups();
     if (record_) {
       std::size_t items = 0;
-      for (std::size_t c = 0; c < classes_.size(); ++c) {
+      for (const auto& of_class : classes_) {
         for (std::size_t s = 0; s < stages_; ++s) {
           first_record_.push_back(items);
-          items += plan_.stage_of(classes_[c].variant, s).items.size();
+          items += plan_.stage_of(of_class.variant, s).items.size();
         }
       }
       result_.items.resize(items);

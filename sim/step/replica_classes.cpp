@@ -110,7 +110,7 @@ class Refinement {
       const auto data = static_cast<int>(d);
       std::uint64_t hash = plan.variant(data);
       for (const int kind : path_kinds(lanes, data, plan.placement.pipeline)) {
-        hash = mix(hash, static_cast<std::uint64_t>(kind + 2));
+        hash = mix(hash, static_cast<std::uint64_t>(kind) + 2);
       }
       if (const auto it = slow.find(data); it != slow.end()) {
         for (const double s : it->second) hash = mix(hash, std::bit_cast<std::uint64_t>(s));

@@ -55,7 +55,7 @@ std::vector<TimelineSlice> timeline(const StepPlan& plan, const ReplayResult& re
       slices.push_back({a, data, gathers ? gather : reduce, -1, -1, c.start, c.end});
     }
   }
-  std::sort(slices.begin(), slices.end(), [](const TimelineSlice& x, const TimelineSlice& y) {
+  std::ranges::sort(slices, [](const TimelineSlice& x, const TimelineSlice& y) {
     // A pass that takes no time, over frozen layers, comes before the one that begins then.
     return std::tuple(x.actor, x.stream, x.start.ps, x.end.ps) <
            std::tuple(y.actor, y.stream, y.start.ps, y.end.ps);

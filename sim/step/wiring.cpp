@@ -212,6 +212,7 @@ void Wiring::wire_layers() {
   for (const std::vector<std::size_t>& block : blocks_of(classes_)) {
     for (std::size_t s = 0; s < stages; ++s) {
       std::vector<std::size_t> actors;
+      actors.reserve(block.size());
       for (const std::size_t c : block) actors.push_back(c * stages + s);
       wire_layer(actors, Axis::expert);
     }

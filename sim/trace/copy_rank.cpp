@@ -22,6 +22,7 @@ std::optional<std::vector<int>> group_in_place(const std::vector<int>& ranks, in
   const int block = step * members;
   if (ranks.front() % block >= step) return std::nullopt;  // begins inside of a block
   std::vector<int> out;
+  out.reserve(static_cast<std::size_t>(members));
   for (int m = 0; m < members; ++m) out.push_back(rank / block * block + rank % step + m * step);
   if (out.back() >= world) return std::nullopt;
   return out;

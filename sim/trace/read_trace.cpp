@@ -5,6 +5,7 @@
 #include <cctype>
 #include <charconv>
 #include <fmt/format.h>
+#include <ranges>
 
 #include "models/input/letter_case.hpp"
 #include "sim/trace/goal.hpp"
@@ -64,7 +65,7 @@ std::optional<int> rank_in_name(std::string_view file) {
     if (dot == std::string_view::npos || std::ranges::all_of(name.substr(dot + 1), is_digit)) break;
     name = name.substr(0, dot);
   }
-  const auto last = std::find_if(name.rbegin(), name.rend(), is_digit);
+  const auto last = std::ranges::find_if(std::views::reverse(name), is_digit);
   const auto before = std::find_if_not(last, name.rend(), is_digit);
   const char* const begin = name.data() + (name.rend() - before);
   const char* const end = name.data() + (name.rend() - last);

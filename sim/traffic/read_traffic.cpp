@@ -43,7 +43,7 @@ MemberSpec read_members(const std::optional<JsonCursor>& from, const Cluster& cl
   out.nodes = cluster.nodes;
   const bool is_object = from && from->is_object();
   if (from && !is_object) {
-    if (!from->is_string()) from->fail("\"gpus\", \"nics\", or an object that picks some of them");
+    if (!from->is_string()) from->fail(R"("gpus", "nics", or an object that picks some of them)");
     out.nics = from->choice(kMemberNames) == 1;
   }
   if (is_object) {
@@ -186,7 +186,7 @@ void check_extent(const JsonCursor& from, const TrafficScenario& scenario,
     const auto grain = from.find("as");
     (grain ? *grain : from)
         .fail("at most " + std::to_string(static_cast<int>(kMaxMessages)) +
-              " messages; \"as\": \"coupled\" makes one of a pattern");
+              R"( messages; "as": "coupled" makes one of a pattern)");
   }
   // As if all of it crossed one link.
   const FabricSpec& fabric = scenario.cluster.fabric;
@@ -218,7 +218,7 @@ TrafficEntry read_entry(const JsonCursor& from, const TrafficScenario& scenario)
   const bool nccl = !grain && can_be_nccl(out) && !out.size.varies() && !from.find("channels");
   out.grain = grain ? read_grain(*grain, out) : nccl ? Grain::nccl : info(out.kind).grain;
   if (out.size.varies() && out.grain != Grain::flows) {
-    from.at("size").fail("one size, unless \"as\" is \"flows\"");
+    from.at("size").fail(R"(one size, unless "as" is "flows")");
   }
   if (const auto start = from.find("start")) out.start = start->seconds(kTime);
   out.repeat = optional_integer(from, "repeat", 1, 1, kMaxRepeat);
@@ -240,7 +240,7 @@ TrafficExpectation read_expectation(const JsonCursor& from) {
     out.within = within->quantity(Dimension::share, kWithin);
   }
   out.claim = read_claim(from);
-  if (!out.time && out.claim.empty()) from.fail("\"time\", or bounds in \"that\"");
+  if (!out.time && out.claim.empty()) from.fail(R"("time", or bounds in "that")");
   if (const auto source = from.find("source")) out.source = source->string();
   from.finish();
   return out;

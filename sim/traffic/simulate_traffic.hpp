@@ -104,12 +104,12 @@ class TrafficSimulation final : public Process {
   };
 
   void start_round(std::uint32_t group, StepTime at);
-  void send(std::uint32_t demand, StepTime now);
-  void finish(std::uint32_t demand, StepTime now);
-  void finish_step(std::uint32_t demand, StepTime now);
-  void step_if_ready(std::uint32_t demand, StepTime now);
+  void send(std::uint32_t index, StepTime now);
+  void finish(std::uint32_t index, StepTime now);
+  void finish_step(std::uint32_t index, StepTime now);
+  void step_if_ready(std::uint32_t index, StepTime now);
   void finish_collective(std::uint32_t group, StepTime now);
-  void record(std::uint32_t demand, double bytes, StepTime start, StepTime end);
+  void record(std::uint32_t index, double bytes, StepTime start, StepTime end);
   [[nodiscard]] EntryReport entry_report(std::size_t entry,
                                          const std::vector<Completion>& own) const;
   void add_links(std::size_t most, TrafficReport& out) const;

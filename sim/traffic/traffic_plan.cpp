@@ -281,7 +281,7 @@ void TrafficPlan::add_rings(const TrafficEntry& entry, std::uint32_t group) {
           {.node = end.node / domain_nodes, .gpu = end.node % domain_nodes * node.gpus + end.gpu});
     }
   }
-  const double n = static_cast<double>(members.size());
+  const auto n = static_cast<double>(members.size());
   const bool chain = entry.kind == TrafficKind::broadcast;
   const double bytes = ring_factor(entry.kind, n) * entry.size.least.base_units() / entry.channels;
   double pairs = 0;
@@ -302,16 +302,16 @@ void TrafficPlan::add_rings(const TrafficEntry& entry, std::uint32_t group) {
   }
   if (entry.grain != Grain::coupled) return;
   // Every step of the ring waits for the slowest hop of the step before.
-  const auto steps = static_cast<std::uint64_t>(ring_factor(entry.kind, n) * n + 0.5);
+  const auto steps = static_cast<std::uint64_t>(std::llround(ring_factor(entry.kind, n) * n));
   latency_.ps *= chain ? static_cast<std::uint64_t>(n) - 1 : steps;
   add_demand(group, -1, -1, bytes).pairs = pairs;
 }
 
 void TrafficPlan::add_ring_messages(const TrafficEntry& entry, std::uint32_t group,
                                     const Pairs& ring, std::uint64_t queue_pair) {
-  const double n = static_cast<double>(ring.size());
+  const auto n = static_cast<double>(ring.size());
   const double steps = ring_factor(entry.kind, n) * n;
-  groups_[group].steps = static_cast<int>(steps + 0.5);
+  groups_[group].steps = static_cast<int>(std::lround(steps));
   const auto first = static_cast<std::uint32_t>(demands_.size());
   const auto count = static_cast<std::uint32_t>(ring.size());
   for (std::uint32_t i = 0; i < count; ++i) {

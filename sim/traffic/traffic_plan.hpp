@@ -55,7 +55,7 @@ class TrafficPlan {
 
   /// Makes a demand ready for its message number `round` (the first is 0): of another size, or to
   /// another receiver over another flow, where the entry says so.
-  void prepare(std::uint32_t demand, int round);
+  void prepare(std::uint32_t index, int round);
 
   /// "node 3 gpu 0 to node 9 gpu 0", or what the flow stands for: "all_reduce, group 2".
   [[nodiscard]] std::string name_of(const Demand& demand) const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "models/input/input_error.hpp"
@@ -15,7 +16,7 @@ namespace {
 /// Looks at sizes of one job.
 class JobSizes {
  public:
-  JobSizes(const Scenario& base, const TuneSpace& space) : base_(base), space_(space) {
+  JobSizes(const Scenario& base, TuneSpace space) : base_(base), space_(std::move(space)) {
     // What decides nothing about divisors is looked at once.
     if (space_.sharding.empty()) space_.sharding = {Sharding::none};
     if (space_.recompute.empty()) space_.recompute = {Recompute::none};

@@ -143,6 +143,7 @@ class Search {
   }
   static std::vector<TuneCount> most_first(const std::map<std::string, std::size_t>& counts) {
     std::vector<TuneCount> out;
+    out.reserve(counts.size());
     for (const auto& [reason, count] : counts) out.push_back({reason, count});
     std::ranges::sort(out, [](const TuneCount& a, const TuneCount& b) {
       return a.layouts != b.layouts ? a.layouts > b.layouts : a.reason < b.reason;

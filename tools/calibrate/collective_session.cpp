@@ -45,7 +45,8 @@ SessionEnd CollectiveSession::go_through(const std::vector<Task>& plan, double d
     error_ = e.what();
     console_.err << fmt::format("lockstep-calibrate: rank {}: {}", communicator_.facts().rank,
                                 error_)
-                 << std::endl;
+                 << '\n'
+                 << std::flush;
     return SessionEnd::card_error;
   }
   return SessionEnd::done;
@@ -78,10 +79,10 @@ void CollectiveSession::measure(const OverlapTask& task) {
         static_cast<double>(t.collective_beside / t.collective_alone),
         duration_text(t.collective_alone.base_units()));
     overlaps_.emplace_back(describe(task), text);
-    if (prints) console_.out << describe(task) << ": " << text << std::endl;
+    if (prints) console_.out << describe(task) << ": " << text << '\n' << std::flush;
   } catch (const TaskFailed& e) {
     ++failed_;
-    if (prints) console_.err << describe(task) << ": " << e.what() << std::endl;
+    if (prints) console_.err << describe(task) << ": " << e.what() << '\n' << std::flush;
   }
 }
 
@@ -99,10 +100,11 @@ void CollectiveSession::measure(const CollectiveTask& task) {
                                 duration_text(timing.median.base_units()),
                                 percent_text(timing.spread),
                                 significant(bus / gigabytes_per_second(1), 4))
-                 << std::endl;
+                 << '\n'
+                 << std::flush;
   } catch (const TaskFailed& e) {
     ++failed_;
-    if (prints) console_.err << describe(task) << ": " << e.what() << std::endl;
+    if (prints) console_.err << describe(task) << ": " << e.what() << '\n' << std::flush;
   }
 }
 

@@ -54,7 +54,7 @@ std::vector<double> reference_row(MemoryKernelKind kernel, std::span<const float
       }
       break;
     case MemoryKernelKind::softmax: {
-      const double top = *std::max_element(out.begin(), out.end());
+      const double top = *std::ranges::max_element(out);
       for (double& x : out) x = std::exp(x - top);
       const double sum = std::accumulate(out.begin(), out.end(), 0.0);
       for (double& x : out) x /= sum;

@@ -64,6 +64,7 @@ class Planner {
     std::vector<PlannedTask> group;
     for (std::size_t i = 0; i < memory_kernels().size(); ++i) {
       const MemoryKernelInfo& kernel = memory_kernels()[i];
+      // Doubling is exact. NOLINTNEXTLINE(clang-analyzer-security.FloatLoopCounter)
       for (double traffic = kSmallestTraffic; traffic <= kLargestTraffic; traffic *= 2) {
         const double rows = std::floor(traffic / kernel.traffic(kRowElements));
         const double elements = rows * kRowElements;
@@ -173,11 +174,13 @@ class Planner {
   template <class Planned>
   static std::vector<Planned> shuffled(std::vector<Planned> group) {
     std::vector<std::pair<std::uint32_t, std::size_t>> order;
+    order.reserve(group.size());
     for (std::size_t i = 0; i < group.size(); ++i) {
       order.emplace_back(philox4x32({static_cast<std::uint32_t>(i), 0, 0, 0}, {0, 0})[0], i);
     }
     std::ranges::sort(order);
     std::vector<Planned> out;
+    out.reserve(order.size());
     for (const auto& [key, i] : order) out.push_back(std::move(group[i]));
     return out;
   }

@@ -139,9 +139,7 @@ bool Rendezvous::all_came() const {
   return std::all_of(nonces_.begin() + 1, nonces_.end(),
                      [](const std::string& nonce) { return !nonce.empty(); });
 }
-bool Rendezvous::all_went() const {
-  return std::find(waiting_.begin(), waiting_.end(), true) == waiting_.end();
-}
+bool Rendezvous::all_went() const { return std::ranges::find(waiting_, true) == waiting_.end(); }
 
 void Rendezvous::publish(const std::string& id, const std::string& failure) const {
   std::vector<std::string> lines{std::string(kIdTitle), hex_of(id), failure};

@@ -77,14 +77,14 @@ bool Session::measure(const PlannedTask& planned) {
     measured_.push_back({planned.task, timing});
     ++group.measured;
     note(samples.state, group);
-    console_.out << line_of(planned.task, timing, samples.state) << std::endl;
+    console_.out << line_of(planned.task, timing, samples.state) << '\n' << std::flush;
   } catch (const TaskFailed& e) {
     ++group.failed;
     ++failed_;
-    console_.err << describe(planned.task) << ": " << e.what() << std::endl;
+    console_.err << describe(planned.task) << ": " << e.what() << '\n' << std::flush;
   } catch (const CardError& e) {
     error_ = fmt::format("{}: {}", describe(planned.task), e.what());
-    console_.err << "lockstep-calibrate: " << error_ << std::endl;
+    console_.err << "lockstep-calibrate: " << error_ << '\n' << std::flush;
     return false;
   }
   return true;

@@ -160,6 +160,7 @@ std::optional<std::string> missed(const Assertion& assertion,
 
 std::vector<Assertion> parse_assertions(const std::vector<std::string>& texts) {
   std::vector<Assertion> assertions;
+  assertions.reserve(texts.size());
   for (const std::string& text : texts) assertions.push_back(parse_assertion(text));
   return assertions;
 }

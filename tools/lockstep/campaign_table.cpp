@@ -178,6 +178,7 @@ std::string books(const RunSummary& summary, const TextStyle& style) {
 std::string causes(const RunSummary& summary, const TextStyle& style) {
   TextTable table({{"cause", Align::left}, {"a run"}, {"cost each"}, {"of wall time"}});
   std::vector<const ModeSummary*> modes;
+  modes.reserve(summary.modes.size());
   for (const ModeSummary& mode : summary.modes) modes.push_back(&mode);
   std::ranges::stable_sort(modes, std::ranges::greater{}, &ModeSummary::cost_s);
   for (const ModeSummary* mode : modes) {

@@ -20,8 +20,8 @@ namespace {
 
 }  // namespace
 
-ClaimCheck::ClaimCheck(const Claim& claim, std::string source, const nlohmann::ordered_json& answer)
-    : claim_(claim), source_(std::move(source)) {
+ClaimCheck::ClaimCheck(Claim claim, std::string source, const nlohmann::ordered_json& answer)
+    : claim_(std::move(claim)), source_(std::move(source)) {
   for (const ClaimBound& written : claim_.bounds) {
     const std::optional<Assertion> assertion = try_assertion(written.text);
     if (!assertion) fail(written, std::string(assertion_form()));

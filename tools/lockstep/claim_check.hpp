@@ -18,7 +18,7 @@ class ClaimCheck {
  public:
   /// Looks the fields up in `answer`, a command's JSON output. Throws InputError, with the bound's
   /// place in the scenario, for one that cannot be read and for a field that the answer lacks.
-  ClaimCheck(const Claim& claim, std::string source, const nlohmann::ordered_json& answer);
+  ClaimCheck(Claim claim, std::string source, const nlohmann::ordered_json& answer);
 
   /// A line for each bound that the answer does not keep.
   [[nodiscard]] std::vector<std::string> misses() const;

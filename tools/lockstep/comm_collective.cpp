@@ -64,7 +64,7 @@ std::vector<Bytes> read_sizes(const std::optional<JsonCursor>& from) {
     if (const auto to = from->find("to")) last = to->bytes(kSize);
     if (const auto by = from->find("factor")) factor = by->number(kFactor);
     from->finish();
-    if (last < size) from->fail("\"to\" at least \"from\"");
+    if (last < size) from->fail(R"("to" at least "from")");
     if (std::log(last / size) / std::log(factor) > kMostSizes - 1) {
       from->fail(fmt::format("at most {} sizes", kMostSizes));
     }

@@ -60,14 +60,14 @@ std::string reasons(const CollectiveStudy& study) {
     };
     while (end < study.rows.size() && same(study.rows[end])) ++end;
     const std::string from = size_text(first.size), to = size_text(study.rows[end - 1].size);
-    std::string line = fmt::format("{}, {}: {}", name_of_op(first.op),
-                                   from == to ? from : from + " to " + to, first.choice.reason);
+    const std::string sizes = from == to ? from : fmt::format("{} to {}", from, to);
+    std::string line = fmt::format("{}, {}: {}", name_of_op(first.op), sizes, first.choice.reason);
     if (const CollectiveRow& last = study.rows[end - 1]; !last.slowest_link.empty()) {
       line +=
           fmt::format("; {} takes {}, {:.2f} times as long", last.slowest_link,
                       duration_text(last.time.base_units()), double{last.time / last.choice.time});
     }
-    out += "  " + wrap(line, kTextColumns - 4, 4) + "\n";
+    out += fmt::format("  {}\n", wrap(line, kTextColumns - 4, 4));
     i = end;
   }
   return out;
@@ -214,8 +214,8 @@ Json collective_json(const CollectiveStudy& study) {
            {"largest_time_s", twelve_digits(largest(study).time.base_units())},
            {"best_busbw_bytes_per_s", twelve_digits(best_busbw(study))}};
   if (drawn) {
-    add_band_headline(study.hash->bands[static_cast<std::size_t>(&largest(study) - &study.rows[0])],
-                      out);
+    add_band_headline(
+        study.hash->bands[static_cast<std::size_t>(&largest(study) - study.rows.data())], out);
   }
   if (study.hash) out["hashing"] = hash_json(*study.hash);
   out["assumptions"] = study.cluster.assumptions;

@@ -102,6 +102,7 @@ Eigen::VectorXd improved(const Linearised& at, const std::vector<FitParameter>& 
 
 std::vector<const FitRow*> pointers_to(const std::vector<FitRow>& rows) {
   std::vector<const FitRow*> out;
+  out.reserve(rows.size());
   for (const FitRow& row : rows) out.push_back(&row);
   return out;
 }

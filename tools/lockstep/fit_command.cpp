@@ -186,6 +186,7 @@ Exit run_fit(const ParsedOptions& options, Console& console) {
       residuals.push_back(residual_of(rows[i], fitted_errors[i]));
     }
     std::vector<std::string> names;
+    names.reserve(sources.size());
     for (const auto& [source, errors] : sources) names.push_back(source);
     for (const FitRow& row : rows) {
       if (std::ranges::find(names, row.vendor) == names.end()) names.push_back(row.vendor);

@@ -60,6 +60,7 @@ HashAnswer answer_of_draws(const HashDraws& draws, std::vector<double> first, Co
   }
   for (std::size_t which = 0; which < of_draw.front().size(); ++which) {
     std::vector<double> seconds;
+    seconds.reserve(of_draw.size());
     for (const std::vector<double>& one : of_draw) seconds.push_back(one.at(which));
     answer.bands.push_back(hash_band(draws.first, seconds));
   }

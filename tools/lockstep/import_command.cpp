@@ -191,6 +191,7 @@ const ImportKind& kind_of(const ParsedOptions& options) {
   const auto* const kind = std::ranges::find(kImportKinds, what, &ImportKind::name);
   if (kind != kImportKinds.end()) return *kind;
   std::vector<std::string> names;
+  names.reserve(kImportKinds.size());
   for (const ImportKind& row : kImportKinds) names.emplace_back(row.name);
   throw UsageError(fmt::format("lockstep import: found {}; allowed: {}{}", in_quotes(what),
                                fmt::join(names, ", "), did_you_mean(what, names)));

@@ -142,6 +142,7 @@ class KinetoImporter {
         attention_.size(), collectives_.size());
     if (left_out_.empty()) return text;
     std::vector<const decltype(left_out_)::value_type*> rows;
+    rows.reserve(left_out_.size());
     for (const auto& row : left_out_) rows.push_back(&row);
     std::ranges::stable_sort(
         rows, [](const auto* a, const auto* b) { return sum_of(a->second) > sum_of(b->second); });

@@ -68,12 +68,14 @@ Answer listing_text(const Listing& listing, const std::string& format, const Tex
   }
   if (format == "csv") {
     std::vector<std::string> names;
+    names.reserve(columns.size());
     for (const auto& column : columns) names.push_back(column.name);
     CsvText out = csv_line(names);
     for (const auto& row : listing.rows) out += csv_line(row);
     return out;
   }
   std::vector<TextTable::Column> titles;
+  titles.reserve(columns.size());
   for (const auto& column : columns) {
     titles.push_back(
         {column.title, column.number ? TextTable::Align::right : TextTable::Align::left});

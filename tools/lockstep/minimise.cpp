@@ -23,12 +23,12 @@ class Simplex {
   [[nodiscard]] int evaluations() const { return evaluations_; }
 
   [[nodiscard]] const std::vector<double>& best() const {
-    return std::min_element(vertices_.begin(), vertices_.end(), lower)->at;
+    return std::ranges::min_element(vertices_, lower)->at;
   }
 
   /// Replaces the worst vertex by a better one, else shrinks towards the best.
   void improve() {
-    std::stable_sort(vertices_.begin(), vertices_.end(), lower);
+    std::ranges::stable_sort(vertices_, lower);
     Vertex& worst = vertices_.back();
     const Vertex reflected = along(1);
     if (reflected.value < vertices_.front().value) {

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -32,8 +33,8 @@ Words words_in(std::string_view line) {
 
 std::optional<double> number_in(std::string_view word) {
   double value = 0;
-  const char* const end = word.data() + word.size();
-  const auto [rest, error] = std::from_chars(word.data(), end, value);
+  const char* const end = std::to_address(word.end());
+  const auto [rest, error] = std::from_chars(std::to_address(word.begin()), end, value);
   if (error != std::errc{} || rest != end || !std::isfinite(value)) return std::nullopt;
   return value;
 }
@@ -145,11 +146,7 @@ class LogParser {
     if (number != group_) return true;
     const std::string_view name = device + 3 < words.end() ? *(device + 3) : std::string_view{};
     const std::string_view last = words.back();
-    ranks_.add(*(on + 1), 1,
-               name.empty()
-                   ? name
-                   : std::string_view(name.data(), static_cast<std::size_t>(
-                                                       last.data() + last.size() - name.data())));
+    ranks_.add(*(on + 1), 1, name.empty() ? name : std::string_view(name.begin(), last.end()));
     return true;
   }
 

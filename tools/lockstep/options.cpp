@@ -41,6 +41,7 @@ po::options_description description(const std::vector<OptionSpec>& options) {
 
 std::vector<std::string> dashed_names(const std::vector<OptionSpec>& options) {
   std::vector<std::string> names;
+  names.reserve(options.size());
   for (const OptionSpec& option : options) names.push_back(fmt::format("--{}", option.name));
   return names;
 }
@@ -103,7 +104,7 @@ std::vector<std::string> ParsedOptions::all(std::string_view name) const {
 std::string ParsedOptions::choice(std::string_view name,
                                   std::span<const std::string_view> allowed) const {
   const std::string value = get(name, allowed.front());
-  if (std::find(allowed.begin(), allowed.end(), value) != allowed.end()) return value;
+  if (std::ranges::find(allowed, value) != allowed.end()) return value;
   const std::vector<std::string> names(allowed.begin(), allowed.end());
   throw UsageError(fmt::format("--{}: found {}; allowed: {}{}", name, in_quotes(value),
                                fmt::join(names, ", "), did_you_mean(value, names)));
@@ -118,9 +119,8 @@ ParsedOptions parse_options(const CommandSpec& command, const std::vector<std::s
       continue;
     }
     std::vector<std::string>& values = parsed.values[option.string_key];
-    const auto spec = std::find_if(options.begin(), options.end(), [&](const OptionSpec& o) {
-      return o.name == option.string_key;
-    });
+    const auto spec = std::ranges::find_if(
+        options, [&](const OptionSpec& o) { return o.name == option.string_key; });
     if (!values.empty() && !spec->repeatable && !spec->argument.empty()) {
       fail(command, fmt::format("option --{} is given twice", option.string_key));
     }

@@ -29,8 +29,8 @@ IdentityValue IdentityValue::number(double value) {
 }
 
 std::string identity_of(const ValidationPoint& point, const std::string& key) {
-  const auto at = std::find_if(point.identity.begin(), point.identity.end(),
-                               [&](const auto& part) { return part.first == key; });
+  const auto at =
+      std::ranges::find_if(point.identity, [&](const auto& part) { return part.first == key; });
   return at == point.identity.end() ? std::string() : at->second.text;
 }
 

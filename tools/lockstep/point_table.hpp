@@ -14,9 +14,12 @@ struct IdentityValue {
   std::string text;
   bool is_number = false;
 
+  // Implicit, so that an identity is written as a list of keys and values.
+  // NOLINTBEGIN(google-explicit-constructor)
   IdentityValue(std::string value) : text(std::move(value)) {}
   IdentityValue(const char* value) : text(value) {}
   IdentityValue(int value) : text(std::to_string(value)), is_number(true) {}
+  // NOLINTEND(google-explicit-constructor)
   /// As a decimal with at most twelve digits.
   static IdentityValue number(double value);
 };

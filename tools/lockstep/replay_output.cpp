@@ -271,6 +271,7 @@ CsvText replay_csv(const ReplayStudy& study) {
 void write_replay_timeline(OutputFile& file, const ReplayStudy& study) {
   const Trace& trace = study.trace;
   std::vector<std::string> names;  // as JSON writes them
+  names.reserve(trace.strings.size());
   for (const std::string& text : trace.strings) {
     names.push_back(json_string(text, JsonLetters::ascii));
   }

@@ -76,8 +76,7 @@ NodeSpec base_node(const ReferenceRow& row, const std::string& gpu, const Preset
 int nic_count(int preset_count, double gbps) {
   constexpr std::array kRates{100.0, 200.0, 400.0, 800.0};
   const auto sold = [&](int nics) {
-    return std::any_of(kRates.begin(), kRates.end(),
-                       [&](double rate) { return about_equal(gbps, nics * rate); });
+    return std::ranges::any_of(kRates, [&](double rate) { return about_equal(gbps, nics * rate); });
   };
   if (sold(preset_count)) return preset_count;
   for (const int nics : {4, 8, 2, 1}) {
@@ -133,7 +132,7 @@ NodeSpec row_node(const ReferenceRow& row, const std::string& gpu, const PresetS
 /// (github:microsoft/Megatron-DeepSpeed, megatron/training.py).
 std::string stack_preset_of(const ReferenceRow& row, const PresetStore& presets,
                             std::vector<std::string>& assumptions) {
-  const std::string name = presets.meant("stacks", row.stack);
+  std::string name = presets.meant("stacks", row.stack);
   // Narayanan et al. 2021 set DeepSpeed's ZeRO-3 beside their own layouts.
   if (name == "megatron_lm_2021" && row.sharding == Sharding::zero3) return "deepspeed_zero3_2021";
   if (name == "torchtitan" && row.compiled == false) return "torchtitan_eager";
@@ -163,6 +162,7 @@ void set_stack(const ReferenceRow& row, const PresetStore& presets, ScenarioDraf
 /// The least recompute with which the job fits in memory; full when none does.
 void set_least_recompute(ScenarioDraft& draft, const PresetStore& presets) {
   std::vector<std::pair<Recompute, RecomputeModules>> rungs;
+  rungs.reserve(draft.stack.recompute_ladder.size());
   for (const RecomputeModules& modules : draft.stack.recompute_ladder) {
     rungs.emplace_back(Recompute::selective, modules);
   }

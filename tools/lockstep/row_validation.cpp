@@ -103,6 +103,7 @@ std::vector<GroupErrors> group_by(const std::vector<RowPrediction>& predictions,
     if (p.error && member(p)) ++keys[key(*p.row)];
   }
   std::vector<GroupErrors> out;
+  out.reserve(keys.size());
   for (const auto& [name, count] : keys) {
     out.push_back(group_errors(name, predictions, [&](const RowPrediction& p) {
       return member(p) && key(*p.row) == name;
@@ -194,6 +195,7 @@ std::vector<SaidNotToFit> count_said_not_to_fit(const std::vector<RowPrediction>
     if (!p.memory_decides.empty()) ++of.close;
   }
   std::vector<SaidNotToFit> out;
+  out.reserve(sources.size());
   for (auto& [name, of] : sources) out.push_back(std::move(of));
   return out;
 }
@@ -214,8 +216,8 @@ void count_rows(const std::vector<RowPrediction>& predictions, RowSummary& out) 
     if (p.status == Status::skipped) ++reasons[reason_kind(p)];
   }
   out.skipped_for.assign(reasons.begin(), reasons.end());
-  std::stable_sort(out.skipped_for.begin(), out.skipped_for.end(),
-                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::ranges::stable_sort(out.skipped_for,
+                           [](const auto& a, const auto& b) { return a.second > b.second; });
 }
 
 }  // namespace
@@ -299,11 +301,13 @@ RowSummary summarise_rows(const std::vector<RowPrediction>& predictions) {
   out.by_stack = group_by(predictions, false, stack);
   out.by_stack_dense = group_by(predictions, true, stack);
   std::vector<double> medians;
+  medians.reserve(out.by_source_dense.size());
   for (const GroupErrors& group : out.by_source_dense) medians.push_back(group.errors.median_abs);
   if (!medians.empty()) out.median_over_sources_dense = median(medians);
   out.rankings = rank_layouts(predictions);
   out.spearman_by_source = rank_sources(predictions);
   std::vector<double> correlations;
+  correlations.reserve(out.rankings.size());
   for (const Ranking& ranking : out.rankings) correlations.push_back(ranking.spearman);
   if (!correlations.empty()) out.median_spearman = median(correlations);
   out.memory = errors_of("memory", predictions, &RowPrediction::predicted_memory_gib,

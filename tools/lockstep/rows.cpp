@@ -252,9 +252,9 @@ void read_adapters(const Part& row, ReferenceRow& out) {
   out.adapters.rank = lora.count("rank").value_or(32);
   const Json* modules = lora.find("modules");
   for (std::size_t i = 0; i < kAdapterModules; ++i) {
-    const bool named = modules != nullptr && modules->is_array() &&
-                       std::find(modules->begin(), modules->end(),
-                                 std::string(kAdapterModuleNames[i])) != modules->end();
+    const bool named =
+        modules != nullptr && modules->is_array() &&
+        std::ranges::any_of(*modules, [i](const Json& m) { return m == kAdapterModuleNames[i]; });
     out.adapters.modules[i] = modules == nullptr ? i == 0 : named;
   }
 }

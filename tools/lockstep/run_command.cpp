@@ -84,7 +84,7 @@ constexpr std::array kRunOptions{
         "assert", 0, "EXPR", true,
         "Require a number of the JSON output's first level to keep a bound (>=, <=, >, <, ==); "
         "exit status 1 with a line that says by how much it missed.",
-        "--assert \"mfu>=0.40\" --assert \"step_s<13\""},
+        R"(--assert "mfu>=0.40" --assert "step_s<13")"},
     OptionSpec{"trajectories", 0, "N", false,
                "For a scenario with \"run\": how many runs to draw at random, instead of what it "
                "says.",
@@ -203,7 +203,7 @@ void check_options(const ParsedOptions& options, const JsonCursor& root) {
     if (option.name == "jobs" && options.has("hash-seeds")) continue;
     const char* wanted = option.of_step && option.of_jobs  ? "without \"rl\""
                          : option.of_step && option.of_run ? "without \"jobs\""
-                         : option.of_jobs && option.of_run ? "with \"jobs\" or \"run\""
+                         : option.of_jobs && option.of_run ? R"(with "jobs" or "run")"
                          : option.of_jobs                  ? "with \"jobs\""
                          : option.of_run                   ? "with \"run\""
                                                            : "of one step";

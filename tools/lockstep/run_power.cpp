@@ -94,15 +94,15 @@ Json cost_json(const EnergyBill& bill, const CostSpec& prices) {
 /// "cooling_and_distribution" -> "cooling and distribution".
 std::string words(std::string_view name) {
   std::string text(name);
-  std::replace(text.begin(), text.end(), '_', ' ');
+  std::ranges::replace(text, '_', ' ');
   if (text.starts_with("gpu ")) text.replace(0, 4, "GPU ");
   return text;
 }
 
 std::string shares_text(const StepPower& power) {
   std::vector<PowerShare> shares = power.shares;
-  std::stable_sort(shares.begin(), shares.end(),
-                   [](const PowerShare& a, const PowerShare& b) { return a.energy > b.energy; });
+  std::ranges::stable_sort(
+      shares, [](const PowerShare& a, const PowerShare& b) { return a.energy > b.energy; });
   const double all = power.energy().base_units();
   std::string text;
   for (std::size_t i = 0; i < std::min(kSharesShown, shares.size()); ++i) {

@@ -39,7 +39,7 @@ std::string link_name(const CongestionReport& report, const TransferCongestion& 
 std::string reason(const CongestionReport& report, const TransferCongestion& t) {
   if (t.mostly_stalled()) return "a dead link";
   if (t.worst_link < 0) return "-";
-  const std::string link = link_name(report, t);
+  std::string link = link_name(report, t);
   if (t.cause.empty()) return link;
   return fmt::format("{}: {} has {:.0f} %", link, t.cause.substr(0, t.cause.find(':')),
                      100 * t.cause_share);

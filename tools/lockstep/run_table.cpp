@@ -86,7 +86,7 @@ std::string routing_text(const TrainingJob& job) {
 
 /// "4,096 tokens in samples of 512"
 std::string tokens_text(const Batch& batch) {
-  const std::string all = fmt::format("{} tokens", grouped(batch.tokens));
+  std::string all = fmt::format("{} tokens", grouped(batch.tokens));
   if (batch.sample_tokens == 0) return all;
   return all + fmt::format(" in samples of {}", significant(batch.sample_tokens));
 }
@@ -222,7 +222,7 @@ std::string headline(const RunResult& result, const TextStyle& style) {
 std::string waterfall(const StepReport& report, const TextStyle& style) {
   const std::vector<double> shares = bucket_shares(report.seconds);
   const std::vector<double> percentages = percentages_that_add_up(shares);
-  const double longest = *std::max_element(shares.begin(), shares.end());
+  const double longest = *std::ranges::max_element(shares);
   std::size_t width = 0;
   for (const BucketInfo& info : buckets()) width = std::max(width, info.title.size());
   constexpr double kRounding = 1e-12;  // what sums leave where nothing is
@@ -280,6 +280,7 @@ std::string stages(const StepReport& report, const TextStyle& style) {
   const std::vector<std::string> titles{"stage",    "layers",    "forward", "backward", "working",
                                         "pipeline", "exchanges", "waiting", "memory"};
   std::vector<TextTable::Column> columns;
+  columns.reserve(titles.size());
   for (const std::string& title : titles) columns.push_back({title});
   TextTable table(std::move(columns));
   const auto rows = stage_rows(report);

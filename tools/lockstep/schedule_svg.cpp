@@ -31,8 +31,7 @@ constexpr std::array kPaints{
 
 const Paint* paint_of(const TimelineSlice& slice) {
   const std::string_view name = slice_kinds()[slice.kind].name;
-  const auto* it =
-      std::find_if(kPaints.begin(), kPaints.end(), [&](const Paint& p) { return p.kind == name; });
+  const auto* it = std::ranges::find_if(kPaints, [&](const Paint& p) { return p.kind == name; });
   return it == kPaints.end() ? nullptr : it;
 }
 
@@ -90,7 +89,7 @@ class Drawing {
         return drawn(slice) && paint_of(slice) == &paint;
       });
       if (!used) continue;
-      print("<rect x=\"{:g}\" y=\"32\" width=\"14\" height=\"14\" fill=\"{}\"/>", at, paint.even);
+      print(R"(<rect x="{:g}" y="32" width="14" height="14" fill="{}"/>)", at, paint.even);
       print("<text x=\"{:g}\" y=\"44\">{}</text>\n", at + 20, paint.kind);
       at += 44 + 7 * static_cast<double>(paint.kind.size());
     }
@@ -104,7 +103,7 @@ class Drawing {
     const bool in_ms = report_.step_s < 1;
     for (int i = 0; i * tick <= report_.step_s * (1 + 1e-9); ++i) {
       const double at = kLabels + i * tick * scale_;
-      print("<path d=\"M{0:.2f} {1:g}V{2:g}\" stroke=\"#ddd\"/>", at, kTop - 4, kTop + bottom());
+      print(R"(<path d="M{0:.2f} {1:g}V{2:g}" stroke="#ddd"/>)", at, kTop - 4, kTop + bottom());
       print("<text x=\"{:.2f}\" y=\"{:g}\" text-anchor=\"middle\" fill=\"#555\">{:g} {}</text>\n",
             at, kTop + bottom() + 18, in_ms ? i * tick * 1e3 : i * tick, in_ms ? "ms" : "s");
     }

@@ -11,8 +11,8 @@ namespace {
 std::vector<double> mean_ranks(const std::vector<double>& values) {
   std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
+  std::ranges::stable_sort(order,
+                           [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
   std::vector<double> ranks(values.size());
   for (std::size_t first = 0; first < order.size();) {
     std::size_t last = first;
@@ -32,7 +32,7 @@ double mean(const std::vector<double>& values) {
 
 double quantile(std::vector<double> values, double q) {
   assert(!values.empty() && q >= 0 && q <= 1);
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   const double at = q * static_cast<double>(values.size() - 1);
   const auto below = static_cast<std::size_t>(at);
   if (below + 1 >= values.size()) return values.back();

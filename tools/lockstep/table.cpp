@@ -32,8 +32,9 @@ bool locale_is_utf8() {
         std::getenv(name);  // NOLINT(concurrency-mt-unsafe): before any thread starts
     if (value == nullptr || *value == '\0') continue;
     std::string text = value;
-    std::transform(text.begin(), text.end(), text.begin(),
-                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+    std::ranges::transform(text, text.begin(), [](char c) {
+      return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+    });
     return text.find("utf-8") != std::string::npos || text.find("utf8") != std::string::npos;
   }
   return false;
@@ -179,7 +180,7 @@ std::vector<double> percentages_that_add_up(std::span<const double> shares) {
     left -= tenths[i];
     order[i] = i;
   }
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
     return shares[a] * 1000 - tenths[a] > shares[b] * 1000 - tenths[b];
   });
   for (std::size_t i = 0; i < order.size() && left > 0.5; ++i, left -= 1) tenths[order[i]] += 1;
@@ -191,7 +192,9 @@ std::string bar(double share, int width, const TextStyle& style) {
   constexpr std::array<std::string_view, 8> kEighths{"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
   const double columns = std::clamp(share, 0.0, 1.0) * width;
   if (!style.utf8) {
-    return std::string(static_cast<std::size_t>(std::lround(columns)), '#');
+    // Not {count, '#'}: that would be a list of two characters.
+    return std::string(  // NOLINT(modernize-return-braced-init-list)
+        static_cast<std::size_t>(std::lround(columns)), '#');
   }
   const auto eighths = static_cast<std::size_t>(std::lround(columns * 8));
   std::string out;

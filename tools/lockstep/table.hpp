@@ -63,7 +63,7 @@ std::string bar(double share, int width, const TextStyle& style);
 int text_width(std::string_view text);
 /// The text as one terminal_line(), broken at spaces so that no line's text is wider than `width`;
 /// lines after the first begin with `indent` spaces.
-std::string wrap(std::string_view text, int width, int indent);
+std::string wrap(std::string_view whole, int width, int indent);
 /// "  label   text", the text in a column of its own behind `columns` for labels.
 std::string labelled_line(std::string_view label, int columns, std::string_view text);
 

@@ -217,6 +217,7 @@ constexpr std::array kExportFormats{
 
 Exit run_export(const ParsedOptions& options, Console& console) {
   std::vector<std::string_view> names;
+  names.reserve(kExportFormats.size());
   for (const ExportFormat& format : kExportFormats) names.push_back(format.name);
   if (!options.has("format")) {
     throw UsageError("lockstep topology export: --format is missing; allowed: " + listed(names));
@@ -256,14 +257,15 @@ constexpr std::array kActions{Action{"import", run_import, kImportOptions},
 
 Exit run_topology(const ParsedOptions& options, Console& console) {
   std::vector<std::string> names;
+  names.reserve(kActions.size());
   for (const Action& action : kActions) names.emplace_back(action.name);
   if (options.positionals.empty()) {
     throw UsageError(
         fmt::format("lockstep topology: nothing to do; usage: lockstep {}", kTopologySpec.usage));
   }
   const std::string& name = options.positionals[0];
-  const auto action = std::find_if(kActions.begin(), kActions.end(),
-                                   [&name](const Action& a) { return a.name == name; });
+  const auto action =
+      std::ranges::find_if(kActions, [&name](const Action& a) { return a.name == name; });
   if (action == kActions.end()) {
     throw UsageError(fmt::format("lockstep topology: unknown action {}; allowed: {}{}",
                                  in_quotes(name), listed(names), did_you_mean(name, names)));
@@ -276,7 +278,7 @@ Exit run_topology(const ParsedOptions& options, Console& console) {
     const bool shared = option.name == kPresetsOption.name || option.name == kOutputOption.name;
     const auto& taken = action->options;
     if (shared || !options.has(option.name)) continue;
-    if (std::find(taken.begin(), taken.end(), option.name) == taken.end()) {
+    if (std::ranges::find(taken, option.name) == taken.end()) {
       throw UsageError(fmt::format("lockstep topology {}: takes no --{}; allowed: {}", name,
                                    option.name, listed(taken)));
     }

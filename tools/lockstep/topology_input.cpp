@@ -85,7 +85,7 @@ DrawnFabric fabric_of_cluster(const Cluster& cluster, std::string source,
   if (cluster.fabric.routing == Routing::tables) {
     out.assumptions.push_back(
         "forwarding tables stay in " + cluster.fabric.tables +
-        ": a scenario names them beside the fabric, as \"tables\" with \"routing\": \"tables\"");
+        R"(: a scenario names them beside the fabric, as "tables" with "routing": "tables")");
   }
   return out;
 }

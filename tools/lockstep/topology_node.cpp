@@ -101,7 +101,8 @@ class Maker {
         joined > 1 ? fmt::format("NVLink joins {} GPUs, {} links each", joined, *counts.rbegin())
                    : std::string("NVLink joins no GPUs"));
     if (counts.size() > 1) {
-      preset_.assumptions.push_back("GPUs differ in their NVLinks; the smallest domain is taken");
+      preset_.assumptions.emplace_back(
+          "GPUs differ in their NVLinks; the smallest domain is taken");
     }
     return joined;
   }
@@ -128,15 +129,14 @@ class Maker {
     }
     std::map<BytesPerSecond, int> counts;
     for (const NodeDrawing::Nic& nic : nics_) ++counts[nic.rate];
-    const auto usual =
-        std::max_element(counts.begin(), counts.end(),
-                         [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto usual = std::ranges::max_element(
+        counts, [](const auto& a, const auto& b) { return a.second < b.second; });
     if (usual->first == BytesPerSecond{}) {
       fail("NICs without a speed", "--rate, such as --rate \"400 Gb/s\"");
     }
     preset_.facts.push_back(fmt::format("{} NICs of {}", nics_.size(), rate_text(usual->first)));
     if (counts.size() > 1) {
-      preset_.assumptions.push_back("NICs differ in speed; what most have is taken for all");
+      preset_.assumptions.emplace_back("NICs differ in speed; what most have is taken for all");
     }
     return rate_text(usual->first);
   }
@@ -145,18 +145,17 @@ class Maker {
     if (!choices_.transport.empty()) return choices_.transport;
     std::map<std::string, int> counts;
     for (const NodeDrawing::Nic& nic : nics_) ++counts[nic.transport];
-    const auto usual =
-        std::max_element(counts.begin(), counts.end(),
-                         [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto usual = std::ranges::max_element(
+        counts, [](const auto& a, const auto& b) { return a.second < b.second; });
     if (!usual->first.empty()) return usual->first;
-    preset_.assumptions.push_back(
+    preset_.assumptions.emplace_back(
         "the transport is not told: InfiniBand is assumed, --transport names another");
     return Json{{"value", "infiniband"}, {"source", "assumed: the description does not tell"}};
   }
 
   std::string about() {
     if (left_out_.empty() && !choices_.all_nics) {
-      preset_.assumptions.push_back(
+      preset_.assumptions.emplace_back(
           "NICs for storage and management are counted too where they are as near as others");
     }
     std::string text = "Imported. Nearest NICs: ";

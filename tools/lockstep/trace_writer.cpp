@@ -56,7 +56,7 @@ std::string process_name(const ActorReport& actor, bool folded) {
 std::vector<std::size_t> process_numbers(const std::vector<ActorReport>& actors) {
   std::vector<std::size_t> order(actors.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
     return std::pair(actors[a].stage, actors[a].replica) <
            std::pair(actors[b].stage, actors[b].replica);
   });
@@ -91,18 +91,16 @@ void write_names(Writer& out, const StepReport& report, const std::vector<std::s
 
 void write_slice(Writer& out, const TimelineSlice& slice, std::size_t pid) {
   const SliceKind& kind = slice_kinds()[slice.kind];
-  out.print(
-      "{{\"name\":\"{}\",\"cat\":\"{}\",\"ph\":\"X\",\"ts\":{},\"dur\":{},\"pid\":{},"
-      "\"tid\":{}",
-      kind.name, kStreams[slice.stream], microseconds_text(slice.start),
-      microseconds_text(slice.end - slice.start), pid, slice.stream);
-  if (!kind.colour.empty()) out.print(",\"cname\":\"{}\"", kind.colour);
+  out.print(R"({{"name":"{}","cat":"{}","ph":"X","ts":{},"dur":{},"pid":{},"tid":{})", kind.name,
+            kStreams[slice.stream], microseconds_text(slice.start),
+            microseconds_text(slice.end - slice.start), pid, slice.stream);
+  if (!kind.colour.empty()) out.print(R"(,"cname":"{}")", kind.colour);
   if (slice.micro_batch >= 0 && slice.chunk >= 0) {
-    out.print(",\"args\":{{\"micro_batch\":{},\"chunk\":{}}}", slice.micro_batch, slice.chunk);
+    out.print(R"(,"args":{{"micro_batch":{},"chunk":{}}})", slice.micro_batch, slice.chunk);
   } else if (slice.micro_batch >= 0) {
-    out.print(",\"args\":{{\"micro_batch\":{}}}", slice.micro_batch);
+    out.print(R"(,"args":{{"micro_batch":{}}})", slice.micro_batch);
   } else if (slice.chunk >= 0) {
-    out.print(",\"args\":{{\"chunk\":{}}}", slice.chunk);
+    out.print(R"(,"args":{{"chunk":{}}})", slice.chunk);
   }
   out.print("}},\n");
 }
@@ -113,7 +111,7 @@ void write_trace(OutputFile& file, const StepReport& report, const std::string& 
   const std::vector<std::size_t> pids = process_numbers(report.actors);
   std::vector<std::size_t> order(report.timeline.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
     const TimelineSlice &x = report.timeline[a], &y = report.timeline[b];
     return std::tuple(x.start, pids[x.actor], x.stream) <
            std::tuple(y.start, pids[y.actor], y.stream);

@@ -134,17 +134,15 @@ void keep_wanted(std::vector<ReferenceRow>& rows, const ParsedOptions& options) 
   const std::vector<std::string> sources = options.all("source");
   std::vector<std::string> known;
   for (const ReferenceRow& row : rows) {
-    if (std::find(known.begin(), known.end(), row.source) == known.end())
-      known.push_back(row.source);
+    if (std::ranges::find(known, row.source) == known.end()) known.push_back(row.source);
   }
   for (const std::string& source : sources) {
-    if (std::find(known.begin(), known.end(), source) != known.end()) continue;
+    if (std::ranges::find(known, source) != known.end()) continue;
     throw UsageError(fmt::format("--source: found {}; allowed: {}{}", in_quotes(source),
                                  listed(known), did_you_mean(source, known)));
   }
   std::erase_if(rows, [&](const ReferenceRow& row) {
-    const bool other =
-        !sources.empty() && std::find(sources.begin(), sources.end(), row.source) == sources.end();
+    const bool other = !sources.empty() && std::ranges::find(sources, row.source) == sources.end();
     return other || (options.has("dense") && !row.dense);
   });
 }

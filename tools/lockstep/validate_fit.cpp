@@ -72,7 +72,7 @@ std::vector<std::string> unused(const Profile& profile, const std::vector<Kernel
                                 count == 1 ? "" : "s", kFewestFitPoints));
   }
   if (profile.spans_nodes() && !profile.network) {
-    lines.push_back("collectives over several nodes: the profile does not say their network");
+    lines.emplace_back("collectives over several nodes: the profile does not say their network");
   }
   return lines;
 }

@@ -187,9 +187,7 @@ void add_profile(const PowerRow& row, const StepPower& power, Points& points) {
   for (const Watts w : metered_profile(power.node, kMeter, bins)) {
     predicted.push_back(w.base_units());
   }
-  const auto range = [](const std::vector<double>& v) {
-    return std::minmax_element(v.begin(), v.end());
-  };
+  const auto range = [](const std::vector<double>& v) { return std::ranges::minmax_element(v); };
   const auto [low, high] = range(row.step_profile_w);
   const auto [own_low, own_high] = range(predicted);
   points.add(row, "step high", *high, *own_high);
@@ -254,7 +252,7 @@ PointTable validate_power(const std::string& file, const PresetStore& presets) {
   table.unit = "w";
   Points points(table);
   Simulations simulations(rows, presets);
-  for (PowerRow row : rows.rows) {
+  for (const PowerRow& row : rows.rows) {
     const bool simulated =
         row.node_mean_w || row.total_mean_w || row.joules_per_token || !row.step_profile_w.empty();
     if (row.gpu_idle_w || row.node_idle_w || row.max_node_w) {

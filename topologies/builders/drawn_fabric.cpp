@@ -23,7 +23,7 @@ const FabricKindInfo& info(FabricKind kind) {
 
 /// All planes; each NIC port has a cable to each of them.
 FabricDrawing draw_planes(const FabricPlan& plan) {
-  const FabricDrawing plane = info(plan.spec.kind).draw(plan);
+  FabricDrawing plane = info(plan.spec.kind).draw(plan);
   if (plan.spec.planes == 1) return plane;
   FabricDrawing out = FabricDrawing::of_ports(plan);
   for (int i = 0; i < plan.spec.planes; ++i) {

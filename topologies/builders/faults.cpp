@@ -56,10 +56,11 @@ class FaultyDrawing {
       return {};
     }
     std::vector<std::string> names;
+    names.reserve(drawing_.vertices.size());
     for (const GraphVertex& vertex : drawing_.vertices) names.push_back(vertex.name);
     const std::string example = drawing_.vertices.back().name;
     return FabricProblem{field, in_quotes(name),
-                         fmt::format("a NIC or switch of this fabric, such as \"{}\" or \"{}\"",
+                         fmt::format(R"(a NIC or switch of this fabric, such as "{}" or "{}")",
                                      drawing_.vertices.front().name, example),
                          nearest_name(name, names)};
   }

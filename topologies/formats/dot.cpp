@@ -111,9 +111,7 @@ class Scanner {
       if (rest_.empty()) fail(line, "a quoted name without an end", "\"");
       const std::string c = take(1);
       if (c == "\"") return out;
-      if (c != "\\") {
-        out += c;
-      } else if (rest_.starts_with('"') || rest_.starts_with('\n')) {
+      if (c == "\\" && (rest_.starts_with('"') || rest_.starts_with('\n'))) {
         const std::string next = take(1);
         if (next == "\"") out += next;  // a backslash joins two lines
       } else {
@@ -203,8 +201,8 @@ class Parser {
       if (is(";")) advance();
     }
     advance();
-    std::sort(members.begin(), members.end());
-    members.erase(std::unique(members.begin(), members.end()), members.end());
+    std::ranges::sort(members);
+    members.erase(std::ranges::unique(members).begin(), members.end());
   }
 
   void statement(Defaults& defaults, std::vector<std::size_t>& members, int depth) {

@@ -12,8 +12,8 @@ namespace {
 
 /// Fills in the levels of switches: cables to the nearest NIC.
 void measure_levels(std::vector<GraphVertex>& vertices, const std::vector<GraphCable>& cables) {
-  const bool said = std::any_of(vertices.begin(), vertices.end(),
-                                [](const GraphVertex& v) { return !v.is_port() && v.level >= 0; });
+  const bool said = std::ranges::any_of(
+      vertices, [](const GraphVertex& v) { return !v.is_port() && v.level >= 0; });
   if (said) return;
   std::vector<std::vector<Vertex>> neighbours(vertices.size());
   for (const GraphCable& cable : cables) {
@@ -48,6 +48,7 @@ std::string words_of(const FabricCarriage& carriage) {
 
 DrawnFabric drawn_fabric(ClusterGraph graph, std::string source) {
   std::vector<std::string> hosts;
+  hosts.reserve(static_cast<std::size_t>(graph.nodes()));
   for (int node = 0; node < graph.nodes(); ++node) hosts.push_back("node" + std::to_string(node));
   return {.about = {},
           .source = std::move(source),
@@ -106,7 +107,7 @@ void FabricSketch::add_cable(const GraphCable& cable, bool down) {
 DrawnFabric FabricSketch::finish() const {
   std::vector<SketchVertex> order(vertices_.size());
   std::iota(order.begin(), order.end(), SketchVertex{0});
-  std::stable_sort(order.begin(), order.end(), [this](SketchVertex a, SketchVertex b) {
+  std::ranges::stable_sort(order, [this](SketchVertex a, SketchVertex b) {
     const Entry &x = vertices_[a], &y = vertices_[b];
     if ((x.host < 0) != (y.host < 0)) return x.host >= 0;
     return std::pair(x.host, x.nic) < std::pair(y.host, y.nic);

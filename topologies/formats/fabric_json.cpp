@@ -26,7 +26,7 @@ std::string read_name(const JsonCursor& from) {
 
 class FabricJsonReader {
  public:
-  explicit FabricJsonReader(const JsonCursor& root) : root_(root) {}
+  explicit FabricJsonReader(JsonCursor root) : root_(std::move(root)) {}
 
   DrawnFabric read() {
     (void)root_.find("$schema");
@@ -126,6 +126,7 @@ class FabricJsonReader {
     if (vertex) return *vertex;
     // The nearest name is sought only here: a whole fabric's names are many.
     std::vector<std::string> names;
+    names.reserve(sketch_.vertices());
     for (SketchVertex v = 0; v < sketch_.vertices(); ++v) names.push_back(sketch_.name(v));
     from.fail_name(names);
   }

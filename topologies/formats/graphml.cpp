@@ -77,6 +77,7 @@ class GraphmlReader {
     const auto at = index_.find(element.attribute(attribute).value());
     if (at != index_.end()) return at->second;
     std::vector<std::string> ids;
+    ids.reserve(index_.size());
     for (const auto& [id, i] : index_) ids.push_back(id);
     const std::string_view found = element.attribute(attribute).value();
     xml_.fail(element, fmt::format("{}={}", attribute, in_quotes(found)), "the id of a <node>",

@@ -160,10 +160,11 @@ constexpr std::array kFormats{
 std::span<const ImportFormat> import_formats() { return kFormats; }
 
 const ImportFormat& recognise(const std::string& file, std::string_view text) {
-  const auto format = std::find_if(kFormats.begin(), kFormats.end(),
-                                   [text](const ImportFormat& f) { return f.fits(text); });
+  const auto format =
+      std::ranges::find_if(kFormats, [text](const ImportFormat& f) { return f.fits(text); });
   if (format != kFormats.end()) return *format;
   std::vector<std::string_view> titles;
+  titles.reserve(kFormats.size());
   for (const ImportFormat& f : kFormats) titles.push_back(f.title);
   const std::string_view rest = content(text);
   const auto skipped = text.substr(0, text.size() - rest.size());

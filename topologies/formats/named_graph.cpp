@@ -73,7 +73,7 @@ class NamedGraphReader {
     check_size();
     find_kinds();
     add_vertices();
-    for (std::size_t e = 0; e < graph_.edges.size(); ++e) add_edge(graph_.edges[e]);
+    for (const auto& edge : graph_.edges) add_edge(edge);
     if (sketch_.hosts() == 0) {
       fail(1, "no hosts",
            "vertices with kind=host or kind=nic, vertices with one edge, or --hosts FILE");
@@ -116,10 +116,11 @@ class NamedGraphReader {
       const std::string* word = find(node.attributes, kKeys);
       if (word == nullptr) continue;
       const std::string wanted = lowered(*word);
-      const auto row = std::find_if(kKindWords.begin(), kKindWords.end(),
-                                    [&](const KindWord& k) { return k.word == wanted; });
+      const auto row =
+          std::ranges::find_if(kKindWords, [&](const KindWord& k) { return k.word == wanted; });
       if (row == kKindWords.end()) {
         std::vector<std::string> words;
+        words.reserve(kKindWords.size());
         for (const KindWord& k : kKindWords) words.emplace_back(k.word);
         fail(node.line, in_quotes(*word), listed(words), nearest_name(*word, words));
       }
@@ -299,10 +300,10 @@ DrawnFabric with_hosts_first(const DrawnFabric& fabric, std::span<const std::str
   std::map<std::string_view, int> rank;
   for (const std::string& host : hosts) rank.emplace(host, static_cast<int>(rank.size()));
   const std::set<std::string_view> known(fabric.hosts.begin(), fabric.hosts.end());
-  for (std::size_t i = 0; i < hosts.size(); ++i) {
-    if (known.contains(hosts[i])) continue;
-    throw InputError({hosts_file, "", in_quotes(hosts[i]), "a host of the fabric",
-                      nearest_name(hosts[i], fabric.hosts)});
+  for (const auto& host : hosts) {
+    if (known.contains(host)) continue;
+    throw InputError({hosts_file, "", in_quotes(host), "a host of the fabric",
+                      nearest_name(host, fabric.hosts)});
   }
   const ClusterGraph& graph = fabric.graph;
   const auto nodes = static_cast<std::size_t>(graph.nodes());
@@ -312,8 +313,7 @@ DrawnFabric with_hosts_first(const DrawnFabric& fabric, std::span<const std::str
     const auto at = rank.find(fabric.hosts[static_cast<std::size_t>(node)]);
     return at == rank.end() ? static_cast<int>(rank.size()) : at->second;
   };
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int a, int b) { return rank_of(a) < rank_of(b); });
+  std::ranges::stable_sort(order, [&](int a, int b) { return rank_of(a) < rank_of(b); });
 
   FabricSketch sketch;
   std::vector<SketchVertex> place(graph.vertex_count());

@@ -43,7 +43,7 @@ std::vector<bool> near_some_gpu(const NodeDrawing& node) {
   std::vector<bool> near(node.nics.size(), false);
   for (const NodeDrawing::Gpu& gpu : node.gpus) {
     if (gpu.paths.empty()) continue;
-    const PciePath nearest = *std::min_element(gpu.paths.begin(), gpu.paths.end());
+    const PciePath nearest = *std::ranges::min_element(gpu.paths);
     for (std::size_t i = 0; i < gpu.paths.size(); ++i) {
       if (gpu.paths[i] == nearest) near[i] = true;
     }
@@ -55,14 +55,14 @@ std::vector<std::string> nearest_nics(const NodeDrawing& node) {
   std::vector<std::pair<std::string, std::string>> rows;  // NICs, GPUs
   for (const NodeDrawing::Gpu& gpu : node.gpus) {
     if (gpu.paths.empty()) continue;
-    const PciePath nearest = *std::min_element(gpu.paths.begin(), gpu.paths.end());
+    const PciePath nearest = *std::ranges::min_element(gpu.paths);
     std::string nics;
     for (std::size_t i = 0; i < gpu.paths.size(); ++i) {
       if (gpu.paths[i] == nearest) nics += node.nics[i].name + " ";
     }
     nics += fmt::format("({})", name_of(nearest));
-    const auto row = std::find_if(rows.begin(), rows.end(),
-                                  [&nics](const auto& known) { return known.first == nics; });
+    const auto row =
+        std::ranges::find_if(rows, [&nics](const auto& known) { return known.first == nics; });
     if (row == rows.end()) {
       rows.emplace_back(nics, gpu.name);
     } else {
@@ -70,7 +70,10 @@ std::vector<std::string> nearest_nics(const NodeDrawing& node) {
     }
   }
   std::vector<std::string> out;
-  for (const auto& [nics, gpus] : rows) out.push_back(gpus + ": " + nics);
+  out.reserve(rows.size());
+  for (const auto& [nics, gpus] : rows) {
+    out.push_back(fmt::format("{}: {}", gpus, nics));
+  }
   return out;
 }
 

@@ -113,8 +113,7 @@ class NvidiaSmiReader {
   void read_cell(const std::string& row, const std::string& column, const std::string& cell) {
     constexpr std::array kPaths{PciePath::pix, PciePath::pxb, PciePath::phb, PciePath::node,
                                 PciePath::sys};
-    const auto path =
-        std::find_if(kPaths.begin(), kPaths.end(), [&](PciePath p) { return name_of(p) == cell; });
+    const auto path = std::ranges::find_if(kPaths, [&](PciePath p) { return name_of(p) == cell; });
     const std::optional<int> links = nvlinks(cell);
     const bool fits = row == column ? cell == "X" : path != kPaths.end() || links;
     if (!fits) {

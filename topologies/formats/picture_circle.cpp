@@ -165,8 +165,8 @@ class CircleLayout : public PictureLayout {
       at.x += side - left;
       at.y += page::kTop + border - top;
     };
-    std::for_each(picture_.boxes.begin(), picture_.boxes.end(), shift);
-    std::for_each(picture_.texts.begin(), picture_.texts.end(), shift);
+    std::ranges::for_each(picture_.boxes, shift);
+    std::ranges::for_each(picture_.texts, shift);
     picture_.height = page::kTop + bottom - top + 2 * border + 50;
   }
 

@@ -66,6 +66,7 @@ class LayeredLayout : public PictureLayout {
   static std::vector<int> numbered(const std::vector<Value>& values) {
     std::map<Value, int> numbers;
     std::vector<int> out;
+    out.reserve(values.size());
     for (const Value& value : values) {
       out.push_back(numbers.emplace(value, static_cast<int>(numbers.size())).first->second);
     }
@@ -110,6 +111,7 @@ class LayeredLayout : public PictureLayout {
     if (groups.size() > kMostLayerBoxes) {
       const std::size_t each = chunk_size(groups.size());
       std::vector<std::size_t> chunks;
+      chunks.reserve(groups.size());
       for (std::size_t i = 0; i < groups.size(); ++i) chunks.push_back(i / each);
       groups = merge(std::move(groups), numbered(chunks));
     }

@@ -85,8 +85,8 @@ std::vector<Vertex> PictureLayout::neighbours(Vertex v) const {
   for (GraphLink i = graph_.first_link()[v]; i < graph_.first_link()[v + 1]; ++i) {
     out.push_back(graph_.target()[i]);
   }
-  std::sort(out.begin(), out.end());
-  out.erase(std::unique(out.begin(), out.end()), out.end());
+  std::ranges::sort(out);
+  out.erase(std::ranges::unique(out).begin(), out.end());
   return out;
 }
 
@@ -153,8 +153,8 @@ void PictureLayout::find_usual_rates() {
   std::map<std::pair<int, int>, std::map<BytesPerSecond, int>> counts;
   for (const GraphCable& cable : graph_.cables()) ++counts[layers(cable)][cable.capacity];
   for (const auto& [between, of] : counts) {
-    const auto most = std::max_element(
-        of.begin(), of.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto most = std::ranges::max_element(
+        of, [](const auto& a, const auto& b) { return a.second < b.second; });
     usual_[between] = most->first;
   }
 }
@@ -192,8 +192,8 @@ void PictureLayout::add_bundles() {
     if (picture_.bundles.back().cables > 0) rates.insert(picture_.bundles.back().rate);
   }
   picture_.rates.assign(rates.rbegin(), rates.rend());
-  const bool dots = std::any_of(picture_.boxes.begin(), picture_.boxes.end(),
-                                [](const PictureBox& at) { return at.round; });
+  const bool dots =
+      std::ranges::any_of(picture_.boxes, [](const PictureBox& at) { return at.round; });
   picture_.counts = !dots && picture_.bundles.size() <= kMostCounts;
 }
 

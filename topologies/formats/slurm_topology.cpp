@@ -143,6 +143,7 @@ class SlurmReader {
     const auto at = index_.find(name);
     if (at != index_.end()) return switches_[at->second];
     std::vector<std::string> known;
+    known.reserve(index_.size());
     for (const auto& [key, i] : index_) known.push_back(key);
     lines_.refuse_line(parent.line, in_quotes(name), "a switch with a line of its own",
                        nearest_name(name, known));

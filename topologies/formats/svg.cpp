@@ -95,7 +95,7 @@ class SvgWriter {
   }
 
   [[nodiscard]] std::string_view colour(BytesPerSecond rate) const {
-    const auto at = std::find(picture_.rates.begin(), picture_.rates.end(), rate);
+    const auto at = std::ranges::find(picture_.rates, rate);
     const auto i = static_cast<std::size_t>(at - picture_.rates.begin());
     return kRateColours[std::min(i, kRateColours.size() - 1)];
   }
@@ -206,13 +206,13 @@ class SvgWriter {
     if (any([](const auto& at) { return at.slow > 0; })) {
       entry(kSlow, " stroke-dasharray=\"9 5\"", "slower than most between these layers");
     }
-    const bool cut_off = std::any_of(picture_.boxes.begin(), picture_.boxes.end(),
-                                     [](const PictureBox& box) { return box.cut_off; });
+    const bool cut_off =
+        std::ranges::any_of(picture_.boxes, [](const PictureBox& box) { return box.cut_off; });
     if (cut_off || any([](const auto& at) { return at.down > 0; })) {
       entry(kDown, " stroke-dasharray=\"3 4\"", "down, or without a cable");
     }
-    const bool dots = std::any_of(picture_.boxes.begin(), picture_.boxes.end(),
-                                  [](const PictureBox& box) { return box.round; });
+    const bool dots =
+        std::ranges::any_of(picture_.boxes, [](const PictureBox& box) { return box.round; });
     if (dots) {
       write(
           "<circle cx=\"58\" cy=\"{0:.1f}\" r=\"6\" fill=\"#e8eef7\" stroke=\"#333333\"/>"

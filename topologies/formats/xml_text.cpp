@@ -28,7 +28,8 @@ std::string xml_escaped(std::string_view text) {
   return out;
 }
 
-XmlText::XmlText(const std::string& file, std::string_view text) : file_(file), line_starts_{0} {
+XmlText::XmlText(std::string file, std::string_view text)
+    : file_(std::move(file)), line_starts_{0} {
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '\n') line_starts_.push_back(static_cast<std::ptrdiff_t>(i) + 1);
   }
@@ -43,7 +44,7 @@ XmlText::XmlText(const std::string& file, std::string_view text) : file_(file), 
 }
 
 int XmlText::line_at(std::ptrdiff_t offset) const {
-  const auto after = std::upper_bound(line_starts_.begin(), line_starts_.end(), offset);
+  const auto after = std::ranges::upper_bound(line_starts_, offset);
   return static_cast<int>(after - line_starts_.begin());
 }
 

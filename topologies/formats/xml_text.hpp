@@ -13,7 +13,7 @@ namespace lockstep {
 class XmlText {
  public:
   /// Throws InputError with the number of the line where `text` is no XML.
-  XmlText(const std::string& file, std::string_view text);
+  XmlText(std::string file, std::string_view text);
 
   /// The only element at the top.
   [[nodiscard]] pugi::xml_node root() const { return document_.document_element(); }

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <fmt/format.h>
+#include <memory>
 
 namespace lockstep {
 namespace {
@@ -55,8 +56,8 @@ std::span<const LaneCount> lane_counts() { return kLaneCounts; }
 
 std::optional<BytesPerSecond> link_rate(std::string_view text) {
   double number = 0;
-  const char* end = text.data() + text.size();
-  const auto parsed = std::from_chars(text.data(), end, number);
+  const char* const end = std::to_address(text.end());
+  const auto parsed = std::from_chars(std::to_address(text.begin()), end, number);
   if (parsed.ec != std::errc{} || !std::isfinite(number) || number <= 0) return std::nullopt;
   const std::string_view rest(parsed.ptr, static_cast<std::size_t>(end - parsed.ptr));
   if (rest == kPlainUnit && number >= 1e-6 && number <= 1e6) return gigabits_per_second(number);

@@ -88,6 +88,7 @@ class Balancer {
     std::vector<SwitchIndex> order(fabric_.switches());
     for (SwitchIndex s = 0; s < order.size(); ++s) order[s] = s;
     std::vector<std::vector<Vertex>> ends;
+    ends.reserve(order.size());
     for (const SwitchIndex s : order) ends.push_back(end_ports(fabric_, s));
     std::ranges::stable_sort(order, std::greater{}, [&](SwitchIndex s) { return ends[s].size(); });
     for (const SwitchIndex s : order) {

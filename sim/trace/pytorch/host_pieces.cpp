@@ -190,6 +190,7 @@ class HostCutter {
   /// Lets threads that begin or go on wait for the piece of another one that ended last before.
   void join_threads() {
     std::vector<std::pair<std::int64_t, std::uint32_t>> ends;
+    ends.reserve(out_.list.size());
     for (std::uint32_t i = 0; i < out_.list.size(); ++i) ends.emplace_back(out_.list[i].end, i);
     std::ranges::sort(ends);
     for (const std::uint32_t piece : resumed_) {

@@ -76,7 +76,7 @@ class NcclCallReader {
   NcclCall read_message(bool sends) const {
     const std::optional<double> peer = sends ? text_.destination : text_.source;
     if (!peer || !(*peer >= 0) || *peer >= kMostTraceRanks) {
-      fail("without its other rank", "\"Src Rank\" and \"Dst Rank\" in its args");
+      fail("without its other rank", R"("Src Rank" and "Dst Rank" in its args)");
     }
     return {.kind = sends ? TraceNodeKind::send : TraceNodeKind::receive,
             .op = {},
@@ -89,7 +89,7 @@ class NcclCallReader {
     const std::optional<double> elements = output ? text_.out_elements : text_.in_elements;
     constexpr double kMostElements = 1e14;
     if (!elements || !(*elements >= 0) || *elements > kMostElements) {
-      fail("without its size", "\"In msg nelems\" and \"Out msg nelems\" in its args");
+      fail("without its size", R"("In msg nelems" and "Out msg nelems" in its args)");
     }
     const Bytes width = torch_element_size(text_.dtype);
     if (width == Bytes{}) {
@@ -104,7 +104,7 @@ class NcclCallReader {
     const std::optional<double> size = text_.group_size;
     if (!size || !(*size >= 1) || *size > kMostTraceRanks ||
         (out.ranks.empty() && !cut && !text_.ranks.empty() && text_.ranks != "[]")) {
-      fail("without its ranks", "\"Process Group Ranks\" and \"Group size\" in its args");
+      fail("without its ranks", R"("Process Group Ranks" and "Group size" in its args)");
     }
     const auto members = static_cast<std::size_t>(*size);
     if (cut && out.ranks.size() >= 2) go_on(out.ranks, out.ranks[1] - out.ranks[0], members);

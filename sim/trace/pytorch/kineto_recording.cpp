@@ -146,7 +146,7 @@ class KinetoParser {
                                 took = kineto_number(json, "dur");
     if (!start || !took || !(std::abs(*start) <= kLatestKineto) || !(*took >= 0) ||
         *took > kLongestKineto) {
-      fail_event(name, "without times", "\"ts\" and \"dur\" in microseconds");
+      fail_event(name, "without times", R"("ts" and "dur" in microseconds)");
     }
     return {*start, *took};
   }

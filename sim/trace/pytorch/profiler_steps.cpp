@@ -138,6 +138,7 @@ std::string cut_to_step(std::span<KinetoRecording> recordings, const StepRequest
     const auto found = std::ranges::find(steps, *wanted.number, &JobStep::number);
     if (found == steps.end()) {
       std::vector<std::int64_t> numbers;
+      numbers.reserve(steps.size());
       for (const JobStep& step : steps) numbers.push_back(step.number);
       fail_trace(recordings.front().file, fmt::format("no ProfilerStep#{}", *wanted.number),
                  steps.empty() ? std::string("no number: nothing is marked")

@@ -91,9 +91,9 @@ double Bench::once(const Launch& launch, int sets) {
 }
 
 Graph Bench::graph_of(const Launch& launch, int launches, int sets) {
-  return Graph(stream_, [&] {
-    for (int i = 0; i < launches; ++i) launch(i % sets);
-  });
+  return {stream_, [&] {
+            for (int i = 0; i < launches; ++i) launch(i % sets);
+          }};
 }
 
 Samples Bench::burst(const Launch& launch, int sets) {

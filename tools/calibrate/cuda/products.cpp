@@ -155,7 +155,8 @@ Layout layout_of(const Operand& operand, ElementFormat format) {
 
 template <class Value>
 void set(const Description& description, cublasLtMatmulDescAttributes_t attribute, Value value) {
-  check(cublasLtMatmulDescSetAttribute(description.get(), attribute, &value, sizeof(value)),
+  check(cublasLtMatmulDescSetAttribute(description.get(), attribute,
+                                       static_cast<const void*>(&value), sizeof(value)),
         "cublasLtMatmulDescSetAttribute");
 }
 

@@ -64,6 +64,7 @@ CudnnDescriptor AttentionPlan::arguments(const std::vector<Pointer>& pointers,
                                          void* workspace) const {
   std::vector<std::int64_t> ids = pattern_.graph_.scalar_ids;
   std::vector<void*> memory;
+  memory.reserve(pattern_.graph_.scalars.size() + pointers.size());
   // cuDNN takes numbers by value through a pointer to the host; it does not write there.
   for (const float& scalar : pattern_.graph_.scalars) {
     memory.push_back(const_cast<float*>(&scalar));
@@ -75,7 +76,7 @@ CudnnDescriptor AttentionPlan::arguments(const std::vector<Pointer>& pointers,
   CudnnDescriptor out(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
   out.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, std::span<const std::int64_t>(ids));
   out.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR,
-          static_cast<std::int64_t>(memory.size()), memory.data());
+          static_cast<std::int64_t>(memory.size()), static_cast<const void*>(memory.data()));
   out.set_one(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, workspace);
   out.finalize();
   return out;

@@ -31,7 +31,8 @@ void CudnnDescriptor::set(cudnnBackendAttributeName_t name,
                           std::span<const CudnnDescriptor> others) {
   std::vector<cudnnBackendDescriptor_t> raw;
   for (const CudnnDescriptor& other : others) raw.push_back(other.get());
-  set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, static_cast<std::int64_t>(raw.size()), raw.data());
+  set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, static_cast<std::int64_t>(raw.size()),
+      static_cast<const void*>(raw.data()));
 }
 
 void CudnnDescriptor::finalize() {
@@ -51,10 +52,11 @@ std::vector<CudnnDescriptor> CudnnDescriptor::others(cudnnBackendAttributeName_t
   // cuDNN fills descriptors that are there already.
   std::vector<CudnnDescriptor> out;
   std::vector<cudnnBackendDescriptor_t> raw;
+  raw.reserve(static_cast<std::size_t>(most));
   for (std::int64_t i = 0; i < most; ++i) raw.push_back(out.emplace_back(kind).get());
   std::int64_t count = 0;
   require(cudnn_library().get_attribute(get(), name, CUDNN_TYPE_BACKEND_DESCRIPTOR, most, &count,
-                                        raw.data()),
+                                        static_cast<void*>(raw.data())),
           "cudnnBackendGetAttribute");
   out.erase(out.begin() + std::min(count, most), out.end());
   return out;

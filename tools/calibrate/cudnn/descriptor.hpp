@@ -21,7 +21,7 @@ class CudnnDescriptor {
   /// A single enumerator, handle or flag.
   template <class Value>
   void set_one(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, Value value) {
-    set(name, type, 1, &value);
+    set(name, type, 1, static_cast<const void*>(&value));
   }
   void set(cudnnBackendAttributeName_t name, std::int64_t value) {
     set_one(name, CUDNN_TYPE_INT64, value);

@@ -467,6 +467,7 @@ class NcclCommunicator : public Communicator {
     Watch watch(nullptr);
     const auto median_of = [&](const auto& sample) {
       std::vector<double> seconds;
+      seconds.reserve(kOverlapSamples);
       for (int i = 0; i < kOverlapSamples; ++i) seconds.push_back(sample());
       return median(largest(seconds));
     };

@@ -160,7 +160,7 @@ void check_names(const Explanations& explanations, const Rows& runs) {
 }
 
 std::string worst(Rows rows, const Explanations& explanations) {
-  std::stable_sort(rows.begin(), rows.end(), [](const RowPrediction& a, const RowPrediction& b) {
+  std::ranges::stable_sort(rows, [](const RowPrediction& a, const RowPrediction& b) {
     return std::abs(std::log1p(*a.error)) > std::abs(std::log1p(*b.error));
   });
   rows.resize(std::min(rows.size(), kWorstRows));
@@ -210,10 +210,9 @@ std::vector<const ReferenceRow*> contradicted_by_twins(const Rows& rows) {
   };
   std::vector<const ReferenceRow*> out;
   for (const auto& [key, family] : families) {
-    const bool releases = std::any_of(family.begin(), family.end(), [&](const ReferenceRow* r) {
-      return r->release != family.front()->release;
-    });
-    const auto [low, high] = std::minmax_element(family.begin(), family.end(), faster);
+    const bool releases = std::ranges::any_of(
+        family, [&](const ReferenceRow* r) { return r->release != family.front()->release; });
+    const auto [low, high] = std::ranges::minmax_element(family, faster);
     if (releases && *(*high)->measured_step_s > kTwinDifference * *(*low)->measured_step_s) {
       out.insert(out.end(), family.begin(), family.end());
     }
@@ -227,7 +226,7 @@ std::string accuracy_page(const AccuracyFigures& figures) {
   const Rows complete =
       kept(figures.runs, [](const RowPrediction& p) { return p.error && p.row->complete; });
   const Rows plain = kept(complete, [&](const RowPrediction& p) {
-    return std::find(twins.begin(), twins.end(), p.row) == twins.end();
+    return std::ranges::find(twins, p.row) == twins.end();
   });
   const RowSummary summary = summarise_rows(complete), without = summarise_rows(plain);
   return std::string(kHead) + by_kind(summary, without, summarise_rows(figures.single_node)) +

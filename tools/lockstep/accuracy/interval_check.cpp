@@ -59,6 +59,7 @@ std::vector<IntervalGroup> grouped_by(const JudgedRuns& runs, Key key) {
   std::map<std::string, JudgedRuns> groups;
   for (const JudgedRun& r : runs) groups[std::string(key(r))].push_back(r);
   std::vector<IntervalGroup> out;
+  out.reserve(groups.size());
   for (const auto& [name, members] : groups) out.push_back(summary_of(name, members));
   return out;
 }

@@ -126,6 +126,7 @@ json front_line(const PlanAnswer& answer, const AxisUnit& time, const AxisUnit& 
 json cumulative(const PlanResult& result, double PlanOutcome::* number, double unit) {
   constexpr std::size_t kPoints = 100, kShown = 97;
   std::vector<double> values;
+  values.reserve(result.samples.size());
   for (const PlanOutcome& sample : result.samples) values.push_back(sample.*number);
   std::ranges::sort(values);
   json out = json::array();

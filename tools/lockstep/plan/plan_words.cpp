@@ -205,6 +205,7 @@ std::string plan_recommendation(const PlanAnswer& answer) {
 
 std::vector<std::string> plan_verdicts(const PlanAnswer& answer) {
   std::vector<std::string> out;
+  out.reserve(answer.spec.candidates.size());
   for (std::size_t i = 0; i < answer.spec.candidates.size(); ++i) {
     out.push_back(verdict(answer, i));
   }
@@ -214,6 +215,7 @@ std::vector<std::string> plan_verdicts(const PlanAnswer& answer) {
 std::vector<SwingRow> widest_swings(const PlanResult& result, std::size_t measure) {
   std::vector<SwingRow> rows;
   const auto number = plan_measures()[measure].number;
+  rows.reserve(result.swings.size());
   for (const PlanSwing& swing : result.swings) {
     rows.push_back({.swing = &swing,
                     .info = &plan_inputs()[static_cast<std::size_t>(swing.input)],

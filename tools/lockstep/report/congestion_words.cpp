@@ -119,8 +119,8 @@ std::vector<std::size_t> job_colours(const std::vector<JobCongestion>& jobs) {
   std::vector<std::size_t> by_bytes(jobs.size()), colours(jobs.size());
   std::iota(by_bytes.begin(), by_bytes.end(), std::size_t{0});
   if (jobs.size() <= kPageColours) return by_bytes;
-  std::stable_sort(by_bytes.begin(), by_bytes.end(),
-                   [&](std::size_t a, std::size_t b) { return jobs[a].bytes > jobs[b].bytes; });
+  std::ranges::stable_sort(
+      by_bytes, [&](std::size_t a, std::size_t b) { return jobs[a].bytes > jobs[b].bytes; });
   for (std::size_t rank = 0; rank < by_bytes.size(); ++rank) {
     colours[by_bytes[rank]] = std::min(rank, kPageColours);
   }

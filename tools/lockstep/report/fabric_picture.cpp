@@ -269,6 +269,7 @@ PageTable table_of(const FabricUse& use) {
       .first_rows = kShownLines,
       .sorted_by = 2};
   std::vector<const FabricUse::Line*> lines;
+  lines.reserve(use.lines.size());
   for (const FabricUse::Line& line : use.lines) lines.push_back(&line);
   std::ranges::stable_sort(lines, std::ranges::greater{},
                            [](const FabricUse::Line* line) { return fullest(*line); });

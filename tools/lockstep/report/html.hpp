@@ -33,6 +33,6 @@ Html strong(std::string_view text);
 
 /// JSON for a <script type="application/json">: "<" is written as an escape of JSON, so that no
 /// string in it can end the element. Parses to the same value.
-Html script_json(std::string_view json);
+Html script_json(std::string_view text);
 
 }  // namespace lockstep

@@ -137,12 +137,12 @@ Html coloured_name(std::string_view name, std::size_t colour) {
 
 Html with_bar(std::string_view text, double share) {
   return escaped(text) +
-         Html::markup(fmt::format("<span class=\"bar\"><i style=\"width:{:.1f}%\"></i></span>",
+         Html::markup(fmt::format(R"(<span class="bar"><i style="width:{:.1f}%"></i></span>)",
                                   100 * std::clamp(share, 0.0, 1.0)));
 }
 
 Html shaded(std::string_view text, double share, bool marked) {
-  return Html::markup(fmt::format("<span class=\"shade{}\" style=\"--shade:{:.0f}%\">",
+  return Html::markup(fmt::format(R"(<span class="shade{}" style="--shade:{:.0f}%">)",
                                   marked ? " marked" : "", 100 * std::clamp(share, 0.0, 1.0))) +
          escaped(text) + Html::markup("</span>");
 }

@@ -42,6 +42,7 @@ std::vector<std::string> coloured_kinds(const std::vector<ValidationPoint>& poin
   std::ranges::stable_sort(order, std::ranges::greater{},
                            &std::pair<std::string, std::size_t>::second);
   std::vector<std::string> kinds;
+  kinds.reserve(order.size());
   for (const auto& [name, count] : order) kinds.push_back(name);
   return kinds;
 }
@@ -174,6 +175,7 @@ void add_error_charts(Page& page, const PointTable& table) {
 
 void add_worst_points(Page& page, const PointTable& table) {
   std::vector<const ValidationPoint*> worst;
+  worst.reserve(table.points.size());
   for (const ValidationPoint& p : table.points) worst.push_back(&p);
   std::ranges::stable_sort(worst, std::ranges::greater{},
                            [](const ValidationPoint* p) { return std::abs(p->error); });

@@ -244,6 +244,7 @@ void add_progress(Page& page, const CampaignResult& result, const RunBins& bins)
 void add_buckets_table(Page& page, const CampaignResult& result) {
   const TrajectoryResult& run = *result.typical;
   std::vector<double> of_run;
+  of_run.reserve(run.buckets.size());
   for (const RunTime spent : run.buckets) {
     of_run.push_back(run_seconds(spent) / run_seconds(run.wall));
   }

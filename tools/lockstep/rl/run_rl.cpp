@@ -29,6 +29,7 @@ constexpr int kBarColumns = 34;
 std::vector<double> shares_of(const RlReport& report) {
   const double all = report.step.base_units() * report.gpus();
   std::vector<double> shares;
+  shares.reserve(report.gpu_seconds.size());
   for (const double seconds : report.gpu_seconds) shares.push_back(seconds / all);
   return shares;
 }
@@ -122,7 +123,7 @@ std::string headline(const RlScenario& s, const RlReport& r, const TextStyle& st
 std::string waterfall(const RlReport& r, const TextStyle& style) {
   const std::vector<double> shares = shares_of(r);
   const std::vector<double> percentages = percentages_that_add_up(shares);
-  const double longest = *std::max_element(shares.begin(), shares.end());
+  const double longest = *std::ranges::max_element(shares);
   std::size_t width = 0;
   for (const RlBucketInfo& info : rl_buckets()) width = std::max(width, info.title.size());
   std::string out = "\n" + style.bold("Where the GPU time goes") + "\n";

@@ -75,6 +75,7 @@ std::vector<std::uint32_t> SweepEngine::missing(const std::vector<std::uint32_t>
   });
   results.commit();
   std::vector<std::uint32_t> kept;
+  kept.reserve(stored.size());
   for (const FinishedPoint& point : stored) kept.push_back(point.number);
   std::vector<char> stale(numbers.size(), 1);
   for_each_point(sweep_, jobs_, kept, [&](PointMaker& maker, std::uint32_t number) {

@@ -131,7 +131,7 @@ SweepVariable read_variable(const JsonCursor& from, ColumnNames& names) {
   const auto uniform = from.find("uniform"), log_uniform = from.find("log_uniform"),
              choice = from.find("choice");
   if (uniform.has_value() + log_uniform.has_value() + choice.has_value() != 1) {
-    from.fail("one of \"uniform\", \"log_uniform\" and \"choice\" in it");
+    from.fail(R"(one of "uniform", "log_uniform" and "choice" in it)");
   }
   if (choice) {
     for (const JsonCursor& value : choice->elements(kMostValues)) {
@@ -188,7 +188,7 @@ SweepAxis read_axis(const JsonCursor& from, const Sweep& sweep, ColumnNames& nam
              cube = from.find("latin_hypercube").has_value(),
              grid = from.find("values").has_value();
   if (list + random + cube + grid != 1) {
-    from.fail("one of \"values\", \"list\", \"random\" and \"latin_hypercube\" in it");
+    from.fail(R"(one of "values", "list", "random" and "latin_hypercube" in it)");
   }
   SweepAxis axis = grid   ? read_grid(from, names)
                    : list ? read_list(from, names)
@@ -202,7 +202,7 @@ DerivedValue read_derived(const JsonCursor& from, ColumnNames& names) {
   const JsonCursor name = from.at("name");
   value.name = names.take(name, name.string());
   const auto is = from.find("is"), copied = from.find("from");
-  if (is.has_value() == copied.has_value()) from.fail("either \"is\" or \"from\" in it");
+  if (is.has_value() == copied.has_value()) from.fail(R"(either "is" or "from" in it)");
   if (is) value.is = Expression{is->string(), is->pointer()};
   if (copied) value.from = pointer_of(*copied);
   if (const auto at = from.find("at")) value.at = pointer_of(*at);

@@ -82,6 +82,7 @@ SweepSummary summarise_sweep(const Sweep& sweep, const std::string& database, st
                  summary.first_error = text_of(row[1]);
                });
   std::vector<std::string> quoted;
+  quoted.reserve(summary.columns.size());
   for (const std::string& name : summary.columns) quoted.push_back(quoted_name(name));
   const std::string column = quoted_name(objective.column);
   results.each(fmt::format("SELECT {} FROM points WHERE status = 'ok' AND {} IS NOT NULL "
@@ -134,10 +135,12 @@ std::string summary_table(const SweepSummary& summary, const TextStyle& style) {
           "\n";
   const std::vector<std::size_t> kept = fitting(summary, columns);
   std::vector<TextTable::Column> titles;
+  titles.reserve(kept.size());
   for (const std::size_t c : kept) titles.push_back({summary.columns[c], TextTable::Align::right});
   TextTable table(std::move(titles));
   for (const auto& row : summary.best) {
     std::vector<std::string> cells;
+    cells.reserve(kept.size());
     for (const std::size_t c : kept) cells.push_back(cell_of(row[c]));
     table.add(std::move(cells));
   }

@@ -203,7 +203,7 @@ TuneSpace space_of(const ParsedOptions& options) {
     problem.found =
         fmt::format("no layout that {} can run: of {} combinations {} need {}",
                     study.base.stack.name, r.considered, unable, r.beyond_stack.front().reason);
-    problem.allowed = "another stack, what it can run, or \"stack\": {\"allow\": [...]}";
+    problem.allowed = R"(another stack, what it can run, or "stack": {"allow": [...]})";
   } else {
     const int per_node = study.base.gpus() / study.base.nodes;
     const std::string sizes = words_of(dividing_counts(study.base, space), per_node);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <fmt/format.h>
 #include <map>
 #include <optional>
@@ -207,7 +208,7 @@ bool same(const AttentionShape& a, const AttentionShape& b) {
 struct AttentionBench::State {
   std::unique_ptr<cudnnContext, DestroyCudnn> handle{created_handle()};
   AttentionTarget target{handle.get()};
-  DeviceMemory expected{2 * 256 * sizeof(double) + kAlignment};
+  DeviceMemory expected{sizeof(double) * 2 * 256 + kAlignment};
   /// The last forward pass: the backward pass of the same shape comes next.
   AttentionShape forward_shape{0, 0, 0, 0, 0};
   std::optional<AttentionPlan> forward;
@@ -244,7 +245,7 @@ Samples AttentionBench::measure(const AttentionTask& task) {
   const AttentionLayout layout(bench_, shape);
   const DeviceMemory workspace = workspace_of(std::max(
       forward_plan.workspace(), backward_plan ? backward_plan->workspace() : std::size_t{0}));
-  cudnnHandle_t const handle = state_->handle.get();
+  cudnnContext* const handle = state_->handle.get();
 
   // Whatever lies there is no result of this pass.
   check(cudaMemsetAsync(bench_.results(), 0xFF, layout.result_bytes(), bench_.stream().get()),
