@@ -13,6 +13,22 @@ constexpr LinkIndex kNoLink = FabricLinks::kNoLink;
 /// new comes up.
 constexpr int kScan = 1024;
 
+/// Classes of one number, as indices, in the order of first members; those of kNoBlock are alone.
+template <class Number>
+std::vector<std::vector<std::size_t>> classes_by_number(const std::vector<ReplicaClass>& classes,
+                                                        Number number) {
+  std::vector<std::vector<std::size_t>> out;
+  std::map<std::uint32_t, std::size_t> known;
+  for (std::size_t c = 0; c < classes.size(); ++c) {
+    const std::uint32_t own = number(classes[c]);
+    std::size_t place = out.size();
+    if (own != kNoBlock) place = known.try_emplace(own, place).first->second;
+    if (place == out.size()) out.emplace_back();
+    out[place].push_back(c);
+  }
+  return out;
+}
+
 }  // namespace
 
 /// Links of a flow under construction, in order of first use.
@@ -178,29 +194,14 @@ void Wiring::wire_message(std::size_t actor, int data, int stage, int next, int 
 }
 
 std::vector<std::vector<std::size_t>> blocks_of(const std::vector<ReplicaClass>& classes) {
-  std::vector<std::vector<std::size_t>> blocks;
-  std::map<std::uint32_t, std::size_t> known;
-  for (std::size_t c = 0; c < classes.size(); ++c) {
-    const std::uint32_t block = classes[c].block;
-    std::size_t place = blocks.size();
-    if (block != kNoBlock) place = known.try_emplace(block, place).first->second;
-    if (place == blocks.size()) blocks.emplace_back();
-    blocks[place].push_back(c);
-  }
-  return blocks;
+  return classes_by_number(classes, [](const ReplicaClass& c) { return c.block; });
 }
 
 std::vector<std::vector<std::size_t>> data_groups_of(const std::vector<ReplicaClass>& classes,
                                                      DataGroupKind kind) {
-  std::vector<std::vector<std::size_t>> groups;
-  std::map<std::uint32_t, std::size_t> known;
-  for (std::size_t c = 0; c < classes.size(); ++c) {
-    const std::uint32_t number = classes[c].data_group[static_cast<std::size_t>(kind)];
-    const auto [at, is_new] = known.try_emplace(number, groups.size());
-    if (is_new) groups.emplace_back();
-    groups[at->second].push_back(c);
-  }
-  return groups;
+  const auto of_kind = static_cast<std::size_t>(kind);
+  return classes_by_number(classes,
+                           [of_kind](const ReplicaClass& c) { return c.data_group[of_kind]; });
 }
 
 void Wiring::wire_layers() {
