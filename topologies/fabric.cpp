@@ -287,14 +287,18 @@ FabricPort Fabric::port(int node, int nic) const {
 }
 
 void Fabric::add_loads(std::span<const FabricPort> from, std::span<const FabricPort> to,
-                       std::uint64_t queue_pair, std::span<double> load) const {
+                       std::uint64_t queue_pair, std::span<double> load,
+                       std::vector<FabricLink>& loaded) const {
   assert(!is_drawn() && from.size() == to.size() && load.size() >= link_count_);
   for (std::size_t i = 0; i < from.size();) {
     const FabricPort source = from[i];  // what its switch adds to hashes is the same for all of it
     for (; i < from.size() && from[i].number == source.number; ++i) {
       assert(source.number != to[i].number);
-      for_each_hop(source, to[i], queue_pair,
-                   [load](FabricLink link, double share) { load[link] += share; });
+      for_each_hop(source, to[i], queue_pair, [load, &loaded](FabricLink link, double share) {
+        double& sum = load[link];
+        if (sum == 0) loaded.push_back(link);
+        sum += share;
+      });
     }
   }
 }

@@ -254,10 +254,11 @@ class Fabric {
 
   [[nodiscard]] FabricPort port(int node, int nic) const;
   /// Adds to load[l] the shares of messages from[i] to to[i] that cross link l, as route() has
-  /// them: for many messages at a time. Requires as many of both, different ports in each pair, and
-  /// a load for each link.
+  /// them: for many messages at a time. Appends the links that had no load to `loaded`. Requires as
+  /// many of both, different ports in each pair, and a load for each link.
   void add_loads(std::span<const FabricPort> from, std::span<const FabricPort> to,
-                 std::uint64_t queue_pair, std::span<double> load) const;
+                 std::uint64_t queue_pair, std::span<double> load,
+                 std::vector<FabricLink>& loaded) const;
 
   /// The links between switches, for cluster_graph.hpp; under spray every `uplink` of one leaf (or
   /// of one pod's spines) is the same bundle. `spine` counts within its pod.

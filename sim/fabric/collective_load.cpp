@@ -107,8 +107,8 @@ void add_group_uses(const Fabric& fabric, CollectiveOp op, std::string_view algo
   const double sent = known.sent;
   CollectiveLoad load(fabric);
   load.add(shape, members, kFirstHashSeed);
-  for (FabricLink link = 0; link < load.by_link().size(); ++link) {
-    if (load.by_link()[link] <= 0 || fabric.joins_nic(link)) continue;
+  for (const FabricLink link : load.used()) {
+    if (fabric.joins_nic(link)) continue;
     uses.push_back({link, load.by_link()[link] * all / sent});
   }
   for (const FabricMember& member : members) {
@@ -129,7 +129,7 @@ void CollectiveLoad::add(const CollectiveShape& shape, std::span<const FabricMem
     hops_.clear();
     route_connections(fabric_, {from.node, from.nic}, {to.node, to.nic}, queue_pair, edge.channels,
                       hops_);
-    for (const RouteHop& hop : hops_) by_link_[hop.link] += edge.bytes * hop.share;
+    for (const RouteHop& hop : hops_) put(hop.link, edge.bytes * hop.share);
   }
 }
 
@@ -158,7 +158,7 @@ void CollectiveLoad::add_pairs(const CollectiveShape& shape, std::span<const Fab
   for (const FabricMember& member : members) {
     ports.push_back(fabric_.port(member.node, member.nic));
   }
-  pairs_.assign(by_link_.size(), 0);
+  pairs_.resize(by_link_.size());
   for (const GroupNode& node : nodes) {
     for (std::size_t rail = 0; rail < node.members.size(); ++rail) {
       const FabricMember& sender = member_at(members, node.members[rail]);
@@ -180,14 +180,13 @@ void CollectiveLoad::add_pairs(const CollectiveShape& shape, std::span<const Fab
         }
       }
       for (int c = 0; c < connections; ++c) {
-        fabric_.add_loads(from, to, queue_pair_of_connection(queue_pair, c), pairs_);
+        fabric_.add_loads(from, to, queue_pair_of_connection(queue_pair, c), pairs_, pairs_use_);
       }
     }
   }
   const double bytes = shape.bytes_per_pair / connections;
-  for (std::size_t link = 0; link < pairs_.size(); ++link) {
-    by_link_[link] += bytes * pairs_[link];
-  }
+  for (const FabricLink link : pairs_use_) put(link, bytes * std::exchange(pairs_[link], 0.0));
+  pairs_use_.clear();
 }
 
 /// From every member to every other outside its domain, over a whole tree whose switches spray:
@@ -204,8 +203,8 @@ void CollectiveLoad::add_sprayed_pairs(double bytes, std::span<const FabricMembe
   const auto n = static_cast<double>(members.size());
   for (const FabricMember& member : members) {
     const double messages = bytes * (n - counts.domain[member.place.node]);
-    by_link_[fabric_.nic_up(member.node, member.nic)] += messages;
-    by_link_[fabric_.nic_down(member.node, member.nic)] += messages;
+    put(fabric_.nic_up(member.node, member.nic), messages);
+    put(fabric_.nic_down(member.node, member.nic), messages);
   }
   const auto leaving = [&](const std::map<int, double>& within,
                            const std::map<std::pair<int, int>, double>& of_domain) {
@@ -218,13 +217,13 @@ void CollectiveLoad::add_sprayed_pairs(double bytes, std::span<const FabricMembe
   };
   for (const auto& [leaf, messages] : leaving(counts.leaf, counts.domain_on_leaf)) {
     if (messages <= 0) continue;
-    by_link_[fabric_.leaf_up(leaf, 0)] += bytes * messages;
-    by_link_[fabric_.leaf_down(leaf, 0)] += bytes * messages;
+    put(fabric_.leaf_up(leaf, 0), bytes * messages);
+    put(fabric_.leaf_down(leaf, 0), bytes * messages);
   }
   for (const auto& [pod, messages] : leaving(counts.pod, counts.domain_in_pod)) {
     if (messages <= 0) continue;
-    by_link_[fabric_.spine_up(pod, 0, 0)] += bytes * messages;
-    by_link_[fabric_.spine_down(pod, 0, 0)] += bytes * messages;
+    put(fabric_.spine_up(pod, 0, 0), bytes * messages);
+    put(fabric_.spine_down(pod, 0, 0), bytes * messages);
   }
 }
 
@@ -241,7 +240,7 @@ void CollectiveLoad::add_in_network(const std::vector<NetworkEdge>& edges,
     hops_.clear();
     up ? fabric_.nic_ups(member.node, member.nic, hops_)
        : fabric_.nic_downs(member.node, member.nic, hops_);
-    for (const RouteHop& hop : hops_) by_link_[hop.link] += edge.bytes * hop.share;
+    for (const RouteHop& hop : hops_) put(hop.link, edge.bytes * hop.share);
     if (!up || fabric_.is_drawn()) continue;
     double& stream = leaves[{fabric_.leaf_of(member.node, member.nic), member.nic}];
     stream = std::max(stream, edge.bytes);
@@ -257,23 +256,33 @@ void CollectiveLoad::add_in_network(const std::vector<NetworkEdge>& edges,
   std::map<LeafOfRail, double> of_pod;
   for (const auto& [leaf, bytes] : leaves) {
     const int uplink = leaf.second % counts.leaf_uplinks;
-    by_link_[fabric_.leaf_up(leaf.first, uplink)] += bytes;
-    by_link_[fabric_.leaf_down(leaf.first, uplink)] += bytes;
+    put(fabric_.leaf_up(leaf.first, uplink), bytes);
+    put(fabric_.leaf_down(leaf.first, uplink), bytes);
     double& stream = of_pod[{fabric_.pod_of(leaf.first), leaf.second}];
     stream = std::max(stream, bytes);
   }
   if (!pods) return;
   for (const auto& [pod, bytes] : of_pod) {
     const int spine = pod.second % counts.spines, uplink = pod.second % counts.spine_uplinks;
-    by_link_[fabric_.spine_up(pod.first, spine, uplink)] += bytes;
-    by_link_[fabric_.spine_down(pod.first, spine, uplink)] += bytes;
+    put(fabric_.spine_up(pod.first, spine, uplink), bytes);
+    put(fabric_.spine_down(pod.first, spine, uplink), bytes);
   }
 }
 
-CollectiveLoad::Slowest CollectiveLoad::slowest(double efficiency) const {
+void CollectiveLoad::clear() {
+  for (const FabricLink link : used_) by_link_[link] = 0;
+  used_.clear();
+}
+
+const std::vector<FabricLink>& CollectiveLoad::used() {
+  std::ranges::sort(used_);
+  return used_;
+}
+
+CollectiveLoad::Slowest CollectiveLoad::slowest(double efficiency) {
   Slowest out;
-  for (FabricLink link = 0; link < by_link_.size(); ++link) {
-    if (by_link_[link] <= 0 || fabric_.joins_nic(link)) continue;
+  for (const FabricLink link : used()) {
+    if (fabric_.joins_nic(link)) continue;
     const SecondsPerByte per_byte =
         per_byte_at(by_link_[link], efficiency * fabric_.capacity(link));
     if (per_byte > out.per_byte) out = {link, per_byte};

@@ -24,11 +24,15 @@ struct FabricMember {
 FabricMember fabric_member(const NodeSpec& node, int gpu);
 
 /// Bytes over every link for each byte of payload, summed over all groups that run at once. Links
-/// of NICs are included.
+/// of NICs are included. A group costs time for the links that it uses, however many there are:
+/// whoever asks about many groups one by one takes one CollectiveLoad and clears it.
 class CollectiveLoad {
  public:
   /// `fabric` outlives this.
   explicit CollectiveLoad(const Fabric& fabric) : fabric_(fabric), by_link_(fabric.link_count()) {}
+
+  /// Forgets all groups.
+  void clear();
 
   /// Adds a group. `queue_pair` feeds the hash of ECMP fabrics. What switches sum on the way
   /// (SHARP) leaves every leaf once for each rail, towards the root of the rail's tree; on fabrics
@@ -37,7 +41,10 @@ class CollectiveLoad {
   void add(const CollectiveShape& shape, std::span<const FabricMember> members,
            std::uint64_t queue_pair = 0);
 
+  /// By FabricLink; 0 where nothing passes.
   [[nodiscard]] const std::vector<double>& by_link() const { return by_link_; }
+  /// The links that carry anything, ascending.
+  [[nodiscard]] const std::vector<FabricLink>& used();
 
   struct Slowest {
     FabricLink link = 0;
@@ -45,9 +52,15 @@ class CollectiveLoad {
   };
   /// The link between switches that takes longest, where payload reaches the share `efficiency` of
   /// the line rate. What NICs take is part of the law of a collective (collective_cost()).
-  [[nodiscard]] Slowest slowest(double efficiency) const;
+  [[nodiscard]] Slowest slowest(double efficiency);
 
  private:
+  void put(FabricLink link, double bytes) {
+    if (bytes <= 0) return;
+    double& sum = by_link_[link];
+    if (sum == 0) used_.push_back(link);
+    sum += bytes;
+  }
   void add_pairs(const CollectiveShape& shape, std::span<const FabricMember> members,
                  std::uint64_t queue_pair);
   void add_sprayed_pairs(double bytes, std::span<const FabricMember> members);
@@ -55,7 +68,9 @@ class CollectiveLoad {
 
   const Fabric& fabric_;
   std::vector<double> by_link_;
-  std::vector<double> pairs_;  ///< by link, of one byte between each pair
+  std::vector<FabricLink> used_;       ///< links with a load; ascending after used()
+  std::vector<double> pairs_;          ///< by link, of one byte between each pair; 0 between calls
+  std::vector<FabricLink> pairs_use_;  ///< links of pairs_ that are not 0
   std::vector<RouteHop> hops_;
 };
 

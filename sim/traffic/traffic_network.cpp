@@ -120,12 +120,9 @@ void TrafficNetwork::add_tree_ways(std::span<const TrafficEnd> ends, std::uint64
       to[messages++] = targets[i];
     }
     fabric_.add_loads(std::span(from).first(messages), std::span(to).first(messages), queue_pair,
-                      weights_);
+                      weights_, used_);
   }
-  used_.clear();
-  for (MachineLink link = 0; link < weights_.size(); ++link) {
-    if (weights_[link] > 0) used_.push_back(link);
-  }
+  std::ranges::sort(used_);
 }
 
 void TrafficNetwork::add_pace(BytesPerSecond rate) {

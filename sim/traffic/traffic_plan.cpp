@@ -176,8 +176,8 @@ void TrafficPlan::add_nccl(const TrafficEntry& entry, std::uint32_t group) {
   }
   CollectiveLoad load(network_.fabric());
   load.add(call.shape, call.members, queue_pair_of(entry, 0));
-  for (FabricLink link = 0; link < load.by_link().size(); ++link) {
-    if (load.by_link()[link] > 0) network_.add_link(link, scale * load.by_link()[link]);
+  for (const FabricLink link : load.used()) {
+    network_.add_link(link, scale * load.by_link()[link]);
   }
   latency_ = to_step_time(call.cost.latency);
   add_demand(group, -1, -1, bytes).pairs = call.pairs;
