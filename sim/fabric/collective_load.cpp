@@ -1,14 +1,11 @@
 #include "sim/fabric/collective_load.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <map>
-#include <string>
 #include <utility>
 
 #include "sim/fabric/connections.hpp"
-#include "topologies/placement.hpp"
 
 namespace lockstep {
 namespace {
@@ -23,52 +20,6 @@ struct LeafCounts {
   std::map<std::pair<int, int>, double> domain_on_leaf, domain_in_pod;
 };
 
-/// A shape, and what decides it: it is the same for groups that lie alike.
-struct KnownShape {
-  CollectiveOp op{};
-  std::string algorithm;
-  std::vector<std::vector<int>> nodes;  ///< members by node, as group_nodes() orders them
-  CollectiveShape shape;
-  double sent = 0;  ///< bytes over NICs for each byte of payload
-};
-
-double bytes_sent(const KnownShape& of) {
-  double sent = 0;
-  for (const NetworkEdge& edge : of.shape.edges) sent += edge.from == kSwitch ? 0 : edge.bytes;
-  std::size_t all = 0;
-  for (const std::vector<int>& node : of.nodes) all += node.size();
-  for (const std::vector<int>& node : of.nodes) {
-    const std::size_t each = of.shape.pairs == PairPattern::all_pairs    ? all - node.size()
-                             : of.shape.pairs == PairPattern::rail_pairs ? of.nodes.size() - 1
-                                                                         : 0;
-    sent += static_cast<double>(node.size() * each) * of.shape.bytes_per_pair;
-  }
-  return sent;
-}
-
-/// With two channels a rail, so that every rail has its part of both trees. Groups of a job lie
-/// alike, in all stages and most points of a sweep: the last few shapes are kept.
-const KnownShape& shape_of_group(CollectiveOp op, std::string_view algorithm,
-                                 const std::vector<GroupMember>& places) {
-  constexpr std::size_t kKept = 4;
-  thread_local std::array<KnownShape, kKept> kept;
-  thread_local std::size_t next = 0;
-  std::vector<std::vector<int>> nodes;
-  for (GroupNode& node : group_nodes(places)) nodes.push_back(std::move(node.members));
-  for (const KnownShape& known : kept) {
-    if (known.op == op && known.algorithm == algorithm && known.nodes == nodes) return known;
-  }
-  KnownShape& made = kept[next];
-  next = (next + 1) % kKept;
-  made = {.op = op, .algorithm = std::string(algorithm), .nodes = std::move(nodes), .shape = {}};
-  if (made.nodes.size() < 2) return made;
-  const auto size = [](const std::vector<int>& node) { return node.size(); };
-  const std::size_t rails = size(std::ranges::min(made.nodes, {}, size));
-  made.shape = collective_shape(op, algorithm, places, 2 * static_cast<int>(rails));
-  made.sent = bytes_sent(made);
-  return made;
-}
-
 }  // namespace
 
 FabricMember fabric_member(const NodeSpec& node, int gpu) {
@@ -80,6 +31,13 @@ FabricMember fabric_member(const NodeSpec& node, int gpu) {
   return {.place = {domain, gpu},
           .node = gpu / node.gpus,
           .nic = gpu % node.gpus * nic_ports(node).count / node.gpus};
+}
+
+FabricMember fabric_member(const Placement& placement, std::span<const int> nodes, int rank) {
+  const int node = placement.node_of(rank);
+  return {.place = {placement.domain_of(rank), rank},
+          .node = nodes.empty() ? node : nodes[static_cast<std::size_t>(node)],
+          .nic = placement.nic_of(rank)};
 }
 
 std::vector<GroupMember> places_of(std::span<const FabricMember> members) {
@@ -98,23 +56,12 @@ std::vector<NetworkEdge> written_edges(const CollectiveShape& shape,
   return edges;
 }
 
-void add_group_uses(const Fabric& fabric, CollectiveOp op, std::string_view algorithm,
-                    std::span<const FabricMember> members, std::vector<RouteHop>& uses) {
-  const KnownShape& known = shape_of_group(op, algorithm, places_of(members));
-  if (known.nodes.size() < 2) return;
-  const CollectiveShape& shape = known.shape;
-  const auto all = static_cast<double>(members.size());
-  const double sent = known.sent;
-  CollectiveLoad load(fabric);
-  load.add(shape, members, kFirstHashSeed);
-  for (const FabricLink link : load.used()) {
-    if (fabric.joins_nic(link)) continue;
-    uses.push_back({link, load.by_link()[link] * all / sent});
-  }
-  for (const FabricMember& member : members) {
-    fabric.nic_ups(member.node, member.nic, uses);
-    fabric.nic_downs(member.node, member.nic, uses);
-  }
+void route_edge(const Fabric& fabric, const NetworkEdge& edge,
+                std::span<const FabricMember> members, std::uint64_t queue_pair,
+                std::vector<RouteHop>& out) {
+  const FabricMember &from = member_at(members, edge.from), &to = member_at(members, edge.to);
+  route_connections(fabric, {from.node, from.nic}, {to.node, to.nic}, queue_pair, edge.channels,
+                    out);
 }
 
 void CollectiveLoad::add(const CollectiveShape& shape, std::span<const FabricMember> members,
@@ -125,10 +72,8 @@ void CollectiveLoad::add(const CollectiveShape& shape, std::span<const FabricMem
     return;
   }
   for (const NetworkEdge& edge : written_edges(shape, places_of(members))) {
-    const FabricMember &from = member_at(members, edge.from), &to = member_at(members, edge.to);
     hops_.clear();
-    route_connections(fabric_, {from.node, from.nic}, {to.node, to.nic}, queue_pair, edge.channels,
-                      hops_);
+    route_edge(fabric_, edge, members, queue_pair, hops_);
     for (const RouteHop& hop : hops_) put(hop.link, edge.bytes * hop.share);
   }
 }

@@ -4,12 +4,12 @@
 
 #include <cstdint>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "models/collectives/candidate.hpp"
 #include "models/collectives/channels.hpp"
 #include "topologies/fabric.hpp"
+#include "topologies/placement.hpp"
 
 namespace lockstep {
 
@@ -22,6 +22,8 @@ struct FabricMember {
 
 /// Where a GPU of a cluster of such nodes is; GPUs are numbered through its nodes.
 FabricMember fabric_member(const NodeSpec& node, int gpu);
+/// Where a rank of a job is. `nodes`: of the fabric, by node of the job; empty: the same.
+FabricMember fabric_member(const Placement& placement, std::span<const int> nodes, int rank);
 
 /// Bytes over every link for each byte of payload, summed over all groups that run at once. Links
 /// of NICs are included. A group costs time for the links that it uses, however many there are:
@@ -74,15 +76,15 @@ class CollectiveLoad {
   std::vector<RouteHop> hops_;
 };
 
-/// Adds to `uses` what a group puts on links for each byte that a member sends over its NIC on
-/// average, in the way of an algorithm of this operation. NICs take just that: how their members
-/// differ is part of the law of a collective. Nothing where the group stays in one NVLink domain.
-void add_group_uses(const Fabric& fabric, CollectiveOp op, std::string_view algorithm,
-                    std::span<const FabricMember> members, std::vector<RouteHop>& uses);
-
 /// The edges of a shape with its pairs written out; those of switches that sum are left out.
 std::vector<NetworkEdge> written_edges(const CollectiveShape& shape,
                                        std::span<const GroupMember> members);
+
+/// Appends what a byte along a network edge crosses, which shares its channels' connections evenly.
+/// Requires an edge between two members.
+void route_edge(const Fabric& fabric, const NetworkEdge& edge,
+                std::span<const FabricMember> members, std::uint64_t queue_pair,
+                std::vector<RouteHop>& out);
 
 /// What feeds the hash of ECMP fabrics where nothing else was asked for: the first connection of
 /// the first seed, as traffic scenarios draw it.

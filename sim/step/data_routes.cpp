@@ -8,7 +8,7 @@
 #include <tuple>
 #include <utility>
 
-#include "sim/fabric/collective_load.hpp"
+#include "sim/fabric/group_uses.hpp"
 #include "topologies/switch_limits.hpp"
 
 namespace lockstep {
@@ -28,11 +28,7 @@ void add_ring_uses(int replicas, int stage, const DataGroup& group, int which, L
 std::vector<FabricMember> members_of_group(std::span<const int> ranks, const Lanes& lanes) {
   std::vector<FabricMember> members;
   members.reserve(ranks.size());
-  for (const int rank : ranks) {
-    members.push_back({.place = {lanes.placement().domain_of(rank), rank},
-                       .node = lanes.node_of(rank),
-                       .nic = lanes.placement().nic_of(rank)});
-  }
+  for (const int rank : ranks) members.push_back(lanes.member(rank));
   return members;
 }
 
@@ -60,6 +56,7 @@ void add_shape_uses(const PlacementSpec& spec, const StagePlan& stage, const Dat
   const std::size_t begin = uses.size();
   std::vector<RouteHop> others;
   std::vector<bool> known(alike ? 0 : lanes.fabric().link_count());
+  GroupUses routes(lanes.fabric());
   for_each_group(of_kind, spec, placement, stage.stage, which, [&](std::span<const int> ranks) {
     if (ranks.size() < 2) return;
     // Where routes are symmetric lane 0 stands for the others, on the links that it uses itself.
@@ -69,8 +66,8 @@ void add_shape_uses(const PlacementSpec& spec, const StagePlan& stage, const Dat
     if (alike && !first) return;
     std::vector<RouteHop>& of_group = first ? uses : others;
     const std::size_t own = of_group.size();
-    add_group_uses(lanes.fabric(), channel.op, channel.cost.algorithm,
-                   members_of_group(ranks, lanes), of_group);
+    routes.add({.op = channel.op, .algorithm = channel.cost.algorithm},
+               members_of_group(ranks, lanes), of_group);
     for (std::size_t i = own; first && !alike && i < of_group.size(); ++i) {
       known[of_group[i].link] = true;
     }

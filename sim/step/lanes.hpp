@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "sim/fabric/collective_load.hpp"
 #include "sim/step/plan.hpp"
 #include "topologies/fabric.hpp"
 #include "topologies/placement.hpp"
@@ -41,6 +42,10 @@ class Lanes {
   [[nodiscard]] int node_of(int rank) const {
     const int node = placement_.node_of(rank);
     return nodes_.empty() ? node : nodes_[static_cast<std::size_t>(node)];
+  }
+  /// Where a rank reaches the fabric.
+  [[nodiscard]] FabricMember member(int rank) const {
+    return fabric_member(placement_, nodes_, rank);
   }
   /// Switches between two ranks.
   [[nodiscard]] int switches_between(int from, int to) const;

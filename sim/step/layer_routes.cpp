@@ -1,10 +1,5 @@
 #include "sim/step/layer_routes.hpp"
 
-#include <algorithm>
-#include <utility>
-
-#include "models/collectives/algorithms.hpp"
-#include "sim/fabric/connections.hpp"
 #include "topologies/routes/merge_hops.hpp"
 
 namespace lockstep {
@@ -89,57 +84,25 @@ void LayerRoutes::route_block(Axis axis, const LayerTransfer& transfer, Block& b
   for (std::vector<RouteHop>& uses : block.of_replica) merge_hops(uses, 0);
 }
 
-/// `lane`: counted through the replicas of the block.
-FabricMember LayerRoutes::member(int lane, const Block& block) const {
-  const int lanes = plan_.placement.tensor;
-  const int rank = lanes_.rank({block.first + lane / lanes, block.stage}, lane % lanes);
-  return {.place = {lanes_.placement().domain_of(rank), rank},
-          .node = lanes_.node_of(rank),
-          .nic = lanes_.placement().nic_of(rank)};
-}
-
+/// `lanes`: counted through the replicas of the block.
 void LayerRoutes::route_group(const std::vector<int>& lanes, const LayerTransfer& transfer,
                               Block& block) {
   if (lanes.size() < 2) return;
+  const int of_replica = plan_.placement.tensor;
   std::vector<FabricMember> members;
+  std::vector<std::size_t> replicas;
   members.reserve(lanes.size());
-  for (const int lane : lanes) members.push_back(member(lane, block));
-  const std::vector<GroupMember> places = places_of(members);
-  // Two channels a rail, so that every rail has its part of both trees.
-  const int channels = kChannelsPerRail * static_cast<int>(members.size());
-  // NCCL has so many on each rail of the node with fewest members.
-  const std::vector<GroupNode> nodes = group_nodes(places);
-  const std::size_t rails = std::ranges::min(nodes, {}, [](const GroupNode& n) {
-                              return n.members.size();
-                            }).members.size();
-  const int channels_over_nccl = static_cast<int>(members.size() / rails);
+  replicas.reserve(lanes.size());
+  for (const int lane : lanes) {
+    const int replica = lane / of_replica;
+    members.push_back(
+        lanes_.member(lanes_.rank({block.first + replica, block.stage}, lane % of_replica)));
+    replicas.push_back(static_cast<std::size_t>(replica));
+  }
   for (const LayerPattern& pattern : transfer.patterns) {
-    const CollectiveShape shape =
-        collective_shape(pattern.op, pattern.algorithm, places, channels, transfer.peer_channels);
-    const std::vector<NetworkEdge> edges = written_edges(shape, places);
-    const bool to_peers =
-        shape.pairs != PairPattern::none || pattern.op == CollectiveOp::send_receive;
-    const auto connections_of = [&](const NetworkEdge& edge) {
-      return to_peers ? edge.channels : std::max(1, edge.channels / channels_over_nccl);
-    };
-    double sent = 0;
-    for (const NetworkEdge& edge : edges) sent += edge.bytes;
-    if (sent <= 0) continue;  // this group of the axis stays in its domain
-    const double per_byte =
-        transfer.network_share * pattern.share * static_cast<double>(members.size()) / sent;
-    for (const NetworkEdge& edge : edges) {
-      const FabricMember &from = members[static_cast<std::size_t>(edge.from)],
-                         &to = members[static_cast<std::size_t>(edge.to)];
-      hops_.clear();
-      route_connections(lanes_.fabric(), {from.node, from.nic}, {to.node, to.nic}, kFirstHashSeed,
-                        connections_of(edge), hops_);
-      const int replica = lanes[static_cast<std::size_t>(edge.from)] / plan_.placement.tensor;
-      auto& uses = block.of_replica[static_cast<std::size_t>(replica)];
-      for (const RouteHop& hop : hops_) {
-        if (!lanes_.fabric().joins_nic(hop.link))
-          uses.push_back({hop.link, hop.share * edge.bytes * per_byte});
-      }
-    }
+    groups_.add_by_sender(
+        {.op = pattern.op, .algorithm = pattern.algorithm, .peer_channels = transfer.peer_channels},
+        members, transfer.network_share * pattern.share, replicas, block.of_replica);
   }
 }
 

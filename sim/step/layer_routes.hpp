@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "sim/fabric/collective_load.hpp"
+#include "sim/fabric/group_uses.hpp"
 #include "sim/step/lanes.hpp"
 #include "sim/step/plan.hpp"
 
@@ -15,7 +15,8 @@ namespace lockstep {
 class LayerRoutes {
  public:
   /// Both outlive this.
-  LayerRoutes(const StepPlan& plan, const Lanes& lanes) : plan_(plan), lanes_(lanes) {}
+  LayerRoutes(const StepPlan& plan, const Lanes& lanes)
+      : plan_(plan), lanes_(lanes), groups_(lanes.fabric()) {}
 
   /// Whether transfers of the axis leave NICs at this place.
   [[nodiscard]] bool on_network(Place at, Axis axis) const {
@@ -37,12 +38,11 @@ class LayerRoutes {
   void add_nics(Place at, const LayerTransfer& transfer, std::vector<RouteHop>& uses) const;
   void route_block(Axis axis, const LayerTransfer& transfer, Block& block);
   void route_group(const std::vector<int>& lanes, const LayerTransfer& transfer, Block& block);
-  [[nodiscard]] FabricMember member(int lane, const Block& block) const;
 
   const StepPlan& plan_;
   const Lanes& lanes_;
   std::array<Block, kAxes> blocks_;  ///< routed last, by axis
-  std::vector<RouteHop> hops_;
+  GroupUses groups_;
 };
 
 }  // namespace lockstep

@@ -7,7 +7,6 @@
 
 #include "models/collectives/algorithms.hpp"
 #include "models/input/input_error.hpp"
-#include "sim/fabric/collective_load.hpp"
 #include "sim/fabric/connections.hpp"
 #include "topologies/switch_limits.hpp"
 
@@ -38,17 +37,12 @@ TraceWiring::TraceWiring(const Trace& trace, const Cluster& cluster,
       limits_(!switch_limits(fabric_).empty()),
       nic_(static_cast<double>(cluster.node.nics) / cluster.node.gpus * cluster.node.nic_bandwidth),
       message_connections_(message_connections()),
-      ports_(2 * static_cast<std::size_t>(trace.ranks), kNoPort) {
+      ports_(2 * static_cast<std::size_t>(trace.ranks), kNoPort),
+      groups_(fabric_) {
   assert(trace.ranks <= cluster.gpus());
   for (const TraceCollective& collective : trace.collectives) {
     collectives_.push_back(wire(collective));
   }
-}
-
-TraceWiring::Place TraceWiring::place(int rank) const {
-  const int node = placement_.node_of(rank);
-  return {nodes_.empty() ? node : nodes_[static_cast<std::size_t>(node)], placement_.nic_of(rank),
-          placement_.domain_of(rank)};
 }
 
 LinkIndex TraceWiring::port(int rank, int direction) {
@@ -71,7 +65,7 @@ int TraceWiring::message_connections() const {
 
 /// Over so many connections, hashed as those of a simulated step are.
 void TraceWiring::add_route(int from, int to, int connections, double bytes, Uses& uses) {
-  const Place a = place(from), b = place(to);
+  const FabricMember a = member(from), b = member(to);
   hops_.clear();
   route_connections(fabric_, {a.node, a.nic}, {b.node, b.nic}, static_cast<std::uint64_t>(from),
                     connections, hops_);
@@ -119,11 +113,8 @@ const std::vector<RouteHop>& TraceWiring::shape_uses(const TraceCollective& coll
       shapes_.try_emplace({collective.group, collective.op, std::string(algorithm)});
   if (!is_new) return at->second;
   std::vector<FabricMember> members;
-  for (const int rank : trace_.groups[collective.group]) {
-    const Place p = place(rank);
-    members.push_back({.place = {p.domain, rank}, .node = p.node, .nic = p.nic});
-  }
-  add_group_uses(fabric_, collective.op, algorithm, members, at->second);
+  for (const int rank : trace_.groups[collective.group]) members.push_back(member(rank));
+  groups_.add({.op = collective.op, .algorithm = algorithm}, members, at->second);
   return at->second;
 }
 
@@ -133,8 +124,9 @@ TraceTransfer TraceWiring::wire(const TraceCollective& collective) {
   std::vector<std::vector<int>> domains;
   int last = -1;
   for (const int rank : group) {  // ascending, and so are their domains
-    if (place(rank).domain != last) domains.emplace_back();
-    last = place(rank).domain;
+    const int domain = placement_.domain_of(rank);
+    if (domain != last) domains.emplace_back();
+    last = domain;
     domains.back().push_back(rank);
   }
   const auto size = [](const std::vector<int>& members) { return members.size(); };
@@ -187,7 +179,7 @@ TraceTransfer TraceWiring::message(int from, int to, Bytes size) {
     uses.add(port(to, 1), 1.0);
   } else {
     add_route(from, to, message_connections_, 1.0, uses);
-    const Place a = place(from), b = place(to);
+    const FabricMember a = member(from), b = member(to);
     latency +=
         fabric_.switches_crossed(a.node, a.nic, b.node, b.nic) * fabric_.spec().switch_latency;
   }

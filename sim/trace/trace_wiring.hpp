@@ -12,6 +12,7 @@
 
 #include "models/collectives/choice.hpp"
 #include "sim/core/flow_network.hpp"
+#include "sim/fabric/group_uses.hpp"
 #include "sim/scenario/read_cluster.hpp"
 #include "sim/step/site.hpp"
 #include "sim/trace/trace.hpp"
@@ -47,10 +48,6 @@ class TraceWiring {
   TraceTransfer message(int from, int to, Bytes size);
 
  private:
-  struct Place {
-    int node;  ///< of the fabric
-    int nic, domain;
-  };
   struct Uses {
     std::vector<FlowEdge> list;
     void add(LinkIndex link, double coefficient) {
@@ -58,7 +55,9 @@ class TraceWiring {
     }
   };
 
-  [[nodiscard]] Place place(int rank) const;
+  [[nodiscard]] FabricMember member(int rank) const {
+    return fabric_member(placement_, nodes_, rank);
+  }
   /// Connections of a message between two ranks.
   [[nodiscard]] int message_connections() const;
   LinkIndex port(int rank, int direction);
@@ -85,6 +84,7 @@ class TraceWiring {
   std::map<std::tuple<CollectiveOp, double, int, int, int>, CollectiveCost> costs_;
   std::map<std::tuple<int, int, double>, TraceTransfer> messages_;
   std::map<std::tuple<std::uint32_t, CollectiveOp, std::string>, std::vector<RouteHop>> shapes_;
+  GroupUses groups_;
   std::vector<RouteHop> hops_;
 };
 

@@ -1,0 +1,111 @@
+#include "sim/fabric/group_uses.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <string>
+#include <utility>
+
+#include "models/collectives/algorithms.hpp"
+
+namespace lockstep {
+namespace {
+
+/// A shape, and what decides it: it is the same for groups that lie alike.
+struct KnownShape {
+  CollectiveOp op{};
+  std::string algorithm;
+  int peer_channels = 1;
+  std::vector<std::vector<int>> nodes;  ///< members by node, as group_nodes() orders them
+  CollectiveShape shape;
+  double sent = 0;  ///< bytes over NICs for each byte of payload
+};
+
+double bytes_sent(const KnownShape& of) {
+  double sent = 0;
+  for (const NetworkEdge& edge : of.shape.edges) sent += edge.from == kSwitch ? 0 : edge.bytes;
+  std::size_t all = 0;
+  for (const std::vector<int>& node : of.nodes) all += node.size();
+  for (const std::vector<int>& node : of.nodes) {
+    const std::size_t each = of.shape.pairs == PairPattern::all_pairs    ? all - node.size()
+                             : of.shape.pairs == PairPattern::rail_pairs ? of.nodes.size() - 1
+                                                                         : 0;
+    sent += static_cast<double>(node.size() * each) * of.shape.bytes_per_pair;
+  }
+  return sent;
+}
+
+/// With as many channels on each rail as NCCL has, so that every rail has its part of both trees.
+/// Groups of a job lie alike, in all stages and most points of a sweep: the last few shapes are
+/// kept.
+const KnownShape& shape_of_group(const GroupCollective& collective,
+                                 const std::vector<GroupMember>& places) {
+  constexpr std::size_t kKept = 4;
+  thread_local std::array<KnownShape, kKept> kept;
+  thread_local std::size_t next = 0;
+  std::vector<std::vector<int>> nodes;
+  for (GroupNode& node : group_nodes(places)) nodes.push_back(std::move(node.members));
+  for (const KnownShape& known : kept) {
+    if (known.op == collective.op && known.algorithm == collective.algorithm &&
+        known.peer_channels == collective.peer_channels && known.nodes == nodes) {
+      return known;
+    }
+  }
+  KnownShape& made = kept[next];
+  next = (next + 1) % kKept;
+  made = {.op = collective.op,
+          .algorithm = std::string(collective.algorithm),
+          .peer_channels = collective.peer_channels,
+          .nodes = std::move(nodes),
+          .shape = {}};
+  if (made.nodes.size() < 2) return made;
+  const auto size = [](const std::vector<int>& node) { return node.size(); };
+  const std::size_t rails = size(std::ranges::min(made.nodes, {}, size));
+  made.shape =
+      collective_shape(collective.op, collective.algorithm, places,
+                       kChannelsPerRail * static_cast<int>(rails), collective.peer_channels);
+  made.sent = bytes_sent(made);
+  return made;
+}
+
+}  // namespace
+
+void GroupUses::add(const GroupCollective& collective, std::span<const FabricMember> members,
+                    std::vector<RouteHop>& uses) {
+  const KnownShape& known = shape_of_group(collective, places_of(members));
+  if (known.sent <= 0) return;
+  const auto all = static_cast<double>(members.size());
+  if (!load_) load_.emplace(fabric_);
+  load_->add(known.shape, members, kFirstHashSeed);
+  for (const FabricLink link : load_->used()) {
+    if (fabric_.joins_nic(link)) continue;
+    uses.push_back({link, load_->by_link()[link] * all / known.sent});
+  }
+  load_->clear();
+  for (const FabricMember& member : members) {
+    fabric_.nic_ups(member.node, member.nic, uses);
+    fabric_.nic_downs(member.node, member.nic, uses);
+  }
+}
+
+void GroupUses::add_by_sender(const GroupCollective& collective,
+                              std::span<const FabricMember> members, double bytes,
+                              std::span<const std::size_t> owner,
+                              std::span<std::vector<RouteHop>> uses) {
+  assert(owner.size() == members.size());
+  const std::vector<GroupMember> places = places_of(members);
+  const KnownShape& known = shape_of_group(collective, places);
+  if (known.sent <= 0) return;
+  const double per_byte = bytes * static_cast<double>(members.size()) / known.sent;
+  for (const NetworkEdge& edge : written_edges(known.shape, places)) {
+    hops_.clear();
+    route_edge(fabric_, edge, members, kFirstHashSeed, hops_);
+    std::vector<RouteHop>& own = uses[owner[static_cast<std::size_t>(edge.from)]];
+    for (const RouteHop& hop : hops_) {
+      if (fabric_.joins_nic(hop.link)) continue;
+      own.push_back({hop.link, hop.share * edge.bytes * per_byte});
+    }
+  }
+}
+
+}  // namespace lockstep
