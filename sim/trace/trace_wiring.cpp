@@ -36,7 +36,10 @@ TraceWiring::TraceWiring(const Trace& trace, const Cluster& cluster,
       network_(links_.network()),
       limits_(!switch_limits(fabric_).empty()),
       nic_(static_cast<double>(cluster.node.nics) / cluster.node.gpus * cluster.node.nic_bandwidth),
-      message_connections_(message_connections()),
+      message_connections_(connections_of_pair({.op = CollectiveOp::send_receive,
+                                                .payload = Bytes{1},
+                                                .ranks = 2,
+                                                .ranks_per_node = 1})),
       ports_(2 * static_cast<std::size_t>(trace.ranks), kNoPort),
       groups_(fabric_) {
   assert(trace.ranks <= cluster.gpus());
@@ -56,10 +59,8 @@ LinkIndex TraceWiring::port(int rank, int direction) {
   return index;
 }
 
-int TraceWiring::message_connections() const {
+int TraceWiring::connections_of_pair(const CollectiveCall& call) const {
   const CollectiveOptions options;
-  const CollectiveCall call{
-      .op = CollectiveOp::send_receive, .payload = Bytes{1}, .ranks = 2, .ranks_per_node = 1};
   return peer_channels(unpack(call, cluster_.node.gpu, cluster_.transport, nic_, options));
 }
 
@@ -108,13 +109,16 @@ void TraceWiring::add_rings(const std::vector<std::vector<int>>& domains, double
 
 /// The links of any other algorithm, for each byte that a member sends.
 const std::vector<RouteHop>& TraceWiring::shape_uses(const TraceCollective& collective,
+                                                     const CollectiveCall& call,
                                                      std::string_view algorithm) {
   const auto [at, is_new] =
       shapes_.try_emplace({collective.group, collective.op, std::string(algorithm)});
   if (!is_new) return at->second;
   std::vector<FabricMember> members;
   for (const int rank : trace_.groups[collective.group]) members.push_back(member(rank));
-  groups_.add({.op = collective.op, .algorithm = algorithm}, members, at->second);
+  groups_.add(
+      {.op = collective.op, .algorithm = algorithm, .peer_channels = connections_of_pair(call)},
+      members, at->second);
   return at->second;
 }
 
@@ -131,11 +135,12 @@ TraceTransfer TraceWiring::wire(const TraceCollective& collective) {
   }
   const auto size = [](const std::vector<int>& members) { return members.size(); };
   const auto [least, most] = std::ranges::minmax(domains, {}, size);
-  const CollectiveCost cost = cost_of({.op = collective.op,
-                                       .payload = std::max(Bytes{1}, collective.payload),
-                                       .ranks = static_cast<int>(group.size()),
-                                       .ranks_per_node = static_cast<int>(least.size()),
-                                       .nodes = static_cast<int>(domains.size())});
+  const CollectiveCall call{.op = collective.op,
+                            .payload = std::max(Bytes{1}, collective.payload),
+                            .ranks = static_cast<int>(group.size()),
+                            .ranks_per_node = static_cast<int>(least.size()),
+                            .nodes = static_cast<int>(domains.size())};
+  const CollectiveCost cost = cost_of(call);
   double unit = cost.network_coefficient;
   if (unit <= 0) unit = cost.nvlink_coefficient > 0 ? cost.nvlink_coefficient : 1.0;
   Uses uses;
@@ -152,7 +157,7 @@ TraceTransfer TraceWiring::wire(const TraceCollective& collective) {
     if (!limits_ || cost.algorithm == "ring") {
       add_rings(domains, bytes_each, uses);
     } else {
-      for (const RouteHop& use : shape_uses(collective, cost.algorithm)) {
+      for (const RouteHop& use : shape_uses(collective, call, cost.algorithm)) {
         uses.add(links_[use.link], bytes_each * use.share);
       }
     }

@@ -58,15 +58,15 @@ class TraceWiring {
   [[nodiscard]] FabricMember member(int rank) const {
     return fabric_member(placement_, nodes_, rank);
   }
-  /// Connections of a message between two ranks.
-  [[nodiscard]] int message_connections() const;
+  /// Connections between two ranks that send to each other.
+  [[nodiscard]] int connections_of_pair(const CollectiveCall& call) const;
   LinkIndex port(int rank, int direction);
   void add_route(int from, int to, int connections, double bytes, Uses& uses);
   CollectiveCost cost_of(const CollectiveCall& call);
   TraceTransfer wire(const TraceCollective& collective);
   void add_rings(const std::vector<std::vector<int>>& domains, double bytes_each, Uses& uses);
   const std::vector<RouteHop>& shape_uses(const TraceCollective& collective,
-                                          std::string_view algorithm);
+                                          const CollectiveCall& call, std::string_view algorithm);
 
   const Trace& trace_;
   const Cluster& cluster_;
