@@ -21,7 +21,8 @@ std::vector<ReplicaClass> every_replica(const Scenario& scenario, const StepPlan
   any.kind = FabricKind::ideal;
   const Fabric fabric(any, Placement{plan.placement}.nodes(), plan.placement.nic_ports,
                       gigabytes_per_second(1));
-  return classes_of_replicas(scenario, plan, fabric, Folding::unfolded).classes;
+  DataRoutes data_routes{plan, fabric};
+  return classes_of_replicas(scenario, data_routes, Folding::unfolded).classes;
 }
 
 std::string describe(const SharedJob& job) {
@@ -55,7 +56,7 @@ TrainingParticipant::TrainingParticipant(const SharedScenario& scenario, const S
       classes_(every_replica(job.scenario, plan_)) {}
 
 void TrainingParticipant::wire(FabricEra& era) {
-  const Site site{.links = &era.links, .nodes = job_.nodes};
+  const Site site{.links = &era.links, .nodes = job_.nodes, .data_routes = nullptr};
   next_wiring_ = std::make_unique<Wiring>(job_.scenario, plan_, classes_, site);
   for (const WiredFlow& flow : next_wiring_->flows()) {
     if (flow.on_fabric) {

@@ -235,12 +235,13 @@ BytesPerSecond port_rate_to_top(const Fabric& fabric, int nodes, double efficien
 SharedStep shared_step(const Scenario& scenario, std::span<const NodeStream> streams) {
   const StepPlan plan = plan_step(scenario);
   const Fabric fabric = own_fabric(scenario, plan);
-  const ReplayedReplicas chosen = replicas_for_replay(scenario, plan, fabric);
+  DataRoutes data_routes{plan, fabric};
+  const ReplayedReplicas chosen = replicas_for_replay(scenario, data_routes);
   const ReplicaClasses& folding = chosen.replicas;
   FlowNetwork network;
   FabricLinks links{fabric, network, scenario.transport.efficiency};
-  const Wiring wiring{scenario,      plan,        folding.classes, {.links = &links, .nodes = {}},
-                      folding.links, chosen.crowd};
+  const Site site{.links = &links, .nodes = {}, .data_routes = &data_routes};
+  const Wiring wiring{scenario, plan, folding.classes, site, folding.links, chosen.crowd};
   const StreamPaths paths(scenario, fabric, wiring, folding.links);
   StreamWatch watch(network.flows());
   network.observe(&watch);

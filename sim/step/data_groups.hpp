@@ -38,6 +38,10 @@ struct DataGroup {
   [[nodiscard]] int group_of(int replica) const {
     return replica / (replicas * stride) * stride + replica % stride;
   }
+  /// The replicas of a group, ascending with `index`.
+  [[nodiscard]] int member(int group, int index) const {
+    return group / stride * (replicas * stride) + group % stride + index * stride;
+  }
   /// The replica to which `replica` sends in the ring between NVLink domains: its like in the next.
   [[nodiscard]] int next(int replica) const {
     const int index = replica / stride % replicas;

@@ -16,15 +16,6 @@ namespace {
 
 constexpr std::string_view kRing = "ring";
 
-/// The ring between the NVLink domains of the groups.
-void add_ring_uses(int replicas, int stage, const DataGroup& group, int which, Lanes& lanes,
-                   std::vector<RouteHop>& uses) {
-  for (int d = 0; d < replicas; ++d) {
-    if (which != kEveryGroup && group.group_of(d) != which) continue;
-    lanes.add_ring(d, stage, group, uses);
-  }
-}
-
 std::vector<FabricMember> members_of_group(std::span<const int> ranks, const Lanes& lanes) {
   std::vector<FabricMember> members;
   members.reserve(ranks.size());
@@ -45,42 +36,6 @@ bool lanes_share_leaf(const StagePlan& stage, const PlacementSpec& spec, const L
     }
   }
   return true;
-}
-
-/// Of trees, of sums in switches, and of all else that is no ring.
-void add_shape_uses(const PlacementSpec& spec, const StagePlan& stage, const DataChannel& channel,
-                    int which, const Lanes& lanes, std::vector<RouteHop>& uses) {
-  const Placement& placement = lanes.placement();
-  const DataGroup& of_kind = stage.groups[static_cast<std::size_t>(channel.group)];
-  const bool alike = of_kind.lanes == 1 && lanes_share_leaf(stage, spec, lanes);
-  const std::size_t begin = uses.size();
-  std::vector<RouteHop> others;
-  std::vector<bool> known(alike ? 0 : lanes.fabric().link_count());
-  GroupUses routes(lanes.fabric());
-  for_each_group(of_kind, spec, placement, stage.stage, which, [&](std::span<const int> ranks) {
-    if (ranks.size() < 2) return;
-    // Where routes are symmetric lane 0 stands for the others, on the links that it uses itself.
-    const bool first = !lanes.symmetric() || std::ranges::any_of(ranks, [&](int rank) {
-      return placement.coordinates(rank).tensor == 0;
-    });
-    if (alike && !first) return;
-    std::vector<RouteHop>& of_group = first ? uses : others;
-    const std::size_t own = of_group.size();
-    routes.add({.op = channel.op, .algorithm = channel.cost.algorithm},
-               members_of_group(ranks, lanes), of_group);
-    for (std::size_t i = own; first && !alike && i < of_group.size(); ++i) {
-      known[of_group[i].link] = true;
-    }
-  });
-  if (alike) {
-    const double groups = static_cast<double>(spec.tensor) / of_kind.lanes;
-    const double nics = std::max(1.0, static_cast<double>(spec.gpus_per_node) / spec.nic_ports);
-    for (std::size_t i = begin; i < uses.size(); ++i) {
-      uses[i].share *= lanes.fabric().joins_nic(uses[i].link) ? std::min(groups, nics) : groups;
-    }
-  }
-  std::ranges::copy_if(others, std::back_inserter(uses),
-                       [&known](const RouteHop& use) { return known[use.link]; });
 }
 
 }  // namespace
@@ -105,15 +60,89 @@ std::vector<DataWay> data_ways(const StagePlan& stage) {
   return out;
 }
 
-void add_data_uses(const StepPlan& plan, const StagePlan& stage, const DataWay& way, int which,
-                   Lanes& lanes, std::vector<RouteHop>& uses) {
-  const DataGroup& group = stage.groups[static_cast<std::size_t>(way.first->group)];
+DataRoutes::DataRoutes(const StepPlan& plan, const Fabric& fabric, std::vector<int> nodes)
+    : plan_(plan),
+      lanes_(plan, fabric, std::move(nodes)),
+      limits_(!switch_limits(fabric).empty()),
+      groups_(fabric) {}
+
+void DataRoutes::add(const StagePlan& stage, const DataWay& way, int which,
+                     std::vector<RouteHop>& uses) {
   // Where no switch can limit the NICs' links are all that matters, and every algorithm loads those
   // as a ring does; more replicas are then folded into one.
-  if (way.is_ring() || switch_limits(lanes.fabric()).empty()) {
-    return add_ring_uses(plan.placement.data, stage.stage, group, which, lanes, uses);
+  if (!way.is_ring() && limits_) {
+    const auto [known, is_new] = shapes_.try_emplace({way.first, which});
+    if (is_new) known->second = shape_uses(stage, *way.first, which);
+    uses.insert(uses.end(), known->second.begin(), known->second.end());
+    return;
   }
-  add_shape_uses(plan.placement, stage, *way.first, which, lanes, uses);
+  const DataGroupKind kind = way.first->group;
+  const DataGroup& group = stage.groups[static_cast<std::size_t>(kind)];
+  const Rings& all = rings(stage, kind);
+  const auto add_replica = [&all, &uses](int replica) {
+    const auto d = static_cast<std::size_t>(replica);
+    const std::size_t first = d == 0 ? 0 : all.end[d - 1];
+    const std::span own = std::span(all.uses).subspan(first, all.end[d] - first);
+    uses.insert(uses.end(), own.begin(), own.end());
+  };
+  if (which == kEveryGroup) {
+    for (int d = 0; d < plan_.placement.data; ++d) add_replica(d);
+    return;
+  }
+  for (int i = 0; i < group.replicas; ++i) {
+    const int replica = group.member(which, i);
+    if (replica < plan_.placement.data) add_replica(replica);  // the last group may be smaller
+  }
+}
+
+/// The rings between the NVLink domains of the groups.
+const DataRoutes::Rings& DataRoutes::rings(const StagePlan& stage, DataGroupKind kind) {
+  const auto [known, is_new] = rings_.try_emplace({stage.stage, kind});
+  Rings& all = known->second;
+  for (int d = 0; is_new && d < plan_.placement.data; ++d) {
+    lanes_.add_ring(d, stage.stage, stage.groups[static_cast<std::size_t>(kind)], all.uses);
+    all.end.push_back(all.uses.size());
+  }
+  return all;
+}
+
+/// Of trees, of sums in switches, and of all else that is no ring.
+std::vector<RouteHop> DataRoutes::shape_uses(const StagePlan& stage, const DataChannel& channel,
+                                             int which) {
+  const PlacementSpec& spec = plan_.placement;
+  const Placement& placement = lanes_.placement();
+  const DataGroup& of_kind = stage.groups[static_cast<std::size_t>(channel.group)];
+  // For speed: where the lanes of a place are on one leaf, their groups put the same on the same
+  // links between switches, so that one is routed and counted for all, and on its NIC port for the
+  // lanes that share it. Elsewhere all are routed, and lane 0 takes their part of its own links.
+  const bool alike = of_kind.lanes == 1 && lanes_share_leaf(stage, spec, lanes_);
+  std::vector<RouteHop> uses, others;
+  std::vector<bool> known(alike ? 0 : lanes_.fabric().link_count());
+  for_each_group(of_kind, spec, placement, stage.stage, which, [&](std::span<const int> ranks) {
+    if (ranks.size() < 2) return;
+    // Where routes are symmetric lane 0 stands for the others, on the links that it uses itself.
+    const bool first = !lanes_.symmetric() || std::ranges::any_of(ranks, [&](int rank) {
+      return placement.coordinates(rank).tensor == 0;
+    });
+    if (alike && !first) return;
+    std::vector<RouteHop>& of_group = first ? uses : others;
+    const std::size_t own = of_group.size();
+    groups_.add({.op = channel.op, .algorithm = channel.cost.algorithm},
+                members_of_group(ranks, lanes_), of_group);
+    for (std::size_t i = own; first && !alike && i < of_group.size(); ++i) {
+      known[of_group[i].link] = true;
+    }
+  });
+  if (alike) {
+    const double groups = static_cast<double>(spec.tensor) / of_kind.lanes;
+    const double nics = std::max(1.0, static_cast<double>(spec.gpus_per_node) / spec.nic_ports);
+    for (RouteHop& use : uses) {
+      use.share *= lanes_.fabric().joins_nic(use.link) ? std::min(groups, nics) : groups;
+    }
+  }
+  std::ranges::copy_if(others, std::back_inserter(uses),
+                       [&known](const RouteHop& use) { return known[use.link]; });
+  return uses;
 }
 
 }  // namespace lockstep

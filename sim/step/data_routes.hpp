@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
+#include <utility>
 #include <vector>
 
+#include "sim/fabric/group_uses.hpp"
 #include "sim/step/lanes.hpp"
 #include "sim/step/plan.hpp"
 
@@ -20,11 +23,37 @@ struct DataWay {
 /// In the order of the kinds of groups, rings first.
 std::vector<DataWay> data_ways(const StagePlan& stage);
 
-/// Adds to `uses` what all groups of the stage put on links together, or that of one (see
-/// DataGroup::group_of()), for each byte that a member sends over its NIC on average. Rings go from
-/// each member to its like in the next NVLink domain; the edges of any other algorithm are those of
-/// collective_shape(), where switches can limit. `lanes` belongs to the plan.
-void add_data_uses(const StepPlan& plan, const StagePlan& stage, const DataWay& way, int which,
-                   Lanes& lanes, std::vector<RouteHop>& uses);
+/// What the data-parallel collectives of a plan put on links. Each route is found once for all who
+/// ask: those who fold replicas, wire them, or take a sample.
+class DataRoutes {
+ public:
+  /// Both outlive this. `nodes` as in Site.
+  DataRoutes(const StepPlan& plan, const Fabric& fabric, std::vector<int> nodes = {});
+
+  [[nodiscard]] const StepPlan& plan() const { return plan_; }
+  [[nodiscard]] const Fabric& fabric() const { return lanes_.fabric(); }
+
+  /// Adds to `uses` what all groups of the stage put on links together, or that of one (see
+  /// DataGroup::group_of()), for each byte that a member sends over its NIC on average. Rings go
+  /// from each member to its like in the next NVLink domain; the edges of any other algorithm are
+  /// those of collective_shape(), where switches can limit. The stage's channels outlive this.
+  void add(const StagePlan& stage, const DataWay& way, int which, std::vector<RouteHop>& uses);
+
+ private:
+  /// What replicas send around the rings of a stage's groups, replica by replica.
+  struct Rings {
+    std::vector<RouteHop> uses;
+    std::vector<std::size_t> end;  ///< by replica
+  };
+  const Rings& rings(const StagePlan& stage, DataGroupKind kind);
+  std::vector<RouteHop> shape_uses(const StagePlan& stage, const DataChannel& channel, int which);
+
+  const StepPlan& plan_;
+  Lanes lanes_;
+  bool limits_;  ///< switches can
+  GroupUses groups_;
+  std::map<std::pair<int, DataGroupKind>, Rings> rings_;  ///< by stage
+  std::map<std::pair<const DataChannel*, int>, std::vector<RouteHop>> shapes_;
+};
 
 }  // namespace lockstep

@@ -8,7 +8,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "sim/step/data_routes.hpp"
 #include "sim/step/lanes.hpp"
 #include "sim/step/layer_routes.hpp"
 #include "sim/step/site.hpp"
@@ -96,20 +95,21 @@ std::uint32_t renumber(const std::vector<std::uint64_t>& hashes, Colours& colour
 /// Replicas and links as a graph: a replica's flow that crosses a link is an edge between them.
 class Refinement {
  public:
-  Refinement(const Scenario& scenario, const StepPlan& plan, Lanes& lanes)
-      : plan_(plan),
+  Refinement(const Scenario& scenario, DataRoutes& data_routes, Lanes& lanes)
+      : plan_(data_routes.plan()),
+        data_routes_(data_routes),
         lanes_(lanes),
-        routes_(plan, lanes),
-        span_(static_cast<std::size_t>(replicas_of_block(plan, routes_))),
+        routes_(plan_, lanes),
+        span_(static_cast<std::size_t>(replicas_of_block(plan_, routes_))),
         left_(nic_shares(scenario, lanes.fabric())),
         efficiency_(scenario.transport.efficiency),
         number_(lanes.fabric().link_count(), kUnused) {
-    const auto replicas = static_cast<std::size_t>(plan.placement.data);
+    const auto replicas = static_cast<std::size_t>(plan_.placement.data);
     const Slowdowns slow = slow_replicas(scenario, lanes.placement());
     for (std::size_t d = 0; d < replicas; ++d) {
       const auto data = static_cast<int>(d);
-      std::uint64_t hash = plan.variant(data);
-      for (const int kind : path_kinds(lanes, data, plan.placement.pipeline)) {
+      std::uint64_t hash = plan_.variant(data);
+      for (const int kind : path_kinds(lanes, data, plan_.placement.pipeline)) {
         hash = mix(hash, static_cast<std::uint64_t>(kind) + 2);
       }
       if (const auto it = slow.find(data); it != slow.end()) {
@@ -245,7 +245,7 @@ class Refinement {
     const auto kind = static_cast<std::size_t>(way.first->group);
     const int groups = plan_.placement.data / stage.groups[kind].replicas;
     for (int g = 0; g < groups; ++g) {
-      add_data_uses(plan_, stage, way, g, lanes_, uses_);
+      data_routes_.add(stage, way, g, uses_);
       merge_hops(uses_, 0);
       for (const RouteHop& use : uses_) {
         group_uses_.push_back({first_group_[kind] + static_cast<std::uint32_t>(g), number(use.link),
@@ -256,7 +256,7 @@ class Refinement {
   }
   void add_way(const StagePlan& stage, const DataWay& way, std::uint64_t id) {
     std::map<std::uint32_t, double> shares;
-    add_data_uses(plan_, stage, way, kEveryGroup, lanes_, uses_);
+    data_routes_.add(stage, way, kEveryGroup, uses_);
     for (const RouteHop& use : uses_) shares[number(use.link)] += use.share;
     uses_.clear();
     for (const auto& [link, share] : shares) {
@@ -347,6 +347,7 @@ class Refinement {
   }
 
   const StepPlan& plan_;
+  DataRoutes& data_routes_;
   Lanes& lanes_;
   LayerRoutes routes_;
   std::size_t span_;                   ///< replicas of a block
@@ -396,15 +397,16 @@ std::vector<ReplicaClass> classes_by_length(const StepPlan& plan, const Slowdown
 
 }  // namespace
 
-ReplicaClasses classes_of_replicas(const Scenario& scenario, const StepPlan& plan,
-                                   const Fabric& fabric, Folding folding) {
-  Lanes lanes{plan, fabric};
+ReplicaClasses classes_of_replicas(const Scenario& scenario, DataRoutes& data_routes,
+                                   Folding folding) {
+  const StepPlan& plan = data_routes.plan();
+  Lanes lanes{plan, data_routes.fabric()};
   const Slowdowns slow = slow_replicas(scenario, lanes.placement());
   const bool by_length = folding == Folding::folded && !lanes.comparable();
   if (folding == Folding::unfolded || by_length) {
     return {.classes = classes_by_length(plan, slow, lanes, !by_length), .links = {}};
   }
-  return Refinement{scenario, plan, lanes}.run(slow);
+  return Refinement{scenario, data_routes, lanes}.run(slow);
 }
 
 }  // namespace lockstep

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "sim/scenario/scenario.hpp"
+#include "sim/step/data_routes.hpp"
 #include "sim/step/plan.hpp"
-#include "topologies/fabric.hpp"
 
 namespace lockstep {
 
@@ -52,7 +52,7 @@ struct ReplicaClasses {
 /// class of its own.
 ///
 /// `folded` under ECMP: classes are those of equal path length.
-ReplicaClasses classes_of_replicas(const Scenario& scenario, const StepPlan& plan,
-                                   const Fabric& fabric, Folding folding);
+ReplicaClasses classes_of_replicas(const Scenario& scenario, DataRoutes& data_routes,
+                                   Folding folding);
 
 }  // namespace lockstep

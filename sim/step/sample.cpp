@@ -4,7 +4,6 @@
 #include <numeric>
 #include <utility>
 
-#include "sim/step/data_routes.hpp"
 #include "sim/step/lanes.hpp"
 #include "sim/step/layer_routes.hpp"
 #include "sim/step/step.hpp"
@@ -15,8 +14,11 @@ namespace {
 /// What the pipeline messages of replicas and their exchanges, inside layers too, put on links.
 class ReplicaRoutes {
  public:
-  ReplicaRoutes(const StepPlan& plan, const Fabric& fabric)
-      : plan_(plan), lanes_(plan, fabric), layers_(plan, lanes_) {}
+  explicit ReplicaRoutes(DataRoutes& data_routes)
+      : plan_(data_routes.plan()),
+        data_routes_(data_routes),
+        lanes_(plan_, data_routes.fabric()),
+        layers_(plan_, lanes_) {}
 
   /// Calls `visit` with the links of each flow of the replica.
   template <class Visit>
@@ -54,7 +56,7 @@ class ReplicaRoutes {
     for (const StagePlan& stage : plan_.stages) {
       for (const DataWay& way : data_ways(stage)) {
         uses_.clear();
-        add_data_uses(plan_, stage, way, kEveryGroup, lanes_, uses_);
+        data_routes_.add(stage, way, kEveryGroup, uses_);
         for (const RouteHop& use : uses_) load[use.link] += use.share;
       }
     }
@@ -73,6 +75,7 @@ class ReplicaRoutes {
   }
 
   const StepPlan& plan_;
+  DataRoutes& data_routes_;
   Lanes lanes_;
   LayerRoutes layers_;
   std::vector<RouteHop> uses_;
@@ -154,25 +157,26 @@ std::vector<double> ReplicaSample::crowded(double share) const {
   return out;
 }
 
-ReplayedReplicas replicas_for_replay(const Scenario& scenario, const StepPlan& plan,
-                                     const Fabric& fabric) {
-  ReplicaClasses replicas = classes_of_replicas(scenario, plan, fabric, scenario.folding);
-  const double events = step_events(plan, replicas.classes);
+ReplayedReplicas replicas_for_replay(const Scenario& scenario, DataRoutes& data_routes) {
+  ReplicaClasses replicas = classes_of_replicas(scenario, data_routes, scenario.folding);
+  const double events = step_events(data_routes.plan(), replicas.classes);
   if (scenario.folding != Folding::automatic || events <= kStepBudget) {
     return {std::move(replicas), {}};
   }
   const double each = events / static_cast<double>(replicas.classes.size());
   const ReplicaSample sample = sample_of_replicas(
-      scenario, plan, fabric, static_cast<std::size_t>(std::max(1.0, kStepBudget / each)));
+      scenario, data_routes, static_cast<std::size_t>(std::max(1.0, kStepBudget / each)));
   return {{sample.classes, {}}, sample.crowded(0.5)};
 }
 
-ReplicaSample sample_of_replicas(const Scenario& scenario, const StepPlan& plan,
-                                 const Fabric& fabric, std::size_t size) {
+ReplicaSample sample_of_replicas(const Scenario& scenario, DataRoutes& data_routes,
+                                 std::size_t size) {
+  const StepPlan& plan = data_routes.plan();
+  const Fabric& fabric = data_routes.fabric();
   const auto replicas = static_cast<std::size_t>(plan.placement.data);
   const std::vector<ReplicaClass> all =
-      classes_of_replicas(scenario, plan, fabric, Folding::unfolded).classes;
-  ReplicaRoutes routes{plan, fabric};
+      classes_of_replicas(scenario, data_routes, Folding::unfolded).classes;
+  ReplicaRoutes routes{data_routes};
   std::vector<double> load(fabric.link_count());
   for (std::size_t d = 0; d < replicas; ++d) routes.add_load(static_cast<int>(d), load);
 

@@ -7,7 +7,6 @@
 #include "sim/scenario/scenario.hpp"
 #include "sim/step/plan.hpp"
 #include "sim/step/replica_classes.hpp"
-#include "topologies/fabric.hpp"
 
 namespace lockstep {
 
@@ -33,13 +32,12 @@ struct ReplayedReplicas {
 };
 /// As the scenario says; above the budget of step.hpp a sample, whose links the others use half of
 /// the time.
-ReplayedReplicas replicas_for_replay(const Scenario& scenario, const StepPlan& plan,
-                                     const Fabric& fabric);
+ReplayedReplicas replicas_for_replay(const Scenario& scenario, DataRoutes& data_routes);
 
 /// Half of the sample are the replicas whose pipeline messages share links with most others and
 /// with collectives, since a step waits for its slowest replica; the rest lie evenly among all.
 /// Slow GPUs and every variant of the plan are in it. Requires 1 <= size.
-ReplicaSample sample_of_replicas(const Scenario& scenario, const StepPlan& plan,
-                                 const Fabric& fabric, std::size_t size);
+ReplicaSample sample_of_replicas(const Scenario& scenario, DataRoutes& data_routes,
+                                 std::size_t size);
 
 }  // namespace lockstep

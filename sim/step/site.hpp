@@ -62,6 +62,7 @@ class FabricLinks {
   std::vector<LinkIndex> index_;
 };
 
+class DataRoutes;
 struct StepPlan;
 
 /// The fabric that the scenario gives its cluster; its NICs are those of the fastest pool.
@@ -74,6 +75,8 @@ std::vector<double> nic_shares(const Scenario& scenario, const Fabric& fabric);
 struct Site {
   FabricLinks* links = nullptr;
   std::vector<int> nodes;  ///< of the fabric, by node of the job; empty: the same
+  /// Of the job on these nodes of this fabric, if anybody asked before; null: found when wired.
+  DataRoutes* data_routes = nullptr;
 };
 
 }  // namespace lockstep

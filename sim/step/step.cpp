@@ -207,19 +207,19 @@ class JobReplay {
       : scenario_(scenario),
         options_(options),
         plan_(plan_step(scenario)),
-        fabric_(own_fabric(scenario, plan_)) {}
+        fabric_(own_fabric(scenario, plan_)),
+        data_routes_(plan_, fabric_) {}
 
   [[nodiscard]] const StepPlan& plan() const { return plan_; }
-  [[nodiscard]] const Fabric& fabric() const { return fabric_; }
+  [[nodiscard]] DataRoutes& data_routes() const { return data_routes_; }
 
   [[nodiscard]] Replayed replay(ReplicaClasses replicas, bool record,
                                 std::vector<double> crowd = {}) const {
     FlowNetwork network;
     FabricLinks links{fabric_, network, scenario_.transport.efficiency,
                       nic_shares(scenario_, fabric_)};
-    const Wiring wiring{scenario_,        plan_,
-                        replicas.classes, {.links = &links, .nodes = {}},
-                        replicas.links,   std::move(crowd)};
+    const Site site{.links = &links, .nodes = {}, .data_routes = &data_routes_};
+    const Wiring wiring{scenario_, plan_, replicas.classes, site, replicas.links, std::move(crowd)};
     std::optional<LinkHolds> holds;
     if (options_.explain_links) network.observe(&holds.emplace(wiring, fabric_));
     ReplayResult result =
@@ -245,6 +245,7 @@ class JobReplay {
   const StepOptions& options_;
   StepPlan plan_;
   Fabric fabric_;
+  mutable DataRoutes data_routes_;  ///< finds each route when it is first asked for
 };
 
 Scenario without_stragglers(const Scenario& scenario) {
@@ -308,7 +309,7 @@ struct Bracket {
 };
 
 Bracket bracket(const Scenario& scenario, const JobReplay& job, std::size_t size) {
-  Bracket out{sample_of_replicas(scenario, job.plan(), job.fabric(), size), {}};
+  Bracket out{sample_of_replicas(scenario, job.data_routes(), size), {}};
   const auto end = [&](double share) {
     const std::vector<double> crowd = out.sample.crowded(share);
     return seconds(job.replay({out.sample.classes, {}}, false, crowd).result.end);
@@ -356,7 +357,7 @@ StepReport simulate(const Scenario& scenario, const StepOptions& options) {
       options.folding == Folding::automatic ? scenario.folding : options.folding;
   const bool differ = options.jitter > Seconds{} && folding == Folding::automatic;
   ReplicaClasses replicas =
-      classes_of_replicas(scenario, job.plan(), job.fabric(), differ ? Folding::unfolded : folding);
+      classes_of_replicas(scenario, job.data_routes(), differ ? Folding::unfolded : folding);
   const double events = step_events(job.plan(), replicas.classes);
   const std::size_t classes = replicas.classes.size();
   const double each = events / static_cast<double>(classes);

@@ -1,6 +1,7 @@
 #include "sim/step/wiring.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <limits>
 #include <map>
 #include <utility>
@@ -67,7 +68,13 @@ Wiring::Wiring(const Scenario& scenario, const StepPlan& plan,
   pairs_.assign(actors, kNoLink);
   wire_messages();
   wire_layers();
-  wire_data();
+  if (site.data_routes != nullptr) {
+    assert(&site.data_routes->fabric() == &lanes_.fabric());
+    wire_data(*site.data_routes);
+  } else {
+    DataRoutes routes{plan, lanes_.fabric(), site.nodes};
+    wire_data(routes);
+  }
   wire_exchanges();
 }
 
@@ -247,7 +254,7 @@ void Wiring::wire_layer(const std::vector<std::size_t>& actors, Axis axis) {
   for (const std::size_t a : actors) actors_[a].layer[static_cast<std::size_t>(axis)] = flow;
 }
 
-void Wiring::wire_data() {
+void Wiring::wire_data(DataRoutes& routes) {
   data_.resize(plan_.stages.size());
   std::array<std::vector<std::vector<std::size_t>>, kDataGroups> groups;
   for (std::size_t kind = 0; kind < kDataGroups; ++kind) {
@@ -261,7 +268,7 @@ void Wiring::wire_data() {
       for (const std::size_t channel : way.channels) way_of[channel] = ways.size();
       ways.emplace_back();
       for (const auto& classes : groups[static_cast<std::size_t>(way.first->group)]) {
-        ways.back().push_back(data_edges(stage, way, classes));
+        ways.back().push_back(data_edges(stage, way, classes, routes));
       }
     }
     for (std::size_t c = 0; c < stage.channels.size(); ++c) {
@@ -279,7 +286,7 @@ void Wiring::wire_data() {
 /// Links between the NVLink domains of the groups in which these classes are, one byte of each
 /// member.
 Wiring::Edges Wiring::data_edges(const StagePlan& stage, const DataWay& way,
-                                 const std::vector<std::size_t>& classes) {
+                                 const std::vector<std::size_t>& classes, DataRoutes& routes) {
   std::vector<RouteHop> uses;
   const DataGroup& group = stage.groups[static_cast<std::size_t>(way.first->group)];
   const bool every_replica =
@@ -288,12 +295,12 @@ Wiring::Edges Wiring::data_edges(const StagePlan& stage, const DataWay& way,
   double groups = 1;  // that are alike
   if (classes.size() < classes_.size()) {
     const int which = group.group_of(classes_[classes.front()].representative);
-    add_data_uses(plan_, stage, way, which, lanes_, uses);
+    routes.add(stage, way, which, uses);
     groups = 0;
     for (const std::size_t c : classes) groups += classes_[c].copies;
     groups /= group.replicas;
   } else if (alike() || !crowd_.empty() || every_replica || !way.is_ring()) {
-    add_data_uses(plan_, stage, way, kEveryGroup, lanes_, uses);
+    routes.add(stage, way, kEveryGroup, uses);
   } else {
     for (const ReplicaClass& c : classes_) {
       if (c.copies == 1) {

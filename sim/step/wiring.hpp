@@ -101,9 +101,9 @@ class Wiring {
   void wire_message(std::size_t actor, int data, int stage, int next, int direction, int copies);
   void wire_layers();
   void wire_layer(const std::vector<std::size_t>& actors, Axis axis);
-  void wire_data();
+  void wire_data(DataRoutes& routes);
   Edges data_edges(const StagePlan& stage, const DataWay& way,
-                   const std::vector<std::size_t>& classes);
+                   const std::vector<std::size_t>& classes, DataRoutes& routes);
   void add_hashed_ring(int stage, const DataGroup& group, int representative,
                        std::vector<RouteHop>& ring);
   FlowIndex wire_data_channel(std::size_t stage, std::size_t number, std::size_t group,

@@ -275,8 +275,9 @@ Trace trace_of_step(const Scenario& scenario) {
   const StepPlan plan = plan_step(scenario);
   std::vector<ReplicaClass> replicas;
   if (!scenario.stragglers.empty()) {
-    replicas =
-        classes_of_replicas(scenario, plan, own_fabric(scenario, plan), Folding::unfolded).classes;
+    const Fabric fabric = own_fabric(scenario, plan);
+    DataRoutes data_routes{plan, fabric};
+    replicas = classes_of_replicas(scenario, data_routes, Folding::unfolded).classes;
   }
   const TensorPayload payload(scenario, plan);
   std::vector<RankTrace> ranks;

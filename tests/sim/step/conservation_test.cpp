@@ -61,7 +61,8 @@ struct ObservedStep {
   explicit ObservedStep(const Scenario& scenario)
       : plan(plan_step(scenario)),
         fabric(own_fabric(scenario, plan)),
-        replicas(classes_of_replicas(scenario, plan, fabric, Folding::unfolded)),
+        data_routes(plan, fabric),
+        replicas(classes_of_replicas(scenario, data_routes, Folding::unfolded)),
         links(fabric, network, scenario.transport.efficiency, nic_shares(scenario, fabric)),
         wiring(scenario, plan, replicas.classes, {.links = &links, .nodes = {}}, replicas.links),
         books(network.flows()) {
@@ -71,6 +72,7 @@ struct ObservedStep {
 
   StepPlan plan;
   Fabric fabric;
+  DataRoutes data_routes;
   ReplicaClasses replicas;
   FlowNetwork network;
   FabricLinks links;

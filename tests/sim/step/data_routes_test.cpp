@@ -40,9 +40,8 @@ std::vector<double> load_of(const StepPlan& plan, const Fabric& fabric,
   stage.channels.resize(1);
   const std::vector<DataWay> ways = data_ways(stage);
   REQUIRE(ways.size() == 1);
-  Lanes lanes{plan, fabric};
   std::vector<RouteHop> uses;
-  add_data_uses(plan, stage, ways.front(), kEveryGroup, lanes, uses);
+  DataRoutes{plan, fabric}.add(stage, ways.front(), kEveryGroup, uses);
   std::vector<double> load(fabric.link_count());
   for (const RouteHop& use : uses) load[use.link] += use.share;
   return load;
