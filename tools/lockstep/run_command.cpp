@@ -1,6 +1,7 @@
 #include <array>
 #include <fmt/format.h>
 #include <ostream>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -261,43 +262,11 @@ void add_hash(const ParsedOptions& options, Seconds jitter, RunResult& result, C
       });
 }
 
-Exit run_run(const ParsedOptions& options, Console& console) {
-  if (options.positionals.empty()) {
-    throw UsageError(
-        fmt::format("lockstep run: no scenario file; usage: lockstep {}", kRunSpec.usage));
-  }
-  const PresetStore presets(options.all("presets"));
-  const std::string& path = options.positionals.front();
-  const std::vector<std::string> sets = options.all("set");
-  const std::string text = read_text_file(path);
-  const JsonCursor root = JsonCursor::parse(path, text, JsonStyle::plain, sets);
-  check_options(options, root);
-  if (is_shared_scenario(root)) return run_shared(root, presets, options, console);
-  if (has_rl(root)) return run_rl(path, text, presets, options, console);
-  const std::string format = options.choice("format", kFormats);
-  const std::vector<Assertion> assertions = parse_assertions(options.all("assert"));
-
-  RunResult result{.scenario = complete_measured(read_job_file(path, text, presets, sets).draft,
-                                                 presets, {.profiles = options.all("profile")}),
-                   .report = {},
-                   .memory = {}};
-  result.scenario.folding = folding_of(options);
+/// Fills in all but the scenario and its memory.
+void predict_step(const ParsedOptions& options, const PresetStore& presets, RunResult& result,
+                  Console& console) {
   const Scenario& scenario = result.scenario;
-  result.memory = check_memory(scenario);
-  const bool expected_to_fit = !scenario.expect || scenario.expect->fits;
-  if (!options.has("allow-oom") && expected_to_fit) require_memory(result);
-
-  if (options.has("power-trace") && !scenario.power) {
-    throw UsageError(fmt::format(
-        "lockstep run: --power-trace is for a scenario with \"power\"; {} has none", path));
-  }
-  if (has_run(root))
-    return run_campaign(
-        {path, text, sets, options.all("profile"), root, presets, folding_of(options)}, scenario,
-        options, console);
-
-  const bool traced = options.has("trace");
-  const bool detailed = traced || options.has("svg") || scenario.power.has_value();
+  const bool detailed = options.has("trace") || options.has("svg") || scenario.power.has_value();
   const bool explained = options.has("explain-fabric"), reports = options.has("report");
   const Seconds jitter = jitter_of(options);
   if (reports) (void)chart_library();
@@ -315,34 +284,101 @@ Exit run_run(const ParsedOptions& options, Console& console) {
     widen(*result.interval, result.report.band, result.report.step_s);
   }
   if (scenario.power) result.power = step_power(scenario, result.report);
-  const bool claims = scenario.expect && !scenario.expect->claim.empty();
-  nlohmann::ordered_json json =
-      format == "json" || !assertions.empty() || claims ? result_json(result) : nullptr;
-  std::vector<std::string> misses = all_missed(assertions, json);
+}
+
+bool expected_to_fit(const Scenario& scenario) { return !scenario.expect || scenario.expect->fits; }
+
+/// What is said of a step beside its table.
+struct StepVerdict {
+  nlohmann::ordered_json json;  ///< null where nothing needs it
   std::optional<ClaimCheck> claim;
+  std::vector<std::string> misses;
+};
+
+StepVerdict judge_step(const RunResult& result, const std::vector<Assertion>& assertions,
+                       bool prints_json) {
+  const Scenario& scenario = result.scenario;
+  const bool claims = scenario.expect && !scenario.expect->claim.empty();
+  StepVerdict verdict;
+  if (prints_json || !assertions.empty() || claims) verdict.json = result_json(result);
+  verdict.misses = all_missed(assertions, verdict.json);
   if (claims) {
-    claim.emplace(scenario.expect->claim, scenario.expect->source, json);
-    add_claim(*claim, json, misses);
+    verdict.claim.emplace(scenario.expect->claim, scenario.expect->source, verdict.json);
+    add_claim(*verdict.claim, verdict.json, verdict.misses);
   }
-  if (!expected_to_fit && result.memory.fits) {
-    misses.emplace_back("expectation missed: the job fits in memory");
+  if (!expected_to_fit(scenario) && result.memory.fits) {
+    verdict.misses.emplace_back("expectation missed: the job fits in memory");
   }
-  if (exports_trace(options)) export_trace(options, scenario);
+  return verdict;
+}
+
+void write_step_files(const ParsedOptions& options, const RunResult& result) {
+  if (exports_trace(options)) export_trace(options, result.scenario);
   if (options.has("power-trace")) write_power_trace(options.get("power-trace"), result);
-  if (traced) {
+  if (options.has("trace")) {
     OutputFile file(options.get("trace"));
-    write_trace(file, result.report, scenario.file);
+    write_trace(file, result.report, result.scenario.file);
     file.commit();
   }
   if (options.has("svg")) write_svg(options.get("svg"), result);
-  if (reports) {
+  if (options.has("report")) {
     OutputFile file(options.get("report"));
     file.write(step_page(result));
     file.commit();
   }
-  write_output(formatted(result, json, claim, format, output_style(options, console)), options,
-               console);
-  return report_misses(misses, console);
+}
+
+/// What options say of the answer to any scenario that is a job.
+struct AnswerOptions {
+  std::string format;
+  std::vector<Assertion> assertions;
+};
+
+Exit run_step(const ParsedOptions& options, const AnswerOptions& wanted, const PresetStore& presets,
+              RunResult result, Console& console) {
+  predict_step(options, presets, result, console);
+  const StepVerdict verdict = judge_step(result, wanted.assertions, wanted.format == "json");
+  write_step_files(options, result);
+  write_output(
+      formatted(result, verdict.json, verdict.claim, wanted.format, output_style(options, console)),
+      options, console);
+  return report_misses(verdict.misses, console);
+}
+
+Exit run_run(const ParsedOptions& options, Console& console) {
+  if (options.positionals.empty()) {
+    throw UsageError(
+        fmt::format("lockstep run: no scenario file; usage: lockstep {}", kRunSpec.usage));
+  }
+  const PresetStore presets(options.all("presets"));
+  const std::string& path = options.positionals.front();
+  const std::vector<std::string> sets = options.all("set");
+  const std::string text = read_text_file(path);
+  const JsonCursor root = JsonCursor::parse(path, text, JsonStyle::plain, sets);
+  check_options(options, root);
+  if (is_shared_scenario(root)) return run_shared(root, presets, options, console);
+  if (has_rl(root)) return run_rl(path, text, presets, options, console);
+  const AnswerOptions wanted{.format = options.choice("format", kFormats),
+                             .assertions = parse_assertions(options.all("assert"))};
+
+  RunResult result{.scenario = complete_measured(read_job_file(path, text, presets, sets).draft,
+                                                 presets, {.profiles = options.all("profile")}),
+                   .report = {},
+                   .memory = {}};
+  result.scenario.folding = folding_of(options);
+  const Scenario& scenario = result.scenario;
+  result.memory = check_memory(scenario);
+  if (!options.has("allow-oom") && expected_to_fit(scenario)) require_memory(result);
+
+  if (options.has("power-trace") && !scenario.power) {
+    throw UsageError(fmt::format(
+        "lockstep run: --power-trace is for a scenario with \"power\"; {} has none", path));
+  }
+  if (has_run(root))
+    return run_campaign(
+        {path, text, sets, options.all("profile"), root, presets, folding_of(options)}, scenario,
+        options, console);
+  return run_step(options, wanted, presets, std::move(result), console);
 }
 
 constexpr Command kRunCommand{&kRunSpec, run_run};
