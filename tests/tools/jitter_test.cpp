@@ -76,6 +76,24 @@ TEST_CASE("--jitter: below a tick it is none; else no replica stands for another
         asked(kSideBySide, {"--jitter", "20 us"}).out);
 }
 
+TEST_CASE("--jitter: on full links a lead grows with every micro batch, in proportion to itself") {
+  const auto gain = [](const std::string& jitter, int sequences) {
+    const Json answer = answer_of(
+        kSideBySide, {"--jitter", jitter, "--set", "batch.sequences=" + std::to_string(sequences)});
+    return answer.at("jitter").at("aligned_step_s").get<double>() - step_s(answer);
+  };
+  // In nanoseconds the lead has not grown to what a micro batch takes: nothing else happens than
+  // with ten times the jitter, a tenth of it. So it is not the order of events that decides.
+  const double small = gain("1 ns", 24), large = gain("10 ns", 24);
+  CHECK(small > 1e-9);
+  CHECK(large == near(10 * small).epsilon(0.02));
+  // Each replica has two micro batches more, and of four that share an uplink one gains from 1 to 4
+  // times its lead in each.
+  const double longer = gain("1 ns", 32);
+  CHECK(longer > 2 * small);
+  CHECK(longer < 16 * small);
+}
+
 TEST_CASE("--jitter: no time, or folding beside it, is refused") {
   for (const char* const text : {"0 s", "-1 us", "2 s", "5", "soon"}) {
     CAPTURE(text);

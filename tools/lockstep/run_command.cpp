@@ -105,7 +105,8 @@ constexpr std::array kRunOptions{
         "jitter", 0, "TIME", false,
         "Start every transfer of the step up to so much late, each by a draw of its own that "
         "is the same in every run, and say what the step takes without: what bursts cost "
-        "that line up exactly.",
+        "that line up exactly. On full links a lead grows with every micro batch, so that even "
+        "0.01 ns moves a long step.",
         "--jitter \"5 us\""},
     kHashSeedsOption,
     OptionSpec{"jobs", 'j', "N", false,

@@ -255,6 +255,20 @@ TEST_CASE("FlowNetwork: a second flow halves the first, and returns the link whe
   CHECK(one.network.carried(one.link) / Bytes{4000} == doctest::Approx(1.0).epsilon(1e-12));
 }
 
+TEST_CASE("FlowNetwork: of two flows that share a link a lead of 1 ns becomes 2 ns") {
+  // 1 kB each. Had both started at 1 ns they would end at 2001 ns; a moves 1 B alone until 1 ns,
+  // and the 999 B that are left at half speed until 1999 ns. b ends with all bytes, at 2000 ns.
+  OneLink one;
+  one.network.start(one.a, Bytes{1000}, {});
+  one.network.settle({});
+  one.network.start(one.b, Bytes{1000}, {1'000});
+  one.network.settle({1'000});
+  CHECK(one.network.next_end() == StepTime{1'999'000});
+  CHECK(one.ended_at({1'999'000}) == std::vector<FlowIndex>{one.a});
+  one.network.settle({1'999'000});
+  CHECK(one.network.next_end() == StepTime{2'000'000});
+}
+
 TEST_CASE("FlowNetwork: ends of one tick come together, lowest flow first") {
   OneLink one;
   one.network.start(one.b, Bytes{500}, {});
