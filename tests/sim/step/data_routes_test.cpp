@@ -75,6 +75,14 @@ TEST_CASE("data groups: each kind holds every rank of a stage once") {
           }
         });
         CHECK(static_cast<int>(seen.size()) == spec.tensor * spec.data);
+        std::set<int> replicas;
+        for (int g = 0; g < spec.data / group.replicas; ++g) {
+          for (int i = 0; i < group.replicas; ++i) {
+            CHECK(group.group_of(group.member(g, i)) == g);
+            CHECK(replicas.insert(group.member(g, i)).second);
+          }
+        }
+        CHECK(static_cast<int>(replicas.size()) == spec.data);
       }
     }
   }

@@ -8,8 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "models/collectives/algorithms.hpp"
 #include "models/input/input_error.hpp"
 #include "sim/core/random.hpp"
+#include "sim/fabric/collective_load.hpp"
 #include "tests/sim/trace/sample_traces.hpp"
 #include "tests/support/near.hpp"
 
@@ -160,6 +162,39 @@ TEST_CASE("replay_trace: a collective starts with its last rank and costs what t
     CHECK(replay.ranks[15].waiting == StepTime{});
     CHECK(replay.ranks[3].communication == replay.ranks[15].communication);
   }
+}
+
+TEST_CASE("replay_trace: all-to-all over hashed paths has the connections that comm gives it") {
+  constexpr int kNodes = 4, kGpus = 32;
+  const Bytes payload{1e9};
+  const std::string text = R"({"cluster": {"node": "dgx_h100", "nodes": 4, "fabric": {
+      "kind": "fat_tree", "levels": 2, "leaf_ports_down": 8, "leaf_oversubscription": 4,
+      "routing": "ecmp"}}})";
+  const Cluster cluster =
+      read_cluster(JsonCursor::parse("test", text).at("cluster"), test::presets());
+  std::vector<RankTrace> ranks;
+  std::vector<FabricMember> members;
+  for (int r = 0; r < kGpus; ++r) {
+    ranks.push_back(trace_rank(r));
+    add_call(ranks.back(), 1, CollectiveOp::all_to_all, payload, kGpus);
+    members.push_back(fabric_member(cluster.node, r));
+  }
+  const CollectiveCall call{
+      .op = CollectiveOp::all_to_all, .payload = payload, .ranks = kGpus, .ranks_per_node = 8};
+  const BytesPerSecond nic = cluster.node.nic_bandwidth;
+  const CollectiveCost cost = collective_cost(call, cluster.node.gpu, cluster.transport, nic);
+  const Fabric fabric(cluster.fabric, kNodes, 8, nic);
+  const auto slowest = [&](int peers) {
+    CollectiveLoad load(fabric);
+    load.add(collective_shape(call.op, cost.algorithm, places_of(members), 1, peers), members,
+             kFirstHashSeed);
+    return load.slowest(cluster.transport.efficiency).per_byte;
+  };
+  const int peers =
+      peer_channels(unpack(call, cluster.node.gpu, cluster.transport, nic, CollectiveOptions{}));
+  REQUIRE(slowest(peers) != slowest(1));
+  CHECK(to_seconds(replayed(std::move(ranks), cluster).end).base_units() ==
+        test::near((cost.latency + payload * slowest(peers)).base_units()).epsilon(1e-6));
 }
 
 TEST_CASE("replay_trace: collectives of one group run one after another, of several at once") {
