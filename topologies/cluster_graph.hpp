@@ -3,6 +3,7 @@
 /// the obvious version that the arithmetic of fabric.hpp is tested against.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -11,7 +12,6 @@
 #include <vector>
 
 #include "models/units.hpp"
-#include "topologies/fabric.hpp"
 
 namespace lockstep {
 
@@ -45,10 +45,10 @@ class ClusterGraph {
   /// Requires ports before switches and in ascending (node, nic), known ends, no cable from a
   /// vertex to itself, capacities above 0. Nodes may have different numbers of NICs; parts may be
   /// unconnected.
-  ClusterGraph(std::vector<GraphVertex> vertices, std::vector<GraphCable> cables);
-  /// A copy of a drawn fabric's graph; a drawing of a whole tree, in time and memory in proportion
-  /// to its cables. Under spray, a tree's parallel cables name the same bundle as `fabric_link`.
-  explicit ClusterGraph(const Fabric& fabric);
+  /// `names`: what a Fabric calls the two links of each cable, a to b first; empty: as the graph
+  /// does.
+  ClusterGraph(std::vector<GraphVertex> vertices, std::vector<GraphCable> cables,
+               std::span<const std::array<std::uint32_t, 2>> names = {});
 
   [[nodiscard]] std::uint32_t vertex_count() const {
     return static_cast<std::uint32_t>(vertices_.size());
@@ -74,7 +74,7 @@ class ClusterGraph {
   /// The same cable the other way.
   [[nodiscard]] GraphLink reverse(GraphLink link) const;
   /// What Fabric calls the link; the link itself where the graph was not made from one.
-  [[nodiscard]] std::span<const FabricLink> fabric_link() const { return fabric_link_; }
+  [[nodiscard]] std::span<const std::uint32_t> fabric_link() const { return fabric_link_; }
 
   [[nodiscard]] int nodes() const { return static_cast<int>(first_port_.size()) - 1; }
   [[nodiscard]] int nics(int node) const;
@@ -117,7 +117,7 @@ class ClusterGraph {
   std::vector<BytesPerSecond> capacity_;
   std::vector<std::uint32_t> cable_;
   std::vector<GraphLink> ways_;  ///< 2 per cable
-  std::vector<FabricLink> fabric_link_;
+  std::vector<std::uint32_t> fabric_link_;
   std::vector<std::string> untold_;
 };
 

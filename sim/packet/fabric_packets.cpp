@@ -4,6 +4,7 @@
 #include <cassert>
 #include <set>
 
+#include "topologies/builders/graph_of_fabric.hpp"
 #include "topologies/cluster_graph.hpp"
 
 namespace lockstep {
@@ -31,7 +32,7 @@ bool uses_any(const std::vector<LinkIndex>& path, std::span<const LinkIndex> lin
 
 PacketNetwork packet_network(const Fabric& fabric, Seconds cable_latency) {
   assert(fabric.spec().routing == Routing::ecmp);
-  const ClusterGraph graph(fabric);
+  const ClusterGraph graph = graph_of(fabric);
   PacketNetwork network;
   network.links.resize(fabric.link_count());
   for (GraphLink link = 0; link < graph.link_count(); ++link) {

@@ -10,7 +10,7 @@
 
 #include "models/checkpoint.hpp"
 #include "models/input/json_cursor.hpp"
-#include "sim/run/campaign.hpp"
+#include "sim/run/failure_mode.hpp"
 #include "sim/scenario/cluster_site.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "sim/scenario/scenario_draft.hpp"

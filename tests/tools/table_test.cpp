@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "models/input/number_text.hpp"
+
 using namespace lockstep;
 
 TEST_CASE("significant: as many digits as asked, no exponent for everyday sizes") {

@@ -5,6 +5,8 @@
 #include <doctest/doctest.h>
 #include <string>
 
+#include "topologies/builders/graph_of_fabric.hpp"
+
 namespace lockstep {
 namespace {
 
@@ -13,8 +15,7 @@ constexpr BytesPerSecond kAnalysisRate = gigabits_per_second(400);
 TopologyAnalysis analysis_of(const FabricSpec& spec, int nodes, int nics) {
   REQUIRE_FALSE(check(spec, nodes, nics, kAnalysisRate));
   const Fabric fabric(spec, nodes, nics, kAnalysisRate);
-  return analyse(
-      drawn_fabric(fabric.is_drawn() ? *fabric.graph() : ClusterGraph(fabric), "a builder"));
+  return analyse(drawn_fabric(fabric.is_drawn() ? *fabric.graph() : graph_of(fabric), "a builder"));
 }
 
 void check_spread(const Spread& found, double expected) {

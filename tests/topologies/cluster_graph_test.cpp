@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/topologies/nic.hpp"
+#include "topologies/builders/graph_of_fabric.hpp"
 
 namespace lockstep {
 namespace {
@@ -45,7 +46,7 @@ std::vector<Fabric> fabrics() {
 
 TEST_CASE("every fabric: cables of a link add up to its capacity, and no link is left out") {
   for (const Fabric& fabric : fabrics()) {
-    const ClusterGraph graph(fabric);
+    const ClusterGraph graph = graph_of(fabric);
     std::vector<BytesPerSecond> sum(fabric.link_count());
     for (std::uint32_t i = 0; i < graph.link_count(); ++i) {
       sum.at(graph.fabric_link()[i]) += graph.capacity()[i];
@@ -58,7 +59,7 @@ TEST_CASE("every fabric: cables of a link add up to its capacity, and no link is
 
 TEST_CASE("every fabric: all vertices reach each other, and each has a name of its own") {
   for (const Fabric& fabric : fabrics()) {
-    const ClusterGraph graph(fabric);
+    const ClusterGraph graph = graph_of(fabric);
     CHECK(graph.strong_components() == 1);
     std::set<std::string> names;
     for (Vertex v = 0; v < graph.vertex_count(); ++v) names.insert(graph.vertex_name(v));
@@ -79,7 +80,7 @@ std::set<Vertex> step(const ClusterGraph& graph, const std::set<Vertex>& from, F
 
 TEST_CASE("every fabric: a route walks cables from NIC to NIC, and no path is shorter") {
   for (const Fabric& fabric : fabrics()) {
-    const ClusterGraph graph(fabric);
+    const ClusterGraph graph = graph_of(fabric);
     const int ports = fabric.nodes() * fabric.nics_per_node();
     std::vector<RouteHop> hops;
     for (int from = 0; from < ports; ++from) {
@@ -104,7 +105,7 @@ TEST_CASE("bisection: a non-blocking tree has all of it, o:1 leaves 1/o") {
         FabricSpec spec = tree(kind, Routing::spray, levels);
         spec.leaf_oversubscription = over;
         const Fabric fabric(spec, 32, 2, kNic);
-        const double share = ClusterGraph(fabric).bisection() / (16 * 2 * kNic);
+        const double share = graph_of(fabric).bisection() / (16 * 2 * kNic);
         CHECK(share == doctest::Approx(1 / over));
       }
     }
@@ -118,13 +119,13 @@ TEST_CASE("bisection: between pods, oversubscription of leaf and spine multiply"
   spec.pod_leaves = 6;
   const Fabric fabric(spec, 24, 2, kNic);  // two pods of 6 leaves of 2 nodes
   REQUIRE(fabric.counts().pods == 2);
-  const double share = ClusterGraph(fabric).bisection() / (12 * 2 * kNic);
+  const double share = graph_of(fabric).bisection() / (12 * 2 * kNic);
   CHECK(share == doctest::Approx(1.0 / 6));
 }
 
 TEST_CASE("max_flow: one NIC sends at its own rate, and nothing where nobody receives") {
   const Fabric fabric(tree(FabricKind::fat_tree, Routing::spray, 2), 8, 2, kNic);
-  const ClusterGraph graph(fabric);
+  const ClusterGraph graph = graph_of(fabric);
   const std::array one{graph.nic_port(0, 0)};
   const std::array others{graph.nic_port(5, 0), graph.nic_port(6, 1)};
   CHECK(graph.max_flow(one, others) == kNic);

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <fmt/format.h>
 
+#include "models/input/number_text.hpp"
 #include "sim/scenario/names.hpp"
-#include "tools/lockstep/table.hpp"
 
 namespace lockstep {
 namespace {

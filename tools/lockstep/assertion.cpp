@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/input/input_error.hpp"
+#include "models/input/number_text.hpp"
 #include "tools/lockstep/options.hpp"
 #include "tools/lockstep/table.hpp"
 

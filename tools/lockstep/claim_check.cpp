@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/input/input_error.hpp"
+#include "models/input/number_text.hpp"
 
 namespace lockstep {
 namespace {

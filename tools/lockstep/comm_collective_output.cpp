@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/input/number_text.hpp"
 #include "models/input/quantity.hpp"
 #include "tools/lockstep/comm_collective.hpp"
 

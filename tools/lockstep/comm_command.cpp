@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/input/number_text.hpp"
 #include "models/input/text_file.hpp"
 #include "sim/traffic/read_traffic.hpp"
 #include "sim/traffic/traffic_congestion.hpp"

@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/input/number_text.hpp"
 #include "models/input/quantity.hpp"
 #include "sim/scenario/names.hpp"
 #include "topologies/nic_rates.hpp"

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "models/input/number_text.hpp"
 #include "models/input/text_file.hpp"
 #include "sim/accuracy/read_residuals.hpp"
 #include "tools/lockstep/accuracy/residuals_file.hpp"

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <ostream>
+#include <ranges>
 #include <span>
 
 #include "models/input/input_error.hpp"
@@ -15,12 +16,15 @@
 #include "tools/lockstep/import_nsys.hpp"
 #include "tools/lockstep/kineto_points.hpp"
 #include "tools/lockstep/shared_options.hpp"
+#include "tools/lockstep/table.hpp"
 
 namespace lockstep {
 namespace {
 
 constexpr int kMostImportedRanks = 30'000;  // of nodes, and of GPUs in one
 constexpr std::size_t kMostFiles = 1000;
+constexpr std::size_t kMostKernelLines = 40;  // of the table of kernels left out
+constexpr std::size_t kLongestKernelName = 60;
 
 constexpr std::array kImportOptions{
     OptionSpec{"gpu", 0, "NAME", false,
@@ -125,7 +129,7 @@ ImportMachine machine_from(const ParsedOptions& options, const PresetStore& pres
 }
 
 Imported from_kernels(const ParsedOptions& options, const std::vector<std::string>& /*files*/,
-                      const PresetStore& presets, const Console& /*console*/) {
+                      const PresetStore& presets) {
   const KernelFiles files{.gemm = options.all("gemm"),
                           .attention = options.all("attention"),
                           .memory = options.all("memory"),
@@ -134,7 +138,7 @@ Imported from_kernels(const ParsedOptions& options, const std::vector<std::strin
 }
 
 Imported from_nccl(const ParsedOptions& options, const std::vector<std::string>& files,
-                   const PresetStore& presets, const Console& /*console*/) {
+                   const PresetStore& presets) {
   NcclLogOptions log;
   if (options.has("op")) log.op = options.choice("op", kNcclTestsNames);
   log.nodes = whole_number(options, "nodes", 0, kMostImportedRanks);
@@ -143,14 +147,11 @@ Imported from_nccl(const ParsedOptions& options, const std::vector<std::string>&
 }
 
 Imported from_kineto(const ParsedOptions& options, const std::vector<std::string>& files,
-                     const PresetStore& presets, const Console& console) {
+                     const PresetStore& presets) {
   const ImportMachine machine = machine_from(options, presets);
   const int of_node = machine.node == nullptr ? 0 : machine.node->nvlink_domain;
   const int per_node = whole_number(options, "gpus-per-node", of_node, kMostImportedRanks);
-  TextStyle style = console.style;
-  style.colour = false;
-  style.columns = 0;
-  return import_kineto(files, machine, per_node, presets, style);
+  return import_kineto(files, machine, per_node, presets);
 }
 
 /// Number formats of --precision, and what PyTorch calls them.
@@ -159,7 +160,7 @@ constexpr std::array<std::string_view, 4> kTorchTypes{"c10::BFloat16", "c10::Hal
                                                       "c10::Float8_e4m3fn", kTf32Type};
 
 Imported from_nsys(const ParsedOptions& options, const std::vector<std::string>& files,
-                   const PresetStore& presets, const Console& /*console*/) {
+                   const PresetStore& presets) {
   std::string type;
   if (options.has("precision")) {
     const auto* const found =
@@ -175,7 +176,7 @@ struct ImportKind {
   bool of_files;  ///< named without an option
   std::span<const std::string_view> options;
   Imported (*import)(const ParsedOptions&, const std::vector<std::string>& files,
-                     const PresetStore&, const Console&);
+                     const PresetStore&);
 };
 constexpr std::array<std::string_view, 4> kKernelOptions{"gemm", "attention", "memory", "nccl"};
 constexpr std::array<std::string_view, 4> kNcclOptions{"node", "nodes", "gpus-per-node", "op"};
@@ -208,6 +209,30 @@ void check_options_of(const ImportKind& kind, const ParsedOptions& options) {
   }
 }
 
+/// The kernels that became no point of the profile.
+std::string kernels_table(const std::vector<LeftOutKernel>& kernels, TextStyle style) {
+  style.colour = false;
+  style.columns = 0;
+  TextTable table({{"left out", TextTable::Align::left},
+                   {"kind", TextTable::Align::left},
+                   {"calls", TextTable::Align::right},
+                   {"total", TextTable::Align::right},
+                   {"median", TextTable::Align::right},
+                   {"why", TextTable::Align::left}});
+  for (const LeftOutKernel& kernel : kernels | std::views::take(kMostKernelLines)) {
+    std::string name = kernel.name.substr(0, kLongestKernelName);
+    if (name.size() < kernel.name.size()) name += "...";
+    table.add({name, std::string(kernel.kind), grouped(static_cast<double>(kernel.calls)),
+               duration_text(kernel.total_us * 1e-6), duration_text(kernel.median_us * 1e-6),
+               kernel.why});
+  }
+  std::string text = table.text(style);
+  if (kernels.size() > kMostKernelLines) {
+    text += fmt::format("  and {} more\n", kernels.size() - kMostKernelLines);
+  }
+  return text;
+}
+
 Exit run_import(const ParsedOptions& options, Console& console) {
   const ImportKind& kind = kind_of(options);
   check_options_of(kind, options);
@@ -221,8 +246,11 @@ Exit run_import(const ParsedOptions& options, Console& console) {
                                        kind.name, in_quotes(files.front())));
   }
   const PresetStore presets(options.all("presets"));
-  const Imported imported = kind.import(options, files, presets, console);
+  const Imported imported = kind.import(options, files, presets);
   for (const std::string& line : imported.left_out) console.err << terminal_text(line) << "\n";
+  if (!imported.kernels.empty()) {
+    console.err << terminal_text(kernels_table(imported.kernels, console.style));
+  }
   if (imported.profile.empty()) {
     throw InputError({.file = fmt::format("{}", fmt::join(files, ", ")),
                       .pointer = {},

@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <functional>
 #include <map>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
 #include "models/input/input_error.hpp"
+#include "models/input/number_text.hpp"
 #include "models/input/write_json.hpp"
 #include "sim/scenario/names.hpp"
 #include "tools/lockstep/device_name.hpp"
@@ -26,8 +28,6 @@ namespace {
 using KinetoJson = nlohmann::ordered_json;
 
 constexpr std::size_t kLargestTrace = std::size_t{4} << 30;  // bytes, unpacked
-constexpr std::size_t kMostLines = 40;                       // of the table of kernels
-constexpr std::size_t kLongestName = 60;
 
 /// Times of one thing that ran several times, in microseconds.
 using Times = std::vector<double>;
@@ -73,7 +73,7 @@ class KinetoImporter {
     }
   }
 
-  Imported finish(const std::vector<std::string>& files, const TextStyle& style) const {
+  Imported finish(const std::vector<std::string>& files) const {
     KinetoJson out{{"about", "Kernels of PyTorch's profiler; made by lockstep import kineto."}};
     out["conditions"]["files"] = fmt::format("{}", fmt::join(files, ", "));
     if (!device_.empty()) out["conditions"]["device"] = device_;
@@ -84,8 +84,8 @@ class KinetoImporter {
     add_points("gemm", products_, false, out);
     add_points("attention", attention_, false, out);
     add_points("collectives", collectives_, true, out);
-    Imported imported{profile_json_text(out), notes_};
-    imported.left_out.push_back(left_out_table(style));
+    Imported imported{profile_json_text(out), notes_, left_out_kernels()};
+    imported.left_out.push_back(taken_text());
     if (products_.empty() && attention_.empty() && collectives_.empty()) imported.profile.clear();
     return imported;
   }
@@ -134,36 +134,28 @@ class KinetoImporter {
     return {};
   }
 
-  [[nodiscard]] std::string left_out_table(const TextStyle& style) const {
-    std::string text = fmt::format(
+  [[nodiscard]] std::string taken_text() const {
+    return fmt::format(
         "{} of the GPU time of {} is in the profile: {} products, {} of "
         "attention, {} collectives.",
         percent_text(taken_us_ / all_us_), duration_text(all_us_ * 1e-6), products_.size(),
         attention_.size(), collectives_.size());
-    if (left_out_.empty()) return text;
-    std::vector<const decltype(left_out_)::value_type*> rows;
-    rows.reserve(left_out_.size());
-    for (const auto& row : left_out_) rows.push_back(&row);
-    std::ranges::stable_sort(
-        rows, [](const auto* a, const auto* b) { return sum_of(a->second) > sum_of(b->second); });
-    TextTable table({{"left out", TextTable::Align::left},
-                     {"kind", TextTable::Align::left},
-                     {"calls", TextTable::Align::right},
-                     {"total", TextTable::Align::right},
-                     {"median", TextTable::Align::right},
-                     {"why", TextTable::Align::left}});
-    for (std::size_t i = 0; i < std::min(rows.size(), kMostLines); ++i) {
-      const auto& [kernel, times] = *rows[i];
-      std::string name = kernel.first.substr(0, kLongestName);
-      if (name.size() < kernel.first.size()) name += "...";
-      table.add({name, std::string(name_of(kernel_kind(kernel.first))),
-                 grouped(static_cast<double>(times.size())), duration_text(sum_of(times) * 1e-6),
-                 duration_text(median(times) * 1e-6), kernel.second});
+  }
+
+  /// The longest first.
+  [[nodiscard]] std::vector<LeftOutKernel> left_out_kernels() const {
+    std::vector<LeftOutKernel> out;
+    out.reserve(left_out_.size());
+    for (const auto& [kernel, times] : left_out_) {
+      out.push_back({.name = kernel.first,
+                     .kind = name_of(kernel_kind(kernel.first)),
+                     .calls = times.size(),
+                     .total_us = sum_of(times),
+                     .median_us = median(times),
+                     .why = kernel.second});
     }
-    text += "\n" + table.text(style);
-    if (rows.size() > kMostLines) text += fmt::format("  and {} more\n", rows.size() - kMostLines);
-    text.pop_back();
-    return text;
+    std::ranges::stable_sort(out, std::greater<>(), &LeftOutKernel::total_us);
+    return out;
   }
 
   const ImportMachine& machine_;
@@ -180,10 +172,10 @@ class KinetoImporter {
 }  // namespace
 
 Imported import_kineto(const std::vector<std::string>& files, const ImportMachine& machine,
-                       int gpus_per_node, const PresetStore& presets, const TextStyle& style) {
+                       int gpus_per_node, const PresetStore& presets) {
   KinetoImporter importer(machine, gpus_per_node, presets);
   for (const std::string& file : files) importer.read(file);
-  return importer.finish(files, style);
+  return importer.finish(files);
 }
 
 }  // namespace lockstep

@@ -6,17 +6,16 @@
 
 #include "sim/scenario/preset_store.hpp"
 #include "tools/lockstep/imported.hpp"
-#include "tools/lockstep/table.hpp"
 
 namespace lockstep {
 
 /// The text of a profile (scenarios/profile.schema.json) of the products, attention and collectives
-/// of traces (Chrome trace JSON, plain or .gz) that were recorded with shapes; what was left out is
-/// a table of kernels by name, in `style`. `gpus_per_node`: how ranks fill nodes (NVLink domains);
-/// 0: not said, collectives are left out. A product's time is that of all its kernels, over calls
+/// of traces (Chrome trace JSON, plain or .gz) that were recorded with shapes, and the kernels that
+/// were left out. `gpus_per_node`: how ranks fill nodes (NVLink domains); 0: not said, collectives
+/// are left out. A product's time is that of all its kernels, over calls
 /// the median; a collective's is its shortest call, since its kernel waits inside for other ranks.
 /// An empty profile where nothing became a point. Throws InputError.
 Imported import_kineto(const std::vector<std::string>& files, const ImportMachine& machine,
-                       int gpus_per_node, const PresetStore& presets, const TextStyle& style);
+                       int gpus_per_node, const PresetStore& presets);
 
 }  // namespace lockstep

@@ -9,11 +9,11 @@
 #include <nlohmann/json.hpp>
 
 #include "models/input/input_error.hpp"
+#include "models/input/number_text.hpp"
 #include "models/input/text_file.hpp"
 #include "sim/scenario/read_profile.hpp"
 #include "tools/lockstep/device_name.hpp"
 #include "tools/lockstep/nccl_machine.hpp"
-#include "tools/lockstep/table.hpp"
 
 namespace lockstep {
 namespace {

@@ -7,10 +7,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/input/number_text.hpp"
 #include "models/input/write_json.hpp"
 #include "sim/scenario/names.hpp"
 #include "tools/lockstep/statistics.hpp"
-#include "tools/lockstep/table.hpp"
 
 namespace lockstep {
 namespace {

@@ -25,9 +25,19 @@ struct ImportMachine {
   }
 };
 
+/// A kernel of a trace that became no point of the profile.
+struct LeftOutKernel {
+  std::string name;
+  std::string_view kind;
+  std::size_t calls = 0;
+  double total_us = 0, median_us = 0;  ///< of its calls
+  std::string why;
+};
+
 struct Imported {
-  std::string profile;                ///< its text
-  std::vector<std::string> left_out;  ///< a line each, for people
+  std::string profile;                 ///< its text
+  std::vector<std::string> left_out;   ///< a line each, for people
+  std::vector<LeftOutKernel> kernels;  ///< of traces: what was left out, longest first
 };
 
 /// Why something of a file was left out, and how often.

@@ -9,6 +9,7 @@
 #include "models/collectives/algorithms.hpp"
 #include "models/collectives/collectives.hpp"
 #include "models/input/input_error.hpp"
+#include "models/input/number_text.hpp"
 #include "models/parameter_counts.hpp"
 #include "models/pipeline/schedule.hpp"
 #include "models/power/site_power.hpp"
@@ -19,7 +20,6 @@
 #include "sim/scenario/read_profile.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "tools/lockstep/options.hpp"
-#include "tools/lockstep/table.hpp"
 #include "topologies/fabric.hpp"
 
 namespace lockstep {

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "models/input/number_text.hpp"
+
 namespace lockstep {
 
 class PresetStore;

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "models/input/number_text.hpp"
 #include "sim/power/run_power.hpp"
 #include "tools/lockstep/output_file.hpp"
 #include "tools/lockstep/table.hpp"

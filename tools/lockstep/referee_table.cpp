@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/input/number_text.hpp"
 #include "models/input/write_json.hpp"
 
 namespace lockstep {

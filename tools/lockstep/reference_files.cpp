@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 
-#include "tools/lockstep/options.hpp"
+#include "models/input/input_error.hpp"
 
 namespace lockstep {
 
@@ -19,8 +19,11 @@ std::string reference_file(const PresetStore& presets, std::string_view name) {
       if (fs::is_regular_file(file, ignored)) return file.string();
     }
   }
-  throw UsageError(fmt::format("the project's own {} is not beside its presets ({}); name a file",
-                               name, folder));
+  throw InputError({.file = folder,
+                    .pointer = {},
+                    .found = fmt::format("presets without the project's own {} beside them", name),
+                    .allowed = "a file that is named",
+                    .nearest = {}});
 }
 
 }  // namespace lockstep

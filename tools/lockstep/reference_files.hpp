@@ -8,7 +8,7 @@
 
 namespace lockstep {
 
-/// Path of a reference file ("training.json"). Throws UsageError where there is none.
+/// Path of a reference file ("training.json"). Throws InputError where there is none.
 std::string reference_file(const PresetStore& presets, std::string_view name);
 
 }  // namespace lockstep

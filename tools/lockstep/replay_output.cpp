@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/input/number_text.hpp"
 #include "models/input/quantity.hpp"
 #include "models/input/write_json.hpp"
 #include "tools/lockstep/output_file.hpp"

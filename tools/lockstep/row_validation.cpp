@@ -14,7 +14,6 @@
 #include "sim/scenario/read_power.hpp"
 #include "sim/scenario/read_profile.hpp"
 #include "sim/step/step.hpp"
-#include "tools/lockstep/progress.hpp"
 #include "tools/lockstep/row_scenario.hpp"
 
 namespace lockstep {
@@ -244,7 +243,8 @@ double OutOfMemory::recall() const {
 }
 
 std::vector<RowPrediction> predict_rows(const std::vector<ReferenceRow>& rows,
-                                        const PresetStore& presets, int threads, Progress& progress,
+                                        const PresetStore& presets, int threads,
+                                        const std::function<void()>& row_done,
                                         std::span<const Profile> profiles, Folding folding) {
   std::vector<RowPrediction> predictions(rows.size());
   const StepIntervals intervals(presets);
@@ -252,7 +252,7 @@ std::vector<RowPrediction> predict_rows(const std::vector<ReferenceRow>& rows,
   arena.execute([&] {
     tbb::parallel_for(std::size_t{0}, rows.size(), [&](std::size_t i) {
       predictions[i] = predict_row(rows[i], presets, intervals, profiles, folding);
-      progress.one_done();
+      row_done();
     });
   });
   return predictions;

@@ -1,6 +1,7 @@
 /// Predicts every row of a file of published measurements, and summarises the errors.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -16,8 +17,6 @@
 #include "tools/lockstep/statistics.hpp"
 
 namespace lockstep {
-
-class Progress;
 
 /// A row with its prediction.
 struct RowPrediction {
@@ -47,7 +46,8 @@ std::string_view name_of(RowPrediction::Status status);
 /// `profiles`: of one card, whose measured kernels correct the laws; rows of other cards are
 /// skipped then.
 std::vector<RowPrediction> predict_rows(const std::vector<ReferenceRow>& rows,
-                                        const PresetStore& presets, int threads, Progress& progress,
+                                        const PresetStore& presets, int threads,
+                                        const std::function<void()>& row_done,
                                         std::span<const Profile> profiles = {},
                                         Folding folding = Folding::automatic);
 

@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "models/input/number_text.hpp"
 #include "models/parameter_counts.hpp"
 #include "sim/scenario/parallelism_json.hpp"
 #include "sim/scenario/read_scenario.hpp"

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "models/input/input_error.hpp"
+#include "models/input/number_text.hpp"
 #include "tools/lockstep/pools/run_pools.hpp"
 
 namespace lockstep {

@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/input/number_text.hpp"
 #include "models/memory.hpp"
 #include "sim/congestion/shared_run.hpp"
 #include "sim/congestion/shared_work.hpp"

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "models/input/number_text.hpp"
 #include "models/parameter_counts.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "tools/lockstep/pools/run_pools.hpp"

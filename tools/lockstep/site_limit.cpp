@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tools/lockstep/table.hpp"
+#include "models/input/number_text.hpp"
 
 namespace lockstep {
 

@@ -12,13 +12,14 @@
 
 #include "models/input/input_error.hpp"
 #include "models/input/json_cursor.hpp"
+#include "models/input/number_text.hpp"
 #include "models/input/quantity.hpp"
 #include "models/input/text_file.hpp"
 #include "models/input/write_json.hpp"
 #include "sim/scenario/read_cluster.hpp"
-#include "tools/lockstep/table.hpp"
 #include "tools/lockstep/work_budget.hpp"
 #include "topologies/builders/drawn_fabric.hpp"
+#include "topologies/builders/graph_of_fabric.hpp"
 #include "topologies/formats/fabric_json.hpp"
 #include "topologies/infiniband/ibnetdiscover.hpp"
 #include "topologies/placement.hpp"
@@ -77,7 +78,7 @@ DrawnFabric fabric_of_cluster(const Cluster& cluster, std::string source,
   DrawnFabric out = drawn_fabric(
       is_drawn(cluster.fabric)
           ? *draw_fabric(cluster.fabric, cluster.nodes, ports.count, ports.bandwidth)
-          : ClusterGraph(Fabric(cluster.fabric, cluster.nodes, ports.count, ports.bandwidth)),
+          : graph_of(Fabric(cluster.fabric, cluster.nodes, ports.count, ports.bandwidth)),
       std::move(source));
   out.down = missing_cables(cluster, ports, out.graph);
   out.assumptions = cluster.assumptions;

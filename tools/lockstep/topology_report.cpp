@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/input/number_text.hpp"
 #include "models/input/quantity.hpp"
 #include "topologies/formats/fabric_json.hpp"
 #include "topologies/nic_rates.hpp"

@@ -231,7 +231,7 @@ std::vector<RowPrediction> predicted(const std::vector<ReferenceRow>& rows,
                                      std::span<const Profile> profiles = {},
                                      Folding folding = Folding::automatic) {
   Progress progress(console.err, "rows", rows.size(), console.err_is_terminal);
-  return predict_rows(rows, presets, jobs, progress, profiles, folding);
+  return predict_rows(rows, presets, jobs, [&] { progress.one_done(); }, profiles, folding);
 }
 
 std::vector<ReferenceRow> own_rows(const PresetStore& presets, std::string_view name) {

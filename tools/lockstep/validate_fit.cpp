@@ -9,6 +9,7 @@
 
 #include "models/collectives/collectives.hpp"
 #include "models/input/input_error.hpp"
+#include "models/input/number_text.hpp"
 #include "models/input/quantity.hpp"
 #include "models/input/text_file.hpp"
 #include "models/input/write_json.hpp"

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "models/input/input_error.hpp"
+#include "models/input/number_text.hpp"
 #include "models/input/quantity.hpp"
 #include "tools/lockstep/table.hpp"
 

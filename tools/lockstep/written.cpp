@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/input/number_text.hpp"
 #include "models/input/printable.hpp"
 #include "models/input/write_json.hpp"
 #include "tools/lockstep/table.hpp"

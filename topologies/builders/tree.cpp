@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "topologies/builders/drawing.hpp"
+#include "topologies/builders/graph_of_fabric.hpp"
 #include "topologies/fabric_counts.hpp"
 
 namespace lockstep {
@@ -95,7 +96,7 @@ FabricDrawing draw_tree(const FabricPlan& plan) {
   whole.planes = 1;
   whole.faults.clear();
   whole.routing = Routing::ecmp;
-  const ClusterGraph graph(Fabric(whole, plan.nodes, plan.nics, plan.nic_bandwidth));
+  const ClusterGraph graph = graph_of(Fabric(whole, plan.nodes, plan.nics, plan.nic_bandwidth));
   return {.vertices = {graph.vertices().begin(), graph.vertices().end()},
           .cables = {graph.cables().begin(), graph.cables().end()}};
 }

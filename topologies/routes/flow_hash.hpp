@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "topologies/fabric.hpp"
+#include "topologies/spec/fabric_spec.hpp"
 
 namespace lockstep {
 

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "topologies/cluster_graph.hpp"
-#include "topologies/fabric.hpp"
 #include "topologies/routes/distances.hpp"
 #include "topologies/routes/forwarding_tables.hpp"
 #include "topologies/routes/spread.hpp"
+#include "topologies/spec/fabric_spec.hpp"
 
 namespace lockstep {
 

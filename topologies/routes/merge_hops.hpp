@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "topologies/fabric.hpp"
+#include "topologies/spec/fabric_spec.hpp"
 
 namespace lockstep {
 

@@ -5,8 +5,8 @@
 #include <memory>
 #include <optional>
 
-#include "topologies/fabric.hpp"
 #include "topologies/routes/forwarding_tables.hpp"
+#include "topologies/spec/fabric_spec.hpp"
 
 namespace lockstep {
 

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/input/input_error.hpp"
+#include "models/input/number_text.hpp"
 #include "models/input/quantity.hpp"
 #include "models/input/text_file.hpp"
 #include "sim/scenario/read_scenario.hpp"

@@ -6,6 +6,7 @@
 
 #include "models/input/input_error.hpp"
 #include "tests/topologies/nic.hpp"
+#include "topologies/builders/graph_of_fabric.hpp"
 
 namespace lockstep {
 namespace {
@@ -87,7 +88,7 @@ TEST_CASE("fabric.json: what a builder drew reads back the same") {
   spec.leaf_oversubscription = 1.5;  // uneven rates
   for (const FabricKind kind : {FabricKind::fat_tree, FabricKind::rail_optimised}) {
     spec.kind = kind;
-    check_round_trip(drawn_fabric(ClusterGraph(Fabric(spec, 19, 2, kNic)), "a builder"));
+    check_round_trip(drawn_fabric(graph_of(Fabric(spec, 19, 2, kNic)), "a builder"));
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include "models/input/input_error.hpp"
 #include "models/input/text_file.hpp"
+#include "topologies/builders/graph_of_fabric.hpp"
 #include "topologies/formats/dot.hpp"
 #include "topologies/formats/fabric_json.hpp"
 #include "topologies/formats/graphml.hpp"
@@ -100,7 +101,7 @@ TEST_CASE("Slurm topology.conf: what is written joins the same hosts on the same
   spec.leaf_ports_down = 8;
   spec.levels = 3;
   spec.pod_leaves = 2;
-  const DrawnFabric tree = drawn_fabric(ClusterGraph(Fabric(spec, 32, 2, kRate)), "a builder");
+  const DrawnFabric tree = drawn_fabric(graph_of(Fabric(spec, 32, 2, kRate)), "a builder");
   const std::string text = write_slurm_topology(tree);
   const DrawnFabric back = read_slurm_topology("topology.conf", text, kRate);
   CHECK(back.hosts == tree.hosts);
@@ -115,7 +116,7 @@ TEST_CASE("Slurm topology.conf: what is written joins the same hosts on the same
   // The leaves of a rail-optimised unit share their hosts, and Slurm wants each host once.
   spec.kind = FabricKind::rail_optimised;
   spec.levels = 2;
-  const DrawnFabric rails = drawn_fabric(ClusterGraph(Fabric(spec, 16, 2, kRate)), "a builder");
+  const DrawnFabric rails = drawn_fabric(graph_of(Fabric(spec, 16, 2, kRate)), "a builder");
   CHECK(write_slurm_topology(rails) ==
         "# topology.conf for TopologyPlugin=topology/tree\n"
         "# leaf0 stands for 2 switches\n"
@@ -148,7 +149,7 @@ TEST_CASE("GraphML and DOT: what is written reads back as the same fabric") {
   FabricSpec spec;
   spec.leaf_ports_down = 4;
   spec.leaf_oversubscription = 1.5;
-  DrawnFabric fabric = drawn_fabric(ClusterGraph(Fabric(spec, 7, 3, kRate)), "a \"builder\" <&>");
+  DrawnFabric fabric = drawn_fabric(graph_of(Fabric(spec, 7, 3, kRate)), "a \"builder\" <&>");
   fabric.down.push_back(fabric.graph.cables()[3]);
   fabric.hosts[0] = "quote\" & <host>";
   const NamedGraph graph = named_graph(fabric);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/scenario/preset_store.hpp"
+#include "topologies/builders/graph_of_fabric.hpp"
 #include "topologies/formats/xml_text.hpp"
 
 namespace lockstep {
@@ -17,7 +18,7 @@ constexpr BytesPerSecond kPictureRate = gigabits_per_second(400);
 
 DrawnFabric preset_fabric(const FabricSpec& spec, int nodes) {
   const Fabric fabric(spec, nodes, 8, kPictureRate);
-  return drawn_fabric(fabric.is_drawn() ? *fabric.graph() : ClusterGraph(fabric), spec.name);
+  return drawn_fabric(fabric.is_drawn() ? *fabric.graph() : graph_of(fabric), spec.name);
 }
 
 bool overlap(const PictureBox& a, const PictureBox& b) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "models/input/text_file.hpp"
+#include "topologies/builders/graph_of_fabric.hpp"
 #include "topologies/infiniband/forwarding.hpp"
 
 namespace lockstep::test {
@@ -29,7 +30,7 @@ inline InfinibandSubnet k_ary_tree(int k) {
   spec.leaf_ports_down = k / 2;
   spec.pod_leaves = k / 2;
   spec.switch_ports = k;
-  return infiniband_subnet(ClusterGraph(Fabric(spec, k * k * k / 4, 1, kHdr)), "tree");
+  return infiniband_subnet(graph_of(Fabric(spec, k * k * k / 4, 1, kHdr)), "tree");
 }
 
 /// NIC i of all nodes on leaf i; spines of as many ports as a leaf, with parallel cables if need
@@ -40,7 +41,7 @@ inline InfinibandSubnet rails(int nodes, int nics) {
   spec.levels = 2;
   spec.leaf_ports_down = nodes;
   spec.switch_ports = 2 * nodes;
-  return infiniband_subnet(ClusterGraph(Fabric(spec, nodes, nics, kHdr)), "rails");
+  return infiniband_subnet(graph_of(Fabric(spec, nodes, nics, kHdr)), "rails");
 }
 
 /// Links from one NIC port to another by the tables; empty: they lead nowhere.

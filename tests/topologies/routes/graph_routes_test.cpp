@@ -9,6 +9,7 @@
 
 #include "tests/support/near.hpp"
 #include "tests/topologies/nic.hpp"
+#include "topologies/builders/graph_of_fabric.hpp"
 
 namespace lockstep {
 namespace {
@@ -52,7 +53,7 @@ TEST_CASE("ECMP over the graph of a tree takes the links that the tree's arithme
         spec.hash_draw = draw;
         spec.queue_pairs = queue_pairs;
         const Fabric fabric(spec, 19, 2, kNic);
-        const auto graph = std::make_shared<const ClusterGraph>(fabric);
+        const auto graph = std::make_shared<const ClusterGraph>(graph_of(fabric));
         const GraphRoutes routes(graph, {.routing = Routing::ecmp,
                                          .hash_seed = seed,
                                          .hash_draw = draw,
@@ -81,7 +82,7 @@ TEST_CASE("ECMP over the graph of a tree takes the links that the tree's arithme
 TEST_CASE("spray over the graph of a tree loads each bundle as the tree's arithmetic does") {
   for (const FabricSpec& spec : trees(Routing::spray)) {
     const Fabric fabric(spec, 19, 2, kNic);
-    const auto graph = std::make_shared<const ClusterGraph>(fabric);
+    const auto graph = std::make_shared<const ClusterGraph>(graph_of(fabric));
     for (const Routing routing : {Routing::spray, Routing::adaptive}) {
       const GraphRoutes routes(graph, {.routing = routing});
       std::vector<double> expected(fabric.link_count()), found(fabric.link_count());

@@ -8,9 +8,9 @@
 
 #include "models/input/input_error.hpp"
 #include "models/input/json_cursor.hpp"
+#include "models/input/number_text.hpp"
 #include "tools/lockstep/accuracy/interval_check.hpp"
 #include "tools/lockstep/statistics.hpp"
-#include "tools/lockstep/table.hpp"
 
 namespace lockstep {
 namespace {

@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/input/number_text.hpp"
 #include "tools/lockstep/statistics.hpp"
 
 namespace lockstep {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "models/accuracy/prediction_interval.hpp"
+#include "models/input/number_text.hpp"
 #include "models/input/write_json.hpp"
 #include "tools/lockstep/compare/comparison.hpp"
 

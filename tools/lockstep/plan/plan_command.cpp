@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/input/input_error.hpp"
+#include "models/input/number_text.hpp"
 #include "models/input/text_file.hpp"
 #include "sim/plan/read_plan.hpp"
 #include "tools/lockstep/cli.hpp"

@@ -1,3 +1,4 @@
+#include "models/input/number_text.hpp"
 #include "tools/lockstep/plan/plan_output.hpp"
 #include "tools/lockstep/plan/plan_words.hpp"
 

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "models/input/number_text.hpp"
+
 namespace lockstep {
 namespace {
 

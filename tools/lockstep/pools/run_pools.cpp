@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/input/number_text.hpp"
 #include "sim/pools/pool_memory.hpp"
 
 namespace lockstep {

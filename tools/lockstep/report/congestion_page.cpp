@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "models/input/number_text.hpp"
 #include "tools/lockstep/report/congestion_charts.hpp"
 #include "tools/lockstep/report/congestion_words.hpp"
 #include "tools/lockstep/report/fabric_picture.hpp"

@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 #include <numeric>
 
+#include "models/input/number_text.hpp"
 #include "tools/lockstep/report/page.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"
-#include "tools/lockstep/table.hpp"
 
 namespace lockstep {
 namespace {

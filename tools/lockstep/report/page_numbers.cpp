@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <span>
 
-#include "tools/lockstep/table.hpp"
+#include "models/input/number_text.hpp"
 
 namespace lockstep {
 namespace {

@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "models/input/number_text.hpp"
+
 namespace lockstep {
 
 std::string page_duration(double seconds);                   ///< "12.3 µs"

@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/input/number_text.hpp"
 #include "sim/power/run_power.hpp"
 #include "tools/lockstep/report/chart_options.hpp"
 #include "tools/lockstep/report/page.hpp"

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "models/input/number_text.hpp"
 #include "tools/lockstep/report/page.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"
 #include "tools/lockstep/report/run_words.hpp"
-#include "tools/lockstep/table.hpp"
 
 namespace lockstep {
 namespace {

@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 
 #include "models/accuracy/prediction_interval.hpp"
+#include "models/input/number_text.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"
 #include "tools/lockstep/site_limit.hpp"
-#include "tools/lockstep/table.hpp"
 
 namespace lockstep {
 namespace {

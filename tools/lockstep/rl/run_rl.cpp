@@ -10,6 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/input/number_text.hpp"
 #include "models/memory.hpp"
 #include "sim/rl/rl_step.hpp"
 #include "sim/scenario/names.hpp"

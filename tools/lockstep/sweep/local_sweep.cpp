@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <ostream>
 
+#include "models/input/number_text.hpp"
 #include "tools/lockstep/interrupt.hpp"
 #include "tools/lockstep/progress.hpp"
 #include "tools/lockstep/table.hpp"

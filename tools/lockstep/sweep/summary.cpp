@@ -6,6 +6,8 @@
 #include <fmt/ranges.h>
 #include <string_view>
 
+#include "models/input/number_text.hpp"
+
 namespace lockstep {
 namespace {
 

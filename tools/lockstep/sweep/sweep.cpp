@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "models/input/input_error.hpp"
+#include "models/input/number_text.hpp"
 #include "sim/core/random.hpp"
-#include "tools/lockstep/table.hpp"
 
 namespace lockstep {
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "models/input/input_error.hpp"
+#include "models/input/number_text.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/output_file.hpp"
 #include "tools/lockstep/shared_options.hpp"

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/input/number_text.hpp"
 #include "models/input/write_json.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/parallelism_json.hpp"

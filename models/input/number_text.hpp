@@ -1,0 +1,34 @@
+/// Numbers as text: with a sensible count of digits for people, with twelve for programs.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace lockstep {
+
+/// The double nearest to `value` that has at most 12 significant decimal digits: what JSON and CSV
+/// print.
+double twelve_digits(double value);
+/// The shortest text of twelve_digits(value): "0.4", "13.0625", "1e+30".
+std::string number_text(double value);
+
+/// 1234567 -> "1,234,567".
+std::string grouped(double whole);
+/// `digits` significant digits, never an exponent between 1e-4 and 1e15: "6.72", "0.0131",
+/// "16,384".
+std::string significant(double value, int digits = 3);
+/// A large count with a letter for its size: "950", "26.5 k", "1.62 M", "4.21 B", "15.6 T".
+std::string compact(double value);
+/// A duration in the unit that reads best: "1.23 us", "45.6 ms", "6.72 s", "3.4 min", "2.1 h",
+/// "54.0 days".
+std::string duration_text(double seconds);
+/// A signed relative error as per cent: "+3.1 %".
+std::string error_text(double error);
+/// A share of 1 as per cent: "41.3 %".
+std::string percent_text(double share);
+/// Shares of 1 as per cent with one decimal, rounded so that what is printed adds up to 100.0
+/// (largest remainder). Requires shares that add up to 1.
+std::vector<double> percentages_that_add_up(std::span<const double> shares);
+
+}  // namespace lockstep
