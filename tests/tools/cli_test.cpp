@@ -1,5 +1,3 @@
-#include "tools/lockstep/cli.hpp"
-
 #include <algorithm>
 #include <doctest/doctest.h>
 #include <filesystem>
@@ -12,6 +10,7 @@
 
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
+#include "tools/lockstep/console.hpp"
 
 using namespace lockstep;
 using namespace lockstep::test;

@@ -9,7 +9,7 @@
 
 #include "tools/calibrate/plan.hpp"
 #include "tools/calibrate/profile_text.hpp"
-#include "tools/lockstep/cli.hpp"
+#include "tools/lockstep/console.hpp"
 
 namespace lockstep {
 

@@ -8,7 +8,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "tools/lockstep/cli.hpp"
+#include "tools/lockstep/console.hpp"
 
 namespace lockstep {
 

@@ -10,7 +10,7 @@
 
 #include "sim/fabric/hash_band.hpp"
 #include "sim/scenario/read_cluster.hpp"
-#include "tools/lockstep/cli.hpp"
+#include "tools/lockstep/console.hpp"
 
 namespace lockstep {
 

@@ -9,7 +9,7 @@
 #include "sim/scenario/preset_store.hpp"
 #include "sim/scenario/scenario.hpp"
 #include "tools/lockstep/campaign_result.hpp"
-#include "tools/lockstep/cli.hpp"
+#include "tools/lockstep/console.hpp"
 #include "tools/lockstep/options.hpp"
 
 namespace lockstep {

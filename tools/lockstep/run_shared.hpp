@@ -3,7 +3,7 @@
 
 #include "models/input/json_cursor.hpp"
 #include "sim/scenario/preset_store.hpp"
-#include "tools/lockstep/cli.hpp"
+#include "tools/lockstep/console.hpp"
 #include "tools/lockstep/options.hpp"
 
 namespace lockstep {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "sim/scenario/scenario.hpp"
-#include "tools/lockstep/cli.hpp"
+#include "tools/lockstep/console.hpp"
 #include "tools/lockstep/written.hpp"
 
 namespace lockstep {

@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "tools/lockstep/cli.hpp"
+#include "tools/lockstep/console.hpp"
 
 namespace lockstep {
 

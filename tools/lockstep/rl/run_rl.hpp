@@ -4,7 +4,7 @@
 #include <string>
 
 #include "sim/scenario/preset_store.hpp"
-#include "tools/lockstep/cli.hpp"
+#include "tools/lockstep/console.hpp"
 #include "tools/lockstep/options.hpp"
 
 namespace lockstep {

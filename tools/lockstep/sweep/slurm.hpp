@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/lockstep/cli.hpp"
+#include "tools/lockstep/console.hpp"
 #include "tools/lockstep/options.hpp"
 #include "tools/lockstep/sweep/local_sweep.hpp"
 
