@@ -7,7 +7,7 @@
 namespace lockstep {
 namespace {
 
-int divide_up(int a, int b) { return a / b + (a % b != 0 ? 1 : 0); }
+int divide_rounding_up(int a, int b) { return a / b + (a % b != 0 ? 1 : 0); }
 
 /// Links of `link` that carry `total`; a rounding error above a whole number is no further link.
 /// Cut off far above what check() lets through, so that absurd specs reach check() at all.
@@ -45,10 +45,10 @@ FabricCounts fabric_counts(const FabricSpec& spec, int nodes, int nics_per_node,
   const bool rails = spec.kind == FabricKind::rail_optimised;
   counts.unit_nodes = rails ? spec.leaf_ports_down : spec.leaf_ports_down / nics_per_node;
   assert(counts.unit_nodes > 0 && "check() refuses a leaf that holds no node");
-  counts.leaves = divide_up(nodes, counts.unit_nodes) * (rails ? nics_per_node : 1);
+  counts.leaves = divide_rounding_up(nodes, counts.unit_nodes) * (rails ? nics_per_node : 1);
   const bool three_levels = spec.levels == 3;
   counts.pod_leaves = three_levels ? pod_leaves_of(spec, nics_per_node) : counts.leaves;
-  counts.pods = divide_up(counts.leaves, counts.pod_leaves);
+  counts.pods = divide_rounding_up(counts.leaves, counts.pod_leaves);
   if (counts.leaves == 1) return counts;
 
   const BytesPerSecond link =

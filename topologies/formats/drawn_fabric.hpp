@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "topologies/cluster_graph.hpp"
+#include "topologies/spec/fabric_spec.hpp"
 
 namespace lockstep {
 
