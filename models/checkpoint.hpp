@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include "models/hardware.hpp"
-#include "models/transformer.hpp"
-#include "models/units.hpp"
+#include "models/base/units.hpp"
+#include "models/spec/hardware.hpp"
+#include "models/spec/transformer.hpp"
 
 namespace lockstep {
 

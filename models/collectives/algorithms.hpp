@@ -14,7 +14,7 @@
 #include "models/collectives/candidate.hpp"
 #include "models/collectives/collective_options.hpp"
 #include "models/collectives/collectives.hpp"
-#include "models/hardware.hpp"
+#include "models/spec/hardware.hpp"
 
 namespace lockstep {
 

@@ -5,8 +5,8 @@
 #include <span>
 #include <string_view>
 
+#include "models/base/units.hpp"
 #include "models/collectives/collectives.hpp"
-#include "models/units.hpp"
 
 namespace lockstep {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "models/input/letter_case.hpp"
+#include "models/base/letter_case.hpp"
 
 namespace lockstep {
 

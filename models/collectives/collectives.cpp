@@ -8,7 +8,7 @@
 #include "models/collectives/algorithms.hpp"
 #include "models/collectives/candidate.hpp"
 #include "models/collectives/in_node.hpp"
-#include "models/profile/kernel_profile.hpp"
+#include "models/kernels/kernel_profile.hpp"
 
 namespace lockstep {
 

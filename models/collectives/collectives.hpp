@@ -6,8 +6,8 @@
 #include <span>
 #include <string_view>
 
-#include "models/hardware.hpp"
-#include "models/units.hpp"
+#include "models/base/units.hpp"
+#include "models/spec/hardware.hpp"
 
 namespace lockstep {
 

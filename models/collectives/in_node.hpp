@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "models/collectives/candidate.hpp"
-#include "models/hardware.hpp"
+#include "models/spec/hardware.hpp"
 
 namespace lockstep {
 

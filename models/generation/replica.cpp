@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-#include "models/workload/operations.hpp"
+#include "models/layer/operations.hpp"
 
 namespace lockstep {
 namespace {

@@ -2,7 +2,7 @@
 /// long a decoding step takes.
 ///
 /// A decoding step moves every sequence one token ahead. Its products are those of a layer with one
-/// row per sequence (models/workload), so that few sequences pay for reading the weights and many
+/// row per sequence (models/layer), so that few sequences pay for reading the weights and many
 /// for arithmetic; attention reads the keys and values of all tokens so far:
 ///
 ///     T_attention = t0 + max(cache bytes / (e_b HBM), FLOP / (e_a peak)) in every layer.
@@ -19,9 +19,9 @@
 
 #include "models/collectives/collectives.hpp"
 #include "models/generation/engine.hpp"
-#include "models/hardware.hpp"
-#include "models/software.hpp"
-#include "models/transformer.hpp"
+#include "models/spec/hardware.hpp"
+#include "models/spec/software.hpp"
+#include "models/spec/transformer.hpp"
 
 namespace lockstep {
 

@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "models/kernels/gemm.hpp"
+#include "models/kernels/kernel_profile.hpp"
 #include "models/kernels/memory_bound.hpp"
-#include "models/profile/kernel_profile.hpp"
 
 namespace lockstep {
 namespace {

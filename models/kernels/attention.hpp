@@ -5,10 +5,10 @@
 #include <span>
 #include <string_view>
 
-#include "models/hardware.hpp"
-#include "models/kernels/load.hpp"
-#include "models/software.hpp"
-#include "models/units.hpp"
+#include "models/base/units.hpp"
+#include "models/spec/hardware.hpp"
+#include "models/spec/load.hpp"
+#include "models/spec/software.hpp"
 
 namespace lockstep {
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "models/profile/kernel_profile.hpp"
+#include "models/kernels/kernel_profile.hpp"
 
 namespace lockstep {
 namespace {

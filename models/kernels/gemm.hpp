@@ -1,10 +1,10 @@
 /// The time of a matrix product on one GPU: tiles, waves, split-K, memory traffic.
 #pragma once
 
-#include "models/hardware.hpp"
-#include "models/kernels/load.hpp"
-#include "models/precision.hpp"
-#include "models/units.hpp"
+#include "models/base/units.hpp"
+#include "models/spec/hardware.hpp"
+#include "models/spec/load.hpp"
+#include "models/spec/precision.hpp"
 
 namespace lockstep {
 

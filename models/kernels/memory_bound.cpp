@@ -2,7 +2,7 @@
 
 #include <cassert>
 
-#include "models/profile/kernel_profile.hpp"
+#include "models/kernels/kernel_profile.hpp"
 
 namespace lockstep {
 

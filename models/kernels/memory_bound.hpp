@@ -2,8 +2,8 @@
 /// optimiser.
 #pragma once
 
-#include "models/hardware.hpp"
-#include "models/units.hpp"
+#include "models/base/units.hpp"
+#include "models/spec/hardware.hpp"
 
 namespace lockstep {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "models/pipeline/layout.hpp"
-#include "models/transformer.hpp"
+#include "models/spec/transformer.hpp"
 
 namespace lockstep {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "models/base/units.hpp"
 #include "models/power/hourly.hpp"
-#include "models/units.hpp"
 
 namespace lockstep {
 

@@ -4,8 +4,8 @@
 #include <array>
 #include <cstdint>
 
-#include "models/hardware.hpp"
-#include "models/units.hpp"
+#include "models/base/units.hpp"
+#include "models/spec/hardware.hpp"
 
 namespace lockstep {
 

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <optional>
 
-#include "models/input/input_error.hpp"
+#include "models/base/input_error.hpp"
 
 namespace lockstep {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/units.hpp"
+#include "models/base/units.hpp"
 
 namespace lockstep {
 

@@ -1,9 +1,9 @@
 /// The power of a node, of the fabric and of the site around them.
 #pragma once
 
-#include "models/hardware.hpp"
-#include "models/power/specs.hpp"
-#include "models/units.hpp"
+#include "models/base/units.hpp"
+#include "models/spec/hardware.hpp"
+#include "models/spec/specs.hpp"
 
 namespace lockstep {
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <fmt/format.h>
 
-#include "models/input/input_error.hpp"
+#include "models/base/input_error.hpp"
 
 namespace lockstep {
 namespace {

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "sim/congestion/recorder.hpp"
-#include "sim/congestion/shared_scenario.hpp"
 #include "sim/core/engine.hpp"
+#include "sim/scenario/shared_scenario.hpp"
 #include "sim/step/replay.hpp"
-#include "topologies/fabric.hpp"
+#include "topologies/fabrics/fabric.hpp"
 
 namespace lockstep {
 

@@ -1,7 +1,7 @@
 #include "sim/congestion/redraw.hpp"
 
 #include "sim/fabric/faulty_fabric.hpp"
-#include "topologies/placement.hpp"
+#include "topologies/fabrics/placement.hpp"
 
 namespace lockstep {
 namespace {

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "sim/scenario/read_cluster.hpp"
-#include "topologies/fabric.hpp"
+#include "topologies/fabrics/fabric.hpp"
 
 namespace lockstep {
 

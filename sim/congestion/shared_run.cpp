@@ -7,15 +7,15 @@
 #include <numeric>
 #include <utility>
 
-#include "models/workload/flops.hpp"
+#include "models/layer/flops.hpp"
 #include "sim/congestion/changing_fabric.hpp"
 #include "sim/congestion/participants.hpp"
 #include "sim/congestion/redraw.hpp"
 #include "sim/core/engine.hpp"
 #include "sim/fabric/faulty_fabric.hpp"
 #include "sim/step/unseen_traffic.hpp"
-#include "topologies/nic_rates.hpp"
-#include "topologies/switch_limits.hpp"
+#include "topologies/fabrics/nic_rates.hpp"
+#include "topologies/fabrics/switch_limits.hpp"
 
 namespace lockstep {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "sim/congestion/congestion_report.hpp"
 #include "sim/congestion/recorder.hpp"
-#include "sim/congestion/shared_scenario.hpp"
+#include "sim/scenario/shared_scenario.hpp"
 
 namespace lockstep {
 

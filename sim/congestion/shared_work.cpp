@@ -5,10 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "models/workload/flops.hpp"
+#include "models/layer/flops.hpp"
 #include "sim/step/plan.hpp"
 #include "sim/step/sample.hpp"
-#include "topologies/nic_rates.hpp"
+#include "topologies/fabrics/nic_rates.hpp"
 
 namespace lockstep {
 namespace {

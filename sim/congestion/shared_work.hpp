@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "models/units.hpp"
-#include "sim/congestion/shared_scenario.hpp"
+#include "models/base/units.hpp"
+#include "sim/scenario/shared_scenario.hpp"
 
 namespace lockstep {
 

@@ -8,7 +8,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "models/units.hpp"
+#include "models/base/units.hpp"
 
 namespace lockstep {
 

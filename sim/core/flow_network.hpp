@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "models/units.hpp"
+#include "models/base/units.hpp"
 #include "sim/core/clock.hpp"
 #include "sim/core/indexed_heap.hpp"
 #include "sim/core/max_min.hpp"

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "models/units.hpp"
+#include "models/base/units.hpp"
 #include "sim/core/indexed_heap.hpp"
 
 namespace lockstep {

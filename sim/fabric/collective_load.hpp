@@ -8,8 +8,8 @@
 
 #include "models/collectives/candidate.hpp"
 #include "models/collectives/channels.hpp"
-#include "topologies/fabric.hpp"
-#include "topologies/placement.hpp"
+#include "topologies/fabrics/fabric.hpp"
+#include "topologies/fabrics/placement.hpp"
 
 namespace lockstep {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "topologies/fabric.hpp"
+#include "topologies/fabrics/fabric.hpp"
 
 namespace lockstep {
 

@@ -8,7 +8,8 @@
 #include <tuple>
 #include <utility>
 
-#include "topologies/cluster_graph.hpp"
+#include "topologies/fabrics/graph_of_fabric.hpp"
+#include "topologies/graph/cluster_graph.hpp"
 
 namespace lockstep {
 namespace {
@@ -29,7 +30,7 @@ class Drawing {
  public:
   Drawing(const Fabric& whole, std::span<const CarriedLink> carried, Seconds window,
           const LinkHealth& health)
-      : whole_(whole), graph_(whole), health_(health), window_s_(window.base_units()) {
+      : whole_(whole), graph_(graph_of(whole)), health_(health), window_s_(window.base_units()) {
     count(carried);
     name_links();
     find_units();

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "models/units.hpp"
-#include "topologies/fabric.hpp"
+#include "models/base/units.hpp"
+#include "topologies/fabrics/fabric.hpp"
 
 namespace lockstep {
 

@@ -6,8 +6,8 @@
 #include <memory>
 #include <utility>
 
-#include "topologies/builders/drawn_fabric.hpp"
-#include "topologies/cluster_graph.hpp"
+#include "topologies/fabrics/drawn_fabric.hpp"
+#include "topologies/graph/cluster_graph.hpp"
 
 namespace lockstep {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "topologies/fabric.hpp"
+#include "topologies/fabrics/fabric.hpp"
 
 namespace lockstep {
 

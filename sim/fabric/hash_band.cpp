@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 #include <vector>
 
-#include "models/input/input_error.hpp"
-#include "topologies/fabric_counts.hpp"
+#include "models/base/input_error.hpp"
+#include "topologies/fabrics/fabric_counts.hpp"
 
 namespace lockstep {
 namespace {

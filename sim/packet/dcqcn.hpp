@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "models/units.hpp"
+#include "models/base/units.hpp"
 
 namespace lockstep {
 

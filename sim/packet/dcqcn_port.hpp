@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "models/units.hpp"
+#include "models/base/units.hpp"
 #include "sim/packet/dcqcn.hpp"
 
 namespace lockstep {

@@ -4,8 +4,8 @@
 #include <cassert>
 #include <set>
 
-#include "topologies/builders/graph_of_fabric.hpp"
-#include "topologies/cluster_graph.hpp"
+#include "topologies/fabrics/graph_of_fabric.hpp"
+#include "topologies/graph/cluster_graph.hpp"
 
 namespace lockstep {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sim/packet/packet_network.hpp"
-#include "topologies/fabric.hpp"
+#include "topologies/fabrics/fabric.hpp"
 
 namespace lockstep {
 

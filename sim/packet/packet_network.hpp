@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/units.hpp"
+#include "models/base/units.hpp"
 #include "sim/core/clock.hpp"
 #include "sim/core/max_min.hpp"
 

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "models/base/json_cursor.hpp"
 #include "models/collectives/collectives.hpp"
-#include "models/input/json_cursor.hpp"
 #include "sim/packet/fabric_packets.hpp"
 
 namespace lockstep {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "models/units.hpp"
+#include "models/base/units.hpp"
 
 namespace lockstep {
 

@@ -7,10 +7,10 @@
 #include <span>
 #include <utility>
 
-#include "models/workload/operations.hpp"
+#include "models/layer/operations.hpp"
 #include "sim/step/plan.hpp"
 #include "sim/step/site.hpp"
-#include "topologies/placement.hpp"
+#include "topologies/fabrics/placement.hpp"
 
 namespace lockstep {
 namespace {

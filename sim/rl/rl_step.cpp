@@ -6,8 +6,8 @@
 #include <functional>
 #include <set>
 
-#include "models/input/input_error.hpp"
-#include "models/memory.hpp"
+#include "models/base/input_error.hpp"
+#include "models/layer/memory.hpp"
 #include "sim/step/plan.hpp"
 #include "sim/step/step.hpp"
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/rl/rl_spec.hpp"
 #include "sim/rl/rollout.hpp"
+#include "sim/scenario/rl_spec.hpp"
 #include "sim/step/step_report.hpp"
 
 namespace lockstep {

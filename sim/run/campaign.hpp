@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "models/units.hpp"
-#include "sim/run/failure_mode.hpp"
+#include "models/base/units.hpp"
+#include "sim/scenario/failure_mode.hpp"
 
 namespace lockstep {
 
@@ -23,24 +23,6 @@ struct CheckpointTier {
   bool survives_node = true;  ///< a node that is lost; process failures leave all tiers
   bool survives_rack = true;  ///< a rack, a switch or a power feed
   double corrupt = 0;         ///< how likely it turns out to be unreadable
-};
-
-/// How a job gets going again.
-struct RecoverySpec {
-  Seconds detects_crash{};
-  Seconds detects_hang{};
-  Seconds diagnoses{};
-  double misdiagnosed = 0;  ///< how likely the bad node stays in, and fails again after the restart
-  Seconds restarts{};       ///< scheduler, processes, communicators, warm-up: without reading
-};
-
-/// Nodes that wait to take a broken one's place, and the way back of a broken one.
-struct SpareSpec {
-  int hot = 0;   ///< idle, healthy, at hand
-  int warm = 0;  ///< in other use: taking one costs `warm_takes`
-  Seconds warm_takes{};
-  Seconds repair{86'400};  ///< mean; exponential
-  int crews = 0;           ///< that repair one node each at a time; 0: as many as needed
 };
 
 struct Campaign {

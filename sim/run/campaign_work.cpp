@@ -4,7 +4,7 @@
 #include <cmath>
 #include <fmt/format.h>
 
-#include "models/input/quantity.hpp"
+#include "models/base/quantity.hpp"
 #include "sim/run/optimum.hpp"
 
 namespace lockstep {

@@ -5,9 +5,9 @@
 #include <optional>
 #include <string>
 
-#include "models/input/input_error.hpp"
+#include "models/base/input_error.hpp"
 #include "sim/run/campaign.hpp"
-#include "sim/run/run_spec.hpp"
+#include "sim/scenario/run_spec.hpp"
 
 namespace lockstep {
 

@@ -1,6 +1,6 @@
 #include <cassert>
 
-#include "sim/run/run_spec.hpp"
+#include "sim/scenario/run_spec.hpp"
 
 namespace lockstep {
 namespace {

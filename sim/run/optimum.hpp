@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "models/units.hpp"
+#include "models/base/units.hpp"
 #include "sim/run/summary.hpp"
 
 namespace lockstep {

@@ -6,10 +6,10 @@
 #include <map>
 #include <string>
 
-#include "models/input/input_error.hpp"
+#include "models/base/input_error.hpp"
 #include "sim/fabric/faulty_fabric.hpp"
 #include "sim/step/step.hpp"
-#include "topologies/placement.hpp"
+#include "topologies/fabrics/placement.hpp"
 
 namespace lockstep {
 namespace {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "sim/run/campaign.hpp"
-#include "sim/run/run_spec.hpp"
 #include "sim/run/storage_traffic.hpp"
+#include "sim/scenario/run_spec.hpp"
 #include "sim/scenario/scenario.hpp"
 
 namespace lockstep {

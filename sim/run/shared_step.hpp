@@ -16,9 +16,9 @@
 #include <span>
 #include <vector>
 
-#include "models/units.hpp"
+#include "models/base/units.hpp"
 #include "sim/scenario/scenario.hpp"
-#include "topologies/fabric.hpp"
+#include "topologies/fabrics/fabric.hpp"
 
 namespace lockstep {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "sim/run/shared_step.hpp"
-#include "topologies/placement.hpp"
+#include "topologies/fabrics/placement.hpp"
 
 namespace lockstep {
 namespace {

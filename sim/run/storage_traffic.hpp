@@ -9,8 +9,8 @@
 #include <optional>
 
 #include "models/checkpoint.hpp"
-#include "sim/run/run_spec.hpp"
 #include "sim/run/shared_step.hpp"
+#include "sim/scenario/run_spec.hpp"
 #include "sim/scenario/scenario.hpp"
 
 namespace lockstep {

@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 #include <optional>
 
-#include "models/adapters.hpp"
-#include "models/input/input_error.hpp"
+#include "models/base/input_error.hpp"
+#include "models/spec/adapters.hpp"
 #include "sim/scenario/member_reader.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/scenario_rules.hpp"

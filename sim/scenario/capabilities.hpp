@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "models/capabilities.hpp"
-#include "models/input/json_cursor.hpp"
-#include "models/software.hpp"
+#include "models/base/json_cursor.hpp"
+#include "models/spec/capabilities.hpp"
+#include "models/spec/software.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "sim/scenario/scenario.hpp"
 #include "sim/scenario/scenario_draft.hpp"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "models/input/json_cursor.hpp"
+#include "models/base/json_cursor.hpp"
 
 namespace lockstep {
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "models/units.hpp"
+#include "models/base/units.hpp"
 
 namespace lockstep {
 

@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <fmt/format.h>
 
-#include "topologies/cluster_graph.hpp"
-#include "topologies/nic_rates.hpp"
-#include "topologies/placement.hpp"
+#include "topologies/fabrics/nic_rates.hpp"
+#include "topologies/fabrics/placement.hpp"
+#include "topologies/graph/cluster_graph.hpp"
 
 namespace lockstep {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "models/hardware.hpp"
-#include "topologies/fabric.hpp"
+#include "models/spec/hardware.hpp"
+#include "topologies/fabrics/fabric.hpp"
 
 namespace lockstep {
 

@@ -8,14 +8,14 @@
 #include <variant>
 #include <vector>
 
-#include "models/input/input_error.hpp"
-#include "models/input/text_file.hpp"
+#include "models/base/input_error.hpp"
+#include "models/base/text_file.hpp"
 #include "sim/scenario/member_reader.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/spec_readers.hpp"
-#include "topologies/cluster_graph.hpp"
 #include "topologies/formats/fabric_json.hpp"
 #include "topologies/formats/import.hpp"
+#include "topologies/graph/cluster_graph.hpp"
 
 namespace lockstep {
 namespace {

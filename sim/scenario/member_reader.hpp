@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "models/input/json_cursor.hpp"
-#include "models/units.hpp"
+#include "models/base/json_cursor.hpp"
+#include "models/base/units.hpp"
 #include "sim/scenario/spec_readers.hpp"
 
 namespace lockstep {

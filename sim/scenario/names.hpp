@@ -5,10 +5,10 @@
 #include <string_view>
 #include <vector>
 
-#include "models/hardware.hpp"
-#include "models/precision.hpp"
-#include "models/transformer.hpp"
-#include "topologies/fabric.hpp"
+#include "models/spec/hardware.hpp"
+#include "models/spec/precision.hpp"
+#include "models/spec/transformer.hpp"
+#include "topologies/fabrics/fabric.hpp"
 
 namespace lockstep {
 

@@ -7,7 +7,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "models/transformer.hpp"
+#include "models/spec/transformer.hpp"
 
 namespace lockstep {
 

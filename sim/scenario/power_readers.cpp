@@ -1,4 +1,4 @@
-// Readers of what decides power: models/power/specs.hpp.
+// Readers of what decides power: models/spec/specs.hpp.
 #include <array>
 #include <string_view>
 

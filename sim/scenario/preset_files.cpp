@@ -11,8 +11,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/json_text.hpp"
-#include "models/input/write_json.hpp"
+#include "models/base/json_text.hpp"
+#include "models/base/write_json.hpp"
 
 /// Where the presets of an installed package lie. Programs that link it through its CMake package
 /// define this (tools/package_presets.cpp); in others it is null.

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "models/input/input_error.hpp"
-#include "models/input/json_cursor.hpp"
+#include "models/base/input_error.hpp"
+#include "models/base/json_cursor.hpp"
 #include "sim/scenario/preset_store.hpp"
 
 namespace lockstep {

@@ -7,13 +7,13 @@
 #include <optional>
 #include <utility>
 
-#include "models/input/input_error.hpp"
-#include "models/input/json_cursor.hpp"
-#include "models/input/text_file.hpp"
-#include "sim/run/run_spec.hpp"
+#include "models/base/input_error.hpp"
+#include "models/base/json_cursor.hpp"
+#include "models/base/text_file.hpp"
 #include "sim/scenario/capabilities.hpp"
 #include "sim/scenario/preset_files.hpp"
 #include "sim/scenario/read_cluster.hpp"
+#include "sim/scenario/run_spec.hpp"
 #include "sim/scenario/spec_readers.hpp"
 
 namespace lockstep {

@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "models/collectives/collectives.hpp"
-#include "models/hardware.hpp"
-#include "models/software.hpp"
-#include "models/transformer.hpp"
-#include "topologies/fabric.hpp"
+#include "models/spec/hardware.hpp"
+#include "models/spec/software.hpp"
+#include "models/spec/transformer.hpp"
+#include "topologies/fabrics/fabric.hpp"
 
 namespace lockstep {
 
@@ -29,7 +29,7 @@ struct PresetRow {
   std::string note;
 };
 
-struct ReliabilitySpec;  // sim/run/run_spec.hpp
+struct ReliabilitySpec;  // sim/scenario/run_spec.hpp
 struct StorageSpec;      // models/checkpoint.hpp
 struct ClusterPreset;    // sim/scenario/read_cluster.hpp
 

@@ -3,13 +3,13 @@
 #include <cstdint>
 #include <utility>
 
-#include "models/input/json_override.hpp"
-#include "sim/pools/read_pools.hpp"
+#include "models/base/json_override.hpp"
 #include "sim/scenario/fabric_assumptions.hpp"
 #include "sim/scenario/member_reader.hpp"
 #include "sim/scenario/names.hpp"
+#include "sim/scenario/read_pools.hpp"
 #include "sim/scenario/spec_readers.hpp"
-#include "topologies/placement.hpp"
+#include "topologies/fabrics/placement.hpp"
 
 namespace lockstep {
 namespace {

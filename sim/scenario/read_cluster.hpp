@@ -5,14 +5,14 @@
 #include <string>
 #include <vector>
 
+#include "models/base/json_cursor.hpp"
 #include "models/collectives/collectives.hpp"
-#include "models/hardware.hpp"
-#include "models/input/json_cursor.hpp"
-#include "sim/pools/node_pool.hpp"
+#include "models/spec/hardware.hpp"
 #include "sim/scenario/cluster_site.hpp"
+#include "sim/scenario/node_pool.hpp"
 #include "sim/scenario/preset_store.hpp"
-#include "topologies/fabric.hpp"
-#include "topologies/placement.hpp"
+#include "topologies/fabrics/fabric.hpp"
+#include "topologies/fabrics/placement.hpp"
 
 namespace lockstep {
 

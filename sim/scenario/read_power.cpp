@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 #include <optional>
 
-#include "models/input/quantity.hpp"
-#include "models/input/text_file.hpp"
+#include "models/base/quantity.hpp"
+#include "models/base/text_file.hpp"
 #include "sim/scenario/member_reader.hpp"
 #include "sim/scenario/spec_readers.hpp"
 

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "models/input/json_cursor.hpp"
-#include "sim/power/power_spec.hpp"
+#include "models/base/json_cursor.hpp"
 #include "sim/scenario/cluster_site.hpp"
+#include "sim/scenario/power_spec.hpp"
 #include "sim/scenario/preset_store.hpp"
 
 namespace lockstep {

@@ -8,9 +8,9 @@
 #include <optional>
 #include <system_error>
 
-#include "models/input/input_error.hpp"
-#include "models/input/quantity.hpp"
-#include "models/input/text_file.hpp"
+#include "models/base/input_error.hpp"
+#include "models/base/quantity.hpp"
+#include "models/base/text_file.hpp"
 #include "models/power/gpu_power.hpp"
 #include "sim/scenario/member_reader.hpp"
 #include "sim/scenario/names.hpp"

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/profile/kernel_profile.hpp"
+#include "models/kernels/kernel_profile.hpp"
 #include "sim/scenario/preset_store.hpp"
 
 namespace lockstep {

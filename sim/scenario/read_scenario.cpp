@@ -9,11 +9,10 @@
 #include <set>
 #include <utility>
 
-#include "models/input/hugging_face.hpp"
-#include "models/input/json_cursor.hpp"
-#include "models/input/json_text.hpp"
-#include "models/input/text_file.hpp"
-#include "sim/pools/unequal_rules.hpp"
+#include "models/base/json_cursor.hpp"
+#include "models/base/json_text.hpp"
+#include "models/base/text_file.hpp"
+#include "models/spec/hugging_face.hpp"
 #include "sim/scenario/capabilities.hpp"
 #include "sim/scenario/member_reader.hpp"
 #include "sim/scenario/names.hpp"
@@ -23,6 +22,7 @@
 #include "sim/scenario/read_schedule.hpp"
 #include "sim/scenario/spec_readers.hpp"
 #include "sim/scenario/stack_choice.hpp"
+#include "sim/scenario/unequal_rules.hpp"
 
 namespace lockstep {
 namespace {
@@ -365,9 +365,9 @@ ScenarioDraft draft_of(const JsonCursor& root, const PresetStore& presets) {
   read_cluster_into(root.at("cluster"), presets, draft);
   read_job_draft(root, presets, draft);
   read_run(root, draft);
-  // Of days to months: sim/run/read_run_spec.cpp.
+  // Of days to months: sim/scenario/read_run_spec.cpp.
   if (const auto run = root.find("run")) require_equal(draft, *run);
-  // Of reinforcement learning: sim/rl/read_rl.cpp.
+  // Of reinforcement learning: sim/scenario/read_rl.cpp.
   if (const auto rl = root.find("rl")) require_equal(draft, *rl);
   if (const auto power = root.find("power")) {
     require_equal(draft, *power);

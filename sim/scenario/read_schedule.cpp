@@ -7,8 +7,8 @@
 #include <string_view>
 #include <utility>
 
-#include "models/input/json_cursor.hpp"
-#include "models/input/text_file.hpp"
+#include "models/base/json_cursor.hpp"
+#include "models/base/text_file.hpp"
 #include "models/pipeline/order_check.hpp"
 
 namespace lockstep {

@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "models/collectives/collectives.hpp"
-#include "models/hardware.hpp"
-#include "models/software.hpp"
-#include "models/transformer.hpp"
-#include "sim/pools/node_pool.hpp"
-#include "sim/power/power_spec.hpp"
+#include "models/spec/hardware.hpp"
+#include "models/spec/software.hpp"
+#include "models/spec/transformer.hpp"
 #include "sim/scenario/claim.hpp"
 #include "sim/scenario/cluster_site.hpp"
-#include "topologies/fabric.hpp"
+#include "sim/scenario/node_pool.hpp"
+#include "sim/scenario/power_spec.hpp"
+#include "topologies/fabrics/fabric.hpp"
 
 namespace lockstep {
 

@@ -4,18 +4,18 @@
 #include <cstdint>
 #include <utility>
 
-#include "models/input/letter_case.hpp"
-#include "models/input/quantity.hpp"
+#include "models/base/letter_case.hpp"
+#include "models/base/quantity.hpp"
 #include "models/kernels/attention.hpp"
 #include "models/pipeline/schedule.hpp"
 #include "models/power/gpu_power.hpp"
-#include "sim/pools/balance.hpp"
-#include "sim/pools/unequal_rules.hpp"
 #include "sim/scenario/capabilities.hpp"
 #include "sim/scenario/fabric_assumptions.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/scenario_rules.hpp"
-#include "topologies/placement.hpp"
+#include "sim/scenario/unequal_rules.hpp"
+#include "sim/step/balance.hpp"
+#include "topologies/fabrics/placement.hpp"
 
 namespace lockstep {
 namespace {

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "models/input/json_cursor.hpp"
-#include "models/profile/kernel_profile.hpp"
+#include "models/base/json_cursor.hpp"
+#include "models/kernels/kernel_profile.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "sim/scenario/read_cluster.hpp"
 #include "sim/scenario/scenario.hpp"

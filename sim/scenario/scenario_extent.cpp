@@ -6,7 +6,7 @@
 
 #include "models/kernels/attention.hpp"
 #include "sim/scenario/scenario_rules.hpp"
-#include "topologies/placement.hpp"
+#include "topologies/fabrics/placement.hpp"
 
 namespace lockstep {
 namespace {

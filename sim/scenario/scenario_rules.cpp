@@ -5,14 +5,14 @@
 #include <numeric>
 #include <utility>
 
-#include "models/input/json_override.hpp"
-#include "models/input/quantity.hpp"
+#include "models/base/json_override.hpp"
+#include "models/base/quantity.hpp"
 #include "models/kernels/attention.hpp"
-#include "models/memory.hpp"
+#include "models/layer/memory.hpp"
 #include "models/pipeline/schedule.hpp"
-#include "sim/pools/unequal_rules.hpp"
 #include "sim/scenario/names.hpp"
-#include "topologies/placement.hpp"
+#include "sim/scenario/unequal_rules.hpp"
+#include "topologies/fabrics/placement.hpp"
 
 namespace lockstep {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "sim/scenario/member_reader.hpp"
 #include "sim/scenario/names.hpp"
-#include "topologies/placement.hpp"
+#include "topologies/fabrics/placement.hpp"
 
 namespace lockstep {
 namespace {

@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "models/base/json_cursor.hpp"
 #include "models/collectives/collectives.hpp"
-#include "models/hardware.hpp"
-#include "models/input/json_cursor.hpp"
-#include "models/software.hpp"
-#include "models/transformer.hpp"
+#include "models/spec/hardware.hpp"
+#include "models/spec/software.hpp"
+#include "models/spec/transformer.hpp"
 #include "sim/scenario/preset_store.hpp"
-#include "topologies/fabric.hpp"
+#include "topologies/fabrics/fabric.hpp"
 
 namespace lockstep {
 

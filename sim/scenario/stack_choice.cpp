@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 #include <vector>
 
-#include "models/input/input_error.hpp"
+#include "models/base/input_error.hpp"
 
 namespace lockstep {
 namespace {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "sim/fabric/group_uses.hpp"
-#include "topologies/switch_limits.hpp"
+#include "topologies/fabrics/switch_limits.hpp"
 
 namespace lockstep {
 namespace {

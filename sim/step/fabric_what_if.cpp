@@ -5,9 +5,9 @@
 #include <functional>
 #include <utility>
 
-#include "models/input/input_error.hpp"
-#include "topologies/placement.hpp"
-#include "topologies/switch_limits.hpp"
+#include "models/base/input_error.hpp"
+#include "topologies/fabrics/placement.hpp"
+#include "topologies/fabrics/switch_limits.hpp"
 
 namespace lockstep {
 namespace {

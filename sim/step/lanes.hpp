@@ -6,8 +6,8 @@
 
 #include "sim/fabric/collective_load.hpp"
 #include "sim/step/plan.hpp"
-#include "topologies/fabric.hpp"
-#include "topologies/placement.hpp"
+#include "topologies/fabrics/fabric.hpp"
+#include "topologies/fabrics/placement.hpp"
 
 namespace lockstep {
 

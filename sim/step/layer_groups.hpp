@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "models/collectives/group_spread.hpp"
-#include "models/transformer.hpp"
-#include "topologies/placement.hpp"
+#include "models/spec/transformer.hpp"
+#include "topologies/fabrics/placement.hpp"
 
 namespace lockstep {
 

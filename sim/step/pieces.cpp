@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "models/kernels/order_statistics.hpp"
-#include "models/memory.hpp"
-#include "models/offload/offload.hpp"
+#include "models/layer/memory.hpp"
+#include "models/layer/offload.hpp"
 
 namespace lockstep {
 namespace {

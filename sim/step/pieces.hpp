@@ -4,8 +4,8 @@
 #include <array>
 #include <cstddef>
 
+#include "models/layer/operations.hpp"
 #include "models/pipeline/schedule.hpp"
-#include "models/workload/operations.hpp"
 
 namespace lockstep {
 

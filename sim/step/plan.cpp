@@ -7,14 +7,14 @@
 #include <optional>
 #include <set>
 
+#include "models/base/input_error.hpp"
 #include "models/collectives/algorithms.hpp"
-#include "models/input/input_error.hpp"
 #include "models/kernels/memory_bound.hpp"
-#include "models/offload/offload.hpp"
-#include "models/workload/partition.hpp"
-#include "sim/pools/replica_variants.hpp"
+#include "models/layer/offload.hpp"
+#include "models/spec/partition.hpp"
 #include "sim/step/layer_groups.hpp"
 #include "sim/step/pieces.hpp"
+#include "sim/step/replica_variants.hpp"
 
 namespace lockstep {
 namespace {

@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "models/collectives/group_spread.hpp"
+#include "models/layer/operations.hpp"
 #include "models/pipeline/schedule.hpp"
-#include "models/workload/operations.hpp"
 #include "sim/core/clock.hpp"
 #include "sim/scenario/scenario.hpp"
 #include "sim/step/data_groups.hpp"
 #include "sim/step/step_report.hpp"
-#include "topologies/placement.hpp"
+#include "topologies/fabrics/placement.hpp"
 
 namespace lockstep {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "sim/step/plan.hpp"
-#include "topologies/placement.hpp"
+#include "topologies/fabrics/placement.hpp"
 
 namespace lockstep {
 

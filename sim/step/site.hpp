@@ -8,7 +8,7 @@
 
 #include "sim/core/flow_network.hpp"
 #include "sim/scenario/scenario.hpp"
-#include "topologies/fabric.hpp"
+#include "topologies/fabrics/fabric.hpp"
 
 namespace lockstep {
 

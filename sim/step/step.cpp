@@ -6,11 +6,11 @@
 #include <set>
 #include <utility>
 
-#include "models/input/input_error.hpp"
-#include "models/workload/flops.hpp"
-#include "sim/pools/pool_memory.hpp"
+#include "models/base/input_error.hpp"
+#include "models/layer/flops.hpp"
 #include "sim/step/critical_path.hpp"
 #include "sim/step/link_holds.hpp"
+#include "sim/step/pool_memory.hpp"
 #include "sim/step/replay.hpp"
 #include "sim/step/replica_classes.hpp"
 #include "sim/step/sample.hpp"

@@ -26,7 +26,7 @@ struct StepOptions {
 /// Replays one step in the steady state: gradients of this step are reduced, parameters of the step
 /// before are gathered. Where folding is automatic and replicas cannot be folded exactly, each is
 /// simulated on its own; above the budget a sample of them is, and StepReport::band holds what all
-/// of them would take. Does not check that the job fits in memory: models/memory.hpp does.
+/// of them would take. Does not check that the job fits in memory: models/layer/memory.hpp does.
 /// Requires a scenario from complete_scenario(). Throws InputError where a step takes longer than
 /// the clock lasts. The same scenario gives the same report, bit for
 /// bit.

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "models/memory.hpp"
-#include "models/units.hpp"
+#include "models/base/units.hpp"
+#include "models/layer/memory.hpp"
 #include "sim/core/clock.hpp"
 #include "sim/fabric/fabric_use.hpp"
 

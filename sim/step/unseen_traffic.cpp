@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "topologies/switch_limits.hpp"
+#include "topologies/fabrics/switch_limits.hpp"
 
 namespace lockstep {
 namespace {

@@ -1,7 +1,7 @@
 /// What a replayed step moved over the links of its fabric.
 #pragma once
 
-#include "models/units.hpp"
+#include "models/base/units.hpp"
 #include "sim/fabric/fabric_use.hpp"
 #include "sim/scenario/scenario.hpp"
 #include "sim/step/plan.hpp"

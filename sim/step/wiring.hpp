@@ -15,8 +15,8 @@
 #include "sim/step/plan.hpp"
 #include "sim/step/replica_classes.hpp"
 #include "sim/step/site.hpp"
-#include "topologies/fabric.hpp"
-#include "topologies/placement.hpp"
+#include "topologies/fabrics/fabric.hpp"
+#include "topologies/fabrics/placement.hpp"
 
 namespace lockstep {
 

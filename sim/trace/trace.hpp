@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "models/base/units.hpp"
 #include "models/collectives/collectives.hpp"
-#include "models/units.hpp"
 #include "sim/core/clock.hpp"
 
 namespace lockstep {

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <utility>
 
-#include "models/input/input_error.hpp"
+#include "models/base/input_error.hpp"
 #include "sim/trace/copy_rank.hpp"
 
 namespace lockstep {

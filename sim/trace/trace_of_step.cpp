@@ -7,10 +7,10 @@
 #include <optional>
 #include <utility>
 
-#include "sim/pools/replica_variants.hpp"
 #include "sim/step/layer_groups.hpp"
 #include "sim/step/plan.hpp"
 #include "sim/step/replica_classes.hpp"
+#include "sim/step/replica_variants.hpp"
 #include "sim/step/site.hpp"
 #include "sim/step/step_report.hpp"
 #include "sim/trace/trace_builder.hpp"

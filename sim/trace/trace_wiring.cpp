@@ -5,10 +5,10 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include "models/base/input_error.hpp"
 #include "models/collectives/algorithms.hpp"
-#include "models/input/input_error.hpp"
 #include "sim/fabric/connections.hpp"
-#include "topologies/switch_limits.hpp"
+#include "topologies/fabrics/switch_limits.hpp"
 
 namespace lockstep {
 namespace {

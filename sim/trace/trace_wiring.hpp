@@ -16,8 +16,8 @@
 #include "sim/scenario/read_cluster.hpp"
 #include "sim/step/site.hpp"
 #include "sim/trace/trace.hpp"
-#include "topologies/fabric.hpp"
-#include "topologies/placement.hpp"
+#include "topologies/fabrics/fabric.hpp"
+#include "topologies/fabrics/placement.hpp"
 
 namespace lockstep {
 

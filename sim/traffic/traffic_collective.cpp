@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "models/collectives/algorithms.hpp"
-#include "topologies/placement.hpp"
+#include "topologies/fabrics/placement.hpp"
 
 namespace lockstep {
 namespace {

@@ -6,7 +6,7 @@
 #include "models/collectives/channels.hpp"
 #include "models/collectives/collectives.hpp"
 #include "sim/fabric/collective_load.hpp"
-#include "sim/traffic/members.hpp"
+#include "sim/scenario/members.hpp"
 
 namespace lockstep {
 

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 
-#include "models/input/quantity.hpp"
+#include "models/base/quantity.hpp"
 #include "sim/scenario/names.hpp"
 
 namespace lockstep {

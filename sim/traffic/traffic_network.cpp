@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <utility>
 
-#include "topologies/placement.hpp"
+#include "topologies/fabrics/placement.hpp"
 
 namespace lockstep {
 

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "sim/core/flow_network.hpp"
+#include "sim/scenario/members.hpp"
 #include "sim/scenario/read_cluster.hpp"
 #include "sim/step/site.hpp"
-#include "sim/traffic/members.hpp"
-#include "topologies/fabric.hpp"
+#include "topologies/fabrics/fabric.hpp"
 
 namespace lockstep {
 

@@ -9,7 +9,7 @@
 #include "models/collectives/channels.hpp"
 #include "sim/core/random.hpp"
 #include "sim/fabric/collective_load.hpp"
-#include "sim/traffic/draws.hpp"
+#include "sim/scenario/draws.hpp"
 #include "sim/traffic/traffic_collective.hpp"
 
 namespace lockstep {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "sim/core/clock.hpp"
-#include "sim/traffic/traffic.hpp"
+#include "sim/scenario/traffic.hpp"
 #include "sim/traffic/traffic_network.hpp"
 
 namespace lockstep {

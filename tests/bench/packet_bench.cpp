@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/input/text_file.hpp"
+#include "models/base/text_file.hpp"
 #include "sim/packet/referee.hpp"
 
 namespace lockstep {

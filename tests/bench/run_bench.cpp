@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "models/input/text_file.hpp"
+#include "models/base/text_file.hpp"
 #include "sim/run/plan_campaign.hpp"
 #include "sim/run/trajectory.hpp"
 #include "sim/scenario/read_scenario.hpp"

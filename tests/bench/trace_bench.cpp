@@ -3,13 +3,13 @@
 #include <cstdint>
 #include <string>
 
-#include "models/input/json_cursor.hpp"
+#include "models/base/json_cursor.hpp"
 #include "sim/scenario/read_cluster.hpp"
 #include "sim/scenario/read_scenario.hpp"
-#include "sim/trace/read_chakra.hpp"
+#include "sim/trace/formats/read_chakra.hpp"
+#include "sim/trace/formats/write_chakra.hpp"
 #include "sim/trace/replay_trace.hpp"
 #include "sim/trace/trace_of_step.hpp"
-#include "sim/trace/write_chakra.hpp"
 
 namespace lockstep {
 namespace {

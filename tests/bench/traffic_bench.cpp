@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
-#include "models/input/text_file.hpp"
-#include "sim/traffic/read_traffic.hpp"
+#include "models/base/text_file.hpp"
+#include "sim/scenario/read_traffic.hpp"
 #include "sim/traffic/simulate_traffic.hpp"
 
 namespace lockstep {

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "models/input/input_error.hpp"
+#include "models/base/input_error.hpp"
 #include "topologies/infiniband/forwarding.hpp"
 #include "topologies/infiniband/ibnetdiscover.hpp"
 #include "topologies/infiniband/ibsim_net.hpp"

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <variant>
 
-#include "models/input/input_error.hpp"
-#include "topologies/analysis.hpp"
+#include "models/base/input_error.hpp"
+#include "topologies/analysis/analysis.hpp"
 #include "topologies/formats/dot.hpp"
 #include "topologies/formats/fabric_json.hpp"
 #include "topologies/formats/graphml.hpp"

@@ -7,10 +7,10 @@
 #include <string>
 #include <string_view>
 
-#include "models/input/input_error.hpp"
-#include "sim/run/run_spec.hpp"
+#include "models/base/input_error.hpp"
 #include "sim/scenario/read_profile.hpp"
 #include "sim/scenario/read_scenario.hpp"
+#include "sim/scenario/run_spec.hpp"
 
 namespace {
 

@@ -10,13 +10,13 @@
 #include <utility>
 #include <vector>
 
-#include "models/input/input_error.hpp"
-#include "models/input/json_cursor.hpp"
+#include "models/base/input_error.hpp"
+#include "models/base/json_cursor.hpp"
 #include "sim/scenario/read_cluster.hpp"
+#include "sim/trace/formats/read_trace.hpp"
+#include "sim/trace/formats/write_chakra.hpp"
 #include "sim/trace/pytorch/merge_pytorch.hpp"
-#include "sim/trace/read_trace.hpp"
 #include "sim/trace/replay_trace.hpp"
-#include "sim/trace/write_chakra.hpp"
 
 namespace {
 

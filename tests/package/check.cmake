@@ -26,6 +26,7 @@ if(NOT output MATCHES "^${presets}/")
   message(FATAL_ERROR "a program that links the package reads the presets of ${output}")
 endif()
 run("${BUILD}/package/consumer/host")
+run("${BUILD}/package/consumer/measured")
 
 # The same without the source tree, where one may hide it.
 execute_process(COMMAND unshare --mount true RESULT_VARIABLE status OUTPUT_QUIET ERROR_QUIET)

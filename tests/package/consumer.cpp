@@ -4,11 +4,11 @@
 #include <exception>
 #include <string>
 
-#include "models/precision.hpp"
-#include "models/units.hpp"
+#include "models/base/units.hpp"
+#include "models/spec/precision.hpp"
 #include "sim/core/clock.hpp"
 #include "sim/scenario/preset_store.hpp"
-#include "topologies/fabric.hpp"
+#include "topologies/fabrics/fabric.hpp"
 
 int main() {
   const lockstep::FabricSpec fabric{};

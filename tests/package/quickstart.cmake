@@ -1,6 +1,6 @@
 # Installs a build folder that holds what `cmake --build --target lockstep` leaves in it, with and
 # without lockstep-calibrate among the project's targets: as tools/quickstart, then `cmake --install`.
-# The library and the program are copies of BUILD's.
+# The libraries and the program are copies of BUILD's.
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(NOT status EQUAL 0)
@@ -20,7 +20,8 @@ foreach(cuda IN LISTS choices)
   run("${CMAKE_COMMAND}" -E env "CUDACXX=${NVCC}" "${CMAKE_COMMAND}" -G Ninja -S "${SOURCE}"
     -B "${folder}" "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_CXX_FLAGS=${FLAGS}"
     -DCMAKE_BUILD_TYPE=Debug -DLOCKSTEP_BENCH=OFF -DLOCKSTEP_TESTS=OFF "-DLOCKSTEP_CUDA=${cuda}")
-  file(COPY "${BUILD}/liblockstep.a" "${BUILD}/lockstep" DESTINATION "${folder}")
+  file(COPY "${BUILD}/liblockstep.a" "${BUILD}/liblockstep_study.a" "${BUILD}/lockstep"
+    DESTINATION "${folder}")
   run("${CMAKE_COMMAND}" --install "${folder}" --prefix "${folder}/prefix")
   run("${folder}/prefix/bin/lockstep" show gpu h100_sxm5_80gb)
   if(EXISTS "${folder}/prefix/bin/lockstep-calibrate")

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "models/input/text_file.hpp"
-#include "sim/plan/evaluate_plan.hpp"
-#include "sim/plan/read_plan.hpp"
+#include "models/base/text_file.hpp"
 #include "sim/scenario/read_scenario.hpp"
+#include "sim/search/evaluate_plan.hpp"
+#include "sim/search/read_plan.hpp"
 #include "sim/step/step.hpp"
 #include "tests/support/presets.hpp"
 #include "tests/support/sample_reports.hpp"

@@ -7,8 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/input_error.hpp"
-#include "models/input/write_json.hpp"
+#include "models/base/input_error.hpp"
+#include "models/base/write_json.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "tests/support/presets.hpp"
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "sim/core/random.hpp"
-#include "sim/run/run_spec.hpp"
+#include "sim/scenario/run_spec.hpp"
 #include "sim/scenario/scenario.hpp"
 
 namespace lockstep::test {

@@ -3,12 +3,12 @@
 #include <fstream>
 #include <iterator>
 
-#include "models/input/json_cursor.hpp"
+#include "models/base/json_cursor.hpp"
+#include "models/layer/flops.hpp"
 #include "models/power/cost.hpp"
-#include "models/workload/flops.hpp"
 #include "sim/power/run_power.hpp"
-#include "sim/run/run_spec.hpp"
 #include "sim/scenario/read_scenario.hpp"
+#include "sim/scenario/run_spec.hpp"
 #include "sim/step/step.hpp"
 #include "tests/support/presets.hpp"
 

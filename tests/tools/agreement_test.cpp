@@ -11,8 +11,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/text_file.hpp"
-#include "models/input/write_json.hpp"
+#include "models/base/text_file.hpp"
+#include "models/base/write_json.hpp"
 #include "tests/sim/core/test_seed.hpp"
 #include "tests/support/random_scenarios.hpp"
 #include "tests/support/temporary_folder.hpp"

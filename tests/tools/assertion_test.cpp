@@ -1,10 +1,10 @@
-#include "tools/lockstep/assertion.hpp"
+#include "tools/console/assertion.hpp"
 
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "tools/lockstep/options.hpp"
+#include "tools/console/options.hpp"
 
 using namespace lockstep;
 

@@ -10,7 +10,7 @@
 
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
-#include "tools/lockstep/console.hpp"
+#include "tools/console/console.hpp"
 
 using namespace lockstep;
 using namespace lockstep::test;

@@ -7,9 +7,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/base/input_error.hpp"
+#include "models/base/text_file.hpp"
 #include "models/collectives/candidate.hpp"
-#include "models/input/input_error.hpp"
-#include "models/input/text_file.hpp"
 #include "tests/support/presets.hpp"
 #include "tests/support/source_tree.hpp"
 

@@ -6,8 +6,8 @@
 #include <sstream>
 #include <string>
 
-#include "models/input/text_file.hpp"
-#include "sim/traffic/read_traffic.hpp"
+#include "models/base/text_file.hpp"
+#include "sim/scenario/read_traffic.hpp"
 
 namespace lockstep {
 namespace {

@@ -1,5 +1,5 @@
 // Cards as their drivers name them, against presets.
-#include "tools/lockstep/device_name.hpp"
+#include "sim/measured/device_name.hpp"
 
 #include <array>
 #include <doctest/doctest.h>
@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/input/input_error.hpp"
+#include "models/base/input_error.hpp"
 #include "tests/support/presets.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"

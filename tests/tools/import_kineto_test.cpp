@@ -1,5 +1,5 @@
 // lockstep import kineto. The traces are made up, in the form that PyTorch's profiler writes.
-#include "tools/lockstep/import_kineto.hpp"
+#include "sim/measured/import_kineto.hpp"
 
 #include <doctest/doctest.h>
 #include <string>
@@ -7,17 +7,17 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/input_error.hpp"
-#include "models/input/text_file.hpp"
+#include "models/base/input_error.hpp"
+#include "models/base/output_file.hpp"
+#include "models/base/text_file.hpp"
+#include "sim/measured/kernel_kinds.hpp"
+#include "sim/measured/kineto_points.hpp"
+#include "sim/measured/kineto_trace.hpp"
 #include "sim/scenario/read_profile.hpp"
 #include "tests/support/near.hpp"
 #include "tests/support/presets.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
-#include "tools/lockstep/kernel_kinds.hpp"
-#include "tools/lockstep/kineto_points.hpp"
-#include "tools/lockstep/kineto_trace.hpp"
-#include "tools/lockstep/output_file.hpp"
 
 namespace lockstep {
 namespace {

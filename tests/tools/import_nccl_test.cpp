@@ -1,5 +1,5 @@
 // lockstep import nccl-tests. The logs are made up; their form is that of the versions named.
-#include "tools/lockstep/import_nccl.hpp"
+#include "sim/measured/import_nccl.hpp"
 
 #include <doctest/doctest.h>
 #include <map>
@@ -8,14 +8,14 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/input_error.hpp"
-#include "models/input/text_file.hpp"
+#include "models/base/input_error.hpp"
+#include "models/base/text_file.hpp"
+#include "sim/measured/nccl_log.hpp"
 #include "sim/scenario/read_profile.hpp"
 #include "tests/support/near.hpp"
 #include "tests/support/presets.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
-#include "tools/lockstep/nccl_log.hpp"
 
 namespace lockstep {
 namespace {

@@ -1,5 +1,5 @@
 // lockstep import nsys. The tables are made up, in the form that `nsys stats` writes.
-#include "tools/lockstep/import_nsys.hpp"
+#include "sim/measured/import_nsys.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -9,16 +9,16 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/input_error.hpp"
-#include "models/input/text_file.hpp"
+#include "models/base/input_error.hpp"
+#include "models/base/text_file.hpp"
 #include "sim/core/random.hpp"
+#include "sim/measured/nsys_range.hpp"
+#include "sim/measured/nsys_report.hpp"
 #include "sim/scenario/read_profile.hpp"
 #include "tests/support/near.hpp"
 #include "tests/support/presets.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
-#include "tools/lockstep/nsys_range.hpp"
-#include "tools/lockstep/nsys_report.hpp"
 
 namespace lockstep {
 namespace {

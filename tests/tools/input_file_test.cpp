@@ -1,12 +1,12 @@
 // Compressed input: small files stay small, whatever they say.
-#include "tools/lockstep/input_file.hpp"
+#include "models/base/input_file.hpp"
 
 #include <doctest/doctest.h>
 #include <fstream>
 #include <string>
 #include <zlib.h>
 
-#include "models/input/input_error.hpp"
+#include "models/base/input_error.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace lockstep {

@@ -1,4 +1,4 @@
-#include "tools/lockstep/minimise.hpp"
+#include "sim/measured/minimise.hpp"
 
 #include <cmath>
 #include <doctest/doctest.h>

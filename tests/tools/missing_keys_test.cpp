@@ -6,8 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/json_text.hpp"
-#include "models/input/text_file.hpp"
+#include "models/base/json_text.hpp"
+#include "models/base/text_file.hpp"
 #include "tests/tools/ran.hpp"
 
 using namespace lockstep;

@@ -1,4 +1,4 @@
-#include "tools/lockstep/options.hpp"
+#include "tools/console/options.hpp"
 
 #include <array>
 #include <doctest/doctest.h>

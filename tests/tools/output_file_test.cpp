@@ -1,4 +1,4 @@
-#include "tools/lockstep/output_file.hpp"
+#include "models/base/output_file.hpp"
 
 #include <array>
 #include <doctest/doctest.h>
@@ -8,7 +8,7 @@
 #include <string>
 #include <zlib.h>
 
-#include "models/input/input_error.hpp"
+#include "models/base/input_error.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 using namespace lockstep;

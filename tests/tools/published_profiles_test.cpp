@@ -10,13 +10,13 @@
 #include <string_view>
 #include <vector>
 
-#include "models/input/text_file.hpp"
+#include "models/base/text_file.hpp"
+#include "sim/measured/import_kernels.hpp"
+#include "sim/measured/statistics.hpp"
 #include "sim/scenario/read_profile.hpp"
 #include "tests/support/presets.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
-#include "tools/lockstep/import_kernels.hpp"
-#include "tools/lockstep/statistics.hpp"
 #include "tools/lockstep/validate_profile.hpp"
 
 namespace lockstep {
@@ -86,7 +86,7 @@ TEST_CASE("published profiles: each point is predicted from the others as well a
   }
 }
 
-TEST_CASE("published profiles: made of the tables; models/profile/README.md says how") {
+TEST_CASE("published profiles: made of the tables; models/kernels/profiles.md says how") {
   CHECK(presets().names("profiles").size() == 8);
   for (const std::string& name : presets().names("profiles")) {
     CAPTURE(name);

@@ -9,7 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/text_file.hpp"
+#include "models/base/text_file.hpp"
 #include "tests/support/slow_build.hpp"
 #include "tests/support/source_tree.hpp"
 #include "tests/tools/ran.hpp"

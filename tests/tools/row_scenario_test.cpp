@@ -1,13 +1,13 @@
 // Scenarios out of published rows.
-#include "tools/lockstep/row_scenario.hpp"
+#include "sim/measured/row_scenario.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <string>
 #include <vector>
 
-#include "models/input/input_error.hpp"
-#include "models/input/text_file.hpp"
+#include "models/base/input_error.hpp"
+#include "models/base/text_file.hpp"
 #include "tests/support/presets.hpp"
 
 namespace lockstep {

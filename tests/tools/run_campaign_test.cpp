@@ -6,10 +6,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/text_file.hpp"
+#include "models/base/text_file.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
-#include "tools/lockstep/table.hpp"
+#include "tools/console/table.hpp"
 
 namespace lockstep {
 namespace {

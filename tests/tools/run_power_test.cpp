@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/text_file.hpp"
+#include "models/base/text_file.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/step/step.hpp"
 #include "tests/support/temporary_folder.hpp"

@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <vector>
 
-#include "models/input/text_file.hpp"
+#include "models/base/text_file.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
 

@@ -1,9 +1,9 @@
-#include "tools/lockstep/statistics.hpp"
+#include "sim/measured/statistics.hpp"
 
 #include <doctest/doctest.h>
 #include <vector>
 
-#include "tools/lockstep/point_table.hpp"
+#include "sim/measured/point_table.hpp"
 
 using namespace lockstep;
 

@@ -5,7 +5,7 @@
 #include <doctest/doctest.h>
 #include <string>
 
-#include "tools/lockstep/point_table.hpp"
+#include "sim/measured/point_table.hpp"
 
 namespace lockstep::test {
 

@@ -1,4 +1,4 @@
-#include "tools/lockstep/table.hpp"
+#include "tools/console/table.hpp"
 
 #include <array>
 #include <doctest/doctest.h>
@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "models/input/number_text.hpp"
+#include "models/base/number_text.hpp"
 
 using namespace lockstep;
 

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tests/support/source_tree.hpp"
@@ -77,11 +78,47 @@ TEST_CASE("tidy: includes go one way, tools -> sim -> topologies -> models") {
                          }));
 }
 
+TEST_CASE("tidy: no two folders include each other") {
+  // The list may only shrink: a pair that is gone has to leave it.
+  const std::set<std::pair<std::string, std::string>> known{
+      {"models/collectives", "models/kernels"},  // a profile holds kernels and collectives
+      {"sim/scenario", "sim/step"},              // completing a scenario balances its stages
+      {"tools/calibrate", "tools/calibrate/cuda"},
+      {"tools/calibrate", "tools/calibrate/nccl"},
+      {"tools/calibrate/cuda", "tools/calibrate/cudnn/cuda"},
+      {"tools/lockstep", "tools/lockstep/report"},
+  };
+  const auto folder = [](const std::string& path) { return path.substr(0, path.rfind('/')); };
+  std::map<std::pair<std::string, std::string>, std::string> includes;  // with a line of each
+  for (const std::string& path : cpp_files({"models", "topologies", "sim", "tools"})) {
+    for (const std::string& line : source_lines(path)) {
+      const std::string included = quoted_include(line);
+      if (included.empty() || folder(included) == folder(path)) continue;
+      includes.try_emplace({folder(path), folder(included)}, path + " includes " + included);
+    }
+  }
+  REQUIRE(includes.size() > 50);
+  std::set<std::pair<std::string, std::string>> pairs;
+  for (const auto& [edge, line] : includes) {
+    const auto back = includes.find({edge.second, edge.first});
+    if (edge.first > edge.second || back == includes.end()) continue;
+    pairs.insert(edge);
+    CAPTURE(line);
+    CAPTURE(back->second);
+    CHECK(known.contains(edge));
+  }
+  for (const auto& [one, other] : known) {
+    CAPTURE(one);
+    CAPTURE(other);
+    CHECK(pairs.contains({one, other}));
+  }
+}
+
 TEST_CASE("tidy: sim/core knows nothing of the project but the units") {
   check_none(lines_where(cpp_files({"sim/core"}), [](const std::string&, const std::string& line) {
     const std::string included = quoted_include(line);
     return !included.empty() && !included.starts_with("sim/core/") &&
-           included != "models/units.hpp";
+           included != "models/base/units.hpp";
   }));
 }
 
@@ -152,7 +189,7 @@ TEST_CASE("tidy: one function writes JSON text") {
   static const std::regex pattern(R"((\.|->)dump\()");
   check_none(lines_where(cpp_files({"models", "topologies", "sim", "tools"}),
                          [](const std::string& path, const std::string& line) {
-                           return path != "models/input/write_json.cpp" &&
+                           return path != "models/base/write_json.cpp" &&
                                   std::regex_search(line, pattern);
                          }));
 }

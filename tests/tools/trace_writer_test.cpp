@@ -11,10 +11,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/base/output_file.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/step/step.hpp"
 #include "tests/support/temporary_folder.hpp"
-#include "tools/lockstep/output_file.hpp"
 
 using namespace lockstep;
 

@@ -12,11 +12,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/input_error.hpp"
+#include "models/base/input_error.hpp"
+#include "sim/measured/nccl_series.hpp"
 #include "tests/support/near.hpp"
 #include "tests/support/source_tree.hpp"
 #include "tests/tools/summary_of.hpp"
-#include "tools/lockstep/nccl_series.hpp"
 #include "tools/lockstep/validation_output.hpp"
 
 namespace lockstep {

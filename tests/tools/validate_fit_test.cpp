@@ -6,8 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/base/text_file.hpp"
 #include "models/collectives/collectives.hpp"
-#include "models/input/text_file.hpp"
 #include "models/kernels/gemm.hpp"
 #include "models/kernels/memory_bound.hpp"
 #include "tests/support/presets.hpp"

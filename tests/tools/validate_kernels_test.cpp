@@ -7,14 +7,14 @@
 #include <string_view>
 #include <vector>
 
-#include "models/input/input_error.hpp"
+#include "models/base/input_error.hpp"
 #include "models/kernels/attention.hpp"
 #include "models/kernels/gemm.hpp"
+#include "sim/measured/fit_kernels.hpp"
+#include "sim/measured/kernel_catalogue.hpp"
+#include "sim/measured/kernel_rows.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/summary_of.hpp"
-#include "tools/lockstep/fit_kernels.hpp"
-#include "tools/lockstep/kernel_catalogue.hpp"
-#include "tools/lockstep/kernel_rows.hpp"
 
 namespace lockstep {
 namespace {

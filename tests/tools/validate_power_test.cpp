@@ -5,9 +5,9 @@
 #include <doctest/doctest.h>
 #include <string>
 
-#include "models/input/input_error.hpp"
-#include "models/input/text_file.hpp"
-#include "tools/lockstep/power_rows.hpp"
+#include "models/base/input_error.hpp"
+#include "models/base/text_file.hpp"
+#include "sim/measured/power_rows.hpp"
 
 namespace lockstep {
 namespace {

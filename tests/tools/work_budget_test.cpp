@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 #include <sstream>
 
-#include "models/input/input_error.hpp"
+#include "models/base/input_error.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
 

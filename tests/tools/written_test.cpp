@@ -1,4 +1,4 @@
-#include "tools/lockstep/written.hpp"
+#include "tools/console/written.hpp"
 
 #include <array>
 #include <doctest/doctest.h>
@@ -9,7 +9,7 @@
 #include "tests/support/source_tree.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
-#include "tools/lockstep/table.hpp"
+#include "tools/console/table.hpp"
 
 using namespace lockstep;
 using namespace lockstep::test;

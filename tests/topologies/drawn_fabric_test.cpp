@@ -11,8 +11,8 @@
 
 #include "tests/topologies/nic.hpp"
 #include "tests/topologies/permutations.hpp"
-#include "topologies/cluster_graph.hpp"
-#include "topologies/fabric.hpp"
+#include "topologies/fabrics/fabric.hpp"
+#include "topologies/graph/cluster_graph.hpp"
 
 namespace lockstep {
 namespace {

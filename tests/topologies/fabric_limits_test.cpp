@@ -9,7 +9,7 @@
 
 #include "tests/topologies/nic.hpp"
 #include "tests/topologies/permutations.hpp"
-#include "topologies/fabric.hpp"
+#include "topologies/fabrics/fabric.hpp"
 
 namespace lockstep {
 namespace {

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "sim/scenario/preset_store.hpp"
-#include "topologies/fabric.hpp"
+#include "topologies/fabrics/fabric.hpp"
 
 namespace lockstep {
 namespace {

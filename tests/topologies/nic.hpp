@@ -1,7 +1,7 @@
 /// The NIC of tests of fabrics.
 #pragma once
 
-#include "models/units.hpp"
+#include "models/base/units.hpp"
 
 namespace lockstep::test {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "sim/core/max_min.hpp"
-#include "topologies/fabric.hpp"
+#include "topologies/fabrics/fabric.hpp"
 
 namespace lockstep {
 

@@ -6,15 +6,15 @@
 #include <fmt/format.h>
 #include <ostream>
 
-#include "models/input/input_error.hpp"
-#include "models/input/quantity.hpp"
+#include "models/base/input_error.hpp"
+#include "models/base/output_file.hpp"
+#include "models/base/quantity.hpp"
 #include "models/power/gpu_power.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "tools/calibrate/collective_plan.hpp"
 #include "tools/calibrate/course.hpp"
-#include "tools/lockstep/interrupt.hpp"
-#include "tools/lockstep/output_file.hpp"
-#include "tools/lockstep/shared_options.hpp"
+#include "tools/console/interrupt.hpp"
+#include "tools/console/shared_options.hpp"
 
 namespace lockstep {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "tools/calibrate/card.hpp"
 #include "tools/calibrate/communicator.hpp"
-#include "tools/lockstep/console.hpp"
+#include "tools/console/console.hpp"
 
 namespace lockstep {
 

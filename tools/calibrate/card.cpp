@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "models/input/number_text.hpp"
+#include "models/base/number_text.hpp"
 #include "sim/scenario/names.hpp"
 
 namespace lockstep {

@@ -10,11 +10,11 @@
 #include <variant>
 #include <vector>
 
+#include "models/base/units.hpp"
 #include "models/kernels/attention.hpp"
 #include "models/kernels/gemm.hpp"
-#include "models/kernels/load.hpp"
-#include "models/precision.hpp"
-#include "models/units.hpp"
+#include "models/spec/load.hpp"
+#include "models/spec/precision.hpp"
 #include "tools/calibrate/memory_kernels.hpp"
 
 namespace lockstep {

@@ -3,11 +3,11 @@
 #include <memory>
 #include <ostream>
 
-#include "models/input/input_error.hpp"
+#include "models/base/input_error.hpp"
+#include "models/base/output_file.hpp"
 #include "tools/calibrate/collective_session.hpp"
 #include "tools/calibrate/course.hpp"
-#include "tools/lockstep/interrupt.hpp"
-#include "tools/lockstep/output_file.hpp"
+#include "tools/console/interrupt.hpp"
 
 namespace lockstep {
 namespace {

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "sim/scenario/names.hpp"
-#include "tools/lockstep/options.hpp"
+#include "tools/console/options.hpp"
 
 namespace lockstep {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/hardware.hpp"
+#include "models/spec/hardware.hpp"
 #include "tools/calibrate/communicator.hpp"
 
 namespace lockstep {

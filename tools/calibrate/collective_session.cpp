@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 #include <ostream>
 
-#include "models/input/number_text.hpp"
-#include "tools/lockstep/interrupt.hpp"
+#include "models/base/number_text.hpp"
+#include "tools/console/interrupt.hpp"
 
 namespace lockstep {
 namespace {

@@ -10,7 +10,7 @@
 #include "tools/calibrate/communicator.hpp"
 #include "tools/calibrate/profile_text.hpp"
 #include "tools/calibrate/session.hpp"
-#include "tools/lockstep/console.hpp"
+#include "tools/console/console.hpp"
 
 namespace lockstep {
 

@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 #include <ostream>
 
-#include "models/input/input_error.hpp"
-#include "tools/lockstep/kernel_catalogue.hpp"
-#include "tools/lockstep/output_file.hpp"
+#include "models/base/input_error.hpp"
+#include "models/base/output_file.hpp"
+#include "sim/measured/kernel_catalogue.hpp"
 
 namespace lockstep {
 

@@ -5,7 +5,7 @@
 #include <functional>
 #include <thread>
 
-#include "models/units.hpp"
+#include "models/base/units.hpp"
 
 namespace lockstep {
 

@@ -4,9 +4,9 @@
 #include <charconv>
 #include <fmt/format.h>
 
-#include "models/input/input_error.hpp"
+#include "models/base/input_error.hpp"
 #include "tools/calibrate/card.hpp"
-#include "tools/lockstep/options.hpp"
+#include "tools/console/options.hpp"
 
 namespace lockstep {
 namespace {

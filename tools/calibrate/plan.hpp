@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "models/hardware.hpp"
-#include "models/transformer.hpp"
+#include "models/spec/hardware.hpp"
+#include "models/spec/transformer.hpp"
 #include "tools/calibrate/card.hpp"
 
 namespace lockstep {

@@ -5,8 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/quantity.hpp"
-#include "models/input/write_json.hpp"
+#include "models/base/quantity.hpp"
+#include "models/base/write_json.hpp"
 #include "sim/scenario/names.hpp"
 
 namespace lockstep {

@@ -9,8 +9,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "models/base/output_file.hpp"
 #include "tools/calibrate/card.hpp"
-#include "tools/lockstep/output_file.hpp"
 
 namespace lockstep {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "tools/calibrate/plan.hpp"
 #include "tools/calibrate/profile_text.hpp"
-#include "tools/lockstep/console.hpp"
+#include "tools/console/console.hpp"
 
 namespace lockstep {
 

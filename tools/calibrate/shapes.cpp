@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstddef>
 
-#include "models/profile/kernel_profile.hpp"
+#include "models/kernels/kernel_profile.hpp"
 
 namespace lockstep {
 namespace {
@@ -28,7 +28,7 @@ void add_grid(std::span<const double> sides, std::vector<ProductShape>& out) {
   }
 }
 
-/// y = x W and its gradients, as in models/workload/operations.cpp.
+/// y = x W and its gradients, as in models/layer/operations.cpp.
 void add_linear(double tokens, double x_width, double y_width, bool quantised,
                 std::vector<ProductShape>& out) {
   out.push_back({{tokens, y_width, x_width}, ProductRole::forward, quantised});

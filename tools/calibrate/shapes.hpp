@@ -6,7 +6,7 @@
 
 #include "models/kernels/attention.hpp"
 #include "models/kernels/gemm.hpp"
-#include "models/transformer.hpp"
+#include "models/spec/transformer.hpp"
 #include "tools/calibrate/card.hpp"
 
 namespace lockstep {
@@ -24,7 +24,7 @@ std::vector<ProductShape> grid_products();
 std::vector<ProductShape> sparse_grid_products();
 
 /// Products of the models' layers and output projections, forward and both gradients, as
-/// models/workload cuts them over 1, 2, 4 and 8 tensor-parallel ranks (where the heads divide) for
+/// models/layer cuts them over 1, 2, 4 and 8 tensor-parallel ranks (where the heads divide) for
 /// micro batches of 2,048, 4,096 and 8,192 tokens. Thinned: of products that are nearer than
 /// `octaves` to each other in every side, only the first is kept.
 std::vector<ProductShape> transformer_products(std::span<const TransformerShape> models,

@@ -4,7 +4,7 @@
 #include <cassert>
 #include <cmath>
 
-#include "tools/lockstep/statistics.hpp"
+#include "sim/measured/statistics.hpp"
 
 namespace lockstep {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "models/units.hpp"
+#include "models/base/units.hpp"
 
 namespace lockstep {
 

@@ -20,7 +20,7 @@
 #include "sim/run/trajectory.hpp"
 #include "sim/scenario/scenario.hpp"
 #include "sim/step/step_report.hpp"
-#include "tools/lockstep/table.hpp"
+#include "tools/console/table.hpp"
 
 namespace lockstep {
 

@@ -5,8 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/input_error.hpp"
-#include "models/input/number_text.hpp"
+#include "models/base/input_error.hpp"
+#include "models/base/number_text.hpp"
 
 namespace lockstep {
 namespace {

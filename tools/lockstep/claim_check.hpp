@@ -8,8 +8,8 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "sim/scenario/claim.hpp"
-#include "tools/lockstep/assertion.hpp"
-#include "tools/lockstep/table.hpp"
+#include "tools/console/assertion.hpp"
+#include "tools/console/table.hpp"
 
 namespace lockstep {
 

@@ -7,9 +7,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/input_error.hpp"
+#include "models/base/input_error.hpp"
 #include "sim/core/clock.hpp"
-#include "tools/lockstep/progress.hpp"
+#include "tools/console/progress.hpp"
 
 namespace lockstep {
 

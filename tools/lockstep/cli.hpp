@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/lockstep/console.hpp"
+#include "tools/console/console.hpp"
 
 namespace lockstep {
 

@@ -14,8 +14,8 @@
 #include "sim/core/random.hpp"
 #include "sim/fabric/collective_load.hpp"
 #include "sim/scenario/read_profile.hpp"
-#include "topologies/placement.hpp"
-#include "topologies/switch_limits.hpp"
+#include "topologies/fabrics/placement.hpp"
+#include "topologies/fabrics/switch_limits.hpp"
 
 namespace lockstep {
 namespace {

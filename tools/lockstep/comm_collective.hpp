@@ -8,12 +8,12 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "models/base/json_cursor.hpp"
 #include "models/collectives/choice.hpp"
-#include "models/input/json_cursor.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "sim/scenario/read_cluster.hpp"
+#include "tools/console/table.hpp"
 #include "tools/lockstep/hash_draws.hpp"
-#include "tools/lockstep/table.hpp"
 
 namespace lockstep {
 

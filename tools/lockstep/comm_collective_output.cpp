@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/number_text.hpp"
-#include "models/input/quantity.hpp"
+#include "models/base/number_text.hpp"
+#include "models/base/quantity.hpp"
 #include "tools/lockstep/comm_collective.hpp"
 
 namespace lockstep {

@@ -7,19 +7,19 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/number_text.hpp"
-#include "models/input/text_file.hpp"
-#include "sim/traffic/read_traffic.hpp"
+#include "models/base/number_text.hpp"
+#include "models/base/output_file.hpp"
+#include "models/base/text_file.hpp"
+#include "sim/scenario/read_traffic.hpp"
 #include "sim/traffic/traffic_congestion.hpp"
-#include "tools/lockstep/assertion.hpp"
+#include "tools/console/assertion.hpp"
+#include "tools/console/shared_options.hpp"
 #include "tools/lockstep/claim_check.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/comm_collective.hpp"
 #include "tools/lockstep/comm_traffic.hpp"
-#include "tools/lockstep/output_file.hpp"
 #include "tools/lockstep/report/assets.hpp"
 #include "tools/lockstep/report/congestion_page.hpp"
-#include "tools/lockstep/shared_options.hpp"
 #include "tools/lockstep/work_budget.hpp"
 
 namespace lockstep {

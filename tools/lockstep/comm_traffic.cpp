@@ -8,11 +8,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/number_text.hpp"
-#include "models/input/quantity.hpp"
+#include "models/base/number_text.hpp"
+#include "models/base/quantity.hpp"
 #include "sim/scenario/names.hpp"
-#include "topologies/nic_rates.hpp"
-#include "topologies/placement.hpp"
+#include "topologies/fabrics/nic_rates.hpp"
+#include "topologies/fabrics/placement.hpp"
 
 namespace lockstep {
 namespace {

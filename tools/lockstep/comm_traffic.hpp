@@ -7,8 +7,8 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "sim/traffic/simulate_traffic.hpp"
+#include "tools/console/table.hpp"
 #include "tools/lockstep/hash_draws.hpp"
-#include "tools/lockstep/table.hpp"
 
 namespace lockstep {
 

@@ -6,16 +6,16 @@
 #include <map>
 #include <set>
 
-#include "models/input/number_text.hpp"
-#include "models/input/text_file.hpp"
-#include "sim/accuracy/read_residuals.hpp"
+#include "models/base/number_text.hpp"
+#include "models/base/output_file.hpp"
+#include "models/base/text_file.hpp"
+#include "sim/measured/fit.hpp"
+#include "sim/measured/reference_files.hpp"
+#include "sim/measured/statistics.hpp"
+#include "sim/scenario/read_residuals.hpp"
+#include "tools/console/shared_options.hpp"
 #include "tools/lockstep/accuracy/residuals_file.hpp"
 #include "tools/lockstep/cli.hpp"
-#include "tools/lockstep/fit.hpp"
-#include "tools/lockstep/output_file.hpp"
-#include "tools/lockstep/reference_files.hpp"
-#include "tools/lockstep/shared_options.hpp"
-#include "tools/lockstep/statistics.hpp"
 
 namespace lockstep {
 namespace {

@@ -2,10 +2,10 @@
 #include <string>
 #include <vector>
 
+#include "sim/measured/fit_kernels.hpp"
+#include "sim/measured/reference_files.hpp"
+#include "tools/console/shared_options.hpp"
 #include "tools/lockstep/cli.hpp"
-#include "tools/lockstep/fit_kernels.hpp"
-#include "tools/lockstep/reference_files.hpp"
-#include "tools/lockstep/shared_options.hpp"
 
 namespace lockstep {
 namespace {
@@ -49,7 +49,7 @@ struct Part {
   std::string_view reference;
   std::vector<KernelFit> (*fit)(const std::string& file, const PresetStore& presets);
 };
-constexpr std::array kParts{
+constexpr std::array kFittedParts{
     Part{"gemm", "gemm.json", fit_gemm},
     Part{"attention", "attention.json", fit_attention},
     Part{"memory", "memory_kernels.json", fit_memory_kernels},
@@ -58,7 +58,7 @@ constexpr std::array kParts{
 Exit run_fit_kernels(const ParsedOptions& options, Console& console) {
   const PresetStore presets(options.all("presets"));
   std::vector<KernelFit> fits;
-  for (const Part& part : kParts) {
+  for (const Part& part : kFittedParts) {
     const std::string file = options.has(part.option) ? options.get(part.option)
                                                       : reference_file(presets, part.reference);
     for (KernelFit& fit : part.fit(file, presets)) fits.push_back(std::move(fit));

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "models/input/input_error.hpp"
+#include "models/base/input_error.hpp"
 #include "sim/run/plan_campaign.hpp"
 #include "sim/scenario/read_scenario.hpp"
-#include "tools/lockstep/progress.hpp"
+#include "tools/console/progress.hpp"
 
 namespace lockstep {
 namespace {

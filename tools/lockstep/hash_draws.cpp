@@ -11,9 +11,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/number_text.hpp"
-#include "tools/lockstep/progress.hpp"
-#include "tools/lockstep/shared_options.hpp"
+#include "models/base/number_text.hpp"
+#include "tools/console/progress.hpp"
+#include "tools/console/shared_options.hpp"
 
 namespace lockstep {
 

@@ -10,7 +10,7 @@
 
 #include "sim/fabric/hash_band.hpp"
 #include "sim/scenario/read_cluster.hpp"
-#include "tools/lockstep/console.hpp"
+#include "tools/console/console.hpp"
 
 namespace lockstep {
 

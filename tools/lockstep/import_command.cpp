@@ -6,17 +6,17 @@
 #include <ranges>
 #include <span>
 
-#include "models/input/input_error.hpp"
+#include "models/base/input_error.hpp"
+#include "sim/measured/import_kernels.hpp"
+#include "sim/measured/import_kineto.hpp"
+#include "sim/measured/import_nccl.hpp"
+#include "sim/measured/import_nsys.hpp"
+#include "sim/measured/kineto_points.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/preset_store.hpp"
+#include "tools/console/shared_options.hpp"
+#include "tools/console/table.hpp"
 #include "tools/lockstep/cli.hpp"
-#include "tools/lockstep/import_kernels.hpp"
-#include "tools/lockstep/import_kineto.hpp"
-#include "tools/lockstep/import_nccl.hpp"
-#include "tools/lockstep/import_nsys.hpp"
-#include "tools/lockstep/kineto_points.hpp"
-#include "tools/lockstep/shared_options.hpp"
-#include "tools/lockstep/table.hpp"
 
 namespace lockstep {
 namespace {

@@ -4,11 +4,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/input_error.hpp"
+#include "models/base/input_error.hpp"
 #include "sim/scenario/preset_store.hpp"
+#include "tools/console/shared_options.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/listing.hpp"
-#include "tools/lockstep/shared_options.hpp"
 
 namespace lockstep {
 namespace {

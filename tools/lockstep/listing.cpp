@@ -6,21 +6,21 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "models/base/input_error.hpp"
+#include "models/base/number_text.hpp"
 #include "models/collectives/algorithms.hpp"
 #include "models/collectives/collectives.hpp"
-#include "models/input/input_error.hpp"
-#include "models/input/number_text.hpp"
-#include "models/parameter_counts.hpp"
 #include "models/pipeline/schedule.hpp"
 #include "models/power/site_power.hpp"
-#include "sim/rl/rl_spec.hpp"
-#include "sim/run/run_spec.hpp"
+#include "models/spec/parameter_counts.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "sim/scenario/read_cluster.hpp"
 #include "sim/scenario/read_profile.hpp"
 #include "sim/scenario/read_scenario.hpp"
-#include "tools/lockstep/options.hpp"
-#include "topologies/fabric.hpp"
+#include "sim/scenario/rl_spec.hpp"
+#include "sim/scenario/run_spec.hpp"
+#include "tools/console/options.hpp"
+#include "topologies/fabrics/fabric.hpp"
 
 namespace lockstep {
 namespace {

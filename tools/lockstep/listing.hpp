@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/input/number_text.hpp"
+#include "models/base/number_text.hpp"
 
 namespace lockstep {
 

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/number_text.hpp"
+#include "models/base/number_text.hpp"
 #include "tools/lockstep/validation_output.hpp"
 
 namespace lockstep {

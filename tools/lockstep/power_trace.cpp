@@ -2,10 +2,10 @@
 
 #include <array>
 
-#include "models/input/number_text.hpp"
+#include "models/base/number_text.hpp"
+#include "models/base/output_file.hpp"
 #include "sim/power/run_power.hpp"
-#include "tools/lockstep/output_file.hpp"
-#include "tools/lockstep/table.hpp"
+#include "tools/console/table.hpp"
 
 namespace lockstep {
 namespace {

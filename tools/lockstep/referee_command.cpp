@@ -8,14 +8,14 @@
 #include <thread>
 #include <vector>
 
-#include "models/input/text_file.hpp"
+#include "models/base/text_file.hpp"
+#include "sim/measured/reference_files.hpp"
 #include "sim/packet/referee.hpp"
 #include "sim/scenario/preset_store.hpp"
+#include "tools/console/progress.hpp"
+#include "tools/console/shared_options.hpp"
 #include "tools/lockstep/cli.hpp"
-#include "tools/lockstep/progress.hpp"
 #include "tools/lockstep/referee_table.hpp"
-#include "tools/lockstep/reference_files.hpp"
-#include "tools/lockstep/shared_options.hpp"
 #include "tools/lockstep/work_budget.hpp"
 
 namespace lockstep {

@@ -7,8 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/number_text.hpp"
-#include "models/input/write_json.hpp"
+#include "models/base/number_text.hpp"
+#include "models/base/write_json.hpp"
 
 namespace lockstep {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "sim/packet/referee.hpp"
-#include "tools/lockstep/table.hpp"
+#include "tools/console/table.hpp"
 
 namespace lockstep {
 

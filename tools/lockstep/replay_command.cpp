@@ -7,14 +7,14 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/base/input_error.hpp"
+#include "models/base/output_file.hpp"
 #include "models/collectives/algorithms.hpp"
-#include "models/input/input_error.hpp"
-#include "tools/lockstep/assertion.hpp"
+#include "sim/measured/device_name.hpp"
+#include "tools/console/assertion.hpp"
+#include "tools/console/shared_options.hpp"
 #include "tools/lockstep/cli.hpp"
-#include "tools/lockstep/device_name.hpp"
-#include "tools/lockstep/output_file.hpp"
 #include "tools/lockstep/replay_output.hpp"
-#include "tools/lockstep/shared_options.hpp"
 #include "tools/lockstep/trace_files.hpp"
 #include "tools/lockstep/trace_what_if.hpp"
 

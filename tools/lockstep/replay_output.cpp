@@ -9,10 +9,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/number_text.hpp"
-#include "models/input/quantity.hpp"
-#include "models/input/write_json.hpp"
-#include "tools/lockstep/output_file.hpp"
+#include "models/base/number_text.hpp"
+#include "models/base/output_file.hpp"
+#include "models/base/quantity.hpp"
+#include "models/base/write_json.hpp"
 
 namespace lockstep {
 namespace {

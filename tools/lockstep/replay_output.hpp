@@ -8,7 +8,7 @@
 
 #include "sim/scenario/read_cluster.hpp"
 #include "sim/trace/replay_trace.hpp"
-#include "tools/lockstep/table.hpp"
+#include "tools/console/table.hpp"
 #include "tools/lockstep/trace_what_if.hpp"
 
 namespace lockstep {

@@ -9,23 +9,23 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/input_error.hpp"
-#include "models/workload/flops.hpp"
-#include "sim/accuracy/read_residuals.hpp"
+#include "models/base/input_error.hpp"
+#include "models/base/output_file.hpp"
+#include "models/layer/flops.hpp"
 #include "sim/power/run_power.hpp"
 #include "sim/run/campaign_work.hpp"
+#include "sim/scenario/read_residuals.hpp"
 #include "sim/step/step.hpp"
-#include "tools/lockstep/assertion.hpp"
+#include "tools/console/assertion.hpp"
+#include "tools/console/interrupt.hpp"
+#include "tools/console/progress.hpp"
+#include "tools/console/shared_options.hpp"
 #include "tools/lockstep/campaign_result.hpp"
 #include "tools/lockstep/claim_check.hpp"
 #include "tools/lockstep/goodput_grid.hpp"
-#include "tools/lockstep/interrupt.hpp"
-#include "tools/lockstep/output_file.hpp"
 #include "tools/lockstep/power_trace.hpp"
-#include "tools/lockstep/progress.hpp"
 #include "tools/lockstep/report/assets.hpp"
 #include "tools/lockstep/report/run_page.hpp"
-#include "tools/lockstep/shared_options.hpp"
 #include "tools/lockstep/work_budget.hpp"
 
 namespace lockstep {

@@ -4,13 +4,13 @@
 #include <string>
 #include <vector>
 
-#include "models/input/json_cursor.hpp"
-#include "sim/run/run_spec.hpp"
+#include "models/base/json_cursor.hpp"
 #include "sim/scenario/preset_store.hpp"
+#include "sim/scenario/run_spec.hpp"
 #include "sim/scenario/scenario.hpp"
+#include "tools/console/console.hpp"
+#include "tools/console/options.hpp"
 #include "tools/lockstep/campaign_result.hpp"
-#include "tools/lockstep/console.hpp"
-#include "tools/lockstep/options.hpp"
 
 namespace lockstep {
 

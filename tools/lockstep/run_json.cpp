@@ -1,10 +1,10 @@
 #include <nlohmann/json.hpp>
 
-#include "models/input/number_text.hpp"
-#include "models/parameter_counts.hpp"
+#include "models/base/number_text.hpp"
+#include "models/spec/parameter_counts.hpp"
 #include "sim/scenario/parallelism_json.hpp"
 #include "sim/scenario/read_scenario.hpp"
-#include "tools/lockstep/pools/run_pools.hpp"
+#include "tools/lockstep/run_pools.hpp"
 #include "tools/lockstep/run_result.hpp"
 #include "tools/lockstep/site_limit.hpp"
 

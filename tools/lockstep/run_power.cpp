@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/number_text.hpp"
+#include "models/base/number_text.hpp"
 #include "tools/lockstep/run_result.hpp"
 #include "tools/lockstep/site_limit.hpp"
 

@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 #include <numeric>
 
-#include "models/input/input_error.hpp"
-#include "models/input/number_text.hpp"
-#include "tools/lockstep/pools/run_pools.hpp"
+#include "models/base/input_error.hpp"
+#include "models/base/number_text.hpp"
+#include "tools/lockstep/run_pools.hpp"
 
 namespace lockstep {
 

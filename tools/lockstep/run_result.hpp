@@ -8,13 +8,13 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "models/accuracy/prediction_interval.hpp"
-#include "models/memory.hpp"
+#include "models/layer/memory.hpp"
 #include "sim/power/step_power.hpp"
 #include "sim/scenario/scenario.hpp"
 #include "sim/step/fabric_what_if.hpp"
 #include "sim/step/step_report.hpp"
+#include "tools/console/table.hpp"
 #include "tools/lockstep/hash_draws.hpp"
-#include "tools/lockstep/table.hpp"
 
 namespace lockstep {
 

@@ -8,15 +8,15 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/number_text.hpp"
-#include "models/memory.hpp"
+#include "models/base/number_text.hpp"
+#include "models/base/output_file.hpp"
+#include "models/layer/memory.hpp"
 #include "sim/congestion/shared_run.hpp"
 #include "sim/congestion/shared_work.hpp"
-#include "tools/lockstep/assertion.hpp"
-#include "tools/lockstep/output_file.hpp"
+#include "tools/console/assertion.hpp"
+#include "tools/console/shared_options.hpp"
+#include "tools/console/table.hpp"
 #include "tools/lockstep/report/congestion_page.hpp"
-#include "tools/lockstep/shared_options.hpp"
-#include "tools/lockstep/table.hpp"
 #include "tools/lockstep/work_budget.hpp"
 
 namespace lockstep {

@@ -1,10 +1,10 @@
 /// `lockstep run` of a scenario with "jobs": several of them on one fabric.
 #pragma once
 
-#include "models/input/json_cursor.hpp"
+#include "models/base/json_cursor.hpp"
 #include "sim/scenario/preset_store.hpp"
-#include "tools/lockstep/console.hpp"
-#include "tools/lockstep/options.hpp"
+#include "tools/console/console.hpp"
+#include "tools/console/options.hpp"
 
 namespace lockstep {
 

@@ -3,14 +3,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "models/input/number_text.hpp"
-#include "models/parameter_counts.hpp"
+#include "models/base/number_text.hpp"
+#include "models/spec/parameter_counts.hpp"
 #include "sim/scenario/read_scenario.hpp"
-#include "tools/lockstep/pools/run_pools.hpp"
+#include "tools/lockstep/run_pools.hpp"
 #include "tools/lockstep/run_result.hpp"
 #include "tools/lockstep/site_limit.hpp"
-#include "topologies/nic_rates.hpp"
-#include "topologies/placement.hpp"
+#include "topologies/fabrics/nic_rates.hpp"
+#include "topologies/fabrics/placement.hpp"
 
 namespace lockstep {
 namespace {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "tools/lockstep/written.hpp"
+#include "tools/console/written.hpp"
 
 namespace lockstep {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/number_text.hpp"
+#include "models/base/number_text.hpp"
 
 namespace lockstep {
 

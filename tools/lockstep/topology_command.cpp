@@ -3,23 +3,23 @@
 #include <fmt/format.h>
 #include <ostream>
 
-#include "models/input/input_error.hpp"
-#include "models/input/text_file.hpp"
+#include "models/base/input_error.hpp"
+#include "models/base/output_file.hpp"
+#include "models/base/text_file.hpp"
 #include "sim/scenario/preset_store.hpp"
+#include "tools/console/shared_options.hpp"
 #include "tools/lockstep/cli.hpp"
-#include "tools/lockstep/output_file.hpp"
-#include "tools/lockstep/shared_options.hpp"
 #include "tools/lockstep/topology_input.hpp"
 #include "tools/lockstep/topology_node.hpp"
 #include "tools/lockstep/topology_report.hpp"
-#include "topologies/analysis.hpp"
+#include "topologies/analysis/analysis.hpp"
+#include "topologies/fabrics/nic_rates.hpp"
 #include "topologies/formats/dot.hpp"
 #include "topologies/formats/fabric_json.hpp"
 #include "topologies/formats/graphml.hpp"
 #include "topologies/formats/picture.hpp"
 #include "topologies/formats/slurm_topology.hpp"
 #include "topologies/infiniband/ibsim_net.hpp"
-#include "topologies/nic_rates.hpp"
 
 namespace lockstep {
 namespace {

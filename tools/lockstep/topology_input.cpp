@@ -10,19 +10,19 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/input_error.hpp"
-#include "models/input/json_cursor.hpp"
-#include "models/input/number_text.hpp"
-#include "models/input/quantity.hpp"
-#include "models/input/text_file.hpp"
-#include "models/input/write_json.hpp"
+#include "models/base/input_error.hpp"
+#include "models/base/json_cursor.hpp"
+#include "models/base/number_text.hpp"
+#include "models/base/quantity.hpp"
+#include "models/base/text_file.hpp"
+#include "models/base/write_json.hpp"
 #include "sim/scenario/read_cluster.hpp"
 #include "tools/lockstep/work_budget.hpp"
-#include "topologies/builders/drawn_fabric.hpp"
-#include "topologies/builders/graph_of_fabric.hpp"
+#include "topologies/fabrics/drawn_fabric.hpp"
+#include "topologies/fabrics/graph_of_fabric.hpp"
+#include "topologies/fabrics/placement.hpp"
 #include "topologies/formats/fabric_json.hpp"
 #include "topologies/infiniband/ibnetdiscover.hpp"
-#include "topologies/placement.hpp"
 
 namespace lockstep {
 namespace {

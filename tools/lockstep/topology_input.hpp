@@ -5,7 +5,7 @@
 #include <string>
 
 #include "sim/scenario/preset_store.hpp"
-#include "tools/lockstep/options.hpp"
+#include "tools/console/options.hpp"
 #include "topologies/formats/import.hpp"
 
 namespace lockstep {

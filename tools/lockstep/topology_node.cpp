@@ -9,8 +9,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/input_error.hpp"
-#include "models/input/write_json.hpp"
+#include "models/base/input_error.hpp"
+#include "models/base/write_json.hpp"
 #include "topologies/formats/fabric_json.hpp"
 
 namespace lockstep {

@@ -7,10 +7,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/number_text.hpp"
-#include "models/input/quantity.hpp"
+#include "models/base/number_text.hpp"
+#include "models/base/quantity.hpp"
+#include "topologies/fabrics/nic_rates.hpp"
 #include "topologies/formats/fabric_json.hpp"
-#include "topologies/nic_rates.hpp"
 
 namespace lockstep {
 namespace {

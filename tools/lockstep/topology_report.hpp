@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "tools/lockstep/table.hpp"
-#include "topologies/analysis.hpp"
+#include "tools/console/table.hpp"
+#include "topologies/analysis/analysis.hpp"
 
 namespace lockstep {
 

@@ -5,11 +5,11 @@
 #include <string>
 #include <system_error>
 
-#include "models/input/input_error.hpp"
-#include "sim/trace/goal.hpp"
+#include "models/base/input_error.hpp"
+#include "models/base/output_file.hpp"
+#include "sim/trace/formats/goal.hpp"
+#include "sim/trace/formats/write_chakra.hpp"
 #include "sim/trace/trace_of_step.hpp"
-#include "sim/trace/write_chakra.hpp"
-#include "tools/lockstep/output_file.hpp"
 
 namespace lockstep {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "sim/scenario/scenario.hpp"
-#include "tools/lockstep/options.hpp"
+#include "tools/console/options.hpp"
 
 namespace lockstep {
 

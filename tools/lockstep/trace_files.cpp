@@ -12,14 +12,14 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/input_error.hpp"
-#include "models/input/json_cursor.hpp"
-#include "models/input/text_file.hpp"
+#include "models/base/input_error.hpp"
+#include "models/base/input_file.hpp"
+#include "models/base/json_cursor.hpp"
+#include "models/base/text_file.hpp"
+#include "sim/trace/formats/read_kineto.hpp"
+#include "sim/trace/formats/read_trace.hpp"
 #include "sim/trace/pytorch/merge_pytorch.hpp"
 #include "sim/trace/pytorch/profiler_steps.hpp"
-#include "sim/trace/read_kineto.hpp"
-#include "sim/trace/read_trace.hpp"
-#include "tools/lockstep/input_file.hpp"
 
 namespace lockstep {
 namespace {

@@ -7,7 +7,7 @@
 #include "sim/scenario/preset_store.hpp"
 #include "sim/scenario/read_cluster.hpp"
 #include "sim/trace/trace.hpp"
-#include "tools/lockstep/options.hpp"
+#include "tools/console/options.hpp"
 
 namespace lockstep {
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "tools/lockstep/kernel_kinds.hpp"
+#include "sim/measured/kernel_kinds.hpp"
 
 namespace lockstep {
 namespace {

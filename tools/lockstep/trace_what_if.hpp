@@ -1,7 +1,7 @@
 /// What-if on a trace: the same step on another GPU.
 #pragma once
 
-#include "models/hardware.hpp"
+#include "models/spec/hardware.hpp"
 #include "sim/trace/trace.hpp"
 
 namespace lockstep {

@@ -8,8 +8,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/write_json.hpp"
-#include "tools/lockstep/output_file.hpp"
+#include "models/base/output_file.hpp"
+#include "models/base/write_json.hpp"
 
 namespace lockstep {
 namespace {

@@ -7,9 +7,9 @@
 #include <optional>
 #include <vector>
 
-#include "models/input/text_file.hpp"
-#include "tools/lockstep/nccl_machine.hpp"
-#include "tools/lockstep/nccl_series.hpp"
+#include "models/base/text_file.hpp"
+#include "sim/measured/nccl_machine.hpp"
+#include "sim/measured/nccl_series.hpp"
 
 namespace lockstep {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <string>
 
+#include "sim/measured/point_table.hpp"
 #include "sim/scenario/preset_store.hpp"
-#include "tools/lockstep/point_table.hpp"
 
 namespace lockstep {
 

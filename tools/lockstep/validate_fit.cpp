@@ -7,15 +7,15 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/base/input_error.hpp"
+#include "models/base/number_text.hpp"
+#include "models/base/quantity.hpp"
+#include "models/base/text_file.hpp"
+#include "models/base/write_json.hpp"
 #include "models/collectives/collectives.hpp"
-#include "models/input/input_error.hpp"
-#include "models/input/number_text.hpp"
-#include "models/input/quantity.hpp"
-#include "models/input/text_file.hpp"
-#include "models/input/write_json.hpp"
+#include "sim/measured/fit_collectives.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/read_profile.hpp"
-#include "tools/lockstep/fit/fit_collectives.hpp"
 
 namespace lockstep {
 namespace {

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "models/profile/kernel_profile.hpp"
+#include "models/kernels/kernel_profile.hpp"
+#include "sim/measured/fit_kernels.hpp"
 #include "sim/scenario/preset_store.hpp"
-#include "tools/lockstep/fit_kernels.hpp"
-#include "tools/lockstep/table.hpp"
+#include "tools/console/table.hpp"
 
 namespace lockstep {
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <utility>
 
-#include "tools/lockstep/kernel_rows.hpp"
+#include "sim/measured/kernel_rows.hpp"
 
 namespace lockstep {
 namespace {

@@ -9,14 +9,14 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/text_file.hpp"
-#include "models/input/write_json.hpp"
+#include "models/base/text_file.hpp"
+#include "models/base/write_json.hpp"
 #include "models/power/site_power.hpp"
+#include "sim/measured/power_rows.hpp"
+#include "sim/measured/reference_files.hpp"
 #include "sim/power/step_power.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/step/step.hpp"
-#include "tools/lockstep/power_rows.hpp"
-#include "tools/lockstep/reference_files.hpp"
 
 namespace lockstep {
 namespace {

@@ -5,7 +5,7 @@
 #include <map>
 #include <optional>
 
-#include "models/input/input_error.hpp"
+#include "models/base/input_error.hpp"
 #include "models/kernels/memory_bound.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/read_profile.hpp"

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "tools/lockstep/point_table.hpp"
-#include "tools/lockstep/row_validation.hpp"
-#include "tools/lockstep/table.hpp"
+#include "sim/measured/point_table.hpp"
+#include "sim/measured/row_validation.hpp"
+#include "tools/console/table.hpp"
 
 namespace lockstep {
 

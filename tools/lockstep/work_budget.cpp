@@ -5,10 +5,10 @@
 #include <ostream>
 #include <variant>
 
-#include "models/input/input_error.hpp"
-#include "models/input/number_text.hpp"
-#include "models/input/quantity.hpp"
-#include "tools/lockstep/table.hpp"
+#include "models/base/input_error.hpp"
+#include "models/base/number_text.hpp"
+#include "models/base/quantity.hpp"
+#include "tools/console/table.hpp"
 
 namespace lockstep {
 namespace {

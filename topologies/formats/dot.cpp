@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "models/input/input_error.hpp"
-#include "models/input/letter_case.hpp"
+#include "models/base/input_error.hpp"
+#include "models/base/letter_case.hpp"
 #include "topologies/formats/fabric_json.hpp"
 
 namespace lockstep {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "topologies/cluster_graph.hpp"
+#include "topologies/graph/cluster_graph.hpp"
 #include "topologies/spec/fabric_spec.hpp"
 
 namespace lockstep {

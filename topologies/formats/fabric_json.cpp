@@ -10,8 +10,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/json_cursor.hpp"
-#include "models/input/write_json.hpp"
+#include "models/base/json_cursor.hpp"
+#include "models/base/write_json.hpp"
 
 namespace lockstep {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/input/input_error.hpp"
+#include "models/base/input_error.hpp"
 #include "topologies/formats/xml_text.hpp"
 
 namespace lockstep {

@@ -10,9 +10,9 @@
 #include <utility>
 #include <variant>
 
-#include "models/input/input_error.hpp"
-#include "models/input/letter_case.hpp"
-#include "models/input/quantity.hpp"
+#include "models/base/input_error.hpp"
+#include "models/base/letter_case.hpp"
+#include "models/base/quantity.hpp"
 #include "topologies/formats/fabric_json.hpp"
 
 namespace lockstep {

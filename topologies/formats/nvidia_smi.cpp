@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/input/input_error.hpp"
+#include "models/base/input_error.hpp"
 #include "topologies/formats/fabric_json.hpp"
 #include "topologies/infiniband/text_lines.hpp"
 

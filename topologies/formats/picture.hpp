@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "models/units.hpp"
+#include "models/base/units.hpp"
 #include "topologies/formats/drawn_fabric.hpp"
 
 namespace lockstep {

@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 #include <utility>
 
-#include "models/input/input_error.hpp"
-#include "models/input/printable.hpp"
+#include "models/base/input_error.hpp"
+#include "models/base/printable.hpp"
 
 namespace lockstep {
 

@@ -10,7 +10,7 @@
 #include <tuple>
 #include <utility>
 
-#include "models/input/input_error.hpp"
+#include "models/base/input_error.hpp"
 #include "topologies/infiniband/host_name.hpp"
 #include "topologies/infiniband/net_cables.hpp"
 

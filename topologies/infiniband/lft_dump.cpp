@@ -5,7 +5,7 @@
 #include <map>
 #include <optional>
 
-#include "models/input/input_error.hpp"
+#include "models/base/input_error.hpp"
 #include "topologies/infiniband/switch_fabric.hpp"
 #include "topologies/infiniband/text_lines.hpp"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "models/units.hpp"
+#include "models/base/units.hpp"
 
 namespace lockstep {
 

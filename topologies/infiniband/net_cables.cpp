@@ -5,7 +5,7 @@
 #include <map>
 #include <string_view>
 
-#include "models/input/input_error.hpp"
+#include "models/base/input_error.hpp"
 
 namespace lockstep {
 namespace {

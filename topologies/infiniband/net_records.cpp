@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "models/input/input_error.hpp"
+#include "models/base/input_error.hpp"
 #include "topologies/infiniband/link_rate.hpp"
 
 namespace lockstep {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/units.hpp"
+#include "models/base/units.hpp"
 #include "topologies/infiniband/subnet.hpp"
 #include "topologies/infiniband/text_lines.hpp"
 

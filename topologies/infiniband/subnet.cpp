@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <utility>
 
-#include "models/input/input_error.hpp"
+#include "models/base/input_error.hpp"
 
 namespace lockstep {
 namespace {

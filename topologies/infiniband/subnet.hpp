@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "topologies/cluster_graph.hpp"
+#include "topologies/graph/cluster_graph.hpp"
 
 namespace lockstep {
 

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <utility>
 
-#include "models/input/input_error.hpp"
+#include "models/base/input_error.hpp"
 
 namespace lockstep {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "topologies/cluster_graph.hpp"
+#include "topologies/graph/cluster_graph.hpp"
 
 namespace lockstep {
 

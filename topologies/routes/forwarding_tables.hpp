@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-#include "topologies/cluster_graph.hpp"
+#include "topologies/graph/cluster_graph.hpp"
 
 namespace lockstep {
 

@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "topologies/cluster_graph.hpp"
+#include "topologies/graph/cluster_graph.hpp"
 #include "topologies/routes/distances.hpp"
 #include "topologies/routes/forwarding_tables.hpp"
 #include "topologies/routes/spread.hpp"

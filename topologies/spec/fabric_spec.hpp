@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "models/hardware.hpp"
-#include "models/units.hpp"
+#include "models/base/units.hpp"
+#include "models/spec/hardware.hpp"
 
 namespace lockstep {
 

@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/units.hpp"
+#include "models/base/units.hpp"
 #include "sim/trace/pytorch/kineto_call.hpp"
 
 namespace lockstep {

@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 #include <utility>
 
-#include "models/input/input_error.hpp"
-#include "models/input/letter_case.hpp"
+#include "models/base/input_error.hpp"
+#include "models/base/letter_case.hpp"
 
 namespace lockstep {
 namespace {

@@ -11,9 +11,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/input_error.hpp"
-#include "models/input/json_text.hpp"
-#include "models/input/letter_case.hpp"
+#include "models/base/input_error.hpp"
+#include "models/base/json_text.hpp"
+#include "models/base/letter_case.hpp"
 #include "sim/trace/pytorch/kineto_json.hpp"
 
 namespace lockstep {

@@ -7,7 +7,7 @@
 #include <map>
 #include <numeric>
 
-#include "models/input/input_error.hpp"
+#include "models/base/input_error.hpp"
 #include "sim/trace/trace_builder.hpp"
 
 namespace lockstep {

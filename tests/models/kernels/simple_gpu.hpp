@@ -1,7 +1,7 @@
 /// A GPU with round numbers, so that times can be worked out by hand.
 #pragma once
 
-#include "models/hardware.hpp"
+#include "models/spec/hardware.hpp"
 
 namespace lockstep {
 

@@ -6,9 +6,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/input_error.hpp"
-#include "models/input/text_file.hpp"
-#include "models/input/write_json.hpp"
+#include "models/base/input_error.hpp"
+#include "models/base/text_file.hpp"
+#include "models/base/write_json.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/step/step.hpp"
 #include "tests/sim/core/test_seed.hpp"

@@ -7,10 +7,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/input_error.hpp"
-#include "models/input/text_file.hpp"
-#include "sim/congestion/shared_scenario.hpp"
+#include "models/base/input_error.hpp"
+#include "models/base/text_file.hpp"
 #include "sim/scenario/preset_store.hpp"
+#include "sim/scenario/shared_scenario.hpp"
 
 namespace lockstep {
 namespace {

@@ -6,7 +6,7 @@
 #include <map>
 #include <vector>
 
-#include "models/input/input_error.hpp"
+#include "models/base/input_error.hpp"
 
 namespace lockstep {
 namespace {

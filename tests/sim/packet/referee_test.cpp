@@ -7,8 +7,8 @@
 #include <set>
 #include <string>
 
+#include "models/base/text_file.hpp"
 #include "models/collectives/algorithms.hpp"
-#include "models/input/text_file.hpp"
 #include "sim/fabric/collective_load.hpp"
 #include "tests/sim/packet/hand_network.hpp"
 #include "tests/support/near.hpp"

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "models/input/input_error.hpp"
+#include "models/base/input_error.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/step/step.hpp"
 #include "tests/sim/core/test_seed.hpp"

@@ -8,8 +8,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/input_error.hpp"
-#include "models/input/text_file.hpp"
+#include "models/base/input_error.hpp"
+#include "models/base/text_file.hpp"
 #include "sim/rl/rl_step.hpp"
 
 namespace lockstep {

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <string>
 
-#include "models/input/input_error.hpp"
+#include "models/base/input_error.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/step/step.hpp"
 #include "tests/support/presets.hpp"

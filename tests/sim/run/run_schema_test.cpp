@@ -5,10 +5,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/input_error.hpp"
-#include "models/input/text_file.hpp"
-#include "sim/run/run_spec.hpp"
+#include "models/base/input_error.hpp"
+#include "models/base/text_file.hpp"
 #include "sim/scenario/preset_store.hpp"
+#include "sim/scenario/run_spec.hpp"
 
 namespace lockstep {
 namespace {

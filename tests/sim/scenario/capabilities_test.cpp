@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "models/input/input_error.hpp"
-#include "sim/accuracy/read_residuals.hpp"
+#include "models/base/input_error.hpp"
+#include "sim/scenario/read_residuals.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "tests/support/presets.hpp"
 

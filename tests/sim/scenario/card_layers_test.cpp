@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/congestion/shared_scenario.hpp"
 #include "sim/scenario/read_scenario.hpp"
+#include "sim/scenario/shared_scenario.hpp"
 #include "sim/step/step.hpp"
 #include "tests/support/presets.hpp"
 #include "tests/support/temporary_folder.hpp"

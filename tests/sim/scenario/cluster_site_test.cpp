@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 #include <string>
 
-#include "models/input/input_error.hpp"
-#include "sim/plan/read_plan.hpp"
-#include "sim/run/run_spec.hpp"
+#include "models/base/input_error.hpp"
 #include "sim/scenario/read_scenario.hpp"
+#include "sim/scenario/run_spec.hpp"
+#include "sim/search/read_plan.hpp"
 #include "tests/support/presets.hpp"
 
 namespace lockstep {

@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/text_file.hpp"
+#include "models/base/text_file.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "tests/support/presets.hpp"
 #include "tests/support/source_tree.hpp"

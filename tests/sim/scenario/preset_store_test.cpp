@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "models/input/input_error.hpp"
+#include "models/base/input_error.hpp"
 #include "sim/scenario/preset_files.hpp"
 #include "tests/support/temporary_folder.hpp"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "models/transformer.hpp"
+#include "models/spec/transformer.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "sim/scenario/read_cluster.hpp"
 

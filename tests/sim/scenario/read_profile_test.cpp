@@ -9,8 +9,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/input_error.hpp"
-#include "models/input/text_file.hpp"
+#include "models/base/input_error.hpp"
+#include "models/base/text_file.hpp"
 #include "models/kernels/memory_bound.hpp"
 #include "models/power/gpu_power.hpp"
 #include "sim/scenario/names.hpp"

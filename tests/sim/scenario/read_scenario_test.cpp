@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "models/input/input_error.hpp"
-#include "models/input/json_cursor.hpp"
-#include "models/input/text_file.hpp"
+#include "models/base/input_error.hpp"
+#include "models/base/json_cursor.hpp"
+#include "models/base/text_file.hpp"
 #include "tests/support/source_tree.hpp"
 #include "tests/support/temporary_folder.hpp"
 

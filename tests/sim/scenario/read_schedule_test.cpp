@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/input/input_error.hpp"
+#include "models/base/input_error.hpp"
 #include "models/pipeline/order_check.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/step/step.hpp"

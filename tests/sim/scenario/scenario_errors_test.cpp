@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "models/input/input_error.hpp"
+#include "models/base/input_error.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/step/step.hpp"
 #include "tests/support/temporary_folder.hpp"

@@ -11,10 +11,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/input_error.hpp"
-#include "models/input/number_text.hpp"
-#include "models/input/quantity.hpp"
-#include "models/input/text_file.hpp"
+#include "models/base/input_error.hpp"
+#include "models/base/quantity.hpp"
+#include "models/base/text_file.hpp"
 #include "sim/scenario/read_scenario.hpp"
 
 namespace lockstep {
@@ -102,7 +101,7 @@ void collect(const Json& node, const std::string& pointer, Places& out) {
     for (const auto& [key, member] : here.at("properties").items()) {
       if (pointer.empty() && key == "run") continue;  // tests/sim/run/run_schema_test.cpp
       if (pointer == "/cluster/pools/0" && key == "node") continue;  // as /cluster/node
-      if (pointer.empty() && key == "rl") continue;  // tests/sim/rl/read_rl_test.cpp
+      if (pointer.empty() && key == "rl") continue;  // tests/sim/scenario/read_rl_test.cpp
       collect(member, pointer + "/" + key, out);
     }
   } else if (here.value("type", "") == "array") {
@@ -144,7 +143,7 @@ std::set<std::string> split_list(const std::string& list) {
   return names;
 }
 
-std::string number_text(double value) {
+std::string as_json_number(double value) {
   std::array<char, 32> buffer{};
   std::snprintf(buffer.data(), buffer.size(), "%.9g", value);
   return buffer.data();
@@ -204,8 +203,8 @@ TEST_CASE("schema: every value has the choices and bounds of the reader") {
       const bool whole = value->at("type") == "integer";
       const double high = value->at("maximum").get<double>();
       const std::string rule = std::string(whole ? "a whole number" : "a number") + " from " +
-                               number_text(value->at("minimum").get<double>()) + " to " +
-                               number_text(high);
+                               as_json_number(value->at("minimum").get<double>()) + " to " +
+                               as_json_number(high);
       const InputProblem problem = problem_with(pointer, high * 2 + 1);
       CHECK(problem.pointer == pointer);
       if (whole && high >= 1e9) continue;

@@ -1,14 +1,14 @@
 // Low-rank adapters beside frozen weights (LoRA, QLoRA).
-#include "models/adapters.hpp"
+#include "models/spec/adapters.hpp"
 
 #include <doctest/doctest.h>
 #include <string>
 #include <vector>
 
+#include "models/base/input_error.hpp"
 #include "models/checkpoint.hpp"
-#include "models/input/input_error.hpp"
-#include "models/memory.hpp"
-#include "models/workload/flops.hpp"
+#include "models/layer/flops.hpp"
+#include "models/layer/memory.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/step/plan.hpp"
 #include "sim/step/step.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/traffic/read_traffic.hpp"
+#include "sim/scenario/read_traffic.hpp"
 #include "sim/traffic/simulate_traffic.hpp"
 #include "tests/sim/step/hand_plan.hpp"
 #include "tests/sim/trace/sample_traces.hpp"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "models/pipeline/schedule.hpp"
-#include "sim/pools/pool_memory.hpp"
+#include "sim/step/pool_memory.hpp"
 #include "sim/step/replay.hpp"
 #include "sim/step/replica_classes.hpp"
 #include "sim/step/site.hpp"

@@ -15,7 +15,7 @@ namespace {
 
 using test::near;
 
-constexpr const char* kExperts = R"("model": "qwen3_30b_a3b", "stack": "megatron_core",
+constexpr const char* kFaultyExperts = R"("model": "qwen3_30b_a3b", "stack": "megatron_core",
   "parallelism": {"data": 64, "expert": 64, "sharding": "zero1"},
   "batch": {"sequences": 64, "tokens": 4096, "micro": 1}, "recompute": "full")";
 constexpr const char* kTensor = R"("model": "llama3_70b",
@@ -39,8 +39,8 @@ double exposed(const std::string& job, int oversubscription, const std::string& 
                Bucket bucket, const char* node = kNode) {
   const Scenario scenario = read_scenario(
       "t.json",
-      fmt::format("{{{}, {}}}", cluster(oversubscription, faults, node, job == kExperts ? 8 : 4),
-                  job),
+      fmt::format("{{{}, {}}}",
+                  cluster(oversubscription, faults, node, job == kFaultyExperts ? 8 : 4), job),
       PresetStore{});
   return simulate_step(scenario).seconds[static_cast<std::size_t>(bucket)];
 }
@@ -54,7 +54,7 @@ double stretch(double limited, double with_fault, double latency) {
 // At 4:1 and at 8:1 it takes b / B and 2 b / B beside the same latency.
 TEST_CASE("a dead cable: an exchange that fills four uplinks takes 4/3 of its time over three") {
   const auto experts = [](int oversubscription, const std::string& faults) {
-    return exposed(kExperts, oversubscription, faults, Bucket::expert_exposed);
+    return exposed(kFaultyExperts, oversubscription, faults, Bucket::expert_exposed);
   };
   const double whole = experts(4, ""), latency = 2 * whole - experts(8, "");
   CHECK(stretch(whole, experts(4, R"({"cable": ["leaf 0", "spine 0"]})"), latency) ==
@@ -69,7 +69,7 @@ struct HitJob {
   Bucket bucket;
 };
 /// One group each, so that all ranks wait for the slowest, and nothing else is on the way.
-constexpr std::array kHitJobs{HitJob{kExperts, Bucket::expert_exposed},
+constexpr std::array kHitJobs{HitJob{kFaultyExperts, Bucket::expert_exposed},
                               HitJob{kTensor, Bucket::tensor_exposed},
                               HitJob{kContext, Bucket::context_exposed}};
 
@@ -109,9 +109,9 @@ TEST_CASE("a NIC at half rate: its group exchanges as one of slow NICs alone doe
 TEST_CASE("NICs that GPUs share: half as many carry an exchange in twice the time") {
   constexpr const char* kFour = R"({"preset": "dgx_h100", "nics": 4})";
   constexpr const char* kTwo = R"({"preset": "dgx_h100", "nics": 2})";
-  const double eight = exposed(kExperts, 1, "", Bucket::expert_exposed);
-  const double four = exposed(kExperts, 1, "", Bucket::expert_exposed, kFour);
-  const double two = exposed(kExperts, 1, "", Bucket::expert_exposed, kTwo);
+  const double eight = exposed(kFaultyExperts, 1, "", Bucket::expert_exposed);
+  const double four = exposed(kFaultyExperts, 1, "", Bucket::expert_exposed, kFour);
+  const double two = exposed(kFaultyExperts, 1, "", Bucket::expert_exposed, kTwo);
   // The part that moves at the pace of NICs doubles, and what goes over NVLink stays. Gradients on
   // the same NICs take up to a hundredth of the time.
   CHECK(four > 1.5 * eight);
@@ -125,7 +125,7 @@ TEST_CASE("a flapping cable: a step of exchanges goes on in the time in which it
   const auto step = [](const std::string& events) {
     const std::string text = fmt::format(
         R"({{{}, "steps": 1, "jobs": [{{"name": "a", "nodes": {{"count": 8}}, {}}}]{}}})",
-        cluster(4, "", kNode, 8), kExperts, events);
+        cluster(4, "", kNode, 8), kFaultyExperts, events);
     return simulate_shared(read_shared_scenario(JsonCursor::parse("t.json", text), PresetStore{}),
                            {.alone = false, .limits = {}})
         .jobs.front()

@@ -16,9 +16,9 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/scenario/read_scenario.hpp"
-#include "sim/trace/chakra.pb.h"
+#include "sim/trace/formats/chakra.pb.h"
+#include "sim/trace/formats/write_chakra.hpp"
 #include "sim/trace/trace_of_step.hpp"
-#include "sim/trace/write_chakra.hpp"
 #include "tests/support/presets.hpp"
 
 namespace lockstep {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/input/input_error.hpp"
+#include "models/base/input_error.hpp"
 #include "tests/sim/trace/sample_traces.hpp"
 
 namespace lockstep {

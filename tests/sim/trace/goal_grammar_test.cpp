@@ -10,7 +10,7 @@
 #include <string>
 
 #include "sim/scenario/read_scenario.hpp"
-#include "sim/trace/goal.hpp"
+#include "sim/trace/formats/goal.hpp"
 #include "sim/trace/trace_of_step.hpp"
 #include "tests/support/presets.hpp"
 

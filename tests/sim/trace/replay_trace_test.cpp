@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "models/base/input_error.hpp"
 #include "models/collectives/algorithms.hpp"
-#include "models/input/input_error.hpp"
 #include "sim/core/random.hpp"
 #include "sim/fabric/collective_load.hpp"
 #include "tests/sim/trace/sample_traces.hpp"

@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "models/input/json_cursor.hpp"
+#include "models/base/json_cursor.hpp"
 #include "sim/scenario/read_cluster.hpp"
-#include "sim/trace/goal.hpp"
+#include "sim/trace/formats/goal.hpp"
 #include "sim/trace/replay_trace.hpp"
 #include "tests/support/presets.hpp"
 

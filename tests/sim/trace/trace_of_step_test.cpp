@@ -9,8 +9,8 @@
 
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/step/step.hpp"
-#include "sim/trace/read_trace.hpp"
-#include "sim/trace/write_chakra.hpp"
+#include "sim/trace/formats/read_trace.hpp"
+#include "sim/trace/formats/write_chakra.hpp"
 #include "tests/sim/trace/sample_traces.hpp"
 
 namespace lockstep {

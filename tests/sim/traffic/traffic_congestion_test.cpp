@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <string>
 
-#include "sim/traffic/read_traffic.hpp"
+#include "sim/scenario/read_traffic.hpp"
 #include "tools/lockstep/report/congestion_page.hpp"
 
 namespace lockstep {

@@ -5,10 +5,10 @@
 #include <map>
 #include <string>
 
-#include "sim/traffic/read_traffic.hpp"
+#include "sim/scenario/read_traffic.hpp"
 #include "sim/traffic/simulate_traffic.hpp"
 #include "tests/support/near.hpp"
-#include "topologies/placement.hpp"
+#include "topologies/fabrics/placement.hpp"
 
 namespace lockstep {
 namespace {

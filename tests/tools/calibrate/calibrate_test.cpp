@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "models/profile/kernel_profile.hpp"
+#include "models/kernels/kernel_profile.hpp"
 #include "sim/scenario/read_profile.hpp"
 #include "tests/support/near.hpp"
 #include "tests/support/source_tree.hpp"

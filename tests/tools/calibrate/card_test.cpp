@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "sim/measured/kernel_catalogue.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "tools/calibrate/memory_kernels.hpp"
-#include "tools/lockstep/kernel_catalogue.hpp"
 
 using namespace lockstep;
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "sim/scenario/preset_store.hpp"
-#include "tools/lockstep/options.hpp"
+#include "tools/console/options.hpp"
 
 using namespace lockstep;
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tools/calibrate/card.hpp"
-#include "tools/lockstep/options.hpp"
+#include "tools/console/options.hpp"
 
 using namespace lockstep;
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "models/collectives/collectives.hpp"
-#include "models/hardware.hpp"
+#include "models/spec/hardware.hpp"
 #include "tools/calibrate/communicator.hpp"
 
 namespace lockstep::test {

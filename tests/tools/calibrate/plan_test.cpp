@@ -9,8 +9,8 @@
 #include <tuple>
 #include <vector>
 
-#include "models/profile/kernel_profile.hpp"
-#include "models/workload/operations.hpp"
+#include "models/kernels/kernel_profile.hpp"
+#include "models/layer/operations.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "tests/tools/calibrate/made_up_card.hpp"
 #include "tools/calibrate/shapes.hpp"

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "models/input/input_error.hpp"
+#include "models/base/input_error.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tools/calibrate/card.hpp"
 

@@ -9,11 +9,11 @@
 #include <nlohmann/json.hpp>
 
 #include "models/accuracy/prediction_interval.hpp"
-#include "models/input/text_file.hpp"
-#include "sim/plan/compute_optimal.hpp"
-#include "sim/plan/plan_model.hpp"
-#include "sim/plan/plan_spec.hpp"
-#include "sim/plan/read_plan.hpp"
+#include "models/base/text_file.hpp"
+#include "sim/search/compute_optimal.hpp"
+#include "sim/search/plan_model.hpp"
+#include "sim/search/plan_spec.hpp"
+#include "sim/search/read_plan.hpp"
 #include "tests/support/presets.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"

@@ -8,8 +8,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/input_error.hpp"
-#include "models/input/text_file.hpp"
+#include "models/base/input_error.hpp"
+#include "models/base/text_file.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tools/lockstep/sweep/points.hpp"
 #include "tools/lockstep/sweep/sweep.hpp"

@@ -8,8 +8,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/number_text.hpp"
-#include "models/input/text_file.hpp"
+#include "models/base/number_text.hpp"
+#include "models/base/text_file.hpp"
 #include "tests/support/source_tree.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"

@@ -11,16 +11,15 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/text_file.hpp"
-#include "models/workload/flops.hpp"
+#include "models/base/text_file.hpp"
+#include "models/layer/flops.hpp"
+#include "sim/measured/row_validation.hpp"
 #include "sim/scenario/read_scenario.hpp"
-#include "sim/tune/tune.hpp"
+#include "sim/search/tune.hpp"
 #include "tests/support/presets.hpp"
 #include "tests/support/slow_build.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
-#include "tools/lockstep/progress.hpp"
-#include "tools/lockstep/row_validation.hpp"
 
 namespace lockstep {
 namespace {
@@ -97,9 +96,7 @@ TEST_CASE(
   std::vector<ReferenceRow> rows = parse_rows(file, read_text_file(file));
   std::erase_if(rows, [](const ReferenceRow& row) { return !row.id.starts_with("bloom-tune-"); });
   REQUIRE(rows.size() > 80);
-  std::ostringstream quiet;
-  Progress progress(quiet, "rows", rows.size(), false);
-  const std::vector<RowPrediction> predictions = predict_rows(rows, test::presets(), 0, progress);
+  const std::vector<RowPrediction> predictions = predict_rows(rows, test::presets(), 0, [] {});
 
   // Useful FLOP/s of a GPU, measured and predicted: of each job, and of all of them.
   struct Speeds {

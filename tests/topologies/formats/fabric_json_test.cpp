@@ -4,9 +4,9 @@
 #include <map>
 #include <string>
 
-#include "models/input/input_error.hpp"
+#include "models/base/input_error.hpp"
 #include "tests/topologies/nic.hpp"
-#include "topologies/builders/graph_of_fabric.hpp"
+#include "topologies/fabrics/graph_of_fabric.hpp"
 
 namespace lockstep {
 namespace {

@@ -7,9 +7,9 @@
 #include <variant>
 #include <vector>
 
-#include "models/input/input_error.hpp"
-#include "models/input/text_file.hpp"
-#include "topologies/builders/graph_of_fabric.hpp"
+#include "models/base/input_error.hpp"
+#include "models/base/text_file.hpp"
+#include "topologies/fabrics/graph_of_fabric.hpp"
 #include "topologies/formats/dot.hpp"
 #include "topologies/formats/fabric_json.hpp"
 #include "topologies/formats/graphml.hpp"

@@ -6,12 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include "models/input/text_file.hpp"
+#include "models/base/text_file.hpp"
 #include "sim/core/random.hpp"
 #include "tests/support/presets.hpp"
 #include "tools/lockstep/topology_report.hpp"
-#include "topologies/analysis.hpp"
-#include "topologies/builders/drawn_fabric.hpp"
+#include "topologies/analysis/analysis.hpp"
+#include "topologies/fabrics/drawn_fabric.hpp"
 #include "topologies/formats/dot.hpp"
 #include "topologies/formats/fabric_json.hpp"
 #include "topologies/formats/graphml.hpp"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "sim/scenario/preset_store.hpp"
-#include "topologies/builders/graph_of_fabric.hpp"
+#include "topologies/fabrics/graph_of_fabric.hpp"
 #include "topologies/formats/xml_text.hpp"
 
 namespace lockstep {

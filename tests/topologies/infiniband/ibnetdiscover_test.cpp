@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "models/input/input_error.hpp"
+#include "models/base/input_error.hpp"
 #include "tests/topologies/infiniband/small_subnets.hpp"
 #include "topologies/infiniband/host_name.hpp"
 #include "topologies/infiniband/ibsim_net.hpp"

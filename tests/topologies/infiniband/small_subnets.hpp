@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "models/input/text_file.hpp"
-#include "topologies/builders/graph_of_fabric.hpp"
+#include "models/base/text_file.hpp"
+#include "topologies/fabrics/graph_of_fabric.hpp"
 #include "topologies/infiniband/forwarding.hpp"
 
 namespace lockstep::test {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "models/input/input_error.hpp"
+#include "models/base/input_error.hpp"
 #include "tests/topologies/infiniband/small_subnets.hpp"
 #include "topologies/infiniband/link_rate.hpp"
 

@@ -9,7 +9,7 @@
 
 #include "tests/support/near.hpp"
 #include "tests/topologies/nic.hpp"
-#include "topologies/builders/graph_of_fabric.hpp"
+#include "topologies/fabrics/graph_of_fabric.hpp"
 
 namespace lockstep {
 namespace {

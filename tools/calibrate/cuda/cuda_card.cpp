@@ -6,7 +6,7 @@
 #include "tools/calibrate/cuda/cards.hpp"
 #include "tools/calibrate/cuda/passes.hpp"
 #include "tools/calibrate/cuda/products.hpp"
-#include "tools/lockstep/options.hpp"
+#include "tools/console/options.hpp"
 #ifdef LOCKSTEP_ATTENTION
 #include "tools/calibrate/cudnn/cuda/attention_bench.hpp"
 #endif

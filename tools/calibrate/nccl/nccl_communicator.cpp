@@ -13,13 +13,13 @@
 #include <thread>
 #include <unistd.h>
 
+#include "sim/measured/statistics.hpp"
 #include "tools/calibrate/cuda/bench.hpp"
 #include "tools/calibrate/cuda/cards.hpp"
 #include "tools/calibrate/hang_guard.hpp"
 #include "tools/calibrate/nccl/local_gpu.hpp"
 #include "tools/calibrate/nccl/pattern.hpp"
 #include "tools/calibrate/rendezvous.hpp"
-#include "tools/lockstep/statistics.hpp"
 
 namespace lockstep {
 namespace {

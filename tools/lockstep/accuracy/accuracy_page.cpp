@@ -6,11 +6,11 @@
 #include <set>
 #include <utility>
 
-#include "models/input/input_error.hpp"
-#include "models/input/json_cursor.hpp"
-#include "models/input/number_text.hpp"
+#include "models/base/input_error.hpp"
+#include "models/base/json_cursor.hpp"
+#include "models/base/number_text.hpp"
+#include "sim/measured/statistics.hpp"
 #include "tools/lockstep/accuracy/interval_check.hpp"
-#include "tools/lockstep/statistics.hpp"
 
 namespace lockstep {
 namespace {

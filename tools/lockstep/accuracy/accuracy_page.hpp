@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "models/accuracy/residuals.hpp"
-#include "tools/lockstep/row_validation.hpp"
+#include "sim/measured/row_validation.hpp"
 
 namespace lockstep {
 

@@ -9,8 +9,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/number_text.hpp"
-#include "tools/lockstep/statistics.hpp"
+#include "models/base/number_text.hpp"
+#include "sim/measured/statistics.hpp"
 
 namespace lockstep {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "models/accuracy/prediction_interval.hpp"
-#include "tools/lockstep/table.hpp"
+#include "tools/console/table.hpp"
 
 namespace lockstep {
 

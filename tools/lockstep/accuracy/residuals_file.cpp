@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/write_json.hpp"
+#include "models/base/write_json.hpp"
 
 namespace lockstep {
 namespace {

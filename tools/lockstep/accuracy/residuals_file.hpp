@@ -1,5 +1,5 @@
 /// Writes the residuals of the published runs as models/presets/accuracy has them, which
-/// sim/accuracy reads.
+/// sim/scenario reads.
 #pragma once
 
 #include <string>

@@ -1,11 +1,11 @@
 #include <array>
 #include <fmt/format.h>
 
+#include "tools/console/interrupt.hpp"
+#include "tools/console/progress.hpp"
+#include "tools/console/shared_options.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/compare/comparison.hpp"
-#include "tools/lockstep/interrupt.hpp"
-#include "tools/lockstep/progress.hpp"
-#include "tools/lockstep/shared_options.hpp"
 
 namespace lockstep {
 namespace {

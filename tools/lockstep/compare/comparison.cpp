@@ -5,13 +5,13 @@
 #include <fmt/format.h>
 #include <utility>
 
-#include "models/input/input_error.hpp"
-#include "models/input/text_file.hpp"
-#include "models/input/write_json.hpp"
-#include "sim/congestion/shared_scenario.hpp"
-#include "sim/run/run_spec.hpp"
+#include "models/base/input_error.hpp"
+#include "models/base/text_file.hpp"
+#include "models/base/write_json.hpp"
 #include "sim/scenario/read_scenario.hpp"
-#include "tools/lockstep/options.hpp"
+#include "sim/scenario/run_spec.hpp"
+#include "sim/scenario/shared_scenario.hpp"
+#include "tools/console/options.hpp"
 #include "tools/lockstep/sweep/simulate_point.hpp"
 #include "tools/lockstep/tune/rebase_files.hpp"
 

@@ -10,8 +10,8 @@
 
 #include "sim/scenario/preset_store.hpp"
 #include "sim/scenario/scenario.hpp"
+#include "tools/console/table.hpp"
 #include "tools/lockstep/compare/differences.hpp"
-#include "tools/lockstep/table.hpp"
 
 namespace lockstep {
 

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "models/accuracy/prediction_interval.hpp"
-#include "models/input/number_text.hpp"
-#include "models/input/write_json.hpp"
+#include "models/base/number_text.hpp"
+#include "models/base/write_json.hpp"
 #include "tools/lockstep/compare/comparison.hpp"
 
 namespace lockstep {

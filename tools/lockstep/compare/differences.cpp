@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "models/input/json_text.hpp"
+#include "models/base/json_text.hpp"
 
 namespace lockstep {
 namespace {

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <ostream>
 
-#include "models/input/input_error.hpp"
+#include "models/base/input_error.hpp"
 #include "tools/lockstep/completion/completion_scripts.hpp"
 
 namespace lockstep {

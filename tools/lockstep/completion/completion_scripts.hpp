@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "tools/lockstep/console.hpp"
+#include "tools/console/console.hpp"
 
 namespace lockstep {
 

@@ -9,7 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/number_text.hpp"
+#include "models/base/number_text.hpp"
 #include "tools/lockstep/plan/plan_words.hpp"
 #include "tools/lockstep/report/chart_options.hpp"
 #include "tools/lockstep/report/page.hpp"

@@ -6,19 +6,19 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/input_error.hpp"
-#include "models/input/number_text.hpp"
-#include "models/input/text_file.hpp"
-#include "sim/plan/read_plan.hpp"
+#include "models/base/input_error.hpp"
+#include "models/base/number_text.hpp"
+#include "models/base/output_file.hpp"
+#include "models/base/text_file.hpp"
+#include "sim/search/read_plan.hpp"
+#include "tools/console/interrupt.hpp"
+#include "tools/console/progress.hpp"
+#include "tools/console/shared_options.hpp"
+#include "tools/console/table.hpp"
 #include "tools/lockstep/cli.hpp"
-#include "tools/lockstep/interrupt.hpp"
-#include "tools/lockstep/output_file.hpp"
 #include "tools/lockstep/plan/plan_output.hpp"
 #include "tools/lockstep/plan/plan_page.hpp"
-#include "tools/lockstep/progress.hpp"
 #include "tools/lockstep/report/assets.hpp"
-#include "tools/lockstep/shared_options.hpp"
-#include "tools/lockstep/table.hpp"
 #include "tools/lockstep/work_budget.hpp"
 
 namespace lockstep {

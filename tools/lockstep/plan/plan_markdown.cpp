@@ -1,4 +1,4 @@
-#include "models/input/number_text.hpp"
+#include "models/base/number_text.hpp"
 #include "tools/lockstep/plan/plan_output.hpp"
 #include "tools/lockstep/plan/plan_words.hpp"
 

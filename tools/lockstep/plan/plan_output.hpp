@@ -6,9 +6,9 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "sim/plan/evaluate_plan.hpp"
-#include "sim/plan/plan_spec.hpp"
-#include "tools/lockstep/table.hpp"
+#include "sim/search/evaluate_plan.hpp"
+#include "sim/search/plan_spec.hpp"
+#include "tools/console/table.hpp"
 
 namespace lockstep {
 

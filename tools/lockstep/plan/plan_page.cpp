@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <vector>
 
-#include "models/input/number_text.hpp"
+#include "models/base/number_text.hpp"
 #include "tools/lockstep/plan/plan_charts.hpp"
 #include "tools/lockstep/plan/plan_words.hpp"
 #include "tools/lockstep/report/assets.hpp"

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <utility>
 
-#include "models/input/number_text.hpp"
+#include "models/base/number_text.hpp"
 #include "tools/lockstep/plan/plan_output.hpp"
 #include "tools/lockstep/plan/plan_words.hpp"
 

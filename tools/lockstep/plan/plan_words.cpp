@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "models/input/number_text.hpp"
+#include "models/base/number_text.hpp"
 
 namespace lockstep {
 namespace {

@@ -1,6 +1,6 @@
 #include "tools/lockstep/report/assets.hpp"
 
-#include "tools/lockstep/options.hpp"
+#include "tools/console/options.hpp"
 
 // The assembler reads the file as it is: no compiler has to parse 600 kB, and the bytes are the
 // same in every build. CMake gives the paths, and rebuilds this file when one of them changes.

@@ -10,13 +10,13 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/number_text.hpp"
+#include "models/base/number_text.hpp"
+#include "tools/console/table.hpp"
 #include "tools/lockstep/report/chart_options.hpp"
 #include "tools/lockstep/report/congestion_words.hpp"
 #include "tools/lockstep/report/page.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"
 #include "tools/lockstep/report/thinning.hpp"
-#include "tools/lockstep/table.hpp"
 
 namespace lockstep {
 namespace {

@@ -5,13 +5,13 @@
 #include <span>
 #include <vector>
 
-#include "models/input/number_text.hpp"
+#include "models/base/number_text.hpp"
+#include "tools/console/table.hpp"
 #include "tools/lockstep/report/congestion_charts.hpp"
 #include "tools/lockstep/report/congestion_words.hpp"
 #include "tools/lockstep/report/fabric_picture.hpp"
 #include "tools/lockstep/report/page.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"
-#include "tools/lockstep/table.hpp"
 
 namespace lockstep {
 namespace {

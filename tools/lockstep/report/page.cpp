@@ -7,9 +7,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/number_text.hpp"
-#include "models/input/write_json.hpp"
-#include "tools/lockstep/table.hpp"
+#include "models/base/number_text.hpp"
+#include "models/base/write_json.hpp"
+#include "tools/console/table.hpp"
 
 namespace lockstep {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "models/input/number_text.hpp"
+#include "models/base/number_text.hpp"
 
 namespace lockstep {
 

@@ -10,7 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/number_text.hpp"
+#include "models/base/number_text.hpp"
 #include "tools/lockstep/report/chart_options.hpp"
 #include "tools/lockstep/report/page.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string>
 
-#include "tools/lockstep/point_table.hpp"
+#include "sim/measured/point_table.hpp"
 
 namespace lockstep {
 

@@ -9,11 +9,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tools/console/table.hpp"
 #include "tools/lockstep/report/chart_options.hpp"
 #include "tools/lockstep/report/page.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"
 #include "tools/lockstep/report/run_words.hpp"
-#include "tools/lockstep/table.hpp"
 
 namespace lockstep {
 namespace {

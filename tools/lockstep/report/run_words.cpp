@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "models/accuracy/prediction_interval.hpp"
-#include "models/input/number_text.hpp"
+#include "models/base/number_text.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"
 #include "tools/lockstep/site_limit.hpp"
 

@@ -10,13 +10,13 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/number_text.hpp"
-#include "models/memory.hpp"
+#include "models/base/number_text.hpp"
+#include "models/layer/memory.hpp"
 #include "sim/rl/rl_step.hpp"
 #include "sim/scenario/names.hpp"
-#include "tools/lockstep/assertion.hpp"
-#include "tools/lockstep/shared_options.hpp"
-#include "tools/lockstep/table.hpp"
+#include "tools/console/assertion.hpp"
+#include "tools/console/shared_options.hpp"
+#include "tools/console/table.hpp"
 
 namespace lockstep {
 namespace {

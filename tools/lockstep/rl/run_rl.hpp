@@ -4,8 +4,8 @@
 #include <string>
 
 #include "sim/scenario/preset_store.hpp"
-#include "tools/lockstep/console.hpp"
-#include "tools/lockstep/options.hpp"
+#include "tools/console/console.hpp"
+#include "tools/console/options.hpp"
 
 namespace lockstep {
 

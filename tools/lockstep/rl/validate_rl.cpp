@@ -6,9 +6,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/json_cursor.hpp"
-#include "models/input/text_file.hpp"
-#include "models/input/write_json.hpp"
+#include "models/base/json_cursor.hpp"
+#include "models/base/text_file.hpp"
+#include "models/base/write_json.hpp"
 #include "sim/rl/rl_step.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/spec_readers.hpp"

@@ -9,7 +9,7 @@
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
-#include "models/input/write_json.hpp"
+#include "models/base/write_json.hpp"
 #include "tools/lockstep/sweep/simulate_point.hpp"
 
 namespace lockstep {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/accuracy/read_residuals.hpp"
 #include "sim/scenario/preset_store.hpp"
+#include "sim/scenario/read_residuals.hpp"
 #include "tools/lockstep/sweep/digest.hpp"
 #include "tools/lockstep/sweep/points.hpp"
 #include "tools/lockstep/sweep/results_db.hpp"

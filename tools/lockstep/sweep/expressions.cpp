@@ -9,7 +9,7 @@
 #include <sqlite3.h>
 #include <string_view>
 
-#include "models/input/input_error.hpp"
+#include "models/base/input_error.hpp"
 
 namespace lockstep {
 namespace {

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 #include <ostream>
 
-#include "models/input/number_text.hpp"
-#include "tools/lockstep/interrupt.hpp"
-#include "tools/lockstep/progress.hpp"
-#include "tools/lockstep/table.hpp"
+#include "models/base/number_text.hpp"
+#include "tools/console/interrupt.hpp"
+#include "tools/console/progress.hpp"
+#include "tools/console/table.hpp"
 
 namespace lockstep {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "models/input/input_error.hpp"
+#include "models/base/input_error.hpp"
 #include "tools/lockstep/sweep/results_db.hpp"
 
 namespace lockstep {

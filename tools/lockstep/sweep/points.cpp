@@ -8,7 +8,7 @@
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
-#include "models/input/json_override.hpp"
+#include "models/base/json_override.hpp"
 #include "sim/core/random.hpp"
 
 namespace lockstep {

@@ -5,10 +5,10 @@
 #include <set>
 #include <utility>
 
-#include "models/input/json_cursor.hpp"
-#include "models/input/json_override.hpp"
-#include "models/input/text_file.hpp"
-#include "models/input/write_json.hpp"
+#include "models/base/json_cursor.hpp"
+#include "models/base/json_override.hpp"
+#include "models/base/text_file.hpp"
+#include "models/base/write_json.hpp"
 #include "sim/core/random.hpp"
 #include "tools/lockstep/sweep/digest.hpp"
 #include "tools/lockstep/sweep/sweep.hpp"

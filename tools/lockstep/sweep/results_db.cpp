@@ -9,9 +9,9 @@
 #include <limits>
 #include <sqlite3.h>
 
-#include "models/input/input_error.hpp"
+#include "models/base/input_error.hpp"
+#include "tools/console/table.hpp"
 #include "tools/lockstep/sweep/digest.hpp"
-#include "tools/lockstep/table.hpp"
 
 namespace lockstep {
 namespace {

@@ -16,10 +16,10 @@
 #include <utility>
 #include <vector>
 
+#include "tools/console/written.hpp"
 #include "tools/lockstep/sweep/metrics.hpp"
 #include "tools/lockstep/sweep/sql_value.hpp"
 #include "tools/lockstep/sweep/sweep.hpp"
-#include "tools/lockstep/written.hpp"
 
 namespace SQLite {  // NOLINT(readability-identifier-naming): theirs
 class Database;

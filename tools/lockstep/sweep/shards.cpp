@@ -7,9 +7,9 @@
 #include <ostream>
 #include <unistd.h>
 
-#include "models/input/input_error.hpp"
-#include "tools/lockstep/interrupt.hpp"
-#include "tools/lockstep/progress.hpp"
+#include "models/base/input_error.hpp"
+#include "tools/console/interrupt.hpp"
+#include "tools/console/progress.hpp"
 
 namespace lockstep {
 namespace {

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "tools/console/options.hpp"
 #include "tools/lockstep/cli.hpp"
-#include "tools/lockstep/options.hpp"
 #include "tools/lockstep/sweep/local_sweep.hpp"
 
 namespace lockstep {

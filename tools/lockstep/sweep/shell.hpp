@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "tools/lockstep/written.hpp"
+#include "tools/console/written.hpp"
 
 namespace lockstep {
 

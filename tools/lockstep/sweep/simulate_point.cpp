@@ -4,15 +4,15 @@
 #include <exception>
 #include <filesystem>
 
-#include "models/input/missing_keys.hpp"
-#include "models/input/text_file.hpp"
-#include "models/input/write_json.hpp"
-#include "sim/pools/pool_memory.hpp"
+#include "models/base/missing_keys.hpp"
+#include "models/base/text_file.hpp"
+#include "models/base/write_json.hpp"
 #include "sim/run/campaign_work.hpp"
 #include "sim/run/plan_campaign.hpp"
-#include "sim/run/run_spec.hpp"
 #include "sim/run/summary.hpp"
 #include "sim/scenario/read_scenario.hpp"
+#include "sim/scenario/run_spec.hpp"
+#include "sim/step/pool_memory.hpp"
 #include "sim/step/step.hpp"
 #include "tools/lockstep/run_campaign.hpp"
 #include "tools/lockstep/run_result.hpp"

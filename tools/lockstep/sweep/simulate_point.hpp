@@ -7,8 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "sim/accuracy/read_residuals.hpp"
 #include "sim/scenario/preset_store.hpp"
+#include "sim/scenario/read_residuals.hpp"
 #include "tools/lockstep/sweep/sweep.hpp"
 
 namespace lockstep {

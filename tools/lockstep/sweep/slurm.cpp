@@ -12,13 +12,13 @@
 #include <sstream>
 #include <thread>
 
-#include "models/input/input_error.hpp"
-#include "models/input/text_file.hpp"
-#include "models/input/write_json.hpp"
-#include "tools/lockstep/interrupt.hpp"
-#include "tools/lockstep/output_file.hpp"
-#include "tools/lockstep/progress.hpp"
-#include "tools/lockstep/shared_options.hpp"
+#include "models/base/input_error.hpp"
+#include "models/base/output_file.hpp"
+#include "models/base/text_file.hpp"
+#include "models/base/write_json.hpp"
+#include "tools/console/interrupt.hpp"
+#include "tools/console/progress.hpp"
+#include "tools/console/shared_options.hpp"
 #include "tools/lockstep/sweep/shards.hpp"
 #include "tools/lockstep/sweep/shell.hpp"
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "tools/lockstep/console.hpp"
-#include "tools/lockstep/options.hpp"
+#include "tools/console/console.hpp"
+#include "tools/console/options.hpp"
 #include "tools/lockstep/sweep/local_sweep.hpp"
 
 namespace lockstep {

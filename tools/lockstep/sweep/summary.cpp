@@ -6,7 +6,7 @@
 #include <fmt/ranges.h>
 #include <string_view>
 
-#include "models/input/number_text.hpp"
+#include "models/base/number_text.hpp"
 
 namespace lockstep {
 namespace {

@@ -7,10 +7,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tools/console/table.hpp"
 #include "tools/lockstep/sweep/objective.hpp"
 #include "tools/lockstep/sweep/results_db.hpp"
 #include "tools/lockstep/sweep/sweep.hpp"
-#include "tools/lockstep/table.hpp"
 
 namespace lockstep {
 

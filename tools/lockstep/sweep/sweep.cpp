@@ -5,8 +5,8 @@
 #include <cmath>
 #include <fmt/format.h>
 
-#include "models/input/input_error.hpp"
-#include "models/input/number_text.hpp"
+#include "models/base/input_error.hpp"
+#include "models/base/number_text.hpp"
 #include "sim/core/random.hpp"
 
 namespace lockstep {

@@ -9,7 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/quantity.hpp"
+#include "models/base/quantity.hpp"
 #include "sim/scenario/scenario.hpp"
 #include "tools/lockstep/sweep/expressions.hpp"
 

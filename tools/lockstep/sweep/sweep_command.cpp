@@ -5,11 +5,11 @@
 #include <thread>
 #include <unistd.h>
 
-#include "models/input/input_error.hpp"
-#include "models/input/number_text.hpp"
+#include "models/base/input_error.hpp"
+#include "models/base/number_text.hpp"
+#include "models/base/output_file.hpp"
+#include "tools/console/shared_options.hpp"
 #include "tools/lockstep/cli.hpp"
-#include "tools/lockstep/output_file.hpp"
-#include "tools/lockstep/shared_options.hpp"
 #include "tools/lockstep/sweep/engine.hpp"
 #include "tools/lockstep/sweep/local_sweep.hpp"
 #include "tools/lockstep/sweep/objective.hpp"

@@ -6,21 +6,21 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/input_error.hpp"
-#include "models/input/text_file.hpp"
+#include "models/base/input_error.hpp"
+#include "models/base/output_file.hpp"
+#include "models/base/text_file.hpp"
 #include "models/pipeline/schedule.hpp"
-#include "sim/accuracy/read_residuals.hpp"
-#include "sim/congestion/shared_scenario.hpp"
-#include "sim/run/run_spec.hpp"
 #include "sim/scenario/read_cluster.hpp"
-#include "sim/tune/dividing_counts.hpp"
-#include "sim/tune/search_base.hpp"
+#include "sim/scenario/read_residuals.hpp"
+#include "sim/scenario/run_spec.hpp"
+#include "sim/scenario/shared_scenario.hpp"
+#include "sim/search/dividing_counts.hpp"
+#include "sim/search/search_base.hpp"
+#include "tools/console/interrupt.hpp"
+#include "tools/console/progress.hpp"
+#include "tools/console/shared_options.hpp"
 #include "tools/lockstep/cli.hpp"
-#include "tools/lockstep/interrupt.hpp"
-#include "tools/lockstep/output_file.hpp"
-#include "tools/lockstep/progress.hpp"
 #include "tools/lockstep/run_result.hpp"
-#include "tools/lockstep/shared_options.hpp"
 #include "tools/lockstep/tune/tune_output.hpp"
 
 namespace lockstep {

@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/input/number_text.hpp"
-#include "models/input/write_json.hpp"
+#include "models/base/number_text.hpp"
+#include "models/base/write_json.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/parallelism_json.hpp"
 #include "tools/lockstep/tune/rebase_files.hpp"

@@ -8,9 +8,9 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "models/accuracy/prediction_interval.hpp"
-#include "models/input/json_cursor.hpp"
-#include "sim/tune/tune.hpp"
-#include "tools/lockstep/table.hpp"
+#include "models/base/json_cursor.hpp"
+#include "sim/search/tune.hpp"
+#include "tools/console/table.hpp"
 
 namespace lockstep {
 

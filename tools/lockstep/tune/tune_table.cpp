@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 #include <utility>
 
-#include "models/input/number_text.hpp"
+#include "models/base/number_text.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/step/unseen_traffic.hpp"
 #include "tools/lockstep/tune/tune_output.hpp"

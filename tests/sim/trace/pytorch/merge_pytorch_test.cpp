@@ -14,10 +14,10 @@
 #include <utility>
 #include <vector>
 
-#include "models/input/input_error.hpp"
+#include "models/base/input_error.hpp"
 #include "sim/core/random.hpp"
+#include "sim/trace/formats/read_trace.hpp"
 #include "sim/trace/pytorch/operator_work.hpp"
-#include "sim/trace/read_trace.hpp"
 #include "tests/sim/trace/pytorch/recorded_pair.hpp"
 #include "tests/sim/trace/sample_traces.hpp"
 

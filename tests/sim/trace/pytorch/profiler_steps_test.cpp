@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "models/input/input_error.hpp"
-#include "sim/trace/read_kineto.hpp"
+#include "models/base/input_error.hpp"
+#include "sim/trace/formats/read_kineto.hpp"
 #include "tests/sim/trace/sample_traces.hpp"
 
 namespace lockstep {

@@ -1,0 +1,96 @@
+#include "models/base/input_error.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "models/base/letter_case.hpp"
+#include "models/base/printable.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::size_t kQuotedLength = 60;
+constexpr std::size_t kPointerLength = 200;
+constexpr std::size_t kListedNames = 40;
+
+std::string sentence(const InputProblem& problem) {
+  std::string line = problem.file;
+  if (!problem.pointer.empty()) line += "#" + problem.pointer.substr(0, kPointerLength);
+  if (problem.pointer.size() > kPointerLength) line += "...";
+  line += ": found " + problem.found + "; allowed: " + problem.allowed;
+  if (!problem.nearest.empty()) line += ". Did you mean \"" + problem.nearest + "\"?";
+  return printable(line);
+}
+
+/// Optimal string alignment distance: insertions, deletions, replacements, swaps of neighbours.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> before(b.size() + 1), previous(b.size() + 1), row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) previous[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replace = previous[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({previous[j] + 1, row[j - 1] + 1, replace});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        row[j] = std::min(row[j], before[j - 2] + 1);
+      }
+    }
+    std::swap(before, previous);
+    std::swap(previous, row);
+  }
+  return previous[b.size()];
+}
+
+template <class Name>
+std::string join(std::span<const Name> names) {
+  std::string out;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i == kListedNames) return out + ", and " + std::to_string(names.size() - i) + " more";
+    if (i > 0) out += ", ";
+    out += names[i];
+  }
+  return out;
+}
+
+}  // namespace
+
+InputError::InputError(InputProblem problem)
+    : std::runtime_error(sentence(problem)), problem_(std::move(problem)) {}
+
+std::string in_quotes(std::string_view name) {
+  if (name.size() <= kQuotedLength) return "\"" + printable(name) + "\"";
+  // Cut where a UTF-8 sequence begins, so that the cut makes no broken letter.
+  std::size_t cut = kQuotedLength;
+  while (cut > 0 && (static_cast<unsigned char>(name[cut]) & 0xC0U) == 0x80U) --cut;
+  return "\"" + printable(name.substr(0, cut)) + "...\"";
+}
+
+std::string listed(std::span<const std::string> names) { return join(names); }
+std::string listed(std::span<const std::string_view> names) { return join(names); }
+
+std::string nearest_name(std::string_view name, std::span<const std::string> candidates) {
+  constexpr std::size_t kLongest = 64;  // nobody misspells a longer name; bounds the work
+  if (name.empty() || name.size() > kLongest) return {};
+  const std::string wanted = lowered(name);
+  std::string best;
+  std::size_t best_distance = std::max<std::size_t>(1, name.size() / 3) + 1;
+  for (const std::string& candidate : candidates) {
+    if (candidate.size() > kLongest) continue;
+    const std::size_t distance = edit_distance(wanted, lowered(candidate));
+    if (distance < best_distance) {
+      best = candidate;
+      best_distance = distance;
+    }
+  }
+  if (!best.empty() || wanted.size() < 3) return best;
+  for (const std::string& candidate : candidates) {
+    if (lowered(candidate).starts_with(wanted)) return candidate;
+  }
+  for (const std::string& candidate : candidates) {
+    if (lowered(candidate).find(wanted) != std::string::npos) return candidate;
+  }
+  return {};
+}
+
+}  // namespace lockstep

@@ -1,0 +1,424 @@
+#include "models/base/json_cursor.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cmath>
+#include <cstdio>
+#include <deque>
+#include <filesystem>
+#include <unordered_map>
+#include <utility>
+#include <variant>
+
+#include <nlohmann/json.hpp>
+
+#include "models/base/json_override.hpp"
+#include "models/base/json_text.hpp"
+#include "models/base/key_examples.hpp"
+#include "models/base/write_json.hpp"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::array<std::string_view, 3> kAnnotations{"source", "note", "about"};
+constexpr std::string_view kValue = "value";
+constexpr std::string_view kUnknownKey = "the unknown key ";
+
+bool is_annotation(std::string_view key) {
+  return std::ranges::find(kAnnotations, key) != kAnnotations.end();
+}
+
+const Json* member(const Json& object, std::string_view key) {
+  for (const auto& [name, value] : object.get_ref<const Json::object_t&>()) {
+    if (name == key) return &value;
+  }
+  return nullptr;
+}
+
+std::string number_text(double value) {
+  std::array<char, 32> buffer{};
+  std::snprintf(buffer.data(), buffer.size(), "%.9g", value);
+  return buffer.data();
+}
+
+/// "from 0 to 1", "above 0, at most 1", "of at least 0".
+std::string interval_text(const Interval& allowed, auto&& value_text) {
+  constexpr double kUnbounded = 1e30;
+  const std::string low = value_text(allowed.low);
+  if (allowed.high >= kUnbounded) return (allowed.above_low ? "above " : "of at least ") + low;
+  const std::string high = value_text(allowed.high);
+  const std::string or_zero = allowed.or_zero ? ", or 0" : "";
+  return (allowed.above_low ? "above " + low + ", at most " : "from " + low + " to ") + high +
+         or_zero;
+}
+
+bool contains(const Interval& allowed, double value) {
+  if (allowed.or_zero && value == 0) return true;
+  return value <= allowed.high && (allowed.above_low ? value > allowed.low : value >= allowed.low);
+}
+
+/// Of the numbers that a field takes, one to show: 1 where it can be.
+double number_inside(const Interval& allowed) {
+  constexpr double kUnbounded = 1e30;
+  if (contains(allowed, 1)) return 1;
+  if (!allowed.above_low) return allowed.low;
+  return allowed.high < kUnbounded ? (allowed.low + allowed.high) / 2 : allowed.low + 1;
+}
+
+/// Of the quantities that a field takes, one to show: as people write it where it can be.
+Json quantity_inside(Dimension dimension, const Interval& allowed) {
+  constexpr std::array<std::string_view, 10> kPlain{"1 s",   "30 min",    "1 us",        "1 GB",
+                                                    "1 KiB", "100 GB/s",  "100 TFLOP/s", "700 W",
+                                                    "1 MW",  "1 T tokens"};
+  for (const std::string_view text : kPlain) {
+    const auto value = parse_quantity(text, dimension);
+    const double* number = std::get_if<double>(&value);
+    if (number != nullptr && contains(allowed, *number)) return std::string(text);
+  }
+  return number_inside(allowed);
+}
+
+std::string_view quantity_words(Dimension dimension) {
+  switch (dimension) {
+    case Dimension::time:
+      return "a number of seconds or a time such as \"2.5 us\"";
+    case Dimension::data:
+      return "a number of bytes or an amount of data such as \"80 GiB\"";
+    case Dimension::data_rate:
+      return "a number of bytes per second or a rate such as \"400 Gb/s\"";
+    case Dimension::flops_rate:
+      return "a number of FLOP per second or a rate such as \"989 TFLOP/s\"";
+    case Dimension::power:
+      return "a number of watts or a power such as \"700 W\"";
+    case Dimension::count:
+      return "a number or a count such as \"15.6 T tokens\"";
+    case Dimension::share:
+      return "a number or a percentage such as \"6 %\"";
+  }
+  return "a number";
+}
+
+/// "a time from 0 s to 10 s", "a number above 0, at most 1".
+std::string quantity_rule(Dimension dimension, const Interval& allowed) {
+  if (dimension == Dimension::count || dimension == Dimension::share) {
+    return "a number " + interval_text(allowed, number_text);
+  }
+  const std::string name = dimension == Dimension::data
+                               ? "an amount of data "
+                               : "a " + std::string(dimension_name(dimension)) + " ";
+  return name + interval_text(allowed, [&](double base_units) {
+           return format_quantity(base_units, dimension);
+         });
+}
+
+}  // namespace
+
+struct JsonCursor::Document {
+  std::string file;
+  JsonStyle style = JsonStyle::plain;
+  Json root;
+  std::vector<JsonOverride> overrides;
+  /// A key that at() did not find, and what it gave for it.
+  struct Missing {
+    std::string object;  ///< pointer
+    std::string key;
+    Json example;       ///< null until a reader says what it takes
+    bool open = false;  ///< the key has no example of its own
+  };
+  int collecting = 0;           ///< calls of read_whole() that go on
+  std::deque<Missing> missing;  ///< a deque, as cursors point into it
+  std::vector<MissingKey> also_missing;
+  [[nodiscard]] std::vector<MissingKey> all_missing() const;
+  /// An example of a text, which may be a name that nothing else has.
+  [[nodiscard]] std::string new_text() const;
+  /// Keys that were asked for, by object, in the order of asking.
+  std::unordered_map<const Json*, std::vector<std::string>> asked;
+};
+
+std::vector<MissingKey> JsonCursor::Document::all_missing() const {
+  std::vector<MissingKey> out;
+  out.reserve(missing.size());
+  for (const Missing& m : missing) {
+    out.push_back({m.object, m.key, m.example.is_null() ? std::string() : write_json(m.example)});
+  }
+  for (const MissingKey& m : also_missing) {
+    const bool known = std::ranges::any_of(out, [&](const MissingKey& other) {
+      return other.object == m.object && other.key == m.key;
+    });
+    if (!known) out.push_back(m);
+  }
+  return out;
+}
+
+std::string JsonCursor::Document::new_text() const {
+  constexpr const char* kText = "...";
+  const auto texts = std::ranges::count_if(missing, [&](const Missing& m) {
+    return m.example.is_string() && m.example.get_ref<const std::string&>().starts_with(kText);
+  });
+  return texts == 0 ? kText : kText + (" " + std::to_string(texts + 1));
+}
+
+JsonCursor::JsonCursor(std::shared_ptr<Document> document, const Json* node, std::string pointer)
+    : document_(std::move(document)), node_(node), pointer_(std::move(pointer)) {}
+
+JsonCursor JsonCursor::parse(std::string file, std::string_view text, JsonStyle style,
+                             std::span<const std::string> sets) {
+  auto document = std::make_shared<Document>();
+  document->root = parse_json_text(file, text);
+  for (const std::string& set : sets) {
+    document->overrides.push_back(apply_override(document->root, set));
+  }
+  document->file = std::move(file);
+  document->style = style;
+  const Json* root = &document->root;
+  return {std::move(document), root, ""};
+}
+
+const std::string& JsonCursor::file() const { return document_->file; }
+std::span<const JsonOverride> JsonCursor::overrides() const { return document_->overrides; }
+
+std::string JsonCursor::set_option() const {
+  const JsonOverride* change = last_override(document_->overrides, pointer_);
+  return change == nullptr ? std::string{} : change->option;
+}
+
+bool JsonCursor::is_object() const { return node_->is_object(); }
+bool JsonCursor::is_array() const { return node_->is_array(); }
+bool JsonCursor::is_string() const { return node_->is_string(); }
+bool JsonCursor::is_number() const { return node_->is_number(); }
+bool JsonCursor::is_null() const { return node_->is_null(); }
+bool JsonCursor::is_missing() const {
+  return std::ranges::any_of(document_->missing, [&](const Document::Missing& m) {
+    return m.open && &m.example == node_;
+  });
+}
+
+JsonCursor JsonCursor::child(const Json& node, std::string_view key) const {
+  JsonCursor inner(document_, &node, pointer_ + "/" + pointer_part(key));
+  if (document_->style == JsonStyle::plain || !node.is_object()) return inner;
+  const Json* value = member(node, kValue);
+  if (value == nullptr) return inner;
+  // {"value": V, "source": S}: the reader sees V.
+  inner.document_->asked[&node] = {std::string(kValue)};
+  inner.finish();
+  return {document_, value, inner.pointer_ + "/" + std::string(kValue)};
+}
+
+std::optional<JsonCursor> JsonCursor::find(std::string_view key) const {
+  if (!is_object() && !stands_for(Json::object())) fail("an object");
+  std::vector<std::string>& asked = document_->asked[node_];
+  if (std::ranges::find(asked, key) == asked.end()) asked.emplace_back(key);
+  const Json* value = member(*node_, key);
+  if (value == nullptr) return std::nullopt;
+  return child(*value, key);
+}
+
+JsonCursor JsonCursor::at(std::string_view key) const {
+  if (std::optional<JsonCursor> found_member = find(key)) return *std::move(found_member);
+  if (document_->collecting > 0) return example_of(key);
+  // A key that is spelt nearly like it is worth pointing at.
+  const std::vector<std::string> wanted{std::string(key)};
+  const std::vector<std::string>& asked = document_->asked[node_];
+  std::string found_object = "an object without " + in_quotes(key);
+  for (const std::string& name : keys()) {
+    if (std::ranges::find(asked, name) != asked.end()) continue;
+    if (nearest_name(name, wanted).empty()) continue;
+    found_object += " but with " + in_quotes(name);
+    break;
+  }
+  throw InputError({file(), pointer_, std::move(found_object), "an object with it", ""});
+}
+
+void JsonCursor::name_all_missing(const std::function<void()>& read) const {
+  struct Depth {
+    explicit Depth(int& of) : depth(of) { ++depth; }
+    ~Depth() { --depth; }
+    Depth(const Depth&) = delete;
+    Depth& operator=(const Depth&) = delete;
+    int& depth;
+  };
+  const Depth depth(document_->collecting);
+  if (depth.depth > 1) return read();
+  try {
+    read();
+  } catch (const MissingKeys& error) {
+    if (error.problem().file != file()) throw;
+    also_missing(error.keys());
+  } catch (const InputError& error) {
+    const bool unknown = error.problem().found.starts_with(kUnknownKey);
+    if (unknown || document_->all_missing().empty()) throw;
+  }
+  std::vector<MissingKey> missing = document_->all_missing();
+  if (!missing.empty()) throw MissingKeys(file(), std::move(missing));
+}
+
+void JsonCursor::also_missing(std::span<const MissingKey> missing) const {
+  assert(document_->collecting > 0);
+  std::vector<MissingKey>& all = document_->also_missing;
+  all.insert(all.end(), missing.begin(), missing.end());
+}
+
+JsonCursor JsonCursor::example_of(std::string_view key) const {
+  auto& missing = document_->missing;
+  const auto known = std::ranges::find_if(
+      missing, [&](const Document::Missing& m) { return m.object == pointer_ && m.key == key; });
+  if (known != missing.end()) return child(known->example, key);
+  const std::string_view example = key_example(pointer_, key);
+  missing.push_back({.object = pointer_,
+                     .key = std::string(key),
+                     .example = example.empty() ? Json() : Json::parse(example),
+                     .open = example.empty()});
+  return child(missing.back().example, key);
+}
+
+/// Whether this is a missing key without an example; `value`, which its reader takes, is one then.
+bool JsonCursor::stands_for(const Json& value) const {
+  const auto at = std::ranges::find_if(
+      document_->missing, [&](const Document::Missing& m) { return &m.example == node_; });
+  if (at == document_->missing.end() || !at->open) return false;
+  at->example = value;
+  return true;
+}
+
+std::vector<std::string> JsonCursor::keys() const {
+  if (!is_object() && !stands_for(Json::object())) fail("an object");
+  std::vector<std::string> out;
+  for (const auto& [name, value] : node_->get_ref<const Json::object_t&>()) out.push_back(name);
+  return out;
+}
+
+void JsonCursor::finish() const {
+  if (!is_object() && !stands_for(Json::object())) fail("an object");
+  const std::vector<std::string>& asked = document_->asked[node_];
+  for (const auto& [name, value] : node_->get_ref<const Json::object_t&>()) {
+    if (std::ranges::find(asked, name) != asked.end()) continue;
+    if (document_->style == JsonStyle::sourced && is_annotation(name)) continue;
+    const JsonCursor unknown(document_, &value, pointer_ + "/" + pointer_part(name));
+    const std::string option = unknown.set_option();
+    throw InputError(
+        {file(), unknown.pointer_,
+         std::string(kUnknownKey) + in_quotes(name) + (option.empty() ? "" : " (" + option + ")"),
+         asked.empty() ? "no keys" : listed(asked), nearest_name(name, asked)});
+  }
+}
+
+std::vector<JsonCursor> JsonCursor::elements(std::size_t limit) const {
+  const bool empty = is_null() || (is_array() && node_->empty());
+  if (empty && stands_for(Json::array())) return {example_of("0")};
+  if (!is_array()) fail("an array");
+  if (node_->size() > limit) fail("an array of at most " + std::to_string(limit) + " elements");
+  std::vector<JsonCursor> out;
+  out.reserve(node_->size());
+  for (std::size_t i = 0; i < node_->size(); ++i)
+    out.push_back(child((*node_)[i], std::to_string(i)));
+  return out;
+}
+
+int JsonCursor::integer(int low, int high) const {
+  const auto wrong = [&] {
+    fail("a whole number from " + std::to_string(low) + " to " + std::to_string(high));
+  };
+  if (is_null()) (void)stands_for(low <= 1 && 1 <= high ? 1 : low);
+  if (!is_number()) wrong();
+  // Whole numbers written as 1e6 or 4.0 are whole; all that can be in range are exact in double.
+  const double value = node_->get<double>();
+  if (!(value >= low && value <= high) || value != std::floor(value)) wrong();
+  return static_cast<int>(value);
+}
+
+double JsonCursor::number(const Interval& allowed) const {
+  const auto wrong = [&] { fail("a number " + interval_text(allowed, number_text)); };
+  if (is_null()) (void)stands_for(number_inside(allowed));
+  if (!is_number()) wrong();
+  const double value = node_->get<double>();
+  if (!contains(allowed, value)) wrong();
+  return value;
+}
+
+bool JsonCursor::boolean() const {
+  if (is_null()) (void)stands_for(true);
+  if (!node_->is_boolean()) fail("true or false");
+  return node_->get<bool>();
+}
+
+std::string JsonCursor::string() const {
+  const JsonOverride* change = last_override(document_->overrides, pointer_);
+  if (is_number() && change != nullptr && change->pointer == pointer_) return change->value;
+  if (is_null()) (void)stands_for(document_->new_text());
+  if (!is_string()) fail("a string");
+  return node_->get_ref<const std::string&>();
+}
+
+std::size_t JsonCursor::choice(std::span<const std::string_view> names) const {
+  if (is_null() && !names.empty()) (void)stands_for(std::string(names.front()));
+  if (is_string()) {
+    const auto& name = node_->get_ref<const std::string&>();
+    const auto place = std::ranges::find(names, name);
+    if (place != names.end()) return static_cast<std::size_t>(place - names.begin());
+  }
+  fail_name(std::vector<std::string>(names.begin(), names.end()));
+}
+
+double JsonCursor::quantity(Dimension dimension, const Interval& allowed) const {
+  if (is_null()) (void)stands_for(quantity_inside(dimension, allowed));
+  double value = 0;
+  if (is_number()) {
+    value = node_->get<double>();
+  } else if (is_string()) {
+    auto parsed = parse_quantity(node_->get_ref<const std::string&>(), dimension);
+    if (auto* mistake = std::get_if<QuantityMistake>(&parsed)) {
+      fail(std::move(mistake->allowed), std::move(mistake->nearest));
+    }
+    value = std::get<double>(parsed);
+  } else {
+    fail(std::string(quantity_words(dimension)));
+  }
+  if (!contains(allowed, value)) {
+    fail(quantity_rule(dimension, allowed));
+  }
+  return value;
+}
+
+Seconds JsonCursor::seconds(const Interval& allowed) const {
+  return Seconds{quantity(Dimension::time, allowed)};
+}
+Bytes JsonCursor::bytes(const Interval& allowed) const {
+  return Bytes{quantity(Dimension::data, allowed)};
+}
+BytesPerSecond JsonCursor::data_rate(const Interval& allowed) const {
+  return BytesPerSecond{quantity(Dimension::data_rate, allowed)};
+}
+FlopsPerSecond JsonCursor::flops_rate(const Interval& allowed) const {
+  return FlopsPerSecond{quantity(Dimension::flops_rate, allowed)};
+}
+Watts JsonCursor::watts(const Interval& allowed) const {
+  return Watts{quantity(Dimension::power, allowed)};
+}
+
+std::string JsonCursor::found() const {
+  if (is_object()) return "an object";
+  if (is_array()) return "an array";
+  if (is_string()) return in_quotes(node_->get_ref<const std::string&>());
+  return write_json(*node_);
+}
+
+void JsonCursor::fail(std::string allowed, std::string nearest) const {
+  const std::string option = set_option();
+  throw InputError({file(), pointer_, found() + (option.empty() ? "" : " (" + option + ")"),
+                    std::move(allowed), std::move(nearest)});
+}
+
+void JsonCursor::fail_name(std::span<const std::string> names) const {
+  if (!names.empty()) (void)stands_for(names.front());
+  const std::string name = is_string() ? node_->get_ref<const std::string&>() : std::string{};
+  std::error_code error;
+  if (name.ends_with(".json") || std::filesystem::is_regular_file(name, error)) {
+    fail("a name; of a file, its content as an object");
+  }
+  fail(names.empty() ? "nothing: there are none" : listed(names), nearest_name(name, names));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,138 @@
+/// Checked reading of JSON that a person wrote. A cursor is a place in a document; its getters
+/// check type, range and unit, and every complaint is an InputError that names the file and the
+/// place.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "models/base/input_error.hpp"
+#include "models/base/missing_keys.hpp"
+#include "models/base/quantity.hpp"
+#include "models/base/units.hpp"
+
+namespace lockstep {
+
+/// Numbers that a field takes, ends included (the lower one excluded when `above_low`).
+struct Interval {
+  double low = 0;
+  double high = 1e30;
+  bool above_low = false;
+  bool or_zero = false;  ///< 0 is taken too, and means "none"
+};
+
+/// What the file is: it decides how values are wrapped.
+enum class JsonStyle : std::uint8_t {
+  plain,    ///< a value is itself
+  sourced,  ///< a preset: a value may be {"value": V, "source": S, "note": N}; every object may
+            ///< have "source", "note" and "about", which need no reading
+};
+
+/// A change made on the command line, `--set cluster.nodes=384`.
+struct JsonOverride {
+  std::string pointer;  ///< "/cluster/nodes"
+  std::string option;   ///< as written: "--set cluster.nodes=384"
+  std::string value;    ///< as written: "384"
+};
+
+/// A place in a parsed document. Copies share the document and what was read of it.
+class JsonCursor {
+ public:
+  /// The root of a text. `file` is the name that messages use. Throws InputError for a text that is
+  /// not UTF-8 JSON (a byte order mark is skipped), has a key twice in one object, a number beyond
+  /// the range of double, or more than 64 levels; `sets` are applied first, in order: "path=value"
+  /// with a dotted path or a JSON pointer, value as JSON, else as a string.
+  static JsonCursor parse(std::string file, std::string_view text,
+                          JsonStyle style = JsonStyle::plain,
+                          std::span<const std::string> sets = {});
+
+  [[nodiscard]] const std::string& file() const;
+  [[nodiscard]] const std::string& pointer() const { return pointer_; }
+  /// The `--set` option that gave this value; empty if the file did.
+  [[nodiscard]] std::string set_option() const;
+  [[nodiscard]] std::span<const JsonOverride> overrides() const;
+
+  [[nodiscard]] bool is_object() const;
+  [[nodiscard]] bool is_array() const;
+  [[nodiscard]] bool is_string() const;
+  [[nodiscard]] bool is_number() const;
+  [[nodiscard]] bool is_null() const;
+  /// Stands for a missing key of which only its reader can tell an example (see read_whole()).
+  [[nodiscard]] bool is_missing() const;
+
+  // Members of an object. Each call counts the key as known; so ask for all that the format has.
+  /// The member, or nothing. Throws if this is no object.
+  [[nodiscard]] std::optional<JsonCursor> find(std::string_view key) const;
+  /// The member; throws if it is missing. Within read_whole() a missing member stands for an
+  /// example instead: the key's own (key_example()), else the first value that its reader takes.
+  [[nodiscard]] JsonCursor at(std::string_view key) const;
+  /// Calls `read`, which reads the document through this cursor or others of it, and throws for all
+  /// keys at once that it missed. An unknown key comes before them; any other mistake after them,
+  /// as it may be one beside an example only. Within another call for this document, which throws
+  /// when its turn comes, `read` is only called.
+  template <class Read>
+  auto read_whole(Read read) const {
+    std::optional<decltype(read())> out;
+    name_all_missing([&] { out.emplace(read()); });
+    return *std::move(out);
+  }
+  /// Counts keys among those that read_whole() names: `missing` are of a document that was put
+  /// together from this one. Requires to be within a call of it.
+  void also_missing(std::span<const MissingKey> missing) const;
+  /// Keys in the order of the file.
+  [[nodiscard]] std::vector<std::string> keys() const;
+  /// Throws for the first key that nobody asked for, with the nearest one that somebody did.
+  void finish() const;
+
+  // Elements of an array; throws if this is none, or has more than `limit`.
+  [[nodiscard]] std::vector<JsonCursor> elements(std::size_t limit) const;
+
+  // The value itself. Each throws if type, range or unit is wrong.
+  [[nodiscard]] int integer(int low, int high) const;
+  [[nodiscard]] double number(const Interval& allowed) const;
+  [[nodiscard]] bool boolean() const;
+  /// A number that `--set` gave is a string too: "--set stack.release=24.10" keeps its zero.
+  [[nodiscard]] std::string string() const;
+  /// Index of the string in `names`.
+  [[nodiscard]] std::size_t choice(std::span<const std::string_view> names) const;
+  /// A number in base units, or a string with a unit; `allowed` is in base units.
+  [[nodiscard]] double quantity(Dimension dimension, const Interval& allowed) const;
+  [[nodiscard]] Seconds seconds(const Interval& allowed) const;
+  [[nodiscard]] Bytes bytes(const Interval& allowed) const;
+  [[nodiscard]] BytesPerSecond data_rate(const Interval& allowed) const;
+  [[nodiscard]] FlopsPerSecond flops_rate(const Interval& allowed) const;
+  [[nodiscard]] Watts watts(const Interval& allowed) const;
+
+  /// The value as messages show it: cut to a readable length, "an object", "an array".
+  [[nodiscard]] std::string found() const;
+  /// Throws InputError about this value.
+  [[noreturn]] void fail(std::string allowed, std::string nearest = {}) const;
+  /// Throws InputError about this value, which is none of `names`.
+  [[noreturn]] void fail_name(std::span<const std::string> names) const;
+
+  /// For walking a document as it is (preset listings); include <nlohmann/json.hpp> to use it.
+  [[nodiscard]] const nlohmann::ordered_json& json() const { return *node_; }
+
+ private:
+  struct Document;
+  JsonCursor(std::shared_ptr<Document> document, const nlohmann::ordered_json* node,
+             std::string pointer);
+  [[nodiscard]] JsonCursor child(const nlohmann::ordered_json& node, std::string_view key) const;
+  void name_all_missing(const std::function<void()>& read) const;
+  [[nodiscard]] JsonCursor example_of(std::string_view key) const;
+  [[nodiscard]] bool stands_for(const nlohmann::ordered_json& value) const;
+
+  std::shared_ptr<Document> document_;
+  const nlohmann::ordered_json* node_;
+  std::string pointer_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,70 @@
+#include "models/base/key_examples.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace lockstep {
+namespace {
+
+struct KeyExample {
+  std::string_view key, value;
+  std::string_view object = {};  ///< or list of objects, that has the key; empty: any
+};
+constexpr std::array kExamples{
+    KeyExample{"nodes", R"({"first": 0, "count": 4})", "jobs"},
+    KeyExample{"from", R"({"first": 0, "count": 4})", "background"},
+    KeyExample{"to", R"({"first": 4, "count": 4})", "background"},
+    KeyExample{"servers", R"({"of": "nics", "nodes": {"first": 1}})", "traffic"},
+    KeyExample{"fault", R"({"switch": "spine 0"})", "events"},
+    KeyExample{"tokens", R"("15 T tokens")", "training"},
+    KeyExample{"of", R"([{"at": "/cluster/nodes", "uniform": [2, 8], "whole": true}])", "axes"},
+    KeyExample{"pairs", "[[0, 1]]"},
+    KeyExample{"cable_latency", R"("100 ns")"},
+    KeyExample{"switch_latency", R"("300 ns")"},
+    KeyExample{"axes", R"([{"at": "/cluster/nodes", "values": [2, 4]}])"},
+    KeyExample{"run", R"({"reliability": "llama3_54_days"})"},
+    KeyExample{"responses", R"({"mean": 1000})"},
+    KeyExample{"model", R"("llama3_8b")"},
+    KeyExample{"cluster", R"({"node": "dgx_h100", "nodes": 4})"},
+    KeyExample{"node", R"("dgx_h100")"},
+    KeyExample{"nodes", "4"},
+    KeyExample{"batch", R"({"sequences": 256, "tokens": 4096})"},
+    KeyExample{"sequences", "256"},
+    KeyExample{"tokens", "4096"},
+    KeyExample{"layers", "32"},
+    KeyExample{"hidden", "4096"},
+    KeyExample{"heads", "32"},
+    KeyExample{"ffn", "14336"},
+    KeyExample{"vocabulary", "128256"},
+    KeyExample{"reliability", R"("llama3_54_days")"},
+    KeyExample{"interval", R"("30 min")"},
+    KeyExample{"bytes_per_token", "4"},
+    KeyExample{"op", R"("all_reduce")"},
+    KeyExample{"prompts", "512"},
+    KeyExample{"generations", "8"},
+    KeyExample{"prompt_tokens", "512"},
+};
+
+/// "/jobs/0" and "/a/jobs": "jobs".
+std::string_view last_name(std::string_view pointer) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  while (!pointer.empty()) {
+    const std::size_t slash = pointer.rfind('/');
+    const std::string_view name = pointer.substr(slash + 1);
+    if (!std::ranges::all_of(name, is_digit)) return name;
+    pointer = pointer.substr(0, slash);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string_view key_example(std::string_view object, std::string_view key) {
+  for (const KeyExample& example : kExamples) {
+    if (example.key != key) continue;
+    if (example.object.empty() || last_name(object) == example.object) return example.value;
+  }
+  return {};
+}
+
+}  // namespace lockstep

@@ -1,0 +1,89 @@
+#include "models/base/number_text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cmath>
+#include <cstdlib>
+#include <fmt/format.h>
+#include <numeric>
+
+namespace lockstep {
+
+double twelve_digits(double value) {
+  if (!std::isfinite(value)) return value;
+  return std::strtod(fmt::format("{:.12g}", value).c_str(), nullptr);
+}
+
+std::string number_text(double value) { return fmt::format("{:.12g}", value == 0 ? 0.0 : value); }
+
+std::string grouped(double whole) {
+  std::string digits = fmt::format("{:.0f}", std::abs(whole));
+  for (std::ptrdiff_t at = std::ssize(digits) - 3; at > 0; at -= 3) {
+    digits.insert(static_cast<std::size_t>(at), 1, ',');
+  }
+  return whole <= -0.5 ? "-" + digits : digits;
+}
+
+std::string significant(double value, int digits) {
+  assert(digits >= 1);
+  if (value == 0) return "0";
+  const double magnitude = std::abs(value);
+  if (!std::isfinite(value) || magnitude < 1e-4 || magnitude >= 1e15) {
+    return fmt::format("{:.{}g}", value, digits);
+  }
+  // The exponent of the rounded number counts: 9.996 has to be seen as 10.0.
+  const std::string rounded = fmt::format("{:.{}e}", value, digits - 1);
+  const int exponent = std::atoi(rounded.c_str() + rounded.find('e') + 1);
+  const int decimals = digits - 1 - exponent;
+  return decimals <= 0 ? grouped(value) : fmt::format("{:.{}f}", value, decimals);
+}
+
+std::string compact(double value) {
+  struct Size {
+    double from;
+    const char* letter;
+  };
+  constexpr std::array kSizes{Size{1e12, "T"}, Size{1e9, "B"}, Size{1e6, "M"}, Size{1e4, "k"}};
+  for (const Size& size : kSizes) {
+    const double unit = size.from == 1e4 ? 1e3 : size.from;  // 4,096 reads better than 4.10 k
+    if (std::abs(value) >= size.from) return significant(value / unit) + " " + size.letter;
+  }
+  return significant(value);
+}
+
+std::string duration_text(double seconds) {
+  struct TimeUnit {
+    double upto, divisor;
+    const char* name;
+  };
+  constexpr std::array kUnits{TimeUnit{1e-3, 1e-6, "us"}, TimeUnit{1, 1e-3, "ms"},
+                              TimeUnit{120, 1, "s"}, TimeUnit{7200, 60, "min"},
+                              TimeUnit{172800, 3600, "h"}};
+  for (const TimeUnit& unit : kUnits) {
+    if (seconds < unit.upto) return significant(seconds / unit.divisor) + " " + unit.name;
+  }
+  return significant(seconds / 86400) + " days";
+}
+
+std::string error_text(double error) { return fmt::format("{:+.1f} %", 100 * error); }
+std::string percent_text(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
+std::vector<double> percentages_that_add_up(std::span<const double> shares) {
+  std::vector<double> tenths(shares.size());
+  std::vector<std::size_t> order(shares.size());
+  double left = 1000;
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    tenths[i] = std::floor(shares[i] * 1000 + 1e-9);
+    left -= tenths[i];
+    order[i] = i;
+  }
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
+    return shares[a] * 1000 - tenths[a] > shares[b] * 1000 - tenths[b];
+  });
+  for (std::size_t i = 0; i < order.size() && left > 0.5; ++i, left -= 1) tenths[order[i]] += 1;
+  for (double& t : tenths) t /= 10;
+  return tenths;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,504 @@
+#include "models/layer/memory.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <cstddef>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+#include "models/layer/offload.hpp"
+#include "models/pipeline/schedule.hpp"
+#include "models/spec/partition.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr double kHalf = 2;       ///< bytes of a 16-bit element
+constexpr double kQuantised = 1;  ///< of an 8-bit one; assumed of 4-bit ones, kept in two layouts
+
+double tokens_of(const TrainingJob& job) {
+  return static_cast<double>(job.batch.micro_sequences) * job.batch.tokens /
+         job.parallelism.context;
+}
+
+/// The replicated part of a layer is cut too where norms and residuals are split over the group.
+double sequence_ways(const Parallelism& par) { return par.sequence ? par.tensor : 1; }
+
+/// Whether the input of a product is kept: for the gradient of its weights, or of its adapter's.
+bool keeps_input(const TrainingJob& job, LayerKind kind, AdapterModule module) {
+  return job.adapters.any() ? job.adapters.on(module) : kind.gradients == Gradients::all;
+}
+
+/// Bytes per token, all ranks of the group together, of tensors of width h: inputs of both norms,
+/// inputs of the products behind them, and the dropout masks of models that have dropout.
+double residual_bytes(const TrainingJob& job, LayerKind kind, bool keeps_inputs) {
+  const bool has_dropout = job.model.biases && !job.model.gated;
+  const double operand = is_quantised(job.precision) ? kQuantised : kHalf;
+  const bool mixes = kind.mixer != Mixer::none;
+  int inputs = 0;
+  if (keeps_inputs) {
+    inputs = (mixes && keeps_input(job, kind, AdapterModule::qkv) ? 1 : 0) +
+             (kind.feed_forward && keeps_input(job, kind, AdapterModule::mlp_up) ? 1 : 0);
+  }
+  // What attention adds is made again with its projection, and so is the sum.
+  const bool made_again = job.recompute == Recompute::selective && job.modules.projection &&
+                          kind.mixer == Mixer::attention && kind.feed_forward;
+  const int sums = kind.blocks() - (made_again ? 1 : 0);
+  return job.model.hidden * (sums * (kHalf + (has_dropout ? 1 : 0)) + inputs * operand);
+}
+
+/// Bytes per token of a mixer: the product in, what the recurrence gives, and the operand of the
+/// product out. Convolution and states are made again, and of Mamba-1 the step sizes and the
+/// operand (github:state-spaces/mamba:mamba_ssm/ops/triton/ssd_combined.py,
+/// selective_scan_interface.py).
+double mamba_bytes(const TrainingJob& job) {
+  const MambaShape& s = job.model.mamba;
+  if (s.first_generation()) return kHalf * (s.in() + s.selected() + s.inner());
+  const double operand = is_quantised(job.precision) ? kQuantised : kHalf;
+  return kHalf * s.in() + (kHalf + operand) * s.inner();
+}
+
+/// Bytes per token of Q, K, V and the output of attention, and of what unfused attention keeps of
+/// its scores (softmax, its dropout mask and the dropped-out softmax; arXiv:2205.05198).
+double attention_bytes(const TrainingJob& job, const StackSpec& stack, LayerKind kind) {
+  const TransformerShape& m = job.model;
+  const bool again = job.recompute == Recompute::selective;
+  if (m.latent.key_value_rank > 0) {
+    // Compressed vectors, and what comes out of them unless that is made again.
+    const LatentAttention& l = m.latent;
+    const double compressed = 2.0 * (l.query_rank + l.key_value_rank) + l.rope_dim;
+    const double wide = m.heads * (2.0 * (l.nope_dim + l.rope_dim) + l.value_dim);
+    const double operand = is_quantised(job.precision) ? kQuantised : 0;
+    return kHalf * compressed * job.parallelism.tensor / sequence_ways(job.parallelism) +
+           (again && job.modules.latent_up ? 0 : kHalf * wide) +
+           (again && job.modules.fused_attention ? 0 : kHalf + operand) * m.heads * l.value_dim;
+  }
+  const double qkv = kHalf * (m.heads + 2.0 * m.kv_heads) * m.head_dim;
+  const double copies = m.rotary && stack.memory.rotary_copies ? qkv : 0;
+  // Quantised output projections keep their own operand beside the output that attention keeps.
+  const bool quantised =
+      is_quantised(job.precision) && keeps_input(job, kind, AdapterModule::projection);
+  const double kept =
+      again && job.modules.fused_attention ? 0 : kHalf + (quantised ? kQuantised : 0);
+  const double output = kept * m.heads * m.head_dim;
+  const bool keeps_scores =
+      stack.attention == AttentionKernel::unfused && job.recompute == Recompute::none;
+  return qkv + copies + output + (keeps_scores ? 5.0 * m.heads * job.batch.tokens : 0);
+}
+
+/// Bytes per token of an MLP, by column: input and output of the activation; without the output
+/// where that is made again, or where the product `down` needs it for no gradient.
+double mlp_bytes(const TrainingJob& job, const StackSpec& stack, LayerKind kind,
+                 AdapterModule down) {
+  const double saved = job.model.gated ? stack.memory.gated_mlp_bytes : 2 * kHalf;
+  const double output = is_quantised(job.precision) ? kQuantised : kHalf;
+  const bool again = job.recompute == Recompute::selective && job.modules.activation;
+  return saved - kHalf + (again || !keeps_input(job, kind, down) ? 0 : output);
+}
+
+/// Bytes per token of a layer's experts, all ranks of the tensor-parallel group together: the
+/// token's copies as dispatched and what each expert saves, on the rank that gets most of them;
+/// scores of the router in 32 bit. What experts return is not saved: the router's probabilities are
+/// applied inside the expert, so that the sum over a token's experts needs no operand
+/// (github:NVIDIA/Megatron-LM:megatron/core/transformer/moe/experts.py, since core 0.12;
+/// github:pytorch/torchtitan, score_before_experts).
+double expert_bytes(const TrainingJob& job, const StackSpec& stack, LayerKind kind) {
+  const TransformerShape& m = job.model;
+  const double operand = is_quantised(job.precision) ? kQuantised : kHalf;
+  const double arrived = keeps_input(job, kind, AdapterModule::expert_up) ? operand : 0;
+  const double inner = mlp_bytes(job, stack, kind, AdapterModule::expert_down) * m.experts.ffn;
+  const ExpertLoad load = expert_load(job);
+  const double copy = load.fullest * (arrived * m.hidden + inner);
+  return load.rows * m.experts.per_token * copy + 4.0 * m.experts.count;
+}
+
+/// As saved_per_layer() when nothing is recomputed but single modules.
+double whole_layer_bytes(const TrainingJob& job, const StackSpec& stack, LayerKind kind) {
+  if (kind.gradients == Gradients::none) return 0;
+  const Parallelism& par = job.parallelism;
+  const ExpertShape& x = job.model.experts;
+  const bool selective = job.recompute == Recompute::selective;
+  const double ffn = !kind.feed_forward ? 0 : kind.experts ? x.shared_ffn : job.model.ffn;
+  double split = 0;
+  if (kind.mixer == Mixer::attention) split = attention_bytes(job, stack, kind);
+  if (kind.mixer == Mixer::mamba) split = mamba_bytes(job);
+  const bool mlp_again = selective && (job.modules.mlp || job.modules.mlp_up);
+  if (!mlp_again) split += ffn * mlp_bytes(job, stack, kind, AdapterModule::mlp_down);
+  if (kind.experts) split += expert_bytes(job, stack, kind);
+  // Per-operation checkpointing keeps of the products what it does not run again.
+  if (selective) split *= 1 - job.modules.products;
+  // Norms that run again make the inputs of products again.
+  const double residual = residual_bytes(job, kind, !(selective && job.modules.layer_norm));
+  return tokens_of(job) * (residual / sequence_ways(par) + split / par.tensor);
+}
+
+/// Weights on one GPU, before sharding: those that all its replicas have, and those of experts.
+struct WeightCounts {
+  double all = 0, experts = 0;
+
+  [[nodiscard]] double sum() const { return all + experts; }
+};
+
+struct StageShape {
+  std::vector<LayerKind> layers;
+  WeightCounts weights;        ///< of the model
+  WeightCounts trained;        ///< of them, or adapters beside them
+  double outside_layers = 0;   ///< of weights.all: embedding and output projection
+  double outside_trained = 0;  ///< of trained.all
+  double largest_layer = 0;    ///< of both
+  double largest_trained = 0;  ///< of layers of which all is trained
+  bool has_head = false;
+};
+
+void add_layer(const TrainingJob& job, LayerKind kind, StageShape& out) {
+  const Parallelism& par = job.parallelism;
+  const double all = layer_parameters(job.model, kind) / par.tensor;
+  const double experts =
+      kind.experts ? expert_parameters(job.model) / (par.expert * par.expert_tensor) : 0;
+  out.layers.push_back(kind);
+  out.weights.all += all;
+  out.weights.experts += experts;
+  out.largest_layer = std::max(out.largest_layer, all + experts);
+  if (job.adapters.any()) {
+    out.trained.all += adapter_parameters(job.adapters, job.model, kind) / par.tensor;
+    out.trained.experts += expert_adapter_parameters(job, kind);
+  } else if (kind.gradients == Gradients::all) {
+    out.trained.all += all;
+    out.trained.experts += experts;
+    out.largest_trained = std::max(out.largest_trained, all + experts);
+  }
+}
+
+StageShape stage_shape(const TrainingJob& job, int stage) {
+  const TransformerShape& m = job.model;
+  const Parallelism& par = job.parallelism;
+  const std::vector<int> split = layers_per_virtual_stage(m, par);
+  StageShape out;
+  const PipelineShape shape = pipeline_shape(par);
+  bool has_embedding = false;
+  for (int chunk = 0; chunk < shape.chunks; ++chunk) {
+    const int number = shape.stage_of({stage, chunk});
+    const int first = std::accumulate(split.begin(), split.begin() + number, 0);
+    for (int i = first; i < first + split[static_cast<std::size_t>(number)]; ++i) {
+      add_layer(job, job.kind(i), out);
+    }
+    has_embedding = has_embedding || shape.is_first({stage, chunk});
+    out.has_head = out.has_head || shape.is_last({stage, chunk});
+  }
+  const auto add_outside = [&](double parameters, bool frozen) {
+    out.outside_layers += parameters;
+    if (!frozen && !job.adapters.any()) out.outside_trained += parameters;
+  };
+  if (has_embedding) add_outside(embedding_parameters(m), job.frozen.embedding);
+  // A tied output projection is a copy unless the embedding is on the same stage.
+  if (out.has_head && !(m.tied && has_embedding)) {
+    add_outside(static_cast<double>(m.vocabulary) * m.hidden, job.frozen.output);
+  }
+  for (int i = 0; out.has_head && i < m.predicted_tokens; ++i) {
+    add_layer(job, job.kind(m.layers - 1), out);
+    add_outside(prediction_parameters(m), false);
+  }
+  out.outside_layers /= par.tensor;
+  out.outside_trained /= par.tensor;
+  out.weights.all += out.outside_layers;
+  out.trained.all += out.outside_trained;
+  return out;
+}
+
+/// Bytes per parameter of the accumulated gradient. Accumulation in fp32 came with bf16: fp16
+/// training scales the loss and accumulates in fp16 (github:NVIDIA/Megatron-LM: arguments.py).
+double gradient_bytes(const TrainingJob& job, const StackSpec& stack) {
+  return job.precision == Precision::fp16 ? std::min(kHalf, stack.main_gradient_bytes)
+                                          : stack.main_gradient_bytes;
+}
+
+/// Takes what lives on the host off the GPU. Gradients that leave in the backward pass wait in two
+/// buckets, those of zero3 in the layer that is gathered.
+void offload_states(const TrainingJob& job, const StackSpec& stack, double parameters,
+                    double shards, MemoryBreakdown& out) {
+  const double share = job.offload.optimiser;
+  out.optimiser = (1 - share) * out.optimiser;
+  out.host = host_states(job, stack, parameters / shards);
+  if (share == 0 || !stack.offload.gradients_in_backward || job.parallelism.pipeline > 1) return;
+  const double waiting = std::min(parameters, 2 * stack.offload.bucket_parameters);
+  const bool gathered = job.parallelism.sharding == Sharding::zero3 && shards > 1;
+  const Bytes buckets{gathered ? 0 : stack.offload.gradient_bytes * waiting};
+  out.gradients = (1 - share) * out.gradients + share * std::min(buckets, out.gradients);
+}
+
+/// Weights, gradients and optimiser states of `parameters` that `shards` ranks split.
+MemoryBreakdown states_of(const TrainingJob& job, const StackSpec& stack, double parameters,
+                          double shards) {
+  const Parallelism& par = job.parallelism;
+  MemoryBreakdown out;
+  out.weights = Bytes{kHalf * parameters};
+  out.gradients = Bytes{gradient_bytes(job, stack) * parameters};
+  if (par.sharding == Sharding::zero2 && shards > 1) {
+    // Of each model chunk, gradients are whole only until its micro batches are through.
+    out.gradients = std::min(1.0, 1.0 / shards + 1.0 / par.virtual_stages) * out.gradients;
+  }
+  if (par.sharding == Sharding::zero3 && shards > 1) {
+    // 16-bit weights are there only while they are gathered; what is kept is the optimiser's.
+    out.weights = {};
+    // Pipelined stages scatter their gradients once, after the last micro batch.
+    if (par.pipeline == 1) out.gradients = 1 / shards * out.gradients;
+  }
+  out.optimiser = Bytes{stack.memory.optimiser_state_bytes * parameters / shards};
+  offload_states(job, stack, parameters, shards, out);
+  return out;
+}
+/// Frozen weights have no gradients and no optimiser; zero3 splits them as they are.
+Bytes frozen_bytes(const TrainingJob& job, const StageShape& shape) {
+  const Parallelism& par = job.parallelism;
+  const bool split = par.sharding == Sharding::zero3;
+  WeightCounts rest = shape.weights;
+  double outside = shape.outside_layers;
+  if (!job.adapters.any()) {
+    rest.all -= shape.trained.all;
+    rest.experts -= shape.trained.experts;
+    outside -= shape.outside_trained;
+  }
+  const double bytes = frozen_weight_bytes(job.adapters);
+  return Bytes{(bytes * (rest.all - outside) + kHalf * outside) / (split ? par.shards() : 1) +
+               bytes * rest.experts / (split ? par.expert_replicas() : 1)};
+}
+MemoryBreakdown model_states(const TrainingJob& job, const StackSpec& stack,
+                             const StageShape& shape) {
+  const Parallelism& par = job.parallelism;
+  MemoryBreakdown out = states_of(job, stack, shape.trained.all, par.shards());
+  Bytes& home = job.offload.parameters ? out.host : out.weights;
+  if (job.adapters.any() || job.frozen.any()) home += frozen_bytes(job, shape);
+  if (shape.trained.experts == 0) return out;
+  const double shards = par.sharding == Sharding::none ? 1 : par.expert_replicas();
+  const MemoryBreakdown experts = states_of(job, stack, shape.trained.experts, shards);
+  out.weights += experts.weights;
+  out.gradients += experts.gradients;
+  out.optimiser += experts.optimiser;
+  out.host += experts.host;
+  return out;
+}
+
+/// Gathered input and unscattered output of a product of a tensor-parallel layer, and the tensors
+/// that come from and go to the neighbouring stages.
+double exchange_bytes(const TrainingJob& job) {
+  const Parallelism& par = job.parallelism;
+  const double tensor = kHalf * tokens_of(job) * job.model.hidden;
+  return (par.tensor > 1 ? 2 * tensor : 0) +
+         (par.pipeline > 1 ? 2 * tensor / sequence_ways(par) : 0);
+}
+
+/// Weights that zero3 has gathered at a time, and gradients that it has not scattered yet: of the
+/// layer at work, of those ahead and of one on its way out; embedding and output projection stay
+/// through a micro batch.
+double gathered_bytes(const TrainingJob& job, const StackSpec& stack, const StageShape& shape) {
+  const Parallelism& par = job.parallelism;
+  if (par.sharding != Sharding::zero3 || par.shards() == 1) return 0;
+  const double layer = shape.largest_layer;
+  const auto count = static_cast<double>(shape.layers.size());
+  const double layers = par.reshard ? std::min(count, par.prefetch + 2.0) : count;
+  const double gradients = par.pipeline == 1 ? std::min(count, 2.0) * shape.largest_trained : 0;
+  const double weights = kHalf * (layers * layer + shape.outside_layers);
+  return weights + stack.communication.gradient_bytes * (gradients + shape.outside_trained);
+}
+
+/// Moves the activations of layers to the host. On the GPU stay those of the layer at work and of
+/// one on its way.
+void offload_activations(const TrainingJob& job, Bytes largest, MemoryBreakdown& out) {
+  const Bytes moved = activation_share(job) * out.activations;
+  const Bytes left = out.activations - moved;
+  if (moved == Bytes{}) return;
+  out.host += moved;
+  out.activations = std::min(out.activations, left + 2.0 * largest);
+}
+
+/// Adds workspaces and fragmentation.
+MemoryBreakdown in_allocator(MemoryBreakdown m, const MemoryPolicy& policy) {
+  m.framework = (policy.fragmentation - 1) * m.needed() + policy.workspace;
+  return m;
+}
+
+/// A pipelined stage waits for its neighbours and does not run ahead of them. Four gathered or
+/// unscattered tensors a layer.
+Bytes run_ahead_bytes(const TrainingJob& job, const StackSpec& stack) {
+  const Parallelism& par = job.parallelism;
+  if (par.tensor == 1 || par.pipeline > 1) return {};
+  const double layers = std::min<double>(stack.memory.run_ahead_layers, job.model.layers);
+  return Bytes{4 * layers * kHalf * tokens_of(job) * job.model.hidden};
+}
+
+/// The stage that needs most.
+std::pair<int, MemoryBreakdown> fullest(const TrainingJob& job, const StackSpec& stack) {
+  std::pair<int, MemoryBreakdown> most{0, peak_memory(job, stack, 0)};
+  for (int stage = 1; stage < job.parallelism.pipeline; ++stage) {
+    const MemoryBreakdown m = peak_memory(job, stack, stage);
+    if (m.needed() > most.second.needed()) most = {stage, m};
+  }
+  return most;
+}
+
+std::string gib_text(Bytes bytes) {
+  const auto tenths = std::lround(10 * double{bytes / gibibytes(1)});
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " GiB";
+}
+
+std::string instead(const char* what, int now, int before) {
+  return std::string(what) + " " + std::to_string(now) + " instead of " + std::to_string(before);
+}
+
+void add_smaller_micro_batches(const TrainingJob& job, std::vector<MemoryRemedy>& out) {
+  const int before = job.batch.micro_sequences;
+  for (int b = before - 1; b >= 1; --b) {
+    if (before % b != 0) continue;
+    out.push_back({instead("micro batch", b, before), job});
+    out.back().job.batch.micro_sequences = b;
+  }
+}
+
+void add_recompute(const TrainingJob& job, const std::string& before,
+                   std::vector<MemoryRemedy>& out) {
+  for (const auto& [recompute, name] : {std::pair{Recompute::selective, "selective recomputation"},
+                                        std::pair{Recompute::full, "full recomputation"}}) {
+    if (recompute <= job.recompute) continue;
+    out.push_back({before + name, job});
+    out.back().job.recompute = recompute;
+  }
+}
+
+/// With `ways` times as many GPUs to a replica, and as many fewer replicas where they divide.
+TrainingJob with_fewer_replicas(const TrainingJob& job, int ways, std::string& words) {
+  TrainingJob out = job;
+  if (job.parallelism.data % ways == 0) {
+    out.parallelism.data /= ways;
+    words += " and data " + std::to_string(out.parallelism.data);
+  } else {
+    words += " on " + std::to_string(ways) + " times the GPUs";
+  }
+  return out;
+}
+
+void add_wider_tensor(const TrainingJob& job, const StackSpec& stack, int ways,
+                      std::vector<MemoryRemedy>& out) {
+  const int tensor = job.parallelism.tensor * ways;
+  const TransformerShape& m = job.model;
+  if (m.heads % tensor != 0 || (m.kv_heads % tensor != 0 && tensor % m.kv_heads != 0)) return;
+  std::string words = instead("tensor", tensor, job.parallelism.tensor);
+  TrainingJob wider = with_fewer_replicas(job, ways, words);
+  if (job.parallelism.tensor == 1) {
+    wider.parallelism.sequence = stack.communication.sequence_parallel_default;
+  }
+  wider.parallelism.tensor = tensor;
+  out.push_back({std::move(words), std::move(wider)});
+}
+
+void add_longer_pipeline(const TrainingJob& job, int ways, std::vector<MemoryRemedy>& out) {
+  const Parallelism& par = job.parallelism;
+  const int pipeline = par.pipeline * ways;
+  if (!par.layers_per_stage.empty() || pipeline * par.virtual_stages > job.model.layers) return;
+  std::string words = instead("pipeline", pipeline, par.pipeline);
+  TrainingJob longer = with_fewer_replicas(job, ways, words);
+  longer.parallelism.pipeline = pipeline;
+  out.push_back({std::move(words), std::move(longer)});
+}
+
+}  // namespace
+
+Bytes saved_per_layer(const TrainingJob& job, const StackSpec& stack, LayerKind kind) {
+  if (job.recompute != Recompute::full || kind.gradients == Gradients::none) {
+    return Bytes{whole_layer_bytes(job, stack, kind)};
+  }
+  return Bytes{kHalf * tokens_of(job) * job.model.hidden / sequence_ways(job.parallelism)};
+}
+
+double micro_batches_in_flight(const TrainingJob& job, int stage) {
+  const Parallelism& par = job.parallelism;
+  return chunks_in_flight(par, job.micro_batches(), stage) / pipeline_shape(par).chunks;
+}
+
+MemoryBreakdown peak_memory(const TrainingJob& job, const StackSpec& stack, int stage) {
+  assert(stage >= 0 && stage < job.parallelism.pipeline);
+  const Parallelism& par = job.parallelism;
+  const MemoryPolicy& policy = stack.memory;
+  const StageShape shape = stage_shape(job, stage);
+  const double parameters = shape.trained.sum();
+  const bool whole = par.sharding != Sharding::zero3 || par.shards() == 1;
+  const double replicated = par.replicas() > 1 && whole ? policy.replica_bytes * parameters : 0;
+
+  MemoryBreakdown backward = model_states(job, stack, shape);
+  const double in_flight = micro_batches_in_flight(job, stage);
+  double again = 0;  // of the layer that is recomputed
+  Bytes largest;
+  for (const LayerKind kind : shape.layers) {
+    const Bytes saved = saved_per_layer(job, stack, kind);
+    backward.activations += in_flight * saved;
+    largest = std::max(largest, saved);
+    again = std::max(again, whole_layer_bytes(job, stack, kind));
+  }
+  offload_activations(job, largest, backward);
+  if (job.recompute == Recompute::full) backward.activations += Bytes{again};
+  if (shape.has_head) {
+    backward.logits =
+        (1.0 + job.model.predicted_tokens) *
+        Bytes{policy.logit_bytes * tokens_of(job) * job.model.vocabulary / par.tensor};
+  }
+  backward.communication =
+      Bytes{replicated + exchange_bytes(job) + gathered_bytes(job, stack, shape)};
+
+  MemoryBreakdown update = model_states(job, stack, shape);
+  const bool gathers = par.shards() > 1 && whole;
+  update.communication = Bytes{replicated + (gathers ? policy.gather_bytes * parameters : 0)};
+
+  backward = in_allocator(backward, policy);
+  update = in_allocator(update, policy);
+  backward.cached = run_ahead_bytes(job, stack);
+  update.host = backward.host;
+  if (backward.needed() >= update.needed()) return backward;
+  // What the backward pass had reserved stays reserved until memory is short.
+  update.cached = std::max(Bytes{}, backward.total() - update.needed());
+  return update;
+}
+
+Bytes usable_memory(const GpuSpec& gpu, const StackSpec& stack) {
+  return std::max(Bytes{}, gpu.hbm_capacity - stack.memory.outside);
+}
+
+std::vector<MemoryRemedy> memory_remedies(const TrainingJob& job, const StackSpec& stack) {
+  std::vector<MemoryRemedy> out;
+  add_smaller_micro_batches(job, out);
+  add_recompute(job, "", out);
+  if (job.parallelism.sharding == Sharding::none && job.parallelism.replicas() > 1) {
+    TrainingJob sharded = job;
+    sharded.parallelism.sharding = Sharding::zero1;
+    out.push_back({"a sharded optimiser (zero1)", sharded});
+    add_recompute(sharded, "a sharded optimiser (zero1) and ", out);
+  }
+  for (const int ways : {2, 4, 8}) {
+    add_wider_tensor(job, stack, ways, out);
+    add_longer_pipeline(job, ways, out);
+  }
+  std::erase_if(out, [](const MemoryRemedy& remedy) {
+    return !schedule_takes(remedy.job.parallelism, remedy.job.micro_batches());
+  });
+  return out;
+}
+
+MemoryVerdict check_memory(const TrainingJob& job, const StackSpec& stack, const GpuSpec& gpu) {
+  MemoryVerdict verdict;
+  std::tie(verdict.fullest_stage, verdict.peak) = fullest(job, stack);
+  verdict.usable = usable_memory(gpu, stack);
+  verdict.fits = verdict.peak.needed() <= verdict.usable;
+  const Bytes left = std::max(Bytes{}, verdict.usable - verdict.peak.needed());
+  verdict.peak.cached = std::min(verdict.peak.cached, left);
+  verdict.band = memory_band(job, stack, gpu);
+  if (verdict.fits) return verdict;
+  for (const MemoryRemedy& remedy : memory_remedies(job, stack)) {
+    const Bytes needed = fullest(remedy.job, stack).second.needed();
+    if (needed > verdict.usable) continue;
+    verdict.nearest_fit = remedy.words + " (" + gib_text(needed) + ")";
+    break;
+  }
+  return verdict;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,353 @@
+#include "models/layer/recorder.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <ranges>
+
+#include "models/kernels/memory_bound.hpp"
+
+namespace lockstep {
+
+Widths widths(const WorkloadContext& c) {
+  const TransformerShape& m = c.job.model;
+  const double t = c.job.parallelism.tensor;
+  const double tokens = static_cast<double>(c.job.batch.micro_sequences) * c.job.batch.tokens /
+                        c.job.parallelism.context;
+  const double kv = std::max(1.0, m.kv_heads / t);  // fewer heads than ranks: replicated
+  return {.tokens = tokens,
+          .tensor = t,
+          .hidden = static_cast<double>(m.hidden),
+          .attention = m.heads / t * m.head_dim,
+          .qkv = (m.heads / t + 2 * kv) * m.head_dim,
+          .residual_tokens = c.job.parallelism.sequence ? tokens / t : tokens};
+}
+
+void Recorder::linear(const Linear& l) {
+  // A row at least: of a decoding step, a rank or an expert may have part of a token on average.
+  const double rows = std::max(1.0, l.tokens / l.groups), g = l.groups;
+  const Flops work{l.useful * 2 * l.tokens * l.x_width * l.y_width};
+  const GemmShape forward{.m = rows, .n = l.y_width, .k = l.x_width, .count = g};
+  product(l.names[0], Phase::forward, forward, l, work);
+  if (l.repeated > 0) {
+    product(l.names[0], Phase::recompute, forward, l, Flops{});
+    Operation& again = operations_.back();
+    again.time *= l.repeated;
+    again.imbalance *= l.repeated;
+    again.arithmetic *= l.repeated;
+    again.traffic *= l.repeated;
+  }
+  product(l.names[1], Phase::backward, {.m = rows, .n = l.x_width, .k = l.y_width, .count = g}, l,
+          work);
+  const Adapters& adapters = c_.job.adapters;
+  const bool trains = !adapters.any() && gradients_ == Gradients::all;
+  if (trains) {
+    product(l.names[2], Phase::backward, {.m = l.y_width, .n = l.x_width, .k = rows, .count = g}, l,
+            work);
+    memory("weight_gradient_accumulation", Phase::backward,
+           Bytes{c_.stack.weight_gradient_traffic * g * l.x_width * l.y_width}, 0);
+  }
+  if (l.in_layer && adapters.base == BaseFormat::nf4) {
+    // Read as stored, written in 16 bit, by a kernel of its own before each use.
+    const Bytes once{(frozen_weight_bytes(adapters) + 2) * g * l.x_width * l.y_width};
+    memory("dequantise", Phase::forward, once, 1);
+    memory("dequantise", Phase::recompute, l.repeated * once, 1);
+    memory("dequantise", Phase::backward, once, 1);
+  }
+  for (std::size_t i = 0; i < kAdapterModules; ++i) {
+    const auto module = static_cast<AdapterModule>(i);
+    if (l.names[0] == kAdapterModuleNames[i] && adapters.on(module)) adapter(l, module);
+  }
+  if (is_quantised(l.precision)) {
+    const ElementwiseTraffic& e = c_.stack.elementwise;
+    memory("quantise", Phase::forward, Bytes{e.quantise_bytes * l.tokens * l.x_width}, 1, l.load);
+    // A second copy of the output's gradient, turned over, is for the gradient of the weights.
+    const double copies = e.quantise_backward_bytes - (trains ? 0 : 1);
+    memory("quantise", Phase::backward, Bytes{copies * l.tokens * l.y_width}, 1, l.load);
+  }
+}
+
+/// y += scale x A B. Of a product whose columns are split over tensor-parallel ranks, A's columns
+/// and B's are; of one whose rows are, A's rows and B's columns. Either way the ranks share x A,
+/// which is tokens x r. Those that compress vectors are whole on every rank. Scaling and adding are
+/// kernels of their own, as in
+/// github:NVIDIA-NeMo/Megatron-Bridge:src/megatron/bridge/peft/utils.py.
+void Recorder::adapter(const Linear& l, AdapterModule module) {
+  const TrainingJob& job = c_.job;
+  const bool of_experts =
+      module == AdapterModule::expert_up || module == AdapterModule::expert_down;
+  const bool rows = module == AdapterModule::projection || module == AdapterModule::mlp_down ||
+                    module == AdapterModule::expert_down;
+  const bool whole = module == AdapterModule::qkv && job.model.latent.key_value_rank > 0;
+  const double ways = whole        ? 1
+                      : of_experts ? job.parallelism.expert_tensor
+                                   : job.parallelism.tensor;
+  const double r = job.adapters.rank, pair = adapters_of(job.model, module);
+  const Precision p = is_quantised(l.precision) ? Precision::bf16 : l.precision;
+  const double inner = pair * (rows ? r : r / ways), outer = rows ? l.y_width / ways : l.y_width;
+  const Bytes result{2 * l.tokens * l.y_width}, input{2 * l.tokens * l.x_width};
+  const double groups = job.adapters.experts == ExpertAdapters::own ? l.groups : 1;
+  const auto thin = [&](std::array<std::string_view, 3> names, double in, double out) {
+    Linear of{names, l.tokens, in, out, p};
+    of.load = l.load;
+    const double m = l.tokens / groups;
+    const Flops work{l.useful * 2 * l.tokens * in * out};
+    const GemmShape forward{.m = m, .n = out, .k = in, .count = groups};
+    product(names[0], Phase::forward, forward, of, work);
+    if (l.repeated == 1) product(names[0], Phase::recompute, forward, of, {});
+    product(names[1], Phase::backward, {.m = m, .n = in, .k = out, .count = groups}, of, work);
+    product(names[2], Phase::backward, {.m = out, .n = in, .k = m, .count = groups}, of, work);
+  };
+  thin({"adapter_in", "adapter_in.input_gradient", "adapter_in.weight_gradient"}, l.x_width, inner);
+  thin({"adapter_out", "adapter_out.input_gradient", "adapter_out.weight_gradient"}, r, outer);
+  for (const Phase phase : {Phase::forward, Phase::recompute, Phase::backward}) {
+    if (phase == Phase::recompute && l.repeated < 1) continue;
+    const bool backward = phase == Phase::backward;
+    memory("adapter_scale", phase, 2.0 * result, 1, l.load);
+    memory("adapter_add", phase, 3.0 * (backward ? input : result), 1, l.load);
+    if (whole) continue;
+    const CollectiveOp op =
+        rows == backward ? CollectiveOp::all_gather : CollectiveOp::reduce_scatter;
+    share_adapter(phase, op, Bytes{2 * l.tokens * r}, of_experts);
+  }
+}
+
+/// Ranks that split a product exchange what comes between the thin matrices of its adapter.
+void Recorder::share_adapter(Phase phase, CollectiveOp op, Bytes payload, bool of_experts) {
+  if (!of_experts) return collective("adapter_exchange", phase, op, payload);
+  const int ranks = c_.job.parallelism.expert_tensor;
+  exchange({.name = "adapter_exchange",
+            .axis = Axis::expert,
+            .phase = phase,
+            .call = {.op = op, .payload = payload, .ranks = ranks},
+            .groups = c_.expert_shard_groups});
+}
+
+void Recorder::product(std::string_view name, Phase phase, const GemmShape& shape, const Linear& of,
+                       Flops useful) {
+  const double grouped = shape.count > 1 ? c_.stack.grouped_slowdown : 1;
+  const double pieces = name == of.names[2] ? 1 : std::max(1.0, std::min(of.pieces, shape.m));
+  GemmShape piece = shape;
+  piece.m /= pieces;
+  const Seconds time = grouped * pieces * gemm_time(piece, of.precision, gpu_, Load::sustained);
+  Operation operation{name,
+                      OperationKind::product,
+                      phase,
+                      of.load * time,
+                      useful,
+                      {},
+                      {},
+                      {},
+                      gemm_flops(shape),
+                      gemm_traffic(shape, of.precision),
+                      of.precision};
+  operation.imbalance = (of.load - 1) * time;
+  add(operation);
+}
+
+void Recorder::attention(const AttentionShape& shape, int parts, bool repeated) {
+  for (const Direction direction : {Direction::forward, Direction::backward}) {
+    AttentionShape s = shape;
+    s.direction = direction;
+    const Seconds time =
+        parts * attention_time(s, c_.stack.attention, gpu_, c_.stack.elementwise, Load::sustained);
+    const bool forward = direction == Direction::forward;
+    // Model FLOP of the backward pass is twice the forward's; what flash kernels repeat is not.
+    const Flops useful = (forward ? 1.0 : 2.0) * parts * attention_flops(shape);
+    const Flops work = parts * attention_flops(s);
+    const Bytes traffic = (forward ? 1.0 : 2.0) * parts * attention_traffic(shape);
+    const auto record = [&](Phase phase, Flops model_work) {
+      add({"attention",
+           OperationKind::attention,
+           phase,
+           time,
+           model_work,
+           {},
+           {},
+           {},
+           work,
+           traffic});
+    };
+    record(forward ? Phase::forward : Phase::backward, useful);
+    if (forward && repeated) record(Phase::recompute, {});
+  }
+}
+
+void Recorder::scan(const MambaShape& shape, double tokens, double ways, bool repeated) {
+  const double kernels = shape.first_generation() ? 1 : 5;  // of a pass: their implementations
+  const Precision format = c_.job.precision == Precision::fp16 ? Precision::fp16 : Precision::bf16;
+  const FlopsPerSecond rate = c_.stack.scan_efficiency * gpu_.peak(format);
+  const Flops flops{tokens * scan_flops(shape) / ways};
+  const Bytes bytes{tokens * scan_bytes(shape) / ways};
+  const auto record = [&](Phase phase, double times, Flops useful) {
+    const Seconds moving = kernels * memory_bound_time(times / kernels * bytes, gpu_);
+    add({"scan",
+         OperationKind::attention,
+         phase,
+         std::max(times * flops / rate, moving),
+         useful,
+         {},
+         {},
+         {},
+         times * flops,
+         times * bytes,
+         format});
+  };
+  record(Phase::forward, 1, flops);
+  if (repeated) record(Phase::recompute, 1, {});
+  record(Phase::backward, 3, 2.0 * flops);
+}
+
+void Recorder::memory(std::string_view name, Phase phase, Bytes traffic, int kernels, double load) {
+  if (traffic <= Bytes{}) return;
+  const double slowdown = c_.stack.elementwise.slowdown;
+  const Seconds time =
+      slowdown * (kernels == 0 ? traffic / (gpu_.memory.efficiency * gpu_.hbm_bandwidth)
+                               : kernels * memory_bound_time(traffic / kernels, gpu_));
+  Operation operation{name, OperationKind::memory, phase, load * time, {}, {}, {}, {},
+                      {},   slowdown * traffic};
+  operation.imbalance = (load - 1) * time;
+  add(operation);
+}
+
+void Recorder::elementwise(std::string_view name, double bytes, double backward_ratio, int kernels,
+                           bool repeated, double load) {
+  memory(name, Phase::forward, Bytes{bytes}, kernels, load);
+  if (repeated) memory(name, Phase::recompute, Bytes{bytes}, kernels, load);
+  memory(name, Phase::backward, Bytes{backward_ratio * bytes}, kernels, load);
+}
+
+CollectiveCost Recorder::cost_of(const CollectiveCall& call, const DomainSpreads& groups) const {
+  const double nics_per_gpu = static_cast<double>(c_.node.nics) / c_.node.gpus;
+  return slowest_cost(call, groups, gpu_, c_.transport, nics_per_gpu * c_.node.nic_bandwidth);
+}
+
+Seconds Recorder::time_alone(const Exchange& e) const {
+  const CollectiveCost cost = cost_of(e.call, e.groups);
+  return e.slowdown * (cost.latency + e.call.payload / cost.payload_rate);
+}
+
+void Recorder::exchange(const Exchange& e) {
+  if (e.call.ranks == 1) return;
+  const CollectiveCost cost = cost_of(e.call, e.groups);
+  const Seconds alone = e.slowdown * (cost.latency + e.call.payload / cost.payload_rate);
+  const double share =
+      e.times * std::max(0.0, e.exposed * static_cast<double>((alone - e.hidden_behind) / alone));
+  const double hidden = e.times - share;
+  if (share == 0.0 && (hidden == 0.0 || cost.network_coefficient == 0)) return;
+  const double bytes = share * e.call.payload.base_units();
+  Operation operation{e.name,
+                      OperationKind::collective,
+                      e.phase,
+                      share * alone,
+                      {},
+                      share * e.slowdown * cost.latency,
+                      Bytes{cost.nvlink_coefficient * bytes},
+                      Bytes{cost.network_coefficient * bytes}};
+  operation.axis = e.axis;
+  operation.op = e.call.op;
+  operation.algorithm = cost.algorithm;
+  const double hidden_bytes = hidden * e.call.payload.base_units();
+  operation.hidden = {
+      .transfer = hidden * e.slowdown * e.call.payload / cost.payload_rate,
+      .nvlink = Bytes{cost.nvlink_coefficient * hidden_bytes},
+      .network = Bytes{cost.network_coefficient * hidden_bytes},
+      .spare = e.times * std::max(e.spare, std::max(Seconds{}, e.hidden_behind - alone))};
+  add(operation);
+}
+
+void Recorder::collective(std::string_view name, Phase phase, CollectiveOp op, Bytes payload,
+                          double exposed, Seconds hidden_behind) {
+  exchange({.name = name,
+            .axis = Axis::tensor,
+            .phase = phase,
+            .call = {.op = op, .payload = payload, .ranks = c_.job.parallelism.tensor},
+            .groups = c_.tensor_groups,
+            .slowdown = c_.stack.communication.tensor_slowdown,
+            .exposed = exposed,
+            .hidden_behind = hidden_behind});
+}
+
+/// The exchange of tokens in groups that lie so.
+Recorder::Exchange Recorder::placed_dispatch(Exchange e, const DomainSpread& spread) const {
+  e.groups = DomainSpreads{{spread}};
+  const int ranks = e.call.ranks, near = std::min(ranks, spread.per_domain);
+  const bool two_level = c_.job.parallelism.expert_dispatch == ExpertDispatch::two_level;
+  if (!two_level || near == ranks) return e;
+  // One copy of a token to each domain that has experts for it, k / domains of them by chance:
+  // D (1 - (1 - 1/D)^k) of D. Inside the domain NVLink hands it on meanwhile.
+  const Bytes copies = e.call.payload;
+  const double domains =
+      spread.domains > 0 ? spread.domains : std::ceil(static_cast<double>(ranks) / near);
+  const double k = c_.job.model.experts.per_token * expert_load(c_.job).kept;
+  const double reached = domains * (1 - std::pow(1 - 1 / domains, k));
+  e.call.payload = std::min(1.0, reached / k) * copies;
+  if (near > 1) {
+    const CollectiveCost local = cost_of({e.call.op, copies, near}, near);
+    const Seconds nvlink = local.latency + copies / local.payload_rate;
+    e.slowdown = std::max(1.0, static_cast<double>(nvlink / time_alone(e)));
+  }
+  return e;
+}
+
+void Recorder::dispatch(std::string_view name, Phase phase, Bytes copies, Seconds cover) {
+  const Parallelism& par = c_.job.parallelism;
+  if (par.expert == 1) return;
+  const Exchange whole{
+      .name = name,
+      .axis = Axis::expert,
+      .phase = phase,
+      .call = {.op = CollectiveOp::all_to_all, .payload = copies, .ranks = par.expert}};
+  Exchange slowest = placed_dispatch(whole, c_.expert_groups.ways().front());
+  for (std::size_t i = 1; i < c_.expert_groups.ways().size(); ++i) {
+    const Exchange other = placed_dispatch(whole, c_.expert_groups.ways()[i]);
+    if (time_alone(other) > time_alone(slowest)) slowest = other;
+  }
+  if (par.expert_overlap) {
+    const Seconds alone = time_alone(slowest);
+    const double least = c_.stack.communication.expert_overlapped;
+    slowest.exposed = std::max(least, 1 - double{cover / alone});
+    slowest.spare = std::max(Seconds{}, cover - (1 - least) * alone);
+  }
+  exchange(slowest);
+}
+
+std::vector<Operation> Recorder::take() {
+  if (gradients_ == Gradients::none) {
+    std::erase_if(operations_, [](const Operation& o) { return o.phase != Phase::forward; });
+  }
+  return std::move(operations_);
+}
+
+Seconds Recorder::compute_time(Phase phase) const {
+  Seconds sum;
+  for (const Operation& o : operations_) {
+    if (o.phase == phase && o.kind != OperationKind::collective) sum += o.time;
+  }
+  return sum;
+}
+
+Seconds Recorder::time_of(std::string_view name) const {
+  for (const auto& operation : std::views::reverse(operations_)) {
+    if (operation.name == name) return operation.time;
+  }
+  return {};
+}
+Seconds Recorder::time_of(std::string_view name, Phase phase) const {
+  for (const auto& operation : std::views::reverse(operations_)) {
+    if (operation.name == name && operation.phase == phase) return operation.time;
+  }
+  return {};
+}
+
+/// Queries, keys, values and the result, once each in 16 bit; unfused kernels move their scores
+/// too.
+Bytes Recorder::attention_traffic(const AttentionShape& s) const {
+  const double rows = 2 * s.sequences * s.tokens * s.head_dim * (2 * s.heads + 2 * s.kv_heads);
+  const double scores =
+      c_.stack.attention == AttentionKernel::unfused
+          ? c_.stack.elementwise.score_bytes * s.sequences * s.heads * s.tokens * s.tokens
+          : 0;
+  return Bytes{rows + scores};
+}
+
+}  // namespace lockstep

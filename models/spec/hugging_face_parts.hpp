@@ -1,0 +1,44 @@
+/// Parts of a Hugging Face config.json that only some families have: mixtures of experts, latent
+/// attention, windows, blocks of hybrid models. For models/spec/hugging_face.cpp.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/base/json_cursor.hpp"
+#include "models/spec/transformer.hpp"
+
+namespace lockstep::hugging_face {
+
+// Bounds that no published model leaves.
+inline constexpr int kMostLayers = 10'000;
+inline constexpr int kMostWidth = 1 << 20;
+inline constexpr int kMostHeads = 1 << 16;
+inline constexpr int kMostTokens = 1 << 24;
+inline constexpr int kMostExperts = 1 << 16;
+
+/// The integer from `low` to `high`, or `otherwise` where the key is missing or null.
+int integer_or(const JsonCursor& config, std::string_view key, int low, int high, int otherwise);
+bool flag_or(const JsonCursor& config, std::string_view key, bool otherwise);
+
+bool has_experts(std::string_view type);
+/// The experts of a family that has them. Throws InputError for layers with experts that
+/// ExpertShape cannot say.
+ExpertShape read_experts(const JsonCursor& config, std::string_view type, int layers);
+
+bool has_latent_attention(std::string_view type);
+/// Sets `latent`, `head_dim` and `kv_heads`; `heads` is there already.
+void read_latent_attention(const JsonCursor& config, TransformerShape& shape);
+
+bool is_hybrid(std::string_view type);
+/// Sets the pattern, the Mamba mixers and the experts of `shape`, whose layers are there already; a
+/// layer of Jamba is two blocks.
+void read_hybrid(const JsonCursor& config, std::string_view type, TransformerShape& shape);
+
+/// Sets the window of `shape`, whose layers are there already; one that the shape cannot say, or
+/// that the family's code doesn't know, becomes an assumption.
+void read_window(const JsonCursor& config, std::string_view type, TransformerShape& shape,
+                 std::vector<std::string>& assumptions);
+
+}  // namespace lockstep::hugging_face

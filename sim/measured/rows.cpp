@@ -1,0 +1,469 @@
+#include "sim/measured/rows.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <cstdlib>
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "models/base/input_error.hpp"
+#include "models/base/json_cursor.hpp"
+#include "models/base/letter_case.hpp"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr double kLargestCount = 1e9;  ///< counts of a row; beyond this they are no counts
+
+/// A part of a row, read without complaint: what is missing, null or of another type is nothing.
+class Part {
+ public:
+  explicit Part(const Json* json) : json_(json != nullptr && json->is_object() ? json : nullptr) {}
+
+  [[nodiscard]] const Json* find(const char* key) const {
+    if (json_ == nullptr) return nullptr;
+    const auto at = json_->find(key);
+    return at == json_->end() || at->is_null() ? nullptr : &*at;
+  }
+  [[nodiscard]] Part part(const char* key) const { return Part(find(key)); }
+  [[nodiscard]] std::optional<double> number(const char* key) const {
+    const Json* value = find(key);
+    if (value == nullptr || !value->is_number()) return std::nullopt;
+    return value->get<double>();
+  }
+  /// A positive number.
+  [[nodiscard]] std::optional<double> positive(const char* key) const {
+    const auto value = number(key);
+    return value && std::isfinite(*value) && *value > 0 ? value : std::nullopt;
+  }
+  /// A whole number from 1 to 1e9.
+  [[nodiscard]] std::optional<int> count(const char* key) const {
+    const auto value = positive(key);
+    if (!value || *value != std::floor(*value) || *value > kLargestCount) return std::nullopt;
+    return static_cast<int>(*value);
+  }
+  [[nodiscard]] std::string text(const char* key) const {
+    const Json* value = find(key);
+    return value != nullptr && value->is_string() ? value->get<std::string>() : std::string();
+  }
+  /// true, "True", "1", 1 and their opposites, as logs and recipes print them.
+  [[nodiscard]] std::optional<bool> flag(const char* key) const {
+    const Json* value = find(key);
+    if (value == nullptr) return std::nullopt;
+    if (value->is_boolean()) return value->get<bool>();
+    if (value->is_number()) return value->get<double>() != 0;
+    const std::string word = text(key);
+    if (word == "True" || word == "true" || word == "1") return true;
+    if (word == "False" || word == "false" || word == "0") return false;
+    return std::nullopt;
+  }
+
+ private:
+  const Json* json_;
+};
+
+/// Collects the first reason why a row makes no scenario.
+class Obstacles {
+ public:
+  explicit Obstacles(std::string& first) : first_(first) {}
+  void add(bool there, const char* reason) {
+    if (there && first_.empty()) first_ = reason;
+  }
+  void missing(const char* field) {
+    if (first_.empty()) first_ = fmt::format("{} is missing", field);
+  }
+  int need(std::optional<int> value, const char* field) {
+    if (!value) missing(field);
+    return value.value_or(1);
+  }
+
+ private:
+  std::string& first_;
+};
+
+void read_experts(const Part& model, TransformerShape& m) {
+  const Part moe = model.part("moe");
+  ExpertShape& x = m.experts;
+  x.count = moe.count("experts").value_or(0);
+  x.per_token = moe.count("topk").value_or(1);
+  x.ffn = moe.count("ffn").value_or(m.ffn);
+  x.shared_ffn = moe.count("shared_ffn").value_or(0);
+  x.leading_dense = moe.count("dense_layers").value_or(0);
+  // Half of the layers dense: every second one (Llama 4).
+  if (2 * x.leading_dense == m.layers) {
+    x.interval = 2;
+    x.leading_dense = 0;
+  }
+}
+
+/// Which layers have the window, where a row does not say: a fact about the model.
+struct FamilyWindows {
+  std::string_view name;  ///< what the model's name begins with
+  int interval, layers;
+};
+/// Sources: configuration_*.py of each family in https://github.com/huggingface/transformers. Of
+/// all others (Mistral) every layer has it.
+constexpr std::array kFamilyWindows{FamilyWindows{"gpt-oss", 2, 1}, FamilyWindows{"gemma-2", 2, 1},
+                                    FamilyWindows{"gemma2", 2, 1}, FamilyWindows{"gemma-3", 6, 5},
+                                    FamilyWindows{"gemma3", 6, 5}};
+
+void read_windows(const Part& model, TransformerShape& m) {
+  m.window = model.count("sliding_window").value_or(0);
+  if (m.window == 0) return;
+  std::string name = lowered(m.name);
+  std::ranges::replace(name, '_', '-');
+  const auto* const family = std::ranges::find_if(
+      kFamilyWindows, [&](const FamilyWindows& each) { return name.starts_with(each.name); });
+  const bool known = family != kFamilyWindows.end();
+  const auto interval = model.count("window_interval");
+  m.window_interval = interval.value_or(known ? family->interval : 1);
+  m.window_layers = model.count("window_layers").value_or(known && !interval ? family->layers : 1);
+}
+
+void read_attention(const Part& model, TransformerShape& m) {
+  const Part mla = model.part("mla");
+  LatentAttention& l = m.latent;
+  l.key_value_rank = mla.count("kv_lora").value_or(0);
+  if (l.key_value_rank > 0) {
+    l.query_rank = mla.count("q_lora").value_or(0);
+    l.nope_dim = mla.count("qk_nope").value_or(m.head_dim);
+    l.rope_dim = mla.count("qk_rope").value_or(0);
+    l.value_dim = mla.count("v").value_or(m.head_dim);
+    m.kv_heads = m.heads;
+    m.head_dim = (l.nope_dim + l.rope_dim + l.value_dim) / 2;
+  }
+  read_windows(model, m);
+  m.predicted_tokens = model.count("mtp").value_or(0);
+}
+
+/// A letter for each layer, and the mixers.
+void read_hybrid(const Part& model, TransformerShape& m, Obstacles& obstacles) {
+  m.pattern = model.text("pattern");
+  if (m.pattern.empty()) return;
+  const Part mamba = model.part("mamba");
+  m.mamba.heads = mamba.count("heads").value_or(0);
+  m.mamba.head_dim = mamba.count("head_dim").value_or(0);
+  m.mamba.groups = mamba.count("groups").value_or(1);
+  m.mamba.state = mamba.count("state").value_or(0);
+  m.mamba.chunk = mamba.count("chunk").value_or(m.mamba.chunk);
+  const bool fits = m.pattern.find_first_not_of(kPatternLetters) == std::string::npos &&
+                    std::ssize(m.pattern) == m.layers &&
+                    (m.mamba.heads > 0 || m.pattern.find('M') == std::string::npos) &&
+                    (m.experts.count > 0 || m.pattern.find('E') == std::string::npos);
+  obstacles.add(!fits, "a pattern that does not fit the model");
+}
+
+void read_model(const Part& model, const Part& row, ReferenceRow& out, Obstacles& obstacles) {
+  TransformerShape& m = out.model;
+  m.name = model.text("name");
+  m.layers = obstacles.need(model.count("layers"), "model.layers");
+  m.hidden = obstacles.need(model.count("hidden"), "model.hidden");
+  m.heads = obstacles.need(model.count("heads"), "model.heads");
+  m.kv_heads = model.count("kv_heads").value_or(m.heads);
+  m.head_dim = model.count("head_dim").value_or(std::max(1, m.hidden / m.heads));
+  m.ffn = obstacles.need(model.count("ffn"), "model.ffn");
+  m.vocabulary = obstacles.need(model.count("vocab"), "model.vocab");
+  m.gated = model.flag("gated").value_or(false);
+  m.tied = model.flag("tied").value_or(false);
+  // A gated MLP marks the Llama line, squared ReLU Nemotron: rotary positions and no biases. The
+  // rest are GPT: learned positions and biases.
+  const bool modern = m.gated || !model.text("activation").empty();
+  m.rotary = modern;
+  m.biases = !modern;
+  m.learned_positions = model.flag("learned_pos").value_or(!modern);
+  m.max_positions = m.learned_positions ? row.count("seq").value_or(0) : 0;
+  read_experts(model, m);
+  read_attention(model, m);
+  read_hybrid(model, m, obstacles);
+}
+
+void read_parallel(const Part& parallel, ReferenceRow& out, Obstacles& obstacles) {
+  out.tensor = obstacles.need(parallel.count("tp"), "parallel.tp");
+  out.pipeline = obstacles.need(parallel.count("pp"), "parallel.pp");
+  out.data = obstacles.need(parallel.count("dp"), "parallel.dp");
+  out.virtual_stages = parallel.count("vpp");
+  if (out.pipeline == 1) out.virtual_stages = 1;
+  out.sequence = parallel.flag("sequence_parallel");
+  const std::string sharding = parallel.text("sharding");
+  out.sharding = sharding == "zero1"   ? Sharding::zero1
+                 : sharding == "zero2" ? Sharding::zero2
+                 : sharding == "zero3" ? Sharding::zero3
+                                       : Sharding::none;
+  // FSDP's SHARD_GRAD_OP keeps weights from the forward to the backward pass, no longer.
+  if (sharding == "zero2" && parallel.text("framework_sharding") == "fsdp" &&
+      out.stack != "llama3-internal") {
+    out.sharding = Sharding::zero3;
+    out.reshard = false;
+  }
+  out.context = parallel.count("cp").value_or(1);
+  out.expert = parallel.count("ep").value_or(1);
+  out.expert_tensor = parallel.count("etp");
+  if (out.sharding == Sharding::zero3) out.shard_group = parallel.count("shard_group").value_or(0);
+}
+
+/// "selective", "selective:layernorm+moe_act", "selective (per-op SAC)": TorchTitan keeps the
+/// output of every second product and of attention (torchtitan/models/llama/parallelize_llama.py).
+/// "saves:qkv_proj+out_proj": what a policy of JAX saves; all else runs again but the last product,
+/// whose result nobody needs.
+void read_modules(const std::string& text, ReferenceRow& out) {
+  out.recompute = Recompute::selective;
+  RecomputeModules& m = out.modules;
+  const auto names = [&](std::string_view name) { return text.find(name) != std::string::npos; };
+  if (names("SAC") || (text == "selective" && out.stack == "torchtitan")) {
+    m = {.core_attention = false, .layer_norm = true, .activation = true, .products = 0.5};
+  } else if (text.starts_with("saves:")) {
+    m = {.core_attention = false,
+         .layer_norm = true,
+         .activation = true,
+         .mlp_up = !names("mlpwi"),
+         .projection = !names("out_proj"),
+         .fused_attention = true};
+  } else if (names(":")) {
+    m = {.core_attention = names("core_attn"),
+         .layer_norm = names("layernorm"),
+         .activation = names("act"),
+         .latent_up = names("mla_up_proj"),
+         .mlp = names("mlp")};
+  }
+}
+
+void read_recompute(const std::string& text, ReferenceRow& out, Obstacles& obstacles) {
+  if (text.empty()) return;
+  if (text == "none")
+    out.recompute = Recompute::none;
+  else if (text.starts_with("full"))
+    out.recompute = Recompute::full;
+  else if (text.starts_with("selective") || text.starts_with("saves:"))
+    read_modules(text, out);
+  else
+    obstacles.add(true, "recompute of an unknown kind");
+}
+
+/// Adapters; where the row does not say which, those of NVIDIA's recipes (launcher_scripts/conf/
+/// peft/llama/squad.yaml in github:NVIDIA/NeMo-Framework-Launcher@04c921b4f045).
+void read_adapters(const Part& row, ReferenceRow& out) {
+  if (row.text("kind") != "lora") return;
+  const Part lora = row.part("lora");
+  out.adapters.rank = lora.count("rank").value_or(32);
+  const Json* modules = lora.find("modules");
+  for (std::size_t i = 0; i < kAdapterModules; ++i) {
+    const bool named =
+        modules != nullptr && modules->is_array() &&
+        std::ranges::any_of(*modules, [i](const Json& m) { return m == kAdapterModuleNames[i]; });
+    out.adapters.modules[i] = modules == nullptr ? i == 0 : named;
+  }
+}
+
+void read_precision(const std::string& text, ReferenceRow& out, Obstacles& obstacles) {
+  const auto known = std::find_if(training_precisions().begin(), training_precisions().end(),
+                                  [&](const PrecisionInfo& p) { return p.name == text; });
+  if (known != training_precisions().end())
+    out.precision = known->precision;
+  else if (text.empty())
+    obstacles.missing("precision");
+  else
+    obstacles.add(true, "precision of an unknown kind");
+}
+
+/// Layers of a Megatron pipeline layout such as "Et*4|(t*4|)*14tmL": stages end with '|', t is a
+/// layer, E embedding, m a predicted token, L the loss; *n repeats what is before it.
+std::vector<int> layers_of_layout(const std::string& layout) {
+  if (layout.empty()) return {};
+  std::string flat, group;
+  bool grouped = false;
+  for (std::size_t i = 0; i < layout.size(); ++i) {
+    const char c = layout[i];
+    if (c == '(') {
+      grouped = true;
+      group.clear();
+    } else if (c == ')') {
+      grouped = false;
+      flat += group;
+    } else if (c == '*') {
+      const int times = std::atoi(layout.c_str() + i + 1);
+      while (i + 1 < layout.size() && std::isdigit(static_cast<unsigned char>(layout[i + 1])) != 0)
+        ++i;
+      constexpr int kMostTimes = 1000;
+      std::string& to = grouped ? group : flat;
+      const std::string again =
+          group.empty() || grouped ? std::string(1, to.empty() ? '|' : to.back()) : group;
+      for (int n = 1; n < std::min(times, kMostTimes); ++n) to += again;
+      if (!grouped) group.clear();
+    } else {
+      (grouped ? group : flat) += c;
+      if (!grouped) group.clear();
+    }
+  }
+  std::vector<int> layers{0};
+  for (const char c : flat) {
+    if (c == 't') ++layers.back();
+    if (c == '|') layers.push_back(0);
+  }
+  return layers;
+}
+
+void read_software(const Part& row, ReferenceRow& out) {
+  const Part extra = row.part("extra"), recipe = extra.part("recipe_fields");
+  out.overlaps_tensor_parallel = extra.flag("tp_comm_overlap");
+  if (extra.flag("async_tp") == true) out.tensor_overlap = TensorOverlap::pieces;
+  out.cuda_graph = extra.flag("cuda_graph");
+  out.compiled = extra.flag("compile");
+  if (const std::string graph = recipe.text("cuda_graph_impl"); !graph.empty()) {
+    out.cuda_graph = graph == "full_iteration" ||
+                     (graph != "none" && recipe.text("cuda_graph_scope") == "full_iteration");
+  }
+  out.partial_graph = !out.cuda_graph.value_or(false) &&
+                      recipe.find("cuda_graph_scope") != nullptr &&
+                      !recipe.find("cuda_graph_scope")->empty();
+  out.two_level_dispatch = !recipe.text("moe_flex_dispatcher_backend").empty();
+  out.expert_overlap = recipe.flag("moe_a2a_overlap").value_or(false);
+  out.layers_per_stage = layers_of_layout(recipe.text("pp_layout"));
+  out.offload.activation_layers =
+      static_cast<int>(recipe.positive("cpu_offloading_num_layers").value_or(0));
+  const std::string reduced = row.text("grad_reduce");
+  if (reduced == "fp32") out.gradient_bytes = 4;
+  if (reduced == "bf16" || reduced == "fp16") out.gradient_bytes = 2;
+  const Part collectives = row.part("collectives_measured_gb_s");
+  out.all_gather_gb_per_s = collectives.positive("all_gather");
+  out.all_gather_in_node_gb_per_s = collectives.positive("all_gather_intra");
+}
+
+void read_measured(const Part& row, ReferenceRow& out) {
+  const Part measured = row.part("measured");
+  out.ran_out_of_memory = row.text("outcome") == "oom";
+  out.measured_step_s = row.part("derived").positive("step_seconds");
+  if (!out.measured_step_s) out.measured_step_s = measured.positive("step_seconds");
+  out.measured_gpu_power_w = measured.positive("gpu_power_w");
+  const std::optional<double> rate = measured.positive("tokens_per_s_per_gpu");
+  if (!out.measured_step_s && rate) {
+    const double tokens = static_cast<double>(out.batch.sequences) * out.batch.tokens;
+    out.measured_step_s = tokens / (*rate * out.gpus);
+  }
+  out.measured_memory_gib = measured.positive("reserved_memory_gib");
+  // nanotron prints the allocation at the optimiser step as its peak: activations are gone by then.
+  if (!out.measured_memory_gib && out.stack != "nanotron") {
+    out.measured_memory_gib = measured.positive("peak_memory_gib");
+  }
+}
+
+void add_kind_obstacles(const Part& row, Obstacles& obstacles) {
+  const std::string kind = row.text("kind");
+  obstacles.add(!kind.empty() && kind != "pretrain" && kind != "sft" && kind != "lora",
+                "neither pre-training nor fine-tuning");
+  obstacles.add(row.find("parallel") == nullptr, "parallelism is missing");
+}
+
+bool is_complete(const Part& row) {
+  return row.flag("simulable") != false && row.find("suspect") == nullptr;
+}
+
+/// Dense as the accuracy figures mean it.
+bool is_dense(const ReferenceRow& out) {
+  return out.complete && out.obstacle.empty() && out.context == 1 &&
+         out.sharding <= Sharding::zero1 && out.precision != Precision::nvfp4 &&
+         out.model.experts.count == 0 && out.model.latent.key_value_rank == 0 &&
+         !out.adapters.any() && out.model.pattern.empty();
+}
+
+ReferenceRow read_row(const Json& json, std::size_t index) {
+  const Part row(&json);
+  ReferenceRow out;
+  Obstacles obstacles(out.obstacle);
+  out.id = row.text("id");
+  if (out.id.empty()) out.id = fmt::format("row-{}", index);
+  out.source = out.id.substr(0, out.id.find('-'));
+  out.stack = row.text("stack");
+  out.release = row.text("release");
+  out.sharding_framework = row.part("parallel").text("framework_sharding");
+  const Part gpu = row.part("gpu"), network = row.part("network");
+  out.gpu = gpu.text("kind");
+  obstacles.add(!json.is_object(), "no JSON object");
+  obstacles.add(row.flag("simulable") == false, "the row says that it cannot be simulated");
+  add_kind_obstacles(row, obstacles);
+  if (out.gpu.empty()) obstacles.missing("gpu.kind");
+  out.gpus = obstacles.need(gpu.count("count"), "gpu.count");
+  out.gpus_per_node = gpu.count("per_node").value_or(8);
+  out.transport = network.text("fabric");
+  out.gbps_per_node = network.positive("gbps_per_node");
+  out.nvlink_domain = network.count("nvlink_domain");
+  read_model(row.part("model"), row, out, obstacles);
+  read_parallel(row.part("parallel"), out, obstacles);
+  out.batch.tokens = obstacles.need(row.count("seq"), "seq");
+  out.batch.sample_tokens = row.positive("sample_tokens").value_or(0);
+  out.batch.micro_sequences = obstacles.need(row.count("micro_batch"), "micro_batch");
+  out.batch.sequences = obstacles.need(row.count("global_batch"), "global_batch");
+  read_recompute(row.text("recompute"), out, obstacles);
+  read_adapters(row, out);
+  read_precision(row.text("precision"), out, obstacles);
+  read_software(row, out);
+  read_measured(row, out);
+  obstacles.add(!out.measured_step_s && !out.ran_out_of_memory, "no measured step time");
+  out.complete = is_complete(row);
+  out.dense = is_dense(out);
+  return out;
+}
+
+/// A row of a flat table, whose columns stand beside each other and whose rows share what is
+/// `common` to all, in the form of the others. A remark in brackets behind a value is dropped.
+Json from_flat(const Json& row, const Json& common) {
+  constexpr std::array kModel{"layers", "hidden", "heads", "kv_heads", "ffn", "vocab", "tied"};
+  constexpr std::array kParallel{"tp", "pp", "vpp", "dp", "cp", "ep", "sharding"};
+  Json all = common;
+  all.update(row);
+  for (auto& [key, value] : all.items()) {
+    if (!value.is_string()) continue;
+    const auto text = value.get<std::string>();
+    value = text.substr(0, text.find(" ("));
+  }
+  Json out = all;
+  const auto take = [&](const char* from, const Json::json_pointer& to) {
+    if (all.contains(from)) out[to] = all[from];
+  };
+  for (const char* key : kModel) take(key, Json::json_pointer("/model") / key);
+  for (const char* key : kParallel) take(key, Json::json_pointer("/parallel") / key);
+  out["gpu"] = Json::object();
+  take("gpu", Json::json_pointer("/gpu/kind"));
+  take("gpus", Json::json_pointer("/gpu/count"));
+  take("framework", Json::json_pointer("/stack"));
+  take("step_seconds", Json::json_pointer("/measured/step_seconds"));
+  return out;
+}
+
+/// Rows in the form that read_row() takes.
+std::vector<Json> plain_rows(const Json& rows, const Json& common) {
+  std::vector<Json> out;
+  for (const Json& row : rows) {
+    const bool flat = row.is_object() && row.contains("tp") && !row.contains("parallel");
+    Json shared = common;
+    if (row.is_object()) shared.update(row);
+    out.push_back(flat ? from_flat(row, common) : row.is_object() ? shared : row);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<ReferenceRow> parse_rows(const std::string& file, std::string_view text) {
+  const JsonCursor root = JsonCursor::parse(file, text);
+  const Json* rows = &root.json();
+  Json common = Json::object();
+  if (rows->is_object() && rows->contains("rows")) {
+    if (rows->contains("common") && (*rows)["common"].is_object()) common = (*rows)["common"];
+    rows = &(*rows)["rows"];
+  }
+  if (!rows->is_array() || rows->empty()) {
+    root.fail("an array of rows, or an object that has one under \"rows\"");
+  }
+  std::vector<ReferenceRow> out;
+  out.reserve(rows->size());
+  const std::vector<Json> plain = plain_rows(*rows, common);
+  for (std::size_t i = 0; i < plain.size(); ++i) out.push_back(read_row(plain[i], i));
+  return out;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,72 @@
+/// Rows of published training measurements: what a source printed about one run.
+/// tools/lockstep/README.md describes the format; any file in it works with `lockstep validate
+/// --rows FILE`.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/spec/precision.hpp"
+#include "models/spec/transformer.hpp"
+
+namespace lockstep {
+
+/// One row as the file has it. A value that the file leaves open is nothing here, not a guess.
+struct ReferenceRow {
+  std::string id;
+  std::string source;  ///< the id up to its first '-'
+  std::string gpu;     ///< "H100-SXM5-80GB"
+  std::string stack;   ///< "megatron-bridge"
+  std::string release;
+  std::string sharding_framework;  ///< whose ZeRO it is: "deepspeed", "megatron"; empty: nobody's
+  std::string transport;           ///< "infiniband", "omni-path", ...; empty: not known
+  /// Why no scenario can be made of it: "mixture of experts"; empty: one can.
+  std::string obstacle;
+
+  TransformerShape model;
+  int gpus = 0;
+  int gpus_per_node = 0;
+  std::optional<int> nvlink_domain;
+  std::optional<double> gbps_per_node;  ///< all compute NICs of a node together, Gb/s
+  int tensor = 1, context = 1, pipeline = 1, data = 1, expert = 1;
+  std::optional<int> expert_tensor;
+  std::vector<int> layers_per_stage;  ///< of every virtual stage, where the source writes them out
+  std::optional<int> virtual_stages;
+  std::optional<bool> sequence;
+  Sharding sharding = Sharding::none;
+  std::optional<bool> reshard;  ///< of zero3: weights are let go after the forward pass
+  int shard_group = 0;          ///< ranks that hold a copy of the weights together; 0: all
+  Batch batch;
+  std::optional<Recompute> recompute;
+  RecomputeModules modules;
+  Adapters adapters;
+  Precision precision = Precision::bf16;
+
+  // Facts about the software that a few sources state.
+  std::optional<bool> overlaps_tensor_parallel;
+  std::optional<TensorOverlap> tensor_overlap;
+  HostOffload offload;
+  std::optional<bool> cuda_graph;
+  std::optional<bool> compiled;  ///< by torch.compile
+  bool partial_graph = false;    ///< parts of a layer run as CUDA graphs
+  bool two_level_dispatch = false;
+  bool expert_overlap = false;
+  std::optional<double> gradient_bytes;  ///< per parameter, as reduced
+  /// Bus bandwidth measured over all GPUs of the run, and within its nodes.
+  std::optional<double> all_gather_gb_per_s, all_gather_in_node_gb_per_s;
+
+  bool complete = true;  ///< by the file's own word; and not suspect
+  bool dense = false;    ///< no MoE, MLA, CP, FSDP, ZeRO-2/3, FP4, and complete
+  bool ran_out_of_memory = false;
+  std::optional<double> measured_step_s;
+  std::optional<double> measured_memory_gib;   ///< peak within a step
+  std::optional<double> measured_gpu_power_w;  ///< of a GPU, mean over steps
+};
+
+/// Reads an array of rows, or an object that has one under "rows". Throws InputError for a file
+/// that is no JSON or has no rows; a row that lacks something has an obstacle instead.
+std::vector<ReferenceRow> parse_rows(const std::string& file, std::string_view text);
+
+}  // namespace lockstep

@@ -1,0 +1,209 @@
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "sim/scenario/read_profile.hpp"
+#include "sim/scenario/read_scenario.hpp"
+#include "sim/scenario/shared_scenario.hpp"
+#include "sim/scenario/spec_readers.hpp"
+#include "topologies/fabrics/placement.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::size_t kMostEntries = 10'000;
+constexpr Interval kSharedSeconds{0, 1e5};
+constexpr Interval kPeriod{0, 1e5, true};
+
+Seconds time_or_zero(const JsonCursor& from, std::string_view key, const Interval& allowed) {
+  const auto member = from.find(key);
+  return member ? member->seconds(allowed) : Seconds{};
+}
+
+/// A list of nodes, or {"first", "count", "stride"}.
+std::vector<int> read_nodes(const JsonCursor& from, int cluster_nodes) {
+  std::vector<int> nodes;
+  if (from.is_array()) {
+    for (const JsonCursor& element : from.elements(static_cast<std::size_t>(cluster_nodes))) {
+      nodes.push_back(element.integer(0, cluster_nodes - 1));
+    }
+    if (nodes.empty()) from.fail("at least one node");
+  } else {
+    const auto first = from.find("first");
+    const auto stride = from.find("stride");
+    const int start = first ? first->integer(0, cluster_nodes - 1) : 0;
+    const int step = stride ? stride->integer(1, cluster_nodes) : 1;
+    const int most = (cluster_nodes - 1 - start) / step + 1;
+    const int count = from.at("count").integer(1, most);
+    for (int i = 0; i < count; ++i) nodes.push_back(start + i * step);
+    from.finish();
+  }
+  const std::set<int> unique(nodes.begin(), nodes.end());
+  if (unique.size() != nodes.size()) from.fail("each node once");
+  return nodes;
+}
+
+std::string read_name(const JsonCursor& from, std::set<std::string>& names) {
+  const JsonCursor member = from.at("name");
+  std::string name = member.string();
+  if (name.empty()) member.fail("a name");
+  if (!names.insert(name).second) member.fail("a name that no other job or traffic has");
+  return name;
+}
+
+/// A job as its file says it; complete_job() makes a scenario of the draft.
+struct DraftedJob {
+  SharedJob job;
+  ScenarioDraft draft;
+};
+
+DraftedJob read_job(const JsonCursor& from, const Cluster& cluster, const PresetStore& presets,
+                    std::set<std::string>& names) {
+  SharedJob job;
+  job.name = read_name(from, names);
+  job.nodes = read_nodes(from.at("nodes"), cluster.nodes);
+  job.start = time_or_zero(from, "start", kSharedSeconds);
+
+  ScenarioDraft draft;
+  draft.file = from.file();
+  draft.place = from.pointer();
+  draft.overrides.assign(from.overrides().begin(), from.overrides().end());
+  draft.node = cluster.node;
+  draft.nodes = static_cast<int>(job.nodes.size());
+  // Whether the cluster's fabric is sound has been checked for all of its nodes.
+  draft.fabric = FabricSpec{};
+  draft.fabric->kind = FabricKind::ideal;
+  draft.fabric->transport = cluster.transport.name;
+  read_model_choice(from.at("model"), presets, draft);
+  read_job_draft(from, presets, draft);
+  from.finish();
+  return {.job = std::move(job), .draft = std::move(draft)};
+}
+
+SharedJob complete_job(DraftedJob of, const Cluster& cluster, const PresetStore& presets,
+                       std::span<const Profile> profiles) {
+  SharedJob job = std::move(of.job);
+  job.scenario = complete_scenario(of.draft, presets, profiles);
+  job.scenario.fabric = cluster.fabric;
+  job.scenario.transport = cluster.transport;
+  return job;
+}
+
+BackgroundTraffic read_background(const JsonCursor& from, const Cluster& cluster,
+                                  std::set<std::string>& names) {
+  constexpr Interval kSize{1, 1e18};
+  BackgroundTraffic traffic;
+  traffic.name = read_name(from, names);
+  traffic.from = read_nodes(from.at("from"), cluster.nodes);
+  traffic.to = read_nodes(from.at("to"), cluster.nodes);
+  traffic.size = from.at("size").bytes(kSize);
+  traffic.start = time_or_zero(from, "start", kSharedSeconds);
+  traffic.every = time_or_zero(from, "every", kPeriod);
+  from.finish();
+  for (const int node : traffic.from) {
+    if (std::ranges::find(traffic.to, node) == traffic.to.end()) continue;
+    from.at("to").fail(fmt::format("nodes that do not send; node {} does", node));
+  }
+  return traffic;
+}
+
+FabricEvent read_event(const JsonCursor& from) {
+  FabricEvent event;
+  event.fault = read_fabric_fault(from.at("fault"));
+  event.at = from.at("at").seconds(kSharedSeconds);
+  event.lasts = time_or_zero(from, "lasts", kPeriod);
+  event.every = time_or_zero(from, "every", kPeriod);
+  event.reroute_after = time_or_zero(from, "reroute_after", kSharedSeconds);
+  from.finish();
+  if (event.every > Seconds{} && !(event.lasts > Seconds{} && event.lasts < event.every)) {
+    from.at("every").fail("more than \"lasts\", which has to be there");
+  }
+  return event;
+}
+
+/// GPUs belong to one job at a time.
+void check_overlap(const JsonCursor& jobs, const SharedScenario& shared) {
+  std::map<int, std::size_t> owners;
+  for (std::size_t j = 0; j < shared.jobs.size(); ++j) {
+    for (const int node : shared.jobs[j].nodes) {
+      const auto [at, is_new] = owners.try_emplace(node, j);
+      if (is_new) continue;
+      jobs.elements(kMostEntries)[j].at("nodes").fail(fmt::format(
+          "nodes that no other job has; node {} is {}'s", node, shared.jobs[at->second].name));
+    }
+  }
+}
+
+void complete_jobs(std::vector<DraftedJob> drafts, const PresetStore& presets,
+                   std::span<const Profile> profiles, SharedScenario& shared) {
+  for (DraftedJob& draft : drafts) {
+    shared.jobs.push_back(complete_job(std::move(draft), shared.cluster, presets, profiles));
+    for (const std::string& assumed : shared.jobs.back().scenario.assumptions) {
+      shared.assumptions.push_back(shared.jobs.back().name + ": " + assumed);
+    }
+  }
+}
+
+/// The parts that events name have to be there: the fabric is checked with each of them.
+void check_events(const JsonCursor& root, const SharedScenario& shared) {
+  const NicPorts ports = nic_ports(shared.cluster.node);
+  for (std::size_t e = 0; e < shared.events.size(); ++e) {
+    FabricSpec spec = shared.cluster.fabric;
+    FabricFault fault = shared.events[e].fault;
+    fault.rate = 0.5;  // that nothing is cut off is no condition here
+    spec.faults.push_back(fault);
+    const auto problem = check(spec, shared.cluster.nodes, ports.count, ports.bandwidth);
+    if (!problem) continue;
+    throw InputError({root.file(), fmt::format("/events/{}/fault", e), problem->found,
+                      problem->allowed, problem->nearest});
+  }
+}
+
+SharedScenario shared_scenario_of(const JsonCursor& root, const PresetStore& presets,
+                                  std::span<const std::string> profiles) {
+  SharedScenario shared;
+  shared.file = root.file();
+  if (const auto schema = root.find("$schema")) (void)schema->string();
+  if (const auto about = root.find("about")) shared.about = about->string();
+  shared.cluster = read_cluster(root.at("cluster"), presets);
+  shared.assumptions = shared.cluster.assumptions;
+  const std::vector<Profile> measured = load_profiles(profiles, presets, shared.assumptions);
+  if (const auto steps = root.find("steps")) shared.steps = steps->integer(1, 10'000);
+  std::set<std::string> names;
+  const JsonCursor jobs = root.at("jobs");
+  std::vector<DraftedJob> drafts;
+  for (const JsonCursor& job : jobs.elements(kMostEntries)) {
+    drafts.push_back(read_job(job, shared.cluster, presets, names));
+  }
+  if (drafts.empty()) jobs.fail("at least one job");
+  if (const auto background = root.find("background")) {
+    for (const JsonCursor& traffic : background->elements(kMostEntries)) {
+      shared.background.push_back(read_background(traffic, shared.cluster, names));
+    }
+  }
+  if (const auto events = root.find("events")) {
+    for (const JsonCursor& event : events->elements(kMostEntries)) {
+      shared.events.push_back(read_event(event));
+    }
+  }
+  root.finish();
+  complete_jobs(std::move(drafts), presets, measured, shared);
+  check_overlap(jobs, shared);
+  check_events(root, shared);
+  return shared;
+}
+
+}  // namespace
+
+bool is_shared_scenario(const JsonCursor& root) {
+  return root.is_object() && root.find("jobs").has_value();
+}
+
+SharedScenario read_shared_scenario(const JsonCursor& root, const PresetStore& presets,
+                                    std::span<const std::string> profiles) {
+  return root.read_whole([&] { return shared_scenario_of(root, presets, profiles); });
+}
+
+}  // namespace lockstep

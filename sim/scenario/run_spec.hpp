@@ -1,0 +1,117 @@
+/// What a scenario says about a run of days to months, before it is turned into a Campaign.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/base/json_cursor.hpp"
+#include "models/checkpoint.hpp"
+#include "sim/scenario/cluster_site.hpp"
+#include "sim/scenario/failure_mode.hpp"
+#include "sim/scenario/preset_store.hpp"
+#include "sim/scenario/scenario_draft.hpp"
+#include "topologies/fabrics/fabric.hpp"
+
+namespace lockstep {
+
+/// What fails by itself, and how many of them a job has.
+enum class FailingComponent : std::uint8_t { gpu, nic, cpu, node, rack, switch_nodes, feed, job };
+constexpr std::array<std::string_view, 8> kFailingComponents{"gpu",  "nic",    "cpu",  "node",
+                                                             "rack", "switch", "feed", "job"};
+
+/// Nodes that share something; 0: not said.
+struct FailureDomains {
+  int rack = 4, switch_nodes = 0, feed = 0;
+};
+
+/// A way to fail, with its rate for one component.
+struct ReliabilityMode {
+  FailureMode mode;  ///< `components` are counted when the job is known
+  FailingComponent component = FailingComponent::gpu;
+  /// slow, degraded: what of the fabric is broken; its slowdown is simulated.
+  std::optional<FabricFault> fault{};
+};
+
+/// How often the parts of a cluster fail, as somebody has counted it.
+struct ReliabilitySpec {
+  std::string name;
+  std::string about;
+  bool own = false;  ///< the scenario's, not a preset's
+  std::vector<ReliabilityMode> modes;
+  std::vector<LoggedFailure> log;        ///< known failures of these modes instead of rates
+  std::vector<std::string> assumptions;  ///< what its modes leave open
+};
+
+struct CheckpointSpec {
+  std::string name = "storage";
+  CheckpointTarget target = CheckpointTarget::storage;
+  bool asynchronous = true;
+  Seconds interval{1800};
+  /// Where it goes, or a node's drives; none: to peers, or all that matters was measured.
+  std::optional<StorageSpec> storage;
+  std::optional<Seconds> blocks, finishes, restores;  ///< measured, instead of the model's
+  std::optional<double> drag;                         ///< the same
+  double corrupt = 0;
+  /// Of what the storage sustains: the most that an advised interval writes on average.
+  double storage_share = 0.1;  // assumed: the rest is for data, for other jobs and for bursts
+};
+
+/// What training reads.
+struct DataSpec {
+  double bytes_per_token = 4;
+  StorageSpec storage;
+};
+
+struct RunSpec {
+  std::optional<Seconds> duration;  ///< of wall time; else until training.tokens are done
+  ReliabilitySpec reliability;
+  std::vector<CheckpointSpec> checkpoints;
+  std::optional<DataSpec> data;
+  RecoverySpec recovery;
+  Seconds restarts_per_thousand_ranks{};  ///< of communicators, beside RecoverySpec::restarts
+  SpareSpec spares;
+  int elastic = 0;  ///< replicas that the job may go on without
+  FailureDomains domains;
+  int trajectories = 100;
+  double within = 0;
+  std::uint64_t seed = 1;
+  std::vector<std::string> assumptions;
+};
+
+/// Nodes that are held in reserve and have to be paid for: none where the run says nothing about
+/// spares and always has one at hand.
+int reserved_nodes(const RunSpec& run);
+
+/// Whether a scenario has a "run".
+bool has_run(const JsonCursor& root);
+/// Reads and finishes the member "run"; failure rates that it leaves out are those of the site.
+/// Throws InputError.
+RunSpec read_run_spec(const JsonCursor& from, const PresetStore& presets,
+                      const ClusterSite& site = {});
+
+/// All that a scenario of one training job says.
+struct JobFile {
+  ScenarioDraft draft;
+  std::optional<RunSpec> run;
+};
+/// Reads a scenario with its "run", if it has one; keys that either lacks are named at once. Throws
+/// InputError.
+JobFile read_job_file(const JsonCursor& root, const PresetStore& presets);
+JobFile read_job_file(const std::string& file, std::string_view text, const PresetStore& presets,
+                      const std::vector<std::string>& set = {});
+
+/// Of a job on that many nodes and GPUs: each mode with the number of its components.
+std::vector<FailureMode> failing_modes(const RunSpec& run, const NodeSpec& node, int nodes,
+                                       int gpus);
+
+/// Reads the members of a preset of failure rates, or a scenario's own. A log's path starts from
+/// the folder of the file.
+void read_reliability(const JsonCursor& from, ReliabilitySpec& out);
+/// The same for storage.
+void read_storage(const JsonCursor& from, StorageSpec& out);
+
+}  // namespace lockstep

@@ -1,0 +1,63 @@
+/// Several jobs, other traffic and failures on one fabric. read_shared_scenario() makes it from
+/// JSON, shared_run.hpp simulates it.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/base/json_cursor.hpp"
+#include "sim/scenario/preset_store.hpp"
+#include "sim/scenario/read_cluster.hpp"
+#include "sim/scenario/scenario.hpp"
+
+namespace lockstep {
+
+/// A training job that repeats its step.
+struct SharedJob {
+  std::string name;
+  Scenario scenario;       ///< on nodes 0, 1, ... of its own; its fabric is the cluster's
+  std::vector<int> nodes;  ///< of the cluster, in the order of the job's
+  Seconds start;
+};
+
+/// Checkpoints, storage, other tenants: every sender's NICs send to the receivers in turn.
+struct BackgroundTraffic {
+  std::string name;
+  std::vector<int> from, to;  ///< nodes
+  Bytes size;                 ///< of one sending node, over all its NICs
+  Seconds start;
+  Seconds
+      every;  ///< from start to start, while jobs run; 0: once. One that is late delays the next
+};
+
+/// Something breaks or slows down, and may be repaired.
+struct FabricEvent {
+  FabricFault fault;
+  Seconds at;
+  Seconds lasts;          ///< 0: for good
+  Seconds every;          ///< from one to the next, while jobs run (flapping); 0: once
+  Seconds reroute_after;  ///< until routes avoid it; what would cross it waits or crawls
+};
+
+struct SharedScenario {
+  std::string file;
+  std::string about;
+  Cluster cluster;
+  int steps = 3;  ///< that every job completes at least; all go on until the last has
+  std::vector<SharedJob> jobs;
+  std::vector<BackgroundTraffic> background;
+  std::vector<FabricEvent> events;
+  std::vector<std::string> assumptions;
+};
+
+/// Whether the root of a parsed file is one of these: it has "jobs".
+bool is_shared_scenario(const JsonCursor& root);
+
+/// Throws InputError. scenarios/README.md describes the format. `profiles`: of the cluster's card
+/// and network (read_profile.hpp), for all jobs.
+SharedScenario read_shared_scenario(const JsonCursor& root, const PresetStore& presets,
+                                    std::span<const std::string> profiles = {});
+
+}  // namespace lockstep

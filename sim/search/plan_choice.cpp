@@ -1,0 +1,121 @@
+#include "sim/search/plan_choice.hpp"
+
+#include <algorithm>
+
+namespace lockstep {
+namespace {
+
+struct KeptLimits {
+  bool time, power, usd;
+  [[nodiscard]] bool all() const { return time && power && usd; }
+};
+KeptLimits kept(const PlanSpec& spec, const PlanCandidate& candidate, const PlanOutcome& outcome) {
+  const std::optional<Watts> watts = power_limit(spec, candidate);
+  const PlanLimits& limits = spec.limits;
+  return {.time = outcome.finished && (!limits.time || Seconds{outcome.time_s} <= *limits.time),
+          .power = !watts || Watts{outcome.peak_w} <= *watts,
+          .usd = !limits.usd || outcome.usd <= *limits.usd};
+}
+
+PlanChances chances_of(const PlanSpec& spec, const PlanCandidate& candidate,
+                       const std::vector<PlanOutcome>& samples) {
+  PlanChances sum{.time = 0, .power = 0, .usd = 0, .all = 0};
+  for (const PlanOutcome& sample : samples) {
+    const KeptLimits keeps = kept(spec, candidate, sample);
+    sum.time += keeps.time ? 1 : 0;
+    sum.power += keeps.power ? 1 : 0;
+    sum.usd += keeps.usd ? 1 : 0;
+    sum.all += keeps.all() ? 1 : 0;
+  }
+  const auto n = static_cast<double>(samples.size());
+  return {.time = sum.time / n, .power = sum.power / n, .usd = sum.usd / n, .all = sum.all / n};
+}
+
+constexpr std::size_t kMoney = 1;  // of plan_measures()
+std::array<double, 3> medians_of(const PlanResult& result) {
+  return {result.expected.time_s, result.expected.usd, result.expected.energy_j};
+}
+
+/// No worse in anything, and better in something; money counts where all have prices.
+bool dominates(const PlanResult& a, const PlanResult& b, bool priced) {
+  const std::array<double, 3> of_a = medians_of(a), of_b = medians_of(b);
+  bool better = false;
+  for (std::size_t i = 0; i < of_a.size(); ++i) {
+    if (i == kMoney && !priced) continue;
+    if (of_a[i] > of_b[i]) return false;
+    better = better || of_a[i] < of_b[i];
+  }
+  return better;
+}
+
+double PlanOutcome::* goal_number(PlanGoal goal) {
+  switch (goal) {
+    case PlanGoal::time:
+      return &PlanOutcome::time_s;
+    case PlanGoal::energy:
+      return &PlanOutcome::energy_j;
+    case PlanGoal::money:
+      break;
+  }
+  return &PlanOutcome::usd;
+}
+
+double goal_median(const PlanResult& result, PlanGoal goal) {
+  const std::array<double, 3> all = medians_of(result);
+  return goal == PlanGoal::time ? all[0] : goal == PlanGoal::energy ? all[2] : all[1];
+}
+
+/// How often each candidate is the best of those that keep the limits in one and the same world.
+void count_best(const PlanSpec& spec, PlanReport& report,
+                const std::vector<std::size_t>& possible) {
+  double PlanOutcome::* const number = goal_number(spec.goal);
+  for (std::size_t s = 0; s < spec.samples; ++s) {
+    PlanResult* best = nullptr;
+    double least = 0;
+    for (const std::size_t c : possible) {
+      const PlanOutcome& sample = report.results[c].samples[s];
+      if (!kept(spec, spec.candidates[c], sample).all()) continue;
+      if (best != nullptr && sample.*number >= least) continue;
+      best = &report.results[c];
+      least = sample.*number;
+    }
+    if (best != nullptr) best->best_share += 1.0 / spec.samples;
+  }
+}
+
+}  // namespace
+
+std::optional<Watts> power_limit(const PlanSpec& spec, const PlanCandidate& candidate) {
+  if (candidate.rented || !spec.limits.power) return candidate.power_limit;
+  if (!candidate.power_limit) return spec.limits.power;
+  return std::min(*spec.limits.power, *candidate.power_limit);
+}
+
+void choose(const PlanSpec& spec, PlanReport& report) {
+  std::vector<std::size_t> possible;
+  for (std::size_t c = 0; c < report.results.size(); ++c) {
+    if (report.results[c].model.impossible.empty()) possible.push_back(c);
+  }
+  for (const std::size_t c : possible) {
+    PlanResult& result = report.results[c];
+    result.chances = chances_of(spec, spec.candidates[c], result.samples);
+    result.on_front = std::ranges::none_of(possible, [&](std::size_t other) {
+      return dominates(report.results[other], result, spec.all_priced());
+    });
+  }
+  count_best(spec, report, possible);
+  for (const std::size_t c : possible) {
+    const PlanResult& result = report.results[c];
+    const double goal = goal_median(result, spec.goal);
+    const auto least = [&](const std::optional<std::size_t>& other) {
+      return !other || goal < goal_median(report.results[*other], spec.goal);
+    };
+    if (result.chances.all >= spec.limits.confidence && least(report.choice)) report.choice = c;
+    const double other = report.nearest ? report.results[*report.nearest].chances.all : -1;
+    if (result.chances.all > other || (result.chances.all == other && least(report.nearest))) {
+      report.nearest = c;
+    }
+  }
+}
+
+}  // namespace lockstep

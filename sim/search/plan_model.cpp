@@ -1,0 +1,229 @@
+#include "sim/search/plan_model.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <fmt/format.h>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "models/accuracy/prediction_interval.hpp"
+#include "models/layer/flops.hpp"
+#include "sim/power/run_power.hpp"
+#include "sim/run/campaign_work.hpp"
+#include "sim/scenario/read_residuals.hpp"
+#include "sim/search/dividing_counts.hpp"
+#include "sim/search/tune.hpp"
+#include "sim/step/step.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr double kYear = 365.25 * 86'400;
+/// Ten times as long still fits the clock of a run, which ends after 292 years.
+constexpr double kLongestWork = 20 * kYear;
+constexpr double kMostStretch = 10;
+constexpr double kPlannedRuns = 1000;  // about: samples, and both ends of each input
+
+double factor(const PlanFactors& factors, PlanInput input) {
+  return factors[static_cast<std::size_t>(input)];
+}
+
+std::string memory_words(const MemoryVerdict& memory) {
+  constexpr double kGib = 1024.0 * 1024 * 1024;
+  std::string out = fmt::format(
+      "does not fit in memory: {:.1f} GiB on a GPU of stage {}, usable "
+      "are {:.1f}",
+      memory.peak.needed().base_units() / kGib, memory.fullest_stage,
+      memory.usable.base_units() / kGib);
+  if (!memory.nearest_fit.empty()) out += "; the nearest change that fits: " + memory.nearest_fit;
+  if (memory.band.close()) out += "; it is close, and " + memory.band.decides + " decides";
+  return out;
+}
+
+/// Whether an assumption is about what a search decides.
+bool is_of_layout(const std::string& assumption) {
+  constexpr std::array<std::string_view, 5> kDecided{
+      "data: ", "virtual_stages: ", "sharding: ", "schedule: ", "recompute: "};
+  return std::ranges::any_of(kDecided,
+                             [&](std::string_view name) { return assumption.starts_with(name); });
+}
+
+/// Prices with the factors in force.
+struct Pricing {
+  CostSpec prices;
+  Holdings holdings;
+};
+Pricing pricing_of(const PlanModel& model, const PlanFactors& factors) {
+  Pricing out{.prices = model.scenario.power->cost, .holdings = model.power.holdings};
+  const double price = factor(factors, PlanInput::price);
+  out.prices.usd_per_gpu *= price;
+  out.prices.usd_per_node *= price;
+  out.prices.usd_per_100g_port *= price;
+  out.prices.usd_per_facility_w *= price;
+  if (out.prices.usd_per_gpu_hour) *out.prices.usd_per_gpu_hour *= price;
+  out.holdings.facility_peak = factor(factors, PlanInput::power) * out.holdings.facility_peak;
+  return out;
+}
+
+/// How far published runs like it lie from their prediction: the models' validation error, for the
+/// layout that it has in the end.
+void add_accuracy(const StepIntervals& intervals, PlanModel& out) {
+  const std::optional<PredictionInterval> interval = intervals.of(out.scenario);
+  if (!interval) return;
+  Distribution& efficiency = out.inputs[static_cast<std::size_t>(PlanInput::efficiency)];
+  efficiency = {.law = DistributionLaw::lognormal,
+                .low = 1 / interval->high,
+                .likely = 1,
+                .high = 1 / interval->low};
+  out.accuracy = fmt::format(
+      "Training speed (steps a second over the prediction, which is the median): a factor of "
+      "{:.3g} to {:.3g} in nine of ten cases, as far as published runs like it lie from their "
+      "prediction ({})",
+      efficiency.low, efficiency.high, words_of(*interval));
+}
+
+}  // namespace
+
+PlanModel tune_candidate(const PlanCandidate& candidate, int threads,
+                         const std::function<bool()>& interrupted) {
+  PlanModel out;
+  out.scenario = candidate.scenario;
+  TuneOptions options;
+  options.keep = 1;
+  options.threads = threads;
+  options.interrupted = interrupted;
+  const TuneResult found = tune(candidate.scenario, options);
+  if (found.best.empty()) {
+    out.impossible =
+        fmt::format("has no layout that fits: of {} that were looked at {} need too much memory",
+                    found.considered, found.over_memory);
+    if (found.over_memory > 0) return out;
+    const Scenario& base = candidate.scenario;
+    const std::string sizes =
+        words_of(dividing_counts(base, options.space), base.gpus() / base.nodes);
+    out.impossible =
+        fmt::format("has no layout that {} can run on {} GPUs with {} sequences a step",
+                    base.stack.name, base.gpus(), base.job.batch.sequences);
+    if (!sizes.empty()) out.impossible += "; these can be laid out: " + sizes;
+    return out;
+  }
+  out.scenario = found.best.front().scenario;
+  std::erase_if(out.scenario.assumptions, is_of_layout);
+  out.layout = fmt::format("layout: the fastest of {} that were looked at{}", found.considered,
+                           found.ties > 1 ? ", or the plainest within 1 % of it" : "");
+  return out;
+}
+
+PlanModel model_candidate(const PlanCandidate& candidate, PlanModel found) {
+  PlanModel out = std::move(found);
+  if (!out.impossible.empty()) return out;
+  if (!candidate.tuned) out.scenario = candidate.scenario;
+  const Scenario& scenario = out.scenario;
+  assert(scenario.power && scenario.training_tokens);
+  out.memory = check_memory(scenario.job, scenario.stack, scenario.node.gpu);
+  if (!out.memory.fits) {
+    out.impossible = memory_words(out.memory);
+    return out;
+  }
+  const StepReport step = simulate_step(scenario, {.record_timeline = true, .keep_actors = true});
+  std::vector<std::string>& assumptions = out.scenario.assumptions;
+  assumptions.insert(assumptions.end(), step.notes.begin(), step.notes.end());
+  out.step_s = step.step_s;
+  out.mfu = step.mfu_full;
+  out.method = step.method;
+  out.band = step.band;
+  out.inputs = candidate.inputs;
+  if (candidate.intervals) add_accuracy(*candidate.intervals, out);
+  Distribution& efficiency = out.inputs[static_cast<std::size_t>(PlanInput::efficiency)];
+  if (step.method == StepMethod::sampled && efficiency.law == DistributionLaw::lognormal) {
+    efficiency.low *= step.step_s / step.band->high_s;
+    efficiency.high *= step.step_s / step.band->low_s;
+  }
+  out.tokens_per_step = step.tokens_per_step;
+  out.tokens_per_s = step.tokens_per_s;
+  const double work = *scenario.training_tokens / step.tokens_per_s;
+  if (work > kLongestWork) {
+    out.impossible = fmt::format("would take {:.0f} years without a failure", work / kYear);
+    return out;
+  }
+  out.plan = plan_campaign(scenario, candidate.run);
+  if (const auto problem = excessive_work(out.plan.campaign, candidate.run,
+                                          {.trajectories = kPlannedRuns}, scenario.file)) {
+    out.impossible = fmt::format("cannot be simulated: {} in {}; it takes {}", problem->found,
+                                 problem->pointer, problem->allowed);
+    return out;
+  }
+  out.power = with_reserve(step_power(scenario, step),
+                           reserved_nodes(candidate.run) / static_cast<double>(scenario.nodes));
+  return out;
+}
+
+Campaign with_factors(const Campaign& campaign, const PlanFactors& factors) {
+  Campaign out = campaign;
+  out.work = campaign.work / factor(factors, PlanInput::efficiency);
+  out.horizon = to_run_time(kMostStretch * std::min(out.work, Seconds{kLongestWork}));
+  for (FailureMode& mode : out.modes) {
+    mode.mean_time = mode.mean_time / factor(factors, PlanInput::failure_rate);
+  }
+  const double slower = factor(factors, PlanInput::recovery);
+  RecoverySpec& recovery = out.recovery;
+  for (Seconds* time : {&recovery.detects_crash, &recovery.detects_hang, &recovery.diagnoses,
+                        &recovery.restarts, &out.spares.repair, &out.spares.warm_takes}) {
+    *time = slower * *time;
+  }
+  return out;
+}
+
+PlanOutcome outcome_of(const PlanCandidate& candidate, const PlanModel& model,
+                       const TrajectoryResult& run, const PlanFactors& factors) {
+  const Pricing pricing = pricing_of(model, factors);
+  const double draw = factor(factors, PlanInput::power);
+  const double steps = to_seconds(run.work).base_units() / model.step_s;
+  Usage usage = run_usage(run, model.power.levels, pricing.prices, steps * model.tokens_per_step,
+                          steps * step_flops(model.scenario.job).full);
+  usage.energy = draw * usage.energy;
+  usage.energy_usd *= draw * factor(factors, PlanInput::tariff);
+  usage.grams *= draw;
+  const CostReport cost = cost_of(pricing.prices, pricing.holdings, usage);
+  PlanOutcome out;
+  out.time_s = usage.time.base_units();
+  out.energy_j = usage.energy.base_units();
+  out.peak_w = draw * model.power.facility_meter.high.base_units();
+  out.goodput = static_cast<double>(run.buckets[0]) / static_cast<double>(run.wall);
+  out.interruptions = run.interruptions;
+  out.tonnes_co2 = cost.tonnes_co2;
+  if (candidate.rented) {
+    out.rent_usd = cost.cloud_usd.value_or(0);
+    out.running_usd = cost.people_usd;
+  } else {
+    out.capital = cost.capital;
+    out.write_off_usd = cost.write_off_usd();
+    out.energy_usd = cost.energy_usd;
+    out.running_usd = cost.running_usd();
+  }
+  out.usd = out.write_off_usd + out.running_usd + out.rent_usd;
+  return out;
+}
+
+PlanOutcome mean_outcome(const std::vector<PlanOutcome>& outcomes) {
+  assert(!outcomes.empty());
+  PlanOutcome mean;
+  constexpr std::array kNumbers{
+      &PlanOutcome::time_s,      &PlanOutcome::usd,           &PlanOutcome::energy_j,
+      &PlanOutcome::peak_w,      &PlanOutcome::goodput,       &PlanOutcome::interruptions,
+      &PlanOutcome::tonnes_co2,  &PlanOutcome::write_off_usd, &PlanOutcome::energy_usd,
+      &PlanOutcome::running_usd, &PlanOutcome::rent_usd};
+  constexpr std::array kCapital{&CapitalReport::machines_usd, &CapitalReport::network_usd,
+                                &CapitalReport::building_usd};
+  const auto n = static_cast<double>(outcomes.size());
+  for (const PlanOutcome& each : outcomes) {
+    for (const auto number : kNumbers) mean.*number += each.*number / n;
+    for (const auto part : kCapital) mean.capital.*part += each.capital.*part / n;
+    mean.finished = mean.finished && each.finished;
+  }
+  return mean;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,65 @@
+/// What the models say about one candidate, and what it comes to when inputs turn out otherwise:
+/// one simulated step, priced as often as needed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "models/layer/memory.hpp"
+#include "sim/power/step_power.hpp"
+#include "sim/run/plan_campaign.hpp"
+#include "sim/run/trajectory.hpp"
+#include "sim/search/plan_spec.hpp"
+
+namespace lockstep {
+
+/// A candidate, simulated once with everything as the file says.
+struct PlanModel {
+  Scenario scenario;       ///< the candidate's, with the layout that was found for it
+  std::string layout;      ///< how that was found, in words; empty: it was given
+  std::string impossible;  ///< why it cannot be done at all; then nothing below holds
+  double step_s = 0, mfu = 0, tokens_per_step = 0, tokens_per_s = 0;
+  StepMethod method = StepMethod::exact;
+  std::optional<StepBand> band;                  ///< as StepReport
+  std::array<Distribution, kPlanInputs> inputs;  ///< the candidate's; the efficiency holds the band
+  std::string accuracy;  ///< where the efficiency's distribution is from; empty: the file
+  MemoryVerdict memory;
+  CampaignPlan plan;
+  StepPower power;  ///< with the nodes in reserve
+};
+
+/// Simulates the steps that the candidate needs, and their power. Throws InputError where the run
+/// does not fit together. Impossible: it does not fit in memory, or would take over twenty years.
+PlanModel model_candidate(const PlanCandidate& candidate, PlanModel found = {});
+
+/// The fastest layout for a candidate that asks for one, for model_candidate() to go on with.
+/// Sharding and recomputation are searched too. Impossible: nothing fits.
+PlanModel tune_candidate(const PlanCandidate& candidate, int threads,
+                         const std::function<bool()>& interrupted);
+
+/// How it went, once.
+struct PlanOutcome {
+  double time_s = 0, usd = 0, energy_j = 0;
+  double peak_w = 0;  ///< highest reading of the site's meter
+  double goodput = 0, interruptions = 0, tonnes_co2 = 0;
+  /// usd = write_off_usd + running_usd + rent_usd; running_usd has energy_usd in it.
+  double write_off_usd = 0, running_usd = 0, energy_usd = 0, rent_usd = 0;
+  CapitalReport capital;  ///< to be spent before it begins; none of it where machines are rented
+  bool finished = true;   ///< within ten times the time without failures
+};
+
+/// The campaign with the factors in force: work for the efficiency, mean times between failures,
+/// times of a recovery. The others do not touch time.
+Campaign with_factors(const Campaign& campaign, const PlanFactors& factors);
+
+/// Prices a run of it. Power scales with its factor; when the job is slower or faster than
+/// predicted it draws the same, so that energy goes with time. Machines in reserve are paid for.
+PlanOutcome outcome_of(const PlanCandidate& candidate, const PlanModel& model,
+                       const TrajectoryResult& run, const PlanFactors& factors);
+
+/// Means of each number; `finished` if all are. Requires at least one.
+PlanOutcome mean_outcome(const std::vector<PlanOutcome>& outcomes);
+
+}  // namespace lockstep

@@ -1,0 +1,176 @@
+#include "sim/search/read_plan.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "models/base/json_cursor.hpp"
+#include "sim/scenario/member_reader.hpp"
+#include "sim/scenario/read_scenario.hpp"
+#include "sim/search/compute_optimal.hpp"
+#include "sim/search/plan_candidates.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr Interval kTokens{1e6, 1e18};
+constexpr Interval kBudget{1e18, 1e32};  // FLOP
+constexpr int kMostSamples = 100'000;
+
+const ScalingLaw& read_law(const JsonCursor& from) {
+  std::vector<std::string_view> names;
+  for (const ScalingLaw& law : scaling_laws()) names.push_back(law.name);
+  return scaling_laws()[from.choice(names)];
+}
+
+/// The model that all candidates train.
+double read_parameters(const JsonCursor& root, const PresetStore& presets) {
+  ScenarioDraft draft;
+  draft.file = root.file();
+  read_model_choice(root.at("scenario").at("model"), presets, draft);
+  return total_parameters(draft.model);
+}
+
+std::string law_words(const ScalingLaw& law, double parameters, double tokens) {
+  const Flops compute = training_compute(parameters, tokens);
+  const ComputeOptimum best = optimum_of(law, compute);
+  return fmt::format(
+      "By {} ({}) the {:.2g} FLOP of this training would go furthest with {:.3g} B weights and "
+      "{:.3g} T tokens: a loss of {:.3f} against {:.3f}.",
+      law.name, law.source, compute.base_units(), best.parameters * 1e-9, best.tokens * 1e-12,
+      expected_loss(law, best.parameters, best.tokens), expected_loss(law, parameters, tokens));
+}
+
+/// Tokens as given, as a budget of compute pays for, or as a law finds best for the model.
+PlanTraining read_training(const JsonCursor& from, double parameters) {
+  PlanTraining out;
+  const auto tokens = from.find("tokens");
+  const auto budget = from.find("flops");
+  const auto law = from.find("law");
+  if (tokens && budget) budget->fail(R"(either "tokens" or "flops")");
+  if (!tokens && !budget && !law) {
+    out.tokens = from.at("tokens").quantity(Dimension::count, kTokens);
+  }
+  if (tokens) out.tokens = tokens->quantity(Dimension::count, kTokens);
+  if (budget) {
+    const Flops flops{budget->number(kBudget)};
+    out.tokens = flops / training_compute(parameters, 1);
+    out.words.push_back(
+        fmt::format("{:.3g} FLOP at 6 for each of {:.4g} B weights and each token "
+                    "(arXiv:2001.08361) are {:.3g} T tokens.",
+                    flops.base_units(), parameters * 1e-9, out.tokens * 1e-12));
+  }
+  if (law) {
+    const ScalingLaw& chosen = read_law(*law);
+    out.law = chosen.name;
+    if (!tokens && !budget) {
+      out.tokens = optimal_tokens(chosen, parameters);
+      out.words.push_back(fmt::format(
+          "Tokens for which {:.4g} B weights are the best use of the compute, by {} ({}).",
+          parameters * 1e-9, chosen.name, chosen.source));
+    } else {
+      out.words.push_back(law_words(chosen, parameters, out.tokens));
+    }
+  }
+  from.finish();
+  return out;
+}
+
+PlanLimits read_limits(const JsonCursor& from) {
+  PlanLimits out;
+  const MemberReader member(from, Extent::changes);
+  member.optional("time", [&](const JsonCursor& at) { out.time = at.seconds({0, 1e9, true}); });
+  member.optional("power", [&](const JsonCursor& at) { out.power = at.watts({1, 1e12}); });
+  member.optional("usd", [&](const JsonCursor& at) { out.usd = at.number({0, 1e15, true}); });
+  member.optional("confidence", [&](const JsonCursor& at) {
+    out.confidence = at.quantity(Dimension::share, {0.01, 1});
+  });
+  from.finish();
+  return out;
+}
+
+std::array<Distribution, kPlanInputs> usual_inputs() {
+  std::array<Distribution, kPlanInputs> out;
+  for (const PlanInputInfo& info : plan_inputs()) {
+    out[static_cast<std::size_t>(info.input)] = info.otherwise;
+  }
+  return out;
+}
+
+/// What the file leaves to us.
+std::vector<std::string> input_assumptions(const std::optional<JsonCursor>& uncertain) {
+  std::vector<std::string> out;
+  for (const PlanInputInfo& info : plan_inputs()) {
+    const bool given = uncertain && uncertain->find(info.name);
+    if (given || info.input == PlanInput::efficiency) continue;
+    out.push_back(fmt::format("{} ({}): a factor of {} to {} in nine of ten cases; {}", info.title,
+                              info.about, info.otherwise.low, info.otherwise.high, info.source));
+  }
+  return out;
+}
+
+/// Without prices there is no answer about money: time decides instead, and the plan says which
+/// prices are missing. Throws where the file asks for money all the same.
+void settle_money(const JsonCursor& root, PlanSpec& out) {
+  const auto unpriced = std::ranges::find_if_not(out.candidates, is_priced);
+  if (unpriced == out.candidates.end()) return;
+  const std::string missing =
+      fmt::format("{}", fmt::join(missing_prices(unpriced->scenario.power->cost), ", "));
+  const std::string rule =
+      fmt::format("no such thing without prices: {} has none of {}", unpriced->name, missing);
+  const auto goal = root.find("prefer");
+  if (goal && out.goal == PlanGoal::money) goal->fail("time or energy; money is " + rule);
+  if (out.limits.usd) root.at("limits").at("usd").fail(rule);
+  if (!goal) out.goal = PlanGoal::time;
+  out.assumptions.push_back(fmt::format("money: left out of the choice, as {} has no prices ({}){}",
+                                        unpriced->name, missing,
+                                        goal ? "" : "; prefer: time (not given)"));
+}
+
+PlanSpec plan_of(const JsonCursor& root, const PresetStore& presets) {
+  PlanSpec out;
+  out.file = root.file();
+  (void)root.find("$schema");
+  const MemberReader member(root, Extent::whole);
+  member.optional("about", out.about);
+  out.training = read_training(root.at("training"), read_parameters(root, presets));
+  if (const auto limits = root.find("limits")) out.limits = read_limits(*limits);
+  if (const auto goal = root.find("prefer")) out.goal = read_choice<PlanGoal>(*goal, kPlanGoals);
+  member.optional("samples", [&](const JsonCursor& at) {
+    out.samples = static_cast<std::uint32_t>(at.integer(10, kMostSamples));
+  });
+  member.optional("seed", [&](const JsonCursor& at) {
+    out.seed = static_cast<std::uint64_t>(at.integer(0, 2'000'000'000));
+  });
+  std::array<Distribution, kPlanInputs> inputs = usual_inputs();
+  const auto uncertain = root.find("uncertain");
+  if (uncertain) read_uncertain(*uncertain, inputs);
+  out.assumptions = input_assumptions(uncertain);
+  out.candidates = read_candidates(root, presets, out.training.tokens, inputs);
+  settle_money(root, out);
+  root.finish();
+  for (std::size_t i = 0; i < out.candidates.size(); ++i) {
+    out.candidates[i].run.seed = out.seed;
+    const auto same = std::ranges::find(out.candidates.begin(),
+                                        out.candidates.begin() + static_cast<std::ptrdiff_t>(i),
+                                        out.candidates[i].name, &PlanCandidate::name);
+    if (same != out.candidates.begin() + static_cast<std::ptrdiff_t>(i)) {
+      throw InputError({.file = root.file(),
+                        .pointer = out.candidates[i].pointer + "/name",
+                        .found = in_quotes(out.candidates[i].name),
+                        .allowed = "a name that no other candidate has",
+                        .nearest = {}});
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+PlanSpec read_plan(const std::string& file, std::string_view text, const PresetStore& presets,
+                   const std::vector<std::string>& set) {
+  const JsonCursor root = JsonCursor::parse(file, text, JsonStyle::plain, set);
+  return root.read_whole([&] { return plan_of(root, presets); });
+}
+
+}  // namespace lockstep

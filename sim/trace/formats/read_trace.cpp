@@ -1,0 +1,137 @@
+#include "sim/trace/formats/read_trace.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <fmt/format.h>
+#include <ranges>
+
+#include "models/base/letter_case.hpp"
+#include "sim/trace/formats/goal.hpp"
+#include "sim/trace/formats/read_kineto.hpp"
+#include "sim/trace/pytorch/merge_pytorch.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::array kTraceFormats{
+    TraceFormatInfo{TraceFormat::chakra, "chakra", "Chakra execution traces, protobuf, one a rank"},
+    TraceFormatInfo{TraceFormat::chakra_json, "chakra-json", "the same in protobuf's JSON mapping"},
+    TraceFormatInfo{TraceFormat::kineto, "kineto",
+                    "traces of the PyTorch profiler (Chrome trace), one a rank"},
+    TraceFormatInfo{TraceFormat::goal, "goal", "a schedule of LogGOPSim and ATLAHS, all ranks"},
+    TraceFormatInfo{TraceFormat::pytorch, "pytorch",
+                    "execution traces of PyTorch beside Kineto traces, one of each a rank"}};
+
+int rank_of(const std::string& file, bool alone) {
+  if (const auto rank = rank_in_name(file)) return *rank;
+  if (alone) return 0;
+  fail_trace(file, "no rank in the file's name", "names such as trace.0.et");
+}
+
+}  // namespace
+
+std::span<const TraceFormatInfo> trace_formats() { return kTraceFormats; }
+
+TraceFormat recognise_trace(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) return TraceFormat::chakra;
+  const std::string_view begin = text.substr(first);
+  if (begin.front() == '{' || begin.front() == '[') {
+    // A short length of GlobalMetadata may look like a bracket; its next byte is no text then.
+    constexpr std::size_t kLook = 16;
+    const std::string_view look = begin.substr(0, kLook);
+    const bool is_text = std::ranges::all_of(look, [](char c) {
+      const auto byte = static_cast<unsigned char>(c);
+      return byte >= ' ' || std::isspace(byte) != 0;
+    });
+    if (!is_text) return TraceFormat::chakra;
+    if (is_execution_trace(begin)) return TraceFormat::pytorch;
+    return text.find("\"traceEvents\"") != std::string_view::npos ? TraceFormat::kineto
+                                                                  : TraceFormat::chakra_json;
+  }
+  for (const std::string_view word : {"num_ranks", "rank ", "//", "/*"}) {
+    if (begin.starts_with(word)) return TraceFormat::goal;
+  }
+  return TraceFormat::chakra;
+}
+
+std::optional<int> rank_in_name(std::string_view file) {
+  std::string_view name = file.substr(file.find_last_of('/') + 1);
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  for (int ending = 0; ending < 4; ++ending) {  // ".pt.trace.json.gz"
+    const std::size_t dot = name.rfind('.');
+    if (dot == std::string_view::npos || std::ranges::all_of(name.substr(dot + 1), is_digit)) break;
+    name = name.substr(0, dot);
+  }
+  const auto last = std::ranges::find_if(std::views::reverse(name), is_digit);
+  const auto before = std::find_if_not(last, name.rend(), is_digit);
+  const char* const begin = name.data() + (name.rend() - before);
+  const char* const end = name.data() + (name.rend() - last);
+  int rank = 0;
+  const auto [stop, error] = std::from_chars(begin, end, rank);
+  if (begin == end || error != std::errc{} || rank >= kMostTraceRanks) return std::nullopt;
+  return rank;
+}
+
+std::optional<int> kineto_rank_in_name(std::string_view file, bool alone) {
+  const std::string name = lowered(file.substr(file.find_last_of('/') + 1));
+  for (const std::string_view word : {"rank", "worker"}) {
+    std::size_t at = name.find(word);
+    if (at == std::string::npos) continue;
+    at += word.size();
+    if (at < name.size() && (name[at] == '-' || name[at] == '_' || name[at] == '.')) ++at;
+    int rank = 0;
+    const auto [stop, error] = std::from_chars(name.data() + at, name.data() + name.size(), rank);
+    if (error == std::errc{} && rank >= 0 && rank < kMostTraceRanks) return rank;
+  }
+  return alone ? 0 : rank_in_name(file);
+}
+
+std::vector<RankTrace> read_trace_file(const std::string& file, std::string_view text,
+                                       TraceFormat format, bool alone,
+                                       const ChakraOptions& options) {
+  std::vector<RankTrace> out;
+  switch (format) {
+    case TraceFormat::goal:
+      return read_goal(file, text);
+    case TraceFormat::kineto:
+      out.push_back(read_kineto(file, kineto_rank_in_name(file, alone), text));
+      break;
+    case TraceFormat::pytorch:
+      fail_without_kineto(file);
+    case TraceFormat::chakra_json:
+      out.push_back(read_chakra_json(file, rank_of(file, alone), text, options));
+      break;
+    case TraceFormat::chakra:
+      out.push_back(read_chakra(file, rank_of(file, alone), text, options));
+      break;
+  }
+  return out;
+}
+
+std::vector<PytorchPair> pair_pytorch(std::span<const ExecutionTrace> operators,
+                                      std::span<const KinetoRecording> kineto) {
+  const bool one_of_each = operators.size() == 1 && kineto.size() == 1;
+  std::vector<PytorchPair> out;
+  for (std::size_t k = 0; k < kineto.size(); ++k) {
+    const auto named = one_of_each ? 0 : kineto_rank_in_name(kineto[k].file, kineto.size() == 1);
+    out.push_back({kineto_rank(kineto[k], named), k, {}});
+  }
+  for (std::size_t i = 0; i < operators.size(); ++i) {
+    const std::string& file = operators[i].file;
+    const int rank = one_of_each ? out[0].rank : rank_of(file, false);
+    const auto at = std::ranges::find(out, rank, &PytorchPair::rank);
+    if (at == out.end()) fail_without_kineto(file);
+    if (at->operators) {
+      fail_trace(
+          file, fmt::format("rank {}", rank),
+          fmt::format("each rank once; {} is of the same rank", operators[*at->operators].file));
+    }
+    at->operators = i;
+  }
+  return out;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,53 @@
+#include "models/base/input_error.hpp"
+
+#include <doctest/doctest.h>
+#include <string>
+#include <vector>
+
+namespace lockstep {
+
+TEST_CASE("InputError: one line with place, find, rule and the nearest name") {
+  const InputError error({"plan.json", "/cluster/nodes", "0", "1 to 9", "nodes"});
+  CHECK(std::string(error.what()) ==
+        "plan.json#/cluster/nodes: found 0; allowed: 1 to 9. Did you mean \"nodes\"?");
+  CHECK(std::string(InputError({"plan.json", "", "a directory", "a file", ""}).what()) ==
+        "plan.json: found a directory; allowed: a file");
+}
+
+TEST_CASE("InputError: stays one line of text whatever the names hold") {
+  const InputError error({"a\nb.json", "/x\x01", "\xFF", "caf\xC3\xA9", ""});
+  CHECK(std::string(error.what()) == "a\\x0ab.json#/x\\x01: found \\xff; allowed: caf\xC3\xA9");
+}
+
+TEST_CASE("InputError: a pointer of a megabyte is cut") {
+  const InputError error({"a.json", "/" + std::string(1'000'000, 'k'), "1", "2", ""});
+  CHECK(std::string(error.what()).size() < 300);
+}
+
+TEST_CASE("in_quotes: cuts long text between letters") {
+  CHECK(in_quotes("short") == "\"short\"");
+  // 59 letters, then one of two bytes that ends behind the limit of 60.
+  const std::string text = std::string(59, 'a') + "\xC3\xA9 and more";
+  CHECK(in_quotes(text) == "\"" + std::string(59, 'a') + "...\"");
+}
+
+TEST_CASE("nearest_name: misspelt, swapped, cut short, in capitals; and nothing where nothing is") {
+  const std::vector<std::string> names{"fat_tree", "rail_optimised", "ideal", "h100_sxm5_80gb"};
+  CHECK(nearest_name("fattree", names) == "fat_tree");
+  CHECK(nearest_name("idela", names) == "ideal");
+  CHECK(nearest_name("IDEAL", names) == "ideal");
+  CHECK(nearest_name("rail", names) == "rail_optimised");
+  CHECK(nearest_name("sxm5", names) == "h100_sxm5_80gb");
+  CHECK(nearest_name("torus", names).empty());
+  CHECK(nearest_name("", names).empty());
+  CHECK(nearest_name(std::string(100'000, 'i'), names).empty());
+}
+
+TEST_CASE("listed: forty names, then how many more") {
+  const std::vector<std::string> forty(40, "x");
+  const std::vector<std::string> more(42, "x");
+  CHECK(listed(forty).find("more") == std::string::npos);
+  CHECK(listed(more) == listed(forty) + ", and 2 more");
+}
+
+}  // namespace lockstep

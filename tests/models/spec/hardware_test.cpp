@@ -1,0 +1,49 @@
+#include "models/spec/hardware.hpp"
+
+#include <doctest/doctest.h>
+
+#include "sim/scenario/preset_store.hpp"
+
+namespace lockstep {
+
+TEST_CASE("GpuSpec::peak: each format has its own, mxfp8 that of fp8, tf32 half of bf16's") {
+  GpuSpec gpu;
+  gpu.peak_fp16 = teraflops_per_second(1);
+  gpu.peak_bf16 = teraflops_per_second(2);
+  gpu.peak_fp8 = teraflops_per_second(3);
+  gpu.peak_fp4 = teraflops_per_second(4);
+  CHECK(gpu.peak(Precision::fp16) == teraflops_per_second(1));
+  CHECK(gpu.peak(Precision::bf16) == teraflops_per_second(2));
+  CHECK(gpu.peak(Precision::fp8) == teraflops_per_second(3));
+  CHECK(gpu.peak(Precision::mxfp8) == teraflops_per_second(3));
+  CHECK(gpu.peak(Precision::nvfp4) == teraflops_per_second(4));
+  CHECK(gpu.peak(Precision::tf32) == teraflops_per_second(1));
+}
+
+TEST_CASE("GPU presets: a format that the hardware lacks has no peak") {
+  const PresetStore presets;
+  CHECK(presets.gpu("v100_sxm2_32gb").peak(Precision::bf16) == FlopsPerSecond{});
+  CHECK(presets.gpu("v100_sxm2_32gb").peak(Precision::tf32) == FlopsPerSecond{});
+  CHECK(presets.gpu("mi250x").peak(Precision::tf32) == FlopsPerSecond{});
+  CHECK(presets.gpu("a100_sxm4_80gb").peak(Precision::tf32) == teraflops_per_second(156));
+  CHECK(presets.gpu("a100_sxm4_80gb").peak(Precision::fp8) == FlopsPerSecond{});
+  CHECK(presets.gpu("h100_sxm5_80gb").peak(Precision::nvfp4) == FlopsPerSecond{});
+  CHECK(presets.gpu("b200_sxm_180gb").peak(Precision::nvfp4) == teraflops_per_second(9000));
+}
+
+TEST_CASE(
+    "GPU presets: no kernel reaches more than the data sheet, and a lasting load gains nothing") {
+  const PresetStore presets;
+  for (const std::string& name : presets.names("gpus")) {
+    CAPTURE(name);
+    const GpuSpec& gpu = presets.gpu(name);
+    CHECK(gpu.gemm.bandwidth <= gpu.hbm_bandwidth);
+    CHECK(gpu.gemm.efficiency <= 1);
+    CHECK(gpu.gemm.efficiency * gpu.gemm.fp8_efficiency <= 1);
+    CHECK(gpu.gemm.sustained <= 1);
+    CHECK(gpu.power_idle < gpu.power_limit);
+    CHECK(gpu.sm_count >= 80);
+  }
+}
+
+}  // namespace lockstep

@@ -1,0 +1,291 @@
+#include "models/spec/hugging_face.hpp"
+
+#include <array>
+#include <cmath>
+#include <doctest/doctest.h>
+#include <string>
+#include <string_view>
+
+#include "models/spec/transformer.hpp"
+
+namespace lockstep {
+namespace {
+
+/// The keys of a published config.json that matter, and the weights of that model's checkpoint
+/// (safetensors index on Hugging Face).
+struct PublishedConfig {
+  std::string_view name;
+  std::string_view text;
+  double parameters;
+};
+constexpr std::array kConfigs{
+    PublishedConfig{"Llama-3.1-8B",
+                    R"({"model_type": "llama", "architectures": ["LlamaForCausalLM"],
+        "hidden_size": 4096, "intermediate_size": 14336, "num_attention_heads": 32,
+        "num_hidden_layers": 32, "num_key_value_heads": 8, "vocab_size": 128256,
+        "tie_word_embeddings": false, "attention_bias": false, "mlp_bias": false,
+        "max_position_embeddings": 131072})",
+                    8'030'261'248.0},
+    PublishedConfig{"Mistral-7B-v0.1",
+                    R"({"model_type": "mistral", "hidden_size": 4096, "intermediate_size": 14336,
+        "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 8,
+        "sliding_window": 4096, "vocab_size": 32000})",
+                    7'241'732'096.0},
+    PublishedConfig{"gpt-neox-20b",
+                    R"({"model_type": "gpt_neox", "hidden_size": 6144, "intermediate_size": 24576,
+        "num_attention_heads": 64, "num_hidden_layers": 44, "vocab_size": 50432,
+        "tie_word_embeddings": false})",
+                    20'554'567'680.0},
+    PublishedConfig{"gemma-7b",
+                    R"({"model_type": "gemma", "head_dim": 256, "hidden_size": 3072,
+        "intermediate_size": 24576, "num_attention_heads": 16, "num_hidden_layers": 28,
+        "num_key_value_heads": 16, "vocab_size": 256000})",
+                    8'537'680'896.0},
+    PublishedConfig{"gpt2",
+                    R"({"model_type": "gpt2", "n_embd": 768, "n_head": 12, "n_layer": 12,
+        "n_inner": null, "n_positions": 1024, "vocab_size": 50257})",
+                    124'439'808.0},
+    PublishedConfig{"opt-125m",
+                    R"({"model_type": "opt", "hidden_size": 768, "ffn_dim": 3072,
+        "num_attention_heads": 12, "num_hidden_layers": 12, "max_position_embeddings": 2048,
+        "vocab_size": 50272})",
+                    125'239'296.0},
+    PublishedConfig{"Mixtral-8x7B-v0.1",
+                    R"({"model_type": "mixtral", "hidden_size": 4096, "intermediate_size": 14336,
+        "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 8,
+        "num_experts_per_tok": 2, "num_local_experts": 8, "sliding_window": null,
+        "tie_word_embeddings": false, "vocab_size": 32000})",
+                    46'702'792'704.0},
+    PublishedConfig{"DeepSeek-V2",
+                    R"({"model_type": "deepseek_v2", "first_k_dense_replace": 1,
+        "hidden_size": 5120, "intermediate_size": 12288, "kv_lora_rank": 512,
+        "moe_intermediate_size": 1536, "moe_layer_freq": 1, "n_routed_experts": 160,
+        "n_shared_experts": 2, "num_attention_heads": 128, "num_experts_per_tok": 6,
+        "num_hidden_layers": 60, "num_key_value_heads": 128, "q_lora_rank": 1536,
+        "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128,
+        "vocab_size": 102400})",
+                    235'741'434'880.0},
+    PublishedConfig{"DeepSeek-V2-Lite",
+                    R"({"model_type": "deepseek_v2", "first_k_dense_replace": 1,
+        "hidden_size": 2048, "intermediate_size": 10944, "kv_lora_rank": 512,
+        "moe_intermediate_size": 1408, "moe_layer_freq": 1, "n_routed_experts": 64,
+        "n_shared_experts": 2, "num_attention_heads": 16, "num_experts_per_tok": 6,
+        "num_hidden_layers": 27, "num_key_value_heads": 16, "q_lora_rank": null,
+        "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128,
+        "vocab_size": 102400})",
+                    15'706'484'224.0},
+};
+
+// The reader's own keys of a small mixture of experts; the layers that have them come last.
+constexpr std::string_view kSmallQwen =
+    R"({"model_type": "qwen3_moe", "hidden_size": 64, "intermediate_size": 256,
+        "moe_intermediate_size": 32, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "num_hidden_layers": 8, "num_experts": 16, "num_experts_per_tok": 2, "vocab_size": 1000)";
+// A windowed model but for what says which layers are.
+constexpr std::string_view kSmallQwen2 =
+    R"({"model_type": "qwen2", "hidden_size": 64, "intermediate_size": 256,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "num_hidden_layers": 8,
+        "vocab_size": 1000, "use_sliding_window": true, "sliding_window": 512)";
+
+HuggingFaceModel read(std::string_view text) {
+  return read_hugging_face(JsonCursor::parse("config.json", text), "model");
+}
+
+}  // namespace
+
+TEST_CASE("read_hugging_face: published configs give the published number of weights") {
+  for (const PublishedConfig& row : kConfigs) {
+    CAPTURE(row.name);
+    CHECK(total_parameters(read(row.text).shape) == row.parameters);
+  }
+}
+
+TEST_CASE("read_hugging_face: Qwen2 7B lacks only its QKV biases") {
+  const HuggingFaceModel model =
+      read(R"({"model_type": "qwen2", "hidden_size": 3584, "intermediate_size": 18944,
+               "num_attention_heads": 28, "num_hidden_layers": 28, "num_key_value_heads": 4,
+               "sliding_window": 131072, "use_sliding_window": false, "vocab_size": 152064})");
+  CHECK(total_parameters(model.shape) == 7'615'616'512.0 - 28 * (3584 + 2 * 512));
+  CHECK(model.assumptions.empty());
+}
+
+TEST_CASE("read_hugging_face: Qwen1.5-MoE lacks its QKV biases and the gate of its shared expert") {
+  const TransformerShape shape =
+      read(R"({"model_type": "qwen2_moe", "decoder_sparse_step": 1, "hidden_size": 2048,
+               "intermediate_size": 5632, "max_window_layers": 21, "moe_intermediate_size": 1408,
+               "num_attention_heads": 16, "num_experts": 60, "num_experts_per_tok": 4,
+               "num_hidden_layers": 24, "num_key_value_heads": 16,
+               "shared_expert_intermediate_size": 5632, "sliding_window": 32768,
+               "use_sliding_window": false, "vocab_size": 151936})")
+          .shape;
+  CHECK(total_parameters(shape) == 14'315'784'192.0 - 24 * (3 * 2048 + 2048));
+  CHECK(shape.window == 0);
+}
+
+TEST_CASE("read_hugging_face: DeepSeek-V3 predicts a second token, behind three dense layers") {
+  const HuggingFaceModel model =
+      read(R"({"model_type": "deepseek_v3", "first_k_dense_replace": 3, "hidden_size": 7168,
+               "intermediate_size": 18432, "kv_lora_rank": 512, "moe_intermediate_size": 2048,
+               "moe_layer_freq": 1, "n_routed_experts": 256, "n_shared_experts": 1,
+               "num_attention_heads": 128, "num_experts_per_tok": 8, "num_hidden_layers": 61,
+               "num_key_value_heads": 128, "num_nextn_predict_layers": 1, "q_lora_rank": 1536,
+               "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128,
+               "vocab_size": 129280})");
+  // README_WEIGHTS.md of the model: 671 B and 11.5 B, rounded to the last digit.
+  CHECK(std::abs(total_parameters(model.shape) - 682.5e9) < 0.55e9);
+  CHECK(model.shape.predicted_tokens == 1);
+  CHECK_FALSE(model.shape.kind(2).experts);
+  CHECK(model.shape.kind(3).experts);
+  CHECK(model.assumptions.empty());
+}
+
+TEST_CASE("read_hugging_face: Nemotron 3 Nano is a string of blocks") {
+  constexpr std::string_view kNano =
+      R"({"model_type": "nemotron_h", "hidden_size": 2688, "intermediate_size": 1856,
+          "num_hidden_layers": 52, "num_attention_heads": 32, "num_key_value_heads": 2,
+          "head_dim": 128, "n_routed_experts": 128, "num_experts_per_tok": 6,
+          "moe_intermediate_size": 1856, "n_shared_experts": 1,
+          "moe_shared_expert_intermediate_size": 3712, "vocab_size": 131072,
+          "mamba_num_heads": 64, "mamba_head_dim": 64, "ssm_state_size": 128, "n_groups": 8,
+          "conv_kernel": 4, "hybrid_override_pattern":
+          "MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME"})";
+  const TransformerShape shape = read(kNano).shape;
+  CHECK(shape.kind(0).mixer == Mixer::mamba);
+  CHECK(shape.kind(1).experts);
+  CHECK(shape.kind(5).mixer == Mixer::attention);
+  CHECK_FALSE(shape.kind(5).feed_forward);
+  CHECK(total_parameters(shape) == doctest::Approx(31.6e9).epsilon(0.01));
+  std::string short_one{kNano};
+  short_one.replace(short_one.find("MEMEM*"), 6, "MEMEM");
+  CHECK_THROWS_AS((void)read(short_one), InputError);
+}
+
+TEST_CASE(
+    "read_hugging_face: a layer of Jamba is a mixer, Mamba-1 or attention, and experts or not") {
+  const TransformerShape shape =
+      read(R"({"model_type": "jamba", "hidden_size": 4096, "intermediate_size": 14336,
+               "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8,
+               "attn_layer_offset": 4, "attn_layer_period": 8, "expert_layer_offset": 1,
+               "expert_layer_period": 2, "num_experts": 16, "num_experts_per_tok": 2,
+               "mamba_dt_rank": 256, "mamba_d_state": 16, "vocab_size": 65536})")
+          .shape;
+  CHECK(shape.layers == 64);
+  CHECK(shape.pattern.substr(0, 16) == "M-MEM-ME*-MEM-ME");
+  CHECK(shape.mamba.step_rank == 256);
+  // 52 billion weights (arXiv:2403.19887).
+  CHECK(total_parameters(shape) == doctest::Approx(51.6e9).epsilon(0.005));
+}
+
+TEST_CASE("read_hugging_face: gpt-oss has a window in every second layer, the first included") {
+  const TransformerShape shape =
+      read(R"({"model_type": "gpt_oss", "attention_bias": true, "head_dim": 64,
+               "hidden_size": 2880, "intermediate_size": 2880, "num_attention_heads": 64,
+               "num_experts_per_tok": 4, "num_hidden_layers": 24, "num_key_value_heads": 8,
+               "num_local_experts": 32, "sliding_window": 128, "vocab_size": 201088})")
+          .shape;
+  CHECK(shape.window == 128);
+  CHECK(shape.window_interval == 2);
+  // The shape has biases of norms, and one of an MLP, but none of experts and router, no sinks.
+  const double more = 24 * (2 * 2880 + 2880) + 2880;
+  const double less = 24 * (32 * 3 * 2880 + 32 + 64);
+  CHECK(total_parameters(shape) == 20'914'757'184.0 + more - less);
+}
+
+TEST_CASE("read_hugging_face: of Llama 4 the language model, its chunks said to be left out") {
+  const HuggingFaceModel model =
+      read(R"({"model_type": "llama4", "text_config": {"model_type": "llama4_text",
+               "attention_chunk_size": 8192, "head_dim": 128, "hidden_size": 5120,
+               "interleave_moe_layer_step": 2, "intermediate_size": 8192,
+               "intermediate_size_mlp": 16384, "num_attention_heads": 40,
+               "num_experts_per_tok": 1, "num_hidden_layers": 48, "num_key_value_heads": 8,
+               "num_local_experts": 128, "vocab_size": 202048}, "vision_config": {}})");
+  CHECK_FALSE(model.shape.kind(0).experts);
+  CHECK(model.shape.kind(1).experts);
+  // Published: 400 B in all, of which the vision encoder is 0.9 B.
+  CHECK(total_parameters(model.shape) == doctest::Approx(400e9).epsilon(0.005));
+  REQUIRE(model.assumptions.size() == 2);
+  CHECK(model.assumptions[0] ==
+        "attention: over all earlier tokens; the model's chunk of 8192 tokens is left out");
+  CHECK(model.assumptions[1] == "model: its language part; what it sees with is left out");
+}
+
+TEST_CASE("read_hugging_face: layers with experts, where the shape can say which") {
+  const auto layout = [](std::string_view keys) {
+    return read(std::string(kSmallQwen) + std::string(keys) + "}").shape.experts;
+  };
+  CHECK(layout("").interval == 1);
+  CHECK(layout(R"(, "decoder_sparse_step": 2)").interval == 2);
+  CHECK(layout(R"(, "decoder_sparse_step": 2)").leading_dense == 0);
+  CHECK(layout(R"(, "mlp_only_layers": [0, 1])").leading_dense == 2);
+  CHECK(layout(R"(, "mlp_only_layers": [0, 1])").interval == 1);
+  CHECK(layout(R"(, "mlp_only_layers": [1], "decoder_sparse_step": 2)").leading_dense == 2);
+  CHECK(layout(R"(, "mlp_only_layers": [0, 1, 2, 3, 4, 5, 6])").leading_dense == 7);
+  const std::string refused =
+      "config.json: found an object; allowed: a model with experts in every n-th layer behind "
+      "layers without";
+  CHECK_THROWS_WITH_AS(layout(R"(, "mlp_only_layers": [3])"), refused.c_str(), InputError);
+  CHECK_THROWS_WITH_AS(layout(R"(, "mlp_only_layers": [7])"), refused.c_str(), InputError);
+  CHECK_THROWS_WITH_AS(layout(R"(, "decoder_sparse_step": 9)"), refused.c_str(), InputError);
+}
+
+TEST_CASE("read_hugging_face: windows, where the shape can say which layers have one") {
+  CHECK(read(kConfigs[1].text).shape.window == 4096);
+  CHECK(read(kConfigs[1].text).shape.window_interval == 1);
+  const auto qwen = [](std::string_view keys) {
+    return read(std::string(kSmallQwen2) + std::string(keys) + "}");
+  };
+  CHECK(qwen(R"(, "max_window_layers": 0)").shape.window == 512);
+  CHECK(qwen(R"(, "max_window_layers": 8)").shape.window == 0);
+  CHECK(qwen(R"(, "max_window_layers": 8)").assumptions.empty());
+  const HuggingFaceModel mixed = qwen(R"(, "max_window_layers": 7)");
+  CHECK(mixed.shape.window == 0);
+  REQUIRE(mixed.assumptions.size() == 1);
+  CHECK(mixed.assumptions[0] ==
+        "attention: over all earlier tokens; the model's sliding window of 512 tokens is left out");
+  const std::string named = R"(, "layer_types": ["sliding_attention", "full_attention",
+      "full_attention", "full_attention", "sliding_attention", "full_attention",
+      "full_attention", "full_attention"])";
+  CHECK(qwen(named).shape.window_interval == 4);
+  // As Gemma 3, three of four here.
+  const std::string most = R"(, "layer_types": ["sliding_attention", "sliding_attention",
+      "sliding_attention", "full_attention", "sliding_attention", "sliding_attention",
+      "sliding_attention", "full_attention"])";
+  CHECK(qwen(most).shape.window == 512);
+  CHECK(qwen(most).shape.window_interval == 4);
+  CHECK(qwen(most).shape.window_layers == 3);
+  CHECK_THROWS_WITH_AS(qwen(R"(, "layer_types": ["full_attention"])"),
+                       "config.json#/layer_types: found an array; allowed: an array of 8 "
+                       "(num_hidden_layers)",
+                       InputError);
+}
+
+TEST_CASE("read_hugging_face: other families and misfits are refused by name") {
+  CHECK_THROWS_WITH_AS(read(R"({"model_type": "lama"})"),
+                       "config.json#/model_type: found \"lama\"; allowed: llama, mistral, "
+                       "mixtral, qwen2, qwen2_moe, qwen3, qwen3_moe, deepseek_v2, deepseek_v3, "
+                       "kimi_k2, gpt_oss, llama4, llama4_text, gpt_neox, gemma, gemma2, "
+                       "nemotron_h, jamba, gpt2, opt. Did you mean \"llama\"?",
+                       InputError);
+  CHECK_THROWS_WITH_AS(read(R"({"model_type": "mistral", "num_local_experts": 8})"),
+                       "config.json#/num_local_experts: found 8; allowed: a dense model, without "
+                       "this key",
+                       InputError);
+  CHECK_THROWS_WITH_AS(
+      read(R"({"model_type": "mixtral", "hidden_size": 64, "num_hidden_layers": 2,
+               "num_attention_heads": 4, "num_key_value_heads": 4, "intermediate_size": 128,
+               "vocab_size": 1000, "num_local_experts": 4, "num_experts_per_tok": 8})"),
+      "config.json#/num_experts_per_tok: found 8; allowed: at most 4 (num_local_experts)",
+      InputError);
+  CHECK_THROWS_WITH_AS(read(R"({"architectures": ["LlamaForCausalLM"]})"),
+                       "config.json: found an object without \"model_type\"; allowed: an object "
+                       "with it",
+                       InputError);
+  CHECK_THROWS_WITH_AS(
+      read(R"({"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2,
+               "num_attention_heads": 6, "num_key_value_heads": 4})"),
+      "config.json#/num_key_value_heads: found 4; allowed: heads that are a multiple of the "
+      "key-value heads; here 6 and 4",
+      InputError);
+}
+
+}  // namespace lockstep

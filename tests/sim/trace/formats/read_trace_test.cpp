@@ -1,0 +1,462 @@
+// What each format says, read into the same trace, and the line that a broken file gets.
+#include "sim/trace/formats/read_trace.hpp"
+
+#include <array>
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "models/base/input_error.hpp"
+#include "sim/trace/formats/read_kineto.hpp"
+#include "sim/trace/formats/write_chakra.hpp"
+#include "tests/sim/trace/sample_traces.hpp"
+#include "tests/support/near.hpp"
+
+namespace lockstep {
+namespace {
+
+using test::replayed;
+using test::trace_cluster;
+
+constexpr std::uint64_t kMicro = 1'000'000;  // picoseconds
+
+const ChakraOptions& h100() {
+  static const ChakraOptions options{.gpu = trace_cluster().node.gpu, .groups = {}};
+  return options;
+}
+
+std::string read_mistake(const std::string& file, const std::string& text) {
+  try {
+    (void)read_trace_file(file, text, recognise_trace(text), true, h100());
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "no mistake";
+}
+
+/// A node of protobuf's JSON mapping, as MessageToJson writes it.
+std::string json_node(int id, const std::string& type, const std::string& rest) {
+  return fmt::format(R"({{"id": "{}", "name": "n{}", "type": "{}"{}}})", id, id, type, rest);
+}
+std::string attributes(const std::vector<std::pair<std::string, std::string>>& values) {
+  std::string out;
+  for (const auto& [name, value] : values) {
+    out += fmt::format(R"({}{{"name": "{}", {}}})", out.empty() ? "" : ", ", name, value);
+  }
+  return R"(, "attr": [)" + out + "]";
+}
+std::string int64(const std::string& value) { return R"("int64Val": ")" + value + "\""; }
+
+/// Two ranks that compute for 100 us, reduce 1 MB with each other and compute for 50 us.
+std::string chakra_json_rank() {
+  return R"({"version": "0.0.4"})"
+         "\n" +
+         json_node(0, "METADATA_NODE",
+                   R"(, "inputs": {"values": "['[{\"pg_name\": \"7\", \"ranks\": [0, 1]}]']"})") +
+         "\n" +
+         json_node(
+             1, "COMP_NODE",
+             R"(, "durationMicros": "100")" + attributes({{"is_cpu_op", R"("boolVal": false)"}})) +
+         "\n" +
+         json_node(2, "COMM_COLL_NODE",
+                   R"(, "dataDeps": ["1"])" + attributes({{"comm_type", int64("0")},
+                                                          {"comm_size", int64("1000000")},
+                                                          {"pg_name", R"("stringVal": "7")"}})) +
+         "\n" + json_node(3, "COMP_NODE", R"(, "ctrlDeps": ["2"], "durationMicros": "50")") + "\n";
+}
+
+}  // namespace
+
+TEST_CASE(
+    "read_chakra_json: objects one after another, in an array and in \"nodes\" are the same") {
+  const std::string lines = chakra_json_rank();
+  std::string list;
+  for (const char c : lines) list += c == '\n' ? ',' : c;
+  list.pop_back();
+  for (const std::string& text :
+       {lines, "[" + list + "]",
+        R"({"schema": "x", "nodes": [)" + list.substr(list.find("{\"id")) + "]}"}) {
+    std::vector<RankTrace> ranks;
+    for (int r = 0; r < 2; ++r) ranks.push_back(read_chakra_json("t", r, text, h100()));
+    const Trace trace = join(std::move(ranks));
+    CHECK(trace.size() == 8);
+    const TraceReplay replay = replayed(trace, trace_cluster());
+    const Cluster cluster = trace_cluster();
+    const Seconds reduce = collective_time(
+        {.op = CollectiveOp::all_reduce, .payload = Bytes{1e6}, .ranks = 2, .ranks_per_node = 2},
+        cluster.node.gpu, cluster.transport, cluster.node.nic_bandwidth);
+    CHECK(to_seconds(replay.end).base_units() ==
+          test::near(150e-6 + reduce.base_units()).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("read_chakra: what was written in protobuf is read back") {
+  std::vector<RankTrace> ranks;
+  for (int r = 0; r < 2; ++r) ranks.push_back(read_chakra_json("t", r, chakra_json_rank(), h100()));
+  const Trace trace = join(std::move(ranks));
+  ChakraOptions options = h100();
+  options.groups = read_trace_groups("comm_groups.json", write_trace_groups(trace));
+  std::vector<RankTrace> again;
+  for (int r = 0; r < 2; ++r) {
+    const std::string bytes = write_chakra(trace, r);
+    CHECK(recognise_trace(bytes) == TraceFormat::chakra);
+    again.push_back(read_chakra("t", r, bytes, options));
+  }
+  const Trace back = join(std::move(again));
+  CHECK(back.groups == trace.groups);
+  CHECK(back.collectives == trace.collectives);
+  CHECK(replayed(back, trace_cluster()).end == replayed(trace, trace_cluster()).end);
+}
+
+TEST_CASE("read_chakra: work of the host and copies are read back as what they were") {
+  constexpr std::array kKinds{TraceNodeKind::compute, TraceNodeKind::memory, TraceNodeKind::host,
+                              TraceNodeKind::exchange, TraceNodeKind::delay};
+  RankTrace rank;
+  for (std::size_t i = 0; i < kKinds.size(); ++i) {
+    RankTrace::Node& node = rank.add(i, "n");
+    node.kind = kKinds[i];
+    node.duration = {1000 * (i + 1)};
+  }
+  const Trace back = join({read_chakra("t", 0, write_chakra(join({rank}), 0), h100())});
+  REQUIRE(back.size() == kKinds.size());
+  for (std::uint32_t i = 0; i < kKinds.size(); ++i) {
+    CHECK(back.nodes[i].kind == kKinds[i]);
+    CHECK(back.nodes[i].duration == StepTime{1000 * (i + std::uint64_t{1})});
+  }
+}
+
+TEST_CASE(
+    "read_chakra_json: the keys of converters of 2023, whose collectives say only their length") {
+  const std::string text = R"({"workload_graph": [
+    {"Id": 216, "Name": "aten::flatten", "NodeType": 4, "runtime": 318, "data_deps": [],
+     "is_cpu_op": true},
+    {"Id": 430, "Name": "CatArrayBatchedCopy", "NodeType": 4, "data_deps": [216], "runtime": 4,
+     "is_cpu_op": false},
+    {"Id": 435, "Name": "ncclKernel_Broadcast", "NodeType": 7, "data_deps": [430], "runtime": 70,
+     "is_cpu_op": false}]})";
+  CHECK(recognise_trace(text) == TraceFormat::chakra_json);
+  const Trace trace = join({read_chakra_json("t", 0, text, h100())});
+  REQUIRE(trace.size() == 3);
+  CHECK(trace.nodes[0].kind == TraceNodeKind::host);
+  CHECK(trace.nodes[2].kind == TraceNodeKind::exchange);
+  CHECK(replayed(trace, trace_cluster()).end == StepTime{392 * kMicro});
+  REQUIRE(trace.repaired.size() == 1);
+  CHECK(trace.repaired[0].starts_with("1 kernel of communication at"));
+}
+
+TEST_CASE("read_chakra: field numbers are those of the published schema") {
+  // Two nodes byte by byte: GlobalMetadata {version "1"}; Node {id 3, name "a", type COMP_NODE,
+  // start 5, duration 100}; Node {id 4, name "b", type COMM_SEND_NODE, ctrl_deps [3], data_deps
+  // [3], attr comm_size int64 9, comm_dst int32 1, comm_tag uint32 2}.
+  const std::string size(
+      "\x0a\x09"
+      "comm_size"
+      "\x48\x09",
+      13);
+  const std::string dst(
+      "\x0a\x08"
+      "comm_dst"
+      "\x38\x01",
+      12);
+  const std::string tag(
+      "\x0a\x08"
+      "comm_tag"
+      "\x58\x02",
+      12);
+  std::string send(
+      "\x08\x04\x12\x01"
+      "b"
+      "\x18\x05\x22\x01\x03\x2a\x01\x03",
+      13);
+  for (const std::string& attribute : {size, dst, tag}) {
+    send += '\x52';
+    send += static_cast<char>(attribute.size());
+    send += attribute;
+  }
+  std::string bytes(
+      "\x03\x0a\x01"
+      "1"
+      "\x0b\x08\x03\x12\x01"
+      "a"
+      "\x18\x04\x30\x05\x38\x64",
+      16);
+  bytes += static_cast<char>(send.size());
+  bytes += send;
+  const RankTrace rank = read_chakra("t", 0, bytes, h100());
+  REQUIRE(rank.nodes.size() == 2);
+  CHECK(rank.nodes[0].id == 3);
+  CHECK(rank.nodes[0].duration == StepTime{100 * kMicro});
+  CHECK(rank.nodes[1].kind == TraceNodeKind::send);
+  CHECK(rank.nodes[1].size == Bytes{9});
+  CHECK(rank.nodes[1].peer == 1);
+  CHECK(rank.nodes[1].tag == 2);
+  CHECK(rank.dependencies == std::vector<std::uint64_t>{3, 3});
+}
+
+TEST_CASE("read_chakra: wherever a file is cut, it is an error of one line or a shorter trace") {
+  std::vector<RankTrace> ranks;
+  ranks.push_back(read_chakra_json(
+      "t", 0, json_node(1, "COMP_NODE", "") + json_node(2, "COMP_NODE", R"(, "dataDeps": ["1"])"),
+      h100()));
+  const std::string bytes = write_chakra(join(std::move(ranks)), 0);
+  int whole = 0;
+  for (std::size_t length = 0; length < bytes.size(); ++length) {
+    try {
+      whole += read_chakra("t", 0, bytes.substr(0, length), h100()).nodes.empty() ? 0 : 1;
+    } catch (const InputError& error) {
+      CHECK(std::string(error.what()).find("a Chakra trace") != std::string::npos);
+    }
+  }
+  CHECK(whole == 1);  // after the first of two nodes
+  CHECK(read_mistake("t.0.et", bytes.substr(0, bytes.size() - 1)).find("more than are left") !=
+        std::string::npos);
+}
+
+TEST_CASE("read_chakra: nodes of one stream run in the order of their starts, and this is said") {
+  const auto kernel = [](int id, int start) {
+    return json_node(id, "COMP_NODE",
+                     fmt::format(R"(, "startTimeMicros": "{}", "durationMicros": "10")", start) +
+                         attributes({{"stream", int64("7")}}));
+  };
+  const Trace trace =
+      join({read_chakra_json("t", 0, kernel(1, 30) + kernel(2, 10) + kernel(3, 20), h100())});
+  const TraceReplay replay =
+      replayed(trace, trace_cluster(), {.collectives = {}, .record_times = true});
+  CHECK(replay.starts == std::vector<StepTime>{{20 * kMicro}, {0}, {10 * kMicro}});
+  REQUIRE(trace.repaired.size() == 1);
+  CHECK(trace.repaired[0].starts_with("2 dependencies"));
+}
+
+TEST_CASE("read_chakra: without a duration a kernel follows the GPU's roofline, a copy PCIe") {
+  const GpuSpec& gpu = h100().gpu;
+  const auto duration = [](const std::string& type, const std::string& operations,
+                           const std::string& bytes) {
+    const std::string text = json_node(
+        1, type, attributes({{"num_ops", int64(operations)}, {"tensor_size", int64(bytes)}}));
+    return to_seconds(read_chakra_json("t", 0, text, h100()).nodes[0].duration).base_units();
+  };
+  CHECK(duration("COMP_NODE", "1000000000000", "8") ==
+        test::near(1e12 / gpu.peak_bf16.base_units()));
+  CHECK(duration("COMP_NODE", "8", "1000000000") ==
+        test::near(1e9 / gpu.hbm_bandwidth.base_units()));
+  CHECK(duration("MEM_LOAD_NODE", "0", "1000000000") ==
+        test::near(1e9 / gpu.pcie_bandwidth.base_units()));
+  // What-ifs on another GPU know them as well.
+  const Trace trace = join({read_chakra_json(
+      "t", 0, json_node(1, "COMP_NODE", attributes({{"num_ops", int64("7")}})), h100())});
+  REQUIRE(trace.works.size() == 2);
+  CHECK(trace.works[trace.nodes[0].subject] == TraceWork{Flops{7}, Bytes{0}});
+}
+
+TEST_CASE("read_chakra: a mistake names the node, what was found and what is allowed") {
+  const std::vector<std::pair<std::string, std::string>> mistakes{
+      {json_node(4, "GUESS_NODE", ""),
+       R"(t.0.json: found node 4 ("n4") with type 0; allowed: a type of et_def.proto, 1 )"
+       R"((METADATA_NODE) to 10 (CHECKPOINT_NODE))"},
+      {json_node(4, "COMM_COLL_NODE", attributes({{"comm_type", int64("77")}})),
+       R"(t.0.json: found node 4 ("n4") with comm_type 77; allowed: a CollectiveCommType of )"
+       R"(et_def.proto, 0 (ALL_REDUCE) to 9 (BARRIER))"},
+      {json_node(4, "COMM_COLL_NODE", attributes({{"comm_type", int64("0")}})),
+       R"(t.0.json: found node 4 ("n4") with no attribute comm_size; allowed: communication with )"
+       R"(that)"},
+      {json_node(4, "COMM_SEND_NODE",
+                 attributes({{"comm_size", int64("-1")}, {"comm_dst", int64("1")}})),
+       R"(t.0.json: found node 4 ("n4") with comm_size -1; allowed: 0 to 1000000000000000)"},
+      {json_node(4, "COMM_COLL_NODE",
+                 attributes({{"comm_type", int64("0")},
+                             {"comm_size", int64("5")},
+                             {"pg_name", R"("stringVal": "dp")"}})),
+       R"(t.0.json: found process group "dp" without ranks; allowed: groups that a )"
+       R"(process_group:init node or the file of --groups lists)"},
+      {R"({"id": 1, "type": "COMP_NODE")",
+       "t.0.json: found a text that ends within an object; allowed: a whole Chakra trace in JSON"}};
+  for (const auto& [text, line] : mistakes) CHECK(read_mistake("t.0.json", text) == line);
+}
+
+TEST_CASE("read_goal: labels, tags, comments and both kinds of dependencies") {
+  const std::vector<RankTrace> ranks = read_goal("plan.goal", R"(// a schedule
+num_ranks 2
+rank 0 {
+l1: calc 100 cpu 0
+l2: calc 50 cpu 1
+l3: send 10b to 1 tag 5 cpu 1 nic 0
+l2 irequires l1
+l3 requires l2
+}
+/* the
+   other */
+rank 1 { r: recv 10b from 0 tag 5; calc 7; })");
+  REQUIRE(ranks.size() == 2);
+  CHECK(ranks[0].nodes[1].stream == 1);
+  CHECK(ranks[0].nodes[1].dependencies == 0);  // l1 waits for nothing
+  CHECK(ranks[0].dependencies == std::vector<std::uint64_t>{2});
+  CHECK(ranks[0].nodes[2].tag == 5);
+  CHECK(ranks[1].nodes[0].kind == TraceNodeKind::receive);
+  CHECK(ranks[1].nodes[1].duration == StepTime{7000});
+}
+
+TEST_CASE("read_goal: a mistake names the line") {
+  const std::vector<std::pair<std::string, std::string>> mistakes{
+      {"num_ranks 1\nrank 0 {\nl1: wait 5\n}",
+       R"(p.goal:3: found "wait"; allowed: calc, send or recv)"},
+      {"num_ranks 1\nrank 0 {\nl1 requires l2\n}",
+       R"(p.goal:3: found label "l1"; allowed: labels of operations above, in the same rank)"},
+      {"num_ranks 2\nrank 0 {\n}", "p.goal: found 1 ranks; allowed: the 2 that num_ranks says"},
+      {"num_ranks 1\nrank 0 {\ncalc 99999999999999999999\n}",
+       R"(p.goal:3: found "99999999999999999999"; allowed: the time in nanoseconds, a whole )"
+       R"(number up to 864000000000000)"},
+      {"num_ranks 1\nrank 0 {\nrecv 5b from -1\n}",
+       R"(p.goal:3: found "-"; allowed: the sender, one rank, a whole number up to 999999)"},
+      {"num_ranks 1\nrank 0 {\ncalc 5",
+       R"(p.goal:3: found the end; allowed: "}" at the end of the rank)"}};
+  for (const auto& [text, line] : mistakes) CHECK(read_mistake("p.goal", text) == line);
+}
+
+namespace {
+
+std::string kineto_kernel(const std::string& name, double start, double took, int stream,
+                          const std::string& args = "") {
+  return fmt::format(R"(, {{"ph": "X", "cat": "kernel", "name": "{}", "ts": {}, "dur": {}, )"
+                     R"("args": {{"stream": {}{}}}}})",
+                     name, start, took, stream, args);
+}
+/// A product, an all-reduce beside another one, and a kernel that needs the sum.
+std::string kineto_rank(int rank) {
+  constexpr const char* kCall =
+      R"(, "Collective name": "allreduce", "In msg nelems": 500000, "Out msg nelems": 500000,)"
+      R"( "dtype": "BFloat16", "Group size": 2, "Process Group Name": "0",)"
+      R"( "Process Group Ranks": "[0, 1]")";
+  return fmt::format(R"({{"distributedInfo": {{"rank": {}, "world_size": 2}}, "traceEvents": [)"
+                     R"({{"ph": "M", "name": "process_name"}})",
+                     rank) +
+         kineto_kernel("gemm_a", 1000, 100, 7) +
+         kineto_kernel("ncclDevKernel_AllReduce", 1105, 400, 20, kCall) +
+         kineto_kernel("gemm_b", 1100, 150, 7) + kineto_kernel("layer_norm", 1515, 10, 7) + "]}";
+}
+
+}  // namespace
+
+TEST_CASE("read_kineto: streams keep their order, communication its place, the host its gaps") {
+  std::vector<RankTrace> ranks;
+  for (int r = 0; r < 2; ++r) {
+    const std::string text = kineto_rank(r);
+    CHECK(recognise_trace(text) == TraceFormat::kineto);
+    ranks.push_back(read_kineto("trace.json", std::nullopt, text));
+  }
+  const TraceReplay replay = replayed(std::move(ranks), trace_cluster());
+  const Cluster cluster = trace_cluster();
+  const double reduce =
+      collective_time(
+          {.op = CollectiveOp::all_reduce, .payload = Bytes{1e6}, .ranks = 2, .ranks_per_node = 2},
+          cluster.node.gpu, cluster.transport, cluster.node.nic_bandwidth)
+          .base_units();
+  REQUIRE(reduce > 0);
+  // gemm_a, 5 us of the host, the sum at the model's price instead of the recorded 400 us, 10 us of
+  // the host, the norm; gemm_b is beside the sum or longer than it.
+  const double sum_done = 105e-6 + reduce, product_done = 250e-6;
+  const double expected = std::max(sum_done, product_done) + 10e-6 + 10e-6;
+  CHECK(to_seconds(replay.end).base_units() == test::near(expected).epsilon(1e-6));
+}
+
+TEST_CASE("read_kineto: a long list of ranks that was cut goes on in its steps") {
+  const std::string text = R"({"distributedInfo": {"rank": 8}, "traceEvents": [{"ph": "M"})" +
+                           kineto_kernel("ncclDevKernel_AllGather", 1, 1, 20,
+                                         R"(, "Collective name": "_allgather_base",)"
+                                         R"( "In msg nelems": 1, "Out msg nelems": 64,)"
+                                         R"( "dtype": "Float", "Group size": 64,)"
+                                         R"( "Process Group Ranks": "[0, 8, 16, ...]")") +
+                           "]}";
+  const RankTrace rank = read_kineto("t", std::nullopt, text);
+  REQUIRE(rank.groups.size() == 1);
+  CHECK(rank.groups[0].ranks.size() == 64);
+  CHECK(rank.groups[0].ranks.back() == 504);
+  CHECK(rank.nodes[0].size == Bytes{256});
+}
+
+TEST_CASE("read_kineto: a mistake names the kernel") {
+  const std::vector<std::pair<std::string, std::string>> mistakes{
+      {R"({"traceEvents": []})",
+       "t.0.json: found no kernel; allowed: a trace of the PyTorch profiler (export_chrome_trace) "
+       "with GPU kernels"},
+      {R"({"traceEvents": [)",
+       "t.0.json: found a text that is no JSON; allowed: a trace of the "
+       "PyTorch profiler (export_chrome_trace) with GPU kernels"}};
+  for (const auto& [text, line] : mistakes) CHECK(read_mistake("t.0.json", text) == line);
+}
+
+TEST_CASE("read_kineto: NCCL's kernels without a call keep their recorded length and are counted") {
+  const std::string text = R"({"traceEvents": [{"ph": "M"})" + kineto_kernel("gemm", 0, 1000, 7) +
+                           kineto_kernel("ncclKernel_AllReduce_RING_LL", 1000, 200, 20) +
+                           kineto_kernel("ncclDevKernel_Generic", 1300, 100, 20,
+                                         R"(, "Collective name": "allreduce", "dtype": "Float")") +
+                           kineto_kernel("gemm", 1400, 50, 7) + "]}";
+  const Trace trace = join({read_kineto("t.json", 0, text)});
+  const TraceReplay replay = replayed(trace, trace_cluster());
+  CHECK(replay.end == StepTime{1450 * kMicro});
+  CHECK(replay.ranks[0].communication == StepTime{300 * kMicro});
+  CHECK(
+      trace.repaired.back() ==
+      R"(2 kernels of communication at the recorded length, waits for other ranks in it: )"
+      R"(0.3 ms of each rank on average; the first is "ncclKernel_AllReduce_RING_LL" without its )"
+      R"(collective's name)");
+}
+
+TEST_CASE("read_kineto: a stream that begins late begins as late again") {
+  const std::string text = R"({"traceEvents": [{"ph": "M"})" + kineto_kernel("gemm_a", 0, 1000, 7) +
+                           kineto_kernel("gemm_b", 101000, 1000, 8) + "]}";
+  const Trace trace = join({read_kineto("t.json", 0, text)});
+  CHECK(trace.recorded == StepTime{102'000 * kMicro});
+  CHECK(replayed(trace, trace_cluster()).end == trace.recorded);
+}
+
+TEST_CASE("read_kineto: whatever computes on however many streams, it takes as long again") {
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    CAPTURE(seed);
+    // SplitMix64, for numbers that are the same everywhere.
+    std::uint64_t state = seed;
+    const auto draw = [&](std::uint64_t below) {
+      std::uint64_t z = (state += 0x9E3779B97F4A7C15ULL);
+      z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9ULL;
+      z = (z ^ (z >> 27U)) * 0x94D049BB133111EBULL;
+      return (z ^ (z >> 31U)) % below;
+    };
+    std::string text = R"({"traceEvents": [{"ph": "M"})";
+    const std::uint64_t streams = 1 + draw(6);
+    for (std::uint64_t i = 0; i < 40; ++i) {
+      // Kernels of one stream may overlap, begin together, or take no time.
+      text += kineto_kernel(i % 7 == 3 ? "Memcpy" : "gemm", static_cast<double>(draw(5000)),
+                            static_cast<double>(draw(400)), static_cast<int>(draw(streams)));
+    }
+    const Trace trace = join({read_kineto("t.json", 0, text + "]}")});
+    const TraceReplay replay = replayed(trace, trace_cluster());
+    CHECK(replay.end == trace.recorded);
+    CHECK(replay.end > StepTime{});
+  }
+}
+
+TEST_CASE("read_kineto: numbers that JSON lacks are passed over") {
+  const std::string text = R"({"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "NaN, nan", )"
+                           R"("args": {"a": NaN, "b": [-Infinity, -nan, inf]}})" +
+                           kineto_kernel("gemm", 5, 10, 7) + "]}";
+  CHECK(read_kineto("t.json", 0, text).nodes.size() == 1);
+}
+
+TEST_CASE("kineto_rank_in_name: behind the word; digits of the model and the card are none") {
+  CHECK(kineto_rank_in_name("traces/rank3_mi300x.json.gz", false) == 3);
+  CHECK(kineto_rank_in_name("rank-34.Jul_15_10_52_41.1074.pt.trace.json.gz", true) == 34);
+  CHECK(kineto_rank_in_name("host_worker_2.1074.json", false) == 2);
+  CHECK(kineto_rank_in_name("timesformer-h100.json.gz", true) == 0);
+  CHECK(kineto_rank_in_name("kineto_5.json", false) == 5);
+  CHECK(kineto_rank_in_name("kineto.json", false) == std::nullopt);
+}
+
+TEST_CASE("rank_in_name: the last number before the endings") {
+  CHECK(rank_in_name("traces/step.12.et") == 12);
+  CHECK(rank_in_name("rank3_kineto.0007.pt.trace.json.gz") == 7);
+  CHECK(rank_in_name("rank_5.json") == 5);
+  CHECK(rank_in_name("dir7/trace.et") == std::nullopt);
+}
+
+}  // namespace lockstep

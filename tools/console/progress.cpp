@@ -1,0 +1,105 @@
+#include "tools/console/progress.hpp"
+
+#include <cmath>
+#include <fmt/format.h>
+#include <ostream>
+
+namespace lockstep {
+namespace {
+
+constexpr std::chrono::milliseconds kPatience{500};  ///< nothing is shown for shorter work
+constexpr std::chrono::milliseconds kRefresh{100};
+constexpr std::chrono::seconds kFirstBeat{10}, kBeat{1};
+
+/// The last line of the terminal, which all lines of progress share.
+struct TerminalLine {
+  std::mutex drawing;
+  int counted = 0;  ///< lines of a Progress that are on it
+};
+TerminalLine& terminal_line() {
+  static TerminalLine line;
+  return line;
+}
+
+}  // namespace
+
+Progress::Progress(std::ostream& out, std::string what, std::size_t total, bool shown)
+    : out_(out),
+      what_(std::move(what)),
+      total_(total),
+      shown_(shown),
+      start_(Clock::now()),
+      drawn_(start_) {}
+
+Progress::~Progress() {
+  if (!visible_) return;
+  const std::scoped_lock line(terminal_line().drawing);
+  --terminal_line().counted;
+  out_ << "\r\033[2K" << std::flush;
+}
+
+void Progress::one_done() { show(static_cast<double>(++done_)); }
+
+void Progress::reached(double done) {
+  if (done > 0) show(done);
+}
+
+void Progress::update(std::size_t done, std::size_t total) {
+  done_ = done;
+  total_ = total;
+  if (done > 0) show(static_cast<double>(done));
+}
+
+void Progress::show(double done) {
+  if (!shown_) return;
+  const std::unique_lock lock(drawing_, std::try_to_lock);
+  const Clock::time_point now = Clock::now();
+  if (lock && now - start_ >= kPatience && now - drawn_ >= kRefresh) draw(done, now);
+}
+
+void Progress::draw(double done, Clock::time_point now) {
+  const double elapsed = std::chrono::duration<double>(now - start_).count();
+  const std::scoped_lock line(terminal_line().drawing);
+  if (!visible_) ++terminal_line().counted;
+  out_ << "\r\033[2K" << progress_text(what_, done, total_, elapsed) << std::flush;
+  drawn_ = now;
+  visible_ = true;
+}
+
+Heartbeat::Heartbeat(std::ostream& out, std::string what, bool shown)
+    : out_(out), what_(std::move(what)) {
+  if (shown) thread_ = std::jthread([this](const std::stop_token& stop) { beat(stop); });
+}
+
+Heartbeat::~Heartbeat() = default;
+
+void Heartbeat::beat(const std::stop_token& stop) {
+  const auto start = std::chrono::steady_clock::now();
+  bool visible = false;
+  std::chrono::seconds pause = kFirstBeat;
+  std::unique_lock lock(waiting_);
+  while (!ended_.wait_for(lock, stop, pause, [&] { return stop.stop_requested(); })) {
+    pause = kBeat;
+    const std::scoped_lock line(terminal_line().drawing);
+    if (terminal_line().counted > 0) {
+      visible = false;  // drawn over
+      continue;
+    }
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+    const auto seconds = static_cast<long>(elapsed.count());
+    out_ << fmt::format("\r\033[2K{}: running for {:02}:{:02}", what_, seconds / 60, seconds % 60)
+         << std::flush;
+    visible = true;
+  }
+  if (visible) out_ << "\r\033[2K" << std::flush;
+}
+
+std::string progress_text(const std::string& what, double done, std::size_t total,
+                          double elapsed_s) {
+  const double share = done / static_cast<double>(total);
+  const auto left = static_cast<long>(std::ceil(elapsed_s / share - elapsed_s));
+  return fmt::format("{} {} of {}, {:.0f} %, {:02}:{:02} left", what,
+                     static_cast<std::size_t>(done), total, 100 * share, left / 60, left % 60);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,69 @@
+/// Options that several commands have, and what they do.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "sim/scenario/scenario.hpp"
+#include "tools/console/console.hpp"
+#include "tools/console/written.hpp"
+
+namespace lockstep {
+
+inline constexpr std::array<std::string_view, 3> kFormats{"table", "json", "csv"};
+inline constexpr OptionSpec kFormatOption{
+    "format",
+    0,
+    "table|json|csv",
+    false,
+    "How to print: a table for people (the default), JSON with the unit in every name, or CSV.",
+    "--format json"};
+inline constexpr OptionSpec kFoldOption{
+    "fold",
+    0,
+    "",
+    false,
+    "Simulate replicas that look alike once, also where hashed paths (ECMP) tell them apart: fast, "
+    "and too fast a step there, which the output says.",
+    "--fold"};
+inline constexpr OptionSpec kUnfoldOption{
+    "unfold",
+    0,
+    "",
+    false,
+    "Simulate every replica on its own, whatever it takes. By default those that do the same are "
+    "simulated once where that is exact, else each on its own, and above a budget of work a "
+    "sample of them, with a band that holds the exact answer.",
+    "--unfold"};
+inline constexpr OptionSpec kPresetsOption{
+    "presets",
+    0,
+    "DIR",
+    true,
+    "Look for presets in this folder first (DIR/gpus/my_gpu.json and so on), then in the program's "
+    "own.",
+    "--presets ./my-presets"};
+inline constexpr OptionSpec kOutputOption{
+    "output",
+    'o',
+    "FILE",
+    false,
+    "Write to this file instead of the terminal; it appears only when it is complete, and is "
+    "compressed if its name ends in .gz.",
+    "-o result.json"};
+
+constexpr int kMostJobs = 1024;
+
+/// The option's whole number from 1 to `high`; `otherwise` without it. Throws UsageError.
+int whole_number(const ParsedOptions& options, std::string_view name, int otherwise, int high);
+
+/// What --fold and --unfold say. Throws UsageError where both are given.
+Folding folding_of(const ParsedOptions& options);
+
+/// Style of what a command prints: that of the console, or plain text without colours for --output.
+TextStyle output_style(const ParsedOptions& options, const Console& console);
+/// Writes the answer to --output or to the console.
+void write_output(const Answer& answer, const ParsedOptions& options, Console& console);
+
+}  // namespace lockstep

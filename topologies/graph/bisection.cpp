@@ -1,0 +1,258 @@
+#include "topologies/graph/bisection.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <boost/graph/adjacency_list.hpp>
+#include <boost/graph/push_relabel_max_flow.hpp>
+
+namespace lockstep {
+namespace {
+
+using Amount = std::int64_t;  // bytes per second
+using CutTraits = boost::adjacency_list_traits<boost::vecS, boost::vecS, boost::directedS>;
+struct CutLink {
+  Amount capacity = 0, residual = 0;
+  CutTraits::edge_descriptor reverse;
+};
+using CutGraph =
+    boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, boost::no_property, CutLink>;
+
+/// The reverse of a link has no capacity of its own: Boost's conversion of preflows needs that.
+void add_link(CutGraph& graph, std::size_t from, std::size_t to, Amount capacity) {
+  const auto forward = boost::add_edge(from, to, graph).first;
+  const auto backward = boost::add_edge(to, from, graph).first;
+  graph[forward].capacity = capacity;
+  graph[forward].reverse = backward;
+  graph[backward].reverse = forward;
+}
+
+/// Switches with what joins them, and hosts with what joins each to its switches: all that a cut
+/// between hosts depends on.
+class HostCuts {
+ public:
+  explicit HostCuts(const ClusterGraph& graph)
+      : hosts_(static_cast<std::size_t>(graph.nodes())),
+        switches_(graph.vertex_count() - graph.port_count()),
+        up_(hosts_),
+        sends_(hosts_, 0) {
+    const std::span<const GraphVertex> vertices = graph.vertices();
+    const Vertex ports = graph.port_count();
+    for (const GraphCable& cable : graph.cables()) {
+      const Amount rate = std::llround(cable.capacity.base_units());
+      const Vertex a = std::min(cable.a, cable.b), b = std::max(cable.a, cable.b);
+      for (const Vertex v : {a, b}) {
+        if (v < ports) sends_[static_cast<std::size_t>(vertices[v].node)] += rate;
+      }
+      if (b < ports) {
+        direct_[{host_of(vertices[a]), host_of(vertices[b])}] += rate;
+      } else if (a < ports) {
+        up_[host_of(vertices[a])][b - ports] += rate;
+      } else {
+        between_[{a - ports, b - ports}] += rate;
+      }
+    }
+  }
+
+  [[nodiscard]] std::size_t hosts() const { return hosts_; }
+  [[nodiscard]] std::size_t edges() const { return between_.size() + switches_; }
+
+  /// Hosts that hang on the same switches by cables of the same rates; each by itself where hosts
+  /// are joined directly. Classes with hosts first in order first.
+  [[nodiscard]] std::vector<std::vector<std::size_t>> alike() const {
+    std::vector<std::vector<std::size_t>> classes;
+    std::map<std::map<std::size_t, Amount>, std::size_t> by_cables;
+    for (std::size_t h = 0; h < hosts_; ++h) {
+      const auto [at, fresh] = by_cables.emplace(up_[h], classes.size());
+      if (fresh || !direct_.empty()) {
+        classes.push_back({h});
+      } else {
+        classes[at->second].push_back(h);
+      }
+    }
+    return classes;
+  }
+
+  /// Keeps the narrowest of the cuts tried. `in_first`: by host, whether it is in the first half.
+  void attempt(const std::vector<bool>& in_first) {
+    std::array<Amount, 2> sends{};
+    for (std::size_t h = 0; h < hosts_; ++h) sends[in_first[h] ? 0 : 1] += sends_[h];
+    const Amount flow = flow_between(in_first);
+    const Amount injection = std::min(sends[0], sends[1]);
+    ++best_.cuts;
+    const auto better = std::tuple{flow, injection};
+    if (best_.cuts > 1 && better >= kept_) return;
+    kept_ = better;
+    best_.rate = BytesPerSecond{static_cast<double>(flow)};
+    best_.injection = BytesPerSecond{static_cast<double>(injection)};
+  }
+
+  /// Cables from a host to each other one; hosts that it does not reach are as far as can be.
+  [[nodiscard]] std::vector<int> distances(std::size_t from) const {
+    if (neighbours_.empty()) index();
+    std::vector<int> far(switches_ + hosts_, std::numeric_limits<int>::max());
+    std::vector<std::size_t> queue{switches_ + from};
+    far[queue.front()] = 0;
+    for (std::size_t i = 0; i < queue.size(); ++i) {
+      const std::size_t at = queue[i];
+      if (at >= switches_ && i > 0 && direct_.empty()) continue;  // a host passes nothing on
+      for (const std::size_t next : neighbours_[at]) {
+        if (far[next] != std::numeric_limits<int>::max()) continue;
+        far[next] = far[at] + 1;
+        queue.push_back(next);
+      }
+    }
+    return {far.begin() + static_cast<std::ptrdiff_t>(switches_), far.end()};
+  }
+
+  [[nodiscard]] Bisection best(bool exact) const {
+    Bisection out = best_;
+    out.exact = exact;
+    return out;
+  }
+
+ private:
+  static std::size_t host_of(const GraphVertex& port) {
+    return static_cast<std::size_t>(port.node);
+  }
+
+  void index() const {
+    neighbours_.resize(switches_ + hosts_);
+    const auto join = [this](std::size_t a, std::size_t b) {
+      neighbours_[a].push_back(b);
+      neighbours_[b].push_back(a);
+    };
+    for (const auto& [ends, rate] : between_) join(ends.first, ends.second);
+    for (std::size_t h = 0; h < hosts_; ++h) {
+      for (const auto& [s, rate] : up_[h]) join(s, switches_ + h);
+    }
+    for (const auto& [ends, rate] : direct_) join(switches_ + ends.first, switches_ + ends.second);
+  }
+
+  [[nodiscard]] Amount flow_between(const std::vector<bool>& in_first) const {
+    CutGraph graph(switches_ + 2);
+    const std::size_t source = switches_, sink = switches_ + 1;
+    for (const auto& [ends, rate] : between_) {
+      add_link(graph, ends.first, ends.second, rate);
+      add_link(graph, ends.second, ends.first, rate);
+    }
+    std::vector<std::array<Amount, 2>> hangs(switches_);
+    for (std::size_t h = 0; h < hosts_; ++h) {
+      for (const auto& [s, rate] : up_[h]) hangs[s][in_first[h] ? 0 : 1] += rate;
+    }
+    for (std::size_t s = 0; s < switches_; ++s) {
+      if (hangs[s][0] > 0) add_link(graph, source, s, hangs[s][0]);
+      if (hangs[s][1] > 0) add_link(graph, s, sink, hangs[s][1]);
+    }
+    Amount across = 0;
+    for (const auto& [ends, rate] : direct_) {
+      if (in_first[ends.first] != in_first[ends.second]) across += rate;
+    }
+    return across +
+           boost::push_relabel_max_flow(graph, source, sink,
+                                        boost::capacity_map(get(&CutLink::capacity, graph))
+                                            .residual_capacity_map(get(&CutLink::residual, graph))
+                                            .reverse_edge_map(get(&CutLink::reverse, graph))
+                                            .vertex_index_map(get(boost::vertex_index, graph)));
+  }
+
+  std::size_t hosts_, switches_;
+  std::vector<std::map<std::size_t, Amount>> up_;                  ///< by host: to each switch
+  std::vector<Amount> sends_;                                      ///< by host
+  std::map<std::pair<std::size_t, std::size_t>, Amount> between_;  ///< switches
+  std::map<std::pair<std::size_t, std::size_t>, Amount> direct_;   ///< hosts
+  mutable std::vector<std::vector<std::size_t>> neighbours_;       ///< switches, then hosts
+  std::tuple<Amount, Amount> kept_;
+  Bisection best_;
+};
+
+/// How many ways there are to take `half` hosts out of classes of these sizes; at most `most` + 1.
+std::size_t count_cuts(const std::vector<std::vector<std::size_t>>& classes, std::size_t half,
+                       std::size_t most) {
+  std::vector<std::size_t> ways(half + 1, 0);
+  ways[0] = 1;
+  for (const std::vector<std::size_t>& alike : classes) {
+    for (std::size_t taken = half + 1; taken-- > 0;) {
+      std::size_t sum = 0;
+      for (std::size_t k = 0; k <= std::min(alike.size(), taken); ++k) sum += ways[taken - k];
+      ways[taken] = std::min(sum, most + 1);
+    }
+  }
+  return ways[half];
+}
+
+void attempt_all(HostCuts& cuts, const std::vector<std::vector<std::size_t>>& classes,
+                 std::size_t half) {
+  std::vector<std::size_t> room_after(classes.size() + 1, 0);
+  for (std::size_t c = classes.size(); c-- > 0;) {
+    room_after[c] = room_after[c + 1] + classes[c].size();
+  }
+  std::vector<bool> in_first(cuts.hosts(), false);
+  const std::function<void(std::size_t, std::size_t)> choose = [&](std::size_t c,
+                                                                   std::size_t left) {
+    if (c == classes.size()) {
+      cuts.attempt(in_first);
+      return;
+    }
+    for (std::size_t k = 0; k <= std::min(classes[c].size(), left); ++k) {
+      if (k > 0) in_first[classes[c][k - 1]] = true;
+      if (left - k <= room_after[c + 1]) choose(c + 1, left - k);
+    }
+    for (const std::size_t h : classes[c]) in_first[h] = false;
+  };
+  choose(0, half);
+}
+
+void attempt_some(HostCuts& cuts, std::size_t half) {
+  constexpr std::size_t kLargeGraph = 20'000;  // edges: a cut takes a good part of a second
+  const int starts = cuts.edges() > kLargeGraph ? 2 : 8;
+  std::vector<std::size_t> order(cuts.hosts());
+  const auto attempt_order = [&] {
+    std::vector<bool> in_first(cuts.hosts(), false);
+    for (std::size_t i = 0; i < half; ++i) in_first[order[i]] = true;
+    cuts.attempt(in_first);
+  };
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  attempt_order();
+  // Each start is the host that lies farthest from all before it, the first of them in order.
+  std::vector<int> nearest(cuts.hosts(), std::numeric_limits<int>::max());
+  std::size_t start = 0;
+  for (int i = 0; i < starts; ++i) {
+    const std::vector<int> far = cuts.distances(start);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::stable_sort(order, {}, [&far](std::size_t h) { return far[h]; });
+    attempt_order();
+    for (std::size_t h = 0; h < far.size(); ++h) nearest[h] = std::min(nearest[h], far[h]);
+    start = static_cast<std::size_t>(std::ranges::max_element(nearest) - nearest.begin());
+    if (nearest[start] == 0) break;
+  }
+}
+
+}  // namespace
+
+Bisection narrowest_bisection(const ClusterGraph& graph) {
+  constexpr std::size_t kMostCuts = 1000, kMostWork = 1'000'000;  // cuts; edges over all of them
+  HostCuts cuts(graph);
+  const std::size_t half = cuts.hosts() / 2;
+  if (half == 0) return {.rate = {}, .injection = {}, .exact = true, .cuts = 0};
+  const std::vector<std::vector<std::size_t>> classes = cuts.alike();
+  const std::size_t ways = count_cuts(classes, half, kMostCuts);
+  const bool all = ways <= kMostCuts && ways * cuts.edges() <= kMostWork;
+  if (all) {
+    attempt_all(cuts, classes, half);
+  } else {
+    attempt_some(cuts, half);
+  }
+  return cuts.best(all);
+}
+
+}  // namespace lockstep
