@@ -7,6 +7,8 @@
 #include <numeric>
 #include <utility>
 
+#include "topologies/nic_rates.hpp"
+
 namespace lockstep {
 namespace {
 
@@ -216,7 +218,11 @@ EntryReport TrafficSimulation::entry_report(std::size_t entry,
   out.max_s = times.back();
   if (plan_.senders(entry) > 0 && out.time_s() > 0) {
     out.nic_bytes_per_s = totals.into_fabric / plan_.senders(entry) / out.time_s();
-    out.line_rate_share = out.nic_bytes_per_s / network_.fabric().nic_bandwidth().base_units();
+    const Cluster& cluster = scenario_.cluster;
+    // A drawn fabric's cables may run at another rate than the node's NICs could.
+    const NicRates rates =
+        nic_rates(cluster.fabric, cluster.nodes, network_.fabric().nic_bandwidth());
+    out.line_rate_share = out.nic_bytes_per_s / rates.most.base_units();
   }
   return out;
 }

@@ -37,7 +37,7 @@ struct EntryReport {
   double end_s = 0;            ///< of the last
   double mean_s = 0, median_s = 0, p99_s = 0, max_s = 0;  ///< time of a message
   double nic_bytes_per_s = 0;  ///< out of each sending NIC, from start to end; 0: none sends
-  double line_rate_share = 0;  ///< the same over the NIC's line rate
+  double line_rate_share = 0;  ///< the same over the line rate in force, of the fastest NIC
   double alone_s = 0;          ///< start to end with no other entry; 0: not asked for
   [[nodiscard]] double time_s() const { return end_s - start_s; }
   [[nodiscard]] double slowdown() const { return alone_s > 0 ? time_s() / alone_s : 1; }

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <fmt/format.h>
 
-#include "models/base/quantity.hpp"
 #include "sim/scenario/names.hpp"
+#include "topologies/fabrics/nic_rates.hpp"
 
 namespace lockstep {
 namespace {
@@ -17,10 +17,10 @@ std::string about(const TrafficEntry& entry) {
 }
 
 std::string fabric_text(const TrafficScenario& scenario, const Fabric& fabric) {
-  return fmt::format("{}, {}, {} nodes x {} NICs of {}", scenario.cluster.fabric.name,
-                     name_of(scenario.cluster.fabric.routing), fabric.nodes(),
-                     fabric.nics_per_node(),
-                     format_quantity(fabric.nic_bandwidth().base_units(), Dimension::data_rate));
+  return fmt::format(
+      "{}, {}, {} nodes x {} NICs of {}", scenario.cluster.fabric.name,
+      name_of(scenario.cluster.fabric.routing), fabric.nodes(), fabric.nics_per_node(),
+      words_of(nic_rates(scenario.cluster.fabric, scenario.cluster.nodes, fabric.nic_bandwidth())));
 }
 
 }  // namespace

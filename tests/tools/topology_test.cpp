@@ -178,6 +178,10 @@ TEST_CASE("lockstep comm: the headline has the rate of the cables, and a note wh
   CHECK(answer_of_comm(file)["assumptions"].dump().find(
             "NICs send at 8 Gb/s, the rate of their cables in slow.json; those of dgx_h100 could "
             "send at 50 GB/s") != std::string::npos);
+  const auto entry = answer_of_comm(file)["traffic"][0];
+  CHECK(entry["line_rate_share"].get<double>() ==
+        doctest::Approx(entry["nic_bytes_per_s"].get<double>() / 1e9));
+  CHECK(entry["line_rate_share"].get<double>() > 0.5);
 }
 
 TEST_CASE("lockstep topology import: SHARP aggregation nodes are left out, with their number") {
