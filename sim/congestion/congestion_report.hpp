@@ -69,7 +69,8 @@ struct CongestionReport {
   std::vector<LinkCongestion> links;          ///< the most telling of those, fullest first
   std::vector<CarriedLink> carried{};         ///< all links that somebody may use
   std::optional<FabricUse> use{};             ///< the fabric as a drawing, where it is known
-  std::vector<TransferCongestion> transfers;  ///< most slowed first
+  std::size_t transfers_run = 0;              ///< whether listed or not
+  std::vector<TransferCongestion> transfers;  ///< the most slowed of those, these first
   std::vector<EventOutcome> events;           ///< in the order of the scenario
   std::vector<std::string> notes;             ///< approximations made, in words
 };

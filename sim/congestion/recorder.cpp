@@ -149,6 +149,7 @@ class CongestionRecorder::Writer {
       slowdown[t] = time / alone;
       kept_.push_back(t);
     }
+    out_.transfers_run = kept_.size();
     if (kept_.size() <= limits_.transfers) return;
     std::ranges::stable_sort(kept_, [&](auto a, auto b) { return slowdown[a] > slowdown[b]; });
     kept_.resize(limits_.transfers);

@@ -165,6 +165,7 @@ CongestionReport large_report(std::size_t jobs, std::size_t links, std::size_t b
                                    std::move(use), std::move(bytes)));
   }
   fullest_first(report);
+  report.transfers_run = transfers;
   for (std::uint32_t i = 0; i < transfers; ++i) {
     TransferCongestion transfer;
     transfer.job = report.jobs[i % jobs].name;

@@ -112,6 +112,7 @@ TEST_CASE("congestion: where transfers are too many, the most slowed stay") {
   const CongestionReport report = congestion(R"({"kind": "pairs", "size": "1 MB",
                      "pairs": [[5, 1], [6, 1], [2, 0], [3, 0], [4, 0]]})",
                                              {.transfers = 3});
+  CHECK(report.transfers_run == 5);
   REQUIRE(report.transfers.size() == 3);
   for (const TransferCongestion& transfer : report.transfers) {
     CHECK(transfer.slowdown() == doctest::Approx(3));

@@ -112,9 +112,9 @@ void add_transfers(Page& page, const CongestionReport& report) {
   const auto shown =
       std::span(report.transfers).first(std::min(kPageTransfers, report.transfers.size()));
   std::string lead = "A run of each transfer, latency left out: alone, and with all others.";
-  if (shown.size() < report.transfers.size()) {
+  if (shown.size() < report.transfers_run) {
     lead += fmt::format(" The {} most slowed of {}.", shown.size(),
-                        grouped(static_cast<double>(report.transfers.size())));
+                        grouped(static_cast<double>(report.transfers_run)));
   }
   PageTable table{
       .columns = {{.title = "Transfer"},
