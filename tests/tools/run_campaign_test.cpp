@@ -66,7 +66,9 @@ TEST_CASE("lockstep run, weeks: shares add up, and counts are those of the rates
   CHECK(together == doctest::Approx(1).epsilon(1e-9));
   CHECK(json["wall_s"] == 20 * 86400.0);
   CHECK(json["gpu_hours"] == 20 * 24 * 32.0);
-  CHECK(json["price_usd"] == 2 * 20 * 24 * 32.0);
+  // The fifth node, a hot spare, is held all the time.
+  CHECK(json["held_gpu_hours"] == 20 * 24 * 40.0);
+  CHECK(json["price_usd"] == 2 * 20 * 24 * 40.0);
   // Four nodes, one failure each in four days.
   CHECK(json["causes"][0]["failures"].get<double>() == doctest::Approx(20).epsilon(0.05));
   CHECK(json["useful_flops_share"].get<double>() ==

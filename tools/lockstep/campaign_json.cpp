@@ -133,7 +133,6 @@ void add_lists(const CampaignResult& result, Json& out) {
 nlohmann::ordered_json campaign_json(const CampaignResult& result) {
   const RunSummary& s = result.summary;
   const Scenario& scenario = result.scenario;
-  const double hours = s.wall_s.mean / 3600 * scenario.gpus();
   Json out{{"goodput", twelve_digits(s.goodput.mean)},
            {"goodput_half_width_95", twelve_digits(s.goodput.half_width)},
            {"wall_s", twelve_digits(s.wall_s.mean)},
@@ -145,7 +144,8 @@ nlohmann::ordered_json campaign_json(const CampaignResult& result) {
            {"step_s", twelve_digits(result.plan.step_s)},
            {"gpus", scenario.gpus()},
            {"nodes", scenario.nodes},
-           {"gpu_hours", twelve_digits(hours)},
+           {"gpu_hours", twelve_digits(result.gpu_hours())},
+           {"held_gpu_hours", twelve_digits(result.held_gpu_hours())},
            {"trajectories", s.trajectories},
            {"finished_share", twelve_digits(s.finished)},
            {"checkpoints", twelve_digits(s.checkpoints)},
@@ -159,8 +159,7 @@ nlohmann::ordered_json campaign_json(const CampaignResult& result) {
     out["data_read_bytes_per_s"] = twelve_digits(result.plan.data_read_bytes_per_s);
     out["data_speed"] = twelve_digits(result.plan.data_speed);
   }
-  if (scenario.usd_per_gpu_hour)
-    out["price_usd"] = twelve_digits(hours * *scenario.usd_per_gpu_hour);
+  if (const std::optional<double> rent = result.rent_usd()) out["price_usd"] = twelve_digits(*rent);
   if (result.bill) add_bill(*result.bill, scenario.power->cost, out);
   if (result.power) {
     out["gpu_nameplate_w"] = twelve_digits(result.power->gpu_nameplate.base_units());

@@ -74,6 +74,11 @@ struct CampaignResult {
     return summary.wall_s.mean * summary.shares[0] / plan.step_s;
   }
   [[nodiscard]] double tokens_per_step() const;
+  [[nodiscard]] double gpu_hours() const;  ///< of the job's GPUs
+  /// Of the job's GPUs and of the hot spares, which wait for it alone: what is owned or rented.
+  [[nodiscard]] double held_gpu_hours() const;
+  /// What a cloud asks for the latter; empty: no price is known.
+  [[nodiscard]] std::optional<double> rent_usd() const;
 };
 
 /// With units in the names, at most 12 significant digits, in a fixed order.

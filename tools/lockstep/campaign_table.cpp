@@ -152,12 +152,12 @@ std::string headline(const CampaignResult& result) {
                                                              percent(1 - result.plan.data_speed))
                                                : ""));
   }
-  if (scenario.usd_per_gpu_hour) {
-    const double hours = s.wall_s.mean / 3600 * scenario.gpus();
-    out += labelled_line("Price", kCampaignLabels,
-                         fmt::format("{} USD for {} GPU-hours at {:.2f}",
-                                     compact(hours * *scenario.usd_per_gpu_hour), compact(hours),
-                                     *scenario.usd_per_gpu_hour));
+  if (const std::optional<double> rent = result.rent_usd()) {
+    out += labelled_line(
+        "Price", kCampaignLabels,
+        fmt::format("{} USD for {} GPU-hours at {:.2f}{}", compact(*rent),
+                    compact(result.held_gpu_hours()), *scenario.usd_per_gpu_hour,
+                    result.plan.campaign.spares.hot > 0 ? ", with those of hot spares" : ""));
   }
   if (result.bill) out += bill_lines(*result.bill, *result.power);
   return out;
@@ -248,6 +248,17 @@ std::string grid_text(const GoodputGrid& grid, const TextStyle& style) {
 }  // namespace
 
 std::span<const RunBucketName, kRunBuckets> run_bucket_names() { return kRunBucketNames; }
+
+double CampaignResult::gpu_hours() const { return summary.wall_s.mean / 3600 * scenario.gpus(); }
+
+double CampaignResult::held_gpu_hours() const {
+  return gpu_hours() * (1 + 1.0 * plan.campaign.spares.hot / scenario.nodes);
+}
+
+std::optional<double> CampaignResult::rent_usd() const {
+  if (!scenario.usd_per_gpu_hour) return std::nullopt;
+  return held_gpu_hours() * *scenario.usd_per_gpu_hour;
+}
 
 double CampaignResult::tokens_per_step() const {
   const Batch& batch = scenario.job.batch;

@@ -54,7 +54,7 @@ void add_run_sections(Page& page, const CampaignResult& result) {
   if (result.optimum) add_interval_curve(page, result);
   if (result.grid) add_goodput_grid(page, result);
   if (result.power) add_run_power(page, result);
-  if (result.bill || rent_usd(result)) add_cost(page, result);
+  if (result.bill || result.rent_usd()) add_cost(page, result);
   if (!result.projections.empty()) add_projections(page, result);
   add_distributions(page, result);
   const std::vector<std::string> assumptions = all_assumptions(result);

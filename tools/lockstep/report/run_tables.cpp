@@ -57,7 +57,7 @@ PageTable bill_table(const CostReport& cost) {
 std::vector<PageFigure> cost_figures(const CampaignResult& result) {
   std::vector<PageFigure> figures;
   const double tokens = result.steps() * result.tokens_per_step();
-  if (const std::optional<double> rent = rent_usd(result)) {
+  if (const std::optional<double> rent = result.rent_usd()) {
     figures.push_back({.value = page_usd(*rent), .label = "to rent the GPU-hours"});
     if (tokens > 0) {
       figures.push_back(

@@ -141,7 +141,7 @@ json waterfall_options(std::span<const WaterfallPart> parts) {
 /// Losses with what they take of the GPU-hours, and of the money where a price is known.
 PageTable waterfall_table(const CampaignResult& result, std::span<const WaterfallPart> parts) {
   const std::vector<double> printed = printed_shares(parts);
-  const std::optional<double> rent = rent_usd(result);
+  const std::optional<double> rent = result.rent_usd();
   PageTable table{
       .columns = {{.title = "Part"},
                   {.title = "Share",
@@ -155,7 +155,7 @@ PageTable waterfall_table(const CampaignResult& result, std::span<const Waterfal
     const WaterfallPart& part = parts[i];
     const double sign = part.is_loss() ? -1 : 1;
     const std::string share = share_text(part, printed[i]);
-    const double hours = part.share * gpu_hours(result);
+    const double hours = part.share * result.gpu_hours();
     std::vector<PageCell> row{
         {.content = part.is_loss() ? escaped(part.name) : strong(part.name)},
         {.content = part.is_loss() ? escaped(share) : strong(share), .sort = sign * part.share},

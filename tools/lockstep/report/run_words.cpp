@@ -13,8 +13,6 @@
 namespace lockstep {
 namespace {
 
-constexpr double kSecondsInHour = 3600;
-
 /// "Work done again" -> "work done again": within a sentence.
 std::string in_sentence(std::string_view words) {
   std::string text(words);
@@ -91,7 +89,7 @@ Html interval_sentence(const CampaignResult& result) {
 
 /// What is paid for time that advances nothing.
 Html money_sentence(const CampaignResult& result) {
-  const std::optional<double> rent = rent_usd(result);
+  const std::optional<double> rent = result.rent_usd();
   if (!rent) return {};
   return escaped(fmt::format(" Of {} for the GPU-hours, ", page_usd(*rent))) +
          strong(page_usd(*rent * (1 - result.summary.shares[0]))) + escaped(" buys no training.");
@@ -107,11 +105,11 @@ PageFigure wall_figure(const SampleMean& wall) {
 }
 
 void add_money_figures(std::vector<PageFigure>& figures, const CampaignResult& result) {
-  if (const std::optional<double> rent = rent_usd(result)) {
-    figures.push_back(
-        {.value = page_usd(*rent),
-         .label = fmt::format("to rent {} GPU-hours at ${:.2f}", page_count(gpu_hours(result)),
-                              *rent / gpu_hours(result))});
+  if (const std::optional<double> rent = result.rent_usd()) {
+    figures.push_back({.value = page_usd(*rent),
+                       .label = fmt::format("to rent {} GPU-hours at ${:.2f}",
+                                            page_count(result.held_gpu_hours()),
+                                            *result.scenario.usd_per_gpu_hour)});
   }
   if (result.bill && result.bill->cost.total_usd() > 0) {
     const CostReport& cost = result.bill->cost;
@@ -183,16 +181,6 @@ std::vector<PageFigure> run_figures(const CampaignResult& result) {
   }
   add_money_figures(figures, result);
   return figures;
-}
-
-double gpu_hours(const CampaignResult& result) {
-  return result.summary.wall_s.mean / kSecondsInHour * result.scenario.gpus();
-}
-
-std::optional<double> rent_usd(const CampaignResult& result) {
-  if (result.bill && result.bill->cost.cloud_usd) return result.bill->cost.cloud_usd;
-  if (!result.scenario.usd_per_gpu_hour) return std::nullopt;
-  return gpu_hours(result) * *result.scenario.usd_per_gpu_hour;
 }
 
 std::string percent_with_interval(const SampleMean& of) {

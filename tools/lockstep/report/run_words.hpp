@@ -22,10 +22,6 @@ std::string run_title(const CampaignResult& result);
 Html run_headline(const CampaignResult& result);
 std::vector<PageFigure> run_figures(const CampaignResult& result);
 
-/// What the mean run's GPU-hours cost at a cloud; empty: no price is known.
-std::optional<double> rent_usd(const CampaignResult& result);
-double gpu_hours(const CampaignResult& result);  ///< of the mean run
-
 /// "90.27 % ± 0.05 %"; without the interval where it is not known.
 std::string percent_with_interval(const SampleMean& of);
 

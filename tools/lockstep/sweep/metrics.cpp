@@ -69,6 +69,7 @@ constexpr std::array kRunMetrics{
     MetricRow{"gpus", 0, {}},
     MetricRow{"nodes", 0, {}},
     MetricRow{"gpu_hours", -1, {}},
+    MetricRow{"held_gpu_hours", -1, {}},
     MetricRow{"trajectories", 0, {}},
     MetricRow{"finished_share", 1, {}},
     MetricRow{"checkpoints", 0, {}},
