@@ -74,11 +74,12 @@ class Obstacles {
   void add(bool there, const char* reason) {
     if (there && first_.empty()) first_ = reason;
   }
-  void missing(const char* field) {
-    if (first_.empty()) first_ = fmt::format("{} is missing", field);
+  void add(bool there, const char* field, const char* reason) {
+    if (there && first_.empty()) first_ = fmt::format("{} {}", field, reason);
   }
+  void missing(const char* field) { add(true, field, "is missing"); }
   int need(std::optional<int> value, const char* field) {
-    if (!value) missing(field);
+    add(!value, field, "is missing or no whole number from 1");
     return value.value_or(1);
   }
 
@@ -456,7 +457,14 @@ std::vector<ReferenceRow> parse_rows(const std::string& file, std::string_view t
     if (rows->contains("common") && (*rows)["common"].is_object()) common = (*rows)["common"];
     rows = &(*rows)["rows"];
   }
-  if (!rows->is_array() || rows->empty()) {
+  if (rows->is_array() && rows->empty()) {
+    throw InputError({.file = file,
+                      .pointer = root.json().is_object() ? "/rows" : "",
+                      .found = "an empty array",
+                      .allowed = "at least one row",
+                      .nearest = {}});
+  }
+  if (!rows->is_array()) {
     root.fail("an array of rows, or an object that has one under \"rows\"");
   }
   std::vector<ReferenceRow> out;

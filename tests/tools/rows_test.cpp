@@ -70,10 +70,11 @@ TEST_CASE("rows: a complete row is read as it stands") {
 
 TEST_CASE("rows: what cannot be simulated says why, by its first reason") {
   CHECK(with("/kind", "inference").obstacle == "neither pre-training nor fine-tuning");
-  CHECK(with("/micro_batch", nullptr).obstacle == "micro_batch is missing");
-  CHECK(with("/model/ffn", "many").obstacle == "model.ffn is missing");
-  CHECK(with("/gpu/count", -8).obstacle == "gpu.count is missing");
-  CHECK(with("/seq", 1e300).obstacle == "seq is missing");
+  CHECK(with("/micro_batch", nullptr).obstacle ==
+        "micro_batch is missing or no whole number from 1");
+  CHECK(with("/model/ffn", "many").obstacle == "model.ffn is missing or no whole number from 1");
+  CHECK(with("/gpu/count", -8).obstacle == "gpu.count is missing or no whole number from 1");
+  CHECK(with("/seq", 1e300).obstacle == "seq is missing or no whole number from 1");
   CHECK(with("/precision", "int7").obstacle == "precision of an unknown kind");
   nlohmann::json unmeasured = good_row();
   unmeasured.erase("measured");

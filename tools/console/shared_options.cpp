@@ -1,11 +1,15 @@
 #include "tools/console/shared_options.hpp"
 
+#include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <fmt/format.h>
 #include <ostream>
+#include <system_error>
 
 #include "models/base/input_error.hpp"
 #include "models/base/output_file.hpp"
+#include "models/base/text_file.hpp"
 
 namespace lockstep {
 
@@ -27,9 +31,43 @@ Folding folding_of(const ParsedOptions& options) {
   return fold ? Folding::folded : unfold ? Folding::unfolded : Folding::automatic;
 }
 
+namespace {
+
+/// "-" is the console, as everywhere.
+bool goes_to_file(const ParsedOptions& options) {
+  return options.has("output") && options.get("output") != kStandardInput;
+}
+
+/// Options that name a file to be written; `trace` and others are read by no command.
+constexpr std::array<std::string_view, 7> kWritten{"output", "report",    "trace",      "svg",
+                                                   "csv",    "residuals", "power-trace"};
+
+}  // namespace
+
+void check_written_files(const CommandSpec& command, const ParsedOptions& options) {
+  for (const OptionSpec& option : command.options) {
+    if (std::ranges::find(kWritten, option.name) == kWritten.end() || option.argument.empty() ||
+        !options.has(option.name)) {
+      continue;
+    }
+    const std::string path = options.get(option.name);
+    if (path == kStandardInput && option.text != kOutputOption.text) {
+      throw UsageError(fmt::format("--{}: found \"-\"; allowed: the name of a file", option.name));
+    }
+    const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+    std::error_code ignored;
+    if (folder.empty() || std::filesystem::is_directory(folder, ignored)) continue;
+    throw InputError({.file = path,
+                      .pointer = {},
+                      .found = "no folder " + in_quotes(folder.string()),
+                      .allowed = "a file in a folder that exists",
+                      .nearest = {}});
+  }
+}
+
 TextStyle output_style(const ParsedOptions& options, const Console& console) {
   TextStyle style = console.style;
-  if (options.has("output")) {
+  if (goes_to_file(options)) {
     style.colour = false;
     style.columns = 0;
   }
@@ -37,7 +75,7 @@ TextStyle output_style(const ParsedOptions& options, const Console& console) {
 }
 
 void write_output(const Answer& answer, const ParsedOptions& options, Console& console) {
-  if (!options.has("output")) {
+  if (!goes_to_file(options)) {
     console.out << answer.str();
     return;
   }

@@ -49,8 +49,8 @@ inline constexpr OptionSpec kOutputOption{
     'o',
     "FILE",
     false,
-    "Write to this file instead of the terminal; it appears only when it is complete, and is "
-    "compressed if its name ends in .gz.",
+    "Write to this file instead of the terminal (- is the terminal); it appears only when it is "
+    "complete, and is compressed if its name ends in .gz.",
     "-o result.json"};
 
 constexpr int kMostJobs = 1024;
@@ -60,6 +60,10 @@ int whole_number(const ParsedOptions& options, std::string_view name, int otherw
 
 /// What --fold and --unfold say. Throws UsageError where both are given.
 Folding folding_of(const ParsedOptions& options);
+
+/// Before the work: files to be written are in folders that exist, and "-" is only what prints the
+/// answer. Throws InputError or UsageError.
+void check_written_files(const CommandSpec& command, const ParsedOptions& options);
 
 /// Style of what a command prints: that of the console, or plain text without colours for --output.
 TextStyle output_style(const ParsedOptions& options, const Console& console);

@@ -10,6 +10,7 @@
 #include "models/base/input_error.hpp"
 #include "sim/core/clock.hpp"
 #include "tools/console/progress.hpp"
+#include "tools/console/shared_options.hpp"
 
 namespace lockstep {
 
@@ -85,6 +86,7 @@ Exit dispatch(const std::vector<std::string>& args, Console& console) {
     const ParsedOptions options =
         parse_options(*command->spec, std::vector<std::string>(args.begin() + 1, args.end()));
     if (!options.has("help")) {
+      check_written_files(*command->spec, options);
       const Heartbeat heartbeat(console.err, "lockstep " + name, console.err_is_terminal);
       return command->run(options, console);
     }

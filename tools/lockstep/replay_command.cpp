@@ -47,7 +47,7 @@ constexpr std::array kReplayOptions{
         "cluster, products and attention by their BF16 peaks (products whose shapes are known "
         "by the roofline), other kernels by memory bandwidth, copies by PCIe; none below the "
         "shortest kernel of either card. The host keeps its time.",
-        "--recorded-on a100_sxm_80gb"},
+        "--recorded-on a100_sxm4_80gb"},
     OptionSpec{"algorithm", 0, "NAMES", false,
                "Choose collectives' algorithms among these only (NCCL_ALGO), or all but those "
                "after '^'.",
@@ -74,7 +74,7 @@ constexpr std::array kReplayOptions{
 constexpr std::array<std::string_view, 6> kReplayExamples{
     "lockstep replay traces/ --node dgx_h100",
     "lockstep replay step.0.et step.1.et --node dgx_h100 --fabric fat_tree_2_to_1",
-    "lockstep replay rank*.json.gz --node dgx_h200 --recorded-on h100_sxm --format json",
+    "lockstep replay rank*.json.gz --node dgx_h200 --recorded-on h100_sxm5_80gb --format json",
     "lockstep replay et_0.json kineto_0.json --node dgx_b200 --recorded-on h100_sxm5_80gb",
     "lockstep replay step.goal --cluster scenarios/llama3-405b-16k.json",
     "lockstep replay traces/ --node dgx_h100 --algorithm ring --trace replay.json.gz",
@@ -142,6 +142,13 @@ class Stopwatch {
 
 /// Without --recorded-on durations stay, whatever card the cluster has.
 void note_other_card(Trace& trace, const GpuSpec& gpu) {
+  if (trace.device.empty()) {
+    trace.notes.push_back(
+        "kernels take as long as where they were recorded, on a card that the recording does not "
+        "name: --recorded-on scales them to " +
+        gpu.name);
+    return;
+  }
   const std::string chip = chip_of(trace.device), own = chip_of(gpu.name);
   if (chip.empty() || own.empty() || chip == own) return;
   trace.notes.push_back(

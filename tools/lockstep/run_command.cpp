@@ -40,7 +40,7 @@ constexpr std::array kRunOptions{
     OptionSpec{"set", 0, "PATH=VALUE", true,
                "Change a value of the scenario before it is read: a dotted path or a JSON pointer, "
                "and a JSON value or a plain string.",
-               "--set parallelism.data=32 --set cluster.fabric.link=\"200 Gb/s\""},
+               "--set cluster.nodes=384 --set cluster.fabric.link_bandwidth=\"200 Gb/s\""},
     kFormatOption,
     OptionSpec{
         "profile", 0, "FILE|NAME", true,
@@ -126,7 +126,8 @@ constexpr std::array kRunOptions{
 
 constexpr std::array<std::string_view, 11> kRunExamples{
     "lockstep run scenarios/llama3-405b-16k.json",
-    "lockstep run scenarios/gpt3-175b-selene.json --set parallelism.data=32 --format json",
+    "lockstep run scenarios/gpt3-175b-selene.json --set cluster.nodes=384 --set "
+    "parallelism.data=32 --format json",
     "lockstep run scenarios/llama3-405b-16k.json --trace step.json.gz",
     "lockstep run scenarios/llama3-405b-16k.json --unfold",
     "lockstep run scenarios/llama3-8b-fsdp2-torchtitan.json --explain-fabric --report step.html",

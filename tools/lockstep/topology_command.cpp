@@ -136,7 +136,8 @@ ParsedOptions with_from(ParsedOptions options) {
 
 /// What was found goes where the result does not: beside a file, or to the error stream.
 std::ostream& remarks(const ParsedOptions& options, Console& console) {
-  return options.has("output") ? console.out : console.err;
+  return options.has("output") && options.get("output") != kStandardInput ? console.out
+                                                                          : console.err;
 }
 
 Exit run_import(const ParsedOptions& given, Console& console) {

@@ -47,6 +47,16 @@ class SlurmArray {
   SlurmArray(const SweepRun& run, const ParsedOptions& options)
       : run_(run), options_(options), folder_(shard_folder(run)) {}
 
+  [[nodiscard]] bool has_submitted() const { return !jobs_.empty(); }
+
+  /// Takes back what was written for shards that Slurm never took.
+  void forget() const {
+    std::error_code error;
+    fs::remove_all(folder_, error);
+    fs::remove(run_.database + ".shards", error);  // unless others are in it
+    for (const char* part : {"", "-wal", "-shm"}) fs::remove(run_.database + part, error);
+  }
+
   Exit follow() {
     const InterruptGuard guard;
     ResultsDb results(run_.database, run_.sweep, run_.engine.manifest(),
@@ -241,7 +251,14 @@ class SlurmArray {
 }  // namespace
 
 Exit sweep_by_slurm(const SweepRun& run, const ParsedOptions& options) {
-  return SlurmArray(run, options).follow();
+  const bool is_new = !fs::exists(run.database);
+  SlurmArray array(run, options);
+  try {
+    return array.follow();
+  } catch (const InputError&) {
+    if (is_new && !array.has_submitted()) array.forget();
+    throw;
+  }
 }
 
 std::string array_text(const std::vector<int>& tasks) {

@@ -238,6 +238,12 @@ Exit run_tune(const ParsedOptions& options, Console& console) {
         fmt::format("lockstep tune: no scenario file; usage: lockstep {}", kTuneSpec.usage));
   }
   const std::string format = options.choice("format", kFormats);
+  if (options.get("output").ends_with(".gz")) {
+    throw UsageError(
+        fmt::format("--output: found {}; allowed: a name without .gz, as scenarios "
+                    "are read uncompressed",
+                    in_quotes(options.get("output"))));
+  }
   const bool by_mfu = options.choice("objective", kObjectives) == "mfu";
   const PresetStore presets(options.all("presets"));
   const std::string& path = options.positionals.front();
