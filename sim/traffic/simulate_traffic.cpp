@@ -7,7 +7,7 @@
 #include <numeric>
 #include <utility>
 
-#include "topologies/nic_rates.hpp"
+#include "topologies/fabrics/nic_rates.hpp"
 
 namespace lockstep {
 namespace {
