@@ -251,7 +251,8 @@ TEST_CASE("lockstep sweep: mistakes are one line, and nothing is written") {
       Case{{"sweep", files.sweep, "-o", text},
            text + ": found something that is no database, or a broken one" + kept},
       Case{{"sweep", files.sweep, "-o", elsewhere},
-           elsewhere + ": found a file that cannot be opened or made" + kept},
+           elsewhere + ": found no folder \"" + files.folder.path() +
+               "/none\"; allowed: a file in a folder that exists\n"},
       Case{{"sweep", files.sweep, "--objective", "mfy"},
            "--objective: found \"mfy\"; allowed: tensor, micro, data, "},
       Case{{"sweep", files.sweep, "--objective", "data"},
