@@ -21,7 +21,7 @@ namespace {
 constexpr const char* kDense =
     R"("model": {"layers": 6, "hidden": 2048, "heads": 16, "kv_heads": 8, "head_dim": 128,
                  "ffn": 8192, "vocabulary": 32000, "gated": true})";
-constexpr const char* kExperts =
+constexpr const char* kTunedExperts =
     R"("model": {"layers": 4, "hidden": 1024, "heads": 8, "kv_heads": 8, "head_dim": 128,
                  "ffn": 4096, "vocabulary": 32000, "gated": true,
                  "experts": {"count": 8, "per_token": 2, "ffn": 1024}})";
@@ -47,7 +47,7 @@ const std::vector<SmallJob>& small_jobs() {
           "stragglers": [{"gpu": 3, "slowdown": 1.2}])",
        {Schedule::gpipe, Schedule::breadth_first, Schedule::zb_h1, Schedule::zb_h2, Schedule::zb_v,
         Schedule::dualpipe, Schedule::dualpipev}},
-      {kExperts, R"({"node": "dgx_h100", "nodes": 2})", R"("stack": "megatron_core")"},
+      {kTunedExperts, R"({"node": "dgx_h100", "nodes": 2})", R"("stack": "megatron_core")"},
   };
   return jobs;
 }
