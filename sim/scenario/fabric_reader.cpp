@@ -10,7 +10,7 @@
 
 #include "models/base/input_error.hpp"
 #include "models/base/text_file.hpp"
-#include "sim/scenario/member_reader.hpp"
+#include "sim/scenario/declared_members.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/spec_readers.hpp"
 #include "topologies/formats/fabric_json.hpp"
@@ -23,6 +23,9 @@ namespace {
 constexpr Interval kOversubscription{0.01, 1000};
 constexpr int kMaxPorts = 65536;
 constexpr int kMaxParallel = 4096;
+constexpr int kMaxSide = 1024;  // switches along a side of a torus
+constexpr std::size_t kMostSides = 3;
+constexpr std::size_t kMostFaults = 100'000;
 
 /// A file that the fabric names; its path starts from the folder of the file that says so.
 std::string file_beside(const JsonCursor& from) {
@@ -112,113 +115,158 @@ double read_rate(const JsonCursor& from) {
   return 0;
 }
 
-FabricFault read_fault(const JsonCursor& from) {
+/// Which parts of a fabric the object names are counted in `parts`.
+void declare_fault(const DeclaredMembers& member, FabricFault& out, int& parts) {
   constexpr int kMaxMissing = 1 << 24;
-  FabricFault out;
-  int parts = 0;
-  const auto part = [&](std::string_view key, FabricFault::Part kind, auto read) {
-    const std::optional<JsonCursor> member = from.find(key);
-    if (!member) return false;
-    out.part = kind;
-    ++parts;
-    read(*member);
-    return true;
+  const auto part = [&](std::string_view key, const ValueType& type, FabricFault::Part kind,
+                        std::string_view sentence, auto read) {
+    member.optional(key, type, sentence, [&, kind](const JsonCursor& at) {
+      out.part = kind;
+      ++parts;
+      read(at);
+    });
   };
   const auto read_name = [&](const JsonCursor& at) { out.from = at.string(); };
-  const bool cable =
-      part("cable", FabricFault::Part::cable, [&](const JsonCursor& at) { read_ends(at, out); });
-  part("switch", FabricFault::Part::box, read_name);
-  part("nic", FabricFault::Part::nic, read_name);
-  const bool some = part("cables_missing", FabricFault::Part::some_cables,
-                         [&](const JsonCursor& at) { out.count = at.integer(0, kMaxMissing); });
-  const auto index = from.find("index");
-  if (index) out.index = index->integer(0, kMaxParallel - 1);
-  const auto seed = from.find("seed");
-  if (seed) out.seed = static_cast<std::uint64_t>(seed->integer(0, kMaxMissing));
-  const auto rate = from.find("rate");
-  if (rate) out.rate = read_rate(*rate);
-  const auto bandwidth = from.find("bandwidth");
-  if (bandwidth) out.bandwidth = bandwidth->data_rate(kRateOrNone);
-  from.finish();
-  if (parts != 1) from.fail("one of cable, switch, nic, cables_missing");
-  if (index && !cable) index->fail("no such key, unless there is \"cable\"");
-  if (seed && !some) seed->fail("no such key, unless there is \"cables_missing\"");
-  if (rate && bandwidth) bandwidth->fail(R"(either "rate" or "bandwidth")");
-  return out;
-}
-
-std::vector<FabricFault> read_faults(const JsonCursor& from) {
-  constexpr std::size_t kMostFaults = 100'000;
-  std::vector<FabricFault> out;
-  for (const JsonCursor& element : from.elements(kMostFaults)) out.push_back(read_fault(element));
-  return out;
-}
-
-std::vector<int> read_sides(const JsonCursor& from) {
-  constexpr int kMaxSide = 1024;
-  std::vector<int> sides;
-  for (const JsonCursor& side : from.elements(3)) sides.push_back(side.integer(1, kMaxSide));
-  if (sides.size() < 2) from.fail("the sides of two or three dimensions");
-  return sides;
-}
-
-void read_tree(const MemberReader& member, FabricSpec& out) {
-  member.optional("levels", out.levels, 2, 3);
-  member.optional("leaf_ports_down", out.leaf_ports_down, 1, kMaxPorts);
-  member.optional("pod_leaves", out.pod_leaves, 0, kMaxPorts);
-  member.optional("switch_ports", out.switch_ports, 0, kMaxPorts);
-  member.optional("leaf_oversubscription", out.leaf_oversubscription, kOversubscription);
-  member.optional("spine_oversubscription", out.spine_oversubscription, kOversubscription);
-}
-
-void read_other_shapes(const MemberReader& member, FabricSpec& out) {
-  member.optional("planes", out.planes, 1, 16);
-  member.optional("groups", out.groups, 0, kMaxPorts);
-  member.optional("group_switches", out.group_switches, 0, kMaxPorts);
-  member.optional("group_spines", out.group_spines, 0, kMaxPorts);
-  member.optional("local_cables", out.local_cables, 1, kMaxParallel);
-  member.optional("global_cables", out.global_cables, 1, kMaxParallel);
-  member.optional("torus", [&](const JsonCursor& at) { out.torus = read_sides(at); });
-  member.optional("faults", [&](const JsonCursor& at) { out.faults = read_faults(at); });
-}
-
-void read_routing(const MemberReader& member, FabricSpec& out) {
-  member.optional("routing", [&](const JsonCursor& at) {
-    out.routing = read_choice<Routing>(at, routing_names());
+  part("cable", written_type(R"({"anyOf": [{"type": "string"}, {"type": "array",
+         "items": {"type": "string"}, "minItems": 2, "maxItems": 2}]})"),
+       FabricFault::Part::cable, R"(Both ends, "leaf 0 to spine 1")",
+       [&](const JsonCursor& at) { read_ends(at, out); });
+  part("switch", text_type(), FabricFault::Part::box, "All cables of a switch", read_name);
+  part("nic", text_type(), FabricFault::Part::nic, R"(All cables of a NIC, "node 3 nic 1")",
+       read_name);
+  part("cables_missing", integer_type(0, kMaxMissing), FabricFault::Part::some_cables,
+       "That many cables between switches, drawn at random",
+       [&](const JsonCursor& at) { out.count = at.integer(0, kMaxMissing); });
+  member.optional("index", out.index, 0, kMaxParallel - 1,
+                  "Which of parallel cables, from 0; default: all");
+  member.optional("seed", integer_type(0, kMaxMissing), "Of the draw", [&](const JsonCursor& at) {
+    out.seed = static_cast<std::uint64_t>(at.integer(0, kMaxMissing));
   });
-  member.optional("hash_seed", [&](const JsonCursor& at) {
-    out.hash_seed = read_choice<HashSeed>(at, hash_seed_names());
-  });
-  member.optional("hash_draw", out.hash_draw, 1, kMostHashDraw);
-  member.optional("queue_pairs", out.queue_pairs, 1, 1024);
-  member.optional("pxn", out.pxn);
-  member.optional("nonminimal_share",
-                  [&](const JsonCursor& at) { out.nonminimal_share = at.number(kShare); });
-  member.optional("tables", [&](const JsonCursor& at) { read_tables(at, out); });
+  member.optional("rate", written_type(R"({"anyOf": [{"const": "down"},
+                    {"type": "number", "minimum": 0, "maximum": 1}]})"),
+                  "What is left of the capacity; default: down",
+                  [&](const JsonCursor& at) { out.rate = read_rate(at); });
+  member.optional("bandwidth", out.bandwidth, kRateOrNone, "The capacity instead");
 }
 
 }  // namespace
 
-void read_fabric(const JsonCursor& from, Extent extent, const PresetStore& presets,
-                 FabricSpec& out) {
-  const MemberReader member(from, extent);
-  member.optional("about", out.about);
-  member.required("kind", [&](const JsonCursor& at) {
-    out.kind = read_choice<FabricKind>(at, fabric_kind_names());
-  });
-  // What the file tells of its fabric comes first: the keys behind it say otherwise.
-  member.optional("file", [&](const JsonCursor& at) { read_drawing(from, at, presets, out); });
-  read_routing(member, out);
-  read_tree(member, out);
-  read_other_shapes(member, out);
-  member.optional("link_bandwidth", out.link_bandwidth, kRateOrNone);
-  member.optional("upper_bandwidth", out.upper_bandwidth, kRateOrNone);
-  member.optional("switch_latency", out.switch_latency, Interval{0, 1});
-  member.optional("transport", [&](const JsonCursor& at) {
-    read_transport_choice(at, presets, out.transport, out.own_transport);
-  });
+FabricFault read_fabric_fault(const JsonCursor& from) {
+  FabricFault out;
+  int parts = 0;
+  declare_fault({from, Extent::whole}, out, parts);
+  from.finish();
+  if (parts != 1) from.fail("one of cable, switch, nic, cables_missing");
+  const auto index = from.find("index"), seed = from.find("seed");
+  const auto rate = from.find("rate"), bandwidth = from.find("bandwidth");
+  if (index && !from.find("cable")) index->fail("no such key, unless there is \"cable\"");
+  if (seed && !from.find("cables_missing")) {
+    seed->fail("no such key, unless there is \"cables_missing\"");
+  }
+  if (rate && bandwidth) bandwidth->fail(R"(either "rate" or "bandwidth")");
+  return out;
 }
 
-FabricFault read_fabric_fault(const JsonCursor& from) { return read_fault(from); }
+namespace {
+
+std::vector<FabricFault> read_faults(const JsonCursor& from) {
+  std::vector<FabricFault> out;
+  for (const JsonCursor& element : from.elements(kMostFaults))
+    out.push_back(read_fabric_fault(element));
+  return out;
+}
+
+std::vector<int> read_sides(const JsonCursor& from) {
+  std::vector<int> sides;
+  for (const JsonCursor& side : from.elements(kMostSides))
+    sides.push_back(side.integer(1, kMaxSide));
+  if (sides.size() < 2) from.fail("the sides of two or three dimensions");
+  return sides;
+}
+
+void declare_tree(const DeclaredMembers& member, FabricSpec& out) {
+  member.optional("levels", out.levels, 2, 3, "Switch layers: 2 leaf/spine, 3 leaf/spine/core");
+  member.optional("leaf_ports_down", out.leaf_ports_down, 1, kMaxPorts,
+                  "NIC ports of a leaf switch, or of a dragonfly's switch");
+  member.optional("pod_leaves", out.pod_leaves, 0, kMaxPorts,
+                  "Leaves under one set of spines (3 levels); 0: as many as fit");
+  member.optional("switch_ports", out.switch_ports, 0, kMaxPorts,
+                  "Ports of a spine or core switch; 0: as many as needed");
+  member.optional("leaf_oversubscription", out.leaf_oversubscription, kOversubscription,
+                  "Capacity down over capacity up at the leaf");
+  member.optional("spine_oversubscription", out.spine_oversubscription, kOversubscription,
+                  "The same at the spine (3 levels)");
+}
+
+/// Of a fabric that is described and not read.
+void describe_faults(const DeclaredMembers& member) {
+  FabricFault fault;
+  int parts = 0;
+  declare_fault(member, fault, parts);
+}
+
+void declare_other_shapes(const DeclaredMembers& member, FabricSpec& out) {
+  member.optional("planes", out.planes, 1, 16,
+                  "Copies of the fabric side by side; each NIC port splits its bandwidth");
+  member.optional("groups", out.groups, 0, kMaxPorts,
+                  "Dragonfly groups; 0: as many as the nodes need");
+  member.optional("group_switches", out.group_switches, 0, kMaxPorts,
+                  "Switches of a dragonfly group, leaves of a dragonfly+ group; 0: balanced");
+  member.optional("group_spines", out.group_spines, 0, kMaxPorts,
+                  "Spines of a dragonfly+ group; 0: as many as leaves");
+  member.optional("local_cables", out.local_cables, 1, kMaxParallel,
+                  "Cables between two switches of a group, or two neighbours of a torus");
+  member.optional("global_cables", out.global_cables, 1, kMaxParallel, "Cables between two groups");
+  constexpr ValueType kSide = integer_type(1, kMaxSide);
+  member.optional("torus", list_type(kSide, kMostSides, 2),
+                  "Switches along each of two or three dimensions",
+                  [&](const JsonCursor& at) { out.torus = read_sides(at); });
+  member.optional("faults", kMostFaults, "One of cable, switch, nic, cables_missing",
+                  "What is broken, slow or faster than the rest", describe_faults,
+                  [&](const JsonCursor& at) { out.faults = read_faults(at); });
+}
+
+void declare_routing(const DeclaredMembers& member, FabricSpec& out) {
+  member.optional("routing", out.routing, routing_names(), "How messages find their ways");
+  member.optional("hash_seed", out.hash_seed, hash_seed_names(),
+                  "Whether switches hash with a seed each; shared seeds polarise");
+  member.optional(
+      "hash_draw", out.hash_draw, 1, kMostHashDraw,
+      "Which draw of all ECMP hashes; run and comm --hash-seeds N take N of them from here on");
+  member.optional("queue_pairs", out.queue_pairs, 1, 1024,
+                  "Of a connection (NCCL_IB_QPS_PER_CONNECTION): ECMP hashes each by itself. They "
+                  "share a message evenly, as with NCCL_IB_SPLIT_DATA_ON_QPS=1; a long transfer "
+                  "that takes them in turn comes to the same");
+  member.optional("pxn", out.pxn, "A message changes to its destination's rail over NVLink first");
+  member.optional("nonminimal_share", out.nonminimal_share, kShare,
+                  "Of adaptive traffic between dragonfly groups that goes through a third one");
+  member.optional("tables", text_type(), "Routing tables: a dump of opensm, beside this file",
+                  [&](const JsonCursor& at) { read_tables(at, out); });
+}
+
+}  // namespace
+
+void declare_fabric(const DeclaredMembers& member, const PresetStore& presets, FabricSpec& out) {
+  member.optional("about", out.about, "What it is");
+  member.required("kind", out.kind, fabric_kind_names(), "How nodes are wired");
+  // What the file tells of its fabric comes first: the keys behind it say otherwise.
+  member.optional("file", text_type(),
+                  "Kind file: fabric.json or another drawing, beside this file; what it tells of "
+                  "routing, switch latency and transport holds unless said here",
+                  [&](const JsonCursor& at) { read_drawing(*member.object(), at, presets, out); });
+  declare_routing(member, out);
+  declare_tree(member, out);
+  declare_other_shapes(member, out);
+  member.optional("link_bandwidth", out.link_bandwidth, kRateOrNone,
+                  "Of a link between switches; 0: the NIC's");
+  member.optional(
+      "upper_bandwidth", out.upper_bandwidth, kRateOrNone,
+      "Of a link between spine and core, or between dragonfly groups; 0: link_bandwidth");
+  member.optional("switch_latency", out.switch_latency, Interval{0, 1}, "Per switch crossed");
+  member.optional("transport", shared_type("transport"), "Transport instead of the node's",
+                  [&](const JsonCursor& at) {
+                    read_transport_choice(at, presets, out.transport, out.own_transport);
+                  });
+}
 
 }  // namespace lockstep

@@ -8,13 +8,9 @@
 
 #include "models/base/json_cursor.hpp"
 #include "models/base/units.hpp"
-#include "sim/scenario/spec_readers.hpp"
+#include "sim/scenario/declared_members.hpp"
 
 namespace lockstep {
-
-// Bounds that no real value leaves.
-inline constexpr Interval kRateOrNone{1e7, 1e16, false, true};  // bytes per second; 0: none given
-inline constexpr Interval kShare{0, 1};
 
 /// Reads members of one object. A required one must be there unless only changes are read.
 class MemberReader {
@@ -88,17 +84,5 @@ class MemberReader {
   const JsonCursor& from_;
   Extent extent_;
 };
-
-/// The value of a string that must be one of `names`; its index is the enumeration's value.
-template <class Enum, class Names>
-Enum read_choice(const JsonCursor& from, const Names& names) {
-  return static_cast<Enum>(from.choice(names));
-}
-
-/// Calls `use` with the index of each of the strings of a list, all of which must be in `names`.
-template <class Names, class Use>
-void read_choices(const JsonCursor& from, const Names& names, Use use) {
-  for (const JsonCursor& name : from.elements(std::size(names))) use(name.choice(names));
-}
 
 }  // namespace lockstep

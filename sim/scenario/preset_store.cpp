@@ -55,7 +55,7 @@ void read_stack_capabilities(const JsonCursor& root, Extent extent, StackSpec& o
 StackPreset read_stack_preset(const JsonCursor& root, const std::string& name,
                               const std::string& release) {
   StackPreset preset;
-  read_stack(root, Extent::whole, preset.spec);
+  declare_stack({root, Extent::whole}, preset.spec);
   read_stack_capabilities(root, Extent::whole, preset.spec);
   preset.spec.name = name;
   const std::optional<JsonCursor> releases = root.find("releases");
@@ -76,7 +76,7 @@ StackPreset read_stack_preset(const JsonCursor& root, const std::string& name,
                         ", the nearest that " + name + " knows";
   }
   const JsonCursor changes = releases->at(preset.spec.release);
-  read_stack(changes, Extent::changes, preset.spec);
+  declare_stack({changes, Extent::changes}, preset.spec);
   read_stack_capabilities(changes, Extent::changes, preset.spec);
   changes.finish();
   return preset;
@@ -164,7 +164,7 @@ std::string PresetStore::path(std::string_view kind, std::string_view name) cons
 
 const GpuSpec& PresetStore::gpu(std::string_view name) const {
   return state_->get(state_->gpus, *this, "gpus", name, [&](const JsonCursor& root, GpuSpec& spec) {
-    read_gpu(root, Extent::whole, *this, spec);
+    declare_gpu({root, Extent::whole}, *this, spec);
     spec.name = name;
   });
 }
@@ -172,7 +172,7 @@ const GpuSpec& PresetStore::gpu(std::string_view name) const {
 const NodeSpec& PresetStore::node(std::string_view name) const {
   return state_->get(state_->nodes, *this, "nodes", name,
                      [&](const JsonCursor& root, NodeSpec& spec) {
-                       read_node(root, Extent::whole, *this, spec);
+                       declare_node({root, Extent::whole}, *this, spec);
                        spec.name = name;
                      });
 }
@@ -180,7 +180,7 @@ const NodeSpec& PresetStore::node(std::string_view name) const {
 const TransformerShape& PresetStore::model(std::string_view name) const {
   return state_->get(state_->models, *this, "models", name,
                      [&](const JsonCursor& root, TransformerShape& spec) {
-                       read_model(root, Extent::whole, spec);
+                       declare_model({root, Extent::whole}, spec);
                        spec.name = name;
                      });
 }
@@ -188,7 +188,7 @@ const TransformerShape& PresetStore::model(std::string_view name) const {
 const FabricSpec& PresetStore::fabric(std::string_view name) const {
   return state_->get(state_->fabrics, *this, "fabrics", name,
                      [&](const JsonCursor& root, FabricSpec& spec) {
-                       read_fabric(root, Extent::whole, *this, spec);
+                       declare_fabric({root, Extent::whole}, *this, spec);
                        spec.name = name;
                      });
 }
@@ -196,7 +196,7 @@ const FabricSpec& PresetStore::fabric(std::string_view name) const {
 const TransportSpec& PresetStore::transport(std::string_view name) const {
   return state_->get(state_->transports, *this, "transports", name,
                      [&](const JsonCursor& root, TransportSpec& spec) {
-                       read_transport(root, Extent::whole, spec);
+                       declare_transport({root, Extent::whole}, spec);
                        spec.name = meant("transports", name);
                      });
 }
@@ -204,7 +204,7 @@ const TransportSpec& PresetStore::transport(std::string_view name) const {
 const IntraNodeCollectives& PresetStore::nvlink(std::string_view name) const {
   return state_->get(state_->nvlinks, *this, "nvlinks", name,
                      [](const JsonCursor& root, IntraNodeCollectives& spec) {
-                       read_collectives(root, Extent::whole, spec);
+                       declare_collectives({root, Extent::whole}, spec);
                      });
 }
 
@@ -219,7 +219,7 @@ const ReliabilitySpec& PresetStore::reliability(std::string_view name) const {
 const ChassisSpec& PresetStore::chassis(std::string_view name) const {
   return state_->get(state_->chassis, *this, "chassis", name,
                      [&](const JsonCursor& root, ChassisSpec& spec) {
-                       read_chassis(root, Extent::whole, spec);
+                       declare_chassis({root, Extent::whole}, spec);
                        spec.name = name;
                      });
 }
@@ -235,7 +235,7 @@ const StorageSpec& PresetStore::storage(std::string_view name) const {
 const FacilitySpec& PresetStore::facility(std::string_view name) const {
   return state_->get(state_->facilities, *this, "facilities", name,
                      [&](const JsonCursor& root, FacilitySpec& spec) {
-                       read_facility(root, Extent::whole, spec);
+                       declare_facility({root, Extent::whole}, spec);
                        spec.name = name;
                      });
 }

@@ -20,11 +20,11 @@ void read_fabric_choice(const JsonCursor& from, const PresetStore& presets, Clus
     // Refines the fabric that the cluster would have, unless the kind makes it another one.
     fabric = default_fabric(draft.node, presets);
     if (from.find("kind")) fabric = FabricSpec{};
-    read_fabric(from, Extent::changes, presets, fabric);
+    declare_fabric({from, Extent::changes}, presets, fabric);
     if (from.find("kind")) fabric.name = name_of(fabric.kind);
   } else {
     fabric = presets.fabric(read_preset_name(from, "fabrics", presets));
-    if (from.is_object()) read_fabric(from, Extent::changes, presets, fabric);
+    if (from.is_object()) declare_fabric({from, Extent::changes}, presets, fabric);
   }
   if (from.is_object()) from.finish();
   draft.fabric = std::move(fabric);
@@ -66,11 +66,11 @@ void check_cluster(const JsonCursor& from, const Cluster& cluster) {
 
 void read_node_choice(const JsonCursor& from, const PresetStore& presets, NodeSpec& out) {
   if (from.is_object() && !from.find("preset")) {
-    read_node(from, Extent::whole, presets, out);
+    declare_node({from, Extent::whole}, presets, out);
     out.name = "node of the scenario";
   } else {
     out = presets.node(read_preset_name(from, "nodes", presets));
-    if (from.is_object()) read_node(from, Extent::changes, presets, out);
+    if (from.is_object()) declare_node({from, Extent::changes}, presets, out);
   }
   if (from.is_object()) from.finish();
 }

@@ -41,7 +41,7 @@ FacilitySpec read_facility_choice(const std::optional<JsonCursor>& from, const P
   FacilitySpec out = presets.facility(open ? facility_left_open(site, assumptions)
                                            : read_preset_name(*from, "facilities", presets));
   if (!from || !from->is_object()) return out;
-  read_facility(*from, Extent::changes, out);
+  declare_facility({*from, Extent::changes}, out);
   from->finish();
   return out;
 }

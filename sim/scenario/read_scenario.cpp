@@ -256,7 +256,7 @@ void read_stack_choice(const std::optional<JsonCursor>& from, const PresetStore&
   }
   if (!is_object) return;
   if (const auto allow = from->find("allow")) draft.stack.allowed = read_allowed(*allow);
-  read_stack(*from, Extent::changes, draft.stack);
+  declare_stack({*from, Extent::changes}, draft.stack);
   from->finish();
 }
 
@@ -334,7 +334,7 @@ void read_model_choice(const JsonCursor& from, const PresetStore& presets, Scena
   if (preset) draft.model = presets.model(read_preset_name(from, "models", presets));
   if (config) read_hugging_face_model(*config, draft);
   if (!is_object) return;
-  read_model(from, preset || config ? Extent::changes : Extent::whole, draft.model);
+  declare_model({from, preset || config ? Extent::changes : Extent::whole}, draft.model);
   from.finish();
 }
 

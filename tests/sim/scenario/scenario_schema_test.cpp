@@ -14,7 +14,9 @@
 #include "models/base/input_error.hpp"
 #include "models/base/quantity.hpp"
 #include "models/base/text_file.hpp"
+#include "sim/scenario/preset_store.hpp"
 #include "sim/scenario/read_scenario.hpp"
+#include "sim/scenario/spec_schemas.hpp"
 
 namespace lockstep {
 namespace {
@@ -185,6 +187,26 @@ TEST_CASE("schema: what it requires, the reader requires") {
     }
   }
   CHECK(required > 5);
+}
+
+TEST_CASE("schema: what the readers of specs declare is what it says") {
+  const Json declared = spec_schemas(PresetStore{});
+  CHECK(declared.size() == 7);
+  for (const auto& [place, object] : declared.items()) {
+    CAPTURE(place);
+    const Json& written = schema().at(Json::json_pointer(place));
+    const std::set<std::string> not_of_the_spec{"preset", "huggingface", "release", "allow"};
+    for (const auto& [key, member] : written.at("properties").items()) {
+      CAPTURE(key);
+      CHECK(object.at("properties").contains(key) != not_of_the_spec.contains(key));
+    }
+    for (const auto& [key, member] : object.at("properties").items()) {
+      CAPTURE(key);
+      REQUIRE(written.at("properties").contains(key));
+      // Compared as values: the order of keys is for people.
+      CHECK(nlohmann::json(written.at("properties").at(key)) == nlohmann::json(member));
+    }
+  }
 }
 
 TEST_CASE("schema: every value has the choices and bounds of the reader") {

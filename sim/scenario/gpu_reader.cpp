@@ -1,0 +1,155 @@
+// Reads GPUs and the nodes that hold them.
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sim/scenario/declared_members.hpp"
+#include "sim/scenario/names.hpp"
+#include "sim/scenario/spec_readers.hpp"
+
+namespace lockstep {
+
+void declare_attention_kernel(const DeclaredMembers& member, AttentionConstants& out) {
+  member.required("launch", out.launch, kLatency, "Shortest kernel");
+  member.required("efficiency", out.efficiency, kEfficiency,
+                  "Of the 16-bit peak: head size 128, long sequences");
+  member.required("ramp_tokens", out.ramp_tokens, Interval{0, 1e6},
+                  "Tokens that prologue and epilogue cost");
+  member.optional("softmax_width", out.softmax_width, Interval{0, 1e4},
+                  "Elements of head size that the softmax of a score costs");
+  member.required("backward_ratio", out.backward_ratio, Interval{0.1, 100},
+                  "Time of the backward pass over the forward pass");
+}
+
+namespace {
+
+void declare_gemm(const DeclaredMembers& member, GemmConstants& out) {
+  member.required("launch", out.launch, kLatency, "Shortest product, inside a CUDA graph");
+  member.required("efficiency", out.efficiency, kEfficiency,
+                  "Of the datasheet peak: best tile, short burst");
+  member.required("k_ramp", out.k_ramp, kPerElement,
+                  "Elements of K that prologue and epilogue cost");
+  member.required("efficiency_128x128", out.efficiency_128x128, kRatio,
+                  "Of the efficiency, for 128 x 128 tiles");
+  member.required("efficiency_x64", out.efficiency_x64, kRatio,
+                  "Of the efficiency, for tiles with a side of 64");
+  member.required("split_k", out.split_k, kLatency, "Cost of a split along K, times sqrt(splits)");
+  member.required("bandwidth", out.bandwidth, kHbmRate, "Achieved by products bound by HBM");
+  member.optional("fp8_efficiency", out.fp8_efficiency, kRatio,
+                  "Of the efficiency, for fp8 and mxfp8 products");
+  member.optional("fp4_efficiency", out.fp4_efficiency, kRatio,
+                  "Of the efficiency, for nvfp4 products");
+  member.required("sustained", out.sustained, kEfficiency,
+                  "Clock under a lasting load over that of a burst");
+  member.optional("quantised_sustained", out.quantised_sustained, kEfficiency,
+                  "Times sustained, for fp8 and fp4 products, which draw more power");
+}
+
+void declare_attention_kernels(const DeclaredMembers& member, GpuSpec& out) {
+  const std::vector<std::string_view> names = attention_names();
+  for (std::size_t i = 0; i < kAttentionKernels; ++i) {
+    member.optional(names[i], shared_type("attention_kernel"), "", [&](const JsonCursor& at) {
+      const bool known = out.attention[i].has_value();
+      AttentionConstants constants = out.attention[i].value_or(AttentionConstants{});
+      declare_attention_kernel(DeclaredMembers(at, known ? member.extent() : Extent::whole),
+                               constants);
+      at.finish();
+      out.attention[i] = constants;
+    });
+  }
+}
+
+void declare_memory(const DeclaredMembers& member, MemoryConstants& out) {
+  member.required("launch", out.launch, kLatency, "Shortest kernel");
+  member.required("efficiency", out.efficiency, kEfficiency,
+                  "Of the datasheet bandwidth, large tensors");
+}
+
+void declare_host(const DeclaredMembers& member, HostSpec& out) {
+  member.required("memory", out.memory, kMemory, "Of a node");
+  member.required("bandwidth", out.bandwidth, kHbmRate, "All channels of all sockets");
+}
+
+}  // namespace
+
+void declare_gpu(const DeclaredMembers& member, const PresetStore& presets, GpuSpec& out) {
+  member.optional("about", out.about, "What it is");
+  member.required("architecture", out.architecture,
+                  "volta, ampere, hopper, blackwell, cdna2 or cdna3");
+  member.required("sm_count", out.sm_count, 1, 100'000,
+                  "Streaming multiprocessors (compute units on AMD)");
+  member.required("peak_fp16", out.peak_fp16, kPeak, "Dense");
+  member.optional("peak_bf16", out.peak_bf16, kPeakOrNone, "Dense; 0: not supported");
+  member.optional("peak_fp8", out.peak_fp8, kPeakOrNone, "Dense; 0: not supported");
+  member.optional("peak_fp4", out.peak_fp4, kPeakOrNone, "Dense; 0: not supported");
+  member.required("hbm_capacity", out.hbm_capacity, kMemory, "Memory of the card");
+  member.required("hbm_bandwidth", out.hbm_bandwidth, kHbmRate, "Datasheet");
+  member.optional("nvlink_bandwidth", out.nvlink_bandwidth, kRateOrNone,
+                  "One direction, all links; 0: PCIe only");
+  member.required("pcie_bandwidth", out.pcie_bandwidth, kRate, "One direction");
+  member.required("power_limit", out.power_limit, kPower, "Board power");
+  member.required("power_idle", out.power_idle, kPower, "Idle");
+  member.required("gemm", out.gemm, "Constants of the matrix-product law", declare_gemm);
+  member.required("attention", out, "Fused-attention constants by kernel generation",
+                  declare_attention_kernels);
+  member.required("memory", out.memory, "Constants of the memory-bound law", declare_memory);
+  member.required("collectives", text_type(),
+                  "Preset of the collectives inside an NVLink domain: lockstep list nvlinks",
+                  [&](const JsonCursor& at) {
+                    out.collectives = presets.nvlink(read_bare_preset_name(at, "nvlinks", presets));
+                  });
+  member.optional("power", out.power,
+                  "What the card draws, from what its engines do: models/power/README.md",
+                  declare_gpu_power);
+  member.optional("speed_spread", out.speed_spread, kSpread,
+                  "Relative standard deviation of speed between GPUs of the kind");
+  member.optional("kernel_jitter", out.kernel_jitter, kSpread,
+                  "The same between repeats of one kernel on one GPU");
+}
+
+void declare_node(const DeclaredMembers& member, const PresetStore& presets, NodeSpec& out) {
+  member.optional("about", out.about, "What it is");
+  // Named, or refined from the preset that it names, else from what the node has.
+  member.required(
+      "gpu", "gpus", "The GPU", "A GPU: a preset with changes, or changes to the node's GPU",
+      [&](const DeclaredMembers& gpu) { declare_gpu(gpu, presets, out.gpu); },
+      [&](const JsonCursor& at) {
+        const bool refines = at.is_object() && !at.find("preset");
+        if (!refines) out.gpu = presets.gpu(read_preset_name(at, "gpus", presets));
+        if (!at.is_object()) return;
+        declare_gpu({at, refines ? member.extent() : Extent::changes}, presets, out.gpu);
+        at.finish();
+      });
+  member.required("gpus", out.gpus, 1, kMaxGpusPerNode, "GPUs of a node");
+  member.required("nvlink_domain", out.nvlink_domain, 1, kMaxGpusPerNode,
+                  "GPUs that reach each other over NVLink; may span nodes");
+  member.required("nics", out.nics, 1, kMaxGpusPerNode, "NICs of a node for the compute fabric");
+  member.required("nic_bandwidth", out.nic_bandwidth, kRate, "One direction, each NIC");
+  member.required("transport", shared_type("transport"), "Default transport",
+                  [&](const JsonCursor& at) {
+                    read_transport_choice(at, presets, out.transport, out.own_transport);
+                  });
+  member.optional(
+      "chassis", "chassis", "The server around the GPUs: what it draws",
+      "A preset with changes, or a chassis of one's own",
+      [&](const DeclaredMembers& chassis) {
+        declare_chassis(chassis, *(out.chassis = ChassisSpec{}));
+      },
+      [&](const JsonCursor& at) {
+        const bool refines = at.is_object() && !at.find("preset");
+        ChassisSpec chassis = refines ? out.chassis.value_or(ChassisSpec{})
+                                      : presets.chassis(read_preset_name(at, "chassis", presets));
+        if (at.is_object()) {
+          const bool whole = refines && !out.chassis;
+          declare_chassis({at, whole ? Extent::whole : Extent::changes}, chassis);
+          at.finish();
+        }
+        out.chassis = chassis;
+      });
+  member.optional("host", out.host, "The memory of its processors", declare_host);
+  member.optional("usd_per_gpu_hour", out.usd_per_gpu_hour, kPrice, "List price");
+}
+
+}  // namespace lockstep

@@ -1,0 +1,91 @@
+#include "sim/scenario/value_type.hpp"
+
+#include <cassert>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json reference(std::string_view name) { return {{"$ref", "#/$defs/" + std::string(name)}}; }
+
+/// A bound as people write it: whole where it is.
+Json bound(double value) {
+  constexpr double kExact = 1e15;
+  const auto whole = static_cast<std::int64_t>(value >= -kExact && value <= kExact ? value : 0);
+  if (static_cast<double>(whole) == value) return whole;
+  return value;
+}
+
+Json number_schema(const Interval& allowed) {
+  Json out{{"type", "number"}};
+  out[allowed.above_low ? "exclusiveMinimum" : "minimum"] = bound(allowed.low);
+  out["maximum"] = bound(allowed.high);
+  if (!allowed.or_zero) return out;
+  return {{"anyOf", {{{"const", 0}}, std::move(out)}}};
+}
+
+Json list_schema(const ValueType& type) {
+  Json out{{"type", "array"}, {"items", schema_of(*type.items)}};
+  if (type.fewest > 0) out["minItems"] = type.fewest;
+  out["maxItems"] = type.most;
+  return out;
+}
+
+}  // namespace
+
+std::string_view quantity_name(Dimension dimension) {
+  switch (dimension) {
+    case Dimension::time:
+      return "time";
+    case Dimension::data:
+      return "data";
+    case Dimension::data_rate:
+      return "data_rate";
+    case Dimension::flops_rate:
+      return "compute_rate";
+    case Dimension::power:
+      return "power";
+    case Dimension::count:
+      return "count";
+    case Dimension::share:
+      return "share";
+  }
+  assert(false);
+  return {};
+}
+
+Json schema_of(const ValueType& type) {
+  switch (type.kind) {
+    case ValueType::Kind::text:
+      return {{"type", "string"}};
+    case ValueType::Kind::boolean:
+      return {{"type", "boolean"}};
+    case ValueType::Kind::integer:
+      return {{"type", "integer"}, {"minimum", type.low}, {"maximum", type.high}};
+    case ValueType::Kind::number:
+      return number_schema(type.allowed);
+    case ValueType::Kind::quantity:
+      return reference(quantity_name(type.dimension));
+    case ValueType::Kind::choice: {
+      Json out{{"enum", Json::array()}};
+      for (const std::string_view name : type.names) out["enum"].push_back(name);
+      return out;
+    }
+    case ValueType::Kind::list:
+      return list_schema(type);
+    case ValueType::Kind::shared:
+      return reference(type.text);
+    case ValueType::Kind::written:
+      return Json::parse(type.text);
+  }
+  assert(false);
+  return {};
+}
+
+}  // namespace lockstep
