@@ -25,8 +25,8 @@ struct LayoutKey {
   Json (*value)(const Parallelism& p);
 };
 
-// In the order of scenarios/scenario.schema.json. To add a key: its row, its reader in
-// read_scenario.cpp, and its schema.
+// In the order of scenarios/scenario.schema.json. To add a key: its row, its declaration in
+// job_readers.cpp, and its schema.
 constexpr std::array kLayoutKeys{
     LayoutKey{"tensor", true, [](const Parallelism& p) -> Json { return p.tensor; }},
     LayoutKey{"context", true, [](const Parallelism& p) -> Json { return p.context; }},

@@ -15,12 +15,13 @@
 #include "sim/scenario/member_reader.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/read_cluster.hpp"
+#include "sim/scenario/spec_readers.hpp"
 
 namespace lockstep {
 namespace {
 
 constexpr std::size_t kMostPoints = 100'000;
-constexpr Interval kSize{1, 1e9};
+constexpr Interval kProfiledSize{1, 1e9};
 constexpr Interval kPointTime{1e-9, 1e4};
 constexpr Interval kPointSpread{0, 10};
 constexpr Interval kNicRate{1e7, 1e13};
@@ -53,10 +54,10 @@ std::vector<std::string_view> product_formats() {
 GemmPoint read_gemm_point(const JsonCursor& from, const GpuSpec& gpu) {
   GemmPoint p;
   const MemberReader member(from, Extent::whole);
-  member.required("m", p.shape.m, kSize);
-  member.required("n", p.shape.n, kSize);
-  member.required("k", p.shape.k, kSize);
-  member.optional("count", p.shape.count, kSize);
+  member.required("m", p.shape.m, kProfiledSize);
+  member.required("n", p.shape.n, kProfiledSize);
+  member.required("k", p.shape.k, kProfiledSize);
+  member.optional("count", p.shape.count, kProfiledSize);
   const JsonCursor precision = from.at("precision");
   p.precision = read_choice<Precision>(precision, product_formats());
   if (gpu.peak(p.precision) <= FlopsPerSecond{}) {
@@ -73,12 +74,12 @@ AttentionPoint read_attention_point(const JsonCursor& from) {
   AttentionPoint p;
   const MemberReader member(from, Extent::whole);
   p.kernel = static_cast<AttentionKernel>(from.at("kernel").choice(kernels) + 1);
-  member.required("sequences", p.shape.sequences, kSize);
-  member.required("tokens", p.shape.tokens, kSize);
-  member.required("heads", p.shape.heads, kSize);
+  member.required("sequences", p.shape.sequences, kProfiledSize);
+  member.required("tokens", p.shape.tokens, kProfiledSize);
+  member.required("heads", p.shape.heads, kProfiledSize);
   p.shape.kv_heads = p.shape.heads;
   member.optional("kv_heads", p.shape.kv_heads, Interval{1, p.shape.heads});
-  member.required("head_dim", p.shape.head_dim, kSize);
+  member.required("head_dim", p.shape.head_dim, kProfiledSize);
   member.optional("causal", p.shape.causal);
   p.shape.direction = read_choice<Direction>(from.at("direction"), kDirections);
   read_point(from, p);

@@ -4,7 +4,6 @@
 #include <array>
 #include <filesystem>
 #include <fmt/format.h>
-#include <functional>
 #include <optional>
 #include <set>
 #include <utility>
@@ -14,12 +13,12 @@
 #include "models/base/text_file.hpp"
 #include "models/spec/hugging_face.hpp"
 #include "sim/scenario/capabilities.hpp"
-#include "sim/scenario/member_reader.hpp"
+#include "sim/scenario/declared_members.hpp"
+#include "sim/scenario/job_readers.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/read_cluster.hpp"
 #include "sim/scenario/read_power.hpp"
 #include "sim/scenario/read_profile.hpp"
-#include "sim/scenario/read_schedule.hpp"
 #include "sim/scenario/spec_readers.hpp"
 #include "sim/scenario/stack_choice.hpp"
 #include "sim/scenario/unequal_rules.hpp"
@@ -27,7 +26,6 @@
 namespace lockstep {
 namespace {
 
-constexpr int kMaxWays = kMaxGpus;          // of any parallel width
 constexpr int kMaxSequences = 100'000'000;  // of a step
 
 template <class Enum, class Names>
@@ -45,17 +43,10 @@ std::string optional_text(const std::optional<JsonCursor>& from) {
   return from ? from->string() : std::string{};
 }
 
-/// A file that the scenario names; its path starts from the scenario's folder.
-std::filesystem::path file_beside(const std::string& scenario, const JsonCursor& from) {
-  const std::string written = from.string();
-  if (written.find('\0') != std::string::npos) from.fail("a file name");
-  return std::filesystem::path(scenario).parent_path() / written;
-}
-
 /// The shape in a Hugging Face config.json.
 void read_hugging_face_model(const JsonCursor& from, ScenarioDraft& draft) {
   namespace fs = std::filesystem;
-  const fs::path file = file_beside(draft.file, from);
+  const fs::path file = file_of_scenario(draft.file, from);
   const std::string name = file.has_parent_path() && file.filename() == "config.json"
                                ? file.parent_path().filename().string()
                                : file.stem().string();
@@ -78,54 +69,6 @@ void read_cluster_into(const JsonCursor& from, const PresetStore& presets, Scena
   draft.site = std::move(cluster.site);
 }
 
-/// A name, or a file that says the order of every pass; its path starts from the scenario's folder.
-void read_schedule_choice(const JsonCursor& from, ScenarioDraft& draft) {
-  draft.schedule = optional_choice<Schedule>(from.find("schedule"), schedule_names());
-  const auto file = from.find("schedule_file");
-  if (!file) return;
-  if (draft.schedule) file->fail(R"(either "schedule" or "schedule_file")");
-  draft.order = read_schedule_file(file_beside(draft.file, *file));
-  draft.schedule = Schedule::fixed;
-}
-
-void read_parallelism(const JsonCursor& from, ScenarioDraft& draft) {
-  draft.tensor = optional_integer(from.find("tensor"), 1, kMaxWays).value_or(1);
-  draft.context = optional_integer(from.find("context"), 1, kMaxWays).value_or(1);
-  draft.expert = optional_integer(from.find("expert"), 1, kMaxWays).value_or(1);
-  draft.expert_tensor = optional_integer(from.find("expert_tensor"), 1, kMaxWays);
-  draft.expert_dispatch =
-      optional_choice<ExpertDispatch>(from.find("expert_dispatch"), kExpertDispatchNames);
-  if (const auto overlap = from.find("expert_overlap")) draft.expert_overlap = overlap->boolean();
-  draft.context_exchange =
-      optional_choice<ContextExchange>(from.find("context_exchange"), kContextExchangeNames);
-  draft.pipeline = optional_integer(from.find("pipeline"), 1, kMaxLayers + 2).value_or(1);
-  draft.data = optional_integer(from.find("data"), 1, kMaxWays);
-  draft.virtual_stages = optional_integer(from.find("virtual_stages"), 1, kMaxLayers + 2);
-  if (const auto sequence = from.find("sequence")) draft.sequence = sequence->boolean();
-  draft.tensor_overlap =
-      optional_choice<TensorOverlap>(from.find("tensor_overlap"), kTensorOverlapNames);
-  draft.sharding = optional_choice<Sharding>(from.find("sharding"), kShardingNames);
-  draft.shard_group = optional_integer(from.find("shard_group"), 1, kMaxWays).value_or(0);
-  if (const auto reshard = from.find("reshard")) draft.reshard = reshard->boolean();
-  draft.prefetch = optional_integer(from.find("prefetch"), 0, kMaxLayers);
-  read_schedule_choice(from, draft);
-  draft.embedding = optional_choice<EndPlace>(from.find("embedding"), kEndPlaceNames)
-                        .value_or(EndPlace::automatic);
-  draft.output =
-      optional_choice<EndPlace>(from.find("output"), kEndPlaceNames).value_or(EndPlace::automatic);
-  const auto layers = from.find("layers_per_stage");
-  if (layers && layers->is_string()) {
-    if (layers->string() != "balanced") layers->fail("\"balanced\", or an array", "balanced");
-    draft.balanced_layers = true;
-  } else if (layers) {
-    for (const JsonCursor& stage : layers->elements(kMaxLayers + 2)) {
-      draft.layers_per_stage.push_back(stage.integer(0, kMaxLayers));
-    }
-    if (draft.layers_per_stage.empty()) layers->fail("the layers of every stage, or no such key");
-  }
-  from.finish();
-}
-
 /// One of the modes, or the modules that selective recomputation repeats.
 void read_recompute(const JsonCursor& from, ScenarioDraft& draft) {
   if (!from.is_object()) {
@@ -139,50 +82,6 @@ void read_recompute(const JsonCursor& from, ScenarioDraft& draft) {
     draft.modules.products = products->quantity(Dimension::share, Interval{0, 1});
   }
   from.finish();
-}
-
-/// Adapters beside frozen weights; on all products of a layer unless it says on which.
-Adapters read_lora(const JsonCursor& from) {
-  constexpr int kMostRank = 4096;
-  Adapters adapters;
-  adapters.rank = from.at("rank").integer(1, kMostRank);
-  const auto modules = from.find("modules");
-  adapters.modules.fill(!modules);
-  if (modules) {
-    read_choices(*modules, kAdapterModuleNames,
-                 [&](std::size_t module) { adapters.modules[module] = true; });
-    if (std::ranges::none_of(adapters.modules, std::identity{})) {
-      modules->fail("the products that have an adapter, or no such key");
-    }
-  }
-  adapters.base =
-      optional_choice<BaseFormat>(from.find("base"), kBaseFormatNames).value_or(BaseFormat::half);
-  adapters.experts = optional_choice<ExpertAdapters>(from.find("experts"), kExpertAdaptersNames)
-                         .value_or(ExpertAdapters::shared);
-  from.finish();
-  return adapters;
-}
-
-HostOffload read_offload(const JsonCursor& from) {
-  HostOffload offload;
-  if (const auto share = from.find("optimiser")) {
-    offload.optimiser = share->quantity(Dimension::share, Interval{0, 1});
-  }
-  if (const auto parameters = from.find("parameters")) offload.parameters = parameters->boolean();
-  offload.activation_layers =
-      optional_integer(from.find("activation_layers"), 0, kMaxLayers).value_or(0);
-  from.finish();
-  return offload;
-}
-
-/// Parts of the model that are not trained.
-FrozenParts read_frozen(const JsonCursor& from) {
-  FrozenParts frozen;
-  if (const auto embedding = from.find("embedding")) frozen.embedding = embedding->boolean();
-  frozen.layers = optional_integer(from.find("layers"), 0, kMaxLayers).value_or(0);
-  if (const auto output = from.find("output")) frozen.output = output->boolean();
-  from.finish();
-  return frozen;
 }
 
 /// How unevenly tokens fall on experts, and how many of them an expert takes.
@@ -339,14 +238,21 @@ void read_model_choice(const JsonCursor& from, const PresetStore& presets, Scena
 }
 
 void read_job_draft(const JsonCursor& from, const PresetStore& presets, ScenarioDraft& draft) {
-  if (const auto parallelism = from.find("parallelism")) read_parallelism(*parallelism, draft);
+  const DeclaredMembers member(from, Extent::whole);
+  member.optional("parallelism", draft, "How the model is cut over GPUs", declare_parallelism);
   draft.batch = read_batch(from.at("batch"), draft);
   draft.precision = optional_choice<Precision>(from.find("precision"), precision_names());
   if (const auto recompute = from.find("recompute")) read_recompute(*recompute, draft);
   if (const auto routing = from.find("routing")) read_routing(*routing, draft);
-  if (const auto lora = from.find("lora")) draft.adapters = read_lora(*lora);
-  if (const auto offload = from.find("offload")) draft.offload = read_offload(*offload);
-  if (const auto frozen = from.find("frozen")) draft.frozen = read_frozen(*frozen);
+  member.optional("lora", draft.adapters,
+                  "Low-rank adapters (LoRA, QLoRA): all other weights are frozen; default: all "
+                  "weights are trained",
+                  declare_lora);
+  member.optional("offload", draft.offload,
+                  "What lives in the nodes' memory instead of the GPUs'; default: nothing",
+                  declare_offload);
+  member.optional("frozen", draft.frozen, "Parts that are not trained; default: none",
+                  declare_frozen);
   read_stack_choice(from.find("stack"), presets, draft);
   if (const auto stragglers = from.find("stragglers")) {
     draft.stragglers = read_stragglers(*stragglers);

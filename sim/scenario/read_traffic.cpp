@@ -18,7 +18,7 @@ constexpr std::size_t kMaxPairs = 10'000'000;
 constexpr double kMaxMessages = 3e7;         // that are simulated one by one: some GiB
 constexpr double kMaxPathCount = 2e9;        // looked up for variables that stand for many
 constexpr double kLongest = 1e7;             // seconds, half of what the clock lasts
-constexpr Interval kSize{1, 1e15};           // bytes
+constexpr Interval kMessageSize{1, 1e15};    // bytes
 constexpr Interval kTrafficSeconds{0, 1e6};  // seconds
 constexpr std::array<std::string_view, 2> kMemberNames{"gpus", "nics"};
 constexpr std::array<std::string_view, 2> kSpreadNames{"consecutive", "strided"};
@@ -67,11 +67,11 @@ MemberSpec read_members(const std::optional<JsonCursor>& from, const Cluster& cl
 SizeSpec read_size(const JsonCursor& from) {
   SizeSpec out;
   if (!from.is_object()) {
-    out.least = out.most = from.bytes(kSize);
+    out.least = out.most = from.bytes(kMessageSize);
     return out;
   }
-  out.least = from.at("from").bytes(kSize);
-  out.most = from.at("to").bytes({out.least.base_units(), kSize.high});
+  out.least = from.at("from").bytes(kMessageSize);
+  out.most = from.at("to").bytes({out.least.base_units(), kMessageSize.high});
   from.finish();
   return out;
 }

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/scenario/declared_members.hpp"
+#include "sim/scenario/job_readers.hpp"
 #include "sim/scenario/spec_readers.hpp"
 
 namespace lockstep {
@@ -49,6 +50,10 @@ Json spec_schemas(const PresetStore& presets) {
       {"/properties/cluster/anyOf/1/properties/fabric/anyOf/1", described(declare_fabric, presets)},
       {"/properties/power/properties/facility/anyOf/1", described(declare_facility)},
       {"/properties/stack/anyOf/1", described(declare_stack)},
+      {"/properties/parallelism", described(declare_parallelism)},
+      {"/properties/lora", described(declare_lora)},
+      {"/properties/offload", described(declare_offload)},
+      {"/properties/frozen", described(declare_frozen)},
   };
 }
 

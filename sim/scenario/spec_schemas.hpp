@@ -7,7 +7,7 @@
 
 namespace lockstep {
 
-/// Schemas of objects by their place in a scenario's schema, as JSON pointers: "/$defs/transport/
+/// Schemas of objects by their place in that of a scenario, as JSON pointers: "/$defs/transport/
 /// anyOf/1", "/properties/model/anyOf/1", ... They have the keys that the readers of these objects
 /// take by themselves; those of presets ("preset", "huggingface", "release") are beside them.
 nlohmann::ordered_json spec_schemas(const PresetStore& presets);
