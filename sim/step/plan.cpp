@@ -408,6 +408,7 @@ class StageBuilder {
       const Seconds waits =
           add_flow(a, exchange, window, segment, free) ? exchange.latency : exchange.total();
       closed += waits;
+      segment.closed[a] = to_step_time(waits);
       out_.exchange[a] += waits.base_units();
     }
     segment.tensor = to_step_time(closed);

@@ -24,7 +24,9 @@ namespace lockstep {
 /// its layers.
 struct Segment {
   StepTime compute;  ///< kernels and launch gaps, on a GPU of nominal speed
-  StepTime tensor;   ///< latency inside layers, and transfers that no flow moves
+  StepTime tensor;   ///< latency inside layers, and transfers that no flow moves,
+  /// the same by Axis
+  std::array<StepTime, kAxes> closed{};
   /// By Axis: bytes that run as a flow on shared links, one axis after the other; 0: none.
   std::array<double, kAxes> amounts{};
   /// By Axis: of `compute`, what goes on beside the flow, and the least time that the flow and this
@@ -129,13 +131,15 @@ struct NodeCosts {
   /// Seconds that compute waits for a segment's flows when each is alone on its links.
   [[nodiscard]] double flow_time(const Segment& segment) const {
     double time = 0;
-    for (std::size_t a = 0; a < kAxes; ++a) {
-      if (segment.amounts[a] <= 0) continue;
-      time +=
-          std::max(segment.amounts[a] / layers[a].rate, to_seconds(segment.least[a]).base_units()) -
-          to_seconds(segment.covered[a]).base_units();
-    }
+    for (std::size_t a = 0; a < kAxes; ++a) time += flow_time(segment, a);
     return time;
+  }
+  /// The same of one Axis.
+  [[nodiscard]] double flow_time(const Segment& segment, std::size_t a) const {
+    if (segment.amounts[a] <= 0) return 0;
+    return std::max(segment.amounts[a] / layers[a].rate,
+                    to_seconds(segment.least[a]).base_units()) -
+           to_seconds(segment.covered[a]).base_units();
   }
 };
 

@@ -1,10 +1,12 @@
 #include "sim/trace/trace_of_step.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <fmt/format.h>
-#include <numeric>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "sim/step/layer_groups.hpp"
@@ -21,60 +23,75 @@ namespace {
 constexpr std::uint16_t kGpuStream = 0, kCpuStream = 1;
 constexpr Bytes kGradientNorm{8};  // as plan_step()
 
-/// The bytes of an all-reduce whose transfer takes as long as a segment's tensor-parallel part.
-class TensorPayload {
+/// What a segment's exchanges along one axis are in a trace: one collective, and latency beside it.
+struct LayerCall {
+  CollectiveOp op = CollectiveOp::all_reduce;
+  Bytes payload;
+  StepTime latency;  ///< what its layers' many collectives have beyond this one's
+};
+
+/// Collectives whose transfers take as long as those of a segment along an axis.
+class LayerCalls {
  public:
-  TensorPayload(const Scenario& scenario, const StepPlan& plan)
+  LayerCalls(const Scenario& scenario, const StepPlan& plan)
       : scenario_(scenario),
         plan_(plan),
         nic_(static_cast<double>(scenario.node.nics) / scenario.node.gpus *
              scenario.node.nic_bandwidth) {
-    const Placement placement(plan.placement);
-    const RankGroup lanes = placement.group(ParallelAxis::tensor, {});
-    const RankGroup replicas = placement.group(ParallelAxis::data, {});
-    const RankGroup stages = placement.group(ParallelAxis::pipeline, {});
-    GroupFamily family{
-        .first = 0,
-        .members = {},
-        .repeats = {{replicas.count, replicas.stride}, {stages.count, stages.stride}}};
-    for (int lane = 0; lane < lanes.count; ++lane) family.members.push_back(lanes.rank(lane));
-    groups_ = domain_spreads(placement.spreads(family));
-    call_ = {.op = CollectiveOp::all_reduce, .payload = {}, .ranks = plan.placement.tensor};
+    LayerGroups groups = layer_groups(scenario.job.parallelism, Placement(plan.placement));
+    const LayerWidths& widths = plan.widths;
+    const Parallelism& cut = scenario.job.parallelism;
+    axes_ = {Call{op_of(Axis::tensor, CollectiveOp::all_reduce), cut.tensor, groups.tensor},
+             Call{op_of(Axis::context, CollectiveOp::all_gather), cut.context, groups.context},
+             Call{op_of(Axis::expert, CollectiveOp::all_to_all), widths.expert, groups.expert}};
   }
 
-  [[nodiscard]] Bytes operator()(const Segment& segment) const {
-    const Seconds time = to_seconds(segment.tensor);
-    const Seconds flows{plan_.flow_time(segment)};
-    Bytes wire{std::accumulate(segment.amounts.begin(), segment.amounts.end(), 0.0)};
-    if (wire <= Bytes{}) wire = Bytes{time.base_units() * plan_.layer(Axis::tensor).rate};
-    CollectiveCall call = call_;
-    const double n = call.ranks;
-    for (int pass = 0; pass < 3; ++pass) {  // the algorithm depends on the size, which it changes
-      call.payload = Bytes{std::max(1.0, call.payload.base_units())};
-      if (pass == 0) call.payload = std::max(call.payload, n / (2 * (n - 1)) * wire);
+  [[nodiscard]] LayerCall operator()(const Segment& segment, std::size_t axis) const {
+    const Call& on = axes_[axis];
+    const Seconds closed = to_seconds(segment.closed[axis]);
+    const Seconds flow{plan_.flow_time(segment, axis)};
+    const bool flows = segment.amounts[axis] > 0;
+    CollectiveCall call{.op = on.op, .payload = Bytes{1}, .ranks = on.ranks};
+    Seconds latency;
+    for (int pass = 0; pass < 4; ++pass) {  // the algorithm depends on the size, which it changes
       const CollectiveCost cost =
-          slowest_cost(call, groups_, scenario_.node.gpu, scenario_.transport, nic_);
-      const Seconds transfer = flows > Seconds{} ? flows : std::max(Seconds{}, time - cost.latency);
-      call.payload = transfer * cost.payload_rate;
+          slowest_cost(call, on.groups, scenario_.node.gpu, scenario_.transport, nic_);
+      latency = cost.latency;
+      const Seconds transfer = flows ? flow : std::max(Seconds{}, closed - latency);
+      call.payload = std::max(Bytes{1}, transfer * cost.payload_rate);
     }
-    return Bytes{std::max(1.0, std::round(call.payload.base_units()))};
+    return {.op = on.op,
+            .payload = Bytes{std::round(call.payload.base_units())},
+            .latency = flows ? to_step_time(std::max(Seconds{}, closed - latency)) : StepTime{}};
   }
 
  private:
+  struct Call {
+    CollectiveOp op;
+    int ranks;
+    DomainSpreads groups;
+  };
+  /// What moves most of the axis's bytes between nodes, where it is a collective.
+  [[nodiscard]] CollectiveOp op_of(Axis axis, CollectiveOp otherwise) const {
+    const std::vector<LayerPattern>& patterns = plan_.layer(axis).patterns;
+    const auto most = std::ranges::max_element(patterns, {}, &LayerPattern::share);
+    const bool collective = most != patterns.end() && most->op != CollectiveOp::send_receive;
+    return collective ? most->op : otherwise;
+  }
+
   const Scenario& scenario_;
   const StepPlan& plan_;
   BytesPerSecond nic_;
-  CollectiveCall call_{};
-  DomainSpreads groups_;
+  std::array<Call, kAxes> axes_;
 };
 
 class StepRank {
  public:
-  StepRank(const Parallelism& cut, const StepPlan& plan, const TensorPayload& payload, int rank,
+  StepRank(const Parallelism& cut, const StepPlan& plan, const LayerCalls& calls, int rank,
            const std::vector<ReplicaClass>& replicas)
       : cut_(cut),
         plan_(plan),
-        payload_(payload),
+        calls_(calls),
         placement_(plan.placement),
         at_(placement_.coordinates(rank)),
         stage_(plan.stages[static_cast<std::size_t>(at_.pipeline)]) {
@@ -128,14 +145,38 @@ class StepRank {
     node.group = out_.group(std::move(group));
   }
 
-  /// Numbers of groups, apart for each kind: 0 is that of all ranks.
-  [[nodiscard]] RankTrace::Group tensor_group() const {
-    const RankGroup ranks = placement_.group(ParallelAxis::tensor, at_);
+  /// This rank's group along an axis inside layers: lanes count tensor and then context; groups of
+  /// experts fill them and then replicas, the ranks that split an expert side by side.
+  [[nodiscard]] RankTrace::Group layer_group(Axis axis) const {
+    const int lanes = plan_.placement.tensor;
+    const auto [first, count, stride] = members_of(axis, at_.data * lanes + at_.tensor);
     RankTrace::Group group;
-    for (int m = 0; m < ranks.count; ++m) group.ranks.push_back(ranks.rank(m));
+    for (int m = 0; m < count; ++m) {
+      const int member = first + m * stride;
+      RankCoordinates at = at_;
+      at.tensor = member % lanes;
+      at.data = member / lanes;
+      group.ranks.push_back(placement_.rank(at));
+    }
     std::ranges::sort(group.ranks);
-    group.name = group_name(0, group.ranks.front());
+    group.name = group_name(static_cast<int>(axis), group.ranks.front());
     return group;
+  }
+  /// Of this rank's group, by number in the stage: data, context, tensor.
+  [[nodiscard]] RankGroup members_of(Axis axis, int own) const {
+    const LayerWidths& w = plan_.widths;
+    switch (axis) {
+      case Axis::tensor:
+        return {own - own % cut_.tensor, cut_.tensor, 1};
+      case Axis::context: {
+        const int lanes = plan_.placement.tensor;
+        return {own - own % lanes + own % cut_.tensor, cut_.context, cut_.tensor};
+      }
+      case Axis::expert:
+        break;
+    }
+    const int block = w.expert * w.expert_tensor;
+    return {own - own % block + own % w.expert_tensor, w.expert, w.expert_tensor};
   }
   /// Members of this rank's group: replicas of it, and of each the lanes beside its own that belong
   /// to it (data_groups.hpp).
@@ -156,7 +197,7 @@ class StepRank {
       }
     }
     std::ranges::sort(group.ranks);
-    group.name = group_name(2 + static_cast<int>(number), group.ranks.front());
+    group.name = group_name(kPairs + 1 + static_cast<int>(number), group.ranks.front());
     return group;
   }
   [[nodiscard]] RankTrace::Group pair_group(int first, int last) const {
@@ -165,11 +206,13 @@ class StepRank {
     b.pipeline = last;
     RankTrace::Group group{{}, {placement_.rank(a), placement_.rank(b)}, false};
     std::ranges::sort(group.ranks);
-    group.name = group_name(1, group.ranks.front());
+    group.name = group_name(kPairs, group.ranks.front());
     return group;
   }
+  static constexpr int kPairs = static_cast<int>(kAxes);
+  /// Numbers of groups, apart for each kind: 0 is that of all ranks.
   [[nodiscard]] static std::string group_name(int kind, int first_rank) {
-    constexpr int kKinds = 2 + static_cast<int>(kDataGroups);
+    constexpr int kKinds = kPairs + 1 + static_cast<int>(kDataGroups);
     return std::to_string(1 + kKinds * first_rank + kind);
   }
 
@@ -223,16 +266,23 @@ class StepRank {
     compute.stream = kGpuStream;
     compute.duration = {static_cast<std::uint64_t>(
         std::llround(static_cast<double>(segment.compute.ps) * slowdown_))};
-    const bool communicates = segment.tensor > StepTime{} || segment.flows() > 0;
-    if (communicates && plan_.placement.tensor > 1) {
-      collective("inside layers", CollectiveOp::all_reduce, payload_(segment), tensor_group());
-    } else if (communicates) {
-      // Experts of single GPUs, whose groups reach over replicas.
-      RankTrace::Node& exchange = add("inside layers", TraceNodeKind::compute);
-      exchange.stream = kGpuStream;
-      exchange.duration = segment.tensor + to_step_time(Seconds{plan_.flow_time(segment)});
+    for (std::size_t axis = 0; axis < kAxes; ++axis) {
+      if (segment.closed[axis] <= StepTime{} && segment.amounts[axis] <= 0) continue;
+      add_exchange(segment, axis);
     }
     while (posted_.size() < segment.posts) post(posted_.size());
+  }
+
+  void add_exchange(const Segment& segment, std::size_t axis) {
+    constexpr std::array<std::string_view, kAxes> kNames{
+        "inside layers, tensor", "inside layers, context", "inside layers, experts"};
+    const LayerCall call = calls_(segment, axis);
+    if (call.latency > StepTime{}) {
+      RankTrace::Node& waits = add("latency inside layers", TraceNodeKind::compute);
+      waits.stream = kGpuStream;
+      waits.duration = call.latency;
+    }
+    collective(kNames[axis], call.op, call.payload, layer_group(static_cast<Axis>(axis)));
   }
 
   void send(const ProgramItem& item) {
@@ -257,7 +307,7 @@ class StepRank {
 
   const Parallelism& cut_;
   const StepPlan& plan_;
-  const TensorPayload& payload_;
+  const LayerCalls& calls_;
   Placement placement_;
   RankCoordinates at_;
   const StagePlan& stage_;
@@ -279,10 +329,10 @@ Trace trace_of_step(const Scenario& scenario) {
     DataRoutes data_routes{plan, fabric};
     replicas = classes_of_replicas(scenario, data_routes, Folding::unfolded).classes;
   }
-  const TensorPayload payload(scenario, plan);
+  const LayerCalls calls(scenario, plan);
   std::vector<RankTrace> ranks;
   for (int rank = 0; rank < Placement(plan.placement).ranks(); ++rank) {
-    ranks.push_back(StepRank(scenario.job.parallelism, plan, payload, rank, replicas).build());
+    ranks.push_back(StepRank(scenario.job.parallelism, plan, calls, rank, replicas).build());
   }
   return join(std::move(ranks));
 }

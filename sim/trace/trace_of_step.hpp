@@ -7,11 +7,12 @@
 namespace lockstep {
 
 /// What each rank does in a step: compute of the plan's segments, what ranks exchange inside layers
-/// as one all-reduce for each segment (of as long a transfer; where the ranks of a replica are
-/// single GPUs, whose experts are elsewhere, as time), pipeline messages, collectives between
-/// replicas and of weights that two stages have, the reduction of the gradient norm, the host's
-/// part, the optimiser. Every collective waits for the one before it in its group. Requires a
-/// scenario from complete_scenario().
+/// as one collective for each segment and axis, of as long a transfer as all of them when alone
+/// (the one that moves most between nodes; inside one, an all-reduce among tensor-parallel ranks,
+/// an all-gather among context-parallel ones, an all-to-all among those that share experts),
+/// pipeline messages, collectives between replicas and of weights that two stages have, the
+/// reduction of the gradient norm, the host's part, the optimiser. Every collective waits for the
+/// one before it in its group. Requires a scenario from complete_scenario().
 Trace trace_of_step(const Scenario& scenario);
 
 }  // namespace lockstep

@@ -250,21 +250,22 @@ namespace {
 /// How far a trace says what the step does.
 enum class Told : std::uint8_t {
   exactly,
-  /// Exchanges inside layers are one all-reduce for each segment, of as long a transfer when alone;
+  /// Exchanges inside layers are one collective for each segment, of as long a transfer when alone;
   /// ZeRO's gathers and the gradients beside it find other shares of NVLink and NICs, mostly larger
   /// ones. Groups that shard apart wait for each other's slowest in a step alone; those that lie
   /// unevenly over nodes have a ring for each rank there, in a trace for each of the smallest part.
   roughly,
-  /// An exchange inside layers leaves its NVLink domain: the one all-reduce goes through a tree of
-  /// nodes, where what it stands for is rings of keys and values, or takes no NIC at all (experts).
+  /// A group of tensor- and context-parallel ranks leaves its NVLink domain: one collective takes
+  /// the ways that NCCL gives it, where what it stands for is rings of keys and values.
   hardly,
 };
 
 Told told_of(const Scenario& scenario) {
   const Parallelism& cut = scenario.job.parallelism;
   const CommunicationPolicy& policy = scenario.stack.communication;
-  const int ranks = std::max(cut.tensor * cut.context, cut.expert * cut.expert_tensor);
-  if (ranks > scenario.node.nvlink_domain || scenario.node.nvlink_domain < scenario.node.gpus) {
+  const int lanes = cut.tensor * cut.context;
+  const int ranks = std::max(lanes, cut.expert * cut.expert_tensor);
+  if (lanes > scenario.node.nvlink_domain || scenario.node.nvlink_domain < scenario.node.gpus) {
     return Told::hardly;
   }
   const bool beside =

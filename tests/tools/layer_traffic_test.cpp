@@ -186,6 +186,36 @@ TEST_CASE("a step's trace, replayed, loads the links that the step loads") {
   }
 }
 
+TEST_CASE(
+    "traffic inside layers: a step's trace has the experts' exchanges, which feel thin uplinks") {
+  for (const char* const cut : {R"("data": 32, "expert": 32)",
+                                R"("tensor": 2, "data": 16, "expert": 16, "expert_tensor": 1)"}) {
+    for (const int oversubscription : {1, 8}) {
+      CAPTURE(cut);
+      CAPTURE(oversubscription);
+      const TemporaryFolder folder;
+      const std::string file =
+          folder.write("s.json", fmt::format(R"({{"model": "qwen3_30b_a3b",
+          "cluster": {}, "parallelism": {{{}, "sharding": "zero1"}}, "recompute": "full",
+          "batch": {{"sequences": 64, "micro": 1, "tokens": 4096}}}})",
+                                             thin_tree(oversubscription, 4), cut));
+      const std::string traces = folder.path() + "/traces";
+      const auto step_s = [](const std::vector<std::string>& args) {
+        const Ran ran = lockstep_with(args);
+        CAPTURE(ran.err);
+        REQUIRE(ran.exit == Exit::ok);
+        return Json::parse(ran.out).at("step_s").get<double>();
+      };
+      const double step =
+          step_s({"run", file, "--allow-oom", "--chakra", traces, "--format", "json"});
+      // Messages of gradients beside them find other shares; where experts move, the step is
+      // theirs.
+      CHECK(step_s({"replay", traces, "--cluster", file, "--format", "json"}) ==
+            near(step).epsilon(1e-4));
+    }
+  }
+}
+
 TEST_CASE("traffic inside layers: tensor groups that straddle nodes feel thin uplinks") {
   // Of 8 groups of 6 on nodes of 8 GPUs, ranks 0 to 5 lie on one node and ranks 6 to 11 on two.
   const auto step = [](int oversubscription) {
