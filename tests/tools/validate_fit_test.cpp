@@ -116,6 +116,11 @@ TEST_CASE(
   CHECK(ran.out.find("memory  ") != std::string::npos);
   CHECK(ran.out.find("not fitted: gemm: 3 points, and a fit takes 8") != std::string::npos);
 
+  const test::Ran printed =
+      test::lockstep_with({"validate", "--profile", file, "--fit", "-o", "-"});
+  REQUIRE(printed.exit == Exit::ok);
+  CHECK(printed.out == read_text_file(preset));
+
   const Json written = Json::parse(read_text_file(preset));
   const std::string source = written["memory"]["efficiency"]["source"];
   CHECK(source.starts_with("fitted to " + file + " of 2026-01-31: lockstep validate --fit; 100 p"));

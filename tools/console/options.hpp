@@ -1,6 +1,7 @@
 /// Options of a command: one table from which parsing, --help and "did you mean" are all made.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <span>
 #include <stdexcept>
@@ -10,6 +11,15 @@
 
 namespace lockstep {
 
+/// What is done with the path that an option names.
+enum class PathUse : std::uint8_t {
+  none,           ///< it names none
+  reads,          ///< a file or a folder that is there
+  prints,         ///< where the answer goes: a file, or "-" for the console
+  writes,         ///< a file beside the answer
+  writes_folder,  ///< a folder of files, which is made where there is none
+};
+
 struct OptionSpec {
   std::string_view name;      ///< long name without dashes
   char letter = 0;            ///< one-letter form; 0: none
@@ -17,6 +27,7 @@ struct OptionSpec {
   bool repeatable = false;
   std::string_view text;     ///< what it does, a sentence or two
   std::string_view example;  ///< the option as one would type it
+  PathUse path = PathUse::none;
 };
 
 struct CommandSpec {

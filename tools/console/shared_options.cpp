@@ -1,6 +1,5 @@
 #include "tools/console/shared_options.hpp"
 
-#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <fmt/format.h>
@@ -38,25 +37,23 @@ bool goes_to_file(const ParsedOptions& options) {
   return options.has("output") && options.get("output") != kStandardInput;
 }
 
-/// Options that name a file to be written; `trace` and others are read by no command.
-constexpr std::array<std::string_view, 7> kWritten{"output", "report",    "trace",      "svg",
-                                                   "csv",    "residuals", "power-trace"};
-
 }  // namespace
 
 void check_written_files(const CommandSpec& command, const ParsedOptions& options) {
   for (const OptionSpec& option : command.options) {
-    if (std::ranges::find(kWritten, option.name) == kWritten.end() || option.argument.empty() ||
-        !options.has(option.name)) {
-      continue;
-    }
+    const PathUse use = option.path;
+    if (use == PathUse::none || use == PathUse::reads || !options.has(option.name)) continue;
     const std::string path = options.get(option.name);
-    if (path == kStandardInput && option.text != kOutputOption.text) {
-      throw UsageError(fmt::format("--{}: found \"-\"; allowed: the name of a file", option.name));
+    const bool folder_is_made = use == PathUse::writes_folder;
+    if (path == kStandardInput) {
+      if (use == PathUse::prints) continue;
+      throw UsageError(fmt::format("--{}: found \"-\"; allowed: the name of a {}", option.name,
+                                   folder_is_made ? "folder" : "file"));
     }
     const std::filesystem::path folder = std::filesystem::path(path).parent_path();
     std::error_code ignored;
-    if (folder.empty() || std::filesystem::is_directory(folder, ignored)) continue;
+    if (folder_is_made || folder.empty() || std::filesystem::is_directory(folder, ignored))
+      continue;
     throw InputError({.file = path,
                       .pointer = {},
                       .found = "no folder " + in_quotes(folder.string()),

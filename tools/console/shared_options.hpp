@@ -43,7 +43,8 @@ inline constexpr OptionSpec kPresetsOption{
     true,
     "Look for presets in this folder first (DIR/gpus/my_gpu.json and so on), then in the program's "
     "own.",
-    "--presets ./my-presets"};
+    "--presets ./my-presets",
+    PathUse::reads};
 inline constexpr OptionSpec kOutputOption{
     "output",
     'o',
@@ -51,7 +52,8 @@ inline constexpr OptionSpec kOutputOption{
     false,
     "Write to this file instead of the terminal (- is the terminal); it appears only when it is "
     "complete, and is compressed if its name ends in .gz.",
-    "-o result.json"};
+    "-o result.json",
+    PathUse::prints};
 
 constexpr int kMostJobs = 1024;
 

@@ -35,15 +35,15 @@ constexpr std::array kCommOptions{
         "report", 0, "FILE", false,
         "Write a page of the traffic's congestion (HTML): links by time, and how much slower "
         "every demand is than with its links to itself, and why.",
-        "--report congestion.html"},
+        "--report congestion.html", PathUse::writes},
     OptionSpec{"flows", 0, "FILE", false,
                "Write every message of the traffic as CSV: sender, receiver, bytes, start, end; "
                "compressed if the name ends in .gz.",
-               "--flows flows.csv.gz"},
+               "--flows flows.csv.gz", PathUse::writes},
     OptionSpec{"paths", 0, "FILE", false,
                "Write every link with its capacity and every message with its way and its times, "
                "for another simulator to run the same.",
-               "--paths paths.txt"},
+               "--paths paths.txt", PathUse::writes},
     OptionSpec{
         "assert", 0, "EXPR", true,
         "Require a number of the JSON output's first level to keep a bound (>=, <=, >, <, ==); "
@@ -52,7 +52,7 @@ constexpr std::array kCommOptions{
     OptionSpec{"measured", 0, "FILE|NAME", true,
                "Take the times of collectives from profiles of this kind of card and network, as "
                "--profile of lockstep run does.",
-               "--measured fabric.profile.json"},
+               "--measured fabric.profile.json", PathUse::reads},
     OptionSpec{"profile", 0, "", false,
                "Print on standard error how long reading, topology, routes, simulation and report "
                "took.",

@@ -24,10 +24,10 @@ constexpr std::array kFitOptions{
     OptionSpec{"rows", 0, "FILE", false,
                "Fit to the rows of this file that do not contradict themselves (the format of "
                "tests/reference/training.json) instead of the project's own.",
-               "--rows measured.json"},
+               "--rows measured.json", PathUse::reads},
     OptionSpec{"constants", 0, "FILE", false,
                "What to fit, with priors, instead of the project's tests/reference/fit.json.",
-               "--constants my-fit.json"},
+               "--constants my-fit.json", PathUse::reads},
     OptionSpec{"leave-out", 0, "", false,
                "Also fit again without each source in turn, and predict that source: how well the "
                "constants carry over.",
@@ -36,7 +36,7 @@ constexpr std::array kFitOptions{
                "With --leave-out: write what each row's prediction misses by, with its source in "
                "the fit and without. The project's models/presets/accuracy/published.json, from "
                "which intervals of predictions come, is made so.",
-               "--residuals models/presets/accuracy/published.json"},
+               "--residuals models/presets/accuracy/published.json", PathUse::writes},
     OptionSpec{"write", 0, "", false,
                "Write the fitted constants into the preset files that hold them.", "--write"},
     kPresetsOption,

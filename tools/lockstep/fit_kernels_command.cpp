@@ -13,14 +13,14 @@ namespace {
 constexpr std::array kFitKernelsOptions{
     OptionSpec{"gemm", 0, "FILE", false,
                "Matrix products, instead of the project's tests/reference/gemm.json.",
-               "--gemm my-products.json"},
+               "--gemm my-products.json", PathUse::reads},
     OptionSpec{"attention", 0, "FILE", false,
                "Attention kernels, instead of the project's tests/reference/attention.json.",
-               "--attention my-attention.json"},
+               "--attention my-attention.json", PathUse::reads},
     OptionSpec{
         "memory", 0, "FILE", false,
         "Memory-bound kernels, instead of the project's tests/reference/memory_kernels.json.",
-        "--memory my-kernels.json"},
+        "--memory my-kernels.json", PathUse::reads},
     kPresetsOption,
     kOutputOption,
 };

@@ -32,14 +32,14 @@ constexpr std::array kImportOptions{
                "--gpu h100_sxm5_80gb"},
     OptionSpec{"gemm", 0, "FILE", true,
                "kernels: rows of matrix products (tests/reference/README.md).",
-               "--gemm tests/reference/gemm.json"},
+               "--gemm tests/reference/gemm.json", PathUse::reads},
     OptionSpec{"attention", 0, "FILE", true, "kernels: rows of attention kernels.",
-               "--attention tests/reference/attention.json"},
+               "--attention tests/reference/attention.json", PathUse::reads},
     OptionSpec{"memory", 0, "FILE", true, "kernels: rows of memory-bound kernels.",
-               "--memory tests/reference/memory_kernels.json"},
+               "--memory tests/reference/memory_kernels.json", PathUse::reads},
     OptionSpec{"nccl", 0, "FILE", true,
                "kernels: series of nccl-tests, of which those inside one node are taken.",
-               "--nccl tests/reference/nccl.json"},
+               "--nccl tests/reference/nccl.json", PathUse::reads},
     OptionSpec{
         "node", 0, "NAME", false,
         "nccl-tests, kineto: the nodes, whose network and NVLink domain the profile is then of; "

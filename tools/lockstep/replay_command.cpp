@@ -30,13 +30,13 @@ constexpr std::array kReplayOptions{
                "--fabric fat_tree_2_to_1"},
     OptionSpec{"cluster", 0, "FILE", false,
                "Take the cluster from this scenario; --node, --nodes and --fabric change it.",
-               "--cluster scenarios/llama3-405b-16k.json"},
+               "--cluster scenarios/llama3-405b-16k.json", PathUse::reads},
     OptionSpec{"from", 0, "chakra|chakra-json|kineto|goal|pytorch", false,
                "Format of the files; else what they look like.", "--from chakra-json"},
     OptionSpec{"groups", 0, "FILE", false,
                "Ranks of the process groups, as ASTRA-sim takes them ({\"1\": [0, 1]}), for Chakra "
                "traces that do not say; else comm_groups.json beside them.",
-               "--groups comm_groups.json"},
+               "--groups comm_groups.json", PathUse::reads},
     OptionSpec{"step", 0, "N|all", false,
                "The ProfilerStep of a profiler's trace that is replayed, or all of the recording; "
                "else the median step.",
@@ -59,7 +59,7 @@ constexpr std::array kReplayOptions{
         "trace", 0, "FILE", false,
         "Write the timeline as Chrome Trace JSON, a process per rank; compressed if the name "
         "ends in .gz.",
-        "--trace replay.json.gz"},
+        "--trace replay.json.gz", PathUse::writes},
     OptionSpec{
         "assert", 0, "EXPR", true,
         "Require a number of the JSON output's first level to keep a bound (>=, <=, >, <, ==); "

@@ -47,38 +47,38 @@ constexpr std::array kRunOptions{
         "Take the times of kernels and collectives from what was measured on this kind of card "
         "and network (scenarios/profile.schema.json), and the laws between the points. Of "
         "several, all points count.",
-        "--profile h100.profile.json"},
+        "--profile h100.profile.json", PathUse::reads},
     OptionSpec{"trace", 0, "FILE", false,
                "Write the timeline of the step as Chrome Trace JSON, a row per stage and stream; "
                "compressed if the name ends in .gz. Opens in Perfetto (ui.perfetto.dev), "
                "chrome://tracing and speedscope.",
-               "--trace step.json.gz"},
+               "--trace step.json.gz", PathUse::writes},
     OptionSpec{"svg", 0, "FILE", false,
                "Draw the pipeline schedule of the step as SVG: a row per rank, a rectangle per "
                "pass, with the micro batch on it.",
-               "--svg schedule.svg"},
+               "--svg schedule.svg", PathUse::writes},
     OptionSpec{"chakra", 0, "DIR", false,
                "Write the step of every rank as a Chakra execution trace (DIR/step.R.et) with the "
                "process groups (DIR/comm_groups.json), as ASTRA-sim and `lockstep replay` take "
                "them.",
-               "--chakra traces"},
+               "--chakra traces", PathUse::writes_folder},
     OptionSpec{"goal", 0, "FILE", false,
                "Write the step as a GOAL schedule, for LogGOPSim and ATLAHS; collectives become "
                "the messages of rings. Compressed if the name ends in .gz.",
-               "--goal step.goal"},
+               "--goal step.goal", PathUse::writes},
     OptionSpec{
         "power-trace", 0, "FILE", false,
         "For a scenario with \"power\": write the power of a step over its time as CSV (mean "
         "GPU, node, rack and row, and the facility, in W), or that of the whole run, phase by "
         "phase; compressed if the name ends in .gz.",
-        "--power-trace power.csv"},
+        "--power-trace power.csv", PathUse::writes},
     OptionSpec{
         "report", 0, "FILE", false,
         "Write one self-contained HTML page. Of one step: where the GPU time goes, the fabric "
         "coloured by use, and with --explain-fabric what holds transfers back. Of a scenario with "
         "\"jobs\": who slowed whom, on which links and when. Of one with \"run\": where the time, "
         "the FLOPs, the power and the money go, and which checkpoint interval is best.",
-        "--report run.html"},
+        "--report run.html", PathUse::writes},
     kFoldOption,
     kUnfoldOption,
     OptionSpec{

@@ -47,7 +47,8 @@ constexpr OptionSpec kHosts{
     false,
     "Host names, one a line: they become nodes 0, 1, ... in this order, the other hosts follow. In "
     "GraphML and DOT, these vertices are hosts.",
-    "--hosts hosts.txt"};
+    "--hosts hosts.txt",
+    PathUse::reads};
 constexpr OptionSpec kRate{
     "rate",
     0,
@@ -82,7 +83,8 @@ constexpr OptionSpec kSvg{"svg",
                           false,
                           "show: draw the fabric into this file. Boxes that play the same part are "
                           "one where there are many; dashed: slow (orange) and down (red).",
-                          "--svg fabric.svg"};
+                          "--svg fabric.svg",
+                          PathUse::writes};
 constexpr OptionSpec kNode{"node",
                            0,
                            "NAME",

@@ -35,26 +35,26 @@ constexpr std::array kValidateOptions{
         "rows", 0, "FILE", false,
         "Predict the rows of this file (the format of tests/reference/training.json) instead "
         "of the project's own.",
-        "--rows measured.json"},
+        "--rows measured.json", PathUse::reads},
     OptionSpec{"gemm", 0, "FILE", false, "Predict matrix products instead of runs.",
-               "--gemm tests/reference/gemm.json"},
+               "--gemm tests/reference/gemm.json", PathUse::reads},
     OptionSpec{"attention", 0, "FILE", false, "Predict attention kernels instead of runs.",
-               "--attention tests/reference/attention.json"},
+               "--attention tests/reference/attention.json", PathUse::reads},
     OptionSpec{"memory", 0, "FILE", false, "Predict memory-bound kernels instead of runs.",
-               "--memory tests/reference/memory_kernels.json"},
+               "--memory tests/reference/memory_kernels.json", PathUse::reads},
     OptionSpec{"nccl", 0, "FILE", false, "Predict collectives of nccl-tests instead of runs.",
-               "--nccl tests/reference/nccl.json"},
+               "--nccl tests/reference/nccl.json", PathUse::reads},
     OptionSpec{"power", 0, "FILE", false, "Predict power instead of runs.",
-               "--power tests/reference/power.json"},
+               "--power tests/reference/power.json", PathUse::reads},
     OptionSpec{
         "rl", 0, "FILE", false,
         "Predict steps of reinforcement learning, and engines that generate, instead of runs.",
-        "--rl tests/reference/rl.json"},
+        "--rl tests/reference/rl.json", PathUse::reads},
     OptionSpec{"profile", 0, "FILE|NAME", true,
                "Hold the laws against the points of a profile (`lockstep list profiles`), and each "
                "point against the laws corrected by all others. With --rows: predict the rows of "
                "its card by it; of several, all points count.",
-               "--profile h100.profile.json"},
+               "--profile h100.profile.json", PathUse::reads},
     OptionSpec{
         "fit", 0, "", false,
         "With --profile: fit the constants of the card's kernels, of its NVLink and of the "
@@ -82,7 +82,7 @@ constexpr std::array kValidateOptions{
     OptionSpec{"report", 0, "FILE", false,
                "Of the options that name a file of points: write their errors, charts and worst "
                "points as one self-contained HTML page.",
-               "--report validation.html"},
+               "--report validation.html", PathUse::writes},
     kFormatOption,
     OptionSpec{"jobs", 'j', "N", false,
                "Work on this many rows at once (default: one per core). The output is the same for "
@@ -207,9 +207,8 @@ Exit run_fit(const ParsedOptions& options, const std::string& format, const Pres
   }
   const ProfileFit fit = fit_profile_of(options.get("profile"), presets);
   if (options.has("output")) {
-    OutputFile file(options.get("output"));
-    file.write(fitted_preset(fit, presets));
-    file.commit();
+    write_output(Answer::file(fitted_preset(fit, presets)), options, console);
+    if (options.get("output") == kStandardInput) return Exit::ok;
   }
   console.out << formatted(fit, format, console.style).str();
   return Exit::ok;

@@ -105,9 +105,8 @@ CompletedValues values_of(const OptionSpec& option) {
     const bool file_too = argument.starts_with("FILE");
     return {file_too ? Kind::names_or_files : Kind::names, std::string(named.kind)};
   }
-  if (argument.starts_with("FILE") || argument == "DB") return {Kind::files, {}};
-  if (argument == "DIR") return {Kind::folders, {}};
-  return {};
+  if (option.path == PathUse::none) return {};
+  return {argument == "DIR" ? Kind::folders : Kind::files, {}};
 }
 
 CompletedValues first_word_of(const CommandSpec& command) {

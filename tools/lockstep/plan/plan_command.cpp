@@ -39,7 +39,7 @@ constexpr std::array kPlanOptions{
     OptionSpec{"report", 0, "FILE", false,
                "Write one self-contained HTML page: the recommendation, the front of time, money "
                "and energy, what moves the answer, and all assumptions.",
-               "--report plan.html"},
+               "--report plan.html", PathUse::writes},
     OptionSpec{"samples", 0, "N", false,
                "How many times to draw all uncertain inputs, instead of what the plan says.",
                "--samples 2000"},

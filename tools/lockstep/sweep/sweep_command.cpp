@@ -26,7 +26,7 @@ constexpr std::array kSweepOptions{
     OptionSpec{"output", 'o', "DB", false,
                "The results: a SQLite database, made or gone on with. Points that are finished in "
                "it are not simulated again.",
-               "-o results.db"},
+               "-o results.db", PathUse::writes},
     OptionSpec{"jobs", 'j', "N", false,
                "Simulate this many points at once (default: one per core). The results are the "
                "same for any number.",
@@ -42,11 +42,11 @@ constexpr std::array kSweepOptions{
     OptionSpec{"csv", 0, "FILE", false,
                "Write all points as CSV too, when the sweep is complete; compressed if the name "
                "ends in .gz.",
-               "--csv results.csv"},
+               "--csv results.csv", PathUse::writes},
     OptionSpec{"reuse", 0, "DB", true,
                "Take answers from another sweep's results where they were made of the same "
                "scenario, presets and version.",
-               "--reuse last-week.db"},
+               "--reuse last-week.db", PathUse::reads},
     OptionSpec{
         "engine", 0, "local|slurm", false,
         "Where to compute: on this machine (the default), or as a Slurm job array whose tasks "

@@ -84,9 +84,10 @@ constexpr std::array kTuneOptions{
     OptionSpec{"profile", 0, "FILE|NAME", true,
                "Take the times of kernels and collectives from what was measured on this kind of "
                "card and network.",
-               "--profile h100.profile.json"},
+               "--profile h100.profile.json", PathUse::reads},
     OptionSpec{"output", 'o', "FILE", false,
-               "Write the scenario with the best layout, for `lockstep run`.", "-o best.json"},
+               "Write the scenario with the best layout, for `lockstep run`.", "-o best.json",
+               PathUse::writes},
     OptionSpec{"quiet", 'q', "", false, "Show no progress.", "--quiet"},
     kFoldOption,
     kUnfoldOption,
