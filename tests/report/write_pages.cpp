@@ -11,6 +11,7 @@
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/search/evaluate_plan.hpp"
 #include "sim/search/read_plan.hpp"
+#include "sim/step/pool_memory.hpp"
 #include "sim/step/step.hpp"
 #include "tests/support/presets.hpp"
 #include "tests/support/sample_reports.hpp"
@@ -87,6 +88,7 @@ std::string step() {
       .scenario = read_scenario(file, read_text_file(file), test::presets(), {.set = set}),
       .report = {},
       .memory = {}};
+  result.memory = check_memory(result.scenario);
   result.report = simulate_step(result.scenario, {.explain_links = true, .draw_fabric = true});
   result.full_fabric = on_full_fabric(result.scenario);
   return step_page(result);

@@ -60,8 +60,8 @@ TEST_CASE("run: the JSON's power agrees with itself") {
 }
 
 TEST_CASE("run: the table names mean, extremes, meter, ramp, energy, bill and site") {
-  const std::string table = power_table(result(), TextStyle{});
-  for (const char* label : {"Power", "  GPU", "  Node", "  Facility", "  Ramp", "  Energy",
+  const std::string table = result_table(result(), TextStyle{});
+  for (const char* label : {"\nPower (", "  GPU", "  Node", "  Facility", "  Ramp", "  Energy",
                             "  Goes into", "  Bill", "  Site", "MW/s", "J per token"}) {
     CAPTURE(label);
     CHECK(table.find(label) != std::string::npos);

@@ -1,4 +1,6 @@
 // Power limits, capital and missing prices, as the commands print them.
+#include <algorithm>
+#include <cstddef>
 #include <doctest/doctest.h>
 #include <string>
 #include <vector>
@@ -48,6 +50,30 @@ Json answer_to(const Json& scenario, const std::vector<std::string>& more = {}) 
 
 }  // namespace
 
+TEST_CASE("a step's page says what its table says: what cannot be, first, and every line of it") {
+  Json scenario = powered(false);
+  scenario["recompute"] = "none";
+  scenario["parallelism"] = {{"data", 32}};
+  const test::TemporaryFolder folder;
+  const std::string file = folder.write("s.json", scenario.dump());
+  const std::string page = folder.path() + "/step.html";
+  const std::string table = lockstep_with({"run", file, "--allow-oom", "--report", page}).out;
+  const std::string html = read_text_file(page);
+  const std::size_t time = html.find("A step takes ");
+  REQUIRE(time != std::string::npos);
+  for (const char* const first : {"DOES NOT FIT", "EXCEEDED: the site draws "}) {
+    CAPTURE(first);
+    CHECK(table.find(first) < table.find("Model"));
+    CHECK(html.find(first) < time);
+  }
+  for (const char* const line :
+       {"Job", "Software", "Fabric", "90 % interval", "Memory", "Nameplate"}) {
+    CAPTURE(line);
+    CHECK(table.find("  " + std::string(line) + " ") != std::string::npos);
+    CHECK(html.find(">" + std::string(line) + "<") != std::string::npos);
+  }
+}
+
 TEST_CASE("a power limit that is exceeded is said before the step's time, in steps and in runs") {
   const test::TemporaryFolder folder;
   for (const bool run : {false, true}) {
@@ -56,7 +82,8 @@ TEST_CASE("a power limit that is exceeded is said before the step's time, in ste
     const std::string table = lockstep_with({"run", file}).out;
     const std::size_t warning = table.find("EXCEEDED: the site draws ");
     REQUIRE(warning != std::string::npos);
-    CHECK(warning < table.find(run ? "Goodput" : "Step time"));
+    CHECK(std::count(table.begin(), table.begin() + static_cast<std::ptrdiff_t>(warning), '\n') ==
+          1);
     CHECK(table.find("above its limit of 20.00") != std::string::npos);
 
     const Json json = answer_to(powered(run));

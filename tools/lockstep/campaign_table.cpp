@@ -116,10 +116,6 @@ std::string headline(const CampaignResult& result) {
   const RunSummary& s = result.summary;
   const Scenario& scenario = result.scenario;
   std::string out;
-  if (result.power) {
-    const std::string warning = limit_warning(*result.power, *scenario.power);
-    if (!warning.empty()) out += labelled_line("Power limit", kCampaignLabels, warning);
-  }
   out += labelled_line("Goodput", kCampaignLabels,
                        fmt::format("{} of wall time advances training (+- {}, {} trajectories)",
                                    percent(s.goodput.mean, 2), percent(s.goodput.half_width, 2),
@@ -271,6 +267,10 @@ std::string campaign_table(const CampaignResult& result, const TextStyle& style)
       style.bold(fmt::format("{} on {} GPUs, {}", scenario.job.model.name, grouped(scenario.gpus()),
                              duration_text(result.summary.wall_s.mean))) +
       "\n";
+  if (result.power) {
+    const std::string warning = limit_warning(*result.power, *scenario.power);
+    if (!warning.empty()) out += labelled_line("Power limit", kCampaignLabels, warning);
+  }
   if (!scenario.about.empty()) out += wrap(scenario.about, 100, 0) + "\n";
   out += "\n" + headline(result) + "\n" + books(result.summary, style) + "\n" +
          causes(result.summary, style);

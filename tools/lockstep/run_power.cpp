@@ -2,10 +2,12 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
 #include "models/base/number_text.hpp"
+#include "tools/lockstep/run_facts.hpp"
 #include "tools/lockstep/run_result.hpp"
 #include "tools/lockstep/site_limit.hpp"
 
@@ -14,7 +16,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kPowerLabels = 18;
 constexpr double kJoulesPerKwh = 3.6e6;
 constexpr std::size_t kSharesShown = 6;
 
@@ -26,11 +27,6 @@ std::string energy_text(Joules e) {
   if (kwh >= 1e3) return significant(kwh * 1e-3) + " MWh";
   if (kwh >= 1) return significant(kwh) + " kWh";
   return significant(e.base_units() * 1e-3) + " kJ";
-}
-
-std::string line(std::string_view label, const std::string& text) {
-  return fmt::format("  {:<{}}{}\n", label, kPowerLabels,
-                     wrap(text, 100 - kPowerLabels - 2, kPowerLabels + 2));
 }
 
 Json meter_json(const MeterReading& meter) {
@@ -209,7 +205,7 @@ nlohmann::ordered_json power_json(const RunResult& result) {
   return out;
 }
 
-std::string power_table(const RunResult& result, const TextStyle& style) {
+std::vector<Fact> power_facts(const RunResult& result) {
   const StepPower& power = *result.power;
   const Scenario& s = result.scenario;
   const auto range = [](const PowerSeries& series) {
@@ -220,31 +216,33 @@ std::string power_table(const RunResult& result, const TextStyle& style) {
     return fmt::format("; a meter of {} reads {} to {}", duration_text(s.power->meter.base_units()),
                        power_text(meter.low), power_text(meter.high));
   };
-  std::string out = "\n" + style.bold("Power") + " (mean of a step, and its extremes)\n";
-  out += line("GPU", fmt::format("{} (from {} to {}) of {}", power_text(power.gpu_mean),
-                                 power_text(power.gpu_trough), power_text(power.gpu_peak),
-                                 power_text(s.node.gpu.power_limit)));
-  out += line("Node", range(power.node) + read(power.node_meter));
-  out += line("Facility", range(power.facility) + read(power.facility_meter) +
-                              fmt::format("; PUE {:.3f}, network {}", power.pue,
-                                          power_text(power.fabric.total())));
-  out += line("Nameplate",
-              fmt::format("{} of GPUs by their datasheet; the site draws {}",
-                          power_text(power.gpu_nameplate), power_text(mean_power(power.facility))));
-  out += line("Ramp", fmt::format("{} MW/s over {}", significant(power.ramp_w_per_s * 1e-6),
-                                  duration_text(s.power->ramp_window.base_units())));
-  out +=
-      line("Energy",
-           fmt::format("{} a step, {} J per token", energy_text(power.energy()),
-                       significant(power.energy().base_units() / result.report.tokens_per_step)));
-  out += line("Goes into", shares_text(power));
+  std::vector<Fact> out;
+  const auto line = [&out](std::string label, std::string text) {
+    out.push_back({std::move(label), {}, std::move(text)});
+  };
+  line("GPU", fmt::format("{} (from {} to {}) of {}", power_text(power.gpu_mean),
+                          power_text(power.gpu_trough), power_text(power.gpu_peak),
+                          power_text(s.node.gpu.power_limit)));
+  line("Node", range(power.node) + read(power.node_meter));
+  line("Facility",
+       range(power.facility) + read(power.facility_meter) +
+           fmt::format("; PUE {:.3f}, network {}", power.pue, power_text(power.fabric.total())));
+  line("Nameplate",
+       fmt::format("{} of GPUs by their datasheet; the site draws {}",
+                   power_text(power.gpu_nameplate), power_text(mean_power(power.facility))));
+  line("Ramp", fmt::format("{} MW/s over {}", significant(power.ramp_w_per_s * 1e-6),
+                           duration_text(s.power->ramp_window.base_units())));
+  line("Energy",
+       fmt::format("{} a step, {} J per token", energy_text(power.energy()),
+                   significant(power.energy().base_units() / result.report.tokens_per_step)));
+  line("Goes into", shares_text(power));
   const EnergyBill bill = energy_bill(result);
-  out += line("Bill", bill_text(bill));
-  if (bill.cost.capital.total_usd() > 0) out += line("Capital", capital_text(bill.cost.capital));
+  line("Bill", bill_text(bill));
+  if (bill.cost.capital.total_usd() > 0) line("Capital", capital_text(bill.cost.capital));
   if (power.site_nodes) {
-    out += line("Site", fmt::format("{} nodes ({} GPUs) fit under {}", grouped(*power.site_nodes),
-                                    grouped(static_cast<double>(*power.site_nodes) * s.node.gpus),
-                                    power_text(*s.power->site_limit)));
+    line("Site", fmt::format("{} nodes ({} GPUs) fit under {}", grouped(*power.site_nodes),
+                             grouped(static_cast<double>(*power.site_nodes) * s.node.gpus),
+                             power_text(*s.power->site_limit)));
   }
   return out;
 }

@@ -76,9 +76,8 @@ EnergyBill energy_bill(const RunResult& result);
 /// "133 M USD to be spent (machines 120 M, network 8 M, building 5 M)".
 std::string capital_text(const CapitalReport& capital);
 
-/// The JSON's "power", and the table's lines about it. Both require result.power.
+/// The JSON's "power". Requires result.power.
 nlohmann::ordered_json power_json(const RunResult& result);
-std::string power_table(const RunResult& result, const TextStyle& style);
 
 /// What the fabric costs the step, for the JSON and the table. Both require result.full_fabric.
 nlohmann::ordered_json fabric_json(const RunResult& result);

@@ -7,6 +7,7 @@
 #include "tools/lockstep/report/fabric_picture.hpp"
 #include "tools/lockstep/report/page.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"
+#include "tools/lockstep/run_facts.hpp"
 
 namespace lockstep {
 namespace {
@@ -67,6 +68,15 @@ void add_relief(Page& page, const RunResult& result) {
   page.table(table);
 }
 
+void add_facts(Page& page, const char* title, const std::vector<Fact>& facts) {
+  PageTable table{.columns = {{.title = "What"}, {.title = "Here"}}};
+  for (const Fact& fact : facts) {
+    table.rows.push_back({PageCell::text(fact.label), PageCell::text(fact.strong + fact.text)});
+  }
+  page.section(title);
+  page.table(table);
+}
+
 void add_sentences(Page& page, const char* title, const std::vector<std::string>& sentences) {
   if (sentences.empty()) return;
   page.section(title);
@@ -79,7 +89,11 @@ void add_step_headline(Page& page, const RunResult& result) {
   const StepReport& report = result.report;
   if (!result.scenario.about.empty()) page.about(result.scenario.about);
   const LargestLoss loss = largest_loss(report);
-  Html words = escaped("A step takes ") + strong(page_duration(report.step_s));
+  Html words;
+  for (const Fact& warning : step_warnings(result)) {
+    words += escaped(warning.label + " ") + strong(warning.strong) + escaped(warning.text + ". ");
+  }
+  words += escaped("A step takes ") + strong(page_duration(report.step_s));
   if (loss.bucket != nullptr) {
     words += escaped(". Most is lost to ") + strong(loss.bucket->title) +
              escaped(fmt::format(": {} of it", page_percent(loss.share, 1)));
@@ -99,6 +113,7 @@ void add_step_headline(Page& page, const RunResult& result) {
 }
 
 void add_step_sections(Page& page, const RunResult& result) {
+  add_facts(page, "The answer", answer_facts(result));
   add_step_buckets(page, result.report);
   if (result.report.use && !result.report.use->lines.empty()) {
     add_fabric_picture(page, *result.report.use);
@@ -109,6 +124,8 @@ void add_step_sections(Page& page, const RunResult& result) {
   }
   if (!result.report.holds.empty()) add_holds(page, result.report);
   if (result.full_fabric) add_relief(page, result);
+  if (result.power) add_facts(page, "Power", power_facts(result));
+  add_facts(page, "What was simulated", job_facts(result));
   add_sentences(page, "Assumed", result.scenario.assumptions);
   add_sentences(page, "Notes", result.report.notes);
 }
