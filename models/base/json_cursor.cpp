@@ -121,6 +121,7 @@ struct JsonCursor::Document {
   JsonStyle style = JsonStyle::plain;
   Json root;
   std::vector<JsonOverride> overrides;
+  std::vector<std::string> unitless_sets;
   /// A key that at() did not find, and what it gave for it.
   struct Missing {
     std::string object;  ///< pointer
@@ -183,6 +184,22 @@ std::span<const JsonOverride> JsonCursor::overrides() const { return document_->
 std::string JsonCursor::set_option() const {
   const JsonOverride* change = last_override(document_->overrides, pointer_);
   return change == nullptr ? std::string{} : change->option;
+}
+
+void JsonCursor::tell_unitless_sets(std::vector<std::string>& notes) const {
+  for (std::string& told : document_->unitless_sets) notes.push_back(std::move(told));
+  document_->unitless_sets.clear();
+}
+
+void JsonCursor::note_unitless(Dimension dimension, double value) const {
+  if (dimension == Dimension::count || dimension == Dimension::share || value == 0) return;
+  const JsonOverride* change = last_override(document_->overrides, pointer_);
+  if (change == nullptr || change->pointer != pointer_) return;
+  std::string path = pointer_.substr(1);
+  std::ranges::replace(path, '/', '.');
+  std::string note = path + ": " + format_quantity(value, dimension) + " (no unit given)";
+  std::vector<std::string>& notes = document_->unitless_sets;
+  if (std::ranges::find(notes, note) == notes.end()) notes.push_back(std::move(note));
 }
 
 bool JsonCursor::is_object() const { return node_->is_object(); }
@@ -367,6 +384,7 @@ double JsonCursor::quantity(Dimension dimension, const Interval& allowed) const 
   double value = 0;
   if (is_number()) {
     value = node_->get<double>();
+    note_unitless(dimension, value);
   } else if (is_string()) {
     auto parsed = parse_quantity(node_->get_ref<const std::string&>(), dimension);
     if (auto* mistake = std::get_if<QuantityMistake>(&parsed)) {

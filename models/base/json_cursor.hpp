@@ -59,6 +59,9 @@ class JsonCursor {
   /// The `--set` option that gave this value; empty if the file did.
   [[nodiscard]] std::string set_option() const;
   [[nodiscard]] std::span<const JsonOverride> overrides() const;
+  /// Moves to `notes` the numbers that `--set` gave without a unit where one counts, as they were
+  /// read: "power.site_limit: 5 W (no unit given)".
+  void tell_unitless_sets(std::vector<std::string>& notes) const;
 
   [[nodiscard]] bool is_object() const;
   [[nodiscard]] bool is_array() const;
@@ -128,6 +131,7 @@ class JsonCursor {
   [[nodiscard]] JsonCursor child(const nlohmann::ordered_json& node, std::string_view key) const;
   void name_all_missing(const std::function<void()>& read) const;
   [[nodiscard]] JsonCursor example_of(std::string_view key) const;
+  void note_unitless(Dimension dimension, double value) const;
   [[nodiscard]] bool stands_for(const nlohmann::ordered_json& value) const;
 
   std::shared_ptr<Document> document_;

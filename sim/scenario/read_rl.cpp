@@ -260,6 +260,7 @@ RlScenario rl_scenario_of(const JsonCursor& root, std::string_view text, const P
   read_scores(from, root, file, text, presets, options, rl);
   from.finish();
   check_counts(from, out.training, rl);
+  root.tell_unitless_sets(assumptions);
   if (rl.prompt_tokens + rl.responses.most > out.training.job.batch.tokens) {
     from.at("responses")
         .fail(fmt::format("a prompt and the longest response within batch.tokens, {}",

@@ -335,6 +335,7 @@ JobFile read_job_file(const JsonCursor& root, const PresetStore& presets) {
   return root.read_whole([&] {
     JobFile out{.draft = read_draft(root, presets), .run = {}};
     if (has_run(root)) out.run = read_run_spec(root.at("run"), presets, out.draft.site);
+    root.tell_unitless_sets(out.draft.assumptions);
     return out;
   });
 }

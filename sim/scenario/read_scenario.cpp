@@ -284,6 +284,7 @@ ScenarioDraft draft_of(const JsonCursor& root, const PresetStore& presets) {
     read_cost(*cost, draft.file, draft.power->cost, draft.assumptions);
   }
   root.finish();
+  root.tell_unitless_sets(draft.assumptions);
   return draft;
 }
 

@@ -192,6 +192,7 @@ SharedScenario shared_scenario_of(const JsonCursor& root, const PresetStore& pre
   complete_jobs(std::move(drafts), presets, measured, shared);
   check_overlap(jobs, shared);
   check_events(root, shared);
+  root.tell_unitless_sets(shared.assumptions);
   return shared;
 }
 

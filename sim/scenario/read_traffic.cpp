@@ -294,6 +294,7 @@ TrafficScenario traffic_of(const JsonCursor& root, const PresetStore& presets) {
   if (out.entries.empty()) traffic.fail("at least one entry");
   if (const auto expect = root.find("expect")) out.expect = read_traffic_expectation(*expect);
   root.finish();
+  root.tell_unitless_sets(out.assumptions);
   return out;
 }
 

@@ -149,6 +149,7 @@ PlanSpec plan_of(const JsonCursor& root, const PresetStore& presets) {
   out.candidates = read_candidates(root, presets, out.training.tokens, inputs);
   settle_money(root, out);
   root.finish();
+  root.tell_unitless_sets(out.assumptions);
   for (std::size_t i = 0; i < out.candidates.size(); ++i) {
     out.candidates[i].run.seed = out.seed;
     const auto same = std::ranges::find(out.candidates.begin(),

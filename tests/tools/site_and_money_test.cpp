@@ -50,6 +50,16 @@ Json answer_to(const Json& scenario, const std::vector<std::string>& more = {}) 
 
 }  // namespace
 
+TEST_CASE("a limit that --set gives without a unit is read in base units, and the answer says so") {
+  const test::TemporaryFolder folder;
+  const std::string file = folder.write("s.json", powered(false).dump());
+  const std::vector<std::string> set{"run", file, "--set", "power.site_limit=5"};
+  CHECK(lockstep_with(set).out.find("- power.site_limit: 5 W (no unit given)") !=
+        std::string::npos);
+  const std::string with_unit = "power.site_limit=\"5 MW\"";
+  CHECK(lockstep_with({"run", file, "--set", with_unit}).out.find("no unit") == std::string::npos);
+}
+
 TEST_CASE("a step's page says what its table says: what cannot be, first, and every line of it") {
   Json scenario = powered(false);
   scenario["recompute"] = "none";

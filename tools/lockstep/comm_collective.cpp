@@ -351,6 +351,7 @@ StudyRequest request_of(const JsonCursor& root, const PresetStore& presets,
   if (!profiles.empty()) take_profiles(at, profiles, presets, study.cluster);
   at.finish();
   root.finish();
+  root.tell_unitless_sets(study.cluster.assumptions);
   return out;
 }
 

@@ -28,7 +28,8 @@ namespace {
 constexpr std::array kCommOptions{
     OptionSpec{"set", 0, "PATH=VALUE", true,
                "Change a value of the scenario before it is read: a dotted path or a JSON pointer, "
-               "and a JSON value or a plain string.",
+               "and a JSON value or a plain string. "
+               "A number without a unit is in s, B, B/s, FLOP/s or W.",
                "--set cluster.fabric.routing=spray --set traffic.0.size=\"1 GiB\""},
     kFormatOption,
     OptionSpec{

@@ -39,7 +39,8 @@ namespace {
 constexpr std::array kRunOptions{
     OptionSpec{"set", 0, "PATH=VALUE", true,
                "Change a value of the scenario before it is read: a dotted path or a JSON pointer, "
-               "and a JSON value or a plain string.",
+               "and a JSON value or a plain string. "
+               "A number without a unit is in s, B, B/s, FLOP/s or W.",
                "--set cluster.nodes=384 --set cluster.fabric.link_bandwidth=\"200 Gb/s\""},
     kFormatOption,
     OptionSpec{

@@ -230,6 +230,32 @@ TEST_CASE("--set: a number where a string belongs is taken as written") {
         "p.json#/release: found 24.1; allowed: a string");
 }
 
+TEST_CASE("--set: a number without a unit is told as it was read, once") {
+  const JsonCursor root = parse(R"({"limits": {"time": 3, "power": "9 W", "rate": 5}})",
+                                {"limits.time=90", "limits.power=5", "limits.share=0.5",
+                                 "limits.rate=\"1 GB/s\"", "limits.wait=0"});
+  const JsonCursor limits = root.at("limits");
+  for (int reading = 0; reading < 2; ++reading) {
+    CHECK(limits.at("time").seconds({}).base_units() == 90);
+    CHECK(limits.at("power").watts({}).base_units() == 5);
+    CHECK(limits.at("share").quantity(Dimension::share, {}) == 0.5);
+    CHECK(limits.at("rate").data_rate({}).base_units() == 1e9);
+    CHECK(limits.at("wait").seconds({}).base_units() == 0);
+  }
+  std::vector<std::string> notes{"before"};
+  root.tell_unitless_sets(notes);
+  CHECK(notes == std::vector<std::string>{"before", "limits.time: 90 s (no unit given)",
+                                          "limits.power: 5 W (no unit given)"});
+  root.tell_unitless_sets(notes);
+  CHECK(notes.size() == 3);
+  // What a file says in base units is said with its schema before it.
+  std::vector<std::string> none;
+  const JsonCursor plain = parse(R"({"time": 90})");
+  (void)plain.at("time").seconds({});
+  plain.tell_unitless_sets(none);
+  CHECK(none.empty());
+}
+
 TEST_CASE("--set: errors name the option") {
   CHECK(complaint_of([] { (void)parse("{}", {"a.b=x"}).at("a").at("b").integer(0, 9); }) ==
         "p.json#/a/b: found \"x\" (--set a.b=x); allowed: a whole number from 0 to 9");

@@ -30,7 +30,8 @@ constexpr std::array<std::string_view, 4> kPlanFormats{"table", "json", "csv", "
 constexpr std::array kPlanOptions{
     OptionSpec{"set", 0, "PATH=VALUE", true,
                "Change a value of the plan before it is read: a dotted path or a JSON pointer, and "
-               "a JSON value or a plain string.",
+               "a JSON value or a plain string. "
+               "A number without a unit is in s, B, B/s, FLOP/s or W.",
                "--set limits.time=\"45 d\""},
     OptionSpec{"format", 0, "table|json|csv|markdown", false,
                "How to print: a table for people (the default), JSON with the unit in every name, "
