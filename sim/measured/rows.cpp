@@ -6,12 +6,16 @@
 #include <cmath>
 #include <cstdlib>
 #include <fmt/format.h>
+#include <string>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
 #include "models/base/input_error.hpp"
 #include "models/base/json_cursor.hpp"
 #include "models/base/letter_case.hpp"
+#include "models/base/write_json.hpp"
+#include "sim/scenario/names.hpp"
 
 namespace lockstep {
 namespace {
@@ -20,20 +24,53 @@ using Json = nlohmann::ordered_json;
 
 constexpr double kLargestCount = 1e9;  ///< counts of a row; beyond this they are no counts
 
-/// A part of a row, read without complaint: what is missing, null or of another type is nothing.
+/// Collects the first reason why a row makes no scenario.
+class Obstacles {
+ public:
+  explicit Obstacles(std::string& first) : first_(first) {}
+  void add(bool there, const char* reason) {
+    if (there && first_.empty()) first_ = reason;
+  }
+  void add(bool there, std::string_view field, const char* reason) {
+    if (there && first_.empty()) first_ = fmt::format("{} {}", field, reason);
+  }
+  void missing(const char* field) { add(true, field, "is missing"); }
+  int need(std::optional<int> value, const char* field) {
+    add(!value, field, "is missing or no whole number from 1");
+    return value.value_or(1);
+  }
+
+ private:
+  std::string& first_;
+};
+
+/// A part of a row. What is missing or null is nothing; what is of another type is an obstacle, as
+/// the row would else be predicted without it, but for what sources say beside the format
+/// (`extra`).
 class Part {
  public:
-  explicit Part(const Json* json) : json_(json != nullptr && json->is_object() ? json : nullptr) {}
+  Part(const Json* json, std::string path, Obstacles* obstacles)
+      : json_(json != nullptr && json->is_object() ? json : nullptr),
+        path_(std::move(path)),
+        obstacles_(obstacles) {
+    if (json != nullptr && json_ == nullptr) complain(path_, "is no object");
+  }
 
   [[nodiscard]] const Json* find(const char* key) const {
     if (json_ == nullptr) return nullptr;
     const auto at = json_->find(key);
     return at == json_->end() || at->is_null() ? nullptr : &*at;
   }
-  [[nodiscard]] Part part(const char* key) const { return Part(find(key)); }
+  /// What sources say beside the format.
+  [[nodiscard]] Part beside(const char* key) const { return {find(key), path_to(key), nullptr}; }
+  [[nodiscard]] Part part(const char* key) const { return {find(key), path_to(key), obstacles_}; }
   [[nodiscard]] std::optional<double> number(const char* key) const {
     const Json* value = find(key);
-    if (value == nullptr || !value->is_number()) return std::nullopt;
+    if (value == nullptr) return std::nullopt;
+    if (!value->is_number()) {
+      complain(path_to(key), "is no number");
+      return std::nullopt;
+    }
     return value->get<double>();
   }
   /// A positive number.
@@ -49,7 +86,13 @@ class Part {
   }
   [[nodiscard]] std::string text(const char* key) const {
     const Json* value = find(key);
-    return value != nullptr && value->is_string() ? value->get<std::string>() : std::string();
+    if (value == nullptr) return {};
+    if (value->is_number()) return write_json(*value);  // a release, 24.09
+    if (!value->is_string()) {
+      complain(path_to(key), "is no text");
+      return {};
+    }
+    return value->get<std::string>();
   }
   /// true, "True", "1", 1 and their opposites, as logs and recipes print them.
   [[nodiscard]] std::optional<bool> flag(const char* key) const {
@@ -60,31 +103,21 @@ class Part {
     const std::string word = text(key);
     if (word == "True" || word == "true" || word == "1") return true;
     if (word == "False" || word == "false" || word == "0") return false;
+    complain(path_to(key), "is neither true nor false");
     return std::nullopt;
   }
 
  private:
+  [[nodiscard]] std::string path_to(const char* key) const {
+    return path_.empty() ? key : path_ + "." + key;
+  }
+  void complain(const std::string& field, const char* reason) const {
+    if (obstacles_ != nullptr) obstacles_->add(true, field, reason);
+  }
+
   const Json* json_;
-};
-
-/// Collects the first reason why a row makes no scenario.
-class Obstacles {
- public:
-  explicit Obstacles(std::string& first) : first_(first) {}
-  void add(bool there, const char* reason) {
-    if (there && first_.empty()) first_ = reason;
-  }
-  void add(bool there, const char* field, const char* reason) {
-    if (there && first_.empty()) first_ = fmt::format("{} {}", field, reason);
-  }
-  void missing(const char* field) { add(true, field, "is missing"); }
-  int need(std::optional<int> value, const char* field) {
-    add(!value, field, "is missing or no whole number from 1");
-    return value.value_or(1);
-  }
-
- private:
-  std::string& first_;
+  std::string path_;
+  Obstacles* obstacles_;  ///< null: nothing is one
 };
 
 void read_experts(const Part& model, TransformerShape& m) {
@@ -191,10 +224,10 @@ void read_parallel(const Part& parallel, ReferenceRow& out, Obstacles& obstacles
   if (out.pipeline == 1) out.virtual_stages = 1;
   out.sequence = parallel.flag("sequence_parallel");
   const std::string sharding = parallel.text("sharding");
-  out.sharding = sharding == "zero1"   ? Sharding::zero1
-                 : sharding == "zero2" ? Sharding::zero2
-                 : sharding == "zero3" ? Sharding::zero3
-                                       : Sharding::none;
+  const auto* const known = std::ranges::find(kShardingNames, sharding);
+  const bool is_known = known != kShardingNames.end();
+  obstacles.add(!sharding.empty() && !is_known, "parallel.sharding of an unknown kind");
+  if (is_known) out.sharding = static_cast<Sharding>(known - kShardingNames.begin());
   // FSDP's SHARD_GRAD_OP keeps weights from the forward to the backward pass, no longer.
   if (sharding == "zero2" && parallel.text("framework_sharding") == "fsdp" &&
       out.stack != "llama3-internal") {
@@ -309,7 +342,7 @@ std::vector<int> layers_of_layout(const std::string& layout) {
 }
 
 void read_software(const Part& row, ReferenceRow& out) {
-  const Part extra = row.part("extra"), recipe = extra.part("recipe_fields");
+  const Part extra = row.beside("extra"), recipe = extra.part("recipe_fields");
   out.overlaps_tensor_parallel = extra.flag("tp_comm_overlap");
   if (extra.flag("async_tp") == true) out.tensor_overlap = TensorOverlap::pieces;
   out.cuda_graph = extra.flag("cuda_graph");
@@ -372,9 +405,9 @@ bool is_dense(const ReferenceRow& out) {
 }
 
 ReferenceRow read_row(const Json& json, std::size_t index) {
-  const Part row(&json);
   ReferenceRow out;
   Obstacles obstacles(out.obstacle);
+  const Part row(json.is_object() ? &json : nullptr, {}, &obstacles);
   out.id = row.text("id");
   if (out.id.empty()) out.id = fmt::format("row-{}", index);
   out.source = out.id.substr(0, out.id.find('-'));

@@ -72,7 +72,17 @@ TEST_CASE("rows: what cannot be simulated says why, by its first reason") {
   CHECK(with("/kind", "inference").obstacle == "neither pre-training nor fine-tuning");
   CHECK(with("/micro_batch", nullptr).obstacle ==
         "micro_batch is missing or no whole number from 1");
-  CHECK(with("/model/ffn", "many").obstacle == "model.ffn is missing or no whole number from 1");
+  CHECK(with("/model/ffn", "many").obstacle == "model.ffn is no number");
+  CHECK(with("/model/ffn", -1).obstacle == "model.ffn is missing or no whole number from 1");
+  // Values that would else be left out in silence.
+  CHECK(with("/parallel/sharding", "zero9").obstacle == "parallel.sharding of an unknown kind");
+  CHECK(with("/parallel/cp", "two").obstacle == "parallel.cp is no number");
+  CHECK(with("/parallel/sequence_parallel", "perhaps").obstacle ==
+        "parallel.sequence_parallel is neither true nor false");
+  CHECK(with("/model/moe", 8).obstacle == "model.moe is no object");
+  CHECK(with("/recompute", true).obstacle == "recompute is no text");
+  CHECK(with("/release", 25.02).release == "25.02");
+  CHECK(with("/extra", {{"compile", "perhaps"}}).obstacle.empty());  // beside the format
   CHECK(with("/gpu/count", -8).obstacle == "gpu.count is missing or no whole number from 1");
   CHECK(with("/seq", 1e300).obstacle == "seq is missing or no whole number from 1");
   CHECK(with("/precision", "int7").obstacle == "precision of an unknown kind");
