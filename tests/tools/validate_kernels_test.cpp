@@ -19,7 +19,7 @@
 namespace lockstep {
 namespace {
 
-std::string reference(const std::string& name) {
+std::string reference_path(const std::string& name) {
   return std::string(LOCKSTEP_SOURCE_DIR) + "/tests/reference/" + name;
 }
 
@@ -157,9 +157,9 @@ void check_accuracy(const PointTable& table, const std::array<Accuracy, N>& expe
 
 TEST_CASE("kernel models: errors on the reference kernels") {
   const PresetStore presets;
-  check_accuracy(validate_gemm(reference("gemm.json"), presets), kGemmAccuracy);
-  check_accuracy(validate_attention(reference("attention.json"), presets), kAttentionAccuracy);
-  check_accuracy(validate_memory_kernels(reference("memory_kernels.json"), presets),
+  check_accuracy(validate_gemm(reference_path("gemm.json"), presets), kGemmAccuracy);
+  check_accuracy(validate_attention(reference_path("attention.json"), presets), kAttentionAccuracy);
+  check_accuracy(validate_memory_kernels(reference_path("memory_kernels.json"), presets),
                  kMemoryAccuracy);
 }
 
