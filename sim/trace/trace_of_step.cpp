@@ -43,7 +43,9 @@ class LayerCalls {
     const Parallelism& cut = scenario.job.parallelism;
     axes_ = {Call{op_of(Axis::tensor, CollectiveOp::all_reduce), cut.tensor, groups.tensor},
              Call{op_of(Axis::context, CollectiveOp::all_gather), cut.context, groups.context},
-             Call{op_of(Axis::expert, CollectiveOp::all_to_all), widths.expert, groups.expert}};
+             widths.expert > 1
+                 ? Call{op_of(Axis::expert, CollectiveOp::all_to_all), widths.expert, groups.expert}
+                 : Call{CollectiveOp::all_gather, widths.expert_tensor, groups.expert_shard}};
   }
 
   [[nodiscard]] LayerCall operator()(const Segment& segment, std::size_t axis) const {
@@ -175,6 +177,7 @@ class StepRank {
       case Axis::expert:
         break;
     }
+    if (w.expert == 1) return {own - own % w.expert_tensor, w.expert_tensor, 1};
     const int block = w.expert * w.expert_tensor;
     return {own - own % block + own % w.expert_tensor, w.expert, w.expert_tensor};
   }
