@@ -2,28 +2,27 @@
 
 namespace lockstep {
 
-Claim read_claim(const JsonCursor& expect) {
+void declare_claim(const DeclaredMembers& member, Claim& out) {
   constexpr std::size_t kMostBounds = 100;
-  Claim out;
-  const auto sentence = expect.find("claim");
-  if (sentence) out.sentence = sentence->string();
-  const auto needs_claim = [&](const JsonCursor& from) {
-    if (!sentence) from.fail("only beside \"claim\", the sentence that it is about");
+  member.optional("claim", shared_type("claim"), "",
+                  [&](const JsonCursor& at) { out.sentence = at.string(); });
+  const auto needs_claim = [&](const JsonCursor& at) {
+    if (member.object()->find("claim")) return;
+    at.fail("only beside \"claim\", the sentence that it is about");
   };
-  if (const auto holds = expect.find("holds")) {
-    needs_claim(*holds);
-    out.holds = holds->boolean();
-  }
-  if (const auto because = expect.find("because")) {
-    needs_claim(*because);
-    out.explanation = because->string();
-  }
-  if (const auto that = expect.find("that")) {
-    for (const JsonCursor& bound : that->elements(kMostBounds)) {
+  member.optional("holds", shared_type("holds"), "", [&](const JsonCursor& at) {
+    needs_claim(at);
+    out.holds = at.boolean();
+  });
+  member.optional("because", shared_type("because"), "", [&](const JsonCursor& at) {
+    needs_claim(at);
+    out.explanation = at.string();
+  });
+  member.optional("that", shared_type("that"), "", [&](const JsonCursor& at) {
+    for (const JsonCursor& bound : at.elements(kMostBounds)) {
       out.bounds.push_back({bound.string(), bound.file(), bound.pointer()});
     }
-  }
-  return out;
+  });
 }
 
 }  // namespace lockstep

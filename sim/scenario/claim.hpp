@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "models/base/json_cursor.hpp"
+#include "sim/scenario/declared_members.hpp"
 
 namespace lockstep {
 
@@ -25,9 +25,9 @@ struct Claim {
   [[nodiscard]] bool empty() const { return sentence.empty() && bounds.empty(); }
 };
 
-/// Reads "claim", "holds", "because" and "that" of an "expect" object. Throws InputError for a
-/// verdict or an explanation without a claim. The bounds are parsed by the command that knows the
-/// fields of its answer.
-Claim read_claim(const JsonCursor& expect);
+/// "claim", "holds", "because" and "that" of an "expect" object. Throws InputError for a verdict or
+/// an explanation without a claim. The bounds are parsed by the command that knows the fields of
+/// its answer.
+void declare_claim(const DeclaredMembers& member, Claim& out);
 
 }  // namespace lockstep

@@ -50,7 +50,8 @@ Json& DeclaredMembers::describe_list(Key key, std::size_t most, std::string_view
                                      std::string_view item_sentence) const {
   Json& out = property(key, sentence);
   out["type"] = "array";
-  out["items"] = {{"description", item_sentence}};
+  out["items"] = Json::object();
+  if (!item_sentence.empty()) out["items"]["description"] = item_sentence;
   out["maxItems"] = most;
   return empty_object(out["items"]);
 }

@@ -78,6 +78,11 @@ class DeclaredMembers {
     member(key, quantity_type(dimension), sentence,
            [&](const JsonCursor& at) { out = at.quantity(dimension, allowed); });
   }
+  void member(Key key, std::optional<double>& out, Dimension dimension, const Interval& allowed,
+              std::string_view sentence) const {
+    member(key, quantity_type(dimension), sentence,
+           [&](const JsonCursor& at) { out = at.quantity(dimension, allowed); });
+  }
   void member(Key key, int& out, int low, int high, std::string_view sentence) const {
     member(key, integer_type(low, high), sentence,
            [&](const JsonCursor& at) { out = at.integer(low, high); });

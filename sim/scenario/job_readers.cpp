@@ -1,17 +1,22 @@
 #include "sim/scenario/job_readers.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <functional>
+#include <set>
 
+#include "sim/scenario/claim.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/read_schedule.hpp"
 #include "sim/scenario/spec_readers.hpp"
+#include "sim/scenario/unequal_rules.hpp"
 
 namespace lockstep {
 namespace {
 
 constexpr int kMaxWays = kMaxGpus;  // of any parallel width
 constexpr int kMostStages = kMaxLayers + 2;
+constexpr int kMaxSequences = 100'000'000;  // of a step
 
 void read_layers_per_stage(const JsonCursor& from, ScenarioDraft& draft) {
   if (from.is_string()) {
@@ -23,6 +28,50 @@ void read_layers_per_stage(const JsonCursor& from, ScenarioDraft& draft) {
     draft.layers_per_stage.push_back(stage.integer(0, kMaxLayers));
   }
   if (draft.layers_per_stage.empty()) from.fail("the layers of every stage, or no such key");
+}
+
+/// Length of every sample of a packed sequence, or the lengths of some that stand for all.
+double read_sample_tokens(const JsonCursor& from, int tokens) {
+  if (!from.is_array()) return from.integer(1, tokens);
+  constexpr std::size_t kMostSamples = 100'000;
+  double sum = 0, squares = 0;
+  for (const JsonCursor& sample : from.elements(kMostSamples)) {
+    const double length = sample.integer(1, tokens);
+    sum += length;
+    squares += length * length;
+  }
+  if (sum == 0) from.fail("the lengths of samples, or no such key");
+  return squares / sum;
+}
+
+void check_routing(const JsonCursor& from, const ScenarioDraft& draft) {
+  const ExpertShape& experts = draft.model.experts;
+  const ExpertRouting& routing = draft.routing;
+  if (experts.count == 0) from.fail("no such key, as the model has no experts");
+  const auto zipf = from.find("zipf");
+  if (zipf && from.find("imbalance")) zipf->fail(R"(either "imbalance" or "zipf")");
+  const double all = static_cast<double>(experts.count) / experts.per_token;
+  if (routing.capacity > all) {
+    from.at("capacity_factor")
+        .fail(fmt::format("at most {:g} (experts over those of a token), with which an expert "
+                          "takes every token",
+                          all));
+  }
+  if (routing.padded && routing.capacity == 0) {
+    from.at("pad_to_capacity").fail("false, where there is no capacity_factor");
+  }
+}
+
+/// One of the modes, or the modules that selective recomputation repeats.
+void read_recompute(const JsonCursor& from, ScenarioDraft& draft) {
+  if (!from.is_object()) {
+    draft.recompute = static_cast<Recompute>(from.choice(kRecomputeNames));
+    return;
+  }
+  draft.recompute = Recompute::selective;
+  draft.modules = {.core_attention = false};
+  declare_recompute({from, Extent::whole}, draft.modules);
+  from.finish();
 }
 
 }  // namespace
@@ -144,6 +193,136 @@ void declare_frozen(const DeclaredMembers& member, FrozenParts& out) {
   member.optional("embedding", out.embedding, "Input embedding; default: false");
   member.optional("layers", out.layers, 0, kMaxLayers, "The first so many layers; default: 0");
   member.optional("output", out.output, "Output projection and final norm; default: false");
+}
+
+void declare_batch(const DeclaredMembers& member, ScenarioDraft& draft) {
+  Batch& out = draft.batch;
+  member.required("sequences", out.sequences, 1, kMaxSequences,
+                  "Sequences of a step, over all replicas");
+  member.optional("micro", out.micro_sequences, 1, kMaxSequences,
+                  "Sequences of a micro batch, per replica; default: 1");
+  member.optional("micro_batches", written_type(R"({"anyOf": [
+                    {"enum": ["balanced"]},
+                    {"type": "array", "items": {"type": "integer", "minimum": 1, "maximum": 65536},
+                     "minItems": 1}]})"),
+                  "Micro batches of each data-parallel replica, or of each replica on each pool of "
+                  "nodes, or \"balanced\": in proportion to their speed; with \"micro\" they make "
+                  "up \"sequences\"; default: equal",
+                  [&](const JsonCursor& at) { read_micro_batches(at, draft); });
+  member.required("tokens", out.tokens, 1, kMaxTokens, "Tokens of a sequence");
+  member.optional(
+      "sample_tokens", written_type(R"({"anyOf": [
+                    {"type": "integer", "minimum": 1, "maximum": 16777216},
+                    {"type": "array", "items": {"type": "integer", "minimum": 1,
+                                                "maximum": 16777216},
+                     "minItems": 1, "maxItems": 100000}]})"),
+      "Of packed sequences, whose samples do not attend to each other: tokens of every "
+      "sample, or lengths of samples that stand for all; default: a sequence is one "
+      "sample",
+      [&](const JsonCursor& at) { out.sample_tokens = read_sample_tokens(at, out.tokens); });
+}
+
+void declare_recompute(const DeclaredMembers& member, RecomputeModules& out) {
+  member.optional("modules", shared_type("recompute_modules"), "",
+                  [&](const JsonCursor& at) { out = read_recompute_modules(at); });
+  member.optional("products", out.products, Dimension::share, kShare,
+                  "Share of the matrix products that run again (per-operation checkpointing); "
+                  "default: 0");
+}
+
+void declare_expert_routing(const DeclaredMembers& member, ScenarioDraft& draft) {
+  ExpertRouting& out = draft.routing;
+  member.optional("imbalance", out.imbalance, Interval{1, 100},
+                  "Tokens of the fullest expert-parallel rank over the mean");
+  member.optional("zipf", out.zipf, Interval{0, 10},
+                  "Or: expert i gets a share in proportion to i to the power of minus this");
+  member.optional("capacity_factor", out.capacity, Interval{0.01, 1000},
+                  "Most copies of tokens that an expert takes, over the mean; further ones are "
+                  "dropped; default: no limit");
+  member.optional("pad_to_capacity", out.padded,
+                  "Whether every expert computes as many rows as it takes at most; default: false");
+  if (member.object() != nullptr) check_routing(*member.object(), draft);
+}
+
+void declare_straggler(const DeclaredMembers& member, Straggler& out) {
+  member.required("gpu", out.gpu, 0, kMaxGpus - 1, "Global rank");
+  member.required("slowdown", out.slowdown, Interval{1, 100},
+                  "Time of every kernel over that of a healthy GPU");
+}
+
+void declare_job(const DeclaredMembers& member, ScenarioDraft& draft) {
+  member.optional("parallelism", draft, "How the model is cut over GPUs", declare_parallelism);
+  member.required("batch", draft, "What a step is fed", declare_batch);
+  member.optional(
+      "precision", draft.precision, precision_names(),
+      "Format of the matrix products; default: bf16, or fp16 where the GPU has no bf16");
+  // spec_schemas() adds the object.
+  member.optional("recompute", written_type(R"({"anyOf": [
+                    {"description": "selective: the attention core",
+                     "enum": ["none", "selective", "full"]}]})"),
+                  "Activations computed again in the backward pass; default: none",
+                  [&](const JsonCursor& at) { read_recompute(at, draft); });
+  member.optional("routing", draft,
+                  "How unevenly tokens fall on experts, and how many an expert takes; default: "
+                  "evenly, all",
+                  declare_expert_routing);
+  member.optional("lora", draft.adapters,
+                  "Low-rank adapters (LoRA, QLoRA): all other weights are frozen; default: all "
+                  "weights are trained",
+                  declare_lora);
+  member.optional("offload", draft.offload,
+                  "What lives in the nodes' memory instead of the GPUs'; default: nothing",
+                  declare_offload);
+  member.optional("frozen", draft.frozen, "Parts that are not trained; default: none",
+                  declare_frozen);
+}
+
+void declare_stragglers(const DeclaredMembers& member, ScenarioDraft& draft) {
+  constexpr std::size_t kMostStragglers = 100'000;
+  member.optional(
+      "stragglers", kMostStragglers, "One GPU", "GPUs that are slower than their kind",
+      [](const DeclaredMembers& one) {
+        Straggler straggler;
+        declare_straggler(one, straggler);
+      },
+      [&](const JsonCursor& list) {
+        std::set<int> known;
+        for (const JsonCursor& element : list.elements(kMostStragglers)) {
+          Straggler& straggler = draft.stragglers.emplace_back();
+          declare_straggler({element, Extent::whole}, straggler);
+          if (!known.insert(straggler.gpu).second) element.at("gpu").fail("each GPU once");
+          element.finish();
+        }
+      });
+}
+
+void declare_expectation(const DeclaredMembers& member, Expectation& out) {
+  member.optional("step_time", out.step_time, Interval{0, 1e7, true}, "Of one step");
+  member.optional("mfu", out.mfu, Dimension::share, Interval{0, 1, true},
+                  "With attention counted in full");
+  member.optional("within", out.within, Dimension::share, Interval{0, 10},
+                  "How near a prediction has to be; default: 5 %");
+  member.optional("fits", out.fits,
+                  "false: the job is expected not to fit in memory; run predicts it anyway. "
+                  "Default: true");
+  member.optional("source", out.source, "Where it was published");
+  declare_claim(member, out.claim);
+}
+
+void declare_reckoning(const DeclaredMembers& member, ScenarioDraft& draft) {
+  member.optional("training", draft.training_tokens,
+                  "The whole run, for time to train and its price",
+                  [](const DeclaredMembers& training, double& tokens) {
+                    training.required("tokens", tokens, Dimension::count, Interval{1, 1e18},
+                                      "Tokens to train on");
+                  });
+  member.optional("price", draft.usd_per_gpu_hour, "What a GPU costs",
+                  [](const DeclaredMembers& price, double& usd) {
+                    price.required("usd_per_gpu_hour", usd, kPrice,
+                                   "Instead of the node's list price");
+                  });
+  member.optional("expect", draft.expect,
+                  "What was measured, for run and the tests to compare with", declare_expectation);
 }
 
 }  // namespace lockstep

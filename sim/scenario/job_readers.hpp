@@ -16,6 +16,20 @@ void declare_lora(const DeclaredMembers& member, Adapters& out);
 void declare_offload(const DeclaredMembers& member, HostOffload& out);
 void declare_frozen(const DeclaredMembers& member, FrozenParts& out);
 
+void declare_batch(const DeclaredMembers& member, ScenarioDraft& draft);
+/// What selective recomputation repeats.
+void declare_recompute(const DeclaredMembers& member, RecomputeModules& out);
+/// How unevenly tokens fall on experts, and how many of them an expert takes.
+void declare_expert_routing(const DeclaredMembers& member, ScenarioDraft& draft);
+void declare_straggler(const DeclaredMembers& member, Straggler& out);
+void declare_expectation(const DeclaredMembers& member, Expectation& out);
+
+// Members of a scenario itself: the job, but for its model, cluster and stack;
+void declare_job(const DeclaredMembers& member, ScenarioDraft& draft);
+void declare_stragglers(const DeclaredMembers& member, ScenarioDraft& draft);
+/// for how long it runs, at what price, and what is expected of it.
+void declare_reckoning(const DeclaredMembers& member, ScenarioDraft& draft);
+
 /// A file that the scenario in file `scenario` names; its path starts from the scenario's folder.
 std::filesystem::path file_of_scenario(const std::string& scenario, const JsonCursor& from);
 

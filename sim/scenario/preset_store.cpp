@@ -211,7 +211,7 @@ const IntraNodeCollectives& PresetStore::nvlink(std::string_view name) const {
 const ReliabilitySpec& PresetStore::reliability(std::string_view name) const {
   return state_->get(state_->reliability, *this, "reliability", name,
                      [&](const JsonCursor& root, ReliabilitySpec& spec) {
-                       read_reliability(root, spec);
+                       declare_reliability({root, Extent::whole}, spec);
                        spec.name = name;
                      });
 }
@@ -227,7 +227,7 @@ const ChassisSpec& PresetStore::chassis(std::string_view name) const {
 const StorageSpec& PresetStore::storage(std::string_view name) const {
   return state_->get(state_->storages, *this, "storages", name,
                      [&](const JsonCursor& root, StorageSpec& spec) {
-                       read_storage(root, spec);
+                       declare_storage({root, Extent::whole}, spec);
                        spec.name = name;
                      });
 }
@@ -243,7 +243,7 @@ const FacilitySpec& PresetStore::facility(std::string_view name) const {
 const ClusterPreset& PresetStore::cluster(std::string_view name) const {
   return state_->get(state_->clusters, *this, "clusters", name,
                      [&](const JsonCursor& root, ClusterPreset& spec) {
-                       read_cluster_preset(root, *this, spec);
+                       declare_cluster_preset({root, Extent::whole}, *this, spec);
                        spec.name = name;
                      });
 }

@@ -1,11 +1,13 @@
 #include "sim/scenario/read_cluster.hpp"
 
+#include <array>
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "models/base/json_override.hpp"
 #include "sim/scenario/fabric_assumptions.hpp"
-#include "sim/scenario/member_reader.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/read_pools.hpp"
 #include "sim/scenario/spec_readers.hpp"
@@ -13,6 +15,14 @@
 
 namespace lockstep {
 namespace {
+
+constexpr std::array<std::string_view, 2> kAcrossNames{"pipeline", "data"};
+constexpr std::string_view kPoolsSchema = R"({"type": "array", "items": {"type": "object",
+  "properties": {
+    "node": {"$ref": "#/properties/cluster/anyOf/1/properties/node"},
+    "nodes": {"description": "How many of them", "type": "integer", "minimum": 1,
+              "maximum": 1000000}},
+  "required": ["node", "nodes"], "additionalProperties": false}, "minItems": 1, "maxItems": 64})";
 
 void read_fabric_choice(const JsonCursor& from, const PresetStore& presets, ClusterDraft& draft) {
   FabricSpec fabric;
@@ -91,24 +101,60 @@ FabricSpec default_fabric(const NodeSpec& node, const PresetStore& presets) {
   return fabric;
 }
 
-void read_cluster_preset(const JsonCursor& from, const PresetStore& presets, ClusterPreset& out) {
-  const MemberReader member(from, Extent::whole);
-  const auto name_of = [&](std::string_view kind, std::string& name) {
-    return [&presets, kind, &name](const JsonCursor& at) {
-      name = read_preset_name(at, kind, presets);
-    };
+void declare_cluster_preset(const DeclaredMembers& member, const PresetStore& presets,
+                            ClusterPreset& out) {
+  const auto name = [&](std::string_view kind, std::string& to) {
+    return
+        [&presets, kind, &to](const JsonCursor& at) { to = read_preset_name(at, kind, presets); };
   };
   std::string node, fabric;
-  member.optional("about", out.about);
-  member.required("node", name_of("nodes", node));
-  member.required("fabric", name_of("fabrics", fabric));
   int nodes = 0;
-  member.required("nodes", nodes, 1, kMaxNodes);
-  member.required("facility", name_of("facilities", out.facility));
-  member.optional("reliability", name_of("reliability", out.reliability));
-  member.optional("power_limit",
-                  [&](const JsonCursor& at) { out.power_limit = at.watts(Interval{1, 1e12}); });
+  member.optional("about", out.about, "What it is");
+  member.required("node", text_type(), "The kind of node", name("nodes", node));
+  member.required("fabric", text_type(), "The network between them", name("fabrics", fabric));
+  member.required("nodes", nodes, 1, kMaxNodes, "How many of them");
+  member.required("facility", text_type(), "The site around them",
+                  name("facilities", out.facility));
+  member.optional("reliability", text_type(), "How often what fails",
+                  name("reliability", out.reliability));
+  member.optional("power_limit", out.power_limit, Interval{1, 1e12}, "Of the site");
+  if (member.object() == nullptr) return;
   out.cluster = {.node = presets.node(node), .nodes = nodes, .fabric = presets.fabric(fabric)};
+}
+
+void declare_cluster(const DeclaredMembers& member, const PresetStore& presets, ClusterDraft& out) {
+  member.optional("pools", written_type(kPoolsSchema),
+                  "In place of node and nodes: nodes of several kinds, on one fabric; ranks fill "
+                  "them in this order",
+                  [&](const JsonCursor& at) { read_pools(*member.object(), at, presets, out); });
+  member.optional(
+      "node", "nodes", "The kind of node", "A preset with changes, or a node of one's own",
+      [&](const DeclaredMembers& node) {
+        NodeSpec spec;
+        declare_node(node, presets, spec);
+      },
+      [&](const JsonCursor& at) { read_node_choice(at, presets, out.node); });
+  member.optional("nodes", out.nodes, 1, kMaxNodes,
+                  "How many; default: as many as the parallelism needs");
+  member.optional("across", choice_type(kAcrossNames),
+                  "What is laid over the pools one after the other: the stages of the pipeline, or "
+                  "data-parallel replicas; default: by the software's order of ranks",
+                  [&](const JsonCursor& at) {
+                    if (!member.object()->find("pools")) {
+                      at.fail("no such key, unless there are \"pools\"");
+                    }
+                    const bool stages = at.choice(kAcrossNames) == 0;
+                    out.across = stages ? ParallelAxis::pipeline : ParallelAxis::data;
+                  });
+  member.optional(
+      "fabric", "fabrics",
+      "The network between nodes; default: rail_optimised, or fat_tree for nodes with one NIC",
+      "A preset with changes, a fabric of a kind, or changes to the default fabric",
+      [&](const DeclaredMembers& fabric) {
+        FabricSpec spec;
+        declare_fabric(fabric, presets, spec);
+      },
+      [&](const JsonCursor& at) { read_fabric_choice(at, presets, out); });
 }
 
 ClusterDraft read_cluster_draft(const JsonCursor& from, const PresetStore& presets) {
@@ -120,18 +166,10 @@ ClusterDraft read_cluster_draft(const JsonCursor& from, const PresetStore& prese
     draft.site = preset;
   }
   if (from.is_string()) return draft;
-  const auto pools = from.find("pools");
-  if (pools) {
-    read_pools(from, *pools, presets, draft);
-  } else if (!refines || from.find("node")) {
+  declare_cluster({from, Extent::changes}, presets, draft);
+  if (!refines && !from.find("pools") && !from.find("node")) {
     read_node_choice(from.at("node"), presets, draft.node);
   }
-  if (const auto across = from.find("across")) {
-    if (!pools) across->fail("no such key, unless there are \"pools\"");
-    read_across(*across, draft);
-  }
-  if (const auto nodes = from.find("nodes")) draft.nodes = nodes->integer(1, kMaxNodes);
-  if (const auto fabric = from.find("fabric")) read_fabric_choice(*fabric, presets, draft);
   from.finish();
   return draft;
 }

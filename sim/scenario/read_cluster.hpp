@@ -9,6 +9,7 @@
 #include "models/collectives/collectives.hpp"
 #include "models/spec/hardware.hpp"
 #include "sim/scenario/cluster_site.hpp"
+#include "sim/scenario/declared_members.hpp"
 #include "sim/scenario/node_pool.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "topologies/fabrics/fabric.hpp"
@@ -34,8 +35,10 @@ struct ClusterPreset : ClusterSite {
   std::string about;
   ClusterDraft cluster;  ///< all of it, with its nodes, fabric and site
 };
-/// Reads the members of such a preset. Throws InputError.
-void read_cluster_preset(const JsonCursor& from, const PresetStore& presets, ClusterPreset& out);
+// What such a preset may have, and a cluster in a scenario (spec_readers.hpp).
+void declare_cluster_preset(const DeclaredMembers& member, const PresetStore& presets,
+                            ClusterPreset& out);
+void declare_cluster(const DeclaredMembers& member, const PresetStore& presets, ClusterDraft& out);
 
 /// A cluster with everything filled in and checked.
 struct Cluster {

@@ -1,7 +1,6 @@
 #include "sim/scenario/read_pools.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -15,7 +14,6 @@ namespace lockstep {
 namespace {
 
 constexpr std::size_t kMostPools = 64;
-constexpr std::array<std::string_view, 2> kAcrossNames{"pipeline", "data"};
 
 void check_alike(const JsonCursor& node, const NodeSpec& first, const NodeSpec& here) {
   const auto rule = [](const std::string& what) { return what + ", as in the first pool"; };
@@ -34,11 +32,6 @@ void check_alike(const JsonCursor& node, const NodeSpec& first, const NodeSpec& 
 }
 
 }  // namespace
-
-void read_across(const JsonCursor& from, ClusterDraft& out) {
-  const bool stages = from.choice(kAcrossNames) == 0;
-  out.across = stages ? ParallelAxis::pipeline : ParallelAxis::data;
-}
 
 void read_pools(const JsonCursor& cluster, const JsonCursor& pools, const PresetStore& presets,
                 ClusterDraft& out) {

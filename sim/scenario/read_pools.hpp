@@ -14,7 +14,4 @@ namespace lockstep {
 void read_pools(const JsonCursor& cluster, const JsonCursor& pools, const PresetStore& presets,
                 ClusterDraft& out);
 
-/// "across" of a cluster with pools. Throws InputError.
-void read_across(const JsonCursor& from, ClusterDraft& out);
-
 }  // namespace lockstep

@@ -6,7 +6,7 @@
 
 #include "models/base/quantity.hpp"
 #include "models/base/text_file.hpp"
-#include "sim/scenario/member_reader.hpp"
+#include "sim/scenario/declared_members.hpp"
 #include "sim/scenario/spec_readers.hpp"
 
 namespace lockstep {
@@ -46,34 +46,74 @@ FacilitySpec read_facility_choice(const std::optional<JsonCursor>& from, const P
   return out;
 }
 
-SmoothingSpec read_smoothing(const JsonCursor& from) {
-  SmoothingSpec out;
-  const MemberReader member(from, Extent::changes);
-  member.optional("floor", out.floor, Interval{0, 1e5});
-  member.optional("capacitor_joules", out.capacitor, Interval{0, 1e6});
-  from.finish();
-  return out;
+void declare_smoothing(const DeclaredMembers& member, SmoothingSpec& out) {
+  member.optional("floor", out.floor, Interval{0, 1e5},
+                  "The card burns up to this while the job runs");
+  member.optional("capacitor_joules", out.capacitor, Interval{0, 1e6},
+                  "Energy storage in the supply");
 }
 
 }  // namespace
 
+void declare_power(const DeclaredMembers& member, PowerSpec& out) {
+  member.optional("cap", out.cap, Interval{1, 1e5}, "Power cap of each GPU; lowers its clock");
+  member.optional(
+      "facility", "facilities",
+      "The site around the machines; default: that of the cluster's preset, else air_chiller",
+      "A preset with changes",
+      [](const DeclaredMembers& facility) {
+        FacilitySpec spec;
+        declare_facility(facility, spec);
+      },
+      [](const JsonCursor&) {});  // read_power(), also where none is given
+  member.optional("outside_celsius", out.outside_celsius, Interval{-50, 60},
+                  "Temperature of the air outside; default: 20");
+  member.optional("meter", out.meter, Interval{0, 3600},
+                  "Averaging time of the meter whose readings are reported; default: 2 s");
+  member.optional("ramp_window", out.ramp_window, Interval{1e-4, 3600},
+                  "Ramp rates are differences over this time; default: 100 ms");
+  member.optional("smoothing", out.smoothing, "What evens out the swing of a step, per GPU",
+                  declare_smoothing);
+  member.optional("site_limit", out.site_limit, Interval{1, 1e12},
+                  "How many nodes fit under it is reported; a job that draws more says so first, "
+                  "and site_excess_w is by how much. Default: the power_limit of the cluster's "
+                  "preset");
+}
+
+void declare_cost(const DeclaredMembers& member, const std::string& scenario, CostSpec& out) {
+  constexpr ValueType kHourly =
+      written_type(R"({"anyOf": [{"type": "number", "minimum": 0}, {"type": "string"}]})");
+  member.optional("usd_per_gpu", out.usd_per_gpu, kUsd, "Capital");
+  member.optional("usd_per_node", out.usd_per_node, kUsd, "A server without its GPUs");
+  member.optional("usd_per_100g_port", out.usd_per_100g_port, kUsd,
+                  "A switch port with its plug, per 100 Gb/s");
+  member.optional("usd_per_facility_w", out.usd_per_facility_w, kUsd,
+                  "Building, power and cooling, by peak facility power");
+  member.optional("years", out.years, Interval{0.1, 100},
+                  "In which all of that is written off; default: 5");
+  member.optional("utilisation", out.utilisation, Interval{0.01, 1},
+                  "Of those years, in use; default: 1");
+  member.optional("usd_per_kwh", kHourly,
+                  "Energy tariff: a number, or a CSV file with a line per hour",
+                  [&](const JsonCursor& at) { out.usd_per_kwh = read_hourly(at, scenario, 1e3); });
+  member.optional(
+      "grams_per_kwh", kHourly,
+      "Carbon dioxide of the grid: a number, or a CSV file with a line per hour",
+      [&](const JsonCursor& at) { out.grams_per_kwh = read_hourly(at, scenario, 1e4); });
+  member.optional("people_usd_per_hour", out.people_usd_per_hour, kUsd, "All people together");
+  member.optional("hosting_usd_per_kw_month", out.hosting_usd_per_kw_month, kUsd,
+                  "By peak facility power");
+}
+
 PowerSpec read_power(const JsonCursor& from, const PresetStore& presets, const ClusterSite& site,
                      std::vector<std::string>& assumptions) {
   PowerSpec out;
-  const MemberReader member(from, Extent::changes);
-  constexpr Interval kGpuWatts{1, 1e5};
-  member.optional("cap", [&](const JsonCursor& at) { out.cap = at.watts(kGpuWatts); });
+  declare_power({from, Extent::changes}, out);
   out.facility = read_facility_choice(from.find("facility"), presets, site, assumptions);
-  member.optional("outside_celsius", out.outside_celsius, Interval{-50, 60});
   if (!from.find("outside_celsius")) {
     assumptions.push_back(
         fmt::format("power.outside_celsius: {:g} (not given)", out.outside_celsius));
   }
-  member.optional("meter", out.meter, Interval{0, 3600});
-  member.optional("ramp_window", out.ramp_window, Interval{1e-4, 3600});
-  member.optional("smoothing", [&](const JsonCursor& at) { out.smoothing = read_smoothing(at); });
-  member.optional("site_limit",
-                  [&](const JsonCursor& at) { out.site_limit = at.watts(Interval{1, 1e12}); });
   if (!out.site_limit && site.power_limit) {
     out.site_limit = site.power_limit;
     assumptions.push_back(
@@ -86,19 +126,7 @@ PowerSpec read_power(const JsonCursor& from, const PresetStore& presets, const C
 
 void read_cost(const JsonCursor& from, const std::string& file, CostSpec& out,
                std::vector<std::string>& assumptions) {
-  const MemberReader member(from, Extent::changes);
-  member.optional("usd_per_gpu", out.usd_per_gpu, kUsd);
-  member.optional("usd_per_node", out.usd_per_node, kUsd);
-  member.optional("usd_per_100g_port", out.usd_per_100g_port, kUsd);
-  member.optional("usd_per_facility_w", out.usd_per_facility_w, kUsd);
-  member.optional("years", out.years, Interval{0.1, 100});
-  member.optional("utilisation", out.utilisation, Interval{0.01, 1});
-  member.optional("usd_per_kwh",
-                  [&](const JsonCursor& at) { out.usd_per_kwh = read_hourly(at, file, 1e3); });
-  member.optional("grams_per_kwh",
-                  [&](const JsonCursor& at) { out.grams_per_kwh = read_hourly(at, file, 1e4); });
-  member.optional("people_usd_per_hour", out.people_usd_per_hour, kUsd);
-  member.optional("hosting_usd_per_kw_month", out.hosting_usd_per_kw_month, kUsd);
+  declare_cost({from, Extent::changes}, file, out);
   const bool buys = out.usd_per_gpu > 0 || out.usd_per_node > 0 || out.usd_per_100g_port > 0 ||
                     out.usd_per_facility_w > 0;
   if (buys && !from.find("years")) {

@@ -6,6 +6,7 @@
 
 #include "models/base/json_cursor.hpp"
 #include "sim/scenario/cluster_site.hpp"
+#include "sim/scenario/declared_members.hpp"
 #include "sim/scenario/power_spec.hpp"
 #include "sim/scenario/preset_store.hpp"
 
@@ -13,6 +14,10 @@ namespace lockstep {
 
 /// The facility of a scenario that names none, on a cluster whose preset names none.
 constexpr std::string_view kDefaultFacility = "air_chiller";
+
+// What the two objects may have; `scenario` is the file whose folder paths start from.
+void declare_power(const DeclaredMembers& member, PowerSpec& out);
+void declare_cost(const DeclaredMembers& member, const std::string& scenario, CostSpec& out);
 
 /// Reads both, each with its files relative to the folder of `file`; finished. What is left open is
 /// the site's, or a default: `assumptions` says which. Throws InputError.

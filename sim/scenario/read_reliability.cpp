@@ -14,7 +14,7 @@
 
 #include "models/base/input_error.hpp"
 #include "models/base/text_file.hpp"
-#include "sim/scenario/member_reader.hpp"
+#include "sim/scenario/declared_members.hpp"
 #include "sim/scenario/run_spec.hpp"
 #include "sim/scenario/spec_readers.hpp"
 
@@ -30,6 +30,10 @@ constexpr Interval kFoundAfter{0, 1e9};
 /// Optics and DIMMs are sold with millions of hours, and a scenario may rule a mode out.
 constexpr Interval kMeanTime{0, 1e15, true};
 constexpr std::size_t kMostModes = 1000;
+constexpr Interval kCount{0, 1e9, true};
+constexpr Interval kSlowdown{1, 100};
+constexpr std::string_view kFaultSchema =
+    R"({"$ref": "#/properties/cluster/properties/fabric/anyOf/1/properties/faults/items"})";
 
 /// What was watched while failures were counted.
 struct Observed {
@@ -38,35 +42,99 @@ struct Observed {
   std::vector<std::string> not_given;  ///< sizes that the counts were divided by all the same
 };
 
-Observed read_observed(const JsonCursor& from) {
-  constexpr int kMostPer = 1024;
-  Observed observed;
-  const auto whole = [&](std::string_view key, int otherwise, int most) {
-    const auto member = from.find(key);
-    if (!member) observed.not_given.push_back(fmt::format("{} {}", otherwise, key));
-    return static_cast<double>(member ? member->integer(1, most) : otherwise);
+/// How many of what a node, rack, ... has, by key; 0: not given.
+struct ObservedSizes {
+  int gpus = 0;
+  Seconds time;
+  struct Size {
+    std::string_view key;
+    int otherwise, most;
+    std::string_view sentence;
+    int given = 0;
   };
-  const double gpus = from.at("gpus").integer(1, 10'000'000);
-  const double nodes = gpus / whole("gpus_per_node", 8, kMaxGpusPerNode);
-  const double nics = nodes * whole("nics_per_node", 8, kMaxGpusPerNode);
-  const double cpus = nodes * whole("cpus_per_node", 2, kMaxGpusPerNode);
-  const double racks = nodes / whole("nodes_per_rack", 4, kMostPer);
-  const double switches = nodes / whole("nodes_per_switch", 32, kMostPer);
-  const double feeds = nodes / whole("nodes_per_feed", 64, 100 * kMostPer);
+  static constexpr int kMostPer = 1024;
+  std::array<Size, 6> sizes{{{"gpus_per_node", 8, kMaxGpusPerNode, "Default: 8"},
+                             {"nics_per_node", 8, kMaxGpusPerNode, "Default: 8"},
+                             {"cpus_per_node", 2, kMaxGpusPerNode, "Default: 2"},
+                             {"nodes_per_rack", 4, kMostPer, "Default: 4"},
+                             {"nodes_per_switch", 32, kMostPer, "Default: 32"},
+                             {"nodes_per_feed", 64, 100 * kMostPer, "Default: 64"}}};
+};
+
+void declare_observed(const DeclaredMembers& member, ObservedSizes& out) {
+  member.required("gpus", out.gpus, 1, 10'000'000, "");
+  for (ObservedSizes::Size& size : out.sizes) {
+    member.optional(size.key, size.given, 1, size.most, size.sentence);
+  }
+  member.required("time", out.time, kMeanTime, "");
+}
+
+Observed observed_of(const ObservedSizes& from) {
+  Observed observed;
+  const auto per = [&](std::size_t i) {
+    const ObservedSizes::Size& size = from.sizes[i];
+    if (size.given == 0) {
+      observed.not_given.push_back(fmt::format("{} {}", size.otherwise, size.key));
+    }
+    return static_cast<double>(size.given > 0 ? size.given : size.otherwise);
+  };
+  const double gpus = from.gpus;
+  const double nodes = gpus / per(0);
+  const double nics = nodes * per(1);
+  const double cpus = nodes * per(2);
+  const double racks = nodes / per(3);
+  const double switches = nodes / per(4);
+  const double feeds = nodes / per(5);
   observed.components = {gpus, nics, cpus, nodes, racks, switches, feeds, 1};
-  observed.time = from.at("time").seconds(kMeanTime);
-  from.finish();
+  observed.time = from.time;
   return observed;
 }
 
+/// A mode as it stands in a file: which members go together depends on the others.
+struct WrittenMode {
+  std::string name;
+  std::optional<FailingComponent> component;
+  std::optional<double> count;
+  std::optional<Seconds> mean_time;
+  FailureEffect effect = FailureEffect::crash;
+  std::optional<FailureScope> scope;
+  double shape = 1, replaced = 1;
+  std::optional<double> slowdown;
+  std::optional<Seconds> found_after, lasts;
+  std::optional<FabricFault> fault;
+};
+
+void declare_mode(const DeclaredMembers& member, WrittenMode& out) {
+  member.required("name", out.name, "");
+  member.optional("component", out.component, kFailingComponents, "What fails by itself");
+  member.optional("count", out.count, kCount, "Failures among \"observed\"");
+  member.optional("mean_time", out.mean_time, kMeanTime,
+                  "Between failures of one component, instead of \"count\"");
+  member.optional("effect", out.effect, kEffects, "Default: crash");
+  member.optional("scope", out.scope, kScopes,
+                  "What goes down; default: all nodes of the component's rack, switch or feed, "
+                  "else one node");
+  member.optional("shape", out.shape, Interval{0.1, 10},
+                  "Weibull; below 1: most fail early; default: 1, exponential");
+  member.optional("replaced", out.replaced, kShare,
+                  "How likely a node has to be replaced; default: 1");
+  member.optional("slowdown", out.slowdown, kSlowdown,
+                  "Of every step, for \"slow\" and \"degraded\"");
+  member.optional("found_after", out.found_after, kFoundAfter, "Mean, for \"slow\" and \"silent\"");
+  member.optional("fault", written_type(kFaultSchema),
+                  "For \"slow\" and \"degraded\", instead of \"slowdown\": what of the fabric is "
+                  "broken; the step is simulated with it",
+                  [&](const JsonCursor& at) { out.fault = read_fabric_fault(at); });
+  member.optional("lasts", out.lasts, kMeanTime, "Mean, for \"degraded\": until it is mended");
+}
+
 /// A rate is a count of what was observed, or a mean time of one component.
-Seconds read_mean_time(const JsonCursor& from, const std::optional<Observed>& observed,
-                       FailingComponent component) {
-  constexpr Interval kCount{0, 1e9, true};
-  const auto mean = from.find("mean_time");
-  const auto count = from.find("count");
-  if (mean && count) count->fail(R"(either "count" or "mean_time")");
-  if (mean) return mean->seconds(kMeanTime);
+Seconds mean_time_of(const JsonCursor& from, const WrittenMode& written,
+                     const std::optional<Observed>& observed, FailingComponent component) {
+  if (written.mean_time && written.count) {
+    from.at("count").fail(R"(either "count" or "mean_time")");
+  }
+  if (written.mean_time) return *written.mean_time;
   const JsonCursor counted = from.at("count");
   if (!observed) counted.fail(R"("mean_time", as there is no "observed" to divide by)");
   return observed->time * observed->components[static_cast<std::size_t>(component)] /
@@ -90,44 +158,52 @@ FailureScope usual_scope(FailingComponent component) {
 /// `logged`: how often it fails is in a log.
 ReliabilityMode read_mode(const JsonCursor& from, const std::optional<Observed>& observed,
                           bool logged) {
-  constexpr Interval kShape{0.1, 10};
-  constexpr Interval kSlowdown{1, 100};
+  const auto refuse = [&from](std::string_view key, const char* allowed) {
+    if (const auto given = from.find(key)) given->fail(allowed);
+  };
+  WrittenMode written;
+  declare_mode({from, Extent::whole}, written);
   ReliabilityMode out;
   FailureMode& mode = out.mode;
-  const MemberReader member(from, Extent::whole);
-  member.required("name", mode.name);
+  mode.name = written.name;
   if (logged) {
     out.component = FailingComponent::job;
+    for (const char* key : {"component", "count", "mean_time", "shape"}) {
+      refuse(key, "nothing: the log says what failed, and when");
+    }
   } else {
-    out.component = read_choice<FailingComponent>(from.at("component"), kFailingComponents);
-    mode.mean_time = read_mean_time(from, observed, out.component);
-    member.optional("shape", mode.shape, kShape);
+    out.component = written.component
+                        ? *written.component
+                        : read_choice<FailingComponent>(from.at("component"), kFailingComponents);
+    mode.mean_time = mean_time_of(from, written, observed, out.component);
+    mode.shape = written.shape;
   }
-  member.optional("effect", [&](const JsonCursor& c) {
-    mode.effect = read_choice<FailureEffect>(c, kEffects);
-  });
-  mode.scope = usual_scope(out.component);
+  mode.effect = written.effect;
   const bool degraded = mode.effect == FailureEffect::degraded;
-  for (const char* key : {"scope", "replaced"}) {
-    const auto given = from.find(key);
-    if (degraded && given) given->fail("nothing: what is degraded is mended while the job runs");
-  }
-  member.optional("scope",
-                  [&](const JsonCursor& c) { mode.scope = read_choice<FailureScope>(c, kScopes); });
-  member.optional("replaced", mode.replaced, kShare);
   const bool slow = mode.effect == FailureEffect::slow;
-  const auto fault = from.find("fault"), lasts = from.find("lasts");
-  if (fault && !slow && !degraded) fault->fail(R"("effect": "slow" or "degraded" with it)");
-  if (lasts && !degraded) lasts->fail(R"("effect": "degraded" with it)");
-  if (fault) {
-    if (const auto both = from.find("slowdown")) both->fail(R"(either "slowdown" or "fault")");
-    out.fault = read_fabric_fault(*fault);
-  } else if (slow || degraded) {
+  const bool found = slow || mode.effect == FailureEffect::silent;
+  if (degraded) {
+    refuse("scope", "nothing: what is degraded is mended while the job runs");
+    refuse("replaced", "nothing: what is degraded is mended while the job runs");
+  } else {
+    refuse("lasts", R"("effect": "degraded" with it)");
+  }
+  mode.scope = written.scope.value_or(usual_scope(out.component));
+  mode.replaced = written.replaced;
+  if (!slow && !degraded) {
+    refuse("fault", R"("effect": "slow" or "degraded" with it)");
+    refuse("slowdown", R"("effect": "slow" or "degraded" with it)");
+  } else if (written.fault) {
+    refuse("slowdown", R"(either "slowdown" or "fault")");
+    out.fault = written.fault;
+  } else {
     mode.slowdown = from.at("slowdown").number(kSlowdown);
   }
   if (degraded) mode.lasts = from.at("lasts").seconds(kMeanTime);
-  if (slow || mode.effect == FailureEffect::silent) {
+  if (found) {
     mode.found_after = from.at("found_after").seconds(kFoundAfter);
+  } else {
+    refuse("found_after", R"("effect": "slow" or "silent" with it)");
   }
   from.finish();
   return out;
@@ -290,13 +366,9 @@ void read_log(const std::string& file, bool closed, ReliabilitySpec& out) {
   }
 }
 
-}  // namespace
-
-void read_reliability(const JsonCursor& from, ReliabilitySpec& out) {
-  if (const auto about = from.find("about")) out.about = about->string();
+void read_modes(const JsonCursor& from, const std::optional<Observed>& observed,
+                ReliabilitySpec& out) {
   const auto log = from.find("log");
-  std::optional<Observed> observed;
-  if (const auto seen = from.find("observed")) observed = read_observed(*seen);
   std::set<std::string> names;
   OpenModes open;
   const auto modes = log ? from.find("modes") : std::optional(from.at("modes"));
@@ -319,6 +391,32 @@ void read_reliability(const JsonCursor& from, ReliabilitySpec& out) {
   if (written.find('\0') != std::string::npos) log->fail("the name of a CSV file");
   const auto folder = std::filesystem::path(from.file()).parent_path();
   read_log((folder / written).string(), modes.has_value(), out);
+}
+
+}  // namespace
+
+void declare_reliability(const DeclaredMembers& member, ReliabilitySpec& out) {
+  // The modes depend on what was observed, and on whether there is a log.
+  const auto later = [](const JsonCursor&) {};
+  std::optional<ObservedSizes> observed;
+  member.optional("about", out.about, "");
+  member.optional("log", text_type(),
+                  "CSV file with known failures instead of rates, from the folder of this file: "
+                  "columns mode, and time_s, time_min, time_h or time_d since the run began. Modes "
+                  "that are not listed below are crashes of a node",
+                  later);
+  member.optional("observed", observed, "What was watched while failures were counted",
+                  declare_observed);
+  member.optional(
+      "modes", kMostModes, "", "",
+      [](const DeclaredMembers& mode) {
+        WrittenMode written;
+        declare_mode(mode, written);
+      },
+      later);
+  if (member.object() == nullptr) return;
+  const auto counts = observed ? std::optional(observed_of(*observed)) : std::nullopt;
+  read_modes(*member.object(), counts, out);
 }
 
 }  // namespace lockstep

@@ -7,7 +7,7 @@
 
 #include "models/base/text_file.hpp"
 #include "models/base/write_json.hpp"
-#include "sim/scenario/member_reader.hpp"
+#include "sim/scenario/declared_members.hpp"
 #include "sim/scenario/rl_spec.hpp"
 #include "sim/scenario/spec_readers.hpp"
 
@@ -23,32 +23,13 @@ constexpr std::array kAlgorithms{
     RlAlgorithm{"dapo", "DAPO", false, false, false, true,
                 "Yu et al. 2025, arXiv:2503.14476, section 3"},
 };
+constexpr std::array<std::string_view, kAlgorithms.size()> kAlgorithmNames{
+    kAlgorithms[0].name, kAlgorithms[1].name, kAlgorithms[2].name, kAlgorithms[3].name};
 constexpr std::string_view kDefaultEngine = "vllm";
 constexpr std::array<std::string_view, 2> kCacheNames{"bf16", "fp8"};
 constexpr int kMostInBatch = 1 << 20;
 constexpr double kDefaultSigma = 0.6;
-
-void read_engine(const JsonCursor& from, Extent extent, EngineSpec& out) {
-  const MemberReader member(from, extent);
-  constexpr Interval kSome{0, 1, true}, kTime{0, 10}, kBytes{0, 1e12}, kRate{1e6, 1e14};
-  if (extent == Extent::whole) member.required("about", out.about);
-  member.required("memory_fraction", out.memory_fraction, kSome);
-  member.required("workspace", out.workspace, kBytes);
-  member.required("most_sequences", out.most_sequences, 1, kMostInBatch);
-  member.required("prefill_tokens", out.prefill_tokens, 1, kMaxTokens);
-  member.optional("graphs", out.graphs);
-  member.optional("reserves", out.reserves);
-  member.optional("shared_prompts", out.shared_prompts);
-  member.required("step_host", out.step_host, kTime);
-  member.required("sequence_host", out.sequence_host, kTime);
-  member.required("launch_interval", out.launch_interval, kTime);
-  member.required("kernels_per_layer", out.kernels_per_layer, Interval{0, 1000});
-  member.required("cache_bandwidth", out.cache_bandwidth, kSome);
-  member.required("cache_arithmetic", out.cache_arithmetic, kSome);
-  member.required("refit_rate", out.refit_rate, kRate);
-  member.required("refit_overhead", out.refit_overhead, Interval{0, 1e4});
-  member.required("host_copy", out.host_copy, kSome);
-}
+constexpr Interval kMeanTokens{1, kMaxTokens};
 
 EngineSpec read_engine_choice(const std::optional<JsonCursor>& from, const PresetStore& presets,
                               std::vector<std::string>& assumptions) {
@@ -61,63 +42,49 @@ EngineSpec read_engine_choice(const std::optional<JsonCursor>& from, const Prese
   }
   EngineSpec engine = engine_preset(presets, name);
   if (!refines) return engine;
-  read_engine(*from, Extent::changes, engine);
+  declare_engine({*from, Extent::changes}, engine);
   from->finish();
   return engine;
 }
 
-ResponseLengths read_responses(const JsonCursor& from, std::vector<std::string>& assumptions) {
-  ResponseLengths out;
-  if (const auto listed = from.find("lengths")) {
-    for (const JsonCursor& length : listed->elements(kMostInBatch)) {
-      out.listed.push_back(length.integer(1, kMaxTokens));
+/// What is left open is assumed.
+void complete_responses(const JsonCursor& from, ResponseLengths& out,
+                        std::vector<std::string>& assumptions) {
+  if (!out.listed.empty()) {
+    for (const std::string_view key : {"mean", "most", "sigma"}) {
+      if (const auto given = from.find(key)) given->fail("nothing beside \"lengths\"");
     }
-    if (out.listed.empty()) listed->fail("the tokens of at least one response");
     double sum = 0;
     for (const int length : out.listed) sum += length;
     out.mean = sum / static_cast<double>(out.listed.size());
     out.most = *std::ranges::max_element(out.listed);
-    from.finish();
-    return out;
+    return;
   }
-  out.mean = from.at("mean").number(Interval{1, kMaxTokens});
+  if (out.mean == 0) out.mean = from.at("mean").number(kMeanTokens);
   const auto most = from.find("most");
-  out.most = most ? most->integer(1, kMaxTokens) : static_cast<int>(4 * out.mean);
+  if (!most) out.most = static_cast<int>(4 * out.mean);
   if (out.most < out.mean) most->fail(fmt::format("at least the mean, {:g}", out.mean));
-  const auto sigma = from.find("sigma");
-  out.sigma = sigma ? sigma->number(Interval{0, 4}) : kDefaultSigma;
+  const bool spread = from.find("sigma").has_value();
+  if (!spread) out.sigma = kDefaultSigma;
   if (!most) assumptions.push_back(fmt::format("responses: {} tokens at most (4 means)", out.most));
-  if (!sigma && out.most > out.mean) {
+  if (!spread && out.most > out.mean) {
     assumptions.push_back(fmt::format("responses: log-normal with sigma {:g}", out.sigma));
   }
-  from.finish();
-  return out;
 }
 
-GenerationPool read_pool(const JsonCursor& from, const Scenario& training,
-                         const PresetStore& presets, std::vector<std::string>& assumptions) {
-  GenerationPool pool;
-  pool.precision = training.job.precision;
-  const MemberReader member(from, Extent::changes);
-  pool.engine = read_engine_choice(from.find("engine"), presets, assumptions);
-  member.optional("nodes", pool.nodes, 1, kMaxGpus / training.node.gpus);
-  member.optional("tensor", pool.tensor, 1, kMaxGpus);
-  member.optional("expert_parallel", pool.expert_parallel);
-  member.optional("precision", [&](const JsonCursor& at) {
-    pool.precision = read_choice<Precision>(at, precision_names());
-    if (training.node.gpu.peak(pool.precision) <= FlopsPerSecond{}) {
-      at.fail("a format that " + training.node.gpu.name + " has");
+void check_pool(const JsonCursor& from, const Scenario& training, const GenerationPool& pool) {
+  const auto at = [&](std::string_view key) { return from.find(key).value_or(from); };
+  const int most_nodes = kMaxGpus / training.node.gpus;
+  if (pool.nodes > most_nodes) at("nodes").fail(fmt::format("at most {}", most_nodes));
+  if (training.node.gpu.peak(pool.precision) <= FlopsPerSecond{}) {
+    at("precision").fail("a format that " + training.node.gpu.name + " has");
+  }
+  if (pool.nodes > 0) {
+    if (const auto offload = from.find("offload")) {
+      offload->fail("no such key beside \"nodes\": nothing shares these GPUs");
     }
-  });
-  member.optional("cache", [&](const JsonCursor& at) {
-    pool.cache_bytes = at.choice(kCacheNames) == 0 ? 2 : 1;
-  });
-  if (const auto offload = from.find("offload")) {
-    if (pool.nodes > 0) offload->fail("no such key beside \"nodes\": nothing shares these GPUs");
-    pool.offload = offload->boolean();
   }
   const TransformerShape& model = training.job.model;
-  const auto at = [&](std::string_view key) { return from.find(key).value_or(from); };
   if (model.heads % pool.tensor != 0) {
     at("tensor").fail(fmt::format("a divisor of the {} heads of {}", model.heads, model.name));
   }
@@ -132,8 +99,6 @@ GenerationPool read_pool(const JsonCursor& from, const Scenario& training,
   if (gpus % pool.tensor != 0) {
     at("tensor").fail(fmt::format("a divisor of the {} GPUs that generate", gpus));
   }
-  from.finish();
-  return pool;
 }
 
 /// The scenario with another model in the actor's place, on the same GPUs in the same layout.
@@ -156,19 +121,12 @@ Scenario with_model(const JsonCursor& from, const std::string& file, std::string
   }
 }
 
-void read_counts(const JsonCursor& from, RlSpec& out) {
-  const MemberReader member(from, Extent::whole);
-  member.required("prompts", out.prompts, 1, kMostInBatch);
-  out.generations = 1;
-  const bool groups = out.algorithm->groups;
-  const auto generations =
-      groups ? std::optional(from.at("generations")) : from.find("generations");
-  if (generations) {
-    out.generations = generations->integer(groups ? 2 : 1, kMostInBatch / out.prompts);
-  }
-  member.optional("updates", out.updates, 1, out.samples());
-  member.optional("epochs", out.epochs, 1, 100);
-  member.required("prompt_tokens", out.prompt_tokens, 1, kMaxTokens);
+void complete_counts(const JsonCursor& from, RlSpec& out) {
+  const int most = kMostInBatch / out.prompts;
+  const auto given =
+      out.algorithm->groups ? std::optional(from.at("generations")) : from.find("generations");
+  if (given) out.generations = given->integer(out.algorithm->groups ? 2 : 1, most);
+  if (out.updates > out.samples()) (void)from.at("updates").integer(1, out.samples());
 }
 
 void check_counts(const JsonCursor& from, const Scenario& training, const RlSpec& out) {
@@ -191,21 +149,126 @@ std::optional<Scenario> read_scorer(const std::optional<JsonCursor>& from, bool 
   return with_model(given ? *from : root.at("model"), file, text, presets, options);
 }
 
-void read_scores(const JsonCursor& from, const JsonCursor& root, const std::string& file,
-                 std::string_view text, const PresetStore& presets, const ScenarioOptions& options,
-                 RlSpec& out) {
-  const MemberReader member(from, Extent::changes);
-  out.reference = out.algorithm->reference;
-  member.optional("reference", out.reference);
-  member.optional("log_probabilities", out.log_probabilities);
-  out.critic =
-      read_scorer(from.find("critic"), out.algorithm->critic, root, file, text, presets, options);
-  out.reward_model = read_scorer(from.find("reward_model"), out.algorithm->reward_model, root, file,
-                                 text, presets, options);
-  member.optional("reward_time", out.reward, Interval{0, 1e6});
+}  // namespace
+
+void declare_engine(const DeclaredMembers& member, EngineSpec& out) {
+  constexpr Interval kSome{0, 1, true}, kTime{0, 10};
+  member.required("memory_fraction", out.memory_fraction, Dimension::share, kSome,
+                  "Of the card: weights, workspaces and the cache");
+  member.required("workspace", out.workspace, Interval{0, 1e12}, "Of that fraction: activations");
+  member.required("most_sequences", out.most_sequences, 1, kMostInBatch,
+                  "That a replica decodes at once");
+  member.required("prefill_tokens", out.prefill_tokens, 1, kMaxTokens,
+                  "Of prompts that one pass takes");
+  member.optional("graphs", out.graphs, "Decoding is captured in CUDA graphs");
+  member.optional("reserves", out.reserves, "A sequence joins when its longest response would fit");
+  member.optional("shared_prompts", out.shared_prompts,
+                  "Responses to one prompt share its prefill");
+  member.required("step_host", out.step_host, kTime, "GPU idle between steps");
+  member.required("sequence_host", out.sequence_host, kTime, "The same, more for every sequence");
+  member.required("launch_interval", out.launch_interval, kTime,
+                  "Host time per kernel without graphs");
+  member.required("kernels_per_layer", out.kernels_per_layer, Interval{0, 1000},
+                  "That a decoding step launches");
+  member.required("cache_bandwidth", out.cache_bandwidth, kSome,
+                  "Share of HBM's rate at which keys and values are read");
+  member.required("cache_arithmetic", out.cache_arithmetic, kSome,
+                  "Share of the 16-bit peak that decoding attention reaches");
+  member.required("refit_rate", out.refit_rate, Interval{1e6, 1e14},
+                  "Of the model's bytes, to all replicas");
+  member.required("refit_overhead", out.refit_overhead, Interval{0, 1e4},
+                  "Of every change of weights");
+  member.required("host_copy", out.host_copy, kSome,
+                  "Share of PCIe's rate at which training state leaves and comes back");
+}
+
+namespace {
+
+void declare_responses(const DeclaredMembers& member, ResponseLengths& out) {
+  member.optional("mean", out.mean, kMeanTokens, "Tokens, with what was cut");
+  member.optional("most", out.most, 1, kMaxTokens,
+                  "Tokens at which the engine stops; default: 4 means");
+  member.optional("sigma", out.sigma, Interval{0, 4},
+                  "Of the logarithm of a length; 0: all of mean length; default: 0.6");
+  member.optional("lengths", written_type(R"({"type": "array", "minItems": 1,
+                    "items": {"type": "integer", "minimum": 1, "maximum": 16777216}})"),
+                  "Measured lengths in place of all else, given out in turn",
+                  [&](const JsonCursor& at) {
+                    for (const JsonCursor& length : at.elements(kMostInBatch)) {
+                      out.listed.push_back(length.integer(1, kMaxTokens));
+                    }
+                    if (out.listed.empty()) at.fail("the tokens of at least one response");
+                  });
+}
+
+void declare_generation(const DeclaredMembers& member, GenerationPool& out) {
+  member.optional(
+      "engine", "engines", "The inference engine; default: vllm", "A preset with changes",
+      [](const DeclaredMembers& engine) {
+        EngineSpec spec;
+        declare_engine(engine, spec);
+      },
+      [](const JsonCursor&) {});  // read_engine_choice(), also where none is given
+  member.optional("nodes", out.nodes, 1, kMaxGpus,
+                  "Nodes of its own, beside the cluster's; default: the trainers' GPUs take turns");
+  member.optional("tensor", out.tensor, 1, kMaxGpus, "GPUs of a replica; default: 1");
+  member.optional("expert_parallel", out.expert_parallel,
+                  "Whole experts on each GPU of a replica, instead of a part of every expert; "
+                  "default: false");
+  member.optional("precision", out.precision, precision_names(),
+                  "Of the layers' products; default: that of training");
+  member.optional(
+      "cache", choice_type(kCacheNames), "Format of keys and values; default: bf16",
+      [&](const JsonCursor& at) { out.cache_bytes = at.choice(kCacheNames) == 0 ? 2 : 1; });
+  member.optional("offload", out.offload,
+                  "Sharing GPUs: training state leaves for the host during a rollout; default: "
+                  "true");
 }
 
 }  // namespace
+
+void declare_rl(const DeclaredMembers& member, RlSpec& out) {
+  constexpr ValueType kScorer = written_type(R"({"type": ["boolean", "string", "object"]})");
+  const auto later = [](const JsonCursor&) {};  // read_scorer(): with the whole scenario
+  member.required("algorithm", choice_type(kAlgorithmNames),
+                  "Which models there are beside the actor: ppo has all, dapo none, grpo and rloo "
+                  "a reference",
+                  [&](const JsonCursor& at) {
+                    out.algorithm = &kAlgorithms[at.choice(kAlgorithmNames)];
+                    out.reference = out.algorithm->reference;
+                  });
+  member.required("prompts", out.prompts, 1, kMostInBatch, "Prompts of a rollout");
+  member.optional(
+      "generations", out.generations, 1, kMostInBatch,
+      "Responses to each prompt; default: 1, and to be given where a group is compared");
+  member.optional("updates", out.updates, 1, kMostInBatch,
+                  "Optimiser steps on a rollout, each on its part of it; default: 1");
+  member.optional("epochs", out.epochs, 1, 100,
+                  "Times that training goes over a rollout; default: 1");
+  member.required("prompt_tokens", out.prompt_tokens, 1, kMaxTokens, "Mean length of a prompt");
+  member.required("responses", out.responses,
+                  "How long responses get: log-normal and cut at most, or a list",
+                  declare_responses);
+  member.required("generation", out.generation, "The engine and its replicas", declare_generation);
+  member.optional("schedule", out.schedule, kRlScheduleNames,
+                  "Whether rollouts wait for training; the last two need nodes of their own; "
+                  "default: synchronous");
+  member.optional("packing", out.packing, "A training row holds several responses; default: true");
+  member.optional("log_probabilities", out.log_probabilities,
+                  "The trainer computes those of the old policy anew; default: true");
+  member.optional("reference", out.reference,
+                  "A frozen copy of the actor scores responses; default: as the algorithm says");
+  member.optional("critic", kScorer,
+                  "A value model that is trained along: true (of the actor's shape), false or a "
+                  "model; default: as the algorithm says",
+                  later);
+  member.optional("reward_model", kScorer,
+                  "A model that scores responses: true (of the actor's shape), false or a model; "
+                  "default: as the algorithm says",
+                  later);
+  member.optional("reward_time", out.reward, Interval{0, 1e6},
+                  "Of a reward that no GPU computes, while all wait; default: 0");
+}
 
 std::span<const RlAlgorithm> rl_algorithms() { return kAlgorithms; }
 
@@ -216,7 +279,8 @@ EngineSpec engine_preset(const PresetStore& presets, std::string_view name) {
   const JsonCursor root = JsonCursor::parse(path, read_text_file(path), JsonStyle::sourced);
   return root.read_whole([&] {
     EngineSpec engine;
-    read_engine(root, Extent::whole, engine);
+    engine.about = root.at("about").string();
+    declare_engine({root, Extent::whole}, engine);
     engine.name = name;
     root.finish();
     return engine;
@@ -241,23 +305,22 @@ RlScenario rl_scenario_of(const JsonCursor& root, std::string_view text, const P
     samples->fail(R"(no such key beside "rl", whose "responses" are packed)");
   }
   const JsonCursor from = root.at("rl");
-  std::vector<std::string_view> names;
-  names.reserve(kAlgorithms.size());
-  for (const RlAlgorithm& a : kAlgorithms) names.push_back(a.name);
   RlSpec& rl = out.rl;
   std::vector<std::string>& assumptions = out.training.assumptions;
-  rl.algorithm = &kAlgorithms[from.at("algorithm").choice(names)];
-  read_counts(from, rl);
-  rl.responses = read_responses(from.at("responses"), assumptions);
-  rl.generation = read_pool(from.at("generation"), out.training, presets, assumptions);
-  if (const auto schedule = from.find("schedule")) {
-    rl.schedule = read_choice<RlSchedule>(*schedule, kRlScheduleNames);
-    if (rl.schedule != RlSchedule::synchronous && rl.generation.nodes == 0) {
-      schedule->fail(R"("synchronous", or nodes of its own for "generation")");
-    }
+  rl.generation.precision = out.training.job.precision;
+  declare_rl({from, Extent::whole}, rl);
+  complete_counts(from, rl);
+  complete_responses(from.at("responses"), rl.responses, assumptions);
+  const JsonCursor generation = from.at("generation");
+  rl.generation.engine = read_engine_choice(generation.find("engine"), presets, assumptions);
+  check_pool(generation, out.training, rl.generation);
+  if (rl.schedule != RlSchedule::synchronous && rl.generation.nodes == 0) {
+    from.at("schedule").fail(R"("synchronous", or nodes of its own for "generation")");
   }
-  MemberReader(from, Extent::changes).optional("packing", rl.packing);
-  read_scores(from, root, file, text, presets, options, rl);
+  rl.critic =
+      read_scorer(from.find("critic"), rl.algorithm->critic, root, file, text, presets, options);
+  rl.reward_model = read_scorer(from.find("reward_model"), rl.algorithm->reward_model, root, file,
+                                text, presets, options);
   from.finish();
   check_counts(from, out.training, rl);
   root.tell_unitless_sets(assumptions);

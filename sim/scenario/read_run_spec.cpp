@@ -5,7 +5,7 @@
 #include <span>
 #include <utility>
 
-#include "sim/scenario/member_reader.hpp"
+#include "sim/scenario/declared_members.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/scenario/run_spec.hpp"
 #include "sim/scenario/spec_readers.hpp"
@@ -22,35 +22,15 @@ constexpr std::array<std::string_view, 2> kModes{"synchronous", "asynchronous"};
 constexpr Interval kRunSeconds{0, 1e9};
 constexpr Interval kTimeAboveZero{0, 1e9, true};
 constexpr Interval kCheckpointInterval{1e-6, 1e9};
-constexpr Interval kChance{0, 1};
 constexpr Interval kStorageRate{1e6, 1e16, true};
 constexpr Interval kClientRate{1e6, 1e16, false, true};
 constexpr std::size_t kMostTiers = 8;
 constexpr int kMostNodes = 1'000'000;
 constexpr int kMostServers = 1'000'000;
-
-std::optional<Seconds> optional_time(const JsonCursor& from, std::string_view key) {
-  const auto member = from.find(key);
-  if (!member) return std::nullopt;
-  return member->seconds(kRunSeconds);
-}
+constexpr int kMostSeed = 2'000'000'000;
 
 /// Servers or their sum: whichever the object gives, but not both.
-void read_storage_members(const JsonCursor& from, Extent extent, StorageSpec& out) {
-  const MemberReader member(from, extent);
-  const MemberReader given(from, Extent::changes);
-  given.optional("about", out.about);
-  given.optional("network", [&](const JsonCursor& c) {
-    out.network = read_choice<StorageNetwork>(c, kStorageNetworks);
-  });
-  given.optional("servers", out.servers, 1, kMostServers);
-  given.optional("server_write", out.server_write, kStorageRate);
-  given.optional("server_read", out.server_read, kStorageRate);
-  given.optional("server_link", out.server_link, kClientRate);
-  const std::array totals{from.find("write"), from.find("read")};
-  given.optional("client_write", out.client_write, kClientRate);
-  given.optional("client_read", out.client_read, kClientRate);
-  given.optional("metadata", out.metadata, kRunSeconds);
+void check_storage(const JsonCursor& from, Extent extent, StorageSpec& out) {
   if (out.network == StorageNetwork::local) {
     for (const std::string_view key : {"servers", "server_link", "client_write", "client_read"}) {
       if (const auto excess = from.find(key)) excess->fail(R"(nothing beside "network": "local")");
@@ -61,18 +41,22 @@ void read_storage_members(const JsonCursor& from, Extent extent, StorageSpec& ou
     for (const std::string_view key : {"server_write", "server_read", "server_link"}) {
       if (const auto excess = from.find(key)) excess->fail("only beside \"servers\"");
     }
-    member.required("write", out.write, kStorageRate);
-    member.required("read", out.read, kStorageRate);
+    if (extent == Extent::changes) return;
+    out.write = from.at("write").data_rate(kStorageRate);
+    out.read = from.at("read").data_rate(kStorageRate);
     return;
   }
-  for (const auto& total : totals) {
-    if (total) total->fail("nothing beside \"servers\", which add up to it");
+  for (const std::string_view key : {"write", "read"}) {
+    if (const auto total = from.find(key)) {
+      total->fail("nothing beside \"servers\", which add up to it");
+    }
   }
-  const MemberReader needed(from, Extent::whole);
-  if (out.server_write <= BytesPerSecond{})
-    needed.required("server_write", out.server_write, kStorageRate);
-  if (out.server_read <= BytesPerSecond{})
-    needed.required("server_read", out.server_read, kStorageRate);
+  if (out.server_write <= BytesPerSecond{}) {
+    out.server_write = from.at("server_write").data_rate(kStorageRate);
+  }
+  if (out.server_read <= BytesPerSecond{}) {
+    out.server_read = from.at("server_read").data_rate(kStorageRate);
+  }
   add_up_servers(out);
 }
 
@@ -82,9 +66,9 @@ StorageSpec read_storage_choice(const JsonCursor& from, const PresetStore& prese
   storage.name = "storage of the scenario";
   if (!from.is_object() || from.find("preset")) {
     storage = presets.storage(read_preset_name(from, "storages", presets));
-    if (from.is_object()) read_storage_members(from, Extent::changes, storage);
+    if (from.is_object()) declare_storage({from, Extent::changes}, storage);
   } else {
-    read_storage_members(from, Extent::whole, storage);
+    declare_storage({from, Extent::whole}, storage);
   }
   if (from.is_object()) from.finish();
   return storage;
@@ -109,15 +93,8 @@ StorageSpec read_drives(const JsonCursor& from, const PresetStore& presets) {
 
 CheckpointSpec read_checkpoint(const JsonCursor& from, const PresetStore& presets) {
   CheckpointSpec spec;
-  const MemberReader member(from, Extent::whole);
-  member.optional(
-      "to", [&](const JsonCursor& c) { spec.target = read_choice<CheckpointTarget>(c, kTargets); });
+  declare_checkpoint({from, Extent::whole}, spec);
   spec.name = kTargets[static_cast<std::size_t>(spec.target)];
-  member.optional("mode", [&](const JsonCursor& c) { spec.asynchronous = c.choice(kModes) == 1; });
-  member.required("interval", spec.interval, kCheckpointInterval);
-  spec.blocks = optional_time(from, "blocks");
-  spec.finishes = optional_time(from, "finishes");
-  spec.restores = optional_time(from, "restores");
   const bool measured = spec.blocks && spec.finishes && spec.restores;
   if (spec.target == CheckpointTarget::storage) {
     if (const auto storage = from.find("storage")) {
@@ -130,11 +107,13 @@ CheckpointSpec read_checkpoint(const JsonCursor& from, const PresetStore& preset
     }
   }
   if (spec.target == CheckpointTarget::local) spec.storage = read_drives(from, presets);
-  member.optional("drag", [&](const JsonCursor& c) { spec.drag = c.number(kChance); });
-  member.optional("corrupt", spec.corrupt, kChance);
-  member.optional("storage_share", [&](const JsonCursor& c) {
-    spec.storage_share = c.quantity(Dimension::share, Interval{0, 1, true});
-  });
+  for (const std::string_view key : {"storage", "drive"}) {
+    const bool used = spec.target == CheckpointTarget::local ||
+                      (key == "storage" && spec.target == CheckpointTarget::storage);
+    if (const auto excess = from.find(key); excess && !used) {
+      excess->fail(fmt::format(R"(nothing beside "to": "{}")", spec.name));
+    }
+  }
   from.finish();
   return spec;
 }
@@ -156,24 +135,46 @@ void read_tiers(const JsonCursor& from, const PresetStore& presets, RunSpec& out
   }
 }
 
-/// Beside the checkpoints, whose storage it is where it names none.
-DataSpec read_data(const JsonCursor& from, const RunSpec& run, const PresetStore& presets) {
-  constexpr Interval kBytesPerToken{0, 1e9, true};
-  DataSpec data;
-  const MemberReader member(from, Extent::whole);
-  member.required("bytes_per_token", data.bytes_per_token, kBytesPerToken);
-  if (const auto storage = from.find("storage")) {
-    data.storage = read_storage_choice(*storage, presets);
-  } else {
-    const auto shared = std::ranges::find_if(run.checkpoints, [](const CheckpointSpec& spec) {
-      return spec.target == CheckpointTarget::storage && spec.storage;
-    });
-    data.storage = shared == run.checkpoints.end()
-                       ? read_storage_choice(from.at("storage"), presets)
-                       : *shared->storage;
-  }
-  from.finish();
-  return data;
+/// The storage of the training data: that of the checkpoints where they name none.
+StorageSpec read_data_storage(const JsonCursor& from, const RunSpec& run,
+                              const PresetStore& presets) {
+  if (const auto storage = from.find("storage")) return read_storage_choice(*storage, presets);
+  const auto shared = std::ranges::find_if(run.checkpoints, [](const CheckpointSpec& spec) {
+    return spec.target == CheckpointTarget::storage && spec.storage;
+  });
+  if (shared != run.checkpoints.end()) return *shared->storage;
+  return read_storage_choice(from.at("storage"), presets);
+}
+
+void declare_data(const DeclaredMembers& member, DataSpec& out) {
+  member.required("bytes_per_token", out.bytes_per_token, Interval{0, 1e9, true},
+                  "Text: 2 to 4, the width of a token's number");
+  member.optional("storage", shared_type("storage"), "Default: that of the checkpoints",
+                  [](const JsonCursor&) {});  // read_data_storage(): it depends on these
+}
+
+void declare_recovery(const DeclaredMembers& member, RunSpec& run) {
+  RecoverySpec& out = run.recovery;
+  member.optional("detects_crash", out.detects_crash, kRunSeconds, "Until a crash is noticed");
+  member.optional("detects_hang", out.detects_hang, kRunSeconds, "Until a watchdog ends a hang");
+  member.optional("diagnoses", out.diagnoses, kRunSeconds, "To find the broken node");
+  member.optional("misdiagnosed", out.misdiagnosed, Interval{0, 0.99},
+                  "How likely the bad node stays in, and fails again after the restart");
+  member.optional("restarts", out.restarts, kRunSeconds, "Scheduler, processes, warm-up");
+  member.optional("restarts_per_thousand_ranks", run.restarts_per_thousand_ranks, kRunSeconds,
+                  "Of communicators, beside \"restarts\"");
+}
+
+void declare_spares(const DeclaredMembers& member, RunSpec& run) {
+  SpareSpec& out = run.spares;
+  member.optional("hot", out.hot, 0, kMostNodes, "Idle and at hand; repaired nodes join them");
+  member.optional("warm", out.warm, 0, kMostNodes, "In other use");
+  member.optional("warm_takes", out.warm_takes, kRunSeconds, "To get a warm spare");
+  member.optional("repair", out.repair, kRunSeconds, "Mean, exponential");
+  member.optional("crews", out.crews, 0, kMostNodes,
+                  "That repair one node each at a time; 0: as many as needed");
+  member.optional("elastic", run.elastic, 0, 1000,
+                  "Replicas that the job goes on without when no spare is left");
 }
 
 /// A key that a scenario may leave out, and what its default says.
@@ -204,34 +205,8 @@ constexpr std::array<DefaultWords, 2> kSpareDefaults{
     {{"repair", "1 d to repair a node"},
      {"crews", "as many repairs at a time as there are broken nodes"}}};
 
-void read_recovery(const JsonCursor& from, RunSpec& out) {
-  const MemberReader member(from, Extent::changes);
-  member.optional("detects_crash", out.recovery.detects_crash, kRunSeconds);
-  member.optional("detects_hang", out.recovery.detects_hang, kRunSeconds);
-  member.optional("diagnoses", out.recovery.diagnoses, kRunSeconds);
-  member.optional("misdiagnosed", out.recovery.misdiagnosed, Interval{0, 0.99});
-  member.optional("restarts", out.recovery.restarts, kRunSeconds);
-  member.optional("restarts_per_thousand_ranks", out.restarts_per_thousand_ranks, kRunSeconds);
-  from.finish();
-}
-
-void read_spares(const JsonCursor& from, RunSpec& out) {
-  const MemberReader member(from, Extent::changes);
-  member.optional("hot", out.spares.hot, 0, kMostNodes);
-  member.optional("warm", out.spares.warm, 0, kMostNodes);
-  member.optional("warm_takes", out.spares.warm_takes, kRunSeconds);
-  member.optional("repair", out.spares.repair, kRunSeconds);
-  member.optional("crews", out.spares.crews, 0, kMostNodes);
-  member.optional("elastic", out.elastic, 0, 1000);
-  from.finish();
-}
-
 /// Throws for a mode that needs the size of a domain which nobody gave.
-void read_domains(const JsonCursor& from, RunSpec& out) {
-  const MemberReader member(from, Extent::whole);
-  member.optional("nodes_per_rack", out.domains.rack, 1, kMostNodes);
-  member.optional("nodes_per_switch", out.domains.switch_nodes, 1, kMostNodes);
-  member.optional("nodes_per_feed", out.domains.feed, 1, kMostNodes);
+void check_domains(const JsonCursor& from, RunSpec& out) {
   bool racks = false;
   for (const ReliabilityMode& of : out.reliability.modes) {
     const auto uses = [&](FailingComponent component, FailureScope scope) {
@@ -267,7 +242,7 @@ void read_rates(const JsonCursor& from, const PresetStore& presets, const Cluste
   }
   spec.reliability.name = "rates of the scenario";
   spec.reliability.own = true;
-  read_reliability(reliability, spec.reliability);
+  declare_reliability({reliability, Extent::whole}, spec.reliability);
   reliability.finish();
 }
 
@@ -275,8 +250,81 @@ void read_rates(const JsonCursor& from, const PresetStore& presets, const Cluste
 
 bool has_run(const JsonCursor& root) { return root.is_object() && root.find("run").has_value(); }
 
-void read_storage(const JsonCursor& from, StorageSpec& out) {
-  read_storage_members(from, Extent::whole, out);
+void declare_storage(const DeclaredMembers& member, StorageSpec& out) {
+  member.optional("about", out.about, "");
+  member.optional("network", out.network, kStorageNetworks,
+                  "own: gradients do not meet it; training: over the NICs that carry gradients; "
+                  "local: none, each node has such a storage; default: own");
+  member.optional("write", out.write, kStorageRate, "All servers together; local: of one node");
+  member.optional("read", out.read, kStorageRate, "All servers together; local: of one node");
+  member.optional("servers", out.servers, 1, kMostServers, "Instead of write and read");
+  member.optional("server_write", out.server_write, kStorageRate, "Of one server's drives");
+  member.optional("server_read", out.server_read, kStorageRate, "Of one server's drives");
+  member.optional("server_link", out.server_link, kClientRate,
+                  "Of one server, each way; default: no limit");
+  member.optional("client_write", out.client_write, kClientRate, "Of one node; default: its NICs");
+  member.optional("client_read", out.client_read, kClientRate, "Of one node; default: its NICs");
+  member.optional("metadata", out.metadata, kRunSeconds, "To open and close all files");
+  if (member.object() != nullptr) check_storage(*member.object(), member.extent(), out);
+}
+
+void declare_checkpoint(const DeclaredMembers& member, CheckpointSpec& out) {
+  const auto later = [](const JsonCursor&) {};  // read_checkpoint(): it depends on "to"
+  member.optional("to", out.target, kTargets, "Default: storage");
+  member.optional("mode", choice_type(kModes), "Default: asynchronous",
+                  [&](const JsonCursor& at) { out.asynchronous = at.choice(kModes) == 1; });
+  member.required("interval", out.interval, kCheckpointInterval,
+                  "From one to the next while the job runs");
+  member.optional("storage", shared_type("storage"),
+                  "Shared by all nodes; for \"local\": what each node has", later);
+  member.optional("drive", quantity_type(Dimension::data_rate),
+                  "Of a node's drives, for \"local\" without \"storage\"", later);
+  member.optional("blocks", out.blocks, kRunSeconds, "Measured: the job waits");
+  member.optional("finishes", out.finishes, kRunSeconds,
+                  "Measured: after that, until it can be read");
+  member.optional("restores", out.restores, kRunSeconds, "Measured: reading it back");
+  member.optional("drag", out.drag, kShare,
+                  "Measured: share of the job's speed that it takes while it finishes");
+  member.optional("corrupt", out.corrupt, kShare, "How likely it turns out to be unreadable");
+  member.optional("storage_share", out.storage_share, Dimension::share, Interval{0, 1, true},
+                  "Of what the storage sustains: the most that an advised interval writes on "
+                  "average; default: 10 %");
+}
+
+void declare_run(const DeclaredMembers& member, RunSpec& out) {
+  // Read by read_run_spec(), as each depends on what else is there.
+  const auto later = [](const JsonCursor&) {};
+  member.optional("duration", out.duration, kTimeAboveZero,
+                  "Wall time; default: until training.tokens are done");
+  member.optional("reliability", written_type(R"({"anyOf": [
+                    {"description": "Name of a preset: lockstep list reliability",
+                     "type": "string"},
+                    {"$ref": "#/$defs/reliability"}]})"),
+                  "How often what fails; required, unless the cluster's preset has failure rates, "
+                  "which are the default then",
+                  later);
+  member.optional("checkpoint", written_type(R"({"anyOf": [
+                    {"$ref": "#/$defs/checkpoint"},
+                    {"type": "array", "maxItems": 8, "items": {"$ref": "#/$defs/checkpoint"}}]})"),
+                  "Where checkpoints go; several: tiers with intervals of their own", later);
+  member.optional("data", out.data, "What training reads", declare_data);
+  member.optional("recovery", out, "How a stopped job gets going again", declare_recovery);
+  member.optional("spares", out, "Nodes that wait to take a broken one's place, and its way back",
+                  declare_spares);
+  member.optional("nodes_per_rack", out.domains.rack, 1, kMostNodes,
+                  "That fail together with their rack; default: 4");
+  member.optional("nodes_per_switch", out.domains.switch_nodes, 1, kMostNodes,
+                  "That fail together with their leaf switch; required where a mode has it");
+  member.optional("nodes_per_feed", out.domains.feed, 1, kMostNodes,
+                  "That fail together with their power feed; required where a mode has it");
+  member.optional("trajectories", out.trajectories, 1, 1'000'000,
+                  "Runs drawn at random; default: 100");
+  member.optional("within", out.within, Dimension::share, kShare,
+                  "Adds trajectories until the 95 % interval of goodput is +- this");
+  member.optional("seed", integer_type(0, kMostSeed), "Of all random numbers; default: 1",
+                  [&](const JsonCursor& at) {
+                    out.seed = static_cast<std::uint64_t>(at.integer(0, kMostSeed));
+                  });
 }
 
 int reserved_nodes(const RunSpec& run) {
@@ -292,36 +340,24 @@ RunSpec read_run_spec(const JsonCursor& from, const PresetStore& presets, const 
                    .misdiagnosed = 0,
                    .restarts = Seconds{180}};
   spec.restarts_per_thousand_ranks = Seconds{3};
-  const MemberReader member(from, Extent::whole);
-  member.optional("duration",
-                  [&](const JsonCursor& c) { spec.duration = c.seconds(kTimeAboveZero); });
+  declare_run({from, Extent::whole}, spec);
   read_rates(from, presets, site, spec);
   if (const auto checkpoint = from.find("checkpoint")) read_tiers(*checkpoint, presets, spec);
-  if (const auto data = from.find("data")) spec.data = read_data(*data, spec, presets);
+  if (spec.data) spec.data->storage = read_data_storage(from.at("data"), spec, presets);
   spec.assumptions.insert(spec.assumptions.end(), spec.reliability.assumptions.begin(),
                           spec.reliability.assumptions.end());
   if (spec.checkpoints.empty()) {
     assume("run.checkpoint", "none, so that every failure starts the run again", spec);
   }
-  const auto recovery = from.find("recovery");
-  if (recovery) read_recovery(*recovery, spec);
-  assume("run.recovery", left_out(recovery, kRecoveryDefaults), spec);
+  assume("run.recovery", left_out(from.find("recovery"), kRecoveryDefaults), spec);
   if (const auto spares = from.find("spares")) {
-    read_spares(*spares, spec);
     assume("run.spares.hot", left_out(spares, kHotDefault), spec);
     assume("run.spares", left_out(spares, kSpareDefaults), spec);
   } else {
     spec.spares.hot = kAlwaysAtHand;
     spec.assumptions.emplace_back("run.spares: always one at hand (not given)");
   }
-  read_domains(from, spec);
-  member.optional("trajectories", spec.trajectories, 1, 1'000'000);
-  member.optional("within", [&](const JsonCursor& c) {
-    spec.within = c.quantity(Dimension::share, Interval{0, 1});
-  });
-  member.optional("seed", [&](const JsonCursor& c) {
-    spec.seed = static_cast<std::uint64_t>(c.integer(0, 2'000'000'000));
-  });
+  check_domains(from, spec);
   from.finish();
   return spec;
 }

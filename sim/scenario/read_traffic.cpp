@@ -239,7 +239,7 @@ TrafficExpectation read_traffic_expectation(const JsonCursor& from) {
   if (const auto within = from.find("within")) {
     out.within = within->quantity(Dimension::share, kWithin);
   }
-  out.claim = read_claim(from);
+  declare_claim({from, Extent::whole}, out.claim);
   if (!out.time && out.claim.empty()) from.fail(R"("time", or bounds in "that")");
   if (const auto source = from.find("source")) out.source = source->string();
   from.finish();

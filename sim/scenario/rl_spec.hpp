@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "models/generation/engine.hpp"
+#include "sim/scenario/declared_members.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/scenario/responses.hpp"
 #include "sim/scenario/scenario.hpp"
@@ -78,6 +79,10 @@ struct RlScenario {
 /// Reads both. Throws InputError. Arguments as of read_scenario().
 RlScenario read_rl_scenario(const std::string& file, std::string_view text,
                             const PresetStore& presets, const ScenarioOptions& options = {});
+
+// What an "rl" and an engine may have (spec_readers.hpp).
+void declare_rl(const DeclaredMembers& member, RlSpec& out);
+void declare_engine(const DeclaredMembers& member, EngineSpec& out);
 
 /// The preset of that name in models/presets/engines. Throws InputError.
 EngineSpec engine_preset(const PresetStore& presets, std::string_view name);

@@ -11,6 +11,7 @@
 #include "models/base/json_cursor.hpp"
 #include "models/checkpoint.hpp"
 #include "sim/scenario/cluster_site.hpp"
+#include "sim/scenario/declared_members.hpp"
 #include "sim/scenario/failure_mode.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "sim/scenario/scenario_draft.hpp"
@@ -108,10 +109,13 @@ JobFile read_job_file(const std::string& file, std::string_view text, const Pres
 std::vector<FailureMode> failing_modes(const RunSpec& run, const NodeSpec& node, int nodes,
                                        int gpus);
 
-/// Reads the members of a preset of failure rates, or a scenario's own. A log's path starts from
-/// the folder of the file.
-void read_reliability(const JsonCursor& from, ReliabilitySpec& out);
-/// The same for storage.
-void read_storage(const JsonCursor& from, StorageSpec& out);
+// What objects of a run may have, and the rules between members (spec_readers.hpp). Storage is
+// read whole, that of a checkpoint and of the training data where it is known which is meant.
+void declare_run(const DeclaredMembers& member, RunSpec& out);
+void declare_checkpoint(const DeclaredMembers& member, CheckpointSpec& out);
+void declare_storage(const DeclaredMembers& member, StorageSpec& out);
+/// Of a preset of failure rates, or a scenario's own. A log's path starts from the folder of the
+/// file.
+void declare_reliability(const DeclaredMembers& member, ReliabilitySpec& out);
 
 }  // namespace lockstep

@@ -1,11 +1,16 @@
 #include "sim/scenario/spec_schemas.hpp"
 
+#include <string>
 #include <string_view>
 
 #include <nlohmann/json.hpp>
 
 #include "sim/scenario/declared_members.hpp"
 #include "sim/scenario/job_readers.hpp"
+#include "sim/scenario/read_cluster.hpp"
+#include "sim/scenario/read_power.hpp"
+#include "sim/scenario/rl_spec.hpp"
+#include "sim/scenario/run_spec.hpp"
 #include "sim/scenario/spec_readers.hpp"
 
 namespace lockstep {
@@ -13,47 +18,88 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-template <class Declare>
-Json described(const Declare& declare) {
+/// Of what one function declares, in an object of its own.
+template <class Spec>
+Json described(void (*declare)(const DeclaredMembers&, Spec&), Extent extent) {
   Json schema = Json::object();
-  declare(DeclaredMembers(schema, Extent::changes));
+  Spec spec;
+  declare(DeclaredMembers(schema, extent), spec);
   return schema;
 }
 
-/// Of what one function declares, in an object of its own.
-template <class Spec>
-Json described(void (*declare)(const DeclaredMembers&, Spec&)) {
-  return described([&](const DeclaredMembers& member) {
-    Spec spec;
-    declare(member, spec);
-  });
+/// A member that is a preset of `kind`, or an object with what `declare` says of a `Spec`.
+template <class Spec, class Declare>
+void describe_choice(const DeclaredMembers& member, std::string_view key, std::string_view kind,
+                     std::string_view sentence, std::string_view object_sentence,
+                     const Declare& declare) {
+  member.required(
+      key, kind, sentence, object_sentence,
+      [&](const DeclaredMembers& object) {
+        Spec spec;
+        declare(object, spec);
+      },
+      [](const JsonCursor&) {});
 }
 
-/// Of what one function declares that looks up presets.
-template <class Spec>
-Json described(void (*declare)(const DeclaredMembers&, const PresetStore&, Spec&),
-               const PresetStore& presets) {
-  return described([&](const DeclaredMembers& member) {
-    Spec spec;
-    declare(member, presets, spec);
-  });
+/// All of a scenario that is a job.
+Json scenario_itself(const PresetStore& presets) {
+  Json schema = Json::object();
+  const DeclaredMembers member(schema, Extent::whole);
+  ScenarioDraft draft;
+  PowerSpec power;
+  CostSpec cost;
+  RlSpec rl;
+  RunSpec run;
+  std::string text;
+  member.optional("$schema", text, "Path to this schema, for editors");
+  member.optional("about", text, "What the run is, in a sentence");
+  describe_choice<TransformerShape>(member, "model", "models", "The language model",
+                                    "A preset with changes, a Hugging Face config.json, or a shape",
+                                    declare_model);
+  describe_choice<ClusterDraft>(member, "cluster", "clusters", "The machine",
+                                "A preset with changes, or a cluster of one's own",
+                                [&](const DeclaredMembers& object, ClusterDraft& out) {
+                                  declare_cluster(object, presets, out);
+                                });
+  declare_job(member, draft);
+  Json modules = described(declare_recompute, Extent::changes);
+  modules["description"] = "Selective: what is repeated";
+  schema["properties"]["recompute"]["anyOf"][1] = std::move(modules);
+  member.optional(
+      "stack", "stacks", "The training software; default: megatron_core",
+      "A preset, its release, and changes to it",
+      [](const DeclaredMembers& object) {
+        StackSpec spec;
+        declare_stack(object, spec);
+      },
+      [](const JsonCursor&) {});
+  declare_stragglers(member, draft);
+  declare_reckoning(member, draft);
+  member.optional("power", power, "Asks for the power of a step: GPUs, nodes, site", declare_power);
+  member.optional(
+      "cost", cost,
+      "Prices, with \"power\"; what is left out costs nothing. Without any of them the "
+      "answer has no money in it",
+      [](const DeclaredMembers& object, CostSpec& out) { declare_cost(object, {}, out); });
+  member.optional("rl", rl,
+                  "A step of reinforcement learning: rollout, scores, training, new weights to the "
+                  "engine. The batch is that of one update, in responses",
+                  declare_rl);
+  member.optional("run", run, "Days to months instead of one step: failures, checkpoints, restarts",
+                  declare_run);
+  return schema;
 }
 
 }  // namespace
 
 Json spec_schemas(const PresetStore& presets) {
   return {
-      {"/$defs/attention_kernel", described(declare_attention_kernel)},
-      {"/$defs/transport/anyOf/1", described(declare_transport)},
-      {"/properties/model/anyOf/1", described(declare_model)},
-      {"/properties/cluster/anyOf/1/properties/node/anyOf/1", described(declare_node, presets)},
-      {"/properties/cluster/anyOf/1/properties/fabric/anyOf/1", described(declare_fabric, presets)},
-      {"/properties/power/properties/facility/anyOf/1", described(declare_facility)},
-      {"/properties/stack/anyOf/1", described(declare_stack)},
-      {"/properties/parallelism", described(declare_parallelism)},
-      {"/properties/lora", described(declare_lora)},
-      {"/properties/offload", described(declare_offload)},
-      {"/properties/frozen", described(declare_frozen)},
+      {"", scenario_itself(presets)},
+      {"/$defs/attention_kernel", described(declare_attention_kernel, Extent::changes)},
+      {"/$defs/transport/anyOf/1", described(declare_transport, Extent::changes)},
+      {"/$defs/storage/anyOf/1", described(declare_storage, Extent::changes)},
+      {"/$defs/checkpoint", described(declare_checkpoint, Extent::whole)},
+      {"/$defs/reliability", described(declare_reliability, Extent::whole)},
   };
 }
 

@@ -1,4 +1,4 @@
-/// What the declarations of specs say in the JSON Schema of a scenario.
+/// What the declarations of readers say in the JSON Schema of a scenario.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -7,9 +7,9 @@
 
 namespace lockstep {
 
-/// Schemas of objects by their place in that of a scenario, as JSON pointers: "/$defs/transport/
-/// anyOf/1", "/properties/model/anyOf/1", ... They have the keys that the readers of these objects
-/// take by themselves; those of presets ("preset", "huggingface", "release") are beside them.
+/// Schemas of objects by their place in that of a scenario, as JSON pointers: "" is the scenario
+/// itself, "/$defs/transport/anyOf/1" a transport, ... They have all keys but those that choose
+/// what the others change ("huggingface" of a model, "release" and "allow" of a stack).
 nlohmann::ordered_json spec_schemas(const PresetStore& presets);
 
 }  // namespace lockstep
