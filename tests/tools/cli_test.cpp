@@ -283,3 +283,15 @@ TEST_CASE("lockstep show: values with their sources, also from a folder of one's
   CHECK(mine.exit == Exit::ok);
   CHECK(mine.out.find("ideal") != std::string::npos);
 }
+
+TEST_CASE("lockstep run: of experts, the weights that a token uses are said beside all") {
+  const std::string file = LOCKSTEP_SOURCE_DIR "/scenarios/mixtral-8x7b-h100.json";
+  const Ran ran = lockstep_with({"run", file, "--format", "json"});
+  REQUIRE(ran.exit == Exit::ok);
+  const auto scenario = nlohmann::json::parse(ran.out).at("scenario");
+  // The model's card: 46.7 B in all, 12.9 B active.
+  CHECK(scenario.at("parameters").get<double>() == doctest::Approx(46.7e9).epsilon(0.003));
+  CHECK(scenario.at("active_parameters").get<double>() == doctest::Approx(12.9e9).epsilon(0.003));
+  CHECK(lockstep_with({"run", file}).out.find("46.7 B parameters, 12.9 B active") !=
+        std::string::npos);
+}

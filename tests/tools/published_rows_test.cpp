@@ -83,9 +83,14 @@ void check_said_not_to_fit(const RowSummary& summary, double most) {
 }  // namespace
 
 TEST_CASE("published runs: fine-tuning and hybrid models, to which next to nothing was fitted") {
-  check_within(summary_of(PredictedRows("fine_tuning.json")).complete,
-               {"complete", 27, 0.05, 0.16});
-  check_within(summary_of(PredictedRows("hybrid.json")).complete, {"complete", 21, 0.12, 0.21});
+  const RowSummary tuned = summary_of(PredictedRows("fine_tuning.json"));
+  check_within(tuned.complete, {"complete", 27, 0.05, 0.16});
+  // One job in three releases: 70 B on 16 GPUs in one replica, where NeMo's fused Adam may keep the
+  // remainders of the weights in 2 bytes instead of copies in 4.
+  check_said_not_to_fit(tuned, 0.12);
+  const RowSummary hybrid = summary_of(PredictedRows("hybrid.json"));
+  check_within(hybrid.complete, {"complete", 21, 0.12, 0.21});
+  check_said_not_to_fit(hybrid, 0);
 }
 
 TEST_CASE("published runs: every one is predicted, and as well as the README says") {

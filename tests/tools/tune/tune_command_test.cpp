@@ -268,6 +268,10 @@ TEST_CASE("tune: mistakes are one line that says what is allowed") {
         "lockstep tune: no scenario file; usage: lockstep tune FILE [options]\n");
   CHECK(error({"tune", bloom, "--tensor", "4,x"}) ==
         "--tensor: found \"x\"; allowed: whole numbers from 1 to 1000000 with commas\n");
+  CHECK(error({"tune", bloom, "--tensor", "7,5"}) ==
+        "--tensor: found 7,5; allowed: a divisor of the 384 GPUs\n");
+  CHECK(error({"tune", bloom, "--pipeline", "5"}) ==
+        "--pipeline: found 5; allowed: a divisor of the 384 GPUs\n");
   CHECK(error({"tune", bloom, "--sharding", "zero"}) ==
         "--sharding: found \"zero\"; allowed: none, zero1, zero2, zero3 with commas. Did you mean "
         "zero1?\n");

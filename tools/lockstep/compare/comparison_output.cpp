@@ -73,7 +73,7 @@ std::string comparison_table(const Comparison& c, const TextStyle& style) {
   out += fmt::format("from {}\nto   {}\n", c.a, c.b);
   for (const auto& [name, step] : {std::pair{"from", &c.from_step}, std::pair{"to", &c.to_step}}) {
     if (!*step) continue;
-    out += wrap(fmt::format("{:<5}step {}; {:.0f} % of runs: {} to {} ({})", name,
+    out += wrap(fmt::format("{:<5}step {}; {:.0f} % interval: {} to {} ({})", name,
                             duration_text((*step)->step_s), 100 * kCoverage,
                             duration_text((*step)->low_s), duration_text((*step)->high_s),
                             (*step)->why),

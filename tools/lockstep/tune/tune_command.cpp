@@ -2,7 +2,9 @@
 #include <array>
 #include <charconv>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <ostream>
+#include <string_view>
 
 #include <nlohmann/json.hpp>
 
@@ -178,6 +180,19 @@ TuneSpace space_of(const ParsedOptions& options) {
           .schedules = choices_of<Schedule>(options, "schedule", schedule_names())};
 }
 
+/// Throws UsageError for a width of which no value divides the GPUs, whatever the others are.
+void check_widths(const TuneSpace& space, int gpus) {
+  const auto check = [gpus](std::string_view option, const std::vector<int>& widths) {
+    const auto divides = [gpus](int width) { return gpus % width == 0; };
+    if (widths.empty() || std::ranges::any_of(widths, divides)) return;
+    throw UsageError(fmt::format("--{}: found {}; allowed: a divisor of the {} GPUs", option,
+                                 fmt::join(widths, ","), gpus));
+  };
+  check("tensor", space.tensor);
+  check("pipeline", space.pipeline);
+  check("context", space.context);
+}
+
 /// Why nothing is left, and what else would be.
 [[noreturn]] void fail_empty(const TuneStudy& study, const TuneSpace& space) {
   const TuneResult& r = study.result;
@@ -258,6 +273,7 @@ Exit run_tune(const ParsedOptions& options, Console& console) {
   base.scenario.folding = folding_of(options);
   TuneStudy study{.base = std::move(base.scenario), .result = {}, .by_mfu = by_mfu};
   const TuneSpace space = space_of(options);
+  check_widths(space, study.base.gpus());
   {
     const InterruptGuard guard;
     Progress progress(console.err, "layouts", 1, console.err_is_terminal && !options.has("quiet"));
