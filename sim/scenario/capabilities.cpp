@@ -7,7 +7,6 @@
 
 #include "models/base/input_error.hpp"
 #include "models/spec/adapters.hpp"
-#include "sim/scenario/member_reader.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/scenario_rules.hpp"
 

@@ -6,13 +6,18 @@
 #include <fmt/format.h>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <system_error>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
 
 #include "models/base/input_error.hpp"
 #include "models/base/quantity.hpp"
 #include "models/base/text_file.hpp"
 #include "models/power/gpu_power.hpp"
-#include "sim/scenario/member_reader.hpp"
+#include "sim/scenario/declared_members.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/read_cluster.hpp"
 #include "sim/scenario/spec_readers.hpp"
@@ -27,6 +32,8 @@ constexpr Interval kPointSpread{0, 10};
 constexpr Interval kNicRate{1e7, 1e13};
 constexpr Interval kPointTraffic{1, 1e15};
 constexpr int kMostMembers = 1'000'000;  // of nodes, and of GPUs in one
+/// Bytes, or a text with a unit.
+constexpr ValueType kBytesType = written_type(R"({"type": ["number", "string"]})");
 constexpr std::array<std::string_view, 2> kLoads{"burst", "sustained"};
 constexpr std::array<std::string_view, 2> kDirections{"forward", "backward"};
 
@@ -38,77 +45,103 @@ std::vector<std::string_view> fused_kernel_names() {
   return names;
 }
 
-void read_point(const JsonCursor& from, ProfilePoint& out) {
-  const MemberReader member(from, Extent::whole);
-  member.required("time", out.time, kPointTime);
-  member.optional("spread", out.spread, kPointSpread);
+void declare_point(const DeclaredMembers& member, ProfilePoint& out) {
+  member.required("time", shared_type("time"), "",
+                  [&](const JsonCursor& at) { out.time = at.seconds(kPointTime); });
+  member.optional("spread", shared_type("spread"), "",
+                  [&](const JsonCursor& at) { out.spread = at.number(kPointSpread); });
+}
+
+auto size_into(double& out) {
+  return [&out](const JsonCursor& at) { out = at.number(kProfiledSize); };
 }
 
 /// Products are timed in formats, too, that no job trains in.
-std::vector<std::string_view> product_formats() {
-  std::vector<std::string_view> names;
-  for (const PrecisionInfo& row : precisions()) names.push_back(row.name);
-  return names;
+const std::vector<std::string_view>& product_formats() {
+  static const std::vector<std::string_view> formats = [] {
+    std::vector<std::string_view> names;
+    for (const PrecisionInfo& row : precisions()) names.push_back(row.name);
+    return names;
+  }();
+  return formats;
 }
 
-GemmPoint read_gemm_point(const JsonCursor& from, const GpuSpec& gpu) {
-  GemmPoint p;
-  const MemberReader member(from, Extent::whole);
-  member.required("m", p.shape.m, kProfiledSize);
-  member.required("n", p.shape.n, kProfiledSize);
-  member.required("k", p.shape.k, kProfiledSize);
-  member.optional("count", p.shape.count, kProfiledSize);
-  const JsonCursor precision = from.at("precision");
-  p.precision = read_choice<Precision>(precision, product_formats());
-  if (gpu.peak(p.precision) <= FlopsPerSecond{}) {
-    precision.fail("a format that " + gpu.name + " has");
-  }
-  member.optional("load", [&](const JsonCursor& c) { p.load = read_choice<Load>(c, kLoads); });
-  read_point(from, p);
-  from.finish();
-  return p;
+void declare_gemm_point(const DeclaredMembers& member, GemmPoint& out) {
+  constexpr ValueType kSize = shared_type("size");
+  member.required("m", kSize, "", size_into(out.shape.m));
+  member.required("n", kSize, "", size_into(out.shape.n));
+  member.required("k", kSize, "", size_into(out.shape.k));
+  member.optional("count", kSize, "Products of one batched launch; default: 1",
+                  size_into(out.shape.count));
+  member.required("precision", out.precision, product_formats(), "Of the operands");
+  member.optional("load", out.load, kLoads,
+                  "A few repeats on an idle card, or minutes at the power limit; default: burst");
+  declare_point(member, out);
 }
 
-AttentionPoint read_attention_point(const JsonCursor& from) {
+void declare_attention_point(const DeclaredMembers& member, AttentionPoint& out) {
   static const std::vector<std::string_view> kernels = fused_kernel_names();
-  AttentionPoint p;
-  const MemberReader member(from, Extent::whole);
-  p.kernel = static_cast<AttentionKernel>(from.at("kernel").choice(kernels) + 1);
-  member.required("sequences", p.shape.sequences, kProfiledSize);
-  member.required("tokens", p.shape.tokens, kProfiledSize);
-  member.required("heads", p.shape.heads, kProfiledSize);
-  p.shape.kv_heads = p.shape.heads;
-  member.optional("kv_heads", p.shape.kv_heads, Interval{1, p.shape.heads});
-  member.required("head_dim", p.shape.head_dim, kProfiledSize);
-  member.optional("causal", p.shape.causal);
-  p.shape.direction = read_choice<Direction>(from.at("direction"), kDirections);
-  read_point(from, p);
-  from.finish();
-  return p;
+  constexpr ValueType kSize = shared_type("size");
+  member.required("kernel", choice_type(kernels), "", [&](const JsonCursor& at) {
+    out.kernel = static_cast<AttentionKernel>(at.choice(kernels) + 1);
+  });
+  member.required("direction", out.shape.direction, kDirections, "");
+  member.optional("causal", out.shape.causal, "Default: true");
+  member.required("sequences", kSize, "", size_into(out.shape.sequences));
+  member.required("tokens", kSize, "Of a sequence", size_into(out.shape.tokens));
+  member.required("heads", kSize, "Of the queries", size_into(out.shape.heads));
+  out.shape.kv_heads = out.shape.heads;
+  member.optional(
+      "kv_heads", kSize, "Of keys and values; default: as many",
+      [&](const JsonCursor& at) { out.shape.kv_heads = at.number(Interval{1, out.shape.heads}); });
+  member.required("head_dim", kSize, "", size_into(out.shape.head_dim));
+  declare_point(member, out);
 }
 
-MemoryPoint read_memory_point(const JsonCursor& from) {
-  MemoryPoint p;
-  const MemberReader member(from, Extent::whole);
-  member.required("kernel", p.kernel);
-  member.required("traffic", p.traffic, kPointTraffic);
-  read_point(from, p);
-  from.finish();
-  return p;
+void declare_memory_point(const DeclaredMembers& member, MemoryPoint& out) {
+  member.required("kernel", out.kernel, "What it is called: rms_norm, copy");
+  member.required("traffic", kBytesType, "Read and written: bytes, or a text with a unit",
+                  [&](const JsonCursor& at) { out.traffic = at.bytes(kPointTraffic); });
+  declare_point(member, out);
 }
 
-CollectivePoint read_collective_point(const JsonCursor& from) {
-  CollectivePoint p;
-  const MemberReader member(from, Extent::whole);
-  p.op = read_choice<CollectiveOp>(from.at("op"), kNcclTestsNames);
-  member.optional("nodes", p.nodes, 1, kMostMembers);
-  const JsonCursor per_node = from.at("gpus_per_node");
-  p.gpus_per_node = per_node.integer(1, kMostMembers / p.nodes);
-  if (p.nodes * p.gpus_per_node < 2) per_node.fail("at least two GPUs in all");
-  member.required("size", p.size, kPointTraffic);
-  read_point(from, p);
-  from.finish();
-  return p;
+void declare_collective_point(const DeclaredMembers& member, CollectivePoint& out) {
+  member.required("op", out.op, kNcclTestsNames, "nccl-tests' names");
+  member.optional("nodes", out.nodes, 1, kMostMembers, "NVLink domains with members; default: 1");
+  member.required("gpus_per_node", out.gpus_per_node, 1, kMostMembers,
+                  "Members in each of them; at least two in all");
+  member.required("size", kBytesType,
+                  "nccl-tests' size column, bytes or a text with a unit: the gathered buffer of an "
+                  "all-gather, the input of a reduce-scatter, what one rank sends in all of an "
+                  "all-to-all",
+                  [&](const JsonCursor& at) { out.size = at.bytes(kPointTraffic); });
+  declare_point(member, out);
+  if (member.object() == nullptr) return;
+  const auto per_node = [&] { return member.object()->at("gpus_per_node"); };
+  (void)per_node().integer(1, kMostMembers / out.nodes);
+  if (out.nodes * out.gpus_per_node < 2) per_node().fail("at least two GPUs in all");
+}
+
+/// The points of one kind; `check` is called with each, and with what it was read from.
+template <class Point, class Check>
+void declare_points(const DeclaredMembers& member, std::string_view key, std::string_view sentence,
+                    void (*declare)(const DeclaredMembers&, Point&), std::vector<Point>& out,
+                    const Check& check) {
+  member.optional(
+      key, kMostPoints, "", sentence,
+      [declare](const DeclaredMembers& one) {
+        Point point;
+        declare(one, point);
+      },
+      [&](const JsonCursor& list) {
+        for (const JsonCursor& from : list.elements(kMostPoints)) {
+          Point point;
+          declare({from, Extent::whole}, point);
+          check(from, point);
+          from.finish();
+          out.push_back(std::move(point));
+        }
+      });
 }
 
 NodeNetwork read_network(const JsonCursor& from, const GpuSpec& gpu, const PresetStore& presets) {
@@ -163,6 +196,23 @@ std::string in_words(const NodeNetwork& network) {
                      network.nic_bandwidth / gigabits_per_second(1));
 }
 
+/// `gpu` is the card, whose formats products have; null where a schema is written.
+void declare_all_points(const DeclaredMembers& member, const GpuSpec* gpu, Profile& out) {
+  const auto any = [](const JsonCursor&, const auto&) {};
+  declare_points(member, "gemm", "Matrix products C[m x n] = A[m x k] B[k x n]", declare_gemm_point,
+                 out.gemm, [gpu](const JsonCursor& from, const GemmPoint& p) {
+                   if (gpu->peak(p.precision) > FlopsPerSecond{}) return;
+                   from.at("precision").fail("a format that " + gpu->name + " has");
+                 });
+  declare_points(member, "attention", "The attention core: scores, softmax, values",
+                 declare_attention_point, out.attention, any);
+  declare_points(member, "memory",
+                 "Kernels that only move bytes: norms, activations, copies, the optimiser",
+                 declare_memory_point, out.memory, any);
+  declare_points(member, "collectives", "Collectives by themselves, as nccl-tests times them",
+                 declare_collective_point, out.collectives, any);
+}
+
 Profile profile_of(const JsonCursor& root, const PresetStore& presets) {
   Profile out;
   out.file = root.file();
@@ -175,26 +225,7 @@ Profile profile_of(const JsonCursor& root, const PresetStore& presets) {
   out.gpu = read_preset_name(root.at("gpu"), "gpus", presets);
   const GpuSpec& gpu = presets.gpu(out.gpu);
   if (const auto limit = root.find("power_limit")) out.power_limit = read_limit(*limit, gpu);
-  if (const auto points = root.find("gemm")) {
-    for (const JsonCursor& p : points->elements(kMostPoints)) {
-      out.gemm.push_back(read_gemm_point(p, gpu));
-    }
-  }
-  if (const auto points = root.find("attention")) {
-    for (const JsonCursor& p : points->elements(kMostPoints)) {
-      out.attention.push_back(read_attention_point(p));
-    }
-  }
-  if (const auto points = root.find("memory")) {
-    for (const JsonCursor& p : points->elements(kMostPoints)) {
-      out.memory.push_back(read_memory_point(p));
-    }
-  }
-  if (const auto points = root.find("collectives")) {
-    for (const JsonCursor& p : points->elements(kMostPoints)) {
-      out.collectives.push_back(read_collective_point(p));
-    }
-  }
+  declare_all_points({root, Extent::whole}, &gpu, out);
   if (const auto network = root.find("network")) out.network = read_network(*network, gpu, presets);
   root.finish();
   if (out.points() == 0) {
@@ -208,6 +239,13 @@ Profile profile_of(const JsonCursor& root, const PresetStore& presets) {
 }
 
 }  // namespace
+
+nlohmann::ordered_json profile_points_schema() {
+  nlohmann::ordered_json schema = nlohmann::ordered_json::object();
+  Profile profile;
+  declare_all_points(DeclaredMembers(schema, Extent::whole), nullptr, profile);
+  return schema;
+}
 
 Profile read_profile(const std::string& file, std::string_view text, const PresetStore& presets) {
   const JsonCursor root = JsonCursor::parse(file, text);

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "models/kernels/kernel_profile.hpp"
 #include "sim/scenario/preset_store.hpp"
 
@@ -15,6 +17,8 @@ namespace lockstep {
 
 /// Throws InputError, also for a format that the card lacks. `file` is the name for messages.
 Profile read_profile(const std::string& file, std::string_view text, const PresetStore& presets);
+/// What the JSON Schema of a profile says of its points, as their readers declare them.
+nlohmann::ordered_json profile_points_schema();
 
 /// The profile of a name: a file, else a preset of kind profiles, whose name then stands for the
 /// file. Throws InputError.

@@ -11,7 +11,6 @@
 
 #include "models/base/input_error.hpp"
 #include "models/base/write_json.hpp"
-#include "sim/scenario/member_reader.hpp"
 #include "sim/scenario/read_cluster.hpp"
 #include "sim/scenario/read_residuals.hpp"
 #include "sim/scenario/read_scenario.hpp"
@@ -233,20 +232,20 @@ Distribution read_distribution(const JsonCursor& from) {
     const double value = from.number(kFactor);
     return {.law = DistributionLaw::fixed, .low = value, .likely = value, .high = value};
   }
-  Distribution out{.law = DistributionLaw::lognormal};
-  const MemberReader member(from, Extent::whole);
-  member.required("low", out.low, kFactor);
-  member.required("high", out.high, kFactor);
+  constexpr std::array<std::string_view, 3> kSpread{"uniform", "triangular", "lognormal"};
+  Distribution out{.law = DistributionLaw::lognormal,
+                   .low = from.at("low").number(kFactor),
+                   .likely = 0,
+                   .high = from.at("high").number(kFactor)};
   if (out.high < out.low) from.at("high").fail(fmt::format("at least \"low\", {}", out.low));
   if (const auto law = from.find("law")) {
-    constexpr std::array<std::string_view, 3> kSpread{"uniform", "triangular", "lognormal"};
     out.law = static_cast<DistributionLaw>(law->choice(kSpread) + 1);
   }
   // Of a spread that says no more, the middle in the logarithm.
   out.likely = std::sqrt(out.low * out.high);
   const auto likely = from.find("likely");
   if (out.law == DistributionLaw::triangular) {
-    member.required("likely", out.likely, Interval{out.low, out.high});
+    out.likely = from.at("likely").number(Interval{out.low, out.high});
   } else if (likely) {
     likely->fail(R"(only beside "law": "triangular")");
   }

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <nlohmann/json.hpp>
+
 #include "models/base/json_cursor.hpp"
-#include "sim/scenario/member_reader.hpp"
+#include "sim/scenario/declared_members.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/search/compute_optimal.hpp"
 #include "sim/search/plan_candidates.hpp"
@@ -16,6 +18,7 @@ namespace {
 constexpr Interval kTokens{1e6, 1e18};
 constexpr Interval kBudget{1e18, 1e32};  // FLOP
 constexpr int kMostSamples = 100'000;
+constexpr int kMostSeed = 2'000'000'000;
 
 const ScalingLaw& read_law(const JsonCursor& from) {
   std::vector<std::string_view> names;
@@ -76,17 +79,31 @@ PlanTraining read_training(const JsonCursor& from, double parameters) {
   return out;
 }
 
-PlanLimits read_limits(const JsonCursor& from) {
-  PlanLimits out;
-  const MemberReader member(from, Extent::changes);
-  member.optional("time", [&](const JsonCursor& at) { out.time = at.seconds({0, 1e9, true}); });
-  member.optional("power", [&](const JsonCursor& at) { out.power = at.watts({1, 1e12}); });
-  member.optional("usd", [&](const JsonCursor& at) { out.usd = at.number({0, 1e15, true}); });
-  member.optional("confidence", [&](const JsonCursor& at) {
-    out.confidence = at.quantity(Dimension::share, {0.01, 1});
-  });
-  from.finish();
-  return out;
+void declare_limits(const DeclaredMembers& member, PlanLimits& out) {
+  member.optional("time", out.time, Interval{0, 1e9, true}, "From start to end, with all failures");
+  member.optional("power", out.power, Interval{1, 1e12},
+                  "Highest reading of the site's meter; of owned candidates");
+  member.optional("usd", out.usd, Interval{0, 1e15, true}, "Money in all");
+  member.optional("confidence", out.confidence, Dimension::share, Interval{0.01, 1},
+                  "In which share of all cases all of them have to be kept; default: 90 %");
+}
+
+/// What a plan says beside its training, its candidates and their scenario.
+void declare_plan(const DeclaredMembers& member, PlanSpec& out) {
+  member.optional("about", out.about, "What is to be decided, in a sentence");
+  member.optional("limits", out.limits, "What a candidate has to keep; default: nothing",
+                  declare_limits);
+  member.optional("prefer", out.goal, kPlanGoals,
+                  "What is least in the best of those that keep the limits; default: money");
+  member.optional("samples", integer_type(10, kMostSamples),
+                  "How often all uncertain inputs are drawn; default: 400",
+                  [&](const JsonCursor& at) {
+                    out.samples = static_cast<std::uint32_t>(at.integer(10, kMostSamples));
+                  });
+  member.optional("seed", integer_type(0, kMostSeed), "Of all random numbers; default: 1",
+                  [&](const JsonCursor& at) {
+                    out.seed = static_cast<std::uint64_t>(at.integer(0, kMostSeed));
+                  });
 }
 
 std::array<Distribution, kPlanInputs> usual_inputs() {
@@ -131,17 +148,8 @@ PlanSpec plan_of(const JsonCursor& root, const PresetStore& presets) {
   PlanSpec out;
   out.file = root.file();
   (void)root.find("$schema");
-  const MemberReader member(root, Extent::whole);
-  member.optional("about", out.about);
+  declare_plan({root, Extent::whole}, out);
   out.training = read_training(root.at("training"), read_parameters(root, presets));
-  if (const auto limits = root.find("limits")) out.limits = read_limits(*limits);
-  if (const auto goal = root.find("prefer")) out.goal = read_choice<PlanGoal>(*goal, kPlanGoals);
-  member.optional("samples", [&](const JsonCursor& at) {
-    out.samples = static_cast<std::uint32_t>(at.integer(10, kMostSamples));
-  });
-  member.optional("seed", [&](const JsonCursor& at) {
-    out.seed = static_cast<std::uint64_t>(at.integer(0, 2'000'000'000));
-  });
   std::array<Distribution, kPlanInputs> inputs = usual_inputs();
   const auto uncertain = root.find("uncertain");
   if (uncertain) read_uncertain(*uncertain, inputs);
@@ -167,6 +175,13 @@ PlanSpec plan_of(const JsonCursor& root, const PresetStore& presets) {
 }
 
 }  // namespace
+
+nlohmann::ordered_json plan_members_schema() {
+  nlohmann::ordered_json schema = nlohmann::ordered_json::object();
+  PlanSpec plan;
+  declare_plan(DeclaredMembers(schema, Extent::whole), plan);
+  return schema;
+}
 
 PlanSpec read_plan(const std::string& file, std::string_view text, const PresetStore& presets,
                    const std::vector<std::string>& set) {

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "sim/scenario/preset_store.hpp"
 #include "sim/search/plan_spec.hpp"
 
@@ -16,5 +18,8 @@ namespace lockstep {
 /// Throws InputError; mistakes in a scenario are told at their place in the plan.
 PlanSpec read_plan(const std::string& file, std::string_view text, const PresetStore& presets,
                    const std::vector<std::string>& set = {});
+/// What the JSON Schema of a plan says of its members beside its training, its candidates and what
+/// is uncertain, as their readers declare them.
+nlohmann::ordered_json plan_members_schema();
 
 }  // namespace lockstep

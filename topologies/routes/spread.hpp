@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "topologies/graph/cluster_graph.hpp"
+#include "topologies/spec/fabric_spec.hpp"
 
 namespace lockstep {
 

@@ -16,6 +16,7 @@
 #include "sim/scenario/names.hpp"
 #include "tests/support/near.hpp"
 #include "tests/support/presets.hpp"
+#include "tests/support/same_schema.hpp"
 
 namespace lockstep {
 namespace {
@@ -88,6 +89,14 @@ TEST_CASE("profile schema: every object has exactly the keys that the reader kno
       known += key.size() + 2;
     }
     CHECK(read.size() == known + 1);
+  }
+}
+
+TEST_CASE("profile schema: of points it says what their readers declare, word for word") {
+  const Json declared = profile_points_schema().at("properties");
+  CHECK(declared.size() == 4);
+  for (const auto& [kind, points] : declared.items()) {
+    test::check_same_schema(kind, points, profile_schema().at("properties").at(kind));
   }
 }
 

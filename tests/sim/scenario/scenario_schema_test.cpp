@@ -14,10 +14,10 @@
 #include "models/base/input_error.hpp"
 #include "models/base/quantity.hpp"
 #include "models/base/text_file.hpp"
-#include "models/base/write_json.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/scenario/spec_schemas.hpp"
+#include "tests/support/same_schema.hpp"
 
 namespace lockstep {
 namespace {
@@ -190,27 +190,6 @@ TEST_CASE("schema: what it requires, the reader requires") {
   CHECK(required > 5);
 }
 
-/// Says where two schemas differ, by pointer.
-void check_same(const std::string& pointer, const Json& declared, const Json& written) {
-  CAPTURE(pointer);
-  if (!declared.is_object() || !written.is_object()) {
-    CHECK(nlohmann::json(declared) == nlohmann::json(written));
-    return;
-  }
-  for (const auto& [key, value] : written.items()) {
-    if (!declared.contains(key)) {
-      CHECK_MESSAGE(false, pointer, " has ", key, ", which no reader declares");
-    }
-  }
-  for (const auto& [key, value] : declared.items()) {
-    if (!written.contains(key)) {
-      CHECK_MESSAGE(false, pointer, " lacks ", key, ": ", write_json(value));
-    } else {
-      check_same(pointer + "/" + key, value, written.at(key));
-    }
-  }
-}
-
 TEST_CASE("schema: what the readers declare is what it says, word for word") {
   Json written = schema();
   // What chooses the values that the other members change; and rules between members.
@@ -232,7 +211,7 @@ TEST_CASE("schema: what the readers declare is what it says, word for word") {
     Json of_file = written.at(Json::json_pointer(place));
     if (place.empty()) of_file.erase("$defs");
     of_file.erase("description");
-    check_same(place, object, of_file);
+    test::check_same_schema(place, object, of_file);
   }
 }
 

@@ -15,6 +15,7 @@
 #include "sim/search/plan_spec.hpp"
 #include "sim/search/read_plan.hpp"
 #include "tests/support/presets.hpp"
+#include "tests/support/same_schema.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
 
@@ -335,6 +336,20 @@ TEST_CASE("plan: the efficiency's interval is that of the layout which was found
   CHECK(efficiency.low == 1 / found.high);
   CHECK(efficiency.high == 1 / found.low);
   CHECK(model.accuracy.find(words_of(found)) != std::string::npos);
+}
+
+TEST_CASE("plan schema: it says what the reader declares, word for word") {
+  std::string written = read_text_file(LOCKSTEP_SOURCE_DIR "/scenarios/plan.schema.json");
+  const std::string_view shared = "scenario.schema.json#";
+  for (std::size_t at = 0; (at = written.find(shared, at)) != std::string::npos; ++at) {
+    written.replace(at, shared.size(), "#");
+  }
+  const Json properties = Json::parse(written).at("properties");
+  const Json declared = plan_members_schema().at("properties");
+  CHECK(declared.size() == 5);
+  for (const auto& [key, member] : declared.items()) {
+    test::check_same_schema(key, member, properties.at(key));
+  }
 }
 
 TEST_CASE("plan schema: every object has exactly the keys that the reader knows") {
