@@ -119,8 +119,8 @@ void declare_mode(const DeclaredMembers& member, WrittenMode& out) {
   member.optional("replaced", out.replaced, kShare,
                   "How likely a node has to be replaced; default: 1");
   member.optional("slowdown", out.slowdown, kSlowdown,
-                  "Of every step, for \"slow\" and \"degraded\"");
-  member.optional("found_after", out.found_after, kFoundAfter, "Mean, for \"slow\" and \"silent\"");
+                  R"(Of every step, for "slow" and "degraded")");
+  member.optional("found_after", out.found_after, kFoundAfter, R"(Mean, for "slow" and "silent")");
   member.optional("fault", written_type(kFaultSchema),
                   "For \"slow\" and \"degraded\", instead of \"slowdown\": what of the fabric is "
                   "broken; the step is simulated with it",

@@ -278,7 +278,7 @@ void declare_checkpoint(const DeclaredMembers& member, CheckpointSpec& out) {
   member.optional("storage", shared_type("storage"),
                   "Shared by all nodes; for \"local\": what each node has", later);
   member.optional("drive", quantity_type(Dimension::data_rate),
-                  "Of a node's drives, for \"local\" without \"storage\"", later);
+                  R"(Of a node's drives, for "local" without "storage")", later);
   member.optional("blocks", out.blocks, kRunSeconds, "Measured: the job waits");
   member.optional("finishes", out.finishes, kRunSeconds,
                   "Measured: after that, until it can be read");

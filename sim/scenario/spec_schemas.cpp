@@ -66,7 +66,7 @@ Json scenario_itself(const PresetStore& presets) {
   modules["description"] = "Selective: what is repeated";
   schema["properties"]["recompute"]["anyOf"][1] = std::move(modules);
   member.optional(
-      "stack", "stacks", "The training software; default: megatron_core",
+      "stack", "stacks", "The training software; default: neutral, software that nobody named",
       "A preset, its release, and changes to it",
       [](const DeclaredMembers& object) {
         StackSpec spec;

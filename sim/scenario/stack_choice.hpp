@@ -10,7 +10,7 @@
 namespace lockstep {
 
 /// The stack that stands in where nobody says which one ran, or where it has no preset.
-inline constexpr std::string_view kDefaultStack = "megatron_core";
+inline constexpr std::string_view kDefaultStack = "neutral";
 
 /// Sets the stack of a job whose software was named; the name is that of a preset, or another
 /// spelling of one. Throws InputError.

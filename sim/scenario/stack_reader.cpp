@@ -163,6 +163,9 @@ void declare_stack(const DeclaredMembers& member, StackSpec& out) {
                   "More per expert that the GPU holds");
   member.optional("expert_partial_graph", out.expert_partial_graph, kShare,
                   "Share of that host time which stays where parts of a layer run as CUDA graphs");
+  member.optional("level", out.level, kRatio,
+                  "Time of kernels over what is counted for them: tails, waits and skew between "
+                  "ranks; default: 1");
   member.optional("grouped_slowdown", out.grouped_slowdown, kRatio,
                   "Time of products grouped by expert over that of dense ones");
   member.optional(

@@ -35,7 +35,7 @@ const ComputeBound::Times& ComputeBound::times_of(const Scenario& candidate) {
 
   const Placement placement{placement_spec(candidate)};
   const Pieces pieces = make_pieces(workload_context(candidate, placement));
-  const double variation = kernel_variation(job, base_.node.gpu);
+  const double variation = base_.stack.level * (1 + kernel_variation(job, base_.node.gpu)) - 1;
   const auto times = [&](const Piece& piece) {
     const auto pass = [&](Pass p) { return pass_seconds(piece.cost(p), variation); };
     PieceTimes out{pass(Pass::forward), pass(Pass::backward)};

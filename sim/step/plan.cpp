@@ -55,6 +55,7 @@ class StageBuilder {
         policy_(scenario.stack.communication),
         par_(scenario.job.parallelism) {
     variation_ = kernel_variation(scenario.job, gpu_);
+    level_ = scenario.stack.level;
     for (int chunk = 0; chunk < plan_.shape.chunks; ++chunk) {
       const int number = plan_.shape.stage_of(place(chunk));
       out_.layers.push_back(layers[static_cast<std::size_t>(number)]);
@@ -394,7 +395,8 @@ class StageBuilder {
   /// `window`: collectives between replicas run beside it, for the time `beside` when alone, and
   /// take their share of the SMs while they do.
   void add_segment(const PhaseCost& cost, bool window, Seconds beside) {
-    const Seconds kernels = cost.compute() - cost.launch;
+    const Seconds counted = cost.compute() - cost.launch;
+    const Seconds kernels = level_ * counted;
     const Seconds yielded = policy_.sm_share / (1 - policy_.sm_share) * std::min(kernels, beside);
     const Seconds compute = (1 + variation_) * kernels + yielded + cost.launch + cost.copies;
     Segment segment;
@@ -417,7 +419,7 @@ class StageBuilder {
       out_.compute[static_cast<std::size_t>(bucket)] += time.base_units();
     };
     book(Bucket::model_flops, cost.useful);
-    book(Bucket::kernel_inefficiency, cost.inefficiency + yielded);
+    book(Bucket::kernel_inefficiency, cost.inefficiency + (kernels - counted) + yielded);
     book(Bucket::memory_bound, cost.memory);
     book(Bucket::recompute, cost.recompute);
     book(Bucket::launch, cost.launch);
@@ -470,6 +472,7 @@ class StageBuilder {
   const CommunicationPolicy& policy_;
   const Parallelism& par_;
   double variation_ = 0;
+  double level_ = 1;
   std::vector<std::size_t> first_forward_, last_backward_;  ///< by chunk: place in the order
   std::vector<int> first_layers_;                           ///< of each chunk, in the model
   int last_backward_stage_ = 0;                             ///< where the backward pass ends

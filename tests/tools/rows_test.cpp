@@ -292,16 +292,15 @@ TEST_CASE("rows: unknown software is predicted by the default stack, and said to
   const auto says = [](const RowPrediction& p, const std::string& words) {
     return std::ranges::find(p.assumptions, words) != p.assumptions.end();
   };
-  CHECK(
-      says(predictions[0], "stack: megatron_core (stands in for \"my-own\", which has no preset)"));
-  CHECK(says(predictions[1], "stack: megatron_core (not given)"));
+  CHECK(says(predictions[0], "stack: neutral (stands in for \"my-own\", which has no preset)"));
+  CHECK(says(predictions[1], "stack: neutral (not given)"));
   for (const RowPrediction& p : predictions) REQUIRE(p.interval);
   CHECK(predictions[0].interval->known == SoftwareKnown::none);
   CHECK(predictions[0].interval->gaps.front() == "no preset of \"my-own\"");
   CHECK(predictions[1].interval->gaps.front() == "no stack given");
   CHECK(predictions[2].interval->known == SoftwareKnown::stack);
   // The same prediction; what is not known shows in the interval.
-  CHECK(*predictions[0].predicted_step_s == *predictions[2].predicted_step_s);
+  CHECK(*predictions[0].predicted_step_s == *predictions[1].predicted_step_s);
   CHECK(predictions[0].interval->half_width() > predictions[2].interval->half_width());
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/scenario/read_scenario.hpp"
+#include "tests/support/near.hpp"
 #include "tests/support/presets.hpp"
 
 namespace lockstep {
@@ -21,6 +22,23 @@ StepPlan plan_with(const std::vector<std::string>& set) {
 }
 
 }  // namespace
+
+TEST_CASE("plan: a stack's level is the time of all kernels over what is counted for them") {
+  const auto compute = [](const char* level) {
+    const StepPlan plan =
+        plan_with({std::string("stack.level=") + level, "stack.launch_interval=0",
+                   "parallelism.tensor=1", "parallelism.data=8", "stack.communication.sm_share=0"});
+    double sum = 0;
+    for (const Segment& segment : plan.stages[0].segments) {
+      sum += to_seconds(segment.compute).base_units();
+    }
+    double booked = 0;
+    for (const double seconds : plan.stages[0].compute) booked += seconds;
+    CHECK(booked == test::near(sum).epsilon(1e-9));
+    return sum;
+  };
+  CHECK(compute("1.5") == test::near(1.5 * compute("1")).epsilon(1e-9));
+}
 
 TEST_CASE("plan: a pipeline message is the tensor of a micro batch, or each rank's part of it") {
   // Two sequences of 4,096 tokens, 4,096 numbers of 16 bit each.

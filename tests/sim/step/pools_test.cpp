@@ -299,7 +299,7 @@ TEST_CASE("balanced layers: tokens predicted beside the next weigh on the last s
   // joins it: 1.81 layers. Of 32 + 4 x 1.81 + 0.65 the last of two stages gets half, 19.9: twelve
   // layers, or 19.9 in all.
   const Scenario s = two_kinds({kFast, "parallelism.pipeline=2", "parallelism.tensor=8",
-                                "parallelism.layers_per_stage=balanced",
+                                "parallelism.layers_per_stage=balanced", "stack=megatron_core",
                                 R"(model={"preset": "llama2_7b", "predicted_tokens": 4})"});
   CHECK(s.job.parallelism.layers_per_stage == std::vector<int>{20, 12});
 }
