@@ -50,6 +50,31 @@ Json answer_to(const Json& scenario, const std::vector<std::string>& more = {}) 
 
 }  // namespace
 
+TEST_CASE("one quantity has one name in the answers of steps, weeks, jobs and rollouts") {
+  const Json step = answer_to(powered(false)), weeks = answer_to(powered(true));
+  const Json& facility = step.at("power").at("facility");
+  CHECK(weeks.at("facility_power").at("ramp_w_per_s") == facility.at("ramp_w_per_s"));
+  CHECK(facility.at("ramp_mw_per_s").get<double>() ==
+        doctest::Approx(1e-6 * facility.at("ramp_w_per_s").get<double>()));
+  const Json& bill = step.at("power").at("bill");
+  CHECK(bill.at("energy_j").get<double>() ==
+        doctest::Approx(3.6e6 * bill.at("energy_kwh").get<double>()));
+  CHECK(weeks.contains("energy_j"));
+
+  const std::string scenarios = LOCKSTEP_SOURCE_DIR "/scenarios/";
+  const auto of_file = [&](const char* file) {
+    const Ran ran = lockstep_with({"run", scenarios + file, "--format", "json"});
+    REQUIRE(ran.exit == Exit::ok);
+    return Json::parse(ran.out);
+  };
+  const Json job = of_file("congestion/spine-dies.json").at("jobs").at(0);
+  const Json rl = of_file("rl/grpo-llama3-8b-colocated.json");
+  CHECK(step.contains("mfu"));
+  CHECK(job.at("mfu") == job.at("mfu_full"));
+  CHECK(job.at("alone_mfu") == job.at("alone_mfu_full"));
+  CHECK(rl.at("training_mfu") == rl.at("training_mfu_full"));
+}
+
 TEST_CASE("a limit that --set gives without a unit is read in base units, and the answer says so") {
   const test::TemporaryFolder folder;
   const std::string file = folder.write("s.json", powered(false).dump());

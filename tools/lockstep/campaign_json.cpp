@@ -58,7 +58,8 @@ Json power_levels_json(const StepPower& power) {
           {"idle_w", watts(levels.idle.facility)},
           {"step_low_w", watts(trough_power(power.facility))},
           {"step_high_w", watts(peak_power(power.facility))},
-          {"step_ramp_w_per_s", twelve_digits(power.ramp_w_per_s)},
+          {"ramp_w_per_s", twelve_digits(power.ramp_w_per_s)},
+          {"step_ramp_w_per_s", twelve_digits(power.ramp_w_per_s)},  // as it was called before
           {"pue", twelve_digits(power.pue)}};
 }
 

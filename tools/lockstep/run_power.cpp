@@ -77,6 +77,7 @@ Json cost_json(const EnergyBill& bill, const CostSpec& prices) {
   const CostReport& c = bill.cost;
   Json out{{"of", bill.whole_training ? "training" : "step"},
            {"seconds", twelve_digits(bill.usage.time.base_units())},
+           {"energy_j", twelve_digits(bill.usage.energy.base_units())},
            {"energy_kwh", twelve_digits(bill.usage.energy.base_units() / kJoulesPerKwh)},
            {"tonnes_co2", twelve_digits(c.tonnes_co2)}};
   if (has_prices(prices)) {
@@ -170,7 +171,8 @@ nlohmann::ordered_json power_json(const RunResult& result) {
   Json facility = series_json(power.facility);
   facility["meter"] = meter_json(power.facility_meter);
   facility["pue"] = twelve_digits(power.pue);
-  facility["ramp_mw_per_s"] = twelve_digits(power.ramp_w_per_s * 1e-6);
+  facility["ramp_w_per_s"] = twelve_digits(power.ramp_w_per_s);
+  facility["ramp_mw_per_s"] = twelve_digits(power.ramp_w_per_s * 1e-6);  // as it was called before
   const Joules energy = power.energy();
   Json out{{"chassis", s.node.chassis->name},
            {"facility_preset", s.power->facility.name},

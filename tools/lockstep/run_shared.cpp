@@ -152,8 +152,10 @@ Json job_json(const SharedResult& result, std::size_t index) {
            {"bytes", twelve_digits(job.bytes)}};
   if (index >= result.jobs.size()) return out;
   const SharedJobResult& training = result.jobs[index];
-  out["mfu_full"] = twelve_digits(training.mfu_full);
-  out["alone_mfu_full"] = twelve_digits(training.alone_mfu_full);
+  out["mfu"] = twelve_digits(training.mfu_full);
+  out["alone_mfu"] = twelve_digits(training.alone_mfu_full);
+  out["mfu_full"] = out["mfu"];  // as it was called before
+  out["alone_mfu_full"] = out["alone_mfu"];
   for (const double step : training.steps_s) out["steps_s"].push_back(twelve_digits(step));
   return out;
 }

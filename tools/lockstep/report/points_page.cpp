@@ -182,16 +182,17 @@ void add_worst_points(Page& page, const PointTable& table) {
   worst.resize(std::min(worst.size(), kWorstPoints));
   page.section("The worst points");
   PageTable rows{.columns = {}, .rows = {}, .first_rows = 15};
-  for (const auto& part : worst.front()->identity) rows.columns.push_back({.title = part.first});
-  for (const char* title : {"Measured", "Predicted", "Error"}) {
+  // What counts comes first: what names a point may be wider than the page.
+  for (const char* title : {"Error", "Measured", "Predicted"}) {
     rows.columns.push_back({.title = title, .numeric = true});
   }
+  for (const auto& part : worst.front()->identity) rows.columns.push_back({.title = part.first});
   for (const ValidationPoint* p : worst) {
-    std::vector<PageCell> cells;
+    std::vector<PageCell> cells{
+        PageCell::number(error_text(p->error), std::abs(p->error)),
+        PageCell::number(page_with(p->measured, table.unit), p->measured),
+        PageCell::number(page_with(p->predicted, table.unit), p->predicted)};
     for (const auto& part : p->identity) cells.push_back(PageCell::text(part.second.text));
-    cells.push_back(PageCell::number(page_with(p->measured, table.unit), p->measured));
-    cells.push_back(PageCell::number(page_with(p->predicted, table.unit), p->predicted));
-    cells.push_back(PageCell::number(error_text(p->error), std::abs(p->error)));
     rows.rows.push_back(std::move(cells));
   }
   page.table(rows);

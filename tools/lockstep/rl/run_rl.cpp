@@ -180,7 +180,8 @@ Json rl_json(const RlScenario& s, const RlReport& r) {
            {"cache_tokens", number(r.cache_tokens)},
            {"preempted", r.preempted},
            {"update_s", number(r.update.step_s)},
-           {"training_mfu_full", number(r.update.mfu_full)},
+           {"training_mfu", number(r.update.mfu_full)},
+           {"training_mfu_full", number(r.update.mfu_full)},  // as it was called before
            {"training_mfu_causal", number(r.update.mfu_causal)},
            {"buckets", Json::object()},
            {"assumptions", s.training.assumptions}};
