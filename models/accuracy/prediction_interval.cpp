@@ -7,8 +7,12 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
+
+#include <boost/math/distributions/normal.hpp>
+#include <boost/math/distributions/students_t.hpp>
 
 namespace lockstep {
 namespace {
@@ -27,6 +31,7 @@ std::optional<double> evidence_of(const Residual& r, SoftwareKnown known, bool d
     if (r.left_out_known != SoftwareKnown::none) return r.left_out;
     return std::nullopt;
   }
+  if (known == SoftwareKnown::learnt || known == SoftwareKnown::composed) return r.composed;
   if (default_stack) return r.as_default;
   // Without the vendor even its other sources are strangers.
   if (r.vendor_left_out_known == SoftwareKnown::none) return r.vendor_left_out;
@@ -153,6 +158,116 @@ double spread_between_sources(const ResidualTable& table, std::string_view witho
   return std::sqrt(squares / static_cast<double>(errors.size()));
 }
 
+double middle_of(std::vector<double>& values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
+/// The level of a team's software, and how it varies from team to team.
+struct Levels {
+  std::map<std::string_view, double> of;  ///< by vendor: the median over its sources' medians
+  double mean = 0, deviation = 0;
+  [[nodiscard]] double count() const { return static_cast<double>(of.size()); }
+};
+Levels levels_of(const Witnesses& group) {
+  std::map<std::string_view, std::map<std::string_view, std::vector<double>>> errors;
+  for (const Witness& w : group) errors[w.residual->vendor][w.residual->source].push_back(w.error);
+  Levels out;
+  for (auto& [vendor, sources] : errors) {
+    std::vector<double> medians;
+    medians.reserve(sources.size());
+    for (auto& [source, values] : sources) medians.push_back(middle_of(values));
+    out.mean += out.of[vendor] = middle_of(medians);
+  }
+  out.mean /= out.count();
+  for (const auto& [vendor, level] : out.of) {
+    out.deviation += (level - out.mean) * (level - out.mean);
+  }
+  out.deviation = out.of.size() > 1 ? std::sqrt(out.deviation / (out.count() - 1)) : 0;
+  return out;
+}
+
+/// What rows differ by from the level of their vendor, or of their own source, each source weighing
+/// one.
+std::vector<std::pair<double, double>> row_deviations(const Witnesses& group,
+                                                      const Levels* vendors) {
+  std::map<std::string_view, std::vector<double>> sources;
+  for (const Witness& w : group) sources[w.residual->source].push_back(w.error);
+  std::map<std::string_view, double> levels;
+  for (auto& [source, values] : sources) levels[source] = middle_of(values);
+  std::vector<std::pair<double, double>> out;
+  out.reserve(group.size());
+  for (const Witness& w : group) {
+    const Residual& r = *w.residual;
+    const double level = vendors != nullptr ? vendors->of.at(r.vendor) : levels.at(r.source);
+    const auto rows = static_cast<double>(sources.at(r.source).size());
+    out.emplace_back(w.error - level, 1 / (rows * static_cast<double>(sources.size())));
+  }
+  return out;
+}
+
+/// The error below which a share of runs lies, whose error is a level, spread as `below` says, and
+/// a row's own deviation.
+template <class Below>
+double quantile_of(const std::vector<std::pair<double, double>>& deviations, double share,
+                   const Below& below) {
+  double low = -10, high = 10;
+  constexpr int kHalvings = 60;
+  for (int i = 0; i < kHalvings; ++i) {
+    const double middle = (low + high) / 2;
+    double mass = 0;
+    for (const auto& [deviation, weight] : deviations) mass += weight * below(middle - deviation);
+    (mass < share ? low : high) = middle;
+  }
+  return (low + high) / 2;
+}
+
+template <class Below>
+Bounds mixture_bounds(const std::vector<std::pair<double, double>>& deviations,
+                      const Below& below) {
+  return {quantile_of(deviations, (1 - kCoverage) / 2, below),
+          quantile_of(deviations, (1 + kCoverage) / 2, below)};
+}
+
+/// Of software that is composed: of m vendors the level of one more is as Student's t with m - 1
+/// degrees of freedom, and a row's deviation is one of those that were seen.
+Bounds composed_bounds(const Witnesses& rows, const Levels& levels) {
+  const double scale = std::max(1e-6, levels.deviation * std::sqrt(1 + 1 / levels.count()));
+  const boost::math::students_t law(std::max(1.0, levels.count() - 1));
+  return mixture_bounds(row_deviations(rows, &levels), [&](double error) {
+    return boost::math::cdf(law, (error - levels.mean) / scale);
+  });
+}
+
+/// Of software whose user measured steps of it.
+Bounds learnt_bounds(const Witnesses& rows, double deviation) {
+  const boost::math::normal law(0, deviation);
+  return mixture_bounds(row_deviations(rows, nullptr),
+                        [&](double error) { return boost::math::cdf(law, error); });
+}
+
+/// Rows of the job's kind where enough vendors have some, else all.
+LevelBounds mixture_level(Witnesses group, const PredictionTraits& traits, SoftwareKnown level) {
+  constexpr std::size_t kFewestVendors = 4;
+  LevelBounds out{};
+  const Levels levels = levels_of(group);
+  Witnesses kind =
+      narrowed(group, [&](const PredictionTraits& t) { return kind_of(t) == kind_of(traits); });
+  std::set<std::string_view> vendors;
+  for (const Witness& w : kind) vendors.insert(w.residual->vendor);
+  if (vendors.size() >= kFewestVendors) {
+    group = std::move(kind);
+    out.group = kind_of(traits);
+  }
+  out.rows = group.size();
+  out.sources = rows_by_source(group).size();
+  out.bounds = level == SoftwareKnown::learnt
+                   ? learnt_bounds(group, traits.learnt ? traits.learnt->deviation : 0)
+                   : composed_bounds(group, levels);
+  return out;
+}
+
 /// Nine tenths of a normal variable lie within as many deviations.
 constexpr double kDeviations = 1.6449;
 
@@ -169,11 +284,23 @@ PredictionInterval predict_interval(const ResidualTable& table, const Prediction
   out.known = known.software;
   out.gaps = known.gaps;
   Bounds bounds{0, 0};
-  for (const SoftwareKnown level :
-       {SoftwareKnown::release, SoftwareKnown::stack, SoftwareKnown::none}) {
-    if (level > known.software) break;
-    Witnesses group = witnesses_of(table, level, traits.stack_stands_in, without);
+  for (const SoftwareKnown level : {SoftwareKnown::release, SoftwareKnown::stack,
+                                    SoftwareKnown::composed, SoftwareKnown::none}) {
+    const bool own = known.software == SoftwareKnown::learnt;
+    if (level > known.software && !own) break;
+    if (level == SoftwareKnown::composed && known.software != level && !own) continue;
+    const SoftwareKnown counted = own ? SoftwareKnown::learnt : level;
+    Witnesses group = witnesses_of(table, counted, traits.stack_stands_in, without);
     if (group.empty()) continue;
+    if (own || level == SoftwareKnown::composed) {
+      const LevelBounds found = mixture_level(std::move(group), traits, counted);
+      bounds = {std::min(bounds.low, found.bounds.low), std::max(bounds.high, found.bounds.high)};
+      out.group = found.group;
+      out.rows = found.rows;
+      out.sources = found.sources;
+      if (own) break;
+      continue;
+    }
     // The least known level counts, and none that is better known may be wider. Evidence of unknown
     // software that there is not is the next best, with its own error as one more.
     const LevelBounds found = level_bounds(std::move(group), known.software, traits);

@@ -45,6 +45,15 @@ void judge_software(const ResidualTable& table, const PredictionTraits& traits,
                     std::string_view without, Knowledge& out) {
   out.software = SoftwareKnown::none;
   out.gaps.insert(out.gaps.end(), traits.unknown_software.begin(), traits.unknown_software.end());
+  if (traits.learnt && traits.unknown_software.empty()) {
+    out.software = SoftwareKnown::learnt;
+    if (traits.learnt->distance > 0) {
+      out.gaps.push_back(fmt::format("{} thing{} that no measured step had",
+                                     traits.learnt->distance,
+                                     traits.learnt->distance == 1 ? "" : "s"));
+    }
+    return;
+  }
   const auto bias = traits.stack_stands_in ? default_bias(table, without) : std::nullopt;
   if (bias) {
     out.gaps.push_back(
@@ -52,6 +61,13 @@ void judge_software(const ResidualTable& table, const PredictionTraits& traits,
                     100 * std::abs(std::expm1(*bias)), *bias > 0 ? "long" : "short"));
   }
   if (traits.stack_stands_in || !traits.unknown_software.empty()) return;
+  if (traits.composed) {
+    const bool witnessed = std::ranges::any_of(
+        table, [&](const Residual& r) { return r.composed && !r.is_of(without); });
+    if (witnessed) out.software = SoftwareKnown::composed;
+    out.gaps.emplace_back("composed from what it does, no published run of it");
+    return;
+  }
   const StackSources sources = sources_of(table, traits, without);
   if (sources.stack.empty()) {
     out.gaps.emplace_back("no published run of this stack");
@@ -138,6 +154,10 @@ std::string_view name_of(SoftwareKnown known) {
       return "known release";
     case SoftwareKnown::stack:
       return "known stack";
+    case SoftwareKnown::learnt:
+      return "own steps";
+    case SoftwareKnown::composed:
+      return "composed software";
     case SoftwareKnown::none:
       return "unknown software";
   }

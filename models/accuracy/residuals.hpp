@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "models/spec/learnt_level.hpp"
+
 namespace lockstep {
 
 /// What decides how far a prediction can be trusted: the software, the machine, the kind of job.
@@ -22,6 +24,9 @@ struct PredictionTraits {
   bool experts = false;          ///< mixture of experts
   bool sharded_weights = false;  ///< ZeRO-3, FSDP
   bool context = false;          ///< context parallel
+  bool composed = false;  ///< the software is composed from what it does, not fitted to runs of it
+  /// The level of the software is known from its user's own steps; nothing: it isn't.
+  std::optional<LevelInForce> learnt{};
   /// Why the software is as good as unknown, whatever its name, in words. Empty: it is what its
   /// name and release say.
   std::vector<std::string> unknown_software{};
@@ -30,10 +35,12 @@ struct PredictionTraits {
 /// What published runs say about a run's software. Decides which residuals are evidence for an
 /// interval; each level is less sure than the one before.
 enum class SoftwareKnown : unsigned char {
-  release,  ///< this release, which several sources measured: errors of fitted rows
-  stack,    ///< the stack, but not that release of it: errors of rows whose source was left out
-  none,     ///< neither: the same, of rows whose stack no other source has; where the default stack
-            ///< stands in, errors of rows predicted with it
+  release,   ///< this release, which several sources measured: errors of fitted rows
+  stack,     ///< the stack, but not that release of it: errors of rows whose source was left out
+  learnt,    ///< its user measured steps of it
+  composed,  ///< what it does: errors of rows predicted from what their software does
+  none,  ///< neither: the same, of rows whose stack no other source has; where the default stack
+         ///< stands in, errors of rows predicted with it
 };
 
 /// One measured run. Errors are log(predicted / measured) of the step time.
@@ -49,6 +56,9 @@ struct Residual {
   /// Predicted with the default stack, as if nobody had said which it was; nothing: it cannot run
   /// it.
   std::optional<double> as_default{};
+  /// Predicted with its software composed from what that does, with constants of GPUs and a common
+  /// level that no row of its vendor had a part in; nothing: its preset does not say what it does.
+  std::optional<double> composed{};
   SoftwareKnown left_out_known = SoftwareKnown::none;  ///< what that fit knew; see classify()
   SoftwareKnown vendor_left_out_known = SoftwareKnown::none;  ///< the same without the vendor
 
@@ -83,7 +93,7 @@ SoftwareKnown software_known(const ResidualTable& table, const PredictionTraits&
 /// Sets left_out_known and vendor_left_out_known of every row.
 void classify(ResidualTable& table);
 
-/// "known release", "known stack", "unknown software".
+/// "known release", "known stack", "own steps", "composed software", "unknown software".
 std::string_view name_of(SoftwareKnown known);
 
 /// What a row is grouped by beside its software: "experts", "sharded weights" or "dense".

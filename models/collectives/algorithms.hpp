@@ -32,6 +32,7 @@ struct CollectiveContext {
   BytesPerSecond nic;   ///< of each member
   BytesPerSecond node;  ///< all NICs that the channels use in one node, at their efficiency
   Seconds start;        ///< of the shortest collective inside one node of the group
+  ExchangeSkew skew{};  ///< of an all-to-all
 };
 CollectiveContext unpack(const CollectiveCall& call, const GpuSpec& gpu,
                          const TransportSpec& transport, BytesPerSecond nic_bandwidth,

@@ -267,10 +267,39 @@ CollectiveShape collective_shape(CollectiveOp op, std::string_view algorithm,
   return ring_shape(in);
 }
 
+CollectiveShape skewed(CollectiveShape shape, const ExchangeSkew& skew,
+                       std::span<const GroupMember> members) {
+  if (skew.is_even()) return shape;
+  std::vector<double> weights = skew_weights(skew, members);
+  if (!skew.back) {
+    shape.receives = std::move(weights);
+    return shape;
+  }
+  // Gathered, what a node sends back leaves on the rails of its receivers.
+  for (const GroupNode& node : group_nodes(members)) {
+    if (shape.pairs != PairPattern::rail_pairs) break;
+    double sum = 0;
+    for (const int member : node.members) sum += weights[at(member)];
+    for (const int member : node.members) {
+      weights[at(member)] = sum / static_cast<double>(node.members.size());
+    }
+  }
+  shape.sends = std::move(weights);
+  return shape;
+}
+
 std::vector<NetworkEdge> pair_edges(const CollectiveShape& shape,
                                     std::span<const GroupMember> members) {
   std::vector<NetworkEdge> out;
   if (shape.pairs == PairPattern::none) return out;
+  const auto share = [](const std::vector<double>& shares, int member) {
+    return shares.empty() ? 1.0 : shares[at(member)];
+  };
+  const auto add = [&](int from, int to) {
+    out.push_back({from, to,
+                   shape.bytes_per_pair * share(shape.sends, from) * share(shape.receives, to),
+                   shape.channels_per_pair});
+  };
   const std::vector<GroupNode> nodes = group_nodes(members);
   for (std::size_t a = 0; a < nodes.size(); ++a) {
     for (std::size_t b = 0; b < nodes.size(); ++b) {
@@ -278,17 +307,49 @@ std::vector<NetworkEdge> pair_edges(const CollectiveShape& shape,
       const std::vector<int>&from = nodes[a].members, &to = nodes[b].members;
       for (std::size_t r = 0; r < from.size(); ++r) {
         if (shape.pairs == PairPattern::rail_pairs) {
-          out.push_back(
-              {from[r], to[r % to.size()], shape.bytes_per_pair, shape.channels_per_pair});
+          add(from[r], to[r % to.size()]);
           continue;
         }
-        for (const int member : to) {
-          out.push_back({from[r], member, shape.bytes_per_pair, shape.channels_per_pair});
-        }
+        for (const int member : to) add(from[r], member);
       }
     }
   }
   return out;
+}
+
+std::vector<PortBytes> all_to_all_ports(const ExchangeSkew& skew, bool gathered,
+                                        std::span<const GroupMember> members) {
+  const std::vector<double> weights = skew_weights(skew, members);
+  const std::vector<GroupNode> nodes = group_nodes(members);
+  std::vector<std::size_t> node_of(members.size()), rail_of(members.size());
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    for (std::size_t r = 0; r < nodes[i].members.size(); ++r) {
+      node_of[at(nodes[i].members[r])] = i;
+      rail_of[at(nodes[i].members[r])] = r;
+    }
+  }
+  std::vector<PortBytes> ports(members.size());
+  const auto over_nvlink = [&ports](std::size_t from, std::size_t to, double bytes) {
+    if (from == to) return;
+    ports[from].nvlink_out += bytes;
+    ports[to].nvlink_in += bytes;
+  };
+  const auto n = static_cast<double>(members.size());
+  for (std::size_t from = 0; from < members.size(); ++from) {
+    const std::vector<int>& beside = nodes[node_of[from]].members;
+    for (std::size_t to = 0; to < members.size(); ++to) {
+      const double bytes = weights[skew.back ? from : to] / n;
+      if (node_of[from] == node_of[to]) {
+        over_nvlink(from, to, bytes);
+        continue;
+      }
+      const std::size_t leaves = gathered ? at(beside[rail_of[to] % beside.size()]) : from;
+      over_nvlink(from, leaves, bytes);
+      ports[leaves].network_out += bytes;
+      ports[to].network_in += bytes;
+    }
+  }
+  return ports;
 }
 
 }  // namespace lockstep

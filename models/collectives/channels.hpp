@@ -81,6 +81,8 @@ struct CollectiveShape {
   PairPattern pairs = PairPattern::none;
   double bytes_per_pair = 0;  ///< per byte of payload
   int channels_per_pair = 1;  ///< as NetworkEdge::channels
+  /// Of pairs, by member: what it sends and what it receives over the mean; empty: all the same.
+  std::vector<double> sends{}, receives{};
 };
 
 /// What the algorithm (a name of collective_algorithms()) puts on the network, and on NVLink out of
@@ -93,8 +95,21 @@ CollectiveShape collective_shape(CollectiveOp op, std::string_view algorithm,
                                  std::span<const GroupMember> members, int channels,
                                  int peer_channels = 1);
 
+/// The shape of an all-to-all in which members are sent unequal parts.
+CollectiveShape skewed(CollectiveShape shape, const ExchangeSkew& skew,
+                       std::span<const GroupMember> members);
+
 /// The pairs of a shape written out: n (n - g) edges or fewer.
 std::vector<NetworkEdge> pair_edges(const CollectiveShape& shape,
                                     std::span<const GroupMember> members);
+
+/// What a member's ports carry, for each byte that a member sends in all on average.
+struct PortBytes {
+  double network_out = 0, network_in = 0, nvlink_out = 0, nvlink_in = 0;
+};
+/// Of an all-to-all with such a skew, by member. `gathered`: what goes to another node first
+/// crosses NVLink to the member on its receiver's rail ("two_level").
+std::vector<PortBytes> all_to_all_ports(const ExchangeSkew& skew, bool gathered,
+                                        std::span<const GroupMember> members);
 
 }  // namespace lockstep

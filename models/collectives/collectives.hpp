@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "models/base/units.hpp"
+#include "models/collectives/exchange_skew.hpp"
 #include "models/spec/hardware.hpp"
 
 namespace lockstep {
@@ -29,6 +30,7 @@ struct CollectiveCall {
   int ranks = 2;           ///< n, at least 2
   int ranks_per_node = 2;  ///< g: members in each NVLink domain; n = g k
   int nodes = 0;  ///< k; 0: n / g, rounded up. Where members are spread unevenly, g is the least
+  ExchangeSkew skew{};  ///< of an all-to-all; its payload is then what a member sends on average
 };
 
 /// What a member pays. Total time alone on the machine is

@@ -11,6 +11,8 @@ namespace {
 /// one before at once. Source: assumed, 25 GB/s between neighbours of ten H100 nodes against 42.
 constexpr double kNeighbourShare = 0.6;
 
+constexpr std::string_view kTwoLevel = "two_level";
+
 /// To post one more message. Source: network post overhead, NCCL src/graph/tuning.cc.
 constexpr Seconds kPerMessage = microseconds(1);
 
@@ -30,9 +32,12 @@ CollectiveCandidate all_to_all(const CollectiveContext& context, std::string_vie
                                double nvlink, double messages) {
   const double n = context.n, g = context.g, k = context.k;
   const double off_node = (n - g) / n;
-  SecondsPerByte per_byte = per_byte_at(off_node, context.transport.efficiency * context.nic);
+  const SkewFactors skew = skew_factors(context.skew, n, g, algorithm == kTwoLevel);
+  SecondsPerByte per_byte =
+      per_byte_at(skew.network * off_node, context.transport.efficiency * context.nic);
   if (g > 1) {
-    per_byte = std::max(per_byte, per_byte_at(nvlink, ring_bus_bandwidth(context.gpu.collectives)));
+    per_byte = std::max(
+        per_byte, per_byte_at(skew.nvlink * nvlink, ring_bus_bandwidth(context.gpu.collectives)));
   }
   return {.algorithm = algorithm,
           .protocol = "simple",
@@ -58,7 +63,7 @@ void pairwise_law(const CollectiveContext& context, std::vector<CollectiveCandid
 void two_level_law(const CollectiveContext& context, std::vector<CollectiveCandidate>& out) {
   const double n = context.n, g = context.g, k = context.k;
   const double nvlink = (g - 1) / n + (n - g) / n * (g - 1) / g;
-  out.push_back(all_to_all(context, "two_level", nvlink, k - 1));
+  out.push_back(all_to_all(context, kTwoLevel, nvlink, k - 1));
 }
 
 }  // namespace lockstep

@@ -97,7 +97,8 @@ CollectiveContext unpack(const CollectiveCall& call, const GpuSpec& gpu,
                             .k = k,
                             .nic = nic_bandwidth,
                             .node = {},
-                            .start = shortest_in_node(call.op, g, gpu)};
+                            .start = shortest_in_node(call.op, g, gpu),
+                            .skew = call.skew};
   context.node = transport.efficiency * channel_rails(context) * nic_bandwidth;
   return context;
 }
@@ -141,6 +142,11 @@ void add_regimes(const CollectiveContext& context, std::string_view algorithm,
       const BytesPerSecond cap =
           static_cast<double>(channels) / usual * bus_plateau(context, algorithm);
       regime.per_byte = std::max(regime.per_byte, per_byte_at(bus, cap));
+    }
+    // Inside a node all of it is NVLink's: the port of the fullest member sets the pace.
+    if (!context.skew.is_even()) {
+      regime.per_byte =
+          skew_factors(context.skew, context.n, context.n, false).nvlink * regime.per_byte;
     }
     out.push_back(regime);
   }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "models/layer/operations.hpp"
+#include "models/spec/layer.hpp"
 
 namespace lockstep {
 namespace {
@@ -70,22 +71,37 @@ std::vector<std::pair<LayerKind, int>> layer_kinds(const TransformerShape& model
   return kinds;
 }
 
-/// Elements of the cache of one token in one layer, on one GPU.
-double cache_elements(const ReplicaSpec& spec) {
-  const TransformerShape& m = spec.model;
-  if (m.latent.key_value_rank > 0) return m.latent.key_value_rank + m.latent.rope_dim;
-  return 2 * std::max(1.0, static_cast<double>(m.kv_heads) / spec.tensor) * m.head_dim;
-}
+/// What attention and recurrences of one layer keep and do for one sequence, on one GPU of `ranks`.
+class LayerCache {
+ public:
+  LayerCache(const TransformerShape& model, LayerKind kind, double ranks)
+      : cache_(declare_layer(model, kind).cache), ranks_(ranks) {}
 
-/// FLOP of one query over one cached token in one layer, on one GPU.
-double cache_flops(const ReplicaSpec& spec) {
-  const TransformerShape& m = spec.model;
-  const double heads = static_cast<double>(m.heads) / spec.tensor;
-  if (m.latent.key_value_rank > 0) {
-    return 2 * heads * (2.0 * m.latent.key_value_rank + m.latent.rope_dim);
+  /// Elements of one token.
+  [[nodiscard]] double elements() const {
+    return cache_.entries * cache_.entry.on(ranks_) + cache_.index_entry;
   }
-  return 4 * heads * m.head_dim;
-}
+  [[nodiscard]] double state() const { return cache_.state / ranks_; }
+  /// Elements that a query reads which comes behind `context` tokens, and its FLOP. Ranks each
+  /// score with the whole index.
+  [[nodiscard]] double read(double context) const {
+    return seen(context) * cache_.entry.on(ranks_) + context * cache_.index_entry;
+  }
+  [[nodiscard]] double flops(double context) const {
+    return seen(context) * cache_.flops_per_entry / ranks_ +
+           cache_.index_keys.seen(context) * cache_.index_flops;
+  }
+
+ private:
+  [[nodiscard]] double seen(double context) const {
+    double sum = 0;
+    for (const Keys& keys : cache_.keys) sum += keys.seen(context);
+    return sum;
+  }
+
+  Cache cache_;
+  double ranks_;
+};
 
 double end_parameters(const TransformerShape& model) {
   return embedding_parameters(model) +
@@ -121,20 +137,19 @@ Bytes Replica::model_bytes() const {
 Bytes Replica::weights() const { return (1.0 / spec_.tensor) * model_bytes(); }
 
 Bytes Replica::cache_per_token() const {
-  double layers = 0;
+  double elements = 0;
   for (const auto& [kind, count] : layers_) {
-    if (kind.mixer == Mixer::attention) layers += count;
+    elements += count * LayerCache{spec_.model, kind, 1.0 * spec_.tensor}.elements();
   }
-  return Bytes{layers * spec_.cache_bytes * cache_elements(spec_)};
+  return Bytes{spec_.cache_bytes * elements};
 }
 
 Bytes Replica::state_per_sequence() const {
-  const MambaShape& s = spec_.model.mamba;
-  double layers = 0;
+  double elements = 0;
   for (const auto& [kind, count] : layers_) {
-    if (kind.mixer == Mixer::mamba) layers += count;
+    elements += count * LayerCache{spec_.model, kind, 1.0 * spec_.tensor}.state();
   }
-  return Bytes{layers * kTwoBytes * s.inner() * s.state / spec_.tensor};
+  return Bytes{kTwoBytes * elements};
 }
 
 double Replica::cache_tokens(Bytes resident) const {
@@ -213,10 +228,9 @@ PassTime Replica::decode_step(int sequences, double context) {
   const BytesPerSecond rate = e.cache_bandwidth * gpu.hbm_bandwidth;
   for (const auto& [kind, count] : layers_) {
     if (kind.mixer != Mixer::attention) continue;
-    const double seen =
-        sequences * (kind.windowed ? std::min<double>(context, spec_.model.window) : context);
-    const Seconds reading = Bytes{seen * spec_.cache_bytes * cache_elements(spec_)} / rate;
-    const Seconds arithmetic = Flops{seen * cache_flops(spec_)} /
+    const LayerCache cache{spec_.model, kind, 1.0 * spec_.tensor};
+    const Seconds reading = Bytes{sequences * spec_.cache_bytes * cache.read(context)} / rate;
+    const Seconds arithmetic = Flops{sequences * cache.flops(context)} /
                                (e.cache_arithmetic * std::max(gpu.peak_bf16, gpu.peak_fp16));
     time.attention += count * (gpu.memory.launch + std::max(reading, arithmetic));
   }

@@ -1,7 +1,9 @@
 #include "models/kernels/order_statistics.hpp"
 
+#include <array>
 #include <cassert>
 #include <cmath>
+#include <cstddef>
 #include <numbers>
 
 namespace lockstep {
@@ -18,15 +20,26 @@ double integrand(double x, double n) {
   return -std::expm1(n * std::log1p(-above)) - std::pow(above, n);
 }
 
-}  // namespace
-
-double expected_maximum_of_normals(double n) {
-  assert(n >= 1 && std::isfinite(n));
+double integral(double n) {
   const double end = kTail + std::sqrt(2 * std::log(n));
   const double h = end / kIntervals;
   double sum = integrand(0, n) + integrand(end, n);
   for (int i = 1; i < kIntervals; ++i) sum += (i % 2 == 1 ? 4 : 2) * integrand(i * h, n);
   return sum * h / 3;
+}
+
+}  // namespace
+
+double expected_maximum_of_normals(double n) {
+  assert(n >= 1 && n < 1e15);
+  // A search asks for the same few group sizes thousands of times.
+  struct Known {
+    double n = 0, maximum = 0;
+  };
+  thread_local std::array<Known, 64> known;
+  Known& slot = known[static_cast<std::size_t>(n) % known.size()];
+  if (slot.n != n) slot = {n, integral(n)};
+  return slot.maximum;
 }
 
 }  // namespace lockstep

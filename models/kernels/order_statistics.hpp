@@ -9,7 +9,7 @@ namespace lockstep {
 ///
 /// Source: David and Nagaraja 2003, Order Statistics, 3rd ed., section 3.1. A group of n GPUs whose
 /// times have relative standard deviation s takes (1 + s E) times the mean. Grows as sqrt(2 ln n).
-/// Requires n >= 1; n may be any real number.
+/// Requires 1 <= n < 1e15; n may be any real number.
 double expected_maximum_of_normals(double n);
 
 }  // namespace lockstep

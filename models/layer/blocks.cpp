@@ -7,15 +7,13 @@
 namespace lockstep {
 namespace {
 
-using Names = std::array<std::string_view, 3>;  // of a product, as in Recorder::Linear
-
 /// The collectives around a block of two products (column-, then row-parallel).
 ///
 /// Cut into c pieces, one for each rank, a product hides all of its transfer but what goes beyond
 /// (c - 1) / c of it: a rank begins with the piece that it has, or ends with the one that it keeps.
 /// Source: https://discuss.pytorch.org/t/209487 (asynchronous tensor parallelism).
-void block_collectives(Recorder& record, const WorkloadContext& c, const Widths& w,
-                       const Names& first, const Names& second, bool repeated) {
+void pair_collectives(Recorder& record, const WorkloadContext& c, const Widths& w,
+                      const ProductNames& first, const ProductNames& second, bool repeated) {
   const Bytes activation{2 * w.tokens * w.hidden};
   const CommunicationPolicy& policy = c.stack.communication;
   const Parallelism& par = c.job.parallelism;
@@ -56,22 +54,22 @@ void block_collectives(Recorder& record, const WorkloadContext& c, const Widths&
   scatter(Phase::backward, std::max(behind_weight, behind(first[1], Phase::backward)));
 }
 
-/// Attention over a sequence of which context-parallel ranks hold a part each. `repeated`: the core
-/// runs again in the backward pass.
+/// Attention over a sequence of which context-parallel ranks hold a part each, with `entries` keys
+/// for each token. `repeated`: the core runs again in the backward pass.
 void context_attention(Recorder& record, const WorkloadContext& c, const AttentionShape& whole,
-                       bool repeated) {
+                       double entries, bool repeated) {
   const Parallelism& par = c.job.parallelism;
   const int ranks = par.context;
   AttentionShape local = whole;
-  int parts = 1;
+  double parts = entries;
   if (par.context_exchange == ContextExchange::all_to_all) {
     local.heads = whole.heads / ranks;
     local.kv_heads = std::max(1.0, whole.kv_heads / ranks);
   } else if (ranks > 1) {
     local.tokens = whole.tokens / ranks;
-    parts = ranks;
+    parts = entries * ranks;
   }
-  record.attention(local, parts, repeated);
+  record.attention({.shape = local, .parts = parts, .repeated = repeated});
   if (ranks == 1) return;
 
   const double rows = whole.sequences * whole.tokens / ranks;
@@ -108,259 +106,219 @@ void context_attention(Recorder& record, const WorkloadContext& c, const Attenti
   }
 }
 
-/// Queries, keys and values out of compressed vectors. The compressing products are on every
-/// tensor-parallel rank, over its part of the tokens.
-void latent_products(Recorder& record, const WorkloadContext& c, const Widths& w,
-                     const Repeated& again) {
-  const TransformerShape& m = c.job.model;
-  const LatentAttention& l = m.latent;
-  const Precision p = c.job.precision;
-  const double heads = m.heads / w.tensor, query = l.nope_dim + l.rope_dim;
-  const double down = (l.query_rank > 0 ? l.query_rank : 0) + l.key_value_rank + l.rope_dim;
-  const double up = again.latent_up ? 1 : again.products;
-  record.linear({{"qkv", "qkv.input_gradient", "qkv.weight_gradient"},
-                 w.residual_tokens,
-                 w.hidden,
-                 down,
-                 p,
-                 again.products});
-  record.elementwise("latent_norm", 8 * w.residual_tokens * down, 1.5, 2,
-                     again.norm || again.latent_up);
-  record.linear({{"query_up", "query_up.input_gradient", "query_up.weight_gradient"},
-                 w.tokens,
-                 static_cast<double>(l.query_rank > 0 ? l.query_rank : m.hidden),
-                 heads * query,
-                 p,
-                 up});
-  record.linear({{"key_value_up", "key_value_up.input_gradient", "key_value_up.weight_gradient"},
-                 w.tokens,
-                 static_cast<double>(l.key_value_rank),
-                 heads * (l.nope_dim + l.value_dim),
-                 p,
-                 up});
-  // Positions go into a part of each head, and heads are put together again.
-  record.elementwise("rotary", c.stack.elementwise.rotary_bytes * w.tokens * heads * 2 * query, 1.0,
-                     2, again.norm || again.latent_up);
-}
+/// Records each row with the widths and rows of this rank.
+class RowRecorder {
+ public:
+  RowRecorder(Recorder& record, const WorkloadContext& c)
+      : record_(record),
+        c_(c),
+        w_(widths(c)),
+        again_(c.job, c.stack),
+        load_(expert_load(c.job)),
+        copies_(w_.tokens / w_.tensor * c.job.model.experts.per_token * load_.rows) {}
 
-/// Mamba-1: step sizes, B and C from the convolved columns, and the step sizes of all columns,
-/// which the backward pass makes again. Ranks of a tensor-parallel group sum what they selected;
-/// that sum of a few hundred columns is left out.
-void selected_products(Recorder& record, const WorkloadContext& c, const Widths& w,
-                       const Repeated& again) {
-  const MambaShape& s = c.job.model.mamba;
-  const double inner = s.inner() / w.tensor;
-  record.linear({.names = {"mamba_x", "mamba_x.input_gradient", "mamba_x.weight_gradient"},
-                 .tokens = w.tokens,
-                 .x_width = inner,
-                 .y_width = s.selected(),
-                 .precision = c.job.precision,
-                 .repeated = again.products});
-  record.linear({.names = {"mamba_step", "mamba_step.input_gradient", "mamba_step.weight_gradient"},
-                 .tokens = w.tokens,
-                 .x_width = static_cast<double>(s.step_rank),
-                 .y_width = inner,
-                 .precision = c.job.precision,
-                 .repeated = 1});
-}
+  void operator()(const Product& p) {
+    const bool experts = p.of_experts();
+    const double matrices = p.matrices / (p.matrices > 1 ? ways(p.ways) : 1);
+    const Precision job = c_.job.precision;
+    Recorder::Linear linear{.names = p.names,
+                            .tokens = rows(p.rows) * matrices,
+                            .x_width = p.in.on(ways(p.ways)),
+                            .y_width = p.out.on(ways(p.ways)),
+                            .precision = p.half && is_quantised(job) ? Precision::bf16 : job,
+                            .repeated = again_.share(p),
+                            .groups = experts ? experts_here() : matrices,
+                            .load = load(p.rows),
+                            .useful = experts ? load_.useful() : useful(p.rows),
+                            .pieces = p.in_pieces ? c_.job.parallelism.tensor_pieces() : 1.0,
+                            .product = &p};
+    record_.linear(linear);
+  }
+
+  void operator()(const Kernel& k) {
+    const ElementwiseTraffic& e = c_.stack.elementwise;
+    double bytes = k.bytes, backward = k.backward, on = rows(k.rows);
+    switch (k.traffic) {
+      case Traffic::fixed:
+        break;
+      case Traffic::norm_residual:
+        bytes *= e.norm_residual_bytes;
+        backward = e.norm_backward_ratio;
+        break;
+      case Traffic::rotary:
+        bytes *= e.rotary_bytes;
+        break;
+      case Traffic::activation:
+        bytes *= e.activation_bytes;
+        backward = e.activation_backward_ratio;
+        break;
+      case Traffic::permute:
+        bytes *= e.permute_bytes;
+        on = (copies_ + on) / 2;  // where they leave, and where they arrive
+        break;
+    }
+    record_.elementwise(k.name, bytes * on * k.columns.on(ways(k.ways)), backward, k.kernels,
+                        again_.is(k.again) || again_.is(k.or_again), load(k.rows));
+  }
+
+  void operator()(const Core& core) {
+    for (const Keys& keys : core.keys) {
+      AttentionShape shape = sequences();
+      shape.heads = core.heads / w_.tensor;
+      shape.kv_heads = std::max(1.0, core.kv_heads / w_.tensor);
+      shape.head_dim = core.head_dim;
+      shape.window = keys.limit * keys.ratio;
+      context_attention(record_, c_, shape, 1 / keys.ratio, again_.is(Again::core));
+    }
+  }
+
+  /// As long as the half of attention that makes scores.
+  void operator()(const IndexScores& index) {
+    AttentionShape shape = sequences();
+    shape.heads = index.heads;
+    shape.kv_heads = 1;
+    shape.head_dim = index.dim;
+    record_.attention({.name = "index",
+                       .shape = shape,
+                       .parts = 0.5 / index.keys.ratio,
+                       .useful = 1 / w_.tensor,
+                       .repeated = again_.is(Again::core)});
+  }
+
+  void operator()(const Scan& scan) { record_.scan(scan, w_.tokens, w_.tensor, again_.whole()); }
+
+  void operator()(const PairExchange& pair) {
+    pair_collectives(record_, c_, w_, pair.first, pair.second, again_.whole());
+  }
+
+  void operator()(const Dispatch& dispatch) {
+    const Parallelism& par = c_.job.parallelism;
+    for (const Phase phase : {Phase::forward, Phase::recompute, Phase::backward}) {
+      if (phase == Phase::recompute && !again_.whole()) continue;
+      const Seconds cover = 0.5 * record_.compute_time(phase);
+      record_.dispatch("dispatch", phase, Bytes{2 * copies_ * dispatch.columns}, cover, false);
+      record_.dispatch("combine", phase, Bytes{2 * copies_ * dispatch.columns}, cover, true);
+      if (par.expert_tensor == 1) continue;
+      // Ranks that share an expert gather its rows and scatter its results; those with the most
+      // rows take longest.
+      Recorder::Exchange gather;
+      gather.name = "expert_gather";
+      gather.axis = Axis::expert;
+      gather.phase = phase;
+      gather.call = {CollectiveOp::all_gather,
+                     Bytes{2 * load_.fullest * rows(Rows::copies) * dispatch.columns},
+                     par.expert_tensor};
+      gather.groups = c_.expert_shard_groups;
+      record_.exchange(gather);
+      gather.name = "expert_scatter";
+      gather.call.op = CollectiveOp::reduce_scatter;
+      record_.exchange(gather);
+    }
+  }
+
+  void operator()(const ExpertGather&) {
+    if (w_.tensor == 1 || c_.job.parallelism.sequence) return;
+    for (const Phase phase : {Phase::forward, Phase::backward}) {
+      record_.collective("expert_all_gather", phase, CollectiveOp::all_gather,
+                         Bytes{2 * w_.tokens * w_.hidden});
+    }
+  }
+
+ private:
+  [[nodiscard]] double rows(Rows which) const {
+    switch (which) {
+      case Rows::tokens:
+      case Rows::repeated:
+        return w_.tokens;
+      case Rows::residual:
+        return w_.residual_tokens;
+      case Rows::own:
+        // Without sequence parallelism the ranks of a group have the same tokens and share them.
+        return w_.tokens / w_.tensor;
+      case Rows::copies:
+        return copies_ * c_.job.parallelism.expert_tensor;
+    }
+    return 0;
+  }
+  [[nodiscard]] double ways(Ways which) const {
+    switch (which) {
+      case Ways::none:
+        return 1;
+      case Ways::tensor:
+        return w_.tensor;
+      case Ways::expert_tensor:
+        return c_.job.parallelism.expert_tensor;
+    }
+    return 1;
+  }
+  [[nodiscard]] double load(Rows which) const { return which == Rows::copies ? load_.fullest : 1; }
+  [[nodiscard]] double useful(Rows which) const {
+    return which == Rows::repeated ? 1 / w_.tensor : 1;
+  }
+  [[nodiscard]] double experts_here() const {
+    return static_cast<double>(c_.job.model.experts.count) / c_.job.parallelism.expert;
+  }
+  /// Of a micro batch, for attention: those of packed samples are shorter and more.
+  [[nodiscard]] AttentionShape sequences() const {
+    const Batch& batch = c_.job.batch;
+    AttentionShape shape{};
+    shape.sequences = static_cast<double>(batch.micro_sequences) * batch.tokens / batch.attended();
+    shape.tokens = batch.attended();
+    return shape;
+  }
+
+  Recorder& record_;
+  const WorkloadContext& c_;
+  Widths w_;
+  Repeated again_;
+  ExpertLoad load_;
+  double copies_;  ///< of this rank's tokens, one for each expert that they go to
+};
 
 }  // namespace
 
-Repeated repeated(const TrainingJob& job, const StackSpec& stack) {
-  const bool full = job.recompute == Recompute::full;
-  const bool selective = job.recompute == Recompute::selective;
-  const RecomputeModules& m = job.modules;
-  // A flash kernel already repeats the core inside its backward pass.
-  const bool core = selective && m.core_attention && stack.attention == AttentionKernel::unfused;
-  return {.collectives = full,
-          .core = full || core || (selective && m.fused_attention),
-          .norm = full || (selective && m.layer_norm),
-          .activation = full || (selective && (m.activation || m.mlp || m.mlp_up)),
-          .latent_up = full || (selective && m.latent_up),
-          .mlp_up = full || (selective && (m.mlp || m.mlp_up)),
-          .mlp_down = full || (selective && m.mlp),
-          .projection = full || (selective && m.projection),
-          .products = full        ? 1
-                      : selective ? m.products
-                                  : 0};
+Repeated::Repeated(const TrainingJob& job, const StackSpec& stack)
+    : whole_(job.recompute == Recompute::full),
+      selective_(job.recompute == Recompute::selective),
+      unfused_(stack.attention == AttentionKernel::unfused),
+      modules_(job.modules) {}
+
+bool Repeated::is(Again what) const {
+  if (whole_ || what == Again::always) return true;
+  if (!selective_) return false;
+  const RecomputeModules& m = modules_;
+  switch (what) {
+    case Again::layer:
+    case Again::products:
+    case Again::always:
+      return false;
+    case Again::core:
+      // A flash kernel already repeats the core inside its backward pass.
+      return (m.core_attention && unfused_) || m.fused_attention;
+    case Again::norm:
+      return m.layer_norm;
+    case Again::activation:
+      return m.activation || m.mlp || m.mlp_up;
+    case Again::latent_up:
+      return m.latent_up;
+    case Again::mlp_up:
+      return m.mlp || m.mlp_up;
+    case Again::mlp_down:
+      return m.mlp;
+    case Again::projection:
+      return m.projection;
+  }
+  return false;
 }
 
-void attention_block(Recorder& record, const WorkloadContext& c, const Widths& w, LayerKind kind,
-                     const Repeated& again) {
-  const TransformerShape& m = c.job.model;
-  const Precision p = c.job.precision;
-  const bool latent = m.latent.key_value_rank > 0;
-  const Names first{"qkv", "qkv.input_gradient", "qkv.weight_gradient"};
-  const Names second{"projection", "projection.input_gradient", "projection.weight_gradient"};
-  const double pieces = c.job.parallelism.tensor_pieces();
-  if (latent) {
-    latent_products(record, c, w, again);
-  } else {
-    record.linear({.names = first,
-                   .tokens = w.tokens,
-                   .x_width = w.hidden,
-                   .y_width = w.qkv,
-                   .precision = p,
-                   .repeated = again.products,
-                   .pieces = pieces});
-    if (m.rotary) {
-      record.elementwise("rotary", c.stack.elementwise.rotary_bytes * w.tokens * w.qkv, 1.0, 1,
-                         again.norm);
-    }
-  }
-  const double heads = m.heads / w.tensor;
-  context_attention(record, c,
-                    {.sequences = static_cast<double>(c.job.batch.micro_sequences) *
-                                  c.job.batch.tokens / c.job.batch.attended(),
-                     .tokens = c.job.batch.attended(),
-                     .heads = heads,
-                     .kv_heads = latent ? heads : std::max(1.0, m.kv_heads / w.tensor),
-                     .head_dim = static_cast<double>(m.head_dim),
-                     .window = kind.windowed ? static_cast<double>(m.window) : 0},
-                    again.core);
-  record.linear({.names = second,
-                 .tokens = w.tokens,
-                 .x_width = latent ? heads * m.latent.value_dim : w.attention,
-                 .y_width = w.hidden,
-                 .precision = p,
-                 .repeated = again.projection ? 1 : again.products,
-                 .pieces = pieces});
-  block_collectives(record, c, w, first, second, again.collectives);
+double Repeated::share(const Product& product) const {
+  if (is(product.again)) return 1;
+  return selective_ && product.again != Again::layer ? modules_.products : 0;
 }
 
-void mamba_block(Recorder& record, const WorkloadContext& c, const Widths& w,
-                 const Repeated& again) {
-  const MambaShape& s = c.job.model.mamba;
-  const double inner = s.inner() / w.tensor;
-  const Names first{"mamba_in", "mamba_in.input_gradient", "mamba_in.weight_gradient"};
-  const Names second{"mamba_out", "mamba_out.input_gradient", "mamba_out.weight_gradient"};
-  const double pieces = c.job.parallelism.tensor_pieces();
-  record.linear({.names = first,
-                 .tokens = w.tokens,
-                 .x_width = w.hidden,
-                 .y_width = s.in() / w.tensor,
-                 .precision = c.job.precision,
-                 .repeated = again.products,
-                 .pieces = pieces});
-  // The fused kernel saves the product alone: convolution and states are made again backward.
-  const bool all = again.collectives;
-  record.elementwise("convolution", 4 * w.tokens * s.mixed() / w.tensor, 3.0, 1, all);
-  if (s.first_generation()) selected_products(record, c, w, again);
-  record.scan(s, w.tokens, w.tensor, all);
-  if (!s.first_generation()) {
-    record.elementwise("gated_norm", 6 * w.tokens * inner, 1.5, 1, again.norm);
-  }
-  record.linear({.names = second,
-                 .tokens = w.tokens,
-                 .x_width = inner,
-                 .y_width = w.hidden,
-                 .precision = c.job.precision,
-                 .repeated = again.products,
-                 .pieces = pieces});
-  block_collectives(record, c, w, first, second, all);
-}
-
-void mlp_block(Recorder& record, const WorkloadContext& c, const Widths& w, double ffn,
-               const Repeated& again) {
-  const ElementwiseTraffic& e = c.stack.elementwise;
-  const double inner = ffn / w.tensor, up = (c.job.model.gated ? 2 : 1) * inner;
-  const Names first{"mlp_up", "mlp_up.input_gradient", "mlp_up.weight_gradient"};
-  const Names second{"mlp_down", "mlp_down.input_gradient", "mlp_down.weight_gradient"};
-  const double pieces = c.job.parallelism.tensor_pieces();
-  record.linear({.names = first,
-                 .tokens = w.tokens,
-                 .x_width = w.hidden,
-                 .y_width = up,
-                 .precision = c.job.precision,
-                 .repeated = again.mlp_up ? 1 : again.products,
-                 .pieces = pieces});
-  const double activation = c.job.model.activation_traffic * e.activation_bytes;
-  record.elementwise("activation", activation * w.tokens * (up + inner),
-                     e.activation_backward_ratio, 1, again.activation);
-  record.linear({.names = second,
-                 .tokens = w.tokens,
-                 .x_width = inner,
-                 .y_width = w.hidden,
-                 .precision = c.job.precision,
-                 .repeated = again.mlp_down ? 1 : again.products,
-                 .pieces = pieces});
-  block_collectives(record, c, w, first, second, again.collectives);
-}
-
-void expert_block(Recorder& record, const WorkloadContext& c, const Widths& w,
-                  const Repeated& again) {
-  const ExpertShape& x = c.job.model.experts;
-  const Parallelism& par = c.job.parallelism;
-  const ElementwiseTraffic& e = c.stack.elementwise;
-  const Precision p = c.job.precision;
-  const ExpertLoad load = expert_load(c.job);
-  // Without sequence parallelism the ranks of a group have the same tokens and share them out.
-  const double own = w.tokens / w.tensor;
-  const double copies = own * x.per_token * load.rows;
-  const double rows = copies * par.expert_tensor;  // of the experts on this rank
-  const double inner = static_cast<double>(x.ffn) / par.expert_tensor;
-  const double up = (c.job.model.gated ? 2 : 1) * inner;
-  const double groups = static_cast<double>(x.count) / par.expert;
-
-  // The router stays in 16 bit in every mixed-precision recipe. Scores, top k and their softmax.
-  const Precision router = is_quantised(p) ? Precision::bf16 : p;
-  record.linear({{"router", "router.input_gradient", "router.weight_gradient"},
-                 own,
-                 w.hidden,
-                 static_cast<double>(x.count),
-                 router,
-                 again.collectives ? 1.0 : 0.0});
-  record.elementwise("routing", 24 * own * x.count, 1.0, 4, again.collectives);
-  // Sorted before they leave, and as they are where they arrive.
-  record.elementwise("permute", e.permute_bytes * (copies + rows) / 2 * w.hidden, 1.0, 2,
-                     again.collectives, load.fullest);
-  record.linear({{"expert_up", "expert_up.input_gradient", "expert_up.weight_gradient"},
-                 rows,
-                 w.hidden,
-                 up,
-                 p,
-                 again.products,
-                 groups,
-                 load.fullest,
-                 load.useful()});
-  const double activation = c.job.model.activation_traffic * e.activation_bytes;
-  record.elementwise("activation", activation * rows * (up + inner), e.activation_backward_ratio, 1,
-                     again.activation, load.fullest);
-  record.linear({{"expert_down", "expert_down.input_gradient", "expert_down.weight_gradient"},
-                 rows,
-                 inner,
-                 w.hidden,
-                 p,
-                 again.products,
-                 groups,
-                 load.fullest,
-                 load.useful()});
-  for (const Phase phase : {Phase::forward, Phase::recompute, Phase::backward}) {
-    if (phase == Phase::recompute && !again.collectives) continue;
-    const Seconds cover = 0.5 * record.compute_time(phase);
-    record.dispatch("dispatch", phase, Bytes{2 * copies * w.hidden}, cover);
-    record.dispatch("combine", phase, Bytes{2 * copies * w.hidden}, cover);
-    if (par.expert_tensor == 1) continue;
-    // Ranks that share an expert gather its rows and scatter its results.
-    Recorder::Exchange gather;
-    gather.name = "expert_gather";
-    gather.axis = Axis::expert;
-    gather.phase = phase;
-    gather.call = {CollectiveOp::all_gather, Bytes{2 * rows * w.hidden}, par.expert_tensor};
-    gather.groups = c.expert_shard_groups;
-    record.exchange(gather);
-    gather.name = "expert_scatter";
-    gather.call.op = CollectiveOp::reduce_scatter;
-    record.exchange(gather);
-  }
-  if (x.shared_ffn > 0) {
-    mlp_block(record, c, w, x.shared_ffn, again);
-  } else if (w.tensor > 1 && !par.sequence) {
-    record.collective("expert_all_gather", Phase::forward, CollectiveOp::all_gather,
-                      Bytes{2 * w.tokens * w.hidden});
-    record.collective("expert_all_gather", Phase::backward, CollectiveOp::all_gather,
-                      Bytes{2 * w.tokens * w.hidden});
-  }
+void record_layer(Recorder& record, const WorkloadContext& context, const Layer& layer) {
+  RowRecorder rows{record, context};
+  for (const Row& row : layer.rows) std::visit(rows, row);
 }
 
 }  // namespace lockstep

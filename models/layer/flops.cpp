@@ -2,58 +2,84 @@
 
 #include <algorithm>
 
+#include "models/spec/layer.hpp"
+
 namespace lockstep {
 namespace {
 
-/// Of one token in one layer, forward: keys that attention meets, 4 d each; all of the square, and
-/// its causal part.
-struct AttentionWork {
-  double causal, full;
+/// Of one token in one layer, forward.
+struct TokenWork {
+  double matrices = 0;          ///< weights that it meets
+  double causal = 0, full = 0;  ///< attention and recurrences: the causal part, and all of it
+  double again = 0;             ///< FLOP that recomputation repeats
 };
-AttentionWork attention_work(const TrainingJob& job, LayerKind kind) {
-  const TransformerShape& m = job.model;
-  if (kind.mixer == Mixer::mamba) return {scan_flops(m.mamba), scan_flops(m.mamba)};
-  if (kind.mixer == Mixer::none) return {0, 0};
-  const double s = job.batch.attended();
-  const double window = kind.windowed ? std::min<double>(m.window, s) : s;
-  const double per_key = 4.0 * m.heads * static_cast<double>(m.head_dim);
-  return {per_key * (window - window * window / (2 * s)), per_key * window};
+
+/// Whether selective recomputation names it.
+bool is_again(const RecomputeModules& m, Again what) {
+  switch (what) {
+    case Again::core:
+      return m.core_attention || m.fused_attention;
+    case Again::projection:
+      return m.projection;
+    case Again::latent_up:
+      return m.latent_up;
+    case Again::mlp_up:
+      return m.mlp || m.mlp_up;
+    case Again::mlp_down:
+      return m.mlp;
+    default:
+      return false;
+  }
 }
 
-/// As layer_matrix_parameters(), without the experts that drop the token.
-double matrix_parameters(const TrainingJob& job, LayerKind kind) {
-  const double all = layer_matrix_parameters(job.model, kind);
-  if (!kind.experts) return all;
-  const ExpertShape& x = job.model.experts;
-  return all - expert_load(job).dropped() * x.per_token / x.count * expert_parameters(job.model);
-}
+/// Adds up rows; experts that drop a token do no work for it.
+class TokenWorkSum {
+ public:
+  explicit TokenWorkSum(const TrainingJob& job)
+      : job_(job), copies_(job.model.experts.per_token * expert_load(job).kept) {}
 
-/// What recomputation repeats, forward, of one token in one layer.
-double repeated(const TrainingJob& job, LayerKind kind, double attention) {
-  if (job.recompute == Recompute::none) return 0;
-  if (job.recompute == Recompute::full) {
-    return 2 * matrix_parameters(job, kind) + attention;
+  void operator()(const Product& p) {
+    const double weights = (p.of_experts() ? copies_ : 1) * p.weights();
+    sum_.matrices += weights;
+    if (job_.recompute != Recompute::selective) return;
+    if (is_again(job_.modules, p.again)) sum_.again += 2 * weights;
+    sum_.again += job_.modules.products * 2 * weights;
   }
-  const TransformerShape& m = job.model;
-  const LatentAttention& l = m.latent;
-  const bool mixes = kind.mixer == Mixer::attention;
-  const bool core = job.modules.core_attention || job.modules.fused_attention;
-  double work = core && mixes ? attention : 0;
-  work += job.modules.products * 2 * matrix_parameters(job, kind);
-  if (job.modules.projection && mixes) {
-    const int head = l.key_value_rank > 0 ? l.value_dim : m.head_dim;
-    work += 2.0 * m.heads * head * m.hidden;
+  void operator()(const Core& core) {
+    for (const Keys& keys : core.keys) add_attention(core.flops_per_key(), keys);
   }
-  if (job.modules.latent_up && l.key_value_rank > 0 && mixes) {
-    work += 2.0 * m.heads *
-            (static_cast<double>(l.query_rank) * (l.nope_dim + l.rope_dim) +
-             static_cast<double>(l.key_value_rank) * (l.nope_dim + l.value_dim));
+  void operator()(const IndexScores& index) { add_attention(index.flops_per_key(), index.keys); }
+  void operator()(const Scan& scan) {
+    sum_.causal += scan.flops;
+    sum_.full += scan.flops;
   }
-  const double ffn = !kind.feed_forward ? 0 : kind.experts ? m.experts.shared_ffn : m.ffn;
-  const double up = m.gated ? 2 : 1;
-  if (job.modules.mlp || job.modules.mlp_up) work += 2 * up * m.hidden * ffn;
-  if (job.modules.mlp) work += 2.0 * m.hidden * ffn;
-  return work;
+  template <class Other>
+  void operator()(const Other&) {}
+
+  [[nodiscard]] TokenWork total() const {
+    TokenWork work = sum_;
+    if (job_.recompute == Recompute::full) work.again = 2 * work.matrices + work.full;
+    return work;
+  }
+
+ private:
+  void add_attention(double per_key, const Keys& keys) {
+    const double tokens = job_.batch.attended();
+    sum_.causal += per_key * keys.mean(tokens);
+    sum_.full += per_key * keys.seen(tokens);
+    if (job_.recompute != Recompute::selective || !is_again(job_.modules, Again::core)) return;
+    sum_.again += per_key * keys.seen(tokens);
+  }
+
+  const TrainingJob& job_;
+  double copies_;
+  TokenWork sum_{};
+};
+
+TokenWork token_work(const TrainingJob& job, LayerKind kind) {
+  TokenWorkSum sum{job};
+  for (const Row& row : declare_layer(job.model, kind).rows) std::visit(sum, row);
+  return sum.total();
 }
 
 }  // namespace
@@ -70,18 +96,19 @@ StepFlops step_flops(const TrainingJob& job) {
     matrices -= head;
   }
   double causal = 0, full = 0, again = 0;
+  PerKind<TokenWork> known;
   for (int i = 0; i < m.layers + m.predicted_tokens; ++i) {
     const LayerKind kind = job.kind(std::min(i, m.layers - 1));
-    const AttentionWork attention = attention_work(job, kind);
+    const TokenWork work = known.at(kind, [&](LayerKind k) { return token_work(job, k); });
     const bool forward_only = kind.gradients == Gradients::none;
     if (kind.gradients == Gradients::all) {
-      matrices += matrix_parameters(job, kind);
+      matrices += work.matrices;
     } else {
-      frozen += (forward_only ? 2 : 4) * matrix_parameters(job, kind);
+      frozen += (forward_only ? 2 : 4) * work.matrices;
     }
-    causal += attention.causal * (forward_only ? 1.0 / 3 : 1.0);
-    full += attention.full * (forward_only ? 1.0 / 3 : 1.0);
-    if (!forward_only) again += repeated(job, kind, attention.full);
+    causal += work.causal * (forward_only ? 1.0 / 3 : 1.0);
+    full += work.full * (forward_only ? 1.0 / 3 : 1.0);
+    if (!forward_only) again += work.again;
   }
   const double tokens = static_cast<double>(job.batch.sequences) * job.batch.tokens;
   const double products =

@@ -10,6 +10,7 @@
 
 #include "models/layer/offload.hpp"
 #include "models/pipeline/schedule.hpp"
+#include "models/spec/layer.hpp"
 #include "models/spec/partition.hpp"
 
 namespace lockstep {
@@ -31,107 +32,107 @@ bool keeps_input(const TrainingJob& job, LayerKind kind, AdapterModule module) {
   return job.adapters.any() ? job.adapters.on(module) : kind.gradients == Gradients::all;
 }
 
-/// Bytes per token, all ranks of the group together, of tensors of width h: inputs of both norms,
-/// inputs of the products behind them, and the dropout masks of models that have dropout.
-double residual_bytes(const TrainingJob& job, LayerKind kind, bool keeps_inputs) {
-  const bool has_dropout = job.model.biases && !job.model.gated;
-  const double operand = is_quantised(job.precision) ? kQuantised : kHalf;
-  const bool mixes = kind.mixer != Mixer::none;
-  int inputs = 0;
-  if (keeps_inputs) {
-    inputs = (mixes && keeps_input(job, kind, AdapterModule::qkv) ? 1 : 0) +
-             (kind.feed_forward && keeps_input(job, kind, AdapterModule::mlp_up) ? 1 : 0);
+/// Whether selective recomputation makes a tensor again.
+bool is_made_again(const TrainingJob& job, Again what) {
+  if (job.recompute != Recompute::selective) return false;
+  const RecomputeModules& m = job.modules;
+  switch (what) {
+    case Again::core:
+      return m.fused_attention;
+    case Again::norm:
+      return m.layer_norm;
+    case Again::activation:
+      return m.activation;
+    case Again::latent_up:
+      return m.latent_up;
+    case Again::mlp_up:
+    case Again::mlp_down:
+      return m.mlp || m.mlp_up;
+    case Again::projection:
+      return m.projection;
+    case Again::layer:
+    case Again::products:
+    case Again::always:
+      return false;
   }
-  // What attention adds is made again with its projection, and so is the sum.
-  const bool made_again = job.recompute == Recompute::selective && job.modules.projection &&
-                          kind.mixer == Mixer::attention && kind.feed_forward;
-  const int sums = kind.blocks() - (made_again ? 1 : 0);
-  return job.model.hidden * (sums * (kHalf + (has_dropout ? 1 : 0)) + inputs * operand);
+  return false;
 }
 
-/// Bytes per token of a mixer: the product in, what the recurrence gives, and the operand of the
-/// product out. Convolution and states are made again, and of Mamba-1 the step sizes and the
-/// operand (github:state-spaces/mamba:mamba_ssm/ops/triton/ssd_combined.py,
-/// selective_scan_interface.py).
-double mamba_bytes(const TrainingJob& job) {
-  const MambaShape& s = job.model.mamba;
-  if (s.first_generation()) return kHalf * (s.in() + s.selected() + s.inner());
-  const double operand = is_quantised(job.precision) ? kQuantised : kHalf;
-  return kHalf * s.in() + (kHalf + operand) * s.inner();
-}
-
-/// Bytes per token of Q, K, V and the output of attention, and of what unfused attention keeps of
-/// its scores (softmax, its dropout mask and the dropped-out softmax; arXiv:2205.05198).
-double attention_bytes(const TrainingJob& job, const StackSpec& stack, LayerKind kind) {
-  const TransformerShape& m = job.model;
-  const bool again = job.recompute == Recompute::selective;
-  if (m.latent.key_value_rank > 0) {
-    // Compressed vectors, and what comes out of them unless that is made again.
-    const LatentAttention& l = m.latent;
-    const double compressed = 2.0 * (l.query_rank + l.key_value_rank) + l.rope_dim;
-    const double wide = m.heads * (2.0 * (l.nope_dim + l.rope_dim) + l.value_dim);
-    const double operand = is_quantised(job.precision) ? kQuantised : 0;
-    return kHalf * compressed * job.parallelism.tensor / sequence_ways(job.parallelism) +
-           (again && job.modules.latent_up ? 0 : kHalf * wide) +
-           (again && job.modules.fused_attention ? 0 : kHalf + operand) * m.heads * l.value_dim;
+/// Bytes per token of what a layer saves, by who has which part of it.
+class SavedBytes {
+ public:
+  SavedBytes(const TrainingJob& job, const StackSpec& stack, LayerKind kind)
+      : job_(job), stack_(stack), kind_(kind), load_(expert_load(job)) {
+    if (job.recompute == Recompute::selective) kept_ = 1 - job.modules.products;
   }
-  const double qkv = kHalf * (m.heads + 2.0 * m.kv_heads) * m.head_dim;
-  const double copies = m.rotary && stack.memory.rotary_copies ? qkv : 0;
-  // Quantised output projections keep their own operand beside the output that attention keeps.
-  const bool quantised =
-      is_quantised(job.precision) && keeps_input(job, kind, AdapterModule::projection);
-  const double kept =
-      again && job.modules.fused_attention ? 0 : kHalf + (quantised ? kQuantised : 0);
-  const double output = kept * m.heads * m.head_dim;
-  const bool keeps_scores =
-      stack.attention == AttentionKernel::unfused && job.recompute == Recompute::none;
-  return qkv + copies + output + (keeps_scores ? 5.0 * m.heads * job.batch.tokens : 0);
-}
 
-/// Bytes per token of an MLP, by column: input and output of the activation; without the output
-/// where that is made again, or where the product `down` needs it for no gradient.
-double mlp_bytes(const TrainingJob& job, const StackSpec& stack, LayerKind kind,
-                 AdapterModule down) {
-  const double saved = job.model.gated ? stack.memory.gated_mlp_bytes : 2 * kHalf;
-  const double output = is_quantised(job.precision) ? kQuantised : kHalf;
-  const bool again = job.recompute == Recompute::selective && job.modules.activation;
-  return saved - kHalf + (again || !keeps_input(job, kind, down) ? 0 : output);
-}
+  /// On one rank.
+  [[nodiscard]] double of(const Saved& s) const {
+    if (s.made_again && is_made_again(job_, *s.made_again)) return 0;
+    const Parallelism& par = job_.parallelism;
+    const double bytes = rows(s.rows) * s.columns * of_each(s);
+    switch (s.by) {
+      // Per-operation checkpointing keeps of the products what it does not run again.
+      case SavedBy::tensor:
+        return kept_ * bytes / (s.rows == Rows::repeated ? 1 : par.tensor);
+      case SavedBy::sequence:
+        return kept_ * bytes / sequence_ways(par);
+      case SavedBy::stream:
+        return bytes / sequence_ways(par);
+    }
+    return bytes;
+  }
 
-/// Bytes per token of a layer's experts, all ranks of the tensor-parallel group together: the
-/// token's copies as dispatched and what each expert saves, on the rank that gets most of them;
-/// scores of the router in 32 bit. What experts return is not saved: the router's probabilities are
-/// applied inside the expert, so that the sum over a token's experts needs no operand
-/// (github:NVIDIA/Megatron-LM:megatron/core/transformer/moe/experts.py, since core 0.12;
-/// github:pytorch/torchtitan, score_before_experts).
-double expert_bytes(const TrainingJob& job, const StackSpec& stack, LayerKind kind) {
-  const TransformerShape& m = job.model;
-  const double operand = is_quantised(job.precision) ? kQuantised : kHalf;
-  const double arrived = keeps_input(job, kind, AdapterModule::expert_up) ? operand : 0;
-  const double inner = mlp_bytes(job, stack, kind, AdapterModule::expert_down) * m.experts.ffn;
-  const ExpertLoad load = expert_load(job);
-  const double copy = load.fullest * (arrived * m.hidden + inner);
-  return load.rows * m.experts.per_token * copy + 4.0 * m.experts.count;
-}
+ private:
+  [[nodiscard]] double of_each(const Saved& s) const {
+    const double operand = is_quantised(job_.precision) ? kQuantised : kHalf;
+    const bool keeps = !s.product || keeps_input(job_, kind_, *s.product);
+    switch (s.keep) {
+      case Keep::half:
+        return kHalf;
+      case Keep::word:
+        return 2 * kHalf;
+      case Keep::residual:
+        return kHalf + (job_.model.biases && !job_.model.gated ? 1 : 0);
+      case Keep::operand:
+        return keeps ? operand : 0;
+      case Keep::attention:
+        // A quantised product keeps its own operand beside the output that attention keeps.
+        return kHalf + (is_quantised(job_.precision) && keeps ? kQuantised : 0);
+      case Keep::rotary_copy:
+        return stack_.memory.rotary_copies ? kHalf : 0;
+      case Keep::scores:
+        // Softmax, its dropout mask and the dropped-out softmax (arXiv:2205.05198).
+        return stack_.attention == AttentionKernel::unfused && job_.recompute == Recompute::none
+                   ? 5.0 * job_.batch.tokens
+                   : 0;
+      case Keep::activation_input:
+        return (job_.model.gated ? stack_.memory.gated_mlp_bytes : 2 * kHalf) - kHalf;
+      case Keep::activation_output:
+        return keeps && !is_made_again(job_, Again::activation) ? operand : 0;
+    }
+    return kHalf;
+  }
+
+  /// Of each token: on the rank that gets most of the copies.
+  [[nodiscard]] double rows(Rows which) const {
+    return which == Rows::copies ? load_.rows * job_.model.experts.per_token * load_.fullest : 1;
+  }
+
+  const TrainingJob& job_;
+  const StackSpec& stack_;
+  LayerKind kind_;
+  ExpertLoad load_;
+  double kept_ = 1;
+};
 
 /// As saved_per_layer() when nothing is recomputed but single modules.
 double whole_layer_bytes(const TrainingJob& job, const StackSpec& stack, LayerKind kind) {
   if (kind.gradients == Gradients::none) return 0;
-  const Parallelism& par = job.parallelism;
-  const ExpertShape& x = job.model.experts;
-  const bool selective = job.recompute == Recompute::selective;
-  const double ffn = !kind.feed_forward ? 0 : kind.experts ? x.shared_ffn : job.model.ffn;
-  double split = 0;
-  if (kind.mixer == Mixer::attention) split = attention_bytes(job, stack, kind);
-  if (kind.mixer == Mixer::mamba) split = mamba_bytes(job);
-  const bool mlp_again = selective && (job.modules.mlp || job.modules.mlp_up);
-  if (!mlp_again) split += ffn * mlp_bytes(job, stack, kind, AdapterModule::mlp_down);
-  if (kind.experts) split += expert_bytes(job, stack, kind);
-  // Per-operation checkpointing keeps of the products what it does not run again.
-  if (selective) split *= 1 - job.modules.products;
-  // Norms that run again make the inputs of products again.
-  const double residual = residual_bytes(job, kind, !(selective && job.modules.layer_norm));
-  return tokens_of(job) * (residual / sequence_ways(par) + split / par.tensor);
+  const SavedBytes bytes{job, stack, kind};
+  double sum = 0;
+  for (const Saved& saved : declare_layer(job.model, kind).saved) sum += bytes.of(saved);
+  return tokens_of(job) * sum;
 }
 
 /// Weights on one GPU, before sharding: those that all its replicas have, and those of experts.
@@ -152,9 +153,20 @@ struct StageShape {
   bool has_head = false;
 };
 
-void add_layer(const TrainingJob& job, LayerKind kind, StageShape& out) {
+/// Weights of layers, on all tensor-parallel ranks.
+struct LayerWeights {
+  double all = 0, adapters = 0;
+};
+
+void add_layer(const TrainingJob& job, LayerKind kind, PerKind<LayerWeights>& known,
+               StageShape& out) {
   const Parallelism& par = job.parallelism;
-  const double all = layer_parameters(job.model, kind) / par.tensor;
+  const LayerWeights weights = known.at(kind, [&](LayerKind k) {
+    return LayerWeights{
+        .all = layer_parameters(job.model, k),
+        .adapters = job.adapters.any() ? adapter_parameters(job.adapters, job.model, k) : 0};
+  });
+  const double all = weights.all / par.tensor;
   const double experts =
       kind.experts ? expert_parameters(job.model) / (par.expert * par.expert_tensor) : 0;
   out.layers.push_back(kind);
@@ -162,7 +174,7 @@ void add_layer(const TrainingJob& job, LayerKind kind, StageShape& out) {
   out.weights.experts += experts;
   out.largest_layer = std::max(out.largest_layer, all + experts);
   if (job.adapters.any()) {
-    out.trained.all += adapter_parameters(job.adapters, job.model, kind) / par.tensor;
+    out.trained.all += weights.adapters / par.tensor;
     out.trained.experts += expert_adapter_parameters(job, kind);
   } else if (kind.gradients == Gradients::all) {
     out.trained.all += all;
@@ -178,11 +190,12 @@ StageShape stage_shape(const TrainingJob& job, int stage) {
   StageShape out;
   const PipelineShape shape = pipeline_shape(par);
   bool has_embedding = false;
+  PerKind<LayerWeights> known;
   for (int chunk = 0; chunk < shape.chunks; ++chunk) {
     const int number = shape.stage_of({stage, chunk});
     const int first = std::accumulate(split.begin(), split.begin() + number, 0);
     for (int i = first; i < first + split[static_cast<std::size_t>(number)]; ++i) {
-      add_layer(job, job.kind(i), out);
+      add_layer(job, job.kind(i), known, out);
     }
     has_embedding = has_embedding || shape.is_first({stage, chunk});
     out.has_head = out.has_head || shape.is_last({stage, chunk});
@@ -197,7 +210,7 @@ StageShape stage_shape(const TrainingJob& job, int stage) {
     add_outside(static_cast<double>(m.vocabulary) * m.hidden, job.frozen.output);
   }
   for (int i = 0; out.has_head && i < m.predicted_tokens; ++i) {
-    add_layer(job, job.kind(m.layers - 1), out);
+    add_layer(job, job.kind(m.layers - 1), known, out);
     add_outside(prediction_parameters(m), false);
   }
   out.outside_layers /= par.tensor;
@@ -408,7 +421,9 @@ Bytes saved_per_layer(const TrainingJob& job, const StackSpec& stack, LayerKind 
   if (job.recompute != Recompute::full || kind.gradients == Gradients::none) {
     return Bytes{whole_layer_bytes(job, stack, kind)};
   }
-  return Bytes{kHalf * tokens_of(job) * job.model.hidden / sequence_ways(job.parallelism)};
+  const double streams = job.model.residual_streams;
+  return Bytes{kHalf * tokens_of(job) * streams * job.model.hidden /
+               sequence_ways(job.parallelism)};
 }
 
 double micro_batches_in_flight(const TrainingJob& job, int stage) {
@@ -429,11 +444,19 @@ MemoryBreakdown peak_memory(const TrainingJob& job, const StackSpec& stack, int 
   const double in_flight = micro_batches_in_flight(job, stage);
   double again = 0;  // of the layer that is recomputed
   Bytes largest;
-  for (const LayerKind kind : shape.layers) {
-    const Bytes saved = saved_per_layer(job, stack, kind);
-    backward.activations += in_flight * saved;
-    largest = std::max(largest, saved);
-    again = std::max(again, whole_layer_bytes(job, stack, kind));
+  struct Saving {
+    Bytes kept;
+    double whole = 0;
+  };
+  PerKind<Saving> known;
+  for (const LayerKind of : shape.layers) {
+    const Saving saving = known.at(of, [&](LayerKind kind) {
+      return Saving{.kept = saved_per_layer(job, stack, kind),
+                    .whole = whole_layer_bytes(job, stack, kind)};
+    });
+    backward.activations += in_flight * saving.kept;
+    largest = std::max(largest, saving.kept);
+    again = std::max(again, saving.whole);
   }
   offload_activations(job, largest, backward);
   if (job.recompute == Recompute::full) backward.activations += Bytes{again};

@@ -9,18 +9,8 @@
 namespace lockstep {
 
 std::vector<Operation> layer_operations(const WorkloadContext& c, LayerKind kind) {
-  const ElementwiseTraffic& e = c.stack.elementwise;
-  const Widths w = widths(c);
-  const Repeated again = repeated(c.job, c.stack);
   Recorder record{c, kind.gradients};
-  const int blocks = kind.blocks();
-  record.elementwise("norm_residual",
-                     blocks * e.norm_residual_bytes / 2 * w.residual_tokens * w.hidden,
-                     e.norm_backward_ratio, 2 * blocks, again.norm);
-  if (kind.mixer == Mixer::attention) attention_block(record, c, w, kind, again);
-  if (kind.mixer == Mixer::mamba) mamba_block(record, c, w, again);
-  if (kind.feed_forward && kind.experts) expert_block(record, c, w, again);
-  if (kind.feed_forward && !kind.experts) mlp_block(record, c, w, c.job.model.ffn, again);
+  record_layer(record, c, declare_layer(c.job.model, kind));
   return record.take();
 }
 

@@ -17,9 +17,15 @@ namespace lockstep {
 
 enum class OperationKind : std::uint8_t { product, attention, memory, collective };
 enum class Phase : std::uint8_t { forward, recompute, backward };
-/// Among whom a collective inside a layer is.
-enum class Axis : std::uint8_t { tensor, context, expert };
-constexpr std::size_t kAxes = 3;
+/// Among whom a collective inside a layer is. Where some experts are sent more tokens than others,
+/// the way back from them is an axis of its own: links that are full on the way there are not full
+/// on the way back, and the two do not overlap. Even exchanges are both of `expert`.
+enum class Axis : std::uint8_t { tensor, context, expert, expert_return };
+constexpr std::size_t kAxes = 4;
+
+constexpr bool is_of_experts(Axis axis) {
+  return axis == Axis::expert || axis == Axis::expert_return;
+}
 
 /// The part of a collective's transfer that compute covers. A fabric that slows the collective
 /// makes compute wait for what then reaches beyond the cover.
@@ -47,6 +53,7 @@ struct Operation {
   Seconds imbalance{};  ///< in `time`: what the fullest expert-parallel rank takes beyond the mean
   CollectiveOp op = CollectiveOp::all_reduce;  ///< of a collective,
   std::string_view algorithm{};                ///< and how it is run: CollectiveCost::algorithm
+  ExchangeSkew skew{};                         ///< with what each member gets of it
   HiddenTransfer hidden{};                     ///< and what of it goes on beside compute
 };
 

@@ -13,12 +13,9 @@ Widths widths(const WorkloadContext& c) {
   const double t = c.job.parallelism.tensor;
   const double tokens = static_cast<double>(c.job.batch.micro_sequences) * c.job.batch.tokens /
                         c.job.parallelism.context;
-  const double kv = std::max(1.0, m.kv_heads / t);  // fewer heads than ranks: replicated
   return {.tokens = tokens,
           .tensor = t,
           .hidden = static_cast<double>(m.hidden),
-          .attention = m.heads / t * m.head_dim,
-          .qkv = (m.heads / t + 2 * kv) * m.head_dim,
           .residual_tokens = c.job.parallelism.sequence ? tokens / t : tokens};
 }
 
@@ -53,9 +50,8 @@ void Recorder::linear(const Linear& l) {
     memory("dequantise", Phase::recompute, l.repeated * once, 1);
     memory("dequantise", Phase::backward, once, 1);
   }
-  for (std::size_t i = 0; i < kAdapterModules; ++i) {
-    const auto module = static_cast<AdapterModule>(i);
-    if (l.names[0] == kAdapterModuleNames[i] && adapters.on(module)) adapter(l, module);
+  if (l.product != nullptr && l.product->adapter && adapters.on(*l.product->adapter)) {
+    adapter(l, *l.product);
   }
   if (is_quantised(l.precision)) {
     const ElementwiseTraffic& e = c_.stack.elementwise;
@@ -71,17 +67,15 @@ void Recorder::linear(const Linear& l) {
 /// which is tokens x r. Those that compress vectors are whole on every rank. Scaling and adding are
 /// kernels of their own, as in
 /// github:NVIDIA-NeMo/Megatron-Bridge:src/megatron/bridge/peft/utils.py.
-void Recorder::adapter(const Linear& l, AdapterModule module) {
+void Recorder::adapter(const Linear& l, const Product& declared) {
   const TrainingJob& job = c_.job;
-  const bool of_experts =
-      module == AdapterModule::expert_up || module == AdapterModule::expert_down;
-  const bool rows = module == AdapterModule::projection || module == AdapterModule::mlp_down ||
-                    module == AdapterModule::expert_down;
-  const bool whole = module == AdapterModule::qkv && job.model.latent.key_value_rank > 0;
+  const bool of_experts = declared.of_experts();
+  const bool rows = declared.in.shared > 0;
+  const bool whole = declared.ways == Ways::none;
   const double ways = whole        ? 1
                       : of_experts ? job.parallelism.expert_tensor
                                    : job.parallelism.tensor;
-  const double r = job.adapters.rank, pair = adapters_of(job.model, module);
+  const double r = job.adapters.rank, pair = declared.adapters;
   const Precision p = is_quantised(l.precision) ? Precision::bf16 : l.precision;
   const double inner = pair * (rows ? r : r / ways), outer = rows ? l.y_width / ways : l.y_width;
   const Bytes result{2 * l.tokens * l.y_width}, input{2 * l.tokens * l.x_width};
@@ -144,19 +138,20 @@ void Recorder::product(std::string_view name, Phase phase, const GemmShape& shap
   add(operation);
 }
 
-void Recorder::attention(const AttentionShape& shape, int parts, bool repeated) {
+void Recorder::attention(const AttentionCall& call) {
   for (const Direction direction : {Direction::forward, Direction::backward}) {
-    AttentionShape s = shape;
+    AttentionShape s = call.shape;
     s.direction = direction;
-    const Seconds time =
-        parts * attention_time(s, c_.stack.attention, gpu_, c_.stack.elementwise, Load::sustained);
+    const Seconds time = call.parts * attention_time(s, c_.stack.attention, gpu_,
+                                                     c_.stack.elementwise, Load::sustained);
     const bool forward = direction == Direction::forward;
     // Model FLOP of the backward pass is twice the forward's; what flash kernels repeat is not.
-    const Flops useful = (forward ? 1.0 : 2.0) * parts * attention_flops(shape);
-    const Flops work = parts * attention_flops(s);
-    const Bytes traffic = (forward ? 1.0 : 2.0) * parts * attention_traffic(shape);
+    const Flops useful =
+        (forward ? 1.0 : 2.0) * call.useful * call.parts * attention_flops(call.shape);
+    const Flops work = call.parts * attention_flops(s);
+    const Bytes traffic = (forward ? 1.0 : 2.0) * call.parts * attention_traffic(call.shape);
     const auto record = [&](Phase phase, Flops model_work) {
-      add({"attention",
+      add({call.name,
            OperationKind::attention,
            phase,
            time,
@@ -168,16 +163,16 @@ void Recorder::attention(const AttentionShape& shape, int parts, bool repeated) 
            traffic});
     };
     record(forward ? Phase::forward : Phase::backward, useful);
-    if (forward && repeated) record(Phase::recompute, {});
+    if (forward && call.repeated) record(Phase::recompute, {});
   }
 }
 
-void Recorder::scan(const MambaShape& shape, double tokens, double ways, bool repeated) {
-  const double kernels = shape.first_generation() ? 1 : 5;  // of a pass: their implementations
+void Recorder::scan(const Scan& shape, double tokens, double ways, bool repeated) {
+  const double kernels = shape.kernels;
   const Precision format = c_.job.precision == Precision::fp16 ? Precision::fp16 : Precision::bf16;
   const FlopsPerSecond rate = c_.stack.scan_efficiency * gpu_.peak(format);
-  const Flops flops{tokens * scan_flops(shape) / ways};
-  const Bytes bytes{tokens * scan_bytes(shape) / ways};
+  const Flops flops{tokens * shape.flops / ways};
+  const Bytes bytes{tokens * shape.bytes / ways};
   const auto record = [&](Phase phase, double times, Flops useful) {
     const Seconds moving = kernels * memory_bound_time(times / kernels * bytes, gpu_);
     add({"scan",
@@ -246,6 +241,7 @@ void Recorder::exchange(const Exchange& e) {
   operation.axis = e.axis;
   operation.op = e.call.op;
   operation.algorithm = cost.algorithm;
+  operation.skew = e.call.skew;
   const double hidden_bytes = hidden * e.call.payload.base_units();
   operation.hidden = {
       .transfer = hidden * e.slowdown * e.call.payload / cost.payload_rate,
@@ -278,25 +274,39 @@ Recorder::Exchange Recorder::placed_dispatch(Exchange e, const DomainSpread& spr
   const Bytes copies = e.call.payload;
   const double domains =
       spread.domains > 0 ? spread.domains : std::ceil(static_cast<double>(ranks) / near);
-  const double k = c_.job.model.experts.per_token * expert_load(c_.job).kept;
-  const double reached = domains * (1 - std::pow(1 - 1 / domains, k));
+  const ExpertLoad load = expert_load(c_.job);
+  const double k = c_.job.model.experts.per_token * load.kept;
+  const auto reaches = [k](double share) { return 1 - std::pow(1 - share, k); };
+  double reached = domains * reaches(1 / domains);
+  if (!e.call.skew.is_even()) {
+    // Of the copies, the domain of the fullest rank gets that rank's and its even share of the
+    // rest.
+    const double rest = (ranks - load.fullest) / (ranks - 1.0);
+    const double hot = std::min(1.0, (load.fullest + (near - 1) * rest) / ranks);
+    reached = reaches(hot) + (domains - 1) * reaches((1 - hot) / (domains - 1));
+    e.call.skew.fullest = std::max(1.0, domains * reaches(hot) / reached);
+    e.call.skew.whole_domain = true;
+  }
   e.call.payload = std::min(1.0, reached / k) * copies;
   if (near > 1) {
-    const CollectiveCost local = cost_of({e.call.op, copies, near}, near);
-    const Seconds nvlink = local.latency + copies / local.payload_rate;
+    const Bytes fullest = load.fullest * copies;
+    const CollectiveCost local = cost_of({e.call.op, fullest, near}, near);
+    const Seconds nvlink = local.latency + fullest / local.payload_rate;
     e.slowdown = std::max(1.0, static_cast<double>(nvlink / time_alone(e)));
   }
   return e;
 }
 
-void Recorder::dispatch(std::string_view name, Phase phase, Bytes copies, Seconds cover) {
+void Recorder::dispatch(std::string_view name, Phase phase, Bytes copies, Seconds cover,
+                        bool back) {
   const Parallelism& par = c_.job.parallelism;
   if (par.expert == 1) return;
-  const Exchange whole{
-      .name = name,
-      .axis = Axis::expert,
-      .phase = phase,
-      .call = {.op = CollectiveOp::all_to_all, .payload = copies, .ranks = par.expert}};
+  const ExchangeSkew skew{.fullest = expert_load(c_.job).fullest, .back = back};
+  Exchange whole{.name = name,
+                 .axis = back && !skew.is_even() ? Axis::expert_return : Axis::expert,
+                 .phase = phase,
+                 .call = {.op = CollectiveOp::all_to_all, .payload = copies, .ranks = par.expert}};
+  if (!skew.is_even()) whole.call.skew = skew;
   Exchange slowest = placed_dispatch(whole, c_.expert_groups.ways().front());
   for (std::size_t i = 1; i < c_.expert_groups.ways().size(); ++i) {
     const Exchange other = placed_dispatch(whole, c_.expert_groups.ways()[i]);

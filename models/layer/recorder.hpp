@@ -9,13 +9,13 @@
 #include "models/kernels/attention.hpp"
 #include "models/kernels/gemm.hpp"
 #include "models/layer/operations.hpp"
+#include "models/spec/layer.hpp"
 
 namespace lockstep {
 
 /// Sizes of one tensor-parallel rank and one micro batch.
 struct Widths {
   double tokens, tensor, hidden;
-  double attention, qkv;
   double residual_tokens;  ///< rows of norms and residuals on one rank
 };
 Widths widths(const WorkloadContext& context);
@@ -38,18 +38,27 @@ class Recorder {
     /// Kernels of equal rows that the product and its input gradient are cut into; the weights'
     /// gradient stays whole.
     double pieces = 1;
+    const Product* product = nullptr;  ///< as the layer declares it; nothing outside of layers
   };
   /// With adapters the weights have no gradient, and the products that have one take it along;
   /// neither have frozen ones.
   void linear(const Linear& l);
 
-  /// Context-parallel ranks take `parts` calls of `shape` each: every rank holds an early and a
-  /// late piece of the sequence, so that the causal half is shared out evenly.
-  void attention(const AttentionShape& shape, int parts, bool repeated);
+  struct AttentionCall {
+    std::string_view name = "attention";
+    AttentionShape shape{};
+    /// Calls of `shape`. Context-parallel ranks take several each: every rank holds an early and a
+    /// late piece of the sequence, so that the causal half is shared out evenly. Of entries that
+    /// stand for several tokens: a part of one.
+    double parts = 1;
+    double useful = 1;      ///< share of the work that no other rank does too
+    bool repeated = false;  ///< runs again in the backward pass
+  };
+  void attention(const AttentionCall& call);
 
-  /// Mamba-2's recurrence over `tokens`, of which this rank has 1 / `ways` of the heads. The
-  /// backward pass makes the states again and two gradients of everything.
-  void scan(const MambaShape& shape, double tokens, double ways, bool repeated);
+  /// A recurrence over `tokens`, of which this rank has 1 / `ways` of the heads. The backward pass
+  /// makes the states again and two gradients of everything.
+  void scan(const Scan& shape, double tokens, double ways, bool repeated);
 
   /// `kernels` of equal traffic; 0: the traffic rides on a product's own kernel.
   void memory(std::string_view name, Phase phase, Bytes traffic, int kernels, double load = 1);
@@ -76,7 +85,8 @@ class Recorder {
                   double exposed = 1.0, Seconds hidden_behind = {});
   /// Tokens to their experts or back: `copies` bytes that this rank sends, one for each expert of
   /// each token. Beside another micro batch (Parallelism::expert_overlap) it hides behind `cover`.
-  void dispatch(std::string_view name, Phase phase, Bytes copies, Seconds cover);
+  /// The fullest rank gets as many more as expert_load() says, or sends them `back`.
+  void dispatch(std::string_view name, Phase phase, Bytes copies, Seconds cover, bool back);
 
   /// Time of the last operation named so, for what may hide behind it.
   [[nodiscard]] Seconds time_of(std::string_view name) const;
@@ -87,7 +97,7 @@ class Recorder {
   std::vector<Operation> take();
 
  private:
-  void adapter(const Linear& l, AdapterModule module);
+  void adapter(const Linear& l, const Product& declared);
   void share_adapter(Phase phase, CollectiveOp op, Bytes payload, bool of_experts);
   [[nodiscard]] Bytes attention_traffic(const AttentionShape& s) const;
   [[nodiscard]] CollectiveCost cost_of(const CollectiveCall& call,

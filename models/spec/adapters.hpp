@@ -16,8 +16,8 @@ struct LayerKind;
 struct TrainingJob;
 
 /// Products of a layer that can have an adapter. `qkv` of latent attention are the two products
-/// that compress queries, and keys and values, with an adapter each; the MLP's are those of shared
-/// experts too.
+/// that compress queries, and keys and values, with an adapter each, of a gated delta net the one
+/// in, and `projection` the one out; the MLP's are those of shared experts too.
 enum class AdapterModule : std::uint8_t {
   qkv,
   projection,
@@ -59,8 +59,8 @@ struct Adapters {
 double frozen_weight_bytes(const Adapters& adapters);
 /// Whether such a layer has the product.
 bool has_product(const TransformerShape& m, LayerKind kind, AdapterModule module);
-/// Adapters of one product of latent attention or of plain one: 2 where it stands for two products.
-double adapters_of(const TransformerShape& m, AdapterModule module);
+/// Adapters of a layer; a product that stands for two has two.
+int adapters_of(const Adapters& adapters, const TransformerShape& m, LayerKind kind);
 /// Weights of the adapters of one layer, over its tensor-parallel ranks, but for routed experts.
 double adapter_parameters(const Adapters& adapters, const TransformerShape& m, LayerKind kind);
 /// Those of routed experts of one layer, on one rank.

@@ -89,6 +89,13 @@ void need_layout(const TrainingJob& job, Needs& needs) {
   needs.add(model.ffn % cut.tensor != 0, LayoutFeature::uneven_ffn);
 }
 
+bool has_mixer(const TransformerShape& model, Mixer mixer) {
+  for (int layer = 0; layer < model.layers; ++layer) {
+    if (model.kind(layer).mixer == mixer) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::vector<Capability> needed_capabilities(const TrainingJob& job) {
@@ -103,7 +110,7 @@ std::vector<Capability> needed_capabilities(const TrainingJob& job) {
   };
   model_needs(model.experts.count > 0, ModelFeature::experts);
   model_needs(model.latent.key_value_rank > 0, ModelFeature::latent_attention);
-  model_needs(model.pattern.find('M') != std::string::npos, ModelFeature::mamba);
+  model_needs(has_mixer(model, Mixer::mamba), ModelFeature::mamba);
   return needs.take();
 }
 

@@ -90,10 +90,11 @@ struct GpuSpec {
   [[nodiscard]] FlopsPerSecond peak(Precision precision) const;
 };
 
-/// The memory of a node's processors.
+/// A node's processors and their memory.
 struct HostSpec {
   Bytes memory;
-  BytesPerSecond bandwidth;  ///< all channels of all sockets
+  BytesPerSecond bandwidth;    ///< all channels of all sockets
+  double launch_slowness = 1;  ///< host time of a kernel over that of a Xeon of 2023
 };
 
 /// A network transport as collectives see it (topologies/presets/transports).

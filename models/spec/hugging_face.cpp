@@ -1,8 +1,13 @@
 #include "models/spec/hugging_face.hpp"
 
+#include <algorithm>
 #include <array>
 #include <optional>
+#include <span>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "models/spec/hugging_face_parts.hpp"
 
@@ -78,10 +83,60 @@ constexpr std::array kFamilies{
            0, 0},
 };
 
-const Family& family_of(const JsonCursor& config) {
-  std::array<std::string_view, kFamilies.size()> types{};
-  for (std::size_t i = 0; i < types.size(); ++i) types[i] = kFamilies[i].type;
-  return kFamilies[config.at("model_type").choice(types)];
+/// Families that are read layer by layer (read_layers()), under the name that their decoder has.
+constexpr std::array<std::string_view, 22> kLayered{
+    "qwen3_next",   "qwen3_5_text", "qwen3_5_moe_text", "qwen3_vl_text", "qwen3_vl_moe_text",
+    "deepseek_v32", "deepseek_v4",  "deepseek_ref",     "glm_moe_dsa",   "glm4_moe",
+    "kimi_linear",  "minimax_m2",   "minimax_m3",       "mimo",          "mimo_v2_flash",
+    "step3p5",      "step3p7",      "gemma4_text",      "nemotron-nas",  "qwen3_5",
+    "qwen3_5_moe",  "gemma4",
+};
+/// Families whose file holds a decoder in "text_config", by its own name there.
+constexpr std::array<std::string_view, 9> kNested{
+    "llama4", "qwen3_5",  "qwen3_5_moe", "qwen3_vl",      "qwen3_vl_moe",
+    "gemma4", "kimi_k25", "kimi_k3",     "minimax_m3_vl",
+};
+/// Models that are no decoders, and what they are.
+struct Stranger {
+  std::string_view type, words;
+};
+constexpr std::array kStrangers{
+    Stranger{"clip", "a text and image encoder"},
+    Stranger{"clip_text_model", "a text encoder"},
+    Stranger{"clip_vision_model", "an image encoder"},
+    Stranger{"siglip", "a text and image encoder"},
+    Stranger{"t5", "an encoder with a decoder behind it"},
+    Stranger{"mt5", "an encoder with a decoder behind it"},
+    Stranger{"umt5", "an encoder with a decoder behind it"},
+    Stranger{"bart", "an encoder with a decoder behind it"},
+    Stranger{"whisper", "an encoder with a decoder behind it"},
+    Stranger{"bert", "an encoder"},
+    Stranger{"roberta", "an encoder"},
+    Stranger{"distilbert", "an encoder"},
+    Stranger{"modernbert", "an encoder"},
+    Stranger{"vit", "an image encoder"},
+};
+
+bool is_one_of(std::string_view type, std::span<const std::string_view> types) {
+  return std::ranges::find(types, type) != types.end();
+}
+
+const Family* family_called(std::string_view type) {
+  const auto* found = std::ranges::find(kFamilies, type, &Family::type);
+  return found == kFamilies.end() ? nullptr : found;
+}
+
+/// All names of families, for the complaint about another one.
+std::vector<std::string> family_names() {
+  std::vector<std::string> names;
+  for (const Family& family : kFamilies) names.emplace_back(family.type);
+  for (const auto& types :
+       {std::span<const std::string_view>(kLayered), std::span<const std::string_view>(kNested)}) {
+    for (const std::string_view type : types) {
+      if (std::ranges::find(names, type) == names.end()) names.emplace_back(type);
+    }
+  }
+  return names;
 }
 
 void refuse_experts(const JsonCursor& config) {
@@ -119,7 +174,8 @@ HuggingFaceModel read_model(const JsonCursor& config, const Family& family, std:
   HuggingFaceModel model;
   TransformerShape& shape = model.shape;
   shape.name = std::move(name);
-  shape.layers = config.at(family.layers).integer(1, kMostLayers);
+  shape.layers = hybrid ? hybrid_layers(config, family.layers)
+                        : config.at(family.layers).integer(1, kMostLayers);
   shape.hidden = config.at(family.hidden).integer(1, kMostWidth);
   read_heads(config, family, shape);
   // GPT-2 leaves n_inner null, which means four times the width.
@@ -138,19 +194,138 @@ HuggingFaceModel read_model(const JsonCursor& config, const Family& family, std:
   if (hybrid) read_hybrid(config, family.type, shape);
   constexpr int kMostPredicted = 64;
   shape.predicted_tokens = integer_or(config, "num_nextn_predict_layers", 0, kMostPredicted, 0);
+  if (!shape.pattern.empty() && shape.predicted_tokens > 0) {
+    shape.predicted_tokens = 0;
+    model.assumptions.emplace_back(
+        "model: its modules that predict further tokens are left out, as they are several blocks");
+  }
   read_window(config, family.type, shape, model.assumptions);
   return model;
+}
+
+/// Keys that say how layers differ from those of an ordinary decoder, by a part of their name.
+constexpr std::array<std::string_view, 15> kTellingParts{
+    "mamba",    "ssm_",          "conv_",     "linear_num", "linear_attn",
+    "index_",   "indexer",       "compress",  "hybrid",     "block_config",
+    "cross_at", "sparse_attent", "recurrent", "kv_shared",  "hc_mult",
+};
+
+bool says_something(const JsonCursor& value) {
+  if (value.is_null()) return false;
+  if (value.is_number()) return value.number({-1e30, 1e30}) != 0;
+  if (value.is_string()) return true;
+  if (value.is_array()) return !value.elements(kMostLayers).empty();
+  if (value.is_object()) return true;
+  return value.boolean();
+}
+
+/// A family whose keys say more than its code knows is not what its name says.
+void refuse_telling_keys(const JsonCursor& config) {
+  for (const std::string& key : config.keys()) {
+    const bool tells = std::ranges::any_of(
+        kTellingParts, [&](std::string_view part) { return key.find(part) != std::string::npos; });
+    if (!tells || !says_something(config.at(key))) continue;
+    config.at(key).fail(
+        "a decoder without this key, which says that its layers are not those of its model_type");
+  }
+}
+
+/// A family that nobody has described, by its keys: a decoder with a gated MLP.
+HuggingFaceModel read_unknown(const JsonCursor& config, std::string_view type, std::string name) {
+  const std::optional<JsonCursor> activation = config.find("hidden_act");
+  const bool complete = config.find("hidden_size") && config.find("num_hidden_layers") &&
+                        config.find("num_attention_heads") && config.find("vocab_size");
+  if (!complete || !activation) config.at("model_type").fail_name(family_names());
+  constexpr std::string_view kGated = "silu";
+  if (activation->string() != kGated && activation->string() != "swiglu") {
+    activation->fail(
+        "silu, which stands for a gated MLP; of others the code of a family that is "
+        "not known decides");
+  }
+  refuse_telling_keys(config);
+  HuggingFaceModel model;
+  read_layers(config, type, model.shape, model.assumptions);
+  for (const std::string& key : config.keys()) {
+    if (model.shape.experts.count > 0 || key.find("expert") == std::string::npos) continue;
+    if (says_something(config.at(key))) {
+      config.at(key).fail("a dense model, where num_experts does not say how many there are");
+    }
+  }
+  model.shape.name = std::move(name);
+  const TransformerShape& m = model.shape;
+  std::string words = m.latent.key_value_rank > 0
+                          ? "latent attention"
+                          : std::to_string(m.heads) + " heads over " + std::to_string(m.kv_heads) +
+                                " of keys and values";
+  if (m.experts.count > 0) words += ", " + std::to_string(m.experts.count) + " experts";
+  model.assumptions.push_back("model: " + std::string(type) +
+                              " is no family that is known; its keys were taken for " + words +
+                              ", a gated MLP, rotary positions and no biases");
+  return model;
+}
+
+/// The decoder of a file.
+HuggingFaceModel read_decoder(const JsonCursor& config, std::string_view type, std::string name) {
+  const Family* family = family_called(type);
+  const bool chooses_keys = family != nullptr && has_latent_attention(type) &&
+                            config.find("index_topk") && !config.at("index_topk").is_null();
+  if (is_one_of(type, kLayered) || chooses_keys) {
+    HuggingFaceModel model;
+    read_layers(config, type, model.shape, model.assumptions);
+    model.shape.name = std::move(name);
+    if (chooses_keys) {
+      model.assumptions.push_back("model: " + std::string(type) +
+                                  " with index_topk; its layers were taken for those of "
+                                  "deepseek_v32, whose attention chooses keys");
+    }
+    return model;
+  }
+  if (family == nullptr) return read_unknown(config, type, std::move(name));
+  if (!is_hybrid(type)) refuse_telling_keys(config);
+  return read_model(config, *family, std::move(name));
+}
+
+/// What a file has beside its decoder.
+void add_vision(const JsonCursor& config, HuggingFaceModel& model) {
+  const std::optional<JsonCursor> vision = config.find("vision_config");
+  const std::optional<double> weights =
+      vision && vision->is_object() ? vision_parameters(*vision, model.shape.hidden) : std::nullopt;
+  if (!weights) {
+    model.assumptions.emplace_back("model: its language part; what it sees with is left out");
+    return;
+  }
+  model.shape.vision_parameters = *weights;
+  model.assumptions.emplace_back(
+      "model: no images; the weights of its vision tower are stored and trained, and compute "
+      "nothing");
 }
 
 }  // namespace
 }  // namespace hugging_face
 
 HuggingFaceModel read_hugging_face(const JsonCursor& config, std::string name) {
-  const hugging_face::Family& family = hugging_face::family_of(config);
-  if (family.type != "llama4") return hugging_face::read_model(config, family, std::move(name));
-  HuggingFaceModel model =
-      hugging_face::read_model(config.at("text_config"), family, std::move(name));
-  model.assumptions.emplace_back("model: its language part; what it sees with is left out");
+  using namespace hugging_face;
+  const JsonCursor at = config.at("model_type");
+  const std::string type = at.string();
+  const auto* stranger = std::ranges::find(kStrangers, type, &Stranger::type);
+  if (stranger != kStrangers.end()) {
+    at.fail("a decoder; " + type + " is " + std::string(stranger->words));
+  }
+  const std::optional<JsonCursor> text = config.find("text_config");
+  if (!text || !text->is_object()) {
+    if (flag_or(config, "is_encoder_decoder", false)) {
+      config.at("is_encoder_decoder").fail("false: a decoder alone");
+    }
+    return read_decoder(config, type, std::move(name));
+  }
+  const std::optional<JsonCursor> inner = text->find("model_type");
+  const std::string decoder = inner && !inner->is_null() ? inner->string() : type;
+  HuggingFaceModel model = read_decoder(*text, decoder, std::move(name));
+  // The file as a whole says it where the part does not.
+  if (!text->find("tie_word_embeddings")) {
+    model.shape.tied = flag_or(config, "tie_word_embeddings", model.shape.tied);
+  }
+  add_vision(config, model);
   return model;
 }
 

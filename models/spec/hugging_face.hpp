@@ -14,10 +14,12 @@ struct HuggingFaceModel {
   std::vector<std::string> assumptions;  ///< what the file has and the shape leaves out, in words
 };
 
-/// Reads these families (`model_type`): llama, mistral, mixtral, qwen2, qwen2_moe, qwen3,
-/// qwen3_moe, deepseek_v2, deepseek_v3, kimi_k2, gpt_oss, llama4 (its text_config), gpt_neox,
-/// gemma, gemma2, nemotron_h, gpt2 and opt. Throws InputError for others, for counts that do not
-/// fit together, and for layers with experts in an order that the shape cannot say.
+/// Reads the families that models/spec/hugging_face.cpp lists (`model_type`), of a file with
+/// "text_config" the decoder in it, and families that nobody listed where their keys suffice, which
+/// an assumption says: a gated MLP or experts, plain or latent attention, windows by "layer_types",
+/// an index. Throws InputError for encoders, for keys that say more of a decoder's layers than its
+/// family knows, for counts that do not fit together, and for layers in an order that the shape
+/// cannot say.
 HuggingFaceModel read_hugging_face(const JsonCursor& config, std::string name);
 
 }  // namespace lockstep

@@ -86,7 +86,8 @@ std::vector<bool> layers_with_experts(const JsonCursor& config, std::string_view
   return every(layers, 0, 1);
 }
 
-/// Writes down which layers have experts; false if it can't.
+}  // namespace
+
 bool set_layout(const std::vector<bool>& marked, ExpertShape& out) {
   const auto first = std::ranges::find(marked, true);
   if (first == marked.end()) return false;
@@ -98,14 +99,23 @@ bool set_layout(const std::vector<bool>& marked, ExpertShape& out) {
          marked == every(static_cast<int>(marked.size()), before, out.interval);
 }
 
-}  // namespace
-
 bool has_experts(std::string_view type) { return find_family(type) != nullptr; }
+
+namespace {
+
+/// SimAI's files spell DeepSeek's key their own way (github:aliyun/SimAI:vidur-alibabacloud).
+JsonCursor count_key(const JsonCursor& config, const ExpertFamily& family) {
+  constexpr std::string_view kOther = "num_routed_experts";
+  const bool other = family.count == kRouted && !config.find(family.count) && config.find(kOther);
+  return config.at(other ? kOther : family.count);
+}
+
+}  // namespace
 
 ExpertShape read_experts(const JsonCursor& config, std::string_view type, int layers) {
   const ExpertFamily& family = *find_family(type);
   ExpertShape experts;
-  experts.count = config.at(family.count).integer(1, kMostExperts);
+  experts.count = count_key(config, family).integer(1, kMostExperts);
   const JsonCursor per_token = config.at("num_experts_per_tok");
   experts.per_token = per_token.integer(1, kMostExperts);
   if (experts.per_token > experts.count) {
@@ -118,7 +128,8 @@ ExpertShape read_experts(const JsonCursor& config, std::string_view type, int la
   }
   if (!family.shared_count.empty()) {
     constexpr int kMostShared = 64;
-    const int shared = integer_or(config, family.shared_count, 0, kMostShared, 0);
+    const int other = integer_or(config, "num_shared_experts", 0, kMostShared, 0);
+    const int shared = integer_or(config, family.shared_count, 0, kMostShared, other);
     experts.shared_ffn = shared * experts.ffn;
   }
   if (!set_layout(layers_with_experts(config, type, layers), experts)) {
@@ -162,10 +173,17 @@ void read_jamba(const JsonCursor& config, TransformerShape& shape) {
                         : (shape.hidden + kColumnsPerStep - 1) / kColumnsPerStep;
 }
 
-}  // namespace
+/// The words that newer files have in place of letters.
+constexpr std::array<std::string_view, 4> kBlockTypes{"mamba", "attention", "mlp", "moe"};
 
-void read_hybrid(const JsonCursor& config, std::string_view type, TransformerShape& shape) {
-  if (type == "jamba") return read_jamba(config, shape);
+void read_pattern(const JsonCursor& config, TransformerShape& shape) {
+  if (const std::optional<JsonCursor> types = list_at(config, "layers_block_type")) {
+    for (const JsonCursor& type : types->elements(kMostLayers)) {
+      shape.pattern += kPatternLetters[type.choice(kBlockTypes)];
+    }
+    if (std::ssize(shape.pattern) == shape.layers) return;
+    types->fail("an array of " + std::to_string(shape.layers) + " (num_hidden_layers)");
+  }
   const JsonCursor pattern = config.at("hybrid_override_pattern");
   shape.pattern = pattern.string();
   const bool known = shape.pattern.find_first_not_of(kPatternLetters) == std::string::npos;
@@ -173,6 +191,19 @@ void read_hybrid(const JsonCursor& config, std::string_view type, TransformerSha
     pattern.fail(std::to_string(shape.layers) +
                  " letters (num_hidden_layers): M (Mamba-2), * (attention), - (MLP), E (experts)");
   }
+}
+
+}  // namespace
+
+int hybrid_layers(const JsonCursor& config, std::string_view layers_key) {
+  const auto list = list_at(config, "layers_block_type");
+  if (config.find(layers_key) || !list) return config.at(layers_key).integer(1, kMostLayers);
+  return static_cast<int>(list->elements(kMostLayers).size());
+}
+
+void read_hybrid(const JsonCursor& config, std::string_view type, TransformerShape& shape) {
+  if (type == "jamba") return read_jamba(config, shape);
+  read_pattern(config, shape);
   if (shape.pattern.find('M') != std::string::npos) {
     MambaShape& mamba = shape.mamba;
     mamba.heads = config.at("mamba_num_heads").integer(1, kMostHeads);
@@ -194,6 +225,7 @@ void read_hybrid(const JsonCursor& config, std::string_view type, TransformerSha
   experts.shared_ffn =
       integer_or(config, "n_shared_experts", 0, 64, 1) *
       integer_or(config, "moe_shared_expert_intermediate_size", 0, kMostWidth / 64, 0);
+  experts.latent = integer_or(config, "moe_latent_size", 0, kMostWidth, 0);
 }
 
 bool has_latent_attention(std::string_view type) {

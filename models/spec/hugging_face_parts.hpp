@@ -2,6 +2,7 @@
 /// attention, windows, blocks of hybrid models. For models/spec/hugging_face.cpp.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,9 @@ bool has_experts(std::string_view type);
 /// ExpertShape cannot say.
 ExpertShape read_experts(const JsonCursor& config, std::string_view type, int layers);
 
+/// Writes down which layers have experts; false where ExpertShape cannot say it.
+bool set_layout(const std::vector<bool>& marked, ExpertShape& out);
+
 bool has_latent_attention(std::string_view type);
 /// Sets `latent`, `head_dim` and `kv_heads`; `heads` is there already.
 void read_latent_attention(const JsonCursor& config, TransformerShape& shape);
@@ -35,10 +39,22 @@ bool is_hybrid(std::string_view type);
 /// Sets the pattern, the Mamba mixers and the experts of `shape`, whose layers are there already; a
 /// layer of Jamba is two blocks.
 void read_hybrid(const JsonCursor& config, std::string_view type, TransformerShape& shape);
+/// Layers of a family that is_hybrid().
+int hybrid_layers(const JsonCursor& config, std::string_view layers_key);
 
 /// Sets the window of `shape`, whose layers are there already; one that the shape cannot say, or
 /// that the family's code doesn't know, becomes an assumption.
 void read_window(const JsonCursor& config, std::string_view type, TransformerShape& shape,
                  std::vector<std::string>& assumptions);
+
+/// Reads a decoder layer by layer, by the keys that say what each of them is: gated delta nets,
+/// windows and heads by layer, indices of keys, compressed keys, MLPs of several widths, experts in
+/// a latent. Sets all of `shape` but its name.
+void read_layers(const JsonCursor& config, std::string_view type, TransformerShape& shape,
+                 std::vector<std::string>& assumptions);
+
+/// Weights of the tower of `vision` ("vision_config") and of what brings its patches to the
+/// decoder, whose width is `hidden`. Nothing for a tower of another make.
+std::optional<double> vision_parameters(const JsonCursor& vision, int hidden);
 
 }  // namespace lockstep::hugging_face

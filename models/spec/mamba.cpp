@@ -1,20 +1,6 @@
 #include "models/spec/mamba.hpp"
 
-#include "models/spec/transformer.hpp"
-
 namespace lockstep {
-
-double mamba_matrix_parameters(const TransformerShape& m) {
-  const MambaShape& s = m.mamba;
-  return m.hidden * (s.in() + s.inner()) + s.inner() * (s.selected() + s.step_rank);
-}
-
-double mamba_parameters(const TransformerShape& m) {
-  const MambaShape& s = m.mamba;
-  // Decay, skip and step bias of each head, and Mamba-2's norm; Mamba-1 decays each state.
-  const double small = s.first_generation() ? s.inner() * (s.state + 2) : 3.0 * s.heads + s.inner();
-  return mamba_matrix_parameters(m) + s.mixed() * (s.kernel + 1) + small;
-}
 
 double scan_flops(const MambaShape& s) {
   if (s.first_generation()) return 9 * s.inner() * s.state;

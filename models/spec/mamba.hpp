@@ -7,8 +7,6 @@
 
 namespace lockstep {
 
-struct TransformerShape;
-
 /// A mixer: one product in, a short convolution, a recurrent state for each head, and one product
 /// out. Work and memory grow with the sequence, not with its square.
 struct MambaShape {
@@ -41,9 +39,6 @@ struct MambaShape {
 /// hybrid_override_pattern: a mixer, attention, an MLP or experts, with a norm and a residual each.
 constexpr std::string_view kPatternLetters = "M*-E";
 
-/// Weights of the products, and of all of a mixer.
-double mamba_matrix_parameters(const TransformerShape& m);
-double mamba_parameters(const TransformerShape& m);
 /// FLOP of the recurrence of one token, forward, by chunks: inside a chunk the scores of each group
 /// and what they make of the heads' columns, half of both as later tokens don't count; a state for
 /// each chunk and what it gives to the next (arXiv:2405.21060, section 6). Mamba-1: nine for each

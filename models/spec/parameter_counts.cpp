@@ -7,6 +7,8 @@ ParameterCounts parameter_counts(const TransformerShape& model) {
   alone.predicted_tokens = 0;
   ParameterCounts counts{.total = total_parameters(alone)};
   counts.prediction = total_parameters(model) - counts.total;
+  counts.vision = model.vision_parameters;
+  counts.total -= counts.vision;
   counts.active = counts.total;
   if (model.experts.count == 0) return counts;
   const double idle = 1 - static_cast<double>(model.experts.per_token) / model.experts.count;

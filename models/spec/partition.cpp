@@ -3,18 +3,25 @@
 #include <cassert>
 #include <cstddef>
 
+#include "models/spec/layer.hpp"
+
 namespace lockstep {
 namespace {
 
 std::vector<int> split_by_cost(const TransformerShape& model, std::size_t stages) {
   double whole = static_cast<double>(model.vocabulary) * model.hidden;
-  for (int i = 0; i < model.layers; ++i) whole += layer_matrix_parameters(model, model.kind(i));
+  PerKind<double> known;
+  const auto weights = [&](int layer) {
+    return known.at(model.kind(layer),
+                    [&](LayerKind kind) { return layer_matrix_parameters(model, kind); });
+  };
+  for (int i = 0; i < model.layers; ++i) whole += weights(i);
   std::vector<int> layers(stages, 0);
   std::size_t stage = 0;
   double sum = 0;
   for (int i = 0; i < model.layers; ++i) {
     ++layers[stage];
-    sum += layer_matrix_parameters(model, model.kind(i));
+    sum += weights(i);
     const double share = whole * static_cast<double>(stage + 1) / static_cast<double>(stages);
     if (sum > share && stage + 1 < stages) ++stage;
   }

@@ -10,6 +10,8 @@
 #include "models/spec/capabilities.hpp"
 #include "models/spec/hardware.hpp"
 #include "models/spec/host_offload.hpp"
+#include "models/spec/learnt_level.hpp"
+#include "models/spec/stack_switches.hpp"
 #include "models/spec/transformer.hpp"
 
 namespace lockstep {
@@ -86,6 +88,13 @@ struct StackSpec {
   AttentionKernel attention = AttentionKernel::flash2;
   bool release_stands_in = false;  ///< for another one, which the preset does not know
   bool stands_in = false;          ///< for software that was not named, or that has no preset
+  /// What it does; nothing: the preset does not say. The numbers below follow from it where the
+  /// stack is composed (compose_stack.hpp).
+  std::optional<StackSwitches> switches{};
+  bool composed = false;    ///< from its switches, or changed by them: no run of it was measured
+  std::string starts_from;  ///< another preset as it is, which published runs may be of
+  std::vector<LearntLevel> learnt{};       ///< from somebody's own steps, by kind of job
+  std::optional<LevelInForce> in_force{};  ///< of these, where one is of the job's kind
   /// What it can run; nothing: the preset does not say.
   std::optional<Capabilities> capabilities{};
   std::vector<Capability> allowed{};  ///< by the scenario, whether it can or not

@@ -1,30 +1,26 @@
 #include "models/spec/transformer.hpp"
 
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "models/spec/layer.hpp"
+
 namespace lockstep {
-namespace {
-
-double attention_parameters(const TransformerShape& m) {
-  const double h = m.hidden, a = m.heads;
-  const LatentAttention& l = m.latent;
-  if (l.key_value_rank == 0) {
-    return h * (a + 2.0 * m.kv_heads) * m.head_dim + a * m.head_dim * h;
-  }
-  const double query = l.nope_dim + l.rope_dim;
-  const double queries =
-      l.query_rank > 0 ? h * l.query_rank + l.query_rank * a * query : h * a * query;
-  const double keys_values =
-      h * (l.key_value_rank + l.rope_dim) + l.key_value_rank * a * (l.nope_dim + l.value_dim);
-  return queries + keys_values + a * l.value_dim * h;
-}
-
-double mlp_parameters(const TransformerShape& m, double ffn) {
-  return (m.gated ? 3.0 : 2.0) * m.hidden * ffn;
-}
-
-}  // namespace
-
 LayerKind TransformerShape::kind(int layer) const {
   LayerKind kind;
+  if (!kinds.empty()) {
+    const char letter = pattern[static_cast<std::size_t>(layer)];
+    const auto own = std::ranges::find_if(
+        kinds, [letter](const KindShape& k) { return k.letter.front() == letter; });
+    assert(own != kinds.end());
+    kind.declared = static_cast<std::uint8_t>(own - kinds.begin() + 1);
+    kind.mixer = own->mixer;
+    kind.experts = own->experts;
+    kind.feed_forward = own->experts || own->ffn > 0;
+    kind.windowed = own->window > 0;
+    return kind;
+  }
   if (!pattern.empty()) {
     const char letter = pattern[static_cast<std::size_t>(layer)];
     kind.mixer = letter == 'M' ? Mixer::mamba : letter == '*' ? Mixer::attention : Mixer::none;
@@ -39,35 +35,50 @@ LayerKind TransformerShape::kind(int layer) const {
   return kind;
 }
 
+KindShape shape_of(const TransformerShape& m, LayerKind kind) {
+  KindShape k;
+  if (kind.declared > 0) {
+    k = m.kinds[kind.declared - 1U];
+  } else {
+    k.mixer = kind.mixer;
+    k.latent = m.latent.key_value_rank > 0;
+    k.window = kind.windowed ? m.window : 0;
+    k.experts = kind.experts;
+    k.ffn = kind.feed_forward && !kind.experts ? m.ffn : 0;
+  }
+  return complete_kind(m, std::move(k));
+}
+
+KindShape complete_kind(const TransformerShape& m, KindShape k) {
+  if (k.heads == 0) k.heads = m.heads;
+  if (k.kv_heads == 0) k.kv_heads = m.kv_heads;
+  if (k.latent) {
+    k.head_dim = m.latent.nope_dim + m.latent.rope_dim;
+    k.value_dim = m.latent.value_dim;
+  }
+  if (k.head_dim == 0) k.head_dim = m.head_dim;
+  if (k.value_dim == 0) k.value_dim = k.head_dim;
+  return k;
+}
+
 double layer_matrix_parameters(const TransformerShape& m, LayerKind kind) {
-  double mixer = 0;
-  if (kind.mixer == Mixer::attention) mixer = attention_parameters(m);
-  if (kind.mixer == Mixer::mamba) mixer = mamba_matrix_parameters(m);
-  if (!kind.feed_forward) return mixer;
-  if (!kind.experts) return mixer + mlp_parameters(m, m.ffn);
-  const ExpertShape& e = m.experts;
-  const double router = static_cast<double>(m.hidden) * e.count;
-  return mixer + router +
-         mlp_parameters(m, static_cast<double>(e.per_token) * e.ffn + e.shared_ffn);
+  double sum = 0;
+  for_each_product(declare_layer(m, kind), [&](const Product& p) {
+    sum += (p.of_experts() ? m.experts.per_token : 1) * p.weights();
+  });
+  return sum;
 }
 
 double layer_parameters(const TransformerShape& m, LayerKind kind) {
-  const double h = m.hidden, d = m.head_dim;
-  double sum = (m.biases ? 2.0 : 1.0) * kind.blocks() * h;  // norms
-  if (kind.mixer == Mixer::attention) {
-    sum += attention_parameters(m) + m.latent.query_rank + m.latent.key_value_rank +
-           (m.biases ? (m.heads + 2.0 * m.kv_heads) * d + h : 0.0);
-  }
-  if (kind.mixer == Mixer::mamba) sum += mamba_parameters(m);
-  if (!kind.feed_forward) return sum;
-  const double ffn = kind.experts ? m.experts.shared_ffn : m.ffn;
-  const double biases = m.biases ? (m.gated ? 2.0 : 1.0) * ffn + h : 0.0;
-  const double router = kind.experts ? h * m.experts.count : 0.0;
-  return sum + mlp_parameters(m, ffn) + router + biases;
+  const Layer layer = declare_layer(m, kind);
+  double sum = layer.small;
+  for_each_product(layer, [&](const Product& p) { sum += p.of_experts() ? 0 : p.weights(); });
+  return sum;
 }
 
 double expert_parameters(const TransformerShape& m) {
-  return m.experts.count * mlp_parameters(m, m.experts.ffn);
+  const ExpertShape& x = m.experts;
+  return x.count * (m.gated ? 3.0 : 2.0) * x.width(m.hidden) * x.ffn;
 }
 
 double prediction_parameters(const TransformerShape& m) {
@@ -77,14 +88,16 @@ double prediction_parameters(const TransformerShape& m) {
 
 double embedding_parameters(const TransformerShape& m) {
   const double positions = m.learned_positions ? static_cast<double>(m.max_positions) : 0.0;
-  return (static_cast<double>(m.vocabulary) + positions) * m.hidden;
+  return (static_cast<double>(m.vocabulary) + positions) * m.hidden + m.vision_parameters;
 }
 
 double total_parameters(const TransformerShape& m) {
+  PerKind<double> known;
   double layers = 0;
   for (int i = 0; i < m.layers + m.predicted_tokens; ++i) {
-    const LayerKind kind = m.kind(i < m.layers ? i : m.layers - 1);
-    layers += layer_parameters(m, kind) + (kind.experts ? expert_parameters(m) : 0);
+    layers += known.at(m.kind(i < m.layers ? i : m.layers - 1), [&](LayerKind kind) {
+      return layer_parameters(m, kind) + (kind.experts ? expert_parameters(m) : 0);
+    });
   }
   return layers + m.predicted_tokens * prediction_parameters(m) + embedding_parameters(m) +
          output_parameters(m);

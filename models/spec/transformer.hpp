@@ -9,6 +9,7 @@
 
 #include "models/base/units.hpp"
 #include "models/spec/adapters.hpp"
+#include "models/spec/delta.hpp"
 #include "models/spec/expert_load.hpp"
 #include "models/spec/host_offload.hpp"
 #include "models/spec/mamba.hpp"
@@ -24,6 +25,13 @@ struct ExpertShape {
   int shared_ffn = 0;     ///< width of the MLP that every token takes beside them; 0: none
   int leading_dense = 0;  ///< layers before the first with experts
   int interval = 1;       ///< of the layers after those every n-th has experts, the last of each n
+  /// Width of what experts take and return, between a product before their dispatch and one behind
+  /// their sum (NVIDIA 2025, Nemotron 3: LatentMoE); 0: that of the residual stream.
+  int latent = 0;
+  bool gated_shared = false;  ///< a gate of one column weighs what every token takes
+
+  /// Columns that an expert takes and returns.
+  [[nodiscard]] double width(int hidden) const { return latent > 0 ? latent : hidden; }
 };
 
 /// Multi-head latent attention: queries, keys and values come from compressed vectors (DeepSeek-AI
@@ -37,8 +45,51 @@ struct LatentAttention {
   int value_dim = 0;
 };
 
+/// Queries of plain attention out of a compressed vector, and its result in groups of heads through
+/// a narrow product each (DeepSeek-V4).
+struct LowRankAttention {
+  int query_rank = 0;     ///< 0: queries are not compressed
+  int output_groups = 0;  ///< 0: one product behind attention
+  int output_rank = 0;    ///< columns of each group
+};
+
+/// Attention over a choice of the keys: an index scores them all, with few narrow heads and one key
+/// for all of these, and attention goes over the best (DeepSeek-AI 2025, arXiv:2512.02556, section
+/// 2.1).
+struct KeyIndex {
+  int keys = 0;         ///< that attention goes over at most; 0: no index, all keys
+  int heads = 0;        ///< of the index
+  int dim = 0;          ///< of each of them
+  int block = 1;        ///< keys that are scored and chosen together
+  bool shared = false;  ///< takes the choice of a layer before it, and has no index of its own
+
+  friend bool operator==(const KeyIndex&, const KeyIndex&) = default;
+};
+
 /// What lets tokens see each other.
-enum class Mixer : std::uint8_t { attention, mamba, none };
+enum class Mixer : std::uint8_t { attention, mamba, none, delta };
+constexpr std::size_t kMixers = 4;
+
+/// A kind of layer of a model whose layers differ by more than experts and windows. Numbers that
+/// are 0 are those of the model.
+struct KindShape {
+  std::string letter;  ///< in TransformerShape::pattern
+  Mixer mixer = Mixer::attention;
+  int heads = 0;                ///< of queries
+  int kv_heads = 0;             ///< of keys and values
+  int head_dim = 0;             ///< of a query and a key
+  int value_dim = 0;            ///< of a value, where it is not the same
+  bool latent = false;          ///< attention is latent, as TransformerShape::latent says
+  bool one_projection = false;  ///< keys are values too
+  bool output_gate = false;     ///< a gate for each column of what attention gives
+  int window = 0;               ///< tokens that attention looks back; 0: all
+  int compression = 0;          ///< tokens of which one key is made, seen beside the window
+  KeyIndex index{};
+  int ffn = 0;           ///< width of an MLP; 0: none
+  bool experts = false;  ///< in place of it
+
+  friend bool operator==(const KindShape&, const KindShape&) = default;
+};
 
 /// What the backward pass makes in a part of a model: gradients of weights and of inputs, those of
 /// inputs alone (of what is frozen behind what is trained), or nothing (before all that is
@@ -52,6 +103,7 @@ struct LayerKind {
   Mixer mixer = Mixer::attention;
   bool feed_forward = true;  ///< an MLP or experts, after the mixer where there is one
   Gradients gradients = Gradients::all;
+  std::uint8_t declared = 0;  ///< n: TransformerShape::kinds[n - 1]; 0: by the model's own numbers
 
   /// Each with a norm and a residual.
   [[nodiscard]] int blocks() const {
@@ -82,9 +134,19 @@ struct TransformerShape {
   int window = 0;           ///< tokens that windowed attention looks back; 0: none is windowed
   int window_interval = 1;  ///< n, of which the first window_layers are windowed, and so on
   int window_layers = 1;    ///< Gemma 3: 5 of every 6
-  /// Of hybrid models: a letter for each layer, which is one block (kPatternLetters).
+  /// Of hybrid models: a letter for each layer, which is one block (kPatternLetters); with `kinds`,
+  /// the letters of those.
   std::string pattern{};
+  std::vector<KindShape> kinds{};  ///< at most kMostKinds
   MambaShape mamba{};
+  DeltaShape delta{};
+  LowRankAttention low_rank{};
+  /// Residual streams that blocks read from and write to by products of their own
+  /// (hyper-connections: Zhu et al. 2024, arXiv:2409.19606; DeepSeek-V4).
+  int residual_streams = 1;
+  /// Weights of a tower that turns images into tokens, beside the embedding: stored and trained. No
+  /// images: it computes nothing.
+  double vision_parameters = 0;
   int predicted_tokens = 0;  ///< further tokens that are predicted, by a layer of the last kind and
                              ///< the output projection again each (DeepSeek-V3's MTP)
 
@@ -92,6 +154,11 @@ struct TransformerShape {
   /// last.
   [[nodiscard]] LayerKind kind(int layer) const;
 };
+
+constexpr std::size_t kMostKinds = 100;
+/// All that a layer of this kind has, with the model's numbers where the kind has none of its own.
+KindShape shape_of(const TransformerShape& m, LayerKind kind);
+KindShape complete_kind(const TransformerShape& m, KindShape kind);
 
 /// Weights of the matrix products of one layer that a token meets: attention and MLP, of experts
 /// those that it goes to; no norms and biases.
@@ -102,7 +169,7 @@ double layer_parameters(const TransformerShape& m, LayerKind kind = {});
 double expert_parameters(const TransformerShape& m);
 /// Products and norms by which a further token is predicted, beside its layer.
 double prediction_parameters(const TransformerShape& m);
-/// Input embedding and learned positions.
+/// Input embedding, learned positions and a vision tower, which are on the first stage.
 double embedding_parameters(const TransformerShape& m);
 /// Weights of the whole model; a tied embedding counts once.
 double total_parameters(const TransformerShape& m);

@@ -92,7 +92,7 @@ std::string TrainingParticipant::words_of_flow(const WiredFlow& flow) const {
                          stage, next, actor / stages);
     }
     case WiredFlow::Use::layer: {
-      constexpr std::array<std::string_view, kAxes> kNames{"tensor", "context", "expert"};
+      constexpr std::array<std::string_view, kAxes> kNames{"tensor", "context", "expert", "expert"};
       const std::size_t actor = flow.subject / kAxes;
       return fmt::format("{} parallel, stage {}, replica {}", kNames[flow.subject % kAxes],
                          actor % stages, actor / stages);

@@ -20,6 +20,19 @@ struct LeafCounts {
   std::map<std::pair<int, int>, double> domain_on_leaf, domain_in_pod;
 };
 
+/// A leaf, or the spines of a pod, and a rail.
+using SwitchOfRail = std::pair<int, int>;
+
+/// What a switch passes on of a rail: as much as the member that sends most.
+struct Sum {
+  double bytes = 0;
+  std::vector<int> members{};
+  void add(double more, const std::vector<int>& of) {
+    bytes = std::max(bytes, more);
+    members.insert(members.end(), of.begin(), of.end());
+  }
+};
+
 }  // namespace
 
 FabricMember fabric_member(const NodeSpec& node, int gpu) {
@@ -56,6 +69,40 @@ std::vector<NetworkEdge> written_edges(const CollectiveShape& shape,
   return edges;
 }
 
+std::vector<SummedStream> summed_streams(const Fabric& fabric,
+                                         const std::vector<NetworkEdge>& edges,
+                                         std::span<const FabricMember> members) {
+  if (fabric.is_drawn()) return {};
+  std::map<SwitchOfRail, Sum> leaves;
+  for (const NetworkEdge& edge : edges) {
+    if (edge.to != kSwitch) continue;
+    const FabricMember& member = member_at(members, edge.from);
+    leaves[{fabric.leaf_of(member.node, member.nic), member.nic}].add(edge.bytes, {edge.from});
+  }
+  const auto spread = [&](auto of) {
+    return std::ranges::any_of(leaves, [&](const auto& leaf) {
+      return of(leaf.first.first) != of(leaves.begin()->first.first);
+    });
+  };
+  if (!spread([](int leaf) { return leaf; })) return {};
+  const FabricCounts& counts = fabric.counts();
+  std::vector<SummedStream> out;
+  std::map<SwitchOfRail, Sum> pods;
+  for (const auto& [leaf, sum] : leaves) {
+    const int uplink = leaf.second % counts.leaf_uplinks;
+    out.push_back({fabric.leaf_up(leaf.first, uplink), sum.bytes, sum.members});
+    out.push_back({fabric.leaf_down(leaf.first, uplink), sum.bytes, sum.members});
+    pods[{fabric.pod_of(leaf.first), leaf.second}].add(sum.bytes, sum.members);
+  }
+  if (!spread([&fabric](int leaf) { return fabric.pod_of(leaf); })) return out;
+  for (const auto& [pod, sum] : pods) {
+    const int spine = pod.second % counts.spines, uplink = pod.second % counts.spine_uplinks;
+    out.push_back({fabric.spine_up(pod.first, spine, uplink), sum.bytes, sum.members});
+    out.push_back({fabric.spine_down(pod.first, spine, uplink), sum.bytes, sum.members});
+  }
+  return out;
+}
+
 void route_edge(const Fabric& fabric, const NetworkEdge& edge,
                 std::span<const FabricMember> members, std::uint64_t queue_pair,
                 std::vector<RouteHop>& out) {
@@ -67,7 +114,8 @@ void route_edge(const Fabric& fabric, const NetworkEdge& edge,
 void CollectiveLoad::add(const CollectiveShape& shape, std::span<const FabricMember> members,
                          std::uint64_t queue_pair) {
   add_in_network(shape.edges, members);
-  if (shape.pairs != PairPattern::none && !fabric_.is_drawn()) {
+  const bool even = shape.sends.empty() && shape.receives.empty();
+  if (shape.pairs != PairPattern::none && even && !fabric_.is_drawn()) {
     add_pairs(shape, members, queue_pair);
     return;
   }
@@ -172,12 +220,9 @@ void CollectiveLoad::add_sprayed_pairs(double bytes, std::span<const FabricMembe
   }
 }
 
-/// Every member sends its share up and gets the sum back; a leaf passes one stream of each rail on,
-/// however many members it has, and so does the set of spines of a pod.
+/// Every member sends its share up and gets the sum back.
 void CollectiveLoad::add_in_network(const std::vector<NetworkEdge>& edges,
                                     std::span<const FabricMember> members) {
-  using LeafOfRail = std::pair<int, int>;
-  std::map<LeafOfRail, double> leaves;
   for (const NetworkEdge& edge : edges) {
     if (edge.from != kSwitch && edge.to != kSwitch) continue;
     const bool up = edge.to == kSwitch;
@@ -186,31 +231,9 @@ void CollectiveLoad::add_in_network(const std::vector<NetworkEdge>& edges,
     up ? fabric_.nic_ups(member.node, member.nic, hops_)
        : fabric_.nic_downs(member.node, member.nic, hops_);
     for (const RouteHop& hop : hops_) put(hop.link, edge.bytes * hop.share);
-    if (!up || fabric_.is_drawn()) continue;
-    double& stream = leaves[{fabric_.leaf_of(member.node, member.nic), member.nic}];
-    stream = std::max(stream, edge.bytes);
   }
-  const auto spread = [&](auto of) {
-    return leaves.size() > 1 && std::ranges::any_of(leaves, [&](const auto& leaf) {
-             return of(leaf.first.first) != of(leaves.begin()->first.first);
-           });
-  };
-  if (!spread([](int leaf) { return leaf; })) return;
-  const FabricCounts& counts = fabric_.counts();
-  const bool pods = spread([this](int leaf) { return fabric_.pod_of(leaf); });
-  std::map<LeafOfRail, double> of_pod;
-  for (const auto& [leaf, bytes] : leaves) {
-    const int uplink = leaf.second % counts.leaf_uplinks;
-    put(fabric_.leaf_up(leaf.first, uplink), bytes);
-    put(fabric_.leaf_down(leaf.first, uplink), bytes);
-    double& stream = of_pod[{fabric_.pod_of(leaf.first), leaf.second}];
-    stream = std::max(stream, bytes);
-  }
-  if (!pods) return;
-  for (const auto& [pod, bytes] : of_pod) {
-    const int spine = pod.second % counts.spines, uplink = pod.second % counts.spine_uplinks;
-    put(fabric_.spine_up(pod.first, spine, uplink), bytes);
-    put(fabric_.spine_down(pod.first, spine, uplink), bytes);
+  for (const SummedStream& stream : summed_streams(fabric_, edges, members)) {
+    put(stream.link, stream.bytes);
   }
 }
 

@@ -80,6 +80,20 @@ class CollectiveLoad {
 std::vector<NetworkEdge> written_edges(const CollectiveShape& shape,
                                        std::span<const GroupMember> members);
 
+/// A stream that switches pass on, summed: bytes over a link between switches for each byte of
+/// payload, and the members whose bytes are in it.
+struct SummedStream {
+  FabricLink link = 0;
+  double bytes = 0;
+  std::vector<int> members;
+};
+/// Of the edges of a shape those that go to switches which sum (SHARP): every leaf passes one
+/// stream of each rail on, however many members it has, and so does the set of spines of a pod.
+/// Empty on fabrics that are drawn, and where all members share a leaf.
+std::vector<SummedStream> summed_streams(const Fabric& fabric,
+                                         const std::vector<NetworkEdge>& edges,
+                                         std::span<const FabricMember> members);
+
 /// Appends what a byte along a network edge crosses, which shares its channels' connections evenly.
 /// Requires an edge between two members.
 void route_edge(const Fabric& fabric, const NetworkEdge& edge,

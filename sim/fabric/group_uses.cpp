@@ -16,13 +16,34 @@ struct KnownShape {
   CollectiveOp op{};
   std::string algorithm;
   int peer_channels = 1;
+  ExchangeSkew skew{};
   std::vector<std::vector<int>> nodes;  ///< members by node, as group_nodes() orders them
   CollectiveShape shape;
-  double sent = 0;  ///< bytes over NICs for each byte of payload
+  double sent = 0;               ///< bytes over NICs for each byte of payload
+  std::vector<PortBytes> ports;  ///< where it is skewed: GroupUses::ports()
 };
 
-double bytes_sent(const KnownShape& of) {
+/// Over the mean of what goes over NICs, and over NVLink.
+std::vector<PortBytes> over_mean(std::vector<PortBytes> ports) {
+  double network = 0, nvlink = 0;
+  for (const PortBytes& port : ports) {
+    network += port.network_out;
+    nvlink += port.nvlink_out;
+  }
+  const auto n = static_cast<double>(ports.size());
+  for (PortBytes& port : ports) {
+    if (network > 0) port.network_out *= n / network, port.network_in *= n / network;
+    if (nvlink > 0) port.nvlink_out *= n / nvlink, port.nvlink_in *= n / nvlink;
+  }
+  return ports;
+}
+
+double bytes_sent(const KnownShape& of, std::span<const GroupMember> places) {
   double sent = 0;
+  if (!of.skew.is_even()) {
+    for (const NetworkEdge& edge : pair_edges(of.shape, places)) sent += edge.bytes;
+    return sent;
+  }
   for (const NetworkEdge& edge : of.shape.edges) sent += edge.from == kSwitch ? 0 : edge.bytes;
   std::size_t all = 0;
   for (const std::vector<int>& node : of.nodes) all += node.size();
@@ -47,7 +68,8 @@ const KnownShape& shape_of_group(const GroupCollective& collective,
   for (GroupNode& node : group_nodes(places)) nodes.push_back(std::move(node.members));
   for (const KnownShape& known : kept) {
     if (known.op == collective.op && known.algorithm == collective.algorithm &&
-        known.peer_channels == collective.peer_channels && known.nodes == nodes) {
+        known.peer_channels == collective.peer_channels && known.skew == collective.skew &&
+        known.nodes == nodes) {
       return known;
     }
   }
@@ -56,15 +78,22 @@ const KnownShape& shape_of_group(const GroupCollective& collective,
   made = {.op = collective.op,
           .algorithm = std::string(collective.algorithm),
           .peer_channels = collective.peer_channels,
+          .skew = collective.skew,
           .nodes = std::move(nodes),
-          .shape = {}};
+          .shape = {},
+          .ports = {}};
+  if (!made.skew.is_even()) {
+    const bool gathered = made.algorithm == "two_level";
+    made.ports = over_mean(all_to_all_ports(made.skew, gathered, places));
+  }
   if (made.nodes.size() < 2) return made;
   const auto size = [](const std::vector<int>& node) { return node.size(); };
   const std::size_t rails = size(std::ranges::min(made.nodes, {}, size));
   made.shape =
-      collective_shape(collective.op, collective.algorithm, places,
-                       kChannelsPerRail * static_cast<int>(rails), collective.peer_channels);
-  made.sent = bytes_sent(made);
+      skewed(collective_shape(collective.op, collective.algorithm, places,
+                              kChannelsPerRail * static_cast<int>(rails), collective.peer_channels),
+             made.skew, places);
+  made.sent = bytes_sent(made, places);
   return made;
 }
 
@@ -82,10 +111,23 @@ void GroupUses::add(const GroupCollective& collective, std::span<const FabricMem
     uses.push_back({link, load_->by_link()[link] * all / known.sent});
   }
   load_->clear();
-  for (const FabricMember& member : members) {
+  const auto weigh = [&uses](std::size_t first, double bytes) {
+    for (std::size_t i = first; i < uses.size(); ++i) uses[i].share *= bytes;
+  };
+  for (std::size_t m = 0; m < members.size(); ++m) {
+    const FabricMember& member = members[m];
+    const std::size_t up = uses.size();
     fabric_.nic_ups(member.node, member.nic, uses);
+    if (!known.ports.empty()) weigh(up, known.ports[m].network_out);
+    const std::size_t down = uses.size();
     fabric_.nic_downs(member.node, member.nic, uses);
+    if (!known.ports.empty()) weigh(down, known.ports[m].network_in);
   }
+}
+
+std::span<const PortBytes> GroupUses::ports(const GroupCollective& collective,
+                                            std::span<const FabricMember> members) {
+  return shape_of_group(collective, places_of(members)).ports;
 }
 
 void GroupUses::add_by_sender(const GroupCollective& collective,
@@ -98,12 +140,19 @@ void GroupUses::add_by_sender(const GroupCollective& collective,
   if (known.sent <= 0) return;
   const double per_byte = bytes * static_cast<double>(members.size()) / known.sent;
   for (const NetworkEdge& edge : written_edges(known.shape, places)) {
+    if (edge.bytes <= 0) continue;
     hops_.clear();
     route_edge(fabric_, edge, members, kFirstHashSeed, hops_);
     std::vector<RouteHop>& own = uses[owner[static_cast<std::size_t>(edge.from)]];
     for (const RouteHop& hop : hops_) {
       if (fabric_.joins_nic(hop.link)) continue;
       own.push_back({hop.link, hop.share * edge.bytes * per_byte});
+    }
+  }
+  for (const SummedStream& stream : summed_streams(fabric_, known.shape.edges, members)) {
+    const double each = stream.bytes * per_byte / static_cast<double>(stream.members.size());
+    for (const int member : stream.members) {
+      uses[owner[static_cast<std::size_t>(member)]].push_back({stream.link, each});
     }
   }
 }

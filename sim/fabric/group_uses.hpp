@@ -17,6 +17,7 @@ struct GroupCollective {
   CollectiveOp op = CollectiveOp::all_reduce;
   std::string_view algorithm;  ///< of collective_algorithms()
   int peer_channels = 1;       ///< peer_channels(): connections between two that send to each other
+  ExchangeSkew skew{};         ///< of an all-to-all
 };
 
 /// Messages between two members are hashed as those of `comm`: from kFirstHashSeed on. A group that
@@ -28,16 +29,21 @@ class GroupUses {
 
   /// Adds to `uses` what the group puts on links between switches for each byte that a member sends
   /// over its NIC on average, and that byte on the links of each member's NIC: how members differ
-  /// is part of the law of a collective.
+  /// is part of the law of a collective, but where it is skewed.
   void add(const GroupCollective& collective, std::span<const FabricMember> members,
            std::vector<RouteHop>& uses);
 
   /// The part of that between switches, `bytes` of each member, by sender: what member m sends goes
-  /// to uses[owner[m]], link after link and not added up. What switches sum on the way (SHARP) has
-  /// no sender and is left out.
+  /// to uses[owner[m]], link after link and not added up. A stream that switches sum on the way
+  /// (SHARP) is of all members whose bytes are in it, in equal parts.
   void add_by_sender(const GroupCollective& collective, std::span<const FabricMember> members,
                      double bytes, std::span<const std::size_t> owner,
                      std::span<std::vector<RouteHop>> uses);
+
+  /// Of a skewed all-to-all, by member: what its ports carry for each byte that a member sends over
+  /// its NIC, and over NVLink, on average. Valid until the next call.
+  std::span<const PortBytes> ports(const GroupCollective& collective,
+                                   std::span<const FabricMember> members);
 
  private:
   const Fabric& fabric_;

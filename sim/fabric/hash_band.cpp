@@ -27,13 +27,13 @@ bool hashes_paths(const FabricSpec& fabric) {
 
 }  // namespace
 
-HashBand hash_band(int first, std::span<const double> seconds) {
-  assert(!seconds.empty());
+HashBand hash_band(int first, std::span<const double> values) {
+  assert(!values.empty());
   std::vector<HashDraw> draws;
-  draws.reserve(seconds.size());
-  for (const double time : seconds) draws.push_back({first + static_cast<int>(draws.size()), time});
-  std::ranges::stable_sort(draws, {}, &HashDraw::seconds);
-  const auto most = std::ranges::find(draws, draws.back().seconds, &HashDraw::seconds);
+  draws.reserve(values.size());
+  for (const double one : values) draws.push_back({first + static_cast<int>(draws.size()), one});
+  std::ranges::stable_sort(draws, {}, &HashDraw::value);
+  const auto most = std::ranges::find(draws, draws.back().value, &HashDraw::value);
   return {.least = draws.front(), .median = draws[(draws.size() - 1) / 2], .most = *most};
 }
 
@@ -64,6 +64,12 @@ void require_hashed(const std::string& file, const FabricSpec& fabric, int nodes
                       .allowed = fmt::format("{}NICs on several leaf switches", kWanted),
                       .nearest = {}});
   }
+}
+
+std::string draw_words(const FabricSpec& fabric, int nodes, const NicPorts& ports) {
+  if (!is_hashed(fabric, nodes, ports)) return {};
+  return fmt::format("fabric: draw {} of the paths' hashes (cluster.fabric.hash_draw)",
+                     fabric.hash_draw);
 }
 
 }  // namespace lockstep

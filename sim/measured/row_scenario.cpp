@@ -145,6 +145,8 @@ void set_stack(const ReferenceRow& row, const PresetStore& presets, ScenarioDraf
   const std::string name = stack_preset_of(row, presets, draft.assumptions);
   if (name.empty()) {
     choose_default_stack(row.stack, row.release, presets, draft);
+  } else if (row.composed) {
+    choose_framework(name, presets, draft);
   } else {
     choose_stack(name, row.release, presets, draft);
   }

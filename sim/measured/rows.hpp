@@ -20,6 +20,8 @@ struct ReferenceRow {
   std::string gpu;     ///< "H100-SXM5-80GB"
   std::string stack;   ///< "megatron-bridge"
   std::string release;
+  /// Predicted with its stack composed from what that does, without what was fitted to runs of it.
+  bool composed = false;
   std::string sharding_framework;  ///< whose ZeRO it is: "deepspeed", "megatron"; empty: nobody's
   std::string transport;           ///< "infiniband", "omni-path", ...; empty: not known
   /// Why no scenario can be made of it: "mixture of experts"; empty: one can.

@@ -202,13 +202,21 @@ class RlStep {
     if (rl_.reference) out_.scores += trainers(RlBucket::reference, forward);
     if (rl_.log_probabilities) out_.scores += trainers(RlBucket::log_probabilities, forward);
     out_.update = simulate_step(actor);
-    const double times = parts * rl_.epochs;
-    out_.training = trainers(RlBucket::training, times * Seconds{out_.update.step_s});
+    train(RlBucket::training, out_.update);
     if (!rl_.critic) return;
     const Scenario critic = with_batch(*rl_.critic);
     out_.scores += trainers(RlBucket::values, parts * forward_time(critic));
-    out_.training +=
-        trainers(RlBucket::critic_training, times * Seconds{simulate_step(critic).step_s});
+    train(RlBucket::critic_training, simulate_step(critic));
+  }
+
+  /// All updates of a step, each of which takes as long as that one.
+  void train(RlBucket b, const StepReport& update) {
+    const double times = static_cast<double>(rl_.updates) * rl_.epochs;
+    out_.training += trainers(b, times * Seconds{update.step_s});
+    folded_ = folded_ || !update.band;
+    if (folded_) return;
+    least_training_ += times * Seconds{update.band->low_s};
+    most_training_ += times * Seconds{update.band->high_s};
   }
 
   /// The slowest link that every byte of the model has to pass.
@@ -233,11 +241,21 @@ class RlStep {
                  2 * over(training_state(), engine.host_copy * training_.node.gpu.pcie_bandwidth));
   }
 
+  /// Generation and all that trainers do, one after the other or beside each other.
+  [[nodiscard]] Seconds turns_with(Seconds training) const {
+    const Seconds trained = out_.scores + training + out_.offload;
+    const bool together = rl_.schedule != RlSchedule::synchronous;
+    return together ? std::max(out_.generation, trained) : out_.generation + trained;
+  }
+
   void take_turns() {
     const Seconds trained = out_.scores + out_.training + out_.offload;
-    const bool together = rl_.schedule != RlSchedule::synchronous;
-    const Seconds turns = together ? std::max(out_.generation, trained) : out_.generation + trained;
+    const Seconds turns = turns_with(out_.training);
     out_.step = turns + out_.weight_sync;
+    if (!folded_) {
+      out_.band = {.low_s = (turns_with(least_training_) + out_.weight_sync).base_units(),
+                   .high_s = (turns_with(most_training_) + out_.weight_sync).base_units()};
+    }
     if (colocated()) return;
     const Seconds waits = turns - out_.generation, trainers_wait = turns - trained;
     bucket(RlBucket::generation_idle) = waits.base_units() * out_.generation_gpus;
@@ -250,6 +268,8 @@ class RlStep {
   const RlSpec& rl_;
   Replica replica_;
   RlReport out_;
+  Seconds least_training_, most_training_;  ///< of all updates, by the bands of their steps
+  bool folded_ = false;                     ///< a step has no band
 };
 
 }  // namespace

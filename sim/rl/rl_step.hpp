@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -59,6 +60,9 @@ struct RlReport {
   std::uint64_t preempted = 0;
   Batch training_batch;  ///< of one update, as it was simulated
   StepReport update;     ///< one optimiser step of the actor
+  /// Between which the step lies where replicas of the actor's or the critic's step are a sample;
+  /// `step` twice where both are exact; none where one was folded as asked.
+  std::optional<StepBand> band;
 
   [[nodiscard]] int gpus() const { return training_gpus + generation_gpus; }
   [[nodiscard]] double tokens_per_s_per_gpu() const { return tokens / step.base_units() / gpus(); }

@@ -1,6 +1,7 @@
 #include <cassert>
 
 #include "sim/scenario/run_spec.hpp"
+#include "topologies/fabrics/switch_cables.hpp"
 
 namespace lockstep {
 namespace {
@@ -12,6 +13,7 @@ int groups_of(int nodes, int per_group) {
   return (nodes + per_group - 1) / per_group;
 }
 
+/// Of all components but cables.
 int components_of(FailingComponent component, const RunSpec& run, const NodeSpec& node, int nodes,
                   int gpus) {
   switch (component) {
@@ -31,18 +33,26 @@ int components_of(FailingComponent component, const RunSpec& run, const NodeSpec
       return groups_of(nodes, run.domains.feed);
     case FailingComponent::job:
       return 1;
+    case FailingComponent::cable:
+      break;
   }
-  assert(false && "every component is listed above");
+  assert(false && "every other component is listed above");
   return 1;
 }
 
 }  // namespace
 
 std::vector<FailureMode> failing_modes(const RunSpec& run, const NodeSpec& node, int nodes,
-                                       int gpus) {
+                                       int gpus, const FabricSpec& fabric) {
   std::vector<FailureMode> modes;
+  std::optional<std::uint32_t> cables;
   for (const ReliabilityMode& of : run.reliability.modes) {
     modes.push_back(of.mode);
+    if (of.component == FailingComponent::cable) {
+      if (!cables) cables = switch_cables(fabric, nodes, nic_ports(node));
+      modes.back().components = *cables;
+      continue;
+    }
     modes.back().components =
         static_cast<std::uint32_t>(components_of(of.component, run, node, nodes, gpus));
   }

@@ -99,6 +99,22 @@ Scenario with_fault(const Scenario& scenario, const FabricFault& fault,
                     .nearest = problem->nearest});
 }
 
+/// Throws InputError for a mode of cables on a fabric that has none between switches.
+void check_cables(const Scenario& scenario, const RunSpec& run,
+                  const std::vector<FailureMode>& modes) {
+  const auto none = std::ranges::find(modes, 0U, &FailureMode::components);
+  if (none == modes.end()) return;
+  const bool own = run.reliability.own;
+  throw InputError(
+      {.file = scenario.file,
+       .pointer = own ? fmt::format("/run/reliability/modes/{}/component", none - modes.begin())
+                      : std::string("/run/reliability"),
+       .found = "\"cable\", of which this fabric has none between switches",
+       .allowed = "a fabric of several switches, or another component; the cable of a "
+                  "NIC fails with \"nic\"",
+       .nearest = {}});
+}
+
 /// Steps on the fabric with each fault of a mode, each kind simulated once: how much longer they
 /// take than a healthy one.
 void simulate_faults(const Scenario& scenario, const RunSpec& run, CampaignPlan& plan) {
@@ -125,6 +141,15 @@ void simulate_faults(const Scenario& scenario, const RunSpec& run, CampaignPlan&
                     "(simulated); of several at once the slowest counts",
                     modes[m].mode.name, words, at->second));
   }
+}
+
+/// The band of a step that shares its NICs with storage, where its replicas are a sample.
+void note_band(const std::string& what, const std::optional<StepBand>& band, CampaignPlan& plan) {
+  if (!band) return;
+  plan.assumptions.push_back(
+      fmt::format("{}: a sample of the replicas was simulated beside it; with every replica on its "
+                  "own a step takes {:.4g} to {:.4g} s meanwhile",
+                  what, band->low_s, band->high_s));
 }
 
 }  // namespace
@@ -168,8 +193,10 @@ CampaignPlan plan_campaign(const Scenario& scenario, const RunSpec& run) {
   const StorageTraffic traffic(scenario, run.data, plan.step_s);
   plan.data_read_bytes_per_s = traffic.data_read().base_units();
   plan.data_speed = traffic.data_speed();
+  note_band("run.data", traffic.data_step_band(), plan);
   for (const CheckpointSpec& spec : run.checkpoints) {
     const UploadPlan upload = traffic.upload(spec, plan.checkpoint);
+    note_band("run.checkpoint to " + spec.name, upload.step_band, plan);
     campaign.tiers.push_back(tier_of(spec, plan.checkpoint, scenario, upload));
     plan.uploads.push_back(upload);
     plan.writes.push_back({.each = plan.checkpoint.all,
@@ -177,7 +204,9 @@ CampaignPlan plan_campaign(const Scenario& scenario, const RunSpec& run) {
                            .sustained = sustained_writes(spec, plan.checkpoint, scenario),
                            .most_share = spec.storage_share});
   }
-  campaign.modes = failing_modes(run, scenario.node, scenario.nodes, scenario.gpus());
+  campaign.modes =
+      failing_modes(run, scenario.node, scenario.nodes, scenario.gpus(), scenario.fabric);
+  check_cables(scenario, run, campaign.modes);
   simulate_faults(scenario, run, plan);
   campaign.log = run.reliability.log;
   const FailureDomains& domains = run.domains;

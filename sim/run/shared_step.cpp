@@ -232,16 +232,18 @@ BytesPerSecond port_rate_to_top(const Fabric& fabric, int nodes, double efficien
   return rate;
 }
 
-SharedStep shared_step(const Scenario& scenario, std::span<const NodeStream> streams) {
-  const StepPlan plan = plan_step(scenario);
-  const Fabric fabric = own_fabric(scenario, plan);
-  DataRoutes data_routes{plan, fabric};
-  const ReplayedReplicas chosen = replicas_for_replay(scenario, data_routes);
-  const ReplicaClasses& folding = chosen.replicas;
+namespace {
+
+/// One replay of some replicas beside streams; `crowd` as Wiring takes it.
+SharedStep replay_beside(const Scenario& scenario, std::span<const NodeStream> streams,
+                         DataRoutes& data_routes, const ReplicaClasses& folding,
+                         std::vector<double> crowd) {
+  const StepPlan& plan = data_routes.plan();
+  const Fabric& fabric = data_routes.fabric();
   FlowNetwork network;
   FabricLinks links{fabric, network, scenario.transport.efficiency};
   const Site site{.links = &links, .nodes = {}, .data_routes = &data_routes};
-  const Wiring wiring{scenario, plan, folding.classes, site, folding.links, chosen.crowd};
+  const Wiring wiring{scenario, plan, folding.classes, site, folding.links, std::move(crowd)};
   const StreamPaths paths(scenario, fabric, wiring, folding.links);
   StreamWatch watch(network.flows());
   network.observe(&watch);
@@ -268,6 +270,27 @@ SharedStep shared_step(const Scenario& scenario, std::span<const NodeStream> str
     out.rates.push_back(flows[s].ports > 0 ? paths.ports() / flows[s].ports * moved / takes
                                            : alone);
   }
+  return out;
+}
+
+}  // namespace
+
+SharedStep shared_step(const Scenario& scenario, std::span<const NodeStream> streams,
+                       double budget) {
+  const StepPlan plan = plan_step(scenario);
+  const Fabric fabric = own_fabric(scenario, plan);
+  DataRoutes data_routes{plan, fabric};
+  const ReplayedReplicas chosen = replicas_for_replay(scenario, data_routes, budget);
+  const auto with_others = [&](double share) {
+    return replay_beside(scenario, streams, data_routes, chosen.replicas,
+                         chosen.sample ? chosen.sample->crowded(share) : std::vector<double>{});
+  };
+  constexpr double kHalf = 0.5;
+  SharedStep out = with_others(kHalf);
+  if (!chosen.sample) return out;
+  const double silent = with_others(0).step_s, always = with_others(1).step_s;
+  out.band = {.low_s = std::min(out.step_s, std::min(silent, always) * (1 - kBandMargin)),
+              .high_s = std::max(out.step_s, std::max(silent, always) * (1 + kBandMargin))};
   return out;
 }
 

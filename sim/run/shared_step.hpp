@@ -13,11 +13,13 @@
 /// peers, streams meet the step on NICs alone.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "models/base/units.hpp"
 #include "sim/scenario/scenario.hpp"
+#include "sim/step/step.hpp"
 #include "topologies/fabrics/fabric.hpp"
 
 namespace lockstep {
@@ -30,6 +32,9 @@ struct NodeStream {
 
 struct SharedStep {
   double step_s = 0;
+  /// Above the budget, where a sample of the replicas was simulated: between which every replica on
+  /// its own lies, as StepReport::band.
+  std::optional<StepBand> band{};
   std::vector<BytesPerSecond> rates;  ///< of each stream: mean over the step, all nodes together
 };
 
@@ -38,7 +43,8 @@ struct SharedStep {
 BytesPerSecond port_rate_to_top(const Fabric& fabric, int nodes, double efficiency);
 
 /// simulate_step() beside streams. Requires a scenario from complete_scenario(), and limits above
-/// 0.
-SharedStep shared_step(const Scenario& scenario, std::span<const NodeStream> streams);
+/// 0. `budget` as StepOptions has it.
+SharedStep shared_step(const Scenario& scenario, std::span<const NodeStream> streams,
+                       double budget = kStepBudget);
 
 }  // namespace lockstep

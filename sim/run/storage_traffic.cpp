@@ -51,6 +51,7 @@ StorageTraffic::StorageTraffic(const Scenario& scenario, const std::optional<Dat
     const std::array streams{data_stream(1)};
     const SharedStep step = shared_step(scenario, streams);
     speed_ = std::min(supplied_ * part(step.rates[0] / read_), part(step_s / step.step_s));
+    data_step_band_ = step.band;
   }
 }
 
@@ -100,6 +101,7 @@ UploadPlan StorageTraffic::upload(const CheckpointSpec& spec, const CheckpointBy
     if (data_too) streams.push_back(data_stream(reads));
     const SharedStep step = shared_step(scenario_, streams);
     plan.rate = step.rates[0];
+    plan.step_band = step.band;
     if (data_too) speed = std::min(speed, supplied_ * reads * part(step.rates[1] / streams[1].all));
     speed = std::min(speed, part(step_s_ / step.step_s));
   }

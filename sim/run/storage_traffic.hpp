@@ -24,6 +24,7 @@ struct UploadPlan {
   BytesPerSecond rate;  ///< mean, all nodes together; 0: nothing is known of it, or the job waits
   Seconds finishes;     ///< with opening and closing
   double drag = 0;      ///< share of the job's speed that is lost meanwhile
+  std::optional<StepBand> step_band{};  ///< of the step beside it, where replicas are a sample
 };
 
 class StorageTraffic {
@@ -35,6 +36,8 @@ class StorageTraffic {
   [[nodiscard]] BytesPerSecond data_read() const { return read_; }
   /// Of the job, over the one that never waits for data and shares no NIC with it.
   [[nodiscard]] double data_speed() const { return speed_; }
+  /// Of the step beside reading, where its replicas are a sample.
+  [[nodiscard]] const std::optional<StepBand>& data_step_band() const { return data_step_band_; }
 
   /// A server that reads and writes divides its time between them: it reads a part of
   /// its read bandwidth and writes the rest of its write bandwidth (its link is full duplex). Data
@@ -58,6 +61,7 @@ class StorageTraffic {
   BytesPerSecond read_;
   double supplied_ = 1;  ///< of the data that a job at full speed needs
   double speed_ = 1;
+  std::optional<StepBand> data_step_band_;
 };
 
 }  // namespace lockstep

@@ -246,7 +246,10 @@ std::string nearest_able_stack(const TrainingJob& job, const StackSpec& stack,
   double most = -1;
   for (const std::string& name : presets.names("stacks")) {
     const StackSpec& other = presets.stack(name).spec;
-    if (name == stack.name || !other.capabilities || !can_run(other, job)) continue;
+    // Software that runs of it tell something about comes first.
+    if (name == stack.name || other.composed || !other.capabilities || !can_run(other, job)) {
+      continue;
+    }
     const double likeness =
         stack.capabilities ? stack.capabilities->likeness(*other.capabilities) : 0;
     if (likeness > most && is_public(name, presets)) best = name, most = likeness;

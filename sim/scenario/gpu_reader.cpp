@@ -70,6 +70,8 @@ void declare_memory(const DeclaredMembers& member, MemoryConstants& out) {
 void declare_host(const DeclaredMembers& member, HostSpec& out) {
   member.required("memory", out.memory, kMemory, "Of a node");
   member.required("bandwidth", out.bandwidth, kHbmRate, "All channels of all sockets");
+  member.optional("launch_slowness", out.launch_slowness, kRatio,
+                  "Host time of a kernel over that of a Xeon of 2023; default: 1");
 }
 
 }  // namespace
@@ -148,7 +150,7 @@ void declare_node(const DeclaredMembers& member, const PresetStore& presets, Nod
         }
         out.chassis = chassis;
       });
-  member.optional("host", out.host, "The memory of its processors", declare_host);
+  member.optional("host", out.host, "Its processors and their memory", declare_host);
   member.optional("usd_per_gpu_hour", out.usd_per_gpu_hour, kPrice, "List price");
 }
 

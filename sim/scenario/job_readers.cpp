@@ -232,8 +232,9 @@ void declare_recompute(const DeclaredMembers& member, RecomputeModules& out) {
 
 void declare_expert_routing(const DeclaredMembers& member, ScenarioDraft& draft) {
   ExpertRouting& out = draft.routing;
-  member.optional("imbalance", out.imbalance, Interval{1, 100},
-                  "Tokens of the fullest expert-parallel rank over the mean");
+  member.optional(
+      "imbalance", out.imbalance, Interval{1, 100},
+      "Tokens of the fullest expert-parallel rank, the first of its group, over the mean");
   member.optional("zipf", out.zipf, Interval{0, 10},
                   "Or: expert i gets a share in proportion to i to the power of minus this");
   member.optional("capacity_factor", out.capacity, Interval{0.01, 1000},

@@ -1,13 +1,20 @@
 // Reads the shapes of language models.
+#include <algorithm>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
+#include "models/spec/blocks.hpp"
 #include "sim/scenario/declared_members.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/spec_readers.hpp"
 
 namespace lockstep {
 namespace {
+
+constexpr Interval kVisionWeights{0, 1e12};
 
 void declare_experts(const DeclaredMembers& member, ExpertShape& out) {
   constexpr int kMostExperts = 65'536;
@@ -21,6 +28,11 @@ void declare_experts(const DeclaredMembers& member, ExpertShape& out) {
                   "Layers before the first with experts; default: 0");
   member.optional("interval", out.interval, 1, kMaxLayers,
                   "Of the layers after those every n-th has experts; default: 1");
+  member.optional("latent", out.latent, 0, kMaxWidth,
+                  "Width of what experts take and return, between a product before their dispatch "
+                  "and one behind their sum; default: 0, that of the residual stream");
+  member.optional("gated_shared", out.gated_shared,
+                  "A gate of one column weighs what every token takes");
   if (const JsonCursor* from = member.object(); from != nullptr && out.per_token > out.count) {
     from->at("per_token").fail("at most " + std::to_string(out.count) + " (count)");
   }
@@ -63,8 +75,130 @@ void declare_mamba(const DeclaredMembers& member, MambaShape& out) {
   }
 }
 
+void declare_delta(const DeclaredMembers& member, DeltaShape& out) {
+  member.required("key_heads", out.key_heads, 1, kMaxHeads, "Heads of queries and keys");
+  member.required("value_heads", out.value_heads, 1, kMaxHeads,
+                  "Heads of values, each with a state: a multiple of key_heads");
+  member.required("key_dim", out.key_dim, 1, kMaxWidth, "Columns of a query and a key");
+  member.required("value_dim", out.value_dim, 1, kMaxWidth, "Columns of a value");
+  member.optional("kernel", out.kernel, 1, 64, "Tokens that the convolution sees; default: 4");
+  member.optional("chunk", out.chunk, 1, kMaxTokens,
+                  "Tokens that the recurrence's kernels take together; default: 64");
+  member.optional("channel_decay", out.channel_decay,
+                  "Kimi Delta Attention: a decay for each channel of a key, not for each head");
+  member.optional("gate_rank", out.gate_rank, 0, kMaxWidth,
+                  "Columns between the two products of the output gate; default: 0, one product");
+  const JsonCursor* from = member.object();
+  if (from != nullptr && out.value_heads % out.key_heads != 0) {
+    from->at("value_heads").fail("a multiple of " + std::to_string(out.key_heads) + " (key_heads)");
+  }
+}
+
+void declare_low_rank(const DeclaredMembers& member, LowRankAttention& out) {
+  member.required("query_rank", out.query_rank, 1, kMaxWidth, "Width of the compressed query");
+  member.required("output_groups", out.output_groups, 1, kMaxHeads,
+                  "Groups of heads whose result goes through a narrow product each, a divisor of "
+                  "the heads");
+  member.required("output_rank", out.output_rank, 1, kMaxWidth, "Columns of each group");
+}
+
+void declare_index(const DeclaredMembers& member, KeyIndex& out) {
+  member.required("keys", out.keys, 1, kMaxTokens, "Keys that attention goes over at most");
+  member.required("heads", out.heads, 1, kMaxHeads, "Heads of the index");
+  member.required("dim", out.dim, 1, kMaxWidth, "Columns of each of them");
+  member.optional("block", out.block, 1, kMaxTokens,
+                  "Keys that are scored and chosen together; default: 1");
+  member.optional("shared", out.shared,
+                  "Takes the choice of a layer before it and has no index of its own");
+}
+
+std::vector<std::string_view> mixer_names() {
+  std::vector<std::string_view> names;
+  for (const MixerKind& kind : mixer_kinds()) names.push_back(kind.name);
+  return names;
+}
+
+/// Numbers that are left out are those of the model.
+void declare_kind(const DeclaredMembers& member, KindShape& out) {
+  member.required("letter", out.letter, "Its letter in \"pattern\"");
+  member.optional("mixer", out.mixer, mixer_names(),
+                  "What lets tokens see each other; default: attention");
+  member.optional("heads", out.heads, 1, kMaxHeads, "Query heads");
+  member.optional("kv_heads", out.kv_heads, 1, kMaxHeads, "Key and value heads");
+  member.optional("head_dim", out.head_dim, 1, kMaxWidth, "Width of a query and a key");
+  member.optional("value_dim", out.value_dim, 1, kMaxWidth,
+                  "Width of a value; default: that of a key");
+  member.optional("latent", out.latent, "Attention is latent, as latent_attention says");
+  member.optional("one_projection", out.one_projection, "Keys are values too");
+  member.optional("output_gate", out.output_gate, "A gate for each column of what attention gives");
+  member.optional("window", out.window, 1, kMaxTokens,
+                  "Tokens that attention looks back; default: all");
+  member.optional("compression", out.compression, 1, kMaxTokens,
+                  "Tokens of which one key is made, seen beside the window; default: none");
+  member.optional("index", out.index, out.index.keys > 0,
+                  "Attention goes over the keys that an index chooses", declare_index);
+  member.optional("ffn", out.ffn, 0, kMaxWidth, "Width of its MLP; default: 0, none");
+  member.optional("experts", out.experts, "Experts in place of an MLP");
+}
+
+void require_known_parts(const JsonCursor& from, const KindShape& kind,
+                         const TransformerShape& model) {
+  const auto needs = [&](bool used, bool there, const char* key, const char* what) {
+    if (used && !there)
+      from.at(key).fail(std::string("no such kind, unless the model has ") + what);
+  };
+  needs(kind.mixer == Mixer::mamba, model.mamba.heads > 0, "mixer", "\"mamba\"");
+  needs(kind.mixer == Mixer::delta, model.delta.key_heads > 0, "mixer", "\"delta\"");
+  needs(kind.latent, model.latent.key_value_rank > 0, "latent", "\"latent_attention\"");
+  needs(kind.experts, model.experts.count > 0, "experts", "\"experts\"");
+  if (kind.experts && kind.ffn > 0) from.at("ffn").fail("0, where the kind has experts");
+  if (kind.compression > 0 && kind.window == 0) (void)from.at("window");
+  const KindShape whole = complete_kind(model, kind);
+  if (whole.heads % whole.kv_heads != 0) {
+    const std::optional<JsonCursor> kv_heads = from.find("kv_heads");
+    (kv_heads ? *kv_heads : from.at("heads"))
+        .fail("heads that are a multiple of the key-value heads; here " +
+              std::to_string(whole.heads) + " and " + std::to_string(whole.kv_heads));
+  }
+}
+
+/// Kinds that are written out replace those that there are.
+void read_kinds(const JsonCursor& from, TransformerShape& out) {
+  out.kinds.clear();
+  for (const JsonCursor& one : from.elements(kMostKinds)) {
+    KindShape kind;
+    declare_kind({one, Extent::whole}, kind);
+    one.finish();
+    const auto same = [&](const KindShape& known) { return known.letter == kind.letter; };
+    if (kind.letter.size() != 1 || std::ranges::any_of(out.kinds, same)) {
+      one.at("letter").fail("one letter, that no other kind has");
+    }
+    require_known_parts(one, kind, out);
+    out.kinds.push_back(std::move(kind));
+  }
+  if (out.kinds.empty()) from.fail("an array with a kind at least");
+}
+
+/// A letter for each layer, of the kinds that the model declares.
+void read_kind_pattern(const JsonCursor& from, TransformerShape& out) {
+  const std::string text = from.string();
+  std::string letters, words;
+  for (const KindShape& kind : out.kinds) {
+    letters += kind.letter;
+    words += (words.empty() ? "" : ", ") + kind.letter;
+  }
+  if (text.find_first_not_of(letters) != std::string::npos) {
+    from.fail("letters of \"kinds\" (" + words + "), one for each layer");
+  }
+  if (std::ssize(text) != out.layers) {
+    from.fail(std::to_string(out.layers) + " letters, one for each of \"layers\"");
+  }
+  out.pattern = text;
+}
+
 /// A letter for each layer.
 void read_pattern(const JsonCursor& from, TransformerShape& out) {
+  if (!out.kinds.empty()) return read_kind_pattern(from, out);
   const std::string text = from.string();
   const std::size_t wrong = text.find_first_not_of(kPatternLetters);
   if (wrong != std::string::npos) {
@@ -132,11 +266,34 @@ void declare_model(const DeclaredMembers& member, TransformerShape& out) {
                   "(DeepSeek-V3: 1); default: 0");
   member.optional("mamba", out.mamba, out.mamba.heads > 0,
                   "The mixers of a hybrid model, Mamba-2 unless step_rank is there", declare_mamba);
-  member.optional("pattern", written_type(R"({"type": "string", "pattern": "^[M*E-]+$"})"),
+  member.optional("delta", out.delta, out.delta.key_heads > 0,
+                  "Gated delta nets: linear attention whose state forgets and is corrected",
+                  declare_delta);
+  member.optional("low_rank", out.low_rank, out.low_rank.query_rank > 0,
+                  "Plain attention with compressed queries, and its result in groups through "
+                  "narrow products",
+                  declare_low_rank);
+  member.optional("residual_streams", out.residual_streams, 1, 64,
+                  "Residual streams that blocks read from and write to (hyper-connections); "
+                  "default: 1");
+  member.optional("vision_parameters", out.vision_parameters, kVisionWeights,
+                  "Weights of a tower that turns images into tokens, stored and trained; no "
+                  "images: it computes nothing; default: 0");
+  member.optional(
+      "kinds", kMostKinds, "A kind of layer; numbers left out are the model's",
+      "Kinds of layers, where they differ by more than experts and windows; \"pattern\" has the "
+      "letter of one for each layer",
+      [](const DeclaredMembers& kind) {
+        KindShape described;
+        declare_kind(kind, described);
+      },
+      [&](const JsonCursor& at) { read_kinds(at, out); });
+  member.optional("pattern", written_type(R"({"type": "string", "pattern": "^[A-Za-z*-]+$"})"),
                   "Of hybrid models: a letter for each layer, which is one block: M Mamba, * "
-                  "attention, - MLP, E experts",
+                  "attention, - MLP, E experts; or the letters of \"kinds\"",
                   [&](const JsonCursor& at) { read_pattern(at, out); });
   if (from == nullptr) return;
+  if (!out.kinds.empty() && out.pattern.empty()) (void)from->at("pattern");
   if (!out.pattern.empty() && std::ssize(out.pattern) != out.layers) {
     from->at("layers").fail(std::to_string(out.pattern.size()) + " (letters of its pattern)");
   }

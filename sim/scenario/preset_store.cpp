@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "models/base/input_error.hpp"
@@ -15,13 +18,15 @@
 #include "sim/scenario/read_cluster.hpp"
 #include "sim/scenario/run_spec.hpp"
 #include "sim/scenario/spec_readers.hpp"
+#include "sim/scenario/stack_choice.hpp"
 
 namespace lockstep {
 namespace {
 
-constexpr std::array<std::string_view, 14> kKinds{
-    "gpus",        "nodes",    "models",  "stacks",     "fabrics",  "transports", "nvlinks",
-    "reliability", "storages", "chassis", "facilities", "clusters", "profiles",   "engines"};
+constexpr std::array<std::string_view, 15> kKinds{
+    "gpus",       "nodes",    "models",      "stacks",   "fabrics",
+    "transports", "nvlinks",  "reliability", "storages", "chassis",
+    "facilities", "clusters", "profiles",    "engines",  "operators"};
 
 JsonCursor parse_preset(const std::string& path) {
   return JsonCursor::parse(path, read_text_file(path), JsonStyle::sourced);
@@ -51,13 +56,85 @@ void read_stack_capabilities(const JsonCursor& root, Extent extent, StackSpec& o
   read_capabilities(*from, extent, *out.capabilities);
 }
 
+/// A preset of one's own, by the path of its file.
+bool is_file(std::string_view name) { return name.ends_with(".json"); }
+
+/// The machine and the job of which a composed preset's numbers are; choose_stack() makes them
+/// those of the job at hand.
+constexpr ComposedFor kAnyJob{};
+
+/// What the stack does, where the preset says it, and the numbers that follow from it where it is
+/// composed.
+void read_features(const JsonCursor& root, Extent extent, const PresetStore& presets,
+                   StackSpec& out) {
+  StackSwitches switches = out.switches.value_or(StackSwitches{});
+  if (const auto features = root.find("features")) {
+    declare_switches({*features, extent}, switches);
+    features->finish();
+    out.switches = switches;
+  }
+  // As scenarios write them: what lockstep learn was given is what it gives back.
+  const StackSwitches before = switches;
+  declare_switches({root, Extent::changes}, switches);
+  if (switches != before) {
+    if (!out.switches) root.fail("a stack that starts from one that says what it does");
+    if (!out.composed) {
+      StackSpec old, changed;
+      compose(before, presets.operator_costs(), kAnyJob, old);
+      compose(switches, presets.operator_costs(), kAnyJob, changed);
+      shift(old, changed, out);
+      out.switches = switches;
+      out.composed = true;
+      return;
+    }
+  }
+  const auto composed = root.find("composed");
+  if (composed && composed->boolean()) out.composed = true;
+  if (!out.composed) return;
+  out.switches = switches;
+  compose(switches, presets.operator_costs(), kAnyJob, out);
+}
+
+/// Where a preset starts: from nothing, from another one as it is, or from what another one does.
+StackSpec stack_to_start_from(const JsonCursor& root, const PresetStore& presets) {
+  const auto framework = root.find("framework"), preset = root.find("preset");
+  if (framework && preset) framework->fail("either \"framework\" or \"preset\"");
+  if (!framework && !preset) return {};
+  const JsonCursor& name = framework ? *framework : *preset;
+  const auto release = root.find("release");
+  StackSpec out = presets
+                      .stack(read_bare_preset_name(name, "stacks", presets),
+                             release ? release->string() : std::string())
+                      .spec;
+  if (!framework) {
+    out.starts_from = out.name;
+    return out;
+  }
+  if (!out.switches) name.fail("a stack that says what it does");
+  out.composed = true;
+  out.constants_at_bounds.clear();
+  return out;
+}
+
 /// Reads the stack and what the release changes of it.
 StackPreset read_stack_preset(const JsonCursor& root, const std::string& name,
-                              const std::string& release) {
+                              const std::string& release, const PresetStore& presets) {
   StackPreset preset;
-  declare_stack({root, Extent::whole}, preset.spec);
-  read_stack_capabilities(root, Extent::whole, preset.spec);
-  preset.spec.name = name;
+  preset.spec = stack_to_start_from(root, presets);
+  const bool whole = preset.spec.name.empty();
+  const Extent extent = whole ? Extent::whole : Extent::changes;
+  read_features(root, extent, presets, preset.spec);
+  declare_stack({root, extent}, preset.spec);
+  read_stack_capabilities(root, extent, preset.spec);
+  if (const auto allow = root.find("allow")) preset.spec.allowed = read_allowed(*allow);
+  declare_learnt({root, Extent::changes}, preset.spec.learnt);
+  // Software that nobody named is refused nothing, whatever it learnt, and neither is what was
+  // composed from a framework.
+  const bool learnt_framework = !preset.spec.learnt.empty() && root.find("framework").has_value();
+  if (preset.spec.starts_from == kDefaultStack || learnt_framework) {
+    preset.spec.capabilities.reset();
+  }
+  preset.spec.name = is_file(name) ? std::filesystem::path(name).stem().string() : name;
   const std::optional<JsonCursor> releases = root.find("releases");
   (void)root.find("aliases");                                            // read_aliases()
   if (const auto shared = root.find("public")) (void)shared->boolean();  // is_public()
@@ -99,7 +176,9 @@ struct PresetStore::State {
   std::map<std::string, ChassisSpec, std::less<>> chassis;
   std::map<std::string, FacilitySpec, std::less<>> facilities;
   std::map<std::string, ClusterPreset, std::less<>> clusters;
+  std::map<std::string, OperatorCosts, std::less<>> operators;
   std::map<std::pair<std::string, std::string>, StackPreset> stacks;  ///< by name and release
+  std::set<std::string> stacks_begun;  ///< that are being read: one may start from another
   std::map<std::string, std::string, std::less<>> aliases;  ///< of stacks, once one was asked for
 
   /// The spec of that name; `read(root, spec)` makes it when it is asked for the first time.
@@ -148,6 +227,7 @@ std::string PresetStore::meant(std::string_view kind, std::string_view written) 
     return found;
   }
   if (kind != "stacks") return {};
+  if (is_file(written) && std::filesystem::exists(written)) return std::string(written);
   const std::lock_guard lock(state_->mutex);
   if (state_->aliases.empty()) state_->aliases = read_aliases(*this);
   const auto found = state_->aliases.find(as_preset_name(written));
@@ -156,6 +236,7 @@ std::string PresetStore::meant(std::string_view kind, std::string_view written) 
 
 std::string PresetStore::path(std::string_view kind, std::string_view name) const {
   const std::string found = meant(kind, name);
+  if (is_file(found)) return found;
   if (!found.empty()) return find_preset_file(state_->folders, kind, found);
   const std::vector<std::string> known = names(kind);
   throw InputError({"presets of " + std::string(kind), "", in_quotes(name), listed(known),
@@ -248,6 +329,13 @@ const ClusterPreset& PresetStore::cluster(std::string_view name) const {
                      });
 }
 
+const OperatorCosts& PresetStore::operator_costs() const {
+  return state_->get(state_->operators, *this, "operators", "counted",
+                     [](const JsonCursor& root, OperatorCosts& spec) {
+                       declare_operator_costs({root, Extent::whole}, spec);
+                     });
+}
+
 const StackPreset& PresetStore::stack(std::string_view name, std::string_view release) const {
   const std::lock_guard lock(state_->mutex);
   const std::string known = meant("stacks", name);
@@ -256,8 +344,12 @@ const StackPreset& PresetStore::stack(std::string_view name, std::string_view re
     return found->second;
   }
   const JsonCursor root = parse_preset(path("stacks", key.first));
+  const auto [place, is_new] = state_->stacks_begun.insert(key.first);
+  if (!is_new) root.fail("a stack that does not start from itself");
+  const auto ended = [&](std::set<std::string>* begun) { begun->erase(key.first); };
+  const std::unique_ptr<std::set<std::string>, decltype(ended)> begun(&state_->stacks_begun, ended);
   StackPreset preset =
-      root.read_whole([&] { return read_stack_preset(root, key.first, key.second); });
+      root.read_whole([&] { return read_stack_preset(root, key.first, key.second, *this); });
   return state_->stacks.emplace(key, std::move(preset)).first->second;
 }
 

@@ -32,6 +32,7 @@ struct PresetRow {
 struct ReliabilitySpec;  // sim/scenario/run_spec.hpp
 struct StorageSpec;      // models/checkpoint.hpp
 struct ClusterPreset;    // sim/scenario/read_cluster.hpp
+struct OperatorCosts;    // models/spec/compose_stack.hpp
 
 struct StackPreset {
   StackSpec spec;
@@ -51,7 +52,7 @@ class PresetStore {
 
   /// "gpus", "nodes", "models", "stacks", "fabrics", "transports", "nvlinks", "reliability",
   /// "storages", "chassis", "facilities", "clusters", "profiles" (read by load_profile of
-  /// read_profile.hpp).
+  /// read_profile.hpp), "engines", "operators".
   static std::span<const std::string_view> kinds();
 
   /// Names of a kind, sorted. Throws for an unknown kind, and where there are none.
@@ -75,6 +76,8 @@ class PresetStore {
   [[nodiscard]] const ChassisSpec& chassis(std::string_view name) const;
   [[nodiscard]] const FacilitySpec& facility(std::string_view name) const;
   [[nodiscard]] const ClusterPreset& cluster(std::string_view name) const;
+  /// The counts that stacks are composed from: the preset "counted".
+  [[nodiscard]] const OperatorCosts& operator_costs() const;
 
   /// The stack with what the release changes. Releases compare as dotted numbers ("24.05"); one
   /// that is not known takes the nearest earlier, else the earliest one. Empty: the base values.

@@ -27,6 +27,7 @@ constexpr std::array<std::string_view, kFailureScopes> kScopes{"process", "node"
                                                                "feed"};
 
 constexpr Interval kFoundAfter{0, 1e9};
+constexpr int kMostCables = 100'000'000;
 /// Optics and DIMMs are sold with millions of hours, and a scenario may rule a mode out.
 constexpr Interval kMeanTime{0, 1e15, true};
 constexpr std::size_t kMostModes = 1000;
@@ -45,6 +46,7 @@ struct Observed {
 /// How many of what a node, rack, ... has, by key; 0: not given.
 struct ObservedSizes {
   int gpus = 0;
+  int cables = 0;  ///< between switches; 0: not given
   Seconds time;
   struct Size {
     std::string_view key;
@@ -66,6 +68,7 @@ void declare_observed(const DeclaredMembers& member, ObservedSizes& out) {
   for (ObservedSizes::Size& size : out.sizes) {
     member.optional(size.key, size.given, 1, size.most, size.sentence);
   }
+  member.optional("cables", out.cables, 1, kMostCables, "Between switches");
   member.required("time", out.time, kMeanTime, "");
 }
 
@@ -81,11 +84,12 @@ Observed observed_of(const ObservedSizes& from) {
   const double gpus = from.gpus;
   const double nodes = gpus / per(0);
   const double nics = nodes * per(1);
+  const double cables = from.cables;
   const double cpus = nodes * per(2);
   const double racks = nodes / per(3);
   const double switches = nodes / per(4);
   const double feeds = nodes / per(5);
-  observed.components = {gpus, nics, cpus, nodes, racks, switches, feeds, 1};
+  observed.components = {gpus, nics, cables, cpus, nodes, racks, switches, feeds, 1};
   observed.time = from.time;
   return observed;
 }
@@ -106,14 +110,15 @@ struct WrittenMode {
 
 void declare_mode(const DeclaredMembers& member, WrittenMode& out) {
   member.required("name", out.name, "");
-  member.optional("component", out.component, kFailingComponents, "What fails by itself");
+  member.optional("component", out.component, kFailingComponents,
+                  "What fails by itself; a cable is one between switches");
   member.optional("count", out.count, kCount, "Failures among \"observed\"");
   member.optional("mean_time", out.mean_time, kMeanTime,
                   "Between failures of one component, instead of \"count\"");
   member.optional("effect", out.effect, kEffects, "Default: crash");
   member.optional("scope", out.scope, kScopes,
                   "What goes down; default: all nodes of the component's rack, switch or feed, "
-                  "else one node");
+                  "nothing but the job for a cable, else one node");
   member.optional("shape", out.shape, Interval{0.1, 10},
                   "Weibull; below 1: most fail early; default: 1, exponential");
   member.optional("replaced", out.replaced, kShare,
@@ -137,11 +142,15 @@ Seconds mean_time_of(const JsonCursor& from, const WrittenMode& written,
   if (written.mean_time) return *written.mean_time;
   const JsonCursor counted = from.at("count");
   if (!observed) counted.fail(R"("mean_time", as there is no "observed" to divide by)");
+  if (observed->components[static_cast<std::size_t>(component)] <= 0) {
+    counted.fail(R"("mean_time", or "cables" in "observed" to divide by)");
+  }
   return observed->time * observed->components[static_cast<std::size_t>(component)] /
          counted.number(kCount);
 }
 
-/// What shares a component goes down with it; anything else takes a node down.
+/// What shares a component goes down with it; a cable between switches takes no node down, anything
+/// else one.
 FailureScope usual_scope(FailingComponent component) {
   switch (component) {
     case FailingComponent::rack:
@@ -150,6 +159,8 @@ FailureScope usual_scope(FailingComponent component) {
       return FailureScope::switch_nodes;
     case FailingComponent::feed:
       return FailureScope::feed;
+    case FailingComponent::cable:
+      return FailureScope::process;
     default:
       return FailureScope::node;
   }
@@ -230,9 +241,12 @@ class OpenModes {
           fmt::format("run.reliability: {}: {} (\"{}\" not given)", who(names), what, key));
     };
     for (std::size_t scope = 0; scope < scopes_.size(); ++scope) {
-      const bool one = static_cast<FailureScope>(scope) == FailureScope::node;
+      const auto of = static_cast<FailureScope>(scope);
       say("scope", scopes_[scope],
-          one ? "one node goes down" : fmt::format("all nodes of the {} go down", kScopes[scope]));
+          of == FailureScope::node ? "one node goes down"
+          : of == FailureScope::process
+              ? "no node goes down"
+              : fmt::format("all nodes of the {} go down", kScopes[scope]));
     }
     say("effect", crash_, "the job crashes");
     say("replaced", replaced_, "the hardware has to be replaced every time");

@@ -19,8 +19,8 @@ namespace {
 constexpr Interval kLogError{-20, 20};
 constexpr std::size_t kMostResiduals = 1'000'000;
 
-/// [row, fitted, left_out, vendor_left_out, as_default]
-constexpr std::size_t kRowMembers = 5;
+/// [row, fitted, left_out, vendor_left_out, as_default, composed]
+constexpr std::size_t kRowMembers = 6;
 
 /// What sets apart the errors of one row, where they are sound as those that ship are: every run
 /// reads hundreds, and a cursor for each would take longer than the step. False for any other row,
@@ -34,15 +34,17 @@ bool read_sound_errors(const nlohmann::ordered_json& row, Residual& r) {
   };
   r.row = row[0].get_ref<const std::string&>();
   r.as_default.reset();
+  r.composed.reset();
   return number(1, r.fitted) && number(2, r.left_out) && number(3, r.vendor_left_out) &&
-         (row[4].is_null() || number(4, r.as_default.emplace()));
+         (row[4].is_null() || number(4, r.as_default.emplace())) &&
+         (row[5].is_null() || number(5, r.composed.emplace()));
 }
 
 void read_errors(const JsonCursor& at, Residual& r) {
   if (read_sound_errors(at.json(), r)) return;
   const std::vector<JsonCursor> members = at.elements(kRowMembers);
   if (members.size() < kRowMembers) {
-    at.fail("[row, fitted, left_out, vendor_left_out, as_default]");
+    at.fail("[row, fitted, left_out, vendor_left_out, as_default, composed]");
   }
   r.row = members[0].string();
   r.fitted = members[1].number(kLogError);
@@ -50,6 +52,8 @@ void read_errors(const JsonCursor& at, Residual& r) {
   r.vendor_left_out = members[3].number(kLogError);
   r.as_default.reset();
   if (!members[4].is_null()) r.as_default = members[4].number(kLogError);
+  r.composed.reset();
+  if (!members[5].is_null()) r.composed = members[5].number(kLogError);
 }
 
 /// Rows that were run alike.
@@ -120,8 +124,9 @@ ResidualTable load_residuals(const PresetStore& presets) {
 PredictionTraits traits_of(const Scenario& scenario) {
   const TrainingJob& job = scenario.job;
   const bool networked = scenario.gpus() > scenario.node.nvlink_domain;
+  const StackSpec& stack = scenario.stack;
   PredictionTraits out{
-      .stack = scenario.stack.name,
+      .stack = stack.starts_from.empty() ? stack.name : stack.starts_from,
       .release = scenario.stack.release,
       .release_stands_in = scenario.stack.release_stands_in,
       .stack_stands_in = scenario.stack.stands_in,
@@ -132,6 +137,8 @@ PredictionTraits traits_of(const Scenario& scenario) {
       .experts = job.model.experts.count > 0,
       .sharded_weights = job.parallelism.sharding == Sharding::zero3,
       .context = job.parallelism.context > 1,
+      .composed = stack.composed,
+      .learnt = stack.in_force,
       .unknown_software = scenario.unknown_software};
   // No published run that was held against its prediction kept its optimiser on the host, or did
   // what its software is not known to do.
@@ -147,8 +154,10 @@ StepIntervals::StepIntervals(const PresetStore& presets) : table_(load_residuals
 std::optional<PredictionInterval> StepIntervals::of(const Scenario& scenario) const {
   if (!scenario.pools.empty()) return std::nullopt;
   const PredictionTraits t = traits_of(scenario);
+  const LevelInForce learnt = t.learnt.value_or(LevelInForce{});
   const std::string key =
-      fmt::format("{}|{}|{}{}{}{}|{}|{}|{}|{}|{}|{}", t.stack, t.release, t.release_stands_in,
+      fmt::format("{}|{}|{}|{}|{}|{}|{}{}{}{}|{}|{}|{}|{}|{}|{}", t.composed, learnt.deviation,
+                  learnt.steps, learnt.distance, t.stack, t.release, t.release_stands_in,
                   t.stack_stands_in, t.experts, t.sharded_weights, t.context, t.gpu, t.architecture,
                   t.network, t.fabric, fmt::join(t.unknown_software, "|"));
   const std::lock_guard lock(mutex_);

@@ -60,17 +60,54 @@ void require_equal(const ScenarioDraft& draft, const JsonCursor& key) {
   if (!equal) key.fail("no such key beside cluster.pools or batch.micro_batches");
 }
 
+/// The features of the software that the scenario changes. A stack that does not say what it does
+/// has none.
+void read_switches(const JsonCursor& from, const PresetStore& presets, ScenarioDraft& draft) {
+  const StackSwitches before = draft.stack.switches.value_or(StackSwitches{});
+  StackSwitches switches = before;
+  declare_switches({from, Extent::changes}, switches);
+  if (switches == before) return;
+  if (!draft.stack.switches) {
+    from.fail("no feature of the software, as " + draft.stack.name + " does not say what it does");
+  }
+  change_switches(switches, presets, draft);
+}
+
+/// The preset, or the file of one: beside the scenario, or where the command runs if it was given
+/// there.
+std::string read_stack_name(const JsonCursor& from, const PresetStore& presets,
+                            const ScenarioDraft& draft) {
+  const JsonCursor name = from.is_object() ? from.at("preset") : from;
+  if (!name.is_string() || !name.string().ends_with(".json")) {
+    return read_preset_name(from, "stacks", presets);
+  }
+  const std::filesystem::path file = name.set_option().empty()
+                                         ? file_of_scenario(draft.file, name)
+                                         : std::filesystem::path(name.string());
+  if (!std::filesystem::is_regular_file(file)) {
+    name.fail("the name of a stack, or the file of one (lockstep learn): " + file.string() +
+              " is none");
+  }
+  return file.string();
+}
+
 void read_stack_choice(const std::optional<JsonCursor>& from, const PresetStore& presets,
                        ScenarioDraft& draft) {
   const bool is_object = from && from->is_object();
   const std::string release = is_object ? optional_text(from->find("release")) : std::string{};
-  if (!from || (is_object && !from->find("preset"))) {
+  const auto framework = is_object ? from->find("framework") : std::nullopt;
+  const auto preset = is_object ? from->find("preset") : from;
+  if (framework && preset) framework->fail(R"(either "framework" or "preset")");
+  if (framework) {
+    choose_framework(read_bare_preset_name(*framework, "stacks", presets), presets, draft);
+  } else if (!preset) {
     choose_default_stack({}, release, presets, draft);
   } else {
-    choose_stack(read_preset_name(*from, "stacks", presets), release, presets, draft);
+    choose_stack(read_stack_name(*from, presets, draft), release, presets, draft);
   }
   if (!is_object) return;
   if (const auto allow = from->find("allow")) draft.stack.allowed = read_allowed(*allow);
+  read_switches(*from, presets, draft);
   declare_stack({*from, Extent::changes}, draft.stack);
   from->finish();
 }

@@ -19,10 +19,21 @@
 
 namespace lockstep {
 
-/// What fails by itself, and how many of them a job has.
-enum class FailingComponent : std::uint8_t { gpu, nic, cpu, node, rack, switch_nodes, feed, job };
-constexpr std::array<std::string_view, 8> kFailingComponents{"gpu",  "nic",    "cpu",  "node",
-                                                             "rack", "switch", "feed", "job"};
+/// What fails by itself, and how many of them a job has. A cable joins two switches; that of a NIC
+/// fails with its NIC.
+enum class FailingComponent : std::uint8_t {
+  gpu,
+  nic,
+  cable,
+  cpu,
+  node,
+  rack,
+  switch_nodes,
+  feed,
+  job
+};
+constexpr std::array<std::string_view, 9> kFailingComponents{
+    "gpu", "nic", "cable", "cpu", "node", "rack", "switch", "feed", "job"};
 
 /// Nodes that share something; 0: not said.
 struct FailureDomains {
@@ -105,9 +116,11 @@ JobFile read_job_file(const JsonCursor& root, const PresetStore& presets);
 JobFile read_job_file(const std::string& file, std::string_view text, const PresetStore& presets,
                       const std::vector<std::string>& set = {});
 
-/// Of a job on that many nodes and GPUs: each mode with the number of its components.
+/// Of a job on that many nodes and GPUs: each mode with the number of its components, which is 0
+/// where a mode is of cables and the fabric has none between switches. Requires a fabric that
+/// check() finds nothing about where there is such a mode.
 std::vector<FailureMode> failing_modes(const RunSpec& run, const NodeSpec& node, int nodes,
-                                       int gpus);
+                                       int gpus, const FabricSpec& fabric);
 
 // What objects of a run may have, and the rules between members (spec_readers.hpp). Storage is
 // read whole, that of a checkpoint and of the training data where it is known which is meant.

@@ -13,6 +13,7 @@
 #include "sim/scenario/fabric_assumptions.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/scenario_rules.hpp"
+#include "sim/scenario/stack_choice.hpp"
 #include "sim/scenario/unequal_rules.hpp"
 #include "sim/step/balance.hpp"
 #include "topologies/fabrics/placement.hpp"
@@ -190,6 +191,11 @@ void complete_policies(const ScenarioDraft& draft, Scenario& out) {
     out.assumptions.push_back("expert_dispatch: " + std::string(name_of(cut.expert_dispatch)) +
                               " (" + draft.stack.name + " default)");
   }
+  if (cut.expert > 1 && expert_load(out.job).fullest > 1) {
+    out.assumptions.emplace_back(
+        "routing: the first rank of each expert-parallel group has the experts in demand, in every "
+        "layer (not given)");
+  }
   complete_expert_tensor(draft, out);
   cut.context_exchange = draft.context_exchange.value_or(policy.context_exchange);
   if (cut.context > 1 && !draft.context_exchange) {
@@ -303,6 +309,7 @@ Scenario complete_scenario(const ScenarioDraft& draft, const PresetStore& preset
   complete_schedule(draft, out);
   complete_micro_batches(draft, out);
   complete_policies(draft, out);
+  apply_learnt(out);
 
   out.fabric = draft.fabric ? *draft.fabric : default_fabric(draft.node, presets);
   if (!draft.fabric && out.gpus() > draft.node.nvlink_domain) {

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "models/kernels/attention.hpp"
+#include "models/spec/layer.hpp"
 #include "sim/scenario/scenario_rules.hpp"
 #include "topologies/fabrics/placement.hpp"
 
@@ -30,21 +31,50 @@ struct Sizes {
     stage_layers = std::max(1.0, static_cast<double>(model.layers) / cut.pipeline);
     if (!cut.layers_per_stage.empty()) stage_layers = model.layers;
     stage_layers += model.predicted_tokens;
-    // Of experts, copies of a token stand for further tokens.
-    kind.experts = model.experts.count > 0;
+    // Of experts, copies of a token stand for further tokens; a recurrent mixer's columns stand for
+    // those of an MLP.
     ffn = std::max<double>(model.ffn,
                            static_cast<double>(model.experts.per_token) * model.experts.ffn +
                                model.experts.shared_ffn);
+    for (const KindShape& own : model.kinds) ffn = std::max<double>(ffn, own.ffn);
     ffn *= std::max(1.0, model.activation_traffic);
-    // A mixer's products stand for those of an MLP.
-    ffn = std::max(ffn, model.mamba.in());
+    ffn = std::max({ffn, model.mamba.in(), model.delta.mixed() + model.delta.values()});
+    add_layers();
     const ExpertLoad load = expert_load(scenario.job);
     imbalance = load.fullest * std::max(1.0, load.rows);
     const double here = static_cast<double>(cut.expert) * cut.expert_tensor;
     stage_parameters =
-        (layer_parameters(model, kind) * stage_layers + 2 * embedding_parameters(model)) /
-        cut.tensor;
-    if (kind.experts) stage_parameters += expert_parameters(model) * stage_layers / here;
+        (layer_weights * stage_layers + 2 * embedding_parameters(model)) / cut.tensor;
+    if (model.experts.count > 0) stage_parameters += expert_parameters(model) * stage_layers / here;
+  }
+
+  /// The most that any kind of layer has of everything.
+  void add_layers() {
+    PerKind<bool> known;
+    for (int i = 0; i < model.layers; ++i) {
+      known.at(model.kind(i), [&](LayerKind kind) {
+        add(declare_layer(model, kind));
+        layer_weights = std::max(layer_weights, layer_parameters(model, kind));
+        met_weights = std::max(met_weights, layer_matrix_parameters(model, kind));
+        return true;
+      });
+    }
+  }
+  void add(const Layer& layer) {
+    double per_key = 0;
+    for (const Row& row : layer.rows) {
+      if (const auto* core = std::get_if<Core>(&row)) {
+        per_key += core->flops_per_key() * static_cast<double>(core->keys.size());
+      }
+      if (const auto* index = std::get_if<IndexScores>(&row)) {
+        per_key += cut.tensor * index->flops_per_key();  // on each rank
+      }
+      if (const auto* one = std::get_if<Scan>(&row)) {
+        scan.flops = std::max(scan.flops, one->flops);
+        scan.bytes = std::max(scan.bytes, one->bytes);
+      }
+    }
+    attention_flops = std::max(attention_flops, per_key);
   }
 
   const TransformerShape& model;
@@ -53,8 +83,11 @@ struct Sizes {
   double micro_tokens = 1;   ///< T
   double stage_layers = 1;
   double stage_parameters = 1;  ///< of one GPU
-  LayerKind kind;               ///< of the heaviest layer
-  double ffn = 1;               ///< of the MLPs that a token meets there
+  // Of one layer and token.
+  double layer_weights = 0, met_weights = 0;
+  double ffn = 1;              ///< of the MLPs that a token meets
+  double attention_flops = 0;  ///< of a query and a key
+  Scan scan{};
   double imbalance = 1;
 };
 
@@ -66,9 +99,7 @@ double arithmetic_seconds(const Scenario& scenario, const Sizes& s) {
   const double quantised = std::min({1.0, gpu.gemm.fp8_efficiency, gpu.gemm.fp4_efficiency});
   const double products =
       kPasses * 2 * s.micro_tokens *
-      (std::max(layer_matrix_parameters(s.model), layer_matrix_parameters(s.model, s.kind)) +
-       static_cast<double>(s.model.vocabulary) * s.model.hidden) /
-      s.cut.tensor;
+      (s.met_weights + static_cast<double>(s.model.vocabulary) * s.model.hidden) / s.cut.tensor;
   const double peak = gpu.peak(scenario.job.precision).base_units() * gpu.gemm.efficiency *
                       gpu.gemm.sustained * gpu.gemm.quantised_sustained * slowest_tile * quantised;
   const double peak_16_bit =
@@ -82,14 +113,12 @@ double arithmetic_seconds(const Scenario& scenario, const Sizes& s) {
     backward_ratio = fused->backward_ratio;
     ramp_tokens = fused->ramp_tokens;
   }
-  const double attention = (2 + backward_ratio) * 4 * s.micro_tokens *
-                           (scenario.job.batch.tokens + ramp_tokens) * s.model.heads *
-                           s.model.head_dim / s.cut.tensor;
-  const double mixer = kPasses * 2 * s.micro_tokens * mamba_matrix_parameters(s.model);
-  const double scan = 5 * s.micro_tokens * scan_flops(s.model.mamba);
+  const double attention = (2 + backward_ratio) * s.micro_tokens *
+                           (scenario.job.batch.tokens + ramp_tokens) * s.attention_flops /
+                           s.cut.tensor;
+  const double scan = 5 * s.micro_tokens * s.scan.flops;
   return s.imbalance * scenario.stack.grouped_slowdown * products / peak +
-         attention / attention_peak + mixer / s.cut.tensor / peak +
-         scan / (scenario.stack.scan_efficiency * peak_16_bit);
+         attention / attention_peak + scan / (scenario.stack.scan_efficiency * peak_16_bit);
 }
 
 /// Elementwise work and launches of one layer.
@@ -99,16 +128,17 @@ double elementwise_seconds(const Scenario& scenario, const Sizes& s) {
   const GpuSpec& gpu = scenario.node.gpu;
   const double width = static_cast<double>(m.heads) * m.head_dim;
   const double per_token =
-      e.norm_residual_bytes * m.hidden * (1 + e.norm_backward_ratio) +
+      e.norm_residual_bytes * m.residual_streams * m.hidden * (1 + e.norm_backward_ratio) +
       e.activation_bytes * 3.0 * s.ffn * (1 + e.activation_backward_ratio) +
       2 * e.permute_bytes * m.experts.per_token * m.hidden + e.rotary_bytes * 4 * width +
       e.score_bytes * m.heads * scenario.job.batch.tokens * (1 + e.score_backward_ratio) +
       (e.quantise_bytes + e.quantise_backward_bytes) * (4.0 * m.hidden + 3.0 * s.ffn + width) +
-      e.loss_bytes * m.vocabulary + 5 * scan_bytes(m.mamba) + 16 * m.mamba.in();
+      e.loss_bytes * m.vocabulary + 5 * s.scan.bytes +
+      16 * std::max(m.mamba.in(), m.delta.mixed() + m.delta.values());
   const double bandwidth =
       std::min(gpu.hbm_bandwidth * gpu.memory.efficiency, gpu.gemm.bandwidth).base_units();
   const double weights =
-      scenario.stack.weight_gradient_traffic * (layer_parameters(m, s.kind) + expert_parameters(m));
+      scenario.stack.weight_gradient_traffic * (s.layer_weights + expert_parameters(m));
   const double kernels = scenario.stack.kernels_forward + scenario.stack.kernels_backward + 100;
   Seconds launch =
       scenario.stack.launch_interval + gpu.gemm.launch + gpu.gemm.split_k * 10 + gpu.memory.launch;

@@ -10,6 +10,7 @@
 #include "models/kernels/attention.hpp"
 #include "models/layer/memory.hpp"
 #include "models/pipeline/schedule.hpp"
+#include "models/spec/blocks.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/unequal_rules.hpp"
 #include "topologies/fabrics/placement.hpp"
@@ -348,24 +349,58 @@ void check_machine(const ScenarioDraft& draft, const Scenario& scenario) {
   check_fabric(draft, scenario);
 }
 
+namespace {
+
+/// Why attention of a kind does not share a sequence out; empty: it does.
+std::string why_whole_sequence(const KindShape& kind) {
+  if (kind.mixer == Mixer::mamba) return "Mamba layers pass their state along the sequence";
+  if (info(kind.mixer).recurrent) return "delta layers pass their state along the sequence";
+  if (kind.index.keys > 0) return "an index chooses among all keys of a sequence";
+  if (kind.compression > 0) return "keys are made of neighbouring tokens";
+  return {};
+}
+
+/// Heads of a declared kind, or of a recurrent mixer, that tensor-parallel ranks share out.
+void check_kind_widths(const ScenarioDraft& draft, const Parallelism& cut, const KindShape& kind) {
+  const TransformerShape& model = draft.model;
+  const auto share = [&](int parts, const char* what) {
+    if (parts % cut.tensor == 0) return;
+    refuse(draft, "/parallelism/tensor", std::to_string(cut.tensor),
+           "a divisor of " + std::to_string(parts) + " (" + of_model(what, model) + ")");
+  };
+  if (kind.mixer == Mixer::mamba) {
+    const bool first = model.mamba.first_generation();
+    share(first ? model.mamba.heads : model.mamba.groups, first ? "Mamba columns" : "Mamba groups");
+  }
+  if (kind.mixer == Mixer::delta) share(model.delta.key_heads, "key heads of delta layers");
+  if (kind.mixer != Mixer::attention) return;
+  share(kind.heads, "attention heads");
+  if (cut.tensor % kind.kv_heads != 0) share(kind.kv_heads, "key-value heads");
+  if (!kind.latent && model.low_rank.output_groups > 0) {
+    share(model.low_rank.output_groups, "output groups");
+  }
+}
+
+}  // namespace
+
 void check_pattern(const ScenarioDraft& draft, const Parallelism& cut) {
   const TransformerShape& model = draft.model;
   if (model.pattern.empty()) return;
-  if (model.predicted_tokens > 0) {
+  if (model.predicted_tokens > 0 && model.kinds.empty()) {
     refuse(draft, "/model/predicted_tokens", std::to_string(model.predicted_tokens),
            "0, where the model has a pattern");
   }
-  if (model.pattern.find('M') == std::string::npos) return;
-  if (cut.context > 1) {
-    refuse(draft, "/parallelism/context", std::to_string(cut.context),
-           "1, as Mamba layers pass their state along the sequence");
-  }
-  const bool first = model.mamba.first_generation();
-  const int parts = first ? model.mamba.heads : model.mamba.groups;
-  if (parts % cut.tensor != 0) {
-    refuse(draft, "/parallelism/tensor", std::to_string(cut.tensor),
-           "a divisor of " + std::to_string(parts) + " (" +
-               of_model(first ? "Mamba columns" : "Mamba groups", model) + ")");
+  PerKind<bool> known;
+  for (int layer = 0; layer < model.layers; ++layer) {
+    known.at(model.kind(layer), [&](LayerKind kind) {
+      const KindShape shape = shape_of(model, kind);
+      const std::string why = why_whole_sequence(shape);
+      if (cut.context > 1 && !why.empty()) {
+        refuse(draft, "/parallelism/context", std::to_string(cut.context), "1, as " + why);
+      }
+      check_kind_widths(draft, cut, shape);
+      return true;
+    });
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include "models/base/json_cursor.hpp"
 #include "models/collectives/collectives.hpp"
+#include "models/spec/compose_stack.hpp"
 #include "models/spec/hardware.hpp"
 #include "models/spec/software.hpp"
 #include "models/spec/transformer.hpp"
@@ -26,6 +27,11 @@ void declare_gpu(const DeclaredMembers& member, const PresetStore& presets, GpuS
 void declare_node(const DeclaredMembers& member, const PresetStore& presets, NodeSpec& out);
 void declare_model(const DeclaredMembers& member, TransformerShape& out);
 void declare_stack(const DeclaredMembers& member, StackSpec& out);
+/// What a stack does, switch by switch; beside the members of declare_stack(), in one object.
+void declare_switches(const DeclaredMembers& member, StackSwitches& out);
+/// What a stack's user taught it, by lockstep learn; in presets alone.
+void declare_learnt(const DeclaredMembers& member, std::vector<LearntLevel>& out);
+void declare_operator_costs(const DeclaredMembers& member, OperatorCosts& out);
 void declare_fabric(const DeclaredMembers& member, const PresetStore& presets, FabricSpec& out);
 void declare_attention_kernel(const DeclaredMembers& member, AttentionConstants& out);
 void declare_transport(const DeclaredMembers& member, TransportSpec& out);

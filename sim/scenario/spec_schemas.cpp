@@ -70,6 +70,12 @@ Json scenario_itself(const PresetStore& presets) {
       "A preset, its release, and changes to it",
       [](const DeclaredMembers& object) {
         StackSpec spec;
+        StackSwitches switches;
+        std::string framework;
+        object.optional("framework", framework,
+                        "In place of a preset: the stack is composed from what this one does, "
+                        "without what was fitted to runs of it: lockstep list stacks");
+        declare_switches(object, switches);
         declare_stack(object, spec);
       },
       [](const JsonCursor&) {});

@@ -1,10 +1,14 @@
 #include "sim/scenario/stack_choice.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <vector>
 
 #include "models/base/input_error.hpp"
+#include "models/spec/compose_stack.hpp"
+#include "sim/scenario/spec_readers.hpp"
 
 namespace lockstep {
 namespace {
@@ -24,13 +28,117 @@ std::vector<std::string> at_bounds(const StackSpec& stack) {
   return out;
 }
 
+/// What of the job and its machine decides which operators run.
+ComposedFor composed_for(const ScenarioDraft& draft) {
+  return {.gated = draft.model.gated,
+          .grouped_heads = draft.model.kv_heads < draft.model.heads,
+          .host_slowness = draft.node.host ? draft.node.host->launch_slowness : 1};
+}
+
+StackSpec composed(const StackSwitches& switches, const ComposedFor& job,
+                   const PresetStore& presets) {
+  StackSpec out;
+  compose(switches, presets.operator_costs(), job, out);
+  return out;
+}
+
+/// Of a composed preset, whose numbers are those of any job: makes them those of this one. Numbers
+/// that the preset has beside its switches stay.
+void compose_for_job(const PresetStore& presets, ScenarioDraft& draft) {
+  StackSpec& stack = draft.stack;
+  if (!stack.composed || !stack.switches) return;
+  shift(composed(*stack.switches, {}, presets),
+        composed(*stack.switches, composed_for(draft), presets), stack);
+}
+
 }  // namespace
+
+void choose_framework(std::string_view name, const PresetStore& presets, ScenarioDraft& draft) {
+  StackSpec stack = presets.stack(name).spec;
+  if (!stack.switches) {
+    throw InputError({.file = draft.file,
+                      .pointer = draft.place + "/stack/framework",
+                      .found = in_quotes(name),
+                      .allowed = "a stack that says what it does (\"features\")",
+                      .nearest = {}});
+  }
+  if (!stack.composed) {
+    compose(*stack.switches, presets.operator_costs(), {}, stack);
+    stack.composed = true;
+  }
+  stack.constants_at_bounds.clear();
+  stack.capabilities.reset();
+  draft.stack = std::move(stack);
+  compose_for_job(presets, draft);
+  draft.assumptions.push_back(fmt::format(
+      "stack: composed from what {} does, without what was fitted to runs of it", name));
+}
+
+void change_switches(const StackSwitches& switches, const PresetStore& presets,
+                     ScenarioDraft& draft) {
+  StackSpec& stack = draft.stack;
+  const ComposedFor job = composed_for(draft);
+  shift(composed(stack.switches.value(), job, presets), composed(switches, job, presets), stack);
+  stack.switches = switches;
+  if (stack.composed) return;
+  stack.composed = true;
+  draft.assumptions.push_back(
+      fmt::format("stack: {} with features changed, by counts of what that changes", stack.name));
+}
+
+namespace {
+
+/// Of one thing that no measured job had, in the logarithm of a step; assumed.
+constexpr double kDistanceDeviation = 0.03;
+constexpr int kFarInGpus = 4;  ///< times more or fewer
+
+int distance_of(const LearntLevel& learnt, const Scenario& scenario) {
+  const TransformerShape& model = scenario.job.model;
+  const int gpus = scenario.gpus();
+  const bool same_model = std::ranges::find(learnt.models, model.name) != learnt.models.end();
+  const bool same_scale =
+      gpus <= kFarInGpus * learnt.most_gpus && learnt.fewest_gpus <= kFarInGpus * gpus;
+  return int{!same_model} + int{!same_scale} + int{learnt.gpu != scenario.node.gpu.name} +
+         int{learnt.experts != (model.experts.count > 0)} +
+         int{learnt.adapters != scenario.job.adapters.any()};
+}
+
+}  // namespace
+
+void apply_learnt(Scenario& scenario) {
+  const LearntLevel* best = nullptr;
+  int least = 0;
+  for (const LearntLevel& learnt : scenario.stack.learnt) {
+    const int distance = distance_of(learnt, scenario);
+    if (best != nullptr && distance >= least) continue;
+    best = &learnt;
+    least = distance;
+  }
+  if (best == nullptr || best->steps == 0) return;
+  const bool same_kind = best->gpu == scenario.node.gpu.name &&
+                         best->experts == (scenario.job.model.experts.count > 0) &&
+                         best->adapters == scenario.job.adapters.any();
+  const double known = same_kind ? best->deviation : best->prior;
+  scenario.stack.level *= std::exp(same_kind ? best->log_level : best->log_level / 2);
+  scenario.stack.in_force = {.deviation = std::hypot(known, kDistanceDeviation * least),
+                             .steps = best->steps,
+                             .distance = least};
+  scenario.assumptions.push_back(
+      fmt::format("stack: {} learnt its level from {} measured job{}{}", scenario.stack.name,
+                  best->steps, best->steps == 1 ? "" : "s",
+                  same_kind ? "" : " of another kind, of which half is taken to hold here"));
+}
 
 void choose_stack(std::string_view name, std::string_view release, const PresetStore& presets,
                   ScenarioDraft& draft) {
   const StackPreset& preset = presets.stack(name, release);
   draft.stack = preset.spec;
   if (!preset.assumption.empty()) draft.assumptions.push_back(preset.assumption);
+  if (draft.stack.composed) {
+    draft.assumptions.push_back(fmt::format(
+        "stack: {} is composed from what its code does; no published run of it", draft.stack.name));
+    compose_for_job(presets, draft);
+  }
   if (const std::vector<std::string> constants = at_bounds(draft.stack); !constants.empty()) {
     draft.assumptions.push_back(
         fmt::format("stack: {} has fitted constants at a bound of what is plausible, which nobody "

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <map>
+#include <vector>
 
 #include "sim/scenario/scenario.hpp"
 #include "sim/step/pieces.hpp"
@@ -28,7 +29,7 @@ class ComputeBound {
     double forward = 0, backward = 0;
   };
   struct Times {
-    std::array<PieceTimes, Pieces::kKinds> layers;
+    std::vector<PieceTimes> layers;
     PieceTimes embedding, head, prediction;
   };
   using Key = std::array<int, 8>;

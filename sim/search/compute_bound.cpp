@@ -45,6 +45,7 @@ const ComputeBound::Times& ComputeBound::times_of(const Scenario& candidate) {
     }
     return out;
   };
+  at->second.layers.resize(pieces.layers.size());
   for (std::size_t i = 0; i < pieces.layers.size(); ++i) {
     at->second.layers[i] = times(pieces.layers[i]);
   }

@@ -10,6 +10,7 @@
 
 #include "models/accuracy/prediction_interval.hpp"
 #include "models/layer/flops.hpp"
+#include "sim/fabric/hash_band.hpp"
 #include "sim/power/run_power.hpp"
 #include "sim/run/campaign_work.hpp"
 #include "sim/scenario/read_residuals.hpp"
@@ -130,6 +131,10 @@ PlanModel model_candidate(const PlanCandidate& candidate, PlanModel found) {
   const StepReport step = simulate_step(scenario, {.record_timeline = true, .keep_actors = true});
   std::vector<std::string>& assumptions = out.scenario.assumptions;
   assumptions.insert(assumptions.end(), step.notes.begin(), step.notes.end());
+  const NicPorts ports = nic_ports(scenario.node);
+  if (std::string draw = draw_words(scenario.fabric, scenario.nodes, ports); !draw.empty()) {
+    assumptions.push_back(std::move(draw));
+  }
   out.step_s = step.step_s;
   out.mfu = step.mfu_full;
   out.method = step.method;

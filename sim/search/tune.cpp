@@ -22,6 +22,9 @@ namespace {
 /// the same are replayed on any number of threads.
 constexpr std::size_t kRound = 16;
 constexpr double kNever = std::numeric_limits<double>::infinity();
+/// A rough bound below this share of the bar: the close one would hardly rule the layout out, and
+/// costs a third of a replay.
+constexpr double kFarBelow = 0.5;
 
 /// What is known of a layout that fits.
 struct Candidate {
@@ -171,7 +174,7 @@ class Search {
   }
 
   /// Takes the layouts with the smallest bounds, a round at a time: those with a rough bound get
-  /// the close one and go back, the others are replayed.
+  /// the close one and go back, the others, and those far below the bar, are replayed.
   void replay_best_first() {
     std::priority_queue<std::size_t, std::vector<std::size_t>, Later> queue(Later{candidates_});
     for (std::size_t i = 0; i < candidates_.size(); ++i) queue.push(i);
@@ -185,9 +188,10 @@ class Search {
         round.push_back(queue.top());
         queue.pop();
       }
+      const double far = bar() < kNever ? kFarBelow * bar() : 0;
       arena_.execute([&] {
         tbb::parallel_for(std::size_t{0}, round.size(),
-                          [&](std::size_t i) { look_closer(candidates_[round[i]]); });
+                          [&](std::size_t i) { look_closer(candidates_[round[i]], far); });
       });
       for (const std::size_t number : round) {
         if (candidates_[number].state == Candidate::State::replayed) {
@@ -208,9 +212,10 @@ class Search {
       return c.state == Candidate::State::replayed || c.bound_s <= now;
     }));
   }
-  void look_closer(Candidate& candidate) const {
+  void look_closer(Candidate& candidate, double far) const {
     const Scenario scenario = scenario_of(candidate);
-    if (candidate.state == Candidate::State::planned || options_.exhaustive) {
+    if (candidate.state == Candidate::State::planned || options_.exhaustive ||
+        candidate.bound_s < far) {
       replay_into(scenario, candidate);
       return;
     }

@@ -36,7 +36,8 @@ DataGroup make_group(const Placement& placement, int stage, const DataGroupShape
                                  {lanes_outer, shape.lanes * lanes_inner * lane.stride},
                                  {data_inner, data.stride},
                                  {data_outer, shape.replicas * data_inner * data.stride}}};
-  std::vector<int> replicas, members;
+  std::vector<int> replicas, members, beside;
+  for (int l = 0; l < shape.lanes; ++l) beside.push_back(l * shape.lane_stride * lane.stride);
   for (int r = 0; r < shape.replicas; ++r) {
     replicas.push_back(r * shape.stride * data.stride);
     for (int l = 0; l < shape.lanes; ++l) {
@@ -48,8 +49,15 @@ DataGroup make_group(const Placement& placement, int stage, const DataGroupShape
   const std::vector<GroupSpread> ways = placement.spreads(family);
   family.members = std::move(replicas);
   const std::vector<GroupSpread> apart = placement.spreads(family);
+  family.members = std::move(beside);
+  family.repeats.push_back({shape.replicas, shape.stride * data.stride});
+  const std::vector<GroupSpread> of_replica =
+      shape.lanes > 1 ? placement.spreads(family) : std::vector<GroupSpread>{};
   const auto most = [](const std::vector<GroupSpread>& of) {
     return std::ranges::max(of, {}, &GroupSpread::per_domain_max).per_domain_max;
+  };
+  const auto cross = [](const std::vector<GroupSpread>& of) {
+    return std::ranges::any_of(of, [](const GroupSpread& way) { return way.domains > 1; });
   };
   return {.ranks = shape.replicas * shape.lanes,
           .lanes = shape.lanes,
@@ -59,8 +67,8 @@ DataGroup make_group(const Placement& placement, int stage, const DataGroupShape
           .replicas = shape.replicas,
           .stride = shape.stride,
           .replicas_per_domain = most(apart),
-          .crosses_domains =
-              std::ranges::any_of(apart, [](const GroupSpread& way) { return way.domains > 1; })};
+          .crosses_domains = cross(ways),
+          .lanes_cross_domains = cross(of_replica)};
 }
 
 }  // namespace

@@ -25,15 +25,16 @@ constexpr std::size_t kDataGroups = 4;
 /// so may be ranks with the same experts; among replicas a group is base, base + stride, ... of
 /// them.
 struct DataGroup {
-  int ranks = 1;                 ///< members, those side by side counted
-  int lanes = 1;                 ///< members side by side in each replica,
-  int lane_stride = 1;           ///< and how far apart they are, in lanes
-  DomainSpreads spreads{};       ///< how the stage's groups lie over NVLink domains
-  int per_domain = 1;            ///< most members of a group in one NVLink domain
-  int replicas = 1;              ///< data-parallel replicas among the members
-  int stride = 1;                ///< between neighbours, in replicas
-  int replicas_per_domain = 1;   ///< most of a group
-  bool crosses_domains = false;  ///< replicas of a group do
+  int ranks = 1;                     ///< members, those side by side counted
+  int lanes = 1;                     ///< members side by side in each replica,
+  int lane_stride = 1;               ///< and how far apart they are, in lanes
+  DomainSpreads spreads{};           ///< how the stage's groups lie over NVLink domains
+  int per_domain = 1;                ///< most members of a group in one NVLink domain
+  int replicas = 1;                  ///< data-parallel replicas among the members
+  int stride = 1;                    ///< between neighbours, in replicas
+  int replicas_per_domain = 1;       ///< most of a group
+  bool crosses_domains = false;      ///< members of a group do
+  bool lanes_cross_domains = false;  ///< those side by side in one replica do
 
   [[nodiscard]] int group_of(int replica) const {
     return replica / (replicas * stride) * stride + replica % stride;

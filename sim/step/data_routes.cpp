@@ -40,18 +40,18 @@ bool lanes_share_leaf(const StagePlan& stage, const PlacementSpec& spec, const L
 
 }  // namespace
 
-bool DataWay::is_ring() const { return first->cost.algorithm == kRing; }
-
 std::vector<DataWay> data_ways(const StagePlan& stage) {
   std::map<std::tuple<DataGroupKind, bool, std::string_view, CollectiveOp>, DataWay> ways;
   for (std::size_t c = 0; c < stage.channels.size(); ++c) {
     const DataChannel& channel = stage.channels[c];
-    if (!stage.groups[static_cast<std::size_t>(channel.group)].crosses_domains) continue;
+    const DataGroup& group = stage.groups[static_cast<std::size_t>(channel.group)];
+    if (!group.crosses_domains) continue;
     const bool ring = channel.cost.algorithm == kRing;
     // Rings load the same links whatever the operation.
     DataWay& way = ways[{channel.group, !ring, ring ? kRing : channel.cost.algorithm,
                          ring ? CollectiveOp::all_reduce : channel.op}];
     if (way.first == nullptr) way.first = &channel;
+    way.is_ring = ring && !group.lanes_cross_domains;
     way.channels.push_back(c);
   }
   std::vector<DataWay> out;
@@ -70,14 +70,14 @@ void DataRoutes::add(const StagePlan& stage, const DataWay& way, int which,
                      std::vector<RouteHop>& uses) {
   // Where no switch can limit the NICs' links are all that matters, and every algorithm loads those
   // as a ring does; more replicas are then folded into one.
-  if (!way.is_ring() && limits_) {
+  const DataGroupKind kind = way.first->group;
+  const DataGroup& group = stage.groups[static_cast<std::size_t>(kind)];
+  if (!way.is_ring && (limits_ || group.replicas == 1)) {
     const auto [known, is_new] = shapes_.try_emplace({way.first, which});
     if (is_new) known->second = shape_uses(stage, *way.first, which);
     uses.insert(uses.end(), known->second.begin(), known->second.end());
     return;
   }
-  const DataGroupKind kind = way.first->group;
-  const DataGroup& group = stage.groups[static_cast<std::size_t>(kind)];
   const Rings& all = rings(stage, kind);
   const auto add_replica = [&all, &uses](int replica) {
     const auto d = static_cast<std::size_t>(replica);

@@ -17,8 +17,7 @@ namespace lockstep {
 struct DataWay {
   const DataChannel* first = nullptr;
   std::vector<std::size_t> channels;  ///< of the stage
-
-  [[nodiscard]] bool is_ring() const;
+  bool is_ring = false;  ///< each member sends to its like in the next NVLink domain, in a replica
 };
 /// In the order of the kinds of groups, rings first.
 std::vector<DataWay> data_ways(const StagePlan& stage);
@@ -36,7 +35,9 @@ class DataRoutes {
   /// Adds to `uses` what all groups of the stage put on links together, or that of one (see
   /// DataGroup::group_of()), for each byte that a member sends over its NIC on average. Rings go
   /// from each member to its like in the next NVLink domain; the edges of any other algorithm are
-  /// those of collective_shape(), where switches can limit. The stage's channels outlive this.
+  /// those of collective_shape(), where switches can limit, and so are those of rings with members
+  /// on several domains of one replica: they go on to the next domain before the next replica. The
+  /// stage's channels outlive this.
   void add(const StagePlan& stage, const DataWay& way, int which, std::vector<RouteHop>& uses);
 
  private:

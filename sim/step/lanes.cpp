@@ -18,8 +18,18 @@ void add_use(std::vector<RouteHop>& uses, FabricLink link, double share, bool on
   }
 }
 
+/// Whether tokens for experts leave NICs, and some ranks get more of them.
+bool has_skewed_nics(const NodeCosts& costs) {
+  const LayerTransfer& transfer = costs.layer(Axis::expert);
+  return transfer.network_share > 0 && transfer.is_skewed();
+}
+
 /// Lanes that are not side by side are taken to be alike.
-bool lanes_are_alike(const PlacementSpec& spec) {
+bool lanes_are_alike(const StepPlan& plan) {
+  const PlacementSpec& spec = plan.placement;
+  if (has_skewed_nics(plan) || std::ranges::any_of(plan.further_pools, has_skewed_nics)) {
+    return false;
+  }
   return spec.order.front() != ParallelAxis::tensor || spec.gpus_per_node % spec.tensor == 0 ||
          spec.tensor % spec.gpus_per_node == 0;
 }
@@ -33,7 +43,7 @@ Lanes::Lanes(const StepPlan& plan, const Fabric& fabric, std::vector<int> nodes)
       nodes_(std::move(nodes)),
       symmetric_(!fabric.is_drawn() && (fabric.spec().routing != Routing::ecmp ||
                                         fabric.spec().kind == FabricKind::ideal)),
-      alike_(lanes_are_alike(plan.placement)) {}
+      alike_(lanes_are_alike(plan)) {}
 
 int Lanes::switches_between(int from, int to) const {
   return fabric_.switches_crossed(node_of(from), placement_.nic_of(from), node_of(to),

@@ -20,7 +20,8 @@ struct Place {
 /// Where routes are symmetric lane 0 stands for its group: the others load like links in the same
 /// way, and what they add to links of lane 0 is counted. Under ECMP and on drawn fabrics, which
 /// need not look the same from everywhere, every lane is routed; and so it is where groups straddle
-/// nodes, of which some lanes leave the node and others do not.
+/// nodes, of which some lanes leave the node and others do not, and where some lanes have experts
+/// in demand.
 class Lanes {
  public:
   /// Both outlive this. `nodes` as in Site.
@@ -68,7 +69,9 @@ class Lanes {
   const Fabric& fabric_;
   std::vector<int> nodes_;
   bool symmetric_;
-  bool alike_;  ///< lanes are: each group of them fills nodes, or nodes are filled with groups
+  /// Lanes are: each group of them fills nodes, or nodes are filled with groups, and no lane has
+  /// experts that are sent more tokens than those of others.
+  bool alike_;
   std::vector<RouteHop> hops_;
 };
 

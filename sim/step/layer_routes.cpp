@@ -1,5 +1,8 @@
 #include "sim/step/layer_routes.hpp"
 
+#include <algorithm>
+#include <span>
+
 #include "topologies/routes/merge_hops.hpp"
 
 namespace lockstep {
@@ -15,26 +18,49 @@ std::vector<int> lanes_of(int first, int count, int stride) {
 }  // namespace
 
 void LayerRoutes::add(Place at, Axis axis, std::vector<RouteHop>& uses) {
-  const LayerTransfer& transfer = plan_.costs(plan_.place(at.data, at.stage).pool).layer(axis);
+  const LayerTransfer& transfer = transfer_of(at, axis);
   if (transfer.network_share <= 0) return;
-  add_nics(at, transfer, uses);
-  const int replicas = axis == Axis::expert ? plan_.widths.expert_replicas() : 1;
-  Block& block = blocks_[static_cast<std::size_t>(axis)];
-  const int first = at.data / replicas * replicas;
-  if (block.stage != at.stage || block.first != first || block.of_replica.empty()) {
-    block = {.first = first, .stage = at.stage, .of_replica = {}};
-    block.of_replica.resize(static_cast<std::size_t>(replicas));
-    route_block(axis, transfer, block);
-  }
-  const auto& own = block.of_replica[static_cast<std::size_t>(at.data - first)];
+  const Block& block = block_of(at, axis, transfer);
+  add_nics(at, transfer, block, uses);
+  const auto& own = block.of_replica[static_cast<std::size_t>(at.data - block.first)];
   uses.insert(uses.end(), own.begin(), own.end());
 }
 
-void LayerRoutes::add_nics(Place at, const LayerTransfer& transfer,
+std::array<double, 2> LayerRoutes::nvlink_shares(Place at, Axis axis) {
+  const LayerTransfer& transfer = transfer_of(at, axis);
+  if (!transfer.is_skewed()) return {1, 1};
+  const Block& block = block_of(at, axis, transfer);
+  const auto lanes = static_cast<std::size_t>(plan_.placement.tensor);
+  const auto own = std::span(block.of_lane)
+                       .subspan(static_cast<std::size_t>(at.data - block.first) * lanes, lanes);
+  return {std::ranges::max(own, {}, &PortBytes::nvlink_out).nvlink_out,
+          std::ranges::max(own, {}, &PortBytes::nvlink_in).nvlink_in};
+}
+
+LayerRoutes::Block& LayerRoutes::block_of(Place at, Axis axis, const LayerTransfer& transfer) {
+  const int replicas = is_of_experts(axis) ? plan_.widths.expert_replicas() : 1;
+  std::vector<Block>& of_axis = blocks_[static_cast<std::size_t>(axis)];
+  of_axis.resize(plan_.stages.size());
+  Block& block = of_axis[static_cast<std::size_t>(at.stage)];
+  const int first = at.data / replicas * replicas;
+  if (block.first == first) return block;
+  block = {.first = first, .of_replica = {}, .of_lane = {}};
+  block.of_replica.resize(static_cast<std::size_t>(replicas));
+  if (transfer.is_skewed()) {
+    block.of_lane.resize(static_cast<std::size_t>(replicas * plan_.placement.tensor));
+  }
+  route_block(at.stage, axis, transfer, block);
+  return block;
+}
+
+void LayerRoutes::add_nics(Place at, const LayerTransfer& transfer, const Block& block,
                            std::vector<RouteHop>& uses) const {
   const Placement& placement = lanes_.placement();
-  // What may be broken or slow is a drawn fabric: there no lane stands for others.
-  const int routed = lanes_.fabric().is_drawn() ? plan_.placement.tensor : 1;
+  const int lanes = plan_.placement.tensor;
+  const bool skewed = !block.of_lane.empty();
+  // What may be broken or slow is a drawn fabric: there no lane stands for others, nor where some
+  // have experts in demand.
+  const int routed = lanes_.fabric().is_drawn() || skewed ? lanes : 1;
   const std::size_t before = uses.size();
   std::vector<RouteHop> links;
   for (int lane = 0; lane < routed; ++lane) {
@@ -42,40 +68,50 @@ void LayerRoutes::add_nics(Place at, const LayerTransfer& transfer,
     const int node = lanes_.node_of(rank), nic = placement.nic_of(rank);
     // Lanes of the place that share the port; those of other places bring their own part.
     double sharing = 1;
-    for (int other = 1; routed == 1 && other < plan_.placement.tensor; ++other) {
+    for (int other = 1; routed == 1 && other < lanes; ++other) {
       const int with = lanes_.rank(at, other);
       sharing += lanes_.node_of(with) == node && placement.nic_of(with) == nic ? 1 : 0;
     }
-    links.clear();
-    lanes_.fabric().nic_ups(node, nic, links);
-    lanes_.fabric().nic_downs(node, nic, links);
-    for (const RouteHop& hop : links) {
-      uses.push_back({hop.link, hop.share * sharing * transfer.network_share});
+    PortBytes port{.network_out = 1, .network_in = 1};
+    if (skewed) {
+      port = block.of_lane[static_cast<std::size_t>((at.data - block.first) * lanes + lane)];
     }
+    const auto put = [&](double bytes) {
+      for (const RouteHop& hop : links) {
+        if (bytes <= 0) break;  // a rank that no token is for
+        uses.push_back({hop.link, hop.share * sharing * transfer.network_share * bytes});
+      }
+      links.clear();
+    };
+    lanes_.fabric().nic_ups(node, nic, links);
+    put(port.network_out);
+    lanes_.fabric().nic_downs(node, nic, links);
+    put(port.network_in);
   }
   if (routed > 1) merge_hops(uses, before);
 }
 
-void LayerRoutes::route_block(Axis axis, const LayerTransfer& transfer, Block& block) {
+void LayerRoutes::route_block(int stage, Axis axis, const LayerTransfer& transfer, Block& block) {
   const LayerWidths& w = plan_.widths;
   const int lanes = w.tensor * w.context;
   switch (axis) {
     case Axis::tensor:
       for (int c = 0; c < w.context; ++c) {
-        route_group(lanes_of(c * w.tensor, w.tensor, 1), transfer, block);
+        route_group(stage, lanes_of(c * w.tensor, w.tensor, 1), transfer, block);
       }
       break;
     case Axis::context:
       for (int t = 0; t < w.tensor; ++t) {
-        route_group(lanes_of(t, w.context, w.tensor), transfer, block);
+        route_group(stage, lanes_of(t, w.context, w.tensor), transfer, block);
       }
       break;
-    case Axis::expert: {
+    case Axis::expert:
+    case Axis::expert_return: {
       const int all = lanes * static_cast<int>(block.of_replica.size());
       const int holds_all = w.expert * w.expert_tensor;
       for (int first = 0; first + holds_all <= all; first += holds_all) {
         for (int part = 0; part < w.expert_tensor; ++part) {
-          route_group(lanes_of(first + part, w.expert, w.expert_tensor), transfer, block);
+          route_group(stage, lanes_of(first + part, w.expert, w.expert_tensor), transfer, block);
         }
       }
       break;
@@ -85,8 +121,8 @@ void LayerRoutes::route_block(Axis axis, const LayerTransfer& transfer, Block& b
 }
 
 /// `lanes`: counted through the replicas of the block.
-void LayerRoutes::route_group(const std::vector<int>& lanes, const LayerTransfer& transfer,
-                              Block& block) {
+void LayerRoutes::route_group(int stage, const std::vector<int>& lanes,
+                              const LayerTransfer& transfer, Block& block) {
   if (lanes.size() < 2) return;
   const int of_replica = plan_.placement.tensor;
   std::vector<FabricMember> members;
@@ -96,13 +132,33 @@ void LayerRoutes::route_group(const std::vector<int>& lanes, const LayerTransfer
   for (const int lane : lanes) {
     const int replica = lane / of_replica;
     members.push_back(
-        lanes_.member(lanes_.rank({block.first + replica, block.stage}, lane % of_replica)));
+        lanes_.member(lanes_.rank({block.first + replica, stage}, lane % of_replica)));
     replicas.push_back(static_cast<std::size_t>(replica));
   }
   for (const LayerPattern& pattern : transfer.patterns) {
-    groups_.add_by_sender(
-        {.op = pattern.op, .algorithm = pattern.algorithm, .peer_channels = transfer.peer_channels},
-        members, transfer.network_share * pattern.share, replicas, block.of_replica);
+    const GroupCollective collective{.op = pattern.op,
+                                     .algorithm = pattern.algorithm,
+                                     .peer_channels = transfer.peer_channels,
+                                     .skew = pattern.skew};
+    groups_.add_by_sender(collective, members, transfer.network_share * pattern.share, replicas,
+                          block.of_replica);
+    if (!block.of_lane.empty()) add_ports(collective, members, lanes, pattern.share, block);
+  }
+}
+
+/// What the ports of these members carry, of a part of the exchange.
+void LayerRoutes::add_ports(const GroupCollective& collective,
+                            std::span<const FabricMember> members, const std::vector<int>& lanes,
+                            double share, Block& block) {
+  const std::span<const PortBytes> ports = groups_.ports(collective, members);
+  for (std::size_t m = 0; m < lanes.size(); ++m) {
+    constexpr PortBytes kEven{1, 1, 1, 1};
+    const PortBytes& own = ports.empty() ? kEven : ports[m];
+    PortBytes& sum = block.of_lane[static_cast<std::size_t>(lanes[m])];
+    sum.network_out += share * own.network_out;
+    sum.network_in += share * own.network_in;
+    sum.nvlink_out += share * own.nvlink_out;
+    sum.nvlink_in += share * own.nvlink_in;
   }
 }
 

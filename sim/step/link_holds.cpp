@@ -11,20 +11,22 @@
 namespace lockstep {
 namespace {
 
-constexpr std::array<std::string_view, 3 + kAxes> kTrafficKinds{
-    "tensor exchange",  "context exchange", "expert exchange",
-    "pipeline message", "data parallel",    "tied gradients"};
+constexpr std::array<std::string_view, 6> kTrafficKinds{"tensor exchange", "context exchange",
+                                                        "expert exchange", "pipeline message",
+                                                        "data parallel",   "tied gradients"};
 
 std::size_t traffic_kind(const WiredFlow& flow) {
   switch (flow.use) {
-    case WiredFlow::Use::layer:
-      return flow.subject % kAxes;
+    case WiredFlow::Use::layer: {
+      const auto axis = static_cast<Axis>(flow.subject % kAxes);
+      return static_cast<std::size_t>(is_of_experts(axis) ? Axis::expert : axis);
+    }
     case WiredFlow::Use::message:
-      return kAxes;
+      return 3;
     case WiredFlow::Use::data:
-      return kAxes + 1;
+      return 4;
     case WiredFlow::Use::exchange:
-      return kAxes + 2;
+      return 5;
   }
   return 0;
 }

@@ -27,7 +27,7 @@ class LinkHolds : public FlowObserver {
   [[nodiscard]] std::vector<TrafficHold> report() const;
 
  private:
-  static constexpr std::size_t kKinds = 3 + kAxes;
+  static constexpr std::size_t kKinds = 6;
 
   std::vector<std::size_t> kind_of_;   ///< by flow; kKinds: none of the wiring's
   std::vector<std::size_t> class_of_;  ///< by link; 0: a pace of the flow's own

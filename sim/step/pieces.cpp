@@ -104,10 +104,8 @@ Piece make_layer(const WorkloadContext& c, LayerKind kind) {
   HostTimes host{.forward = share * s.kernels_forward * s.launch_interval,
                  .backward = share * (s.kernels_backward + again) * s.launch_interval};
   const Adapters& adapters = c.job.adapters;
-  for (std::size_t i = 0; i < kAdapterModules; ++i) {
-    const auto module = static_cast<AdapterModule>(i);
-    if (!adapters.on(module) || !has_product(c.job.model, kind, module)) continue;
-    const double kernels = kAdapterKernels * adapters_of(c.job.model, module);
+  if (adapters.any()) {
+    const double kernels = kAdapterKernels * adapters_of(adapters, c.job.model, kind);
     host.forward += kernels * s.launch_interval;
     host.backward += 2 * kernels * s.launch_interval;
   }
@@ -147,10 +145,14 @@ Pieces make_pieces(const WorkloadContext& c) {
   const double head = static_cast<double>(m.vocabulary) * m.hidden;
   const bool shared = m.tied && ends_meet(pipeline_shape(c.job.parallelism));
   Pieces out;
-  std::array<bool, Pieces::kKinds> made{};
+  std::vector<bool> made;
   for (int i = 0; i < m.layers; ++i) {
     const LayerKind kind = c.job.kind(i);
     const std::size_t number = Pieces::piece_of(kind);
+    if (number >= made.size()) {
+      made.resize(number + 1);
+      out.layers.resize(number + 1);
+    }
     if (!made[number]) out.layers[number] = make_layer(c, kind);
     made[number] = true;
   }

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <vector>
 
 #include "models/layer/operations.hpp"
 #include "models/pipeline/schedule.hpp"
@@ -37,14 +38,18 @@ struct Piece {
   [[nodiscard]] PhaseCost& cost(Pass pass) { return passes[static_cast<std::size_t>(pass)]; }
 };
 struct Pieces {
-  static constexpr std::size_t kKinds = 72;
-  std::array<Piece, kKinds> layers;  ///< by piece_of(kind); only those of the model are filled
+  std::vector<Piece> layers;  ///< by piece_of(kind); only those of the model are filled
   Piece embedding, head;
   Piece prediction;  ///< of a further token: its layer, the projection again, and what joins them
 
   static std::size_t piece_of(LayerKind kind) {
+    constexpr std::size_t kGradients = 3;
+    const auto gradients = static_cast<std::size_t>(kind.gradients);
+    if (kind.declared > 0) {
+      return 8 * kMixers * kGradients + kGradients * (kind.declared - 1U) + gradients;
+    }
     return (kind.experts ? 1U : 0U) + (kind.windowed ? 2U : 0U) + (kind.feed_forward ? 0U : 4U) +
-           8 * static_cast<std::size_t>(kind.mixer) + 24 * static_cast<std::size_t>(kind.gradients);
+           8 * (static_cast<std::size_t>(kind.mixer) + kMixers * gradients);
   }
 };
 

@@ -485,8 +485,8 @@ class StageBuilder {
   std::size_t posted_uses_ = 0;  ///< whose gathers are posted, or not needed
 };
 
-/// The ways in which the axis' bytes leave NICs, by operation and algorithm.
-std::vector<LayerPattern> layer_patterns(const WorkloadContext& context, Axis axis) {
+/// The ways in which the axis' bytes leave NICs, or NVLink ports, by operation and algorithm.
+std::vector<LayerPattern> layer_patterns(const WorkloadContext& context, Axis axis, bool nics) {
   std::vector<LayerPattern> patterns;
   std::set<std::size_t> seen;
   double all = 0;
@@ -494,14 +494,15 @@ std::vector<LayerPattern> layer_patterns(const WorkloadContext& context, Axis ax
     const LayerKind kind = context.job.kind(i);
     if (!seen.insert(Pieces::piece_of(kind)).second) continue;
     for (const Operation& o : layer_operations(context, kind)) {
-      const double bytes = (o.network + o.hidden.network).base_units();
+      const double bytes =
+          (nics ? o.network + o.hidden.network : o.nvlink + o.hidden.nvlink).base_units();
       if (o.kind != OperationKind::collective || o.axis != axis || bytes <= 0) continue;
       all += bytes;
       const auto same = std::ranges::find_if(patterns, [&o](const LayerPattern& p) {
-        return p.op == o.op && p.algorithm == o.algorithm;
+        return p.op == o.op && p.algorithm == o.algorithm && p.skew == o.skew;
       });
       if (same == patterns.end()) {
-        patterns.push_back({o.op, o.algorithm, bytes});
+        patterns.push_back({o.op, o.algorithm, bytes, o.skew});
       } else {
         same->share += bytes;
       }
@@ -538,6 +539,7 @@ int peer_channels_of(const WorkloadContext& context, Axis axis) {
     case Axis::context:
       return fewest(par.context, context.context_groups);
     case Axis::expert:
+    case Axis::expert_return:
       return fewest(par.expert, context.expert_groups);
   }
   assert(false && "no such axis");
@@ -563,9 +565,12 @@ void plan_layer_transfers(const Pieces& pieces, const WorkloadContext& context, 
                      .network_share = network / unit,
                      .patterns = {},
                      .peer_channels = 1};
-    if (!leaves) continue;
-    out.layers[a].patterns = layer_patterns(context, static_cast<Axis>(a));
-    out.layers[a].peer_channels = peer_channels_of(context, static_cast<Axis>(a));
+    const auto axis = static_cast<Axis>(a);
+    // Inside NVLink domains members differ where experts do, and nowhere else.
+    if (leaves || (is_of_experts(axis) && expert_load(context.job).fullest > 1)) {
+      out.layers[a].patterns = layer_patterns(context, axis, leaves);
+    }
+    if (leaves) out.layers[a].peer_channels = peer_channels_of(context, axis);
   }
 }
 

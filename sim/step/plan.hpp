@@ -107,7 +107,8 @@ struct StageExchange {
 struct LayerPattern {
   CollectiveOp op = CollectiveOp::all_reduce;
   std::string_view algorithm;
-  double share = 1;  ///< of the bytes that leave the NICs
+  double share = 1;  ///< of the bytes that leave the NICs or, where none do, NVLink ports
+  ExchangeSkew skew{};
 };
 /// Transfers inside layers along one axis, as flows. A byte of Segment::amounts is one that leaves
 /// a GPU's NIC on average or, where no group of the axis leaves its NVLink domain, its NVLink port.
@@ -115,8 +116,13 @@ struct LayerTransfer {
   double rate = 0;                     ///< bytes per second when alone; 0: there are none
   double nvlink_share = 1;             ///< bytes over NVLink,
   double network_share = 0;            ///< and over the NIC, for each byte
-  std::vector<LayerPattern> patterns;  ///< where the network has a share
+  std::vector<LayerPattern> patterns;  ///< where the network has a share, or some rank a larger one
   int peer_channels = 1;               ///< connections between two ranks that send to all
+
+  /// Whether some ranks send or receive more than others.
+  [[nodiscard]] bool is_skewed() const {
+    return std::ranges::any_of(patterns, [](const LayerPattern& p) { return !p.skew.is_even(); });
+  }
 };
 
 /// What transfers cost on nodes of one kind.

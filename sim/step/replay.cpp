@@ -49,7 +49,8 @@ class RunningStep::State {
     std::size_t oldest = 0;
   };
 
-  /// Actors of one stage whose experts exchange tokens: none goes on before all have theirs.
+  /// Actors of one stage whose experts exchange tokens, on the network or inside an NVLink domain:
+  /// none goes on before all have theirs.
   struct Block {
     std::vector<std::uint32_t> actors;
     std::uint32_t arrived = 0;
@@ -288,21 +289,39 @@ class RunningStep::State {
   /// Starts the next flow of the segment, or ends it.
   void exchange_inside_layers(std::uint32_t index) {
     Actor& a = actors_[index];
-    const auto& amounts = current_segment(a).amounts;
-    while (a.axis < kAxes && amounts[a.axis] <= 0) ++a.axis;
+    const Segment& segment = current_segment(a);
+    while (a.axis < kAxes && segment.amounts[a.axis] <= 0 && !meets_others(index, segment)) {
+      ++a.axis;
+    }
     if (a.axis == kAxes) return finish_segment(index);
     wait_for(a, Wait::layer);
-    if (a.axis == static_cast<std::uint32_t>(Axis::expert)) {
+    if (is_of_experts(static_cast<Axis>(a.axis))) {
       Block& block = blocks_[block_of_[index]];
       if (++block.arrived < block.actors.size()) return;
       block.arrived = 0;
       block.all_there = now_;
+      if (segment.amounts[a.axis] <= 0) return go_on_together(block);
     }
-    start_flow(wiring_->actor(index).layer[a.axis], amounts[a.axis]);
+    start_flow(wiring_->actor(index).layer[a.axis], segment.amounts[a.axis]);
+  }
+  /// Whether the actor exchanges tokens with others that may be late, and no flow moves them: their
+  /// time has passed with that of compute, and what is left is to wait for the last.
+  [[nodiscard]] bool meets_others(std::uint32_t index, const Segment& segment) const {
+    constexpr auto kExperts = static_cast<std::uint32_t>(Axis::expert);
+    return actors_[index].axis == kExperts && segment.closed[kExperts] > StepTime{} &&
+           blocks_[block_of_[index]].actors.size() > 1;
+  }
+  void go_on_together(const Block& block) {
+    for (const std::uint32_t member : block.actors) {
+      Actor& a = actors_[member];
+      result_.actors[member].straggler += now_ - a.since;
+      ++a.axis;
+      exchange_inside_layers(member);
+    }
   }
   void layer_flow_ended(std::uint32_t subject) {
     const std::uint32_t index = subject / kAxes, axis = subject % kAxes;
-    if (axis != static_cast<std::uint32_t>(Axis::expert)) {
+    if (!is_of_experts(static_cast<Axis>(axis))) {
       return layer_exchanged(index, axis, actors_[index].since);
     }
     const Block& block = blocks_[block_of_[index]];

@@ -29,8 +29,8 @@ struct ActorTimes {
   StepTime finished;  ///< end of its last work
 
   [[nodiscard]] StepTime total() const {
-    return compute + slow + tensor + layer[0] + layer[1] + layer[2] + bubble + message + data +
-           straggler + optimiser + overhead;
+    return compute + slow + tensor + layer[0] + layer[1] + layer[2] + layer[3] + bubble + message +
+           data + straggler + optimiser + overhead;
   }
 };
 

@@ -54,9 +54,9 @@ constexpr std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
   return mix(mix(a + 0x9e3779b97f4a7c15ULL) ^ b);
 }
 
-/// Replicas that exchange tokens over the network in any stage, side by side; 1: none do. They wait
-/// for each other in every layer, so they must all run as many passes.
-int replicas_of_block(const StepPlan& plan, const LayerRoutes& routes) {
+/// Replicas that exchange tokens in any stage, side by side; 1: none do. They wait for each other
+/// in every layer, so they must all run as many passes.
+int replicas_of_block(const StepPlan& plan) {
   const int span = plan.widths.expert_replicas();
   if (span == 1 || plan.placement.data % span != 0) return 1;
   bool any = false;
@@ -64,7 +64,7 @@ int replicas_of_block(const StepPlan& plan, const LayerRoutes& routes) {
     for (int stage = 0; stage < plan.placement.pipeline; ++stage) {
       const StagePlan &own = plan.place(d, stage), &first = plan.place(d / span * span, stage);
       if (own.segments.size() != first.segments.size()) return 1;
-      any = any || routes.on_network({d, stage}, Axis::expert);
+      any = any || plan.costs(own.pool).layer(Axis::expert).rate > 0;
     }
     if (plan.variant_of.empty()) break;  // all replicas are alike
   }
@@ -100,7 +100,7 @@ class Refinement {
         data_routes_(data_routes),
         lanes_(lanes),
         routes_(plan_, lanes),
-        span_(static_cast<std::size_t>(replicas_of_block(plan_, routes_))),
+        span_(static_cast<std::size_t>(replicas_of_block(plan_))),
         left_(nic_shares(scenario, lanes.fabric())),
         efficiency_(scenario.transport.efficiency),
         number_(lanes.fabric().link_count(), kUnused) {
@@ -190,6 +190,7 @@ class Refinement {
         ++flow;
         routes_.add({replica, s}, static_cast<Axis>(axis), uses_);
         add_uses(replica, flow);
+        add_ports(replica, {replica, s}, static_cast<Axis>(axis));
       }
     }
     for (const StageExchange& exchange : plan_.exchanges) {
@@ -199,6 +200,13 @@ class Refinement {
       add_message(other, one, plan_.connections.ring);
       add_uses(replica, ++flow);
     }
+  }
+  /// Replicas whose GPUs have experts in demand are not like others.
+  void add_ports(int replica, Place at, Axis axis) {
+    const auto [out, in] = routes_.nvlink_shares(at, axis);
+    if (out == 1 && in == 1) return;
+    std::uint64_t& hash = replica_hash_[static_cast<std::size_t>(replica)];
+    hash = mix(mix(hash, std::bit_cast<std::uint64_t>(out)), std::bit_cast<std::uint64_t>(in));
   }
   void add_message(Place from, Place to, int connections) {
     if (!lanes_.over_fabric(from, to)) return;
@@ -227,7 +235,6 @@ class Refinement {
   /// What a stage's data-parallel collectives put on a link is part of what the link is, and of
   /// what the group is if there are several.
   void add_data() {
-    if (plan_.placement.data == 1) return;
     for (const StagePlan& stage : plan_.stages) {
       std::uint64_t number = static_cast<std::uint64_t>(stage.stage) << 32U;
       for (const DataWay& way : data_ways(stage)) {
@@ -365,7 +372,7 @@ class Refinement {
 /// Classes of equal slow GPUs and equal path lengths; slow replicas on their own.
 std::vector<ReplicaClass> classes_by_length(const StepPlan& plan, const Slowdowns& slow,
                                             const Lanes& lanes, bool unfold) {
-  const int span = unfold ? replicas_of_block(plan, LayerRoutes{plan, lanes}) : 1;
+  const int span = unfold ? replicas_of_block(plan) : 1;
   std::vector<ReplicaClass> classes;
   std::map<std::pair<std::uint32_t, std::vector<int>>, std::size_t> by_path;
   for (int data = 0; data < plan.placement.data; ++data) {

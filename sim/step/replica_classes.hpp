@@ -20,8 +20,8 @@ struct ReplicaClass {
   int copies = 1;
   std::vector<double> slowdown;  ///< of each stage's tensor-parallel group; empty: all 1
   std::uint32_t variant = 0;     ///< of the plan: StepPlan::stage_of()
-  /// Classes of one block exchange tokens with each other's experts over the network, and wait for
-  /// each other there; kNoBlock: with nobody.
+  /// Classes of one block exchange tokens with each other's experts, over the network or inside an
+  /// NVLink domain, and wait for each other there; kNoBlock: with nobody.
   std::uint32_t block = kNoBlock;
   /// By DataGroupKind: classes with one number are in one group, or in groups that are alike.
   std::array<std::uint32_t, kDataGroups> data_group{};

@@ -125,6 +125,23 @@ void mark_evenly(const StepPlan& plan, std::size_t count, std::vector<char>& eve
   }
 }
 
+/// Replicas that exchange tokens with each other, side by side: one of them alone would not wait
+/// for those that it waits for.
+std::size_t block_size(const std::vector<ReplicaClass>& all) {
+  const std::uint32_t first = all.front().block;
+  if (first == kNoBlock) return 1;
+  return static_cast<std::size_t>(std::ranges::count(all, first, &ReplicaClass::block));
+}
+
+/// Marks all replicas of a block that has one in either.
+void complete_blocks(std::size_t block, const std::vector<char>& even, std::vector<char>& chosen) {
+  for (std::size_t first = 0; block > 1 && first < chosen.size(); first += block) {
+    bool any = false;
+    for (std::size_t d = first; d < first + block; ++d) any = any || chosen[d] || even[d];
+    for (std::size_t d = first; any && d < first + block; ++d) chosen[d] = 1;
+  }
+}
+
 /// Of the replicas of one variant: ends of segments, and of messages their end and arrival. What
 /// replicas share (collectives) is the same however many are simulated.
 double events_of_replica(const StepPlan& plan, std::size_t variant) {
@@ -157,16 +174,23 @@ std::vector<double> ReplicaSample::crowded(double share) const {
   return out;
 }
 
-ReplayedReplicas replicas_for_replay(const Scenario& scenario, DataRoutes& data_routes) {
+std::size_t first_sample(double budget, double events_each) {
+  return std::max(kLeastSample, static_cast<std::size_t>(budget / (kSampleReplays * events_each)));
+}
+
+ReplayedReplicas replicas_for_replay(const Scenario& scenario, DataRoutes& data_routes,
+                                     double budget) {
   ReplicaClasses replicas = classes_of_replicas(scenario, data_routes, scenario.folding);
   const double events = step_events(data_routes.plan(), replicas.classes);
-  if (scenario.folding != Folding::automatic || events <= kStepBudget) {
+  const std::size_t size =
+      first_sample(budget, events / static_cast<double>(replicas.classes.size()));
+  if (scenario.folding != Folding::automatic || events <= budget ||
+      size >= replicas.classes.size()) {
     return {std::move(replicas), {}};
   }
-  const double each = events / static_cast<double>(replicas.classes.size());
-  const ReplicaSample sample = sample_of_replicas(
-      scenario, data_routes, static_cast<std::size_t>(std::max(1.0, kStepBudget / each)));
-  return {{sample.classes, {}}, sample.crowded(0.5)};
+  ReplicaSample sample = sample_of_replicas(scenario, data_routes, size);
+  ReplicaClasses chosen{sample.classes, {}};
+  return {std::move(chosen), std::move(sample)};
 }
 
 ReplicaSample sample_of_replicas(const Scenario& scenario, DataRoutes& data_routes,
@@ -180,7 +204,8 @@ ReplicaSample sample_of_replicas(const Scenario& scenario, DataRoutes& data_rout
   std::vector<double> load(fabric.link_count());
   for (std::size_t d = 0; d < replicas; ++d) routes.add_load(static_cast<int>(d), load);
 
-  const std::size_t worst = size / 2, evenly = std::max<std::size_t>(1, size - worst);
+  const std::size_t block = block_size(all), blocks = std::max<std::size_t>(1, size / block);
+  const std::size_t worst = blocks / 2, evenly = std::max<std::size_t>(1, blocks - worst);
   std::vector<double> with_data = load;
   routes.add_data(with_data);
   const std::vector<Crowding> crowding = crowding_of(plan, fabric, with_data, routes);
@@ -188,11 +213,15 @@ ReplicaSample sample_of_replicas(const Scenario& scenario, DataRoutes& data_rout
   mark_largest(worst - worst / 2, crowding, [](const Crowding& c) { return c.all; }, chosen);
   mark_largest(worst / 2, crowding, [](const Crowding& c) { return c.worst; }, chosen);
   mark_evenly(plan, std::min(evenly, replicas), even);
+  for (std::size_t d = 0; d < replicas; ++d) {
+    if (!all[d].slowdown.empty()) chosen[d] = 1;
+  }
+  complete_blocks(block, even, chosen);
 
   ReplicaSample sample;
   std::vector<double> own(load.size());
   for (std::size_t d = 0; d < replicas; ++d) {
-    if (!chosen[d] && !even[d] && all[d].slowdown.empty()) continue;
+    if (!chosen[d] && !even[d]) continue;
     routes.add_load(static_cast<int>(d), own);
     sample.classes.push_back(all[d]);
     // Of a group only some are simulated: all groups go on together, at the pace of the slowest.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "sim/scenario/scenario.hpp"
@@ -25,18 +26,29 @@ struct ReplicaSample {
   [[nodiscard]] std::vector<double> crowded(double share) const;
 };
 
-/// The replicas that stand for a job in one replay.
+/// Replays of a sample: with the others silent, sending half of the time, and always.
+inline constexpr double kSampleReplays = 3;
+/// Replicas of the smallest sample.
+inline constexpr std::size_t kLeastSample = 32;
+/// Kept on both sides of the band that these give: the sample may miss the slowest replica.
+inline constexpr double kBandMargin = 0.015;
+
+/// The first size of a sample of replicas whose replay takes so many events each.
+std::size_t first_sample(double budget, double events_each);
+
+/// The replicas that stand for a job where it is replayed beside something else.
 struct ReplayedReplicas {
   ReplicaClasses replicas;
-  std::vector<double> crowd;  ///< as Wiring takes it
+  std::optional<ReplicaSample> sample;  ///< they are one, above the budget
 };
-/// As the scenario says; above the budget of step.hpp a sample, whose links the others use half of
-/// the time.
-ReplayedReplicas replicas_for_replay(const Scenario& scenario, DataRoutes& data_routes);
+/// As the scenario says; above `budget` (StepOptions) a sample.
+ReplayedReplicas replicas_for_replay(const Scenario& scenario, DataRoutes& data_routes,
+                                     double budget);
 
 /// Half of the sample are the replicas whose pipeline messages share links with most others and
 /// with collectives, since a step waits for its slowest replica; the rest lie evenly among all.
-/// Slow GPUs and every variant of the plan are in it. Requires 1 <= size.
+/// Slow GPUs and every variant of the plan are in it, and replicas that exchange tokens with others
+/// of it, which makes it a little larger than `size`. Requires 1 <= size.
 ReplicaSample sample_of_replicas(const Scenario& scenario, DataRoutes& data_routes,
                                  std::size_t size);
 

@@ -27,7 +27,7 @@ double seconds(StepTime t) { return to_seconds(t).base_units(); }
 
 /// Waiting inside layers, by Axis.
 constexpr std::array<Bucket, kAxes> kExposed{Bucket::tensor_exposed, Bucket::context_exposed,
-                                             Bucket::expert_exposed};
+                                             Bucket::expert_exposed, Bucket::expert_exposed};
 
 /// An actor's ticks as buckets. Its compute and its exchanges inside layers are split as the
 /// plan's; the ticks stay exact.
@@ -290,14 +290,10 @@ void add_method_note(StepReport& report) {
   if (!words.empty()) report.notes.push_back(words);
 }
 
-constexpr double kSampleReplays = 3;
-constexpr std::size_t kLeastSample = 32;
 /// Half of a band's width over the step, above which the sample doubles.
 constexpr double kWideBand = 0.03;
 /// The most that narrowing a band may cost, in budgets.
 constexpr double kNarrowing = 8;
-/// Kept on both sides of a band: the sample may miss the slowest replica.
-constexpr double kBandMargin = 0.015;
 
 /// A sample, replayed as if the others sent nothing and as if they always sent.
 struct Bracket {
@@ -362,8 +358,7 @@ StepReport simulate(const Scenario& scenario, const StepOptions& options) {
   const std::size_t classes = replicas.classes.size();
   const double each = events / static_cast<double>(classes);
   if (folding == Folding::automatic && events > options.budget) {
-    std::size_t size =
-        std::max(kLeastSample, static_cast<std::size_t>(options.budget / (kSampleReplays * each)));
+    std::size_t size = first_sample(options.budget, each);
     while (size < classes) {
       const Bracket found = bracket(scenario, job, size);
       const double next = std::min(2 * kSampleReplays * static_cast<double>(size) * each, events);

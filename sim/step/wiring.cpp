@@ -223,6 +223,7 @@ void Wiring::wire_layers() {
       actors.reserve(block.size());
       for (const std::size_t c : block) actors.push_back(c * stages + s);
       wire_layer(actors, Axis::expert);
+      wire_layer(actors, Axis::expert_return);
     }
   }
 }
@@ -239,13 +240,16 @@ void Wiring::wire_layer(const std::vector<std::size_t>& actors, Axis axis) {
   edges.list.push_back({rate_limit(rate), 1.0});
   for (const std::size_t a : actors) {
     const LayerTransfer& transfer = plan_.costs(plan_of(a).pool).layer(axis);
+    const ReplicaClass& c = classes_[a / stages];
+    const Place place{c.representative, static_cast<int>(a % stages)};
+    const std::array<double, 2> shares = layers_.nvlink_shares(place, axis);
     for (const int direction : {0, 1}) {
-      if (transfer.nvlink_share > 0) edges.add(port(a, direction), transfer.nvlink_share);
+      const double share = transfer.nvlink_share * shares[static_cast<std::size_t>(direction)];
+      if (share > 0) edges.add(port(a, direction), share);
     }
     if (transfer.network_share <= 0) continue;
-    const ReplicaClass& c = classes_[a / stages];
     std::vector<RouteHop> uses;
-    layers_.add({c.representative, static_cast<int>(a % stages)}, axis, uses);
+    layers_.add(place, axis, uses);
     add_uses(uses, c.copies, edges);
     exact_ = exact_ && (c.copies == 1 || alike());
   }
@@ -299,7 +303,7 @@ Wiring::Edges Wiring::data_edges(const StagePlan& stage, const DataWay& way,
     groups = 0;
     for (const std::size_t c : classes) groups += classes_[c].copies;
     groups /= group.replicas;
-  } else if (alike() || !crowd_.empty() || every_replica || !way.is_ring()) {
+  } else if (alike() || !crowd_.empty() || every_replica || !way.is_ring) {
     routes.add(stage, way, kEveryGroup, uses);
   } else {
     for (const ReplicaClass& c : classes_) {

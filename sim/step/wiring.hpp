@@ -26,8 +26,8 @@ constexpr FlowIndex kNoFlow = std::numeric_limits<FlowIndex>::max();
 struct ActorWires {
   std::array<FlowIndex, 2> message{kNoFlow, kNoFlow};  ///< to the next, to the previous stage
   std::array<StepTime, 2> message_latency{};
-  /// Of transfers inside layers, by Axis; that of experts belongs to all actors of a block.
-  std::array<FlowIndex, kAxes> layer{kNoFlow, kNoFlow, kNoFlow};
+  /// Of transfers inside layers, by Axis; those of experts belong to all actors of a block.
+  std::array<FlowIndex, kAxes> layer{kNoFlow, kNoFlow, kNoFlow, kNoFlow};
 };
 
 /// What a flow is for.

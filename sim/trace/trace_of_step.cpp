@@ -45,7 +45,8 @@ class LayerCalls {
              Call{op_of(Axis::context, CollectiveOp::all_gather), cut.context, groups.context},
              widths.expert > 1
                  ? Call{op_of(Axis::expert, CollectiveOp::all_to_all), widths.expert, groups.expert}
-                 : Call{CollectiveOp::all_gather, widths.expert_tensor, groups.expert_shard}};
+                 : Call{CollectiveOp::all_gather, widths.expert_tensor, groups.expert_shard},
+             Call{CollectiveOp::all_to_all, widths.expert, groups.expert}};
   }
 
   [[nodiscard]] LayerCall operator()(const Segment& segment, std::size_t axis) const {
@@ -175,6 +176,7 @@ class StepRank {
         return {own - own % lanes + own % cut_.tensor, cut_.context, cut_.tensor};
       }
       case Axis::expert:
+      case Axis::expert_return:
         break;
     }
     if (w.expert == 1) return {own - own % w.expert_tensor, w.expert_tensor, 1};
@@ -212,7 +214,7 @@ class StepRank {
     group.name = group_name(kPairs, group.ranks.front());
     return group;
   }
-  static constexpr int kPairs = static_cast<int>(kAxes);
+  static constexpr int kPairs = 3;  // after those of tensor, context and experts
   /// Numbers of groups, apart for each kind: 0 is that of all ranks.
   [[nodiscard]] static std::string group_name(int kind, int first_rank) {
     constexpr int kKinds = kPairs + 1 + static_cast<int>(kDataGroups);
@@ -278,14 +280,18 @@ class StepRank {
 
   void add_exchange(const Segment& segment, std::size_t axis) {
     constexpr std::array<std::string_view, kAxes> kNames{
-        "inside layers, tensor", "inside layers, context", "inside layers, experts"};
+        "inside layers, tensor", "inside layers, context", "inside layers, experts",
+        "inside layers, back from experts"};
     const LayerCall call = calls_(segment, axis);
     if (call.latency > StepTime{}) {
       RankTrace::Node& waits = add("latency inside layers", TraceNodeKind::compute);
       waits.stream = kGpuStream;
       waits.duration = call.latency;
     }
-    collective(kNames[axis], call.op, call.payload, layer_group(static_cast<Axis>(axis)));
+    // Both ways of tokens run in one group.
+    const Axis group =
+        is_of_experts(static_cast<Axis>(axis)) ? Axis::expert : static_cast<Axis>(axis);
+    collective(kNames[axis], call.op, call.payload, layer_group(group));
   }
 
   void send(const ProgramItem& item) {

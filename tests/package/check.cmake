@@ -27,6 +27,10 @@ if(NOT output MATCHES "^${presets}/")
 endif()
 run("${BUILD}/package/consumer/host")
 run("${BUILD}/package/consumer/measured")
+run("${BUILD}/package/consumer/answer" "${prefix}/share/lockstep/scenarios/llama3-405b-54days.json")
+if(NOT output MATCHES "goodput 0\\.[0-9]+\n.*owned_usd [0-9.e+]+\n")
+  message(FATAL_ERROR "a program that links the package gets no answer by name:\n${output}")
+endif()
 
 # The same without the source tree, where one may hide it.
 execute_process(COMMAND unshare --mount true RESULT_VARIABLE status OUTPUT_QUIET ERROR_QUIET)

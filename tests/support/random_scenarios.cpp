@@ -39,6 +39,7 @@ class ScenarioDraw {
              {"precision", one_of<std::string>({"bf16", "bf16", "bf16", "fp8"})},
              {"recompute", one_of<std::string>({"none", "none", "selective", "full"})},
              {"stack", stack()}};
+    if (has_experts_) add_routing(out);
     if (options_.straggler) out["stragglers"] = stragglers();
     if (!options_.many_replicas) add_trained_parts(out);
     if (options_.power) out["power"] = power();
@@ -183,6 +184,19 @@ class ScenarioDraw {
       out["predicted_tokens"] = below(2);
     }
     return out;
+  }
+  /// How tokens fall on experts.
+  void add_routing(Json& out) {
+    switch (below(4)) {
+      case 0:
+        out["routing"] = {{"imbalance", one_of<double>({1.3, 3})}};
+        break;
+      case 1:
+        out["routing"] = {{"zipf", 0.8}, {"capacity_factor", one_of<double>({1, 1.5})}};
+        break;
+      default:
+        break;
+    }
   }
   /// Adapters, parts that stay as they are, what goes to the host.
   void add_trained_parts(Json& out) {

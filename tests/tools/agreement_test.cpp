@@ -307,6 +307,7 @@ std::string lone_pipeline(const std::string& text, int pipeline) {
   job["batch"]["sequences"] = job.at("batch").at("sequences").get<int>() / data;
   job["cluster"] = {{"node", "dgx_h100"}, {"nodes", 1}};
   job["model"].erase("experts");
+  job.erase("routing");
   job["model"]["tied"] = false;
   nlohmann::ordered_json cut{{"tensor", 1}, {"pipeline", pipeline}, {"data", 1}};
   for (const char* key : {"schedule", "virtual_stages"}) {

@@ -51,9 +51,9 @@ TEST_CASE("lockstep: a mistake is one line on standard error, with status 2") {
       {{"run", "none.json"},
        "none.json: found no such file; allowed: a readable text file of at most 16 MiB\n"},
       {{"list", "gpuz"},
-       "unknown kind \"gpuz\"; allowed: gpus, nodes, models, stacks, engines, nvlinks, "
+       "unknown kind \"gpuz\"; allowed: gpus, nodes, models, stacks, operators, engines, nvlinks, "
        "fabrics, fabric-kinds, routings, transports, reliability, storages, chassis, facilities, "
-       "clusters, profiles, collectives, algorithms, schedules. Did you mean gpus?\n"},
+       "clusters, profiles, collectives, algorithms, schedules, fields. Did you mean gpus?\n"},
       {{"show", "gpu"},
        "lockstep show: a name is missing; usage: lockstep show "
        "gpu|node|model|stack|nvlink|fabric|transport|collective|... NAME [options]\n"},
@@ -288,10 +288,10 @@ TEST_CASE("lockstep run: of experts, the weights that a token uses are said besi
   const std::string file = LOCKSTEP_SOURCE_DIR "/scenarios/mixtral-8x7b-h100.json";
   const Ran ran = lockstep_with({"run", file, "--format", "json"});
   REQUIRE(ran.exit == Exit::ok);
-  const auto scenario = nlohmann::json::parse(ran.out).at("scenario");
+  const auto job = nlohmann::json::parse(ran.out).at("job");
   // The model's card: 46.7 B in all, 12.9 B active.
-  CHECK(scenario.at("parameters").get<double>() == doctest::Approx(46.7e9).epsilon(0.003));
-  CHECK(scenario.at("active_parameters").get<double>() == doctest::Approx(12.9e9).epsilon(0.003));
+  CHECK(job.at("parameters").get<double>() == doctest::Approx(46.7e9).epsilon(0.003));
+  CHECK(job.at("active_parameters").get<double>() == doctest::Approx(12.9e9).epsilon(0.003));
   CHECK(lockstep_with({"run", file}).out.find("46.7 B parameters, 12.9 B active") !=
         std::string::npos);
 }

@@ -4,10 +4,12 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include "models/base/text_file.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
 
@@ -140,7 +142,174 @@ TEST_CASE("--hash-seeds: where each pair has one path, all draws take equally lo
   }
 }
 
-TEST_CASE("--hash-seeds: what hashes nothing, or is no single step, is refused") {
+namespace {
+
+/// Eight nodes, two below a leaf with half as many uplinks.
+std::string eight_nodes(int draw) {
+  return fmt::format(R"({{"node": "dgx_h100", "nodes": 8, "fabric": {{"kind": "fat_tree",
+      "leaf_ports_down": 16, "routing": "ecmp", "leaf_oversubscription": 2, "hash_draw": {}}}}})",
+                     draw);
+}
+
+constexpr const char* kDrawnJob = R"("model": "llama3_8b", "stack": "megatron_core",
+    "parallelism": {{"data": {}, "sharding": "zero1"}}, "recompute": "full",
+    "batch": {{"sequences": {}, "micro": 1, "tokens": 4096}})";
+
+std::string two_jobs(int draw) {
+  const std::string job = fmt::format(fmt::runtime(kDrawnJob), 32, 32);
+  return fmt::format(R"({{"cluster": {}, "steps": 2, "jobs": [
+      {{"name": "a", "nodes": {{"first": 0, "count": 4, "stride": 2}}, {}}},
+      {{"name": "b", "nodes": {{"first": 1, "count": 4, "stride": 2}}, {}}}]}})",
+                     eight_nodes(draw), job, job);
+}
+
+std::string weeks(int draw) {
+  return fmt::format(R"({{"cluster": {}, {}, "training": {{"tokens": "1 T tokens"}},
+      "run": {{"reliability": {{"modes": [
+                 {{"name": "node", "component": "node", "mean_time": "100 d"}}]}},
+               "checkpoint": {{"interval": "1 h", "mode": "synchronous",
+                               "storage": {{"write": "10 GB/s", "read": "10 GB/s"}}}},
+               "trajectories": 5}}}})",
+                     eight_nodes(draw), fmt::format(fmt::runtime(kDrawnJob), 64, 64));
+}
+
+Json run_json(const std::string& scenario, std::vector<std::string> more = {}) {
+  return answer_of(0, scenario, std::move(more));
+}
+
+/// Least, median and most of three, as bands name them.
+void check_three(std::vector<double> values, const Json& band, const std::string& unit) {
+  std::ranges::sort(values);
+  CHECK(values.front() < values.back());
+  CHECK(band.at("least" + unit).get<double>() == values[0]);
+  CHECK(band.at("median" + unit).get<double>() == values[1]);
+  CHECK(band.at("most" + unit).get<double>() == values[2]);
+}
+
+}  // namespace
+
+TEST_CASE("--hash-seeds of several jobs: a band of each one's step and slowdown") {
+  std::vector<double> steps, slowdowns;
+  for (int draw = 2; draw < 5; ++draw) {
+    const Json one = run_json(two_jobs(draw));
+    CHECK(one.at("hashing") == Json{{"draw", draw}});
+    steps.push_back(one.at("jobs")[1].at("step_s"));
+    slowdowns.push_back(one.at("jobs")[1].at("slowdown"));
+  }
+  const Json three = run_json(two_jobs(2), {"--hash-seeds", "3", "-j", "2"});
+  CHECK(three.at("hashing") == Json{{"draw", 2}, {"draws", 3}});
+  CHECK(three.at("jobs")[1].at("step_s").get<double>() == steps[0]);
+  const Json& band = three.at("jobs")[1].at("hash");
+  check_three(steps, band, "_s");
+  check_three(slowdowns, band.at("slowdown"), "");
+
+  CHECK(asked(0, two_jobs(2), {}).out.find("hash: draw 2 of the paths' hashes; --hash-seeds N") !=
+        std::string::npos);
+  CHECK(asked(0, two_jobs(2), {"--hash-seeds", "3"}).out.find("b, slowdown") != std::string::npos);
+  CHECK(asked(0, two_jobs(2), {"--hash-seeds", "3", "--format", "csv"})
+            .out.find(",hash_least_s,hash_median_s,hash_most_s,hash_slowdown_least,") !=
+        std::string::npos);
+}
+
+TEST_CASE("--hash-seeds of a run of weeks: a band of its step, wall time and goodput") {
+  std::vector<double> steps, walls;
+  for (int draw = 2; draw < 5; ++draw) {
+    const Json one = run_json(weeks(draw));
+    CHECK(one.at("hashing") == Json{{"draw", draw}});
+    steps.push_back(one.at("step_s"));
+    walls.push_back(one.at("wall_s"));
+  }
+  const Json three = run_json(weeks(2), {"--hash-seeds", "3", "-j", "2"});
+  CHECK(three.at("step_s").get<double>() == steps[0]);
+  check_three(steps, three.at("hashing"), "_s");
+  check_three(walls, three.at("hashing").at("wall"), "_s");
+  CHECK(three.at("hash_most_s") == three.at("hashing").at("most_s"));
+  CHECK(three.at("hashing").at("goodput").at("least").get<double>() <=
+        three.at("goodput").get<double>());
+  CHECK(asked(0, weeks(2), {}).out.find("draw 2 of the paths' hashes") != std::string::npos);
+  CHECK(asked(0, weeks(2), {"--hash-seeds", "3"}).out.find("3 hash draws") != std::string::npos);
+}
+
+TEST_CASE("--hash-seeds of reinforcement learning: a band of its step") {
+  const std::string scenario =
+      read_text_file(LOCKSTEP_SOURCE_DIR "/scenarios/rl/grpo-llama3-8b-colocated.json");
+  const auto on_draw = [](int draw) {
+    return fmt::format(R"(cluster.fabric={{"kind": "fat_tree", "leaf_ports_down": 8, "routing":
+        "ecmp", "leaf_oversubscription": 2, "hash_draw": {}}})",
+                       draw);
+  };
+  std::vector<double> steps;
+  for (int draw = 1; draw < 4; ++draw) {
+    const Json one = run_json(scenario, {"--set", on_draw(draw)});
+    CHECK(one.at("hashing") == Json{{"draw", draw}});
+    CHECK(one.at("exact_low_s") == one.at("step_s"));
+    CHECK(one.at("exact_high_s") == one.at("step_s"));
+    steps.push_back(one.at("step_s"));
+  }
+  const Json three = run_json(scenario, {"--set", on_draw(1), "--hash-seeds", "3"});
+  check_three(steps, three.at("hashing"), "_s");
+  CHECK(asked(0, scenario, {"--set", on_draw(2)}).out.find("draw 2 of the paths' hashes") !=
+        std::string::npos);
+}
+
+TEST_CASE("--hash-seeds of a recorded step: replays with each draw") {
+  const TemporaryFolder folder;
+  const auto cluster_of = [&](int draw) {
+    return folder.write(fmt::format("cluster-{}.json", draw),
+                        fmt::format(R"({{"cluster": {}, {}}})", eight_nodes(draw),
+                                    fmt::format(fmt::runtime(kDrawnJob), 64, 64)));
+  };
+  const std::string traces = folder.path() + "/traces";
+  REQUIRE(lockstep_with({"run", cluster_of(1), "--chakra", traces}).exit == Exit::ok);
+  const auto replayed = [&](int draw, std::vector<std::string> more) {
+    std::vector<std::string> args{"replay", traces, "--cluster", cluster_of(draw)};
+    args.insert(args.end(), more.begin(), more.end());
+    const Ran ran = lockstep_with(args);
+    REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+    return ran.out;
+  };
+  std::vector<double> steps;
+  for (int draw = 1; draw < 4; ++draw) {
+    const Json one = Json::parse(replayed(draw, {"--format", "json"}));
+    CHECK(one.at("hashing") == Json{{"draw", draw}});
+    steps.push_back(one.at("step_s"));
+  }
+  const Json three = Json::parse(replayed(1, {"--format", "json", "--hash-seeds", "3"}));
+  CHECK(three.at("step_s").get<double>() == steps[0]);
+  check_three(steps, three.at("hashing"), "_s");
+  CHECK(replayed(3, {}).find("draw 3 of the paths' hashes") != std::string::npos);
+  CHECK(lockstep_with({"replay", traces, "--node", "dgx_h100", "-j", "2"}).err ==
+        "lockstep replay: --jobs is for --hash-seeds\n");
+}
+
+TEST_CASE("plan and tune name the draw of the hashes that their steps are of") {
+  const TemporaryFolder folder;
+  const std::string job = fmt::format(fmt::runtime(kDrawnJob), 64, 64);
+  const Ran tuned = lockstep_with(
+      {"tune", folder.write("s.json", fmt::format(R"({{"cluster": {}, {}}})", eight_nodes(4), job)),
+       "--format", "json"});
+  REQUIRE_MESSAGE(tuned.exit == Exit::ok, tuned.err);
+  CHECK(tuned.out.find("draw 4 of the paths' hashes") != std::string::npos);
+  const Ran planned = lockstep_with(
+      {"plan", folder.write("plan.json", fmt::format(R"({{"training": {{"tokens": "1 T tokens"}},
+           "samples": 10, "scenario": {{"cluster": {}, {}, "run": {{"reliability":
+           {{"modes": []}}}}}}, "candidates": [{{"name": "a", "pay": "own"}}]}})",
+                                                     eight_nodes(4), job))});
+  REQUIRE_MESSAGE(planned.exit == Exit::ok, planned.err);
+  CHECK(planned.out.find("draw 4 of the paths' hashes (cluster.fabric.hash_draw)") !=
+        std::string::npos);
+}
+
+TEST_CASE("--hash-seeds: what hashes nothing is refused, whatever is asked") {
+  for (const std::string& scenario : {two_jobs(1), weeks(1)}) {
+    const Ran ran =
+        asked(0, scenario, {"--set", "cluster.fabric.routing=spray", "--hash-seeds", "2"});
+    CHECK(ran.exit == Exit::bad_input);
+    CHECK(ran.err.find("/cluster/fabric: found routing \"spray\"") != std::string::npos);
+  }
+}
+
+TEST_CASE("--hash-seeds: what hashes nothing, and what is no number of draws, is refused") {
   const auto refused = [](std::size_t which, std::vector<std::string> more) {
     const Ran ran = asked(which, questions(hashed_cluster(1))[which], std::move(more));
     CHECK(ran.exit == Exit::bad_input);
@@ -159,8 +328,6 @@ TEST_CASE("--hash-seeds: what hashes nothing, or is no single step, is refused")
             .find("/collective: found a group in one NVLink domain") != std::string::npos);
   CHECK(refused(1, {"-j", "3"}) == "lockstep comm: --jobs is for --hash-seeds\n");
   CHECK(refused(0, {"-j", "3"}).find("--jobs is for a scenario with \"run\"") != std::string::npos);
-  CHECK(refused(0, {"--set", "run={}", "--hash-seeds", "3"})
-            .find("--hash-seeds is for a scenario of one step") != std::string::npos);
 }
 
 }  // namespace lockstep::test

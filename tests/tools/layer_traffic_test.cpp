@@ -151,7 +151,7 @@ TEST_CASE("a step's gradients take as long as the same collective, on any fabric
       const std::string scenario = replicas_on(routing, oversubscription, "none");
       const Json step = Json::parse(run_of(scenario, "json"));
       const auto bytes =
-          static_cast<std::int64_t>(4 * step.at("scenario").at("parameters").get<double>());
+          static_cast<std::int64_t>(4 * step.at("job").at("parameters").get<double>());
       const TemporaryFolder folder;
       const Ran ran = lockstep_with(
           {"comm",

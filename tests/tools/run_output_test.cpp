@@ -86,7 +86,7 @@ TEST_CASE("run, table: everything that a reader asks for, in plain ASCII") {
         R"(tiny on 16 GPUs (2 x box, gpu)
 An example.
 
-  Model             473 k parameters
+  Model             473 k parameters, both embeddings counted
   Job               TP 4 + SP, PP 2 (1f1b), DP 2, zero1, bf16
   Batch             64 sequences of 1,024 tokens, 16 micro batches of 2
   Software          soft 1.2
@@ -189,11 +189,11 @@ TEST_CASE("run, JSON: units in the names, and the waterfall adds up") {
   std::string first_level;
   for (const auto& [name, value] : json.items()) first_level += name + " ";
   CHECK(first_level ==
-        "step_s mfu mfu_causal hfu tokens_per_s tokens_per_s_per_gpu tflops_per_gpu "
+        "schema kind step_s mfu mfu_causal hfu tokens_per_s tokens_per_s_per_gpu tflops_per_gpu "
         "tflops_per_gpu_causal tokens_per_step gpus nodes peak_memory_gib needed_memory_gib "
         "peak_memory_stage "
         "usable_memory_gib memory_capacity_gib training_tokens time_to_train_s gpu_hours "
-        "usd_per_gpu_hour price_usd memory_fits memory_band scenario "
+        "usd_per_gpu_hour price_usd memory_fits memory_band job "
         "hardware waterfall stages critical_path "
         "largest_loss assumptions notes expectation simulation ");
   CHECK(json["mfu"] == 0.45);
@@ -221,7 +221,7 @@ TEST_CASE("run: what a capacity drops and pads, and samples that are packed") {
                  "are dropped") != std::string::npos);
   CHECK(table.find("64 sequences of 1,024 tokens in samples of 256") != std::string::npos);
   r.scenario.job.routing.padded = true;
-  const auto routing = result_json(r)["scenario"]["routing"];
+  const auto routing = result_json(r)["job"]["routing"];
   CHECK(routing["capacity_factor"] == 1.2);
   CHECK(routing["dropped_share"] == doctest::Approx(0.18));
   CHECK(routing["padding_share"] == doctest::Approx(1 - 0.82 / 1.2));

@@ -37,7 +37,7 @@ TEST_CASE("run: the JSON's power agrees with itself") {
   double shares = 0, joules = 0;
   for (const auto& share : json["shares"]) {
     shares += share["share"].get<double>();
-    joules += share["joules"].get<double>();
+    joules += share["energy_j"].get<double>();
   }
   const double step = json["energy_per_step_j"].get<double>();
   CHECK(shares == doctest::Approx(1).epsilon(1e-9));
@@ -54,7 +54,7 @@ TEST_CASE("run: the JSON's power agrees with itself") {
   CHECK(bill["tonnes_co2"].get<double>() ==
         doctest::Approx(380e-6 * bill["energy_kwh"].get<double>()));
   CHECK(bill["usd_per_trillion_tokens"].get<double>() ==
-        doctest::Approx(bill["total_usd"].get<double>() / 15.6));
+        doctest::Approx(bill["owned_usd"].get<double>() / 15.6));
   CHECK(bill["cloud_usd"].get<double>() ==
         doctest::Approx(2.5 * 16384 * bill["seconds"].get<double>() / 3600));
 }

@@ -36,9 +36,11 @@ void add_linear(double tokens, double x_width, double y_width, bool quantised,
   out.push_back({{y_width, x_width, tokens}, ProductRole::weight_gradient, quantised});
 }
 
+/// Whether ranks share its widths evenly. Where layers are of declared kinds or follow a pattern,
+/// the model's own numbers are those of none or few of them.
 bool divides(const TransformerShape& m, int ranks) {
-  return m.heads % ranks == 0 && m.kv_heads % ranks == 0 && m.ffn % ranks == 0 &&
-         m.vocabulary % ranks == 0;
+  return m.kinds.empty() && m.pattern.empty() && m.heads % ranks == 0 && m.kv_heads % ranks == 0 &&
+         m.ffn % ranks == 0 && m.vocabulary % ranks == 0;
 }
 
 void add_model(const TransformerShape& m, int ranks, double tokens,

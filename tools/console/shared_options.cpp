@@ -9,8 +9,16 @@
 #include "models/base/input_error.hpp"
 #include "models/base/output_file.hpp"
 #include "models/base/text_file.hpp"
+#include "models/base/write_json.hpp"
 
 namespace lockstep {
+
+std::vector<std::string> changes_of(const ParsedOptions& options) {
+  std::vector<std::string> out;
+  if (options.has("stack")) out.push_back("stack=" + json_string(options.get("stack")));
+  for (const std::string& set : options.all("set")) out.push_back(set);
+  return out;
+}
 
 int whole_number(const ParsedOptions& options, std::string_view name, int otherwise, int high) {
   if (!options.has(name)) return otherwise;

@@ -4,6 +4,7 @@
 #include <array>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/scenario/scenario.hpp"
 #include "tools/console/console.hpp"
@@ -45,6 +46,15 @@ inline constexpr OptionSpec kPresetsOption{
     "own.",
     "--presets ./my-presets",
     PathUse::reads};
+inline constexpr OptionSpec kStackOption{
+    "stack",
+    0,
+    "FILE|NAME",
+    false,
+    "Take this software instead of the scenario's: a stack that lockstep learn wrote, or a preset "
+    "(lockstep list stacks).",
+    "--stack my-stack.json",
+    PathUse::reads};
 inline constexpr OptionSpec kOutputOption{
     "output",
     'o',
@@ -56,6 +66,9 @@ inline constexpr OptionSpec kOutputOption{
     PathUse::prints};
 
 constexpr int kMostJobs = 1024;
+
+/// What --stack and --set change, in this order.
+std::vector<std::string> changes_of(const ParsedOptions& options);
 
 /// The option's whole number from 1 to `high`; `otherwise` without it. Throws UsageError.
 int whole_number(const ParsedOptions& options, std::string_view name, int otherwise, int high);

@@ -4,6 +4,7 @@
 
 #include "models/base/number_text.hpp"
 #include "tools/lockstep/campaign_result.hpp"
+#include "tools/lockstep/draws/hash_draws.hpp"
 #include "tools/lockstep/run_result.hpp"
 #include "tools/lockstep/site_limit.hpp"
 
@@ -11,16 +12,6 @@ namespace lockstep {
 namespace {
 
 using Align = TextTable::Align;
-
-constexpr std::array<RunBucketName, kRunBuckets> kRunBucketNames{
-    {{"productive", "Training at full speed"},
-     {"degraded", "Slower steps (stragglers, missing replicas)"},
-     {"checkpoint", "Waiting for checkpoints"},
-     {"lost", "Work done again"},
-     {"detection", "Detecting failures"},
-     {"diagnosis", "Diagnosing failures"},
-     {"restart", "Restarting and reading checkpoints"},
-     {"repair_wait", "Waiting for a healthy node"}}};
 
 constexpr int kCampaignLabels = 18;
 constexpr double kCampaignDay = 86'400;
@@ -137,6 +128,11 @@ std::string headline(const CampaignResult& result) {
                          interval_text(result.plan.step_s, *result.interval) +
                              "; the wall time is that of the median");
   }
+  if (result.hash) {
+    const int draws = result.hash->draws;
+    out += labelled_line(draws == 1 ? "Hash" : fmt::format("{} hash draws", draws), kCampaignLabels,
+                         run_hash_text(*result.hash));
+  }
   out += labelled_line("Interruptions", kCampaignLabels, interruptions_text(s));
   if (!result.projections.empty()) out += projections_text(result);
   if (!result.plan.campaign.tiers.empty()) out += checkpoint_lines(result);
@@ -162,8 +158,8 @@ std::string headline(const CampaignResult& result) {
 std::string books(const RunSummary& summary, const TextStyle& style) {
   const std::vector<double> shares = percentages_that_add_up(summary.shares);
   std::string out = style.bold("Where the wall time goes") + "\n";
-  for (std::size_t b = 0; b < kRunBucketNames.size(); ++b) {
-    out += fmt::format("  {:<44}{:>6.1f} %  {:>9}  {}\n", kRunBucketNames[b].words, shares[b],
+  for (std::size_t b = 0; b < run_bucket_names().size(); ++b) {
+    out += fmt::format("  {:<44}{:>6.1f} %  {:>9}  {}\n", run_bucket_names()[b].words, shares[b],
                        duration_text(summary.shares[b] * summary.wall_s.mean),
                        bar(summary.shares[b], 34, style));
     out.erase(out.find_last_not_of(" \n") + 1);
@@ -243,22 +239,13 @@ std::string grid_text(const GoodputGrid& grid, const TextStyle& style) {
 
 }  // namespace
 
-std::span<const RunBucketName, kRunBuckets> run_bucket_names() { return kRunBucketNames; }
-
-double CampaignResult::gpu_hours() const { return summary.wall_s.mean / 3600 * scenario.gpus(); }
-
-double CampaignResult::held_gpu_hours() const {
-  return gpu_hours() * (1 + 1.0 * plan.campaign.spares.hot / scenario.nodes);
-}
-
-std::optional<double> CampaignResult::rent_usd() const {
-  if (!scenario.usd_per_gpu_hour) return std::nullopt;
-  return held_gpu_hours() * *scenario.usd_per_gpu_hour;
-}
-
-double CampaignResult::tokens_per_step() const {
-  const Batch& batch = scenario.job.batch;
-  return static_cast<double>(batch.sequences) * batch.tokens;
+std::string run_hash_text(const HashAnswer& hash) {
+  if (hash.draws == 1) return one_draw_text(hash);
+  const HashBand &wall = hash.bands[1], &goodput = hash.bands[2];
+  return fmt::format("a step takes {}; wall time {} to {}, goodput {} to {}",
+                     hash_text(hash.bands[0]), duration_text(wall.least.value),
+                     duration_text(wall.most.value), percent(goodput.least.value, 2),
+                     percent(goodput.most.value, 2));
 }
 
 std::string campaign_table(const CampaignResult& result, const TextStyle& style) {

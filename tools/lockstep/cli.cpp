@@ -27,6 +27,7 @@ std::vector<const Command*> commands() {
       &topology_command(),
       &validate_command(),
       &referee_command(),
+      &learn_command(),
       &fit_command(),
       &fit_kernels_command(),
       &import_command(),

@@ -16,6 +16,7 @@ const Command& compare_command();
 const Command& comm_command();
 const Command& validate_command();
 const Command& referee_command();
+const Command& learn_command();
 const Command& fit_command();
 const Command& fit_kernels_command();
 const Command& import_command();

@@ -13,7 +13,7 @@
 #include "sim/scenario/preset_store.hpp"
 #include "sim/scenario/read_cluster.hpp"
 #include "tools/console/table.hpp"
-#include "tools/lockstep/hash_draws.hpp"
+#include "tools/lockstep/draws/hash_draws.hpp"
 
 namespace lockstep {
 

@@ -96,7 +96,7 @@ std::string hash_lines(const CollectiveStudy& study, const TextStyle& style) {
     std::vector<std::string> cells{std::string(name_of_op(study.rows[i].op)),
                                    fmt::format("{:.0f}", study.rows[i].size.base_units())};
     for (const HashDraw& of : {band.least, band.median, band.most}) {
-      cells.push_back(significant(of.seconds * 1e6, 4));
+      cells.push_back(significant(of.value * 1e6, 4));
       cells.push_back(fmt::format("{}", of.draw));
     }
     table.add(std::move(cells));
@@ -249,7 +249,7 @@ CsvText collective_csv(const CollectiveStudy& study) {
     if (drawn) {
       const HashBand& band = study.hash->bands[i];
       for (const HashDraw& of : {band.least, band.median, band.most}) {
-        cells.push_back(number_text(of.seconds * 1e6));
+        cells.push_back(number_text(of.value * 1e6));
       }
     }
     out += csv_line(cells);

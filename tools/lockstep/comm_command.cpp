@@ -14,7 +14,7 @@
 #include "sim/traffic/traffic_congestion.hpp"
 #include "tools/console/assertion.hpp"
 #include "tools/console/shared_options.hpp"
-#include "tools/lockstep/claim_check.hpp"
+#include "tools/lockstep/claim_text.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/comm_collective.hpp"
 #include "tools/lockstep/comm_traffic.hpp"
@@ -211,7 +211,7 @@ Exit run_traffic(const JsonCursor& root, const PresetStore& presets, const Parse
   if (options.has("paths")) write_file(options.get("paths"), paths_text(simulation));
   const auto table = [&] {
     const TextStyle style = output_style(options, console);
-    return traffic_table(scenario, report, style, hash) + (claim ? claim->text(style) : "");
+    return traffic_table(scenario, report, style, hash) + (claim ? claim_text(*claim, style) : "");
   };
   write_output(format == "json"  ? Answer(JsonText(json))
                : format == "csv" ? Answer(traffic_csv(report, hash))

@@ -139,7 +139,7 @@ std::string bands_table(const TrafficReport& report, const HashAnswer& hash,
     std::vector<std::string> cells{short_name(report.entries[e].name)};
     const HashBand& band = hash.bands[e + 1];
     for (const HashDraw& of : {band.least, band.median, band.most}) {
-      cells.push_back(duration_text(of.seconds));
+      cells.push_back(duration_text(of.value));
       cells.push_back(fmt::format("{}", of.draw));
     }
     table.add(std::move(cells));
@@ -248,7 +248,7 @@ CsvText traffic_csv(const TrafficReport& report, const std::optional<HashAnswer>
     if (is_drawn_often(hash)) {
       const HashBand& band = hash->bands[i + 1];
       for (const HashDraw& of : {band.least, band.median, band.most}) {
-        cells.push_back(number_text(of.seconds));
+        cells.push_back(number_text(of.value));
       }
     }
     out += csv_line(cells);

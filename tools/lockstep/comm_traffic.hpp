@@ -8,7 +8,7 @@
 
 #include "sim/traffic/simulate_traffic.hpp"
 #include "tools/console/table.hpp"
-#include "tools/lockstep/hash_draws.hpp"
+#include "tools/lockstep/draws/hash_draws.hpp"
 
 namespace lockstep {
 

@@ -156,6 +156,95 @@ void add_default_stack(ResidualTable& residuals, std::vector<ReferenceRow> refer
   }
 }
 
+/// Constants of GPUs alone, as a fit found them.
+std::vector<FitParameter> of_gpus(const std::vector<FitParameter>& fitted) {
+  std::vector<FitParameter> out;
+  std::ranges::copy_if(fitted, std::back_inserter(out),
+                       [](const FitParameter& p) { return p.kind == "gpus"; });
+  return out;
+}
+
+/// The median over its sources of what each vendor's rows are off by in the median.
+std::map<std::string, double> vendor_levels(const std::vector<FitRow>& rows,
+                                            const std::vector<double>& errors) {
+  std::map<std::string, std::map<std::string, std::vector<double>>> by;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    by[rows[i].vendor][rows[i].source].push_back(errors[i]);
+  }
+  std::map<std::string, double> out;
+  for (const auto& [vendor, sources] : by) {
+    std::vector<double> medians;
+    for (const auto& [source, values] : sources) medians.push_back(median(values));
+    out[vendor] = median(medians);
+  }
+  return out;
+}
+
+/// Predicts the rows with their software composed from what it does. `without` has, by vendor, the
+/// constants that were fitted without it; the level common to all software is that of the others.
+void add_composed(ResidualTable& residuals, std::vector<ReferenceRow> reference,
+                  const PresetStore& presets, const Vendors& vendors,
+                  const std::map<std::string, std::vector<FitParameter>>& without) {
+  for (ReferenceRow& row : reference) row.composed = true;
+  const std::vector<FitRow> rows = fit_rows(reference, presets, vendors);
+  std::vector<double> errors(rows.size());
+  for (const auto& [vendor, fitted] : without) {
+    std::vector<FitRow> own;
+    std::vector<std::size_t> places;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (rows[i].vendor != vendor) continue;
+      own.push_back(rows[i]);
+      places.push_back(i);
+    }
+    const std::vector<double> found = fit_errors(own, of_gpus(fitted));
+    for (std::size_t k = 0; k < own.size(); ++k) errors[places[k]] = std::log1p(found[k]);
+  }
+  const std::map<std::string, double> levels = vendor_levels(rows, errors);
+  std::map<std::string_view, double> by_id;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    std::vector<double> others;
+    for (const auto& [vendor, level] : levels) {
+      if (vendor != rows[i].vendor) others.push_back(level);
+    }
+    by_id[rows[i].id] = errors[i] - (others.empty() ? 0 : median(others));
+  }
+  for (Residual& r : residuals) {
+    if (const auto found = by_id.find(r.row); found != by_id.end()) r.composed = found->second;
+  }
+}
+
+/// Errors of rows whose software was composed, whole vendors left out, by source; and over all.
+std::string table_of_composed(const ResidualTable& residuals, const TextStyle& style) {
+  std::map<std::string, std::vector<double>> sources;
+  std::vector<double> all;
+  for (const Residual& r : residuals) {
+    if (!r.composed) continue;
+    sources[r.source].push_back(std::expm1(*r.composed));
+    all.push_back(std::expm1(*r.composed));
+  }
+  if (all.empty()) return {};
+  TextTable table({{"composed, vendor left out", TextTable::Align::left},
+                   {"rows"},
+                   {"median"},
+                   {"p90"},
+                   {"bias"}});
+  const auto row = [&](const std::string& name, const std::vector<double>& errors) {
+    table.add({name, std::to_string(errors.size()), percent(errors, &ErrorSummary::median_abs),
+               percent(errors, &ErrorSummary::p90_abs), percent(errors, &ErrorSummary::bias)});
+  };
+  std::vector<double> medians;
+  for (const auto& [source, errors] : sources) {
+    row(source, errors);
+    medians.push_back(summarise_errors(errors).median_abs);
+  }
+  row("all", all);
+  return "\n" + table.text(style) +
+         fmt::format(
+             "\ncomposed, whole vendors left out: median over sources {:.1f} %, 90th "
+             "percentile of all rows {:.1f} %\n",
+             100 * median(medians), 100 * summarise_errors(all).p90_abs);
+}
+
 Exit run_fit(const ParsedOptions& options, Console& console) {
   if (options.has("residuals") && !options.has("leave-out")) {
     throw UsageError("lockstep fit: --residuals is for --leave-out");
@@ -166,7 +255,8 @@ Exit run_fit(const ParsedOptions& options, Console& console) {
   const std::string constants_file =
       options.has("constants") ? options.get("constants") : reference_file(presets, "fit.json");
   const auto reference = parse_rows(rows_file, read_text_file(rows_file));
-  const std::vector<FitRow> rows = fit_rows(reference, presets, read_vendors(constants_file));
+  const Vendors vendors = read_vendors(constants_file);
+  const std::vector<FitRow> rows = fit_rows(reference, presets, vendors);
   const std::vector<FitParameter> priors = read_fit_parameters(constants_file);
 
   std::map<std::string, SourceErrors> sources;
@@ -181,6 +271,8 @@ Exit run_fit(const ParsedOptions& options, Console& console) {
   fit(rows, fitted);
   const std::vector<double> fitted_errors = fit_errors(rows, fitted);
   collect(fitted_errors, &SourceErrors::fitted);
+  std::string composed;
+  const TextStyle style = output_style(options, console);
   if (options.has("leave-out")) {
     ResidualTable residuals;
     for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -204,16 +296,23 @@ Exit run_fit(const ParsedOptions& options, Console& console) {
       }
     }
     add_default_stack(residuals, reference, presets, fitted);
+    std::map<std::string, std::vector<FitParameter>> by_vendor;
+    for (std::size_t n = 0; n < names.size(); ++n) {
+      const bool is_vendor =
+          std::ranges::any_of(rows, [&](const FitRow& row) { return row.vendor == names[n]; });
+      if (is_vendor) by_vendor[names[n]] = without[n];
+    }
+    add_composed(residuals, reference, presets, vendors, by_vendor);
+    composed = table_of_composed(residuals, style);
     if (options.has("residuals")) {
       OutputFile file(options.get("residuals"));
       file.write(residuals_json(residuals));
       file.commit();
     }
   }
-  const TextStyle style = output_style(options, console);
-  write_output(
-      Answer::terminal(table_of_constants(fitted, style) + "\n" + table_of_errors(sources, style)),
-      options, console);
+  write_output(Answer::terminal(table_of_constants(fitted, style) + "\n" +
+                                table_of_errors(sources, style) + composed),
+               options, console);
   if (options.has("write")) write_fit(fitted, presets);
   return Exit::ok;
 }

@@ -24,12 +24,12 @@ constexpr CommandSpec kListSpec{
     .usage =
         "list gpus|nodes|models|stacks|nvlinks|fabrics|fabric-kinds|routings|transports|"
         "reliability|storages|chassis|facilities|clusters|profiles|collectives|algorithms|"
-        "schedules [options]",
+        "schedules|fields [options]",
     .summary = "List what scenarios can name: GPUs, nodes, models, software, ...",
     .about =
         "Lists the presets of a kind, or what is built in: collectives, algorithms, schedules, "
         "kinds\n"
-        "of fabrics and their routings.",
+        "of fabrics and their routings, and the members of answers with units and meaning.",
     .positionals = 1,
     .options = kListOptions,
     .examples = kListExamples,
@@ -103,6 +103,13 @@ std::vector<PresetRow> built_in_rows(const ListKind& kind, const PresetStore& pr
   const Listing listing = kind.list(presets);
   std::vector<std::string> names;
   for (const auto& row : listing.rows) {
+    if (row[0] == name && kind.singular == "field") {
+      std::vector<PresetRow> values;
+      for (std::size_t c = 1; c < row.size(); ++c) {
+        values.push_back({listing.columns[c].name, row[c], "", ""});
+      }
+      return values;
+    }
     if (row[0] == name) return {{"summary", row[1], row[2], ""}};
     names.push_back(row[0]);
   }

@@ -13,6 +13,7 @@
 #include "models/pipeline/schedule.hpp"
 #include "models/power/site_power.hpp"
 #include "models/spec/parameter_counts.hpp"
+#include "sim/answer/answer.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "sim/scenario/read_cluster.hpp"
 #include "sim/scenario/read_profile.hpp"
@@ -111,6 +112,12 @@ Listing list_engines(const PresetStore& presets) {
   return out;
 }
 
+Listing list_operators(const PresetStore& presets) {
+  Listing out{{{"name", "name", false}}, {}};
+  for (const std::string& name : presets.names("operators")) out.rows.push_back({name});
+  return out;
+}
+
 Listing list_fabrics(const PresetStore& presets) {
   Listing out{{{"name", "name", false},
                {"kind", "kind", false},
@@ -177,7 +184,9 @@ Listing list_reliability(const PresetStore& presets) {
     for (const ReliabilityMode& of : spec.modes) {
       double share = of.component == FailingComponent::gpu ? 1 : 1 / kGpusPerNode;
       if (of.component == FailingComponent::rack) share /= kNodesPerRack;
-      if (of.component == FailingComponent::job) share = 0;
+      if (of.component == FailingComponent::job || of.component == FailingComponent::cable) {
+        share = 0;
+      }
       if (of.mode.stops_job()) rate += share * 3600 / of.mode.mean_time.base_units();
     }
     out.rows.push_back({name, text(static_cast<double>(spec.modes.size())),
@@ -292,11 +301,40 @@ Listing list_routings(const PresetStore&) { return list_table(routings()); }
 Listing list_algorithms(const PresetStore&) { return list_table(collective_algorithms()); }
 Listing list_schedules(const PresetStore&) { return list_table(schedules()); }
 
+/// Adds the members, those of members behind a dot, those of a list's elements behind ".*.".
+void add_field_rows(std::span<const FieldInfo> fields, const std::string& before,
+                    std::string_view answer, Listing& out) {
+  constexpr std::array<std::string_view, 3> kBetter{"", "more", "less"};
+  for (const FieldInfo& field : fields) {
+    const std::string name = before + field.name;
+    const std::string means =
+        field.successor.empty() ? field.sentence : "Old name of " + before + field.successor + ".";
+    out.rows.push_back({name, std::string(answer), std::string(field.unit()),
+                        std::string(kBetter[static_cast<std::size_t>(field.better)]), means});
+    const std::string inside = name + (field.kind == FieldKind::objects ? ".*." : ".");
+    add_field_rows(field.members, inside, answer, out);
+  }
+}
+
+Listing list_fields(const PresetStore&) {
+  Listing out{{{"name", "member", false},
+               {"answer", "answer to", false},
+               {"unit", "unit", false},
+               {"better", "better", false},
+               {"about", "what it is", false}},
+              {}};
+  for (const AnswerKind kind : kAnswerKinds) {
+    add_field_rows(answer_fields(kind), "", name_of(kind), out);
+  }
+  return out;
+}
+
 constexpr std::array kKinds{
     ListKind{"gpus", "gpu", "GPU kinds", true, list_gpus},
     ListKind{"nodes", "node", "node types, with the GPUs and NICs in them", true, list_nodes},
     ListKind{"models", "model", "language models", true, list_models},
     ListKind{"stacks", "stack", "training software", true, list_stacks},
+    ListKind{"operators", "operator", "counts that stacks are composed from", true, list_operators},
     ListKind{"engines", "engine", "inference engines", true, list_engines},
     ListKind{"nvlinks", "nvlink", "collectives inside a node or NVLink domain", true, list_nvlinks},
     ListKind{"fabrics", "fabric", "networks between nodes", true, list_fabrics},
@@ -315,6 +353,7 @@ constexpr std::array kKinds{
     ListKind{"collectives", "collective", "collective operations", false, list_collectives},
     ListKind{"algorithms", "algorithm", "algorithms of collectives", false, list_algorithms},
     ListKind{"schedules", "schedule", "pipeline schedules", false, list_schedules},
+    ListKind{"fields", "field", "members of the JSON of `lockstep run`", false, list_fields},
 };
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "tools/console/assertion.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/lockstep/cli.hpp"
+#include "tools/lockstep/draws/hash_draws.hpp"
 #include "tools/lockstep/replay_output.hpp"
 #include "tools/lockstep/trace_files.hpp"
 #include "tools/lockstep/trace_what_if.hpp"
@@ -65,6 +66,11 @@ constexpr std::array kReplayOptions{
         "Require a number of the JSON output's first level to keep a bound (>=, <=, >, <, ==); "
         "exit status 1 with a line that says by how much it missed.",
         "--assert \"step_s<0.5\""},
+    kHashSeedsOption,
+    OptionSpec{"jobs", 'j', "N", false,
+               "With --hash-seeds: replay this many draws at once (default: one per core). The "
+               "output is the same for any number.",
+               "-j 2"},
     OptionSpec{"profile", 0, "", false,
                "Print on standard error how long reading and replaying took.", "--profile"},
     kPresetsOption,
@@ -157,10 +163,32 @@ void note_other_card(Trace& trace, const GpuSpec& gpu) {
                   in_quotes(trace.device), gpu.name));
 }
 
+/// The replay with each draw of the hashes that is asked for; nothing where they decide nothing.
+std::optional<HashAnswer> hash_of(const ReplayStudy& study, const TraceMatches& matches,
+                                  const TraceReplayOptions& how, const ParsedOptions& options,
+                                  Console& console) {
+  const Cluster& cluster = study.cluster;
+  const NicPorts ports = nic_ports(cluster.node);
+  const HashDraws draws =
+      hash_draws_of(options, study.trace.files.front(), cluster.fabric, cluster.nodes, ports);
+  if (!is_hashed(cluster.fabric, cluster.nodes, ports)) return std::nullopt;
+  const auto numbers = [](const TraceReplay& replay) {
+    return std::vector{to_seconds(replay.end).base_units()};
+  };
+  return answer_of_draws(draws, numbers(study.replay), console, [&](int draw) {
+    Cluster drawn = cluster;
+    drawn.fabric.hash_draw = draw;
+    return numbers(replay_trace(study.trace, matches, drawn, {.collectives = how.collectives}));
+  });
+}
+
 Exit run_replay(const ParsedOptions& options, Console& console) {
   if (options.positionals.empty()) {
     throw UsageError(
         fmt::format("lockstep replay: no trace; usage: lockstep {}", kReplaySpec.usage));
+  }
+  if (options.has("jobs") && !options.has("hash-seeds")) {
+    throw UsageError("lockstep replay: --jobs is for --hash-seeds");
   }
   const std::string format = options.choice("format", kFormats);
   const std::vector<Assertion> assertions = parse_assertions(options.all("assert"));
@@ -191,6 +219,7 @@ Exit run_replay(const ParsedOptions& options, Console& console) {
   profile += watch.lap("match", study.trace.size());
   study.replay = replay_trace(study.trace, matches, study.cluster, how);
   profile += watch.lap("replay", study.trace.size());
+  study.hash = hash_of(study, matches, how, options, console);
 
   const nlohmann::ordered_json json =
       format == "json" || !assertions.empty() ? replay_json(study) : nullptr;

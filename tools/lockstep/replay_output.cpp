@@ -177,6 +177,12 @@ std::string replay_table(const ReplayStudy& study, const TextStyle& style) {
     out += wrap("repaired: " + line, kTextColumns, 2) + "\n";
   }
   out += "\n" + labelled_line("step time", 24, duration_text(seconds_of(replay.end)));
+  if (study.hash) {
+    const HashAnswer& hash = *study.hash;
+    out += hash.draws == 1 ? labelled_line("hash", 24, one_draw_text(hash))
+                           : labelled_line(fmt::format("{} hash draws", hash.draws), 24,
+                                           hash_text(hash.bands[0]));
+  }
   out += recorded_lines(study);
   out += labelled_line("longest path of a rank", 24,
                        duration_text(seconds_of(replay.longest_path)) + " without communication");
@@ -225,6 +231,11 @@ ReplayJson replay_json(const ReplayStudy& study) {
   }
   out["messages"] = replay.messages;
   out["messages_s"] = twelve_digits(replay.messages_moving.base_units());
+  if (study.hash && study.hash->draws > 1) add_band_headline(study.hash->bands[0], out);
+  if (study.hash) {
+    out["hashing"] = hash_json(*study.hash);
+    if (study.hash->draws > 1) add_band(study.hash->bands[0], out["hashing"]);
+  }
   out["cluster"] = {{"node", study.cluster.node.name},
                     {"nodes", study.cluster.nodes},
                     {"fabric", study.cluster.fabric.name},

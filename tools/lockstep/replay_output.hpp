@@ -9,6 +9,7 @@
 #include "sim/scenario/read_cluster.hpp"
 #include "sim/trace/replay_trace.hpp"
 #include "tools/console/table.hpp"
+#include "tools/lockstep/draws/hash_draws.hpp"
 #include "tools/lockstep/trace_what_if.hpp"
 
 namespace lockstep {
@@ -19,7 +20,8 @@ struct ReplayStudy {
   Trace trace;
   Cluster cluster;
   TraceReplay replay;
-  std::optional<WhatIf> what_if;  ///< with --recorded-on
+  std::optional<WhatIf> what_if;     ///< with --recorded-on
+  std::optional<HashAnswer> hash{};  ///< where hashes decide; its band is of the step's time
 };
 
 /// Step time beside the recorded one, where ranks' time went, the collectives that took longest.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <memory>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -11,8 +12,6 @@
 
 #include "models/base/input_error.hpp"
 #include "models/base/output_file.hpp"
-#include "models/layer/flops.hpp"
-#include "sim/power/run_power.hpp"
 #include "sim/run/campaign_work.hpp"
 #include "sim/scenario/read_residuals.hpp"
 #include "sim/step/step.hpp"
@@ -21,7 +20,8 @@
 #include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/lockstep/campaign_result.hpp"
-#include "tools/lockstep/claim_check.hpp"
+#include "tools/lockstep/claim_text.hpp"
+#include "tools/lockstep/draws/hash_draws.hpp"
 #include "tools/lockstep/goodput_grid.hpp"
 #include "tools/lockstep/power_trace.hpp"
 #include "tools/lockstep/report/assets.hpp"
@@ -32,21 +32,6 @@ namespace lockstep {
 namespace {
 
 constexpr int kMostTrajectories = 1'000'000;
-
-/// Prices the mean run.
-RunBill bill_of(const CampaignResult& result) {
-  TrajectoryResult mean;
-  for (std::size_t b = 0; b < mean.buckets.size(); ++b) {
-    mean.buckets[b] = to_run_time(Seconds{result.summary.shares[b] * result.summary.wall_s.mean});
-    mean.wall += mean.buckets[b];
-  }
-  const Scenario& scenario = result.scenario;
-  const CostSpec& prices = scenario.power->cost;
-  const Usage usage =
-      run_usage(mean, result.power->levels, prices, result.steps() * result.tokens_per_step(),
-                result.steps() * step_flops(scenario.job).full);
-  return {.usage = usage, .cost = cost_of(prices, result.power->holdings, usage)};
-}
 
 /// The only value that a run is optimised over so far; others are a sweep's work.
 constexpr std::string_view kOptimised = "run.checkpoint.interval";
@@ -69,21 +54,6 @@ void check_optimisable(const ParsedOptions& options, const CampaignPlan& plan,
                       .allowed = "a checkpoint that the job waits for, and failures",
                       .nearest = {}});
   }
-}
-
-/// Sizes that published projections are for.
-constexpr std::array<int, 4> kProjectedGpus{1024, 8192, 16'384, 131'072};
-
-std::vector<ProjectedMttf> project(const Scenario& scenario, const RunSpec& run) {
-  std::vector<ProjectedMttf> out;
-  for (const int gpus : kProjectedGpus) {
-    const int nodes = gpus / scenario.node.gpus;
-    if (nodes < 1 || !run.reliability.log.empty()) continue;
-    const std::vector<FailureMode> modes = failing_modes(run, scenario.node, nodes, gpus);
-    if (std::ranges::none_of(modes, &FailureMode::stops_job)) continue;
-    out.push_back({.gpus = gpus, .mttf = mean_time_between_stops(modes)});
-  }
-  return out;
 }
 
 SampleOptions sampling_options(const ParsedOptions& options, const RunSpec& run) {
@@ -115,6 +85,33 @@ bool draw(CampaignResult& result, SampleOptions sampling, Console& console) {
   return true;
 }
 
+/// The numbers of a run that have bands over draws of the hashes.
+std::vector<double> drawn_numbers(const CampaignPlan& plan, const RunSummary& summary) {
+  return {plan.step_s, summary.wall_s.mean, summary.goodput.mean};
+}
+
+/// The run with each draw of the hashes that is asked for; all meet the same failures. Empty
+/// where no hash decides anything, and where it was interrupted.
+std::optional<HashAnswer> hash_of(const CampaignResult& result, const RunSpec& run,
+                                  const HashDraws& draws, SampleOptions sampling,
+                                  Console& console) {
+  const Scenario& scenario = result.scenario;
+  if (!is_hashed(scenario.fabric, scenario.nodes, nic_ports(scenario.node))) return std::nullopt;
+  const std::vector<double> first = drawn_numbers(result.plan, result.summary);
+  sampling.jobs = 1;
+  sampling.progress = [] { return !InterruptGuard::interrupted(); };
+  sampling.under_way = [](double) { return !InterruptGuard::interrupted(); };
+  HashAnswer answer = answer_of_draws(draws, first, console, [&](int draw) {
+    if (InterruptGuard::interrupted()) return first;
+    Scenario drawn = scenario;
+    drawn.fabric.hash_draw = draw;
+    const CampaignPlan plan = plan_campaign(drawn, run);
+    return drawn_numbers(plan, summarise(plan.campaign, sample(plan.campaign, sampling)));
+  });
+  if (InterruptGuard::interrupted()) return HashAnswer{.draw = draws.first};
+  return answer;
+}
+
 IntervalOptimum find_optimum(const CampaignPlan& plan, SampleOptions sampling, Console& console) {
   Progress progress(console.err, "trajectories of the interval curve",
                     kMostIntervals * sampling.trajectories, console.err_is_terminal);
@@ -136,23 +133,6 @@ void write_files(const CampaignResult& result, const ParsedOptions& options) {
 
 }  // namespace
 
-void add_step(CampaignResult& result, const RunSpec& run) {
-  const Scenario& scenario = result.scenario;
-  const bool powered = scenario.power.has_value();
-  result.step = simulate_step(scenario, {.record_timeline = powered, .keep_actors = powered});
-  std::vector<std::string>& assumptions = result.plan.assumptions;
-  assumptions.insert(assumptions.end(), result.step.notes.begin(), result.step.notes.end());
-  const double peak = scenario.node.gpu.peak(scenario.job.precision).base_units();
-  result.mfu =
-      step_flops(scenario.job).full.base_units() / (result.plan.step_s * scenario.gpus() * peak);
-  result.projections = project(scenario, run);
-  if (!powered) return;
-  // With the nodes that it holds in reserve, as a plan has them.
-  result.power = with_reserve(step_power(scenario, result.step),
-                              reserved_nodes(run) / static_cast<double>(scenario.nodes));
-  result.bill = bill_of(result);
-}
-
 Exit run_campaign(const CampaignInput& input, const Scenario& scenario,
                   const ParsedOptions& options, Console& console) {
   const std::string format = options.choice("format", kFormats);
@@ -164,17 +144,22 @@ Exit run_campaign(const CampaignInput& input, const Scenario& scenario,
   const Campaign& campaign = result.plan.campaign;
   if (optimises) check_optimisable(options, result.plan, scenario.file);
   SampleOptions sampling = sampling_options(options, run);
+  const HashDraws draws = hash_draws_of(options, scenario.file, scenario.fabric, scenario.nodes,
+                                        nic_ports(scenario.node));
   const bool traced = reports || options.has("power-trace");
   const PlannedWork work{.trajectories = static_cast<double>(sampling.trajectories),
                          .timeline = traced};
-  check_work(campaign, run, work, scenario.file);
+  check_work(campaign, run,
+             {.trajectories = draws.count * work.trajectories, .timeline = work.timeline},
+             scenario.file);
   const GridPlan grid(input, options.all("vary"), work);
 
-  const MostWork most = most_work(campaign, run, work.trajectories);
+  const double all = draws.count * work.trajectories;
+  const MostWork most = most_work(campaign, run, all);
   announce_work({.place = scenario.file + "#" + most.pointer,
                  .what = most.what,
-                 .seconds = work.trajectories * trajectory_estimate(campaign).base_units() /
-                            std::min<double>(sampling.jobs, work.trajectories)},
+                 .seconds = all * trajectory_estimate(campaign).base_units() /
+                            std::min<double>(sampling.jobs, all)},
                 console.err);
   const InterruptGuard guard;
   if (!draw(result, sampling, console)) return Exit::interrupted;
@@ -187,6 +172,7 @@ Exit run_campaign(const CampaignInput& input, const Scenario& scenario,
     result.interval = interval_of(scenario, input.presets);
     widen(*result.interval, result.step.band, result.step.step_s);
   }
+  result.hash = hash_of(result, run, draws, sampling, console);
   sampling.progress = [] { return !InterruptGuard::interrupted(); };
   if (optimises || (reports && is_optimisable(result.plan))) {
     result.optimum = find_optimum(result.plan, sampling, console);
@@ -199,6 +185,7 @@ Exit run_campaign(const CampaignInput& input, const Scenario& scenario,
     result.grid.reset();
   }
 
+  result.written = std::make_shared<const nlohmann::ordered_json>(input.root.json());
   nlohmann::ordered_json json = campaign_json(result);
   std::vector<std::string> misses = all_missed(assertions, json);
   std::optional<ClaimCheck> claim;
@@ -207,12 +194,13 @@ Exit run_campaign(const CampaignInput& input, const Scenario& scenario,
     add_claim(*claim, json, misses);
   }
   write_files(result, options);
+  warn_of_old_names(assertions, json, console);
   const TextStyle style = output_style(options, console);
   const auto table = [&] {
-    return campaign_table(result, style) + (claim ? claim->text(style) : "");
+    return campaign_table(result, style) + (claim ? claim_text(*claim, style) : "");
   };
   write_output(format == "json"  ? Answer(JsonText(json))
-               : format == "csv" ? Answer(campaign_csv(json))
+               : format == "csv" ? Answer(campaign_csv(result))
                                  : Answer::terminal(table()),
                options, console);
   const Exit missed = report_misses(misses, console);

@@ -25,10 +25,6 @@ struct CampaignInput {
   Folding folding = Folding::automatic;
 };
 
-/// Fills in what a healthy step says about the run: its FLOPs, its power, and with that the bill.
-/// Needs the plan and the summary.
-void add_step(CampaignResult& result, const RunSpec& run);
-
 /// `scenario` is what the file says of the job and its cluster.
 Exit run_campaign(const CampaignInput& input, const Scenario& scenario,
                   const ParsedOptions& options, Console& console);

@@ -1,5 +1,6 @@
 #include <array>
 #include <fmt/format.h>
+#include <memory>
 #include <ostream>
 #include <utility>
 
@@ -18,9 +19,9 @@
 #include "sim/step/step.hpp"
 #include "tools/console/assertion.hpp"
 #include "tools/console/shared_options.hpp"
-#include "tools/lockstep/claim_check.hpp"
+#include "tools/lockstep/claim_text.hpp"
 #include "tools/lockstep/cli.hpp"
-#include "tools/lockstep/hash_draws.hpp"
+#include "tools/lockstep/draws/hash_draws.hpp"
 #include "tools/lockstep/power_trace.hpp"
 #include "tools/lockstep/report/assets.hpp"
 #include "tools/lockstep/report/step_page.hpp"
@@ -121,6 +122,7 @@ constexpr std::array kRunOptions{
                "--explain-fabric"},
     OptionSpec{"allow-oom", 0, "", false,
                "Predict a job that does not fit in memory, instead of refusing it.", "--allow-oom"},
+    kStackOption,
     kPresetsOption,
     kOutputOption,
 };
@@ -165,7 +167,7 @@ Answer formatted(const RunResult& result, const nlohmann::ordered_json& json,
                  const TextStyle& style) {
   if (format == "json") return JsonText(json);
   if (format == "csv") return result_csv(result);
-  return Answer::terminal(result_table(result, style) + (claim ? claim->text(style) : ""));
+  return Answer::terminal(result_table(result, style) + (claim ? claim_text(*claim, style) : ""));
 }
 
 void write_svg(const std::string& path, const RunResult& result) {
@@ -182,6 +184,7 @@ void write_svg(const std::string& path, const RunResult& result) {
 struct SpecialOption {
   std::string_view name;
   bool of_step, of_jobs, of_run;  ///< a single step, "jobs", "run"
+  bool of_rl = false;             ///< "rl"
 };
 constexpr std::array kSpecialOptions{SpecialOption{"trace", true, false, false},
                                      SpecialOption{"svg", true, false, false},
@@ -195,14 +198,17 @@ constexpr std::array kSpecialOptions{SpecialOption{"trace", true, false, false},
                                      SpecialOption{"optimise", false, false, true},
                                      SpecialOption{"vary", false, false, true},
                                      SpecialOption{"jitter", true, false, false},
-                                     SpecialOption{"hash-seeds", true, false, false},
+                                     SpecialOption{"hash-seeds", true, true, true, true},
                                      SpecialOption{"jobs", false, false, true}};
 
 void check_options(const ParsedOptions& options, const JsonCursor& root) {
   const bool jobs = is_shared_scenario(root), rl = !jobs && has_rl(root);
   const bool run = !jobs && !rl && has_run(root);
   for (const SpecialOption& option : kSpecialOptions) {
-    const bool says = jobs ? option.of_jobs : run ? option.of_run : !rl && option.of_step;
+    const bool says = jobs  ? option.of_jobs
+                      : rl  ? option.of_rl
+                      : run ? option.of_run
+                            : option.of_step;
     if (says || !options.has(option.name)) continue;
     if (option.name == "jobs" && options.has("hash-seeds")) continue;
     const char* wanted = option.of_step && option.of_jobs  ? "without \"rl\""
@@ -340,8 +346,10 @@ struct AnswerOptions {
 Exit run_step(const ParsedOptions& options, const AnswerOptions& wanted, const PresetStore& presets,
               RunResult result, Console& console) {
   predict_step(options, presets, result, console);
+  if (exports_trace(options)) note_trace(result.scenario);
   const StepVerdict verdict = judge_step(result, wanted.assertions, wanted.format == "json");
   write_step_files(options, result);
+  warn_of_old_names(wanted.assertions, verdict.json, console);
   write_output(
       formatted(result, verdict.json, verdict.claim, wanted.format, output_style(options, console)),
       options, console);
@@ -355,7 +363,7 @@ Exit run_run(const ParsedOptions& options, Console& console) {
   }
   const PresetStore presets(options.all("presets"));
   const std::string& path = options.positionals.front();
-  const std::vector<std::string> sets = options.all("set");
+  const std::vector<std::string> sets = changes_of(options);
   const std::string text = read_text_file(path);
   const JsonCursor root = JsonCursor::parse(path, text, JsonStyle::plain, sets);
   check_options(options, root);
@@ -369,6 +377,7 @@ Exit run_run(const ParsedOptions& options, Console& console) {
                    .report = {},
                    .memory = {}};
   result.scenario.folding = folding_of(options);
+  result.written = std::make_shared<const nlohmann::ordered_json>(root.json());
   const Scenario& scenario = result.scenario;
   result.memory = check_memory(scenario);
   if (!options.has("allow-oom") && expected_to_fit(scenario)) require_memory(result);

@@ -3,15 +3,11 @@
 #include <fmt/format.h>
 #include <string>
 
-#include <nlohmann/json.hpp>
-
 #include "models/base/number_text.hpp"
 #include "tools/lockstep/run_result.hpp"
 
 namespace lockstep {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::array kNetworkBuckets{Bucket::tensor_exposed, Bucket::context_exposed,
                                      Bucket::expert_exposed, Bucket::pipeline_exposed,
@@ -19,29 +15,6 @@ constexpr std::array kNetworkBuckets{Bucket::tensor_exposed, Bucket::context_exp
 
 double of_bucket(const BucketTimes& times, Bucket bucket) {
   return times[static_cast<std::size_t>(bucket)];
-}
-
-Json what_if_json(const FabricWhatIf& what_if) {
-  Json exposed;
-  for (const Bucket bucket : kNetworkBuckets) {
-    exposed[std::string(buckets()[static_cast<std::size_t>(bucket)].name)] =
-        twelve_digits(of_bucket(what_if.seconds, bucket));
-  }
-  return {{"change", what_if.change},
-          {"step_s", twelve_digits(what_if.step_s)},
-          {"exposed_s", std::move(exposed)}};
-}
-
-Json holds_json(const std::vector<TrafficHold>& holds) {
-  Json out = Json::array();
-  for (const TrafficHold& hold : holds) {
-    Json by = Json::array();
-    for (const TrafficHold::Part& part : hold.by) {
-      by.push_back({{"links", part.links}, {"share", twelve_digits(part.share)}});
-    }
-    out.push_back({{"traffic", hold.traffic}, {"by", std::move(by)}});
-  }
-  return out;
 }
 
 /// Kinds of traffic that wait at least a thousandth of the step longer than on a full fabric.
@@ -73,14 +46,6 @@ std::string holds_text(const std::vector<TrafficHold>& holds) {
 }
 
 }  // namespace
-
-Json fabric_json(const RunResult& result) {
-  Json relief = Json::array();
-  for (const FabricWhatIf& what_if : result.relief) relief.push_back(what_if_json(what_if));
-  return {{"full_fabric", what_if_json(*result.full_fabric)},
-          {"held_back_by", holds_json(result.report.holds)},
-          {"relief", std::move(relief)}};
-}
 
 std::string fabric_table(const RunResult& result, const TextStyle& style) {
   const double here = result.report.step_s, full = result.full_fabric->step_s;

@@ -7,6 +7,7 @@
 #include "models/base/number_text.hpp"
 #include "models/spec/parameter_counts.hpp"
 #include "sim/scenario/read_scenario.hpp"
+#include "tools/lockstep/draws/hash_draws.hpp"
 #include "tools/lockstep/run_pools.hpp"
 #include "tools/lockstep/site_limit.hpp"
 #include "topologies/fabrics/nic_rates.hpp"
@@ -92,11 +93,15 @@ std::string cable_rates(const Scenario& s) {
   return ", NICs of " + words_of(rates);
 }
 
-/// "671 B parameters, 37.6 B active; 11.6 B of prediction modules not counted"
+/// "671 B parameters, 37.6 B active, both embeddings counted; 11.6 B of prediction modules not
+/// counted"
 std::string model_text(const TransformerShape& model) {
   const ParameterCounts counts = parameter_counts(model);
   std::string out = fmt::format("{} parameters", compact(counts.total));
   if (model.experts.count > 0) out += fmt::format(", {} active", compact(counts.active));
+  out += model.tied ? ", the embedding counted once" : ", both embeddings counted";
+  if (counts.vision > 0)
+    out += fmt::format("; {} of a vision tower beside", compact(counts.vision));
   if (counts.prediction > 0) {
     out += fmt::format("; {} of prediction modules not counted", compact(counts.prediction));
   }

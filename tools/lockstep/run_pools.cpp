@@ -3,15 +3,11 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "models/base/number_text.hpp"
 #include "sim/step/pool_memory.hpp"
 
 namespace lockstep {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// "3", "3-7".
 std::string span_text(int first, int last) {
@@ -29,17 +25,7 @@ std::string layers_text(const StepReport& report, const PoolReport& pool) {
   return span_text(fewest, most);
 }
 
-/// Useful work at the pool's own peak.
-double pool_mfu(const PoolReport& pool, double step_s) {
-  return pool.seconds[static_cast<std::size_t>(Bucket::model_flops)] / step_s;
-}
-
 }  // namespace
-
-const NodeSpec& tightest_node(const Scenario& scenario) {
-  if (scenario.pools.empty()) return scenario.node;
-  return scenario.node_of(tightest_pool(pool_memory(scenario)));
-}
 
 std::string nodes_text(const Scenario& s) {
   if (s.pools.empty()) {
@@ -86,42 +72,6 @@ std::string pools_table(const RunResult& result, const TextStyle& style) {
          " (layers of a stage, micro batches of a replica; shares of the step)\n" +
          table.text(style) +
          fmt::format("  {} sets the pace: its GPUs wait least.\n", pacing.node.name);
-}
-
-Json pools_json(const RunResult& result) {
-  const StepReport& report = result.report;
-  const std::vector<PoolMemory> memory = pool_memory(result.scenario);
-  Json out = Json::array();
-  for (std::size_t i = 0; i < report.pools.size(); ++i) {
-    const PoolReport& pool = report.pools[i];
-    const NodePool& of = result.scenario.pools[i];
-    const auto gib = [](Bytes bytes) { return twelve_digits(bytes / gibibytes(1)); };
-    Json buckets_s;
-    for (const BucketInfo& info : buckets()) {
-      buckets_s[std::string(info.name)] =
-          twelve_digits(pool.seconds[static_cast<std::size_t>(info.bucket)]);
-    }
-    out.push_back({{"node", of.node.name},
-                   {"gpu", of.node.gpu.name},
-                   {"nodes", of.nodes},
-                   {"gpus", pool.gpus},
-                   {"sets_the_pace", i == report.pacing_pool},
-                   {"first_stage", pool.first_stage},
-                   {"last_stage", pool.last_stage},
-                   {"replicas", pool.replicas},
-                   {"micro_batches_min", pool.fewest_micro_batches},
-                   {"micro_batches_max", pool.most_micro_batches},
-                   {"peak_tflops_per_gpu", twelve_digits(pool.peak_flops_per_gpu / 1e12)},
-                   {"mfu_causal", twelve_digits(pool_mfu(pool, report.step_s))},
-                   {"waiting_share", twelve_digits(pool.waiting_s / report.step_s)},
-                   {"buckets_s", std::move(buckets_s)},
-                   {"peak_memory_stage", memory[i].stage},
-                   {"peak_memory_gib", gib(memory[i].peak.total())},
-                   {"needed_memory_gib", gib(memory[i].peak.needed())},
-                   {"usable_memory_gib", gib(memory[i].usable)},
-                   {"memory_capacity_gib", gib(of.node.gpu.hbm_capacity)}});
-  }
-  return out;
 }
 
 }  // namespace lockstep

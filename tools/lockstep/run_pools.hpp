@@ -3,14 +3,9 @@
 
 #include <string>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "tools/lockstep/run_result.hpp"
 
 namespace lockstep {
-
-/// The kind of node on which memory is tightest.
-const NodeSpec& tightest_node(const Scenario& scenario);
 
 /// "(4 x dgx_h100 + 4 x dgx_a100_80gb)", with the GPU where there is one kind.
 std::string nodes_text(const Scenario& scenario);
@@ -20,8 +15,5 @@ std::string micro_batches_text(const Scenario& scenario);
 
 /// A row for each pool, and which of them sets the pace; empty where there is one kind of node.
 std::string pools_table(const RunResult& result, const TextStyle& style);
-
-/// The JSON's "pools". Requires several.
-nlohmann::ordered_json pools_json(const RunResult& result);
 
 }  // namespace lockstep

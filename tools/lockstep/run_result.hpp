@@ -1,102 +1,21 @@
-/// What `lockstep run` has to say, and its forms: JSON, CSV, a table.
+/// What `lockstep run` prints of a step: CSV and tables.
 #pragma once
 
-#include <optional>
 #include <string>
-#include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
-#include "models/accuracy/prediction_interval.hpp"
-#include "models/layer/memory.hpp"
-#include "sim/power/step_power.hpp"
-#include "sim/scenario/scenario.hpp"
-#include "sim/step/fabric_what_if.hpp"
-#include "sim/step/step_report.hpp"
+#include "sim/answer/step_answer.hpp"
 #include "tools/console/table.hpp"
-#include "tools/lockstep/hash_draws.hpp"
 
 namespace lockstep {
 
-/// What starts of transfers that are not exactly together do to a step.
-struct JitterAnswer {
-  Seconds most;          ///< how late a transfer starts at most
-  double aligned_s = 0;  ///< the step without it
-};
-
-struct RunResult {
-  Scenario scenario;
-  StepReport report;
-  MemoryVerdict memory;
-  std::optional<StepPower> power{};              ///< where the scenario asks for it
-  std::optional<PredictionInterval> interval{};  ///< of the step time
-  std::optional<FabricWhatIf> full_fabric{};     ///< where switches can hold back its transfers
-  std::vector<FabricWhatIf> relief{};            ///< where asked for
-  std::optional<JitterAnswer> jitter{};          ///< where asked for
-  std::optional<HashAnswer> hash{};              ///< where hashes decide; its band is of step_s
-};
-
-/// Makes the interval that published runs give around a step's time hold its band too.
-void widen(PredictionInterval& interval, const std::optional<StepBand>& band, double step_s);
-/// What `lockstep run` and all others that print a step time say about its interval.
-nlohmann::ordered_json interval_json(const PredictionInterval& interval);
 /// "1.80 s to 2.50 s (known release, dense, hopper: 207 published runs of 5 sources)"
 std::string interval_text(double step_s, const PredictionInterval& interval);
-
-/// Throws InputError that names the nearest change that fits, where the job does not.
-void require_memory(const RunResult& result);
-
-/// Cost of the whole training; nothing when the scenario gives no training.tokens.
-struct TrainingCost {
-  double seconds = 0;
-  double gpu_hours = 0;
-  std::optional<double> usd;  ///< when a price is known
-};
-std::optional<TrainingCost> training_cost(const RunResult& result);
-
-/// One measured value that the scenario states, against the prediction.
-struct ExpectationCheck {
-  std::string what;  ///< "step time", "MFU"
-  double expected = 0;
-  double predicted = 0;
-  double error = 0;  ///< predicted / expected - 1
-  bool within = false;
-};
-std::vector<ExpectationCheck> check_expectation(const RunResult& result);
-
-/// Energy, carbon and money of a stretch of training at the step's pace: of training.tokens where
-/// the scenario has them, else of one step. Requires result.power.
-struct EnergyBill {
-  Usage usage;
-  CostReport cost;
-  bool whole_training = false;
-};
-EnergyBill energy_bill(const RunResult& result);
 
 /// "133 M USD to be spent (machines 120 M, network 8 M, building 5 M)".
 std::string capital_text(const CapitalReport& capital);
 
-/// The JSON's "power". Requires result.power.
-nlohmann::ordered_json power_json(const RunResult& result);
-
-/// What the fabric costs the step, for the JSON and the table. Both require result.full_fabric.
-nlohmann::ordered_json fabric_json(const RunResult& result);
+/// What the fabric costs the step. Requires result.full_fabric.
 std::string fabric_table(const RunResult& result, const TextStyle& style);
-
-/// The largest bucket that a change can attack. No change is simulated: what one gains may be less,
-/// and another bucket's change may gain more.
-struct LargestLoss {
-  const BucketInfo* bucket = nullptr;  ///< null: nothing is lost
-  double share = 0;                    ///< of the step
-};
-LargestLoss largest_loss(const StepReport& report);
-
-/// Share of each bucket in the step, in the order of buckets(). Adds up to 1.
-std::vector<double> bucket_shares(const BucketTimes& seconds);
-
-/// The result with units in the names, at most 12 significant digits, in a fixed order.
-/// tools/lockstep/README.md explains every field.
-nlohmann::ordered_json result_json(const RunResult& result);
 
 /// A header line and one line of values: the numeric fields of the first level of result_json(),
 /// then the share of each bucket.

@@ -3,19 +3,24 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <memory>
+#include <optional>
 #include <ostream>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "models/base/number_text.hpp"
 #include "models/base/output_file.hpp"
-#include "models/layer/memory.hpp"
+#include "sim/answer/shared_answer.hpp"
 #include "sim/congestion/shared_run.hpp"
 #include "sim/congestion/shared_work.hpp"
 #include "tools/console/assertion.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/console/table.hpp"
+#include "tools/lockstep/draws/hash_draws.hpp"
 #include "tools/lockstep/report/congestion_page.hpp"
 #include "tools/lockstep/work_budget.hpp"
 
@@ -126,12 +131,56 @@ std::string links_table(const CongestionReport& report, const TextStyle& style) 
   return table.text(style);
 }
 
-std::string table_text(const SharedScenario& scenario, const SharedResult& result,
+/// Which numbers of an answer have bands over draws of the hashes: the step of each job and round
+/// of each traffic, then their slowdowns.
+std::vector<double> drawn_numbers(const SharedResult& result) {
+  std::vector<double> out;
+  for (const JobCongestion& job : result.congestion.jobs) out.push_back(job.step_s);
+  for (const JobCongestion& job : result.congestion.jobs) out.push_back(job.slowdown());
+  return out;
+}
+
+JobBands bands_of(const SharedResult& result, const HashAnswer& hash, std::size_t j) {
+  return bands_of(hash, result.congestion.jobs.size(), j);
+}
+
+/// Which draw of the hashes the answer is of, and the bands over several.
+std::string hash_lines(const SharedResult& result, const std::optional<HashAnswer>& hash,
                        const TextStyle& style) {
+  if (!hash) return {};
+  if (hash->draws == 1) return "  hash: " + one_draw_text(*hash) + "\n\n";
+  TextTable table({{fmt::format("over {} hash draws", hash->draws), Align::left},
+                   {"least"},
+                   {"draw"},
+                   {"median"},
+                   {"draw"},
+                   {"most"},
+                   {"draw"}});
+  const auto add = [&table](std::string what, const HashBand& band, std::string (*text)(double)) {
+    std::vector<std::string> cells{std::move(what)};
+    for (const HashDraw& of : {band.least, band.median, band.most}) {
+      cells.push_back(text(of.value));
+      cells.push_back(std::to_string(of.draw));
+    }
+    table.add(std::move(cells));
+  };
+  for (std::size_t j = 0; j < result.congestion.jobs.size(); ++j) {
+    const JobBands bands = bands_of(result, *hash, j);
+    const std::string& job = result.congestion.jobs[j].name;
+    add(job + ", together", bands.step, duration_text);
+    add(job + ", slowdown", bands.slowdown, times);
+  }
+  return table.text(style) +
+         fmt::format("  all else is of draw {} of the paths' hashes\n\n", hash->draw);
+}
+
+std::string table_text(const SharedScenario& scenario, const SharedResult& result,
+                       const std::optional<HashAnswer>& hash, const TextStyle& style) {
   const CongestionReport& report = result.congestion;
   std::string out = style.bold(scenario.file) + "\n";
   if (!scenario.about.empty()) out += "  " + wrap(scenario.about, 98, 2) + "\n";
-  out += "  " + report.fabric + "\n\n" + jobs_table(result, style) + "\n" + events_text(report) +
+  out += "  " + report.fabric + "\n\n" + jobs_table(result, style) + "\n" +
+         hash_lines(result, hash, style) + events_text(report) +
          steps_table(scenario, result, style) + transfers_table(report, style) + "\n" +
          links_table(report, style);
   for (const std::string& note : report.notes) out += "\n  " + wrap("Note: " + note, 98, 2);
@@ -142,96 +191,43 @@ std::string table_text(const SharedScenario& scenario, const SharedResult& resul
   return out;
 }
 
-Json job_json(const SharedResult& result, std::size_t index) {
-  const JobCongestion& job = result.congestion.jobs[index];
-  Json out{{"name", job.name},
-           {"about", job.about},
-           {"step_s", twelve_digits(job.step_s)},
-           {"alone_s", twelve_digits(job.alone_s)},
-           {"slowdown", twelve_digits(job.slowdown())},
-           {"bytes", twelve_digits(job.bytes)}};
-  if (index >= result.jobs.size()) return out;
-  const SharedJobResult& training = result.jobs[index];
-  out["mfu"] = twelve_digits(training.mfu_full);
-  out["alone_mfu"] = twelve_digits(training.alone_mfu_full);
-  out["mfu_full"] = out["mfu"];  // as it was called before
-  out["alone_mfu_full"] = out["alone_mfu"];
-  for (const double step : training.steps_s) out["steps_s"].push_back(twelve_digits(step));
-  return out;
-}
-
-Json shared_json(const SharedScenario& scenario, const SharedResult& result) {
-  const CongestionReport& report = result.congestion;
-  double most_slowed = 1;
-  for (const JobCongestion& job : report.jobs) most_slowed = std::max(most_slowed, job.slowdown());
-  Json out{{"scenario", scenario.file},
-           {"fabric", report.fabric},
-           {"simulated_s", twelve_digits(report.end_s)},
-           {"slowdown_max", twelve_digits(most_slowed)},
-           {"jobs", Json::array()},
-           {"transfers", Json::array()},
-           {"links_used", report.links_used},
-           {"links", Json::array()},
-           {"events", Json::array()},
-           {"notes", report.notes},
-           {"assumptions", scenario.assumptions}};
-  for (std::size_t j = 0; j < report.jobs.size(); ++j) out["jobs"].push_back(job_json(result, j));
-  for (const TransferCongestion& t : report.transfers) {
-    out["transfers"].push_back({{"job", t.job},
-                                {"name", t.name},
-                                {"runs", t.runs},
-                                {"bytes", twelve_digits(t.bytes)},
-                                {"mean_s", twelve_digits(t.mean_s)},
-                                {"alone_s", twelve_digits(t.alone_s)},
-                                {"slowdown", twelve_digits(t.slowdown())},
-                                {"stalled_s", twelve_digits(t.stalled_s)},
-                                {"worst_link", link_name(report, t)},
-                                {"worst_link_share", twelve_digits(t.worst_link_share)},
-                                {"cause", t.cause},
-                                {"cause_share", twelve_digits(t.cause_share)}});
-  }
-  for (const EventOutcome& event : report.events) {
-    out["events"].push_back({{"what", event.what},
-                             {"at_s", twelve_digits(event.at_s)},
-                             {"lasts_s", twelve_digits(event.lasts_s)},
-                             {"times", event.times},
-                             {"links", event.links},
-                             {"transfers", event.transfers},
-                             {"jobs", event.jobs}});
-  }
-  for (const LinkCongestion& link : report.links) {
-    out["links"].push_back({{"name", link.name},
-                            {"capacity_bytes_per_s", twelve_digits(link.capacity_bytes_per_s)},
-                            {"mean_utilisation", twelve_digits(link.mean_utilisation)},
-                            {"peak_utilisation", twelve_digits(link.peak_utilisation)}});
-  }
-  return out;
-}
-
 /// A line per job.
-CsvText shared_csv(const SharedResult& result) {
-  const auto line = [](std::vector<std::string> cells) { return csv_line(cells); };
-  CsvText out = line({"job", "alone_s", "step_s", "slowdown", "bytes"});
-  for (const JobCongestion& job : result.congestion.jobs) {
-    out += line({job.name, number_text(job.alone_s), number_text(job.step_s),
-                 number_text(job.slowdown()), number_text(job.bytes)});
+CsvText shared_csv(const SharedResult& result, const std::optional<HashAnswer>& hash) {
+  const bool banded = hash && hash->draws > 1;
+  std::vector<std::string> cells{"job", "alone_s", "step_s", "slowdown", "bytes"};
+  for (const char* name : {"hash_least_s", "hash_median_s", "hash_most_s", "hash_slowdown_least",
+                           "hash_slowdown_median", "hash_slowdown_most"}) {
+    if (banded) cells.emplace_back(name);
+  }
+  CsvText out = csv_line(cells);
+  for (std::size_t j = 0; j < result.congestion.jobs.size(); ++j) {
+    const JobCongestion& job = result.congestion.jobs[j];
+    cells = {job.name, number_text(job.alone_s), number_text(job.step_s),
+             number_text(job.slowdown()), number_text(job.bytes)};
+    if (banded) {
+      const JobBands bands = bands_of(result, *hash, j);
+      for (const HashBand& band : {bands.step, bands.slowdown}) {
+        for (const HashDraw& of : {band.least, band.median, band.most}) {
+          cells.push_back(number_text(of.value));
+        }
+      }
+    }
+    out += csv_line(cells);
   }
   return out;
 }
 
-void require_memory(const SharedScenario& scenario) {
-  for (std::size_t j = 0; j < scenario.jobs.size(); ++j) {
-    const Scenario& job = scenario.jobs[j].scenario;
-    const MemoryVerdict memory = check_memory(job.job, job.stack, job.node.gpu);
-    if (memory.fits) continue;
-    const auto gib = [](Bytes bytes) { return significant(bytes / gibibytes(1)) + " GiB"; };
-    throw InputError(
-        {.file = scenario.file,
-         .pointer = fmt::format("/jobs/{}", j),
-         .found = fmt::format("a job that needs {} on a GPU", gib(memory.peak.needed())),
-         .allowed = fmt::format("at most {} (--allow-oom predicts anyway)", gib(memory.usable)),
-         .nearest = {}});
-  }
+/// Nothing where no hash decides anything. Throws InputError for --hash-seeds there.
+std::optional<HashAnswer> hash_of(const SharedScenario& scenario, const SharedResult& result,
+                                  const HashDraws& draws, Console& console) {
+  const Cluster& cluster = scenario.cluster;
+  if (!is_hashed(cluster.fabric, cluster.nodes, nic_ports(cluster.node))) return std::nullopt;
+  return answer_of_draws(draws, drawn_numbers(result), console, [&scenario](int draw) {
+    SharedScenario drawn = scenario;
+    drawn.cluster.fabric.hash_draw = draw;
+    for (SharedJob& job : drawn.jobs) job.scenario.fabric.hash_draw = draw;
+    return drawn_numbers(simulate_shared(drawn));
+  });
 }
 
 }  // namespace
@@ -243,26 +239,34 @@ Exit run_shared(const JsonCursor& root, const PresetStore& presets, const Parsed
 
   const SharedScenario scenario = read_shared_scenario(root, presets, options.all("profile"));
   if (!options.has("allow-oom")) require_memory(scenario);
+  const Cluster& cluster = scenario.cluster;
+  const HashDraws draws =
+      hash_draws_of(options, scenario.file, cluster.fabric, cluster.nodes, nic_ports(cluster.node));
   const SharedWork work = shared_work(scenario);
+  const int at_once = std::min(draws.count, draws.threads);
   const WorkEstimate estimate{.place = scenario.file + "#" + work.pointer,
                               .what = work.what,
-                              .seconds = work.takes.base_units(),
-                              .bytes = work.holds.base_units()};
+                              .seconds = work.takes.base_units() * draws.count / at_once,
+                              .bytes = work.holds.base_units() * at_once};
   check_work_memory(estimate, memory_limit());
   announce_work(estimate, console.err);
   const SharedResult result =
       simulate_shared(scenario, {.draw = options.has("report"), .limits = {}});
-  const Json json = shared_json(scenario, result);
+  const std::optional<HashAnswer> hash = hash_of(scenario, result, draws, console);
+  const Json json = shared_json(scenario, result, hash, std::make_shared<const Json>(root.json()));
   const std::vector<std::string> misses = all_missed(assertions, json);
   if (options.has("report")) {
     OutputFile file(options.get("report"));
-    file.write(congestion_page(result.congestion));
+    CongestionReport page = result.congestion;
+    if (hash) page.fabric += fmt::format(", draw {} of the paths' hashes", hash->draw);
+    file.write(congestion_page(page));
     file.commit();
   }
+  warn_of_old_names(assertions, json, console);
   const TextStyle style = output_style(options, console);
   write_output(format == "json"  ? Answer(JsonText(json))
-               : format == "csv" ? Answer(shared_csv(result))
-                                 : Answer::terminal(table_text(scenario, result, style)),
+               : format == "csv" ? Answer(shared_csv(result, hash))
+                                 : Answer::terminal(table_text(scenario, result, hash, style)),
                options, console);
   return report_misses(misses, console);
 }

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "models/base/number_text.hpp"
 
 namespace lockstep {
@@ -22,13 +20,6 @@ std::string limit_warning(const StepPower& power, const PowerSpec& spec) {
   return fmt::format("EXCEEDED: the site draws {}, {} ({}) above its limit of {}",
                      power_text(power.facility_meter.high), power_text(excess),
                      percent_text(excess / *spec.site_limit), power_text(*spec.site_limit));
-}
-
-void add_site_limit(const StepPower& power, const PowerSpec& spec, nlohmann::ordered_json& out) {
-  if (!spec.site_limit) return;
-  out["site_limit_w"] = twelve_digits(spec.site_limit->base_units());
-  out["site_peak_w"] = twelve_digits(power.facility_meter.high.base_units());
-  out["site_excess_w"] = twelve_digits(power.above(*spec.site_limit).base_units());
 }
 
 }  // namespace lockstep

@@ -42,6 +42,14 @@ bool exports_trace(const ParsedOptions& options) {
   return options.has("chakra") || options.has("goal");
 }
 
+void note_trace(Scenario& scenario) {
+  const TrainingJob& job = scenario.job;
+  if (job.parallelism.expert == 1 || expert_load(job).fullest == 1) return;
+  scenario.assumptions.emplace_back(
+      "trace: tokens for experts as even all-to-alls that take as long (Chakra and GOAL have no "
+      "uneven ones)");
+}
+
 void export_trace(const ParsedOptions& options, const Scenario& scenario) {
   const Trace trace = trace_of_step(scenario);
   if (options.has("chakra")) write_folder(options.get("chakra"), trace);

@@ -73,6 +73,12 @@ constexpr std::array kValidateOptions{
         "and software, intervals, the worst rows and what explains them.",
         "--accuracy -o tests/reference/accuracy.md"},
     OptionSpec{
+        "composed", 0, "", false,
+        "Predict every row with its software composed from what that does (its preset's features), "
+        "without what was fitted to runs of it: how well software that nobody measured is "
+        "predicted.",
+        "--composed"},
+    OptionSpec{
         "dense", 0, "", false,
         "Only dense rows: no mixture of experts, latent attention, context parallelism, FSDP, "
         "ZeRO-2 or -3, FP4, and none that disagrees with its own source.",
@@ -184,7 +190,7 @@ const PointFile* point_file(const ParsedOptions& options) {
   if (options.all(found->option).size() > 1) {
     throw UsageError("lockstep validate: several --profile; allowed: one, or more with --rows");
   }
-  for (const char* rows_only : {"dense", "source", "jobs", "fold", "unfold"}) {
+  for (const char* rows_only : {"dense", "source", "composed", "jobs", "fold", "unfold"}) {
     if (!options.has(rows_only)) continue;
     throw UsageError(fmt::format("lockstep validate: --{} selects rows; it says nothing about --{}",
                                  rows_only, found->option));
@@ -218,7 +224,7 @@ Exit run_fit(const ParsedOptions& options, const std::string& format, const Pres
 void check_alone(const ParsedOptions& options, std::string_view option) {
   for (const std::string_view other :
        {"rows", "gemm", "attention", "memory", "nccl", "power", "rl", "profile", "fit", "dense",
-        "source", "report", "accuracy", "fold", "unfold"}) {
+        "source", "composed", "report", "accuracy", "fold", "unfold"}) {
     if (other == option || !options.has(other)) continue;
     throw UsageError(fmt::format(
         "lockstep validate: --{} is about the project's own rows; found --{}", option, other));
@@ -293,6 +299,9 @@ Exit run_validate(const ParsedOptions& options, Console& console) {
       options.has("rows") ? options.get("rows") : reference_file(presets, "training.json");
   std::vector<ReferenceRow> rows = parse_rows(file, read_text_file(file));
   keep_wanted(rows, options);
+  if (options.has("composed")) {
+    for (ReferenceRow& row : rows) row.composed = true;
+  }
   std::vector<Profile> profiles;
   for (const std::string& name : options.all("profile")) {
     profiles.push_back(load_profile(name, presets));

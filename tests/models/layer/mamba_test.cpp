@@ -68,7 +68,8 @@ TEST_CASE("mamba: of the first generation, a scan moves its columns and works on
   CHECK(scan_flops(s) == 9.0 * 8192 * 16);
   CHECK(scan_bytes(s) == 2 * (4.0 * 8192 + 2 * 16));
   TransformerShape m = PresetStore{}.model("jamba_52b");
-  CHECK(mamba_matrix_parameters(m) == 4096.0 * 3 * 8192 + 8192.0 * (256 + 2 * 16) + 256.0 * 8192);
+  CHECK(layer_matrix_parameters(m, {.mixer = Mixer::mamba, .feed_forward = false}) ==
+        4096.0 * 3 * 8192 + 8192.0 * (256 + 2 * 16) + 256.0 * 8192);
   // Memory of a layer: the product in, what was selected, and the recurrence's result, in 16 bit.
   const Scenario job = hybrid({R"(model="jamba_52b")", "parallelism.tensor=1"});
   const LayerKind mixer = job.job.model.kind(0);

@@ -36,7 +36,7 @@ Bytes exchanged(const Scenario& s) {
   const WorkloadContext c{s.job, s.node, s.stack, s.transport, 1, 1, 8};
   Bytes sum;
   for (const Operation& o : layer_operations(c, {.experts = true})) {
-    if (o.axis == Axis::expert) sum += o.nvlink;
+    if (is_of_experts(o.axis)) sum += o.nvlink;
   }
   return sum;
 }

@@ -106,11 +106,11 @@ TEST_CASE("connections: more of them narrow the band over draws, down to what sp
       const HashBand found = band(leaves_of_two_nodes(Routing::ecmp), row.op, row.algorithm,
                                   row.rings ? connections * kConnectionNics : kConnectionNics,
                                   row.rings ? 1 : connections);
-      CHECK(found.least.seconds >= sprayed * (1 - 1e-9));
-      const double width = found.most.seconds - found.least.seconds;
+      CHECK(found.least.value >= sprayed * (1 - 1e-9));
+      const double width = found.most.value - found.least.value;
       CHECK(width < 0.75 * last);
       last = width;
-      if (connections == 1024) CHECK(found.most.seconds < 1.3 * sprayed);
+      if (connections == 1024) CHECK(found.most.value < 1.3 * sprayed);
     }
   }
 }
@@ -120,7 +120,7 @@ TEST_CASE("connections: queue pairs of each connection narrow the band as connec
   const auto width = [&](int queue_pairs) {
     spec.queue_pairs = queue_pairs;
     const HashBand found = band(spec, CollectiveOp::all_to_all, "pairwise", kConnectionNics, 1);
-    return found.most.seconds - found.least.seconds;
+    return found.most.value - found.least.value;
   };
   CHECK(width(16) < 0.75 * width(1));
 }

@@ -19,6 +19,8 @@ struct NamedCollective {
 constexpr std::array kGroupCollectives{NamedCollective{CollectiveOp::all_reduce, "ring"},
                                        NamedCollective{CollectiveOp::all_reduce, "tree"},
                                        NamedCollective{CollectiveOp::all_reduce, "hierarchical"},
+                                       NamedCollective{CollectiveOp::all_reduce, "collnet_direct"},
+                                       NamedCollective{CollectiveOp::all_reduce, "collnet_chain"},
                                        NamedCollective{CollectiveOp::all_gather, "pat"},
                                        NamedCollective{CollectiveOp::all_to_all, "pairwise"},
                                        NamedCollective{CollectiveOp::all_to_all, "two_level"}};
@@ -89,6 +91,23 @@ TEST_CASE("group uses: what senders put on links between switches adds up to wha
         CHECK(between > 0);
       }
     }
+  }
+}
+
+TEST_CASE("group uses: a stream that switches sum belongs to all whose bytes are in it") {
+  const Fabric fabric = group_fabric(Routing::spray, false);
+  const std::vector<FabricMember> members = all_members();
+  std::vector<std::size_t> node_of;
+  for (const FabricMember& m : members) node_of.push_back(static_cast<std::size_t>(m.node));
+  std::vector<std::vector<RouteHop>> parts(kGroupNodes);
+  GroupUses groups(fabric);
+  groups.add_by_sender({CollectiveOp::all_reduce, "collnet_direct", 1}, members, 1, node_of, parts);
+  // Two nodes of four NICs each are below a leaf: four streams of a byte go up and four come down,
+  // half of each node's.
+  for (const std::vector<RouteHop>& part : parts) {
+    double bytes = 0;
+    for (const RouteHop& hop : part) bytes += hop.share;
+    CHECK(bytes == test::near(2 * kGroupNics / 2.0));
   }
 }
 

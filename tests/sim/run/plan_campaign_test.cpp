@@ -1,11 +1,14 @@
 #include "sim/run/plan_campaign.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <string>
+#include <string_view>
 
 #include "models/base/input_error.hpp"
+#include "sim/run/summary.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/step/step.hpp"
 #include "tests/support/presets.hpp"
@@ -274,6 +277,94 @@ TEST_CASE("plan: a degraded part slows a step by what the step simulated with it
           return text.starts_with(
               "run.reliability: half: each as if NIC node 5 nic 2 keeps 50 % of its rate");
         }) == 1);
+}
+
+namespace {
+
+/// The job on two nodes a leaf, whose uplinks carry a quarter of what its NICs send: 4 leaves of 16
+/// ports down and 4 up.
+Scenario job_on_leaves() {
+  const std::string job = std::string(kJob).substr(std::string_view(kJob).find("\"model\""));
+  return read_scenario("t.json",
+                       fmt::format(R"({{"cluster": {{"node": "dgx_h100", "nodes": 8, "fabric":
+                           {{"kind": "fat_tree", "routing": "spray", "leaf_ports_down": 16,
+                             "leaf_oversubscription": 4}}}}, {}}})",
+                                   job),
+                       presets());
+}
+constexpr double kDaySeconds = 86'400;
+
+std::string cable_mode(const char* name, const char* rest) {
+  return fmt::format(R"({{"name": "{}", "component": "cable", "mean_time": "30 d", {}}})", name,
+                     rest);
+}
+
+}  // namespace
+
+TEST_CASE("plan: cables of the fabric fail as often as there are of them, and slow the step") {
+  const Scenario whole = job_on_leaves();
+  const RunSpec run = read_run_spec(
+      JsonCursor::parse(
+          "t.json",
+          fmt::format(R"({{"duration": "300 d", "reliability": {{"modes": [{}, {}, {}]}}}})",
+                      cable_mode("dead", R"("effect": "degraded", "lasts": "6 h",
+                                                          "fault": {"cables_missing": 1})"),
+                      cable_mode("half", R"("effect": "degraded", "lasts": "6 h",
+                                        "fault": {"cables_missing": 1, "rate": 0.5})"),
+                      cable_mode("crash", R"("effect": "crash")"))),
+      presets());
+  const CampaignPlan plan = plan_campaign(whole, run);
+  const std::vector<FailureMode>& modes = plan.campaign.modes;
+  REQUIRE(modes.size() == 3);
+  constexpr double kCables = 16;
+  for (const FailureMode& mode : modes) CHECK(mode.components == kCables);
+  CHECK(modes[2].scope == FailureScope::process);
+  // A dead cable slows the step as the fault of the fabric does, which it is.
+  Scenario broken = whole, drawn = whole;
+  FabricFault fault;
+  fault.part = FabricFault::Part::some_cables;
+  drawn.fabric.faults = {fault};
+  fault.count = 1;
+  broken.fabric.faults = {fault};
+  const double slowdown = simulate_step(broken).step_s / simulate_step(drawn).step_s;
+  CHECK(modes[0].slowdown == doctest::Approx(slowdown));
+  CHECK(slowdown > 1.01);
+  // Routes go around a dead cable; sprayed messages wait for a slow one, at most for its rate.
+  CHECK(modes[1].slowdown > modes[0].slowdown);
+  CHECK(modes[1].slowdown <= 2);
+
+  // Expected number of events: cables x time / mean time; within four standard deviations.
+  constexpr double kRuns = 50, kExpected = kCables * 300 / 30;
+  SampleOptions fifty;
+  fifty.trajectories = 50;
+  const RunSummary summary = summarise(plan.campaign, sample(plan.campaign, fifty));
+  for (std::size_t m = 0; m < 2; ++m) {
+    CAPTURE(m);
+    CHECK(std::abs(summary.modes[m].failures - kExpected) < 4 * std::sqrt(kExpected / kRuns));
+  }
+  CHECK(summary.wall_s.mean == doctest::Approx(300 * kDaySeconds));
+  CHECK(summary.mttf.mean_s.value() ==
+        doctest::Approx(30 * kDaySeconds / kCables).epsilon(4 / std::sqrt(kExpected * kRuns)));
+}
+
+TEST_CASE("plan: a cable that fails is one between switches of the job's fabric") {
+  const auto problem = [](const Scenario& scenario) -> std::string {
+    try {
+      (void)plan_campaign(scenario, run_of_modes(cable_mode("a", R"("effect": "crash")")));
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return {};
+  };
+  Scenario one_leaf = job_on_leaves();
+  CHECK(problem(one_leaf).empty());
+  one_leaf.fabric.leaf_ports_down = 64;
+  CHECK(problem(one_leaf) ==
+        "t.json#/run/reliability/modes/0/component: found \"cable\", of which this fabric has none "
+        "between switches; allowed: a fabric of several switches, or another component; the cable "
+        "of a NIC fails with \"nic\"");
+  one_leaf.fabric.kind = FabricKind::ideal;
+  CHECK(problem(one_leaf).find("has none between switches") != std::string::npos);
 }
 
 TEST_CASE("plan: a degraded part is one that the fabric has and the job can go on with") {

@@ -103,7 +103,7 @@ TEST_CASE("PresetStore: unknown names and kinds are errors that help") {
   CHECK_THROWS_WITH_AS((void)presets.names("gpu"),
                        "presets: found the kind \"gpu\"; allowed: gpus, nodes, models, stacks, "
                        "fabrics, transports, nvlinks, reliability, storages, chassis, "
-                       "facilities, clusters, profiles, engines. Did you mean \"gpus\"?",
+                       "facilities, clusters, profiles, engines, operators. Did you mean \"gpus\"?",
                        InputError);
   try {
     (void)presets.gpu("h100_sxm_80gb");

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "models/spec/parameter_counts.hpp"
 #include "models/spec/transformer.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "sim/scenario/read_cluster.hpp"
@@ -89,6 +90,46 @@ TEST_CASE("presets: every model has the number of weights that was published") {
     CAPTURE(row.model);
     const double predicted = total_parameters(presets.model(row.model));
     CHECK(std::abs(predicted - row.parameters) <= row.within);
+  }
+}
+
+namespace {
+
+// Models whose authors count the vision tower, and leave modules that predict further tokens out.
+constexpr std::array kPublishedCounts{
+    // Names of the models, rounded to billions.
+    PublishedSize{"qwen3_next_80b_a3b", 80e9, 0.5e9},
+    PublishedSize{"qwen3_5_397b_a17b", 397e9, 0.5e9},
+    PublishedSize{"qwen3_5_122b_a10b", 122e9, 0.6e9},
+    PublishedSize{"qwen3_5_35b_a3b", 35e9, 0.5e9},
+    PublishedSize{"qwen3_5_27b", 27e9, 0.5e9},
+    PublishedSize{"qwen3_coder_480b_a35b", 480e9, 0.5e9},
+    PublishedSize{"nemotron3_super_120b_a12b", 120e9, 1e9},
+    PublishedSize{"nemotron3_ultra_550b_a55b", 550e9, 1e9},
+    // V3's 671 B (arXiv:2412.19437) and an index in each layer, 0.85 B.
+    PublishedSize{"deepseek_v3_2", 671.9e9, 0.1e9},
+    // arXiv:2602.15763; the weights of GLM-5.2 but for the biases of its routers.
+    PublishedSize{"glm_5", 744e9, 0.5e9},
+    PublishedSize{"glm_5_2", 743'377'000'704.0, 0.5},
+    // DeepSeek-V4's report, abstract.
+    PublishedSize{"deepseek_v4_flash", 284e9, 0.5e9},
+    PublishedSize{"deepseek_v4_pro", 1600e9, 50e9},
+    // Model cards.
+    PublishedSize{"minimax_m2", 229e9, 0.5e9},
+    PublishedSize{"mimo_v2_flash", 309e9, 0.5e9},
+    PublishedSize{"step_3_7_flash", 196e9, 0.5e9},
+    PublishedSize{"nemotron_super_49b", 49.9e9, 0.05e9},
+    PublishedSize{"gemma4_26b_a4b", 25.2e9 + 0.55e9, 0.1e9},
+};
+
+}  // namespace
+
+TEST_CASE("presets: models with towers and prediction modules have as many weights as is said") {
+  const PresetStore presets;
+  for (const PublishedSize& row : kPublishedCounts) {
+    CAPTURE(row.model);
+    const ParameterCounts counts = parameter_counts(presets.model(row.model));
+    CHECK(std::abs(counts.total + counts.vision - row.parameters) <= row.within);
   }
 }
 

@@ -56,9 +56,33 @@ TEST_CASE(
   }
   NodeSpec node;
   node.nics = 8;
-  const std::vector<FailureMode> failing = failing_modes(run, node, 42, 336);
+  const std::vector<FailureMode> failing = failing_modes(run, node, 42, 336, FabricSpec{});
   const std::uint32_t counts[] = {336, 336, 84, 42, 11, 6, 3, 1};
   for (std::size_t i = 0; i < failing.size(); ++i) CHECK(failing[i].components == counts[i]);
+}
+
+TEST_CASE("reliability: failures of cables are divided by the cables that were observed") {
+  const RunSpec run = run_with("t.json", R"({
+    "observed": {"gpus": 640, "cables": 500, "time": "10 d"},
+    "modes": [{"name": "a", "component": "cable", "count": 2, "effect": "crash"}]})");
+  CHECK(mean_s(run.reliability.modes[0]) == doctest::Approx(10 * kSecondsPerDay * 500 / 2));
+  CHECK(std::ranges::count(run.assumptions,
+                           "run.reliability: a: no node goes down (\"scope\" not given)") == 1);
+  const auto problem = [](const char* observed) -> std::string {
+    try {
+      (void)run_with("t.json",
+                     std::string(R"({)") + observed +
+                         R"("modes": [{"name": "a", "component": "cable", "count": 2}]})");
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return {};
+  };
+  CHECK(problem(R"("observed": {"gpus": 640, "time": "10 d"}, )") ==
+        R"(t.json#/reliability/modes/0/count: found 2; allowed: "mean_time", or "cables" in )"
+        R"("observed" to divide by)");
+  CHECK(problem("") == R"(t.json#/reliability/modes/0/count: found 2; allowed: "mean_time", as )"
+                       R"(there is no "observed" to divide by)");
 }
 
 TEST_CASE("reliability: a mode of switches or feeds asks how many nodes they have") {
@@ -88,6 +112,7 @@ TEST_CASE("reliability: what a rack, a switch or a feed carries goes down with i
   CHECK(scope_of("switch", "") == FailureScope::switch_nodes);
   CHECK(scope_of("feed", "") == FailureScope::feed);
   CHECK(scope_of("gpu", "") == FailureScope::node);
+  CHECK(scope_of("cable", "") == FailureScope::process);
   CHECK(scope_of("job", "") == FailureScope::node);
   CHECK(scope_of("feed", R"(, "scope": "node")") == FailureScope::node);
   CHECK(scope_of("gpu", R"(, "scope": "rack")") == FailureScope::rack);

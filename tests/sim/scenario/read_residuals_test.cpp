@@ -30,8 +30,8 @@ TEST_CASE("residuals: what ships is what the writer makes of it") {
 }
 
 TEST_CASE("residuals: rows have what their group has, and errors of their own") {
-  const ResidualTable table =
-      read_residuals("r.json", residuals_with(R"(["x", 0.1, 0.2, 0.3, null], ["y", 0, 0, 0, 1])"));
+  const ResidualTable table = read_residuals(
+      "r.json", residuals_with(R"(["x", 0.1, 0.2, 0.3, null, null], ["y", 0, 0, 0, 1, 2])"));
   REQUIRE(table.size() == 2);
   CHECK(table[0].row == "x");
   CHECK(table[0].left_out == 0.2);
@@ -39,16 +39,18 @@ TEST_CASE("residuals: rows have what their group has, and errors of their own") 
   CHECK(table[1].vendor == "b");
   CHECK(table[1].traits.sharded_weights);
   CHECK(table[1].as_default == 1.0);
+  CHECK_FALSE(table[0].composed);
+  CHECK(table[1].composed == 2.0);
 }
 
 TEST_CASE("residuals: a mistake is told at its place") {
   const std::vector<std::pair<std::string, std::string>> mistakes{
-      {R"(["x", 0, 0, 0])",
+      {R"(["x", 0, 0, 0, null])",
        "r.json#/groups/0/rows/0: found an array; allowed: [row, fitted, left_out, "
-       "vendor_left_out, as_default]"},
-      {R"(["x", 0, 0, 0, null], ["y", 0, 99, 0, null])",
+       "vendor_left_out, as_default, composed]"},
+      {R"(["x", 0, 0, 0, null, null], ["y", 0, 99, 0, null, null])",
        "r.json#/groups/0/rows/1/2: found 99; allowed: a number from -20 to 20"},
-      {R"([7, 0, 0, 0, null])", "r.json#/groups/0/rows/0/0: found 7; allowed: a string"},
+      {R"([7, 0, 0, 0, null, null])", "r.json#/groups/0/rows/0/0: found 7; allowed: a string"},
       {"", "r.json#/groups: found an array; allowed: at least one row"}};
   for (const auto& [rows, message] : mistakes) {
     std::string said;

@@ -12,6 +12,7 @@
 
 #include "sim/fabric/collective_load.hpp"
 #include "sim/scenario/read_scenario.hpp"
+#include "sim/step/site.hpp"
 #include "tests/support/near.hpp"
 #include "tests/support/presets.hpp"
 
@@ -121,6 +122,30 @@ TEST_CASE("data routes: a collective loads the links that the shape of its algor
       CHECK(between > 0);
     }
   }
+}
+
+TEST_CASE("data routes: a ring goes on to the next node of a replica before the next replica") {
+  // Context-parallel ranks of a replica fill the two nodes of a leaf: the ring over four nodes
+  // leaves each leaf once, not once for each node.
+  const Scenario s =
+      data_job(R"("context": 16, "data": 2, "sharding": "none")", "llama3_8b", "adaptive", 4);
+  const StepPlan plan = plan_step(s);
+  CHECK(plan.stages.front().groups.front().lanes_cross_domains);
+  const Fabric fabric = own_fabric(s, plan);
+  std::vector<FabricMember> members;
+  for (int gpu = 0; gpu < 32; ++gpu) members.push_back(fabric_member(s.node, gpu));
+  CollectiveLoad ring(fabric);
+  ring.add(collective_shape(CollectiveOp::all_reduce, "ring", places_of(members), 16), members,
+           kFirstHashSeed);
+  const std::vector<double> load = load_of(plan, fabric, "ring");
+  const double nic = ring.by_link()[fabric.nic_up(0, 0)];
+  double between = 0;
+  for (FabricLink link = 0; link < load.size(); ++link) {
+    INFO(fabric.link_name(link));
+    CHECK(load[link] == test::near(ring.by_link()[link] / nic));
+    if (!fabric.joins_nic(link)) between += load[link];
+  }
+  CHECK(between == test::near(2 * 2 * 8));  // out of and into two leaves, on eight rails
 }
 
 }  // namespace lockstep

@@ -142,6 +142,39 @@ TEST_CASE("inside layers: GPUs that exchange tokens wait for the slowest of thei
   for (std::size_t replica = 0; replica < 4; ++replica) CHECK(exchanged(replica) == 100);
 }
 
+TEST_CASE("inside layers: GPUs of an NVLink domain that exchange tokens wait in every layer") {
+  // Two stages of two replicas: 50 ticks of compute and 10 of tokens for the other one's experts.
+  HandPlan hand{2, 2, 4};
+  for (StagePlan& stage : hand.plan.stages) {
+    stage.items = {item(Pass::forward, 0)};
+    stage.segments.resize(1);
+    stage.segments[0].compute = {50};
+    stage.segments[0].tensor = {10};
+    stage.segments[0].closed[static_cast<std::size_t>(Axis::expert)] = {10};
+  }
+  hand.plan.stages[0].items[0].sends_message = true;
+  hand.plan.stages[0].message_targets[0] = {{.chunk = 0, .forward = true}};
+  hand.plan.stages[1].items[0].needs_message = true;
+  // A GPU of either replica takes twice as long, one in each stage.
+  std::vector<ReplicaClass> classes{{0, 1, {2.0, 1.0}}, {1, 1, {1.0, 2.0}}};
+  const auto run = [&] {
+    const Fabric fabric = own_fabric(hand.scenario, hand.plan);
+    FlowNetwork network;
+    FabricLinks links{fabric, network};
+    const Wiring wiring{hand.scenario, hand.plan, classes, {.links = &links, .nodes = {}}};
+    return replay(hand.plan, classes, wiring, false);
+  };
+  for (ReplicaClass& c : classes) c.block = kNoBlock;
+  CHECK(run().end.ps == (100 + 10) + (50 + 10));
+  for (ReplicaClass& c : classes) c.block = 0;
+  const ReplayResult together = run();
+  CHECK(together.end.ps == (100 + 10) + (100 + 10));
+  CHECK(together.actors[0].straggler.ps == 0);
+  CHECK(together.actors[1].straggler.ps == 50);  // stage 1 of the first replica
+  CHECK(together.actors[2].straggler.ps == 50);  // stage 0 of the second
+  CHECK(together.actors[3].straggler.ps == 0);
+}
+
 TEST_CASE("data groups: a slow replica delays its own group first") {
   HandPlan hand{1, 4, 4};
   StagePlan& stage = hand.plan.stages.front();

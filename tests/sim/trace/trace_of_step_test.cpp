@@ -22,12 +22,12 @@ struct StepLayout {
   const char* more;  ///< of the parallelism
 };
 
-Scenario step_scenario(const StepLayout& layout) {
+Scenario step_scenario(const StepLayout& layout, const std::string& fabric = R"("ideal")") {
   const std::string text = fmt::format(
-      R"({{"model": "{}", "cluster": {{"node": "dgx_h100", "nodes": {}, "fabric": "ideal"}},
+      R"({{"model": "{}", "cluster": {{"node": "dgx_h100", "nodes": {}, "fabric": {}}},
           "parallelism": {{"tensor": {}, "pipeline": {}, "data": {}{}}},
           "batch": {{"sequences": {}, "micro": 1, "tokens": 2048}}}})",
-      layout.model, layout.nodes, layout.tensor, layout.pipeline, layout.data, layout.more,
+      layout.model, layout.nodes, fabric, layout.tensor, layout.pipeline, layout.data, layout.more,
       16 * layout.data);
   Scenario scenario = read_scenario("step.json", text, test::presets());
   // A trace has no word for stacks whose stages send and receive in turn.
@@ -87,6 +87,27 @@ TEST_CASE("trace_of_step: replayed on an ideal fabric it takes the step's time")
     CHECK(seconds_of(back, layout.nodes) ==
           doctest::Approx(seconds_of(trace, layout.nodes)).epsilon(1e-6));
     CHECK(back.size() == trace.size());
+  }
+}
+
+TEST_CASE("trace_of_step: replayed behind thin leaves it takes the step's time") {
+  // Members of a group that sums gradients lie on both nodes of a replica, which share a leaf.
+  const std::string fabric = R"({"kind": "fat_tree", "routing": "spray", "leaf_ports_down": 16,
+                                 "leaf_oversubscription": 8})";
+  const std::string text =
+      R"({"cluster": {"node": "dgx_h100", "nodes": 4, "fabric": )" + fabric + "}}";
+  const Cluster cluster =
+      read_cluster(JsonCursor::parse("test", text).at("cluster"), test::presets());
+  for (const StepLayout& layout :
+       {StepLayout{"qwen3_30b_a3b", 4, 16, 1, 2, R"(, "expert": 8, "expert_tensor": 1)"},
+        StepLayout{"qwen3_30b_a3b", 4, 1, 1, 2, R"(, "context": 16, "expert": 8)"},
+        StepLayout{"qwen3_30b_a3b", 4, 1, 1, 32, R"(, "expert": 16)"}}) {
+    CAPTURE(layout.tensor);
+    CAPTURE(layout.more);
+    const Scenario scenario = step_scenario(layout, fabric);
+    const double replayed =
+        to_seconds(test::replayed(trace_of_step(scenario), cluster).end).base_units();
+    CHECK(replayed == doctest::Approx(simulate_step(scenario).step_s).epsilon(1e-3));
   }
 }
 

@@ -1,6 +1,7 @@
 #include "tools/lockstep/accuracy/residuals_file.hpp"
 
 #include <fmt/format.h>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -13,10 +14,14 @@ namespace {
 
 constexpr std::string_view kAbout =
     "Errors of predicted step times of published training runs, log(predicted / measured), by what "
-    "was run alike: [row, fitted, left_out, vendor_left_out, as_default]. left_out: with the row's "
+    "was run alike: [row, fitted, left_out, vendor_left_out, as_default, composed]. left_out: with "
+    "the row's "
     "source left out of the fit; vendor_left_out: with all sources of its vendor left out; "
     "as_default: predicted with the stack that stands in where none is named, null where it cannot "
-    "run the row. Made by: lockstep fit --leave-out --residuals FILE. Intervals of predictions "
+    "run the row; composed: with the software composed from what it does, GPU constants and a "
+    "common "
+    "level that no row of the vendor had a part in. Made by: lockstep fit --leave-out --residuals "
+    "FILE. Intervals of predictions "
     "come "
     "from it.";
 
@@ -32,9 +37,11 @@ std::string group_of(const Residual& r) {
 }
 
 std::string errors_of(const Residual& r) {
-  return fmt::format("[{},{:.4f},{:.4f},{:.4f},{}]", json_string(r.row), r.fitted, r.left_out,
-                     r.vendor_left_out,
-                     r.as_default ? fmt::format("{:.4f}", *r.as_default) : "null");
+  const auto number = [](const std::optional<double>& error) {
+    return error ? fmt::format("{:.4f}", *error) : "null";
+  };
+  return fmt::format("[{},{:.4f},{:.4f},{:.4f},{},{}]", json_string(r.row), r.fitted, r.left_out,
+                     r.vendor_left_out, number(r.as_default), number(r.composed));
 }
 
 }  // namespace

@@ -44,6 +44,7 @@ void add_run_headline(Page& page, const CampaignResult& result) {
   }
   page.headline(run_headline(result));
   page.figures(run_figures(result));
+  if (result.hash) page.paragraph(escaped("Hashed paths: " + run_hash_text(*result.hash) + "."));
 }
 
 void add_run_sections(Page& page, const CampaignResult& result) {

@@ -4,19 +4,22 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <memory>
 #include <optional>
 #include <ostream>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include "models/base/json_cursor.hpp"
 #include "models/base/number_text.hpp"
-#include "models/layer/memory.hpp"
+#include "sim/answer/rl_answer.hpp"
 #include "sim/rl/rl_step.hpp"
 #include "sim/scenario/names.hpp"
 #include "tools/console/assertion.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/console/table.hpp"
+#include "tools/lockstep/draws/hash_draws.hpp"
 
 namespace lockstep {
 namespace {
@@ -25,15 +28,6 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kLabels = 18;
 constexpr int kBarColumns = 34;
-
-/// Shares of the GPU-seconds of a step, by RlBucket; they add up to 1.
-std::vector<double> shares_of(const RlReport& report) {
-  const double all = report.step.base_units() * report.gpus();
-  std::vector<double> shares;
-  shares.reserve(report.gpu_seconds.size());
-  for (const double seconds : report.gpu_seconds) shares.push_back(seconds / all);
-  return shares;
-}
 
 std::string scorers_text(const RlSpec& rl) {
   std::vector<std::string> parts{"actor"};
@@ -77,10 +71,26 @@ std::string title(const RlScenario& s, const RlReport& r, const TextStyle& style
                          grouped(r.training_batch.micro_sequences)));
 }
 
-std::string headline(const RlScenario& s, const RlReport& r, const TextStyle& style) {
+/// By how much the step may take another time: a sample of replicas, draws of the hashes.
+std::string spread_lines(const RlReport& r, const std::optional<HashAnswer>& hash) {
+  std::string out;
+  if (r.band && r.band->low_s < r.band->high_s) {
+    out += labelled_line("Unfolded", kLabels,
+                         fmt::format("{} to {} (a sample of the trainers' replicas was simulated)",
+                                     duration_text(r.band->low_s), duration_text(r.band->high_s)));
+  }
+  if (!hash) return out;
+  return out + (hash->draws == 1 ? labelled_line("Hash", kLabels, one_draw_text(*hash))
+                                 : labelled_line(fmt::format("{} hash draws", hash->draws), kLabels,
+                                                 hash_text(hash->bands[0])));
+}
+
+std::string headline(const RlScenario& s, const RlReport& r, const std::optional<HashAnswer>& hash,
+                     const TextStyle& style) {
   const double gpus = r.generation_gpus > 0 ? r.generation_gpus : r.training_gpus;
   std::string out = "\n";
   out += labelled_line("Step time", kLabels, style.bold(duration_text(r.step.base_units())));
+  out += spread_lines(r, hash);
   const std::optional<Expectation>& expect = s.training.expect;
   if (expect && expect->step_time) {
     const double measured = expect->step_time->base_units();
@@ -122,7 +132,7 @@ std::string headline(const RlScenario& s, const RlReport& r, const TextStyle& st
 }
 
 std::string waterfall(const RlReport& r, const TextStyle& style) {
-  const std::vector<double> shares = shares_of(r);
+  const std::vector<double> shares = rl_shares(r);
   const std::vector<double> percentages = percentages_that_add_up(shares);
   const double longest = *std::ranges::max_element(shares);
   std::size_t width = 0;
@@ -140,8 +150,9 @@ std::string waterfall(const RlReport& r, const TextStyle& style) {
                            duration_text(r.step.base_units()));
 }
 
-std::string table_text(const RlScenario& s, const RlReport& r, const TextStyle& style) {
-  std::string out = title(s, r, style) + headline(s, r, style) + waterfall(r, style);
+std::string table_text(const RlScenario& s, const RlReport& r,
+                       const std::optional<HashAnswer>& hash, const TextStyle& style) {
+  std::string out = title(s, r, style) + headline(s, r, hash, style) + waterfall(r, style);
   if (s.training.assumptions.empty()) return out;
   out += "\n";
   for (const std::string& assumed : s.training.assumptions) {
@@ -150,54 +161,11 @@ std::string table_text(const RlScenario& s, const RlReport& r, const TextStyle& 
   return out;
 }
 
-Json rl_json(const RlScenario& s, const RlReport& r) {
-  const auto number = [](double value) { return twelve_digits(value); };
-  const double generating = r.generation_gpus > 0 ? r.generation_gpus : r.training_gpus;
-  Json out{{"scenario", s.training.file},
-           {"model", s.training.job.model.name},
-           {"algorithm", s.rl.algorithm->name},
-           {"schedule", kRlScheduleNames[static_cast<std::size_t>(s.rl.schedule)]},
-           {"gpus", r.gpus()},
-           {"training_gpus", r.training_gpus},
-           {"generation_gpus", r.generation_gpus},
-           {"step_s", number(r.step.base_units())},
-           {"generation_s", number(r.generation.base_units())},
-           {"scores_s", number(r.scores.base_units())},
-           {"training_s", number(r.training.base_units())},
-           {"offload_s", number(r.offload.base_units())},
-           {"weight_sync_s", number(r.weight_sync.base_units())},
-           {"tokens_per_step", number(r.tokens)},
-           {"tokens_per_s_per_gpu", number(r.tokens_per_s_per_gpu())},
-           {"generated_tokens_per_s", number(r.generated_per_s())},
-           {"generated_tokens_per_s_per_gpu", number(r.generated_per_s() / generating)},
-           {"generation_idle_share", number(r.generation_idle)},
-           {"training_idle_share", number(r.training_idle)},
-           {"response_mean_tokens", number(r.response_mean)},
-           {"response_most_tokens", r.response_most},
-           {"replicas", r.replicas},
-           {"sequences_mean", number(r.sequences_mean)},
-           {"sequences_most", r.sequences_most},
-           {"cache_tokens", number(r.cache_tokens)},
-           {"preempted", r.preempted},
-           {"update_s", number(r.update.step_s)},
-           {"training_mfu", number(r.update.mfu_full)},
-           {"training_mfu_full", number(r.update.mfu_full)},  // as it was called before
-           {"training_mfu_causal", number(r.update.mfu_causal)},
-           {"buckets", Json::object()},
-           {"assumptions", s.training.assumptions}};
-  const std::vector<double> shares = shares_of(r);
-  for (std::size_t i = 0; i < shares.size(); ++i) {
-    out["buckets"][std::string(rl_buckets()[i].name)] = {{"gpu_s", number(r.gpu_seconds[i])},
-                                                         {"share", number(shares[i])}};
-  }
-  return out;
-}
-
 /// A line for each bucket.
 CsvText rl_csv(const RlReport& r) {
   const auto line = [](std::vector<std::string> cells) { return csv_line(cells); };
   CsvText out = line({"bucket", "gpu_s", "share"});
-  const std::vector<double> shares = shares_of(r);
+  const std::vector<double> shares = rl_shares(r);
   for (std::size_t i = 0; i < shares.size(); ++i) {
     out += line(
         {std::string(rl_buckets()[i].name), number_text(r.gpu_seconds[i]), number_text(shares[i])});
@@ -205,20 +173,20 @@ CsvText rl_csv(const RlReport& r) {
   return out;
 }
 
-/// Training has to fit by itself: during a rollout its state leaves, or takes of the cache.
-void require_memory(const RlScenario& s) {
-  const Scenario& t = s.training;
-  const MemoryVerdict memory = check_memory(t.job, t.stack, t.node.gpu);
-  if (memory.fits) return;
-  const auto gib = [](Bytes bytes) { return significant(bytes / gibibytes(1)) + " GiB"; };
-  throw InputError(
-      {.file = t.file,
-       .pointer = "",
-       .found = fmt::format("training that needs {} on a GPU of stage {}",
-                            gib(memory.peak.needed()), memory.fullest_stage),
-       .allowed = fmt::format("at most {}{} (--allow-oom predicts anyway)", gib(memory.usable),
-                              memory.nearest_fit.empty() ? "" : ", as with " + memory.nearest_fit),
-       .nearest = {}});
+/// The step with each draw of the training cluster's hashes; nothing where they decide nothing.
+std::optional<HashAnswer> hash_of(const RlScenario& scenario, const RlReport& report,
+                                  const ParsedOptions& options, Console& console) {
+  const Scenario& training = scenario.training;
+  const NicPorts ports = nic_ports(training.node);
+  const HashDraws draws =
+      hash_draws_of(options, training.file, training.fabric, training.nodes, ports);
+  if (!is_hashed(training.fabric, training.nodes, ports)) return std::nullopt;
+  return answer_of_draws(draws, {report.step.base_units()}, console, [&scenario](int draw) {
+    RlScenario drawn = scenario;
+    drawn.training.fabric.hash_draw = draw;
+    if (drawn.rl.critic) drawn.rl.critic->fabric.hash_draw = draw;
+    return std::vector{simulate_rl_step(drawn).step.base_units()};
+  });
 }
 
 }  // namespace
@@ -228,15 +196,18 @@ Exit run_rl(const std::string& file, const std::string& text, const PresetStore&
   const std::string format = options.choice("format", kFormats);
   const std::vector<Assertion> assertions = parse_assertions(options.all("assert"));
   const RlScenario scenario = read_rl_scenario(
-      file, text, presets, {.set = options.all("set"), .profiles = options.all("profile")});
+      file, text, presets, {.set = changes_of(options), .profiles = options.all("profile")});
   if (!options.has("allow-oom")) require_memory(scenario);
   const RlReport report = simulate_rl_step(scenario);
-  const Json json = rl_json(scenario, report);
+  const JsonCursor root = JsonCursor::parse(file, text, JsonStyle::plain, options.all("set"));
+  const std::optional<HashAnswer> hash = hash_of(scenario, report, options, console);
+  const Json json = rl_json(scenario, report, hash, std::make_shared<const Json>(root.json()));
   const std::vector<std::string> misses = all_missed(assertions, json);
+  warn_of_old_names(assertions, json, console);
   const TextStyle style = output_style(options, console);
   write_output(format == "json"  ? Answer(JsonText(json))
                : format == "csv" ? Answer(rl_csv(report))
-                                 : Answer::terminal(table_text(scenario, report, style)),
+                                 : Answer::terminal(table_text(scenario, report, hash, style)),
                options, console);
   return report_misses(misses, console);
 }

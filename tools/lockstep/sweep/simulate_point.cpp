@@ -36,9 +36,11 @@ Json step_answer(RunResult& result, const StepIntervals& intervals) {
   return result_json(result);
 }
 
-std::optional<Json> run_answer(const Scenario& scenario, const RunSpec& run,
+std::optional<Json> run_answer(const RunResult& job, const RunSpec& run,
                                const StepIntervals& intervals, const std::function<bool()>& go_on) {
+  const Scenario& scenario = job.scenario;
   CampaignResult result{.scenario = scenario, .plan = plan_campaign(scenario, run), .summary = {}};
+  result.written = job.written;
   SampleOptions sampling;
   sampling.trajectories = static_cast<std::uint32_t>(run.trajectories);
   sampling.within = run.within;
@@ -93,13 +95,13 @@ std::optional<PointAnswer> simulate_point(const Sweep& sweep, const Json& scenar
         .report = {},
         .memory = {}};
     result.scenario.file = file_name(sweep);
+    result.written = std::make_shared<const Json>(scenario);
     result.memory = check_memory(result.scenario);
     if (!sweep.allow_oom) require_memory(result);
     if (!sweep.is_run) return PointAnswer{.error = {}, .json = step_answer(result, intervals)};
     const JsonCursor root = JsonCursor::parse(sweep.scenario_file, text);
-    std::optional<Json> answer =
-        run_answer(result.scenario, read_run_spec(root.at("run"), presets, result.scenario.site),
-                   intervals, go_on);
+    std::optional<Json> answer = run_answer(
+        result, read_run_spec(root.at("run"), presets, result.scenario.site), intervals, go_on);
     if (!answer) return std::nullopt;
     return PointAnswer{.error = {}, .json = *std::move(answer)};
   } catch (const std::exception& error) {

@@ -93,6 +93,7 @@ constexpr std::array kTuneOptions{
     OptionSpec{"quiet", 'q', "", false, "Show no progress.", "--quiet"},
     kFoldOption,
     kUnfoldOption,
+    kStackOption,
     kPresetsOption,
 };
 
@@ -263,7 +264,7 @@ Exit run_tune(const ParsedOptions& options, Console& console) {
   const bool by_mfu = options.choice("objective", kObjectives) == "mfu";
   const PresetStore presets(options.all("presets"));
   const std::string& path = options.positionals.front();
-  const std::vector<std::string> sets = options.all("set");
+  const std::vector<std::string> sets = changes_of(options);
   const std::string text = read_text_file(path);
   const JsonCursor root = JsonCursor::parse(path, text, JsonStyle::plain, sets);
   check_kind(root);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "models/base/number_text.hpp"
+#include "sim/fabric/hash_band.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/step/unseen_traffic.hpp"
 #include "tools/lockstep/tune/tune_output.hpp"
@@ -274,6 +275,9 @@ std::vector<std::string> tune_notes(const TuneStudy& study) {
   for (std::size_t t = 0; t < texts.size(); ++t) {
     texts[t] = fmt::format("Of number {}: {}", fmt::join(ranks[t], ", "), texts[t]);
   }
+  const Scenario& base = study.base;
+  std::string draw = draw_words(base.fabric, base.nodes, nic_ports(base.node));
+  if (!draw.empty() && !study.result.best.empty()) texts.push_back("All layouts: " + draw);
   return texts;
 }
 

@@ -7,9 +7,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "sim/answer/assertion.hpp"
 #include "sim/scenario/claim.hpp"
-#include "tools/console/assertion.hpp"
-#include "tools/console/table.hpp"
 
 namespace lockstep {
 
@@ -22,17 +21,16 @@ class ClaimCheck {
 
   /// A line for each bound that the answer does not keep.
   [[nodiscard]] std::vector<std::string> misses() const;
-  /// The JSON output's "claim": sentence, verdict, explanation, source, and every bound.
-  [[nodiscard]] nlohmann::ordered_json json() const;
-  /// For people.
-  [[nodiscard]] std::string text(const TextStyle& style) const;
-
- private:
   struct Bound {
     Assertion assertion;
     double value = 0;
     std::optional<std::string> miss;
   };
+  [[nodiscard]] const Claim& claim() const { return claim_; }
+  [[nodiscard]] const std::string& source() const { return source_; }
+  [[nodiscard]] const std::vector<Bound>& bounds() const { return bounds_; }
+
+ private:
   Claim claim_;
   std::string source_;
   std::vector<Bound> bounds_;

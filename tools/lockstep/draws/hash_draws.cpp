@@ -1,4 +1,4 @@
-#include "tools/lockstep/hash_draws.hpp"
+#include "tools/lockstep/draws/hash_draws.hpp"
 
 #include <algorithm>
 #include <exception>
@@ -8,8 +8,6 @@
 #include <tbb/task_arena.h>
 #include <thread>
 #include <utility>
-
-#include <nlohmann/json.hpp>
 
 #include "models/base/number_text.hpp"
 #include "tools/console/progress.hpp"
@@ -31,7 +29,7 @@ HashDraws hash_draws_of(const ParsedOptions& options, const std::string& file,
 }
 
 HashAnswer answer_of_draws(const HashDraws& draws, std::vector<double> first, Console& console,
-                           const std::function<std::vector<double>(int draw)>& times) {
+                           const std::function<std::vector<double>(int draw)>& numbers) {
   HashAnswer answer{.draw = draws.first, .draws = draws.count};
   if (draws.count == 1) return answer;
   const auto count = static_cast<std::size_t>(draws.count);
@@ -47,7 +45,7 @@ HashAnswer answer_of_draws(const HashDraws& draws, std::vector<double> first, Co
   arena.execute([&] {
     tbb::parallel_for(std::size_t{1}, count, [&](std::size_t i) {
       try {
-        of_draw[i] = times(draws.first + static_cast<int>(i));
+        of_draw[i] = numbers(draws.first + static_cast<int>(i));
         progress.one_done();
       } catch (...) {
         errors[i] = std::current_exception();
@@ -59,42 +57,20 @@ HashAnswer answer_of_draws(const HashDraws& draws, std::vector<double> first, Co
     if (error) std::rethrow_exception(error);
   }
   for (std::size_t which = 0; which < of_draw.front().size(); ++which) {
-    std::vector<double> seconds;
-    seconds.reserve(of_draw.size());
-    for (const std::vector<double>& one : of_draw) seconds.push_back(one.at(which));
-    answer.bands.push_back(hash_band(draws.first, seconds));
+    std::vector<double> values;
+    values.reserve(of_draw.size());
+    for (const std::vector<double>& one : of_draw) values.push_back(one.at(which));
+    answer.bands.push_back(hash_band(draws.first, values));
   }
   return answer;
 }
 
-nlohmann::ordered_json hash_json(const HashAnswer& hash) {
-  nlohmann::ordered_json out{{"draw", hash.draw}};
-  if (hash.draws > 1) out["draws"] = hash.draws;
-  return out;
-}
-
-void add_band(const HashBand& band, nlohmann::ordered_json& out) {
-  const auto add = [&out](const std::string& name, const HashDraw& of) {
-    out[name + "_s"] = twelve_digits(of.seconds);
-    out[name + "_draw"] = of.draw;
-  };
-  add("least", band.least);
-  add("median", band.median);
-  add("most", band.most);
-}
-
-void add_band_headline(const HashBand& band, nlohmann::ordered_json& out) {
-  out["hash_least_s"] = twelve_digits(band.least.seconds);
-  out["hash_median_s"] = twelve_digits(band.median.seconds);
-  out["hash_most_s"] = twelve_digits(band.most.seconds);
-}
-
 std::string hash_text(const HashBand& band) {
   const auto part = [](const HashDraw& of) {
-    return fmt::format("{} (draw {})", duration_text(of.seconds), of.draw);
+    return fmt::format("{} (draw {})", duration_text(of.value), of.draw);
   };
-  if (band.least.seconds == band.most.seconds) {
-    return fmt::format("{} with every draw", duration_text(band.least.seconds));
+  if (band.least.value == band.most.value) {
+    return fmt::format("{} with every draw", duration_text(band.least.value));
   }
   return fmt::format("{} to {}, median {}", part(band.least), part(band.most), part(band.median));
 }

@@ -1,4 +1,4 @@
-#include "tools/lockstep/run_result.hpp"
+#include "sim/answer/step_answer.hpp"
 
 #include <cmath>
 #include <fmt/format.h>
@@ -6,7 +6,7 @@
 
 #include "models/base/input_error.hpp"
 #include "models/base/number_text.hpp"
-#include "tools/lockstep/run_pools.hpp"
+#include "sim/step/pool_memory.hpp"
 
 namespace lockstep {
 
@@ -16,9 +16,9 @@ void widen(PredictionInterval& interval, const std::optional<StepBand>& band, do
   interval.high *= band->high_s / step_s;
 }
 
-std::string interval_text(double step_s, const PredictionInterval& interval) {
-  return fmt::format("{} to {} ({})", duration_text(step_s * interval.low),
-                     duration_text(step_s * interval.high), words_of(interval));
+const NodeSpec& tightest_node(const Scenario& scenario) {
+  if (scenario.pools.empty()) return scenario.node;
+  return scenario.node_of(tightest_pool(pool_memory(scenario)));
 }
 
 void require_memory(const RunResult& result) {

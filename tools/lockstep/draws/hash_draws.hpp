@@ -1,14 +1,12 @@
-/// --hash-seeds N of `lockstep run` and `lockstep comm`: the band of an answer's times over draws
-/// of an ECMP fabric's hashes.
+/// --hash-seeds N of `lockstep run`, `comm` and `replay`: the band of an answer's numbers over
+/// draws of an ECMP fabric's hashes.
 #pragma once
 
 #include <functional>
 #include <string>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
-#include "sim/fabric/hash_band.hpp"
+#include "sim/answer/hash_answer.hpp"
 #include "sim/scenario/read_cluster.hpp"
 #include "tools/console/console.hpp"
 
@@ -36,24 +34,10 @@ struct HashDraws {
 HashDraws hash_draws_of(const ParsedOptions& options, const std::string& file,
                         const FabricSpec& fabric, int nodes, const NicPorts& ports);
 
-/// What an answer says of draws: which one it is, and the bands of its times over several.
-struct HashAnswer {
-  int draw = 1;
-  int draws = 1;
-  std::vector<HashBand> bands{};  ///< in the order of the times; empty where there is one draw
-};
-
 /// `times` gives the times of one draw of the fabric, always as many; those of the first draw are
 /// known. As many draws at once as there are threads, with the same answer for any number of them.
 HashAnswer answer_of_draws(const HashDraws& draws, std::vector<double> first, Console& console,
-                           const std::function<std::vector<double>(int draw)>& times);
-
-/// {"draw"}, with several also {"draws"}.
-nlohmann::ordered_json hash_json(const HashAnswer& hash);
-/// Adds "least_s", "least_draw", "median_s" and so on.
-void add_band(const HashBand& band, nlohmann::ordered_json& out);
-/// Adds "hash_least_s", "hash_median_s" and "hash_most_s", for the first level of an answer.
-void add_band_headline(const HashBand& band, nlohmann::ordered_json& out);
+                           const std::function<std::vector<double>(int draw)>& numbers);
 
 /// "5.12 s (draw 3) to 5.9 s (draw 7), median 5.31 s (draw 1)", or "5.12 s with every draw"
 std::string hash_text(const HashBand& band);

@@ -1,0 +1,93 @@
+#include "models/spec/blocks.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr ProductNames kDeltaIn{"delta_in", "delta_in.input_gradient", "delta_in.weight_gradient"};
+constexpr ProductNames kDeltaThin{"delta_thin", "delta_thin.input_gradient",
+                                  "delta_thin.weight_gradient"};
+constexpr ProductNames kDeltaDecay{"delta_decay", "delta_decay.input_gradient",
+                                   "delta_decay.weight_gradient"};
+constexpr ProductNames kDeltaGate{"delta_gate", "delta_gate.input_gradient",
+                                  "delta_gate.weight_gradient"};
+constexpr ProductNames kDeltaOut{"delta_out", "delta_out.input_gradient",
+                                 "delta_out.weight_gradient"};
+
+/// What decays and gates are made from, whole on every tensor-parallel rank.
+void add_thin(double hidden, double columns, Layer& out) {
+  if (columns == 0) return;
+  out.rows.emplace_back(Product{.names = kDeltaThin,
+                                .in = {.whole = hidden},
+                                .out = {.whole = columns},
+                                .rows = Rows::repeated,
+                                .ways = Ways::none});
+  out.saved.push_back({.columns = columns, .rows = Rows::repeated});
+}
+
+/// A wide product's columns out of thin ones.
+void add_widening(const ProductNames& names, double rank, double columns, Layer& out) {
+  out.rows.emplace_back(Product{.names = names, .in = {.whole = rank}, .out = {.shared = columns}});
+  out.saved.push_back({.columns = columns});
+}
+
+}  // namespace
+
+double delta_flops(const DeltaShape& s) {
+  const double k = s.key_dim, v = s.value_dim;
+  return s.value_heads * (6 * k * v + 2.0 * s.chunk * (k + v));
+}
+
+double delta_bytes(const DeltaShape& s) {
+  constexpr double kHalfWord = 2, kWord = 4;
+  // Queries, keys and values, and what they give; decays and strengths.
+  const double decays = s.channel_decay ? s.keys() : s.value_heads;
+  const double columns = kHalfWord * (s.mixed() + s.values() + decays + s.value_heads);
+  // Written, read, and read again with the gradients' states of the same size apart.
+  const double states = 3 * kWord * s.values() * s.key_dim / s.chunk;
+  return columns + states;
+}
+
+void add_delta(const TransformerShape& m, const KindShape&, Layer& out) {
+  const DeltaShape& s = m.delta;
+  const double h = m.hidden, values = s.values();
+  // Queries, keys, values, the output gate, a strength for each head and its decay.
+  double columns = s.mixed() + s.value_heads;
+  if (!s.channel_decay) columns += s.value_heads;
+  if (s.gate_rank == 0) columns += values;
+  out.rows.emplace_back(Product{.names = kDeltaIn,
+                                .in = {.whole = h},
+                                .out = {.shared = columns},
+                                .in_pieces = true,
+                                .adapter = AdapterModule::qkv});
+  out.saved.push_back({.columns = columns});
+  add_thin(h, (s.channel_decay ? s.key_dim : 0) + s.gate_rank, out);
+  if (s.channel_decay) add_widening(kDeltaDecay, s.key_dim, s.keys(), out);
+  if (s.gate_rank > 0) add_widening(kDeltaGate, s.gate_rank, values, out);
+  out.rows.emplace_back(
+      Kernel{.name = "convolution", .columns = {.shared = s.mixed()}, .bytes = 4, .backward = 3});
+  // Kernels of a pass: scores of a chunk, their inverse, states, and what they give
+  // (github:fla-org/flash-linear-attention:fla/ops/gated_delta_rule/chunk.py).
+  out.rows.emplace_back(Scan{.flops = delta_flops(s), .bytes = delta_bytes(s), .kernels = 5});
+  out.rows.emplace_back(Kernel{.name = "gated_norm",
+                               .columns = {.shared = values},
+                               .bytes = 6,
+                               .backward = 1.5,
+                               .again = Again::norm,
+                               .or_again = Again::norm});
+  out.rows.emplace_back(Product{.names = kDeltaOut,
+                                .in = {.shared = values},
+                                .out = {.whole = h},
+                                .in_pieces = true,
+                                .adapter = AdapterModule::projection});
+  out.rows.emplace_back(PairExchange{kDeltaIn, kDeltaOut});
+  // The convolution; decay and step bias of each head, or of each channel; the norm.
+  out.small += s.mixed() * s.kernel + s.value_heads + s.value_dim +
+               (s.channel_decay ? s.keys() : s.value_heads);
+  // Convolved columns, what the recurrence gives, and the operand of the product out.
+  out.saved.push_back({.columns = s.mixed() + values});
+  out.saved.push_back(
+      {.columns = values, .keep = Keep::operand, .product = AdapterModule::projection});
+  out.cache.state = values * s.key_dim;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,431 @@
+// Decoders whose layers differ by more than experts and windows, read by the keys that say how.
+// Sources: configuration_*.py and modeling_*.py of each family in
+// https://github.com/huggingface/transformers, and the code beside the weights of deepseek_v4,
+// kimi_linear, minimax_m3, mimo_v2_flash, step3p7 and nemotron-nas on https://huggingface.co.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/spec/hugging_face_parts.hpp"
+
+namespace lockstep::hugging_face {
+namespace {
+
+using Keys = std::initializer_list<std::string_view>;
+
+/// The first of several names of one thing that is there and not null.
+std::optional<JsonCursor> first_of(const JsonCursor& config, Keys keys) {
+  for (const std::string_view key : keys) {
+    std::optional<JsonCursor> value = config.find(key);
+    if (value && !value->is_null()) return value;
+  }
+  return std::nullopt;
+}
+
+int first_or(const JsonCursor& config, Keys keys, int low, int high, int otherwise) {
+  const std::optional<JsonCursor> value = first_of(config, keys);
+  return value ? value->integer(low, high) : otherwise;
+}
+
+/// Where it has to be there: the complaint is about the first of its names.
+int first_at(const JsonCursor& config, Keys keys, int low, int high) {
+  const std::optional<JsonCursor> value = first_of(config, keys);
+  return (value ? *value : config.at(*keys.begin())).integer(low, high);
+}
+
+/// Reads one family's file, layer by layer.
+class LayerReader {
+ public:
+  LayerReader(const JsonCursor& config, std::string_view type, TransformerShape& shape,
+              std::vector<std::string>& assumptions)
+      : config_(config), type_(type), shape_(shape), assumptions_(assumptions) {}
+
+  void read() {
+    read_widths();
+    layers_.assign(static_cast<std::size_t>(shape_.layers), KindShape{});
+    read_blocks();
+    read_experts();
+    read_mixers();
+    read_windows();
+    read_choices();
+    read_gates();
+    assign_layers();
+    shape_.residual_streams = integer_or(config_, "hc_mult", 1, 64, 1);
+    constexpr int kMostPredicted = 64;
+    shape_.predicted_tokens =
+        first_or(config_, {"num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules"},
+                 0, kMostPredicted, 0);
+    refuse_shared_layers();
+  }
+
+ private:
+  [[nodiscard]] bool has(std::string_view key) const {
+    return first_of(config_, {key}).has_value();
+  }
+
+  /// A list with an element for each layer; of some, further ones are for prediction modules.
+  std::vector<JsonCursor> list_of(const JsonCursor& list) const {
+    std::vector<JsonCursor> elements = list.elements(kMostLayers);
+    if (std::ssize(elements) < shape_.layers) {
+      list.fail("an array of " + std::to_string(shape_.layers) + " (num_hidden_layers)");
+    }
+    elements.erase(elements.begin() + shape_.layers, elements.end());
+    return elements;
+  }
+  /// Calls `use` for each layer with the value that a list has for it.
+  template <class Use>
+  bool for_each_layer(const JsonCursor& of, std::string_view key, const Use& use) {
+    const std::optional<JsonCursor> list = first_of(of, {key});
+    if (!list || !list->is_array()) return false;
+    const std::vector<JsonCursor> elements = list_of(*list);
+    for (std::size_t i = 0; i < elements.size(); ++i) use(layers_[i], elements[i]);
+    return true;
+  }
+
+  void read_widths() {
+    shape_.layers = config_.at("num_hidden_layers").integer(1, kMostLayers);
+    shape_.hidden = config_.at("hidden_size").integer(1, kMostWidth);
+    shape_.heads = config_.at("num_attention_heads").integer(1, kMostHeads);
+    shape_.vocabulary = config_.at("vocab_size").integer(1, kMostTokens);
+    shape_.gated = true;
+    shape_.rotary = true;
+    shape_.tied = flag_or(config_, "tie_word_embeddings", type_.starts_with("gemma"));
+    shape_.kv_heads = integer_or(config_, "num_key_value_heads", 1, kMostHeads, shape_.heads);
+    if (has("kv_lora_rank")) {
+      read_latent_attention(config_, shape_);
+      if (flag_or(config_, "mla_use_nope", false)) shape_.rotary = false;
+    } else {
+      const int otherwise = std::max(1, shape_.hidden / shape_.heads);
+      shape_.head_dim = integer_or(config_, "head_dim", 1, kMostWidth, otherwise);
+    }
+    if (shape_.heads % shape_.kv_heads != 0) {
+      config_.at("num_key_value_heads")
+          .fail("a divisor of " + std::to_string(shape_.heads) + " (num_attention_heads)");
+    }
+    shape_.ffn = first_or(config_, {"dense_intermediate_size", "intermediate_size"}, 1, kMostWidth,
+                          first_or(config_, {"moe_intermediate_size"}, 1, kMostWidth, 1));
+    shape_.max_positions = integer_or(config_, "max_position_embeddings", 1, kMostTokens, 0);
+    if (has("o_groups")) {
+      shape_.low_rank = {.query_rank = config_.at("q_lora_rank").integer(1, kMostWidth),
+                         .output_groups = config_.at("o_groups").integer(1, shape_.heads),
+                         .output_rank = config_.at("o_lora_rank").integer(1, kMostWidth)};
+    }
+  }
+
+  /// Layers without attention, and MLPs of different widths
+  /// (https://huggingface.co/nvidia/Llama-3_3-Nemotron-Super-49B-v1/blob/main/modeling_decilm.py).
+  void read_blocks() {
+    for (KindShape& layer : layers_) {
+      layer.latent = shape_.latent.key_value_rank > 0;
+      layer.ffn = shape_.ffn;
+    }
+    int widest = 0;
+    const bool listed =
+        for_each_layer(config_, "block_configs", [&](KindShape& layer, const JsonCursor& block) {
+          const JsonCursor attention = block.at("attention"), mlp = block.at("ffn");
+          for (const JsonCursor& part : {attention, mlp}) {
+            const std::optional<JsonCursor> linear = part.find("replace_with_linear");
+            if (linear && !linear->is_null() && linear->boolean()) {
+              linear->fail("false: a layer with a product in place of its block is not known");
+            }
+          }
+          if (flag_or(attention, "no_op", false)) {
+            layer.mixer = Mixer::none;
+          } else {
+            layer.kv_heads =
+                shape_.heads / attention.at("n_heads_in_group").integer(1, shape_.heads);
+            shape_.kv_heads = layer.kv_heads;
+          }
+          layer.ffn = flag_or(mlp, "no_op", false) ? 0 : ffn_of(mlp.at("ffn_mult"));
+          widest = std::max(widest, layer.ffn);
+        });
+    if (listed) shape_.ffn = std::max(1, widest);
+  }
+  /// Two thirds of the multiple, up to whole blocks of 256.
+  [[nodiscard]] int ffn_of(const JsonCursor& multiple) const {
+    constexpr Interval kMultiple{0, 64, true};
+    constexpr int kBlock = 256;
+    const double width = std::floor(2 * multiple.number(kMultiple) * shape_.hidden / 3);
+    return static_cast<int>(std::ceil(width / kBlock)) * kBlock;
+  }
+
+  void read_experts() {
+    const std::optional<JsonCursor> count =
+        first_of(config_, {"n_routed_experts", "num_experts", "num_local_experts",
+                           "num_routed_experts", "moe_num_experts"});
+    if (!count || !flag_or(config_, "enable_moe_block", true)) return;
+    ExpertShape& x = shape_.experts;
+    x.count = count->integer(1, kMostExperts);
+    x.per_token = first_at(
+        config_,
+        {"num_experts_per_tok", "num_experts_per_token", "top_k_experts", "moe_k", "moe_topk"}, 1,
+        x.count);
+    x.ffn = first_at(config_, {"moe_intermediate_size", "intermediate_size"}, 1, kMostWidth);
+    x.latent =
+        first_or(config_, {"moe_latent_size", "routed_expert_hidden_size"}, 0, kMostWidth, 0);
+    constexpr int kMostShared = 64;
+    const int shared =
+        first_or(config_, {"n_shared_experts", "num_shared_experts"}, 0, kMostShared, 0);
+    x.shared_ffn = first_or(
+        config_,
+        {"shared_expert_intermediate_size", "share_expert_dim", "shared_intermediate_size"}, 0,
+        kMostWidth, shared * x.ffn);
+    if (type_.starts_with("gemma4")) x.shared_ffn = shape_.ffn;  // an MLP beside the experts
+    x.gated_shared = type_.starts_with("qwen3_next") || type_.starts_with("qwen3_5");
+    mark_experts();
+    for (KindShape& layer : layers_) {
+      if (layer.experts) layer.ffn = 0;
+    }
+  }
+  void mark_experts() {
+    constexpr std::array<std::string_view, 2> kMlpTypes{"dense", "sparse"};
+    if (for_each_layer(config_, "mlp_layer_types", [&](KindShape& layer, const JsonCursor& type) {
+          layer.experts = type.choice(kMlpTypes) == 1;
+        })) {
+      return;
+    }
+    if (for_each_layer(config_, "moe_layer_freq", [](KindShape& layer, const JsonCursor& flag) {
+          layer.experts = flag.integer(0, 1) == 1;
+        })) {
+      return;
+    }
+    const int dense = integer_or(config_, "first_k_dense_replace", 0, kMostLayers, 0);
+    const int step =
+        first_or(config_, {"decoder_sparse_step", "moe_layer_freq"}, 1, kMostLayers, 1);
+    const bool counts_from_one = has("decoder_sparse_step");
+    for (int i = 0; i < shape_.layers; ++i) {
+      layers_[static_cast<std::size_t>(i)].experts =
+          i >= dense && (counts_from_one ? (i + 1) % step == 0 : i % step == 0);
+    }
+    if (const std::optional<JsonCursor> only = first_of(config_, {"mlp_only_layers"})) {
+      for (const JsonCursor& layer : only->elements(kMostLayers)) {
+        layers_[static_cast<std::size_t>(layer.integer(0, shape_.layers - 1))].experts = false;
+      }
+    }
+  }
+
+  // --- what lets tokens see each other ---------------------------------------------------------
+
+  void read_mixers() {
+    if (const std::optional<JsonCursor> linear = first_of(config_, {"linear_attn_config"})) {
+      return read_kimi(*linear);
+    }
+    if (!has("linear_num_value_heads")) return;
+    DeltaShape& d = shape_.delta;
+    d.key_heads = config_.at("linear_num_key_heads").integer(1, kMostHeads);
+    d.value_heads = config_.at("linear_num_value_heads").integer(1, kMostHeads);
+    d.key_dim = config_.at("linear_key_head_dim").integer(1, kMostWidth);
+    d.value_dim = config_.at("linear_value_head_dim").integer(1, kMostWidth);
+    d.kernel = integer_or(config_, "linear_conv_kernel_dim", 1, 64, 4);
+    if (d.value_heads % d.key_heads != 0) {
+      config_.at("linear_num_value_heads")
+          .fail("a multiple of " + std::to_string(d.key_heads) + " (linear_num_key_heads)");
+    }
+    constexpr std::array<std::string_view, 2> kTypes{"full_attention", "linear_attention"};
+    if (for_each_layer(config_, "layer_types", [&](KindShape& layer, const JsonCursor& type) {
+          if (type.choice(kTypes) == 1) make_delta(layer);
+        })) {
+      return;
+    }
+    const int interval = integer_or(config_, "full_attention_interval", 1, kMostLayers, 4);
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      if ((i + 1) % static_cast<std::size_t>(interval) != 0) make_delta(layers_[i]);
+    }
+  }
+  /// Layers count from 1 in these lists (github:MoonshotAI/Kimi-Linear).
+  void read_kimi(const JsonCursor& linear) {
+    DeltaShape& d = shape_.delta;
+    d.key_heads = d.value_heads = linear.at("num_heads").integer(1, kMostHeads);
+    d.key_dim = d.value_dim = linear.at("head_dim").integer(1, kMostWidth);
+    d.kernel = integer_or(linear, "short_conv_kernel_size", 1, 64, 4);
+    d.channel_decay = true;
+    d.gate_rank = flag_or(linear, "use_full_rank_gate", false) ? 0 : d.key_dim;
+    for (const JsonCursor& layer : linear.at("kda_layers").elements(kMostLayers)) {
+      make_delta(layers_[static_cast<std::size_t>(layer.integer(1, shape_.layers) - 1)]);
+    }
+    (void)linear.find("full_attn_layers");
+    (void)linear.find("gate_lower_bound");
+  }
+  static void make_delta(KindShape& layer) {
+    layer.mixer = Mixer::delta;
+    layer.latent = false;
+  }
+
+  void read_windows() {
+    const int window =
+        first_or(config_, {"sliding_window", "sliding_window_size"}, 1, kMostTokens, 0);
+    if (has("compress_ratios")) return read_compression(window);
+    constexpr std::array<std::string_view, 2> kTypes{"full_attention", "sliding_attention"};
+    const auto slide = [&](KindShape& layer, bool slides) {
+      if (slides) {
+        make_sliding(layer, window);
+      } else {
+        make_global(layer);
+      }
+    };
+    if (for_each_layer(
+            config_, "hybrid_layer_pattern",
+            [&](KindShape& layer, const JsonCursor& at) { slide(layer, at.integer(0, 1) == 1); })) {
+      require_window(window);
+    } else if (shape_.delta.key_heads == 0 && window > 0 &&
+               for_each_layer(config_, "layer_types", [&](KindShape& layer, const JsonCursor& at) {
+                 slide(layer, at.choice(kTypes) == 1);
+               })) {
+      return;
+    } else if (window > 0 && flag_or(config_, "use_sliding_window", true)) {
+      config_.at("sliding_window").fail("layer_types beside it, which say which layers have it");
+    }
+    if (has("v_head_dim") && shape_.latent.key_value_rank == 0) {
+      const int value = config_.at("v_head_dim").integer(1, kMostWidth);
+      for (KindShape& layer : layers_) {
+        if (layer.value_dim == 0) layer.value_dim = value;
+      }
+    }
+  }
+  void require_window(int window) const {
+    if (window == 0) (void)config_.at("sliding_window");
+  }
+  void make_sliding(KindShape& layer, int window) {
+    layer.window = window;
+    layer.heads = first_or(config_, {"swa_num_attention_heads"}, 1, kMostHeads, 0);
+    layer.kv_heads = first_or(config_, {"swa_num_key_value_heads"}, 1, kMostHeads, 0);
+    layer.head_dim = first_or(config_, {"swa_head_dim"}, 1, kMostWidth, 0);
+    layer.value_dim = first_or(config_, {"swa_v_head_dim"}, 1, kMostWidth, 0);
+  }
+  void make_global(KindShape& layer) {
+    layer.head_dim = first_or(config_, {"global_head_dim"}, 1, kMostWidth, 0);
+    layer.kv_heads = first_or(config_, {"num_global_key_value_heads"}, 1, kMostHeads, 0);
+    layer.one_projection = flag_or(config_, "attention_k_eq_v", false);
+  }
+
+  /// 0: a window alone; 4: entries that an index chooses from; others: all entries.
+  void read_compression(int window) {
+    require_window(window);
+    constexpr int kChosenFrom = 4;
+    constexpr int kMostRatio = 1 << 16;
+    (void)for_each_layer(config_, "compress_ratios", [&](KindShape& layer, const JsonCursor& at) {
+      layer.window = window;
+      layer.one_projection = true;
+      layer.compression = at.integer(0, kMostRatio);
+      if (layer.compression == kChosenFrom) layer.index = index_of_keys();
+    });
+  }
+  [[nodiscard]] KeyIndex index_of_keys() const {
+    return {.keys = config_.at("index_topk").integer(1, kMostTokens),
+            .heads = config_.at("index_n_heads").integer(1, kMostHeads),
+            .dim = config_.at("index_head_dim").integer(1, kMostWidth)};
+  }
+
+  /// Layers whose attention goes over the keys that an index chooses.
+  void read_choices() {
+    if (has("sparse_attention_config")) return read_sparse_blocks();
+    if (!has("index_topk") || has("compress_ratios")) return;
+    for (KindShape& layer : layers_) layer.index = index_of_keys();
+    constexpr std::array<std::string_view, 2> kTypes{"full", "shared"};
+    (void)for_each_layer(config_, "indexer_types", [&](KindShape& layer, const JsonCursor& type) {
+      layer.index.shared = type.choice(kTypes) == 1;
+    });
+  }
+  void read_sparse_blocks() {
+    const JsonCursor sparse = config_.at("sparse_attention_config");
+    if (!flag_or(sparse, "use_sparse_attention", true)) return;
+    const int block = sparse.at("sparse_block_size").integer(1, kMostTokens);
+    const int blocks = sparse.at("sparse_topk_blocks").integer(1, kMostTokens / block / 2) +
+                       integer_or(sparse, "sparse_local_block", 0, kMostTokens / block / 4, 0) +
+                       integer_or(sparse, "sparse_init_block", 0, kMostTokens / block / 4, 0);
+    const KeyIndex index{.keys = blocks * block,
+                         .heads = sparse.at("sparse_num_index_heads").integer(1, kMostHeads),
+                         .dim = sparse.at("sparse_index_dim").integer(1, kMostWidth),
+                         .block = block};
+    if (for_each_layer(sparse, "sparse_attention_freq",
+                       [&](KindShape& layer, const JsonCursor& flag) {
+                         if (flag.integer(0, 1) == 1) layer.index = index;
+                       })) {
+      return;
+    }
+    for (KindShape& layer : layers_) layer.index = index;
+  }
+
+  void read_gates() {
+    const bool plain = type_.starts_with("qwen3_next") || type_.starts_with("qwen3_5");
+    const bool gates = flag_or(config_, "attn_output_gate", plain) ||
+                       flag_or(config_, "attention_output_gate", false) ||
+                       flag_or(config_, "mla_use_output_gate", false);
+    for (KindShape& layer : layers_) {
+      layer.output_gate = gates && layer.mixer == Mixer::attention;
+    }
+    if (has("attn_res_block_size")) {
+      assumptions_.emplace_back(
+          "model: the sums of its residual stream over earlier blocks (attn_res_block_size) are "
+          "left out");
+    }
+  }
+
+  /// Keys and values that layers take from others, or embeddings of their own.
+  void refuse_shared_layers() const {
+    for (const std::string_view key : {"num_kv_shared_layers", "hidden_size_per_layer_input"}) {
+      const std::optional<JsonCursor> value = first_of(config_, {key});
+      if (value && value->integer(0, kMostWidth) > 0) value->fail("0: others are not known");
+    }
+  }
+
+  /// Layers that are alike become one kind with a letter; a model of which all layers are alike, or
+  /// differ by experts in a regular order only, needs none.
+  void assign_layers() {
+    const auto is_plain = [&](KindShape layer) {
+      layer.ffn = 0;
+      layer.experts = false;
+      KindShape ordinary;
+      ordinary.latent = shape_.latent.key_value_rank > 0;
+      return layer == ordinary;
+    };
+    const bool plain = std::ranges::all_of(layers_, [&](const KindShape& layer) {
+      return is_plain(layer) && (layer.experts || layer.ffn == shape_.ffn);
+    });
+    if (plain) {
+      std::vector<bool> marked;
+      for (const KindShape& layer : layers_) marked.push_back(layer.experts);
+      if (std::ranges::find(marked, true) == marked.end()) {
+        shape_.experts = {};
+        return;
+      }
+      if (set_layout(marked, shape_.experts)) return;
+    }
+    constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    shape_.pattern.clear();
+    for (KindShape layer : layers_) {
+      auto same = std::ranges::find_if(shape_.kinds, [&](KindShape known) {
+        known.letter.clear();
+        return known == layer;
+      });
+      if (same == shape_.kinds.end()) {
+        if (shape_.kinds.size() == kLetters.size()) {
+          config_.fail("at most " + std::to_string(kLetters.size()) + " kinds of layers");
+        }
+        layer.letter = kLetters[shape_.kinds.size()];
+        same = shape_.kinds.insert(shape_.kinds.end(), layer);
+      }
+      shape_.pattern += same->letter;
+    }
+  }
+
+  const JsonCursor& config_;
+  std::string_view type_;
+  TransformerShape& shape_;
+  std::vector<std::string>& assumptions_;
+  std::vector<KindShape> layers_;
+};
+
+}  // namespace
+
+void read_layers(const JsonCursor& config, std::string_view type, TransformerShape& shape,
+                 std::vector<std::string>& assumptions) {
+  LayerReader(config, type, shape, assumptions).read();
+}
+
+}  // namespace lockstep::hugging_face

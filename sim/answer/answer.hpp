@@ -1,0 +1,91 @@
+/// A scenario goes in, its answer comes out: what `lockstep run --format json` says, for programs
+/// that link the library.
+///
+///     const lockstep::PresetStore presets;
+///     const lockstep::ScenarioAnswer answer =
+///         lockstep::answer_scenario("scenarios/llama3-405b-54days.json", presets);
+///     const double goodput = answer.number("goodput").value();
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "sim/answer/fields.hpp"
+#include "sim/scenario/preset_store.hpp"
+#include "sim/scenario/scenario.hpp"
+
+namespace lockstep {
+
+/// What a scenario is about, and so what its answer holds.
+enum class AnswerKind : std::uint8_t {
+  step,  ///< one training step
+  run,   ///< days to months of them, with failures and checkpoints ("run")
+  jobs,  ///< several jobs on one fabric ("jobs")
+  rl,    ///< a step of reinforcement learning ("rl")
+};
+/// "step", "run", "jobs", "rl".
+std::string_view name_of(AnswerKind kind);
+inline constexpr AnswerKind kAnswerKinds[] = {AnswerKind::step, AnswerKind::run, AnswerKind::jobs,
+                                              AnswerKind::rl};
+
+/// What is asked beside the scenario; options of `lockstep run` by the same names.
+struct Question {
+  std::vector<std::string> set{};       ///< "cluster.nodes=384"
+  std::vector<std::string> profiles{};  ///< files, or presets' names
+  Folding folding = Folding::automatic;
+  bool allow_oom = false;             ///< predict a job that does not fit in memory
+  std::optional<int> trajectories{};  ///< of a "run"; else what the scenario says
+  int jobs = 1;                       ///< threads for these; the answer is the same for any number
+};
+
+/// An answer, complete. Copies share what they hold.
+class ScenarioAnswer {
+ public:
+  ScenarioAnswer(AnswerKind kind, nlohmann::ordered_json json);
+
+  [[nodiscard]] AnswerKind kind() const { return kind_; }
+  /// As `lockstep run --format json` has it, without "lockstep_version".
+  [[nodiscard]] const nlohmann::ordered_json& json() const { return *json_; }
+  /// The number at a dotted path, as `--assert` takes it: "mfu", "power.facility.mean_w",
+  /// "waterfall.pipeline_bubble.share"; truth values as 0 or 1. Nothing if there is none.
+  [[nodiscard]] std::optional<double> number(std::string_view path) const;
+  /// Whether it keeps a bound such as "mfu>=0.40". Throws InputError for another form and, with the
+  /// nearest name, for a number that the answer lacks.
+  [[nodiscard]] bool keeps(const std::string& bound) const;
+
+ private:
+  AnswerKind kind_;
+  std::shared_ptr<const nlohmann::ordered_json> json_;
+};
+
+/// Reads, checks and simulates the scenario in a file. Throws InputError about the scenario, and,
+/// unless that is allowed, where a job does not fit in memory.
+ScenarioAnswer answer_scenario(const std::string& file, const PresetStore& presets,
+                               const Question& question = {});
+/// The same of a text; paths in it are relative to the folder of `file`.
+ScenarioAnswer answer_text(const std::string& file, const std::string& text,
+                           const PresetStore& presets, const Question& question = {});
+
+/// The members of answers of a kind, "claim" included.
+std::vector<FieldInfo> answer_fields(AnswerKind kind);
+/// What an answer's JSON is the answer to; nothing for JSON that is none of these.
+std::optional<AnswerKind> kind_of(const nlohmann::ordered_json& answer);
+/// What replaced an old name in a dotted path: "power.facility.ramp_w_per_s" of
+/// "power.facility.ramp_mw_per_s". Empty where the path has none.
+std::string successor_of(AnswerKind kind, std::string_view path);
+
+/// number_at(), by an old name of the member too.
+std::optional<double> number_by_any_name(const nlohmann::ordered_json& answer,
+                                         std::string_view path);
+
+/// The JSON Schema of `lockstep run --format json`, errors included.
+nlohmann::ordered_json result_schema();
+
+}  // namespace lockstep

@@ -1,0 +1,99 @@
+/// The tables of the members of all answers, and of the parts that several of them share.
+#pragma once
+
+#include "models/accuracy/prediction_interval.hpp"
+#include "models/layer/memory.hpp"
+#include "sim/answer/campaign_answer.hpp"
+#include "sim/answer/claim_check.hpp"
+#include "sim/answer/fields.hpp"
+#include "sim/answer/hash_answer.hpp"
+#include "sim/answer/rl_answer.hpp"
+#include "sim/answer/shared_answer.hpp"
+#include "sim/answer/step_answer.hpp"
+
+namespace lockstep {
+
+/// A step of reinforcement learning, and the scenario that it is of.
+struct RlAnswer {
+  const RlScenario& scenario;
+  const RlReport& report;
+  const std::optional<HashAnswer>& hash;
+  const WrittenScenario& written;
+};
+/// Several jobs on one fabric, and the scenario that they are of.
+struct SharedAnswer {
+  const SharedScenario& scenario;
+  const SharedResult& result;
+  const std::optional<HashAnswer>& hash;
+  const WrittenScenario& written;
+};
+
+const FieldTable<RunResult>& step_fields();
+const FieldTable<CampaignResult>& campaign_fields();
+const FieldTable<SharedAnswer>& shared_fields();
+const FieldTable<RlAnswer>& rl_fields();
+
+const FieldTable<PredictionInterval>& interval_fields();
+const FieldTable<MemoryBreakdown>& memory_fields();
+const FieldTable<ClaimCheck>& claim_fields();
+/// Which draw of the hashes an answer is of; with the band of a step; of a run of weeks.
+const FieldTable<HashAnswer>& draw_fields();
+const FieldTable<HashAnswer>& hash_fields();
+const FieldTable<HashAnswer>& run_hash_fields();
+/// Bands of a job's step and slowdown.
+const FieldTable<JobBands>& job_band_fields();
+/// The "power" of a step. Requires RunResult::power.
+const FieldTable<RunResult>& power_fields();
+/// The "fabric" of a step. Requires RunResult::full_fabric.
+const FieldTable<RunResult>& fabric_fields();
+/// A kind of node of a step on several.
+struct PoolAnswer;
+const FieldTable<PoolAnswer>& pool_fields();
+std::vector<PoolAnswer> pool_answers(const RunResult& result);
+
+/// Rises when the name of a member or its meaning changes.
+inline constexpr std::string_view kResultSchema = "lockstep-result/1";
+
+/// What every answer begins with. `kind` is what it is the answer to.
+template <class Of>
+void add_head(FieldTable<Of>& fields, std::string_view kind) {
+  fields.constant("schema", "Version of the names in this answer.", kResultSchema)
+      .constant("kind", "What it is the answer to.", kind);
+}
+/// The scenario as a member: `get` takes an answer and gives what was written.
+template <class Of, class Get>
+void add_written(FieldTable<Of>& fields, Get get) {
+  fields.add("scenario",
+             "The scenario as it was written, with what --set changed. Run under the file's name, "
+             "it gives this answer again.",
+             [get](const Of& of) {
+               const WrittenScenario& written = get(of);
+               return written ? Value::document(*written) : Value();
+             });
+}
+
+/// Seconds of each bucket, in the order of buckets().
+NamedNumbers bucket_seconds(const BucketTimes& seconds);
+
+/// site_limit_w, site_peak_w and site_excess_w (above 0: by how much the limit is exceeded), where
+/// `power` gives a step's power and what the scenario says of the site, and there is a limit.
+template <class Of, class Power, class Spec>
+void add_site_limit_fields(FieldTable<Of>& fields, Power power, Spec spec) {
+  const auto where_limited = [power, spec](auto get) {
+    return [power, spec, get](const Of& of) -> std::optional<double> {
+      const StepPower* drawn = power(of);
+      if (drawn == nullptr || !spec(of).site_limit) return std::nullopt;
+      return get(*drawn, *spec(of).site_limit).base_units();
+    };
+  };
+  fields
+      .add("site_limit_w", "Power limit of the site.",
+           where_limited([](const StepPower&, Watts limit) { return limit; }))
+      .add("site_peak_w", Better::less, "The most that a meter at the site reads.",
+           where_limited([](const StepPower& p, Watts) { return p.facility_meter.high; }))
+      .add("site_excess_w", Better::less,
+           "By how much that is above the limit; above 0 the limit is exceeded.",
+           where_limited([](const StepPower& p, Watts limit) { return p.above(limit); }));
+}
+
+}  // namespace lockstep

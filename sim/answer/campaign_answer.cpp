@@ -1,0 +1,107 @@
+#include "sim/answer/campaign_answer.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "models/layer/flops.hpp"
+#include "sim/power/run_power.hpp"
+#include "sim/step/step.hpp"
+#include "topologies/fabrics/fabric.hpp"
+#include "topologies/fabrics/placement.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::array<RunBucketName, kRunBuckets> kRunBucketNames{
+    {{"productive", "Training at full speed"},
+     {"degraded", "Slower steps (stragglers, missing replicas)"},
+     {"checkpoint", "Waiting for checkpoints"},
+     {"lost", "Work done again"},
+     {"detection", "Detecting failures"},
+     {"diagnosis", "Diagnosing failures"},
+     {"restart", "Restarting and reading checkpoints"},
+     {"repair_wait", "Waiting for a healthy node"}}};
+
+/// Prices the mean run.
+RunBill bill_of(const CampaignResult& result) {
+  TrajectoryResult mean;
+  for (std::size_t b = 0; b < mean.buckets.size(); ++b) {
+    mean.buckets[b] = to_run_time(Seconds{result.summary.shares[b] * result.summary.wall_s.mean});
+    mean.wall += mean.buckets[b];
+  }
+  const Scenario& scenario = result.scenario;
+  const CostSpec& prices = scenario.power->cost;
+  const Usage usage =
+      run_usage(mean, result.power->levels, prices, result.steps() * result.tokens_per_step(),
+                result.steps() * step_flops(scenario.job).full);
+  return {.usage = usage, .cost = cost_of(prices, result.power->holdings, usage)};
+}
+
+/// Sizes that published projections are for.
+constexpr std::array<int, 4> kProjectedGpus{1024, 8192, 16'384, 131'072};
+
+bool counts_cables(const RunSpec& run) {
+  return std::ranges::find(run.reliability.modes, FailingComponent::cable,
+                           &ReliabilityMode::component) != run.reliability.modes.end();
+}
+
+/// Whether the scenario's fabric, as it is described, joins so many nodes.
+bool can_join(const Scenario& scenario, int nodes) {
+  FabricSpec whole = scenario.fabric;
+  whole.faults.clear();
+  const NicPorts ports = nic_ports(scenario.node);
+  return !check(whole, nodes, ports.count, ports.bandwidth);
+}
+
+std::vector<ProjectedMttf> project(const Scenario& scenario, const RunSpec& run) {
+  std::vector<ProjectedMttf> out;
+  for (const int gpus : kProjectedGpus) {
+    const int nodes = gpus / scenario.node.gpus;
+    if (nodes < 1 || !run.reliability.log.empty()) continue;
+    if (counts_cables(run) && !can_join(scenario, nodes)) continue;
+    const std::vector<FailureMode> modes =
+        failing_modes(run, scenario.node, nodes, gpus, scenario.fabric);
+    if (std::ranges::none_of(modes, &FailureMode::stops_job)) continue;
+    out.push_back({.gpus = gpus, .mttf = mean_time_between_stops(modes)});
+  }
+  return out;
+}
+
+}  // namespace
+
+std::span<const RunBucketName, kRunBuckets> run_bucket_names() { return kRunBucketNames; }
+
+double CampaignResult::gpu_hours() const { return summary.wall_s.mean / 3600 * scenario.gpus(); }
+
+double CampaignResult::held_gpu_hours() const {
+  return gpu_hours() * (1 + 1.0 * plan.campaign.spares.hot / scenario.nodes);
+}
+
+std::optional<double> CampaignResult::rent_usd() const {
+  if (!scenario.usd_per_gpu_hour) return std::nullopt;
+  return held_gpu_hours() * *scenario.usd_per_gpu_hour;
+}
+
+double CampaignResult::tokens_per_step() const {
+  const Batch& batch = scenario.job.batch;
+  return static_cast<double>(batch.sequences) * batch.tokens;
+}
+
+void add_step(CampaignResult& result, const RunSpec& run) {
+  const Scenario& scenario = result.scenario;
+  const bool powered = scenario.power.has_value();
+  result.step = simulate_step(scenario, {.record_timeline = powered, .keep_actors = powered});
+  std::vector<std::string>& assumptions = result.plan.assumptions;
+  assumptions.insert(assumptions.end(), result.step.notes.begin(), result.step.notes.end());
+  const double peak = scenario.node.gpu.peak(scenario.job.precision).base_units();
+  result.mfu =
+      step_flops(scenario.job).full.base_units() / (result.plan.step_s * scenario.gpus() * peak);
+  result.projections = project(scenario, run);
+  if (!powered) return;
+  // With the nodes that it holds in reserve, as a plan has them.
+  result.power = with_reserve(step_power(scenario, result.step),
+                              reserved_nodes(run) / static_cast<double>(scenario.nodes));
+  result.bill = bill_of(result);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,95 @@
+/// The answer to a scenario with "run", of days to months with failures, and its JSON.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "models/accuracy/prediction_interval.hpp"
+#include "models/power/cost.hpp"
+#include "sim/answer/hash_answer.hpp"
+#include "sim/answer/step_answer.hpp"
+#include "sim/power/step_power.hpp"
+#include "sim/run/optimum.hpp"
+#include "sim/run/plan_campaign.hpp"
+#include "sim/run/summary.hpp"
+#include "sim/run/trajectory.hpp"
+#include "sim/scenario/run_spec.hpp"
+#include "sim/scenario/scenario.hpp"
+#include "sim/step/step_report.hpp"
+
+namespace lockstep {
+
+/// Each bucket of wall time as JSON and people call it.
+struct RunBucketName {
+  std::string_view key, words;
+};
+std::span<const RunBucketName, kRunBuckets> run_bucket_names();
+
+/// What the mean run draws from the grid, and what it costs.
+struct RunBill {
+  Usage usage;
+  CostReport cost;
+};
+
+/// Goodput over one or two values of the scenario, each point with all trajectories.
+struct GoodputGrid {
+  struct Axis {
+    std::string path;                 ///< "run.checkpoint.interval"
+    std::vector<std::string> values;  ///< as they were given
+  };
+  std::vector<Axis> axes;           ///< one or two
+  std::vector<SampleMean> goodput;  ///< the last axis fastest
+};
+
+/// How often a job of that size is stopped by the same components: its mean time to failure.
+struct ProjectedMttf {
+  int gpus = 0;
+  Seconds mttf;
+};
+
+struct CampaignResult {
+  const Scenario& scenario;
+  CampaignPlan plan;
+  RunSummary summary;
+  StepReport step{};  ///< a healthy one, with its timeline where there is a bill
+  double mfu = 0;     ///< of that step, attention in full
+  std::vector<ProjectedMttf> projections{};
+  /// The trajectory whose goodput is the median, with its timeline; where a report or a trace asks.
+  std::optional<TrajectoryResult> typical{};
+  std::uint32_t typical_number = 0;
+  std::optional<IntervalOptimum> optimum{};
+  std::optional<GoodputGrid> grid{};
+  std::optional<StepPower> power{};  ///< where the scenario says "power"
+  std::optional<RunBill> bill{};     ///< with it
+  bool interrupted = false;          ///< by Ctrl-C: fewer trajectories, or no optimum or grid
+  std::optional<PredictionInterval> interval{};  ///< of a healthy step's time
+  /// Where hashes decide; its bands are of a healthy step, the wall time and goodput.
+  std::optional<HashAnswer> hash{};
+  WrittenScenario written{};  ///< for the answer to hold
+
+  /// Of the mean run.
+  [[nodiscard]] double steps() const {
+    return summary.wall_s.mean * summary.shares[0] / plan.step_s;
+  }
+  [[nodiscard]] double tokens_per_step() const;
+  [[nodiscard]] double gpu_hours() const;  ///< of the job's GPUs
+  /// Of the job's GPUs and of the hot spares, which wait for it alone: what is owned or rented.
+  [[nodiscard]] double held_gpu_hours() const;
+  /// What a cloud asks for the latter; empty: no price is known.
+  [[nodiscard]] std::optional<double> rent_usd() const;
+};
+
+/// Fills in what a healthy step says about the run: its FLOPs, its power, and with that the bill.
+/// Needs the plan and the summary.
+void add_step(CampaignResult& result, const RunSpec& run);
+
+/// With units in the names, at most 12 significant digits, in a fixed order.
+nlohmann::ordered_json campaign_json(const CampaignResult& result);
+}  // namespace lockstep

@@ -1,0 +1,126 @@
+#include "sim/answer/fields.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <nlohmann/json.hpp>
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct NameEnd {
+  std::string_view end, unit;
+};
+// Longer ends before those that they end in.
+constexpr std::array kNameEnds{
+    NameEnd{"_bytes_per_s", "B/s"},
+    NameEnd{"_bytes_per_day", "B/day"},
+    NameEnd{"_w_per_s", "W/s"},
+    NameEnd{"_mw_per_s", "MW/s"},
+    NameEnd{"tokens_per_s_per_gpu", "tokens/s"},
+    NameEnd{"tokens_per_s", "tokens/s"},
+    NameEnd{"tflops_per_gpu_causal", "TFLOP/s"},
+    NameEnd{"tflops_per_gpu", "TFLOP/s"},
+    NameEnd{"flops_per_gpu", "FLOP/s"},
+    NameEnd{"peak_flops", "FLOP/s"},
+    NameEnd{"joules_per_token", "J"},
+    NameEnd{"joules", "J"},
+    NameEnd{"usd_per_gpu_hour", "USD/h"},
+    NameEnd{"usd_per_trillion_tokens", "USD"},
+    NameEnd{"usd_per_eflop", "USD"},
+    NameEnd{"gpu_hours", "h"},
+    NameEnd{"tonnes_co2", "t"},
+    NameEnd{"celsius", "degC"},
+    NameEnd{"_gib_least", "GiB"},
+    NameEnd{"_gib_most", "GiB"},
+    NameEnd{"_s_low", "s"},
+    NameEnd{"_s_high", "s"},
+    NameEnd{"_low_s", "s"},
+    NameEnd{"_high_s", "s"},
+    NameEnd{"seconds", "s"},
+    NameEnd{"bytes", "B"},
+    NameEnd{"_gib", "GiB"},
+    NameEnd{"_kwh", "kWh"},
+    NameEnd{"_usd", "USD"},
+    NameEnd{"_w", "W"},
+    NameEnd{"_j", "J"},
+    NameEnd{"_s", "s"},
+};
+
+Json value_type(const FieldInfo& field) {
+  const auto type = [&](const char* name) -> Json {
+    if (!field.nullable) return {{"type", name}};
+    return {{"type", {name, "null"}}};
+  };
+  switch (field.kind) {
+    case FieldKind::number:
+      return type("number");
+    case FieldKind::integer:
+      return type("integer");
+    case FieldKind::flag:
+      return type("boolean");
+    case FieldKind::text:
+      if (!field.constant.empty()) return {{"const", field.constant}};
+      return type("string");
+    case FieldKind::texts:
+      return {{"type", "array"}, {"items", {{"type", "string"}}}};
+    case FieldKind::numbers:
+      return {{"type", "array"}, {"items", {{"type", "number"}}}};
+    case FieldKind::named_numbers:
+      return {{"type", "object"}, {"additionalProperties", {{"type", "number"}}}};
+    case FieldKind::object:
+      return object_schema(field.members);
+    case FieldKind::objects:
+      return {{"type", "array"}, {"items", object_schema(field.members)}};
+    case FieldKind::any:
+      break;
+  }
+  return Json::object();
+}
+
+std::string described(const FieldInfo& field) {
+  if (!field.successor.empty()) return "An old name of \"" + field.successor + "\".";
+  const std::string_view unit = field.unit();
+  return field.sentence + (unit.empty() ? "" : " Unit: " + std::string(unit) + ".");
+}
+
+}  // namespace
+
+std::string_view FieldInfo::unit() const {
+  if (!is_number() && kind != FieldKind::numbers && kind != FieldKind::named_numbers) return {};
+  for (const NameEnd& known : kNameEnds) {
+    if (name.ends_with(known.end)) return known.unit;
+  }
+  return {};
+}
+
+std::string FieldInfo::title() const {
+  std::string out = name;
+  for (const NameEnd& known : kNameEnds) {
+    if (known.end.starts_with('_') && !unit().empty() && out.ends_with(known.end)) {
+      out.resize(out.size() - known.end.size());
+      break;
+    }
+  }
+  std::ranges::replace(out, '_', ' ');
+  return out;
+}
+
+nlohmann::ordered_json object_schema(std::span<const FieldInfo> fields) {
+  Json properties = Json::object(), required = Json::array();
+  for (const FieldInfo& field : fields) {
+    Json property = value_type(field);
+    property["description"] = described(field);
+    if (!field.successor.empty()) property["deprecated"] = true;
+    if (field.always) required.push_back(field.name);
+    properties[field.name] = std::move(property);
+  }
+  return {{"type", "object"},
+          {"properties", std::move(properties)},
+          {"required", std::move(required)},
+          {"additionalProperties", false}};
+}
+
+}  // namespace lockstep

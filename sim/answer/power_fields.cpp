@@ -1,0 +1,297 @@
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "sim/answer/answer_fields.hpp"
+
+namespace lockstep {
+namespace {
+
+using Step = RunResult;
+
+constexpr double kJoulesPerKwh = 3.6e6;
+
+const FieldTable<MeterReading>& meter_fields() {
+  using Of = MeterReading;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("low_w", "The least that the meter reads.", [](const Of& m) { return m.low; })
+          .add("high_w", Better::less, "The most that it reads.",
+               [](const Of& m) { return m.high; })
+          .add("swing_w", Better::less, "Their difference.",
+               [](const Of& m) { return m.high - m.low; });
+  return fields;
+}
+
+template <class Get>
+void add_series(FieldTable<Step>& fields, Get series) {
+  fields
+      .add("mean_w", Better::less, "Mean over the step.",
+           [series](const Step& r) { return mean_power(series(r)); })
+      .add("peak_w", Better::less, "The most at any instant.",
+           [series](const Step& r) { return peak_power(series(r)); })
+      .add("trough_w", "The least at any instant.",
+           [series](const Step& r) { return trough_power(series(r)); });
+}
+
+const FieldTable<Step>& gpu_fields() {
+  static const FieldTable<Step> fields =
+      FieldTable<Step>()
+          .add("mean_w", Better::less, "Mean over GPUs and the step.",
+               [](const Step& r) { return r.power->gpu_mean; })
+          .add("peak_w", Better::less, "The most of any GPU at any instant.",
+               [](const Step& r) { return r.power->gpu_peak; })
+          .add("trough_w", "The least of any GPU at any instant.",
+               [](const Step& r) { return r.power->gpu_trough; })
+          .add("limit_w", "Power limit of the card.",
+               [](const Step& r) { return r.scenario.node.gpu.power_limit; })
+          .add("nameplate_w", "Power of the card by its datasheet.",
+               [](const Step& r) { return r.scenario.power->gpu_nameplate; });
+  return fields;
+}
+
+const FieldTable<Step>& node_fields() {
+  static const FieldTable<Step> fields = [] {
+    FieldTable<Step> out;
+    add_series(out, [](const Step& r) -> const PowerSeries& { return r.power->node; });
+    out.object("meter", "What a meter of meter_s reads.", meter_fields(),
+               [](const Step& r) -> const MeterReading& { return r.power->node_meter; });
+    return out;
+  }();
+  return fields;
+}
+
+const FieldTable<Step>& facility_fields() {
+  static const FieldTable<Step> fields = [] {
+    FieldTable<Step> out;
+    add_series(out, [](const Step& r) -> const PowerSeries& { return r.power->facility; });
+    out.object("meter", "What a meter of meter_s reads.", meter_fields(),
+               [](const Step& r) -> const MeterReading& { return r.power->facility_meter; })
+        .add("pue", Better::less, "Power usage effectiveness: all power over that of machines.",
+             [](const Step& r) { return r.power->pue; })
+        .add("ramp_w_per_s", Better::less, "Steepest change of power over ramp_window_s.",
+             [](const Step& r) { return r.power->ramp_w_per_s; })
+        .old_value("ramp_mw_per_s", "ramp_w_per_s",
+                   [](const Step& r) { return r.power->ramp_w_per_s * 1e-6; });
+    return out;
+  }();
+  return fields;
+}
+
+const FieldTable<PowerLevels>& level_fields() {
+  using Of = PowerLevels;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("training_w", Better::less, "While steps go on.",
+               [](const Of& l) { return l.training.facility; })
+          .add("waiting_w", Better::less, "While the job stands still and its kernels spin.",
+               [](const Of& l) { return l.waiting.facility; })
+          .add("starting_w", Better::less, "While processes hold the cards and nothing runs.",
+               [](const Of& l) { return l.starting.facility; })
+          .add("idle_w", Better::less, "While nothing holds the cards.",
+               [](const Of& l) { return l.idle.facility; });
+  return fields;
+}
+
+struct ShareOfEnergy {
+  std::string_view name;
+  Joules energy;
+  double share = 0;
+};
+std::vector<ShareOfEnergy> energy_shares(const Step& r) {
+  std::vector<ShareOfEnergy> out;
+  const double all = r.power->energy().base_units();
+  for (const PowerShare& share : r.power->shares) {
+    if (share.energy <= Joules{}) continue;
+    out.push_back({share.name, share.energy, share.energy.base_units() / all});
+  }
+  return out;
+}
+const FieldTable<ShareOfEnergy>& share_fields() {
+  using Of = ShareOfEnergy;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("what", "The consumer.", [](const Of& s) { return s.name; })
+          .add("energy_j", Better::less, "Its energy in a step.",
+               [](const Of& s) { return s.energy; })
+          .old_name("joules", "energy_j")
+          .add("share", "Its share of the step's energy.", [](const Of& s) { return s.share; });
+  return fields;
+}
+
+const FieldTable<StagePower>& stage_power_fields() {
+  using Of = StagePower;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("stage", "Pipeline stage.", [](const Of& s) { return s.stage; })
+          .add("gpu_mean_w", Better::less, "Mean of one of its GPUs.",
+               [](const Of& s) { return s.mean; })
+          .add("gpu_peak_w", Better::less, "The most of one of its GPUs.",
+               [](const Of& s) { return s.peak; });
+  return fields;
+}
+
+/// A bill, and whether there were prices for it.
+struct PricedBill {
+  EnergyBill bill;
+  const CostSpec& prices;
+};
+
+/// Money is left out where no prices were given.
+void add_money(FieldTable<PricedBill>& fields) {
+  const auto priced = [](auto get) {
+    return [get](const PricedBill& b) -> std::optional<double> {
+      if (!has_prices(b.prices)) return std::nullopt;
+      return get(b.bill.cost);
+    };
+  };
+  using C = const CostReport&;
+  fields.add("gpus_usd", Better::less, "GPUs, written off.", priced([](C c) { return c.gpus_usd; }))
+      .add("nodes_usd", Better::less, "Servers around them, written off.",
+           priced([](C c) { return c.nodes_usd; }))
+      .add("network_usd", Better::less, "Network, written off.",
+           priced([](C c) { return c.network_usd; }))
+      .add("building_usd", Better::less, "Building with its power and cooling, written off.",
+           priced([](C c) { return c.building_usd; }))
+      .add("energy_usd", Better::less, "Energy by the tariff of its hours.",
+           priced([](C c) { return c.energy_usd; }))
+      .add("people_usd", Better::less, "People.", priced([](C c) { return c.people_usd; }))
+      .add("hosting_usd", Better::less, "Hosting.", priced([](C c) { return c.hosting_usd; }))
+      .add("capital_usd", Better::less, "What has to be spent before the machines can run.",
+           priced([](C c) { return c.capital.total_usd(); }))
+      .add("capital_machines_usd", Better::less, "Of it machines.",
+           priced([](C c) { return c.capital.machines_usd; }))
+      .add("capital_network_usd", Better::less, "Of it network.",
+           priced([](C c) { return c.capital.network_usd; }))
+      .add("capital_building_usd", Better::less, "Of it building.",
+           priced([](C c) { return c.capital.building_usd; }))
+      .add("write_off_usd", Better::less, "What all of it loses in value meanwhile.",
+           priced([](C c) { return c.write_off_usd(); }))
+      .add("running_usd", Better::less, "What is paid meanwhile: energy, people, hosting.",
+           priced([](C c) { return c.running_usd(); }))
+      .add("owned_usd", Better::less, "Cost of owning: write_off_usd and running_usd.",
+           priced([](C c) { return c.total_usd(); }))
+      .add("owned_usd_per_trillion_tokens", Better::less, "Cost of owning per 1e12 tokens.",
+           priced([](C c) { return c.usd_per_trillion_tokens; }))
+      .add("owned_usd_per_eflop", Better::less, "Cost of owning per 1e18 model FLOP.",
+           priced([](C c) { return c.usd_per_eflop; }))
+      .old_name("total_usd", "owned_usd")
+      .old_name("usd_per_trillion_tokens", "owned_usd_per_trillion_tokens")
+      .old_name("usd_per_eflop", "owned_usd_per_eflop");
+}
+
+const FieldTable<PricedBill>& bill_fields() {
+  using Of = PricedBill;
+  static const FieldTable<Of> fields = [] {
+    FieldTable<Of> out;
+    out.add("of",
+            "What the bill is of: \"training\" where the scenario says training.tokens, "
+            "else \"step\".",
+            [](const Of& b) -> std::string_view {
+              return b.bill.whole_training ? "training" : "step";
+            })
+        .add("seconds", Better::less, "How long it takes.",
+             [](const Of& b) { return b.bill.usage.time; })
+        .add("energy_j", Better::less, "Energy at the site's meter.",
+             [](const Of& b) { return b.bill.usage.energy; })
+        .old_value("energy_kwh", "energy_j",
+                   [](const Of& b) { return b.bill.usage.energy.base_units() / kJoulesPerKwh; })
+        .add("tonnes_co2", Better::less, "Carbon dioxide that the grid emits for it.",
+             [](const Of& b) { return b.bill.cost.tonnes_co2; });
+    add_money(out);
+    out.add("missing_prices", "Keys of prices, where none was given: there is no money then.",
+            [](const Of& b) -> std::optional<std::vector<std::string>> {
+              if (has_prices(b.prices)) return std::nullopt;
+              return missing_prices(b.prices);
+            })
+        .add("cloud_usd", Better::less, "What a cloud asks for the same.",
+             [](const Of& b) { return b.bill.cost.cloud_usd; });
+    return out;
+  }();
+  return fields;
+}
+
+void add_site(FieldTable<Step>& fields) {
+  fields
+      .add("chassis", "Server around the GPUs.",
+           [](const Step& r) { return r.scenario.node.chassis->name; })
+      .add("facility_preset", "Site around the machines.",
+           [](const Step& r) { return r.scenario.power->facility.name; })
+      .add("outside_celsius", "Temperature outside.",
+           [](const Step& r) { return r.scenario.power->outside_celsius; })
+      .add("meter_s", "Window of the meters.",
+           [](const Step& r) { return r.scenario.power->meter; })
+      .add("ramp_window_s", "Window of the ramp.",
+           [](const Step& r) { return r.scenario.power->ramp_window; });
+}
+
+}  // namespace
+
+const FieldTable<RunResult>& power_fields() {
+  static const FieldTable<Step> fields = [] {
+    const auto itself = [](const Step& r) -> const Step& { return r; };
+    FieldTable<Step> out;
+    add_site(out);
+    out.object("gpu", "A GPU.", gpu_fields(), itself)
+        .add("gpu_nameplate_w", "All GPUs by their datasheet.",
+             [](const Step& r) { return r.power->gpu_nameplate; })
+        .object("node", "A node at its power supply's input.", node_fields(), itself)
+        .add("rack_mean_w", Better::less, "A full rack, mean over the step.",
+             [](const Step& r) {
+               return r.scenario.node.chassis->nodes_per_rack * mean_power(r.power->node);
+             })
+        .add("fabric_w", Better::less, "The network between nodes.",
+             [](const Step& r) { return r.power->fabric.total(); })
+        .object("facility", "The whole site.", facility_fields(), itself)
+        .add("energy_per_step_j", Better::less, "Energy of a step at the site's meter.",
+             [](const Step& r) { return r.power->energy(); })
+        .add(
+            "joules_per_token", Better::less, "Energy per token at the site's meter.",
+            [](const Step& r) { return r.power->energy().base_units() / r.report.tokens_per_step; })
+        .object("levels", "What the site draws in each state of a run.", level_fields(),
+                [](const Step& r) -> const PowerLevels& { return r.power->levels; })
+        .list("shares", "Where the energy of a step goes.", share_fields(), energy_shares)
+        .list("stages", "Each pipeline stage.", stage_power_fields(),
+              [](const Step& r) -> const auto& { return r.power->stages; })
+        .object("bill", "Energy, carbon and money.", bill_fields(),
+                [](const Step& r) { return PricedBill{energy_bill(r), r.scenario.power->cost}; })
+        .add("site_limit_w", "Power limit of the site.",
+             [](const Step& r) {
+               return r.power->site_nodes ? r.scenario.power->site_limit : std::nullopt;
+             })
+        .add("site_nodes", Better::more, "Nodes that fit under it.",
+             [](const Step& r) { return r.power->site_nodes; });
+    return out;
+  }();
+  return fields;
+}
+
+nlohmann::ordered_json power_json(const RunResult& result) {
+  return Value(power_fields().values(result)).json();
+}
+
+EnergyBill energy_bill(const RunResult& result) {
+  const StepPower& power = *result.power;
+  const CostSpec& prices = result.scenario.power->cost;
+  EnergyBill bill;
+  bill.whole_training = result.scenario.training_tokens.has_value();
+  const double steps =
+      bill.whole_training ? *result.scenario.training_tokens / result.report.tokens_per_step : 1.0;
+  const Watts mean = mean_power(power.facility);
+  const double kw = mean.base_units() * 1e-3;
+  bill.usage = {.time = steps * Seconds{result.report.step_s},
+                .energy = steps * power.energy(),
+                .energy_usd = 0,
+                .grams = 0,
+                .tokens = steps * result.report.tokens_per_step,
+                .model_flops = steps * Flops{result.report.model_flops_full}};
+  constexpr double kHour = 3600;
+  bill.usage.energy_usd = kw * prices.usd_per_kwh.integral(Seconds{}, bill.usage.time) / kHour;
+  bill.usage.grams = kw * prices.grams_per_kwh.integral(Seconds{}, bill.usage.time) / kHour;
+  bill.cost = cost_of(prices, power.holdings, bill.usage);
+  return bill;
+}
+
+}  // namespace lockstep

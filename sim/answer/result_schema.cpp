@@ -1,0 +1,67 @@
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "sim/answer/answer.hpp"
+#include "sim/answer/answer_fields.hpp"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json version_schema() {
+  return {{"type", "string"}, {"description", "Version of the program that wrote the answer."}};
+}
+
+/// An answer of a kind, as the program prints it.
+Json answer_schema(AnswerKind kind) {
+  Json out = object_schema(answer_fields(kind));
+  Json properties{{"lockstep_version", version_schema()}};
+  properties.update(out["properties"]);
+  out["properties"] = std::move(properties);
+  return out;
+}
+
+Json error_schema() {
+  const auto text = [](const char* description) -> Json {
+    return {{"type", {"string", "null"}}, {"description", description}};
+  };
+  Json error{{"type", "object"},
+             {"properties",
+              {{"place", text("The file and the JSON pointer, or the option.")},
+               {"found", text("What was found there.")},
+               {"allowed", text("What is allowed.")},
+               {"nearest", text("The nearest name that is allowed.")},
+               {"message", {{"type", "string"}, {"description", "All of it, one line."}}}}},
+             {"required", {"place", "found", "allowed", "nearest", "message"}},
+             {"additionalProperties", false}};
+  return {{"type", "object"},
+          {"properties", {{"lockstep_version", version_schema()}, {"error", std::move(error)}}},
+          {"required", {"lockstep_version", "error"}},
+          {"additionalProperties", false}};
+}
+
+}  // namespace
+
+nlohmann::ordered_json result_schema() {
+  Json kinds = Json::array(), definitions = Json::object();
+  for (const AnswerKind kind : kAnswerKinds) {
+    const std::string name(name_of(kind));
+    definitions[name] = answer_schema(kind);
+    kinds.push_back({{"$ref", "#/$defs/" + name}});
+  }
+  definitions["error"] = error_schema();
+  kinds.push_back({{"$ref", "#/$defs/error"}});
+  return {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+          {"title", std::string(kResultSchema)},
+          {"description",
+           "What `lockstep run --format json` prints: the answer to a scenario of one step, of a "
+           "run, of several jobs or of reinforcement learning, or an error. Generated from the "
+           "tables of sim/answer; the number in the title rises when a name or its meaning "
+           "changes."},
+          {"oneOf", std::move(kinds)},
+          {"$defs", std::move(definitions)}};
+}
+
+}  // namespace lockstep

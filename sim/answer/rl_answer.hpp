@@ -1,0 +1,27 @@
+/// The answer to a scenario with "rl", a step of reinforcement learning, as JSON.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "sim/answer/hash_answer.hpp"
+#include "sim/answer/step_answer.hpp"
+#include "sim/rl/rl_step.hpp"
+
+namespace lockstep {
+
+/// Throws InputError where training does not fit in memory. It has to fit by itself: during a
+/// rollout its state leaves, or takes of the cache.
+void require_memory(const RlScenario& scenario);
+
+/// Shares of the GPU-seconds of a step, by RlBucket; they add up to 1.
+std::vector<double> rl_shares(const RlReport& report);
+
+/// With units in the names, at most 12 significant digits, in a fixed order.
+nlohmann::ordered_json rl_json(const RlScenario& s, const RlReport& r,
+                               const std::optional<HashAnswer>& hash,
+                               const WrittenScenario& written = {});
+
+}  // namespace lockstep

@@ -1,0 +1,146 @@
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "sim/answer/answer_fields.hpp"
+#include "sim/scenario/names.hpp"
+
+namespace lockstep {
+namespace {
+
+using Rl = RlAnswer;
+
+/// {"prefill": {"gpu_s", "share"}, ...}.
+Value rl_bucket_values(const Rl& a) {
+  const std::vector<double> shares = rl_shares(a.report);
+  Value::Object out;
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    out.emplace_back(rl_buckets()[i].name,
+                     Value::Object{{"gpu_s", a.report.gpu_seconds[i]}, {"share", shares[i]}});
+  }
+  return out;
+}
+
+void add_rl_job(FieldTable<Rl>& fields) {
+  fields.add("file", "The scenario's file.", [](const Rl& a) { return a.scenario.training.file; })
+      .add("model", "The model.", [](const Rl& a) { return a.scenario.training.job.model.name; })
+      .add("algorithm", "The algorithm.", [](const Rl& a) { return a.scenario.rl.algorithm->name; })
+      .add("schedule", "How generation and training follow each other.",
+           [](const Rl& a) -> std::string_view {
+             return kRlScheduleNames[static_cast<std::size_t>(a.scenario.rl.schedule)];
+           })
+      .add("gpus", "GPUs of both pools.", [](const Rl& a) { return a.report.gpus(); })
+      .add("training_gpus", "GPUs that train.", [](const Rl& a) { return a.report.training_gpus; })
+      .add("generation_gpus", "GPUs of their own that generate; 0 where they share GPUs.",
+           [](const Rl& a) { return a.report.generation_gpus; });
+}
+
+void add_rl_times(FieldTable<Rl>& fields) {
+  fields
+      .add("step_s", Better::less, "Time of one step, from rollout to new weights.",
+           [](const Rl& a) { return a.report.step; })
+      .add("generation_s", Better::less, "The rollout.",
+           [](const Rl& a) { return a.report.generation; })
+      .add("scores_s", Better::less, "Rewards, reference and values.",
+           [](const Rl& a) { return a.report.scores; })
+      .add("training_s", Better::less, "All updates.",
+           [](const Rl& a) { return a.report.training; })
+      .add("offload_s", Better::less, "Training state out to the host and back.",
+           [](const Rl& a) { return a.report.offload; })
+      .add("weight_sync_s", Better::less, "New weights to the engine.",
+           [](const Rl& a) { return a.report.weight_sync; })
+      .add("tokens_per_step", "Prompts and responses of a step.",
+           [](const Rl& a) { return a.report.tokens; })
+      .add("tokens_per_s_per_gpu", Better::more, "Prompts and responses per GPU.",
+           [](const Rl& a) { return a.report.tokens_per_s_per_gpu(); })
+      .add("generated_tokens_per_s", Better::more, "Tokens that the engine generates.",
+           [](const Rl& a) { return a.report.generated_per_s(); })
+      .add("generated_tokens_per_s_per_gpu", Better::more, "The same per GPU that generates.",
+           [](const Rl& a) {
+             const double generating =
+                 a.report.generation_gpus > 0 ? a.report.generation_gpus : a.report.training_gpus;
+             return a.report.generated_per_s() / generating;
+           })
+      .add("generation_idle_share", Better::less, "Share of the step that the engine's GPUs wait.",
+           [](const Rl& a) { return a.report.generation_idle; })
+      .add("training_idle_share", Better::less, "Share of the step that the trainers' GPUs wait.",
+           [](const Rl& a) { return a.report.training_idle; });
+}
+
+void add_rollout(FieldTable<Rl>& fields) {
+  fields
+      .add("response_mean_tokens", "Length of a response; mean.",
+           [](const Rl& a) { return a.report.response_mean; })
+      .add("response_most_tokens", "Length of the longest response.",
+           [](const Rl& a) { return a.report.response_most; })
+      .add("replicas", "Replicas of the engine.", [](const Rl& a) { return a.report.replicas; })
+      .add("sequences_mean", "Sequences that a replica decodes at once; mean.",
+           [](const Rl& a) { return a.report.sequences_mean; })
+      .add("sequences_most", "The most at once.",
+           [](const Rl& a) { return a.report.sequences_most; })
+      .add("cache_tokens", Better::more, "Tokens that a replica's cache has room for.",
+           [](const Rl& a) { return a.report.cache_tokens; })
+      .add("preempted", Better::less, "How often a sequence had to leave the cache.",
+           [](const Rl& a) { return a.report.preempted; })
+      .add("update_s", Better::less, "One optimiser step.",
+           [](const Rl& a) { return a.report.update.step_s; })
+      .add("training_mfu", Better::more, "Its MFU, attention in full.",
+           [](const Rl& a) { return a.report.update.mfu_full; })
+      .old_name("training_mfu_full", "training_mfu")
+      .add("training_mfu_causal", Better::more, "Its MFU, attention causal.",
+           [](const Rl& a) { return a.report.update.mfu_causal; });
+}
+
+std::optional<double> of_band(const Rl& a, double StepBand::* end) {
+  if (!a.report.band) return std::nullopt;
+  return (*a.report.band).*end;
+}
+std::optional<double> of_hashes(const Rl& a, HashDraw HashBand::* which) {
+  if (!a.hash || a.hash->draws <= 1) return std::nullopt;
+  return (a.hash->bands[0].*which).value;
+}
+void add_rl_spread(FieldTable<Rl>& fields) {
+  fields
+      .add("exact_low_s", "The least that --unfold can give, where a sample was simulated.",
+           [](const Rl& a) { return of_band(a, &StepBand::low_s); })
+      .add("exact_high_s", "The most that --unfold can give.",
+           [](const Rl& a) { return of_band(a, &StepBand::high_s); })
+      .add("hash_least_s", Better::less, "The shortest step over the draws of --hash-seeds.",
+           [](const Rl& a) { return of_hashes(a, &HashBand::least); })
+      .add("hash_median_s", Better::less, "The median step over the draws of --hash-seeds.",
+           [](const Rl& a) { return of_hashes(a, &HashBand::median); })
+      .add("hash_most_s", Better::less, "The longest step over the draws of --hash-seeds.",
+           [](const Rl& a) { return of_hashes(a, &HashBand::most); })
+      .object("hashing", "Draws of the paths' hashes, where there are any.", hash_fields(),
+              [](const Rl& a) -> const auto& { return a.hash; });
+}
+
+}  // namespace
+
+const FieldTable<RlAnswer>& rl_fields() {
+  static const FieldTable<Rl> fields = [] {
+    FieldTable<Rl> out;
+    add_head(out, "rl");
+    add_rl_job(out);
+    add_rl_times(out);
+    add_rollout(out);
+    add_rl_spread(out);
+    out.add("buckets", "GPU-seconds and share of each bucket; every one in exactly one.",
+            rl_bucket_values)
+        .add("assumptions", "What was assumed where the scenario says nothing.",
+             [](const Rl& a) { return a.scenario.training.assumptions; });
+    add_written(out, [](const Rl& a) -> const WrittenScenario& { return a.written; });
+    return out;
+  }();
+  return fields;
+}
+
+nlohmann::ordered_json rl_json(const RlScenario& s, const RlReport& r,
+                               const std::optional<HashAnswer>& hash,
+                               const WrittenScenario& written) {
+  return Value(rl_fields().values({s, r, hash, written})).json();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,178 @@
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "sim/answer/answer_fields.hpp"
+
+namespace lockstep {
+namespace {
+
+/// A job or other traffic; `training` is null for the latter.
+struct JobOfSeveral {
+  const JobCongestion* job = nullptr;
+  const SharedJobResult* training = nullptr;
+  std::optional<JobBands> bands{};  ///< over several draws of the hashes
+};
+std::vector<JobOfSeveral> jobs_of(const SharedAnswer& a) {
+  std::vector<JobOfSeveral> out;
+  const auto& jobs = a.result.congestion.jobs;
+  for (std::size_t j = 0; j < jobs.size(); ++j) {
+    out.push_back({&jobs[j], j < a.result.jobs.size() ? &a.result.jobs[j] : nullptr});
+    if (a.hash && a.hash->draws > 1) out.back().bands = bands_of(*a.hash, jobs.size(), j);
+  }
+  return out;
+}
+const FieldTable<JobOfSeveral>& job_fields() {
+  using Of = JobOfSeveral;
+  const auto of_training = [](double SharedJobResult::* which) {
+    return [which](const Of& j) {
+      return j.training != nullptr ? std::optional(j.training->*which) : std::nullopt;
+    };
+  };
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("name", "Whose it is.", [](const Of& j) { return j.job->name; })
+          .add("about", "What it is.", [](const Of& j) { return j.job->about; })
+          .add("step_s", Better::less, "Mean step of a training, mean round of other traffic.",
+               [](const Of& j) { return j.job->step_s; })
+          .add("alone_s", Better::less, "The same with nothing else on the fabric.",
+               [](const Of& j) { return j.job->alone_s; })
+          .add("slowdown", Better::less, "step_s over alone_s.",
+               [](const Of& j) { return j.job->slowdown(); })
+          .add("bytes", "Put on the fabric.", [](const Of& j) { return j.job->bytes; })
+          .add("mfu", Better::more, "MFU of a training, attention in full.",
+               of_training(&SharedJobResult::mfu_full))
+          .add("alone_mfu", Better::more, "MFU with nothing else on the fabric.",
+               of_training(&SharedJobResult::alone_mfu_full))
+          .old_name("mfu_full", "mfu")
+          .old_name("alone_mfu_full", "alone_mfu")
+          .add("steps_s", Better::less, "Each step of a training.",
+               [](const Of& j) -> std::optional<std::vector<double>> {
+                 if (j.training == nullptr || j.training->steps_s.empty()) return std::nullopt;
+                 return j.training->steps_s;
+               })
+          .object("hash", "Its step and slowdown over the draws of --hash-seeds.",
+                  job_band_fields(), [](const Of& j) { return j.bands; });
+  return fields;
+}
+
+struct TransferOfSeveral {
+  const TransferCongestion* transfer = nullptr;
+  const CongestionReport* report = nullptr;
+};
+std::vector<TransferOfSeveral> transfers_of(const SharedAnswer& a) {
+  std::vector<TransferOfSeveral> out;
+  for (const TransferCongestion& t : a.result.congestion.transfers) {
+    out.push_back({&t, &a.result.congestion});
+  }
+  return out;
+}
+const FieldTable<TransferOfSeveral>& transfer_fields() {
+  using Of = TransferOfSeveral;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("job", "Whose it is.", [](const Of& t) { return t.transfer->job; })
+          .add("name", "What it is.", [](const Of& t) { return t.transfer->name; })
+          .add("runs", "How often it ran.", [](const Of& t) { return t.transfer->runs; })
+          .add("bytes", "Payload of a run.", [](const Of& t) { return t.transfer->bytes; })
+          .add("mean_s", Better::less, "Time of a run, its latency left out.",
+               [](const Of& t) { return t.transfer->mean_s; })
+          .add("alone_s", Better::less, "The same with nothing else on the fabric.",
+               [](const Of& t) { return t.transfer->alone_s; })
+          .add("slowdown", Better::less, "mean_s over alone_s.",
+               [](const Of& t) { return t.transfer->slowdown(); })
+          .add("stalled_s", Better::less, "Of mean_s behind a dead link.",
+               [](const Of& t) { return t.transfer->stalled_s; })
+          .add("worst_link", "The link that held it back longest; \"-\": none of the fabric.",
+               [](const Of& t) -> std::string {
+                 if (t.transfer->worst_link < 0) return "-";
+                 return t.report->links[static_cast<std::size_t>(t.transfer->worst_link)].name;
+               })
+          .add("worst_link_share", Better::less, "Share of its time that this link held it back.",
+               [](const Of& t) { return t.transfer->worst_link_share; })
+          .add("cause", "Who else put most bytes on that link meanwhile; empty: nobody.",
+               [](const Of& t) { return t.transfer->cause; })
+          .add("cause_share", "Share of the bytes that crossed the link meanwhile.",
+               [](const Of& t) { return t.transfer->cause_share; });
+  return fields;
+}
+
+const FieldTable<EventOutcome>& event_fields() {
+  using Of = EventOutcome;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("what", "What happens.", [](const Of& e) { return e.what; })
+          .add("at_s", "When.", [](const Of& e) { return e.at_s; })
+          .add("lasts_s", "For how long; 0: for good.", [](const Of& e) { return e.lasts_s; })
+          .add("times", "How often it happened while the jobs ran.",
+               [](const Of& e) { return e.times; })
+          .add("links", "Links that lost capacity, the first time.",
+               [](const Of& e) { return e.links; })
+          .add("transfers", "Transfers that were under way on such a link.",
+               [](const Of& e) { return e.transfers; })
+          .add("jobs", "Whose they were.", [](const Of& e) { return e.jobs; });
+  return fields;
+}
+
+const FieldTable<LinkCongestion>& link_fields() {
+  using Of = LinkCongestion;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("name", "From where to where.", [](const Of& l) { return l.name; })
+          .add("capacity_bytes_per_s", "What it carries at most.",
+               [](const Of& l) { return l.capacity_bytes_per_s; })
+          .add("mean_utilisation", "Share of that, over the whole time.",
+               [](const Of& l) { return l.mean_utilisation; })
+          .add("peak_utilisation", "Share of that in the fullest bin of time.",
+               [](const Of& l) { return l.peak_utilisation; });
+  return fields;
+}
+
+double most_slowed(const SharedAnswer& a) {
+  double most = 1;
+  for (const JobCongestion& job : a.result.congestion.jobs) most = std::max(most, job.slowdown());
+  return most;
+}
+
+}  // namespace
+
+const FieldTable<SharedAnswer>& shared_fields() {
+  using Of = SharedAnswer;
+  static const FieldTable<Of> fields = [] {
+    FieldTable<Of> out;
+    add_head(out, "jobs");
+    out.add("file", "The scenario's file.", [](const Of& a) { return a.scenario.file; })
+        .add("fabric", "The fabric in words.",
+             [](const Of& a) { return a.result.congestion.fabric; })
+        .add("simulated_s", "Time that was simulated.",
+             [](const Of& a) { return a.result.congestion.end_s; })
+        .add("slowdown_max", Better::less, "Slowdown of the job that is slowed most.", most_slowed)
+        .list("jobs", "Each job and other traffic.", job_fields(), jobs_of)
+        .list("transfers", "Transfers, the most slowed first.", transfer_fields(), transfers_of)
+        .add("links_used", "Links that carried anything.",
+             [](const Of& a) { return a.result.congestion.links_used; })
+        .list("links", "The most telling of them, fullest first.", link_fields(),
+              [](const Of& a) -> const auto& { return a.result.congestion.links; })
+        .list("events", "What happened to the fabric.", event_fields(),
+              [](const Of& a) -> const auto& { return a.result.congestion.events; })
+        .add("notes", "Approximations that were made.",
+             [](const Of& a) { return a.result.congestion.notes; })
+        .add("assumptions", "What was assumed where the scenario says nothing.",
+             [](const Of& a) { return a.scenario.assumptions; })
+        .object("hashing", "Draws of the paths' hashes, where there are any.", draw_fields(),
+                [](const Of& a) -> const auto& { return a.hash; });
+    add_written(out, [](const Of& a) -> const WrittenScenario& { return a.written; });
+    return out;
+  }();
+  return fields;
+}
+
+nlohmann::ordered_json shared_json(const SharedScenario& scenario, const SharedResult& result,
+                                   const std::optional<HashAnswer>& hash,
+                                   const WrittenScenario& written) {
+  return Value(shared_fields().values({scenario, result, hash, written})).json();
+}
+
+}  // namespace lockstep

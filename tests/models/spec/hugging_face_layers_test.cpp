@@ -1,0 +1,208 @@
+// Decoders whose layers differ by more than experts and windows.
+#include <algorithm>
+#include <array>
+#include <doctest/doctest.h>
+#include <string>
+#include <string_view>
+
+#include "models/base/json_text.hpp"
+#include "models/base/text_file.hpp"
+#include "models/spec/hugging_face.hpp"
+#include "models/spec/parameter_counts.hpp"
+#include "tests/support/real_files.hpp"
+
+namespace lockstep {
+namespace {
+
+HuggingFaceModel read_config(std::string_view text) {
+  return read_hugging_face(JsonCursor::parse("config.json", text), "model");
+}
+
+/// GLM-5.2, the keys that matter, with a letter for each of its 78 indices.
+std::string glm(std::string_view more) {
+  return R"({"model_type": "glm_moe_dsa", "first_k_dense_replace": 3, "head_dim": 192,
+      "hidden_size": 6144, "index_head_dim": 128, "index_n_heads": 32, "index_topk": 2048,
+      "intermediate_size": 12288, "kv_lora_rank": 512, "moe_intermediate_size": 2048,
+      "moe_layer_freq": 1, "n_routed_experts": 256, "n_shared_experts": 1,
+      "num_attention_heads": 64, "num_experts_per_tok": 8, "num_hidden_layers": 78,
+      "num_key_value_heads": 64, "q_lora_rank": 2048, "qk_nope_head_dim": 192,
+      "qk_rope_head_dim": 64, "tie_word_embeddings": false, "v_head_dim": 256,
+      "vocab_size": 154880)" +
+         std::string(more) + "}";
+}
+
+constexpr std::string_view kQwenNext =
+    R"({"model_type": "qwen3_next", "decoder_sparse_step": 1, "full_attention_interval": 4,
+        "head_dim": 256, "hidden_size": 2048, "intermediate_size": 5120,
+        "linear_conv_kernel_dim": 4, "linear_key_head_dim": 128, "linear_num_key_heads": 16,
+        "linear_num_value_heads": 32, "linear_value_head_dim": 128, "mlp_only_layers": [],
+        "moe_intermediate_size": 512, "num_attention_heads": 16, "num_experts": 512,
+        "num_experts_per_tok": 10, "num_hidden_layers": 48, "num_key_value_heads": 2,
+        "shared_expert_intermediate_size": 512, "tie_word_embeddings": false,
+        "vocab_size": 151936)";
+
+std::string complaint_about(std::string_view text) {
+  try {
+    (void)read_config(text);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("read_hugging_face: of Qwen3-Next every fourth layer attends, the others pass a state") {
+  const TransformerShape shape = read_config(std::string(kQwenNext) + "}").shape;
+  CHECK(shape.kind(0).mixer == Mixer::delta);
+  CHECK(shape.kind(3).mixer == Mixer::attention);
+  CHECK(std::ranges::count(shape.pattern, shape.pattern[3]) == 12);
+  CHECK(shape_of(shape, shape.kind(3)).output_gate);
+  // 80 B and 3 B by its name; with both embeddings in what is active.
+  const ParameterCounts counts = parameter_counts(shape);
+  CHECK(counts.total == doctest::Approx(79.67e9).epsilon(0.0003));
+  CHECK(counts.active == doctest::Approx(3.87e9).epsilon(0.002));
+}
+
+TEST_CASE("read_hugging_face: of GLM-5.2 three of four layers take the keys that others chose") {
+  std::string types;
+  for (int i = 0; i < 78; ++i) {
+    const bool full = i < 3 || (i - 2) % 4 == 0;
+    types += std::string(i > 0 ? ", " : "") + (full ? "\"full\"" : "\"shared\"");
+  }
+  const TransformerShape shape = read_config(glm(R"(, "indexer_types": [)" + types + "]")).shape;
+  CHECK_FALSE(shape_of(shape, shape.kind(2)).index.shared);
+  CHECK(shape_of(shape, shape.kind(3)).index.shared);
+  CHECK_FALSE(shape.kind(2).experts);
+  CHECK(shape.kind(3).experts);
+  // The checkpoint's weights but for the biases of its routers, 75 x 256.
+  CHECK(parameter_counts(shape).total == 743'377'000'704.0);
+  // GLM-5 has an index in each layer.
+  CHECK(parameter_counts(read_config(glm("")).shape).total > 743.9e9);
+}
+
+TEST_CASE("read_hugging_face: a family with keys that its name does not tell is not what it says") {
+  // DeepSeek-V3.2 under the name of V3: read as what its keys say, which a line tells.
+  std::string renamed = glm("");
+  renamed.replace(renamed.find("glm_moe_dsa"), 11, "deepseek_v3");
+  const HuggingFaceModel model = read_config(renamed);
+  CHECK(shape_of(model.shape, model.shape.kind(0)).index.keys == 2048);
+  REQUIRE(model.assumptions.size() == 1);
+  CHECK(model.assumptions[0] ==
+        "model: deepseek_v3 with index_topk; its layers were taken for those of deepseek_v32, "
+        "whose attention chooses keys");
+  std::string next{kQwenNext};
+  next.replace(next.find("qwen3_next"), 10, "qwen3_moe");
+  CHECK(complaint_about(next + "}") ==
+        "config.json#/linear_conv_kernel_dim: found 4; allowed: a decoder without this key, which "
+        "says that its layers are not those of its model_type");
+}
+
+TEST_CASE("read_hugging_face: a family that nobody knows is read by its keys, which a line says") {
+  const HuggingFaceModel model =
+      read_config(R"({"model_type": "newest", "hidden_act": "silu", "hidden_size": 64,
+          "intermediate_size": 256, "num_attention_heads": 4, "num_key_value_heads": 2,
+          "num_hidden_layers": 8, "num_experts": 16, "num_experts_per_tok": 2,
+          "moe_intermediate_size": 32, "first_k_dense_replace": 1, "vocab_size": 1000})");
+  CHECK(model.shape.kinds.empty());
+  CHECK(model.shape.experts.leading_dense == 1);
+  REQUIRE(model.assumptions.size() == 1);
+  CHECK(model.assumptions[0] ==
+        "model: newest is no family that is known; its keys were taken for 4 heads over 2 of keys "
+        "and values, 16 experts, a gated MLP, rotary positions and no biases");
+  CHECK(complaint_about(R"({"model_type": "newest", "hidden_act": "gelu", "hidden_size": 64,
+          "num_attention_heads": 4, "num_hidden_layers": 8, "vocab_size": 1000})") ==
+        "config.json#/hidden_act: found \"gelu\"; allowed: silu, which stands for a gated MLP; of "
+        "others the code of a family that is not known decides");
+  CHECK(complaint_about(R"({"model_type": "newest", "hidden_act": "silu", "hidden_size": 64,
+          "num_attention_heads": 4, "num_hidden_layers": 8, "vocab_size": 1000,
+          "ssm_state_size": 16})") ==
+        "config.json#/ssm_state_size: found 16; allowed: a decoder without this key, which says "
+        "that its layers are not those of its model_type");
+}
+
+TEST_CASE("read_hugging_face: encoders are refused by name") {
+  CHECK(complaint_about(R"({"model_type": "clip", "text_config": {}})") ==
+        "config.json#/model_type: found \"clip\"; allowed: a decoder; clip is a text and image "
+        "encoder");
+  CHECK(complaint_about(R"({"model_type": "t5"})") ==
+        "config.json#/model_type: found \"t5\"; allowed: a decoder; t5 is an encoder with a "
+        "decoder behind it");
+}
+
+TEST_CASE("read_hugging_face: a list has an element for each layer") {
+  CHECK(complaint_about(glm(R"(, "indexer_types": ["full"])")) ==
+        "config.json#/indexer_types: found an array; allowed: an array of 78 (num_hidden_layers)");
+}
+
+namespace {
+
+struct CountedConfig {
+  std::string_view file;
+  double total, active;  ///< billions, both embeddings counted
+  double vision = 0;
+};
+// Counted from each file by hand, beside the code of its family; without prediction modules.
+constexpr std::array kCounted{
+    CountedConfig{"simai--qwen3-next-80B-A3B", 79.67, 3.87},
+    CountedConfig{"Qwen--Qwen3.5-397B-A17B", 396.35, 17.35, 0.456},
+    CountedConfig{"nvidia--Qwen3.5-122B-A10B-NVFP4", 122.11, 9.77, 0.451},
+    CountedConfig{"Qwen--Qwen3.5-35B-A3B", 34.66, 3.455, 0.447},
+    CountedConfig{"Qwen--Qwen3.5-27B", 26.90, 26.90, 0.461},
+    CountedConfig{"Qwen--Qwen3-VL-30B-A3B-Instruct", 30.53, 3.35, 0.539},
+    CountedConfig{"Qwen--Qwen3-VL-32B-Instruct", 32.76, 32.76, 0.595},
+    CountedConfig{"Qwen--Qwen3-VL-4B-Instruct", 4.022, 4.022, 0.415},
+    CountedConfig{"deepseek-ai--DeepSeek-V3.2", 671.88, 38.4},
+    CountedConfig{"deepseek-ai--DeepSeek-V3", 671.03, 37.55},
+    CountedConfig{"simai--deepseek_v3", 671.03, 37.55},
+    CountedConfig{"zai-org--GLM-5", 743.91, 41.78},
+    CountedConfig{"nvidia--GLM-5.1-NVFP4", 743.91, 41.78},
+    CountedConfig{"zai-org--GLM-5.2", 743.38, 41.25},
+    CountedConfig{"zai-org--GLM-5.2-FP8", 743.38, 41.25},
+    CountedConfig{"deepseek-ai--DeepSeek-V4-Flash", 284.33, 13.8},
+    CountedConfig{"sgl-project--DeepSeek-V4-Flash-FP8", 284.33, 13.8},
+    CountedConfig{"nvidia--DeepSeek-V4-Pro-NVFP4", 1573.0, 49.78},
+    CountedConfig{"moonshotai--Kimi-K2-Instruct", 1026.41, 32.86},
+    CountedConfig{"moonshotai--Kimi-K2.5", 1026.41, 32.86, 0.466},
+    CountedConfig{"nvidia--Kimi-K2.6-NVFP4", 1026.41, 32.86, 0.466},
+    CountedConfig{"moonshotai--Kimi-K3", 2779, 105.36, 0.45},
+    CountedConfig{"MiniMaxAI--MiniMax-M2.5", 228.69, 11.03},
+    CountedConfig{"nvidia--MiniMax-M2.7-NVFP4", 228.69, 11.03},
+    CountedConfig{"MiniMaxAI--MiniMax-M3", 426.17, 25.96},
+    CountedConfig{"XiaomiMiMo--MiMo-V2-Flash", 308.78, 15.44},
+    CountedConfig{"XiaomiMiMo--MiMo-7B-Base", 7.62, 7.62},
+    CountedConfig{"stepfun-ai--Step-3.7-Flash", 195.83, 10.86},
+    CountedConfig{"nvidia--NVIDIA-Nemotron-3-Super-120B-A12B-FP8", 120.67, 12.77},
+    CountedConfig{"nvidia--NVIDIA-Nemotron-3-Ultra-550B-A55B-BF16", 549.31, 56.06},
+    CountedConfig{"nvidia--NVIDIA-Nemotron-3.5-Lightning-30B-A3B-NVFP4", 31.58, 3.58},
+    CountedConfig{"nvidia--NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", 31.58, 3.58},
+    CountedConfig{"google--gemma-4-26B-A4B", 25.23, 3.82, 0.573},
+    CountedConfig{"nvidia--Llama-3_3-Nemotron-Super-49B-v1", 49.87, 49.87},
+    CountedConfig{"openai--gpt-oss-120b", 116.79, 5.7},
+    CountedConfig{"Qwen--Qwen3-0.6B", 0.596, 0.596},
+    CountedConfig{"Qwen--Qwen3-8B", 8.191, 8.191},
+    CountedConfig{"Qwen--Qwen3-235B-A22B-FP8", 235.09, 22.19},
+    CountedConfig{"meta-llama--Meta-Llama-3.1-405B", 405.85, 405.85},
+    CountedConfig{"meta-llama--Llama-4-Maverick-17B-128E-Instruct", 400.71, 17.19},
+    CountedConfig{"mistralai--Mixtral-8x7B-v0.1", 46.70, 12.88},
+};
+constexpr double kCountTolerance = 0.003;
+
+}  // namespace
+
+TEST_CASE("read_hugging_face: files of published models give the counts of their weights" *
+          doctest::skip(!test::has_real_files())) {
+  for (const CountedConfig& row : kCounted) {
+    CAPTURE(row.file);
+    const std::string file = test::real_file("huggingface/" + std::string(row.file) + ".json");
+    const std::string text = quote_non_finite(read_text_file(file));
+    ParameterCounts counts;
+    CHECK_NOTHROW(
+        counts = parameter_counts(read_hugging_face(JsonCursor::parse(file, text), "model").shape));
+    CHECK(counts.total / 1e9 == doctest::Approx(row.total).epsilon(kCountTolerance));
+    CHECK(counts.active / 1e9 == doctest::Approx(row.active).epsilon(kCountTolerance));
+    CHECK(counts.vision / 1e9 == doctest::Approx(row.vision).epsilon(0.01));
+  }
+}
+
+}  // namespace lockstep

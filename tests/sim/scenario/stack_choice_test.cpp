@@ -1,0 +1,173 @@
+// Stacks that are composed from what they do.
+#include "sim/scenario/stack_choice.hpp"
+
+#include <algorithm>
+#include <doctest/doctest.h>
+#include <string>
+
+#include "models/base/input_error.hpp"
+#include "models/spec/compose_stack.hpp"
+#include "sim/scenario/read_residuals.hpp"
+#include "sim/scenario/read_scenario.hpp"
+#include "sim/step/step.hpp"
+#include "tests/support/presets.hpp"
+
+namespace lockstep {
+namespace {
+
+Scenario with_stack(const std::string& stack, const std::string& more = "") {
+  return read_scenario("job.json",
+                       R"({"model": "llama3_8b", "cluster": {"node": "dgx_h100", "nodes": 2},
+      "parallelism": {"sharding": "zero3"}, "batch": {"sequences": 16, "tokens": 8192},
+      "recompute": "full")" +
+                           more + R"(, "stack": )" + stack + "}",
+                       test::presets());
+}
+
+double step_of(const std::string& stack) { return simulate_step(with_stack(stack)).step_s; }
+
+StackSpec composed(const StackSwitches& switches, const ComposedFor& job = {}) {
+  StackSpec out;
+  compose(switches, test::presets().operator_costs(), job, out);
+  return out;
+}
+
+/// Bytes per token and hidden element of a layer with f = 3.5 h and g = a / 4, at streaming rate.
+double layer_bytes(const StackSpec& s) {
+  constexpr double kFfn = 3.5, kQueriesAndKeys = 1.25;
+  const ElementwiseTraffic& e = s.elementwise;
+  return e.norm_residual_bytes * (1 + e.norm_backward_ratio) +
+         3 * kFfn * e.activation_bytes * (1 + e.activation_backward_ratio) +
+         2 * kQueriesAndKeys * e.rotary_bytes;
+}
+
+constexpr StackSwitches kAllFused{.fused_norm = true,
+                                  .fused_rope = true,
+                                  .fused_swiglu = true,
+                                  .merged_qkv = true,
+                                  .merged_gate_up = true,
+                                  .gradient_accumulation_fusion = true,
+                                  .kernels = KernelLibrary::library,
+                                  .host = HostClass::library};
+
+}  // namespace
+
+TEST_CASE("compose: an eager layer has the kernels that were counted, and four times the bytes") {
+  // Counted under a dispatch recorder: 38 kernels forward and 73 backward of a Llama layer, here
+  // with the 7 that add up gradients of weights.
+  const StackSpec eager = composed({});
+  CHECK(eager.kernels_forward == 38);
+  CHECK(eager.kernels_backward == doctest::Approx(73 + 7).epsilon(0.1));
+  const StackSpec fused = composed(kAllFused);
+  CHECK(fused.kernels_forward == doctest::Approx(12.5).epsilon(0.1));
+  CHECK(fused.kernels_backward == doctest::Approx(20).epsilon(0.1));
+  // (145 + 328) / (46 + 64) bytes, and eager chains stream at two thirds of the rate.
+  CHECK(layer_bytes(eager) / layer_bytes(fused) > 4);
+  CHECK(layer_bytes(eager) / layer_bytes(fused) < 7);
+}
+
+TEST_CASE("compose: every feature that fuses saves bytes or kernels") {
+  const StackSpec plain = composed({});
+  for (bool StackSwitches::* feature :
+       {&StackSwitches::fused_norm, &StackSwitches::fused_rope, &StackSwitches::fused_swiglu,
+        &StackSwitches::merged_qkv, &StackSwitches::merged_gate_up,
+        &StackSwitches::torch_compile}) {
+    StackSwitches with;
+    with.*feature = true;
+    const StackSpec better = composed(with);
+    CHECK(layer_bytes(better) < layer_bytes(plain));
+    CHECK(better.kernels_forward + better.kernels_backward <=
+          plain.kernels_forward + plain.kernels_backward);
+  }
+  StackSwitches graphs;
+  graphs.cuda_graphs = CudaGraphs::full;
+  CHECK(composed(graphs).launch_interval == Seconds{});
+  CHECK(composed({}, {.host_slowness = 2.5}).launch_interval == 2.5 * composed({}).launch_interval);
+}
+
+TEST_CASE(
+    "shift: what does not change stays, to the last bit; what does changes by its difference") {
+  StackSpec fitted = test::presets().stack("torchtitan").spec;
+  const StackSpec before = fitted;
+  shift(composed(*fitted.switches), composed(*fitted.switches), fitted);
+  CHECK(fitted.elementwise.norm_residual_bytes == before.elementwise.norm_residual_bytes);
+  CHECK(fitted.elementwise.norm_backward_ratio == before.elementwise.norm_backward_ratio);
+  StackSwitches eager = *fitted.switches;
+  eager.torch_compile = false;
+  const StackSpec from = composed(*before.switches), to = composed(eager);
+  shift(from, to, fitted);
+  // The bytes that eager kernels add are counted ones: a fitted slowdown is of the others.
+  CHECK(before.elementwise.slowdown * layer_bytes(before) + layer_bytes(to) - layer_bytes(from) ==
+        doctest::Approx(fitted.elementwise.slowdown * layer_bytes(fitted)).epsilon(0.02));
+}
+
+TEST_CASE("a scenario changes what its software does") {
+  const double compiled = step_of(R"("torchtitan")");
+  CHECK(step_of(R"({"preset": "torchtitan"})") == compiled);
+  // What the preset has already is no change.
+  CHECK(step_of(R"({"preset": "torchtitan", "torch_compile": true})") == compiled);
+  const double eager = step_of(R"({"preset": "torchtitan", "torch_compile": false})");
+  CHECK(eager > 1.02 * compiled);
+  CHECK(step_of(R"({"preset": "torchtitan", "torch_compile": false, "fused_norm": true})") < eager);
+  const Scenario scenario = with_stack(R"({"preset": "torchtitan", "torch_compile": false})");
+  CHECK(std::ranges::count(scenario.assumptions,
+                           "stack: torchtitan with features changed, by counts of what that "
+                           "changes") == 1);
+  CHECK(interval_of(scenario, test::presets()).known == SoftwareKnown::composed);
+}
+
+TEST_CASE("a framework is composed without what was fitted, and is refused nothing") {
+  const Scenario scenario = with_stack(R"({"framework": "pytorch_eager"})");
+  CHECK_FALSE(scenario.stack.capabilities.has_value());
+  CHECK(scenario.stack.elementwise.slowdown == 1);
+  CHECK(simulate_step(scenario).step_s > 0);
+  const PredictionInterval interval = interval_of(scenario, test::presets());
+  CHECK(interval.known == SoftwareKnown::composed);
+  CHECK_THROWS_WITH_AS((void)with_stack(R"({"framework": "torchtitan", "preset": "torchtitan"})"),
+                       doctest::Contains("either \"framework\" or \"preset\""), InputError);
+  CHECK_THROWS_WITH_AS((void)with_stack(R"({"framework": "torchtitan", "fused_rop": true})"),
+                       doctest::Contains("Did you mean \"fused_rope\"?"), InputError);
+  CHECK_THROWS_WITH_AS((void)with_stack(R"({"preset": "torchtitan", "cuda_graphs": "all"})"),
+                       doctest::Contains("none, layer, full"), InputError);
+}
+
+TEST_CASE("stacks that nobody measured are composed, say so, and can be run") {
+  const PresetStore& presets = test::presets();
+  int composed_stacks = 0;
+  for (const std::string& name : presets.names("stacks")) {
+    const StackSpec& stack = presets.stack(name).spec;
+    CAPTURE(name);
+    // All that ship say what they do.
+    CHECK(stack.switches.has_value());
+    if (!stack.composed) continue;
+    ++composed_stacks;
+    CHECK(stack.about.ends_with("Composed, no published run of it."));
+    CHECK(stack.elementwise.slowdown == 1);
+    CHECK(stack.communication.sm_share == presets.operator_costs().sm_share);
+  }
+  CHECK(composed_stacks >= 12);
+  for (const char* alias :
+       {"HF-Trainer", "accelerate", "hf_deepspeed", "LLaMA-Factory", "axolotl", "TRL", "torchtune",
+        "Colossal-AI", "composer", "llm.c", "nanoGPT", "Primus", "Megatron-LM"}) {
+    CAPTURE(alias);
+    CHECK(presets.has("stacks", alias));
+  }
+  CHECK(step_of(R"("hf_trainer")") > step_of(R"("axolotl")"));
+}
+
+TEST_CASE("slower processors hold up eager software, and compiled programs less") {
+  const auto kernels = [](const char* node, const char* stack) {
+    const Scenario s =
+        read_scenario("job.json",
+                      std::string(R"({"model": "llama3_8b", "cluster": {"node": ")") + node +
+                          R"(", "nodes": 4}, "batch": {"sequences": 288, "tokens": 512},)" +
+                          R"("stack": {"framework": ")" + stack + R"("}})",
+                      test::presets());
+    return s.stack.launch_interval;
+  };
+  CHECK(kernels("gb200_nvl72", "pytorch_eager") / kernels("dgx_b200", "pytorch_eager") ==
+        doctest::Approx(2.5));
+  CHECK(kernels("dgx_b200", "maxtext") < kernels("dgx_b200", "pytorch_eager"));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,132 @@
+#include <array>
+#include <cmath>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <vector>
+
+#include "models/base/number_text.hpp"
+#include "models/base/output_file.hpp"
+#include "models/base/text_file.hpp"
+#include "tools/console/shared_options.hpp"
+#include "tools/console/table.hpp"
+#include "tools/lockstep/cli.hpp"
+#include "tools/lockstep/learn/learnt.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr double kDoubtful = 2.5;  ///< prior deviations
+constexpr double kSeen = 0.02;     ///< of a step: a part that governs less cannot be told from none
+
+constexpr std::array kLearnOptions{
+    kPresetsOption,
+    OptionSpec{"output", 'o', "FILE", false,
+               "Write the stack that was learnt to this file, a preset of its own.",
+               "-o my-stack.json", PathUse::writes},
+};
+constexpr std::array<std::string_view, 2> kLearnExamples{
+    "lockstep learn my-runs.json -o my-stack.json",
+    "lockstep run my-job.json --stack my-stack.json",
+};
+constexpr CommandSpec kLearnSpec{
+    .name = "learn",
+    .usage = "learn FILE [-o STACK]",
+    .summary = "Correct a stack by your own measured steps.",
+    .about =
+        "Reads measured steps of one stack: a list of {\"scenario\": FILE or object, \"step\": "
+        "\"12.3 "
+        "s\"},\n"
+        "where a scenario with \"expect\" needs no step, or rows as tests/reference/training.json "
+        "has\n"
+        "them. For each kind of job (GPU, experts, adapters) it corrects the level of the stack's\n"
+        "kernels as far as so many steps can, and writes a stack that `--stack` and scenarios "
+        "take.\n"
+        "Steps of one job count as one: what one run says again, it does not say twice.",
+    .positionals = 1,
+    .options = kLearnOptions,
+    .examples = kLearnExamples,
+};
+
+std::string share_text(double share) { return fmt::format("{:.0f} %", 100 * share); }
+
+std::string kind_text(const LearntLevel& level) {
+  return level.gpu + (level.experts ? ", experts" : "") + (level.adapters ? ", adapters" : "");
+}
+
+std::string table_of_kinds(const Learnt& learnt, const TextStyle& style) {
+  TextTable table({{"kind of job", TextTable::Align::left},
+                   {"jobs"},
+                   {"kernels take"},
+                   {"prior deviations"},
+                   {"sure to"},
+                   {"step within: before"},
+                   {"after"}});
+  for (const LearntKind& kind : learnt.kinds) {
+    const LearntLevel& level = kind.level;
+    table.add({kind_text(level), std::to_string(level.steps),
+               fmt::format("{:+.1f} %", 100 * std::expm1(level.log_level)),
+               fmt::format("{:+.1f}", kind.misfit), "+- " + share_text(level.deviation),
+               "+- " + share_text(kind.half_width_before),
+               "+- " + share_text(kind.half_width_after)});
+  }
+  return table.text(style);
+}
+
+/// What else these steps would be explained by, and what would tell it apart.
+std::string words_about(const LearntKind& kind) {
+  std::string out = "\n" + kind_text(kind.level) + "\n";
+  for (const std::string& step : kind.evidence) out += "  measured: " + step + "\n";
+  std::vector<std::string> mixed;
+  for (std::size_t i = 1; i < kDescriptionParts; ++i) {
+    if (std::abs(kind.shares[i]) < kSeen) continue;
+    mixed.push_back(fmt::format("{} ({} of these steps)", description_parts()[i].words,
+                                share_text(kind.shares[i])));
+  }
+  out += fmt::format("  the level governs {} of these steps\n", share_text(kind.shares.front()));
+  if (!mixed.empty()) {
+    out += fmt::format("  they cannot tell it from: {}\n", fmt::join(mixed, ", "));
+  }
+  if (std::abs(kind.misfit) > kDoubtful) {
+    out += fmt::format(
+        "  the description does not fit the run: {:.1f} prior deviations. Before it is learnt, "
+        "look at what is often wrong: recomputation, micro batch, dispatcher, width of experts, "
+        "gradient format, transport, and the features of the stack\n",
+        std::abs(kind.misfit));
+  }
+  if (kind.next) {
+    out += fmt::format("  next: {}; the step would be known to +- {}\n", kind.next->words,
+                       share_text(kind.next->half_width));
+  }
+  return out;
+}
+
+std::string words_about(const MeasuredSteps& steps, const Learnt& learnt, const TextStyle& style) {
+  std::string out = fmt::format("{}, from {} measured step{}\n\n", steps.stack_name,
+                                steps.steps.size(), steps.steps.size() == 1 ? "" : "s") +
+                    table_of_kinds(learnt, style);
+  for (const LearntKind& kind : learnt.kinds) out += words_about(kind);
+  for (const std::string& row : steps.left_out) out += "\nleft out: " + row;
+  return out + (steps.left_out.empty() ? "" : "\n");
+}
+
+Exit run_learn(const ParsedOptions& options, Console& console) {
+  const PresetStore presets(options.all("presets"));
+  const std::string& file = options.positionals.front();
+  const MeasuredSteps steps = read_measured_steps(file, read_text_file(file), presets);
+  const Learnt learnt = learn(steps, StepIntervals(presets));
+  if (options.has("output")) {
+    OutputFile out(options.get("output"));
+    out.write(learnt_preset(steps, learnt, file));
+    out.commit();
+  }
+  console.out << Answer::terminal(words_about(steps, learnt, console.style)).str();
+  return Exit::ok;
+}
+
+constexpr Command kLearnCommand{&kLearnSpec, run_learn};
+
+}  // namespace
+
+const Command& learn_command() { return kLearnCommand; }
+
+}  // namespace lockstep
