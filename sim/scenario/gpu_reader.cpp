@@ -79,7 +79,7 @@ void declare_host(const DeclaredMembers& member, HostSpec& out) {
 void declare_gpu(const DeclaredMembers& member, const PresetStore& presets, GpuSpec& out) {
   member.optional("about", out.about, "What it is");
   member.required("architecture", out.architecture,
-                  "volta, ampere, hopper, blackwell, cdna2 or cdna3");
+                  "volta, ampere, ada, hopper, blackwell, blackwell_rtx, cdna2, cdna3 or cdna4");
   member.required("sm_count", out.sm_count, 1, 100'000,
                   "Streaming multiprocessors (compute units on AMD)");
   member.required("peak_fp16", out.peak_fp16, kPeak, "Dense");
