@@ -12,7 +12,7 @@
 ///   release, and that of unknown software holds both.
 /// - Each part of the machine that no published run had (the GPU, its architecture, the transport,
 ///   the kind of fabric) adds, as an error of its own, what whole sources are off by when the fit
-///   has not seen them.
+///   has not seen them. A maker of GPUs that no published run had adds a spread of its own.
 #pragma once
 
 #include <cstddef>
