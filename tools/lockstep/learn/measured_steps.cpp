@@ -37,6 +37,20 @@ ScenarioText scenario_text(const JsonCursor& from, const std::string& runs) {
   return {file.string(), read_text_file(file.string())};
 }
 
+/// Reads the scenario of a step. What is wrong in one that stands in the list is told by its place
+/// there.
+Scenario scenario_of(const JsonCursor& from, const ScenarioText& text, const PresetStore& presets) {
+  if (!from.is_object()) return read_scenario(text.file, text.text, presets);
+  try {
+    return read_scenario(text.file, text.text, presets);
+  } catch (const InputError& error) {
+    if (error.problem().file != text.file) throw;  // of a file that the scenario names
+    InputProblem problem = error.problem();
+    problem.pointer.insert(0, from.pointer());
+    throw InputError(problem);
+  }
+}
+
 /// Two steps are of one job where their scenarios say the same.
 std::string job_key(const std::string& text) {
   Json scenario = Json::parse(text);
@@ -82,7 +96,7 @@ void read_step(const JsonCursor& at, const std::string& file, const PresetStore&
   const ScenarioText text = scenario_text(from, file);
   MeasuredStep step{.name = from.is_object() ? at.pointer() : from.string(),
                     .job = {},
-                    .scenario = read_scenario(text.file, text.text, presets),
+                    .scenario = scenario_of(from, text, presets),
                     .measured_s = 0};
   step.job = job_key(text.text);
   const std::optional<JsonCursor> time = at.find("step");
