@@ -7,7 +7,9 @@
 #include <fmt/format.h>
 
 #include "models/base/input_error.hpp"
+#include "models/base/json_cursor.hpp"
 #include "models/layer/memory.hpp"
+#include "sim/scenario/change_job.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/scenario/scenario_draft.hpp"
 #include "sim/scenario/stack_choice.hpp"
@@ -161,6 +163,18 @@ void set_stack(const ReferenceRow& row, const PresetStore& presets, ScenarioDraf
   if (row.gradient_bytes) stack.communication.gradient_bytes = *row.gradient_bytes;
 }
 
+/// What the row says in the words of a scenario. Mistakes are told at their place in the row.
+void change_by_scenario(const ReferenceRow& row, const PresetStore& presets, ScenarioDraft& draft) {
+  if (row.scenario.empty()) return;
+  try {
+    change_job(JsonCursor::parse(row.id, row.scenario), presets, draft);
+  } catch (const InputError& error) {
+    InputProblem problem = error.problem();
+    problem.pointer.insert(0, "/scenario");
+    throw InputError(problem);
+  }
+}
+
 /// The least recompute with which the job fits in memory; full when none does.
 void set_least_recompute(ScenarioDraft& draft, const PresetStore& presets) {
   std::vector<std::pair<Recompute, RecomputeModules>> rungs;
@@ -258,7 +272,8 @@ Scenario row_scenario(const ReferenceRow& row, const PresetStore& presets) {
   draft.modules = row.modules;
   draft.adapters = row.adapters;
   draft.offload = row.offload;
-  if (!row.recompute) {
+  change_by_scenario(row, presets, draft);
+  if (!draft.recompute) {
     set_least_recompute(draft, presets);
     draft.assumptions.push_back(
         fmt::format("recompute: {} (the least that fits in memory)", name_of(*draft.recompute)));

@@ -435,6 +435,10 @@ ReferenceRow read_row(const Json& json, std::size_t index) {
   read_adapters(row, out);
   read_precision(row.text("precision"), out, obstacles);
   read_software(row, out);
+  if (const Json* scenario = row.find("scenario")) {
+    obstacles.add(!scenario->is_object(), "scenario", "is no object");
+    out.scenario = write_json(*scenario);
+  }
   read_measured(row, out);
   obstacles.add(!out.measured_step_s && !out.ran_out_of_memory, "no measured step time");
   out.complete = is_complete(row);

@@ -59,6 +59,10 @@ struct ReferenceRow {
   /// Bus bandwidth measured over all GPUs of the run, and within its nodes.
   std::optional<double> all_gather_gb_per_s, all_gather_in_node_gb_per_s;
 
+  /// Keys of a scenario that say more than the row's own (sim/scenario/change_job.hpp), as JSON;
+  /// empty: none.
+  std::string scenario;
+
   bool complete = true;  ///< by the file's own word; and not suspect
   bool dense = false;    ///< no MoE, MLA, CP, FSDP, ZeRO-2/3, FP4, and complete
   bool ran_out_of_memory = false;

@@ -60,19 +60,6 @@ void require_equal(const ScenarioDraft& draft, const JsonCursor& key) {
   if (!equal) key.fail("no such key beside cluster.pools or batch.micro_batches");
 }
 
-/// The features of the software that the scenario changes. A stack that does not say what it does
-/// has none.
-void read_switches(const JsonCursor& from, const PresetStore& presets, ScenarioDraft& draft) {
-  const StackSwitches before = draft.stack.switches.value_or(StackSwitches{});
-  StackSwitches switches = before;
-  declare_switches({from, Extent::changes}, switches);
-  if (switches == before) return;
-  if (!draft.stack.switches) {
-    from.fail("no feature of the software, as " + draft.stack.name + " does not say what it does");
-  }
-  change_switches(switches, presets, draft);
-}
-
 /// The preset, or the file of one: beside the scenario, or where the command runs if it was given
 /// there.
 std::string read_stack_name(const JsonCursor& from, const PresetStore& presets,
@@ -107,9 +94,7 @@ void read_stack_choice(const std::optional<JsonCursor>& from, const PresetStore&
   }
   if (!is_object) return;
   if (const auto allow = from->find("allow")) draft.stack.allowed = read_allowed(*allow);
-  read_switches(*from, presets, draft);
-  declare_stack({*from, Extent::changes}, draft.stack);
-  from->finish();
+  change_stack(*from, presets, draft);
 }
 
 /// What was measured is of the job as the file has it, unless both are changed.
