@@ -292,7 +292,6 @@ PredictionInterval predict_interval(const ResidualTable& table, const Prediction
                                     SoftwareKnown::composed, SoftwareKnown::none}) {
     const bool own = known.software == SoftwareKnown::learnt;
     if (level > known.software && !own) break;
-    if (level == SoftwareKnown::composed && known.software != level && !own) continue;
     const SoftwareKnown counted = own ? SoftwareKnown::learnt : level;
     Witnesses group = witnesses_of(table, counted, traits.stack_stands_in, without);
     if (group.empty()) continue;

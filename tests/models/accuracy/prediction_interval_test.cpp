@@ -143,6 +143,26 @@ TEST_CASE("predict_interval: less knowledge never makes an interval narrower") {
   CHECK(worse.back().gaps.size() == 4);
 }
 
+TEST_CASE("predict_interval: composed software is never less sure than software without a name") {
+  ResidualTable table;
+  add(table, "a", traits("stack", "1"), 100, -0.1, 0.2);
+  add(table, "b", traits("stack", "1"), 100, -0.1, 0.2);
+  // Composed, both are farther off than with the default stack.
+  for (Residual& r : table) {
+    r.as_default = r.fitted;
+    r.composed = r.source == "a" ? r.fitted - 0.6 : r.fitted + 0.6;
+  }
+  PredictionTraits composed = traits("stack", "1"), unnamed = composed;
+  composed.composed = true;
+  unnamed.stack_stands_in = true;
+  const PredictionInterval narrow = predict_interval(table, composed);
+  const PredictionInterval wide = predict_interval(table, unnamed);
+  CHECK(narrow.known == SoftwareKnown::composed);
+  CHECK(wide.known == SoftwareKnown::none);
+  CHECK(wide.low <= narrow.low);
+  CHECK(wide.high >= narrow.high);
+}
+
 TEST_CASE("predict_interval: a maker of GPUs that no run had is said, and adds its own spread") {
   ResidualTable table;
   add(table, "a", traits("stack", "1"), 100, -0.1, 0.1);
