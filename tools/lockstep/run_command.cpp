@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <functional>
 #include <memory>
 #include <ostream>
 #include <utility>
@@ -10,6 +12,8 @@
 #include "models/base/output_file.hpp"
 #include "models/base/quantity.hpp"
 #include "models/base/text_file.hpp"
+#include "sim/answer/advice.hpp"
+#include "sim/answer/answer.hpp"
 #include "sim/scenario/read_residuals.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/scenario/rl_spec.hpp"
@@ -18,7 +22,9 @@
 #include "sim/step/pool_memory.hpp"
 #include "sim/step/step.hpp"
 #include "tools/console/assertion.hpp"
+#include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
+#include "tools/lockstep/ask/ask_options.hpp"
 #include "tools/lockstep/claim_text.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/draws/hash_draws.hpp"
@@ -33,6 +39,8 @@
 #include "tools/lockstep/schedule_svg.hpp"
 #include "tools/lockstep/trace_export.hpp"
 #include "tools/lockstep/trace_writer.hpp"
+#include "tools/lockstep/vary/advice_table.hpp"
+#include "tools/lockstep/vary/vary.hpp"
 
 namespace lockstep {
 namespace {
@@ -100,9 +108,10 @@ constexpr std::array kRunOptions{
         "--optimise run.checkpoint.interval"},
     OptionSpec{
         "vary", 0, "PATH=V1,V2,...", true,
-        "For a scenario with \"run\": goodput with each of these values; given twice, with each "
-        "pair. All meet the same random numbers.",
-        "--vary run.checkpoint.interval=\"5 min,10 min,30 min\""},
+        "The answer with each of these values of the scenario; given twice, with each pair. With "
+        "--model, each has the layout that is fastest there. For a scenario with \"run\": the "
+        "goodput, all meeting the same random numbers.",
+        "--vary cluster.node.nics=1,2,4,8"},
     OptionSpec{
         "jitter", 0, "TIME", false,
         "Start every transfer of the step up to so much late, each by a draw of its own that "
@@ -122,13 +131,32 @@ constexpr std::array kRunOptions{
                "--explain-fabric"},
     OptionSpec{"allow-oom", 0, "", false,
                "Predict a job that does not fit in memory, instead of refusing it.", "--allow-oom"},
+    OptionSpec{"advise", 0, "", false,
+               "Simulate some twenty standard changes of a single step, each alone, instead of "
+               "the step's table: which gain how much, with the interval of each gain, and why "
+               "the others cannot be.",
+               "--advise"},
+    kAskModel,
+    kAskNode,
+    kAskCluster,
+    kAskNodes,
+    kAskGpus,
+    kAskFabric,
+    kAskSequences,
+    kAskTokens,
     kStackOption,
     kPresetsOption,
-    kOutputOption,
+    OptionSpec{"output", 'o', "FILE", false,
+               "Write to this file instead of the terminal (- is the terminal); it appears only "
+               "when it is complete, and is compressed if its name ends in .gz. With --model, "
+               "the file gets the scenario, and the answer is printed.",
+               "-o result.json", PathUse::prints},
 };
 
-constexpr std::array<std::string_view, 11> kRunExamples{
+constexpr std::array<std::string_view, 15> kRunExamples{
     "lockstep run scenarios/llama3-405b-16k.json",
+    "lockstep run --model llama3_70b --node dgx_h100 --nodes 64 -o my.json",
+    "lockstep run --model llama2_70b --node dgx_h100 --set lora.rank=16",
     "lockstep run scenarios/gpt3-175b-selene.json --set cluster.nodes=384 --set "
     "parallelism.data=32 --format json",
     "lockstep run scenarios/llama3-405b-16k.json --trace step.json.gz",
@@ -136,6 +164,9 @@ constexpr std::array<std::string_view, 11> kRunExamples{
     "lockstep run scenarios/llama3-8b-fsdp2-torchtitan.json --explain-fabric --report step.html",
     "lockstep run scenarios/llama3-8b-fsdp2-torchtitan.json --set cluster.fabric.routing=ecmp "
     "--hash-seeds 20",
+    "lockstep run scenarios/llama3-405b-16k.json --advise",
+    "lockstep run --model llama3_70b --nodes 64 --node dgx_h100 --vary "
+    "cluster.node=dgx_h100,dgx_b200",
     "lockstep run my.json --assert \"mfu>=0.40\"",
     "lockstep run scenarios/llama3-405b-54days.json --trajectories 1000 --report run.html",
     "lockstep run scenarios/llama3-405b-54days.json --optimise run.checkpoint.interval",
@@ -145,12 +176,14 @@ constexpr std::array<std::string_view, 11> kRunExamples{
 
 constexpr CommandSpec kRunSpec{
     .name = "run",
-    .usage = "run FILE [options]",
+    .usage = "run FILE [options], or run --model NAME --node NAME [options]",
     .summary = "Predict one training step of a scenario: a table and the loss waterfall.",
     .about =
         "Reads a scenario (a JSON file; scenarios/README.md describes the format), simulates one\n"
         "training step and prints step time, MFU, memory, cost and where the GPU time goes.\n"
         "A job that does not fit in memory is an error that names the nearest change that fits.\n"
+        "Without a file, --model and --node ask about a model on a machine: the layout is "
+        "searched.\n"
         "A scenario with \"jobs\" runs several of them on one fabric, with other traffic and with\n"
         "links that fail, and prints who slows whom, on which links.\n"
         "A scenario with \"rl\" is a step of reinforcement learning: rollout, scores, training,\n"
@@ -196,8 +229,9 @@ constexpr std::array kSpecialOptions{SpecialOption{"trace", true, false, false},
                                      SpecialOption{"report", true, true, true},
                                      SpecialOption{"trajectories", false, false, true},
                                      SpecialOption{"optimise", false, false, true},
-                                     SpecialOption{"vary", false, false, true},
+                                     SpecialOption{"vary", true, true, true, true},
                                      SpecialOption{"jitter", true, false, false},
+                                     SpecialOption{"advise", true, false, false},
                                      SpecialOption{"hash-seeds", true, true, true, true},
                                      SpecialOption{"jobs", false, false, true}};
 
@@ -356,17 +390,77 @@ Exit run_step(const ParsedOptions& options, const AnswerOptions& wanted, const P
   return report_misses(verdict.misses, console);
 }
 
-Exit run_run(const ParsedOptions& options, Console& console) {
-  if (options.positionals.empty()) {
-    throw UsageError(
-        fmt::format("lockstep run: no scenario file; usage: lockstep {}", kRunSpec.usage));
+/// Options whose answer is of one point, not of several.
+void check_varied(const ParsedOptions& options) {
+  constexpr std::array<std::string_view, 12> kOfOnePoint{
+      "trace",  "svg",    "chakra", "goal",       "power-trace",    "report",
+      "assert", "jitter", "advise", "hash-seeds", "explain-fabric", "optimise"};
+  for (const std::string_view option : kOfOnePoint) {
+    if (!options.has(option)) continue;
+    throw UsageError(fmt::format(
+        "lockstep run: found --{} beside --vary; allowed: one of them, for a scenario without "
+        "\"run\"",
+        option));
   }
+}
+
+/// The answers over --vary, each to the text that `text_of` gives for a point's changes.
+Exit run_varied(const std::string& path,
+                const std::function<std::string(const std::vector<std::string>&)>& text_of,
+                const PresetStore& presets, const ParsedOptions& options, Console& console) {
+  check_varied(options);
+  const std::string format = options.choice("format", kFormats);
+  std::vector<VaryAxis> axes = parse_axes(options.all("vary"));
+  Progress progress(console.err, "points", points_of(axes), console.err_is_terminal);
+  const auto answer_to = [&](const std::vector<std::string>& point) {
+    Question question{.set = changes_of(options),
+                      .profiles = options.all("profile"),
+                      .folding = folding_of(options),
+                      .allow_oom = true};
+    question.set.insert(question.set.end(), point.begin(), point.end());
+    const std::string text = text_of(question.set);
+    return answer_text(path, text, presets, question);
+  };
+  const Varied varied = vary(path, std::move(axes), answer_to, [&] { progress.one_done(); });
+  write_output(format == "json" ? Answer(JsonText(varied_json(varied)))
+               : format == "csv"
+                   ? Answer(varied_csv(varied))
+                   : Answer::terminal(varied_table(varied, output_style(options, console))),
+               options, console);
+  return Exit::ok;
+}
+
+/// What would help the step most.
+Exit run_advice(const std::string& path, const std::string& text, const PresetStore& presets,
+                const ParsedOptions& options, Console& console) {
+  const std::string format = options.choice("format", kFormats);
+  Progress progress(console.err, "changes", 1, console.err_is_terminal);
+  const Advice advice =
+      advise(path, text, presets,
+             {.set = changes_of(options),
+              .profiles = options.all("profile"),
+              .folding = folding_of(options),
+              .allow_oom = options.has("allow-oom")},
+             [&](std::size_t done, std::size_t most) { progress.update(done, most); });
+  write_output(format == "json" ? Answer(JsonText(advice_json(advice)))
+               : format == "csv"
+                   ? Answer(advice_csv(advice))
+                   : Answer::terminal(advice_table(advice, output_style(options, console))),
+               options, console);
+  return Exit::ok;
+}
+
+/// The answer to the scenario in a text, which stands in the folder of `path`.
+Exit answer_run(const std::string& path, const std::string& text, const ParsedOptions& options,
+                Console& console) {
   const PresetStore presets(options.all("presets"));
-  const std::string& path = options.positionals.front();
   const std::vector<std::string> sets = changes_of(options);
-  const std::string text = read_text_file(path);
   const JsonCursor root = JsonCursor::parse(path, text, JsonStyle::plain, sets);
   check_options(options, root);
+  if (options.has("vary") && !has_run(root)) {
+    return run_varied(path, [&](const auto&) { return text; }, presets, options, console);
+  }
+  if (options.has("advise")) return run_advice(path, text, presets, options, console);
   if (is_shared_scenario(root)) return run_shared(root, presets, options, console);
   if (has_rl(root)) return run_rl(path, text, presets, options, console);
   const AnswerOptions wanted{.format = options.choice("format", kFormats),
@@ -393,6 +487,35 @@ Exit run_run(const ParsedOptions& options, Console& console) {
   return run_step(options, wanted, presets, std::move(result), console);
 }
 
+Exit run_run(const ParsedOptions& options, Console& console) {
+  const std::optional<Ask> ask = ask_of(options);
+  if (!ask) {
+    if (options.positionals.empty()) {
+      throw UsageError(
+          fmt::format("lockstep run: no scenario file; usage: lockstep {}", kRunSpec.usage));
+    }
+    const std::string& path = options.positionals.front();
+    return answer_run(path, read_text_file(path), options, console);
+  }
+  const PresetStore presets(options.all("presets"));
+  const std::vector<std::string> sets = changes_of(options);
+  const bool weeks = std::ranges::any_of(sets, [](const std::string& set) {
+    return set.starts_with("run.") || set.starts_with("run=") || set.starts_with("/run");
+  });
+  if (options.has("vary") && !weeks) {
+    const auto text_of = [&](const std::vector<std::string>& point) {
+      return asked_text(*ask, point, options, presets, console);
+    };
+    return run_varied(std::string(kAskedFile), text_of, presets, options, console);
+  }
+  const std::string text = asked_text(*ask, sets, options, presets, console);
+  ParsedOptions printed = options;
+  if (options.has("output") && options.get("output") != kStandardInput) {
+    write_asked(text, options.get("output"));
+    printed.values.erase("output");
+  }
+  return answer_run(std::string(kAskedFile), text, printed, console);
+}
 constexpr Command kRunCommand{&kRunSpec, run_run};
 
 }  // namespace

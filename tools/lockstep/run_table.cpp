@@ -136,9 +136,9 @@ std::string critical_path(const StepReport& report, const TextStyle& style) {
 std::string largest_loss_line(const StepReport& report, const TextStyle& style) {
   const LargestLoss loss = largest_loss(report);
   if (loss.bucket == nullptr) return {};
-  const std::string text =
-      fmt::format("{}, {} of the step. What attacks it in general (not simulated here): {}.",
-                  loss.bucket->title, percent_text(loss.share), loss.bucket->remedy);
+  const std::string text = fmt::format(
+      "{}, {} of the step. What attacks it in general (--advise simulates changes): {}.",
+      loss.bucket->title, percent_text(loss.share), loss.bucket->remedy);
   return "\n" + style.bold("Largest loss: ") + wrap(text, kTextColumns - 14, 2) + "\n";
 }
 

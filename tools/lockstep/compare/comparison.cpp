@@ -13,7 +13,7 @@
 #include "sim/scenario/shared_scenario.hpp"
 #include "tools/console/options.hpp"
 #include "tools/lockstep/sweep/simulate_point.hpp"
-#include "tools/lockstep/tune/rebase_files.hpp"
+#include "sim/search/rebase_files.hpp"
 
 namespace lockstep {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/lockstep/tune/rebase_files.hpp"
+#include "sim/search/rebase_files.hpp"
 
 #include <filesystem>
 #include <system_error>
