@@ -58,6 +58,8 @@ struct MixerKind {
   double (*columns)(const TransformerShape& m) = nullptr;
   std::string_view capability = {};  ///< of software that can run it; empty: none is asked for
   std::string_view layer_type = {};  ///< in "layer_types" of config.json
+  /// What "model_type" of config.json begins with where layers are of this type and attention.
+  std::string_view family = {};
 };
 std::span<const MixerKind* const> mixer_kinds();
 const MixerKind& info(Mixer mixer);

@@ -211,6 +211,7 @@ void read_model(const Part& model, const Part& row, ReferenceRow& out, Obstacles
   m.biases = !modern;
   m.learned_positions = model.flag("learned_pos").value_or(!modern);
   m.max_positions = m.learned_positions ? row.count("seq").value_or(0) : 0;
+  m.parallel = model.flag("parallel").value_or(false);
   read_experts(model, m);
   read_attention(model, m);
   read_hybrid(model, m, obstacles);

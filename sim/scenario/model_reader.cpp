@@ -111,12 +111,19 @@ void declare_kind(const DeclaredMembers& member, KindShape& out) {
   member.optional("output_gate", out.output_gate, "A gate for each column of what attention gives");
   member.optional("window", out.window, 1, kMaxTokens,
                   "Tokens that attention looks back; default: all");
+  member.optional("chunked", out.chunked, "The window is a chunk that attention does not leave");
+  member.optional("bidirectional", out.bidirectional,
+                  "Attention sees later tokens too: a layer of an encoder");
+  member.optional("cross", out.cross,
+                  "Attention over an encoder's result, as long as the sequence, behind the mixer");
   member.optional("compression", out.compression, 1, kMaxTokens,
                   "Tokens of which one key is made, seen beside the window; default: none");
   member.optional("index", out.index, out.index.keys > 0,
                   "Attention goes over the keys that an index chooses", declare_index);
   member.optional("ffn", out.ffn, 0, kMaxWidth, "Width of its MLP; default: 0, none");
   member.optional("experts", out.experts, "Experts in place of an MLP");
+  member.optional("parallel", out.parallel,
+                  "Mixer and MLP read the same input, and one sum takes both results");
 }
 
 void require_known_parts(const JsonCursor& from, const KindShape& kind,
@@ -130,7 +137,19 @@ void require_known_parts(const JsonCursor& from, const KindShape& kind,
   needs(kind.latent, model.latent.key_value_rank > 0, "latent", "\"latent_attention\"");
   needs(kind.experts, model.experts.count > 0, "experts", "\"experts\"");
   if (kind.experts && kind.ffn > 0) from.at("ffn").fail("0, where the kind has experts");
-  if (kind.compression > 0 && kind.window == 0) (void)from.at("window");
+  if ((kind.compression > 0 || kind.chunked) && kind.window == 0) (void)from.at("window");
+  if (kind.chunked && (kind.compression > 0 || kind.index.keys > 0)) {
+    from.at("chunked").fail("false beside compressed or chosen keys");
+  }
+  if (kind.bidirectional && (kind.window > 0 || kind.index.keys > 0)) {
+    from.at("bidirectional").fail("false beside a window or an index");
+  }
+  if (kind.cross && (kind.latent || kind.mixer == Mixer::none)) {
+    from.at("cross").fail("false, unless plain attention or another mixer is before it");
+  }
+  if (kind.parallel && (kind.ffn == 0 || kind.mixer == Mixer::none || kind.cross)) {
+    from.at("parallel").fail("false, unless the kind is one mixer and an MLP");
+  }
   const KindShape whole = complete_kind(model, kind);
   if (whole.heads % whole.kv_heads != 0) {
     const std::optional<JsonCursor> kv_heads = from.find("kv_heads");
@@ -226,6 +245,14 @@ void declare_blocks(const DeclaredMembers& member, TransformerShape& out) {
   member.optional(
       "window_layers", out.window_layers, 1, kMaxLayers,
       "How many of every window_interval layers are windowed (Gemma 3: 5 of 6); default: 1");
+  member.optional("chunked", out.chunked,
+                  "Windows are chunks of the sequence that attention does not leave (Llama 4)");
+  member.optional("bidirectional", out.bidirectional,
+                  "An encoder: attention sees later tokens too");
+  member.optional("parallel", out.parallel,
+                  "Attention and MLP read the same input, and one sum takes both results");
+  member.optional("separate_norms", out.separate_norms,
+                  "Parallel attention and MLP have a norm each (GPT-NeoX)");
   member.optional("predicted_tokens", out.predicted_tokens, 0, 64,
                   "Further tokens that are predicted, by a layer and the output projection each "
                   "(DeepSeek-V3: 1); default: 0");
@@ -246,6 +273,10 @@ void declare_blocks(const DeclaredMembers& member, TransformerShape& out) {
   member.optional("vision_parameters", out.vision_parameters, kWeightsBeside,
                   "Weights of a tower that turns images into tokens, stored and trained; no "
                   "images: it computes nothing; default: 0");
+  member.optional(
+      "other_parameters", out.other_parameters, kWeightsBeside,
+      "Weights beside the embedding that no layer has and that compute next to nothing: "
+      "an embedding's norm, a pooler; default: 0");
 }
 
 void declare_kinds(const DeclaredMembers& member, TransformerShape& out) {
@@ -266,6 +297,20 @@ void declare_kinds(const DeclaredMembers& member, TransformerShape& out) {
 
 /// Rules across members.
 void check_model(const JsonCursor& from, const TransformerShape& model) {
+  const auto at = [&](std::string_view key) { return from.find(key).value_or(from); };
+  if (model.chunked && model.window == 0) (void)from.at("window");
+  if (model.bidirectional && model.window > 0) {
+    at("bidirectional").fail("false beside a window");
+  }
+  if (model.bidirectional && model.predicted_tokens > 0) {
+    at("predicted_tokens").fail("0, as an encoder predicts no further tokens");
+  }
+  if (model.parallel && model.experts.count > 0) {
+    at("parallel").fail("false, where the model has experts");
+  }
+  if (model.separate_norms && !model.parallel && model.kinds.empty()) {
+    at("separate_norms").fail("false, unless attention and MLP are parallel");
+  }
   if (!model.kinds.empty() && model.pattern.empty()) (void)from.at("pattern");
   if (!model.pattern.empty() && std::ssize(model.pattern) != model.layers) {
     from.at("layers").fail(std::to_string(model.pattern.size()) + " (letters of its pattern)");

@@ -378,6 +378,11 @@ void check_kind_widths(const ScenarioDraft& draft, const Parallelism& cut, const
 void check_pattern(const ScenarioDraft& draft, const Parallelism& cut) {
   const TransformerShape& model = draft.model;
   if (model.pattern.empty()) return;
+  const bool crosses = std::ranges::any_of(model.kinds, &KindShape::cross);
+  if (crosses && cut.pipeline > 1) {
+    refuse(draft, "/parallelism/pipeline", std::to_string(cut.pipeline),
+           "1, as layers with \"cross\" on every stage would need the encoder's result");
+  }
   if (model.predicted_tokens > 0 && model.kinds.empty()) {
     refuse(draft, "/model/predicted_tokens", std::to_string(model.predicted_tokens),
            "0, where the model has a pattern");

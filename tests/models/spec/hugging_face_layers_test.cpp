@@ -121,15 +121,6 @@ TEST_CASE("read_hugging_face: a family that nobody knows is read by its keys, wh
         "that its layers are not those of its model_type");
 }
 
-TEST_CASE("read_hugging_face: encoders are refused by name") {
-  CHECK(complaint_about(R"({"model_type": "clip", "text_config": {}})") ==
-        "config.json#/model_type: found \"clip\"; allowed: a decoder; clip is a text and image "
-        "encoder");
-  CHECK(complaint_about(R"({"model_type": "t5"})") ==
-        "config.json#/model_type: found \"t5\"; allowed: a decoder; t5 is an encoder with a "
-        "decoder behind it");
-}
-
 TEST_CASE("read_hugging_face: a list has an element for each layer") {
   CHECK(complaint_about(glm(R"(, "indexer_types": ["full"])")) ==
         "config.json#/indexer_types: found an array; allowed: an array of 78 (num_hidden_layers)");
