@@ -34,6 +34,7 @@ std::string scorers_text(const RlSpec& rl) {
   if (rl.critic) parts.push_back("critic " + rl.critic->job.model.name);
   if (rl.reward_model) parts.push_back("reward model " + rl.reward_model->job.model.name);
   if (rl.reference) parts.emplace_back("reference");
+  if (rl.teacher) parts.push_back("teacher " + rl.teacher->job.model.name);
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
@@ -56,9 +57,10 @@ std::string title(const RlScenario& s, const RlReport& r, const TextStyle& style
                                 t.node.name, t.node.gpu.name);
   if (!t.about.empty()) out += wrap(t.about, kTextColumns, 0) + "\n";
   out += "\n" + labelled_line("Models", kLabels, scorers_text(s.rl));
-  out += labelled_line("Pools", kLabels, pools_text(s, r));
+  const bool offline = s.rl.algorithm->offline;
+  if (!offline) out += labelled_line("Pools", kLabels, pools_text(s, r));
   out += labelled_line(
-      "Rollout", kLabels,
+      offline ? "Text" : "Rollout", kLabels,
       fmt::format("{} prompts of {} tokens x {} responses of {:.0f} on average, {} at most",
                   grouped(s.rl.prompts), grouped(s.rl.prompt_tokens), grouped(s.rl.generations),
                   r.response_mean, grouped(r.response_most)));
@@ -85,6 +87,12 @@ std::string spread_lines(const RlReport& r, const std::optional<HashAnswer>& has
                                                  hash_text(hash->bands[0])));
 }
 
+std::string training_line(const RlReport& r) {
+  return labelled_line("Training", kLabels,
+                       fmt::format("{}: {} MFU", duration_text(r.training.base_units()),
+                                   percent_text(r.update.mfu_full)));
+}
+
 std::string headline(const RlScenario& s, const RlReport& r, const std::optional<HashAnswer>& hash,
                      const TextStyle& style) {
   const double gpus = r.generation_gpus > 0 ? r.generation_gpus : r.training_gpus;
@@ -104,6 +112,10 @@ std::string headline(const RlScenario& s, const RlReport& r, const std::optional
   out += labelled_line("Throughput", kLabels,
                        fmt::format("{} tokens/s per GPU, prompts and responses",
                                    significant(r.tokens_per_s_per_gpu())));
+  if (s.rl.algorithm->offline) {
+    out += labelled_line("Scores", kLabels, duration_text(r.scores.base_units()));
+    return out + training_line(r);
+  }
   out += labelled_line(
       "Generation", kLabels,
       fmt::format("{}: {} tokens/s, {} per GPU; {:.0f} sequences at once, {} at most",
@@ -115,9 +127,7 @@ std::string headline(const RlScenario& s, const RlReport& r, const std::optional
       fmt::format("{} tokens a replica; {} times a sequence had to leave", compact(r.cache_tokens),
                   grouped(static_cast<double>(r.preempted))));
   out += labelled_line("Scores", kLabels, duration_text(r.scores.base_units()));
-  out += labelled_line("Training", kLabels,
-                       fmt::format("{}: {} MFU", duration_text(r.training.base_units()),
-                                   percent_text(r.update.mfu_full)));
+  out += training_line(r);
   out += labelled_line("Weights", kLabels,
                        fmt::format("{} to the engine", duration_text(r.weight_sync.base_units())));
   if (r.generation_gpus == 0) return out;
