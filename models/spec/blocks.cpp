@@ -7,7 +7,7 @@
 namespace lockstep {
 
 // Each in a file of its own, block_*.cpp.
-extern const MixerKind kAttentionMixer, kMambaMixer, kDeltaMixer;
+extern const MixerKind kAttentionMixer, kMambaMixer, kDeltaMixer, kShortConvolutionMixer;
 
 namespace {
 
@@ -15,11 +15,8 @@ namespace {
 constexpr MixerKind kNoMixer{.mixer = Mixer::none, .name = "none"};
 
 // In the order of Mixer.
-constexpr std::array<const MixerKind*, 4> kMixerKinds{
-    &kAttentionMixer,
-    &kMambaMixer,
-    &kNoMixer,
-    &kDeltaMixer,
+constexpr std::array<const MixerKind*, 5> kMixerKinds{
+    &kAttentionMixer, &kMambaMixer, &kNoMixer, &kDeltaMixer, &kShortConvolutionMixer,
 };
 static_assert(kMixerKinds.size() >= kNamedMixers && kMixerKinds.size() <= kMostMixers);
 

@@ -168,6 +168,16 @@ constexpr std::array kCases{
           return 16.0 * (6.0 * d.head_dim * d.value_dim + 128.0 * (d.head_dim + d.value_dim));
         },
         false},
+    KindCase{"a gated short convolution",
+             [](const Drawn& d) {
+               return fmt::format(
+                   R"("short_convolution": {{"kernel": 3}},
+                      "kinds": [{{"letter": "x", "mixer": "short_convolution", "ffn": {}}}, F],
+                      "pattern": "xxxf")",
+                   d.ffn);
+             },
+             [](const Drawn& d) { return 4.0 * d.hidden * d.hidden + d.mlp(); },
+             [](const Drawn&) { return 0.0; }, false},
     KindCase{
         "Kimi Delta Attention",
         [](const Drawn& d) {
@@ -272,7 +282,7 @@ Scenario scenario_of(const KindCase& one, const Drawn& d,
           "parallelism": {{"tensor": 1, "pipeline": 1, "data": 8}},
           "batch": {{"sequences": 8, "tokens": 2048}}, "recompute": "none",
           "stack": {{"preset": "megatron_core",
-                     "allow": ["lora.bf16"]}}}})",
+                     "allow": ["lora.bf16", "models.short_convolution"]}}}})",
       d.hidden, d.heads, d.head_dim, d.ffn, kinds);
   return read_scenario("kinds.json", text, presets, {set});
 }
