@@ -1,4 +1,4 @@
-#include "tools/lockstep/validate_kernels.hpp"
+#include "sim/measured/validate_kernels.hpp"
 
 #include <array>
 #include <doctest/doctest.h>

@@ -10,7 +10,7 @@
 #include "sim/scenario/scenario.hpp"
 #include "tools/console/console.hpp"
 #include "tools/console/options.hpp"
-#include "tools/lockstep/campaign_result.hpp"
+#include "tools/lockstep/run/campaign_result.hpp"
 
 namespace lockstep {
 

@@ -7,10 +7,10 @@
 #include "models/base/number_text.hpp"
 #include "models/base/output_file.hpp"
 #include "models/base/text_file.hpp"
+#include "sim/measured/learnt.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/console/table.hpp"
 #include "tools/lockstep/cli.hpp"
-#include "tools/lockstep/learn/learnt.hpp"
 
 namespace lockstep {
 namespace {

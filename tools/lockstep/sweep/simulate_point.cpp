@@ -14,8 +14,8 @@
 #include "sim/scenario/run_spec.hpp"
 #include "sim/step/pool_memory.hpp"
 #include "sim/step/step.hpp"
+#include "tools/lockstep/run/run_result.hpp"
 #include "tools/lockstep/run_campaign.hpp"
-#include "tools/lockstep/run_result.hpp"
 
 namespace lockstep {
 namespace {

@@ -22,7 +22,7 @@
 #include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/lockstep/cli.hpp"
-#include "tools/lockstep/run_result.hpp"
+#include "tools/lockstep/run/run_result.hpp"
 #include "tools/lockstep/tune/tune_output.hpp"
 
 namespace lockstep {

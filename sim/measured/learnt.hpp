@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "models/spec/learnt_level.hpp"
+#include "sim/measured/measured_steps.hpp"
 #include "sim/measured/step_shares.hpp"
 #include "sim/scenario/read_residuals.hpp"
-#include "tools/lockstep/learn/measured_steps.hpp"
 
 namespace lockstep {
 

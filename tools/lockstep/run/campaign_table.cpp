@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include "models/base/number_text.hpp"
-#include "tools/lockstep/campaign_result.hpp"
 #include "tools/lockstep/draws/hash_draws.hpp"
-#include "tools/lockstep/run_result.hpp"
-#include "tools/lockstep/site_limit.hpp"
+#include "tools/lockstep/run/campaign_result.hpp"
+#include "tools/lockstep/run/run_result.hpp"
+#include "tools/lockstep/run/site_limit.hpp"
 
 namespace lockstep {
 namespace {
@@ -16,7 +16,7 @@ using Align = TextTable::Align;
 constexpr int kCampaignLabels = 18;
 constexpr double kCampaignDay = 86'400;
 
-std::string percent(double share, int digits = 1) {
+std::string run_percent(double share, int digits = 1) {
   return fmt::format("{:.{}f} %", 100 * share, digits);
 }
 std::string with_interval(const SampleMean& of, double unit, const char* text) {
@@ -69,7 +69,7 @@ std::string writes_text(const CheckpointWrites& writes, Seconds interval) {
   std::string out = fmt::format("{} GB/s on average, {} TB a day", significant(rate / 1e9),
                                 significant(rate * kCampaignDay / 1e12));
   if (writes.sustained <= BytesPerSecond{}) return out;
-  return out + fmt::format(", {} of what it sustains", percent(writes.share(interval)));
+  return out + fmt::format(", {} of what it sustains", run_percent(writes.share(interval)));
 }
 
 std::string checkpoint_lines(const CampaignResult& result) {
@@ -85,7 +85,7 @@ std::string checkpoint_lines(const CampaignResult& result) {
     if (tier.finishes > Seconds{}) {
       text += fmt::format(", it is there {} later", duration_text(tier.finishes.base_units()));
     }
-    if (tier.drag > 0) text += fmt::format(", {} slower meanwhile", percent(tier.drag));
+    if (tier.drag > 0) text += fmt::format(", {} slower meanwhile", run_percent(tier.drag));
     if (t < result.plan.writes.size()) {
       text += "; " + writes_text(result.plan.writes[t], tier.interval);
     }
@@ -107,13 +107,15 @@ std::string headline(const CampaignResult& result) {
   const RunSummary& s = result.summary;
   const Scenario& scenario = result.scenario;
   std::string out;
-  out += labelled_line("Goodput", kCampaignLabels,
-                       fmt::format("{} of wall time advances training (+- {}, {} trajectories)",
-                                   percent(s.goodput.mean, 2), percent(s.goodput.half_width, 2),
-                                   grouped(static_cast<double>(s.trajectories))));
-  out += labelled_line("Useful FLOPs", kCampaignLabels,
-                       fmt::format("{} of the peak over the whole run (MFU {} x goodput)",
-                                   percent(result.mfu * s.goodput.mean), percent(result.mfu)));
+  out += labelled_line(
+      "Goodput", kCampaignLabels,
+      fmt::format("{} of wall time advances training (+- {}, {} trajectories)",
+                  run_percent(s.goodput.mean, 2), run_percent(s.goodput.half_width, 2),
+                  grouped(static_cast<double>(s.trajectories))));
+  out +=
+      labelled_line("Useful FLOPs", kCampaignLabels,
+                    fmt::format("{} of the peak over the whole run (MFU {} x goodput)",
+                                run_percent(result.mfu * s.goodput.mean), run_percent(result.mfu)));
   out += labelled_line(
       "Wall time", kCampaignLabels,
       fmt::format("{} (5th to 95th percentile: {} to {})", duration_text(s.wall_s.mean),
@@ -140,9 +142,10 @@ std::string headline(const CampaignResult& result) {
     out += labelled_line(
         "Training data", kCampaignLabels,
         fmt::format("{} GB/s read{}", significant(result.plan.data_read_bytes_per_s / 1e9),
-                    result.plan.data_speed < 1 ? fmt::format("; training {} slower for it",
-                                                             percent(1 - result.plan.data_speed))
-                                               : ""));
+                    result.plan.data_speed < 1
+                        ? fmt::format("; training {} slower for it",
+                                      run_percent(1 - result.plan.data_speed))
+                        : ""));
   }
   if (const std::optional<double> rent = result.rent_usd()) {
     out += labelled_line(
@@ -177,7 +180,7 @@ std::string causes(const RunSummary& summary, const TextStyle& style) {
   for (const ModeSummary* mode : modes) {
     const double each = mode->failures > 0 ? mode->cost_s / mode->failures : 0;
     table.add({mode->name, significant(mode->failures), duration_text(each),
-               percent(mode->cost_s / summary.wall_s.mean, 2)});
+               run_percent(mode->cost_s / summary.wall_s.mean, 2)});
   }
   return table.text(style);
 }
@@ -193,10 +196,11 @@ std::string optimum_text(const IntervalOptimum& optimum, const CheckpointWrites&
                    {"of the storage"}});
   const auto add = [&](const char* name, const IntervalPoint& point) {
     const double rate = writes.rate(point.interval).base_units();
-    table.add({name, duration_text(point.interval.base_units()), percent(point.goodput, 2),
-               percent(point.half_width, 2), significant(rate / 1e9),
-               significant(rate * kCampaignDay / 1e12),
-               writes.sustained > BytesPerSecond{} ? percent(writes.share(point.interval)) : "-"});
+    table.add(
+        {name, duration_text(point.interval.base_units()), run_percent(point.goodput, 2),
+         run_percent(point.half_width, 2), significant(rate / 1e9),
+         significant(rate * kCampaignDay / 1e12),
+         writes.sustained > BytesPerSecond{} ? run_percent(writes.share(point.interval)) : "-"});
   };
   add("best simulated", optimum.best);
   add("as given", optimum.given);
@@ -204,12 +208,13 @@ std::string optimum_text(const IntervalOptimum& optimum, const CheckpointWrites&
   add("Daly 2006", optimum.daly);
   std::string out = table.text(style);
   if (optimum.limited) {
-    out += "  " +
-           wrap(fmt::format("Shorter intervals than {} have more goodput, but write more than {} "
-                            "of what the storage sustains (run.checkpoint.storage_share).",
-                            duration_text(optimum.least.base_units()), percent(writes.most_share)),
-                98, 2) +
-           "\n";
+    out +=
+        "  " +
+        wrap(fmt::format("Shorter intervals than {} have more goodput, but write more than {} "
+                         "of what the storage sustains (run.checkpoint.storage_share).",
+                         duration_text(optimum.least.base_units()), run_percent(writes.most_share)),
+             98, 2) +
+        "\n";
   }
   return out;
 }
@@ -227,9 +232,9 @@ std::string grid_text(const GoodputGrid& grid, const TextStyle& style) {
   for (std::size_t row = 0; row < grid.axes[0].values.size(); ++row) {
     std::vector<std::string> cells{grid.axes[0].values[row]};
     for (std::size_t i = row * width; i < (row + 1) * width; ++i) {
-      cells.push_back(percent(grid.goodput[i].mean, across ? 1 : 2));
+      cells.push_back(run_percent(grid.goodput[i].mean, across ? 1 : 2));
     }
-    if (!across) cells.push_back(percent(grid.goodput[row].half_width, 2));
+    if (!across) cells.push_back(run_percent(grid.goodput[row].half_width, 2));
     table.add(cells);
   }
   const std::string title =
@@ -244,8 +249,8 @@ std::string run_hash_text(const HashAnswer& hash) {
   const HashBand &wall = hash.bands[1], &goodput = hash.bands[2];
   return fmt::format("a step takes {}; wall time {} to {}, goodput {} to {}",
                      hash_text(hash.bands[0]), duration_text(wall.least.value),
-                     duration_text(wall.most.value), percent(goodput.least.value, 2),
-                     percent(goodput.most.value, 2));
+                     duration_text(wall.most.value), run_percent(goodput.least.value, 2),
+                     run_percent(goodput.most.value, 2));
 }
 
 std::string campaign_table(const CampaignResult& result, const TextStyle& style) {

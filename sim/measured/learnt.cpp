@@ -1,4 +1,4 @@
-#include "tools/lockstep/learn/learnt.hpp"
+#include "sim/measured/learnt.hpp"
 
 #include <algorithm>
 #include <array>
@@ -210,7 +210,8 @@ std::string learnt_preset(const MeasuredSteps& steps, const Learnt& learnt,
   Json out{{"about", fmt::format("{} as {} measured step{} of {} teach it (lockstep learn).",
                                  steps.stack_name, steps.steps.size(),
                                  steps.steps.size() == 1 ? "" : "s", file)}};
-  for (const auto& [key, value] : steps.stack.items()) out[key] = value;
+  const Json stack = Json::parse(steps.stack);
+  for (const auto& [key, value] : stack.items()) out[key] = value;
   Json& levels = out["learnt"] = Json::array();
   for (const LearntKind& kind : learnt.kinds) levels.push_back(level_json(kind));
   return write_json(out, 1) + "\n";

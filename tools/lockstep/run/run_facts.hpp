@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "models/base/units.hpp"
-#include "tools/lockstep/run_result.hpp"
+#include "tools/lockstep/run/run_result.hpp"
 
 namespace lockstep {
 

@@ -1,9 +1,11 @@
-#include "tools/lockstep/learn/measured_steps.hpp"
+#include "sim/measured/measured_steps.hpp"
 
 #include <filesystem>
 #include <fmt/format.h>
 #include <optional>
 #include <utility>
+
+#include <nlohmann/json.hpp>
 
 #include "models/base/input_error.hpp"
 #include "models/base/json_cursor.hpp"
@@ -68,11 +70,12 @@ Json stack_of(const std::string& text) {
 }
 
 /// Sets the stack that all steps have in common.
-void take_stack(Json stack, const std::string& file, const std::string& place, MeasuredSteps& out) {
-  if (out.stack.is_null()) {
-    out.stack = std::move(stack);
-  } else if (out.stack != stack) {
-    fail_software(file, place, write_json(stack), write_json(out.stack));
+void take_stack(const Json& stack, const std::string& file, const std::string& place,
+                MeasuredSteps& out) {
+  if (out.stack.empty()) {
+    out.stack = write_json(stack);
+  } else if (Json::parse(out.stack) != stack) {
+    fail_software(file, place, write_json(stack), out.stack);
   }
 }
 

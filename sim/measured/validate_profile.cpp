@@ -1,4 +1,4 @@
-#include "tools/lockstep/validate_profile.hpp"
+#include "sim/measured/validate_profile.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "tools/lockstep/run_facts.hpp"
+#include "tools/lockstep/run/run_facts.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -8,8 +8,8 @@
 #include "models/spec/parameter_counts.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "tools/lockstep/draws/hash_draws.hpp"
-#include "tools/lockstep/run_pools.hpp"
-#include "tools/lockstep/site_limit.hpp"
+#include "tools/lockstep/run/run_pools.hpp"
+#include "tools/lockstep/run/site_limit.hpp"
 #include "topologies/fabrics/nic_rates.hpp"
 #include "topologies/fabrics/placement.hpp"
 

@@ -1,4 +1,4 @@
-#include "tools/lockstep/run_pools.hpp"
+#include "tools/lockstep/run/run_pools.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>

@@ -2,14 +2,14 @@
 #include <fmt/format.h>
 
 #include "models/base/number_text.hpp"
-#include "tools/lockstep/run_facts.hpp"
-#include "tools/lockstep/run_pools.hpp"
-#include "tools/lockstep/run_result.hpp"
+#include "tools/lockstep/run/run_facts.hpp"
+#include "tools/lockstep/run/run_pools.hpp"
+#include "tools/lockstep/run/run_result.hpp"
 
 namespace lockstep {
 namespace {
 
-constexpr int kBarColumns = 34;
+constexpr int kWaterfallColumns = 34;
 constexpr int kRunLabels = 18;            // columns
 constexpr std::size_t kStagesShown = 20;  ///< more are folded in the middle; JSON has all
 constexpr std::size_t kPathParts = 8;
@@ -49,7 +49,7 @@ std::string waterfall(const StepReport& report, const TextStyle& style) {
     const BucketInfo& info = buckets()[i];
     const double seconds = report.seconds[static_cast<std::size_t>(info.bucket)];
     out += fmt::format("  {:<{}}{:>7.1f} % {:>9}  {}", info.title, width, percentages[i],
-                       duration_text(seconds), bar(shares[i] / longest, kBarColumns, style));
+                       duration_text(seconds), bar(shares[i] / longest, kWaterfallColumns, style));
     out.erase(out.find_last_not_of(' ') + 1);
     out += "\n";
   }

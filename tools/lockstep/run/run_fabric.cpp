@@ -4,7 +4,7 @@
 #include <string>
 
 #include "models/base/number_text.hpp"
-#include "tools/lockstep/run_result.hpp"
+#include "tools/lockstep/run/run_result.hpp"
 
 namespace lockstep {
 namespace {

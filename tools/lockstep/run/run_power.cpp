@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "models/base/number_text.hpp"
-#include "tools/lockstep/run_facts.hpp"
-#include "tools/lockstep/run_result.hpp"
-#include "tools/lockstep/site_limit.hpp"
+#include "tools/lockstep/run/run_facts.hpp"
+#include "tools/lockstep/run/run_result.hpp"
+#include "tools/lockstep/run/site_limit.hpp"
 
 namespace lockstep {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/lockstep/site_limit.hpp"
+#include "tools/lockstep/run/site_limit.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "tools/lockstep/accuracy/residuals_file.hpp"
+#include "sim/measured/residuals_file.hpp"
 
 #include <fmt/format.h>
 #include <optional>

@@ -2,9 +2,8 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
-
-#include <nlohmann/json.hpp>
 
 #include "sim/scenario/preset_store.hpp"
 #include "sim/scenario/scenario.hpp"
@@ -20,8 +19,8 @@ struct MeasuredStep {
 
 struct MeasuredSteps {
   std::vector<MeasuredStep> steps;
-  nlohmann::ordered_json stack;  ///< what all of them say of their software, as a preset has it
-  std::string stack_name;        ///< in words
+  std::string stack;       ///< what all of them say of their software, as a preset has it: JSON
+  std::string stack_name;  ///< in words
   std::vector<std::string> left_out;  ///< rows that cannot be predicted, and why
 };
 

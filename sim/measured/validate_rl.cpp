@@ -1,4 +1,4 @@
-#include "tools/lockstep/rl/validate_rl.hpp"
+#include "sim/measured/validate_rl.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
