@@ -272,8 +272,6 @@ void declare_rl(const DeclaredMembers& member, RlSpec& out) {
 
 std::span<const RlAlgorithm> rl_algorithms() { return kAlgorithms; }
 
-bool has_rl(const JsonCursor& root) { return root.is_object() && root.find("rl").has_value(); }
-
 EngineSpec engine_preset(const PresetStore& presets, std::string_view name) {
   const std::string path = presets.path("engines", name);
   const JsonCursor root = JsonCursor::parse(path, read_text_file(path), JsonStyle::sourced);
@@ -295,9 +293,6 @@ RlScenario rl_scenario_of(const JsonCursor& root, std::string_view text, const P
   RlScenario out{.training = complete_measured(read_draft(root, presets), presets, options),
                  .rl = {}};
   out.training.folding = options.folding;
-  for (const char* other : {"run", "power", "training", "price", "stragglers"}) {
-    if (const auto key = root.find(other)) key->fail("no such key beside \"rl\"");
-  }
   if (out.training.expect && out.training.expect->mfu) {
     root.at("expect").at("mfu").fail(R"(no such key beside "rl": "step_time" is that of the step)");
   }

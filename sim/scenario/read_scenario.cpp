@@ -12,6 +12,7 @@
 #include "models/spec/hugging_face.hpp"
 #include "sim/scenario/capabilities.hpp"
 #include "sim/scenario/declared_members.hpp"
+#include "sim/scenario/feature_rules.hpp"
 #include "sim/scenario/job_readers.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/read_cluster.hpp"
@@ -52,12 +53,6 @@ void read_cluster_into(const JsonCursor& from, const PresetStore& presets, Scena
   draft.across = cluster.across;
   draft.fabric = std::move(cluster.fabric);
   draft.site = std::move(cluster.site);
-}
-
-/// What of a scenario is worked out for equal nodes and replicas alone.
-void require_equal(const ScenarioDraft& draft, const JsonCursor& key) {
-  const bool equal = draft.pools.empty() && draft.micro_batches.empty() && !draft.balanced_batch;
-  if (!equal) key.fail("no such key beside cluster.pools or batch.micro_batches");
 }
 
 /// The features of the software that the scenario changes. A stack that does not say what it does
@@ -163,12 +158,10 @@ ScenarioDraft draft_of(const JsonCursor& root, const PresetStore& presets) {
   read_job_draft(root, presets, draft);
   declare_reckoning({root, Extent::whole}, draft);
   settle_expectation(root, draft);
-  // Of days to months: sim/scenario/read_run_spec.cpp.
-  if (const auto run = root.find("run")) require_equal(draft, *run);
-  // Of reinforcement learning: sim/scenario/read_rl.cpp.
-  if (const auto rl = root.find("rl")) require_equal(draft, *rl);
+  (void)root.find("run");  // of days to months: sim/scenario/read_run_spec.cpp
+  (void)root.find("rl");   // of reinforcement learning: sim/scenario/read_rl.cpp
+  check_features(root, !draft.pools.empty(), !draft.micro_batches.empty() || draft.balanced_batch);
   if (const auto power = root.find("power")) {
-    require_equal(draft, *power);
     draft.power = read_power(*power, presets, draft.site, draft.assumptions);
   }
   if (const auto cost = root.find("cost")) {

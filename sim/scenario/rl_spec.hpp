@@ -67,9 +67,6 @@ struct RlSpec {
   [[nodiscard]] int samples() const { return prompts * generations; }
 };
 
-/// Whether a scenario has an "rl".
-bool has_rl(const JsonCursor& root);
-
 /// A scenario with "rl": its batch is that of one update, in responses.
 struct RlScenario {
   Scenario training;

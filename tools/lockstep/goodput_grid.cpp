@@ -5,7 +5,6 @@
 
 #include "models/base/input_error.hpp"
 #include "sim/run/plan_campaign.hpp"
-#include "sim/scenario/read_scenario.hpp"
 #include "tools/console/progress.hpp"
 
 namespace lockstep {
@@ -67,18 +66,16 @@ GoodputGrid GridPlan::simulate(const SampleOptions& sampling, Console& console) 
 
 Campaign GridPlan::plan_of(const CampaignInput& input, std::size_t point,
                            const PlannedWork& work) const {
-  std::vector<std::string> sets = input.sets;
+  std::vector<std::string> sets = input.parsed.set;
   for (std::size_t a = axes_.size(); a-- > 0;) {
     const std::vector<std::string>& values = axes_[a].values;
     sets.push_back(axes_[a].path + "=" + values[point % values.size()]);
     point /= values.size();
   }
-  const JsonCursor root = JsonCursor::parse(input.path, input.text, JsonStyle::plain, sets);
-  const JobFile file = read_job_file(root, input.presets);
-  Scenario scenario = complete_measured(file.draft, input.presets, {.profiles = input.profiles});
-  scenario.folding = input.folding;
-  Campaign campaign = plan_campaign(scenario, *file.run).campaign;
-  check_work(campaign, *file.run, {.trajectories = work.trajectories}, scenario.file);
+  const ParsedScenario parsed = parse_scenario(input.parsed.root.file(), input.parsed.text, sets);
+  const ScenarioFile file = read_scenario_file(parsed, input.presets, input.options);
+  Campaign campaign = plan_campaign(*file.job, *file.run).campaign;
+  check_work(campaign, *file.run, {.trajectories = work.trajectories}, file.job->file);
   return campaign;
 }
 

@@ -10,12 +10,7 @@
 #include "models/base/output_file.hpp"
 #include "models/base/quantity.hpp"
 #include "models/base/text_file.hpp"
-#include "sim/scenario/read_residuals.hpp"
-#include "sim/scenario/read_scenario.hpp"
-#include "sim/scenario/rl_spec.hpp"
-#include "sim/scenario/run_spec.hpp"
-#include "sim/scenario/shared_scenario.hpp"
-#include "sim/step/pool_memory.hpp"
+#include "sim/scenario/scenario_file.hpp"
 #include "sim/step/step.hpp"
 #include "tools/console/assertion.hpp"
 #include "tools/console/shared_options.hpp"
@@ -180,49 +175,50 @@ void write_svg(const std::string& path, const RunResult& result) {
   file.commit();
 }
 
-/// Options that say something about one kind of scenario only.
+/// Options that say something about some kinds of scenario only.
 struct SpecialOption {
   std::string_view name;
-  bool of_step, of_jobs, of_run;  ///< a single step, "jobs", "run"
-  bool of_rl = false;             ///< "rl"
-};
-constexpr std::array kSpecialOptions{SpecialOption{"trace", true, false, false},
-                                     SpecialOption{"svg", true, false, false},
-                                     SpecialOption{"fold", true, false, true},
-                                     SpecialOption{"unfold", true, false, true},
-                                     SpecialOption{"chakra", true, false, false},
-                                     SpecialOption{"goal", true, false, false},
-                                     SpecialOption{"power-trace", true, false, true},
-                                     SpecialOption{"report", true, true, true},
-                                     SpecialOption{"trajectories", false, false, true},
-                                     SpecialOption{"optimise", false, false, true},
-                                     SpecialOption{"vary", false, false, true},
-                                     SpecialOption{"jitter", true, false, false},
-                                     SpecialOption{"hash-seeds", true, true, true, true},
-                                     SpecialOption{"jobs", false, false, true}};
+  std::string_view wanted;  ///< which scenarios they are for
+  bool of_step, of_jobs, of_run, of_rl;
 
-void check_options(const ParsedOptions& options, const JsonCursor& root) {
-  const bool jobs = is_shared_scenario(root), rl = !jobs && has_rl(root);
-  const bool run = !jobs && !rl && has_run(root);
+  [[nodiscard]] bool is_of(ScenarioKind kind) const {
+    switch (kind) {
+      case ScenarioKind::jobs:
+        return of_jobs;
+      case ScenarioKind::rl:
+        return of_rl;
+      case ScenarioKind::run:
+        return of_run;
+      default:
+        return of_step;
+    }
+  }
+};
+constexpr std::string_view kOneStep = "of one step", kOneJob = "without \"jobs\"",
+                           kNoRl = "without \"rl\"", kRunOnly = "with \"run\"";
+constexpr std::array kSpecialOptions{
+    SpecialOption{"trace", kOneStep, true, false, false, false},
+    SpecialOption{"svg", kOneStep, true, false, false, false},
+    SpecialOption{"fold", kOneJob, true, false, true, false},
+    SpecialOption{"unfold", kOneJob, true, false, true, false},
+    SpecialOption{"chakra", kOneStep, true, false, false, false},
+    SpecialOption{"goal", kOneStep, true, false, false, false},
+    SpecialOption{"power-trace", kOneJob, true, false, true, false},
+    SpecialOption{"report", kNoRl, true, true, true, false},
+    SpecialOption{"trajectories", kRunOnly, false, false, true, false},
+    SpecialOption{"optimise", kRunOnly, false, false, true, false},
+    SpecialOption{"vary", kRunOnly, false, false, true, false},
+    SpecialOption{"jitter", kOneStep, true, false, false, false},
+    SpecialOption{"jobs", kRunOnly, false, false, true, false}};
+
+void check_options(const ParsedOptions& options, const ParsedScenario& parsed) {
   for (const SpecialOption& option : kSpecialOptions) {
-    const bool says = jobs  ? option.of_jobs
-                      : rl  ? option.of_rl
-                      : run ? option.of_run
-                            : option.of_step;
-    if (says || !options.has(option.name)) continue;
+    if (option.is_of(parsed.kind) || !options.has(option.name)) continue;
     if (option.name == "jobs" && options.has("hash-seeds")) continue;
-    const char* wanted = option.of_step && option.of_jobs  ? "without \"rl\""
-                         : option.of_step && option.of_run ? "without \"jobs\""
-                         : option.of_jobs && option.of_run ? R"(with "jobs" or "run")"
-                         : option.of_jobs                  ? "with \"jobs\""
-                         : option.of_run                   ? "with \"run\""
-                                                           : "of one step";
-    const char* found = jobs  ? "has \"jobs\""
-                        : rl  ? "has \"rl\""
-                        : run ? "has \"run\""
-                              : "has none";
-    throw UsageError(fmt::format("lockstep run: --{} is for a scenario {}; {} {}", option.name,
-                                 wanted, root.file(), found));
+    const std::string found =
+        parsed.kind == ScenarioKind::step ? "none" : fmt::format("\"{}\"", name_of(parsed.kind));
+    throw UsageError(fmt::format("lockstep run: --{} is for a scenario {}; {} has {}", option.name,
+                                 option.wanted, parsed.root.file(), found));
   }
 }
 
@@ -243,19 +239,6 @@ Seconds jitter_of(const ParsedOptions& options) {
   return Seconds{*seconds};
 }
 
-void add_jitter(Seconds jitter, RunResult& result) {
-  if (jitter <= Seconds{}) return;
-  const StepReport aligned = simulate_step(result.scenario, {.only_time = true});
-  result.jitter = {.most = jitter, .aligned_s = aligned.step_s};
-}
-
-/// What the fabric costs, where its switches can cost anything.
-void add_fabric(bool explained, Seconds jitter, RunResult& result) {
-  if (!switches_can_limit(result.scenario)) return;
-  result.full_fabric = on_full_fabric(result.scenario, {.jitter = jitter});
-  if (explained) result.relief = fabric_relief(result.scenario, {.jitter = jitter});
-}
-
 /// Which draw of the hashes the step is of, and the band over those that are asked for.
 void add_hash(const ParsedOptions& options, Seconds jitter, RunResult& result, Console& console) {
   const Scenario& scenario = result.scenario;
@@ -274,25 +257,15 @@ void add_hash(const ParsedOptions& options, Seconds jitter, RunResult& result, C
 /// Fills in all but the scenario and its memory.
 void predict_step(const ParsedOptions& options, const PresetStore& presets, RunResult& result,
                   Console& console) {
-  const Scenario& scenario = result.scenario;
-  const bool detailed = options.has("trace") || options.has("svg") || scenario.power.has_value();
-  const bool explained = options.has("explain-fabric"), reports = options.has("report");
-  const Seconds jitter = jitter_of(options);
+  const bool reports = options.has("report");
   if (reports) (void)chart_library();
-  result.report = simulate_step(scenario, {.record_timeline = detailed,
-                                           .keep_actors = detailed,
-                                           .explain_links = explained,
-                                           .draw_fabric = reports,
-                                           .jitter = jitter});
-  add_jitter(jitter, result);
-  add_fabric(explained, jitter, result);
+  const Seconds jitter = jitter_of(options);
+  answer_step({.timeline = options.has("trace") || options.has("svg"),
+               .draw_fabric = reports,
+               .explain_fabric = options.has("explain-fabric"),
+               .jitter = jitter},
+              StepIntervals(presets), result);
   add_hash(options, jitter, result, console);
-  // The published runs that it is made from ran on one kind of node each.
-  if (scenario.pools.empty()) {
-    result.interval = interval_of(scenario, presets);
-    widen(*result.interval, result.report.band, result.report.step_s);
-  }
-  if (scenario.power) result.power = step_power(scenario, result.report);
 }
 
 bool expected_to_fit(const Scenario& scenario) { return !scenario.expect || scenario.expect->fits; }
@@ -363,33 +336,28 @@ Exit run_run(const ParsedOptions& options, Console& console) {
   }
   const PresetStore presets(options.all("presets"));
   const std::string& path = options.positionals.front();
-  const std::vector<std::string> sets = changes_of(options);
-  const std::string text = read_text_file(path);
-  const JsonCursor root = JsonCursor::parse(path, text, JsonStyle::plain, sets);
-  check_options(options, root);
-  if (is_shared_scenario(root)) return run_shared(root, presets, options, console);
-  if (has_rl(root)) return run_rl(path, text, presets, options, console);
+  const ParsedScenario parsed = parse_scenario(path, read_text_file(path), changes_of(options));
+  check_options(options, parsed);
+  require_kind(parsed.root, {ScenarioKind::run, ScenarioKind::jobs, ScenarioKind::rl},
+               "no such key: lockstep comm simulates traffic and collectives");
+  const ScenarioOptions reading{.profiles = options.all("profile"), .folding = folding_of(options)};
+  ScenarioFile file = read_scenario_file(parsed, presets, reading);
+  const WrittenScenario written =
+      std::make_shared<const nlohmann::ordered_json>(parsed.root.json());
+  if (file.jobs) return run_shared(*file.jobs, written, options, console);
+  if (file.rl) return run_rl(*file.rl, written, options, console);
   const AnswerOptions wanted{.format = options.choice("format", kFormats),
                              .assertions = parse_assertions(options.all("assert"))};
 
-  RunResult result{.scenario = complete_measured(read_job_file(path, text, presets, sets).draft,
-                                                 presets, {.profiles = options.all("profile")}),
-                   .report = {},
-                   .memory = {}};
-  result.scenario.folding = folding_of(options);
-  result.written = std::make_shared<const nlohmann::ordered_json>(root.json());
-  const Scenario& scenario = result.scenario;
-  result.memory = check_memory(scenario);
-  if (!options.has("allow-oom") && expected_to_fit(scenario)) require_memory(result);
-
-  if (options.has("power-trace") && !scenario.power) {
+  RunResult result = step_to_answer(*std::move(file.job), written);
+  if (!options.has("allow-oom") && expected_to_fit(result.scenario)) require_memory(result);
+  if (options.has("power-trace") && !result.scenario.power) {
     throw UsageError(fmt::format(
         "lockstep run: --power-trace is for a scenario with \"power\"; {} has none", path));
   }
-  if (has_run(root))
-    return run_campaign(
-        {path, text, sets, options.all("profile"), root, presets, folding_of(options)}, scenario,
-        options, console);
+  if (file.run) {
+    return run_campaign({parsed, presets, reading}, result, *file.run, options, console);
+  }
   return run_step(options, wanted, presets, std::move(result), console);
 }
 

@@ -4,14 +4,12 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <memory>
 #include <optional>
 #include <ostream>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
-#include "models/base/json_cursor.hpp"
 #include "models/base/number_text.hpp"
 #include "sim/answer/rl_answer.hpp"
 #include "sim/rl/rl_step.hpp"
@@ -191,17 +189,14 @@ std::optional<HashAnswer> hash_of(const RlScenario& scenario, const RlReport& re
 
 }  // namespace
 
-Exit run_rl(const std::string& file, const std::string& text, const PresetStore& presets,
+Exit run_rl(const RlScenario& scenario, const WrittenScenario& written,
             const ParsedOptions& options, Console& console) {
   const std::string format = options.choice("format", kFormats);
   const std::vector<Assertion> assertions = parse_assertions(options.all("assert"));
-  const RlScenario scenario = read_rl_scenario(
-      file, text, presets, {.set = changes_of(options), .profiles = options.all("profile")});
   if (!options.has("allow-oom")) require_memory(scenario);
   const RlReport report = simulate_rl_step(scenario);
-  const JsonCursor root = JsonCursor::parse(file, text, JsonStyle::plain, options.all("set"));
   const std::optional<HashAnswer> hash = hash_of(scenario, report, options, console);
-  const Json json = rl_json(scenario, report, hash, std::make_shared<const Json>(root.json()));
+  const Json json = rl_json(scenario, report, hash, written);
   const std::vector<std::string> misses = all_missed(assertions, json);
   warn_of_old_names(assertions, json, console);
   const TextStyle style = output_style(options, console);

@@ -10,6 +10,7 @@
 #include "models/base/text_file.hpp"
 #include "models/base/write_json.hpp"
 #include "sim/core/random.hpp"
+#include "sim/scenario/scenario_file.hpp"
 #include "tools/lockstep/sweep/digest.hpp"
 #include "tools/lockstep/sweep/sweep.hpp"
 
@@ -284,9 +285,7 @@ void read_base(const JsonCursor& from, Sweep& sweep) {
   sweep.scenario_digest = sha256(text);
   const JsonCursor root = JsonCursor::parse(sweep.scenario_file, text);
   if (!root.is_object()) root.fail("a scenario");
-  for (const char* other : {"jobs", "rl"}) {
-    if (const auto key = root.find(other)) key->fail("a scenario of one step, or one with \"run\"");
-  }
+  require_kind(root, {ScenarioKind::run}, "a scenario of one step, or one with \"run\"");
   sweep.scenario = root.json();
   sweep.scenario.erase("expect");
   sweep.is_run = sweep.scenario.contains("run");

@@ -15,7 +15,7 @@
 #include "sim/scenario/read_cluster.hpp"
 #include "sim/scenario/read_residuals.hpp"
 #include "sim/scenario/run_spec.hpp"
-#include "sim/scenario/shared_scenario.hpp"
+#include "sim/scenario/scenario_file.hpp"
 #include "sim/search/dividing_counts.hpp"
 #include "sim/search/search_base.hpp"
 #include "tools/console/interrupt.hpp"
@@ -232,20 +232,14 @@ void check_widths(const TuneSpace& space, int gpus) {
   throw InputError(std::move(problem));
 }
 
-void check_kind(const JsonCursor& root) {
-  if (is_shared_scenario(root)) {
-    root.at("jobs").fail("no such key: a layout is found for one job at a time");
-  }
-  if (const auto rl = root.find("rl")) rl->fail("no such key: the layout of training is found");
-}
-
 void add_intervals(TuneStudy& study, const PresetStore& presets) {
+  const StepIntervals intervals(presets);
   for (const TunedLayout& layout : study.result.best) {
-    study.intervals.push_back(interval_of(layout.scenario, presets));
+    study.intervals.push_back(intervals.of(layout.scenario).value());
     widen(study.intervals.back(), layout.band, layout.step_s);
   }
   if (!study.result.own) return;
-  study.own_interval = interval_of(study.base, presets);
+  study.own_interval = intervals.of(study.base);
   widen(*study.own_interval, study.result.own->band, study.result.own->step_s);
 }
 
@@ -267,7 +261,8 @@ Exit run_tune(const ParsedOptions& options, Console& console) {
   const std::vector<std::string> sets = changes_of(options);
   const std::string text = read_text_file(path);
   const JsonCursor root = JsonCursor::parse(path, text, JsonStyle::plain, sets);
-  check_kind(root);
+  require_kind(root, {ScenarioKind::run},
+               "no such key: a layout is found for one job at a time, and for its training");
   // With its "run", for which a search has no use: a mistake in it is one here too.
   SearchBase base = search_base_of(read_job_file(path, text, presets, sets).draft, presets,
                                    {.profiles = options.all("profile")});
