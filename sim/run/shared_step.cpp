@@ -241,7 +241,7 @@ SharedStep replay_beside(const Scenario& scenario, std::span<const NodeStream> s
   const StepPlan& plan = data_routes.plan();
   const Fabric& fabric = data_routes.fabric();
   FlowNetwork network;
-  FabricLinks links{fabric, network, scenario.transport.efficiency};
+  FabricLinks links{fabric, network, scenario.transport.efficiency, nic_shares(scenario, fabric)};
   const Site site{.links = &links, .nodes = {}, .data_routes = &data_routes};
   const Wiring wiring{scenario, plan, folding.classes, site, folding.links, std::move(crowd)};
   const StreamPaths paths(scenario, fabric, wiring, folding.links);

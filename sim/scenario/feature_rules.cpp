@@ -17,10 +17,6 @@ constexpr std::string_view kOneStepOfEach = "each of \"jobs\" repeats one traini
 constexpr std::string_view kNoJob = "only the network is simulated";
 
 constexpr std::array kFeatureConflicts{
-    FeatureConflict{Feature::run, Feature::pools, "runs are worked out for equal nodes"},
-    FeatureConflict{Feature::run, Feature::uneven_batch, "runs are worked out for equal parts"},
-    FeatureConflict{Feature::power, Feature::pools, "power is worked out for equal nodes"},
-    FeatureConflict{Feature::power, Feature::uneven_batch, "power is worked out for equal parts"},
     FeatureConflict{Feature::rl, Feature::pools,
                     "rollouts and training take turns on GPUs of one kind"},
     FeatureConflict{Feature::rl, Feature::uneven_batch,

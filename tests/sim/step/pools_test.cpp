@@ -237,8 +237,6 @@ TEST_CASE("pools: what does not fit together is refused at its place") {
       {{R"(cluster={"node": "dgx_h100", "across": "data"})"}, "/cluster/across", "no such key"},
       {{"parallelism.tensor=16"}, "/cluster/pools", "whole groups of 16 GPUs"},
       {{"precision=fp8"}, "/precision", "a100_sxm4_80gb has no other"},
-      {{"power={}"}, "/power", "no such key beside \"cluster.pools\": "},
-      {{"run={}"}, "/run", "no such key beside \"cluster.pools\": "},
       {{"rl={}"}, "/rl", "no such key beside \"cluster.pools\": "},
       {{"batch.micro_batches=[9,9]"}, "/batch/micro_batches", "64 sequences in all"},
       {{"batch.micro_batches=[30,2,0]"}, "/batch/micro_batches/2", "from 1"},

@@ -44,6 +44,15 @@ std::string shares_text(const StepPower& power) {
   return text;
 }
 
+/// "700 W", "700 W and 400 W".
+std::string limits_text(const Scenario& s) {
+  std::string text;
+  for (std::size_t pool = 0; pool < s.pool_count(); ++pool) {
+    text += (pool == 0 ? "" : " and ") + power_text(s.node_of(pool).gpu.power_limit);
+  }
+  return text;
+}
+
 std::string bill_text(const EnergyBill& bill) {
   const CostReport& c = bill.cost;
   std::string text = fmt::format("{}: {}", bill.whole_training ? "the training" : "a step",
@@ -84,9 +93,14 @@ std::vector<Fact> power_facts(const RunResult& result) {
   const auto line = [&out](std::string label, std::string text) {
     out.push_back({std::move(label), {}, std::move(text)});
   };
-  line("GPU", fmt::format("{} (from {} to {}) of {}", power_text(power.gpu_mean),
-                          power_text(power.gpu_trough), power_text(power.gpu_peak),
-                          power_text(s.node.gpu.power_limit)));
+  line("GPU",
+       fmt::format("{} (from {} to {}) of {}", power_text(power.gpu_mean),
+                   power_text(power.gpu_trough), power_text(power.gpu_peak), limits_text(s)));
+  for (std::size_t i = 0; i < power.pools.size(); ++i) {
+    line(i == 0 ? "By kind" : "",
+         fmt::format("{}: {} a GPU, {} a node", s.pools[i].node.name,
+                     power_text(power.pools[i].gpu), power_text(power.pools[i].node)));
+  }
   line("Node", range(power.node) + read(power.node_meter));
   line("Facility",
        range(power.facility) + read(power.facility_meter) +
