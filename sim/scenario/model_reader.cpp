@@ -283,15 +283,13 @@ void declare_model(const DeclaredMembers& member, TransformerShape& out) {
       "kinds", kMostKinds, "A kind of layer; numbers left out are the model's",
       "Kinds of layers, where they differ by more than experts and windows; \"pattern\" has the "
       "letter of one for each layer",
-      [](const DeclaredMembers& kind) {
-        KindShape described;
-        declare_kind(kind, described);
-      },
-      [&](const JsonCursor& at) { read_kinds(at, out); });
-  member.optional("pattern", written_type(R"({"type": "string", "pattern": "^[A-Za-z*-]+$"})"),
-                  "Of hybrid models: a letter for each layer, which is one block: M Mamba, * "
-                  "attention, - MLP, E experts; or the letters of \"kinds\"",
-                  [&](const JsonCursor& at) { read_pattern(at, out); });
+      out.kinds, declare_kind, [&](const JsonCursor& at) { read_kinds(at, out); });
+  member.optional(
+      "pattern", written_type(R"({"type": "string", "pattern": "^[A-Za-z*-]+$"})"),
+      "Of hybrid models: a letter for each layer, which is one block: M Mamba, * "
+      "attention, - MLP, E experts; or the letters of \"kinds\"",
+      [&](const JsonCursor& at) { read_pattern(at, out); },
+      [&] { return std::string_view(out.pattern); });
   if (from == nullptr) return;
   if (!out.kinds.empty() && out.pattern.empty()) (void)from->at("pattern");
   if (!out.pattern.empty() && std::ssize(out.pattern) != out.layers) {
