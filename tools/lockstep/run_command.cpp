@@ -10,6 +10,7 @@
 #include "models/base/output_file.hpp"
 #include "models/base/quantity.hpp"
 #include "models/base/text_file.hpp"
+#include "sim/measured/row_document.hpp"
 #include "sim/scenario/scenario_file.hpp"
 #include "sim/step/step.hpp"
 #include "tools/console/assertion.hpp"
@@ -122,7 +123,7 @@ constexpr std::array kRunOptions{
     kOutputOption,
 };
 
-constexpr std::array<std::string_view, 11> kRunExamples{
+constexpr std::array<std::string_view, 12> kRunExamples{
     "lockstep run scenarios/llama3-405b-16k.json",
     "lockstep run scenarios/gpt3-175b-selene.json --set cluster.nodes=384 --set "
     "parallelism.data=32 --format json",
@@ -136,6 +137,7 @@ constexpr std::array<std::string_view, 11> kRunExamples{
     "lockstep run scenarios/llama3-405b-54days.json --optimise run.checkpoint.interval",
     "lockstep run scenarios/congestion/two-jobs-one-spine.json --report congestion.html",
     "lockstep run scenarios/rl/grpo-llama3-8b-colocated.json",
+    "lockstep run tests/reference/training.json#mosaic-h100_80gb-amp_bf16-70b-s2048-g128-mb8",
 };
 
 constexpr CommandSpec kRunSpec{
@@ -151,7 +153,9 @@ constexpr CommandSpec kRunSpec{
         "A scenario with \"rl\" is a step of reinforcement learning: rollout, scores, training,\n"
         "weights to the engine, on shared GPUs or on pools of their own.\n"
         "A scenario with \"run\" goes on for days to months, with failures, checkpoints and\n"
-        "restarts, and prints how much of the wall time advances training.",
+        "restarts, and prints how much of the wall time advances training.\n"
+        "ROWS.json#NAME is a row of published measurements (`lockstep validate` lists them): what\n"
+        "was measured stands beside what is predicted.",
     .positionals = 1,
     .options = kRunOptions,
     .examples = kRunExamples,
@@ -329,6 +333,13 @@ Exit run_step(const ParsedOptions& options, const AnswerOptions& wanted, const P
   return report_misses(verdict.misses, console);
 }
 
+/// Of a file, or of a row of published measurements: "rows.json#NAME".
+std::string scenario_text(const std::string& path, const PresetStore& presets) {
+  const RowPlace place = row_place(path);
+  std::string text = read_text_file(place.file);
+  return place.row.empty() ? text : row_scenario_text(place, text, presets);
+}
+
 Exit run_run(const ParsedOptions& options, Console& console) {
   if (options.positionals.empty()) {
     throw UsageError(
@@ -336,7 +347,8 @@ Exit run_run(const ParsedOptions& options, Console& console) {
   }
   const PresetStore presets(options.all("presets"));
   const std::string& path = options.positionals.front();
-  const ParsedScenario parsed = parse_scenario(path, read_text_file(path), changes_of(options));
+  const ParsedScenario parsed =
+      parse_scenario(path, scenario_text(path, presets), changes_of(options));
   check_options(options, parsed);
   require_kind(parsed.root, {ScenarioKind::run, ScenarioKind::jobs, ScenarioKind::rl},
                "no such key: lockstep comm simulates traffic and collectives");
