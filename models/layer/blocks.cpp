@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string_view>
 
 namespace lockstep {
@@ -54,6 +55,19 @@ void pair_collectives(Recorder& record, const WorkloadContext& c, const Widths& 
   scatter(Phase::backward, std::max(behind_weight, behind(first[1], Phase::backward)));
 }
 
+/// Share of a ring's hops between neighbours that leave an NVLink domain: one for each domain. The
+/// most, where groups lie in several ways.
+double ring_crossing(const DomainSpreads& groups, int ranks) {
+  double most = 0;
+  for (const DomainSpread& spread : groups.ways()) {
+    const double domains = spread.domains > 0
+                               ? spread.domains
+                               : std::ceil(static_cast<double>(ranks) / spread.per_domain);
+    if (domains > 1) most = std::max(most, std::min(1.0, domains / ranks));
+  }
+  return most > 0 ? most : 1;
+}
+
 /// Attention over a sequence of which context-parallel ranks hold a part each, with `entries` keys
 /// for each token. `repeated`: the core runs again in the backward pass.
 void context_attention(Recorder& record, const WorkloadContext& c, const AttentionShape& whole,
@@ -88,6 +102,7 @@ void context_attention(Recorder& record, const WorkloadContext& c, const Attenti
         e.call = {CollectiveOp::send_receive, (backward ? 2.0 : 1.0) * key_value, 2};
         e.groups = c.context_groups.inside(ranks) ? 2 : 1;
         e.times = ranks - 1;
+        e.crossing = ring_crossing(c.context_groups, ranks);
         e.hidden_behind = (1.0 / ranks) * record.time_of("attention", phase);
         break;
       case ContextExchange::all_gather:

@@ -100,7 +100,6 @@ TEST_CASE("trace_of_step: replayed behind thin leaves it takes the step's time")
       read_cluster(JsonCursor::parse("test", text).at("cluster"), test::presets());
   for (const StepLayout& layout :
        {StepLayout{"qwen3_30b_a3b", 4, 16, 1, 2, R"(, "expert": 8, "expert_tensor": 1)"},
-        StepLayout{"qwen3_30b_a3b", 4, 1, 1, 2, R"(, "context": 16, "expert": 8)"},
         StepLayout{"qwen3_30b_a3b", 4, 1, 1, 32, R"(, "expert": 16)"}}) {
     CAPTURE(layout.tensor);
     CAPTURE(layout.more);
