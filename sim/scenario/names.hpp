@@ -14,6 +14,7 @@ namespace lockstep {
 
 // In the order of each enumeration.
 inline constexpr std::array<std::string_view, 4> kShardingNames{"none", "zero1", "zero2", "zero3"};
+inline constexpr std::array<std::string_view, 2> kCongestionControlNames{"none", "dcqcn"};
 inline constexpr std::array<std::string_view, 2> kExpertDispatchNames{"all_to_all", "two_level"};
 /// Of RecomputeModules, in its order.
 inline constexpr std::array<std::string_view, 8> kRecomputeModuleNames{
