@@ -38,6 +38,7 @@ std::vector<std::string_view> attention_names();
 std::vector<std::string_view> schedule_names();
 std::vector<std::string_view> fabric_kind_names();
 std::vector<std::string_view> routing_names();
+std::vector<std::string_view> sharp_names();
 
 std::string_view name_of(Precision precision);
 std::string_view name_of(Sharding sharding);

@@ -104,6 +104,23 @@ void check_ends(const ScenarioDraft& draft, const Parallelism& cut) {
              " stages a layer, or embedding or output in the place of one");
 }
 
+void check_sharp(const ScenarioDraft& draft, const Scenario& scenario) {
+  if (!scenario.stack.communication.sharp) return;
+  const auto not_here = [&](std::string why) {
+    refuse(draft, "/stack/communication/sharp", "true", "false: " + std::move(why));
+  };
+  if (scenario.fabric.sharp.empty()) {
+    not_here("the switches of this fabric do not sum (cluster.fabric.sharp: " +
+             listed(sharp_names()) + ")");
+  }
+  if (scenario.transport.name != "infiniband") {
+    not_here("SHARP sums in InfiniBand switches; the transport is " + scenario.transport.name);
+  }
+  if (is_drawn(scenario.fabric)) {
+    not_here("what switches sum is not routed over this fabric, which is no whole tree");
+  }
+}
+
 void check_fabric(const ScenarioDraft& draft, const Scenario& scenario) {
   const NicPorts ports = nic_ports(scenario.node);
   if (scenario.fabric.pxn && scenario.node.nvlink_domain < scenario.node.gpus) {
@@ -347,6 +364,7 @@ void check_machine(const ScenarioDraft& draft, const Scenario& scenario) {
            "a GPU of the job, 0 to " + std::to_string(scenario.gpus() - 1));
   }
   check_fabric(draft, scenario);
+  check_sharp(draft, scenario);
 }
 
 namespace {

@@ -69,6 +69,9 @@ void declare_communication(const DeclaredMembers& member, CommunicationPolicy& o
                   "Neighbouring stages send in turn, not both at once");
   member.optional("scatter_gather_pipeline", out.scatter_gather_pipeline,
                   "A tensor-parallel rank sends only its share of the tensor");
+  member.optional("sharp", out.sharp,
+                  "NCCL may let the fabric's switches sum the all-reduces between replicas "
+                  "(NCCL_COLLNET_ENABLE=1); the fabric says which SHARP they have");
   member.optional("experts_share_tensor", out.experts_share_tensor,
                   "Experts are cut by the tensor width too, when the scenario does not say");
   member.optional("sm_share", out.sm_share, Interval{0, 0.9},

@@ -166,4 +166,49 @@ TEST_CASE("the table: a ring of context parallelism leaves each node once") {
   CHECK(waits_for(step(8), "context_exposed") == near(full).epsilon(0.05));
 }
 
+TEST_CASE("SHARP: switches sum a step's gradients as comm says, where stack and fabric have it") {
+  const auto scenario = [](int oversubscription, bool asked, const char* more) {
+    return fmt::format(R"({{"model": "llama3_8b", "cluster": {{"node": "dgx_h100", "nodes": 16,
+        "fabric": {{"kind": "fat_tree", "levels": 2, "leaf_ports_down": 16, "routing": "spray",
+          "leaf_oversubscription": {}{}}}}},
+        "stack": {{"preset": "megatron_core", "communication": {{"overlap_gradients": false,
+          "bucket_parameters": 0, "sharp": {}}}}},
+        "parallelism": {{"data": 128}}, "recompute": "full",
+        "batch": {{"sequences": 256, "tokens": 4096, "micro": 1}}}})",
+                       oversubscription, more, asked);
+  };
+  constexpr const char* kSharp = R"(, "sharp": "quantum2")";
+  for (const int oversubscription : {1, 8}) {
+    CAPTURE(oversubscription);
+    const Json step = answer_of("run", scenario(oversubscription, true, kSharp));
+    const Json call =
+        answer_of("comm", fmt::format(R"({{"cluster": {}, "collective": {{"op": "all_reduce",
+            "sizes": ["{} B"], "sharp": "quantum2"}}}})",
+                                      cluster_of({"spray", oversubscription}, 16),
+                                      4 * step.at("job").at("parameters").get<std::int64_t>()));
+    CHECK(call.at("rows").at(0).at("algorithm") == "nvls");
+    CHECK(waits_for(step, "data_exposed") ==
+          near(call.at("rows").at(0).at("time_s").get<double>()).epsilon(0.01));
+    // A fabric that could sum does so only where it is asked to.
+    const Json alone = answer_of("run", scenario(oversubscription, false, kSharp));
+    CHECK(alone.at("step_s") == answer_of("run", scenario(oversubscription, false, ""))["step_s"]);
+    // A leaf of two nodes sends one sum up in each rail; two trees go up and down between its nodes
+    // and others three times as often.
+    const double gain = waits_for(alone, "data_exposed") / waits_for(step, "data_exposed");
+    CHECK(gain > 1.2);
+    if (oversubscription == 8) CHECK(gain == near(3).epsilon(0.01));
+  }
+  const auto refused = [&](const char* more) {
+    const TemporaryFolder folder;
+    return lockstep_with({"run", folder.write("s.json", scenario(1, true, more)), "--allow-oom"});
+  };
+  const Ran none = refused("");
+  CHECK(none.exit == Exit::bad_input);
+  CHECK(none.err.find("/stack/communication/sharp: found true; allowed: false: the switches of "
+                      "this fabric do not sum") != std::string::npos);
+  const Ran ethernet = refused(R"(, "sharp": "quantum2", "transport": "roce")");
+  CHECK(ethernet.exit == Exit::bad_input);
+  CHECK(ethernet.err.find("the transport is roce") != std::string::npos);
+}
+
 }  // namespace lockstep::test
