@@ -90,23 +90,33 @@ void judge_machine(const ResidualTable& table, const PredictionTraits& traits,
                    std::string_view without, Knowledge& out) {
   out.network = traits.network.empty();
   out.fabric = traits.fabric.empty();
+  const std::string_view maker = maker_of(traits.architecture);
   for (const Residual& r : table) {
     if (r.is_of(without)) continue;
     out.gpu = out.gpu || r.traits.gpu == traits.gpu;
     out.architecture = out.architecture || r.traits.architecture == traits.architecture;
+    out.maker = out.maker || maker_of(r.traits.architecture) == maker;
     out.network = out.network || r.traits.network == traits.network;
     out.fabric = out.fabric || r.traits.fabric == traits.fabric;
   }
   const auto gap = [&](bool known, const char* words, const std::string& name) {
     if (!known) out.gaps.push_back(std::string(words) + name);
   };
-  gap(out.architecture, "no published run on GPUs of architecture ", traits.architecture);
+  if (!out.maker) {
+    out.gaps.push_back(fmt::format("unvalidated: no published run on any GPU of {}", maker));
+  }
+  gap(out.architecture || !out.maker, "no published run on GPUs of architecture ",
+      traits.architecture);
   gap(out.gpu || !out.architecture, "no published run on ", traits.gpu);
   gap(out.network, "no published run over ", traits.network);
   gap(out.fabric, "no published run on a fabric of kind ", traits.fabric);
 }
 
 }  // namespace
+
+std::string_view maker_of(std::string_view architecture) {
+  return architecture.starts_with("cdna") ? "AMD" : "NVIDIA";
+}
 
 Knowledge knowledge_of(const ResidualTable& table, const PredictionTraits& traits,
                        std::string_view without) {

@@ -68,11 +68,12 @@ struct Residual {
 
 using ResidualTable = std::vector<Residual>;
 
-/// What the rows of the table know of a run, but for those of the source or vendor `without`.
+/// What published runs have of a run's software and machine.
 struct Knowledge {
   SoftwareKnown software = SoftwareKnown::none;
   bool gpu = false;               ///< a row ran on this kind
   bool architecture = false;      ///< a row ran on one of its architecture
+  bool maker = false;             ///< a row ran on one of its maker; see maker_of()
   bool network = false;           ///< a row had this transport, or the run needs none
   bool fabric = false;            ///< a row had cabling of this family, or the run needs none
   std::vector<std::string> gaps;  ///< what is missing, in words: "no stack given"
@@ -82,6 +83,10 @@ struct Knowledge {
     return int{!gpu} + int{!architecture} + int{!network} + int{!fabric};
   }
 };
+/// Who makes GPUs of an architecture: "AMD" for cdna2 and its kin, else "NVIDIA".
+std::string_view maker_of(std::string_view architecture);
+
+/// What the rows of the table know of a run, but for those of the source or vendor `without`.
 Knowledge knowledge_of(const ResidualTable& table, const PredictionTraits& traits,
                        std::string_view without = {});
 

@@ -60,6 +60,12 @@ struct CollectiveAlgorithm {
 };
 std::span<const CollectiveAlgorithm> collective_algorithms();
 
+/// What collective_cost() of collectives.hpp says, with these options in place of NCCL's own.
+/// Requires that they leave an algorithm which can run, and a SHARP generation where SHARP is on.
+CollectiveCost collective_cost(const CollectiveCall& call, const GpuSpec& gpu,
+                               const TransportSpec& transport, BytesPerSecond nic_bandwidth,
+                               const CollectiveOptions& options);
+
 /// Rails that the group's channels leave a node on.
 int channel_rails(const CollectiveContext& context);
 

@@ -31,6 +31,11 @@ std::string plain(std::string_view name) {
 
 std::span<const SharpGeneration> sharp_generations() { return kSharpGenerations; }
 
+const SharpGeneration* sharp_generation(std::string_view name) {
+  const auto* const row = std::ranges::find(kSharpGenerations, name, &SharpGeneration::name);
+  return row == kSharpGenerations.end() ? nullptr : row;
+}
+
 bool NameFilter::allows(std::string_view name) const {
   return names.empty() || (std::ranges::find(names, name) != names.end()) != except;
 }

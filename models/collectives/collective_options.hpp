@@ -25,6 +25,8 @@ struct SharpGeneration {
   std::string_view source;
 };
 std::span<const SharpGeneration> sharp_generations();
+/// The row of this name; null where there is none.
+const SharpGeneration* sharp_generation(std::string_view name);
 
 /// SHARP on an InfiniBand fabric. Each rail of a communicator takes one streaming tree.
 struct SharpFabric {

@@ -83,10 +83,16 @@ CollectiveCost blend(const CollectiveContext& context,
 
 CollectiveCost collective_cost(const CollectiveCall& call, const GpuSpec& gpu,
                                const TransportSpec& transport, BytesPerSecond nic_bandwidth) {
+  static const CollectiveOptions as_nccl_does;
+  return collective_cost(call, gpu, transport, nic_bandwidth, as_nccl_does);
+}
+
+CollectiveCost collective_cost(const CollectiveCall& call, const GpuSpec& gpu,
+                               const TransportSpec& transport, BytesPerSecond nic_bandwidth,
+                               const CollectiveOptions& options) {
   assert(call.ranks >= 2 && call.ranks_per_node >= 1);
   assert(call.payload >= Bytes{} && nic_bandwidth > BytesPerSecond{});
-  static const CollectiveOptions as_nccl_does;
-  const CollectiveContext context = unpack(call, gpu, transport, nic_bandwidth, as_nccl_does);
+  const CollectiveContext context = unpack(call, gpu, transport, nic_bandwidth, options);
   std::vector<CollectiveCandidate> candidates;
   candidates.reserve(8);
   for (const CollectiveAlgorithm& algorithm : collective_algorithms()) {

@@ -24,14 +24,17 @@ struct Generation {
 /// Hopper 471 to 488 GB/s over two nodes and 364 to 374 over 4 to 16; Blackwell 820 over two NVL72
 /// racks, 640 from nvlsTreeMax of NCCL src/graph/tuning.cc. Source of channels: NCCL's graph search
 /// on DGX A100 (24 of 10 GB/s), H100 (24 of 15), B200 (36 of 20); NVLS 16 on Hopper, 24 on
-/// Blackwell. Volta and AMD: assumed.
+/// Blackwell. Volta, cards without NVLink and AMD: assumed.
 constexpr std::array kGenerations{
     Generation{"volta", 0.9, {}, {}, 12, 0},
     Generation{"ampere", 0.9, {}, {}, 24, 0},
+    Generation{"ada", 0.9, {}, {}, 24, 0},
     Generation{"hopper", 0.9, gigabytes_per_second(480), gigabytes_per_second(366), 24, 16},
     Generation{"blackwell", 0.9, gigabytes_per_second(820), gigabytes_per_second(640), 36, 24},
+    Generation{"blackwell_rtx", 0.9, {}, {}, 24, 0},
     Generation{"cdna2", 1.1, {}, {}, 32, 0},
     Generation{"cdna3", 1.1, {}, {}, 32, 0},
+    Generation{"cdna4", 1.1, {}, {}, 32, 0},
 };
 
 const Generation& generation_of(const GpuSpec& gpu) {

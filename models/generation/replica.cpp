@@ -89,13 +89,13 @@ class LayerCache {
   }
   [[nodiscard]] double flops(double context) const {
     return seen(context) * cache_.flops_per_entry / ranks_ +
-           cache_.index_keys.seen(context) * cache_.index_flops;
+           cache_.index_keys.at_end_of(context) * cache_.index_flops;
   }
 
  private:
   [[nodiscard]] double seen(double context) const {
     double sum = 0;
-    for (const Keys& keys : cache_.keys) sum += keys.seen(context);
+    for (const Keys& keys : cache_.keys) sum += keys.at_end_of(context);
     return sum;
   }
 
@@ -180,10 +180,10 @@ PassTime Replica::without_attention(int sequences, int tokens, bool prefill) con
                                 .expert_groups = near,
                                 .expert_shard_groups = near};
   PassTime time;
-  int blocks = 0;
+  int sums = 0;
   for (const auto& [kind, count] : layers_) {
     add(layer_operations(context, kind), count, prefill, time);
-    blocks += count * kind.blocks();
+    sums += count * kind.sums();
   }
   add(embedding_operations(context), 1, false, time);
   // Of a prompt only the last token goes on to be sampled.
@@ -198,7 +198,7 @@ PassTime Replica::without_attention(int sequences, int tokens, bool prefill) con
     const double nics = static_cast<double>(spec_.node.nics) / spec_.node.gpus;
     const Bytes rows{kTwoBytes * sequences * tokens * spec_.model.hidden};
     time.exchange =
-        static_cast<double>(blocks) *
+        static_cast<double>(sums) *
         collective_time({CollectiveOp::all_reduce, rows, spec_.tensor, near}, spec_.node.gpu,
                         spec_.transport, nics * spec_.node.nic_bandwidth);
   }

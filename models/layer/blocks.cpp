@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string_view>
+#include <vector>
 
 namespace lockstep {
 namespace {
@@ -54,20 +56,35 @@ void pair_collectives(Recorder& record, const WorkloadContext& c, const Widths& 
   scatter(Phase::backward, std::max(behind_weight, behind(first[1], Phase::backward)));
 }
 
-/// Attention over a sequence of which context-parallel ranks hold a part each, with `entries` keys
-/// for each token. `repeated`: the core runs again in the backward pass.
+/// Share of a ring's hops between neighbours that leave an NVLink domain: one for each domain. The
+/// most, where groups lie in several ways.
+double ring_crossing(const DomainSpreads& groups, int ranks) {
+  double most = 0;
+  for (const DomainSpread& spread : groups.ways()) {
+    const double domains = spread.domains > 0
+                               ? spread.domains
+                               : std::ceil(static_cast<double>(ranks) / spread.per_domain);
+    if (domains > 1) most = std::max(most, std::min(1.0, domains / ranks));
+  }
+  return most > 0 ? most : 1;
+}
+
+/// Attention over a sequence of which context-parallel ranks hold a part each. `repeated`: the core
+/// runs again in the backward pass.
 void context_attention(Recorder& record, const WorkloadContext& c, const AttentionShape& whole,
-                       double entries, bool repeated) {
+                       const Keys& keys, bool repeated) {
   const Parallelism& par = c.job.parallelism;
   const int ranks = par.context;
   AttentionShape local = whole;
-  double parts = entries;
+  double parts = 1 / keys.ratio;
   if (par.context_exchange == ContextExchange::all_to_all) {
     local.heads = whole.heads / ranks;
     local.kv_heads = std::max(1.0, whole.kv_heads / ranks);
+  } else if (keys.chunked) {
+    local.sequences = whole.sequences / ranks;
   } else if (ranks > 1) {
     local.tokens = whole.tokens / ranks;
-    parts = entries * ranks;
+    parts *= ranks;
   }
   record.attention({.shape = local, .parts = parts, .repeated = repeated});
   if (ranks == 1) return;
@@ -88,6 +105,7 @@ void context_attention(Recorder& record, const WorkloadContext& c, const Attenti
         e.call = {CollectiveOp::send_receive, (backward ? 2.0 : 1.0) * key_value, 2};
         e.groups = c.context_groups.inside(ranks) ? 2 : 1;
         e.times = ranks - 1;
+        e.crossing = ring_crossing(c.context_groups, ranks);
         e.hidden_behind = (1.0 / ranks) * record.time_of("attention", phase);
         break;
       case ContextExchange::all_gather:
@@ -113,7 +131,7 @@ class RowRecorder {
       : record_(record),
         c_(c),
         w_(widths(c)),
-        again_(c.job, c.stack),
+        recomputed_(c.job, c.stack),
         load_(expert_load(c.job)),
         copies_(w_.tokens / w_.tensor * c.job.model.experts.per_token * load_.rows) {}
 
@@ -126,7 +144,7 @@ class RowRecorder {
                             .x_width = p.in.on(ways(p.ways)),
                             .y_width = p.out.on(ways(p.ways)),
                             .precision = p.half && is_quantised(job) ? Precision::bf16 : job,
-                            .repeated = again_.share(p),
+                            .repeated = recomputed_.share(p),
                             .groups = experts ? experts_here() : matrices,
                             .load = load(p.rows),
                             .useful = experts ? load_.useful() : useful(p.rows),
@@ -158,7 +176,8 @@ class RowRecorder {
         break;
     }
     record_.elementwise(k.name, bytes * on * k.columns.on(ways(k.ways)), backward, k.kernels,
-                        again_.is(k.again) || again_.is(k.or_again), load(k.rows));
+                        recomputed_.is(k.recomputed) || recomputed_.is(k.or_recomputed),
+                        load(k.rows));
   }
 
   void operator()(const Core& core) {
@@ -167,8 +186,10 @@ class RowRecorder {
       shape.heads = core.heads / w_.tensor;
       shape.kv_heads = std::max(1.0, core.kv_heads / w_.tensor);
       shape.head_dim = core.head_dim;
-      shape.window = keys.limit * keys.ratio;
-      context_attention(record_, c_, shape, 1 / keys.ratio, again_.is(Again::core));
+      shape.causal = keys.causal;
+      for (const AttentionShape& each : in_chunks(shape, keys)) {
+        context_attention(record_, c_, each, keys, recomputed_.is(Recomputed::core));
+      }
     }
   }
 
@@ -182,19 +203,21 @@ class RowRecorder {
                        .shape = shape,
                        .parts = 0.5 / index.keys.ratio,
                        .useful = 1 / w_.tensor,
-                       .repeated = again_.is(Again::core)});
+                       .repeated = recomputed_.is(Recomputed::core)});
   }
 
-  void operator()(const Scan& scan) { record_.scan(scan, w_.tokens, w_.tensor, again_.whole()); }
+  void operator()(const Scan& scan) {
+    record_.scan(scan, w_.tokens, w_.tensor, recomputed_.whole());
+  }
 
   void operator()(const PairExchange& pair) {
-    pair_collectives(record_, c_, w_, pair.first, pair.second, again_.whole());
+    pair_collectives(record_, c_, w_, pair.first, pair.second, recomputed_.whole());
   }
 
   void operator()(const Dispatch& dispatch) {
     const Parallelism& par = c_.job.parallelism;
     for (const Phase phase : {Phase::forward, Phase::recompute, Phase::backward}) {
-      if (phase == Phase::recompute && !again_.whole()) continue;
+      if (phase == Phase::recompute && !recomputed_.whole()) continue;
       const Seconds cover = 0.5 * record_.compute_time(phase);
       record_.dispatch("dispatch", phase, Bytes{2 * copies_ * dispatch.columns}, cover, false);
       record_.dispatch("combine", phase, Bytes{2 * copies_ * dispatch.columns}, cover, true);
@@ -258,6 +281,20 @@ class RowRecorder {
   [[nodiscard]] double experts_here() const {
     return static_cast<double>(c_.job.model.experts.count) / c_.job.parallelism.expert;
   }
+  /// Whole chunks of each sequence, and what is left of it; or the sequences, with their window.
+  static std::vector<AttentionShape> in_chunks(AttentionShape shape, const Keys& keys) {
+    if (!keys.chunked || keys.limit >= shape.tokens) {
+      shape.window = keys.chunked ? 0 : keys.limit * keys.ratio;
+      return {shape};
+    }
+    const double whole = std::floor(shape.tokens / keys.limit);
+    AttentionShape rest = shape;
+    rest.tokens = shape.tokens - whole * keys.limit;
+    shape.sequences *= whole;
+    shape.tokens = keys.limit;
+    if (rest.tokens == 0) return {shape};
+    return {shape, rest};
+  }
   /// Of a micro batch, for attention: those of packed samples are shorter and more.
   [[nodiscard]] AttentionShape sequences() const {
     const Batch& batch = c_.job.batch;
@@ -270,7 +307,7 @@ class RowRecorder {
   Recorder& record_;
   const WorkloadContext& c_;
   Widths w_;
-  Repeated again_;
+  Repeated recomputed_;
   ExpertLoad load_;
   double copies_;  ///< of this rank's tokens, one for each expert that they go to
 };
@@ -283,37 +320,17 @@ Repeated::Repeated(const TrainingJob& job, const StackSpec& stack)
       unfused_(stack.attention == AttentionKernel::unfused),
       modules_(job.modules) {}
 
-bool Repeated::is(Again what) const {
-  if (whole_ || what == Again::always) return true;
+bool Repeated::is(Recomputed what) const {
+  if (whole_ || what == Recomputed::always) return true;
   if (!selective_) return false;
-  const RecomputeModules& m = modules_;
-  switch (what) {
-    case Again::layer:
-    case Again::products:
-    case Again::always:
-      return false;
-    case Again::core:
-      // A flash kernel already repeats the core inside its backward pass.
-      return (m.core_attention && unfused_) || m.fused_attention;
-    case Again::norm:
-      return m.layer_norm;
-    case Again::activation:
-      return m.activation || m.mlp || m.mlp_up;
-    case Again::latent_up:
-      return m.latent_up;
-    case Again::mlp_up:
-      return m.mlp || m.mlp_up;
-    case Again::mlp_down:
-      return m.mlp;
-    case Again::projection:
-      return m.projection;
-  }
-  return false;
+  // A flash kernel already repeats the core inside its backward pass.
+  if (what == Recomputed::core && !unfused_) return modules_.fused_attention;
+  return recomputes(modules_, what);
 }
 
 double Repeated::share(const Product& product) const {
-  if (is(product.again)) return 1;
-  return selective_ && product.again != Again::layer ? modules_.products : 0;
+  if (is(product.recomputed)) return 1;
+  return selective_ && product.recomputed != Recomputed::layer ? modules_.products : 0;
 }
 
 void record_layer(Recorder& record, const WorkloadContext& context, const Layer& layer) {

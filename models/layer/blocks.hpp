@@ -12,7 +12,7 @@ class Repeated {
   Repeated(const TrainingJob& job, const StackSpec& stack);
 
   /// Whether what is named so runs again.
-  [[nodiscard]] bool is(Again what) const;
+  [[nodiscard]] bool is(Recomputed what) const;
   /// Share of a product that runs again.
   [[nodiscard]] double share(const Product& product) const;
   /// The layer as a whole, its exchanges too.

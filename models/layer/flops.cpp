@@ -11,26 +11,8 @@ namespace {
 struct TokenWork {
   double matrices = 0;          ///< weights that it meets
   double causal = 0, full = 0;  ///< attention and recurrences: the causal part, and all of it
-  double again = 0;             ///< FLOP that recomputation repeats
+  double recomputed = 0;        ///< FLOP that recomputation repeats
 };
-
-/// Whether selective recomputation names it.
-bool is_again(const RecomputeModules& m, Again what) {
-  switch (what) {
-    case Again::core:
-      return m.core_attention || m.fused_attention;
-    case Again::projection:
-      return m.projection;
-    case Again::latent_up:
-      return m.latent_up;
-    case Again::mlp_up:
-      return m.mlp || m.mlp_up;
-    case Again::mlp_down:
-      return m.mlp;
-    default:
-      return false;
-  }
-}
 
 /// Adds up rows; experts that drop a token do no work for it.
 class TokenWorkSum {
@@ -42,8 +24,8 @@ class TokenWorkSum {
     const double weights = (p.of_experts() ? copies_ : 1) * p.weights();
     sum_.matrices += weights;
     if (job_.recompute != Recompute::selective) return;
-    if (is_again(job_.modules, p.again)) sum_.again += 2 * weights;
-    sum_.again += job_.modules.products * 2 * weights;
+    if (recomputes(job_.modules, p.recomputed)) sum_.recomputed += 2 * weights;
+    sum_.recomputed += job_.modules.products * 2 * weights;
   }
   void operator()(const Core& core) {
     for (const Keys& keys : core.keys) add_attention(core.flops_per_key(), keys);
@@ -58,7 +40,7 @@ class TokenWorkSum {
 
   [[nodiscard]] TokenWork total() const {
     TokenWork work = sum_;
-    if (job_.recompute == Recompute::full) work.again = 2 * work.matrices + work.full;
+    if (job_.recompute == Recompute::full) work.recomputed = 2 * work.matrices + work.full;
     return work;
   }
 
@@ -67,8 +49,9 @@ class TokenWorkSum {
     const double tokens = job_.batch.attended();
     sum_.causal += per_key * keys.mean(tokens);
     sum_.full += per_key * keys.seen(tokens);
-    if (job_.recompute != Recompute::selective || !is_again(job_.modules, Again::core)) return;
-    sum_.again += per_key * keys.seen(tokens);
+    if (job_.recompute != Recompute::selective || !recomputes(job_.modules, Recomputed::core))
+      return;
+    sum_.recomputed += per_key * keys.seen(tokens);
   }
 
   const TrainingJob& job_;
@@ -95,7 +78,7 @@ StepFlops step_flops(const TrainingJob& job) {
     frozen += 4 * head;
     matrices -= head;
   }
-  double causal = 0, full = 0, again = 0;
+  double causal = 0, full = 0, recomputed = 0;
   PerKind<TokenWork> known;
   for (int i = 0; i < m.layers + m.predicted_tokens; ++i) {
     const LayerKind kind = job.kind(std::min(i, m.layers - 1));
@@ -108,14 +91,14 @@ StepFlops step_flops(const TrainingJob& job) {
     }
     causal += work.causal * (forward_only ? 1.0 / 3 : 1.0);
     full += work.full * (forward_only ? 1.0 / 3 : 1.0);
-    if (!forward_only) again += work.again;
+    if (!forward_only) recomputed += work.recomputed;
   }
   const double tokens = static_cast<double>(job.batch.sequences) * job.batch.tokens;
   const double products =
       (job.adapters.any() ? 4.0 : 6.0) * matrices + frozen + 6.0 * met_adapter_parameters(job);
   return {.causal = Flops{tokens * (products + 3.0 * causal)},
           .full = Flops{tokens * (products + 3.0 * full)},
-          .hardware = Flops{tokens * (products + 3.0 * full + again)}};
+          .hardware = Flops{tokens * (products + 3.0 * full + recomputed)}};
 }
 
 }  // namespace lockstep

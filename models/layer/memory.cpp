@@ -32,30 +32,13 @@ bool keeps_input(const TrainingJob& job, LayerKind kind, AdapterModule module) {
   return job.adapters.any() ? job.adapters.on(module) : kind.gradients == Gradients::all;
 }
 
-/// Whether selective recomputation makes a tensor again.
-bool is_made_again(const TrainingJob& job, Again what) {
+/// Whether selective recomputation makes a tensor again. A fused kernel saves what it gives unless
+/// its forward pass is repeated too; an activation alone is not what goes into it.
+bool is_made_again(const TrainingJob& job, Recomputed what) {
   if (job.recompute != Recompute::selective) return false;
-  const RecomputeModules& m = job.modules;
-  switch (what) {
-    case Again::core:
-      return m.fused_attention;
-    case Again::norm:
-      return m.layer_norm;
-    case Again::activation:
-      return m.activation;
-    case Again::latent_up:
-      return m.latent_up;
-    case Again::mlp_up:
-    case Again::mlp_down:
-      return m.mlp || m.mlp_up;
-    case Again::projection:
-      return m.projection;
-    case Again::layer:
-    case Again::products:
-    case Again::always:
-      return false;
-  }
-  return false;
+  if (what == Recomputed::core) return job.modules.fused_attention;
+  if (what == Recomputed::activation) return job.modules.activation;
+  return recomputes(job.modules, what);
 }
 
 /// Bytes per token of what a layer saves, by who has which part of it.
@@ -68,7 +51,7 @@ class SavedBytes {
 
   /// On one rank.
   [[nodiscard]] double of(const Saved& s) const {
-    if (s.made_again && is_made_again(job_, *s.made_again)) return 0;
+    if (s.recomputed && is_made_again(job_, *s.recomputed)) return 0;
     const Parallelism& par = job_.parallelism;
     const double bytes = rows(s.rows) * s.columns * of_each(s);
     switch (s.by) {
@@ -86,7 +69,10 @@ class SavedBytes {
  private:
   [[nodiscard]] double of_each(const Saved& s) const {
     const double operand = is_quantised(job_.precision) ? kQuantised : kHalf;
-    const bool keeps = !s.product || keeps_input(job_, kind_, *s.product);
+    const auto needs = [&](std::optional<AdapterModule> product) {
+      return product && keeps_input(job_, kind_, *product);
+    };
+    const bool keeps = !s.product || needs(s.product) || needs(s.or_product);
     switch (s.keep) {
       case Keep::half:
         return kHalf;
@@ -109,7 +95,7 @@ class SavedBytes {
       case Keep::activation_input:
         return (job_.model.gated ? stack_.memory.gated_mlp_bytes : 2 * kHalf) - kHalf;
       case Keep::activation_output:
-        return keeps && !is_made_again(job_, Again::activation) ? operand : 0;
+        return keeps && !is_made_again(job_, Recomputed::activation) ? operand : 0;
     }
     return kHalf;
   }

@@ -55,6 +55,7 @@ struct Operation {
   std::string_view algorithm{};                ///< and how it is run: CollectiveCost::algorithm
   ExchangeSkew skew{};                         ///< with what each member gets of it
   HiddenTransfer hidden{};                     ///< and what of it goes on beside compute
+  Bytes payload{};                             ///< of a collective: of each call
 };
 
 /// Everything that the cost of an operation depends on.

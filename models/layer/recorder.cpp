@@ -230,23 +230,27 @@ void Recorder::exchange(const Exchange& e) {
   const double hidden = e.times - share;
   if (share == 0.0 && (hidden == 0.0 || cost.network_coefficient == 0)) return;
   const double bytes = share * e.call.payload.base_units();
+  // What stays inside crosses NVLink at the pace of those that leave.
+  const double network = e.crossing * cost.network_coefficient;
+  const double nvlink = cost.nvlink_coefficient + (1 - e.crossing) * cost.network_coefficient;
   Operation operation{e.name,
                       OperationKind::collective,
                       e.phase,
                       share * alone,
                       {},
                       share * e.slowdown * cost.latency,
-                      Bytes{cost.nvlink_coefficient * bytes},
-                      Bytes{cost.network_coefficient * bytes}};
+                      Bytes{nvlink * bytes},
+                      Bytes{network * bytes}};
   operation.axis = e.axis;
   operation.op = e.call.op;
   operation.algorithm = cost.algorithm;
   operation.skew = e.call.skew;
+  operation.payload = e.call.payload;
   const double hidden_bytes = hidden * e.call.payload.base_units();
   operation.hidden = {
       .transfer = hidden * e.slowdown * e.call.payload / cost.payload_rate,
-      .nvlink = Bytes{cost.nvlink_coefficient * hidden_bytes},
-      .network = Bytes{cost.network_coefficient * hidden_bytes},
+      .nvlink = Bytes{nvlink * hidden_bytes},
+      .network = Bytes{network * hidden_bytes},
       .spare = e.times * std::max(e.spare, std::max(Seconds{}, e.hidden_behind - alone))};
   add(operation);
 }

@@ -77,6 +77,7 @@ class Recorder {
     Seconds hidden_behind{};  ///< ... of the time beyond this
     Seconds spare{};          ///< compute that could cover more than it does
     double times = 1;         ///< one after the other
+    double crossing = 1;  ///< share of the members whose bytes leave the NVLink domain, if any do
   };
   void exchange(const Exchange& e);
   /// A tensor-parallel collective of which compute waits for `exposed` of the time beyond what

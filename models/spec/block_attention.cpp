@@ -33,14 +33,14 @@ void add_compressed_queries(const TransformerShape& m, const KindShape& k, doubl
                                .bytes = 8,
                                .backward = 1.5,
                                .kernels = 2,
-                               .again = Again::norm,
-                               .or_again = Again::latent_up,
+                               .recomputed = Recomputed::norm,
+                               .or_recomputed = Recomputed::latent_up,
                                .rows = Rows::residual,
                                .ways = Ways::none});
   out.rows.emplace_back(Product{.names = kQueryUp,
                                 .in = {.whole = query_rank > 0 ? query_rank : h},
                                 .out = {.shared = static_cast<double>(k.heads) * k.head_dim},
-                                .again = Again::latent_up,
+                                .recomputed = Recomputed::latent_up,
                                 .adapter = AdapterModule::query_up});
 }
 
@@ -52,21 +52,21 @@ void add_latent(const TransformerShape& m, const KindShape& k, Layer& out) {
   out.rows.emplace_back(Product{.names = kKeyValueUp,
                                 .in = {.whole = static_cast<double>(l.key_value_rank)},
                                 .out = {.shared = heads * (l.nope_dim + l.value_dim)},
-                                .again = Again::latent_up,
+                                .recomputed = Recomputed::latent_up,
                                 .adapter = AdapterModule::key_value_up});
   // Positions go into a part of each head, and heads are put together again.
   out.rows.emplace_back(Kernel{.name = "rotary",
                                .columns = {.shared = heads * 2 * query},
                                .kernels = 2,
-                               .again = Again::norm,
-                               .or_again = Again::latent_up,
+                               .recomputed = Recomputed::norm,
+                               .or_recomputed = Recomputed::latent_up,
                                .traffic = Traffic::rotary});
   out.small += l.query_rank + l.key_value_rank;
   // Compressed vectors, and what comes out of them unless that is made again.
   out.saved.push_back(
       {.columns = 2.0 * (l.query_rank + l.key_value_rank) + l.rope_dim, .by = SavedBy::sequence});
   out.saved.push_back(
-      {.columns = heads * (2 * query + l.value_dim), .made_again = Again::latent_up});
+      {.columns = heads * (2 * query + l.value_dim), .recomputed = Recomputed::latent_up});
   // Decoded on the compressed vector, which is key and value of every head
   // (DeepSeek-AI 2024, arXiv:2405.04434, section 2.1.2).
   out.cache.entry.whole = static_cast<double>(l.key_value_rank) + l.rope_dim;
@@ -96,11 +96,12 @@ void add_heads(const TransformerShape& m, const KindShape& k, Layer& out) {
                                   .adapter = AdapterModule::qkv});
   }
   if (m.rotary) {
-    out.rows.emplace_back(Kernel{.name = "rotary",
-                                 .columns = attended,
-                                 .again = Again::norm,
-                                 .or_again = rank > 0 ? Again::latent_up : Again::norm,
-                                 .traffic = Traffic::rotary});
+    out.rows.emplace_back(
+        Kernel{.name = "rotary",
+               .columns = attended,
+               .recomputed = Recomputed::norm,
+               .or_recomputed = rank > 0 ? Recomputed::latent_up : Recomputed::norm,
+               .traffic = Traffic::rotary});
   }
   if (m.biases) out.small += attended.all();
   out.saved.push_back({.columns = attended.all()});
@@ -131,6 +132,10 @@ void add_compressor(const TransformerShape& m, const KindShape& k, Layer& out) {
 /// What a query goes over.
 std::vector<Keys> keys_of(const KindShape& k) {
   const double chosen = k.index.keys;
+  if (k.chunked || k.bidirectional) {
+    return {
+        {.limit = static_cast<double>(k.window), .chunked = k.chunked, .causal = !k.bidirectional}};
+  }
   if (k.compression > 0) {
     return {{.limit = static_cast<double>(k.window)},
             {.limit = chosen, .ratio = static_cast<double>(k.compression)}};
@@ -156,7 +161,7 @@ void add_output(const TransformerShape& m, const KindShape& k, Layer& out) {
     out.rows.emplace_back(Product{.names = kOutputGroups,
                                   .in = {.whole = values / groups},
                                   .out = {.whole = rank},
-                                  .again = Again::projection,
+                                  .recomputed = Recomputed::projection,
                                   .matrices = groups});
     columns = groups * rank;
     out.saved.push_back(
@@ -165,14 +170,19 @@ void add_output(const TransformerShape& m, const KindShape& k, Layer& out) {
   out.rows.emplace_back(Product{.names = kProjection,
                                 .in = {.shared = columns},
                                 .out = {.whole = h},
-                                .again = Again::projection,
+                                .recomputed = Recomputed::projection,
                                 .in_pieces = true,
                                 .adapter = AdapterModule::projection});
   out.rows.emplace_back(PairExchange{kQkv, kProjection});
   if (m.biases) out.small += h;
 }
 
-}  // namespace
+constexpr ProductNames kCrossQuery{"cross_query", "cross_query.input_gradient",
+                                   "cross_query.weight_gradient"};
+constexpr ProductNames kCrossKeyValue{"cross_key_value", "cross_key_value.input_gradient",
+                                      "cross_key_value.weight_gradient"};
+constexpr ProductNames kCrossProjection{"cross_projection", "cross_projection.input_gradient",
+                                        "cross_projection.weight_gradient"};
 
 void add_attention(const TransformerShape& m, const KindShape& k, Layer& out) {
   if (k.latent) {
@@ -190,13 +200,65 @@ void add_attention(const TransformerShape& m, const KindShape& k, Layer& out) {
   out.rows.emplace_back(core);
   out.saved.push_back({.columns = heads * k.value_dim,
                        .keep = Keep::attention,
-                       .made_again = Again::core,
+                       .recomputed = Recomputed::core,
                        .product = AdapterModule::projection});
   out.saved.push_back({.columns = heads, .keep = Keep::scores});
   out.cache.keys = core.keys;
   // Of compressed keys; the window beside them is a constant that is left out.
   out.cache.entries = 1 / core.keys.back().ratio;
   add_output(m, k, out);
+}
+
+std::vector<SharedParts> attention_parts(const TransformerShape& m, const KindShape& k) {
+  std::vector<SharedParts> parts{{k.heads, "attention heads"},
+                                 {k.kv_heads, "key-value heads", true}};
+  if (!k.latent && m.low_rank.output_groups > 0) {
+    parts.push_back({m.low_rank.output_groups, "output groups"});
+  }
+  return parts;
+}
+
+}  // namespace
+
+/// Plain, windowed, compressed and latent attention, with or without an index.
+extern const MixerKind kAttentionMixer;
+constinit const MixerKind kAttentionMixer{.mixer = Mixer::attention,
+                                          .name = "attention",
+                                          .add = add_attention,
+                                          .shared = attention_parts};
+
+void add_cross_attention(const TransformerShape& m, const KindShape& k, Layer& out) {
+  const double h = m.hidden, heads = k.heads;
+  const double queries = heads * k.head_dim, values = heads * k.value_dim;
+  const Width key_value{.units = static_cast<double>(k.kv_heads),
+                        .unit = static_cast<double>(k.head_dim + k.value_dim)};
+  out.rows.emplace_back(Product{.names = kCrossQuery,
+                                .in = {.whole = h},
+                                .out = {.shared = queries},
+                                .in_pieces = true,
+                                .adapter = AdapterModule::qkv});
+  out.rows.emplace_back(Product{.names = kCrossKeyValue,
+                                .in = {.whole = h},
+                                .out = key_value,
+                                .adapter = AdapterModule::qkv});
+  out.rows.emplace_back(Core{.heads = heads,
+                             .kv_heads = static_cast<double>(k.kv_heads),
+                             .head_dim = (k.head_dim + k.value_dim) / 2.0,
+                             .keys = {{.causal = false}}});
+  out.rows.emplace_back(Product{.names = kCrossProjection,
+                                .in = {.shared = values},
+                                .out = {.whole = h},
+                                .recomputed = Recomputed::projection,
+                                .in_pieces = true,
+                                .adapter = AdapterModule::projection});
+  out.rows.emplace_back(PairExchange{kCrossQuery, kCrossProjection});
+  if (m.biases) out.small += queries + key_value.all() + h;
+  out.saved.push_back({.columns = queries + key_value.all()});
+  out.saved.push_back({.columns = values,
+                       .keep = Keep::attention,
+                       .recomputed = Recomputed::core,
+                       .product = AdapterModule::projection});
+  out.saved.push_back({.columns = heads, .keep = Keep::scores});
 }
 
 }  // namespace lockstep

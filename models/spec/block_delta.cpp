@@ -1,3 +1,6 @@
+#include <array>
+#include <string>
+
 #include "models/spec/blocks.hpp"
 
 namespace lockstep {
@@ -47,6 +50,8 @@ double delta_bytes(const DeltaShape& s) {
   return columns + states;
 }
 
+namespace {
+
 void add_delta(const TransformerShape& m, const KindShape&, Layer& out) {
   const DeltaShape& s = m.delta;
   const double h = m.hidden, values = s.values();
@@ -72,8 +77,8 @@ void add_delta(const TransformerShape& m, const KindShape&, Layer& out) {
                                .columns = {.shared = values},
                                .bytes = 6,
                                .backward = 1.5,
-                               .again = Again::norm,
-                               .or_again = Again::norm});
+                               .recomputed = Recomputed::norm,
+                               .or_recomputed = Recomputed::norm});
   out.rows.emplace_back(Product{.names = kDeltaOut,
                                 .in = {.shared = values},
                                 .out = {.whole = h},
@@ -89,5 +94,78 @@ void add_delta(const TransformerShape& m, const KindShape&, Layer& out) {
       {.columns = values, .keep = Keep::operand, .product = AdapterModule::projection});
   out.cache.state = values * s.key_dim;
 }
+
+std::optional<MixerFault> delta_fault(const TransformerShape& m) {
+  if (m.delta.value_heads % m.delta.key_heads == 0) return std::nullopt;
+  return MixerFault{"value_heads",
+                    "a multiple of " + std::to_string(m.delta.key_heads) + " (key_heads)"};
+}
+
+std::vector<SharedParts> delta_parts(const TransformerShape& m, const KindShape&) {
+  return {{m.delta.key_heads, "key heads of delta layers"}};
+}
+
+constexpr std::array kDeltaMembers{
+    MixerMember{.key = "key_heads",
+                .required = true,
+                .low = 1,
+                .high = kMostMixerHeads,
+                .sentence = "Heads of queries and keys",
+                .number = [](TransformerShape& m) -> int& { return m.delta.key_heads; }},
+    MixerMember{.key = "value_heads",
+                .required = true,
+                .low = 1,
+                .high = kMostMixerHeads,
+                .sentence = "Heads of values, each with a state: a multiple of key_heads",
+                .number = [](TransformerShape& m) -> int& { return m.delta.value_heads; }},
+    MixerMember{.key = "key_dim",
+                .required = true,
+                .low = 1,
+                .high = kMostMixerColumns,
+                .sentence = "Columns of a query and a key",
+                .number = [](TransformerShape& m) -> int& { return m.delta.key_dim; }},
+    MixerMember{.key = "value_dim",
+                .required = true,
+                .low = 1,
+                .high = kMostMixerColumns,
+                .sentence = "Columns of a value",
+                .number = [](TransformerShape& m) -> int& { return m.delta.value_dim; }},
+    MixerMember{.key = "kernel",
+                .low = 1,
+                .high = 64,
+                .sentence = "Tokens that the convolution sees; default: 4",
+                .number = [](TransformerShape& m) -> int& { return m.delta.kernel; }},
+    MixerMember{.key = "chunk",
+                .low = 1,
+                .high = kMostMixerTokens,
+                .sentence = "Tokens that the recurrence's kernels take together; default: 64",
+                .number = [](TransformerShape& m) -> int& { return m.delta.chunk; }},
+    MixerMember{
+        .key = "channel_decay",
+        .sentence = "Kimi Delta Attention: a decay for each channel of a key, not for each head",
+        .flag = [](TransformerShape& m) -> bool& { return m.delta.channel_decay; }},
+    MixerMember{
+        .key = "gate_rank",
+        .low = 0,
+        .high = kMostMixerColumns,
+        .sentence = "Columns between the two products of the output gate; default: 0, one product",
+        .number = [](TransformerShape& m) -> int& { return m.delta.gate_rank; }},
+};
+
+}  // namespace
+
+/// A gated delta net; the state of a head stays on its tensor-parallel rank.
+extern const MixerKind kDeltaMixer;
+constinit const MixerKind kDeltaMixer{
+    .mixer = Mixer::delta,
+    .name = "delta",
+    .add = add_delta,
+    .sentence = "Gated delta nets: linear attention whose state forgets and is corrected",
+    .members = kDeltaMembers,
+    .known = [](const TransformerShape& m) { return m.delta.key_heads > 0; },
+    .fault = delta_fault,
+    .whole_sequence = "delta layers pass their state along the sequence",
+    .shared = delta_parts,
+    .columns = [](const TransformerShape& m) { return m.delta.mixed() + m.delta.values(); }};
 
 }  // namespace lockstep

@@ -21,21 +21,21 @@ Kernel activation(const TransformerShape& m, double ffn) {
   return {.name = "activation",
           .columns = {.shared = (gates(m) + 1) * ffn},
           .bytes = m.activation_traffic,
-          .again = Again::activation,
-          .or_again = Again::activation,
+          .recomputed = Recomputed::activation,
+          .or_recomputed = Recomputed::activation,
           .traffic = Traffic::activation};
 }
 
-void save_activation(double ffn, Rows rows, AdapterModule down, std::optional<Again> made_again,
-                     Layer& out) {
+void save_activation(double ffn, Rows rows, AdapterModule down,
+                     std::optional<Recomputed> recomputed, Layer& out) {
   out.saved.push_back({.columns = ffn,
                        .keep = Keep::activation_input,
-                       .made_again = made_again,
+                       .recomputed = recomputed,
                        .product = down,
                        .rows = rows});
   out.saved.push_back({.columns = ffn,
                        .keep = Keep::activation_output,
-                       .made_again = made_again,
+                       .recomputed = recomputed,
                        .product = down,
                        .rows = rows});
 }
@@ -56,18 +56,18 @@ void add_mlp(const TransformerShape& m, double ffn, Layer& out) {
   out.rows.emplace_back(Product{.names = kMlpUp,
                                 .in = {.whole = h},
                                 .out = {.shared = gates(m) * ffn},
-                                .again = Again::mlp_up,
+                                .recomputed = Recomputed::mlp_up,
                                 .in_pieces = true,
                                 .adapter = AdapterModule::mlp_up});
   out.rows.emplace_back(activation(m, ffn));
   out.rows.emplace_back(Product{.names = kMlpDown,
                                 .in = {.shared = ffn},
                                 .out = {.whole = h},
-                                .again = Again::mlp_down,
+                                .recomputed = Recomputed::mlp_down,
                                 .in_pieces = true,
                                 .adapter = AdapterModule::mlp_down});
   out.rows.emplace_back(PairExchange{kMlpUp, kMlpDown});
-  save_activation(ffn, Rows::tokens, AdapterModule::mlp_down, Again::mlp_up, out);
+  save_activation(ffn, Rows::tokens, AdapterModule::mlp_down, Recomputed::mlp_up, out);
 }
 
 void add_experts(const TransformerShape& m, Layer& out) {
@@ -79,7 +79,7 @@ void add_experts(const TransformerShape& m, Layer& out) {
                                 .out = {.whole = count},
                                 .rows = Rows::own,
                                 .ways = Ways::none,
-                                .again = Again::layer,
+                                .recomputed = Recomputed::layer,
                                 .half = true});
   out.rows.emplace_back(Kernel{.name = "routing",
                                .columns = {.whole = count},

@@ -1,3 +1,6 @@
+#include <array>
+#include <string>
+
 #include "models/spec/blocks.hpp"
 
 namespace lockstep {
@@ -19,10 +22,8 @@ void add_selection(const MambaShape& s, Layer& out) {
   out.rows.emplace_back(Product{.names = kMambaStep,
                                 .in = {.whole = static_cast<double>(s.step_rank)},
                                 .out = {.shared = s.inner()},
-                                .again = Again::always});
+                                .recomputed = Recomputed::always});
 }
-
-}  // namespace
 
 void add_mamba(const TransformerShape& m, const KindShape&, Layer& out) {
   const MambaShape& s = m.mamba;
@@ -42,8 +43,8 @@ void add_mamba(const TransformerShape& m, const KindShape&, Layer& out) {
                                  .columns = {.shared = inner},
                                  .bytes = 6,
                                  .backward = 1.5,
-                                 .again = Again::norm,
-                                 .or_again = Again::norm});
+                                 .recomputed = Recomputed::norm,
+                                 .or_recomputed = Recomputed::norm});
   }
   out.rows.emplace_back(
       Product{.names = kMambaOut, .in = {.shared = inner}, .out = {.whole = h}, .in_pieces = true});
@@ -57,5 +58,80 @@ void add_mamba(const TransformerShape& m, const KindShape&, Layer& out) {
   if (!first) out.saved.push_back({.columns = inner, .keep = Keep::operand});
   out.cache.state = inner * s.state;
 }
+
+std::vector<SharedParts> mamba_parts(const TransformerShape& m, const KindShape&) {
+  const MambaShape& s = m.mamba;
+  if (s.first_generation()) return {{s.heads, "Mamba columns"}};
+  return {{s.groups, "Mamba groups"}};
+}
+
+std::optional<MixerFault> mamba_fault(const TransformerShape& m) {
+  const MambaShape& s = m.mamba;
+  if (s.first_generation() && (s.head_dim != 1 || s.groups != 1)) {
+    return MixerFault{"", "a head_dim of 1 and 1 group beside \"step_rank\", as Mamba-1 has"};
+  }
+  if (s.heads % s.groups == 0) return std::nullopt;
+  return MixerFault{"groups", "a divisor of " + std::to_string(s.heads) + " (heads)"};
+}
+
+constexpr std::array kMambaMembers{
+    MixerMember{.key = "heads",
+                .required = true,
+                .low = 1,
+                .high = kMostMixerHeads,
+                .sentence = "Heads",
+                .number = [](TransformerShape& m) -> int& { return m.mamba.heads; }},
+    MixerMember{.key = "head_dim",
+                .required = true,
+                .low = 1,
+                .high = kMostMixerColumns,
+                .sentence = "Columns of a head",
+                .number = [](TransformerShape& m) -> int& { return m.mamba.head_dim; }},
+    MixerMember{.key = "groups",
+                .required = true,
+                .low = 1,
+                .high = kMostMixerHeads,
+                .sentence = "Groups of heads that share B and C, a divisor of the heads",
+                .number = [](TransformerShape& m) -> int& { return m.mamba.groups; }},
+    MixerMember{.key = "state",
+                .required = true,
+                .low = 1,
+                .high = kMostMixerColumns,
+                .sentence = "Width of a head's state",
+                .number = [](TransformerShape& m) -> int& { return m.mamba.state; }},
+    MixerMember{.key = "kernel",
+                .low = 1,
+                .high = 64,
+                .sentence = "Tokens that the convolution sees; default: 4",
+                .number = [](TransformerShape& m) -> int& { return m.mamba.kernel; }},
+    MixerMember{.key = "chunk",
+                .low = 1,
+                .high = kMostMixerTokens,
+                .sentence = "Tokens that the recurrence's kernels take together; default: 256",
+                .number = [](TransformerShape& m) -> int& { return m.mamba.chunk; }},
+    MixerMember{
+        .key = "step_rank",
+        .low = 1,
+        .high = kMostMixerColumns,
+        .sentence = "Mamba-1, with head_dim 1 and 1 group: rank of its step sizes (dt_rank)",
+        .number = [](TransformerShape& m) -> int& { return m.mamba.step_rank; }},
+};
+
+}  // namespace
+
+/// Mamba of both generations; the state of a head stays on its tensor-parallel rank.
+extern const MixerKind kMambaMixer;
+constinit const MixerKind kMambaMixer{
+    .mixer = Mixer::mamba,
+    .name = "mamba",
+    .add = add_mamba,
+    .sentence = "The mixers of a hybrid model, Mamba-2 unless step_rank is there",
+    .members = kMambaMembers,
+    .known = [](const TransformerShape& m) { return m.mamba.heads > 0; },
+    .fault = mamba_fault,
+    .whole_sequence = "Mamba layers pass their state along the sequence",
+    .shared = mamba_parts,
+    .columns = [](const TransformerShape& m) { return m.mamba.in(); },
+    .capability = "mamba"};
 
 }  // namespace lockstep

@@ -1,28 +1,41 @@
 #include "models/spec/blocks.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 
 namespace lockstep {
+
+// Each in a file of its own, block_*.cpp.
+extern const MixerKind kAttentionMixer, kMambaMixer, kDeltaMixer, kShortConvolutionMixer;
+
 namespace {
 
+/// A layer that is an MLP or experts alone.
+constexpr MixerKind kNoMixer{.mixer = Mixer::none, .name = "none"};
+
 // In the order of Mixer.
-constexpr std::array kMixerKinds{
-    MixerKind{Mixer::attention, "attention", add_attention, false},
-    MixerKind{Mixer::mamba, "mamba", add_mamba, true},
-    MixerKind{Mixer::none, "none", nullptr, false},
-    MixerKind{Mixer::delta, "delta", add_delta, true},
+constexpr std::array<const MixerKind*, 5> kMixerKinds{
+    &kAttentionMixer, &kMambaMixer, &kNoMixer, &kDeltaMixer, &kShortConvolutionMixer,
 };
-static_assert(kMixerKinds.size() == kMixers);
+static_assert(kMixerKinds.size() >= kNamedMixers && kMixerKinds.size() <= kMostMixers);
 
 }  // namespace
 
-std::span<const MixerKind> mixer_kinds() { return kMixerKinds; }
+std::span<const MixerKind* const> mixer_kinds() { return kMixerKinds; }
 
 const MixerKind& info(Mixer mixer) {
-  const MixerKind& kind = kMixerKinds[static_cast<std::size_t>(mixer)];
+  const MixerKind& kind = *kMixerKinds[static_cast<std::size_t>(mixer)];
   assert(kind.mixer == mixer);
   return kind;
+}
+
+double mixer_columns(const TransformerShape& m) {
+  double widest = 0;
+  for (const MixerKind* kind : kMixerKinds) {
+    if (kind->columns != nullptr) widest = std::max(widest, kind->columns(m));
+  }
+  return widest;
 }
 
 }  // namespace lockstep

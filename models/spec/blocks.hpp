@@ -1,32 +1,75 @@
 /// The blocks that layers consist of, each declared in one place: a mixer adds its rows to a layer,
-/// and so do an MLP and experts. A new mixer is a function in a file of its own and a row here.
+/// and so do an MLP and experts. A new mixer is a file of its own with its row, which mixer_kinds()
+/// lists: its members in scenarios, its keys in config.json, what ranks share out of it and which
+/// software can run it follow from that.
 #pragma once
 
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "models/spec/layer.hpp"
 
 namespace lockstep {
 
+// Bounds of members, which no published model leaves.
+inline constexpr int kMostMixerHeads = 1 << 16, kMostMixerColumns = 1 << 20;
+inline constexpr int kMostMixerTokens = 1 << 24;
+
+/// A number or a switch of a mixer that all layers of a model share: a member of the object under
+/// the mixer's name in a scenario, and a key of config.json.
+struct MixerMember {
+  std::string_view key;
+  bool required = false;
+  int low = 0, high = 1;  ///< of a number
+  std::string_view sentence;
+  int& (*number)(TransformerShape& m) = nullptr;
+  bool& (*flag)(TransformerShape& m) = nullptr;  ///< in place of it
+  std::string_view config_key = {};
+};
+/// A rule across members that a model breaks.
+struct MixerFault {
+  std::string_view key;  ///< empty: of the object as a whole
+  std::string allowed;
+};
+/// Parts of which each tensor-parallel rank has as many.
+struct SharedParts {
+  int parts = 1;
+  std::string_view what;
+  bool copied = false;  ///< where ranks are a multiple of the parts, too
+};
+
 struct MixerKind {
-  Mixer mixer;
+  Mixer mixer;            ///< its place in the list
   std::string_view name;  ///< in scenarios
   /// Adds rows, saved tensors, the cache and weights beside products, norms before it left out.
-  void (*add)(const TransformerShape& m, const KindShape& kind, Layer& out);
-  bool recurrent;  ///< passes a state along the sequence
+  void (*add)(const TransformerShape& m, const KindShape& kind, Layer& out) = nullptr;
+  std::string_view sentence = {};  ///< about the object with its members
+  std::span<const MixerMember> members{};
+  /// Whether a model says its numbers; null: it has none of its own.
+  bool (*known)(const TransformerShape& m) = nullptr;
+  std::optional<MixerFault> (*fault)(const TransformerShape& m) = nullptr;
+  /// Why context-parallel ranks cannot share a sequence; empty: they can.
+  std::string_view whole_sequence = {};
+  std::vector<SharedParts> (*shared)(const TransformerShape& m, const KindShape& kind) = nullptr;
+  /// Columns that it reads or writes at most, where they are more than a layer's others.
+  double (*columns)(const TransformerShape& m) = nullptr;
+  std::string_view capability = {};  ///< of software that can run it; empty: none is asked for
+  std::string_view layer_type = {};  ///< in "layer_types" of config.json
+  /// What "model_type" of config.json begins with where layers are of this type and attention.
+  std::string_view family = {};
 };
-std::span<const MixerKind> mixer_kinds();
+std::span<const MixerKind* const> mixer_kinds();
 const MixerKind& info(Mixer mixer);
+/// The widest of all mixers that a model says numbers of.
+double mixer_columns(const TransformerShape& m);
 
-/// Plain, windowed, compressed and latent attention, with or without an index.
-void add_attention(const TransformerShape& m, const KindShape& kind, Layer& out);
+/// Attention over an encoder's result, which is as long as the sequence.
+void add_cross_attention(const TransformerShape& m, const KindShape& kind, Layer& out);
 /// What chooses the keys of a layer that has an index of its own.
 void add_index(const TransformerShape& m, const KindShape& kind, Layer& out);
-/// Mamba of both generations; the state of a head stays on its tensor-parallel rank.
-void add_mamba(const TransformerShape& m, const KindShape& kind, Layer& out);
-/// A gated delta net; the state of a head stays on its tensor-parallel rank.
-void add_delta(const TransformerShape& m, const KindShape& kind, Layer& out);
 
 /// Two products (three matrices where gated) of inner width `ffn`, and the activation between them.
 void add_mlp(const TransformerShape& m, double ffn, Layer& out);

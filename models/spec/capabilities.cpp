@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "models/spec/blocks.hpp"
 #include "models/spec/partition.hpp"
 
 namespace lockstep {
@@ -98,6 +99,14 @@ bool has_mixer(const TransformerShape& model, Mixer mixer) {
 
 }  // namespace
 
+std::vector<std::string_view> model_feature_names() {
+  std::vector<std::string_view> names{"experts", "latent_attention"};
+  for (const MixerKind* kind : mixer_kinds()) {
+    if (!kind->capability.empty()) names.push_back(kind->capability);
+  }
+  return names;
+}
+
 std::vector<Capability> needed_capabilities(const TrainingJob& job) {
   Needs needs;
   need_exchanges(job, needs);
@@ -110,7 +119,12 @@ std::vector<Capability> needed_capabilities(const TrainingJob& job) {
   };
   model_needs(model.experts.count > 0, ModelFeature::experts);
   model_needs(model.latent.key_value_rank > 0, ModelFeature::latent_attention);
-  model_needs(has_mixer(model, Mixer::mamba), ModelFeature::mamba);
+  const std::vector<std::string_view> features = model_feature_names();
+  for (const MixerKind* kind : mixer_kinds()) {
+    if (kind->capability.empty()) continue;
+    const auto at = std::ranges::find(features, kind->capability) - features.begin();
+    model_needs(has_mixer(model, kind->mixer), static_cast<ModelFeature>(at));
+  }
   return needs.take();
 }
 

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "models/spec/transformer.hpp"
@@ -42,7 +43,11 @@ enum class LayoutFeature : std::uint8_t {
   replicated_key_values,  ///< more tensor-parallel ranks than key-value heads
   uneven_ffn,             ///< an MLP width that the tensor-parallel ranks do not divide
 };
-enum class ModelFeature : std::uint8_t { experts, latent_attention, mamba };
+/// What a model has beside attention and MLPs; behind these, in the order of mixer_kinds(), mixers
+/// that ask for a capability.
+enum class ModelFeature : std::uint8_t { experts, latent_attention };
+/// All of them, as presets and scenarios name them.
+std::vector<std::string_view> model_feature_names();
 
 struct Capability {
   CapabilityList list{};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -97,6 +98,12 @@ struct HostSpec {
   double launch_slowness = 1;  ///< host time of a kernel over that of a Xeon of 2023
 };
 
+/// What slows a source whose packets meet others at a switch.
+enum class CongestionControl : std::uint8_t {
+  none,   ///< nothing that costs time: credits, pauses, or one that is not modelled
+  dcqcn,  ///< of RoCE: Zhu et al. 2015; what its start costs comes from sim/fabric/dcqcn_start.hpp
+};
+
 /// A network transport as collectives see it (topologies/presets/transports).
 struct TransportSpec {
   std::string name;
@@ -110,6 +117,7 @@ struct TransportSpec {
   /// Connections that a rank opens to another on a different node for send and receive, at most:
   /// NCCL_NCHANNELS_PER_NET_PEER.
   int channels_per_peer = 2;
+  CongestionControl congestion_control = CongestionControl::none;
 };
 
 struct NodeSpec {

@@ -31,9 +31,11 @@ struct Family {
   std::string_view type;                                   ///< "model_type"
   std::string_view layers, hidden, heads, ffn, positions;  ///< keys
   bool gated, biases, rotary, learned_positions;
-  bool tied;     ///< unless "tie_word_embeddings" says otherwise: the default of the code
-  int kv_heads;  ///< unless "num_key_value_heads" says; 0: as many as heads
-  int head_dim;  ///< unless "head_dim" says; 0: width over heads
+  bool tied;              ///< unless "tie_word_embeddings" says otherwise: the default of the code
+  int kv_heads;           ///< unless "num_key_value_heads" says; 0: as many as heads
+  int head_dim;           ///< unless "head_dim" says; 0: width over heads
+  bool parallel = false;  ///< attention and MLP read the same input, unless a flag says otherwise
+  bool separate_norms = false;  ///< each through a norm of its own
 };
 // Sources: the configuration_*.py of each family in https://github.com/huggingface/transformers.
 constexpr std::string_view kLayers = "num_hidden_layers";
@@ -55,6 +57,15 @@ constexpr Family with_biases(Family family) {
   family.biases = true;
   return family;
 }
+constexpr Family side_by_side(Family family, bool separate_norms = false) {
+  family.parallel = true;
+  family.separate_norms = separate_norms;
+  return family;
+}
+constexpr Family ungated(Family family) {
+  family.gated = false;
+  return family;
+}
 constexpr std::array kFamilies{
     llama_like("llama"),
     with(llama_like("mistral"), 8, 0),
@@ -69,8 +80,7 @@ constexpr std::array kFamilies{
     with_biases(with(llama_like("gpt_oss"), 8, 64)),
     with(llama_like("llama4", kDenseFfn), 8, 128),
     with(llama_like("llama4_text", kDenseFfn), 8, 128),
-    Family{"gpt_neox", kLayers, kHidden, kHeads, kFfn, kPositions, false, true, true, false, false,
-           0, 0},
+    side_by_side(ungated(with_biases(llama_like("gpt_neox"))), true),
     with(llama_like("gemma"), 0, 256, true),
     with(llama_like("gemma2"), 0, 256, true),
     Family{"nemotron_h", kLayers, kHidden, kHeads, kFfn, kPositions, false, false, false, false,
@@ -81,6 +91,12 @@ constexpr std::array kFamilies{
            true, true, 0, 0},
     Family{"opt", kLayers, kHidden, kHeads, "ffn_dim", kPositions, false, true, false, true, true,
            0, 0},
+    side_by_side(Family{"gptj", "n_layer", "n_embd", "n_head", "n_inner", "n_positions", false,
+                        true, true, false, false, 0, 0}),
+    side_by_side(ungated(with(llama_like("falcon", "ffn_hidden_size"), 0, 0, true))),
+    side_by_side(ungated(with_biases(llama_like("phi")))),
+    side_by_side(with(llama_like("cohere"), 0, 0, true)),
+    side_by_side(with(llama_like("cohere2"), 0, 0, true)),
 };
 
 /// Families that are read layer by layer (read_layers()), under the name that their decoder has.
@@ -96,25 +112,16 @@ constexpr std::array<std::string_view, 9> kNested{
     "llama4", "qwen3_5",  "qwen3_5_moe", "qwen3_vl",      "qwen3_vl_moe",
     "gemma4", "kimi_k25", "kimi_k3",     "minimax_m3_vl",
 };
-/// Models that are no decoders, and what they are.
+/// Models that are not read, and what they are.
 struct Stranger {
   std::string_view type, words;
 };
 constexpr std::array kStrangers{
-    Stranger{"clip", "a text and image encoder"},
     Stranger{"clip_text_model", "a text encoder"},
     Stranger{"clip_vision_model", "an image encoder"},
     Stranger{"siglip", "a text and image encoder"},
-    Stranger{"t5", "an encoder with a decoder behind it"},
-    Stranger{"mt5", "an encoder with a decoder behind it"},
-    Stranger{"umt5", "an encoder with a decoder behind it"},
-    Stranger{"bart", "an encoder with a decoder behind it"},
-    Stranger{"whisper", "an encoder with a decoder behind it"},
-    Stranger{"bert", "an encoder"},
-    Stranger{"roberta", "an encoder"},
-    Stranger{"distilbert", "an encoder"},
-    Stranger{"modernbert", "an encoder"},
-    Stranger{"vit", "an image encoder"},
+    Stranger{"whisper", "an encoder of sound with a decoder behind it"},
+    Stranger{"modernbert", "an encoder with windows"},
 };
 
 bool is_one_of(std::string_view type, std::span<const std::string_view> types) {
@@ -130,11 +137,14 @@ const Family* family_called(std::string_view type) {
 std::vector<std::string> family_names() {
   std::vector<std::string> names;
   for (const Family& family : kFamilies) names.emplace_back(family.type);
-  for (const auto& types :
-       {std::span<const std::string_view>(kLayered), std::span<const std::string_view>(kNested)}) {
+  for (const auto& types : {std::span<const std::string_view>(kLayered),
+                            std::span<const std::string_view>(kNested), encoder_families()}) {
     for (const std::string_view type : types) {
       if (std::ranges::find(names, type) == names.end()) names.emplace_back(type);
     }
+  }
+  for (const MixerKind* kind : mixer_kinds()) {
+    if (!kind->family.empty()) names.emplace_back(kind->family);
   }
   return names;
 }
@@ -146,14 +156,37 @@ void refuse_experts(const JsonCursor& config) {
   }
 }
 
+/// The groups of newer ones, else one for all heads.
+int falcon_kv_heads(const JsonCursor& config, int heads) {
+  if (flag_or(config, "new_decoder_architecture", false)) {
+    return integer_or(config, "num_kv_heads", 1, kMostHeads, heads);
+  }
+  return flag_or(config, "multi_query", true) ? 1 : heads;
+}
+
+/// Attention and MLP beside each other, where the family has them and no flag says otherwise.
+void read_parallel(const JsonCursor& config, const Family& family, TransformerShape& shape) {
+  shape.parallel = family.parallel && flag_or(config, "use_parallel_residual", true) &&
+                   flag_or(config, "parallel_attn", true);
+  constexpr int kNorms = 2;
+  const bool grouped = flag_or(config, "new_decoder_architecture", false);
+  shape.separate_norms =
+      shape.parallel &&
+      (family.separate_norms ||
+       (grouped && integer_or(config, "num_ln_in_parallel_attn", 1, kNorms, kNorms) == kNorms));
+  // Biases of the output, which no other family has.
+  if (family.type == "gptj" || family.type == "phi") shape.other_parameters = shape.vocabulary;
+}
+
 void read_heads(const JsonCursor& config, const Family& family, TransformerShape& shape) {
   shape.heads = config.at(family.heads).integer(1, kMostHeads);
   if (has_latent_attention(family.type)) {
     read_latent_attention(config, shape);
     return;
   }
-  shape.kv_heads = integer_or(config, "num_key_value_heads", 1, kMostHeads,
-                              family.kv_heads > 0 ? family.kv_heads : shape.heads);
+  int kv_heads = family.kv_heads > 0 ? family.kv_heads : shape.heads;
+  if (family.type == "falcon") kv_heads = falcon_kv_heads(config, shape.heads);
+  shape.kv_heads = integer_or(config, "num_key_value_heads", 1, kMostHeads, kv_heads);
   if (shape.heads % shape.kv_heads != 0) {
     const std::optional<JsonCursor> groups = config.find("num_key_value_heads");
     (groups ? *groups : config.at(family.heads))
@@ -178,15 +211,17 @@ HuggingFaceModel read_model(const JsonCursor& config, const Family& family, std:
                         : config.at(family.layers).integer(1, kMostLayers);
   shape.hidden = config.at(family.hidden).integer(1, kMostWidth);
   read_heads(config, family, shape);
-  // GPT-2 leaves n_inner null, which means four times the width.
-  shape.ffn = family.type == "gpt2"
-                  ? integer_or(config, family.ffn, 1, 4 * kMostWidth, 4 * shape.hidden)
-                  : config.at(family.ffn).integer(1, kMostWidth);
+  // Where it may be left out, it is four times the width.
+  const bool fourfold = family.type == "gpt2" || family.type == "gptj" || family.type == "falcon";
+  shape.ffn = fourfold ? integer_or(config, family.ffn, 1, 4 * kMostWidth, 4 * shape.hidden)
+                       : config.at(family.ffn).integer(1, kMostWidth);
   shape.vocabulary = config.at("vocab_size").integer(1, kMostTokens);
   shape.gated = family.gated;
   shape.tied = flag_or(config, "tie_word_embeddings", family.tied);
-  shape.rotary = family.rotary;
-  shape.biases = family.biases || flag_or(config, "mlp_bias", false);
+  shape.rotary = family.rotary && !flag_or(config, "alibi", false);
+  shape.biases = family.biases || flag_or(config, "mlp_bias", false) ||
+                 (family.type == "falcon" && flag_or(config, "bias", false));
+  read_parallel(config, family, shape);
   shape.learned_positions = family.learned_positions;
   shape.max_positions = integer_or(config, family.positions, 1, kMostTokens, 0);
   if (family.type == "opt") shape.max_positions += 2;  // OPTLearnedPositionalEmbedding's offset
@@ -269,7 +304,7 @@ HuggingFaceModel read_decoder(const JsonCursor& config, std::string_view type, s
   const Family* family = family_called(type);
   const bool chooses_keys = family != nullptr && has_latent_attention(type) &&
                             config.find("index_topk") && !config.at("index_topk").is_null();
-  if (is_one_of(type, kLayered) || chooses_keys) {
+  if (is_one_of(type, kLayered) || mixer_of_family(type) != nullptr || chooses_keys) {
     HuggingFaceModel model;
     read_layers(config, type, model.shape, model.assumptions);
     model.shape.name = std::move(name);
@@ -309,7 +344,13 @@ HuggingFaceModel read_hugging_face(const JsonCursor& config, std::string name) {
   const std::string type = at.string();
   const auto* stranger = std::ranges::find(kStrangers, type, &Stranger::type);
   if (stranger != kStrangers.end()) {
-    at.fail("a decoder; " + type + " is " + std::string(stranger->words));
+    at.fail("a decoder, or an encoder of text or images; " + type + " is " +
+            std::string(stranger->words));
+  }
+  if (is_one_of(type, encoder_families())) {
+    HuggingFaceModel model = read_encoder(config, type);
+    model.shape.name = std::move(name);
+    return model;
   }
   const std::optional<JsonCursor> text = config.find("text_config");
   if (!text || !text->is_object()) {

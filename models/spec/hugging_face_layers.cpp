@@ -94,7 +94,9 @@ class LayerReader {
     shape_.vocabulary = config_.at("vocab_size").integer(1, kMostTokens);
     shape_.gated = true;
     shape_.rotary = true;
-    shape_.tied = flag_or(config_, "tie_word_embeddings", type_.starts_with("gemma"));
+    const bool tied_by_code = type_.starts_with("gemma") || type_.starts_with("lfm2");
+    shape_.tied =
+        flag_or(config_, "tie_word_embeddings", flag_or(config_, "tie_embedding", tied_by_code));
     shape_.kv_heads = integer_or(config_, "num_key_value_heads", 1, kMostHeads, shape_.heads);
     if (has("kv_lora_rank")) {
       read_latent_attention(config_, shape_);
@@ -109,6 +111,7 @@ class LayerReader {
     }
     shape_.ffn = first_or(config_, {"dense_intermediate_size", "intermediate_size"}, 1, kMostWidth,
                           first_or(config_, {"moe_intermediate_size"}, 1, kMostWidth, 1));
+    if (flag_or(config_, "block_auto_adjust_ff_dim", false)) shape_.ffn = adjusted(shape_.ffn);
     shape_.max_positions = integer_or(config_, "max_position_embeddings", 1, kMostTokens, 0);
     if (has("o_groups")) {
       shape_.low_rank = {.query_rank = config_.at("q_lora_rank").integer(1, kMostWidth),
@@ -145,6 +148,15 @@ class LayerReader {
           widest = std::max(widest, layer.ffn);
         });
     if (listed) shape_.ffn = std::max(1, widest);
+  }
+  /// Two thirds, times a factor, up to whole blocks (LFM2).
+  [[nodiscard]] int adjusted(int ffn) const {
+    constexpr Interval kFactor{0.01, 64};
+    const int block = integer_or(config_, "block_multiple_of", 1, kMostWidth, 256);
+    const std::optional<JsonCursor> factor = first_of(config_, {"block_ffn_dim_multiplier"});
+    const double width =
+        std::floor((factor ? factor->number(kFactor) : 1) * std::floor(2 * ffn / 3));
+    return static_cast<int>(std::ceil(width / block)) * block;
   }
   /// Two thirds of the multiple, up to whole blocks of 256.
   [[nodiscard]] int ffn_of(const JsonCursor& multiple) const {
@@ -194,7 +206,8 @@ class LayerReader {
         })) {
       return;
     }
-    const int dense = integer_or(config_, "first_k_dense_replace", 0, kMostLayers, 0);
+    const int dense =
+        first_or(config_, {"first_k_dense_replace", "num_dense_layers"}, 0, kMostLayers, 0);
     const int step =
         first_or(config_, {"decoder_sparse_step", "moe_layer_freq"}, 1, kMostLayers, 1);
     const bool counts_from_one = has("decoder_sparse_step");
@@ -215,6 +228,7 @@ class LayerReader {
     if (const std::optional<JsonCursor> linear = first_of(config_, {"linear_attn_config"})) {
       return read_kimi(*linear);
     }
+    if (const MixerKind* kind = mixer_of_family(type_)) return read_mixer(*kind);
     if (!has("linear_num_value_heads")) return;
     DeltaShape& d = shape_.delta;
     d.key_heads = config_.at("linear_num_key_heads").integer(1, kMostHeads);
@@ -235,6 +249,23 @@ class LayerReader {
     const int interval = integer_or(config_, "full_attention_interval", 1, kMostLayers, 4);
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       if ((i + 1) % static_cast<std::size_t>(interval) != 0) make_delta(layers_[i]);
+    }
+  }
+  /// Its numbers, and which layers have it: by their types, or all but those of a list.
+  void read_mixer(const MixerKind& kind) {
+    for (const MixerMember& one : kind.members) {
+      const JsonCursor at = config_.at(one.config_key);
+      one.number(shape_) = at.integer(one.low, one.high);
+    }
+    const std::array<std::string_view, 2> types{"full_attention", kind.layer_type};
+    if (for_each_layer(config_, "layer_types", [&](KindShape& layer, const JsonCursor& type) {
+          if (type.choice(types) == 1) layer.mixer = kind.mixer;
+        })) {
+      return;
+    }
+    for (KindShape& layer : layers_) layer.mixer = kind.mixer;
+    for (const JsonCursor& at : config_.at("full_attn_idxs").elements(kMostLayers)) {
+      layers_[static_cast<std::size_t>(at.integer(0, shape_.layers - 1))].mixer = Mixer::attention;
     }
   }
   /// Layers count from 1 in these lists (github:MoonshotAI/Kimi-Linear).
@@ -422,6 +453,13 @@ class LayerReader {
 };
 
 }  // namespace
+
+const MixerKind* mixer_of_family(std::string_view type) {
+  for (const MixerKind* kind : mixer_kinds()) {
+    if (!kind->family.empty() && type.starts_with(kind->family)) return kind;
+  }
+  return nullptr;
+}
 
 void read_layers(const JsonCursor& config, std::string_view type, TransformerShape& shape,
                  std::vector<std::string>& assumptions) {

@@ -3,11 +3,14 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "models/base/json_cursor.hpp"
+#include "models/spec/blocks.hpp"
+#include "models/spec/hugging_face.hpp"
 #include "models/spec/transformer.hpp"
 
 namespace lockstep::hugging_face {
@@ -47,11 +50,22 @@ int hybrid_layers(const JsonCursor& config, std::string_view layers_key);
 void read_window(const JsonCursor& config, std::string_view type, TransformerShape& shape,
                  std::vector<std::string>& assumptions);
 
+/// The mixer of a family whose layers have that or attention; null where others decide.
+const MixerKind* mixer_of_family(std::string_view type);
+
 /// Reads a decoder layer by layer, by the keys that say what each of them is: gated delta nets,
 /// windows and heads by layer, indices of keys, compressed keys, MLPs of several widths, experts in
 /// a latent. Sets all of `shape` but its name.
 void read_layers(const JsonCursor& config, std::string_view type, TransformerShape& shape,
                  std::vector<std::string>& assumptions);
+
+/// Weights of a matrix with a bias for each column.
+inline double with_bias(double in, double out) { return in * out + out; }
+
+/// Families of encoders, alone or with a decoder.
+std::span<const std::string_view> encoder_families();
+/// Reads one of them; CLIP's image encoder, with the weights of its text encoder beside it.
+HuggingFaceModel read_encoder(const JsonCursor& config, std::string_view type);
 
 /// Weights of the tower of `vision` ("vision_config") and of what brings its patches to the
 /// decoder, whose width is `hidden`. Nothing for a tower of another make.

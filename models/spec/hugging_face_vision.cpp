@@ -10,9 +10,6 @@ namespace {
 
 constexpr int kMostPatch = 4096;
 
-/// Weights with a bias for each column.
-double with_bias(double in, double out) { return in * out + out; }
-
 /// A layer: four square products and an MLP of two, with biases, and two norms.
 double block(double h, double ffn) {
   return 4 * with_bias(h, h) + with_bias(h, ffn) + with_bias(ffn, h) + 4 * h;

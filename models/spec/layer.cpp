@@ -8,15 +8,17 @@ namespace {
 /// The norms and sums of the residual stream, a norm and a sum for each block, and what reads and
 /// writes several streams: products for both, and for mixing them
 /// (github:deepseek-ai/DeepSeek-V4-Flash:inference/model.py, hc_pre and hc_post).
-void add_stream(const TransformerShape& m, int blocks, Layer& out) {
+void add_stream(const TransformerShape& m, LayerKind kind, Layer& out) {
+  // Parallel blocks that share a norm share its traffic with their sum's.
+  const int blocks = m.separate_norms ? kind.blocks() : kind.sums();
   constexpr ProductNames kStreams{"streams", "streams.input_gradient", "streams.weight_gradient"};
   const double h = m.hidden, streams = m.residual_streams;
   out.rows.emplace_back(Kernel{.name = "norm_residual",
                                .columns = {.whole = streams * h},
                                .bytes = blocks / 2.0,
                                .kernels = 2 * blocks,
-                               .again = Again::norm,
-                               .or_again = Again::norm,
+                               .recomputed = Recomputed::norm,
+                               .or_recomputed = Recomputed::norm,
                                .rows = Rows::residual,
                                .ways = Ways::none,
                                .traffic = Traffic::norm_residual});
@@ -38,35 +40,84 @@ void add_stream(const TransformerShape& m, int blocks, Layer& out) {
 void save_stream(const TransformerShape& m, const KindShape& k, Layer& out) {
   const double h = m.hidden;
   const bool mixes = k.mixer != Mixer::none, feeds = k.experts || k.ffn > 0;
-  const auto save = [&](AdapterModule product, std::optional<Again> sum_again) {
+  const auto normed = [&](AdapterModule product) {
+    return Saved{.columns = h,
+                 .keep = Keep::operand,
+                 .recomputed = Recomputed::norm,
+                 .product = product,
+                 .by = SavedBy::stream};
+  };
+  const auto save = [&](AdapterModule product, std::optional<Recomputed> sum_recomputed) {
     out.saved.push_back({.columns = h * m.residual_streams,
                          .keep = Keep::residual,
-                         .made_again = sum_again,
+                         .recomputed = sum_recomputed,
                          .by = SavedBy::stream});
-    out.saved.push_back({.columns = h,
-                         .keep = Keep::operand,
-                         .made_again = Again::norm,
-                         .product = product,
-                         .by = SavedBy::stream});
+    out.saved.push_back(normed(product));
   };
   if (mixes) save(AdapterModule::qkv, std::nullopt);
+  if (k.parallel) {
+    if (m.separate_norms) {
+      out.saved.push_back(normed(AdapterModule::mlp_up));
+    } else {
+      out.saved.back().or_product = AdapterModule::mlp_up;
+    }
+    return;
+  }
+  if (k.cross) save(AdapterModule::qkv, std::nullopt);
   if (!feeds) return;
   // What attention adds is made again with its projection, and so is the sum.
   const bool behind = k.mixer == Mixer::attention;
-  save(AdapterModule::mlp_up, behind ? std::optional{Again::projection} : std::nullopt);
+  save(AdapterModule::mlp_up, behind ? std::optional{Recomputed::projection} : std::nullopt);
+}
+
+/// Blocks beside each other gather their input once, and scatter one sum.
+void join_exchanges(Layer& out) {
+  std::optional<PairExchange> joined;
+  for (const Row& row : out.rows) {
+    const auto* pair = std::get_if<PairExchange>(&row);
+    if (pair == nullptr) continue;
+    joined = {joined ? joined->first : pair->first, pair->second};
+  }
+  std::erase_if(out.rows, [](const Row& row) { return std::holds_alternative<PairExchange>(row); });
+  if (joined) out.rows.emplace_back(*joined);
 }
 
 }  // namespace
+
+bool recomputes(const RecomputeModules& m, Recomputed what) {
+  switch (what) {
+    case Recomputed::layer:
+    case Recomputed::products:
+    case Recomputed::always:
+      return false;
+    case Recomputed::core:
+      return m.core_attention || m.fused_attention;
+    case Recomputed::norm:
+      return m.layer_norm;
+    case Recomputed::activation:
+      return m.activation || m.mlp || m.mlp_up;
+    case Recomputed::latent_up:
+      return m.latent_up;
+    case Recomputed::mlp_up:
+      return m.mlp || m.mlp_up;
+    case Recomputed::mlp_down:
+      return m.mlp;
+    case Recomputed::projection:
+      return m.projection;
+  }
+  return false;
+}
 
 Layer declare_layer(const TransformerShape& m, LayerKind kind) {
   const KindShape k = shape_of(m, kind);
   Layer out;
   out.rows.reserve(16);
   out.saved.reserve(16);
-  add_stream(m, kind.blocks(), out);
+  add_stream(m, kind, out);
   save_stream(m, k, out);
   const MixerKind& mixer = info(k.mixer);
   if (mixer.add != nullptr) mixer.add(m, k, out);
+  if (k.cross) add_cross_attention(m, k, out);
   if (!kind.feed_forward) return out;
   const double ffn = k.experts ? m.experts.shared_ffn : k.ffn;
   if (m.biases) out.small += (m.gated ? 2.0 : 1.0) * ffn + m.hidden;
@@ -75,6 +126,7 @@ Layer declare_layer(const TransformerShape& m, LayerKind kind) {
   } else {
     add_mlp(m, ffn, out);
   }
+  if (k.parallel) join_exchanges(out);
   return out;
 }
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -45,7 +46,7 @@ enum class Rows : std::uint8_t {
 };
 
 /// What runs again in the backward pass where recomputation says so.
-enum class Again : std::uint8_t {
+enum class Recomputed : std::uint8_t {
   layer,  ///< all of the layer
   products,
   core,
@@ -58,6 +59,10 @@ enum class Again : std::uint8_t {
   always,
 };
 
+/// Whether selective recomputation names it. Of attention's core: whatever a kernel repeats by
+/// itself.
+bool recomputes(const RecomputeModules& modules, Recomputed what);
+
 /// A product y = x W, the gradient of its input, and that of its weights.
 using ProductNames = std::array<std::string_view, 3>;
 
@@ -66,7 +71,7 @@ struct Product {
   Width in, out;
   Rows rows = Rows::tokens;
   Ways ways = Ways::tensor;
-  Again again = Again::products;
+  Recomputed recomputed = Recomputed::products;
   double matrices = 1;     ///< each of which takes all rows; ranks share them out
   bool half = false;       ///< stays in 16 bit in every mixed-precision recipe
   bool in_pieces = false;  ///< can be cut into pieces beside a gather or scatter
@@ -88,27 +93,39 @@ struct Kernel {
   double bytes = 1;     ///< of each, read and written, times the stack's constant
   double backward = 1;  ///< traffic of the backward pass over that of the forward pass
   int kernels = 1;
-  Again again = Again::layer, or_again = Again::layer;
+  Recomputed recomputed = Recomputed::layer, or_recomputed = Recomputed::layer;
   Rows rows = Rows::tokens;
   Ways ways = Ways::tensor;
   Traffic traffic = Traffic::fixed;
 };
 
 /// Keys that a query goes over: all, or the last or best `limit`, of the entries that stand for
-/// `ratio` tokens each.
+/// `ratio` tokens each; or those of its chunk of `limit` tokens.
 struct Keys {
   double limit = 0;  ///< 0: none
   double ratio = 1;
+  bool chunked = false;
+  bool causal = true;  ///< later ones are masked
 
-  /// A query's, at the end of `tokens`.
+  /// A query's, at the end of `tokens`; of chunks the mean over queries, nothing masked.
   [[nodiscard]] double seen(double tokens) const {
     const double entries = tokens / ratio;
-    return limit > 0 ? std::min(limit, entries) : entries;
+    if (limit <= 0 || limit >= entries) return entries;
+    if (!chunked) return limit;
+    const double rest = entries - limit * std::floor(entries / limit);
+    return ((entries - rest) * limit + rest * rest) / entries;
   }
-  /// The mean over the queries of a causal sequence: W - W^2 / (2 S) of S entries.
+  /// The mean over the queries of a sequence: W - W^2 / (2 S) of S causal entries, half of a chunk,
+  /// and all where nothing is masked.
   [[nodiscard]] double mean(double tokens) const {
     const double most = seen(tokens);
+    if (!causal) return most;
+    if (chunked) return most / 2;
     return most - most * most / (2 * tokens / ratio);
+  }
+  /// A query's behind `tokens` of a text that grows: of chunks half of one.
+  [[nodiscard]] double at_end_of(double tokens) const {
+    return chunked && limit > 0 && limit < tokens ? limit / 2 : seen(tokens);
   }
 };
 
@@ -174,8 +191,9 @@ enum class SavedBy : std::uint8_t {
 struct Saved {
   double columns = 0;
   Keep keep = Keep::half;
-  std::optional<Again> made_again{};       ///< not saved where this is recomputed
-  std::optional<AdapterModule> product{};  ///< whose operand it is
+  std::optional<Recomputed> recomputed{};     ///< not saved where this is recomputed
+  std::optional<AdapterModule> product{};     ///< whose operand it is,
+  std::optional<AdapterModule> or_product{};  ///< and whose too
   Rows rows = Rows::tokens;
   SavedBy by = SavedBy::tensor;
 };

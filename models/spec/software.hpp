@@ -54,6 +54,7 @@ struct CommunicationPolicy {
   bool overlap_pipeline = true;     ///< interleaved schedule: send and receive beside compute
   bool half_duplex_pipeline = false;    ///< neighbouring stages send in turn, not both at once
   bool scatter_gather_pipeline = true;  ///< a tensor-parallel rank sends only its 1/t of the tensor
+  bool sharp = false;     ///< NCCL may let the fabric's switches sum all-reduces between replicas
   double sm_share = 0.0;  ///< share of the SMs that an overlapped collective takes while it runs
   ContextExchange context_exchange = ContextExchange::ring;     ///< when the scenario doesn't say
   ExpertDispatch expert_dispatch = ExpertDispatch::all_to_all;  ///< the same

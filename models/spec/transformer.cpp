@@ -19,6 +19,8 @@ LayerKind TransformerShape::kind(int layer) const {
     kind.experts = own->experts;
     kind.feed_forward = own->experts || own->ffn > 0;
     kind.windowed = own->window > 0;
+    kind.cross = own->cross;
+    kind.parallel = complete_kind(*this, *own).parallel;
     return kind;
   }
   if (!pattern.empty()) {
@@ -32,6 +34,7 @@ LayerKind TransformerShape::kind(int layer) const {
   kind.experts =
       experts.count > 0 && after >= 0 && after % experts.interval == experts.interval - 1;
   kind.windowed = window > 0 && layer % window_interval < window_layers;
+  kind.parallel = parallel && !kind.experts;
   return kind;
 }
 
@@ -43,6 +46,7 @@ KindShape shape_of(const TransformerShape& m, LayerKind kind) {
     k.mixer = kind.mixer;
     k.latent = m.latent.key_value_rank > 0;
     k.window = kind.windowed ? m.window : 0;
+    k.chunked = kind.windowed && m.chunked;
     k.experts = kind.experts;
     k.ffn = kind.feed_forward && !kind.experts ? m.ffn : 0;
   }
@@ -58,6 +62,8 @@ KindShape complete_kind(const TransformerShape& m, KindShape k) {
   }
   if (k.head_dim == 0) k.head_dim = m.head_dim;
   if (k.value_dim == 0) k.value_dim = k.head_dim;
+  k.bidirectional = k.bidirectional || m.bidirectional;
+  k.parallel = (k.parallel || m.parallel) && k.mixer != Mixer::none && k.ffn > 0 && !k.cross;
   return k;
 }
 
@@ -88,7 +94,8 @@ double prediction_parameters(const TransformerShape& m) {
 
 double embedding_parameters(const TransformerShape& m) {
   const double positions = m.learned_positions ? static_cast<double>(m.max_positions) : 0.0;
-  return (static_cast<double>(m.vocabulary) + positions) * m.hidden + m.vision_parameters;
+  return (static_cast<double>(m.vocabulary) + positions) * m.hidden + m.vision_parameters +
+         m.other_parameters;
 }
 
 double total_parameters(const TransformerShape& m) {

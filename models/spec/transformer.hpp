@@ -1,6 +1,8 @@
-/// The shape of a decoder-only transformer, how it is cut over GPUs, and what it is fed.
+/// The shape of a transformer, how it is cut over GPUs, and what it is fed.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -66,9 +68,12 @@ struct KeyIndex {
   friend bool operator==(const KeyIndex&, const KeyIndex&) = default;
 };
 
-/// What lets tokens see each other.
+/// What lets tokens see each other, by its place in mixer_kinds() (models/spec/blocks.hpp). Those
+/// that formulas name have names here.
 enum class Mixer : std::uint8_t { attention, mamba, none, delta };
-constexpr std::size_t kMixers = 4;
+constexpr std::size_t kNamedMixers = 4, kMostMixers = 16;
+/// Numbers of a mixer that all layers of a model share, in the order that its own file gives them.
+using MixerNumbers = std::array<int, 6>;
 
 /// A kind of layer of a model whose layers differ by more than experts and windows. Numbers that
 /// are 0 are those of the model.
@@ -83,10 +88,14 @@ struct KindShape {
   bool one_projection = false;  ///< keys are values too
   bool output_gate = false;     ///< a gate for each column of what attention gives
   int window = 0;               ///< tokens that attention looks back; 0: all
+  bool chunked = false;         ///< not back, but over a chunk of so many tokens
+  bool bidirectional = false;   ///< attention sees later tokens too: a layer of an encoder
+  bool cross = false;           ///< a block of attention over an encoder's result behind the mixer
   int compression = 0;          ///< tokens of which one key is made, seen beside the window
   KeyIndex index{};
-  int ffn = 0;           ///< width of an MLP; 0: none
-  bool experts = false;  ///< in place of it
+  int ffn = 0;            ///< width of an MLP; 0: none
+  bool experts = false;   ///< in place of it
+  bool parallel = false;  ///< mixer and MLP read the same input, and one sum takes both results
 
   friend bool operator==(const KindShape&, const KindShape&) = default;
 };
@@ -102,17 +111,20 @@ struct LayerKind {
   bool windowed = false;  ///< attention over TransformerShape::window tokens only
   Mixer mixer = Mixer::attention;
   bool feed_forward = true;  ///< an MLP or experts, after the mixer where there is one
+  bool cross = false;        ///< attention over an encoder's result between them
+  bool parallel = false;     ///< mixer and MLP beside each other
   Gradients gradients = Gradients::all;
   std::uint8_t declared = 0;  ///< n: TransformerShape::kinds[n - 1]; 0: by the model's own numbers
 
-  /// Each with a norm and a residual.
   [[nodiscard]] int blocks() const {
-    return (mixer != Mixer::none ? 1 : 0) + (feed_forward ? 1 : 0);
+    return (mixer != Mixer::none ? 1 : 0) + (feed_forward ? 1 : 0) + (cross ? 1 : 0);
   }
+  /// Sums into the residual stream, each of which tensor-parallel ranks share.
+  [[nodiscard]] int sums() const { return blocks() - (parallel ? 1 : 0); }
   friend bool operator==(const LayerKind&, const LayerKind&) = default;
 };
 
-/// A decoder. Counts; a (heads) times d (head_dim) is the width of the attention.
+/// A decoder, or an encoder. Counts; a (heads) times d (head_dim) is the width of the attention.
 struct TransformerShape {
   std::string name;
   int layers = 0;      ///< l
@@ -134,12 +146,18 @@ struct TransformerShape {
   int window = 0;           ///< tokens that windowed attention looks back; 0: none is windowed
   int window_interval = 1;  ///< n, of which the first window_layers are windowed, and so on
   int window_layers = 1;    ///< Gemma 3: 5 of every 6
+  bool chunked = false;     ///< windows are chunks of the sequence, which attention does not leave
+  bool bidirectional = false;  ///< an encoder: attention sees later tokens too
+  /// Attention and MLP read the same input, and one sum takes both results (GPT-J, PaLM).
+  bool parallel = false;
+  bool separate_norms = false;  ///< of parallel blocks, each has a norm of its own (GPT-NeoX)
   /// Of hybrid models: a letter for each layer, which is one block (kPatternLetters); with `kinds`,
   /// the letters of those.
   std::string pattern{};
   std::vector<KindShape> kinds{};  ///< at most kMostKinds
   MambaShape mamba{};
   DeltaShape delta{};
+  std::array<MixerNumbers, kMostMixers> mixers{};  ///< of mixers without a struct of their own
   LowRankAttention low_rank{};
   /// Residual streams that blocks read from and write to by products of their own
   /// (hyper-connections: Zhu et al. 2024, arXiv:2409.19606; DeepSeek-V4).
@@ -147,12 +165,18 @@ struct TransformerShape {
   /// Weights of a tower that turns images into tokens, beside the embedding: stored and trained. No
   /// images: it computes nothing.
   double vision_parameters = 0;
+  /// Weights beside the embedding that no layer has and that compute next to nothing: an
+  /// embedding's norm, an encoder's pooler, biases of the output.
+  double other_parameters = 0;
   int predicted_tokens = 0;  ///< further tokens that are predicted, by a layer of the last kind and
                              ///< the output projection again each (DeepSeek-V3's MTP)
 
   /// Of layer 0 to layers - 1, all trained; the layers that predict further tokens are like the
   /// last.
   [[nodiscard]] LayerKind kind(int layer) const;
+  [[nodiscard]] const MixerNumbers& numbers(Mixer mixer) const {
+    return mixers[static_cast<std::size_t>(mixer)];
+  }
 };
 
 constexpr std::size_t kMostKinds = 100;
@@ -169,7 +193,8 @@ double layer_parameters(const TransformerShape& m, LayerKind kind = {});
 double expert_parameters(const TransformerShape& m);
 /// Products and norms by which a further token is predicted, beside its layer.
 double prediction_parameters(const TransformerShape& m);
-/// Input embedding, learned positions and a vision tower, which are on the first stage.
+/// Input embedding, learned positions, a vision tower and other weights, which are on the first
+/// stage.
 double embedding_parameters(const TransformerShape& m);
 /// Weights of the whole model; a tied embedding counts once.
 double total_parameters(const TransformerShape& m);

@@ -12,13 +12,7 @@
 #include "sim/answer/assertion.hpp"
 #include "sim/congestion/shared_run.hpp"
 #include "sim/run/campaign_work.hpp"
-#include "sim/scenario/read_residuals.hpp"
-#include "sim/scenario/read_scenario.hpp"
-#include "sim/scenario/rl_spec.hpp"
-#include "sim/scenario/run_spec.hpp"
-#include "sim/scenario/shared_scenario.hpp"
-#include "sim/step/pool_memory.hpp"
-#include "sim/step/step.hpp"
+#include "sim/scenario/scenario_file.hpp"
 
 namespace lockstep {
 namespace {
@@ -32,80 +26,56 @@ void judge(const Scenario& scenario, Json& answer) {
   add_claim({scenario.expect->claim, scenario.expect->source, answer}, answer, misses);
 }
 
-/// The draw that an answer is of, where hashes decide anything.
-std::optional<HashAnswer> draw_of(const FabricSpec& fabric, int nodes, const NodeSpec& node) {
-  if (!is_hashed(fabric, nodes, nic_ports(node))) return std::nullopt;
-  return HashAnswer{.draw = fabric.hash_draw, .draws = 1};
-}
-
-Json of_step(RunResult& result, const PresetStore& presets) {
-  const Scenario& scenario = result.scenario;
-  const bool powered = scenario.power.has_value();
-  result.report = simulate_step(scenario, {.record_timeline = powered, .keep_actors = powered});
-  if (switches_can_limit(scenario)) result.full_fabric = on_full_fabric(scenario);
-  result.hash = draw_of(scenario.fabric, scenario.nodes, scenario.node);
-  if (scenario.pools.empty()) {
-    result.interval = interval_of(scenario, presets);
-    widen(*result.interval, result.report.band, result.report.step_s);
-  }
-  if (powered) result.power = step_power(scenario, result.report);
-  return result_json(result);
-}
-
-Json of_run(const RunResult& job, const RunSpec& run, const PresetStore& presets,
-            const Question& question) {
+/// Nothing where `question.go_on` said no on the way.
+std::optional<Json> of_run(const RunResult& job, const RunSpec& run, const StepIntervals& intervals,
+                           const Question& question) {
   const Scenario& scenario = job.scenario;
-  CampaignResult result{.scenario = scenario, .plan = plan_campaign(scenario, run), .summary = {}};
+  CampaignResult result = planned_run(scenario, run, job.written);
   SampleOptions sampling;
   sampling.trajectories =
       static_cast<std::uint32_t>(question.trajectories.value_or(run.trajectories));
   sampling.within = run.within;
   sampling.jobs = question.jobs;
-  sampling.progress = [] { return true; };
+  sampling.progress = question.go_on ? question.go_on : [] { return true; };
   check_work(result.plan.campaign, run,
              {.trajectories = static_cast<double>(sampling.trajectories)}, scenario.file);
-  result.summary = summarise(result.plan.campaign, sample(result.plan.campaign, sampling));
-  add_step(result, run);
-  result.written = job.written;
-  result.hash = draw_of(scenario.fabric, scenario.nodes, scenario.node);
-  if (scenario.pools.empty()) {
-    result.interval = interval_of(scenario, presets);
-    widen(*result.interval, result.step.band, result.step.step_s);
-  }
+  const bool done = answer_run(run, sampling, false, intervals, result);
+  if (!done || !sampling.progress()) return std::nullopt;
   return campaign_json(result);
 }
 
-ScenarioAnswer answer_of(const std::string& file, const std::string& text, const JsonCursor& root,
-                         const PresetStore& presets, const Question& question) {
-  const WrittenScenario written = std::make_shared<const Json>(root.json());
-  if (is_shared_scenario(root)) {
-    const SharedScenario scenario = read_shared_scenario(root, presets, question.profiles);
-    if (!question.allow_oom) require_memory(scenario);
-    const Cluster& cluster = scenario.cluster;
-    const std::optional<HashAnswer> draw = draw_of(cluster.fabric, cluster.nodes, cluster.node);
-    return {AnswerKind::jobs, shared_json(scenario, simulate_shared(scenario), draw, written)};
-  }
-  if (has_rl(root)) {
-    const RlScenario scenario =
-        read_rl_scenario(file, text, presets, {.set = question.set, .profiles = question.profiles});
-    if (!question.allow_oom) require_memory(scenario);
-    const Scenario& training = scenario.training;
-    const std::optional<HashAnswer> draw = draw_of(training.fabric, training.nodes, training.node);
-    return {AnswerKind::rl, rl_json(scenario, simulate_rl_step(scenario), draw, written)};
-  }
-  const JobFile job = read_job_file(root, presets);
-  RunResult result{
-      .scenario = complete_measured(job.draft, presets, {.profiles = question.profiles}),
-      .report = {},
-      .memory = {}};
-  result.written = written;
-  result.scenario.folding = question.folding;
-  result.memory = check_memory(result.scenario);
+std::optional<ScenarioAnswer> of_job(ScenarioFile file, const WrittenScenario& written,
+                                     const StepIntervals& intervals, const Question& question) {
+  RunResult result = step_to_answer(*std::move(file.job), written);
+  if (!question.shown_file.empty()) result.scenario.file = question.shown_file;
   const bool fits = !result.scenario.expect || result.scenario.expect->fits;
   if (!question.allow_oom && fits) require_memory(result);
-  Json json = job.run ? of_run(result, *job.run, presets, question) : of_step(result, presets);
-  judge(result.scenario, json);
-  return {job.run ? AnswerKind::run : AnswerKind::step, std::move(json)};
+  std::optional<Json> json;
+  if (file.run) {
+    json = of_run(result, *file.run, intervals, question);
+  } else {
+    answer_step({.full_fabric = question.full_fabric}, intervals, result);
+    json = result_json(result);
+  }
+  if (!json) return std::nullopt;
+  judge(result.scenario, *json);
+  return ScenarioAnswer(file.run ? AnswerKind::run : AnswerKind::step, *std::move(json));
+}
+
+ScenarioAnswer of_jobs(const SharedScenario& scenario, const WrittenScenario& written,
+                       const Question& question) {
+  if (!question.allow_oom) require_memory(scenario);
+  const Cluster& cluster = scenario.cluster;
+  const std::optional<HashAnswer> draw = draw_of(cluster.fabric, cluster.nodes, cluster.node);
+  return {AnswerKind::jobs, shared_json(scenario, simulate_shared(scenario), draw, written)};
+}
+
+ScenarioAnswer of_rl(const RlScenario& scenario, const WrittenScenario& written,
+                     const Question& question) {
+  if (!question.allow_oom) require_memory(scenario);
+  const Scenario& training = scenario.training;
+  const std::optional<HashAnswer> draw = draw_of(training.fabric, training.nodes, training.node);
+  return {AnswerKind::rl, rl_json(scenario, simulate_rl_step(scenario), draw, written)};
 }
 
 /// The member that a dotted path ends at; elements of lists and of objects with keys of their own
@@ -165,8 +135,23 @@ ScenarioAnswer answer_scenario(const std::string& file, const PresetStore& prese
 
 ScenarioAnswer answer_text(const std::string& file, const std::string& text,
                            const PresetStore& presets, const Question& question) {
-  const JsonCursor root = JsonCursor::parse(file, text, JsonStyle::plain, question.set);
-  return answer_of(file, text, root, presets, question);
+  return *answer_text(file, text, presets, StepIntervals(presets), question);
+}
+
+std::optional<ScenarioAnswer> answer_text(const std::string& file, const std::string& text,
+                                          const PresetStore& presets,
+                                          const StepIntervals& intervals,
+                                          const Question& question) {
+  const ParsedScenario parsed = parse_scenario(file, text, question.set);
+  require_kind(parsed.root, {ScenarioKind::run, ScenarioKind::jobs, ScenarioKind::rl},
+               "no such key: the answer to a job, to several, or to a step of reinforcement "
+               "learning is asked for");
+  ScenarioFile scenario = read_scenario_file(
+      parsed, presets, {.profiles = question.profiles, .folding = question.folding});
+  const WrittenScenario written = std::make_shared<const Json>(parsed.root.json());
+  if (scenario.jobs) return of_jobs(*scenario.jobs, written, question);
+  if (scenario.rl) return of_rl(*scenario.rl, written, question);
+  return of_job(std::move(scenario), written, intervals, question);
 }
 
 std::vector<FieldInfo> answer_fields(AnswerKind kind) {

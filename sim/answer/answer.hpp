@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -19,6 +20,7 @@
 
 #include "sim/answer/fields.hpp"
 #include "sim/scenario/preset_store.hpp"
+#include "sim/scenario/read_residuals.hpp"
 #include "sim/scenario/scenario.hpp"
 
 namespace lockstep {
@@ -43,6 +45,9 @@ struct Question {
   bool allow_oom = false;             ///< predict a job that does not fit in memory
   std::optional<int> trajectories{};  ///< of a "run"; else what the scenario says
   int jobs = 1;                       ///< threads for these; the answer is the same for any number
+  bool full_fabric = true;            ///< simulate a step on switches that never limit too
+  std::string shown_file{};           ///< how a job's answer calls the file; else by its name
+  std::function<bool()> go_on{};      ///< asked after each trajectory; false stops
 };
 
 /// An answer, complete. Copies share what they hold.
@@ -72,6 +77,12 @@ ScenarioAnswer answer_scenario(const std::string& file, const PresetStore& prese
 /// The same of a text; paths in it are relative to the folder of `file`.
 ScenarioAnswer answer_text(const std::string& file, const std::string& text,
                            const PresetStore& presets, const Question& question = {});
+
+/// The same with intervals that are read already, for many answers, and on several threads.
+/// Nothing where `question.go_on` stopped it.
+std::optional<ScenarioAnswer> answer_text(const std::string& file, const std::string& text,
+                                          const PresetStore& presets,
+                                          const StepIntervals& intervals, const Question& question);
 
 /// The members of answers of a kind, "claim" included.
 std::vector<FieldInfo> answer_fields(AnswerKind kind);

@@ -87,15 +87,38 @@ double CampaignResult::tokens_per_step() const {
   return static_cast<double>(batch.sequences) * batch.tokens;
 }
 
+CampaignResult planned_run(const Scenario& scenario, const RunSpec& run, WrittenScenario written) {
+  CampaignResult result{.scenario = scenario, .plan = plan_campaign(scenario, run), .summary = {}};
+  result.written = std::move(written);
+  return result;
+}
+
+bool answer_run(const RunSpec& run, const SampleOptions& sampling, bool timeline,
+                const StepIntervals& intervals, CampaignResult& result) {
+  const Campaign& campaign = result.plan.campaign;
+  const std::vector<TrajectoryResult> results = sample(campaign, sampling);
+  if (results.empty()) return false;
+  result.summary = summarise(campaign, results);
+  result.typical_number = median_trajectory(results);
+  if (timeline) {
+    result.typical = run_trajectory(campaign, result.typical_number, RunDetail::timeline);
+  }
+  add_step(result, run);
+  const Scenario& scenario = result.scenario;
+  result.hash = draw_of(scenario.fabric, scenario.nodes, scenario.node);
+  result.interval = intervals.of(scenario);
+  if (result.interval) widen(*result.interval, result.step.band, result.step.step_s);
+  return true;
+}
+
 void add_step(CampaignResult& result, const RunSpec& run) {
   const Scenario& scenario = result.scenario;
   const bool powered = scenario.power.has_value();
   result.step = simulate_step(scenario, {.record_timeline = powered, .keep_actors = powered});
   std::vector<std::string>& assumptions = result.plan.assumptions;
   assumptions.insert(assumptions.end(), result.step.notes.begin(), result.step.notes.end());
-  const double peak = scenario.node.gpu.peak(scenario.job.precision).base_units();
-  result.mfu =
-      step_flops(scenario.job).full.base_units() / (result.plan.step_s * scenario.gpus() * peak);
+  result.mfu = step_flops(scenario.job).full.base_units() /
+               (result.plan.step_s * scenario.gpus() * result.step.peak_flops_per_gpu);
   result.projections = project(scenario, run);
   if (!powered) return;
   // With the nodes that it holds in reserve, as a plan has them.

@@ -86,6 +86,16 @@ struct CampaignResult {
   [[nodiscard]] std::optional<double> rent_usd() const;
 };
 
+/// The run as it will be sampled. Throws InputError where it cannot be planned.
+CampaignResult planned_run(const Scenario& scenario, const RunSpec& run, WrittenScenario written);
+
+/// The one place where a run's answer is put together: draws the trajectories and fills in what
+/// follows from them, add_step() and the interval included; the hash only of the draw that it is
+/// of. With `timeline` the median trajectory is kept too. False where sampling was stopped before
+/// the first trajectory was done.
+bool answer_run(const RunSpec& run, const SampleOptions& sampling, bool timeline,
+                const StepIntervals& intervals, CampaignResult& result);
+
 /// Fills in what a healthy step says about the run: its FLOPs, its power, and with that the bill.
 /// Needs the plan and the summary.
 void add_step(CampaignResult& result, const RunSpec& run);

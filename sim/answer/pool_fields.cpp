@@ -1,3 +1,4 @@
+#include <optional>
 #include <string>
 
 #include "sim/answer/answer_fields.hpp"
@@ -12,6 +13,7 @@ struct PoolAnswer {
   PoolMemory memory;
   double step_s = 0;
   bool pacing = false;
+  std::optional<PoolPower> power;
 };
 
 std::vector<PoolAnswer> pool_answers(const RunResult& result) {
@@ -21,7 +23,8 @@ std::vector<PoolAnswer> pool_answers(const RunResult& result) {
   std::vector<PoolAnswer> out;
   for (std::size_t i = 0; i < report.pools.size(); ++i) {
     out.push_back({&result.scenario.pools[i], &report.pools[i], memory[i], report.step_s,
-                   i == report.pacing_pool});
+                   i == report.pacing_pool,
+                   result.power ? std::optional(result.power->pools[i]) : std::nullopt});
   }
   return out;
 }
@@ -80,6 +83,17 @@ const FieldTable<PoolAnswer>& pool_fields() {
         .add("buckets_s", Better::less, "Seconds of the step by bucket.",
              [](const Pool& p) { return bucket_seconds(p.report->seconds); });
     add_pool_memory(out);
+    out.add("gpu_mean_w", Better::less, "Power of one of its GPUs, mean over the step.",
+            [](const Pool& p) -> std::optional<double> {
+              if (!p.power) return std::nullopt;
+              return p.power->gpu.base_units();
+            })
+        .add("node_mean_w", Better::less,
+             "Power of one of its nodes at the supply's input, mean over the step.",
+             [](const Pool& p) -> std::optional<double> {
+               if (!p.power) return std::nullopt;
+               return p.power->node.base_units();
+             });
     return out;
   }();
   return fields;

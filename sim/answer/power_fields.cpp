@@ -45,9 +45,10 @@ const FieldTable<Step>& gpu_fields() {
                [](const Step& r) { return r.power->gpu_peak; })
           .add("trough_w", "The least of any GPU at any instant.",
                [](const Step& r) { return r.power->gpu_trough; })
-          .add("limit_w", "Power limit of the card.",
+          .add("limit_w", "Power limit of the card; of the first kind of node.",
                [](const Step& r) { return r.scenario.node.gpu.power_limit; })
-          .add("nameplate_w", "Power of the card by its datasheet.",
+          .add("nameplate_w",
+               "Power of the card by its datasheet; mean where there are several kinds.",
                [](const Step& r) { return r.scenario.power->gpu_nameplate; });
   return fields;
 }
@@ -215,7 +216,7 @@ const FieldTable<PricedBill>& bill_fields() {
 
 void add_site(FieldTable<Step>& fields) {
   fields
-      .add("chassis", "Server around the GPUs.",
+      .add("chassis", "Server around the GPUs; the first where there are several kinds of node.",
            [](const Step& r) { return r.scenario.node.chassis->name; })
       .add("facility_preset", "Site around the machines.",
            [](const Step& r) { return r.scenario.power->facility.name; })
@@ -237,10 +238,15 @@ const FieldTable<RunResult>& power_fields() {
     out.object("gpu", "A GPU.", gpu_fields(), itself)
         .add("gpu_nameplate_w", "All GPUs by their datasheet.",
              [](const Step& r) { return r.power->gpu_nameplate; })
-        .object("node", "A node at its power supply's input.", node_fields(), itself)
-        .add("rack_mean_w", Better::less, "A full rack, mean over the step.",
+        .object("node",
+                "A node at its power supply's input; the mean one where there are several kinds.",
+                node_fields(), itself)
+        .add("rack_mean_w", Better::less,
+             "A full rack, mean over the step; of the first kind of node.",
              [](const Step& r) {
-               return r.scenario.node.chassis->nodes_per_rack * mean_power(r.power->node);
+               const Watts node =
+                   r.power->pools.empty() ? mean_power(r.power->node) : r.power->pools[0].node;
+               return r.scenario.node.chassis->nodes_per_rack * node;
              })
         .add("fabric_w", Better::less, "The network between nodes.",
              [](const Step& r) { return r.power->fabric.total(); })

@@ -43,7 +43,7 @@ void add_rl_times(FieldTable<Rl>& fields) {
            [](const Rl& a) { return a.report.step; })
       .add("generation_s", Better::less, "The rollout.",
            [](const Rl& a) { return a.report.generation; })
-      .add("scores_s", Better::less, "Rewards, reference and values.",
+      .add("scores_s", Better::less, "Rewards, reference, teacher and values.",
            [](const Rl& a) { return a.report.scores; })
       .add("training_s", Better::less, "All updates.",
            [](const Rl& a) { return a.report.training; })

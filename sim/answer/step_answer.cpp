@@ -3,12 +3,49 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <numeric>
+#include <utility>
 
 #include "models/base/input_error.hpp"
 #include "models/base/number_text.hpp"
 #include "sim/step/pool_memory.hpp"
+#include "sim/step/step.hpp"
 
 namespace lockstep {
+
+RunResult step_to_answer(Scenario scenario, WrittenScenario written) {
+  RunResult result{.scenario = std::move(scenario), .report = {}, .memory = {}};
+  result.written = std::move(written);
+  result.memory = check_memory(result.scenario);
+  return result;
+}
+
+void answer_step(const StepQuestion& asked, const StepIntervals& intervals, RunResult& result) {
+  const Scenario& scenario = result.scenario;
+  const bool powered = scenario.power.has_value(), recorded = asked.timeline || powered;
+  result.report = simulate_step(scenario, {.record_timeline = recorded,
+                                           .keep_actors = recorded,
+                                           .explain_links = asked.explain_fabric,
+                                           .draw_fabric = asked.draw_fabric,
+                                           .jitter = asked.jitter});
+  if (asked.jitter > Seconds{}) {
+    const StepReport aligned = simulate_step(scenario, {.only_time = true});
+    result.jitter = {.most = asked.jitter, .aligned_s = aligned.step_s};
+  }
+  if (switches_can_limit(scenario)) {
+    const StepOptions how{.jitter = asked.jitter};
+    if (asked.full_fabric) result.full_fabric = on_full_fabric(scenario, how);
+    if (asked.explain_fabric) result.relief = fabric_relief(scenario, how);
+  }
+  result.hash = draw_of(scenario.fabric, scenario.nodes, scenario.node);
+  result.interval = intervals.of(scenario);
+  if (result.interval) widen(*result.interval, result.report.band, result.report.step_s);
+  if (powered) result.power = step_power(scenario, result.report);
+}
+
+std::optional<HashAnswer> draw_of(const FabricSpec& fabric, int nodes, const NodeSpec& node) {
+  if (!is_hashed(fabric, nodes, nic_ports(node))) return std::nullopt;
+  return HashAnswer{.draw = fabric.hash_draw, .draws = 1};
+}
 
 void widen(PredictionInterval& interval, const std::optional<StepBand>& band, double step_s) {
   if (!band) return;

@@ -12,6 +12,7 @@
 #include "models/layer/memory.hpp"
 #include "sim/answer/hash_answer.hpp"
 #include "sim/power/step_power.hpp"
+#include "sim/scenario/read_residuals.hpp"
 #include "sim/scenario/scenario.hpp"
 #include "sim/step/fabric_what_if.hpp"
 #include "sim/step/step_report.hpp"
@@ -39,6 +40,28 @@ struct RunResult {
   std::optional<HashAnswer> hash{};              ///< where hashes decide; its band is of step_s
   WrittenScenario written{};                     ///< for the answer to hold
 };
+
+/// What is asked of a step beside what its scenario says.
+struct StepQuestion {
+  bool timeline = false;     ///< keep it; a scenario with "power" has it anyway
+  bool draw_fabric = false;  ///< keep the use of every link
+  /// Simulate the step on switches that never limit too, where they can limit at all.
+  bool full_fabric = true;
+  bool explain_fabric = false;  ///< which links hold it back, and what relieves them
+  Seconds jitter{};             ///< how late a transfer starts at most
+};
+
+/// Reads nothing and simulates nothing: what a step's answer begins with. `written` as in
+/// RunResult.
+RunResult step_to_answer(Scenario scenario, WrittenScenario written);
+
+/// The one place where a step's answer is put together: simulates the step, and what is asked
+/// beside it, and fills in report, fabric, jitter, interval and power; the hash only of the draw
+/// that it is of.
+void answer_step(const StepQuestion& asked, const StepIntervals& intervals, RunResult& result);
+
+/// The draw that an answer is of, where hashes decide anything.
+std::optional<HashAnswer> draw_of(const FabricSpec& fabric, int nodes, const NodeSpec& node);
 
 /// Makes the interval that published runs give around a step's time hold its band too.
 void widen(PredictionInterval& interval, const std::optional<StepBand>& band, double step_s);

@@ -51,6 +51,17 @@ void ChangingFabric::handle_events(StepTime now) {
 void ChangingFabric::move_to(std::unique_ptr<FabricEra> next, StepTime now) {
   for (Participant* participant : participants_) participant->move_over(now);
   era_ = std::move(next);
+  if (start_ != nullptr) tell(*start_);
+}
+
+void ChangingFabric::tell(DcqcnStart& start) {
+  start_ = &start;
+  start.begin_anew(era_->fabric);
+  const std::vector<LinkIndex>& known = era_->links.known();
+  for (FabricLink link = 0; link < known.size(); ++link) {
+    if (known[link] != FabricLinks::kNoLink) start.add_link(known[link], link);
+  }
+  for (const Participant* participant : participants_) participant->tell(start);
 }
 
 /// Books a change and what follows it. True if routes do not know of it yet.

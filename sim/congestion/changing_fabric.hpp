@@ -28,6 +28,10 @@ class ChangingFabric final : public Process {
   /// It changes as long as anyone is there to see it.
   [[nodiscard]] bool done() const override { return true; }
 
+  /// Tells it of the links and flows of now, and again at each change. It outlives this.
+  void tell(DcqcnStart& start);
+
+  [[nodiscard]] const Fabric& fabric() const { return era_->fabric; }
   [[nodiscard]] const std::vector<EventOutcome>& outcomes() const { return outcomes_; }
   /// What was approximated.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
@@ -55,6 +59,7 @@ class ChangingFabric final : public Process {
   FlowNetwork& network_;
   CongestionRecorder& recorder_;
   Engine& engine_;
+  DcqcnStart* start_ = nullptr;
   std::unique_ptr<FabricEra> era_;
   std::vector<Change> changes_;
   std::set<std::size_t> broken_;  ///< events whose part is broken now

@@ -65,6 +65,8 @@ void TrainingParticipant::wire(FabricEra& era) {
   }
 }
 
+void TrainingParticipant::tell(DcqcnStart& start) const { wiring_->tell(start); }
+
 void TrainingParticipant::move_over(StepTime now) {
   if (step_) step_->rewire(*next_wiring_, now);
   wiring_ = std::move(next_wiring_);
@@ -183,6 +185,10 @@ TrafficParticipant::Sender TrafficParticipant::wire_sender(FabricEra& era, int f
   }
   if (edges.empty()) edges.push_back({network_.add_link(era.fabric.nic_bandwidth()), 1});
   return {network_.add_flow(edges), stalled};
+}
+
+void TrafficParticipant::tell(DcqcnStart& start) const {
+  for (const Sender& sender : senders_) start.add_flow(sender.flow, 1);
 }
 
 void TrafficParticipant::move_over(StepTime now) {

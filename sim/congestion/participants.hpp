@@ -11,6 +11,7 @@
 
 #include "sim/congestion/recorder.hpp"
 #include "sim/core/engine.hpp"
+#include "sim/fabric/dcqcn_start.hpp"
 #include "sim/scenario/shared_scenario.hpp"
 #include "sim/step/replay.hpp"
 #include "topologies/fabrics/fabric.hpp"
@@ -37,6 +38,8 @@ class Participant : public Process {
 
   /// Adds its flows over the links of `era`. They carry nothing before move_over().
   virtual void wire(FabricEra& era) = 0;
+  /// Tells it of the flows wired last, all of which are to cross links that it knows.
+  virtual void tell(DcqcnStart& start) const = 0;
   /// What is under way goes on over the flows wired last. The era of the ones before may end then.
   virtual void move_over(StepTime now) = 0;
 
@@ -71,6 +74,7 @@ class TrainingParticipant final : public Participant {
                       CongestionRecorder& recorder);
 
   void wire(FabricEra& era) override;
+  void tell(DcqcnStart& start) const override;
   void move_over(StepTime now) override;
   [[nodiscard]] StepTime next_event() const override;
   void flows_ended(std::span<const FlowIndex> flows, StepTime now) override;
@@ -98,6 +102,7 @@ class TrafficParticipant final : public Participant {
                      bool beside_jobs, FlowNetwork& network, CongestionRecorder& recorder);
 
   void wire(FabricEra& era) override;
+  void tell(DcqcnStart& start) const override;
   void move_over(StepTime now) override;
   [[nodiscard]] StepTime next_event() const override;
   void flows_ended(std::span<const FlowIndex> flows, StepTime now) override;

@@ -48,6 +48,11 @@ class SharedRun {
     fabric_ = std::make_unique<ChangingFabric>(scenario, events, std::move(all), network_,
                                                recorder_, engine_);
     engine_.add_change(*fabric_);
+    const TransportSpec& transport = scenario.cluster.transport;
+    if (transport.congestion_control == CongestionControl::none) return;
+    start_ = std::make_unique<DcqcnStart>(fabric_->fabric(), network_, transport.efficiency);
+    fabric_->tell(*start_);
+    engine_.add_change(*start_);
   }
 
   void run() { end_ = engine_.run(); }
@@ -77,6 +82,7 @@ class SharedRun {
   std::size_t jobs_;  ///< how many of the participants are trainings: the first
   std::vector<std::unique_ptr<Participant>> participants_;
   std::unique_ptr<ChangingFabric> fabric_;
+  std::unique_ptr<DcqcnStart> start_;  ///< where the transport has it
   StepTime end_;
 };
 

@@ -27,21 +27,23 @@ void FlowNetwork::start(FlowIndex flow, Bytes amount, StepTime now) {
   assert(!active(flow) && amount > Bytes{} && std::isfinite(amount.base_units()));
   transfers_[flow] = {amount.base_units(), amount.base_units(), now};
   rates_.start(flow);
-  if (observer_ != nullptr) observer_->started(flow, amount, now);
+  for (FlowObserver* observer : observers_) observer->started(flow, amount, now);
 }
 
 void FlowNetwork::start_held(FlowIndex flow, Bytes amount, StepTime now) {
   assert(!active(flow) && amount > Bytes{} && std::isfinite(amount.base_units()));
   transfers_[flow] = {amount.base_units(), amount.base_units(), now};
   transfers_[flow].held = true;
-  if (observer_ != nullptr) observer_->started(flow, amount, now);
+  for (FlowObserver* observer : observers_) observer->started(flow, amount, now);
 }
 
 void FlowNetwork::book(FlowIndex flow, BytesPerSecond rate, StepTime now) {
   Transfer& transfer = transfers_[flow];
   if (transfer.since == now) return;
   const Bytes moved = rate * to_seconds(now - transfer.since);
-  if (observer_ != nullptr) observer_->moved(flow, transfer.since, now, rate, transfer.held_by);
+  for (FlowObserver* observer : observers_) {
+    observer->moved(flow, transfer.since, now, rate, transfer.held_by);
+  }
   transfer.remaining = std::max(0.0, transfer.remaining - moved.base_units());
   transfer.since = now;
 }
@@ -69,7 +71,7 @@ void FlowNetwork::end(FlowIndex flow, StepTime now) {
   book(flow, rates_.rate(flow), now);
   leave(flow);
   transfers_[flow].amount = 0;
-  if (observer_ != nullptr) observer_->ended(flow, now);
+  for (FlowObserver* observer : observers_) observer->ended(flow, now);
 }
 
 void FlowNetwork::leave(FlowIndex flow) {

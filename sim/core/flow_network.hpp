@@ -41,8 +41,14 @@ class FlowNetwork {
   /// `edges` are added up. Requires at least one edge and finite coefficients above 0.
   FlowIndex add_flow(std::span<const FlowEdge> edges);
 
-  /// Sees everything from now on; null: nobody does. Not owned.
-  void observe(FlowObserver* observer) { observer_ = observer; }
+  /// Sees everything from now on, after those that observe already. Not owned.
+  void observe(FlowObserver* observer) { observers_.push_back(observer); }
+
+  /// The link carries so much from the next settle() on. Requires what add_link() requires, and
+  /// that no flow over it is due now.
+  void set_capacity(LinkIndex link, BytesPerSecond capacity) {
+    rates_.set_capacity(link, capacity);
+  }
 
   /// Begins to move `amount` over the flow. Requires a finite amount above 0 and !active(flow).
   void start(FlowIndex flow, Bytes amount, StepTime now);
@@ -113,7 +119,7 @@ class FlowNetwork {
   IndexedHeap<StepTime> due_;  ///< ends of active flows
   std::vector<Transfer> transfers_;
   std::vector<double> carried_;
-  FlowObserver* observer_ = nullptr;
+  std::vector<FlowObserver*> observers_;
 };
 
 }  // namespace lockstep

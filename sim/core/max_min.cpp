@@ -40,6 +40,13 @@ FlowIndex MaxMin::add_flow(std::span<const FlowEdge> edges) {
   return static_cast<FlowIndex>(flows_.size() - 1);
 }
 
+void MaxMin::set_capacity(LinkIndex link, BytesPerSecond capacity) {
+  assert(std::isfinite(capacity.base_units()) && capacity > BytesPerSecond{});
+  if (links_[link].capacity == capacity.base_units()) return;
+  links_[link].capacity = capacity.base_units();
+  resized_.push_back(link);
+}
+
 /// Moves a full list to the end of slots_. Flows known so far fit at once; with more added later
 /// the list at least doubles, so that what it leaves behind stays below what it takes.
 void MaxMin::make_room(Link& link) {
@@ -89,11 +96,13 @@ const std::vector<FlowIndex>& MaxMin::solve() {
   changed_.clear();
   for (const FlowIndex flow : started_) alone(flow) ? settle_alone(flow) : lift(flow);
   started_.clear();
-  if (touched_.empty() && disturbed_.empty()) return changed_;
+  if (touched_.empty() && disturbed_.empty() && resized_.empty()) return changed_;
 
   begin_pass();
   for (const LinkIndex link : disturbed_) open(link);
   disturbed_.clear();
+  for (const LinkIndex link : resized_) open_resized(link);
+  resized_.clear();
   for (queue_touched(); !heap_.empty(); queue_touched()) {
     const auto [key, index] = heap_.pop();
     double level = 0;
@@ -162,6 +171,21 @@ void MaxMin::open(LinkIndex index) {
     const Flow& state = flows_[slot.flow];
     if (state.bottleneck == index && !state.lifted() && state.final_in != pass_) lift(slot.flow);
   }
+}
+
+/// A link of another capacity: those that it held may rise or fall, and where it held nobody but
+/// has become too small, it is queued under the level that it would have if all its flows were as
+/// fast.
+void MaxMin::open_resized(LinkIndex index) {
+  Link& link = links_[index];
+  open(index);
+  double load = 0, weight = 0;
+  for (const Slot& slot : slots(link)) {
+    const Flow& state = flows_[slot.flow];
+    if (!state.lifted()) load += slot.coefficient * state.rate;
+    weight += slot.coefficient;
+  }
+  if (load > link.capacity * (1 + kSame)) heap_.lower(index, link.capacity / weight);
 }
 
 void MaxMin::touch(LinkIndex index) {

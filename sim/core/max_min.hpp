@@ -1,5 +1,5 @@
-/// Max-min fair rates of flows that share links, re-solved only where a start or an end disturbs
-/// them.
+/// Max-min fair rates of flows that share links, re-solved only where a start, an end or another
+/// capacity disturbs them.
 #pragma once
 
 #include <cassert>
@@ -52,6 +52,8 @@ class MaxMin {
   /// A stopped flow. Requires at least one edge, known links, finite coefficients above 0. Repeated
   /// links are added up, since one flow counts as one on a link.
   FlowIndex add_flow(std::span<const FlowEdge> edges);
+  /// The link carries so much from the next solve() on. Requires a finite capacity above 0.
+  void set_capacity(LinkIndex link, BytesPerSecond capacity);
 
   [[nodiscard]] std::size_t links() const { return links_.size(); }
   [[nodiscard]] std::size_t flows() const { return flows_.size(); }
@@ -62,8 +64,9 @@ class MaxMin {
   /// since the flow's start. It may start again before the next solve().
   void stop(FlowIndex flow);
 
-  /// Settles all starts and stops since the last call together. Returns the flows whose rate is
-  /// now another (those that started among them), each once; valid until the next call.
+  /// Settles all starts, stops and new capacities since the last call together. Returns the flows
+  /// whose rate is now another (those that started among them), each once; valid until the next
+  /// call.
   const std::vector<FlowIndex>& solve();
 
   /// 0 for a stopped flow. Requires a solved state, as the next ones.
@@ -137,6 +140,7 @@ class MaxMin {
   void begin_pass();
   void lift(FlowIndex flow);
   void open(LinkIndex index);
+  void open_resized(LinkIndex index);
   void touch(LinkIndex index);
   void queue_touched();
   bool find_level(Link& link, double& level);
@@ -152,6 +156,7 @@ class MaxMin {
 
   std::vector<FlowIndex> started_;
   std::vector<LinkIndex> disturbed_;  ///< bottlenecks that lost a flow
+  std::vector<LinkIndex> resized_;    ///< links of another capacity
   std::vector<FlowIndex> changed_;
   std::vector<LinkIndex> touched_;
   IndexedHeap<double> heap_;  ///< links where a flow is lifted, by a lower bound of their levels

@@ -38,6 +38,15 @@ std::vector<PortBytes> over_mean(std::vector<PortBytes> ports) {
   return ports;
 }
 
+/// To how many others a member on this node sends, of those that a pattern of pairs joins.
+std::size_t peers_of(const KnownShape& of, const std::vector<int>& node) {
+  if (of.shape.pairs == PairPattern::rail_pairs) return of.nodes.size() - 1;
+  if (of.shape.pairs == PairPattern::none) return 0;
+  std::size_t all = 0;
+  for (const std::vector<int>& other : of.nodes) all += other.size();
+  return all - node.size();
+}
+
 double bytes_sent(const KnownShape& of, std::span<const GroupMember> places) {
   double sent = 0;
   if (!of.skew.is_even()) {
@@ -45,13 +54,8 @@ double bytes_sent(const KnownShape& of, std::span<const GroupMember> places) {
     return sent;
   }
   for (const NetworkEdge& edge : of.shape.edges) sent += edge.from == kSwitch ? 0 : edge.bytes;
-  std::size_t all = 0;
-  for (const std::vector<int>& node : of.nodes) all += node.size();
   for (const std::vector<int>& node : of.nodes) {
-    const std::size_t each = of.shape.pairs == PairPattern::all_pairs    ? all - node.size()
-                             : of.shape.pairs == PairPattern::rail_pairs ? of.nodes.size() - 1
-                                                                         : 0;
-    sent += static_cast<double>(node.size() * each) * of.shape.bytes_per_pair;
+    sent += static_cast<double>(node.size() * peers_of(of, node)) * of.shape.bytes_per_pair;
   }
   return sent;
 }
@@ -123,6 +127,21 @@ void GroupUses::add(const GroupCollective& collective, std::span<const FabricMem
     fabric_.nic_downs(member.node, member.nic, uses);
     if (!known.ports.empty()) weigh(down, known.ports[m].network_in);
   }
+}
+
+double GroupUses::messages(const GroupCollective& collective,
+                           std::span<const FabricMember> members) const {
+  const KnownShape& known = shape_of_group(collective, places_of(members));
+  const bool hashed = fabric_.spec().routing == Routing::ecmp;
+  double all = 0;
+  for (const NetworkEdge& edge : known.shape.edges) {
+    if (edge.from != kSwitch) all += hashed ? edge.channels : 1;
+  }
+  for (const std::vector<int>& node : known.nodes) {
+    const std::size_t peers = peers_of(known, node);
+    all += static_cast<double>(node.size() * peers) * (hashed ? known.shape.channels_per_pair : 1);
+  }
+  return all / static_cast<double>(members.size());
 }
 
 std::span<const PortBytes> GroupUses::ports(const GroupCollective& collective,

@@ -40,6 +40,11 @@ class GroupUses {
                      double bytes, std::span<const std::size_t> owner,
                      std::span<std::vector<RouteHop>> uses);
 
+  /// The messages that a member sends over its NIC at once, on average: one to each other member
+  /// that it sends to, and where hashes tell connections apart one over each of them.
+  [[nodiscard]] double messages(const GroupCollective& collective,
+                                std::span<const FabricMember> members) const;
+
   /// Of a skewed all-to-all, by member: what its ports carry for each byte that a member sends over
   /// its NIC, and over NVLink, on average. Valid until the next call.
   std::span<const PortBytes> ports(const GroupCollective& collective,

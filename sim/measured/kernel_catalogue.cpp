@@ -18,6 +18,7 @@ constexpr std::array kGpuNames{
     GpuName{"H100 PCIe", "h100_pcie_80gb"},
     GpuName{"H100", "h100_sxm5_80gb"},
     GpuName{"H200", "h200_sxm_141gb"},
+    GpuName{"H20", "h20_96gb"},
     GpuName{"H800", "h800_sxm_80gb"},
     GpuName{"GH200", "gh200_96gb"},
     GpuName{"B200", "b200_sxm_180gb"},
@@ -25,9 +26,18 @@ constexpr std::array kGpuNames{
     GpuName{"GB200", "gb200_186gb"},
     GpuName{"GB300", "gb300_288gb"},
     GpuName{"V100", "v100_sxm2_32gb"},
+    GpuName{"A800", "a800_sxm4_80gb"},
+    GpuName{"L40S", "l40s_48gb"},
+    GpuName{"GeForce RTX 4090", "rtx4090_24gb"},
+    GpuName{"RTX 4090", "rtx4090_24gb"},
+    GpuName{"GeForce RTX 5090", "rtx5090_32gb"},
+    GpuName{"RTX 5090", "rtx5090_32gb"},
+    GpuName{"RTX PRO 6000", "rtx_pro_6000_96gb"},
     GpuName{"MI250X", "mi250x"},
     GpuName{"MI300X", "mi300x"},
     GpuName{"MI325X", "mi325x"},
+    GpuName{"MI350X", "mi350x"},
+    GpuName{"MI355X", "mi355x"},
 };
 
 /// Speeds, extra launches and passes are fitted to attention.json (open rows) over all GPUs at
@@ -65,7 +75,8 @@ constexpr std::array kMemory{
     MemoryKernel{"ScaledUpperTriangMaskedSoftmax", "GPT-NeoX", {4, 1.1}, {6, 1.1}},
     MemoryKernel{"softmax", "GPT-NeoX", {4, 2.2}, {6, 2.1}},
     MemoryKernel{"silu*mul", "vLLM", {6, 1.4, 2}, {}},
-    MemoryKernel{"compute_scale fp8", "TRT-LLM", {2, 2.1, 5.5}, {}},
+    // On L40S it reads once, from an L2 of 96 MB if it can, where Hopper and Blackwell read twice.
+    MemoryKernel{"compute_scale fp8", "TRT-LLM", {2, 2.1, 5.5}, {}, "l40s_48gb"},
 };
 
 /// Quantising kernels move 5 bytes an element in two passes; they run at 0.7 of the copy rate.

@@ -167,7 +167,7 @@ MemoryRow read_memory_row(const JsonCursor& json) {
   row.backward = text(json, "dir") == "bwd";
   if (const auto shape = json.find("shape")) row.elements = elements_of(*shape, row.shape_printed);
   const std::optional<double> time = number(json, "time_us", kRowTime);
-  if (row.kernel == nullptr) {
+  if (row.kernel == nullptr || (!row.gpu.empty() && row.kernel->not_on == row.gpu)) {
     row.obstacle =
         fmt::format("traffic of {} ({}) not known", row.kernel_printed, row.implementation_printed);
   } else if (row.elements <= 0 || !time) {

@@ -61,6 +61,7 @@ struct MemoryKernel {
   std::string_view kernel;          ///< as printed
   std::string_view implementation;  ///< the printed name begins with it
   MemoryPass forward, backward;
+  std::string_view not_on{};  ///< preset of a GPU where it is another kernel, of unknown traffic
 };
 
 struct MemoryRow : KernelRow {

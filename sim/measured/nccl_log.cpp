@@ -280,9 +280,9 @@ std::string op_of_log(const std::string& found, const NcclLogOptions& options,
 }
 
 bool bandwidth_agrees(Bytes size, double time_us, double algbw_gb_per_s) {
-  constexpr double kRounding = 0.006, kShare = 0.05;  // long times have two digits
+  constexpr double kRounding = 0.006, kSlack = 0.05;  // long times have two digits
   const double rate = size.base_units() / (time_us * 1e3);
-  return std::abs(rate - algbw_gb_per_s) <= kRounding + kShare * algbw_gb_per_s ||
+  return std::abs(rate - algbw_gb_per_s) <= kRounding + kSlack * algbw_gb_per_s ||
          time_us < 1;  // printed with few digits
 }
 

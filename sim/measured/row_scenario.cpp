@@ -7,7 +7,10 @@
 #include <fmt/format.h>
 
 #include "models/base/input_error.hpp"
+#include "models/base/json_cursor.hpp"
 #include "models/layer/memory.hpp"
+#include "sim/measured/row_document.hpp"
+#include "sim/scenario/change_job.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/scenario/scenario_draft.hpp"
 #include "sim/scenario/stack_choice.hpp"
@@ -141,7 +144,8 @@ std::string stack_preset_of(const ReferenceRow& row, const PresetStore& presets,
   return "megatron_lm_2021";
 }
 
-void set_stack(const ReferenceRow& row, const PresetStore& presets, ScenarioDraft& draft) {
+void set_stack(const ReferenceRow& row, const PresetStore& presets, RowDraft& out) {
+  ScenarioDraft& draft = out.draft;
   const std::string name = stack_preset_of(row, presets, draft.assumptions);
   if (name.empty()) {
     choose_default_stack(row.stack, row.release, presets, draft);
@@ -150,6 +154,8 @@ void set_stack(const ReferenceRow& row, const PresetStore& presets, ScenarioDraf
   } else {
     choose_stack(name, row.release, presets, draft);
   }
+  out.stack_preset = name;
+  out.stack = draft.stack;
   StackSpec& stack = draft.stack;
   if (row.overlaps_tensor_parallel == false) stack.communication.tensor_exposed = 1;
   if (row.cuda_graph == true) stack.launch_interval = Seconds{};
@@ -159,6 +165,18 @@ void set_stack(const ReferenceRow& row, const PresetStore& presets, ScenarioDraf
     stack.expert_host_expert *= stack.expert_partial_graph;
   }
   if (row.gradient_bytes) stack.communication.gradient_bytes = *row.gradient_bytes;
+}
+
+/// What the row says in the words of a scenario. Mistakes are told at their place in the row.
+void change_by_scenario(const ReferenceRow& row, const PresetStore& presets, ScenarioDraft& draft) {
+  if (row.changes.empty()) return;
+  try {
+    change_job(JsonCursor::parse(row.id, row.changes), presets, draft);
+  } catch (const InputError& error) {
+    InputProblem problem = error.problem();
+    problem.pointer.insert(0, "/scenario");
+    throw InputError(problem);
+  }
 }
 
 /// The least recompute with which the job fits in memory; full when none does.
@@ -227,15 +245,17 @@ std::string gpu_preset_of(const std::string& kind, const std::string& file,
                     .nearest = nearest_name(wanted, names)});
 }
 
-Scenario row_scenario(const ReferenceRow& row, const PresetStore& presets) {
-  ScenarioDraft draft;
+RowDraft row_draft(const ReferenceRow& row, const PresetStore& presets) {
+  RowDraft out;
+  ScenarioDraft& draft = out.draft;
   draft.file = row.id;
   draft.model = row.model;
   if (const std::string name = preset_name(row.model.name); presets.has("models", name)) {
     // What no row states of a model: how its activation is written.
     draft.model.activation_traffic = presets.model(name).activation_traffic;
   }
-  draft.node = row_node(row, gpu_preset_of(row.gpu, row.id, presets), presets, draft.assumptions);
+  out.gpu = gpu_preset_of(row.gpu, row.id, presets);
+  draft.node = row_node(row, out.gpu, presets, draft.assumptions);
   draft.tensor = row.tensor;
   draft.context = row.context;
   draft.expert = row.expert;
@@ -253,17 +273,23 @@ Scenario row_scenario(const ReferenceRow& row, const PresetStore& presets) {
   draft.reshard = row.reshard;
   draft.batch = row_batch(row);
   draft.precision = row.precision;
-  set_stack(row, presets, draft);
+  set_stack(row, presets, out);
   draft.recompute = row.recompute;
   draft.modules = row.modules;
   draft.adapters = row.adapters;
   draft.offload = row.offload;
-  if (!row.recompute) {
+  change_by_scenario(row, presets, draft);
+  if (!draft.recompute) {
     set_least_recompute(draft, presets);
     draft.assumptions.push_back(
         fmt::format("recompute: {} (the least that fits in memory)", name_of(*draft.recompute)));
   }
-  Scenario scenario = complete_scenario(draft, presets);
+  return out;
+}
+
+Scenario row_scenario(const ReferenceRow& row, const PresetStore& presets) {
+  if (!row.scenario.empty()) return own_row_scenario(row, presets);
+  Scenario scenario = complete_scenario(row_draft(row, presets).draft, presets);
   add_measured_latency(row, scenario);
   return scenario;
 }

@@ -2,11 +2,24 @@
 /// on, and decides what the row leaves open, saying so in the scenario's assumptions.
 #pragma once
 
+#include <string>
+
 #include "sim/measured/rows.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "sim/scenario/scenario.hpp"
+#include "sim/scenario/scenario_draft.hpp"
 
 namespace lockstep {
+
+/// A row with all that is decided about it, before what is left open is filled in as in a scenario.
+struct RowDraft {
+  ScenarioDraft draft;
+  std::string gpu;           ///< the preset of its card
+  std::string stack_preset;  ///< of its software; empty: that has none
+  StackSpec stack;           ///< that preset, or what stands in, before what the row changes
+};
+/// Requires a row without an obstacle. Throws InputError as row_scenario().
+RowDraft row_draft(const ReferenceRow& row, const PresetStore& presets);
 
 /// Requires a row without an obstacle. Throws InputError for a row whose GPU or network has no
 /// preset, or whose parts do not fit together.

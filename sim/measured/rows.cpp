@@ -211,6 +211,7 @@ void read_model(const Part& model, const Part& row, ReferenceRow& out, Obstacles
   m.biases = !modern;
   m.learned_positions = model.flag("learned_pos").value_or(!modern);
   m.max_positions = m.learned_positions ? row.count("seq").value_or(0) : 0;
+  m.parallel = model.flag("parallel").value_or(false);
   read_experts(model, m);
   read_attention(model, m);
   read_hybrid(model, m, obstacles);
@@ -396,12 +397,41 @@ bool is_complete(const Part& row) {
   return row.flag("simulable") != false && row.find("suspect") == nullptr;
 }
 
-/// Dense as the accuracy figures mean it.
-bool is_dense(const ReferenceRow& out) {
-  return out.complete && out.obstacle.empty() && out.context == 1 &&
-         out.sharding <= Sharding::zero1 && out.precision != Precision::nvfp4 &&
-         out.model.experts.count == 0 && out.model.latent.key_value_rank == 0 &&
-         !out.adapters.any() && out.model.pattern.empty();
+/// "https://..., table 3".
+std::string words_of_source(const Json* source) {
+  if (source == nullptr) return {};
+  if (source->is_string()) return source->get<std::string>();
+  std::string words;
+  for (const char* key : {"url", "table"}) {
+    if (!source->is_object() || !source->contains(key) || !(*source)[key].is_string()) continue;
+    words += (words.empty() ? "" : ", ") + (*source)[key].get<std::string>();
+  }
+  return words;
+}
+
+/// A row in the scenario's own words.
+ReferenceRow read_own_row(const JsonCursor& from) {
+  constexpr Interval kOwnTime{0, 1e7, true}, kOwnMemory{0, 1e15, true}, kOwnPower{0, 1e5, true};
+  ReferenceRow out;
+  const JsonCursor name = from.at("row");
+  out.id = name.string();
+  if (out.id.empty()) name.fail("a name");
+  out.source = out.id.substr(0, out.id.find('-'));
+  out.published = from.at("source").string();
+  const JsonCursor scenario = from.at("scenario"), measured = from.at("measured");
+  out.scenario = write_json(scenario.json());
+  out.file = from.file();
+  out.place = scenario.pointer();
+  out.measured_step_s = measured.at("step_time").seconds(kOwnTime).base_units();
+  if (const auto memory = measured.find("memory")) {
+    out.measured_memory_gib = memory->bytes(kOwnMemory) / gibibytes(1);
+  }
+  if (const auto power = measured.find("gpu_power")) {
+    out.measured_gpu_power_w = power->watts(kOwnPower).base_units();
+  }
+  measured.finish();
+  from.finish();
+  return out;
 }
 
 ReferenceRow read_row(const Json& json, std::size_t index) {
@@ -411,6 +441,7 @@ ReferenceRow read_row(const Json& json, std::size_t index) {
   out.id = row.text("id");
   if (out.id.empty()) out.id = fmt::format("row-{}", index);
   out.source = out.id.substr(0, out.id.find('-'));
+  out.published = words_of_source(row.find("source"));
   out.stack = row.text("stack");
   out.release = row.text("release");
   out.sharding_framework = row.part("parallel").text("framework_sharding");
@@ -435,6 +466,10 @@ ReferenceRow read_row(const Json& json, std::size_t index) {
   read_adapters(row, out);
   read_precision(row.text("precision"), out, obstacles);
   read_software(row, out);
+  if (const Json* scenario = row.find("scenario")) {
+    obstacles.add(!scenario->is_object(), "scenario", "is no object");
+    out.changes = write_json(*scenario);
+  }
   read_measured(row, out);
   obstacles.add(!out.measured_step_s && !out.ran_out_of_memory, "no measured step time");
   out.complete = is_complete(row);
@@ -482,6 +517,13 @@ std::vector<Json> plain_rows(const Json& rows, const Json& common) {
 
 }  // namespace
 
+bool is_dense(const ReferenceRow& out) {
+  return out.complete && out.obstacle.empty() && out.context == 1 &&
+         out.sharding <= Sharding::zero1 && out.precision != Precision::nvfp4 &&
+         out.model.experts.count == 0 && out.model.latent.key_value_rank == 0 &&
+         !out.adapters.any() && out.model.pattern.empty();
+}
+
 std::vector<ReferenceRow> parse_rows(const std::string& file, std::string_view text) {
   const JsonCursor root = JsonCursor::parse(file, text);
   const Json* rows = &root.json();
@@ -503,7 +545,15 @@ std::vector<ReferenceRow> parse_rows(const std::string& file, std::string_view t
   std::vector<ReferenceRow> out;
   out.reserve(rows->size());
   const std::vector<Json> plain = plain_rows(*rows, common);
-  for (std::size_t i = 0; i < plain.size(); ++i) out.push_back(read_row(plain[i], i));
+  for (std::size_t i = 0; i < plain.size(); ++i) {
+    const bool own = (*rows)[i].is_object() && (*rows)[i].contains("row");
+    if (!own) {
+      out.push_back(read_row(plain[i], i));
+      continue;
+    }
+    const JsonCursor list = root.is_array() ? root : root.at("rows");
+    out.push_back(root.read_whole([&] { return read_own_row(list.elements(plain.size())[i]); }));
+  }
   return out;
 }
 

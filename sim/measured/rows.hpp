@@ -16,9 +16,10 @@ namespace lockstep {
 /// One row as the file has it. A value that the file leaves open is nothing here, not a guess.
 struct ReferenceRow {
   std::string id;
-  std::string source;  ///< the id up to its first '-'
-  std::string gpu;     ///< "H100-SXM5-80GB"
-  std::string stack;   ///< "megatron-bridge"
+  std::string source;     ///< the id up to its first '-'
+  std::string published;  ///< where, in words: an address and a table
+  std::string gpu;        ///< "H100-SXM5-80GB"
+  std::string stack;      ///< "megatron-bridge"
   std::string release;
   /// Predicted with its stack composed from what that does, without what was fitted to runs of it.
   bool composed = false;
@@ -26,6 +27,8 @@ struct ReferenceRow {
   std::string transport;           ///< "infiniband", "omni-path", ...; empty: not known
   /// Why no scenario can be made of it: "mixture of experts"; empty: one can.
   std::string obstacle;
+  /// A row in the scenario's own words: its scenario as JSON, and where that stands in which file.
+  std::string scenario, file, place;
 
   TransformerShape model;
   int gpus = 0;
@@ -59,6 +62,10 @@ struct ReferenceRow {
   /// Bus bandwidth measured over all GPUs of the run, and within its nodes.
   std::optional<double> all_gather_gb_per_s, all_gather_in_node_gb_per_s;
 
+  /// Keys of a scenario that say more than the row's own (sim/scenario/change_job.hpp), as JSON;
+  /// empty: none.
+  std::string changes;
+
   bool complete = true;  ///< by the file's own word; and not suspect
   bool dense = false;    ///< no MoE, MLA, CP, FSDP, ZeRO-2/3, FP4, and complete
   bool ran_out_of_memory = false;
@@ -67,8 +74,15 @@ struct ReferenceRow {
   std::optional<double> measured_gpu_power_w;  ///< of a GPU, mean over steps
 };
 
+/// Whether the row's job is dense as the accuracy figures mean it.
+bool is_dense(const ReferenceRow& row);
+
 /// Reads an array of rows, or an object that has one under "rows". Throws InputError for a file
 /// that is no JSON or has no rows; a row that lacks something has an obstacle instead.
+///
+/// A row may be in the scenario's own words too: {"row": its name, "scenario": {...}, "measured":
+/// {"step_time": "12.5 s"}, "source": "..."}. Such a row is checked like a scenario: a mistake
+/// throws. read_own_rows() fills in the rest of it.
 std::vector<ReferenceRow> parse_rows(const std::string& file, std::string_view text);
 
 }  // namespace lockstep

@@ -52,12 +52,13 @@ PieceEnergy piece_energy(const std::vector<Operation>& operations, const GpuSpec
   return out;
 }
 
-/// What one GPU spends above the fixed part on each kind of slice of the timeline.
+/// What one GPU of a pool spends above the fixed part on each kind of slice of the timeline.
 class SliceEnergy {
  public:
-  SliceEnergy(const Scenario& scenario, const StepPlan& plan, const StepReport& report)
-      : plan_(plan), gpu_(scenario.node.gpu), offloaded_(scenario.job.offload.optimiser) {
-    const WorkloadContext context = workload_context(scenario, Placement{plan.placement});
+  SliceEnergy(const Scenario& scenario, const StepPlan& plan, const StepReport& report,
+              std::size_t pool)
+      : plan_(plan), gpu_(scenario.node_of(pool).gpu), offloaded_(scenario.job.offload.optimiser) {
+    const WorkloadContext context = workload_context(scenario, Placement{plan.placement}, pool);
     layer_ = mean_layer(context);
     embedding_ = piece_energy(embedding_operations(context), gpu_);
     head_ = piece_energy(head_operations(context), gpu_);
@@ -69,7 +70,8 @@ class SliceEnergy {
 
   static double length(const TimelineSlice& s) { return to_seconds(s.end - s.start).base_units(); }
 
-  [[nodiscard]] Energies of(const TimelineSlice& s, int stage) const {
+  /// `stage`: the part of the plan that the slice's actor does.
+  [[nodiscard]] Energies of(const TimelineSlice& s, const StagePlan& stage) const {
     const std::string_view name = slice_kinds()[s.kind].name;
     if (is_pass(s)) return pass(s, stage);
     if (name == "optimiser") return optimiser(s);
@@ -112,10 +114,9 @@ class SliceEnergy {
   static bool is_pass(const TimelineSlice& s) {
     return s.kind <= static_cast<std::uint8_t>(Pass::backward_weight);
   }
-  [[nodiscard]] Energies pass(const TimelineSlice& s, int stage) const {
-    const StagePlan& of_stage = plan_.stages[static_cast<std::size_t>(stage)];
+  [[nodiscard]] Energies pass(const TimelineSlice& s, const StagePlan& stage) const {
     const auto done = static_cast<Pass>(s.kind);
-    const ChunkPlace place{stage, s.chunk};
+    const ChunkPlace place{stage.stage, s.chunk};
     Energies sum{};
     const auto add_part = [&](const Energies& one, double count) {
       for (std::size_t i = 0; i < kGpuParts; ++i) sum[i] += count * one[i];
@@ -125,7 +126,7 @@ class SliceEnergy {
       if (done != Pass::backward_weight) add_part(piece.input, count);
       if (ends_micro_batch(done)) add_part(piece.weight, count);
     };
-    add(layer_, of_stage.layers[static_cast<std::size_t>(s.chunk)]);
+    add(layer_, stage.layers[static_cast<std::size_t>(s.chunk)]);
     if (plan_.shape.is_first(place)) add(embedding_, 1);
     if (plan_.shape.is_last(place)) add(head_, 1);
     return sum;
@@ -147,13 +148,12 @@ class SliceEnergy {
     return sum;
   }
   /// All collectives of the stage, in proportion to their time.
-  [[nodiscard]] Energies collective(const TimelineSlice& s, int stage) const {
+  [[nodiscard]] Energies collective(const TimelineSlice& s, const StagePlan& stage) const {
     const double all = collective_time_[s.actor];
     if (all <= 0) return {};
     Bytes sum;
-    const StagePlan& of_stage = plan_.stages[static_cast<std::size_t>(stage)];
-    for (const DataCollective& c : of_stage.collectives) {
-      const CollectiveCost& cost = of_stage.channels[c.channel].cost;
+    for (const DataCollective& c : stage.collectives) {
+      const CollectiveCost& cost = stage.channels[c.channel].cost;
       sum += (cost.nvlink_coefficient + cost.network_coefficient) * c.payload;
     }
     return transfer(length(s) / all * sum);
@@ -181,12 +181,14 @@ struct PowerChange {
 class Collector {
  public:
   Collector(const Scenario& scenario, double step_s)
-      : gpu_(scenario.node.gpu),
-        floor_(scenario.power->smoothing.floor),
-        end_(to_step_time(Seconds{step_s}).ps) {}
+      : floor_(scenario.power->smoothing.floor),
+        end_(to_step_time(Seconds{step_s}).ps),
+        spent_(scenario.pool_count()) {}
 
-  /// One GPU's changes, in any order; it stands for `count`. Returns its mean and peak.
-  StagePower add(std::vector<RateChange>& changes, double count) {
+  /// The changes of one GPU of a pool, in any order; it stands for `count`. Returns its mean and
+  /// peak.
+  StagePower add(std::vector<RateChange>& changes, double count, std::size_t pool,
+                 const GpuSpec& gpu) {
     std::ranges::stable_sort(changes,
                              [](const RateChange& a, const RateChange& b) { return a.ps < b.ps; });
     Rates now{};
@@ -200,7 +202,7 @@ class Collector {
         for (std::size_t p = 0; p < kGpuParts; ++p) now[p] += changes[i - 1].by[p];
       }
       if (to <= from) continue;
-      const Rates drawn = limited(now);
+      const Rates drawn = limited(now, gpu);
       const Seconds length = to_seconds(StepTime{to - from});
       for (std::size_t p = 0; p < kGpuParts; ++p) energy[p] += count * (drawn[p] * length);
       const Watts power = sum(drawn);
@@ -212,15 +214,19 @@ class Collector {
       before = power.base_units();
     }
     out.mean = end_ > 0 ? spent / to_seconds(StepTime{end_}) : Watts{};
+    spent_[pool] += count * out.mean;
     return out;
   }
 
-  /// All GPUs together; `unused` ones beside them draw nothing but their idle power.
-  PowerSeries series(double unused) {
+  /// Of a pool's GPUs that work, in the mean.
+  [[nodiscard]] Watts mean_of(std::size_t pool) const { return spent_[pool]; }
+
+  /// All GPUs together, with those beside them that draw nothing but their `idle` power.
+  PowerSeries series(Watts idle) {
     std::ranges::stable_sort(
         totals_, [](const PowerChange& a, const PowerChange& b) { return a.ps < b.ps; });
     PowerSeries out;
-    double now = unused * gpu_.power_idle.base_units();
+    double now = idle.base_units();
     for (std::size_t i = 0; i < totals_.size(); ++i) {
       now += totals_[i].watts;
       const std::uint64_t to = i + 1 < totals_.size() ? totals_[i + 1].ps : end_;
@@ -233,33 +239,37 @@ class Collector {
   Watts peak, trough;
 
  private:
-  [[nodiscard]] Rates limited(Rates rates) const {
-    rates[at(GpuPart::fixed)] = gpu_.power->active;
-    Rates drawn = clipped(rates, gpu_.power_limit);
+  [[nodiscard]] Rates limited(Rates rates, const GpuSpec& gpu) const {
+    rates[at(GpuPart::fixed)] = gpu.power->active;
+    Rates drawn = clipped(rates, gpu.power_limit);
     const Watts power = sum(drawn);
     if (power < floor_) drawn[at(GpuPart::ballast)] += floor_ - power;
     return drawn;
   }
 
-  const GpuSpec& gpu_;
   Watts floor_;
   std::uint64_t end_;
+  std::vector<Watts> spent_;  ///< mean, by pool
   std::vector<PowerChange> totals_;
 };
 
 void collect(const Scenario& scenario, const StepPlan& plan, const StepReport& report,
              Collector& collector, std::vector<StagePower>& stages) {
-  const SliceEnergy energies(scenario, plan, report);
+  std::vector<SliceEnergy> energies;
+  for (std::size_t pool = 0; pool < scenario.pool_count(); ++pool) {
+    energies.emplace_back(scenario, plan, report, pool);
+  }
   std::vector<double> weight(plan.stages.size());
   stages.resize(plan.stages.size());
   std::size_t slice = 0;
   for (std::uint32_t a = 0; a < report.actors.size(); ++a) {
     const ActorReport& actor = report.actors[a];
+    const StagePlan& done = plan.place(actor.replica, actor.stage);
     std::vector<RateChange> changes;
     for (; slice < report.timeline.size() && report.timeline[slice].actor == a; ++slice) {
       const TimelineSlice& s = report.timeline[slice];
       if (s.end <= s.start) continue;
-      const Energies spent = energies.of(s, actor.stage);
+      const Energies spent = energies[done.pool].of(s, done);
       Rates rates, back;
       for (std::size_t p = 0; p < kGpuParts; ++p) {
         rates[p] = spent[p] / Seconds{SliceEnergy::length(s)};
@@ -269,7 +279,8 @@ void collect(const Scenario& scenario, const StepPlan& plan, const StepReport& r
       changes.push_back({s.end.ps, back});
     }
     const StagePower one =
-        collector.add(changes, static_cast<double>(actor.copies) * plan.placement.tensor);
+        collector.add(changes, static_cast<double>(actor.copies) * plan.placement.tensor, done.pool,
+                      scenario.node_of(done.pool).gpu);
     const auto stage = static_cast<std::size_t>(actor.stage);
     stages[stage].stage = actor.stage;
     stages[stage].mean += actor.copies * one.mean;
@@ -292,33 +303,92 @@ BytesPerSecond switch_ports(const Scenario& scenario, const StepPlan& plan) {
          static_cast<double>(fabric.nodes()) * fabric.nics_per_node() * fabric.nic_bandwidth();
 }
 
-/// Everything but the GPUs, with the node at the mean power of its GPUs.
+/// The nodes of one kind, and the GPUs of the job on them.
+struct PowerPool {
+  const NodeSpec& node;
+  double nodes = 0, gpus = 0;
+
+  /// Of GPUs that the job leaves alone.
+  [[nodiscard]] Watts unused() const { return (nodes * node.gpus - gpus) * node.gpu.power_idle; }
+};
+using PowerPools = std::vector<PowerPool>;
+
+PowerPools power_pools(const Scenario& s, const StepReport& report) {
+  if (s.pools.empty()) {
+    return {{s.node, static_cast<double>(s.nodes), static_cast<double>(s.gpus())}};
+  }
+  PowerPools out;
+  for (std::size_t i = 0; i < s.pools.size(); ++i) {
+    out.push_back({s.pools[i].node, static_cast<double>(s.pools[i].nodes),
+                   static_cast<double>(report.pools[i].gpus)});
+  }
+  return out;
+}
+
+Watts unused_power(const PowerPools& pools) {
+  Watts all;
+  for (const PowerPool& pool : pools) all += pool.unused();
+  return all;
+}
+
+NodePower operator*(double share, const NodePower& n) {
+  return {share * n.gpus,  share * n.cpus, share * n.memory,          share * n.drives,
+          share * n.board, share * n.nics, share * n.nvlink_switches, share * n.fans,
+          share * n.supply};
+}
+NodePower& operator+=(NodePower& sum, const NodePower& n) {
+  sum.gpus += n.gpus;
+  sum.cpus += n.cpus;
+  sum.memory += n.memory;
+  sum.drives += n.drives;
+  sum.board += n.board;
+  sum.nics += n.nics;
+  sum.nvlink_switches += n.nvlink_switches;
+  sum.fans += n.fans;
+  sum.supply += n.supply;
+  return sum;
+}
+
+/// Everything but the GPUs, with nodes at the mean power of their GPUs.
 struct Surroundings {
-  NodePower node;
+  NodePower node;            ///< the mean one
+  std::vector<Watts> kinds;  ///< of a node (AC), by pool
   FabricPower fabric;
   double pue = 1;
   Watts it;  ///< at the mean
 };
-Surroundings surroundings(const Scenario& s, BytesPerSecond ports, Watts gpus_of_node, bool busy) {
+/// `gpus`: what those of all nodes of a pool draw together.
+Surroundings surroundings(const Scenario& s, const PowerPools& pools, BytesPerSecond ports,
+                          const std::vector<Watts>& gpus, bool busy) {
   Surroundings out;
-  out.node = node_power(s.node, gpus_of_node, busy);
+  for (std::size_t i = 0; i < pools.size(); ++i) {
+    const NodePower node = node_power(pools[i].node, gpus[i] / pools[i].nodes, busy);
+    out.node += pools[i].nodes / s.nodes * node;
+    out.kinds.push_back(node.ac());
+    out.it += pools[i].nodes * node.ac();
+  }
   out.fabric = fabric_power(s.power->facility, ports);
   out.pue = power_usage_effectiveness(s.power->facility, s.power->outside_celsius);
-  out.it = static_cast<double>(s.nodes) * out.node.ac() + out.fabric.total();
+  out.it += out.fabric.total();
   return out;
 }
 
-double unused_gpus(const Scenario& s) {
-  return static_cast<double>(s.nodes) * s.node.gpus - s.gpus();
+/// While each GPU of the job draws what `gpu` says of its kind.
+template <class GpuWatts>
+PowerLevel level(const Scenario& s, const PowerPools& pools, BytesPerSecond ports, GpuWatts gpu,
+                 bool busy) {
+  std::vector<Watts> gpus;
+  Watts mean;
+  for (const PowerPool& pool : pools) {
+    const Watts each = gpu(pool.node.gpu);
+    mean += pool.gpus / s.gpus() * each;
+    gpus.push_back(pool.gpus * each + pool.unused());
+  }
+  const Surroundings around = surroundings(s, pools, ports, gpus, busy);
+  return {mean, around.node.ac(), around.pue * around.it};
 }
 
-PowerLevel level(const Scenario& s, BytesPerSecond ports, Watts gpu, bool busy) {
-  const Watts gpus = static_cast<double>(s.gpus()) * gpu + unused_gpus(s) * s.node.gpu.power_idle;
-  const Surroundings around = surroundings(s, ports, gpus / s.nodes, busy);
-  return {gpu, around.node.ac(), around.pue * around.it};
-}
-
-void add_shares(const Scenario& s, const Energies& gpus, StepPower& out) {
+void add_shares(const Scenario& s, Watts unused, const Energies& gpus, StepPower& out) {
   const Seconds step{out.step_s};
   const double nodes = s.nodes;
   constexpr std::array<std::string_view, kGpuParts> kNames{"gpu_fixed", "gpu_tensor", "gpu_hbm",
@@ -328,7 +398,7 @@ void add_shares(const Scenario& s, const Energies& gpus, StepPower& out) {
   const auto add = [&](std::string_view name, Watts of_all) {
     out.shares.push_back({name, of_all * step});
   };
-  add("gpu_unused", unused_gpus(s) * s.node.gpu.power_idle);
+  add("gpu_unused", unused);
   add("cpus", nodes * n.cpus);
   add("memory", nodes * n.memory);
   add("drives", nodes * n.drives);
@@ -350,6 +420,8 @@ StepPower step_power(const Scenario& s, const StepReport& report) {
   const PowerSpec& spec = *s.power;
   const StepPlan plan = plan_step(s);
   const BytesPerSecond ports = switch_ports(s, plan);
+  const PowerPools pools = power_pools(s, report);
+  const Watts unused = unused_power(pools);
   StepPower out;
   out.step_s = report.step_s;
   Collector collector(s, report.step_s);
@@ -357,30 +429,46 @@ StepPower step_power(const Scenario& s, const StepReport& report) {
   out.gpu_peak = collector.peak;
   out.gpu_trough = collector.trough;
   const double gpus = s.gpus();
-  out.gpus = smoothed(collector.series(unused_gpus(s)), gpus * spec.smoothing.capacitor);
+  out.gpus = smoothed(collector.series(unused), gpus * spec.smoothing.capacitor);
   const Watts all_gpus = mean_power(out.gpus);
-  out.gpu_mean = (all_gpus - unused_gpus(s) * s.node.gpu.power_idle) / gpus;
+  out.gpu_mean = (all_gpus - unused) / gpus;
 
-  const Surroundings around = surroundings(s, ports, all_gpus / s.nodes, true);
+  // What smoothing takes is shared out as the pools draw.
+  std::vector<Watts> of_pools;
+  Watts drawn;
+  for (std::size_t i = 0; i < pools.size(); ++i) drawn += collector.mean_of(i) + pools[i].unused();
+  double supply = 0;  // AC over DC of the power that GPUs draw
+  for (std::size_t i = 0; i < pools.size(); ++i) {
+    const double share = (collector.mean_of(i) + pools[i].unused()) / drawn;
+    of_pools.push_back(share * all_gpus);
+    supply += share * (1 / pools[i].node.chassis->supply_efficiency);
+  }
+  const Surroundings around = surroundings(s, pools, ports, of_pools, true);
   out.node_parts = around.node;
   out.fabric = around.fabric;
   out.pue = around.pue;
   out.overhead = (around.pue - 1) * around.it;
-  const double supply = 1 / s.node.chassis->supply_efficiency;
   out.node = scaled(out.gpus, around.node.ac() - supply * (all_gpus / s.nodes), supply / s.nodes);
   const Watts rest = static_cast<double>(s.nodes) * around.node.ac() - supply * all_gpus +
                      around.fabric.total() + out.overhead;
   out.facility = scaled(out.gpus, rest, supply);
-  add_shares(s, collector.energy, out);
+  add_shares(s, unused, collector.energy, out);
+  for (std::size_t i = 0; !s.pools.empty() && i < pools.size(); ++i) {
+    out.pools.push_back(
+        {.gpu = (of_pools[i] - pools[i].unused()) / pools[i].gpus, .node = around.kinds[i]});
+  }
 
   out.node_meter = metered(out.node, spec.meter);
   out.facility_meter = metered(out.facility, spec.meter);
   out.ramp_w_per_s = steepest_ramp(out.facility, spec.ramp_window);
-  const GpuPowerConstants& c = *s.node.gpu.power;
+  const auto at_level = [&](auto gpu, bool busy) { return level(s, pools, ports, gpu, busy); };
+  const auto waiting = [&](const GpuSpec& gpu) {
+    return std::max(gpu.power->active, spec.smoothing.floor);
+  };
   out.levels = {.training = {out.gpu_mean, mean_power(out.node), mean_power(out.facility)},
-                .waiting = level(s, ports, std::max(c.active, spec.smoothing.floor), true),
-                .starting = level(s, ports, c.awake, true),
-                .idle = level(s, ports, s.node.gpu.power_idle, false)};
+                .waiting = at_level(waiting, true),
+                .starting = at_level([](const GpuSpec& gpu) { return gpu.power->awake; }, true),
+                .idle = at_level([](const GpuSpec& gpu) { return gpu.power_idle; }, false)};
   out.holdings = {.gpus = gpus,
                   .nodes = static_cast<double>(s.nodes),
                   .ports_100g = ports / gigabits_per_second(100),

@@ -20,6 +20,11 @@ struct StagePower {
   Watts mean, peak;  ///< of one GPU
 };
 
+/// A GPU and a node (AC) of one kind, mean over the step.
+struct PoolPower {
+  Watts gpu, node;
+};
+
 /// A consumer of the site and its energy in one step.
 struct PowerShare {
   std::string_view name;  ///< "gpu_tensor", "fans", "cooling_and_distribution", ...
@@ -42,6 +47,7 @@ struct PowerLevels {
 struct StepPower {
   double step_s = 0;
   std::vector<StagePower> stages;
+  std::vector<PoolPower> pools;          ///< by pool, where the job is on several
   Watts gpu_mean, gpu_peak, gpu_trough;  ///< of one GPU; peak and trough of any, at any instant
   PowerSeries gpus;                      ///< all of the job's, behind the smoothing
   PowerSeries node;                      ///< the mean node at its power supply's input (AC)
@@ -67,6 +73,8 @@ struct StepPower {
 /// is spread evenly over the pass, waits within it too, since a timeline has no finer grain, and
 /// clipped at the card's limit; between passes a GPU spins in a collective. Transfers add their
 /// bytes evenly over their time. Hosts, switches and cooling follow the mean, supplies the instant.
+/// On several kinds of node each GPU draws as its own card does, and each node as its own chassis;
+/// `node` is then the mean node.
 /// Requires scenario.power and a report with timeline and actors.
 StepPower step_power(const Scenario& scenario, const StepReport& report);
 

@@ -24,6 +24,7 @@ constexpr std::array<RlBucketInfo, kRlBuckets> kRlTitles{{
     {"reward_function", "Reward function"},
     {"reward_model", "Reward model"},
     {"reference", "Reference model"},
+    {"teacher", "Teacher"},
     {"values", "Values (critic)"},
     {"log_probabilities", "Log-probabilities"},
     {"training", "Training"},
@@ -67,9 +68,9 @@ class RlStep {
     }
     out_.response_mean = out_.generated_tokens / rl_.samples();
     out_.tokens = out_.generated_tokens + static_cast<double>(rl_.samples()) * rl_.prompt_tokens;
-    generate(lengths);
+    if (!rl_.algorithm->offline) generate(lengths);
     score_and_train(lengths);
-    change_weights();
+    if (!rl_.algorithm->offline) change_weights();
     take_turns();
     return out_;
   }
@@ -200,6 +201,9 @@ class RlStep {
           trainers(RlBucket::reward_model, parts * forward_time(with_batch(*rl_.reward_model)));
     }
     if (rl_.reference) out_.scores += trainers(RlBucket::reference, forward);
+    if (rl_.teacher) {
+      out_.scores += trainers(RlBucket::teacher, parts * forward_time(with_batch(*rl_.teacher)));
+    }
     if (rl_.log_probabilities) out_.scores += trainers(RlBucket::log_probabilities, forward);
     out_.update = simulate_step(actor);
     train(RlBucket::training, out_.update);

@@ -26,6 +26,7 @@ enum class RlBucket : std::uint8_t {
   reward_function,   ///< all wait for what no GPU computes
   reward_model,
   reference,
+  teacher,
   values,  ///< the critic's forward pass
   log_probabilities,
   training,
@@ -35,7 +36,7 @@ enum class RlBucket : std::uint8_t {
   generation_idle,  ///< the engine's own GPUs wait for the trainers
   training_idle,    ///< and the other way round
 };
-constexpr std::size_t kRlBuckets = 17;
+constexpr std::size_t kRlBuckets = 18;
 struct RlBucketInfo {
   std::string_view name;   ///< as JSON says it
   std::string_view title;  ///< as a person reads it
@@ -67,10 +68,12 @@ struct RlReport {
   [[nodiscard]] int gpus() const { return training_gpus + generation_gpus; }
   [[nodiscard]] double tokens_per_s_per_gpu() const { return tokens / step.base_units() / gpus(); }
   [[nodiscard]] double generated_per_s() const {
-    return generated_tokens / generation.base_units();
+    return generation > Seconds{} ? generated_tokens / generation.base_units() : 0;
   }
 };
 
+/// Where nothing is generated (RlAlgorithm::offline) a step is scores and training.
+///
 /// Training is the step engine's, `updates` x `epochs` times, of rows that are packed with samples
 /// or padded. Reference, reward, values and log-probabilities are forward passes in
 /// the layout of training. Weights go to the engine at EngineSpec::refit_rate, or at the network's

@@ -43,7 +43,8 @@ BytesPerSecond sustained_writes(const CheckpointSpec& spec, const CheckpointByte
     return storage_rates(*spec.storage, node, scenario.nodes).write;
   }
   if (spec.target == CheckpointTarget::peers) {
-    return nodes * static_cast<double>(scenario.node.nics) * scenario.node.nic_bandwidth;
+    const NodeSpec node = slowest_node(scenario);
+    return nodes * static_cast<double>(node.nics) * node.nic_bandwidth;
   }
   // Everything was measured, and the storage was not said.
   const Seconds took = spec.asynchronous ? *spec.finishes : *spec.blocks;
@@ -52,6 +53,14 @@ BytesPerSecond sustained_writes(const CheckpointSpec& spec, const CheckpointByte
 
 /// Replicas that hold weights or experts together cannot go on without one of them.
 void check_elastic(const Scenario& scenario, int elastic) {
+  if (elastic > 0 && scenario.unequal()) {
+    throw InputError({.file = scenario.file,
+                      .pointer = "/run/spares/elastic",
+                      .found = std::to_string(elastic),
+                      .allowed = "0 beside cluster.pools or batch.micro_batches: who takes the "
+                                 "sequences of a missing replica is not said",
+                      .nearest = {}});
+  }
   const Parallelism& cut = scenario.job.parallelism;
   const bool grouped = cut.sharding == Sharding::zero3 && cut.shard_group > 0;
   const bool spread = cut.expert * cut.expert_tensor > cut.tensor * cut.context;
@@ -162,6 +171,11 @@ Seconds CheckpointWrites::least_interval() const {
 CampaignPlan plan_campaign(const Scenario& scenario, const RunSpec& run) {
   CampaignPlan plan;
   plan.assumptions = run.assumptions;
+  if (!scenario.pools.empty()) {
+    plan.assumptions.emplace_back(
+        "run: a broken node is replaced by one of its kind, and checkpoints wait for the slowest "
+        "kind of node (cluster.pools)");
+  }
   const StepReport step = simulate_step(scenario, {});
   plan.step_s = step.step_s;
   if (const std::string words = method_words(step.method, step.band); !words.empty()) {

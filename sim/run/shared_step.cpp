@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sim/core/engine.hpp"
+#include "sim/fabric/dcqcn_start.hpp"
 #include "sim/step/replay.hpp"
 #include "sim/step/replica_classes.hpp"
 #include "sim/step/sample.hpp"
@@ -241,7 +242,7 @@ SharedStep replay_beside(const Scenario& scenario, std::span<const NodeStream> s
   const StepPlan& plan = data_routes.plan();
   const Fabric& fabric = data_routes.fabric();
   FlowNetwork network;
-  FabricLinks links{fabric, network, scenario.transport.efficiency};
+  FabricLinks links{fabric, network, scenario.transport.efficiency, nic_shares(scenario, fabric)};
   const Site site{.links = &links, .nodes = {}, .data_routes = &data_routes};
   const Wiring wiring{scenario, plan, folding.classes, site, folding.links, std::move(crowd)};
   const StreamPaths paths(scenario, fabric, wiring, folding.links);
@@ -257,6 +258,8 @@ SharedStep replay_beside(const Scenario& scenario, std::span<const NodeStream> s
   }
   EndlessStreams endless(flows, network);
   engine.add(endless);
+  const std::unique_ptr<DcqcnStart> start = wiring.dcqcn_start();
+  if (start) engine.add_change(*start);
   engine.run();
   const StepTime end = step.finish().end;
   endless.stop(end);

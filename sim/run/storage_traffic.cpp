@@ -23,8 +23,20 @@ BytesPerSecond client_rate(BytesPerSecond given, const NodeSpec& node) {
 
 }  // namespace
 
-NodeSpec node_towards(const StorageSpec& storage, const Scenario& scenario) {
+NodeSpec slowest_node(const Scenario& scenario) {
   NodeSpec node = scenario.node;
+  for (const NodePool& pool : scenario.pools) {
+    if (nics_of(pool.node) < nics_of(node)) {
+      node.nics = pool.node.nics;
+      node.nic_bandwidth = pool.node.nic_bandwidth;
+    }
+    node.gpu.pcie_bandwidth = std::min(node.gpu.pcie_bandwidth, pool.node.gpu.pcie_bandwidth);
+  }
+  return node;
+}
+
+NodeSpec node_towards(const StorageSpec& storage, const Scenario& scenario) {
+  NodeSpec node = slowest_node(scenario);
   if (storage.network != StorageNetwork::training || is_drawn(scenario.fabric)) return node;
   const NicPorts ports = nic_ports(node);
   const Fabric fabric(scenario.fabric, scenario.nodes, ports.count, ports.bandwidth);
@@ -57,7 +69,7 @@ StorageTraffic::StorageTraffic(const Scenario& scenario, const std::optional<Dat
 
 NodeStream StorageTraffic::data_stream(double reads) const {
   const StorageSpec& storage = data_->storage;
-  return {.all = reads * read_, .node = client_rate(storage.client_read, scenario_.node)};
+  return {.all = reads * read_, .node = client_rate(storage.client_read, slowest_node(scenario_))};
 }
 
 StorageTraffic::ServerTime StorageTraffic::server_time(const StorageSpec& storage) const {
@@ -75,13 +87,14 @@ UploadPlan StorageTraffic::upload(const CheckpointSpec& spec, const CheckpointBy
   if (!spec.asynchronous || (!to_peers && !spec.storage)) return {};
   const StorageSpec storage = to_peers ? StorageSpec{} : *spec.storage;
 
-  const BytesPerSecond nics = nics_of(scenario_.node);
+  const NodeSpec node = slowest_node(scenario_);
+  const BytesPerSecond nics = nics_of(node);
   NodeStream stream{.all = scenario_.nodes * nics, .node = nics, .to_top = !to_peers};
   ServerTime time;
   if (!to_peers) {
     time = server_time(storage);
     const double servers = storage.network == StorageNetwork::local ? scenario_.nodes : 1;
-    stream.node = client_rate(storage.client_write, scenario_.node);
+    stream.node = client_rate(storage.client_write, node);
     stream.all =
         std::min(storage_rates(storage, node_towards(storage, scenario_), scenario_.nodes).write,
                  (1 - time.reads) * servers * storage.write);

@@ -15,6 +15,10 @@
 
 namespace lockstep {
 
+/// The node that a transfer by all nodes waits for: of a job on several kinds with the slowest NICs
+/// and the slowest way from its GPUs to the host.
+NodeSpec slowest_node(const Scenario& scenario);
+
 /// The node as a storage meets it: where the fabric lets fewer bytes through to its top than all
 /// NICs send, with NICs as slow as that.
 NodeSpec node_towards(const StorageSpec& storage, const Scenario& scenario);

@@ -18,7 +18,6 @@ constexpr std::array<std::string_view, 3> kOffloadFeatures{"optimiser", "paramet
 constexpr std::array<std::string_view, 10> kLayoutFeatures{
     "tensor",         "sequence",   "tensor_overlap", "shard_group",           "expert_tensor",
     "expert_overlap", "layer_ends", "uneven_layers",  "replicated_key_values", "uneven_ffn"};
-constexpr std::array<std::string_view, 3> kModelFeatures{"experts", "latent_attention", "mamba"};
 
 template <class Names>
 std::vector<std::string_view> listed_names(const Names& names) {
@@ -47,7 +46,7 @@ std::vector<CapabilityKey> make_keys() {
       {List::lora, "lora", "formats of frozen weights below adapters",
        listed_names(kBaseFormatNames)},
       {List::layouts, "layouts", "further kinds of layouts", listed_names(kLayoutFeatures)},
-      {List::models, "models", "kinds of models", listed_names(kModelFeatures)},
+      {List::models, "models", "kinds of models", model_feature_names()},
   };
 }
 

@@ -29,6 +29,27 @@ DeclaredMembers::DeclaredMembers(Json& schema, Extent extent) : schema_(&schema)
   if (!schema.contains("properties")) empty_object(schema);
 }
 
+DeclaredMembers DeclaredMembers::writing(Json& object) {
+  DeclaredMembers out;
+  out.written_ = &object;
+  if (object.is_null()) object = Json::object();
+  return out;
+}
+
+void DeclaredMembers::write(Key key, const Json& value) const {
+  if (!value.is_null()) (*written_)[std::string(key.name)] = value;
+}
+void DeclaredMembers::write(Key key, double value) const { write(key, Json(value)); }
+void DeclaredMembers::write(Key key, int value) const { write(key, Json(value)); }
+void DeclaredMembers::write(Key key, bool value) const { write(key, Json(value)); }
+void DeclaredMembers::write(Key key, std::string_view value) const {
+  if (!value.empty()) write(key, Json(value));
+}
+Json& DeclaredMembers::object_in(Key key) const { return (*written_)[std::string(key.name)]; }
+Json& DeclaredMembers::item_in(Key key) const {
+  return (*written_)[std::string(key.name)].emplace_back();
+}
+
 Json& DeclaredMembers::property(Key key, std::string_view sentence) const {
   assert(schema_ != nullptr);
   if (key.required && extent_ == Extent::whole) (*schema_)["required"].push_back(key.name);

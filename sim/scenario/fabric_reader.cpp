@@ -263,6 +263,11 @@ void declare_fabric(const DeclaredMembers& member, const PresetStore& presets, F
       "upper_bandwidth", out.upper_bandwidth, kRateOrNone,
       "Of a link between spine and core, or between dragonfly groups; 0: link_bandwidth");
   member.optional("switch_latency", out.switch_latency, Interval{0, 1}, "Per switch crossed");
+  const std::vector<std::string_view> sharps = sharp_names();
+  member.optional(
+      "sharp", choice_type(sharps),
+      "Which SHARP its switches have; a stack whose communication.sharp is true uses it",
+      [&](const JsonCursor& at) { out.sharp = sharps[at.choice(sharps)]; });
   member.optional("transport", shared_type("transport"), "Transport instead of the node's",
                   [&](const JsonCursor& at) {
                     read_transport_choice(at, presets, out.transport, out.own_transport);

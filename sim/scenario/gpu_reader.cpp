@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "sim/scenario/declared_members.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/spec_readers.hpp"
@@ -79,7 +81,7 @@ void declare_host(const DeclaredMembers& member, HostSpec& out) {
 void declare_gpu(const DeclaredMembers& member, const PresetStore& presets, GpuSpec& out) {
   member.optional("about", out.about, "What it is");
   member.required("architecture", out.architecture,
-                  "volta, ampere, hopper, blackwell, cdna2 or cdna3");
+                  "volta, ampere, ada, hopper, blackwell, blackwell_rtx, cdna2, cdna3 or cdna4");
   member.required("sm_count", out.sm_count, 1, 100'000,
                   "Streaming multiprocessors (compute units on AMD)");
   member.required("peak_fp16", out.peak_fp16, kPeak, "Dense");
@@ -111,6 +113,19 @@ void declare_gpu(const DeclaredMembers& member, const PresetStore& presets, GpuS
                   "The same between repeats of one kernel on one GPU");
 }
 
+namespace {
+
+/// The transport of a node as a file says it.
+nlohmann::ordered_json written_transport(NodeSpec& node) {
+  nlohmann::ordered_json out;
+  if (!node.own_transport) return node.transport;
+  if (!node.transport.empty()) out["preset"] = node.transport;
+  declare_transport(DeclaredMembers::writing(out), *node.own_transport);
+  return out;
+}
+
+}  // namespace
+
 void declare_node(const DeclaredMembers& member, const PresetStore& presets, NodeSpec& out) {
   member.optional("about", out.about, "What it is");
   // Named, or refined from the preset that it names, else from what the node has.
@@ -129,10 +144,12 @@ void declare_node(const DeclaredMembers& member, const PresetStore& presets, Nod
                   "GPUs that reach each other over NVLink; may span nodes");
   member.required("nics", out.nics, 1, kMaxGpusPerNode, "NICs of a node for the compute fabric");
   member.required("nic_bandwidth", out.nic_bandwidth, kRate, "One direction, each NIC");
-  member.required("transport", shared_type("transport"), "Default transport",
-                  [&](const JsonCursor& at) {
-                    read_transport_choice(at, presets, out.transport, out.own_transport);
-                  });
+  member.required(
+      "transport", shared_type("transport"), "Default transport",
+      [&](const JsonCursor& at) {
+        read_transport_choice(at, presets, out.transport, out.own_transport);
+      },
+      [&] { return written_transport(out); });
   member.optional(
       "chassis", "chassis", "The server around the GPUs: what it draws",
       "A preset with changes, or a chassis of one's own",

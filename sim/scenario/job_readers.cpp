@@ -1,9 +1,14 @@
 #include "sim/scenario/job_readers.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <fmt/format.h>
 #include <functional>
 #include <set>
+#include <vector>
+
+#include <nlohmann/json.hpp>
 
 #include "sim/scenario/claim.hpp"
 #include "sim/scenario/names.hpp"
@@ -74,6 +79,27 @@ void read_recompute(const JsonCursor& from, ScenarioDraft& draft) {
   from.finish();
 }
 
+using Json = nlohmann::ordered_json;
+
+Json list_or_balanced(const std::vector<int>& list, bool balanced) {
+  if (balanced) return "balanced";
+  return list.empty() ? Json(nullptr) : Json(list);
+}
+
+/// Nothing without samples. What several lengths come to is rounded to a whole one.
+Json written_sample_tokens(double tokens) {
+  if (tokens <= 0) return nullptr;
+  return static_cast<std::int64_t>(std::llround(tokens));
+}
+
+Json written_recompute(ScenarioDraft& draft) {
+  if (!draft.recompute) return nullptr;
+  if (*draft.recompute != Recompute::selective) return name_of(*draft.recompute);
+  Json out;
+  declare_recompute(DeclaredMembers::writing(out), draft.modules);
+  return out;
+}
+
 }  // namespace
 
 std::filesystem::path file_of_scenario(const std::string& scenario, const JsonCursor& from) {
@@ -142,14 +168,15 @@ void declare_parallelism(const DeclaredMembers& member, ScenarioDraft& draft) {
       "output", draft.output, kEndPlaceNames,
       "The same of the output projection and the loss, on the last stage; default: automatic");
   static_assert(kMaxLayers == 10'000);
-  member.optional("layers_per_stage",
-                  written_type(R"({"anyOf": [{"enum": ["balanced"]}, {"type": "array",
+  member.optional(
+      "layers_per_stage", written_type(R"({"anyOf": [{"enum": ["balanced"]}, {"type": "array",
       "items": {"type": "integer", "minimum": 0, "maximum": 10000},
       "minItems": 1, "maxItems": 10002}]})"),
-                  "Layers of every virtual stage, chunk by chunk (pipeline x virtual_stages "
-                  "numbers), or \"balanced\": so that the slowest stage is as fast as it can be "
-                  "within memory; default: even",
-                  [&](const JsonCursor& at) { read_layers_per_stage(at, draft); });
+      "Layers of every virtual stage, chunk by chunk (pipeline x virtual_stages "
+      "numbers), or \"balanced\": so that the slowest stage is as fast as it can be "
+      "within memory; default: even",
+      [&](const JsonCursor& at) { read_layers_per_stage(at, draft); },
+      [&] { return list_or_balanced(draft.layers_per_stage, draft.balanced_layers); });
 }
 
 void declare_lora(const DeclaredMembers& member, Adapters& out) {
@@ -157,18 +184,26 @@ void declare_lora(const DeclaredMembers& member, Adapters& out) {
   constexpr ValueType kModule = choice_type(kAdapterModuleNames);
   member.required("rank", out.rank, 1, kMostRank,
                   "Width of the adapters, a multiple of the tensor-parallel width");
-  out.modules.fill(true);
-  member.optional("modules", list_type(kModule, kAdapterModuleNames.size(), 1),
-                  "Products that have an adapter; default: all that the model has. qkv of latent "
-                  "attention: those that compress",
-                  [&](const JsonCursor& at) {
-                    out.modules.fill(false);
-                    read_choices(at, kAdapterModuleNames,
-                                 [&](std::size_t module) { out.modules[module] = true; });
-                    if (std::ranges::none_of(out.modules, std::identity{})) {
-                      at.fail("the products that have an adapter, or no such key");
-                    }
-                  });
+  if (member.object() != nullptr) out.modules.fill(true);
+  member.optional(
+      "modules", list_type(kModule, kAdapterModuleNames.size(), 1),
+      "Products that have an adapter; default: all that the model has. qkv of latent "
+      "attention: those that compress",
+      [&](const JsonCursor& at) {
+        out.modules.fill(false);
+        read_choices(at, kAdapterModuleNames,
+                     [&](std::size_t module) { out.modules[module] = true; });
+        if (std::ranges::none_of(out.modules, std::identity{})) {
+          at.fail("the products that have an adapter, or no such key");
+        }
+      },
+      [&] {
+        nlohmann::ordered_json names = nlohmann::ordered_json::array();
+        for (std::size_t i = 0; i < out.modules.size(); ++i) {
+          if (out.modules[i]) names.push_back(kAdapterModuleNames[i]);
+        }
+        return names;
+      });
   member.optional("base", out.base, kBaseFormatNames,
                   "How the frozen weights of layers are stored; nf4 (QLoRA): 4 bits, made 16 bit "
                   "before each use; default: bf16");
@@ -201,14 +236,16 @@ void declare_batch(const DeclaredMembers& member, ScenarioDraft& draft) {
                   "Sequences of a step, over all replicas");
   member.optional("micro", out.micro_sequences, 1, kMaxSequences,
                   "Sequences of a micro batch, per replica; default: 1");
-  member.optional("micro_batches", written_type(R"({"anyOf": [
+  member.optional(
+      "micro_batches", written_type(R"({"anyOf": [
                     {"enum": ["balanced"]},
                     {"type": "array", "items": {"type": "integer", "minimum": 1, "maximum": 65536},
                      "minItems": 1}]})"),
-                  "Micro batches of each data-parallel replica, or of each replica on each pool of "
-                  "nodes, or \"balanced\": in proportion to their speed; with \"micro\" they make "
-                  "up \"sequences\"; default: equal",
-                  [&](const JsonCursor& at) { read_micro_batches(at, draft); });
+      "Micro batches of each data-parallel replica, or of each replica on each pool of "
+      "nodes, or \"balanced\": in proportion to their speed; with \"micro\" they make "
+      "up \"sequences\"; default: equal",
+      [&](const JsonCursor& at) { read_micro_batches(at, draft); },
+      [&] { return list_or_balanced(draft.micro_batches, draft.balanced_batch); });
   member.required("tokens", out.tokens, 1, kMaxTokens, "Tokens of a sequence");
   member.optional(
       "sample_tokens", written_type(R"({"anyOf": [
@@ -219,12 +256,15 @@ void declare_batch(const DeclaredMembers& member, ScenarioDraft& draft) {
       "Of packed sequences, whose samples do not attend to each other: tokens of every "
       "sample, or lengths of samples that stand for all; default: a sequence is one "
       "sample",
-      [&](const JsonCursor& at) { out.sample_tokens = read_sample_tokens(at, out.tokens); });
+      [&](const JsonCursor& at) { out.sample_tokens = read_sample_tokens(at, out.tokens); },
+      [&] { return written_sample_tokens(out.sample_tokens); });
 }
 
 void declare_recompute(const DeclaredMembers& member, RecomputeModules& out) {
-  member.optional("modules", shared_type("recompute_modules"), "",
-                  [&](const JsonCursor& at) { out = read_recompute_modules(at); });
+  member.optional(
+      "modules", shared_type("recompute_modules"), "",
+      [&](const JsonCursor& at) { out = read_recompute_modules(at); },
+      [&] { return written_modules(out); });
   member.optional("products", out.products, Dimension::share, kShare,
                   "Share of the matrix products that run again (per-operation checkpointing); "
                   "default: 0");
@@ -258,16 +298,18 @@ void declare_job(const DeclaredMembers& member, ScenarioDraft& draft) {
       "precision", draft.precision, precision_names(),
       "Format of the matrix products; default: bf16, or fp16 where the GPU has no bf16");
   // spec_schemas() adds the object.
-  member.optional("recompute", written_type(R"({"anyOf": [
+  member.optional(
+      "recompute", written_type(R"({"anyOf": [
                     {"description": "selective: the attention core",
                      "enum": ["none", "selective", "full"]}]})"),
-                  "Activations computed again in the backward pass; default: none",
-                  [&](const JsonCursor& at) { read_recompute(at, draft); });
+      "Activations computed again in the backward pass; default: none",
+      [&](const JsonCursor& at) { read_recompute(at, draft); },
+      [&] { return written_recompute(draft); });
   member.optional("routing", draft,
                   "How unevenly tokens fall on experts, and how many an expert takes; default: "
                   "evenly, all",
                   declare_expert_routing);
-  member.optional("lora", draft.adapters,
+  member.optional("lora", draft.adapters, draft.adapters.any(),
                   "Low-rank adapters (LoRA, QLoRA): all other weights are frozen; default: all "
                   "weights are trained",
                   declare_lora);
@@ -280,21 +322,17 @@ void declare_job(const DeclaredMembers& member, ScenarioDraft& draft) {
 
 void declare_stragglers(const DeclaredMembers& member, ScenarioDraft& draft) {
   constexpr std::size_t kMostStragglers = 100'000;
-  member.optional(
-      "stragglers", kMostStragglers, "One GPU", "GPUs that are slower than their kind",
-      [](const DeclaredMembers& one) {
-        Straggler straggler;
-        declare_straggler(one, straggler);
-      },
-      [&](const JsonCursor& list) {
-        std::set<int> known;
-        for (const JsonCursor& element : list.elements(kMostStragglers)) {
-          Straggler& straggler = draft.stragglers.emplace_back();
-          declare_straggler({element, Extent::whole}, straggler);
-          if (!known.insert(straggler.gpu).second) element.at("gpu").fail("each GPU once");
-          element.finish();
-        }
-      });
+  member.optional("stragglers", kMostStragglers, "One GPU", "GPUs that are slower than their kind",
+                  draft.stragglers, declare_straggler, [&](const JsonCursor& list) {
+                    std::set<int> known;
+                    for (const JsonCursor& element : list.elements(kMostStragglers)) {
+                      Straggler& straggler = draft.stragglers.emplace_back();
+                      declare_straggler({element, Extent::whole}, straggler);
+                      if (!known.insert(straggler.gpu).second)
+                        element.at("gpu").fail("each GPU once");
+                      element.finish();
+                    }
+                  });
 }
 
 void declare_expectation(const DeclaredMembers& member, Expectation& out) {

@@ -14,7 +14,7 @@
 namespace lockstep {
 namespace {
 
-constexpr Interval kVisionWeights{0, 1e12};
+constexpr Interval kWeightsBeside{0, 1e12};
 
 void declare_experts(const DeclaredMembers& member, ExpertShape& out) {
   constexpr int kMostExperts = 65'536;
@@ -54,43 +54,21 @@ void declare_latent_attention(const DeclaredMembers& member, TransformerShape& o
   out.head_dim = (l.nope_dim + l.rope_dim + l.value_dim) / 2;
 }
 
-void declare_mamba(const DeclaredMembers& member, MambaShape& out) {
-  member.required("heads", out.heads, 1, kMaxHeads, "Heads");
-  member.required("head_dim", out.head_dim, 1, kMaxWidth, "Columns of a head");
-  member.required("groups", out.groups, 1, kMaxHeads,
-                  "Groups of heads that share B and C, a divisor of the heads");
-  member.required("state", out.state, 1, kMaxWidth, "Width of a head's state");
-  member.optional("kernel", out.kernel, 1, 64, "Tokens that the convolution sees; default: 4");
-  member.optional("chunk", out.chunk, 1, kMaxTokens,
-                  "Tokens that the recurrence's kernels take together; default: 256");
-  member.optional("step_rank", out.step_rank, 1, kMaxWidth,
-                  "Mamba-1, with head_dim 1 and 1 group: rank of its step sizes (dt_rank)");
-  const JsonCursor* from = member.object();
-  if (from == nullptr) return;
-  if (out.first_generation() && (out.head_dim != 1 || out.groups != 1)) {
-    from->fail("a head_dim of 1 and 1 group beside \"step_rank\", as Mamba-1 has");
+/// The object of a mixer's numbers.
+void declare_mixer(const DeclaredMembers& member, const MixerKind& kind, TransformerShape& out) {
+  for (const MixerMember& one : kind.members) {
+    if (one.flag != nullptr) {
+      member.optional(one.key, one.flag(out), one.sentence);
+    } else if (one.required) {
+      member.required(one.key, one.number(out), one.low, one.high, one.sentence);
+    } else {
+      member.optional(one.key, one.number(out), one.low, one.high, one.sentence);
+    }
   }
-  if (out.heads % out.groups != 0) {
-    from->at("groups").fail("a divisor of " + std::to_string(out.heads) + " (heads)");
-  }
-}
-
-void declare_delta(const DeclaredMembers& member, DeltaShape& out) {
-  member.required("key_heads", out.key_heads, 1, kMaxHeads, "Heads of queries and keys");
-  member.required("value_heads", out.value_heads, 1, kMaxHeads,
-                  "Heads of values, each with a state: a multiple of key_heads");
-  member.required("key_dim", out.key_dim, 1, kMaxWidth, "Columns of a query and a key");
-  member.required("value_dim", out.value_dim, 1, kMaxWidth, "Columns of a value");
-  member.optional("kernel", out.kernel, 1, 64, "Tokens that the convolution sees; default: 4");
-  member.optional("chunk", out.chunk, 1, kMaxTokens,
-                  "Tokens that the recurrence's kernels take together; default: 64");
-  member.optional("channel_decay", out.channel_decay,
-                  "Kimi Delta Attention: a decay for each channel of a key, not for each head");
-  member.optional("gate_rank", out.gate_rank, 0, kMaxWidth,
-                  "Columns between the two products of the output gate; default: 0, one product");
-  const JsonCursor* from = member.object();
-  if (from != nullptr && out.value_heads % out.key_heads != 0) {
-    from->at("value_heads").fail("a multiple of " + std::to_string(out.key_heads) + " (key_heads)");
+  if (member.object() == nullptr || kind.fault == nullptr) return;
+  if (const std::optional<MixerFault> fault = kind.fault(out)) {
+    const JsonCursor at = fault->key.empty() ? *member.object() : member.object()->at(fault->key);
+    at.fail(fault->allowed);
   }
 }
 
@@ -114,7 +92,7 @@ void declare_index(const DeclaredMembers& member, KeyIndex& out) {
 
 std::vector<std::string_view> mixer_names() {
   std::vector<std::string_view> names;
-  for (const MixerKind& kind : mixer_kinds()) names.push_back(kind.name);
+  for (const MixerKind* kind : mixer_kinds()) names.push_back(kind->name);
   return names;
 }
 
@@ -133,26 +111,45 @@ void declare_kind(const DeclaredMembers& member, KindShape& out) {
   member.optional("output_gate", out.output_gate, "A gate for each column of what attention gives");
   member.optional("window", out.window, 1, kMaxTokens,
                   "Tokens that attention looks back; default: all");
+  member.optional("chunked", out.chunked, "The window is a chunk that attention does not leave");
+  member.optional("bidirectional", out.bidirectional,
+                  "Attention sees later tokens too: a layer of an encoder");
+  member.optional("cross", out.cross,
+                  "Attention over an encoder's result, as long as the sequence, behind the mixer");
   member.optional("compression", out.compression, 1, kMaxTokens,
                   "Tokens of which one key is made, seen beside the window; default: none");
   member.optional("index", out.index, out.index.keys > 0,
                   "Attention goes over the keys that an index chooses", declare_index);
   member.optional("ffn", out.ffn, 0, kMaxWidth, "Width of its MLP; default: 0, none");
   member.optional("experts", out.experts, "Experts in place of an MLP");
+  member.optional("parallel", out.parallel,
+                  "Mixer and MLP read the same input, and one sum takes both results");
 }
 
 void require_known_parts(const JsonCursor& from, const KindShape& kind,
                          const TransformerShape& model) {
-  const auto needs = [&](bool used, bool there, const char* key, const char* what) {
-    if (used && !there)
-      from.at(key).fail(std::string("no such kind, unless the model has ") + what);
+  const auto needs = [&](bool used, bool there, const char* key, const std::string& what) {
+    if (used && !there) from.at(key).fail("no such kind, unless the model has " + what);
   };
-  needs(kind.mixer == Mixer::mamba, model.mamba.heads > 0, "mixer", "\"mamba\"");
-  needs(kind.mixer == Mixer::delta, model.delta.key_heads > 0, "mixer", "\"delta\"");
+  const MixerKind& mixer = info(kind.mixer);
+  needs(mixer.known != nullptr, mixer.known != nullptr && mixer.known(model), "mixer",
+        "\"" + std::string(mixer.name) + "\"");
   needs(kind.latent, model.latent.key_value_rank > 0, "latent", "\"latent_attention\"");
   needs(kind.experts, model.experts.count > 0, "experts", "\"experts\"");
   if (kind.experts && kind.ffn > 0) from.at("ffn").fail("0, where the kind has experts");
-  if (kind.compression > 0 && kind.window == 0) (void)from.at("window");
+  if ((kind.compression > 0 || kind.chunked) && kind.window == 0) (void)from.at("window");
+  if (kind.chunked && (kind.compression > 0 || kind.index.keys > 0)) {
+    from.at("chunked").fail("false beside compressed or chosen keys");
+  }
+  if (kind.bidirectional && (kind.window > 0 || kind.index.keys > 0)) {
+    from.at("bidirectional").fail("false beside a window or an index");
+  }
+  if (kind.cross && (kind.latent || kind.mixer == Mixer::none)) {
+    from.at("cross").fail("false, unless plain attention or another mixer is before it");
+  }
+  if (kind.parallel && (kind.ffn == 0 || kind.mixer == Mixer::none || kind.cross)) {
+    from.at("parallel").fail("false, unless the kind is one mixer and an MLP");
+  }
   const KindShape whole = complete_kind(model, kind);
   if (whole.heads % whole.kv_heads != 0) {
     const std::optional<JsonCursor> kv_heads = from.find("kv_heads");
@@ -179,53 +176,46 @@ void read_kinds(const JsonCursor& from, TransformerShape& out) {
   if (out.kinds.empty()) from.fail("an array with a kind at least");
 }
 
-/// A letter for each layer, of the kinds that the model declares.
-void read_kind_pattern(const JsonCursor& from, TransformerShape& out) {
-  const std::string text = from.string();
+/// What letters of a pattern stand for.
+struct Alphabet {
   std::string letters, words;
-  for (const KindShape& kind : out.kinds) {
-    letters += kind.letter;
-    words += (words.empty() ? "" : ", ") + kind.letter;
+};
+Alphabet alphabet_of(const TransformerShape& model) {
+  if (model.kinds.empty()) {
+    return {std::string(kPatternLetters), "M (Mamba), * (attention), - (MLP) and E (experts)"};
   }
-  if (text.find_first_not_of(letters) != std::string::npos) {
-    from.fail("letters of \"kinds\" (" + words + "), one for each layer");
+  Alphabet out{{}, "letters of \"kinds\" ("};
+  for (const KindShape& kind : model.kinds) {
+    out.words += (out.letters.empty() ? "" : ", ") + kind.letter;
+    out.letters += kind.letter;
   }
-  if (std::ssize(text) != out.layers) {
-    from.fail(std::to_string(out.layers) + " letters, one for each of \"layers\"");
-  }
-  out.pattern = text;
+  out.words += ")";
+  return out;
 }
 
 /// A letter for each layer.
 void read_pattern(const JsonCursor& from, TransformerShape& out) {
-  if (!out.kinds.empty()) return read_kind_pattern(from, out);
   const std::string text = from.string();
-  const std::size_t wrong = text.find_first_not_of(kPatternLetters);
-  if (wrong != std::string::npos) {
-    from.fail("M (Mamba), * (attention), - (MLP) and E (experts), one for each layer");
+  const auto [letters, words] = alphabet_of(out);
+  if (text.find_first_not_of(letters) != std::string::npos) {
+    from.fail(words + ", one for each layer");
   }
   if (std::ssize(text) != out.layers) {
     from.fail(std::to_string(out.layers) + " letters, one for each of \"layers\"");
   }
-  if (text.find('M') != std::string::npos && out.mamba.heads == 0) {
-    from.fail("no M, unless the model has \"mamba\"");
-  }
-  if (text.find('E') != std::string::npos && out.experts.count == 0) {
-    from.fail("no E, unless the model has \"experts\"");
-  }
+  const auto needs = [&](char letter, bool there, std::string_view what) {
+    if (!out.kinds.empty() || there || text.find(letter) == std::string::npos) return;
+    from.fail("no " + std::string(1, letter) + ", unless the model has \"" + std::string(what) +
+              "\"");
+  };
+  needs('M', out.mamba.heads > 0, "mamba");
+  needs('E', out.experts.count > 0, "experts");
   out.pattern = text;
 }
 
-}  // namespace
-
-void declare_model(const DeclaredMembers& member, TransformerShape& out) {
+void declare_attention(const DeclaredMembers& member, TransformerShape& out) {
   const JsonCursor* from = member.object();
   const bool whole = from != nullptr && member.extent() == Extent::whole;
-  member.optional("name", out.name, "As reports call it");
-  member.optional("about", text_type(), "What it is",
-                  [](const JsonCursor& at) { (void)at.string(); });
-  member.required("layers", out.layers, 1, kMaxLayers, "Decoder layers");
-  member.required("hidden", out.hidden, 1, kMaxWidth, "Width of the residual stream");
   member.required("heads", out.heads, 1, kMaxHeads, "Query heads");
   if (whole) out.kv_heads = out.heads;
   member.optional("kv_heads", out.kv_heads, 1, kMaxHeads,
@@ -237,16 +227,10 @@ void declare_model(const DeclaredMembers& member, TransformerShape& out) {
     from->at("heads").fail("at most \"hidden\", " + std::to_string(out.hidden) +
                            ", where \"head_dim\" is left out");
   }
-  member.required("ffn", out.ffn, 1, kMaxWidth, "Width of the MLP");
-  member.required("vocabulary", out.vocabulary, 1, kMaxVocabulary,
-                  "Rows of the embedding, after padding");
-  member.optional("gated", out.gated, "SwiGLU or GeGLU: three MLP matrices instead of two");
-  member.optional("tied", out.tied, "Input embedding and output projection share weights");
-  member.optional("learned_positions", out.learned_positions, "A learned position table");
-  member.optional("max_positions", out.max_positions, 0, kMaxTokens,
-                  "Rows of the learned position table");
-  member.optional("biases", out.biases, "Matrices have biases");
-  member.optional("rotary", out.rotary, "Rotary position embedding");
+}
+
+/// How a layer differs from the plain one of widths, norms and positions.
+void declare_blocks(const DeclaredMembers& member, TransformerShape& out) {
   member.optional("experts", out.experts, out.experts.count > 0,
                   "Mixture of experts in place of the MLP", declare_experts);
   member.optional("latent_attention", out, out.latent.key_value_rank > 0,
@@ -261,14 +245,24 @@ void declare_model(const DeclaredMembers& member, TransformerShape& out) {
   member.optional(
       "window_layers", out.window_layers, 1, kMaxLayers,
       "How many of every window_interval layers are windowed (Gemma 3: 5 of 6); default: 1");
+  member.optional("chunked", out.chunked,
+                  "Windows are chunks of the sequence that attention does not leave (Llama 4)");
+  member.optional("bidirectional", out.bidirectional,
+                  "An encoder: attention sees later tokens too");
+  member.optional("parallel", out.parallel,
+                  "Attention and MLP read the same input, and one sum takes both results");
+  member.optional("separate_norms", out.separate_norms,
+                  "Parallel attention and MLP have a norm each (GPT-NeoX)");
   member.optional("predicted_tokens", out.predicted_tokens, 0, 64,
                   "Further tokens that are predicted, by a layer and the output projection each "
                   "(DeepSeek-V3: 1); default: 0");
-  member.optional("mamba", out.mamba, out.mamba.heads > 0,
-                  "The mixers of a hybrid model, Mamba-2 unless step_rank is there", declare_mamba);
-  member.optional("delta", out.delta, out.delta.key_heads > 0,
-                  "Gated delta nets: linear attention whose state forgets and is corrected",
-                  declare_delta);
+  for (const MixerKind* kind : mixer_kinds()) {
+    if (kind->known == nullptr) continue;
+    member.optional(kind->name, out, kind->known(out), kind->sentence,
+                    [kind](const DeclaredMembers& inner, TransformerShape& model) {
+                      declare_mixer(inner, *kind, model);
+                    });
+  }
   member.optional("low_rank", out.low_rank, out.low_rank.query_rank > 0,
                   "Plain attention with compressed queries, and its result in groups through "
                   "narrow products",
@@ -276,33 +270,78 @@ void declare_model(const DeclaredMembers& member, TransformerShape& out) {
   member.optional("residual_streams", out.residual_streams, 1, 64,
                   "Residual streams that blocks read from and write to (hyper-connections); "
                   "default: 1");
-  member.optional("vision_parameters", out.vision_parameters, kVisionWeights,
+  member.optional("vision_parameters", out.vision_parameters, kWeightsBeside,
                   "Weights of a tower that turns images into tokens, stored and trained; no "
                   "images: it computes nothing; default: 0");
+  member.optional(
+      "other_parameters", out.other_parameters, kWeightsBeside,
+      "Weights beside the embedding that no layer has and that compute next to nothing: "
+      "an embedding's norm, a pooler; default: 0");
+}
+
+void declare_kinds(const DeclaredMembers& member, TransformerShape& out) {
   member.optional(
       "kinds", kMostKinds, "A kind of layer; numbers left out are the model's",
       "Kinds of layers, where they differ by more than experts and windows; \"pattern\" has the "
       "letter of one for each layer",
-      [](const DeclaredMembers& kind) {
-        KindShape described;
-        declare_kind(kind, described);
-      },
-      [&](const JsonCursor& at) { read_kinds(at, out); });
-  member.optional("pattern", written_type(R"({"type": "string", "pattern": "^[A-Za-z*-]+$"})"),
-                  "Of hybrid models: a letter for each layer, which is one block: M Mamba, * "
-                  "attention, - MLP, E experts; or the letters of \"kinds\"",
-                  [&](const JsonCursor& at) { read_pattern(at, out); });
-  if (from == nullptr) return;
-  if (!out.kinds.empty() && out.pattern.empty()) (void)from->at("pattern");
-  if (!out.pattern.empty() && std::ssize(out.pattern) != out.layers) {
-    from->at("layers").fail(std::to_string(out.pattern.size()) + " (letters of its pattern)");
+      out.kinds, declare_kind, [&](const JsonCursor& at) { read_kinds(at, out); });
+  member.optional(
+      "pattern", written_type(R"({"type": "string", "pattern": "^[A-Za-z*-]+$"})"),
+      "Of hybrid models: a letter for each layer, which is one block: M Mamba, * "
+      "attention, - MLP, E experts; or the letters of \"kinds\"",
+      [&](const JsonCursor& at) { read_pattern(at, out); },
+      [&] { return std::string_view(out.pattern); });
+}
+
+/// Rules across members.
+void check_model(const JsonCursor& from, const TransformerShape& model) {
+  const auto at = [&](std::string_view key) { return from.find(key).value_or(from); };
+  if (model.chunked && model.window == 0) (void)from.at("window");
+  if (model.bidirectional && model.window > 0) {
+    at("bidirectional").fail("false beside a window");
   }
-  if (out.heads % out.kv_heads != 0) {
-    const std::optional<JsonCursor> kv_heads = from->find("kv_heads");
-    const JsonCursor wrong = kv_heads ? *kv_heads : from->at("heads");
-    wrong.fail(kv_heads ? "a divisor of " + std::to_string(out.heads) + " (heads)"
-                        : "a multiple of " + std::to_string(out.kv_heads) + " (kv_heads)");
+  if (model.bidirectional && model.predicted_tokens > 0) {
+    at("predicted_tokens").fail("0, as an encoder predicts no further tokens");
   }
+  if (model.parallel && model.experts.count > 0) {
+    at("parallel").fail("false, where the model has experts");
+  }
+  if (model.separate_norms && !model.parallel && model.kinds.empty()) {
+    at("separate_norms").fail("false, unless attention and MLP are parallel");
+  }
+  if (!model.kinds.empty() && model.pattern.empty()) (void)from.at("pattern");
+  if (!model.pattern.empty() && std::ssize(model.pattern) != model.layers) {
+    from.at("layers").fail(std::to_string(model.pattern.size()) + " (letters of its pattern)");
+  }
+  if (model.heads % model.kv_heads == 0) return;
+  const std::optional<JsonCursor> kv_heads = from.find("kv_heads");
+  const JsonCursor wrong = kv_heads ? *kv_heads : from.at("heads");
+  wrong.fail(kv_heads ? "a divisor of " + std::to_string(model.heads) + " (heads)"
+                      : "a multiple of " + std::to_string(model.kv_heads) + " (kv_heads)");
+}
+
+}  // namespace
+
+void declare_model(const DeclaredMembers& member, TransformerShape& out) {
+  member.optional("name", out.name, "As reports call it");
+  member.optional("about", text_type(), "What it is",
+                  [](const JsonCursor& at) { (void)at.string(); });
+  member.required("layers", out.layers, 1, kMaxLayers, "Decoder layers");
+  member.required("hidden", out.hidden, 1, kMaxWidth, "Width of the residual stream");
+  declare_attention(member, out);
+  member.required("ffn", out.ffn, 1, kMaxWidth, "Width of the MLP");
+  member.required("vocabulary", out.vocabulary, 1, kMaxVocabulary,
+                  "Rows of the embedding, after padding");
+  member.optional("gated", out.gated, "SwiGLU or GeGLU: three MLP matrices instead of two");
+  member.optional("tied", out.tied, "Input embedding and output projection share weights");
+  member.optional("learned_positions", out.learned_positions, "A learned position table");
+  member.optional("max_positions", out.max_positions, 0, kMaxTokens,
+                  "Rows of the learned position table");
+  member.optional("biases", out.biases, "Matrices have biases");
+  member.optional("rotary", out.rotary, "Rotary position embedding");
+  declare_blocks(member, out);
+  declare_kinds(member, out);
+  if (member.object() != nullptr) check_model(*member.object(), out);
 }
 
 }  // namespace lockstep

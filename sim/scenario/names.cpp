@@ -2,6 +2,7 @@
 
 #include <cstddef>
 
+#include "models/collectives/collective_options.hpp"
 #include "models/kernels/attention.hpp"
 #include "models/pipeline/schedule.hpp"
 
@@ -22,6 +23,7 @@ std::vector<std::string_view> attention_names() { return names_in(attention_kern
 std::vector<std::string_view> schedule_names() { return names_in(schedules()); }
 std::vector<std::string_view> fabric_kind_names() { return names_in(fabric_kinds()); }
 std::vector<std::string_view> routing_names() { return names_in(routings()); }
+std::vector<std::string_view> sharp_names() { return names_in(sharp_generations()); }
 
 std::string_view name_of(Precision precision) { return info(precision).name; }
 std::string_view name_of(Sharding sharding) {

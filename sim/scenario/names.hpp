@@ -14,6 +14,7 @@ namespace lockstep {
 
 // In the order of each enumeration.
 inline constexpr std::array<std::string_view, 4> kShardingNames{"none", "zero1", "zero2", "zero3"};
+inline constexpr std::array<std::string_view, 2> kCongestionControlNames{"none", "dcqcn"};
 inline constexpr std::array<std::string_view, 2> kExpertDispatchNames{"all_to_all", "two_level"};
 /// Of RecomputeModules, in its order.
 inline constexpr std::array<std::string_view, 8> kRecomputeModuleNames{
@@ -37,6 +38,7 @@ std::vector<std::string_view> attention_names();
 std::vector<std::string_view> schedule_names();
 std::vector<std::string_view> fabric_kind_names();
 std::vector<std::string_view> routing_names();
+std::vector<std::string_view> sharp_names();
 
 std::string_view name_of(Precision precision);
 std::string_view name_of(Sharding sharding);

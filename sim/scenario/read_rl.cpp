@@ -22,9 +22,16 @@ constexpr std::array kAlgorithms{
     RlAlgorithm{"rloo", "RLOO", true, false, false, true, "Ahmadian et al. 2024, arXiv:2402.14740"},
     RlAlgorithm{"dapo", "DAPO", false, false, false, true,
                 "Yu et al. 2025, arXiv:2503.14476, section 3"},
+    RlAlgorithm{"dpo", "DPO", true, false, false, false,
+                "Rafailov et al. 2023, arXiv:2305.18290, equation 7", true, 2},
+    RlAlgorithm{"simpo", "SimPO", false, false, false, false,
+                "Meng et al. 2024, arXiv:2405.14734, section 2.3", true, 2},
+    RlAlgorithm{"distillation", "Distillation", false, false, false, false,
+                "Hinton et al. 2015, arXiv:1503.02531, section 2", true, 1, true},
 };
 constexpr std::array<std::string_view, kAlgorithms.size()> kAlgorithmNames{
-    kAlgorithms[0].name, kAlgorithms[1].name, kAlgorithms[2].name, kAlgorithms[3].name};
+    kAlgorithms[0].name, kAlgorithms[1].name, kAlgorithms[2].name, kAlgorithms[3].name,
+    kAlgorithms[4].name, kAlgorithms[5].name, kAlgorithms[6].name};
 constexpr std::string_view kDefaultEngine = "vllm";
 constexpr std::array<std::string_view, 2> kCacheNames{"bf16", "fp8"};
 constexpr int kMostInBatch = 1 << 20;
@@ -101,14 +108,17 @@ void check_pool(const JsonCursor& from, const Scenario& training, const Generati
   }
 }
 
+/// What another model gives for a token.
+enum class Gives : std::uint8_t { score, logits };
+
 /// The scenario with another model in the actor's place, on the same GPUs in the same layout.
 /// Scores are one number a token: no projection on the vocabulary.
 Scenario with_model(const JsonCursor& from, const std::string& file, std::string_view text,
-                    const PresetStore& presets, ScenarioOptions options) {
+                    const PresetStore& presets, ScenarioOptions options, Gives gives) {
   options.set.push_back("model=" + write_json(from.json()));
   try {
     Scenario scenario = read_scenario(file, text, presets, options);
-    scenario.job.model.vocabulary = scenario.job.parallelism.tensor;
+    if (gives == Gives::score) scenario.job.model.vocabulary = scenario.job.parallelism.tensor;
     return scenario;
   } catch (const InputError& error) {
     InputProblem problem = error.problem();
@@ -121,7 +131,43 @@ Scenario with_model(const JsonCursor& from, const std::string& file, std::string
   }
 }
 
+/// Nothing is generated: what belongs to a rollout has no place.
+void complete_offline(const JsonCursor& from, RlSpec& out) {
+  for (const std::string_view key : {"generations", "generation", "schedule", "log_probabilities",
+                                     "critic", "reward_model", "reward_time"}) {
+    if (const auto given = from.find(key)) {
+      given->fail(fmt::format("no such key beside {}, which learns from text that is there",
+                              out.algorithm->name));
+    }
+  }
+  out.generations = out.algorithm->responses;
+  out.log_probabilities = false;
+  const int most = kMostInBatch / out.generations;
+  if (out.prompts > most) (void)from.at("prompts").integer(1, most);
+  if (out.updates > out.samples()) (void)from.at("updates").integer(1, out.samples());
+}
+
+/// The model whose logits the actor learns, of the actor's words.
+std::optional<Scenario> read_teacher(const JsonCursor& from, const Scenario& actor,
+                                     const RlAlgorithm& algorithm, const JsonCursor& root,
+                                     std::string_view text, const PresetStore& presets,
+                                     const ScenarioOptions& options) {
+  const std::optional<JsonCursor> given = from.find("teacher");
+  if (!algorithm.teacher) {
+    if (given) given->fail(fmt::format("no such key beside {}", algorithm.name));
+    return std::nullopt;
+  }
+  const JsonCursor at = from.at("teacher");
+  Scenario teacher = with_model(at, root.file(), text, presets, options, Gives::logits);
+  if (teacher.job.model.vocabulary != actor.job.model.vocabulary) {
+    at.fail(fmt::format("a model of {} words, those of {}", actor.job.model.vocabulary,
+                        actor.job.model.name));
+  }
+  return teacher;
+}
+
 void complete_counts(const JsonCursor& from, RlSpec& out) {
+  if (out.algorithm->offline) return complete_offline(from, out);
   const int most = kMostInBatch / out.prompts;
   const auto given =
       out.algorithm->groups ? std::optional(from.at("generations")) : from.find("generations");
@@ -146,7 +192,7 @@ std::optional<Scenario> read_scorer(const std::optional<JsonCursor>& from, bool 
   const bool given = from && (from->is_object() || from->is_string());
   const bool wanted = given || (from ? from->boolean() : by_default);
   if (!wanted) return std::nullopt;
-  return with_model(given ? *from : root.at("model"), file, text, presets, options);
+  return with_model(given ? *from : root.at("model"), file, text, presets, options, Gives::score);
 }
 
 }  // namespace
@@ -232,7 +278,8 @@ void declare_rl(const DeclaredMembers& member, RlSpec& out) {
   const auto later = [](const JsonCursor&) {};  // read_scorer(): with the whole scenario
   member.required("algorithm", choice_type(kAlgorithmNames),
                   "Which models there are beside the actor: ppo has all, dapo none, grpo and rloo "
-                  "a reference",
+                  "a reference. dpo (with a reference), simpo and distillation (with a teacher) "
+                  "learn from text that is there",
                   [&](const JsonCursor& at) {
                     out.algorithm = &kAlgorithms[at.choice(kAlgorithmNames)];
                     out.reference = out.algorithm->reference;
@@ -249,15 +296,18 @@ void declare_rl(const DeclaredMembers& member, RlSpec& out) {
   member.required("responses", out.responses,
                   "How long responses get: log-normal and cut at most, or a list",
                   declare_responses);
-  member.required("generation", out.generation, "The engine and its replicas", declare_generation);
+  member.optional("generation", out.generation,
+                  "The engine and its replicas, where responses are generated", declare_generation);
   member.optional("schedule", out.schedule, kRlScheduleNames,
                   "Whether rollouts wait for training; the last two need nodes of their own; "
                   "default: synchronous");
   member.optional("packing", out.packing, "A training row holds several responses; default: true");
   member.optional("log_probabilities", out.log_probabilities,
                   "The trainer computes those of the old policy anew; default: true");
-  member.optional("reference", out.reference,
-                  "A frozen copy of the actor scores responses; default: as the algorithm says");
+  member.optional(
+      "reference", out.reference,
+      "A frozen copy of the actor scores responses; default: as the algorithm says; false "
+      "where its log-probabilities were computed before");
   member.optional("critic", kScorer,
                   "A value model that is trained along: true (of the actor's shape), false or a "
                   "model; default: as the algorithm says",
@@ -266,13 +316,13 @@ void declare_rl(const DeclaredMembers& member, RlSpec& out) {
                   "A model that scores responses: true (of the actor's shape), false or a model; "
                   "default: as the algorithm says",
                   later);
+  member.optional("teacher", written_type(R"({"type": ["string", "object"]})"),
+                  "Of distillation: the model whose logits the actor learns", later);
   member.optional("reward_time", out.reward, Interval{0, 1e6},
                   "Of a reward that no GPU computes, while all wait; default: 0");
 }
 
 std::span<const RlAlgorithm> rl_algorithms() { return kAlgorithms; }
-
-bool has_rl(const JsonCursor& root) { return root.is_object() && root.find("rl").has_value(); }
 
 EngineSpec engine_preset(const PresetStore& presets, std::string_view name) {
   const std::string path = presets.path("engines", name);
@@ -295,14 +345,17 @@ RlScenario rl_scenario_of(const JsonCursor& root, std::string_view text, const P
   RlScenario out{.training = complete_measured(read_draft(root, presets), presets, options),
                  .rl = {}};
   out.training.folding = options.folding;
-  for (const char* other : {"run", "power", "training", "price", "stragglers"}) {
-    if (const auto key = root.find(other)) key->fail("no such key beside \"rl\"");
-  }
   if (out.training.expect && out.training.expect->mfu) {
     root.at("expect").at("mfu").fail(R"(no such key beside "rl": "step_time" is that of the step)");
   }
   if (const auto samples = root.at("batch").find("sample_tokens")) {
     samples->fail(R"(no such key beside "rl", whose "responses" are packed)");
+  }
+  const TransformerShape& model = out.training.job.model;
+  if (model.bidirectional || std::ranges::any_of(model.kinds, [](const KindShape& kind) {
+        return kind.bidirectional || kind.cross;
+      })) {
+    root.at("model").fail(R"(a decoder alone beside "rl", which generates token by token)");
   }
   const JsonCursor from = root.at("rl");
   RlSpec& rl = out.rl;
@@ -311,9 +364,12 @@ RlScenario rl_scenario_of(const JsonCursor& root, std::string_view text, const P
   declare_rl({from, Extent::whole}, rl);
   complete_counts(from, rl);
   complete_responses(from.at("responses"), rl.responses, assumptions);
-  const JsonCursor generation = from.at("generation");
-  rl.generation.engine = read_engine_choice(generation.find("engine"), presets, assumptions);
-  check_pool(generation, out.training, rl.generation);
+  rl.teacher = read_teacher(from, out.training, *rl.algorithm, root, text, presets, options);
+  if (!rl.algorithm->offline) {
+    const JsonCursor generation = from.at("generation");
+    rl.generation.engine = read_engine_choice(generation.find("engine"), presets, assumptions);
+    check_pool(generation, out.training, rl.generation);
+  }
   if (rl.schedule != RlSchedule::synchronous && rl.generation.nodes == 0) {
     from.at("schedule").fail(R"("synchronous", or nodes of its own for "generation")");
   }

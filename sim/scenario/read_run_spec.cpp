@@ -248,8 +248,6 @@ void read_rates(const JsonCursor& from, const PresetStore& presets, const Cluste
 
 }  // namespace
 
-bool has_run(const JsonCursor& root) { return root.is_object() && root.find("run").has_value(); }
-
 void declare_storage(const DeclaredMembers& member, StorageSpec& out) {
   member.optional("about", out.about, "");
   member.optional("network", out.network, kStorageNetworks,
@@ -370,7 +368,9 @@ JobFile read_job_file(const std::string& file, std::string_view text, const Pres
 JobFile read_job_file(const JsonCursor& root, const PresetStore& presets) {
   return root.read_whole([&] {
     JobFile out{.draft = read_draft(root, presets), .run = {}};
-    if (has_run(root)) out.run = read_run_spec(root.at("run"), presets, out.draft.site);
+    if (const auto run = root.find("run")) {
+      out.run = read_run_spec(*run, presets, out.draft.site);
+    }
     root.tell_unitless_sets(out.draft.assumptions);
     return out;
   });

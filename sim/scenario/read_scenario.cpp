@@ -12,6 +12,7 @@
 #include "models/spec/hugging_face.hpp"
 #include "sim/scenario/capabilities.hpp"
 #include "sim/scenario/declared_members.hpp"
+#include "sim/scenario/feature_rules.hpp"
 #include "sim/scenario/job_readers.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/read_cluster.hpp"
@@ -54,25 +55,6 @@ void read_cluster_into(const JsonCursor& from, const PresetStore& presets, Scena
   draft.site = std::move(cluster.site);
 }
 
-/// What of a scenario is worked out for equal nodes and replicas alone.
-void require_equal(const ScenarioDraft& draft, const JsonCursor& key) {
-  const bool equal = draft.pools.empty() && draft.micro_batches.empty() && !draft.balanced_batch;
-  if (!equal) key.fail("no such key beside cluster.pools or batch.micro_batches");
-}
-
-/// The features of the software that the scenario changes. A stack that does not say what it does
-/// has none.
-void read_switches(const JsonCursor& from, const PresetStore& presets, ScenarioDraft& draft) {
-  const StackSwitches before = draft.stack.switches.value_or(StackSwitches{});
-  StackSwitches switches = before;
-  declare_switches({from, Extent::changes}, switches);
-  if (switches == before) return;
-  if (!draft.stack.switches) {
-    from.fail("no feature of the software, as " + draft.stack.name + " does not say what it does");
-  }
-  change_switches(switches, presets, draft);
-}
-
 /// The preset, or the file of one: beside the scenario, or where the command runs if it was given
 /// there.
 std::string read_stack_name(const JsonCursor& from, const PresetStore& presets,
@@ -107,9 +89,7 @@ void read_stack_choice(const std::optional<JsonCursor>& from, const PresetStore&
   }
   if (!is_object) return;
   if (const auto allow = from->find("allow")) draft.stack.allowed = read_allowed(*allow);
-  read_switches(*from, presets, draft);
-  declare_stack({*from, Extent::changes}, draft.stack);
-  from->finish();
+  change_stack(*from, presets, draft);
 }
 
 /// What was measured is of the job as the file has it, unless both are changed.
@@ -163,12 +143,10 @@ ScenarioDraft draft_of(const JsonCursor& root, const PresetStore& presets) {
   read_job_draft(root, presets, draft);
   declare_reckoning({root, Extent::whole}, draft);
   settle_expectation(root, draft);
-  // Of days to months: sim/scenario/read_run_spec.cpp.
-  if (const auto run = root.find("run")) require_equal(draft, *run);
-  // Of reinforcement learning: sim/scenario/read_rl.cpp.
-  if (const auto rl = root.find("rl")) require_equal(draft, *rl);
+  (void)root.find("run");  // of days to months: sim/scenario/read_run_spec.cpp
+  (void)root.find("rl");   // of reinforcement learning: sim/scenario/read_rl.cpp
+  check_features(root, !draft.pools.empty(), !draft.micro_batches.empty() || draft.balanced_batch);
   if (const auto power = root.find("power")) {
-    require_equal(draft, *power);
     draft.power = read_power(*power, presets, draft.site, draft.assumptions);
   }
   if (const auto cost = root.find("cost")) {

@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "sim/scenario/feature_rules.hpp"
 #include "sim/scenario/read_profile.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/scenario/shared_scenario.hpp"
@@ -165,6 +166,8 @@ SharedScenario shared_scenario_of(const JsonCursor& root, const PresetStore& pre
                                   std::span<const std::string> profiles) {
   SharedScenario shared;
   shared.file = root.file();
+  const JsonCursor cluster = root.at("cluster");
+  check_features(root, cluster.is_object() && cluster.find("pools"), false);
   if (const auto schema = root.find("$schema")) (void)schema->string();
   if (const auto about = root.find("about")) shared.about = about->string();
   shared.cluster = read_cluster(root.at("cluster"), presets);
@@ -197,10 +200,6 @@ SharedScenario shared_scenario_of(const JsonCursor& root, const PresetStore& pre
 }
 
 }  // namespace
-
-bool is_shared_scenario(const JsonCursor& root) {
-  return root.is_object() && root.find("jobs").has_value();
-}
 
 SharedScenario read_shared_scenario(const JsonCursor& root, const PresetStore& presets,
                                     std::span<const std::string> profiles) {

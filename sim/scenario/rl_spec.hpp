@@ -1,5 +1,6 @@
 /// What a scenario's "rl" says: a step of reinforcement learning after pre-training (RLHF, RLVR),
-/// from the rollout to new weights in the engine that generates.
+/// from the rollout to new weights in the engine that generates; or one of what learns from text
+/// that is there with other models beside it, preference optimisation and distillation.
 #pragma once
 
 #include <optional>
@@ -25,6 +26,9 @@ struct RlAlgorithm {
   bool reward_model;       ///< instead of a function of the text
   bool groups;             ///< several responses to a prompt are compared
   std::string_view source;
+  bool offline = false;  ///< responses are there already: nothing is generated
+  int responses = 1;     ///< to each prompt, of these
+  bool teacher = false;  ///< another model whose logits the actor learns
 };
 std::span<const RlAlgorithm> rl_algorithms();
 
@@ -63,12 +67,10 @@ struct RlSpec {
   Seconds reward;                        ///< of a function that no GPU computes
   std::optional<Scenario> reward_model;  ///< the scenario with that model in the actor's place
   std::optional<Scenario> critic;
+  std::optional<Scenario> teacher;
 
   [[nodiscard]] int samples() const { return prompts * generations; }
 };
-
-/// Whether a scenario has an "rl".
-bool has_rl(const JsonCursor& root);
 
 /// A scenario with "rl": its batch is that of one update, in responses.
 struct RlScenario {

@@ -98,8 +98,6 @@ struct RunSpec {
 /// spares and always has one at hand.
 int reserved_nodes(const RunSpec& run);
 
-/// Whether a scenario has a "run".
-bool has_run(const JsonCursor& root);
 /// Reads and finishes the member "run"; failure rates that it leaves out are those of the site.
 /// Throws InputError.
 RunSpec read_run_spec(const JsonCursor& from, const PresetStore& presets,

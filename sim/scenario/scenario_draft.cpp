@@ -244,28 +244,40 @@ void note_transport(const ScenarioDraft& draft, Scenario& out) {
   out.assumptions.push_back("transport: " + out.transport.name + " (stands for " + asked + ")");
 }
 
-/// Holds "power" against the machine.
-void complete_power(const ScenarioDraft& draft, Scenario& out) {
-  if (!out.power) return;
-  const GpuSpec& gpu = out.node.gpu;
+/// Holds "power" against a kind of node.
+void check_power(const ScenarioDraft& draft, const NodeSpec& node, const PowerSpec& power) {
+  const GpuSpec& gpu = node.gpu;
   if (!gpu.power) {
     refuse(draft, "/power", "a GPU without power data",
            "a GPU preset with \"power\", or cluster.node.gpu.power");
   }
-  if (!out.node.chassis) {
+  if (!node.chassis) {
     refuse(draft, "/power", "a node without power data",
            "a node preset with \"chassis\", or cluster.node.chassis");
   }
-  out.power->gpu_nameplate = gpu.power_limit;
-  out.power->cost.usd_per_gpu_hour = out.usd_per_gpu_hour;
-  if (!out.power->cap) return;
+  if (!power.cap) return;
   const auto watts = [](Watts w) { return format_quantity(w.base_units(), Dimension::power); };
-  const Watts cap = *out.power->cap;
+  const Watts cap = *power.cap;
   if (cap < lowest_cap(gpu) || cap > gpu.power_limit) {
     refuse(draft, "/power/cap", in_quotes(watts(cap)),
            "from " + watts(lowest_cap(gpu)) + ", at its lowest clock, to " +
                watts(gpu.power_limit) + ", the limit of " + gpu.name);
   }
+}
+
+/// Holds "power" against the machines, which may be of several kinds.
+void complete_power(const ScenarioDraft& draft, Scenario& out) {
+  if (!out.power) return;
+  double nodes = 0;
+  Watts limits;
+  for (std::size_t pool = 0; pool < out.pool_count(); ++pool) {
+    check_power(draft, out.node_of(pool), *out.power);
+    const double here = out.pools.empty() ? 1 : out.pools[pool].nodes;
+    nodes += here;
+    limits += here * out.node_of(pool).gpu.power_limit;
+  }
+  out.power->gpu_nameplate = limits / nodes;
+  out.power->cost.usd_per_gpu_hour = out.usd_per_gpu_hour;
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "models/kernels/attention.hpp"
-#include "models/spec/layer.hpp"
+#include "models/spec/blocks.hpp"
 #include "sim/scenario/scenario_rules.hpp"
 #include "topologies/fabrics/placement.hpp"
 
@@ -38,7 +38,7 @@ struct Sizes {
                                model.experts.shared_ffn);
     for (const KindShape& own : model.kinds) ffn = std::max<double>(ffn, own.ffn);
     ffn *= std::max(1.0, model.activation_traffic);
-    ffn = std::max({ffn, model.mamba.in(), model.delta.mixed() + model.delta.values()});
+    ffn = std::max(ffn, mixer_columns(model));
     add_layers();
     const ExpertLoad load = expert_load(scenario.job);
     imbalance = load.fullest * std::max(1.0, load.rows);
@@ -133,8 +133,7 @@ double elementwise_seconds(const Scenario& scenario, const Sizes& s) {
       2 * e.permute_bytes * m.experts.per_token * m.hidden + e.rotary_bytes * 4 * width +
       e.score_bytes * m.heads * scenario.job.batch.tokens * (1 + e.score_backward_ratio) +
       (e.quantise_bytes + e.quantise_backward_bytes) * (4.0 * m.hidden + 3.0 * s.ffn + width) +
-      e.loss_bytes * m.vocabulary + 5 * s.scan.bytes +
-      16 * std::max(m.mamba.in(), m.delta.mixed() + m.delta.values());
+      e.loss_bytes * m.vocabulary + 5 * s.scan.bytes + 16 * mixer_columns(m);
   const double bandwidth =
       std::min(gpu.hbm_bandwidth * gpu.memory.efficiency, gpu.gemm.bandwidth).base_units();
   const double weights =

@@ -104,6 +104,23 @@ void check_ends(const ScenarioDraft& draft, const Parallelism& cut) {
              " stages a layer, or embedding or output in the place of one");
 }
 
+void check_sharp(const ScenarioDraft& draft, const Scenario& scenario) {
+  if (!scenario.stack.communication.sharp) return;
+  const auto not_here = [&](std::string why) {
+    refuse(draft, "/stack/communication/sharp", "true", "false: " + std::move(why));
+  };
+  if (scenario.fabric.sharp.empty()) {
+    not_here("the switches of this fabric do not sum (cluster.fabric.sharp: " +
+             listed(sharp_names()) + ")");
+  }
+  if (scenario.transport.name != "infiniband") {
+    not_here("SHARP sums in InfiniBand switches; the transport is " + scenario.transport.name);
+  }
+  if (is_drawn(scenario.fabric)) {
+    not_here("what switches sum is not routed over this fabric, which is no whole tree");
+  }
+}
+
 void check_fabric(const ScenarioDraft& draft, const Scenario& scenario) {
   const NicPorts ports = nic_ports(scenario.node);
   if (scenario.fabric.pxn && scenario.node.nvlink_domain < scenario.node.gpus) {
@@ -347,37 +364,30 @@ void check_machine(const ScenarioDraft& draft, const Scenario& scenario) {
            "a GPU of the job, 0 to " + std::to_string(scenario.gpus() - 1));
   }
   check_fabric(draft, scenario);
+  check_sharp(draft, scenario);
 }
 
 namespace {
 
 /// Why attention of a kind does not share a sequence out; empty: it does.
 std::string why_whole_sequence(const KindShape& kind) {
-  if (kind.mixer == Mixer::mamba) return "Mamba layers pass their state along the sequence";
-  if (info(kind.mixer).recurrent) return "delta layers pass their state along the sequence";
+  if (const MixerKind& mixer = info(kind.mixer); !mixer.whole_sequence.empty()) {
+    return std::string(mixer.whole_sequence);
+  }
   if (kind.index.keys > 0) return "an index chooses among all keys of a sequence";
   if (kind.compression > 0) return "keys are made of neighbouring tokens";
   return {};
 }
 
-/// Heads of a declared kind, or of a recurrent mixer, that tensor-parallel ranks share out.
+/// Heads of a declared kind, or of a mixer, that tensor-parallel ranks share out.
 void check_kind_widths(const ScenarioDraft& draft, const Parallelism& cut, const KindShape& kind) {
-  const TransformerShape& model = draft.model;
-  const auto share = [&](int parts, const char* what) {
-    if (parts % cut.tensor == 0) return;
+  const MixerKind& mixer = info(kind.mixer);
+  if (mixer.shared == nullptr) return;
+  for (const SharedParts& each : mixer.shared(draft.model, kind)) {
+    if (each.parts % cut.tensor == 0 || (each.copied && cut.tensor % each.parts == 0)) continue;
     refuse(draft, "/parallelism/tensor", std::to_string(cut.tensor),
-           "a divisor of " + std::to_string(parts) + " (" + of_model(what, model) + ")");
-  };
-  if (kind.mixer == Mixer::mamba) {
-    const bool first = model.mamba.first_generation();
-    share(first ? model.mamba.heads : model.mamba.groups, first ? "Mamba columns" : "Mamba groups");
-  }
-  if (kind.mixer == Mixer::delta) share(model.delta.key_heads, "key heads of delta layers");
-  if (kind.mixer != Mixer::attention) return;
-  share(kind.heads, "attention heads");
-  if (cut.tensor % kind.kv_heads != 0) share(kind.kv_heads, "key-value heads");
-  if (!kind.latent && model.low_rank.output_groups > 0) {
-    share(model.low_rank.output_groups, "output groups");
+           "a divisor of " + std::to_string(each.parts) + " (" +
+               of_model(std::string(each.what).c_str(), draft.model) + ")");
   }
 }
 
@@ -386,6 +396,11 @@ void check_kind_widths(const ScenarioDraft& draft, const Parallelism& cut, const
 void check_pattern(const ScenarioDraft& draft, const Parallelism& cut) {
   const TransformerShape& model = draft.model;
   if (model.pattern.empty()) return;
+  const bool crosses = std::ranges::any_of(model.kinds, &KindShape::cross);
+  if (crosses && cut.pipeline > 1) {
+    refuse(draft, "/parallelism/pipeline", std::to_string(cut.pipeline),
+           "1, as layers with \"cross\" on every stage would need the encoder's result");
+  }
   if (model.predicted_tokens > 0 && model.kinds.empty()) {
     refuse(draft, "/model/predicted_tokens", std::to_string(model.predicted_tokens),
            "0, where the model has a pattern");

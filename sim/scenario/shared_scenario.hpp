@@ -52,9 +52,6 @@ struct SharedScenario {
   std::vector<std::string> assumptions;
 };
 
-/// Whether the root of a parsed file is one of these: it has "jobs".
-bool is_shared_scenario(const JsonCursor& root);
-
 /// Throws InputError. scenarios/README.md describes the format. `profiles`: of the cluster's card
 /// and network (read_profile.hpp), for all jobs.
 SharedScenario read_shared_scenario(const JsonCursor& root, const PresetStore& presets,

@@ -70,6 +70,9 @@ void declare_transport(const DeclaredMembers& member, TransportSpec& out) {
   member.optional("channels_per_peer", out.channels_per_peer, 1, 64,
                   "Connections that a rank opens to another on a different node for send and "
                   "receive, at most: NCCL_NCHANNELS_PER_NET_PEER");
+  member.optional("congestion_control", out.congestion_control, kCongestionControlNames,
+                  "What slows sources whose messages meet at a switch: none costs nothing; dcqcn "
+                  "starts at line rate, is cut too often, and comes back in steps");
 }
 
 void read_transport_choice(const JsonCursor& from, const PresetStore& presets, std::string& name,

@@ -41,6 +41,8 @@ void declare_chassis(const DeclaredMembers& member, ChassisSpec& out);
 void declare_facility(const DeclaredMembers& member, FacilitySpec& out);
 /// The modules that selective recomputation repeats: a list of names.
 RecomputeModules read_recompute_modules(const JsonCursor& from);
+/// The names of the modules, as that reads them.
+nlohmann::ordered_json written_modules(const RecomputeModules& modules);
 /// A part of a fabric that is broken, slow or faster; finished.
 FabricFault read_fabric_fault(const JsonCursor& from);
 /// A transport by its name, by "preset" with changes to it, or by changes to what `name` and `own`

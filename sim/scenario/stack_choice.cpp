@@ -105,6 +105,29 @@ int distance_of(const LearntLevel& learnt, const Scenario& scenario) {
 
 }  // namespace
 
+namespace {
+
+/// The features of the software that the scenario changes. A stack that does not say what it does
+/// has none.
+void read_switches(const JsonCursor& from, const PresetStore& presets, ScenarioDraft& draft) {
+  const StackSwitches before = draft.stack.switches.value_or(StackSwitches{});
+  StackSwitches switches = before;
+  declare_switches({from, Extent::changes}, switches);
+  if (switches == before) return;
+  if (!draft.stack.switches) {
+    from.fail("no feature of the software, as " + draft.stack.name + " does not say what it does");
+  }
+  change_switches(switches, presets, draft);
+}
+
+}  // namespace
+
+void change_stack(const JsonCursor& from, const PresetStore& presets, ScenarioDraft& draft) {
+  read_switches(from, presets, draft);
+  declare_stack({from, Extent::changes}, draft.stack);
+  from.finish();
+}
+
 void apply_learnt(Scenario& scenario) {
   const LearntLevel* best = nullptr;
   int least = 0;

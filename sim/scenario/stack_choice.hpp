@@ -27,6 +27,9 @@ void choose_framework(std::string_view name, const PresetStore& presets, Scenari
 void change_switches(const StackSwitches& switches, const PresetStore& presets,
                      ScenarioDraft& draft);
 
+/// Reads changes to the draft's stack: to what it does, and to its constants. Throws InputError.
+void change_stack(const JsonCursor& from, const PresetStore& presets, ScenarioDraft& draft);
+
 /// Applies what the stack of a whole scenario learnt from steps of jobs of this kind: sets its
 /// level, and how sure that is. Of another kind than any that was measured, half of what was learnt
 /// counts.

@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "sim/scenario/declared_members.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/spec_readers.hpp"
@@ -69,6 +71,9 @@ void declare_communication(const DeclaredMembers& member, CommunicationPolicy& o
                   "Neighbouring stages send in turn, not both at once");
   member.optional("scatter_gather_pipeline", out.scatter_gather_pipeline,
                   "A tensor-parallel rank sends only its share of the tensor");
+  member.optional("sharp", out.sharp,
+                  "NCCL may let the fabric's switches sum the all-reduces between replicas "
+                  "(NCCL_COLLNET_ENABLE=1); the fabric says which SHARP they have");
   member.optional("experts_share_tensor", out.experts_share_tensor,
                   "Experts are cut by the tensor width too, when the scenario does not say");
   member.optional("sm_share", out.sm_share, Interval{0, 0.9},
@@ -141,6 +146,22 @@ RecomputeModules read_recompute_modules(const JsonCursor& from) {
   return out;
 }
 
+nlohmann::ordered_json written_modules(const RecomputeModules& modules) {
+  const std::array<bool, kRecomputeModuleNames.size()> has{modules.core_attention,
+                                                           modules.layer_norm,
+                                                           modules.activation,
+                                                           modules.latent_up,
+                                                           modules.mlp,
+                                                           modules.mlp_up,
+                                                           modules.projection,
+                                                           modules.fused_attention};
+  nlohmann::ordered_json names = nlohmann::ordered_json::array();
+  for (std::size_t i = 0; i < has.size(); ++i) {
+    if (has[i]) names.push_back(kRecomputeModuleNames[i]);
+  }
+  return names;
+}
+
 void declare_stack(const DeclaredMembers& member, StackSpec& out) {
   member.optional("about", out.about, "What it is");
   member.required("attention", out.attention, attention_names(),
@@ -186,10 +207,11 @@ void declare_stack(const DeclaredMembers& member, StackSpec& out) {
                   "HBM traffic per local parameter of a step");
   member.optional("optimiser_unsharded_bytes", out.optimiser_unsharded_bytes, kPerElement,
                   "The same, per parameter of the rank before sharding");
-  member.optional("placement",
-                  written_type(R"({"type": "string", "examples": ["tp-dp-pp", "tp-pp-dp"]})"),
-                  "Rank order, innermost first",
-                  [&](const JsonCursor& at) { out.placement = read_placement(at); });
+  member.optional(
+      "placement", written_type(R"({"type": "string", "examples": ["tp-dp-pp", "tp-pp-dp"]})"),
+      "Rank order, innermost first",
+      [&](const JsonCursor& at) { out.placement = read_placement(at); },
+      [&] { return std::string_view(out.placement); });
   member.optional("default_virtual_stages", out.default_virtual_stages, 1, 1000,
                   "Model chunks per pipeline rank, when the scenario does not say");
   constexpr std::size_t kMostConstants = 1000;

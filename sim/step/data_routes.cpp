@@ -95,6 +95,22 @@ void DataRoutes::add(const StagePlan& stage, const DataWay& way, int which,
   }
 }
 
+double DataRoutes::messages(const StagePlan& stage, const DataWay& way, int replica) {
+  const DataGroup& group = stage.groups[static_cast<std::size_t>(way.first->group)];
+  if (way.is_ring) {
+    return fabric().spec().routing == Routing::ecmp ? plan_.connections.ring : 1;
+  }
+  double most = 1;
+  for_each_group(group, plan_.placement, lanes_.placement(), stage.stage, group.group_of(replica),
+                 [&](std::span<const int> ranks) {
+                   if (ranks.size() < 2 || most > 1) return;
+                   most = std::max(most, groups_.messages({.op = way.first->op,
+                                                           .algorithm = way.first->cost.algorithm},
+                                                          members_of_group(ranks, lanes_)));
+                 });
+  return most;
+}
+
 /// The rings between the NVLink domains of the groups.
 const DataRoutes::Rings& DataRoutes::rings(const StagePlan& stage, DataGroupKind kind) {
   const auto [known, is_new] = rings_.try_emplace({stage.stage, kind});

@@ -40,6 +40,9 @@ class DataRoutes {
   /// stage's channels outlive this.
   void add(const StagePlan& stage, const DataWay& way, int which, std::vector<RouteHop>& uses);
 
+  /// The messages into which a NIC divides what a member sends, of the groups of replica `replica`.
+  [[nodiscard]] double messages(const StagePlan& stage, const DataWay& way, int replica);
+
  private:
   /// What replicas send around the rings of a stage's groups, replica by replica.
   struct Rings {

@@ -15,6 +15,13 @@ std::vector<int> lanes_of(int first, int count, int stride) {
   return lanes;
 }
 
+GroupCollective collective_of(const LayerPattern& pattern, const LayerTransfer& transfer) {
+  return {.op = pattern.op,
+          .algorithm = pattern.algorithm,
+          .peer_channels = transfer.peer_channels,
+          .skew = pattern.skew};
+}
+
 }  // namespace
 
 void LayerRoutes::add(Place at, Axis axis, std::vector<RouteHop>& uses) {
@@ -124,26 +131,46 @@ void LayerRoutes::route_block(int stage, Axis axis, const LayerTransfer& transfe
 void LayerRoutes::route_group(int stage, const std::vector<int>& lanes,
                               const LayerTransfer& transfer, Block& block) {
   if (lanes.size() < 2) return;
-  const int of_replica = plan_.placement.tensor;
-  std::vector<FabricMember> members;
+  const std::vector<FabricMember> members = members_on(block.first, stage, lanes);
   std::vector<std::size_t> replicas;
-  members.reserve(lanes.size());
   replicas.reserve(lanes.size());
   for (const int lane : lanes) {
-    const int replica = lane / of_replica;
-    members.push_back(
-        lanes_.member(lanes_.rank({block.first + replica, stage}, lane % of_replica)));
-    replicas.push_back(static_cast<std::size_t>(replica));
+    replicas.push_back(static_cast<std::size_t>(lane / plan_.placement.tensor));
   }
   for (const LayerPattern& pattern : transfer.patterns) {
-    const GroupCollective collective{.op = pattern.op,
-                                     .algorithm = pattern.algorithm,
-                                     .peer_channels = transfer.peer_channels,
-                                     .skew = pattern.skew};
+    const GroupCollective collective = collective_of(pattern, transfer);
     groups_.add_by_sender(collective, members, transfer.network_share * pattern.share, replicas,
                           block.of_replica);
     if (!block.of_lane.empty()) add_ports(collective, members, lanes, pattern.share, block);
   }
+}
+
+std::vector<FabricMember> LayerRoutes::members_on(int first, int stage,
+                                                  const std::vector<int>& lanes) const {
+  const int of_replica = plan_.placement.tensor;
+  std::vector<FabricMember> members;
+  members.reserve(lanes.size());
+  for (const int lane : lanes) {
+    const Place at{first + lane / of_replica, stage};
+    members.push_back(lanes_.member(lanes_.rank(at, lane % of_replica)));
+  }
+  return members;
+}
+
+double LayerRoutes::messages(Place at, Axis axis) {
+  const LayerTransfer& transfer = transfer_of(at, axis);
+  const LayerWidths& w = plan_.widths;
+  const bool experts = is_of_experts(axis);
+  const int first = experts ? at.data / w.expert_replicas() * w.expert_replicas() : at.data;
+  const std::vector<int> lanes = experts                ? lanes_of(0, w.expert, w.expert_tensor)
+                                 : axis == Axis::tensor ? lanes_of(0, w.tensor, 1)
+                                                        : lanes_of(0, w.context, w.tensor);
+  const std::vector<FabricMember> members = members_on(first, at.stage, lanes);
+  double messages = 0;
+  for (const LayerPattern& pattern : transfer.patterns) {
+    messages += pattern.share * groups_.messages(collective_of(pattern, transfer), members);
+  }
+  return std::max(1.0, messages);
 }
 
 /// What the ports of these members carry, of a part of the exchange.

@@ -24,6 +24,9 @@ class LayerRoutes {
   /// unequal, over those of all lanes), and over the links between switches that any of its lanes
   /// uses. Costs least where places come in the order of replicas.
   void add(Place at, Axis axis, std::vector<RouteHop>& uses);
+  /// The messages into which a NIC divides what a rank of the place sends along the axis, as its
+  /// first group has them. Requires that some leaves its node.
+  [[nodiscard]] double messages(Place at, Axis axis);
   /// What the NVLink port of a GPU of the place carries over the mean, out of the GPU and into it;
   /// of several lanes the most.
   [[nodiscard]] std::array<double, 2> nvlink_shares(Place at, Axis axis);
@@ -42,6 +45,9 @@ class LayerRoutes {
   void add_nics(Place at, const LayerTransfer& transfer, const Block& block,
                 std::vector<RouteHop>& uses) const;
   void route_block(int stage, Axis axis, const LayerTransfer& transfer, Block& block);
+  /// The members of a group on these lanes, counted from replica `first` on.
+  [[nodiscard]] std::vector<FabricMember> members_on(int first, int stage,
+                                                     const std::vector<int>& lanes) const;
   void route_group(int stage, const std::vector<int>& lanes, const LayerTransfer& transfer,
                    Block& block);
   void add_ports(const GroupCollective& collective, std::span<const FabricMember> members,

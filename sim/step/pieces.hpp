@@ -46,10 +46,10 @@ struct Pieces {
     constexpr std::size_t kGradients = 3;
     const auto gradients = static_cast<std::size_t>(kind.gradients);
     if (kind.declared > 0) {
-      return 8 * kMixers * kGradients + kGradients * (kind.declared - 1U) + gradients;
+      return 8 * kNamedMixers * kGradients + kGradients * (kind.declared - 1U) + gradients;
     }
     return (kind.experts ? 1U : 0U) + (kind.windowed ? 2U : 0U) + (kind.feed_forward ? 0U : 4U) +
-           8 * (static_cast<std::size_t>(kind.mixer) + kMixers * gradients);
+           8 * (static_cast<std::size_t>(kind.mixer) + kNamedMixers * gradients);
   }
 };
 

@@ -27,15 +27,27 @@ BytesPerSecond nic_of_gpu(const NodeSpec& node) {
 /// What a collective among GPUs of all these pools costs: it goes at the pace of the slowest, and
 /// at that of the group that lies worst.
 CollectiveCost slowest_cost(const CollectiveCall& call, const DomainSpreads& spreads,
-                            const Scenario& s, const std::vector<std::uint32_t>& pools) {
+                            const Scenario& s, const std::vector<std::uint32_t>& pools,
+                            const CollectiveOptions& options = {}) {
   std::optional<CollectiveCost> slowest;
   for (const std::uint32_t pool : pools) {
     const NodeSpec& node = s.node_of(pool);
-    const CollectiveCost cost =
-        slowest_cost(call, spreads, node.gpu, s.transport, nic_of_gpu(node));
-    slowest = slowest ? slower(*slowest, cost, call.payload) : cost;
+    for (const DomainSpread& spread : spreads.ways()) {
+      const CollectiveCost cost =
+          collective_cost(placed(call, spread), node.gpu, s.transport, nic_of_gpu(node), options);
+      slowest = slowest ? slower(*slowest, cost, call.payload) : cost;
+    }
   }
   return slowest.value();
+}
+
+/// Of collectives between replicas: the switches sum where fabric and stack say so.
+CollectiveOptions data_options(const Scenario& s) {
+  CollectiveOptions options;
+  if (s.stack.communication.sharp) {
+    options.sharp = SharpFabric{.generation = sharp_generation(s.fabric.sharp)};
+  }
+  return options;
 }
 
 /// Builds the plan of one stage.
@@ -53,7 +65,8 @@ class StageBuilder {
         out_(out),
         gpu_(scenario.node_of(out.pool).gpu),
         policy_(scenario.stack.communication),
-        par_(scenario.job.parallelism) {
+        par_(scenario.job.parallelism),
+        options_(data_options(scenario)) {
     variation_ = kernel_variation(scenario.job, gpu_);
     level_ = scenario.stack.level;
     for (int chunk = 0; chunk < plan_.shape.chunks; ++chunk) {
@@ -216,7 +229,7 @@ class StageBuilder {
     if (it == out_.channels.end()) {
       const DataGroup& group = out_.groups[static_cast<std::size_t>(kind)];
       CollectiveCost cost =
-          slowest_cost({op, payload, group.ranks}, group.spreads, scenario_, pools_);
+          slowest_cost({op, payload, group.ranks}, group.spreads, scenario_, pools_, options_);
       cost.latency *= policy_.data_slowdown;
       cost.payload_rate *= 1 / policy_.data_slowdown;
       out_.channels.push_back({kind, op, payload, cost});
@@ -471,6 +484,7 @@ class StageBuilder {
   const GpuSpec& gpu_;
   const CommunicationPolicy& policy_;
   const Parallelism& par_;
+  CollectiveOptions options_;
   double variation_ = 0;
   double level_ = 1;
   std::vector<std::size_t> first_forward_, last_backward_;  ///< by chunk: place in the order

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "sim/core/random.hpp"
+#include "sim/fabric/dcqcn_start.hpp"
 
 namespace lockstep {
 
@@ -699,6 +700,8 @@ ReplayResult replay(const StepPlan& plan, const std::vector<ReplicaClass>& class
   RunningStep step{plan, classes, wiring, record, jitter};
   Engine engine(wiring.network());
   engine.add(step);
+  const std::unique_ptr<DcqcnStart> start = wiring.dcqcn_start();
+  if (start) engine.add_change(*start);
   engine.run();
   return step.finish();
 }

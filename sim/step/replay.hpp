@@ -101,7 +101,7 @@ class RunningStep final : public Process {
 
 /// Runs one step alone, until it is done. Throws ClockOverflow where it takes more than 196 days,
 /// as RunningStep does, and std::logic_error if the schedule deadlocks: no
-/// schedule of ours does.
+/// schedule of ours does. Where the transport has DCQCN, its start is in it.
 ReplayResult replay(const StepPlan& plan, const std::vector<ReplicaClass>& classes,
                     const Wiring& wiring, bool record, Seconds jitter = {});
 

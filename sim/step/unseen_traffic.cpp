@@ -21,6 +21,18 @@ bool has_lanes_apart(const StepPlan& plan) {
   return any(plan.stages) || std::ranges::any_of(plan.further_variants, any);
 }
 
+/// Whether replicas sum anything that switches can: all-reduces alone.
+bool has_sums(const StepPlan& plan) {
+  const auto any = [](const std::vector<StagePlan>& stages) {
+    return std::ranges::any_of(stages, [](const StagePlan& stage) {
+      return std::ranges::any_of(stage.channels, [](const DataChannel& c) {
+        return c.op == CollectiveOp::all_reduce && c.cost.network_coefficient > 0;
+      });
+    });
+  };
+  return any(plan.stages) || std::ranges::any_of(plan.further_variants, any);
+}
+
 /// Whether links between switches can be loaded unevenly by groups that are alike.
 bool is_uneven(const FabricSpec& fabric) {
   return fabric.routing == Routing::ecmp || !fabric.faults.empty() ||
@@ -33,6 +45,11 @@ bool is_uneven(const FabricSpec& fabric) {
 std::vector<std::string> unseen_traffic(const Scenario& scenario, const StepPlan& plan,
                                         const std::string& limits) {
   std::vector<std::string> notes;
+  if (scenario.stack.communication.sharp && !has_sums(plan)) {
+    notes.emplace_back(
+        "SHARP sums all-reduces over the network alone; replicas here exchange by other "
+        "collectives.");
+  }
   if (limits.empty() || !is_uneven(scenario.fabric) || !has_lanes_apart(plan)) return notes;
   notes.emplace_back(
       "Tensor- and context-parallel ranks of a replica end their collectives with other replicas "

@@ -4,7 +4,11 @@
 #include <cassert>
 #include <limits>
 #include <map>
+#include <optional>
 #include <utility>
+
+#include "models/layer/operations.hpp"
+#include "sim/fabric/dcqcn_start.hpp"
 
 namespace lockstep {
 namespace {
@@ -30,6 +34,33 @@ std::vector<std::vector<std::size_t>> classes_by_number(const std::vector<Replic
   return out;
 }
 
+/// What a call along the axis puts on a NIC, on average over the bytes of all layers.
+Bytes mean_call(const Scenario& scenario, const StepPlan& plan, std::uint32_t pool, Axis axis) {
+  const WorkloadContext context = workload_context(scenario, Placement{plan.placement}, pool);
+  const Parallelism& par = scenario.job.parallelism;
+  const bool experts = is_of_experts(axis);
+  const int ranks = experts ? par.expert : axis == Axis::tensor ? par.tensor : par.context;
+  const DomainSpreads& spreads = experts                ? context.expert_groups
+                                 : axis == Axis::tensor ? context.tensor_groups
+                                                        : context.context_groups;
+  const NodeSpec& node = context.node;
+  const BytesPerSecond nic = static_cast<double>(node.nics) / node.gpus * node.nic_bandwidth;
+  double all = 0, calls = 0;
+  for (int i = 0; i < scenario.job.model.layers; ++i) {
+    for (const Operation& o : layer_operations(context, scenario.job.kind(i))) {
+      const double bytes = (o.network + o.hidden.network).base_units();
+      if (o.kind != OperationKind::collective || o.axis != axis || bytes <= 0) continue;
+      const bool pair = o.op == CollectiveOp::send_receive;
+      const CollectiveCall call{.op = o.op, .payload = o.payload, .ranks = pair ? 2 : ranks};
+      const CollectiveCost cost =
+          slowest_cost(call, pair ? DomainSpreads{1} : spreads, node.gpu, scenario.transport, nic);
+      all += bytes;
+      calls += bytes / std::max(1.0, cost.network_coefficient * o.payload.base_units());
+    }
+  }
+  return Bytes{std::max(1.0, all / std::max(1.0, calls))};
+}
+
 }  // namespace
 
 /// Links of a flow under construction, in order of first use.
@@ -37,6 +68,7 @@ struct Wiring::Edges {
   std::vector<FlowEdge> list;
   bool on_fabric = false;
   bool stalled = false;
+  double messages = 1;
 
   void add(LinkIndex link, double coefficient) {
     for (FlowEdge& e : list) {
@@ -105,8 +137,36 @@ FlowIndex Wiring::add_flow(const Edges& edges, WiredFlow::Use use, std::size_t s
                     .channel = static_cast<std::uint32_t>(channel),
                     .group = static_cast<std::uint32_t>(group),
                     .on_fabric = edges.on_fabric,
-                    .stalled = edges.stalled});
+                    .stalled = edges.stalled,
+                    .messages = edges.messages});
   return flow;
+}
+
+void Wiring::tell(DcqcnStart& start) const {
+  for (FabricLink link = 0; link < lanes_.fabric().link_count(); ++link) {
+    const LinkIndex known = known_link(link);
+    if (known != kNoLink) start.add_link(known, link);
+  }
+  for (const WiredFlow& flow : flows_) {
+    if (!flow.on_fabric) continue;
+    std::optional<Bytes> call;
+    if (flow.use == WiredFlow::Use::layer) {
+      const std::uint32_t pool = plan_of(flow.subject / kAxes).pool;
+      call = mean_call(scenario_, plan_, pool, static_cast<Axis>(flow.subject % kAxes));
+    }
+    start.add_flow(flow.flow, flow.messages, call);
+  }
+}
+
+std::unique_ptr<DcqcnStart> Wiring::dcqcn_start() const {
+  if (!counts_messages()) return nullptr;
+  auto start = std::make_unique<DcqcnStart>(lanes_.fabric(), network_, links_.efficiency());
+  tell(*start);
+  return start;
+}
+
+double Wiring::messages_over(int connections) const {
+  return lanes_.fabric().spec().routing == Routing::ecmp ? connections : 1;
 }
 
 void Wiring::add_uses(const std::vector<RouteHop>& uses, double copies, Edges& edges) {
@@ -192,6 +252,7 @@ void Wiring::wire_message(std::size_t actor, int data, int stage, int next, int 
     std::vector<RouteHop> uses;
     lanes_.add({data, stage}, {data, next}, plan_.connections.message, false, 1.0, uses);
     add_uses(uses, copies, edges);
+    edges.messages = messages_over(plan_.connections.message);
     latency += lanes_.switches_between({data, stage}, {data, next}) *
                lanes_.fabric().spec().switch_latency;
     exact_ = exact_ && (copies == 1 || alike());
@@ -251,6 +312,7 @@ void Wiring::wire_layer(const std::vector<std::size_t>& actors, Axis axis) {
     std::vector<RouteHop> uses;
     layers_.add(place, axis, uses);
     add_uses(uses, c.copies, edges);
+    if (counts_messages() && a == actors.front()) edges.messages = layers_.messages(place, axis);
     exact_ = exact_ && (c.copies == 1 || alike());
   }
   const FlowIndex flow = add_flow(edges, WiredFlow::Use::layer,
@@ -273,6 +335,9 @@ void Wiring::wire_data(DataRoutes& routes) {
       ways.emplace_back();
       for (const auto& classes : groups[static_cast<std::size_t>(way.first->group)]) {
         ways.back().push_back(data_edges(stage, way, classes, routes));
+        if (!counts_messages()) continue;
+        ways.back().back().messages =
+            routes.messages(stage, way, classes_[classes.front()].representative);
       }
     }
     for (std::size_t c = 0; c < stage.channels.size(); ++c) {
@@ -378,6 +443,7 @@ FlowIndex Wiring::wire_data_channel(std::size_t stage, std::size_t number, std::
   }
   edges.on_fabric = way.on_fabric && over_network > 0;
   edges.stalled = way.stalled && over_network > 0;
+  edges.messages = way.messages;
   return add_flow(edges, WiredFlow::Use::data, stage, number, group);
 }
 
@@ -394,6 +460,7 @@ void Wiring::wire_exchanges() {
         lanes_.add(one, other, plan_.connections.ring, false, 1.0, uses);
         lanes_.add(other, one, plan_.connections.ring, false, 1.0, uses);
         add_uses(uses, c.copies, edges);
+        edges.messages = messages_over(plan_.connections.ring);
         exact_ = exact_ && (c.copies == 1 || alike());
       }
       exchanges_.push_back(add_flow(edges, WiredFlow::Use::exchange, exchanges_.size()));

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -19,6 +20,8 @@
 #include "topologies/fabrics/placement.hpp"
 
 namespace lockstep {
+
+class DcqcnStart;
 
 constexpr FlowIndex kNoFlow = std::numeric_limits<FlowIndex>::max();
 
@@ -41,6 +44,7 @@ struct WiredFlow {
   std::uint32_t group = 0;    ///< data: of those that data_groups_of() tells apart
   bool on_fabric = false;     ///< crosses the fabric at all
   bool stalled = false;       ///< crosses a dead link
+  double messages = 1;        ///< of a NIC; counted where congestion control slows the transport
 };
 
 /// Classes that exchange tokens with each other, as indices; one that does with nobody is alone.
@@ -80,6 +84,11 @@ class Wiring {
   /// The network's link that a fabric link is or stands for; FabricLinks::kNoLink where the job
   /// does not use it. Where routes are symmetric only links of tensor rank 0 are used.
   [[nodiscard]] LinkIndex known_link(FabricLink link) const;
+  /// Tells it of the links and flows that cross the fabric.
+  void tell(DcqcnStart& start) const;
+  /// The process that takes the start of DCQCN off links, of this job alone; null where nothing
+  /// slows its transport.
+  [[nodiscard]] std::unique_ptr<DcqcnStart> dcqcn_start() const;
   /// False where folding had to approximate: hashed paths differ between copies.
   [[nodiscard]] bool exact() const { return exact_; }
 
@@ -92,6 +101,11 @@ class Wiring {
   [[nodiscard]] const StagePlan& plan_of(std::size_t actor) const;
   LinkIndex port(std::size_t actor, int direction);
   LinkIndex rate_limit(double bytes_per_second);
+  [[nodiscard]] bool counts_messages() const {
+    return scenario_.transport.congestion_control != CongestionControl::none;
+  }
+  /// Messages of two that send to each other over so many connections.
+  [[nodiscard]] double messages_over(int connections) const;
   /// Whether copies of a class are alike in what they put on links.
   [[nodiscard]] bool alike() const { return lanes_.comparable() || !link_classes_.of.empty(); }
   /// Adds what `copies` replicas like one with these uses put on links.

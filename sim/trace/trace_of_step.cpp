@@ -21,19 +21,27 @@ namespace lockstep {
 namespace {
 
 constexpr std::uint16_t kGpuStream = 0, kCpuStream = 1;
-constexpr Bytes kGradientNorm{8};  // as plan_step()
+constexpr std::uint32_t kRingTag = 1U << 20U;  // above those of chunks
+constexpr Bytes kGradientNorm{8};              // as plan_step()
 
-/// What a segment's exchanges along one axis are in a trace: one collective, and latency beside it.
+/// What a segment's exchanges along one axis are in a trace: calls one after another, and time
+/// beside them.
 struct LayerCall {
-  CollectiveOp op = CollectiveOp::all_reduce;
+  CollectiveOp op = CollectiveOp::all_reduce;  ///< send_receive: to the next of a ring
   Bytes payload;
-  StepTime latency;  ///< what its layers' many collectives have beyond this one's
+  int times = 1;
+};
+struct LayerCalls {
+  std::vector<LayerCall> calls;
+  StepTime before;  ///< what the layers' exchanges take beyond these calls
+  StepTime covered,
+      idle;  ///< compute beside the calls, and what is waited for after it in any case
 };
 
-/// Collectives whose transfers take as long as those of a segment along an axis.
-class LayerCalls {
+/// Collectives that put as much on wires as those of a segment along an axis, and take as long.
+class LayerExchanges {
  public:
-  LayerCalls(const Scenario& scenario, const StepPlan& plan)
+  LayerExchanges(const Scenario& scenario, const StepPlan& plan)
       : scenario_(scenario),
         plan_(plan),
         nic_(static_cast<double>(scenario.node.nics) / scenario.node.gpus *
@@ -41,39 +49,43 @@ class LayerCalls {
     LayerGroups groups = layer_groups(scenario.job.parallelism, Placement(plan.placement));
     const LayerWidths& widths = plan.widths;
     const Parallelism& cut = scenario.job.parallelism;
-    axes_ = {Call{op_of(Axis::tensor, CollectiveOp::all_reduce), cut.tensor, groups.tensor},
-             Call{op_of(Axis::context, CollectiveOp::all_gather), cut.context, groups.context},
-             widths.expert > 1
-                 ? Call{op_of(Axis::expert, CollectiveOp::all_to_all), widths.expert, groups.expert}
-                 : Call{CollectiveOp::all_gather, widths.expert_tensor, groups.expert_shard},
-             Call{CollectiveOp::all_to_all, widths.expert, groups.expert}};
+    const CollectiveOp expert =
+        widths.expert > 1 ? CollectiveOp::all_to_all : CollectiveOp::all_gather;
+    axes_ = {
+        Groups{op_of(Axis::tensor, CollectiveOp::all_reduce), cut.tensor, groups.tensor, {}},
+        Groups{op_of(Axis::context, CollectiveOp::all_gather), cut.context, groups.context, {}},
+        Groups{expert,
+               widths.expert > 1 ? widths.expert : widths.expert_tensor,
+               widths.expert > 1 ? groups.expert : groups.expert_shard,
+               {}},
+        Groups{CollectiveOp::all_to_all, widths.expert, groups.expert, {}}};
+    find_parts();
   }
 
-  [[nodiscard]] LayerCall operator()(const Segment& segment, std::size_t axis) const {
-    const Call& on = axes_[axis];
-    const Seconds closed = to_seconds(segment.closed[axis]);
-    const Seconds flow{plan_.flow_time(segment, axis)};
-    const bool flows = segment.amounts[axis] > 0;
-    CollectiveCall call{.op = on.op, .payload = Bytes{1}, .ranks = on.ranks};
-    Seconds latency;
-    for (int pass = 0; pass < 4; ++pass) {  // the algorithm depends on the size, which it changes
-      const CollectiveCost cost =
-          slowest_cost(call, on.groups, scenario_.node.gpu, scenario_.transport, nic_);
-      latency = cost.latency;
-      const Seconds transfer = flows ? flow : std::max(Seconds{}, closed - latency);
-      call.payload = std::max(Bytes{1}, transfer * cost.payload_rate);
-    }
-    return {.op = on.op,
-            .payload = Bytes{std::round(call.payload.base_units())},
-            .latency = flows ? to_step_time(std::max(Seconds{}, closed - latency)) : StepTime{}};
+  /// Whether the calls are written one by one, beside the compute that covers them.
+  [[nodiscard]] bool runs_beside(const Segment& segment, std::size_t axis) const {
+    return segment.amounts[axis] > 0 && plan_.layers[axis].network_share > 0;
+  }
+  [[nodiscard]] LayerCalls operator()(const Segment& segment, std::size_t axis) const {
+    if (runs_beside(segment, axis)) return parts_of(segment, axis);
+    return one_call(segment, axis, segment.amounts[axis] > 0);
   }
 
  private:
-  struct Call {
+  /// What calls of one operation and size move of an axis's bytes, of all layers.
+  struct Part {
     CollectiveOp op;
-    int ranks;
-    DomainSpreads groups;
+    Bytes payload;
+    double share;
+    double crossing;  ///< of a ring: the part of its hops that leave an NVLink domain
   };
+  struct Groups {
+    CollectiveOp op;  ///< of one call that stands for all
+    int ranks;
+    DomainSpreads spreads;
+    std::vector<Part> parts;  ///< where they cross the network
+  };
+
   /// What moves most of the axis's bytes between nodes, where it is a collective.
   [[nodiscard]] CollectiveOp op_of(Axis axis, CollectiveOp otherwise) const {
     const std::vector<LayerPattern>& patterns = plan_.layer(axis).patterns;
@@ -82,19 +94,105 @@ class LayerCalls {
     return collective ? most->op : otherwise;
   }
 
+  void find_parts() {
+    const TransformerShape& model = scenario_.job.model;
+    const WorkloadContext context = workload_context(scenario_, Placement(plan_.placement), 0);
+    for (int i = 0; i < model.layers; ++i) {
+      for (const Operation& o : layer_operations(context, scenario_.job.kind(i))) {
+        const double bytes = (o.network + o.hidden.network).base_units();
+        if (o.kind != OperationKind::collective || bytes <= 0) continue;
+        Groups& of = axes_[static_cast<std::size_t>(o.axis)];
+        // What goes round a ring of neighbours, hop by hop, is one message to each of them.
+        const bool ring = o.op == CollectiveOp::send_receive;
+        const Bytes payload = (ring ? of.ranks - 1 : 1) * o.payload;
+        const double inside = (o.nvlink + o.hidden.nvlink).base_units();
+        const double crossing = ring ? bytes / (bytes + inside) : 1;
+        const auto same = std::ranges::find_if(
+            of.parts, [&](const Part& p) { return p.op == o.op && p.payload == payload; });
+        if (same == of.parts.end()) {
+          of.parts.push_back({o.op, payload, bytes, crossing});
+        } else {
+          same->share += bytes;
+        }
+      }
+    }
+    for (Groups& of : axes_) {
+      double all = 0;
+      for (const Part& part : of.parts) all += part.share;
+      for (Part& part : of.parts) part.share /= all;
+    }
+  }
+
+  [[nodiscard]] CollectiveCost cost_of(const Groups& of, CollectiveOp op, Bytes payload) const {
+    const bool ring = op == CollectiveOp::send_receive;
+    return slowest_cost({.op = op, .payload = payload, .ranks = ring ? 2 : of.ranks},
+                        ring ? DomainSpreads{1} : of.spreads, scenario_.node.gpu,
+                        scenario_.transport, nic_);
+  }
+
+  /// The calls of the layers one by one, so that they have their own pace and latency where the
+  /// network is full, too; but as many fewer and larger ones as compute covers the latency of.
+  [[nodiscard]] LayerCalls parts_of(const Segment& segment, std::size_t axis) const {
+    const Groups& of = axes_[axis];
+    const LayerTransfer& transfer = plan_.layers[axis];
+    const Seconds takes =
+        to_seconds(segment.closed[axis]) + Seconds{segment.amounts[axis] / transfer.rate};
+    const double bytes = segment.amounts[axis] * transfer.network_share;  // over a NIC
+    LayerCalls out;
+    Seconds latency;
+    for (const Part& part : of.parts) {
+      const CollectiveCost cost = cost_of(of, part.op, part.payload);
+      const Bytes all{part.share * bytes / (part.crossing * cost.network_coefficient)};
+      const int times = std::max(1, static_cast<int>(std::lround(all / part.payload)));
+      out.calls.push_back({part.op, all, times});
+      latency += times * cost.latency;
+    }
+    const double exposed = std::min(1.0, double{to_seconds(segment.closed[axis]) / latency});
+    Seconds calls;
+    for (LayerCall& call : out.calls) {
+      call.times = std::max(1, static_cast<int>(std::lround(exposed * call.times)));
+      call.payload = Bytes{std::round(std::max(1.0, call.payload.base_units() / call.times))};
+      const CollectiveCost cost = cost_of(of, call.op, call.payload);
+      calls += call.times * (cost.latency + call.payload / cost.payload_rate);
+    }
+    out.before = to_step_time(std::max(Seconds{}, takes - calls));
+    out.covered = segment.covered[axis];
+    out.idle = std::max(segment.least[axis], out.covered) - out.covered;
+    return out;
+  }
+
+  /// One call that takes as long as all.
+  [[nodiscard]] LayerCalls one_call(const Segment& segment, std::size_t axis, bool flows) const {
+    const Groups& of = axes_[axis];
+    const Seconds closed = to_seconds(segment.closed[axis]);
+    const Seconds flow{plan_.flow_time(segment, axis)};
+    Bytes payload{1};
+    Seconds latency;
+    for (int pass = 0; pass < 4; ++pass) {  // the algorithm depends on the size, which it changes
+      const CollectiveCost cost = cost_of(of, of.op, payload);
+      latency = cost.latency;
+      const Seconds transfer = flows ? flow : std::max(Seconds{}, closed - latency);
+      payload = std::max(Bytes{1}, transfer * cost.payload_rate);
+    }
+    return {.calls = {{of.op, Bytes{std::round(payload.base_units())}, 1}},
+            .before = flows ? to_step_time(std::max(Seconds{}, closed - latency)) : StepTime{},
+            .covered = {},
+            .idle = {}};
+  }
+
   const Scenario& scenario_;
   const StepPlan& plan_;
   BytesPerSecond nic_;
-  std::array<Call, kAxes> axes_;
+  std::array<Groups, kAxes> axes_;
 };
 
 class StepRank {
  public:
-  StepRank(const Parallelism& cut, const StepPlan& plan, const LayerCalls& calls, int rank,
+  StepRank(const Parallelism& cut, const StepPlan& plan, const LayerExchanges& exchanges, int rank,
            const std::vector<ReplicaClass>& replicas)
       : cut_(cut),
         plan_(plan),
-        calls_(calls),
+        exchanges_(exchanges),
         placement_(plan.placement),
         at_(placement_.coordinates(rank)),
         stage_(plan.stages[static_cast<std::size_t>(at_.pipeline)]) {
@@ -267,10 +365,11 @@ class StepRank {
 
   void add_segment(const std::string& name, const Segment& segment) {
     wait_for_collectives(segment.needs);
-    RankTrace::Node& compute = add(name, TraceNodeKind::compute);
-    compute.stream = kGpuStream;
-    compute.duration = {static_cast<std::uint64_t>(
-        std::llround(static_cast<double>(segment.compute.ps) * slowdown_))};
+    StepTime compute = segment.compute;
+    for (std::size_t axis = 0; axis < kAxes; ++axis) {
+      if (exchanges_.runs_beside(segment, axis)) compute = compute - segment.covered[axis];
+    }
+    add_compute(name, at_pace(compute));
     for (std::size_t axis = 0; axis < kAxes; ++axis) {
       if (segment.closed[axis] <= StepTime{} && segment.amounts[axis] <= 0) continue;
       add_exchange(segment, axis);
@@ -282,16 +381,52 @@ class StepRank {
     constexpr std::array<std::string_view, kAxes> kNames{
         "inside layers, tensor", "inside layers, context", "inside layers, experts",
         "inside layers, back from experts"};
-    const LayerCall call = calls_(segment, axis);
-    if (call.latency > StepTime{}) {
-      RankTrace::Node& waits = add("latency inside layers", TraceNodeKind::compute);
-      waits.stream = kGpuStream;
-      waits.duration = call.latency;
-    }
+    const LayerCalls all = exchanges_(segment, axis);
+    if (all.before > StepTime{}) add_compute("latency inside layers", all.before);
+    const std::vector<std::uint64_t> program = last_;
     // Both ways of tokens run in one group.
-    const Axis group =
+    const Axis axis_of_group =
         is_of_experts(static_cast<Axis>(axis)) ? Axis::expert : static_cast<Axis>(axis);
-    collective(kNames[axis], call.op, call.payload, layer_group(group));
+    const RankTrace::Group group = layer_group(axis_of_group);
+    for (const LayerCall& call : all.calls) {
+      for (int i = 0; i < call.times; ++i) {
+        if (call.op == CollectiveOp::send_receive) {
+          pass_round(kNames[axis], call.payload, group);
+        } else {
+          collective(kNames[axis], call.op, call.payload, group);
+        }
+      }
+    }
+    if (all.covered <= StepTime{}) return;
+    const std::vector<std::uint64_t> calls = std::exchange(last_, program);
+    add_compute("beside what layers exchange", at_pace(all.covered) + all.idle);
+    last_.insert(last_.end(), calls.begin(), calls.end());
+  }
+  void add_compute(std::string_view name, StepTime duration) {
+    RankTrace::Node& compute = add(name, TraceNodeKind::compute);
+    compute.stream = kGpuStream;
+    compute.duration = duration;
+  }
+  /// Of this rank, which may be slow.
+  [[nodiscard]] StepTime at_pace(StepTime compute) const {
+    return {static_cast<std::uint64_t>(std::llround(static_cast<double>(compute.ps) * slowdown_))};
+  }
+
+  /// To the next of the group, and from the one before.
+  void pass_round(std::string_view name, Bytes size, const RankTrace::Group& group) {
+    const auto n = group.ranks.size();
+    const auto own =
+        static_cast<std::size_t>(std::ranges::find(group.ranks, out_.rank) - group.ranks.begin());
+    const std::vector<std::uint64_t> program = last_;
+    RankTrace::Node& to = add(name, TraceNodeKind::send);
+    to.peer = group.ranks[(own + 1) % n];
+    to.tag = kRingTag;
+    to.size = size;
+    last_ = program;
+    RankTrace::Node& from = add(name, TraceNodeKind::receive);
+    from.peer = group.ranks[(own + n - 1) % n];
+    from.tag = kRingTag;
+    from.size = size;
   }
 
   void send(const ProgramItem& item) {
@@ -316,7 +451,7 @@ class StepRank {
 
   const Parallelism& cut_;
   const StepPlan& plan_;
-  const LayerCalls& calls_;
+  const LayerExchanges& exchanges_;
   Placement placement_;
   RankCoordinates at_;
   const StagePlan& stage_;
@@ -338,10 +473,10 @@ Trace trace_of_step(const Scenario& scenario) {
     DataRoutes data_routes{plan, fabric};
     replicas = classes_of_replicas(scenario, data_routes, Folding::unfolded).classes;
   }
-  const LayerCalls calls(scenario, plan);
+  const LayerExchanges exchanges(scenario, plan);
   std::vector<RankTrace> ranks;
   for (int rank = 0; rank < Placement(plan.placement).ranks(); ++rank) {
-    ranks.push_back(StepRank(scenario.job.parallelism, plan, calls, rank, replicas).build());
+    ranks.push_back(StepRank(scenario.job.parallelism, plan, exchanges, rank, replicas).build());
   }
   return join(std::move(ranks));
 }

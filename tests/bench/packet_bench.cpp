@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "models/base/text_file.hpp"
-#include "sim/packet/referee.hpp"
+#include "sim/referee/referee.hpp"
 
 namespace lockstep {
 namespace {

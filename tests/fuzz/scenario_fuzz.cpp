@@ -44,7 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   read_or_one_line([&] {
     const auto root =
         lockstep::JsonCursor::parse("fuzz.json", text, lockstep::JsonStyle::plain, options.set);
-    if (lockstep::has_run(root)) (void)lockstep::read_run_spec(root.at("run"), presets);
+    if (const auto run = root.find("run")) (void)lockstep::read_run_spec(*run, presets);
   });
   read_or_one_line([&] {
     const lockstep::Profile profile = lockstep::read_profile("fuzz.json", text, presets);

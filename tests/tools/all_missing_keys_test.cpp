@@ -15,7 +15,7 @@
 #include "models/base/missing_keys.hpp"
 #include "models/base/text_file.hpp"
 #include "models/base/write_json.hpp"
-#include "sim/packet/referee_case.hpp"
+#include "sim/referee/referee_case.hpp"
 #include "sim/scenario/read_profile.hpp"
 #include "sim/scenario/read_traffic.hpp"
 #include "sim/scenario/rl_spec.hpp"

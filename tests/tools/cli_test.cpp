@@ -47,7 +47,9 @@ TEST_CASE("lockstep: help and version go to the output, with status 0") {
 
 TEST_CASE("lockstep: a mistake is one line on standard error, with status 2") {
   const std::vector<std::pair<std::vector<std::string>, std::string>> mistakes{
-      {{"run"}, "lockstep run: no scenario file; usage: lockstep run FILE [options]\n"},
+      {{"run"},
+       "lockstep run: no scenario file; usage: lockstep run FILE [options], or run --model NAME "
+       "--node NAME [options]\n"},
       {{"run", "none.json"},
        "none.json: found no such file; allowed: a readable text file of at most 16 MiB\n"},
       {{"list", "gpuz"},

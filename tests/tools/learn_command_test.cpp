@@ -121,6 +121,15 @@ TEST_CASE("learn: one file teaches one stack, and says what is wrong with a step
   nlohmann::ordered_json timeless = nlohmann::ordered_json::parse(list_of(kJob, 3));
   timeless.front().erase("step");
   CHECK(refused(timeless.dump()).find("runs.json#/0: found an object") != std::string::npos);
+  // What is wrong in a scenario is told at its place: in the list that it stands in, or in its
+  // file.
+  nlohmann::ordered_json misspelt = nlohmann::ordered_json::parse(list_of(kJob, 3));
+  misspelt.front()["scenario"]["model"] = "llama3_8c";
+  CHECK(refused(misspelt.dump()).find("runs.json#/0/scenario/model: found \"llama3_8c\"") !=
+        std::string::npos);
+  (void)folder.write("job.json", R"({"model": "llama3_8c"})");
+  CHECK(refused(R"([{"scenario": "job.json", "step": "3 s"}])").find("job.json#/model: found") !=
+        std::string::npos);
 }
 
 TEST_CASE("learn: the same steps again count once") {

@@ -13,11 +13,11 @@
 #include "models/base/text_file.hpp"
 #include "sim/measured/import_kernels.hpp"
 #include "sim/measured/statistics.hpp"
+#include "sim/measured/validate_profile.hpp"
 #include "sim/scenario/read_profile.hpp"
 #include "tests/support/presets.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
-#include "tools/lockstep/validate_profile.hpp"
 
 namespace lockstep {
 namespace {

@@ -1,5 +1,5 @@
 // `lockstep referee`: what it prints, and the page that shows it.
-#include "sim/packet/referee.hpp"
+#include "sim/referee/referee.hpp"
 
 #include <algorithm>
 #include <doctest/doctest.h>

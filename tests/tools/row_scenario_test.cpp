@@ -6,11 +6,113 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "models/base/input_error.hpp"
 #include "models/base/text_file.hpp"
+#include "models/base/write_json.hpp"
+#include "sim/measured/row_document.hpp"
+#include "sim/measured/row_validation.hpp"
+#include "sim/scenario/read_scenario.hpp"
+#include "sim/step/pool_memory.hpp"
+#include "sim/step/step.hpp"
 #include "tests/support/presets.hpp"
+#include "tests/support/temporary_folder.hpp"
+#include "tests/tools/ran.hpp"
 
 namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::vector<ReferenceRow> reference_rows(const std::string& name) {
+  const std::string file = fmt::format("{}/tests/reference/{}.json", LOCKSTEP_SOURCE_DIR, name);
+  return parse_rows(file, read_text_file(file));
+}
+
+/// A row of one's own, as a user writes it.
+Json own_row(const ReferenceRow& row) {
+  Json scenario = row_document(row, test::presets());
+  scenario.erase("expect");
+  return {{"row", "mine-1"},
+          {"scenario", scenario},
+          {"measured", {{"step_time", *row.measured_step_s}}},
+          {"source", "a log"}};
+}
+
+}  // namespace
+
+TEST_CASE("row_document: the scenario of a row is the same job in the scenario's own words") {
+  struct Set {
+    const char* name;
+    std::size_t every;
+    bool steps;  ///< else memory is compared, which takes no simulation
+  };
+  for (const Set& set :
+       {Set{"training", 9, true}, Set{"fine_tuning", 3, true}, Set{"hybrid", 4, true},
+        Set{"single_node", 40, true}, Set{"training", 1, false}, Set{"memory", 7, false}}) {
+    const std::vector<ReferenceRow> rows = reference_rows(set.name);
+    std::size_t compared = 0;
+    for (std::size_t i = 0; i < rows.size(); i += set.every) {
+      const ReferenceRow& row = rows[i];
+      if (!row.obstacle.empty()) continue;
+      CAPTURE(row.id);
+      const Scenario direct = row_scenario(row, test::presets());
+      const std::string text = write_json(row_document(row, test::presets()));
+      CAPTURE(text);
+      const Scenario read = read_scenario(row.id, text, test::presets());
+      CHECK(check_memory(read).peak.needed() == check_memory(direct).peak.needed());
+      if (set.steps) CHECK(simulate_step(read).step_s == simulate_step(direct).step_s);
+      ++compared;
+    }
+    CAPTURE(set.name);
+    CHECK(compared > 5);
+  }
+}
+
+TEST_CASE("run FILE#ROW: prints what was measured beside what is predicted") {
+  const ReferenceRow row = reference_rows("fine_tuning").front();
+  const std::string file = LOCKSTEP_SOURCE_DIR "/tests/reference/fine_tuning.json";
+  const test::Ran ran = test::lockstep_with({"run", file + "#" + row.id, "--format", "json"});
+  REQUIRE(ran.exit == Exit::ok);
+  const Json answer = Json::parse(ran.out);
+  CHECK(answer.at("step_s").get<double>() ==
+        doctest::Approx(simulate_step(row_scenario(row, test::presets())).step_s).epsilon(1e-11));
+  CHECK(answer.at("expectation").at("checks")[0].at("expected").get<double>() ==
+        doctest::Approx(*row.measured_step_s));
+  // Its scenario, saved, is one that runs.
+  const test::TemporaryFolder folder;
+  const std::string saved = folder.write("saved.json", write_json(answer.at("scenario")));
+  CHECK(test::lockstep_with({"run", saved}).exit == Exit::ok);
+
+  const test::Ran wrong = test::lockstep_with({"run", file + "#" + row.id + "x"});
+  CHECK(wrong.exit == Exit::bad_input);
+  CHECK(wrong.err.find("Did you mean \"" + row.id) != std::string::npos);
+}
+
+TEST_CASE("validate --rows: rows in the scenario's own words count like published ones") {
+  const ReferenceRow published = reference_rows("fine_tuning").front();
+  const test::TemporaryFolder folder;
+  const Json own = own_row(published);
+  const std::string file = folder.write("mine.json", write_json(Json::array({own})));
+  std::vector<ReferenceRow> rows = parse_rows(file, read_text_file(file));
+  read_own_rows(rows, test::presets());
+  REQUIRE(rows.size() == 1);
+  rows.push_back(published);
+  const std::vector<RowPrediction> predictions = predict_rows(rows, test::presets(), 1, [] {});
+  REQUIRE(predictions[1].error);
+  CHECK(predictions[0].error == predictions[1].error);
+  CHECK(rows[0].gpus == published.gpus);
+  CHECK(test::lockstep_with({"validate", "--rows", file}).exit == Exit::ok);
+  CHECK(test::lockstep_with({"run", file + "#mine-1"}).out.find("measured") != std::string::npos);
+
+  Json wrong = own;
+  wrong["scenario"]["parallelism"]["tensr"] = 2;
+  const std::string bad = folder.write("bad.json", write_json(Json{{"rows", {wrong}}}));
+  const test::Ran ran = test::lockstep_with({"validate", "--rows", bad});
+  CHECK(ran.exit == Exit::bad_input);
+  CHECK(ran.err.find("bad.json#/rows/0/scenario/parallelism/tensr") != std::string::npos);
+}
 
 TEST_CASE("every published run is something that its software can run") {
   for (const char* name : {"training", "fine_tuning", "hybrid", "single_node", "memory"}) {

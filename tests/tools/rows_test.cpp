@@ -259,6 +259,55 @@ TEST_CASE("rows: which layers have a window is the row's to say, else the model'
   CHECK(pattern("gemma-3-27b", 2) == std::pair(2, 1));
 }
 
+TEST_CASE("row_scenario: a row says in the words of a scenario what it has no key for") {
+  const PresetStore presets;
+  const auto changed = [&](const nlohmann::json& scenario) {
+    nlohmann::json row = good_row();
+    row.erase("stack");  // not every stack can do all of this
+    row["scenario"] = scenario;
+    return row_scenario(read(row), presets);
+  };
+  const Scenario plain = row_scenario(read(good_row()), presets);
+  const Scenario all = changed(nlohmann::json::parse(R"({
+    "model": {"window": 1024, "window_interval": 2},
+    "offload": {"optimiser": "50 %"},
+    "frozen": {"embedding": true, "layers": 4},
+    "recompute": "selective",
+    "stack": {"communication": {"gradient_bytes": 2}}})"));
+  CHECK(all.job.model.window == 1024);
+  CHECK(all.job.model.window_interval == 2);
+  CHECK(all.job.model.layers == plain.job.model.layers);
+  CHECK(all.job.offload.optimiser == doctest::Approx(0.5));
+  CHECK(all.job.frozen.layers == 4);
+  CHECK(all.job.recompute == Recompute::selective);
+  CHECK(all.stack.communication.gradient_bytes == 2);
+  CHECK(all.job.parallelism.tensor == plain.job.parallelism.tensor);
+
+  // Experts: skew and capacity. A pipeline: its schedule.
+  nlohmann::json experts = good_row();
+  experts["model"]["moe"] = {{"experts", 8}, {"topk", 2}, {"ffn", 14336}};
+  experts["parallel"]["ep"] = 4;
+  experts["scenario"] = {{"routing", {{"zipf", 0.5}, {"capacity_factor", 1.25}}}};
+  const ReferenceRow skewed = read(experts);
+  REQUIRE(skewed.obstacle.empty());
+  CHECK(row_scenario(skewed, presets).job.routing.capacity == doctest::Approx(1.25));
+  nlohmann::json piped = good_row();
+  piped["parallel"]["pp"] = 2;
+  piped["parallel"]["dp"] = 2;
+  piped["scenario"] = {{"parallelism", {{"schedule", "interleaved"}, {"virtual_stages", 4}}}};
+  CHECK(row_scenario(read(piped), presets).job.parallelism.virtual_stages == 4);
+
+  // A mistake is told at its place in the row, and leaves the row out.
+  try {
+    (void)changed({{"ofload", {}}});
+    FAIL("no key of a scenario");
+  } catch (const InputError& error) {
+    CHECK(error.problem().file == "made-up-7b");
+    CHECK(error.problem().pointer == "/scenario/ofload");
+  }
+  CHECK(with("/scenario", "zb_h1").obstacle == "scenario is no object");
+}
+
 TEST_CASE("rows: a row that says it cannot be simulated is skipped with that reason") {
   const auto predictions = predictions_of({with("/simulable", false)}, 1);
   CHECK(predictions.front().status == RowPrediction::Status::skipped);

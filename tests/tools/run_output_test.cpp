@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tools/lockstep/run_result.hpp"
+#include "tools/lockstep/run/run_result.hpp"
 
 using namespace lockstep;
 
@@ -106,8 +106,9 @@ Where the GPU time goes
   Exposed data-parallel communication     10.0 %    200 ms  #########
   Together                               100.0 %    2.00 s
 
-Largest loss: Pipeline bubble, 30.0 % of the step. What attacks it in general (not simulated here):
-  more micro batches per replica, more virtual stages, or fewer pipeline stages.
+Largest loss: Pipeline bubble, 30.0 % of the step. What attacks it in general (--advise simulates
+  changes): more micro batches per replica, more virtual stages, or fewer pipeline
+  stages.
 
 Pipeline stages (compute of one micro batch; shares of the step)
   stage  layers  forward  backward  working  pipeline  exchanges  waiting    memory

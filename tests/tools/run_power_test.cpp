@@ -10,7 +10,7 @@
 #include "sim/step/step.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tools/lockstep/power_trace.hpp"
-#include "tools/lockstep/run_result.hpp"
+#include "tools/lockstep/run/run_result.hpp"
 
 namespace lockstep {
 namespace {

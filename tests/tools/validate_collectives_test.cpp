@@ -1,4 +1,4 @@
-#include "tools/lockstep/validate_collectives.hpp"
+#include "sim/measured/validate_collectives.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "tools/lockstep/validate_kernels.hpp"
+#include "sim/measured/validate_kernels.hpp"
 
 #include <array>
 #include <doctest/doctest.h>
@@ -33,7 +33,12 @@ TEST_CASE("gpu_preset_named: names as benchmarks print them") {
   CHECK(gpu_preset_named("H100") == "h100_sxm5_80gb");
   CHECK(gpu_preset_named("NVIDIA GB200") == "gb200_186gb");
   CHECK(gpu_preset_named("GH200-120GB") == "gh200_96gb");
-  CHECK(gpu_preset_named("L40S").empty());
+  CHECK(gpu_preset_named("L40S") == "l40s_48gb");
+  CHECK(gpu_preset_named("H20") == "h20_96gb");
+  CHECK(gpu_preset_named("H200 SXM") == "h200_sxm_141gb");
+  CHECK(gpu_preset_named("NVIDIA GeForce RTX 4090") == "rtx4090_24gb");
+  CHECK(gpu_preset_named("MI355X") == "mi355x");
+  CHECK(gpu_preset_named("Gaudi3").empty());
 }
 
 TEST_CASE("attention_implementation: the longest name that fits wins") {
@@ -49,7 +54,7 @@ TEST_CASE("validate_gemm: predicts what gemm_time() says and counts what it leav
   const std::string file = folder.write("gemm.json", R"({"rows": [
     {"gpu": "H100-80GB SXM", "dtype": "bfloat16", "m": 4096, "n": 8192, "k": 2048, "time_us": 200,
      "bwd_time_us": 400, "src": "lab"},
-    {"gpu": "L40S", "dtype": "bfloat16", "m": 64, "n": 64, "k": 64, "time_us": 5},
+    {"gpu": "Gaudi3", "dtype": "bfloat16", "m": 64, "n": 64, "k": 64, "time_us": 5},
     {"gpu": "A100", "dtype": "fp8", "m": 64, "n": 64, "k": 64, "time_us": 5},
     {"gpu": "H100", "dtype": "bf16", "m": null, "n": 64, "k": 64, "time_us": 5}]})");
   const PresetStore presets;
@@ -66,7 +71,7 @@ TEST_CASE("validate_gemm: predicts what gemm_time() says and counts what it leav
   CHECK(identity_of(table.points[1], "pass") == "backward");
   CHECK(group(table, "all").n == 2);
   CHECK(group(table, "m, n, k >= 1024").n == 2);
-  const std::vector<std::string> skipped{"1 points: fp8 on A100", "1 points: no preset of L40S",
+  const std::vector<std::string> skipped{"1 points: fp8 on A100", "1 points: no preset of Gaudi3",
                                          "1 points: not a single product"};
   CHECK(table.skipped == skipped);
 }

@@ -1,4 +1,4 @@
-#include "tools/lockstep/validate_power.hpp"
+#include "sim/measured/validate_power.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -24,7 +24,7 @@ constexpr Seconds kHeating{4};
 constexpr Seconds kSettling{0.2}, kSustainedTimed{0.2};
 /// Octaves between products of transformers, and from the grid: nearer ones tell nothing new, for a
 /// profile interpolates.
-constexpr double kThinning = 0.75;
+constexpr double kThinning = 0.85;
 /// The same for attention, whose time depends on its shape more smoothly.
 constexpr double kAttentionThinning = 2;
 constexpr double kSmallestTraffic = 1 << 20, kLargestTraffic = 1 << 30;

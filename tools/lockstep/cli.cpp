@@ -1,9 +1,11 @@
 #include "tools/lockstep/cli.hpp"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <ostream>
+#include <string_view>
 
 #include <nlohmann/json.hpp>
 
@@ -40,11 +42,34 @@ std::vector<const Command*> commands() {
 
 namespace {
 
+/// What people ask first, each with the command that answers it.
+struct FirstQuestion {
+  std::string_view question, command;
+};
+constexpr std::array kFirstQuestions{
+    FirstQuestion{"How fast does this model train on these machines?",
+                  "lockstep run --model llama3_70b --node dgx_h100 --nodes 64"},
+    FirstQuestion{"H100 or B200?",
+                  "lockstep run --model llama3_70b --node dgx_h100 --nodes 64 --vary "
+                  "cluster.node=dgx_h100,dgx_b200"},
+    FirstQuestion{"What would make this job faster?",
+                  "lockstep run scenarios/llama3-405b-16k.json --advise"},
+    FirstQuestion{"Is a thinner fabric enough?",
+                  "lockstep run scenarios/qwen3-30b-experts-8-nodes.json --explain-fabric"},
+    FirstQuestion{"What do failures and checkpoints cost?",
+                  "lockstep run scenarios/llama3-405b-54days.json"},
+    FirstQuestion{"Which cluster, how long, for how much money?",
+                  "lockstep plan scenarios/plans/train-70b-15t-tokens.json"},
+};
+
 std::string general_help() {
   std::string out =
       "lockstep predicts what a GPU cluster does with a training job: step time, MFU, memory, and\n"
       "where the rest of the time goes.\n\n"
-      "Usage: lockstep COMMAND [options]\n\nCommands:\n";
+      "Usage: lockstep COMMAND [options]\n\n";
+  for (const FirstQuestion& each : kFirstQuestions)
+    out += fmt::format("  {}\n    {}\n", each.question, each.command);
+  out += "\nCommands:\n";
   for (const Command* command : commands()) {
     out += fmt::format("  {:<13}{}\n", command->spec->name, command->spec->summary);
   }

@@ -11,10 +11,10 @@
 #include "models/base/text_file.hpp"
 #include "sim/measured/fit.hpp"
 #include "sim/measured/reference_files.hpp"
+#include "sim/measured/residuals_file.hpp"
 #include "sim/measured/statistics.hpp"
 #include "sim/scenario/read_residuals.hpp"
 #include "tools/console/shared_options.hpp"
-#include "tools/lockstep/accuracy/residuals_file.hpp"
 #include "tools/lockstep/cli.hpp"
 
 namespace lockstep {

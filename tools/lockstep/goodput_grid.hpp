@@ -9,7 +9,7 @@
 #include "sim/run/campaign_work.hpp"
 #include "sim/run/summary.hpp"
 #include "tools/console/console.hpp"
-#include "tools/lockstep/campaign_result.hpp"
+#include "tools/lockstep/run/campaign_result.hpp"
 #include "tools/lockstep/run_campaign.hpp"
 
 namespace lockstep {

@@ -21,6 +21,7 @@
 #include "sim/scenario/rl_spec.hpp"
 #include "sim/scenario/run_spec.hpp"
 #include "tools/console/options.hpp"
+#include "tools/lockstep/command_fields.hpp"
 #include "topologies/fabrics/fabric.hpp"
 
 namespace lockstep {
@@ -326,6 +327,8 @@ Listing list_fields(const PresetStore&) {
   for (const AnswerKind kind : kAnswerKinds) {
     add_field_rows(answer_fields(kind), "", name_of(kind), out);
   }
+  add_field_rows(comparison_fields(), "", "compare", out);
+  add_field_rows(replay_fields(), "", "replay", out);
   return out;
 }
 
@@ -353,7 +356,8 @@ constexpr std::array kKinds{
     ListKind{"collectives", "collective", "collective operations", false, list_collectives},
     ListKind{"algorithms", "algorithm", "algorithms of collectives", false, list_algorithms},
     ListKind{"schedules", "schedule", "pipeline schedules", false, list_schedules},
-    ListKind{"fields", "field", "members of the JSON of `lockstep run`", false, list_fields},
+    ListKind{"fields", "field", "members of the JSON of `lockstep run`, `compare` and `replay`",
+             false, list_fields},
 };
 
 }  // namespace

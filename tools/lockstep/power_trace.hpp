@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "tools/lockstep/campaign_result.hpp"
-#include "tools/lockstep/run_result.hpp"
+#include "tools/lockstep/run/campaign_result.hpp"
+#include "tools/lockstep/run/run_result.hpp"
 
 namespace lockstep {
 

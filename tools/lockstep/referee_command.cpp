@@ -10,7 +10,7 @@
 
 #include "models/base/text_file.hpp"
 #include "sim/measured/reference_files.hpp"
-#include "sim/packet/referee.hpp"
+#include "sim/referee/referee.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"

@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "sim/packet/referee.hpp"
+#include "sim/referee/referee.hpp"
 #include "tools/console/table.hpp"
 
 namespace lockstep {

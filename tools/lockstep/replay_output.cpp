@@ -13,6 +13,8 @@
 #include "models/base/output_file.hpp"
 #include "models/base/quantity.hpp"
 #include "models/base/write_json.hpp"
+#include "sim/answer/answer_fields.hpp"
+#include "tools/lockstep/command_fields.hpp"
 
 namespace lockstep {
 namespace {
@@ -206,65 +208,149 @@ std::string replay_table(const ReplayStudy& study, const TextStyle& style) {
   return out;
 }
 
-ReplayJson replay_json(const ReplayStudy& study) {
-  const TraceReplay& replay = study.replay;
-  ReplayJson out{{"step_s", twelve_digits(seconds_of(replay.end))},
-                 {"longest_path_s", twelve_digits(seconds_of(replay.longest_path))},
-                 {"ranks", study.trace.ranks},
-                 {"trace_nodes", study.trace.size()}};
-  if (const auto ratio = over_recorded(study)) {
-    out["recorded_s"] = twelve_digits(seconds_of(study.trace.recorded));
-    out["replayed_over_recorded"] = twelve_digits(*ratio);
+namespace {
+
+using Study = ReplayStudy;
+
+const FieldTable<Cluster>& replay_cluster_fields() {
+  static const FieldTable<Cluster> fields =
+      FieldTable<Cluster>()
+          .add("node", "Kind of node.", [](const Cluster& c) { return c.node.name; })
+          .add("nodes", "How many.", [](const Cluster& c) { return c.nodes; })
+          .add("fabric", "Network between them.", [](const Cluster& c) { return c.fabric.name; })
+          .add("transport", "Network transport.",
+               [](const Cluster& c) { return c.transport.name; });
+  return fields;
+}
+
+const FieldTable<TraceCallTimes>& call_fields() {
+  using Of = TraceCallTimes;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("op", "Collective.", [](const Of& c) { return op_text(c.op); })
+          .add("size_bytes", "Payload.",
+               [](const Of& c) { return Value::document(c.payload.base_units()); })
+          .add("ranks", "Members of its group.", [](const Of& c) { return c.members; })
+          .add("algorithm", "How it runs.", [](const Of& c) { return c.algorithm; })
+          .add("calls", "How often.", [](const Of& c) { return c.calls; })
+          .add("moving_s", Better::less, "Time in which all of them move bytes.",
+               [](const Of& c) { return c.moving; })
+          .add("waiting_s", Better::less, "Time in which all of them wait for the last rank.",
+               [](const Of& c) { return c.waiting; });
+  return fields;
+}
+
+/// A rank, by number.
+struct RankAnswer {
+  std::size_t rank = 0;
+  const TraceRankTimes* times = nullptr;
+};
+std::vector<RankAnswer> rank_answers(const Study& study) {
+  std::vector<RankAnswer> out;
+  for (std::size_t r = 0; r < study.replay.ranks.size(); ++r) {
+    out.push_back({r, &study.replay.ranks[r]});
   }
-  if (study.what_if) {
-    // Of the mean rank, as the parts below.
-    const auto mean = [&](Seconds sum) {
-      return twelve_digits(sum.base_units() / static_cast<double>(study.trace.ranks));
-    };
-    out["kernels_launch_bound_s"] = mean(study.what_if->wanted.launch);
-    out["kernels_gpu_bound_s"] = mean(study.what_if->wanted.gpu);
-    out["recorded_kernels_launch_bound_s"] = mean(study.what_if->recorded.launch);
-    out["recorded_kernels_gpu_bound_s"] = mean(study.what_if->recorded.gpu);
-  }
-  for (const RankPart& part : kParts) {
-    out[fmt::format("mean_{}_s", part.in_json)] = twelve_digits(mean_of(replay, part));
-  }
-  out["messages"] = replay.messages;
-  out["messages_s"] = twelve_digits(replay.messages_moving.base_units());
-  if (study.hash && study.hash->draws > 1) add_band_headline(study.hash->bands[0], out);
-  if (study.hash) {
-    out["hashing"] = hash_json(*study.hash);
-    if (study.hash->draws > 1) add_band(study.hash->bands[0], out["hashing"]);
-  }
-  out["cluster"] = {{"node", study.cluster.node.name},
-                    {"nodes", study.cluster.nodes},
-                    {"fabric", study.cluster.fabric.name},
-                    {"transport", study.cluster.transport.name}};
-  out["assumptions"] = study.cluster.assumptions;
-  out["notes"] = study.trace.notes;
-  out["repaired"] = study.trace.repaired;
-  ReplayJson calls = ReplayJson::array(), ranks = ReplayJson::array();
-  for (const TraceCallTimes& call : replay.calls) {
-    calls.push_back({{"op", op_text(call.op)},
-                     {"size_bytes", call.payload.base_units()},
-                     {"ranks", call.members},
-                     {"algorithm", call.algorithm},
-                     {"calls", call.calls},
-                     {"moving_s", twelve_digits(call.moving.base_units())},
-                     {"waiting_s", twelve_digits(call.waiting.base_units())}});
-  }
-  for (std::size_t r = 0; r < replay.ranks.size(); ++r) {
-    ReplayJson rank{{"rank", r}};
-    for (const RankPart& part : kParts) {
-      rank[fmt::format("{}_s", part.in_json)] =
-          twelve_digits(seconds_of(replay.ranks[r].*part.time));
-    }
-    ranks.push_back(std::move(rank));
-  }
-  out["collectives"] = std::move(calls);
-  out["rank_times"] = std::move(ranks);
   return out;
 }
+
+const FieldTable<RankAnswer>& rank_fields() {
+  static const FieldTable<RankAnswer> fields = [] {
+    FieldTable<RankAnswer> out;
+    out.add("rank", "Its number.", [](const RankAnswer& r) { return r.rank; });
+    for (const RankPart& part : kParts) {
+      out.add(fmt::format("{}_s", part.in_json), Better::less,
+              fmt::format("Its time of {}.", part.name),
+              [time = part.time](const RankAnswer& r) { return seconds_of(r.times->*time); });
+    }
+    return out;
+  }();
+  return fields;
+}
+
+/// Of the mean rank, as the parts of its time are.
+template <class Get>
+auto of_what_if(Get get) {
+  return [get](const Study& s) -> std::optional<double> {
+    if (!s.what_if) return std::nullopt;
+    return get(*s.what_if).base_units() / static_cast<double>(s.trace.ranks);
+  };
+}
+std::optional<double> hash_headline(const Study& s, HashDraw HashBand::* which) {
+  if (!s.hash || s.hash->draws <= 1) return std::nullopt;
+  return (s.hash->bands[0].*which).value;
+}
+
+void add_recorded(FieldTable<Study>& fields) {
+  fields
+      .add("recorded_s", Better::less, "The step as it was recorded.",
+           [](const Study& s) -> std::optional<double> {
+             if (!over_recorded(s)) return std::nullopt;
+             return seconds_of(s.trace.recorded);
+           })
+      .add("replayed_over_recorded", "step_s over recorded_s.",
+           [](const Study& s) { return over_recorded(s); })
+      .add("kernels_launch_bound_s", Better::less,
+           "With --recorded-on: kernels of the mean rank that are as short as a launch.",
+           of_what_if([](const WhatIf& w) { return w.wanted.launch; }))
+      .add("kernels_gpu_bound_s", Better::less, "With --recorded-on: its other kernels.",
+           of_what_if([](const WhatIf& w) { return w.wanted.gpu; }))
+      .add("recorded_kernels_launch_bound_s", Better::less, "The same as they were recorded.",
+           of_what_if([](const WhatIf& w) { return w.recorded.launch; }))
+      .add("recorded_kernels_gpu_bound_s", Better::less, "The same as they were recorded.",
+           of_what_if([](const WhatIf& w) { return w.recorded.gpu; }));
+  for (const RankPart& part : kParts) {
+    fields.add(fmt::format("mean_{}_s", part.in_json), Better::less,
+               fmt::format("Mean over ranks: {}.", part.name),
+               [&part](const Study& s) { return mean_of(s.replay, part); });
+  }
+}
+
+const FieldTable<Study>& study_fields() {
+  static const FieldTable<Study> fields = [] {
+    FieldTable<Study> out;
+    out.add("step_s", Better::less, "The step, from the first start to the last end.",
+            [](const Study& s) { return seconds_of(s.replay.end); })
+        .add("longest_path_s", Better::less, "Longest path of a rank without communication.",
+             [](const Study& s) { return seconds_of(s.replay.longest_path); })
+        .add("ranks", "Ranks of the trace.", [](const Study& s) { return s.trace.ranks; })
+        .add("trace_nodes", "Nodes of the trace's graph.",
+             [](const Study& s) { return s.trace.size(); });
+    add_recorded(out);
+    out.add("messages", "Messages between two ranks.",
+            [](const Study& s) { return s.replay.messages; })
+        .add("messages_s", Better::less, "Time in which all of them move.",
+             [](const Study& s) { return s.replay.messages_moving; })
+        .add("hash_least_s", Better::less, "The shortest step over the draws of --hash-seeds.",
+             [](const Study& s) { return hash_headline(s, &HashBand::least); })
+        .add("hash_median_s", Better::less, "The median step over the draws of --hash-seeds.",
+             [](const Study& s) { return hash_headline(s, &HashBand::median); })
+        .add("hash_most_s", Better::less, "The longest step over the draws of --hash-seeds.",
+             [](const Study& s) { return hash_headline(s, &HashBand::most); })
+        .object("hashing", "Draws of the hashes, where they decide anything.", hash_fields(),
+                [](const Study& s) -> const HashAnswer* { return s.hash ? &*s.hash : nullptr; })
+        .object("cluster", "The machine.", replay_cluster_fields(),
+                [](const Study& s) -> const Cluster& { return s.cluster; })
+        .add("assumptions", "What was filled in.",
+             [](const Study& s) { return s.cluster.assumptions; })
+        .add("notes", "What is to be known of the trace.",
+             [](const Study& s) { return s.trace.notes; })
+        .add("repaired", "What of the trace was put right.",
+             [](const Study& s) { return s.trace.repaired; })
+        .list("collectives", "Longest first.", call_fields(),
+              [](const Study& s) -> const auto& { return s.replay.calls; })
+        .list("rank_times", "Each rank.", rank_fields(), rank_answers);
+    return out;
+  }();
+  return fields;
+}
+
+}  // namespace
+
+ReplayJson replay_json(const ReplayStudy& study) {
+  return Value(study_fields().values(study)).json();
+}
+
+std::vector<FieldInfo> replay_fields() { return study_fields().infos(); }
 
 CsvText replay_csv(const ReplayStudy& study) {
   std::vector<std::string> cells{"rank"};

@@ -19,13 +19,13 @@
 #include "tools/console/interrupt.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
-#include "tools/lockstep/campaign_result.hpp"
 #include "tools/lockstep/claim_text.hpp"
 #include "tools/lockstep/draws/hash_draws.hpp"
 #include "tools/lockstep/goodput_grid.hpp"
 #include "tools/lockstep/power_trace.hpp"
 #include "tools/lockstep/report/assets.hpp"
 #include "tools/lockstep/report/run_page.hpp"
+#include "tools/lockstep/run/campaign_result.hpp"
 #include "tools/lockstep/work_budget.hpp"
 
 namespace lockstep {
@@ -66,9 +66,9 @@ SampleOptions sampling_options(const ParsedOptions& options, const RunSpec& run)
   return sampling;
 }
 
-/// The trajectories: false when it was interrupted before there was one.
-bool draw(CampaignResult& result, SampleOptions sampling, Console& console) {
-  const Campaign& campaign = result.plan.campaign;
+/// answer_run() with its progress: false when it was interrupted before there was a trajectory.
+bool draw(const RunSpec& run, SampleOptions sampling, bool timeline, const StepIntervals& intervals,
+          CampaignResult& result, Console& console) {
   Progress progress(console.err, "trajectories", sampling.trajectories, console.err_is_terminal);
   sampling.progress = [&] {
     progress.one_done();
@@ -78,11 +78,7 @@ bool draw(CampaignResult& result, SampleOptions sampling, Console& console) {
     progress.reached(done);
     return !InterruptGuard::interrupted();
   };
-  const std::vector<TrajectoryResult> results = sample(campaign, sampling);
-  if (results.empty()) return false;
-  result.summary = summarise(campaign, results);
-  result.typical_number = median_trajectory(results);
-  return true;
+  return answer_run(run, sampling, timeline, intervals, result);
 }
 
 /// The numbers of a run that have bands over draws of the hashes.
@@ -133,14 +129,14 @@ void write_files(const CampaignResult& result, const ParsedOptions& options) {
 
 }  // namespace
 
-Exit run_campaign(const CampaignInput& input, const Scenario& scenario,
+Exit run_campaign(const CampaignInput& input, const RunResult& job, const RunSpec& run,
                   const ParsedOptions& options, Console& console) {
+  const Scenario& scenario = job.scenario;
   const std::string format = options.choice("format", kFormats);
   const std::vector<Assertion> assertions = parse_assertions(options.all("assert"));
   const bool reports = options.has("report"), optimises = options.has("optimise");
   if (reports) (void)chart_library();
-  const RunSpec run = read_run_spec(input.root.at("run"), input.presets, scenario.site);
-  CampaignResult result{.scenario = scenario, .plan = plan_campaign(scenario, run), .summary = {}};
+  CampaignResult result = planned_run(scenario, run, job.written);
   const Campaign& campaign = result.plan.campaign;
   if (optimises) check_optimisable(options, result.plan, scenario.file);
   SampleOptions sampling = sampling_options(options, run);
@@ -162,15 +158,8 @@ Exit run_campaign(const CampaignInput& input, const Scenario& scenario,
                             std::min<double>(sampling.jobs, all)},
                 console.err);
   const InterruptGuard guard;
-  if (!draw(result, sampling, console)) return Exit::interrupted;
-  if (traced) {
-    result.typical = run_trajectory(campaign, result.typical_number, RunDetail::timeline);
-  }
-  add_step(result, run);
-  // The published runs that it is made from ran on one kind of node each.
-  if (scenario.pools.empty()) {
-    result.interval = interval_of(scenario, input.presets);
-    widen(*result.interval, result.step.band, result.step.step_s);
+  if (!draw(run, sampling, traced, StepIntervals(input.presets), result, console)) {
+    return Exit::interrupted;
   }
   result.hash = hash_of(result, run, draws, sampling, console);
   sampling.progress = [] { return !InterruptGuard::interrupted(); };
@@ -185,7 +174,6 @@ Exit run_campaign(const CampaignInput& input, const Scenario& scenario,
     result.grid.reset();
   }
 
-  result.written = std::make_shared<const nlohmann::ordered_json>(input.root.json());
   nlohmann::ordered_json json = campaign_json(result);
   std::vector<std::string> misses = all_missed(assertions, json);
   std::optional<ClaimCheck> claim;

@@ -1,32 +1,24 @@
 /// `lockstep run` of a scenario with "run": days to months, with failures and checkpoints.
 #pragma once
 
-#include <string>
-#include <vector>
-
-#include "models/base/json_cursor.hpp"
+#include "sim/answer/step_answer.hpp"
 #include "sim/scenario/preset_store.hpp"
-#include "sim/scenario/run_spec.hpp"
-#include "sim/scenario/scenario.hpp"
+#include "sim/scenario/scenario_file.hpp"
 #include "tools/console/console.hpp"
 #include "tools/console/options.hpp"
-#include "tools/lockstep/campaign_result.hpp"
+#include "tools/lockstep/run/campaign_result.hpp"
 
 namespace lockstep {
 
-/// The file, parsed, and what --set changed in it.
+/// The file, parsed, and what the options say about reading it.
 struct CampaignInput {
-  const std::string& path;
-  const std::string& text;
-  const std::vector<std::string>& sets;
-  std::vector<std::string> profiles;
-  const JsonCursor& root;
+  const ParsedScenario& parsed;
   const PresetStore& presets;
-  Folding folding = Folding::automatic;
+  const ScenarioOptions& options;
 };
 
-/// `scenario` is what the file says of the job and its cluster.
-Exit run_campaign(const CampaignInput& input, const Scenario& scenario,
+/// `job` and `run` are what the file says.
+Exit run_campaign(const CampaignInput& input, const RunResult& job, const RunSpec& run,
                   const ParsedOptions& options, Console& console);
 
 }  // namespace lockstep

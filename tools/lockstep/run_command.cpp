@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <functional>
 #include <memory>
 #include <ostream>
 #include <utility>
@@ -10,15 +12,15 @@
 #include "models/base/output_file.hpp"
 #include "models/base/quantity.hpp"
 #include "models/base/text_file.hpp"
-#include "sim/scenario/read_residuals.hpp"
-#include "sim/scenario/read_scenario.hpp"
-#include "sim/scenario/rl_spec.hpp"
-#include "sim/scenario/run_spec.hpp"
-#include "sim/scenario/shared_scenario.hpp"
-#include "sim/step/pool_memory.hpp"
+#include "sim/answer/advice.hpp"
+#include "sim/answer/answer.hpp"
+#include "sim/measured/row_document.hpp"
+#include "sim/scenario/scenario_file.hpp"
 #include "sim/step/step.hpp"
 #include "tools/console/assertion.hpp"
+#include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
+#include "tools/lockstep/ask/ask_options.hpp"
 #include "tools/lockstep/claim_text.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/draws/hash_draws.hpp"
@@ -26,13 +28,15 @@
 #include "tools/lockstep/report/assets.hpp"
 #include "tools/lockstep/report/step_page.hpp"
 #include "tools/lockstep/rl/run_rl.hpp"
+#include "tools/lockstep/run/run_pools.hpp"
+#include "tools/lockstep/run/run_result.hpp"
 #include "tools/lockstep/run_campaign.hpp"
-#include "tools/lockstep/run_pools.hpp"
-#include "tools/lockstep/run_result.hpp"
 #include "tools/lockstep/run_shared.hpp"
 #include "tools/lockstep/schedule_svg.hpp"
 #include "tools/lockstep/trace_export.hpp"
 #include "tools/lockstep/trace_writer.hpp"
+#include "tools/lockstep/vary/advice_table.hpp"
+#include "tools/lockstep/vary/vary.hpp"
 
 namespace lockstep {
 namespace {
@@ -100,9 +104,10 @@ constexpr std::array kRunOptions{
         "--optimise run.checkpoint.interval"},
     OptionSpec{
         "vary", 0, "PATH=V1,V2,...", true,
-        "For a scenario with \"run\": goodput with each of these values; given twice, with each "
-        "pair. All meet the same random numbers.",
-        "--vary run.checkpoint.interval=\"5 min,10 min,30 min\""},
+        "The answer with each of these values of the scenario; given twice, with each pair. With "
+        "--model, each has the layout that is fastest there. For a scenario with \"run\": the "
+        "goodput, all meeting the same random numbers.",
+        "--vary cluster.node.nics=1,2,4,8"},
     OptionSpec{
         "jitter", 0, "TIME", false,
         "Start every transfer of the step up to so much late, each by a draw of its own that "
@@ -122,13 +127,32 @@ constexpr std::array kRunOptions{
                "--explain-fabric"},
     OptionSpec{"allow-oom", 0, "", false,
                "Predict a job that does not fit in memory, instead of refusing it.", "--allow-oom"},
+    OptionSpec{"advise", 0, "", false,
+               "Simulate some twenty standard changes of a single step, each alone, instead of "
+               "the step's table: which gain how much, with the interval of each gain, and why "
+               "the others cannot be.",
+               "--advise"},
+    kAskModel,
+    kAskNode,
+    kAskCluster,
+    kAskNodes,
+    kAskGpus,
+    kAskFabric,
+    kAskSequences,
+    kAskTokens,
     kStackOption,
     kPresetsOption,
-    kOutputOption,
+    OptionSpec{"output", 'o', "FILE", false,
+               "Write to this file instead of the terminal (- is the terminal); it appears only "
+               "when it is complete, and is compressed if its name ends in .gz. With --model, "
+               "the file gets the scenario, and the answer is printed.",
+               "-o result.json", PathUse::prints},
 };
 
-constexpr std::array<std::string_view, 11> kRunExamples{
+constexpr std::array<std::string_view, 16> kRunExamples{
     "lockstep run scenarios/llama3-405b-16k.json",
+    "lockstep run --model llama3_70b --node dgx_h100 --nodes 64 -o my.json",
+    "lockstep run --model llama2_70b --node dgx_h100 --set lora.rank=16",
     "lockstep run scenarios/gpt3-175b-selene.json --set cluster.nodes=384 --set "
     "parallelism.data=32 --format json",
     "lockstep run scenarios/llama3-405b-16k.json --trace step.json.gz",
@@ -136,27 +160,35 @@ constexpr std::array<std::string_view, 11> kRunExamples{
     "lockstep run scenarios/llama3-8b-fsdp2-torchtitan.json --explain-fabric --report step.html",
     "lockstep run scenarios/llama3-8b-fsdp2-torchtitan.json --set cluster.fabric.routing=ecmp "
     "--hash-seeds 20",
+    "lockstep run scenarios/llama3-405b-16k.json --advise",
+    "lockstep run --model llama3_70b --nodes 64 --node dgx_h100 --vary "
+    "cluster.node=dgx_h100,dgx_b200",
     "lockstep run my.json --assert \"mfu>=0.40\"",
     "lockstep run scenarios/llama3-405b-54days.json --trajectories 1000 --report run.html",
     "lockstep run scenarios/llama3-405b-54days.json --optimise run.checkpoint.interval",
     "lockstep run scenarios/congestion/two-jobs-one-spine.json --report congestion.html",
     "lockstep run scenarios/rl/grpo-llama3-8b-colocated.json",
+    "lockstep run tests/reference/training.json#mosaic-h100_80gb-amp_bf16-70b-s2048-g128-mb8",
 };
 
 constexpr CommandSpec kRunSpec{
     .name = "run",
-    .usage = "run FILE [options]",
+    .usage = "run FILE [options], or run --model NAME --node NAME [options]",
     .summary = "Predict one training step of a scenario: a table and the loss waterfall.",
     .about =
         "Reads a scenario (a JSON file; scenarios/README.md describes the format), simulates one\n"
         "training step and prints step time, MFU, memory, cost and where the GPU time goes.\n"
         "A job that does not fit in memory is an error that names the nearest change that fits.\n"
+        "Without a file, --model and --node ask about a model on a machine: the layout is "
+        "searched.\n"
         "A scenario with \"jobs\" runs several of them on one fabric, with other traffic and with\n"
         "links that fail, and prints who slows whom, on which links.\n"
         "A scenario with \"rl\" is a step of reinforcement learning: rollout, scores, training,\n"
         "weights to the engine, on shared GPUs or on pools of their own.\n"
         "A scenario with \"run\" goes on for days to months, with failures, checkpoints and\n"
-        "restarts, and prints how much of the wall time advances training.",
+        "restarts, and prints how much of the wall time advances training.\n"
+        "ROWS.json#NAME is a row of published measurements (`lockstep validate` lists them): what\n"
+        "was measured stands beside what is predicted.",
     .positionals = 1,
     .options = kRunOptions,
     .examples = kRunExamples,
@@ -180,49 +212,51 @@ void write_svg(const std::string& path, const RunResult& result) {
   file.commit();
 }
 
-/// Options that say something about one kind of scenario only.
+/// Options that say something about some kinds of scenario only.
 struct SpecialOption {
   std::string_view name;
-  bool of_step, of_jobs, of_run;  ///< a single step, "jobs", "run"
-  bool of_rl = false;             ///< "rl"
-};
-constexpr std::array kSpecialOptions{SpecialOption{"trace", true, false, false},
-                                     SpecialOption{"svg", true, false, false},
-                                     SpecialOption{"fold", true, false, true},
-                                     SpecialOption{"unfold", true, false, true},
-                                     SpecialOption{"chakra", true, false, false},
-                                     SpecialOption{"goal", true, false, false},
-                                     SpecialOption{"power-trace", true, false, true},
-                                     SpecialOption{"report", true, true, true},
-                                     SpecialOption{"trajectories", false, false, true},
-                                     SpecialOption{"optimise", false, false, true},
-                                     SpecialOption{"vary", false, false, true},
-                                     SpecialOption{"jitter", true, false, false},
-                                     SpecialOption{"hash-seeds", true, true, true, true},
-                                     SpecialOption{"jobs", false, false, true}};
+  std::string_view wanted;  ///< which scenarios they are for
+  bool of_step, of_jobs, of_run, of_rl;
 
-void check_options(const ParsedOptions& options, const JsonCursor& root) {
-  const bool jobs = is_shared_scenario(root), rl = !jobs && has_rl(root);
-  const bool run = !jobs && !rl && has_run(root);
+  [[nodiscard]] bool is_of(ScenarioKind kind) const {
+    switch (kind) {
+      case ScenarioKind::jobs:
+        return of_jobs;
+      case ScenarioKind::rl:
+        return of_rl;
+      case ScenarioKind::run:
+        return of_run;
+      default:
+        return of_step;
+    }
+  }
+};
+constexpr std::string_view kOneStep = "of one step", kOneJob = "without \"jobs\"",
+                           kNoRl = "without \"rl\"", kRunOnly = "with \"run\"";
+constexpr std::array kSpecialOptions{
+    SpecialOption{"trace", kOneStep, true, false, false, false},
+    SpecialOption{"svg", kOneStep, true, false, false, false},
+    SpecialOption{"fold", kOneJob, true, false, true, false},
+    SpecialOption{"unfold", kOneJob, true, false, true, false},
+    SpecialOption{"chakra", kOneStep, true, false, false, false},
+    SpecialOption{"goal", kOneStep, true, false, false, false},
+    SpecialOption{"power-trace", kOneJob, true, false, true, false},
+    SpecialOption{"report", kNoRl, true, true, true, false},
+    SpecialOption{"trajectories", kRunOnly, false, false, true, false},
+    SpecialOption{"optimise", kRunOnly, false, false, true, false},
+    SpecialOption{"vary", "", true, true, true, true},
+    SpecialOption{"advise", kOneStep, true, false, false, false},
+    SpecialOption{"jitter", kOneStep, true, false, false, false},
+    SpecialOption{"jobs", kRunOnly, false, false, true, false}};
+
+void check_options(const ParsedOptions& options, const ParsedScenario& parsed) {
   for (const SpecialOption& option : kSpecialOptions) {
-    const bool says = jobs  ? option.of_jobs
-                      : rl  ? option.of_rl
-                      : run ? option.of_run
-                            : option.of_step;
-    if (says || !options.has(option.name)) continue;
+    if (option.is_of(parsed.kind) || !options.has(option.name)) continue;
     if (option.name == "jobs" && options.has("hash-seeds")) continue;
-    const char* wanted = option.of_step && option.of_jobs  ? "without \"rl\""
-                         : option.of_step && option.of_run ? "without \"jobs\""
-                         : option.of_jobs && option.of_run ? R"(with "jobs" or "run")"
-                         : option.of_jobs                  ? "with \"jobs\""
-                         : option.of_run                   ? "with \"run\""
-                                                           : "of one step";
-    const char* found = jobs  ? "has \"jobs\""
-                        : rl  ? "has \"rl\""
-                        : run ? "has \"run\""
-                              : "has none";
-    throw UsageError(fmt::format("lockstep run: --{} is for a scenario {}; {} {}", option.name,
-                                 wanted, root.file(), found));
+    const std::string found =
+        parsed.kind == ScenarioKind::step ? "none" : fmt::format("\"{}\"", name_of(parsed.kind));
+    throw UsageError(fmt::format("lockstep run: --{} is for a scenario {}; {} has {}", option.name,
+                                 option.wanted, parsed.root.file(), found));
   }
 }
 
@@ -243,19 +277,6 @@ Seconds jitter_of(const ParsedOptions& options) {
   return Seconds{*seconds};
 }
 
-void add_jitter(Seconds jitter, RunResult& result) {
-  if (jitter <= Seconds{}) return;
-  const StepReport aligned = simulate_step(result.scenario, {.only_time = true});
-  result.jitter = {.most = jitter, .aligned_s = aligned.step_s};
-}
-
-/// What the fabric costs, where its switches can cost anything.
-void add_fabric(bool explained, Seconds jitter, RunResult& result) {
-  if (!switches_can_limit(result.scenario)) return;
-  result.full_fabric = on_full_fabric(result.scenario, {.jitter = jitter});
-  if (explained) result.relief = fabric_relief(result.scenario, {.jitter = jitter});
-}
-
 /// Which draw of the hashes the step is of, and the band over those that are asked for.
 void add_hash(const ParsedOptions& options, Seconds jitter, RunResult& result, Console& console) {
   const Scenario& scenario = result.scenario;
@@ -274,25 +295,15 @@ void add_hash(const ParsedOptions& options, Seconds jitter, RunResult& result, C
 /// Fills in all but the scenario and its memory.
 void predict_step(const ParsedOptions& options, const PresetStore& presets, RunResult& result,
                   Console& console) {
-  const Scenario& scenario = result.scenario;
-  const bool detailed = options.has("trace") || options.has("svg") || scenario.power.has_value();
-  const bool explained = options.has("explain-fabric"), reports = options.has("report");
-  const Seconds jitter = jitter_of(options);
+  const bool reports = options.has("report");
   if (reports) (void)chart_library();
-  result.report = simulate_step(scenario, {.record_timeline = detailed,
-                                           .keep_actors = detailed,
-                                           .explain_links = explained,
-                                           .draw_fabric = reports,
-                                           .jitter = jitter});
-  add_jitter(jitter, result);
-  add_fabric(explained, jitter, result);
+  const Seconds jitter = jitter_of(options);
+  answer_step({.timeline = options.has("trace") || options.has("svg"),
+               .draw_fabric = reports,
+               .explain_fabric = options.has("explain-fabric"),
+               .jitter = jitter},
+              StepIntervals(presets), result);
   add_hash(options, jitter, result, console);
-  // The published runs that it is made from ran on one kind of node each.
-  if (scenario.pools.empty()) {
-    result.interval = interval_of(scenario, presets);
-    widen(*result.interval, result.report.band, result.report.step_s);
-  }
-  if (scenario.power) result.power = step_power(scenario, result.report);
 }
 
 bool expected_to_fit(const Scenario& scenario) { return !scenario.expect || scenario.expect->fits; }
@@ -356,41 +367,134 @@ Exit run_step(const ParsedOptions& options, const AnswerOptions& wanted, const P
   return report_misses(verdict.misses, console);
 }
 
-Exit run_run(const ParsedOptions& options, Console& console) {
-  if (options.positionals.empty()) {
-    throw UsageError(
-        fmt::format("lockstep run: no scenario file; usage: lockstep {}", kRunSpec.usage));
+/// Of a file, or of a row of published measurements: "rows.json#NAME".
+std::string scenario_text(const std::string& path, const PresetStore& presets) {
+  const RowPlace place = row_place(path);
+  std::string text = read_text_file(place.file);
+  return place.row.empty() ? text : row_scenario_text(place, text, presets);
+}
+
+/// Options whose answer is of one point, not of several.
+void check_varied(const ParsedOptions& options) {
+  constexpr std::array<std::string_view, 12> kOfOnePoint{
+      "trace",  "svg",    "chakra", "goal",       "power-trace",    "report",
+      "assert", "jitter", "advise", "hash-seeds", "explain-fabric", "optimise"};
+  for (const std::string_view option : kOfOnePoint) {
+    if (!options.has(option)) continue;
+    throw UsageError(fmt::format(
+        "lockstep run: found --{} beside --vary; allowed: one of them, for a scenario without "
+        "\"run\"",
+        option));
   }
+}
+
+/// The answers over --vary, each to the text that `text_of` gives for a point's changes.
+Exit run_varied(const std::string& path,
+                const std::function<std::string(const std::vector<std::string>&)>& text_of,
+                const PresetStore& presets, const ParsedOptions& options, Console& console) {
+  check_varied(options);
+  const std::string format = options.choice("format", kFormats);
+  std::vector<VaryAxis> axes = parse_axes(options.all("vary"));
+  Progress progress(console.err, "points", points_of(axes), console.err_is_terminal);
+  const auto answer_to = [&](const std::vector<std::string>& point) {
+    Question question{.set = changes_of(options),
+                      .profiles = options.all("profile"),
+                      .folding = folding_of(options),
+                      .allow_oom = true};
+    question.set.insert(question.set.end(), point.begin(), point.end());
+    const std::string text = text_of(question.set);
+    return answer_text(path, text, presets, question);
+  };
+  const Varied varied = vary(path, std::move(axes), answer_to, [&] { progress.one_done(); });
+  write_output(format == "json" ? Answer(JsonText(varied_json(varied)))
+               : format == "csv"
+                   ? Answer(varied_csv(varied))
+                   : Answer::terminal(varied_table(varied, output_style(options, console))),
+               options, console);
+  return Exit::ok;
+}
+
+/// What would help the step most.
+Exit run_advice(const std::string& path, const std::string& text, const PresetStore& presets,
+                const ParsedOptions& options, Console& console) {
+  const std::string format = options.choice("format", kFormats);
+  Progress progress(console.err, "changes", 1, console.err_is_terminal);
+  const Advice advice =
+      advise(path, text, presets,
+             {.set = changes_of(options),
+              .profiles = options.all("profile"),
+              .folding = folding_of(options),
+              .allow_oom = options.has("allow-oom")},
+             [&](std::size_t done, std::size_t most) { progress.update(done, most); });
+  write_output(format == "json" ? Answer(JsonText(advice_json(advice)))
+               : format == "csv"
+                   ? Answer(advice_csv(advice))
+                   : Answer::terminal(advice_table(advice, output_style(options, console))),
+               options, console);
+  return Exit::ok;
+}
+
+/// The answer to the scenario in a text, which stands in the folder of `path`.
+Exit answer_run(const std::string& path, const std::string& text, const ParsedOptions& options,
+                Console& console) {
   const PresetStore presets(options.all("presets"));
-  const std::string& path = options.positionals.front();
-  const std::vector<std::string> sets = changes_of(options);
-  const std::string text = read_text_file(path);
-  const JsonCursor root = JsonCursor::parse(path, text, JsonStyle::plain, sets);
-  check_options(options, root);
-  if (is_shared_scenario(root)) return run_shared(root, presets, options, console);
-  if (has_rl(root)) return run_rl(path, text, presets, options, console);
+  const ParsedScenario parsed = parse_scenario(path, text, changes_of(options));
+  check_options(options, parsed);
+  require_kind(parsed.root, {ScenarioKind::run, ScenarioKind::jobs, ScenarioKind::rl},
+               "no such key: lockstep comm simulates traffic and collectives");
+  if (options.has("vary") && parsed.kind != ScenarioKind::run) {
+    return run_varied(path, [&](const auto&) { return text; }, presets, options, console);
+  }
+  if (options.has("advise")) return run_advice(path, text, presets, options, console);
+  const ScenarioOptions reading{.profiles = options.all("profile"), .folding = folding_of(options)};
+  ScenarioFile file = read_scenario_file(parsed, presets, reading);
+  const WrittenScenario written =
+      std::make_shared<const nlohmann::ordered_json>(parsed.root.json());
+  if (file.jobs) return run_shared(*file.jobs, written, options, console);
+  if (file.rl) return run_rl(*file.rl, written, options, console);
   const AnswerOptions wanted{.format = options.choice("format", kFormats),
                              .assertions = parse_assertions(options.all("assert"))};
 
-  RunResult result{.scenario = complete_measured(read_job_file(path, text, presets, sets).draft,
-                                                 presets, {.profiles = options.all("profile")}),
-                   .report = {},
-                   .memory = {}};
-  result.scenario.folding = folding_of(options);
-  result.written = std::make_shared<const nlohmann::ordered_json>(root.json());
-  const Scenario& scenario = result.scenario;
-  result.memory = check_memory(scenario);
-  if (!options.has("allow-oom") && expected_to_fit(scenario)) require_memory(result);
-
-  if (options.has("power-trace") && !scenario.power) {
+  RunResult result = step_to_answer(*std::move(file.job), written);
+  if (!options.has("allow-oom") && expected_to_fit(result.scenario)) require_memory(result);
+  if (options.has("power-trace") && !result.scenario.power) {
     throw UsageError(fmt::format(
         "lockstep run: --power-trace is for a scenario with \"power\"; {} has none", path));
   }
-  if (has_run(root))
-    return run_campaign(
-        {path, text, sets, options.all("profile"), root, presets, folding_of(options)}, scenario,
-        options, console);
+  if (file.run) {
+    return run_campaign({parsed, presets, reading}, result, *file.run, options, console);
+  }
   return run_step(options, wanted, presets, std::move(result), console);
+}
+
+Exit run_run(const ParsedOptions& options, Console& console) {
+  const std::optional<Ask> ask = ask_of(options);
+  const PresetStore presets(options.all("presets"));
+  if (!ask) {
+    if (options.positionals.empty()) {
+      throw UsageError(
+          fmt::format("lockstep run: no scenario file; usage: lockstep {}", kRunSpec.usage));
+    }
+    const std::string& path = options.positionals.front();
+    return answer_run(path, scenario_text(path, presets), options, console);
+  }
+  const std::vector<std::string> sets = changes_of(options);
+  const bool weeks = std::ranges::any_of(sets, [](const std::string& set) {
+    return set.starts_with("run.") || set.starts_with("run=") || set.starts_with("/run");
+  });
+  if (options.has("vary") && !weeks) {
+    const auto text_of = [&](const std::vector<std::string>& point) {
+      return asked_text(*ask, point, options, presets, console);
+    };
+    return run_varied(std::string(kAskedFile), text_of, presets, options, console);
+  }
+  const std::string text = asked_text(*ask, sets, options, presets, console);
+  ParsedOptions printed = options;
+  if (options.has("output") && options.get("output") != kStandardInput) {
+    write_asked(text, options.get("output"));
+    printed.values.erase("output");
+  }
+  return answer_run(std::string(kAskedFile), text, printed, console);
 }
 
 constexpr Command kRunCommand{&kRunSpec, run_run};

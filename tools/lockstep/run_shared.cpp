@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <memory>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -232,12 +231,10 @@ std::optional<HashAnswer> hash_of(const SharedScenario& scenario, const SharedRe
 
 }  // namespace
 
-Exit run_shared(const JsonCursor& root, const PresetStore& presets, const ParsedOptions& options,
-                Console& console) {
+Exit run_shared(const SharedScenario& scenario, const WrittenScenario& written,
+                const ParsedOptions& options, Console& console) {
   const std::string format = options.choice("format", kFormats);
   const std::vector<Assertion> assertions = parse_assertions(options.all("assert"));
-
-  const SharedScenario scenario = read_shared_scenario(root, presets, options.all("profile"));
   if (!options.has("allow-oom")) require_memory(scenario);
   const Cluster& cluster = scenario.cluster;
   const HashDraws draws =
@@ -253,7 +250,7 @@ Exit run_shared(const JsonCursor& root, const PresetStore& presets, const Parsed
   const SharedResult result =
       simulate_shared(scenario, {.draw = options.has("report"), .limits = {}});
   const std::optional<HashAnswer> hash = hash_of(scenario, result, draws, console);
-  const Json json = shared_json(scenario, result, hash, std::make_shared<const Json>(root.json()));
+  const Json json = shared_json(scenario, result, hash, written);
   const std::vector<std::string> misses = all_missed(assertions, json);
   if (options.has("report")) {
     OutputFile file(options.get("report"));

@@ -9,7 +9,13 @@
 #include "models/base/output_file.hpp"
 #include "models/base/text_file.hpp"
 #include "sim/measured/reference_files.hpp"
+#include "sim/measured/row_document.hpp"
 #include "sim/measured/row_validation.hpp"
+#include "sim/measured/validate_collectives.hpp"
+#include "sim/measured/validate_kernels.hpp"
+#include "sim/measured/validate_power.hpp"
+#include "sim/measured/validate_profile.hpp"
+#include "sim/measured/validate_rl.hpp"
 #include "sim/scenario/read_profile.hpp"
 #include "sim/scenario/read_residuals.hpp"
 #include "tools/console/progress.hpp"
@@ -19,23 +25,18 @@
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/report/assets.hpp"
 #include "tools/lockstep/report/points_page.hpp"
-#include "tools/lockstep/rl/validate_rl.hpp"
-#include "tools/lockstep/validate_collectives.hpp"
 #include "tools/lockstep/validate_fit.hpp"
-#include "tools/lockstep/validate_kernels.hpp"
-#include "tools/lockstep/validate_power.hpp"
-#include "tools/lockstep/validate_profile.hpp"
 #include "tools/lockstep/validation_output.hpp"
 
 namespace lockstep {
 namespace {
 
 constexpr std::array kValidateOptions{
-    OptionSpec{
-        "rows", 0, "FILE", false,
-        "Predict the rows of this file (the format of tests/reference/training.json) instead "
-        "of the project's own.",
-        "--rows measured.json", PathUse::reads},
+    OptionSpec{"rows", 0, "FILE", false,
+               "Predict the rows of this file instead of the project's own: in the format of "
+               "tests/reference/training.json, or each as {\"row\", \"scenario\", \"measured\", "
+               "\"source\"} with a scenario as `lockstep run` takes it.",
+               "--rows measured.json", PathUse::reads},
     OptionSpec{"gemm", 0, "FILE", false, "Predict matrix products instead of runs.",
                "--gemm tests/reference/gemm.json", PathUse::reads},
     OptionSpec{"attention", 0, "FILE", false, "Predict attention kernels instead of runs.",
@@ -298,6 +299,7 @@ Exit run_validate(const ParsedOptions& options, Console& console) {
   const std::string file =
       options.has("rows") ? options.get("rows") : reference_file(presets, "training.json");
   std::vector<ReferenceRow> rows = parse_rows(file, read_text_file(file));
+  read_own_rows(rows, presets);
   keep_wanted(rows, options);
   if (options.has("composed")) {
     for (ReferenceRow& row : rows) row.composed = true;

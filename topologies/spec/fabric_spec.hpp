@@ -89,6 +89,8 @@ struct FabricSpec {
   BytesPerSecond upper_bandwidth;     ///< of a link between spine and core, or between dragonfly
                                       ///< groups; 0: link_bandwidth
   Seconds switch_latency;             ///< per switch crossed
+  std::string sharp;                  ///< what its switches can sum: a name of sharp_generations();
+                                      ///< empty: nothing
   std::string transport;              ///< preset name; empty: the node's
   std::optional<TransportSpec> own_transport{};  ///< refined from that preset, in place of it
 

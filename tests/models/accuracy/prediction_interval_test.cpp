@@ -129,6 +129,8 @@ TEST_CASE("predict_interval: less knowledge never makes an interval narrower") {
   next();
   least.gpu = "another";
   next();
+  least.architecture = "volta";
+  next();
   least.architecture = "cdna3";
   next();
   for (std::size_t i = 1; i < worse.size(); ++i) {
@@ -141,6 +143,44 @@ TEST_CASE("predict_interval: less knowledge never makes an interval narrower") {
   CHECK(worse.back().gaps.size() == 4);
 }
 
+TEST_CASE("predict_interval: composed software is never less sure than software without a name") {
+  ResidualTable table;
+  add(table, "a", traits("stack", "1"), 100, -0.1, 0.2);
+  add(table, "b", traits("stack", "1"), 100, -0.1, 0.2);
+  // Composed, both are farther off than with the default stack.
+  for (Residual& r : table) {
+    r.as_default = r.fitted;
+    r.composed = r.source == "a" ? r.fitted - 0.6 : r.fitted + 0.6;
+  }
+  PredictionTraits composed = traits("stack", "1"), unnamed = composed;
+  composed.composed = true;
+  unnamed.stack_stands_in = true;
+  const PredictionInterval narrow = predict_interval(table, composed);
+  const PredictionInterval wide = predict_interval(table, unnamed);
+  CHECK(narrow.known == SoftwareKnown::composed);
+  CHECK(wide.known == SoftwareKnown::none);
+  CHECK(wide.low <= narrow.low);
+  CHECK(wide.high >= narrow.high);
+}
+
+TEST_CASE("predict_interval: a maker of GPUs that no run had is said, and adds its own spread") {
+  ResidualTable table;
+  add(table, "a", traits("stack", "1"), 100, -0.1, 0.1);
+  add(table, "b", traits("stack", "1", "ampere"), 100, -0.1, 0.1);
+  const PredictionInterval strange = predict_interval(table, traits("stack", "1", "volta"));
+  const PredictionInterval amd = predict_interval(table, traits("stack", "1", "cdna3"));
+  CHECK(strange.gaps.front() == "no published run on GPUs of architecture volta");
+  CHECK(amd.gaps == std::vector<std::string>{"unvalidated: no published run on any GPU of AMD"});
+  // Errors of their own add in squares: 0.15 of standard deviation, nine tenths of the normal law.
+  CHECK(std::log(amd.high) == doctest::Approx(std::hypot(std::log(strange.high), 1.6449 * 0.15)));
+  CHECK(std::log(amd.low) == doctest::Approx(-std::hypot(std::log(strange.low), 1.6449 * 0.15)));
+
+  // One run of any of its GPUs, and another architecture of it is strange, but no other maker.
+  add(table, "c", traits("stack", "1", "cdna2"), 2, -0.1, 0.1);
+  CHECK(predict_interval(table, traits("stack", "1", "cdna3")).gaps.front() ==
+        "no published run on GPUs of architecture cdna3");
+}
+
 TEST_CASE("predict_interval: sources weigh by the root of their rows, small groups lean") {
   ResidualTable table;
   add(table, "many", traits("stack", "1"), 400, -0.01, 0.01);
@@ -149,6 +189,7 @@ TEST_CASE("predict_interval: sources weigh by the root of their rows, small grou
   const Knowledge known{.software = SoftwareKnown::release,
                         .gpu = true,
                         .architecture = true,
+                        .maker = true,
                         .network = true,
                         .fabric = true,
                         .gaps = {}};

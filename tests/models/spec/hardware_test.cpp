@@ -42,7 +42,8 @@ TEST_CASE(
     CHECK(gpu.gemm.efficiency * gpu.gemm.fp8_efficiency <= 1);
     CHECK(gpu.gemm.sustained <= 1);
     CHECK(gpu.power_idle < gpu.power_limit);
-    CHECK(gpu.sm_count >= 80);
+    // The fewest of any card that trains: H20 has 78.
+    CHECK(gpu.sm_count >= 78);
   }
 }
 

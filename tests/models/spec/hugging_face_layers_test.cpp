@@ -7,6 +7,7 @@
 
 #include "models/base/json_text.hpp"
 #include "models/base/text_file.hpp"
+#include "models/spec/blocks.hpp"
 #include "models/spec/hugging_face.hpp"
 #include "models/spec/parameter_counts.hpp"
 #include "tests/support/real_files.hpp"
@@ -64,6 +65,29 @@ TEST_CASE("read_hugging_face: of Qwen3-Next every fourth layer attends, the othe
   CHECK(counts.active == doctest::Approx(3.87e9).epsilon(0.002));
 }
 
+TEST_CASE("read_hugging_face: of LFM2 ten of sixteen layers are short convolutions") {
+  const std::string widths = R"({"model_type": "lfm2", "block_auto_adjust_ff_dim": true,
+      "block_ffn_dim_multiplier": 1.0, "block_multiple_of": 256, "conv_L_cache": 3,
+      "conv_bias": false, "hidden_size": 2048, "intermediate_size": 12288,
+      "num_attention_heads": 32, "num_hidden_layers": 16, "num_key_value_heads": 8,
+      "vocab_size": 65536, )";
+  const TransformerShape shape =
+      read_config(widths + R"("full_attn_idxs": [2, 5, 8, 10, 12, 14]})").shape;
+  CHECK(info(shape.kind(0).mixer).name == "short_convolution");
+  CHECK(shape.kind(2).mixer == Mixer::attention);
+  CHECK(shape.ffn == 8192);
+  // The checkpoint's weights but for norms of queries and keys.
+  CHECK(total_parameters(shape) == 1'170'340'608.0 - 6 * 2 * 64);
+  std::string types;
+  for (int i = 0; i < 16; ++i) {
+    const bool full = shape.kind(i).mixer == Mixer::attention;
+    types += std::string(i > 0 ? ", " : "") + (full ? "\"full_attention\"" : "\"conv\"");
+  }
+  CHECK(read_config(widths + R"("layer_types": [)" + types + "]}").shape.pattern == shape.pattern);
+  CHECK(complaint_about(widths + R"("layer_types": ["convolution"]})").find("array of 16") !=
+        std::string::npos);
+}
+
 TEST_CASE("read_hugging_face: of GLM-5.2 three of four layers take the keys that others chose") {
   std::string types;
   for (int i = 0; i < 78; ++i) {
@@ -119,15 +143,6 @@ TEST_CASE("read_hugging_face: a family that nobody knows is read by its keys, wh
           "ssm_state_size": 16})") ==
         "config.json#/ssm_state_size: found 16; allowed: a decoder without this key, which says "
         "that its layers are not those of its model_type");
-}
-
-TEST_CASE("read_hugging_face: encoders are refused by name") {
-  CHECK(complaint_about(R"({"model_type": "clip", "text_config": {}})") ==
-        "config.json#/model_type: found \"clip\"; allowed: a decoder; clip is a text and image "
-        "encoder");
-  CHECK(complaint_about(R"({"model_type": "t5"})") ==
-        "config.json#/model_type: found \"t5\"; allowed: a decoder; t5 is an encoder with a "
-        "decoder behind it");
 }
 
 TEST_CASE("read_hugging_face: a list has an element for each layer") {

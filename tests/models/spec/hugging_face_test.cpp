@@ -191,7 +191,7 @@ TEST_CASE("read_hugging_face: gpt-oss has a window in every second layer, the fi
   CHECK(total_parameters(shape) == 20'914'757'184.0 + more - less);
 }
 
-TEST_CASE("read_hugging_face: of Llama 4 the language model, its chunks said to be left out") {
+TEST_CASE("read_hugging_face: of Llama 4 the language model, three of four layers in chunks") {
   const HuggingFaceModel model =
       read(R"({"model_type": "llama4", "text_config": {"model_type": "llama4_text",
                "attention_chunk_size": 8192, "head_dim": 128, "hidden_size": 5120,
@@ -203,10 +203,123 @@ TEST_CASE("read_hugging_face: of Llama 4 the language model, its chunks said to 
   CHECK(model.shape.kind(1).experts);
   // Published: 400 B in all, of which the vision encoder is 0.9 B.
   CHECK(total_parameters(model.shape) == doctest::Approx(400e9).epsilon(0.005));
-  REQUIRE(model.assumptions.size() == 2);
-  CHECK(model.assumptions[0] ==
+  REQUIRE(model.assumptions.size() == 1);
+  CHECK(model.assumptions[0] == "model: its language part; what it sees with is left out");
+  CHECK(model.shape.window == 8192);
+  CHECK(shape_of(model.shape, model.shape.kind(2)).chunked);
+  CHECK(shape_of(model.shape, model.shape.kind(3)).window == 0);
+}
+
+namespace {
+
+// A small Llama 4 but for what says which layers are in chunks.
+constexpr std::string_view kSmallLlama4 =
+    R"({"model_type": "llama4_text", "head_dim": 16, "hidden_size": 64, "intermediate_size": 128,
+        "intermediate_size_mlp": 256, "num_attention_heads": 4, "num_experts_per_tok": 1,
+        "num_hidden_layers": 4, "num_key_value_heads": 2, "num_local_experts": 8,
+        "vocab_size": 1000)";
+
+}  // namespace
+
+TEST_CASE("read_hugging_face: which layers of Llama 4 are in chunks, four ways to say it") {
+  const auto llama = [](std::string_view keys) {
+    return read(std::string(kSmallLlama4) + std::string(keys) + "}");
+  };
+  CHECK(llama("").shape.window == 8192);
+  CHECK(llama("").shape.window_layers == 3);
+  CHECK(llama(R"(, "no_rope_layer_interval": 2)").shape.window_interval == 2);
+  CHECK(llama(R"(, "no_rope_layers": [1, 0, 1, 0])").shape.window_layers == 1);
+  const HuggingFaceModel named = llama(R"(, "attention_chunk_size": 64,
+      "layer_types": ["chunked_attention", "full_attention", "chunked_attention",
+                      "full_attention"])");
+  CHECK(named.shape.chunked);
+  CHECK(named.shape.window == 64);
+  CHECK(llama(R"(, "attention_chunk_size": null)").shape.window == 0);
+  const HuggingFaceModel odd = llama(R"(, "no_rope_layers": [0, 1, 1, 0])");
+  CHECK_FALSE(odd.shape.chunked);
+  REQUIRE(odd.assumptions.size() == 1);
+  CHECK(odd.assumptions[0] ==
         "attention: over all earlier tokens; the model's chunk of 8192 tokens is left out");
-  CHECK(model.assumptions[1] == "model: its language part; what it sees with is left out");
+  CHECK_THROWS_WITH_AS(llama(R"(, "no_rope_layers": [1])"),
+                       "config.json#/no_rope_layers: found an array; allowed: an array of 4 "
+                       "(num_hidden_layers)",
+                       InputError);
+}
+
+namespace {
+
+/// A family whose attention and MLP are beside each other.
+struct ParallelConfig {
+  std::string_view name, text;
+  double parameters;  ///< of the family's code
+  double more;        ///< that the shape has and the code has not, or the other way round
+  bool separate_norms;
+};
+// The counts are those of the published checkpoints: 6.05 B, 20.55 B, 6.92 B, 41.30 B, 2.78 B,
+// 34.98 B, 8.03 B.
+constexpr std::array kParallel{
+    // Attention has no biases.
+    ParallelConfig{"GPT-J 6B",
+                   R"({"model_type": "gptj", "n_embd": 4096, "n_head": 16, "n_inner": null,
+                       "n_layer": 28, "n_positions": 2048, "vocab_size": 50400})",
+                   6'050'882'784.0, 28.0 * 4 * 4096, false},
+    ParallelConfig{"GPT-NeoX 20B",
+                   R"({"model_type": "gpt_neox", "hidden_size": 6144, "intermediate_size": 24576,
+                       "num_attention_heads": 64, "num_hidden_layers": 44, "vocab_size": 50432})",
+                   20'554'567'680.0, 0, true},
+    // Norms have biases.
+    ParallelConfig{"Falcon 7B",
+                   R"({"model_type": "falcon", "alibi": false, "bias": false, "hidden_size": 4544,
+                       "multi_query": true, "new_decoder_architecture": false,
+                       "num_attention_heads": 71, "num_hidden_layers": 32, "parallel_attn": true,
+                       "vocab_size": 65024})",
+                   6'921'720'704.0, -33.0 * 4544, false},
+    ParallelConfig{"Falcon 40B",
+                   R"({"model_type": "falcon", "alibi": false, "bias": false, "hidden_size": 8192,
+                       "new_decoder_architecture": true, "num_attention_heads": 128,
+                       "num_hidden_layers": 60, "num_kv_heads": 8, "vocab_size": 65024})",
+                   41'303'293'952.0, -121.0 * 8192, true},
+    ParallelConfig{"phi-2",
+                   R"({"model_type": "phi", "hidden_size": 2560, "intermediate_size": 10240,
+                       "num_attention_heads": 32, "num_hidden_layers": 32, "vocab_size": 51200})",
+                   2'779'683'840.0, 0, false},
+    ParallelConfig{"Command R",
+                   R"({"model_type": "cohere", "hidden_size": 8192, "intermediate_size": 22528,
+                       "num_attention_heads": 64, "num_hidden_layers": 40,
+                       "num_key_value_heads": 64, "vocab_size": 256000})",
+                   34'980'831'232.0, 0, false},
+    ParallelConfig{"Command R7B",
+                   R"({"model_type": "cohere2", "head_dim": 128, "hidden_size": 4096,
+                       "intermediate_size": 14336, "num_attention_heads": 32,
+                       "num_hidden_layers": 32, "num_key_value_heads": 8, "sliding_window": 4096,
+                       "sliding_window_pattern": 4, "vocab_size": 256000})",
+                   8'028'033'024.0, 0, false},
+};
+
+}  // namespace
+
+TEST_CASE("read_hugging_face: attention and MLP beside each other, where the family has them so") {
+  for (const ParallelConfig& row : kParallel) {
+    CAPTURE(row.name);
+    const HuggingFaceModel model = read(row.text);
+    CHECK(model.shape.parallel);
+    CHECK(model.shape.kind(0).parallel);
+    CHECK(model.shape.separate_norms == row.separate_norms);
+    CHECK(model.assumptions.empty());
+    CHECK(total_parameters(model.shape) == row.parameters + row.more);
+  }
+  const TransformerShape command = read(kParallel.back().text).shape;
+  CHECK(command.window == 4096);
+  CHECK(command.window_interval == 4);
+  CHECK(command.window_layers == 3);
+  CHECK(command.kind(0).windowed);
+  const TransformerShape one_by_one =
+      read(R"({"model_type": "gpt_neox", "hidden_size": 64, "intermediate_size": 256,
+               "num_attention_heads": 4, "num_hidden_layers": 4, "vocab_size": 1000,
+               "use_parallel_residual": false})")
+          .shape;
+  CHECK_FALSE(one_by_one.parallel);
+  CHECK_FALSE(one_by_one.separate_norms);
 }
 
 TEST_CASE("read_hugging_face: layers with experts, where the shape can say which") {
@@ -264,11 +377,11 @@ TEST_CASE("read_hugging_face: other families and misfits are refused by name") {
                        "config.json#/model_type: found \"lama\"; allowed: llama, mistral, "
                        "mixtral, qwen2, qwen2_moe, qwen3, qwen3_moe, deepseek_v2, deepseek_v3, "
                        "kimi_k2, gpt_oss, llama4, llama4_text, gpt_neox, gemma, gemma2, "
-                       "nemotron_h, jamba, gpt2, opt, qwen3_next, qwen3_5_text, qwen3_5_moe_text, "
-                       "qwen3_vl_text, qwen3_vl_moe_text, deepseek_v32, deepseek_v4, "
-                       "deepseek_ref, glm_moe_dsa, glm4_moe, kimi_linear, minimax_m2, minimax_m3, "
-                       "mimo, mimo_v2_flash, step3p5, step3p7, gemma4_text, nemotron-nas, qwen3_5, "
-                       "and 7 more. Did you mean \"llama\"?",
+                       "nemotron_h, jamba, gpt2, opt, gptj, falcon, phi, cohere, cohere2, "
+                       "qwen3_next, qwen3_5_text, qwen3_5_moe_text, qwen3_vl_text, "
+                       "qwen3_vl_moe_text, deepseek_v32, deepseek_v4, deepseek_ref, glm_moe_dsa, "
+                       "glm4_moe, kimi_linear, minimax_m2, minimax_m3, mimo, mimo_v2_flash, "
+                       "and 22 more. Did you mean \"llama\"?",
                        InputError);
   CHECK_THROWS_WITH_AS(read(R"({"model_type": "mistral", "num_local_experts": 8})"),
                        "config.json#/num_local_experts: found 8; allowed: a dense model, without "

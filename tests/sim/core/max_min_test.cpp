@@ -25,7 +25,8 @@ std::vector<FlowIndex> sorted(std::vector<FlowIndex> flows) {
   return flows;
 }
 
-/// Stops and starts up to three flows each, some of them stopped and started again at once.
+/// Stops and starts up to three flows each, some of them stopped and started again at once, and
+/// gives up to two links another capacity.
 void change_some(RandomStream& random, MaxMin& solver, test::ReferenceNetwork& reference) {
   for (std::uint32_t stops = random.below(4); stops > 0; --stops) {
     const FlowIndex flow = random.below(static_cast<std::uint32_t>(reference.flows.size()));
@@ -39,6 +40,11 @@ void change_some(RandomStream& random, MaxMin& solver, test::ReferenceNetwork& r
     if (reference.flows[flow].active) continue;
     reference.flows[flow].active = true;
     solver.start(flow);
+  }
+  for (std::uint32_t resized = random.below(3); resized > 0; --resized) {
+    const LinkIndex link = random.below(static_cast<std::uint32_t>(reference.capacity.size()));
+    reference.capacity[link] *= random.below(2) == 0 ? 0.3 + random.uniform() : 1.5;
+    solver.set_capacity(link, BytesPerSecond{reference.capacity[link]});
   }
 }
 
@@ -196,7 +202,8 @@ TEST_CASE("MaxMin: oversubscription o divides the rate between leaves by o") {
   }
 }
 
-TEST_CASE("MaxMin: rates equal those of a textbook filling, whatever starts and stops") {
+TEST_CASE(
+    "MaxMin: rates equal those of a textbook filling, whatever starts, stops and is resized") {
   const std::uint64_t seed = test::test_seed();
   CAPTURE(seed);
   for (std::uint32_t trial = 0; trial < 60; ++trial) {

@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 #include <utility>
 
-#include "sim/packet/referee.hpp"
+#include "sim/referee/referee.hpp"
 #include "tests/sim/packet/hand_network.hpp"
 
 namespace {

@@ -11,6 +11,7 @@
 #include "models/base/input_error.hpp"
 #include "models/base/text_file.hpp"
 #include "sim/rl/rl_step.hpp"
+#include "sim/step/step.hpp"
 
 namespace lockstep {
 namespace {
@@ -207,6 +208,102 @@ TEST_CASE("rl: mistakes are said where they are") {
     CHECK_MESSAGE(problem.allowed.find(allowed) != std::string::npos, problem.allowed);
   }
   CHECK(rl_problem(small_rl(), {R"(run={"duration": "1 d"})"}).pointer == "/run");
+}
+
+namespace {
+
+const std::string& small_dpo() {
+  static const std::string text = R"({
+    "model": "llama3_8b",
+    "cluster": {"node": "dgx_h100", "nodes": 1, "fabric": "ideal"},
+    "parallelism": {"data": 8, "sharding": "zero1"},
+    "batch": {"sequences": 64, "tokens": 2048},
+    "recompute": "full",
+    "rl": {"algorithm": "dpo", "prompts": 64, "updates": 2, "prompt_tokens": 1024,
+      "responses": {"mean": 1024, "most": 1024, "sigma": 0}}
+  })";
+  return text;
+}
+RlScenario dpo_scenario(std::vector<std::string> sets = {}) {
+  return read_rl_scenario("dpo.json", small_dpo(), rl_presets(), {.set = std::move(sets)});
+}
+
+}  // namespace
+
+TEST_CASE("dpo: a step trains on both responses and scores them with the reference, no more") {
+  const RlScenario scenario = dpo_scenario();
+  CHECK(scenario.rl.samples() == 128);
+  const RlReport r = simulate_rl_step(scenario);
+  check_accounts(r);
+  // Samples fill their rows: an update is the batch as it is written, on 32 pairs.
+  CHECK(r.training_batch.sequences == 64);
+  CHECK(r.training_batch.tokens == 2048);
+  CHECK(r.tokens == 128 * 2048);
+  const double update = simulate_step(scenario.training).step_s;
+  const Seconds forward = forward_time(scenario.training);
+  CHECK(r.training.base_units() == doctest::Approx(2 * update).epsilon(1e-12));
+  CHECK(r.scores.base_units() == doctest::Approx(2 * forward.base_units()).epsilon(1e-12));
+  CHECK(r.step.base_units() == doctest::Approx((r.training + r.scores).base_units()));
+  CHECK(r.generation == Seconds{});
+  CHECK(r.weight_sync == Seconds{});
+  CHECK(r.generated_per_s() == 0);
+  // Products and attention: one forward unit of the reference beside the actor's three, and one
+  // that is repeated, at about the same speed.
+  CHECK(r.scores / r.training == doctest::Approx(1.0 / 4).epsilon(0.1));
+}
+
+TEST_CASE("dpo: log-probabilities that were computed before cost nothing, and SimPO has none") {
+  const double training = simulate_rl_step(dpo_scenario()).training.base_units();
+  for (const char* set : {"rl.reference=false", R"(rl.algorithm="simpo")"}) {
+    CAPTURE(set);
+    const RlReport r = simulate_rl_step(dpo_scenario({set}));
+    CHECK(r.scores == Seconds{});
+    CHECK(r.step.base_units() == doctest::Approx(training));
+  }
+}
+
+TEST_CASE("distillation: a teacher runs forward and nothing of it is trained") {
+  const auto distil = [](const std::string& teacher) {
+    return simulate_rl_step(dpo_scenario(
+        {R"(rl.algorithm="distillation")", "rl.prompts=128", "rl.teacher=" + teacher}));
+  };
+  const RlReport alike = distil(R"("llama3_8b")");
+  check_accounts(alike);
+  // The student's own forward pass, and a whole projection on the vocabulary in it.
+  const RlReport dpo = simulate_rl_step(dpo_scenario());
+  CHECK(alike.scores.base_units() == doctest::Approx(dpo.scores.base_units()).epsilon(1e-12));
+  CHECK(alike.training.base_units() == doctest::Approx(dpo.training.base_units()).epsilon(1e-12));
+  CHECK(share(alike, RlBucket::reference) == 0);
+  CHECK(share(alike, RlBucket::teacher) > 0);
+  const RlReport large = distil(R"("llama3_70b")");
+  CHECK(large.training.base_units() == doctest::Approx(alike.training.base_units()));
+  CHECK(large.scores / alike.scores == doctest::Approx(70.0 / 8).epsilon(0.15));
+}
+
+TEST_CASE("dpo and distillation: mistakes are said where they are") {
+  struct Mistake {
+    const char *set, *pointer, *allowed;
+  };
+  for (const Mistake& one :
+       {Mistake{"rl.generation={}", "/rl/generation",
+                "no such key beside dpo, which learns from text that is there"},
+        Mistake{"rl.generations=4", "/rl/generations", "no such key beside dpo"},
+        Mistake{"rl.schedule=in_flight", "/rl/schedule", "no such key beside dpo"},
+        Mistake{"rl.teacher=llama3_70b", "/rl/teacher", "no such key beside dpo"},
+        Mistake{"rl.prompts=32", "/rl/prompts", "which are 32 x 2 and 2 x 64"}}) {
+    CAPTURE(one.set);
+    const InputProblem problem = rl_problem(small_dpo(), {one.set});
+    CHECK(problem.pointer == one.pointer);
+    CHECK_MESSAGE(problem.allowed.find(one.allowed) != std::string::npos, problem.allowed);
+  }
+  const std::vector<std::string> distils{R"(rl.algorithm="distillation")", "rl.prompts=128"};
+  CHECK(rl_problem(small_dpo(), distils).found.starts_with("an object without \"teacher\""));
+  std::vector<std::string> other = distils;
+  other.emplace_back(R"(rl.teacher="qwen3_32b")");
+  CHECK(rl_problem(small_dpo(), other).allowed == "a model of 128256 words, those of llama3_8b");
+  Json online = Json::parse(small_rl());
+  online["rl"].erase("generation");
+  CHECK(rl_problem(online.dump()).found.starts_with("an object without \"generation\""));
 }
 
 TEST_CASE("rl schema: every object has exactly the keys that the reader knows, and requires") {

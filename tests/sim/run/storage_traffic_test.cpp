@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/congestion/shared_run.hpp"
+#include "sim/run/shared_step.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/step/step.hpp"
 #include "tests/support/near.hpp"
@@ -127,6 +128,38 @@ TEST_CASE("storage traffic: drag and upload are those of every flow by itself") 
         CHECK(upload.drag == test::near(flows.drag()).epsilon(0.001));
         CHECK(upload.finishes.base_units() == test::near(flows.upload_s()).epsilon(0.015));
       }
+    }
+  }
+}
+
+TEST_CASE("storage traffic: a step's band beside it holds what every replica by itself takes") {
+  // Hashed onto few uplinks, 48 replicas of four GPUs; a sample of 32 is what the least budget
+  // buys.
+  for (const char* const routing : {"ecmp", "spray"}) {
+    for (const int draw : {1, 2, 3}) {
+      CAPTURE(routing);
+      CAPTURE(draw);
+      const Scenario scenario =
+          read_scenario("t.json",
+                        fmt::format(R"({{"cluster": {{"node": "dgx_h100", "nodes": 24,
+              "fabric": {{"kind": "fat_tree", "routing": "{}", "levels": 2, "hash_draw": {},
+                "leaf_ports_down": 16, "leaf_oversubscription": 4}}}},
+              "model": "llama3_8b", "stack": "megatron_core",
+              "parallelism": {{"tensor": 2, "pipeline": 2, "data": 48}},
+              "batch": {{"sequences": 192, "micro": 1, "tokens": 2048}}}})",
+                                    routing, draw),
+                        PresetStore{});
+      const std::vector<NodeStream> streams{
+          {.all = BytesPerSecond{1e12}, .node = BytesPerSecond{5e10}}};
+      const SharedStep exact = shared_step(scenario, streams, 1e12);
+      const SharedStep sampled = shared_step(scenario, streams, 1);
+      CHECK_FALSE(exact.band);
+      // Sprayed replicas fold exactly: there is nothing to sample.
+      REQUIRE(sampled.band.has_value() == (std::string(routing) == "ecmp"));
+      if (!sampled.band) continue;
+      CHECK(exact.step_s >= sampled.band->low_s);
+      CHECK(exact.step_s <= sampled.band->high_s);
+      CHECK(exact.step_s > simulate_step(scenario).step_s);
     }
   }
 }

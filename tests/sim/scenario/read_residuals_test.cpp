@@ -7,8 +7,8 @@
 
 #include "models/base/input_error.hpp"
 #include "models/base/text_file.hpp"
+#include "sim/measured/residuals_file.hpp"
 #include "tests/support/presets.hpp"
-#include "tools/lockstep/accuracy/residuals_file.hpp"
 
 namespace lockstep {
 namespace {

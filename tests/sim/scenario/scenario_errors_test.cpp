@@ -145,7 +145,7 @@ TEST_CASE("an unknown preset: the names that there are, and the nearest") {
   const std::string line = complaint(kSound, {.set = {"cluster.node=dgx_a100_80g"}});
   CHECK(
       line.starts_with("plan.json#/cluster/node: found \"dgx_a100_80g\" (--set "
-                       "cluster.node=dgx_a100_80g); allowed: aws_p4d, "));
+                       "cluster.node=dgx_a100_80g); allowed: alps_gh200, "));
   CHECK(line.ends_with(". Did you mean \"dgx_a100_80gb\"?"));
 }
 

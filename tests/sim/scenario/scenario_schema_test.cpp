@@ -31,6 +31,7 @@ const Json& full_scenario() {
       "latent_attention": {"key_value_rank": 64, "nope_dim": 64, "rope_dim": 32, "value_dim": 64},
       "mamba": {"heads": 8, "head_dim": 64, "groups": 8, "state": 64},
       "delta": {"key_heads": 8, "value_heads": 8, "key_dim": 64, "value_dim": 64},
+      "short_convolution": {"kernel": 3},
       "low_rank": {"query_rank": 64, "output_groups": 8, "output_rank": 64},
       "layers": 2, "pattern": "aa",
       "kinds": [{"letter": "a", "ffn": 64, "index": {"keys": 64, "heads": 4, "dim": 32}}]},

@@ -1,5 +1,6 @@
 // Models whose layers are of declared kinds, over random shapes: what is declared is counted,
 // computed, saved, split and refused as it says.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <doctest/doctest.h>
@@ -52,6 +53,11 @@ struct Drawn {
     const double entries = kTokens / ratio, most = limit > 0 ? std::min(limit, entries) : entries;
     return most - most * most / (2 * entries);
   }
+  /// The same of chunks, of which the last may be shorter.
+  [[nodiscard]] static double mean_in_chunks(double chunk) {
+    const double rest = std::fmod(kTokens, chunk);
+    return ((kTokens - rest) * chunk + rest * rest) / (2 * kTokens);
+  }
 };
 
 /// A model of four layers, of which all are of the kind "x" or in turns of "x" and "f", full
@@ -62,7 +68,8 @@ struct KindCase {
   std::string (*json)(const Drawn&);
   double (*weights)(const Drawn&);
   double (*attention)(const Drawn&);
-  bool shares_sequence;  ///< between context-parallel ranks
+  bool shares_sequence;    ///< between context-parallel ranks
+  bool has_stages = true;  ///< of a pipeline
 };
 
 constexpr std::array kCases{
@@ -89,6 +96,49 @@ constexpr std::array kCases{
                return d.attention(4, d.head_dim, d.head_dim) - 4.0 * d.hidden * d.head_dim;
              },
              [](const Drawn& d) { return 4.0 * d.heads * d.head_dim * Drawn::mean_keys(0); }, true},
+    KindCase{"chunks, of which the last is not whole",
+             [](const Drawn& d) {
+               return fmt::format(
+                   R"("kinds": [{{"letter": "x", "window": {}, "chunked": true, "ffn": {}}}, F],
+                      "pattern": "xfxf")",
+                   d.window + 32, d.ffn);
+             },
+             [](const Drawn& d) { return d.attention(4, d.head_dim, d.head_dim) + d.mlp(); },
+             [](const Drawn& d) {
+               return 4.0 * d.heads * d.head_dim * Drawn::mean_in_chunks(d.window + 32);
+             },
+             true},
+    KindCase{"attention and MLP beside each other",
+             [](const Drawn& d) {
+               return fmt::format(
+                   R"("kinds": [{{"letter": "x", "parallel": true, "ffn": {}}}, F],
+                      "pattern": "xfxx")",
+                   d.ffn);
+             },
+             [](const Drawn& d) { return d.attention(4, d.head_dim, d.head_dim) + d.mlp(); },
+             [](const Drawn& d) { return 4.0 * d.heads * d.head_dim * Drawn::mean_keys(0); }, true},
+    KindCase{"an encoder's layers",
+             [](const Drawn& d) {
+               return fmt::format(
+                   R"("kinds": [{{"letter": "x", "bidirectional": true, "ffn": {}}}, F],
+                      "pattern": "xxff")",
+                   d.ffn);
+             },
+             [](const Drawn& d) { return d.attention(4, d.head_dim, d.head_dim) + d.mlp(); },
+             [](const Drawn& d) { return 4.0 * d.heads * d.head_dim * Drawn::kTokens; }, true},
+    KindCase{"attention over an encoder's result",
+             [](const Drawn& d) {
+               return fmt::format(
+                   R"("kinds": [{{"letter": "x", "cross": true, "ffn": {0}}},
+                        {{"letter": "e", "bidirectional": true, "ffn": {0}}}],
+                      "pattern": "xeex")",
+                   d.ffn);
+             },
+             [](const Drawn& d) { return 2 * d.attention(4, d.head_dim, d.head_dim) + d.mlp(); },
+             [](const Drawn& d) {
+               return 4.0 * d.heads * d.head_dim * (Drawn::mean_keys(0) + Drawn::kTokens);
+             },
+             true, false},
     KindCase{"a gate of what attention gives",
              [](const Drawn& d) {
                return fmt::format(
@@ -118,6 +168,16 @@ constexpr std::array kCases{
           return 16.0 * (6.0 * d.head_dim * d.value_dim + 128.0 * (d.head_dim + d.value_dim));
         },
         false},
+    KindCase{"a gated short convolution",
+             [](const Drawn& d) {
+               return fmt::format(
+                   R"("short_convolution": {{"kernel": 3}},
+                      "kinds": [{{"letter": "x", "mixer": "short_convolution", "ffn": {}}}, F],
+                      "pattern": "xxxf")",
+                   d.ffn);
+             },
+             [](const Drawn& d) { return 4.0 * d.hidden * d.hidden + d.mlp(); },
+             [](const Drawn&) { return 0.0; }, false},
     KindCase{
         "Kimi Delta Attention",
         [](const Drawn& d) {
@@ -221,7 +281,8 @@ Scenario scenario_of(const KindCase& one, const Drawn& d,
           "cluster": {{"node": "dgx_h100", "nodes": 1}},
           "parallelism": {{"tensor": 1, "pipeline": 1, "data": 8}},
           "batch": {{"sequences": 8, "tokens": 2048}}, "recompute": "none",
-          "stack": {{"preset": "megatron_core", "allow": ["lora.bf16"]}}}})",
+          "stack": {{"preset": "megatron_core",
+                     "allow": ["lora.bf16", "models.short_convolution"]}}}})",
       d.hidden, d.heads, d.head_dim, d.ffn, kinds);
   return read_scenario("kinds.json", text, presets, {set});
 }
@@ -322,6 +383,12 @@ TEST_CASE("layer kinds: a step folded is the step unfolded, under every kind of 
     }
     for (const std::vector<std::string>& way : ways) {
       CAPTURE(way.back());
+      if (!one.has_stages && way[1] == "parallelism.pipeline=2") {
+        CHECK(complaint(one, d, way)
+                  .find("#/parallelism/pipeline: found 2 (--set parallelism.pipeline=2); allowed: "
+                        "1, as ") != std::string::npos);
+        continue;
+      }
       const Scenario s = scenario_of(one, d, way);
       const double folded = simulate_step(s).step_s;
       CHECK(folded > 0);
@@ -343,6 +410,33 @@ TEST_CASE("layer kinds: what cannot share a sequence out says why in one line") 
     CHECK(text.find("allowed: 1, as ") != std::string::npos);
     CHECK(text.find('\n') == std::string::npos);
   });
+}
+
+TEST_CASE("layer kinds: blocks beside each other save, sum and exchange once what two do twice") {
+  const auto* const parallel = std::ranges::find(
+      kCases, std::string_view{"attention and MLP beside each other"}, &KindCase::name);
+  REQUIRE(parallel != kCases.end());
+  RandomStream random{{.seed = test::test_seed()}};
+  const Drawn d{random};
+  const Scenario s = scenario_of(*parallel, d, cut(4, 1, 2));
+  const TransformerShape& m = s.job.model;
+  const LayerKind beside = m.kind(0), after = m.kind(1);
+  REQUIRE(beside.parallel);
+  REQUIRE_FALSE(after.parallel);
+  // One norm's weights, one input of it and one operand of the products behind it, 16 bit each.
+  CHECK(layer_parameters(m, after) - layer_parameters(m, beside) == d.hidden);
+  const double saved =
+      (saved_per_layer(s.job, s.stack, after) - saved_per_layer(s.job, s.stack, beside))
+          .base_units();
+  CHECK(saved ==
+        doctest::Approx(4 * Drawn::kTokens * d.hidden / (s.job.parallelism.sequence ? 4 : 1)));
+  const WorkloadContext c{s.job, s.node, s.stack, s.transport, 4, 1, 1};
+  const auto exchanges = [&](LayerKind kind) {
+    const std::vector<Operation> operations = layer_operations(c, kind);
+    return std::ranges::count(operations, OperationKind::collective, &Operation::kind);
+  };
+  CHECK(2 * exchanges(beside) == exchanges(after));
+  CHECK(exchanges(beside) > 0);
 }
 
 TEST_CASE("layer kinds: an attention core takes no longer for fewer keys") {

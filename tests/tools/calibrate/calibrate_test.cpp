@@ -255,12 +255,12 @@ TEST_CASE("calibrate: every mistake on the command line is one line, exit 2, bef
 TEST_CASE("calibrate: a card that no preset is known for needs --gpu") {
   const test::TemporaryFolder folder;
   CalibrateRun run;
-  run.facts.name = "NVIDIA GeForce RTX 4090";
+  run.facts.name = "NVIDIA GeForce RTX 3060";
   const std::string path = folder.path() + "/p.json";
   const CalibrateRan ran = run.with({"-o", path, "--only", "memory"});
   CHECK(ran.exit == CalibrateExit::bad_input);
   CHECK(holds(ran.err,
-              "no preset is known for \"NVIDIA GeForce RTX 4090\"; name one with --gpu: "
+              "no preset is known for \"NVIDIA GeForce RTX 3060\"; name one with --gpu: "
               "a100_pcie_80gb, "));
   CHECK(run.with({"-o", path, "--only", "memory", "--gpu", "h100_pcie_80gb"}).exit ==
         CalibrateExit::ok);

@@ -8,13 +8,13 @@
 #include <thread>
 #include <vector>
 
+#include "sim/measured/validate_profile.hpp"
 #include "sim/scenario/read_profile.hpp"
 #include "tests/support/near.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/calibrate/made_up_communicator.hpp"
 #include "tools/calibrate/calibrate.hpp"
 #include "tools/calibrate/collective_session.hpp"
-#include "tools/lockstep/validate_profile.hpp"
 
 using namespace lockstep;
 

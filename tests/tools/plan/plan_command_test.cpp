@@ -117,6 +117,36 @@ TEST_CASE("lockstep plan: its point is what lockstep run says about the same job
   check();
 }
 
+TEST_CASE("lockstep plan --stack: every candidate runs it, whatever the plan says") {
+  const test::TemporaryFolder folder;
+  const auto days = [&](const Json& plan, std::vector<std::string> options = {}) {
+    std::vector<std::string> words{"plan", folder.write("plan.json", plan.dump()), "--format",
+                                   "json", "--quiet"};
+    words.insert(words.end(), options.begin(), options.end());
+    const test::Ran ran = lockstep_with(words);
+    REQUIRE(ran.err == "");
+    std::vector<double> out;
+    const Json answer = Json::parse(ran.out);
+    for (const Json& one : answer.at("candidates")) {
+      if (one.contains("step_s")) out.push_back(one.at("step_s").get<double>());
+    }
+    REQUIRE(out.size() == 3);
+    return out;
+  };
+  Json plan = Json::parse(kSmallPlan);
+  const std::vector<double> plain = days(plan);
+  plan["scenario"]["stack"] = "nemo";
+  const std::vector<double> written = days(plan);
+  CHECK(written != plain);
+  // One candidate says another.
+  plan["scenario"]["stack"] = "megatron_bridge";
+  plan["candidates"][0]["scenario"]["stack"] = "megatron_core";
+  CHECK(days(plan) != written);
+  CHECK(days(plan, {"--stack", "nemo"}) == written);
+  const std::string own = folder.write("own.json", R"({"preset": "nemo", "level": 1.5})");
+  CHECK(days(plan, {"--stack", own}) != written);
+}
+
 TEST_CASE("lockstep plan: the answer adds up, and is the same for any number of threads") {
   const test::TemporaryFolder folder;
   const std::string file = folder.write("plan.json", kSmallPlan);

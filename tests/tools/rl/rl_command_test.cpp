@@ -5,9 +5,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sim/measured/validate_rl.hpp"
 #include "tests/tools/ran.hpp"
 #include "tests/tools/summary_of.hpp"
-#include "tools/lockstep/rl/validate_rl.hpp"
 
 namespace lockstep {
 namespace {

@@ -234,6 +234,41 @@ TEST_CASE("lockstep sweep: the README's queries find something in its example's 
   CHECK(count == 5);
 }
 
+TEST_CASE("lockstep sweep --stack: the points are those of a scenario with that stack") {
+  const SweepFolder files;
+  REQUIRE(files.run("plain").exit == Exit::ok);
+  REQUIRE(files.run("named", {"--stack", "nemo"}).exit == Exit::ok);
+  Json job = Json::parse(kStep);
+  job["stack"] = "nemo";
+  (void)files.folder.write("step.json", job.dump());
+  REQUIRE(files.run("written").exit == Exit::ok);
+  const std::string steps = "SELECT step_s FROM points WHERE status = 'ok' ORDER BY point";
+  CHECK(files.value("named", steps) == files.value("written", steps));
+  CHECK(files.value("named", steps) != files.value("plain", steps));
+
+  // Another stack is another sweep: a database of one is not gone on with.
+  CHECK(files.run("named", {"--stack", "megatron_bridge"}).exit == Exit::bad_input);
+  const std::string shards =
+      files.run("parts", {"--stack", "nemo", "--print-parallel", "--shards", "2"}).out;
+  CHECK(shards.find(" --stack nemo") != std::string::npos);
+
+  // A file is found from where the command runs, and what it says is in the hashes of points.
+  const std::string own = files.folder.path() + "/own/stack.json";
+  std::filesystem::create_directory(files.folder.path() + "/own");
+  (void)files.folder.write("own/stack.json", R"({"preset": "nemo", "level": 1.5})");
+  const Ran slow = files.run("slow", {"--stack", own});
+  CHECK(slow.err == "");
+  CHECK(files.value("slow", steps) != files.value("named", steps));
+
+  Json sweep = Json::parse(kSweep);
+  sweep["axes"].push_back({{"at", "/stack"}, {"values", {"megatron_bridge", "nemo"}}});
+  (void)files.folder.write("sweep.json", sweep.dump());
+  CHECK(files.run("axis", {"--stack", "megatron_bridge"}).err ==
+        files.sweep +
+            "#/axes: found an axis at /stack; allowed: axes that leave the stack to --stack "
+            "megatron_bridge\n");
+}
+
 TEST_CASE("lockstep sweep: mistakes are one line, and nothing is written") {
   const SweepFolder files;
   struct Case {

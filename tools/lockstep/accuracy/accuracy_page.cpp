@@ -61,6 +61,29 @@ std::string groups(const std::string& title, const std::vector<GroupErrors>& of)
   return out;
 }
 
+/// What to expect of software that nobody has fitted.
+std::string nobody_fitted(const ResidualTable& residuals) {
+  std::map<std::string, std::vector<double>> sources;
+  std::vector<double> all, medians;
+  for (const Residual& r : residuals) {
+    if (!r.composed) continue;
+    sources[r.source].push_back(std::expm1(*r.composed));
+    all.push_back(sources[r.source].back());
+  }
+  std::string table = "| source | rows | median | p90 | bias |\n|---|---|---|---|---|\n";
+  for (const auto& [source, errors] : sources) {
+    const ErrorSummary e = summarise_errors(errors);
+    medians.push_back(e.median_abs);
+    table += errors_line(source, e) + "\n";
+  }
+  return fmt::format(
+      "\n## Software and vendor left out\n\nThe figure for software that nobody has fitted: each "
+      "row's software is composed from what it does, with constants of GPUs\nand a common level "
+      "that no row of its vendor had a part in. Median over sources **{}**, 90th percentile of all "
+      "rows **{}**.\n\n{}",
+      percent(median(medians)), percent(summarise_errors(all).p90_abs), table);
+}
+
 std::string by_kind(const RowSummary& all, const RowSummary& kept_rows,
                     const RowSummary& single_node) {
   std::vector<GroupErrors> of{all.complete, kept_rows.complete};
@@ -104,20 +127,29 @@ std::string intervals(const ResidualTable& residuals) {
       "\n## Intervals\n\nEvery prediction carries an interval that is to cover {:.0f} % of runs "
       "(`models/accuracy`). Here each run is\nheld against the interval that rows of others give "
       "it, with constants fitted without its source, or without all\nsources of its vendor; *not "
-      "named*: predicted with the default stack, as if the run did not say what it ran.\nLeft out "
+      "named*: predicted with the default stack, as if the run did not say what it "
+      "ran;\n*composed*: "
+      "with the software composed from what it does, the vendor left out; *learnt*: the same after "
+      "measured steps\nof the source (`lockstep learn`), over every choice of rows beside each "
+      "other, "
+      "of sources with five rows and more of a kind.\n*By source*: each source weighs one. Left "
+      "out "
       "is the fit alone: presets and priors were made in sight of all rows.\n\n"
-      "| left out: software, kind, GPUs, vendor | rows | covered | median half-width "
-      "|\n|---|---|---|---|\n",
+      "| left out: software, kind, GPUs, vendor | rows | median error | covered | by source | "
+      "median half-width |\n|---|---|---|---|---|---|\n",
       100 * kCoverage);
   const auto add = [&](const std::string& title, const std::vector<IntervalGroup>& some) {
     for (const IntervalGroup& g : some) {
-      out += fmt::format("| {}: {} | {} | {} | {} |\n", title, g.name, g.rows, percent(g.covered),
+      out += fmt::format("| {}: {} | {} | {} | {} | {} | {} |\n", title, g.name, g.rows,
+                         percent(g.error), percent(g.covered), percent(g.by_source),
                          percent(g.half_width));
     }
   };
   add("source", check.left_out);
   add("vendor", check.vendor_left_out);
   add("not named", check.default_stack);
+  add("composed", check.composed);
+  add("learnt", check.learnt);
   add("source", check.by_kind);
   add("source", check.by_architecture);
   add("vendor", check.by_vendor);
@@ -229,7 +261,8 @@ std::string accuracy_page(const AccuracyFigures& figures) {
     return std::ranges::find(twins, p.row) == twins.end();
   });
   const RowSummary summary = summarise_rows(complete), without = summarise_rows(plain);
-  return std::string(kHead) + by_kind(summary, without, summarise_rows(figures.single_node)) +
+  return std::string(kHead) + nobody_fitted(figures.residuals) +
+         by_kind(summary, without, summarise_rows(figures.single_node)) +
          by_source(summary, figures.residuals) + "\n## By GPU\n" + groups("GPU", summary.by_gpu) +
          "\n## By software\n" + groups("stack", summary.by_stack) + intervals(figures.residuals) +
          worst(plain, figures.explanations) + set_aside(figures.runs, twins);

@@ -15,7 +15,9 @@ namespace lockstep {
 struct IntervalGroup {
   std::string name;
   std::size_t rows = 0;
+  double error = 0;       ///< median of |predicted / measured - 1|
   double covered = 0;     ///< share of the runs that took a time in their interval
+  double by_source = 0;   ///< the same, each source weighing one
   double half_width = 0;  ///< median, relative to the prediction
 };
 
@@ -24,9 +26,16 @@ struct IntervalGroup {
 /// its vendor; and predicted by the default stack, as if nobody had named the software, against the
 /// interval of such runs. What is left out is the fit: presets and priors were made in sight of
 /// all.
+///
+/// `composed`: predicted with the software composed from what it does, and nothing that rows of the
+/// vendor had a part in. `learnt`: the same after one and after three steps of the source, which
+/// lockstep learn takes; every run of rows that stand beside each other in the table is tried. The
+/// level is taken to govern the whole step.
 struct IntervalCheck {
   /// The first "all", then by what the others know of the software.
   std::vector<IntervalGroup> left_out, vendor_left_out, default_stack;
+  /// The first "all", then by kind.
+  std::vector<IntervalGroup> composed, learnt;
   std::vector<IntervalGroup> by_kind, by_architecture, by_source, by_vendor;
 };
 

@@ -10,10 +10,10 @@
 #include "models/base/write_json.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/scenario/run_spec.hpp"
-#include "sim/scenario/shared_scenario.hpp"
+#include "sim/scenario/scenario_file.hpp"
 #include "tools/console/options.hpp"
 #include "tools/lockstep/sweep/simulate_point.hpp"
-#include "tools/lockstep/tune/rebase_files.hpp"
+#include "sim/search/rebase_files.hpp"
 
 namespace lockstep {
 namespace {
@@ -25,10 +25,8 @@ Json read_document(const std::string& file, const ComparisonInput& input,
                    const PresetStore& presets) {
   const std::string text = read_text_file(file);
   const JsonCursor root = JsonCursor::parse(file, text, JsonStyle::plain, input.sets);
-  if (is_shared_scenario(root)) {
-    root.at("jobs").fail("no such key: scenarios of one job each are compared");
-  }
-  if (const auto rl = root.find("rl")) rl->fail("no such key: steps of training are compared");
+  require_kind(root, {ScenarioKind::run},
+               "no such key: scenarios of one job each are compared, and steps of training");
   (void)complete_measured(read_job_file(file, text, presets, input.sets).draft, presets, {});
   Json document = root.json();
   drop_remarks(document);

@@ -6,6 +6,8 @@
 #include "models/accuracy/prediction_interval.hpp"
 #include "models/base/number_text.hpp"
 #include "models/base/write_json.hpp"
+#include "sim/answer/fields.hpp"
+#include "tools/lockstep/command_fields.hpp"
 #include "tools/lockstep/compare/comparison.hpp"
 
 namespace lockstep {
@@ -52,12 +54,75 @@ std::string step_bar(const Comparison& c, double before, double after, const Tex
   return std::string(static_cast<std::size_t>(first), ' ') + bar(1, width, style);
 }
 
-Json step_json(const std::optional<ComparedStep>& step) {
-  if (!step) return nullptr;
-  return {{"step_s", twelve_digits(step->step_s)},
-          {"step_s_low", twelve_digits(step->low_s)},
-          {"step_s_high", twelve_digits(step->high_s)},
-          {"why", step->why}};
+const FieldTable<ComparedStep>& step_fields_of_comparison() {
+  using Of = ComparedStep;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("step_s", Better::less, "Time of a step.", [](const Of& s) { return s.step_s; })
+          .add("step_s_low", Better::less, "Lower end of what 90 % of runs would take.",
+               [](const Of& s) { return s.low_s; })
+          .add("step_s_high", Better::less, "Upper end of the same.",
+               [](const Of& s) { return s.high_s; })
+          .add("why", "What the interval is made from.", [](const Of& s) { return s.why; });
+  return fields;
+}
+Value value_of_step(const std::optional<ComparedStep>& step) {
+  return step ? Value(step_fields_of_comparison().values(*step)) : Value(NoValue{});
+}
+
+/// What a file leaves open has no member.
+Value said(const Json& value) { return value.is_discarded() ? Value() : Value::document(value); }
+
+const FieldTable<Difference>& difference_fields() {
+  static const FieldTable<Difference> fields =
+      FieldTable<Difference>()
+          .add("pointer", "Place in the scenario, as a JSON pointer.",
+               [](const Difference& d) { return d.pointer; })
+          .add("from", "What the first file says; left out where it says nothing.",
+               [](const Difference& d) { return said(d.from); })
+          .add("to", "What the second file says; left out where it says nothing.",
+               [](const Difference& d) { return said(d.to); });
+  return fields;
+}
+
+const FieldTable<ComparedChange>& change_fields() {
+  using Of = ComparedChange;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .list("differences", "What is changed together.", difference_fields(),
+                [](const Of& c) -> const Change& { return c.differences; })
+          .add("change", "Of the metric, against the one before; all add up to the whole.",
+               [](const Of& c) { return c.change; })
+          .add("value", "The metric after this and all changes before.",
+               [](const Of& c) { return c.value; })
+          .add("alone", "Change of the metric with this alone; null where that is not valid.",
+               [](const Of& c) { return OrNull<double>{c.alone}; })
+          .add("bucket", "Part of the time that moved most; empty where none did.",
+               [](const Of& c) { return c.bucket; })
+          .add("bucket_change", "By how much, in shares of the first scenario's time.",
+               [](const Of& c) { return c.bucket_change; });
+  return fields;
+}
+
+const FieldTable<Comparison>& comparison_table_of_fields() {
+  using Of = Comparison;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("a", "The first file.", [](const Of& c) { return c.a; })
+          .add("b", "The second file.", [](const Of& c) { return c.b; })
+          .add("metric", "The number that is explained: a member of the answer of `run`.",
+               [](const Of& c) { return c.metric; })
+          .add("from", "Its value in the first scenario.", [](const Of& c) { return c.from; })
+          .add("to", "Its value in the second one.", [](const Of& c) { return c.to; })
+          .add("from_step", "Step time of the first with its interval; null without one.",
+               [](const Of& c) { return value_of_step(c.from_step); })
+          .add("to_step", "Step time of the second with its interval; null without one.",
+               [](const Of& c) { return value_of_step(c.to_step); })
+          .list("changes", "In the order in which they are made; those that move nothing last.",
+                change_fields(), [](const Of& c) -> const auto& { return c.changes; })
+          .add("notes", "What holds for the comparison as a whole.",
+               [](const Of& c) { return c.notes; });
+  return fields;
 }
 
 std::string share_text(const Comparison& c, double change) {
@@ -119,32 +184,10 @@ std::string comparison_table(const Comparison& c, const TextStyle& style) {
 }
 
 nlohmann::ordered_json comparison_json(const Comparison& c) {
-  Json changes = Json::array();
-  for (const ComparedChange& row : c.changes) {
-    Json made = Json::array();
-    for (const Difference& difference : row.differences) {
-      Json entry{{"pointer", difference.pointer}};
-      if (!difference.from.is_discarded()) entry["from"] = difference.from;
-      if (!difference.to.is_discarded()) entry["to"] = difference.to;
-      made.push_back(std::move(entry));
-    }
-    changes.push_back({{"differences", std::move(made)},
-                       {"change", twelve_digits(row.change)},
-                       {"value", twelve_digits(row.value)},
-                       {"alone", row.alone ? Json(twelve_digits(*row.alone)) : Json(nullptr)},
-                       {"bucket", row.bucket},
-                       {"bucket_change", twelve_digits(row.bucket_change)}});
-  }
-  return {{"a", c.a},
-          {"b", c.b},
-          {"metric", c.metric},
-          {"from", twelve_digits(c.from)},
-          {"to", twelve_digits(c.to)},
-          {"from_step", step_json(c.from_step)},
-          {"to_step", step_json(c.to_step)},
-          {"changes", std::move(changes)},
-          {"notes", c.notes}};
+  return Value(comparison_table_of_fields().values(c)).json();
 }
+
+std::vector<FieldInfo> comparison_fields() { return comparison_table_of_fields().infos(); }
 
 CsvText comparison_csv(const Comparison& c) {
   const std::vector<std::string> titles{"step",  "pointer", "from",  "to",

@@ -7,10 +7,10 @@
 #include "models/base/number_text.hpp"
 #include "models/base/output_file.hpp"
 #include "models/base/text_file.hpp"
+#include "sim/measured/learnt.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/console/table.hpp"
 #include "tools/lockstep/cli.hpp"
-#include "tools/lockstep/learn/learnt.hpp"
 
 namespace lockstep {
 namespace {
@@ -33,14 +33,14 @@ constexpr CommandSpec kLearnSpec{
     .usage = "learn FILE [-o STACK]",
     .summary = "Correct a stack by your own measured steps.",
     .about =
-        "Reads measured steps of one stack: a list of {\"scenario\": FILE or object, \"step\": "
-        "\"12.3 "
-        "s\"},\n"
-        "where a scenario with \"expect\" needs no step, or rows as tests/reference/training.json "
-        "has\n"
-        "them. For each kind of job (GPU, experts, adapters) it corrects the level of the stack's\n"
-        "kernels as far as so many steps can, and writes a stack that `--stack` and scenarios "
-        "take.\n"
+        "Reads measured steps of one stack, a list of objects with two keys:\n"
+        "  [{\"scenario\": \"my-job.json\", \"step\": \"1.9 s\"}, ...]\n"
+        "\"scenario\" is a file, beside the list, or the scenario itself; \"step\" is the "
+        "measured\n"
+        "time of one step, and may be left out where the scenario has expect.step_time. Rows as\n"
+        "tests/reference/training.json has them are read too. For each kind of job (GPU, experts,\n"
+        "adapters) it corrects the level of the stack's kernels as far as so many steps can, and\n"
+        "writes a stack that `--stack` and scenarios take.\n"
         "Steps of one job count as one: what one run says again, it does not say twice.",
     .positionals = 1,
     .options = kLearnOptions,

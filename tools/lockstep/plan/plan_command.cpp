@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <fmt/format.h>
 #include <ostream>
 #include <thread>
@@ -7,9 +8,11 @@
 #include <nlohmann/json.hpp>
 
 #include "models/base/input_error.hpp"
+#include "models/base/json_cursor.hpp"
 #include "models/base/number_text.hpp"
 #include "models/base/output_file.hpp"
 #include "models/base/text_file.hpp"
+#include "models/base/write_json.hpp"
 #include "sim/search/read_plan.hpp"
 #include "tools/console/interrupt.hpp"
 #include "tools/console/progress.hpp"
@@ -33,6 +36,7 @@ constexpr std::array kPlanOptions{
                "a JSON value or a plain string. "
                "A number without a unit is in s, B, B/s, FLOP/s or W.",
                "--set limits.time=\"45 d\""},
+    kStackOption,
     OptionSpec{"format", 0, "table|json|csv|markdown", false,
                "How to print: a table for people (the default), JSON with the unit in every name, "
                "a CSV line for each candidate, or Markdown (the default for --output x.md).",
@@ -58,7 +62,7 @@ constexpr std::array kPlanOptions{
 constexpr std::array<std::string_view, 3> kPlanExamples{
     "lockstep plan scenarios/plans/train-70b-15t-tokens.json --report plan.html",
     "lockstep plan scenarios/plans/train-405b.json --set limits.usd=80000000 -o plan.md",
-    "lockstep plan my-plan.json --samples 2000 --format json",
+    "lockstep plan my-plan.json --stack my-stack.json --samples 2000",
 };
 
 constexpr CommandSpec kPlanSpec{
@@ -124,6 +128,34 @@ void check_samples(const PlanSpec& spec) {
                     memory_limit());
 }
 
+/// What --stack and --set change, in this order. --stack holds for every candidate, also for one
+/// that says another stack in a scenario of its own.
+std::vector<std::string> changes_of_plan(const ParsedOptions& options, const JsonCursor& root) {
+  std::vector<std::string> out;
+  if (options.has("stack")) {
+    // A file is named from the root: in a plan it would be looked for beside the plan.
+    const std::string named = options.get("stack");
+    const bool is_file = std::filesystem::is_regular_file(named);
+    const std::string stack =
+        "/scenario/stack=" +
+        json_string(is_file ? std::filesystem::absolute(named).string() : named);
+    out.push_back(stack);
+    const auto candidates = root.find("candidates");
+    if (candidates && candidates->json().is_array()) {
+      std::size_t index = 0;
+      for (const nlohmann::ordered_json& candidate : candidates->json()) {
+        const std::string place = fmt::format("/candidates/{}", index++);
+        if (candidate.is_object() && candidate.contains("scenario") &&
+            candidate["scenario"].is_object() && candidate["scenario"].contains("stack")) {
+          out.push_back(place + stack);
+        }
+      }
+    }
+  }
+  for (const std::string& set : options.all("set")) out.push_back(set);
+  return out;
+}
+
 Exit run_plan(const ParsedOptions& options, Console& console) {
   if (options.positionals.empty()) {
     throw UsageError(
@@ -133,7 +165,9 @@ Exit run_plan(const ParsedOptions& options, Console& console) {
   if (options.has("report")) (void)chart_library();
   const PresetStore presets(options.all("presets"));
   const std::string& path = options.positionals.front();
-  PlanSpec spec = read_plan(path, read_text_file(path), presets, options.all("set"));
+  const std::string text = read_text_file(path);
+  PlanSpec spec =
+      read_plan(path, text, presets, changes_of_plan(options, JsonCursor::parse(path, text)));
   for (PlanCandidate& candidate : spec.candidates) candidate.scenario.folding = folding_of(options);
   spec.samples = static_cast<std::uint32_t>(
       whole_number(options, "samples", static_cast<int>(spec.samples), kMostSamples));

@@ -1,7 +1,7 @@
 /// Goodput over what can be chosen: the checkpoint interval, and one or two values of the scenario.
 #pragma once
 
-#include "tools/lockstep/campaign_result.hpp"
+#include "tools/lockstep/run/campaign_result.hpp"
 
 namespace lockstep {
 

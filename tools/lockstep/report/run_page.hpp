@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "tools/lockstep/campaign_result.hpp"
+#include "tools/lockstep/run/campaign_result.hpp"
 
 namespace lockstep {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "sim/power/power_series.hpp"
-#include "tools/lockstep/campaign_result.hpp"
+#include "tools/lockstep/run/campaign_result.hpp"
 
 namespace lockstep {
 

@@ -1,7 +1,7 @@
 /// The tables of the page of a long run. Each adds one section.
 #pragma once
 
-#include "tools/lockstep/campaign_result.hpp"
+#include "tools/lockstep/run/campaign_result.hpp"
 
 namespace lockstep {
 

@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include "tools/lockstep/campaign_result.hpp"
+#include "tools/lockstep/run/campaign_result.hpp"
 
 namespace lockstep {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/lockstep/campaign_result.hpp"
+#include "tools/lockstep/run/campaign_result.hpp"
 
 namespace lockstep {
 

@@ -8,7 +8,7 @@
 #include "models/accuracy/prediction_interval.hpp"
 #include "models/base/number_text.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"
-#include "tools/lockstep/site_limit.hpp"
+#include "tools/lockstep/run/site_limit.hpp"
 
 namespace lockstep {
 namespace {

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "tools/lockstep/campaign_result.hpp"
 #include "tools/lockstep/report/html.hpp"
 #include "tools/lockstep/report/page.hpp"
+#include "tools/lockstep/run/campaign_result.hpp"
 
 namespace lockstep {
 

@@ -7,7 +7,7 @@
 #include "tools/lockstep/report/fabric_picture.hpp"
 #include "tools/lockstep/report/page.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"
-#include "tools/lockstep/run_facts.hpp"
+#include "tools/lockstep/run/run_facts.hpp"
 
 namespace lockstep {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "tools/lockstep/run_result.hpp"
+#include "tools/lockstep/run/run_result.hpp"
 
 namespace lockstep {
 

@@ -4,14 +4,12 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <memory>
 #include <optional>
 #include <ostream>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
-#include "models/base/json_cursor.hpp"
 #include "models/base/number_text.hpp"
 #include "sim/answer/rl_answer.hpp"
 #include "sim/rl/rl_step.hpp"
@@ -34,6 +32,7 @@ std::string scorers_text(const RlSpec& rl) {
   if (rl.critic) parts.push_back("critic " + rl.critic->job.model.name);
   if (rl.reward_model) parts.push_back("reward model " + rl.reward_model->job.model.name);
   if (rl.reference) parts.emplace_back("reference");
+  if (rl.teacher) parts.push_back("teacher " + rl.teacher->job.model.name);
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
@@ -56,9 +55,10 @@ std::string title(const RlScenario& s, const RlReport& r, const TextStyle& style
                                 t.node.name, t.node.gpu.name);
   if (!t.about.empty()) out += wrap(t.about, kTextColumns, 0) + "\n";
   out += "\n" + labelled_line("Models", kLabels, scorers_text(s.rl));
-  out += labelled_line("Pools", kLabels, pools_text(s, r));
+  const bool offline = s.rl.algorithm->offline;
+  if (!offline) out += labelled_line("Pools", kLabels, pools_text(s, r));
   out += labelled_line(
-      "Rollout", kLabels,
+      offline ? "Text" : "Rollout", kLabels,
       fmt::format("{} prompts of {} tokens x {} responses of {:.0f} on average, {} at most",
                   grouped(s.rl.prompts), grouped(s.rl.prompt_tokens), grouped(s.rl.generations),
                   r.response_mean, grouped(r.response_most)));
@@ -85,6 +85,12 @@ std::string spread_lines(const RlReport& r, const std::optional<HashAnswer>& has
                                                  hash_text(hash->bands[0])));
 }
 
+std::string training_line(const RlReport& r) {
+  return labelled_line("Training", kLabels,
+                       fmt::format("{}: {} MFU", duration_text(r.training.base_units()),
+                                   percent_text(r.update.mfu_full)));
+}
+
 std::string headline(const RlScenario& s, const RlReport& r, const std::optional<HashAnswer>& hash,
                      const TextStyle& style) {
   const double gpus = r.generation_gpus > 0 ? r.generation_gpus : r.training_gpus;
@@ -104,6 +110,10 @@ std::string headline(const RlScenario& s, const RlReport& r, const std::optional
   out += labelled_line("Throughput", kLabels,
                        fmt::format("{} tokens/s per GPU, prompts and responses",
                                    significant(r.tokens_per_s_per_gpu())));
+  if (s.rl.algorithm->offline) {
+    out += labelled_line("Scores", kLabels, duration_text(r.scores.base_units()));
+    return out + training_line(r);
+  }
   out += labelled_line(
       "Generation", kLabels,
       fmt::format("{}: {} tokens/s, {} per GPU; {:.0f} sequences at once, {} at most",
@@ -115,9 +125,7 @@ std::string headline(const RlScenario& s, const RlReport& r, const std::optional
       fmt::format("{} tokens a replica; {} times a sequence had to leave", compact(r.cache_tokens),
                   grouped(static_cast<double>(r.preempted))));
   out += labelled_line("Scores", kLabels, duration_text(r.scores.base_units()));
-  out += labelled_line("Training", kLabels,
-                       fmt::format("{}: {} MFU", duration_text(r.training.base_units()),
-                                   percent_text(r.update.mfu_full)));
+  out += training_line(r);
   out += labelled_line("Weights", kLabels,
                        fmt::format("{} to the engine", duration_text(r.weight_sync.base_units())));
   if (r.generation_gpus == 0) return out;
@@ -191,17 +199,14 @@ std::optional<HashAnswer> hash_of(const RlScenario& scenario, const RlReport& re
 
 }  // namespace
 
-Exit run_rl(const std::string& file, const std::string& text, const PresetStore& presets,
+Exit run_rl(const RlScenario& scenario, const WrittenScenario& written,
             const ParsedOptions& options, Console& console) {
   const std::string format = options.choice("format", kFormats);
   const std::vector<Assertion> assertions = parse_assertions(options.all("assert"));
-  const RlScenario scenario = read_rl_scenario(
-      file, text, presets, {.set = changes_of(options), .profiles = options.all("profile")});
   if (!options.has("allow-oom")) require_memory(scenario);
   const RlReport report = simulate_rl_step(scenario);
-  const JsonCursor root = JsonCursor::parse(file, text, JsonStyle::plain, options.all("set"));
   const std::optional<HashAnswer> hash = hash_of(scenario, report, options, console);
-  const Json json = rl_json(scenario, report, hash, std::make_shared<const Json>(root.json()));
+  const Json json = rl_json(scenario, report, hash, written);
   const std::vector<std::string> misses = all_missed(assertions, json);
   warn_of_old_names(assertions, json, console);
   const TextStyle style = output_style(options, console);

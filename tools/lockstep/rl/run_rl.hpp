@@ -1,16 +1,15 @@
 /// `lockstep run` of a scenario with "rl": a step of reinforcement learning.
 #pragma once
 
-#include <string>
-
-#include "sim/scenario/preset_store.hpp"
+#include "sim/answer/step_answer.hpp"
+#include "sim/scenario/rl_spec.hpp"
 #include "tools/console/console.hpp"
 #include "tools/console/options.hpp"
 
 namespace lockstep {
 
-/// Simulates the scenario of that file and text, and prints it. Throws InputError.
-Exit run_rl(const std::string& file, const std::string& text, const PresetStore& presets,
+/// Simulates the scenario, and prints it. Throws InputError.
+Exit run_rl(const RlScenario& scenario, const WrittenScenario& written,
             const ParsedOptions& options, Console& console);
 
 }  // namespace lockstep

@@ -5,11 +5,13 @@
 #include <set>
 #include <utility>
 
+#include "models/base/input_error.hpp"
 #include "models/base/json_cursor.hpp"
 #include "models/base/json_override.hpp"
 #include "models/base/text_file.hpp"
 #include "models/base/write_json.hpp"
 #include "sim/core/random.hpp"
+#include "sim/scenario/scenario_file.hpp"
 #include "tools/lockstep/sweep/digest.hpp"
 #include "tools/lockstep/sweep/sweep.hpp"
 
@@ -284,19 +286,38 @@ void read_base(const JsonCursor& from, Sweep& sweep) {
   sweep.scenario_digest = sha256(text);
   const JsonCursor root = JsonCursor::parse(sweep.scenario_file, text);
   if (!root.is_object()) root.fail("a scenario");
-  for (const char* other : {"jobs", "rl"}) {
-    if (const auto key = root.find(other)) key->fail("a scenario of one step, or one with \"run\"");
-  }
+  require_kind(root, {ScenarioKind::run}, "a scenario of one step, or one with \"run\"");
   sweep.scenario = root.json();
   sweep.scenario.erase("expect");
   sweep.is_run = sweep.scenario.contains("run");
 }
 
+/// Puts a stack in the place of the scenario's. A file is named from the root, for points that are
+/// simulated elsewhere.
+void take_stack(const std::string& stack, Sweep& sweep) {
+  const bool is_file = std::filesystem::is_regular_file(stack);
+  sweep.scenario["stack"] = is_file ? std::filesystem::absolute(stack).string() : stack;
+}
+
+/// An axis that chooses the stack, or a part of it, and a stack that is to take its place.
+void check_stack_stays(const Sweep& sweep, const std::string& stack) {
+  for (const SweepAxis& axis : sweep.axes) {
+    for (const SweepVariable& variable : axis.variables) {
+      if (variable.at != "/stack" && !variable.at.starts_with("/stack/")) continue;
+      throw InputError({.file = sweep.file,
+                        .pointer = "/axes",
+                        .found = "an axis at " + variable.at,
+                        .allowed = "axes that leave the stack to --stack " + stack,
+                        .nearest = {}});
+    }
+  }
+}
+
 /// What the rest of the sweep says has no bearing on which points there are.
-std::string digest_of(const Json& root) {
+std::string digest_of(const Json& root, const std::string& stack) {
   nlohmann::json sorted(root);
   for (const char* words : {"$schema", "about", "objective"}) sorted.erase(words);
-  return sha256(write_json(sorted));
+  return sha256(write_json(sorted) + (stack.empty() ? "" : "\n" + stack));
 }
 
 /// Every formula compiles, over the columns that are there when it is evaluated.
@@ -325,12 +346,13 @@ void check_pointers(const Sweep& sweep) {
   }
 }
 
-Sweep sweep_of(const JsonCursor& root) {
+Sweep sweep_of(const JsonCursor& root, const std::string& stack) {
   Sweep sweep;
   sweep.file = root.file();
   if (const auto schema = root.find("$schema")) (void)schema->string();  // for editors
   if (const auto about = root.find("about")) sweep.about = about->string();
   read_base(root.at("scenario"), sweep);
+  if (!stack.empty()) take_stack(stack, sweep);
   if (const auto seed = root.find("seed")) {
     sweep.seed = static_cast<std::uint64_t>(seed->integer(0, 2'000'000'000));
   }
@@ -365,15 +387,16 @@ Sweep sweep_of(const JsonCursor& root) {
   }
   check_formulas(sweep);
   check_pointers(sweep);
-  sweep.digest = digest_of(root.json());
+  if (!stack.empty()) check_stack_stays(sweep, stack);
+  sweep.digest = digest_of(root.json(), stack);
   return sweep;
 }
 
 }  // namespace
 
-Sweep load_sweep(const std::string& path) {
+Sweep load_sweep(const std::string& path, const std::string& stack) {
   const JsonCursor root = JsonCursor::parse(path, read_text_file(path));
-  return root.read_whole([&] { return sweep_of(root); });
+  return root.read_whole([&] { return sweep_of(root, stack); });
 }
 
 }  // namespace lockstep

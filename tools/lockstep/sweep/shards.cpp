@@ -146,6 +146,7 @@ ShellText shard_command(const SweepRun& run, const ParsedOptions& options, const
   for (const std::string& folder : options.all("presets")) {
     command += ShellText::write(" --presets {}", folder);
   }
+  if (options.has("stack")) command += ShellText::write(" --stack {}", options.get("stack"));
   for (const char* folding : {"fold", "unfold"}) {
     if (options.has(folding)) command += fmt::format(" --{}", folding);
   }

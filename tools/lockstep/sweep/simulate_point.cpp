@@ -7,15 +7,8 @@
 #include "models/base/missing_keys.hpp"
 #include "models/base/text_file.hpp"
 #include "models/base/write_json.hpp"
-#include "sim/run/campaign_work.hpp"
-#include "sim/run/plan_campaign.hpp"
-#include "sim/run/summary.hpp"
-#include "sim/scenario/read_scenario.hpp"
+#include "sim/answer/answer.hpp"
 #include "sim/scenario/run_spec.hpp"
-#include "sim/step/pool_memory.hpp"
-#include "sim/step/step.hpp"
-#include "tools/lockstep/run_campaign.hpp"
-#include "tools/lockstep/run_result.hpp"
 
 namespace lockstep {
 namespace {
@@ -25,34 +18,6 @@ using Json = nlohmann::ordered_json;
 /// As answers have it: they are the same wherever the scenario lies.
 std::string file_name(const Sweep& sweep) {
   return std::filesystem::path(sweep.scenario_file).filename().string();
-}
-
-Json step_answer(RunResult& result, const StepIntervals& intervals) {
-  const bool powered = result.scenario.power.has_value();
-  result.report =
-      simulate_step(result.scenario, {.record_timeline = powered, .keep_actors = powered});
-  if (powered) result.power = step_power(result.scenario, result.report);
-  result.interval = intervals.of(result.scenario);
-  return result_json(result);
-}
-
-std::optional<Json> run_answer(const RunResult& job, const RunSpec& run,
-                               const StepIntervals& intervals, const std::function<bool()>& go_on) {
-  const Scenario& scenario = job.scenario;
-  CampaignResult result{.scenario = scenario, .plan = plan_campaign(scenario, run), .summary = {}};
-  result.written = job.written;
-  SampleOptions sampling;
-  sampling.trajectories = static_cast<std::uint32_t>(run.trajectories);
-  sampling.within = run.within;
-  check_work(result.plan.campaign, run,
-             {.trajectories = static_cast<double>(sampling.trajectories)}, scenario.file);
-  sampling.progress = go_on;
-  const std::vector<TrajectoryResult> results = sample(result.plan.campaign, sampling);
-  if (!go_on()) return std::nullopt;
-  result.summary = summarise(result.plan.campaign, results);
-  add_step(result, run);
-  result.interval = intervals.of(scenario);
-  return campaign_json(result);
 }
 
 /// Whether an axis gives the object: other points may have the keys that it lacks.
@@ -88,22 +53,16 @@ std::optional<PointAnswer> simulate_point(const Sweep& sweep, const Json& scenar
                                           const PresetStore& presets,
                                           const StepIntervals& intervals,
                                           const std::function<bool()>& go_on) {
+  const Question question{.folding = sweep.folding,
+                          .allow_oom = sweep.allow_oom,
+                          .full_fabric = false,
+                          .shown_file = file_name(sweep),
+                          .go_on = go_on};
   try {
-    const std::string text = write_json(scenario);
-    RunResult result{
-        .scenario = read_scenario(sweep.scenario_file, text, presets, {.folding = sweep.folding}),
-        .report = {},
-        .memory = {}};
-    result.scenario.file = file_name(sweep);
-    result.written = std::make_shared<const Json>(scenario);
-    result.memory = check_memory(result.scenario);
-    if (!sweep.allow_oom) require_memory(result);
-    if (!sweep.is_run) return PointAnswer{.error = {}, .json = step_answer(result, intervals)};
-    const JsonCursor root = JsonCursor::parse(sweep.scenario_file, text);
-    std::optional<Json> answer = run_answer(
-        result, read_run_spec(root.at("run"), presets, result.scenario.site), intervals, go_on);
+    const std::optional<ScenarioAnswer> answer =
+        answer_text(sweep.scenario_file, write_json(scenario), presets, intervals, question);
     if (!answer) return std::nullopt;
-    return PointAnswer{.error = {}, .json = *std::move(answer)};
+    return PointAnswer{.error = {}, .json = answer->json()};
   } catch (const std::exception& error) {
     std::string words = error.what();
     if (words.starts_with(sweep.scenario_file)) {

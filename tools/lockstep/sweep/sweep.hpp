@@ -92,7 +92,8 @@ struct Sweep {
 constexpr std::uint64_t kMostCandidates = 10'000'000;
 
 /// Reads and checks a sweep file and its scenario's syntax; the points' scenarios are checked when
-/// they are simulated. Throws InputError.
-Sweep load_sweep(const std::string& path);
+/// they are simulated. `stack`, a preset or the file of one, takes the place of the scenario's;
+/// empty: that stays. Throws InputError.
+Sweep load_sweep(const std::string& path, const std::string& stack = {});
 
 }  // namespace lockstep

@@ -27,6 +27,7 @@ constexpr std::array kSweepOptions{
                "The results: a SQLite database, made or gone on with. Points that are finished in "
                "it are not simulated again.",
                "-o results.db", PathUse::writes},
+    kStackOption,
     OptionSpec{"jobs", 'j', "N", false,
                "Simulate this many points at once (default: one per core). The results are the "
                "same for any number.",
@@ -233,7 +234,7 @@ Exit run_sweep(const ParsedOptions& options, Console& console) {
   const std::string engine_name = options.choice("engine", kEngines);
   check_engine(options, engine_name);
   const int jobs = whole_number(options, "jobs", all_cores(), kMostJobs);
-  Sweep sweep = load_sweep(words.file);
+  Sweep sweep = load_sweep(words.file, options.get("stack"));
   sweep.folding = folding_of(options);
   const SweepObjective objective = read_objective(sweep, options.get("objective"), "--objective");
   const PresetStore presets(options.all("presets"));

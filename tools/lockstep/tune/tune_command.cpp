@@ -11,18 +11,19 @@
 #include "models/base/input_error.hpp"
 #include "models/base/output_file.hpp"
 #include "models/base/text_file.hpp"
+#include "models/base/write_json.hpp"
 #include "models/pipeline/schedule.hpp"
 #include "sim/scenario/read_cluster.hpp"
 #include "sim/scenario/read_residuals.hpp"
 #include "sim/scenario/run_spec.hpp"
-#include "sim/scenario/shared_scenario.hpp"
-#include "sim/search/dividing_counts.hpp"
+#include "sim/scenario/scenario_file.hpp"
 #include "sim/search/search_base.hpp"
+#include "sim/search/tuned_scenario.hpp"
 #include "tools/console/interrupt.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/lockstep/cli.hpp"
-#include "tools/lockstep/run_result.hpp"
+#include "tools/lockstep/run/run_result.hpp"
 #include "tools/lockstep/tune/tune_output.hpp"
 
 namespace lockstep {
@@ -194,58 +195,14 @@ void check_widths(const TuneSpace& space, int gpus) {
   check("context", space.context);
 }
 
-/// Why nothing is left, and what else would be.
-[[noreturn]] void fail_empty(const TuneStudy& study, const TuneSpace& space) {
-  const TuneResult& r = study.result;
-  const auto count = [](const std::vector<TuneCount>& counts) {
-    std::size_t sum = 0;
-    for (const TuneCount& c : counts) sum += c.layouts;
-    return sum;
-  };
-  const std::size_t unable = count(r.beyond_stack);
-  InputProblem problem{.file = study.base.file,
-                       .pointer = {},
-                       .found = {},
-                       .allowed = "a model, batch and cluster with one; or more values to try",
-                       .nearest = {}};
-  if (r.over_memory > 0) {
-    problem.found = fmt::format(
-        "no layout that fits: of {} combinations {} need more memory than {} has, the others break "
-        "a rule",
-        r.considered, r.over_memory, study.base.node.gpu.name);
-    if (unable > 0)
-      problem.found += fmt::format(" or are nothing {} can run", study.base.stack.name);
-  } else if (unable > 0) {
-    problem.pointer = "/stack";
-    problem.found =
-        fmt::format("no layout that {} can run: of {} combinations {} need {}",
-                    study.base.stack.name, r.considered, unable, r.beyond_stack.front().reason);
-    problem.allowed = R"(another stack, what it can run, or "stack": {"allow": [...]})";
-  } else {
-    const int per_node = study.base.gpus() / study.base.nodes;
-    const std::string sizes = words_of(dividing_counts(study.base, space), per_node);
-    problem.pointer = "/batch/sequences";
-    problem.found = fmt::format("no layout that divides {} sequences of a step on {} GPUs",
-                                study.base.job.batch.sequences, study.base.gpus());
-    if (!sizes.empty()) problem.allowed = sizes + ", which can be laid out";
-  }
-  throw InputError(std::move(problem));
-}
-
-void check_kind(const JsonCursor& root) {
-  if (is_shared_scenario(root)) {
-    root.at("jobs").fail("no such key: a layout is found for one job at a time");
-  }
-  if (const auto rl = root.find("rl")) rl->fail("no such key: the layout of training is found");
-}
-
 void add_intervals(TuneStudy& study, const PresetStore& presets) {
+  const StepIntervals intervals(presets);
   for (const TunedLayout& layout : study.result.best) {
-    study.intervals.push_back(interval_of(layout.scenario, presets));
+    study.intervals.push_back(intervals.of(layout.scenario).value());
     widen(study.intervals.back(), layout.band, layout.step_s);
   }
   if (!study.result.own) return;
-  study.own_interval = interval_of(study.base, presets);
+  study.own_interval = intervals.of(study.base);
   widen(*study.own_interval, study.result.own->band, study.result.own->step_s);
 }
 
@@ -267,7 +224,8 @@ Exit run_tune(const ParsedOptions& options, Console& console) {
   const std::vector<std::string> sets = changes_of(options);
   const std::string text = read_text_file(path);
   const JsonCursor root = JsonCursor::parse(path, text, JsonStyle::plain, sets);
-  check_kind(root);
+  require_kind(root, {ScenarioKind::run},
+               "no such key: a layout is found for one job at a time, and for its training");
   // With its "run", for which a search has no use: a mistake in it is one here too.
   SearchBase base = search_base_of(read_job_file(path, text, presets, sets).draft, presets,
                                    {.profiles = options.all("profile")});
@@ -290,11 +248,14 @@ Exit run_tune(const ParsedOptions& options, Console& console) {
     study.result = tune(study.base, how);
   }
   const TuneResult& result = study.result;
-  if (result.best.empty() && !result.interrupted) fail_empty(study, space);
+  if (result.best.empty() && !result.interrupted) fail_without_layout(study.base, result, space);
   add_intervals(study, presets);
   if (options.has("output") && !result.best.empty()) {
     OutputFile file(options.get("output"));
-    file.write(tuned_scenario(root, result.best.front().scenario, path, options.get("output")));
+    file.write(
+        write_json(tuned_scenario(root, result.best.front().scenario, path, options.get("output")),
+                   2) +
+        "\n");
     file.commit();
   }
   const Answer answer = format == "json"  ? Answer(JsonText(tune_json(study)))

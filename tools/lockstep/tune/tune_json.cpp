@@ -3,10 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "models/base/number_text.hpp"
-#include "models/base/write_json.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/parallelism_json.hpp"
-#include "tools/lockstep/tune/rebase_files.hpp"
 #include "tools/lockstep/tune/tune_output.hpp"
 
 namespace lockstep {
@@ -142,28 +140,6 @@ CsvText tune_csv(const TuneStudy& study) {
     out += csv_line(cells);
   }
   return out;
-}
-
-std::string tuned_scenario(const JsonCursor& written, const Scenario& layout,
-                           const std::string& from, const std::string& to) {
-  Json out = written.json();
-  const TrainingJob& job = layout.job;
-  Json& parallelism = out["parallelism"];
-  if (!parallelism.is_object()) parallelism = Json::object();
-  for (const std::string_view key : layout_keys()) parallelism.erase(std::string(key));
-  // Kept where the search kept them; it drops those of a layout that could not be run.
-  if (job.parallelism.embedding == EndPlace::automatic) parallelism.erase("embedding");
-  if (job.parallelism.output == EndPlace::automatic) parallelism.erase("output");
-  Json all = written_parallelism(job.parallelism);
-  all.update(parallelism);  // what layouts share: places of embedding and output, dispatch
-  parallelism = std::move(all);
-  out["batch"]["micro"] = job.batch.micro_sequences;
-  Json& recompute = out["recompute"];
-  const bool modules = recompute.is_object() && job.recompute == Recompute::selective;
-  if (!modules) recompute = name_of(job.recompute);
-  out.erase("expect");
-  rebase_files(out, from, to);
-  return write_json(out, 2) + "\n";
 }
 
 }  // namespace lockstep

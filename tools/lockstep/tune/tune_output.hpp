@@ -8,7 +8,6 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "models/accuracy/prediction_interval.hpp"
-#include "models/base/json_cursor.hpp"
 #include "sim/search/tune.hpp"
 #include "tools/console/table.hpp"
 
@@ -35,11 +34,5 @@ std::string tune_table(const TuneStudy& study, const TextStyle& style);
 nlohmann::ordered_json tune_json(const TuneStudy& study);
 /// A header line and a line for each of the best.
 CsvText tune_csv(const TuneStudy& study);
-
-/// The scenario as it was written, `from` its file, with a layout in place of its own: what
-/// `lockstep run` reads in the folder of `to`. Without what was measured of the old layout. Names
-/// of files beside the scenario are made to start from the new folder.
-std::string tuned_scenario(const JsonCursor& written, const Scenario& layout,
-                           const std::string& from, const std::string& to);
 
 }  // namespace lockstep

@@ -1,0 +1,179 @@
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "sim/answer/advice.hpp"
+#include "sim/scenario/names.hpp"
+
+namespace lockstep {
+namespace {
+
+using Changes = std::vector<StandardChange>;
+
+/// How much faster the next card has to be, to be one.
+constexpr double kNextCard = 1.2;
+
+void add(Changes& out, std::string words, std::vector<std::string> sets) {
+  out.push_back({.words = std::move(words), .sets = std::move(sets)});
+}
+
+void add_batch(const Scenario& s, Changes& out) {
+  const Batch& batch = s.job.batch;
+  const auto micro = [&](int to) {
+    add(out, fmt::format("micro batch {} -> {}", batch.micro_sequences, to),
+        {fmt::format("batch.micro={}", to)});
+  };
+  micro(2 * batch.micro_sequences);
+  if (batch.micro_sequences % 2 == 0) micro(batch.micro_sequences / 2);
+  add(out, fmt::format("sequences of a step {} -> {}", batch.sequences, 2 * batch.sequences),
+      {fmt::format("batch.sequences={}", 2 * batch.sequences)});
+}
+
+/// Twice and half of each width, at as many GPUs.
+void add_widths(const Scenario& s, Changes& out) {
+  const Parallelism& layout = s.job.parallelism;
+  struct Width {
+    std::string_view words, key;
+    int Parallelism::* member;
+  };
+  constexpr std::array kWidths{Width{"tensor-parallel width", "tensor", &Parallelism::tensor},
+                               Width{"pipeline stages", "pipeline", &Parallelism::pipeline},
+                               Width{"context-parallel width", "context", &Parallelism::context}};
+  for (const Width& width : kWidths) {
+    const int now = layout.*width.member;
+    const auto change = [&](int to, int data) {
+      add(out, fmt::format("{} {} -> {}", width.words, now, to),
+          {fmt::format("parallelism.{}={}", width.key, to),
+           fmt::format("parallelism.data={}", data)});
+    };
+    if (layout.data % 2 == 0) change(2 * now, layout.data / 2);
+    if (now % 2 == 0) change(now / 2, 2 * layout.data);
+  }
+  if (layout.pipeline == 1) return;
+  const int now = layout.virtual_stages;
+  if (now > 1) {
+    add(out, fmt::format("virtual stages {} -> {}", now, 2 * now),
+        {fmt::format("parallelism.virtual_stages={}", 2 * now)});
+  } else {
+    add(out, "interleaved schedule with 2 virtual stages",
+        {"parallelism.schedule=interleaved", "parallelism.virtual_stages=2"});
+  }
+  if (layout.schedule != Schedule::zb_h1) {
+    add(out, fmt::format("schedule {} -> zb_h1", name_of(layout.schedule)),
+        {"parallelism.schedule=zb_h1", "parallelism.virtual_stages=1"});
+  }
+}
+
+void add_memory_choices(const Scenario& s, Changes& out) {
+  for (const std::string_view name : kShardingNames) {
+    if (name == name_of(s.job.parallelism.sharding) || s.job.parallelism.data == 1) continue;
+    add(out, fmt::format("sharding {} -> {}", name_of(s.job.parallelism.sharding), name),
+        {fmt::format("parallelism.sharding={}", name)});
+  }
+  for (const std::string_view name : kRecomputeNames) {
+    if (name == name_of(s.job.recompute)) continue;
+    add(out, fmt::format("recomputation {} -> {}", name_of(s.job.recompute), name),
+        {fmt::format("recompute={}", name)});
+  }
+}
+
+void add_software(const Scenario& s, Changes& out) {
+  const Precision precision = s.job.precision;
+  const bool wide = precision == Precision::bf16 || precision == Precision::fp16;
+  if (wide && s.node.gpu.peak_fp8 > FlopsPerSecond{}) {
+    add(out, fmt::format("precision {} -> fp8", name_of(precision)), {"precision=fp8"});
+  }
+  // A fitted stack with another switch would be compared with what it is composed from.
+  if (!s.stack.composed || !s.stack.switches) return;
+  struct Switch {
+    std::string_view key;
+    bool StackSwitches::* member;
+  };
+  constexpr std::array kSwitches{
+      Switch{"torch_compile", &StackSwitches::torch_compile},
+      Switch{"fused_norm", &StackSwitches::fused_norm},
+      Switch{"fused_rope", &StackSwitches::fused_rope},
+      Switch{"fused_swiglu", &StackSwitches::fused_swiglu},
+      Switch{"fused_cross_entropy", &StackSwitches::fused_cross_entropy}};
+  for (const Switch& each : kSwitches) {
+    if ((*s.stack.switches).*each.member) continue;
+    add(out, fmt::format("{}", each.key), {fmt::format("stack.{}=true", each.key)});
+  }
+  if (s.stack.switches->cuda_graphs == CudaGraphs::none) {
+    add(out, "CUDA graphs of whole steps", {"stack.cuda_graphs=full"});
+  }
+}
+
+void add_network(const Scenario& s, Changes& out) {
+  if (s.nodes > 1 && s.node.nics > 0) {
+    std::vector<std::string> sets{fmt::format("cluster.node.nic_bandwidth={} B/s",
+                                              2.0 * (s.node.nic_bandwidth / BytesPerSecond{1}))};
+    if (s.fabric.link_bandwidth > BytesPerSecond{}) {
+      sets.push_back(fmt::format("cluster.fabric.link_bandwidth={} B/s",
+                                 2.0 * (s.fabric.link_bandwidth / BytesPerSecond{1})));
+    }
+    add(out, "NICs of twice the bandwidth", std::move(sets));
+  }
+  const auto full = [&](std::string_view key, double now) {
+    if (now > 1) {
+      add(out, fmt::format("{} {:g} -> 1", key, now), {fmt::format("cluster.fabric.{}=1", key)});
+    }
+  };
+  full("leaf_oversubscription", s.fabric.leaf_oversubscription);
+  if (s.fabric.levels == 3) full("spine_oversubscription", s.fabric.spine_oversubscription);
+  if (s.fabric.routing == Routing::ecmp) {
+    add(out, "routing ecmp -> adaptive", {"cluster.fabric.routing=adaptive"});
+  }
+}
+
+/// The slowest card of the same maker and form that is clearly faster and falls behind in nothing.
+std::optional<std::string> next_card(const GpuSpec& gpu, const PresetStore& presets) {
+  const auto amd = [](const GpuSpec& of) { return of.architecture.starts_with("cdna"); };
+  const auto pcie = [](const GpuSpec& of) { return of.name.find("pcie") != std::string::npos; };
+  std::optional<std::string> best;
+  FlopsPerSecond peak{};
+  for (const std::string& name : presets.names("gpus")) {
+    const GpuSpec& other = presets.gpu(name);
+    const bool alike = amd(other) == amd(gpu) && pcie(other) == pcie(gpu);
+    const bool faster = other.peak_fp16 >= kNextCard * gpu.peak_fp16 &&
+                        other.hbm_bandwidth >= gpu.hbm_bandwidth &&
+                        other.hbm_capacity >= gpu.hbm_capacity;
+    if (!alike || !faster || (best && other.peak_fp16 >= peak)) continue;
+    best = name;
+    peak = other.peak_fp16;
+  }
+  return best;
+}
+
+void add_machine(const Scenario& s, const PresetStore& presets, Changes& out) {
+  if (const std::optional<std::string> card = next_card(s.node.gpu, presets)) {
+    add(out, fmt::format("{} -> {}, nodes as they are", s.node.gpu.name, *card),
+        {"cluster.node.gpu=" + *card});
+    out.back().other_gpu = true;
+  }
+  if (s.power && s.power->cap) {
+    add(out, "power cap lifted",
+        {fmt::format("power.cap={} W", s.power->gpu_nameplate / Watts{1})});
+  }
+  if (!s.stragglers.empty()) add(out, "stragglers replaced", {"stragglers=[]"});
+}
+
+}  // namespace
+
+std::vector<StandardChange> standard_changes(const Scenario& scenario, const PresetStore& presets) {
+  Changes out;
+  add_batch(scenario, out);
+  add_widths(scenario, out);
+  add_memory_choices(scenario, out);
+  add_software(scenario, out);
+  if (scenario.pools.empty()) {
+    add_network(scenario, out);
+    add_machine(scenario, presets, out);
+  }
+  return out;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,81 @@
+#include "sim/scenario/scenario_file.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "sim/scenario/read_traffic.hpp"
+
+namespace lockstep {
+namespace {
+
+/// The keys that make a scenario one of a kind, in the order in which they decide.
+constexpr std::array kKindKeys{std::pair{ScenarioKind::collective, std::string_view("collective")},
+                               std::pair{ScenarioKind::traffic, std::string_view("traffic")},
+                               std::pair{ScenarioKind::jobs, std::string_view("jobs")},
+                               std::pair{ScenarioKind::rl, std::string_view("rl")},
+                               std::pair{ScenarioKind::run, std::string_view("run")}};
+
+}  // namespace
+
+std::string_view name_of(ScenarioKind kind) {
+  for (const auto& [known, key] : kKindKeys) {
+    if (known == kind) return key;
+  }
+  return "step";
+}
+
+ScenarioKind scenario_kind(const JsonCursor& root) {
+  if (!root.is_object()) return ScenarioKind::step;
+  const std::vector<std::string> keys = root.keys();  // asking for one would count it as known
+  for (const auto& [kind, key] : kKindKeys) {
+    if (std::ranges::find(keys, key) != keys.end()) return kind;
+  }
+  return ScenarioKind::step;
+}
+
+ParsedScenario parse_scenario(const std::string& file, std::string text,
+                              const std::vector<std::string>& set) {
+  JsonCursor root = JsonCursor::parse(file, text, JsonStyle::plain, set);
+  const ScenarioKind kind = scenario_kind(root);
+  return {.text = std::move(text), .set = set, .root = std::move(root), .kind = kind};
+}
+
+void require_kind(const JsonCursor& root, std::initializer_list<ScenarioKind> kinds,
+                  std::string_view allowed) {
+  const ScenarioKind kind = scenario_kind(root);
+  if (kind == ScenarioKind::step || std::ranges::find(kinds, kind) != kinds.end()) return;
+  root.at(name_of(kind)).fail(std::string(allowed));
+}
+
+ScenarioFile read_scenario_file(const ParsedScenario& parsed, const PresetStore& presets,
+                                const ScenarioOptions& options) {
+  ScenarioFile out{.kind = parsed.kind};
+  switch (parsed.kind) {
+    case ScenarioKind::step:
+    case ScenarioKind::run: {
+      JobFile job = read_job_file(parsed.root, presets);
+      out.job = complete_measured(job.draft, presets, options);
+      out.job->folding = options.folding;
+      out.run = std::move(job.run);
+      break;
+    }
+    case ScenarioKind::jobs:
+      out.jobs = read_shared_scenario(parsed.root, presets, options.profiles);
+      break;
+    case ScenarioKind::rl: {
+      ScenarioOptions of_rl = options;
+      of_rl.set = parsed.set;
+      out.rl = read_rl_scenario(parsed.root.file(), parsed.text, presets, of_rl);
+      break;
+    }
+    case ScenarioKind::traffic:
+      out.traffic = read_traffic(parsed.root, presets);
+      break;
+    case ScenarioKind::collective:
+      break;
+  }
+  return out;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,68 @@
+/// A scenario file is one value, whatever it is about. Its kind is decided here alone; a command
+/// reads the file once and asks the value what it has. What cannot stand in one file together:
+/// feature_rules.hpp.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/base/json_cursor.hpp"
+#include "sim/scenario/preset_store.hpp"
+#include "sim/scenario/read_scenario.hpp"
+#include "sim/scenario/rl_spec.hpp"
+#include "sim/scenario/run_spec.hpp"
+#include "sim/scenario/shared_scenario.hpp"
+#include "sim/scenario/traffic.hpp"
+
+namespace lockstep {
+
+/// What a scenario is about. All but `step` are the key that makes them so.
+enum class ScenarioKind : std::uint8_t {
+  step,        ///< one training step
+  run,         ///< days to months of them, with failures and checkpoints
+  jobs,        ///< several jobs on one fabric
+  rl,          ///< a step of reinforcement learning
+  traffic,     ///< messages and collectives on a fabric
+  collective,  ///< a collective at several sizes
+};
+/// "step", "run", "jobs", "rl", "traffic", "collective".
+std::string_view name_of(ScenarioKind kind);
+
+/// By the first of the keys that decide it; a step where there is none.
+ScenarioKind scenario_kind(const JsonCursor& root);
+
+/// A parsed file, before its values are read.
+struct ParsedScenario {
+  std::string text;              ///< as the file has it
+  std::vector<std::string> set;  ///< changes that `root` has (ScenarioOptions::set)
+  JsonCursor root;
+  ScenarioKind kind = ScenarioKind::step;
+};
+/// Throws InputError for text that is no JSON.
+ParsedScenario parse_scenario(const std::string& file, std::string text,
+                              const std::vector<std::string>& set = {});
+
+/// Throws InputError at the key that makes the scenario one of a kind that is not in `kinds`;
+/// `allowed` says what the command takes.
+void require_kind(const JsonCursor& root, std::initializer_list<ScenarioKind> kinds,
+                  std::string_view allowed);
+
+/// All that a file says, read, completed and checked.
+struct ScenarioFile {
+  ScenarioKind kind = ScenarioKind::step;
+  std::optional<Scenario> job{};  ///< of a step or a run
+  std::optional<RunSpec> run{};
+  std::optional<RlScenario> rl{};
+  std::optional<SharedScenario> jobs{};
+  std::optional<TrafficScenario> traffic{};
+};
+/// Throws InputError. A "collective" is not read here but by the study of it. Of the options `set`
+/// is unused, as the parsed scenario has the changes.
+ScenarioFile read_scenario_file(const ParsedScenario& parsed, const PresetStore& presets,
+                                const ScenarioOptions& options = {});
+
+}  // namespace lockstep

@@ -1,0 +1,252 @@
+#include "sim/search/ask.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <filesystem>
+#include <fmt/format.h>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "models/base/input_error.hpp"
+#include "models/base/json_cursor.hpp"
+#include "models/base/json_text.hpp"
+#include "models/base/number_text.hpp"
+#include "models/base/text_file.hpp"
+#include "models/base/write_json.hpp"
+#include "sim/scenario/names.hpp"
+#include "sim/scenario/read_cluster.hpp"
+#include "sim/scenario/read_scenario.hpp"
+#include "sim/scenario/run_spec.hpp"
+#include "sim/search/search_base.hpp"
+#include "sim/search/tune.hpp"
+#include "sim/search/tuned_scenario.hpp"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr int kAskedTokens = 4096;                     // of a sequence
+constexpr std::int64_t kAskedTokensPerStep = 4 << 20;  // of a step
+
+/// Which option gave the value at a pointer of the scenario.
+struct OptionPlace {
+  std::string_view pointer, option;
+};
+constexpr std::array kPlaces{OptionPlace{"/model", "--model"},
+                             OptionPlace{"/cluster", "--cluster"},
+                             OptionPlace{"/cluster/preset", "--cluster"},
+                             OptionPlace{"/cluster/node", "--node"},
+                             OptionPlace{"/cluster/nodes", "--nodes"},
+                             OptionPlace{"/cluster/fabric", "--fabric"},
+                             OptionPlace{"/batch/sequences", "--sequences"},
+                             OptionPlace{"/batch/tokens", "--tokens"}};
+
+[[noreturn]] void fail(std::string_view option, const std::string& found, std::string allowed) {
+  throw InputError({.file = std::string(option),
+                    .pointer = {},
+                    .found = in_quotes(found),
+                    .allowed = std::move(allowed),
+                    .nearest = {}});
+}
+
+/// The error as one of the option that is its cause.
+InputError told_of_option(const InputError& error) {
+  InputProblem problem = error.problem();
+  if (problem.file != kAskedFile || problem.found.find("(--set ") != std::string::npos)
+    return error;
+  const auto place = std::ranges::find(kPlaces, problem.pointer, &OptionPlace::pointer);
+  if (place == kPlaces.end()) return error;
+  problem.file = place->option;
+  problem.pointer.clear();
+  return InputError(std::move(problem));
+}
+
+int whole(std::string_view option, const std::string& text) {
+  int number = 0;
+  const char* const last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, number);
+  if (error != std::errc{} || end != last || number < 1 || number > kMaxGpus) {
+    fail(option, text, fmt::format("a whole number from 1 to {}", kMaxGpus));
+  }
+  return number;
+}
+
+/// The model as a scenario says it. A file is a config.json of Hugging Face where it has what all
+/// of them have, else what a scenario has at "model".
+Json model_of(const std::string& written, const PresetStore& presets) {
+  if (const std::string preset = presets.meant("models", written); !preset.empty()) return preset;
+  std::error_code none;
+  fs::path path = written;
+  if (fs::is_directory(path, none)) path /= "config.json";
+  if (!fs::exists(path, none)) return written;
+  const std::string file = path.generic_string();
+  const Json object = JsonCursor::parse(file, quote_non_finite(read_text_file(file))).json();
+  if (object.contains("model_type") || object.contains("architectures")) {
+    return {{"huggingface", file}};
+  }
+  return object;
+}
+
+/// Nodes of the machine, or the GPUs of a part of one node.
+struct Size {
+  int nodes = 1;
+  std::optional<int> part{};
+};
+
+Size size_of(const Ask& ask, int gpus_of_node) {
+  if (ask.gpus.empty()) return {.nodes = ask.nodes.empty() ? 1 : whole("--nodes", ask.nodes)};
+  if (!ask.nodes.empty()) fail("--gpus", ask.gpus, "this or --nodes, not both");
+  const int gpus = whole("--gpus", ask.gpus);
+  if (gpus < gpus_of_node) return {.nodes = 1, .part = gpus};
+  if (gpus % gpus_of_node != 0) {
+    const int below = gpus / gpus_of_node * gpus_of_node;
+    fail(
+        "--gpus", ask.gpus,
+        fmt::format("whole nodes of {} GPUs: {} or {}", gpus_of_node, below, below + gpus_of_node));
+  }
+  return {.nodes = gpus / gpus_of_node};
+}
+
+Json cluster_of(const Ask& ask, const PresetStore& presets, Json& parallelism) {
+  if (!ask.cluster.empty()) {
+    if (!ask.node.empty()) fail("--node", ask.node, "this or --cluster, not both");
+    if (!ask.gpus.empty()) fail("--gpus", ask.gpus, "--nodes beside --cluster");
+    Json cluster{{"preset", ask.cluster}};
+    if (!ask.nodes.empty()) cluster["nodes"] = whole("--nodes", ask.nodes);
+    if (!ask.fabric.empty()) cluster["fabric"] = ask.fabric;
+    return cluster.size() == 1 ? Json(ask.cluster) : cluster;
+  }
+  if (ask.node.empty()) {
+    fail("--model", ask.model, "beside it a machine: --node NAME --nodes N, or --cluster NAME");
+  }
+  // Also where the name is wrong, which its reader says with the nearest one.
+  const std::string node = presets.meant("nodes", ask.node);
+  const Size size = size_of(ask, node.empty() ? 1 : presets.node(node).gpus);
+  if (size.part) parallelism["data"] = *size.part;
+  Json cluster{{"node", ask.node}, {"nodes", size.nodes}};
+  if (!ask.fabric.empty()) cluster["fabric"] = ask.fabric;
+  return cluster;
+}
+
+int sequences_for(std::int64_t gpus, std::int64_t nodes, std::int64_t tokens) {
+  const std::int64_t wanted = std::max(kAskedTokensPerStep / tokens, nodes);
+  const std::int64_t of = gpus <= wanted ? gpus : nodes;
+  return static_cast<int>((wanted + of - 1) / of * of);
+}
+
+/// Reads "parallelism" and the like of what the command line fixes: the search keeps to it.
+TuneSpace fixed_by(const Json& scenario) {
+  TuneSpace space;
+  const auto number = [](const Json& object, const char* key, std::vector<int>& out) {
+    const auto at = object.find(key);
+    if (at != object.end() && at->is_number_integer()) out = {at->get<int>()};
+  };
+  const auto choice = [](const Json& object, const char* key, const auto& names, auto& out) {
+    const auto at = object.find(key);
+    if (at == object.end() || !at->is_string()) return;
+    using Value = typename std::decay_t<decltype(out)>::value_type;
+    const auto name = std::ranges::find(names, std::string_view(at->get_ref<const std::string&>()));
+    if (name != std::ranges::end(names))
+      out = {static_cast<Value>(name - std::ranges::begin(names))};
+  };
+  choice(scenario, "recompute", kRecomputeNames, space.recompute);
+  if (const auto batch = scenario.find("batch"); batch != scenario.end() && batch->is_object())
+    number(*batch, "micro", space.micro_sequences);
+  const auto layout = scenario.find("parallelism");
+  if (layout == scenario.end() || !layout->is_object()) return space;
+  number(*layout, "tensor", space.tensor);
+  number(*layout, "pipeline", space.pipeline);
+  number(*layout, "context", space.context);
+  number(*layout, "expert", space.expert);
+  number(*layout, "expert_tensor", space.expert_tensor);
+  number(*layout, "virtual_stages", space.virtual_stages);
+  choice(*layout, "sharding", kShardingNames, space.sharding);
+  choice(*layout, "schedule", schedule_names(), space.schedules);
+  return space;
+}
+
+/// What the question leaves open, filled in; without a layout.
+Json filled_in(const Ask& ask, const PresetStore& presets) {
+  Json parallelism = Json::object();
+  Json scenario{{"model", model_of(ask.model, presets)},
+                {"cluster", cluster_of(ask, presets, parallelism)},
+                {"batch", Json::object()}};
+  if (!parallelism.empty()) scenario["parallelism"] = parallelism;
+  scenario["batch"]["tokens"] = ask.tokens.empty() ? kAskedTokens : whole("--tokens", ask.tokens);
+  return scenario;
+}
+
+/// The batch, where neither an option nor `sets` say it; they were applied to the scenario.
+void fill_batch(const Ask& ask, const PresetStore& presets, Json& scenario) {
+  Json& batch = scenario["batch"];
+  if (!batch.is_object() || batch.contains("sequences")) return;
+  if (!ask.sequences.empty()) {
+    batch["sequences"] = whole("--sequences", ask.sequences);
+    return;
+  }
+  Json with_cluster = scenario;
+  with_cluster.erase("batch");
+  const JsonCursor root = JsonCursor::parse(std::string(kAskedFile), write_json(with_cluster));
+  const Cluster cluster = read_cluster(root.at("cluster"), presets);
+  const auto tokens = batch.find("tokens");
+  const bool counted = tokens != batch.end() && tokens->is_number_integer();
+  const std::int64_t length =
+      counted ? std::max<std::int64_t>(1, tokens->get<std::int64_t>()) : kAskedTokens;
+  const auto part = scenario.find("parallelism");
+  std::int64_t gpus = std::int64_t{cluster.nodes} * cluster.node.gpus;
+  if (cluster.nodes == 1 && part != scenario.end() && part->contains("data"))
+    gpus = part->at("data").get<std::int64_t>();
+  batch["sequences"] = sequences_for(gpus, cluster.nodes, length);
+}
+
+std::string about(const Ask& ask, const Scenario& scenario, const std::vector<std::string>& sets) {
+  const Batch& batch = scenario.job.batch;
+  std::string out = "Asked on the command line.";
+  const bool says_batch =
+      std::ranges::any_of(sets, [](const std::string& set) { return set.starts_with("batch"); });
+  if (!says_batch && (ask.sequences.empty() || ask.tokens.empty())) {
+    out += fmt::format(" Assumed: a step of {} sequences of {} tokens (--sequences, --tokens).",
+                       grouped(batch.sequences), grouped(batch.tokens));
+  }
+  out += " The layout is the fastest that fits in memory.";
+  return out;
+}
+
+}  // namespace
+
+std::string ask_scenario(const Ask& ask, const std::vector<std::string>& sets,
+                         const PresetStore& presets, const AskOptions& options) try {
+  const std::string file(kAskedFile);
+  Json scenario =
+      JsonCursor::parse(file, write_json(filled_in(ask, presets)), JsonStyle::plain, sets).json();
+  fill_batch(ask, presets, scenario);
+  const std::string text = write_json(scenario);
+  const JsonCursor root = JsonCursor::parse(file, text, JsonStyle::plain, sets);
+  SearchBase base =
+      search_base_of(read_job_file(root, presets).draft, presets, {.profiles = options.profiles});
+  base.scenario.folding = options.folding;
+  const TuneSpace space = fixed_by(root.json());
+  const TuneResult found = tune(base.scenario, {.space = space,
+                                                .keep = 1,
+                                                .own_problem = base.own_problem,
+                                                .threads = options.threads,
+                                                .interrupted = [] { return false; },
+                                                .progress = options.progress});
+  if (found.best.empty()) fail_without_layout(base.scenario, found, space);
+  const Scenario& best = found.best.front().scenario;
+  Json tuned = tuned_scenario(root, best, file, file);
+  Json out{{"about", about(ask, best, sets)}};
+  out.update(tuned);
+  return write_json(out, 2) + "\n";
+} catch (const InputError& error) {
+  throw told_of_option(error);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,81 @@
+#include "sim/search/tuned_scenario.hpp"
+
+#include <cstddef>
+#include <fmt/format.h>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "models/base/input_error.hpp"
+#include "sim/scenario/names.hpp"
+#include "sim/scenario/parallelism_json.hpp"
+#include "sim/search/dividing_counts.hpp"
+#include "sim/search/rebase_files.hpp"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::size_t layouts_of(const std::vector<TuneCount>& counts) {
+  std::size_t sum = 0;
+  for (const TuneCount& count : counts) sum += count.layouts;
+  return sum;
+}
+
+}  // namespace
+
+Json tuned_scenario(const JsonCursor& written, const Scenario& layout, const std::string& from,
+                    const std::string& to) {
+  Json out = written.json();
+  const TrainingJob& job = layout.job;
+  Json& parallelism = out["parallelism"];
+  if (!parallelism.is_object()) parallelism = Json::object();
+  for (const std::string_view key : layout_keys()) parallelism.erase(std::string(key));
+  // Kept where the search kept them; it drops those of a layout that could not be run.
+  if (job.parallelism.embedding == EndPlace::automatic) parallelism.erase("embedding");
+  if (job.parallelism.output == EndPlace::automatic) parallelism.erase("output");
+  Json all = written_parallelism(job.parallelism);
+  all.update(parallelism);  // what layouts share: places of embedding and output, dispatch
+  parallelism = std::move(all);
+  out["batch"]["micro"] = job.batch.micro_sequences;
+  Json& recompute = out["recompute"];
+  const bool modules = recompute.is_object() && job.recompute == Recompute::selective;
+  if (!modules) recompute = name_of(job.recompute);
+  out.erase("expect");
+  rebase_files(out, from, to);
+  return out;
+}
+
+void fail_without_layout(const Scenario& base, const TuneResult& result, const TuneSpace& space) {
+  const std::size_t unable = layouts_of(result.beyond_stack);
+  InputProblem problem{.file = base.file,
+                       .pointer = {},
+                       .found = {},
+                       .allowed = "a model, batch and cluster with one; or more values to try",
+                       .nearest = {}};
+  if (result.over_memory > 0) {
+    problem.found = fmt::format(
+        "no layout that fits: of {} combinations {} need more memory than {} has, the others break "
+        "a rule",
+        result.considered, result.over_memory, base.node.gpu.name);
+    if (unable > 0) problem.found += fmt::format(" or are nothing {} can run", base.stack.name);
+  } else if (unable > 0) {
+    problem.pointer = "/stack";
+    problem.found =
+        fmt::format("no layout that {} can run: of {} combinations {} need {}", base.stack.name,
+                    result.considered, unable, result.beyond_stack.front().reason);
+    problem.allowed = R"(another stack, what it can run, or "stack": {"allow": [...]})";
+  } else {
+    const int per_node = base.gpus() / base.nodes;
+    const std::string sizes = words_of(dividing_counts(base, space), per_node);
+    problem.pointer = "/batch/sequences";
+    problem.found = fmt::format("no layout that divides {} sequences of a step on {} GPUs",
+                                base.job.batch.sequences, base.gpus());
+    if (!sizes.empty()) problem.allowed = sizes + ", which can be laid out";
+  }
+  throw InputError(std::move(problem));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,142 @@
+// Encoders and encoder-decoders from config.json.
+#include <array>
+#include <doctest/doctest.h>
+#include <string>
+#include <string_view>
+
+#include "models/base/json_text.hpp"
+#include "models/base/text_file.hpp"
+#include "models/spec/hugging_face.hpp"
+#include "tests/support/real_files.hpp"
+
+namespace lockstep {
+namespace {
+
+HuggingFaceModel read_encoder_file(std::string_view text) {
+  return read_hugging_face(JsonCursor::parse("config.json", text), "model");
+}
+
+/// The keys that matter, and how many weights the family's code makes of them.
+struct CountedEncoder {
+  std::string_view name, text;
+  double parameters;
+};
+// Sources: num_parameters() of BertForPreTraining, RobertaForMaskedLM, DistilBertForMaskedLM,
+// ViTModel without pooler, CLIPModel, T5ForConditionalGeneration, BartForConditionalGeneration in
+// https://github.com/huggingface/transformers.
+constexpr std::array kEncoders{
+    CountedEncoder{"bert-base-uncased",
+                   R"({"model_type": "bert", "hidden_size": 768, "intermediate_size": 3072,
+                       "max_position_embeddings": 512, "num_attention_heads": 12,
+                       "num_hidden_layers": 12, "type_vocab_size": 2, "vocab_size": 30522})",
+                   110'106'428.0},
+    CountedEncoder{"roberta-base",
+                   R"({"model_type": "roberta", "hidden_size": 768, "intermediate_size": 3072,
+                       "max_position_embeddings": 514, "num_attention_heads": 12,
+                       "num_hidden_layers": 12, "type_vocab_size": 1, "vocab_size": 50265})",
+                   124'697'433.0},
+    CountedEncoder{"distilbert-base-uncased",
+                   R"({"model_type": "distilbert", "dim": 768, "hidden_dim": 3072, "n_heads": 12,
+                       "n_layers": 6, "max_position_embeddings": 512, "vocab_size": 30522})",
+                   66'985'530.0},
+    CountedEncoder{"vit-base-patch16-224",
+                   R"({"model_type": "vit", "hidden_size": 768, "intermediate_size": 3072,
+                       "num_attention_heads": 12, "num_hidden_layers": 12, "patch_size": 16,
+                       "image_size": 224})",
+                   85'798'656.0},
+    CountedEncoder{"clip-vit-large-patch14",
+                   R"({"model_type": "clip", "projection_dim": 768,
+                       "text_config": {"hidden_size": 768, "intermediate_size": 3072,
+                         "max_position_embeddings": 77, "num_attention_heads": 12,
+                         "num_hidden_layers": 12, "vocab_size": 49408},
+                       "vision_config": {"hidden_size": 1024, "intermediate_size": 4096,
+                         "image_size": 224, "num_attention_heads": 16, "num_hidden_layers": 24,
+                         "patch_size": 14}})",
+                   427'616'513.0},
+    CountedEncoder{"t5-v1_1-xxl",
+                   R"({"model_type": "t5", "d_ff": 10240, "d_kv": 64, "d_model": 4096,
+                       "feed_forward_proj": "gated-gelu", "is_encoder_decoder": true,
+                       "num_decoder_layers": 24, "num_heads": 64, "num_layers": 24,
+                       "relative_attention_num_buckets": 32, "tie_word_embeddings": false,
+                       "vocab_size": 32128})",
+                   11'135'332'352.0},
+    CountedEncoder{"bart-large",
+                   R"({"model_type": "bart", "d_model": 1024, "decoder_attention_heads": 16,
+                       "decoder_ffn_dim": 4096, "decoder_layers": 12,
+                       "encoder_attention_heads": 16, "encoder_ffn_dim": 4096,
+                       "encoder_layers": 12, "is_encoder_decoder": true,
+                       "max_position_embeddings": 1024, "vocab_size": 50265})",
+                   406'291'456.0},
+};
+
+}  // namespace
+
+TEST_CASE("read_hugging_face: encoders have the weights that their code makes") {
+  for (const CountedEncoder& one : kEncoders) {
+    CAPTURE(one.name);
+    CHECK(total_parameters(read_encoder_file(one.text).shape) == one.parameters);
+  }
+}
+
+TEST_CASE("read_hugging_face: an encoder sees both ways, and a decoder behind one sees it too") {
+  const TransformerShape bert = read_encoder_file(kEncoders[0].text).shape;
+  CHECK(shape_of(bert, bert.kind(0)).bidirectional);
+  const HuggingFaceModel t5 = read_encoder_file(kEncoders[5].text);
+  const TransformerShape& m = t5.shape;
+  CHECK(m.layers == 48);
+  CHECK(shape_of(m, m.kind(23)).bidirectional);
+  CHECK_FALSE(m.kind(23).cross);
+  CHECK_FALSE(shape_of(m, m.kind(24)).bidirectional);
+  CHECK(m.kind(24).cross);
+  CHECK(m.kind(24).blocks() == 3);
+  REQUIRE(t5.assumptions.size() == 1);
+  CHECK(t5.assumptions[0] ==
+        "model: an encoder and a decoder; the encoder's text is as long as the decoder's, "
+        "batch.tokens each");
+}
+
+TEST_CASE("read_hugging_face: CLIP is its image encoder, and says what is left out of its text") {
+  const HuggingFaceModel clip = read_encoder_file(kEncoders[4].text);
+  CHECK(clip.shape.hidden == 1024);
+  CHECK(clip.shape.max_positions == 257);
+  REQUIRE(clip.assumptions.size() == 2);
+  CHECK(clip.assumptions[0] ==
+        "model: an encoder of images; batch.tokens are the patches of one and a token beside them, "
+        "of the file's images 257");
+  // 12 layers of 85.1 M weights over 77 tokens, for 24 of 302.3 M over 257.
+  CHECK(clip.assumptions[1] ==
+        "model: its text encoder is stored and trained and computes nothing, which leaves out "
+        "about 8 % of the work");
+}
+
+TEST_CASE("read_hugging_face: encoders that do not fit are refused in one line") {
+  const auto complaint = [](std::string_view text) -> std::string {
+    try {
+      (void)read_encoder_file(text);
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return {};
+  };
+  CHECK(complaint(R"({"model_type": "whisper"})") ==
+        "config.json#/model_type: found \"whisper\"; allowed: a decoder, or an encoder of text or "
+        "images; whisper is an encoder of sound with a decoder behind it");
+  CHECK(complaint(R"({"model_type": "bart", "d_model": 64, "encoder_attention_heads": 4,
+                      "decoder_attention_heads": 8})") ==
+        "config.json#/encoder_attention_heads: found 4; allowed: 8 (decoder_attention_heads)");
+  CHECK(complaint(R"({"model_type": "bert", "hidden_size": 8, "num_attention_heads": 16,
+                      "num_hidden_layers": 1})") ==
+        "config.json#/num_attention_heads: found 16; allowed: at most 8");
+}
+
+TEST_CASE("read_hugging_face: files of CLIP and T5 as they are published" *
+          doctest::skip(!test::has_real_files())) {
+  for (const auto& [name, parameters] : {std::pair{"clip-vit-large-patch14", 427'616'513.0},
+                                         std::pair{"t5-v1_1-xxl", 11'135'332'352.0}}) {
+    CAPTURE(name);
+    const std::string path = test::real_file("huggingface/" + std::string(name) + ".json");
+    CHECK(total_parameters(read_encoder_file(read_text_file(path)).shape) == parameters);
+  }
+}
+
+}  // namespace lockstep

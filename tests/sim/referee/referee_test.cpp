@@ -1,0 +1,235 @@
+// The comparison itself: exact where both levels must agree, errors where the file is wrong. The
+// whole table is held by tests/tools/referee_test.cpp.
+#include "sim/referee/referee.hpp"
+
+#include <algorithm>
+#include <doctest/doctest.h>
+#include <set>
+#include <string>
+
+#include "models/base/text_file.hpp"
+#include "models/collectives/algorithms.hpp"
+#include "sim/fabric/collective_load.hpp"
+#include "tests/sim/packet/hand_network.hpp"
+#include "tests/support/near.hpp"
+
+namespace {
+
+using namespace lockstep;
+
+const std::string kFile = LOCKSTEP_SOURCE_DIR "/tests/reference/packet_referee.json";
+
+std::vector<RefereeCase> project_cases() {
+  return read_referee_cases(kFile, read_text_file(kFile));
+}
+const RefereeCase& named(const std::vector<RefereeCase>& cases, std::string_view name) {
+  const auto at = std::ranges::find(cases, name, &RefereeCase::name);
+  REQUIRE(at != cases.end());
+  return *at;
+}
+
+/// A file with one case: this fabric and this traffic.
+std::string file_with(const std::string& fabric, const std::string& traffic) {
+  return R"({"cable_latency": "100 ns", "switch_latency": "300 ns", "link": "400 Gb/s",
+             "cases": [{"name": "x", "fabric": )" +
+         fabric + R"(, "traffic": [)" + traffic + "]}]}";
+}
+const std::string kTree =
+    R"({"kind": "fat_tree", "nodes": 8, "leaf_ports_down": 4, "routing": "ecmp"})";
+const std::string kShift = R"({"pattern": "shift", "by": 4, "sizes": ["1 MiB"]})";
+
+std::string complaint(const std::string& fabric, const std::string& traffic) {
+  try {
+    static_cast<void>(read_referee_cases("f.json", file_with(fabric, traffic)));
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "accepted";
+}
+
+}  // namespace
+
+TEST_CASE("referee: the project has at least 30 cases of every kind that the page speaks of") {
+  const std::vector<RefereeCase> cases = project_cases();
+  CHECK(cases.size() >= 30);
+  CHECK(std::ranges::count_if(cases, [](const RefereeCase& c) { return c.spray; }) >= 10);
+  CHECK(std::ranges::count_if(cases, [](const RefereeCase& c) { return !c.faults.empty(); }) >= 4);
+  for (const RefereeCase& c : cases) {
+    CAPTURE(c.name);
+    CHECK_FALSE(c.about.empty());
+    CHECK(mistake(packet_network(c)).empty());
+  }
+}
+
+TEST_CASE("referee: packets over links are estimated before they are sent, within a factor of 2") {
+  const std::vector<RefereeCase> cases = project_cases();
+  for (const std::string_view name : {"incast of 8, ecmp", "victims of an incast"}) {
+    CAPTURE(name);
+    const RefereeCase& of = named(cases, name);
+    const auto sent = static_cast<double>(run_referee(of, referee_layers()[0]).packet_hops);
+    CHECK(packet_hops(of) > sent / 2);
+    CHECK(packet_hops(of) < 2 * sent);
+    CHECK(of.place.starts_with(kFile + "#/cases/"));
+  }
+}
+
+TEST_CASE("referee: more messages than a case takes are refused") {
+  CHECK(complaint(R"({"kind": "fat_tree", "nodes": 1024, "leaf_ports_down": 32,
+                      "routing": "ecmp"})",
+                  R"({"pattern": "all_to_all", "sizes": ["1 B"]})")
+            .ends_with("at most 100,000 messages and 100 million packets of 4 KiB"));
+}
+
+TEST_CASE("referee: messages that share nothing take the same time at both levels, to 1e-6") {
+  const std::vector<RefereeCase> cases = project_cases();
+  for (const char* name :
+       {"one switch", "a ring around 3 levels", "2 rings of 16 share the spines"}) {
+    RefereeCase few = named(cases, name);
+    for (RefereeMessage& message : few.messages) message.bytes = 1024000;  // 250 packets
+    for (const RefereeLayer& layer : referee_layers()) {
+      CAPTURE(name);
+      CAPTURE(layer.name);
+      const RefereeRow row = run_referee(few, layer);
+      CHECK(row.median_error() < 1e-6);
+      CHECK(std::abs(row.transfers[row.worst()].error()) < 1e-6);
+    }
+  }
+}
+
+TEST_CASE("referee: equal messages into one port agree but for the turn in which the last go") {
+  const std::vector<RefereeCase> cases = project_cases();
+  RefereeCase incast = named(cases, "incast of 7, one leaf");
+  for (RefereeMessage& message : incast.messages) message.bytes = 409600;
+  for (const RefereeLayer& layer : referee_layers().first(2)) {
+    const RefereeRow row = run_referee(incast, layer);
+    // 100 packets each in turn: the last round of 7 in 700 decides.
+    CHECK(std::abs(row.transfers[row.worst()].error()) < 0.011);
+    CHECK(row.packet_hops == 2 * 7 * 100);
+  }
+}
+
+TEST_CASE("referee: ports are fair, not messages: a near sender has half of the port to itself") {
+  // One sender on the receiver's leaf, three on another: credits give the near one 1/2, max-min
+  // 1/4. With equal messages the near one ends at half of the time that the flow level says.
+  const std::string fabric =
+      R"({"kind": "fat_tree", "nodes": 8, "leaf_ports_down": 4, "leaf_oversubscription": 4,
+          "routing": "ecmp"})";
+  const std::string traffic =
+      R"({"pattern": "pairs", "pairs": [[1, 0], [4, 0], [5, 0], [6, 0]], "sizes": ["2 MiB"]})";
+  const auto cases = read_referee_cases("f.json", file_with(fabric, traffic));
+  const RefereeRow row = run_referee(cases[0], referee_layers()[0]);
+  CHECK(row.worst() == 0);
+  CHECK(row.transfers[0].error() == doctest::Approx(1.0).epsilon(0.02));
+  // The port has work until the end; it begins with the near sender, 1 us before the far ones come.
+  CHECK(row.flow_level_end() / row.packet_level_end() == doctest::Approx(1).epsilon(1.0 / 168));
+}
+
+TEST_CASE("referee: spraying uses every path that no dead link is on") {
+  const std::vector<RefereeCase> cases = project_cases();
+  const RefereeCase& dead = named(cases, "two dead links, spray");
+  std::set<std::size_t> counts;
+  for (const PacketFlow& flow : packet_network(dead).flows) {
+    counts.insert(flow.paths.size());
+    for (const auto& path : flow.paths) {
+      for (const RefereeFault& fault : dead.faults) {
+        CHECK(std::ranges::find(path, fault.link) == path.end());
+      }
+    }
+  }
+  // 8 spines, each leaf pair with one of them lost by a dead uplink, or a dead downlink, or none.
+  CHECK(counts == std::set<std::size_t>{7, 8});
+}
+
+TEST_CASE("referee: a collective loads every link as `lockstep comm` does") {
+  // Sprayed bytes cross bundles of cables in one and cables in the other: there the slowest counts.
+  int seen = 0;
+  for (const RefereeCase& of : project_cases()) {
+    if (of.transfers.front().members.empty()) continue;
+    CAPTURE(of.name);
+    const PacketNetwork network = packet_network(of);
+    FabricSpec spec = of.fabric;
+    spec.routing = of.spray ? Routing::spray : Routing::ecmp;
+    const Fabric fabric(spec, of.nodes, of.nics, of.nic_bandwidth);
+    for (const RefereeTransfer& transfer : of.transfers) {
+      std::vector<double> bytes(network.links.size());
+      std::vector<FabricMember> members;
+      std::set<int> nodes;
+      for (std::size_t i = transfer.first; i < transfer.first + transfer.count; ++i) {
+        const PacketFlow& flow = network.flows[i];
+        nodes.insert(static_cast<int>(of.messages[i].from) / of.nics);
+        for (const auto& path : flow.paths) {
+          for (const LinkIndex link : path) {
+            bytes[link] += static_cast<double>(flow.bytes) / static_cast<double>(flow.paths.size());
+          }
+        }
+      }
+      for (const int node : nodes) {
+        for (int nic = 0; nic < of.nics; ++nic) members.push_back({{node, nic}, node, nic});
+      }
+      CollectiveLoad load(fabric);
+      const int channels = 2 * of.nics;
+      load.add(collective_shape(transfer.op, transfer.algorithm, places_of(members), channels,
+                                peer_channels({}, static_cast<int>(members.size()), channels)),
+               members, kFirstHashSeed);
+      double slowest = 0, slowest_of_comm = 0;
+      for (LinkIndex link = 0; link < bytes.size(); ++link) {
+        slowest = std::max(slowest, bytes[link] / network.links[link].rate.base_units());
+      }
+      for (FabricLink link = 0; link < fabric.link_count(); ++link) {
+        const double sent = load.by_link()[link] * static_cast<double>(transfer.bytes);
+        slowest_of_comm = std::max(slowest_of_comm, sent / fabric.capacity(link).base_units());
+        // Messages are whole bytes: at most one less for each.
+        if (!of.spray) CHECK(std::abs(bytes[link] - sent) <= static_cast<double>(transfer.count));
+      }
+      CHECK(slowest == test::near(slowest_of_comm).epsilon(1e-4));
+      ++seen;
+    }
+  }
+  CHECK(seen >= 20);
+}
+
+TEST_CASE("referee: medians are of absolute values, the lower of the two middle ones") {
+  CHECK(median_absolute({-3}) == 3);
+  CHECK(median_absolute({-3, 1}) == 1);
+  CHECK(median_absolute({-3, 1, 2}) == 2);
+  CHECK(median_absolute({-4, 0.5, 2, -1}) == 1);
+  CHECK(absolute_quantile({1, 2, 3, 4, 5, 6, 7, 8, 9, -10}, 0.9) == 9);
+  CHECK(absolute_quantile({1, 2, 3, 4, 5, 6, 7, 8, 9, -10}, 1) == 10);
+}
+
+TEST_CASE("referee: a wrong file gets one line that says where and what instead") {
+  CHECK(complaint(kTree, kShift) == "accepted");
+  const auto with = [](std::string text, const std::string& what, const std::string& by) {
+    return text.replace(text.find(what), what.size(), by);
+  };
+  CHECK(
+      complaint(with(kTree, "fat_tree", "fattree"), kShift) ==
+      R"(f.json#/cases/0/fabric/kind: found "fattree"; allowed: ideal, fat_tree, rail_optimised. )"
+      R"(Did you mean "fat_tree"?)");
+  CHECK(
+      complaint(kTree, with(kShift, "shift", "shifts")) ==
+      R"(f.json#/cases/0/traffic/0/pattern: found "shifts"; allowed: permutation, shift, incast, )"
+      R"(ring, all_to_all, pairs, collective. Did you mean "shift"?)");
+  CHECK(complaint(kTree, with(kShift, "4", "8"))
+            .starts_with(
+                "f.json#/cases/0/traffic/0/by: found 8; allowed: a whole number from 1 to 7"));
+  CHECK(complaint(kTree, with(kShift, R"(["1 MiB"])", "[]")) ==
+        "f.json#/cases/0/traffic/0/sizes: found an array; allowed: at least one size");
+  CHECK(complaint(with(kTree, "}", R"(, "dead": ["leaf 9 to spine 0"]})"), kShift)
+            .starts_with(R"(f.json#/cases/0/fabric/dead/0: found "leaf 9 to spine 0"; allowed: )"));
+  CHECK(complaint(with(kTree, "}", R"(, "dead": ["node 0 nic 0 up"]})"), kShift) ==
+        "f.json#/cases/0/traffic: found an array; allowed: messages that do not need a dead link; "
+        "port 0 to port 4 does");
+  CHECK(complaint(kTree, R"({"pattern": "pairs", "pairs": [[1, 1]], "sizes": [1]})") ==
+        "f.json#/cases/0/traffic/0/pairs/0: found an array; allowed: two different port numbers");
+  const std::string experts =
+      R"({"pattern": "collective", "op": "all_to_all", "algorithm": "pairwise", "size": "1 MiB",
+          "nodes": [0, 2]})";
+  CHECK(complaint(kTree, experts) == "accepted");
+  CHECK(complaint(kTree, with(experts, "pairwise", "ring")) ==
+        R"(f.json#/cases/0/traffic/0/algorithm: found "ring"; allowed: pairwise, two_level)");
+  CHECK(complaint(kTree, with(experts, "[0, 2]", "[2, 2]")) ==
+        "f.json#/cases/0/traffic/0/nodes/1: found 2; allowed: a node that is not named before");
+  CHECK(complaint(kTree, with(experts, "[0, 2]", "[2]")) ==
+        "f.json#/cases/0/traffic/0/nodes: found an array; allowed: at least two nodes");
+}

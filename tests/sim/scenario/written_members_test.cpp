@@ -1,0 +1,78 @@
+// What a declaration writes, it reads back as the same.
+#include <doctest/doctest.h>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "models/base/write_json.hpp"
+#include "sim/scenario/job_readers.hpp"
+#include "sim/scenario/read_scenario.hpp"
+#include "sim/scenario/spec_readers.hpp"
+#include "tests/support/presets.hpp"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <class Of, class Declare>
+Json written_of(Of of, const Declare& declare) {
+  Json out;
+  declare(DeclaredMembers::writing(out), of);
+  return out;
+}
+
+/// Reads it as a whole, all keys known, and writes that again.
+template <class Of, class Declare>
+Json read_again(const Json& members, const Declare& declare) {
+  const JsonCursor root = JsonCursor::parse("written.json", write_json(members));
+  Of of{};
+  declare(DeclaredMembers(root, Extent::whole), of);
+  root.finish();
+  return written_of(of, declare);
+}
+
+}  // namespace
+
+TEST_CASE("declared members: every preset of a model or a stack, written, reads back as the same") {
+  const PresetStore& presets = test::presets();
+  for (const std::string& name : presets.names("models")) {
+    CAPTURE(name);
+    const Json written = written_of(presets.model(name), declare_model);
+    CHECK(written.contains("layers"));
+    CHECK(read_again<TransformerShape>(written, declare_model) == written);
+  }
+  for (const std::string& name : presets.names("stacks")) {
+    CAPTURE(name);
+    const Json written = written_of(presets.stack(name).spec, declare_stack);
+    CHECK(written.contains("attention"));
+    CHECK(read_again<StackSpec>(written, declare_stack) == written);
+  }
+}
+
+TEST_CASE("declared members: a job, written, reads back as the same") {
+  const std::string job = R"({
+    "parallelism": {"tensor": 4, "pipeline": 2, "schedule": "interleaved", "virtual_stages": 2,
+      "layers_per_stage": [9, 8, 8, 7], "sharding": "zero1", "sequence": true},
+    "batch": {"sequences": 64, "micro": 2, "tokens": 4096, "sample_tokens": 512},
+    "precision": "fp8",
+    "recompute": {"modules": ["layer_norm", "activation"], "products": 0.25},
+    "lora": {"rank": 16, "modules": ["qkv"]},
+    "offload": {"optimiser": 0.5},
+    "frozen": {"embedding": true}
+  })";
+  const JsonCursor root = JsonCursor::parse("job.json", job);
+  ScenarioDraft draft;
+  declare_job(DeclaredMembers(root, Extent::whole), draft);
+  const Json written = written_of(draft, declare_job);
+  for (const auto& [key, value] : root.json().items()) {
+    if (!value.is_object()) continue;
+    for (const auto& [member, of] : value.items()) {
+      CAPTURE(member);
+      CHECK(written.at(key).at(member) == of);
+    }
+  }
+  CHECK(written.at("precision") == "fp8");
+}
+
+}  // namespace lockstep

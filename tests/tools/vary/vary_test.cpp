@@ -1,0 +1,129 @@
+// lockstep run --vary, --advise and --model: what they print.
+#include "tools/lockstep/vary/vary.hpp"
+
+#include <doctest/doctest.h>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "models/base/text_file.hpp"
+#include "tests/support/temporary_folder.hpp"
+#include "tests/tools/ran.hpp"
+
+namespace lockstep::test {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const std::string kJob = R"({"model": "llama3_8b", "stack": "megatron_core",
+    "cluster": {"node": "dgx_h100", "nodes": 4},
+    "parallelism": {"tensor": 4, "pipeline": 2},
+    "batch": {"sequences": 64, "micro": 1, "tokens": 4096}})";
+
+Json json_of(std::vector<std::string> args) {
+  args.insert(args.end(), {"--format", "json"});
+  const Ran ran = lockstep_with(args);
+  CAPTURE(ran.err);
+  REQUIRE(ran.exit == Exit::ok);
+  return Json::parse(ran.out);
+}
+
+}  // namespace
+
+TEST_CASE("lockstep run --vary: each point is what --set gives, the last axis fastest") {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("s.json", kJob);
+  const Json varied =
+      json_of({"run", file, "--vary", "cluster.nodes=2,4", "--vary", "batch.micro=1,2"});
+  REQUIRE(varied["points"].size() == 4);
+  CHECK(varied["points"][1]["values"] == Json{"2", "2"});
+  for (const Json& point : varied["points"]) {
+    const Json alone = json_of({"run", file, "--allow-oom", "--set",
+                                "cluster.nodes=" + point["values"][0].get<std::string>(), "--set",
+                                "batch.micro=" + point["values"][1].get<std::string>()});
+    CHECK(point["answer"]["step_s"] == alone["step_s"]);
+    CHECK(point["status"] == "ok");
+  }
+}
+
+TEST_CASE("lockstep run --vary: a point that cannot be has its error, and the others answers") {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("s.json", kJob);
+  const Json varied = json_of({"run", file, "--vary", "parallelism.tensor=4,3"});
+  CHECK(varied["points"][0]["status"] == "ok");
+  CHECK(varied["points"][1]["status"] == "error");
+  CHECK(varied["points"][1]["answer"].is_null());
+  CHECK(varied["points"][1]["error"].get<std::string>().find("#/parallelism") != std::string::npos);
+  const Ran table = lockstep_with({"run", file, "--vary", "parallelism.tensor=4,3"});
+  CHECK(table.exit == Exit::ok);
+  CHECK(table.out.find("Without an answer:\n") != std::string::npos);
+  const Ran none = lockstep_with({"run", file, "--vary", "parallelism.tensor=3,5"});
+  CHECK(none.exit == Exit::bad_input);
+}
+
+TEST_CASE("lockstep run --vary: CSV has a column for each number, and an empty cell for none") {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("s.json", kJob);
+  const Ran ran =
+      lockstep_with({"run", file, "--vary", "parallelism.tensor=4,3", "--format", "csv"});
+  CHECK(ran.out.starts_with("parallelism.tensor,status,error,step_s,"));
+  CHECK(ran.out.find("\n3,error,") != std::string::npos);
+}
+
+TEST_CASE("lockstep run --vary: options about one point are refused, before any work") {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("s.json", kJob);
+  const Ran ran =
+      lockstep_with({"run", file, "--vary", "cluster.nodes=2,4", "--assert", "mfu>0.1"});
+  CHECK(ran.exit == Exit::bad_input);
+  CHECK(ran.err.starts_with("lockstep run: found --assert beside --vary"));
+  CHECK(lockstep_with({"run", file, "--vary", "cluster.nodes"}).exit == Exit::bad_input);
+  CHECK(lockstep_with({"run", file, "--vary", "a=1", "--vary", "b=1", "--vary", "c=1"}).exit ==
+        Exit::bad_input);
+}
+
+TEST_CASE("lockstep run --model: answers at once, and -o writes the scenario that it answered") {
+  const TemporaryFolder folder;
+  const std::string out = folder.path() + "/my.json";
+  const Ran asked = lockstep_with(
+      {"run", "--model", "llama3_8b", "--node", "dgx_h100", "--nodes", "2", "-o", out});
+  REQUIRE(asked.exit == Exit::ok);
+  CHECK(asked.out.find("Step time") != std::string::npos);
+  CHECK(asked.out.find("Assumed: a step of 1,024 sequences of 4,096 tokens") != std::string::npos);
+  const Ran again = lockstep_with({"run", out});
+  CHECK(again.out == asked.out);
+}
+
+TEST_CASE("lockstep run --model --vary: each point has the layout that is fastest there") {
+  const Json varied = json_of({"run", "--model", "llama3_8b", "--node", "dgx_h100", "--nodes", "2",
+                               "--vary", "cluster.node=dgx_h100,dgx_b200"});
+  for (const Json& point : varied["points"]) {
+    const Json alone = json_of({"run", "--model", "llama3_8b", "--node",
+                                point["values"][0].get<std::string>(), "--nodes", "2"});
+    CHECK(point["answer"]["step_s"] == alone["step_s"]);
+  }
+}
+
+TEST_CASE("lockstep run --model: options that belong to a question are refused elsewhere") {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("s.json", kJob);
+  CHECK(lockstep_with({"run", "--nodes", "3"}).err ==
+        "--nodes: found it without --model; allowed: beside --model\n");
+  CHECK(lockstep_with({"run", file, "--model", "llama3_8b"}).exit == Exit::bad_input);
+  CHECK(lockstep_with({"run", file, "--node", "dgx_h100"}).exit == Exit::bad_input);
+}
+
+TEST_CASE("lockstep run --advise: the best change first, refusals with their reason") {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("s.json", kJob);
+  const Ran ran = lockstep_with({"run", file, "--advise"});
+  REQUIRE(ran.exit == Exit::ok);
+  CHECK(ran.out.starts_with("What would help\n"));
+  CHECK(ran.out.find("\nCannot be:\n") != std::string::npos);
+  const Json json = json_of({"run", file, "--advise"});
+  const std::string first = json["changes"][0]["change"].get<std::string>();
+  CHECK(ran.out.find(first) < ran.out.find("No help"));
+}
+
+}  // namespace lockstep::test

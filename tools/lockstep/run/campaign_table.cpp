@@ -1,0 +1,282 @@
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+
+#include "models/base/number_text.hpp"
+#include "tools/lockstep/draws/hash_draws.hpp"
+#include "tools/lockstep/run/campaign_result.hpp"
+#include "tools/lockstep/run/run_result.hpp"
+#include "tools/lockstep/run/site_limit.hpp"
+
+namespace lockstep {
+namespace {
+
+using Align = TextTable::Align;
+
+constexpr int kCampaignLabels = 18;
+constexpr double kCampaignDay = 86'400;
+
+std::string run_percent(double share, int digits = 1) {
+  return fmt::format("{:.{}f} %", 100 * share, digits);
+}
+std::string with_interval(const SampleMean& of, double unit, const char* text) {
+  return fmt::format("{} {} (+- {})", significant(of.mean / unit), text,
+                     significant(of.half_width / unit, 2));
+}
+
+std::string bill_lines(const RunBill& bill, const StepPower& power) {
+  const double training_w = power.levels.training.facility.base_units();
+  constexpr double kMegawattHour = 3.6e9;
+  const double mean_w = bill.usage.energy.base_units() / bill.usage.time.base_units();
+  std::string out =
+      labelled_line("Energy", kCampaignLabels,
+                    fmt::format("{} MWh at the site's meter, {} MW on average; {} MW in a step; "
+                                "nameplate of the GPUs {}",
+                                grouped(std::round(bill.usage.energy.base_units() / kMegawattHour)),
+                                significant(mean_w / 1e6), significant(training_w / 1e6),
+                                power_text(power.gpu_nameplate)));
+  if (bill.cost.tonnes_co2 > 0) {
+    out += labelled_line("Carbon", kCampaignLabels,
+                         fmt::format("{} t of CO2", significant(bill.cost.tonnes_co2)));
+  }
+  if (bill.cost.total_usd() > 0) {
+    out += labelled_line(
+        "Cost", kCampaignLabels,
+        fmt::format("{} USD owned ({} written off, {} to run, {} of it energy); {} USD per "
+                    "trillion tokens",
+                    compact(bill.cost.total_usd()), compact(bill.cost.write_off_usd()),
+                    compact(bill.cost.running_usd()), compact(bill.cost.energy_usd),
+                    compact(bill.cost.usd_per_trillion_tokens)));
+  }
+  if (bill.cost.capital.total_usd() > 0) {
+    out += labelled_line("Capital", kCampaignLabels, capital_text(bill.cost.capital));
+  }
+  return out;
+}
+
+std::string projections_text(const CampaignResult& result) {
+  std::string text;
+  for (const ProjectedMttf& of : result.projections) {
+    if (!text.empty()) text += ", ";
+    text += fmt::format("{} at {}", duration_text(of.mttf.base_units()), grouped(of.gpus));
+  }
+  return labelled_line("MTTF by rates", kCampaignLabels, text + " GPUs of this kind");
+}
+
+/// "3.15 GB/s, 272 TB a day, 0.2 % of the storage"
+std::string writes_text(const CheckpointWrites& writes, Seconds interval) {
+  const double rate = writes.rate(interval).base_units();
+  std::string out = fmt::format("{} GB/s on average, {} TB a day", significant(rate / 1e9),
+                                significant(rate * kCampaignDay / 1e12));
+  if (writes.sustained <= BytesPerSecond{}) return out;
+  return out + fmt::format(", {} of what it sustains", run_percent(writes.share(interval)));
+}
+
+std::string checkpoint_lines(const CampaignResult& result) {
+  std::string out =
+      labelled_line("Checkpoints", kCampaignLabels,
+                    fmt::format("{} a run of {} TB", compact(result.summary.checkpoints),
+                                significant(result.plan.checkpoint.all.base_units() / 1e12)));
+  for (std::size_t t = 0; t < result.plan.campaign.tiers.size(); ++t) {
+    const CheckpointTier& tier = result.plan.campaign.tiers[t];
+    std::string text =
+        fmt::format("every {}; training waits {}", duration_text(tier.interval.base_units()),
+                    duration_text(tier.blocks.base_units()));
+    if (tier.finishes > Seconds{}) {
+      text += fmt::format(", it is there {} later", duration_text(tier.finishes.base_units()));
+    }
+    if (tier.drag > 0) text += fmt::format(", {} slower meanwhile", run_percent(tier.drag));
+    if (t < result.plan.writes.size()) {
+      text += "; " + writes_text(result.plan.writes[t], tier.interval);
+    }
+    out += labelled_line("  to " + tier.name, kCampaignLabels, text);
+  }
+  return out;
+}
+
+std::string interruptions_text(const RunSummary& s) {
+  if (!s.mttf.mean_s) {
+    return fmt::format("none seen; with 95 % confidence at least {} apart",
+                       duration_text(s.mttf.at_least_s));
+  }
+  return fmt::format("{}, one every {}", with_interval(s.interruptions, 1, "a run"),
+                     duration_text(*s.mttf.mean_s));
+}
+
+std::string headline(const CampaignResult& result) {
+  const RunSummary& s = result.summary;
+  const Scenario& scenario = result.scenario;
+  std::string out;
+  out += labelled_line(
+      "Goodput", kCampaignLabels,
+      fmt::format("{} of wall time advances training (+- {}, {} trajectories)",
+                  run_percent(s.goodput.mean, 2), run_percent(s.goodput.half_width, 2),
+                  grouped(static_cast<double>(s.trajectories))));
+  out +=
+      labelled_line("Useful FLOPs", kCampaignLabels,
+                    fmt::format("{} of the peak over the whole run (MFU {} x goodput)",
+                                run_percent(result.mfu * s.goodput.mean), run_percent(result.mfu)));
+  out += labelled_line(
+      "Wall time", kCampaignLabels,
+      fmt::format("{} (5th to 95th percentile: {} to {})", duration_text(s.wall_s.mean),
+                  duration_text(s.wall_s.low), duration_text(s.wall_s.high)));
+  const double steps = result.steps();
+  out += labelled_line(
+      "Trained", kCampaignLabels,
+      fmt::format("{} steps of {}, {} tokens", compact(steps), duration_text(result.plan.step_s),
+                  compact(steps * result.tokens_per_step())));
+  if (result.interval) {
+    out += labelled_line(fmt::format("{:.0f} % of steps", 100 * kCoverage), kCampaignLabels,
+                         interval_text(result.plan.step_s, *result.interval) +
+                             "; the wall time is that of the median");
+  }
+  if (result.hash) {
+    const int draws = result.hash->draws;
+    out += labelled_line(draws == 1 ? "Hash" : fmt::format("{} hash draws", draws), kCampaignLabels,
+                         run_hash_text(*result.hash));
+  }
+  out += labelled_line("Interruptions", kCampaignLabels, interruptions_text(s));
+  if (!result.projections.empty()) out += projections_text(result);
+  if (!result.plan.campaign.tiers.empty()) out += checkpoint_lines(result);
+  if (result.plan.data_read_bytes_per_s > 0) {
+    out += labelled_line(
+        "Training data", kCampaignLabels,
+        fmt::format("{} GB/s read{}", significant(result.plan.data_read_bytes_per_s / 1e9),
+                    result.plan.data_speed < 1
+                        ? fmt::format("; training {} slower for it",
+                                      run_percent(1 - result.plan.data_speed))
+                        : ""));
+  }
+  if (const std::optional<double> rent = result.rent_usd()) {
+    out += labelled_line(
+        "Price", kCampaignLabels,
+        fmt::format("{} USD for {} GPU-hours at {:.2f}{}", compact(*rent),
+                    compact(result.held_gpu_hours()), *scenario.usd_per_gpu_hour,
+                    result.plan.campaign.spares.hot > 0 ? ", with those of hot spares" : ""));
+  }
+  if (result.bill) out += bill_lines(*result.bill, *result.power);
+  return out;
+}
+
+std::string books(const RunSummary& summary, const TextStyle& style) {
+  const std::vector<double> shares = percentages_that_add_up(summary.shares);
+  std::string out = style.bold("Where the wall time goes") + "\n";
+  for (std::size_t b = 0; b < run_bucket_names().size(); ++b) {
+    out += fmt::format("  {:<44}{:>6.1f} %  {:>9}  {}\n", run_bucket_names()[b].words, shares[b],
+                       duration_text(summary.shares[b] * summary.wall_s.mean),
+                       bar(summary.shares[b], 34, style));
+    out.erase(out.find_last_not_of(" \n") + 1);
+    out += "\n";
+  }
+  return out;
+}
+
+std::string causes(const RunSummary& summary, const TextStyle& style) {
+  TextTable table({{"cause", Align::left}, {"a run"}, {"cost each"}, {"of wall time"}});
+  std::vector<const ModeSummary*> modes;
+  modes.reserve(summary.modes.size());
+  for (const ModeSummary& mode : summary.modes) modes.push_back(&mode);
+  std::ranges::stable_sort(modes, std::ranges::greater{}, &ModeSummary::cost_s);
+  for (const ModeSummary* mode : modes) {
+    const double each = mode->failures > 0 ? mode->cost_s / mode->failures : 0;
+    table.add({mode->name, significant(mode->failures), duration_text(each),
+               run_percent(mode->cost_s / summary.wall_s.mean, 2)});
+  }
+  return table.text(style);
+}
+
+std::string optimum_text(const IntervalOptimum& optimum, const CheckpointWrites& writes,
+                         const TextStyle& style) {
+  TextTable table({{"checkpoint interval", Align::left},
+                   {"every"},
+                   {"goodput"},
+                   {"+-"},
+                   {"GB/s"},
+                   {"TB a day"},
+                   {"of the storage"}});
+  const auto add = [&](const char* name, const IntervalPoint& point) {
+    const double rate = writes.rate(point.interval).base_units();
+    table.add(
+        {name, duration_text(point.interval.base_units()), run_percent(point.goodput, 2),
+         run_percent(point.half_width, 2), significant(rate / 1e9),
+         significant(rate * kCampaignDay / 1e12),
+         writes.sustained > BytesPerSecond{} ? run_percent(writes.share(point.interval)) : "-"});
+  };
+  add("best simulated", optimum.best);
+  add("as given", optimum.given);
+  add("Young 1974", optimum.young);
+  add("Daly 2006", optimum.daly);
+  std::string out = table.text(style);
+  if (optimum.limited) {
+    out +=
+        "  " +
+        wrap(fmt::format("Shorter intervals than {} have more goodput, but write more than {} "
+                         "of what the storage sustains (run.checkpoint.storage_share).",
+                         duration_text(optimum.least.base_units()), run_percent(writes.most_share)),
+             98, 2) +
+        "\n";
+  }
+  return out;
+}
+
+/// One axis down, the other across.
+std::string grid_text(const GoodputGrid& grid, const TextStyle& style) {
+  const bool across = grid.axes.size() > 1;
+  std::vector<TextTable::Column> columns{{grid.axes[0].path, Align::left}};
+  if (!across) columns.insert(columns.end(), {{"goodput"}, {"+-"}});
+  if (across) {
+    for (const std::string& value : grid.axes[1].values) columns.push_back({value});
+  }
+  TextTable table(columns);
+  const std::size_t width = across ? grid.axes[1].values.size() : 1;
+  for (std::size_t row = 0; row < grid.axes[0].values.size(); ++row) {
+    std::vector<std::string> cells{grid.axes[0].values[row]};
+    for (std::size_t i = row * width; i < (row + 1) * width; ++i) {
+      cells.push_back(run_percent(grid.goodput[i].mean, across ? 1 : 2));
+    }
+    if (!across) cells.push_back(run_percent(grid.goodput[row].half_width, 2));
+    table.add(cells);
+  }
+  const std::string title =
+      across ? style.bold("Goodput") + fmt::format(", {} across\n", grid.axes[1].path) : "";
+  return title + table.text(style);
+}
+
+}  // namespace
+
+std::string run_hash_text(const HashAnswer& hash) {
+  if (hash.draws == 1) return one_draw_text(hash);
+  const HashBand &wall = hash.bands[1], &goodput = hash.bands[2];
+  return fmt::format("a step takes {}; wall time {} to {}, goodput {} to {}",
+                     hash_text(hash.bands[0]), duration_text(wall.least.value),
+                     duration_text(wall.most.value), run_percent(goodput.least.value, 2),
+                     run_percent(goodput.most.value, 2));
+}
+
+std::string campaign_table(const CampaignResult& result, const TextStyle& style) {
+  const Scenario& scenario = result.scenario;
+  std::string out =
+      style.bold(fmt::format("{} on {} GPUs, {}", scenario.job.model.name, grouped(scenario.gpus()),
+                             duration_text(result.summary.wall_s.mean))) +
+      "\n";
+  if (result.power) {
+    const std::string warning = limit_warning(*result.power, *scenario.power);
+    if (!warning.empty()) out += labelled_line("Power limit", kCampaignLabels, warning);
+  }
+  if (!scenario.about.empty()) out += wrap(scenario.about, 100, 0) + "\n";
+  out += "\n" + headline(result) + "\n" + books(result.summary, style) + "\n" +
+         causes(result.summary, style);
+  if (result.optimum) {
+    out += "\n" + optimum_text(*result.optimum, result.plan.writes.front(), style);
+  }
+  if (result.grid) out += "\n" + grid_text(*result.grid, style);
+  if (result.interrupted) out += "\nInterrupted: what was done until then.\n";
+  if (result.plan.assumptions.empty() && scenario.assumptions.empty()) return out;
+  out += "\nAssumed\n";
+  for (const auto* list : {&scenario.assumptions, &result.plan.assumptions}) {
+    for (const std::string& assumed : *list) out += "  - " + wrap(assumed, 96, 4) + "\n";
+  }
+  return out;
+}
+
+}  // namespace lockstep

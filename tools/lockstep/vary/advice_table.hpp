@@ -1,0 +1,16 @@
+/// What `lockstep run --advise` prints.
+#pragma once
+
+#include <string>
+
+#include "sim/answer/advice.hpp"
+#include "tools/console/table.hpp"
+
+namespace lockstep {
+
+/// Changes that help, by gain, those that do not in a line, and why the others cannot be.
+std::string advice_table(const Advice& advice, const TextStyle& style);
+/// A header line and a line for each change, refused ones last.
+CsvText advice_csv(const Advice& advice);
+
+}  // namespace lockstep

@@ -1,0 +1,73 @@
+#include "tools/lockstep/vary/axes.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "models/base/input_error.hpp"
+#include "tools/console/options.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::size_t kMostVaryAxes = 2;
+constexpr std::size_t kMostVaryPoints = 400;
+
+/// "PATH=V1,V2".
+VaryAxis parse_axis(const std::string& option) {
+  const std::size_t equals = option.find('=');
+  if (equals == 0 || equals == std::string::npos) {
+    throw UsageError(fmt::format(
+        "--vary: found {}; allowed: path=value,value,..., such as run.checkpoint.interval=\"5 "
+        "min,10 min\"",
+        in_quotes(option)));
+  }
+  VaryAxis axis{.path = option.substr(0, equals), .values = {}};
+  for (std::size_t begin = equals + 1; begin <= option.size();) {
+    const std::size_t end = std::min(option.find(',', begin), option.size());
+    const std::string value = option.substr(begin, end - begin);
+    if (value.empty()) {
+      throw UsageError(fmt::format("--vary: found {}; allowed: no empty value", in_quotes(option)));
+    }
+    axis.values.push_back(value);
+    begin = end + 1;
+  }
+  return axis;
+}
+
+}  // namespace
+
+std::vector<VaryAxis> parse_axes(const std::vector<std::string>& options) {
+  if (options.size() > kMostVaryAxes) {
+    throw UsageError(fmt::format("--vary: found {} of them; allowed: one or two", options.size()));
+  }
+  std::vector<VaryAxis> axes;
+  for (const std::string& option : options) axes.push_back(parse_axis(option));
+  if (const std::size_t count = points_of(axes); count > kMostVaryPoints) {
+    throw UsageError(
+        fmt::format("--vary: found {} points; allowed: at most {}", count, kMostVaryPoints));
+  }
+  return axes;
+}
+
+std::size_t points_of(const std::vector<VaryAxis>& axes) {
+  std::size_t count = axes.empty() ? 0 : 1;
+  for (const VaryAxis& axis : axes) count *= axis.values.size();
+  return count;
+}
+
+std::vector<std::string> values_at(const std::vector<VaryAxis>& axes, std::size_t point) {
+  std::vector<std::string> values(axes.size());
+  for (std::size_t a = axes.size(); a-- > 0;) {
+    values[a] = axes[a].values[point % axes[a].values.size()];
+    point /= axes[a].values.size();
+  }
+  return values;
+}
+
+std::vector<std::string> sets_at(const std::vector<VaryAxis>& axes, std::size_t point) {
+  std::vector<std::string> sets = values_at(axes, point);
+  for (std::size_t a = 0; a < axes.size(); ++a) sets[a] = axes[a].path + "=" + sets[a];
+  return sets;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,237 @@
+#include "tools/lockstep/vary/vary.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <optional>
+#include <utility>
+
+#include "models/base/input_error.hpp"
+#include "models/base/number_text.hpp"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kVaryBar = 20;  // columns
+
+std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+std::string gib(double number) { return fmt::format("{:.1f} GiB", number); }
+std::string times(double number) { return fmt::format("{:.3f}", number); }
+std::string usd(double number) { return compact(number) + " USD"; }
+std::string watts(double number) { return compact(number) + "W"; }
+
+/// A number of answers that the table shows where they have it.
+struct ShownNumber {
+  std::string_view field, title;
+  std::string (*text)(double);
+};
+constexpr std::array kShown{ShownNumber{"step_s", "step", duration_text},
+                            ShownNumber{"mfu", "MFU", percent},
+                            ShownNumber{"training_mfu", "MFU", percent},
+                            ShownNumber{"generation_s", "generation", duration_text},
+                            ShownNumber{"training_s", "training", duration_text},
+                            ShownNumber{"tokens_per_s_per_gpu", "tokens/s/GPU", compact},
+                            ShownNumber{"needed_memory_gib", "memory", gib},
+                            ShownNumber{"facility_mean_w", "facility", watts},
+                            ShownNumber{"price_usd", "price", usd},
+                            ShownNumber{"slowdown_max", "worst slowdown", times},
+                            ShownNumber{"simulated_s", "simulated", duration_text}};
+
+/// What the bars show: the first of these that the answers have.
+constexpr std::array<std::string_view, 2> kBarred{"step_s", "slowdown_max"};
+
+std::optional<double> number_of(const VariedPoint& point, std::string_view field) {
+  if (!point.ok()) return std::nullopt;
+  const auto at = point.answer.find(std::string(field));
+  if (at == point.answer.end() || !at->is_number()) return std::nullopt;
+  return at->get<double>();
+}
+
+bool some_have(const Varied& varied, std::string_view field) {
+  return std::ranges::any_of(varied.points, [field](const VariedPoint& point) {
+    return number_of(point, field).has_value();
+  });
+}
+
+/// "5.60-10.1 s"; empty without an interval.
+std::string interval_text_of(const VariedPoint& point) {
+  const auto low = number_of(point, "step_s_low"), high = number_of(point, "step_s_high");
+  if (!low || !high) return {};
+  return fmt::format("{} to {}", duration_text(*low), duration_text(*high));
+}
+
+/// The layout of a point whose own was searched, or changed: "TP 4 PP 2 DP 64".
+std::string layout_of(const VariedPoint& point) {
+  const auto scenario = point.answer.find("scenario");
+  if (scenario == point.answer.end() || !scenario->is_object()) return {};
+  const auto layout = scenario->find("parallelism");
+  if (layout == scenario->end() || !layout->is_object()) return {};
+  std::string out;
+  constexpr std::array<std::pair<const char*, const char*>, 5> kWidths{
+      {{"tensor", "TP"}, {"context", "CP"}, {"pipeline", "PP"}, {"expert", "EP"}, {"data", "DP"}}};
+  for (const auto& [key, word] : kWidths) {
+    const auto width = layout->find(key);
+    if (width == layout->end() || !width->is_number_integer() || *width == 1) continue;
+    out += fmt::format("{}{} {}", out.empty() ? "" : " ", word, width->get<int>());
+  }
+  return out;
+}
+
+bool layouts_differ(const Varied& varied) {
+  std::vector<std::string> layouts;
+  for (const VariedPoint& point : varied.points) {
+    if (point.ok()) layouts.push_back(layout_of(point));
+  }
+  return std::ranges::adjacent_find(layouts, std::not_equal_to{}) != layouts.end();
+}
+
+/// What the table has beside the axes.
+struct TableParts {
+  std::vector<const ShownNumber*> numbers;
+  bool intervals = false, layouts = false;
+  std::string_view barred;
+  double most = 0;  ///< of `barred`
+};
+
+TableParts parts_of(const Varied& varied) {
+  TableParts parts;
+  for (const ShownNumber& shown : kShown) {
+    if (some_have(varied, shown.field)) parts.numbers.push_back(&shown);
+  }
+  parts.intervals = some_have(varied, "step_s_low");
+  parts.layouts = layouts_differ(varied);
+  for (const std::string_view field : kBarred) {
+    if (!parts.barred.empty() || !some_have(varied, field)) continue;
+    parts.barred = field;
+    for (const VariedPoint& point : varied.points)
+      parts.most = std::max(parts.most, number_of(point, field).value_or(0));
+  }
+  return parts;
+}
+
+std::vector<TextTable::Column> columns_of(const Varied& varied, const TableParts& parts) {
+  std::vector<TextTable::Column> columns;
+  for (const VaryAxis& axis : varied.axes) columns.push_back({axis.path});
+  for (const ShownNumber* shown : parts.numbers) {
+    columns.push_back({std::string(shown->title)});
+    if (shown->field == "step_s" && parts.intervals) columns.push_back({"90 % interval"});
+  }
+  if (parts.layouts) columns.push_back({"layout", TextTable::Align::left});
+  columns.push_back({"", TextTable::Align::left});
+  return columns;
+}
+
+std::vector<std::string> cells_of(const VariedPoint& point, const TableParts& parts,
+                                  const TextStyle& style) {
+  std::vector<std::string> cells = point.values;
+  for (const ShownNumber* shown : parts.numbers) {
+    const std::optional<double> number = number_of(point, shown->field);
+    cells.push_back(number ? shown->text(*number) : point.ok() ? "" : "-");
+    if (shown->field == "needed_memory_gib" && point.ok() && !point.answer["memory_fits"])
+      cells.back() += "!";
+    if (shown->field == "step_s" && parts.intervals) cells.push_back(interval_text_of(point));
+  }
+  if (parts.layouts) cells.push_back(point.ok() ? layout_of(point) : "");
+  const std::optional<double> barred = number_of(point, parts.barred);
+  cells.push_back(barred && parts.most > 0 ? bar(*barred / parts.most, kVaryBar, style) : "");
+  return cells;
+}
+
+/// What the scenario says of itself, by the first answer that has it.
+std::string about_of(const Varied& varied) {
+  for (const VariedPoint& point : varied.points) {
+    if (!point.ok() || !point.answer.contains("scenario")) continue;
+    const Json& scenario = point.answer.at("scenario");
+    return scenario.is_object() ? scenario.value("about", std::string()) : std::string();
+  }
+  return {};
+}
+
+bool some_too_large(const Varied& varied) {
+  return std::ranges::any_of(varied.points, [](const VariedPoint& point) {
+    return point.ok() && !point.answer.value("memory_fits", true);
+  });
+}
+
+}  // namespace
+
+Varied vary(std::string file, std::vector<VaryAxis> axes,
+            const std::function<ScenarioAnswer(const std::vector<std::string>& sets)>& answer_to,
+            const std::function<void()>& done) {
+  Varied out{.file = std::move(file), .axes = std::move(axes), .points = {}};
+  std::optional<InputError> last;
+  for (std::size_t i = 0; i < points_of(out.axes); ++i) {
+    VariedPoint point{.values = values_at(out.axes, i)};
+    try {
+      point.answer = answer_to(sets_at(out.axes, i)).json();
+    } catch (const InputError& error) {
+      point.error = error.what();
+      last = error;
+    }
+    out.points.push_back(std::move(point));
+    done();
+  }
+  if (last && std::ranges::none_of(out.points, &VariedPoint::ok)) throw *last;
+  return out;
+}
+
+std::string varied_table(const Varied& varied, const TextStyle& style) {
+  const TableParts parts = parts_of(varied);
+  TextTable table(columns_of(varied, parts));
+  std::string errors;
+  for (const VariedPoint& point : varied.points) {
+    table.add(cells_of(point, parts, style));
+    if (!point.ok()) errors += wrap(point.error, kTextColumns, 2) + "\n";
+  }
+  std::string out = style.bold(varied.file) + "\n";
+  if (const std::string about = about_of(varied); !about.empty())
+    out += wrap(about, kTextColumns, 0) + "\n";
+  out += "\n" + table.text(style);
+  if (some_too_large(varied)) out += "\n!: more than the GPU has.\n";
+  if (!errors.empty()) out += "\nWithout an answer:\n" + errors;
+  return out;
+}
+
+Json varied_json(const Varied& varied) {
+  Json axes = Json::array(), points = Json::array();
+  for (const VaryAxis& axis : varied.axes) {
+    axes.push_back({{"path", axis.path}, {"values", axis.values}});
+  }
+  for (const VariedPoint& point : varied.points) {
+    points.push_back({{"values", point.values},
+                      {"status", point.ok() ? "ok" : "error"},
+                      {"error", point.ok() ? Json() : Json(point.error)},
+                      {"answer", point.ok() ? point.answer : Json()}});
+  }
+  return {{"file", varied.file}, {"axes", std::move(axes)}, {"points", std::move(points)}};
+}
+
+CsvText varied_csv(const Varied& varied) {
+  std::vector<std::string> fields;
+  for (const VariedPoint& point : varied.points) {
+    if (!point.ok()) continue;
+    for (const auto& [name, value] : point.answer.items()) {
+      if (value.is_number() && std::ranges::find(fields, name) == fields.end())
+        fields.push_back(name);
+    }
+  }
+  std::vector<std::string> titles;
+  for (const VaryAxis& axis : varied.axes) titles.push_back(axis.path);
+  titles.insert(titles.end(), {"status", "error"});
+  titles.insert(titles.end(), fields.begin(), fields.end());
+  CsvText out = csv_line(titles);
+  for (const VariedPoint& point : varied.points) {
+    std::vector<std::string> cells = point.values;
+    cells.insert(cells.end(), {point.ok() ? "ok" : "error", point.error});
+    for (const std::string& field : fields) {
+      const std::optional<double> number = number_of(point, field);
+      cells.push_back(number ? number_text(*number) : "");
+    }
+    out += csv_line(cells);
+  }
+  return out;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,44 @@
+/// `lockstep run --vary` for steps, several jobs and reinforcement learning: the answer for each
+/// value.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "sim/answer/answer.hpp"
+#include "tools/console/table.hpp"
+#include "tools/lockstep/vary/axes.hpp"
+
+namespace lockstep {
+
+/// A point of the grid. A value that cannot be is no end of the others: its error is its answer.
+struct VariedPoint {
+  std::vector<std::string> values;  ///< one of each axis
+  std::string error{};              ///< one line; empty where there is an answer
+  nlohmann::ordered_json answer{};  ///< as `lockstep run --format json` has it
+  [[nodiscard]] bool ok() const { return error.empty(); }
+};
+
+struct Varied {
+  std::string file;
+  std::vector<VaryAxis> axes;
+  std::vector<VariedPoint> points;
+};
+
+/// Asks `answer_to` for each point's changes; an InputError of it is that point's. Throws the last
+/// of them where no point has an answer. `done` is told after each point.
+Varied vary(std::string file, std::vector<VaryAxis> axes,
+            const std::function<ScenarioAnswer(const std::vector<std::string>& sets)>& answer_to,
+            const std::function<void()>& done);
+
+/// A row for each point, with a bar for the number that the kind of answer is about.
+std::string varied_table(const Varied& varied, const TextStyle& style);
+/// {"file", "axes": [{"path", "values"}], "points": [{"values", "status", "error", "answer"}]}.
+nlohmann::ordered_json varied_json(const Varied& varied);
+/// A column for each axis, then status, error and every number of the answers' first level.
+CsvText varied_csv(const Varied& varied);
+
+}  // namespace lockstep
