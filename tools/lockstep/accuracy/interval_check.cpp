@@ -213,7 +213,7 @@ IntervalCheck check_intervals(const ResidualTable& table) {
         "all",
         judged(
             table, &Residual::vendor, [](const Residual& r) { return r.composed; }, false, true));
-    for (const std::size_t steps : {1, 3}) {
+    for (const std::size_t steps : {std::size_t{1}, std::size_t{3}}) {
       const JudgedRuns after = judged_after(table, steps);
       if (after.empty()) continue;
       const std::string name = steps == 1 ? "1 step" : std::to_string(steps) + " steps";
