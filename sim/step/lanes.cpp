@@ -67,6 +67,11 @@ int Lanes::switches_between(Place from, Place to) const {
   return most;
 }
 
+std::uint64_t Lanes::queue_pair_of(int sender) const {
+  constexpr std::uint64_t kSeed = std::uint64_t{1} << 16U;
+  return kFirstHashSeed + static_cast<std::uint64_t>(placement_.turn_at_nic(sender)) * kSeed;
+}
+
 void Lanes::add(Place from, Place to, int connections, bool only_known, double bytes,
                 std::vector<RouteHop>& uses) {
   for (int t = 0; t < plan_.placement.tensor; ++t) {
@@ -74,8 +79,7 @@ void Lanes::add(Place from, Place to, int connections, bool only_known, double b
     if (!alike_ && placement_.reach(a, b) != Reach::fabric) continue;
     hops_.clear();
     route_connections(fabric_, {node_of(a), placement_.nic_of(a)},
-                      {node_of(b), placement_.nic_of(b)}, static_cast<std::uint64_t>(a),
-                      connections, hops_);
+                      {node_of(b), placement_.nic_of(b)}, queue_pair_of(a), connections, hops_);
     if (fabric_.is_drawn() && !only_known) {
       for (const RouteHop& hop : hops_) uses.push_back({hop.link, hop.share * bytes});
       continue;

@@ -64,6 +64,10 @@ class Lanes {
   void add_ring(int replica, int stage, const DataGroup& group, std::vector<RouteHop>& uses);
 
  private:
+  /// What a rank's messages hash with: as those of `comm` do, and where GPUs share a NIC each as
+  /// with a seed of its own.
+  [[nodiscard]] std::uint64_t queue_pair_of(int sender) const;
+
   const StepPlan& plan_;
   Placement placement_;
   const Fabric& fabric_;

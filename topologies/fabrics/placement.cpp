@@ -146,6 +146,12 @@ int Placement::nic_of(int rank) const {
   return local_gpu_of(rank) * std::min(spec_.nic_ports, spec_.gpus_per_node) / spec_.gpus_per_node;
 }
 
+int Placement::turn_at_nic(int rank) const {
+  const int nics = std::min(spec_.nic_ports, spec_.gpus_per_node);
+  const int first = (nic_of(rank) * spec_.gpus_per_node + nics - 1) / nics;
+  return local_gpu_of(rank) - first;
+}
+
 Reach Placement::reach(int from_rank, int to_rank) const {
   if (from_rank == to_rank) return Reach::self;
   if (domain_of(from_rank) == domain_of(to_rank)) return Reach::nvlink_domain;

@@ -114,6 +114,8 @@ class Placement {
   [[nodiscard]] int domain_of(int rank) const;
   /// NIC port of the rank's GPU, from 0 in its node.
   [[nodiscard]] int nic_of(int rank) const;
+  /// Which of the GPUs that share this NIC port the rank's is, from 0.
+  [[nodiscard]] int turn_at_nic(int rank) const;
   [[nodiscard]] Reach reach(int from_rank, int to_rank) const;
 
   /// The groups that a rank position belongs to: the ranks that differ from it along one axis only.

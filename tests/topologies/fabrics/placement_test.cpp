@@ -224,5 +224,17 @@ TEST_CASE("nic_ports: several NICs of a GPU are one port, few NICs are shared by
   for (const auto& [rank, nic] : expected) CHECK(shared.nic_of(rank) == nic);
 }
 
+TEST_CASE("placement: GPUs that share a NIC take turns at it, however many there are of both") {
+  for (const int nics : {1, 2, 3, 4, 5, 8, 16}) {
+    CAPTURE(nics);
+    const Placement placement({.data = 16, .nic_ports = nics});
+    std::map<int, int> seen;
+    for (int rank = 0; rank < 8; ++rank) {
+      CHECK(placement.turn_at_nic(rank) == seen[placement.nic_of(rank)]++);
+      CHECK(placement.turn_at_nic(rank + 8) == placement.turn_at_nic(rank));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace lockstep
