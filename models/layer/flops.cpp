@@ -17,8 +17,13 @@ struct TokenWork {
 /// Adds up rows; experts that drop a token do no work for it.
 class TokenWorkSum {
  public:
-  explicit TokenWorkSum(const TrainingJob& job)
-      : job_(job), copies_(job.model.experts.per_token * expert_load(job).kept) {}
+  TokenWorkSum(const TrainingJob& job, AttentionKernel attention)
+      : job_(job),
+        copies_(job.model.experts.per_token * expert_load(job).kept),
+        repeats_core_(job.recompute == Recompute::selective &&
+                      (attention == AttentionKernel::unfused
+                           ? recomputes(job.modules, Recomputed::core)
+                           : job.modules.fused_attention)) {}
 
   void operator()(const Product& p) {
     const double weights = (p.of_experts() ? copies_ : 1) * p.weights();
@@ -49,25 +54,24 @@ class TokenWorkSum {
     const double tokens = job_.batch.attended();
     sum_.causal += per_key * keys.mean(tokens);
     sum_.full += per_key * keys.seen(tokens);
-    if (job_.recompute != Recompute::selective || !recomputes(job_.modules, Recomputed::core))
-      return;
-    sum_.recomputed += per_key * keys.seen(tokens);
+    if (repeats_core_) sum_.recomputed += per_key * keys.seen(tokens);
   }
 
   const TrainingJob& job_;
   double copies_;
+  bool repeats_core_;  ///< in a pass of its own: a flash kernel does it inside the backward one
   TokenWork sum_{};
 };
 
-TokenWork token_work(const TrainingJob& job, LayerKind kind) {
-  TokenWorkSum sum{job};
+TokenWork token_work(const TrainingJob& job, AttentionKernel attention, LayerKind kind) {
+  TokenWorkSum sum{job, attention};
   for (const Row& row : declare_layer(job.model, kind).rows) std::visit(sum, row);
   return sum.total();
 }
 
 }  // namespace
 
-StepFlops step_flops(const TrainingJob& job) {
+StepFlops step_flops(const TrainingJob& job, AttentionKernel attention) {
   const TransformerShape& m = job.model;
   const double head = static_cast<double>(m.vocabulary) * m.hidden;
   const double extra = m.predicted_tokens;
@@ -82,7 +86,8 @@ StepFlops step_flops(const TrainingJob& job) {
   PerKind<TokenWork> known;
   for (int i = 0; i < m.layers + m.predicted_tokens; ++i) {
     const LayerKind kind = job.kind(std::min(i, m.layers - 1));
-    const TokenWork work = known.at(kind, [&](LayerKind k) { return token_work(job, k); });
+    const TokenWork work =
+        known.at(kind, [&](LayerKind k) { return token_work(job, attention, k); });
     const bool forward_only = kind.gradients == Gradients::none;
     if (kind.gradients == Gradients::all) {
       matrices += work.matrices;

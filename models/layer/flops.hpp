@@ -2,6 +2,7 @@
 #pragma once
 
 #include "models/base/units.hpp"
+#include "models/spec/hardware.hpp"
 #include "models/spec/transformer.hpp"
 
 namespace lockstep {
@@ -22,6 +23,8 @@ struct StepFlops {
 /// attention, where the backward pass does not come by.
 /// Sources: Chowdhery et al. 2022, arXiv:2204.02311, appendix B; Korthikanti et al. 2022,
 /// arXiv:2205.05198, equations 7 and 8 (which this equals for a model with 4 h wide MLPs).
-StepFlops step_flops(const TrainingJob& job);
+/// `attention` decides what selective recomputation of its core repeats: nothing where the kernel
+/// is fused, whose backward pass does it anyway and counts as 2 x forward in both conventions.
+StepFlops step_flops(const TrainingJob& job, AttentionKernel attention = AttentionKernel::unfused);
 
 }  // namespace lockstep

@@ -56,11 +56,10 @@ double power_usage_effectiveness(const FacilitySpec& f, double outside_celsius) 
          (1 - f.liquid_share) * (f.air_handling + chilling);
 }
 
-int nodes_under(Watts limit, Watts node, Watts fabric_per_node, double pue) {
-  const Watts one = pue * (node + fabric_per_node);
-  if (one <= Watts{}) return std::numeric_limits<int>::max();
+int nodes_under(Watts limit, Watts facility_per_node) {
+  if (facility_per_node <= Watts{}) return std::numeric_limits<int>::max();
   // Half a watt of slack, so that a limit that was computed from a count gives that count.
-  return static_cast<int>(std::min(2e9, std::floor((limit + Watts{0.5}) / one)));
+  return static_cast<int>(std::min(2e9, std::floor((limit + Watts{0.5}) / facility_per_node)));
 }
 
 }  // namespace lockstep

@@ -45,8 +45,8 @@ FabricPower fabric_power(const FacilitySpec& facility, BytesPerSecond ports);
 /// coefficients are the preset's.
 double power_usage_effectiveness(const FacilitySpec& facility, double outside_celsius);
 
-/// Nodes whose facility power stays under `limit` when each draws `node` at the meter and `fabric`
-/// is its share of switches and optics.
-int nodes_under(Watts limit, Watts node, Watts fabric_per_node, double pue);
+/// Nodes whose facility power stays under `limit` when each adds so much of it: itself, its share
+/// of switches and optics, and what cools and feeds them.
+int nodes_under(Watts limit, Watts facility_per_node);
 
 }  // namespace lockstep

@@ -1,6 +1,7 @@
 #include "sim/answer/campaign_answer.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <utility>
 
 #include "models/layer/flops.hpp"
@@ -117,6 +118,14 @@ void add_step(CampaignResult& result, const RunSpec& run) {
   result.step = simulate_step(scenario, {.record_timeline = powered, .keep_actors = powered});
   std::vector<std::string>& assumptions = result.plan.assumptions;
   assumptions.insert(assumptions.end(), result.step.notes.begin(), result.step.notes.end());
+  constexpr double kMuchWaiting = 0.02;
+  const double waits = result.summary.shares[static_cast<std::size_t>(RunBucket::repair_wait)];
+  if (waits > kMuchWaiting) {
+    assumptions.push_back(
+        fmt::format("failures: as often in an hour that waits for a healthy node, {:.1f} % of the "
+                    "run, as in one that trains; some kinds do not befall a GPU that waits",
+                    100 * waits));
+  }
   result.mfu = step_flops(scenario.job).full.base_units() /
                (result.plan.step_s * scenario.gpus() * result.step.peak_flops_per_gpu);
   result.projections = project(scenario, run);

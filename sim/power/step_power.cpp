@@ -475,8 +475,8 @@ StepPower step_power(const Scenario& s, const StepReport& report) {
                   .facility_peak = peak_power(out.facility)};
   out.gpu_nameplate = gpus * spec.gpu_nameplate;
   if (spec.site_limit) {
-    out.site_nodes = nodes_under(*spec.site_limit, around.node.ac(),
-                                 around.fabric.total() / s.nodes, around.pue);
+    // Held to what the limit is held to, or as many nodes as exceed it would fit under it.
+    out.site_nodes = nodes_under(*spec.site_limit, out.facility_meter.high / s.nodes);
   }
   return out;
 }

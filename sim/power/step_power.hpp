@@ -61,8 +61,9 @@ struct StepPower {
   double ramp_w_per_s = 0;  ///< of the facility
   PowerLevels levels;
   Holdings holdings;
-  Watts gpu_nameplate;            ///< of all GPUs together, by their datasheet
-  std::optional<int> site_nodes;  ///< that fit under the scenario's limit
+  Watts gpu_nameplate;  ///< of all GPUs together, by their datasheet
+  /// That fit under the scenario's limit, if each adds its share of the meter's highest reading.
+  std::optional<int> site_nodes;
 
   /// By how much the highest reading of the site's meter is above the limit; below it: negative.
   [[nodiscard]] Watts above(Watts site_limit) const { return facility_meter.high - site_limit; }

@@ -258,7 +258,8 @@ void declare_fabric(const DeclaredMembers& member, const PresetStore& presets, F
   declare_tree(member, out);
   declare_other_shapes(member, out);
   member.optional("link_bandwidth", out.link_bandwidth, kRateOrNone,
-                  "Of a link between switches; 0: the NIC's");
+                  "Of a link between switches; 0: the NIC's. Trees keep their oversubscription: "
+                  "of thinner links there are more");
   member.optional(
       "upper_bandwidth", out.upper_bandwidth, kRateOrNone,
       "Of a link between spine and core, or between dragonfly groups; 0: link_bandwidth");

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <fmt/format.h>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -63,6 +64,10 @@ void check_cluster(const JsonCursor& from, const Cluster& cluster) {
     refuse(from, "/node/nvlink_domain", std::to_string(domain),
            "a divisor or a multiple of " + std::to_string(gpus) + " (GPUs of a node)");
   }
+  if (lacks_network(cluster.node, cluster.nodes, cluster.transport)) {
+    refuse(from, "/fabric", '"' + cluster.fabric.name + '"', network_wanted(cluster.nodes),
+           "ideal");
+  }
   const NicPorts ports = nic_ports(cluster.node);
   const auto problem = check(cluster.fabric, cluster.nodes, ports.count, ports.bandwidth);
   if (!problem) return;
@@ -90,6 +95,15 @@ TransportSpec transport_of(const NodeSpec& node, const FabricSpec& fabric,
   if (fabric.own_transport) return *fabric.own_transport;
   if (!fabric.transport.empty()) return presets.transport(fabric.transport);
   return node.own_transport ? *node.own_transport : presets.transport(node.transport);
+}
+
+bool lacks_network(const NodeSpec& node, int nodes, const TransportSpec& transport) {
+  return nodes > 1 && std::int64_t{nodes} * node.gpus > node.nvlink_domain &&
+         transport.name == "none";
+}
+
+std::string network_wanted(int nodes) {
+  return fmt::format("a fabric between the {} nodes, which share no NVLink domain", nodes);
 }
 
 FabricSpec default_fabric(const NodeSpec& node, const PresetStore& presets) {

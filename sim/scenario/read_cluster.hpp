@@ -59,6 +59,12 @@ ClusterDraft read_cluster_draft(const JsonCursor& from, const PresetStore& prese
 /// and the fabric has to join them. `from` is the member "cluster" of the file's root.
 Cluster read_cluster(const JsonCursor& from, const PresetStore& presets);
 
+/// Whether ranks on these nodes reach each other over a network, and there is none: nodes that
+/// share no NVLink domain, and the transport "none", which stands for what never leaves one.
+bool lacks_network(const NodeSpec& node, int nodes, const TransportSpec& transport);
+/// What to say of such a fabric: what is allowed.
+std::string network_wanted(int nodes);
+
 /// A node: a preset's name, a preset with changes, or all of it. Throws InputError.
 void read_node_choice(const JsonCursor& from, const PresetStore& presets, NodeSpec& out);
 

@@ -120,6 +120,7 @@ void read_model_choice(const JsonCursor& from, const PresetStore& presets, Scena
   if (config) read_hugging_face_model(*config, draft);
   if (!is_object) return;
   declare_model({from, preset || config ? Extent::changes : Extent::whole}, draft.model);
+  if (draft.model.name.empty()) draft.model.name = "model of the scenario";
   from.finish();
 }
 

@@ -12,6 +12,7 @@
 #include "models/pipeline/schedule.hpp"
 #include "models/spec/blocks.hpp"
 #include "sim/scenario/names.hpp"
+#include "sim/scenario/read_cluster.hpp"
 #include "sim/scenario/unequal_rules.hpp"
 #include "topologies/fabrics/placement.hpp"
 
@@ -127,6 +128,10 @@ void check_fabric(const ScenarioDraft& draft, const Scenario& scenario) {
     refuse(draft, "/cluster/fabric/pxn", "true",
            "false: GPUs of a node that share no NVLink domain cannot pass messages to each other's "
            "NICs");
+  }
+  if (lacks_network(scenario.node, scenario.nodes, scenario.transport)) {
+    refuse(draft, "/cluster/fabric", in_quotes(scenario.fabric.name),
+           network_wanted(scenario.nodes), "ideal");
   }
   const std::optional<FabricProblem> problem =
       check(scenario.fabric, scenario.nodes, ports.count, ports.bandwidth);

@@ -36,7 +36,8 @@ constexpr std::array<BucketInfo, kBuckets> kTable{{
      "a bigger micro batch, fewer layers' activations on the host, or a faster link to it (C2C)"},
     {Bucket::variation, "variation", "Waiting for the slowest of equal GPUs",
      "evicting slow GPUs after a burn-in test"},
-    {Bucket::straggler, "straggler", "Waiting for stragglers", "replacing the slow GPU"},
+    {Bucket::straggler, "straggler", "Waiting for slower ranks",
+     "replacing slow GPUs; where none is slow, replicas whose ways through the fabric are equal"},
     {Bucket::optimiser, "optimiser", "Optimiser", "sharding the optimiser over the replicas"},
 }};
 

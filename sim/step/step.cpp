@@ -116,7 +116,7 @@ double mean_peak(const Scenario& s) {
 }
 
 void add_rates(const Scenario& s, StepReport& report) {
-  const StepFlops flops = step_flops(s.job);
+  const StepFlops flops = step_flops(s.job, s.stack.attention);
   const double gpus = s.gpus();
   report.model_flops_causal = flops.causal.base_units();
   report.model_flops_full = flops.full.base_units();

@@ -50,6 +50,32 @@ TEST_CASE("paths: where an answer cannot go is said before the work, by every co
   }
 }
 
+TEST_CASE("paths: no output takes the place of another, or of what is read") {
+  const test::TemporaryFolder folder;
+  const std::string input = folder.write("s.json", "{}"), out = folder.path() + "/out";
+  for (const Command* command : commands()) {
+    std::vector<std::string> flags;
+    for (const OptionSpec& option : command->spec->options) {
+      if (writes(option.path)) flags.push_back("--" + std::string(option.name));
+    }
+    const std::string name{command->spec->name};
+    for (std::size_t i = 0; i < flags.size(); ++i) {
+      CAPTURE(name);
+      CAPTURE(flags[i]);
+      if (command->spec->positionals > 0) {
+        const test::Ran ran =
+            test::lockstep_with({name, input, flags[i], folder.path() + "/./s.json"});
+        CHECK(ran.exit == Exit::bad_input);
+        CHECK(ran.err.find("which is what is read") != std::string::npos);
+      }
+      if (i == 0) continue;
+      const test::Ran ran = test::lockstep_with({name, flags[0], out, flags[i], out});
+      CHECK(ran.exit == Exit::bad_input);
+      CHECK(ran.err.find("writes; allowed: another name") != std::string::npos);
+    }
+  }
+}
+
 TEST_CASE("paths: - is the console only for what is the answer") {
   for (const Command* command : commands()) {
     for (const OptionSpec& option : command->spec->options) {

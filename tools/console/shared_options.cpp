@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <ostream>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "models/base/input_error.hpp"
 #include "models/base/output_file.hpp"
@@ -45,9 +47,40 @@ bool goes_to_file(const ParsedOptions& options) {
   return options.has("output") && options.get("output") != kStandardInput;
 }
 
+bool is_same_file(const std::string& one, const std::string& other) {
+  std::error_code ignored;
+  return std::filesystem::weakly_canonical(one, ignored) ==
+         std::filesystem::weakly_canonical(other, ignored);
+}
+
+/// Refuses an output that would take the place of another, or of what is read.
+void check_apart(const CommandSpec& command, const ParsedOptions& options) {
+  std::vector<std::pair<std::string, std::string>> taken;  // what it is, and its path
+  for (const std::string& word : options.positionals) taken.emplace_back("what is read", word);
+  for (const OptionSpec& option : command.options) {
+    if (option.path != PathUse::reads) continue;
+    for (const std::string& path : options.all(option.name)) {
+      taken.emplace_back(fmt::format("what --{} reads", option.name), path);
+    }
+  }
+  for (const OptionSpec& option : command.options) {
+    const bool written = option.path != PathUse::none && option.path != PathUse::reads;
+    if (!written || !options.has(option.name)) continue;
+    const std::string path = options.get(option.name);
+    if (path == kStandardInput) continue;
+    for (const auto& [what, other] : taken) {
+      if (other == kStandardInput || !is_same_file(path, other)) continue;
+      throw UsageError(fmt::format("--{}: found {}, which is {}; allowed: another name",
+                                   option.name, in_quotes(path), what));
+    }
+    taken.emplace_back(fmt::format("what --{} writes", option.name), path);
+  }
+}
+
 }  // namespace
 
 void check_written_files(const CommandSpec& command, const ParsedOptions& options) {
+  check_apart(command, options);
   for (const OptionSpec& option : command.options) {
     const PathUse use = option.path;
     if (use == PathUse::none || use == PathUse::reads || !options.has(option.name)) continue;

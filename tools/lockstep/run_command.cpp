@@ -46,7 +46,7 @@ constexpr std::array kRunOptions{
                "Change a value of the scenario before it is read: a dotted path or a JSON pointer, "
                "and a JSON value or a plain string. "
                "A number without a unit is in s, B, B/s, FLOP/s or W.",
-               "--set cluster.nodes=384 --set cluster.fabric.link_bandwidth=\"200 Gb/s\""},
+               "--set cluster.nodes=384 --set cluster.fabric.leaf_oversubscription=2"},
     kFormatOption,
     OptionSpec{
         "profile", 0, "FILE|NAME", true,

@@ -71,6 +71,10 @@ TEST_CASE("step_flops: recomputation adds the forward pass of the layers, or the
   job.recompute = Recompute::selective;
   const double again = (step_flops(job).hardware - step_flops(job).full).base_units();
   CHECK(again == doctest::Approx(4 * B * l * s * s * h).epsilon(1e-9));
+  // A flash kernel does that within its backward pass, recomputation or not.
+  CHECK(step_flops(job, AttentionKernel::flash2).hardware == step_flops(job).full);
+  job.modules.fused_attention = true;
+  CHECK(step_flops(job, AttentionKernel::flash2).hardware == step_flops(job).hardware);
   job.recompute = Recompute::full;
   const double forward = (step_flops(job).hardware - step_flops(job).full).base_units();
   CHECK(forward == doctest::Approx(B * s * l * (24 * h * h + 4 * s * h)).epsilon(1e-9));

@@ -89,10 +89,10 @@ TEST_CASE("facility presets: never below 1, never cheaper in the heat, water bel
 }
 
 TEST_CASE("nodes_under: the count that a limit was made of, and one less below it") {
-  const Watts node{10'000}, fabric{500};
-  CHECK(nodes_under(Watts{1.2 * 10'500 * 77}, node, fabric, 1.2) == 77);
-  CHECK(nodes_under(Watts{1.2 * 10'500 * 77 - 10}, node, fabric, 1.2) == 76);
-  CHECK(nodes_under(Watts{1}, node, fabric, 1.2) == 0);
+  const Watts node{1.2 * 10'500};
+  CHECK(nodes_under(77 * node, node) == 77);
+  CHECK(nodes_under(77 * node - Watts{10}, node) == 76);
+  CHECK(nodes_under(Watts{1}, node) == 0);
 }
 
 }  // namespace lockstep

@@ -136,10 +136,15 @@ TEST_CASE("step_power: levels go down from training to idle, and the site fits w
   CHECK(power.levels.waiting.facility > power.levels.starting.facility);
   CHECK(power.levels.starting.facility > power.levels.idle.facility);
   CHECK(power.levels.idle.facility > Watts{});
-  const double mean = mean_power(power.facility).base_units();
-  const StepPower site =
-      run(scenario(R"({"site_limit": )" + std::to_string(std::ceil(mean)) + "}"));
-  CHECK(site.site_nodes == 4);
+  const double high = power.facility_meter.high.base_units();
+  const auto under = [](double watts) {
+    return run(scenario(R"({"site_limit": )" + std::to_string(watts) + "}"));
+  };
+  CHECK(under(std::ceil(high)).site_nodes == 4);
+  // Too much for the limit means that fewer nodes fit than there are.
+  const StepPower exceeded = under(high - 2);
+  CHECK(exceeded.above(Watts{high - 2}) > Watts{});
+  CHECK(exceeded.site_nodes == 3);
   CHECK(run(scenario(R"({"site_limit": "1 kW"})")).site_nodes == 0);
 }
 

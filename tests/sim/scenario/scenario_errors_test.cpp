@@ -44,6 +44,9 @@ constexpr std::array kMistakes{
             "Did you mean \"fat_tree\"?"},
     Mistake{"cluster.fabric.routing=ecpm", "/cluster/fabric/routing", "\"ecpm\"",
             "spray, ecmp, adaptive, minhop, updn, ftree, tables. Did you mean \"ecmp\"?"},
+    Mistake{
+        "cluster.fabric=no_network", "/cluster/fabric", "\"no_network\"",
+        "a fabric between the 192 nodes, which share no NVLink domain. Did you mean \"ideal\"?"},
     Mistake{"precision=bf6", "/precision", "\"bf6\"",
             "fp16, bf16, fp8, mxfp8, nvfp4. Did you mean \"bf16\"?"},
     Mistake{"recompute=selectve", "/recompute", "\"selectve\"",
