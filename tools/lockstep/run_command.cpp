@@ -16,6 +16,7 @@
 #include "sim/answer/answer.hpp"
 #include "sim/measured/row_document.hpp"
 #include "sim/scenario/scenario_file.hpp"
+#include "sim/scenario/shipped_scenarios.hpp"
 #include "sim/step/step.hpp"
 #include "tools/console/assertion.hpp"
 #include "tools/console/progress.hpp"
@@ -475,7 +476,7 @@ Exit run_run(const ParsedOptions& options, Console& console) {
       throw UsageError(
           fmt::format("lockstep run: no scenario file; usage: lockstep {}", kRunSpec.usage));
     }
-    const std::string& path = options.positionals.front();
+    const std::string path = scenario_path(options.positionals.front(), presets);
     return answer_run(path, scenario_text(path, presets), options, console);
   }
   const std::vector<std::string> sets = changes_of(options);
