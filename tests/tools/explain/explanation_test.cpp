@@ -11,6 +11,7 @@
 
 #include "models/base/input_error.hpp"
 #include "sim/answer/formulas.hpp"
+#include "tests/support/presets.hpp"
 #include "tests/tools/ran.hpp"
 
 namespace lockstep::test {
@@ -18,19 +19,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-const PresetStore& presets() {
-  static const PresetStore store;
-  return store;
-}
-
-ScenarioAnswer answer_to(const std::string& name, std::vector<std::string> set = {}) {
+ScenarioAnswer explained_answer(const std::string& name, std::vector<std::string> set = {}) {
   return answer_scenario(LOCKSTEP_SOURCE_DIR "/scenarios/" + name, presets(),
                          {.set = std::move(set), .allow_oom = true, .trajectories = 20});
 }
 
 /// The number at the path of an input of a formula.
-std::optional<double> input_at(const ScenarioAnswer& answer, const Formula& formula,
-                               std::string_view name) {
+std::optional<double> explained_input(const ScenarioAnswer& answer, const Formula& formula,
+                                      std::string_view name) {
   for (const FormulaInput& input : inputs_of(formula)) {
     if (input.name == name) return answer.number(input.path);
   }
@@ -53,16 +49,17 @@ TEST_CASE("formulas: every number of the first level of every answer has one") {
 TEST_CASE("formulas: an expression of the inputs is the value, wherever all of them are there") {
   std::set<std::string> tried;
   for (const ScenarioAnswer& answer :
-       {answer_to("gpt3-175b-selene.json"), answer_to("llama3-405b-54days.json"),
-        answer_to("power/llama3-405b-16k-power.json", {"power.site_limit=30 MW"}),
-        answer_to("gpt3-175b-selective.json", {"batch.sequences=128", "batch.tokens=4096"}),
-        answer_to("rl/grpo-llama3-8b-colocated.json")}) {
+       {explained_answer("gpt3-175b-selene.json"), explained_answer("llama3-405b-54days.json"),
+        explained_answer("power/llama3-405b-16k-power.json", {"power.site_limit=30 MW"}),
+        explained_answer("gpt3-175b-selective.json", {"batch.sequences=128", "batch.tokens=4096"}),
+        explained_answer("rl/grpo-llama3-8b-colocated.json")}) {
     for (const std::string& field : explained_fields(answer.kind())) {
       const Formula& formula = *formula_of(answer.kind(), field);
       const std::optional<double> shown = answer.number(field);
       if (!formula.arithmetic || !shown) continue;
-      const std::optional<double> worked_out = evaluate(
-          formula.text, [&](std::string_view name) { return input_at(answer, formula, name); });
+      const std::optional<double> worked_out = evaluate(formula.text, [&](std::string_view name) {
+        return explained_input(answer, formula, name);
+      });
       CAPTURE(field);
       CAPTURE(name_of(answer.kind()));
       REQUIRE(worked_out.has_value());
@@ -86,7 +83,7 @@ TEST_CASE("formulas: an expression without one of its values has none") {
 }
 
 TEST_CASE("lockstep explain: an input is from its preset with its source, or from the scenario") {
-  const ScenarioAnswer answer = answer_to("gpt3-175b-selene.json");
+  const ScenarioAnswer answer = explained_answer("gpt3-175b-selene.json");
   const Explanation mfu = explain("f", answer, "mfu", presets());
   REQUIRE(mfu.inputs.size() == 2);
   CHECK(mfu.inputs[1].from.starts_with("gpus/a100_sxm4_80gb.json: peak_bf16 312 TFLOP/s, "));
@@ -99,7 +96,8 @@ TEST_CASE("lockstep explain: an input is from its preset with its source, or fro
 }
 
 TEST_CASE("lockstep explain: the nearest published run of a published job is that run") {
-  const Explanation step = explain("f", answer_to("gpt3-175b-selene.json"), "step_s", presets());
+  const Explanation step =
+      explain("f", explained_answer("gpt3-175b-selene.json"), "step_s", presets());
   REQUIRE(step.nearest.size() == 5);
   CHECK(step.nearest.front().gpu == "a100_sxm4_80gb");
   CHECK(step.nearest.front().gpus == 1536);
