@@ -179,6 +179,7 @@ constexpr std::array kFormulas{
     Formula{"simulated_s", "j", false, "time of the fabric until what was asked for is over", ""},
     Formula{"slowdown_max", "j", false,
             "step beside the others over step alone, of the job that is slowed most", ""},
+    Formula{"links_used", "j", false, "links over which at least one byte went", ""},
     Formula{"training_gpus", "l", false, "product of the training layout's widths", ""},
     Formula{"generation_gpus", "l", false, "nodes that generate, 0 where they train too", ""},
     Formula{"generation_s", "l", false,

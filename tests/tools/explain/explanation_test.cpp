@@ -52,6 +52,12 @@ TEST_CASE("formulas: an expression of the inputs is the value, wherever all of t
        {explained_answer("gpt3-175b-selene.json"), explained_answer("llama3-405b-54days.json"),
         explained_answer("power/llama3-405b-16k-power.json", {"power.site_limit=30 MW"}),
         explained_answer("gpt3-175b-selective.json", {"batch.sequences=128", "batch.tokens=4096"}),
+        explained_answer("power/llama3-405b-16k-power.json",
+                         {R"(run={"duration": "2 d", "reliability": "llama3_54_days",
+                                   "checkpoint": {"to": "storage", "interval": "30 min",
+                                                  "storage": "tectonic_llama3"},
+                                   "recovery": {"detects_crash": "1 min", "detects_hang": "10 min",
+                                                "diagnoses": "2 min", "restarts": "5 min"}})"}),
         explained_answer("rl/grpo-llama3-8b-colocated.json")}) {
     for (const std::string& field : explained_fields(answer.kind())) {
       const Formula& formula = *formula_of(answer.kind(), field);
