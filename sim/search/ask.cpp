@@ -249,4 +249,12 @@ std::string ask_scenario(const Ask& ask, const std::vector<std::string>& sets,
   throw told_of_option(error);
 }
 
+ScenarioKind asked_kind(const Ask& ask, const std::vector<std::string>& sets,
+                        const PresetStore& presets) try {
+  return scenario_kind(JsonCursor::parse(
+      std::string(kAskedFile), write_json(filled_in(ask, presets)), JsonStyle::plain, sets));
+} catch (const InputError& error) {
+  throw told_of_option(error);
+}
+
 }  // namespace lockstep

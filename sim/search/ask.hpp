@@ -14,6 +14,7 @@
 
 #include "sim/scenario/preset_store.hpp"
 #include "sim/scenario/scenario.hpp"
+#include "sim/scenario/scenario_file.hpp"
 
 namespace lockstep {
 
@@ -52,5 +53,10 @@ struct AskOptions {
 /// in its name ("--node: found ..."), and where no layout fits.
 std::string ask_scenario(const Ask& ask, const std::vector<std::string>& sets,
                          const PresetStore& presets, const AskOptions& options = {});
+
+/// What the scenario is about that the question and `sets` make, before a layout is searched.
+/// Throws InputError as ask_scenario() does.
+ScenarioKind asked_kind(const Ask& ask, const std::vector<std::string>& sets,
+                        const PresetStore& presets);
 
 }  // namespace lockstep

@@ -23,6 +23,7 @@ std::vector<const Command*> commands() {
       &sweep_command(),
       &plan_command(),
       &tune_command(),
+      &explain_command(),
       &compare_command(),
       &comm_command(),
       &replay_command(),

@@ -12,6 +12,7 @@ const Command& run_command();
 const Command& sweep_command();
 const Command& plan_command();
 const Command& tune_command();
+const Command& explain_command();
 const Command& compare_command();
 const Command& comm_command();
 const Command& validate_command();

@@ -11,6 +11,7 @@
 #include "models/base/output_file.hpp"
 #include "models/base/text_file.hpp"
 #include "sim/scenario/read_traffic.hpp"
+#include "sim/scenario/shipped_scenarios.hpp"
 #include "sim/traffic/traffic_congestion.hpp"
 #include "tools/console/assertion.hpp"
 #include "tools/console/shared_options.hpp"
@@ -249,9 +250,9 @@ Exit run_comm(const ParsedOptions& options, Console& console) {
     throw UsageError(
         fmt::format("lockstep comm: no scenario file; usage: lockstep {}", kCommSpec.usage));
   }
-  const std::string& file = options.positionals.front();
   check_jobs(options);
   const PresetStore presets(options.all("presets"));
+  const std::string file = scenario_path(options.positionals.front(), presets);
   const std::vector<std::string> sets = options.all("set");
   const JsonCursor root = JsonCursor::parse(file, read_text_file(file), JsonStyle::plain, sets);
   if (root.find("collective")) return run_collectives(root, presets, options, console);

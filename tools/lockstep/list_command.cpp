@@ -17,17 +17,20 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::array kListOptions{kFormatOption, kPresetsOption, kOutputOption};
 
-constexpr std::array<std::string_view, 2> kListExamples{"lockstep list gpus",
-                                                        "lockstep list models --format csv"};
+constexpr std::array<std::string_view, 3> kListExamples{
+    "lockstep list gpus", "lockstep list scenarios", "lockstep list models --format csv"};
 constexpr CommandSpec kListSpec{
     .name = "list",
     .usage =
         "list gpus|nodes|models|stacks|nvlinks|fabrics|fabric-kinds|routings|transports|"
-        "reliability|storages|chassis|facilities|clusters|profiles|collectives|algorithms|"
+        "reliability|storages|chassis|facilities|clusters|profiles|scenarios|collectives|"
+        "algorithms|"
         "schedules|fields [options]",
     .summary = "List what scenarios can name: GPUs, nodes, models, software, ...",
     .about =
-        "Lists the presets of a kind, or what is built in: collectives, algorithms, schedules, "
+        "Lists the presets of a kind, the scenarios that ship (`lockstep run NAME` takes them by "
+        "name),\n"
+        "or what is built in: collectives, algorithms, schedules, "
         "kinds\n"
         "of fabrics and their routings, and the members of answers with units and meaning.",
     .positionals = 1,
@@ -103,7 +106,7 @@ std::vector<PresetRow> built_in_rows(const ListKind& kind, const PresetStore& pr
   const Listing listing = kind.list(presets);
   std::vector<std::string> names;
   for (const auto& row : listing.rows) {
-    if (row[0] == name && kind.singular == "field") {
+    if (row[0] == name && (kind.singular == "field" || kind.singular == "scenario")) {
       std::vector<PresetRow> values;
       for (std::size_t c = 1; c < row.size(); ++c) {
         values.push_back({listing.columns[c].name, row[c], "", ""});

@@ -20,6 +20,7 @@
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/scenario/rl_spec.hpp"
 #include "sim/scenario/run_spec.hpp"
+#include "sim/scenario/shipped_scenarios.hpp"
 #include "tools/console/options.hpp"
 #include "tools/lockstep/command_fields.hpp"
 #include "topologies/fabrics/fabric.hpp"
@@ -284,6 +285,14 @@ Listing list_profiles(const PresetStore& presets) {
   return out;
 }
 
+Listing list_scenarios(const PresetStore& presets) {
+  Listing out{{{"name", "name", false}, {"command", "for", false}, {"about", "about", false}}, {}};
+  for (const ShippedScenario& each : shipped_scenarios(presets)) {
+    out.rows.push_back({each.name, "lockstep " + each.command, each.sentence});
+  }
+  return out;
+}
+
 /// The kinds that are a table in the code: name, summary, source.
 template <class Kinds>
 Listing list_table(const Kinds& kinds) {
@@ -353,6 +362,7 @@ constexpr std::array kKinds{
     ListKind{"clusters", "cluster", "clusters that somebody built", true, list_clusters},
     ListKind{"profiles", "profile", "kernels and collectives as they were timed", true,
              list_profiles},
+    ListKind{"scenarios", "scenario", "scenarios that ship, by name", false, list_scenarios},
     ListKind{"collectives", "collective", "collective operations", false, list_collectives},
     ListKind{"algorithms", "algorithm", "algorithms of collectives", false, list_algorithms},
     ListKind{"schedules", "schedule", "pipeline schedules", false, list_schedules},

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
-#include <functional>
 #include <memory>
 #include <ostream>
 #include <utility>
@@ -12,13 +11,12 @@
 #include "models/base/output_file.hpp"
 #include "models/base/quantity.hpp"
 #include "models/base/text_file.hpp"
-#include "sim/answer/advice.hpp"
 #include "sim/answer/answer.hpp"
 #include "sim/measured/row_document.hpp"
 #include "sim/scenario/scenario_file.hpp"
+#include "sim/scenario/shipped_scenarios.hpp"
 #include "sim/step/step.hpp"
 #include "tools/console/assertion.hpp"
-#include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/lockstep/ask/ask_options.hpp"
 #include "tools/lockstep/claim_text.hpp"
@@ -35,8 +33,7 @@
 #include "tools/lockstep/schedule_svg.hpp"
 #include "tools/lockstep/trace_export.hpp"
 #include "tools/lockstep/trace_writer.hpp"
-#include "tools/lockstep/vary/advice_table.hpp"
-#include "tools/lockstep/vary/vary.hpp"
+#include "tools/lockstep/vary/run_varied.hpp"
 
 namespace lockstep {
 namespace {
@@ -374,66 +371,6 @@ std::string scenario_text(const std::string& path, const PresetStore& presets) {
   return place.row.empty() ? text : row_scenario_text(place, text, presets);
 }
 
-/// Options whose answer is of one point, not of several.
-void check_varied(const ParsedOptions& options) {
-  constexpr std::array<std::string_view, 12> kOfOnePoint{
-      "trace",  "svg",    "chakra", "goal",       "power-trace",    "report",
-      "assert", "jitter", "advise", "hash-seeds", "explain-fabric", "optimise"};
-  for (const std::string_view option : kOfOnePoint) {
-    if (!options.has(option)) continue;
-    throw UsageError(fmt::format(
-        "lockstep run: found --{} beside --vary; allowed: one of them, for a scenario without "
-        "\"run\"",
-        option));
-  }
-}
-
-/// The answers over --vary, each to the text that `text_of` gives for a point's changes.
-Exit run_varied(const std::string& path,
-                const std::function<std::string(const std::vector<std::string>&)>& text_of,
-                const PresetStore& presets, const ParsedOptions& options, Console& console) {
-  check_varied(options);
-  const std::string format = options.choice("format", kFormats);
-  std::vector<VaryAxis> axes = parse_axes(options.all("vary"));
-  Progress progress(console.err, "points", points_of(axes), console.err_is_terminal);
-  const auto answer_to = [&](const std::vector<std::string>& point) {
-    Question question{.set = changes_of(options),
-                      .profiles = options.all("profile"),
-                      .folding = folding_of(options),
-                      .allow_oom = true};
-    question.set.insert(question.set.end(), point.begin(), point.end());
-    const std::string text = text_of(question.set);
-    return answer_text(path, text, presets, question);
-  };
-  const Varied varied = vary(path, std::move(axes), answer_to, [&] { progress.one_done(); });
-  write_output(format == "json" ? Answer(JsonText(varied_json(varied)))
-               : format == "csv"
-                   ? Answer(varied_csv(varied))
-                   : Answer::terminal(varied_table(varied, output_style(options, console))),
-               options, console);
-  return Exit::ok;
-}
-
-/// What would help the step most.
-Exit run_advice(const std::string& path, const std::string& text, const PresetStore& presets,
-                const ParsedOptions& options, Console& console) {
-  const std::string format = options.choice("format", kFormats);
-  Progress progress(console.err, "changes", 1, console.err_is_terminal);
-  const Advice advice =
-      advise(path, text, presets,
-             {.set = changes_of(options),
-              .profiles = options.all("profile"),
-              .folding = folding_of(options),
-              .allow_oom = options.has("allow-oom")},
-             [&](std::size_t done, std::size_t most) { progress.update(done, most); });
-  write_output(format == "json" ? Answer(JsonText(advice_json(advice)))
-               : format == "csv"
-                   ? Answer(advice_csv(advice))
-                   : Answer::terminal(advice_table(advice, output_style(options, console))),
-               options, console);
-  return Exit::ok;
-}
-
 /// The answer to the scenario in a text, which stands in the folder of `path`.
 Exit answer_run(const std::string& path, const std::string& text, const ParsedOptions& options,
                 Console& console) {
@@ -475,14 +412,11 @@ Exit run_run(const ParsedOptions& options, Console& console) {
       throw UsageError(
           fmt::format("lockstep run: no scenario file; usage: lockstep {}", kRunSpec.usage));
     }
-    const std::string& path = options.positionals.front();
+    const std::string path = scenario_path(options.positionals.front(), presets);
     return answer_run(path, scenario_text(path, presets), options, console);
   }
   const std::vector<std::string> sets = changes_of(options);
-  const bool weeks = std::ranges::any_of(sets, [](const std::string& set) {
-    return set.starts_with("run.") || set.starts_with("run=") || set.starts_with("/run");
-  });
-  if (options.has("vary") && !weeks) {
+  if (options.has("vary") && asked_kind(*ask, sets, presets) != ScenarioKind::run) {
     const auto text_of = [&](const std::vector<std::string>& point) {
       return asked_text(*ask, point, options, presets, console);
     };

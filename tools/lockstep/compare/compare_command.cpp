@@ -1,6 +1,7 @@
 #include <array>
 #include <fmt/format.h>
 
+#include "sim/scenario/shipped_scenarios.hpp"
 #include "tools/console/interrupt.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
@@ -60,8 +61,8 @@ Exit run_compare(const ParsedOptions& options, Console& console) {
     Progress progress(console.err, "simulations", 1,
                       console.err_is_terminal && !options.has("quiet"));
     comparison = compare(
-        {.a = options.positionals[0],
-         .b = options.positionals[1],
+        {.a = scenario_path(options.positionals[0], presets),
+         .b = scenario_path(options.positionals[1], presets),
          .sets = options.all("set"),
          .folding = folding_of(options),
          .metric = options.get("metric"),

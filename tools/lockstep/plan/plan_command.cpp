@@ -13,6 +13,7 @@
 #include "models/base/output_file.hpp"
 #include "models/base/text_file.hpp"
 #include "models/base/write_json.hpp"
+#include "sim/scenario/shipped_scenarios.hpp"
 #include "sim/search/read_plan.hpp"
 #include "tools/console/interrupt.hpp"
 #include "tools/console/progress.hpp"
@@ -164,7 +165,7 @@ Exit run_plan(const ParsedOptions& options, Console& console) {
   const std::string format = format_of(options);
   if (options.has("report")) (void)chart_library();
   const PresetStore presets(options.all("presets"));
-  const std::string& path = options.positionals.front();
+  const std::string path = scenario_path(options.positionals.front(), presets);
   const std::string text = read_text_file(path);
   PlanSpec spec =
       read_plan(path, text, presets, changes_of_plan(options, JsonCursor::parse(path, text)));

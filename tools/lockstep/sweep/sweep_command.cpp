@@ -8,6 +8,7 @@
 #include "models/base/input_error.hpp"
 #include "models/base/number_text.hpp"
 #include "models/base/output_file.hpp"
+#include "sim/scenario/shipped_scenarios.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/sweep/engine.hpp"
@@ -234,10 +235,10 @@ Exit run_sweep(const ParsedOptions& options, Console& console) {
   const std::string engine_name = options.choice("engine", kEngines);
   check_engine(options, engine_name);
   const int jobs = whole_number(options, "jobs", all_cores(), kMostJobs);
-  Sweep sweep = load_sweep(words.file, options.get("stack"));
+  const PresetStore presets(options.all("presets"));
+  Sweep sweep = load_sweep(scenario_path(words.file, presets), options.get("stack"));
   sweep.folding = folding_of(options);
   const SweepObjective objective = read_objective(sweep, options.get("objective"), "--objective");
-  const PresetStore presets(options.all("presets"));
   const std::vector<std::uint32_t> numbers = checked_points(sweep, jobs);
   if (!numbers.empty()) {
     require_known_keys(sweep, PointMaker(sweep).make(numbers.front()).scenario, presets);

@@ -17,6 +17,7 @@
 #include "sim/scenario/read_residuals.hpp"
 #include "sim/scenario/run_spec.hpp"
 #include "sim/scenario/scenario_file.hpp"
+#include "sim/scenario/shipped_scenarios.hpp"
 #include "sim/search/search_base.hpp"
 #include "sim/search/tuned_scenario.hpp"
 #include "tools/console/interrupt.hpp"
@@ -220,7 +221,7 @@ Exit run_tune(const ParsedOptions& options, Console& console) {
   }
   const bool by_mfu = options.choice("objective", kObjectives) == "mfu";
   const PresetStore presets(options.all("presets"));
-  const std::string& path = options.positionals.front();
+  const std::string path = scenario_path(options.positionals.front(), presets);
   const std::vector<std::string> sets = changes_of(options);
   const std::string text = read_text_file(path);
   const JsonCursor root = JsonCursor::parse(path, text, JsonStyle::plain, sets);

@@ -1,0 +1,330 @@
+#include "sim/answer/formulas.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstdlib>
+
+#include "sim/answer/fields.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr StepTime kTime = StepTime::proportional, kRate = StepTime::inverse;
+constexpr std::string_view kMachine =
+    "gpus nodes peak=hardware.peak_flops_per_gpu memory=hardware.hbm_bytes_per_s "
+    "nvlink=hardware.nvlink_bytes_per_s nics=hardware.nics_per_node nic=hardware.nic_bytes_per_s "
+    "parameters=job.parameters sequences=job.batch.sequences micro=job.batch.micro "
+    "tokens=job.batch.tokens";
+constexpr std::string_view kMemory =
+    "parameters=job.parameters micro=job.batch.micro tokens=job.batch.tokens gpus "
+    "capacity=hardware.hbm_bytes";
+constexpr std::string_view kPower = "gpu=power.gpu.mean_w node=power.node.mean_w nodes step_s";
+constexpr std::string_view kRun = "step_s gpus trajectories";
+constexpr std::string_view kRollout =
+    "replicas generation_gpus response_mean_tokens sequences_mean";
+
+constexpr std::array kFormulas{
+    Formula{"step_s", "s", false,
+            "end of the last event of one training step: kernels at what the card and the software "
+            "reach, messages over links that share their bandwidth, in the order of the schedule",
+            kMachine, kTime},
+    Formula{"step_s", "r", false, "one healthy step, simulated as for a scenario without \"run\"",
+            "gpus nodes", kTime},
+    Formula{"step_s", "l", false,
+            "end of the step's last phase: generation, scores, training, offloading and weights to "
+            "the engine, one after another or beside each other as the schedule says",
+            "generation_s scores_s training_s offload_s weight_sync_s", kTime},
+    Formula{"step_s_low", "sr", true, "step_s * low", "step_s low=interval.low"},
+    Formula{"step_s_high", "sr", true, "step_s * high", "step_s high=interval.high"},
+    Formula{"exact_low_s", "sl", false,
+            "step_s, less what replicas that were not simulated could be faster by", "step_s"},
+    Formula{"exact_high_s", "sl", false,
+            "step_s, and what replicas that were not simulated could be slower by", "step_s"},
+    Formula{"hash_least_s", "srl", false, "least of step_s over the draws of --hash-seeds",
+            "step_s"},
+    Formula{"hash_median_s", "srl", false, "median of step_s over the draws of --hash-seeds",
+            "step_s"},
+    Formula{"hash_most_s", "srl", false, "most of step_s over the draws of --hash-seeds", "step_s"},
+    Formula{"mfu", "s", true, "tflops_per_gpu * 1e12 / peak",
+            "tflops_per_gpu peak=hardware.peak_flops_per_gpu", kRate},
+    Formula{"mfu", "r", false,
+            "model FLOP of a healthy step, attention in full, over step_s and the peak of all GPUs",
+            "step_s gpus", kRate},
+    Formula{"mfu_causal", "s", true, "tflops_per_gpu_causal * 1e12 / peak",
+            "tflops_per_gpu_causal peak=hardware.peak_flops_per_gpu", kRate},
+    Formula{"hfu", "s", false,
+            "FLOP of a step, what recomputation repeats included, over step_s and the peak of all "
+            "GPUs",
+            "mfu step_s peak=hardware.peak_flops", kRate},
+    Formula{"tokens_per_s", "s", true, "tokens_per_step / step_s", "tokens_per_step step_s", kRate},
+    Formula{"tokens_per_s_per_gpu", "s", true, "tokens_per_s / gpus", "tokens_per_s gpus", kRate},
+    Formula{"tokens_per_s_per_gpu", "l", true, "tokens_per_step / step_s / gpus",
+            "tokens_per_step step_s gpus", kRate},
+    Formula{"tflops_per_gpu", "s", false,
+            "model FLOP of a step (six for each parameter of a product and token, and those of "
+            "attention in full) over step_s and gpus",
+            "parameters=job.active_parameters tokens_per_step step_s gpus", kRate},
+    Formula{"tflops_per_gpu_causal", "s", false, "as tflops_per_gpu, with half of attention",
+            "parameters=job.active_parameters tokens_per_step step_s gpus", kRate},
+    Formula{"tokens_per_step", "s", true, "sequences * tokens",
+            "sequences=job.batch.sequences tokens=job.batch.tokens"},
+    Formula{"tokens_per_step", "l", false, "prompts and responses that the step trains on",
+            "response_mean_tokens"},
+    Formula{"gpus", "s", false, "product of the layout's widths: tensor, context, pipeline, data",
+            "nodes of=hardware.gpus_per_node"},
+    Formula{"gpus", "r", false, "product of the layout's widths: tensor, context, pipeline, data",
+            "nodes"},
+    Formula{"gpus", "l", false, "those that train, and those that generate where they are others",
+            "training_gpus generation_gpus"},
+    Formula{"nodes", "sr", false, "as the scenario or its cluster says", ""},
+    Formula{"peak_memory_gib", "s", false,
+            "weights, gradients, optimiser, activations, buffers, context and the framework's "
+            "reserve on the fullest stage (\"stages\" has each)",
+            kMemory},
+    Formula{"needed_memory_gib", "s", false,
+            "as peak_memory_gib, without what the allocator would give back", kMemory},
+    Formula{"peak_memory_stage", "s", false, "stage with the largest memory", "peak_memory_gib"},
+    Formula{"usable_memory_gib", "s", false,
+            "memory of the card less what its driver and the scenario keep", "memory_capacity_gib"},
+    Formula{"memory_capacity_gib", "s", true, "capacity / 1073741824",
+            "capacity=hardware.hbm_bytes"},
+    Formula{"training_tokens", "s", false, "as the scenario says", ""},
+    Formula{"time_to_train_s", "s", true, "training_tokens / tokens_per_s",
+            "training_tokens tokens_per_s", kTime},
+    Formula{"gpu_hours", "s", true, "gpus * time_to_train_s / 3600", "gpus time_to_train_s", kTime},
+    Formula{"gpu_hours", "r", true, "gpus * wall_s / 3600", "gpus wall_s"},
+    Formula{"usd_per_gpu_hour", "s", false, "as the scenario says, else the card's list price", ""},
+    Formula{"price_usd", "s", true, "gpu_hours * usd_per_gpu_hour", "gpu_hours usd_per_gpu_hour",
+            kTime},
+    Formula{"price_usd", "r", false, "held_gpu_hours at the price of a GPU hour", "held_gpu_hours"},
+    Formula{"facility_mean_w", "s", false,
+            "power of GPUs in each phase of the step, and of what is around them, through power "
+            "supplies, cooling and transformers; mean over the step",
+            kPower},
+    Formula{"facility_mean_w", "r", false,
+            "power of the site in each state of the run, weighted by its time", "step_s gpus"},
+    Formula{"facility_peak_w", "s", false, "the same at the instant of the most", kPower},
+    Formula{"energy_per_step_j", "s", true, "facility_mean_w * step_s", "facility_mean_w step_s"},
+    Formula{"energy_j", "s", false, "facility_mean_w over the time that power.bill is of",
+            "facility_mean_w"},
+    Formula{"energy_j", "r", false, "facility_mean_w over the wall time", "facility_mean_w wall_s"},
+    Formula{"joules_per_token", "s", true, "energy_per_step_j / tokens_per_step",
+            "energy_per_step_j tokens_per_step"},
+    Formula{"joules_per_token", "r", false, "energy_j over the tokens that the run trains on",
+            "energy_j"},
+    Formula{"tonnes_co2", "sr", false,
+            "energy_j at the grid's carbon intensity, hour by hour where "
+            "the scenario has hours",
+            "energy_j"},
+    Formula{"capital_usd", "s", false, "machines, network and building at the scenario's prices",
+            "gpus nodes"},
+    Formula{"capital_usd", "r", true,
+            "capital_machines_usd + capital_network_usd + capital_building_usd",
+            "capital_machines_usd capital_network_usd capital_building_usd"},
+    Formula{"owned_usd", "s", false,
+            "what the capital loses in value meanwhile, and energy, people and hosting",
+            "capital_usd energy_j"},
+    Formula{"owned_usd", "r", true, "write_off_usd + running_usd", "write_off_usd running_usd"},
+    Formula{"site_limit_w", "sr", false, "power.site_limit, else the cluster preset's", ""},
+    Formula{"site_peak_w", "sr", false,
+            "the most that a meter at the site reads, whose window smooths the swing of a step",
+            "step_s"},
+    Formula{"site_excess_w", "sr", true, "site_peak_w - site_limit_w", "site_peak_w site_limit_w"},
+    Formula{"goodput", "r", false,
+            "time that advances training over wall time, mean of random runs with failures, "
+            "restarts and checkpoints",
+            kRun},
+    Formula{"goodput_half_width_95", "r", false,
+            "1.96 standard errors of goodput over the runs that were drawn",
+            "goodput trajectories"},
+    Formula{"wall_s", "r", false, "mean wall time of the runs that were drawn", kRun},
+    Formula{"interruptions", "r", false, "mean count of failures that stop the job", kRun},
+    Formula{"mttf_s", "r", false, "all wall time over all interruptions", "wall_s interruptions"},
+    Formula{"mttf_at_least_s", "r", false,
+            "lower end by the counts that a Poisson law gives with 95 % confidence",
+            "wall_s interruptions trajectories"},
+    Formula{"useful_flops_share", "r", true, "mfu * goodput", "mfu goodput", kRate},
+    Formula{"held_gpu_hours", "r", false, "gpu_hours, and those of hot spares", "gpu_hours"},
+    Formula{"trajectories", "r", false,
+            "run.trajectories or --trajectories; more until "
+            "run.within is kept",
+            ""},
+    Formula{"finished_share", "r", false, "runs that did all of their work over all",
+            "trajectories"},
+    Formula{"checkpoints", "r", false, "mean count of checkpoints that were written", kRun},
+    Formula{"checkpoint_bytes", "r", false,
+            "weights and optimiser state of the model in the precisions that are kept", ""},
+    Formula{"unreadable_checkpoints", "r", false, "mean count of checkpoints found unreadable",
+            "checkpoints"},
+    Formula{"data_read_bytes_per_s", "r", false, "bytes of a sample by the samples of a second",
+            "step_s"},
+    Formula{"data_speed", "r", false, "speed of the job over one that never waits for data",
+            "data_read_bytes_per_s"},
+    Formula{"capital_machines_usd", "r", false, "nodes at the scenario's price", "nodes"},
+    Formula{"capital_network_usd", "r", false, "switches and cables at the scenario's prices",
+            "nodes"},
+    Formula{"capital_building_usd", "r", false, "the building at the scenario's price per watt",
+            "gpu_nameplate_w"},
+    Formula{"write_off_usd", "r", false,
+            "each part of the capital over its life, for the run's "
+            "time",
+            "capital_usd wall_s"},
+    Formula{"running_usd", "r", false, "energy, people and hosting for the run's time",
+            "energy_j wall_s"},
+    Formula{"owned_usd_per_trillion_tokens", "r", false, "owned_usd over the tokens trained on",
+            "owned_usd"},
+    Formula{"owned_usd_per_eflop", "r", false, "owned_usd over the model FLOP done", "owned_usd"},
+    Formula{"gpu_nameplate_w", "r", false, "GPUs at their datasheet's power", "gpus"},
+    Formula{"simulated_s", "j", false, "time of the fabric until what was asked for is over", ""},
+    Formula{"slowdown_max", "j", false,
+            "step beside the others over step alone, of the job that is slowed most", ""},
+    Formula{"links_used", "j", false, "links over which at least one byte went", ""},
+    Formula{"training_gpus", "l", false, "product of the training layout's widths", ""},
+    Formula{"generation_gpus", "l", false, "nodes that generate, 0 where they train too", ""},
+    Formula{"generation_s", "l", false,
+            "rollout: every replica decodes its sequences token by token until the last one ends",
+            kRollout},
+    Formula{"scores_s", "l", false, "forward passes of reward, reference, teacher and value models",
+            "training_gpus"},
+    Formula{"training_s", "l", false, "updates of the step, each a simulated optimiser step",
+            "update_s"},
+    Formula{"offload_s", "l", false, "bytes of the training state over the link to the host",
+            "training_gpus"},
+    Formula{"weight_sync_s", "l", false, "bytes of the weights over the links to the engine",
+            "training_gpus generation_gpus"},
+    Formula{"generated_tokens_per_s", "l", false, "tokens of all responses over generation_s",
+            "response_mean_tokens generation_s"},
+    Formula{"generated_tokens_per_s_per_gpu", "l", false,
+            "generated_tokens_per_s over the GPUs that generate",
+            "generated_tokens_per_s generation_gpus training_gpus"},
+    Formula{"generation_idle_share", "l", false, "share of step_s that the engine's GPUs wait",
+            "generation_s step_s"},
+    Formula{"training_idle_share", "l", false, "share of step_s that the trainers' GPUs wait",
+            "training_s step_s"},
+    Formula{"response_mean_tokens", "l", false, "mean of the lengths that were drawn", ""},
+    Formula{"response_most_tokens", "l", false, "longest of the lengths that were drawn", ""},
+    Formula{"replicas", "l", false, "GPUs that generate over those of a replica",
+            "generation_gpus training_gpus"},
+    Formula{"sequences_mean", "l", false, "sequences decoded at once, mean over generation_s",
+            "replicas"},
+    Formula{"sequences_most", "l", false, "the most sequences decoded at once", "replicas"},
+    Formula{"cache_tokens", "l", false,
+            "memory left beside weights and state, over the bytes of a token's keys and values",
+            "replicas"},
+    Formula{"preempted", "l", false, "how often a sequence had to leave a full cache",
+            "cache_tokens sequences_most"},
+    Formula{"update_s", "l", false, "one optimiser step, simulated like a training step",
+            "training_gpus", kTime},
+    Formula{"training_mfu", "l", false,
+            "model FLOP of an update, attention in full, over update_s and the GPUs' peak",
+            "update_s training_gpus", kRate},
+    Formula{"training_mfu_causal", "l", false, "the same with half of attention",
+            "update_s training_gpus", kRate},
+};
+
+/// A recursive descent over "a + b * (c - 1)".
+class Reader {
+ public:
+  Reader(std::string_view text,
+         const std::function<std::optional<double>(std::string_view)>& value_of)
+      : text_(text), value_of_(value_of) {}
+
+  std::optional<double> sum() {
+    std::optional<double> left = product();
+    while (const char sign = take("+-")) {
+      const std::optional<double> right = product();
+      left = left && right ? std::optional(sign == '+' ? *left + *right : *left - *right)
+                           : std::nullopt;
+    }
+    return left;
+  }
+
+ private:
+  std::optional<double> product() {
+    std::optional<double> left = factor();
+    while (const char sign = take("*/")) {
+      const std::optional<double> right = factor();
+      left = left && right ? std::optional(sign == '*' ? *left * *right : *left / *right)
+                           : std::nullopt;
+    }
+    return left;
+  }
+  std::optional<double> factor() {
+    if (take("(") != 0) {
+      const std::optional<double> inside = sum();
+      (void)take(")");
+      return inside;
+    }
+    const std::size_t begin = at_;
+    while (at_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at_])) != 0 ||
+                                  text_[at_] == '_' || text_[at_] == '.'))
+      ++at_;
+    const std::string word(text_.substr(begin, at_ - begin));
+    if (!word.empty() && std::isdigit(static_cast<unsigned char>(word.front())) != 0)
+      return std::strtod(word.c_str(), nullptr);
+    return value_of_(word);
+  }
+  /// The next character, if it is one of these; 0 otherwise. Blanks before and behind are skipped.
+  char take(std::string_view of) {
+    skip();
+    if (at_ >= text_.size() || of.find(text_[at_]) == std::string_view::npos) return 0;
+    const char found = text_[at_++];
+    skip();
+    return found;
+  }
+  void skip() {
+    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
+  }
+
+  std::string_view text_;
+  const std::function<std::optional<double>(std::string_view)>& value_of_;
+  std::size_t at_ = 0;
+};
+
+char letter_of(AnswerKind kind) {
+  constexpr std::string_view kLetters = "srjl";
+  return kLetters[static_cast<std::size_t>(kind)];
+}
+
+}  // namespace
+
+std::span<const Formula> formulas() { return kFormulas; }
+
+const Formula* formula_of(AnswerKind kind, std::string_view field) {
+  const auto* const found = std::ranges::find_if(kFormulas, [&](const Formula& each) {
+    return each.field == field && each.kinds.find(letter_of(kind)) != std::string_view::npos;
+  });
+  return found == kFormulas.end() ? nullptr : found;
+}
+
+std::vector<FormulaInput> inputs_of(const Formula& formula) {
+  std::vector<FormulaInput> out;
+  std::string_view rest = formula.inputs;
+  while (!rest.empty()) {
+    const std::size_t blank = std::min(rest.find(' '), rest.size());
+    const std::string_view word = rest.substr(0, blank);
+    rest.remove_prefix(std::min(blank + 1, rest.size()));
+    const std::size_t equals = word.find('=');
+    out.push_back(
+        {.name = std::string(word.substr(0, equals)),
+         .path = std::string(equals == std::string_view::npos ? word : word.substr(equals + 1))});
+  }
+  return out;
+}
+
+std::optional<double> evaluate(
+    std::string_view expression,
+    const std::function<std::optional<double>(std::string_view)>& value_of) {
+  return Reader(expression, value_of).sum();
+}
+
+std::vector<std::string> explained_fields(AnswerKind kind) {
+  std::vector<std::string> out;
+  for (const FieldInfo& field : answer_fields(kind)) {
+    if (field.is_number() && field.successor.empty()) out.push_back(field.name);
+  }
+  return out;
+}
+
+}  // namespace lockstep

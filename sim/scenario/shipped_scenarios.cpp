@@ -1,0 +1,113 @@
+#include "sim/scenario/shipped_scenarios.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "models/base/input_error.hpp"
+#include "models/base/text_file.hpp"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kEnding = ".json", kSchemaEnding = ".schema.json";
+
+/// Which command takes what lies in a folder of scenarios; `run` takes the others.
+struct FolderOfCommand {
+  std::string_view folder, command;
+};
+constexpr std::array kFolders{FolderOfCommand{"comm", "comm"}, FolderOfCommand{"plans", "plan"},
+                              FolderOfCommand{"sweeps", "sweep"}};
+
+std::string folder_of_scenarios(const PresetStore& presets) {
+  // A folder of one's own may come first: every folder with presets is looked at.
+  for (const std::string& gpu : presets.names("gpus")) {
+    const fs::path folder = fs::path(presets.path("gpus", gpu)).parent_path().parent_path();
+    for (const char* place : {"../scenarios", "../../scenarios"}) {
+      const fs::path found = (folder / place).lexically_normal();
+      std::error_code ignored;
+      if (fs::is_regular_file(found / "scenario.schema.json", ignored)) return found.string();
+    }
+  }
+  return {};
+}
+
+/// Up to the first full stop that ends a sentence.
+std::string first_sentence(const std::string& text) {
+  for (std::size_t i = 0; i + 2 < text.size(); ++i) {
+    const bool ends = text[i] == '.' && text[i + 1] == ' ';
+    if (ends && std::isupper(static_cast<unsigned char>(text[i + 2])) != 0)
+      return text.substr(0, i + 1);
+  }
+  return text;
+}
+
+std::string_view command_of(const std::string& folder, const Json& scenario) {
+  const auto* const known = std::ranges::find(kFolders, folder, &FolderOfCommand::folder);
+  if (known != kFolders.end()) return known->command;
+  return scenario.contains("collective") || scenario.contains("traffic") ? "comm" : "run";
+}
+
+/// Those of the files whose paths end in ".json" and are no schemas.
+std::vector<fs::path> scenario_files(const std::string& folder) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (name.ends_with(kEnding) && !name.ends_with(kSchemaEnding)) files.push_back(entry->path());
+  }
+  return files;
+}
+
+/// Whether a word can be a name: no folder, no ending, no row, no standard input.
+bool is_name(const std::string& written) {
+  return !written.empty() && written != kStandardInput &&
+         written.find_first_of("/#") == std::string::npos && !written.ends_with(kEnding);
+}
+
+}  // namespace
+
+std::vector<ShippedScenario> shipped_scenarios(const PresetStore& presets) {
+  std::vector<ShippedScenario> out;
+  const std::string folder = folder_of_scenarios(presets);
+  if (folder.empty()) return out;
+  for (const fs::path& file : scenario_files(folder)) {
+    const Json scenario = Json::parse(read_text_file(file.string()));
+    out.push_back(
+        {.name = file.stem().string(),
+         .command = std::string(command_of(file.parent_path().filename().string(), scenario)),
+         .file = file.string(),
+         .sentence = first_sentence(scenario.value("about", std::string()))});
+  }
+  std::ranges::sort(out, {}, &ShippedScenario::name);
+  return out;
+}
+
+std::string scenario_path(const std::string& written, const PresetStore& presets) {
+  std::error_code ignored;
+  if (!is_name(written) || fs::exists(written, ignored)) return written;
+  const std::string folder = folder_of_scenarios(presets);
+  std::vector<std::string> names;
+  for (const fs::path& file : folder.empty() ? std::vector<fs::path>() : scenario_files(folder)) {
+    names.push_back(file.stem().string());
+    if (names.back() == written) return file.string();
+  }
+  std::ranges::sort(names);
+  throw InputError({.file = written,
+                    .pointer = {},
+                    .found = "no such file, and no scenario of that name",
+                    .allowed = "a file, - for standard input, or a name of lockstep list scenarios",
+                    .nearest = nearest_name(written, names)});
+}
+
+}  // namespace lockstep

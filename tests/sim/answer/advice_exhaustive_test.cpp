@@ -1,0 +1,176 @@
+// The change that advice puts first is the best one of a search that knows nothing of it.
+#include <algorithm>
+#include <array>
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "models/base/input_error.hpp"
+#include "sim/answer/advice.hpp"
+#include "sim/scenario/names.hpp"
+#include "tests/support/presets.hpp"
+
+namespace lockstep::test {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Sets = std::vector<std::string>;
+
+/// Ten jobs that differ in what holds them back.
+struct AdvisedJob {
+  std::string_view what, text;
+};
+constexpr std::array kAdvisedJobs{
+    AdvisedJob{"small micro batch, wide tensor parallelism",
+               R"({"model": "llama3_8b", "stack": "megatron_core",
+      "cluster": {"node": "dgx_h100", "nodes": 4}, "parallelism": {"tensor": 8, "data": 4},
+      "batch": {"sequences": 128, "micro": 1, "tokens": 4096}})"},
+    AdvisedJob{"a deep pipeline with few micro batches",
+               R"({"model": "llama2_13b", "stack": "megatron_core",
+      "cluster": {"node": "dgx_h100", "nodes": 4},
+      "parallelism": {"tensor": 2, "pipeline": 8, "data": 2},
+      "batch": {"sequences": 16, "micro": 1, "tokens": 4096}})"},
+    AdvisedJob{"full recomputation that memory does not need",
+               R"({"model": "llama2_7b", "stack": "megatron_core", "recompute": "full",
+      "cluster": {"node": "dgx_a100_80gb", "nodes": 2},
+      "parallelism": {"tensor": 4, "data": 4},
+      "batch": {"sequences": 64, "micro": 1, "tokens": 2048}})"},
+    AdvisedJob{"weights sharded over a thin network",
+               R"({"model": "llama3_8b", "stack": "megatron_core",
+      "cluster": {"node": "dgx_h100", "nodes": 8, "fabric": "fat_tree_2_to_1"},
+      "parallelism": {"data": 64, "sharding": "zero3"},
+      "batch": {"sequences": 64, "micro": 1, "tokens": 2048}})"},
+    AdvisedJob{"a long context", R"({"model": "llama3_8b", "stack": "megatron_core",
+      "cluster": {"node": "dgx_h100", "nodes": 4},
+      "parallelism": {"tensor": 4, "context": 2, "data": 4},
+      "batch": {"sequences": 16, "micro": 1, "tokens": 16384}})"},
+    AdvisedJob{"one node", R"({"model": "llama2_7b", "stack": "megatron_core",
+      "cluster": {"node": "dgx_h100", "nodes": 1}, "parallelism": {"tensor": 2, "data": 4},
+      "batch": {"sequences": 32, "micro": 1, "tokens": 4096}})"},
+    AdvisedJob{"a 70B over eight nodes", R"({"model": "llama3_70b", "stack": "megatron_core",
+      "cluster": {"node": "dgx_h100", "nodes": 8},
+      "parallelism": {"tensor": 4, "pipeline": 8, "data": 2},
+      "batch": {"sequences": 64, "micro": 1, "tokens": 4096}})"},
+    AdvisedJob{"interleaved stages", R"({"model": "llama2_70b", "stack": "megatron_core",
+      "cluster": {"node": "dgx_h100", "nodes": 8},
+      "parallelism": {"tensor": 8, "pipeline": 4, "data": 2, "schedule": "interleaved",
+                      "virtual_stages": 5},
+      "batch": {"sequences": 64, "micro": 1, "tokens": 4096}})"},
+    AdvisedJob{"two nodes over one thin NIC",
+               R"({"model": "llama2_7b", "stack": "megatron_core",
+      "cluster": {"node": {"preset": "dgx_a100_80gb", "nics": 1}, "nodes": 2},
+      "parallelism": {"tensor": 1, "data": 16},
+      "batch": {"sequences": 32, "micro": 1, "tokens": 2048}})"},
+    AdvisedJob{"a mixture of experts", R"({"model": "mixtral_8x7b", "stack": "megatron_core",
+      "cluster": {"node": "dgx_h100", "nodes": 4},
+      "parallelism": {"tensor": 2, "pipeline": 2, "expert": 8, "data": 8},
+      "batch": {"sequences": 64, "micro": 1, "tokens": 4096}})"}};
+
+int layout_width(const Json& layout, const char* key) {
+  return layout.contains(key) && layout[key].is_number_integer() ? layout[key].get<int>() : 1;
+}
+
+void add_width_changes(const Json& layout, std::vector<Sets>& out) {
+  const int data = layout_width(layout, "data");
+  for (const char* width : {"tensor", "context", "pipeline"}) {
+    const int now = layout_width(layout, width);
+    const auto change = [&](int to, int with) {
+      out.push_back(
+          {fmt::format("parallelism.{}={}", width, to), fmt::format("parallelism.data={}", with)});
+    };
+    if (data % 2 == 0) change(2 * now, data / 2);
+    if (now % 2 == 0) change(now / 2, 2 * data);
+  }
+}
+
+/// The slowest card of NVIDIA's SXM form with a fifth more FLOP/s, and no less memory.
+std::optional<std::string> next_advised_card(const std::string& now) {
+  std::optional<std::string> best;
+  const GpuSpec& own = presets().gpu(now);
+  for (const std::string& name : presets().names("gpus")) {
+    const GpuSpec& gpu = presets().gpu(name);
+    if (gpu.architecture.starts_with("cdna") || name.find("pcie") != std::string::npos) continue;
+    if (gpu.peak_fp16 < 1.2 * own.peak_fp16 || gpu.hbm_capacity < own.hbm_capacity ||
+        gpu.hbm_bandwidth < own.hbm_bandwidth)
+      continue;
+    if (!best || gpu.peak_fp16 < presets().gpu(*best).peak_fp16) best = name;
+  }
+  return best;
+}
+
+/// Each single change: what the neighbours of every key are, possible or not.
+std::vector<Sets> single_changes(const Json& answer) {
+  const Json& job = answer["job"];
+  const Json& layout = job["parallelism"];
+  std::vector<Sets> out;
+  const int micro = job["batch"]["micro"].get<int>();
+  out.push_back({fmt::format("batch.micro={}", 2 * micro)});
+  if (micro % 2 == 0) out.push_back({fmt::format("batch.micro={}", micro / 2)});
+  out.push_back({fmt::format("batch.sequences={}", 2 * job["batch"]["sequences"].get<int>())});
+  add_width_changes(layout, out);
+  if (layout_width(layout, "pipeline") > 1) {
+    const int now = layout_width(layout, "virtual_stages");
+    out.push_back({"parallelism.schedule=interleaved",
+                   fmt::format("parallelism.virtual_stages={}", now > 1 ? 2 * now : 2)});
+    out.push_back({"parallelism.schedule=zb_h1", "parallelism.virtual_stages=1"});
+  }
+  for (const std::string_view name : kShardingNames)
+    out.push_back({fmt::format("parallelism.sharding={}", name)});
+  for (const std::string_view name : kRecomputeNames)
+    out.push_back({fmt::format("recompute={}", name)});
+  if (presets().gpu(job["gpu"].get<std::string>()).peak_fp8 > FlopsPerSecond{})
+    out.push_back({"precision=fp8"});
+  const double nic = answer["hardware"]["nic_bytes_per_s"].get<double>();
+  out.push_back({fmt::format("cluster.node.nic_bandwidth={} B/s", 2 * nic)});
+  out.push_back({fmt::format("cluster.node.nic_bandwidth={} B/s", 2 * nic),
+                 fmt::format("cluster.fabric.link_bandwidth={} B/s", 2 * nic)});
+  out.push_back({"cluster.fabric.leaf_oversubscription=1"});
+  out.push_back({"cluster.fabric.routing=adaptive"});
+  if (const auto card = next_advised_card(job["gpu"].get<std::string>()))
+    out.push_back({"cluster.node.gpu=" + *card});
+  return out;
+}
+
+std::optional<double> advised_throughput(const std::string& text, const Sets& sets) {
+  try {
+    return answer_text("job.json", text, presets(), {.set = sets}).number("tokens_per_s_per_gpu");
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+TEST_CASE("advice: what it puts first is the best of all single changes") {
+  int helped = 0;
+  for (const AdvisedJob& job : kAdvisedJobs) {
+    CAPTURE(job.what);
+    const std::string text(job.text);
+    const ScenarioAnswer own = answer_text("job.json", text, presets(), {.allow_oom = true});
+    double best = 0;
+    Sets by;
+    for (const Sets& sets : single_changes(own.json())) {
+      const std::optional<double> reached = advised_throughput(text, sets);
+      if (reached.value_or(0) <= best) continue;
+      best = *reached;
+      by = sets;
+    }
+    const Advice advice =
+        advise("job.json", text, presets(), {.allow_oom = true}, [](std::size_t, std::size_t) {});
+    REQUIRE_FALSE(advice.changes.empty());
+    const AdvisedChange& first = advice.changes.front();
+    CAPTURE(first.change.words);
+    REQUIRE_FALSE(by.empty());
+    CAPTURE(by.front());
+    CHECK((1 + first.gain) * advice.tokens_per_s_per_gpu == doctest::Approx(best).epsilon(1e-9));
+    helped += first.gain > 0.01 ? 1 : 0;
+  }
+  CHECK(helped >= 8);  // else ten jobs that nothing helps would be no test
+}
+
+}  // namespace lockstep::test

@@ -1,0 +1,134 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <fmt/format.h>
+
+#include "models/base/number_text.hpp"
+#include "models/base/text_file.hpp"
+#include "sim/measured/row_document.hpp"
+#include "sim/scenario/shipped_scenarios.hpp"
+#include "tools/console/shared_options.hpp"
+#include "tools/lockstep/cli.hpp"
+#include "tools/lockstep/explain/explanation.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::array<std::string_view, 2> kExplainFormats{"table", "json"};
+
+constexpr std::array kExplainOptions{
+    OptionSpec{"set", 0, "PATH=VALUE", true,
+               "Change a value of the scenario before it is read, as lockstep run does.",
+               "--set cluster.nodes=64"},
+    OptionSpec{"format", 0, "table|json", false,
+               "How to print: a table for people (the default), or JSON.", "--format json"},
+    kStackOption, kPresetsOption, kOutputOption};
+
+constexpr std::array<std::string_view, 3> kExplainExamples{
+    "lockstep explain llama3-405b-16k mfu", "lockstep explain my.json price_usd --format json",
+    "lockstep explain llama3-405b-54days goodput"};
+
+constexpr CommandSpec kExplainSpec{
+    .name = "explain",
+    .usage = "explain FILE|NAME FIELD [options]",
+    .summary = "Open a number of an answer: formula, inputs with sources, nearest measured runs.",
+    .about =
+        "Answers the scenario as lockstep run does, and shows of one number of the answer's first\n"
+        "level how it comes about: its formula, what goes in and where each value is from, the\n"
+        "assumptions, the interval, and published runs nearest to the job, predicted and measured.",
+    .positionals = 2,
+    .options = kExplainOptions,
+    .examples = kExplainExamples,
+};
+
+std::string value_text(double value, const std::string& unit) {
+  const double size = std::abs(value);
+  const std::string number = size >= 1e6 ? compact(value) : number_text(twelve_digits(value));
+  const bool prefixed = size >= 1e6;
+  return unit.empty() ? number : number + (prefixed ? "" : " ") + unit;
+}
+
+std::string inputs_table(const Explanation& e) {
+  std::size_t name = 0, value = 0;
+  const auto shown = [](const ExplainedInput& input) {
+    return input.value ? value_text(*input.value, input.unit) : std::string("none");
+  };
+  for (const ExplainedInput& input : e.inputs) {
+    name = std::max(name, input.path.size());
+    value = std::max(value, shown(input).size());
+  }
+  std::string out;
+  for (const ExplainedInput& input : e.inputs) {
+    const int indent = static_cast<int>(name + value) + 6;
+    out += fmt::format("  {:<{}}  {:>{}}  ", input.path, name, shown(input), value) +
+           wrap(input.from, std::max(30, kTextColumns - indent), indent) + "\n";
+  }
+  return out;
+}
+
+std::string nearest_table(const Explanation& e, const TextStyle& style) {
+  TextTable table({{"published run", TextTable::Align::left},
+                   {"GPU", TextTable::Align::left},
+                   {"GPUs"},
+                   {"software", TextTable::Align::left},
+                   {"measured"},
+                   {"predicted"},
+                   {"error"}});
+  for (const NearbyRun& run : e.nearest) {
+    table.add({run.row, run.gpu, grouped(run.gpus), run.stack, duration_text(run.measured_s),
+               duration_text(run.predicted_s),
+               fmt::format("{:+.1f} %", 100 * (run.predicted_s / run.measured_s - 1))});
+  }
+  return table.text(style);
+}
+
+std::string explanation_table(const Explanation& e, const TextStyle& style) {
+  std::string out =
+      style.bold(fmt::format("{} = {}", e.field, value_text(e.value, e.unit))) + "\n" +
+      wrap(e.sentence, kTextColumns, 0) + "\n\nFormula\n" +
+      wrap("  " + (e.arithmetic ? e.field + " = " : std::string()) + e.formula, kTextColumns, 2) +
+      "\n\nInputs\n" + inputs_table(e);
+  if (e.low) {
+    out += "\n90 % interval\n" +
+           wrap(fmt::format("  {} to {} ({})", value_text(*e.low, e.unit),
+                            value_text(*e.high, e.unit), e.why),
+                kTextColumns, 2) +
+           "\n";
+  }
+  if (!e.assumptions.empty()) out += "\nAssumed\n";
+  for (const std::string& each : e.assumptions) out += wrap("  " + each, kTextColumns, 4) + "\n";
+  out += "\nNearest published runs\n";
+  return out + (e.nearest.empty() ? "  None: what was measured is step times, which it does not "
+                                    "follow.\n"
+                                  : nearest_table(e, style));
+}
+
+Exit run_explain(const ParsedOptions& options, Console& console) {
+  if (options.positionals.size() < 2) {
+    throw UsageError(fmt::format("lockstep explain: {} is missing; usage: lockstep {}",
+                                 options.positionals.empty() ? "a scenario" : "a field",
+                                 kExplainSpec.usage));
+  }
+  const std::string format = options.choice("format", kExplainFormats);
+  const PresetStore presets(options.all("presets"));
+  const std::string path = scenario_path(options.positionals[0], presets);
+  const RowPlace place = row_place(path);
+  std::string text = read_text_file(place.file);
+  if (!place.row.empty()) text = row_scenario_text(place, text, presets);
+  const ScenarioAnswer answer =
+      answer_text(path, text, presets, {.set = changes_of(options), .allow_oom = true});
+  const Explanation explanation = explain(path, answer, options.positionals[1], presets);
+  write_output(format == "json" ? Answer(JsonText(explanation_json(explanation)))
+                                : Answer::terminal(explanation_table(
+                                      explanation, output_style(options, console))),
+               options, console);
+  return Exit::ok;
+}
+
+constexpr Command kExplainCommand{&kExplainSpec, run_explain};
+
+}  // namespace
+
+const Command& explain_command() { return kExplainCommand; }
+
+}  // namespace lockstep

@@ -1,0 +1,80 @@
+#include "tools/lockstep/vary/run_varied.hpp"
+
+#include <array>
+#include <fmt/format.h>
+#include <string_view>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "sim/answer/advice.hpp"
+#include "sim/answer/answer.hpp"
+#include "tools/console/progress.hpp"
+#include "tools/console/shared_options.hpp"
+#include "tools/lockstep/vary/advice_table.hpp"
+#include "tools/lockstep/vary/vary.hpp"
+
+namespace lockstep {
+namespace {
+
+/// Options whose answer is of one point, not of several.
+void check_varied(const ParsedOptions& options) {
+  constexpr std::array<std::string_view, 12> kOfOnePoint{
+      "trace",  "svg",    "chakra", "goal",       "power-trace",    "report",
+      "assert", "jitter", "advise", "hash-seeds", "explain-fabric", "optimise"};
+  for (const std::string_view option : kOfOnePoint) {
+    if (!options.has(option)) continue;
+    throw UsageError(fmt::format(
+        "lockstep run: found --{} beside --vary; allowed: one of them, for a scenario without "
+        "\"run\"",
+        option));
+  }
+}
+
+}  // namespace
+
+Exit run_varied(const std::string& path,
+                const std::function<std::string(const std::vector<std::string>&)>& text_of,
+                const PresetStore& presets, const ParsedOptions& options, Console& console) {
+  check_varied(options);
+  const std::string format = options.choice("format", kFormats);
+  std::vector<VaryAxis> axes = parse_axes(options.all("vary"));
+  Progress progress(console.err, "points", points_of(axes), console.err_is_terminal);
+  const auto answer_to = [&](const std::vector<std::string>& point) {
+    Question question{.set = changes_of(options),
+                      .profiles = options.all("profile"),
+                      .folding = folding_of(options),
+                      .allow_oom = true};
+    question.set.insert(question.set.end(), point.begin(), point.end());
+    const std::string text = text_of(question.set);
+    return answer_text(path, text, presets, question);
+  };
+  const Varied varied = vary(path, std::move(axes), answer_to, [&] { progress.one_done(); });
+  write_output(format == "json" ? Answer(JsonText(varied_json(varied)))
+               : format == "csv"
+                   ? Answer(varied_csv(varied))
+                   : Answer::terminal(varied_table(varied, output_style(options, console))),
+               options, console);
+  return Exit::ok;
+}
+
+Exit run_advice(const std::string& path, const std::string& text, const PresetStore& presets,
+                const ParsedOptions& options, Console& console) {
+  const std::string format = options.choice("format", kFormats);
+  Progress progress(console.err, "changes", 1, console.err_is_terminal);
+  const Advice advice =
+      advise(path, text, presets,
+             {.set = changes_of(options),
+              .profiles = options.all("profile"),
+              .folding = folding_of(options),
+              .allow_oom = options.has("allow-oom")},
+             [&](std::size_t done, std::size_t most) { progress.update(done, most); });
+  write_output(format == "json" ? Answer(JsonText(advice_json(advice)))
+               : format == "csv"
+                   ? Answer(advice_csv(advice))
+                   : Answer::terminal(advice_table(advice, output_style(options, console))),
+               options, console);
+  return Exit::ok;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,24 @@
+/// `lockstep run --vary` and `--advise`: options in, a table of answers out.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "sim/scenario/preset_store.hpp"
+#include "tools/console/console.hpp"
+#include "tools/console/options.hpp"
+
+namespace lockstep {
+
+/// The answers over --vary, each to the text that `text_of` gives for a point's changes; paths in
+/// it are relative to the folder of `path`. Throws UsageError for options about one answer alone.
+Exit run_varied(const std::string& path,
+                const std::function<std::string(const std::vector<std::string>&)>& text_of,
+                const PresetStore& presets, const ParsedOptions& options, Console& console);
+
+/// What would help the step most.
+Exit run_advice(const std::string& path, const std::string& text, const PresetStore& presets,
+                const ParsedOptions& options, Console& console);
+
+}  // namespace lockstep
