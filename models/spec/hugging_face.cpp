@@ -341,6 +341,11 @@ void add_vision(const JsonCursor& config, HuggingFaceModel& model) {
 
 HuggingFaceModel read_hugging_face(const JsonCursor& config, std::string name) {
   using namespace hugging_face;
+  if (!config.find("model_type") && config.find("_class_name")) {
+    HuggingFaceModel model = read_diffusers(config);
+    model.shape.name = std::move(name);
+    return model;
+  }
   const JsonCursor at = config.at("model_type");
   const std::string type = at.string();
   const auto* stranger = std::ranges::find(kStrangers, type, &Stranger::type);
