@@ -8,6 +8,7 @@ namespace lockstep {
 
 // Each in a file of its own, block_*.cpp.
 extern const MixerKind kAttentionMixer, kMambaMixer, kDeltaMixer, kShortConvolutionMixer;
+extern const MixerKind kJointAttentionMixer, kClosingAttentionMixer, kModulatedAttentionMixer;
 
 namespace {
 
@@ -15,8 +16,15 @@ namespace {
 constexpr MixerKind kNoMixer{.mixer = Mixer::none, .name = "none"};
 
 // In the order of Mixer.
-constexpr std::array<const MixerKind*, 5> kMixerKinds{
-    &kAttentionMixer, &kMambaMixer, &kNoMixer, &kDeltaMixer, &kShortConvolutionMixer,
+constexpr std::array<const MixerKind*, 8> kMixerKinds{
+    &kAttentionMixer,
+    &kMambaMixer,
+    &kNoMixer,
+    &kDeltaMixer,
+    &kShortConvolutionMixer,
+    &kJointAttentionMixer,
+    &kClosingAttentionMixer,
+    &kModulatedAttentionMixer,
 };
 static_assert(kMixerKinds.size() >= kNamedMixers && kMixerKinds.size() <= kMostMixers);
 

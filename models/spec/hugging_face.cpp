@@ -97,20 +97,21 @@ constexpr std::array kFamilies{
     side_by_side(ungated(with_biases(llama_like("phi")))),
     side_by_side(with(llama_like("cohere"), 0, 0, true)),
     side_by_side(with(llama_like("cohere2"), 0, 0, true)),
+    ungated(with_biases(with(llama_like("starcoder2"), 0, 0, true))),
 };
 
 /// Families that are read layer by layer (read_layers()), under the name that their decoder has.
-constexpr std::array<std::string_view, 22> kLayered{
+constexpr std::array<std::string_view, 25> kLayered{
     "qwen3_next",   "qwen3_5_text", "qwen3_5_moe_text", "qwen3_vl_text", "qwen3_vl_moe_text",
     "deepseek_v32", "deepseek_v4",  "deepseek_ref",     "glm_moe_dsa",   "glm4_moe",
     "kimi_linear",  "minimax_m2",   "minimax_m3",       "mimo",          "mimo_v2_flash",
     "step3p5",      "step3p7",      "gemma4_text",      "nemotron-nas",  "qwen3_5",
-    "qwen3_5_moe",  "gemma4",
+    "qwen3_5_moe",  "gemma4",       "gemma3_text",      "exaone4",       "granitemoehybrid",
 };
 /// Families whose file holds a decoder in "text_config", by its own name there.
-constexpr std::array<std::string_view, 9> kNested{
+constexpr std::array<std::string_view, 10> kNested{
     "llama4", "qwen3_5",  "qwen3_5_moe", "qwen3_vl",      "qwen3_vl_moe",
-    "gemma4", "kimi_k25", "kimi_k3",     "minimax_m3_vl",
+    "gemma4", "kimi_k25", "kimi_k3",     "minimax_m3_vl", "gemma3",
 };
 /// Models that are not read, and what they are.
 struct Stranger {
@@ -239,10 +240,10 @@ HuggingFaceModel read_model(const JsonCursor& config, const Family& family, std:
 }
 
 /// Keys that say how layers differ from those of an ordinary decoder, by a part of their name.
-constexpr std::array<std::string_view, 15> kTellingParts{
-    "mamba",    "ssm_",          "conv_",     "linear_num", "linear_attn",
-    "index_",   "indexer",       "compress",  "hybrid",     "block_config",
-    "cross_at", "sparse_attent", "recurrent", "kv_shared",  "hc_mult",
+constexpr std::array<std::string_view, 17> kTellingParts{
+    "mamba",     "ssm_",      "conv_",   "linear_num",   "linear_attn", "index_",
+    "indexer",   "compress",  "hybrid",  "block_config", "cross_at",    "sparse_attent",
+    "recurrent", "kv_shared", "hc_mult", "attn_type",    "use_cla",
 };
 
 bool says_something(const JsonCursor& value) {
@@ -340,6 +341,11 @@ void add_vision(const JsonCursor& config, HuggingFaceModel& model) {
 
 HuggingFaceModel read_hugging_face(const JsonCursor& config, std::string name) {
   using namespace hugging_face;
+  if (!config.find("model_type") && config.find("_class_name")) {
+    HuggingFaceModel model = read_diffusers(config);
+    model.shape.name = std::move(name);
+    return model;
+  }
   const JsonCursor at = config.at("model_type");
   const std::string type = at.string();
   const auto* stranger = std::ranges::find(kStrangers, type, &Stranger::type);

@@ -27,15 +27,27 @@ std::optional<JsonCursor> first_of(const JsonCursor& config, Keys keys) {
   return std::nullopt;
 }
 
+/// A number, or a list with one number for all layers (Hunyuan).
+int number_of(const JsonCursor& value, int low, int high) {
+  if (!value.is_array()) return value.integer(low, high);
+  const std::vector<JsonCursor> each = value.elements(kMostLayers);
+  if (each.empty()) value.fail("a number for each layer");
+  const int first = each.front().integer(low, high);
+  for (const JsonCursor& one : each) {
+    if (one.integer(low, high) != first) one.fail(std::to_string(first) + ", as in all layers");
+  }
+  return first;
+}
+
 int first_or(const JsonCursor& config, Keys keys, int low, int high, int otherwise) {
   const std::optional<JsonCursor> value = first_of(config, keys);
-  return value ? value->integer(low, high) : otherwise;
+  return value ? number_of(*value, low, high) : otherwise;
 }
 
 /// Where it has to be there: the complaint is about the first of its names.
 int first_at(const JsonCursor& config, Keys keys, int low, int high) {
   const std::optional<JsonCursor> value = first_of(config, keys);
-  return (value ? *value : config.at(*keys.begin())).integer(low, high);
+  return number_of(value ? *value : config.at(*keys.begin()), low, high);
 }
 
 /// Reads one family's file, layer by layer.
@@ -90,19 +102,23 @@ class LayerReader {
   void read_widths() {
     shape_.layers = config_.at("num_hidden_layers").integer(1, kMostLayers);
     shape_.hidden = config_.at("hidden_size").integer(1, kMostWidth);
-    shape_.heads = config_.at("num_attention_heads").integer(1, kMostHeads);
-    shape_.vocabulary = config_.at("vocab_size").integer(1, kMostTokens);
+    if (!read_defaults()) {
+      shape_.heads = config_.at("num_attention_heads").integer(1, kMostHeads);
+      shape_.vocabulary = config_.at("vocab_size").integer(1, kMostTokens);
+    }
     shape_.gated = true;
     shape_.rotary = true;
     const bool tied_by_code = type_.starts_with("gemma") || type_.starts_with("lfm2");
     shape_.tied =
         flag_or(config_, "tie_word_embeddings", flag_or(config_, "tie_embedding", tied_by_code));
-    shape_.kv_heads = integer_or(config_, "num_key_value_heads", 1, kMostHeads, shape_.heads);
+    shape_.kv_heads = integer_or(config_, "num_key_value_heads", 1, kMostHeads,
+                                 shape_.kv_heads > 0 ? shape_.kv_heads : shape_.heads);
     if (has("kv_lora_rank")) {
       read_latent_attention(config_, shape_);
       if (flag_or(config_, "mla_use_nope", false)) shape_.rotary = false;
     } else {
-      const int otherwise = std::max(1, shape_.hidden / shape_.heads);
+      const int otherwise =
+          shape_.head_dim > 0 ? shape_.head_dim : std::max(1, shape_.hidden / shape_.heads);
       shape_.head_dim = integer_or(config_, "head_dim", 1, kMostWidth, otherwise);
     }
     if (shape_.heads % shape_.kv_heads != 0) {
@@ -118,6 +134,18 @@ class LayerReader {
                          .output_groups = config_.at("o_groups").integer(1, shape_.heads),
                          .output_rank = config_.at("o_lora_rank").integer(1, kMostWidth)};
     }
+  }
+
+  /// Gemma 3's files leave out what its code assumes
+  /// (github:huggingface/transformers:src/transformers/models/gemma3/configuration_gemma3.py).
+  bool read_defaults() {
+    if (!type_.starts_with("gemma3")) return false;
+    constexpr int kGemmaHeads = 8, kGroups = 4, kColumns = 256, kWords = 262'208;
+    shape_.heads = integer_or(config_, "num_attention_heads", 1, kMostHeads, kGemmaHeads);
+    shape_.kv_heads = std::min(kGroups, shape_.heads);
+    shape_.head_dim = kColumns;
+    shape_.vocabulary = integer_or(config_, "vocab_size", 1, kMostTokens, kWords);
+    return true;
   }
 
   /// Layers without attention, and MLPs of different widths
@@ -171,6 +199,7 @@ class LayerReader {
         first_of(config_, {"n_routed_experts", "num_experts", "num_local_experts",
                            "num_routed_experts", "moe_num_experts"});
     if (!count || !flag_or(config_, "enable_moe_block", true)) return;
+    if (count->is_number() && count->integer(0, kMostExperts) == 0) return read_dense();
     ExpertShape& x = shape_.experts;
     x.count = count->integer(1, kMostExperts);
     x.per_token = first_at(
@@ -181,8 +210,10 @@ class LayerReader {
     x.latent =
         first_or(config_, {"moe_latent_size", "routed_expert_hidden_size"}, 0, kMostWidth, 0);
     constexpr int kMostShared = 64;
-    const int shared =
-        first_or(config_, {"n_shared_experts", "num_shared_experts"}, 0, kMostShared, 0);
+    const int shared = first_or(
+        config_,
+        {"n_shared_experts", "num_shared_experts", "moe_num_shared_experts", "num_shared_expert"},
+        0, kMostShared, 0);
     x.shared_ffn = first_or(
         config_,
         {"shared_expert_intermediate_size", "share_expert_dim", "shared_intermediate_size"}, 0,
@@ -193,6 +224,11 @@ class LayerReader {
     for (KindShape& layer : layers_) {
       if (layer.experts) layer.ffn = 0;
     }
+  }
+  /// No experts: what they would share is the MLP (Granite 4).
+  void read_dense() {
+    shape_.ffn = first_or(config_, {"shared_intermediate_size"}, 1, kMostWidth, shape_.ffn);
+    for (KindShape& layer : layers_) layer.ffn = shape_.ffn;
   }
   void mark_experts() {
     constexpr std::array<std::string_view, 2> kMlpTypes{"dense", "sparse"};
@@ -207,7 +243,8 @@ class LayerReader {
       return;
     }
     const int dense =
-        first_or(config_, {"first_k_dense_replace", "num_dense_layers"}, 0, kMostLayers, 0);
+        first_or(config_, {"first_k_dense_replace", "num_dense_layers", "moe_layer_start_index"}, 0,
+                 kMostLayers, 0);
     const int step =
         first_or(config_, {"decoder_sparse_step", "moe_layer_freq"}, 1, kMostLayers, 1);
     const bool counts_from_one = has("decoder_sparse_step");
@@ -229,6 +266,7 @@ class LayerReader {
       return read_kimi(*linear);
     }
     if (const MixerKind* kind = mixer_of_family(type_)) return read_mixer(*kind);
+    if (type_ == "granitemoehybrid") return read_granite();
     if (!has("linear_num_value_heads")) return;
     DeltaShape& d = shape_.delta;
     d.key_heads = config_.at("linear_num_key_heads").integer(1, kMostHeads);
@@ -266,6 +304,30 @@ class LayerReader {
     for (KindShape& layer : layers_) layer.mixer = kind.mixer;
     for (const JsonCursor& at : config_.at("full_attn_idxs").elements(kMostLayers)) {
       layers_[static_cast<std::size_t>(at.integer(0, shape_.layers - 1))].mixer = Mixer::attention;
+    }
+  }
+  /// Mamba-2 or attention before the experts of each layer
+  /// (github:huggingface/transformers:src/transformers/models/granitemoehybrid).
+  void read_granite() {
+    constexpr std::array<std::string_view, 2> kTypes{"attention", "mamba"};
+    const bool mixed =
+        for_each_layer(config_, "layer_types", [&](KindShape& layer, const JsonCursor& type) {
+          if (type.choice(kTypes) == 1) layer.mixer = Mixer::mamba;
+        });
+    if (!mixed) (void)config_.at("layer_types");
+    MambaShape& mamba = shape_.mamba;
+    mamba.heads = integer_or(config_, "mamba_n_heads", 1, kMostHeads, 128);
+    mamba.state = integer_or(config_, "mamba_d_state", 1, kMostWidth, 256);
+    mamba.groups = integer_or(config_, "mamba_n_groups", 1, kMostHeads, 1);
+    mamba.kernel = integer_or(config_, "mamba_d_conv", 1, 64, 4);
+    mamba.chunk = integer_or(config_, "mamba_chunk_size", 1, kMostTokens, 256);
+    const int columns = shape_.hidden * integer_or(config_, "mamba_expand", 1, 64, 2);
+    const std::optional<JsonCursor> dim = first_of(config_, {"mamba_d_head"});
+    mamba.head_dim = dim && dim->is_number() ? dim->integer(1, kMostWidth) : columns / mamba.heads;
+    if (mamba.head_dim * mamba.heads != columns || mamba.heads % mamba.groups != 0) {
+      config_.at("mamba_n_heads")
+          .fail("a multiple of mamba_n_groups that with mamba_d_head makes " +
+                std::to_string(columns) + " columns");
     }
   }
   /// Layers count from 1 in these lists (github:MoonshotAI/Kimi-Linear).
@@ -308,6 +370,8 @@ class LayerReader {
                  slide(layer, at.choice(kTypes) == 1);
                })) {
       return;
+    } else if (window > 0 && read_sliding_pattern(slide)) {
+      return;
     } else if (window > 0 && flag_or(config_, "use_sliding_window", true)) {
       config_.at("sliding_window").fail("layer_types beside it, which say which layers have it");
     }
@@ -317,6 +381,28 @@ class LayerReader {
         if (layer.value_dim == 0) layer.value_dim = value;
       }
     }
+  }
+  /// Every n-th layer attends to all, or a letter says it of each of so many: L for a window
+  /// (EXAONE 4).
+  template <class Slide>
+  bool read_sliding_pattern(const Slide& slide) {
+    constexpr int kGemma = 6;
+    const std::optional<JsonCursor> pattern = first_of(config_, {"sliding_window_pattern"});
+    if (!pattern && !type_.starts_with("gemma3")) return false;
+    if (pattern && pattern->is_string()) {
+      const std::string letters = pattern->string();
+      if (letters.empty() || letters.find_first_not_of("LG") != std::string::npos) {
+        pattern->fail("letters L (a window) and G (all tokens), or a number");
+      }
+      for (std::size_t i = 0; i < layers_.size(); ++i) {
+        slide(layers_[i], letters[i % letters.size()] == 'L');
+      }
+      return true;
+    }
+    const auto every =
+        static_cast<std::size_t>(pattern ? pattern->integer(1, kMostLayers) : kGemma);
+    for (std::size_t i = 0; i < layers_.size(); ++i) slide(layers_[i], (i + 1) % every != 0);
+    return true;
   }
   void require_window(int window) const {
     if (window == 0) (void)config_.at("sliding_window");

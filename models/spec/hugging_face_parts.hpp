@@ -50,6 +50,9 @@ int hybrid_layers(const JsonCursor& config, std::string_view layers_key);
 void read_window(const JsonCursor& config, std::string_view type, TransformerShape& shape,
                  std::vector<std::string>& assumptions);
 
+/// A diffusion transformer, by the class that its file names. Throws InputError for other classes.
+HuggingFaceModel read_diffusers(const JsonCursor& config);
+
 /// The mixer of a family whose layers have that or attention; null where others decide.
 const MixerKind* mixer_of_family(std::string_view type);
 

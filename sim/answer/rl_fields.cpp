@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/answer/answer_fields.hpp"
+#include "sim/rl/rl_account.hpp"
 #include "sim/scenario/names.hpp"
 
 namespace lockstep {
@@ -93,6 +94,39 @@ void add_rollout(FieldTable<Rl>& fields) {
            [](const Rl& a) { return a.report.update.mfu_causal; });
 }
 
+/// Of steps that generate nothing, in GiB.
+template <class Get>
+auto of_memory(Get get) {
+  return [get](const Rl& a) -> std::optional<double> {
+    if (!a.scenario.rl.algorithm->offline) return std::nullopt;
+    return get(a.scenario) / gibibytes(1);
+  };
+}
+std::optional<double> of_flops(const Rl& a, Flops RlFlops::* part) {
+  if (!a.scenario.rl.algorithm->offline) return std::nullopt;
+  return (rl_flops(a.scenario, a.report.training_batch).*part).base_units();
+}
+void add_account(FieldTable<Rl>& fields) {
+  using S = RlScenario;
+  fields
+      .add(
+          "peak_memory_gib", Better::less,
+          "Where nothing is generated: peak memory on the fullest pipeline stage, with the weights "
+          "of the reference or the teacher.",
+          of_memory([](const S& s) { return rl_memory(s).peak.total(); }))
+      .add("needed_memory_gib", Better::less,
+           "The same without what the allocator would give back.",
+           of_memory([](const S& s) { return rl_memory(s).peak.needed(); }))
+      .add("frozen_weights_gib", Better::less, "Of it, weights of the reference or the teacher.",
+           of_memory([](const S& s) { return frozen_weights(s); }))
+      .add("usable_memory_gib", "What a job can have of the card's memory.",
+           of_memory([](const S& s) { return rl_memory(s).usable; }))
+      .add("training_flops", "Model FLOP of all updates, attention in full.",
+           [](const Rl& a) { return of_flops(a, &RlFlops::training); })
+      .add("scores_flops", "Model FLOP of the reference's or the teacher's forward passes.",
+           [](const Rl& a) { return of_flops(a, &RlFlops::scores); });
+}
+
 std::optional<double> of_band(const Rl& a, double StepBand::* end) {
   if (!a.report.band) return std::nullopt;
   return (*a.report.band).*end;
@@ -126,6 +160,7 @@ const FieldTable<RlAnswer>& rl_fields() {
     add_rl_job(out);
     add_rl_times(out);
     add_rollout(out);
+    add_account(out);
     add_rl_spread(out);
     out.add("buckets", "GPU-seconds and share of each bucket; every one in exactly one.",
             rl_bucket_values)

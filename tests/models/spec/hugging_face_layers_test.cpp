@@ -145,6 +145,122 @@ TEST_CASE("read_hugging_face: a family that nobody knows is read by its keys, wh
         "that its layers are not those of its model_type");
 }
 
+namespace {
+
+struct PublishedFamily {
+  std::string_view name, config;
+  double total, active;  ///< as published, in billions; active 0: dense
+  double within;         ///< half of the last digit that is published, or norms that are left out
+};
+
+// The files' keys that matter; counts by model cards on https://huggingface.co.
+constexpr std::array kPublishedFamilies{
+    PublishedFamily{"gemma-3-1b", R"({"model_type": "gemma3_text", "head_dim": 256,
+        "hidden_size": 1152, "intermediate_size": 6912, "num_attention_heads": 4,
+        "num_hidden_layers": 26, "num_key_value_heads": 1, "sliding_window": 512,
+        "sliding_window_pattern": 6, "vocab_size": 262144})",
+                    0.999886, 0, 0.001},
+    PublishedFamily{"gemma-3-4b, whose file leaves out heads and words",
+                    R"({"model_type": "gemma3", "text_config": {"model_type": "gemma3_text",
+        "hidden_size": 2560, "intermediate_size": 10240, "num_hidden_layers": 34,
+        "sliding_window": 1024}, "vision_config": {"model_type": "siglip_vision_model"}})",
+                    3.88, 0, 0.003},
+    PublishedFamily{"starcoder2-15b", R"({"model_type": "starcoder2", "hidden_size": 6144,
+        "intermediate_size": 24576, "num_attention_heads": 48, "num_hidden_layers": 40,
+        "num_key_value_heads": 4, "sliding_window": 4096, "tie_word_embeddings": false,
+        "use_bias": true, "vocab_size": 49152})",
+                    15.958, 0, 0.001},
+    PublishedFamily{"ERNIE-4.5-300B-A47B", R"({"model_type": "ernie4_5_moe", "hidden_act": "silu",
+        "hidden_size": 8192, "intermediate_size": 28672, "moe_intermediate_size": 3584, "moe_k": 8,
+        "moe_layer_interval": 1, "moe_layer_start_index": 3, "moe_num_experts": 64,
+        "moe_num_shared_experts": 0, "num_attention_heads": 64, "num_hidden_layers": 54,
+        "num_key_value_heads": 8, "tie_word_embeddings": false, "vocab_size": 103424})",
+                    300, 47, 0.005},
+    PublishedFamily{"Hunyuan-A13B", R"({"model_type": "hunyuan_v1_moe", "head_dim": 128,
+        "hidden_act": "silu", "hidden_size": 4096, "intermediate_size": 3072,
+        "moe_intermediate_size": [3072, 3072], "moe_topk": [8, 8], "num_attention_heads": 32,
+        "num_experts": 64, "num_hidden_layers": 32, "num_key_value_heads": 8,
+        "num_shared_expert": [1, 1], "tie_word_embeddings": true, "use_cla": false,
+        "vocab_size": 128167})",
+                    80, 13, 0.01},
+};
+
+/// Granite 4.0 H Small: Mamba-2 in 36 of 40 layers, experts in all; or without experts.
+std::string granite(std::string_view experts) {
+  std::string types;
+  for (int i = 0; i < 40; ++i) {
+    types += std::string(i > 0 ? ", " : "") + (i % 10 == 5 ? "\"attention\"" : "\"mamba\"");
+  }
+  return R"({"model_type": "granitemoehybrid", "hidden_size": 4096, "intermediate_size": 768,
+      "mamba_d_conv": 4, "mamba_d_head": 64, "mamba_d_state": 128, "mamba_expand": 2,
+      "mamba_n_groups": 1, "mamba_n_heads": 128, "num_attention_heads": 32,
+      "num_hidden_layers": 40, "num_key_value_heads": 8, "shared_intermediate_size": 1536,
+      "tie_word_embeddings": true, "vocab_size": 100352, "layer_types": [)" +
+         types + "], " + std::string(experts) + "}";
+}
+
+}  // namespace
+
+TEST_CASE("read_hugging_face: families of the last years have the counts of their cards") {
+  for (const PublishedFamily& one : kPublishedFamilies) {
+    CAPTURE(one.name);
+    const ParameterCounts counts = parameter_counts(read_config(one.config).shape);
+    CHECK(counts.total / 1e9 == doctest::Approx(one.total).epsilon(one.within));
+    if (one.active > 0) {
+      CHECK(counts.active / 1e9 == doctest::Approx(one.active).epsilon(0.02));
+    }
+  }
+}
+
+TEST_CASE("read_hugging_face: of Gemma 3 and EXAONE 4 the pattern says which layers have windows") {
+  const TransformerShape gemma = read_config(kPublishedFamilies[1].config).shape;
+  CHECK(shape_of(gemma, gemma.kind(4)).window == 1024);
+  CHECK(shape_of(gemma, gemma.kind(5)).window == 0);
+  const std::string exaone = R"({"model_type": "exaone4", "head_dim": 128, "hidden_size": 5120,
+      "intermediate_size": 27392, "num_attention_heads": 40, "num_hidden_layers": 64,
+      "num_key_value_heads": 8, "sliding_window": 4096, "tie_word_embeddings": false,
+      "vocab_size": 102400, "sliding_window_pattern": )";
+  const TransformerShape shape = read_config(exaone + R"("LLLG"})").shape;
+  CHECK(shape_of(shape, shape.kind(62)).window == 4096);
+  CHECK(shape_of(shape, shape.kind(63)).window == 0);
+  CHECK(total_parameters(shape) == doctest::Approx(32.0e9).epsilon(0.002));
+  CHECK(complaint_about(exaone + R"("LLX"})") ==
+        "config.json#/sliding_window_pattern: found \"LLX\"; allowed: letters L (a window) and G "
+        "(all tokens), or a number");
+}
+
+TEST_CASE("read_hugging_face: of Granite 4 most layers are Mamba-2 before experts, or an MLP") {
+  const TransformerShape shape =
+      read_config(granite(R"("num_experts_per_tok": 10, "num_local_experts": 72)")).shape;
+  CHECK(shape.kind(4).mixer == Mixer::mamba);
+  CHECK(shape.kind(5).mixer == Mixer::attention);
+  CHECK(shape.kind(4).experts);
+  const ParameterCounts counts = parameter_counts(shape);
+  CHECK(counts.total == doctest::Approx(32.2e9).epsilon(0.003));
+  CHECK(counts.active == doctest::Approx(9e9).epsilon(0.06));  // 9 B by its name
+  const TransformerShape dense = read_config(granite(R"("num_local_experts": 0)")).shape;
+  CHECK_FALSE(dense.kind(4).experts);
+  CHECK(dense.ffn == 1536);
+  std::string odd = granite(R"("num_local_experts": 0)");
+  odd.replace(odd.find("\"mamba_n_heads\": 128"), 20, "\"mamba_n_heads\": 100");
+  CHECK(complaint_about(odd) ==
+        "config.json#/mamba_n_heads: found 100; allowed: a multiple of mamba_n_groups that with "
+        "mamba_d_head makes 8192 columns");
+}
+
+TEST_CASE("read_hugging_face: linear attention and shared keys under a plain name are refused") {
+  const std::string plain = R"({"model_type": "newest", "hidden_act": "silu", "hidden_size": 64,
+      "intermediate_size": 256, "num_attention_heads": 4, "num_hidden_layers": 2,
+      "vocab_size": 1000, )";
+  for (const std::string more : {R"("attn_type_list": [0, 1]})", R"("use_cla": true})"}) {
+    CHECK(complaint_about(plain + more).find("its layers are not those of its model_type") !=
+          std::string::npos);
+  }
+  CHECK(complaint_about(plain + R"("moe_intermediate_size": [32, 64], "num_experts": 4,
+      "num_experts_per_tok": 2})") ==
+        "config.json#/moe_intermediate_size/1: found 64; allowed: 32, as in all layers");
+}
+
 TEST_CASE("read_hugging_face: a list has an element for each layer") {
   CHECK(complaint_about(glm(R"(, "indexer_types": ["full"])")) ==
         "config.json#/indexer_types: found an array; allowed: an array of 78 (num_hidden_layers)");

@@ -378,10 +378,10 @@ TEST_CASE("read_hugging_face: other families and misfits are refused by name") {
                        "mixtral, qwen2, qwen2_moe, qwen3, qwen3_moe, deepseek_v2, deepseek_v3, "
                        "kimi_k2, gpt_oss, llama4, llama4_text, gpt_neox, gemma, gemma2, "
                        "nemotron_h, jamba, gpt2, opt, gptj, falcon, phi, cohere, cohere2, "
-                       "qwen3_next, qwen3_5_text, qwen3_5_moe_text, qwen3_vl_text, "
+                       "starcoder2, qwen3_next, qwen3_5_text, qwen3_5_moe_text, qwen3_vl_text, "
                        "qwen3_vl_moe_text, deepseek_v32, deepseek_v4, deepseek_ref, glm_moe_dsa, "
-                       "glm4_moe, kimi_linear, minimax_m2, minimax_m3, mimo, mimo_v2_flash, "
-                       "and 22 more. Did you mean \"llama\"?",
+                       "glm4_moe, kimi_linear, minimax_m2, minimax_m3, mimo, "
+                       "and 27 more. Did you mean \"llama\"?",
                        InputError);
   CHECK_THROWS_WITH_AS(read(R"({"model_type": "mistral", "num_local_experts": 8})"),
                        "config.json#/num_local_experts: found 8; allowed: a dense model, without "

@@ -45,6 +45,9 @@ constexpr std::array kPublishedSizes{
     PublishedSize{"bert_large", 336'226'108.0, 0},
     // arXiv:2212.09748, table 4: 675 M, with a table of positions that is not trained.
     PublishedSize{"dit_xl_2", 675'129'632.0 - 256 * 1152, 0},
+    // Weights of the checkpoints' transformers on https://huggingface.co.
+    PublishedSize{"sd3_medium", 2'028'328'000.0, 0},
+    PublishedSize{"flux1_dev", 11'901'408'320.0, 0},
     PublishedSize{"mpt_30b", 29'975'214'080.0, 0},
     PublishedSize{"mpt_70b", 64'862'437'376.0, 0},
     PublishedSize{"qwen2_7b", 7'615'616'512.0, 28 * (3584 + 2 * 512)},

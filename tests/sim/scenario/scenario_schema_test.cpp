@@ -32,6 +32,8 @@ const Json& full_scenario() {
       "mamba": {"heads": 8, "head_dim": 64, "groups": 8, "state": 64},
       "delta": {"key_heads": 8, "value_heads": 8, "key_dim": 64, "value_dim": 64},
       "short_convolution": {"kernel": 3},
+      "joint_attention": {"vectors": 6},
+      "modulated_attention": {"vectors": 3},
       "low_rank": {"query_rank": 64, "output_groups": 8, "output_rank": 64},
       "layers": 2, "pattern": "aa",
       "kinds": [{"letter": "a", "ffn": 64, "index": {"keys": 64, "heads": 4, "dim": 32}}]},

@@ -139,6 +139,29 @@ constexpr std::array kCases{
                return 4.0 * d.heads * d.head_dim * (Drawn::mean_keys(0) + Drawn::kTokens);
              },
              true, false},
+    KindCase{"two streams of tokens that attend together",
+             [](const Drawn& d) {
+               return fmt::format(
+                   R"("joint_attention": {{"vectors": 6}}, "kinds": [{{"letter": "x",
+                        "mixer": "joint_attention", "bidirectional": true, "ffn": {0}}},
+                        {{"letter": "c", "mixer": "closing_joint_attention",
+                          "bidirectional": true, "ffn": {0}}}],
+                      "pattern": "xxxc")",
+                   d.ffn);
+             },
+             [](const Drawn& d) { return d.attention(4, d.head_dim, d.head_dim) + d.mlp(); },
+             [](const Drawn& d) { return 4.0 * d.heads * d.head_dim * Drawn::kTokens; }, true},
+    KindCase{"modulated attention beside its MLP",
+             [](const Drawn& d) {
+               return fmt::format(
+                   R"("modulated_attention": {{"vectors": 3}}, "kinds": [{{"letter": "x",
+                        "mixer": "modulated_attention", "bidirectional": true, "parallel": true,
+                        "ffn": {}}}, F],
+                      "pattern": "xfxx")",
+                   d.ffn);
+             },
+             [](const Drawn& d) { return d.attention(4, d.head_dim, d.head_dim) + d.mlp(); },
+             [](const Drawn& d) { return 4.0 * d.heads * d.head_dim * Drawn::kTokens; }, true},
     KindCase{"a gate of what attention gives",
              [](const Drawn& d) {
                return fmt::format(

@@ -12,6 +12,7 @@
 
 #include "models/base/number_text.hpp"
 #include "sim/answer/rl_answer.hpp"
+#include "sim/rl/rl_account.hpp"
 #include "sim/rl/rl_step.hpp"
 #include "sim/scenario/names.hpp"
 #include "tools/console/assertion.hpp"
@@ -91,6 +92,21 @@ std::string training_line(const RlReport& r) {
                                    percent_text(r.update.mfu_full)));
 }
 
+/// Of a step that generates nothing: training and what lies frozen beside it.
+std::string memory_line(const RlScenario& s) {
+  const auto gib = [](Bytes bytes) { return fmt::format("{:.1f} GiB", bytes / gibibytes(1)); };
+  const MemoryVerdict memory = rl_memory(s);
+  std::string words =
+      fmt::format("{} at the peak (stage {}) of {} usable", gib(memory.peak.total()),
+                  memory.fullest_stage, gib(memory.usable));
+  const Bytes frozen = frozen_weights(s);
+  if (frozen > Bytes{}) {
+    words += fmt::format("; {} of them the {}'s weights", gib(frozen),
+                         s.rl.teacher ? "teacher" : "reference");
+  }
+  return labelled_line("Memory", kLabels, words);
+}
+
 std::string headline(const RlScenario& s, const RlReport& r, const std::optional<HashAnswer>& hash,
                      const TextStyle& style) {
   const double gpus = r.generation_gpus > 0 ? r.generation_gpus : r.training_gpus;
@@ -111,6 +127,7 @@ std::string headline(const RlScenario& s, const RlReport& r, const std::optional
                        fmt::format("{} tokens/s per GPU, prompts and responses",
                                    significant(r.tokens_per_s_per_gpu())));
   if (s.rl.algorithm->offline) {
+    out += memory_line(s);
     out += labelled_line("Scores", kLabels, duration_text(r.scores.base_units()));
     return out + training_line(r);
   }

@@ -1,0 +1,36 @@
+/// What the models of a step that generates nothing take of memory and of arithmetic: the actor,
+/// and what stands beside it frozen, the reference of preference optimisation or the teacher of
+/// distillation.
+#pragma once
+
+#include <vector>
+
+#include "models/base/units.hpp"
+#include "models/layer/memory.hpp"
+#include "sim/scenario/rl_spec.hpp"
+
+namespace lockstep {
+
+/// Models whose weights lie on the trainers' GPUs beside the actor's through the step, where
+/// nothing is generated. An actor with adapters is its own reference, without them
+/// (github:huggingface/trl:trl/trainer/dpo_trainer.py, null_ref_context).
+std::vector<TransformerShape> frozen_models(const RlScenario& scenario);
+
+/// Whether a GPU has room for training, and for the frozen models in the actor's layout beside it.
+/// Where responses are generated it is training's alone: other models come and go with it.
+MemoryVerdict rl_memory(const RlScenario& scenario);
+/// Of MemoryBreakdown::weights on the fullest stage, those of frozen models.
+Bytes frozen_weights(const RlScenario& scenario);
+
+/// Model FLOP of a step over all GPUs, the whole attention square: what is repeated is left out.
+struct RlFlops {
+  Flops training;  ///< the actor, forward and backward, each update and epoch
+  Flops scores;    ///< reference, teacher: a third of as much over the same samples
+};
+/// Of a policy of P weights that a token meets and of T tokens, chosen and rejected responses with
+/// their prompts: training 6 P T and scores 2 P T (Rafailov et al. 2023, arXiv:2305.18290, equation
+/// 7), and attention as step_flops() counts it. Of distillation 2 P' T, P' the teacher's. `batch`
+/// is that of one update, as it was simulated.
+RlFlops rl_flops(const RlScenario& scenario, const Batch& batch);
+
+}  // namespace lockstep
