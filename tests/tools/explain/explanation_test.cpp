@@ -90,20 +90,20 @@ TEST_CASE("formulas: an expression without one of its values has none") {
 
 TEST_CASE("lockstep explain: an input is from its preset with its source, or from the scenario") {
   const ScenarioAnswer answer = explained_answer("gpt3-175b-selene.json");
-  const Explanation mfu = explain("f", answer, "mfu", presets());
+  const FieldExplanation mfu = explain_field("f", answer, "mfu", presets());
   REQUIRE(mfu.inputs.size() == 2);
   CHECK(mfu.inputs[1].from.starts_with("gpus/a100_sxm4_80gb.json: peak_bf16 312 TFLOP/s, "));
   CHECK(mfu.low.value() < mfu.value);
   CHECK(mfu.high.value() > mfu.value);
-  const Explanation tokens = explain("f", answer, "tokens_per_step", presets());
+  const FieldExplanation tokens = explain_field("f", answer, "tokens_per_step", presets());
   CHECK(tokens.inputs[0].from == "scenario: batch.sequences");
   CHECK(tokens.nearest.empty());
   CHECK_FALSE(tokens.low.has_value());
 }
 
 TEST_CASE("lockstep explain: the nearest published run of a published job is that run") {
-  const Explanation step =
-      explain("f", explained_answer("gpt3-175b-selene.json"), "step_s", presets());
+  const FieldExplanation step =
+      explain_field("f", explained_answer("gpt3-175b-selene.json"), "step_s", presets());
   REQUIRE(step.nearest.size() == 5);
   CHECK(step.nearest.front().gpu == "a100_sxm4_80gb");
   CHECK(step.nearest.front().gpus == 1536);

@@ -48,7 +48,7 @@ std::string value_text(double value, const std::string& unit) {
   return unit.empty() ? number : number + (prefixed ? "" : " ") + unit;
 }
 
-std::string inputs_table(const Explanation& e) {
+std::string inputs_table(const FieldExplanation& e) {
   std::size_t name = 0, value = 0;
   const auto shown = [](const ExplainedInput& input) {
     return input.value ? value_text(*input.value, input.unit) : std::string("none");
@@ -66,7 +66,7 @@ std::string inputs_table(const Explanation& e) {
   return out;
 }
 
-std::string nearest_table(const Explanation& e, const TextStyle& style) {
+std::string nearest_table(const FieldExplanation& e, const TextStyle& style) {
   TextTable table({{"published run", TextTable::Align::left},
                    {"GPU", TextTable::Align::left},
                    {"GPUs"},
@@ -82,7 +82,7 @@ std::string nearest_table(const Explanation& e, const TextStyle& style) {
   return table.text(style);
 }
 
-std::string explanation_table(const Explanation& e, const TextStyle& style) {
+std::string explanation_table(const FieldExplanation& e, const TextStyle& style) {
   std::string out =
       style.bold(fmt::format("{} = {}", e.field, value_text(e.value, e.unit))) + "\n" +
       wrap(e.sentence, kTextColumns, 0) + "\n\nFormula\n" +
@@ -117,8 +117,8 @@ Exit run_explain(const ParsedOptions& options, Console& console) {
   if (!place.row.empty()) text = row_scenario_text(place, text, presets);
   const ScenarioAnswer answer =
       answer_text(path, text, presets, {.set = changes_of(options), .allow_oom = true});
-  const Explanation explanation = explain(path, answer, options.positionals[1], presets);
-  write_output(format == "json" ? Answer(JsonText(explanation_json(explanation)))
+  const FieldExplanation explanation = explain_field(path, answer, options.positionals[1], presets);
+  write_output(format == "json" ? Answer(JsonText(field_explanation_json(explanation)))
                                 : Answer::terminal(explanation_table(
                                       explanation, output_style(options, console))),
                options, console);

@@ -172,7 +172,7 @@ Traits traits_of_answer(const Json& answer, const PresetStore& presets) {
       .experts = number_at(answer, "job.active_parameters") < number_at(answer, "job.parameters")};
 }
 
-void add_interval(const Formula& formula, const Json& answer, Explanation& out) {
+void add_interval(const Formula& formula, const Json& answer, FieldExplanation& out) {
   const std::optional<double> low = number_at(answer, "interval.low"),
                               high = number_at(answer, "interval.high");
   if (!low || !high || formula.moves == StepTime::unmoved) return;
@@ -182,7 +182,7 @@ void add_interval(const Formula& formula, const Json& answer, Explanation& out) 
   out.why = text_at(answer, "/interval/why");
 }
 
-void add_assumptions(const Json& answer, Explanation& out) {
+void add_assumptions(const Json& answer, FieldExplanation& out) {
   const auto found = answer.find("assumptions");
   if (found == answer.end()) return;
   for (const Json& each : *found) out.assumptions.push_back(each.get<std::string>());
@@ -226,22 +226,22 @@ std::vector<NearbyRun> nearest_runs(const Json& answer, const std::vector<Refere
   return out;
 }
 
-Explanation explain(const std::string& file, const ScenarioAnswer& answer, const std::string& field,
-                    const PresetStore& presets) {
+FieldExplanation explain_field(const std::string& file, const ScenarioAnswer& answer,
+                               const std::string& field, const PresetStore& presets) {
   const std::vector<FieldInfo> fields = answer_fields(answer.kind());
   const FieldInfo& info = field_of(fields, answer, file, field);
   const Formula& formula = *formula_of(answer.kind(), field);
-  Explanation out{.file = file,
-                  .field = field,
-                  .sentence = info.sentence,
-                  .unit = std::string(info.unit()),
-                  .value = answer.number(field).value(),
-                  .formula = std::string(formula.text),
-                  .arithmetic = formula.arithmetic,
-                  .inputs = {},
-                  .why = {},
-                  .assumptions = {},
-                  .nearest = {}};
+  FieldExplanation out{.file = file,
+                       .field = field,
+                       .sentence = info.sentence,
+                       .unit = std::string(info.unit()),
+                       .value = answer.number(field).value(),
+                       .formula = std::string(formula.text),
+                       .arithmetic = formula.arithmetic,
+                       .inputs = {},
+                       .why = {},
+                       .assumptions = {},
+                       .nearest = {}};
   for (const FormulaInput& input : inputs_of(formula)) {
     out.inputs.push_back({.name = input.name,
                           .path = input.path,
@@ -267,7 +267,7 @@ Explanation explain(const std::string& file, const ScenarioAnswer& answer, const
   return out;
 }
 
-Json explanation_json(const Explanation& explanation) {
+Json field_explanation_json(const FieldExplanation& explanation) {
   Json inputs = Json::array(), nearest = Json::array();
   for (const ExplainedInput& each : explanation.inputs) {
     inputs.push_back({{"name", each.name},

@@ -33,7 +33,7 @@ struct NearbyRun {
   double distance = 0;     ///< 0: the same model, GPU, number of them and software
 };
 
-struct Explanation {
+struct FieldExplanation {
   std::string file, field, sentence, unit;
   double value = 0;
   std::string formula;
@@ -47,8 +47,8 @@ struct Explanation {
 
 /// Explains a number of the answer's first level. Throws InputError, with the nearest name, where
 /// it has none of that name.
-Explanation explain(const std::string& file, const ScenarioAnswer& answer, const std::string& field,
-                    const PresetStore& presets);
+FieldExplanation explain_field(const std::string& file, const ScenarioAnswer& answer,
+                               const std::string& field, const PresetStore& presets);
 
 /// The `keep` published runs nearest to the job of an answer to a step or a run: by kind of GPU,
 /// model, number of GPUs and software. `rows` are those of tests/reference/training.json.
@@ -57,6 +57,6 @@ std::vector<NearbyRun> nearest_runs(const nlohmann::ordered_json& answer,
                                     const ResidualTable& residuals, const PresetStore& presets,
                                     std::size_t keep);
 
-nlohmann::ordered_json explanation_json(const Explanation& explanation);
+nlohmann::ordered_json field_explanation_json(const FieldExplanation& explanation);
 
 }  // namespace lockstep
