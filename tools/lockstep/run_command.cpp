@@ -27,6 +27,7 @@
 #include "tools/lockstep/power_trace.hpp"
 #include "tools/lockstep/report/assets.hpp"
 #include "tools/lockstep/report/step_page.hpp"
+#include "tools/lockstep/report/vary_page.hpp"
 #include "tools/lockstep/rl/run_rl.hpp"
 #include "tools/lockstep/run/run_pools.hpp"
 #include "tools/lockstep/run/run_result.hpp"
@@ -81,7 +82,8 @@ constexpr std::array kRunOptions{
     OptionSpec{
         "report", 0, "FILE", false,
         "Write one self-contained HTML page. Of one step: where the GPU time goes, the fabric "
-        "coloured by use, and with --explain-fabric what holds transfers back. Of a scenario with "
+        "coloured by use, its stages, memory, inputs and sources, with --explain-fabric what holds "
+        "transfers back, with --advise what would help; with --vary all points. Of a scenario with "
         "\"jobs\": who slowed whom, on which links and when. Of one with \"run\": where the time, "
         "the FLOPs, the power and the money go, and which checkpoint interval is best.",
         "--report run.html", PathUse::writes},
@@ -232,7 +234,7 @@ struct SpecialOption {
   }
 };
 constexpr std::string_view kOneStep = "of one step", kOneJob = "without \"jobs\"",
-                           kNoRl = "without \"rl\"", kRunOnly = "with \"run\"";
+                           kRunOnly = "with \"run\"";
 constexpr std::array kSpecialOptions{
     SpecialOption{"trace", kOneStep, true, false, false, false},
     SpecialOption{"svg", kOneStep, true, false, false, false},
@@ -241,7 +243,7 @@ constexpr std::array kSpecialOptions{
     SpecialOption{"chakra", kOneStep, true, false, false, false},
     SpecialOption{"goal", kOneStep, true, false, false, false},
     SpecialOption{"power-trace", kOneJob, true, false, true, false},
-    SpecialOption{"report", kNoRl, true, true, true, false},
+    SpecialOption{"report", "", true, true, true, true},
     SpecialOption{"trajectories", kRunOnly, false, false, true, false},
     SpecialOption{"optimise", kRunOnly, false, false, true, false},
     SpecialOption{"vary", "", true, true, true, true},
@@ -298,7 +300,7 @@ void predict_step(const ParsedOptions& options, const PresetStore& presets, RunR
   const bool reports = options.has("report");
   if (reports) (void)chart_library();
   const Seconds jitter = jitter_of(options);
-  answer_step({.timeline = options.has("trace") || options.has("svg"),
+  answer_step({.timeline = options.has("trace") || options.has("svg") || reports,
                .draw_fabric = reports,
                .explain_fabric = options.has("explain-fabric"),
                .jitter = jitter},
@@ -332,7 +334,8 @@ StepVerdict judge_step(const RunResult& result, const std::vector<Assertion>& as
   return verdict;
 }
 
-void write_step_files(const ParsedOptions& options, const RunResult& result) {
+void write_step_files(const ParsedOptions& options, const PresetStore& presets,
+                      const RunResult& result) {
   if (exports_trace(options)) export_trace(options, result.scenario);
   if (options.has("power-trace")) write_power_trace(options.get("power-trace"), result);
   if (options.has("trace")) {
@@ -341,11 +344,7 @@ void write_step_files(const ParsedOptions& options, const RunResult& result) {
     file.commit();
   }
   if (options.has("svg")) write_svg(options.get("svg"), result);
-  if (options.has("report")) {
-    OutputFile file(options.get("report"));
-    file.write(step_page(result));
-    file.commit();
-  }
+  if (options.has("report")) write_report(options, step_page(result, {.presets = &presets}));
 }
 
 /// What options say of the answer to any scenario that is a job.
@@ -359,7 +358,7 @@ Exit run_step(const ParsedOptions& options, const AnswerOptions& wanted, const P
   predict_step(options, presets, result, console);
   if (exports_trace(options)) note_trace(result.scenario);
   const StepVerdict verdict = judge_step(result, wanted.assertions, wanted.format == "json");
-  write_step_files(options, result);
+  write_step_files(options, presets, result);
   warn_of_old_names(wanted.assertions, verdict.json, console);
   write_output(
       formatted(result, verdict.json, verdict.claim, wanted.format, output_style(options, console)),
@@ -376,9 +375,9 @@ std::string scenario_text(const std::string& path, const PresetStore& presets) {
 
 /// Options whose answer is of one point, not of several.
 void check_varied(const ParsedOptions& options) {
-  constexpr std::array<std::string_view, 12> kOfOnePoint{
-      "trace",  "svg",    "chakra", "goal",       "power-trace",    "report",
-      "assert", "jitter", "advise", "hash-seeds", "explain-fabric", "optimise"};
+  constexpr std::array<std::string_view, 11> kOfOnePoint{
+      "trace",  "svg",    "chakra",     "goal",           "power-trace", "assert",
+      "jitter", "advise", "hash-seeds", "explain-fabric", "optimise"};
   for (const std::string_view option : kOfOnePoint) {
     if (!options.has(option)) continue;
     throw UsageError(fmt::format(
@@ -405,7 +404,9 @@ Exit run_varied(const std::string& path,
     const std::string text = text_of(question.set);
     return answer_text(path, text, presets, question);
   };
+  const bool reports = wants_report(options);
   const Varied varied = vary(path, std::move(axes), answer_to, [&] { progress.one_done(); });
+  if (reports) write_report(options, vary_page(varied));
   write_output(format == "json" ? Answer(JsonText(varied_json(varied)))
                : format == "csv"
                    ? Answer(varied_csv(varied))
@@ -414,10 +415,22 @@ Exit run_varied(const std::string& path,
   return Exit::ok;
 }
 
+/// The step of a text, read and not yet simulated.
+RunResult step_read(const std::string& path, const std::string& text, const PresetStore& presets,
+                    const ParsedOptions& options) {
+  const ParsedScenario parsed = parse_scenario(path, text, changes_of(options));
+  const WrittenScenario written =
+      std::make_shared<const nlohmann::ordered_json>(parsed.root.json());
+  ScenarioFile file = read_scenario_file(
+      parsed, presets, {.profiles = options.all("profile"), .folding = folding_of(options)});
+  return step_to_answer(*std::move(file.job), written);
+}
+
 /// What would help the step most.
 Exit run_advice(const std::string& path, const std::string& text, const PresetStore& presets,
                 const ParsedOptions& options, Console& console) {
   const std::string format = options.choice("format", kFormats);
+  const bool reports = wants_report(options);
   Progress progress(console.err, "changes", 1, console.err_is_terminal);
   const Advice advice =
       advise(path, text, presets,
@@ -426,6 +439,11 @@ Exit run_advice(const std::string& path, const std::string& text, const PresetSt
               .folding = folding_of(options),
               .allow_oom = options.has("allow-oom")},
              [&](std::size_t done, std::size_t most) { progress.update(done, most); });
+  if (reports) {
+    RunResult result = step_read(path, text, presets, options);
+    predict_step(options, presets, result, console);
+    write_report(options, step_page(result, {.presets = &presets, .advice = &advice}));
+  }
   write_output(format == "json" ? Answer(JsonText(advice_json(advice)))
                : format == "csv"
                    ? Answer(advice_csv(advice))

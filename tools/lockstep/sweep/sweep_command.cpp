@@ -10,6 +10,8 @@
 #include "models/base/output_file.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/lockstep/cli.hpp"
+#include "tools/lockstep/report/assets.hpp"
+#include "tools/lockstep/report/sweep_page.hpp"
 #include "tools/lockstep/sweep/engine.hpp"
 #include "tools/lockstep/sweep/local_sweep.hpp"
 #include "tools/lockstep/sweep/objective.hpp"
@@ -44,6 +46,10 @@ constexpr std::array kSweepOptions{
                "Write all points as CSV too, when the sweep is complete; compressed if the name "
                "ends in .gz.",
                "--csv results.csv", PathUse::writes},
+    OptionSpec{"report", 0, "FILE", false,
+               "Write one self-contained HTML page when the sweep is complete: all points on "
+               "parallel axes, fronts, the objective over each axis.",
+               "--report sweep.html", PathUse::writes},
     OptionSpec{"reuse", 0, "DB", true,
                "Take answers from another sweep's results where they were made of the same "
                "scenario, presets and version.",
@@ -205,12 +211,15 @@ std::vector<std::uint32_t> checked_points(const Sweep& sweep, int jobs) {
                     .nearest = {}});
 }
 
-Exit print_summary(const SweepRun& run, const ParsedOptions& options, const std::string& format,
-                   const SweepObjective& objective) {
+Exit show_summary(const SweepRun& run, const ParsedOptions& options, const std::string& format,
+                  const SweepObjective& objective) {
   constexpr int kTop = 10, kMostTop = 1'000'000;
   const SweepSummary summary =
       summarise_sweep(run.sweep, run.database, run.numbers.size(), objective,
                       whole_number(options, "top", kTop, kMostTop));
+  if (wants_report(options) && summary.ok + summary.failed == summary.points) {
+    write_report(options, sweep_page(run.sweep, summary));
+  }
   if (!run.quiet) {
     const Answer answer = format == "json"
                               ? Answer(JsonText(summary_json(summary)))
@@ -233,6 +242,7 @@ Exit run_sweep(const ParsedOptions& options, Console& console) {
   const std::string format = options.choice("format", kSummaryFormats);
   const std::string engine_name = options.choice("engine", kEngines);
   check_engine(options, engine_name);
+  (void)wants_report(options);
   const int jobs = whole_number(options, "jobs", all_cores(), kMostJobs);
   Sweep sweep = load_sweep(words.file, options.get("stack"));
   sweep.folding = folding_of(options);
@@ -261,7 +271,7 @@ Exit run_sweep(const ParsedOptions& options, Console& console) {
                     : engine_name == "slurm" ? sweep_by_slurm(all, options)
                                              : sweep_locally(all);
   if (exit == Exit::ok && options.has("csv")) write_csv(all.database, options.get("csv"));
-  const Exit useful = print_summary(all, options, format, objective);
+  const Exit useful = show_summary(all, options, format, objective);
   return exit == Exit::ok ? useful : exit;
 }
 
