@@ -24,6 +24,7 @@
 #include "tools/lockstep/claim_text.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/draws/hash_draws.hpp"
+#include "tools/lockstep/perfetto_trace.hpp"
 #include "tools/lockstep/power_trace.hpp"
 #include "tools/lockstep/report/assets.hpp"
 #include "tools/lockstep/report/step_page.hpp"
@@ -58,7 +59,9 @@ constexpr std::array kRunOptions{
     OptionSpec{"trace", 0, "FILE", false,
                "Write the timeline of the step as Chrome Trace JSON, a row per stage and stream; "
                "compressed if the name ends in .gz. Opens in Perfetto (ui.perfetto.dev), "
-               "chrome://tracing and speedscope.",
+               "chrome://tracing and speedscope. A name that ends in .pftrace gets Perfetto's own "
+               "format, with flows from messages to the passes that take them and, for a scenario "
+               "with \"power\", counters of it.",
                "--trace step.json.gz", PathUse::writes},
     OptionSpec{"svg", 0, "FILE", false,
                "Draw the pipeline schedule of the step as SVG: a row per rank, a rectangle per "
@@ -334,13 +337,21 @@ StepVerdict judge_step(const RunResult& result, const std::vector<Assertion>& as
   return verdict;
 }
 
+bool is_perfetto(const std::string& path) {
+  return path.ends_with(".pftrace") || path.ends_with(".pftrace.gz");
+}
+
 void write_step_files(const ParsedOptions& options, const PresetStore& presets,
                       const RunResult& result) {
   if (exports_trace(options)) export_trace(options, result.scenario);
   if (options.has("power-trace")) write_power_trace(options.get("power-trace"), result);
   if (options.has("trace")) {
     OutputFile file(options.get("trace"));
-    write_trace(file, result.report, result.scenario.file);
+    if (is_perfetto(options.get("trace"))) {
+      write_perfetto(file, result);
+    } else {
+      write_trace(file, result.report, result.scenario.file);
+    }
     file.commit();
   }
   if (options.has("svg")) write_svg(options.get("svg"), result);

@@ -102,7 +102,7 @@ constexpr std::array kMemoryParts{MemoryPart{"weights", &MemoryBreakdown::weight
                                   MemoryPart{"logits", &MemoryBreakdown::logits},
                                   MemoryPart{"communication", &MemoryBreakdown::communication},
                                   MemoryPart{"framework", &MemoryBreakdown::framework},
-                                  MemoryPart{"allocator's cache", &MemoryBreakdown::cached}};
+                                  MemoryPart{"cache", &MemoryBreakdown::cached}};
 
 void add_stage_memory(Page& page, const RunResult& result,
                       const std::vector<const StageReport*>& stages) {
@@ -143,7 +143,11 @@ PageTable stage_rows(const StepReport& report) {
                   {.title = "Forward", .numeric = true, .about = "of one micro batch"},
                   {.title = "Backward", .numeric = true, .about = "of one micro batch"}},
       .first_rows = 16};
+  std::vector<const MemoryPart*> parts;
   for (const MemoryPart& part : kMemoryParts) {
+    const auto is_there = [&](const StageReport& s) { return s.memory.*part.bytes > Bytes{}; };
+    if (std::ranges::none_of(report.stages, is_there)) continue;
+    parts.push_back(&part);
     table.columns.push_back({.title = part.title, .numeric = true, .about = "memory"});
   }
   table.columns.push_back({.title = "needed", .numeric = true});
@@ -155,7 +159,7 @@ PageTable stage_rows(const StepReport& report) {
     const auto add = [&](Bytes bytes) {
       row.push_back(PageCell::number(gib_text(bytes), bytes.base_units()));
     };
-    for (const MemoryPart& part : kMemoryParts) add(stage.memory.*part.bytes);
+    for (const MemoryPart* part : parts) add(stage.memory.*part->bytes);
     add(stage.memory.needed());
     table.rows.push_back(std::move(row));
   }

@@ -111,7 +111,19 @@ SweepPoints read_points(const Sweep& sweep, const SweepSummary& summary) {
   return out;
 }
 
-std::string short_number(double value) { return significant(value, 4); }
+/// "8", "0.4014", "50 B".
+std::string short_number(double value) {
+  constexpr double kLarge = 1e5;
+  return std::abs(value) < kLarge ? fmt::format("{:.4g}", value) : page_count(value);
+}
+
+/// The unit of an axis: large numbers in thousands, millions, ...
+AxisUnit axis_unit(const SweepColumn& column) {
+  constexpr double kLarge = 1e5;
+  double most = 0;
+  for (const auto& number : column.numbers) most = std::max(most, std::abs(number.value_or(0)));
+  return most < kLarge ? AxisUnit{1, ""} : count_unit(most);
+}
 
 ChartAxis axis_of(const SweepColumn& column) {
   ChartAxis axis{.name = column.name, .low = {}, .high = {}, .marks = {}, .places = {}};
@@ -200,9 +212,11 @@ void add_sweep_fronts(Page& page, const SweepPoints& points, bool larger) {
     if (shown++ == 4) break;
     std::vector<ChartDot> dots, line;
     std::vector<double> x, y;
+    const AxisUnit unit = axis_unit(cost);
     for (std::size_t i = 0; i < points.size(); ++i) {
       const double objective = *points.objective.numbers[i];
-      dots.push_back({.x = *cost.numbers[i], .y = objective, .words = point_lines(points, i)});
+      dots.push_back(
+          {.x = *cost.numbers[i] / unit.size, .y = objective, .words = point_lines(points, i)});
       x.push_back(*cost.numbers[i]);
       y.push_back(larger ? -objective : objective);
     }
@@ -211,7 +225,7 @@ void add_sweep_fronts(Page& page, const SweepPoints& points, bool larger) {
                 .about = {},
                 .summary = "A dot for each point, and the front.",
                 .height_px = 300},
-               dots_chart(dots, std::vector<std::string>{"points"}, {}, {}, line));
+               dots_chart(dots, std::vector<std::string>{"points"}, {.unit = unit.name}, {}, line));
   }
   page.end_row();
 }
@@ -220,20 +234,23 @@ void add_sweep_fronts(Page& page, const SweepPoints& points, bool larger) {
 void add_multiple(Page& page, const SweepPoints& points, const SweepColumn& setting, bool larger) {
   std::vector<ChartDot> dots, line;
   std::map<double, ChartDot> best;
+  const AxisUnit unit = axis_unit(setting);
   for (std::size_t i = 0; i < points.size(); ++i) {
     const auto named = std::ranges::find(setting.names, text_of(setting.values[i]));
     const std::optional<double> x =
         setting.numeric() ? setting.numbers[i]
                           : std::optional(static_cast<double>(named - setting.names.begin()));
     if (!x) continue;
-    dots.push_back({.x = *x, .y = *points.objective.numbers[i], .words = point_lines(points, i)});
+    dots.push_back(
+        {.x = *x / unit.size, .y = *points.objective.numbers[i], .words = point_lines(points, i)});
     const auto [at, is_new] = best.try_emplace(*x, dots.back());
     if (larger ? dots.back().y > at->second.y : dots.back().y < at->second.y) {
       at->second = dots.back();
     }
   }
   for (const auto& [x, dot] : best) line.push_back(dot);
-  nlohmann::json options = dots_chart(dots, std::vector<std::string>{"points"}, {}, {}, line);
+  nlohmann::json options =
+      dots_chart(dots, std::vector<std::string>{"points"}, {.unit = unit.name}, {}, line);
   if (!setting.numeric()) {
     options["xAxis"] = {
         {"type", "category"}, {"data", setting.names}, {"axisLabel", {{"hideOverlap", true}}}};

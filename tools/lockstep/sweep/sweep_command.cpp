@@ -15,6 +15,7 @@
 #include "tools/lockstep/sweep/engine.hpp"
 #include "tools/lockstep/sweep/local_sweep.hpp"
 #include "tools/lockstep/sweep/objective.hpp"
+#include "tools/lockstep/sweep/parquet.hpp"
 #include "tools/lockstep/sweep/points.hpp"
 #include "tools/lockstep/sweep/shards.hpp"
 #include "tools/lockstep/sweep/simulate_point.hpp"
@@ -112,7 +113,8 @@ constexpr CommandSpec kSweepSpec{
         "values that take their place in it. Simulates all combinations on all cores and keeps\n"
         "every answer in a SQLite database, with a column per axis and metric. A sweep that was\n"
         "stopped goes on where it stood; a point that fails is recorded with its error.\n"
-        "`lockstep sweep export DB` prints the results as CSV; `lockstep sweep collect FILE -o "
+        "`lockstep sweep export DB` prints the results as CSV, -o results.parquet writes them as\n"
+        "Parquet where libduckdb is (LOCKSTEP_DUCKDB names it); `lockstep sweep collect FILE -o "
         "DB`\n"
         "brings together what other machines have computed.",
     .positionals = 2,
@@ -135,6 +137,10 @@ Exit export_results(const ParsedOptions& options, Console& console) {
         "lockstep sweep export: no database; usage: lockstep sweep export DB [-o CSV]");
   }
   const std::string& database = options.positionals[1];
+  if (options.get("output").ends_with(".parquet")) {
+    export_parquet(ResultsReader(database), options.get("output"));
+    return Exit::ok;
+  }
   if (options.has("output")) {
     write_csv(database, options.get("output"));
   } else {
