@@ -18,10 +18,12 @@ using nlohmann::json;
 const json kGap = {"-", "-"};  ///< ends a piece of a line
 
 json name_axis(const json& names) {
-  return {{"type", "category"},
-          {"inverse", true},
-          {"data", names},
-          {"axisLabel", {{"width", 260}, {"overflow", "break"}, {"interval", 0}}}};
+  return {
+      {"type", "category"},
+      {"inverse", true},
+      {"data", names},
+      {"axisLabel", {{"width", 260}, {"overflow", "break"}, {"interval", 0}, {"lineHeight", 13}}}}
+};
 }
 
 json number_axis(const std::string& unit) {
