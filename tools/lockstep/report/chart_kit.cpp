@@ -22,8 +22,7 @@ json name_axis(const json& names) {
       {"type", "category"},
       {"inverse", true},
       {"data", names},
-      {"axisLabel", {{"width", 260}, {"overflow", "break"}, {"interval", 0}, {"lineHeight", 13}}}}
-};
+      {"axisLabel", {{"width", 260}, {"overflow", "break"}, {"interval", 0}, {"lineHeight", 13}}}};
 }
 
 json number_axis(const std::string& unit) {
