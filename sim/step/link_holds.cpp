@@ -34,7 +34,9 @@ std::size_t traffic_kind(const WiredFlow& flow) {
 }  // namespace
 
 LinkHolds::LinkHolds(const Wiring& wiring, const Fabric& fabric)
-    : class_of_(wiring.network().links()), classes_{"their own pace (GPUs, NICs, protocol)"} {
+    : network_(wiring.network()),
+      class_of_(wiring.network().links()),
+      classes_{"their own pace (GPUs, NICs, protocol)"} {
   kind_of_.assign(wiring.network().flows(), kKinds);
   for (const WiredFlow& flow : wiring.flows()) {
     if (flow.on_fabric) kind_of_[flow.flow] = traffic_kind(flow);
@@ -49,13 +51,33 @@ LinkHolds::LinkHolds(const Wiring& wiring, const Fabric& fabric)
     class_of_[index] = at->second;
   }
   for (std::vector<double>& seconds : seconds_) seconds.resize(classes_.size());
+  for (std::vector<double>& bytes : bytes_) bytes.resize(classes_.size());
 }
 
-void LinkHolds::moved(FlowIndex flow, StepTime from, StepTime to, BytesPerSecond /*rate*/,
+void LinkHolds::moved(FlowIndex flow, StepTime from, StepTime to, BytesPerSecond rate,
                       LinkIndex held_by) {
   if (flow >= kind_of_.size() || kind_of_[flow] == kKinds) return;
   const std::size_t of = held_by < class_of_.size() ? class_of_[held_by] : 0;
-  seconds_[kind_of_[flow]][of] += to_seconds(to - from).base_units();
+  const Seconds time = to_seconds(to - from);
+  seconds_[kind_of_[flow]][of] += time.base_units();
+  for (const MaxMin::Edge& edge : network_.edges(flow)) {
+    const std::size_t crossed = edge.link < class_of_.size() ? class_of_[edge.link] : 0;
+    if (crossed > 0)
+      bytes_[kind_of_[flow]][crossed] += edge.coefficient * (rate * time).base_units();
+  }
+}
+
+std::vector<TrafficBytes> LinkHolds::bytes() const {
+  std::vector<TrafficBytes> out;
+  for (std::size_t kind = 0; kind < kKinds; ++kind) {
+    TrafficBytes traffic{.traffic = std::string(kTrafficKinds[kind])};
+    for (std::size_t c = 1; c < classes_.size(); ++c) {
+      if (bytes_[kind][c] > 0) traffic.over.push_back({classes_[c], Bytes{bytes_[kind][c]}});
+    }
+    std::ranges::stable_sort(traffic.over, std::ranges::greater{}, &TrafficBytes::Part::bytes);
+    if (!traffic.over.empty()) out.push_back(std::move(traffic));
+  }
+  return out;
 }
 
 std::vector<TrafficHold> LinkHolds::report() const {

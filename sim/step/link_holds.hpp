@@ -25,14 +25,17 @@ class LinkHolds : public FlowObserver {
 
   /// Kinds of traffic that crossed the fabric, each with its classes of links, longest first.
   [[nodiscard]] std::vector<TrafficHold> report() const;
+  /// What each kind moved over each class of links, most first.
+  [[nodiscard]] std::vector<TrafficBytes> bytes() const;
 
  private:
   static constexpr std::size_t kKinds = 6;
 
+  const FlowNetwork& network_;
   std::vector<std::size_t> kind_of_;   ///< by flow; kKinds: none of the wiring's
   std::vector<std::size_t> class_of_;  ///< by link; 0: a pace of the flow's own
   std::vector<std::string> classes_;
-  std::array<std::vector<double>, kKinds> seconds_;  ///< by kind and class
+  std::array<std::vector<double>, kKinds> seconds_, bytes_;  ///< by kind and class
 };
 
 }  // namespace lockstep

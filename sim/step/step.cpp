@@ -196,8 +196,9 @@ struct Replayed {
   ReplayResult result;
   bool exact = true;
   bool recorded = false;
-  std::vector<TrafficHold> holds;  ///< where asked for
-  std::optional<FabricUse> use;    ///< where asked for
+  std::vector<TrafficHold> holds;     ///< where asked for
+  std::vector<TrafficBytes> traffic;  ///< with `use`
+  std::optional<FabricUse> use;       ///< where asked for
 };
 
 /// A job's plan and fabric, for one replay or several.
@@ -221,7 +222,8 @@ class JobReplay {
     const Site site{.links = &links, .nodes = {}, .data_routes = &data_routes_};
     const Wiring wiring{scenario_, plan_, replicas.classes, site, replicas.links, std::move(crowd)};
     std::optional<LinkHolds> holds;
-    if (options_.explain_links) network.observe(&holds.emplace(wiring, fabric_));
+    if (options_.explain_links || options_.draw_fabric)
+      network.observe(&holds.emplace(wiring, fabric_));
     ReplayResult result =
         lockstep::replay(plan_, replicas.classes, wiring, record, options_.jitter);
     std::optional<FabricUse> use;
@@ -232,7 +234,8 @@ class JobReplay {
             std::move(result),
             wiring.exact(),
             record,
-            holds ? holds->report() : std::vector<TrafficHold>{},
+            options_.explain_links ? holds->report() : std::vector<TrafficHold>{},
+            options_.draw_fabric ? holds->bytes() : std::vector<TrafficBytes>{},
             std::move(use)};
   }
   [[nodiscard]] Replayed replay(ReplicaClasses replicas) const {
@@ -280,6 +283,7 @@ StepReport report_of(const Scenario& scenario, const StepOptions& options, const
   if (step.recorded) report.critical_path = critical_path(plan, result);
   if (options.record_timeline) report.timeline = timeline(plan, result);
   report.holds = step.holds;
+  report.traffic = step.traffic;
   report.use = step.use;
   report.notes = unseen_traffic(scenario, plan);
   return report;

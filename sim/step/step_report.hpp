@@ -110,6 +110,16 @@ struct TrafficHold {
   std::vector<Part> by{};  ///< longest first; shares add up to 1
 };
 
+/// What one kind of a step's traffic moved over the fabric's links.
+struct TrafficBytes {
+  struct Part {
+    std::string links;  ///< a class of links: "leaf to spines"
+    Bytes bytes;        ///< over all of them; of simulated replicas alone
+  };
+  std::string traffic;       ///< as in TrafficHold
+  std::vector<Part> over{};  ///< most first
+};
+
 /// How the answer comes about.
 enum class StepMethod : std::uint8_t {
   exact,    ///< every replica on its own, or those that do the same once
@@ -148,6 +158,7 @@ struct StepReport {
   std::vector<CriticalPathPart> critical_path;
   std::vector<TimelineSlice> timeline;  ///< only when recording
   std::vector<TrafficHold> holds;       ///< only when asked for
+  std::vector<TrafficBytes> traffic;    ///< with `use`
   std::optional<FabricUse> use;         ///< only when asked for
   MemoryBreakdown peak_memory;          ///< of the fullest stage
   int peak_memory_stage = 0;

@@ -58,8 +58,14 @@ const coloursOfCharts = () => [...document.querySelectorAll('.chart')].map(chart
   return seen.size;
 });
 
+// What the keyboard reaches, or stands for a picture, and has no name.
+const namelessControls = () => [...document.querySelectorAll('button, input, [tabindex], [role=img]')]
+  .filter(each => !(each.getAttribute('aria-label') || each.textContent.trim() ||
+    each.closest('label')?.textContent.trim()))
+  .map(each => each.outerHTML.slice(0, 60));
+
 const kCharts = {busy: 9, calm: 4, large: 8, 'one-link': 3, empty: 0, run: 7, 'bare-run': 1,
-  points: 2, plan: 5, step: 1};
+  points: 2, plan: 5, step: 5, 'what-if': 3, fabric: 1, comparison: 1};
 const kViews = [
   {width: 1360, scheme: 'light'}, {width: 1360, scheme: 'dark'},
   {width: 390, scheme: 'light', scale: 2},
@@ -73,6 +79,8 @@ for (const [name, charts] of Object.entries(kCharts)) {
     const wide = await page.evaluate('document.documentElement.scrollWidth');
     check(wide <= view.width, `${where}: ${wide} px wide`);
     check(await page.locator('main b').count() === 0, `${where}: a name became markup`);
+    const nameless = await page.evaluate(namelessControls);
+    check(nameless.length === 0, `${where}: no name for a screen reader: ${nameless}`);
     await page.screenshot({path: `${folder}/${name}-${view.width}-${view.scheme}.png`,
       fullPage: true});
     await page.close();
@@ -175,6 +183,38 @@ for (const [name, charts] of Object.entries(kCharts)) {
 {
   const {page} = await open('run', kViews[0]);
   await page.pdf({path: `${folder}/run.pdf`, format: 'A4'});
+  await page.close();
+}
+
+{
+  const {page, where} = await open('step', kViews[0]);
+  // The table of sources: a search over all of its rows, and back.
+  const search = page.getByRole('searchbox').first();
+  const rows = () => page.locator('.search + .table').first().locator('tbody tr:visible').count();
+  const before = await rows();
+  await search.fill('hbm_bandwidth');
+  check(await rows() === 1, `${where}: the search finds ${await rows()} rows`);
+  await search.fill('');
+  check(await rows() === before, `${where}: ${await rows()} rows after a search, not ${before}`);
+  // The timeline zooms by button and key, and is whole again.
+  const view = () => page.locator('figure.picture svg').getAttribute('viewBox');
+  const whole = await view();
+  await page.getByRole('button', {name: 'zoom in: Timeline'}).click();
+  const closer = await view();
+  check(closer !== whole, `${where}: the picture does not zoom`);
+  await page.locator('.canvas').focus();
+  await page.keyboard.press('ArrowRight');
+  check(await view() !== closer, `${where}: arrow keys do not move the picture`);
+  await page.getByRole('button', {name: 'zoom whole: Timeline'}).click();
+  check((await view()).split(' ').map(Number).join() === whole.split(' ').map(Number).join(),
+    `${where}: ${await view()} is not the whole picture, ${whole}`);
+  await page.getByRole('button', {name: 'today'}).click();
+  check(/^\d{4}-\d\d-\d\d$/.test(await page.getByLabel('Date').inputValue()),
+    `${where}: no date on request`);
+  await page.emulateMedia({media: 'print'});
+  check(await page.locator('tbody tr[hidden]').first().isVisible(), `${where}: a table is cut on paper`);
+  await page.emulateMedia({media: 'screen'});
+  await page.pdf({path: `${folder}/step.pdf`, format: 'A4'});
   await page.close();
 }
 

@@ -4,8 +4,12 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include <nlohmann/json.hpp>
 
 #include "models/base/text_file.hpp"
 #include "sim/scenario/read_scenario.hpp"
@@ -17,10 +21,14 @@
 #include "tests/support/sample_reports.hpp"
 #include "tests/support/sample_run.hpp"
 #include "tools/lockstep/plan/plan_page.hpp"
+#include "tools/lockstep/report/compare_page.hpp"
 #include "tools/lockstep/report/congestion_page.hpp"
 #include "tools/lockstep/report/points_page.hpp"
 #include "tools/lockstep/report/run_page.hpp"
 #include "tools/lockstep/report/step_page.hpp"
+#include "tools/lockstep/report/topology_page.hpp"
+#include "tools/lockstep/report/vary_page.hpp"
+#include "tools/lockstep/topology_input.hpp"
 
 using namespace lockstep;
 
@@ -89,9 +97,66 @@ std::string step() {
       .report = {},
       .memory = {}};
   result.memory = check_memory(result.scenario);
-  result.report = simulate_step(result.scenario, {.explain_links = true, .draw_fabric = true});
+  result.report = simulate_step(
+      result.scenario,
+      {.record_timeline = true, .keep_actors = true, .explain_links = true, .draw_fabric = true});
   result.full_fabric = on_full_fabric(result.scenario);
-  return step_page(result);
+  result.written = std::make_shared<const nlohmann::ordered_json>(
+      nlohmann::ordered_json{{"about", "<b>"}, {"price", {{"usd_per_gpu_hour", 2}}}});
+  const Advice advice{.file = file,
+                      .step_s = 2,
+                      .changes = {{{"<b>wider", {"a.b=2"}}, 1.5, 0.33, 0.1, 0.5},
+                                  {{"no witness", {"c=1"}}, 2.5, -0.2}},
+                      .refused = {{{"too wide", {"d=9"}}, "<b>does not divide"}}};
+  return step_page(result, {.presets = &test::presets(), .advice = &advice});
+}
+
+/// Two axes, a point without an answer, names that HTML has to escape.
+std::string what_if() {
+  Varied varied{.file = "a.json",
+                .axes = {{"cluster.<b>nics", {"1", "2"}}, {"batch.micro", {"1", "<b>"}}},
+                .points = {}};
+  for (int i = 0; i < 4; ++i) {
+    VariedPoint point{.values = {varied.axes[0].values[static_cast<std::size_t>(i / 2)],
+                                 varied.axes[1].values[static_cast<std::size_t>(i % 2)]}};
+    if (i == 3) {
+      point.error = "<b>cannot be";
+    } else {
+      point.answer = {{"step_s", 2.0 - 0.1 * i},
+                      {"step_s_low", 1.5},
+                      {"step_s_high", 2.4},
+                      {"mfu", 0.3 + 0.01 * i},
+                      {"memory_fits", true}};
+    }
+    varied.points.push_back(std::move(point));
+  }
+  return vary_page(varied);
+}
+
+/// A fabric preset, drawn.
+std::string fabric() {
+  ParsedOptions options;
+  options.positionals = {"show", "rail_optimised"};
+  options.values["node"] = {"dgx_h100"};
+  options.values["nodes"] = {"64"};
+  DrawnFabric drawn = topology_input(options, test::presets());
+  drawn.about = "<b>rails";
+  return topology_page(drawn, analyse(drawn));
+}
+
+/// A waterfall with a change that moves nothing.
+std::string comparison() {
+  using Json = nlohmann::ordered_json;
+  return compare_page({.a = "a.json",
+                       .b = "<b>.json",
+                       .metric = "step_s",
+                       .from = 2,
+                       .to = 1.2,
+                       .from_step = ComparedStep{2, 1.8, 2.2, "known"},
+                       .changes = {{{{"/cluster/node", Json("a"), Json("<b>")}}, 1.5, -0.5, -0.4},
+                                   {{{"/batch", Json(1), Json(2)}}, 1.2, -0.3},
+                                   {{{"/price", Json(1), Json(2)}}, 1.2, 0}},
+                       .notes = {"<b>note"}});
 }
 
 }  // namespace
@@ -124,6 +189,9 @@ int main(int count, char** words) {
     write_text("points", points());
     write_text("plan", plan());
     write_text("step", step());
+    write_text("what-if", what_if());
+    write_text("fabric", fabric());
+    write_text("comparison", comparison());
   } catch (const std::exception& problem) {
     fmt::print("skipped: {}\n", problem.what());
     return 0;

@@ -16,6 +16,8 @@
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/draws/hash_draws.hpp"
 #include "tools/lockstep/replay_output.hpp"
+#include "tools/lockstep/report/assets.hpp"
+#include "tools/lockstep/report/replay_page.hpp"
 #include "tools/lockstep/trace_files.hpp"
 #include "tools/lockstep/trace_what_if.hpp"
 
@@ -61,6 +63,10 @@ constexpr std::array kReplayOptions{
         "Write the timeline as Chrome Trace JSON, a process per rank; compressed if the name "
         "ends in .gz.",
         "--trace replay.json.gz", PathUse::writes},
+    OptionSpec{"report", 0, "FILE", false,
+               "Write one self-contained HTML page: against the recording, where each rank's time "
+               "goes, the longest collectives.",
+               "--report replay.html", PathUse::writes},
     OptionSpec{
         "assert", 0, "EXPR", true,
         "Require a number of the JSON output's first level to keep a bound (>=, <=, >, <, ==); "
@@ -191,6 +197,7 @@ Exit run_replay(const ParsedOptions& options, Console& console) {
     throw UsageError("lockstep replay: --jobs is for --hash-seeds");
   }
   const std::string format = options.choice("format", kFormats);
+  const bool reports = wants_report(options);
   const std::vector<Assertion> assertions = parse_assertions(options.all("assert"));
   const PresetStore presets(options.all("presets"));
   const TraceClusterOptions where(options, presets);
@@ -229,6 +236,7 @@ Exit run_replay(const ParsedOptions& options, Console& console) {
     write_replay_timeline(file, study);
     file.commit();
   }
+  if (reports) write_report(options, replay_page(study));
   write_output(format == "json" ? Answer(JsonText(json))
                : format == "csv"
                    ? Answer(replay_csv(study))

@@ -22,6 +22,7 @@
 #include "tools/lockstep/claim_text.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/draws/hash_draws.hpp"
+#include "tools/lockstep/perfetto_trace.hpp"
 #include "tools/lockstep/power_trace.hpp"
 #include "tools/lockstep/report/assets.hpp"
 #include "tools/lockstep/report/step_page.hpp"
@@ -54,7 +55,9 @@ constexpr std::array kRunOptions{
     OptionSpec{"trace", 0, "FILE", false,
                "Write the timeline of the step as Chrome Trace JSON, a row per stage and stream; "
                "compressed if the name ends in .gz. Opens in Perfetto (ui.perfetto.dev), "
-               "chrome://tracing and speedscope.",
+               "chrome://tracing and speedscope. A name that ends in .pftrace gets Perfetto's own "
+               "format, with flows from messages to the passes that take them and, for a scenario "
+               "with \"power\", counters of it.",
                "--trace step.json.gz", PathUse::writes},
     OptionSpec{"svg", 0, "FILE", false,
                "Draw the pipeline schedule of the step as SVG: a row per rank, a rectangle per "
@@ -78,7 +81,8 @@ constexpr std::array kRunOptions{
     OptionSpec{
         "report", 0, "FILE", false,
         "Write one self-contained HTML page. Of one step: where the GPU time goes, the fabric "
-        "coloured by use, and with --explain-fabric what holds transfers back. Of a scenario with "
+        "coloured by use, its stages, memory, inputs and sources, with --explain-fabric what holds "
+        "transfers back, with --advise what would help; with --vary all points. Of a scenario with "
         "\"jobs\": who slowed whom, on which links and when. Of one with \"run\": where the time, "
         "the FLOPs, the power and the money go, and which checkpoint interval is best.",
         "--report run.html", PathUse::writes},
@@ -229,7 +233,7 @@ struct SpecialOption {
   }
 };
 constexpr std::string_view kOneStep = "of one step", kOneJob = "without \"jobs\"",
-                           kNoRl = "without \"rl\"", kRunOnly = "with \"run\"";
+                           kRunOnly = "with \"run\"";
 constexpr std::array kSpecialOptions{
     SpecialOption{"trace", kOneStep, true, false, false, false},
     SpecialOption{"svg", kOneStep, true, false, false, false},
@@ -238,7 +242,7 @@ constexpr std::array kSpecialOptions{
     SpecialOption{"chakra", kOneStep, true, false, false, false},
     SpecialOption{"goal", kOneStep, true, false, false, false},
     SpecialOption{"power-trace", kOneJob, true, false, true, false},
-    SpecialOption{"report", kNoRl, true, true, true, false},
+    SpecialOption{"report", "", true, true, true, true},
     SpecialOption{"trajectories", kRunOnly, false, false, true, false},
     SpecialOption{"optimise", kRunOnly, false, false, true, false},
     SpecialOption{"vary", "", true, true, true, true},
@@ -295,7 +299,7 @@ void predict_step(const ParsedOptions& options, const PresetStore& presets, RunR
   const bool reports = options.has("report");
   if (reports) (void)chart_library();
   const Seconds jitter = jitter_of(options);
-  answer_step({.timeline = options.has("trace") || options.has("svg"),
+  answer_step({.timeline = options.has("trace") || options.has("svg") || reports,
                .draw_fabric = reports,
                .explain_fabric = options.has("explain-fabric"),
                .jitter = jitter},
@@ -329,20 +333,25 @@ StepVerdict judge_step(const RunResult& result, const std::vector<Assertion>& as
   return verdict;
 }
 
-void write_step_files(const ParsedOptions& options, const RunResult& result) {
+bool is_perfetto(const std::string& path) {
+  return path.ends_with(".pftrace") || path.ends_with(".pftrace.gz");
+}
+
+void write_step_files(const ParsedOptions& options, const PresetStore& presets,
+                      const RunResult& result) {
   if (exports_trace(options)) export_trace(options, result.scenario);
   if (options.has("power-trace")) write_power_trace(options.get("power-trace"), result);
   if (options.has("trace")) {
     OutputFile file(options.get("trace"));
-    write_trace(file, result.report, result.scenario.file);
+    if (is_perfetto(options.get("trace"))) {
+      write_perfetto(file, result);
+    } else {
+      write_trace(file, result.report, result.scenario.file);
+    }
     file.commit();
   }
   if (options.has("svg")) write_svg(options.get("svg"), result);
-  if (options.has("report")) {
-    OutputFile file(options.get("report"));
-    file.write(step_page(result));
-    file.commit();
-  }
+  if (options.has("report")) write_report(options, step_page(result, {.presets = &presets}));
 }
 
 /// What options say of the answer to any scenario that is a job.
@@ -356,7 +365,7 @@ Exit run_step(const ParsedOptions& options, const AnswerOptions& wanted, const P
   predict_step(options, presets, result, console);
   if (exports_trace(options)) note_trace(result.scenario);
   const StepVerdict verdict = judge_step(result, wanted.assertions, wanted.format == "json");
-  write_step_files(options, result);
+  write_step_files(options, presets, result);
   warn_of_old_names(wanted.assertions, verdict.json, console);
   write_output(
       formatted(result, verdict.json, verdict.claim, wanted.format, output_style(options, console)),
@@ -371,6 +380,17 @@ std::string scenario_text(const std::string& path, const PresetStore& presets) {
   return place.row.empty() ? text : row_scenario_text(place, text, presets);
 }
 
+/// The step of a text, read and not yet simulated.
+RunResult step_read(const std::string& path, const std::string& text, const PresetStore& presets,
+                    const ParsedOptions& options) {
+  const ParsedScenario parsed = parse_scenario(path, text, changes_of(options));
+  const WrittenScenario written =
+      std::make_shared<const nlohmann::ordered_json>(parsed.root.json());
+  ScenarioFile file = read_scenario_file(
+      parsed, presets, {.profiles = options.all("profile"), .folding = folding_of(options)});
+  return step_to_answer(*std::move(file.job), written);
+}
+
 /// The answer to the scenario in a text, which stands in the folder of `path`.
 Exit answer_run(const std::string& path, const std::string& text, const ParsedOptions& options,
                 Console& console) {
@@ -382,7 +402,14 @@ Exit answer_run(const std::string& path, const std::string& text, const ParsedOp
   if (options.has("vary") && parsed.kind != ScenarioKind::run) {
     return run_varied(path, [&](const auto&) { return text; }, presets, options, console);
   }
-  if (options.has("advise")) return run_advice(path, text, presets, options, console);
+  if (options.has("advise")) {
+    const auto page_of = [&](const Advice& advice) {
+      RunResult result = step_read(path, text, presets, options);
+      predict_step(options, presets, result, console);
+      return step_page(result, {.presets = &presets, .advice = &advice});
+    };
+    return run_advice(path, text, presets, options, page_of, console);
+  }
   const ScenarioOptions reading{.profiles = options.all("profile"), .folding = folding_of(options)};
   ScenarioFile file = read_scenario_file(parsed, presets, reading);
   const WrittenScenario written =

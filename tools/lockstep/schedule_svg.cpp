@@ -45,6 +45,14 @@ double tick_seconds(double step_s) {
   return 10 * power;
 }
 
+/// Dark where the reader's system is, on a screen; readers of SVG without CSS show it light.
+constexpr std::string_view kDarkSchedule =
+    "<style>@media screen and (prefers-color-scheme: dark) {"
+    ".lockstep-schedule { fill: #e8ebf0 } .lockstep-schedule .ground { fill: #191d25 }"
+    ".lockstep-schedule [fill=\"#555\"] { fill: #a3acba }"
+    ".lockstep-schedule [stroke=\"#ddd\"] { stroke: #2b313c }"
+    ".lockstep-schedule [stroke=\"#fff\"] { stroke: #191d25 }}</style>\n";
+
 class Drawing {
  public:
   explicit Drawing(const StepReport& report)
@@ -55,10 +63,11 @@ class Drawing {
     const double height = kTop + bottom() + kBottom;
     print(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:g} {1:g}\" width=\"{0:g}\" "
-        "height=\"{1:g}\" font-family=\"sans-serif\" font-size=\"12\" fill=\"#222\">\n"
-        "<title>{2}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n"
+        "height=\"{1:g}\" class=\"lockstep-schedule\" font-family=\"sans-serif\" "
+        "font-size=\"12\" fill=\"#222\">\n<title>{2}</title>\n{4}"
+        "<rect class=\"ground\" width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n"
         "<text x=\"{3:g}\" y=\"20\" font-size=\"14\" font-weight=\"bold\">{2}</text>\n",
-        width, height, SvgText(title).str(), kLabels);
+        width, height, SvgText(title).str(), kLabels, kDarkSchedule);
     legend();
     axis();
     ranks();

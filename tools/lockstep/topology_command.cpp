@@ -9,6 +9,8 @@
 #include "sim/scenario/preset_store.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/lockstep/cli.hpp"
+#include "tools/lockstep/report/assets.hpp"
+#include "tools/lockstep/report/topology_page.hpp"
 #include "tools/lockstep/topology_input.hpp"
 #include "tools/lockstep/topology_node.hpp"
 #include "tools/lockstep/topology_report.hpp"
@@ -85,6 +87,15 @@ constexpr OptionSpec kSvg{"svg",
                           "one where there are many; dashed: slow (orange) and down (red).",
                           "--svg fabric.svg",
                           PathUse::writes};
+constexpr OptionSpec kReport{
+    "report",
+    0,
+    "FILE",
+    false,
+    "show: write one self-contained HTML page: the fabric drawn as by --svg, "
+    "what each layer takes and gives, what must not break.",
+    "--report fabric.html",
+    PathUse::writes};
 constexpr OptionSpec kNode{"node",
                            0,
                            "NAME",
@@ -93,9 +104,9 @@ constexpr OptionSpec kNode{"node",
                            "--node dgx_h100"};
 constexpr OptionSpec kNodes{"nodes", 0, "N", false, "How many nodes of them.", "--nodes 128"};
 
-constexpr std::array kTopologyOptions{kTopologyFormat, kFrom,        kHosts, kRate, kGpu,
-                                      kTransport,      kAllNics,     kSvg,   kNode, kNodes,
-                                      kPresetsOption,  kOutputOption};
+constexpr std::array kTopologyOptions{kTopologyFormat, kFrom,          kHosts,       kRate,   kGpu,
+                                      kTransport,      kAllNics,       kSvg,         kReport, kNode,
+                                      kNodes,          kPresetsOption, kOutputOption};
 
 constexpr std::array<std::string_view, 8> kTopologyExamples{
     "lockstep topology show rail_optimised --node dgx_h100 --nodes 128 --svg fabric.svg",
@@ -183,6 +194,7 @@ Exit run_import(const ParsedOptions& given, Console& console) {
 Exit run_show(const ParsedOptions& options, Console& console) {
   constexpr std::array<std::string_view, 2> kShowFormats{"table", "json"};
   const std::string format = options.choice("format", kShowFormats);
+  const bool reports = wants_report(options);
   const PresetStore presets(options.all("presets"));
   const DrawnFabric fabric = topology_input(options, presets);
   if (options.has("svg")) {
@@ -191,6 +203,7 @@ Exit run_show(const ParsedOptions& options, Console& console) {
     svg.commit();
   }
   const TopologyAnalysis analysis = analyse(fabric);
+  if (reports) write_report(options, topology_page(fabric, analysis));
   write_output(format == "json" ? Answer(topology_json(fabric, analysis))
                                 : Answer::terminal(topology_table(fabric, analysis,
                                                                   output_style(options, console))),
@@ -250,8 +263,8 @@ struct Action {
 };
 constexpr std::array<std::string_view, 7> kImportOptions{"format", "from",      "hosts",   "rate",
                                                          "gpu",    "transport", "all-nics"};
-constexpr std::array<std::string_view, 7> kShowOptions{"format", "from", "hosts", "rate",
-                                                       "svg",    "node", "nodes"};
+constexpr std::array<std::string_view, 8> kShowOptions{"format", "from",   "hosts", "rate",
+                                                       "svg",    "report", "node",  "nodes"};
 constexpr std::array<std::string_view, 6> kExportOptions{"format", "from", "hosts",
                                                          "rate",   "node", "nodes"};
 constexpr std::array kActions{Action{"import", run_import, kImportOptions},

@@ -25,6 +25,7 @@
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/report/assets.hpp"
 #include "tools/lockstep/report/points_page.hpp"
+#include "tools/lockstep/report/rows_page.hpp"
 #include "tools/lockstep/validate_fit.hpp"
 #include "tools/lockstep/validation_output.hpp"
 
@@ -86,10 +87,11 @@ constexpr std::array kValidateOptions{
         "--dense"},
     OptionSpec{"source", 0, "NAME", true, "Only rows of this source: the id up to the first '-'.",
                "--source bloom"},
-    OptionSpec{"report", 0, "FILE", false,
-               "Of the options that name a file of points: write their errors, charts and worst "
-               "points as one self-contained HTML page.",
-               "--report validation.html", PathUse::writes},
+    OptionSpec{
+        "report", 0, "FILE", false,
+        "Write one self-contained HTML page: of runs every row, to be searched and sorted; of "
+        "the options that name a file of points their errors, charts and worst points.",
+        "--report validation.html", PathUse::writes},
     kFormatOption,
     OptionSpec{"jobs", 'j', "N", false,
                "Work on this many rows at once (default: one per core). The output is the same for "
@@ -281,21 +283,13 @@ Exit run_validate(const ParsedOptions& options, Console& console) {
   }
   if (options.has("fit")) return run_fit(options, format, presets, console);
   if (points != nullptr) {
-    if (options.has("report")) (void)chart_library();
+    const bool reports = wants_report(options);
     const PointTable table = points->validate(options.get(points->option), presets);
-    if (options.has("report")) {
-      OutputFile page(options.get("report"));
-      page.write(points_page(table, options.get(points->option)));
-      page.commit();
-    }
+    if (reports) write_report(options, points_page(table, options.get(points->option)));
     write_output(formatted(table, format, style), options, console);
     return Exit::ok;
   }
-  if (options.has("report")) {
-    throw UsageError(
-        "lockstep validate: --report is for a file of points: --gemm, --attention, "
-        "--memory, --nccl, --power, --rl or --profile");
-  }
+  const bool reports = wants_report(options);
   const std::string file =
       options.has("rows") ? options.get("rows") : reference_file(presets, "training.json");
   std::vector<ReferenceRow> rows = parse_rows(file, read_text_file(file));
@@ -310,6 +304,7 @@ Exit run_validate(const ParsedOptions& options, Console& console) {
   }
   const std::vector<RowPrediction> predictions =
       predicted(rows, presets, jobs, console, profiles, folding_of(options));
+  if (reports) write_report(options, rows_page(predictions, file));
   write_output(formatted(predictions, format, style), options, console);
   return Exit::ok;
 }

@@ -53,7 +53,8 @@ struct Picture {
 
 Picture picture_of(const DrawnFabric& fabric);
 
-/// As SVG 1.1 on a light background, with a legend; UTF-8, ends in a newline.
+/// As SVG 1.1 with a legend, on a light ground, on a screen in dark colours on a dark one; UTF-8,
+/// ends in a newline.
 std::string write_svg(const Picture& picture);
 
 }  // namespace lockstep

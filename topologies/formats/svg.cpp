@@ -39,6 +39,23 @@ std::string fitting(const std::vector<std::string>& texts, double width) {
   return texts.empty() ? std::string() : cut(texts.back(), width);
 }
 
+/// Dark where the reader's system is, on a screen; readers of SVG without CSS show it light.
+constexpr std::string_view kDark =
+    "<style>@media screen and (prefers-color-scheme: dark) {"
+    ".lockstep-fabric [fill=\"#ffffff\"] { fill: #191d25 }"
+    ".lockstep-fabric [stroke=\"#ffffff\"] { stroke: #191d25 }"
+    ".lockstep-fabric text, .lockstep-fabric [fill=\"#111111\"] { fill: #e8ebf0 }"
+    ".lockstep-fabric [fill=\"#333333\"], .lockstep-fabric [fill=\"#444444\"],"
+    ".lockstep-fabric [fill=\"#555555\"] { fill: #a3acba }"
+    ".lockstep-fabric [fill=\"#eef3e6\"] { fill: #28321f }"
+    ".lockstep-fabric [fill=\"#e8eef7\"] { fill: #222c3f }"
+    ".lockstep-fabric [stroke=\"#555555\"], .lockstep-fabric [stroke=\"#333333\"],"
+    ".lockstep-fabric [stroke=\"#777777\"] { stroke: #a3abb8 }"
+    ".lockstep-fabric [stroke=\"#0072B2\"] { stroke: #4aa3df }"
+    ".lockstep-fabric [stroke=\"#009E73\"] { stroke: #36c498 }"
+    ".lockstep-fabric [stroke=\"#8C6D31\"] { stroke: #c2a163 }"
+    "}</style>\n";
+
 class SvgWriter {
  public:
   explicit SvgWriter(const Picture& picture) : picture_(picture) {}
@@ -50,9 +67,10 @@ class SvgWriter {
     const int legend = 24 * (2 + static_cast<int>(picture_.rates.size() / kRateColumns));
     write(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
-        "viewBox=\"0 0 {0:.0f} {1:.0f}\" font-family=\"DejaVu Sans, Verdana, sans-serif\" "
-        "font-size=\"11\">\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
-        width_, picture_.height + legend);
+        "viewBox=\"0 0 {0:.0f} {1:.0f}\" class=\"lockstep-fabric\" "
+        "font-family=\"DejaVu Sans, Verdana, sans-serif\" font-size=\"11\">\n{2}"
+        "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
+        width_, picture_.height + legend, kDark);
     add_title();
     write("<text x=\"40\" y=\"62\" font-size=\"13\" fill=\"#444444\">{}</text>\n",
           xml_escaped(picture_.subtitle));

@@ -7,6 +7,8 @@
 #include "tools/console/shared_options.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/compare/comparison.hpp"
+#include "tools/lockstep/report/assets.hpp"
+#include "tools/lockstep/report/compare_page.hpp"
 
 namespace lockstep {
 namespace {
@@ -19,6 +21,10 @@ constexpr std::array kCompareOptions{
     OptionSpec{"set", 0, "PATH=VALUE", true,
                "Change a value of both scenarios before they are read.",
                "--set batch.sequences=1024"},
+    OptionSpec{"report", 0, "FILE", false,
+               "Write one self-contained HTML page: a waterfall from the one answer to the other, "
+               "difference by difference.",
+               "--report comparison.html", PathUse::writes},
     OptionSpec{"quiet", 'q', "", false, "Show no progress.", "--quiet"},
     kFormatOption,
     kFoldOption,
@@ -54,6 +60,7 @@ Exit run_compare(const ParsedOptions& options, Console& console) {
                                  options.positionals.size(), kCompareSpec.usage));
   }
   const std::string format = options.choice("format", kFormats);
+  const bool reports = wants_report(options);
   const PresetStore presets(options.all("presets"));
   std::optional<Comparison> comparison;
   {
@@ -71,6 +78,7 @@ Exit run_compare(const ParsedOptions& options, Console& console) {
         presets);
   }
   if (!comparison) return Exit::interrupted;
+  if (reports) write_report(options, compare_page(*comparison));
   const TextStyle style = output_style(options, console);
   write_output(format == "json"  ? Answer(JsonText(comparison_json(*comparison)))
                : format == "csv" ? Answer(comparison_csv(*comparison))

@@ -1,6 +1,6 @@
 #include "tools/lockstep/report/assets.hpp"
 
-#include "tools/console/options.hpp"
+#include "models/base/output_file.hpp"
 
 // The assembler reads the file as it is: no compiler has to parse 600 kB, and the bytes are the
 // same in every build. CMake gives the paths, and rebuilds this file when one of them changes.
@@ -29,6 +29,7 @@
 
 LOCKSTEP_EMBED(style, LOCKSTEP_PAGE_STYLE)
 LOCKSTEP_EMBED(script, LOCKSTEP_PAGE_SCRIPT)
+LOCKSTEP_EMBED(parts, LOCKSTEP_PAGE_PARTS)
 #ifdef LOCKSTEP_CHART_SCRIPT
 LOCKSTEP_EMBED(charts, LOCKSTEP_CHART_SCRIPT)
 LOCKSTEP_EMBED(licences, LOCKSTEP_CHART_LICENCES)
@@ -46,7 +47,20 @@ ChartLibrary chart_library() {
 #endif
 }
 
+bool wants_report(const ParsedOptions& options) {
+  if (!options.has("report")) return false;
+  (void)chart_library();
+  return true;
+}
+
+void write_report(const ParsedOptions& options, std::string_view html) {
+  OutputFile file(options.get("report"));
+  file.write(html);
+  file.commit();
+}
+
 std::string_view page_style() { return embedded_style(); }
 std::string_view page_script() { return embedded_script(); }
+std::string_view page_parts_script() { return embedded_parts(); }
 
 }  // namespace lockstep

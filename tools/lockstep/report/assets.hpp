@@ -3,6 +3,8 @@
 
 #include <string_view>
 
+#include "tools/console/options.hpp"
+
 namespace lockstep {
 
 /// The script that defines `echarts`, and the licence texts that have to go along with it.
@@ -16,7 +18,13 @@ struct ChartLibrary {
 /// it simulates.
 ChartLibrary chart_library();
 
-std::string_view page_style();   ///< page.css
-std::string_view page_script();  ///< page.js: draws the charts, sorts the tables
+/// What --report is given: throws where no page can be made, before anything is simulated.
+bool wants_report(const ParsedOptions& options);
+/// Writes the page to the file that --report names, whole or not at all. Throws InputError.
+void write_report(const ParsedOptions& options, std::string_view html);
+
+std::string_view page_style();         ///< page.css
+std::string_view page_script();        ///< page.js: draws the charts
+std::string_view page_parts_script();  ///< page_parts.js: sorts and searches tables, zooms pictures
 
 }  // namespace lockstep

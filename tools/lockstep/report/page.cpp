@@ -1,9 +1,11 @@
 #include "tools/lockstep/report/page.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <fmt/format.h>
 #include <iterator>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -17,6 +19,14 @@ namespace {
 /// Nothing can be fetched, whatever a name in the page contains.
 constexpr std::string_view kPolicy =
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
+
+/// What a sheet of paper has a place for. Whoever prints fills it in: a date that this program
+/// wrote would make other bytes of the same input every day.
+constexpr std::string_view kSheet =
+    "<form class=\"sheet\" aria-label=\"For the printed page\"><label>For <input "
+    "name=\"for\"></label><label>By <input name=\"by\"></label><label>Date <input "
+    "name=\"date\"></label><button type=\"button\" data-today>today</button><button "
+    "type=\"button\" data-print>print</button></form>\n";
 
 template <class... Args>
 void append(std::string& out, fmt::format_string<Args...> format, Args&&... args) {
@@ -38,7 +48,8 @@ void append_cell(std::string& out, const PageColumn& column, const PageCell& cel
 
 }  // namespace
 
-Page::Page(std::string_view kind, std::string_view title) : kind_(kind), title_(title) {
+Page::Page(std::string_view kind, std::string_view title)
+    : kind_(kind), title_(title), place_(title) {
   append(body_, "<header>\n<p class=\"kind\">{}</p>\n<h1>{}</h1>\n", escaped(kind_).str(),
          escaped(title_).str());
 }
@@ -63,12 +74,23 @@ void Page::figures(std::span<const PageFigure> figures) {
 void Page::section(std::string_view title, std::string_view lead) {
   append(body_, "</{}>\n<section>\n<h2>{}</h2>\n", open_, escaped(title).str());
   open_ = "section";
+  place_ = title;
   if (!lead.empty()) append(body_, "<p class=\"lead\">{}</p>\n", escaped(lead).str());
 }
 
 void Page::table(const PageTable& table) {
-  append(body_, "<div class=\"table\" tabindex=\"0\"><table{}>\n<thead><tr>\n",
-         table.first_rows == 0 ? "" : fmt::format(" data-first=\"{}\"", table.first_rows));
+  const std::string name = escaped(place_).str();
+  if (table.searched) {
+    append(body_,
+           "<div class=\"search\"><label>Search <input type=\"search\" "
+           "placeholder=\"words that a row has\"></label><output aria-live=\"polite\">{} "
+           "rows</output></div>\n",
+           table.rows.size());
+  }
+  append(body_,
+         "<div class=\"table\" role=\"region\" aria-label=\"{}\" "
+         "tabindex=\"0\"><table{}>\n<thead><tr>\n",
+         name, table.first_rows == 0 ? "" : fmt::format(" data-first=\"{}\"", table.first_rows));
   for (std::size_t i = 0; i < table.columns.size(); ++i) {
     append_head_cell(body_, table.columns[i], i == table.sorted_by);
   }
@@ -92,6 +114,24 @@ void Page::chart(const PageChart& chart, const nlohmann::json& options) {
          number, chart.height_px, escaped(chart.summary).str());
   append(body_, "<script type=\"application/json\" id=\"chart-{}\">{}</script>\n</figure>\n",
          number, script_json(write_json(options)).str());
+}
+
+void Page::picture(const PageChart& chart, const Html& svg, int least_px) {
+  const std::string title = escaped(chart.title).str();
+  append(body_, "<figure class=\"picture\">\n<figcaption><h3>{}</h3>", title);
+  if (!chart.about.empty()) append(body_, "<p>{}</p>", escaped(chart.about).str());
+  append(body_, "</figcaption>\n<div class=\"zoom\">");
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kZooms{
+      {{"in", "+"}, {"out", "−"}, {"whole", "whole"}}};
+  for (const auto& [how, sign] : kZooms) {
+    append(body_,
+           R"(<button type="button" data-zoom="{0}" aria-label="zoom {0}: {1}">{2}</button>)", how,
+           title, sign);
+  }
+  append(body_,
+         "</div>\n<div class=\"canvas\" role=\"img\" aria-label=\"{}\" tabindex=\"0\" "
+         "style=\"--least:{}px\">{}</div>\n</figure>\n",
+         escaped(chart.summary).str(), least_px, svg.str());
 }
 
 void Page::begin_row() { body_ += "<div class=\"row\">\n"; }
@@ -118,15 +158,15 @@ std::string Page::html(const ChartLibrary& library) const {
       "<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n"
       "<title>{} · {}</title>\n<style>\n{}</style>\n</head>\n<body>\n<main>\n",
       kPolicy, escaped(title_).str(), escaped(kind_).str(), page_style());
-  append(out, "{}</{}>\n</main>\n<footer>\n{}", body_, open_, foot_);
+  append(out, "{}</{}>\n</main>\n<footer>\n{}{}", body_, open_, kSheet, foot_);
   append(out,
          "<p>Made by lockstep " LOCKSTEP_VERSION
          ". One file that needs no network; the same input gives the same bytes. Charts: Apache "
          "ECharts.</p>\n<details><summary>Licences of the chart library</summary>\n"
          "<pre>{}</pre></details>\n</footer>\n",
          escaped(library.licences).str());
-  append(out, "<script>{}</script>\n<script>\n{}</script>\n</body>\n</html>\n", library.script,
-         page_script());
+  append(out, "<script>{}</script>\n<script>\n{}{}</script>\n</body>\n</html>\n", library.script,
+         page_script(), page_parts_script());
   return out;
 }
 

@@ -55,6 +55,7 @@ struct PageTable {
   std::vector<std::vector<PageCell>> rows = {};
   std::size_t first_rows = 0;                 ///< shown before "Show all"; 0: all
   std::size_t sorted_by = std::string::npos;  ///< column that the rows are sorted by, largest first
+  bool searched = false;                      ///< with a field that leaves rows with certain words
 };
 
 /// A chart. `options` are ECharts' own; where a string under "formatter", "valueFormatter",
@@ -77,6 +78,9 @@ class Page {
   void section(std::string_view title, std::string_view lead = {});
   void table(const PageTable& table);
   void chart(const PageChart& chart, const nlohmann::json& options);
+  /// A picture that is SVG already, the same as a file of it: it scrolls where it is wider than the
+  /// page, and buttons zoom it. `least_px`: it gets no narrower. chart.height_px is its own.
+  void picture(const PageChart& chart, const Html& svg, int least_px);
   /// Charts until end_row() stand side by side where there is room.
   void begin_row();
   void end_row();
@@ -92,6 +96,7 @@ class Page {
   std::string kind_, title_;
   std::string body_, foot_;
   std::string_view open_ = "header";  ///< the element that what is added next goes into
+  std::string place_;                 ///< the section's title, for who cannot see it
   std::size_t charts_ = 0;
 };
 

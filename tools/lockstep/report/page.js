@@ -1,5 +1,5 @@
 'use strict';
-// Draws the charts in the page's colours, and draws them again when these change; sorts the tables.
+// Draws the charts in the page's colours, and draws them again when these change.
 
 const escapeHtml = text => String(text).replace(/[&<>"']/g, c => `&#${c.charCodeAt(0)};`);
 const percent = value => `${Number(value).toFixed(1)} %`;
@@ -204,6 +204,21 @@ function fitted(options, carried, width) {
   return options;
 }
 
+// A legend that scrolls cannot do so on paper: it gets lines instead, and the plot makes room.
+function wholeLegend(options, width) {
+  const {legend} = options;
+  if (!print.matches || !legend || legend.type !== 'scroll') return options;
+  const names = options.series.map(each => each.name || '');
+  const widths = [...new Set(names)].map(name => 40 + 7.2 * name.length);
+  let lines = 1, used = 0;
+  for (const each of widths) {
+    used += each;
+    if (used > width - 16) { lines += 1; used = each; }
+  }
+  const grid = {...options.grid, top: (options.grid.top || 0) + 24 * (lines - 1)};
+  return {...options, grid, legend: {...legend, type: 'plain'}};
+}
+
 // Cells whose edges lie between pixels show hairlines: the plot shrinks to whole pixels for each,
 // unless too much of it would go.
 function snapCells(instance, options) {
@@ -239,7 +254,8 @@ function draw() {
     chart.width = chart.element.clientWidth;
     chart.instance = echarts.init(place, theme(), {renderer});
     chart.instance.setOption({animation: false,
-      ...fitted(resolved(chart.options, chart.options), chart.options.lockstep, chart.width)});
+      ...wholeLegend(fitted(resolved(chart.options, chart.options), chart.options.lockstep,
+        chart.width), chart.width)});
     snapCells(chart.instance, chart.options);
   }
   document.documentElement.dataset.charts = String(charts.length);
@@ -260,49 +276,3 @@ new ResizeObserver(() => {
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);
 // Paper is light and has its own width.
 print.addEventListener('change', draw);
-
-// A cell's number, or its text; "" where the number is not known, which sorts last.
-const cellKey = cell => cell.dataset.sort !== undefined ? Number(cell.dataset.sort)
-  : cell.textContent.trim();
-function sortBy(table, head) {
-  const numeric = head.classList.contains('number');
-  const before = head.getAttribute('aria-sort');
-  const order = before ? (before === 'ascending' ? 'descending' : 'ascending')
-    : (numeric ? 'descending' : 'ascending');
-  for (const other of table.tHead.rows[0].cells) other.removeAttribute('aria-sort');
-  head.setAttribute('aria-sort', order);
-  const sign = order === 'ascending' ? 1 : -1;
-  const body = table.tBodies[0];
-  const known = [], unknown = [];
-  for (const row of body.rows) {
-    const key = cellKey(row.cells[head.cellIndex]);
-    (numeric === (typeof key === 'number') ? known : unknown).push({row, key});
-  }
-  known.sort((a, b) => sign * (numeric ? a.key - b.key
-    : a.key.localeCompare(b.key, 'en', {numeric: true})));
-  body.append(...known.map(each => each.row), ...unknown.map(each => each.row));
-}
-for (const table of document.querySelectorAll('table')) {
-  const first = Number(table.dataset.first || 0);
-  const rows = table.tBodies[0].rows;
-  const showFirst = () => [...rows].forEach((row, i) => { row.hidden = i >= first; });
-  let all = first === 0 || rows.length <= first;
-  if (!all) {
-    showFirst();
-    const button = document.createElement('button');
-    button.className = 'all';
-    button.textContent = `Show all ${rows.length}`;
-    button.onclick = () => {
-      all = true;
-      for (const row of rows) row.hidden = false;
-      button.remove();
-    };
-    table.after(button);
-  }
-  for (const head of table.tHead.rows[0].cells) {
-    head.querySelector('button').onclick = () => {
-      sortBy(table, head);
-      if (!all) showFirst();
-    };
-  }
-}

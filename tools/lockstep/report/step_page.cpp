@@ -5,8 +5,11 @@
 #include <vector>
 
 #include "tools/lockstep/report/fabric_picture.hpp"
+#include "tools/lockstep/report/input_tables.hpp"
 #include "tools/lockstep/report/page.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"
+#include "tools/lockstep/report/step_advice.hpp"
+#include "tools/lockstep/report/step_stages.hpp"
 #include "tools/lockstep/run/run_facts.hpp"
 
 namespace lockstep {
@@ -115,6 +118,7 @@ void add_step_headline(Page& page, const RunResult& result) {
 void add_step_sections(Page& page, const RunResult& result) {
   add_facts(page, "The answer", answer_facts(result));
   add_step_buckets(page, result.report);
+  add_stages(page, result);
   if (result.report.use && !result.report.use->lines.empty()) {
     add_fabric_picture(page, *result.report.use);
     if (result.report.method != StepMethod::exact) {
@@ -122,19 +126,26 @@ void add_step_sections(Page& page, const RunResult& result) {
           escaped("Not every replica was simulated: links that only others use show too little."));
     }
   }
+  add_traffic(page, result.report);
   if (!result.report.holds.empty()) add_holds(page, result.report);
   if (result.full_fabric) add_relief(page, result);
   if (result.power) add_facts(page, "Power", power_facts(result));
   add_facts(page, "What was simulated", job_facts(result));
+  add_money(page, result);
+  add_inputs(page, result.written);
   add_sentences(page, "Assumed", result.scenario.assumptions);
   add_sentences(page, "Notes", result.report.notes);
 }
 
-std::string step_page(const RunResult& result) {
+std::string step_page(const RunResult& result, const StepPageExtras& extras) {
   const Scenario& scenario = result.scenario;
   Page page("Step report", fmt::format("{} on {} GPUs", scenario.job.model.name, scenario.gpus()));
   add_step_headline(page, result);
+  if (extras.advice != nullptr) add_advice(page, *extras.advice);
   add_step_sections(page, result);
+  if (extras.presets != nullptr) {
+    add_sources(page, presets_of(scenario, *extras.presets), *extras.presets);
+  }
   page.foot(fmt::format("Scenario: {}.", scenario.file));
   return page.html(chart_library());
 }

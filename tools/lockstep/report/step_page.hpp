@@ -3,14 +3,22 @@
 
 #include <string>
 
+#include "sim/answer/advice.hpp"
+#include "sim/scenario/preset_store.hpp"
 #include "tools/lockstep/run/run_result.hpp"
 
 namespace lockstep {
 
 class Page;
 
+/// What the page has beside the answer, where it is given.
+struct StepPageExtras {
+  const PresetStore* presets = nullptr;  ///< the sources of all values
+  const Advice* advice = nullptr;        ///< what would help
+};
+
 /// The page. Throws UsageError where the program was built without its chart library (assets.hpp).
-std::string step_page(const RunResult& result);
+std::string step_page(const RunResult& result, const StepPageExtras& extras = {});
 
 /// The page's pieces, of the values that the terminal shows.
 void add_step_headline(Page& page, const RunResult& result);

@@ -19,6 +19,8 @@
 #include "tools/console/shared_options.hpp"
 #include "tools/console/table.hpp"
 #include "tools/lockstep/draws/hash_draws.hpp"
+#include "tools/lockstep/report/assets.hpp"
+#include "tools/lockstep/report/rl_page.hpp"
 
 namespace lockstep {
 namespace {
@@ -219,6 +221,7 @@ std::optional<HashAnswer> hash_of(const RlScenario& scenario, const RlReport& re
 Exit run_rl(const RlScenario& scenario, const WrittenScenario& written,
             const ParsedOptions& options, Console& console) {
   const std::string format = options.choice("format", kFormats);
+  const bool reports = wants_report(options);
   const std::vector<Assertion> assertions = parse_assertions(options.all("assert"));
   if (!options.has("allow-oom")) require_memory(scenario);
   const RlReport report = simulate_rl_step(scenario);
@@ -226,6 +229,7 @@ Exit run_rl(const RlScenario& scenario, const WrittenScenario& written,
   const Json json = rl_json(scenario, report, hash, written);
   const std::vector<std::string> misses = all_missed(assertions, json);
   warn_of_old_names(assertions, json, console);
+  if (reports) write_report(options, rl_page(scenario, report, written));
   const TextStyle style = output_style(options, console);
   write_output(format == "json"  ? Answer(JsonText(json))
                : format == "csv" ? Answer(rl_csv(report))

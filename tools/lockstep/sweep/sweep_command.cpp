@@ -11,9 +11,12 @@
 #include "sim/scenario/shipped_scenarios.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/lockstep/cli.hpp"
+#include "tools/lockstep/report/assets.hpp"
+#include "tools/lockstep/report/sweep_page.hpp"
 #include "tools/lockstep/sweep/engine.hpp"
 #include "tools/lockstep/sweep/local_sweep.hpp"
 #include "tools/lockstep/sweep/objective.hpp"
+#include "tools/lockstep/sweep/parquet.hpp"
 #include "tools/lockstep/sweep/points.hpp"
 #include "tools/lockstep/sweep/shards.hpp"
 #include "tools/lockstep/sweep/simulate_point.hpp"
@@ -45,6 +48,10 @@ constexpr std::array kSweepOptions{
                "Write all points as CSV too, when the sweep is complete; compressed if the name "
                "ends in .gz.",
                "--csv results.csv", PathUse::writes},
+    OptionSpec{"report", 0, "FILE", false,
+               "Write one self-contained HTML page when the sweep is complete: all points on "
+               "parallel axes, fronts, the objective over each axis.",
+               "--report sweep.html", PathUse::writes},
     OptionSpec{"reuse", 0, "DB", true,
                "Take answers from another sweep's results where they were made of the same "
                "scenario, presets and version.",
@@ -107,7 +114,8 @@ constexpr CommandSpec kSweepSpec{
         "values that take their place in it. Simulates all combinations on all cores and keeps\n"
         "every answer in a SQLite database, with a column per axis and metric. A sweep that was\n"
         "stopped goes on where it stood; a point that fails is recorded with its error.\n"
-        "`lockstep sweep export DB` prints the results as CSV; `lockstep sweep collect FILE -o "
+        "`lockstep sweep export DB` prints the results as CSV, -o results.parquet writes them as\n"
+        "Parquet where libduckdb is (LOCKSTEP_DUCKDB names it); `lockstep sweep collect FILE -o "
         "DB`\n"
         "brings together what other machines have computed.",
     .positionals = 2,
@@ -130,6 +138,10 @@ Exit export_results(const ParsedOptions& options, Console& console) {
         "lockstep sweep export: no database; usage: lockstep sweep export DB [-o CSV]");
   }
   const std::string& database = options.positionals[1];
+  if (options.get("output").ends_with(".parquet")) {
+    export_parquet(ResultsReader(database), options.get("output"));
+    return Exit::ok;
+  }
   if (options.has("output")) {
     write_csv(database, options.get("output"));
   } else {
@@ -206,12 +218,15 @@ std::vector<std::uint32_t> checked_points(const Sweep& sweep, int jobs) {
                     .nearest = {}});
 }
 
-Exit print_summary(const SweepRun& run, const ParsedOptions& options, const std::string& format,
-                   const SweepObjective& objective) {
+Exit show_summary(const SweepRun& run, const ParsedOptions& options, const std::string& format,
+                  const SweepObjective& objective) {
   constexpr int kTop = 10, kMostTop = 1'000'000;
   const SweepSummary summary =
       summarise_sweep(run.sweep, run.database, run.numbers.size(), objective,
                       whole_number(options, "top", kTop, kMostTop));
+  if (wants_report(options) && summary.ok + summary.failed == summary.points) {
+    write_report(options, sweep_page(run.sweep, summary));
+  }
   if (!run.quiet) {
     const Answer answer = format == "json"
                               ? Answer(JsonText(summary_json(summary)))
@@ -234,6 +249,7 @@ Exit run_sweep(const ParsedOptions& options, Console& console) {
   const std::string format = options.choice("format", kSummaryFormats);
   const std::string engine_name = options.choice("engine", kEngines);
   check_engine(options, engine_name);
+  (void)wants_report(options);
   const int jobs = whole_number(options, "jobs", all_cores(), kMostJobs);
   const PresetStore presets(options.all("presets"));
   Sweep sweep = load_sweep(scenario_path(words.file, presets), options.get("stack"));
@@ -262,7 +278,7 @@ Exit run_sweep(const ParsedOptions& options, Console& console) {
                     : engine_name == "slurm" ? sweep_by_slurm(all, options)
                                              : sweep_locally(all);
   if (exit == Exit::ok && options.has("csv")) write_csv(all.database, options.get("csv"));
-  const Exit useful = print_summary(all, options, format, objective);
+  const Exit useful = show_summary(all, options, format, objective);
   return exit == Exit::ok ? useful : exit;
 }
 

@@ -24,6 +24,8 @@
 #include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/lockstep/cli.hpp"
+#include "tools/lockstep/report/assets.hpp"
+#include "tools/lockstep/report/tune_page.hpp"
 #include "tools/lockstep/run/run_result.hpp"
 #include "tools/lockstep/tune/tune_output.hpp"
 
@@ -77,6 +79,11 @@ constexpr std::array kTuneOptions{
                "Only these pipeline schedules (`lockstep list schedules`). Left out: 1f1b, "
                "interleaved, and the scenario's own.",
                "--schedule 1f1b,zb_h1"},
+    OptionSpec{
+        "report", 0, "FILE", false,
+        "Write one self-contained HTML page: the best layouts with their intervals and ties, "
+        "the front of time, memory and money, where each one's time goes.",
+        "--report layouts.html", PathUse::writes},
     OptionSpec{"exhaustive", 0, "", false,
                "Replay every layout that fits, without lower bounds: the same answer, later.",
                "--exhaustive"},
@@ -213,6 +220,7 @@ Exit run_tune(const ParsedOptions& options, Console& console) {
         fmt::format("lockstep tune: no scenario file; usage: lockstep {}", kTuneSpec.usage));
   }
   const std::string format = options.choice("format", kFormats);
+  const bool reports = wants_report(options);
   if (options.get("output").ends_with(".gz")) {
     throw UsageError(
         fmt::format("--output: found {}; allowed: a name without .gz, as scenarios "
@@ -259,6 +267,7 @@ Exit run_tune(const ParsedOptions& options, Console& console) {
         "\n");
     file.commit();
   }
+  if (reports) write_report(options, tune_page(study));
   const Answer answer = format == "json"  ? Answer(JsonText(tune_json(study)))
                         : format == "csv" ? Answer(tune_csv(study))
                                           : Answer::terminal(tune_table(study, console.style));

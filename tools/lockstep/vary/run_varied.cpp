@@ -11,6 +11,8 @@
 #include "sim/answer/answer.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
+#include "tools/lockstep/report/assets.hpp"
+#include "tools/lockstep/report/vary_page.hpp"
 #include "tools/lockstep/vary/advice_table.hpp"
 #include "tools/lockstep/vary/vary.hpp"
 
@@ -19,9 +21,9 @@ namespace {
 
 /// Options whose answer is of one point, not of several.
 void check_varied(const ParsedOptions& options) {
-  constexpr std::array<std::string_view, 12> kOfOnePoint{
-      "trace",  "svg",    "chakra", "goal",       "power-trace",    "report",
-      "assert", "jitter", "advise", "hash-seeds", "explain-fabric", "optimise"};
+  constexpr std::array<std::string_view, 11> kOfOnePoint{
+      "trace",  "svg",    "chakra",     "goal",           "power-trace", "assert",
+      "jitter", "advise", "hash-seeds", "explain-fabric", "optimise"};
   for (const std::string_view option : kOfOnePoint) {
     if (!options.has(option)) continue;
     throw UsageError(fmt::format(
@@ -49,7 +51,9 @@ Exit run_varied(const std::string& path,
     const std::string text = text_of(question.set);
     return answer_text(path, text, presets, question);
   };
+  const bool reports = wants_report(options);
   const Varied varied = vary(path, std::move(axes), answer_to, [&] { progress.one_done(); });
+  if (reports) write_report(options, vary_page(varied));
   write_output(format == "json" ? Answer(JsonText(varied_json(varied)))
                : format == "csv"
                    ? Answer(varied_csv(varied))
@@ -59,8 +63,10 @@ Exit run_varied(const std::string& path,
 }
 
 Exit run_advice(const std::string& path, const std::string& text, const PresetStore& presets,
-                const ParsedOptions& options, Console& console) {
+                const ParsedOptions& options,
+                const std::function<std::string(const Advice&)>& page_of, Console& console) {
   const std::string format = options.choice("format", kFormats);
+  const bool reports = wants_report(options);
   Progress progress(console.err, "changes", 1, console.err_is_terminal);
   const Advice advice =
       advise(path, text, presets,
@@ -69,6 +75,7 @@ Exit run_advice(const std::string& path, const std::string& text, const PresetSt
               .folding = folding_of(options),
               .allow_oom = options.has("allow-oom")},
              [&](std::size_t done, std::size_t most) { progress.update(done, most); });
+  if (reports) write_report(options, page_of(advice));
   write_output(format == "json" ? Answer(JsonText(advice_json(advice)))
                : format == "csv"
                    ? Answer(advice_csv(advice))

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/answer/advice.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "tools/console/console.hpp"
 #include "tools/console/options.hpp"
@@ -17,8 +18,9 @@ Exit run_varied(const std::string& path,
                 const std::function<std::string(const std::vector<std::string>&)>& text_of,
                 const PresetStore& presets, const ParsedOptions& options, Console& console);
 
-/// What would help the step most.
+/// What would help the step most; `page_of` makes the page of it that --report asks for.
 Exit run_advice(const std::string& path, const std::string& text, const PresetStore& presets,
-                const ParsedOptions& options, Console& console);
+                const ParsedOptions& options,
+                const std::function<std::string(const Advice&)>& page_of, Console& console);
 
 }  // namespace lockstep

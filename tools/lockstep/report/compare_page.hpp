@@ -1,0 +1,14 @@
+/// How two scenarios differ, as a page.
+#pragma once
+
+#include <string>
+
+#include "tools/lockstep/compare/comparison.hpp"
+
+namespace lockstep {
+
+/// The page of `lockstep compare --report`: a waterfall from the one answer to the other,
+/// difference by difference, and a table. Throws UsageError without a chart library (assets.hpp).
+std::string compare_page(const Comparison& comparison);
+
+}  // namespace lockstep

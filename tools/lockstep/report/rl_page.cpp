@@ -1,0 +1,134 @@
+#include "tools/lockstep/report/rl_page.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <vector>
+
+#include "models/base/number_text.hpp"
+#include "sim/answer/rl_answer.hpp"
+#include "sim/scenario/names.hpp"
+#include "tools/lockstep/report/assets.hpp"
+#include "tools/lockstep/report/chart_kit.hpp"
+#include "tools/lockstep/report/input_tables.hpp"
+#include "tools/lockstep/report/page.hpp"
+#include "tools/lockstep/report/page_numbers.hpp"
+
+namespace lockstep {
+namespace {
+
+double base(Seconds time) { return time.base_units(); }
+
+std::vector<PageFigure> rl_figures(const RlScenario& s, const RlReport& r) {
+  std::vector<PageFigure> out{
+      {.value = page_duration(base(r.step)), .label = "a step"},
+      {.value = page_count(r.tokens_per_s_per_gpu()),
+       .label = "tokens per second and GPU, prompts and responses"},
+      {.value = page_percent(r.update.mfu_full, 1), .label = "MFU of training"}};
+  if (s.rl.algorithm->offline) return out;
+  out.push_back({.value = page_count(r.generated_per_s()), .label = "tokens per second generated"});
+  if (r.generation_gpus > 0) {
+    out.push_back({.value = page_percent(r.generation_idle, 1), .label = "idle: the engine"});
+    out.push_back({.value = page_percent(r.training_idle, 1), .label = "idle: the trainers"});
+  }
+  return out;
+}
+
+void add_phases(Page& page, const RlReport& r) {
+  const AxisUnit unit = time_unit(base(r.step));
+  std::vector<IntervalBar> bars;
+  const auto add = [&](const char* name, Seconds time) {
+    if (time <= Seconds{}) return;
+    bars.push_back({.name = name,
+                    .value = base(time) / unit.size,
+                    .words = {name, page_duration(base(time)),
+                              page_percent(base(time) / base(r.step), 1) + " of the step"}});
+  };
+  add("generation", r.generation);
+  add("scores", r.scores);
+  add("training", r.training);
+  add("offload", r.offload);
+  add("weights to the engine", r.weight_sync);
+  page.section("Phases", r.generation_gpus > 0
+                             ? "On pools of their own phases run beside each other, and waits of a "
+                               "pool are no phase."
+                             : "One after the other, on shared GPUs.");
+  page.chart({.title = "How long each takes",
+              .about = {},
+              .summary = "Bars of the time of each phase.",
+              .height_px = bars_height(bars.size())},
+             interval_bars(bars, unit.name));
+}
+
+void add_rl_buckets(Page& page, const RlReport& r) {
+  const std::vector<double> shares = rl_shares(r);
+  const double longest = *std::ranges::max_element(shares);
+  PageTable table{.columns = {{.title = "What"},
+                              {.title = "of the step", .numeric = true},
+                              {.title = "Time", .numeric = true}}};
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    if (shares[i] <= 0) continue;
+    const double seconds = shares[i] * base(r.step);
+    table.rows.push_back(
+        {PageCell::text(rl_buckets()[i].title),
+         {.content = with_bar(page_percent(shares[i], 1), shares[i] / longest), .sort = shares[i]},
+         PageCell::number(page_duration(seconds), seconds)});
+  }
+  page.section("Where the GPU time goes",
+               fmt::format("Mean over all GPUs; together {}.", page_duration(base(r.step))));
+  page.table(table);
+}
+
+void add_rl_facts(Page& page, const RlScenario& s, const RlReport& r) {
+  PageTable table{.columns = {{.title = "What"}, {.title = "Here"}}};
+  const auto add = [&](const char* what, const std::string& text) {
+    table.rows.push_back({PageCell::text(what), PageCell::text(text)});
+  };
+  add("Algorithm", std::string(s.rl.algorithm->title));
+  add("GPUs", r.generation_gpus > 0 ? fmt::format("{} train, {} generate", grouped(r.training_gpus),
+                                                  grouped(r.generation_gpus))
+                                    : fmt::format("{}, shared", grouped(r.training_gpus)));
+  add("Samples",
+      fmt::format("{} prompts of {} tokens, {} responses each of {:.0f} on average, {} at "
+                  "most",
+                  grouped(s.rl.prompts), grouped(s.rl.prompt_tokens), grouped(s.rl.generations),
+                  r.response_mean, grouped(r.response_most)));
+  if (!s.rl.algorithm->offline) {
+    add("Engine",
+        fmt::format("{} replicas of TP {} of {}, {:.0f} sequences at once, {} at most",
+                    grouped(r.replicas), s.rl.generation.tensor, s.rl.generation.engine.name,
+                    r.sequences_mean, grouped(r.sequences_most)));
+    add("Cache", fmt::format("{} tokens a replica; {} times a sequence had to leave",
+                             compact(r.cache_tokens), grouped(static_cast<double>(r.preempted))));
+  }
+  add("Training", fmt::format("{} x {} updates of {} sequences of {} tokens", grouped(s.rl.epochs),
+                              grouped(s.rl.updates), grouped(r.training_batch.sequences),
+                              grouped(r.training_batch.tokens)));
+  page.section("What was simulated");
+  page.table(table);
+}
+
+}  // namespace
+
+std::string rl_page(const RlScenario& s, const RlReport& r, const WrittenScenario& written) {
+  Page page("Reinforcement learning", fmt::format("{} of {} on {} GPUs", s.rl.algorithm->title,
+                                                  s.training.job.model.name, grouped(r.gpus())));
+  if (!s.training.about.empty()) page.about(s.training.about);
+  const std::vector<double> shares = rl_shares(r);
+  const auto largest = static_cast<std::size_t>(std::ranges::max_element(shares) - shares.begin());
+  page.headline(escaped("A step takes ") + strong(page_duration(base(r.step))) +
+                escaped(". Most GPU time goes into ") + strong(rl_buckets()[largest].title) +
+                escaped(fmt::format(": {}.", page_percent(shares[largest], 1))));
+  page.figures(rl_figures(s, r));
+  add_phases(page, r);
+  add_rl_buckets(page, r);
+  add_rl_facts(page, s, r);
+  add_inputs(page, written);
+  if (!s.training.assumptions.empty()) {
+    page.section("Assumed");
+    page.list(s.training.assumptions);
+  }
+  page.foot(fmt::format("Scenario: {}.", s.training.file));
+  return page.html(chart_library());
+}
+
+}  // namespace lockstep

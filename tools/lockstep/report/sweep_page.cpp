@@ -1,0 +1,337 @@
+#include "tools/lockstep/report/sweep_page.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <fmt/format.h>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "models/base/number_text.hpp"
+#include "tools/lockstep/report/assets.hpp"
+#include "tools/lockstep/report/chart_kit.hpp"
+#include "tools/lockstep/report/page.hpp"
+#include "tools/lockstep/report/page_numbers.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::size_t kMostAxes = 9, kMostMultiples = 8, kMostNames = 12;
+
+/// A column of the points that are drawn.
+struct SweepColumn {
+  std::string name;
+  std::vector<SqlValue> values;
+  std::vector<std::optional<double>> numbers{};  ///< one for each, where all values are numbers
+  std::vector<std::string> names{};              ///< else the different ones, in order
+
+  [[nodiscard]] bool varies() const {
+    return std::ranges::adjacent_find(values, std::not_equal_to{}) != values.end();
+  }
+  [[nodiscard]] bool numeric() const { return names.empty(); }
+};
+
+/// What is drawn: points with an answer, thinned.
+struct SweepPoints {
+  std::vector<SweepColumn> settings;
+  SweepColumn objective;
+  std::vector<SweepColumn> costs;  ///< numbers to hold against the objective
+  std::vector<double> numbers;     ///< of the points
+  std::size_t all = 0;
+  [[nodiscard]] std::size_t size() const { return numbers.size(); }
+};
+
+std::optional<double> as_number(const SqlValue& value) {
+  if (const auto* whole = std::get_if<std::int64_t>(&value)) return static_cast<double>(*whole);
+  if (const auto* number = std::get_if<double>(&value)) return *number;
+  return std::nullopt;
+}
+
+void finish(SweepColumn& column) {
+  bool numeric = true;
+  for (const SqlValue& value : column.values) {
+    numeric = numeric && !std::holds_alternative<std::string>(value);
+  }
+  for (const SqlValue& value : column.values) {
+    if (numeric) {
+      column.numbers.push_back(as_number(value));
+      continue;
+    }
+    const std::string text = text_of(value);
+    if (std::ranges::find(column.names, text) == column.names.end()) column.names.push_back(text);
+  }
+}
+
+/// Columns that say what an answer costs, where it has them.
+constexpr std::array<std::string_view, 6> kSweepCosts{"price_usd", "needed_memory_gib", "step_s",
+                                                      "gpus",      "facility_mean_w",   "wall_s"};
+
+SweepPoints read_points(const Sweep& sweep, const SweepSummary& summary) {
+  const ResultsReader results(summary.database);
+  std::vector<std::string> names = sweep.columns();
+  const std::size_t settings = names.size();
+  names.push_back(summary.objective.column);
+  const std::vector<std::string>& known = results.columns();
+  for (const std::string_view cost : kSweepCosts) {
+    const std::string name(cost);
+    if (name != summary.objective.column && std::ranges::find(known, name) != known.end() &&
+        std::ranges::find(names, name) == names.end()) {
+      names.push_back(name);
+    }
+  }
+  std::string query = "SELECT point";
+  for (const std::string& name : names) query += ", " + quoted_name(name);
+  query += " FROM points WHERE status = 'ok' AND " + quoted_name(summary.objective.column) +
+           " IS NOT NULL ORDER BY point";
+  const std::size_t step = std::max<std::size_t>(1, (summary.ok + kSweepLines - 1) / kSweepLines);
+  std::vector<SweepColumn> columns;
+  for (const std::string& name : names) columns.push_back({.name = name, .values = {}});
+  SweepPoints out;
+  std::size_t at = 0;
+  results.each(query, [&](const std::vector<SqlValue>& row) {
+    if (at++ % step != 0) return;
+    out.numbers.push_back(as_number(row[0]).value_or(0));
+    for (std::size_t c = 0; c < columns.size(); ++c) columns[c].values.push_back(row[c + 1]);
+  });
+  out.all = at;
+  for (SweepColumn& column : columns) finish(column);
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    if (c < settings) {
+      if (columns[c].varies()) out.settings.push_back(std::move(columns[c]));
+    } else if (c == settings) {
+      out.objective = std::move(columns[c]);
+    } else if (columns[c].numeric() && columns[c].varies() &&
+               std::ranges::none_of(columns[c].numbers, [](auto n) { return !n; })) {
+      out.costs.push_back(std::move(columns[c]));
+    }
+  }
+  return out;
+}
+
+/// "8", "0.4014", "50 B".
+std::string short_number(double value) {
+  constexpr double kLarge = 1e5;
+  return std::abs(value) < kLarge ? fmt::format("{:.4g}", value) : page_count(value);
+}
+
+/// The unit of an axis: large numbers in thousands, millions, ...
+AxisUnit axis_unit(const SweepColumn& column) {
+  constexpr double kLarge = 1e5;
+  double most = 0;
+  for (const auto& number : column.numbers) most = std::max(most, std::abs(number.value_or(0)));
+  return most < kLarge ? AxisUnit{1, ""} : count_unit(most);
+}
+
+ChartAxis axis_of(const SweepColumn& column) {
+  ChartAxis axis{.name = column.name, .low = {}, .high = {}, .marks = {}, .places = {}};
+  if (!column.numeric()) {
+    if (column.names.size() <= kMostNames) axis.marks = column.names;
+    const double last = std::max<double>(1, static_cast<double>(column.names.size()) - 1);
+    for (const SqlValue& value : column.values) {
+      const auto at = std::ranges::find(column.names, text_of(value)) - column.names.begin();
+      axis.places.emplace_back(column.names.size() == 1 ? 0.5 : static_cast<double>(at) / last);
+    }
+    return axis;
+  }
+  double low = INFINITY, high = -INFINITY;
+  for (const auto& number : column.numbers) {
+    if (!number) continue;
+    low = std::min(low, *number);
+    high = std::max(high, *number);
+  }
+  axis.low = short_number(low);
+  axis.high = short_number(high);
+  for (const auto& number : column.numbers) {
+    axis.places.push_back(number && high > low ? std::optional((*number - low) / (high - low))
+                          : number             ? std::optional(0.5)
+                                               : std::nullopt);
+  }
+  return axis;
+}
+
+/// From 0, the worst, to 1, the best.
+std::vector<double> goodness_of(const SweepPoints& points, bool larger) {
+  std::vector<double> out;
+  for (const auto& place : axis_of(points.objective).places) {
+    out.push_back(larger ? place.value_or(0) : 1 - place.value_or(1));
+  }
+  return out;
+}
+
+std::vector<std::string> point_lines(const SweepPoints& points, std::size_t i) {
+  std::vector<std::string> lines{fmt::format("point {:.0f}", points.numbers[i])};
+  for (const SweepColumn& column : points.settings) {
+    lines.push_back(fmt::format("{}: {}", column.name, text_of(column.values[i])));
+  }
+  const auto number = [&](const SweepColumn& column) {
+    if (column.numbers[i]) {
+      lines.push_back(fmt::format("{}: {}", column.name, short_number(*column.numbers[i])));
+    }
+  };
+  number(points.objective);
+  for (const SweepColumn& column : points.costs) number(column);
+  return lines;
+}
+
+void add_parallel(Page& page, const SweepPoints& points, const std::vector<double>& goodness,
+                  std::size_t best) {
+  std::vector<ChartAxis> axes;
+  for (const SweepColumn& column : points.settings) {
+    if (axes.size() + 1 < kMostAxes) axes.push_back(axis_of(column));
+  }
+  axes.push_back(axis_of(points.objective));
+  for (const SweepColumn& column : points.costs) {
+    if (axes.size() < kMostAxes) axes.push_back(axis_of(column));
+  }
+  if (axes.size() < 2) return;
+  std::string about =
+      "A line for each point, in deeper colours the better it is; the best stands "
+      "out.";
+  if (points.size() < points.all) {
+    about += fmt::format(" {} of {} points are drawn.", grouped(static_cast<double>(points.size())),
+                         grouped(static_cast<double>(points.all)));
+  }
+  page.chart(
+      {.title = "All points on parallel axes",
+       .about = about,
+       .summary = fmt::format("Lines of {} points over {} axes.", points.size(), axes.size()),
+       .height_px = 420},
+      parallel_axes(axes, goodness, best));
+}
+
+void add_sweep_fronts(Page& page, const SweepPoints& points, bool larger) {
+  if (points.costs.empty()) return;
+  page.section("What the best costs",
+               "On the dashed front are points of which no other is better in both.");
+  page.begin_row();
+  std::size_t shown = 0;
+  for (const SweepColumn& cost : points.costs) {
+    if (shown++ == 4) break;
+    std::vector<ChartDot> dots, line;
+    std::vector<double> x, y;
+    const AxisUnit unit = axis_unit(cost);
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      const double objective = *points.objective.numbers[i];
+      dots.push_back(
+          {.x = *cost.numbers[i] / unit.size, .y = objective, .words = point_lines(points, i)});
+      x.push_back(*cost.numbers[i]);
+      y.push_back(larger ? -objective : objective);
+    }
+    for (const std::size_t i : front_of(x, y)) line.push_back(dots[i]);
+    page.chart({.title = fmt::format("{} over {}", points.objective.name, cost.name),
+                .about = {},
+                .summary = "A dot for each point, and the front.",
+                .height_px = 300},
+               dots_chart(dots, std::vector<std::string>{"points"}, {.unit = unit.name}, {}, line));
+  }
+  page.end_row();
+}
+
+/// The objective of all points over a setting, and the best at each value of it.
+void add_multiple(Page& page, const SweepPoints& points, const SweepColumn& setting, bool larger) {
+  std::vector<ChartDot> dots, line;
+  std::map<double, ChartDot> best;
+  const AxisUnit unit = axis_unit(setting);
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const auto named = std::ranges::find(setting.names, text_of(setting.values[i]));
+    const std::optional<double> x =
+        setting.numeric() ? setting.numbers[i]
+                          : std::optional(static_cast<double>(named - setting.names.begin()));
+    if (!x) continue;
+    dots.push_back(
+        {.x = *x / unit.size, .y = *points.objective.numbers[i], .words = point_lines(points, i)});
+    const auto [at, is_new] = best.try_emplace(*x, dots.back());
+    if (larger ? dots.back().y > at->second.y : dots.back().y < at->second.y) {
+      at->second = dots.back();
+    }
+  }
+  for (const auto& [x, dot] : best) line.push_back(dot);
+  nlohmann::json options =
+      dots_chart(dots, std::vector<std::string>{"points"}, {.unit = unit.name}, {}, line);
+  if (!setting.numeric()) {
+    options["xAxis"] = {
+        {"type", "category"}, {"data", setting.names}, {"axisLabel", {{"hideOverlap", true}}}};
+  }
+  page.chart({.title = setting.name,
+              .about = {},
+              .summary = fmt::format("{} over {}.", points.objective.name, setting.name),
+              .height_px = 240},
+             options);
+}
+
+PageTable best_rows(const SweepSummary& summary) {
+  PageTable table{.first_rows = 20};
+  for (const std::string& name : summary.columns) {
+    table.columns.push_back({.title = name, .numeric = true});
+  }
+  for (std::size_t c = 0; c < summary.columns.size(); ++c) {
+    table.columns[c].numeric = std::ranges::none_of(
+        summary.best, [c](const auto& row) { return std::holds_alternative<std::string>(row[c]); });
+  }
+  for (const std::vector<SqlValue>& row : summary.best) {
+    std::vector<PageCell> cells;
+    for (const SqlValue& value : row) {
+      const std::optional<double> number = as_number(value);
+      cells.push_back(number ? PageCell::number(short_number(*number), *number)
+                             : PageCell::text(text_of(value)));
+    }
+    table.rows.push_back(std::move(cells));
+  }
+  return table;
+}
+
+}  // namespace
+
+std::string sweep_page(const Sweep& sweep, const SweepSummary& summary) {
+  Page page("Sweep", sweep.file);
+  if (!sweep.about.empty()) page.about(sweep.about);
+  const bool larger = summary.objective.larger_is_better;
+  if (summary.best.empty()) {
+    page.headline(escaped("No point has an answer."));
+  } else {
+    const auto at = static_cast<std::size_t>(
+        std::ranges::find(summary.columns, summary.objective.column) - summary.columns.begin());
+    const SqlValue& value = summary.best.front()[at];
+    const std::optional<double> number = as_number(value);
+    page.headline(escaped(fmt::format("{} {} is ", larger ? "The largest" : "The smallest",
+                                      summary.objective.column)) +
+                  strong(number ? short_number(*number) : text_of(value)) +
+                  escaped(fmt::format(", at point {}.", text_of(summary.best.front()[0]))));
+  }
+  const auto count = [](std::size_t n) { return grouped(static_cast<double>(n)); };
+  page.figures(std::vector<PageFigure>{{.value = count(summary.points), .label = "points"},
+                                       {.value = count(summary.ok), .label = "with an answer"},
+                                       {.value = count(summary.failed), .label = "without one"}});
+  if (!summary.best.empty()) {
+    const SweepPoints points = read_points(sweep, summary);
+    const std::vector<double> goodness = goodness_of(points, larger);
+    const auto best =
+        static_cast<std::size_t>(std::ranges::max_element(goodness) - goodness.begin());
+    page.section("The points");
+    add_parallel(page, points, goodness, best);
+    page.table(best_rows(summary));
+    add_sweep_fronts(page, points, larger);
+    if (!points.settings.empty()) {
+      page.section(points.objective.name + " over each axis",
+                   "A dot for each point; the dashed line joins the best at each value.");
+      page.begin_row();
+      for (std::size_t s = 0; s < std::min(points.settings.size(), kMostMultiples); ++s) {
+        add_multiple(page, points, points.settings[s], larger);
+      }
+      page.end_row();
+    }
+  }
+  if (summary.failed > 0) {
+    page.section("Without an answer");
+    page.paragraph(escaped(fmt::format("{} points; the first, point {}: {}", count(summary.failed),
+                                       summary.first_failed, summary.first_error)));
+  }
+  page.foot(fmt::format("Sweep: {}. Scenario: {}. Results: {}.", sweep.file, sweep.scenario_file,
+                        summary.database));
+  return page.html(chart_library());
+}
+
+}  // namespace lockstep

@@ -1,0 +1,15 @@
+/// The layouts that a search found, as a page.
+#pragma once
+
+#include <string>
+
+#include "tools/lockstep/tune/tune_output.hpp"
+
+namespace lockstep {
+
+/// The page of `lockstep tune --report`: the best layouts with their intervals and ties, the front
+/// of time and memory (and money, where there is a price), where each one's time goes, what was
+/// left out and why. Throws UsageError without a chart library (assets.hpp).
+std::string tune_page(const TuneStudy& study);
+
+}  // namespace lockstep
