@@ -10,7 +10,7 @@
 namespace lockstep {
 namespace {
 
-constexpr StepTime kTime = StepTime::proportional, kRate = StepTime::inverse;
+constexpr WithStepTime kWithStep = WithStepTime::proportional, kAgainstStep = WithStepTime::inverse;
 constexpr std::string_view kMachine =
     "gpus nodes peak=hardware.peak_flops_per_gpu memory=hardware.hbm_bytes_per_s "
     "nvlink=hardware.nvlink_bytes_per_s nics=hardware.nics_per_node nic=hardware.nic_bytes_per_s "
@@ -28,13 +28,13 @@ constexpr std::array kFormulas{
     Formula{"step_s", "s", false,
             "end of the last event of one training step: kernels at what the card and the software "
             "reach, messages over links that share their bandwidth, in the order of the schedule",
-            kMachine, kTime},
+            kMachine, kWithStep},
     Formula{"step_s", "r", false, "one healthy step, simulated as for a scenario without \"run\"",
-            "gpus nodes", kTime},
+            "gpus nodes", kWithStep},
     Formula{"step_s", "l", false,
             "end of the step's last phase: generation, scores, training, offloading and weights to "
             "the engine, one after another or beside each other as the schedule says",
-            "generation_s scores_s training_s offload_s weight_sync_s", kTime},
+            "generation_s scores_s training_s offload_s weight_sync_s", kWithStep},
     Formula{"step_s_low", "sr", true, "step_s * low", "step_s low=interval.low"},
     Formula{"step_s_high", "sr", true, "step_s * high", "step_s high=interval.high"},
     Formula{"exact_low_s", "sl", false,
@@ -47,26 +47,28 @@ constexpr std::array kFormulas{
             "step_s"},
     Formula{"hash_most_s", "srl", false, "most of step_s over the draws of --hash-seeds", "step_s"},
     Formula{"mfu", "s", true, "tflops_per_gpu * 1e12 / peak",
-            "tflops_per_gpu peak=hardware.peak_flops_per_gpu", kRate},
+            "tflops_per_gpu peak=hardware.peak_flops_per_gpu", kAgainstStep},
     Formula{"mfu", "r", false,
             "model FLOP of a healthy step, attention in full, over step_s and the peak of all GPUs",
-            "step_s gpus", kRate},
+            "step_s gpus", kAgainstStep},
     Formula{"mfu_causal", "s", true, "tflops_per_gpu_causal * 1e12 / peak",
-            "tflops_per_gpu_causal peak=hardware.peak_flops_per_gpu", kRate},
+            "tflops_per_gpu_causal peak=hardware.peak_flops_per_gpu", kAgainstStep},
     Formula{"hfu", "s", false,
             "FLOP of a step, what recomputation repeats included, over step_s and the peak of all "
             "GPUs",
-            "mfu step_s peak=hardware.peak_flops", kRate},
-    Formula{"tokens_per_s", "s", true, "tokens_per_step / step_s", "tokens_per_step step_s", kRate},
-    Formula{"tokens_per_s_per_gpu", "s", true, "tokens_per_s / gpus", "tokens_per_s gpus", kRate},
+            "mfu step_s peak=hardware.peak_flops", kAgainstStep},
+    Formula{"tokens_per_s", "s", true, "tokens_per_step / step_s", "tokens_per_step step_s",
+            kAgainstStep},
+    Formula{"tokens_per_s_per_gpu", "s", true, "tokens_per_s / gpus", "tokens_per_s gpus",
+            kAgainstStep},
     Formula{"tokens_per_s_per_gpu", "l", true, "tokens_per_step / step_s / gpus",
-            "tokens_per_step step_s gpus", kRate},
+            "tokens_per_step step_s gpus", kAgainstStep},
     Formula{"tflops_per_gpu", "s", false,
             "model FLOP of a step (six for each parameter of a product and token, and those of "
             "attention in full) over step_s and gpus",
-            "parameters=job.active_parameters tokens_per_step step_s gpus", kRate},
+            "parameters=job.active_parameters tokens_per_step step_s gpus", kAgainstStep},
     Formula{"tflops_per_gpu_causal", "s", false, "as tflops_per_gpu, with half of attention",
-            "parameters=job.active_parameters tokens_per_step step_s gpus", kRate},
+            "parameters=job.active_parameters tokens_per_step step_s gpus", kAgainstStep},
     Formula{"tokens_per_step", "s", true, "sequences * tokens",
             "sequences=job.batch.sequences tokens=job.batch.tokens"},
     Formula{"tokens_per_step", "l", false, "prompts and responses that the step trains on",
@@ -91,12 +93,13 @@ constexpr std::array kFormulas{
             "capacity=hardware.hbm_bytes"},
     Formula{"training_tokens", "s", false, "as the scenario says", ""},
     Formula{"time_to_train_s", "s", true, "training_tokens / tokens_per_s",
-            "training_tokens tokens_per_s", kTime},
-    Formula{"gpu_hours", "s", true, "gpus * time_to_train_s / 3600", "gpus time_to_train_s", kTime},
+            "training_tokens tokens_per_s", kWithStep},
+    Formula{"gpu_hours", "s", true, "gpus * time_to_train_s / 3600", "gpus time_to_train_s",
+            kWithStep},
     Formula{"gpu_hours", "r", true, "gpus * wall_s / 3600", "gpus wall_s"},
     Formula{"usd_per_gpu_hour", "s", false, "as the scenario says, else the card's list price", ""},
     Formula{"price_usd", "s", true, "gpu_hours * usd_per_gpu_hour", "gpu_hours usd_per_gpu_hour",
-            kTime},
+            kWithStep},
     Formula{"price_usd", "r", false, "held_gpu_hours at the price of a GPU hour", "held_gpu_hours"},
     Formula{"facility_mean_w", "s", false,
             "power of GPUs in each phase of the step, and of what is around them, through power "
@@ -144,7 +147,7 @@ constexpr std::array kFormulas{
     Formula{"mttf_at_least_s", "r", false,
             "lower end by the counts that a Poisson law gives with 95 % confidence",
             "wall_s interruptions trajectories"},
-    Formula{"useful_flops_share", "r", true, "mfu * goodput", "mfu goodput", kRate},
+    Formula{"useful_flops_share", "r", true, "mfu * goodput", "mfu goodput", kAgainstStep},
     Formula{"held_gpu_hours", "r", false, "gpu_hours, and those of hot spares", "gpu_hours"},
     Formula{"trajectories", "r", false,
             "run.trajectories or --trajectories; more until "
@@ -215,12 +218,12 @@ constexpr std::array kFormulas{
     Formula{"preempted", "l", false, "how often a sequence had to leave a full cache",
             "cache_tokens sequences_most"},
     Formula{"update_s", "l", false, "one optimiser step, simulated like a training step",
-            "training_gpus", kTime},
+            "training_gpus", kWithStep},
     Formula{"training_mfu", "l", false,
             "model FLOP of an update, attention in full, over update_s and the GPUs' peak",
-            "update_s training_gpus", kRate},
+            "update_s training_gpus", kAgainstStep},
     Formula{"training_mfu_causal", "l", false, "the same with half of attention",
-            "update_s training_gpus", kRate},
+            "update_s training_gpus", kAgainstStep},
 };
 
 /// A recursive descent over "a + b * (c - 1)".

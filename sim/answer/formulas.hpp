@@ -14,7 +14,7 @@
 namespace lockstep {
 
 /// How a number moves with the step time, and so what the interval of that makes of it.
-enum class StepTime : std::uint8_t { unmoved, proportional, inverse };
+enum class WithStepTime : std::uint8_t { unmoved, proportional, inverse };
 
 /// A name in the formula, and the member of the answer that it stands for.
 struct FormulaInput {
@@ -31,7 +31,7 @@ struct Formula {
   /// "peak=hardware.peak_flops_per_gpu gpus": a name stands for the member of that path, which is
   /// its own where there is no '='.
   std::string_view inputs;
-  StepTime moves = StepTime::unmoved;
+  WithStepTime moves = WithStepTime::unmoved;
 };
 
 /// All of them.

@@ -175,8 +175,8 @@ Traits traits_of_answer(const Json& answer, const PresetStore& presets) {
 void add_interval(const Formula& formula, const Json& answer, FieldExplanation& out) {
   const std::optional<double> low = number_at(answer, "interval.low"),
                               high = number_at(answer, "interval.high");
-  if (!low || !high || formula.moves == StepTime::unmoved) return;
-  const bool inverse = formula.moves == StepTime::inverse;
+  if (!low || !high || formula.moves == WithStepTime::unmoved) return;
+  const bool inverse = formula.moves == WithStepTime::inverse;
   out.low = inverse ? out.value / *high : out.value * *low;
   out.high = inverse ? out.value / *low : out.value * *high;
   out.why = text_at(answer, "/interval/why");
@@ -259,7 +259,7 @@ FieldExplanation explain_field(const std::string& file, const ScenarioAnswer& an
   }
   add_interval(formula, answer.json(), out);
   add_assumptions(answer.json(), out);
-  if (formula.moves != StepTime::unmoved && answer.json().contains("job")) {
+  if (formula.moves != WithStepTime::unmoved && answer.json().contains("job")) {
     const std::string rows = reference_file(presets, "training.json");
     out.nearest = nearest_runs(answer.json(), parse_rows(rows, read_text_file(rows)),
                                load_residuals(presets), presets, kNearestRuns);
