@@ -86,28 +86,28 @@ TEST_CASE("zb_h1: the bubble is the published one") {
 // from measured passes and messages of ms. A rate is rounded by up to 5e-5, the times, by 5e-4 ms
 // of 8 to 30 ms, move it by less.
 TEST_CASE("1F1B, ZB-H1, ZB-H2: published bubble rates of four models") {
-  struct Row {
+  struct PublishedRow {
     int ranks, micro_batches;
     double forward, input, weight, message;
     double one_f_one_b, zb_h1, zb_h2;
   };
   constexpr std::array kRows{
-      Row{8, 24, 18.522, 18.086, 9.337, 0.601, 0.2431, 0.1585, 0.1083},
-      Row{8, 32, 18.513, 18.086, 9.331, 0.626, 0.1985, 0.1242, 0.0837},
-      Row{8, 64, 18.546, 18.097, 9.321, 0.762, 0.1240, 0.0674, 0.0444},
-      Row{8, 24, 29.718, 29.444, 19.927, 0.527, 0.2347, 0.1323, 0.0698},
-      Row{8, 32, 29.802, 29.428, 19.530, 0.577, 0.1898, 0.1045, 0.0559},
-      Row{8, 64, 29.935, 29.621, 19.388, 0.535, 0.1091, 0.0554, 0.0294},
-      Row{16, 48, 11.347, 11.248, 8.132, 0.377, 0.2552, 0.1397, 0.0672},
-      Row{16, 64, 11.307, 11.254, 8.101, 0.379, 0.2082, 0.1088, 0.0516},
-      Row{16, 128, 11.325, 11.308, 8.109, 0.378, 0.1251, 0.0576, 0.0266},
-      Row{32, 96, 10.419, 10.207, 7.715, 0.408, 0.2646, 0.1421, 0.0641},
-      Row{32, 128, 10.408, 10.204, 7.703, 0.408, 0.2168, 0.1106, 0.0490},
-      Row{32, 256, 10.402, 10.248, 7.698, 0.460, 0.1352, 0.0594, 0.0257},
+      PublishedRow{8, 24, 18.522, 18.086, 9.337, 0.601, 0.2431, 0.1585, 0.1083},
+      PublishedRow{8, 32, 18.513, 18.086, 9.331, 0.626, 0.1985, 0.1242, 0.0837},
+      PublishedRow{8, 64, 18.546, 18.097, 9.321, 0.762, 0.1240, 0.0674, 0.0444},
+      PublishedRow{8, 24, 29.718, 29.444, 19.927, 0.527, 0.2347, 0.1323, 0.0698},
+      PublishedRow{8, 32, 29.802, 29.428, 19.530, 0.577, 0.1898, 0.1045, 0.0559},
+      PublishedRow{8, 64, 29.935, 29.621, 19.388, 0.535, 0.1091, 0.0554, 0.0294},
+      PublishedRow{16, 48, 11.347, 11.248, 8.132, 0.377, 0.2552, 0.1397, 0.0672},
+      PublishedRow{16, 64, 11.307, 11.254, 8.101, 0.379, 0.2082, 0.1088, 0.0516},
+      PublishedRow{16, 128, 11.325, 11.308, 8.109, 0.378, 0.1251, 0.0576, 0.0266},
+      PublishedRow{32, 96, 10.419, 10.207, 7.715, 0.408, 0.2646, 0.1421, 0.0641},
+      PublishedRow{32, 128, 10.408, 10.204, 7.703, 0.408, 0.2168, 0.1106, 0.0490},
+      PublishedRow{32, 256, 10.402, 10.248, 7.698, 0.460, 0.1352, 0.0594, 0.0257},
   };
   constexpr double kTableRounding = 1e-4;
   const auto ms = [](double n) { return to_step_time(Seconds{n * 1e-3}); };
-  for (const Row& row : kRows) {
+  for (const PublishedRow& row : kRows) {
     const PassTimes times{ms(row.forward), ms(row.input) + ms(row.weight), ms(row.weight)};
     const auto rate = [&](Schedule schedule) {
       test::HandPlan hand =

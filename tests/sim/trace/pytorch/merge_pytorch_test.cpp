@@ -217,13 +217,13 @@ TEST_CASE("merge_pytorch: kernels without operators and operators without kernel
 }
 
 TEST_CASE("operator_flops: products as torch.utils.flop_counter counts them") {
-  struct Row {
+  struct StreamRow {
     const char* name;
     std::vector<TensorShape> inputs, outputs;
     double flops;  // 0: not known
   };
   const TensorShape heads_first{2, 3, 10, 8}, heads_second{2, 10, 3, 8}, keys{2, 20, 3, 8};
-  const std::vector<Row> rows{
+  const std::vector<StreamRow> rows{
       {"aten::mm", {{4, 5}, {5, 6}}, {{4, 6}}, 2.0 * 4 * 5 * 6},
       {"aten::addmm", {{6}, {4, 5}, {5, 6}}, {{4, 6}}, 2.0 * 4 * 5 * 6},
       {"aten::bmm", {{3, 4, 5}, {3, 5, 6}}, {{3, 4, 6}}, 2.0 * 3 * 4 * 5 * 6},
@@ -247,7 +247,7 @@ TEST_CASE("operator_flops: products as torch.utils.flop_counter counts them") {
        {},
        2.5 * 4.0 * 2 * 3 * 10 * 20 * 8},
       {"aten::relu", {{4, 5}}, {{4, 5}}, 0}};
-  for (const Row& row : rows) {
+  for (const StreamRow& row : rows) {
     CAPTURE(row.name);
     CHECK(operator_flops(row.name, row.inputs, row.outputs).value_or(Flops{}) == Flops{row.flops});
   }
