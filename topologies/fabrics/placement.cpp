@@ -147,7 +147,8 @@ int Placement::nic_of(int rank) const {
 }
 
 int Placement::turn_at_nic(int rank) const {
-  const int nics = std::min(spec_.nic_ports, spec_.gpus_per_node);
+  // Nodes without a NIC have one port that nothing leaves by.
+  const int nics = std::clamp(spec_.nic_ports, 1, spec_.gpus_per_node);
   const int first = (nic_of(rank) * spec_.gpus_per_node + nics - 1) / nics;
   return local_gpu_of(rank) - first;
 }
