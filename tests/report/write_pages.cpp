@@ -20,15 +20,15 @@
 #include "tests/support/presets.hpp"
 #include "tests/support/sample_reports.hpp"
 #include "tests/support/sample_run.hpp"
+#include "tools/lockstep/compare/compare_page.hpp"
 #include "tools/lockstep/plan/plan_page.hpp"
-#include "tools/lockstep/report/compare_page.hpp"
 #include "tools/lockstep/report/congestion_page.hpp"
 #include "tools/lockstep/report/points_page.hpp"
 #include "tools/lockstep/report/run_page.hpp"
 #include "tools/lockstep/report/step_page.hpp"
 #include "tools/lockstep/report/topology_page.hpp"
-#include "tools/lockstep/report/vary_page.hpp"
 #include "tools/lockstep/topology_input.hpp"
+#include "tools/lockstep/vary/vary_page.hpp"
 
 using namespace lockstep;
 

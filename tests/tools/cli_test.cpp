@@ -55,7 +55,8 @@ TEST_CASE("lockstep: a mistake is one line on standard error, with status 2") {
       {{"list", "gpuz"},
        "unknown kind \"gpuz\"; allowed: gpus, nodes, models, stacks, operators, engines, nvlinks, "
        "fabrics, fabric-kinds, routings, transports, reliability, storages, chassis, facilities, "
-       "clusters, profiles, collectives, algorithms, schedules, fields. Did you mean gpus?\n"},
+       "clusters, profiles, scenarios, collectives, algorithms, schedules, fields. Did you mean "
+       "gpus?\n"},
       {{"show", "gpu"},
        "lockstep show: a name is missing; usage: lockstep show "
        "gpu|node|model|stack|nvlink|fabric|transport|collective|... NAME [options]\n"},

@@ -92,7 +92,7 @@ TEST_CASE("lockstep explain: an input is from its preset with its source, or fro
   const ScenarioAnswer answer = explained_answer("gpt3-175b-selene.json");
   const FieldExplanation mfu = explain_field("f", answer, "mfu", presets());
   REQUIRE(mfu.inputs.size() == 2);
-  CHECK(mfu.inputs[1].from.starts_with("gpus/a100_sxm4_80gb.json: peak_bf16 312 TFLOP/s, "));
+  CHECK(mfu.inputs[1].from.starts_with("gpus/a100_sxm4_80gb.json: peak_fp16 312 TFLOP/s, "));
   CHECK(mfu.low.value() < mfu.value);
   CHECK(mfu.high.value() > mfu.value);
   const FieldExplanation tokens = explain_field("f", answer, "tokens_per_step", presets());

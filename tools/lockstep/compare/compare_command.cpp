@@ -6,9 +6,9 @@
 #include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/lockstep/cli.hpp"
+#include "tools/lockstep/compare/compare_page.hpp"
 #include "tools/lockstep/compare/comparison.hpp"
 #include "tools/lockstep/report/assets.hpp"
-#include "tools/lockstep/report/compare_page.hpp"
 
 namespace lockstep {
 namespace {

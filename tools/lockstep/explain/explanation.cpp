@@ -57,10 +57,10 @@ constexpr std::array kLeaves{
     Leaf{"site_limit_w", "/power/site_limit", "", "", ""},
     Leaf{"trajectories", "/run/trajectories", "", "", ""}};
 
-std::string text_at(const Json& json, std::string_view pointer) {
+std::string text_at(const Json& object, std::string_view pointer) {
   const Json::json_pointer at{std::string(pointer)};
-  return json.contains(at) && json.at(at).is_string() ? json.at(at).get<std::string>()
-                                                      : std::string();
+  return object.contains(at) && object.at(at).is_string() ? object.at(at).get<std::string>()
+                                                          : std::string();
 }
 
 /// The file and the key of the preset that says a leaf, with the file's word on its source.
@@ -79,16 +79,16 @@ std::string from_preset(const Leaf& leaf, const Json& answer, const PresetStore&
 
 std::string from_of(const std::string& path, const ScenarioAnswer& answer,
                     const PresetStore& presets) {
-  const Json& json = answer.json();
+  const Json& whole = answer.json();
   const auto* const leaf = std::ranges::find(kLeaves, path, &Leaf::path);
   if (leaf != kLeaves.end()) {
     const Json::json_pointer key{std::string(leaf->scenario)};
-    if (!leaf->scenario.empty() && json.contains("scenario") && json["scenario"].contains(key)) {
+    if (!leaf->scenario.empty() && whole.contains("scenario") && whole["scenario"].contains(key)) {
       std::string dotted(leaf->scenario.substr(1));
       std::ranges::replace(dotted, '/', '.');
       return "scenario: " + dotted;
     }
-    if (std::string preset = from_preset(*leaf, json, presets); !preset.empty()) return preset;
+    if (std::string preset = from_preset(*leaf, whole, presets); !preset.empty()) return preset;
     return "scenario: what it names or its defaults; see the assumptions";
   }
   if (const Formula* const formula = formula_of(answer.kind(), path)) {

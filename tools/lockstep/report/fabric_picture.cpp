@@ -75,9 +75,9 @@ json line_words(const FabricUse& use, const FabricUse::Line& line) {
 }
 
 /// Where boxes stand, and what is drawn between them.
-class Picture {
+class FabricUseDrawing {
  public:
-  explicit Picture(const FabricUse& use) : use_(use) {
+  explicit FabricUseDrawing(const FabricUse& use) : use_(use) {
     const auto levels = static_cast<std::size_t>(use.levels());
     levels_.resize(levels);
     for (std::size_t b = 0; b < use.boxes.size(); ++b) {
@@ -305,7 +305,7 @@ bool any_fault(const FabricUse& use) {
 }  // namespace
 
 void add_fabric_picture(Page& page, const FabricUse& use) {
-  Picture picture(use);
+  FabricUseDrawing picture(use);
   const bool folded = std::ranges::any_of(use.boxes, [](const auto& box) { return box.count > 1; });
   page.section("The fabric",
                fmt::format("Share of their capacity for payload that links moved over {}.{}",

@@ -14,7 +14,7 @@
 #include "tools/lockstep/report/page.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"
 #include "tools/lockstep/run/run_facts.hpp"
-#include "tools/lockstep/schedule_svg.hpp"
+#include "tools/lockstep/run/schedule_svg.hpp"
 
 namespace lockstep {
 namespace {

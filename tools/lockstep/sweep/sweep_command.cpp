@@ -12,7 +12,6 @@
 #include "tools/console/shared_options.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/report/assets.hpp"
-#include "tools/lockstep/report/sweep_page.hpp"
 #include "tools/lockstep/sweep/engine.hpp"
 #include "tools/lockstep/sweep/local_sweep.hpp"
 #include "tools/lockstep/sweep/objective.hpp"
@@ -22,6 +21,7 @@
 #include "tools/lockstep/sweep/simulate_point.hpp"
 #include "tools/lockstep/sweep/slurm.hpp"
 #include "tools/lockstep/sweep/summary.hpp"
+#include "tools/lockstep/sweep/sweep_page.hpp"
 
 namespace lockstep {
 namespace {

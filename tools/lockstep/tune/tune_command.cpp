@@ -25,9 +25,9 @@
 #include "tools/console/shared_options.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/report/assets.hpp"
-#include "tools/lockstep/report/tune_page.hpp"
 #include "tools/lockstep/run/run_result.hpp"
 #include "tools/lockstep/tune/tune_output.hpp"
+#include "tools/lockstep/tune/tune_page.hpp"
 
 namespace lockstep {
 namespace {

@@ -12,9 +12,9 @@
 #include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/lockstep/report/assets.hpp"
-#include "tools/lockstep/report/vary_page.hpp"
 #include "tools/lockstep/vary/advice_table.hpp"
 #include "tools/lockstep/vary/vary.hpp"
+#include "tools/lockstep/vary/vary_page.hpp"
 
 namespace lockstep {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/lockstep/report/tune_page.hpp"
+#include "tools/lockstep/tune/tune_page.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "tools/lockstep/replay_output.hpp"
+#include "tools/lockstep/replay/replay_output.hpp"
 
 namespace lockstep {
 

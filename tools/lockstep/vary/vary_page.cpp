@@ -1,4 +1,4 @@
-#include "tools/lockstep/report/vary_page.hpp"
+#include "tools/lockstep/vary/vary_page.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "tools/lockstep/report/sweep_page.hpp"
+#include "tools/lockstep/sweep/sweep_page.hpp"
 
 #include <algorithm>
 #include <array>
@@ -19,7 +19,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t kMostAxes = 9, kMostMultiples = 8, kMostNames = 12;
+constexpr std::size_t kMostParallelAxes = 9, kMostMultiples = 8, kMostNames = 12;
 
 /// A column of the points that are drawn.
 struct SweepColumn {
@@ -180,11 +180,11 @@ void add_parallel(Page& page, const SweepPoints& points, const std::vector<doubl
                   std::size_t best) {
   std::vector<ChartAxis> axes;
   for (const SweepColumn& column : points.settings) {
-    if (axes.size() + 1 < kMostAxes) axes.push_back(axis_of(column));
+    if (axes.size() + 1 < kMostParallelAxes) axes.push_back(axis_of(column));
   }
   axes.push_back(axis_of(points.objective));
   for (const SweepColumn& column : points.costs) {
-    if (axes.size() < kMostAxes) axes.push_back(axis_of(column));
+    if (axes.size() < kMostParallelAxes) axes.push_back(axis_of(column));
   }
   if (axes.size() < 2) return;
   std::string about =

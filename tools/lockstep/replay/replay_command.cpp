@@ -15,9 +15,9 @@
 #include "tools/console/shared_options.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/draws/hash_draws.hpp"
-#include "tools/lockstep/replay_output.hpp"
+#include "tools/lockstep/replay/replay_output.hpp"
+#include "tools/lockstep/replay/replay_page.hpp"
 #include "tools/lockstep/report/assets.hpp"
-#include "tools/lockstep/report/replay_page.hpp"
 #include "tools/lockstep/trace_files.hpp"
 #include "tools/lockstep/trace_what_if.hpp"
 

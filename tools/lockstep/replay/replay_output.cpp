@@ -1,4 +1,4 @@
-#include "tools/lockstep/replay_output.hpp"
+#include "tools/lockstep/replay/replay_output.hpp"
 
 #include <algorithm>
 #include <array>

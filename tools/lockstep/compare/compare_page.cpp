@@ -1,4 +1,4 @@
-#include "tools/lockstep/report/compare_page.hpp"
+#include "tools/lockstep/compare/compare_page.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "tools/lockstep/report/replay_page.hpp"
+#include "tools/lockstep/replay/replay_page.hpp"
 
 #include <algorithm>
 #include <array>

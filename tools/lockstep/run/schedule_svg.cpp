@@ -1,4 +1,4 @@
-#include "tools/lockstep/schedule_svg.hpp"
+#include "tools/lockstep/run/schedule_svg.hpp"
 
 #include <algorithm>
 #include <array>
@@ -15,7 +15,8 @@ namespace lockstep {
 namespace {
 
 // Pixels.
-constexpr double kLabels = 70, kTime = 1500, kRow = 22, kGap = 4, kTop = 64, kBottom = 34;
+constexpr double kStageNames = 70, kTimeline = 1500, kStageRow = 22, kRowGap = 4, kHead = 64,
+                 kFoot = 34;
 constexpr double kDigit = 6.2;  ///< of a number on a pass
 
 /// How a kind of slice is painted, in even and in odd chunks.
@@ -56,18 +57,18 @@ constexpr std::string_view kDarkSchedule =
 class Drawing {
  public:
   explicit Drawing(const StepReport& report)
-      : report_(report), rows_(report.stages.size()), scale_(kTime / report.step_s) {}
+      : report_(report), rows_(report.stages.size()), scale_(kTimeline / report.step_s) {}
 
   std::string text(const std::string& title) {
-    const double width = kLabels + kTime + 20;
-    const double height = kTop + bottom() + kBottom;
+    const double width = kStageNames + kTimeline + 20;
+    const double height = kHead + bottom() + kFoot;
     print(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:g} {1:g}\" width=\"{0:g}\" "
         "height=\"{1:g}\" class=\"lockstep-schedule\" font-family=\"sans-serif\" "
         "font-size=\"12\" fill=\"#222\">\n<title>{2}</title>\n{4}"
         "<rect class=\"ground\" width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n"
         "<text x=\"{3:g}\" y=\"20\" font-size=\"14\" font-weight=\"bold\">{2}</text>\n",
-        width, height, SvgText(title).str(), kLabels, kDarkSchedule);
+        width, height, SvgText(title).str(), kStageNames, kDarkSchedule);
     legend();
     axis();
     ranks();
@@ -81,10 +82,12 @@ class Drawing {
   void print(fmt::format_string<Args...> format, Args&&... args) {
     fmt::format_to(std::back_inserter(out_), format, std::forward<Args>(args)...);
   }
-  [[nodiscard]] double bottom() const { return static_cast<double>(rows_) * (kRow + kGap); }
-  [[nodiscard]] double x(StepTime t) const { return kLabels + to_seconds(t).base_units() * scale_; }
+  [[nodiscard]] double bottom() const { return static_cast<double>(rows_) * (kStageRow + kRowGap); }
+  [[nodiscard]] double x(StepTime t) const {
+    return kStageNames + to_seconds(t).base_units() * scale_;
+  }
   [[nodiscard]] static double y(std::size_t row) {
-    return kTop + static_cast<double>(row) * (kRow + kGap);
+    return kHead + static_cast<double>(row) * (kStageRow + kRowGap);
   }
   [[nodiscard]] bool drawn(const TimelineSlice& slice) const {
     return slice.actor < rows_ && slice.stream == 0 && slice.end > slice.start &&
@@ -92,7 +95,7 @@ class Drawing {
   }
 
   void legend() {
-    double at = kLabels;
+    double at = kStageNames;
     for (const Paint& paint : kPaints) {
       const bool used = std::ranges::any_of(report_.timeline, [&](const TimelineSlice& slice) {
         return drawn(slice) && paint_of(slice) == &paint;
@@ -111,17 +114,17 @@ class Drawing {
     const double tick = tick_seconds(report_.step_s);
     const bool in_ms = report_.step_s < 1;
     for (int i = 0; i * tick <= report_.step_s * (1 + 1e-9); ++i) {
-      const double at = kLabels + i * tick * scale_;
-      print(R"(<path d="M{0:.2f} {1:g}V{2:g}" stroke="#ddd"/>)", at, kTop - 4, kTop + bottom());
+      const double at = kStageNames + i * tick * scale_;
+      print(R"(<path d="M{0:.2f} {1:g}V{2:g}" stroke="#ddd"/>)", at, kHead - 4, kHead + bottom());
       print("<text x=\"{:.2f}\" y=\"{:g}\" text-anchor=\"middle\" fill=\"#555\">{:g} {}</text>\n",
-            at, kTop + bottom() + 18, in_ms ? i * tick * 1e3 : i * tick, in_ms ? "ms" : "s");
+            at, kHead + bottom() + 18, in_ms ? i * tick * 1e3 : i * tick, in_ms ? "ms" : "s");
     }
   }
 
   void ranks() {
     for (std::size_t row = 0; row < rows_; ++row) {
-      print("<text x=\"{:g}\" y=\"{:g}\" text-anchor=\"end\">rank {}</text>\n", kLabels - 8,
-            y(row) + kRow / 2 + 4, report_.actors[row].stage);
+      print("<text x=\"{:g}\" y=\"{:g}\" text-anchor=\"end\">rank {}</text>\n", kStageNames - 8,
+            y(row) + kStageRow / 2 + 4, report_.actors[row].stage);
     }
   }
 
@@ -134,7 +137,7 @@ class Drawing {
       const std::string_view colour = slice.chunk % 2 == 1 ? paint.odd : paint.even;
       const double from = x(slice.start), width = x(slice.end) - from;
       fmt::format_to(std::back_inserter(paths[colour]), "M{0:.2f} {1:g}h{2:.2f}v{3:g}h-{2:.2f}z",
-                     from, y(slice.actor), width, kRow);
+                     from, y(slice.actor), width, kStageRow);
     }
     for (const auto& [colour, path] : paths) {
       print("<path fill=\"{}\" stroke=\"#fff\" stroke-width=\"0.6\" d=\"{}\"/>\n", colour, path);
@@ -150,7 +153,7 @@ class Drawing {
       const double from = x(slice.start), width = x(slice.end) - from;
       if (width < kDigit * static_cast<double>(number.size()) + 2) continue;
       print("<text x=\"{:.2f}\" y=\"{:g}\" fill=\"{}\">{}</text>\n", from + width / 2,
-            y(slice.actor) + kRow / 2 + 3.5, slice.chunk % 2 == 1 ? "#222" : "#fff", number);
+            y(slice.actor) + kStageRow / 2 + 3.5, slice.chunk % 2 == 1 ? "#222" : "#fff", number);
     }
     out_ += "</g>\n";
   }
