@@ -208,14 +208,17 @@ function fitted(options, carried, width) {
 function wholeLegend(options, width) {
   const {legend} = options;
   if (!print.matches || !legend || legend.type !== 'scroll') return options;
-  const names = options.series.map(each => each.name || '');
+  const names = (legend.data || options.series).map(each => each.name ?? String(each));
   const widths = [...new Set(names)].map(name => 40 + 7.2 * name.length);
   let lines = 1, used = 0;
   for (const each of widths) {
     used += each;
     if (used > width - 16) { lines += 1; used = each; }
   }
-  const grid = {...options.grid, top: (options.grid.top || 0) + 24 * (lines - 1)};
+  // A legend may stand between two plots: those below it move.
+  const moved = each => (each.top || 0) < (legend.top || 0) ? each
+    : {...each, top: (each.top || 0) + 24 * (lines - 1)};
+  const grid = Array.isArray(options.grid) ? options.grid.map(moved) : moved(options.grid || {});
   return {...options, grid, legend: {...legend, type: 'plain'}};
 }
 
