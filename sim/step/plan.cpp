@@ -1,6 +1,7 @@
 #include "sim/step/plan.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <numeric>
@@ -69,6 +70,7 @@ class StageBuilder {
         options_(data_options(scenario)) {
     variation_ = kernel_variation(scenario.job, gpu_);
     level_ = scenario.stack.level;
+    passes_.resize(static_cast<std::size_t>(plan_.shape.chunks));
     for (int chunk = 0; chunk < plan_.shape.chunks; ++chunk) {
       const int number = plan_.shape.stage_of(place(chunk));
       out_.layers.push_back(layers[static_cast<std::size_t>(number)]);
@@ -153,6 +155,26 @@ class StageBuilder {
       for (int i = 0; i < model.predicted_tokens; ++i) pieces.push_back(&pieces_.prediction);
     }
     return pieces;
+  }
+
+  /// A chunk's pieces in the order of a pass, and what they cost together: the same for every
+  /// micro batch.
+  struct ChunkPass {
+    std::vector<const Piece*> pieces;
+    PhaseCost cost;
+    StepTime copies{};  ///< to and from the host
+  };
+  const ChunkPass& chunk_pass(const WorkItem& work) {
+    const auto pass = static_cast<std::size_t>(work.pass);
+    ChunkPass& out = passes_[static_cast<std::size_t>(work.chunk)][pass];
+    if (!out.pieces.empty()) return out;
+    out.pieces = chunk_pieces(work.chunk);
+    if (!is_forward(work.pass)) std::ranges::reverse(out.pieces);
+    for (const Piece* piece : out.pieces) {
+      out.cost += piece->cost(work.pass);
+      out.copies += to_step_time(piece->copies[pass]);
+    }
+    return out;
   }
 
   /// Cuts pieces, in the given order, into gradient buckets of at least the stack's size.
@@ -267,9 +289,7 @@ class StageBuilder {
       const bool again = forward ? par_.pipeline == 1 || first_forward_[work.chunk] == i : false;
       // Gradients of weights come from activations and gradients alone.
       const bool needs = work.pass != Pass::backward_weight && (par_.reshard || again);
-      auto pieces = chunk_pieces(work.chunk);
-      if (!forward) std::ranges::reverse(pieces);
-      for (const Piece* piece : pieces) {
+      for (const Piece* piece : chunk_pass(work).pieces) {
         const Weights& w = piece->weights;
         uses_.push_back({{piece->stored * w.all, piece->stored * w.experts},
                          piece->trained,
@@ -340,27 +360,21 @@ class StageBuilder {
 
   /// `number`: of the item in its rank's order.
   void add_item(const WorkItem& work, std::size_t number) {
-    const int chunk = work.chunk;
     const bool forward = is_forward(work.pass);
     ProgramItem item{.work = work,
                      .first_segment = static_cast<std::uint32_t>(out_.segments.size())};
     connect(plan_.shape, out_, item, last_backward_stage_);
-    auto pieces = chunk_pieces(chunk);
-    if (!forward) std::ranges::reverse(pieces);
-    for (const Piece* piece : pieces) {
-      item.copies += to_step_time(piece->copies[static_cast<std::size_t>(work.pass)]);
-    }
+    const ChunkPass& pass_over = chunk_pass(work);
+    item.copies = pass_over.copies;
     const bool gathering = first_forward_[work.chunk] == number && out_.gathers_first > 0;
     const bool reducing =
         last_backward_[work.chunk] == number && par_.replicas() > 1 && policy_.overlap_gradients;
     if (gathers_weights()) {
-      add_sharded(pieces, work, number);
+      add_sharded(pass_over.pieces, work, number);
     } else if (gathering || reducing) {
-      add_window(pieces, work, forward);
+      add_window(pass_over.pieces, work, forward);
     } else {
-      PhaseCost cost;
-      for (const Piece* piece : pieces) cost += piece->cost(work.pass);
-      add_segment(cost, false, {});
+      add_segment(pass_over.cost, false, {});
     }
     item.segments = static_cast<std::uint32_t>(out_.segments.size()) - item.first_segment;
     if (work.micro_batch == 0) {
@@ -489,6 +503,7 @@ class StageBuilder {
   double level_ = 1;
   std::vector<std::size_t> first_forward_, last_backward_;  ///< by chunk: place in the order
   std::vector<int> first_layers_;                           ///< of each chunk, in the model
+  std::vector<std::array<ChunkPass, 4>> passes_;            ///< by chunk, then Pass
   int last_backward_stage_ = 0;                             ///< where the backward pass ends
   Weights trained_;                                         ///< of all chunks
   std::vector<std::uint32_t> gathered_;  ///< by bucket: collectives, its gathers the last of them

@@ -38,7 +38,7 @@ constexpr std::string_view kFlux =
 
 }  // namespace
 
-TEST_CASE("read_hugging_face: SD3 medium and FLUX.1 dev have the weights of their checkpoints") {
+TEST_CASE("read_hugging_face: SD3 medium and FLUX.1 dev have the weights that their classes hold") {
   CHECK(total_parameters(read_transformer(kSd3).shape) == 2'028'328'000.0);
   CHECK(total_parameters(read_transformer(kFlux).shape) == 11'901'408'320.0);
 }

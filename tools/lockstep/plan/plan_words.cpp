@@ -131,8 +131,14 @@ std::string alternatives(const PlanAnswer& answer) {
       continue;
     }
     const bool priced = answer.spec.all_priced();
-    const bool faster = other.expected.time_s < chosen.expected.time_s;
-    const bool cheaper = priced && other.expected.usd < chosen.expected.usd;
+    // A difference that the words do not show is none to decide by.
+    const auto less = [&](double PlanOutcome::* measure, auto words) {
+      return other.expected.*measure < chosen.expected.*measure &&
+             words(other.expected.*measure) != words(chosen.expected.*measure);
+    };
+    const bool faster = less(&PlanOutcome::time_s, plan_time);
+    const bool cheaper = priced && less(&PlanOutcome::usd, plan_money);
+    if (!faster && !cheaper && !less(&PlanOutcome::energy_j, plan_energy)) continue;
     out.push_back(fmt::format(
         "{}: {}, with {} for {}",
         faster    ? "faster"

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <vector>
 
+#include "models/base/number_text.hpp"
 #include "tools/lockstep/report/fabric_picture.hpp"
 #include "tools/lockstep/report/input_tables.hpp"
 #include "tools/lockstep/report/page.hpp"
@@ -139,7 +140,8 @@ void add_step_sections(Page& page, const RunResult& result) {
 
 std::string step_page(const RunResult& result, const StepPageExtras& extras) {
   const Scenario& scenario = result.scenario;
-  Page page("Step report", fmt::format("{} on {} GPUs", scenario.job.model.name, scenario.gpus()));
+  Page page("Step report",
+            fmt::format("{} on {} GPUs", scenario.job.model.name, grouped(scenario.gpus())));
   add_step_headline(page, result);
   if (extras.advice != nullptr) add_advice(page, *extras.advice);
   add_step_sections(page, result);
