@@ -11,6 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/base/json_cursor.hpp"
 #include "models/base/text_file.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/search/evaluate_plan.hpp"
@@ -20,6 +21,7 @@
 #include "tests/support/presets.hpp"
 #include "tests/support/sample_reports.hpp"
 #include "tests/support/sample_run.hpp"
+#include "tools/lockstep/comm/collective_page.hpp"
 #include "tools/lockstep/compare/compare_page.hpp"
 #include "tools/lockstep/plan/plan_page.hpp"
 #include "tools/lockstep/report/congestion_page.hpp"
@@ -144,6 +146,15 @@ std::string fabric() {
   return topology_page(drawn, analyse(drawn));
 }
 
+/// Two operations on a fabric that holds the larger sizes back.
+std::string collectives() {
+  const JsonCursor root = JsonCursor::parse("comm.json", R"({"about": "<b>Collectives",
+        "cluster": {"node": "dgx_h100", "nodes": 64, "fabric": "fat_tree_2_to_1"},
+        "collective": {"op": ["all_reduce", "all_to_all"],
+                       "sizes": {"from": "1 KiB", "to": "4 GiB", "factor": 4}}})");
+  return collective_page(run_collective_study(root, test::presets()));
+}
+
 /// A waterfall with a change that moves nothing.
 std::string comparison() {
   using Json = nlohmann::ordered_json;
@@ -191,6 +202,7 @@ int main(int count, char** words) {
     write_text("step", step());
     write_text("what-if", what_if());
     write_text("fabric", fabric());
+    write_text("collectives", collectives());
     write_text("comparison", comparison());
   } catch (const std::exception& problem) {
     fmt::print("skipped: {}\n", problem.what());

@@ -24,7 +24,7 @@
 #include "sim/search/read_plan.hpp"
 #include "tests/support/presets.hpp"
 #include "tests/support/temporary_folder.hpp"
-#include "tools/lockstep/comm_collective.hpp"
+#include "tools/lockstep/comm/comm_collective.hpp"
 #include "tools/lockstep/sweep/sweep.hpp"
 #include "topologies/formats/fabric_json.hpp"
 

@@ -153,7 +153,7 @@ std::ostream& remarks(const ParsedOptions& options, Console& console) {
                                                                           : console.err;
 }
 
-Exit run_import(const ParsedOptions& given, Console& console) {
+Exit import_fabric(const ParsedOptions& given, Console& console) {
   const ParsedOptions options = with_from(given);
   const std::string& file = options.positionals[1];
   const std::string text = read_text_file(file, kFabricFileLimit);
@@ -191,7 +191,7 @@ Exit run_import(const ParsedOptions& given, Console& console) {
   return Exit::ok;
 }
 
-Exit run_show(const ParsedOptions& options, Console& console) {
+Exit show_fabric(const ParsedOptions& options, Console& console) {
   constexpr std::array<std::string_view, 2> kShowFormats{"table", "json"};
   const std::string format = options.choice("format", kShowFormats);
   const bool reports = wants_report(options);
@@ -261,14 +261,14 @@ struct Action {
   Exit (*run)(const ParsedOptions& options, Console& console);
   std::span<const std::string_view> options;  ///< beside those of all
 };
-constexpr std::array<std::string_view, 7> kImportOptions{"format", "from",      "hosts",   "rate",
-                                                         "gpu",    "transport", "all-nics"};
+constexpr std::array<std::string_view, 7> kFabricImportOptions{
+    "format", "from", "hosts", "rate", "gpu", "transport", "all-nics"};
 constexpr std::array<std::string_view, 8> kShowOptions{"format", "from",   "hosts", "rate",
                                                        "svg",    "report", "node",  "nodes"};
 constexpr std::array<std::string_view, 6> kExportOptions{"format", "from", "hosts",
                                                          "rate",   "node", "nodes"};
-constexpr std::array kActions{Action{"import", run_import, kImportOptions},
-                              Action{"show", run_show, kShowOptions},
+constexpr std::array kActions{Action{"import", import_fabric, kFabricImportOptions},
+                              Action{"show", show_fabric, kShowOptions},
                               Action{"export", run_export, kExportOptions}};
 
 Exit run_topology(const ParsedOptions& options, Console& console) {

@@ -62,6 +62,26 @@ TEST_CASE("lockstep run --vary: a point that cannot be has its error, and the ot
   CHECK(none.exit == Exit::bad_input);
 }
 
+TEST_CASE("lockstep comm --vary: each point is what --set gives, of traffic and of collectives") {
+  const std::vector<std::string> fabrics{"fat_tree", "fat_tree_2_to_1", "fat_tre"};
+  for (const char* name : {"alltoall-16-nodes.json", "all-to-all-256.json"}) {
+    const std::string file = std::string(LOCKSTEP_SOURCE_DIR "/scenarios/comm/") + name;
+    CAPTURE(file);
+    const Json varied =
+        json_of({"comm", file, "--vary", "cluster.fabric=fat_tree,fat_tree_2_to_1,fat_tre"});
+    REQUIRE(varied["points"].size() == fabrics.size());
+    for (std::size_t i = 0; i < 2; ++i) {
+      Json alone = json_of({"comm", file, "--set", "cluster.fabric=" + fabrics[i]});
+      alone.erase("lockstep_version");
+      CHECK(varied["points"][i]["answer"] == alone);
+    }
+    CHECK(varied["points"][0]["answer"] != varied["points"][1]["answer"]);
+    CHECK(varied["points"][2]["status"] == "error");
+    CHECK(lockstep_with({"comm", file, "--vary", "cluster.nodes=2", "--hash-seeds", "3"}).exit ==
+          Exit::bad_input);
+  }
+}
+
 TEST_CASE("lockstep run --vary: CSV has a column for each number, and an empty cell for none") {
   const TemporaryFolder folder;
   const std::string file = folder.write("s.json", kJob);

@@ -228,16 +228,16 @@ Exit run_replay(const ParsedOptions& options, Console& console) {
   profile += watch.lap("replay", study.trace.size());
   study.hash = hash_of(study, matches, how, options, console);
 
-  const nlohmann::ordered_json json =
+  const nlohmann::ordered_json answer =
       format == "json" || !assertions.empty() ? replay_json(study) : nullptr;
-  const std::vector<std::string> misses = all_missed(assertions, json);
+  const std::vector<std::string> misses = all_missed(assertions, answer);
   if (how.record_times) {
     OutputFile file(options.get("trace"));
     write_replay_timeline(file, study);
     file.commit();
   }
   if (reports) write_report(options, replay_page(study));
-  write_output(format == "json" ? Answer(JsonText(json))
+  write_output(format == "json" ? Answer(JsonText(answer))
                : format == "csv"
                    ? Answer(replay_csv(study))
                    : Answer::terminal(replay_table(study, output_style(options, console))),

@@ -34,7 +34,9 @@ json dot_axis(const DotAxis& axis, bool lines) {
   return {{"type", axis.logarithmic ? "log" : "value"},
           {"scale", !axis.from_zero},
           {"splitLine", {{"show", lines}}},
-          {"axisLabel", {{"formatter", "{value} " + axis.unit}, {"hideOverlap", true}}}};
+          {"axisLabel",
+           {{"formatter", axis.unit.starts_with('@') ? axis.unit : "{value} " + axis.unit},
+            {"hideOverlap", true}}}};
 }
 
 /// A line from low to high over each bar, and short ends.

@@ -43,7 +43,8 @@ struct ChartDot {
   std::size_t colour = 0;
   bool marked = false;  ///< larger, in the page's accent
 };
-/// Of an axis: what stands behind its numbers, and its unit.
+/// Of an axis: the unit that stands behind its numbers, or a function of the page that writes them
+/// ("@bytes").
 struct DotAxis {
   std::string unit;
   bool logarithmic = false;

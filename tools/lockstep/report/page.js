@@ -56,6 +56,10 @@ const named = {
     tip(escapeHtml(seriesName), [`every ${duration(interval)}`,
       `<b>${goodput.toFixed(2)} %</b> ± ${around.toFixed(2)} %`]),
   interval: () => duration,
+  bytes: () => value => {
+    const power = Math.max(0, Math.min(5, Math.floor(Math.log10(value) / 3 + 1e-9)));
+    return `${Number((value / 1000 ** power).toPrecision(3))} ${['', 'k', 'M', 'G', 'T', 'P'][power]}B`;
+  },
   // A measured point and its prediction.
   sample: options => ({seriesName, value: [measured, , place]}) => {
     const {unit, about} = options.lockstep;

@@ -20,37 +20,26 @@ namespace lockstep {
 namespace {
 
 /// Options whose answer is of one point, not of several.
-void check_varied(const ParsedOptions& options) {
-  constexpr std::array<std::string_view, 11> kOfOnePoint{
-      "trace",  "svg",    "chakra",     "goal",           "power-trace", "assert",
-      "jitter", "advise", "hash-seeds", "explain-fabric", "optimise"};
-  for (const std::string_view option : kOfOnePoint) {
-    if (!options.has(option)) continue;
-    throw UsageError(fmt::format(
-        "lockstep run: found --{} beside --vary; allowed: one of them, for a scenario without "
-        "\"run\"",
-        option));
-  }
-}
+constexpr std::array<std::string_view, 11> kOfOnePoint{
+    "trace",  "svg",    "chakra",     "goal",           "power-trace", "assert",
+    "jitter", "advise", "hash-seeds", "explain-fabric", "optimise"};
 
 }  // namespace
 
-Exit run_varied(const std::string& path,
-                const std::function<std::string(const std::vector<std::string>&)>& text_of,
-                const PresetStore& presets, const ParsedOptions& options, Console& console) {
-  check_varied(options);
+Exit answer_varied(
+    const std::string& path,
+    const std::function<nlohmann::ordered_json(const std::vector<std::string>&)>& answer_to,
+    std::span<const std::string_view> of_one_point, std::string_view command,
+    const ParsedOptions& options, Console& console) {
+  for (const std::string_view option : of_one_point) {
+    if (!options.has(option)) continue;
+    throw UsageError(fmt::format("lockstep {}: found --{} beside --vary; allowed: one of them{}",
+                                 command, option,
+                                 command == "run" ? ", for a scenario without \"run\"" : ""));
+  }
   const std::string format = options.choice("format", kFormats);
   std::vector<VaryAxis> axes = parse_axes(options.all("vary"));
   Progress progress(console.err, "points", points_of(axes), console.err_is_terminal);
-  const auto answer_to = [&](const std::vector<std::string>& point) {
-    Question question{.set = changes_of(options),
-                      .profiles = options.all("profile"),
-                      .folding = folding_of(options),
-                      .allow_oom = true};
-    question.set.insert(question.set.end(), point.begin(), point.end());
-    const std::string text = text_of(question.set);
-    return answer_text(path, text, presets, question);
-  };
   const bool reports = wants_report(options);
   const Varied varied = vary(path, std::move(axes), answer_to, [&] { progress.one_done(); });
   if (reports) write_report(options, vary_page(varied));
@@ -60,6 +49,21 @@ Exit run_varied(const std::string& path,
                    : Answer::terminal(varied_table(varied, output_style(options, console))),
                options, console);
   return Exit::ok;
+}
+
+Exit run_varied(const std::string& path,
+                const std::function<std::string(const std::vector<std::string>&)>& text_of,
+                const PresetStore& presets, const ParsedOptions& options, Console& console) {
+  const auto answer_to = [&](const std::vector<std::string>& point) {
+    Question question{.set = changes_of(options),
+                      .profiles = options.all("profile"),
+                      .folding = folding_of(options),
+                      .allow_oom = true};
+    question.set.insert(question.set.end(), point.begin(), point.end());
+    const std::string text = text_of(question.set);
+    return answer_text(path, text, presets, question).json();
+  };
+  return answer_varied(path, answer_to, kOfOnePoint, "run", options, console);
 }
 
 Exit run_advice(const std::string& path, const std::string& text, const PresetStore& presets,

@@ -1,9 +1,13 @@
-/// `lockstep run --vary` and `--advise`: options in, a table of answers out.
+/// `--vary` and `lockstep run --advise`: options in, a table of answers out.
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include <nlohmann/json_fwd.hpp>
 
 #include "sim/answer/advice.hpp"
 #include "sim/scenario/preset_store.hpp"
@@ -12,8 +16,18 @@
 
 namespace lockstep {
 
-/// The answers over --vary, each to the text that `text_of` gives for a point's changes; paths in
-/// it are relative to the folder of `path`. Throws UsageError for options about one answer alone.
+/// The answers over --vary as a table, JSON, CSV, and a page where --report asks for one.
+/// `answer_to` is told the changes of a point. Throws UsageError where an option of `of_one_point`
+/// is given too.
+Exit answer_varied(
+    const std::string& path,
+    const std::function<nlohmann::ordered_json(const std::vector<std::string>&)>& answer_to,
+    std::span<const std::string_view> of_one_point, std::string_view command,
+    const ParsedOptions& options, Console& console);
+
+/// The answers of `lockstep run` over --vary, each to the text that `text_of` gives for a point's
+/// changes; paths in it are relative to the folder of `path`. Throws UsageError for options about
+/// one answer alone.
 Exit run_varied(const std::string& path,
                 const std::function<std::string(const std::vector<std::string>&)>& text_of,
                 const PresetStore& presets, const ParsedOptions& options, Console& console);

@@ -21,6 +21,7 @@ std::string gib(double number) { return fmt::format("{:.1f} GiB", number); }
 std::string times(double number) { return fmt::format("{:.3f}", number); }
 std::string usd(double number) { return compact(number) + " USD"; }
 std::string watts(double number) { return compact(number) + "W"; }
+std::string rate(double number) { return fmt::format("{:.2f} GB/s", number / 1e9); }
 
 /// A number of answers that the table shows where they have it.
 struct ShownNumber {
@@ -37,10 +38,14 @@ constexpr std::array kShown{ShownNumber{"step_s", "step", duration_text},
                             ShownNumber{"facility_mean_w", "facility", watts},
                             ShownNumber{"price_usd", "price", usd},
                             ShownNumber{"slowdown_max", "worst slowdown", times},
-                            ShownNumber{"simulated_s", "simulated", duration_text}};
+                            ShownNumber{"simulated_s", "simulated", duration_text},
+                            ShownNumber{"end_s", "end", duration_text},
+                            ShownNumber{"largest_time_s", "largest size", duration_text},
+                            ShownNumber{"best_busbw_bytes_per_s", "best busbw", rate}};
 
 /// What the bars show: the first of these that the answers have.
-constexpr std::array<std::string_view, 2> kBarred{"step_s", "slowdown_max"};
+constexpr std::array<std::string_view, 4> kBarred{"step_s", "slowdown_max", "end_s",
+                                                  "largest_time_s"};
 
 std::optional<double> number_of(const VariedPoint& point, std::string_view field) {
   if (!point.ok()) return std::nullopt;
@@ -142,8 +147,10 @@ std::vector<std::string> cells_of(const VariedPoint& point, const TableParts& pa
 /// What the scenario says of itself, by the first answer that has it.
 std::string about_of(const Varied& varied) {
   for (const VariedPoint& point : varied.points) {
-    if (!point.ok() || !point.answer.contains("scenario")) continue;
-    const Json& scenario = point.answer.at("scenario");
+    if (!point.ok()) continue;
+    // Collectives have it on their first level.
+    const Json& scenario =
+        point.answer.contains("scenario") ? point.answer.at("scenario") : point.answer;
     return scenario.is_object() ? scenario.value("about", std::string()) : std::string();
   }
   return {};
@@ -158,14 +165,14 @@ bool some_too_large(const Varied& varied) {
 }  // namespace
 
 Varied vary(std::string file, std::vector<VaryAxis> axes,
-            const std::function<ScenarioAnswer(const std::vector<std::string>& sets)>& answer_to,
+            const std::function<Json(const std::vector<std::string>&)>& answer_to,
             const std::function<void()>& done) {
   Varied out{.file = std::move(file), .axes = std::move(axes), .points = {}};
   std::optional<InputError> last;
   for (std::size_t i = 0; i < points_of(out.axes); ++i) {
     VariedPoint point{.values = values_at(out.axes, i)};
     try {
-      point.answer = answer_to(sets_at(out.axes, i)).json();
+      point.answer = answer_to(sets_at(out.axes, i));
     } catch (const InputError& error) {
       point.error = error.what();
       last = error;

@@ -1,5 +1,5 @@
-/// `lockstep run --vary` for steps, several jobs and reinforcement learning: the answer for each
-/// value.
+/// `--vary` of `lockstep run` (steps, several jobs, reinforcement learning) and `lockstep comm`:
+/// the answer for each value.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "sim/answer/answer.hpp"
 #include "tools/console/table.hpp"
 #include "tools/lockstep/vary/axes.hpp"
 
@@ -18,7 +17,7 @@ namespace lockstep {
 struct VariedPoint {
   std::vector<std::string> values;  ///< one of each axis
   std::string error{};              ///< one line; empty where there is an answer
-  nlohmann::ordered_json answer{};  ///< as `lockstep run --format json` has it
+  nlohmann::ordered_json answer{};  ///< as `--format json` of the command has it
   [[nodiscard]] bool ok() const { return error.empty(); }
 };
 
@@ -28,10 +27,10 @@ struct Varied {
   std::vector<VariedPoint> points;
 };
 
-/// Asks `answer_to` for each point's changes; an InputError of it is that point's. Throws the last
-/// of them where no point has an answer. `done` is told after each point.
+/// Asks `answer_to` for each point's changes ("path=value"); an InputError of it is that point's.
+/// Throws the last of them where no point has an answer. `done` is told after each point.
 Varied vary(std::string file, std::vector<VaryAxis> axes,
-            const std::function<ScenarioAnswer(const std::vector<std::string>& sets)>& answer_to,
+            const std::function<nlohmann::ordered_json(const std::vector<std::string>&)>& answer_to,
             const std::function<void()>& done);
 
 /// A row for each point, with a bar for the number that the kind of answer is about.

@@ -32,6 +32,7 @@ struct VariedNumber {
 std::string share_text_of(double value) { return page_percent(value, 1); }
 std::string gib_text_of(double value) { return page_with(value, "GiB"); }
 std::string times_text_of(double value) { return page_times(value); }
+std::string rate_text_of(double value) { return page_with(value / 1e9, "GB/s"); }
 
 constexpr std::array kVariedNumbers{
     VariedNumber{"step_s", "Step time", page_duration, "s"},
@@ -45,7 +46,10 @@ constexpr std::array kVariedNumbers{
     VariedNumber{"needed_memory_gib", "Memory", gib_text_of, "GiB"},
     VariedNumber{"facility_mean_w", "Power of the site", page_watts, "MW", 1e6},
     VariedNumber{"time_to_train_s", "Whole training", page_setting, "days", 86'400},
-    VariedNumber{"price_usd", "Price", page_usd, "M USD", 1e6}};
+    VariedNumber{"price_usd", "Price", page_usd, "M USD", 1e6},
+    VariedNumber{"end_s", "End of all traffic", page_duration, "ms", 1e-3},
+    VariedNumber{"largest_time_s", "Time of the largest size", page_duration, "ms", 1e-3},
+    VariedNumber{"best_busbw_bytes_per_s", "Best bus bandwidth", rate_text_of, "GB/s", 1e9, true}};
 
 std::optional<double> varied_number(const VariedPoint& point, std::string_view field) {
   if (!point.ok()) return std::nullopt;

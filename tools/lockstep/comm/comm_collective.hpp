@@ -56,6 +56,10 @@ CollectiveStudy run_collective_study(const JsonCursor& root, const PresetStore& 
 /// The rows' times where the fabric's hashes are those of another draw.
 std::vector<double> times_with_draw(const CollectiveStudy& study, int draw);
 
+/// "16 GPUs: 8 in each of 2 NVLink domains, 50 GB/s of NIC each, infiniband".
+std::string collective_group_text(const CollectiveStudy& study);
+/// The sizes that one algorithm and protocol is taken at, with the reason at the first.
+std::vector<std::string> choice_reasons(const CollectiveStudy& study);
 /// A table for people, and which algorithm is taken at which sizes and why.
 std::string collective_table(const CollectiveStudy& study, const TextStyle& style);
 /// The first level has the largest size's time and the best bus bandwidth, for --assert.

@@ -17,10 +17,12 @@
 #include "tools/console/shared_options.hpp"
 #include "tools/lockstep/claim_text.hpp"
 #include "tools/lockstep/cli.hpp"
-#include "tools/lockstep/comm_collective.hpp"
-#include "tools/lockstep/comm_traffic.hpp"
+#include "tools/lockstep/comm/collective_page.hpp"
+#include "tools/lockstep/comm/comm_collective.hpp"
+#include "tools/lockstep/comm/comm_traffic.hpp"
 #include "tools/lockstep/report/assets.hpp"
 #include "tools/lockstep/report/congestion_page.hpp"
+#include "tools/lockstep/vary/run_varied.hpp"
 #include "tools/lockstep/work_budget.hpp"
 
 namespace lockstep {
@@ -35,9 +37,13 @@ constexpr std::array kCommOptions{
     kFormatOption,
     OptionSpec{
         "report", 0, "FILE", false,
-        "Write a page of the traffic's congestion (HTML): links by time, and how much slower "
-        "every demand is than with its links to itself, and why.",
+        "Write a page (HTML): of traffic links by time, and how much slower every demand is than "
+        "with its links to itself, and why; of collectives bandwidth and time over the size, and "
+        "why NCCL chooses what it does; with --vary all points.",
         "--report congestion.html", PathUse::writes},
+    OptionSpec{"vary", 0, "PATH=V1,V2,...", true,
+               "The answer with each of these values of the scenario; given twice, with each pair.",
+               "--vary cluster.fabric.leaf_oversubscription=1,2,4"},
     OptionSpec{"flows", 0, "FILE", false,
                "Write every message of the traffic as CSV: sender, receiver, bytes, start, end; "
                "compressed if the name ends in .gz.",
@@ -68,7 +74,7 @@ constexpr std::array kCommOptions{
     kOutputOption,
 };
 
-constexpr std::array<std::string_view, 7> kCommExamples{
+constexpr std::array<std::string_view, 8> kCommExamples{
     "lockstep comm scenarios/comm/allreduce-dgxh100.json",
     "lockstep comm scenarios/comm/permutation-8192.json",
     "lockstep comm scenarios/comm/checkpoint-beside-rings.json --report congestion.html",
@@ -76,6 +82,7 @@ constexpr std::array<std::string_view, 7> kCommExamples{
     "lockstep comm scenarios/comm/rings-64x64.json --set traffic.0.as=messages",
     "lockstep comm scenarios/comm/all-to-all-256.json --format json",
     "lockstep comm scenarios/comm/all-to-all-256.json --hash-seeds 100",
+    "lockstep comm scenarios/comm/alltoall-16-nodes.json --vary cluster.nodes=4,8,16",
 };
 
 constexpr CommandSpec kCommSpec{
@@ -134,6 +141,11 @@ WorkEstimate work_of(const TrafficScenario& scenario) {
           .bytes = kBytesPerMessage * all.at_once + kBytesPerCompletion * all.messages};
 }
 
+void refuse_measured(const ParsedOptions& options) {
+  if (!options.has("measured")) return;
+  throw UsageError("lockstep comm: --measured is about collectives, not traffic");
+}
+
 /// Throws UsageError for --jobs that nothing takes.
 void check_jobs(const ParsedOptions& options) {
   if (options.has("jobs") && !options.has("hash-seeds")) {
@@ -173,9 +185,34 @@ std::optional<HashAnswer> hash_of(const CollectiveStudy& study, const ParsedOpti
                          [&study](int draw) { return times_with_draw(study, draw); });
 }
 
+constexpr std::size_t kLinks = 10;  // that a report names
+
+/// The answers over --vary.
+Exit run_varied_comm(const std::string& file, const std::string& text, const PresetStore& presets,
+                     const ParsedOptions& options, Console& console) {
+  constexpr std::array<std::string_view, 5> kOfOnePoint{"flows", "paths", "profile", "assert",
+                                                        "hash-seeds"};
+  const auto answer_to = [&](const std::vector<std::string>& point) {
+    std::vector<std::string> sets = options.all("set");
+    sets.insert(sets.end(), point.begin(), point.end());
+    const JsonCursor root = JsonCursor::parse(file, text, JsonStyle::plain, sets);
+    if (root.find("collective")) {
+      CollectiveStudy study = run_collective_study(root, presets, options.all("measured"));
+      study.hash = hash_of(study, options, console);
+      return collective_json(study);
+    }
+    refuse_measured(options);
+    const TrafficScenario scenario = read_traffic(root, presets);
+    check_work_memory(work_of(scenario), memory_limit());
+    TrafficReport report = simulate_traffic(scenario, kLinks);
+    add_alone(scenario, report);
+    return traffic_json(scenario, report, hash_of(scenario, report, options, console));
+  };
+  return answer_varied(file, answer_to, kOfOnePoint, "comm", options, console);
+}
+
 Exit run_traffic(const JsonCursor& root, const PresetStore& presets, const ParsedOptions& options,
                  Console& console) {
-  constexpr std::size_t kLinks = 10;
   const std::string format = options.choice("format", kFormats);
   const std::vector<Assertion> assertions = parse_assertions(options.all("assert"));
 
@@ -225,18 +262,20 @@ Exit run_traffic(const JsonCursor& root, const PresetStore& presets, const Parse
 
 Exit run_collectives(const JsonCursor& root, const PresetStore& presets,
                      const ParsedOptions& options, Console& console) {
-  for (const char* traffic_only : {"report", "flows", "paths", "profile"}) {
+  for (const char* traffic_only : {"flows", "paths", "profile"}) {
     if (!options.has(traffic_only)) continue;
     throw UsageError(
         fmt::format("lockstep comm: --{} is about traffic, not collectives", traffic_only));
   }
   const std::string format = options.choice("format", kFormats);
   const std::vector<Assertion> assertions = parse_assertions(options.all("assert"));
+  const bool reports = wants_report(options);
   CollectiveStudy study = run_collective_study(root, presets, options.all("measured"));
   study.hash = hash_of(study, options, console);
   const nlohmann::ordered_json json =
       format == "json" || !assertions.empty() ? collective_json(study) : nullptr;
   const std::vector<std::string> misses = all_missed(assertions, json);
+  if (reports) write_report(options, collective_page(study));
   write_output(format == "json" ? Answer(JsonText(json))
                : format == "csv"
                    ? Answer(collective_csv(study))
@@ -254,11 +293,11 @@ Exit run_comm(const ParsedOptions& options, Console& console) {
   const PresetStore presets(options.all("presets"));
   const std::string file = scenario_path(options.positionals.front(), presets);
   const std::vector<std::string> sets = options.all("set");
-  const JsonCursor root = JsonCursor::parse(file, read_text_file(file), JsonStyle::plain, sets);
+  const std::string text = read_text_file(file);
+  if (options.has("vary")) return run_varied_comm(file, text, presets, options, console);
+  const JsonCursor root = JsonCursor::parse(file, text, JsonStyle::plain, sets);
   if (root.find("collective")) return run_collectives(root, presets, options, console);
-  if (options.has("measured")) {
-    throw UsageError("lockstep comm: --measured is about collectives, not traffic");
-  }
+  refuse_measured(options);
   return run_traffic(root, presets, options, console);
 }
 

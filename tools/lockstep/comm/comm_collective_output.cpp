@@ -6,7 +6,7 @@
 
 #include "models/base/number_text.hpp"
 #include "models/base/quantity.hpp"
-#include "tools/lockstep/comm_collective.hpp"
+#include "tools/lockstep/comm/comm_collective.hpp"
 
 namespace lockstep {
 namespace {
@@ -35,44 +35,7 @@ std::string_view reduction_of(CollectiveOp op) {
 
 double microseconds_of(const CollectiveRow& row) { return row.time.base_units() * 1e6; }
 
-std::string group_text(const CollectiveStudy& study) {
-  const CollectiveGroup& group = study.group;
-  const std::string per_node = group.least == group.most
-                                   ? fmt::format("{}", group.least)
-                                   : fmt::format("{} to {}", group.least, group.most);
-  return fmt::format("{} GPUs: {} in each of {} NVLink domain{}, {} of NIC each, {}",
-                     grouped(static_cast<double>(group.gpus.size())), per_node,
-                     grouped(group.nodes), group.nodes == 1 ? "" : "s",
-                     format_quantity(group.nic_bandwidth.base_units(), Dimension::data_rate),
-                     study.cluster.transport.name);
-}
-
 std::string size_text(Bytes size) { return format_quantity(size.base_units(), Dimension::data); }
-
-/// The sizes that one algorithm and protocol is taken at, with the reason at the first.
-std::string reasons(const CollectiveStudy& study) {
-  std::string out;
-  for (std::size_t i = 0; i < study.rows.size();) {
-    const CollectiveRow& first = study.rows[i];
-    std::size_t end = i + 1;
-    const auto same = [&first](const CollectiveRow& row) {
-      return row.op == first.op && row.choice.cost->algorithm == first.choice.cost->algorithm &&
-             row.choice.cost->protocol == first.choice.cost->protocol;
-    };
-    while (end < study.rows.size() && same(study.rows[end])) ++end;
-    const std::string from = size_text(first.size), to = size_text(study.rows[end - 1].size);
-    const std::string sizes = from == to ? from : fmt::format("{} to {}", from, to);
-    std::string line = fmt::format("{}, {}: {}", name_of_op(first.op), sizes, first.choice.reason);
-    if (const CollectiveRow& last = study.rows[end - 1]; !last.slowest_link.empty()) {
-      line +=
-          fmt::format("; {} takes {}, {:.2f} times as long", last.slowest_link,
-                      duration_text(last.time.base_units()), double{last.time / last.choice.time});
-    }
-    out += fmt::format("  {}\n", wrap(line, kTextColumns - 4, 4));
-    i = end;
-  }
-  return out;
-}
 
 const CollectiveRow& largest(const CollectiveStudy& study) {
   return *std::ranges::max_element(study.rows, {},
@@ -155,9 +118,45 @@ Json row_json(const CollectiveRow& row, std::size_t ranks) {
 
 }  // namespace
 
+std::string collective_group_text(const CollectiveStudy& study) {
+  const CollectiveGroup& group = study.group;
+  const std::string per_node = group.least == group.most
+                                   ? fmt::format("{}", group.least)
+                                   : fmt::format("{} to {}", group.least, group.most);
+  return fmt::format("{} GPUs: {} in each of {} NVLink domain{}, {} of NIC each, {}",
+                     grouped(static_cast<double>(group.gpus.size())), per_node,
+                     grouped(group.nodes), group.nodes == 1 ? "" : "s",
+                     format_quantity(group.nic_bandwidth.base_units(), Dimension::data_rate),
+                     study.cluster.transport.name);
+}
+
+std::vector<std::string> choice_reasons(const CollectiveStudy& study) {
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < study.rows.size();) {
+    const CollectiveRow& first = study.rows[i];
+    std::size_t end = i + 1;
+    const auto same = [&first](const CollectiveRow& row) {
+      return row.op == first.op && row.choice.cost->algorithm == first.choice.cost->algorithm &&
+             row.choice.cost->protocol == first.choice.cost->protocol;
+    };
+    while (end < study.rows.size() && same(study.rows[end])) ++end;
+    const std::string from = size_text(first.size), to = size_text(study.rows[end - 1].size);
+    const std::string sizes = from == to ? from : fmt::format("{} to {}", from, to);
+    std::string line = fmt::format("{}, {}: {}", name_of_op(first.op), sizes, first.choice.reason);
+    if (const CollectiveRow& last = study.rows[end - 1]; !last.slowest_link.empty()) {
+      line +=
+          fmt::format("; {} takes {}, {:.2f} times as long", last.slowest_link,
+                      duration_text(last.time.base_units()), double{last.time / last.choice.time});
+    }
+    out.push_back(std::move(line));
+    i = end;
+  }
+  return out;
+}
+
 std::string collective_table(const CollectiveStudy& study, const TextStyle& style) {
   std::string out = study.about.empty() ? "" : wrap(study.about, kTextColumns, 0) + "\n";
-  out += group_text(study) + "\n";
+  out += collective_group_text(study) + "\n";
   for (const std::string& assumption : study.cluster.assumptions) {
     out += "assumed: " + assumption + "\n";
   }
@@ -194,7 +193,10 @@ std::string collective_table(const CollectiveStudy& study, const TextStyle& styl
   }
   out += table.text(style, 0) + "count: of floats; algbw, busbw: GB/s" +
          (limited ? std::string("; full: time on a fabric whose switches never limit") : "") +
-         "\n" + hash_lines(study, style) + "\nwhy\n" + reasons(study);
+         "\n" + hash_lines(study, style) + "\nwhy\n";
+  for (const std::string& reason : choice_reasons(study)) {
+    out += fmt::format("  {}\n", wrap(reason, kTextColumns - 4, 4));
+  }
   return out;
 }
 

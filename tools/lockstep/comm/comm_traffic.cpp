@@ -1,4 +1,4 @@
-#include "tools/lockstep/comm_traffic.hpp"
+#include "tools/lockstep/comm/comm_traffic.hpp"
 
 #include <algorithm>
 #include <cmath>

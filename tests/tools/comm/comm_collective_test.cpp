@@ -1,4 +1,4 @@
-#include "tools/lockstep/comm_collective.hpp"
+#include "tools/lockstep/comm/comm_collective.hpp"
 
 #include <algorithm>
 #include <doctest/doctest.h>
