@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +22,7 @@
 #include "tests/support/presets.hpp"
 #include "tests/support/sample_reports.hpp"
 #include "tests/support/sample_run.hpp"
+#include "tests/tools/ran.hpp"
 #include "tools/lockstep/comm/collective_page.hpp"
 #include "tools/lockstep/compare/compare_page.hpp"
 #include "tools/lockstep/plan/plan_page.hpp"
@@ -155,6 +157,16 @@ std::string collectives() {
   return collective_page(run_collective_study(root, test::presets()));
 }
 
+/// Writes a page with axes of numbers, of times and of chance.
+void write_sweep(const std::filesystem::path& folder) {
+  const std::string database = (folder / "sweep.db").string();
+  std::filesystem::remove(database);
+  const test::Ran ran = test::lockstep_with(
+      {"sweep", LOCKSTEP_SOURCE_DIR "/scenarios/sweeps/checkpoint-interval.json", "--report",
+       (folder / "sweep.html").string(), "-o", database});
+  if (ran.exit != Exit::ok) throw std::runtime_error(ran.err);
+}
+
 /// A waterfall with a change that moves nothing.
 std::string comparison() {
   using Json = nlohmann::ordered_json;
@@ -204,6 +216,7 @@ int main(int count, char** words) {
     write_text("fabric", fabric());
     write_text("collectives", collectives());
     write_text("comparison", comparison());
+    write_sweep(folder);
   } catch (const std::exception& problem) {
     fmt::print("skipped: {}\n", problem.what());
     return 0;

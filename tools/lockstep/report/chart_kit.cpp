@@ -247,7 +247,9 @@ json parallel_axes(std::span<const ChartAxis> axes, std::span<const double> good
                       {"padding", {1, 3}},
                       {"fontSize", 11}}},
                     {"data", std::move(marks)}});
-  return {{"grid", {{"left", 24}, {"right", 70}, {"top", 16}, {"bottom", 44}}},
+  constexpr std::size_t kAxisRoom = 90;  // pixels, for its name and its marks
+  return {{"lockstep", {{"least_px", kAxisRoom * axes.size()}}},
+          {"grid", {{"left", 24}, {"right", 70}, {"top", 16}, {"bottom", 44}}},
           {"xAxis",
            {{"type", "category"},
             {"boundaryGap", false},

@@ -257,12 +257,19 @@ function draw() {
     if (chart.instance) chart.instance.clear();
     const place = document.createElement('div');
     place.style.height = '100%';
+    // What would be unreadable where it is narrow scrolls instead; paper cannot.
+    const {least_px: least} = chart.options.lockstep || {};
+    if (least && !print.matches) {
+      place.style.minWidth = `${least}px`;
+      Object.assign(chart.element.style, {overflowX: 'auto', overflowY: 'hidden'});
+      chart.element.tabIndex = 0;  // so that arrow keys scroll it
+    }
     chart.element.replaceChildren(place);
     chart.width = chart.element.clientWidth;
     chart.instance = echarts.init(place, theme(), {renderer});
     chart.instance.setOption({animation: false,
       ...wholeLegend(fitted(resolved(chart.options, chart.options), chart.options.lockstep,
-        chart.width), chart.width)});
+        place.clientWidth), place.clientWidth)});
     snapCells(chart.instance, chart.options);
   }
   document.documentElement.dataset.charts = String(charts.length);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <map>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <variant>
 #include <vector>
@@ -69,6 +70,15 @@ void finish(SweepColumn& column) {
 constexpr std::array<std::string_view, 6> kSweepCosts{"price_usd", "needed_memory_gib", "step_s",
                                                       "gpus",      "facility_mean_w",   "wall_s"};
 
+/// Not: repeats, which differ by chance, and the words of a quantity whose number is beside them
+/// ("interval" beside "interval_s").
+bool is_drawn(const SweepColumn& column, std::span<const SweepColumn> settings) {
+  if (column.name == "repeat" || column.name == "seed" || !column.varies()) return false;
+  return column.numeric() || std::ranges::none_of(settings, [&](const SweepColumn& other) {
+           return other.numeric() && other.name.starts_with(column.name + "_");
+         });
+}
+
 SweepPoints read_points(const Sweep& sweep, const SweepSummary& summary) {
   const ResultsReader results(summary.database);
   std::vector<std::string> names = sweep.columns();
@@ -100,7 +110,8 @@ SweepPoints read_points(const Sweep& sweep, const SweepSummary& summary) {
   for (SweepColumn& column : columns) finish(column);
   for (std::size_t c = 0; c < columns.size(); ++c) {
     if (c < settings) {
-      if (columns[c].varies()) out.settings.push_back(std::move(columns[c]));
+      if (is_drawn(columns[c], std::span(columns).first(settings)))
+        out.settings.push_back(columns[c]);
     } else if (c == settings) {
       out.objective = std::move(columns[c]);
     } else if (columns[c].numeric() && columns[c].varies() &&
@@ -115,6 +126,11 @@ SweepPoints read_points(const Sweep& sweep, const SweepSummary& summary) {
 std::string short_number(double value) {
   constexpr double kLarge = 1e5;
   return std::abs(value) < kLarge ? fmt::format("{:.4g}", value) : page_count(value);
+}
+
+/// The same, of seconds as a time.
+std::string number_of_column(const SweepColumn& column, double value) {
+  return column.name.ends_with("_s") ? page_duration(value) : short_number(value);
 }
 
 /// The unit of an axis: large numbers in thousands, millions, ...
@@ -142,8 +158,8 @@ ChartAxis axis_of(const SweepColumn& column) {
     low = std::min(low, *number);
     high = std::max(high, *number);
   }
-  axis.low = short_number(low);
-  axis.high = short_number(high);
+  axis.low = number_of_column(column, low);
+  axis.high = number_of_column(column, high);
   for (const auto& number : column.numbers) {
     axis.places.push_back(number && high > low ? std::optional((*number - low) / (high - low))
                           : number             ? std::optional(0.5)
@@ -163,14 +179,19 @@ std::vector<double> goodness_of(const SweepPoints& points, bool larger) {
 
 std::vector<std::string> point_lines(const SweepPoints& points, std::size_t i) {
   std::vector<std::string> lines{fmt::format("point {:.0f}", points.numbers[i])};
-  for (const SweepColumn& column : points.settings) {
-    lines.push_back(fmt::format("{}: {}", column.name, text_of(column.values[i])));
-  }
   const auto number = [&](const SweepColumn& column) {
     if (column.numbers[i]) {
-      lines.push_back(fmt::format("{}: {}", column.name, short_number(*column.numbers[i])));
+      lines.push_back(
+          fmt::format("{}: {}", column.name, number_of_column(column, *column.numbers[i])));
     }
   };
+  for (const SweepColumn& column : points.settings) {
+    if (column.numeric()) {
+      number(column);
+    } else {
+      lines.push_back(fmt::format("{}: {}", column.name, text_of(column.values[i])));
+    }
+  }
   number(points.objective);
   for (const SweepColumn& column : points.costs) number(column);
   return lines;
