@@ -29,11 +29,6 @@ std::vector<std::string> ops_of(const CollectiveStudy& study) {
   return out;
 }
 
-bool switches_limit(const CollectiveStudy& study) {
-  return std::ranges::any_of(study.rows,
-                             [](const CollectiveRow& row) { return !row.slowest_link.empty(); });
-}
-
 std::vector<std::string> words_of(const CollectiveRow& row) {
   std::vector<std::string> out{
       fmt::format("{}, {}", op_of(row), page_bytes(row.size.base_units())),
@@ -49,23 +44,13 @@ std::vector<std::string> words_of(const CollectiveRow& row) {
 /// Requires a row.
 void add_charts(Page& page, const CollectiveStudy& study) {
   const std::vector<std::string> ops = ops_of(study);
-  const auto of_rows = [&](double CollectiveRow::* bandwidth) {
-    std::vector<double> out;
-    for (const CollectiveRow& row : study.rows) {
-      out.push_back(bandwidth == nullptr ? row.time.base_units() : row.*bandwidth);
-    }
-    return out;
-  };
-  const auto dots = [&](const std::vector<double>& values, double unit) {
+  const auto dots = [&](auto&& height) {
     std::vector<ChartDot> out;
     std::size_t op = 0;
-    for (std::size_t i = 0; i < study.rows.size(); ++i) {
-      const CollectiveRow& row = study.rows[i];
+    for (const CollectiveRow& row : study.rows) {
       if (op_of(row) != ops[op]) ++op;
-      out.push_back({.x = row.size.base_units(),
-                     .y = values[i] / unit,
-                     .words = words_of(row),
-                     .colour = op});
+      out.push_back(
+          {.x = row.size.base_units(), .y = height(row), .words = words_of(row), .colour = op});
     }
     return out;
   };
@@ -76,13 +61,14 @@ void add_charts(Page& page, const CollectiveStudy& study) {
   page.chart({.title = "Bus bandwidth over the size",
               .about = "As nccl-tests counts it: what the busiest link of a ring would carry.",
               .summary = "Dots of bus bandwidth by size; the table has the same."},
-             dots_chart(dots(of_rows(&CollectiveRow::busbw_bytes_per_s), 1e9), ops, sizes,
-                        {.unit = "GB/s", .from_zero = true}));
-  page.chart({.title = "Time over the size",
-              .about = {},
-              .summary = "Dots of time by size; the table has the same."},
-             dots_chart(dots(of_rows(nullptr), time.size), ops, sizes,
-                        {.unit = time.name, .logarithmic = true}));
+             dots_chart(dots([](const CollectiveRow& row) { return row.busbw_bytes_per_s / 1e9; }),
+                        ops, sizes, {.unit = "GB/s", .from_zero = true}));
+  page.chart(
+      {.title = "Time over the size",
+       .about = {},
+       .summary = "Dots of time by size; the table has the same."},
+      dots_chart(dots([&](const CollectiveRow& row) { return row.time.base_units() / time.size; }),
+                 ops, sizes, {.unit = time.name, .logarithmic = true}));
 }
 
 void add_rows(Page& page, const CollectiveStudy& study) {

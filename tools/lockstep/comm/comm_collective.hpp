@@ -56,6 +56,8 @@ CollectiveStudy run_collective_study(const JsonCursor& root, const PresetStore& 
 /// The rows' times where the fabric's hashes are those of another draw.
 std::vector<double> times_with_draw(const CollectiveStudy& study, int draw);
 
+/// Whether switches hold any row back.
+bool switches_limit(const CollectiveStudy& study);
 /// "16 GPUs: 8 in each of 2 NVLink domains, 50 GB/s of NIC each, infiniband".
 std::string collective_group_text(const CollectiveStudy& study);
 /// The sizes that one algorithm and protocol is taken at, with the reason at the first.

@@ -74,12 +74,6 @@ double best_busbw(const CollectiveStudy& study) {
       ->busbw_bytes_per_s;
 }
 
-/// Whether switches hold any row back.
-bool is_limited(const CollectiveStudy& study) {
-  return std::ranges::any_of(study.rows,
-                             [](const CollectiveRow& row) { return !row.slowest_link.empty(); });
-}
-
 Json candidates_json(const CollectiveChoice& choice) {
   Json out = Json::array();
   for (const JudgedCandidate& candidate : choice.candidates) {
@@ -117,6 +111,11 @@ Json row_json(const CollectiveRow& row, std::size_t ranks) {
 }
 
 }  // namespace
+
+bool switches_limit(const CollectiveStudy& study) {
+  return std::ranges::any_of(study.rows,
+                             [](const CollectiveRow& row) { return !row.slowest_link.empty(); });
+}
 
 std::string collective_group_text(const CollectiveStudy& study) {
   const CollectiveGroup& group = study.group;
@@ -174,9 +173,9 @@ std::string collective_table(const CollectiveStudy& study, const TextStyle& styl
                                          {"algorithm", Align::left},
                                          {"protocol", Align::left},
                                          {"ch"}};
-  if (is_limited(study)) columns.push_back({"full us"});
+  if (switches_limit(study)) columns.push_back({"full us"});
   TextTable table(std::move(columns));
-  const bool limited = is_limited(study);
+  const bool limited = switches_limit(study);
   for (const CollectiveRow& row : study.rows) {
     std::vector<std::string> cells = {std::string(name_of_op(row.op)),
                                       fmt::format("{:.0f}", row.size.base_units()),
