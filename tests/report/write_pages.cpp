@@ -23,6 +23,7 @@
 #include "tests/support/sample_reports.hpp"
 #include "tests/support/sample_run.hpp"
 #include "tests/tools/ran.hpp"
+#include "tools/console/options.hpp"
 #include "tools/lockstep/comm/collective_page.hpp"
 #include "tools/lockstep/compare/compare_page.hpp"
 #include "tools/lockstep/plan/plan_page.hpp"
@@ -217,8 +218,11 @@ int main(int count, char** words) {
     write_text("collectives", collectives());
     write_text("comparison", comparison());
     write_sweep(folder);
-  } catch (const std::exception& problem) {
+  } catch (const UsageError& problem) {  // built without the chart library
     fmt::print("skipped: {}\n", problem.what());
     return 0;
+  } catch (const std::exception& problem) {
+    fmt::print(stderr, "{}\n", problem.what());
+    return 1;
   }
 }
