@@ -42,8 +42,10 @@ struct Describe {
     return fmt::format("memory {} {:.4g} MB", kernel.name, kernel.traffic(t.elements) * 1e-6);
   }
   std::string operator()(const ProductTask& t) const {
-    return fmt::format("gemm {} {} {} x {} x {}{}", name_of(t.precision), role_name(t.role),
-                       t.shape.m, t.shape.n, t.shape.k,
+    const std::string experts =
+        t.shape.count > 1 ? fmt::format("{} of ", t.shape.count) : std::string();
+    return fmt::format("gemm {} {} {}{} x {} x {}{}", name_of(t.precision), role_name(t.role),
+                       experts, t.shape.m, t.shape.n, t.shape.k,
                        t.load == Load::sustained ? ", sustained" : "");
   }
   std::string operator()(const AttentionTask& t) const {

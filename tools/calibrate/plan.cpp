@@ -25,6 +25,8 @@ constexpr Seconds kSettling{0.2}, kSustainedTimed{0.2};
 /// Octaves between products of transformers, and from the grid: nearer ones tell nothing new, for a
 /// profile interpolates.
 constexpr double kThinning = 0.85;
+/// The same for experts, whose number is a fourth side.
+constexpr double kExpertThinning = 2.5;
 /// The same for attention, whose time depends on its shape more smoothly.
 constexpr double kAttentionThinning = 2;
 constexpr double kSmallestTraffic = 1 << 20, kLargestTraffic = 1 << 30;
@@ -159,8 +161,8 @@ class Planner {
       const auto whole = [&](double side) { return std::fmod(side, step) == 0; };
       if (!p.quantised || !whole(m) || !whole(n) || !whole(k)) return false;
     }
-    return Bytes{info(precision).bytes_per_element * (m * k + k * n)} <= card_.inputs &&
-           Bytes{(precision == Precision::tf32 ? 4 : 2) * m * n} <= card_.outputs;
+    return Bytes{info(precision).bytes_per_element * count * (m * k + k * n)} <= card_.inputs &&
+           Bytes{(precision == Precision::tf32 ? 4 : 2) * count * m * n} <= card_.outputs;
   }
   /// The backward pass has all tensors at once: four 16-bit ones of each kind, and a fourth of
   /// single precision.
@@ -193,6 +195,12 @@ class Planner {
   std::vector<PlannedTask> tasks_;
 };
 
+std::vector<ProductShape> joined(std::vector<ProductShape> some,
+                                 const std::vector<ProductShape>& more) {
+  some.insert(some.end(), more.begin(), more.end());
+  return some;
+}
+
 }  // namespace
 
 std::vector<PlannedTask> plan_tasks(const GpuSpec& gpu, const CardFacts& card,
@@ -218,14 +226,15 @@ std::vector<PlannedTask> plan_tasks(const GpuSpec& gpu, const CardFacts& card,
   } else {
     const std::vector<ProductShape> grid = grid_products();
     const std::vector<ProductShape> layers = transformer_products(models, kThinning);
+    const std::vector<ProductShape> experts = expert_products(models, kExpertThinning);
     const Precision wide = plan.has(Precision::bf16) ? Precision::bf16 : Precision::fp16;
     plan.products(grid, wide, Load::burst);
     plan.products(grid, Precision::fp8, Load::burst);
     attention();
-    plan.products(layers, wide, Load::sustained);
+    plan.products(joined(layers, experts), wide, Load::sustained);
     plan.products(layers, Precision::fp8, Load::sustained);
     const std::vector<ProductShape> between = away_from(grid, layers, kThinning);
-    plan.products(between, wide, Load::burst);
+    plan.products(joined(between, experts), wide, Load::burst);
     plan.products(between, Precision::fp8, Load::burst);
     for (const Precision other :
          {Precision::nvfp4, Precision::mxfp8, Precision::tf32, Precision::fp16}) {

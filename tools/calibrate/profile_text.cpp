@@ -20,6 +20,7 @@ Json memory_point(const MemoryTask& task) {
 }
 Json product_point(const ProductTask& task) {
   Json point{{"m", task.shape.m}, {"n", task.shape.n}, {"k", task.shape.k}};
+  if (task.shape.count > 1) point["count"] = task.shape.count;
   point["precision"] = name_of(task.precision);
   if (task.load == Load::sustained) point["load"] = "sustained";
   return point;

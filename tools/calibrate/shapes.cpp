@@ -28,12 +28,12 @@ void add_grid(std::span<const double> sides, std::vector<ProductShape>& out) {
   }
 }
 
-/// y = x W and its gradients, as in models/layer/operations.cpp.
+/// y = x W and its gradients, as in models/layer/operations.cpp, `count` times.
 void add_linear(double tokens, double x_width, double y_width, bool quantised,
-                std::vector<ProductShape>& out) {
-  out.push_back({{tokens, y_width, x_width}, ProductRole::forward, quantised});
-  out.push_back({{tokens, x_width, y_width}, ProductRole::input_gradient, quantised});
-  out.push_back({{y_width, x_width, tokens}, ProductRole::weight_gradient, quantised});
+                std::vector<ProductShape>& out, double count = 1) {
+  out.push_back({{tokens, y_width, x_width, count}, ProductRole::forward, quantised});
+  out.push_back({{tokens, x_width, y_width, count}, ProductRole::input_gradient, quantised});
+  out.push_back({{y_width, x_width, tokens, count}, ProductRole::weight_gradient, quantised});
 }
 
 /// Whether ranks share its widths evenly. Where layers are of declared kinds or follow a pattern,
@@ -58,8 +58,18 @@ bool has_neighbour(const GemmShape& shape, std::span<const ProductShape> others,
   const auto apart = [](double x, double y) { return std::abs(std::log2(x / y)); };
   return std::ranges::any_of(others, [&](const ProductShape& other) {
     const GemmShape& o = other.shape;
-    return std::max({apart(shape.m, o.m), apart(shape.n, o.n), apart(shape.k, o.k)}) < octaves;
+    return std::max({apart(shape.m, o.m), apart(shape.n, o.n), apart(shape.k, o.k),
+                     apart(shape.count, o.count)}) < octaves;
   });
+}
+
+std::vector<ProductShape> thinned(std::span<const ProductShape> all, double octaves) {
+  std::vector<ProductShape> kept;
+  for (const ProductShape& p : all) {
+    if (gemm_flops(p.shape) > kLargest || has_neighbour(p.shape, kept, octaves)) continue;
+    kept.push_back(p);
+  }
+  return kept;
 }
 
 /// Octaves between two shapes, in the direction in which they are farthest apart; a profile
@@ -94,7 +104,7 @@ std::vector<ProductShape> sparse_grid_products() {
 
 std::vector<ProductShape> transformer_products(std::span<const TransformerShape> models,
                                                double octaves) {
-  std::vector<ProductShape> all, kept;
+  std::vector<ProductShape> all;
   for (const double tokens : kTokens) {
     for (const int ranks : kRanks) {
       for (const TransformerShape& model : models) {
@@ -102,11 +112,26 @@ std::vector<ProductShape> transformer_products(std::span<const TransformerShape>
       }
     }
   }
-  for (const ProductShape& p : all) {
-    if (gemm_flops(p.shape) > kLargest || has_neighbour(p.shape, kept, octaves)) continue;
-    kept.push_back(p);
+  return thinned(all, octaves);
+}
+
+std::vector<ProductShape> expert_products(std::span<const TransformerShape> models,
+                                          double octaves) {
+  std::vector<ProductShape> all;
+  for (const double tokens : kTokens) {
+    for (const TransformerShape& m : models) {
+      const ExpertShape& experts = m.experts;
+      for (int ranks = 1; experts.count % ranks == 0 && experts.count / ranks > 1; ranks *= 2) {
+        const double here = static_cast<double>(experts.count) / ranks;
+        const double rows = std::floor(tokens * experts.per_token / here);
+        const double width = experts.width(m.hidden), ffn = experts.ffn;
+        if (rows < 1) continue;
+        add_linear(rows, width, (m.gated ? 2 : 1) * ffn, true, all, here);
+        add_linear(rows, ffn, width, true, all, here);
+      }
+    }
   }
-  return kept;
+  return thinned(all, octaves);
 }
 
 std::vector<ProductShape> away_from(std::span<const ProductShape> others,

@@ -30,6 +30,11 @@ std::vector<ProductShape> sparse_grid_products();
 std::vector<ProductShape> transformer_products(std::span<const TransformerShape> models,
                                                double octaves);
 
+/// Products of the models' routed experts, of many in one batched launch: forward and gradients of
+/// those that one of 1, 2, 4 and so on expert-parallel ranks has, two at least, for micro batches
+/// as above whose tokens spread over them evenly. Thinned as above, their number being a side too.
+std::vector<ProductShape> expert_products(std::span<const TransformerShape> models, double octaves);
+
 /// Those of `shapes` that are no nearer than `octaves` to any of `others`.
 std::vector<ProductShape> away_from(std::span<const ProductShape> others,
                                     std::span<const ProductShape> shapes, double octaves);

@@ -52,6 +52,8 @@ TEST_CASE("describe: a line for people") {
                              .precision = Precision::fp8,
                              .load = Load::sustained}) ==
         "gemm fp8 weight gradient 4096 x 8192 x 1024, sustained");
+  CHECK(describe(ProductTask{.shape = {512, 4096, 2048, 16}}) ==
+        "gemm bf16 forward 16 of 512 x 4096 x 2048");
   CHECK(describe(AttentionTask{{2, 4096, 32, 8, 128, true, 0, Direction::backward}}) ==
         "attention backward causal 2 x 4096 tokens, 32/8 heads of 128");
   CHECK(describe(MemoryTask{MemoryKernelKind::adam, 1 << 20}) == "memory adam 29.36 MB");

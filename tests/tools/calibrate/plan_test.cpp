@@ -96,6 +96,40 @@ TEST_CASE("transformer_products: thinned, every product keeps a neighbour within
   }
 }
 
+TEST_CASE("expert_products: those of Mixtral 8x7B, on one card and on more") {
+  const PresetStore presets;
+  const std::vector<TransformerShape> models{presets.model("mixtral_8x7b")};
+  const std::vector<ProductShape> all = expert_products(models, 1e-9);
+  const auto has = [&](double m, double n, double k, double count, ProductRole role) {
+    return std::ranges::any_of(all, [&](const ProductShape& p) {
+      return p.shape.m == m && p.shape.n == n && p.shape.k == k && p.shape.count == count &&
+             p.role == role;
+    });
+  };
+  // 8,192 tokens, two experts each, over eight experts, gate and up together.
+  CHECK(has(2048, 28672, 4096, 8, ProductRole::forward));
+  CHECK(has(2048, 4096, 28672, 8, ProductRole::input_gradient));
+  CHECK(has(4096, 14336, 8192, 2, ProductRole::weight_gradient));
+  // One expert alone is a product like any other.
+  CHECK(std::ranges::all_of(all, [](const ProductShape& p) { return p.shape.count >= 2; }));
+}
+
+TEST_CASE("plan_tasks: experts' products in bursts and at the power limit, in 16 bit") {
+  const PresetStore presets;
+  std::map<Load, std::set<double>> counts;
+  for (const ProductTask& p : products_in(
+           plan_tasks(presets.gpu("h100_sxm5_80gb"), test::h100_facts(), models_of(presets), {}))) {
+    if (p.shape.count == 1) continue;
+    CHECK(p.precision == Precision::bf16);
+    const auto [m, n, k, count] = p.shape;
+    CHECK(2 * count * (m * k + k * n) <= gibibytes(6).base_units());
+    CHECK(2 * count * m * n <= gibibytes(4).base_units());
+    counts[p.load].insert(count);
+  }
+  CHECK(counts[Load::burst].size() > 2);
+  CHECK(counts[Load::burst] == counts[Load::sustained]);
+}
+
 TEST_CASE("plan_tasks: an H100 is planned for less than 8 minutes, the useful first") {
   const PresetStore presets;
   const std::vector<PlannedTask> plan =
@@ -132,12 +166,12 @@ TEST_CASE("plan_tasks: only the first sustained product of a format heats the ca
 TEST_CASE("plan_tasks: no product is planned twice in one format and load") {
   const PresetStore presets;
   const std::vector<TransformerShape> models = models_of(presets);
-  std::set<std::tuple<double, double, double, Precision, Load>> seen;
+  std::set<std::tuple<double, double, double, double, Precision, Load>> seen;
   int twice = 0;
   for (const ProductTask& p :
        products_in(plan_tasks(presets.gpu("h200_sxm_141gb"), test::h100_facts(), models, {}))) {
     const auto [m, n, k, count] = p.shape;
-    if (!seen.insert({m, n, k, p.precision, p.load}).second) ++twice;
+    if (!seen.insert({m, n, k, count, p.precision, p.load}).second) ++twice;
   }
   CHECK(twice == 0);
 }

@@ -107,11 +107,15 @@ std::unique_ptr<Card> open_cuda_card(int device) {
   if (device >= count) {
     throw UsageError(fmt::format("--device: found {}; allowed: 0 to {}", device, count - 1));
   }
+  const auto unavailable = [&](const std::runtime_error& e) {
+    return CardUnavailable(fmt::format("card {} cannot be used: {}", device, e.what()));
+  };
   try {
     return opened(device);
   } catch (const CardError& e) {
-    // In exclusive mode, cut into instances, out of memory.
-    throw CardUnavailable(fmt::format("card {} cannot be used: {}", device, e.what()));
+    throw unavailable(e);  // in exclusive mode, cut into instances
+  } catch (const TaskFailed& e) {
+    throw unavailable(e);  // out of memory
   }
 }
 

@@ -1,7 +1,9 @@
 #include "tools/calibrate/cuda/products.hpp"
 
+#include <array>
 #include <cmath>
 #include <fmt/format.h>
+#include <vector>
 
 namespace lockstep {
 namespace {
@@ -9,6 +11,8 @@ namespace {
 /// What cuBLAS itself takes on Hopper and later is 32 MiB; algorithms that split K want more.
 constexpr std::size_t kWorkspace = std::size_t{64} << 20;
 constexpr int kCheckedElements = 64;
+/// Algorithms of the heuristic that are tried: the first may want what this card or driver lacks.
+constexpr int kTriedAlgorithms = 8;
 
 struct DestroyHandle {
   void operator()(cublasLtHandle_t handle) const { (void)cublasLtDestroy(handle); }
@@ -92,9 +96,10 @@ struct Operand {
 };
 
 /// C[m x n] = A B lies row by row, as frameworks have it, and is to cuBLASLt, which counts by
-/// columns, C^T = B^T A^T: its first operand is our B.
+/// columns, C^T = B^T A^T: its first operand is our B. Of `count` such products, one lies behind
+/// the other.
 struct Problem {
-  std::uint64_t m, n, k;
+  std::uint64_t m, n, k, count;
   ElementFormat operands, result;
   Operand first, second;  ///< B and A
   BlockScaling scaling;
@@ -103,6 +108,10 @@ struct Problem {
   [[nodiscard]] std::size_t a_bytes() const { return bytes_of(m * k, operands); }
   [[nodiscard]] std::size_t b_bytes() const { return bytes_of(k * n, operands); }
   [[nodiscard]] std::size_t c_bytes() const { return bytes_of(m * n, result); }
+  /// From the first of the products to the last, in elements of one and in bytes.
+  [[nodiscard]] std::size_t to_last(std::uint64_t elements, ElementFormat format) const {
+    return (count - 1) * elements * bits_of(format) / 8;
+  }
   /// cuBLASLt keeps scales in tiles of 128 rows by 4 blocks, whole ones (cuBLAS documentation,
   /// "1D block scaling").
   [[nodiscard]] std::size_t scale_bytes(std::uint64_t rows) const {
@@ -114,8 +123,8 @@ struct Problem {
   [[nodiscard]] std::size_t b_scale_bytes() const { return scale_bytes(n); }
 
  private:
-  static std::size_t bytes_of(std::uint64_t elements, ElementFormat format) {
-    return aligned(elements * bits_of(format) / 8);
+  [[nodiscard]] std::size_t bytes_of(std::uint64_t elements, ElementFormat format) const {
+    return aligned(count * elements * bits_of(format) / 8);
   }
 };
 
@@ -131,6 +140,7 @@ Problem problem_of(const ProductTask& task) {
   Problem p{.m = static_cast<std::uint64_t>(task.shape.m),
             .n = static_cast<std::uint64_t>(task.shape.n),
             .k = static_cast<std::uint64_t>(task.shape.k),
+            .count = static_cast<std::uint64_t>(task.shape.count),
             .operands = format_of(task.precision),
             .result = result_format(task.precision),
             .first = {},
@@ -145,12 +155,25 @@ Problem problem_of(const ProductTask& task) {
   return p;
 }
 
-Layout layout_of(const Operand& operand, ElementFormat format) {
-  cublasLtMatrixLayout_t layout = nullptr;
-  check(cublasLtMatrixLayoutCreate(&layout, data_type(format), operand.rows, operand.columns,
+template <class Value>
+void set(const Layout& layout, cublasLtMatrixLayoutAttribute_t attribute, Value value) {
+  check(cublasLtMatrixLayoutSetAttribute(layout.get(), attribute, static_cast<const void*>(&value),
+                                         sizeof(value)),
+        "cublasLtMatrixLayoutSetAttribute");
+}
+
+Layout layout_of(const Operand& operand, ElementFormat format, std::uint64_t count) {
+  cublasLtMatrixLayout_t raw = nullptr;
+  check(cublasLtMatrixLayoutCreate(&raw, data_type(format), operand.rows, operand.columns,
                                    static_cast<std::int64_t>(operand.rows)),
         "cublasLtMatrixLayoutCreate");
-  return Layout(layout);
+  Layout layout(raw);
+  if (count > 1) {
+    set(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, static_cast<std::int32_t>(count));
+    set(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
+        static_cast<std::int64_t>(operand.rows * operand.columns));
+  }
+  return layout;
 }
 
 template <class Value>
@@ -195,32 +218,45 @@ class PreparedProduct {
       : handle_(handle),
         workspace_(workspace),
         description_(description_of(p)),
-        first_(layout_of(p.first, p.operands)),
-        second_(layout_of(p.second, p.operands)),
-        result_(layout_of({false, p.n, p.m}, p.result)),
+        first_(layout_of(p.first, p.operands, p.count)),
+        second_(layout_of(p.second, p.operands, p.count)),
+        result_(layout_of({false, p.n, p.m}, p.result, p.count)),
         scaled_(p.scaling.elements != 0) {
     // The heuristic wants to see that there are scales; which, each launch says.
     if (scaled_) point_to({workspace, workspace});
-    choose();
+    ask_heuristic();
   }
 
   /// Scales where blocks have them, else null.
   void enqueue(const void* a, const void* b, void* c, const Scales& scales,
                const Stream& stream) const {
-    if (scaled_) point_to(scales);
-    const float one = 1, zero = 0;
-    check(cublasLtMatmul(handle_, description_.get(), &one, b, first_.get(), a, second_.get(),
-                         &zero, c, result_.get(), c, result_.get(), &algorithm_, workspace_,
-                         kWorkspace, stream.get()),
-          "cublasLtMatmul");
+    check(start(a, b, c, scales, stream), "cublasLtMatmul");
+  }
+  /// The same by the first algorithm that is not refused, which stays the product's own. Throws
+  /// TaskFailed where all are.
+  void enqueue_first(const void* a, const void* b, void* c, const Scales& scales,
+                     const Stream& stream) {
+    for (;; ++chosen_) {
+      const cublasStatus_t status = start(a, b, c, scales, stream);
+      if (status == CUBLAS_STATUS_SUCCESS) return;
+      if (!is_refusal(status) || chosen_ + 1 == algorithms_.size()) check(status, "cublasLtMatmul");
+    }
   }
 
  private:
+  cublasStatus_t start(const void* a, const void* b, void* c, const Scales& scales,
+                       const Stream& stream) const {
+    if (scaled_) point_to(scales);
+    const float one = 1, zero = 0;
+    return cublasLtMatmul(handle_, description_.get(), &one, b, first_.get(), a, second_.get(),
+                          &zero, c, result_.get(), c, result_.get(), &algorithms_[chosen_],
+                          workspace_, kWorkspace, stream.get());
+  }
   void point_to(const Scales& scales) const {
     set(description_, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, scales.b);
     set(description_, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, scales.a);
   }
-  void choose() {
+  void ask_heuristic() {
     cublasLtMatmulPreference_t raw = nullptr;
     check(cublasLtMatmulPreferenceCreate(&raw), "cublasLtMatmulPreferenceCreate");
     const Preference preference(raw);
@@ -228,17 +264,18 @@ class PreparedProduct {
     check(cublasLtMatmulPreferenceSetAttribute(raw, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &most,
                                                sizeof(most)),
           "cublasLtMatmulPreferenceSetAttribute");
-    cublasLtMatmulHeuristicResult_t best{};
+    std::array<cublasLtMatmulHeuristicResult_t, kTriedAlgorithms> best{};
     int found = 0;
-    const cublasStatus_t status =
-        cublasLtMatmulAlgoGetHeuristic(handle_, description_.get(), first_.get(), second_.get(),
-                                       result_.get(), result_.get(), raw, 1, &best, &found);
-    if (status == CUBLAS_STATUS_NOT_SUPPORTED || (status == CUBLAS_STATUS_SUCCESS && found == 0)) {
+    check(cublasLtMatmulAlgoGetHeuristic(handle_, description_.get(), first_.get(), second_.get(),
+                                         result_.get(), result_.get(), raw, kTriedAlgorithms,
+                                         best.data(), &found),
+          "cublasLtMatmulAlgoGetHeuristic");
+    for (const auto& result : std::span(best).first(static_cast<std::size_t>(found))) {
+      if (result.state == CUBLAS_STATUS_SUCCESS) algorithms_.push_back(result.algo);
+    }
+    if (algorithms_.empty()) {
       throw TaskFailed("cublasLtMatmulAlgoGetHeuristic: no algorithm for it");
     }
-    check(status, "cublasLtMatmulAlgoGetHeuristic");
-    check(best.state, "cublasLtMatmulAlgoGetHeuristic");
-    algorithm_ = best.algo;
   }
 
   cublasLtHandle_t handle_;
@@ -246,7 +283,8 @@ class PreparedProduct {
   Description description_;
   Layout first_, second_, result_;
   bool scaled_;
-  cublasLtMatmulAlgo_t algorithm_{};
+  std::vector<cublasLtMatmulAlgo_t> algorithms_;  ///< best first
+  std::size_t chosen_ = 0;
 };
 
 /// What a sum of k products of standard normal numbers may be off by beyond its rounding to 16 bit,
@@ -281,12 +319,30 @@ ProductCheck check_of(const Problem& p, const void* a, const void* b, const void
           .b_column = b_column};
 }
 
+constexpr std::size_t kCheckBytes = 2 * kCheckedElements * sizeof(CheckedElement);
+
+/// Looks at elements of the first of the products, and of the last; `room`: for kCheckBytes. Throws
+/// TaskFailed.
+void check_result(const Problem& p, const std::byte* a, const std::byte* b, const std::byte* c,
+                  const DeviceMemory& room, const Stream& stream) {
+  auto* checked = reinterpret_cast<CheckedElement*>(room.at(0));
+  launch_product_check(check_of(p, a, b, c), checked, kCheckedElements, stream.get());
+  launch_product_check(
+      check_of(p, a + p.to_last(p.m * p.k, p.operands), b + p.to_last(p.k * p.n, p.operands),
+               c + p.to_last(p.m * p.n, p.result)),
+      checked + kCheckedElements, kCheckedElements, stream.get());
+  for (const CheckedElement& e : fetch<CheckedElement>(checked, 2 * kCheckedElements, stream)) {
+    if (agrees(e.got, e.expected, slack_of(p))) continue;
+    throw TaskFailed(fmt::format("wrong result: {:.6g} where {:.6g} was due", e.got, e.expected));
+  }
+}
+
 }  // namespace
 
 struct Products::State {
   Handle handle = create_handle();
   DeviceMemory workspace{kWorkspace};
-  DeviceMemory checked{kCheckedElements * sizeof(CheckedElement)};
+  DeviceMemory checked{kCheckBytes};
 };
 
 Products::Products(Bench& bench) : bench_(bench), state_(std::make_unique<State>()) {}
@@ -306,25 +362,18 @@ Samples Products::measure(const ProductTask& task, const Pace& pace) {
                             static_cast<std::size_t>(sets), bench_.stream().get()),
           "cudaMemset2DAsync");
   }
-  const PreparedProduct product(state_->handle.get(), p, state_->workspace.at(0));
-  const Bench::Launch launch = [&](int set) {
+  PreparedProduct product(state_->handle.get(), p, state_->workspace.at(0));
+  const auto scales_of = [&](int set) {
     const std::byte* const scale = c.of(set) + p.c_bytes();
-    product.enqueue(a.of(set), b.of(set), c.of(set),
-                    scales > 0 ? Scales{scale, scale + p.a_scale_bytes()} : Scales{},
-                    bench_.stream());
+    return scales > 0 ? Scales{scale, scale + p.a_scale_bytes()} : Scales{};
   };
-
   // Whatever lies there is no result of this product.
   check(cudaMemsetAsync(c.of(0), 0xFF, p.c_bytes(), bench_.stream().get()), "cudaMemsetAsync");
-  launch(0);
-  auto* checked = reinterpret_cast<CheckedElement*>(state_->checked.at(0));
-  launch_product_check(check_of(p, a.of(0), b.of(0), c.of(0)), checked, kCheckedElements,
-                       bench_.stream().get());
-  for (const CheckedElement& e :
-       fetch<CheckedElement>(checked, kCheckedElements, bench_.stream())) {
-    if (agrees(e.got, e.expected, slack_of(p))) continue;
-    throw TaskFailed(fmt::format("wrong result: {:.6g} where {:.6g} was due", e.got, e.expected));
-  }
+  product.enqueue_first(a.of(0), b.of(0), c.of(0), scales_of(0), bench_.stream());
+  check_result(p, a.of(0), b.of(0), c.of(0), state_->checked, bench_.stream());
+  const Bench::Launch launch = [&](int set) {
+    product.enqueue(a.of(set), b.of(set), c.of(set), scales_of(set), bench_.stream());
+  };
   return task.load == Load::sustained ? bench_.sustained(launch, sets, pace)
                                       : bench_.burst(launch, sets);
 }
@@ -336,6 +385,7 @@ struct ProductLoop::State {
     const std::size_t bits = bits_of(p.operands);
     fill_normal(a.at(0), 8 * a.size() / bits, p.operands, stream.get());
     fill_normal(b.at(0), 8 * b.size() / bits, p.operands, stream.get());
+    product.enqueue_first(a.at(0), b.at(0), c.at(0), Scales{}, stream);
     stream.wait();
   }
   Handle handle = create_handle();

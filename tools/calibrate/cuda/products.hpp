@@ -16,7 +16,7 @@ namespace lockstep {
 /// A product again and again on the same operands, as work that goes on beside something else.
 class ProductLoop {
  public:
-  /// Takes memory of the current device. Throws TaskFailed where cuBLASLt has no algorithm.
+  /// Takes memory of the current device. Throws TaskFailed where there is none, or no algorithm.
   explicit ProductLoop(const ProductTask& task);
   ~ProductLoop();
   ProductLoop(const ProductLoop&) = delete;
@@ -36,7 +36,8 @@ class Products {
   Products(const Products&) = delete;
   Products& operator=(const Products&) = delete;
 
-  /// Times the product by the algorithm that cuBLASLt's heuristic puts first, operands lying as in
+  /// Times the product, or as many in one batched launch as its shape counts, by the first of eight
+  /// algorithms of cuBLASLt's heuristic that runs, operands lying as in
   /// training (16 and 32 bit; narrower operands always as in a forward pass, the only way there is
   /// on Hopper and for block-scaled ones), and checks elements of its result. Results are 16 bit
   /// (of TF32 32), sums 32 bit; FP8 products add up quickly in forward passes and precisely in
