@@ -3,16 +3,20 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <csignal>
 #include <fmt/format.h>
+#include <optional>
 #include <ostream>
 
 #include "models/base/input_error.hpp"
+#include "models/base/number_text.hpp"
 #include "models/base/output_file.hpp"
 #include "models/base/quantity.hpp"
 #include "models/power/gpu_power.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "tools/calibrate/collective_plan.hpp"
 #include "tools/calibrate/course.hpp"
+#include "tools/calibrate/hang_guard.hpp"
 #include "tools/console/interrupt.hpp"
 #include "tools/console/shared_options.hpp"
 
@@ -95,9 +99,9 @@ constexpr CommandSpec kCalibrate{
         "card and writes them as a profile (scenarios/profile.schema.json), which `lockstep run\n"
         "--profile` and `lockstep validate --profile` take. Nothing else may run on the card\n"
         "meanwhile.\n\n"
-        "Exit status: 0 done, 1 a call failed or a result was wrong (what is good is written),\n"
-        "2 bad input, 3 no card that could be timed, 130 interrupted by Ctrl-C (what was measured\n"
-        "until then is written).",
+        "Exit status: 0 done, 1 a call failed or never came back, or a result was wrong (what is\n"
+        "good is written), 2 bad input, 3 no card that could be timed, 130 interrupted by Ctrl-C\n"
+        "or SIGTERM (what was measured until then is written).",
     .positionals = 0,
     .options = kOptions,
     .examples = std::span(kExamples).first(2),
@@ -216,13 +220,25 @@ Calibration calibration_of(const Session& session, const CardFacts& card, const 
   return out;
 }
 
+/// A driver that lost its card can hang before anything is measured.
+std::unique_ptr<Card> opened_card(int device, Console& console, const CalibrateWorld& world) {
+  HangGuard guard([&](const char* call) {
+    console.err << fmt::format("lockstep-calibrate: {} {}: its driver did not answer within {}\n",
+                               call, device, duration_text(world.patience.base_units()))
+                << std::flush;
+    world.end_now(CalibrateExit::no_card);
+  });
+  const HangGuard::Watched watched(guard, "card", world.patience);
+  return world.open_card(device);
+}
+
 CalibrateExit calibrate(const CalibrateSettings& settings, Console& console,
                         const CalibrateWorld& world) {
   const double start = world.seconds();
   const PresetStore presets(settings.presets);
   if (!settings.gpu.empty()) (void)presets.gpu(settings.gpu);
-  const InterruptGuard guard;
-  const std::unique_ptr<Card> card = world.open_card(settings.device);
+  const InterruptGuard guard({SIGINT, SIGTERM});
+  const std::unique_ptr<Card> card = opened_card(settings.device, console, world);
   const GpuSpec& gpu = card_preset(settings, card->facts().name, presets);
   // Nobody should wait minutes to learn that the folder is not there.
   (void)OutputFile(settings.output);
@@ -237,11 +253,17 @@ CalibrateExit calibrate(const CalibrateSettings& settings, Console& console,
   if (wanted && !no_attention.empty()) {
     console.out << fmt::format("without attention: {}\n", no_attention);
   }
-  Session session(*card, world.seconds, console);
-  const SessionEnd end = session.run(plan, start + 60.0 * settings.minutes - kReserveSeconds);
-  write_profile(calibration_of(session, card->facts(), gpu, world), settings, start, console,
-                world);
-  return exit_of(end, session.failed());
+  const auto write = [&](const Session& session) {
+    write_profile(calibration_of(session, card->facts(), gpu, world), settings, start, console,
+                  world);
+  };
+  std::optional<Session> session;
+  session.emplace(
+      *card, world.seconds, console,
+      HangAnswer{world.patience, [&] { save_and_end([&] { write(*session); }, console, world); }});
+  const SessionEnd end = session->run(plan, start + 60.0 * settings.minutes - kReserveSeconds);
+  write(*session);
+  return exit_of(end, session->failed());
 }
 
 }  // namespace

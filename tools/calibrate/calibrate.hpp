@@ -14,10 +14,10 @@ namespace lockstep {
 
 enum class CalibrateExit : int {
   ok = 0,
-  failed = 1,         ///< a call failed or a result was wrong; what is good is written
+  failed = 1,         ///< a call failed or hangs, or a result was wrong; what is good is written
   bad_input = 2,      ///< the command line, a preset, the output file
   no_card = 3,        ///< none, or a busy or too small one, or too few: nothing is measured
-  interrupted = 130,  ///< by Ctrl-C; what was measured until then is written
+  interrupted = 130,  ///< by Ctrl-C or SIGTERM; what was measured until then is written
 };
 
 /// What the program needs from outside.
@@ -31,6 +31,11 @@ struct CalibrateWorld {
   /// Joins all processes of the launch, with one GPU each; a process that is alone takes all GPUs
   /// of its machine. Throws CardUnavailable. Empty: built without NCCL, and there is no --nccl.
   std::function<std::unique_ptr<Communicator>(const CommunicatorStart&)> open_communicator;
+  /// How long a call may take beyond what it was thought to; assumed: cuDNN compiles a kernel
+  /// within seconds, and a driver that lost its card never answers.
+  Seconds patience{120};
+  /// Ends the program from any thread, though another is inside such a call.
+  std::function<void(CalibrateExit)> end_now;
 };
 
 /// Runs `lockstep-calibrate ARGS...`.

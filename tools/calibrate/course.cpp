@@ -44,7 +44,18 @@ void write_profile(const Calibration& calibration, const CalibrateSettings& sett
   file.write(profile_text(calibration));
   file.commit();
   console.out << fmt::format("{}: {} points after {:.1f} min\n", settings.output, points,
-                             (world.seconds() - began) / 60);
+                             (world.seconds() - began) / 60)
+              << std::flush;
+}
+
+void save_and_end(const std::function<void()>& save, Console& console,
+                  const CalibrateWorld& world) {
+  try {
+    save();
+  } catch (const std::exception& e) {
+    console.err << e.what() << '\n' << std::flush;
+  }
+  world.end_now(CalibrateExit::failed);
 }
 
 }  // namespace lockstep

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,10 @@ CalibrateExit exit_of(SessionEnd end, int failed);
 /// Prints the conditions, and writes the profile if it has points. `began`: the clock's reading.
 void write_profile(const Calibration& calibration, const CalibrateSettings& settings, double began,
                    Console& console, const CalibrateWorld& world);
+
+/// Where a call never came back: saves what is good and ends the program with
+/// CalibrateExit::failed, also where it cannot be saved.
+void save_and_end(const std::function<void()>& save, Console& console, const CalibrateWorld& world);
 
 /// `lockstep-calibrate --nccl`: times collectives over the GPUs of all processes that were started
 /// together. Every process runs it; rank 0 prints and writes.

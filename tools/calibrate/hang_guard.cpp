@@ -27,11 +27,19 @@ HangGuard::Watched::Watched(HangGuard& guard, const char* call, Seconds patience
   guard_.deadline_.store(steady_seconds() + patience.base_units());
 }
 
-void HangGuard::keep_watch() const {
+HangGuard::Watched::~Watched() {
+  const std::scoped_lock lock(guard_.acting_);
+  guard_.deadline_.store(kNever);
+}
+
+void HangGuard::keep_watch() {
   while (!over_.load()) {
-    if (steady_seconds() > deadline_.load()) {
-      action_(call_.load());
-      return;
+    {
+      const std::scoped_lock lock(acting_);
+      if (steady_seconds() > deadline_.load()) {
+        action_(call_.load());
+        return;
+      }
     }
     std::this_thread::sleep_for(kBetweenChecks);
   }

@@ -31,11 +31,11 @@ int main(int argc, char** argv) {
         return value == nullptr ? std::nullopt : std::optional<std::string>(value);
       },
 #ifdef LOCKSTEP_NCCL_LIBRARY
-      .open_communicator = lockstep::open_nccl_communicator
+      .open_communicator = lockstep::open_nccl_communicator,
 #else
-      .open_communicator = {}
+      .open_communicator = {},
 #endif
-  };
+      .end_now = [](lockstep::CalibrateExit status) { std::_Exit(static_cast<int>(status)); }};
   const std::vector<std::string> args(argv + 1, argv + argc);
   return static_cast<int>(lockstep::run_calibrate(args, console, world));
 }

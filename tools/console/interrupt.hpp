@@ -2,13 +2,16 @@
 #pragma once
 
 #include <csignal>
+#include <utility>
+#include <vector>
 
 namespace lockstep {
 
-/// While it lives the first SIGINT sets a flag; the second ends the program as ever. One at a time.
+/// While it lives the first SIGINT (or another of `signals`) sets a flag; the second of its kind
+/// ends the program as ever. One at a time.
 class InterruptGuard {
  public:
-  InterruptGuard();
+  explicit InterruptGuard(const std::vector<int>& signals = {SIGINT});
   ~InterruptGuard();
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;
@@ -16,7 +19,7 @@ class InterruptGuard {
   [[nodiscard]] static bool interrupted();
 
  private:
-  struct sigaction before_{};
+  std::vector<std::pair<int, struct sigaction>> before_;
 };
 
 }  // namespace lockstep

@@ -1,14 +1,17 @@
 #include "tools/calibrate/calibrate.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <doctest/doctest.h>
 #include <filesystem>
+#include <fmt/format.h>
 #include <fstream>
 #include <optional>
 #include <span>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "models/kernels/kernel_profile.hpp"
@@ -46,6 +49,8 @@ class CalibrateRun {
   CardFacts facts = test::h100_facts();
   PresetStore presets;
   double clock = 0;
+  Seconds patience{3600};
+  std::function<void(CalibrateExit)> end_now = [](CalibrateExit) { FAIL("it was ended"); };
 
   CalibrateRan with(const std::vector<std::string>& args) {
     std::ostringstream out, err;
@@ -56,7 +61,9 @@ class CalibrateRun {
                        .seconds = [this] { return clock; },
                        .date = "2026-11-21",
                        .environment = [](const char*) { return std::nullopt; },
-                       .open_communicator = {}});
+                       .open_communicator = {},
+                       .patience = patience,
+                       .end_now = end_now});
     return {exit, out.str(), err.str()};
   }
   Profile profile_at(const std::string& path) { return read_profile(path, text_of(path), presets); }
@@ -150,18 +157,110 @@ TEST_CASE("calibrate: what does not fit into the time is left out, and said") {
   CHECK(holds(text_of(path), "left out for lack of time"));
 }
 
-TEST_CASE("calibrate: Ctrl-C writes what was measured until then, exit 130") {
+TEST_CASE("calibrate: Ctrl-C and SIGTERM write what was measured until then, exit 130") {
+  const test::TemporaryFolder folder;
+  const std::string path = folder.path() + "/p.json";
+  for (const int signal : {SIGINT, SIGTERM}) {
+    CalibrateRun run;
+    run.prepare = [signal](test::MadeUpCard& card) {
+      card.before_each = [signal](std::size_t nth) {
+        if (nth == 7) std::raise(signal);
+      };
+    };
+    const CalibrateRan ran = run.with({"-o", path, "--only", "memory"});
+    CHECK(ran.exit == CalibrateExit::interrupted);
+    CHECK(run.profile_at(path).memory.size() == 7);
+    fs::remove(path);
+  }
+}
+
+TEST_CASE("calibrate: repeats that are far apart are done again, and the calmest count") {
+  const test::TemporaryFolder folder;
+  const std::string path = folder.path() + "/p.json";
+  CalibrateRun run;
+  std::vector<Task> tasks;
+  const auto run_with = [&](const std::function<double(std::size_t)>& quartiles_apart) {
+    run.prepare = [&](test::MadeUpCard& card) {
+      card.quartiles_apart = quartiles_apart;
+      card.before_each = [&](std::size_t) { tasks.push_back(card.tasks.back()); };
+    };
+    tasks.clear();
+    return run.with({"-o", path, "--only", "memory"});
+  };
+  const CalibrateRan once = run_with([](std::size_t nth) { return nth == 2 ? 0.2 : 0.01; });
+  CHECK(once.exit == CalibrateExit::ok);
+  Profile profile = run.profile_at(path);
+  CHECK(tasks.size() == profile.memory.size() + 1);
+  CHECK(describe(tasks[1]) == describe(tasks[2]));
+  for (const MemoryPoint& p : profile.memory) CHECK(p.spread == test::near(0.01).epsilon(1e-3));
+  CHECK_FALSE(holds(once.out, "restless"));
+
+  const CalibrateRan ever = run_with([](std::size_t nth) { return nth % 3 == 2 ? 0.05 : 0.1; });
+  CHECK(ever.exit == CalibrateExit::ok);
+  profile = run.profile_at(path);
+  CHECK(tasks.size() == 3 * profile.memory.size());
+  for (const MemoryPoint& p : profile.memory) CHECK(p.spread == test::near(0.05).epsilon(1e-3));
+  CHECK(holds(text_of(path), fmt::format(", {} restless (spread above 3.0 %)", tasks.size() / 3)));
+}
+
+TEST_CASE("calibrate: no repeat is done again beyond the time") {
   const test::TemporaryFolder folder;
   CalibrateRun run;
   run.prepare = [](test::MadeUpCard& card) {
-    card.before_each = [](std::size_t nth) {
-      if (nth == 7) std::raise(SIGINT);
-    };
+    card.quartiles_apart = [](std::size_t) { return 0.5; };
+    card.seconds_a_task = 2;
   };
   const std::string path = folder.path() + "/p.json";
+  CHECK(run.with({"-o", path, "--minutes", "1", "--only", "memory"}).exit == CalibrateExit::ok);
+  CHECK(run.clock < 60);
+  CHECK(run.clock > 50);
+}
+
+TEST_CASE("calibrate: a measurement that never comes back ends the run; what was good is saved") {
+  const test::TemporaryFolder folder;
+  const std::string path = folder.path() + "/p.json";
+  CalibrateRun run;
+  std::atomic<bool> ended = false;
+  std::size_t points = 0;
+  std::string text;
+  run.patience = Seconds{0.3};
+  run.end_now = [&](CalibrateExit status) {
+    CHECK(status == CalibrateExit::failed);
+    points = run.profile_at(path).memory.size();
+    text = text_of(path);
+    ended.store(true);
+  };
+  run.prepare = [&](test::MadeUpCard& card) {
+    card.before_each = [&](std::size_t nth) {
+      if (nth < 4) return;
+      while (!ended.load()) std::this_thread::yield();
+      throw CardError("came back for the test alone");
+    };
+  };
   const CalibrateRan ran = run.with({"-o", path, "--only", "memory"});
-  CHECK(ran.exit == CalibrateExit::interrupted);
-  CHECK(run.profile_at(path).memory.size() == 7);
+  REQUIRE(ended.load());
+  CHECK(points == 3);
+  CHECK(holds(text, "MB: it did not come back\""));
+  CHECK(holds(ran.err, "lockstep-calibrate: memory "));
+  CHECK(holds(ran.err, "MB: it did not come back\n"));
+}
+
+TEST_CASE("calibrate: a driver that does not answer at all ends the run, exit 3") {
+  const test::TemporaryFolder folder;
+  CalibrateRun run;
+  std::atomic<bool> ended = false;
+  run.patience = Seconds{0};
+  run.end_now = [&](CalibrateExit status) {
+    CHECK(status == CalibrateExit::no_card);
+    ended.store(true);
+  };
+  run.open = [&](int) -> std::unique_ptr<Card> {
+    while (!ended.load()) std::this_thread::yield();
+    throw CardUnavailable("came back for the test alone");
+  };
+  const CalibrateRan ran = run.with({"-o", folder.path() + "/p.json", "--device", "3"});
+  CHECK(holds(ran.err, "lockstep-calibrate: card 3: its driver did not answer within "));
+  CHECK(entries_of(folder.path()) == 0);
 }
 
 TEST_CASE("calibrate: a wrong result costs its point, exit 1") {

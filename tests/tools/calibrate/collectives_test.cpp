@@ -54,7 +54,8 @@ class CollectivesRun {
                        .seconds = [this] { return clock; },
                        .date = "2026-11-21",
                        .environment = [](const char*) { return std::nullopt; },
-                       .open_communicator = [this](const auto& start) { return open(start); }});
+                       .open_communicator = [this](const auto& start) { return open(start); },
+                       .end_now = [](CalibrateExit) { FAIL("it was ended"); }});
     out = out_text.str();
     err = err_text.str();
     return exit;
