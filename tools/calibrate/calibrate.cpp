@@ -66,7 +66,7 @@ constexpr std::array kOptionsWithNccl{
     OptionSpec{
         "only", 0, "LIST", true,
         "Measure only these: launch, copies, memory, gemm, attention; with --nccl: all_reduce, "
-        "all_gather, reduce_scatter, alltoall, sendrecv, overlap.",
+        "all_gather, reduce_scatter, alltoall, sendrecv, overlap, variants.",
         "--only gemm,memory"},
     kDeviceOption,
     kGpuOption,

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <csignal>
 #include <fmt/format.h>
+#include <functional>
 #include <memory>
 #include <ostream>
 
@@ -59,10 +61,27 @@ CalibrateExit calibrate_collectives(const CalibrateSettings& settings, Console& 
   const Launch launch = launch_of(world.environment);
   // Nobody should wait minutes to learn that the folder is not there.
   if (launch.rank == 0) (void)OutputFile(settings.output);
-  const InterruptGuard guard;
+  const InterruptGuard guard({SIGINT, SIGTERM});
   const std::string id_file =
       settings.id_file.empty() ? settings.output + ".nccl-id" : settings.id_file;
-  const std::unique_ptr<Communicator> communicator = world.open_communicator({launch, id_file});
+  // What there is to save once there is something, for a call of NCCL that never comes back.
+  std::function<void()> save;
+  CollectiveSession* running = nullptr;
+  const auto give_up = [&](const std::string& error) {
+    if (running != nullptr) {
+      running->end_by(error);
+    } else {
+      console.err << fmt::format("lockstep-calibrate: rank {}: {}\n", launch.rank, error)
+                  << std::flush;
+    }
+    save_and_end(
+        [&] {
+          if (save) save();
+        },
+        console, world);
+  };
+  const std::unique_ptr<Communicator> communicator =
+      world.open_communicator({launch, id_file, give_up});
   const CommunicatorFacts& facts = communicator->facts();
   require_equal_cards(facts);
   const GpuSpec& gpu = card_preset(settings, facts.devices.front(), presets);
@@ -73,21 +92,29 @@ CalibrateExit calibrate_collectives(const CalibrateSettings& settings, Console& 
       plan_collectives(facts.ranks(), facts.room, settings.only);
   const std::vector<OverlapTask> overlaps =
       plan_overlaps(facts.ranks(), gpu, facts.room, settings.only);
+  const std::vector<VariantTask> variants = plan_variants(facts.ranks(), facts.room, settings.only);
   if (launch.rank == 0) {
     console.out << fmt::format("{} x {} as {}, {} {} of {}: {} measurements in at most {} min\n",
                                facts.ranks(), facts.devices.front(), gpu.name, shape.nodes,
                                shape.nodes == 1 ? "node" : "nodes", shape.gpus_per_node,
-                               plan.size() + overlaps.size(), settings.minutes);
+                               plan.size() + overlaps.size() + variants.size(), settings.minutes);
   }
   CollectiveSession session(*communicator, [&] { return world.seconds() - began; }, console);
+  if (launch.rank == 0) {
+    save = [&] {
+      Calibration calibration = collectives_of(session, facts, shape, world);
+      calibration.gpu = gpu.name;
+      calibration.node = settings.node;
+      write_profile(calibration, settings, began, console, world);
+    };
+  }
+  running = &session;
   const double deadline = 60.0 * settings.minutes - kReserveSeconds;
   SessionEnd end = session.run(plan, deadline);
   if (end == SessionEnd::done) end = session.run(overlaps, deadline);
+  if (end == SessionEnd::done) end = session.run(variants, deadline);
   if (launch.rank == 0) {
-    Calibration calibration = collectives_of(session, facts, shape, world);
-    calibration.gpu = gpu.name;
-    calibration.node = settings.node;
-    write_profile(calibration, settings, began, console, world);
+    save();
     if (shape.nodes > 1 && node == nullptr) {
       console.out << "It does not say what joins the nodes, which `lockstep validate` asks for: "
                      "give --node, or write \"network\" into it.\n";

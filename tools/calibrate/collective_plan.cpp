@@ -16,6 +16,10 @@ constexpr Bytes kLargestMessage = gibibytes(8);
 /// assumed: large enough for the rate of large ones; buckets of frameworks are about as large.
 constexpr Bytes kOverlapped = gibibytes(0.25);
 constexpr double kOverlappedSide = 8192;
+/// assumed: an activation's size, between those whose latency counts and those whose rate does.
+constexpr Bytes kVariedSmall{1 << 20};
+constexpr std::array kOfDataParallelism{CollectiveOp::all_reduce, CollectiveOp::all_gather,
+                                        CollectiveOp::reduce_scatter};
 /// Bytes that each rank's share is a multiple of.
 constexpr double kShareUnit = 16;
 
@@ -50,7 +54,7 @@ std::vector<CollectiveTask> plan_collectives(int ranks, Bytes room,
     // Powers of four are exact. NOLINTNEXTLINE(clang-analyzer-security.FloatLoopCounter)
     for (double bytes = first; bytes <= largest; bytes *= kStep) {
       for (const std::string_view name : kCollectiveSubjects) {
-        if (name == "overlap" || !is_wanted(name, only)) continue;
+        if (name == "overlap" || name == "variants" || !is_wanted(name, only)) continue;
         const CollectiveOp op = op_named(name);
         const double size = fitting_size(op, bytes, ranks);
         if (size > 0) tasks.push_back({op, Bytes{size}});
@@ -69,10 +73,30 @@ std::vector<OverlapTask> plan_overlaps(int ranks, const GpuSpec& gpu, Bytes room
                             .role = ProductRole::forward,
                             .precision = wide ? Precision::bf16 : Precision::fp16,
                             .load = Load::burst};
-  for (const CollectiveOp op :
-       {CollectiveOp::all_reduce, CollectiveOp::all_gather, CollectiveOp::reduce_scatter}) {
-    const double size = fitting_size(op, std::min(kOverlapped, room).base_units(), ranks);
-    if (size > 0) tasks.push_back({product, {op, Bytes{size}}});
+  for (const bool high_priority : {false, true}) {
+    for (const CollectiveOp op : kOfDataParallelism) {
+      const double size = fitting_size(op, std::min(kOverlapped, room).base_units(), ranks);
+      if (size > 0) tasks.push_back({product, {op, Bytes{size}}, high_priority});
+    }
+  }
+  return tasks;
+}
+
+std::vector<VariantTask> plan_variants(int ranks, Bytes room, std::span<const std::string> only) {
+  std::vector<VariantTask> tasks;
+  if (!is_wanted("variants", only)) return tasks;
+  for (const Bytes wanted : {kVariedSmall, kOverlapped}) {
+    const auto add = [&](CollectiveOp op, CollectiveVariant variant) {
+      const double size = fitting_size(op, std::min(wanted, room / 2).base_units(), ranks);
+      if (size > 0) tasks.push_back({{op, Bytes{size}}, variant});
+    };
+    for (const CollectiveOp op : kOfDataParallelism) {
+      // Who gathers does not sum.
+      if (op != CollectiveOp::all_gather) add(op, CollectiveVariant::bf16);
+      add(op, CollectiveVariant::in_place);
+      add(op, CollectiveVariant::pair);
+    }
+    add(CollectiveOp::all_to_all, CollectiveVariant::uneven);
   }
   return tasks;
 }

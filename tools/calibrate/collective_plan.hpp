@@ -12,9 +12,10 @@
 
 namespace lockstep {
 
-/// What --only can name beside --nccl: nccl-tests' names, and products beside collectives.
-inline constexpr std::array<std::string_view, 6> kCollectiveSubjects{
-    "all_reduce", "all_gather", "reduce_scatter", "alltoall", "sendrecv", "overlap"};
+/// What --only can name beside --nccl: nccl-tests' names, products beside collectives, and
+/// collectives that are called otherwise than nccl-tests does.
+inline constexpr std::array<std::string_view, 7> kCollectiveSubjects{
+    "all_reduce", "all_gather", "reduce_scatter", "alltoall", "sendrecv", "overlap", "variants"};
 
 /// Sizes from 8 bytes to 8 GiB as far as there is room: first every second octave, so that whatever
 /// ends the run early has covered all sizes, then those between. Of each size all operations, so
@@ -24,9 +25,14 @@ std::vector<CollectiveTask> plan_collectives(int ranks, Bytes room,
                                              std::span<const std::string> only);
 
 /// A large product in the card's 16-bit format beside the collectives that data-parallel training
-/// hides behind products, a gradient bucket in size.
+/// hides behind products, a gradient bucket in size; on streams of the same priority, then of a
+/// higher one.
 std::vector<OverlapTask> plan_overlaps(int ranks, const GpuSpec& gpu, Bytes room,
                                        std::span<const std::string> only);
+
+/// All-reduce, all-gather and reduce-scatter in every variant that is something else for them,
+/// small ones and such as a gradient bucket, and uneven all-to-all.
+std::vector<VariantTask> plan_variants(int ranks, Bytes room, std::span<const std::string> only);
 
 /// How ranks lie over nodes, which the models take for NVLink domains.
 struct RankShape {

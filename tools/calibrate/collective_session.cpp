@@ -28,6 +28,10 @@ SessionEnd CollectiveSession::run(const std::vector<OverlapTask>& plan, double d
   return go_through(plan, deadline);
 }
 
+SessionEnd CollectiveSession::run(const std::vector<VariantTask>& plan, double deadline) {
+  return go_through(plan, deadline);
+}
+
 template <class Task>
 SessionEnd CollectiveSession::go_through(const std::vector<Task>& plan, double deadline) {
   planned_ += plan.size();
@@ -37,19 +41,29 @@ SessionEnd CollectiveSession::go_through(const std::vector<Task>& plan, double d
       if (now[1] > 0) return SessionEnd::interrupted;
       if (now[0] + estimate(task).base_units() > deadline) {
         ++cut_;
-      } else {
-        measure(task);
+        continue;
+      }
+      const bool prints = communicator_.facts().rank == 0;
+      try {
+        const std::string line = result_of(task);
+        if (prints) console_.out << line << '\n' << std::flush;
+      } catch (const TaskFailed& e) {
+        ++failed_;
+        if (prints) console_.err << describe(task) << ": " << e.what() << '\n' << std::flush;
       }
     }
   } catch (const CardError& e) {
-    error_ = e.what();
-    console_.err << fmt::format("lockstep-calibrate: rank {}: {}", communicator_.facts().rank,
-                                error_)
-                 << '\n'
-                 << std::flush;
+    end_by(e.what());
     return SessionEnd::card_error;
   }
   return SessionEnd::done;
+}
+
+void CollectiveSession::end_by(const std::string& error) {
+  error_ = error;
+  console_.err << fmt::format("lockstep-calibrate: rank {}: {}", communicator_.facts().rank, error_)
+               << '\n'
+               << std::flush;
 }
 
 /// From the times of other sizes, which every process knows alike. Never too short for long ones:
@@ -67,45 +81,45 @@ Seconds CollectiveSession::estimate(const CollectiveTask& task) const {
 
 Seconds CollectiveSession::estimate(const OverlapTask&) const { return kOverlapTime; }
 
-void CollectiveSession::measure(const OverlapTask& task) {
-  const bool prints = communicator_.facts().rank == 0;
-  try {
-    const OverlapTimes t = communicator_.overlap(task);
-    const std::string text = fmt::format(
-        "the product takes {:.3g} times as long as the {} alone, the collective {:.3g} times as "
-        "long as its {}",
-        static_cast<double>(t.product_beside / t.product_alone),
-        duration_text(t.product_alone.base_units()),
-        static_cast<double>(t.collective_beside / t.collective_alone),
-        duration_text(t.collective_alone.base_units()));
-    overlaps_.emplace_back(describe(task), text);
-    if (prints) console_.out << describe(task) << ": " << text << '\n' << std::flush;
-  } catch (const TaskFailed& e) {
-    ++failed_;
-    if (prints) console_.err << describe(task) << ": " << e.what() << '\n' << std::flush;
-  }
+/// Plain and varied, each as often as a collective by itself.
+Seconds CollectiveSession::estimate(const VariantTask& task) const {
+  return 3 * estimate(task.collective);
 }
 
-void CollectiveSession::measure(const CollectiveTask& task) {
-  const bool prints = communicator_.facts().rank == 0;
-  try {
-    const Samples samples = communicator_.measure(task);
-    const Timing timing = timing_of(samples.seconds);
-    measured_.push_back({task, timing});
-    times_[task.op][task.size.base_units()] = timing.median;
-    note(samples.state);
-    if (!prints) return;
-    const BytesPerSecond bus = bus_bandwidth(task, communicator_.facts().ranks(), timing.median);
-    console_.out << fmt::format("{:<40} {:>9} +- {:>6}  bus {:>9} GB/s", describe(task),
-                                duration_text(timing.median.base_units()),
-                                percent_text(timing.spread),
-                                significant(bus / gigabytes_per_second(1), 4))
-                 << '\n'
-                 << std::flush;
-  } catch (const TaskFailed& e) {
-    ++failed_;
-    if (prints) console_.err << describe(task) << ": " << e.what() << '\n' << std::flush;
-  }
+std::string CollectiveSession::keep(const std::string& task, const std::string& result) {
+  comparisons_.emplace_back(task, result);
+  return task + ": " + result;
+}
+
+std::string CollectiveSession::result_of(const OverlapTask& task) {
+  const OverlapTimes t = communicator_.overlap(task);
+  return keep(
+      describe(task),
+      fmt::format("the product takes {:.3g} times as long as the {} alone, the collective {:.3g} "
+                  "times as long as its {}",
+                  static_cast<double>(t.product_beside / t.product_alone),
+                  duration_text(t.product_alone.base_units()),
+                  static_cast<double>(t.collective_beside / t.collective_alone),
+                  duration_text(t.collective_alone.base_units())));
+}
+
+std::string CollectiveSession::result_of(const VariantTask& task) {
+  const VariantTimes t = communicator_.vary(task);
+  return keep(describe(task), fmt::format("{:.3g} times as long as the {} of a plain one",
+                                          static_cast<double>(t.varied / t.plain),
+                                          duration_text(t.plain.base_units())));
+}
+
+std::string CollectiveSession::result_of(const CollectiveTask& task) {
+  const Samples samples = communicator_.measure(task);
+  const Timing timing = timing_of(samples.seconds);
+  measured_.push_back({task, timing});
+  times_[task.op][task.size.base_units()] = timing.median;
+  note(samples.state);
+  const BytesPerSecond bus = bus_bandwidth(task, communicator_.facts().ranks(), timing.median);
+  return fmt::format("{:<40} {:>9} +- {:>6}  bus {:>9} GB/s", describe(task),
+                     duration_text(timing.median.base_units()), percent_text(timing.spread),
+                     significant(bus / gigabytes_per_second(1), 4));
 }
 
 void CollectiveSession::note(const CardState& state) {
@@ -117,7 +131,7 @@ void CollectiveSession::note(const CardState& state) {
 
 std::vector<std::pair<std::string, std::string>> CollectiveSession::conditions() const {
   std::string text =
-      fmt::format("{} of {} measured", measured_.size() + overlaps_.size(), planned_);
+      fmt::format("{} of {} measured", measured_.size() + comparisons_.size(), planned_);
   if (cut_ > 0) text += fmt::format(", {} left out for lack of time", cut_);
   if (failed_ > 0) text += fmt::format(", {} failed", failed_);
   if (states_ > 0 && mhz_ > 0) {
@@ -125,7 +139,7 @@ std::vector<std::pair<std::string, std::string>> CollectiveSession::conditions()
                         watts_ / states_, hottest_);
   }
   std::vector<std::pair<std::string, std::string>> out{{"collectives", text}};
-  out.insert(out.end(), overlaps_.begin(), overlaps_.end());
+  out.insert(out.end(), comparisons_.begin(), comparisons_.end());
   if (!error_.empty()) out.emplace_back("ended early by", error_);
   return out;
 }

@@ -25,6 +25,11 @@ class CollectiveSession {
   SessionEnd run(const std::vector<CollectiveTask>& plan, double deadline);
   /// The same of products beside collectives, which are conditions and no points.
   SessionEnd run(const std::vector<OverlapTask>& plan, double deadline);
+  /// The same of collectives that are called otherwise.
+  SessionEnd run(const std::vector<VariantTask>& plan, double deadline);
+
+  /// Says that nothing more can be done, and why.
+  void end_by(const std::string& error);
 
   [[nodiscard]] const std::vector<MeasuredCollective>& measured() const { return measured_; }
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> conditions() const;
@@ -35,8 +40,12 @@ class CollectiveSession {
   SessionEnd go_through(const std::vector<Task>& plan, double deadline);
   [[nodiscard]] Seconds estimate(const CollectiveTask& task) const;
   [[nodiscard]] Seconds estimate(const OverlapTask& task) const;
-  void measure(const CollectiveTask& task);
-  void measure(const OverlapTask& task);
+  [[nodiscard]] Seconds estimate(const VariantTask& task) const;
+  /// These return a line for the console.
+  std::string result_of(const CollectiveTask& task);
+  std::string result_of(const OverlapTask& task);
+  std::string result_of(const VariantTask& task);
+  std::string keep(const std::string& task, const std::string& result);
   void note(const CardState& state);
 
   Communicator& communicator_;
@@ -48,7 +57,7 @@ class CollectiveSession {
   int failed_ = 0;
   int states_ = 0;
   double mhz_ = 0, watts_ = 0, hottest_ = 0;  ///< rank 0's card: sums over states_, but the last
-  std::vector<std::pair<std::string, std::string>> overlaps_;  ///< task, what came out
+  std::vector<std::pair<std::string, std::string>> comparisons_;  ///< task, what came out
   std::string error_;
 };
 

@@ -1,6 +1,7 @@
 #include "tools/calibrate/communicator.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cmath>
 #include <fmt/format.h>
@@ -40,7 +41,14 @@ std::string describe(const CollectiveTask& task) {
 }
 
 std::string describe(const OverlapTask& task) {
-  return fmt::format("{} beside {}", describe(Task{task.product}), describe(task.collective));
+  return fmt::format("{} beside {}{}", describe(Task{task.product}), describe(task.collective),
+                     task.high_priority ? ", high priority" : "");
+}
+
+std::string describe(const VariantTask& task) {
+  constexpr std::array kHow{"in BF16", "in place", "two at once", "unevenly"};
+  return fmt::format("{} {}", describe(task.collective),
+                     kHow[static_cast<std::size_t>(task.variant)]);
 }
 
 BytesPerSecond bus_bandwidth(const CollectiveTask& task, int ranks, Seconds time) {

@@ -3,6 +3,8 @@
 /// its place.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,13 +27,31 @@ std::string describe(const CollectiveTask& task);
 struct OverlapTask {
   ProductTask product;
   CollectiveTask collective;
+  bool high_priority = false;  ///< of the collective's stream, as frameworks can have it
 };
 struct OverlapTimes {
   Seconds product_alone, product_beside;        ///< of one product
   Seconds collective_alone, collective_beside;  ///< of one collective
 };
-/// "gemm bf16 forward 8192 x 8192 x 8192 beside all_reduce 268,435,456 bytes".
+/// "gemm bf16 forward 8192 x 8192 x 8192 beside all_reduce 268,435,456 bytes, high priority".
 std::string describe(const OverlapTask& task);
+
+/// How frameworks call collectives otherwise than nccl-tests does.
+enum class CollectiveVariant : std::uint8_t {
+  bf16,      ///< summed in 16 bit: as many bytes, twice the elements
+  in_place,  ///< the result where the input was
+  pair,      ///< two at once, on two communicators
+  uneven,    ///< rank 0 gets twice of what each other rank gets: all-to-all with a favoured expert
+};
+struct VariantTask {
+  CollectiveTask collective;
+  CollectiveVariant variant = CollectiveVariant::bf16;
+};
+struct VariantTimes {
+  Seconds plain, varied;  ///< of a pair: of both together
+};
+/// "all_reduce 268,435,456 bytes in BF16".
+std::string describe(const VariantTask& task);
 
 /// Bytes over each GPU's links in a second as the fastest algorithm would need them: nccl-tests'
 /// bus bandwidth (github:NVIDIA/nccl-tests, doc/PERFORMANCE.md).
@@ -78,12 +98,18 @@ class Communicator {
   /// What product and collective take, each by itself and while the other goes on all the time:
   /// medians of the slowest rank. As measure() in everything else.
   virtual OverlapTimes overlap(const OverlapTask& task) = 0;
+  /// What the collective takes plainly and varied, both checked: medians of the slowest rank. As
+  /// measure() in everything else. A pair and an uneven one need a size of half the room at most.
+  virtual VariantTimes vary(const VariantTask& task) = 0;
 };
 
 /// What opens a communicator.
 struct CommunicatorStart {
   Launch launch;
   std::string id_file;  ///< what the names of the files begin with by which the ranks meet
+  /// Called with a line on another thread where a call of NCCL never comes back. Has to end the
+  /// program.
+  std::function<void(const std::string&)> give_up;
 };
 
 }  // namespace lockstep

@@ -73,7 +73,7 @@ TEST_CASE("plan_overlaps: what hides behind products, in the card's 16-bit forma
   const PresetStore presets;
   const GpuSpec& h100 = presets.gpu("h100_sxm5_80gb");
   const auto overlaps = plan_overlaps(24, h100, gibibytes(8), {});
-  REQUIRE(overlaps.size() == 3);
+  REQUIRE(overlaps.size() == 6);
   for (const OverlapTask& task : overlaps) {
     CHECK(task.product.precision == Precision::bf16);
     const double size = task.collective.size.base_units();
@@ -82,12 +82,37 @@ TEST_CASE("plan_overlaps: what hides behind products, in the card's 16-bit forma
   }
   CHECK(describe(overlaps.front()) ==
         "gemm bf16 forward 8192 x 8192 x 8192 beside all_reduce 268,435,456 bytes");
+  CHECK(describe(overlaps[3]) ==
+        "gemm bf16 forward 8192 x 8192 x 8192 beside all_reduce 268,435,456 bytes, high priority");
   const GpuSpec& v100 = presets.gpu("v100_sxm2_32gb");
   CHECK(plan_overlaps(8, v100, gibibytes(8), {}).front().product.precision == Precision::fp16);
   const std::vector<std::string> other{"alltoall"}, only{"overlap"};
   CHECK(plan_overlaps(8, h100, gibibytes(8), other).empty());
-  CHECK(plan_overlaps(8, h100, gibibytes(8), only).size() == 3);
+  CHECK(plan_overlaps(8, h100, gibibytes(8), only).size() == 6);
   CHECK(plan_collectives(8, gibibytes(8), only).empty());
+}
+
+TEST_CASE("plan_variants: what each operation can be otherwise, within half of the room") {
+  const Bytes room = gibibytes(0.125);
+  const auto variants = plan_variants(24, room, {});
+  std::map<CollectiveOp, std::set<CollectiveVariant>> by_op;
+  for (const VariantTask& task : variants) {
+    by_op[task.collective.op].insert(task.variant);
+    CHECK(task.collective.size <= room / 2);
+    CHECK(task.collective.size > 0.99 * Bytes{1 << 20});
+  }
+  using enum CollectiveVariant;
+  using Variants = std::set<CollectiveVariant>;
+  CHECK(by_op[CollectiveOp::all_reduce] == Variants{bf16, in_place, pair});
+  CHECK(by_op[CollectiveOp::all_gather] == Variants{in_place, pair});
+  CHECK(by_op[CollectiveOp::reduce_scatter] == Variants{bf16, in_place, pair});
+  CHECK(by_op[CollectiveOp::all_to_all] == Variants{uneven});
+  CHECK(variants.size() == 18);
+  CHECK(describe(variants.front()) == "all_reduce 1,048,576 bytes in BF16");
+  const std::vector<std::string> other{"overlap"}, only{"variants"};
+  CHECK(plan_variants(24, room, other).empty());
+  CHECK(plan_variants(24, room, only).size() == 18);
+  CHECK(plan_collectives(8, room, only).empty());
 }
 
 TEST_CASE("rank_shape: a machine is a node, machines of one NVLink domain are one together") {

@@ -122,11 +122,25 @@ TEST_CASE("calibrate --nccl: products beside collectives are conditions, and no 
                  "times as long as its 2.00 ms\""));
   const auto points = run.profile_at(path).collectives.size();
   CHECK(includes(content_of(path),
-                 std::to_string(points + 3) + " of " + std::to_string(points + 3) + " measured"));
+                 std::to_string(points + 6) + " of " + std::to_string(points + 6) + " measured"));
+  CHECK(includes(content_of(path), "beside all_reduce 268,435,456 bytes, high priority\": \"the"));
   std::filesystem::remove(path);
   CHECK(run.with({"-o", path, "--only", "overlap"}) == CalibrateExit::ok);
   CHECK(includes(run.out, "No profile is written"));
   CHECK_FALSE(std::filesystem::exists(path));
+}
+
+TEST_CASE("calibrate --nccl: collectives that are called otherwise are conditions, and no points") {
+  const test::TemporaryFolder folder;
+  const std::string path = folder.path() + "/fabric.json";
+  CollectivesRun run;
+  REQUIRE(run.with({"-o", path, "--only", "sendrecv,variants"}) == CalibrateExit::ok);
+  CHECK(includes(content_of(path),
+                 "\"all_reduce 268,435,456 bytes two at once\": \"1.9 times as long as the 1.00 ms "
+                 "of a plain one\""));
+  const auto points = run.profile_at(path).collectives.size();
+  CHECK(includes(content_of(path),
+                 std::to_string(points + 18) + " of " + std::to_string(points + 18) + " measured"));
 }
 
 TEST_CASE("calibrate --nccl: inside one machine no network is asked for") {
@@ -224,7 +238,7 @@ TEST_CASE("calibrate --nccl: mistakes on the command line, before any rank is wa
            {{}, "lockstep-calibrate: no --output; for example: -o h100.profile.json\n"},
            {{"-o", "x", "--only", "gemm"},
             "--only: found \"gemm\"; allowed: all_reduce, all_gather, reduce_scatter, alltoall, "
-            "sendrecv, overlap\n"},
+            "sendrecv, overlap, variants\n"},
            {{"-o", "x", "--device", "1"},
             "lockstep-calibrate: --device is not for --nccl: the launcher says which rank has "
             "which card, CUDA_VISIBLE_DEVICES which cards there are\n"}}) {

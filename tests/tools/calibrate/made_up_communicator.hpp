@@ -83,10 +83,17 @@ class MadeUpCommunicator : public Communicator {
             .collective_beside = Seconds{2.5e-3}};
   }
 
+  VariantTimes vary(const VariantTask& task) override {
+    variants.push_back(task);
+    clock_ += seconds_a_task;
+    return {.plain = Seconds{1e-3}, .varied = Seconds{1.9e-3}};
+  }
+
   double seconds_a_task = 0.05;
   std::function<void(std::size_t nth)> before_each;
   std::vector<CollectiveTask> tasks;
   std::vector<OverlapTask> overlaps;
+  std::vector<VariantTask> variants;
 
  private:
   [[nodiscard]] Seconds law(const CollectiveTask& task) const {

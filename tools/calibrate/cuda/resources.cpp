@@ -13,9 +13,13 @@ std::byte* allocate_pinned(std::size_t bytes) {
   check(cudaMallocHost(&memory, bytes), "cudaMallocHost");
   return static_cast<std::byte*>(memory);
 }
-cudaStream_t create_stream() {
+cudaStream_t create_stream(StreamPriority priority) {
+  int least = 0, greatest = 0;
+  check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "cudaDeviceGetStreamPriorityRange");
   cudaStream_t stream = nullptr;
-  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+  check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking,
+                                     priority == StreamPriority::highest ? greatest : least),
+        "cudaStreamCreateWithPriority");
   return stream;
 }
 cudaEvent_t create_event() {
@@ -58,7 +62,7 @@ cudaGraphExec_t instantiate(const Stream& stream, const std::function<void()>& e
 
 DeviceMemory::DeviceMemory(std::size_t bytes) : memory_(allocate(bytes)), size_(bytes) {}
 PinnedMemory::PinnedMemory(std::size_t bytes) : memory_(allocate_pinned(bytes)) {}
-Stream::Stream() : stream_(create_stream()) {}
+Stream::Stream(StreamPriority priority) : stream_(create_stream(priority)) {}
 Event::Event() : event_(create_event()) {}
 
 double Event::seconds_since(const Event& earlier) const {

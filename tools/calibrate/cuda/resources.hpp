@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <type_traits>
@@ -39,11 +40,17 @@ class PinnedMemory {
   std::unique_ptr<std::byte, Free> memory_;
 };
 
+enum class StreamPriority : std::uint8_t { usual, highest };
+
 class Stream {
  public:
-  Stream();
+  explicit Stream(StreamPriority priority = StreamPriority::usual);
   [[nodiscard]] cudaStream_t get() const { return stream_.get(); }
   void wait() const { check(cudaStreamSynchronize(get()), "cudaStreamSynchronize"); }
+  /// What comes next in it waits for what the event has recorded.
+  void wait_behind(cudaEvent_t event) const {
+    check(cudaStreamWaitEvent(get(), event, 0), "cudaStreamWaitEvent");
+  }
 
  private:
   struct Destroy {

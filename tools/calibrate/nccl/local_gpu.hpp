@@ -23,11 +23,12 @@ struct LocalGpu {
   std::string name;
   std::unique_ptr<Nvml> nvml;
   Stream stream;
-  Event begin, end;
+  Stream urgent{StreamPriority::highest};
+  Event begin, end, other_end;
   DeviceMemory control{kMostAgreed * sizeof(double)};
   PinnedMemory host_control{kMostAgreed * sizeof(double)};
   std::unique_ptr<DeviceMemory> labels, sent, received;
-  ncclComm_t comm = nullptr;
+  ncclComm_t comm = nullptr, second_comm = nullptr;
 
   /// Makes the card the current one.
   void use() const { check(cudaSetDevice(device), "cudaSetDevice"); }

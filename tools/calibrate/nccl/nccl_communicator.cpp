@@ -3,42 +3,27 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
-#include <chrono>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <fmt/format.h>
 #include <fstream>
-#include <thread>
+#include <optional>
 #include <unistd.h>
 
 #include "sim/measured/statistics.hpp"
 #include "tools/calibrate/cuda/bench.hpp"
 #include "tools/calibrate/cuda/cards.hpp"
-#include "tools/calibrate/hang_guard.hpp"
-#include "tools/calibrate/nccl/local_gpu.hpp"
-#include "tools/calibrate/nccl/pattern.hpp"
+#include "tools/calibrate/nccl/nccl_call.hpp"
+#include "tools/calibrate/nccl/ranks.hpp"
 #include "tools/calibrate/rendezvous.hpp"
 
 namespace lockstep {
 namespace {
 
-/// For ranks to come, for a call of NCCL, for work to end: what is not there by then never comes.
-/// Long enough for a network file system to show new files, a minute by default (nfs(5), acdirmax).
-constexpr Seconds kPatience{120};
 /// Of the memory that is free on the card with the least: what is sent, and what is received. NCCL
 /// takes buffers of its own for each peer.
 constexpr double kBufferShare = 0.3;
 constexpr Bytes kMostBuffer = gibibytes(8);
-constexpr std::size_t kFloat = sizeof(float);
-
-double steady_now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-void pause_for(Seconds time) {
-  std::this_thread::sleep_for(std::chrono::duration<double>(time.base_units()));
-}
 
 /// The machine: its name, and what tells it from another one of that name.
 std::string host_label() {
@@ -58,149 +43,53 @@ class NcclCommunicator : public Communicator {
     try {
       return action();
     } catch (const CardError&) {
-      leave(true);
+      ranks_.leave(true);
       throw;
     }
   }
 
  public:
   NcclCommunicator(const NcclLibrary& nccl, std::vector<std::unique_ptr<LocalGpu>> gpus,
-                   const Launch& launch, const ncclUniqueId& id)
-      : nccl_(nccl),
-        gpus_(std::move(gpus)),
-        ranks_(launch.ranks > 1 ? launch.ranks : static_cast<int>(gpus_.size())),
-        guard_([rank = gpus_.front()->rank](const char* call) {
-          std::fputs(fmt::format("lockstep-calibrate: rank {}: {} did not come back within {:.0f} "
-                                 "s; is every rank still there?\n",
-                                 rank, call, kPatience.base_units())
-                         .c_str(),
-                     stderr);
-          std::_Exit(1);
-        }) {
+                   const CommunicatorStart& start, const ncclUniqueId& id)
+      : ranks_(nccl, std::move(gpus), start) {
     try {
-      join(id);
+      ranks_.join(id, &LocalGpu::comm);
       learn_names();
       take_buffers();
-      describe(launch);
+      describe(start.launch);
     } catch (...) {
-      leave(true);
+      ranks_.leave(true);
       throw;
     }
   }
-  ~NcclCommunicator() override { leave(false); }
+  ~NcclCommunicator() override { ranks_.leave(false); }
 
   [[nodiscard]] const CommunicatorFacts& facts() const override { return facts_; }
 
   std::vector<double> agree(std::vector<double> values) override {
-    return or_abort([&] { return largest(values); });
+    return or_abort([&] { return ranks_.largest(values); });
   }
   Samples measure(const CollectiveTask& task) override {
-    return or_abort([&] {
-      verify(task);
-      return time(task);
-    });
+    return or_abort([&] { return checked({task, {}, ranks_.count()}, std::nullopt); });
   }
   OverlapTimes overlap(const OverlapTask& task) override {
     // Freed behind an abort: memory is not given back while a collective waits for a dead rank.
     BesideWorks works;
     return or_abort([&] { return overlapped(task, works); });
   }
+  VariantTimes vary(const VariantTask& task) override {
+    return or_abort([&] { return varied(task); });
+  }
 
  private:
-  void join(const ncclUniqueId& id) {
-    together("ncclCommInitRank",
-             [&](LocalGpu& gpu) { return nccl_.comm_init_rank(&gpu.comm, ranks_, id, gpu.rank); });
-  }
-
-  /// Ends the communicators; afterwards there are none.
-  void leave(bool failed) {
-    const HangGuard::Watched watched(guard_, failed ? "ncclCommAbort" : "ncclCommDestroy",
-                                     kPatience);
-    for (const auto& gpu : gpus_) {
-      if (gpu->comm == nullptr) continue;
-      (void)cudaSetDevice(gpu->device);
-      (void)(failed ? nccl_.comm_abort(gpu->comm) : nccl_.comm_destroy(gpu->comm));
-      gpu->comm = nullptr;
-    }
-  }
-
-  /// Calls once for each GPU of this process, as one to NCCL.
-  template <class Call>
-  void together(const char* name, const Call& call) {
-    const HangGuard::Watched watched(guard_, name, kPatience);
-    nccl_.check(nccl_.group_start(), "ncclGroupStart");
-    ncclResult_t status = ncclSuccess;
-    for (const auto& gpu : gpus_) {
-      // A group that was begun has to be ended, whatever a call gives.
-      if (cudaSetDevice(gpu->device) != cudaSuccess) status = ncclUnhandledCudaError;
-      if (status == ncclSuccess) status = call(*gpu);
-    }
-    const ncclResult_t end = nccl_.group_end();
-    nccl_.check(status, name);
-    nccl_.check(end, name);
-  }
-  template <class Call>
-  void each(const Call& call) {
-    for (const auto& gpu : gpus_) {
-      gpu->use();
-      call(*gpu);
-    }
-  }
-
-  /// Waits for the ranks' streams, and looks meanwhile whether a rank is gone.
-  void wait() {
-    const double start = steady_now();
-    each([&](const LocalGpu& gpu) { wait_for(gpu, gpu.stream, start); });
-  }
-  void wait_for(const LocalGpu& gpu, const Stream& stream, double start) {
-    constexpr Seconds kBetweenLooks{50e-6};
-    for (;;) {
-      const cudaError_t status = cudaStreamQuery(stream.get());
-      if (status == cudaSuccess) return;
-      if (status != cudaErrorNotReady) check(status, "cudaStreamQuery");
-      (void)cudaGetLastError();  // "not ready" is no error of the next launch
-      ncclResult_t state = ncclSuccess;
-      nccl_.check(nccl_.comm_get_async_error(gpu.comm, &state), "ncclCommGetAsyncError");
-      if (state != ncclInProgress) nccl_.check(state, "a collective");
-      if (steady_now() - start > kPatience.base_units()) {
-        throw CardError(
-            fmt::format("a collective did not end within {:.0f} s", kPatience.base_units()));
-      }
-      pause_for(kBetweenLooks);
-    }
-  }
-
-  std::vector<double> largest(std::vector<double> values) {
-    assert(!values.empty() && values.size() <= LocalGpu::kMostAgreed);
-    const std::size_t bytes = values.size() * sizeof(double);
-    each([&](const LocalGpu& gpu) {
-      std::memcpy(gpu.host_numbers(), values.data(), bytes);
-      check(cudaMemcpyAsync(gpu.numbers(), gpu.host_numbers(), bytes, cudaMemcpyHostToDevice,
-                            gpu.stream.get()),
-            "cudaMemcpyAsync");
-    });
-    together("ncclAllReduce", [&](const LocalGpu& gpu) {
-      return nccl_.all_reduce(gpu.numbers(), gpu.numbers(), values.size(), ncclDouble, ncclMax,
-                              gpu.comm, gpu.stream.get());
-    });
-    each([&](const LocalGpu& gpu) {
-      check(cudaMemcpyAsync(gpu.host_numbers(), gpu.numbers(), bytes, cudaMemcpyDeviceToHost,
-                            gpu.stream.get()),
-            "cudaMemcpyAsync");
-    });
-    wait();
-    std::memcpy(values.data(), gpus_.front()->host_numbers(), bytes);
-    return values;
-  }
-
   /// Host and card of every rank.
   void learn_names() {
     const std::string host = host_label();
-    const std::size_t all = LocalGpu::kLabel * static_cast<std::size_t>(ranks_);
+    const std::size_t all = LocalGpu::kLabel * static_cast<std::size_t>(ranks_.count());
     const auto place = [](const LocalGpu& gpu) {
       return gpu.labels->at(LocalGpu::kLabel * static_cast<std::size_t>(gpu.rank));
     };
-    each([&](LocalGpu& gpu) {
+    ranks_.each([&](LocalGpu& gpu) {
       std::array<char, LocalGpu::kLabel> own{};
       const std::string text = host + "\n" + gpu.name;
       std::copy_n(text.begin(), std::min(text.size(), own.size() - 1), own.begin());
@@ -210,34 +99,34 @@ class NcclCommunicator : public Communicator {
             "cudaMemcpyAsync");
       gpu.stream.wait();
     });
-    together("ncclAllGather", [&](const LocalGpu& gpu) {
-      return nccl_.all_gather(place(gpu), gpu.labels->at(0), LocalGpu::kLabel, ncclChar, gpu.comm,
-                              gpu.stream.get());
+    ranks_.together("ncclAllGather", [&](const LocalGpu& gpu) {
+      return ranks_.nccl().all_gather(place(gpu), gpu.labels->at(0), LocalGpu::kLabel, ncclChar,
+                                      gpu.comm, gpu.stream.get());
     });
-    wait();
-    gpus_.front()->use();
+    ranks_.wait();
+    ranks_.first().use();
     const std::vector<char> bytes =
-        fetch<char>(gpus_.front()->labels->at(0), all, gpus_.front()->stream);
+        fetch<char>(ranks_.first().labels->at(0), all, ranks_.first().stream);
     for (std::size_t at = 0; at < all; at += LocalGpu::kLabel) {
       const std::string text(&bytes[at], strnlen(&bytes[at], LocalGpu::kLabel));
       const std::size_t split = std::min(text.find('\n'), text.size());
       facts_.hosts.push_back(text.substr(0, split));
       facts_.devices.push_back(text.substr(std::min(split + 1, text.size())));
     }
-    facts_.rank = gpus_.front()->rank;
-    each([](LocalGpu& gpu) { gpu.labels.reset(); });
+    facts_.rank = ranks_.first().rank;
+    ranks_.each([](LocalGpu& gpu) { gpu.labels.reset(); });
   }
 
   /// As large on every rank.
   void take_buffers() {
     double least = kMostBuffer.base_units();
-    each([&](const LocalGpu&) {
+    ranks_.each([&](const LocalGpu&) {
       std::size_t free = 0, total = 0;
       check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
       least = std::min(least, kBufferShare * static_cast<double>(free));
     });
-    const auto bytes = static_cast<std::size_t>(-largest({-least}).front());
-    each([&](LocalGpu& gpu) {
+    const auto bytes = static_cast<std::size_t>(-ranks_.largest({-least}).front());
+    ranks_.each([&](LocalGpu& gpu) {
       gpu.sent = std::make_unique<DeviceMemory>(bytes);
       gpu.received = std::make_unique<DeviceMemory>(bytes);
     });
@@ -246,12 +135,12 @@ class NcclCommunicator : public Communicator {
 
   void describe(const Launch& launch) {
     auto& c = facts_.conditions;
-    c.emplace_back("device", gpus_.front()->name);
+    c.emplace_back("device", ranks_.first().name);
     c.emplace_back("launched by", launch.launcher.empty()
                                       ? "nobody: one process drives all GPUs, and small sizes "
                                         "wait for its launches"
                                       : launch.launcher + ", a process for each GPU");
-    c.emplace_back("NCCL", nccl_.version());
+    c.emplace_back("NCCL", ranks_.nccl().version());
     for (char** variable = environ; *variable != nullptr; ++variable) {
       const std::string_view text = *variable;
       const std::size_t equals = std::min(text.find('='), text.size() - 1);
@@ -259,162 +148,137 @@ class NcclCommunicator : public Communicator {
         c.emplace_back(text.substr(0, equals), text.substr(equals + 1));
       }
     }
-    add_versions(gpus_.front()->nvml.get(), c);
+    add_versions(ranks_.first().nvml.get(), c);
     c.emplace_back("data", "single precision, summed; results out of place, all of them checked");
   }
 
-  [[nodiscard]] std::size_t elements(const CollectiveTask& task) const {
-    return static_cast<std::size_t>(task.size.base_units()) / kFloat;
-  }
-  [[nodiscard]] std::size_t share(const CollectiveTask& task) const {
-    return elements(task) / static_cast<std::size_t>(ranks_);
-  }
-  [[nodiscard]] int next_rank(int rank) const { return (rank + 1) % ranks_; }
-  [[nodiscard]] int rank_before(int rank) const { return (rank + ranks_ - 1) % ranks_; }
-
   /// Enqueues it once on every GPU of this process.
-  void enqueue(const CollectiveTask& task) {
-    together(kNcclCalls[static_cast<std::size_t>(task.op)],
-             [&](const LocalGpu& gpu) { return call(task, gpu); });
-  }
-  static constexpr std::array kNcclCalls{"ncclAllReduce",   "ncclAllGather", "ncclReduceScatter",
-                                         "ncclSend to all", "ncclBroadcast", "ncclSend",
-                                         "ncclReduce"};
-
-  [[nodiscard]] ncclResult_t call(const CollectiveTask& task, const LocalGpu& gpu) const {
-    const std::byte* const in = gpu.sent->at(0);
-    std::byte* const out = gpu.received->at(0);
-    cudaStream_t stream = gpu.stream.get();
-    const std::size_t part = share(task);
-    switch (task.op) {
-      case CollectiveOp::all_reduce:
-        return nccl_.all_reduce(in, out, elements(task), ncclFloat, ncclSum, gpu.comm, stream);
-      case CollectiveOp::all_gather:
-        return nccl_.all_gather(in, out, part, ncclFloat, gpu.comm, stream);
-      case CollectiveOp::reduce_scatter:
-        return nccl_.reduce_scatter(in, out, part, ncclFloat, ncclSum, gpu.comm, stream);
-      case CollectiveOp::all_to_all:
-        for (int peer = 0; peer < ranks_; ++peer) {
-          const std::size_t at = static_cast<std::size_t>(peer) * part * kFloat;
-          ncclResult_t status = nccl_.send(in + at, part, ncclFloat, peer, gpu.comm, stream);
-          if (status == ncclSuccess) {
-            status = nccl_.receive(out + at, part, ncclFloat, peer, gpu.comm, stream);
-          }
-          if (status != ncclSuccess) return status;
-        }
-        return ncclSuccess;
-      case CollectiveOp::send_receive: {
-        const ncclResult_t status =
-            nccl_.send(in, elements(task), ncclFloat, next_rank(gpu.rank), gpu.comm, stream);
-        if (status != ncclSuccess) return status;
-        return nccl_.receive(out, elements(task), ncclFloat, rank_before(gpu.rank), gpu.comm,
-                             stream);
-      }
-      default:
-        return ncclInvalidArgument;
-    }
-  }
-
-  [[nodiscard]] ExpectedPattern expected(const CollectiveTask& task, int rank) const {
-    const auto all = static_cast<std::int64_t>(elements(task));
-    const auto part = static_cast<std::int64_t>(share(task));
-    double sum = 0;
-    for (int r = 0; r < ranks_; ++r) sum += rank_part(r);
-    switch (task.op) {
-      case CollectiveOp::all_gather:
-        return {.count = all, .block = part, .first = 0, .offset = 0, .scale = 1};
-      case CollectiveOp::all_to_all:
-        return {.count = all, .block = part, .first = rank * part, .offset = 0, .scale = 1};
-      case CollectiveOp::reduce_scatter:
-        return {.count = part,
-                .block = 0,
-                .first = rank * part,
-                .offset = sum,
-                .scale = static_cast<double>(ranks_)};
-      case CollectiveOp::send_receive:
-        return {.count = all,
-                .block = 0,
-                .first = 0,
-                .offset = static_cast<double>(rank_part(rank_before(rank))),
-                .scale = 1};
-      default:
-        return {.count = all,
-                .block = 0,
-                .first = 0,
-                .offset = sum,
-                .scale = static_cast<double>(ranks_)};
-    }
+  void enqueue(const NcclCall& call) {
+    ranks_.together(call.name(),
+                    [&](const LocalGpu& gpu) { return call.start(ranks_.nccl(), gpu); });
   }
 
   /// Runs it once and looks at every element. Throws TaskFailed on all ranks.
-  void verify(const CollectiveTask& task) {
-    const auto bytes = static_cast<std::size_t>(task.size.base_units());
-    each([&](const LocalGpu& gpu) {
-      fill_pattern(reinterpret_cast<float*>(gpu.sent->at(0)),
-                   static_cast<std::int64_t>(elements(task)), gpu.rank, gpu.stream.get());
-      check(cudaMemsetAsync(gpu.received->at(0), 0xFF, bytes, gpu.stream.get()), "cudaMemsetAsync");
+  void verify(const NcclCall& call) {
+    const auto stream_of = [&](const LocalGpu& gpu) { return (gpu.*call.form().stream).get(); };
+    const PatternFormat format = call.form().format();
+    ranks_.each([&](const LocalGpu& gpu) {
+      // In place the input lies in it: so it comes after.
+      check(cudaMemsetAsync(gpu.received->at(call.form().offset), 0xFF, call.result_bytes(),
+                            stream_of(gpu)),
+            "cudaMemsetAsync");
+      fill_pattern(call.input(gpu), format, static_cast<std::int64_t>(call.input_elements()),
+                   gpu.rank, stream_of(gpu));
     });
-    enqueue(task);
-    each([&](const LocalGpu& gpu) {
+    enqueue(call);
+    ranks_.each([&](const LocalGpu& gpu) {
       auto* const count = reinterpret_cast<unsigned long long*>(gpu.control.at(0));
-      check(cudaMemsetAsync(count, 0, sizeof(*count), gpu.stream.get()), "cudaMemsetAsync");
-      count_wrong(reinterpret_cast<const float*>(gpu.received->at(0)), expected(task, gpu.rank),
-                  count, gpu.stream.get());
+      check(cudaMemsetAsync(count, 0, sizeof(*count), stream_of(gpu)), "cudaMemsetAsync");
+      count_wrong(call.result(gpu), format, call.expected(gpu.rank), count, stream_of(gpu));
       check(cudaMemcpyAsync(gpu.host_control.data(), count, sizeof(*count), cudaMemcpyDeviceToHost,
-                            gpu.stream.get()),
+                            stream_of(gpu)),
             "cudaMemcpyAsync");
     });
-    wait();
+    ranks_.wait();
     double most = 0;
-    each([&](const LocalGpu& gpu) {
+    ranks_.each([&](const LocalGpu& gpu) {
       unsigned long long count = 0;
       std::memcpy(&count, gpu.host_control.data(), sizeof(count));
       most = std::max(most, static_cast<double>(count));
     });
-    most = largest({most}).front();
+    most = ranks_.largest({most}).front();
     if (most > 0) throw TaskFailed(fmt::format("wrong result: {:.0f} elements of a rank", most));
   }
 
   /// Of one, in a row of `launches` behind one that is not timed; the slowest GPU of this process.
-  double timed(const CollectiveTask& task, int launches, Watch& watch) {
-    enqueue(task);
-    each([](const LocalGpu& gpu) { gpu.begin.record(gpu.stream); });
-    for (int i = 0; i < launches; ++i) enqueue(task);
-    each([](const LocalGpu& gpu) { gpu.end.record(gpu.stream); });
+  double timed(const NcclCall& call, int launches, Watch& watch) {
+    return timed(call, std::nullopt, launches, watch);
+  }
+  /// The same of two at once: until both have ended.
+  double timed(const NcclCall& call, const std::optional<NcclCall>& other, int launches,
+               Watch& watch) {
+    const auto stream_of = [&](const LocalGpu& gpu) -> const Stream& {
+      return gpu.*call.form().stream;
+    };
+    enqueue(call);
+    if (other) enqueue(*other);
+    ranks_.each([&](const LocalGpu& gpu) {
+      gpu.begin.record(stream_of(gpu));
+      if (other) (gpu.*other->form().stream).wait_behind(gpu.begin.get());
+    });
+    for (int i = 0; i < launches; ++i) {
+      enqueue(call);
+      if (other) enqueue(*other);
+    }
+    ranks_.each([&](const LocalGpu& gpu) {
+      if (other) {
+        gpu.other_end.record(gpu.*other->form().stream);
+        stream_of(gpu).wait_behind(gpu.other_end.get());
+      }
+      gpu.end.record(stream_of(gpu));
+    });
     watch.look();
-    wait();
+    ranks_.wait();
     double slowest = 0;
-    each([&](const LocalGpu& gpu) {
+    ranks_.each([&](const LocalGpu& gpu) {
       slowest = std::max(slowest, gpu.end.seconds_since(gpu.begin) / launches);
     });
     return slowest;
   }
 
-  Samples time(const CollectiveTask& task) {
+  Samples checked(const NcclCall& call, const std::optional<NcclCall>& other) {
     constexpr int kTries = 3;
     constexpr double kShortest = 1e-7;  // below the resolution of events
-    Watch watch(gpus_.front()->nvml.get());
-    const Seconds one{std::max(largest({timed(task, kTries, watch)}).front(), kShortest)};
+    verify(call);
+    if (other) verify(*other);
+    Watch watch(ranks_.first().nvml.get());
+    const double rough = timed(call, other, kTries, watch);
+    const Seconds one{std::max(ranks_.largest({rough}).front(), kShortest)};
     const CollectiveRepeats repeats = collective_repeats(one);
     Samples out;
     for (int i = 0; i < repeats.samples; ++i) {
-      out.seconds.push_back(timed(task, repeats.launches, watch));
+      out.seconds.push_back(timed(call, other, repeats.launches, watch));
     }
     out.state = watch.finish();
-    out.seconds = largest(out.seconds);
+    out.seconds = ranks_.largest(out.seconds);
+    return out;
+  }
+
+  VariantTimes varied(const VariantTask& task) {
+    CallForm form;
+    form.bf16 = task.variant == CollectiveVariant::bf16;
+    form.in_place = task.variant == CollectiveVariant::in_place;
+    form.uneven = task.variant == CollectiveVariant::uneven;
+    std::optional<NcclCall> other;
+    if (task.variant == CollectiveVariant::pair) {
+      ranks_.join_second();
+      const std::size_t half = static_cast<std::size_t>(facts_.room.base_units()) / 2;
+      other.emplace(task.collective,
+                    CallForm{.stream = &LocalGpu::urgent,
+                             .comm = &LocalGpu::second_comm,
+                             .offset = half / kAlignment * kAlignment},
+                    ranks_.count());
+    }
+    const auto median_of = [](const Samples& samples) { return Seconds{median(samples.seconds)}; };
+    const NcclCall plain(task.collective, {}, ranks_.count());
+    const NcclCall varied_call(task.collective, form, ranks_.count());
+    VariantTimes out;
+    out.plain = median_of(checked(plain, std::nullopt));
+    out.varied = median_of(checked(varied_call, other));
     return out;
   }
 
   template <class Call>
   void each(const BesideWorks& works, const Call& call) {
     std::size_t next = 0;
-    each([&](const LocalGpu& gpu) { call(gpu, *works[next++]); });
+    ranks_.each([&](const LocalGpu& gpu) { call(gpu, *works[next++]); });
   }
   void wait(const BesideWorks& works) {
-    wait();
+    ranks_.wait();
     const double start = steady_now();
-    each(works,
-         [&](const LocalGpu& gpu, const BesideWork& work) { wait_for(gpu, work.stream, start); });
+    each(works, [&](const LocalGpu& gpu, const BesideWork& work) {
+      ranks_.wait_for(gpu, work.stream, start);
+    });
   }
   /// Of one product; the slowest GPU of this process.
   double product_time(const BesideWorks& works, int count) {
@@ -436,13 +300,15 @@ class NcclCommunicator : public Communicator {
     return product_time(works, products);
   }
   /// The collectives begin before the products and are enough to outlast them.
-  double product_beside(const BesideWorks& works, const CollectiveTask& task, int products,
+  double product_beside(const BesideWorks& works, const NcclCall& collective, int products,
                         int collectives) {
-    enqueue(task);
-    each(works, [](const LocalGpu& gpu, const BesideWork& work) { work.go.record(gpu.stream); });
-    for (int i = 0; i < collectives; ++i) enqueue(task);
+    enqueue(collective);
+    each(works, [&](const LocalGpu& gpu, const BesideWork& work) {
+      work.go.record(gpu.*collective.form().stream);
+    });
+    for (int i = 0; i < collectives; ++i) enqueue(collective);
     each(works, [&](const LocalGpu&, const BesideWork& work) {
-      check(cudaStreamWaitEvent(work.stream.get(), work.go.get(), 0), "cudaStreamWaitEvent");
+      work.stream.wait_behind(work.go.get());
       work.begin.record(work.stream);
       work.enqueue(products);
       work.end.record(work.stream);
@@ -451,31 +317,47 @@ class NcclCommunicator : public Communicator {
     return product_time(works, products);
   }
   /// The products begin before the collectives and are enough to outlast them.
-  double collective_beside(const BesideWorks& works, const CollectiveTask& task, int products,
+  double collective_beside(const BesideWorks& works, const NcclCall& collective, int products,
                            int collectives, Watch& watch) {
     each(works, [&](const LocalGpu&, const BesideWork& work) { work.enqueue(products); });
-    const double one = timed(task, collectives, watch);
+    const double one = timed(collective, collectives, watch);
     wait(works);
     return one;
+  }
+
+  /// A rank without memory for them would leave the others waiting for it: all learn of it here.
+  void make_works(const ProductTask& product, BesideWorks& works) {
+    std::string refusal;
+    try {
+      ranks_.each([&](const LocalGpu&) { works.push_back(std::make_unique<BesideWork>(product)); });
+    } catch (const TaskFailed& e) {
+      refusal = e.what();
+    }
+    if (ranks_.largest({refusal.empty() ? 0.0 : 1.0}).front() == 0) return;
+    throw TaskFailed(refusal.empty() ? "another rank has no memory or no algorithm for it"
+                                     : refusal);
   }
 
   OverlapTimes overlapped(const OverlapTask& task, BesideWorks& works) {
     constexpr double kSampled = 0.03;  // seconds: long beside the start of either
     constexpr double kOutlasting = 3;  // what beside it is slowed down by at most, with a margin
     constexpr int kOverlapSamples = 5, kTries = 3;
-    each([&](const LocalGpu&) { works.push_back(std::make_unique<BesideWork>(task.product)); });
+    make_works(task.product, works);
+    CallForm form;
+    if (task.high_priority) form.stream = &LocalGpu::urgent;
+    const NcclCall collective(task.collective, form, ranks_.count());
     Watch watch(nullptr);
     const auto median_of = [&](const auto& sample) {
       std::vector<double> seconds;
       seconds.reserve(kOverlapSamples);
       for (int i = 0; i < kOverlapSamples; ++i) seconds.push_back(sample());
-      return median(largest(seconds));
+      return median(ranks_.largest(seconds));
     };
     const auto count = [](double seconds, double one) {
       return static_cast<int>(std::clamp(std::ceil(seconds / one), 1.0, 1000.0));
     };
     const std::vector<double> rough =
-        largest({product_alone(works, kTries), timed(task.collective, kTries, watch)});
+        ranks_.largest({product_alone(works, kTries), timed(collective, kTries, watch)});
     const int products = count(kSampled, rough[0]), collectives = count(kSampled, rough[1]);
     const int products_outlast = count(kOutlasting * collectives * rough[1], rough[0]);
     const int collectives_outlast = count(kOutlasting * products * rough[0], rough[1]);
@@ -483,19 +365,16 @@ class NcclCommunicator : public Communicator {
     OverlapTimes out;
     out.product_alone = Seconds{median_of([&] { return product_alone(works, products); })};
     out.collective_alone =
-        Seconds{median_of([&] { return timed(task.collective, collectives, watch); })};
+        Seconds{median_of([&] { return timed(collective, collectives, watch); })};
     out.product_beside = Seconds{median_of(
-        [&] { return product_beside(works, task.collective, products, collectives_outlast); })};
+        [&] { return product_beside(works, collective, products, collectives_outlast); })};
     out.collective_beside = Seconds{median_of([&] {
-      return collective_beside(works, task.collective, products_outlast, collectives, watch);
+      return collective_beside(works, collective, products_outlast, collectives, watch);
     })};
     return out;
   }
 
-  const NcclLibrary& nccl_;
-  std::vector<std::unique_ptr<LocalGpu>> gpus_;
-  int ranks_;
-  HangGuard guard_;
+  NcclRanks ranks_;
   CommunicatorFacts facts_;
 };
 
@@ -555,7 +434,7 @@ std::unique_ptr<Communicator> open_nccl_communicator(const CommunicatorStart& st
     std::copy_n(met.begin(), std::min(met.size(), sizeof(id.internal)), id.internal);
   }
   assert(nccl != nullptr && "a rank with an obstacle does not get here");
-  return std::make_unique<NcclCommunicator>(*nccl, std::move(gpus), launch, id);
+  return std::make_unique<NcclCommunicator>(*nccl, std::move(gpus), start, id);
 }
 
 }  // namespace lockstep

@@ -9,7 +9,7 @@ namespace lockstep {
 
 /// Checks this process' cards, meets the other ranks and opens the communicator. Throws
 /// CardUnavailable, on every rank where one of them cannot take part, and within minutes where one
-/// never comes. A rank that hangs inside NCCL later ends the program with a line and exit status 1.
+/// never comes. For a rank that hangs inside NCCL later there is start.give_up().
 std::unique_ptr<Communicator> open_nccl_communicator(const CommunicatorStart& start);
 
 }  // namespace lockstep

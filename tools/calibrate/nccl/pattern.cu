@@ -1,3 +1,5 @@
+#include <cuda_bf16.h>
+
 #include "tools/calibrate/cuda/check.hpp"
 #include "tools/calibrate/nccl/pattern.hpp"
 
@@ -13,14 +15,19 @@ __device__ int place_part(std::int64_t place) {
   return static_cast<int>((mixed >> 32) % kPatternParts);
 }
 
-__global__ void fill_pattern_kernel(float* out, std::int64_t count, int offset) {
+__device__ float number(float x) { return x; }
+__device__ float number(__nv_bfloat16 x) { return __bfloat162float(x); }
+
+template <class Element>
+__global__ void fill_pattern_kernel(Element* out, std::int64_t count, int offset) {
   const std::int64_t step = std::int64_t{blockDim.x} * gridDim.x;
   for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) {
-    out[i] = static_cast<float>(offset + place_part(i));
+    out[i] = static_cast<Element>(static_cast<float>(offset + place_part(i)));
   }
 }
 
-__global__ void count_wrong_kernel(const float* out, ExpectedPattern expected,
+template <class Element>
+__global__ void count_wrong_kernel(const Element* out, ExpectedPattern expected, double slack,
                                    unsigned long long* wrong) {
   const std::int64_t step = std::int64_t{blockDim.x} * gridDim.x;
   unsigned long long mine = 0;
@@ -34,21 +41,35 @@ __global__ void count_wrong_kernel(const float* out, ExpectedPattern expected,
       due += expected.scale * place_part(expected.first + i);
     }
     // What was there before is no number, and unequal to everything.
-    if (!(out[i] == static_cast<float>(due))) ++mine;
+    if (!(fabs(number(out[i]) - due) <= slack * due)) ++mine;
   }
   if (mine > 0) atomicAdd(wrong, mine);
 }
 
 }  // namespace
 
-void fill_pattern(float* out, std::int64_t count, int rank, cudaStream_t stream) {
-  fill_pattern_kernel<<<kPatternBlocks, kPatternThreads, 0, stream>>>(out, count, rank_part(rank));
+void fill_pattern(void* out, PatternFormat format, std::int64_t count, int rank,
+                  cudaStream_t stream) {
+  if (format == PatternFormat::bf16) {
+    fill_pattern_kernel<<<kPatternBlocks, kPatternThreads, 0, stream>>>(
+        static_cast<__nv_bfloat16*>(out), count, rank_part(rank));
+  } else {
+    fill_pattern_kernel<<<kPatternBlocks, kPatternThreads, 0, stream>>>(static_cast<float*>(out),
+                                                                        count, rank_part(rank));
+  }
   check(cudaGetLastError(), "fill_pattern_kernel");
 }
 
-void count_wrong(const float* out, const ExpectedPattern& expected, unsigned long long* wrong,
-                 cudaStream_t stream) {
-  count_wrong_kernel<<<kPatternBlocks, kPatternThreads, 0, stream>>>(out, expected, wrong);
+void count_wrong(const void* out, PatternFormat format, const ExpectedPattern& expected,
+                 unsigned long long* wrong, cudaStream_t stream) {
+  if (format == PatternFormat::bf16) {
+    const double slack = expected.scale > 1 ? fmin(expected.scale / 512, 0.25) : 0;
+    count_wrong_kernel<<<kPatternBlocks, kPatternThreads, 0, stream>>>(
+        static_cast<const __nv_bfloat16*>(out), expected, slack, wrong);
+  } else {
+    count_wrong_kernel<<<kPatternBlocks, kPatternThreads, 0, stream>>>(
+        static_cast<const float*>(out), expected, 0, wrong);
+  }
   check(cudaGetLastError(), "count_wrong_kernel");
 }
 

@@ -1,6 +1,7 @@
 /// What ranks send, and what they then have to hold: numbers that add up exactly in any order.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cuda_runtime_api.h>
 
@@ -12,6 +13,13 @@ constexpr int kPatternParts = 61;
 constexpr int kMostSummedRanks = (1 << 24) / (2 * kPatternParts);
 constexpr int rank_part(std::int64_t rank) { return static_cast<int>(rank % kPatternParts); }
 
+/// What numbers lie in memory as. In 16 bit sums are rounded at every step, by 2^-9 at most, so
+/// that results may be off by as much for each rank, and by a quarter at most.
+enum class PatternFormat : std::uint8_t { fp32, bf16 };
+constexpr std::size_t bytes_of(PatternFormat format) {
+  return format == PatternFormat::bf16 ? 2 : 4;
+}
+
 /// What a rank holds after a collective.
 struct ExpectedPattern {
   std::int64_t count;  ///< elements in all
@@ -22,9 +30,10 @@ struct ExpectedPattern {
   double offset, scale;
 };
 
-void fill_pattern(float* out, std::int64_t count, int rank, cudaStream_t stream);
+void fill_pattern(void* out, PatternFormat format, std::int64_t count, int rank,
+                  cudaStream_t stream);
 /// Adds to `wrong` how many elements are not as expected.
-void count_wrong(const float* out, const ExpectedPattern& expected, unsigned long long* wrong,
-                 cudaStream_t stream);
+void count_wrong(const void* out, PatternFormat format, const ExpectedPattern& expected,
+                 unsigned long long* wrong, cudaStream_t stream);
 
 }  // namespace lockstep
