@@ -25,8 +25,8 @@ constexpr Seconds kShortestPause{2e-3};
 
 int launches_for(Seconds one, int sets, Seconds sample) {
   assert(one > Seconds{} && sets >= 1);
-  const double enough = std::min<double>(std::ceil(sample / one), kMostLaunches);
-  return static_cast<int>(std::max<double>({enough, double(sets), 1.0}));
+  const double enough = std::clamp(std::ceil(sample / one), 1.0, double{kMostLaunches});
+  return std::max(static_cast<int>(enough), sets);
 }
 
 }  // namespace

@@ -216,7 +216,8 @@ TEST_CASE("calibrate: no repeat is done again beyond the time") {
   CHECK(run.clock > 50);
 }
 
-TEST_CASE("calibrate: a measurement that never comes back ends the run; what was good is saved") {
+TEST_CASE(
+    "calibrate: a measurement that never comes back ends the run, and what was good is saved") {
   const test::TemporaryFolder folder;
   const std::string path = folder.path() + "/p.json";
   CalibrateRun run;

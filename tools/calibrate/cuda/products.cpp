@@ -10,7 +10,7 @@ namespace {
 
 /// What cuBLAS itself takes on Hopper and later is 32 MiB; algorithms that split K want more.
 constexpr std::size_t kWorkspace = std::size_t{64} << 20;
-constexpr int kCheckedElements = 64;
+constexpr std::size_t kCheckedElements = 64;
 /// Algorithms of the heuristic that are tried: the first may want what this card or driver lacks.
 constexpr int kTriedAlgorithms = 8;
 
@@ -326,11 +326,11 @@ constexpr std::size_t kCheckBytes = 2 * kCheckedElements * sizeof(CheckedElement
 void check_result(const Problem& p, const std::byte* a, const std::byte* b, const std::byte* c,
                   const DeviceMemory& room, const Stream& stream) {
   auto* checked = reinterpret_cast<CheckedElement*>(room.at(0));
-  launch_product_check(check_of(p, a, b, c), checked, kCheckedElements, stream.get());
+  launch_product_check(check_of(p, a, b, c), checked, int{kCheckedElements}, stream.get());
   launch_product_check(
       check_of(p, a + p.to_last(p.m * p.k, p.operands), b + p.to_last(p.k * p.n, p.operands),
                c + p.to_last(p.m * p.n, p.result)),
-      checked + kCheckedElements, kCheckedElements, stream.get());
+      checked + kCheckedElements, int{kCheckedElements}, stream.get());
   for (const CheckedElement& e : fetch<CheckedElement>(checked, 2 * kCheckedElements, stream)) {
     if (agrees(e.got, e.expected, slack_of(p))) continue;
     throw TaskFailed(fmt::format("wrong result: {:.6g} where {:.6g} was due", e.got, e.expected));

@@ -38,9 +38,9 @@ void NcclRanks::join_second() {
   // Who has none has zeros, so that the largest of each byte is rank 0's.
   std::vector<double> bytes;
   for (std::size_t at = 0; at < sizeof(id.internal); at += LocalGpu::kMostAgreed) {
-    std::vector<double> part;
-    for (std::size_t i = 0; i < LocalGpu::kMostAgreed; ++i) {
-      part.push_back(static_cast<unsigned char>(id.internal[at + i]));
+    std::vector<double> part(LocalGpu::kMostAgreed);
+    for (std::size_t i = 0; i < part.size(); ++i) {
+      part[i] = static_cast<unsigned char>(id.internal[at + i]);
     }
     for (const double byte : largest(part)) bytes.push_back(byte);
   }
