@@ -25,6 +25,10 @@ std::string grouped(double whole) {
   return whole <= -0.5 ? "-" + digits : digits;
 }
 
+std::string counted(double whole, std::string_view noun) {
+  return fmt::format("{} {}{}", grouped(whole), noun, whole == 1 ? "" : "s");
+}
+
 std::string significant(double value, int digits) {
   assert(digits >= 1);
   if (value == 0) return "0";

@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace lockstep {
@@ -15,6 +16,8 @@ std::string number_text(double value);
 
 /// 1234567 -> "1,234,567".
 std::string grouped(double whole);
+/// "1 job", "1,234 jobs": the noun has an "s" behind it unless it is of one.
+std::string counted(double whole, std::string_view noun);
 /// `digits` significant digits, never an exponent between 1e-4 and 1e15: "6.72", "0.0131",
 /// "16,384".
 std::string significant(double value, int digits = 3);
