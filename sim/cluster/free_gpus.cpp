@@ -1,0 +1,179 @@
+#include "sim/cluster/free_gpus.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+namespace lockstep {
+
+FreeGpus::FreeGpus(int nodes, int gpus_per_node)
+    : gpus_per_node_(gpus_per_node),
+      total_(static_cast<std::int64_t>(nodes) * gpus_per_node),
+      free_(at(nodes), gpus_per_node),
+      open_(at(nodes), true),
+      by_free_(at(gpus_per_node) + 1, NodeSet(nodes)) {
+  for (int node = 0; node < nodes; ++node) by_free_.back().add(node);
+}
+
+void FreeGpus::set(int node, int free) {
+  if (open_[at(node)]) {
+    by_free_[at(free_[at(node)])].remove(node);
+    by_free_[at(free)].add(node);
+    total_ += free - free_[at(node)];
+  }
+  free_[at(node)] = free;
+}
+
+void FreeGpus::take(std::span<const HeldGpus> held) {
+  for (const auto& [node, gpus] : held) {
+    assert(free_[at(node)] >= gpus && "a GPU twice");
+    set(node, free_[at(node)] - gpus);
+  }
+}
+
+void FreeGpus::give(std::span<const HeldGpus> held) {
+  for (const auto& [node, gpus] : held) {
+    assert(free_[at(node)] + gpus <= gpus_per_node_);
+    set(node, free_[at(node)] + gpus);
+  }
+}
+
+void FreeGpus::close(int node) {
+  if (!open_[at(node)]) return;
+  by_free_[at(free_[at(node)])].remove(node);
+  total_ -= free_[at(node)];
+  open_[at(node)] = false;
+}
+
+void FreeGpus::open(int node) {
+  if (open_[at(node)]) return;
+  open_[at(node)] = true;
+  by_free_[at(free_[at(node)])].add(node);
+  total_ += free_[at(node)];
+}
+
+Placer::Placer(const QueuePlacement& spec, int nodes, int gpus_per_node)
+    : spec_(spec),
+      nodes_(nodes),
+      gpus_per_node_(gpus_per_node),
+      leaf_nodes_(spec.leaf_nodes > 0 ? spec.leaf_nodes : nodes) {}
+
+int Placer::node_for_part(const FreeGpus& free, int gpus, const NodeSet* within,
+                          std::span<const HeldGpus> taken) const {
+  const auto is_taken = [&](int node) {
+    return std::ranges::any_of(taken, [&](const HeldGpus& held) { return held.node == node; });
+  };
+  const auto first_with = [&](int exactly) {
+    int node = free.with(exactly).first(0, within);
+    while (node >= 0 && is_taken(node)) node = free.with(exactly).first(node + 1, within);
+    return node;
+  };
+  int lowest = -1;
+  for (int step = 0; step <= gpus_per_node_ - gpus; ++step) {
+    const bool roomiest = spec_.within_node == WithinNode::worst_fit;
+    const int node = first_with(roomiest ? gpus_per_node_ - step : gpus + step);
+    if (node < 0) continue;
+    if (spec_.within_node != WithinNode::first_fit) return node;
+    if (lowest < 0 || node < lowest) lowest = node;
+  }
+  return lowest;
+}
+
+namespace {
+
+/// A node of each leaf in turn.
+std::vector<int> spread_over_leaves(std::vector<std::vector<int>> idle, int count) {
+  std::ranges::stable_sort(idle, [](const auto& a, const auto& b) { return a.size() > b.size(); });
+  std::vector<int> out;
+  for (std::size_t turn = 0; static_cast<int>(out.size()) < count; ++turn) {
+    for (const std::vector<int>& leaf : idle) {
+      if (turn >= leaf.size()) break;
+      out.push_back(leaf[turn]);
+      if (static_cast<int>(out.size()) == count) break;
+    }
+  }
+  return out;
+}
+
+std::vector<std::vector<int>> by_leaf(const NodeSet& nodes, int leaf_nodes, int leaves,
+                                      const NodeSet* within = nullptr) {
+  std::vector<std::vector<int>> out(static_cast<std::size_t>(leaves));
+  for (int node = nodes.first(0, within); node >= 0; node = nodes.first(node + 1, within)) {
+    out[static_cast<std::size_t>(node / leaf_nodes)].push_back(node);
+  }
+  return out;
+}
+
+/// The leaf that is taken next for `count` nodes more: the fullest that suffices, else the one with
+/// most nodes; equals: the first.
+std::size_t best_leaf(const std::vector<std::vector<int>>& leaves, int count) {
+  std::size_t best = 0;
+  const auto suffices = [&](std::size_t leaf) {
+    return static_cast<int>(leaves[leaf].size()) >= count;
+  };
+  for (std::size_t leaf = 1; leaf < leaves.size(); ++leaf) {
+    const std::size_t has = leaves[leaf].size(), most = leaves[best].size();
+    const bool better =
+        suffices(leaf) ? !suffices(best) || has < most : !suffices(best) && has > most;
+    if (better) best = leaf;
+  }
+  return best;
+}
+
+std::vector<int> best_leaves(std::vector<std::vector<int>> leaves, int count) {
+  std::vector<int> out;
+  while (static_cast<int>(out.size()) < count) {
+    const int missing = count - static_cast<int>(out.size());
+    std::vector<int>& leaf = leaves[best_leaf(leaves, missing)];
+    const std::size_t taken = std::min(leaf.size(), static_cast<std::size_t>(missing));
+    out.insert(out.end(), leaf.begin(), leaf.begin() + static_cast<std::ptrdiff_t>(taken));
+    leaf.clear();
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<int> leaf_best_fit(const NodeSet& usable, int count, int leaf_nodes, int leaves) {
+  assert(usable.count() >= count);
+  return best_leaves(by_leaf(usable, leaf_nodes, leaves), count);
+}
+
+std::vector<int> Placer::whole_nodes(const NodeSet& idle, int count, const NodeSet* within) const {
+  if (spec_.across == AcrossNodes::leaf_best_fit && leaves() > 1) {
+    return best_leaves(by_leaf(idle, leaf_nodes_, leaves(), within), count);
+  }
+  if (spec_.across == AcrossNodes::spread && leaves() > 1) {
+    return spread_over_leaves(by_leaf(idle, leaf_nodes_, leaves(), within), count);
+  }
+  std::vector<int> out;
+  out.reserve(static_cast<std::size_t>(count));
+  for (int node = idle.first(0, within); static_cast<int>(out.size()) < count;
+       node = idle.first(node + 1, within)) {
+    out.push_back(node);
+  }
+  return out;
+}
+
+std::optional<Holding> Placer::place(const FreeGpus& free, int gpus, const NodeSet* within) const {
+  if (gpus > free.total()) return std::nullopt;
+  // A job of one whole node is placed as one of a part.
+  const int whole = gpus > gpus_per_node_ ? gpus / gpus_per_node_ : 0;
+  const int part = gpus - whole * gpus_per_node_;
+  Holding out;
+  if (whole > 0) {
+    const int idle =
+        within == nullptr ? free.idle().count() : free.idle().count_within(*within, whole);
+    if (idle < whole) return std::nullopt;
+    for (const int node : whole_nodes(free.idle(), whole, within)) {
+      out.push_back({node, gpus_per_node_});
+    }
+  }
+  if (part > 0) {
+    const int node = node_for_part(free, part, within, out);
+    if (node < 0) return std::nullopt;
+    out.push_back({node, part});
+  }
+  return out;
+}
+
+}  // namespace lockstep

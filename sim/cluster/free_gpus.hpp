@@ -1,0 +1,88 @@
+/// Which GPUs of a cluster are free, and on which of them a job goes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "sim/cluster/node_set.hpp"
+#include "sim/scenario/queue_spec.hpp"
+
+namespace lockstep {
+
+/// GPUs that a job holds on one node.
+struct HeldGpus {
+  std::int32_t node;
+  std::int32_t gpus;
+
+  friend bool operator==(const HeldGpus&, const HeldGpus&) = default;
+};
+using Holding = std::vector<HeldGpus>;
+
+/// Free GPUs by node, and nodes by how many they have free, so that a fit is found without a walk
+/// over all nodes. Nodes that are closed count as having none.
+class FreeGpus {
+ public:
+  FreeGpus(int nodes, int gpus_per_node);
+
+  [[nodiscard]] int nodes() const { return static_cast<int>(free_.size()); }
+  [[nodiscard]] int gpus_per_node() const { return gpus_per_node_; }
+  /// On open nodes.
+  [[nodiscard]] std::int64_t total() const { return total_; }
+  [[nodiscard]] int on(int node) const { return open_[at(node)] ? free_[at(node)] : 0; }
+  [[nodiscard]] bool is_open(int node) const { return open_[at(node)]; }
+  /// Open nodes with exactly so many free GPUs.
+  [[nodiscard]] const NodeSet& with(int gpus) const { return by_free_[at(gpus)]; }
+  [[nodiscard]] const NodeSet& idle() const { return with(gpus_per_node_); }
+
+  void take(std::span<const HeldGpus> held);
+  void give(std::span<const HeldGpus> held);
+  /// Nobody is placed on the node until it is opened again; who is on it stays.
+  void close(int node);
+  void open(int node);
+
+ private:
+  static std::size_t at(int index) { return static_cast<std::size_t>(index); }
+  void set(int node, int free);
+
+  int gpus_per_node_;
+  std::int64_t total_ = 0;
+  std::vector<std::int32_t> free_;
+  std::vector<bool> open_;
+  std::vector<NodeSet> by_free_;
+};
+
+/// The rules by which jobs are placed on a cluster.
+class Placer {
+ public:
+  Placer(const QueuePlacement& spec, int nodes, int gpus_per_node);
+
+  /// Where a job of that many GPUs goes: on one node up to a node's, else on whole nodes and, for
+  /// what is left, on one more. Nothing where it does not fit now. `within`: nodes that it may
+  /// have; null: all.
+  [[nodiscard]] std::optional<Holding> place(const FreeGpus& free, int gpus,
+                                             const NodeSet* within = nullptr) const;
+
+  /// Of a switch.
+  [[nodiscard]] int leaf_of(int node) const { return node / leaf_nodes_; }
+  [[nodiscard]] int leaves() const { return (nodes_ + leaf_nodes_ - 1) / leaf_nodes_; }
+
+ private:
+  [[nodiscard]] int node_for_part(const FreeGpus& free, int gpus, const NodeSet* within,
+                                  std::span<const HeldGpus> taken) const;
+  [[nodiscard]] std::vector<int> whole_nodes(const NodeSet& idle, int count,
+                                             const NodeSet* within) const;
+
+  QueuePlacement spec_;
+  int nodes_;
+  int gpus_per_node_;
+  int leaf_nodes_;
+};
+
+/// The whole nodes that a job gets of `usable` ones, at least `count` of them, in rising order of
+/// leaves as they are chosen: Slurm's topology/tree with one level above the leaves. Source: Slurm
+/// 22.05, select/cons_common/job_test.c, _eval_nodes_topo().
+std::vector<int> leaf_best_fit(const NodeSet& usable, int count, int leaf_nodes, int leaves);
+
+}  // namespace lockstep

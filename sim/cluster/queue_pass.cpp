@@ -1,0 +1,277 @@
+#include "sim/cluster/queue_pass.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <queue>
+#include <utility>
+
+namespace lockstep {
+namespace {
+
+std::optional<Holding> place_for(const QueueState& state, std::uint32_t j) {
+  const QueueJob& job = state.job(j);
+  return state.placer().place(state.free(), job.gpus, state.nodes_of(job.partition));
+}
+
+/// Running jobs that come after a waiting one and may be evicted for it, the last one first.
+class Victims {
+ public:
+  Victims(const QueueState& state, std::uint32_t for_job)
+      : state_(&state), rank_(state.rank_of(for_job)), partition_(state.job(for_job).partition) {
+    const auto& classes = state.waiting().classes();
+    for (std::uint32_t c = 0; c < classes.size(); ++c) {
+      const auto& running = state.running_of(c);
+      if (running.empty() || !shares_nodes(classes[c].partition)) continue;
+      push(std::prev(running.end()), c);
+    }
+  }
+
+  /// The next one; nothing when no more come after the waiting job.
+  std::optional<std::uint32_t> next() {
+    while (!lasts_.empty()) {
+      const Last last = lasts_.top();
+      if (last.rank.key <= rank_.key) return std::nullopt;
+      lasts_.pop();
+      if (last.at != state_->running_of(last.job_class).begin()) {
+        push(std::prev(last.at), last.job_class);
+      }
+      const JobState& s = state_->state(last.rank.job);
+      if (state_->now() - s.began >= state_->spec().preemption.exempt) return last.rank.job;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  struct Last {
+    JobRank rank;
+    std::set<JobRank>::const_iterator at;
+    std::uint32_t job_class;
+    friend bool operator<(const Last& a, const Last& b) { return a.rank < b.rank; }
+  };
+  /// Whether evicting in one partition can make room in the other.
+  [[nodiscard]] bool shares_nodes(std::uint16_t partition) const {
+    const NodeSet* const own = state_->nodes_of(partition_);
+    const NodeSet* const other = state_->nodes_of(partition);
+    return own == nullptr || other == nullptr || own->count_within(*other, 1) > 0;
+  }
+  void push(std::set<JobRank>::const_iterator at, std::uint32_t job_class) {
+    lasts_.push({state_->rank_of(at->job), at, job_class});
+  }
+
+  const QueueState* state_;
+  JobRank rank_;
+  std::uint16_t partition_;
+  std::priority_queue<Last> lasts_;
+};
+
+/// The victims whose GPUs let the job start, as few as are needed; empty: it cannot.
+std::vector<std::uint32_t> victims_for(QueueState& state, std::uint32_t j) {
+  std::vector<std::uint32_t> lent;
+  const int gpus = state.job(j).gpus;
+  bool fits = false;
+  for (Victims victims(state, j); !fits;) {
+    const std::optional<std::uint32_t> victim = victims.next();
+    if (!victim) break;
+    state.lend(*victim);
+    lent.push_back(*victim);
+    fits = state.free().total() >= gpus && place_for(state, j).has_value();
+  }
+  // Of those that were lent the first in the order are spared first.
+  std::vector<std::uint32_t> needed;
+  for (std::size_t v = lent.size(); v-- > 0;) {
+    state.take_back(lent[v]);
+    if (!fits || place_for(state, j)) continue;
+    state.lend(lent[v]);
+    needed.push_back(lent[v]);
+  }
+  for (const std::uint32_t victim : needed) state.take_back(victim);
+  return needed;
+}
+
+/// The classes of which jobs wait and that no quota holds.
+WaitingWalk walk_of(const QueueState& state) {
+  const auto& classes = state.waiting().classes();
+  return {state.waiting(), [&](std::uint32_t c) { return !state.over_quota(classes[c]); }};
+}
+
+}  // namespace
+
+void start_in_order(QueueState& state) {
+  const bool strict = state.spec().admission == QueueAdmission::strict;
+  const bool evicts = state.spec().preemption.mode == PreemptionMode::evict;
+  const auto& classes = state.waiting().classes();
+  WaitingWalk walk = walk_of(state);
+  while (!walk.empty()) {
+    const std::uint32_t j = walk.front().job;
+    if (state.over_quota(classes[walk.front_class()])) {
+      walk.pop_class();
+      continue;
+    }
+    std::optional<Holding> where = place_for(state, j);
+    if (where) {
+      walk.pop();
+      state.start(j, *std::move(where));
+      continue;
+    }
+    const std::vector<std::uint32_t> victims =
+        evicts ? victims_for(state, j) : std::vector<std::uint32_t>();
+    if (!victims.empty()) {
+      for (const std::uint32_t victim : victims) state.evict(victim);
+      state.start(j, place_for(state, j).value());
+      walk = walk_of(state);  // what was evicted waits, and what it held and was not needed is free
+    } else if (strict) {
+      return;
+    } else {
+      walk.pop_class();
+    }
+  }
+}
+
+namespace {
+
+/// What the first job in the queue that cannot start will get, and when.
+struct Shadow {
+  RunTime at = 0;
+  FreeGpus spare;  ///< free then, beside what it takes
+};
+
+/// Requires a job that fits on the cluster when nobody else runs. Broken nodes come back some time:
+/// where the job fits on none of the others, nothing is known, and nothing.
+std::optional<Shadow> shadow_of(const QueueState& state, std::uint32_t first) {
+  Shadow shadow{.at = state.now(), .spare = state.free()};
+  const QueueJob& job = state.job(first);
+  const auto& ends = state.by_limit();
+  for (auto end = ends.begin(); end != ends.end();) {
+    shadow.at = std::max(end->first, state.now());
+    for (; end != ends.end() && std::max(end->first, state.now()) == shadow.at; ++end) {
+      shadow.spare.give(state.state(end->second).held);
+    }
+    if (shadow.spare.total() < job.gpus) continue;
+    const auto where = state.placer().place(shadow.spare, job.gpus, state.nodes_of(job.partition));
+    if (!where) continue;
+    shadow.spare.take(*where);
+    return shadow;
+  }
+  return std::nullopt;
+}
+
+/// Free now and at the shadow's time.
+FreeGpus free_at_both(const FreeGpus& now, const FreeGpus& then) {
+  FreeGpus out = now;
+  for (int node = 0; node < now.nodes(); ++node) {
+    const int taken = now.on(node) - std::min(now.on(node), then.on(node));
+    if (taken > 0) out.take(std::array{HeldGpus{node, taken}});
+  }
+  return out;
+}
+
+/// Jobs behind the first one that cannot start.
+class Backfill {
+ public:
+  Backfill(QueueState& state, Shadow shadow) : state_(&state), shadow_(std::move(shadow)) {}
+
+  /// Starts the job if that delays nobody.
+  bool start(std::uint32_t j) {
+    const bool ends_before = state_->now() + state_->job(j).limit <= shadow_.at;
+    std::optional<Holding> where = ends_before ? place_for(*state_, j) : place_beside(j);
+    if (!where) return false;
+    if (ends_before) {
+      both_.reset();
+    } else {
+      shadow_.spare.take(*where);
+      both_->take(*where);
+    }
+    state_->start(j, *std::move(where));
+    return true;
+  }
+  /// Whether any job of the width, however short, could start.
+  [[nodiscard]] bool fits(std::uint32_t j) const { return place_for(*state_, j).has_value(); }
+
+ private:
+  std::optional<Holding> place_beside(std::uint32_t j) {
+    if (!both_) both_ = free_at_both(state_->free(), shadow_.spare);
+    const QueueJob& job = state_->job(j);
+    return state_->placer().place(*both_, job.gpus, state_->nodes_of(job.partition));
+  }
+
+  QueueState* state_;
+  Shadow shadow_;
+  std::optional<FreeGpus> both_;
+};
+
+/// Starts the first jobs of the queue; what is left of the walk begins with one that cannot start.
+void start_first(QueueState& state, WaitingWalk& walk) {
+  const auto& classes = state.waiting().classes();
+  while (!walk.empty()) {
+    if (state.over_quota(classes[walk.front_class()])) {
+      walk.pop_class();
+      continue;
+    }
+    const std::uint32_t j = walk.front().job;
+    std::optional<Holding> where = place_for(state, j);
+    if (!where) return;
+    walk.pop();
+    state.start(j, *std::move(where));
+  }
+}
+
+}  // namespace
+
+void start_easy(QueueState& state) {
+  const auto& classes = state.waiting().classes();
+  WaitingWalk walk = walk_of(state);
+  start_first(state, walk);
+  if (walk.empty() || state.free().total() == 0) return;
+  std::optional<Shadow> shadow = shadow_of(state, walk.front().job);
+  if (!shadow) return;
+  walk.pop();
+  Backfill backfill(state, *std::move(shadow));
+  while (!walk.empty() && state.free().total() > 0) {
+    const std::uint32_t j = walk.front().job;
+    const std::uint32_t job_class = walk.front_class();
+    if (state.over_quota(classes[job_class]) || !backfill.fits(j)) {
+      walk.pop_class();
+      continue;
+    }
+    walk.pop();
+    backfill.start(j);
+  }
+}
+
+void ReplanPass::run(QueueState& state) {
+  std::erase_if(active_, [&](std::uint32_t j) { return state.state(j).phase == JobPhase::done; });
+  const auto runs = [&](std::uint32_t j) { return state.state(j).phase == JobPhase::running; };
+  for (const std::uint32_t j : active_) {
+    if (runs(j)) state.begin_anew(j, state.spec().overhead_of(state.job(j)));
+  }
+  std::ranges::stable_sort(active_, {}, [&](std::uint32_t j) { return state.rank_of(j).key; });
+
+  FreeGpus left = state.free();
+  for (const std::uint32_t j : active_) {
+    if (runs(j)) left.give(state.state(j).held);
+  }
+  std::vector<std::pair<std::uint32_t, Holding>> placed;
+  for (const std::uint32_t j : active_) {
+    const QueueJob& job = state.job(j);
+    std::optional<Holding> where =
+        state.placer().place(left, job.gpus, state.nodes_of(job.partition));
+    if (where) {
+      left.take(*where);
+      placed.emplace_back(j, *std::move(where));
+    } else if (runs(j)) {
+      state.evict(j);
+    }
+  }
+  for (const auto& [j, where] : placed) {
+    if (runs(j)) state.lend(j);
+  }
+  for (auto& [j, where] : placed) {
+    if (runs(j)) state.take_instead(j, std::move(where));
+  }
+  for (auto& [j, where] : placed) {
+    if (!runs(j)) state.start(j, std::move(where));
+  }
+}
+
+}  // namespace lockstep

@@ -1,0 +1,33 @@
+/// What starts now: the passes of a scheduler over its queue, by admission and preemption.
+#pragma once
+
+#include <vector>
+
+#include "sim/cluster/queue_state.hpp"
+
+namespace lockstep {
+
+/// In the order: strict stops at the first job that cannot start, best_effort goes on behind it.
+/// With PreemptionMode::evict a job takes the GPUs of running ones that come after it.
+void start_in_order(QueueState& state);
+
+/// EASY backfilling: all wait behind the first job that cannot start, but those that do not delay
+/// it: they end, by their limits, before it could start, or leave it what it will get. Source:
+/// Lifka 1995, JSSPP; Mu'alem and Feitelson 2001, IEEE TPDS 12(6).
+void start_easy(QueueState& state);
+
+/// All submitted jobs that have not ended, kept in their order from pass to pass.
+class ReplanPass {
+ public:
+  void submitted(std::uint32_t j) { active_.push_back(j); }
+  /// Places all of them anew, in the order, on an empty cluster; who does not fit is passed over,
+  /// and equals keep the order that they had. A job that ran since the last pass has worked for
+  /// that time but its overhead, whether it moves or not. Source: the rules of Muri's simulator for
+  /// SRTF and SRSF (Zhao et al. 2022, SIGCOMM; github.com/Rivendile/Muri, simulator/run_sim.py).
+  void run(QueueState& state);
+
+ private:
+  std::vector<std::uint32_t> active_;
+};
+
+}  // namespace lockstep

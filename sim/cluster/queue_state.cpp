@@ -1,0 +1,294 @@
+#include "sim/cluster/queue_state.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <limits>
+#include <utility>
+
+namespace lockstep {
+namespace {
+
+constexpr RunTime kNever = std::numeric_limits<RunTime>::max();
+constexpr std::int64_t kNoQuota = std::numeric_limits<std::int64_t>::max();
+
+std::vector<std::int64_t> quotas_of(const std::vector<QueueQuota>& quotas, std::size_t count) {
+  std::vector<std::int64_t> out(count, kNoQuota);
+  for (const QueueQuota& quota : quotas) out[quota.of] = quota.gpus;
+  return out;
+}
+
+std::vector<NodeSet> partition_nodes(const QueueSpec& spec) {
+  std::vector<NodeSet> out;
+  for (const QueuePartition& partition : spec.partitions) {
+    NodeSet nodes(partition.nodes.empty() ? 0 : spec.cluster.nodes);
+    for (const int node : partition.nodes) nodes.add(node);
+    out.push_back(std::move(nodes));
+  }
+  return out;
+}
+
+}  // namespace
+
+QueueState::QueueState(const QueueSpec& spec, bool keep_spans)
+    : spec_(&spec),
+      keep_spans_(keep_spans),
+      free_(spec.cluster.nodes, spec.cluster.node.gpus),
+      placer_(spec.placement, spec.cluster.nodes, spec.cluster.node.gpus),
+      partitions_(partition_nodes(spec)),
+      states_(spec.jobs.size()),
+      waiting_(spec),
+      running_(waiting_.classes().size()),
+      user_gpus_(spec.users.size()),
+      account_gpus_(spec.accounts.size()),
+      user_quota_(quotas_of(spec.user_quotas, spec.users.size())),
+      account_quota_(quotas_of(spec.account_quotas, spec.accounts.size())),
+      account_time_(spec.accounts.size()) {
+  ends_.fit(spec.jobs.size());
+  levels_.fit(spec.jobs.size());
+  for (std::size_t j = 0; j < states_.size(); ++j) states_[j].left = spec.jobs[j].runs;
+}
+
+const NodeSet* QueueState::nodes_of(std::uint16_t partition) const {
+  return spec_->partitions[partition].nodes.empty() ? nullptr : &partitions_[partition];
+}
+
+bool QueueState::over_quota(const JobClass& of) const {
+  return user_gpus_[of.user] + of.gpus > user_quota_[of.user] ||
+         account_gpus_[of.account] + of.gpus > account_quota_[of.account];
+}
+
+RunTime QueueState::attained(std::uint32_t j) const {
+  const JobState& s = states_[j];
+  return s.attained + (s.phase == JobPhase::running ? now_ - s.began : 0);
+}
+
+std::size_t QueueState::level_of(std::uint32_t j) const {
+  const RunTime service = attained(j) * job(j).gpus;
+  const auto above = std::ranges::upper_bound(spec_->levels, service);
+  return static_cast<std::size_t>(above - spec_->levels.begin());
+}
+
+JobRank QueueState::rank_of(std::uint32_t j) const {
+  const JobState& s = states_[j];
+  const RunTime left = s.phase == JobPhase::running ? s.ends - now_ : s.left;
+  switch (spec_->order) {
+    case QueueOrder::fifo:
+      return {0, j};
+    case QueueOrder::sjf:
+      return {static_cast<double>(job(j).runs), j};
+    case QueueOrder::srtf:
+      return {static_cast<double>(left), j};
+    case QueueOrder::srsf:
+      return {static_cast<double>(left) * job(j).gpus, j};
+    case QueueOrder::las:
+      return {static_cast<double>(level_of(j)), j};
+    case QueueOrder::priority:
+      return {-static_cast<double>(job(j).priority), j};
+  }
+  assert(false && "an unknown order");
+  return {0, j};
+}
+
+JobRank QueueState::lasting_rank(std::uint32_t j) const {
+  const bool by_end = spec_->order == QueueOrder::srtf || spec_->order == QueueOrder::srsf;
+  return by_end ? JobRank{static_cast<double>(states_[j].ends), j} : rank_of(j);
+}
+
+RunTime QueueState::next_level() const { return levels_.empty() ? kNever : levels_.top().key; }
+
+void QueueState::foresee_level(std::uint32_t j) {
+  const std::size_t level = level_of(j);
+  if (level == spec_->levels.size()) return;
+  const JobState& s = states_[j];
+  const RunTime gpus = job(j).gpus;
+  const RunTime needs = (spec_->levels[level] - s.attained * gpus + gpus - 1) / gpus;
+  levels_.set(j, s.began + needs);
+}
+
+void QueueState::fall_levels() {
+  while (next_level() <= now_) {
+    const std::uint32_t j = levels_.pop().index;
+    std::set<JobRank>& of_class = running_[waiting_.class_of(j)];
+    std::erase_if(of_class, [j](const JobRank& rank) { return rank.job == j; });
+    of_class.insert(lasting_rank(j));
+    foresee_level(j);
+  }
+}
+
+void QueueState::advance(RunTime to) {
+  assert(to >= now_);
+  const RunTime passed = to - now_;
+  const std::int64_t free = free_.total();
+  count(waiting_.size() > 0 ? QueueBucket::blocked : QueueBucket::idle, free, passed);
+  count(QueueBucket::broken, broken_, passed);
+  held_time_ += GpuTime(held_, passed);
+  now_ = to;
+}
+
+void QueueState::submit(std::uint32_t j) {
+  states_[j].phase = JobPhase::pending;
+  states_[j].pending_since = now_;
+  waiting_.add(rank_of(j));
+}
+
+void QueueState::hold(std::uint32_t j, Holding where) {
+  free_.take(where);
+  states_[j].held = std::move(where);
+  states_[j].held_since = now_;
+  const QueueJob& of = job(j);
+  held_ += of.gpus;
+  user_gpus_[of.user] += of.gpus;
+  account_gpus_[of.account] += of.gpus;
+}
+
+void QueueState::start(std::uint32_t j, Holding where) {
+  waiting_.remove(rank_of(j));
+  JobState& s = states_[j];
+  hold(j, std::move(where));
+  s.waited += now_ - s.pending_since;
+  s.phase = JobPhase::running;
+  s.began = now_;
+  const bool again = s.first_start >= 0;
+  if (!again) s.first_start = now_;
+  s.ready = now_ + (again ? spec_->preemption.restart : 0);
+  s.ends = s.ready + s.left;
+  ends_.set(j, s.ends);
+  ++running_jobs_;
+  by_limit_.emplace(limit_end(j), j);
+  if (spec_->preemption.mode != PreemptionMode::evict) return;
+  running_[waiting_.class_of(j)].insert(lasting_rank(j));
+  if (spec_->order == QueueOrder::las) foresee_level(j);
+}
+
+void QueueState::let_go(std::uint32_t j) {
+  JobState& s = states_[j];
+  const QueueJob& of = job(j);
+  by_limit_.erase({limit_end(j), j});
+  if (spec_->preemption.mode == PreemptionMode::evict) {
+    running_[waiting_.class_of(j)].erase(lasting_rank(j));
+    levels_.remove(j);
+  }
+  ends_.remove(j);
+  --running_jobs_;
+  free_.give(s.held);
+  keep_span(j);
+  s.held.clear();
+  s.attained += now_ - s.began;
+  held_ -= of.gpus;
+  user_gpus_[of.user] -= of.gpus;
+  account_gpus_[of.account] -= of.gpus;
+  account_time_[of.account] += GpuTime(of.gpus, now_ - s.began);
+}
+
+void QueueState::keep_span(std::uint32_t j) {
+  const JobState& s = states_[j];
+  if (keep_spans_) spans_.push_back({j, s.held_since, now_, s.held});
+}
+
+void QueueState::take_instead(std::uint32_t j, Holding where) {
+  JobState& s = states_[j];
+  if (where != s.held) {
+    keep_span(j);
+    s.held = std::move(where);
+    s.held_since = now_;
+  }
+  take_back(j);
+}
+
+QueueState::Progress QueueState::progress_of(std::uint32_t j) const {
+  const JobState& s = states_[j];
+  const RunTime starting = std::min(now_, s.ready) - s.began;
+  return {.worked = now_ - s.began - starting, .starting = starting};
+}
+
+void QueueState::finish(std::uint32_t j) {
+  JobState& s = states_[j];
+  assert(s.ends == now_);
+  const Progress progress = progress_of(j);
+  count(QueueBucket::useful, job(j).gpus, progress.worked);
+  count(QueueBucket::starting, job(j).gpus, progress.starting);
+  let_go(j);
+  s.left = 0;
+  s.ended = now_;
+  s.phase = JobPhase::done;
+}
+
+/// What was worked since the last checkpoint is lost.
+void QueueState::lose(std::uint32_t j) {
+  JobState& s = states_[j];
+  const Progress progress = progress_of(j);
+  const RunTime done = job(j).runs - s.left + progress.worked;
+  const RunTime every = spec_->preemption.checkpoint;
+  const RunTime lost = std::min(every > 0 ? done % every : 0, progress.worked);
+  count(QueueBucket::starting, job(j).gpus, progress.starting);
+  count(QueueBucket::lost, job(j).gpus, lost);
+  count(QueueBucket::useful, job(j).gpus, progress.worked - lost);
+  s.left -= progress.worked - lost;
+}
+
+void QueueState::wait_again(std::uint32_t j) {
+  JobState& s = states_[j];
+  lose(j);
+  let_go(j);
+  s.phase = JobPhase::pending;
+  s.pending_since = now_;
+  waiting_.add(rank_of(j));
+}
+
+void QueueState::evict(std::uint32_t j) {
+  ++states_[j].evictions;
+  wait_again(j);
+}
+
+void QueueState::fail(int node, bool stays_broken) {
+  std::vector<std::uint32_t> hit;
+  for (const auto& [end, j] : by_limit_) {
+    const auto on_node = [node](const HeldGpus& held) { return held.node == node; };
+    if (std::ranges::any_of(states_[j].held, on_node)) hit.push_back(j);
+  }
+  for (const std::uint32_t j : hit) {
+    ++states_[j].failures;
+    wait_again(j);
+  }
+  if (!stays_broken || !free_.is_open(node)) return;
+  free_.close(node);
+  broken_ += free_.gpus_per_node();
+}
+
+void QueueState::mend(int node) {
+  free_.open(node);
+  broken_ -= free_.gpus_per_node();
+}
+
+void QueueState::begin_anew(std::uint32_t j, RunTime overhead) {
+  JobState& s = states_[j];
+  const Progress progress = progress_of(j);
+  const RunTime starting = progress.starting + std::min(progress.worked, overhead);
+  const RunTime elapsed = now_ - s.began;
+  count(QueueBucket::starting, job(j).gpus, starting);
+  count(QueueBucket::useful, job(j).gpus, elapsed - starting);
+  account_time_[job(j).account] += GpuTime(job(j).gpus, elapsed);
+  by_limit_.erase({limit_end(j), j});
+  s.left -= elapsed - starting;
+  s.attained += elapsed;
+  s.began = now_;
+  s.ready = std::max(s.ready, now_);
+  s.ends = s.ready + s.left;
+  ends_.set(j, s.ends);
+  by_limit_.emplace(limit_end(j), j);
+}
+
+void QueueState::close_books() {
+  for (const auto& [end, j] : by_limit_) {
+    const Progress progress = progress_of(j);
+    count(QueueBucket::useful, job(j).gpus, progress.worked);
+    count(QueueBucket::starting, job(j).gpus, progress.starting);
+    account_time_[job(j).account] += GpuTime(job(j).gpus, now_ - states_[j].began);
+    keep_span(j);
+  }
+  for (JobState& s : states_) {
+    if (s.phase == JobPhase::pending) s.waited += now_ - s.pending_since;
+  }
+}
+
+}  // namespace lockstep

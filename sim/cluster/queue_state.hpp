@@ -1,0 +1,164 @@
+/// The state of a cluster with a queue: who waits, who runs where, and the books of all GPU time.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sim/cluster/free_gpus.hpp"
+#include "sim/cluster/gpu_time.hpp"
+#include "sim/cluster/waiting_jobs.hpp"
+#include "sim/core/indexed_heap.hpp"
+#include "sim/scenario/queue_spec.hpp"
+
+namespace lockstep {
+
+/// Where the cluster's GPU time goes. Together: capacity times time.
+enum class QueueBucket : std::uint8_t {
+  useful,    ///< work that lasts
+  starting,  ///< held by a job that restarts, or that was placed anew
+  lost,      ///< work that an eviction or a failure threw away
+  blocked,   ///< free while jobs wait: none fits, or the order, a quota or a reservation holds them
+  idle,      ///< free while nobody waits
+  broken,    ///< in repair
+};
+constexpr std::size_t kQueueBuckets = 6;
+constexpr std::array<std::string_view, kQueueBuckets> kQueueBucketNames{
+    "useful", "starting", "lost", "blocked", "idle", "broken"};
+
+/// GPUs that a job has held without a break.
+struct JobSpan {
+  std::uint32_t job = 0;
+  RunTime begin = 0, end = 0;
+  Holding held{};
+};
+
+enum class JobPhase : std::uint8_t { future, pending, running, done };
+
+/// What has become of a job so far.
+struct JobState {
+  RunTime left = 0;    ///< work still to do when it began, or last advanced
+  RunTime began = -1;  ///< its present run
+  RunTime held_since = -1;  ///< the same GPUs
+  RunTime ready = -1;  ///< when it works again: a restart is over
+  RunTime ends = 0;    ///< unless something comes between
+  RunTime first_start = -1;
+  RunTime ended = -1;
+  RunTime pending_since = 0;
+  RunTime waited = 0;    ///< all times between submission and end in which it held nothing
+  RunTime attained = 0;  ///< time in which it has held its GPUs
+  std::int32_t evictions = 0;
+  std::int32_t failures = 0;
+  JobPhase phase = JobPhase::future;
+  Holding held{};
+};
+
+/// Moves jobs between their phases and keeps the books. What starts when is up to the passes.
+class QueueState {
+ public:
+  /// `spec` outlives it.
+  QueueState(const QueueSpec& spec, bool keep_spans);
+
+  [[nodiscard]] const QueueSpec& spec() const { return *spec_; }
+  [[nodiscard]] const QueueJob& job(std::uint32_t j) const { return spec_->jobs[j]; }
+  [[nodiscard]] const JobState& state(std::uint32_t j) const { return states_[j]; }
+  [[nodiscard]] RunTime now() const { return now_; }
+  [[nodiscard]] const FreeGpus& free() const { return free_; }
+  [[nodiscard]] const Placer& placer() const { return placer_; }
+  [[nodiscard]] const WaitingJobs& waiting() const { return waiting_; }
+  [[nodiscard]] const IndexedHeap<RunTime>& ends() const { return ends_; }
+  /// Running jobs by the latest time at which their limit ends them.
+  [[nodiscard]] const std::set<std::pair<RunTime, std::uint32_t>>& by_limit() const {
+    return by_limit_;
+  }
+  /// Nodes of the partition; null: all.
+  [[nodiscard]] const NodeSet* nodes_of(std::uint16_t partition) const;
+  /// Whether a quota keeps jobs of the class from starting now.
+  [[nodiscard]] bool over_quota(const JobClass& of) const;
+  /// Its place in the order now, whether it waits or runs.
+  [[nodiscard]] JobRank rank_of(std::uint32_t j) const;
+  /// Running jobs of a class in their order, which lasts: of one width, whoever has less left now
+  /// has less left later. The keys are not those of rank_of(). Kept where jobs may be evicted.
+  [[nodiscard]] const std::set<JobRank>& running_of(std::uint32_t job_class) const {
+    return running_[job_class];
+  }
+  /// las: when a running job falls a level; INT64_MAX: none does.
+  [[nodiscard]] RunTime next_level() const;
+  void fall_levels();
+
+  void advance(RunTime to);
+  void submit(std::uint32_t j);
+  void start(std::uint32_t j, Holding where);
+  /// Requires that its end has come.
+  void finish(std::uint32_t j);
+  /// Takes a running job's GPUs; it waits again, with what it has saved.
+  void evict(std::uint32_t j);
+  /// The node breaks: jobs on it wait again, and nobody is placed on it until mend().
+  void fail(int node, bool stays_broken);
+  void mend(int node);
+  /// replan: a running job has worked since it began but for `overhead`, and begins anew.
+  void begin_anew(std::uint32_t j, RunTime overhead);
+
+  // A trial, or a move: GPUs change hands, and nothing else.
+  void lend(std::uint32_t j) { free_.give(states_[j].held); }
+  void take_back(std::uint32_t j) { free_.take(states_[j].held); }
+  void take_instead(std::uint32_t j, Holding where);
+
+  /// Closes the books at now(): running jobs are counted as far as they have come.
+  void close_books();
+  /// Complete after close_books().
+  [[nodiscard]] const std::array<GpuTime, kQueueBuckets>& books() const { return books_; }
+  [[nodiscard]] std::int64_t held_gpus() const { return held_; }
+  [[nodiscard]] std::int64_t broken_gpus() const { return broken_; }
+  [[nodiscard]] GpuTime held_time() const { return held_time_; }
+  /// GPU time that the jobs of each account have held.
+  [[nodiscard]] const std::vector<GpuTime>& account_time() const { return account_time_; }
+  /// In the order of their ends; of running jobs after close_books(). Empty unless they are kept.
+  [[nodiscard]] std::vector<JobSpan> take_spans() { return std::move(spans_); }
+  [[nodiscard]] std::size_t running() const { return running_jobs_; }
+
+ private:
+  struct Progress {
+    RunTime worked = 0, starting = 0;
+  };
+  [[nodiscard]] Progress progress_of(std::uint32_t j) const;
+  [[nodiscard]] RunTime limit_end(std::uint32_t j) const {
+    return states_[j].ends + (job(j).limit - job(j).runs);
+  }
+  [[nodiscard]] RunTime attained(std::uint32_t j) const;
+  [[nodiscard]] std::size_t level_of(std::uint32_t j) const;
+  [[nodiscard]] JobRank lasting_rank(std::uint32_t j) const;
+  void foresee_level(std::uint32_t j);
+  void count(QueueBucket bucket, std::int64_t gpus, RunTime time) {
+    books_[static_cast<std::size_t>(bucket)] += GpuTime(gpus, time);
+  }
+  void lose(std::uint32_t j);
+  void keep_span(std::uint32_t j);
+  void hold(std::uint32_t j, Holding where);
+  void let_go(std::uint32_t j);
+  void wait_again(std::uint32_t j);
+
+  const QueueSpec* spec_;
+  bool keep_spans_;
+  std::vector<JobSpan> spans_;
+  RunTime now_ = 0;
+  FreeGpus free_;
+  Placer placer_;
+  std::vector<NodeSet> partitions_;
+  std::vector<JobState> states_;
+  WaitingJobs waiting_;
+  IndexedHeap<RunTime> ends_, levels_;
+  std::size_t running_jobs_ = 0;
+  std::set<std::pair<RunTime, std::uint32_t>> by_limit_;
+  std::vector<std::set<JobRank>> running_;
+  std::vector<std::int64_t> user_gpus_, account_gpus_, user_quota_, account_quota_;
+  std::vector<GpuTime> account_time_;
+  std::array<GpuTime, kQueueBuckets> books_{};
+  GpuTime held_time_{};
+  std::int64_t held_ = 0, broken_ = 0;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,57 @@
+/// What a simulated queue comes to: waits, completion times, slowdowns, and what was recorded
+/// beside what was simulated.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/cluster/simulate_queue.hpp"
+#include "sim/scenario/queue_spec.hpp"
+
+namespace lockstep {
+
+/// Of some numbers. Quantiles are those of the numbers themselves: the least one that so many are
+/// not above.
+struct QueueSpread {
+  double mean = 0, p50 = 0, p90 = 0, p99 = 0, most = 0;
+};
+/// All 0 of none.
+QueueSpread spread_of(std::vector<double> values);
+
+/// Jobs that have something in common.
+struct QueueGroup {
+  std::string name;
+  std::size_t jobs = 0, ended = 0;
+  double gpu_hours = 0;      ///< held
+  QueueSpread wait_s;        ///< of those that have started: in which they held nothing
+  QueueSpread completion_s;  ///< of those that have ended: from submission to end
+  QueueSpread slowdown;      ///< of those: completion over duration, of which 10 s count at least
+};
+
+/// Starts and nodes as they were recorded, against those simulated.
+struct RecordedQueue {
+  std::size_t jobs = 0;
+  double mean_wait_s = 0, simulated_mean_wait_s = 0;
+  double median_gap_s = 0, most_gap_s = 0;  ///< between the two starts of a job
+  std::size_t with_nodes = 0, same_nodes = 0;
+  double inverted_pairs = 0;  ///< share of pairs that started in the other order
+};
+
+struct QueueSummary {
+  QueueGroup all;
+  std::vector<QueueGroup> by_gpus, by_account, by_user,
+      by_partition;  ///< the last three: of several
+  std::size_t never_started = 0, cut = 0;
+  double makespan_s = 0;   ///< from the first submission to the last end
+  double utilisation = 0;  ///< share of GPU time that jobs held
+  std::optional<RecordedQueue> recorded;
+};
+
+QueueSummary summary_of(const QueueSpec& spec, const QueueResult& result);
+
+/// Time that a job held its GPUs.
+double held_seconds(const QueueJob& job, const JobOutcome& outcome, RunTime end);
+
+}  // namespace lockstep

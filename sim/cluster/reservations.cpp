@@ -1,0 +1,115 @@
+#include "sim/cluster/reservations.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+namespace lockstep {
+namespace {
+
+constexpr RunTime kForEver = std::numeric_limits<RunTime>::max();
+
+/// Nodes that are free throughout, as a placer reads them.
+FreeGpus as_free_gpus(const std::vector<std::int32_t>& free, int gpus_per_node) {
+  FreeGpus out(static_cast<int>(free.size()), gpus_per_node);
+  for (std::size_t node = 0; node < free.size(); ++node) {
+    const int taken = gpus_per_node - free[node];
+    if (taken > 0) out.take(std::array{HeldGpus{static_cast<std::int32_t>(node), taken}});
+  }
+  return out;
+}
+
+}  // namespace
+
+FreeProfile::FreeProfile(RunTime now, std::vector<std::int32_t> free) {
+  steps_.emplace(now, std::move(free));
+}
+
+void FreeProfile::cut(RunTime at) {
+  if (at == kForEver) return;
+  const auto after = steps_.upper_bound(at);
+  if (after == steps_.begin()) return;  // before now
+  const auto before = std::prev(after);
+  if (before->first != at) steps_.emplace_hint(after, at, before->second);
+}
+
+void FreeProfile::take(const Holding& held, RunTime begin, RunTime end, int sign) {
+  cut(begin);
+  cut(end);
+  for (auto step = steps_.lower_bound(begin); step != steps_.end() && step->first < end; ++step) {
+    for (const auto& [node, gpus] : held) {
+      step->second[static_cast<std::size_t>(node)] -= sign * gpus;
+    }
+  }
+}
+
+std::optional<FreeProfile::Slot> FreeProfile::earliest(const Placer& placer, int gpus_per_node,
+                                                       int gpus, RunTime lasts,
+                                                       const NodeSet* within) const {
+  for (auto step = steps_.begin(); step != steps_.end(); ++step) {
+    const auto total = std::accumulate(step->second.begin(), step->second.end(), std::int64_t{0});
+    if (total < gpus) continue;
+    std::vector<std::int32_t> throughout = step->second;
+    for (auto later = std::next(step); later != steps_.end() && later->first < step->first + lasts;
+         ++later) {
+      std::ranges::transform(throughout, later->second, throughout.begin(),
+                             [](std::int32_t a, std::int32_t b) { return std::min(a, b); });
+    }
+    const auto where = placer.place(as_free_gpus(throughout, gpus_per_node), gpus, within);
+    if (where) return Slot{step->first, *where};
+  }
+  return std::nullopt;
+}
+
+FreeProfile ConservativePass::profile_of(const QueueState& state) const {
+  const FreeGpus& free = state.free();
+  std::vector<std::int32_t> now(static_cast<std::size_t>(free.nodes()));
+  for (int node = 0; node < free.nodes(); ++node)
+    now[static_cast<std::size_t>(node)] = free.on(node);
+  FreeProfile profile(state.now(), std::move(now));
+  for (const auto& [end, j] : state.by_limit()) {
+    profile.take(state.state(j).held, std::max(end, state.now()), kForEver, -1);
+  }
+  for (const auto& [j, slot] : slots_) {
+    profile.take(slot.where, slot.at, slot.at + state.job(j).limit);
+  }
+  return profile;
+}
+
+void ConservativePass::run(QueueState& state) {
+  if (state.waiting().size() == 0) return;
+  // A reservation of nodes that broke since is none.
+  std::erase_if(slots_, [&](const auto& slot) {
+    return std::ranges::any_of(
+        slot.second.where, [&](const HeldGpus& held) { return !state.free().is_open(held.node); });
+  });
+  FreeProfile profile = profile_of(state);
+  const auto& classes = state.waiting().classes();
+  WaitingWalk walk(state.waiting(), [&](std::uint32_t c) { return !state.over_quota(classes[c]); });
+  while (!walk.empty()) {
+    if (state.over_quota(classes[walk.front_class()])) {
+      walk.pop_class();
+      continue;
+    }
+    const std::uint32_t j = walk.front().job;
+    walk.pop();
+    const QueueJob& job = state.job(j);
+    if (const auto old = slots_.find(j); old != slots_.end()) {
+      profile.take(old->second.where, old->second.at, old->second.at + job.limit, -1);
+      slots_.erase(old);
+    }
+    const auto slot = profile.earliest(state.placer(), state.free().gpus_per_node(), job.gpus,
+                                       job.limit, state.nodes_of(job.partition));
+    if (!slot) continue;  // broken nodes: nobody knows when they are back
+    profile.take(slot->where, slot->at, slot->at + job.limit);
+    if (slot->at == state.now()) {
+      state.start(j, slot->where);
+    } else {
+      slots_.emplace(j, *slot);
+    }
+  }
+}
+
+}  // namespace lockstep

@@ -1,0 +1,54 @@
+/// Conservative backfilling: every waiting job has a reservation, and none is ever delayed.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "sim/cluster/queue_state.hpp"
+
+namespace lockstep {
+
+/// Free GPUs of every node over the time to come.
+class FreeProfile {
+ public:
+  FreeProfile(RunTime now, std::vector<std::int32_t> free);
+
+  /// From `begin` to `end` the holding is taken, or given where `sign` is -1.
+  void take(const Holding& held, RunTime begin, RunTime end, int sign = 1);
+  /// The earliest time at which a job fits for as long as `lasts`, and where; it fits some time.
+  struct Slot {
+    RunTime at = 0;
+    Holding where{};
+  };
+  [[nodiscard]] std::optional<Slot> earliest(const Placer& placer, int gpus_per_node, int gpus,
+                                             RunTime lasts, const NodeSet* within) const;
+
+ private:
+  /// Begins a step at that time.
+  void cut(RunTime at);
+
+  std::map<RunTime, std::vector<std::int32_t>> steps_;  ///< by begin; the last lasts for ever
+};
+
+/// The reservations of all waiting jobs, kept from pass to pass.
+class ConservativePass {
+ public:
+  /// In the order each job is moved to the earliest time at which it delays nobody: never to a
+  /// later one, as its old reservation is still free for it. Whose time has come starts. Source:
+  /// Mu'alem and Feitelson 2001, IEEE TPDS 12(6), section 2 (conservative, with compression).
+  void run(QueueState& state);
+
+  /// When a waiting job starts at the latest, if all limits hold; -1: it has no reservation.
+  [[nodiscard]] RunTime reserved(std::uint32_t j) const {
+    const auto at = slots_.find(j);
+    return at == slots_.end() ? -1 : at->second.at;
+  }
+
+ private:
+  [[nodiscard]] FreeProfile profile_of(const QueueState& state) const;
+
+  std::map<std::uint32_t, FreeProfile::Slot> slots_;  ///< by job
+};
+
+}  // namespace lockstep

@@ -1,0 +1,54 @@
+/// Simulates a cluster with a queue of jobs under a scheduler.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "sim/cluster/queue_state.hpp"
+#include "sim/scenario/queue_spec.hpp"
+
+namespace lockstep {
+
+/// What became of a job. Times below 0: it never came to that.
+struct JobOutcome {
+  RunTime start = -1;  ///< the first
+  RunTime end = -1;
+  RunTime waited = 0;  ///< in which it held nothing, from submission to its end or to the queue's
+  std::int32_t evictions = 0;
+  std::int32_t failures = 0;
+};
+
+/// Means over equal bins of time.
+struct QueueSeries {
+  double bin_s = 0;
+  std::vector<double> held_gpus, broken_gpus, waiting_jobs, waiting_gpus;
+};
+
+struct QueueResult {
+  std::vector<JobOutcome> jobs;  ///< in the order of QueueSpec::jobs
+  std::vector<JobSpan> spans;    ///< by end; empty unless they are kept
+  RunTime end = 0;               ///< of what was simulated
+  std::array<GpuTime, kQueueBuckets> books{};
+  GpuTime held{};  ///< by jobs, as it was counted from instant to instant
+  std::vector<GpuTime> account_held;
+  QueueSeries series;
+  std::int64_t node_failures = 0;
+  std::int64_t evictions = 0;
+  int backfilled = 0;    ///< by Slurm's backfill scheduler
+  bool stopped = false;  ///< somebody stopped it
+};
+
+struct QueueOptions {
+  bool keep_spans = false;  ///< also done where a recording says which nodes jobs had
+  /// Told of ended and of all jobs now and then; false stops the simulation, and what there is
+  /// stays.
+  std::function<bool(std::size_t, std::size_t)> go_on{};
+};
+
+/// Throws InputError where a job fits on the cluster in no way.
+QueueResult simulate_queue(const QueueSpec& spec, const QueueOptions& options = {});
+
+}  // namespace lockstep

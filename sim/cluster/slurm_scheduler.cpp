@@ -1,0 +1,230 @@
+#include "sim/cluster/slurm_scheduler.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace lockstep {
+namespace {
+
+constexpr RunTime kNotDue = std::numeric_limits<RunTime>::max();
+constexpr RunTime kSecond = 1'000'000'000;
+constexpr RunTime kFirstWindow = 30 * kSecond;  // job_test.c, _will_run_test()
+
+RunTime rounded_up(RunTime time, RunTime to) { return (time + to - 1) / to * to; }
+RunTime rounded_down(RunTime time, RunTime to) { return time / to * to; }
+
+NodeSet all_nodes(int nodes) {
+  NodeSet out(nodes);
+  for (int node = 0; node < nodes; ++node) out.add(node);
+  return out;
+}
+
+NodeSet nodes_held(const Holding& holding, int nodes) {
+  NodeSet out(nodes);
+  for (const HeldGpus& held : holding) out.add(held.node);
+  return out;
+}
+
+/// Limits are whole minutes.
+RunTime limit_of(const QueueJob& job) { return rounded_up(job.limit, 60 * kSecond); }
+
+}  // namespace
+
+SlurmScheduler::SlurmScheduler(const SlurmCycles& cycles)
+    : cycles_(cycles),
+      next_main_(cycles.opens),
+      next_event_(kNotDue),
+      next_backfill_(cycles.bf_first.value_or(cycles.opens + cycles.bf_interval)),
+      last_main_(cycles.opens - cycles.batch_sched_delay) {}
+
+RunTime SlurmScheduler::next() const { return std::min({next_main_, next_event_, next_backfill_}); }
+
+void SlurmScheduler::something_changed(RunTime now) {
+  if (now < cycles_.opens) return;
+  next_event_ = std::min(next_event_, std::max(now, last_main_ + cycles_.batch_sched_delay));
+}
+
+void SlurmScheduler::run(QueueState& state) {
+  if (next_main_ <= state.now()) {
+    run_main(state, std::numeric_limits<int>::max());
+    next_main_ = state.now() + cycles_.sched_interval;
+    next_event_ = kNotDue;
+  } else if (next_event_ <= state.now()) {
+    run_main(state, cycles_.default_queue_depth);
+    next_event_ = kNotDue;
+  }
+  if (next_backfill_ <= state.now()) {
+    run_backfill(state);
+    next_backfill_ = state.now() + cycles_.bf_interval;
+  }
+}
+
+void SlurmScheduler::run_main(QueueState& state, int depth) {
+  last_main_ = state.now();
+  const auto& classes = state.waiting().classes();
+  NodeSet left = all_nodes(state.free().nodes());
+  WaitingWalk walk(state.waiting(), [&](std::uint32_t c) { return !state.over_quota(classes[c]); });
+  for (int tried = 0; !walk.empty() && tried < depth && left.count() > 0; ++tried) {
+    const std::uint32_t j = walk.front().job;
+    if (state.over_quota(classes[walk.front_class()])) {
+      walk.pop_class();
+      continue;
+    }
+    walk.pop();
+    const QueueJob& job = state.job(j);
+    const NodeSet* const partition = state.nodes_of(job.partition);
+    NodeSet usable = left;
+    if (partition != nullptr) usable &= *partition;
+    auto where = state.placer().place(state.free(), job.gpus, &usable);
+    if (where) {
+      state.start(j, *std::move(where));
+    } else if (partition == nullptr) {
+      return;
+    } else {
+      left -= *partition;  // nobody overtakes within a partition, nor on its nodes
+    }
+  }
+}
+
+void SlurmScheduler::run_backfill(QueueState& state) {
+  const RunTime now = state.now();
+  records_.assign(1, {now, now + cycles_.bf_window, all_nodes(state.free().nodes())});
+  const auto& classes = state.waiting().classes();
+  WaitingWalk walk(state.waiting(), [&](std::uint32_t c) { return !state.over_quota(classes[c]); });
+  for (int tried = 0; !walk.empty() && tried < cycles_.bf_max_job_test; ++tried) {
+    const std::uint32_t j = walk.front().job;
+    if (state.over_quota(classes[walk.front_class()])) {
+      walk.pop_class();
+      continue;
+    }
+    walk.pop();
+    plan(state, j);
+  }
+}
+
+SlurmScheduler::Usable SlurmScheduler::usable_between(RunTime start, RunTime end,
+                                                      const NodeSet& partition) const {
+  Usable out{.nodes = partition};
+  for (std::size_t r = 0; r < records_.size(); ++r) {
+    const Record& record = records_[r];
+    if (record.end <= start) continue;
+    if (r + 1 < records_.size() && out.later == 0) {
+      NodeSet now = out.nodes, next = partition;
+      now &= record.free;
+      next &= records_[r + 1].free;
+      if (!next.within(now)) out.later = record.end;
+    }
+    if (record.begin > end) break;
+    out.nodes &= record.free;
+  }
+  return out;
+}
+
+std::optional<SlurmScheduler::Plan> SlurmScheduler::will_run(const QueueState& state,
+                                                             std::uint32_t j,
+                                                             const NodeSet& usable) const {
+  const int gpus = state.job(j).gpus;
+  if (auto where = state.placer().place(state.free(), gpus, &usable)) {
+    return Plan{state.now(), *std::move(where)};
+  }
+  FreeGpus free = state.free();
+  const auto is_usable = [&](const HeldGpus& held) { return usable.has(held.node); };
+  const auto& ends = state.by_limit();
+  std::optional<RunTime> first;  // from which the windows are counted
+  RunTime window = kFirstWindow;
+  for (auto end = ends.begin(); end != ends.end();) {
+    std::optional<RunTime> last;
+    do {
+      const Holding& held = state.state(end->second).held;
+      if (std::ranges::any_of(held, is_usable)) {
+        if (!first) first = next_multiple(end->first, kFirstWindow);
+        free.give(held);
+        last = end->first;
+      }
+      ++end;
+    } while (end != ends.end() && (!last || end->first <= *first + window));
+    if (!last) return std::nullopt;
+    do {
+      window *= 2;
+    } while (end != ends.end() && end->first > *first + window);
+    auto where = state.placer().place(free, gpus, &usable);
+    if (where) return Plan{std::max(*last, state.now() + kSecond), *std::move(where)};
+  }
+  return std::nullopt;
+}
+
+RunTime SlurmScheduler::next_multiple(RunTime time, RunTime of) const {
+  return rounded_down(time + cycles_.epoch, of) + of - cycles_.epoch;
+}
+
+bool SlurmScheduler::is_reserved(const NodeSet& nodes, RunTime start, RunTime end) const {
+  return std::ranges::any_of(records_, [&](const Record& record) {
+    return record.end > start && record.begin < end && !nodes.within(record.free);
+  });
+}
+
+void SlurmScheduler::split(RunTime at) {
+  for (std::size_t r = 0; r < records_.size(); ++r) {
+    if (records_[r].begin >= at || records_[r].end <= at) continue;
+    Record second = records_[r];
+    second.begin = records_[r].end = at;
+    records_.insert(records_.begin() + static_cast<std::ptrdiff_t>(r) + 1, std::move(second));
+    return;
+  }
+}
+
+/// The beginning of its slot on the controller's clock.
+RunTime SlurmScheduler::slot_of(RunTime time) const {
+  return rounded_down(time + cycles_.epoch, cycles_.bf_resolution) - cycles_.epoch;
+}
+
+void SlurmScheduler::reserve(const Holding& where, RunTime start, RunTime end) {
+  const RunTime from = std::max(start, records_.front().begin);
+  const RunTime to = std::max(end, from + cycles_.bf_resolution);
+  split(from);
+  split(to);
+  for (Record& record : records_) {
+    if (record.begin < from || record.begin >= to) continue;
+    for (const HeldGpus& held : where) record.free.remove(held.node);
+  }
+}
+
+void SlurmScheduler::plan(QueueState& state, std::uint32_t j) {
+  const RunTime now = state.now();
+  const QueueJob& job = state.job(j);
+  const RunTime limit = limit_of(job);
+  const NodeSet* const bound = state.nodes_of(job.partition);
+  const NodeSet partition = bound == nullptr ? all_nodes(state.free().nodes()) : *bound;
+  for (RunTime start = now;;) {
+    const Usable usable = usable_between(start, start + limit, partition);
+    std::optional<Plan> found = will_run(state, j, usable.nodes);
+    if (!found) {
+      if (usable.later == 0) return;
+      start = usable.later;
+      continue;
+    }
+    found->at = std::max(found->at, start);
+    if (found->at <= now) {
+      ++backfilled_;
+      state.start(j, std::move(found->where));
+      return;
+    }
+    if (usable.later > 0 && found->at > usable.later) {
+      start = usable.later;
+      continue;
+    }
+    if (found->at > now + cycles_.bf_window) return;
+    const RunTime from = slot_of(found->at), to = slot_of(found->at + limit);
+    // From `start` on nobody has them: what a slot that began before holds is no reason to try
+    // again.
+    if (is_reserved(nodes_held(found->where, state.free().nodes()), std::max(from, start), to)) {
+      start = found->at;
+      continue;
+    }
+    reserve(found->where, from, to);
+    return;
+  }
+}
+
+}  // namespace lockstep

@@ -1,0 +1,209 @@
+#include "sim/scenario/queue_parts.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/scenario/queue_trace.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr Interval kCycle{1e-3, 1e6};  // seconds
+constexpr std::size_t kMostPartitions = 10'000, kMostQuotas = 60'000;
+constexpr int kMostQuotaGpus = 10'000'000;
+
+void declare_overhead(const DeclaredMembers& member, ReplanOverhead& out, QueueSpec& spec) {
+  std::string model;
+  member.required("model", model, "As the trace calls it");
+  member.required("gpus", written_type(R"({"type": "array", "minItems": 1,
+                                           "items": {"type": "integer", "minimum": 1}})"),
+                  "Widths, rising", [&](const JsonCursor& at) {
+                    for (const JsonCursor& width : at.elements(1000)) {
+                      out.gpus.push_back(width.integer(1, kMostQuotaGpus));
+                    }
+                    if (out.gpus.empty() || !std::ranges::is_sorted(out.gpus)) {
+                      at.fail("at least one width, in rising order");
+                    }
+                  });
+  member.required("times", written_type(R"({"type": "array", "minItems": 1,
+                                            "items": {"$ref": "#/$defs/time"}})"),
+                  "What each of them loses", [&](const JsonCursor& at) {
+                    for (const JsonCursor& time : at.elements(1000)) {
+                      out.cost.push_back(to_run_time(time.seconds(kQueueSpan)));
+                    }
+                    if (out.cost.size() != out.gpus.size()) at.fail("one for each of \"gpus\"");
+                  });
+  if (member.object() != nullptr) out.model = label_of(model, spec.models, spec.file);
+}
+
+void declare_preemption_members(const DeclaredMembers& member, QueueSpec& spec) {
+  QueuePreemption& out = spec.preemption;
+  member.required(
+      "mode", out.mode, kPreemptionNames,
+      "none: who runs goes on; evict: a job takes the GPUs of those that come after it; "
+      "replan: at every submission and end all are placed anew");
+  declare_run_time(member, "exempt", out.exempt, kQueueSpan, "evict: nobody goes who has run less");
+  declare_run_time(member, "restart", out.restart, kQueueSpan,
+                   "GPUs are held so long before work goes on, after an eviction or a failure");
+  declare_run_time(member, "checkpoint", out.checkpoint, kQueueSpan,
+                   "Work is kept in multiples of this; default: all of it");
+  declare_run_time(member, "overhead", out.overhead, kQueueSpan,
+                   "replan: what a running job loses each time, where \"overheads\" does not say");
+  member.optional(
+      "overheads", std::size_t{10'000}, "Of a model", "replan: the same by model and width",
+      [&](const DeclaredMembers& one) {
+        ReplanOverhead overhead;
+        declare_overhead(one, overhead, spec);
+      },
+      [&](const JsonCursor& list) {
+        for (const JsonCursor& at : list.elements(10'000)) {
+          declare_overhead({at, Extent::whole}, out.overheads.emplace_back(), spec);
+          at.finish();
+        }
+      });
+}
+
+/// A partition as it stands in a file.
+struct WrittenPartition {
+  std::string name;
+  int first = -1, count = 0;
+};
+
+void declare_partition(const DeclaredMembers& member, WrittenPartition& out) {
+  member.required("name", out.name, "As jobs name it");
+  member.required("nodes", out.count, 1, kMaxNodes, "How many it has");
+  member.optional("first", out.first, 0, kMaxNodes, "The first of them; default: behind the last");
+}
+
+void read_partitions(const JsonCursor& list, QueueSpec& out) {
+  int next = 0;
+  for (const JsonCursor& at : list.elements(kMostPartitions)) {
+    WrittenPartition written;
+    declare_partition({at, Extent::whole}, written);
+    at.finish();
+    const int first = written.first >= 0 ? written.first : next;
+    if (first + written.count > out.cluster.nodes) {
+      at.at("nodes").fail(
+          fmt::format("nodes of the cluster, which has {}; this partition begins at "
+                      "node {}",
+                      out.cluster.nodes, first));
+    }
+    for (const QueuePartition& other : out.partitions) {
+      if (other.name == written.name) at.at("name").fail("a name that no other partition has");
+    }
+    QueuePartition partition{.name = written.name, .nodes = {}};
+    partition.nodes.resize(static_cast<std::size_t>(written.count));
+    std::iota(partition.nodes.begin(), partition.nodes.end(), first);
+    out.partitions.push_back(std::move(partition));
+    next = first + written.count;
+  }
+}
+
+struct WrittenQuota {
+  std::string user, account;
+  int gpus = 0;
+};
+
+void declare_quota(const DeclaredMembers& member, WrittenQuota& out) {
+  member.optional("user", out.user, "Whose: either this");
+  member.optional("account", out.account, "or this");
+  member.required("gpus", out.gpus, 0, kMostQuotaGpus, "The most that its running jobs hold");
+}
+
+void read_quotas(const JsonCursor& list, QueueSpec& out) {
+  for (const JsonCursor& at : list.elements(kMostQuotas)) {
+    WrittenQuota written;
+    declare_quota({at, Extent::whole}, written);
+    at.finish();
+    if (written.user.empty() == written.account.empty()) at.fail("either \"user\" or \"account\"");
+    const bool of_user = !written.user.empty();
+    NameTable& names = of_user ? out.users : out.accounts;
+    const std::uint16_t number =
+        label_of(of_user ? written.user : written.account, names, out.file);
+    auto& quotas = of_user ? out.user_quotas : out.account_quotas;
+    const auto same = [number](const QueueQuota& quota) { return quota.of == number; };
+    if (std::ranges::any_of(quotas, same)) at.fail("one quota for each name");
+    quotas.push_back({number, written.gpus});
+  }
+}
+
+}  // namespace
+
+void declare_run_time(const DeclaredMembers& member, std::string_view key, RunTime& out,
+                      const Interval& allowed, std::string_view sentence) {
+  Seconds time = to_seconds(out);
+  member.optional(key, time, allowed, sentence);
+  if (member.object() != nullptr) out = to_run_time(time);
+}
+
+void declare_preemption(const DeclaredMembers& member, QueueSpec& out) {
+  member.optional("preemption", out, "Who has to go for whom; default: nobody",
+                  declare_preemption_members);
+}
+
+void declare_placement(const DeclaredMembers& member, QueuePlacement& out) {
+  member.optional("within_node", out.within_node, kWithinNodeNames,
+                  "Which node gets a job of less than one: the first, the fullest or the emptiest "
+                  "that has room; default: best_fit");
+  member.optional("across", out.across, kAcrossNodesNames,
+                  "Which whole nodes a larger job gets: the first idle ones; as Slurm's "
+                  "topology/tree; or a node of each leaf in turn; default: first_fit");
+  member.optional("leaf_nodes", out.leaf_nodes, 1, kMaxNodes,
+                  "Nodes of a leaf switch; default: those of the cluster's fabric");
+}
+
+void declare_slurm(const DeclaredMembers& member, SlurmCycles& out) {
+  declare_run_time(member, "opens", out.opens, kQueueSpan,
+                   "When the partition is up; default: at once");
+  declare_run_time(member, "sched_interval", out.sched_interval, kCycle,
+                   "From one pass of the main scheduler over all jobs to the next; default: 60 s");
+  declare_run_time(member, "batch_sched_delay", out.batch_sched_delay, kQueueSpan,
+                   "Least time between its passes for a submission or an end; default: 3 s");
+  member.optional("default_queue_depth", out.default_queue_depth, 1, 1'000'000,
+                  "Jobs that such a pass tries; default: 100");
+  declare_run_time(member, "bf_interval", out.bf_interval, kCycle,
+                   "From one pass of backfill to the next; default: 30 s");
+  std::optional<Seconds> first;
+  if (out.bf_first) first = to_seconds(*out.bf_first);
+  member.optional("bf_first", first, kQueueSpan,
+                  "When backfill passes first; default: bf_interval after the partition is up");
+  if (first) out.bf_first = to_run_time(*first);
+  declare_run_time(member, "bf_resolution", out.bf_resolution, kCycle,
+                   "Reservations begin and end at multiples of this; default: 60 s");
+  declare_run_time(member, "bf_window", out.bf_window, kCycle,
+                   "How far ahead backfill plans; default: 1 d");
+  member.optional("bf_max_job_test", out.bf_max_job_test, 1, 1'000'000,
+                  "Jobs that a pass of backfill tries; default: 500");
+  declare_run_time(
+      member, "epoch", out.epoch, kQueueSpan,
+      "What the clock shows, since a full minute, when the queue begins: reservations are "
+      "rounded on it; default: 0 s");
+}
+
+void declare_partitions(const DeclaredMembers& member, QueueSpec& out) {
+  member.optional(
+      "partitions", kMostPartitions, "Nodes that some jobs are bound to",
+      "Jobs that name none may have all nodes",
+      [](const DeclaredMembers& one) {
+        WrittenPartition partition;
+        declare_partition(one, partition);
+      },
+      [&](const JsonCursor& list) { read_partitions(list, out); });
+}
+
+void declare_quotas(const DeclaredMembers& member, QueueSpec& out) {
+  member.optional(
+      "quotas", kMostQuotas, "Of a user or an account",
+      "A job that would exceed one waits, and nobody behind it has to",
+      [](const DeclaredMembers& one) {
+        WrittenQuota quota;
+        declare_quota(one, quota);
+      },
+      [&](const JsonCursor& list) { read_quotas(list, out); });
+}
+
+}  // namespace lockstep

@@ -1,0 +1,191 @@
+/// What a scenario says about a queue of jobs: who asks for what and when, and the rules by which a
+/// scheduler gives it to them. read_queue.hpp makes it from JSON, sim/cluster simulates it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "sim/scenario/failure_mode.hpp"
+#include "sim/scenario/read_cluster.hpp"
+#include "sim/scenario/scenario.hpp"
+
+namespace lockstep {
+
+/// Which of the waiting jobs comes first. Equals: the one that was submitted first.
+enum class QueueOrder : std::uint8_t {
+  fifo,      ///< first in, first out
+  sjf,       ///< shortest job first
+  srtf,      ///< shortest remaining time first
+  srsf,      ///< shortest remaining service first: time x GPUs
+  las,       ///< least attained service, in levels (Tiresias: Gu et al. 2019, NSDI, section 3.2)
+  priority,  ///< the highest priority of the trace
+};
+constexpr std::array<std::string_view, 6> kQueueOrderNames{"fifo", "sjf", "srtf",
+                                                           "srsf", "las", "priority"};
+
+/// What happens behind a job that cannot start.
+enum class QueueAdmission : std::uint8_t {
+  strict,        ///< all wait
+  best_effort,   ///< whoever fits starts
+  easy,          ///< whoever does not delay the first one starts (Lifka 1995, JSSPP)
+  conservative,  ///< whoever delays nobody starts
+  slurm,         ///< as Slurm's main and backfill schedulers do it, in their cycles
+};
+constexpr std::array<std::string_view, 5> kAdmissionNames{"strict", "best_effort", "easy",
+                                                          "conservative", "slurm"};
+
+enum class PreemptionMode : std::uint8_t {
+  none,    ///< who runs goes on to the end
+  evict,   ///< a job takes the GPUs of those that come after it in the order
+  replan,  ///< at every submission and end all jobs are placed anew, in the order
+};
+constexpr std::array<std::string_view, 3> kPreemptionNames{"none", "evict", "replan"};
+
+/// On which node a job of less than one goes.
+enum class WithinNode : std::uint8_t { first_fit, best_fit, worst_fit };
+constexpr std::array<std::string_view, 3> kWithinNodeNames{"first_fit", "best_fit", "worst_fit"};
+/// On which whole nodes a larger job goes.
+enum class AcrossNodes : std::uint8_t {
+  first_fit,      ///< the idle ones of lowest number
+  leaf_best_fit,  ///< as Slurm's topology/tree: the leaf with the fewest idle nodes that suffice
+  spread,         ///< a node of each leaf in turn, the leaf with most idle nodes first
+};
+constexpr std::array<std::string_view, 3> kAcrossNodesNames{"first_fit", "leaf_best_fit", "spread"};
+
+/// Names of users, accounts or models, by number. Number 0 is "": not said.
+class NameTable {
+ public:
+  static constexpr std::size_t kMost = 65'536;
+
+  [[nodiscard]] std::size_t size() const { return names_.size(); }
+  [[nodiscard]] const std::string& operator[](std::size_t number) const { return names_[number]; }
+  [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
+  /// The name's number; it is added where it is new. Nothing where there are kMost already.
+  std::optional<std::uint16_t> number_of(const std::string& name);
+
+ private:
+  std::vector<std::string> names_{""};
+  std::unordered_map<std::string, std::uint16_t> numbers_{{"", 0}};
+};
+
+/// One job.
+struct QueueJob {
+  RunTime submit = 0;
+  RunTime runs = 0;             ///< on its GPUs, undisturbed
+  RunTime limit = 0;            ///< what its user allowed it; `runs` is no longer
+  std::int32_t gpus = 1;        ///< up to a node's on one node, more on whole nodes
+  std::int32_t priority = 0;    ///< higher comes first
+  std::uint16_t user = 0;       ///< QueueSpec::users
+  std::uint16_t account = 0;    ///< QueueSpec::accounts
+  std::uint16_t model = 0;      ///< QueueSpec::models
+  std::uint16_t partition = 0;  ///< QueueSpec::partitions
+  std::int32_t training = -1;   ///< QueueSpec::trainings; none: its duration is given
+  bool cut = false;             ///< its limit ends it
+};
+
+/// What a real scheduler made of a job.
+struct RecordedStart {
+  RunTime start = -1;      ///< below 0: not recorded
+  std::vector<int> nodes;  ///< empty: not recorded
+};
+
+/// Nodes that some jobs are bound to.
+struct QueuePartition {
+  std::string name;
+  std::vector<int> nodes;  ///< empty: all
+};
+
+/// The most GPUs that the running jobs of a user or an account hold together.
+struct QueueQuota {
+  std::uint16_t of = 0;  ///< QueueSpec::users or ::accounts
+  int gpus = 0;
+};
+
+/// A job whose speed follows from a simulated step.
+struct QueueTraining {
+  Scenario scenario;  ///< on nodes 0, 1, ... of its own
+  double steps = 0;
+};
+
+/// What a job loses each time all is placed anew, by its model and width.
+struct ReplanOverhead {
+  std::uint16_t model = 0;
+  std::vector<int> gpus;      ///< rising
+  std::vector<RunTime> cost;  ///< of each of `gpus`, and of widths up to it
+};
+
+struct QueuePreemption {
+  PreemptionMode mode = PreemptionMode::none;
+  RunTime exempt = 0;      ///< evict: nobody goes who has run less than this
+  RunTime restart = 0;     ///< evict, failures: GPUs are held so long before work goes on
+  RunTime checkpoint = 0;  ///< work is kept in multiples of this; 0: all of it
+  RunTime overhead = 0;    ///< replan: of what ReplanOverhead does not name
+  std::vector<ReplanOverhead> overheads;
+};
+
+struct QueuePlacement {
+  WithinNode within_node = WithinNode::best_fit;
+  AcrossNodes across = AcrossNodes::first_fit;
+  int leaf_nodes = 0;  ///< nodes of a leaf switch; 0: all are below one
+};
+
+/// Slurm's names: SchedulerParameters.
+struct SlurmCycles {
+  RunTime opens = 0;                          ///< when the partition is up
+  RunTime sched_interval = 60'000'000'000;    ///< main scheduler, all jobs
+  RunTime batch_sched_delay = 3'000'000'000;  ///< from an event to the main scheduler's pass
+  int default_queue_depth = 100;              ///< that a pass for an event tries
+  RunTime bf_interval = 30'000'000'000;       ///< from pass to pass of backfill
+  std::optional<RunTime> bf_first{};        ///< when backfill passes first; else after bf_interval
+  RunTime bf_resolution = 60'000'000'000;     ///< of reservations
+  RunTime bf_window = 86'400'000'000'000;     ///< how far ahead is planned
+  int bf_max_job_test = 500;                  ///< jobs that a pass tries
+  RunTime epoch = 0;                          ///< the clock's time of day when the trace begins
+};
+
+/// How often nodes break, and what of them a job loses.
+struct NodeFailures {
+  std::string name;     ///< of the preset; empty: nothing fails
+  Seconds mean_time{};  ///< of one node, between failures that stop its jobs
+  double replaced = 1;  ///< how likely the node has to be repaired; else it is back at once
+  RunTime repair = 0;   ///< mean; exponential
+  std::vector<std::string> assumptions;
+};
+
+struct QueueSpec {
+  std::string file;
+  std::string about;
+  Cluster cluster;
+  QueueOrder order = QueueOrder::fifo;
+  QueueAdmission admission = QueueAdmission::strict;
+  QueuePreemption preemption;
+  QueuePlacement placement;
+  SlurmCycles slurm;
+  std::vector<RunTime> levels;  ///< las: GPU time at which a job falls a level, rising
+  NodeFailures failures;
+  RunTime until = 0;  ///< 0: when the last job has ended
+  std::uint64_t seed = 1;
+
+  std::vector<QueueJob> jobs;           ///< by submission, equals as the scenario has them
+  std::vector<std::string> names;       ///< of jobs; empty: their numbers
+  std::vector<RecordedStart> recorded;  ///< of jobs; empty: nothing was recorded
+  NameTable users, accounts, models;
+  std::vector<QueuePartition> partitions{QueuePartition{}};      ///< the first: all nodes
+  std::vector<QueueQuota> user_quotas, account_quotas;
+  std::vector<QueueTraining> trainings;
+  std::vector<std::string> assumptions;
+
+  [[nodiscard]] std::string job_name(std::size_t job) const {
+    const bool named = job < names.size() && !names[job].empty();
+    return named ? names[job] : std::to_string(job);
+  }
+  /// What a job loses each time that all are placed anew.
+  [[nodiscard]] RunTime overhead_of(const QueueJob& job) const;
+};
+
+}  // namespace lockstep

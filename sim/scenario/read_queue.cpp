@@ -1,0 +1,350 @@
+#include "sim/scenario/read_queue.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <fmt/format.h>
+#include <numeric>
+#include <optional>
+
+#include <nlohmann/json.hpp>
+
+#include "sim/scenario/declared_members.hpp"
+#include "sim/scenario/feature_rules.hpp"
+#include "sim/scenario/queue_parts.hpp"
+#include "sim/scenario/queue_trace.hpp"
+#include "sim/scenario/run_spec.hpp"
+#include "sim/scenario/spec_readers.hpp"
+#include "topologies/fabrics/fabric_counts.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr int kMostEntriesOfJobs = 10'000;
+
+/// The rate at which a node loses its jobs, of the failures that are a node's own.
+NodeFailures node_failures(const ReliabilitySpec& rates, const QueueSpec& spec) {
+  NodeFailures out;
+  out.name = rates.name;
+  double per_second = 0, replaced = 0;
+  std::vector<std::string> left_out;
+  for (const ReliabilityMode& of : rates.modes) {
+    const double gpus = spec.cluster.node.gpus, nics = spec.cluster.node.nics;
+    const auto& chassis = spec.cluster.node.chassis;
+    double components = 0;
+    switch (of.component) {
+      case FailingComponent::gpu:
+        components = gpus;
+        break;
+      case FailingComponent::nic:
+        components = nics;
+        break;
+      case FailingComponent::cpu:
+        components = chassis ? chassis->cpus : 2;
+        break;
+      case FailingComponent::node:
+        components = 1;
+        break;
+      default:
+        break;
+    }
+    const bool stops = of.mode.effect == FailureEffect::crash ||
+                       of.mode.effect == FailureEffect::hang ||
+                       of.mode.effect == FailureEffect::planned;
+    if (components == 0 || !stops) {
+      left_out.push_back(of.mode.name);
+      continue;
+    }
+    const double rate = components / of.mode.mean_time.base_units();
+    per_second += rate;
+    replaced += rate * of.mode.replaced;
+  }
+  if (per_second > 0) {
+    out.mean_time = Seconds{1 / per_second};
+    out.replaced = replaced / per_second;
+  }
+  if (!left_out.empty()) {
+    out.assumptions.push_back(fmt::format(
+        "reliability: only what stops the jobs of one node; left out: {}", listed(left_out)));
+  }
+  return out;
+}
+
+void read_failures(const JsonCursor& at, const PresetStore& presets, QueueSpec& out) {
+  ReliabilitySpec rates;
+  if (at.is_object()) {
+    rates.name = "rates of the scenario";
+    declare_reliability({at, Extent::whole}, rates);
+    at.finish();
+    if (!rates.log.empty()) at.at("log").fail("no such key: failures of a queue's nodes are drawn");
+  } else {
+    rates = presets.reliability(read_preset_name(at, "reliability", presets));
+  }
+  const RunTime repair = out.failures.repair;
+  out.failures = node_failures(rates, out);
+  out.failures.repair = repair;
+  for (const std::string& text : rates.assumptions) {
+    constexpr std::string_view kOfRun = "run.";  // where the rates of a run stand
+    out.assumptions.push_back(text.starts_with(kOfRun) ? text.substr(kOfRun.size()) : text);
+  }
+  for (const std::string& text : out.failures.assumptions) out.assumptions.push_back(text);
+}
+
+/// Where a trace lies: beside the scenario, or in the folder of recorded data.
+std::optional<std::string> trace_path(const std::string& scenario, const std::string& file) {
+  namespace fs = std::filesystem;
+  const fs::path beside = fs::path(scenario).parent_path() / file;
+  std::error_code ignored;
+  if (fs::path(file).is_absolute() || fs::exists(beside, ignored)) return beside.string();
+  const char* const data = std::getenv("LOCKSTEP_DATA");  // NOLINT(concurrency-mt-unsafe)
+  if (data == nullptr || *data == '\0') return std::nullopt;
+  const fs::path there = fs::path(data) / file;
+  if (!fs::exists(there, ignored)) return std::nullopt;
+  return there.string();
+}
+
+/// Where jobs come from, as the scenario lists it.
+struct JobSource {
+  std::optional<JobTrace> trace;
+  std::optional<DrawnJobs> generate, stand_in;
+};
+
+void declare_source(const DeclaredMembers& member, JobSource& out) {
+  member.optional("trace", out.trace, "Jobs of a real cluster", declare_trace);
+  member.optional("generate", out.generate, "Jobs that are drawn", declare_drawn_jobs);
+  member.optional("stand_in", out.stand_in,
+                  "Drawn in place of the trace where its file is not at hand; the answer says so",
+                  declare_drawn_jobs);
+}
+
+void add_traced(const JsonCursor& at, const JobSource& source, std::uint32_t number,
+                QueueSpec& out) {
+  const std::string& file = source.trace->file;
+  const std::optional<std::string> path = trace_path(out.file, file);
+  if (path) return read_trace(at.at("trace"), *path, *source.trace, out);
+  if (!source.stand_in) {
+    at.at("trace").at("file").fail(
+        "a file in the scenario's folder, or in the one that the environment variable "
+        "LOCKSTEP_DATA names; else a \"stand_in\"");
+  }
+  draw_jobs(*source.stand_in, number, out);
+  out.assumptions.push_back(
+      fmt::format("jobs: {} drawn ones stand in for the trace {}, which is neither beside the "
+                  "scenario nor in a "
+                  "folder that LOCKSTEP_DATA names",
+                  source.stand_in->count, file));
+}
+
+void add_jobs(const JsonCursor& list, QueueSpec& out) {
+  std::uint32_t number = 0;
+  for (const JsonCursor& at : list.elements(kMostEntriesOfJobs)) {
+    JobSource source;
+    declare_source({at, Extent::whole}, source);
+    at.finish();
+    if (source.trace.has_value() == source.generate.has_value()) {
+      at.fail("either \"trace\" or \"generate\"");
+    }
+    if (source.stand_in && !source.trace) at.at("stand_in").fail("no such key without \"trace\"");
+    if (source.trace) {
+      add_traced(at, source, number, out);
+    } else {
+      draw_jobs(*source.generate, number, out);
+    }
+    ++number;
+  }
+  if (out.jobs.empty()) list.fail("at least one job");
+}
+
+/// Puts all jobs in the order of their submission.
+void sort_jobs(QueueSpec& out) {
+  std::vector<std::uint32_t> order(out.jobs.size());
+  std::iota(order.begin(), order.end(), 0U);
+  const auto submit = [&](std::uint32_t j) { return out.jobs[j].submit; };
+  if (std::ranges::is_sorted(order, {}, submit)) return;
+  std::ranges::stable_sort(order, {}, submit);
+  const auto sorted = [&](const auto& from) {
+    std::remove_cvref_t<decltype(from)> to(from.size());
+    for (std::size_t j = 0; j < order.size(); ++j) to[j] = from[order[j]];
+    return to;
+  };
+  out.jobs = sorted(out.jobs);
+  if (!out.names.empty()) {
+    out.names.resize(order.size());
+    out.names = sorted(out.names);
+  }
+  if (!out.recorded.empty()) {
+    out.recorded.resize(order.size());
+    out.recorded = sorted(out.recorded);
+  }
+}
+
+/// A job that fits on its nodes in no way would wait for ever.
+void check_widths(const JsonCursor& list, const QueueSpec& out) {
+  const int node_gpus = out.cluster.node.gpus;
+  for (std::size_t j = 0; j < out.jobs.size(); ++j) {
+    const QueueJob& job = out.jobs[j];
+    const QueuePartition& partition = out.partitions[job.partition];
+    const std::int64_t nodes = partition.nodes.empty()
+                                   ? out.cluster.nodes
+                                   : static_cast<std::int64_t>(partition.nodes.size());
+    const std::int64_t needs = (job.gpus + node_gpus - 1) / node_gpus;
+    if (needs <= nodes) continue;
+    const std::string where =
+        partition.name.empty() ? "the cluster" : fmt::format("partition {}", partition.name);
+    throw InputError({.file = list.file(),
+                      .pointer = list.pointer(),
+                      .found = fmt::format("job {} of {} GPUs", out.job_name(j), job.gpus),
+                      .allowed = fmt::format("at most {}, which {} has", nodes * node_gpus, where),
+                      .nearest = {}});
+  }
+}
+
+void check_rules(const JsonCursor& queue, const QueueSpec& out) {
+  const QueuePreemption& preemption = out.preemption;
+  const bool evicts = preemption.mode == PreemptionMode::evict;
+  const bool by_submission = out.order == QueueOrder::fifo || out.order == QueueOrder::sjf;
+  if (evicts && by_submission) {
+    queue.at("preemption")
+        .at("mode")
+        .fail("none with \"fifo\" and \"sjf\", whose order does not change while a job runs");
+  }
+  const bool plain =
+      out.admission == QueueAdmission::strict || out.admission == QueueAdmission::best_effort;
+  if (preemption.mode != PreemptionMode::none && !plain) {
+    queue.at("preemption")
+        .at("mode")
+        .fail("none with backfilling, which counts on those that run going on");
+  }
+  const bool only_evict = preemption.exempt > 0;
+  if (only_evict && !evicts) {
+    queue.at("preemption").at("exempt").fail("no such key unless \"mode\" is \"evict\"");
+  }
+  if (out.order == QueueOrder::las && out.levels.empty()) {
+    (void)queue.at("levels");  // required here
+  }
+  if (out.admission != QueueAdmission::slurm && queue.find("slurm")) {
+    queue.at("slurm").fail("no such key unless \"admission\" is \"slurm\"");
+  }
+}
+
+void declare_queue(const DeclaredMembers& member, const PresetStore& presets, QueueSpec& out) {
+  member.required("order", out.order, kQueueOrderNames,
+                  "Who comes first: fifo, first in first out; sjf, shortest job; srtf, shortest "
+                  "remaining time; srsf, the same times GPUs; las, least attained service, in "
+                  "\"levels\"; priority, the trace's");
+  member.required("admission", out.admission, kAdmissionNames,
+                  "Behind a job that cannot start: strict, all wait; best_effort, whoever fits "
+                  "starts; easy, whoever does not delay the first; conservative, whoever delays "
+                  "nobody; slurm, as Slurm's main and backfill schedulers do it");
+  member.optional("levels", written_type(R"({"type": "array", "minItems": 1,
+                                             "items": {"$ref": "#/$defs/time"}})"),
+                  "las: GPU time (of one GPU) at which a job falls a level, rising",
+                  [&](const JsonCursor& at) {
+                    for (const JsonCursor& level : at.elements(100)) {
+                      out.levels.push_back(to_run_time(level.seconds(kPositiveQueueSpan)));
+                    }
+                    const bool rises = std::ranges::is_sorted(out.levels);
+                    if (out.levels.empty() || !rises) at.fail("at least one time, in rising order");
+                  });
+  declare_preemption(member, out);
+  member.optional("placement", out.placement, "Where jobs go", declare_placement);
+  member.optional("slurm", out.slurm, "Its cycles, by the names of SchedulerParameters",
+                  declare_slurm);
+  declare_partitions(member, out);
+  declare_quotas(member, out);
+  declare_run_time(member, "repair", out.failures.repair, kQueueSpan,
+                   "Mean time until a broken node is back, exponential; default: 1 d");
+  member.optional("reliability", written_type(R"({"anyOf": [
+                    {"description": "Name of a preset: lockstep list reliability",
+                     "type": "string"},
+                    {"$ref": "#/$defs/reliability"}]})"),
+                  "How often nodes break, and their jobs with them; default: never",
+                  [&](const JsonCursor& at) { read_failures(at, presets, out); });
+  declare_run_time(member, "until", out.until, kPositiveQueueSpan,
+                   "When the simulation ends; default: with the last job");
+  int seed = static_cast<int>(out.seed);
+  member.optional("seed", seed, 0, 1'000'000'000, "Of all draws; default: 1");
+  if (member.object() != nullptr) out.seed = static_cast<std::uint64_t>(seed);
+  member.required(
+      "jobs", static_cast<std::size_t>(kMostEntriesOfJobs), "Where jobs come from",
+      "All that is submitted",
+      [](const DeclaredMembers& one) {
+        JobSource source;
+        declare_source(one, source);
+      },
+      [&](const JsonCursor& list) { add_jobs(list, out); });
+}
+
+int leaf_nodes_of(const Cluster& cluster) {
+  const NicPorts ports = nic_ports(cluster.node);
+  if (cluster.fabric.kind == FabricKind::ideal || ports.count == 0) return cluster.nodes;
+  return std::min(
+      cluster.nodes,
+      fabric_counts(cluster.fabric, cluster.nodes, ports.count, ports.bandwidth).unit_nodes);
+}
+
+QueueSpec queue_of(const JsonCursor& root, const PresetStore& presets) {
+  constexpr RunTime kDay = 86'400'000'000'000;
+  QueueSpec out;
+  out.file = root.file();
+  out.failures.repair = kDay;
+  const JsonCursor cluster = root.at("cluster");
+  check_features(root, cluster.is_object() && cluster.find("pools"), false);
+  if (const auto schema = root.find("$schema")) (void)schema->string();
+  if (const auto about = root.find("about")) out.about = about->string();
+  out.cluster = read_cluster(cluster, presets);
+  out.assumptions = out.cluster.assumptions;
+  const JsonCursor queue = root.at("queue");
+  declare_queue({queue, Extent::whole}, presets, out);
+  queue.finish();
+  root.finish();
+  check_rules(queue, out);
+  if (out.placement.leaf_nodes == 0) out.placement.leaf_nodes = leaf_nodes_of(out.cluster);
+  sort_jobs(out);
+  check_widths(queue.at("jobs"), out);
+  root.tell_unitless_sets(out.assumptions);
+  return out;
+}
+
+}  // namespace
+
+QueueSpec read_queue(const JsonCursor& root, const PresetStore& presets) {
+  return root.read_whole([&] { return queue_of(root, presets); });
+}
+
+namespace {
+
+/// References to types that the schema of a job defines are to that file.
+void refer_to_job_schema(nlohmann::ordered_json& schema) {
+  if (schema.is_object() && schema.contains("$ref")) {
+    schema["$ref"] = "scenario.schema.json" + schema["$ref"].get<std::string>();
+  }
+  if (!schema.is_structured()) return;
+  for (nlohmann::ordered_json& inner : schema) refer_to_job_schema(inner);
+}
+
+}  // namespace
+
+nlohmann::ordered_json queue_schema(const PresetStore& presets) {
+  using Json = nlohmann::ordered_json;
+  Json described = Json::object();
+  const DeclaredMembers member(described, Extent::whole);
+  QueueSpec spec;
+  std::string text;
+  member.optional("$schema", text, "Path to this schema, for editors");
+  member.optional("about", text, "What the queue is, in a sentence");
+  member.required("cluster", written_type(R"({"$ref": "#/properties/cluster"})"),
+                  "The machine; \"nodes\" is required", [](const JsonCursor&) {});
+  member.required(
+      "queue", spec, "Who asks for what and when, and the scheduler's rules",
+      [&](const DeclaredMembers& of, QueueSpec& out) { declare_queue(of, presets, out); });
+  refer_to_job_schema(described);
+  Json schema{{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+              {"title", "A queue of jobs on a cluster, for `lockstep run`"},
+              {"description", "Generated from the declarations of the reader."}};
+  schema.update(described);
+  return schema;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,152 @@
+// Sets of nodes, exact GPU time, and where jobs are placed.
+#include "sim/cluster/free_gpus.hpp"
+
+#include <doctest/doctest.h>
+#include <set>
+#include <vector>
+
+#include "sim/cluster/gpu_time.hpp"
+#include "sim/cluster/node_set.hpp"
+#include "sim/cluster/time_bins.hpp"
+#include "sim/core/random.hpp"
+#include "tests/sim/cluster/sample_queues.hpp"
+
+namespace lockstep {
+namespace {
+
+std::vector<int> nodes_of(const Holding& holding) {
+  std::vector<int> out;
+  for (const HeldGpus& held : holding) out.push_back(held.node);
+  return out;
+}
+
+/// A cluster on which each node has so many GPUs free.
+FreeGpus free_on(const std::vector<int>& free, int gpus_per_node) {
+  FreeGpus out(static_cast<int>(free.size()), gpus_per_node);
+  for (std::size_t node = 0; node < free.size(); ++node) {
+    const int taken = gpus_per_node - free[node];
+    if (taken > 0) out.take(std::vector{HeldGpus{static_cast<int>(node), taken}});
+  }
+  return out;
+}
+
+std::vector<int> placed(const FreeGpus& free, int gpus, const QueuePlacement& rules) {
+  const auto where = Placer(rules, free.nodes(), free.gpus_per_node()).place(free, gpus);
+  return where ? nodes_of(*where) : std::vector<int>{};
+}
+
+}  // namespace
+
+TEST_CASE("node set: does what a set of numbers does") {
+  constexpr int kNodes = 5000;
+  NodeSet set(kNodes), other(kNodes);
+  std::set<int> expected, expected_other;
+  RandomStream random({.seed = 7});
+  for (int i = 0; i < 2000; ++i) {
+    const int node = static_cast<int>(random.below(kNodes));
+    if (random.uniform() < 0.7) {
+      set.add(node);
+      expected.insert(node);
+    } else {
+      set.remove(node);
+      expected.erase(node);
+    }
+    const int mark = static_cast<int>(random.below(kNodes));
+    other.add(mark);
+    expected_other.insert(mark);
+  }
+  CHECK(set.count() == static_cast<int>(expected.size()));
+  std::vector<int> walked, both;
+  for (int n = set.first(); n >= 0; n = n + 1 < kNodes ? set.first(n + 1) : -1) walked.push_back(n);
+  CHECK(walked == std::vector<int>(expected.begin(), expected.end()));
+  for (int n = set.first(0, &other); n >= 0; n = n + 1 < kNodes ? set.first(n + 1, &other) : -1) {
+    both.push_back(n);
+  }
+  NodeSet common = set, all = set, rest = set;
+  common &= other;
+  all |= other;
+  rest -= other;
+  CHECK(common.count() == static_cast<int>(both.size()));
+  CHECK(all.count() == set.count() + other.count() - common.count());
+  CHECK(rest.count() == set.count() - common.count());
+  CHECK(common.within(set));
+  CHECK(rest.within(set));
+  CHECK_FALSE(all.within(set));
+  CHECK(set.count_within(other, kNodes) == common.count());
+  CHECK(rest.first(0, &other) == -1);
+}
+
+TEST_CASE("GPU time: a thousand years of ten million GPUs, to the nanosecond") {
+  constexpr RunTime kYear = 31'536'000'000'000'000;
+  GpuTime sum;
+  for (int year = 0; year < 1000; ++year) sum += GpuTime(9'000'000, kYear / 5 + 1);
+  GpuTime parts(9'000'000, kYear / 5 + 1);
+  for (int year = 1; year < 1000; ++year) sum -= parts;
+  CHECK(sum == parts);
+  CHECK(GpuTime(3, 1'500'000'000).gpu_seconds() == 4.5);
+  CHECK(GpuTime(2, 1'800'000'000'000).gpu_hours() == 1);
+  CHECK(GpuTime(1, 5) - GpuTime(1, 7) < GpuTime());
+}
+
+TEST_CASE("placement: less than a node goes to the first, the fullest or the emptiest with room") {
+  const FreeGpus free = free_on({8, 3, 0, 5, 3}, 8);
+  const auto within = [](WithinNode rule) { return QueuePlacement{.within_node = rule}; };
+  CHECK(placed(free, 2, within(WithinNode::first_fit)) == std::vector{0});
+  CHECK(placed(free, 2, within(WithinNode::best_fit)) == std::vector{1});
+  CHECK(placed(free, 4, within(WithinNode::best_fit)) == std::vector{3});
+  CHECK(placed(free, 2, within(WithinNode::worst_fit)) == std::vector{0});
+  CHECK(placed(free, 8, within(WithinNode::best_fit)) == std::vector{0});
+  CHECK(placed(free, 9, within(WithinNode::best_fit)) == std::vector{0, 1});
+  CHECK(placed(free, 16, within(WithinNode::best_fit)).empty());
+}
+
+TEST_CASE("placement: whole nodes by leaves as Slurm's topology/tree takes them") {
+  // Leaves of four nodes; idle: one, three, four and two of them.
+  const FreeGpus free = free_on({0, 8, 0, 0, 8, 8, 0, 8, 8, 8, 8, 8, 8, 0, 8, 0}, 8);
+  const QueuePlacement tree{.across = AcrossNodes::leaf_best_fit, .leaf_nodes = 4};
+  CHECK(placed(free, 16, tree) == std::vector{12, 14});  // the leaf that just suffices
+  CHECK(placed(free, 24, tree) == std::vector{4, 5, 7});
+  CHECK(placed(free, 32, tree) == std::vector{8, 9, 10, 11});
+  CHECK(placed(free, 40, tree) == std::vector{8, 9, 10, 11, 1});  // the largest, then what suffices
+  CHECK(placed(free, 48, tree) == std::vector{8, 9, 10, 11, 12, 14});
+  CHECK(placed(free, 8, tree) == std::vector{1});  // one node: the first idle one
+  const QueuePlacement spread{.across = AcrossNodes::spread, .leaf_nodes = 4};
+  CHECK(placed(free, 32, spread) == std::vector{8, 4, 12, 1});
+  CHECK(placed(free, 16, {}) == std::vector{1, 4});
+}
+
+TEST_CASE("placement: closed nodes have nothing, and get back what they had") {
+  FreeGpus free = free_on({4, 8}, 8);
+  free.close(1);
+  CHECK(free.total() == 4);
+  CHECK(placed(free, 8, {}).empty());
+  free.give(std::vector{HeldGpus{0, 4}});
+  CHECK(free.total() == 8);
+  free.close(0);
+  free.open(0);
+  free.open(1);
+  CHECK(free.total() == 16);
+  CHECK(free.idle().count() == 2);
+}
+
+TEST_CASE("time bins: the integral stays, however often bins are merged") {
+  TimeBins bins;
+  double integral = 0, at = 0;
+  RandomStream random({.seed = 3});
+  for (int i = 0; i < 5000; ++i) {
+    const double lasts = 100 * random.exponential(), value = random.below(9);
+    at += lasts;
+    integral += value * lasts;
+    bins.until(test::seconds(at), value);
+  }
+  const std::vector<double> means = bins.means();
+  CHECK(means.size() <= 2 * TimeBins::kBins);
+  double sum = 0;
+  const double bin_s = to_seconds(bins.bin()).base_units();
+  for (std::size_t b = 0; b < means.size(); ++b) {
+    sum += means[b] * std::min(bin_s, at - static_cast<double>(b) * bin_s);
+  }
+  CHECK(sum == doctest::Approx(integral).epsilon(1e-6));
+}
+
+}  // namespace lockstep
