@@ -10,6 +10,7 @@
 #include "models/base/text_file.hpp"
 #include "sim/answer/answer_fields.hpp"
 #include "sim/answer/assertion.hpp"
+#include "sim/answer/queue_answer.hpp"
 #include "sim/congestion/shared_run.hpp"
 #include "sim/run/campaign_work.hpp"
 #include "sim/scenario/scenario_file.hpp"
@@ -78,6 +79,17 @@ ScenarioAnswer of_rl(const RlScenario& scenario, const WrittenScenario& written,
   return {AnswerKind::rl, rl_json(scenario, simulate_rl_step(scenario), draw, written)};
 }
 
+/// Nothing where `question.go_on` said no on the way.
+std::optional<ScenarioAnswer> of_queue(const QueueSpec& spec, const WrittenScenario& written,
+                                       const Question& question) {
+  QueueOptions options;
+  if (question.go_on) options.go_on = [&](std::size_t, std::size_t) { return question.go_on(); };
+  const QueueResult result = simulate_queue(spec, options);
+  if (result.stopped) return std::nullopt;
+  return ScenarioAnswer(AnswerKind::queue,
+                        queue_json({spec, result, summary_of(spec, result), written}));
+}
+
 /// The member that a dotted path ends at; elements of lists and of objects with keys of their own
 /// are skipped.
 const FieldInfo* field_at(std::span<const FieldInfo> fields, std::string_view path) {
@@ -99,7 +111,7 @@ const FieldInfo* field_at(std::span<const FieldInfo> fields, std::string_view pa
 }  // namespace
 
 std::string_view name_of(AnswerKind kind) {
-  constexpr std::array<std::string_view, 4> kNames{"step", "run", "jobs", "rl"};
+  constexpr std::array<std::string_view, 5> kNames{"step", "run", "jobs", "rl", "queue"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
@@ -143,13 +155,16 @@ std::optional<ScenarioAnswer> answer_text(const std::string& file, const std::st
                                           const StepIntervals& intervals,
                                           const Question& question) {
   const ParsedScenario parsed = parse_scenario(file, text, question.set);
-  require_kind(parsed.root, {ScenarioKind::run, ScenarioKind::jobs, ScenarioKind::rl},
+  require_kind(parsed.root,
+               {ScenarioKind::run, ScenarioKind::jobs, ScenarioKind::rl, ScenarioKind::queue},
                "no such key: the answer to a job, to several, or to a step of reinforcement "
-               "learning is asked for");
+               "learning is asked "
+               "for");
   ScenarioFile scenario = read_scenario_file(
       parsed, presets, {.profiles = question.profiles, .folding = question.folding});
   const WrittenScenario written = std::make_shared<const Json>(parsed.root.json());
   if (scenario.jobs) return of_jobs(*scenario.jobs, written, question);
+  if (scenario.queue) return of_queue(*scenario.queue, written, question);
   if (scenario.rl) return of_rl(*scenario.rl, written, question);
   return of_job(std::move(scenario), written, intervals, question);
 }
@@ -167,6 +182,8 @@ std::vector<FieldInfo> answer_fields(AnswerKind kind) {
       return shared_fields().infos();
     case AnswerKind::rl:
       return rl_fields().infos();
+    case AnswerKind::queue:
+      return queue_fields().infos();
   }
   out.push_back({.name = "claim",
                  .sentence = "A claim of the scenario, held against this answer.",

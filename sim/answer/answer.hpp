@@ -27,15 +27,16 @@ namespace lockstep {
 
 /// What a scenario is about, and so what its answer holds.
 enum class AnswerKind : std::uint8_t {
-  step,  ///< one training step
-  run,   ///< days to months of them, with failures and checkpoints ("run")
-  jobs,  ///< several jobs on one fabric ("jobs")
-  rl,    ///< a step of reinforcement learning ("rl")
+  step,   ///< one training step
+  run,    ///< days to months of them, with failures and checkpoints ("run")
+  jobs,   ///< several jobs on one fabric ("jobs")
+  rl,     ///< a step of reinforcement learning ("rl")
+  queue,  ///< many jobs under a scheduler ("queue")
 };
-/// "step", "run", "jobs", "rl".
+/// "step", "run", "jobs", "rl", "queue".
 std::string_view name_of(AnswerKind kind);
 inline constexpr AnswerKind kAnswerKinds[] = {AnswerKind::step, AnswerKind::run, AnswerKind::jobs,
-                                              AnswerKind::rl};
+                                              AnswerKind::rl, AnswerKind::queue};
 
 /// What is asked beside the scenario; options of `lockstep run` by the same names.
 struct Question {

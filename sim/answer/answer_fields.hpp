@@ -7,6 +7,7 @@
 #include "sim/answer/claim_check.hpp"
 #include "sim/answer/fields.hpp"
 #include "sim/answer/hash_answer.hpp"
+#include "sim/answer/queue_answer.hpp"
 #include "sim/answer/rl_answer.hpp"
 #include "sim/answer/shared_answer.hpp"
 #include "sim/answer/step_answer.hpp"
@@ -32,6 +33,7 @@ const FieldTable<RunResult>& step_fields();
 const FieldTable<CampaignResult>& campaign_fields();
 const FieldTable<SharedAnswer>& shared_fields();
 const FieldTable<RlAnswer>& rl_fields();
+const FieldTable<QueueAnswer>& queue_fields();
 
 const FieldTable<PredictionInterval>& interval_fields();
 const FieldTable<MemoryBreakdown>& memory_fields();

@@ -241,6 +241,43 @@ constexpr std::array kFormulas{
             "update_s training_gpus", kAgainstStep},
     Formula{"training_mfu_causal", "l", false, "the same with half of attention",
             "update_s training_gpus", kAgainstStep},
+    Formula{"gpus", "q", false, "GPUs of the cluster's nodes", ""},
+    Formula{"jobs", "q", false, "rows of the traces and drawn jobs", ""},
+    Formula{"ended", "q", false, "jobs whose end came within the simulated time",
+            "jobs simulated_s"},
+    Formula{"never_started", "q", false, "jobs that got no GPU within the simulated time",
+            "jobs simulated_s"},
+    Formula{"cut", "q", false, "ended jobs that run longer than their limit allows", "ended"},
+    Formula{"simulated_s", "q", false, "to the last end, or as long as the scenario says", ""},
+    Formula{"makespan_s", "q", false, "last end less first submission", "ended"},
+    Formula{"utilisation", "q", false,
+            "useful + starting + lost: GPU time that jobs held over that of the cluster",
+            "useful=waterfall.useful.share starting=waterfall.starting.share "
+            "lost=waterfall.lost.share"},
+    Formula{"useful_share", "q", true, "useful", "useful=waterfall.useful.share"},
+    Formula{"evictions", "q", false, "how often a job gave its GPUs to one before it in the order",
+            "jobs"},
+    Formula{"node_failures", "q", false, "exponential, drawn node by node at the given rate",
+            "gpus simulated_s"},
+    Formula{"backfilled", "q", false, "jobs that started in a pass of the backfill scheduler",
+            "jobs"},
+    Formula{"wait_mean_s", "q", false,
+            "mean over jobs that have started of the time between submission and end in which they "
+            "held no GPU",
+            "jobs never_started"},
+    Formula{"wait_p50_s", "q", false, "the least wait that half of the jobs do not exceed", "jobs"},
+    Formula{"wait_p90_s", "q", false, "the least wait that 90 % of the jobs do not exceed", "jobs"},
+    Formula{"wait_p99_s", "q", false, "the least wait that 99 % of the jobs do not exceed", "jobs"},
+    Formula{"completion_mean_s", "q", false, "mean over ended jobs of end less submission",
+            "ended"},
+    Formula{"completion_p99_s", "q", false, "the least that 99 % of the ended jobs do not exceed",
+            "ended"},
+    Formula{"slowdown_mean", "q", false,
+            "mean over ended jobs of completion over duration, of which 10 s count at least, and 1 "
+            "at least",
+            "ended"},
+    Formula{"slowdown_p99", "q", false, "the least that 99 % of the ended jobs do not exceed",
+            "ended"},
 };
 
 /// A recursive descent over "a + b * (c - 1)".
@@ -303,7 +340,7 @@ class Reader {
 };
 
 char letter_of(AnswerKind kind) {
-  constexpr std::string_view kLetters = "srjl";
+  constexpr std::string_view kLetters = "srjlq";
   return kLetters[static_cast<std::size_t>(kind)];
 }
 

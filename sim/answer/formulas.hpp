@@ -24,7 +24,8 @@ struct FormulaInput {
 
 struct Formula {
   std::string_view field;
-  /// Letters of the kinds of answers that it is for: "s" step, "r" run, "j" jobs, "l" rl.
+  /// Letters of the kinds of answers that it is for: "s" step, "r" run, "j" jobs, "l" rl,
+  /// "q" queue.
   std::string_view kinds;
   bool arithmetic;        ///< `text` is an expression over the inputs; else words
   std::string_view text;  ///< "tokens_per_step / step_s"

@@ -9,11 +9,22 @@
 namespace lockstep {
 namespace {
 
-constexpr std::array<std::string_view, 12> kFeatureNames{
-    "cluster.pools", "batch.micro_batches", "run",     "jobs",      "rl", "power", "cost", "price",
-    "training",      "stragglers",          "traffic", "collective"};
+constexpr std::array<std::string_view, 13> kFeatureNames{"cluster.pools",
+                                                         "batch.micro_batches",
+                                                         "run",
+                                                         "jobs",
+                                                         "rl",
+                                                         "queue",
+                                                         "power",
+                                                         "cost",
+                                                         "price",
+                                                         "training",
+                                                         "stragglers",
+                                                         "traffic",
+                                                         "collective"};
 
 constexpr std::string_view kOneStepOfEach = "each of \"jobs\" repeats one training step";
+constexpr std::string_view kManyJobs = "\"queue\" has jobs of its own, by their durations";
 constexpr std::string_view kNoJob = "only the network is simulated";
 
 constexpr std::array kFeatureConflicts{
@@ -37,6 +48,16 @@ constexpr std::array kFeatureConflicts{
     FeatureConflict{Feature::cost, Feature::jobs, "power is worked out of one job's timeline"},
     FeatureConflict{Feature::price, Feature::jobs, kOneStepOfEach},
     FeatureConflict{Feature::training, Feature::jobs, kOneStepOfEach},
+    FeatureConflict{Feature::pools, Feature::queue, "a queue is for nodes of one kind"},
+    FeatureConflict{Feature::run, Feature::queue, kManyJobs},
+    FeatureConflict{Feature::jobs, Feature::queue, kManyJobs},
+    FeatureConflict{Feature::rl, Feature::queue, kManyJobs},
+    FeatureConflict{Feature::power, Feature::queue, "what queued jobs draw is not modelled"},
+    FeatureConflict{Feature::cost, Feature::queue, "what queued jobs draw is not modelled"},
+    FeatureConflict{Feature::price, Feature::queue, kManyJobs},
+    FeatureConflict{Feature::training, Feature::queue, kManyJobs},
+    FeatureConflict{Feature::stragglers, Feature::queue, kManyJobs},
+    FeatureConflict{Feature::queue, Feature::traffic, kNoJob},
     FeatureConflict{Feature::jobs, Feature::traffic, kNoJob},
     FeatureConflict{Feature::rl, Feature::traffic, kNoJob},
     FeatureConflict{Feature::run, Feature::traffic, kNoJob},

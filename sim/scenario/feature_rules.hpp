@@ -17,6 +17,7 @@ enum class Feature : std::uint8_t {
   run,
   jobs,
   rl,
+  queue,
   power,
   cost,
   price,

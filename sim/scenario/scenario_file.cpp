@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "sim/scenario/read_queue.hpp"
 #include "sim/scenario/read_traffic.hpp"
 
 namespace lockstep {
@@ -13,6 +14,7 @@ namespace {
 constexpr std::array kKindKeys{std::pair{ScenarioKind::collective, std::string_view("collective")},
                                std::pair{ScenarioKind::traffic, std::string_view("traffic")},
                                std::pair{ScenarioKind::jobs, std::string_view("jobs")},
+                               std::pair{ScenarioKind::queue, std::string_view("queue")},
                                std::pair{ScenarioKind::rl, std::string_view("rl")},
                                std::pair{ScenarioKind::run, std::string_view("run")}};
 
@@ -62,6 +64,9 @@ ScenarioFile read_scenario_file(const ParsedScenario& parsed, const PresetStore&
     }
     case ScenarioKind::jobs:
       out.jobs = read_shared_scenario(parsed.root, presets, options.profiles);
+      break;
+    case ScenarioKind::queue:
+      out.queue = read_queue(parsed.root, presets);
       break;
     case ScenarioKind::rl: {
       ScenarioOptions of_rl = options;

@@ -12,6 +12,7 @@
 
 #include "models/base/json_cursor.hpp"
 #include "sim/scenario/preset_store.hpp"
+#include "sim/scenario/queue_spec.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/scenario/rl_spec.hpp"
 #include "sim/scenario/run_spec.hpp"
@@ -26,10 +27,11 @@ enum class ScenarioKind : std::uint8_t {
   run,         ///< days to months of them, with failures and checkpoints
   jobs,        ///< several jobs on one fabric
   rl,          ///< a step of reinforcement learning
+  queue,       ///< many jobs under a scheduler
   traffic,     ///< messages and collectives on a fabric
   collective,  ///< a collective at several sizes
 };
-/// "step", "run", "jobs", "rl", "traffic", "collective".
+/// "step", "run", "jobs", "rl", "queue", "traffic", "collective".
 std::string_view name_of(ScenarioKind kind);
 
 /// By the first of the keys that decide it; a step where there is none.
@@ -58,6 +60,7 @@ struct ScenarioFile {
   std::optional<RunSpec> run{};
   std::optional<RlScenario> rl{};
   std::optional<SharedScenario> jobs{};
+  std::optional<QueueSpec> queue{};
   std::optional<TrafficScenario> traffic{};
 };
 /// Throws InputError. A "collective" is not read here but by the study of it. Of the options `set`

@@ -20,4 +20,9 @@ inline bool has_real_files() {
   return !folder.empty() && std::filesystem::is_directory(folder);
 }
 
+inline bool has_real_file(const std::string& name) {
+  const std::string file = real_file(name);
+  return !file.empty() && std::filesystem::exists(file);
+}
+
 }  // namespace lockstep::test

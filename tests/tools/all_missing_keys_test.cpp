@@ -17,6 +17,7 @@
 #include "models/base/write_json.hpp"
 #include "sim/referee/referee_case.hpp"
 #include "sim/scenario/read_profile.hpp"
+#include "sim/scenario/read_queue.hpp"
 #include "sim/scenario/read_traffic.hpp"
 #include "sim/scenario/rl_spec.hpp"
 #include "sim/scenario/run_spec.hpp"
@@ -95,6 +96,9 @@ std::vector<Kind> kinds() {
   const auto traffic = [](const std::string& file, const std::string& text) {
     (void)read_traffic(JsonCursor::parse(file, text), presets());
   };
+  const auto queue = [](const std::string& file, const std::string& text) {
+    (void)read_queue(JsonCursor::parse(file, text), presets());
+  };
   const auto collective = [](const std::string& file, const std::string& text) {
     (void)run_collective_study(JsonCursor::parse(file, text), presets(), {});
   };
@@ -120,6 +124,7 @@ std::vector<Kind> kinds() {
       {"jobs", "scenarios/congestion/two-jobs-one-spine.json", shared},
       {"events", "scenarios/congestion/spine-dies.json", shared},
       {"rl", "scenarios/rl/grpo-llama3-8b-colocated.json", rl},
+      {"a queue", "scenarios/queue/research-cluster-easy.json", queue},
       {"rl with pools", "scenarios/rl/ppo-llama3-8b-pools.json", rl},
       {"traffic", "scenarios/comm/checkpoint-beside-rings.json", traffic},
       {"a collective", "scenarios/comm/allreduce-dgxh100.json", collective},

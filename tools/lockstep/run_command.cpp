@@ -24,6 +24,7 @@
 #include "tools/lockstep/draws/hash_draws.hpp"
 #include "tools/lockstep/perfetto_trace.hpp"
 #include "tools/lockstep/power_trace.hpp"
+#include "tools/lockstep/queue/run_queue.hpp"
 #include "tools/lockstep/report/assets.hpp"
 #include "tools/lockstep/report/step_page.hpp"
 #include "tools/lockstep/rl/run_rl.hpp"
@@ -84,7 +85,8 @@ constexpr std::array kRunOptions{
         "coloured by use, its stages, memory, inputs and sources, with --explain-fabric what holds "
         "transfers back, with --advise what would help; with --vary all points. Of a scenario with "
         "\"jobs\": who slowed whom, on which links and when. Of one with \"run\": where the time, "
-        "the FLOPs, the power and the money go, and which checkpoint interval is best.",
+        "the FLOPs, the power and the money go, and which checkpoint interval is best. Of one with "
+        "\"queue\": waits, the queue over time, and which job was where.",
         "--report run.html", PathUse::writes},
     kFoldOption,
     kUnfoldOption,
@@ -150,7 +152,7 @@ constexpr std::array kRunOptions{
                "-o result.json", PathUse::prints},
 };
 
-constexpr std::array<std::string_view, 16> kRunExamples{
+constexpr std::array<std::string_view, 17> kRunExamples{
     "lockstep run scenarios/llama3-405b-16k.json",
     "lockstep run --model llama3_70b --node dgx_h100 --nodes 64 -o my.json",
     "lockstep run --model llama2_70b --node dgx_h100 --set lora.rank=16",
@@ -169,6 +171,7 @@ constexpr std::array<std::string_view, 16> kRunExamples{
     "lockstep run scenarios/llama3-405b-54days.json --optimise run.checkpoint.interval",
     "lockstep run scenarios/congestion/two-jobs-one-spine.json --report congestion.html",
     "lockstep run scenarios/rl/grpo-llama3-8b-colocated.json",
+    "lockstep run scenarios/queue/slurm-recorded.json --report queue.html",
     "lockstep run tests/reference/training.json#mosaic-h100_80gb-amp_bf16-70b-s2048-g128-mb8",
 };
 
@@ -186,6 +189,9 @@ constexpr CommandSpec kRunSpec{
         "links that fail, and prints who slows whom, on which links.\n"
         "A scenario with \"rl\" is a step of reinforcement learning: rollout, scores, training,\n"
         "weights to the engine, on shared GPUs or on pools of their own.\n"
+        "A scenario with \"queue\" has many jobs under a scheduler: who waits for how long, and "
+        "where\n"
+        "the cluster's GPU time goes.\n"
         "A scenario with \"run\" goes on for days to months, with failures, checkpoints and\n"
         "restarts, and prints how much of the wall time advances training.\n"
         "ROWS.json#NAME is a row of published measurements (`lockstep validate` lists them): what\n"
@@ -217,7 +223,7 @@ void write_svg(const std::string& path, const RunResult& result) {
 struct SpecialOption {
   std::string_view name;
   std::string_view wanted;  ///< which scenarios they are for
-  bool of_step, of_jobs, of_run, of_rl;
+  bool of_step, of_jobs, of_run, of_rl, of_queue;
 
   [[nodiscard]] bool is_of(ScenarioKind kind) const {
     switch (kind) {
@@ -225,6 +231,8 @@ struct SpecialOption {
         return of_jobs;
       case ScenarioKind::rl:
         return of_rl;
+      case ScenarioKind::queue:
+        return of_queue;
       case ScenarioKind::run:
         return of_run;
       default:
@@ -235,20 +243,20 @@ struct SpecialOption {
 constexpr std::string_view kOneStep = "of one step", kOneJob = "without \"jobs\"",
                            kRunOnly = "with \"run\"";
 constexpr std::array kSpecialOptions{
-    SpecialOption{"trace", kOneStep, true, false, false, false},
-    SpecialOption{"svg", kOneStep, true, false, false, false},
-    SpecialOption{"fold", kOneJob, true, false, true, false},
-    SpecialOption{"unfold", kOneJob, true, false, true, false},
-    SpecialOption{"chakra", kOneStep, true, false, false, false},
-    SpecialOption{"goal", kOneStep, true, false, false, false},
-    SpecialOption{"power-trace", kOneJob, true, false, true, false},
-    SpecialOption{"report", "", true, true, true, true},
-    SpecialOption{"trajectories", kRunOnly, false, false, true, false},
-    SpecialOption{"optimise", kRunOnly, false, false, true, false},
-    SpecialOption{"vary", "", true, true, true, true},
-    SpecialOption{"advise", kOneStep, true, false, false, false},
-    SpecialOption{"jitter", kOneStep, true, false, false, false},
-    SpecialOption{"jobs", kRunOnly, false, false, true, false}};
+    SpecialOption{"trace", kOneStep, true, false, false, false, false},
+    SpecialOption{"svg", kOneStep, true, false, false, false, false},
+    SpecialOption{"fold", kOneJob, true, false, true, false, false},
+    SpecialOption{"unfold", kOneJob, true, false, true, false, false},
+    SpecialOption{"chakra", kOneStep, true, false, false, false, false},
+    SpecialOption{"goal", kOneStep, true, false, false, false, false},
+    SpecialOption{"power-trace", kOneJob, true, false, true, false, false},
+    SpecialOption{"report", "", true, true, true, true, true},
+    SpecialOption{"trajectories", kRunOnly, false, false, true, false, false},
+    SpecialOption{"optimise", kRunOnly, false, false, true, false, false},
+    SpecialOption{"vary", "", true, true, true, true, true},
+    SpecialOption{"advise", kOneStep, true, false, false, false, false},
+    SpecialOption{"jitter", kOneStep, true, false, false, false, false},
+    SpecialOption{"jobs", kRunOnly, false, false, true, false, false}};
 
 void check_options(const ParsedOptions& options, const ParsedScenario& parsed) {
   for (const SpecialOption& option : kSpecialOptions) {
@@ -397,7 +405,8 @@ Exit answer_run(const std::string& path, const std::string& text, const ParsedOp
   const PresetStore presets(options.all("presets"));
   const ParsedScenario parsed = parse_scenario(path, text, changes_of(options));
   check_options(options, parsed);
-  require_kind(parsed.root, {ScenarioKind::run, ScenarioKind::jobs, ScenarioKind::rl},
+  require_kind(parsed.root,
+               {ScenarioKind::run, ScenarioKind::jobs, ScenarioKind::rl, ScenarioKind::queue},
                "no such key: lockstep comm simulates traffic and collectives");
   if (options.has("vary") && parsed.kind != ScenarioKind::run) {
     return run_varied(path, [&](const auto&) { return text; }, presets, options, console);
@@ -415,6 +424,7 @@ Exit answer_run(const std::string& path, const std::string& text, const ParsedOp
   const WrittenScenario written =
       std::make_shared<const nlohmann::ordered_json>(parsed.root.json());
   if (file.jobs) return run_shared(*file.jobs, written, options, console);
+  if (file.queue) return run_queue(*file.queue, written, options, console);
   if (file.rl) return run_rl(*file.rl, written, options, console);
   const AnswerOptions wanted{.format = options.choice("format", kFormats),
                              .assertions = parse_assertions(options.all("assert"))};

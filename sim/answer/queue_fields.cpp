@@ -1,0 +1,198 @@
+#include <array>
+#include <optional>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "sim/answer/answer_fields.hpp"
+
+namespace lockstep {
+namespace {
+
+using Queue = QueueAnswer;
+
+double in_seconds(RunTime time) { return to_seconds(time).base_units(); }
+
+/// {"useful": {"gpu_hours", "share"}, ...}.
+Value queue_bucket_values(const Queue& a) {
+  const std::array<double, kQueueBuckets> shares = queue_shares(a);
+  Value::Object out;
+  for (std::size_t b = 0; b < kQueueBuckets; ++b) {
+    out.emplace_back(
+        std::string(kQueueBucketNames[b]),
+        Value::Object{{"gpu_hours", a.result.books[b].gpu_hours()}, {"share", shares[b]}});
+  }
+  return out;
+}
+
+const FieldTable<QueueSpread>& spread_fields() {
+  static const FieldTable<QueueSpread> fields =
+      FieldTable<QueueSpread>()
+          .add("mean", Better::less, "Mean.", [](const QueueSpread& s) { return s.mean; })
+          .add("p50", Better::less, "Median.", [](const QueueSpread& s) { return s.p50; })
+          .add("p90", Better::less, "Nine of ten are not above.",
+               [](const QueueSpread& s) { return s.p90; })
+          .add("p99", Better::less, "99 of 100 are not above.",
+               [](const QueueSpread& s) { return s.p99; })
+          .add("most", Better::less, "The largest.", [](const QueueSpread& s) { return s.most; });
+  return fields;
+}
+
+const FieldTable<QueueGroup>& queue_group_fields() {
+  using Of = QueueGroup;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("name", "Which they are.", [](const Of& g) { return g.name; })
+          .add("jobs", "How many.", [](const Of& g) { return g.jobs; })
+          .add("ended", "How many of them have ended.", [](const Of& g) { return g.ended; })
+          .add("gpu_hours", "GPU hours that they held.", [](const Of& g) { return g.gpu_hours; })
+          .object("wait_s", "Time in which a job that has started held nothing.", spread_fields(),
+                  [](const Of& g) { return g.wait_s; })
+          .object("completion_s", "From the submission of a job that has ended to its end.",
+                  spread_fields(), [](const Of& g) { return g.completion_s; })
+          .object("slowdown",
+                  "Completion over duration, of which 10 s count at least (bounded slowdown).",
+                  spread_fields(), [](const Of& g) { return g.slowdown; });
+  return fields;
+}
+
+const FieldTable<RecordedQueue>& recorded_fields() {
+  using Of = RecordedQueue;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("jobs", "Jobs with a recorded start.", [](const Of& r) { return r.jobs; })
+          .add("mean_wait_s", "Mean wait as recorded.", [](const Of& r) { return r.mean_wait_s; })
+          .add("simulated_mean_wait_s", "Mean wait of the same jobs here.",
+               [](const Of& r) { return r.simulated_mean_wait_s; })
+          .add("wait_error", "Relative error of that.",
+               [](const Of& r) -> std::optional<double> {
+                 if (r.mean_wait_s <= 0) return std::nullopt;
+                 return r.simulated_mean_wait_s / r.mean_wait_s - 1;
+               })
+          .add("median_gap_s", Better::less, "Between the two starts of a job, the median.",
+               [](const Of& r) { return r.median_gap_s; })
+          .add("largest_gap_s", Better::less, "The largest of them.",
+               [](const Of& r) { return r.most_gap_s; })
+          .add("with_nodes", "Jobs whose nodes were recorded.",
+               [](const Of& r) { return r.with_nodes; })
+          .add("same_nodes", Better::more, "Those of them that got the same nodes here.",
+               [](const Of& r) { return r.same_nodes; })
+          .add("inverted_pairs", Better::less, "Share of pairs that started in the other order.",
+               [](const Of& r) { return r.inverted_pairs; });
+  return fields;
+}
+
+void add_waits(FieldTable<Queue>& fields) {
+  const auto of = [](double QueueSpread::* which, QueueSpread QueueGroup::* spread) {
+    return [which, spread](const Queue& a) { return a.summary.all.*spread.*which; };
+  };
+  fields
+      .add("wait_mean_s", Better::less, "Mean time in which a job that has started held nothing.",
+           of(&QueueSpread::mean, &QueueGroup::wait_s))
+      .add("wait_p50_s", Better::less, "Its median.", of(&QueueSpread::p50, &QueueGroup::wait_s))
+      .add("wait_p90_s", Better::less, "Nine of ten jobs wait no longer.",
+           of(&QueueSpread::p90, &QueueGroup::wait_s))
+      .add("wait_p99_s", Better::less, "99 of 100 jobs wait no longer.",
+           of(&QueueSpread::p99, &QueueGroup::wait_s))
+      .add("completion_mean_s", Better::less,
+           "Mean time from the submission of a job that has ended to its end.",
+           of(&QueueSpread::mean, &QueueGroup::completion_s))
+      .add("completion_p99_s", Better::less, "99 of 100 jobs take no longer.",
+           of(&QueueSpread::p99, &QueueGroup::completion_s))
+      .add("slowdown_mean", Better::less,
+           "Mean of completion over duration, of which 10 s count at least.",
+           of(&QueueSpread::mean, &QueueGroup::slowdown))
+      .add("slowdown_p99", Better::less, "99 of 100 jobs are slowed no more.",
+           of(&QueueSpread::p99, &QueueGroup::slowdown));
+}
+
+void add_counts(FieldTable<Queue>& fields) {
+  fields
+      .add("jobs", "Jobs that the scenario submits.",
+           [](const Queue& a) { return a.spec.jobs.size(); })
+      .add("ended", Better::more, "Jobs that have ended.",
+           [](const Queue& a) { return a.summary.all.ended; })
+      .add("never_started", Better::less, "Jobs that have not started.",
+           [](const Queue& a) { return a.summary.never_started; })
+      .add("cut", Better::less, "Jobs that their time limit ended.",
+           [](const Queue& a) { return a.summary.cut; })
+      .add("simulated_s", "Time that was simulated.",
+           [](const Queue& a) { return in_seconds(a.result.end); })
+      .add("makespan_s", Better::less, "From the first submission to the last end.",
+           [](const Queue& a) { return a.summary.makespan_s; })
+      .add("utilisation", Better::more, "Share of the cluster's GPU time that jobs held.",
+           [](const Queue& a) { return a.summary.utilisation; })
+      .add("useful_share", Better::more, "Share of it that went into work that lasts.",
+           [](const Queue& a) { return queue_shares(a)[0]; })
+      .add("evictions", Better::less, "How often a job had to go for another.",
+           [](const Queue& a) { return a.result.evictions; })
+      .add("node_failures", Better::less, "How often a node broke.",
+           [](const Queue& a) { return a.result.node_failures; })
+      .add("backfilled", "Jobs that Slurm's backfill scheduler started; with it only.",
+           [](const Queue& a) -> std::optional<int> {
+             if (a.spec.admission != QueueAdmission::slurm) return std::nullopt;
+             return a.result.backfilled;
+           });
+}
+
+}  // namespace
+
+std::array<double, kQueueBuckets> queue_shares(const QueueAnswer& answer) {
+  std::array<double, kQueueBuckets> out{};
+  GpuTime all;
+  for (const GpuTime& bucket : answer.result.books) all += bucket;
+  if (all <= GpuTime()) return out;
+  for (std::size_t b = 0; b < kQueueBuckets; ++b) {
+    out[b] = answer.result.books[b].gpu_seconds() / all.gpu_seconds();
+  }
+  return out;
+}
+
+const FieldTable<QueueAnswer>& queue_fields() {
+  static const FieldTable<Queue> fields = [] {
+    FieldTable<Queue> out;
+    add_head(out, "queue");
+    out.add("file", "The scenario's file.", [](const Queue& a) { return a.spec.file; })
+        .add(
+            "order", "Who comes first.",
+            [](const Queue& a) { return kQueueOrderNames[static_cast<std::size_t>(a.spec.order)]; })
+        .add("admission", "What happens behind a job that cannot start.",
+             [](const Queue& a) {
+               return kAdmissionNames[static_cast<std::size_t>(a.spec.admission)];
+             })
+        .add("preemption", "Who has to go for whom.",
+             [](const Queue& a) {
+               return kPreemptionNames[static_cast<std::size_t>(a.spec.preemption.mode)];
+             })
+        .add("gpus", "GPUs of the cluster.", [](const Queue& a) { return a.spec.cluster.gpus(); });
+    add_counts(out);
+    add_waits(out);
+    out.add("waterfall", "Where the cluster's GPU time goes; the shares add up to 1.",
+            queue_bucket_values)
+        .object("all", "All jobs.", queue_group_fields(),
+                [](const Queue& a) { return a.summary.all; })
+        .list("by_gpus", "Jobs by their width in GPUs.", queue_group_fields(),
+              [](const Queue& a) -> const auto& { return a.summary.by_gpus; })
+        .list_if_any("by_account", "Jobs by account, where there are several.",
+                     queue_group_fields(),
+                     [](const Queue& a) -> const auto& { return a.summary.by_account; })
+        .list_if_any("by_user", "Jobs by user, where there are several.", queue_group_fields(),
+                     [](const Queue& a) -> const auto& { return a.summary.by_user; })
+        .list_if_any("by_partition", "Jobs by partition, where there are several.",
+                     queue_group_fields(),
+                     [](const Queue& a) -> const auto& { return a.summary.by_partition; })
+        .object("recorded", "What a real scheduler made of the same jobs, beside this.",
+                recorded_fields(), [](const Queue& a) -> const auto& { return a.summary.recorded; })
+        .add("assumptions", "What was assumed where the scenario says nothing.",
+             [](const Queue& a) { return a.spec.assumptions; });
+    add_written(out, [](const Queue& a) -> const WrittenScenario& { return a.written; });
+    return out;
+  }();
+  return fields;
+}
+
+nlohmann::ordered_json queue_json(const QueueAnswer& answer) {
+  return Value(queue_fields().values(answer)).json();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,172 @@
+// `lockstep run` of scenarios with "queue", and what other commands say to them.
+#include <doctest/doctest.h>
+#include <filesystem>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "models/base/text_file.hpp"
+#include "sim/answer/answer.hpp"
+#include "tests/support/presets.hpp"
+#include "tests/support/real_files.hpp"
+#include "tests/support/temporary_folder.hpp"
+#include "tests/tools/ran.hpp"
+
+namespace lockstep {
+namespace {
+
+using test::lockstep_with;
+using test::Ran;
+
+const std::string kQueues = LOCKSTEP_SOURCE_DIR "/scenarios/queue/";
+const std::string kRecorded = kQueues + "slurm-recorded.json";
+const std::string kMuri = kQueues + "muri-trace3-srtf.json";
+
+nlohmann::json queue_answer(std::vector<std::string> args) {
+  args.insert(args.begin(), "run");
+  args.insert(args.end(), {"--format", "json"});
+  const Ran ran = lockstep_with(args);
+  REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+  return nlohmann::json::parse(ran.out);
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::istringstream in(text);
+  std::vector<std::string> out;
+  for (std::string line; std::getline(in, line);) out.push_back(line);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("lockstep run: a queue as Slurm ran it, on the nodes and at the times that it chose") {
+  const nlohmann::json answer = queue_answer({kRecorded});
+  CHECK(answer["kind"] == "queue");
+  const nlohmann::json& recorded = answer["recorded"];
+  CHECK(recorded["same_nodes"] == 100);
+  CHECK(recorded["largest_gap_s"].get<double>() <= 10);
+  CHECK(std::abs(recorded["wait_error"].get<double>()) < 0.005);
+  CHECK(recorded["inverted_pairs"] == 0);
+  double shares = 0;
+  for (const auto& bucket : answer["waterfall"]) shares += bucket["share"].get<double>();
+  CHECK(shares == doctest::Approx(1));
+}
+
+TEST_CASE("lockstep run: a queue of which Slurm backfilled 60 of 100 jobs") {
+  const nlohmann::json answer = queue_answer({kRecorded, "--set", "queue.order=fifo", "--set",
+                                              "queue.jobs.0.trace.file=slurm_backfill_x20.csv",
+                                              "--set", "queue.slurm.opens=60 s"});
+  // The controller's own computing time moves its passes, and with them half of the nodes.
+  CHECK(std::abs(answer["recorded"]["wait_error"].get<double>()) < 0.03);
+  CHECK(answer["recorded"]["inverted_pairs"].get<double>() < 0.06);
+  CHECK(answer["backfilled"].get<int>() >= 50);
+  CHECK(answer["backfilled"].get<int>() <= 70);
+}
+
+TEST_CASE("lockstep run: Muri's published averages, to all their digits" *
+          doctest::skip(!test::has_real_file("scheduling/muri_trace3.csv.gz"))) {
+  struct Published {
+    const char* trace;
+    const char* order;
+    double mean_s;
+  };
+  for (const auto& [trace, order, mean_s] :
+       {Published{"1", "srtf", 1'370'603.198}, Published{"3", "srtf", 193'081.796},
+        Published{"4", "srtf", 581'982.900}, Published{"1", "srsf", 980'140.570},
+        Published{"3", "srsf", 185'021.880}, Published{"4", "srsf", 487'167.169},
+        Published{"1_all_at_once", "srtf", 2'303'543.816},
+        Published{"3_all_at_once", "srtf", 844'394.780},
+        Published{"4_all_at_once", "srtf", 1'430'856.446},
+        Published{"1_all_at_once", "srsf", 1'801'859.995},
+        Published{"3_all_at_once", "srsf", 798'057.683},
+        Published{"4_all_at_once", "srsf", 1'218'501.968}}) {
+    CAPTURE(trace);
+    CAPTURE(order);
+    const std::string file = std::string("scheduling/muri_trace") + trace + ".csv.gz";
+    const nlohmann::json answer = queue_answer({kMuri, "--set", std::string("queue.order=") + order,
+                                                "--set", "queue.jobs.0.trace.file=" + file});
+    CHECK(std::abs(answer["completion_mean_s"].get<double>() - mean_s) < 0.00051);
+  }
+}
+
+TEST_CASE("lockstep run: SRTF on a real cluster of 64 GPUs, as it was measured" *
+          doctest::skip(!test::has_real_file("scheduling/muri_cluster_jobs.csv.gz"))) {
+  const nlohmann::json answer =
+      queue_answer({kMuri, "--set", "queue.jobs.0.trace.file=scheduling/muri_cluster_jobs.csv.gz"});
+  CHECK(answer["completion_mean_s"].get<double>() == doctest::Approx(249'140).epsilon(0.01));
+}
+
+TEST_CASE("lockstep run: a queue in every format") {
+  const Ran table = lockstep_with({"run", kRecorded});
+  for (const char* text :
+       {"100 jobs on 128 GPUs", "Wait", "Recorded", "the same nodes for 100 of 100",
+        "Where the cluster's GPU time goes", "mean slowdown", "assumed:"}) {
+    CAPTURE(text);
+    CHECK(table.out.find(text) != std::string::npos);
+  }
+  const std::vector<std::string> rows =
+      lines_of(lockstep_with({"run", kRecorded, "--format", "csv"}).out);
+  REQUIRE(rows.size() == 101);
+  CHECK(rows[0].starts_with("job,user,account,partition,gpus,submit_s,start_s,end_s,wait_s"));
+  CHECK(rows[1].find("n[") != std::string::npos);
+  CHECK(lockstep_with({"run", kRecorded, "--assert", "utilisation>=0.9"}).exit ==
+        Exit::assertion_missed);
+  CHECK(lockstep_with({"run", kRecorded, "--assert", "utilisation>=0.8"}).exit == Exit::ok);
+  const Ran varied = lockstep_with(
+      {"run", kRecorded, "--vary", "queue.admission=slurm,best_effort", "--format", "csv"});
+  CHECK_MESSAGE(lines_of(varied.out).size() == 3, varied.err);
+}
+
+TEST_CASE("lockstep run: a queue's page has its waits, its GPU time and its jobs by node") {
+  const test::TemporaryFolder folder;
+  const std::string file = folder.path() + "/queue.html";
+  const Ran ran = lockstep_with({"run", kRecorded, "--report", file});
+  REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+  const std::string page = read_text_file(file);
+  for (const char* text : {"A job waits", "Where the GPU time goes", "Jobs that wait",
+                           "Jobs by node", "Against what was recorded", "Who waits longest"}) {
+    CAPTURE(text);
+    CHECK(page.find(text) != std::string::npos);
+  }
+}
+
+TEST_CASE("lockstep run: drawn jobs stand in for a trace that is not at hand, and it says so") {
+  const Ran ran = lockstep_with(
+      {"run", kMuri, "--set", "queue.jobs.0.trace.file=not-here/muri.csv", "--format", "json"});
+  REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+  const nlohmann::json answer = nlohmann::json::parse(ran.out);
+  CHECK(answer["jobs"] == 992);
+  CHECK(answer["assumptions"].dump().find("992 drawn ones stand in") != std::string::npos);
+}
+
+TEST_CASE("scenarios with \"queue\": options and commands about other things say so") {
+  for (const char* option : {"--unfold", "--trace=x.json", "--trajectories=3", "--advise"}) {
+    CAPTURE(option);
+    const Ran ran = lockstep_with({"run", kRecorded, option});
+    CHECK(ran.exit == Exit::bad_input);
+    CHECK(ran.err.find("has \"queue\"") != std::string::npos);
+  }
+  for (const std::vector<std::string>& args :
+       {std::vector<std::string>{"tune", kRecorded}, {"comm", kRecorded}}) {
+    const Ran ran = lockstep_with(args);
+    CAPTURE(args[0]);
+    CHECK(ran.exit == Exit::bad_input);
+    CHECK(ran.err.find("#/queue") != std::string::npos);
+  }
+}
+
+TEST_CASE("answer: a queue's numbers by name, the same from the library as from the program") {
+  const ScenarioAnswer answer = answer_scenario(kRecorded, test::presets());
+  CHECK(answer.kind() == AnswerKind::queue);
+  CHECK(answer.number("waterfall.useful.share").value() ==
+        doctest::Approx(answer.number("useful_share").value()));
+  CHECK(answer.number("by_gpus.1.wait_s.mean").has_value());
+  CHECK(answer.keeps("wait_mean_s<3600"));
+  nlohmann::json printed = queue_answer({kRecorded});
+  printed.erase("lockstep_version");
+  CHECK(printed == nlohmann::json::parse(answer.json().dump()));
+}
+
+}  // namespace lockstep

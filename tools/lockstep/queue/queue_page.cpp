@@ -1,0 +1,265 @@
+#include "tools/lockstep/queue/queue_page.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "models/base/number_text.hpp"
+#include "tools/lockstep/queue/queue_gantt.hpp"
+#include "tools/lockstep/report/assets.hpp"
+#include "tools/lockstep/report/chart_kit.hpp"
+#include "tools/lockstep/report/chart_options.hpp"
+#include "tools/lockstep/report/input_tables.hpp"
+#include "tools/lockstep/report/page.hpp"
+#include "tools/lockstep/report/page_numbers.hpp"
+
+namespace lockstep {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kFirstRows = 12;
+constexpr std::size_t kLongestWaits = 20;
+
+std::string count_text(std::size_t count) { return grouped(static_cast<double>(count)); }
+
+void add_queue_headline(Page& page, const QueueAnswer& a) {
+  const QueueSummary& s = a.summary;
+  Html words = escaped("A job waits ") + strong(page_duration(s.all.wait_s.mean)) +
+               escaped(" on average, one in a hundred longer than ") +
+               strong(page_duration(s.all.wait_s.p99)) + escaped(". Jobs hold ") +
+               strong(page_percent(s.utilisation, 1)) + escaped(" of the GPU time.");
+  if (a.result.stopped) words += escaped(" The simulation was interrupted: all is of before.");
+  page.headline(words);
+  std::vector<PageFigure> figures{
+      {.value = page_duration(s.all.wait_s.mean), .label = "mean wait"},
+      {.value = page_duration(s.all.wait_s.p50), .label = "median wait"},
+      {.value = page_duration(s.all.completion_s.mean), .label = "mean completion time"},
+      {.value = page_percent(s.utilisation, 1), .label = "of the GPU time held"},
+      {.value = count_text(s.all.ended),
+       .label = fmt::format("of {} jobs ended", count_text(s.all.jobs))}};
+  if (a.result.evictions > 0) {
+    figures.push_back(
+        {.value = grouped(static_cast<double>(a.result.evictions)), .label = "evictions"});
+  }
+  if (a.result.node_failures > 0) {
+    figures.push_back(
+        {.value = grouped(static_cast<double>(a.result.node_failures)), .label = "node failures"});
+  }
+  page.figures(figures);
+}
+
+void add_queue_buckets(Page& page, const QueueAnswer& a) {
+  constexpr std::array<std::string_view, kQueueBuckets> kWords{
+      "work that lasts",
+      "held by a job that restarts or was placed anew",
+      "work that an eviction or a failure threw away",
+      "free while jobs wait: none fits, or the order, a quota or a reservation holds them",
+      "free while nobody waits",
+      "in repair"};
+  const std::array<double, kQueueBuckets> shares = queue_shares(a);
+  const double longest = std::max(*std::ranges::max_element(shares), 1e-12);
+  PageTable table{.columns = {{.title = "GPU time"},
+                              {.title = "of all", .numeric = true},
+                              {.title = "GPU hours", .numeric = true},
+                              {.title = "What it is"}}};
+  for (std::size_t b = 0; b < kQueueBuckets; ++b) {
+    if (shares[b] <= 0) continue;
+    const double hours = a.result.books[b].gpu_hours();
+    table.rows.push_back(
+        {PageCell::text(kQueueBucketNames[b]),
+         {.content = with_bar(page_percent(shares[b], 1), shares[b] / longest), .sort = shares[b]},
+         PageCell::number(grouped(hours), hours),
+         PageCell::text(kWords[b])});
+  }
+  page.section("Where the GPU time goes",
+               fmt::format("{} GPUs over {}.", grouped(a.spec.cluster.gpus()),
+                           page_duration(to_seconds(a.result.end).base_units())));
+  page.table(table);
+}
+
+json series_line(const std::string& name, const std::string& colour, bool filled,
+                 const std::vector<double>& values, double bin, double end) {
+  json points = json::array();
+  for (std::size_t b = 0; b < values.size(); ++b) {
+    points.push_back({four_digits(static_cast<double>(b) * bin), four_digits(values[b])});
+  }
+  if (!values.empty()) points.push_back({four_digits(end), four_digits(values.back())});
+  json out{{"type", "line"},
+           {"name", name},
+           {"step", "end"},
+           {"showSymbol", false},
+           {"lineStyle", {{"width", 1.5}, {"color", colour}}},
+           {"itemStyle", {{"color", colour}}},
+           {"data", points}};
+  if (filled) out["areaStyle"] = {{"color", colour}, {"opacity", 0.15}};
+  return out;
+}
+
+struct SeriesChart {
+  std::string title, about, unit;
+  std::vector<std::pair<std::string, const std::vector<double>*>> lines;
+  double most = 0;  ///< of the axis; 0: as the values go
+};
+
+void add_series(Page& page, const QueueAnswer& a, const SeriesChart& chart) {
+  const double end_s = to_seconds(a.result.end).base_units();
+  const AxisUnit unit = long_time_unit(end_s);
+  json series = json::array();
+  for (std::size_t i = 0; i < chart.lines.size(); ++i) {
+    const auto& [name, values] = chart.lines[i];
+    series.push_back(series_line(name, chart_colour(i), i == 0, *values,
+                                 a.result.series.bin_s / unit.size, end_s / unit.size));
+  }
+  json axis{{"type", "value"}, {"min", 0}, {"name", chart.unit}};
+  if (chart.most > 0) axis["max"] = chart.most;
+  page.chart({.title = chart.title,
+              .about = chart.about,
+              .summary = chart.title + " over time, as lines.",
+              .height_px = 240},
+             {{"grid", plot_grid(34, 4)},
+              {"legend", {{"top", 0}}},
+              {"tooltip", {{"trigger", "axis"}}},
+              {"xAxis", time_axis(end_s / unit.size, unit.name)},
+              {"yAxis", axis},
+              {"series", series}});
+}
+
+void add_over_time(Page& page, const QueueAnswer& a) {
+  const QueueSeries& s = a.result.series;
+  if (s.held_gpus.empty()) return;
+  page.section("Over time", fmt::format("Means over {}.", page_duration(s.bin_s)));
+  SeriesChart held{.title = "GPUs held",
+                   .about = "By running jobs, of those that the cluster has.",
+                   .unit = "GPUs",
+                   .lines = {{"held", &s.held_gpus}},
+                   .most = static_cast<double>(a.spec.cluster.gpus())};
+  if (a.result.node_failures > 0) held.lines.emplace_back("in repair", &s.broken_gpus);
+  add_series(page, a, held);
+  add_series(page, a,
+             {.title = "Jobs that wait",
+              .about = {},
+              .unit = "jobs",
+              .lines = {{"jobs", &s.waiting_jobs}}});
+  add_series(page, a,
+             {.title = "GPUs that they ask for",
+              .about = {},
+              .unit = "GPUs",
+              .lines = {{"GPUs", &s.waiting_gpus}}});
+}
+
+void add_groups(Page& page, std::string_view title, const std::vector<QueueGroup>& groups) {
+  if (groups.size() < 2) return;
+  const auto duration = [](double seconds) {
+    return PageCell::number(page_duration(seconds), seconds);
+  };
+  PageTable table{.columns = {{.title = std::string(title)},
+                              {.title = "Jobs", .numeric = true},
+                              {.title = "GPU hours", .numeric = true},
+                              {.title = "Mean wait", .numeric = true},
+                              {.title = "Median", .numeric = true},
+                              {.title = "90 %", .numeric = true},
+                              {.title = "Longest", .numeric = true},
+                              {.title = "Mean completion", .numeric = true},
+                              {.title = "Mean slowdown",
+                               .numeric = true,
+                               .about = "completion over duration, of which 10 s count at least"}},
+                  .first_rows = kFirstRows};
+  for (const QueueGroup& g : groups) {
+    table.rows.push_back({PageCell::text(g.name),
+                          PageCell::number(count_text(g.jobs), static_cast<double>(g.jobs)),
+                          PageCell::number(grouped(g.gpu_hours), g.gpu_hours),
+                          duration(g.wait_s.mean), duration(g.wait_s.p50), duration(g.wait_s.p90),
+                          duration(g.wait_s.most), duration(g.completion_s.mean),
+                          PageCell::number(significant(g.slowdown.mean), g.slowdown.mean)});
+  }
+  page.section(fmt::format("By {}", title));
+  page.table(table);
+}
+
+void add_recorded(Page& page, const QueueAnswer& a) {
+  if (!a.summary.recorded) return;
+  const RecordedQueue& r = *a.summary.recorded;
+  PageTable table{.columns = {{.title = "What"}, {.title = "Here", .numeric = true}}};
+  const auto add = [&](const char* what, const std::string& value) {
+    table.rows.push_back({PageCell::text(what), PageCell::text(value)});
+  };
+  add("Jobs with a recorded start", count_text(r.jobs));
+  add("Mean wait as recorded", page_duration(r.mean_wait_s));
+  add("Mean wait as simulated", page_duration(r.simulated_mean_wait_s));
+  add("Starts of a job apart, median", page_duration(r.median_gap_s));
+  add("The same, at most", page_duration(r.most_gap_s));
+  if (r.with_nodes > 0) {
+    add("Jobs on the same nodes",
+        fmt::format("{} of {}", count_text(r.same_nodes), count_text(r.with_nodes)));
+  }
+  page.section("Against what was recorded",
+               "What a real scheduler made of the same jobs, beside this simulation.");
+  page.table(table);
+}
+
+void add_longest_waits(Page& page, const QueueAnswer& a) {
+  std::vector<std::size_t> order;
+  for (std::size_t j = 0; j < a.result.jobs.size(); ++j) {
+    if (a.result.jobs[j].waited > 0) order.push_back(j);
+  }
+  const std::size_t shown = std::min(order.size(), kLongestWaits);
+  std::ranges::partial_sort(order, order.begin() + static_cast<std::ptrdiff_t>(shown),
+                            [&](std::size_t x, std::size_t y) {
+                              const RunTime of_x = a.result.jobs[x].waited;
+                              const RunTime of_y = a.result.jobs[y].waited;
+                              return of_x != of_y ? of_x > of_y : x < y;
+                            });
+  if (shown == 0) return;
+  PageTable table{.columns = {{.title = "Job"},
+                              {.title = "GPUs", .numeric = true},
+                              {.title = "Waited", .numeric = true},
+                              {.title = "Submitted", .numeric = true},
+                              {.title = "Duration", .numeric = true},
+                              {.title = "Evicted", .numeric = true}},
+                  .first_rows = kFirstRows};
+  for (std::size_t i = 0; i < shown; ++i) {
+    const QueueJob& job = a.spec.jobs[order[i]];
+    const JobOutcome& of = a.result.jobs[order[i]];
+    const auto cell = [](RunTime time) {
+      const double seconds = to_seconds(time).base_units();
+      return PageCell::number(page_duration(seconds), seconds);
+    };
+    table.rows.push_back({PageCell::text(a.spec.job_name(order[i])),
+                          PageCell::number(grouped(job.gpus), job.gpus), cell(of.waited),
+                          cell(job.submit), cell(job.runs),
+                          PageCell::number(grouped(of.evictions), of.evictions)});
+  }
+  page.section("Who waits longest");
+  page.table(table);
+}
+
+}  // namespace
+
+std::string queue_page(const QueueAnswer& a) {
+  Page page("Queue",
+            fmt::format("{} on {}", counted(static_cast<double>(a.spec.jobs.size()), "job"),
+                        counted(a.spec.cluster.gpus(), "GPU")));
+  if (!a.spec.about.empty()) page.about(a.spec.about);
+  add_queue_headline(page, a);
+  add_queue_buckets(page, a);
+  add_over_time(page, a);
+  add_queue_gantt(page, a);
+  add_groups(page, "GPUs", a.summary.by_gpus);
+  add_groups(page, "account", a.summary.by_account);
+  add_groups(page, "user", a.summary.by_user);
+  add_groups(page, "partition", a.summary.by_partition);
+  add_recorded(page, a);
+  add_longest_waits(page, a);
+  add_inputs(page, a.written);
+  if (!a.spec.assumptions.empty()) {
+    page.section("Assumed");
+    page.list(a.spec.assumptions);
+  }
+  page.foot(fmt::format("Scenario: {}.", a.spec.file));
+  return page.html(chart_library());
+}
+
+}  // namespace lockstep

@@ -1,0 +1,228 @@
+#include "tools/lockstep/queue/run_queue.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <ostream>
+#include <unordered_map>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "models/base/number_text.hpp"
+#include "sim/scenario/host_list.hpp"
+#include "tools/console/assertion.hpp"
+#include "tools/console/interrupt.hpp"
+#include "tools/console/progress.hpp"
+#include "tools/console/table.hpp"
+#include "tools/lockstep/queue/queue_page.hpp"
+#include "tools/lockstep/report/assets.hpp"
+
+namespace lockstep {
+namespace {
+
+using Align = TextTable::Align;
+
+constexpr int kQueueLabels = 18;
+constexpr int kQueueBar = 34;
+constexpr std::size_t kMostGroupRows = 20;
+constexpr double kShown = 0.0005;  // shares of time that a table shows
+
+std::string whole(std::size_t count) { return grouped(static_cast<double>(count)); }
+std::string jobs_text(std::size_t count) { return counted(static_cast<double>(count), "job"); }
+/// Nothing is "0 s", not "0 us".
+std::string wait_text(double seconds) { return seconds == 0 ? "0 s" : duration_text(seconds); }
+
+std::string rules_text(const QueueSpec& spec) {
+  std::string out = fmt::format("{}, {}", kQueueOrderNames[static_cast<std::size_t>(spec.order)],
+                                kAdmissionNames[static_cast<std::size_t>(spec.admission)]);
+  if (spec.preemption.mode != PreemptionMode::none) {
+    out +=
+        fmt::format(", jobs {}", spec.preemption.mode == PreemptionMode::evict ? "may be evicted"
+                                                                               : "are placed anew");
+  }
+  return out + fmt::format("; {} on a node, {} across nodes",
+                           kWithinNodeNames[static_cast<std::size_t>(spec.placement.within_node)],
+                           kAcrossNodesNames[static_cast<std::size_t>(spec.placement.across)]);
+}
+
+std::string queue_title(const QueueAnswer& a, const TextStyle& style) {
+  const Cluster& cluster = a.spec.cluster;
+  std::string out = style.bold(fmt::format("{} on {}", jobs_text(a.spec.jobs.size()),
+                                           counted(cluster.gpus(), "GPU"))) +
+                    fmt::format(" ({} x {}, {})\n", grouped(cluster.nodes), cluster.node.name,
+                                cluster.node.gpu.name);
+  if (!a.spec.about.empty()) out += wrap(a.spec.about, kTextColumns, 0) + "\n";
+  return out + "\n" + labelled_line("Rules", kQueueLabels, rules_text(a.spec));
+}
+
+std::string spread_text(const QueueSpread& spread, std::string (*text)(double)) {
+  return fmt::format("{} on average; median {}, 90 % {}, 99 % {}, most {}", text(spread.mean),
+                     text(spread.p50), text(spread.p90), text(spread.p99), text(spread.most));
+}
+
+std::string times_text(double slowdown) { return significant(slowdown); }
+
+std::string queue_headline(const QueueAnswer& a) {
+  const QueueSummary& s = a.summary;
+  const auto line = [](std::string_view label, const std::string& text) {
+    return labelled_line(label, kQueueLabels, text);
+  };
+  std::string out = "\n";
+  out += line("Wait", spread_text(s.all.wait_s, wait_text));
+  out += line("Completion", spread_text(s.all.completion_s, duration_text));
+  out += line("Slowdown", spread_text(s.all.slowdown, times_text));
+  out += line("Utilisation", fmt::format("{} of {}, makespan {}", percent_text(s.utilisation),
+                                         duration_text(to_seconds(a.result.end).base_units()),
+                                         duration_text(s.makespan_s)));
+  const std::size_t running = s.all.jobs - s.all.ended - s.never_started;
+  if (s.all.ended < s.all.jobs) {
+    out += line("Not ended", fmt::format("{} started and not ended, {} never started",
+                                         jobs_text(running), whole(s.never_started)));
+  }
+  if (s.cut > 0) out += line("Cut", jobs_text(s.cut) + ", by their time limit");
+  if (a.result.evictions > 0) {
+    out += line("Evictions", grouped(static_cast<double>(a.result.evictions)));
+  }
+  if (a.result.node_failures > 0) {
+    out += line("Node failures", grouped(static_cast<double>(a.result.node_failures)));
+  }
+  if (a.spec.admission == QueueAdmission::slurm) {
+    out += line("Backfill",
+                counted(a.result.backfilled, "job") + " started by the backfill scheduler");
+  }
+  if (a.result.stopped) out += line("Interrupted", "all of this is of the time before");
+  return out;
+}
+
+std::string recorded_text(const QueueAnswer& a) {
+  if (!a.summary.recorded) return {};
+  const RecordedQueue& r = *a.summary.recorded;
+  std::string text = fmt::format(
+      "{}: mean wait {}, here {} ({}); starts {} apart in the median, {} at most",
+      jobs_text(r.jobs), duration_text(r.mean_wait_s), duration_text(r.simulated_mean_wait_s),
+      r.mean_wait_s > 0 ? error_text(r.simulated_mean_wait_s / r.mean_wait_s - 1) : "-",
+      duration_text(r.median_gap_s), duration_text(r.most_gap_s));
+  if (r.with_nodes > 0) {
+    text += fmt::format("; the same nodes for {} of {}", whole(r.same_nodes), whole(r.with_nodes));
+  }
+  return labelled_line("Recorded", kQueueLabels, text);
+}
+
+std::string queue_waterfall(const QueueAnswer& a, const TextStyle& style) {
+  const std::array<double, kQueueBuckets> shares = queue_shares(a);
+  if (a.result.end == 0) return {};
+  const std::vector<double> percentages = percentages_that_add_up(shares);
+  const double longest = *std::ranges::max_element(shares);
+  std::string out = "\n" + style.bold("Where the cluster's GPU time goes") + "\n";
+  for (std::size_t b = 0; b < kQueueBuckets; ++b) {
+    if (shares[b] < kShown) continue;
+    out += fmt::format("  {:<{}}{:>7.1f} % {:>12} GPU h  {}", kQueueBucketNames[b],
+                       kQueueLabels - 2, percentages[b], grouped(a.result.books[b].gpu_hours()),
+                       bar(shares[b] / longest, kQueueBar, style));
+    out.erase(out.find_last_not_of(' ') + 1);
+    out += "\n";
+  }
+  return out;
+}
+
+std::string group_table(std::string_view title, const std::vector<QueueGroup>& groups,
+                        const TextStyle& style) {
+  if (groups.size() < 2) return {};
+  TextTable table({{std::string(title), Align::left},
+                   {"jobs"},
+                   {"GPU h"},
+                   {"mean wait"},
+                   {"90 %"},
+                   {"mean completion"},
+                   {"mean slowdown"}});
+  for (const QueueGroup& g : groups) {
+    if (table.rows() == kMostGroupRows) break;
+    table.add({g.name, whole(g.jobs), grouped(g.gpu_hours), wait_text(g.wait_s.mean),
+               wait_text(g.wait_s.p90), duration_text(g.completion_s.mean),
+               significant(g.slowdown.mean)});
+  }
+  std::string out = "\n" + table.text(style);
+  if (groups.size() > kMostGroupRows) {
+    out += fmt::format("  {} more: --format json has them\n", groups.size() - kMostGroupRows);
+  }
+  return out;
+}
+
+std::string queue_table(const QueueAnswer& a, const TextStyle& style) {
+  const QueueSummary& s = a.summary;
+  std::string out =
+      queue_title(a, style) + queue_headline(a) + recorded_text(a) + queue_waterfall(a, style) +
+      group_table("GPUs", s.by_gpus, style) + group_table("account", s.by_account, style) +
+      group_table("user", s.by_user, style) + group_table("partition", s.by_partition, style);
+  if (a.spec.assumptions.empty()) return out;
+  out += "\n";
+  for (const std::string& assumed : a.spec.assumptions) {
+    out += style.dim("  assumed: " + assumed) + "\n";
+  }
+  return out;
+}
+
+std::string time_cell(RunTime time) {
+  return time < 0 ? std::string() : number_text(to_seconds(time).base_units());
+}
+
+/// A row for each job.
+CsvText queue_csv(const QueueAnswer& a) {
+  const QueueSpec& spec = a.spec;
+  std::unordered_map<std::uint32_t, std::string> nodes;
+  for (const JobSpan& span : a.result.spans) {
+    std::vector<int> numbers;
+    for (const HeldGpus& held : span.held) numbers.push_back(held.node + 1);
+    nodes.try_emplace(span.job, host_list("n", std::move(numbers)));
+  }
+  const auto line = [](const std::vector<std::string>& cells) { return csv_line(cells); };
+  CsvText out = line({"job", "user", "account", "partition", "gpus", "submit_s", "start_s", "end_s",
+                      "wait_s", "duration_s", "limit_s", "evictions", "failures", "nodes"});
+  for (std::size_t j = 0; j < spec.jobs.size(); ++j) {
+    const QueueJob& job = spec.jobs[j];
+    const JobOutcome& of = a.result.jobs[j];
+    const auto at = nodes.find(static_cast<std::uint32_t>(j));
+    out +=
+        line({spec.job_name(j), spec.users[job.user], spec.accounts[job.account],
+              spec.partitions[job.partition].name, std::to_string(job.gpus), time_cell(job.submit),
+              time_cell(of.start), time_cell(of.end), time_cell(of.waited), time_cell(job.runs),
+              time_cell(job.limit), std::to_string(of.evictions), std::to_string(of.failures),
+              at == nodes.end() ? std::string() : at->second});
+  }
+  return out;
+}
+
+}  // namespace
+
+Exit run_queue(const QueueSpec& spec, const WrittenScenario& written, const ParsedOptions& options,
+               Console& console) {
+  const std::string format = options.choice("format", kFormats);
+  const bool reports = wants_report(options);
+  const std::vector<Assertion> assertions = parse_assertions(options.all("assert"));
+  const InterruptGuard guard;
+  QueueResult result;
+  {
+    Progress progress(console.err, "jobs", spec.jobs.size(), console.err_is_terminal);
+    result = simulate_queue(spec, {.keep_spans = reports || format == "csv",
+                                   .go_on = [&](std::size_t ended, std::size_t all) {
+                                     if (ended > 0) progress.update(ended, all);
+                                     return !InterruptGuard::interrupted();
+                                   }});
+  }
+  if (result.stopped) console.err << "lockstep run: interrupted\n";
+  const QueueAnswer answer{spec, result, summary_of(spec, result), written};
+  const bool judged = format == "json" || !assertions.empty();
+  const nlohmann::ordered_json json = judged ? queue_json(answer) : nlohmann::ordered_json();
+  const std::vector<std::string> misses =
+      assertions.empty() ? std::vector<std::string>() : all_missed(assertions, json);
+  if (reports) write_report(options, queue_page(answer));
+  const TextStyle style = output_style(options, console);
+  write_output(format == "json"  ? Answer(JsonText(json))
+               : format == "csv" ? Answer(queue_csv(answer))
+                                 : Answer::terminal(queue_table(answer, style)),
+               options, console);
+  const Exit missed = report_misses(misses, console);
+  return result.stopped ? Exit::interrupted : missed;
+}
+
+}  // namespace lockstep
