@@ -1,5 +1,7 @@
 #include "tools/console/interrupt.hpp"
 
+#include <mutex>
+
 namespace lockstep {
 namespace {
 
@@ -7,17 +9,36 @@ volatile std::sig_atomic_t interrupts = 0;
 
 extern "C" void lockstep_note_interrupt(int) { interrupts = 1; }
 
+/// What the guards that live share. The first of them sets the handler and the last one puts back
+/// what was there: guards of several threads end in any order.
+struct SharedHandler {
+  std::mutex mutex;
+  int guards = 0;
+  struct sigaction before{};
+};
+SharedHandler& shared_handler() {
+  static SharedHandler handler;
+  return handler;
+}
+
 }  // namespace
 
 InterruptGuard::InterruptGuard() {
+  SharedHandler& handler = shared_handler();
+  const std::scoped_lock lock(handler.mutex);
+  if (handler.guards++ > 0) return;
   interrupts = 0;
   struct sigaction action{};
   action.sa_handler = lockstep_note_interrupt;
   // Once: the second one is the default action again.
   action.sa_flags = static_cast<int>(SA_RESETHAND);
-  sigaction(SIGINT, &action, &before_);
+  sigaction(SIGINT, &action, &handler.before);
 }
-InterruptGuard::~InterruptGuard() { sigaction(SIGINT, &before_, nullptr); }
+InterruptGuard::~InterruptGuard() {
+  SharedHandler& handler = shared_handler();
+  const std::scoped_lock lock(handler.mutex);
+  if (--handler.guards == 0) sigaction(SIGINT, &handler.before, nullptr);
+}
 
 bool InterruptGuard::interrupted() { return interrupts != 0; }
 

@@ -5,7 +5,8 @@
 
 namespace lockstep {
 
-/// While it lives the first SIGINT sets a flag; the second ends the program as ever. One at a time.
+/// While one lives the first SIGINT sets a flag; the second ends the program as ever. Several at a
+/// time, on any threads, share the flag: as one command they stop together.
 class InterruptGuard {
  public:
   InterruptGuard();
@@ -14,9 +15,6 @@ class InterruptGuard {
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
   [[nodiscard]] static bool interrupted();
-
- private:
-  struct sigaction before_{};
 };
 
 }  // namespace lockstep
