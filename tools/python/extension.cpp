@@ -54,7 +54,7 @@ py::dict call_command(const std::string& name, const Words& words, const PythonI
   out["out"] = called.out;
   out["err"] = called.err;
   out["file"] = called.input.file;
-  out["text"] = called.input.text;
+  out["text"] = py::bytes(called.input.text);  // of a file, which may hold anything
   out["failure"] = failure_dict(called.failure);
   return out;
 }

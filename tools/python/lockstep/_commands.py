@@ -15,10 +15,8 @@ _INTERRUPTED = 130  # the exit status of the program
 
 def input_of(value, name="scenario"):
     """What the extension module takes for a path, a shipped name, or an object to be read."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, os.PathLike):
-        return os.fspath(value)
+    if isinstance(value, (str, os.PathLike)):
+        return os.fsencode(value)
     return name, json_text(value)
 
 
@@ -90,7 +88,7 @@ def learn(steps, /, **keywords):
 
 
 def replay(*traces, **keywords):
-    return ask("replay", None, keywords, [os.fspath(trace) for trace in traces])
+    return ask("replay", None, keywords, [os.fsencode(trace) for trace in traces])
 
 
 def validate(**keywords):

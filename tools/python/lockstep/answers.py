@@ -21,7 +21,9 @@ class Record:
 
     def __getattr__(self, name):
         if name.startswith("_") or name not in self._members:
-            raise AttributeError(f"{type(self).__name__} has no member {name!r}")
+            raise AttributeError(
+                f"{type(self).__name__} has no member {name!r}", name=name, obj=self
+            )
         return self[name]
 
     def __getitem__(self, name):
