@@ -81,6 +81,13 @@ class Sweeps(InFolder):
         with WITHOUT_PANDAS:
             self.assertEqual(lockstep.run(JOB).sweep(self.AXES), one)
 
+    def test_the_scenario_that_a_question_made_is_swept(self):
+        asked = lockstep.run(model="llama3_8b", node="dgx_h100", batch__sequences=1024)
+        with WITHOUT_PANDAS:
+            rows = asked.sweep({"batch.sequences": [1024, 2048]})
+        self.assertEqual(rows[0]["step_s"], asked.step_s)
+        self.assertGreater(rows[1]["step_s"], asked.step_s)
+
     def test_changes_come_before_axes(self):
         rows = self.rows(JOB, {"batch.sequences": [16]}, cluster__nodes=1)
         self.assertEqual(rows[0]["nodes"], 1)

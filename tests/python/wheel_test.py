@@ -1,5 +1,5 @@
-"""From a source archive to a first answer: pip builds a wheel of it and installs that into a virtual
-environment. It compiles the library anew, which takes minutes without ccache.
+"""From a source archive to a first answer: pip builds a wheel of it and installs that into a
+virtual environment. It compiles the library anew, which takes minutes without ccache.
 
 The environment may say LOCKSTEP, a program that has to give the same answer.
 """
@@ -63,8 +63,12 @@ class Wheel(unittest.TestCase):
     def test_pip_installs_it_and_it_answers_without_the_source(self):
         python = self.folder / "venv" / "bin" / "python"
         run(sys.executable, "-m", "venv", "--system-site-packages", self.folder / "venv")
-        # Objects of another folder are the same to ccache, where there is one.
-        environment = os.environ | {"CCACHE_BASEDIR": str(self.source), "PIP_NO_INDEX": "1"}
+        # To ccache, where there is one, these are the objects of the release preset.
+        environment = os.environ | {
+            "CCACHE_BASEDIR": str(self.source),
+            "LOCKSTEP_CMAKE": "-DCMAKE_CXX_COMPILER=g++ -DLOCKSTEP_WERROR=ON",
+            "PIP_NO_INDEX": "1",
+        }
         pip = [python, "-m", "pip", "--disable-pip-version-check"]
         run(*pip, "wheel", "--no-build-isolation", "--no-deps", "-w", self.folder / "wheels",
             self.source, env=environment)  # fmt: skip

@@ -23,7 +23,7 @@ SharedHandler& shared_handler() {
 
 }  // namespace
 
-InterruptGuard::InterruptGuard() {
+InterruptGuard::InterruptGuard(Second second) {
   SharedHandler& handler = shared_handler();
   const std::scoped_lock lock(handler.mutex);
   if (handler.guards++ > 0) return;
@@ -31,7 +31,7 @@ InterruptGuard::InterruptGuard() {
   struct sigaction action{};
   action.sa_handler = lockstep_note_interrupt;
   // Once: the second one is the default action again.
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  if (second == Second::ends_program) action.sa_flags = static_cast<int>(SA_RESETHAND);
   sigaction(SIGINT, &action, &handler.before);
 }
 InterruptGuard::~InterruptGuard() {

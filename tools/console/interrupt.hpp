@@ -5,11 +5,14 @@
 
 namespace lockstep {
 
-/// While one lives the first SIGINT sets a flag; the second ends the program as ever. Several at a
-/// time, on any threads, share the flag: as one command they stop together.
+/// While one lives the first SIGINT sets a flag; the second ends the program as ever, unless the
+/// program is another's, which outlives its commands. Several at a time, on any threads, share the
+/// flag and what the first of them says: as one command they stop together.
 class InterruptGuard {
  public:
-  InterruptGuard();
+  enum class Second : unsigned char { ends_program, is_noted };
+
+  explicit InterruptGuard(Second second = Second::ends_program);
   ~InterruptGuard();
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;

@@ -1,7 +1,7 @@
 """Builds the Python package for pip (PEP 517): CMake compiles and stages it, this packs it.
 
-A wheel holds the module, its stubs, and the presets, scenarios and reference data. LOCKSTEP_CMAKE in
-the environment adds words to CMake's command line. Objects stay in build-wheel/ for the next time.
+A wheel holds the module, its stubs, and the presets, scenarios and reference data. LOCKSTEP_CMAKE
+in the environment adds words to CMake's command line. Objects stay in build-wheel/ for next time.
 """
 
 import base64
@@ -64,15 +64,18 @@ def tag():
 
 def stage(folder):
     """Compiles the package and installs it into the folder."""
-    run = lambda *words: subprocess.run(words, check=True)  # noqa: E731
-    run(
-        "cmake", "-G", "Ninja", "-S", ROOT, "-B", BUILD,
-        "-DCMAKE_BUILD_TYPE=Release", "-DLOCKSTEP_PYTHON=ON", "-DLOCKSTEP_TESTS=OFF",
-        "-DLOCKSTEP_BENCH=OFF", "-DLOCKSTEP_CUDA=OFF", f"-DPython_EXECUTABLE={sys.executable}",
-        *shlex.split(os.environ.get("LOCKSTEP_CMAKE", "")),
-    )  # fmt: skip
-    run("cmake", "--build", BUILD, "--target", "lockstep_python_package")
-    run("cmake", "--install", BUILD, "--component", "python", "--strip", "--prefix", folder)
+    options = ["CMAKE_BUILD_TYPE=Release", f"Python_EXECUTABLE={sys.executable}"]
+    # A compiler that is newer than ours may warn of what ours does not.
+    options += ["LOCKSTEP_PYTHON=ON", "LOCKSTEP_WERROR=OFF"]
+    options += [f"LOCKSTEP_{part}=OFF" for part in ("TESTS", "BENCH", "CUDA")]
+    own = shlex.split(os.environ.get("LOCKSTEP_CMAKE", ""))
+    configured = ["-G", "Ninja", "-S", ROOT, "-B", BUILD, *(f"-D{each}" for each in options), *own]
+    for words in [
+        configured,
+        ["--build", BUILD, "--target", "lockstep_python_package"],
+        ["--install", BUILD, "--component", "python", "--strip", "--prefix", folder],
+    ]:
+        subprocess.run(["cmake", *words], check=True)
 
 
 class Wheel:
@@ -108,8 +111,8 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
                 wheel.add(path.relative_to(folder).as_posix(), path.read_bytes())
         wheel.add(f"{info}/METADATA", metadata().encode())
         wheel.add(f"{info}/LICENSE", (ROOT / "LICENSE").read_bytes())
-        described = f"Wheel-Version: 1.0\nGenerator: lockstep\nRoot-Is-Purelib: false\nTag: {tag()}\n"
-        wheel.add(f"{info}/WHEEL", described.encode())
+        described = ["Wheel-Version: 1.0", "Generator: lockstep", "Root-Is-Purelib: false"]
+        wheel.add(f"{info}/WHEEL", "\n".join([*described, f"Tag: {tag()}", ""]).encode())
         wheel.close(info)
     return name
 

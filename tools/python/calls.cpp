@@ -8,6 +8,7 @@
 
 #include "sim/answer/answer.hpp"
 #include "sim/answer/assertion.hpp"
+#include "tools/console/interrupt.hpp"
 #include "tools/console/shared_options.hpp"
 
 namespace lockstep {
@@ -51,12 +52,15 @@ Called call(const std::string& name, const std::vector<std::string>& words,
   Called called;
   std::ostringstream out, err;
   Console console{.out = out, .err = err, .style = {}};
+  // Around all of it: what a command does before its own guard would not notice Ctrl-C.
+  const InterruptGuard guard(InterruptGuard::Second::is_noted);
   try {
     answer_called(command_called(name), words, input, console, called);
   } catch (const std::exception&) {
     called.failure = current_failure();
     called.status = called.failure->status;
   }
+  if (InterruptGuard::interrupted()) called.status = Exit::interrupted;
   called.out = std::move(out).str();
   called.err = std::move(err).str();
   return called;

@@ -62,6 +62,8 @@ class Result(Record):
     def json(self) -> str: ...
     def table(self) -> Any: ...
     def page(self) -> str: ...
+
+class Answer(Result):
     def sweep(
         self, axes: Mapping[str, Sequence[Any]], *, threads: int | None = ...
     ) -> Any: ...
@@ -118,7 +120,7 @@ def answers_stub(answers, native):
     out += '_Row = TypeVar("_Row", bound=Record)\n' + RECORDS
     for kind, made in answers.answer_classes.items():
         about = inspect.getdoc(made)
-        out += "\n" + class_stub(made.__name__, kinds[kind], "Result", answers, about)
+        out += "\n" + class_stub(made.__name__, kinds[kind], "Answer", answers, about)
     return out
 
 
@@ -151,7 +153,7 @@ def function_stub(name, words):
     return f"def {name}(\n{lines}) -> {returned}:\n" + docstring(about, 4)
 
 
-def package_stub(lockstep, words):
+def package_stub(words):
     out = HEAD + "from lockstep.answers import Record as Record, Result as Result, Rows as Rows\n"
     out += "\n__version__: str\n" + ERRORS
     for name in FIRST:
@@ -174,14 +176,13 @@ def presets(kind: str) -> list[str]: ...
 
 def main(folder, stub):
     sys.path.insert(0, folder)
-    import lockstep
     from lockstep import _words, answers
     from lockstep.native import _lockstep
 
     with open(os.path.join(os.path.dirname(stub), "answers.pyi"), "w", encoding="utf-8") as file:
         file.write(answers_stub(answers, _lockstep))
     with open(stub, "w", encoding="utf-8") as file:
-        file.write(package_stub(lockstep, _words))
+        file.write(package_stub(_words))
 
 
 if __name__ == "__main__":

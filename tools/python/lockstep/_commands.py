@@ -23,10 +23,10 @@ def input_of(value, name="scenario"):
 def call(command, words, given):
     """What the command prints. Raises what it fails with."""
     called = _lockstep.call(command, words, given)
-    if called["failure"]:
-        raise error_of(called["failure"])
     if called["status"] == _INTERRUPTED:
         raise KeyboardInterrupt
+    if called["failure"]:
+        raise error_of(called["failure"])
     for line in called["err"].splitlines():
         warnings.warn(line, LockstepWarning, stacklevel=5)
     return called
@@ -55,9 +55,11 @@ class Question:
             with open(path, encoding="utf-8") as file:
                 return file.read()
 
-    def sweep(self, axes, threads):
+    def sweep(self, axes, threads, scenario):
         from lockstep._sweeps import sweep_of
 
+        if self.given is None:  # a question about a model on a machine: of the scenario it made
+            return sweep_of([], input_of(scenario), axes, threads)
         return sweep_of(self.words, self.given, axes, threads)
 
 
@@ -108,8 +110,8 @@ _TAKES = {
 }
 _CHANGES = (
     "Every other keyword is a change of the scenario: `cluster__nodes=384` and\n"
-    '`cluster={"nodes": 384}` are `--set cluster.nodes=384`; `set={"cluster.nodes": 384}` takes any\n'
-    "path, and a value as it is. Beside a scenario this holds for `model` and `nodes` too."
+    '`cluster={"nodes": 384}` are `--set cluster.nodes=384`; `set={"cluster.nodes": 384}` takes\n'
+    "any path, and a value as it is. Beside a scenario this holds for `model` and `nodes` too."
 )
 
 

@@ -34,8 +34,6 @@ def sweep(scenario, axes=None, /, *, threads=None, **keywords):
 
 def sweep_of(words, given, axes, threads):
     """The numbers with every combination of the axes' values, after the changes of the words."""
-    if given is None:
-        raise UsageError("sweep: found no scenario; allowed: the answer to a file or a dictionary")
     numbers, failure = _lockstep.numbers_of(words, given)
     if failure:
         raise error_of(failure)

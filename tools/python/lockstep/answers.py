@@ -110,25 +110,30 @@ class Result(Record):
         return frame(rows, ["member", "value", "unit", "better", "what it is"])
 
     def page(self):
-        """The self-contained HTML page that `--report` writes. Answers the question again, and
-        raises UsageError where the package was built without a chart library."""
+        """The self-contained HTML page that `--report` writes. Answers the question again; raises
+        UsageError where the package was built without a chart library, and of commands without a
+        page."""
         return self._question.page()
-
-    def sweep(self, axes, *, threads=None):
-        """The numbers of this scenario with each combination of values, as lockstep.sweep()."""
-        return self._question.sweep(axes, threads)
 
     def _repr_html_(self):
         from lockstep._errors import LockstepError
 
         try:
             page = self.page()
-        except LockstepError:  # no chart library, or a command without a page: notebooks show repr()
+        except LockstepError:  # no chart library, or no page: a notebook shows repr() instead
             return None
         return (
             f'<iframe srcdoc="{html.escape(page)}" style="width: 100%; height: 720px; border: 0">'
             "</iframe>"
         )
+
+
+class Answer(Result):
+    """The answer to a scenario."""
+
+    def sweep(self, axes, *, threads=None):
+        """The numbers of this scenario with each combination of values, as lockstep.sweep()."""
+        return self._question.sweep(axes, threads, self._members["scenario"])
 
 
 def _as_object(value, of):
@@ -157,11 +162,11 @@ def described(field):
 
 def _member(field):
     name = field["name"]
-    empty = Rows() if field["kind"] == "objects" else None
+    is_list = field["kind"] == "objects"
 
     def get(record):
         value = record[name] if name in record else None
-        return empty if value in (None, []) and empty is not None else value
+        return Rows(value or ()) if is_list else value
 
     return property(get, doc=described(field))
 
@@ -204,7 +209,7 @@ def _declare_answers():
     made = {}
     for kind, fields in _lockstep.fields().items():
         name, about = _ANSWERS[kind]
-        made[kind] = _declare(name, fields, Result, about)
+        made[kind] = _declare(name, fields, Answer, about)
         made[kind]._fields = tuple(fields)
     return made
 
