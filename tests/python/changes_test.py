@@ -10,7 +10,7 @@ import unittest.mock
 
 import lockstep
 from lockstep.native import _lockstep
-from support import JOB, InFolder, program
+from support import JOB, SHARE, InFolder, program
 
 try:
     import pandas
@@ -44,6 +44,19 @@ class Changes(InFolder):
 
     def test_beside_a_scenario_the_words_of_a_question_are_changes(self):
         self.assertEqual(lockstep.run(JOB, model="qwen3_8b").job.model, "qwen3_8b")
+
+    def test_presets_of_ones_own_are_read_at_every_call(self):
+        shipped = json.loads((SHARE / "presets/accuracy/published.json").read_text())
+        before = lockstep.run(JOB)
+        other = pathlib.Path("mine/accuracy/published.json")
+        other.parent.mkdir(parents=True)
+        rows = [len(group["rows"]) for group in shipped["groups"]]
+        widest = shipped["groups"][rows.index(max(rows))]
+        other.write_text(json.dumps(shipped | {"groups": [widest]}))
+        mine = lockstep.run(JOB, presets="mine")
+        self.assertNotEqual(mine.interval.why, before.interval.why)
+        self.assertEqual(mine.step_s, before.step_s)
+        self.assertEqual(lockstep.run(JOB).json, before.json)
 
     def test_the_scenario_that_was_given_stays(self):
         before = json.dumps(JOB)
