@@ -78,7 +78,7 @@ class Answers(InFolder):
             (lockstep.learn(steps), ["learn", steps]),
             (lockstep.replay(goal, node="dgx_h100"), ["replay", goal, "--node=dgx_h100"]),
             (lockstep.validate(source=["bloom"]), ["validate", "--source=bloom"]),
-            (lockstep.run(job, hash_seeds=None, advise=True), ["run", job, "--advise"]),
+            (lockstep.run(job, advise=True), ["run", job, "--advise"]),
             (
                 lockstep.run(job, vary={"batch.sequences": [16, 32]}),
                 ["run", job, "--vary=batch.sequences=16,32"],
