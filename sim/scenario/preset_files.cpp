@@ -118,16 +118,20 @@ fs::path program_folder() {
   return fs::read_symlink("/proc/self/exe", error).parent_path();
 }
 
-/// Folder of the file that holds this function: the program's, or that of a shared object.
+/// Folder of the shared object that holds this function; empty where the program does and was found
+/// on the PATH, of which this says the bare name.
 fs::path object_folder() {
   Dl_info info{};
   if (dladdr(reinterpret_cast<const void*>(&object_folder), &info) == 0) return {};
+  if (std::string_view(info.dli_fname).find('/') == std::string_view::npos) return {};
   std::error_code error;
   return fs::canonical(info.dli_fname, error).parent_path();
 }
 
 std::vector<std::string> shipped_folders(const ShippedPresets& ships) {
-  for (const fs::path& folder : {program_folder(), object_folder()}) {
+  // The object first: an interpreter that loads it may have the presets of another version beside
+  // it.
+  for (const fs::path& folder : {object_folder(), program_folder()}) {
     const fs::path beside = (folder / ships.beside_program).lexically_normal();
     if (!folder.empty() && is_folder(beside)) return {beside.string()};
   }

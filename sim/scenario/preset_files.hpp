@@ -19,8 +19,8 @@ struct ShippedPresets {
 };
 
 /// The folders to search, in order: `own`, those of the environment variable LOCKSTEP_PRESETS, then
-/// those that ship. These are the first that exist of: beside the executable, beside the shared
-/// object that holds this function, the CMake package with which the program was linked, the source
+/// those that ship. These are the first that exist of: beside the shared object that holds this
+/// function, beside the executable, the CMake package with which the program was linked, the source
 /// tree, the usual place of an installation. Throws InputError where one of `own` is no folder.
 std::vector<std::string> preset_folders(std::vector<std::string> own, const ShippedPresets& ships);
 

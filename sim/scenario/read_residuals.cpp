@@ -108,7 +108,23 @@ ResidualTable read_residuals(const std::string& file, std::string_view text) {
   return root.read_whole([&] { return residuals_of(root); });
 }
 
-ResidualTable load_residuals(const PresetStore& presets) {
+namespace {
+
+/// The table of a text. Read anew only where the text is not the last one: a program that answers
+/// question after question, such as an interpreter, would spend 3 ms of each on the same rows.
+std::shared_ptr<const ResidualTable> table_of(const std::string& file, std::string text) {
+  static std::mutex mutex;
+  static std::string last_file, last_text;
+  static std::shared_ptr<const ResidualTable> last;
+  const std::lock_guard lock(mutex);
+  if (last && file == last_file && text == last_text) return last;
+  last = std::make_shared<const ResidualTable>(read_residuals(file, text));
+  last_file = file;
+  last_text = std::move(text);
+  return last;
+}
+
+std::shared_ptr<const ResidualTable> shipped_residuals(const PresetStore& presets) {
   constexpr std::string_view kFolder = "accuracy", kName = "published";
   if (!presets.has(kFolder, kName)) {
     throw InputError({.file = "presets",
@@ -118,8 +134,12 @@ ResidualTable load_residuals(const PresetStore& presets) {
                       .nearest = {}});
   }
   const std::string file = presets.path(kFolder, kName);
-  return read_residuals(file, read_text_file(file));
+  return table_of(file, read_text_file(file));
 }
+
+}  // namespace
+
+ResidualTable load_residuals(const PresetStore& presets) { return *shipped_residuals(presets); }
 
 PredictionTraits traits_of(const Scenario& scenario) {
   const TrainingJob& job = scenario.job;
@@ -149,7 +169,7 @@ PredictionTraits traits_of(const Scenario& scenario) {
   return out;
 }
 
-StepIntervals::StepIntervals(const PresetStore& presets) : table_(load_residuals(presets)) {}
+StepIntervals::StepIntervals(const PresetStore& presets) : table_(shipped_residuals(presets)) {}
 
 std::optional<PredictionInterval> StepIntervals::of(const Scenario& scenario) const {
   if (!scenario.pools.empty()) return std::nullopt;
@@ -162,7 +182,7 @@ std::optional<PredictionInterval> StepIntervals::of(const Scenario& scenario) co
                   t.network, t.fabric, fmt::join(t.unknown_software, "|"));
   const std::lock_guard lock(mutex_);
   if (const auto found = known_.find(key); found != known_.end()) return found->second;
-  return known_.emplace(key, predict_interval(table_, t)).first->second;
+  return known_.emplace(key, predict_interval(*table_, t)).first->second;
 }
 
 PredictionInterval interval_of(const Scenario& scenario, const PresetStore& presets) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -22,7 +23,8 @@ ResidualTable load_residuals(const PresetStore& presets);
 
 PredictionTraits traits_of(const Scenario& scenario);
 
-/// Intervals of step times by the residuals that ship, read once. Every command that prints a step
+/// Intervals of step times by the residuals that ship, read once, and shared by those that follow
+/// each other while the file stays the same. Every command that prints a step
 /// time takes its interval from here. May be called from several threads.
 class StepIntervals {
  public:
@@ -32,7 +34,7 @@ class StepIntervals {
   [[nodiscard]] std::optional<PredictionInterval> of(const Scenario& scenario) const;
 
  private:
-  ResidualTable table_;
+  std::shared_ptr<const ResidualTable> table_;
   mutable std::mutex mutex_;
   /// Those that were asked for, by what decides them: the points of a sweep share a few.
   mutable std::map<std::string, PredictionInterval> known_;

@@ -67,6 +67,28 @@ TEST_CASE("learn: a measured step moves the prediction towards it, and narrows i
   CHECK(run.out.find("own steps") != std::string::npos);
 }
 
+TEST_CASE("learn: JSON says what the table says, and holds the stack") {
+  const test::TemporaryFolder folder;
+  const std::string runs = folder.write("runs.json", list_of(kJob, 1.2 * predicted(kJob)));
+  const std::string stack = folder.path() + "/mine.json";
+  const test::Ran ran = test::lockstep_with({"learn", runs, "-o", stack, "--format", "json"});
+  REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+  const auto answer = nlohmann::ordered_json::parse(ran.out);
+  CHECK(answer["preset"] == nlohmann::ordered_json::parse(read_text_file(stack)));
+  CHECK(answer["steps"] == 1);
+  const auto& kind = answer["kinds"].at(0);
+  CHECK(kind["gpu"] == "h100_sxm5_80gb");
+  CHECK(kind["kernels_take"].get<double>() > 1.05);
+  CHECK(kind["kernels_take"].get<double>() < 1.2);
+  CHECK(kind["half_width_after"].get<double>() < kind["half_width_before"].get<double>());
+}
+
+TEST_CASE("learn: without a file it says what it takes") {
+  const test::Ran ran = test::lockstep_with({"learn"});
+  CHECK(ran.exit == Exit::bad_input);
+  CHECK(ran.err == "lockstep learn: no measured steps; usage: lockstep learn FILE [-o STACK]\n");
+}
+
 TEST_CASE("learn: a stack composed from a framework runs the job that taught it") {
   const test::TemporaryFolder folder;
   nlohmann::ordered_json job = nlohmann::ordered_json::parse(kJob);

@@ -110,8 +110,8 @@ TEST_CASE("paths: -o - prints what -o FILE writes") {
 }
 
 TEST_CASE("paths: tune writes no scenario that no command would read") {
-  const test::Ran ran =
-      test::lockstep_with({"tune", "scenarios/gpt3-175b-selene.json", "-o", "best.json.gz"});
+  const test::Ran ran = test::lockstep_with(
+      {"tune", LOCKSTEP_SOURCE_DIR "/scenarios/gpt3-175b-selene.json", "-o", "best.json.gz"});
   CHECK(ran.exit == Exit::bad_input);
   CHECK(ran.err.find("allowed: a name without .gz") != std::string::npos);
 }

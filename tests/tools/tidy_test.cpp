@@ -243,6 +243,7 @@ TEST_CASE("tidy: the top level holds what the README lists, and nothing else") {
                                              "CMakePresets.json",
                                              "README.md",
                                              "LICENSE",
+                                             "pyproject.toml",
                                              "models",
                                              "topologies",
                                              "sim",

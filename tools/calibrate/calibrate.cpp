@@ -237,7 +237,7 @@ CalibrateExit calibrate(const CalibrateSettings& settings, Console& console,
   const double start = world.seconds();
   const PresetStore presets(settings.presets);
   if (!settings.gpu.empty()) (void)presets.gpu(settings.gpu);
-  const InterruptGuard guard({SIGINT, SIGTERM});
+  const InterruptGuard guard(InterruptGuard::Second::ends_program, {SIGINT, SIGTERM});
   const std::unique_ptr<Card> card = opened_card(settings.device, console, world);
   const GpuSpec& gpu = card_preset(settings, card->facts().name, presets);
   // Nobody should wait minutes to learn that the folder is not there.

@@ -61,7 +61,7 @@ CalibrateExit calibrate_collectives(const CalibrateSettings& settings, Console& 
   const Launch launch = launch_of(world.environment);
   // Nobody should wait minutes to learn that the folder is not there.
   if (launch.rank == 0) (void)OutputFile(settings.output);
-  const InterruptGuard guard({SIGINT, SIGTERM});
+  const InterruptGuard guard(InterruptGuard::Second::ends_program, {SIGINT, SIGTERM});
   const std::string id_file =
       settings.id_file.empty() ? settings.output + ".nccl-id" : settings.id_file;
   // What there is to save once there is something, for a call of NCCL that never comes back.

@@ -1,5 +1,8 @@
 #include "tools/console/interrupt.hpp"
 
+#include <mutex>
+#include <utility>
+
 namespace lockstep {
 namespace {
 
@@ -7,22 +10,41 @@ volatile std::sig_atomic_t interrupts = 0;
 
 extern "C" void lockstep_note_interrupt(int) { interrupts = 1; }
 
+/// What the guards that live share. The first of them sets the handler and the last one puts back
+/// what was there: guards of several threads end in any order.
+struct SharedHandler {
+  std::mutex mutex;
+  int guards = 0;
+  std::vector<std::pair<int, struct sigaction>> before{};
+};
+SharedHandler& shared_handler() {
+  static SharedHandler handler;
+  return handler;
+}
+
 }  // namespace
 
-InterruptGuard::InterruptGuard(const std::vector<int>& signals) {
+InterruptGuard::InterruptGuard(Second second, const std::vector<int>& signals) {
+  SharedHandler& handler = shared_handler();
+  const std::scoped_lock lock(handler.mutex);
+  if (handler.guards++ > 0) return;
   interrupts = 0;
   struct sigaction action{};
   action.sa_handler = lockstep_note_interrupt;
   // Once: the second one is the default action again.
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  if (second == Second::ends_program) action.sa_flags = static_cast<int>(SA_RESETHAND);
   for (const int signal : signals) {
     struct sigaction before{};
     sigaction(signal, &action, &before);
-    before_.emplace_back(signal, before);
+    handler.before.emplace_back(signal, before);
   }
 }
 InterruptGuard::~InterruptGuard() {
-  for (const auto& [signal, before] : before_) sigaction(signal, &before, nullptr);
+  SharedHandler& handler = shared_handler();
+  const std::scoped_lock lock(handler.mutex);
+  if (--handler.guards > 0) return;
+  for (const auto& [signal, before] : handler.before) sigaction(signal, &before, nullptr);
+  handler.before.clear();
 }
 
 bool InterruptGuard::interrupted() { return interrupts != 0; }

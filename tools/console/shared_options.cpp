@@ -12,6 +12,8 @@
 #include "models/base/output_file.hpp"
 #include "models/base/text_file.hpp"
 #include "models/base/write_json.hpp"
+#include "sim/scenario/preset_store.hpp"
+#include "sim/scenario/shipped_scenarios.hpp"
 
 namespace lockstep {
 
@@ -101,6 +103,23 @@ void check_written_files(const CommandSpec& command, const ParsedOptions& option
                       .allowed = "a file in a folder that exists",
                       .nearest = {}});
   }
+}
+
+CommandInput read_scenario_input(const std::string& written, const PresetStore& presets) {
+  std::string file = scenario_path(written, presets);
+  std::string text = read_text_file(file);
+  return {.file = std::move(file), .text = std::move(text)};
+}
+
+Exit answer_first_word(const Command& command, std::string_view what, const ParsedOptions& options,
+                       Console& console) {
+  if (options.positionals.empty()) {
+    throw UsageError(fmt::format("lockstep {}: no {}; usage: lockstep {}", command.spec->name, what,
+                                 command.spec->usage));
+  }
+  const PresetStore presets(options.all("presets"));
+  return command.answer(command.read(options.positionals.front(), presets), presets, options,
+                        console);
 }
 
 TextStyle output_style(const ParsedOptions& options, const Console& console) {

@@ -80,6 +80,14 @@ Folding folding_of(const ParsedOptions& options);
 /// answer. Throws InputError or UsageError.
 void check_written_files(const CommandSpec& command, const ParsedOptions& options);
 
+/// What Command::read is for commands that take a scenario: a file, standard input, or the name of
+/// one that ships.
+CommandInput read_scenario_input(const std::string& written, const PresetStore& presets);
+/// What Command::run is for commands that answer one text: reads what the first word names and
+/// answers it. Throws UsageError where there is none; `what` is then missing: "scenario file".
+Exit answer_first_word(const Command& command, std::string_view what, const ParsedOptions& options,
+                       Console& console);
+
 /// Style of what a command prints: that of the console, or plain text without colours for --output.
 TextStyle output_style(const ParsedOptions& options, const Console& console);
 /// Writes the answer to --output or to the console.

@@ -9,7 +9,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/base/input_error.hpp"
 #include "sim/core/clock.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
@@ -133,32 +132,58 @@ bool wants_json(const std::vector<std::string>& args) {
   return false;
 }
 
+nlohmann::ordered_json error_json(const Failure& failure) {
+  using Json = nlohmann::ordered_json;
+  Json found, allowed, nearest;
+  if (failure.problem) {
+    found = failure.problem->found;
+    allowed = failure.problem->allowed;
+    if (!failure.problem->nearest.empty()) nearest = failure.problem->nearest;
+  }
+  return {{"place", failure.place},
+          {"found", std::move(found)},
+          {"allowed", std::move(allowed)},
+          {"nearest", std::move(nearest)},
+          {"message", failure.line}};
+}
+
 /// The error as a line for people, and as an answer for a program that asked for JSON.
-Exit report_error(const std::vector<std::string>& args, Console& console, Exit status,
-                  const std::string& line, nlohmann::ordered_json parts) {
-  console.err << terminal_text(line) << "\n";
-  if (!wants_json(args)) return status;
-  parts["message"] = line;
+Exit report_failure(const std::vector<std::string>& args, Console& console,
+                    const Failure& failure) {
+  console.err << terminal_text(failure.line) << "\n";
+  if (!wants_json(args)) return failure.status;
   const nlohmann::ordered_json answer =
-      nlohmann::ordered_json::object({{"error", std::move(parts)}});
+      nlohmann::ordered_json::object({{"error", error_json(failure)}});
   console.out << JsonText(answer).str() << std::flush;
-  return status;
-}
-
-nlohmann::ordered_json error_json(const InputProblem& problem) {
-  const std::string pointer = problem.pointer.empty() ? "" : "#" + problem.pointer;
-  return {{"place", problem.file + pointer},
-          {"found", problem.found},
-          {"allowed", problem.allowed},
-          {"nearest", problem.nearest.empty() ? nlohmann::ordered_json()
-                                              : nlohmann::ordered_json(problem.nearest)}};
-}
-
-nlohmann::ordered_json place_json(const char* place) {
-  return {{"place", place}, {"found", nullptr}, {"allowed", nullptr}, {"nearest", nullptr}};
+  return failure.status;
 }
 
 }  // namespace
+
+Failure current_failure() {
+  try {
+    throw;
+  } catch (const InputError& e) {
+    const InputProblem& problem = e.problem();
+    const std::string pointer = problem.pointer.empty() ? "" : "#" + problem.pointer;
+    return {.status = Exit::bad_input,
+            .line = e.what(),
+            .place = problem.file + pointer,
+            .problem = problem};
+  } catch (const UsageError& e) {
+    return {.status = Exit::bad_input, .line = e.what(), .place = "command line"};
+  } catch (const ClockOverflow& e) {
+    return {
+        .status = Exit::bad_input,
+        .line = fmt::format("lockstep: {}; allowed: a smaller batch, or faster links", e.what()),
+        .place = "lockstep"};
+  } catch (const std::exception& e) {
+    return {.status = Exit::internal_error,
+            .line = fmt::format("lockstep: an error of the program itself, please report it: {}",
+                                e.what()),
+            .place = "lockstep"};
+  }
+}
 
 Exit run_cli(const std::vector<std::string>& args, Console& console) {
   try {
@@ -169,18 +194,8 @@ Exit run_cli(const std::vector<std::string>& args, Console& console) {
       return Exit::bad_input;
     }
     return status;
-  } catch (const InputError& e) {
-    return report_error(args, console, Exit::bad_input, e.what(), error_json(e.problem()));
-  } catch (const UsageError& e) {
-    return report_error(args, console, Exit::bad_input, e.what(), place_json("command line"));
-  } catch (const ClockOverflow& e) {
-    const std::string line =
-        fmt::format("lockstep: {}; allowed: a smaller batch, or faster links", e.what());
-    return report_error(args, console, Exit::bad_input, line, place_json("lockstep"));
-  } catch (const std::exception& e) {
-    const std::string line =
-        fmt::format("lockstep: an error of the program itself, please report it: {}", e.what());
-    return report_error(args, console, Exit::internal_error, line, place_json("lockstep"));
+  } catch (const std::exception&) {
+    return report_failure(args, console, current_failure());
   }
 }
 

@@ -1,9 +1,11 @@
 /// The command line as a function: words in, text and exit status out. main() only calls it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "models/base/input_error.hpp"
 #include "tools/console/console.hpp"
 
 namespace lockstep {
@@ -29,6 +31,16 @@ const Command& replay_command();
 
 /// All of them, in the order of the help text.
 std::vector<const Command*> commands();
+
+/// Why a command did not answer.
+struct Failure {
+  Exit status = Exit::internal_error;
+  std::string line;   ///< what the program says: one line, no newline at its end
+  std::string place;  ///< "job.json#/batch", "command line"
+  std::optional<InputProblem> problem{};  ///< the parts of a mistake in a file
+};
+/// That of the exception that is being handled; it has to be called from a handler.
+Failure current_failure();
 
 /// Runs `lockstep ARGS...`.
 Exit run_cli(const std::vector<std::string>& args, Console& console);

@@ -382,10 +382,12 @@ Exit run_step(const ParsedOptions& options, const AnswerOptions& wanted, const P
 }
 
 /// Of a file, or of a row of published measurements: "rows.json#NAME".
-std::string scenario_text(const std::string& path, const PresetStore& presets) {
+CommandInput read_run(const std::string& written, const PresetStore& presets) {
+  std::string path = scenario_path(written, presets);
   const RowPlace place = row_place(path);
   std::string text = read_text_file(place.file);
-  return place.row.empty() ? text : row_scenario_text(place, text, presets);
+  if (!place.row.empty()) text = row_scenario_text(place, text, presets);
+  return {.file = std::move(path), .text = std::move(text)};
 }
 
 /// The step of a text, read and not yet simulated.
@@ -399,10 +401,9 @@ RunResult step_read(const std::string& path, const std::string& text, const Pres
   return step_to_answer(*std::move(file.job), written);
 }
 
-/// The answer to the scenario in a text, which stands in the folder of `path`.
-Exit answer_run(const std::string& path, const std::string& text, const ParsedOptions& options,
+Exit answer_run(const CommandInput& input, const PresetStore& presets, const ParsedOptions& options,
                 Console& console) {
-  const PresetStore presets(options.all("presets"));
+  const auto& [path, text] = input;
   const ParsedScenario parsed = parse_scenario(path, text, changes_of(options));
   check_options(options, parsed);
   require_kind(parsed.root,
@@ -443,15 +444,8 @@ Exit answer_run(const std::string& path, const std::string& text, const ParsedOp
 
 Exit run_run(const ParsedOptions& options, Console& console) {
   const std::optional<Ask> ask = ask_of(options);
+  if (!ask) return answer_first_word(run_command(), "scenario file", options, console);
   const PresetStore presets(options.all("presets"));
-  if (!ask) {
-    if (options.positionals.empty()) {
-      throw UsageError(
-          fmt::format("lockstep run: no scenario file; usage: lockstep {}", kRunSpec.usage));
-    }
-    const std::string path = scenario_path(options.positionals.front(), presets);
-    return answer_run(path, scenario_text(path, presets), options, console);
-  }
   const std::vector<std::string> sets = changes_of(options);
   if (options.has("vary") && asked_kind(*ask, sets, presets) != ScenarioKind::run) {
     const auto text_of = [&](const std::vector<std::string>& point) {
@@ -465,10 +459,10 @@ Exit run_run(const ParsedOptions& options, Console& console) {
     write_asked(text, options.get("output"));
     printed.values.erase("output");
   }
-  return answer_run(std::string(kAskedFile), text, printed, console);
+  return answer_run({std::string(kAskedFile), text}, presets, printed, console);
 }
 
-constexpr Command kRunCommand{&kRunSpec, run_run};
+constexpr Command kRunCommand{&kRunSpec, run_run, read_run, answer_run};
 
 }  // namespace
 

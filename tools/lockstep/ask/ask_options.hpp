@@ -1,6 +1,7 @@
 /// Options that ask about a model on a machine, without a scenario file.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -52,6 +53,10 @@ inline constexpr OptionSpec kAskSequences{
 inline constexpr OptionSpec kAskTokens{
     "tokens",       0, "N", false, "With --model: tokens of a sequence (default: 4,096).",
     "--tokens 8192"};
+
+/// All of them; none of them stands beside a scenario file.
+inline constexpr std::array kAskOptions{kAskModel, kAskNode,   kAskCluster,   kAskNodes,
+                                        kAskGpus,  kAskFabric, kAskSequences, kAskTokens};
 
 /// What the options ask; nothing where --model is not given. Throws UsageError where a file is
 /// given beside it, or another of these options without it.

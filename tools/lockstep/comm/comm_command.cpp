@@ -9,9 +9,7 @@
 
 #include "models/base/number_text.hpp"
 #include "models/base/output_file.hpp"
-#include "models/base/text_file.hpp"
 #include "sim/scenario/read_traffic.hpp"
-#include "sim/scenario/shipped_scenarios.hpp"
 #include "sim/traffic/traffic_congestion.hpp"
 #include "tools/console/assertion.hpp"
 #include "tools/console/shared_options.hpp"
@@ -284,16 +282,11 @@ Exit run_collectives(const JsonCursor& root, const PresetStore& presets,
   return report_misses(misses, console);
 }
 
-Exit run_comm(const ParsedOptions& options, Console& console) {
-  if (options.positionals.empty()) {
-    throw UsageError(
-        fmt::format("lockstep comm: no scenario file; usage: lockstep {}", kCommSpec.usage));
-  }
+Exit answer_comm(const CommandInput& input, const PresetStore& presets,
+                 const ParsedOptions& options, Console& console) {
+  const auto& [file, text] = input;
   check_jobs(options);
-  const PresetStore presets(options.all("presets"));
-  const std::string file = scenario_path(options.positionals.front(), presets);
   const std::vector<std::string> sets = options.all("set");
-  const std::string text = read_text_file(file);
   if (options.has("vary")) return run_varied_comm(file, text, presets, options, console);
   const JsonCursor root = JsonCursor::parse(file, text, JsonStyle::plain, sets);
   if (root.find("collective")) return run_collectives(root, presets, options, console);
@@ -301,7 +294,11 @@ Exit run_comm(const ParsedOptions& options, Console& console) {
   return run_traffic(root, presets, options, console);
 }
 
-constexpr Command kCommCommand{&kCommSpec, run_comm};
+Exit run_comm(const ParsedOptions& options, Console& console) {
+  return answer_first_word(comm_command(), "scenario file", options, console);
+}
+
+constexpr Command kCommCommand{&kCommSpec, run_comm, read_scenario_input, answer_comm};
 
 }  // namespace
 

@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "models/base/number_text.hpp"
 #include "models/base/output_file.hpp"
 #include "models/base/text_file.hpp"
@@ -15,10 +17,16 @@
 namespace lockstep {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
+constexpr std::array<std::string_view, 2> kLearnFormats{"table", "json"};
 constexpr double kDoubtful = 2.5;  ///< prior deviations
 constexpr double kSeen = 0.02;     ///< of a step: a part that governs less cannot be told from none
 
 constexpr std::array kLearnOptions{
+    OptionSpec{"format", 0, "table|json", false,
+               "How to print: a table for people (the default), or JSON with the stack in it.",
+               "--format json"},
     kPresetsOption,
     OptionSpec{"output", 'o', "FILE", false,
                "Write the stack that was learnt to this file, a preset of its own.",
@@ -72,13 +80,21 @@ std::string table_of_kinds(const Learnt& learnt, const TextStyle& style) {
   return table.text(style);
 }
 
+/// The parts of the description that these steps cannot tell from the level of the kernels.
+std::vector<std::size_t> mixed_parts(const LearntKind& kind) {
+  std::vector<std::size_t> out;
+  for (std::size_t i = 1; i < kDescriptionParts; ++i) {
+    if (std::abs(kind.shares[i]) >= kSeen) out.push_back(i);
+  }
+  return out;
+}
+
 /// What else these steps would be explained by, and what would tell it apart.
 std::string words_about(const LearntKind& kind) {
   std::string out = "\n" + kind_text(kind.level) + "\n";
   for (const std::string& step : kind.evidence) out += "  measured: " + step + "\n";
   std::vector<std::string> mixed;
-  for (std::size_t i = 1; i < kDescriptionParts; ++i) {
-    if (std::abs(kind.shares[i]) < kSeen) continue;
+  for (const std::size_t i : mixed_parts(kind)) {
     mixed.push_back(fmt::format("{} ({} of these steps)", description_parts()[i].words,
                                 share_text(kind.shares[i])));
   }
@@ -109,21 +125,69 @@ std::string words_about(const MeasuredSteps& steps, const Learnt& learnt, const 
   return out + (steps.left_out.empty() ? "" : "\n");
 }
 
-Exit run_learn(const ParsedOptions& options, Console& console) {
-  const PresetStore presets(options.all("presets"));
-  const std::string& file = options.positionals.front();
-  const MeasuredSteps steps = read_measured_steps(file, read_text_file(file), presets);
+Json kind_json(const LearntKind& kind) {
+  const LearntLevel& level = kind.level;
+  Json mixed = Json::array(), next = nullptr;
+  for (const std::size_t i : mixed_parts(kind)) {
+    mixed.push_back(
+        {{"part", description_parts()[i].words}, {"share", twelve_digits(kind.shares[i])}});
+  }
+  if (kind.next) {
+    next = {{"measure", kind.next->words}, {"half_width", twelve_digits(kind.next->half_width)}};
+  }
+  return {{"gpu", level.gpu},
+          {"experts", level.experts},
+          {"adapters", level.adapters},
+          {"jobs", level.steps},
+          {"kernels_take", twelve_digits(std::exp(level.log_level))},
+          {"deviation", twelve_digits(level.deviation)},
+          {"prior_deviations", twelve_digits(kind.misfit)},
+          {"half_width_before", twelve_digits(kind.half_width_before)},
+          {"half_width_after", twelve_digits(kind.half_width_after)},
+          {"level_share", twelve_digits(kind.shares.front())},
+          {"cannot_tell_from", std::move(mixed)},
+          {"measured", kind.evidence},
+          {"next", std::move(next)}};
+}
+
+/// The numbers of the table as ratios: 1.04 where that says +4 %. `preset` is what -o writes.
+Json learnt_json(const MeasuredSteps& steps, const Learnt& learnt, const std::string& preset) {
+  Json kinds = Json::array();
+  for (const LearntKind& kind : learnt.kinds) kinds.push_back(kind_json(kind));
+  return {{"stack", steps.stack_name},
+          {"steps", steps.steps.size()},
+          {"kinds", std::move(kinds)},
+          {"left_out", steps.left_out},
+          {"preset", Json::parse(preset)}};
+}
+
+CommandInput read_learn(const std::string& written, const PresetStore&) {
+  return {.file = written, .text = read_text_file(written)};
+}
+
+Exit answer_learn(const CommandInput& input, const PresetStore& presets,
+                  const ParsedOptions& options, Console& console) {
+  const std::string format = options.choice("format", kLearnFormats);
+  const MeasuredSteps steps = read_measured_steps(input.file, input.text, presets);
   const Learnt learnt = learn(steps, StepIntervals(presets));
+  const std::string preset = learnt_preset(steps, learnt, input.file);
   if (options.has("output")) {
     OutputFile out(options.get("output"));
-    out.write(learnt_preset(steps, learnt, file));
+    out.write(preset);
     out.commit();
   }
-  console.out << Answer::terminal(words_about(steps, learnt, console.style)).str();
+  const Answer answer = format == "json"
+                            ? Answer(JsonText(learnt_json(steps, learnt, preset)))
+                            : Answer::terminal(words_about(steps, learnt, console.style));
+  console.out << answer.str();
   return Exit::ok;
 }
 
-constexpr Command kLearnCommand{&kLearnSpec, run_learn};
+Exit run_learn(const ParsedOptions& options, Console& console) {
+  return answer_first_word(learn_command(), "measured steps", options, console);
+}
+
+constexpr Command kLearnCommand{&kLearnSpec, run_learn, read_learn, answer_learn};
 
 }  // namespace
 

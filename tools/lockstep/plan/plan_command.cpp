@@ -11,9 +11,7 @@
 #include "models/base/json_cursor.hpp"
 #include "models/base/number_text.hpp"
 #include "models/base/output_file.hpp"
-#include "models/base/text_file.hpp"
 #include "models/base/write_json.hpp"
-#include "sim/scenario/shipped_scenarios.hpp"
 #include "sim/search/read_plan.hpp"
 #include "tools/console/interrupt.hpp"
 #include "tools/console/progress.hpp"
@@ -157,16 +155,11 @@ std::vector<std::string> changes_of_plan(const ParsedOptions& options, const Jso
   return out;
 }
 
-Exit run_plan(const ParsedOptions& options, Console& console) {
-  if (options.positionals.empty()) {
-    throw UsageError(
-        fmt::format("lockstep plan: no plan file; usage: lockstep {}", kPlanSpec.usage));
-  }
+Exit answer_plan(const CommandInput& input, const PresetStore& presets,
+                 const ParsedOptions& options, Console& console) {
+  const auto& [path, text] = input;
   const std::string format = format_of(options);
   if (options.has("report")) (void)chart_library();
-  const PresetStore presets(options.all("presets"));
-  const std::string path = scenario_path(options.positionals.front(), presets);
-  const std::string text = read_text_file(path);
   PlanSpec spec =
       read_plan(path, text, presets, changes_of_plan(options, JsonCursor::parse(path, text)));
   for (PlanCandidate& candidate : spec.candidates) candidate.scenario.folding = folding_of(options);
@@ -185,7 +178,11 @@ Exit run_plan(const ParsedOptions& options, Console& console) {
   return Exit::ok;
 }
 
-constexpr Command kPlanCommand{&kPlanSpec, run_plan};
+Exit run_plan(const ParsedOptions& options, Console& console) {
+  return answer_first_word(plan_command(), "plan file", options, console);
+}
+
+constexpr Command kPlanCommand{&kPlanSpec, run_plan, read_scenario_input, answer_plan};
 
 }  // namespace
 

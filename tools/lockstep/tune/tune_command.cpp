@@ -10,14 +10,12 @@
 
 #include "models/base/input_error.hpp"
 #include "models/base/output_file.hpp"
-#include "models/base/text_file.hpp"
 #include "models/base/write_json.hpp"
 #include "models/pipeline/schedule.hpp"
 #include "sim/scenario/read_cluster.hpp"
 #include "sim/scenario/read_residuals.hpp"
 #include "sim/scenario/run_spec.hpp"
 #include "sim/scenario/scenario_file.hpp"
-#include "sim/scenario/shipped_scenarios.hpp"
 #include "sim/search/search_base.hpp"
 #include "sim/search/tuned_scenario.hpp"
 #include "tools/console/interrupt.hpp"
@@ -214,11 +212,9 @@ void add_intervals(TuneStudy& study, const PresetStore& presets) {
   widen(*study.own_interval, study.result.own->band, study.result.own->step_s);
 }
 
-Exit run_tune(const ParsedOptions& options, Console& console) {
-  if (options.positionals.empty()) {
-    throw UsageError(
-        fmt::format("lockstep tune: no scenario file; usage: lockstep {}", kTuneSpec.usage));
-  }
+Exit answer_tune(const CommandInput& input, const PresetStore& presets,
+                 const ParsedOptions& options, Console& console) {
+  const auto& [path, text] = input;
   const std::string format = options.choice("format", kFormats);
   const bool reports = wants_report(options);
   if (options.get("output").ends_with(".gz")) {
@@ -228,10 +224,7 @@ Exit run_tune(const ParsedOptions& options, Console& console) {
                     in_quotes(options.get("output"))));
   }
   const bool by_mfu = options.choice("objective", kObjectives) == "mfu";
-  const PresetStore presets(options.all("presets"));
-  const std::string path = scenario_path(options.positionals.front(), presets);
   const std::vector<std::string> sets = changes_of(options);
-  const std::string text = read_text_file(path);
   const JsonCursor root = JsonCursor::parse(path, text, JsonStyle::plain, sets);
   require_kind(root, {ScenarioKind::run},
                "no such key: a layout is found for one job at a time, and for its training");
@@ -275,7 +268,11 @@ Exit run_tune(const ParsedOptions& options, Console& console) {
   return result.interrupted ? Exit::interrupted : Exit::ok;
 }
 
-constexpr Command kTuneCommand{&kTuneSpec, run_tune};
+Exit run_tune(const ParsedOptions& options, Console& console) {
+  return answer_first_word(tune_command(), "scenario file", options, console);
+}
+
+constexpr Command kTuneCommand{&kTuneSpec, run_tune, read_scenario_input, answer_tune};
 
 }  // namespace
 

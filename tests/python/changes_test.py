@@ -1,0 +1,179 @@
+"""Changes of a scenario, and tables of the answers to many of them."""
+
+import ast
+import inspect
+import json
+import pathlib
+import sys
+import unittest
+import unittest.mock
+
+import lockstep
+from lockstep.native import _lockstep
+from support import JOB, SHARE, InFolder, program
+
+try:
+    import pandas
+except ImportError:
+    pandas = None
+
+WITHOUT_PANDAS = unittest.mock.patch.dict(sys.modules, {"pandas": None})
+
+
+class Changes(InFolder):
+    def test_all_ways_of_writing_a_change_are_one(self):
+        path = self.write("scenario", json.dumps(JOB))
+        sets = ["--set=cluster.nodes=4", "--set=batch.sequences=64"]
+        _, printed, _ = program("run", path, *sets, "--format", "json")
+        for changes in [
+            {"cluster__nodes": 4, "batch__sequences": 64},
+            {"cluster": {"nodes": 4}, "batch": {"sequences": 64}},
+            {"set": {"cluster.nodes": 4, "/batch/sequences": 64}},
+            {"set": {"cluster.nodes": 4}, "batch": {"sequences": 64}},
+        ]:
+            with self.subTest(changes):
+                self.assertEqual(lockstep.run(path, **changes).json, printed)
+
+    def test_a_change_takes_values_of_any_kind(self):
+        answer = lockstep.run(JOB, lora={"rank": 16}, cluster__fabric__leaf_oversubscription=2)
+        self.assertEqual(answer.scenario["lora"], {"rank": 16})
+        self.assertEqual(answer.scenario["cluster"]["fabric"], {"leaf_oversubscription": 2})
+        whole = lockstep.run(JOB, set={"batch": {"sequences": 32, "tokens": 4096}})
+        self.assertEqual(whole.scenario["batch"], {"sequences": 32, "tokens": 4096})
+        self.assertEqual(lockstep.run(JOB, recompute="none", allow_oom=True).job.recompute, "none")
+
+    def test_beside_a_scenario_the_words_of_a_question_are_changes(self):
+        self.assertEqual(lockstep.run(JOB, model="qwen3_8b").job.model, "qwen3_8b")
+
+    def test_presets_of_ones_own_are_read_at_every_call(self):
+        shipped = json.loads((SHARE / "presets/accuracy/published.json").read_text())
+        before = lockstep.run(JOB)
+        other = pathlib.Path("mine/accuracy/published.json")
+        other.parent.mkdir(parents=True)
+        rows = [len(group["rows"]) for group in shipped["groups"]]
+        widest = shipped["groups"][rows.index(max(rows))]
+        other.write_text(json.dumps(shipped | {"groups": [widest]}))
+        mine = lockstep.run(JOB, presets="mine")
+        self.assertNotEqual(mine.interval.why, before.interval.why)
+        self.assertEqual(mine.step_s, before.step_s)
+        self.assertEqual(lockstep.run(JOB).json, before.json)
+
+    def test_the_scenario_that_was_given_stays(self):
+        before = json.dumps(JOB)
+        lockstep.run(JOB, cluster__nodes=1)
+        self.assertEqual(json.dumps(JOB), before)
+
+
+class Sweeps(InFolder):
+    AXES = {"batch.sequences": [16, 32, 7], "cluster.nodes": [1, 2]}
+
+    def rows(self, *arguments, **keywords):
+        with WITHOUT_PANDAS:
+            return lockstep.sweep(*arguments, **keywords)
+
+    def test_a_point_has_the_numbers_of_its_own_answer(self):
+        rows = self.rows(JOB, self.AXES, allow_oom=True)
+        self.assertEqual([row["batch.sequences"] for row in rows], [16, 16, 32, 32, 7, 7])
+        for row in rows[:4]:
+            point = {path: row[path] for path in self.AXES}
+            answer = lockstep.run(JOB, set=point, allow_oom=True)
+            self.assertIsNone(row["error"])
+            self.assertEqual(row["step_s"], answer.step_s)
+            self.assertEqual(row["peak_memory_gib"], answer.peak_memory_gib)
+
+    def test_a_point_that_fails_says_why(self):
+        row = self.rows(JOB, self.AXES)[4]
+        self.assertIsNone(row["step_s"])
+        with self.assertRaises(lockstep.ScenarioError) as caught:
+            lockstep.run(JOB, set={path: row[path] for path in self.AXES})
+        self.assertEqual(row["error"], str(caught.exception))
+
+    def test_any_number_of_threads_gives_the_same(self):
+        one = self.rows(JOB, self.AXES, threads=1)
+        self.assertEqual(self.rows(JOB, self.AXES, threads=5), one)
+        with WITHOUT_PANDAS:
+            self.assertEqual(lockstep.run(JOB).sweep(self.AXES), one)
+
+    def test_the_scenario_that_a_question_made_is_swept(self):
+        asked = lockstep.run(model="llama3_8b", node="dgx_h100", batch__sequences=1024)
+        with WITHOUT_PANDAS:
+            rows = asked.sweep({"batch.sequences": [1024, 2048]})
+        self.assertEqual(rows[0]["step_s"], asked.step_s)
+        self.assertGreater(rows[1]["step_s"], asked.step_s)
+
+    def test_changes_come_before_axes(self):
+        rows = self.rows(JOB, {"batch.sequences": [16]}, cluster__nodes=1)
+        self.assertEqual(rows[0]["nodes"], 1)
+
+    def test_a_run_of_weeks_is_swept_too(self):
+        axes = {"run.checkpoint.interval": ["15 min", "2 h"]}
+        rows = self.rows("llama3-405b-54days", axes, trajectories=3)
+        self.assertEqual([row["run.checkpoint.interval"] for row in rows], ["15 min", "2 h"])
+        self.assertGreater(rows[0]["goodput"], rows[1]["goodput"])
+
+    def test_a_sweep_file_gives_what_its_database_holds(self):
+        self.write("job.json", json.dumps(JOB))
+        axes = [{"at": "/batch/sequences", "name": "sequences", "values": [16, 32]}]
+        path = self.write("sweep.json", json.dumps({"scenario": "job.json", "axes": axes}))
+        rows = self.rows(path)
+        self.assertEqual([row["sequences"] for row in rows], [16, 32])
+        alone = lockstep.run("job.json", batch__sequences=32)
+        self.assertEqual(rows[1]["step_s"], alone.step_s)
+        self.assertEqual(self.rows(path, output="kept.db"), rows)
+        self.assertTrue(pathlib.Path("kept.db").exists())
+
+    @unittest.skipIf(pandas is None, "needs pandas")
+    def test_with_pandas_numbers_are_numbers(self):
+        table = lockstep.sweep(JOB, self.AXES)
+        self.assertIsInstance(table, pandas.DataFrame)
+        numbers = table.drop(columns="error")
+        for name, kind in numbers.dtypes.items():
+            self.assertIn(kind.kind, "if", name)
+        self.assertEqual(table.columns[:3].tolist(), ["batch.sequences", "cluster.nodes", "step_s"])
+        self.assertTrue(table.step_s.isna()[4])
+
+    @unittest.skipIf(pandas is None, "needs pandas")
+    def test_with_pandas_parts_of_an_answer_are_tables(self):
+        answer = lockstep.run(JOB)
+        for table in [answer.table(), answer.waterfall.table(), answer.stages.table()]:
+            self.assertIsInstance(table, pandas.DataFrame)
+        self.assertEqual(answer.table().set_index("member").value["step_s"], answer.step_s)
+        self.assertEqual(answer.table().set_index("member").unit["step_s"], "s")
+
+
+class Stubs(unittest.TestCase):
+    def parsed(self, name):
+        path = pathlib.Path(lockstep.__file__).parent / name
+        return ast.parse(path.read_text(encoding="utf-8")).body
+
+    def test_functions_take_what_their_stubs_say(self):
+        functions = {each.name: each for each in self.parsed("__init__.pyi")
+                     if isinstance(each, ast.FunctionDef)}
+        self.assertTrue(set(functions) < set(lockstep.__all__))
+        for name in ["run", "comm", "tune", "plan", "learn", "replay", "validate"]:
+            with self.subTest(name):
+                declared = inspect.signature(getattr(lockstep, name)).parameters.values()
+                keywords = [each.name for each in declared if each.kind == each.KEYWORD_ONLY]
+                stub = functions[name].args
+                self.assertEqual([each.arg for each in stub.kwonlyargs], keywords)
+                self.assertIn(ast.get_docstring(functions[name]).split()[0],
+                              inspect.getdoc(getattr(lockstep, name)))
+
+    def test_classes_have_the_members_that_their_stubs_say(self):
+        classes = [each for each in self.parsed("answers.pyi") if isinstance(each, ast.ClassDef)]
+        self.assertGreater(len(classes), 50)
+        for each in classes:
+            made = getattr(lockstep.answers, each.name)
+            names = {part.name for part in each.body if isinstance(part, ast.FunctionDef)}
+            missing = {name for name in names if not hasattr(made, name)}
+            self.assertEqual(missing - {"__getattr__"}, set(), each.name)
+        members = {part.name for each in classes if each.name == "StepAnswer"
+                   for part in each.body if isinstance(part, ast.FunctionDef)}
+        self.assertEqual(members, {field["name"] for field in _lockstep.fields()["step"]})
+
+    def test_it_says_that_it_is_typed(self):
+        self.assertTrue((pathlib.Path(lockstep.__file__).parent / "py.typed").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()

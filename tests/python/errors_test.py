@@ -1,0 +1,159 @@
+"""Mistakes are exceptions with the line of the command line, and the place of the mistake."""
+
+import json
+import os
+import signal
+import threading
+import time
+import unittest
+import warnings
+
+import lockstep
+from support import JOB, InFolder, program
+
+
+def changed(**members):
+    return json.dumps(JOB | members)
+
+
+# Texts of scenarios, each with something else that is wrong.
+WRONG = {
+    "not JSON": '{"model": ',
+    "nothing": "",
+    "a list": "[]",
+    "an unknown key": changed(modle="llama3_8b"),
+    "an unknown name": changed(model="llama3_8c"),
+    "another type": changed(batch=7),
+    "out of bounds": changed(cluster={"node": "dgx_h100", "nodes": 0}),
+    "a missing key": json.dumps({"model": "llama3_8b"}),
+    "a wrong unit": changed(cluster={"node": "dgx_h100", "nodes": 2, "fabric": {"hop": "3 kg"}}),
+    "no layout": changed(parallelism={"tensor": 3}),
+    "does not fit": changed(model="llama3_405b"),
+    "bytes that are no text": '{"model": "\udcff"}',
+    "too deep": "[" * 5000,
+}
+
+
+class Errors(InFolder):
+    def check_same(self, error, printed):
+        self.assertEqual(str(error) + "\n", printed)
+        self.assertNotIn("\n", str(error))
+
+    def test_a_mistake_in_a_scenario_is_the_line_of_the_command_line(self):
+        for what, text in WRONG.items():
+            with self.subTest(what):
+                with open("job.json", "w", encoding="utf-8", errors="surrogateescape") as file:
+                    file.write(text)
+                with self.assertRaises(lockstep.ScenarioError) as caught:
+                    lockstep.run("job.json")
+                status, _, printed = program("run", "job.json")
+                self.assertEqual(status, 2)
+                self.check_same(caught.exception, printed)
+                self.assertEqual(caught.exception.file, "job.json")
+
+    def test_the_parts_of_a_mistake(self):
+        with self.assertRaises(lockstep.ScenarioError) as caught:
+            lockstep.run(JOB, model="llama3_8c")
+        error = caught.exception
+        self.assertEqual((error.file, error.pointer), ("scenario", "/model"))
+        self.assertEqual(error.suggestion, "llama3_8b")
+        self.assertIn("llama3_8c", error.found)
+        self.assertIn("llama3_8b", error.allowed)
+        self.assertIsInstance(error, ValueError)
+        with self.assertRaises(lockstep.ScenarioError) as caught:
+            lockstep.run(JOB, cluster__nodes=0)
+        self.assertIsNone(caught.exception.suggestion)
+        self.assertIn("(--set cluster.nodes=0)", str(caught.exception))
+
+    def test_files_that_are_none(self):
+        for path in ["absent.json", ".", "", "absent-name"]:
+            with self.subTest(path):
+                with self.assertRaises(lockstep.ScenarioError) as caught:
+                    lockstep.run(path)
+                self.check_same(caught.exception, program("run", path)[2])
+
+    def test_options_that_cannot_be(self):
+        cases = [
+            (lambda: lockstep.tune(JOB, tensor=[0]), "--tensor"),
+            (lambda: lockstep.tune(JOB, objective="cost"), "--objective"),
+            (lambda: lockstep.run(JOB, fold=True, unfold=True), "--unfold"),
+            (lambda: lockstep.run(JOB, fold="yes"), "--fold"),
+            (lambda: lockstep.run(), "scenario file"),
+            (lambda: lockstep.run(node="dgx_h100"), "--model"),
+            (lambda: lockstep.replay(), "no trace"),
+            (lambda: lockstep.validate(sorce="bloom"), "--source"),
+            (lambda: lockstep.validate(source="blooom"), "bloom"),
+            (lambda: lockstep.sweep(JOB), "no axes"),
+        ]
+        for ask, word in cases:
+            with self.subTest(word):
+                with self.assertRaises(lockstep.UsageError) as caught:
+                    ask()
+                self.assertIn(word, str(caught.exception))
+
+    def test_values_that_json_cannot_say(self):
+        with self.assertRaises(TypeError):
+            lockstep.run(JOB | {"model": {"llama3_8b"}})
+        with self.assertRaises(lockstep.ScenarioError):
+            lockstep.run(JOB, batch__tokens=float("nan"))
+        with self.assertRaises(TypeError):
+            lockstep.run(3.5, nodes={1})
+
+    def test_a_claim_that_is_missed_is_a_warning(self):
+        expected = {"expect": {"claim": "It is fast.", "that": ["mfu>=0.99"], "source": "made up"}}
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            answer = lockstep.run(JOB | expected)
+        self.assertEqual([each.category for each in caught], [lockstep.LockstepWarning])
+        self.assertIn("mfu", str(caught[0].message))
+        self.assertEqual(caught[0].filename, __file__)
+        self.assertFalse(answer.claim.bounds[0].kept)
+
+
+class Threads(InFolder):
+    def test_other_threads_run_during_a_simulation(self):
+        begin_end = []
+
+        def simulate():
+            begin_end.append(time.perf_counter())
+            lockstep.run("one-year-131072-gpus")
+            begin_end.append(time.perf_counter())
+
+        thread = threading.Thread(target=simulate)
+        thread.start()
+        seen = []
+        while thread.is_alive():
+            seen.append(time.perf_counter())
+            time.sleep(0.001)
+        begin, end = begin_end
+        middle = [moment for moment in seen if begin + 0.2 * (end - begin) < moment]
+        middle = [moment for moment in middle if moment < end - 0.2 * (end - begin)]
+        self.assertTrue(middle)
+
+    def test_several_threads_get_the_answers_of_one(self):
+        alone = lockstep.run(JOB).json
+        found = []
+        threads = [
+            threading.Thread(target=lambda: found.append(lockstep.run(JOB).json)) for _ in range(8)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(found, [alone] * 8)
+
+    def test_ctrl_c_stops_a_run_and_is_pythons_own_afterwards(self):
+        # As in a program that was not started in the background of a shell.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.addCleanup(signal.signal, signal.SIGINT, before)
+        timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
+        timer.start()
+        self.addCleanup(timer.cancel)
+        with self.assertRaises(KeyboardInterrupt):
+            lockstep.run("one-year-131072-gpus", trajectories=15_000, jobs=1)
+        with self.assertRaises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,183 @@
+// The extension module of the Python package: calls and declarations of the library as Python's own
+// strings, lists and dictionaries. What is Python about the package is written in Python.
+#include <algorithm>
+#include <array>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+#include <string>
+#include <string_view>
+
+#include "sim/answer/answer.hpp"
+#include "sim/scenario/shipped_scenarios.hpp"
+#include "tools/lockstep/ask/ask_options.hpp"
+#include "tools/python/calls.hpp"
+
+namespace lockstep {
+namespace {
+
+namespace py = pybind11;
+
+using Words = std::vector<std::string>;
+
+py::object failure_dict(const std::optional<Failure>& failure) {
+  if (!failure) return py::none();
+  py::dict out;
+  out["line"] = failure->line;
+  out["internal"] = failure->status == Exit::internal_error;
+  out["in_file"] = failure->problem.has_value();
+  const InputProblem problem = failure->problem.value_or(InputProblem{});
+  out["file"] = problem.file;
+  out["pointer"] = problem.pointer;
+  out["found"] = problem.found;
+  out["allowed"] = problem.allowed;
+  out["suggestion"] = problem.nearest;
+  return out;
+}
+
+/// A word of the command line, or the name and the text of what is there already.
+using PythonInput = std::variant<std::monostate, std::string, std::pair<std::string, std::string>>;
+
+std::optional<CalledInput> called_input(const PythonInput& input) {
+  if (const auto* const word = std::get_if<std::string>(&input)) return CalledInput(*word);
+  const auto* const text = std::get_if<std::pair<std::string, std::string>>(&input);
+  if (text == nullptr) return std::nullopt;
+  return CommandInput{.file = text->first, .text = text->second};
+}
+
+py::dict call_command(const std::string& name, const Words& words, const PythonInput& input) {
+  const Called called = [&] {
+    const py::gil_scoped_release released;
+    return call(name, words, called_input(input));
+  }();
+  py::dict out;
+  out["status"] = static_cast<int>(called.status);
+  out["out"] = called.out;
+  out["err"] = called.err;
+  out["file"] = called.input.file;
+  out["text"] = py::bytes(called.input.text);  // of a file, which may hold anything
+  out["failure"] = failure_dict(called.failure);
+  return out;
+}
+
+/// The numbers, and a failure or None.
+py::tuple numbers_with(const NumbersOf& of, const Words& changes) {
+  const CalledNumbers called = [&] {
+    const py::gil_scoped_release released;
+    return of.with(changes);
+  }();
+  return py::make_tuple(called.numbers, failure_dict(called.failure));
+}
+
+/// NumbersOf, and None; or None and why there is none.
+py::tuple numbers_of(const Words& words, const PythonInput& input) {
+  std::unique_ptr<NumbersOf> of;
+  std::optional<Failure> failure;
+  try {
+    of = std::make_unique<NumbersOf>(words, called_input(input).value());
+  } catch (const std::exception&) {
+    failure = current_failure();
+  }
+  return py::make_tuple(std::move(of), failure_dict(failure));
+}
+
+std::string_view name_of(FieldKind kind) {
+  constexpr std::array<std::string_view, 10> kNames{"number",  "integer", "flag",          "text",
+                                                    "texts",   "numbers", "named_numbers", "object",
+                                                    "objects", "any"};
+  return kNames.at(static_cast<std::size_t>(kind));
+}
+
+std::string_view name_of(Better better) {
+  constexpr std::array<std::string_view, 3> kNames{"neither", "more", "less"};
+  return kNames.at(static_cast<std::size_t>(better));
+}
+
+py::list field_dicts(const std::vector<FieldInfo>& fields) {
+  py::list out;
+  for (const FieldInfo& field : fields) {
+    py::dict row;
+    row["name"] = field.name;
+    row["unit"] = field.unit();
+    row["better"] = name_of(field.better);
+    row["sentence"] = field.sentence;
+    row["kind"] = name_of(field.kind);
+    row["always"] = field.always;
+    row["nullable"] = field.nullable;
+    row["members"] = field_dicts(field.members);
+    out.append(row);
+  }
+  return out;
+}
+
+/// By kind of answer: "step", "run", "jobs", "rl".
+py::dict fields_of_answers() {
+  py::dict out;
+  for (const AnswerKind kind : kAnswerKinds) {
+    out[py::str(std::string(name_of(kind)))] = field_dicts(answer_fields(kind));
+  }
+  return out;
+}
+
+std::string_view name_of(PathUse use) {
+  constexpr std::array<std::string_view, 5> kNames{"none", "reads", "prints", "writes",
+                                                   "writes_folder"};
+  return kNames.at(static_cast<std::size_t>(use));
+}
+
+py::dict commands_declared() {
+  py::dict out;
+  for (const Command* command : commands()) {
+    py::list options;
+    for (const OptionSpec& option : command->spec->options) {
+      py::dict row;
+      row["name"] = option.name;
+      row["argument"] = option.argument;
+      row["repeatable"] = option.repeatable;
+      row["text"] = option.text;
+      row["path"] = name_of(option.path);
+      row["asks"] =
+          command == &run_command() &&
+          std::ranges::find(kAskOptions, option.name, &OptionSpec::name) != kAskOptions.end();
+      options.append(row);
+    }
+    py::dict row;
+    row["summary"] = command->spec->summary;
+    row["about"] = command->spec->about;
+    row["answers_text"] = command->answer != nullptr;
+    row["options"] = options;
+    out[py::str(std::string(command->spec->name))] = row;
+  }
+  return out;
+}
+
+py::list scenarios_shipped() {
+  py::list out;
+  for (const ShippedScenario& scenario : shipped_scenarios(PresetStore())) {
+    py::dict row;
+    row["name"] = scenario.name;
+    row["command"] = scenario.command;
+    row["file"] = scenario.file;
+    row["sentence"] = scenario.sentence;
+    out.append(row);
+  }
+  return out;
+}
+
+}  // namespace
+}  // namespace lockstep
+
+PYBIND11_MODULE(_lockstep, module) {
+  using namespace lockstep;
+  module.attr("version") = LOCKSTEP_VERSION;
+  module.def("call", &call_command);
+  module.def("numbers_of", &numbers_of);
+  module.def("fields", &fields_of_answers);
+  module.def("commands", &commands_declared);
+  module.def("scenarios", &scenarios_shipped);
+  module.def("preset_kinds", [] {
+    std::vector<std::string> out;
+    for (const std::string_view kind : PresetStore::kinds()) out.emplace_back(kind);
+    return out;
+  });
+  py::class_<NumbersOf>(module, "NumbersOf").def("with_changes", &numbers_with);
+}

@@ -1,0 +1,139 @@
+"""The commands as functions: the same code answers, in this process and without Python's lock."""
+
+import inspect
+import os
+import tempfile
+import warnings
+
+from lockstep._errors import LockstepWarning, error_of
+from lockstep._words import COMMANDS, json_text, offered_options, words_of
+from lockstep.answers import result_of
+from lockstep.native import _lockstep
+
+_INTERRUPTED = 130  # the exit status of the program
+
+
+def input_of(value, name="scenario"):
+    """What the extension module takes for a path, a shipped name, or an object to be read."""
+    if isinstance(value, (str, os.PathLike)):
+        return os.fsencode(value)
+    return name, json_text(value)
+
+
+def call(command, words, given):
+    """What the command prints. Raises what it fails with."""
+    called = _lockstep.call(command, words, given)
+    if called["status"] == _INTERRUPTED:
+        raise KeyboardInterrupt
+    if called["failure"]:
+        raise error_of(called["failure"])
+    for line in called["err"].splitlines():
+        warnings.warn(line, LockstepWarning, stacklevel=5)
+    return called
+
+
+class Question:
+    """What was asked: enough to ask it again."""
+
+    def __init__(self, command, words, given):
+        self.command, self.words, self.given = command, words, given
+
+    def answer(self):
+        called = call(self.command, [*self.words, "--format=json"], self.given)
+        if called["file"]:
+            # As it was read: a file may have changed by the time of a page.
+            self.given = called["file"], called["text"]
+        return result_of(called["out"], self)
+
+    def page(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "page.html")
+            words = [*self.words, "--format=json", f"--report={path}"]
+            with warnings.catch_warnings():  # the answer has said them
+                warnings.simplefilter("ignore", LockstepWarning)
+                call(self.command, words, self.given)
+            with open(path, encoding="utf-8") as file:
+                return file.read()
+
+    def sweep(self, axes, threads, scenario):
+        from lockstep._sweeps import sweep_of
+
+        if self.given is None:  # a question about a model on a machine: of the scenario it made
+            return sweep_of([], input_of(scenario), axes, threads)
+        return sweep_of(self.words, self.given, axes, threads)
+
+
+def ask(command, given, keywords, first_words=()):
+    """The answer of a command to one text, or, without one, to its words alone."""
+    words = [*first_words, *words_of(command, keywords, given is not None)]
+    return Question(command, words, given).answer()
+
+
+def run(scenario=None, /, **keywords):
+    return ask("run", None if scenario is None else input_of(scenario), keywords)
+
+
+def comm(scenario, /, **keywords):
+    return ask("comm", input_of(scenario), keywords)
+
+
+def tune(scenario, /, **keywords):
+    return ask("tune", input_of(scenario), keywords)
+
+
+def plan(plan, /, **keywords):
+    return ask("plan", input_of(plan, "plan"), keywords)
+
+
+def learn(steps, /, **keywords):
+    return ask("learn", input_of(steps, "steps"), keywords)
+
+
+def replay(*traces, **keywords):
+    return ask("replay", None, keywords, [os.fsencode(trace) for trace in traces])
+
+
+def validate(**keywords):
+    return ask("validate", None, keywords)
+
+
+# What each takes before its keywords, in words.
+_TAKES = {
+    run: "`scenario`: the path of a file, the name of one that ships, or a dictionary. Without it, "
+    "`model` and `node` (or `cluster`) ask about a model on a machine.",
+    comm: "`scenario`: the path of a file, the name of one that ships, or a dictionary.",
+    tune: "`scenario`: the path of a file, the name of one that ships, or a dictionary.",
+    plan: "`plan`: the path of a file, the name of one that ships, or a dictionary.",
+    learn: "`steps`: the path of a file, or a list of dictionaries.",
+    replay: "`traces`: paths of files or folders.",
+    validate: "Without keywords: the project's own rows.",
+}
+_CHANGES = (
+    "Every other keyword is a change of the scenario: `cluster__nodes=384` and\n"
+    '`cluster={"nodes": 384}` are `--set cluster.nodes=384`; `set={"cluster.nodes": 384}` takes\n'
+    "any path, and a value as it is. Beside a scenario this holds for `model` and `nodes` too."
+)
+
+
+def _document(function):
+    """Signature and docstring, from what the command declares."""
+    name = function.__name__
+    options = offered_options(name, has_input=name != "run")
+    own = [p for p in inspect.signature(function).parameters.values() if p.kind != p.VAR_KEYWORD]
+    named = [
+        inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=None)
+        for key in options
+    ]
+    rest = [inspect.Parameter("changes", inspect.Parameter.VAR_KEYWORD)] if "set" in options else []
+    function.__signature__ = inspect.Signature([*own, *named, *rest])
+    lines = [COMMANDS[name]["summary"], "", COMMANDS[name]["about"], "", _TAKES[function]]
+    if rest:
+        lines += ["", _CHANGES]
+    lines += ["", "Keywords:"]
+    lines += [f"  {key}: {option['text']}" for key, option in options.items()]
+    function.__doc__ = "\n".join(lines)
+    function.__module__ = "lockstep"
+
+
+for _function in _TAKES:
+    _document(_function)
