@@ -71,7 +71,7 @@ TEST_CASE("checkpoint: a job that waits for it waits for the copy and for the st
   CHECK(cost.finishes == Seconds{});
 }
 
-TEST_CASE("checkpoint: drives of the nodes write side by side; peers get theirs over all NICs") {
+TEST_CASE("checkpoint: drives of the nodes write side by side, peers get theirs over all NICs") {
   StorageSpec drives = shared_storage(5e9, 10e9);
   drives.network = StorageNetwork::local;
   drives.metadata = {};

@@ -148,7 +148,7 @@ TEST_CASE("nccl-tests log: of ranks that were split, the table is of the first g
   CHECK(log.series.at(0).ranks == 2);
 }
 
-TEST_CASE("nccl-tests log: repeats of each size give a spread; version 1 printed milliseconds") {
+TEST_CASE("nccl-tests log: repeats of each size give a spread, version 1 printed milliseconds") {
   const NcclLog repeats = parse_nccl_log("all_reduce.log",
                                          R"(# Using devices
 #  Rank  0 Group  0 Pid 11 on h device  0 [0x04] NVIDIA H100 80GB HBM3

@@ -59,7 +59,7 @@ TEST_CASE("--jitter: transfers in series add up their draws, in proportion to th
   CHECK(small.at("jitter").at("most_s") == 50e-6);
 }
 
-TEST_CASE("--jitter: below a tick it is none; else no replica stands for another") {
+TEST_CASE("--jitter: below a tick it is none, else no replica stands for another") {
   const Json aligned = answer_of(kSideBySide, {});
   CHECK_FALSE(aligned.contains("jitter"));
   // Less than half a tick of the clock.

@@ -86,7 +86,7 @@ TEST_CASE("published profiles: each point is predicted from the others as well a
   }
 }
 
-TEST_CASE("published profiles: made of the tables; models/kernels/profiles.md says how") {
+TEST_CASE("published profiles: made of the tables, models/kernels/profiles.md says how") {
   CHECK(presets().names("profiles").size() == 8);
   for (const std::string& name : presets().names("profiles")) {
     CAPTURE(name);

@@ -163,7 +163,7 @@ TEST_CASE("rows: reserved memory before peak memory, and nanotron's peak is none
   CHECK_FALSE(read(row).measured_memory_gib);
 }
 
-TEST_CASE("rows: an array or an object with rows; anything else is an error") {
+TEST_CASE("rows: an array or an object with rows, anything else is an error") {
   const std::string array = nlohmann::json::array({good_row()}).dump();
   CHECK(parse_rows("r.json", array).size() == 1);
   CHECK(parse_rows("r.json", R"({"rows": )" + array + "}").size() == 1);

@@ -238,6 +238,13 @@ TEST_CASE("tidy: no line of code is wider than 100 columns") {
   }));
 }
 
+TEST_CASE("tidy: no test has a semicolon in its name, at which ctest's list would cut it") {
+  check_none(lines_where(cpp_files({"tests"}), [](const std::string&, const std::string& line) {
+    static const std::regex name(R"re(TEST_CASE\("[^"]*;)re");
+    return std::regex_search(line, name);
+  }));
+}
+
 TEST_CASE("tidy: the top level holds what the README lists, and nothing else") {
   static const std::set<std::string> allowed{"CMakeLists.txt",
                                              "CMakePresets.json",

@@ -28,7 +28,7 @@ double per_gpu(const char* network, int gpus_per_node) {
 }
 
 // Wordings of tests/reference/nccl.json.
-TEST_CASE("nic_bandwidth_per_gpu: reads NICs per node, per tray and per GPU; 0 where not stated") {
+TEST_CASE("nic_bandwidth_per_gpu: reads NICs per node, per tray and per GPU, 0 where not stated") {
   CHECK(per_gpu("EFA v2 32x100 Gb/s per node (stas00 table)", 8) == doctest::Approx(50));
   CHECK(per_gpu("Slingshot-11 4x200 Gb/s per node", 4) == doctest::Approx(25));
   CHECK(per_gpu("InfiniBand NDR 4x400 Gb/s per 4-GPU tray (recalled)", 72) == doctest::Approx(50));

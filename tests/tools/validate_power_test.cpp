@@ -25,7 +25,7 @@ std::string problem(std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("parse_power_rows: figures, ranges, both sides of a supply; what is not known is none") {
+TEST_CASE("parse_power_rows: figures, ranges, both sides of a supply, what is not known is none") {
   const PowerFile file = parse_power_rows("p.json", R"({"records": [
     {"id": "a", "gpu": "H100-SXM5-80GB", "nodes": 4, "node_w": {"mean": 6000, "max": 7000},
      "where": "DC after power supply", "notes": null},
@@ -48,7 +48,7 @@ TEST_CASE("parse_power_rows: figures, ranges, both sides of a supply; what is no
 }
 
 TEST_CASE(
-    "validate --power: MLPerf's GPT-3 within 10 %, on both meters; every row is accounted for") {
+    "validate --power: MLPerf's GPT-3 within 10 %, on both meters, every row is accounted for") {
   const PresetStore presets;
   const PointTable table = validate_power(kOwn, presets);
   int gpt3 = 0, profile = 0;

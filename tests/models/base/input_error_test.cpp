@@ -31,7 +31,7 @@ TEST_CASE("in_quotes: cuts long text between letters") {
   CHECK(in_quotes(text) == "\"" + std::string(59, 'a') + "...\"");
 }
 
-TEST_CASE("nearest_name: misspelt, swapped, cut short, in capitals; and nothing where nothing is") {
+TEST_CASE("nearest_name: misspelt, swapped, cut short, in capitals, and nothing where nothing is") {
   const std::vector<std::string> names{"fat_tree", "rail_optimised", "ideal", "h100_sxm5_80gb"};
   CHECK(nearest_name("fattree", names) == "fat_tree");
   CHECK(nearest_name("idela", names) == "ideal");

@@ -153,7 +153,7 @@ TEST_CASE("choose_collective: forcing what cannot run gives the reason and no co
   CHECK_FALSE(choose({CollectiveOp::all_to_all, kTenGigabytes, 16, 8}, forced("ring")).cost);
 }
 
-TEST_CASE("parse_name_filter: NCCL's spellings; the first unknown word is returned") {
+TEST_CASE("parse_name_filter: NCCL's spellings, the first unknown word is returned") {
   NameFilter filter;
   const std::vector<std::string_view> names = algorithm_names();
   CHECK_FALSE(parse_name_filter("NVLSTree,CollnetDirect", names, filter));

@@ -53,7 +53,7 @@ TEST_CASE("add_in_node_candidates: a broadcast takes the all-gather's ring and t
   CHECK(found[0].per_byte.base_units() == test::near(1 / 100e9));
 }
 
-TEST_CASE("ring_bus_bandwidth: rings without NVLS; two equal ones blend as regimes do") {
+TEST_CASE("ring_bus_bandwidth: rings without NVLS, two equal ones blend as regimes do") {
   CHECK(ring_bus_bandwidth(two_regimes()).base_units() == test::near(350e9));
   IntraNodeCollectives twins = two_regimes();
   twins.all_reduce.push_back(twins.all_reduce.front());

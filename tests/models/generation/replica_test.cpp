@@ -100,7 +100,7 @@ TEST_CASE("replica: experts that no token meets are not read") {
   CHECK(all < 2 * (replica.weights() / replica.spec().node.gpu.gemm.bandwidth).base_units());
 }
 
-TEST_CASE("replica: ranks exchange; launches take time where nothing is captured") {
+TEST_CASE("replica: ranks exchange, launches take time where nothing is captured") {
   Replica one(bare("llama3_70b", 1)), eight(bare("llama3_70b", 8));
   CHECK(one.decode_step(4, 100).exchange == Seconds{});
   CHECK(eight.decode_step(4, 100).exchange > Seconds{});

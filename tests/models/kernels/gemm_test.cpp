@@ -112,7 +112,7 @@ TEST_CASE("gemm_time: a batch shares its waves, so it beats its products one by 
   CHECK(gemm_flops(batch) / gemm_flops(one) == doctest::Approx(50));
 }
 
-TEST_CASE("gemm_time: rows that do not start at 16 bytes are slower; the count of rows is free") {
+TEST_CASE("gemm_time: rows that do not start at 16 bytes are slower, the count of rows is free") {
   const GpuSpec gpu = simple_gpu();
   const auto slowdown = [&](const GemmShape& shape) {
     return gemm_time(shape, Precision::bf16, gpu) /

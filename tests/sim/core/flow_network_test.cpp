@@ -171,7 +171,7 @@ TEST_CASE("an observer sees every byte, and which link held a flow to its rate")
   CHECK(log.ends == std::vector{t.a, t.b});
 }
 
-TEST_CASE("a flow on hold moves nothing and frees its links; what is left goes on after it") {
+TEST_CASE("a flow on hold moves nothing and frees its links, what is left goes on after it") {
   TwoLinks t;
   t.network.start(t.a, Bytes{150}, {});
   t.network.start(t.b, Bytes{100}, {});

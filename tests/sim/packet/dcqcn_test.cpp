@@ -26,7 +26,7 @@ TEST_CASE("marks: none up to K_min, p_max at K_max, all above (figure 5)") {
   CHECK(mark_probability(marking, 200001) == 1);
 }
 
-TEST_CASE("a notification halves the rate at first; alpha decays without (equations 1 and 2)") {
+TEST_CASE("a notification halves the rate at first, alpha decays without (equations 1 and 2)") {
   const DcqcnConstants constants;
   DcqcnRate rate(constants, kForty);
   CHECK_FALSE(rate.limited());

@@ -24,7 +24,7 @@ PacketNetwork chain(const std::vector<double>& gigabytes, std::uint64_t bytes) {
 
 }  // namespace
 
-TEST_CASE("one message: serialisation, store and forward at each switch, latencies; to the tick") {
+TEST_CASE("one message: serialisation, store and forward at each switch, latencies, to the tick") {
   // 10 packets of 1 us over 4 links: 10 us, 3 more packet times, 4 cables, 3 switches.
   for (const std::uint64_t packets : {1U, 2U, 10U, 1000U}) {
     const PacketNetwork network = chain({1, 1, 1, 1}, packets * 1000);
@@ -119,7 +119,7 @@ TEST_CASE("k flows into one port: each gets 1/k of it, whatever the lengths of t
   }
 }
 
-TEST_CASE("two virtual lanes share a link evenly; one lane does when the other has nothing") {
+TEST_CASE("two virtual lanes share a link evenly, one lane does when the other has nothing") {
   PacketNetwork network = star(3);
   add_message(network, 0, 2, 100000, {}, 0);
   add_message(network, 0, 2, 100000, {}, 0);

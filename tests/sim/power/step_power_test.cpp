@@ -112,7 +112,7 @@ TEST_CASE("step_power: a cap that binds slows the step and saves more than it co
   CHECK(step(scenario(R"({"cap": "600 W"})")) < 1.1 * step(free));
 }
 
-TEST_CASE("step_power: a floor keeps the trough up, by burning; a store takes the swing away") {
+TEST_CASE("step_power: a floor keeps the trough up, by burning, a store takes the swing away") {
   const StepPower plain = run(scenario("{}"));
   CHECK(first_share(plain, "gpu_ballast") == 0);
   const Scenario with_floor = scenario(R"({"smoothing": {"floor": "400 W"}})");

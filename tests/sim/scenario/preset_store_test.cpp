@@ -162,7 +162,7 @@ TEST_CASE(
   CHECK(between.assumption == "release 25.01: taken as 24.11, the nearest that s knows");
 }
 
-TEST_CASE("nearest_release: exact, nearest earlier, else earliest; without numbers, the newest") {
+TEST_CASE("nearest_release: exact, nearest earlier, else earliest, without numbers, the newest") {
   const std::vector<std::string> known{"9.1", "24.05", "24.11", "25.04.02"};
   CHECK(nearest_release("24.05", known) == "24.05");
   CHECK(nearest_release("24.10", known) == "24.05");

@@ -86,7 +86,7 @@ TEST_CASE("compose: every feature that fuses saves bytes or kernels") {
 }
 
 TEST_CASE(
-    "shift: what does not change stays, to the last bit; what does changes by its difference") {
+    "shift: what does not change stays, to the last bit, what does changes by its difference") {
   StackSpec fitted = test::presets().stack("torchtitan").spec;
   const StackSpec before = fitted;
   shift(composed(*fitted.switches), composed(*fitted.switches), fitted);

@@ -125,7 +125,7 @@ TEST_CASE("with_factors: speed, failures and recovery change a run, prices do no
   }
 }
 
-TEST_CASE("choose: the cheapest that keeps the limits; the front is what nothing beats") {
+TEST_CASE("choose: the cheapest that keeps the limits, the front is what nothing beats") {
   PlanSpec spec = spec_for(4);
   spec.limits.time = Seconds{30 * kDay};
   PlanReport report;

@@ -143,7 +143,7 @@ TEST_CASE("rates: MFU is model FLOP over what the GPUs could do in the step") {
   CHECK(r.seconds[0] / r.step_s == doctest::Approx(r.mfu_causal).epsilon(1e-8));
 }
 
-TEST_CASE("stragglers: none, no bucket; one that is not slow changes nothing") {
+TEST_CASE("stragglers: none, no bucket, one that is not slow changes nothing") {
   const StepReport healthy = simulate_step(small());
   CHECK(healthy.seconds[kStraggler] == 0);
   const StepReport equal = simulate_step(small({R"(stragglers=[{"gpu": 3, "slowdown": 1}])"}));

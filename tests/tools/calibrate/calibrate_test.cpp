@@ -279,7 +279,7 @@ TEST_CASE("calibrate: a wrong result costs its point, exit 1") {
   CHECK(holds(text_of(path), ", 1 failed"));
 }
 
-TEST_CASE("calibrate: a card that gives up ends the run; what was good is written, exit 1") {
+TEST_CASE("calibrate: a card that gives up ends the run, what was good is written, exit 1") {
   const test::TemporaryFolder folder;
   CalibrateRun run;
   run.prepare = [](test::MadeUpCard& card) {

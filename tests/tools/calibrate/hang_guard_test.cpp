@@ -7,7 +7,7 @@
 
 using namespace lockstep;
 
-TEST_CASE("hang guard: a call that does not come back is named; one that does is not") {
+TEST_CASE("hang guard: a call that does not come back is named, one that does is not") {
   std::atomic<const char*> hung = nullptr;
   HangGuard guard([&](const char* call) { hung.store(call); });
   {

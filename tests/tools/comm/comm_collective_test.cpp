@@ -39,7 +39,7 @@ TEST_CASE("comm: every scenario with collectives that ships can be run") {
   CHECK(run >= 5);
 }
 
-TEST_CASE("comm: sizes from a range and from a list; bandwidths follow from size and time") {
+TEST_CASE("comm: sizes from a range and from a list, bandwidths follow from size and time") {
   const CollectiveStudy range =
       study(R"({"op": "all_reduce", "sizes": {"from": "8 B", "to": "1 KiB", "factor": 2}})");
   REQUIRE(range.rows.size() == 8);

@@ -256,7 +256,7 @@ TEST_CASE("lockstep plan: each input moves what it is about, and nothing else") 
   }
 }
 
-TEST_CASE("lockstep plan: table, CSV and Markdown have every candidate; names stay text") {
+TEST_CASE("lockstep plan: table, CSV and Markdown have every candidate, names stay text") {
   const test::TemporaryFolder folder;
   const std::string file = folder.write("plan.json", kSmallPlan);
   const std::string table = lockstep_with({"plan", file}).out;

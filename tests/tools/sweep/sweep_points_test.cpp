@@ -91,7 +91,7 @@ Json sound_sweep() {
 
 }  // namespace
 
-TEST_CASE("sweep: all combinations in order, the last axis fastest; what a list leaves out stays") {
+TEST_CASE("sweep: all combinations in order, the last axis fastest, what a list leaves out stays") {
   const SweepFiles files;
   const Sweep sweep = files.axes(R"([
     {"at": "/batch/micro", "values": [1, 2]},

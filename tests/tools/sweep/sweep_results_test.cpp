@@ -368,7 +368,7 @@ TEST_CASE("lockstep sweep --engine slurm: a name of a file is never run as shell
   CHECK(lines.err.starts_with("--print-parallel: found a line break in the name of a file"));
 }
 
-TEST_CASE("shards: a line for each that is not there yet; what Slurm says is read") {
+TEST_CASE("shards: a line for each that is not there yet, what Slurm says is read") {
   const SweepFolder files;
   REQUIRE(files.run("a b", {"--shard", "1/3"}).exit == Exit::ok);
   const Ran lines = files.run("a b", {"--print-parallel", "--shards", "3"});

@@ -136,7 +136,7 @@ TEST_CASE("DOT: subgraphs, chains, defaults and ports make the cables that Graph
   CHECK(fabric.graph.bisection() == gigabits_per_second(200));
 }
 
-TEST_CASE("GraphML: kinds, labels and defaults; there and back is one cable") {
+TEST_CASE("GraphML: kinds, labels and defaults, there and back is one cable") {
   const DrawnFabric fabric = fabric_sample("fabric.graphml");
   CHECK(fabric.hosts == std::vector<std::string>{"a", "b"});
   CHECK(levels(fabric) == std::map<std::string, int>{{"top & rack", 1}});

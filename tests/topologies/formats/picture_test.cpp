@@ -40,7 +40,7 @@ int misplaced(const Picture& picture) {
   return out;
 }
 
-TEST_CASE("every fabric preset, small and large: boxes are apart and on the page; XML is sound") {
+TEST_CASE("every fabric preset, small and large: boxes are apart and on the page, XML is sound") {
   const PresetStore presets;
   for (const std::string& name : presets.names("fabrics")) {
     for (const int nodes : {2, 8, 128}) {

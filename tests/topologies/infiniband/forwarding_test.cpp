@@ -36,7 +36,7 @@ TEST_CASE("every engine: on trees, all ports reach each other on shortest paths"
 
 // Zahavi et al. 2010: with as many uplinks as hosts, a shift of a fat tree that is routed
 // destination by destination puts one message on each link.
-TEST_CASE("ftree: no shift of a full tree puts two messages on a link; minhop's do") {
+TEST_CASE("ftree: no shift of a full tree puts two messages on a link, minhop's do") {
   const InfinibandSubnet subnet = test::k_ary_tree(6);
   const ForwardingTables tables = forwarding_tables(subnet, ftree(subnet).tables);
   for (std::uint32_t shift = 1; shift < subnet.graph.port_count(); ++shift) {
@@ -58,7 +58,7 @@ TEST_CASE("engines: write the tables that opensm wrote, entry by entry") {
   CHECK(test::differing_entries(ftree(tree).tables, theirs) == 0);
 }
 
-TEST_CASE("write_lft_dump: writes what opensm writes; dump_fts says the same") {
+TEST_CASE("write_lft_dump: writes what opensm writes, dump_fts says the same") {
   const InfinibandSubnet rails = test::rails(4, 4);
   const LidTables tables = ftree(rails).tables;
   CHECK(write_lft_dump(rails, tables) == sample("rails4x4.ftree.lfts"));
@@ -96,7 +96,7 @@ TEST_CASE("engines: fall back to minhop, and say why, where they refuse a fabric
   CHECK(updn(pair, std::vector<Vertex>{4}).engine == "updn");
 }
 
-TEST_CASE("updn: roots do not reach each other; hosts do") {
+TEST_CASE("updn: roots do not reach each other, hosts do") {
   const InfinibandSubnet rails = test::rails(8, 8);
   const LidTables tables = updn(rails).tables;
   int roots = 0;

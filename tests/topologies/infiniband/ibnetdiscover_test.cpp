@@ -84,7 +84,7 @@ TEST_CASE("ibnetdiscover: a cable has the slower of two speeds, and one's own wh
         gigabits_per_second(800));
 }
 
-TEST_CASE("ibnetdiscover: a hosts file orders hosts; those that it leaves out follow") {
+TEST_CASE("ibnetdiscover: a hosts file orders hosts, those that it leaves out follow") {
   IbnetdiscoverOptions options;
   options.hosts = read_hosts("h", "# racks from the left\n\n  host10  # first\n");
   options.hosts_file = "h";

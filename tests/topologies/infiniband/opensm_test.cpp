@@ -65,13 +65,13 @@ void check_fabric(const InfinibandSubnet& subnet) {
   check_import(subnet, real);
 }
 
-TEST_CASE("opensm: routes 16 hosts as we do, entry by entry; ibnetdiscover sees what we built") {
+TEST_CASE("opensm: routes 16 hosts as we do, entry by entry, ibnetdiscover sees what we built") {
   if (!tools_are_here()) return;
   check_fabric(test::k_ary_tree(4));
   check_fabric(test::rails(4, 4));
 }
 
-TEST_CASE("opensm: routes 128 hosts as we do, entry by entry; ibnetdiscover sees what we built") {
+TEST_CASE("opensm: routes 128 hosts as we do, entry by entry, ibnetdiscover sees what we built") {
   if (!tools_are_here()) return;
   check_fabric(test::k_ary_tree(8));
   check_fabric(test::rails(16, 8));

@@ -240,7 +240,7 @@ std::shared_ptr<const ClusterGraph> diamond(const std::vector<std::pair<double, 
   return std::make_shared<const ClusterGraph>(std::move(vertices), std::move(cables));
 }
 
-TEST_CASE("adaptive: ways get parts in proportion to their narrowest cable; spray splits evenly") {
+TEST_CASE("adaptive: ways get parts in proportion to their narrowest cable, spray splits evenly") {
   const auto graph = diamond({{1, 1}, {1, 0.5}, {0.25, 4}, {2, 0.25}});
   const auto shares = [&](Routing routing) {
     std::vector<double> up;

@@ -443,7 +443,7 @@ TEST_CASE("read_kineto: numbers that JSON lacks are passed over") {
   CHECK(read_kineto("t.json", 0, text).nodes.size() == 1);
 }
 
-TEST_CASE("kineto_rank_in_name: behind the word; digits of the model and the card are none") {
+TEST_CASE("kineto_rank_in_name: behind the word, digits of the model and the card are none") {
   CHECK(kineto_rank_in_name("traces/rank3_mi300x.json.gz", false) == 3);
   CHECK(kineto_rank_in_name("rank-34.Jul_15_10_52_41.1074.pt.trace.json.gz", true) == 34);
   CHECK(kineto_rank_in_name("host_worker_2.1074.json", false) == 2);
