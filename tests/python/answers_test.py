@@ -31,7 +31,7 @@ TWENTY = [
     "two-jobs-one-spine",
     "grpo-llama3-8b-colocated",
     "h100-memory-bandwidth",
-    "gpt-14.6b-zb-v",
+    "slurm-recorded",
 ]
 
 
@@ -46,7 +46,7 @@ class Answers(InFolder):
                 _, printed, _ = program("run", path, "--format", "json")
                 self.assertEqual(answer.json, printed)
                 kinds.add(answer.kind)
-        self.assertEqual(kinds, {"step", "run", "jobs", "rl"})
+        self.assertEqual(kinds, {"step", "run", "jobs", "rl", "queue"})
 
     def test_nothing_is_taken_from_anywhere_but_the_package(self):
         for scenario in lockstep.scenarios():

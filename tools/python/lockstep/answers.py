@@ -202,6 +202,7 @@ _ANSWERS = {
     "run": ("RunAnswer", 'The answer to a scenario with "run": days to months of training.'),
     "jobs": ("JobsAnswer", 'The answer to a scenario with "jobs": several on one fabric.'),
     "rl": ("RlAnswer", 'The answer to a scenario with "rl": a step of reinforcement learning.'),
+    "queue": ("QueueAnswer", 'The answer to a scenario with "queue": many jobs, a scheduler.'),
 }
 
 
