@@ -106,10 +106,13 @@ struct QueueQuota {
   int gpus = 0;
 };
 
-/// A job whose speed follows from a simulated step.
+/// A job whose speed follows from a simulated step: from its placement, and from its neighbours.
 struct QueueTraining {
-  Scenario scenario;  ///< on nodes 0, 1, ... of its own
+  std::string name;
+  std::string pointer;  ///< of its object in the scenario
+  Scenario scenario;    ///< on nodes 0, 1, ... of its own
   double steps = 0;
+  Seconds best_step{};  ///< alone on the cluster's first nodes; 0: not simulated yet
 };
 
 /// What a job loses each time all is placed anew, by its model and width.
