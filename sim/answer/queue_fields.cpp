@@ -89,10 +89,11 @@ const FieldTable<TrainingSummary>& training_fields() {
           .add("name", "Which.", [](const Of& t) { return t.name; })
           .add("jobs", "Jobs of it.", [](const Of& t) { return t.jobs; })
           .add("ended", "Those that have ended.", [](const Of& t) { return t.ended; })
-          .add("best_step_s", Better::less, "A step alone on the cluster's first nodes.",
-               [](const Of& t) { return t.best_step_s; })
+          .add("reference_step_s", Better::less, "A step alone on the cluster's first nodes.",
+               [](const Of& t) { return t.reference_step_s; })
           .add("slowdown_mean", Better::less,
-               "Time that a job which has ended worked, over what it takes at that pace.",
+               "Time that a job which has ended worked, over what it takes at that pace; below 1 "
+               "on nodes that are faster than the first.",
                [](const Of& t) { return t.mean_slowdown; })
           .add("slowdown_most", Better::less, "The largest of them.",
                [](const Of& t) { return t.most_slowdown; });

@@ -83,13 +83,13 @@ void time_trainings(QueueSpec& spec, bool allow_oom) {
     if (!allow_oom) require_training_memory(spec, training);
     std::vector<int> first(static_cast<std::size_t>(training.scenario.nodes));
     std::iota(first.begin(), first.end(), 0);
-    training.best_step = Seconds{steps_together(spec, {{static_cast<int>(t), first}}).front()};
+    training.reference_step = Seconds{steps_together(spec, {{static_cast<int>(t), first}}).front()};
   }
   for (QueueJob& job : spec.jobs) {
     if (job.training < 0) continue;
     const QueueTraining& training = spec.trainings[static_cast<std::size_t>(job.training)];
     const RunTime most = to_run_time(Seconds{4e9});
-    const double takes = training.steps * training.best_step.base_units();
+    const double takes = training.steps * training.reference_step.base_units();
     job.runs = takes < 4e9 ? to_run_time(Seconds{takes}) : most;
     job.limit = std::max(job.limit, job.runs);
   }
@@ -183,7 +183,7 @@ const std::vector<double>& JobSpeeds::speeds_of(const std::vector<Placed>& group
   const std::vector<double> steps_s = steps_together(*spec_, placed);
   for (std::size_t i = 0; i < group.size(); ++i) {
     const QueueTraining& training = spec_->trainings[static_cast<std::size_t>(group[i].training)];
-    at->second.push_back(training.best_step.base_units() / steps_s[i]);
+    at->second.push_back(training.reference_step.base_units() / steps_s[i]);
   }
   return at->second;
 }

@@ -15,7 +15,7 @@ namespace lockstep {
 /// does not fit in memory, unless `allow_oom`.
 void time_trainings(QueueSpec& spec, bool allow_oom = false);
 
-/// Speeds of the running trainings, as shares of their best.
+/// Speeds of the running trainings, as shares of their reference pace.
 class JobSpeeds {
  public:
   /// `spec` outlives it. Requires that its trainings are timed.

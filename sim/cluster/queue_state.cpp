@@ -219,7 +219,7 @@ void QueueState::settle(std::uint32_t j, RunTime overhead) {
   const std::int64_t gpus = job(j).gpus;
   count(QueueBucket::starting, gpus, progress.starting + lost);
   count(QueueBucket::useful, gpus, progress.worked - lost);
-  // Faster than on the nodes that its best speed is of: negative, and its work counts in full.
+  // Below 0 on nodes that are faster than the reference's: its work counts in full.
   count(QueueBucket::slowed, gpus, progress.slowed);
   s.slowed += progress.slowed;
   s.left -= progress.worked - lost;

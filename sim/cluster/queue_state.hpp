@@ -21,7 +21,7 @@ enum class QueueBucket : std::uint8_t {
   useful,    ///< work that lasts
   starting,  ///< held by a job that restarts, or that was placed anew
   lost,      ///< work that an eviction or a failure threw away
-  slowed,    ///< held by a training that runs below its best speed: placement, neighbours
+  slowed,    ///< held by a training beyond what its work takes at its reference pace
   blocked,   ///< free while jobs wait: none fits, or the order, a quota or a reservation holds them
   idle,      ///< free while nobody waits
   broken,    ///< in repair
@@ -41,20 +41,20 @@ enum class JobPhase : std::uint8_t { future, pending, running, done };
 
 /// What has become of a job so far.
 struct JobState {
-  RunTime left = 0;         ///< work still to do at `settled`, as time at its best speed
+  RunTime left = 0;         ///< work still to do at `settled`, as time at its reference pace
   RunTime left_before = 0;  ///< when its present run began: what is saved for sure
   RunTime began = -1;       ///< its present run
   RunTime held_since = -1;  ///< the same GPUs
   RunTime ready = -1;       ///< when it works again: a restart is over
   RunTime settled = -1;     ///< up to when it has been counted
-  double speed = 1;         ///< of its best
+  double speed = 1;         ///< as a share of that pace
   RunTime ends = 0;         ///< unless something comes between
   RunTime first_start = -1;
   RunTime ended = -1;
   RunTime pending_since = 0;
   RunTime waited = 0;    ///< all times between submission and end in which it held nothing
   RunTime attained = 0;  ///< time in which it has held its GPUs
-  RunTime slowed = 0;    ///< of that, what its best speed would have saved
+  RunTime slowed = 0;    ///< of that, beyond what its work takes at the reference pace
   std::int32_t evictions = 0;
   std::int32_t failures = 0;
   JobPhase phase = JobPhase::future;
@@ -106,7 +106,7 @@ class QueueState {
   void mend(int node);
   /// replan: a running job has worked since the last time but for `overhead`.
   void charge_overhead(std::uint32_t j, RunTime overhead);
-  /// From now on a running job works at this speed, of its best. Requires one above 0.
+  /// From now on a running job works at this share of its reference pace. Requires one above 0.
   void set_speed(std::uint32_t j, double speed);
 
   // A trial, or a move: GPUs change hands, and nothing else.

@@ -148,7 +148,7 @@ std::vector<TrainingSummary> trainings_of(const QueueSpec& spec, const QueueResu
     out.push_back({.name = training.name,
                    .jobs = 0,
                    .ended = 0,
-                   .best_step_s = training.best_step.base_units(),
+                   .reference_step_s = training.reference_step.base_units(),
                    .mean_slowdown = 0,
                    .most_slowdown = 0});
   }

@@ -43,8 +43,9 @@ struct RecordedQueue {
 struct TrainingSummary {
   std::string name;
   std::size_t jobs = 0, ended = 0;
-  double best_step_s = 0;    ///< alone on the cluster's first nodes
-  double mean_slowdown = 0;  ///< of ended jobs: of the time that they worked, over the best
+  double reference_step_s = 0;  ///< alone on the cluster's first nodes
+  double mean_slowdown =
+      0;  ///< of ended jobs: time that they worked, over that at the reference pace
   double most_slowdown = 0;
 };
 

@@ -17,7 +17,7 @@ struct JobOutcome {
   RunTime start = -1;  ///< the first
   RunTime end = -1;
   RunTime waited = 0;  ///< in which it held nothing, from submission to its end or to the queue's
-  RunTime slowed = 0;  ///< held, beyond what its work takes at its best speed
+  RunTime slowed = 0;  ///< held, beyond what its work takes at its reference pace
   std::int32_t evictions = 0;
   std::int32_t failures = 0;
 };

@@ -184,7 +184,7 @@ void add_training(const JsonCursor& at, DraftedTraining of, const PresetStore& p
                          .pointer = of.pointer,
                          .scenario = complete_training(of.draft, out.cluster, presets),
                          .steps = written.steps,
-                         .best_step = {}};
+                         .reference_step = {}};
   for (const std::string& text : training.scenario.assumptions) {
     out.assumptions.push_back(written.name + ": " + text);
   }

@@ -56,7 +56,8 @@ void add_queue_buckets(Page& page, const QueueAnswer& a) {
       "work that lasts",
       "held by a job that restarts or was placed anew",
       "work that an eviction or a failure threw away",
-      "held by a training that runs below its best speed: where it is, and who is beside it",
+      "held by a training beyond what its work takes alone on the cluster's first nodes: where it "
+      "is, and who is beside it",
       "free while jobs wait: none fits, or the order, a quota or a reservation holds them",
       "free while nobody waits",
       "in repair"};
@@ -184,7 +185,7 @@ void add_trainings(Page& page, const QueueAnswer& a) {
   if (a.summary.trainings.empty()) return;
   PageTable table{.columns = {{.title = "Training"},
                               {.title = "Jobs", .numeric = true},
-                              {.title = "Best step", .numeric = true},
+                              {.title = "Step alone", .numeric = true},
                               {.title = "Mean slowdown", .numeric = true},
                               {.title = "Largest", .numeric = true}}};
   for (const TrainingSummary& t : a.summary.trainings) {
@@ -194,12 +195,12 @@ void add_trainings(Page& page, const QueueAnswer& a) {
     };
     table.rows.push_back({PageCell::text(t.name),
                           PageCell::number(count_text(t.jobs), static_cast<double>(t.jobs)),
-                          PageCell::number(page_duration(t.best_step_s), t.best_step_s),
+                          PageCell::number(page_duration(t.reference_step_s), t.reference_step_s),
                           times(t.mean_slowdown), times(t.most_slowdown)});
   }
   page.section("Trainings",
                "Steps are simulated where each job is placed, beside the jobs that it shares links "
-               "with; the best step is that of a job alone on the cluster's first nodes.");
+               "with; a step alone is one on the cluster's first nodes.");
   page.table(table);
 }
 

@@ -154,11 +154,11 @@ std::string trainings_table(const QueueAnswer& a, const TextStyle& style) {
   TextTable table({{"training", Align::left},
                    {"jobs"},
                    {"ended"},
-                   {"best step"},
+                   {"step alone"},
                    {"mean slowdown"},
                    {"largest"}});
   for (const TrainingSummary& t : a.summary.trainings) {
-    table.add({t.name, whole(t.jobs), whole(t.ended), duration_text(t.best_step_s),
+    table.add({t.name, whole(t.jobs), whole(t.ended), duration_text(t.reference_step_s),
                t.ended == 0 ? "-" : fmt::format("{:.3f}", t.mean_slowdown),
                t.ended == 0 ? "-" : fmt::format("{:.3f}", t.most_slowdown)});
   }
