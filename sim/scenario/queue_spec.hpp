@@ -52,10 +52,10 @@ constexpr std::array<std::string_view, 3> kWithinNodeNames{"first_fit", "best_fi
 /// On which whole nodes a larger job goes.
 enum class AcrossNodes : std::uint8_t {
   first_fit,      ///< the idle ones of lowest number
-  leaf_best_fit,  ///< as Slurm's topology/tree: the leaf with the fewest idle nodes that suffice
+  packed,     ///< as Slurm's topology/tree: the leaf with the fewest idle nodes that suffice
   spread,         ///< a node of each leaf in turn, the leaf with most idle nodes first
 };
-constexpr std::array<std::string_view, 3> kAcrossNodesNames{"first_fit", "leaf_best_fit", "spread"};
+constexpr std::array<std::string_view, 3> kAcrossNodesNames{"first_fit", "packed", "spread"};
 
 /// Names of users, accounts or models, by number. Number 0 is "": not said.
 class NameTable {

@@ -125,7 +125,7 @@ TEST_CASE("trainings in a queue: when the neighbour ends, the other goes on alon
 TEST_CASE("trainings in a queue: jobs on leaves of their own do not meet, and are simulated once") {
   Json many = training("a", 2, 100);
   many["training"]["count"] = 12;
-  const QueueSpec spec = timed(cluster_of(8), "leaf_best_fit", Json::array({many}));
+  const QueueSpec spec = timed(cluster_of(8), "packed", Json::array({many}));
   const QueueResult result = simulate_queue(spec);
   CHECK(result.groups_simulated == 1);
   for (const JobOutcome& job : result.jobs) CHECK(job.slowed == 0);
