@@ -11,6 +11,7 @@
 #include "sim/answer/answer_fields.hpp"
 #include "sim/answer/assertion.hpp"
 #include "sim/answer/queue_answer.hpp"
+#include "sim/cluster/job_speeds.hpp"
 #include "sim/congestion/shared_run.hpp"
 #include "sim/run/campaign_work.hpp"
 #include "sim/scenario/scenario_file.hpp"
@@ -80,8 +81,9 @@ ScenarioAnswer of_rl(const RlScenario& scenario, const WrittenScenario& written,
 }
 
 /// Nothing where `question.go_on` said no on the way.
-std::optional<ScenarioAnswer> of_queue(const QueueSpec& spec, const WrittenScenario& written,
+std::optional<ScenarioAnswer> of_queue(QueueSpec& spec, const WrittenScenario& written,
                                        const Question& question) {
+  time_trainings(spec, question.allow_oom);
   QueueOptions options;
   if (question.go_on) options.go_on = [&](std::size_t, std::size_t) { return question.go_on(); };
   const QueueResult result = simulate_queue(spec, options);

@@ -82,6 +82,24 @@ const FieldTable<RecordedQueue>& recorded_fields() {
   return fields;
 }
 
+const FieldTable<TrainingSummary>& training_fields() {
+  using Of = TrainingSummary;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("name", "Which.", [](const Of& t) { return t.name; })
+          .add("jobs", "Jobs of it.", [](const Of& t) { return t.jobs; })
+          .add("ended", "Those that have ended.", [](const Of& t) { return t.ended; })
+          .add("reference_step_s", Better::less, "A step alone on the cluster's first nodes.",
+               [](const Of& t) { return t.reference_step_s; })
+          .add("slowdown_mean", Better::less,
+               "Time that a job which has ended worked, over what it takes at that pace; below 1 "
+               "on nodes that are faster than the first.",
+               [](const Of& t) { return t.mean_slowdown; })
+          .add("slowdown_most", Better::less, "The largest of them.",
+               [](const Of& t) { return t.most_slowdown; });
+  return fields;
+}
+
 void add_waits(FieldTable<Queue>& fields) {
   const auto of = [](double QueueSpread::* which, QueueSpread QueueGroup::* spread) {
     return [which, spread](const Queue& a) { return a.summary.all.*spread.*which; };
@@ -181,6 +199,9 @@ const FieldTable<QueueAnswer>& queue_fields() {
         .list_if_any("by_partition", "Jobs by partition, where there are several.",
                      queue_group_fields(),
                      [](const Queue& a) -> const auto& { return a.summary.by_partition; })
+        .list_if_any("trainings", "Jobs whose step was simulated where they were placed.",
+                     training_fields(),
+                     [](const Queue& a) -> const auto& { return a.summary.trainings; })
         .object("recorded", "What a real scheduler made of the same jobs, beside this.",
                 recorded_fields(), [](const Queue& a) -> const auto& { return a.summary.recorded; })
         .add("assumptions", "What was assumed where the scenario says nothing.",

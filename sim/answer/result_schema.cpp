@@ -57,7 +57,8 @@ nlohmann::ordered_json result_schema() {
           {"title", std::string(kResultSchema)},
           {"description",
            "What `lockstep run --format json` prints: the answer to a scenario of one step, of a "
-           "run, of several jobs, of reinforcement learning or of a queue, or an error. Generated from the "
+           "run, of several jobs, of reinforcement learning or of a queue, or an error. Generated "
+           "from the "
            "tables of sim/answer; the number in the title rises when a name or its meaning "
            "changes."},
           {"oneOf", std::move(kinds)},

@@ -133,13 +133,8 @@ std::vector<int> best_leaves(std::vector<std::vector<int>> leaves, int count) {
 
 }  // namespace
 
-std::vector<int> leaf_best_fit(const NodeSet& usable, int count, int leaf_nodes, int leaves) {
-  assert(usable.count() >= count);
-  return best_leaves(by_leaf(usable, leaf_nodes, leaves), count);
-}
-
 std::vector<int> Placer::whole_nodes(const NodeSet& idle, int count, const NodeSet* within) const {
-  if (spec_.across == AcrossNodes::leaf_best_fit && leaves() > 1) {
+  if (spec_.across == AcrossNodes::packed && leaves() > 1) {
     return best_leaves(by_leaf(idle, leaf_nodes_, leaves(), within), count);
   }
   if (spec_.across == AcrossNodes::spread && leaves() > 1) {

@@ -53,7 +53,8 @@ class FreeGpus {
   std::vector<NodeSet> by_free_;
 };
 
-/// The rules by which jobs are placed on a cluster.
+/// The rules by which jobs are placed on a cluster. AcrossNodes::packed: Slurm's topology/tree with
+/// one level above the leaves (Slurm 22.05, select/cons_common/job_test.c, _eval_nodes_topo()).
 class Placer {
  public:
   Placer(const QueuePlacement& spec, int nodes, int gpus_per_node);
@@ -79,10 +80,5 @@ class Placer {
   int gpus_per_node_;
   int leaf_nodes_;
 };
-
-/// The whole nodes that a job gets of `usable` ones, at least `count` of them, in rising order of
-/// leaves as they are chosen: Slurm's topology/tree with one level above the leaves. Source: Slurm
-/// 22.05, select/cons_common/job_test.c, _eval_nodes_topo().
-std::vector<int> leaf_best_fit(const NodeSet& usable, int count, int leaf_nodes, int leaves);
 
 }  // namespace lockstep

@@ -243,7 +243,7 @@ void ReplanPass::run(QueueState& state) {
   std::erase_if(active_, [&](std::uint32_t j) { return state.state(j).phase == JobPhase::done; });
   const auto runs = [&](std::uint32_t j) { return state.state(j).phase == JobPhase::running; };
   for (const std::uint32_t j : active_) {
-    if (runs(j)) state.begin_anew(j, state.spec().overhead_of(state.job(j)));
+    if (runs(j)) state.charge_overhead(j, state.spec().overhead_of(state.job(j)));
   }
   std::ranges::stable_sort(active_, {}, [&](std::uint32_t j) { return state.rank_of(j).key; });
 

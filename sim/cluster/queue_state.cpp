@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -147,7 +148,9 @@ void QueueState::start(std::uint32_t j, Holding where) {
   hold(j, std::move(where));
   s.waited += now_ - s.pending_since;
   s.phase = JobPhase::running;
-  s.began = now_;
+  s.began = s.settled = now_;
+  s.left_before = s.left;
+  s.speed = 1;
   const bool again = s.first_start >= 0;
   if (!again) s.first_start = now_;
   s.ready = now_ + (again ? spec_->preemption.restart : 0);
@@ -197,38 +200,86 @@ void QueueState::take_instead(std::uint32_t j, Holding where) {
 
 QueueState::Progress QueueState::progress_of(std::uint32_t j) const {
   const JobState& s = states_[j];
-  const RunTime starting = std::min(now_, s.ready) - s.began;
-  return {.worked = now_ - s.began - starting, .starting = starting};
+  const RunTime from = std::clamp(s.ready, s.settled, now_);
+  const RunTime held = now_ - from;
+  Progress out{.worked = held, .starting = from - s.settled, .slowed = 0};
+  if (s.speed == 1) return out;
+  const double worked = std::floor(static_cast<double>(held) * s.speed);
+  out.worked = std::min(s.left, static_cast<RunTime>(worked));
+  if (now_ == s.ends) out.worked = s.left;  // the end was rounded up
+  out.slowed = held - out.worked;
+  return out;
+}
+
+/// Counts a running job up to now. `overhead`: what of its work is none.
+void QueueState::settle(std::uint32_t j, RunTime overhead) {
+  JobState& s = states_[j];
+  const Progress progress = progress_of(j);
+  const RunTime lost = std::min(progress.worked, overhead);
+  const std::int64_t gpus = job(j).gpus;
+  count(QueueBucket::starting, gpus, progress.starting + lost);
+  count(QueueBucket::useful, gpus, progress.worked - lost);
+  // Below 0 on nodes that are faster than the reference's: its work counts in full.
+  count(QueueBucket::slowed, gpus, progress.slowed);
+  s.slowed += progress.slowed;
+  s.left -= progress.worked - lost;
+  s.settled = now_;
+}
+
+void QueueState::foresee_end(std::uint32_t j) {
+  JobState& s = states_[j];
+  const bool filed = spec_->preemption.mode == PreemptionMode::evict;
+  std::set<JobRank>& of_class = running_[waiting_.class_of(j)];
+  if (filed) of_class.erase(lasting_rank(j));
+  by_limit_.erase({limit_end(j), j});
+  const RunTime takes =
+      s.speed == 1 ? s.left
+                   : static_cast<RunTime>(std::ceil(static_cast<double>(s.left) / s.speed));
+  s.ends = std::max(s.ready, now_) + takes;
+  ends_.set(j, s.ends);
+  by_limit_.emplace(limit_end(j), j);
+  if (filed) of_class.insert(lasting_rank(j));
+}
+
+void QueueState::charge_overhead(std::uint32_t j, RunTime overhead) {
+  settle(j, overhead);
+  foresee_end(j);
+}
+
+void QueueState::set_speed(std::uint32_t j, double speed) {
+  JobState& s = states_[j];
+  if (s.speed == speed) return;
+  settle(j);
+  s.speed = speed;
+  foresee_end(j);
 }
 
 void QueueState::finish(std::uint32_t j) {
   JobState& s = states_[j];
   assert(s.ends == now_);
-  const Progress progress = progress_of(j);
-  count(QueueBucket::useful, job(j).gpus, progress.worked);
-  count(QueueBucket::starting, job(j).gpus, progress.starting);
+  settle(j);
+  assert(s.left == 0);
   let_go(j);
-  s.left = 0;
   s.ended = now_;
   s.phase = JobPhase::done;
 }
 
 /// What was worked since the last checkpoint is lost.
-void QueueState::lose(std::uint32_t j) {
+void QueueState::lose_unsaved(std::uint32_t j) {
   JobState& s = states_[j];
-  const Progress progress = progress_of(j);
-  const RunTime done = job(j).runs - s.left + progress.worked;
   const RunTime every = spec_->preemption.checkpoint;
-  const RunTime lost = std::min(every > 0 ? done % every : 0, progress.worked);
-  count(QueueBucket::starting, job(j).gpus, progress.starting);
-  count(QueueBucket::lost, job(j).gpus, lost);
-  count(QueueBucket::useful, job(j).gpus, progress.worked - lost);
-  s.left -= progress.worked - lost;
+  const RunTime unsaved = every > 0 ? (job(j).runs - s.left) % every : 0;
+  const RunTime lost = std::min(unsaved, s.left_before - s.left);
+  const GpuTime time(job(j).gpus, lost);
+  books_[static_cast<std::size_t>(QueueBucket::useful)] -= time;
+  books_[static_cast<std::size_t>(QueueBucket::lost)] += time;
+  s.left += lost;
 }
 
 void QueueState::wait_again(std::uint32_t j) {
   JobState& s = states_[j];
-  lose(j);
+  settle(j);
+  lose_unsaved(j);
   let_go(j);
   s.phase = JobPhase::pending;
   s.pending_since = now_;
@@ -260,29 +311,9 @@ void QueueState::mend(int node) {
   broken_ -= free_.gpus_per_node();
 }
 
-void QueueState::begin_anew(std::uint32_t j, RunTime overhead) {
-  JobState& s = states_[j];
-  const Progress progress = progress_of(j);
-  const RunTime starting = progress.starting + std::min(progress.worked, overhead);
-  const RunTime elapsed = now_ - s.began;
-  count(QueueBucket::starting, job(j).gpus, starting);
-  count(QueueBucket::useful, job(j).gpus, elapsed - starting);
-  account_time_[job(j).account] += GpuTime(job(j).gpus, elapsed);
-  by_limit_.erase({limit_end(j), j});
-  s.left -= elapsed - starting;
-  s.attained += elapsed;
-  s.began = now_;
-  s.ready = std::max(s.ready, now_);
-  s.ends = s.ready + s.left;
-  ends_.set(j, s.ends);
-  by_limit_.emplace(limit_end(j), j);
-}
-
 void QueueState::close_books() {
   for (const auto& [end, j] : by_limit_) {
-    const Progress progress = progress_of(j);
-    count(QueueBucket::useful, job(j).gpus, progress.worked);
-    count(QueueBucket::starting, job(j).gpus, progress.starting);
+    settle(j);
     account_time_[job(j).account] += GpuTime(job(j).gpus, now_ - states_[j].began);
     keep_span(j);
   }

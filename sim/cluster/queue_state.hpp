@@ -21,13 +21,14 @@ enum class QueueBucket : std::uint8_t {
   useful,    ///< work that lasts
   starting,  ///< held by a job that restarts, or that was placed anew
   lost,      ///< work that an eviction or a failure threw away
+  slowed,    ///< held by a training beyond what its work takes at its reference pace
   blocked,   ///< free while jobs wait: none fits, or the order, a quota or a reservation holds them
   idle,      ///< free while nobody waits
   broken,    ///< in repair
 };
-constexpr std::size_t kQueueBuckets = 6;
+constexpr std::size_t kQueueBuckets = 7;
 constexpr std::array<std::string_view, kQueueBuckets> kQueueBucketNames{
-    "useful", "starting", "lost", "blocked", "idle", "broken"};
+    "useful", "starting", "lost", "slowed", "blocked", "idle", "broken"};
 
 /// GPUs that a job has held without a break.
 struct JobSpan {
@@ -40,16 +41,20 @@ enum class JobPhase : std::uint8_t { future, pending, running, done };
 
 /// What has become of a job so far.
 struct JobState {
-  RunTime left = 0;    ///< work still to do when it began, or last advanced
-  RunTime began = -1;  ///< its present run
+  RunTime left = 0;         ///< work still to do at `settled`, as time at its reference pace
+  RunTime left_before = 0;  ///< when its present run began: what is saved for sure
+  RunTime began = -1;       ///< its present run
   RunTime held_since = -1;  ///< the same GPUs
-  RunTime ready = -1;  ///< when it works again: a restart is over
-  RunTime ends = 0;    ///< unless something comes between
+  RunTime ready = -1;       ///< when it works again: a restart is over
+  RunTime settled = -1;     ///< up to when it has been counted
+  double speed = 1;         ///< as a share of that pace
+  RunTime ends = 0;         ///< unless something comes between
   RunTime first_start = -1;
   RunTime ended = -1;
   RunTime pending_since = 0;
   RunTime waited = 0;    ///< all times between submission and end in which it held nothing
   RunTime attained = 0;  ///< time in which it has held its GPUs
+  RunTime slowed = 0;    ///< of that, beyond what its work takes at the reference pace
   std::int32_t evictions = 0;
   std::int32_t failures = 0;
   JobPhase phase = JobPhase::future;
@@ -99,8 +104,10 @@ class QueueState {
   /// The node breaks: jobs on it wait again, and nobody is placed on it until mend().
   void fail(int node, bool stays_broken);
   void mend(int node);
-  /// replan: a running job has worked since it began but for `overhead`, and begins anew.
-  void begin_anew(std::uint32_t j, RunTime overhead);
+  /// replan: a running job has worked since the last time but for `overhead`.
+  void charge_overhead(std::uint32_t j, RunTime overhead);
+  /// From now on a running job works at this share of its reference pace. Requires one above 0.
+  void set_speed(std::uint32_t j, double speed);
 
   // A trial, or a move: GPUs change hands, and nothing else.
   void lend(std::uint32_t j) { free_.give(states_[j].held); }
@@ -121,10 +128,13 @@ class QueueState {
   [[nodiscard]] std::size_t running() const { return running_jobs_; }
 
  private:
+  /// Since a job was counted last.
   struct Progress {
-    RunTime worked = 0, starting = 0;
+    RunTime worked = 0, starting = 0, slowed = 0;
   };
   [[nodiscard]] Progress progress_of(std::uint32_t j) const;
+  void settle(std::uint32_t j, RunTime overhead = 0);
+  void foresee_end(std::uint32_t j);
   [[nodiscard]] RunTime limit_end(std::uint32_t j) const {
     return states_[j].ends + (job(j).limit - job(j).runs);
   }
@@ -135,7 +145,7 @@ class QueueState {
   void count(QueueBucket bucket, std::int64_t gpus, RunTime time) {
     books_[static_cast<std::size_t>(bucket)] += GpuTime(gpus, time);
   }
-  void lose(std::uint32_t j);
+  void lose_unsaved(std::uint32_t j);
   void keep_span(std::uint32_t j);
   void hold(std::uint32_t j, Holding where);
   void let_go(std::uint32_t j);

@@ -142,6 +142,33 @@ std::optional<RecordedQueue> recorded_of(const QueueSpec& spec, const QueueResul
   return out;
 }
 
+std::vector<TrainingSummary> trainings_of(const QueueSpec& spec, const QueueResult& result) {
+  std::vector<TrainingSummary> out;
+  for (const QueueTraining& training : spec.trainings) {
+    out.push_back({.name = training.name,
+                   .jobs = 0,
+                   .ended = 0,
+                   .reference_step_s = training.reference_step.base_units(),
+                   .mean_slowdown = 0,
+                   .most_slowdown = 0});
+  }
+  for (std::size_t j = 0; j < spec.jobs.size(); ++j) {
+    const QueueJob& job = spec.jobs[j];
+    if (job.training < 0) continue;
+    TrainingSummary& of = out[static_cast<std::size_t>(job.training)];
+    ++of.jobs;
+    if (result.jobs[j].end < 0) continue;
+    ++of.ended;
+    const double slowdown = 1 + seconds(result.jobs[j].slowed) / seconds(job.runs);
+    of.mean_slowdown += slowdown;
+    of.most_slowdown = std::max(of.most_slowdown, slowdown);
+  }
+  for (TrainingSummary& of : out) {
+    if (of.ended > 0) of.mean_slowdown /= static_cast<double>(of.ended);
+  }
+  return out;
+}
+
 }  // namespace
 
 QueueSpread spread_of(std::vector<double> values) {
@@ -189,6 +216,7 @@ QueueSummary summary_of(const QueueSpec& spec, const QueueResult& result) {
       by_label(spec, result, &QueueJob::user, [&](int u) { return said(spec.users[at(u)]); });
   out.by_partition = by_label(spec, result, &QueueJob::partition,
                               [&](int p) { return said(spec.partitions[at(p)].name); });
+  out.trainings = trainings_of(spec, result);
   out.recorded = recorded_of(spec, result);
   return out;
 }

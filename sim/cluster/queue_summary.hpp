@@ -39,10 +39,21 @@ struct RecordedQueue {
   double inverted_pairs = 0;  ///< share of pairs that started in the other order
 };
 
+/// Jobs of one training: how its step was slowed by where they were and who was beside them.
+struct TrainingSummary {
+  std::string name;
+  std::size_t jobs = 0, ended = 0;
+  double reference_step_s = 0;  ///< alone on the cluster's first nodes
+  double mean_slowdown =
+      0;  ///< of ended jobs: time that they worked, over that at the reference pace
+  double most_slowdown = 0;
+};
+
 struct QueueSummary {
   QueueGroup all;
   std::vector<QueueGroup> by_gpus, by_account, by_user,
       by_partition;  ///< the last three: of several
+  std::vector<TrainingSummary> trainings;
   std::size_t never_started = 0, cut = 0;
   double makespan_s = 0;   ///< from the first submission to the last end
   double utilisation = 0;  ///< share of GPU time that jobs held

@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "sim/cluster/job_speeds.hpp"
 #include "sim/cluster/node_failures.hpp"
 #include "sim/cluster/queue_pass.hpp"
 #include "sim/cluster/reservations.hpp"
@@ -23,7 +24,8 @@ class QueueRun {
       : spec_(&spec),
         state_(spec, keep_spans || !spec.recorded.empty()),
         failures_(spec.failures, spec.cluster.nodes, spec.seed),
-        slurm_(spec.slurm) {
+        slurm_(spec.slurm),
+        speeds_(spec) {
     result_.jobs.resize(spec.jobs.size());
   }
 
@@ -52,6 +54,7 @@ class QueueRun {
       out.waited = s.waited;
       out.evictions = s.evictions;
       out.failures = s.failures;
+      out.slowed = s.slowed;
       result_.evictions += s.evictions;
     }
     result_.spans = state_.take_spans();
@@ -59,6 +62,7 @@ class QueueRun {
     result_.books = state_.books();
     result_.held = state_.held_time();
     result_.account_held = state_.account_time();
+    result_.groups_simulated = speeds_.simulated();
     result_.backfilled = slurm_.backfilled();
     result_.series = {.bin_s = to_seconds(held_.bin()).base_units(),
                       .held_gpus = held_.means(),
@@ -103,6 +107,7 @@ class QueueRun {
     }
     while (failures_.next_at() <= at) break_or_mend(failures_.take());
     start_jobs();
+    speeds_.update(state_);
   }
 
   void break_or_mend(const NodeFailureSource::Event& event) {
@@ -133,6 +138,7 @@ class QueueRun {
   SlurmScheduler slurm_;
   ConservativePass conservative_;
   ReplanPass replan_;
+  JobSpeeds speeds_;
   std::size_t submitted_ = 0, ended_ = 0;
   TimeBins held_, broken_, waiting_jobs_, waiting_gpus_;
   QueueResult result_;

@@ -17,6 +17,7 @@ struct JobOutcome {
   RunTime start = -1;  ///< the first
   RunTime end = -1;
   RunTime waited = 0;  ///< in which it held nothing, from submission to its end or to the queue's
+  RunTime slowed = 0;  ///< held, beyond what its work takes at its reference pace
   std::int32_t evictions = 0;
   std::int32_t failures = 0;
 };
@@ -37,8 +38,9 @@ struct QueueResult {
   QueueSeries series;
   std::int64_t node_failures = 0;
   std::int64_t evictions = 0;
-  int backfilled = 0;    ///< by Slurm's backfill scheduler
-  bool stopped = false;  ///< somebody stopped it
+  std::size_t groups_simulated = 0;  ///< of neighbouring trainings
+  int backfilled = 0;                ///< by Slurm's backfill scheduler
+  bool stopped = false;              ///< somebody stopped it
 };
 
 struct QueueOptions {
@@ -48,7 +50,8 @@ struct QueueOptions {
   std::function<bool(std::size_t, std::size_t)> go_on{};
 };
 
-/// Throws InputError where a job fits on the cluster in no way.
+/// Requires that trainings are timed (job_speeds.hpp). Throws InputError where one cannot be
+/// planned.
 QueueResult simulate_queue(const QueueSpec& spec, const QueueOptions& options = {});
 
 }  // namespace lockstep

@@ -47,8 +47,8 @@ class SlurmScheduler {
                                              const NodeSet& usable) const;
   /// On the controller's clock: the first multiple after the time.
   [[nodiscard]] RunTime next_multiple(RunTime time, RunTime of) const;
-  /// Nodes of the partition that no reservation takes from `start` to `end`, and the end of the first record after
-  /// which other nodes come free; 0: there is none.
+  /// Nodes of the partition that no reservation takes from `start` to `end`, and the end of the
+  /// first record after which other nodes come free; 0: there is none.
   struct Usable {
     NodeSet nodes;
     RunTime later = 0;

@@ -39,7 +39,7 @@ bool each_host(std::string_view text, const Use& use) {
     if (end == std::string_view::npos) return true;
     text.remove_prefix(end + 1);
   }
-  return true;
+  return false;  // nothing behind the last comma
 }
 
 }  // namespace

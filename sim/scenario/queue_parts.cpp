@@ -149,9 +149,10 @@ void declare_placement(const DeclaredMembers& member, QueuePlacement& out) {
   member.optional("within_node", out.within_node, kWithinNodeNames,
                   "Which node gets a job of less than one: the first, the fullest or the emptiest "
                   "that has room; default: best_fit");
-  member.optional("across", out.across, kAcrossNodesNames,
-                  "Which whole nodes a larger job gets: the first idle ones; as Slurm's "
-                  "topology/tree; or a node of each leaf in turn; default: first_fit");
+  member.optional(
+      "across", out.across, kAcrossNodesNames,
+      "Which whole nodes a larger job gets: the first idle ones; on few leaves, as Slurm's "
+      "topology/tree; or a node of each leaf in turn; default: first_fit");
   member.optional("leaf_nodes", out.leaf_nodes, 1, kMaxNodes,
                   "Nodes of a leaf switch; default: those of the cluster's fabric");
 }

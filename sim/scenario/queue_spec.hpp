@@ -52,10 +52,10 @@ constexpr std::array<std::string_view, 3> kWithinNodeNames{"first_fit", "best_fi
 /// On which whole nodes a larger job goes.
 enum class AcrossNodes : std::uint8_t {
   first_fit,      ///< the idle ones of lowest number
-  leaf_best_fit,  ///< as Slurm's topology/tree: the leaf with the fewest idle nodes that suffice
+  packed,     ///< as Slurm's topology/tree: the leaf with the fewest idle nodes that suffice
   spread,         ///< a node of each leaf in turn, the leaf with most idle nodes first
 };
-constexpr std::array<std::string_view, 3> kAcrossNodesNames{"first_fit", "leaf_best_fit", "spread"};
+constexpr std::array<std::string_view, 3> kAcrossNodesNames{"first_fit", "packed", "spread"};
 
 /// Names of users, accounts or models, by number. Number 0 is "": not said.
 class NameTable {
@@ -106,10 +106,13 @@ struct QueueQuota {
   int gpus = 0;
 };
 
-/// A job whose speed follows from a simulated step.
+/// A job whose speed follows from a simulated step: from its placement, and from its neighbours.
 struct QueueTraining {
-  Scenario scenario;  ///< on nodes 0, 1, ... of its own
+  std::string name;
+  std::string pointer;  ///< of its object in the scenario
+  Scenario scenario;    ///< on nodes 0, 1, ... of its own
   double steps = 0;
+  Seconds reference_step{};  ///< alone on the cluster's first nodes; 0: not simulated yet
 };
 
 /// What a job loses each time all is placed anew, by its model and width.
@@ -141,11 +144,11 @@ struct SlurmCycles {
   RunTime batch_sched_delay = 3'000'000'000;  ///< from an event to the main scheduler's pass
   int default_queue_depth = 100;              ///< that a pass for an event tries
   RunTime bf_interval = 30'000'000'000;       ///< from pass to pass of backfill
-  std::optional<RunTime> bf_first{};        ///< when backfill passes first; else after bf_interval
-  RunTime bf_resolution = 60'000'000'000;     ///< of reservations
-  RunTime bf_window = 86'400'000'000'000;     ///< how far ahead is planned
-  int bf_max_job_test = 500;                  ///< jobs that a pass tries
-  RunTime epoch = 0;                          ///< the clock's time of day when the trace begins
+  std::optional<RunTime> bf_first{};       ///< when backfill passes first; else after bf_interval
+  RunTime bf_resolution = 60'000'000'000;  ///< of reservations
+  RunTime bf_window = 86'400'000'000'000;  ///< how far ahead is planned
+  int bf_max_job_test = 500;               ///< jobs that a pass tries
+  RunTime epoch = 0;                       ///< the clock's time of day when the trace begins
 };
 
 /// How often nodes break, and what of them a job loses.
@@ -175,7 +178,7 @@ struct QueueSpec {
   std::vector<std::string> names;       ///< of jobs; empty: their numbers
   std::vector<RecordedStart> recorded;  ///< of jobs; empty: nothing was recorded
   NameTable users, accounts, models;
-  std::vector<QueuePartition> partitions{QueuePartition{}};      ///< the first: all nodes
+  std::vector<QueuePartition> partitions{QueuePartition{}};  ///< the first: all nodes
   std::vector<QueueQuota> user_quotas, account_quotas;
   std::vector<QueueTraining> trainings;
   std::vector<std::string> assumptions;

@@ -15,6 +15,7 @@
 #include "sim/scenario/queue_parts.hpp"
 #include "sim/scenario/queue_trace.hpp"
 #include "sim/scenario/run_spec.hpp"
+#include "sim/scenario/shared_scenario.hpp"
 #include "sim/scenario/spec_readers.hpp"
 #include "topologies/fabrics/fabric_counts.hpp"
 
@@ -104,10 +105,113 @@ std::optional<std::string> trace_path(const std::string& scenario, const std::st
   return there.string();
 }
 
+/// What a queue says of a training, beside what it trains and how.
+struct WrittenTraining {
+  std::string name;
+  int nodes = 1, count = 1;
+  double steps = 0;
+  Seconds submit{}, every{}, limit{};
+  std::string user, account, partition;
+  int priority = 0;
+};
+
+constexpr ValueType kOfJob = written_type(R"({"description": "As in a scenario of one job"})");
+/// Keys of a training that draft_training() reads.
+constexpr std::array<std::string_view, 10> kTrainingKeys{
+    "model",   "parallelism", "batch",  "precision", "recompute",
+    "offload", "lora",        "frozen", "routing",   "stack"};
+
+void declare_queue_training(const DeclaredMembers& member, WrittenTraining& out) {
+  constexpr int kMostPriority = 1'000'000;
+  member.required("name", out.name, "How the answer calls it");
+  member.required("nodes", out.nodes, 1, kMaxNodes, "How many whole nodes it takes");
+  member.required("steps", out.steps, Dimension::count, Interval{1, 1e12},
+                  "Training steps; how long one takes follows from where the job is placed, and "
+                  "from who is beside it");
+  member.optional("submit", out.submit, kQueueSpan, "Default: 0 s");
+  member.optional("count", out.count, 1, 1'000'000, "Jobs like this; default: 1");
+  member.optional("every", out.every, kQueueSpan, "From one submission to the next; default: 0 s");
+  member.optional(
+      "limit", out.limit, kQueueSpan,
+      "Its time limit, which backfilling counts on; default: as long as it takes alone");
+  member.optional("user", out.user, "Whose it is");
+  member.optional("account", out.account, "Which account pays");
+  member.optional("priority", out.priority, -kMostPriority, kMostPriority,
+                  "Higher first; default: 0");
+  member.optional("partition", out.partition, "Nodes that it is bound to");
+  if (member.object() != nullptr) return;  // the rest is read by draft_training()
+  const auto later = [](const JsonCursor&) {};
+  member.required("model", kOfJob, "", later);
+  member.required("batch", kOfJob, "", later);
+  for (const std::string_view key : kTrainingKeys) {
+    if (key != "model" && key != "batch") member.optional(key, kOfJob, "", later);
+  }
+}
+
+std::uint16_t partition_number(const JsonCursor& at, const std::string& name,
+                               const QueueSpec& out) {
+  std::vector<std::string> names;
+  for (const QueuePartition& partition : out.partitions) names.push_back(partition.name);
+  const auto found = std::ranges::find(names, name);
+  if (found == names.end() || name.empty()) {
+    at.fail_name(std::span(names).subspan(1));
+  }
+  return static_cast<std::uint16_t>(found - names.begin());
+}
+
+/// A training whose draft waits for the whole file to be read.
+struct DraftedTraining {
+  WrittenTraining written;
+  std::string pointer;
+  ScenarioDraft draft;
+};
+
+DraftedTraining read_queue_training(const JsonCursor& at, const PresetStore& presets,
+                                    const QueueSpec& out) {
+  DraftedTraining of{.written = {}, .pointer = at.pointer(), .draft = {}};
+  declare_queue_training({at, Extent::whole}, of.written);
+  if (of.written.nodes > out.cluster.nodes) {
+    at.at("nodes").fail(fmt::format("at most {}, which the cluster has", out.cluster.nodes));
+  }
+  of.draft = draft_training(at, out.cluster, of.written.nodes, presets);
+  return of;
+}
+
+void add_training(const JsonCursor& at, DraftedTraining of, const PresetStore& presets,
+                  QueueSpec& out) {
+  const WrittenTraining& written = of.written;
+  QueueTraining training{.name = written.name,
+                         .pointer = of.pointer,
+                         .scenario = complete_training(of.draft, out.cluster, presets),
+                         .steps = written.steps,
+                         .reference_step = {}};
+  for (const std::string& text : training.scenario.assumptions) {
+    out.assumptions.push_back(written.name + ": " + text);
+  }
+  QueueJob job;
+  job.training = static_cast<std::int32_t>(out.trainings.size());
+  job.gpus = written.nodes * out.cluster.node.gpus;
+  job.limit = to_run_time(written.limit);
+  job.priority = written.priority;
+  if (!written.user.empty()) job.user = label_of(written.user, out.users, out.file);
+  if (!written.account.empty()) job.account = label_of(written.account, out.accounts, out.file);
+  if (const auto partition = at.find("partition")) {
+    job.partition = partition_number(*partition, written.partition, out);
+  }
+  out.names.resize(out.jobs.size());
+  for (int i = 0; i < written.count; ++i) {
+    job.submit = to_run_time(written.submit) + i * to_run_time(written.every);
+    out.jobs.push_back(job);
+    out.names.push_back(written.count == 1 ? written.name : fmt::format("{} {}", written.name, i));
+  }
+  out.trainings.push_back(std::move(training));
+}
+
 /// Where jobs come from, as the scenario lists it.
 struct JobSource {
   std::optional<JobTrace> trace;
   std::optional<DrawnJobs> generate, stand_in;
+  std::optional<JsonCursor> training;
 };
 
 void declare_source(const DeclaredMembers& member, JobSource& out) {
@@ -116,6 +220,16 @@ void declare_source(const DeclaredMembers& member, JobSource& out) {
   member.optional("stand_in", out.stand_in,
                   "Drawn in place of the trace where its file is not at hand; the answer says so",
                   declare_drawn_jobs);
+  if (member.object() != nullptr) {
+    out.training = member.object()->find("training");
+    return;
+  }
+  std::optional<WrittenTraining> described;
+  member.optional(
+      "training", described,
+      "A job of this model and layout: its step is simulated where it is placed, beside "
+      "its neighbours",
+      declare_queue_training);
 }
 
 void add_traced(const JsonCursor& at, const JobSource& source, std::uint32_t number,
@@ -136,20 +250,24 @@ void add_traced(const JsonCursor& at, const JobSource& source, std::uint32_t num
                   source.stand_in->count, file));
 }
 
-void add_jobs(const JsonCursor& list, QueueSpec& out) {
+void add_jobs(const JsonCursor& list, const PresetStore& presets, QueueSpec& out) {
   std::uint32_t number = 0;
   for (const JsonCursor& at : list.elements(kMostEntriesOfJobs)) {
     JobSource source;
     declare_source({at, Extent::whole}, source);
     at.finish();
-    if (source.trace.has_value() == source.generate.has_value()) {
-      at.fail("either \"trace\" or \"generate\"");
-    }
+    const int kinds = static_cast<int>(source.trace.has_value()) +
+                      static_cast<int>(source.generate.has_value()) +
+                      static_cast<int>(source.training.has_value());
+    if (kinds != 1) at.fail("one of \"trace\", \"generate\" and \"training\"");
     if (source.stand_in && !source.trace) at.at("stand_in").fail("no such key without \"trace\"");
     if (source.trace) {
       add_traced(at, source, number, out);
-    } else {
+    } else if (source.generate) {
       draw_jobs(*source.generate, number, out);
+    } else {
+      add_training(*source.training, read_queue_training(*source.training, presets, out), presets,
+                   out);
     }
     ++number;
   }
@@ -273,7 +391,7 @@ void declare_queue(const DeclaredMembers& member, const PresetStore& presets, Qu
         JobSource source;
         declare_source(one, source);
       },
-      [&](const JsonCursor& list) { add_jobs(list, out); });
+      [&](const JsonCursor& list) { add_jobs(list, presets, out); });
 }
 
 int leaf_nodes_of(const Cluster& cluster) {
@@ -315,6 +433,14 @@ QueueSpec read_queue(const JsonCursor& root, const PresetStore& presets) {
 
 namespace {
 
+/// What a training has in common with a scenario of one job is described there.
+void refer_to_job_members(nlohmann::ordered_json& properties) {
+  for (const std::string_view key : kTrainingKeys) {
+    properties[std::string(key)] = {
+        {"$ref", fmt::format("scenario.schema.json#/properties/{}", key)}};
+  }
+}
+
 /// References to types that the schema of a job defines are to that file.
 void refer_to_job_schema(nlohmann::ordered_json& schema) {
   if (schema.is_object() && schema.contains("$ref")) {
@@ -340,6 +466,9 @@ nlohmann::ordered_json queue_schema(const PresetStore& presets) {
       "queue", spec, "Who asks for what and when, and the scheduler's rules",
       [&](const DeclaredMembers& of, QueueSpec& out) { declare_queue(of, presets, out); });
   refer_to_job_schema(described);
+  const nlohmann::ordered_json::json_pointer training(
+      "/properties/queue/properties/jobs/items/properties/training/properties");
+  refer_to_job_members(described.at(training));
   Json schema{{"$schema", "https://json-schema.org/draft/2020-12/schema"},
               {"title", "A queue of jobs on a cluster, for `lockstep run`"},
               {"description", "Generated from the declarations of the reader."}};

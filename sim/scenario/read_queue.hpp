@@ -1,4 +1,5 @@
-/// Reads a scenario with a "queue": a cluster, its scheduler, and the jobs that are submitted to it.
+/// Reads a scenario with a "queue": a cluster, its scheduler, and the jobs that are submitted to
+/// it.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -12,7 +13,8 @@ namespace lockstep {
 /// Throws InputError about the scenario, or about a trace that it names, with its row.
 QueueSpec read_queue(const JsonCursor& root, const PresetStore& presets);
 
-/// The JSON Schema of such a scenario. Types of quantities and the "cluster" are as in that of a job.
+/// The JSON Schema of such a scenario. Types of quantities and the "cluster" are as in that of a
+/// job.
 nlohmann::ordered_json queue_schema(const PresetStore& presets);
 
 }  // namespace lockstep

@@ -66,29 +66,14 @@ DraftedJob read_job(const JsonCursor& from, const Cluster& cluster, const Preset
   job.name = read_name(from, names);
   job.nodes = read_nodes(from.at("nodes"), cluster.nodes);
   job.start = time_or_zero(from, "start", kSharedSeconds);
-
-  ScenarioDraft draft;
-  draft.file = from.file();
-  draft.place = from.pointer();
-  draft.overrides.assign(from.overrides().begin(), from.overrides().end());
-  draft.node = cluster.node;
-  draft.nodes = static_cast<int>(job.nodes.size());
-  // Whether the cluster's fabric is sound has been checked for all of its nodes.
-  draft.fabric = FabricSpec{};
-  draft.fabric->kind = FabricKind::ideal;
-  draft.fabric->transport = cluster.transport.name;
-  read_model_choice(from.at("model"), presets, draft);
-  read_job_draft(from, presets, draft);
-  from.finish();
+  ScenarioDraft draft = draft_training(from, cluster, static_cast<int>(job.nodes.size()), presets);
   return {.job = std::move(job), .draft = std::move(draft)};
 }
 
 SharedJob complete_job(DraftedJob of, const Cluster& cluster, const PresetStore& presets,
                        std::span<const Profile> profiles) {
   SharedJob job = std::move(of.job);
-  job.scenario = complete_scenario(of.draft, presets, profiles);
-  job.scenario.fabric = cluster.fabric;
-  job.scenario.transport = cluster.transport;
+  job.scenario = complete_training(of.draft, cluster, presets, profiles);
   return job;
 }
 
@@ -200,6 +185,32 @@ SharedScenario shared_scenario_of(const JsonCursor& root, const PresetStore& pre
 }
 
 }  // namespace
+
+ScenarioDraft draft_training(const JsonCursor& from, const Cluster& cluster, int nodes,
+                             const PresetStore& presets) {
+  ScenarioDraft draft;
+  draft.file = from.file();
+  draft.place = from.pointer();
+  draft.overrides.assign(from.overrides().begin(), from.overrides().end());
+  draft.node = cluster.node;
+  draft.nodes = nodes;
+  // Whether the cluster's fabric is sound has been checked for all of its nodes.
+  draft.fabric = FabricSpec{};
+  draft.fabric->kind = FabricKind::ideal;
+  draft.fabric->transport = cluster.transport.name;
+  read_model_choice(from.at("model"), presets, draft);
+  read_job_draft(from, presets, draft);
+  from.finish();
+  return draft;
+}
+
+Scenario complete_training(ScenarioDraft& draft, const Cluster& cluster, const PresetStore& presets,
+                           std::span<const Profile> profiles) {
+  Scenario out = complete_scenario(draft, presets, profiles);
+  out.fabric = cluster.fabric;
+  out.transport = cluster.transport;
+  return out;
+}
 
 SharedScenario read_shared_scenario(const JsonCursor& root, const PresetStore& presets,
                                     std::span<const std::string> profiles) {

@@ -11,6 +11,7 @@
 #include "sim/scenario/preset_store.hpp"
 #include "sim/scenario/read_cluster.hpp"
 #include "sim/scenario/scenario.hpp"
+#include "sim/scenario/scenario_draft.hpp"
 
 namespace lockstep {
 
@@ -56,5 +57,14 @@ struct SharedScenario {
 /// and network (read_profile.hpp), for all jobs.
 SharedScenario read_shared_scenario(const JsonCursor& root, const PresetStore& presets,
                                     std::span<const std::string> profiles = {});
+
+/// A training on so many nodes of a cluster, as its object says it: model, layout, batch and so on.
+/// Which nodes they are is up to the caller. Throws InputError; the object's other keys are the
+/// caller's to read, before.
+ScenarioDraft draft_training(const JsonCursor& from, const Cluster& cluster, int nodes,
+                             const PresetStore& presets);
+/// The same, complete, on the cluster's fabric.
+Scenario complete_training(ScenarioDraft& draft, const Cluster& cluster, const PresetStore& presets,
+                           std::span<const Profile> profiles = {});
 
 }  // namespace lockstep

@@ -103,7 +103,7 @@ TEST_CASE("placement: less than a node goes to the first, the fullest or the emp
 TEST_CASE("placement: whole nodes by leaves as Slurm's topology/tree takes them") {
   // Leaves of four nodes; idle: one, three, four and two of them.
   const FreeGpus free = free_on({0, 8, 0, 0, 8, 8, 0, 8, 8, 8, 8, 8, 8, 0, 8, 0}, 8);
-  const QueuePlacement tree{.across = AcrossNodes::leaf_best_fit, .leaf_nodes = 4};
+  const QueuePlacement tree{.across = AcrossNodes::packed, .leaf_nodes = 4};
   CHECK(placed(free, 16, tree) == std::vector{12, 14});  // the leaf that just suffices
   CHECK(placed(free, 24, tree) == std::vector{4, 5, 7});
   CHECK(placed(free, 32, tree) == std::vector{8, 9, 10, 11});

@@ -126,7 +126,8 @@ void check_no_gpu_twice(const QueueSpec& spec, const QueueResult& result) {
 void check_books(const QueueSpec& spec, const QueueResult& result) {
   GpuTime all, held, accounts;
   for (const GpuTime& bucket : result.books) all += bucket;
-  for (const QueueBucket bucket : {QueueBucket::useful, QueueBucket::starting, QueueBucket::lost}) {
+  for (const QueueBucket bucket :
+       {QueueBucket::useful, QueueBucket::starting, QueueBucket::lost, QueueBucket::slowed}) {
     held += result.books[static_cast<std::size_t>(bucket)];
   }
   for (const GpuTime& account : result.account_held) accounts += account;

@@ -33,7 +33,7 @@ Json sound_queue() {
     "queue": {
       "order": "priority", "admission": "best_effort",
       "preemption": {"mode": "evict", "exempt": "2 h", "restart": "5 min", "checkpoint": "1 h"},
-      "placement": {"within_node": "first_fit", "across": "leaf_best_fit", "leaf_nodes": 2},
+      "placement": {"within_node": "first_fit", "across": "packed", "leaf_nodes": 2},
       "partitions": [{"name": "train", "nodes": 3}, {"name": "dev", "nodes": 1}],
       "quotas": [{"user": "ann", "gpus": 8}, {"account": "x", "gpus": 16}],
       "reliability": "meta_rsc1", "repair": "12 h", "until": "30 d", "seed": 7,
@@ -111,7 +111,7 @@ TEST_CASE("queue: mistakes are told with their place and what is allowed") {
   says(changed("/queue/order", "srt"), "Did you mean \"srtf\"?");
   says(changed("/queue/admission", "easy"), "t.json#/queue/preemption/mode");
   says(changed("/queue/order", "fifo"), "t.json#/queue/preemption/mode");
-  says(changed("/queue/order", "las"), "t.json#/queue: found no key \"levels\"");
+  says(changed("/queue/order", "las"), "t.json#/queue: found an object without \"levels\"");
   says(changed("/queue/slurm", Json::object()), "t.json#/queue/slurm");
   says(changed("/queue/partitions/1/nodes", 2), "t.json#/queue/partitions/1/nodes: found 2");
   says(changed("/queue/partitions/1/name", "train"), "a name that no other partition has");

@@ -141,6 +141,20 @@ TEST_CASE("lockstep run: drawn jobs stand in for a trace that is not at hand, an
   CHECK(answer["assumptions"].dump().find("992 drawn ones stand in") != std::string::npos);
 }
 
+TEST_CASE("lockstep run: two tenants, apart on leaves of their own and spread over all of them") {
+  const std::string tenants = kQueues + "two-tenants-one-spine.json";
+  const nlohmann::json packed = queue_answer({tenants});
+  const nlohmann::json spread = queue_answer({tenants, "--set", "queue.placement.across=spread"});
+  CHECK(packed["trainings"][1]["slowdown_most"] == 1);
+  CHECK(packed["waterfall"]["slowed"]["gpu_hours"] == 0);
+  CHECK(spread["trainings"][1]["slowdown_most"].get<double>() > 1.05);
+  CHECK(spread["waterfall"]["slowed"]["gpu_hours"].get<double>() > 0);
+  CHECK(spread["completion_mean_s"] > packed["completion_mean_s"]);
+  const Ran varied =
+      lockstep_with({"run", tenants, "--vary", "queue.placement.across=packed,spread"});
+  CHECK_MESSAGE(varied.out.find("mean completion") != std::string::npos, varied.err);
+}
+
 TEST_CASE("scenarios with \"queue\": options and commands about other things say so") {
   for (const char* option : {"--unfold", "--trace=x.json", "--trajectories=3", "--advise"}) {
     CAPTURE(option);

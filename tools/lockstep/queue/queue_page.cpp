@@ -56,6 +56,8 @@ void add_queue_buckets(Page& page, const QueueAnswer& a) {
       "work that lasts",
       "held by a job that restarts or was placed anew",
       "work that an eviction or a failure threw away",
+      "held by a training beyond what its work takes alone on the cluster's first nodes: where it "
+      "is, and who is beside it",
       "free while jobs wait: none fits, or the order, a quota or a reservation holds them",
       "free while nobody waits",
       "in repair"};
@@ -179,6 +181,29 @@ void add_groups(Page& page, std::string_view title, const std::vector<QueueGroup
   page.table(table);
 }
 
+void add_trainings(Page& page, const QueueAnswer& a) {
+  if (a.summary.trainings.empty()) return;
+  PageTable table{.columns = {{.title = "Training"},
+                              {.title = "Jobs", .numeric = true},
+                              {.title = "Step alone", .numeric = true},
+                              {.title = "Mean slowdown", .numeric = true},
+                              {.title = "Largest", .numeric = true}}};
+  for (const TrainingSummary& t : a.summary.trainings) {
+    const auto times = [&](double slowdown) {
+      if (t.ended == 0) return PageCell::unknown();
+      return PageCell::number(fmt::format("{:.3f}×", slowdown), slowdown);
+    };
+    table.rows.push_back({PageCell::text(t.name),
+                          PageCell::number(count_text(t.jobs), static_cast<double>(t.jobs)),
+                          PageCell::number(page_duration(t.reference_step_s), t.reference_step_s),
+                          times(t.mean_slowdown), times(t.most_slowdown)});
+  }
+  page.section("Trainings",
+               "Steps are simulated where each job is placed, beside the jobs that it shares links "
+               "with; a step alone is one on the cluster's first nodes.");
+  page.table(table);
+}
+
 void add_recorded(Page& page, const QueueAnswer& a) {
   if (!a.summary.recorded) return;
   const RecordedQueue& r = *a.summary.recorded;
@@ -247,6 +272,7 @@ std::string queue_page(const QueueAnswer& a) {
   add_queue_buckets(page, a);
   add_over_time(page, a);
   add_queue_gantt(page, a);
+  add_trainings(page, a);
   add_groups(page, "GPUs", a.summary.by_gpus);
   add_groups(page, "account", a.summary.by_account);
   add_groups(page, "user", a.summary.by_user);

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/base/number_text.hpp"
+#include "sim/cluster/job_speeds.hpp"
 #include "sim/scenario/host_list.hpp"
 #include "tools/console/assertion.hpp"
 #include "tools/console/interrupt.hpp"
@@ -148,12 +149,31 @@ std::string group_table(std::string_view title, const std::vector<QueueGroup>& g
   return out;
 }
 
+std::string trainings_table(const QueueAnswer& a, const TextStyle& style) {
+  if (a.summary.trainings.empty()) return {};
+  TextTable table({{"training", Align::left},
+                   {"jobs"},
+                   {"ended"},
+                   {"step alone"},
+                   {"mean slowdown"},
+                   {"largest"}});
+  for (const TrainingSummary& t : a.summary.trainings) {
+    table.add({t.name, whole(t.jobs), whole(t.ended), duration_text(t.reference_step_s),
+               t.ended == 0 ? "-" : fmt::format("{:.3f}", t.mean_slowdown),
+               t.ended == 0 ? "-" : fmt::format("{:.3f}", t.most_slowdown)});
+  }
+  return "\n" + table.text(style) +
+         fmt::format("  {} of neighbours simulated\n",
+                     counted(static_cast<double>(a.result.groups_simulated), "group"));
+}
+
 std::string queue_table(const QueueAnswer& a, const TextStyle& style) {
   const QueueSummary& s = a.summary;
   std::string out =
       queue_title(a, style) + queue_headline(a) + recorded_text(a) + queue_waterfall(a, style) +
-      group_table("GPUs", s.by_gpus, style) + group_table("account", s.by_account, style) +
-      group_table("user", s.by_user, style) + group_table("partition", s.by_partition, style);
+      trainings_table(a, style) + group_table("GPUs", s.by_gpus, style) +
+      group_table("account", s.by_account, style) + group_table("user", s.by_user, style) +
+      group_table("partition", s.by_partition, style);
   if (a.spec.assumptions.empty()) return out;
   out += "\n";
   for (const std::string& assumed : a.spec.assumptions) {
@@ -176,8 +196,9 @@ CsvText queue_csv(const QueueAnswer& a) {
     nodes.try_emplace(span.job, host_list("n", std::move(numbers)));
   }
   const auto line = [](const std::vector<std::string>& cells) { return csv_line(cells); };
-  CsvText out = line({"job", "user", "account", "partition", "gpus", "submit_s", "start_s", "end_s",
-                      "wait_s", "duration_s", "limit_s", "evictions", "failures", "nodes"});
+  CsvText out =
+      line({"job", "user", "account", "partition", "gpus", "submit_s", "start_s", "end_s", "wait_s",
+            "duration_s", "slowed_s", "limit_s", "evictions", "failures", "nodes"});
   for (std::size_t j = 0; j < spec.jobs.size(); ++j) {
     const QueueJob& job = spec.jobs[j];
     const JobOutcome& of = a.result.jobs[j];
@@ -186,19 +207,20 @@ CsvText queue_csv(const QueueAnswer& a) {
         line({spec.job_name(j), spec.users[job.user], spec.accounts[job.account],
               spec.partitions[job.partition].name, std::to_string(job.gpus), time_cell(job.submit),
               time_cell(of.start), time_cell(of.end), time_cell(of.waited), time_cell(job.runs),
-              time_cell(job.limit), std::to_string(of.evictions), std::to_string(of.failures),
-              at == nodes.end() ? std::string() : at->second});
+              time_cell(of.slowed), time_cell(job.limit), std::to_string(of.evictions),
+              std::to_string(of.failures), at == nodes.end() ? std::string() : at->second});
   }
   return out;
 }
 
 }  // namespace
 
-Exit run_queue(const QueueSpec& spec, const WrittenScenario& written, const ParsedOptions& options,
+Exit run_queue(QueueSpec spec, const WrittenScenario& written, const ParsedOptions& options,
                Console& console) {
   const std::string format = options.choice("format", kFormats);
   const bool reports = wants_report(options);
   const std::vector<Assertion> assertions = parse_assertions(options.all("assert"));
+  time_trainings(spec, options.has("allow-oom"));
   const InterruptGuard guard;
   QueueResult result;
   {

@@ -8,7 +8,7 @@ namespace lockstep {
 
 /// Simulates, prints and writes what the options ask for. An interrupt ends the simulation early:
 /// what there is by then is printed, and the table says so.
-Exit run_queue(const QueueSpec& spec, const WrittenScenario& written, const ParsedOptions& options,
+Exit run_queue(QueueSpec spec, const WrittenScenario& written, const ParsedOptions& options,
                Console& console);
 
 }  // namespace lockstep

@@ -37,6 +37,10 @@ constexpr std::array kShown{ShownNumber{"step_s", "step", duration_text},
                             ShownNumber{"needed_memory_gib", "memory", gib},
                             ShownNumber{"facility_mean_w", "facility", watts},
                             ShownNumber{"price_usd", "price", usd},
+                            ShownNumber{"wait_mean_s", "mean wait", duration_text},
+                            ShownNumber{"wait_p99_s", "99 % wait", duration_text},
+                            ShownNumber{"completion_mean_s", "mean completion", duration_text},
+                            ShownNumber{"utilisation", "utilisation", percent},
                             ShownNumber{"slowdown_max", "worst slowdown", times},
                             ShownNumber{"simulated_s", "simulated", duration_text},
                             ShownNumber{"end_s", "end", duration_text},
@@ -44,8 +48,8 @@ constexpr std::array kShown{ShownNumber{"step_s", "step", duration_text},
                             ShownNumber{"best_busbw_bytes_per_s", "best busbw", rate}};
 
 /// What the bars show: the first of these that the answers have.
-constexpr std::array<std::string_view, 4> kBarred{"step_s", "slowdown_max", "end_s",
-                                                  "largest_time_s"};
+constexpr std::array<std::string_view, 5> kBarred{"step_s", "completion_mean_s", "slowdown_max",
+                                                  "end_s", "largest_time_s"};
 
 std::optional<double> number_of(const VariedPoint& point, std::string_view field) {
   if (!point.ok()) return std::nullopt;

@@ -1,0 +1,161 @@
+// Trainings in a queue: their speed by where they are and who is beside them.
+#include "sim/cluster/job_speeds.hpp"
+
+#include <algorithm>
+#include <doctest/doctest.h>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "models/base/input_error.hpp"
+#include "sim/congestion/shared_run.hpp"
+#include "sim/scenario/read_queue.hpp"
+#include "tests/sim/cluster/sample_queues.hpp"
+#include "tests/support/presets.hpp"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using test::end_s;
+
+Json training(const std::string& name, int nodes, double steps) {
+  return {{"training",
+           {{"name", name},
+            {"nodes", nodes},
+            {"steps", steps},
+            {"model", "llama3_8b"},
+            {"parallelism", {{"tensor", 1}, {"data", 8 * nodes}, {"sharding", "zero3"}}},
+            {"batch", {{"sequences", 16 * nodes}, {"micro", 1}, {"tokens", 8192}}},
+            {"precision", "bf16"},
+            {"recompute", "full"},
+            {"stack", "megatron_core"}}}};
+}
+
+/// Leaves of two nodes, with an eighth of their rate upwards.
+Json cluster_of(int nodes) {
+  return {{"node", "dgx_h100"},
+          {"nodes", nodes},
+          {"fabric",
+           {{"kind", "fat_tree"},
+            {"levels", 2},
+            {"leaf_ports_down", 16},
+            {"leaf_oversubscription", 8}}}};
+}
+
+QueueSpec timed(const Json& cluster, const std::string& across, const Json& jobs) {
+  const Json scenario{{"cluster", cluster},
+                      {"queue",
+                       {{"order", "fifo"},
+                        {"admission", "best_effort"},
+                        {"placement", {{"across", across}}},
+                        {"jobs", jobs}}}};
+  QueueSpec spec = read_queue(JsonCursor::parse("t.json", scenario.dump()), test::presets());
+  time_trainings(spec);
+  return spec;
+}
+
+/// Steps of trainings that share the fabric, as `jobs` of a scenario of their own.
+std::vector<double> steps_beside(const QueueSpec& spec,
+                                 const std::vector<std::vector<int>>& nodes) {
+  SharedScenario shared;
+  shared.cluster = spec.cluster;
+  for (std::size_t j = 0; j < nodes.size(); ++j) {
+    shared.jobs.push_back({.name = std::to_string(j),
+                           .scenario = spec.trainings[j].scenario,
+                           .nodes = nodes[j],
+                           .start = {}});
+  }
+  std::vector<double> out;
+  for (const JobCongestion& job : simulate_shared(shared).congestion.jobs) {
+    out.push_back(job.step_s);
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("trainings in a queue: alone a job takes its steps at the pace of one") {
+  const QueueSpec spec = timed(cluster_of(8), "first_fit", Json::array({training("a", 4, 1000)}));
+  const double alone = steps_beside(spec, {{0, 1, 2, 3}}).front();
+  const QueueResult result = simulate_queue(spec);
+  CHECK(spec.trainings[0].reference_step.base_units() == doctest::Approx(alone).epsilon(1e-9));
+  CHECK(end_s(result, 0) == doctest::Approx(1000 * alone).epsilon(1e-9));
+  CHECK(result.jobs[0].slowed == 0);
+  CHECK(result.groups_simulated == 1);
+}
+
+TEST_CASE("trainings in a queue: neighbours slow each other as jobs on one fabric do") {
+  const QueueSpec spec =
+      timed(cluster_of(8), "spread", Json::array({training("a", 4, 1000), training("b", 4, 1000)}));
+  const QueueResult result = simulate_queue(spec, {.keep_spans = true});
+  std::vector<std::vector<int>> nodes(2);
+  for (const JobSpan& span : result.spans) {
+    for (const HeldGpus& held : span.held) nodes[span.job].push_back(held.node);
+    std::ranges::sort(nodes[span.job]);
+  }
+  CHECK(nodes[0] == std::vector{0, 2, 4, 6});
+  const std::vector<double> together = steps_beside(spec, nodes);
+  const double alone = spec.trainings[0].reference_step.base_units();
+  CHECK(together[0] > 1.05 * alone);
+  for (const std::size_t j : {0U, 1U}) {
+    CHECK(end_s(result, j) == doctest::Approx(1000 * together[j]).epsilon(1e-9));
+  }
+  const QueueSummary summary = summary_of(spec, result);
+  CHECK(summary.trainings[0].mean_slowdown == doctest::Approx(together[0] / alone).epsilon(1e-9));
+}
+
+TEST_CASE("trainings in a queue: when the neighbour ends, the other goes on alone") {
+  const QueueSpec spec =
+      timed(cluster_of(8), "spread", Json::array({training("a", 4, 1000), training("b", 4, 400)}));
+  const QueueResult result = simulate_queue(spec);
+  const double alone = steps_beside(spec, {{0, 2, 4, 6}}).front();
+  const double together = end_s(result, 1) / 400;
+  const double steps_by_then = end_s(result, 1) / together;
+  CHECK(end_s(result, 0) ==
+        doctest::Approx(end_s(result, 1) + (1000 - steps_by_then) * alone).epsilon(1e-6));
+  GpuTime all;
+  for (const GpuTime& bucket : result.books) all += bucket;
+  CHECK(all == GpuTime(spec.cluster.gpus(), result.end));
+  CHECK(result.books[static_cast<std::size_t>(QueueBucket::slowed)] > GpuTime());
+  CHECK(result.books[0] == GpuTime(32, spec.jobs[0].runs + spec.jobs[1].runs));
+}
+
+TEST_CASE("trainings in a queue: jobs on leaves of their own do not meet, and are simulated once") {
+  Json many = training("a", 2, 100);
+  many["training"]["count"] = 12;
+  const QueueSpec spec = timed(cluster_of(8), "packed", Json::array({many}));
+  const QueueResult result = simulate_queue(spec);
+  CHECK(result.groups_simulated == 1);
+  for (const JobOutcome& job : result.jobs) CHECK(job.slowed == 0);
+  CHECK(to_seconds(result.end).base_units() ==
+        doctest::Approx(300 * spec.trainings[0].reference_step.base_units()));
+}
+
+TEST_CASE("trainings in a queue: what does not fit is told with its place") {
+  const auto message = [](const Json& job) -> std::string {
+    try {
+      (void)timed(cluster_of(4), "first_fit", Json::array({job}));
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "nothing";
+  };
+  const auto with = [](const std::string& key, const Json& value) {
+    Json out = training("a", 2, 10);
+    out["training"][key] = value;
+    return out;
+  };
+  const auto says = [&](const Json& job, const std::string& text) {
+    const std::string said = message(job);
+    CHECK_MESSAGE(said.find(text) != std::string::npos, said);
+  };
+  says(with("nodes", 5), "t.json#/queue/jobs/0/training/nodes: found 5; allowed: at most 4");
+  says(with("model", "gpt3_175b"), "t.json#/queue/jobs/0/training: found a job that needs");
+  says(with("stepz", 3), "t.json#/queue/jobs/0/training/stepz");
+  says(with("partition", "x"), "t.json#/queue/jobs/0/training/partition");
+  says(with("steps", 0), "t.json#/queue/jobs/0/training/steps");
+}
+
+}  // namespace lockstep
