@@ -28,7 +28,8 @@ class CsvRows {
   void parse(std::string_view text) {
     for (std::size_t at = 0; at < text.size(); at += kPiece) {
       const std::string_view piece = text.substr(at, kPiece);
-      const std::size_t taken = csv_parse(&parser_, piece.data(), piece.size(), on_cell, on_row, this);
+      const std::size_t taken =
+          csv_parse(&parser_, piece.data(), piece.size(), on_cell, on_row, this);
       if (failure_) std::rethrow_exception(failure_);
       if (taken != piece.size()) fail_here("a quote within a cell", "cells in quotes as a whole");
     }

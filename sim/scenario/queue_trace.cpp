@@ -26,9 +26,12 @@ constexpr ValueType kTimeColumnType = written_type(R"({"anyOf": [
     {"type": "string", "minLength": 1},
     {"type": "object", "required": ["column"], "additionalProperties": false, "properties": {
       "column": {"type": "string", "minLength": 1},
-      "times": {"type": "string", "minLength": 1, "description": "Second column, which it is multiplied by"},
-      "minus": {"type": "string", "minLength": 1, "description": "Column that is subtracted: a start from an end"},
-      "unit": {"$ref": "#/$defs/time", "description": "Of a bare number there; default: by the end of the column's name (_ms, _s, _min, _h), else 1 s"},
+      "times": {"type": "string", "minLength": 1,
+                "description": "Second column, which it is multiplied by"},
+      "minus": {"type": "string", "minLength": 1,
+                "description": "Column that is subtracted: a start from an end"},
+      "unit": {"$ref": "#/$defs/time",
+               "description": "Of a bare number there; default: by the end of the column's name"},
       "factor": {"type": "number", "exclusiveMinimum": 0, "maximum": 1e9},
       "plus": {"$ref": "#/$defs/time", "description": "More, of each"}}}]})");
 
