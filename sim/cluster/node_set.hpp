@@ -65,6 +65,14 @@ class NodeSet {
     }
     return true;
   }
+  /// Whether a node is in both of the first two sets and not in both of the others.
+  static bool adds(const NodeSet& a, const NodeSet& b, const NodeSet& lacks_a,
+                   const NodeSet& lacks_b) {
+    for (std::size_t w = 0; w < a.words_.size(); ++w) {
+      if ((a.words_[w] & b.words_[w] & ~(lacks_a.words_[w] & lacks_b.words_[w])) != 0) return true;
+    }
+    return false;
+  }
   friend bool operator==(const NodeSet& a, const NodeSet& b) { return a.words_ == b.words_; }
 
  private:

@@ -106,14 +106,13 @@ void SlurmScheduler::run_backfill(QueueState& state) {
 SlurmScheduler::Usable SlurmScheduler::usable_between(RunTime start, RunTime end,
                                                       const NodeSet& partition) const {
   Usable out{.nodes = partition};
-  for (std::size_t r = 0; r < records_.size(); ++r) {
+  const auto ends_by = [start](const Record& record) { return record.end <= start; };
+  const auto first = std::ranges::partition_point(records_, ends_by);
+  for (auto r = static_cast<std::size_t>(first - records_.begin()); r < records_.size(); ++r) {
     const Record& record = records_[r];
-    if (record.end <= start) continue;
-    if (r + 1 < records_.size() && out.later == 0) {
-      NodeSet now = out.nodes, next = partition;
-      now &= record.free;
-      next &= records_[r + 1].free;
-      if (!next.within(now)) out.later = record.end;
+    if (r + 1 < records_.size() && out.later == 0 &&
+        NodeSet::adds(partition, records_[r + 1].free, out.nodes, record.free)) {
+      out.later = record.end;
     }
     if (record.begin > end) break;
     out.nodes &= record.free;
