@@ -257,9 +257,10 @@ void add_job(ReadJob read, QueueSpec& out) {
                       .allowed = fmt::format("at most {} together", kMostQueueJobs),
                       .nearest = {}});
   }
-  out.names.resize(out.jobs.size());
-  if (read.name.empty()) read.name = std::to_string(out.jobs.size());
-  out.names.push_back(std::move(read.name));
+  if (!read.name.empty()) {
+    out.names.resize(out.jobs.size());
+    out.names.push_back(std::move(read.name));
+  }
   if (read.recorded.start >= 0 || !read.recorded.nodes.empty()) {
     out.recorded.resize(out.jobs.size());
     out.recorded.push_back(std::move(read.recorded));
@@ -286,7 +287,7 @@ void read_csv_trace(const JsonCursor& at, const std::string& path, std::string_v
       path, text,
       [&](std::span<const std::string> heading) { columns.emplace(at, path, trace, heading); },
       [&](std::size_t row, std::span<const std::string> cells) {
-        if (row > static_cast<std::size_t>(trace.most)) return;
+        if (trace.rows && row > static_cast<std::size_t>(*trace.rows)) return;
         ++passed.rows;
         ReadJob read = job_in(TraceRow(path, row, columns->heading(), cells), *columns, path, out);
         if (read.job.gpus == 0) {
@@ -367,7 +368,8 @@ void read_swf_trace(const std::string& path, std::string_view text, const JobTra
                         .allowed = "the 18 of the Standard Workload Format",
                         .nearest = {}});
     }
-    if (++passed.rows > static_cast<std::size_t>(trace.most)) return;
+    if (trace.rows && passed.rows == static_cast<std::size_t>(*trace.rows)) return;
+    ++passed.rows;
     ReadJob read = swf_job(TraceRow(path, line, heading, cells), path, out);
     if (read.job.gpus == 0) {
       ++passed.without_gpus;
@@ -396,7 +398,7 @@ void declare_trace(const DeclaredMembers& member, JobTrace& out) {
                   "CSV with a heading, or the Standard Workload Format; may be compressed (.gz). "
                   "From the scenario's folder, else from the one that LOCKSTEP_DATA names");
   member.optional("format", out.format, kFormats, "Default: swf where the name ends so, else csv");
-  member.optional("rows", out.most, 1, static_cast<int>(kMostQueueJobs), "Only so many are read");
+  member.optional("rows", out.rows, 1, static_cast<int>(kMostQueueJobs), "Only so many are read");
   struct Columns {};
   Columns columns;
   member.optional(

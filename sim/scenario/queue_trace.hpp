@@ -36,7 +36,7 @@ struct JobTrace {
   std::optional<TimeColumn> submit{}, runs{}, limit{}, start{};
   /// Columns by name; empty: a column of the usual name, where there is one.
   std::string gpus{}, name{}, user{}, account{}, model{}, priority{}, partition{}, nodes{};
-  int most = static_cast<int>(kMostQueueJobs);  ///< rows that are read
+  std::optional<int> rows{};  ///< only so many are read; none: all
 };
 
 /// Jobs that are drawn: independent gaps, widths, durations, owners.

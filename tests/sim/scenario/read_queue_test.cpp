@@ -158,6 +158,7 @@ TEST_CASE("queue: a trace by its columns, whatever they are called") {
   CHECK(spec.recorded[1].nodes == std::vector{1, 2});
   CHECK(spec.assumptions.back().find("1 of 3 jobs ask for no GPU") != std::string::npos);
 
+  CHECK(read(trace.scenario({{"columns", columns}, {"rows", 1}}), trace.file()).jobs.size() == 1);
   const TracedQueue swf("; UnixStartTime: 0\n1 5 -1 100 8 -1 -1 8 200 -1 1 3 4 -1 1 -1 -1 -1\n",
                         "log.swf");
   const QueueSpec logged = read(swf.scenario(), swf.file());
