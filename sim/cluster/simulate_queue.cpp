@@ -20,13 +20,14 @@ constexpr std::size_t kInstantsBetweenCalls = 1024;
 /// Everything that goes on beside each other, from instant to instant.
 class QueueRun {
  public:
-  QueueRun(const QueueSpec& spec, bool keep_spans)
+  QueueRun(const QueueSpec& spec, const QueueOptions& options)
       : spec_(&spec),
-        state_(spec, keep_spans || !spec.recorded.empty()),
+        state_(spec, options.keep_spans || !spec.recorded.empty()),
         failures_(spec.failures, spec.cluster.nodes, spec.seed),
         slurm_(spec.slurm),
         speeds_(spec) {
     result_.jobs.resize(spec.jobs.size());
+    if (options.watch) watch_.emplace(*options.watch);
   }
 
   void run(const QueueOptions& options) {
@@ -46,6 +47,10 @@ class QueueRun {
 
   QueueResult close() {
     state_.close_books();
+    if (watch_) {
+      watch_->note(state_);
+      result_.waits = watch_->spans();
+    }
     for (std::size_t j = 0; j < result_.jobs.size(); ++j) {
       const JobState& s = state_.state(static_cast<std::uint32_t>(j));
       JobOutcome& out = result_.jobs[j];
@@ -108,6 +113,7 @@ class QueueRun {
     while (failures_.next_at() <= at) break_or_mend(failures_.take());
     start_jobs();
     speeds_.update(state_);
+    if (watch_) watch_->note(state_);
   }
 
   void break_or_mend(const NodeFailureSource::Event& event) {
@@ -139,6 +145,7 @@ class QueueRun {
   ConservativePass conservative_;
   ReplanPass replan_;
   JobSpeeds speeds_;
+  std::optional<WaitWatch> watch_;
   std::size_t submitted_ = 0, ended_ = 0;
   TimeBins held_, broken_, waiting_jobs_, waiting_gpus_;
   QueueResult result_;
@@ -147,7 +154,7 @@ class QueueRun {
 }  // namespace
 
 QueueResult simulate_queue(const QueueSpec& spec, const QueueOptions& options) {
-  QueueRun run(spec, options.keep_spans);
+  QueueRun run(spec, options);
   run.run(options);
   return run.close();
 }

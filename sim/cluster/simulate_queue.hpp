@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/cluster/queue_state.hpp"
+#include "sim/cluster/wait_watch.hpp"
 #include "sim/scenario/queue_spec.hpp"
 
 namespace lockstep {
@@ -35,6 +36,7 @@ struct QueueResult {
   std::array<GpuTime, kQueueBuckets> books{};
   GpuTime held{};  ///< by jobs, as it was counted from instant to instant
   std::vector<GpuTime> account_held;
+  std::vector<WaitSpan> waits;  ///< of the job that was watched
   QueueSeries series;
   std::int64_t node_failures = 0;
   std::int64_t evictions = 0;
@@ -44,7 +46,8 @@ struct QueueResult {
 };
 
 struct QueueOptions {
-  bool keep_spans = false;  ///< also done where a recording says which nodes jobs had
+  std::optional<std::uint32_t> watch{};  ///< the job whose waiting is explained
+  bool keep_spans = false;               ///< also done where a recording says which nodes jobs had
   /// Told of ended and of all jobs now and then; false stops the simulation, and what there is
   /// stays.
   std::function<bool(std::size_t, std::size_t)> go_on{};

@@ -242,8 +242,9 @@ ReadJob job_in(const TraceRow& row, const TraceColumns& columns, const std::stri
   if (columns.name >= 0) read.name = row.text(columns.name);
   if (columns.start.column >= 0) read.recorded.start = time_in(row, columns.start);
   if (columns.nodes >= 0) {
-    const auto nodes = host_numbers(row.text(columns.nodes), kMaxNodes);
-    if (!nodes) row.fail(columns.nodes, "a host list such as n[1-4]");
+    const auto nodes =
+        host_numbers(row.text(columns.nodes), static_cast<std::size_t>(out.cluster.nodes));
+    if (!nodes) row.fail(columns.nodes, "a host list such as n[1-4], of the cluster's nodes");
     read.recorded.nodes = *nodes;
   }
   return read;
@@ -425,7 +426,11 @@ void declare_trace(const DeclaredMembers& member, JobTrace& out) {
 
 void read_trace(const JsonCursor& at, const std::string& path, const JobTrace& trace,
                 QueueSpec& out) {
-  const std::string text = read_maybe_gzip(path, kTraceLimit);
+  read_trace_text(at, path, read_maybe_gzip(path, kTraceLimit), trace, out);
+}
+
+void read_trace_text(const JsonCursor& at, const std::string& path, std::string_view text,
+                     const JobTrace& trace, QueueSpec& out) {
   const bool named_swf = trace.file.ends_with(".swf") || trace.file.ends_with(".swf.gz");
   const TraceFormat format = trace.format.value_or(named_swf ? TraceFormat::swf : TraceFormat::csv);
   if (format == TraceFormat::swf) {

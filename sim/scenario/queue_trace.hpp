@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -61,6 +62,10 @@ void declare_drawn_jobs(const DeclaredMembers& member, DrawnJobs& out);
 /// InputError about the trace's file, with its row.
 void read_trace(const JsonCursor& at, const std::string& path, const JobTrace& trace,
                 QueueSpec& out);
+
+/// The same of a text, whose errors call it `path`.
+void read_trace_text(const JsonCursor& at, const std::string& path, std::string_view text,
+                     const JobTrace& trace, QueueSpec& out);
 
 /// Adds drawn jobs; `number` is that of the list's entry, which its draws are named by.
 void draw_jobs(const DrawnJobs& drawn, std::uint32_t number, QueueSpec& out);

@@ -25,6 +25,7 @@ std::vector<const Command*> commands() {
       &explain_command(),
       &compare_command(),
       &comm_command(),
+      &queue_command(),
       &replay_command(),
       &topology_command(),
       &validate_command(),

@@ -17,6 +17,7 @@ const Command& tune_command();
 const Command& explain_command();
 const Command& compare_command();
 const Command& comm_command();
+const Command& queue_command();
 const Command& validate_command();
 const Command& referee_command();
 const Command& learn_command();

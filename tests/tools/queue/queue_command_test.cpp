@@ -155,6 +155,39 @@ TEST_CASE("lockstep run: two tenants, apart on leaves of their own and spread ov
   CHECK_MESSAGE(varied.out.find("mean completion") != std::string::npos, varied.err);
 }
 
+TEST_CASE("lockstep queue explain: every second of a wait has a reason") {
+  const Ran ran = lockstep_with({"queue", "explain", kRecorded, "--job", "10", "--format", "json"});
+  REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+  const nlohmann::json job = nlohmann::json::parse(ran.out);
+  double sum = 0, of_spans = 0;
+  for (const auto& [reason, seconds] : job["reasons_s"].items()) sum += seconds.get<double>();
+  for (const auto& span : job["waits"]) {
+    of_spans += span["end_s"].get<double>() - span["begin_s"].get<double>();
+  }
+  CHECK(sum == doctest::Approx(job["wait_s"].get<double>()));
+  CHECK(of_spans == doctest::Approx(job["wait_s"].get<double>()));
+  CHECK(job["start_s"].get<double>() - job["submit_s"].get<double>() ==
+        doctest::Approx(job["wait_s"].get<double>()));
+  const Ran table = lockstep_with({"queue", "explain", kRecorded, "--job", "10"});
+  CHECK(table.out.find("Job 10 waited") != std::string::npos);
+  CHECK(table.out.find("others hold the GPUs") != std::string::npos);
+}
+
+TEST_CASE("lockstep queue: mistakes are told, with what is allowed") {
+  const auto says = [](const std::vector<std::string>& args, const std::string& text) {
+    const Ran ran = lockstep_with(args);
+    CHECK(ran.exit == Exit::bad_input);
+    CHECK_MESSAGE(ran.err.find(text) != std::string::npos, ran.err);
+  };
+  says({"queue"}, "nothing to do");
+  says({"queue", "explian", kRecorded}, "Did you mean \"explain\"?");
+  says({"queue", "explain"}, "no scenario");
+  says({"queue", "explain", kRecorded}, "no --job");
+  says({"queue", "explain", kRecorded, "--job", "100"}, "one of the 100 jobs of");
+  says({"queue", "explain", LOCKSTEP_SOURCE_DIR "/scenarios/llama3-405b-16k.json", "--job", "1"},
+       "without \"queue\"");
+}
+
 TEST_CASE("scenarios with \"queue\": options and commands about other things say so") {
   for (const char* option : {"--unfold", "--trace=x.json", "--trajectories=3", "--advise"}) {
     CAPTURE(option);

@@ -1,0 +1,51 @@
+/// Why one job waits, from instant to instant.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "sim/cluster/queue_state.hpp"
+
+namespace lockstep {
+
+/// The first of these that holds.
+enum class WaitReason : std::uint8_t {
+  quota,          ///< its user's or its account's would be exceeded
+  order,          ///< it fits; a job before it in the order does not, and all wait behind that one
+  reservation,    ///< it fits; it would be in the way of a job that has been promised its GPUs
+  scheduler,      ///< it fits; the scheduler has not looked since, or not as far
+  fragmentation,  ///< as many GPUs are free as it asks for, but not on the nodes that it needs
+  broken,         ///< it lacks no more GPUs than are in repair
+  busy,           ///< others hold the GPUs
+};
+constexpr std::array<std::string_view, 7> kWaitReasonNames{
+    "quota", "order", "reservation", "scheduler", "fragmentation", "broken", "busy"};
+
+/// A stretch of waiting for one reason.
+struct WaitSpan {
+  RunTime begin = 0, end = 0;
+  WaitReason reason = WaitReason::busy;
+  std::int64_t free_gpus = 0;            ///< when it began, on nodes that the job may have
+  std::size_t before = 0;                ///< jobs before it in the order that waited then
+  std::optional<std::uint32_t> first{};  ///< the first of these
+};
+
+/// Follows a job through a simulation. The spans add up to what the job waits.
+class WaitWatch {
+ public:
+  explicit WaitWatch(std::uint32_t job) : job_(job) {}
+
+  /// To be called when all that happens in an instant has happened, and at the end.
+  void note(const QueueState& state);
+  [[nodiscard]] const std::vector<WaitSpan>& spans() const { return spans_; }
+
+ private:
+  std::uint32_t job_;
+  bool open_ = false;  ///< the last span still goes on
+  std::vector<WaitSpan> spans_;
+};
+
+}  // namespace lockstep

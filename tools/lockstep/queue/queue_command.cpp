@@ -1,0 +1,254 @@
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <fmt/format.h>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "models/base/input_error.hpp"
+#include "models/base/number_text.hpp"
+#include "models/base/text_file.hpp"
+#include "sim/cluster/job_speeds.hpp"
+#include "sim/cluster/simulate_queue.hpp"
+#include "sim/scenario/scenario_file.hpp"
+#include "sim/scenario/shipped_scenarios.hpp"
+#include "tools/console/progress.hpp"
+#include "tools/console/shared_options.hpp"
+#include "tools/console/table.hpp"
+#include "tools/lockstep/cli.hpp"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Align = TextTable::Align;
+
+constexpr std::array<std::string_view, 2> kQueueFormats{"table", "json"};
+constexpr std::size_t kShownSpans = 24;
+constexpr std::size_t kComparedNames = 10'000;
+
+constexpr std::array kQueueOptions{
+    OptionSpec{"job", 0, "NAME", false,
+               "Which job: as the trace calls it, else its number in the order of submission.",
+               "--job 4711"},
+    OptionSpec{"set", 0, "PATH=VALUE", true,
+               "Change a value of the scenario before it is read, as lockstep run does.",
+               "--set queue.admission=easy"},
+    OptionSpec{"format", 0, "table|json", false,
+               "How to print: a table for people (the default), or JSON.", "--format json"},
+    OptionSpec{"allow-oom", 0, "", false, "Also with trainings that do not fit in memory.",
+               "--allow-oom"},
+    kPresetsOption,
+    kOutputOption};
+
+constexpr std::array<std::string_view, 2> kQueueExamples{
+    "lockstep queue explain scenarios/queue/slurm-recorded.json --job 10",
+    "lockstep queue explain scenarios/queue/research-cluster-easy.json --job 19000 --format json"};
+
+constexpr CommandSpec kQueueSpec{
+    .name = "queue",
+    .usage = "queue explain FILE|NAME --job NAME [options]",
+    .summary = "Explain why a job of a queue waited: every second with its reason.",
+    .about =
+        "Simulates a scenario with \"queue\" as lockstep run does, and follows one of its jobs. "
+        "Each\n"
+        "stretch of its waiting has the first of these reasons that holds: a quota would be "
+        "exceeded;\n"
+        "it fits, but the order, a reservation or the scheduler's cycle holds it back; enough "
+        "GPUs\n"
+        "are free, but not on the nodes that it needs; it lacks no more than is in repair; others\n"
+        "hold the GPUs. The stretches add up to its wait.",
+    .positionals = 2,
+    .options = kQueueOptions,
+    .examples = kQueueExamples,
+};
+
+/// What each reason says of a job.
+std::string_view words_of(WaitReason reason) {
+  constexpr std::array<std::string_view, 7> kWords{
+      "a quota of its user or account would be exceeded",
+      "it fits, but a job before it in the order does not",
+      "it fits, but would be in the way of a job that has been promised its GPUs",
+      "it fits, but the scheduler has not looked since, or not as far",
+      "enough GPUs are free, but not on the nodes that it needs",
+      "it lacks no more GPUs than are in repair",
+      "others hold the GPUs"};
+  return kWords[static_cast<std::size_t>(reason)];
+}
+
+double in_seconds(RunTime time) { return to_seconds(time).base_units(); }
+
+/// Throws InputError for a name that no job has.
+std::uint32_t job_of(const QueueSpec& spec, const std::string& name) {
+  for (std::size_t j = 0; j < spec.jobs.size(); ++j) {
+    if (spec.job_name(j) == name) return static_cast<std::uint32_t>(j);
+  }
+  std::vector<std::string> names;
+  for (std::size_t j = 0; j < std::min(spec.jobs.size(), kComparedNames); ++j) {
+    names.push_back(spec.job_name(j));
+  }
+  throw InputError(
+      {.file = "--job",
+       .pointer = {},
+       .found = in_quotes(name),
+       .allowed = fmt::format("one of the {} of {}",
+                              counted(static_cast<double>(spec.jobs.size()), "job"), spec.file),
+       .nearest = nearest_name(name, names)});
+}
+
+/// A job that was followed.
+struct Followed {
+  const QueueSpec& spec;
+  const QueueResult& result;
+  std::uint32_t job;
+
+  [[nodiscard]] const JobOutcome& outcome() const { return result.jobs[job]; }
+  /// By reason, the longest first.
+  [[nodiscard]] std::vector<std::pair<WaitReason, RunTime>> by_reason() const {
+    std::map<WaitReason, RunTime> sums;
+    for (const WaitSpan& span : result.waits) sums[span.reason] += span.end - span.begin;
+    std::vector<std::pair<WaitReason, RunTime>> out(sums.begin(), sums.end());
+    std::ranges::stable_sort(out, std::greater{}, &std::pair<WaitReason, RunTime>::second);
+    return out;
+  }
+};
+
+std::string when_text(RunTime time) { return time == 0 ? "0 s" : duration_text(in_seconds(time)); }
+
+std::string fate_text(const Followed& f) {
+  const QueueJob& job = f.spec.jobs[f.job];
+  const JobOutcome& of = f.outcome();
+  std::string out = fmt::format("{} on {}, submitted at {}", duration_text(in_seconds(job.runs)),
+                                counted(job.gpus, "GPU"), when_text(job.submit));
+  out += of.start < 0 ? std::string(", not started") : ", started at " + when_text(of.start);
+  if (of.end >= 0) out += ", ended at " + when_text(of.end);
+  if (of.evictions > 0) out += fmt::format(", evicted {}", counted(of.evictions, "time"));
+  if (of.failures > 0)
+    out += fmt::format(", {}", counted(of.failures, "failure") + " of its nodes");
+  return out;
+}
+
+std::string reasons_table(const Followed& f, const TextStyle& style) {
+  TextTable table({{"reason", Align::left}, {"time"}, {"share"}, {"which means", Align::left}});
+  const double all = in_seconds(f.outcome().waited);
+  for (const auto& [reason, time] : f.by_reason()) {
+    table.add({std::string(kWaitReasonNames[static_cast<std::size_t>(reason)]), when_text(time),
+               percent_text(all > 0 ? in_seconds(time) / all : 0), std::string(words_of(reason))});
+  }
+  return table.text(style);
+}
+
+std::string spans_table(const Followed& f, const TextStyle& style) {
+  TextTable table({{"from"},
+                   {"for"},
+                   {"reason", Align::left},
+                   {"GPUs free"},
+                   {"jobs before it"},
+                   {"the first of them", Align::left}});
+  for (const WaitSpan& span : f.result.waits) {
+    if (table.rows() == kShownSpans) break;
+    table.add({when_text(span.begin), when_text(span.end - span.begin),
+               std::string(kWaitReasonNames[static_cast<std::size_t>(span.reason)]),
+               grouped(static_cast<double>(span.free_gpus)),
+               grouped(static_cast<double>(span.before)),
+               span.first ? fmt::format("{}, of {}", f.spec.job_name(*span.first),
+                                        counted(f.spec.jobs[*span.first].gpus, "GPU"))
+                          : std::string("-")});
+  }
+  std::string out = table.text(style);
+  if (f.result.waits.size() > kShownSpans) {
+    out += fmt::format("  {} more: --format json has them\n", f.result.waits.size() - kShownSpans);
+  }
+  return out;
+}
+
+std::string followed_table(const Followed& f, const TextStyle& style) {
+  const RunTime waited = f.outcome().waited;
+  std::string out =
+      style.bold(fmt::format("Job {} waited {}", f.spec.job_name(f.job),
+                             waited == 0 ? "0 s" : duration_text(in_seconds(waited)))) +
+      "\n" + wrap(fate_text(f), kTextColumns, 0) + "\n";
+  if (waited == 0) return out;
+  return out + "\n" + reasons_table(f, style) + "\n" + spans_table(f, style);
+}
+
+Json followed_json(const Followed& f) {
+  const auto time_or_null = [](RunTime time) { return time < 0 ? Json() : Json(in_seconds(time)); };
+  Json reasons = Json::object(), spans = Json::array();
+  for (const auto& [reason, time] : f.by_reason()) {
+    reasons[std::string(kWaitReasonNames[static_cast<std::size_t>(reason)])] = in_seconds(time);
+  }
+  for (const WaitSpan& span : f.result.waits) {
+    spans.push_back({{"begin_s", in_seconds(span.begin)},
+                     {"end_s", in_seconds(span.end)},
+                     {"reason", kWaitReasonNames[static_cast<std::size_t>(span.reason)]},
+                     {"free_gpus", span.free_gpus},
+                     {"jobs_before", span.before},
+                     {"first_before", span.first ? Json(f.spec.job_name(*span.first)) : Json()}});
+  }
+  const QueueJob& job = f.spec.jobs[f.job];
+  return {{"job", f.spec.job_name(f.job)},          {"gpus", job.gpus},
+          {"submit_s", in_seconds(job.submit)},     {"start_s", time_or_null(f.outcome().start)},
+          {"end_s", time_or_null(f.outcome().end)}, {"wait_s", in_seconds(f.outcome().waited)},
+          {"reasons_s", std::move(reasons)},        {"waits", std::move(spans)},
+          {"assumptions", f.spec.assumptions}};
+}
+
+Exit explain_job(const ParsedOptions& options, Console& console) {
+  const std::string format = options.choice("format", kQueueFormats);
+  const PresetStore presets(options.all("presets"));
+  const std::string path = scenario_path(options.positionals[1], presets);
+  const ParsedScenario parsed = parse_scenario(path, read_text_file(path), options.all("set"));
+  if (parsed.kind != ScenarioKind::queue) {
+    (void)parsed.root.at("queue");  // names what is missing
+    require_kind(parsed.root, {ScenarioKind::queue}, "a scenario with \"queue\"");
+  }
+  QueueSpec spec = *read_scenario_file(parsed, presets).queue;
+  const std::uint32_t job = job_of(spec, options.get("job"));
+  time_trainings(spec, options.has("allow-oom"));
+  QueueResult result;
+  {
+    Progress progress(console.err, "jobs", spec.jobs.size(), console.err_is_terminal);
+    result = simulate_queue(spec, {.watch = job, .go_on = [&](std::size_t ended, std::size_t all) {
+                                     if (ended > 0) progress.update(ended, all);
+                                     return true;
+                                   }});
+  }
+  const Followed followed{spec, result, job};
+  write_output(format == "json"
+                   ? Answer(JsonText(followed_json(followed)))
+                   : Answer::terminal(followed_table(followed, output_style(options, console))),
+               options, console);
+  return Exit::ok;
+}
+
+Exit run_queue_command(const ParsedOptions& options, Console& console) {
+  const auto usage = [](const std::string& wrong) {
+    return UsageError(
+        fmt::format("lockstep queue: {}; usage: lockstep {}", wrong, kQueueSpec.usage));
+  };
+  if (options.positionals.empty()) throw usage("nothing to do");
+  const std::string& action = options.positionals[0];
+  if (action != "explain") {
+    throw UsageError(fmt::format("lockstep queue: unknown action {}; allowed: explain{}",
+                                 in_quotes(action),
+                                 did_you_mean(action, std::vector<std::string>{"explain"})));
+  }
+  if (options.positionals.size() < 2) throw usage("no scenario");
+  if (!options.has("job")) throw usage("no --job");
+  return explain_job(options, console);
+}
+
+constexpr Command kQueueCommand{&kQueueSpec, run_queue_command};
+
+}  // namespace
+
+const Command& queue_command() { return kQueueCommand; }
+
+}  // namespace lockstep
