@@ -21,7 +21,7 @@ class Victims {
       : state_(&state), rank_(state.rank_of(for_job)), partition_(state.job(for_job).partition) {
     const auto& classes = state.waiting().classes();
     for (std::uint32_t c = 0; c < classes.size(); ++c) {
-      const auto& running = state.running_of(c);
+      const auto& running = state.evictable_of(c);
       if (running.empty() || !shares_nodes(classes[c].partition)) continue;
       push(std::prev(running.end()), c);
     }
@@ -29,17 +29,14 @@ class Victims {
 
   /// The next one; nothing when no more come after the waiting job.
   std::optional<std::uint32_t> next() {
-    while (!lasts_.empty()) {
-      const Last last = lasts_.top();
-      if (last.rank.key <= rank_.key) return std::nullopt;
-      lasts_.pop();
-      if (last.at != state_->running_of(last.job_class).begin()) {
-        push(std::prev(last.at), last.job_class);
-      }
-      const JobState& s = state_->state(last.rank.job);
-      if (state_->now() - s.began >= state_->spec().preemption.exempt) return last.rank.job;
+    if (lasts_.empty()) return std::nullopt;
+    const Last last = lasts_.top();
+    if (last.rank.key <= rank_.key) return std::nullopt;
+    lasts_.pop();
+    if (last.at != state_->evictable_of(last.job_class).begin()) {
+      push(std::prev(last.at), last.job_class);
     }
-    return std::nullopt;
+    return last.rank.job;
   }
 
  private:

@@ -38,7 +38,7 @@ QueueState::QueueState(const QueueSpec& spec, bool keep_spans)
       partitions_(partition_nodes(spec)),
       states_(spec.jobs.size()),
       waiting_(spec),
-      running_(waiting_.classes().size()),
+      evictable_(waiting_.classes().size()),
       user_gpus_(spec.users.size()),
       account_gpus_(spec.accounts.size()),
       user_quota_(quotas_of(spec.user_quotas, spec.users.size())),
@@ -46,6 +46,7 @@ QueueState::QueueState(const QueueSpec& spec, bool keep_spans)
       account_time_(spec.accounts.size()) {
   ends_.fit(spec.jobs.size());
   levels_.fit(spec.jobs.size());
+  exempt_.fit(spec.jobs.size());
   for (std::size_t j = 0; j < states_.size(); ++j) states_[j].left = spec.jobs[j].runs;
 }
 
@@ -109,10 +110,17 @@ void QueueState::foresee_level(std::uint32_t j) {
 void QueueState::fall_levels() {
   while (next_level() <= now_) {
     const std::uint32_t j = levels_.pop().index;
-    std::set<JobRank>& of_class = running_[waiting_.class_of(j)];
-    std::erase_if(of_class, [j](const JobRank& rank) { return rank.job == j; });
-    of_class.insert(lasting_rank(j));
+    std::set<JobRank>& of_class = evictable_[waiting_.class_of(j)];
+    const auto is_it = [j](const JobRank& rank) { return rank.job == j; };
+    if (std::erase_if(of_class, is_it) > 0) of_class.insert(lasting_rank(j));
     foresee_level(j);
+  }
+}
+
+void QueueState::end_exemptions() {
+  while (!exempt_.empty() && exempt_.top().key <= now_) {
+    const std::uint32_t j = exempt_.pop().index;
+    evictable_[waiting_.class_of(j)].insert(lasting_rank(j));
   }
 }
 
@@ -159,7 +167,7 @@ void QueueState::start(std::uint32_t j, Holding where) {
   ++running_jobs_;
   by_limit_.emplace(limit_end(j), j);
   if (spec_->preemption.mode != PreemptionMode::evict) return;
-  running_[waiting_.class_of(j)].insert(lasting_rank(j));
+  exempt_.set(j, now_ + spec_->preemption.exempt);
   if (spec_->order == QueueOrder::las) foresee_level(j);
 }
 
@@ -168,7 +176,8 @@ void QueueState::let_go(std::uint32_t j) {
   const QueueJob& of = job(j);
   by_limit_.erase({limit_end(j), j});
   if (spec_->preemption.mode == PreemptionMode::evict) {
-    running_[waiting_.class_of(j)].erase(lasting_rank(j));
+    evictable_[waiting_.class_of(j)].erase(lasting_rank(j));
+    exempt_.remove(j);
     levels_.remove(j);
   }
   ends_.remove(j);
@@ -228,9 +237,8 @@ void QueueState::settle(std::uint32_t j, RunTime overhead) {
 
 void QueueState::foresee_end(std::uint32_t j) {
   JobState& s = states_[j];
-  const bool filed = spec_->preemption.mode == PreemptionMode::evict;
-  std::set<JobRank>& of_class = running_[waiting_.class_of(j)];
-  if (filed) of_class.erase(lasting_rank(j));
+  std::set<JobRank>& of_class = evictable_[waiting_.class_of(j)];
+  const bool evictable = of_class.erase(lasting_rank(j)) > 0;
   by_limit_.erase({limit_end(j), j});
   const RunTime takes =
       s.speed == 1 ? s.left
@@ -238,7 +246,7 @@ void QueueState::foresee_end(std::uint32_t j) {
   s.ends = std::max(s.ready, now_) + takes;
   ends_.set(j, s.ends);
   by_limit_.emplace(limit_end(j), j);
-  if (filed) of_class.insert(lasting_rank(j));
+  if (evictable) of_class.insert(lasting_rank(j));
 }
 
 void QueueState::charge_overhead(std::uint32_t j, RunTime overhead) {

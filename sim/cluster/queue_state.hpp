@@ -85,14 +85,16 @@ class QueueState {
   [[nodiscard]] bool over_quota(const JobClass& of) const;
   /// Its place in the order now, whether it waits or runs.
   [[nodiscard]] JobRank rank_of(std::uint32_t j) const;
-  /// Running jobs of a class in their order, which lasts: of one width, whoever has less left now
-  /// has less left later. The keys are not those of rank_of(). Kept where jobs may be evicted.
-  [[nodiscard]] const std::set<JobRank>& running_of(std::uint32_t job_class) const {
-    return running_[job_class];
+  /// Running jobs of a class that may be evicted, in their order, which lasts: of one width,
+  /// whoever has less left now has less left later. The keys are not those of rank_of().
+  [[nodiscard]] const std::set<JobRank>& evictable_of(std::uint32_t job_class) const {
+    return evictable_[job_class];
   }
   /// las: when a running job falls a level; INT64_MAX: none does.
   [[nodiscard]] RunTime next_level() const;
   void fall_levels();
+  /// evict: whoever has run for long enough may be evicted from now on.
+  void end_exemptions();
 
   void advance(RunTime to);
   void submit(std::uint32_t j);
@@ -160,10 +162,10 @@ class QueueState {
   std::vector<NodeSet> partitions_;
   std::vector<JobState> states_;
   WaitingJobs waiting_;
-  IndexedHeap<RunTime> ends_, levels_;
+  IndexedHeap<RunTime> ends_, levels_, exempt_;
   std::size_t running_jobs_ = 0;
   std::set<std::pair<RunTime, std::uint32_t>> by_limit_;
-  std::vector<std::set<JobRank>> running_;
+  std::vector<std::set<JobRank>> evictable_;
   std::vector<std::int64_t> user_gpus_, account_gpus_, user_quota_, account_quota_;
   std::vector<GpuTime> account_time_;
   std::array<GpuTime, kQueueBuckets> books_{};

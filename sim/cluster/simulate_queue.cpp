@@ -101,6 +101,7 @@ class QueueRun {
   void step(RunTime at) {
     pass_time(at);
     state_.fall_levels();
+    state_.end_exemptions();
     while (!state_.ends().empty() && state_.ends().top().key <= at) {
       state_.finish(state_.ends().top().index);
       ++ended_;
