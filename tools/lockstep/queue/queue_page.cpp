@@ -27,10 +27,14 @@ std::string count_text(std::size_t count) { return grouped(static_cast<double>(c
 
 void add_queue_headline(Page& page, const QueueAnswer& a) {
   const QueueSummary& s = a.summary;
-  Html words = escaped("A job waits ") + strong(page_duration(s.all.wait_s.mean)) +
-               escaped(" on average, one in a hundred longer than ") +
-               strong(page_duration(s.all.wait_s.p99)) + escaped(". Jobs hold ") +
-               strong(page_percent(s.utilisation, 1)) + escaped(" of the GPU time.");
+  Html words = escaped("No job waits.");
+  if (s.all.wait_s.most > 0) {
+    words = escaped("A job waits ") + strong(page_duration(s.all.wait_s.mean)) +
+            escaped(" on average, one in a hundred longer than ") +
+            strong(page_duration(s.all.wait_s.p99)) + escaped(".");
+  }
+  words += escaped(" Jobs hold ") + strong(page_percent(s.utilisation, 1)) +
+           escaped(" of the GPU time.");
   if (a.result.stopped) words += escaped(" The simulation was interrupted: all is of before.");
   page.headline(words);
   std::vector<PageFigure> figures{
@@ -116,13 +120,16 @@ void add_series(Page& page, const QueueAnswer& a, const SeriesChart& chart) {
                                  a.result.series.bin_s / unit.size, end_s / unit.size));
   }
   json axis{{"type", "value"}, {"min", 0}, {"name", chart.unit}};
-  if (chart.most > 0) axis["max"] = chart.most;
+  if (chart.most > 0) {
+    axis["max"] = chart.most;
+    axis["interval"] = chart.most / 4;
+  }
   page.chart({.title = chart.title,
               .about = chart.about,
               .summary = chart.title + " over time, as lines.",
               .height_px = 240},
              {{"grid", plot_grid(34, 4)},
-              {"legend", {{"top", 0}}},
+              {"legend", {{"top", 0}, {"show", chart.lines.size() > 1}}},
               {"tooltip", {{"trigger", "axis"}}},
               {"xAxis", time_axis(end_s / unit.size, unit.name)},
               {"yAxis", axis},
@@ -140,6 +147,8 @@ void add_over_time(Page& page, const QueueAnswer& a) {
                    .most = static_cast<double>(a.spec.cluster.gpus())};
   if (a.result.node_failures > 0) held.lines.emplace_back("in repair", &s.broken_gpus);
   add_series(page, a, held);
+  const auto some_wait = [](double jobs) { return jobs > 0; };
+  if (std::ranges::none_of(s.waiting_jobs, some_wait)) return;
   add_series(page, a,
              {.title = "Jobs that wait",
               .about = {},
