@@ -134,15 +134,16 @@ std::optional<SlurmScheduler::Plan> SlurmScheduler::will_run(const QueueState& s
   RunTime window = kFirstWindow;
   for (auto end = ends.begin(); end != ends.end();) {
     std::optional<RunTime> last;
-    do {
-      const Holding& held = state.state(end->second).held;
-      if (std::ranges::any_of(held, is_usable)) {
-        if (!first) first = next_multiple(end->first, kFirstWindow);
-        free.give(held);
-        last = end->first;
-      }
-      ++end;
-    } while (end != ends.end() && (!last || end->first <= *first + window));
+    // Whether the batch goes on is asked behind jobs with usable nodes alone.
+    for (bool goes_on = true; goes_on && end != ends.end();) {
+      const auto [at, running] = *end++;
+      const Holding& held = state.state(running).held;
+      if (std::ranges::none_of(held, is_usable)) continue;
+      if (!first) first = next_multiple(at, kFirstWindow);
+      free.give(held);
+      last = at;
+      goes_on = end != ends.end() && end->first <= *first + window;
+    }
     if (!last) return std::nullopt;
     do {
       window *= 2;
