@@ -59,7 +59,8 @@ TEST_CASE("lockstep run: a queue of which Slurm backfilled 60 of 100 jobs") {
                                               "queue.jobs.0.trace.file=slurm_backfill_x20.csv",
                                               "--set", "queue.slurm.opens=60 s"});
   // The controller's own computing time moves its passes, and with them half of the nodes.
-  CHECK(std::abs(answer["recorded"]["wait_error"].get<double>()) < 0.03);
+  CHECK(std::abs(answer["recorded"]["wait_error"].get<double>()) < 0.05);
+  CHECK(answer["recorded"]["same_nodes"].get<int>() >= 40);
   CHECK(answer["recorded"]["inverted_pairs"].get<double>() < 0.06);
   CHECK(answer["backfilled"].get<int>() >= 50);
   CHECK(answer["backfilled"].get<int>() <= 70);
