@@ -181,7 +181,7 @@ TEST_CASE("lockstep queue: mistakes are told, with what is allowed") {
     CHECK_MESSAGE(ran.err.find(text) != std::string::npos, ran.err);
   };
   says({"queue"}, "nothing to do");
-  says({"queue", "explian", kRecorded}, "Did you mean \"explain\"?");
+  says({"queue", "explian", kRecorded}, "Did you mean explain?");
   says({"queue", "explain"}, "no scenario");
   says({"queue", "explain", kRecorded}, "no --job");
   says({"queue", "explain", kRecorded, "--job", "100"}, "one of the 100 jobs of");
