@@ -65,8 +65,6 @@ class Placer {
   [[nodiscard]] std::optional<Holding> place(const FreeGpus& free, int gpus,
                                              const NodeSet* within = nullptr) const;
 
-  /// Of a switch.
-  [[nodiscard]] int leaf_of(int node) const { return node / leaf_nodes_; }
   [[nodiscard]] int leaves() const { return (nodes_ + leaf_nodes_ - 1) / leaf_nodes_; }
 
  private:

@@ -133,8 +133,8 @@ struct Shadow {
   FreeGpus spare;  ///< free then, beside what it takes
 };
 
-/// Requires a job that fits on the cluster when nobody else runs. Broken nodes come back some time:
-/// where the job fits on none of the others, nothing is known, and nothing.
+/// Nothing where the job does not fit on the nodes that are whole, even when nobody else runs: when
+/// broken ones are back is not known. Requires a job that fits on the cluster.
 std::optional<Shadow> shadow_of(const QueueState& state, std::uint32_t first) {
   Shadow shadow{.at = state.now(), .spare = state.free()};
   const QueueJob& job = state.job(first);

@@ -164,7 +164,6 @@ void QueueState::start(std::uint32_t j, Holding where) {
   s.ready = now_ + (again ? spec_->preemption.restart : 0);
   s.ends = s.ready + s.left;
   ends_.set(j, s.ends);
-  ++running_jobs_;
   by_limit_.emplace(limit_end(j), j);
   if (spec_->preemption.mode != PreemptionMode::evict) return;
   exempt_.set(j, now_ + spec_->preemption.exempt);
@@ -181,7 +180,6 @@ void QueueState::let_go(std::uint32_t j) {
     levels_.remove(j);
   }
   ends_.remove(j);
-  --running_jobs_;
   free_.give(s.held);
   keep_span(j);
   s.held.clear();

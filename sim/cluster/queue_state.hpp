@@ -127,7 +127,6 @@ class QueueState {
   [[nodiscard]] const std::vector<GpuTime>& account_time() const { return account_time_; }
   /// In the order of their ends; of running jobs after close_books(). Empty unless they are kept.
   [[nodiscard]] std::vector<JobSpan> take_spans() { return std::move(spans_); }
-  [[nodiscard]] std::size_t running() const { return running_jobs_; }
 
  private:
   /// Since a job was counted last.
@@ -163,7 +162,6 @@ class QueueState {
   std::vector<JobState> states_;
   WaitingJobs waiting_;
   IndexedHeap<RunTime> ends_, levels_, exempt_;
-  std::size_t running_jobs_ = 0;
   std::set<std::pair<RunTime, std::uint32_t>> by_limit_;
   std::vector<std::set<JobRank>> evictable_;
   std::vector<std::int64_t> user_gpus_, account_gpus_, user_quota_, account_quota_;

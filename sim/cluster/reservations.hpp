@@ -39,12 +39,6 @@ class ConservativePass {
   /// Mu'alem and Feitelson 2001, IEEE TPDS 12(6), section 2 (conservative, with compression).
   void run(QueueState& state);
 
-  /// When a waiting job starts at the latest, if all limits hold; -1: it has no reservation.
-  [[nodiscard]] RunTime reserved(std::uint32_t j) const {
-    const auto at = slots_.find(j);
-    return at == slots_.end() ? -1 : at->second.at;
-  }
-
  private:
   [[nodiscard]] FreeProfile profile_of(const QueueState& state) const;
 

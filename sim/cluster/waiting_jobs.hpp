@@ -52,8 +52,8 @@ class WaitingJobs {
   std::int64_t gpus_ = 0;
 };
 
-/// The waiting jobs of some classes, in the order of all. What is taken out of WaitingJobs
-/// meanwhile must be the front.
+/// The waiting jobs of some classes, in the order of all. A job leaves WaitingJobs
+/// meanwhile only when the walk has gone past it.
 class WaitingWalk {
  public:
   template <class Open>
