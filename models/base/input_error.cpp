@@ -55,6 +55,15 @@ std::string join(std::span<const Name> names) {
 
 }  // namespace
 
+InputError told_of(const InputError& error, std::string_view told, std::string_view written) {
+  InputProblem problem = error.problem();
+  for (std::string* part : {&problem.file, &problem.found}) {
+    const std::size_t at = part->find(told);
+    if (at != std::string::npos) part->replace(at, told.size(), written);
+  }
+  return InputError(std::move(problem));
+}
+
 InputError::InputError(InputProblem problem)
     : std::runtime_error(sentence(problem)), problem_(std::move(problem)) {}
 

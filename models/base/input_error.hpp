@@ -31,6 +31,10 @@ class InputError : public std::runtime_error {
   InputProblem problem_;
 };
 
+/// The same mistake, told of the option that the person wrote: `told` is what changed the document
+/// ("--set cluster.nodes=0"), `written` what stood for it ("--nodes 0").
+InputError told_of(const InputError& error, std::string_view told, std::string_view written);
+
 /// `name` as JSON writes it, cut to a readable length, with bytes that are no text escaped.
 std::string in_quotes(std::string_view name);
 

@@ -82,8 +82,12 @@ std::vector<double> percentages_that_add_up(std::span<const double> shares) {
     left -= tenths[i];
     order[i] = i;
   }
+  const auto rest = [&](std::size_t i) { return shares[i] * 1000 - tenths[i]; };
+  const bool first_up = !order.empty() && rest(0) >= 0.5;
+  // The first share is rounded as it would be alone: before the others, or not at all.
   std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
-    return shares[a] * 1000 - tenths[a] > shares[b] * 1000 - tenths[b];
+    if (a == 0 || b == 0) return (a == 0) == first_up && a != b;
+    return rest(a) > rest(b);
   });
   for (std::size_t i = 0; i < order.size() && left > 0.5; ++i, left -= 1) tenths[order[i]] += 1;
   for (double& t : tenths) t /= 10;

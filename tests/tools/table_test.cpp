@@ -46,7 +46,8 @@ TEST_CASE("number_text: at most twelve digits, and the shortest text of them") {
 
 TEST_CASE("percentages_that_add_up: what is printed adds up to 100.0") {
   const std::vector<std::vector<double>> cases{
-      {1.0 / 3, 1.0 / 3, 1.0 / 3}, {0.9999, 0.0001}, {0.12345, 0.54321, 0.33334}, {1}};
+      {1.0 / 3, 1.0 / 3, 1.0 / 3}, {0.9999, 0.0001},          {0.12345, 0.54321, 0.33334},
+      {0.3764, 0.3118, 0.3118},    {0.37652, 0.6231, 3.8e-4}, {1}};
   for (const std::vector<double>& shares : cases) {
     const std::vector<double> printed = percentages_that_add_up(shares);
     CHECK(std::accumulate(printed.begin(), printed.end(), 0.0) ==
@@ -54,6 +55,7 @@ TEST_CASE("percentages_that_add_up: what is printed adds up to 100.0") {
     for (std::size_t i = 0; i < shares.size(); ++i) {
       CHECK(std::abs(printed[i] - 100 * shares[i]) <= 0.1);
     }
+    CHECK(printed[0] == std::round(shares[0] * 1000) / 10);
   }
 }
 

@@ -86,6 +86,8 @@ TEST_CASE(
       {{"topology", "export", kRails}, "lockstep topology export: --format is missing; "},
       {{"topology", "show", folder.path()}, folder.path() + ": found a directory; "},
       {{"topology", "show", kRails, "--nodes", "4"}, "lockstep topology: --nodes is for scenarios"},
+      {{"topology", "show", "fat_tree", "--node", "dgx_h100", "--nodes", "0"},
+       "command line#/cluster/nodes: found 0 (--nodes 0); allowed: "},
   };
   for (const auto& [args, message] : mistakes) {
     const Ran found = lockstep_with(args);

@@ -5,6 +5,23 @@
 #include "models/base/number_text.hpp"
 
 namespace lockstep {
+namespace {
+
+/// The figure in the unit that the field's name ends in: "325 M USD", "14.0 MW", "2.61 s".
+std::string figure_text(std::string_view field, double value) {
+  if (field.ends_with("_s") && !field.ends_with("_per_s")) return duration_text(value);
+  if (field.ends_with("_w")) return significant(value / 1e6) + " MW";
+  if (field.ends_with("_usd")) return compact(value) + " USD";
+  if (field.ends_with("_bytes_per_s")) return significant(value / 1e9) + " GB/s";
+  if (field.ends_with("_gib")) return significant(value, 4) + " GiB";
+  const std::string_view last = field.substr(field.rfind('.') + 1);
+  if (last == "mfu" || last == "hfu" || last.ends_with("share") || last == "goodput") {
+    return percent_text(value);
+  }
+  return number_text(value);
+}
+
+}  // namespace
 
 std::string claim_text(const ClaimCheck& check, const TextStyle& style) {
   const Claim& claim = check.claim();
@@ -21,9 +38,9 @@ std::string claim_text(const ClaimCheck& check, const TextStyle& style) {
   }
   if (!claim.explanation.empty()) out += paragraph(claim.explanation);
   for (const ClaimCheck::Bound& bound : check.bounds()) {
-    out += paragraph(
-        bound.miss ? "NOT met: " + *bound.miss
-                   : fmt::format("{}: it is {}", bound.assertion.text, number_text(bound.value)));
+    out += paragraph(bound.miss ? "NOT met: " + *bound.miss
+                                : fmt::format("{}: it is {}", bound.assertion.text,
+                                              figure_text(bound.assertion.field, bound.value)));
   }
   return out;
 }

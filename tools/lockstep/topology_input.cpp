@@ -101,8 +101,22 @@ std::vector<std::string> sets(const ParsedOptions& options) {
   return out;
 }
 
-Cluster cluster_of(const JsonCursor& root, const PresetStore& presets) {
-  return root.read_whole([&] { return read_cluster(root.at("cluster"), presets); });
+/// The cluster of a text as --node and --nodes change it. Mistakes in them are told of them.
+Cluster cluster_of(const std::string& file, const std::string& text, const ParsedOptions& options,
+                   const PresetStore& presets) {
+  try {
+    const JsonCursor root = JsonCursor::parse(file, text, JsonStyle::plain, sets(options));
+    return root.read_whole([&] { return read_cluster(root.at("cluster"), presets); });
+  } catch (const InputError& error) {
+    InputError told = error;
+    for (const std::string option : {"node", "nodes"}) {
+      if (!options.has(option)) continue;
+      const std::string& value = options.get(option);
+      told = told_of(told, fmt::format("--set cluster.{}={}", option, value),
+                     fmt::format("--{} {}", option, value));
+    }
+    throw told;
+  }
 }
 
 DrawnFabric fabric_of_preset(const std::string& name, const ParsedOptions& options,
@@ -114,9 +128,7 @@ DrawnFabric fabric_of_preset(const std::string& name, const ParsedOptions& optio
                     in_quotes(name)));
   }
   const nlohmann::json text{{"cluster", {{"fabric", name}}}};
-  const JsonCursor root =
-      JsonCursor::parse("command line", write_json(text), JsonStyle::plain, sets(options));
-  const Cluster cluster = cluster_of(root, presets);
+  const Cluster cluster = cluster_of("command line", write_json(text), options, presets);
   return fabric_of_cluster(
       cluster,
       fmt::format("fabric preset {}, {} nodes of {}", name, cluster.nodes, cluster.node.name),
@@ -171,8 +183,8 @@ DrawnFabric topology_input(const ParsedOptions& options, const PresetStore& pres
   const std::string text = read_text_file(word, kFabricFileLimit);
   const ImportFormat& format = import_format(options, word, text);
   if (format.name == "fabric" && is_scenario(word, text)) {
-    const JsonCursor root = JsonCursor::parse(word, text, JsonStyle::plain, sets(options));
-    return fabric_of_cluster(cluster_of(root, presets), word, word + "#/cluster/nodes");
+    return fabric_of_cluster(cluster_of(word, text, options, presets), word,
+                             word + "#/cluster/nodes");
   }
   for (const char* option : {"node", "nodes"}) {
     if (!options.has(option)) continue;

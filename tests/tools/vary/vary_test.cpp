@@ -21,11 +21,11 @@ const std::string kJob = R"({"model": "llama3_8b", "stack": "megatron_core",
     "parallelism": {"tensor": 4, "pipeline": 2},
     "batch": {"sequences": 64, "micro": 1, "tokens": 4096}})";
 
-Json json_of(std::vector<std::string> args) {
+Json json_of(std::vector<std::string> args, Exit exit = Exit::ok) {
   args.insert(args.end(), {"--format", "json"});
   const Ran ran = lockstep_with(args);
   CAPTURE(ran.err);
-  REQUIRE(ran.exit == Exit::ok);
+  REQUIRE(ran.exit == exit);
   return Json::parse(ran.out);
 }
 
@@ -50,14 +50,15 @@ TEST_CASE("lockstep run --vary: each point is what --set gives, the last axis fa
 TEST_CASE("lockstep run --vary: a point that cannot be has its error, and the others answers") {
   const TemporaryFolder folder;
   const std::string file = folder.write("s.json", kJob);
-  const Json varied = json_of({"run", file, "--vary", "parallelism.tensor=4,3"});
+  const Json varied = json_of({"run", file, "--vary", "parallelism.tensor=4,3"}, Exit::bad_input);
   CHECK(varied["points"][0]["status"] == "ok");
   CHECK(varied["points"][1]["status"] == "error");
   CHECK(varied["points"][1]["answer"].is_null());
   CHECK(varied["points"][1]["error"].get<std::string>().find("#/parallelism") != std::string::npos);
   const Ran table = lockstep_with({"run", file, "--vary", "parallelism.tensor=4,3"});
-  CHECK(table.exit == Exit::ok);
+  CHECK(table.exit == Exit::bad_input);
   CHECK(table.out.find("Without an answer:\n") != std::string::npos);
+  CHECK(table.out.find("(--vary parallelism.tensor=3)") != std::string::npos);
   const Ran none = lockstep_with({"run", file, "--vary", "parallelism.tensor=3,5"});
   CHECK(none.exit == Exit::bad_input);
 }
@@ -68,7 +69,8 @@ TEST_CASE("lockstep comm --vary: each point is what --set gives, of traffic and 
     const std::string file = std::string(LOCKSTEP_SOURCE_DIR "/scenarios/comm/") + name;
     CAPTURE(file);
     const Json varied =
-        json_of({"comm", file, "--vary", "cluster.fabric=fat_tree,fat_tree_2_to_1,fat_tre"});
+        json_of({"comm", file, "--vary", "cluster.fabric=fat_tree,fat_tree_2_to_1,fat_tre"},
+                Exit::bad_input);
     REQUIRE(varied["points"].size() == fabrics.size());
     for (std::size_t i = 0; i < 2; ++i) {
       Json alone = json_of({"comm", file, "--set", "cluster.fabric=" + fabrics[i]});

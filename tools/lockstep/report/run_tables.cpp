@@ -153,7 +153,7 @@ void add_projections(Page& page, const CampaignResult& result) {
   for (const ProjectedMttf& each : result.projections) {
     const double seconds = each.mttf.base_units();
     table.rows.push_back(
-        {PageCell::text(grouped(each.gpus) + " GPUs"),
+        {PageCell::text(counted(each.gpus, "GPU")),
          PageCell::number(page_duration(seconds), seconds),
          PageCell::number(significant(kSecondsInDay / seconds), kSecondsInDay / seconds)});
   }

@@ -132,8 +132,9 @@ void add_money_figures(std::vector<PageFigure>& figures, const CampaignResult& r
 }  // namespace
 
 std::string run_title(const CampaignResult& result) {
-  return fmt::format("{} on {} GPUs for {}", result.scenario.job.model.name,
-                     grouped(result.scenario.gpus()), page_setting(result.summary.wall_s.mean));
+  return fmt::format("{} on {} for {}", result.scenario.job.model.name,
+                     counted(result.scenario.gpus(), "GPU"),
+                     page_setting(result.summary.wall_s.mean));
 }
 
 Html run_headline(const CampaignResult& result) {

@@ -141,7 +141,7 @@ void add_step_sections(Page& page, const RunResult& result) {
 std::string step_page(const RunResult& result, const StepPageExtras& extras) {
   const Scenario& scenario = result.scenario;
   Page page("Step report",
-            fmt::format("{} on {} GPUs", scenario.job.model.name, grouped(scenario.gpus())));
+            fmt::format("{} on {}", scenario.job.model.name, counted(scenario.gpus(), "GPU")));
   add_step_headline(page, result);
   if (extras.advice != nullptr) add_advice(page, *extras.advice);
   add_step_sections(page, result);

@@ -255,10 +255,10 @@ std::string run_hash_text(const HashAnswer& hash) {
 
 std::string campaign_table(const CampaignResult& result, const TextStyle& style) {
   const Scenario& scenario = result.scenario;
-  std::string out =
-      style.bold(fmt::format("{} on {} GPUs, {}", scenario.job.model.name, grouped(scenario.gpus()),
-                             duration_text(result.summary.wall_s.mean))) +
-      "\n";
+  std::string out = style.bold(fmt::format("{} on {}, {}", scenario.job.model.name,
+                                           counted(scenario.gpus(), "GPU"),
+                                           duration_text(result.summary.wall_s.mean))) +
+                    "\n";
   if (result.power) {
     const std::string warning = limit_warning(*result.power, *scenario.power);
     if (!warning.empty()) out += labelled_line("Power limit", kCampaignLabels, warning);

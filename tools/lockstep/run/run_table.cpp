@@ -25,8 +25,9 @@ std::string facts(const std::vector<Fact>& list, const TextStyle& style) {
 
 std::string title(const RunResult& result, const TextStyle& style) {
   const Scenario& s = result.scenario;
-  std::string out = style.bold(fmt::format("{} on {} GPUs", s.job.model.name, grouped(s.gpus()))) +
-                    fmt::format(" {}\n", nodes_text(s)) + facts(step_warnings(result), style);
+  std::string out =
+      style.bold(fmt::format("{} on {}", s.job.model.name, counted(s.gpus(), "GPU"))) +
+      fmt::format(" {}\n", nodes_text(s)) + facts(step_warnings(result), style);
   if (!s.about.empty()) out += wrap(s.about, kTextColumns, 0) + "\n";
   return out + "\n" + facts(job_facts(result), style);
 }

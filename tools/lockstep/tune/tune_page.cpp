@@ -227,7 +227,7 @@ Html tune_headline(const TuneStudy& study) {
 std::string tune_page(const TuneStudy& study) {
   const TuneResult& r = study.result;
   Page page("Layouts",
-            fmt::format("{} on {} GPUs", study.base.job.model.name, grouped(study.base.gpus())));
+            fmt::format("{} on {}", study.base.job.model.name, counted(study.base.gpus(), "GPU")));
   if (!study.base.about.empty()) page.about(study.base.about);
   page.headline(tune_headline(study));
   if (!r.best.empty()) {

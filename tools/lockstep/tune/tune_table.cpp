@@ -285,7 +285,7 @@ std::string tune_table(const TuneStudy& study, const TextStyle& style) {
   const Scenario& base = study.base;
   const TuneResult& r = study.result;
   std::string out =
-      style.bold(fmt::format("{} on {} GPUs", base.job.model.name, grouped(base.gpus()))) +
+      style.bold(fmt::format("{} on {}", base.job.model.name, counted(base.gpus(), "GPU"))) +
       fmt::format(" ({} x {}, {})\n", grouped(base.nodes), base.node.name, base.node.gpu.name);
   out += wrap(counts(r, base.stack.name) + ".", kTextColumns, 0) + "\n\n";
   LayoutTable table(study.by_mfu);

@@ -1,5 +1,6 @@
 #include "tools/lockstep/vary/run_varied.hpp"
 
+#include <algorithm>
 #include <array>
 #include <fmt/format.h>
 #include <string_view>
@@ -48,7 +49,7 @@ Exit answer_varied(
                    ? Answer(varied_csv(varied))
                    : Answer::terminal(varied_table(varied, output_style(options, console))),
                options, console);
-  return Exit::ok;
+  return std::ranges::all_of(varied.points, &VariedPoint::ok) ? Exit::ok : Exit::bad_input;
 }
 
 Exit run_varied(const std::string& path,

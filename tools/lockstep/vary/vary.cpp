@@ -166,6 +166,12 @@ bool some_too_large(const Varied& varied) {
   });
 }
 
+/// The error of a point, told of --vary.
+InputError told_of_vary(InputError error, const std::vector<std::string>& sets) {
+  for (const std::string& set : sets) error = told_of(error, "--set " + set, "--vary " + set);
+  return error;
+}
+
 }  // namespace
 
 Varied vary(std::string file, std::vector<VaryAxis> axes,
@@ -175,11 +181,12 @@ Varied vary(std::string file, std::vector<VaryAxis> axes,
   std::optional<InputError> last;
   for (std::size_t i = 0; i < points_of(out.axes); ++i) {
     VariedPoint point{.values = values_at(out.axes, i)};
+    const std::vector<std::string> sets = sets_at(out.axes, i);
     try {
-      point.answer = answer_to(sets_at(out.axes, i));
+      point.answer = answer_to(sets);
     } catch (const InputError& error) {
-      point.error = error.what();
-      last = error;
+      last = told_of_vary(error, sets);
+      point.error = last->what();
     }
     out.points.push_back(std::move(point));
     done();
