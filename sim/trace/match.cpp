@@ -135,12 +135,23 @@ class CallMatcher {
       for (std::size_t m = 0; m < group.size(); ++m) {
         if (first[m] + k >= first[m + 1]) fail_absent(*lead, group[m]);
         const std::uint32_t node = entries[first[m] + k].node;
-        if (trace_.nodes[node].subject != out.calls.back().collective) {
+        if (!take_larger(out.calls.back().collective, trace_.nodes[node].subject)) {
           fail_different(*lead, entries[first[m] + k]);
         }
         out.nodes.push_back(node);
       }
     }
+  }
+
+  /// Whether a member calls what the others do. In an all-to-all with sizes of its own each sends
+  /// as much as it likes: the one that sends most counts.
+  bool take_larger(std::uint32_t& collective, std::uint32_t other) const {
+    if (collective == other) return true;
+    const TraceCollective& known = trace_.collectives[collective];
+    const TraceCollective& of = trace_.collectives[other];
+    if (known.op != CollectiveOp::all_to_all || of.op != known.op) return false;
+    if (of.payload > known.payload) collective = other;
+    return true;
   }
 
   [[noreturn]] void fail_absent(const Entry& lead, int absent) const {

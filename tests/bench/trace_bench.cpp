@@ -56,7 +56,7 @@ BENCHMARK(trace_match)->Unit(benchmark::kMillisecond);
 
 void trace_read_chakra(benchmark::State& state) {
   const std::string bytes = write_chakra(large_trace(), 0);
-  const ChakraOptions options{
+  const TraceReadOptions options{
       .gpu = traced_scenario().node.gpu,
       .groups = read_trace_groups("comm_groups.json", write_trace_groups(large_trace()))};
   std::size_t nodes = 0;

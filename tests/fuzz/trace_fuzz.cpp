@@ -53,8 +53,8 @@ void use(std::vector<RankTrace> ranks) {
   const TraceReplay replay = replay_trace(trace, match(trace), cluster());
   require(replay.end >= replay.longest_path);
   for (const TraceRankTimes& times : replay.ranks) require(times.total() == replay.end);
-  const ChakraOptions options{.gpu = cluster().node.gpu,
-                              .groups = read_trace_groups("own", write_trace_groups(trace))};
+  const TraceReadOptions options{.gpu = cluster().node.gpu,
+                                 .groups = read_trace_groups("own", write_trace_groups(trace))};
   std::vector<RankTrace> again;
   for (int r = 0; r < trace.ranks; ++r) {
     again.push_back(read_chakra("own", r, write_chakra(trace, r), options));

@@ -18,6 +18,7 @@
 #include "models/base/text_file.hpp"
 #include "sim/trace/formats/read_kineto.hpp"
 #include "sim/trace/formats/read_trace.hpp"
+#include "sim/trace/pytorch/aligned_starts.hpp"
 #include "sim/trace/pytorch/merge_pytorch.hpp"
 #include "sim/trace/pytorch/profiler_steps.hpp"
 
@@ -99,6 +100,13 @@ StepRequest asked_step(const ParsedOptions& options) {
   return {.all = false, .number = number};
 }
 
+/// Whether its operators say which of an execution trace they are.
+bool has_operator_numbers(const KinetoRecording& recording) {
+  return std::ranges::any_of(recording.operators, [](const KinetoRecording::Operator& own) {
+    return own.record_function != 0;
+  });
+}
+
 /// The groups that --groups names, or that lie beside the traces.
 std::map<std::string, std::vector<int>> groups_of(const ParsedOptions& options,
                                                   const std::vector<std::string>& files) {
@@ -113,7 +121,7 @@ std::map<std::string, std::vector<int>> groups_of(const ParsedOptions& options,
 }
 
 std::vector<RankTrace> merge_files(std::vector<TraceFile>& files, const StepRequest& step,
-                                   std::string& note) {
+                                   std::vector<std::string>& notes) {
   std::vector<ExecutionTrace> operators;
   std::vector<KinetoRecording> kineto;
   std::vector<RankTrace> out;
@@ -123,8 +131,22 @@ std::vector<RankTrace> merge_files(std::vector<TraceFile>& files, const StepRequ
     for (RankTrace& rank : file.ranks) out.push_back(std::move(rank));
     file = {};
   }
-  const std::vector<PytorchPair> pairs = pair_pytorch(operators, kineto);
-  note = cut_to_step(kineto, step);
+  std::vector<PytorchPair> pairs = pair_pytorch(operators, kineto);
+  std::string unlinked;
+  for (PytorchPair& pair : pairs) {
+    if (!pair.operators || has_operator_numbers(kineto[pair.kineto])) continue;
+    forget_host(kineto[pair.kineto]);
+    pair.operators.reset();
+    unlinked =
+        "the Kineto traces have no \"Record function id\" (PyTorch before 2.1): nothing links "
+        "their kernels to the execution traces, which are left out";
+  }
+  notes.push_back(cut_to_step(kineto, step));
+  if (!unlinked.empty()) notes.push_back(unlinked);
+  const bool all_alone = std::ranges::none_of(
+      pairs, [](const PytorchPair& pair) { return pair.operators.has_value(); });
+  if (all_alone) notes.push_back(align_starts(kineto));
+  std::erase(notes, std::string());
   const std::size_t first = out.size();
   out.resize(first + pairs.size());
   for_each_index(pairs.size(), [&](std::size_t i) {
@@ -152,15 +174,22 @@ std::vector<std::string> trace_files(const std::vector<std::string>& words) {
   return out;
 }
 
-Trace read_trace(const ParsedOptions& options, const GpuSpec& gpu) {
+Trace read_trace(const ParsedOptions& options, const GpuSpec& gpu, int ranks) {
   const std::vector<std::string> files = trace_files(options.positionals);
   const std::optional<TraceFormat> asked = asked_format(options);
   const StepRequest step = asked_step(options);
-  const ChakraOptions chakra{.gpu = gpu, .groups = groups_of(options, files)};
+  const TraceReadOptions chakra{.gpu = gpu, .groups = groups_of(options, files), .ranks = ranks};
   const bool merges = asked ? *asked == TraceFormat::pytorch : has_execution_traces(files);
   std::vector<TraceFile> read(files.size());
   for_each_index(files.size(), [&](std::size_t i) {
     const std::string text = read_maybe_gzip(files[i], kTraceFileLimit);
+    if (is_tar(text)) {
+      throw InputError({.file = files[i],
+                        .pointer = {},
+                        .found = "a tar archive",
+                        .allowed = "the files that are in it: unpack it first (tar xf)",
+                        .nearest = {}});
+    }
     const bool own = !asked || *asked == TraceFormat::pytorch;
     const TraceFormat format = own ? recognise_trace(text) : *asked;
     if (merges && format == TraceFormat::pytorch) {
@@ -171,11 +200,10 @@ Trace read_trace(const ParsedOptions& options, const GpuSpec& gpu) {
       read[i].ranks = read_trace_file(files[i], text, format, files.size() == 1, chakra);
     }
   });
-  std::string note;
-  Trace trace = join(merge_files(read, step, note));
-  if (!note.empty()) {
-    trace.notes.push_back(note);
-  } else if (options.has("step")) {
+  std::vector<std::string> notes;
+  Trace trace = join(merge_files(read, step, notes));
+  trace.notes.insert(trace.notes.end(), notes.begin(), notes.end());
+  if (notes.empty() && options.has("step")) {
     throw UsageError("--step: only traces of the PyTorch profiler have marked steps");
   }
   return trace;
@@ -202,6 +230,7 @@ TraceClusterOptions::TraceClusterOptions(const ParsedOptions& options, const Pre
       root.read_whole([&] { return read_cluster_draft(root.at("cluster"), presets); });
   gpu_ = draft.node.gpu;
   gpus_per_node_ = draft.node.gpus;
+  nodes_ = draft.nodes.value_or(0);
   has_nodes_ = draft.nodes.has_value();
 }
 

@@ -20,8 +20,8 @@ std::vector<std::string> trace_files(const std::vector<std::string>& words);
 
 /// Reads them, several at once, in the format of --from or the one that each looks like; execution
 /// traces of PyTorch together with the Kineto trace of their rank. Throws InputError or UsageError.
-/// `gpu` as in ChakraOptions.
-Trace read_trace(const ParsedOptions& options, const GpuSpec& gpu);
+/// `gpu` and `ranks` as in TraceReadOptions.
+Trace read_trace(const ParsedOptions& options, const GpuSpec& gpu, int ranks);
 
 /// What --cluster, --node, --nodes and --fabric say.
 class TraceClusterOptions {
@@ -29,6 +29,8 @@ class TraceClusterOptions {
   /// Throws UsageError without a node.
   TraceClusterOptions(const ParsedOptions& options, const PresetStore& presets);
   [[nodiscard]] const GpuSpec& gpu() const { return gpu_; }
+  /// GPUs of the cluster where its nodes are counted, else 0.
+  [[nodiscard]] int ranks() const { return has_nodes_ ? nodes_ * gpus_per_node_ : 0; }
   /// A cluster with a GPU for each of `ranks`; as many nodes as that needs if nothing says. Throws
   /// InputError where it has fewer.
   [[nodiscard]] Cluster cluster(int ranks) const;
@@ -39,6 +41,7 @@ class TraceClusterOptions {
   std::vector<std::string> sets_;
   GpuSpec gpu_;
   int gpus_per_node_ = 1;
+  int nodes_ = 0;
   bool has_nodes_ = false;
 };
 

@@ -21,7 +21,8 @@ struct ChakraAttributes;
 /// Throws InputError with the node's number. `options` outlive it.
 class ChakraRank {
  public:
-  ChakraRank(const std::string& file, int rank, const ChakraOptions& options) : options_(options) {
+  ChakraRank(const std::string& file, int rank, const TraceReadOptions& options)
+      : options_(options) {
     out_.rank = rank;
     out_.file = file;
   }
@@ -54,7 +55,7 @@ class ChakraRank {
   void resolve_groups();
   void repair();
 
-  const ChakraOptions& options_;
+  const TraceReadOptions& options_;
   RankTrace out_;
   std::size_t seen_ = 0;
   std::map<std::int64_t, std::size_t> streams_;

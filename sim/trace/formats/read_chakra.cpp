@@ -90,7 +90,7 @@ bool read_older_node(std::string_view object, chakra::Node& node) {
 }  // namespace
 
 RankTrace read_chakra(const std::string& file, int rank, std::string_view bytes,
-                      const ChakraOptions& options) {
+                      const TraceReadOptions& options) {
   const google::protobuf::LogSilencer silencer;  // a mistake is one line, and it is ours
   ChakraRank out(file, rank, options);
   const auto* const data = reinterpret_cast<const std::uint8_t*>(bytes.data());
@@ -125,7 +125,7 @@ RankTrace read_chakra(const std::string& file, int rank, std::string_view bytes,
 }
 
 RankTrace read_chakra_json(const std::string& file, int rank, std::string_view text,
-                           const ChakraOptions& options) {
+                           const TraceReadOptions& options) {
   const google::protobuf::LogSilencer silencer;
   ChakraRank out(file, rank, options);
   google::protobuf::util::JsonParseOptions lenient;

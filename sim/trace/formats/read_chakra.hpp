@@ -19,20 +19,22 @@
 
 namespace lockstep {
 
-struct ChakraOptions {
+/// What readers take from the cluster and the command line.
+struct TraceReadOptions {
   GpuSpec gpu;  ///< whose roofline nodes without a duration follow
   std::map<std::string, std::vector<int>> groups;  ///< ranks by name, for files that do not say
+  int ranks = 0;  ///< of workloads that do not say how many; 0: nobody says
 };
 
 /// The protobuf form: GlobalMetadata, then nodes, each behind its length. Throws InputError, as the
 /// others, with the node's number where there is one.
 RankTrace read_chakra(const std::string& file, int rank, std::string_view bytes,
-                      const ChakraOptions& options);
+                      const TraceReadOptions& options);
 /// The same messages in protobuf's JSON mapping: one after another (chakra_jsonizer), in an array,
 /// or in the member "nodes" of an object; or in "workload_graph", with the keys of 2023 ("Id",
 /// "Name", "NodeType", "runtime").
 RankTrace read_chakra_json(const std::string& file, int rank, std::string_view text,
-                           const ChakraOptions& options);
+                           const TraceReadOptions& options);
 
 /// ASTRA-sim's file of process groups: {"1": [0, 1], "2": [2, 3]}.
 std::map<std::string, std::vector<int>> read_trace_groups(const std::string& file,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <fmt/format.h>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -90,9 +91,21 @@ class KinetoReader {
     const std::string& name = recording_.names[event.name];
     RankTrace::Node& node = out_.add(2 * i + 1, name);
     node.duration = picos(length);
-    if (event.communicates()) return add_call(name, recording_.calls[event.call], out_);
+    if (event.communicates()) return add_kernel_call(name, event.call);
     node.kind = event.copies ? TraceNodeKind::memory : TraceNodeKind::compute;
     node.stream = event.stream;
+  }
+
+  void add_kernel_call(const std::string& kernel, std::uint32_t call) {
+    const auto& ranged = recording_.ranged_calls[call];
+    if (ranged && !by_range_) {
+      by_range_ = true;
+      out_.notes.push_back(fmt::format(
+          "what kernels of NCCL call is taken from the ranges around their launches, among all {} "
+          "ranks: the recording does not say among whom",
+          out_.world));
+    }
+    add_call(kernel, ranged ? *ranged : recording_.calls[call], out_);
   }
 
   /// What the host does in a step after its last kernel.
@@ -117,6 +130,7 @@ class KinetoReader {
   const KinetoRecording& recording_;
   const std::vector<KinetoRecording::GpuEvent>& events_;
   RankTrace out_;
+  bool by_range_ = false;            ///< some calls are told by ranges
   std::vector<std::int64_t> ended_;  ///< by event, as it is replayed
   std::array<std::vector<std::pair<std::int64_t, std::size_t>>, 2> ends_;  ///< computing, other
   std::vector<std::size_t> last_;                                          ///< event of each stream

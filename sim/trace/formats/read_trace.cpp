@@ -9,7 +9,9 @@
 
 #include "models/base/letter_case.hpp"
 #include "sim/trace/formats/goal.hpp"
+#include "sim/trace/formats/read_aicb.hpp"
 #include "sim/trace/formats/read_kineto.hpp"
+#include "sim/trace/formats/read_simai.hpp"
 #include "sim/trace/pytorch/merge_pytorch.hpp"
 
 namespace lockstep {
@@ -22,7 +24,10 @@ constexpr std::array kTraceFormats{
                     "traces of the PyTorch profiler (Chrome trace), one a rank"},
     TraceFormatInfo{TraceFormat::goal, "goal", "a schedule of LogGOPSim and ATLAHS, all ranks"},
     TraceFormatInfo{TraceFormat::pytorch, "pytorch",
-                    "execution traces of PyTorch beside Kineto traces, one of each a rank"}};
+                    "execution traces of PyTorch beside Kineto traces, one of each a rank"},
+    TraceFormatInfo{TraceFormat::simai, "simai",
+                    "a workload of SimAI, or of ASTRA-sim before Chakra: layers, as text"},
+    TraceFormatInfo{TraceFormat::aicb, "aicb", "a workload of AICB: calls, as a table"}};
 
 int rank_of(const std::string& file, bool alone) {
   if (const auto rank = rank_in_name(file)) return *rank;
@@ -34,9 +39,16 @@ int rank_of(const std::string& file, bool alone) {
 
 std::span<const TraceFormatInfo> trace_formats() { return kTraceFormats; }
 
+bool is_tar(std::string_view bytes) {
+  constexpr std::size_t kMagic = 257;
+  return bytes.size() > kMagic && bytes.substr(kMagic).starts_with("ustar");
+}
+
 TraceFormat recognise_trace(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) return TraceFormat::chakra;
+  if (is_simai(text)) return TraceFormat::simai;
+  if (is_aicb(text)) return TraceFormat::aicb;
   const std::string_view begin = text.substr(first);
   if (begin.front() == '{' || begin.front() == '[') {
     // A short length of GlobalMetadata may look like a bracket; its next byte is no text then.
@@ -91,11 +103,15 @@ std::optional<int> kineto_rank_in_name(std::string_view file, bool alone) {
 
 std::vector<RankTrace> read_trace_file(const std::string& file, std::string_view text,
                                        TraceFormat format, bool alone,
-                                       const ChakraOptions& options) {
+                                       const TraceReadOptions& options) {
   std::vector<RankTrace> out;
   switch (format) {
     case TraceFormat::goal:
       return read_goal(file, text);
+    case TraceFormat::simai:
+      return read_simai(file, text, options.ranks);
+    case TraceFormat::aicb:
+      return read_aicb(file, text, options.gpu);
     case TraceFormat::kineto:
       out.push_back(read_kineto(file, kineto_rank_in_name(file, alone), text));
       break;

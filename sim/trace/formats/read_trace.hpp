@@ -15,7 +15,7 @@
 
 namespace lockstep {
 
-enum class TraceFormat : std::uint8_t { chakra, chakra_json, kineto, goal, pytorch };
+enum class TraceFormat : std::uint8_t { chakra, chakra_json, kineto, goal, pytorch, simai, aicb };
 
 /// One row per format, in the order of the enumeration, for options and messages.
 struct TraceFormatInfo {
@@ -24,6 +24,9 @@ struct TraceFormatInfo {
   std::string_view summary;
 };
 std::span<const TraceFormatInfo> trace_formats();
+
+/// Whether the bytes are a tar archive (POSIX.1-1988, ustar).
+bool is_tar(std::string_view bytes);
 
 /// What the text looks like. Anything that is no text is taken for protobuf.
 TraceFormat recognise_trace(std::string_view text);
@@ -36,12 +39,12 @@ std::optional<int> rank_in_name(std::string_view file);
 /// without such a word, rank_in_name().
 std::optional<int> kineto_rank_in_name(std::string_view file, bool alone);
 
-/// The ranks of one file: all of a GOAL schedule, else one. `alone`: no other file belongs to the
-/// trace, so that a name without a rank is rank 0. Throws InputError, and for an execution trace of
-/// PyTorch, which says nothing by itself.
+/// The ranks of one file: all of a GOAL schedule and of a workload, else one. `alone`: no other
+/// file belongs to the trace, so that a name without a rank is rank 0. Throws InputError, and for
+/// an execution trace of PyTorch, which says nothing by itself.
 std::vector<RankTrace> read_trace_file(const std::string& file, std::string_view text,
                                        TraceFormat format, bool alone,
-                                       const ChakraOptions& options);
+                                       const TraceReadOptions& options);
 
 /// Files of one rank: indices in the lists that pair_pytorch() got.
 struct PytorchPair {

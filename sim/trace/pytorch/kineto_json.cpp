@@ -1,5 +1,6 @@
 #include "sim/trace/pytorch/kineto_json.hpp"
 
+#include <charconv>
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -56,6 +57,28 @@ std::string kineto_device(const nlohmann::json& head) {
     }
   }
   return {};
+}
+
+std::string kineto_text(const nlohmann::json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+std::optional<double> kineto_number(const nlohmann::json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end()) return std::nullopt;
+  if (found->is_number()) return found->get<double>();
+  if (!found->is_string()) return std::nullopt;
+  const auto& text = found->get_ref<const std::string&>();
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+std::int64_t kineto_id(const nlohmann::json& args, const char* key) {
+  constexpr double kMostId = 9e15;  // exact as a double
+  const auto value = kineto_number(args, key);
+  return value && *value >= 0 && *value <= kMostId ? static_cast<std::int64_t>(*value)
+                                                   : kNoKinetoId;
 }
 
 }  // namespace lockstep

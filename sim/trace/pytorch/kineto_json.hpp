@@ -1,6 +1,7 @@
 /// The JSON of a Kineto trace, event by event: traces have millions, and none is kept.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -17,6 +18,13 @@ namespace lockstep {
 std::optional<nlohmann::json> read_kineto_json(
     const std::string& file, std::string_view text,
     const std::function<void(const nlohmann::json& event)>& use);
+
+/// Members of an event or its "args": text, or nothing; a number, also one in quotes; a number that
+/// names something, or kNoKinetoId.
+constexpr std::int64_t kNoKinetoId = -1;
+std::string kineto_text(const nlohmann::json& object, const char* key);
+std::optional<double> kineto_number(const nlohmann::json& object, const char* key);
+std::int64_t kineto_id(const nlohmann::json& args, const char* key);
 
 /// The first card of "deviceProperties", as its driver names it; empty where none is named.
 std::string kineto_device(const nlohmann::json& head);

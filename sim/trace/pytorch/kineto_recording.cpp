@@ -14,6 +14,7 @@
 #include "models/base/input_error.hpp"
 #include "models/base/json_text.hpp"
 #include "models/base/letter_case.hpp"
+#include "sim/trace/pytorch/called_ranges.hpp"
 #include "sim/trace/pytorch/kineto_json.hpp"
 
 namespace lockstep {
@@ -26,28 +27,6 @@ constexpr std::string_view kKinetoForm =
 constexpr double kLatestKineto = 1e17, kLongestKineto = 8.64e11;  // 10 days
 constexpr double kMostStreamNumber = 1e15;
 
-std::string kineto_text(const KinetoJson& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-std::optional<double> kineto_number(const KinetoJson& object, const char* key) {
-  const auto found = object.find(key);
-  if (found == object.end()) return std::nullopt;
-  if (found->is_number()) return found->get<double>();
-  if (!found->is_string()) return std::nullopt;
-  const auto& text = found->get_ref<const std::string&>();
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-/// A number of an event, or kNoId.
-std::int64_t kineto_id(const KinetoJson& args, const char* key) {
-  constexpr double kMostId = 9e15;  // exact as a double
-  const auto value = kineto_number(args, key);
-  return value && *value >= 0 && *value <= kMostId ? static_cast<std::int64_t>(*value)
-                                                   : KinetoRecording::kNoId;
-}
 /// The key's spelling changed in 2021.
 std::int64_t external_of(const KinetoJson& args) {
   const std::int64_t id = kineto_id(args, "External id");
@@ -86,6 +65,10 @@ class KinetoParser {
   struct Span {
     double start = 0, took = 0;
   };
+  struct Launch {
+    double start = 0;
+    std::int64_t thread = 0;
+  };
 
   [[noreturn]] void fail(std::string found) const {
     fail_trace(out_.file, std::move(found), std::string(kKinetoForm));
@@ -108,6 +91,7 @@ class KinetoParser {
     const bool is_call =
         category == "cuda_runtime" || category == "cuda_driver" || category == "runtime";
     if (is_call) read_launch(json, args);
+    if (is_range || category == "cpu_op") called_.add(json, args);
     if (!with_host_) return;
     if (is_range || category == "cpu_op" || category == "operator") {
       read_operator(json, args, is_range);
@@ -138,7 +122,7 @@ class KinetoParser {
     if (correlation == KinetoRecording::kNoId || !start || !(std::abs(*start) <= kLatestKineto)) {
       return;
     }
-    launches_.try_emplace(correlation, *start);
+    launches_.try_emplace(correlation, Launch{*start, kineto_id(json, "tid")});
   }
 
   Span span_of(const KinetoJson& json, std::string_view name) const {
@@ -289,10 +273,17 @@ class KinetoParser {
     }
     std::ranges::stable_sort(out_.marks, {}, &KinetoRecording::Mark::start);
   }
+  void set_ranged_call(const KinetoRecording::GpuEvent& event, const Launch& launch) {
+    if (!out_.calls[event.call].collective.empty() || out_.world.value_or(1) < 2) return;
+    out_.ranged_calls[event.call] =
+        called_.call_of(out_.names[event.name], launch.start, launch.thread, *out_.world);
+  }
   void set_launches(double first) {
+    out_.ranged_calls.resize(out_.calls.size());
     for (KinetoRecording::GpuEvent& event : out_.gpu) {
       const auto at = launches_.find(event.correlation);
-      event.launch = at == launches_.end() ? event.start : picos_of(at->second - first);
+      event.launch = at == launches_.end() ? event.start : picos_of(at->second.start - first);
+      if (event.communicates() && at != launches_.end()) set_ranged_call(event, at->second);
     }
   }
 
@@ -313,7 +304,8 @@ class KinetoParser {
   bool with_host_;
   KinetoRecording out_;
   std::vector<Span> gpu_spans_, operator_spans_, runtime_spans_, mark_spans_;
-  std::unordered_map<std::int64_t, double> launches_;  ///< by correlation; as in the file
+  std::unordered_map<std::int64_t, Launch> launches_;  ///< by correlation; as in the file
+  CalledRanges called_;
   std::vector<std::pair<std::int64_t, std::int64_t>> sync_streams_;  ///< as the file numbers them
   std::unordered_map<std::string, std::uint32_t> names_;
   std::map<std::int64_t, std::size_t> streams_;
@@ -329,6 +321,24 @@ KinetoRecording read_kineto_recording(const std::string& file, std::string_view 
   if (!out) out = KinetoParser(file, with_host).read(quote_non_finite(text));
   if (!out) fail_trace(file, "a text that is no JSON", std::string(kKinetoForm));
   return std::move(*out);
+}
+
+void forget_host(KinetoRecording& recording) {
+  recording.operators.clear();
+  recording.runtime.clear();
+  recording.syncs.clear();
+  const std::int64_t first = recording.gpu.front().start;
+  recording.end = 0;
+  for (KinetoRecording::GpuEvent& event : recording.gpu) {
+    event.start -= first;
+    event.end -= first;
+    event.launch -= first;
+    recording.end = std::max(recording.end, event.end);
+  }
+  for (KinetoRecording::Mark& mark : recording.marks) {
+    mark.start -= first;
+    mark.end -= first;
+  }
 }
 
 }  // namespace lockstep

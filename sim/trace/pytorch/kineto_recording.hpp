@@ -12,12 +12,13 @@
 #include <vector>
 
 #include "sim/trace/pytorch/kineto_call.hpp"
+#include "sim/trace/pytorch/kineto_json.hpp"
 
 namespace lockstep {
 
 /// Times are picoseconds since the first event that was kept.
 struct KinetoRecording {
-  static constexpr std::int64_t kNoId = -1;
+  static constexpr std::int64_t kNoId = kNoKinetoId;
   static constexpr std::uint32_t kNoCall = std::numeric_limits<std::uint32_t>::max();
 
   /// A kernel or copy.
@@ -73,6 +74,8 @@ struct KinetoRecording {
   std::vector<std::string> names;
   std::vector<GpuEvent> gpu;  ///< by start, then stream
   std::vector<NcclCallText> calls;
+  /// By `calls`: what the range around the launch says, where the kernel says nothing.
+  std::vector<std::optional<NcclCallText>> ranged_calls;
   std::vector<Mark> marks;          ///< by start
   std::vector<Operator> operators;  ///< these three only on request, by start
   std::vector<RuntimeCall> runtime;
@@ -84,5 +87,8 @@ struct KinetoRecording {
 /// ten days apart. `with_host`: what the host did too.
 KinetoRecording read_kineto_recording(const std::string& file, std::string_view text,
                                       bool with_host);
+
+/// Leaves what the GPU did, from its first event to its last.
+void forget_host(KinetoRecording& recording);
 
 }  // namespace lockstep

@@ -35,7 +35,7 @@ Scenario step_scenario(const StepLayout& layout, const std::string& fabric = R"(
   return scenario;
 }
 
-Trace read_back(const Trace& trace, ChakraOptions options) {
+Trace read_back(const Trace& trace, TraceReadOptions options) {
   options.groups = read_trace_groups("comm_groups.json", write_trace_groups(trace));
   std::vector<RankTrace> ranks;
   for (int r = 0; r < trace.ranks; ++r) {

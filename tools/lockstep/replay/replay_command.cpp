@@ -47,9 +47,9 @@ constexpr std::array kReplayOptions{
     OptionSpec{
         "recorded-on", 0, "GPU", false,
         "GPU preset that the trace was recorded on: durations are scaled to the GPU of the "
-        "cluster, products and attention by their BF16 peaks (products whose shapes are known "
-        "by the roofline), other kernels by memory bandwidth, copies by PCIe; none below the "
-        "shortest kernel of either card. The host keeps its time.",
+        "cluster, products and attention by what large products reach on either card (products "
+        "whose shapes are known by the roofline), other kernels by memory bandwidth, copies by "
+        "PCIe; none below the shortest kernel of either card. The host keeps its time.",
         "--recorded-on a100_sxm4_80gb"},
     OptionSpec{"algorithm", 0, "NAMES", false,
                "Choose collectives' algorithms among these only (NCCL_ALGO), or all but those "
@@ -100,8 +100,10 @@ constexpr CommandSpec kReplaySpec{
         "Reads a trace, one file a rank or a folder of them: Chakra execution traces (protobuf or\n"
         "JSON), traces of the PyTorch profiler (Kineto), the same beside PyTorch's execution "
         "traces\n"
-        "(et_0.json and kineto_0.json: two files a rank), or a GOAL schedule. Every rank runs its\n"
-        "nodes as their dependencies and streams allow, with the recorded durations; collectives\n"
+        "(et_0.json and kineto_0.json: two files a rank), a GOAL schedule, or a workload of SimAI "
+        "or\n"
+        "AICB. Every rank runs its nodes as their dependencies and streams allow, with the "
+        "recorded durations; collectives\n"
         "and messages cost what they cost on this cluster and share its links.\n"
         "Traces that PyTorch recorded lack dependencies between kernels of a stream, and Kineto's\n"
         "have none: they are added by the order of starts, which the output says. With execution\n"
@@ -208,7 +210,7 @@ Exit run_replay(const ParsedOptions& options, Console& console) {
 
   Stopwatch watch;
   ReplayStudy study;
-  study.trace = read_trace(options, recorded != nullptr ? *recorded : where.gpu());
+  study.trace = read_trace(options, recorded != nullptr ? *recorded : where.gpu(), where.ranks());
   if (recorded != nullptr) {
     check_device(study.trace.files.front(), study.trace.device, recorded->name, "--recorded-on",
                  presets, study.trace.notes);

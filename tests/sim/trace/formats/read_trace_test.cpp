@@ -22,8 +22,8 @@ using test::trace_cluster;
 
 constexpr std::uint64_t kMicro = 1'000'000;  // picoseconds
 
-const ChakraOptions& h100() {
-  static const ChakraOptions options{.gpu = trace_cluster().node.gpu, .groups = {}};
+const TraceReadOptions& h100() {
+  static const TraceReadOptions options{.gpu = trace_cluster().node.gpu, .groups = {}};
   return options;
 }
 
@@ -96,7 +96,7 @@ TEST_CASE("read_chakra: what was written in protobuf is read back") {
   std::vector<RankTrace> ranks;
   for (int r = 0; r < 2; ++r) ranks.push_back(read_chakra_json("t", r, chakra_json_rank(), h100()));
   const Trace trace = join(std::move(ranks));
-  ChakraOptions options = h100();
+  TraceReadOptions options = h100();
   options.groups = read_trace_groups("comm_groups.json", write_trace_groups(trace));
   std::vector<RankTrace> again;
   for (int r = 0; r < 2; ++r) {
@@ -401,6 +401,65 @@ TEST_CASE("read_kineto: NCCL's kernels without a call keep their recorded length
       R"(2 kernels of communication at the recorded length, waits for other ranks in it: )"
       R"(0.3 ms of each rank on average; the first is "ncclKernel_AllReduce_RING_LL" without its )"
       R"(collective's name)");
+}
+
+namespace {
+
+/// Rank 0 of `world`: a kernel of NCCL whose launch lies in a range of torch.distributed.
+std::string called_kernel(const std::string& kernel, const std::string& range, int world) {
+  const std::string host =
+      R"(, {"ph": "X", "cat": "user_annotation", "name": ")" + range +
+      R"(", "ts": 1, "dur": 5, "tid": 3, "args": {"Input Dims": [[6, 1000]], )"
+      R"("Input type": ["float"]}})"
+      R"(, {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": 4, "dur": 1, )"
+      R"("tid": 3, "args": {"correlation": 9}})";
+  return R"({"distributedInfo": {"rank": 0, "world_size": )" + std::to_string(world) +
+         R"(}, "traceEvents": [{"ph": "M"})" + host +
+         kineto_kernel(kernel, 10, 7, 20, R"(, "correlation": 9)") + "]}";
+}
+
+}  // namespace
+
+TEST_CASE(
+    "read_kineto: a call that its kernel does not tell is that of the range around the launch") {
+  const RankTrace reduce =
+      read_kineto("t", 0, called_kernel("ncclKernel_AllReduce_RING", "nccl:all_reduce", 8));
+  REQUIRE(reduce.nodes.size() == 2);  // the host's gap and the call
+  CHECK(reduce.nodes[1].kind == TraceNodeKind::collective);
+  CHECK(reduce.nodes[1].size == Bytes{24000});
+  CHECK(reduce.groups[0].all);
+  REQUIRE_FALSE(reduce.notes.empty());
+  CHECK(reduce.notes[0].find("among all 8 ranks") != std::string::npos);
+  const RankTrace gather = read_kineto(
+      "t", 0, called_kernel("ncclDevKernel_Generic(Storage)", "nccl:_all_gather_base", 8));
+  CHECK(gather.nodes[1].size == Bytes{8 * 24000});
+  // Another kind of kernel than the range says: it keeps its recorded length.
+  const RankTrace other =
+      read_kineto("t", 0, called_kernel("ncclKernel_SendRecv_RING", "nccl:all_reduce", 8));
+  CHECK(other.nodes[1].kind == TraceNodeKind::exchange);
+  const RankTrace alone =
+      read_kineto("t", 0, called_kernel("ncclKernel_AllReduce_RING", "nccl:all_reduce", 1));
+  CHECK(alone.nodes[1].kind == TraceNodeKind::exchange);
+}
+
+TEST_CASE("match: an all-to-all may have sizes of its own, and the largest counts") {
+  const auto rank = [](int number, const char* op, double bytes) {
+    RankTrace trace;
+    trace.rank = number;
+    RankTrace::Node& node = trace.add(1, op);
+    node.kind = TraceNodeKind::collective;
+    node.op = op == std::string("all_to_all") ? CollectiveOp::all_to_all : CollectiveOp::all_reduce;
+    node.size = Bytes{bytes};
+    node.group = trace.group({"g", {0, 1}, false});
+    return trace;
+  };
+  const Trace uneven = join({rank(0, "all_to_all", 1e6), rank(1, "all_to_all", 3e6)});
+  const TraceMatches matches = match(uneven);
+  CHECK(uneven.collectives[matches.calls.at(0).collective].payload == Bytes{3e6});
+  CHECK_THROWS_AS(match(join({rank(0, "all_reduce", 1e6), rank(1, "all_reduce", 3e6)})),
+                  InputError);
+  CHECK_THROWS_AS(match(join({rank(0, "all_reduce", 1e6), rank(1, "all_to_all", 1e6)})),
+                  InputError);
 }
 
 TEST_CASE("read_kineto: a stream that begins late begins as late again") {
