@@ -9,12 +9,19 @@
 namespace lockstep {
 namespace {
 
-/// Volta has FP16 only.
-FlopsPerSecond dense_peak(const GpuSpec& gpu) { return std::max(gpu.peak_bf16, gpu.peak_fp16); }
+/// What large products reach of the card under a lasting load, by its measured law: cards of other
+/// vendors differ more in that than in their datasheets. Volta has FP16 only.
+FlopsPerSecond product_rate(const GpuSpec& gpu) {
+  return gpu.gemm.efficiency * gpu.gemm.sustained * std::max(gpu.peak_bf16, gpu.peak_fp16);
+}
+/// The same of kernels that move data.
+BytesPerSecond memory_rate(const GpuSpec& gpu) {
+  return gpu.memory.efficiency * gpu.hbm_bandwidth;
+}
 
-/// What a kernel must take at least.
+/// What a kernel of that work takes where nothing else holds it back.
 Seconds roofline(const TraceWork& work, const GpuSpec& gpu) {
-  return std::max(work.flops / dense_peak(gpu), work.bytes / gpu.hbm_bandwidth);
+  return std::max(work.flops / product_rate(gpu), work.bytes / memory_rate(gpu));
 }
 
 /// What the shortest kernel of a kind takes. A kernel that no name tells is as short as any.
@@ -46,8 +53,8 @@ struct Floors {
 }  // namespace
 
 WhatIf scale_to_gpu(Trace& trace, const GpuSpec& recorded, const GpuSpec& wanted) {
-  const double products = dense_peak(recorded) / dense_peak(wanted);
-  const double memory = recorded.hbm_bandwidth / wanted.hbm_bandwidth;
+  const double products = product_rate(recorded) / product_rate(wanted);
+  const double memory = memory_rate(recorded) / memory_rate(wanted);
   const double copies = recorded.pcie_bandwidth / wanted.pcie_bandwidth;
   std::vector<double> of_name;
   std::vector<Floors> floors;

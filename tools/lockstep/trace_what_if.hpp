@@ -9,24 +9,25 @@ namespace lockstep {
 /// What bounds the kernels of a trace, over all ranks.
 struct KernelBounds {
   Seconds launch;  ///< the part that a kernel of no work takes as well
-  Seconds gpu;     ///< the rest, which the card's peaks set
+  Seconds gpu;     ///< the rest, which the card's rates set
 };
 /// Before and after.
 struct WhatIf {
   KernelBounds recorded, wanted;
 };
 
-/// Gives every recorded duration the length that it has on another GPU. A kernel has a floor, that
-/// of the shortest one of its kind on its card (the presets' `launch` of products, attention and
-/// memory-bound kernels): up to it a duration changes as the floors do, and what is above it as the
-/// peaks do. Products whose FLOPs and bytes the trace knows (execution traces of PyTorch, Chakra's
-/// num_ops and tensor_size) change as the roofline of the dense BF16 peak (FP16, where a GPU has no
-/// BF16) and the memory bandwidth does. Of the others the kernel's name says what it does: products
-/// and attention in the ratio of the peaks, memory-bound kernels and copies on the card in that of
-/// the memory bandwidths; kernels whose name says nothing count as products, or as memory-bound
-/// where the trace knows their operator and it is none. Copies to the host (memory nodes) in the
-/// ratio of PCIe, without a floor. The host keeps its time. How well either GPU uses its peak is
-/// not in it.
+/// Gives every recorded duration the length that it has on another GPU. A kernel has a floor,
+/// that of the shortest one of its kind on its card (the presets' `launch` of products, attention
+/// and memory-bound kernels): up to it a duration changes as the floors do, and what is above it
+/// as the rates do that large kernels reach on either card: of products the dense BF16 peak
+/// (FP16, where a GPU has no BF16) times what its measured law makes of it under a lasting load,
+/// else the memory bandwidth times what streams make of it. Products whose FLOPs and bytes the
+/// trace knows (execution traces of PyTorch, Chakra's num_ops and tensor_size) change as the
+/// roofline of both. Of the others the kernel's name says what it does: products and attention in
+/// the ratio of the first, memory-bound kernels and copies on the card in that of the second;
+/// kernels whose name says nothing count as products, or as memory-bound where the trace knows
+/// their operator and it is none. Copies to the host (memory nodes) in the ratio of PCIe, without
+/// a floor. The host keeps its time.
 WhatIf scale_to_gpu(Trace& trace, const GpuSpec& recorded, const GpuSpec& wanted);
 
 }  // namespace lockstep
