@@ -27,6 +27,7 @@ std::vector<const Command*> commands() {
       &comm_command(),
       &queue_command(),
       &replay_command(),
+      &diagnose_command(),
       &topology_command(),
       &validate_command(),
       &referee_command(),

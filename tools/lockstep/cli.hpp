@@ -29,6 +29,7 @@ const Command& show_command();
 const Command& completion_command();
 const Command& topology_command();
 const Command& replay_command();
+const Command& diagnose_command();
 
 /// All of them, in the order of the help text.
 std::vector<const Command*> commands();

@@ -1,0 +1,298 @@
+#include "sim/measured/diagnosis.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include <nlohmann/json.hpp>
+
+#include "models/base/input_error.hpp"
+#include "models/collectives/collectives.hpp"
+#include "sim/answer/value.hpp"
+#include "sim/measured/statistics.hpp"
+#include "sim/trace/pytorch/kineto_call.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::size_t kMostDiagnosedCalls = 1000;
+
+struct PartInfo {
+  std::string_view name, title;
+  std::array<std::optional<Bucket>, 9> buckets;  ///< of a simulated step
+};
+/// In the order of RecordedPart.
+constexpr std::array<PartInfo, kRecordedParts> kPartInfos{{
+    {"products",
+     "products and attention",
+     {Bucket::model_flops, Bucket::kernel_inefficiency, Bucket::recompute}},
+    {"memory_bound", "memory-bound kernels", {Bucket::memory_bound, Bucket::optimiser}},
+    {"exchange",
+     "exposed communication and waits",
+     {Bucket::tensor_exposed, Bucket::context_exposed, Bucket::expert_exposed,
+      Bucket::expert_imbalance, Bucket::pipeline_exposed, Bucket::pipeline_bubble,
+      Bucket::data_exposed, Bucket::variation, Bucket::straggler}},
+    {"copies", "exposed copies", {Bucket::host_exposed}},
+    {"host", "waiting for the host", {Bucket::launch}},
+}};
+
+/// The pipeline stage of a rank, in Megatron's order.
+std::size_t stage_of(const RunResult& result, int rank) {
+  const auto stages = static_cast<std::int64_t>(result.report.stages.size());
+  return static_cast<std::size_t>(rank * stages / result.scenario.gpus());
+}
+
+std::vector<DiagnosedPart> parts_between(const RunResult& predicted,
+                                         const std::vector<RecordedRank>& ranks) {
+  std::vector<DiagnosedPart> out;
+  const double each = 1.0 / static_cast<double>(ranks.size());
+  for (std::size_t p = 0; p < kRecordedParts; ++p) {
+    DiagnosedPart part{.name = kPartInfos[p].name, .title = kPartInfos[p].title};
+    for (const RecordedRank& rank : ranks) {
+      part.recorded_s += each * rank.seconds[p];
+      const StageReport& stage = predicted.report.stages[stage_of(predicted, rank.rank)];
+      for (const std::optional<Bucket>& bucket : kPartInfos[p].buckets) {
+        if (bucket) part.predicted_s += each * stage.seconds[static_cast<std::size_t>(*bucket)];
+      }
+    }
+    out.push_back(part);
+  }
+  return out;
+}
+
+/// Gathers the calls of all recordings.
+class CallCollector {
+ public:
+  explicit CallCollector(const Scenario& scenario) : scenario_(scenario) {}
+
+  void add(const KinetoRecording& recording) {
+    for (const KinetoRecording::GpuEvent& event : recording.gpu) {
+      if (!event.communicates()) continue;
+      const auto& ranged = recording.ranged_calls[event.call];
+      const NcclCallText& text = ranged ? *ranged : recording.calls[event.call];
+      const auto call = read(recording, event, text);
+      if (!call || call->kind != TraceNodeKind::collective) {
+        ++untold_;
+        continue;
+      }
+      Times& times = times_[{call->op, call->size.base_units(), members(call->group)}];
+      const double took = static_cast<double>(event.end - event.start) * 1e-12;
+      times.shortest = times.calls == 0 ? took : std::min(times.shortest, took);
+      times.total += took;
+      ++times.calls;
+      times.name = call_name(text);
+    }
+    ++recordings_;
+  }
+  [[nodiscard]] std::size_t untold() const { return untold_; }
+
+  std::vector<DiagnosedCall> calls() const {
+    std::vector<DiagnosedCall> out;
+    for (const auto& [key, times] : times_) {
+      const auto& [op, bytes, ranks] = key;
+      if (ranks.size() < 2) continue;
+      // Recorded members of a group count its calls each.
+      const auto seen = std::max<std::size_t>(1, std::min(ranks.size(), recordings_));
+      out.push_back({.call = times.name,
+                     .bytes = bytes,
+                     .ranks = ranks,
+                     .calls = std::max<std::size_t>(1, times.calls / seen),
+                     .shortest_s = times.shortest,
+                     .predicted_s = cost_of(op, bytes, ranks),
+                     .total_s = times.total / static_cast<double>(recordings_)});
+    }
+    std::ranges::stable_sort(out, std::greater<>(), &DiagnosedCall::total_s);
+    if (out.size() > kMostDiagnosedCalls) out.resize(kMostDiagnosedCalls);
+    return out;
+  }
+
+ private:
+  struct Times {
+    std::string name;
+    std::size_t calls = 0;
+    double shortest = 0, total = 0;
+  };
+
+  static std::optional<NcclCall> read(const KinetoRecording& recording,
+                                      const KinetoRecording::GpuEvent& event,
+                                      const NcclCallText& text) {
+    if (text.collective.empty()) return std::nullopt;
+    try {
+      return read_nccl_call(recording.file, recording.names[event.name], text);
+    } catch (const InputError&) {
+      return std::nullopt;  // its size or ranks are not told: counted as such
+    }
+  }
+  [[nodiscard]] std::vector<int> members(const RankTrace::Group& group) const {
+    if (!group.all) return group.ranks;
+    std::vector<int> out(static_cast<std::size_t>(scenario_.gpus()));
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<int>(i);
+    return out;
+  }
+  [[nodiscard]] double cost_of(CollectiveOp op, double bytes, const std::vector<int>& ranks) const {
+    std::map<int, int> of_node;
+    for (const int rank : ranks) ++of_node[rank / scenario_.node.gpus];
+    int least = scenario_.node.gpus;
+    for (const auto& [node, count] : of_node) least = std::min(least, count);
+    const CollectiveCall call{.op = op,
+                              .payload = Bytes{bytes},
+                              .ranks = static_cast<int>(ranks.size()),
+                              .ranks_per_node = least,
+                              .nodes = static_cast<int>(of_node.size())};
+    return collective_time(call, scenario_.node.gpu, scenario_.transport,
+                           scenario_.node.nic_bandwidth)
+        .base_units();
+  }
+
+  const Scenario& scenario_;
+  std::map<std::tuple<CollectiveOp, double, std::vector<int>>, Times> times_;
+  std::size_t recordings_ = 0, untold_ = 0;
+};
+
+/// Which rank works longest, and by how much.
+void find_slowest(Diagnosis& out) {
+  std::vector<double> own;
+  for (std::size_t r = 0; r < out.ranks.size(); ++r) {
+    own.push_back(out.ranks[r].own_s());
+    if (own[r] > own[out.slowest]) out.slowest = r;
+  }
+  const double most = own[out.slowest];
+  out.behind_s = most - median(std::move(own));
+}
+
+void check_ranks(const RunResult& predicted, std::span<const KinetoRecording> recordings,
+                 std::span<const int> ranks) {
+  const int gpus = predicted.scenario.gpus();
+  for (std::size_t i = 0; i < recordings.size(); ++i) {
+    const int world = recordings[i].world.value_or(gpus);
+    if (world == gpus && ranks[i] < gpus) continue;
+    throw InputError({.file = recordings[i].file,
+                      .pointer = {},
+                      .found = world == gpus ? fmt::format("rank {}", ranks[i])
+                                             : fmt::format("a recording of {} ranks", world),
+                      .allowed = fmt::format("one of a rank of the {} GPUs that {} is about", gpus,
+                                             predicted.scenario.file),
+                      .nearest = {}});
+  }
+}
+
+}  // namespace
+
+Diagnosis diagnose(const RunResult& predicted, std::span<const KinetoRecording> recordings,
+                   std::span<const int> ranks) {
+  check_ranks(predicted, recordings, ranks);
+  Diagnosis out;
+  out.predicted_s = predicted.report.step_s;
+  out.predicted_low_s = out.predicted_s * (predicted.interval ? predicted.interval->low : 1);
+  out.predicted_high_s = out.predicted_s * (predicted.interval ? predicted.interval->high : 1);
+  CallCollector calls(predicted.scenario);
+  for (std::size_t i = 0; i < recordings.size(); ++i) {
+    out.ranks.push_back(recorded_rank(recordings[i], ranks[i]));
+    out.recorded_s = std::max(out.recorded_s, out.ranks.back().step_s);
+    calls.add(recordings[i]);
+  }
+  std::ranges::sort(out.ranks, {}, &RecordedRank::rank);
+  out.parts = parts_between(predicted, out.ranks);
+  find_slowest(out);
+  out.calls = calls.calls();
+  if (calls.untold() > 0) {
+    out.notes.push_back(fmt::format(
+        "{} kernels of communication do not say what they call: they count in the parts alone",
+        calls.untold()));
+  }
+  return out;
+}
+
+namespace {
+
+const FieldTable<DiagnosedPart>& part_fields() {
+  using Of = DiagnosedPart;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("name", "Which.", [](const Of& p) { return std::string(p.name); })
+          .add("predicted_s", "Of the simulated step, mean over the ranks that were recorded.",
+               [](const Of& p) { return p.predicted_s; })
+          .add("recorded_s", "Of the recorded step, the same mean.",
+               [](const Of& p) { return p.recorded_s; })
+          .add("difference_s", "Recorded less predicted.",
+               [](const Of& p) { return p.difference_s(); });
+  return fields;
+}
+
+const FieldTable<RecordedRank>& diagnosed_rank_fields() {
+  using Of = RecordedRank;
+  static const FieldTable<Of> fields = [] {
+    FieldTable<Of> out;
+    out.add("rank", "Number.", [](const Of& r) { return r.rank; })
+        .add("step_s", "Its step.", [](const Of& r) { return r.step_s; })
+        .add("own_s", "What it takes without waiting in communication.",
+             [](const Of& r) { return r.own_s(); });
+    for (std::size_t p = 0; p < kRecordedParts; ++p) {
+      out.add(fmt::format("{}_s", kPartInfos[p].name),
+              fmt::format("Time of {}.", kPartInfos[p].title),
+              [p](const Of& r) { return r.seconds[p]; });
+    }
+    return out;
+  }();
+  return fields;
+}
+
+const FieldTable<DiagnosedCall>& diagnosed_call_fields() {
+  using Of = DiagnosedCall;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("call", "Which collective.", [](const Of& c) { return c.call; })
+          .add("size_bytes", "As nccl-tests counts it.", [](const Of& c) { return c.bytes; })
+          .add("ranks", "How many take part.", [](const Of& c) { return c.ranks.size(); })
+          .add("first_rank", "The lowest of them.", [](const Of& c) { return c.ranks.front(); })
+          .add("calls", "How often in the step.", [](const Of& c) { return c.calls; })
+          .add("shortest_s", "The shortest call: the last to arrive waits for nobody.",
+               [](const Of& c) { return c.shortest_s; })
+          .add("predicted_s", "Alone on the scenario's cluster.",
+               [](const Of& c) { return c.predicted_s; })
+          .add("ratio", "Shortest over predicted.", [](const Of& c) { return c.ratio(); })
+          .add("total_s", "Of a rank on average, waits in it.",
+               [](const Of& c) { return c.total_s; });
+  return fields;
+}
+
+const FieldTable<Diagnosis>& diagnosis_table_fields() {
+  using Of = Diagnosis;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("predicted_s", "The simulated step.", [](const Of& d) { return d.predicted_s; })
+          .add("predicted_low_s", "Its 90 % interval.",
+               [](const Of& d) { return d.predicted_low_s; })
+          .add("predicted_high_s", "Its 90 % interval.",
+               [](const Of& d) { return d.predicted_high_s; })
+          .add("recorded_s", "The recorded step of the rank whose step is the longest.",
+               [](const Of& d) { return d.recorded_s; })
+          .add("recorded_over_predicted", "Of these two.", [](const Of& d) { return d.ratio(); })
+          .add("within_interval", "Whether the interval holds the recorded step.",
+               [](const Of& d) { return d.within_interval(); })
+          .list("parts", "Where both go.", part_fields(),
+                [](const Of& d) -> const auto& { return d.parts; })
+          .add("slowest_rank", "The one that works longest, what it waits for others apart.",
+               [](const Of& d) { return d.ranks[d.slowest].rank; })
+          .add("behind_s", "How much longer than the median rank; 0 of one rank.",
+               [](const Of& d) { return d.behind_s; })
+          .list("rank_times", "Ranks that were recorded.", diagnosed_rank_fields(),
+                [](const Of& d) -> const auto& { return d.ranks; })
+          .list("collectives", "Longest first, the process groups of recorded ranks apart.",
+                diagnosed_call_fields(), [](const Of& d) -> const auto& { return d.calls; })
+          .add("notes", "What is to be known of the recording.",
+               [](const Of& d) { return d.notes; });
+  return fields;
+}
+
+}  // namespace
+
+nlohmann::ordered_json diagnosis_json(const Diagnosis& diagnosis) {
+  return Value(diagnosis_table_fields().values(diagnosis)).json();
+}
+
+std::vector<FieldInfo> diagnosis_fields() { return diagnosis_table_fields().infos(); }
+
+}  // namespace lockstep

@@ -1,0 +1,63 @@
+/// "My run is 12 % slower than predicted: why?" A recorded step beside the simulated one, part by
+/// part, rank by rank, call by call.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/answer/fields.hpp"
+#include "sim/answer/step_answer.hpp"
+#include "sim/measured/recorded_step.hpp"
+
+namespace lockstep {
+
+/// A part of a step, as a mean over the ranks that were recorded.
+struct DiagnosedPart {
+  std::string_view name;   ///< as JSON says it
+  std::string_view title;  ///< as a person reads it
+  double predicted_s = 0, recorded_s = 0;
+  [[nodiscard]] double difference_s() const { return recorded_s - predicted_s; }
+};
+
+/// Calls of one kind, size and process group, of all recorded ranks.
+struct DiagnosedCall {
+  std::string call;  ///< "all-reduce"
+  double bytes = 0;  ///< nccl-tests' size
+  std::vector<int> ranks;
+  std::size_t calls = 0;   ///< of one rank
+  double shortest_s = 0;   ///< the last rank to arrive waits for nobody
+  double predicted_s = 0;  ///< alone on this cluster
+  double total_s = 0;      ///< of one rank on average, waits in it
+  [[nodiscard]] double ratio() const { return predicted_s > 0 ? shortest_s / predicted_s : 0; }
+};
+
+struct Diagnosis {
+  double predicted_s = 0, predicted_low_s = 0, predicted_high_s = 0;
+  double recorded_s = 0;  ///< of the rank whose step is the longest
+  std::vector<DiagnosedPart> parts;
+  std::vector<RecordedRank> ranks;   ///< by number
+  std::size_t slowest = 0;           ///< in `ranks`: works longest, what it waits for others apart
+  double behind_s = 0;               ///< that is so much longer than the median rank's; 0 of one
+  std::vector<DiagnosedCall> calls;  ///< by total time, longest first
+  std::vector<std::string> notes;
+
+  [[nodiscard]] double ratio() const { return recorded_s / predicted_s; }
+  [[nodiscard]] bool within_interval() const {
+    return recorded_s >= predicted_low_s && recorded_s <= predicted_high_s;
+  }
+};
+
+/// Holds recordings of one step (cut_to_step()) against the simulated step of their job, ranks in
+/// Megatron's order (tensor, context, data, pipeline). `ranks` by recording. Throws InputError
+/// where the recording is of another number of ranks than the job has GPUs.
+Diagnosis diagnose(const RunResult& predicted, std::span<const KinetoRecording> recordings,
+                   std::span<const int> ranks);
+
+nlohmann::ordered_json diagnosis_json(const Diagnosis& diagnosis);
+std::vector<FieldInfo> diagnosis_fields();
+
+}  // namespace lockstep

@@ -1,0 +1,126 @@
+#include "sim/measured/recorded_step.hpp"
+
+#include <algorithm>
+#include <tuple>
+#include <vector>
+
+#include "models/base/letter_case.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr double kSecondsPerPico = 1e-12;
+constexpr std::string_view kNotTold = "not told";
+
+RecordedPart part_of(const KinetoRecording::GpuEvent& event, KernelKind kind) {
+  if (event.communicates() || kind == KernelKind::collective) return RecordedPart::exchange;
+  if (event.copies || kind == KernelKind::copy) return RecordedPart::copy;
+  const bool product = kind == KernelKind::product || kind == KernelKind::attention;
+  return product ? RecordedPart::product : RecordedPart::memory;
+}
+
+/// A kernel begins or ends.
+struct Edge {
+  std::int64_t at = 0;
+  bool begins = false;
+  std::uint32_t event = 0;
+};
+
+/// Goes through the edges and counts what runs.
+class InstantCounter {
+ public:
+  InstantCounter(const KinetoRecording& recording, RecordedRank& out)
+      : recording_(recording), out_(out) {}
+
+  void count() {
+    for (std::uint32_t e = 0; e < recording_.gpu.size(); ++e) {
+      const KinetoRecording::GpuEvent& event = recording_.gpu[e];
+      parts_.push_back(part_of(event, kernel_kind(recording_.names[event.name])));
+      const std::int64_t start = std::max<std::int64_t>(event.start, 0);
+      const std::int64_t end = std::min(event.end, recording_.end);
+      if (start >= end) continue;
+      edges_.push_back({start, true, e});
+      edges_.push_back({end, false, e});
+    }
+    std::ranges::sort(
+        edges_, {}, [](const Edge& edge) { return std::tuple(edge.at, edge.begins, edge.event); });
+    std::int64_t last = 0;
+    for (const Edge& edge : edges_) {
+      book(edge.at - last);
+      last = edge.at;
+      change(edge);
+    }
+    book(recording_.end - last);
+  }
+
+ private:
+  void change(const Edge& edge) {
+    const RecordedPart part = parts_[edge.event];
+    running_[static_cast<std::size_t>(part)] += edge.begins ? 1 : -1;
+    if (part != RecordedPart::exchange) return;
+    if (edge.begins) {
+      exchanges_.push_back(edge.event);
+    } else {
+      exchanges_.erase(std::ranges::find(exchanges_, edge.event));
+    }
+  }
+
+  void book(std::int64_t picos) {
+    if (picos <= 0) return;
+    const double seconds = static_cast<double>(picos) * kSecondsPerPico;
+    const auto first = std::ranges::find_if(running_, [](int count) { return count > 0; });
+    const auto part = static_cast<std::size_t>(first - running_.begin());
+    out_.seconds[std::min(part, kRecordedParts - 1)] += seconds;
+    if (part == static_cast<std::size_t>(RecordedPart::exchange)) {
+      // Of several at once the one that began first.
+      out_.exposed_by_call[std::string(name_of_call(exchanges_.front()))] += seconds;
+    }
+  }
+
+  [[nodiscard]] std::string_view name_of_call(std::uint32_t event) const {
+    const std::uint32_t call = recording_.gpu[event].call;
+    if (call == KinetoRecording::kNoCall) return kNotTold;
+    const auto& ranged = recording_.ranged_calls[call];
+    return call_name(ranged ? *ranged : recording_.calls[call]);
+  }
+
+  const KinetoRecording& recording_;
+  RecordedRank& out_;
+  std::vector<RecordedPart> parts_;  ///< by event
+  std::vector<Edge> edges_;
+  std::array<int, kRecordedParts - 1> running_{};
+  std::vector<std::uint32_t> exchanges_;  ///< that run, in the order in which they began
+};
+
+}  // namespace
+
+std::string_view call_name(const NcclCallText& call) {
+  struct Word {
+    std::string_view text, name;
+  };
+  constexpr std::array kWords{Word{"allreduce", "all-reduce"},
+                              Word{"allgather", "all-gather"},
+                              Word{"reducescatter", "reduce-scatter"},
+                              Word{"alltoall", "all-to-all"},
+                              Word{"broadcast", "broadcast"},
+                              Word{"barrier", "barrier"},
+                              Word{"reduce", "reduce"},
+                              Word{"send", "send and receive"},
+                              Word{"recv", "send and receive"}};
+  std::string text = lowered(call.collective);
+  std::erase(text, '_');
+  const auto* const word = std::ranges::find_if(
+      kWords, [&](const Word& each) { return text.find(each.text) != std::string::npos; });
+  return word == kWords.end() ? kNotTold : word->name;
+}
+
+RecordedRank recorded_rank(const KinetoRecording& recording, int rank) {
+  RecordedRank out;
+  out.rank = rank;
+  out.step_s = static_cast<double>(recording.end) * kSecondsPerPico;
+  out.kernels = recording.gpu.size();
+  InstantCounter(recording, out).count();
+  return out;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,176 @@
+// lockstep diagnose: a recorded step beside the simulated one.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/support/near.hpp"
+#include "tests/support/temporary_folder.hpp"
+#include "tests/tools/ran.hpp"
+
+using namespace lockstep;
+using namespace lockstep::test;
+
+namespace {
+
+using DiagnosedJson = nlohmann::json;
+
+constexpr const char* kDiagnosedJob = R"({"model": "llama2_7b",
+  "cluster": {"node": "dgx_h100", "nodes": 1, "fabric": "ideal"},
+  "parallelism": {"tensor": 2, "data": 4},
+  "batch": {"sequences": 8, "micro": 1, "tokens": 2048}})";
+
+struct DiagnosedKernel {
+  std::string name;
+  double start_ms, end_ms;
+  std::string args{};
+};
+
+std::string recording(int rank, int world, const std::vector<DiagnosedKernel>& kernels) {
+  std::string out = fmt::format(
+      R"({{"distributedInfo": {{"rank": {}, "world_size": {}}}, "traceEvents": [{{"ph": "M"}})",
+      rank, world);
+  int stream = 7;
+  for (const DiagnosedKernel& k : kernels) {
+    out += fmt::format(R"(, {{"ph": "X", "cat": "kernel", "name": "{}", "ts": {}, "dur": {}, )"
+                       R"("args": {{"stream": {}{}}}}})",
+                       k.name, k.start_ms * 1e3, (k.end_ms - k.start_ms) * 1e3, stream++, k.args);
+  }
+  return out + "]}";
+}
+
+std::string reduce_call(int first, int second, double elements) {
+  return fmt::format(R"(, "Collective name": "allreduce", "In msg nelems": {0}, )"
+                     R"("Out msg nelems": {0}, "dtype": "BFloat16", "Group size": 2, )"
+                     R"("Process Group Name": "tp", "Process Group Ranks": "[{1}, {2}]")",
+                     elements, first, second);
+}
+
+DiagnosedJson diagnosed(const std::vector<std::string>& words) {
+  std::vector<std::string> args{"diagnose"};
+  args.insert(args.end(), words.begin(), words.end());
+  args.insert(args.end(), {"--format", "json"});
+  const Ran ran = lockstep_with(args);
+  REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+  return DiagnosedJson::parse(ran.out);
+}
+
+double part(const DiagnosedJson& json, const std::string& name, const std::string& which) {
+  for (const DiagnosedJson& each : json["parts"]) {
+    if (each["name"] == name) return each[which].get<double>();
+  }
+  FAIL("no part " << name);
+  return 0;
+}
+
+}  // namespace
+
+TEST_CASE("lockstep diagnose: each instant goes to one part, and computing hides the rest") {
+  const TemporaryFolder folder;
+  const std::string job = folder.write("job.json", kDiagnosedJob);
+  // A product, an all-reduce of which 20 ms are beside it, a norm, a gap of the host, a copy.
+  const std::string trace = folder.write(
+      "rank3.json", recording(3, 8,
+                              {{"gemm", 0, 100},
+                               {"ncclDevKernel_AllReduce", 80, 130, reduce_call(2, 3, 1e6)},
+                               {"layer_norm", 130, 140},
+                               {"Memcpy DtoH", 145, 150}}));
+  const DiagnosedJson json = diagnosed({job, trace});
+  CHECK(json["recorded_s"].get<double>() == near(0.150));
+  CHECK(part(json, "products", "recorded_s") == near(0.100));
+  CHECK(part(json, "exchange", "recorded_s") == near(0.030));
+  CHECK(part(json, "memory_bound", "recorded_s") == near(0.010));
+  CHECK(part(json, "host", "recorded_s") == near(0.005));
+  const DiagnosedJson run =
+      DiagnosedJson::parse(lockstep_with({"run", job, "--format", "json"}).out);
+  CHECK(json["predicted_s"] == run["step_s"]);
+  CHECK(json["predicted_high_s"].get<double>() == near(run["step_s_high"].get<double>()));
+  double predicted = 0, recorded = 0;
+  for (const DiagnosedJson& each : json["parts"]) {
+    predicted += each["predicted_s"].get<double>();
+    recorded += each["recorded_s"].get<double>();
+  }
+  CHECK(predicted == near(json["predicted_s"].get<double>()).epsilon(1e-9));
+  CHECK(recorded == near(0.150));
+}
+
+TEST_CASE("lockstep diagnose: the rank that works longest is named, and what it costs") {
+  const TemporaryFolder folder;
+  const std::string job = folder.write("job.json", kDiagnosedJob);
+  for (int rank = 0; rank < 4; ++rank) {
+    const double works = rank == 2 ? 130 : 100;
+    folder.write(fmt::format("rank{}.json", rank),
+                 recording(rank, 8,
+                           {{"gemm", 0, works},
+                            {"ncclDevKernel_AllReduce", works, 150, reduce_call(0, 1, 1e6)}}));
+  }
+  const DiagnosedJson json =
+      diagnosed({job, folder.path() + "/rank0.json", folder.path() + "/rank1.json",
+                 folder.path() + "/rank2.json", folder.path() + "/rank3.json"});
+  CHECK(json["slowest_rank"] == 2);
+  CHECK(json["behind_s"].get<double>() == near(0.030));
+  CHECK(json["rank_times"].size() == 4);
+  const Ran text = lockstep_with({"diagnose", job, folder.path() + "/rank0.json",
+                                  folder.path() + "/rank2.json", "--step", "1"});
+  CHECK(text.exit == Exit::bad_input);  // nothing is marked
+  const Ran table = lockstep_with({"diagnose", job, folder.path() + "/rank0.json",
+                                   folder.path() + "/rank2.json", folder.path() + "/rank3.json"});
+  CHECK(table.out.find("Rank 2 works longest: 130 ms without its waits, 30.0 ms more") !=
+        std::string::npos);
+}
+
+TEST_CASE("lockstep diagnose: the shortest call of each group stands beside its price here") {
+  const TemporaryFolder folder;
+  const std::string job = folder.write("job.json", kDiagnosedJob);
+  // The second pair's link is slow: even its last rank takes ten times as long.
+  const auto rank = [&](int number, int first, double took) {
+    return folder.write(
+        fmt::format("rank{}.json", number),
+        recording(number, 8,
+                  {{"gemm", 0, 10},
+                   {"ncclDevKernel_AllReduce", 10, 10 + took, reduce_call(first, first + 1, 1e8)},
+                   {"gemm", 100, 110}}));
+  };
+  const std::vector<std::string> words{job, rank(0, 0, 4), rank(1, 0, 3), rank(2, 2, 40),
+                                       rank(3, 2, 30)};
+  const DiagnosedJson calls = diagnosed(words)["collectives"];
+  REQUIRE(calls.size() == 2);
+  CHECK(calls[0]["first_rank"] == 2);
+  CHECK(calls[0]["shortest_s"].get<double>() == near(0.030));
+  CHECK(calls[1]["shortest_s"].get<double>() == near(0.003));
+  CHECK(calls[0]["size_bytes"] == 2e8);
+  CHECK(calls[0]["calls"] == 1);
+  CHECK(calls[0]["predicted_s"] == calls[1]["predicted_s"]);
+  CHECK(calls[0]["predicted_s"].get<double>() > 0);
+  std::vector<std::string> args{"diagnose"};
+  args.insert(args.end(), words.begin(), words.end());
+  CHECK(lockstep_with(args).out.find("The all-reduce of 200 MB among ranks 2, 3 takes ") !=
+        std::string::npos);
+  args.insert(args.end(), {"--assert", "recorded_over_predicted<=0.001"});
+  CHECK(lockstep_with(args).exit == Exit::assertion_missed);
+}
+
+TEST_CASE("lockstep diagnose: a mistake is one line, with status 2") {
+  const TemporaryFolder folder;
+  const std::string job = folder.write("job.json", kDiagnosedJob);
+  const std::string other = folder.write("rank0.json", recording(0, 16, {{"gemm", 0, 10}}));
+  const std::string fits = folder.write("rank1.json", recording(1, 8, {{"gemm", 0, 10}}));
+  const std::string goal = folder.write("plan.goal", "num_ranks 1\nrank 0 {\ncalc 5\n}\n");
+  const std::vector<std::pair<std::vector<std::string>, std::string>> mistakes{
+      {{"diagnose"}, "lockstep diagnose: a scenario is missing; usage: "},
+      {{"diagnose", job}, "lockstep diagnose: a trace is missing; usage: "},
+      {{"diagnose", job, other},
+       other + ": found a recording of 16 ranks; allowed: one of a rank of the 8 GPUs that " + job},
+      {{"diagnose", job, goal}, goal + ": found no trace of the PyTorch profiler; allowed: Kineto"},
+      {{"diagnose", job, fits, fits}, fits + ": found rank 1; allowed: each rank once"},
+      {{"diagnose", folder.path() + "/no.json", fits}, folder.path() + "/no.json: "}};
+  for (const auto& [words, line] : mistakes) {
+    const Ran ran = lockstep_with(words);
+    CHECK(ran.exit == Exit::bad_input);
+    CHECK_MESSAGE(ran.err.starts_with(line), ran.err);
+    CHECK(ran.out.empty());
+  }
+}

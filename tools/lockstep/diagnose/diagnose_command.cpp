@@ -1,0 +1,272 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <fmt/format.h>
+#include <memory>
+
+#include <nlohmann/json.hpp>
+
+#include "models/base/input_file.hpp"
+#include "models/base/number_text.hpp"
+#include "models/base/text_file.hpp"
+#include "sim/measured/device_name.hpp"
+#include "sim/measured/diagnosis.hpp"
+#include "sim/scenario/scenario_file.hpp"
+#include "sim/scenario/shipped_scenarios.hpp"
+#include "sim/trace/formats/read_kineto.hpp"
+#include "sim/trace/formats/read_trace.hpp"
+#include "sim/trace/pytorch/profiler_steps.hpp"
+#include "tools/console/assertion.hpp"
+#include "tools/console/shared_options.hpp"
+#include "tools/lockstep/cli.hpp"
+#include "tools/lockstep/trace_files.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::array<std::string_view, 2> kDiagnoseFormats{"table", "json"};
+
+constexpr std::array kDiagnoseOptions{
+    OptionSpec{"step", 0, "N", false, "The ProfilerStep that is looked at; else the median step.",
+               "--step 16"},
+    OptionSpec{"set", 0, "PATH=VALUE", true,
+               "Change a value of the scenario before it is read, as lockstep run does.",
+               "--set cluster.nodes=64"},
+    kStackOption,
+    OptionSpec{"format", 0, "table|json", false,
+               "How to print: a table for people (the default), or JSON.", "--format json"},
+    OptionSpec{"assert", 0, "EXPR", true,
+               "A bound on a number of the JSON, such as recorded_over_predicted<=1.1; exit status "
+               "1 where it is missed.",
+               "--assert \"recorded_over_predicted<=1.1\""},
+    kPresetsOption,
+    kOutputOption};
+
+constexpr std::array<std::string_view, 2> kDiagnoseExamples{
+    "lockstep diagnose my-job.json traces/",
+    "lockstep diagnose my-job.json rank*.json.gz --stack my-stack.json --format json"};
+
+constexpr CommandSpec kDiagnoseSpec{
+    .name = "diagnose",
+    .usage = "diagnose SCENARIO TRACE... [options]",
+    .summary = "Say why a recorded step takes longer, or less, than predicted.",
+    .about =
+        "Simulates the scenario and holds a recording of the same job against it: traces of the\n"
+        "PyTorch profiler (Kineto), of all ranks or of some. Prints where the difference lies (in\n"
+        "products and attention, memory-bound kernels, communication and waits, the host), which\n"
+        "rank works longest and what that costs a step, and each collective's shortest call "
+        "beside\n"
+        "what it takes on the scenario's cluster, by process group, so that a slow link shows.\n"
+        "Ranks are in Megatron's order: tensor, context, data, pipeline.",
+    .positionals = 1'000'000,
+    .options = kDiagnoseOptions,
+    .examples = kDiagnoseExamples,
+};
+
+constexpr std::size_t kMostRows = 12;
+/// A call that takes so much longer than predicted is worth a word.
+constexpr double kSlowCall = 1.3;
+constexpr double kEven = 0.005;  // shares of a step
+
+/// The recordings of all files, cut to one step, and their ranks.
+struct Recordings {
+  std::vector<KinetoRecording> recordings;
+  std::vector<int> ranks;
+  std::string note;
+};
+
+Recordings read_recordings(const std::vector<std::string>& files, const StepRequest& step) {
+  Recordings out;
+  for (const std::string& file : files) {
+    const std::string text = read_maybe_gzip(file, kTraceFileLimit);
+    if (recognise_trace(text) != TraceFormat::kineto) {
+      throw InputError({.file = file,
+                        .pointer = {},
+                        .found = "no trace of the PyTorch profiler",
+                        .allowed = "Kineto's Chrome trace (export_chrome_trace), one file a rank",
+                        .nearest = {}});
+    }
+    out.recordings.push_back(read_kineto_recording(file, text, false));
+    const int rank =
+        kineto_rank(out.recordings.back(), kineto_rank_in_name(file, files.size() == 1));
+    if (std::ranges::find(out.ranks, rank) != out.ranks.end()) {
+      throw InputError({.file = file,
+                        .pointer = {},
+                        .found = fmt::format("rank {}", rank),
+                        .allowed = "each rank once",
+                        .nearest = {}});
+    }
+    out.ranks.push_back(rank);
+  }
+  out.note = cut_to_step(out.recordings, step);
+  return out;
+}
+
+std::string signed_time(double seconds) {
+  return (seconds < 0 ? "-" : "+") + duration_text(std::abs(seconds));
+}
+
+std::string verdict(const Diagnosis& d) {
+  std::string out = fmt::format(
+      "The recorded step takes {}, {} than the predicted {}", duration_text(d.recorded_s),
+      fmt::format("{:.1f} % {}", 100 * std::abs(d.ratio() - 1), d.ratio() >= 1 ? "longer" : "less"),
+      duration_text(d.predicted_s));
+  if (d.predicted_high_s > d.predicted_low_s) {
+    out += fmt::format(", {} its 90 % interval of {} to {}",
+                       d.within_interval() ? "within" : "outside", duration_text(d.predicted_low_s),
+                       duration_text(d.predicted_high_s));
+  }
+  const auto* const most = std::ranges::max_element(
+      d.parts.data(), d.parts.data() + d.parts.size(), {},
+      [](const DiagnosedPart& part) { return std::abs(part.difference_s()); });
+  out += ".";
+  if (std::abs(most->difference_s()) > kEven * d.predicted_s) {
+    out += fmt::format(" Most of the difference lies in {}: {}.", most->title,
+                       signed_time(most->difference_s()));
+  }
+  return wrap(out, kTextColumns, 0) + "\n";
+}
+
+std::string parts_table(const Diagnosis& d, const TextStyle& style) {
+  TextTable table({{"part of the step", TextTable::Align::left},
+                   {"predicted"},
+                   {"recorded"},
+                   {"difference"},
+                   {"of the step"}});
+  for (const DiagnosedPart& part : d.parts) {
+    table.add({std::string(part.title), duration_text(part.predicted_s),
+               duration_text(part.recorded_s), signed_time(part.difference_s()),
+               fmt::format("{:+.1f} %", 100 * part.difference_s() / d.predicted_s)});
+  }
+  return "\n" + table.text(style);
+}
+
+std::string slowest_text(const Diagnosis& d) {
+  if (d.ranks.size() < 2) {
+    return wrap("One rank was recorded: whether another one is slower, only its trace can tell.",
+                kTextColumns, 0) +
+           "\n";
+  }
+  const RecordedRank& slowest = d.ranks[d.slowest];
+  if (d.behind_s <= kEven * d.recorded_s) {
+    return wrap(fmt::format("No rank of the {} stands out: the slowest works {} longer than the "
+                            "median one.",
+                            d.ranks.size(), duration_text(d.behind_s)),
+                kTextColumns, 0) +
+           "\n";
+  }
+  return wrap(fmt::format("Rank {} works longest: {} without its waits, {} more than the median "
+                          "rank, which the others wait for in every step ({:.1f} % of it).",
+                          slowest.rank, duration_text(slowest.own_s()), duration_text(d.behind_s),
+                          100 * d.behind_s / d.recorded_s),
+              kTextColumns, 0) +
+         "\n";
+}
+
+/// "0-7", "0, 8, 16, ...".
+std::string ranks_text(const std::vector<int>& ranks) {
+  constexpr std::size_t kShown = 3;
+  const bool in_row =
+      ranks.back() - ranks.front() + 1 == static_cast<int>(ranks.size()) && ranks.size() > 2;
+  if (in_row) return fmt::format("{}-{}", ranks.front(), ranks.back());
+  std::string out;
+  for (std::size_t i = 0; i < std::min(kShown, ranks.size()); ++i) {
+    out += (i == 0 ? "" : ", ") + std::to_string(ranks[i]);
+  }
+  return ranks.size() > kShown ? out + ", ..." : out;
+}
+
+std::string calls_table(const Diagnosis& d, const TextStyle& style) {
+  if (d.calls.empty()) return {};
+  TextTable table({{"collective", TextTable::Align::left},
+                   {"bytes"},
+                   {"ranks", TextTable::Align::left},
+                   {"calls"},
+                   {"shortest"},
+                   {"predicted"},
+                   {"ratio"}});
+  const DiagnosedCall* worst = nullptr;
+  for (const DiagnosedCall& call : d.calls) {
+    if (table.rows() < kMostRows) {
+      table.add({call.call, compact(call.bytes), ranks_text(call.ranks),
+                 grouped(static_cast<double>(call.calls)), duration_text(call.shortest_s),
+                 duration_text(call.predicted_s), fmt::format("{:.2f}", call.ratio())});
+    }
+    const double lost = call.shortest_s - call.predicted_s;
+    const bool slow =
+        call.ratio() > kSlowCall && lost * static_cast<double>(call.calls) > kEven * d.recorded_s;
+    if (slow && (worst == nullptr || lost > worst->shortest_s - worst->predicted_s)) worst = &call;
+  }
+  std::string out = "\n" + table.text(style);
+  if (d.calls.size() > kMostRows) {
+    out += fmt::format("  {} more: --format json has them\n", d.calls.size() - kMostRows);
+  }
+  if (worst != nullptr) {
+    out += "\n" +
+           wrap(fmt::format("The {} of {}B among ranks {} takes {:.1f} times what this cluster "
+                            "allows even when nobody waits: a slow link, or another algorithm.",
+                            worst->call, compact(worst->bytes), ranks_text(worst->ranks),
+                            worst->ratio()),
+                kTextColumns, 0) +
+           "\n";
+  }
+  return out;
+}
+
+std::string diagnosis_text(const Diagnosis& d, const TextStyle& style) {
+  std::string out =
+      verdict(d) + parts_table(d, style) + "\n" + slowest_text(d) + calls_table(d, style);
+  for (const std::string& note : d.notes) out += wrap("note: " + note, kTextColumns, 2) + "\n";
+  return out;
+}
+
+StepRequest step_asked(const ParsedOptions& options) {
+  if (!options.has("step")) return {};
+  constexpr int kMostStep = 1'000'000'000;
+  return {.all = false, .number = whole_number(options, "step", 0, kMostStep)};
+}
+
+RunResult predicted_step(const std::string& path, const PresetStore& presets,
+                         const ParsedOptions& options) {
+  const ParsedScenario parsed = parse_scenario(path, read_text_file(path), changes_of(options));
+  require_kind(parsed.root, {ScenarioKind::run}, "no such key: a diagnosis is of a training step");
+  ScenarioFile file = read_scenario_file(parsed, presets, {});
+  RunResult result = step_to_answer(
+      *std::move(file.job), std::make_shared<const nlohmann::ordered_json>(parsed.root.json()));
+  answer_step({.full_fabric = false}, StepIntervals(presets), result);
+  return result;
+}
+
+Exit run_diagnose(const ParsedOptions& options, Console& console) {
+  if (options.positionals.size() < 2) {
+    throw UsageError(fmt::format("lockstep diagnose: {} is missing; usage: lockstep {}",
+                                 options.positionals.empty() ? "a scenario" : "a trace",
+                                 kDiagnoseSpec.usage));
+  }
+  const std::string format = options.choice("format", kDiagnoseFormats);
+  const std::vector<Assertion> assertions = parse_assertions(options.all("assert"));
+  const PresetStore presets(options.all("presets"));
+  const RunResult predicted =
+      predicted_step(scenario_path(options.positionals[0], presets), presets, options);
+  const std::vector<std::string> words(options.positionals.begin() + 1, options.positionals.end());
+  const Recordings recorded = read_recordings(trace_files(words), step_asked(options));
+  Diagnosis found = diagnose(predicted, recorded.recordings, recorded.ranks);
+  found.notes.insert(found.notes.begin(), recorded.note);
+  check_device(recorded.recordings.front().file, recorded.recordings.front().device,
+               predicted.scenario.node.gpu.name, "the scenario", presets, found.notes);
+  const nlohmann::ordered_json answer = diagnosis_json(found);
+  const std::vector<std::string> misses = all_missed(assertions, answer);
+  write_output(format == "json"
+                   ? Answer(JsonText(answer))
+                   : Answer::terminal(diagnosis_text(found, output_style(options, console))),
+               options, console);
+  return report_misses(misses, console);
+}
+
+constexpr Command kDiagnoseCommand{&kDiagnoseSpec, run_diagnose};
+
+}  // namespace
+
+const Command& diagnose_command() { return kDiagnoseCommand; }
+
+}  // namespace lockstep
