@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <limits>
 
 namespace lockstep {
 
@@ -57,8 +58,31 @@ Placer::Placer(const QueuePlacement& spec, int nodes, int gpus_per_node)
       gpus_per_node_(gpus_per_node),
       leaf_nodes_(spec.leaf_nodes > 0 ? spec.leaf_nodes : nodes) {}
 
+NodeSet Placer::nodes_of_leaf_for(const FreeGpus& free, int gpus, const NodeSet* within) const {
+  std::vector<int> usable(static_cast<std::size_t>(leaves()));
+  for (int has = gpus; has <= gpus_per_node_; ++has) {
+    const NodeSet& nodes = free.with(has);
+    for (int node = nodes.first(0, within); node >= 0; node = nodes.first(node + 1, within)) {
+      ++usable[static_cast<std::size_t>(node / leaf_nodes_)];
+    }
+  }
+  NodeSet out(nodes_);
+  const auto fewest = std::ranges::min_element(
+      usable, {}, [](int nodes) { return nodes == 0 ? std::numeric_limits<int>::max() : nodes; });
+  const int first = static_cast<int>(fewest - usable.begin()) * leaf_nodes_;
+  for (int node = first; node < std::min(nodes_, first + leaf_nodes_); ++node) {
+    if (within == nullptr || within->has(node)) out.add(node);
+  }
+  return out;
+}
+
 int Placer::node_for_part(const FreeGpus& free, int gpus, const NodeSet* within,
                           std::span<const HeldGpus> taken) const {
+  NodeSet leaf;
+  if (spec_.across == AcrossNodes::packed && leaves() > 1 && taken.empty()) {
+    leaf = nodes_of_leaf_for(free, gpus, within);
+    within = &leaf;
+  }
   const auto is_taken = [&](int node) {
     return std::ranges::any_of(taken, [&](const HeldGpus& held) { return held.node == node; });
   };

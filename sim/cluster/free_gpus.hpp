@@ -54,7 +54,8 @@ class FreeGpus {
 };
 
 /// The rules by which jobs are placed on a cluster. AcrossNodes::packed: Slurm's topology/tree with
-/// one level above the leaves (Slurm 22.05, select/cons_common/job_test.c, _eval_nodes_topo()).
+/// one level above the leaves (Slurm 22.05, select/cons_common/job_test.c, _eval_nodes_topo()),
+/// also for jobs of up to one node: first the leaf, then the node.
 class Placer {
  public:
   Placer(const QueuePlacement& spec, int nodes, int gpus_per_node);
@@ -68,6 +69,9 @@ class Placer {
   [[nodiscard]] int leaves() const { return (nodes_ + leaf_nodes_ - 1) / leaf_nodes_; }
 
  private:
+  /// packed: the leaf with the fewest nodes of so many free GPUs, of those that have any.
+  [[nodiscard]] NodeSet nodes_of_leaf_for(const FreeGpus& free, int gpus,
+                                          const NodeSet* within) const;
   [[nodiscard]] int node_for_part(const FreeGpus& free, int gpus, const NodeSet* within,
                                   std::span<const HeldGpus> taken) const;
   [[nodiscard]] std::vector<int> whole_nodes(const NodeSet& idle, int count,
