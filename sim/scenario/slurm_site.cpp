@@ -1,6 +1,7 @@
 #include "sim/scenario/slurm_site.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <fmt/format.h>
 #include <set>
@@ -14,6 +15,27 @@ namespace lockstep {
 namespace {
 
 constexpr std::size_t kMostSiteNodes = 1'000'000;
+
+/// Values that are as if the setting were not there.
+constexpr std::array kUsualValues{std::pair{"JobRequeue", "1"},
+                                  std::pair{"CompleteWait", "0"},
+                                  std::pair{"PriorityUsageResetPeriod", "NONE"},
+                                  std::pair{"SuspendTime", "-1"},
+                                  std::pair{"SuspendTime", "INFINITE"},
+                                  std::pair{"ResvOverRun", "0"},
+                                  std::pair{"PartitionName.OverSubscribe", "NO"},
+                                  std::pair{"PartitionName.Shared", "NO"},
+                                  std::pair{"PartitionName.ExclusiveUser", "NO"},
+                                  std::pair{"PartitionName.LLN", "NO"},
+                                  std::pair{"NodeName.State", "UNKNOWN"},
+                                  std::pair{"NodeName.State", "IDLE"},
+                                  std::pair{"NodeName.Weight", "1"}};
+
+bool is_usual(std::string_view setting, std::string_view value) {
+  return std::ranges::any_of(kUsualValues, [&](const auto& of) {
+    return same_key(of.first, setting) && same_key(of.second, value);
+  });
+}
 
 /// Tells once of each setting that does not act.
 class SettingNotes {
@@ -35,7 +57,10 @@ class SettingNotes {
                                             "version?): left out{}",
                                             full,
                                             nearest.empty() ? "" : "; is it " + nearest + "?"));
-    } else if (of->effect == SettingEffect::harmless) {
+    } else if (same_key(full, "SelectType") && value.find("linear") != std::string::npos) {
+      notes_->push_back(where + "SelectType=" + value +
+                        " matters and is not modelled: whole nodes for every job");
+    } else if (of->effect == SettingEffect::harmless || is_usual(full, value)) {
       notes_->push_back(where + full + " is harmless: it does not bear on waits");
     } else if (of->effect == SettingEffect::matters) {
       notes_->push_back(where +
@@ -177,6 +202,13 @@ std::vector<std::vector<std::string>> read_slurm_leaves(const std::string& file,
                                                         std::string_view text,
                                                         std::vector<std::string>& notes) {
   std::vector<std::vector<std::string>> out;
+  if (text.starts_with("---") || text.starts_with("- ")) {
+    throw InputError({.file = file,
+                      .pointer = {},
+                      .found = "YAML",
+                      .allowed = "topology.conf, with lines of SwitchName or BlockName",
+                      .nearest = {}});
+  }
   for (const SlurmLine& line : slurm_lines(file, text, notes)) {
     const bool is_switch = !line.get("SwitchName").empty(),
                is_block = !line.get("BlockName").empty();

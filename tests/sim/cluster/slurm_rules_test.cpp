@@ -10,6 +10,7 @@
 #include "models/base/text_file.hpp"
 #include "sim/cluster/association_tree.hpp"
 #include "sim/cluster/job_priorities.hpp"
+#include "sim/core/random.hpp"
 #include "sim/scenario/read_queue.hpp"
 #include "tests/sim/cluster/sample_queues.hpp"
 #include "tests/support/presets.hpp"
@@ -260,6 +261,89 @@ TEST_CASE("preemption: by the tiers of partitions that share nodes") {
   CHECK(start_s(result, 2) == 5);
   CHECK(result.jobs[0].evictions == 0);
   CHECK(result.jobs[1].evictions == 1);  // it is the one on the second node
+}
+
+namespace {
+
+/// A queue in which everything happens at once; `draw` says how, and is used up.
+QueueSpec crowded_queue(RandomStream& draw, QueueAdmission admission) {
+  const auto up_to = [&](int most) { return static_cast<int>(draw.uniform() * (most + 1)); };
+  QueueSpec spec = test::empty_queue(6, 8);
+  spec.order = QueueOrder::multifactor;
+  spec.admission = admission;
+  spec.priorities = {.age = 100, .fair_share = 1000, .job_size = 50, .qos = 500};
+  spec.priorities.half_life = seconds(500);
+  spec.priorities.calc_period = seconds(20);
+  const bool preempts =
+      admission == QueueAdmission::slurm || admission == QueueAdmission::best_effort;
+  if (preempts) spec.preemption.mode = PreemptionMode::qos;
+  spec.preemption.checkpoint = seconds(30);
+  spec.slurm.requeue_delay = seconds(up_to(50));
+  spec.placement = {.across = AcrossNodes::packed, .leaf_nodes = 3};
+  spec.qos.resize(3);
+  spec.qos[1].limits.grp_tres.gpus = 24;
+  spec.qos[1].limits.jobs_per_user = 2;
+  spec.qos[2].preempts = {1};
+  spec.qos[1].grace = seconds(up_to(1) * 15);
+  spec.qos[1].cancels = up_to(3) == 0;
+  spec.reservations = {{.name = "r", .start = seconds(100), .end = seconds(300), .nodes = {0, 1}},
+                       {.name = "s", .start = seconds(250), .end = seconds(400), .nodes = {3}}};
+  spec.breaks = {{.node = 2, .at = seconds(150), .repair = seconds(100)}};
+  spec.arrays = {{.name = "a", .most_running = 3}};
+  spec.terms.resize(60);
+  RunTime submit = 0;
+  for (std::uint32_t j = 0; j < 60; ++j) {
+    QueueJob job;
+    job.submit = submit += seconds(up_to(12));
+    job.runs = seconds(1 + up_to(90));
+    job.limit = job.runs + seconds(up_to(60));
+    job.gpus = up_to(3) == 0 ? 8 * (1 + up_to(1)) : 1 + up_to(7);
+    job.user = *spec.users.number_of(std::string("u") + std::to_string(up_to(2)));
+    job.account = *spec.accounts.number_of(std::string("a") + std::to_string(up_to(1)));
+    job.qos = static_cast<std::uint16_t>(up_to(2));
+    JobTerms& terms = spec.terms[j];
+    if (up_to(3) == 0) terms.array = 0;
+    if (j > 0 && up_to(4) == 0) {
+      terms.dependencies = {{.kind = static_cast<DependencyKind>(up_to(3)),
+                             .on = static_cast<std::uint32_t>(up_to(static_cast<int>(j) - 1))}};
+    }
+    if (up_to(9) == 0) terms.reservation = 1;
+    if (up_to(9) == 0) terms.begin = job.submit + seconds(40);
+    terms.fails = up_to(5) == 0;
+    spec.jobs.push_back(job);
+  }
+  return spec;
+}
+
+}  // namespace
+
+TEST_CASE("rules together: GPU time adds up, and so do the reasons of each wait") {
+  for (std::uint32_t number = 0; number < 40; ++number) {
+    RandomStream draw({.seed = 7, .trajectory = number, .component = 0, .purpose = 99});
+    const auto admission = static_cast<QueueAdmission>(number % 5);
+    CAPTURE(number);
+    const QueueSpec spec = crowded_queue(draw, admission);
+    const QueueResult result = simulate_queue(spec, {.keep_spans = true});
+    GpuTime sum, held;
+    for (const GpuTime& of : result.books) sum += of;
+    CHECK(sum == GpuTime(48, result.end));
+    for (const JobSpan& span : result.spans) {
+      int gpus = 0;
+      for (const HeldGpus& of : span.held) gpus += of.gpus;
+      CHECK(gpus == spec.jobs[span.job].gpus);
+      held += GpuTime(gpus, span.end - span.begin);
+    }
+    CHECK(held == result.held);
+    for (const std::uint32_t j : {number, 59 - number}) {
+      CAPTURE(j);
+      const QueueResult watched = simulate_queue(spec, {.watch = j});
+      RunTime waited = 0;
+      for (const WaitSpan& span : watched.waits) waited += span.end - span.begin;
+      CHECK(waited == watched.jobs[j].waited);
+      CHECK(watched.jobs[j].end == result.jobs[j].end);
+      if (result.jobs[j].end >= 0) CHECK(result.jobs[j].start >= spec.jobs[j].submit);
+    }
+  }
 }
 
 }  // namespace lockstep

@@ -171,6 +171,9 @@ TEST_CASE("import: files of which nothing can be made") {
                        "slurm.conf: found no NodeName line; allowed: at least one node",
                        InputError);
   CHECK_THROWS_AS(imported(files_of(kConf, "JobID|Submit\n1|2026-01-01T00:00:00\n")), InputError);
+  SlurmFiles yaml = files_of();
+  yaml.topology->text = "---\n- topology: default\n";
+  CHECK_THROWS_AS(imported(yaml), InputError);
   SlurmFiles squeue = files_of();
   squeue.squeue = {"squeue.json", "{"};
   CHECK_THROWS_WITH_AS(imported(squeue),
