@@ -61,7 +61,8 @@ std::vector<double> precedences_of(const QueueSpec& spec) {
 QueueState::QueueState(const QueueSpec& spec, bool keep_spans)
     : spec_(&spec),
       keep_spans_(keep_spans),
-      free_(spec.cluster.nodes, spec.cluster.node.gpus),
+      free_(spec.cluster.nodes, spec.cluster.node.gpus,
+            spec.placement.across == AcrossNodes::packed ? spec.placement.leaf_nodes : 0),
       placer_(spec.placement, spec.cluster.nodes, spec.cluster.node.gpus),
       partitions_(partition_nodes(spec)),
       states_(spec.jobs.size()),
@@ -121,7 +122,7 @@ JobRank QueueState::place_of(std::uint32_t j) const {
   const RunTime left = s.phase == JobPhase::running ? s.ends - now_ : s.left;
   switch (spec_->order) {
     case QueueOrder::fifo:
-      return {-precedence_of(j), j};
+      return {-precedence(j), j};
     case QueueOrder::sjf:
       return {static_cast<double>(job(j).runs), j};
     case QueueOrder::srtf:
@@ -131,9 +132,9 @@ JobRank QueueState::place_of(std::uint32_t j) const {
     case QueueOrder::las:
       return {static_cast<double>(level_of(j)), j};
     case QueueOrder::priority:
-      return {-static_cast<double>(job(j).priority) - precedence_of(j), j};
+      return {-static_cast<double>(job(j).priority) - precedence(j), j};
     case QueueOrder::multifactor:
-      return {-priority_[j] - precedence_of(j), j};
+      return {-priority_[j] - precedence(j), j};
   }
   assert(false && "an unknown order");
   return {0, j};
@@ -199,7 +200,8 @@ void QueueState::submit(std::uint32_t j) {
   states_[j].pending_since = now_;
   if (usage_.used() && !usage_.accepts(j)) {
     states_[j].phase = JobPhase::done;
-    states_[j].cancelled = now_;
+    states_[j].cancelled = true;
+    states_[j].ended = now_;
     if (gates_.used()) gates_.ended(j, false, now_);
     ++done_;
     return;

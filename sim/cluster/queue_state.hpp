@@ -72,7 +72,7 @@ struct JobState {
   std::int32_t failures = 0;
   JobPhase phase = JobPhase::future;
   bool stopped = false;    ///< before its work was done: its reservation was over
-  RunTime cancelled = -1;  ///< when
+  bool cancelled = false;  ///< at `ended`
   Holding held{};
 };
 
@@ -214,6 +214,9 @@ class QueueState {
   void end_reservations();
   /// Where jobs of higher tiers, with reservations or of preempting quality come first.
   [[nodiscard]] double precedence_of(std::uint32_t j) const;
+  [[nodiscard]] double precedence(std::uint32_t j) const {
+    return precedences_.empty() ? 0 : precedence_of(j);
+  }
 
   const QueueSpec* spec_;
   bool keep_spans_;

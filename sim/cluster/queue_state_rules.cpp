@@ -11,7 +11,6 @@ namespace lockstep {
 /// preemption, a reservation, the place of the partition's tier.
 double QueueState::precedence_of(std::uint32_t j) const {
   constexpr double kPriorities = 4294967296.0, kTiers = 16384;
-  if (precedences_.empty()) return 0;
   const QueueJob& of = job(j);
   const double reserved = reservation_of(j) != 0 ? 1 : 0;
   const double tier = precedences_[spec_->qos.size() + of.partition];
@@ -91,7 +90,8 @@ void QueueState::open_gates() {
 void QueueState::cancel(std::uint32_t j) {
   JobState& s = states_[j];
   s.waited += now_ - s.pending_since;
-  s.cancelled = now_;
+  s.cancelled = true;
+  s.ended = now_;
   close(j, false);
 }
 
@@ -126,7 +126,8 @@ void QueueState::stop_preempted(std::uint32_t j) {
   books_[static_cast<std::size_t>(QueueBucket::useful)] -= lost;
   books_[static_cast<std::size_t>(QueueBucket::lost)] += lost;
   let_go(j);
-  s.cancelled = now_;
+  s.cancelled = true;
+  s.ended = now_;
   close(j, false);
 }
 

@@ -71,12 +71,12 @@ class QueueRun {
       const JobState& s = state_.state(static_cast<std::uint32_t>(j));
       JobOutcome& out = result_.jobs[j];
       out.start = s.first_start;
-      out.end = s.ended;
+      out.end = s.cancelled ? -1 : s.ended;
       out.waited = s.waited;
       out.evictions = s.evictions;
       out.failures = s.failures;
       out.slowed = s.slowed;
-      out.cancelled = s.cancelled;
+      out.cancelled = s.cancelled ? s.ended : -1;
       out.stopped = s.stopped;
       result_.evictions += s.evictions;
     }

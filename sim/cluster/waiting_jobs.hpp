@@ -18,11 +18,11 @@ struct JobRank {
   std::uint32_t job;
   std::uint32_t since = 0;  ///< second of its submission, where a requeued job is a new one
 
-  friend std::partial_ordering operator<=>(const JobRank& a, const JobRank& b) {
-    if (const auto order = a.key <=> b.key; order != 0) return order;
-    if (const auto order = a.since <=> b.since; order != 0) return order;
-    return a.job <=> b.job;
+  friend bool operator<(const JobRank& a, const JobRank& b) {
+    if (a.key != b.key) return a.key < b.key;
+    return a.since != b.since ? a.since < b.since : a.job < b.job;
   }
+  friend bool operator>(const JobRank& a, const JobRank& b) { return b < a; }
   friend bool operator==(const JobRank&, const JobRank&) = default;
 };
 
