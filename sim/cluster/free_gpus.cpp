@@ -92,6 +92,9 @@ Placer::Leaf Placer::leaf_for(const FreeGpus& free, int gpus, const NodeSet* wit
 
 int Placer::node_for_part(const FreeGpus& free, int gpus, const NodeSet* within,
                           std::span<const HeldGpus> taken) const {
+  bool any = false;
+  for (int has = gpus; has <= gpus_per_node_ && !any; ++has) any = free.with(has).count() > 0;
+  if (!any) return -1;
   const bool by_leaf = spec_.across == AcrossNodes::packed && leaves() > 1 && taken.empty();
   const Leaf leaf = by_leaf ? leaf_for(free, gpus, within) : Leaf{0, nodes_};
   const auto is_taken = [&](int node) {

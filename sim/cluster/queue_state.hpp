@@ -99,7 +99,10 @@ class QueueState {
   /// Nodes that a job may have from `at` on for as long as it `lasts`; null: all. `scratch` holds
   /// them where reservations leave it some.
   [[nodiscard]] const NodeSet* nodes_for(std::uint32_t j, RunTime at, RunTime lasts,
-                                         NodeSet& scratch) const;
+                                         NodeSet& scratch) const {
+    if (!reserved_.any()) return nodes_of(job(j).partition);
+    return unreserved_for(j, at, lasts, scratch);
+  }
   [[nodiscard]] const ReservedNodes& reserved() const { return reserved_; }
   [[nodiscard]] std::uint16_t reservation_of(std::uint32_t j) const;
   /// Whether a quota or a limit keeps jobs of the class from starting now.
@@ -109,7 +112,9 @@ class QueueState {
   }
   /// Whether a limit of GPU time, or its reservation, keeps the job from starting now. Nobody else
   /// has to wait for that.
-  [[nodiscard]] bool held_back(std::uint32_t j) const;
+  [[nodiscard]] bool held_back(std::uint32_t j) const {
+    return !classes_are_alike() && (over_time(j) || waits_for_reservation(j));
+  }
   [[nodiscard]] bool over_time(std::uint32_t j) const {
     return usage_.limits_time() && usage_.over_time(j, priorities_, now_);
   }
@@ -181,6 +186,9 @@ class QueueState {
   [[nodiscard]] std::vector<JobSpan> take_spans() { return std::move(spans_); }
 
  private:
+  [[nodiscard]] bool waits_for_reservation(std::uint32_t j) const;
+  [[nodiscard]] const NodeSet* unreserved_for(std::uint32_t j, RunTime at, RunTime lasts,
+                                              NodeSet& scratch) const;
   /// Since a job was counted last.
   struct Progress {
     RunTime worked = 0, starting = 0, slowed = 0;

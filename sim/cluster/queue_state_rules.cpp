@@ -22,16 +22,14 @@ std::uint16_t QueueState::reservation_of(std::uint32_t j) const {
   return terms == nullptr ? std::uint16_t{0} : terms->reservation;
 }
 
-const NodeSet* QueueState::nodes_for(std::uint32_t j, RunTime at, RunTime lasts,
-                                     NodeSet& scratch) const {
+const NodeSet* QueueState::unreserved_for(std::uint32_t j, RunTime at, RunTime lasts,
+                                          NodeSet& scratch) const {
   const NodeSet* const within = nodes_of(job(j).partition);
-  if (!reserved_.any()) return within;
   scratch = reserved_.open_to(within, reservation_of(j), at, at + lasts, now_);
   return &scratch;
 }
 
-bool QueueState::held_back(std::uint32_t j) const {
-  if (over_time(j)) return true;
+bool QueueState::waits_for_reservation(std::uint32_t j) const {
   const std::uint16_t reservation = reservation_of(j);
   if (reservation == 0) return false;
   const AdvanceReservation& own = reserved_.of(reservation);

@@ -108,8 +108,8 @@ class QueueRun {
     return std::min({at, state_.next_level(), failures_.next_at(), state_.next_rule()});
   }
 
-  [[nodiscard]] RunTime next() const {
-    const RunTime change = next_change();
+  RunTime next() {
+    const RunTime change = change_ = next_change();
     RunTime cycle = state_.priorities().next_at();
     if (is_slurm() && state_.waiting().size() > 0) cycle = std::min(cycle, slurm_.next());
     // Jobs that wait for what never comes do not keep the clock running.
@@ -126,7 +126,7 @@ class QueueRun {
   }
 
   void step(RunTime at) {
-    const bool changes = next_change() <= at;
+    const bool changes = change_ <= at;
     if (changes) last_change_ = at;
     pass_time(at);
     state_.fall_levels();
@@ -181,6 +181,7 @@ class QueueRun {
   JobSpeeds speeds_;
   std::optional<WaitWatch> watch_;
   std::size_t submitted_ = 0;
+  RunTime change_ = 0;  ///< the next one, as next() found it
   RunTime last_change_;
   RunTime patience_;
   TimeBins held_, broken_, waiting_jobs_, waiting_gpus_;

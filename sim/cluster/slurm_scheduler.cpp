@@ -185,7 +185,7 @@ std::optional<SlurmScheduler::Plan> SlurmScheduler::will_run(const QueueState& s
     // Whether the batch goes on is asked behind jobs with usable nodes alone.
     for (bool goes_on = true; goes_on && end != ends.end();) {
       const auto [at, running] = *end++;
-      if (std::ranges::binary_search(gone, running)) continue;
+      if (!gone.empty() && std::ranges::binary_search(gone, running)) continue;
       const Holding& held = state.state(running).held;
       if (std::ranges::none_of(held, is_usable)) continue;
       if (!first) first = next_multiple(at, kFirstWindow);
