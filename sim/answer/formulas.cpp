@@ -247,7 +247,12 @@ constexpr std::array kFormulas{
             "jobs simulated_s"},
     Formula{"never_started", "q", false, "jobs that got no GPU within the simulated time",
             "jobs simulated_s"},
-    Formula{"cut", "q", false, "ended jobs that run longer than their limit allows", "ended"},
+    Formula{"cut", "q", false,
+            "ended jobs that run longer than their limit, or their reservation, allows", "ended"},
+    Formula{"cancelled", "q", false,
+            "jobs beyond a limit of submissions, preempted where that cancels, or whose dependency "
+            "cannot be met",
+            "jobs simulated_s"},
     Formula{"simulated_s", "q", false, "to the last end, or as long as the scenario says", ""},
     Formula{"makespan_s", "q", false, "last end less first submission", "ended"},
     Formula{"utilisation", "q", false,

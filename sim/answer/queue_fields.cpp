@@ -132,8 +132,11 @@ void add_counts(FieldTable<Queue>& fields) {
            [](const Queue& a) { return a.summary.all.ended; })
       .add("never_started", Better::less, "Jobs that have not started.",
            [](const Queue& a) { return a.summary.never_started; })
-      .add("cut", Better::less, "Jobs that their time limit ended.",
+      .add("cut", Better::less, "Jobs that their time limit or their reservation's end stopped.",
            [](const Queue& a) { return a.summary.cut; })
+      .add("cancelled", Better::less,
+           "Jobs that were refused, preempted for good, or whose dependency cannot be met.",
+           [](const Queue& a) { return a.summary.cancelled; })
       .add("simulated_s", "Time that was simulated.",
            [](const Queue& a) { return in_seconds(a.result.end); })
       .add("makespan_s", Better::less, "From the first submission to the last end.",
@@ -199,6 +202,9 @@ const FieldTable<QueueAnswer>& queue_fields() {
         .list_if_any("by_partition", "Jobs by partition, where there are several.",
                      queue_group_fields(),
                      [](const Queue& a) -> const auto& { return a.summary.by_partition; })
+        .list_if_any("by_qos", "Jobs by quality of service, where there are several.",
+                     queue_group_fields(),
+                     [](const Queue& a) -> const auto& { return a.summary.by_qos; })
         .list_if_any("trainings", "Jobs whose step was simulated where they were placed.",
                      training_fields(),
                      [](const Queue& a) -> const auto& { return a.summary.trainings; })

@@ -2,22 +2,31 @@
 
 #include <algorithm>
 #include <cassert>
+#include <limits>
 
 namespace lockstep {
 
-FreeGpus::FreeGpus(int nodes, int gpus_per_node)
+FreeGpus::FreeGpus(int nodes, int gpus_per_node, int leaf_nodes)
     : gpus_per_node_(gpus_per_node),
+      leaf_nodes_(leaf_nodes),
       total_(static_cast<std::int64_t>(nodes) * gpus_per_node),
       free_(at(nodes), gpus_per_node),
       open_(at(nodes), true),
       by_free_(at(gpus_per_node) + 1, NodeSet(nodes)) {
-  for (int node = 0; node < nodes; ++node) by_free_.back().add(node);
+  const int leaves = leaf_nodes > 0 ? (nodes + leaf_nodes - 1) / leaf_nodes : 0;
+  by_leaf_.resize(at(leaves) * (at(gpus_per_node) + 1));
+  for (int node = 0; node < nodes; ++node) {
+    by_free_.back().add(node);
+    count(node, gpus_per_node, 1);
+  }
 }
 
 void FreeGpus::set(int node, int free) {
   if (open_[at(node)]) {
     by_free_[at(free_[at(node)])].remove(node);
     by_free_[at(free)].add(node);
+    count(node, free_[at(node)], -1);
+    count(node, free, 1);
     total_ += free - free_[at(node)];
   }
   free_[at(node)] = free;
@@ -40,6 +49,7 @@ void FreeGpus::give(std::span<const HeldGpus> held) {
 void FreeGpus::close(int node) {
   if (!open_[at(node)]) return;
   by_free_[at(free_[at(node)])].remove(node);
+  count(node, free_[at(node)], -1);
   total_ -= free_[at(node)];
   open_[at(node)] = false;
 }
@@ -48,6 +58,7 @@ void FreeGpus::open(int node) {
   if (open_[at(node)]) return;
   open_[at(node)] = true;
   by_free_[at(free_[at(node)])].add(node);
+  count(node, free_[at(node)], 1);
   total_ += free_[at(node)];
 }
 
@@ -57,15 +68,42 @@ Placer::Placer(const QueuePlacement& spec, int nodes, int gpus_per_node)
       gpus_per_node_(gpus_per_node),
       leaf_nodes_(spec.leaf_nodes > 0 ? spec.leaf_nodes : nodes) {}
 
+Placer::Leaf Placer::leaf_for(const FreeGpus& free, int gpus, const NodeSet* within) const {
+  std::vector<int> scanned;  // where leaves are not counted, or only some of the nodes count
+  if (within != nullptr || !free.counts_leaves()) {
+    scanned.resize(static_cast<std::size_t>(leaves()));
+    for (int has = gpus; has <= gpus_per_node_; ++has) {
+      const NodeSet& nodes = free.with(has);
+      for (int node = nodes.first(0, within); node >= 0; node = nodes.first(node + 1, within)) {
+        ++scanned[static_cast<std::size_t>(node / leaf_nodes_)];
+      }
+    }
+  }
+  int best = 0, fewest = std::numeric_limits<int>::max();
+  for (int leaf = 0; leaf < leaves() && fewest > 1; ++leaf) {
+    const int usable =
+        scanned.empty() ? free.of_leaf(leaf, gpus) : scanned[static_cast<std::size_t>(leaf)];
+    if (usable == 0 || usable >= fewest) continue;
+    best = leaf;
+    fewest = usable;
+  }
+  return {best * leaf_nodes_, std::min(nodes_, (best + 1) * leaf_nodes_)};
+}
+
 int Placer::node_for_part(const FreeGpus& free, int gpus, const NodeSet* within,
                           std::span<const HeldGpus> taken) const {
+  bool any = false;
+  for (int has = gpus; has <= gpus_per_node_ && !any; ++has) any = free.with(has).count() > 0;
+  if (!any) return -1;
+  const bool by_leaf = spec_.across == AcrossNodes::packed && leaves() > 1 && taken.empty();
+  const Leaf leaf = by_leaf ? leaf_for(free, gpus, within) : Leaf{0, nodes_};
   const auto is_taken = [&](int node) {
     return std::ranges::any_of(taken, [&](const HeldGpus& held) { return held.node == node; });
   };
   const auto first_with = [&](int exactly) {
-    int node = free.with(exactly).first(0, within);
+    int node = free.with(exactly).first(leaf.begin, within);
     while (node >= 0 && is_taken(node)) node = free.with(exactly).first(node + 1, within);
-    return node;
+    return node < leaf.end ? node : -1;
   };
   int lowest = -1;
   for (int step = 0; step <= gpus_per_node_ - gpus; ++step) {

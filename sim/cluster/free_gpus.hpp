@@ -24,7 +24,8 @@ using Holding = std::vector<HeldGpus>;
 /// over all nodes. Nodes that are closed count as having none.
 class FreeGpus {
  public:
-  FreeGpus(int nodes, int gpus_per_node);
+  /// `leaf_nodes`: nodes of a leaf switch, which are counted apart; 0: they are not.
+  FreeGpus(int nodes, int gpus_per_node, int leaf_nodes = 0);
 
   [[nodiscard]] int nodes() const { return static_cast<int>(free_.size()); }
   [[nodiscard]] int gpus_per_node() const { return gpus_per_node_; }
@@ -35,6 +36,14 @@ class FreeGpus {
   /// Open nodes with exactly so many free GPUs.
   [[nodiscard]] const NodeSet& with(int gpus) const { return by_free_[at(gpus)]; }
   [[nodiscard]] const NodeSet& idle() const { return with(gpus_per_node_); }
+  [[nodiscard]] bool counts_leaves() const { return leaf_nodes_ > 0; }
+  /// Open nodes of the leaf with so many free GPUs at least. Requires counts_leaves().
+  [[nodiscard]] int of_leaf(int leaf, int gpus) const {
+    int nodes = 0;
+    const std::int32_t* const of = &by_leaf_[at(leaf) * (at(gpus_per_node_) + 1)];
+    for (int has = gpus; has <= gpus_per_node_; ++has) nodes += of[has];
+    return nodes;
+  }
 
   void take(std::span<const HeldGpus> held);
   void give(std::span<const HeldGpus> held);
@@ -46,15 +55,23 @@ class FreeGpus {
   static std::size_t at(int index) { return static_cast<std::size_t>(index); }
   void set(int node, int free);
 
+  void count(int node, int free, int nodes) {
+    if (leaf_nodes_ == 0) return;
+    by_leaf_[at(node / leaf_nodes_) * (at(gpus_per_node_) + 1) + at(free)] += nodes;
+  }
+
   int gpus_per_node_;
+  int leaf_nodes_;
   std::int64_t total_ = 0;
   std::vector<std::int32_t> free_;
+  std::vector<std::int32_t> by_leaf_;  ///< open nodes by leaf and free GPUs
   std::vector<bool> open_;
   std::vector<NodeSet> by_free_;
 };
 
 /// The rules by which jobs are placed on a cluster. AcrossNodes::packed: Slurm's topology/tree with
-/// one level above the leaves (Slurm 22.05, select/cons_common/job_test.c, _eval_nodes_topo()).
+/// one level above the leaves (Slurm 22.05, select/cons_common/job_test.c, _eval_nodes_topo()),
+/// also for jobs of up to one node: first the leaf, then the node.
 class Placer {
  public:
   Placer(const QueuePlacement& spec, int nodes, int gpus_per_node);
@@ -68,6 +85,12 @@ class Placer {
   [[nodiscard]] int leaves() const { return (nodes_ + leaf_nodes_ - 1) / leaf_nodes_; }
 
  private:
+  /// Nodes of a leaf: from `begin` to before `end`.
+  struct Leaf {
+    int begin, end;
+  };
+  /// packed: the leaf with the fewest nodes of so many free GPUs, of those that have any.
+  [[nodiscard]] Leaf leaf_for(const FreeGpus& free, int gpus, const NodeSet* within) const;
   [[nodiscard]] int node_for_part(const FreeGpus& free, int gpus, const NodeSet* within,
                                   std::span<const HeldGpus> taken) const;
   [[nodiscard]] std::vector<int> whole_nodes(const NodeSet& idle, int count,

@@ -20,8 +20,17 @@ RunTime exponential(double mean_s, std::uint64_t seed, std::uint32_t node, std::
 
 }  // namespace
 
-NodeFailureSource::NodeFailureSource(const NodeFailures& spec, int nodes, std::uint64_t seed)
+NodeFailureSource::NodeFailureSource(const NodeFailures& spec, int nodes, std::uint64_t seed,
+                                     const std::vector<PlannedBreak>& breaks)
     : spec_(spec), seed_(seed) {
+  for (const PlannedBreak& of : breaks) {
+    planned_.push_back(
+        {.at = of.at, .node = of.node, .breaks = true, .stays_broken = of.repair > 0});
+    if (of.repair == 0) continue;
+    planned_.push_back(
+        {.at = of.at + of.repair, .node = of.node, .breaks = false, .stays_broken = false});
+  }
+  std::ranges::stable_sort(planned_, std::ranges::greater{}, &Event::at);
   if (spec.mean_time <= Seconds{}) return;
   const auto count = static_cast<std::uint32_t>(nodes);
   next_.fit(count);
@@ -38,10 +47,17 @@ void NodeFailureSource::draw_failure(std::uint32_t node, RunTime from) {
 }
 
 RunTime NodeFailureSource::next_at() const {
-  return next_.empty() ? std::numeric_limits<RunTime>::max() : next_.top().key;
+  constexpr RunTime kNever = std::numeric_limits<RunTime>::max();
+  return std::min(next_.empty() ? kNever : next_.top().key,
+                  planned_.empty() ? kNever : planned_.back().at);
 }
 
 NodeFailureSource::Event NodeFailureSource::take() {
+  if (!planned_.empty() && planned_.back().at == next_at()) {
+    const Event event = planned_.back();
+    planned_.pop_back();
+    return event;
+  }
   const auto [at, node] = next_.top();
   Event event{
       .at = at, .node = static_cast<int>(node), .breaks = !broken_[node], .stays_broken = false};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "sim/core/indexed_heap.hpp"
 #include "sim/scenario/queue_spec.hpp"
@@ -9,10 +10,11 @@
 namespace lockstep {
 
 /// Exponential times between failures and of repairs, each drawn by node and number: what happens
-/// to one node does not depend on what happens to others.
+/// to one node does not depend on what happens to others. What is planned comes besides.
 class NodeFailureSource {
  public:
-  NodeFailureSource(const NodeFailures& spec, int nodes, std::uint64_t seed);
+  NodeFailureSource(const NodeFailures& spec, int nodes, std::uint64_t seed,
+                    const std::vector<PlannedBreak>& breaks = {});
 
   struct Event {
     RunTime at;
@@ -33,6 +35,7 @@ class NodeFailureSource {
   IndexedHeap<RunTime> next_;
   std::vector<std::uint32_t> drawn_;
   std::vector<bool> broken_;
+  std::vector<Event> planned_;  ///< the next one last
 };
 
 }  // namespace lockstep

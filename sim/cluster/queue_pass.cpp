@@ -2,16 +2,33 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <optional>
 #include <queue>
 #include <utility>
+
+#include "sim/cluster/preemption.hpp"
 
 namespace lockstep {
 namespace {
 
 std::optional<Holding> place_for(const QueueState& state, std::uint32_t j) {
   const QueueJob& job = state.job(j);
-  return state.placer().place(state.free(), job.gpus, state.nodes_of(job.partition));
+  NodeSet scratch;
+  return state.placer().place(state.free(), job.gpus,
+                              state.nodes_for(j, state.now(), job.limit, scratch));
+}
+
+/// Goes on behind a job that cannot start: behind its whole class where that is alike.
+void pass_over(const QueueState& state, WaitingWalk& walk) {
+  if (state.classes_are_alike()) return walk.pop_class();
+  walk.pop();
+}
+
+bool preempts(QueueState& state, std::uint32_t j) {
+  NodeSet scratch;
+  return state.spec().preemption.by_slurm() &&
+         preempt_for(state, j, state.nodes_for(j, state.now(), state.job(j).limit, scratch));
 }
 
 /// Running jobs that come after a waiting one and may be evicted for it, the last one first.
@@ -105,10 +122,20 @@ void start_in_order(QueueState& state) {
       walk.pop_class();
       continue;
     }
+    if (state.held_back(j)) {
+      walk.pop();
+      continue;
+    }
     std::optional<Holding> where = place_for(state, j);
     if (where) {
       walk.pop();
       state.start(j, *std::move(where));
+      continue;
+    }
+    if (preempts(state, j)) where = place_for(state, j);
+    if (where) {
+      state.start(j, *std::move(where));
+      walk = walk_of(state);  // who was requeued waits
       continue;
     }
     const std::vector<std::uint32_t> victims =
@@ -120,7 +147,7 @@ void start_in_order(QueueState& state) {
     } else if (strict) {
       return;
     } else {
-      walk.pop_class();
+      pass_over(state, walk);
     }
   }
 }
@@ -136,16 +163,22 @@ struct Shadow {
 /// Nothing where the job does not fit on the nodes that are whole, even when nobody else runs: when
 /// broken ones are back is not known. Requires a job that fits on the cluster.
 std::optional<Shadow> shadow_of(const QueueState& state, std::uint32_t first) {
+  constexpr RunTime kNever = std::numeric_limits<RunTime>::max();
   Shadow shadow{.at = state.now(), .spare = state.free()};
   const QueueJob& job = state.job(first);
   const auto& ends = state.by_limit();
-  for (auto end = ends.begin(); end != ends.end();) {
-    shadow.at = std::max(end->first, state.now());
+  const ReservedNodes& reserved = state.reserved();
+  RunTime change = reserved.any() ? reserved.next_change(state.now()) : kNever;
+  for (auto end = ends.begin(); end != ends.end() || change != kNever;) {
+    shadow.at = std::min(change, end == ends.end() ? kNever : std::max(end->first, state.now()));
     for (; end != ends.end() && std::max(end->first, state.now()) == shadow.at; ++end) {
       shadow.spare.give(state.state(end->second).held);
     }
+    if (change == shadow.at) change = reserved.next_change(change);
     if (shadow.spare.total() < job.gpus) continue;
-    const auto where = state.placer().place(shadow.spare, job.gpus, state.nodes_of(job.partition));
+    NodeSet scratch;
+    const auto where = state.placer().place(shadow.spare, job.gpus,
+                                            state.nodes_for(first, shadow.at, job.limit, scratch));
     if (!where) continue;
     shadow.spare.take(*where);
     return shadow;
@@ -189,7 +222,9 @@ class Backfill {
   std::optional<Holding> place_beside(std::uint32_t j) {
     if (!both_) both_ = free_at_both(state_->free(), shadow_.spare);
     const QueueJob& job = state_->job(j);
-    return state_->placer().place(*both_, job.gpus, state_->nodes_of(job.partition));
+    NodeSet scratch;
+    return state_->placer().place(*both_, job.gpus,
+                                  state_->nodes_for(j, state_->now(), job.limit, scratch));
   }
 
   QueueState* state_;
@@ -206,6 +241,10 @@ void start_first(QueueState& state, WaitingWalk& walk) {
       continue;
     }
     const std::uint32_t j = walk.front().job;
+    if (state.held_back(j)) {
+      walk.pop();
+      continue;
+    }
     std::optional<Holding> where = place_for(state, j);
     if (!where) return;
     walk.pop();
@@ -227,12 +266,14 @@ void start_easy(QueueState& state) {
   while (!walk.empty() && state.free().total() > 0) {
     const std::uint32_t j = walk.front().job;
     const std::uint32_t job_class = walk.front_class();
-    if (state.over_quota(classes[job_class]) || !backfill.fits(j)) {
+    if (state.over_quota(classes[job_class])) {
       walk.pop_class();
-      continue;
+    } else if (!backfill.fits(j)) {
+      pass_over(state, walk);
+    } else {
+      walk.pop();
+      if (!state.held_back(j)) backfill.start(j);
     }
-    walk.pop();
-    backfill.start(j);
   }
 }
 
@@ -248,11 +289,18 @@ void ReplanPass::run(QueueState& state) {
   for (const std::uint32_t j : active_) {
     if (runs(j)) left.give(state.state(j).held);
   }
+  const auto& classes = state.waiting().classes();
   std::vector<std::pair<std::uint32_t, Holding>> placed;
   for (const std::uint32_t j : active_) {
     const QueueJob& job = state.job(j);
+    if (state.state(j).phase == JobPhase::kept) continue;
+    const bool waits = !runs(j);
+    if (waits && (state.held_back(j) || state.over_quota(classes[state.waiting().class_of(j)]))) {
+      continue;
+    }
+    NodeSet scratch;
     std::optional<Holding> where =
-        state.placer().place(left, job.gpus, state.nodes_of(job.partition));
+        state.placer().place(left, job.gpus, state.nodes_for(j, state.now(), job.limit, scratch));
     if (where) {
       left.take(*where);
       placed.emplace_back(j, *std::move(where));

@@ -28,12 +28,41 @@ std::vector<NodeSet> partition_nodes(const QueueSpec& spec) {
   return out;
 }
 
+/// How many steps of preemption are below a quality of service, then the places of partitions'
+/// tiers; empty where all jobs are alike in both, and no reservations are known.
+std::vector<double> precedences_of(const QueueSpec& spec) {
+  const bool by_qos = spec.preemption.mode == PreemptionMode::qos;
+  const auto is_plain = [](const QueuePartition& of) { return of.tier == 1; };
+  if (!by_qos && spec.reservations.empty() && std::ranges::all_of(spec.partitions, is_plain)) {
+    return {};
+  }
+  std::vector<double> out(spec.qos.size());
+  for (std::size_t round = 0; by_qos && round < std::min<std::size_t>(spec.qos.size(), 8);
+       ++round) {
+    for (std::size_t q = 0; q < spec.qos.size(); ++q) {
+      for (const std::uint16_t below : spec.qos[q].preempts) {
+        if (below != q) out[q] = std::min(7.0, std::max(out[q], out[below] + 1));
+      }
+    }
+  }
+  std::vector<int> tiers;
+  for (const QueuePartition& of : spec.partitions) tiers.push_back(of.tier);
+  std::ranges::sort(tiers);
+  const auto rest = std::ranges::unique(tiers);
+  tiers.erase(rest.begin(), rest.end());
+  for (const QueuePartition& of : spec.partitions) {
+    out.push_back(static_cast<double>(std::ranges::lower_bound(tiers, of.tier) - tiers.begin()));
+  }
+  return out;
+}
+
 }  // namespace
 
 QueueState::QueueState(const QueueSpec& spec, bool keep_spans)
     : spec_(&spec),
       keep_spans_(keep_spans),
-      free_(spec.cluster.nodes, spec.cluster.node.gpus),
+      free_(spec.cluster.nodes, spec.cluster.node.gpus,
+            spec.placement.across == AcrossNodes::packed ? spec.placement.leaf_nodes : 0),
       placer_(spec.placement, spec.cluster.nodes, spec.cluster.node.gpus),
       partitions_(partition_nodes(spec)),
       states_(spec.jobs.size()),
@@ -43,11 +72,20 @@ QueueState::QueueState(const QueueSpec& spec, bool keep_spans)
       account_gpus_(spec.accounts.size()),
       user_quota_(quotas_of(spec.user_quotas, spec.users.size())),
       account_quota_(quotas_of(spec.account_quotas, spec.accounts.size())),
-      account_time_(spec.accounts.size()) {
+      account_time_(spec.accounts.size()),
+      tree_(spec),
+      priorities_(spec, tree_),
+      usage_(spec, tree_),
+      gates_(spec),
+      reserved_(spec),
+      next_reservation_(reserved_.any() ? 0 : kNever),
+      precedences_(precedences_of(spec)) {
   ends_.fit(spec.jobs.size());
   levels_.fit(spec.jobs.size());
   exempt_.fit(spec.jobs.size());
   for (std::size_t j = 0; j < states_.size(); ++j) states_[j].left = spec.jobs[j].runs;
+  if (spec.preemption.by_slurm()) graces_.fit(spec.jobs.size());
+  if (spec.order == QueueOrder::multifactor) priority_.resize(spec.jobs.size());
 }
 
 const NodeSet* QueueState::nodes_of(std::uint16_t partition) const {
@@ -56,7 +94,7 @@ const NodeSet* QueueState::nodes_of(std::uint16_t partition) const {
 
 bool QueueState::over_quota(const JobClass& of) const {
   return user_gpus_[of.user] + of.gpus > user_quota_[of.user] ||
-         account_gpus_[of.account] + of.gpus > account_quota_[of.account];
+         account_gpus_[of.account] + of.gpus > account_quota_[of.account] || over_limit(of);
 }
 
 RunTime QueueState::attained(std::uint32_t j) const {
@@ -71,11 +109,20 @@ std::size_t QueueState::level_of(std::uint32_t j) const {
 }
 
 JobRank QueueState::rank_of(std::uint32_t j) const {
+  JobRank rank = place_of(j);
+  if (spec_->admission == QueueAdmission::slurm) {
+    constexpr RunTime kSecond = 1'000'000'000;
+    rank.since = static_cast<std::uint32_t>(states_[j].pending_since / kSecond);
+  }
+  return rank;
+}
+
+JobRank QueueState::place_of(std::uint32_t j) const {
   const JobState& s = states_[j];
   const RunTime left = s.phase == JobPhase::running ? s.ends - now_ : s.left;
   switch (spec_->order) {
     case QueueOrder::fifo:
-      return {0, j};
+      return {-precedence(j), j};
     case QueueOrder::sjf:
       return {static_cast<double>(job(j).runs), j};
     case QueueOrder::srtf:
@@ -85,7 +132,9 @@ JobRank QueueState::rank_of(std::uint32_t j) const {
     case QueueOrder::las:
       return {static_cast<double>(level_of(j)), j};
     case QueueOrder::priority:
-      return {-static_cast<double>(job(j).priority), j};
+      return {-static_cast<double>(job(j).priority) - precedence(j), j};
+    case QueueOrder::multifactor:
+      return {-priority_[j] - precedence(j), j};
   }
   assert(false && "an unknown order");
   return {0, j};
@@ -127,17 +176,45 @@ void QueueState::end_exemptions() {
 void QueueState::advance(RunTime to) {
   assert(to >= now_);
   const RunTime passed = to - now_;
-  const std::int64_t free = free_.total();
+  std::int64_t free = free_.total();
+  if (reserved_now_.count() > 0) {
+    std::int64_t set_aside = 0;
+    for (int node = reserved_now_.first(); node >= 0; node = reserved_now_.first(node + 1)) {
+      set_aside += free_.on(node);
+    }
+    count(QueueBucket::reserved, set_aside, passed);
+    free -= set_aside;
+  }
   count(waiting_.size() > 0 ? QueueBucket::blocked : QueueBucket::idle, free, passed);
   count(QueueBucket::broken, broken_, passed);
   held_time_ += GpuTime(held_, passed);
   now_ = to;
 }
 
-void QueueState::submit(std::uint32_t j) {
+void QueueState::wait(std::uint32_t j) {
   states_[j].phase = JobPhase::pending;
-  states_[j].pending_since = now_;
   waiting_.add(rank_of(j));
+}
+
+void QueueState::submit(std::uint32_t j) {
+  states_[j].pending_since = now_;
+  if (usage_.used() && !usage_.accepts(j)) {
+    states_[j].phase = JobPhase::done;
+    states_[j].cancelled = true;
+    states_[j].ended = now_;
+    if (gates_.used()) gates_.ended(j, false, now_);
+    ++done_;
+    return;
+  }
+  if (usage_.used()) usage_.submitted(j);
+  if (priorities_.used()) priorities_.set_eligible(j, now_);
+  if (gates_.used()) {
+    states_[j].phase = JobPhase::kept;
+    gates_.submitted(j, now_, usage_.used() && usage_.never(j));
+    return;
+  }
+  if (!priority_.empty()) priority_[j] = priorities_.priority_of(j, now_);
+  wait(j);
 }
 
 void QueueState::hold(std::uint32_t j, Holding where) {
@@ -165,6 +242,8 @@ void QueueState::start(std::uint32_t j, Holding where) {
   s.ends = s.ready + s.left;
   ends_.set(j, s.ends);
   by_limit_.emplace(limit_end(j), j);
+  if (usage_.used()) usage_.started(j, limit_end(j));
+  if (gates_.used()) gates_.started(j, now_);
   if (spec_->preemption.mode != PreemptionMode::evict) return;
   exempt_.set(j, now_ + spec_->preemption.exempt);
   if (spec_->order == QueueOrder::las) foresee_level(j);
@@ -180,6 +259,9 @@ void QueueState::let_go(std::uint32_t j) {
     levels_.remove(j);
   }
   ends_.remove(j);
+  if (spec_->preemption.by_slurm()) graces_.remove(j);
+  if (usage_.used()) usage_.stopped(j);
+  if (priorities_.used()) priorities_.count(j, s.began, now_);
   free_.give(s.held);
   keep_span(j);
   s.held.clear();
@@ -267,7 +349,15 @@ void QueueState::finish(std::uint32_t j) {
   assert(s.left == 0);
   let_go(j);
   s.ended = now_;
-  s.phase = JobPhase::done;
+  const JobTerms* const terms = spec_->terms_of(j);
+  close(j, !job(j).cut && (terms == nullptr || !terms->fails));
+}
+
+void QueueState::close(std::uint32_t j, bool well) {
+  states_[j].phase = JobPhase::done;
+  ++done_;
+  if (usage_.used()) usage_.ended(j);
+  if (gates_.used()) gates_.ended(j, well, now_);
 }
 
 /// What was worked since the last checkpoint is lost.
@@ -287,9 +377,10 @@ void QueueState::wait_again(std::uint32_t j) {
   settle(j);
   lose_unsaved(j);
   let_go(j);
-  s.phase = JobPhase::pending;
   s.pending_since = now_;
-  waiting_.add(rank_of(j));
+  if (!gates_.used() || spec_->admission != QueueAdmission::slurm) return wait(j);
+  s.phase = JobPhase::kept;
+  gates_.requeued(j, now_ + spec_->slurm.requeue_delay);
 }
 
 void QueueState::evict(std::uint32_t j) {
@@ -313,6 +404,7 @@ void QueueState::fail(int node, bool stays_broken) {
 }
 
 void QueueState::mend(int node) {
+  if (free_.is_open(node)) return;  // broken twice, and whole again since the first repair
   free_.open(node);
   broken_ -= free_.gpus_per_node();
 }
@@ -324,7 +416,8 @@ void QueueState::close_books() {
     keep_span(j);
   }
   for (JobState& s : states_) {
-    if (s.phase == JobPhase::pending) s.waited += now_ - s.pending_since;
+    const bool waits = s.phase == JobPhase::pending || s.phase == JobPhase::kept;
+    if (waits) s.waited += now_ - s.pending_since;
   }
 }
 

@@ -1,6 +1,7 @@
 /// The state of a cluster with a queue: who waits, who runs where, and the books of all GPU time.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <set>
@@ -8,8 +9,13 @@
 #include <utility>
 #include <vector>
 
+#include "sim/cluster/association_tree.hpp"
 #include "sim/cluster/free_gpus.hpp"
 #include "sim/cluster/gpu_time.hpp"
+#include "sim/cluster/job_gates.hpp"
+#include "sim/cluster/job_priorities.hpp"
+#include "sim/cluster/reserved_nodes.hpp"
+#include "sim/cluster/usage_limits.hpp"
 #include "sim/cluster/waiting_jobs.hpp"
 #include "sim/core/indexed_heap.hpp"
 #include "sim/scenario/queue_spec.hpp"
@@ -23,12 +29,13 @@ enum class QueueBucket : std::uint8_t {
   lost,      ///< work that an eviction or a failure threw away
   slowed,    ///< held by a training beyond what its work takes at its reference pace
   blocked,   ///< free while jobs wait: none fits, or the order, a quota or a reservation holds them
+  reserved,  ///< free, set aside by an advance reservation
   idle,      ///< free while nobody waits
   broken,    ///< in repair
 };
-constexpr std::size_t kQueueBuckets = 7;
+constexpr std::size_t kQueueBuckets = 8;
 constexpr std::array<std::string_view, kQueueBuckets> kQueueBucketNames{
-    "useful", "starting", "lost", "slowed", "blocked", "idle", "broken"};
+    "useful", "starting", "lost", "slowed", "blocked", "reserved", "idle", "broken"};
 
 /// GPUs that a job has held without a break.
 struct JobSpan {
@@ -37,7 +44,13 @@ struct JobSpan {
   Holding held{};
 };
 
-enum class JobPhase : std::uint8_t { future, pending, running, done };
+enum class JobPhase : std::uint8_t {
+  future,
+  kept,  ///< submitted, and not to be looked at yet: JobGates says why
+  pending,
+  running,
+  done,
+};
 
 /// What has become of a job so far.
 struct JobState {
@@ -58,6 +71,8 @@ struct JobState {
   std::int32_t evictions = 0;
   std::int32_t failures = 0;
   JobPhase phase = JobPhase::future;
+  bool stopped = false;    ///< before its work was done: its reservation was over
+  bool cancelled = false;  ///< at `ended`
   Holding held{};
 };
 
@@ -81,8 +96,37 @@ class QueueState {
   }
   /// Nodes of the partition; null: all.
   [[nodiscard]] const NodeSet* nodes_of(std::uint16_t partition) const;
-  /// Whether a quota keeps jobs of the class from starting now.
+  /// Nodes that a job may have from `at` on for as long as it `lasts`; null: all. `scratch` holds
+  /// them where reservations leave it some.
+  [[nodiscard]] const NodeSet* nodes_for(std::uint32_t j, RunTime at, RunTime lasts,
+                                         NodeSet& scratch) const {
+    if (!reserved_.any()) return nodes_of(job(j).partition);
+    return unreserved_for(j, at, lasts, scratch);
+  }
+  [[nodiscard]] const ReservedNodes& reserved() const { return reserved_; }
+  [[nodiscard]] std::uint16_t reservation_of(std::uint32_t j) const;
+  /// Whether a quota or a limit keeps jobs of the class from starting now.
   [[nodiscard]] bool over_quota(const JobClass& of) const;
+  [[nodiscard]] bool over_limit(const JobClass& of) const {
+    return usage_.used() && usage_.over(of);
+  }
+  /// Whether a limit of GPU time, or its reservation, keeps the job from starting now. Nobody else
+  /// has to wait for that.
+  [[nodiscard]] bool held_back(std::uint32_t j) const {
+    return !classes_are_alike() && (over_time(j) || waits_for_reservation(j));
+  }
+  [[nodiscard]] bool over_time(std::uint32_t j) const {
+    return usage_.limits_time() && usage_.over_time(j, priorities_, now_);
+  }
+  /// Whether jobs of a class that cannot start are followed by none of the class that can: their
+  /// time limits do not matter.
+  [[nodiscard]] bool classes_are_alike() const { return !reserved_.any() && !usage_.limits_time(); }
+  /// Whether decaying usage may let a job start.
+  [[nodiscard]] bool limits_time() const { return usage_.limits_time(); }
+  [[nodiscard]] const JobGates& gates() const { return gates_; }
+  [[nodiscard]] const JobPriorities& priorities() const { return priorities_; }
+  /// Jobs that have ended or were cancelled.
+  [[nodiscard]] std::size_t done() const { return done_; }
   /// Its place in the order now, whether it waits or runs.
   [[nodiscard]] JobRank rank_of(std::uint32_t j) const;
   /// Running jobs of a class that may be evicted, in their order, which lasts: of one width,
@@ -96,6 +140,16 @@ class QueueState {
   /// evict: whoever has run for long enough may be evicted from now on.
   void end_exemptions();
 
+  /// The next time at which anything here happens by itself beside an end and a level: a begin
+  /// time, a grace that is over, a reservation that begins or ends.
+  [[nodiscard]] RunTime next_rule() const;
+  /// Ends the graces and the reservations whose time has come.
+  void apply_rules();
+  /// Reckons usage and priorities where it is time to.
+  void reckon_priorities();
+  /// Jobs wait from now on that nothing keeps any more; cancelled ones go.
+  void open_gates();
+
   void advance(RunTime to);
   void submit(std::uint32_t j);
   void start(std::uint32_t j, Holding where);
@@ -103,6 +157,9 @@ class QueueState {
   void finish(std::uint32_t j);
   /// Takes a running job's GPUs; it waits again, with what it has saved.
   void evict(std::uint32_t j);
+  /// By Slurm's rules: it goes when its grace is over, to be requeued or cancelled. Whether it is
+  /// gone already.
+  bool preempt(std::uint32_t j);
   /// The node breaks: jobs on it wait again, and nobody is placed on it until mend().
   void fail(int node, bool stays_broken);
   void mend(int node);
@@ -129,6 +186,9 @@ class QueueState {
   [[nodiscard]] std::vector<JobSpan> take_spans() { return std::move(spans_); }
 
  private:
+  [[nodiscard]] bool waits_for_reservation(std::uint32_t j) const;
+  [[nodiscard]] const NodeSet* unreserved_for(std::uint32_t j, RunTime at, RunTime lasts,
+                                              NodeSet& scratch) const;
   /// Since a job was counted last.
   struct Progress {
     RunTime worked = 0, starting = 0, slowed = 0;
@@ -137,10 +197,12 @@ class QueueState {
   void settle(std::uint32_t j, RunTime overhead = 0);
   void foresee_end(std::uint32_t j);
   [[nodiscard]] RunTime limit_end(std::uint32_t j) const {
-    return states_[j].ends + (job(j).limit - job(j).runs);
+    const RunTime end = states_[j].ends + (job(j).limit - job(j).runs);
+    return reserved_.any() ? std::min(end, reserved_.stops_at(reservation_of(j))) : end;
   }
   [[nodiscard]] RunTime attained(std::uint32_t j) const;
   [[nodiscard]] std::size_t level_of(std::uint32_t j) const;
+  [[nodiscard]] JobRank place_of(std::uint32_t j) const;
   [[nodiscard]] JobRank lasting_rank(std::uint32_t j) const;
   void foresee_level(std::uint32_t j);
   void count(QueueBucket bucket, std::int64_t gpus, RunTime time) {
@@ -151,6 +213,18 @@ class QueueState {
   void hold(std::uint32_t j, Holding where);
   void let_go(std::uint32_t j);
   void wait_again(std::uint32_t j);
+  void wait(std::uint32_t j);
+  void stop_preempted(std::uint32_t j);
+  /// Its end, before its work is done.
+  void stop(std::uint32_t j);
+  void close(std::uint32_t j, bool well);
+  void cancel(std::uint32_t j);
+  void end_reservations();
+  /// Where jobs of higher tiers, with reservations or of preempting quality come first.
+  [[nodiscard]] double precedence_of(std::uint32_t j) const;
+  [[nodiscard]] double precedence(std::uint32_t j) const {
+    return precedences_.empty() ? 0 : precedence_of(j);
+  }
 
   const QueueSpec* spec_;
   bool keep_spans_;
@@ -166,6 +240,17 @@ class QueueState {
   std::vector<std::set<JobRank>> evictable_;
   std::vector<std::int64_t> user_gpus_, account_gpus_, user_quota_, account_quota_;
   std::vector<GpuTime> account_time_;
+  AssociationTree tree_;
+  JobPriorities priorities_;
+  UsageBook usage_;
+  JobGates gates_;
+  ReservedNodes reserved_;
+  NodeSet reserved_now_;
+  RunTime next_reservation_;
+  IndexedHeap<RunTime> graces_;
+  std::vector<double> priority_;     ///< multifactor: of jobs, as it was reckoned last
+  std::vector<double> precedences_;  ///< of qualities of service, then of partitions; empty: none
+  std::size_t done_ = 0;
   std::array<GpuTime, kQueueBuckets> books_{};
   GpuTime held_time_{};
   std::int64_t held_ = 0, broken_ = 0;

@@ -188,7 +188,8 @@ QueueSpread spread_of(std::vector<double> values) {
 
 double held_seconds(const QueueJob& job, const JobOutcome& outcome, RunTime end) {
   if (job.submit >= end) return 0;
-  const RunTime until = outcome.end < 0 ? end : outcome.end;
+  const RunTime left = outcome.cancelled >= 0 ? outcome.cancelled : end;
+  const RunTime until = outcome.end < 0 ? left : outcome.end;
   return seconds(until - job.submit - outcome.waited);
 }
 
@@ -201,7 +202,8 @@ QueueSummary summary_of(const QueueSpec& spec, const QueueResult& result) {
     all.add(spec.jobs[j], of, result.end);
     last_end = std::max(last_end, of.end);
     out.never_started += of.start < 0 ? 1 : 0;
-    out.cut += of.end >= 0 && spec.jobs[j].cut ? 1 : 0;
+    out.cut += of.end >= 0 && (spec.jobs[j].cut || of.stopped) ? 1 : 0;
+    out.cancelled += of.cancelled >= 0 ? 1 : 0;
   }
   all.group.name = "all";
   out.all = all.close();
@@ -216,6 +218,8 @@ QueueSummary summary_of(const QueueSpec& spec, const QueueResult& result) {
       by_label(spec, result, &QueueJob::user, [&](int u) { return said(spec.users[at(u)]); });
   out.by_partition = by_label(spec, result, &QueueJob::partition,
                               [&](int p) { return said(spec.partitions[at(p)].name); });
+  out.by_qos =
+      by_label(spec, result, &QueueJob::qos, [&](int q) { return said(spec.qos[at(q)].name); });
   out.trainings = trainings_of(spec, result);
   out.recorded = recorded_of(spec, result);
   return out;

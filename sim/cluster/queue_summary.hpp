@@ -51,10 +51,10 @@ struct TrainingSummary {
 
 struct QueueSummary {
   QueueGroup all;
-  std::vector<QueueGroup> by_gpus, by_account, by_user,
-      by_partition;  ///< the last three: of several
+  std::vector<QueueGroup> by_gpus, by_account, by_user, by_partition,
+      by_qos;  ///< the last four: of several
   std::vector<TrainingSummary> trainings;
-  std::size_t never_started = 0, cut = 0;
+  std::size_t never_started = 0, cut = 0, cancelled = 0;
   double makespan_s = 0;   ///< from the first submission to the last end
   double utilisation = 0;  ///< share of GPU time that jobs held
   std::optional<RecordedQueue> recorded;

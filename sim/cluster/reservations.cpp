@@ -47,7 +47,7 @@ void FreeProfile::take(const Holding& held, RunTime begin, RunTime end, int sign
 
 std::optional<FreeProfile::Slot> FreeProfile::earliest(const Placer& placer, int gpus_per_node,
                                                        int gpus, RunTime lasts,
-                                                       const NodeSet* within) const {
+                                                       const NodesAt& nodes_at) const {
   for (auto step = steps_.begin(); step != steps_.end(); ++step) {
     const auto total = std::accumulate(step->second.begin(), step->second.end(), std::int64_t{0});
     if (total < gpus) continue;
@@ -57,7 +57,8 @@ std::optional<FreeProfile::Slot> FreeProfile::earliest(const Placer& placer, int
       std::ranges::transform(throughout, later->second, throughout.begin(),
                              [](std::int32_t a, std::int32_t b) { return std::min(a, b); });
     }
-    const auto where = placer.place(as_free_gpus(throughout, gpus_per_node), gpus, within);
+    const auto where =
+        placer.place(as_free_gpus(throughout, gpus_per_node), gpus, nodes_at(step->first));
     if (where) return Slot{step->first, *where};
   }
   return std::nullopt;
@@ -86,6 +87,10 @@ void ConservativePass::run(QueueState& state) {
         slot.second.where, [&](const HeldGpus& held) { return !state.free().is_open(held.node); });
   });
   FreeProfile profile = profile_of(state);
+  for (std::uint16_t r = 1; r <= state.reserved().count(); ++r) {
+    profile.cut(state.reserved().of(r).start);
+    profile.cut(state.reserved().of(r).end);
+  }
   const auto& classes = state.waiting().classes();
   WaitingWalk walk(state.waiting(), [&](std::uint32_t c) { return !state.over_quota(classes[c]); });
   while (!walk.empty()) {
@@ -95,13 +100,16 @@ void ConservativePass::run(QueueState& state) {
     }
     const std::uint32_t j = walk.front().job;
     walk.pop();
+    if (state.held_back(j) && state.over_time(j)) continue;
     const QueueJob& job = state.job(j);
     if (const auto old = slots_.find(j); old != slots_.end()) {
       profile.take(old->second.where, old->second.at, old->second.at + job.limit, -1);
       slots_.erase(old);
     }
-    const auto slot = profile.earliest(state.placer(), state.free().gpus_per_node(), job.gpus,
-                                       job.limit, state.nodes_of(job.partition));
+    NodeSet scratch;
+    const auto slot =
+        profile.earliest(state.placer(), state.free().gpus_per_node(), job.gpus, job.limit,
+                         [&](RunTime at) { return state.nodes_for(j, at, job.limit, scratch); });
     if (!slot) continue;  // broken nodes: nobody knows when they are back
     profile.take(slot->where, slot->at, slot->at + job.limit);
     if (slot->at == state.now()) {

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "sim/cluster/queue_state.hpp"
@@ -21,13 +23,14 @@ class FreeProfile {
     RunTime at = 0;
     Holding where{};
   };
+  /// `nodes_at`: those that it may have if it starts then; null: all.
+  using NodesAt = std::function<const NodeSet*(RunTime)>;
   [[nodiscard]] std::optional<Slot> earliest(const Placer& placer, int gpus_per_node, int gpus,
-                                             RunTime lasts, const NodeSet* within) const;
-
- private:
-  /// Begins a step at that time.
+                                             RunTime lasts, const NodesAt& nodes_at) const;
+  /// Begins a step at that time: one at which a job may start.
   void cut(RunTime at);
 
+ private:
   std::map<RunTime, std::vector<std::int32_t>> steps_;  ///< by begin; the last lasts for ever
 };
 

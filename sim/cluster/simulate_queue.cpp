@@ -17,27 +17,43 @@ namespace {
 constexpr RunTime kNothing = std::numeric_limits<RunTime>::max();
 constexpr std::size_t kInstantsBetweenCalls = 1024;
 
+/// For how long cycles alone may go on. Usage has decayed to nothing after 60 half-lives; whatever
+/// else can start without a change starts in the next passes.
+RunTime patience_of(const QueueSpec& spec) {
+  constexpr int kHalfLives = 60, kPasses = 4;
+  const auto limits_time = [](const auto& of) { return of.limits.grp_gpu_s >= 0; };
+  const bool decays =
+      spec.priorities.half_life > 0 && (std::ranges::any_of(spec.qos, limits_time) ||
+                                        std::ranges::any_of(spec.associations, limits_time));
+  const RunTime passes = kPasses * std::max({spec.slurm.sched_interval, spec.slurm.bf_interval,
+                                             spec.priorities.calc_period});
+  return decays ? std::max(passes, kHalfLives * spec.priorities.half_life) : passes;
+}
+
 /// Everything that goes on beside each other, from instant to instant.
 class QueueRun {
  public:
   QueueRun(const QueueSpec& spec, const QueueOptions& options)
       : spec_(&spec),
         state_(spec, options.keep_spans || !spec.recorded.empty()),
-        failures_(spec.failures, spec.cluster.nodes, spec.seed),
+        failures_(spec.failures, spec.cluster.nodes, spec.seed, spec.breaks),
         slurm_(spec.slurm),
-        speeds_(spec) {
+        speeds_(spec),
+        last_change_(spec.slurm.opens),
+        patience_(patience_of(spec)) {
     result_.jobs.resize(spec.jobs.size());
     if (options.watch) watch_.emplace(*options.watch);
   }
 
   void run(const QueueOptions& options) {
     const std::size_t all = spec_->jobs.size();
-    for (std::size_t instant = 0; ended_ < all; ++instant) {
+    for (std::size_t instant = 0; state_.done() < all; ++instant) {
       const RunTime at = next();
       if (at == kNothing) break;
       if (spec_->until > 0 && at >= spec_->until) break;
       step(at);
-      if (instant % kInstantsBetweenCalls == 0 && options.go_on && !options.go_on(ended_, all)) {
+      if (instant % kInstantsBetweenCalls == 0 && options.go_on &&
+          !options.go_on(state_.done(), all)) {
         result_.stopped = true;
         break;
       }
@@ -55,11 +71,13 @@ class QueueRun {
       const JobState& s = state_.state(static_cast<std::uint32_t>(j));
       JobOutcome& out = result_.jobs[j];
       out.start = s.first_start;
-      out.end = s.ended;
+      out.end = s.cancelled ? -1 : s.ended;
       out.waited = s.waited;
       out.evictions = s.evictions;
       out.failures = s.failures;
       out.slowed = s.slowed;
+      out.cancelled = s.cancelled ? s.ended : -1;
+      out.stopped = s.stopped;
       result_.evictions += s.evictions;
     }
     result_.spans = state_.take_spans();
@@ -80,14 +98,23 @@ class QueueRun {
  private:
   [[nodiscard]] bool is_slurm() const { return spec_->admission == QueueAdmission::slurm; }
 
-  [[nodiscard]] RunTime next() const {
+  /// The next time at which something happens beside cycles and reckonings, which by themselves
+  /// change nothing for long.
+  [[nodiscard]] RunTime next_change() const {
     RunTime at = kNothing;
     const bool more = submitted_ < spec_->jobs.size();
     if (more) at = spec_->jobs[submitted_].submit;
     if (!state_.ends().empty()) at = std::min(at, state_.ends().top().key);
-    at = std::min({at, state_.next_level(), failures_.next_at()});
-    if (is_slurm() && state_.waiting().size() > 0) at = std::min(at, slurm_.next());
-    return std::max(at, state_.now());
+    return std::min({at, state_.next_level(), failures_.next_at(), state_.next_rule()});
+  }
+
+  RunTime next() {
+    const RunTime change = change_ = next_change();
+    RunTime cycle = state_.priorities().next_at();
+    if (is_slurm() && state_.waiting().size() > 0) cycle = std::min(cycle, slurm_.next());
+    // Jobs that wait for what never comes do not keep the clock running.
+    const bool for_ever = change == kNothing && cycle > last_change_ + patience_;
+    return std::max(for_ever ? change : std::min(change, cycle), state_.now());
   }
 
   void pass_time(RunTime to) {
@@ -99,20 +126,24 @@ class QueueRun {
   }
 
   void step(RunTime at) {
+    const bool changes = change_ <= at;
+    if (changes) last_change_ = at;
     pass_time(at);
     state_.fall_levels();
     state_.end_exemptions();
     while (!state_.ends().empty() && state_.ends().top().key <= at) {
       state_.finish(state_.ends().top().index);
-      ++ended_;
     }
+    state_.apply_rules();
+    state_.reckon_priorities();
     while (submitted_ < spec_->jobs.size() && spec_->jobs[submitted_].submit <= at) {
       const auto j = static_cast<std::uint32_t>(submitted_++);
       state_.submit(j);
       if (spec_->preemption.mode == PreemptionMode::replan) replan_.submitted(j);
     }
     while (failures_.next_at() <= at) break_or_mend(failures_.take());
-    start_jobs();
+    state_.open_gates();
+    start_jobs(changes);
     speeds_.update(state_);
     if (watch_) watch_->note(state_);
   }
@@ -123,7 +154,7 @@ class QueueRun {
     state_.fail(event.node, event.stays_broken);
   }
 
-  void start_jobs() {
+  void start_jobs(bool something_changed) {
     if (spec_->preemption.mode == PreemptionMode::replan) return replan_.run(state_);
     switch (spec_->admission) {
       case QueueAdmission::strict:
@@ -134,7 +165,9 @@ class QueueRun {
       case QueueAdmission::conservative:
         return conservative_.run(state_);
       case QueueAdmission::slurm:
-        if (slurm_.next() > state_.now()) slurm_.something_changed(state_.now());
+        if (something_changed && slurm_.next() > state_.now()) {
+          slurm_.something_changed(state_.now());
+        }
         while (slurm_.next() <= state_.now()) slurm_.run(state_);
     }
   }
@@ -147,7 +180,10 @@ class QueueRun {
   ReplanPass replan_;
   JobSpeeds speeds_;
   std::optional<WaitWatch> watch_;
-  std::size_t submitted_ = 0, ended_ = 0;
+  std::size_t submitted_ = 0;
+  RunTime change_ = 0;  ///< the next one, as next() found it
+  RunTime last_change_;
+  RunTime patience_;
   TimeBins held_, broken_, waiting_jobs_, waiting_gpus_;
   QueueResult result_;
 };

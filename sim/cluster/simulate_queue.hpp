@@ -21,6 +21,8 @@ struct JobOutcome {
   RunTime slowed = 0;  ///< held, beyond what its work takes at its reference pace
   std::int32_t evictions = 0;
   std::int32_t failures = 0;
+  RunTime cancelled = -1;  ///< refused, preempted for good, or its dependency cannot be met
+  bool stopped = false;    ///< before its work was done, for its reservation was over
 };
 
 /// Means over equal bins of time.

@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "sim/cluster/preemption.hpp"
+
 namespace lockstep {
 namespace {
 
@@ -60,10 +62,30 @@ void SlurmScheduler::run(QueueState& state) {
   }
 }
 
+NodeSet SlurmScheduler::open_nodes(const QueueState& state, std::uint32_t j, RunTime at) {
+  NodeSet scratch;
+  const NodeSet* const open = state.nodes_for(j, at, limit_of(state.job(j)), scratch);
+  if (open == nullptr) return all_nodes(state.free().nodes());
+  return *open;
+}
+
+bool SlurmScheduler::start_now(QueueState& state, std::uint32_t j, const NodeSet& usable) {
+  const int gpus = state.job(j).gpus;
+  auto where = state.placer().place(state.free(), gpus, &usable);
+  if (!where && state.spec().preemption.by_slurm() && preempt_for(state, j, &usable)) {
+    where = state.placer().place(state.free(), gpus, &usable);
+  }
+  if (!where) return false;
+  state.start(j, *std::move(where));
+  return true;
+}
+
 void SlurmScheduler::run_main(QueueState& state, int depth) {
   last_main_ = state.now();
   const auto& classes = state.waiting().classes();
   NodeSet left = all_nodes(state.free().nodes());
+  std::vector<bool> closed(state.reserved().count() + std::size_t{1});  // reservations
+  bool everybody = false;                                               // but for reservations
   WaitingWalk walk(state.waiting(), [&](std::uint32_t c) { return !state.over_quota(classes[c]); });
   for (int tried = 0; !walk.empty() && tried < depth && left.count() > 0; ++tried) {
     const std::uint32_t j = walk.front().job;
@@ -72,15 +94,27 @@ void SlurmScheduler::run_main(QueueState& state, int depth) {
       continue;
     }
     walk.pop();
-    const QueueJob& job = state.job(j);
-    const NodeSet* const partition = state.nodes_of(job.partition);
+    if (state.held_back(j)) continue;
+    const std::uint16_t reservation = state.reservation_of(j);
+    if (closed[reservation] || (everybody && reservation == 0)) continue;
+    const NodeSet* const partition = state.nodes_of(state.job(j).partition);
     NodeSet usable = left;
-    if (partition != nullptr) usable &= *partition;
-    auto where = state.placer().place(state.free(), job.gpus, &usable);
-    if (where) {
-      state.start(j, *std::move(where));
+    bool kept_off = false;  // by reservations of others
+    if (state.reserved().any()) {
+      const NodeSet open = open_nodes(state, j, state.now());
+      kept_off = open.count() < (partition == nullptr ? state.free().nodes() : partition->count());
+      usable &= open;
+    } else if (partition != nullptr) {
+      usable &= *partition;
+    }
+    if (start_now(state, j, usable)) continue;
+    if (reservation != 0) {
+      closed[reservation] = true;
+    } else if (kept_off) {
+      continue;  // nobody waits behind it
     } else if (partition == nullptr) {
-      return;
+      if (!state.reserved().any()) return;
+      everybody = true;
     } else {
       left -= *partition;  // nobody overtakes within a partition, nor on its nodes
     }
@@ -90,6 +124,7 @@ void SlurmScheduler::run_main(QueueState& state, int depth) {
 void SlurmScheduler::run_backfill(QueueState& state) {
   const RunTime now = state.now();
   records_.assign(1, {now, now + cycles_.bf_window, all_nodes(state.free().nodes())});
+  planned_tasks_.assign(state.spec().arrays.size(), 0);
   const auto& classes = state.waiting().classes();
   WaitingWalk walk(state.waiting(), [&](std::uint32_t c) { return !state.over_quota(classes[c]); });
   for (int tried = 0; !walk.empty() && tried < cycles_.bf_max_job_test; ++tried) {
@@ -99,7 +134,12 @@ void SlurmScheduler::run_backfill(QueueState& state) {
       continue;
     }
     walk.pop();
-    plan(state, j);
+    const JobTerms* const terms = state.spec().terms_of(j);
+    if (terms != nullptr && terms->array >= 0) {
+      int& planned = planned_tasks_[static_cast<std::size_t>(terms->array)];
+      if (planned++ >= cycles_.bf_max_job_array_resv) continue;
+    }
+    if (!state.over_time(j)) plan(state, j);
   }
 }
 
@@ -128,6 +168,14 @@ std::optional<SlurmScheduler::Plan> SlurmScheduler::will_run(const QueueState& s
     return Plan{state.now(), *std::move(where)};
   }
   FreeGpus free = state.free();
+  std::vector<std::uint32_t> gone;
+  if (state.spec().preemption.by_slurm()) {
+    gone = preemption_candidates(state, j);
+    for (const std::uint32_t of : gone) free.give(state.state(of).held);
+    auto where = state.placer().place(free, gpus, &usable);
+    if (where) return Plan{state.now(), *std::move(where)};
+    std::ranges::sort(gone);
+  }
   const auto is_usable = [&](const HeldGpus& held) { return usable.has(held.node); };
   const auto& ends = state.by_limit();
   std::optional<RunTime> first;  // from which the windows are counted
@@ -137,6 +185,7 @@ std::optional<SlurmScheduler::Plan> SlurmScheduler::will_run(const QueueState& s
     // Whether the batch goes on is asked behind jobs with usable nodes alone.
     for (bool goes_on = true; goes_on && end != ends.end();) {
       const auto [at, running] = *end++;
+      if (!gone.empty() && std::ranges::binary_search(gone, running)) continue;
       const Holding& held = state.state(running).held;
       if (std::ranges::none_of(held, is_usable)) continue;
       if (!first) first = next_multiple(at, kFirstWindow);
@@ -190,14 +239,27 @@ void SlurmScheduler::reserve(const Holding& where, RunTime start, RunTime end) {
   }
 }
 
+RunTime SlurmScheduler::first_try(const QueueState& state, std::uint32_t j) {
+  const std::uint16_t reservation = state.reservation_of(j);
+  if (reservation == 0 || state.reserved().of(reservation).flex) return state.now();
+  return std::max(state.now(), state.reserved().of(reservation).start);
+}
+
 void SlurmScheduler::plan(QueueState& state, std::uint32_t j) {
   const RunTime now = state.now();
   const QueueJob& job = state.job(j);
-  const RunTime limit = limit_of(job);
-  const NodeSet* const bound = state.nodes_of(job.partition);
-  const NodeSet partition = bound == nullptr ? all_nodes(state.free().nodes()) : *bound;
-  for (RunTime start = now;;) {
-    const Usable usable = usable_between(start, start + limit, partition);
+  const bool no_reserve = state.spec().qos[job.qos].no_reserve;
+  const RunTime limit = no_reserve ? 60 * kSecond : limit_of(job);
+  RunTime start = first_try(state, j);
+  NodeSet open = open_nodes(state, j, start);
+  for (;;) {
+    if (state.reserved().any()) open = open_nodes(state, j, start);
+    Usable usable = usable_between(start, start + limit, open);
+    if (state.reserved().any()) {
+      const RunTime change = state.reserved().next_change(start);
+      const bool is_near = change < now + cycles_.bf_window;
+      if (is_near && (usable.later == 0 || change < usable.later)) usable.later = change;
+    }
     std::optional<Plan> found = will_run(state, j, usable.nodes);
     if (!found) {
       if (usable.later == 0) return;
@@ -206,15 +268,17 @@ void SlurmScheduler::plan(QueueState& state, std::uint32_t j) {
     }
     found->at = std::max(found->at, start);
     if (found->at <= now) {
-      ++backfilled_;
-      state.start(j, std::move(found->where));
-      return;
+      if (start_now(state, j, nodes_held(found->where, state.free().nodes()))) {
+        ++backfilled_;
+        return;
+      }
+      found->at = now + kSecond;  // graces run
     }
     if (usable.later > 0 && found->at > usable.later) {
       start = usable.later;
       continue;
     }
-    if (found->at > now + cycles_.bf_window) return;
+    if (no_reserve || found->at > now + cycles_.bf_window) return;
     const RunTime from = slot_of(found->at), to = slot_of(found->at + limit);
     // From `start` on nobody has them: what a slot that began before holds is no reason to try
     // again.

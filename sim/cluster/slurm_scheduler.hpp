@@ -2,8 +2,8 @@
 ///
 /// Source: Slurm 22.05, src/slurmctld/job_scheduler.c (schedule), src/plugins/sched/backfill/
 /// backfill.c (_attempt_backfill) and src/plugins/select/cons_tres/job_test.c (_will_run_test).
-/// Not modelled: what a pass itself takes, yielding of locks, several partitions of unequal tiers,
-/// features, licences and advance reservations.
+/// Not modelled: what a pass itself takes, yielding of locks, features and licences, and the
+/// moments between a preemption and the start for which it was made.
 #pragma once
 
 #include <cstdint>
@@ -54,6 +54,12 @@ class SlurmScheduler {
     RunTime later = 0;
   };
   [[nodiscard]] Usable usable_between(RunTime start, RunTime end, const NodeSet& partition) const;
+  /// The nodes that a job's partition and the advance reservations leave it, no record considered.
+  [[nodiscard]] static NodeSet open_nodes(const QueueState& state, std::uint32_t j, RunTime at);
+  /// When to try a job that is not to start before its reservation begins.
+  [[nodiscard]] static RunTime first_try(const QueueState& state, std::uint32_t j);
+  /// Starts the job on the nodes, where others go for it if they must. Whether it did.
+  static bool start_now(QueueState& state, std::uint32_t j, const NodeSet& usable);
   [[nodiscard]] bool is_reserved(const NodeSet& nodes, RunTime start, RunTime end) const;
   [[nodiscard]] RunTime slot_of(RunTime time) const;
   void reserve(const Holding& where, RunTime start, RunTime end);
@@ -62,7 +68,8 @@ class SlurmScheduler {
   SlurmCycles cycles_;
   RunTime next_main_, next_event_, next_backfill_;
   RunTime last_main_;
-  std::vector<Record> records_;  ///< of the present pass, in order
+  std::vector<Record> records_;     ///< of the present pass, in order
+  std::vector<int> planned_tasks_;  ///< of the present pass, by array
   int backfilled_ = 0;
 };
 

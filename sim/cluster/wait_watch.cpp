@@ -33,14 +33,38 @@ WaitReason held_back(QueueAdmission admission) {
   return WaitReason::order;
 }
 
-WaitReason reason_of(const QueueState& state, std::uint32_t j, const Supply& supply) {
-  const QueueJob& job = state.job(j);
-  if (state.over_quota(state.waiting().classes()[state.waiting().class_of(j)])) {
-    return WaitReason::quota;
+/// It is not to be looked at yet.
+WaitReason kept_by(const QueueState& state, std::uint32_t j) {
+  switch (state.gates().reason_of(j, state.now())) {
+    case GateReason::held:
+      return WaitReason::held;
+    case GateReason::limit:
+      return WaitReason::limit;
+    case GateReason::dependency:
+      return WaitReason::dependency;
+    case GateReason::array:
+      return WaitReason::array_limit;
+    case GateReason::begin:
+    case GateReason::open:
+      break;
   }
-  const NodeSet* const within = state.nodes_of(job.partition);
+  return WaitReason::begin_time;
+}
+
+WaitReason reason_of(const QueueState& state, std::uint32_t j, const NodeSet* within,
+                     const Supply& supply) {
+  if (state.state(j).phase == JobPhase::kept) return kept_by(state, j);
+  const QueueJob& job = state.job(j);
+  const JobClass& of = state.waiting().classes()[state.waiting().class_of(j)];
+  if (state.over_limit(of) || state.over_time(j)) return WaitReason::limit;
+  if (state.over_quota(of)) return WaitReason::quota;
+  if (state.held_back(j)) return WaitReason::advance_reservation;
   if (state.placer().place(state.free(), job.gpus, within)) {
     return held_back(state.spec().admission);
+  }
+  if (state.reserved().any() &&
+      state.placer().place(state.free(), job.gpus, state.nodes_of(job.partition))) {
+    return WaitReason::advance_reservation;
   }
   if (supply.free >= job.gpus) return WaitReason::fragmentation;
   return supply.free + supply.broken >= job.gpus ? WaitReason::broken : WaitReason::busy;
@@ -65,16 +89,18 @@ void add_queue_before(const QueueState& state, std::uint32_t j, WaitSpan& span) 
 void WaitWatch::note(const QueueState& state) {
   const RunTime now = state.now();
   if (open_) spans_.back().end = now;
-  const bool waits = state.state(job_).phase == JobPhase::pending;
-  if (!waits) {
+  const JobPhase phase = state.state(job_).phase;
+  if (phase != JobPhase::pending && phase != JobPhase::kept) {
     open_ = false;
     return;
   }
-  const Supply supply = supply_for(state, state.nodes_of(state.job(job_).partition));
-  const WaitReason reason = reason_of(state, job_, supply);
+  NodeSet scratch;
+  const NodeSet* const within = state.nodes_for(job_, now, state.job(job_).limit, scratch);
+  const Supply supply = supply_for(state, within);
+  const WaitReason reason = reason_of(state, job_, within, supply);
   if (open_ && spans_.back().reason == reason) return;
   WaitSpan span{.begin = now, .end = now, .reason = reason, .free_gpus = supply.free};
-  add_queue_before(state, job_, span);
+  if (phase == JobPhase::pending) add_queue_before(state, job_, span);
   if (open_ && spans_.back().begin == now) spans_.pop_back();  // it lasted no time
   open_ = true;
   const bool goes_on =

@@ -13,7 +13,13 @@ namespace lockstep {
 
 /// The first of these that holds.
 enum class WaitReason : std::uint8_t {
-  quota,          ///< its user's or its account's would be exceeded
+  held,                 ///< its user or an administrator holds it
+  dependency,           ///< another job has not started, ended, or ended as it has to
+  begin_time,           ///< it is not to start before; or it was requeued a moment ago
+  array_limit,          ///< as many tasks of its array run as may
+  limit,                ///< of a quality of service or an association
+  advance_reservation,  ///< its own is not open, or others keep the nodes that it would fit on
+  quota,                ///< its user's or its account's would be exceeded
   order,          ///< it fits; a job before it in the order does not, and all wait behind that one
   reservation,    ///< it fits; it would be in the way of a job that has been promised its GPUs
   scheduler,      ///< it fits; the scheduler has not looked since, or not as far
@@ -21,8 +27,10 @@ enum class WaitReason : std::uint8_t {
   broken,         ///< it lacks no more GPUs than are in repair
   busy,           ///< others hold the GPUs
 };
-constexpr std::array<std::string_view, 7> kWaitReasonNames{
-    "quota", "order", "reservation", "scheduler", "fragmentation", "broken", "busy"};
+constexpr std::array<std::string_view, 13> kWaitReasonNames{
+    "held",  "dependency", "begin_time",  "array_limit", "limit",         "advance_reservation",
+    "quota", "order",      "reservation", "scheduler",   "fragmentation", "broken",
+    "busy"};
 
 /// A stretch of waiting for one reason.
 struct WaitSpan {

@@ -16,10 +16,16 @@ bool has_quota(const std::vector<QueueQuota>& quotas, std::uint16_t of) {
 WaitingJobs::WaitingJobs(const QueueSpec& spec) {
   std::map<JobClass, std::uint32_t> known;
   class_of_.reserve(spec.jobs.size());
+  const auto has_limits = [](const auto& of) { return of.limits.any(); };
+  const bool limits = std::ranges::any_of(spec.qos, has_limits) ||
+                      std::ranges::any_of(spec.associations, has_limits);
   for (const QueueJob& job : spec.jobs) {
-    const JobClass of{job.gpus, job.partition,
-                      has_quota(spec.user_quotas, job.user) ? job.user : std::uint16_t{0},
-                      has_quota(spec.account_quotas, job.account) ? job.account : std::uint16_t{0}};
+    JobClass of{.gpus = job.gpus, .partition = job.partition, .user = 0, .account = 0};
+    if (limits || has_quota(spec.user_quotas, job.user)) of.user = job.user;
+    if (limits || has_quota(spec.account_quotas, job.account)) of.account = job.account;
+    if (limits) of.qos = job.qos;
+    const JobTerms* const terms = spec.terms_of(class_of_.size());
+    if (terms != nullptr) of.reservation = terms->reservation;
     const auto [at, is_new] = known.try_emplace(of, static_cast<std::uint32_t>(classes_.size()));
     if (is_new) classes_.push_back(of);
     class_of_.push_back(at->second);
@@ -32,6 +38,16 @@ void WaitingJobs::add(JobRank rank) {
   waiting_[of].insert(rank);
   ++size_;
   gpus_ += classes_[of].gpus;
+}
+
+void WaitingJobs::sort_anew(const std::function<JobRank(std::uint32_t)>& rank_of) {
+  for (std::set<JobRank>& of_class : waiting_) {
+    if (of_class.empty()) continue;
+    std::vector<JobRank> ranks;
+    ranks.reserve(of_class.size());
+    for (const JobRank& rank : of_class) ranks.push_back(rank_of(rank.job));
+    of_class = std::set<JobRank>(ranks.begin(), ranks.end());
+  }
 }
 
 void WaitingJobs::remove(JobRank rank) {

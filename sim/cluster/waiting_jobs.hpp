@@ -16,8 +16,14 @@ namespace lockstep {
 struct JobRank {
   double key;
   std::uint32_t job;
+  std::uint32_t since = 0;  ///< second of its submission, where a requeued job is a new one
 
-  friend auto operator<=>(const JobRank&, const JobRank&) = default;
+  friend bool operator<(const JobRank& a, const JobRank& b) {
+    if (a.key != b.key) return a.key < b.key;
+    return a.since != b.since ? a.since < b.since : a.job < b.job;
+  }
+  friend bool operator>(const JobRank& a, const JobRank& b) { return b < a; }
+  friend bool operator==(const JobRank&, const JobRank&) = default;
 };
 
 /// Jobs of one width, partition and quota start or wait together: of each such class only the first
@@ -25,6 +31,8 @@ struct JobRank {
 struct JobClass {
   std::int32_t gpus;
   std::uint16_t partition, user, account;  ///< the latter two 0 where no quota is on them
+  std::uint16_t qos = 0;                   ///< 0 where there are no limits
+  std::uint16_t reservation = 0;           ///< QueueSpec::reservations, from 1
 
   friend auto operator<=>(const JobClass&, const JobClass&) = default;
 };
@@ -43,6 +51,8 @@ class WaitingJobs {
 
   void add(JobRank rank);
   void remove(JobRank rank);
+  /// Gives every waiting job the rank that it has now.
+  void sort_anew(const std::function<JobRank(std::uint32_t)>& rank_of);
 
  private:
   std::vector<JobClass> classes_;

@@ -25,6 +25,9 @@ class IndexedHeap {
   void fit(std::size_t count) { position_.resize(count, kAbsent); }
 
   [[nodiscard]] bool empty() const { return heap_.empty(); }
+  [[nodiscard]] bool contains(std::uint32_t index) const {
+    return index < position_.size() && position_[index] != kAbsent;
+  }
   /// Requires !empty().
   [[nodiscard]] const Entry& top() const {
     assert(!empty());

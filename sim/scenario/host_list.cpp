@@ -64,6 +64,64 @@ std::optional<std::vector<int>> host_numbers(std::string_view text, std::size_t 
   return out;
 }
 
+namespace {
+
+/// "08" and "10" -> 08, 09, 10: with as many digits as the first. False for another text.
+bool add_names(std::string_view range, std::size_t most, std::vector<std::string>& out) {
+  const auto of = range_of(range);
+  if (!of || static_cast<std::size_t>(of->second - of->first) >= most) return false;
+  const std::size_t digits = range.substr(0, range.find('-')).size();
+  for (int number = of->first; number <= of->second; ++number) {
+    out.push_back(fmt::format("{:0{}}", number, digits));
+  }
+  return true;
+}
+
+/// "a[1-2]b[3-4]" -> a1b3, a1b4, a2b3, a2b4.
+bool expand_host(std::string_view host, std::size_t most, std::vector<std::string>& out) {
+  std::vector<std::string> fronts{""};
+  while (!host.empty()) {
+    const std::size_t bracket = std::min(host.find('['), host.size());
+    for (std::string& front : fronts) front += host.substr(0, bracket);
+    host.remove_prefix(bracket);
+    if (host.empty()) break;
+    const std::size_t close = host.find(']');
+    if (close == std::string_view::npos) return false;
+    std::string_view ranges = host.substr(1, close - 1);
+    host.remove_prefix(close + 1);
+    std::vector<std::string> numbers, longer;
+    while (!ranges.empty()) {
+      const std::size_t comma = std::min(ranges.find(','), ranges.size());
+      if (!add_names(ranges.substr(0, comma), most, numbers)) return false;
+      ranges.remove_prefix(std::min(comma + 1, ranges.size()));
+    }
+    if (numbers.empty() || fronts.size() * numbers.size() > most) return false;
+    for (const std::string& front : fronts) {
+      for (const std::string& number : numbers) longer.push_back(front + number);
+    }
+    fronts = std::move(longer);
+  }
+  if (out.size() + fronts.size() > most) return false;
+  out.insert(out.end(), fronts.begin(), fronts.end());
+  return true;
+}
+
+}  // namespace
+
+std::optional<std::vector<std::string>> host_names(std::string_view text, std::size_t most) {
+  std::vector<std::string> out;
+  std::size_t from = 0;
+  int depth = 0;
+  for (std::size_t at = 0; at <= text.size(); ++at) {
+    const char c = at < text.size() ? text[at] : ',';
+    depth += c == '[' ? 1 : c == ']' ? -1 : 0;
+    if (c != ',' || (depth != 0 && at < text.size())) continue;
+    if (at == from || !expand_host(text.substr(from, at - from), most, out)) return std::nullopt;
+    from = at + 1;
+  }
+  return out;
+}
+
 std::string host_list(std::string_view prefix, std::vector<int> numbers) {
   if (numbers.empty()) return {};
   std::ranges::sort(numbers);

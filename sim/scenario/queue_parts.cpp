@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/scenario/queue_rules.hpp"
 #include "sim/scenario/queue_trace.hpp"
 
 namespace lockstep {
@@ -45,8 +46,19 @@ void declare_preemption_members(const DeclaredMembers& member, QueueSpec& spec) 
   member.required(
       "mode", out.mode, kPreemptionNames,
       "none: who runs goes on; evict: a job takes the GPUs of those that come after it; "
-      "replan: at every submission and end all are placed anew");
-  declare_run_time(member, "exempt", out.exempt, kQueueSpan, "evict: nobody goes who has run less");
+      "replan: at every submission and end all are placed anew; qos and partition: by Slurm's "
+      "rules, by the lists of qualities of service or by the tiers of partitions");
+  declare_run_time(member, "exempt", out.exempt, kQueueSpan,
+                   "evict, qos, partition: nobody goes who has run less");
+  member.optional("cancels", out.cancels,
+                  "qos, partition: who is preempted is cancelled; default: false, requeued");
+  member.optional("youngest_first", out.youngest_first,
+                  "qos, partition: whoever started last goes first; default: false, the smallest "
+                  "of the lowest priority");
+  member.optional("strict_order", out.strict_order,
+                  "qos, partition: candidates are not sorted by the nodes found; default: false");
+  member.optional("reorder_count", out.reorder_count, 0, 1000,
+                  "qos, partition: how often they are sorted anew; default: 1");
   declare_run_time(member, "restart", out.restart, kQueueSpan,
                    "GPUs are held so long before work goes on, after an eviction or a failure");
   declare_run_time(member, "checkpoint", out.checkpoint, kQueueSpan,
@@ -69,14 +81,22 @@ void declare_preemption_members(const DeclaredMembers& member, QueueSpec& spec) 
 
 /// A partition as it stands in a file.
 struct WrittenPartition {
-  std::string name;
-  int first = -1, count = 0;
+  QueuePartition of;
+  std::string qos;
+  WrittenNodes nodes;
 };
 
 void declare_partition(const DeclaredMembers& member, WrittenPartition& out) {
-  member.required("name", out.name, "As jobs name it");
-  member.required("nodes", out.count, 1, kMaxNodes, "How many it has");
-  member.optional("first", out.first, 0, kMaxNodes, "The first of them; default: behind the last");
+  constexpr int kMostTier = 65'533, kMostJobFactor = 65'533;
+  member.required("name", out.of.name, "As jobs name it");
+  declare_nodes(member, out.nodes);
+  member.optional("tier", out.of.tier, 0, kMostTier,
+                  "Jobs of a higher one come first, and may preempt: PriorityTier; default: 1");
+  member.optional("priority", out.of.priority, 0, kMostJobFactor,
+                  "For the factor \"partition\": PriorityJobFactor; default: 1");
+  member.optional("qos", out.qos, "The quality of service whose limits come first for its jobs");
+  declare_run_time(member, "grace", out.of.grace, kQueueSpan,
+                   "Its jobs go so long after they were preempted: GraceTime; default: 0 s");
 }
 
 void read_partitions(const JsonCursor& list, QueueSpec& out) {
@@ -85,21 +105,13 @@ void read_partitions(const JsonCursor& list, QueueSpec& out) {
     WrittenPartition written;
     declare_partition({at, Extent::whole}, written);
     at.finish();
-    const int first = written.first >= 0 ? written.first : next;
-    if (first + written.count > out.cluster.nodes) {
-      at.at("nodes").fail(
-          fmt::format("nodes of the cluster, which has {}; this partition begins at "
-                      "node {}",
-                      out.cluster.nodes, first));
-    }
     for (const QueuePartition& other : out.partitions) {
-      if (other.name == written.name) at.at("name").fail("a name that no other partition has");
+      if (other.name == written.of.name) at.at("name").fail("a name that no other partition has");
     }
-    QueuePartition partition{.name = written.name, .nodes = {}};
-    partition.nodes.resize(static_cast<std::size_t>(written.count));
-    std::iota(partition.nodes.begin(), partition.nodes.end(), first);
-    out.partitions.push_back(std::move(partition));
-    next = first + written.count;
+    if (const auto qos = at.find("qos")) written.of.qos = qos_number(*qos, written.qos, out);
+    written.of.nodes = nodes_of(at, written.nodes, next, out.cluster);
+    next = written.of.nodes.back() + 1;
+    out.partitions.push_back(std::move(written.of));
   }
 }
 
@@ -179,6 +191,10 @@ void declare_slurm(const DeclaredMembers& member, SlurmCycles& out) {
                    "How far ahead backfill plans; default: 1 d");
   member.optional("bf_max_job_test", out.bf_max_job_test, 1, 1'000'000,
                   "Jobs that a pass of backfill tries; default: 500");
+  member.optional("bf_max_job_array_resv", out.bf_max_job_array_resv, 1, 1'000'000,
+                  "Tasks of an array that a pass of backfill plans; default: 20");
+  declare_run_time(member, "requeue_delay", out.requeue_delay, kQueueSpan,
+                   "Until a requeued job is looked at again; default: 121 s");
   declare_run_time(
       member, "epoch", out.epoch, kQueueSpan,
       "What the clock shows, since a full minute, when the queue begins: reservations are "

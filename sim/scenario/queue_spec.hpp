@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sim/scenario/failure_mode.hpp"
+#include "sim/scenario/queue_terms.hpp"
 #include "sim/scenario/read_cluster.hpp"
 #include "sim/scenario/scenario.hpp"
 
@@ -18,15 +19,16 @@ namespace lockstep {
 
 /// Which of the waiting jobs comes first. Equals: the one that was submitted first.
 enum class QueueOrder : std::uint8_t {
-  fifo,      ///< first in, first out
-  sjf,       ///< shortest job first
-  srtf,      ///< shortest remaining time first
-  srsf,      ///< shortest remaining service first: time x GPUs
-  las,       ///< least attained service, in levels (Tiresias: Gu et al. 2019, NSDI, section 3.2)
-  priority,  ///< the highest priority of the trace
+  fifo,         ///< first in, first out
+  sjf,          ///< shortest job first
+  srtf,         ///< shortest remaining time first
+  srsf,         ///< shortest remaining service first: time x GPUs
+  las,          ///< least attained service, in levels (Tiresias: Gu et al. 2019, NSDI, section 3.2)
+  priority,     ///< the highest priority of the trace
+  multifactor,  ///< the highest priority by Slurm's factors: age, fair share, size and others
 };
-constexpr std::array<std::string_view, 6> kQueueOrderNames{"fifo", "sjf", "srtf",
-                                                           "srsf", "las", "priority"};
+constexpr std::array<std::string_view, 7> kQueueOrderNames{"fifo", "sjf",      "srtf",       "srsf",
+                                                           "las",  "priority", "multifactor"};
 
 /// What happens behind a job that cannot start.
 enum class QueueAdmission : std::uint8_t {
@@ -40,20 +42,23 @@ constexpr std::array<std::string_view, 5> kAdmissionNames{"strict", "best_effort
                                                           "conservative", "slurm"};
 
 enum class PreemptionMode : std::uint8_t {
-  none,    ///< who runs goes on to the end
-  evict,   ///< a job takes the GPUs of those that come after it in the order
-  replan,  ///< at every submission and end all jobs are placed anew, in the order
+  none,       ///< who runs goes on to the end
+  evict,      ///< a job takes the GPUs of those that come after it in the order
+  replan,     ///< at every submission and end all jobs are placed anew, in the order
+  qos,        ///< by the lists of qualities of service, as Slurm's preempt/qos
+  partition,  ///< by the tiers of partitions, as Slurm's preempt/partition_prio
 };
-constexpr std::array<std::string_view, 3> kPreemptionNames{"none", "evict", "replan"};
+constexpr std::array<std::string_view, 5> kPreemptionNames{"none", "evict", "replan", "qos",
+                                                           "partition"};
 
 /// On which node a job of less than one goes.
 enum class WithinNode : std::uint8_t { first_fit, best_fit, worst_fit };
 constexpr std::array<std::string_view, 3> kWithinNodeNames{"first_fit", "best_fit", "worst_fit"};
 /// On which whole nodes a larger job goes.
 enum class AcrossNodes : std::uint8_t {
-  first_fit,      ///< the idle ones of lowest number
+  first_fit,  ///< the idle ones of lowest number
   packed,     ///< as Slurm's topology/tree: the leaf with the fewest idle nodes that suffice
-  spread,         ///< a node of each leaf in turn, the leaf with most idle nodes first
+  spread,     ///< a node of each leaf in turn, the leaf with most idle nodes first
 };
 constexpr std::array<std::string_view, 3> kAcrossNodesNames{"first_fit", "packed", "spread"};
 
@@ -86,6 +91,7 @@ struct QueueJob {
   std::uint16_t partition = 0;  ///< QueueSpec::partitions
   std::int32_t training = -1;   ///< QueueSpec::trainings; none: its duration is given
   bool cut = false;             ///< its limit ends it
+  std::uint16_t qos = 0;        ///< QueueSpec::qos
 };
 
 /// What a real scheduler made of a job.
@@ -97,7 +103,11 @@ struct RecordedStart {
 /// Nodes that some jobs are bound to.
 struct QueuePartition {
   std::string name;
-  std::vector<int> nodes;  ///< empty: all
+  std::vector<int> nodes{};  ///< empty: all
+  int tier = 1;              ///< jobs of a higher one come first
+  int priority = 1;          ///< for the factor "partition"
+  std::uint16_t qos = 0;     ///< whose limits come before those of a job's own; 0: none
+  RunTime grace = 0;         ///< preemption by partition: from being told to being stopped
 };
 
 /// The most GPUs that the running jobs of a user or an account hold together.
@@ -129,6 +139,15 @@ struct QueuePreemption {
   RunTime checkpoint = 0;  ///< work is kept in multiples of this; 0: all of it
   RunTime overhead = 0;    ///< replan: of what ReplanOverhead does not name
   std::vector<ReplanOverhead> overheads;
+  bool cancels = false;         ///< qos, partition: whoever is preempted is cancelled
+  bool youngest_first = false;  ///< qos, partition: else the smallest of the lowest priority
+  bool strict_order = false;    ///< qos, partition: candidates are not sorted by overlap
+  int reorder_count = 1;        ///< qos, partition: how often candidates are sorted anew
+
+  /// Whether jobs are preempted by Slurm's rules.
+  [[nodiscard]] bool by_slurm() const {
+    return mode == PreemptionMode::qos || mode == PreemptionMode::partition;
+  }
 };
 
 struct QueuePlacement {
@@ -144,11 +163,13 @@ struct SlurmCycles {
   RunTime batch_sched_delay = 3'000'000'000;  ///< from an event to the main scheduler's pass
   int default_queue_depth = 100;              ///< that a pass for an event tries
   RunTime bf_interval = 30'000'000'000;       ///< from pass to pass of backfill
-  std::optional<RunTime> bf_first{};       ///< when backfill passes first; else after bf_interval
-  RunTime bf_resolution = 60'000'000'000;  ///< of reservations
-  RunTime bf_window = 86'400'000'000'000;  ///< how far ahead is planned
-  int bf_max_job_test = 500;               ///< jobs that a pass tries
-  RunTime epoch = 0;                       ///< the clock's time of day when the trace begins
+  std::optional<RunTime> bf_first{};        ///< when backfill passes first; else after bf_interval
+  RunTime bf_resolution = 60'000'000'000;   ///< of reservations
+  RunTime bf_window = 86'400'000'000'000;   ///< how far ahead is planned
+  int bf_max_job_test = 500;                ///< jobs that a pass tries
+  int bf_max_job_array_resv = 20;           ///< tasks of an array that a pass plans
+  RunTime requeue_delay = 121'000'000'000;  ///< until a requeued job is looked at again
+  RunTime epoch = 0;                        ///< the clock's time of day when the trace begins
 };
 
 /// How often nodes break, and what of them a job loses.
@@ -158,6 +179,12 @@ struct NodeFailures {
   double replaced = 1;  ///< how likely the node has to be repaired; else it is back at once
   RunTime repair = 0;   ///< mean; exponential
   std::vector<std::string> assumptions;
+};
+
+/// A node that breaks at a known time, and is back after the repair.
+struct PlannedBreak {
+  int node = 0;
+  RunTime at = 0, repair = 0;
 };
 
 struct QueueSpec {
@@ -171,6 +198,7 @@ struct QueueSpec {
   SlurmCycles slurm;
   std::vector<RunTime> levels;  ///< las: GPU time at which a job falls a level, rising
   NodeFailures failures;
+  std::vector<PlannedBreak> breaks;
   RunTime until = 0;  ///< 0: when the last job has ended
   std::uint64_t seed = 1;
 
@@ -183,9 +211,33 @@ struct QueueSpec {
   std::vector<QueueTraining> trainings;
   std::vector<std::string> assumptions;
 
+  std::vector<JobTerms> terms;  ///< of jobs; empty: none has any
+  std::vector<JobArray> arrays;
+  std::unordered_map<std::string, std::int32_t> array_numbers;  ///< by name
+  std::vector<AdvanceReservation> reservations;
+  std::vector<QualityOfService> qos{QualityOfService{}};  ///< the first: that of jobs without one
+  std::vector<Association> associations;                  ///< parents first; empty: none declared
+  PriorityRules priorities;
+  double node_cpus = 0;               ///< 0: one for each GPU
+  double cpus_per_gpu = 0;            ///< 0: node_cpus over GPUs of a node
+  bool cancel_unsatisfiable = false;  ///< jobs whose dependency cannot be met; else they wait
+
   [[nodiscard]] std::string job_name(std::size_t job) const {
     const bool named = job < names.size() && !names[job].empty();
     return named ? names[job] : std::to_string(job);
+  }
+  [[nodiscard]] const JobTerms* terms_of(std::size_t job) const {
+    return job < terms.size() ? &terms[job] : nullptr;
+  }
+  [[nodiscard]] double cpus_of_node() const {
+    return node_cpus > 0 ? node_cpus : cluster.node.gpus;
+  }
+  [[nodiscard]] double cpus_of_gpu() const {
+    return cpus_per_gpu > 0 ? cpus_per_gpu : cpus_of_node() / cluster.node.gpus;
+  }
+  /// Nodes that a job takes part of.
+  [[nodiscard]] int nodes_of(const QueueJob& job) const {
+    return (job.gpus + cluster.node.gpus - 1) / cluster.node.gpus;
   }
   /// What a job loses each time that all are placed anew.
   [[nodiscard]] RunTime overhead_of(const QueueJob& job) const;

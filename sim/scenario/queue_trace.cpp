@@ -11,6 +11,7 @@
 #include "models/base/csv_reader.hpp"
 #include "models/base/input_file.hpp"
 #include "sim/scenario/host_list.hpp"
+#include "sim/scenario/listed_jobs.hpp"
 
 namespace lockstep {
 namespace {
@@ -122,7 +123,18 @@ class TraceColumns {
     model = named(trace.model, "model", {"model"});
     priority = named(trace.priority, "priority", {"priority"});
     partition = named(trace.partition, "partition", {"partition", "vc"});
-    nodes = trace.nodes.empty() ? -1 : named(trace.nodes, "nodes", {});
+    qos = named(trace.qos, "qos", {"qos"});
+    const auto given = [&](const std::string& column, std::string_view key) {
+      return column.empty() ? -1 : named(column, key, {});
+    };
+    nodes = given(trace.nodes, "nodes");
+    if (trace.begin) begin = time(trace.begin, "begin", {});
+    dependency = given(trace.dependency, "dependency");
+    array = given(trace.array, "array");
+    array_limit = given(trace.array_limit, "array_limit");
+    reservation = given(trace.reservation, "reservation");
+    state = given(trace.state, "state");
+    series = given(trace.series, "series");
   }
 
   struct Time {
@@ -130,10 +142,14 @@ class TraceColumns {
     int column = -1, times = -1, minus = -1;
     double unit = 1;
   };
-  Time submit, runs, limit, start;
+  Time submit, runs, limit, start, begin;
   int gpus = -1, name = -1, user = -1, account = -1, model = -1, priority = -1, partition = -1;
-  int nodes = -1;
+  int nodes = -1, qos = -1, dependency = -1, array = -1, array_limit = -1, reservation = -1;
+  int state = -1, series = -1;
 
+  [[nodiscard]] bool have_terms() const {
+    return std::max({begin.column, dependency, array, reservation, state, series}) >= 0;
+  }
   [[nodiscard]] std::span<const std::string> heading() const { return heading_; }
 
  private:
@@ -213,7 +229,57 @@ struct ReadJob {
   QueueJob job;
   std::string name;
   RecordedStart recorded;
+  std::optional<JobTerms> terms{};
 };
+
+/// A quality of service that the scenario declares; where it declares none, all jobs are alike.
+std::uint16_t qos_in(const TraceRow& row, int column, const QueueSpec& out) {
+  if (column < 0 || out.qos.size() == 1 || row.text(column).empty()) return 0;
+  std::vector<std::string> names;
+  for (const QualityOfService& of : out.qos) names.push_back(of.name);
+  const auto at = std::ranges::find(names, row.text(column));
+  if (at == names.end()) {
+    row.fail(column,
+             "a quality of service of the scenario: " + listed(std::span(names).subspan(1)));
+  }
+  return static_cast<std::uint16_t>(at - names.begin());
+}
+
+std::uint16_t reservation_in(const TraceRow& row, int column, const QueueSpec& out) {
+  if (column < 0 || row.text(column).empty()) return 0;
+  std::vector<std::string> names;
+  for (const AdvanceReservation& of : out.reservations) names.push_back(of.name);
+  const auto at = std::ranges::find(names, row.text(column));
+  if (at == names.end()) row.fail(column, "a reservation of the scenario: " + listed(names));
+  return static_cast<std::uint16_t>(at - names.begin() + 1);
+}
+
+/// Whether a job's command came to its end without a failure, by Slurm's word or a trace's own, or
+/// nobody knows yet.
+bool went_well(std::string_view state) {
+  constexpr std::array<std::string_view, 12> kWell{
+      "",  "COMPLETED", "completed", "Completed",  "Succeeded", "Pass",
+      "0", "PENDING",   "RUNNING",   "COMPLETING", "SUSPENDED", "REQUEUED"};
+  return std::ranges::count(kWell, state) > 0;
+}
+
+JobTerms terms_in(const TraceRow& row, const TraceColumns& columns, QueueSpec& out) {
+  JobTerms terms;
+  if (columns.begin.column >= 0 && !row.text(columns.begin.column).empty()) {
+    terms.begin = time_in(row, columns.begin);
+  }
+  if (columns.dependency >= 0) terms.written = row.text(columns.dependency);
+  if (columns.series >= 0) terms.series = row.text(columns.series);
+  terms.reservation = reservation_in(row, columns.reservation, out);
+  if (columns.state >= 0) terms.fails = !went_well(row.text(columns.state));
+  if (columns.array < 0 || row.text(columns.array).empty()) return terms;
+  terms.array = array_number(row.text(columns.array), out);
+  if (columns.array_limit >= 0 && !row.text(columns.array_limit).empty()) {
+    out.arrays[static_cast<std::size_t>(terms.array)].most_running =
+        row.integer(columns.array_limit, 0, kMostJobGpus);
+  }
+  return terms;
+}
 
 ReadJob job_in(const TraceRow& row, const TraceColumns& columns, const std::string& file,
                QueueSpec& out) {
@@ -239,9 +305,12 @@ ReadJob job_in(const TraceRow& row, const TraceColumns& columns, const std::stri
                                std::numeric_limits<std::int32_t>::max());
   }
   job.partition = partition_in(row, columns.partition, out);
+  job.qos = qos_in(row, columns.qos, out);
+  if (columns.have_terms()) read.terms = terms_in(row, columns, out);
   if (columns.name >= 0) read.name = row.text(columns.name);
-  if (columns.start.column >= 0) read.recorded.start = time_in(row, columns.start);
-  if (columns.nodes >= 0) {
+  const auto says = [&](int column) { return column >= 0 && !row.text(column).empty(); };
+  if (says(columns.start.column)) read.recorded.start = time_in(row, columns.start);
+  if (says(columns.nodes)) {
     const auto nodes =
         host_numbers(row.text(columns.nodes), static_cast<std::size_t>(out.cluster.nodes));
     if (!nodes) row.fail(columns.nodes, "a host list such as n[1-4], of the cluster's nodes");
@@ -266,6 +335,7 @@ void add_job(ReadJob read, QueueSpec& out) {
     out.recorded.resize(out.jobs.size());
     out.recorded.push_back(std::move(read.recorded));
   }
+  if (read.terms) new_terms(out) = *std::move(read.terms);
   out.jobs.push_back(read.job);
 }
 
@@ -421,6 +491,16 @@ void declare_trace(const DeclaredMembers& member, JobTrace& out) {
         of.optional("model", out.model, "Default: model, if there is one");
         of.optional("priority", out.priority, "Higher first; default: priority, if there is one");
         of.optional("partition", out.partition, "Default: partition or vc, if there is one");
+        of.optional("qos", out.qos, "Default: qos, if there is one and the scenario has any");
+        time("begin", out.begin, "A time before which it does not start");
+        of.optional("dependency", out.dependency, "As in \"afterok:4711\", by names of jobs");
+        of.optional("array", out.array, "Rows with the same name here are tasks of one array");
+        of.optional("array_limit", out.array_limit,
+                    "Tasks of it that run at a time; 0: any number");
+        of.optional("reservation", out.reservation, "Which one it runs in");
+        of.optional("state", out.state,
+                    "How it ended: anything but COMPLETED is a failure to jobs that depend on it");
+        of.optional("series", out.series, "What its user calls it, for \"singleton\"");
       });
 }
 

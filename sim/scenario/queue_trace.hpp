@@ -34,9 +34,10 @@ enum class TraceFormat : std::uint8_t { csv, swf };
 struct JobTrace {
   std::string file;  ///< as the scenario names it
   std::optional<TraceFormat> format{};
-  std::optional<TimeColumn> submit{}, runs{}, limit{}, start{};
+  std::optional<TimeColumn> submit{}, runs{}, limit{}, start{}, begin{};
   /// Columns by name; empty: a column of the usual name, where there is one.
   std::string gpus{}, name{}, user{}, account{}, model{}, priority{}, partition{}, nodes{};
+  std::string qos{}, dependency{}, array{}, array_limit{}, reservation{}, state{}, series{};
   std::optional<int> rows{};  ///< only so many are read; none: all
 };
 

@@ -12,7 +12,9 @@
 
 #include "sim/scenario/declared_members.hpp"
 #include "sim/scenario/feature_rules.hpp"
+#include "sim/scenario/listed_jobs.hpp"
 #include "sim/scenario/queue_parts.hpp"
+#include "sim/scenario/queue_rules.hpp"
 #include "sim/scenario/queue_trace.hpp"
 #include "sim/scenario/run_spec.hpp"
 #include "sim/scenario/shared_scenario.hpp"
@@ -111,7 +113,7 @@ struct WrittenTraining {
   int nodes = 1, count = 1;
   double steps = 0;
   Seconds submit{}, every{}, limit{};
-  std::string user, account, partition;
+  std::string user, account, partition, qos;
   int priority = 0;
 };
 
@@ -139,6 +141,7 @@ void declare_queue_training(const DeclaredMembers& member, WrittenTraining& out)
   member.optional("priority", out.priority, -kMostPriority, kMostPriority,
                   "Higher first; default: 0");
   member.optional("partition", out.partition, "Nodes that it is bound to");
+  member.optional("qos", out.qos, "Its quality of service");
   if (member.object() != nullptr) return;  // the rest is read by draft_training()
   const auto later = [](const JsonCursor&) {};
   member.required("model", kOfJob, "", later);
@@ -198,6 +201,7 @@ void add_training(const JsonCursor& at, DraftedTraining of, const PresetStore& p
   if (const auto partition = at.find("partition")) {
     job.partition = partition_number(*partition, written.partition, out);
   }
+  if (const auto qos = at.find("qos")) job.qos = qos_number(*qos, written.qos, out);
   out.names.resize(out.jobs.size());
   for (int i = 0; i < written.count; ++i) {
     job.submit = to_run_time(written.submit) + i * to_run_time(written.every);
@@ -211,6 +215,7 @@ void add_training(const JsonCursor& at, DraftedTraining of, const PresetStore& p
 struct JobSource {
   std::optional<JobTrace> trace;
   std::optional<DrawnJobs> generate, stand_in;
+  std::optional<ListedJob> job;
   std::optional<JsonCursor> training;
 };
 
@@ -220,6 +225,7 @@ void declare_source(const DeclaredMembers& member, JobSource& out) {
   member.optional("stand_in", out.stand_in,
                   "Drawn in place of the trace where its file is not at hand; the answer says so",
                   declare_drawn_jobs);
+  member.optional("job", out.job, "One job, or an array of jobs", declare_listed_job);
   if (member.object() != nullptr) {
     out.training = member.object()->find("training");
     return;
@@ -256,15 +262,17 @@ void add_jobs(const JsonCursor& list, const PresetStore& presets, QueueSpec& out
     JobSource source;
     declare_source({at, Extent::whole}, source);
     at.finish();
-    const int kinds = static_cast<int>(source.trace.has_value()) +
-                      static_cast<int>(source.generate.has_value()) +
-                      static_cast<int>(source.training.has_value());
-    if (kinds != 1) at.fail("one of \"trace\", \"generate\" and \"training\"");
+    const int kinds =
+        static_cast<int>(source.trace.has_value()) + static_cast<int>(source.generate.has_value()) +
+        static_cast<int>(source.job.has_value()) + static_cast<int>(source.training.has_value());
+    if (kinds != 1) at.fail("one of \"trace\", \"generate\", \"job\" and \"training\"");
     if (source.stand_in && !source.trace) at.at("stand_in").fail("no such key without \"trace\"");
     if (source.trace) {
       add_traced(at, source, number, out);
     } else if (source.generate) {
       draw_jobs(*source.generate, number, out);
+    } else if (source.job) {
+      add_listed_job(at.at("job"), *source.job, out);
     } else {
       add_training(*source.training, read_queue_training(*source.training, presets, out), presets,
                    out);
@@ -295,6 +303,10 @@ void sort_jobs(QueueSpec& out) {
     out.recorded.resize(order.size());
     out.recorded = sorted(out.recorded);
   }
+  if (!out.terms.empty()) {
+    out.terms.resize(order.size());
+    out.terms = sorted(out.terms);
+  }
 }
 
 /// A job that fits on its nodes in no way would wait for ever.
@@ -307,13 +319,22 @@ void check_widths(const JsonCursor& list, const QueueSpec& out) {
                                    ? out.cluster.nodes
                                    : static_cast<std::int64_t>(partition.nodes.size());
     const std::int64_t needs = (job.gpus + node_gpus - 1) / node_gpus;
-    if (needs <= nodes) continue;
-    const std::string where =
-        partition.name.empty() ? "the cluster" : fmt::format("partition {}", partition.name);
+    const JobTerms* const terms = out.terms_of(j);
+    const std::uint16_t number = terms == nullptr ? std::uint16_t{0} : terms->reservation;
+    const AdvanceReservation* const reservation =
+        number == 0 ? nullptr : &out.reservations[number - std::size_t{1}];
+    const bool bound = reservation != nullptr && !reservation->flex;
+    const std::int64_t reserved =
+        bound ? static_cast<std::int64_t>(reservation->nodes.size()) : nodes;
+    if (needs <= std::min(nodes, reserved)) continue;
+    const std::string where = reserved < nodes         ? "its reservation"
+                              : partition.name.empty() ? "the cluster"
+                                                       : "partition " + partition.name;
     throw InputError({.file = list.file(),
                       .pointer = list.pointer(),
                       .found = fmt::format("job {} of {} GPUs", out.job_name(j), job.gpus),
-                      .allowed = fmt::format("at most {}, which {} has", nodes * node_gpus, where),
+                      .allowed = fmt::format("at most {}, which {} has",
+                                             std::min(nodes, reserved) * node_gpus, where),
                       .nearest = {}});
   }
 }
@@ -321,6 +342,7 @@ void check_widths(const JsonCursor& list, const QueueSpec& out) {
 void check_rules(const JsonCursor& queue, const QueueSpec& out) {
   const QueuePreemption& preemption = out.preemption;
   const bool evicts = preemption.mode == PreemptionMode::evict;
+  const bool by_slurm = preemption.by_slurm();
   const bool by_submission = out.order == QueueOrder::fifo || out.order == QueueOrder::sjf;
   if (evicts && by_submission) {
     queue.at("preemption")
@@ -329,14 +351,29 @@ void check_rules(const JsonCursor& queue, const QueueSpec& out) {
   }
   const bool plain =
       out.admission == QueueAdmission::strict || out.admission == QueueAdmission::best_effort;
-  if (preemption.mode != PreemptionMode::none && !plain) {
+  const bool slurm = out.admission == QueueAdmission::slurm;
+  if (preemption.mode != PreemptionMode::none && !plain && !(slurm && by_slurm)) {
     queue.at("preemption")
         .at("mode")
-        .fail("none with backfilling, which counts on those that run going on");
+        .fail(slurm ? "none, qos or partition, which Slurm has"
+                    : "none with backfilling, which counts on those that run going on");
   }
-  const bool only_evict = preemption.exempt > 0;
-  if (only_evict && !evicts) {
-    queue.at("preemption").at("exempt").fail("no such key unless \"mode\" is \"evict\"");
+  if (preemption.exempt > 0 && !evicts && !by_slurm) {
+    queue.at("preemption")
+        .at("exempt")
+        .fail("no such key unless \"mode\" is \"evict\", \"qos\" or \"partition\"");
+  }
+  for (const std::string_view key :
+       {"cancels", "youngest_first", "strict_order", "reorder_count"}) {
+    if (by_slurm || !queue.find("preemption") || !queue.at("preemption").find(key)) continue;
+    queue.at("preemption").at(key).fail("no such key unless \"mode\" is \"qos\" or \"partition\"");
+  }
+  if (out.order != QueueOrder::multifactor && queue.find("priority")) {
+    queue.at("priority").fail("no such key unless \"order\" is \"multifactor\"");
+  }
+  if (preemption.mode == PreemptionMode::qos &&
+      std::ranges::all_of(out.qos, [](const auto& of) { return of.preempts.empty(); })) {
+    queue.at("preemption").at("mode").fail("qos with one that \"preempts\" another");
   }
   if (out.order == QueueOrder::las && out.levels.empty()) {
     (void)queue.at("levels");  // required here
@@ -350,7 +387,8 @@ void declare_queue(const DeclaredMembers& member, const PresetStore& presets, Qu
   member.required("order", out.order, kQueueOrderNames,
                   "Who comes first: fifo, first in first out; sjf, shortest job; srtf, shortest "
                   "remaining time; srsf, the same times GPUs; las, least attained service, in "
-                  "\"levels\"; priority, the trace's");
+                  "\"levels\"; priority, the trace's; multifactor, Slurm's, by the weights in "
+                  "\"priority\"");
   member.required("admission", out.admission, kAdmissionNames,
                   "Behind a job that cannot start: strict, all wait; best_effort, whoever fits "
                   "starts; easy, whoever does not delay the first; conservative, whoever delays "
@@ -369,8 +407,26 @@ void declare_queue(const DeclaredMembers& member, const PresetStore& presets, Qu
   member.optional("placement", out.placement, "Where jobs go", declare_placement);
   member.optional("slurm", out.slurm, "Its cycles, by the names of SchedulerParameters",
                   declare_slurm);
+  member.optional("priority", out.priorities, "Weights of the factors of \"multifactor\"",
+                  declare_priority_rules);
+  declare_qos(member, out);
+  declare_accounts(member, out);
   declare_partitions(member, out);
   declare_quotas(member, out);
+  declare_reservations(member, out);
+  declare_breaks(member, out);
+  constexpr Interval kCpus{0, 1e6, true};
+  std::optional<double> node_cpus, cpus_per_gpu;
+  member.optional("node_cpus", node_cpus, kCpus,
+                  "CPUs of a node, for limits and priorities; default: one for each GPU");
+  member.optional("cpus_per_gpu", cpus_per_gpu, kCpus,
+                  "CPUs that jobs ask for with a GPU; default: the node's over its GPUs");
+  out.node_cpus = node_cpus.value_or(out.node_cpus);
+  out.cpus_per_gpu = cpus_per_gpu.value_or(out.cpus_per_gpu);
+  member.optional(
+      "cancel_unsatisfiable", out.cancel_unsatisfiable,
+      "Jobs whose dependency cannot be met are cancelled: kill_invalid_depend; default: "
+      "false, they wait for ever");
   declare_run_time(member, "repair", out.failures.repair, kQueueSpan,
                    "Mean time until a broken node is back, exponential; default: 1 d");
   member.optional("reliability", written_type(R"({"anyOf": [
@@ -420,6 +476,7 @@ QueueSpec queue_of(const JsonCursor& root, const PresetStore& presets) {
   check_rules(queue, out);
   if (out.placement.leaf_nodes == 0) out.placement.leaf_nodes = leaf_nodes_of(out.cluster);
   sort_jobs(out);
+  resolve_dependencies(out);
   check_widths(queue.at("jobs"), out);
   root.tell_unitless_sets(out.assumptions);
   return out;

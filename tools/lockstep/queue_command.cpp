@@ -22,6 +22,7 @@
 #include "tools/console/shared_options.hpp"
 #include "tools/console/table.hpp"
 #include "tools/lockstep/cli.hpp"
+#include "tools/lockstep/queue/import_queue.hpp"
 
 namespace lockstep {
 namespace {
@@ -44,26 +45,55 @@ constexpr std::array kQueueOptions{
                "How to print: a table for people (the default), or JSON.", "--format json"},
     OptionSpec{"allow-oom", 0, "", false, "Also with trainings that do not fit in memory.",
                "--allow-oom"},
+    OptionSpec{"slurm", 0, "FILE", false, "import: the site's slurm.conf.", "--slurm slurm.conf",
+               PathUse::reads},
+    OptionSpec{"topology", 0, "FILE", false, "import: its topology.conf.",
+               "--topology topology.conf", PathUse::reads},
+    OptionSpec{"accounting", 0, "FILE", false,
+               "import: jobs as `sacct -a -X -P --format=JobID,JobName,User,Account,Partition,QOS,"
+               "Submit,Eligible,Start,End,Timelimit,AllocTRES,NodeList,State` prints them.",
+               "--accounting sacct.txt", PathUse::reads},
+    OptionSpec{"squeue", 0, "FILE", false,
+               "import: jobs that wait or run, as `squeue --json` prints them.",
+               "--squeue squeue.json", PathUse::reads},
+    OptionSpec{"sacctmgr", 0, "FILE", false,
+               "import: accounts, shares and limits, as `sacctmgr dump CLUSTER` writes them.",
+               "--sacctmgr dump.cfg", PathUse::reads},
+    OptionSpec{"qos", 0, "FILE", false,
+               "import: qualities of service, as `sacctmgr -P show qos` prints them.",
+               "--qos qos.txt", PathUse::reads},
+    OptionSpec{"node", 0, "NAME", false,
+               "import: the preset of the site's nodes; `lockstep list nodes`. Default: dgx_h100.",
+               "--node dgx_a100_80gb"},
     kPresetsOption,
     kOutputOption};
 
-constexpr std::array<std::string_view, 2> kQueueExamples{
+constexpr std::array<std::string_view, 3> kQueueExamples{
     "lockstep queue explain scenarios/queue/slurm-recorded.json --job 10",
-    "lockstep queue explain scenarios/queue/research-cluster-easy.json --job 19000 --format json"};
+    "lockstep queue explain scenarios/queue/research-cluster-easy.json --job 19000 --format json",
+    "lockstep queue import --slurm slurm.conf --accounting sacct.txt -o site.json"};
 
 constexpr CommandSpec kQueueSpec{
     .name = "queue",
-    .usage = "queue explain FILE|NAME --job NAME [options]",
-    .summary = "Explain why a job of a queue waited: every second with its reason.",
+    .usage = "queue explain FILE|NAME --job NAME | queue import --slurm FILE -o FILE [options]",
+    .summary = "Explain why a job of a queue waited; import a site's Slurm as a scenario.",
     .about =
-        "Simulates a scenario with \"queue\" as lockstep run does, and follows one of its jobs. "
+        "explain: simulates a scenario with \"queue\" as lockstep run does, and follows one of its "
+        "jobs. "
         "Each\n"
-        "stretch of its waiting has the first of these reasons that holds: a quota would be "
-        "exceeded;\n"
+        "stretch of its waiting has the first of these reasons that holds: it is held; it depends "
+        "on a\n"
+        "job; its time has not come; its array is full; a limit of its quality of service or\n"
+        "association, or a quota, would be exceeded; an advance reservation is in the way;\n"
         "it fits, but the order, a reservation or the scheduler's cycle holds it back; enough "
         "GPUs\n"
         "are free, but not on the nodes that it needs; it lacks no more than is in repair; others\n"
-        "hold the GPUs. The stretches add up to its wait.",
+        "hold the GPUs. The stretches add up to its wait.\n"
+        "import: writes a scenario with \"queue\" of a site's files, and its jobs beside it; "
+        "lockstep\n"
+        "run then says what they waited and what the rules make of them. Settings that the "
+        "scenario\n"
+        "lacks are said on standard error, a line each: harmless, or matters.",
     .positionals = 2,
     .options = kQueueOptions,
     .examples = kQueueExamples,
@@ -71,7 +101,13 @@ constexpr CommandSpec kQueueSpec{
 
 /// What each reason says of a job.
 std::string_view words_of(WaitReason reason) {
-  constexpr std::array<std::string_view, 7> kWords{
+  constexpr std::array<std::string_view, kWaitReasonNames.size()> kWords{
+      "its user or an administrator holds it",
+      "a job that it depends on has not come so far",
+      "it is not to start before, or was requeued a moment ago",
+      "as many tasks of its array run as may at a time",
+      "it would exceed a limit of its quality of service or association",
+      "its own reservation is not open, or others keep the nodes that it would fit on",
       "a quota of its user or account would be exceeded",
       "it fits, but a job before it in the order does not",
       "it fits, but would be in the way of a job that has been promised its GPUs",
@@ -235,10 +271,18 @@ Exit run_queue_command(const ParsedOptions& options, Console& console) {
   };
   if (options.positionals.empty()) throw usage("nothing to do");
   const std::string& action = options.positionals[0];
+  const std::vector<std::string> actions{"explain", "import"};
+  if (action == "import") {
+    if (options.positionals.size() > 1) throw usage("files to import are given by options");
+    return import_queue(options, console);
+  }
   if (action != "explain") {
-    throw UsageError(fmt::format("lockstep queue: unknown action {}; allowed: explain{}",
-                                 in_quotes(action),
-                                 did_you_mean(action, std::vector<std::string>{"explain"})));
+    throw UsageError(fmt::format("lockstep queue: unknown action {}; allowed: explain, import{}",
+                                 in_quotes(action), did_you_mean(action, actions)));
+  }
+  for (const std::string_view option :
+       {"slurm", "topology", "accounting", "squeue", "sacctmgr", "qos", "node"}) {
+    if (options.has(option)) throw usage(fmt::format("--{} is of import", option));
   }
   if (options.positionals.size() < 2) throw usage("no scenario");
   if (!options.has("job")) throw usage("no --job");

@@ -217,4 +217,43 @@ TEST_CASE("answer: a queue's numbers by name, the same from the library as from 
   CHECK(printed == nlohmann::json::parse(answer.json().dump()));
 }
 
+TEST_CASE("lockstep queue import: a real Slurm's files, and the window replayed") {
+  const std::string site = LOCKSTEP_SOURCE_DIR "/tests/reference/slurm/site/";
+  const test::TemporaryFolder folder;
+  const std::string to = folder.path() + "/site.json";
+  const Ran ran = lockstep_with({"queue", "import", "--slurm", site + "slurm.conf", "--topology",
+                                 site + "topology.conf", "--accounting", site + "sacct.txt",
+                                 "--squeue", site + "squeue.json", "--sacctmgr", site + "dump.cfg",
+                                 "--qos", site + "qos.txt", "-o", to});
+  REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+  CHECK(ran.err.find("SlurmctldPort is harmless") != std::string::npos);
+  CHECK(ran.err.find("16 jobs taken, 0 left out; lockstep run " + to) != std::string::npos);
+  const nlohmann::json answer = queue_answer({to});
+  CHECK(answer["jobs"] == 16);
+  // Of 15 that started: what limits made them wait is predicted, to the pace of Slurm's cycles.
+  CHECK(answer["recorded"]["jobs"] == 15);
+  CHECK(answer["recorded"]["largest_gap_s"].get<double>() <= 60);
+  CHECK(answer["recorded"]["inverted_pairs"].get<double>() < 0.02);
+  CHECK(answer["recorded"]["same_nodes"].get<int>() >= 14);
+}
+
+TEST_CASE("lockstep queue import: what it needs, and nothing half-written") {
+  const auto says = [](const std::vector<std::string>& args, const std::string& text) {
+    const Ran ran = lockstep_with(args);
+    CHECK(ran.exit == Exit::bad_input);
+    CHECK_MESSAGE(ran.err.find(text) != std::string::npos, ran.err);
+  };
+  const std::string conf = LOCKSTEP_SOURCE_DIR "/tests/reference/slurm/site/slurm.conf";
+  says({"queue", "import", "-o", "x.json"}, "no --slurm");
+  says({"queue", "import", "--slurm", conf}, "-o site.json");
+  says({"queue", "import", "--slurm", conf, "-o", "x.json", "--node", "dgx_h10"},
+       "Did you mean dgx_h100?");
+  says({"queue", "explain", kRecorded, "--job", "1", "--slurm", conf}, "--slurm is of import");
+  const test::TemporaryFolder folder;
+  const std::string to = folder.path() + "/site.json";
+  says({"queue", "import", "--slurm", conf, "-o", to}, "no job to take");
+  CHECK_FALSE(std::filesystem::exists(to));
+  CHECK_FALSE(std::filesystem::exists(folder.path() + "/site.jobs.csv"));
+}
+
 }  // namespace lockstep

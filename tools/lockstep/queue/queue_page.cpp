@@ -63,6 +63,7 @@ void add_queue_buckets(Page& page, const QueueAnswer& a) {
       "held by a training beyond what its work takes alone on the cluster's first nodes: where it "
       "is, and who is beside it",
       "free while jobs wait: none fits, or the order, a quota or a reservation holds them",
+      "free, set aside by an advance reservation",
       "free while nobody waits",
       "in repair"};
   const std::array<double, kQueueBuckets> shares = queue_shares(a);
@@ -286,6 +287,7 @@ std::string queue_page(const QueueAnswer& a) {
   add_groups(page, "account", a.summary.by_account);
   add_groups(page, "user", a.summary.by_user);
   add_groups(page, "partition", a.summary.by_partition);
+  add_groups(page, "quality of service", a.summary.by_qos);
   add_recorded(page, a);
   add_longest_waits(page, a);
   add_inputs(page, a.written);

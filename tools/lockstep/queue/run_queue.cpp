@@ -80,7 +80,13 @@ std::string queue_headline(const QueueAnswer& a) {
     out += line("Not ended", fmt::format("{} started and not ended, {} never started",
                                          jobs_text(running), whole(s.never_started)));
   }
-  if (s.cut > 0) out += line("Cut", jobs_text(s.cut) + ", by their time limit");
+  if (s.cut > 0)
+    out += line("Cut", jobs_text(s.cut) + ", by their time limit or their reservation's end");
+  if (s.cancelled > 0) {
+    out += line("Cancelled", jobs_text(s.cancelled) +
+                                 ": refused, preempted for good, or by a dependency that cannot be "
+                                 "met");
+  }
   if (a.result.evictions > 0) {
     out += line("Evictions", grouped(static_cast<double>(a.result.evictions)));
   }
@@ -173,7 +179,8 @@ std::string queue_table(const QueueAnswer& a, const TextStyle& style) {
       queue_title(a, style) + queue_headline(a) + recorded_text(a) + queue_waterfall(a, style) +
       trainings_table(a, style) + group_table("GPUs", s.by_gpus, style) +
       group_table("account", s.by_account, style) + group_table("user", s.by_user, style) +
-      group_table("partition", s.by_partition, style);
+      group_table("partition", s.by_partition, style) +
+      group_table("quality of service", s.by_qos, style);
   if (a.spec.assumptions.empty()) return out;
   out += "\n";
   for (const std::string& assumed : a.spec.assumptions) {

@@ -1,0 +1,132 @@
+// What happens to jobs by rules beside those of the order: gates, priorities, preemption with a
+// grace, advance reservations.
+#include <algorithm>
+#include <limits>
+
+#include "sim/cluster/queue_state.hpp"
+
+namespace lockstep {
+
+/// A number that orders jobs before their priorities do, which stay below 2^32: steps of
+/// preemption, a reservation, the place of the partition's tier.
+double QueueState::precedence_of(std::uint32_t j) const {
+  constexpr double kPriorities = 4294967296.0, kTiers = 16384;
+  const QueueJob& of = job(j);
+  const double reserved = reservation_of(j) != 0 ? 1 : 0;
+  const double tier = precedences_[spec_->qos.size() + of.partition];
+  return ((precedences_[of.qos] * 2 + reserved) * kTiers + tier) * kPriorities;
+}
+
+std::uint16_t QueueState::reservation_of(std::uint32_t j) const {
+  const JobTerms* const terms = spec_->terms_of(j);
+  return terms == nullptr ? std::uint16_t{0} : terms->reservation;
+}
+
+const NodeSet* QueueState::unreserved_for(std::uint32_t j, RunTime at, RunTime lasts,
+                                          NodeSet& scratch) const {
+  const NodeSet* const within = nodes_of(job(j).partition);
+  scratch = reserved_.open_to(within, reservation_of(j), at, at + lasts, now_);
+  return &scratch;
+}
+
+bool QueueState::waits_for_reservation(std::uint32_t j) const {
+  const std::uint16_t reservation = reservation_of(j);
+  if (reservation == 0) return false;
+  const AdvanceReservation& own = reserved_.of(reservation);
+  return own.announced > now_ || own.end <= now_ || (!own.flex && own.start > now_);
+}
+
+RunTime QueueState::next_rule() const {
+  RunTime at = std::min(gates_.next_at(), next_reservation_);
+  if (!graces_.empty()) at = std::min(at, graces_.top().key);
+  return at;
+}
+
+void QueueState::apply_rules() {
+  while (!graces_.empty() && graces_.top().key <= now_) stop_preempted(graces_.top().index);
+  if (next_reservation_ <= now_) end_reservations();
+}
+
+void QueueState::end_reservations() {
+  std::vector<std::uint32_t> over;
+  for (const auto& [end, j] : by_limit_) {
+    if (reserved_.stops_at(reservation_of(j)) <= now_ && states_[j].ends > now_) over.push_back(j);
+  }
+  for (const std::uint32_t j : over) stop(j);
+  reserved_now_ = reserved_.reserved_at(now_);
+  next_reservation_ = reserved_.next_change(now_);
+}
+
+void QueueState::reckon_priorities() {
+  if (priorities_.next_at() > now_) return;
+  for (const auto& [end, j] : by_limit_) priorities_.count(j, states_[j].began, now_);
+  priorities_.reckon(now_);
+  if (priority_.empty()) return;
+  waiting_.sort_anew([&](std::uint32_t j) {
+    priority_[j] = priorities_.priority_of(j, now_);
+    return rank_of(j);
+  });
+}
+
+void QueueState::open_gates() {
+  if (!gates_.used()) return;
+  for (;;) {
+    const std::vector<std::uint32_t> open = gates_.take_open(now_);
+    for (const std::uint32_t j : open) {
+      if (priorities_.used()) priorities_.set_eligible(j, now_);
+      if (!priority_.empty()) priority_[j] = priorities_.priority_of(j, now_);
+      wait(j);
+    }
+    const std::vector<std::uint32_t> hopeless = gates_.take_hopeless();
+    for (const std::uint32_t j : hopeless) {
+      if (states_[j].phase == JobPhase::kept) cancel(j);
+    }
+    if (open.empty() && hopeless.empty()) return;
+  }
+}
+
+void QueueState::cancel(std::uint32_t j) {
+  JobState& s = states_[j];
+  s.waited += now_ - s.pending_since;
+  s.cancelled = true;
+  s.ended = now_;
+  close(j, false);
+}
+
+void QueueState::stop(std::uint32_t j) {
+  JobState& s = states_[j];
+  settle(j);
+  let_go(j);
+  s.ended = now_;
+  s.stopped = true;
+  close(j, false);
+}
+
+bool QueueState::preempt(std::uint32_t j) {
+  if (graces_.contains(j)) return false;
+  const QueueJob& of = job(j);
+  const bool by_qos = spec_->preemption.mode == PreemptionMode::qos;
+  const RunTime grace = by_qos ? spec_->qos[of.qos].grace : spec_->partitions[of.partition].grace;
+  if (grace == 0) {
+    stop_preempted(j);
+    return true;
+  }
+  graces_.set(j, now_ + grace);
+  return false;
+}
+
+void QueueState::stop_preempted(std::uint32_t j) {
+  if (!spec_->preemption.cancels && !spec_->qos[job(j).qos].cancels) return evict(j);
+  JobState& s = states_[j];
+  ++s.evictions;
+  settle(j);
+  const GpuTime lost(job(j).gpus, s.left_before - s.left);
+  books_[static_cast<std::size_t>(QueueBucket::useful)] -= lost;
+  books_[static_cast<std::size_t>(QueueBucket::lost)] += lost;
+  let_go(j);
+  s.cancelled = true;
+  s.ended = now_;
+  close(j, false);
+}
+
+}  // namespace lockstep
