@@ -1,0 +1,189 @@
+#include "sim/launch/tree_text.hpp"
+
+#include <fmt/format.h>
+#include <toml++/toml.h>
+#include <yaml-cpp/yaml.h>
+
+#include <nlohmann/json.hpp>
+
+#include "models/base/input_error.hpp"
+#include "models/base/json_text.hpp"
+#include "models/base/number_text.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr int kDeepestTree = 64;
+constexpr std::size_t kMostSettings = 200'000;
+
+[[noreturn]] void refuse_tree(const std::string& file, const std::string& found,
+                              const std::string& allowed) {
+  throw InputError(
+      {.file = file, .pointer = {}, .found = found, .allowed = allowed, .nearest = {}});
+}
+
+/// Collects settings, within bounds.
+class Collected {
+ public:
+  explicit Collected(const std::string& file) : file_(file) {}
+
+  void add(const std::string& key, std::vector<std::string> values) {
+    values_ += values.size() + 1;
+    if (values_ > kMostSettings) {
+      refuse_tree(file_, "more than 200,000 values", "the settings of a training");
+    }
+    if (key.size() > 4096) refuse_tree(file_, "a key of more than 4,096 letters", "shorter ones");
+    out_.push_back({key, std::move(values), file_});
+  }
+  void check_depth(int depth) const {
+    if (depth <= kDeepestTree) return;
+    refuse_tree(file_,
+                fmt::format("more than {} levels, or a value that holds itself", kDeepestTree),
+                fmt::format("at most {} levels", kDeepestTree));
+  }
+  std::vector<Setting> take() { return std::move(out_); }
+
+ private:
+  const std::string& file_;
+  std::size_t values_ = 0;
+  std::vector<Setting> out_;
+};
+
+std::string below(const std::string& key, const std::string& name) {
+  return key.empty() ? name : key + "." + name;
+}
+
+bool all_scalars(const YAML::Node& list) {
+  for (const YAML::Node& one : list) {
+    if (!one.IsScalar() && !one.IsNull()) return false;
+  }
+  return true;
+}
+
+std::string scalar(const YAML::Node& node) { return node.IsNull() ? "null" : node.Scalar(); }
+
+void walk_yaml(const YAML::Node& node, const std::string& key, int depth, Collected& out) {
+  out.check_depth(depth);
+  if (node.IsMap()) {
+    if (node.size() == 0 && !key.empty()) out.add(key, {"null"});
+    for (const auto& member : node) {
+      if (!member.first.IsScalar()) continue;
+      const std::string& name = member.first.Scalar();
+      walk_yaml(member.second, name == "<<" ? key : below(key, name), depth + 1, out);
+    }
+  } else if (node.IsSequence()) {
+    if (all_scalars(node)) {
+      std::vector<std::string> values;
+      values.reserve(node.size());
+      for (const YAML::Node& one : node) values.push_back(scalar(one));
+      out.add(key, std::move(values));
+      return;
+    }
+    std::size_t index = 0;
+    for (const YAML::Node& one : node) {
+      walk_yaml(one, below(key, std::to_string(index++)), depth + 1, out);
+    }
+  } else {
+    out.add(key, {node.IsDefined() ? scalar(node) : "null"});
+  }
+}
+
+std::string scalar(const toml::node& node) {
+  if (const auto* text = node.as_string()) return text->get();
+  if (const auto* flag = node.as_boolean()) return flag->get() ? "true" : "false";
+  if (const auto* whole = node.as_integer()) return std::to_string(whole->get());
+  if (const auto* real = node.as_floating_point()) return fmt::format("{}", real->get());
+  return "a date";
+}
+
+void walk_toml(const toml::node& node, const std::string& key, int depth, Collected& out) {
+  out.check_depth(depth);
+  if (const toml::table* table = node.as_table()) {
+    for (const auto& [name, value] : *table) {
+      walk_toml(value, below(key, std::string(name.str())), depth + 1, out);
+    }
+  } else if (const toml::array* list = node.as_array()) {
+    std::vector<std::string> values;
+    std::size_t index = 0;
+    for (const toml::node& one : *list) {
+      if (one.is_table() || one.is_array()) {
+        walk_toml(one, below(key, std::to_string(index)), depth + 1, out);
+      } else {
+        values.push_back(scalar(one));
+      }
+      ++index;
+    }
+    if (!values.empty() || list->empty()) out.add(key, std::move(values));
+  } else {
+    out.add(key, {scalar(node)});
+  }
+}
+
+std::string scalar(const nlohmann::ordered_json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_number_float()) return number_text(value.get<double>());
+  return value.dump();
+}
+
+void walk_json(const nlohmann::ordered_json& value, const std::string& key, Collected& out) {
+  if (value.is_object()) {
+    if (value.empty() && !key.empty()) out.add(key, {"null"});
+    for (const auto& [name, member] : value.items()) walk_json(member, below(key, name), out);
+    return;
+  }
+  if (!value.is_array()) return out.add(key, {scalar(value)});
+  std::vector<std::string> values;
+  std::size_t index = 0;
+  for (const auto& one : value) {
+    if (one.is_structured()) {
+      walk_json(one, below(key, std::to_string(index)), out);
+    } else {
+      values.push_back(scalar(one));
+    }
+    ++index;
+  }
+  if (!values.empty() || value.empty()) out.add(key, std::move(values));
+}
+
+}  // namespace
+
+std::vector<Setting> read_yaml_settings(const std::string& file, std::string_view text) {
+  Collected out(file);
+  try {
+    for (const YAML::Node& document : YAML::LoadAll(std::string(text))) {
+      if (document.IsMap()) walk_yaml(document, "", 0, out);
+    }
+  } catch (const YAML::Exception& error) {
+    const bool placed = error.mark.line >= 0;
+    refuse_tree(file,
+                placed ? fmt::format("at line {}, column {}: {}", error.mark.line + 1,
+                                     error.mark.column + 1, in_quotes(error.msg))
+                       : in_quotes(error.msg),
+                "YAML");
+  }
+  std::vector<Setting> settings = out.take();
+  fill_interpolations(settings);
+  return settings;
+}
+
+std::vector<Setting> read_toml_settings(const std::string& file, std::string_view text) {
+  Collected out(file);
+  try {
+    const toml::table table = toml::parse(text);
+    walk_toml(table, "", 0, out);
+  } catch (const toml::parse_error& error) {
+    refuse_tree(file,
+                fmt::format("at line {}, column {}: {}", error.source().begin.line,
+                            error.source().begin.column, in_quotes(error.description())),
+                "TOML");
+  }
+  return out.take();
+}
+
+std::vector<Setting> read_json_settings(const std::string& file, std::string_view text) {
+  Collected out(file);
+  walk_json(parse_json_text(file, text), "", out);
+  return out.take();
+}
+
+}  // namespace lockstep
