@@ -72,6 +72,24 @@ void add_runners(const std::vector<std::string>& words, std::size_t end, Command
   for (std::size_t i = 0; i < end; ++i) out.runners.push_back(words[i]);
 }
 
+/// Lines that are options and nothing else: a file of arguments.
+std::vector<std::string> listed_options(const ShellScript& script) {
+  std::vector<std::string> out;
+  for (const std::vector<std::string>& command : script.commands) {
+    if (command.empty() || !command.front().starts_with("--")) continue;
+    out.insert(out.end(), command.begin(), command.end());
+  }
+  return out;
+}
+
+/// Slurm's "-N" is its "--nodes".
+std::vector<Setting> slurm_settings(std::vector<std::string> words, const std::string& file) {
+  for (std::string& word : words) {
+    if (word == "-N") word = "--nodes";
+  }
+  return settings_of(words, file);
+}
+
 CommandWords split_at_program(const std::vector<std::string>& words, const std::string& file) {
   CommandWords out;
   const std::size_t program = program_at(words);
@@ -131,7 +149,10 @@ CommandWords training_command(const ShellScript& script, const ShellVariables& v
     }
   }
   CommandWords out;
-  if (best != nullptr) {
+  const std::vector<std::string> listed = listed_options(script);
+  if (options_in(listed) > most) {
+    out.arguments = settings_of(listed, file);
+  } else if (best != nullptr) {
     out = split_at_program(*best, file);
   } else {
     std::vector<std::string> words;
@@ -143,7 +164,7 @@ CommandWords training_command(const ShellScript& script, const ShellVariables& v
     }
     out.arguments = settings_of(words, file);
   }
-  std::vector<Setting> scheduler = settings_of(script.scheduler, file);
+  std::vector<Setting> scheduler = slurm_settings(script.scheduler, file);
   for (const std::vector<std::string>& command : script.commands) {
     if (&command == best || command.empty()) continue;
     if (std::ranges::find(kOuterRunners, std::string_view(command[0])) == kOuterRunners.end()) {
@@ -154,7 +175,10 @@ CommandWords training_command(const ShellScript& script, const ShellVariables& v
       return word == "bash" || word == "sh" || word == "python" || word == "python3" ||
              word == "singularity" || word == "torchrun";
     });
-    std::ranges::move(settings_of({command.begin(), inner}, file), std::back_inserter(scheduler));
+    const std::vector<std::string> own(command.begin(), inner);
+    const bool slurm = command[0] == "srun" || command[0] == "sbatch";
+    std::ranges::move(slurm ? slurm_settings(own, file) : settings_of(own, file),
+                      std::back_inserter(scheduler));
   }
   out.launcher.insert(out.launcher.begin(), scheduler.begin(), scheduler.end());
   return out;

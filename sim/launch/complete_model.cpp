@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "models/base/input_error.hpp"
 #include "sim/launch/model_names.hpp"
 

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <nlohmann/json.hpp>
+
 #include "models/base/input_error.hpp"
 #include "models/base/json_override.hpp"
 #include "models/base/text_file.hpp"
@@ -76,6 +78,7 @@ class Import {
     out_.remarks = launch_.remarks;
     if (options_.nodes) job_.nodes = options_.nodes;
     build();
+    out_.scenario = write_json(scenario_, 2) + "\n";
     out_.remarks.insert(out_.remarks.end(), job_.remarks.begin(), job_.remarks.end());
   }
 
@@ -86,7 +89,7 @@ class Import {
   }
 
   void build() {
-    Json& scenario = out_.scenario;
+    Json& scenario = scenario_;
     scenario["about"] = fmt::format("Imported from {}.", fmt::join(names(), ", "));
     Json model = choose_model();
     choose_node();
@@ -230,7 +233,7 @@ class Import {
     }
   }
 
-  [[nodiscard]] int model_layers() const { return layers_of(out_.scenario["model"]); }
+  [[nodiscard]] int model_layers() const { return layers_of(scenario_["model"]); }
 
   /// The first and the last rank have layers of their own number, each in equal chunks; the others
   /// share what is left.
@@ -271,6 +274,11 @@ class Import {
       tokens = kAssumedTokens;
       assume("batch.tokens", std::to_string(tokens), "no file says how long a sequence is",
              "--tokens N");
+    }
+    if (job_.packed) {
+      assume("batch.sample_tokens", "none",
+             "samples are packed, and no file says how long they are: one fills a sequence",
+             "--set batch.sample_tokens=N");
     }
     return {{"sequences", layout_.sequences}, {"micro", layout_.micro}, {"tokens", tokens}};
   }
@@ -318,7 +326,7 @@ class Import {
     if (!job_.capacity_factor || *job_.capacity_factor <= 0 || !job_.model.experts) return;
     Json one{{"capacity_factor", *job_.capacity_factor}};
     if (job_.pad_to_capacity) one["pad_to_capacity"] = true;
-    out_.scenario["routing"] = std::move(one);
+    scenario_["routing"] = std::move(one);
   }
 
   void offload() {
@@ -326,7 +334,7 @@ class Import {
     if (job_.offload_optimizer) one["optimiser"] = *job_.offload_optimizer;
     if (job_.offload_parameters && layout_.sharding == "zero3") one["parameters"] = true;
     if (job_.offload_layers) one["activation_layers"] = *job_.offload_layers;
-    if (!one.empty()) out_.scenario["offload"] = std::move(one);
+    if (!one.empty()) scenario_["offload"] = std::move(one);
   }
 
   void lora() {
@@ -336,7 +344,7 @@ class Import {
     }
     Json one{{"rank", job_.lora_rank.value_or(kAssumedLoraRank)}};
     if (job_.lora_nf4) one["base"] = "nf4";
-    out_.scenario["lora"] = std::move(one);
+    scenario_["lora"] = std::move(one);
   }
 
   [[nodiscard]] std::string stack_name() const {
@@ -398,11 +406,11 @@ class Import {
       if (said == job_.stack_switches.end()) continue;
       if (row.value != (said->second ? "true" : "false")) one[said->first] = said->second;
     }
-    out_.scenario["stack"] = one.size() == 1 ? Json(name) : one;
+    scenario_["stack"] = one.size() == 1 ? Json(name) : one;
   }
 
   void require_model() const {
-    if (!out_.scenario["model"].is_null()) return;
+    if (!scenario_["model"].is_null()) return;
     std::string hint = preset_of_model_name(job_.model.hint, presets_);
     if (hint.empty())
       hint = preset_of_model_name(fs::path(files_.front()).stem().string(), presets_);
@@ -423,7 +431,7 @@ class Import {
 
   /// What the job needs of its software beyond what the preset lists, it demonstrably does.
   void allow_what_it_does() {
-    Json& scenario = out_.scenario;
+    Json& scenario = scenario_;
     const std::string file =
         options_.scenario_file.empty() ? "the scenario" : options_.scenario_file;
     Json all = scenario;
@@ -451,6 +459,7 @@ class Import {
   JobSketch job_;
   std::vector<std::string> open_;
   std::string file_, node_, config_;
+  Json scenario_;
   CompleteLayout layout_;
 };
 

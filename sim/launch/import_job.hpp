@@ -6,8 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "sim/launch/key_table.hpp"
 #include "sim/scenario/preset_store.hpp"
 
@@ -36,7 +34,7 @@ struct JobImport {
   std::vector<KeyFinding> keys;
   std::vector<JobAssumption> assumptions;
   std::vector<std::string> remarks;
-  nlohmann::ordered_json scenario;
+  std::string scenario;  ///< JSON; empty where an error ended the import
 };
 
 /// Reads the files and completes them to a scenario that runs. Throws InputError for what is no

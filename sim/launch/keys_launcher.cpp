@@ -54,7 +54,7 @@ constexpr std::array kLauncherRows{
     KeyRow{"nproc_per_node num_gpus nprocs_per_node gpus_per_node", kUsed, take_processes_per_node},
     KeyRow{"gres gpus", kUsed, take_gres},
     KeyRow{"ntasks_per_node npernode tasks_per_node", kUsed, take_tasks_per_node},
-    KeyRow{"num_processes", kUsed, take_processes},
+    KeyRow{"num_processes np", kUsed, take_processes},
     KeyRow{"mixed_precision", kUsed, take_launch_precision},
     KeyRow{"master_* rdzv_* node_rank main_process_* machine_rank hostfile include exclude "
            "ssh_port launcher launcher_args max_restarts monitor_interval standalone local_addr "
@@ -66,7 +66,7 @@ constexpr std::array kLauncherRows{
            "constraint container_* mpi ntasks cpu_bind kill_on_bad_exit label unbuffered wait "
            "no_container_* distribution jobid overlap hint comment nodelist gpu_bind "
            "mem_bind l j p a t o e n c w u host bind_to map_by x mca allow_run_as_root "
-           "np hosts oversubscribe get_user_env licenses switches segment network threads_per_core "
+           "hosts oversubscribe get_user_env licenses switches segment network threads_per_core "
            "gpus_per_task accel_bind verbose v multi_prog no_kill quiet q input i",
            kHarmless},
     KeyRow{"config_file num_cpu_threads_per_process main_training_function dynamo_* "

@@ -235,6 +235,16 @@ void take_rotary(J& job, const Setting& from) {
 }
 void take_tokenizer_kind(J& job, const Setting& from) { job.model.tokenizer = from.text(); }
 void take_tokenizer(J& job, const Setting& from) { job.model.hint = from.text(); }
+/// The words of GPT-2 are known by the name of their file.
+void take_vocab_file(J& job, const Setting& from) {
+  if (job.model.tokenizer.empty() && lower(from.text()).find("gpt2") != std::string::npos) {
+    job.model.tokenizer = "gpt2";
+  }
+}
+void take_ulysses(J& job, const Setting& from) {
+  job.context = from.count();
+  job.context_exchange = "all_to_all";
+}
 void take_no_group(J& job, const Setting& from) { job.model.grouped = from.flag(); }
 
 void take_expert_layers(J& job, const Setting& from) { read_expert_layers(from, job.model); }
@@ -366,6 +376,8 @@ constexpr std::array kMegatronRows{
     KeyRow{"share_embeddings_and_output_weights", kUsed, take_model_flag<&M::tied>},
     KeyRow{"tokenizer_type", kUsed, take_tokenizer_kind},
     KeyRow{"tokenizer_model", kUsed, take_tokenizer},
+    KeyRow{"vocab_file tokenizer.vocab_file", kUsed, take_vocab_file},
+    KeyRow{"ds_sequence_parallel_size", kUsed, take_ulysses},
     KeyRow{"num_experts num_moe_experts", kUsed, take_experts},
     KeyRow{"moe_router_topk", kUsed, take_top_k},
     KeyRow{"moe_ffn_hidden_size", kUsed, take_expert_ffn},

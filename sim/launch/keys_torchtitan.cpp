@@ -174,6 +174,8 @@ constexpr std::array kTitanRows{
     KeyRow{"quantize.*enable_fsdp_float8_all_gather quantize.*precompute_float8_* "
            "float8.enable_fsdp_float8_all_gather float8.precompute_*",
            kMatters, nullptr, "weights are gathered in 8 bits: set stack.parameter_bytes"},
+    KeyRow{"optimizer.state_dtype", kMatters, nullptr,
+           "format of the optimiser's states: set stack.optimiser_states"},
     KeyRow{"training.mixed_precision_reduce training.dtype", kMatters, nullptr,
            "format of reduced gradients: set stack.reduced_format"},
     KeyRow{"activation_checkpoint.per_op_sac_force_recompute_mm_shapes_by_fqns "

@@ -130,7 +130,8 @@ constexpr std::array kTrainerRows{
            kHarmless},
     KeyRow{"learning_rate lr lr_* weight_decay adam_* max_grad_norm warmup_* num_train_epochs "
            "num_epochs epochs max_steps max_train_steps seed data_seed full_determinism "
-           "label_smoothing_factor lora_alpha lora_dropout lora_bias optim_target_modules "
+           "label_smoothing_factor tf32 val_size lora_alpha lora_dropout lora_bias "
+           "optim_target_modules "
            "gradient_checkpointing_kwargs* loss_type beta betas eps",
            kHarmless},
     KeyRow{"output_dir overwrite_* save_* load_best_model_at_end metric_for_best_model "

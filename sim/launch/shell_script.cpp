@@ -46,6 +46,7 @@ class Reader {
          ShellScript& out)
       : file_(file), tokens_(shell_tokens(text)), variables_(variables), out_(out) {
     collect_scheduler(text);
+    name_nodes();
   }
 
   void run() {
@@ -92,6 +93,21 @@ class Reader {
         const std::size_t comment = line.find(" #", mark.size());
         std::ranges::move(words_of(line.substr(mark.size(), comment - mark.size())),
                           std::back_inserter(out_.scheduler));
+      }
+    }
+  }
+
+  /// Slurm tells the script what its "#SBATCH" lines asked for.
+  void name_nodes() {
+    const std::vector<std::string>& words = out_.scheduler;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      std::string nodes;
+      if (words[i].starts_with("--nodes=")) nodes = words[i].substr(8);
+      if ((words[i] == "-N" || words[i] == "--nodes") && i + 1 < words.size()) nodes = words[i + 1];
+      std::int64_t whole = 0;
+      if (!parse_whole(nodes, whole)) continue;
+      for (const char* const name : {"SLURM_NNODES", "SLURM_JOB_NUM_NODES"}) {
+        if (!variables_.value(name)) variables_.assign(name, {nodes}, false);
       }
     }
   }

@@ -128,7 +128,8 @@ std::string ShellVariables::formula(std::string_view expression) {
   const std::string filled = text(fmt::format("\"{}\"", expression));
   const std::optional<std::int64_t> worth =
       arithmetic(filled, [&](std::string_view name) { return number(name); });
-  return worth ? std::to_string(*worth) : fmt::format("$(({}))", expression);
+  if (worth) return std::to_string(*worth);
+  return fmt::format("$(({}))", fmt::join(words_of(expression), ""));
 }
 
 std::optional<bool> ShellVariables::run_formula(std::string_view expression) {
@@ -388,7 +389,7 @@ std::string ShellVariables::command_output(std::string_view inside) {
         arithmetic(filled, [&](std::string_view name) { return number(name); });
     if (worth && (bc || parts[0] == "expr")) return std::to_string(*worth);
   }
-  return fmt::format("$({})", joined(parts));
+  return fmt::format("$({})", parts.empty() ? std::string() : parts.front());
 }
 
 }  // namespace lockstep

@@ -1,5 +1,7 @@
 #include "sim/launch/tree_text.hpp"
 
+#include <algorithm>
+#include <cctype>
 #include <fmt/format.h>
 #include <toml++/toml.h>
 #include <yaml-cpp/yaml.h>
@@ -9,6 +11,7 @@
 #include "models/base/input_error.hpp"
 #include "models/base/json_text.hpp"
 #include "models/base/number_text.hpp"
+#include "models/base/write_json.hpp"
 
 namespace lockstep {
 namespace {
@@ -88,6 +91,61 @@ void walk_yaml(const YAML::Node& node, const std::string& key, int depth, Collec
   }
 }
 
+/// The end of the string that begins at `at`; a string of three quotes may have several lines.
+std::size_t behind_toml_string(std::string_view text, std::size_t at) {
+  const char quote = text[at];
+  const std::string three(3, quote);
+  const bool is_long = text.substr(at).starts_with(three);
+  std::size_t end = at + (is_long ? 3 : 1);
+  while (end < text.size()) {
+    if (text[end] == '\\' && quote == '"') {
+      end += 2;
+    } else if (is_long ? text.substr(end).starts_with(three) : text[end] == quote) {
+      return end + (is_long ? 3 : 1);
+    } else if (!is_long && text[end] == '\n') {
+      return end;
+    } else {
+      ++end;
+    }
+  }
+  return text.size();
+}
+
+/// Throws InputError for a table whose name begins with no letter of one: toml++ 3.3 takes it for
+/// granted that each does.
+void check_table_names(const std::string& file, std::string_view text) {
+  int depth = 0, line = 1;
+  bool begins = true;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const char c = text[at];
+    if (c == '[' && begins && depth == 0) {
+      std::size_t name = at + (text.substr(at).starts_with("[[") ? 2 : 1);
+      while (name < text.size() && (text[name] == ' ' || text[name] == '\t')) ++name;
+      const bool good = name < text.size() &&
+                        (std::isalnum(static_cast<unsigned char>(text[name])) != 0 ||
+                         std::string_view("_-\"'").find(text[name]) != std::string_view::npos);
+      if (!good) refuse_tree(file, fmt::format("at line {}: a table without a name", line), "TOML");
+      at = std::min(text.find('\n', at), text.size());
+    } else if (c == '#') {
+      at = std::min(text.find('\n', at), text.size());
+    } else if (c == '"' || c == '\'') {
+      const std::size_t end = behind_toml_string(text, at);
+      line += static_cast<int>(
+          std::count(text.begin() + static_cast<std::ptrdiff_t>(at),
+                     text.begin() + static_cast<std::ptrdiff_t>(std::min(end, text.size())), '\n'));
+      at = end;
+      begins = false;
+    } else {
+      if (c == '[' || c == '{') ++depth;
+      if ((c == ']' || c == '}') && depth > 0) --depth;
+      if (c == '\n') ++line;
+      begins = c == '\n' || (begins && (c == ' ' || c == '\t' || c == '\r'));
+      ++at;
+    }
+  }
+}
+
 std::string scalar(const toml::node& node) {
   if (const auto* text = node.as_string()) return text->get();
   if (const auto* flag = node.as_boolean()) return flag->get() ? "true" : "false";
@@ -122,7 +180,7 @@ void walk_toml(const toml::node& node, const std::string& key, int depth, Collec
 std::string scalar(const nlohmann::ordered_json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_number_float()) return number_text(value.get<double>());
-  return value.dump();
+  return write_json(value);
 }
 
 void walk_json(const nlohmann::ordered_json& value, const std::string& key, Collected& out) {
@@ -168,6 +226,7 @@ std::vector<Setting> read_yaml_settings(const std::string& file, std::string_vie
 
 std::vector<Setting> read_toml_settings(const std::string& file, std::string_view text) {
   Collected out(file);
+  check_table_names(file, text);
   try {
     const toml::table table = toml::parse(text);
     walk_toml(table, "", 0, out);

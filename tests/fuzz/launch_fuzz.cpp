@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "models/base/input_error.hpp"
-#include "models/base/write_json.hpp"
 #include "sim/launch/import_job.hpp"
 #include "sim/scenario/read_scenario.hpp"
 
@@ -30,7 +29,7 @@ void import(const std::string& file) {
   options.model = "llama3_8b";
   try {
     const lockstep::JobImport found = lockstep::import_job({file}, options, presets());
-    (void)lockstep::read_scenario("my.json", lockstep::write_json(found.scenario), presets());
+    (void)lockstep::read_scenario("my.json", found.scenario, presets());
   } catch (const lockstep::InputError& error) {
     const std::string_view line = error.what();
     require(!line.empty() && line.find('\n') == std::string_view::npos);

@@ -17,7 +17,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::array kExportOptions{
+constexpr std::array kExportJobOptions{
     OptionSpec{"format", 0, "NAME", false,
                "Whose launch file: megatron (a script with Megatron-LM's arguments), nemo, bridge, "
                "torchtitan, deepspeed, accelerate.",
@@ -27,11 +27,11 @@ constexpr std::array kExportOptions{
                "--set parallelism.tensor=4"},
     kPresetsOption, kOutputOption};
 
-constexpr std::array<std::string_view, 2> kExportExamples{
+constexpr std::array<std::string_view, 2> kExportJobExamples{
     "lockstep export job scenarios/llama3-405b-16k.json --format megatron -o train.sh",
     "lockstep export job llama3-8b-fsdp2-torchtitan --format torchtitan"};
 
-constexpr CommandSpec kExportSpec{
+constexpr CommandSpec kExportJobSpec{
     .name = "export",
     .usage = "export job FILE|NAME --format NAME [options]",
     .summary = "Write a scenario as a launch file of a training framework.",
@@ -42,8 +42,8 @@ constexpr CommandSpec kExportSpec{
         "import\n"
         "job reads the file back to the same layout.",
     .positionals = 2,
-    .options = kExportOptions,
-    .examples = kExportExamples,
+    .options = kExportJobOptions,
+    .examples = kExportJobExamples,
 };
 
 const ExportFormat& export_format_of(const ParsedOptions& options) {
@@ -58,7 +58,7 @@ const ExportFormat& export_format_of(const ParsedOptions& options) {
 }
 
 /// What the format has no word for, a line each.
-std::string left_out_lines(const std::vector<NotExported>& left_out, std::string_view format) {
+std::string not_exported_lines(const std::vector<NotExported>& left_out, std::string_view format) {
   std::string out;
   for (const NotExported& one : left_out) {
     out += wrap(fmt::format("not in {}: {} {}: {}", format, one.path, one.value, one.why),
@@ -68,10 +68,10 @@ std::string left_out_lines(const std::vector<NotExported>& left_out, std::string
   return out;
 }
 
-Exit run_export(const ParsedOptions& options, Console& console) {
+Exit run_export_job(const ParsedOptions& options, Console& console) {
   const auto usage = [](const std::string& wrong) {
     return UsageError(
-        fmt::format("lockstep export: {}; usage: lockstep {}", wrong, kExportSpec.usage));
+        fmt::format("lockstep export: {}; usage: lockstep {}", wrong, kExportJobSpec.usage));
   };
   if (options.positionals.empty()) throw usage("nothing to do");
   const std::string& what = options.positionals[0];
@@ -87,15 +87,15 @@ Exit run_export(const ParsedOptions& options, Console& console) {
   require_kind(parsed.root, {ScenarioKind::step, ScenarioKind::run}, "a scenario of one job");
   const Scenario scenario = *read_scenario_file(parsed, presets).job;
   const ExportedJob exported = format.write(scenario);
-  console.err << terminal_text(left_out_lines(exported.left_out, format.name));
+  console.err << terminal_text(not_exported_lines(exported.left_out, format.name));
   write_output(Answer::file(exported.text), options, console);
   return Exit::ok;
 }
 
-constexpr Command kExportCommand{&kExportSpec, run_export};
+constexpr Command kExportJobCommand{&kExportJobSpec, run_export_job};
 
 }  // namespace
 
-const Command& export_command() { return kExportCommand; }
+const Command& export_command() { return kExportJobCommand; }
 
 }  // namespace lockstep

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "models/base/input_error.hpp"
+#include "models/base/number_text.hpp"
 #include "sim/measured/import_kernels.hpp"
 #include "sim/measured/import_kineto.hpp"
 #include "sim/measured/import_nccl.hpp"

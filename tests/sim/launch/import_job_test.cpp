@@ -6,8 +6,9 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "models/base/input_error.hpp"
-#include "models/base/write_json.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "tests/support/presets.hpp"
 #include "tests/support/real_files.hpp"
@@ -24,6 +25,8 @@ JobImport imported(const std::string& name, const std::string& text,
   const test::TemporaryFolder folder;
   return import_job({folder.write(name, text)}, options, test::presets());
 }
+
+Json job_of(const JobImport& found) { return Json::parse(found.scenario); }
 
 /// What the import says instead of a scenario, the file's folder left out.
 std::string refusal(const std::string& name, const std::string& text,
@@ -66,7 +69,7 @@ torchrun --nnodes $NODES --nproc_per_node 8 pretrain_gpt.py "${MODEL[@]}" \
 
 TEST_CASE("import job: arguments of Megatron-LM become the layout that they say") {
   const JobImport found = imported("train.sh", kMegatron);
-  const Json& job = found.scenario;
+  const Json job = job_of(found);
   // Four ranks share the vocabulary: it is a multiple of 4 x 128.
   CHECK(job["model"].dump() == R"({"preset":"llama3_8b","vocabulary":128512})");
   CHECK(job["cluster"]["nodes"] == 16);
@@ -91,11 +94,11 @@ TEST_CASE("import job: every key has its fate, and one that nobody knows is name
 
 TEST_CASE(
     "import job: --set changes variables, keys and paths of the scenario; --nodes the nodes") {
-  CHECK(imported("train.sh", kMegatron, {.set = {"NODES=32"}}).scenario["cluster"]["nodes"] == 32);
-  CHECK(imported("train.sh", kMegatron, {.nodes = 8}).scenario["cluster"]["nodes"] == 8);
+  CHECK(job_of(imported("train.sh", kMegatron, {.set = {"NODES=32"}}))["cluster"]["nodes"] == 32);
+  CHECK(job_of(imported("train.sh", kMegatron, {.nodes = 8}))["cluster"]["nodes"] == 8);
   const JobImport found =
       imported("train.sh", kMegatron, {.set = {"micro-batch-size=2", "batch.tokens=4096"}});
-  CHECK(found.scenario["batch"].dump() == R"({"sequences":128,"micro":2,"tokens":4096})");
+  CHECK(job_of(found)["batch"].dump() == R"({"sequences":128,"micro":2,"tokens":4096})");
 }
 
 TEST_CASE("import job: widths that the GPUs do not hold are an error with the number that would") {
@@ -137,7 +140,7 @@ selective_ac_option = "op"
 enable = true
 )",
                                    {.nodes = 32});
-  const Json& job = found.scenario;
+  const Json job = job_of(found);
   CHECK(job["model"] == "llama3_70b");
   CHECK(job["parallelism"]["data"] == 32);
   CHECK(job["parallelism"]["sharding"] == "zero3");
@@ -159,7 +162,7 @@ TEST_CASE("import job: DeepSpeed's JSON and the script beside it make one job") 
       "--model_name_or_path meta-llama/Llama-3.1-8B-Instruct --deepspeed ds.json "
       "--per_device_train_batch_size 4 --gradient_accumulation_steps 2 --max_seq_length 2048 "
       "--gradient_checkpointing true\n");
-  const Json job = import_job({config, script}, {}, test::presets()).scenario;
+  const Json job = job_of(import_job({config, script}, {}, test::presets()));
   CHECK(job["model"] == "llama3_8b");
   CHECK(job["cluster"]["nodes"] == 2);
   CHECK(job["parallelism"]["sharding"] == "zero3");
@@ -170,7 +173,7 @@ TEST_CASE("import job: DeepSpeed's JSON and the script beside it make one job") 
 }
 
 TEST_CASE("import job: MaxText's mesh takes what GPUs are left") {
-  const Json job = imported("m.yml", R"(
+  const Json job = job_of(imported("m.yml", R"(
 base_config: base.yml
 model_name: llama3.1-8b
 per_device_batch_size: 2
@@ -181,8 +184,7 @@ ici_tensor_parallelism: 2
 remat_policy: full
 quantization: nanoo_fp8
 )",
-                            {.nodes = 4})
-                       .scenario;
+                                   {.nodes = 4}));
   CHECK(job["model"] == "llama3_8b");
   CHECK(job["parallelism"]["tensor"] == 2);
   CHECK(job["parallelism"]["data"] == 16);
@@ -245,12 +247,12 @@ TEST_CASE("import job: real launch files say their layout" *
     const Json parallelism = Json::parse(row.parallelism);
     for (const auto& [key, value] : parallelism.items()) {
       CAPTURE(key);
-      CHECK(found.scenario["parallelism"].value(key, Json()) == value);
+      CHECK(job_of(found)["parallelism"].value(key, Json()) == value);
     }
-    CHECK(found.scenario["batch"].dump() == row.batch);
+    CHECK(job_of(found)["batch"].dump() == row.batch);
     CHECK(std::ranges::none_of(found.keys,
                                [](const KeyFinding& key) { return key.fate == KeyFate::unknown; }));
-    CHECK_NOTHROW(read_scenario("my.json", write_json(found.scenario), test::presets()));
+    CHECK_NOTHROW(read_scenario("my.json", found.scenario, test::presets()));
   }
 }
 

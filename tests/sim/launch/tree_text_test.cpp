@@ -52,6 +52,8 @@ TEST_CASE("trees: what is broken, deep or holds itself is an error of one line")
   CHECK(line_of(read_yaml_settings, "a: &x [*x, {b: 1}]") ==
         "f: found more than 64 levels, or a value that holds itself; allowed: at most 64 levels");
   CHECK(line_of(read_toml_settings, "a = \n").starts_with("f: found at line 1, column "));
+  CHECK(line_of(read_toml_settings, "a = [\n  [1],\n  []]\n[ <b]\n") ==
+        "f: found at line 4: a table without a name; allowed: TOML");
   CHECK(line_of(read_json_settings, "{\"a\": ").find('\n') == std::string::npos);
   std::string bomb = "a0: &a0 {x: 1}\n";
   for (int i = 1; i < 30; ++i) {

@@ -6,9 +6,9 @@
 #include <fmt/ranges.h>
 #include <ostream>
 
+#include <nlohmann/json.hpp>
+
 #include "models/base/input_error.hpp"
-#include "models/base/output_file.hpp"
-#include "models/base/write_json.hpp"
 #include "tools/console/shared_options.hpp"
 
 namespace lockstep {
@@ -80,7 +80,7 @@ Json job_report_json(const JobImport& imported) {
           {"keys", std::move(keys)},
           {"assumptions", std::move(assumptions)},
           {"remarks", imported.remarks},
-          {"scenario", imported.scenario}};
+          {"scenario", Json::parse(imported.scenario)}};
 }
 
 JobImportOptions job_options(const ParsedOptions& options) {
@@ -129,15 +129,14 @@ Exit import_job_files(const ParsedOptions& options, const std::vector<std::strin
     if (!json) console.err << terminal_text(job_report(imported, TextStyle{}));
     throw;
   }
-  const std::string scenario = write_json(imported.scenario, 2) + "\n";
-  if (to_file) write_output(Answer::file(scenario), options, console);
+  if (to_file) write_output(Answer::file(imported.scenario), options, console);
   if (json) {
     console.out << JsonText(job_report_json(imported)).str();
     return Exit::ok;
   }
   std::ostream& report = to_file ? console.out : console.err;
   report << terminal_text(job_report(imported, to_file ? console.style : TextStyle{}));
-  if (!to_file) write_output(Answer::file(scenario), options, console);
+  if (!to_file) write_output(Answer::file(imported.scenario), options, console);
   return Exit::ok;
 }
 
