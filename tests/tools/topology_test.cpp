@@ -223,8 +223,8 @@ TEST_CASE("lockstep topology import: a PCI device without a class is a bridge, a
   CHECK(without.out == with.out);
   // Templates that NCCL merges with what it finds on the machine have no GPUs of their own.
   const std::string alone =
-      folder.write("c.xml", R"(<system version="1"><cpu numaid="0"><pci busid="0000:45:00.0">
-      <pci busid="0000:4f:00.0"/><pci busid="0000:50:00.0"/></pci></cpu></system>)");
+      folder.write("c.xml", R"(<system version="1"><cpu numaid="0">
+      <pci busid="0000:4f:00.0"/><pci busid="0000:50:00.0"/></cpu></system>)");
   const Ran refused = lockstep_with({"topology", "import", alone});
   CHECK(refused.exit == Exit::bad_input);
   CHECK(refused.err.find("no GPUs, and 2 devices without a class") != std::string::npos);
@@ -283,6 +283,40 @@ TEST_CASE("lockstep topology import: of a topology.yaml the cluster's default is
   const Ran ran = lockstep_with({"topology", "import", broken, "--rate", "400 Gb/s"});
   CHECK(ran.exit == Exit::bad_input);
   CHECK(ran.err.find(": found at line ") != std::string::npos);
+}
+
+TEST_CASE("lockstep topology import: without classes devices are NICs, with a GPU a bridge") {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("topo.xml", R"(<system version="1"><cpu numaid="0">
+    <pci busid="0000:45:00.0"><pci busid="0000:4f:00.0"/><pci busid="0000:50:00.0"/></pci>
+    <pci busid="0000:56:00.0"><pci busid="0000:60:00.0"/><pci busid="0000:61:00.0"/></pci>
+    </cpu></system>)");
+  std::vector<std::string> args{"topology", "import", file, "--gpu", "h100_sxm5_80gb"};
+  CHECK(lockstep_with(args).err.find("found NICs without a speed; allowed: --rate") !=
+        std::string::npos);
+  args.insert(args.end(), {"--rate", "100 Gb/s"});
+  const Ran ran = lockstep_with(args);
+  REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+  CHECK(nlohmann::json::parse(ran.out)["nics"] == 4);
+  CHECK(nlohmann::json::parse(ran.out)["gpus"] == 2);
+  CHECK(ran.err.find("behind each of 2 bridges there is one GPU") != std::string::npos);
+}
+
+TEST_CASE("lockstep topology import: NetQ's hosts have a NIC for each cable") {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("graph.json", R"([{"nodes": [
+    {"id": "tier-1", "compounded_nodes": [{"id": "a", "name": "leaf1", "device_type": "switch"}]},
+    {"id": "tier-0", "compounded_nodes": [{"id": "b", "name": "gpu1", "device_type": "host"},
+                                          {"id": "c", "name": "gpu2", "device_type": "host"}]}],
+    "links": [{"compounded_links": [
+        {"interfaces": [{"node": "a", "interface": "swp1"}, {"node": "b", "interface": "eth0"}]},
+        {"interfaces": [{"node": "b", "interface": "eth1"}, {"node": "a", "interface": "swp2"}]}]},
+      {"compounded_links": [
+        {"interfaces": [{"node": "c", "interface": "eth0"}, {"node": "a", "interface": "swp3"}]}]}]}])");
+  const Ran ran = lockstep_with({"topology", "import", file, "--rate", "200 Gb/s"});
+  REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+  CHECK(ran.err.find("2 hosts, 3 NICs of 25 GB/s, 1 switches, 3 cables") != std::string::npos);
+  CHECK(lockstep_with({"topology", "import", file}).err.find("--rate") != std::string::npos);
 }
 
 TEST_CASE("lockstep topology import: adapters that name no host are counted and left out") {

@@ -40,7 +40,7 @@ constexpr OptionSpec kFrom{
     "NAME",
     false,
     "What the file is, where its content does not tell: fabric, graphml, nccl, slurm, nvidia-smi, "
-    "dot or ibnetdiscover (net files of ibsim too).",
+    "dot, netq or ibnetdiscover (net files of ibsim too).",
     "--from ibnetdiscover"};
 constexpr OptionSpec kHosts{
     "hosts",

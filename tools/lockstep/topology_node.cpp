@@ -86,6 +86,12 @@ class Maker {
   int domain() {
     const int gpus = static_cast<int>(node_.gpus.size());
     int joined = nvlink_domain(node_);
+    if (node_.guesses_gpus) {
+      preset_.assumptions.push_back(fmt::format(
+          "GPUs are not listed, and devices have no class: they are NICs, and behind each of {} "
+          "bridges there is one GPU",
+          gpus));
+    }
     if (!node_.tells_nvlink) {
       // Bridges of PCIe cards are an extra; boards of SXM and OAM modules always have their links.
       const bool joins = spec_->nvlink_bandwidth > BytesPerSecond{} &&

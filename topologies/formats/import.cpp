@@ -14,6 +14,7 @@
 #include "topologies/formats/fabric_json.hpp"
 #include "topologies/formats/graphml.hpp"
 #include "topologies/formats/nccl_topology.hpp"
+#include "topologies/formats/netq.hpp"
 #include "topologies/formats/nvidia_smi.hpp"
 #include "topologies/formats/slurm_blocks.hpp"
 #include "topologies/formats/slurm_topology.hpp"
@@ -47,7 +48,7 @@ bool has_element(std::string_view text, std::string_view name) {
   return content(text).starts_with('<') && text.find(fmt::format("<{}", name)) != text.npos;
 }
 
-bool is_fabric(std::string_view text) { return content(text).starts_with('{'); }
+bool is_fabric(std::string_view text) { return content(text).starts_with('{') && !is_netq(text); }
 bool is_graphml(std::string_view text) { return has_element(text, "graphml"); }
 bool is_nccl(std::string_view text) {
   return !is_graphml(text) && (has_element(text, "system") || has_element(text, "graphs"));
@@ -97,6 +98,14 @@ Import import_slurm(const std::string& file, std::string_view text, const Import
   fabric.assumptions.insert(fabric.assumptions.end(), conf.assumptions.begin(),
                             conf.assumptions.end());
   return fabric;
+}
+
+Import import_netq(const std::string& file, std::string_view text, const ImportOptions& options) {
+  if (options.rate <= BytesPerSecond{}) {
+    throw InputError({file, "", "NetQ's graph, which tells no rates",
+                      "--rate, such as --rate \"400 Gb/s\"", ""});
+  }
+  return in_canonical_order(read_netq(file, text, options.rate));
 }
 
 /// Names of switches that the vertices left out are on, each once.
@@ -192,6 +201,9 @@ constexpr std::array kFormats{
     ImportFormat{"ibnetdiscover", "ibnetdiscover, ibsim",
                  "github.com/linux-rdma/rdma-core, infiniband-diags/man/ibnetdiscover.8",
                  is_ibnetdiscover, import_ibnetdiscover},
+    ImportFormat{"netq", "NetQ's topology graph",
+                 "github.com/NVIDIA/topograph, pkg/providers/netq: what NetQ's API answers",
+                 is_netq, import_netq},
 };
 
 }  // namespace
