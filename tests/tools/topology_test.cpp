@@ -222,8 +222,7 @@ TEST_CASE("lockstep topology import: a PCI device without a class is a bridge, a
   CHECK(without.exit == Exit::ok);
   CHECK(without.out == with.out);
   // Templates that NCCL merges with what it finds on the machine have no GPUs of their own.
-  const std::string alone =
-      folder.write("c.xml", R"(<system version="1"><cpu numaid="0">
+  const std::string alone = folder.write("c.xml", R"(<system version="1"><cpu numaid="0">
       <pci busid="0000:4f:00.0"/><pci busid="0000:50:00.0"/></cpu></system>)");
   const Ran refused = lockstep_with({"topology", "import", alone});
   CHECK(refused.exit == Exit::bad_input);
@@ -312,7 +311,8 @@ TEST_CASE("lockstep topology import: NetQ's hosts have a NIC for each cable") {
         {"interfaces": [{"node": "a", "interface": "swp1"}, {"node": "b", "interface": "eth0"}]},
         {"interfaces": [{"node": "b", "interface": "eth1"}, {"node": "a", "interface": "swp2"}]}]},
       {"compounded_links": [
-        {"interfaces": [{"node": "c", "interface": "eth0"}, {"node": "a", "interface": "swp3"}]}]}]}])");
+        {"interfaces": [{"node": "c", "interface": "eth0"},
+                        {"node": "a", "interface": "swp3"}]}]}]}])");
   const Ran ran = lockstep_with({"topology", "import", file, "--rate", "200 Gb/s"});
   REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
   CHECK(ran.err.find("2 hosts, 3 NICs of 25 GB/s, 1 switches, 3 cables") != std::string::npos);

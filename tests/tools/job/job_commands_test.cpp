@@ -21,7 +21,8 @@ constexpr const char* kScript =
     "--swiglu --disable-bias-linear --untie-embeddings-and-output-weights "
     "--position-embedding-type rope --vocab-size 128256 --seq-length 4096 --micro-batch-size 1 "
     "--global-batch-size 64 --tensor-model-parallel-size 2 --bf16 --lr 1e-4 --qk-layernorm "
-    "--use-distributed-optimiser\n";
+    "--use-distributed-optimizer "
+    "--recompute-granularity full --use-distributed-optimiser\n";
 
 }  // namespace
 
@@ -90,7 +91,7 @@ TEST_CASE("export job: a format that is not there is named with the nearest") {
   CHECK(ran.exit == Exit::bad_input);
   CHECK(ran.err ==
         "--format: found \"megatrn\"; allowed: megatron, nemo, bridge, torchtitan, deepspeed, "
-        "accelerate. Did you mean \"megatron\"?\n");
+        "accelerate. Did you mean megatron?\n");
   CHECK(lockstep_with({"export", "job"}).exit == Exit::bad_input);
   CHECK(lockstep_with({"export", "jobs", "x"}).exit == Exit::bad_input);
 }

@@ -34,6 +34,11 @@ std::string job_key_value(const Setting& setting) {
   return text;
 }
 
+/// A line below a title; what does not fit goes on further in.
+std::string job_line(std::string_view text) {
+  return "  " + wrap(text, kTextColumns - 2, 6) + "\n";
+}
+
 /// One line for each key of a fate.
 std::string job_key_lines(const JobImport& imported, KeyFate fate, std::string_view title,
                           const TextStyle& style) {
@@ -42,10 +47,10 @@ std::string job_key_lines(const JobImport& imported, KeyFate fate, std::string_v
   for (const KeyFinding& key : imported.keys) {
     if (key.fate != fate) continue;
     ++count;
-    std::string line = fmt::format("  {} {}", key.setting.key, job_key_value(key.setting));
+    std::string line = fmt::format("{} {}", key.setting.key, job_key_value(key.setting));
     while (line.ends_with(' ')) line.pop_back();
     if (!key.note.empty()) line += ": " + key.note;
-    lines += wrap(line, kTextColumns, 6) + "\n";
+    lines += job_line(line);
   }
   if (count == 0) return {};
   return style.bold(fmt::format("{} ({})", title, count)) + "\n" + lines;
@@ -58,7 +63,7 @@ std::string job_harmless_lines(const JobImport& imported, const TextStyle& style
   }
   if (names.empty()) return {};
   return style.bold(fmt::format("Ignored, harmless ({})", names.size())) + "\n" +
-         wrap(fmt::format("  {}", fmt::join(names, ", ")), kTextColumns, 2) + "\n";
+         job_line(fmt::format("{}", fmt::join(names, ", ")));
 }
 
 Json job_report_json(const JobImport& imported) {
@@ -107,12 +112,11 @@ std::string job_report(const JobImport& imported, const TextStyle& style) {
   if (!imported.assumptions.empty()) out += style.bold("Assumed") + "\n";
   for (const JobAssumption& one : imported.assumptions) {
     const std::string how = one.option.empty() ? "" : fmt::format(" ({})", one.option);
-    out += wrap(fmt::format("  {} {}: {}{}", one.path, one.value, one.why, how), kTextColumns, 6) +
-           "\n";
+    out += job_line(fmt::format("{} {}: {}{}", one.path, one.value, one.why, how));
   }
   if (!imported.remarks.empty()) out += style.bold("Remarks") + "\n";
   for (const std::string& remark : imported.remarks) {
-    out += wrap("  " + remark, kTextColumns, 6) + "\n";
+    out += job_line(remark);
   }
   return out;
 }
