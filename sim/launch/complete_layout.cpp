@@ -80,17 +80,29 @@ class Layout {
     }
   }
 
+  void bounded(std::int64_t gpus) const {
+    if (gpus > kMostGpus) fail(fmt::format("widths of {} GPUs", gpus), "at most 16,000,000");
+  }
+
   /// GPUs that one copy of the job needs at least, experts among its replicas included.
   [[nodiscard]] std::int64_t least_gpus() const {
     const std::int64_t dense = std::int64_t{out_.tensor} * out_.context;
     const std::int64_t sparse = job_.expert ? std::int64_t{out_.expert} * out_.expert_tensor : 1;
+    bounded(dense);
+    bounded(sparse);
     const std::int64_t both = std::lcm(dense, std::max<std::int64_t>(1, sparse));
+    bounded(both);
     const std::int64_t replicas =
         kind_ == LaunchKind::maxtext && job_.expert ? std::lcm(both, dense * out_.expert) : both;
     const std::int64_t groups =
         std::max(1, job_.replicate.value_or(1)) * std::max<std::int64_t>(1, job_.shard.value_or(1));
-    const std::int64_t all = std::lcm(replicas, dense * groups) * out_.pipeline;
-    if (all > kMostGpus) fail(fmt::format("widths of {} GPUs", all), "at most 16,000,000");
+    bounded(replicas);
+    bounded(groups);
+    bounded(dense * groups);
+    const std::int64_t whole = std::lcm(replicas, dense * groups);
+    bounded(whole);
+    const std::int64_t all = whole * out_.pipeline;
+    bounded(all);
     return all;
   }
 

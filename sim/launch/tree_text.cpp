@@ -111,10 +111,17 @@ std::size_t behind_toml_string(std::string_view text, std::size_t at) {
   return text.size();
 }
 
+/// toml++ makes a table of each part of a key, one in another.
+void check_parts(const std::string& file, int line, std::ptrdiff_t parts) {
+  constexpr std::ptrdiff_t kMostParts = 2000;
+  if (parts <= kMostParts) return;
+  refuse_tree(file, fmt::format("at line {}: more than {} points", line, kMostParts), "TOML");
+}
+
 /// Throws InputError for a table whose name begins with no letter of one: toml++ 3.3 takes it for
 /// granted that each does.
 void check_table_names(const std::string& file, std::string_view text) {
-  int depth = 0, line = 1;
+  int depth = 0, line = 1, parts = 0;
   bool begins = true;
   std::size_t at = 0;
   while (at < text.size()) {
@@ -125,6 +132,8 @@ void check_table_names(const std::string& file, std::string_view text) {
       const bool good = name < text.size() &&
                         (std::isalnum(static_cast<unsigned char>(text[name])) != 0 ||
                          std::string_view("_-\"'").find(text[name]) != std::string_view::npos);
+      const std::size_t end = std::min(text.find('\n', at), text.size());
+      check_parts(file, line, std::ranges::count(text.substr(at, end - at), '.'));
       if (!good) refuse_tree(file, fmt::format("at line {}: a table without a name", line), "TOML");
       at = std::min(text.find('\n', at), text.size());
     } else if (c == '#') {
@@ -139,7 +148,11 @@ void check_table_names(const std::string& file, std::string_view text) {
     } else {
       if (c == '[' || c == '{') ++depth;
       if ((c == ']' || c == '}') && depth > 0) --depth;
-      if (c == '\n') ++line;
+      if (c == '.') check_parts(file, line, ++parts);
+      if (c == '\n') {
+        ++line;
+        parts = 0;
+      }
       begins = c == '\n' || (begins && (c == ' ' || c == '\t' || c == '\r'));
       ++at;
     }

@@ -107,6 +107,14 @@ TEST_CASE("import job: widths that the GPUs do not hold are an error with the nu
         "(or --nodes 4)");
 }
 
+TEST_CASE("import job: widths that no cluster has are an error before anything is multiplied") {
+  CHECK(refusal("train.sh",
+                "torchrun x.py --tensor-model-parallel-size 100000000 --num-layers 2 "
+                "--pipeline-model-parallel-size 100000000 --hidden-size 64 "
+                "--num-attention-heads 8\n") ==
+        "train.sh: found widths of 100000000 GPUs; allowed: at most 16,000,000");
+}
+
 TEST_CASE("import job: what no kind of file has is refused in one line") {
   CHECK(refusal("a.sh", std::string("a\0b", 3)).starts_with("a.sh: found bytes that are no text;"));
   CHECK(refusal("a.sh", "").starts_with("a.sh: found no text;"));

@@ -54,6 +54,10 @@ TEST_CASE("trees: what is broken, deep or holds itself is an error of one line")
   CHECK(line_of(read_toml_settings, "a = \n").starts_with("f: found at line 1, column "));
   CHECK(line_of(read_toml_settings, "a = [\n  [1],\n  []]\n[ <b]\n") ==
         "f: found at line 4: a table without a name; allowed: TOML");
+  std::string dots = "a";
+  for (int i = 0; i < 100'000; ++i) dots += ".a";
+  CHECK(line_of(read_toml_settings, dots + " = 1") ==
+        "f: found at line 1: more than 2000 points; allowed: TOML");
   CHECK(line_of(read_json_settings, "{\"a\": ").find('\n') == std::string::npos);
   std::string bomb = "a0: &a0 {x: 1}\n";
   for (int i = 1; i < 30; ++i) {
