@@ -110,7 +110,6 @@ constexpr CommandSpec kImportSpec{
         "a\n"
         "              run under PyTorch's emit_nvtx(record_shapes=True), or an SQLite export:\n"
         "              products and attention.\n"
-        "What is left out is said on standard error.\n"
         "  job         the files that a training is launched with become a scenario: arguments "
         "and\n"
         "              shell scripts of Megatron-LM, YAML of NeMo and Megatron-Bridge, TOML of\n"
@@ -120,7 +119,8 @@ constexpr CommandSpec kImportSpec{
         "Each key\n"
         "              is named: used, not modelled although it matters, unknown, or harmless; so "
         "is\n"
-        "              what had to be assumed, with the option that says it.",
+        "              what had to be assumed, with the option that says it.\n"
+        "What is left out is said on standard error.",
     .positionals = 1 + kMostFiles,
     .options = kImportOptions,
     .examples = kImportExamples,
