@@ -224,9 +224,8 @@ TEST_CASE("lockstep topology import: a PCI device without a class is a bridge, a
   CHECK(without.exit == Exit::ok);
   CHECK(without.out == with.out);
   // Templates that NCCL merges with what it finds on the machine have no GPUs of their own.
-  const std::string alone =
-      folder.write("c.xml", R"(<system version="1"><cpu numaid="0"><pci busid="0000:45:00.0">
-      <pci busid="0000:4f:00.0"/><pci busid="0000:50:00.0"/></pci></cpu></system>)");
+  const std::string alone = folder.write("c.xml", R"(<system version="1"><cpu numaid="0">
+      <pci busid="0000:4f:00.0"/><pci busid="0000:50:00.0"/></cpu></system>)");
   const Ran refused = lockstep_with({"topology", "import", alone});
   CHECK(refused.exit == Exit::bad_input);
   CHECK(refused.err.find("no GPUs, and 2 devices without a class") != std::string::npos);
@@ -248,15 +247,96 @@ TEST_CASE("lockstep topology import: NICs that are nearest to no GPU count only 
   CHECK(nlohmann::json::parse(lockstep_with(args).out)["nics"] == 2);
 }
 
-TEST_CASE("lockstep topology import: a Slurm topology of blocks is refused with what to give") {
+TEST_CASE("lockstep topology import: Slurm's blocks are switches below one, which is said") {
   const TemporaryFolder folder;
-  const std::string file =
-      folder.write("block.conf", "BlockName=b1 Nodes=n[0-17]\nBlockSizes=18\n");
+  const std::string file = folder.write(
+      "block.conf",
+      "BlockName=b1 Nodes=n[0-17] # rack\nBlockName=b2 Nodes=n[18-35]\nBlockSizes=18\n");
   const Ran ran = lockstep_with({"topology", "import", file, "--rate", "400 Gb/s"});
+  REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+  const auto fabric = nlohmann::json::parse(ran.out);
+  CHECK(fabric["switches"].size() == 3);
+  CHECK(ran.err.find("2 blocks of 18 hosts are NVLink domains") != std::string::npos);
+}
+
+TEST_CASE("lockstep topology import: of a topology.yaml the cluster's default is read") {
+  const TemporaryFolder folder;
+  constexpr const char* kTwo =
+      "- topology: a\n  cluster_default: false\n  block:\n    blocks:\n      - block: b1\n"
+      "        nodes: n[1-4]\n      - block: b2\n"
+      "- topology: b\n  cluster_default: true\n  tree:\n    switches:\n"
+      "      - switch: top\n        children: s[1-2]\n      - {switch: s1, nodes: 'm[1-3]'}\n"
+      "      - {switch: s2, nodes: 'm[4-6]'}\n- topology: c\n  flat: true\n";
+  const std::string file = folder.write("topology.yaml", kTwo);
+  const auto import = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"topology", "import", file, "--rate", "400 Gb/s"});
+    return lockstep_with(more);
+  };
+  CHECK(nlohmann::json::parse(import({}).out)["hosts"].size() == 6);
+  const Ran blocks = import({"--topology", "a"});
+  CHECK(nlohmann::json::parse(blocks.out)["hosts"].size() == 4);
+  CHECK(blocks.err.find("Blocks without hosts: 1, left out.") != std::string::npos);
+  CHECK(import({"--topology", "c"}).err ==
+        file + ": found topology \"c\", which is flat; allowed: one with a tree or blocks\n");
+  CHECK(import({"--topology", "d"})
+            .err.starts_with(file + ": found no topology \"d\"; allowed: a, b, c"));
+  const std::string broken = folder.write("broken.yaml", "- topology: a\n  tree: [\n");
+  const Ran ran = lockstep_with({"topology", "import", broken, "--rate", "400 Gb/s"});
   CHECK(ran.exit == Exit::bad_input);
-  CHECK(ran.err.starts_with(file +
-                            ":1: found a topology of blocks, which is not read; allowed: "
-                            "topology/tree: a line SwitchName=BLOCK Nodes=HOSTS for each block"));
+  CHECK(ran.err.find(": found at line ") != std::string::npos);
+}
+
+TEST_CASE("lockstep topology import: without classes devices are NICs, with a GPU a bridge") {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("topo.xml", R"(<system version="1"><cpu numaid="0">
+    <pci busid="0000:45:00.0"><pci busid="0000:4f:00.0"/><pci busid="0000:50:00.0"/></pci>
+    <pci busid="0000:56:00.0"><pci busid="0000:60:00.0"/><pci busid="0000:61:00.0"/></pci>
+    </cpu></system>)");
+  std::vector<std::string> args{"topology", "import", file, "--gpu", "h100_sxm5_80gb"};
+  CHECK(lockstep_with(args).err.find("found NICs without a speed; allowed: --rate") !=
+        std::string::npos);
+  args.insert(args.end(), {"--rate", "100 Gb/s"});
+  const Ran ran = lockstep_with(args);
+  REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+  CHECK(nlohmann::json::parse(ran.out)["nics"] == 4);
+  CHECK(nlohmann::json::parse(ran.out)["gpus"] == 2);
+  CHECK(ran.err.find("behind each of 2 bridges there is one GPU") != std::string::npos);
+}
+
+TEST_CASE("lockstep topology import: NetQ's hosts have a NIC for each cable") {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("graph.json", R"([{"nodes": [
+    {"id": "tier-1", "compounded_nodes": [{"id": "a", "name": "leaf1", "device_type": "switch"}]},
+    {"id": "tier-0", "compounded_nodes": [{"id": "b", "name": "gpu1", "device_type": "host"},
+                                          {"id": "c", "name": "gpu2", "device_type": "host"}]}],
+    "links": [{"compounded_links": [
+        {"interfaces": [{"node": "a", "interface": "swp1"}, {"node": "b", "interface": "eth0"}]},
+        {"interfaces": [{"node": "b", "interface": "eth1"}, {"node": "a", "interface": "swp2"}]}]},
+      {"compounded_links": [
+        {"interfaces": [{"node": "c", "interface": "eth0"},
+                        {"node": "a", "interface": "swp3"}]}]}]}])");
+  const Ran ran = lockstep_with({"topology", "import", file, "--rate", "200 Gb/s"});
+  REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+  CHECK(ran.err.find("2 hosts, 3 NICs of 25 GB/s, 1 switches, 3 cables") != std::string::npos);
+  CHECK(lockstep_with({"topology", "import", file}).err.find("--rate") != std::string::npos);
+}
+
+TEST_CASE("lockstep topology import: adapters that name no host are counted and left out") {
+  const TemporaryFolder folder;
+  constexpr const char* kNet =
+      "Switch 8 \"S-1\" # \"leaf1\" base port 0 lid 1 lmc 0\n"
+      "[1] \"H-1\"[1] # \"n1 mlx5_0\" lid 2 4xNDR\n[2] \"H-2\"[1] # \"MT4129 ConnectX7   Mellanox "
+      "Technologies\" lid 3 4xNDR\n"
+      "[3] \"H-3\"[1] # \"n2 mlx5_0\" lid 4 4xNDR\n\n"
+      "Ca 1 \"H-1\" # \"n1 mlx5_0\"\n[1](1) \"S-1\"[1] # lid 2 lmc 0 \"leaf1\" lid 1 4xNDR\n\n"
+      "Ca 1 \"H-2\" # \"MT4129 ConnectX7   Mellanox Technologies\"\n[1](2) \"S-1\"[2] # lid 3 lmc "
+      "0 \"leaf1\" lid 1 4xNDR\n\n"
+      "Ca 1 \"H-3\" # \"n2 mlx5_0\"\n[1](3) \"S-1\"[3] # lid 4 lmc 0 \"leaf1\" lid 1 4xNDR\n";
+  const Ran ran = lockstep_with({"topology", "import", folder.write("net.txt", kNet)});
+  REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+  CHECK(nlohmann::json::parse(ran.out)["hosts"].size() == 2);
+  CHECK(ran.err.find("1 adapter without a host's name is left out, on leaf1.") !=
+        std::string::npos);
 }
 
 TEST_CASE("lockstep topology export: a name that is not UTF-8 is replaced in every format") {

@@ -35,6 +35,7 @@ std::vector<const Command*> commands() {
       &fit_command(),
       &fit_kernels_command(),
       &import_command(),
+      &export_command(),
       &list_command(),
       &show_command(),
       &completion_command(),

@@ -24,6 +24,7 @@ const Command& learn_command();
 const Command& fit_command();
 const Command& fit_kernels_command();
 const Command& import_command();
+const Command& export_command();
 const Command& list_command();
 const Command& show_command();
 const Command& completion_command();

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "models/base/input_error.hpp"
+#include "models/base/number_text.hpp"
 #include "sim/measured/import_kernels.hpp"
 #include "sim/measured/import_kineto.hpp"
 #include "sim/measured/import_nccl.hpp"
@@ -17,6 +18,7 @@
 #include "tools/console/shared_options.hpp"
 #include "tools/console/table.hpp"
 #include "tools/lockstep/cli.hpp"
+#include "tools/lockstep/job/job_import.hpp"
 
 namespace lockstep {
 namespace {
@@ -42,11 +44,12 @@ constexpr std::array kImportOptions{
                "--nccl tests/reference/nccl.json", PathUse::reads},
     OptionSpec{
         "node", 0, "NAME", false,
-        "nccl-tests, kineto: the nodes, whose network and NVLink domain the profile is then of; "
-        "`lockstep list nodes`.",
+        "nccl-tests, kineto: the nodes, whose network and NVLink domain the profile is then of. "
+        "job: the nodes that it runs on. `lockstep list nodes`.",
         "--node dgx_h100"},
     OptionSpec{"nodes", 0, "N", false,
-               "nccl-tests: how many nodes (NVLink domains), instead of the hosts of the log.",
+               "nccl-tests: how many nodes (NVLink domains), instead of the hosts of the log. "
+               "job: how many nodes it runs on, instead of what its files say.",
                "--nodes 2"},
     OptionSpec{"gpus-per-node", 0, "N", false,
                "nccl-tests: GPUs of each node that took part, instead of the ranks of the log. "
@@ -58,11 +61,24 @@ constexpr std::array kImportOptions{
     OptionSpec{"precision", 0, "bf16|fp16|fp8|tf32", false,
                "nsys: number format of the products whose kernels' names do not say it.",
                "--precision bf16"},
+    OptionSpec{"model", 0, "NAME|FILE", false,
+               "job: the model, where no file says it: a preset (`lockstep list models`) or a "
+               "config.json of Hugging Face.",
+               "--model llama3_8b"},
+    OptionSpec{"tokens", 0, "N", false, "job: tokens of a sequence, instead of what its files say.",
+               "--tokens 4096"},
+    OptionSpec{"set", 0, "NAME=VALUE", true,
+               "job: the value of a variable of a script, of a key of a file, or of a path of the "
+               "scenario.",
+               "--set NNODES=16"},
+    OptionSpec{"format", 0, "table|json", false,
+               "job: how to print what became of each key: for people (the default), or JSON.",
+               "--format json"},
     kPresetsOption,
     kOutputOption,
 };
 
-constexpr std::array<std::string_view, 5> kImportExamples{
+constexpr std::array<std::string_view, 7> kImportExamples{
     "lockstep import kernels --gpu h100_sxm5_80gb --gemm tests/reference/gemm.json -o "
     "h100.profile.json",
     "lockstep import nccl-tests all_reduce.log all_gather.log --node dgx_h100 -o "
@@ -70,12 +86,14 @@ constexpr std::array<std::string_view, 5> kImportExamples{
     "lockstep import nccl-tests tests/reference/nccl.json --gpu a100_sxm4_80gb",
     "lockstep import kineto rank0.pt.trace.json.gz --node dgx_h100 -o step.profile.json",
     "lockstep import nsys nvtx_kern_sum.csv --gpu h100_sxm5_80gb -o step.profile.json",
+    "lockstep import job train.sh --node dgx_h100 --nodes 16 -o my.json",
+    "lockstep import job train.sh ds_config.json --model llama3_8b --set MICRO=2 -o my.json",
 };
 
 constexpr CommandSpec kImportSpec{
     .name = "import",
-    .usage = "import kernels|nccl-tests|kineto|nsys [FILE...] [options]",
-    .summary = "Make a profile of a card or a fabric from what was measured.",
+    .usage = "import kernels|nccl-tests|kineto|nsys|job [FILE...] [options]",
+    .summary = "Make a profile out of what was measured, or a scenario out of launch files.",
     .about =
         "Writes the profile (scenarios/profile.schema.json) that `lockstep run --profile` and\n"
         "`lockstep validate --profile` take.\n"
@@ -92,6 +110,16 @@ constexpr CommandSpec kImportSpec{
         "a\n"
         "              run under PyTorch's emit_nvtx(record_shapes=True), or an SQLite export:\n"
         "              products and attention.\n"
+        "  job         the files that a training is launched with become a scenario: arguments "
+        "and\n"
+        "              shell scripts of Megatron-LM, YAML of NeMo and Megatron-Bridge, TOML of\n"
+        "              TorchTitan, JSON of DeepSpeed with the script beside it, YAML of "
+        "Accelerate,\n"
+        "              arguments of the Hugging Face Trainer, YAML of MaxText. Nothing is run. "
+        "Each key\n"
+        "              is named: used, not modelled although it matters, unknown, or harmless; so "
+        "is\n"
+        "              what had to be assumed, with the option that says it.\n"
         "What is left out is said on standard error.",
     .positionals = 1 + kMostFiles,
     .options = kImportOptions,
@@ -179,13 +207,18 @@ struct ImportKind {
                      const PresetStore&);
 };
 constexpr std::array<std::string_view, 4> kKernelOptions{"gemm", "attention", "memory", "nccl"};
+constexpr std::array<std::string_view, 6> kJobOptions{"node",   "nodes", "model",
+                                                      "tokens", "set",   "format"};
 constexpr std::array<std::string_view, 4> kNcclOptions{"node", "nodes", "gpus-per-node", "op"};
 constexpr std::array<std::string_view, 2> kKinetoOptions{"node", "gpus-per-node"};
 constexpr std::array<std::string_view, 1> kNsysOptions{"precision"};
+/// What reads launch files: no profile comes of them.
+constexpr std::string_view kJobKind = "job";
 constexpr std::array kImportKinds{ImportKind{"kernels", false, kKernelOptions, from_kernels},
                                   ImportKind{"nccl-tests", true, kNcclOptions, from_nccl},
                                   ImportKind{"kineto", true, kKinetoOptions, from_kineto},
-                                  ImportKind{"nsys", true, kNsysOptions, from_nsys}};
+                                  ImportKind{"nsys", true, kNsysOptions, from_nsys},
+                                  ImportKind{kJobKind, true, kJobOptions, nullptr}};
 
 const ImportKind& kind_of(const ParsedOptions& options) {
   const std::string what = options.positionals.empty() ? "" : options.positionals.front();
@@ -246,6 +279,7 @@ Exit run_import(const ParsedOptions& options, Console& console) {
                                        kind.name, in_quotes(files.front())));
   }
   const PresetStore presets(options.all("presets"));
+  if (kind.name == kJobKind) return import_job_files(options, files, presets, console);
   const Imported imported = kind.import(options, files, presets);
   for (const std::string& line : imported.left_out) console.err << terminal_text(line) << "\n";
   if (!imported.kernels.empty()) {

@@ -40,7 +40,7 @@ constexpr OptionSpec kFrom{
     "NAME",
     false,
     "What the file is, where its content does not tell: fabric, graphml, nccl, slurm, nvidia-smi, "
-    "dot or ibnetdiscover (net files of ibsim too).",
+    "dot, netq or ibnetdiscover (net files of ibsim too).",
     "--from ibnetdiscover"};
 constexpr OptionSpec kHosts{
     "hosts",
@@ -59,6 +59,13 @@ constexpr OptionSpec kRate{
     "Rate of cables or NICs where the file names none, as in Slurm's topology.conf and nvidia-smi; "
     "of InfiniBand and of servers, it replaces what the file says.",
     "--rate \"400 Gb/s\""};
+constexpr OptionSpec kTopologyName{
+    "topology",
+    0,
+    "NAME",
+    false,
+    "Of Slurm's topology.yaml, the topology that is read; without it the cluster's default.",
+    "--topology topo2"};
 constexpr OptionSpec kGpu{"gpu",
                           0,
                           "NAME",
@@ -104,9 +111,9 @@ constexpr OptionSpec kNode{"node",
                            "--node dgx_h100"};
 constexpr OptionSpec kNodes{"nodes", 0, "N", false, "How many nodes of them.", "--nodes 128"};
 
-constexpr std::array kTopologyOptions{kTopologyFormat, kFrom,          kHosts,       kRate,   kGpu,
-                                      kTransport,      kAllNics,       kSvg,         kReport, kNode,
-                                      kNodes,          kPresetsOption, kOutputOption};
+constexpr std::array kTopologyOptions{
+    kTopologyFormat, kFrom, kHosts,  kRate, kTopologyName, kGpu,           kTransport,
+    kAllNics,        kSvg,  kReport, kNode, kNodes,        kPresetsOption, kOutputOption};
 
 constexpr std::array<std::string_view, 8> kTopologyExamples{
     "lockstep topology show rail_optimised --node dgx_h100 --nodes 128 --svg fabric.svg",
@@ -261,12 +268,12 @@ struct Action {
   Exit (*run)(const ParsedOptions& options, Console& console);
   std::span<const std::string_view> options;  ///< beside those of all
 };
-constexpr std::array<std::string_view, 7> kFabricImportOptions{
-    "format", "from", "hosts", "rate", "gpu", "transport", "all-nics"};
-constexpr std::array<std::string_view, 8> kShowOptions{"format", "from",   "hosts", "rate",
-                                                       "svg",    "report", "node",  "nodes"};
-constexpr std::array<std::string_view, 6> kExportOptions{"format", "from", "hosts",
-                                                         "rate",   "node", "nodes"};
+constexpr std::array<std::string_view, 8> kFabricImportOptions{
+    "format", "from", "hosts", "rate", "topology", "gpu", "transport", "all-nics"};
+constexpr std::array<std::string_view, 9> kShowOptions{
+    "format", "from", "hosts", "rate", "topology", "svg", "report", "node", "nodes"};
+constexpr std::array<std::string_view, 7> kExportOptions{"format",   "from", "hosts", "rate",
+                                                         "topology", "node", "nodes"};
 constexpr std::array kActions{Action{"import", import_fabric, kFabricImportOptions},
                               Action{"show", show_fabric, kShowOptions},
                               Action{"export", run_export, kExportOptions}};

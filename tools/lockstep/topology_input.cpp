@@ -145,6 +145,7 @@ bool is_scenario(const std::string& file, const std::string& text) {
 
 ImportOptions import_options(const ParsedOptions& options) {
   ImportOptions out;
+  out.topology = options.get("topology");
   if (options.has("rate")) {
     constexpr double kLeast = 1e6, kMost = 1e15;  // as in fabric.json
     const auto rate = parse_quantity(options.get("rate"), Dimension::data_rate);

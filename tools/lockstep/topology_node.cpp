@@ -75,7 +75,12 @@ class Maker {
     }
   }
 
-  std::string gpu_name() const {
+  std::string gpu_name() {
+    // A file that lists dies has two of them for each module that a person names.
+    if (choices_.gpu + "_gcd" == node_.gpu_preset) {
+      preset_.facts.push_back(fmt::format("The devices are dies, two to each {}", choices_.gpu));
+      return node_.gpu_preset;
+    }
     if (!choices_.gpu.empty()) return choices_.gpu;
     if (node_.gpu_preset.empty()) {
       fail("no known kind of GPU", "--gpu NAME, one of " + listed(presets_.names("gpus")));
@@ -86,6 +91,12 @@ class Maker {
   int domain() {
     const int gpus = static_cast<int>(node_.gpus.size());
     int joined = nvlink_domain(node_);
+    if (node_.guesses_gpus) {
+      preset_.assumptions.push_back(fmt::format(
+          "GPUs are not listed, and devices have no class: they are NICs, and behind each of {} "
+          "bridges there is one GPU",
+          gpus));
+    }
     if (!node_.tells_nvlink) {
       // Bridges of PCIe cards are an extra; boards of SXM and OAM modules always have their links.
       const bool joins = spec_->nvlink_bandwidth > BytesPerSecond{} &&
@@ -133,6 +144,10 @@ class Maker {
         counts, [](const auto& a, const auto& b) { return a.second < b.second; });
     if (usual->first == BytesPerSecond{}) {
       fail("NICs without a speed", "--rate, such as --rate \"400 Gb/s\"");
+    }
+    constexpr BytesPerSecond kFast = gigabits_per_second(10);
+    if (usual->first < kFast) {
+      preset_.assumptions.emplace_back("no fast NIC is listed: what is there is for management");
     }
     preset_.facts.push_back(fmt::format("{} NICs of {}", nics_.size(), rate_text(usual->first)));
     if (counts.size() > 1) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -13,7 +14,9 @@
 #include "topologies/formats/fabric_json.hpp"
 #include "topologies/formats/graphml.hpp"
 #include "topologies/formats/nccl_topology.hpp"
+#include "topologies/formats/netq.hpp"
 #include "topologies/formats/nvidia_smi.hpp"
+#include "topologies/formats/slurm_blocks.hpp"
 #include "topologies/formats/slurm_topology.hpp"
 #include "topologies/infiniband/host_name.hpp"
 #include "topologies/infiniband/ibnetdiscover.hpp"
@@ -45,7 +48,7 @@ bool has_element(std::string_view text, std::string_view name) {
   return content(text).starts_with('<') && text.find(fmt::format("<{}", name)) != text.npos;
 }
 
-bool is_fabric(std::string_view text) { return content(text).starts_with('{'); }
+bool is_fabric(std::string_view text) { return content(text).starts_with('{') && !is_netq(text); }
 bool is_graphml(std::string_view text) { return has_element(text, "graphml"); }
 bool is_nccl(std::string_view text) {
   return !is_graphml(text) && (has_element(text, "system") || has_element(text, "graphs"));
@@ -55,7 +58,7 @@ bool is_nvidia_smi(std::string_view text) {
          !content(text).starts_with('<');
 }
 bool is_slurm(std::string_view text) {
-  return has_line(text, "switchname=") || is_block_topology(text);
+  return has_line(text, "switchname=") || is_block_topology(text) || is_slurm_yaml(text);
 }
 bool is_dot(std::string_view text) {
   const auto word = [&](std::string_view w) { return has_line(text, w); };
@@ -89,33 +92,78 @@ Import import_slurm(const std::string& file, std::string_view text, const Import
     throw InputError({file, "", "a Slurm topology.conf, which tells no rates",
                       "--rate, such as --rate \"400 Gb/s\"", ""});
   }
-  return in_canonical_order(read_slurm_topology(file, text, options.rate));
+  const SlurmConf conf =
+      is_slurm_yaml(text) ? slurm_yaml(file, text, options.topology) : slurm_conf(file, text);
+  DrawnFabric fabric = in_canonical_order(read_slurm_topology(file, conf.tree, options.rate));
+  fabric.assumptions.insert(fabric.assumptions.end(), conf.assumptions.begin(),
+                            conf.assumptions.end());
+  return fabric;
 }
 
-/// Adapters inside switches that sum for SHARP: no host's NIC, and no switch.
-void leave_out_aggregation_nodes(const InfinibandSubnet& subnet, DrawnFabric& fabric) {
-  const ClusterGraph& graph = subnet.graph;
-  std::vector<Vertex> place;
+Import import_netq(const std::string& file, std::string_view text, const ImportOptions& options) {
+  if (options.rate <= BytesPerSecond{}) {
+    throw InputError({file, "", "NetQ's graph, which tells no rates",
+                      "--rate, such as --rate \"400 Gb/s\"", ""});
+  }
+  return in_canonical_order(read_netq(file, text, options.rate));
+}
+
+/// Names of switches that the vertices left out are on, each once.
+std::string switches_of(const ClusterGraph& graph, const std::vector<bool>& left_out) {
+  std::set<std::string> names;
+  for (const GraphCable& cable : graph.cables()) {
+    if (left_out[cable.a] && !left_out[cable.b]) names.insert(graph.vertices()[cable.b].name);
+    if (left_out[cable.b] && !left_out[cable.a]) names.insert(graph.vertices()[cable.a].name);
+  }
+  const std::vector<std::string> all(names.begin(), names.end());
+  return listed(all);
+}
+
+/// The fabric without these vertices and their cables.
+void leave_out(const std::vector<bool>& left_out, DrawnFabric& fabric) {
+  const ClusterGraph& graph = fabric.graph;
+  std::vector<Vertex> place(graph.vertex_count());
   std::vector<GraphVertex> vertices;
   for (Vertex v = 0; v < graph.vertex_count(); ++v) {
-    const bool sums = !graph.vertices()[v].is_port() &&
-                      subnet.vertices[v].kind == InfinibandKind::adapter &&
-                      is_aggregation_node(subnet.vertices[v].description);
-    place.push_back(sums ? graph.vertex_count() : static_cast<Vertex>(vertices.size()));
-    if (!sums) vertices.push_back(graph.vertices()[v]);
+    place[v] = static_cast<Vertex>(vertices.size());
+    if (!left_out[v]) vertices.push_back(graph.vertices()[v]);
   }
-  const std::size_t left_out = graph.vertex_count() - vertices.size();
-  if (left_out == 0) return;
   std::vector<GraphCable> cables;
   for (GraphCable cable : graph.cables()) {
+    if (left_out[cable.a] || left_out[cable.b]) continue;
     cable.a = place[cable.a];
     cable.b = place[cable.b];
-    if (std::max(cable.a, cable.b) < graph.vertex_count()) cables.push_back(cable);
+    cables.push_back(cable);
   }
-  fabric.assumptions.push_back(fmt::format("{} SHARP aggregation node{} of switches {} left out.",
-                                           left_out, left_out == 1 ? "" : "s",
-                                           left_out == 1 ? "is" : "are"));
   fabric.graph = ClusterGraph(std::move(vertices), std::move(cables));
+}
+
+/// Adapters that are no host's NIC and no switch: those inside switches that sum for SHARP, and
+/// those that say their make in place of a name.
+void leave_out_adapters(const InfinibandSubnet& subnet, DrawnFabric& fabric) {
+  const ClusterGraph& graph = subnet.graph;
+  std::vector<bool> left_out(graph.vertex_count()), unnamed(graph.vertex_count());
+  int sums = 0, no_names = 0;
+  for (Vertex v = 0; v < graph.vertex_count(); ++v) {
+    if (graph.vertices()[v].is_port() || subnet.vertices[v].kind != InfinibandKind::adapter)
+      continue;
+    const bool aggregates = is_aggregation_node(subnet.vertices[v].description);
+    unnamed[v] = !aggregates && is_unnamed_adapter(subnet.vertices[v].description);
+    left_out[v] = aggregates || unnamed[v];
+    sums += aggregates ? 1 : 0;
+    no_names += unnamed[v] ? 1 : 0;
+  }
+  if (sums + no_names == 0) return;
+  if (sums > 0) {
+    fabric.assumptions.push_back(fmt::format("{} SHARP aggregation node{} of switches {} left out.",
+                                             sums, sums == 1 ? "" : "s", sums == 1 ? "is" : "are"));
+  }
+  if (no_names > 0) {
+    fabric.assumptions.push_back(fmt::format(
+        "{} adapter{} without a host's name {} left out, on {}.", no_names,
+        no_names == 1 ? "" : "s", no_names == 1 ? "is" : "are", switches_of(graph, unnamed)));
+  }
+  leave_out(left_out, fabric);
 }
 
 Import import_ibnetdiscover(const std::string& file, std::string_view text,
@@ -129,7 +177,7 @@ Import import_ibnetdiscover(const std::string& file, std::string_view text,
                      .graph = read.subnet.graph,
                      .down = {},
                      .assumptions = {}};
-  leave_out_aggregation_nodes(read.subnet, fabric);
+  leave_out_adapters(read.subnet, fabric);
   if (read.cut_cables > 0) {
     fabric.assumptions.push_back(fmt::format(
         "{} cables lead to boxes that the file does not describe, or back, and are left out.",
@@ -153,6 +201,9 @@ constexpr std::array kFormats{
     ImportFormat{"ibnetdiscover", "ibnetdiscover, ibsim",
                  "github.com/linux-rdma/rdma-core, infiniband-diags/man/ibnetdiscover.8",
                  is_ibnetdiscover, import_ibnetdiscover},
+    ImportFormat{"netq", "NetQ's topology graph",
+                 "github.com/NVIDIA/topograph, pkg/providers/netq: what NetQ's API answers",
+                 is_netq, import_netq},
 };
 
 }  // namespace

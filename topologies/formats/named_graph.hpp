@@ -36,6 +36,7 @@ struct ImportOptions {
   BytesPerSecond rate;             ///< of cables that name none; 0: every cable has to name one
   std::vector<std::string> hosts;  ///< become nodes 0, 1, ..., whatever the file says that they are
   std::string hosts_file;          ///< what messages call the place that `hosts` come from
+  std::string topology{};          ///< of a file with several, the one that is read
 };
 
 /// Attributes, in capital or small letters (exporters write the first of each):

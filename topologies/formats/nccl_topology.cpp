@@ -72,6 +72,7 @@ class NcclTopologyReader {
     }
     if (name != "system") xml_.fail(root, fmt::format("<{}>", root.name()), "<system>");
     for (const pugi::xml_node cpu : root.children("cpu")) walk(cpu, {.cpu = cpu, .bridges = {}});
+    if (node_.gpus.empty() && node_.nics.empty()) take_unknown();
     if (node_.gpus.empty()) {
       if (unknown_ > 0) {
         xml_.fail(root,
@@ -113,7 +114,10 @@ class NcclTopologyReader {
     const bool known = pci.child("gpu") || pci.child("apu") || pci.child("nic");
     const bool bridge = kind.empty() ? !known : kind.starts_with("0x0604");
     if (bridge) {
-      if (kind.empty() && !pci.first_child()) ++unknown_;
+      if (kind.empty() && !pci.first_child()) {
+        ++unknown_;
+        if (!place.bridges.empty()) unknown_devices_.emplace_back(pci, place);
+      }
       Place inside = place;
       inside.bridges.push_back(pci);
       walk(pci, inside);
@@ -127,6 +131,23 @@ class NcclTopologyReader {
     } else if (kind.starts_with("0x02")) {
       add_nic(pci, attribute(pci, "busid"), {}, pci, place);
     }
+  }
+
+  /// Files for machines of clouds have the NICs alone, as devices without a class behind bridges;
+  /// NCCL finds the GPUs itself. One behind each bridge is assumed.
+  void take_unknown() {
+    for (const auto& [pci, place] : unknown_devices_) {
+      const bool first = gpu_places_.empty() || gpu_places_.back().bridges != place.bridges;
+      if (first) {
+        check_count(pci);
+        std::string name = fmt::format("GPU{}", node_.gpus.size());
+        node_.gpus.emplace_back().name = std::move(name);
+        gpu_places_.push_back(place);
+        gpu_elements_.emplace_back();
+      }
+      add_nic(pci, attribute(pci, "busid"), {}, pci, place);
+    }
+    node_.guesses_gpus = !node_.gpus.empty();
   }
 
   void check_count(pugi::xml_node at) const {
@@ -160,8 +181,11 @@ class NcclTopologyReader {
 
   void read_nets(pugi::xml_node nic, pugi::xml_node pci, const Place& place) {
     for (const pugi::xml_node net : nic.children("net")) {
-      constexpr int kFastest = 100'000'000;  // Mb/s
-      const std::optional<int> speed = xml_.whole_number(net, "speed", 0, kFastest);
+      constexpr int kFastest = 1'000'000'000, kMostMegabits = 10'000'000;
+      const std::optional<int> said = xml_.whole_number(net, "speed", 0, kFastest);
+      // Drivers of Slingshot say kb/s in place of Mb/s.
+      const std::optional<int> speed =
+          said.value_or(0) > kMostMegabits ? std::optional(*said / 1000) : said;
       const std::string_view name = attribute(net, "name");
       // NCCL lists the sockets that it would use without RDMA too, below the CPU and not a device.
       if (!pci) continue;
@@ -243,6 +267,8 @@ class NcclTopologyReader {
   XmlText xml_;
   NodeDrawing node_;
   int unknown_ = 0;  ///< devices without a class and without anything in them
+  std::vector<std::pair<pugi::xml_node, Place>>
+      unknown_devices_;  ///< of them, those behind bridges
   std::vector<Place> gpu_places_, nic_places_;
   std::vector<pugi::xml_node> gpu_elements_;
   std::map<std::string, std::size_t, std::less<>> gpu_by_bus_;

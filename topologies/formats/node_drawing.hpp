@@ -40,8 +40,9 @@ struct NodeDrawing {
   };
   std::vector<Gpu> gpus;
   std::vector<Nic> nics;
-  std::string gpu_preset;    ///< by the devices' PCI numbers; empty: not told, or unknown
-  bool tells_nvlink = true;  ///< else a node without NVLinks may still have some
+  std::string gpu_preset;     ///< by the devices' PCI numbers; empty: not told, or unknown
+  bool guesses_gpus = false;  ///< the file lists none: one behind each bridge with devices
+  bool tells_nvlink = true;   ///< else a node without NVLinks may still have some
 };
 
 /// The transport of a NIC by the name that the system gave it ("rocep145s0", "ibp12s0",

@@ -15,8 +15,8 @@ namespace lockstep {
 DrawnFabric read_slurm_topology(const std::string& file, std::string_view text,
                                 BytesPerSecond rate);
 
-/// Whether the text is a topology of blocks, as topology.conf or topology.yaml has it.
-/// read_slurm_topology() refuses those, and says what to give instead.
+/// Whether the text is a topology of blocks. read_slurm_topology() refuses those; slurm_blocks.hpp
+/// makes a tree of them.
 bool is_block_topology(std::string_view text);
 
 /// The fabric as Slurm's tree plugin takes it. Slurm wants each host on one switch and each switch

@@ -52,4 +52,11 @@ bool is_aggregation_node(std::string_view description) {
   return description.find("Aggregation Node") != std::string_view::npos;
 }
 
+bool is_unnamed_adapter(std::string_view description) {
+  if (!description.starts_with("MT")) return false;
+  const std::size_t digits = description.find_first_not_of("0123456789", 2);
+  return digits != std::string_view::npos && digits > 2 &&
+         description.substr(digits).starts_with(" ConnectX");
+}
+
 }  // namespace lockstep

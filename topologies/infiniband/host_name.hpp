@@ -15,4 +15,7 @@ struct AdapterName {
 /// SHARP's end points in switches are adapters too: "Mellanox Technologies Aggregation Node".
 [[nodiscard]] bool is_aggregation_node(std::string_view description);
 
+/// An adapter that says what it is and not where: "MT4129 ConnectX7   Mellanox Technologies".
+[[nodiscard]] bool is_unnamed_adapter(std::string_view description);
+
 }  // namespace lockstep

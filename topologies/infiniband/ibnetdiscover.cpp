@@ -107,9 +107,16 @@ class Builder {
   void find_hosts() {
     // An adapter that names no device shares no host; several may say the same of themselves.
     std::map<std::string_view, std::set<const NetBox*>> nameless;
+    const bool some_named = std::ranges::any_of(parts_, [](const Part& part) {
+      return part.box->kind == InfinibandKind::adapter &&
+             !is_aggregation_node(part.box->description) &&
+             !is_unnamed_adapter(part.box->description);
+    });
     for (Part& part : parts_) {
       if (part.box->kind != InfinibandKind::adapter) continue;
       if (is_aggregation_node(part.box->description)) continue;
+      // Beside hosts that have names nothing says which host such an adapter is in.
+      if (some_named && is_unnamed_adapter(part.box->description)) continue;
       const AdapterName name = adapter_name(part.box->description);
       part.host = name.host;
       part.device = name.device;

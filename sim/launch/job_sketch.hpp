@@ -1,0 +1,78 @@
+/// What launch files say of a job, in Lockstep's words. What nobody said is empty.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace lockstep {
+
+/// Of the model's shape.
+struct ModelSketch {
+  std::string name;       ///< a preset's, or as the file names it: "meta-llama/Llama-3.1-8B"
+  std::string hint;       ///< what the name may be taken from: a tokenizer, a recipe, a folder
+  std::string flavor;     ///< TorchTitan's size of the model: "405B"
+  std::string tokenizer;  ///< its kind: "GPT2BPETokenizer"
+  std::string config;     ///< a Hugging Face config.json among the files
+  std::optional<int> layers, hidden, ffn, heads, query_groups, head_dim, vocabulary, positions;
+  std::optional<int> vocabulary_multiple;
+  std::optional<bool> grouped, gated, tied, biases, latent_attention;
+  std::string position_kind;
+  std::optional<int> query_rank, key_value_rank, nope_dim, rope_dim, value_dim;
+  std::optional<int> experts, expert_top, expert_ffn, expert_shared_ffn, expert_latent;
+  std::optional<int> expert_interval, leading_dense, predicted_tokens, window;
+  std::vector<int> expert_layers;  ///< 1 for each layer with experts
+  std::string pattern;             ///< of hybrid models: M * - E for each layer
+  std::optional<int> mamba_heads, mamba_head_dim, mamba_groups, mamba_state;
+};
+
+/// Of the job. Widths are numbers of GPUs.
+struct JobSketch {
+  ModelSketch model;
+
+  std::string node;  ///< a preset's name
+  std::optional<int> nodes, node_gpus, gpus;
+
+  std::optional<int> tensor, pipeline, context, expert, expert_tensor, data;
+  std::optional<int> virtual_stages, layers_per_virtual_stage;
+  std::optional<int> shard, replicate;  ///< sizes of the data-parallel groups; shard -1: the rest
+  std::optional<int> shard_group, shard_copies, fixed_node_group;
+  std::optional<bool> sequence, reshard, expert_overlap, context_shards;
+  std::string sharding, context_exchange, expert_dispatch, tensor_overlap, schedule;
+  std::string embedding, output;
+  std::vector<int> stage_layers;
+  std::optional<int> first_layers, last_layers;
+  bool distributed_optimizer = false;
+
+  std::optional<int> micro, sequences, accumulation, tokens;
+  std::optional<double> per_device;          ///< MaxText: sequences of a GPU
+  std::optional<int> local, pipeline_micro;  ///< TorchTitan: sequences of a replica, of a pass
+  bool packed = false;
+
+  std::string precision;
+  std::string recompute;  ///< none, selective, full
+  std::vector<std::string> recompute_modules;
+  std::optional<int> recompute_layers;
+  std::optional<double> recompute_products;
+
+  std::optional<double> offload_optimizer;
+  bool offload_parameters = false;
+  std::optional<int> offload_layers;
+
+  std::optional<double> capacity_factor;
+  bool pad_to_capacity = false;
+  std::optional<int> lora_rank;
+  bool lora = false, lora_nf4 = false;
+
+  std::string stack;
+  std::optional<bool> compiled;
+  std::optional<int> fsdp_version, zero_stage;
+  std::map<std::string, bool> stack_switches;  ///< features of the stack that differ
+  std::map<std::string, bool> communication;   ///< its "communication"
+  std::optional<double> training_tokens;
+
+  std::vector<std::string> remarks;  ///< what was understood otherwise than it is written
+};
+
+}  // namespace lockstep

@@ -1,0 +1,52 @@
+#include "sim/launch/key_table.hpp"
+
+#include <algorithm>
+
+#include "sim/launch/shell_variables.hpp"
+
+namespace lockstep {
+namespace {
+
+/// Calls `use` with each name of a row until it says true.
+template <class Use>
+bool any_name(std::string_view names, const Use& use) {
+  std::size_t at = 0;
+  while (at < names.size()) {
+    const std::size_t end = std::min(names.find(' ', at), names.size());
+    if (end > at && use(names.substr(at, end - at))) return true;
+    at = end + 1;
+  }
+  return false;
+}
+
+}  // namespace
+
+const KeyRow* find_row(std::span<const std::span<const KeyRow>> tables, std::string_view key) {
+  for (const bool whole : {true, false}) {
+    for (const std::span<const KeyRow> table : tables) {
+      for (const KeyRow& row : table) {
+        const bool found = any_name(row.keys, [&](std::string_view name) {
+          return whole ? name == key
+                       : name.find('*') != std::string_view::npos && matches_glob(key, name);
+        });
+        if (found) return &row;
+      }
+    }
+  }
+  return nullptr;
+}
+
+std::vector<std::string> known_keys(std::span<const std::span<const KeyRow>> tables) {
+  std::vector<std::string> out;
+  for (const std::span<const KeyRow> table : tables) {
+    for (const KeyRow& row : table) {
+      any_name(row.keys, [&](std::string_view name) {
+        if (name.find('*') == std::string_view::npos) out.emplace_back(name);
+        return false;
+      });
+    }
+  }
+  return out;
+}
+
+}  // namespace lockstep

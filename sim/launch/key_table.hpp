@@ -1,0 +1,78 @@
+/// What each key of a launch file means to a prediction.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/launch/job_sketch.hpp"
+#include "sim/launch/setting.hpp"
+
+namespace lockstep {
+
+enum class KeyFate : std::uint8_t {
+  used,        ///< the scenario says it
+  harmless,    ///< changes no step time, memory or traffic
+  unmodelled,  ///< does, and the simulator has no word for it
+  unknown,     ///< nobody listed it
+};
+
+struct KeyFinding {
+  Setting setting;
+  KeyFate fate = KeyFate::unknown;
+  std::string note;  ///< why it matters, or what it was taken as
+};
+
+/// A row of a framework's table. Keys are in small letters with "_", several with blanks between;
+/// one "*" in a key stands for any letters.
+struct KeyRow {
+  std::string_view keys;
+  KeyFate fate = KeyFate::harmless;
+  void (*use)(JobSketch& job, const Setting& from) = nullptr;  ///< of a key that is used
+  std::string_view why{};                                      ///< of one that is not modelled
+};
+
+/// A setting that is used, by a member of the sketch.
+template <auto Member>
+void take_count(JobSketch& job, const Setting& from) {
+  job.*Member = from.count();
+}
+template <auto Member>
+void take_flag(JobSketch& job, const Setting& from) {
+  job.*Member = from.flag();
+}
+template <auto Member>
+void take_model_count(JobSketch& job, const Setting& from) {
+  job.model.*Member = from.count();
+}
+template <auto Member>
+void take_model_flag(JobSketch& job, const Setting& from) {
+  job.model.*Member = from.flag();
+}
+/// The opposite of what the key says.
+template <auto Member>
+void take_model_no(JobSketch& job, const Setting& from) {
+  job.model.*Member = !from.flag();
+}
+
+/// The row of a key (as plain_key() gives it): whole names before those with "*". Null: there is
+/// none.
+const KeyRow* find_row(std::span<const std::span<const KeyRow>> tables, std::string_view key);
+
+/// Every whole name of the tables, for "did you mean".
+std::vector<std::string> known_keys(std::span<const std::span<const KeyRow>> tables);
+
+// The tables, each in a file of its own.
+std::span<const KeyRow> launcher_keys();        ///< torchrun, srun, deepspeed, accelerate launch
+std::span<const KeyRow> megatron_keys();        ///< Megatron-LM; NeMo and Megatron-Bridge as well
+std::span<const KeyRow> megatron_other_keys();  ///< of them, those that no scenario says
+std::span<const KeyRow> nemo_keys();            ///< what these have beside it
+std::span<const KeyRow> torchtitan_keys();
+std::span<const KeyRow> deepspeed_keys();
+std::span<const KeyRow> trainer_keys();  ///< Hugging Face Trainer and what builds on it
+std::span<const KeyRow> accelerate_keys();
+std::span<const KeyRow> maxtext_keys();
+
+}  // namespace lockstep

@@ -1,0 +1,168 @@
+// Arguments of Hugging Face's Trainer, and of what builds on it (TRL, LLaMA-Factory, Axolotl).
+#include <array>
+#include <fmt/format.h>
+
+#include "sim/launch/key_table.hpp"
+
+namespace lockstep {
+namespace trainer_file {
+namespace {
+
+using J = JobSketch;
+constexpr KeyFate kUsed = KeyFate::used, kHarmless = KeyFate::harmless,
+                  kMatters = KeyFate::unmodelled;
+
+void take_hf_model(J& job, const Setting& from) {
+  if (!from.is_null()) job.model.name = from.text();
+}
+void take_length(J& job, const Setting& from) {
+  if (!from.is_null()) job.tokens = from.count();
+}
+void take_trainer_bf16(J& job, const Setting& from) {
+  if (from.text() == "auto" || from.flag()) job.precision = "bf16";
+}
+void take_trainer_fp16(J& job, const Setting& from) {
+  if (from.text() != "auto" && from.flag()) job.precision = "fp16";
+}
+void take_dtype(J& job, const Setting& from) {
+  const std::string text = lower(from.text());
+  if (!job.precision.empty()) return;
+  if (text == "bfloat16" || text == "bf16") job.precision = "bf16";
+  if (text == "float16" || text == "fp16") job.precision = "fp16";
+}
+void take_checkpointing(J& job, const Setting& from) {
+  const std::string text = lower(from.text());
+  if (text == "unsloth" || text == "offload") {
+    job.recompute = "full";
+    job.remarks.push_back(fmt::format("{} {}: taken as true", from.key, text));
+  } else {
+    job.recompute = from.flag() ? "full" : "none";
+  }
+}
+
+/// "full_shard auto_wrap offload".
+void take_fsdp_words(J& job, const Setting& from) {
+  std::string all = lower(from.text());
+  for (const std::string& word : words_of(all)) {
+    if (word == "full_shard" || word == "true") job.sharding = "zero3";
+    if (word == "shard_grad_op") job.sharding = "zero2";
+    if (word == "no_shard") job.sharding = "none";
+    if (word == "hybrid_shard" || word == "hybrid_shard_zero2") {
+      job.sharding = word == "hybrid_shard" ? "zero3" : "zero2";
+      job.fixed_node_group = 1;
+    }
+    if (word == "offload") {
+      job.offload_optimizer = 1;
+      job.offload_parameters = true;
+    }
+  }
+  if (!job.fsdp_version) job.fsdp_version = 1;
+}
+
+void take_fsdp_version(J& job, const Setting& from) { job.fsdp_version = from.count(); }
+void take_compiled(J& job, const Setting& from) {
+  if (from.flag()) job.stack_switches["torch_compile"] = true;
+}
+void take_liger(J& job, const Setting& from) {
+  if (!from.flag()) return;
+  for (const char* const one : {"fused_norm", "fused_rope", "fused_swiglu"}) {
+    job.stack_switches[one] = true;
+  }
+  job.stack_switches["chunked_cross_entropy"] = true;
+}
+void take_lora_rank(J& job, const Setting& from) {
+  if (!from.is_off()) job.lora_rank = from.count();
+}
+void take_adapter(J& job, const Setting& from) {
+  const std::string text = lower(from.text());
+  job.lora = text == "lora" || text == "qlora" || text == "true";
+  if (text == "qlora") job.lora_nf4 = true;
+}
+void take_four_bits(J& job, const Setting& from) {
+  if (from.flag()) job.lora_nf4 = true;
+}
+void take_four_bits_count(J& job, const Setting& from) {
+  if (from.text() == "4") job.lora_nf4 = true;
+}
+void take_packing(J& job, const Setting& from) { job.packed = from.flag(); }
+void take_tp(J& job, const Setting& from) {
+  if (from.count(0) > 1) job.tensor = from.count();
+}
+
+constexpr std::array kTrainerRows{
+    KeyRow{"model_name_or_path base_model model_name pretrained_model_name_or_path model_id model",
+           kUsed, take_hf_model},
+    KeyRow{"per_device_train_batch_size micro_batch_size", kUsed, take_count<&J::micro>},
+    KeyRow{"gradient_accumulation_steps", kUsed, take_count<&J::accumulation>},
+    KeyRow{"max_seq_length max_length cutoff_len block_size model_max_length max_seq_len "
+           "sequence_len max_source_length seq_length context_length",
+           kUsed, take_length},
+    KeyRow{"bf16", kUsed, take_trainer_bf16},
+    KeyRow{"fp16", kUsed, take_trainer_fp16},
+    KeyRow{"torch_dtype dtype", kUsed, take_dtype},
+    KeyRow{"gradient_checkpointing", kUsed, take_checkpointing},
+    KeyRow{"fsdp", kUsed, take_fsdp_words},
+    KeyRow{"fsdp_version", kUsed, take_fsdp_version},
+    KeyRow{"torch_compile", kUsed, take_compiled},
+    KeyRow{"use_liger_kernel use_liger liger_kernel enable_liger_kernel", kUsed, take_liger},
+    KeyRow{"lora_r lora_rank", kUsed, take_lora_rank},
+    KeyRow{"use_peft use_lora adapter finetuning_type", kUsed, take_adapter},
+    KeyRow{"load_in_4bit", kUsed, take_four_bits},
+    KeyRow{"quantization_bit", kUsed, take_four_bits_count},
+    KeyRow{"packing sample_packing", kUsed, take_packing},
+    KeyRow{"tp_size tensor_parallel_size", kUsed, take_tp},
+
+    KeyRow{"optim optim_args optimizer adafactor", kMatters, nullptr,
+           "another optimiser than AdamW: set stack.optimiser and stack.optimiser_states"},
+    KeyRow{"auto_find_batch_size group_by_length length_column_name", kMatters, nullptr,
+           "batches change from step to step"},
+    KeyRow{"neftune_noise_alpha use_cache torch_compile_*", kHarmless},
+    KeyRow{"lora_target lora_target_modules lora_target_linear use_rslora use_dora pissa_* "
+           "lora_modules_to_save",
+           kMatters, nullptr, "which products have an adapter: set lora.modules"},
+    KeyRow{"freeze_* train_on_inputs_only unfrozen_parameters", kMatters, nullptr,
+           "a part is not trained: say so under frozen"},
+    KeyRow{"galore_* use_galore apollo_* use_badam badam_* lisa_*", kMatters, nullptr,
+           "an optimiser with states of another size"},
+    KeyRow{"fsdp_config.* fsdp_transformer_layer_cls_to_wrap fsdp_min_num_params deepspeed "
+           "deepspeed_config ds_config deepspeed_config_file local_rank ddp_* use_deepspeed "
+           "fsdp_config dataloader_* accelerator_config.*",
+           kHarmless},
+    KeyRow{"learning_rate lr lr_* weight_decay adam_* max_grad_norm warmup_* num_train_epochs "
+           "num_epochs epochs max_steps max_train_steps seed data_seed full_determinism "
+           "label_smoothing_factor tf32 val_size lora_alpha lora_dropout lora_bias "
+           "optim_target_modules "
+           "gradient_checkpointing_kwargs* loss_type beta betas eps",
+           kHarmless},
+    KeyRow{"output_dir overwrite_* save_* load_best_model_at_end metric_for_best_model "
+           "greater_is_better logging_* log_* report_to run_name do_train do_eval do_predict "
+           "eval_* evaluation_strategy per_device_eval_batch_size per_gpu_* prediction_loss_only "
+           "push_to_hub hub_* resume_from_checkpoint ignore_data_skip disable_tqdm "
+           "remove_unused_columns label_names include_* past_index jit_mode_eval use_ipex "
+           "no_cuda use_cpu use_mps_device skip_memory_metrics restore_callback_states_* "
+           "average_tokens_across_devices batch_eval_metrics torch_empty_cache_steps "
+           "wandb_* plot_loss saves_per_epoch evals_per_epoch hf_token token with_tracking "
+           "project_name",
+           kHarmless},
+    KeyRow{"dataset* data_* train_file validation_file test_file datasets.* test_datasets.* "
+           "val_set_size preprocessing_* max_samples max_train_samples max_eval_samples streaming "
+           "buffer_size template prompt_* chat_template* system_prompt tokenizer* "
+           "use_fast_tokenizer use_slow_tokenizer padding_side conversation_template "
+           "lazy_preprocess trust_remote_code model_revision config_name cache_dir "
+           "add_eos_token special_tokens.* strict train_on_inputs shuffle* mask_history "
+           "stage rope_scaling flash_attn flash_attention attn_implementation "
+           "use_flash_attention_2 sdp_attention xformers_attention use_flash_attn bnb_* "
+           "load_in_8bit low_cpu_mem_usage keep_linebreaks pad_to_* model_type "
+           "tokenizer_type is_*_derived_model resize_vocab num_proc dataset_num_proc "
+           "assistant_only_loss completion_only_loss reward_* num_generations use_vllm vllm_* "
+           "max_prompt_length max_completion_length temperature top_p top_k ref_model "
+           "image_* video_* freeze_vision_tower upcast_* infer_* split_batches debug hub_token",
+           kHarmless},
+};
+
+}  // namespace
+}  // namespace trainer_file
+
+std::span<const KeyRow> trainer_keys() { return trainer_file::kTrainerRows; }
+
+}  // namespace lockstep

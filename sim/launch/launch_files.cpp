@@ -1,0 +1,314 @@
+#include "sim/launch/launch_files.hpp"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fmt/format.h>
+#include <set>
+
+#include "models/base/input_error.hpp"
+#include "models/base/text_file.hpp"
+#include "sim/launch/command_words.hpp"
+#include "sim/launch/shell_script.hpp"
+#include "sim/launch/tree_text.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::size_t kMostLaunchBytes = std::size_t{4} << 20;
+
+constexpr std::array<std::string_view, 9> kTitles{
+    "Megatron-LM arguments", "NeMo YAML",        "Megatron-Bridge YAML",
+    "TorchTitan settings",   "DeepSpeed JSON",   "Accelerate YAML",
+    "Trainer arguments",     "MaxText settings", "Hugging Face config.json"};
+static_assert(kTitles.size() == static_cast<std::size_t>(LaunchKind::model) + 1);
+
+/// Keys that only one kind of file has; the first kind with one of them it is.
+struct KindMark {
+  LaunchKind kind;
+  std::string_view keys;  ///< with blanks between; "*" stands for any letters
+};
+constexpr std::array kTreeMarks{
+    KindMark{LaunchKind::megatron, "model_args.* *--tensor_model_parallel_size*"},
+    KindMark{LaunchKind::accelerate,
+             "compute_environment distributed_type num_machines fsdp_config.fsdp_version "
+             "deepspeed_config.zero_stage downcast_bf16"},
+    KindMark{LaunchKind::nemo,
+             "trainer.num_nodes trainer.devices exp_manager.* "
+             "model.encoder_seq_length trainer.precision"},
+    KindMark{LaunchKind::maxtext,
+             "ici_* dcn_* per_device_batch_size base_emb_dim "
+             "max_target_length base_num_decoder_layers remat_policy"},
+    KindMark{LaunchKind::deepspeed,
+             "zero_optimization.* train_batch_size train_micro_batch_size_per_gpu fp16.enabled "
+             "bf16.enabled activation_checkpointing.*"},
+    KindMark{LaunchKind::torchtitan,
+             "training.local_batch_size training.seq_len parallelism.* model.flavor job.* "
+             "activation_checkpoint.*"},
+    KindMark{LaunchKind::trainer,
+             "per_device_train_batch_size model_name_or_path base_model sequence_len cutoff_len "
+             "output_dir num_train_epochs"},
+    KindMark{LaunchKind::bridge,
+             "train.* model.* ddp.* dist.* checkpoint.* optimizer.* recipe "
+             "tensor_model_parallel_size"},
+    KindMark{LaunchKind::model, "model_type architectures"},
+};
+
+constexpr std::array kArgumentMarks{
+    KindMark{LaunchKind::megatron,
+             "tensor_model_parallel_size num_layers hidden_size pipeline_model_parallel_size "
+             "micro_batch_size global_batch_size use_mcore_models"},
+    KindMark{LaunchKind::torchtitan,
+             "training.* parallelism.* job.* model.flavor compile.* "
+             "profiling.enable_profiling"},
+    KindMark{LaunchKind::nemo, "trainer.*"},
+    KindMark{LaunchKind::bridge, "model.* train.*"},
+    KindMark{LaunchKind::maxtext, "per_device_batch_size ici_* dcn_* max_target_length"},
+    KindMark{LaunchKind::trainer,
+             "per_device_train_batch_size model_name_or_path output_dir num_train_epochs "
+             "gradient_accumulation_steps deepspeed_config deepspeed"},
+};
+
+template <std::size_t N>
+const KindMark* marked(const std::array<KindMark, N>& marks, const std::vector<Setting>& settings) {
+  for (const KindMark& mark : marks) {
+    const std::array<KeyRow, 1> rows{KeyRow{mark.keys}};
+    const std::array<std::span<const KeyRow>, 1> table{rows};
+    for (const Setting& one : settings) {
+      if (find_row(table, plain_key(one.key)) != nullptr) return &mark;
+    }
+  }
+  return nullptr;
+}
+
+[[noreturn]] void refuse_file(const std::string& file, const std::string& found) {
+  throw InputError({.file = file,
+                    .pointer = {},
+                    .found = found,
+                    .allowed =
+                        "a script or arguments of Megatron-LM, NeMo or Megatron-Bridge YAML, "
+                        "TorchTitan TOML, DeepSpeed JSON, Accelerate YAML, Trainer "
+                        "arguments, MaxText YAML",
+                    .nearest = {}});
+}
+
+std::string first_line(std::string_view text) {
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::vector<std::string> words = words_of(text.substr(at, end - at));
+    if (!words.empty() && !words[0].starts_with('#')) return words[0];
+    at = end + 1;
+  }
+  return {};
+}
+
+bool is_key_of_yaml(std::string_view word) {
+  if (word == "---") return true;
+  if (!word.ends_with(':') || word.size() < 2) return false;
+  return std::ranges::all_of(word.substr(0, word.size() - 1), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-' || c == '.';
+  });
+}
+
+/// Whether `name` stands in the text as a word of its own.
+bool mentions(std::string_view text, std::string_view name) {
+  const auto letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  };
+  for (std::size_t at = text.find(name); at != std::string_view::npos;
+       at = text.find(name, at + 1)) {
+    const bool begins = at == 0 || !letter(text[at - 1]);
+    const std::size_t end = at + name.size();
+    if (begins && (end == text.size() || !letter(text[end]))) return true;
+  }
+  return false;
+}
+
+class Files {
+ public:
+  Files(const std::vector<std::string>& files, const std::vector<std::string>& set) {
+    for (const std::string& file : files) {
+      texts_.push_back(read_text_file(file, kMostLaunchBytes));
+      if (texts_.back().find('\0') != std::string::npos)
+        refuse_file(file, "bytes that are no text");
+      out_.texts += texts_.back() + "\n";
+    }
+    split_changes(set);
+    for (std::size_t i = 0; i < files.size(); ++i) read(files[i], texts_[i]);
+  }
+
+  LaunchFiles take() {
+    std::ranges::stable_sort(out_.parts, {}, [](const LaunchPart& part) {
+      return part.launcher.empty() && part.kind != LaunchKind::megatron ? 0 : 1;
+    });
+    std::size_t known = 0;
+    for (const LaunchPart& part : out_.parts) known += part.settings.size();
+    if (known == 0) refuse_file(out_.parts.empty() ? "" : out_.parts.front().file, "no setting");
+    apply_changes();
+    return std::move(out_);
+  }
+
+ private:
+  struct Change {
+    std::string name, value;
+    bool used = false;
+  };
+
+  void split_changes(const std::vector<std::string>& set) {
+    constexpr std::array<std::string_view, 14> kTop{
+        "cluster", "model", "parallelism", "batch", "stack", "recompute", "routing",
+        "offload", "about", "precision",   "lora",  "power", "training",  "frozen"};
+    for (const std::string& one : set) {
+      const std::size_t equals = one.find('=');
+      if (equals == std::string::npos || equals == 0) {
+        throw InputError({.file = "--set",
+                          .pointer = {},
+                          .found = in_quotes(one),
+                          .allowed = "NAME=VALUE: a variable of a script, a key of a file, or a "
+                                     "path of the scenario",
+                          .nearest = {}});
+      }
+      const std::string name = one.substr(0, equals);
+      const std::string top = name.substr(0, name.find('.'));
+      if (mentions(out_.texts, name)) {
+        changes_.push_back({name, one.substr(equals + 1), false});
+      } else if (std::ranges::find(kTop, std::string_view(top)) != kTop.end()) {
+        out_.scenario.push_back(one);
+      } else {
+        // Positional words of a script are $1 and so on; others a key that the file lacks.
+        changes_.push_back({name, one.substr(equals + 1), false});
+      }
+    }
+  }
+
+  /// Values of keys; one that no file has becomes a setting of the last of them.
+  void apply_changes() {
+    for (Change& change : changes_) {
+      const std::string wanted = plain_key(change.name);
+      for (LaunchPart& part : out_.parts) {
+        for (std::vector<Setting>* list : {&part.launcher, &part.settings}) {
+          for (Setting& one : *list) {
+            const std::string key = plain_key(one.key);
+            if (key != wanted && last_part(key) != wanted) continue;
+            one.values = {change.value};
+            change.used = true;
+          }
+        }
+      }
+      if (change.used || variables_used_.contains(change.name) || out_.parts.empty()) continue;
+      out_.parts.back().settings.push_back({change.name, {change.value}, "--set"});
+    }
+  }
+
+  void read(const std::string& file, const std::string& text) {
+    const std::string first = first_line(text);
+    const std::string extension = lower(std::filesystem::path(file).extension().string());
+    if (first.empty()) refuse_file(file, "no text");
+    if (first.starts_with('{')) {
+      add_tree(file, read_json_settings(file, text), extension);
+    } else if (extension == ".toml" || (first.starts_with('[') && first.ends_with(']') &&
+                                        first != "[" && !first.starts_with("[["))) {
+      add_tree(file, read_toml_settings(file, text), extension);
+    } else if (extension == ".yaml" || extension == ".yml" ||
+               (is_key_of_yaml(first) && !text.starts_with("#!"))) {
+      add_tree(file, read_yaml_settings(file, text), extension);
+    } else {
+      add_script(file, text);
+    }
+  }
+
+  void add_tree(const std::string& file, std::vector<Setting> settings,
+                const std::string& extension) {
+    const KindMark* mark = marked(kTreeMarks, settings);
+    if (mark == nullptr) {
+      refuse_file(file, settings.empty() ? "no keys"
+                                         : fmt::format("keys of no such file ({})",
+                                                       in_quotes(settings.front().key)));
+    }
+    LaunchKind kind = mark->kind;
+    const bool is_shape = marked(std::array{kTreeMarks.back()}, settings) != nullptr &&
+                          extension == ".json" && kind != LaunchKind::deepspeed;
+    if (is_shape) kind = LaunchKind::model;
+    if (kind == LaunchKind::megatron) {
+      for (Setting& one : settings) {  // MODEL_ARGS: --key: value
+        if (one.key.find("--") != std::string::npos) one.key.erase(0, one.key.find("--"));
+      }
+      std::erase_if(settings, [](const Setting& one) { return !one.key.starts_with("--"); });
+    }
+    out_.parts.push_back({file, kind, {}, std::move(settings)});
+  }
+
+  void add_script(const std::string& file, const std::string& text) {
+    ShellVariables variables(file);
+    for (const Change& change : changes_) {
+      if (!mentions(text, change.name) && !(change.name[0] >= '0' && change.name[0] <= '9'))
+        continue;
+      variables.fix(change.name, change.value);
+      variables_used_.insert(change.name);
+    }
+    const ShellScript script = read_shell_script(file, text, variables);
+    CommandWords words = training_command(script, variables, file);
+    add_written(file, script);
+    const bool titan = words.program.find("torchtitan") != std::string::npos ||
+                       text.find("torchtitan") != std::string::npos;
+    const KindMark* mark = marked(kArgumentMarks, words.arguments);
+    LaunchKind kind = mark != nullptr ? mark->kind : LaunchKind::trainer;
+    if (titan && kind != LaunchKind::megatron) kind = LaunchKind::torchtitan;
+    if (words.program.find("MaxText") != std::string::npos ||
+        words.program.find("maxtext") != std::string::npos) {
+      kind = LaunchKind::maxtext;
+    }
+    if (mark == nullptr && words.launcher.empty() && words.program.empty()) {
+      refuse_file(file, words.arguments.empty() ? "no command with options"
+                                                : "options of no such software");
+    }
+    find_node_variable(variables);
+    LaunchPart part{file, kind, std::move(words.launcher), std::move(words.arguments)};
+    out_.parts.push_back(std::move(part));
+  }
+
+  /// Files that the script writes itself: DeepSpeed's settings, most of all.
+  void add_written(const std::string& file, const ShellScript& script) {
+    for (const auto& [name, text] : script.written) {
+      if (!first_line(text).starts_with('{')) continue;
+      const std::string origin = file + ":" + std::filesystem::path(name).filename().string();
+      try {
+        std::vector<Setting> settings = read_json_settings(origin, text);
+        if (marked(kTreeMarks, settings) == nullptr) continue;
+        out_.parts.push_back({origin, LaunchKind::deepspeed, {}, std::move(settings)});
+      } catch (const InputError& error) {
+        out_.remarks.push_back(
+            fmt::format("{} is no JSON until its variables have values (--set)", origin));
+      }
+    }
+  }
+
+  void find_node_variable(const ShellVariables& variables) {
+    for (const char* const name : {"NUM_NODES", "NNODES", "SLURM_NNODES", "SLURM_JOB_NUM_NODES",
+                                   "N_NODES", "NODES", "NODE_COUNT", "WORLD_NODES"}) {
+      const bool read_alone = mentions(out_.texts, name) && !variables.value(name);
+      if (variables.value(name) || read_alone) {
+        out_.node_variable = name;
+        return;
+      }
+    }
+  }
+
+  std::vector<std::string> texts_;
+  std::vector<Change> changes_;
+  std::set<std::string> variables_used_;
+  LaunchFiles out_;
+};
+
+}  // namespace
+
+std::string_view title_of(LaunchKind kind) { return kTitles[static_cast<std::size_t>(kind)]; }
+
+LaunchFiles read_launch_files(const std::vector<std::string>& files,
+                              const std::vector<std::string>& set) {
+  return Files(files, set).take();
+}
+
+}  // namespace lockstep

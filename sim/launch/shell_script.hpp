@@ -1,0 +1,30 @@
+/// A shell script that starts a training, read without running it: which commands with which words
+/// it would come to.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/launch/shell_variables.hpp"
+
+namespace lockstep {
+
+struct ShellScript {
+  /// Words of the commands that would run, in their order; variables filled in.
+  std::vector<std::vector<std::string>> commands;
+  /// Files that here-documents fill, by the name that the script gives them.
+  std::map<std::string, std::string> written;
+  /// The words of "#SBATCH" lines, of here-documents too.
+  std::vector<std::string> scheduler;
+};
+
+/// Follows assignments, arrays, functions, `if` and `case`. A test of what is not known (a file, a
+/// variable that is not set) is taken as bash would with an empty variable, and files as being
+/// there; of a loop the first turn alone is read. Throws InputError for a script that repeats
+/// itself without end.
+ShellScript read_shell_script(const std::string& file, std::string_view text,
+                              ShellVariables& variables);
+
+}  // namespace lockstep

@@ -1,0 +1,162 @@
+// From the keys of launch files to what they say of the job.
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+
+#include "models/base/input_error.hpp"
+#include "sim/launch/launch_files.hpp"
+
+namespace lockstep {
+namespace {
+
+using Tables = std::vector<std::span<const KeyRow>>;
+
+Tables tables_of(LaunchKind kind) {
+  switch (kind) {
+    case LaunchKind::megatron:
+      return {megatron_keys(), megatron_other_keys(), deepspeed_keys()};
+    case LaunchKind::nemo:
+    case LaunchKind::bridge:
+      return {megatron_keys(), nemo_keys(), megatron_other_keys()};
+    case LaunchKind::torchtitan:
+      return {torchtitan_keys()};
+    case LaunchKind::deepspeed:
+      return {deepspeed_keys()};
+    case LaunchKind::accelerate:
+      return {accelerate_keys(), deepspeed_keys()};
+    case LaunchKind::trainer:
+      return {trainer_keys(), accelerate_keys()};
+    case LaunchKind::maxtext:
+      return {maxtext_keys()};
+    case LaunchKind::model:
+      return {};
+  }
+  return {};
+}
+
+/// The row of a key: by its whole name, without a first part that stands for the file's one
+/// section, and where the kind of file has it so, by its last part.
+const KeyRow* row_of(LaunchKind kind, const Tables& tables, const std::string& key) {
+  if (const KeyRow* row = find_row(tables, key); row != nullptr && row->use != nullptr) return row;
+  const bool sections = kind == LaunchKind::nemo || kind == LaunchKind::bridge;
+  if (sections) {
+    std::string inner = key;
+    for (const char* const top : {"training.", "model.", "config."}) {
+      if (inner.starts_with(top)) inner.erase(0, std::string_view(top).size());
+    }
+    if (const KeyRow* row = find_row(tables, inner); row != nullptr && inner != key) return row;
+    const bool is_step = key.starts_with("train.") || key.starts_with("ddp.") ||
+                         key.starts_with("dist.") || key.starts_with("optim.") ||
+                         key.starts_with("optimizer.") || key.starts_with("comm_overlap.") ||
+                         key.starts_with("mixed_precision.") || key.starts_with("trainer.") ||
+                         inner.starts_with("optim.") || key.starts_with("tokenizer.");
+    if (is_step) {
+      const KeyRow* row = find_row(tables, last_part(key));
+      if (row != nullptr && (row->use != nullptr || row->fate == KeyFate::unmodelled)) return row;
+    }
+  }
+  if (kind == LaunchKind::accelerate || kind == LaunchKind::deepspeed) {
+    const std::size_t point = key.find('.');
+    if (point != std::string::npos && key.starts_with("deepspeed_config.")) {
+      const KeyRow* row = find_row(tables, key.substr(point + 1));
+      if (row != nullptr && row->use != nullptr) return row;
+    }
+  }
+  return find_row(tables, key);
+}
+
+/// The names of variables in "${NAME}", and commands in "$(...)".
+void add_open(const Setting& setting, std::vector<std::string>& out) {
+  for (const std::string& value : setting.values) {
+    const std::size_t begin = value.find("${");
+    if (begin == std::string::npos) {
+      if (value.find("$(") != std::string::npos) out.push_back(setting.key);
+      continue;
+    }
+    const std::size_t end = std::min(value.find('}', begin), value.size());
+    out.push_back(value.substr(begin + 2, end - begin - 2));
+  }
+}
+
+class Sketching {
+ public:
+  explicit Sketching(const LaunchFiles& files) : files_(files) {}
+
+  SketchedJob take() {
+    for (const LaunchPart& part : files_.parts) {
+      if (part.kind == LaunchKind::model) {
+        out_.job.model.config = part.file;
+        continue;
+      }
+      const Tables tables = tables_of(part.kind);
+      const Tables launcher{launcher_keys()};
+      for (const Setting& one : part.launcher) add(part.kind, one, launcher, tables);
+      for (const Setting& one : part.settings) add(part.kind, one, tables, launcher);
+    }
+    std::ranges::sort(out_.open);
+    const auto twice = std::ranges::unique(out_.open);
+    out_.open.erase(twice.begin(), twice.end());
+    return std::move(out_);
+  }
+
+ private:
+  /// What only a run of the file would fill in.
+  void leave_open(const std::string& key, const Setting& setting, KeyFinding& found) {
+    const bool only_words = key.find("tokenizer") != std::string::npos;
+    found.fate = only_words ? KeyFate::harmless : KeyFate::unmodelled;
+    if (only_words) return;
+    found.note = "its value is not in the file: --set";
+    add_open(setting, out_.open);
+  }
+
+  /// Words that stand for a number that the user is to write ("your_num_nodes") are open too.
+  void use(const KeyRow& row, const Setting& setting, KeyFinding& found) {
+    const std::string text = lower(setting.text());
+    for (const char* const word : {"your", "<", "todo", "fill", "xxx"}) {
+      if (!text.starts_with(word) && text.find("your_") == std::string::npos) continue;
+      found.fate = KeyFate::unmodelled;
+      found.note = "its value is not in the file";
+      return;
+    }
+    row.use(out_.job, setting);
+  }
+
+  void add(LaunchKind kind, const Setting& setting, const Tables& first, const Tables& second) {
+    const std::string key = plain_key(setting.key);
+    const KeyRow* row = row_of(kind, first, key);
+    if (row == nullptr) row = row_of(kind, second, key);
+    KeyFinding found{setting, KeyFate::unknown, {}};
+    if (row != nullptr) {
+      found.fate = row->fate;
+      found.note = row->why;
+      if (setting.is_open() && row->fate == KeyFate::used) {
+        leave_open(key, setting, found);
+      } else if (row->fate == KeyFate::used) {
+        if (setting.is_null()) {
+          found.fate = KeyFate::harmless;
+        } else {
+          use(*row, setting, found);
+        }
+      } else if (row->fate == KeyFate::unmodelled && setting.is_off()) {
+        found.fate = KeyFate::harmless;  // it is switched off
+        found.note.clear();
+      }
+    } else {
+      Tables all = first;
+      all.insert(all.end(), second.begin(), second.end());
+      const std::vector<std::string> names = known_keys(all);
+      const std::string nearest = key.size() > 3 ? nearest_name(key, names) : "";
+      if (!nearest.empty()) found.note = fmt::format("did you mean {}?", in_quotes(nearest));
+    }
+    out_.keys.push_back(std::move(found));
+  }
+
+  const LaunchFiles& files_;
+  SketchedJob out_;
+};
+
+}  // namespace
+
+SketchedJob sketch_job(const LaunchFiles& files) { return Sketching(files).take(); }
+
+}  // namespace lockstep

@@ -1,0 +1,267 @@
+#include "sim/launch/import_job.hpp"
+
+#include <algorithm>
+#include <array>
+#include <doctest/doctest.h>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "models/base/input_error.hpp"
+#include "sim/scenario/read_scenario.hpp"
+#include "tests/support/presets.hpp"
+#include "tests/support/real_files.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// A file of this text, imported.
+JobImport imported(const std::string& name, const std::string& text,
+                   JobImportOptions options = {}) {
+  const test::TemporaryFolder folder;
+  return import_job({folder.write(name, text)}, options, test::presets());
+}
+
+Json job_of(const JobImport& found) { return Json::parse(found.scenario); }
+
+/// What the import says instead of a scenario, the file's folder left out.
+std::string refusal(const std::string& name, const std::string& text,
+                    const JobImportOptions& options = {}) {
+  try {
+    (void)imported(name, text, options);
+  } catch (const InputError& error) {
+    const std::string line = error.what();
+    return line.substr(std::min(line.find(name), line.size()));
+  }
+  return "imported";
+}
+
+std::string fate_of(const JobImport& found, std::string_view key) {
+  for (const KeyFinding& one : found.keys) {
+    if (one.setting.key == key) {
+      return std::array{"used", "harmless", "not modelled", "unknown"}.at(
+          static_cast<std::size_t>(one.fate));
+    }
+  }
+  return "absent";
+}
+
+constexpr const char* kMegatron = R"(#!/bin/bash
+NODES=${NODES:-16}
+MODEL=(
+  --num-layers 32 --hidden-size 4096 --ffn-hidden-size 14336 --num-attention-heads 32
+  --group-query-attention --num-query-groups 8 --swiglu --normalization RMSNorm
+  --untie-embeddings-and-output-weights --disable-bias-linear --position-embedding-type rope
+  --vocab-size 128256 --seq-length 8192 --max-position-embeddings 8192
+)
+torchrun --nnodes $NODES --nproc_per_node 8 pretrain_gpt.py "${MODEL[@]}" \
+  --tensor-model-parallel-size 4 --pipeline-model-parallel-size 4 --context-parallel-size 2 \
+  --num-layers-per-virtual-pipeline-stage 4 --sequence-parallel --use-distributed-optimizer \
+  --micro-batch-size 1 --global-batch-size 128 --bf16 --recompute-granularity selective \
+  --overlap-grad-reduce --overlap-param-gather --lr 1e-4 --qk-layernorm --frobnicate 3
+)";
+
+}  // namespace
+
+TEST_CASE("import job: arguments of Megatron-LM become the layout that they say") {
+  const JobImport found = imported("train.sh", kMegatron);
+  const Json job = job_of(found);
+  // Four ranks share the vocabulary: it is a multiple of 4 x 128.
+  CHECK(job["model"].dump() == R"({"preset":"llama3_8b","vocabulary":128512})");
+  CHECK(job["cluster"]["nodes"] == 16);
+  CHECK(job["parallelism"].dump() ==
+        R"({"tensor":4,"context":2,"pipeline":4,"data":4,"virtual_stages":2,"sequence":true,)"
+        R"("sharding":"zero1"})");
+  CHECK(job["batch"].dump() == R"({"sequences":128,"micro":1,"tokens":8192})");
+  CHECK(job["recompute"] == "selective");
+  CHECK(job["stack"] == "megatron_core");
+}
+
+TEST_CASE("import job: every key has its fate, and one that nobody knows is named") {
+  const JobImport found = imported("train.sh", kMegatron);
+  CHECK(fate_of(found, "--tensor-model-parallel-size") == "used");
+  CHECK(fate_of(found, "--lr") == "harmless");
+  CHECK(fate_of(found, "--qk-layernorm") == "not modelled");
+  CHECK(fate_of(found, "--frobnicate") == "unknown");
+  REQUIRE(found.assumptions.size() == 1);
+  CHECK(found.assumptions[0].path == "cluster.node");
+  CHECK(found.assumptions[0].option == "--node NAME");
+}
+
+TEST_CASE(
+    "import job: --set changes variables, keys and paths of the scenario; --nodes the nodes") {
+  CHECK(job_of(imported("train.sh", kMegatron, {.set = {"NODES=32"}}))["cluster"]["nodes"] == 32);
+  CHECK(job_of(imported("train.sh", kMegatron, {.nodes = 8}))["cluster"]["nodes"] == 8);
+  const JobImport found =
+      imported("train.sh", kMegatron, {.set = {"micro-batch-size=2", "batch.tokens=4096"}});
+  CHECK(job_of(found)["batch"].dump() == R"({"sequences":128,"micro":2,"tokens":4096})");
+}
+
+TEST_CASE("import job: widths that the GPUs do not hold are an error with the number that would") {
+  CHECK(refusal("train.sh", kMegatron, {.set = {"NODES=3"}}) ==
+        "train.sh: found 24 GPUs for TP 4 x CP 2 x PP 4; allowed: a multiple of 32: --set NODES=4 "
+        "(or --nodes 4)");
+}
+
+TEST_CASE("import job: widths that no cluster has are an error before anything is multiplied") {
+  CHECK(refusal("train.sh",
+                "torchrun x.py --tensor-model-parallel-size 100000000 --num-layers 2 "
+                "--pipeline-model-parallel-size 100000000 --hidden-size 64 "
+                "--num-attention-heads 8\n") ==
+        "train.sh: found widths of 100000000 GPUs; allowed: at most 16,000,000");
+}
+
+TEST_CASE("import job: what no kind of file has is refused in one line") {
+  CHECK(refusal("a.sh", std::string("a\0b", 3)).starts_with("a.sh: found bytes that are no text;"));
+  CHECK(refusal("a.sh", "").starts_with("a.sh: found no text;"));
+  CHECK(refusal("a.sh", "echo hello\n").starts_with("a.sh: found no command with options;"));
+  CHECK(refusal("a.yaml", "shopping: [milk]\n").starts_with("a.yaml: found keys of no such file"));
+  CHECK(refusal("a.yaml", "model: {tensor_model_parallel_size: eight}\n") ==
+        "a.yaml#/model.tensor_model_parallel_size: found \"eight\"; allowed: a whole number from 1 "
+        "to 100000000");
+  CHECK(refusal("a.toml", "[model\n").starts_with("a.toml: found at line 1, column "));
+  CHECK(refusal("ds.json", R"({"train_batch_size": 8})")
+            .starts_with("ds.json: found no model; allowed: --model NAME"));
+}
+
+TEST_CASE("import job: TorchTitan's groups, local batches and converters") {
+  const JobImport found = imported("t.toml", R"(
+[model]
+name = "llama3"
+flavor = "70B"
+converters = ["float8"]
+[training]
+local_batch_size = 2
+seq_len = 8192
+[parallelism]
+data_parallel_replicate_degree = 4
+data_parallel_shard_degree = -1
+tensor_parallel_degree = 8
+[activation_checkpoint]
+mode = "selective"
+selective_ac_option = "op"
+[compile]
+enable = true
+)",
+                                   {.nodes = 32});
+  const Json job = job_of(found);
+  CHECK(job["model"] == "llama3_70b");
+  CHECK(job["parallelism"]["data"] == 32);
+  CHECK(job["parallelism"]["sharding"] == "zero3");
+  CHECK(job["parallelism"]["shard_group"] == 8);
+  CHECK(job["batch"]["sequences"] == 64);
+  CHECK(job["precision"] == "fp8");
+  CHECK(job["stack"] == "torchtitan");
+}
+
+TEST_CASE("import job: DeepSpeed's JSON and the script beside it make one job") {
+  const test::TemporaryFolder folder;
+  const std::string config = folder.write("ds.json", R"({"train_batch_size": "auto",
+    "train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto",
+    "zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu"}},
+    "bf16": {"enabled": true}})");
+  const std::string script = folder.write(
+      "run.sh",
+      "deepspeed --num_nodes 2 --num_gpus 8 sft.py "
+      "--model_name_or_path meta-llama/Llama-3.1-8B-Instruct --deepspeed ds.json "
+      "--per_device_train_batch_size 4 --gradient_accumulation_steps 2 --max_seq_length 2048 "
+      "--gradient_checkpointing true\n");
+  const Json job = job_of(import_job({config, script}, {}, test::presets()));
+  CHECK(job["model"] == "llama3_8b");
+  CHECK(job["cluster"]["nodes"] == 2);
+  CHECK(job["parallelism"]["sharding"] == "zero3");
+  CHECK(job["batch"].dump() == R"({"sequences":128,"micro":4,"tokens":2048})");
+  CHECK(job["recompute"] == "full");
+  CHECK(job["offload"].dump() == R"({"optimiser":1.0})");
+  CHECK(job["stack"] == "huggingface_deepspeed_zero3");
+}
+
+TEST_CASE("import job: MaxText's mesh takes what GPUs are left") {
+  const Json job = job_of(imported("m.yml", R"(
+base_config: base.yml
+model_name: llama3.1-8b
+per_device_batch_size: 2
+max_target_length: 4096
+dcn_data_parallelism: 4
+ici_fsdp_parallelism: -1
+ici_tensor_parallelism: 2
+remat_policy: full
+quantization: nanoo_fp8
+)",
+                                   {.nodes = 4}));
+  CHECK(job["model"] == "llama3_8b");
+  CHECK(job["parallelism"]["tensor"] == 2);
+  CHECK(job["parallelism"]["data"] == 16);
+  CHECK(job["parallelism"]["shard_group"] == 4);
+  CHECK(job["batch"].dump() == R"({"sequences":64,"micro":4,"tokens":4096})");
+  CHECK(job["precision"] == "fp8");
+}
+
+struct RealJob {
+  const char* file;
+  JobImportOptions options;
+  const char* parallelism;
+  const char* batch;
+};
+
+// What the files say, read by hand.
+TEST_CASE("import job: real launch files say their layout" *
+          doctest::skip(!test::has_real_file("launch"))) {
+  const std::vector<RealJob> jobs{
+      {"nemo/llama3_1_405b.yaml",
+       {},
+       R"({"tensor":8,"context":2,"pipeline":9,"data":32,"virtual_stages":7})",
+       R"({"sequences":2016,"micro":1,"tokens":8192})"},
+      {"nemo/175b.yaml",
+       {},
+       R"({"tensor":4,"pipeline":8,"data":32,"virtual_stages":6})",
+       R"({"sequences":2048,"micro":1,"tokens":2048})"},
+      {"nemo/mixtral_8x7b.yaml",
+       {},
+       R"({"tensor":1,"expert":8,"pipeline":4,"data":16,"virtual_stages":8})",
+       R"({"sequences":256,"micro":1,"tokens":4096})"},
+      {"torchtitan/llama3_405b.toml",
+       {.nodes = 16},
+       R"({"tensor":8,"data":16,"sharding":"zero3","tensor_overlap":"pieces"})",
+       R"({"sequences":32,"micro":2,"tokens":8192})"},
+      {"megatron/train_gpt3_175b_distributed.sh",
+       {.set = {"NUM_NODES=16"}},
+       R"({"tensor":8,"pipeline":16,"data":1})",
+       R"({"sequences":1536,"micro":1,"tokens":2048})"},
+      {"megatron/train_mixtral_8x7b_distributed.sh",
+       {.nodes = 4},
+       R"({"tensor":1,"expert":8,"pipeline":4,"data":8})",
+       R"({"sequences":256,"micro":1,"tokens":4096})"},
+      {"megatron/sbatch_mfsdp_deepseek_v3.sh",
+       {.nodes = 32},
+       R"({"expert":8,"data":256,"sharding":"zero3"})",
+       R"({"sequences":2048,"micro":4,"tokens":4096})"},
+      {"deepspeed/aws-ds_config.json",
+       {.nodes = 2, .model = "llama2_7b", .tokens = 2048},
+       R"({"data":16,"sharding":"none"})",
+       R"({"sequences":256,"micro":16,"tokens":2048})"},
+      {"accelerate/deepspeed_zero3.yaml",
+       {.model = "llama3_8b"},
+       R"({"data":8,"sharding":"zero3"})",
+       R"({"sequences":8,"micro":1,"tokens":4096})"}};
+  for (const RealJob& row : jobs) {
+    CAPTURE(row.file);
+    const JobImport found = import_job({test::real_file(std::string("launch/") + row.file)},
+                                       row.options, test::presets());
+    const Json parallelism = Json::parse(row.parallelism);
+    for (const auto& [key, value] : parallelism.items()) {
+      CAPTURE(key);
+      CHECK(job_of(found)["parallelism"].value(key, Json()) == value);
+    }
+    CHECK(job_of(found)["batch"].dump() == row.batch);
+    CHECK(std::ranges::none_of(found.keys,
+                               [](const KeyFinding& key) { return key.fate == KeyFate::unknown; }));
+    CHECK_NOTHROW(read_scenario("my.json", found.scenario, test::presets()));
+  }
+}
+
+}  // namespace lockstep
