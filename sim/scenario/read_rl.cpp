@@ -226,6 +226,8 @@ void declare_engine(const DeclaredMembers& member, EngineSpec& out) {
                   "Of every change of weights");
   member.required("host_copy", out.host_copy, kSome,
                   "Share of PCIe's rate at which training state leaves and comes back");
+  member.optional("serving", out.serving, "How it serves requests as they come",
+                  declare_serving_engine);
 }
 
 namespace {
