@@ -226,8 +226,6 @@ void declare_engine(const DeclaredMembers& member, EngineSpec& out) {
                   "Of every change of weights");
   member.required("host_copy", out.host_copy, kSome,
                   "Share of PCIe's rate at which training state leaves and comes back");
-  member.optional("serving", out.serving, "How it serves requests as they come",
-                  declare_serving_engine);
 }
 
 namespace {
@@ -332,7 +330,10 @@ EngineSpec engine_preset(const PresetStore& presets, std::string_view name) {
   return root.read_whole([&] {
     EngineSpec engine;
     engine.about = root.at("about").string();
-    declare_engine({root, Extent::whole}, engine);
+    const DeclaredMembers member(root, Extent::whole);
+    declare_engine(member, engine);
+    member.optional("serving", engine.serving, "How it serves requests as they come",
+                    declare_serving_engine);
     engine.name = name;
     root.finish();
     return engine;

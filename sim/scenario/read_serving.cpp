@@ -55,8 +55,8 @@ void declare_pool(const DeclaredMembers& member, ServingPool& out) {
   member.optional(
       "engine", "engines", "The inference engine; default: vllm", "A preset with changes",
       [](const DeclaredMembers& engine) {
-        EngineSpec spec;
-        declare_engine(engine, spec);
+        ServingEngine spec;
+        declare_serving_engine(engine, spec);
       },
       [](const JsonCursor&) {});  // read_engine_of(), also where none is given
   member.optional("replicas", out.replicas, 1, kMaxGpus, "Default: 1");
@@ -130,12 +130,12 @@ EngineSpec read_engine_of(const JsonCursor& pool, const PresetStore& presets,
     name = read_preset_name(*from, "engines", presets);
   }
   EngineSpec engine = engine_preset(presets, name);
-  if (refines) {
-    declare_engine({*from, Extent::changes}, engine);
-    from->finish();
-  }
   if (!engine.serving) {
     (from ? *from : pool).fail("an engine whose preset has \"serving\", as vllm");
+  }
+  if (refines) {
+    declare_serving_engine({*from, Extent::changes}, *engine.serving);
+    from->finish();
   }
   return engine;
 }
