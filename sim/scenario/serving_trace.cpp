@@ -158,8 +158,9 @@ std::vector<ServedRequest> read_json_requests(const std::string& path, std::stri
       }
       return at->get<double>();
     };
-    rows.add(row, kMillisecond * number("timestamp"), number("input_length"),
-             number("output_length"));
+    const double at = kMillisecond * number("timestamp");
+    const double input = number("input_length");
+    rows.add(row, at, input, number("output_length"));
   }
   return rows.take();
 }

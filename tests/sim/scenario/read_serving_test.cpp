@@ -112,7 +112,9 @@ TEST_CASE("serving: arrivals of any variation keep their rate") {
 
 TEST_CASE("serving: mistakes name the place and what is allowed") {
   refuses(with_served("/pools/both/tensor", 6), "a divisor of the 64 heads of llama3_70b");
-  refuses(with_served("/pools/both/tensor", 1), "a layout that fits: a GPU would hold 67");
+  Json wide = with_served("/pools/both/tensor", 1);
+  wide["serving"]["weights"] = "bf16";
+  refuses(wide, "a layout that fits: a GPU would hold 131");
   refuses(with_served("/pools/both/replicas", 3), "at most the 16 GPUs of the cluster, not 24");
   refuses(with_served("/pools/both/expert", 2), "llama3_70b has no experts");
   refuses(with_served("/pools/prefill", Json{{"tensor", 8}}),
