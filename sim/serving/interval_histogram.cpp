@@ -17,8 +17,16 @@ void IntervalHistogram::add(RunTime length, std::int64_t times) {
   assert(length >= 0 && times >= 0);
   if (times == 0) return;
   const double seconds = to_seconds(length).base_units();
-  const double at = std::max(0.0, portable_log(std::max(seconds, kLeast) / kLeast) / kWidth);
-  classes_[static_cast<std::size_t>(std::min(at, kClasses - 1.0))] += times;
+  if (length < last_low_ || length >= last_high_) {
+    const double at = std::max(0.0, portable_log(std::max(seconds, kLeast) / kLeast) / kWidth);
+    last_ = static_cast<std::size_t>(std::min(at, kClasses - 1.0));
+    // Within the class by some nanoseconds, so that its edges are decided as above.
+    const auto edge = static_cast<double>(last_);
+    constexpr RunTime kInside = 4;
+    last_low_ = to_run_time(Seconds{kLeast * portable_exp(edge * kWidth)}) + kInside;
+    last_high_ = to_run_time(Seconds{kLeast * portable_exp((edge + 1) * kWidth)}) - kInside;
+  }
+  classes_[last_] += times;
   count_ += times;
   sum_s_ += seconds * static_cast<double>(times);
 }

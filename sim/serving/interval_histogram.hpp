@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "sim/scenario/failure_mode.hpp"
@@ -24,6 +25,8 @@ class IntervalHistogram {
   static constexpr int kClasses = 1400;  ///< 1 us to a million seconds
 
   std::array<std::int64_t, kClasses> classes_{};
+  std::size_t last_ = 0;                  ///< class of the last interval, and what it holds:
+  RunTime last_low_ = 0, last_high_ = 0;  ///< most are followed by another of the same class
   std::int64_t count_ = 0;
   double sum_s_ = 0;
 };

@@ -51,10 +51,6 @@ class ReplicaQueue {
 
   void submit(std::uint32_t request) { waiting_.push_back(request); }
   [[nodiscard]] bool busy() const { return busy_; }
-  /// Requests that wait or are worked on.
-  [[nodiscard]] std::size_t load() const {
-    return waiting_.size() + partial_.size() + static_cast<std::size_t>(running_);
-  }
   /// Whether a request of that length can be served at all.
   [[nodiscard]] bool fits(const ServedRequest& request) const;
 

@@ -34,6 +34,7 @@ class ServingRun {
     add_pool(plan.serving, rules);
     if (!rules.decodes) add_pool(plan.decoding, plan.decoding.rules);
     sent_until_.assign(static_cast<std::size_t>(plan.serving.replicas), 0);
+    loads_.assign(replicas_.size(), 0);
   }
 
   ServeResult run(const std::function<bool(std::size_t)>& go_on) {
@@ -119,6 +120,7 @@ class ServingRun {
     leaving_.clear();
     replicas_[replica].end(now, ended_, leaving_);
     touched_.push_back(replica);
+    loads_[replica] -= static_cast<std::uint32_t>(ended_.size() + leaving_.size());
     for (const std::uint32_t id : leaving_) send_cache(replica, id, now);
     for (const std::uint32_t id : ended_) close(id, now);
   }
@@ -155,6 +157,7 @@ class ServingRun {
     const std::size_t chosen = first + choose(first, count, decoding);
     if (!decoding) requests_[id].replica = static_cast<std::int32_t>(chosen);
     replicas_[chosen].submit(id);
+    ++loads_[chosen];
     touched_.push_back(static_cast<std::uint32_t>(chosen));
   }
 
@@ -162,7 +165,7 @@ class ServingRun {
     if (count == 1) return 0;
     const auto drawn = [&] { return random_.below(static_cast<std::uint32_t>(count)); };
     const auto less = [&](std::size_t a, std::size_t b) {
-      return replicas_[first + a].load() < replicas_[first + b].load();
+      return loads_[first + a] < loads_[first + b];
     };
     switch (plan_.router) {
       case ServingRouter::random:
@@ -174,8 +177,8 @@ class ServingRun {
       case ServingRouter::least_loaded: {
         // Of equals the next in turn.
         std::size_t best = turn_[decoding] % count;
-        for (std::size_t i = 1; i < count; ++i) {
-          const std::size_t other = (turn_[decoding] + i) % count;
+        for (std::size_t i = 1, other = best; i < count; ++i) {
+          if (++other == count) other = 0;
           if (less(other, best)) best = other;
         }
         turn_[decoding] = best + 1;
@@ -194,6 +197,7 @@ class ServingRun {
   std::priority_queue<ServingEvent, std::vector<ServingEvent>, std::greater<>> events_;
   std::vector<std::uint32_t> touched_, ended_, leaving_;
   std::vector<RunTime> sent_until_;
+  std::vector<std::uint32_t> loads_;  ///< requests of each replica: waiting or worked on
   std::array<std::size_t, 2> turn_{};
   RandomStream random_;
   std::size_t next_ = 0, ended_count_ = 0;
