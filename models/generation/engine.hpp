@@ -2,9 +2,11 @@
 /// models/presets/engines.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "models/base/units.hpp"
+#include "models/generation/serving_engine.hpp"
 
 namespace lockstep {
 
@@ -27,6 +29,7 @@ struct EngineSpec {
   BytesPerSecond refit_rate = gigabytes_per_second(65);  ///< of the model's bytes, to all replicas
   Seconds refit_overhead;  ///< of every change of weights: metadata, caches reset
   double host_copy = 0.5;  ///< share of PCIe's rate at which training state leaves and comes back
+  std::optional<ServingEngine> serving;  ///< requests as they come; empty: nobody said how
 };
 
 }  // namespace lockstep

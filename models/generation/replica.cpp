@@ -5,8 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include "models/generation/layer_cache.hpp"
 #include "models/layer/operations.hpp"
-#include "models/spec/layer.hpp"
 
 namespace lockstep {
 namespace {
@@ -70,38 +70,6 @@ std::vector<std::pair<LayerKind, int>> layer_kinds(const TransformerShape& model
   }
   return kinds;
 }
-
-/// What attention and recurrences of one layer keep and do for one sequence, on one GPU of `ranks`.
-class LayerCache {
- public:
-  LayerCache(const TransformerShape& model, LayerKind kind, double ranks)
-      : cache_(declare_layer(model, kind).cache), ranks_(ranks) {}
-
-  /// Elements of one token.
-  [[nodiscard]] double elements() const {
-    return cache_.entries * cache_.entry.on(ranks_) + cache_.index_entry;
-  }
-  [[nodiscard]] double state() const { return cache_.state / ranks_; }
-  /// Elements that a query reads which comes behind `context` tokens, and its FLOP. Ranks each
-  /// score with the whole index.
-  [[nodiscard]] double read(double context) const {
-    return seen(context) * cache_.entry.on(ranks_) + context * cache_.index_entry;
-  }
-  [[nodiscard]] double flops(double context) const {
-    return seen(context) * cache_.flops_per_entry / ranks_ +
-           cache_.index_keys.at_end_of(context) * cache_.index_flops;
-  }
-
- private:
-  [[nodiscard]] double seen(double context) const {
-    double sum = 0;
-    for (const Keys& keys : cache_.keys) sum += keys.at_end_of(context);
-    return sum;
-  }
-
-  Cache cache_;
-  double ranks_;
-};
 
 double end_parameters(const TransformerShape& model) {
   return embedding_parameters(model) +

@@ -92,6 +92,15 @@ std::optional<ScenarioAnswer> of_queue(QueueSpec& spec, const WrittenScenario& w
                         queue_json({spec, result, summary_of(spec, result), written}));
 }
 
+/// The same.
+std::optional<ScenarioAnswer> of_serving(ServingSpec& spec, const WrittenScenario& written,
+                                         const Question& question) {
+  const auto go_on = [&](std::size_t) { return !question.go_on || question.go_on(); };
+  const ServingReport report = simulate_serving(spec, go_on);
+  if (report.stopped) return std::nullopt;
+  return ScenarioAnswer(AnswerKind::serving, serving_json({spec, report, written}));
+}
+
 /// The member that a dotted path ends at; elements of lists and of objects with keys of their own
 /// are skipped.
 const FieldInfo* field_at(std::span<const FieldInfo> fields, std::string_view path) {
@@ -113,7 +122,7 @@ const FieldInfo* field_at(std::span<const FieldInfo> fields, std::string_view pa
 }  // namespace
 
 std::string_view name_of(AnswerKind kind) {
-  constexpr std::array<std::string_view, 5> kNames{"step", "run", "jobs", "rl", "queue"};
+  constexpr std::array<std::string_view, 6> kNames{"step", "run", "jobs", "rl", "queue", "serving"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
@@ -158,7 +167,8 @@ std::optional<ScenarioAnswer> answer_text(const std::string& file, const std::st
                                           const Question& question) {
   const ParsedScenario parsed = parse_scenario(file, text, question.set);
   require_kind(parsed.root,
-               {ScenarioKind::run, ScenarioKind::jobs, ScenarioKind::rl, ScenarioKind::queue},
+               {ScenarioKind::run, ScenarioKind::jobs, ScenarioKind::rl, ScenarioKind::queue,
+                ScenarioKind::serving},
                "no such key: the answer to a job, to several, or to a step of reinforcement "
                "learning is asked "
                "for");
@@ -167,6 +177,7 @@ std::optional<ScenarioAnswer> answer_text(const std::string& file, const std::st
   const WrittenScenario written = std::make_shared<const Json>(parsed.root.json());
   if (scenario.jobs) return of_jobs(*scenario.jobs, written, question);
   if (scenario.queue) return of_queue(*scenario.queue, written, question);
+  if (scenario.serving) return of_serving(*scenario.serving, written, question);
   if (scenario.rl) return of_rl(*scenario.rl, written, question);
   return of_job(std::move(scenario), written, intervals, question);
 }
@@ -186,6 +197,8 @@ std::vector<FieldInfo> answer_fields(AnswerKind kind) {
       return rl_fields().infos();
     case AnswerKind::queue:
       return queue_fields().infos();
+    case AnswerKind::serving:
+      return serving_fields().infos();
   }
   out.push_back({.name = "claim",
                  .sentence = "A claim of the scenario, held against this answer.",

@@ -27,16 +27,18 @@ namespace lockstep {
 
 /// What a scenario is about, and so what its answer holds.
 enum class AnswerKind : std::uint8_t {
-  step,   ///< one training step
-  run,    ///< days to months of them, with failures and checkpoints ("run")
-  jobs,   ///< several jobs on one fabric ("jobs")
-  rl,     ///< a step of reinforcement learning ("rl")
-  queue,  ///< many jobs under a scheduler ("queue")
+  step,     ///< one training step
+  run,      ///< days to months of them, with failures and checkpoints ("run")
+  jobs,     ///< several jobs on one fabric ("jobs")
+  rl,       ///< a step of reinforcement learning ("rl")
+  queue,    ///< many jobs under a scheduler ("queue")
+  serving,  ///< requests on pools of replicas ("serving")
 };
-/// "step", "run", "jobs", "rl", "queue".
+/// "step", "run", "jobs", "rl", "queue", "serving".
 std::string_view name_of(AnswerKind kind);
-inline constexpr AnswerKind kAnswerKinds[] = {AnswerKind::step, AnswerKind::run, AnswerKind::jobs,
-                                              AnswerKind::rl, AnswerKind::queue};
+inline constexpr AnswerKind kAnswerKinds[] = {AnswerKind::step,  AnswerKind::run,
+                                              AnswerKind::jobs,  AnswerKind::rl,
+                                              AnswerKind::queue, AnswerKind::serving};
 
 /// What is asked beside the scenario; options of `lockstep run` by the same names.
 struct Question {

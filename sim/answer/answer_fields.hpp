@@ -9,6 +9,7 @@
 #include "sim/answer/hash_answer.hpp"
 #include "sim/answer/queue_answer.hpp"
 #include "sim/answer/rl_answer.hpp"
+#include "sim/answer/serving_answer.hpp"
 #include "sim/answer/shared_answer.hpp"
 #include "sim/answer/step_answer.hpp"
 
@@ -34,6 +35,7 @@ const FieldTable<CampaignResult>& campaign_fields();
 const FieldTable<SharedAnswer>& shared_fields();
 const FieldTable<RlAnswer>& rl_fields();
 const FieldTable<QueueAnswer>& queue_fields();
+const FieldTable<ServingAnswer>& serving_fields();
 
 const FieldTable<PredictionInterval>& interval_fields();
 const FieldTable<MemoryBreakdown>& memory_fields();

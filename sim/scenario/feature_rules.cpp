@@ -9,12 +9,13 @@
 namespace lockstep {
 namespace {
 
-constexpr std::array<std::string_view, 13> kFeatureNames{"cluster.pools",
+constexpr std::array<std::string_view, 14> kFeatureNames{"cluster.pools",
                                                          "batch.micro_batches",
                                                          "run",
                                                          "jobs",
                                                          "rl",
                                                          "queue",
+                                                         "serving",
                                                          "power",
                                                          "cost",
                                                          "price",
@@ -25,6 +26,7 @@ constexpr std::array<std::string_view, 13> kFeatureNames{"cluster.pools",
 
 constexpr std::string_view kOneStepOfEach = "each of \"jobs\" repeats one training step";
 constexpr std::string_view kManyJobs = "\"queue\" has jobs of its own, by their durations";
+constexpr std::string_view kOnlyServes = "a pool that serves trains nothing";
 constexpr std::string_view kNoJob = "only the network is simulated";
 
 constexpr std::array kFeatureConflicts{
@@ -57,6 +59,17 @@ constexpr std::array kFeatureConflicts{
     FeatureConflict{Feature::price, Feature::queue, kManyJobs},
     FeatureConflict{Feature::training, Feature::queue, kManyJobs},
     FeatureConflict{Feature::stragglers, Feature::queue, kManyJobs},
+    FeatureConflict{Feature::pools, Feature::serving, "pools serve on GPUs of one kind"},
+    FeatureConflict{Feature::run, Feature::serving, kOnlyServes},
+    FeatureConflict{Feature::jobs, Feature::serving, kOnlyServes},
+    FeatureConflict{Feature::rl, Feature::serving, kOnlyServes},
+    FeatureConflict{Feature::queue, Feature::serving, kOnlyServes},
+    FeatureConflict{Feature::power, Feature::serving, "what engines draw is not modelled"},
+    FeatureConflict{Feature::cost, Feature::serving, "what engines draw is not modelled"},
+    FeatureConflict{Feature::price, Feature::serving, "requests have no price"},
+    FeatureConflict{Feature::training, Feature::serving, kOnlyServes},
+    FeatureConflict{Feature::stragglers, Feature::serving, "replicas are on GPUs of one speed"},
+    FeatureConflict{Feature::serving, Feature::traffic, kNoJob},
     FeatureConflict{Feature::queue, Feature::traffic, kNoJob},
     FeatureConflict{Feature::jobs, Feature::traffic, kNoJob},
     FeatureConflict{Feature::rl, Feature::traffic, kNoJob},

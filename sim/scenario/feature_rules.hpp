@@ -18,6 +18,7 @@ enum class Feature : std::uint8_t {
   jobs,
   rl,
   queue,
+  serving,
   power,
   cost,
   price,

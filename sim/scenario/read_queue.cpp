@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
-#include <filesystem>
 #include <fmt/format.h>
 #include <numeric>
 #include <optional>
@@ -16,6 +14,7 @@
 #include "sim/scenario/queue_parts.hpp"
 #include "sim/scenario/queue_rules.hpp"
 #include "sim/scenario/queue_trace.hpp"
+#include "sim/scenario/recorded_path.hpp"
 #include "sim/scenario/run_spec.hpp"
 #include "sim/scenario/shared_scenario.hpp"
 #include "sim/scenario/spec_readers.hpp"
@@ -92,19 +91,6 @@ void read_failures(const JsonCursor& at, const PresetStore& presets, QueueSpec& 
     out.assumptions.push_back(text.starts_with(kOfRun) ? text.substr(kOfRun.size()) : text);
   }
   for (const std::string& text : out.failures.assumptions) out.assumptions.push_back(text);
-}
-
-/// Where a trace lies: beside the scenario, or in the folder of recorded data.
-std::optional<std::string> trace_path(const std::string& scenario, const std::string& file) {
-  namespace fs = std::filesystem;
-  const fs::path beside = fs::path(scenario).parent_path() / file;
-  std::error_code ignored;
-  if (fs::path(file).is_absolute() || fs::exists(beside, ignored)) return beside.string();
-  const char* const data = std::getenv("LOCKSTEP_DATA");  // NOLINT(concurrency-mt-unsafe)
-  if (data == nullptr || *data == '\0') return std::nullopt;
-  const fs::path there = fs::path(data) / file;
-  if (!fs::exists(there, ignored)) return std::nullopt;
-  return there.string();
 }
 
 /// What a queue says of a training, beside what it trains and how.
@@ -241,7 +227,7 @@ void declare_source(const DeclaredMembers& member, JobSource& out) {
 void add_traced(const JsonCursor& at, const JobSource& source, std::uint32_t number,
                 QueueSpec& out) {
   const std::string& file = source.trace->file;
-  const std::optional<std::string> path = trace_path(out.file, file);
+  const std::optional<std::string> path = recorded_path(out.file, file);
   if (path) return read_trace(at.at("trace"), *path, *source.trace, out);
   if (!source.stand_in) {
     at.at("trace").at("file").fail(

@@ -330,7 +330,10 @@ EngineSpec engine_preset(const PresetStore& presets, std::string_view name) {
   return root.read_whole([&] {
     EngineSpec engine;
     engine.about = root.at("about").string();
-    declare_engine({root, Extent::whole}, engine);
+    const DeclaredMembers member(root, Extent::whole);
+    declare_engine(member, engine);
+    member.optional("serving", engine.serving, "How it serves requests as they come",
+                    declare_serving_engine);
     engine.name = name;
     root.finish();
     return engine;

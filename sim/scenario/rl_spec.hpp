@@ -85,6 +85,8 @@ RlScenario read_rl_scenario(const std::string& file, std::string_view text,
 // What an "rl" and an engine may have (spec_readers.hpp).
 void declare_rl(const DeclaredMembers& member, RlSpec& out);
 void declare_engine(const DeclaredMembers& member, EngineSpec& out);
+void declare_speculation(const DeclaredMembers& member, Speculation& out);
+void declare_serving_engine(const DeclaredMembers& member, ServingEngine& out);
 
 /// The preset of that name in models/presets/engines. Throws InputError.
 EngineSpec engine_preset(const PresetStore& presets, std::string_view name);

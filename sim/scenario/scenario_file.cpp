@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sim/scenario/read_queue.hpp"
+#include "sim/scenario/read_serving.hpp"
 #include "sim/scenario/read_traffic.hpp"
 
 namespace lockstep {
@@ -15,6 +16,7 @@ constexpr std::array kKindKeys{std::pair{ScenarioKind::collective, std::string_v
                                std::pair{ScenarioKind::traffic, std::string_view("traffic")},
                                std::pair{ScenarioKind::jobs, std::string_view("jobs")},
                                std::pair{ScenarioKind::queue, std::string_view("queue")},
+                               std::pair{ScenarioKind::serving, std::string_view("serving")},
                                std::pair{ScenarioKind::rl, std::string_view("rl")},
                                std::pair{ScenarioKind::run, std::string_view("run")}};
 
@@ -67,6 +69,9 @@ ScenarioFile read_scenario_file(const ParsedScenario& parsed, const PresetStore&
       break;
     case ScenarioKind::queue:
       out.queue = read_queue(parsed.root, presets);
+      break;
+    case ScenarioKind::serving:
+      out.serving = read_serving(parsed.root, presets);
       break;
     case ScenarioKind::rl: {
       ScenarioOptions of_rl = options;

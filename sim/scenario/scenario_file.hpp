@@ -16,6 +16,7 @@
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/scenario/rl_spec.hpp"
 #include "sim/scenario/run_spec.hpp"
+#include "sim/scenario/serving_spec.hpp"
 #include "sim/scenario/shared_scenario.hpp"
 #include "sim/scenario/traffic.hpp"
 
@@ -28,10 +29,11 @@ enum class ScenarioKind : std::uint8_t {
   jobs,        ///< several jobs on one fabric
   rl,          ///< a step of reinforcement learning
   queue,       ///< many jobs under a scheduler
+  serving,     ///< requests on pools of replicas
   traffic,     ///< messages and collectives on a fabric
   collective,  ///< a collective at several sizes
 };
-/// "step", "run", "jobs", "rl", "queue", "traffic", "collective".
+/// "step", "run", "jobs", "rl", "queue", "serving", "traffic", "collective".
 std::string_view name_of(ScenarioKind kind);
 
 /// By the first of the keys that decide it; a step where there is none.
@@ -61,6 +63,7 @@ struct ScenarioFile {
   std::optional<RlScenario> rl{};
   std::optional<SharedScenario> jobs{};
   std::optional<QueueSpec> queue{};
+  std::optional<ServingSpec> serving{};
   std::optional<TrafficScenario> traffic{};
 };
 /// Throws InputError. A "collective" is not read here but by the study of it. Of the options `set`

@@ -46,7 +46,7 @@ class Answers(InFolder):
                 _, printed, _ = program("run", path, "--format", "json")
                 self.assertEqual(answer.json, printed)
                 kinds.add(answer.kind)
-        self.assertEqual(kinds, {"step", "run", "jobs", "rl", "queue"})
+        self.assertEqual(kinds, {"step", "run", "jobs", "rl", "queue", "serving"})
 
     def test_nothing_is_taken_from_anywhere_but_the_package(self):
         for scenario in lockstep.scenarios():

@@ -33,6 +33,7 @@
 #include "tools/lockstep/run/schedule_svg.hpp"
 #include "tools/lockstep/run_campaign.hpp"
 #include "tools/lockstep/run_shared.hpp"
+#include "tools/lockstep/serving/run_serving.hpp"
 #include "tools/lockstep/trace_export.hpp"
 #include "tools/lockstep/trace_writer.hpp"
 #include "tools/lockstep/vary/run_varied.hpp"
@@ -152,7 +153,7 @@ constexpr std::array kRunOptions{
                "-o result.json", PathUse::prints},
 };
 
-constexpr std::array<std::string_view, 17> kRunExamples{
+constexpr std::array<std::string_view, 18> kRunExamples{
     "lockstep run scenarios/llama3-405b-16k.json",
     "lockstep run --model llama3_70b --node dgx_h100 --nodes 64 -o my.json",
     "lockstep run --model llama2_70b --node dgx_h100 --set lora.rank=16",
@@ -172,6 +173,7 @@ constexpr std::array<std::string_view, 17> kRunExamples{
     "lockstep run scenarios/congestion/two-jobs-one-spine.json --report congestion.html",
     "lockstep run scenarios/rl/grpo-llama3-8b-colocated.json",
     "lockstep run scenarios/queue/slurm-recorded.json --report queue.html",
+    "lockstep run scenarios/serving/llama3-70b-h100-chat.json",
     "lockstep run tests/reference/training.json#mosaic-h100_80gb-amp_bf16-70b-s2048-g128-mb8",
 };
 
@@ -192,6 +194,8 @@ constexpr CommandSpec kRunSpec{
         "A scenario with \"queue\" has many jobs under a scheduler: who waits for how long, and "
         "where\n"
         "the cluster's GPU time goes.\n"
+        "A scenario with \"serving\" has requests on pools of replicas: time to the first token,\n"
+        "between tokens, tokens a second, and where GPU time goes.\n"
         "A scenario with \"run\" goes on for days to months, with failures, checkpoints and\n"
         "restarts, and prints how much of the wall time advances training.\n"
         "ROWS.json#NAME is a row of published measurements (`lockstep validate` lists them): what\n"
@@ -223,7 +227,7 @@ void write_svg(const std::string& path, const RunResult& result) {
 struct SpecialOption {
   std::string_view name;
   std::string_view wanted;  ///< which scenarios they are for
-  bool of_step, of_jobs, of_run, of_rl, of_queue;
+  bool of_step, of_jobs, of_run, of_rl, of_queue, of_serving;
 
   [[nodiscard]] bool is_of(ScenarioKind kind) const {
     switch (kind) {
@@ -233,6 +237,8 @@ struct SpecialOption {
         return of_rl;
       case ScenarioKind::queue:
         return of_queue;
+      case ScenarioKind::serving:
+        return of_serving;
       case ScenarioKind::run:
         return of_run;
       default:
@@ -240,28 +246,30 @@ struct SpecialOption {
     }
   }
 };
+constexpr std::string_view kNotServing = "without \"serving\"";
 constexpr std::string_view kOneStep = "of one step", kOneJob = "without \"jobs\"",
                            kRunOnly = "with \"run\"";
 constexpr std::array kSpecialOptions{
-    SpecialOption{"trace", kOneStep, true, false, false, false, false},
-    SpecialOption{"svg", kOneStep, true, false, false, false, false},
-    SpecialOption{"fold", kOneJob, true, false, true, false, false},
-    SpecialOption{"unfold", kOneJob, true, false, true, false, false},
-    SpecialOption{"chakra", kOneStep, true, false, false, false, false},
-    SpecialOption{"goal", kOneStep, true, false, false, false, false},
-    SpecialOption{"power-trace", kOneJob, true, false, true, false, false},
-    SpecialOption{"report", "", true, true, true, true, true},
-    SpecialOption{"trajectories", kRunOnly, false, false, true, false, false},
-    SpecialOption{"optimise", kRunOnly, false, false, true, false, false},
-    SpecialOption{"vary", "", true, true, true, true, true},
-    SpecialOption{"advise", kOneStep, true, false, false, false, false},
-    SpecialOption{"jitter", kOneStep, true, false, false, false, false},
-    SpecialOption{"jobs", kRunOnly, false, false, true, false, false}};
+    SpecialOption{"trace", kOneStep, true, false, false, false, false, false},
+    SpecialOption{"svg", kOneStep, true, false, false, false, false, false},
+    SpecialOption{"fold", kOneJob, true, false, true, false, false, false},
+    SpecialOption{"unfold", kOneJob, true, false, true, false, false, false},
+    SpecialOption{"chakra", kOneStep, true, false, false, false, false, false},
+    SpecialOption{"goal", kOneStep, true, false, false, false, false, false},
+    SpecialOption{"power-trace", kOneJob, true, false, true, false, false, false},
+    SpecialOption{"report", kNotServing, true, true, true, true, true, false},
+    SpecialOption{"trajectories", kRunOnly, false, false, true, false, false, false},
+    SpecialOption{"optimise", kRunOnly, false, false, true, false, false, false},
+    SpecialOption{"vary", "", true, true, true, true, true, true},
+    SpecialOption{"advise", kOneStep, true, false, false, false, false, false},
+    SpecialOption{"jitter", kOneStep, true, false, false, false, false, false},
+    SpecialOption{"jobs", kRunOnly, false, false, true, false, false, false}};
 
 void check_options(const ParsedOptions& options, const ParsedScenario& parsed) {
   for (const SpecialOption& option : kSpecialOptions) {
     if (option.is_of(parsed.kind) || !options.has(option.name)) continue;
     if (option.name == "jobs" && options.has("hash-seeds")) continue;
+    if (option.name == "report" && options.has("vary")) continue;
     const std::string found =
         parsed.kind == ScenarioKind::step ? "none" : fmt::format("\"{}\"", name_of(parsed.kind));
     throw UsageError(fmt::format("lockstep run: --{} is for a scenario {}; {} has {}", option.name,
@@ -407,7 +415,8 @@ Exit answer_run(const CommandInput& input, const PresetStore& presets, const Par
   const ParsedScenario parsed = parse_scenario(path, text, changes_of(options));
   check_options(options, parsed);
   require_kind(parsed.root,
-               {ScenarioKind::run, ScenarioKind::jobs, ScenarioKind::rl, ScenarioKind::queue},
+               {ScenarioKind::run, ScenarioKind::jobs, ScenarioKind::rl, ScenarioKind::queue,
+                ScenarioKind::serving},
                "no such key: lockstep comm simulates traffic and collectives");
   if (options.has("vary") && parsed.kind != ScenarioKind::run) {
     return run_varied(path, [&](const auto&) { return text; }, presets, options, console);
@@ -426,6 +435,7 @@ Exit answer_run(const CommandInput& input, const PresetStore& presets, const Par
       std::make_shared<const nlohmann::ordered_json>(parsed.root.json());
   if (file.jobs) return run_shared(*file.jobs, written, options, console);
   if (file.queue) return run_queue(*file.queue, written, options, console);
+  if (file.serving) return run_serving(*std::move(file.serving), written, options, console);
   if (file.rl) return run_rl(*file.rl, written, options, console);
   const AnswerOptions wanted{.format = options.choice("format", kFormats),
                              .assertions = parse_assertions(options.all("assert"))};

@@ -16,6 +16,7 @@
 #include "sim/measured/validate_power.hpp"
 #include "sim/measured/validate_profile.hpp"
 #include "sim/measured/validate_rl.hpp"
+#include "sim/measured/validate_serving.hpp"
 #include "sim/scenario/read_profile.hpp"
 #include "sim/scenario/read_residuals.hpp"
 #include "tools/console/progress.hpp"
@@ -52,6 +53,10 @@ constexpr std::array kValidateOptions{
         "rl", 0, "FILE", false,
         "Predict steps of reinforcement learning, and engines that generate, instead of runs.",
         "--rl tests/reference/rl.json", PathUse::reads},
+    OptionSpec{"serving", 0, "FILE", false,
+               "Predict engines that serve requests instead of runs: time per output token, time "
+               "to the first token, tokens a second.",
+               "--serving tests/reference/serving.json", PathUse::reads},
     OptionSpec{"profile", 0, "FILE|NAME", true,
                "Hold the laws against the points of a profile (`lockstep list profiles`), and each "
                "point against the laws corrected by all others. With --rows: predict the rows of "
@@ -137,6 +142,7 @@ constexpr std::array kPointFiles{PointFile{"gemm", validate_gemm},
                                  PointFile{"nccl", validate_collectives},
                                  PointFile{"power", validate_power},
                                  PointFile{"rl", validate_rl},
+                                 PointFile{"serving", validate_serving},
                                  PointFile{"profile", validate_profile}};
 
 void keep_wanted(std::vector<ReferenceRow>& rows, const ParsedOptions& options) {

@@ -109,7 +109,7 @@ py::list field_dicts(const std::vector<FieldInfo>& fields) {
   return out;
 }
 
-/// By kind of answer: "step", "run", "jobs", "rl", "queue".
+/// By kind of answer: "step", "run", "jobs", "rl", "queue", "serving".
 py::dict fields_of_answers() {
   py::dict out;
   for (const AnswerKind kind : kAnswerKinds) {

@@ -95,7 +95,7 @@ TEST_CASE("answer: the output of `run` fits the schema, and its scenario gives t
         answer_text(path, write_json(printed.at("scenario")), test::presets());
     CHECK(write_json(again.json(), 2) == write_json(printed, 2));
   }
-  CHECK(kinds == std::set<std::string>{"step", "run", "jobs", "rl", "queue"});
+  CHECK(kinds == std::set<std::string>{"step", "run", "jobs", "rl", "queue", "serving"});
 }
 
 TEST_CASE("answer: with everything that can be asked for it fits the schema") {

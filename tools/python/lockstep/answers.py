@@ -203,6 +203,7 @@ _ANSWERS = {
     "jobs": ("JobsAnswer", 'The answer to a scenario with "jobs": several on one fabric.'),
     "rl": ("RlAnswer", 'The answer to a scenario with "rl": a step of reinforcement learning.'),
     "queue": ("QueueAnswer", 'The answer to a scenario with "queue": many jobs, a scheduler.'),
+    "serving": ("ServingAnswer", 'The answer to a scenario with "serving": requests on replicas.'),
 }
 
 

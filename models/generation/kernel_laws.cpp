@@ -1,0 +1,88 @@
+#include "models/generation/kernel_laws.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace lockstep {
+namespace {
+
+constexpr double kSixteenBit = 2;  // bytes
+
+/// Of a format that the card lacks, the next wider one: weights are widened on their way.
+FlopsPerSecond peak_of(const GpuSpec& gpu, WeightFormat format) {
+  const FlopsPerSecond half = std::max(gpu.peak_bf16, gpu.peak_fp16);
+  const FlopsPerSecond byte = gpu.peak_fp8 > FlopsPerSecond{} ? gpu.peak_fp8 : half;
+  if (format == WeightFormat::fp8) return byte;
+  if (format == WeightFormat::fp4) return gpu.peak_fp4 > FlopsPerSecond{} ? gpu.peak_fp4 : half;
+  return half;
+}
+
+/// Bytes of an element of what is multiplied with such weights.
+double operand_bytes(WeightFormat format) {
+  if (format == WeightFormat::fp8) return 1;
+  return format == WeightFormat::fp4 ? kWeightBytes[2] : kSixteenBit;
+}
+
+double square(double x) { return x * x; }
+
+}  // namespace
+
+Seconds product_time(const KernelLaws& laws, const GpuSpec& gpu, WeightFormat format, double rows,
+                     double in, double out) {
+  const auto f = static_cast<std::size_t>(format);
+  const ProductLaw& law = laws.products[f];
+  const Bytes moved{kWeightBytes[f] * in * out + operand_bytes(format) * rows * in +
+                    kSixteenBit * rows * out};
+  const double reading = moved / (law.bandwidth * gpu.hbm_bandwidth) / Seconds{1};
+  const double arithmetic =
+      Flops{2 * rows * in * out} / (law.efficiency * peak_of(gpu, format)) / Seconds{1};
+  const double both = std::sqrt(std::sqrt(square(square(reading)) + square(square(arithmetic))));
+  return law.launch + Seconds{both};
+}
+
+Seconds experts_time(const KernelLaws& laws, const GpuSpec& gpu, WeightFormat format,
+                     const ExpertsCall& call) {
+  const auto f = static_cast<std::size_t>(format);
+  const ExpertsLaw& law = laws.experts[f];
+  constexpr double kActivations = 0.8;  // share of HBM's rate at which rows come and go
+  const double reading = Bytes{kWeightBytes[f] * call.met * call.weights} /
+                         (law.bandwidth * gpu.hbm_bandwidth) / Seconds{1};
+  const double computed = call.copies + law.rows * call.met;
+  const double arithmetic =
+      Flops{2 * computed * call.weights} / (law.efficiency * peak_of(gpu, format)) / Seconds{1};
+  const Bytes rows{call.copies * (call.hidden * (operand_bytes(format) + kSixteenBit) +
+                                  2 * kSixteenBit * call.ffn)};
+  return law.launch +
+         Seconds{std::cbrt(reading * square(reading) + arithmetic * square(arithmetic))} +
+         rows / (kActivations * gpu.hbm_bandwidth);
+}
+
+Seconds cache_time(const CacheLaw& law, const GpuSpec& gpu, Bytes bytes, double blocks) {
+  const double reading = bytes / (law.bandwidth * gpu.hbm_bandwidth) / Seconds{1};
+  const double each = blocks / gpu.sm_count * law.block / Seconds{1};
+  return law.launch + Seconds{std::sqrt(square(reading) + square(each))};
+}
+
+Seconds latent_time(const LatentLaw& law, const GpuSpec& gpu, Bytes bytes, Flops flops,
+                    double sequences) {
+  const double reading = bytes / (law.bandwidth * gpu.hbm_bandwidth) / Seconds{1};
+  const double arithmetic =
+      flops / (law.efficiency * std::max(gpu.peak_bf16, gpu.peak_fp16)) / Seconds{1};
+  const double each = sequences / gpu.sm_count * law.block / Seconds{1};
+  return law.launch + Seconds{std::sqrt(square(reading) + square(arithmetic) + square(each))};
+}
+
+Seconds prompt_time(const PromptLaw& law, const GpuSpec& gpu, Flops flops, double tokens) {
+  const FlopsPerSecond rate = law.efficiency * std::max(gpu.peak_bf16, gpu.peak_fp16);
+  return law.launch + (1 + law.ramp / std::max(tokens, 1.0)) * (flops / rate);
+}
+
+Seconds sum_time(const KernelLaws& laws, const GpuSpec& gpu, Bytes bytes, int ranks) {
+  const double n = ranks;
+  const auto of = [&](const SumLaw& law, double sent) {
+    return law.base + n * law.per_rank + sent * bytes / (law.bandwidth * gpu.nvlink_bandwidth);
+  };
+  return std::min(of(laws.one_shot, n - 1), of(laws.two_shot, 2 * (n - 1) / n));
+}
+
+}  // namespace lockstep

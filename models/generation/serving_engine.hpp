@@ -1,0 +1,60 @@
+/// What an inference engine does while it serves requests as they come: how it puts passes together
+/// and what its kernels take. Read from models/presets/engines, "serving".
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/generation/kernel_laws.hpp"
+
+namespace lockstep {
+
+/// Which work a pass takes in first.
+enum class PassOrder : std::uint8_t {
+  mixed,          ///< every running sequence, and prompts in the room that is left
+  prompts_first,  ///< prompts alone as long as one waits that has room
+};
+constexpr std::array<std::string_view, 2> kPassOrderNames{"mixed", "prompts_first"};
+
+/// Tokens that are drafted ahead and checked by the same pass as the next one (Leviathan et al.
+/// 2023, arXiv:2211.17192): of k drafts, each right with the chance a, a pass yields (1 - a^(k+1))
+/// / (1 - a) tokens of a sequence.
+struct Speculation {
+  int drafts = 0;
+  double acceptance = 0;
+
+  [[nodiscard]] double tokens_per_pass() const {
+    double sum = 1, all_right = 1;
+    for (int d = 0; d < drafts; ++d) sum += all_right *= acceptance;
+    return sum;
+  }
+};
+/// A release whose measured rows drafted, of models that predict further tokens.
+struct DraftingRelease {
+  std::string release;
+  Speculation speculation;
+};
+
+/// How far predictions were off: between which factors nine of ten measured times lay, of models of
+/// one kind.
+struct ServingResidual {
+  std::string kind;  ///< "dense", "experts", "latent"
+  int rows = 0;      ///< that it is read off
+  double tpot_low = 1, tpot_high = 1;
+  double ttft_low = 1, ttft_high = 1;
+};
+
+struct ServingEngine {
+  PassOrder order = PassOrder::mixed;
+  int pass_tokens = 8192;     ///< of prompts and of running sequences together, on a rank
+  int most_sequences = 1024;  ///< that a replica runs at once
+  int block = 16;             ///< tokens of a block of the cache
+  double reserved = 0;        ///< share of a request's answer that must fit when it is let in
+  double memory_fraction = 0.9;
+  Bytes workspace = gibibytes(4);
+  std::vector<KernelLaws> kernels;
+  std::vector<ServingResidual> residuals{};
+  std::vector<DraftingRelease> drafting_releases{};
+};
+
+}  // namespace lockstep

@@ -1,0 +1,119 @@
+/// One replica of a model that serves: what it holds, and how long any of its passes takes.
+///
+/// A pass moves each running sequence one token ahead and takes in pieces of prompts. All rows go
+/// through the products together; attention reads the cache of the running sequences, and the
+/// pieces see what came before them. Of E experts T tokens meet E (1 - (1 - k / E)^T).
+///
+/// Ranks of a stage are `tensor` x `attention_data`: groups of tensor-parallel ranks, each of which
+/// keeps the cache of its own sequences, while the experts are cut over all ranks of the stage,
+/// whole over `expert` of them. A pipeline of p stages works on p parts of the batch in turn, so
+/// that a sequence's step takes what all layers take for a p-th of it. A draft
+/// is a layer and the output projection once more, and a row of the pass. Leaves out: overlap of
+/// two half batches.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/collectives/collectives.hpp"
+#include "models/generation/layer_cache.hpp"
+#include "models/generation/serving_engine.hpp"
+#include "models/generation/serving_pass.hpp"
+#include "models/spec/hardware.hpp"
+#include "models/spec/transformer.hpp"
+
+namespace lockstep {
+
+struct ServingReplicaSpec {
+  TransformerShape model;
+  NodeSpec node;
+  TransportSpec transport;
+  ServingEngine engine;
+  int tensor = 1;
+  int pipeline = 1;
+  int attention_data = 1;
+  int expert = 1;                             ///< ranks over which whole experts are spread
+  WeightFormat weights = WeightFormat::bf16;  ///< of layers' products; ends stay in 16 bit
+  WeightFormat experts = WeightFormat::bf16;
+  double cache_bytes = 2;  ///< of an element of keys and values
+  Speculation speculation{};
+
+  /// Of a stage.
+  [[nodiscard]] int ranks() const { return tensor * attention_data; }
+  [[nodiscard]] int gpus() const { return ranks() * pipeline; }
+};
+
+/// Requires the engine's constants for the card, and ranks that divide heads and experts. Not for
+/// several threads at once: it remembers what it has worked out.
+class ServingReplica final : public PassClock {
+ public:
+  explicit ServingReplica(ServingReplicaSpec spec);
+
+  [[nodiscard]] const ServingReplicaSpec& spec() const { return spec_; }
+  /// From a request to its place in a queue.
+  [[nodiscard]] const HostLaw& host() const { return laws_.host; }
+  [[nodiscard]] Seconds request_host() const { return laws_.host.request; }
+  /// Weights on a GPU.
+  [[nodiscard]] Bytes weights() const;
+  /// Keys and values of one token on a GPU of the first stage.
+  [[nodiscard]] Bytes cache_per_token() const;
+  /// Of one token, of the whole model, each part once: what goes to another pool.
+  [[nodiscard]] Bytes moved_per_token() const;
+  /// Tokens that the replica's cache holds; 0: not even the weights fit.
+  [[nodiscard]] double cache_tokens() const;
+
+  ServingPass pass(const PassLoad& load) override;
+
+ private:
+  struct Shape {
+    double in, out, matrices;
+    WeightFormat format;
+  };
+  struct Kind {
+    int count = 0;
+    int sums = 0;
+    bool attends = false, latent = false, experts = false;
+    double key_heads = 0;       ///< on a rank
+    double flops_per_pair = 0;  ///< of a query and a key of a prompt, on a rank
+    double scan_bytes = 0;      ///< of a prompt's token in a recurrence
+    std::vector<Keys> keys;     ///< of a prompt's query
+    double small_bytes = 0;     ///< of a row: norms, activations
+    std::vector<Shape> products;
+    LayerCache cache;
+  };
+  /// What depends on rows alone: of a rank and of all ranks.
+  struct RowCost {
+    bool known = false;
+    Seconds products, exchange;
+  };
+
+  [[nodiscard]] Kind kind_of(LayerKind kind, int count) const;
+  [[nodiscard]] Seconds products_of(const Kind& kind, double rows) const;
+  [[nodiscard]] Seconds experts_of(double all_rows) const;
+  [[nodiscard]] Seconds sum_of(double rows) const;
+  [[nodiscard]] Seconds dispatch_of(double rows) const;
+  [[nodiscard]] Seconds head_of(double rows) const;
+  [[nodiscard]] Seconds attention_of(double sequences, double context) const;
+  [[nodiscard]] Seconds prompts_of(const PassLoad& on_rank) const;
+  [[nodiscard]] Seconds launching() const;
+  const RowCost& dense(int rows);
+  const RowCost& routed(int all_rows);
+  ServingPass decode_part(const PassLoad& load);
+
+  ServingReplicaSpec spec_;
+  KernelLaws laws_;
+  std::vector<Kind> kinds_;
+  int expert_layers_ = 0, latent_layers_ = 0;
+  std::vector<RowCost> dense_, routed_;
+};
+
+/// "dense", "experts", or "latent" of models with latent attention.
+std::string_view serving_kind(const TransformerShape& model);
+
+/// The engine's laws for the architecture; those of the nearest that it has for others, which
+/// `assumption` then says.
+const KernelLaws& laws_for(const ServingEngine& engine, const std::string& architecture,
+                           std::string* assumption = nullptr);
+
+}  // namespace lockstep

@@ -1,0 +1,84 @@
+#include "sim/measured/validate_serving.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+
+#include "models/generation/serving_replica.hpp"
+#include "sim/measured/predict_serving.hpp"
+#include "sim/measured/serving_rows.hpp"
+
+namespace lockstep {
+namespace {
+
+std::string concurrency_class(int of) {
+  if (of <= 0) return "-";
+  if (of <= 8) return "1 to 8";
+  return of <= 64 ? "9 to 64" : "65 and more";
+}
+
+void add_row_points(const ServingRow& row, const ServingFigures& figures, PointTable& out) {
+  for (const ServingMeasure& m : row.measured) {
+    const double value = predicted_measure(m, row, figures);
+    out.points.push_back({.identity = {{"metric", m.name},
+                                       {"id", row.id},
+                                       {"source", row.source},
+                                       {"engine", row.engine},
+                                       {"gpu", row.gpu},
+                                       {"model", row.model_name},
+                                       {"kind", std::string(serving_kind(row.model))},
+                                       {"mode", row.decoding ? "two pools" : "one pool"},
+                                       {"concurrency", concurrency_class(row.concurrency)}},
+                          .measured = m.value,
+                          .predicted = value,
+                          .error = value / m.value - 1});
+  }
+}
+
+/// Of each metric: all, then by what tells rows apart.
+void summarise_metrics(PointTable& out) {
+  std::map<std::string, std::vector<ValidationPoint>> by_metric;
+  for (const ValidationPoint& p : out.points) by_metric[identity_of(p, "metric")].push_back(p);
+  out.summary.push_back(summarise("all", out.points));
+  for (const auto& [metric, points] : by_metric) {
+    for (const char* key :
+         {"", "mode", "source", "engine", "gpu", "model", "kind", "concurrency"}) {
+      if (*key == '\0') {
+        out.summary.push_back(summarise(metric, points));
+        continue;
+      }
+      std::vector<PointSummary> groups = summarise_by(points, key);
+      if (groups.size() <= 2) continue;
+      for (std::size_t g = 1; g < groups.size(); ++g) {
+        groups[g].group = fmt::format("{}, {}", metric, groups[g].group);
+        out.summary.push_back(groups[g]);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+PointTable validate_serving(const std::string& file, const PresetStore& presets) {
+  PointTable out{.what = "serving", .unit = "", .points = {}, .summary = {}, .skipped = {}};
+  std::map<std::string, int> skipped;
+  for (const ServingRow& row : read_serving_rows(file, presets)) {
+    if (!row.skipped.empty()) {
+      ++skipped[row.skipped];
+      continue;
+    }
+    const ServedRow result = predict_serving(row, presets);
+    if (!result.skipped.empty()) {
+      ++skipped[result.skipped];
+      continue;
+    }
+    add_row_points(row, result.figures, out);
+  }
+  for (const auto& [why, count] : skipped) {
+    out.skipped.push_back(fmt::format("{} rows: {}", count, why));
+  }
+  summarise_metrics(out);
+  return out;
+}
+
+}  // namespace lockstep

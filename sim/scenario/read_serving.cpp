@@ -1,0 +1,304 @@
+#include "sim/scenario/read_serving.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "models/base/number_text.hpp"
+#include "sim/scenario/feature_rules.hpp"
+#include "sim/scenario/read_scenario.hpp"
+#include "sim/scenario/rl_spec.hpp"
+#include "sim/scenario/scenario_draft.hpp"
+#include "sim/scenario/serving_load.hpp"
+#include "sim/scenario/serving_replica_spec.hpp"
+#include "sim/scenario/spec_readers.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::string_view kUsualEngine = "vllm";
+constexpr std::array<std::string_view, 2> kCacheFormats{"bf16", "fp8"};
+constexpr std::array<std::string_view, 2> kTransferModes{"by_layer", "whole"};
+constexpr Interval kLimitTime{0, 1e6, true};
+
+/// What of an engine's rules a scenario changes for all pools.
+struct WrittenBatching {
+  std::optional<int> pass_tokens, most_sequences, block;
+  std::optional<double> reserved, memory_fraction;
+};
+
+struct WrittenPools {
+  std::optional<ServingPool> both, prefill, decode;
+};
+
+struct WrittenServing {
+  WrittenLoad load;
+  WrittenPools pools;
+  WrittenBatching batching;
+  std::optional<WeightFormat> experts;
+};
+
+void declare_batching(const DeclaredMembers& member, WrittenBatching& out) {
+  constexpr int kMost = 1 << 24;
+  member.optional("pass_tokens", out.pass_tokens, 1, kMost, "That a pass takes, on a rank");
+  member.optional("most_sequences", out.most_sequences, 1, kMost, "That a replica runs at once");
+  member.optional("block", out.block, 1, 1 << 16, "Tokens of a block of the cache");
+  member.optional("reserved", out.reserved, Dimension::share, Interval{0, 1},
+                  "Share of an answer that must fit when its request is let in");
+  member.optional("memory_fraction", out.memory_fraction, Dimension::share, Interval{0, 1, true},
+                  "Of the card: weights, workspaces and the cache");
+}
+
+void declare_pool(const DeclaredMembers& member, ServingPool& out) {
+  member.optional(
+      "engine", "engines", "The inference engine; default: vllm", "A preset with changes",
+      [](const DeclaredMembers& engine) {
+        ServingEngine spec;
+        declare_serving_engine(engine, spec);
+      },
+      [](const JsonCursor&) {});  // read_engine_of(), also where none is given
+  member.optional("replicas", out.replicas, 1, kMaxGpus, "Default: 1");
+  member.optional("tensor", out.tensor, 1, kMaxGpus,
+                  "GPUs over which the layers of a replica are cut; default: 1");
+  member.optional("pipeline", out.pipeline, 1, kMaxGpus, "Stages of its layers; default: 1");
+  member.optional("attention_data", out.attention_data, 1, kMaxGpus,
+                  "Groups of such GPUs in a stage, each with the cache of its own sequences; "
+                  "default: 1");
+  member.optional("expert", out.expert, 1, kMaxGpus,
+                  "GPUs of a stage over which whole experts are spread; default: 1, each expert is "
+                  "cut over all of them");
+}
+
+void declare_transfer(const DeclaredMembers& member, ServingTransfer& out) {
+  member.optional(
+      "mode", choice_type(kTransferModes),
+      "by_layer: sent while later layers are worked on; whole: after the prompt; default: by_layer",
+      [&](const JsonCursor& at) { out.by_layer = at.choice(kTransferModes) == 0; });
+  member.optional("efficiency", out.efficiency, Dimension::share, Interval{0, 1, true},
+                  "Share of the links' rate; default: 0.8");
+  member.optional("latency", out.latency, Interval{0, 10}, "Of each request's; default: 1 ms");
+}
+
+void declare_objectives(const DeclaredMembers& member, ServingObjectives& out) {
+  member.optional("ttft", out.ttft, kLimitTime, "Time to the first token, at most");
+  member.optional("tpot", out.tpot, kLimitTime, "Time per token behind it, at most");
+  member.optional("e2e", out.e2e, kLimitTime, "Until the last token, at most");
+}
+
+void declare_serving(const DeclaredMembers& member, WrittenServing& written, ServingSpec& out) {
+  member.required("load", written.load, "Who asks what, and when", declare_serving_load);
+  member.required("pools", written.pools,
+                  "Replicas: of one pool, \"both\", or of two, \"prefill\" and \"decode\"",
+                  [](const DeclaredMembers& of, WrittenPools& pools) {
+                    of.optional("both", pools.both, "Work on prompts and decode", declare_pool);
+                    of.optional("prefill", pools.prefill, "Work on prompts", declare_pool);
+                    of.optional("decode", pools.decode, "Decode", declare_pool);
+                  });
+  member.optional("weights", out.weights, kWeightFormatNames,
+                  "Format of the layers' products; default: bf16");
+  member.optional("experts", written.experts, kWeightFormatNames,
+                  "Of the experts; default: as the weights");
+  member.optional(
+      "cache", choice_type(kCacheFormats), "Format of keys and values; default: bf16",
+      [&](const JsonCursor& at) { out.cache_bytes = at.choice(kCacheFormats) == 0 ? 2 : 1; });
+  member.optional("router", out.router, kServingRouterNames,
+                  "Which replica a request goes to; default: least_loaded");
+  member.optional("batching", written.batching, "What differs from the engine's own",
+                  declare_batching);
+  member.optional("transfer", out.transfer, "Of keys and values from pool to pool",
+                  declare_transfer);
+  member.optional("speculation", out.speculation,
+                  "Tokens drafted ahead by a layer of the model (MTP); default: none",
+                  declare_speculation);
+  member.optional("objectives", out.objectives, "What each request should keep",
+                  declare_objectives);
+  int seed = static_cast<int>(out.seed);
+  member.optional("seed", seed, 0, 1'000'000'000, "Of all draws; default: 1");
+  if (member.object() != nullptr) out.seed = static_cast<std::uint64_t>(seed);
+}
+
+EngineSpec read_engine_of(const JsonCursor& pool, const PresetStore& presets,
+                          std::vector<std::string>& assumptions) {
+  const std::optional<JsonCursor> from = pool.find("engine");
+  const bool refines = from && from->is_object();
+  std::string name(kUsualEngine);
+  if (!from || (refines && !from->find("preset"))) {
+    assumptions.push_back("engine: " + name + " (not given)");
+  } else {
+    name = read_preset_name(*from, "engines", presets);
+  }
+  EngineSpec engine = engine_preset(presets, name);
+  if (!engine.serving) {
+    (from ? *from : pool).fail("an engine whose preset has \"serving\", as vllm");
+  }
+  if (refines) {
+    declare_serving_engine({*from, Extent::changes}, *engine.serving);
+    from->finish();
+  }
+  return engine;
+}
+
+void apply(const WrittenBatching& changes, ServingEngine& out) {
+  out.pass_tokens = changes.pass_tokens.value_or(out.pass_tokens);
+  out.most_sequences = changes.most_sequences.value_or(out.most_sequences);
+  out.block = changes.block.value_or(out.block);
+  out.reserved = changes.reserved.value_or(out.reserved);
+  out.memory_fraction = changes.memory_fraction.value_or(out.memory_fraction);
+}
+
+/// How the ranks of a replica share the model out.
+void check_layout(const JsonCursor& at, const ServingPool& pool, const ServingSpec& spec) {
+  const TransformerShape& m = spec.model;
+  const auto wrong = [&](std::string_view key, std::string allowed) {
+    at.find(key).value_or(at).fail(std::move(allowed));
+  };
+  if (m.heads % pool.tensor != 0) {
+    wrong("tensor", fmt::format("a divisor of the {} heads of {}", m.heads, m.name));
+  }
+  if (pool.pipeline > m.layers) {
+    wrong("pipeline", fmt::format("at most the {} layers of {}", m.layers, m.name));
+  }
+  const int ranks = pool.tensor * pool.attention_data;
+  if (m.experts.count == 0 && pool.expert > 1) {
+    wrong("expert", fmt::format("1: {} has no experts", m.name));
+  }
+  if (ranks % pool.expert != 0 || (pool.expert > 1 && m.experts.count % pool.expert != 0)) {
+    wrong("expert", fmt::format("a divisor of the {} GPUs of a stage and of the {} experts", ranks,
+                                m.experts.count));
+  }
+  if (m.experts.count > 0 && m.experts.ffn % (ranks / pool.expert) != 0) {
+    wrong("expert", fmt::format("more: {} GPUs cannot share the {} columns of an expert",
+                                ranks / pool.expert, m.experts.ffn));
+  }
+}
+
+void check_memory(const JsonCursor& at, const ServingPool& pool, const ServingSpec& spec) {
+  const ServingReplica replica(replica_spec(pool, spec));
+  const Bytes weights = replica.weights();
+  if (replica.cache_tokens() >= 1) return;
+  at.fail(fmt::format(
+      "a layout that fits: a GPU would hold {:.1f} GiB of weights, and {} has {:.1f} ({:g} % used)",
+      weights / gibibytes(1), spec.cluster.node.gpu.name,
+      spec.cluster.node.gpu.hbm_capacity / gibibytes(1),
+      100 * pool.engine.serving->memory_fraction));
+}
+
+void take_pools(const JsonCursor& pools, const WrittenServing& written, const PresetStore& presets,
+                ServingSpec& out) {
+  const auto take = [&](std::string_view name, const std::optional<ServingPool>& from) {
+    if (!from) return;
+    const JsonCursor at = pools.at(name);
+    ServingPool pool = *from;
+    pool.name = name;
+    pool.engine = read_engine_of(at, presets, out.assumptions);
+    apply(written.batching, *pool.engine.serving);
+    check_layout(at, pool, out);
+    check_memory(at, pool, out);
+    std::string assumption;
+    (void)laws_for(*pool.engine.serving, out.cluster.node.gpu.architecture, &assumption);
+    if (!assumption.empty()) out.assumptions.push_back(assumption);
+    out.pools.push_back(std::move(pool));
+  };
+  const WrittenPools& of = written.pools;
+  if (of.both && (of.prefill || of.decode)) {
+    pools.at("both").fail("either \"both\", or \"prefill\" and \"decode\"");
+  }
+  if (!of.both && (!of.prefill || !of.decode)) {
+    pools.fail("\"both\", or \"prefill\" and \"decode\"");
+  }
+  take("both", of.both);
+  take("prefill", of.prefill);
+  take("decode", of.decode);
+  if (out.gpus() > out.cluster.gpus()) {
+    pools.fail(
+        fmt::format("at most the {} GPUs of the cluster, not {}", out.cluster.gpus(), out.gpus()));
+  }
+}
+
+ServingSpec serving_of(const JsonCursor& root, const PresetStore& presets) {
+  ServingSpec out;
+  out.file = root.file();
+  const JsonCursor cluster = root.at("cluster");
+  check_features(root, cluster.is_object() && cluster.find("pools"), false);
+  if (const auto schema = root.find("$schema")) (void)schema->string();
+  if (const auto about = root.find("about")) out.about = about->string();
+  out.cluster = read_cluster(cluster, presets);
+  out.assumptions = out.cluster.assumptions;
+  ScenarioDraft draft;
+  draft.file = root.file();
+  read_model_choice(root.at("model"), presets, draft);
+  out.model = draft.model;
+  const JsonCursor serving = root.at("serving");
+  WrittenServing written;
+  declare_serving({serving, Extent::whole}, written, out);
+  out.experts = written.experts.value_or(out.weights);
+  if (out.pools.empty()) take_pools(serving.at("pools"), written, presets, out);
+  serving.finish();
+  root.finish();
+  make_requests(serving.at("load"), written.load, out);
+  root.tell_unitless_sets(out.assumptions);
+  return out;
+}
+
+}  // namespace
+
+ServingReplicaSpec replica_spec(const ServingPool& pool, const ServingSpec& spec) {
+  return {.model = spec.model,
+          .node = spec.cluster.node,
+          .transport = spec.cluster.transport,
+          .engine = *pool.engine.serving,
+          .tensor = pool.tensor,
+          .pipeline = pool.pipeline,
+          .attention_data = pool.attention_data,
+          .expert = pool.expert,
+          .weights = spec.weights,
+          .experts = spec.experts,
+          .cache_bytes = spec.cache_bytes,
+          .speculation = spec.speculation};
+}
+
+ServingSpec read_serving(const JsonCursor& root, const PresetStore& presets) {
+  return root.read_whole([&] { return serving_of(root, presets); });
+}
+
+namespace {
+
+/// References to types that the schema of a job defines are to that file.
+void refer_serving_to_job(nlohmann::ordered_json& schema) {
+  if (schema.is_object() && schema.contains("$ref")) {
+    schema["$ref"] = "scenario.schema.json" + schema["$ref"].get<std::string>();
+  }
+  if (!schema.is_structured()) return;
+  for (nlohmann::ordered_json& inner : schema) refer_serving_to_job(inner);
+}
+
+}  // namespace
+
+nlohmann::ordered_json serving_schema(const PresetStore& /*presets*/) {
+  using Json = nlohmann::ordered_json;
+  Json described = Json::object();
+  const DeclaredMembers member(described, Extent::whole);
+  ServingSpec spec;
+  WrittenServing written;
+  std::string text;
+  const auto elsewhere = [](const JsonCursor&) {};
+  member.optional("$schema", text, "Path to this schema, for editors");
+  member.optional("about", text, "What is served, in a sentence");
+  member.required("cluster", written_type(R"({"$ref": "#/properties/cluster"})"),
+                  "The machine; \"nodes\" is required", elsewhere);
+  member.required("model", written_type(R"({"$ref": "#/properties/model"})"),
+                  "What is served: a preset, a config.json of Hugging Face, or a shape", elsewhere);
+  member.required(
+      "serving", spec, "The pools that serve, and who asks what",
+      [&](const DeclaredMembers& of, ServingSpec& out) { declare_serving(of, written, out); });
+  refer_serving_to_job(described);
+  Json schema{{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+              {"title", "A model that serves requests on a cluster, for `lockstep run`"},
+              {"description", "Generated from the declarations of the reader."}};
+  schema.update(described);
+  return schema;
+}
+
+}  // namespace lockstep

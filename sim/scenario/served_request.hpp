@@ -1,0 +1,25 @@
+/// A request as it is served: when it came, how long it is, and when its tokens came out.
+#pragma once
+
+#include <cstdint>
+
+#include "sim/scenario/failure_mode.hpp"
+
+namespace lockstep {
+
+struct ServedRequest {
+  RunTime arrival = 0;        ///< at the router; of closed-loop clients set when it is sent
+  std::int32_t input = 1;     ///< tokens of the prompt
+  std::int32_t output = 1;    ///< tokens of the answer
+  std::int32_t replica = -1;  ///< of the pool that made the first token; below 0: refused
+  std::int32_t preempted = 0;
+  RunTime scheduled = -1;  ///< first pass that worked on it began
+  RunTime first = -1;      ///< its first token was there
+  RunTime last = -1;       ///< its last one
+
+  [[nodiscard]] bool served() const { return last >= 0; }
+  [[nodiscard]] RunTime time_to_first() const { return first - arrival; }
+  [[nodiscard]] RunTime end_to_end() const { return last - arrival; }
+};
+
+}  // namespace lockstep

@@ -1,0 +1,180 @@
+#include "sim/scenario/serving_load.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+
+#include "models/base/number_text.hpp"
+#include "sim/core/random.hpp"
+#include "sim/scenario/recorded_path.hpp"
+#include "sim/scenario/serving_trace.hpp"
+#include "sim/scenario/spec_readers.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr int kMostRequests = 250'000'000;
+constexpr int kMostClients = 10'000'000;
+constexpr int kDefaultRequests = 10'000;
+constexpr int kRequestsOfClient = 10;
+constexpr Interval kTokens{1, kMaxTokens};
+enum class LoadDraw : std::uint32_t { arrivals = 210, input, output };
+
+void declare_lengths(const DeclaredMembers& member, ServingLengths& out) {
+  member.optional("mean", out.mean, kTokens, "Tokens");
+  member.optional("sigma", out.sigma, Interval{0, 4},
+                  "Of the logarithm of a length; default: 0, all are of mean length");
+  member.optional("most", out.most, 1, kMaxTokens, "Longer ones are cut");
+  member.optional("low", out.low, 1, kMaxTokens, "Uniform from this length");
+  member.optional("high", out.high, 1, kMaxTokens, "up to this one, instead");
+}
+
+void check_lengths(const JsonCursor& at, const ServingLengths& of) {
+  if (of.low > 0 || of.high > 0) {
+    if (of.mean > 0) at.at("mean").fail("no mean beside \"low\" and \"high\"");
+    const int high = at.at("high").integer(1, kMaxTokens);
+    if (at.at("low").integer(1, kMaxTokens) > high) at.at("low").fail("at most \"high\"");
+  } else if (of.mean == 0) {
+    (void)at.at("mean").number(kTokens);
+  }
+}
+
+RandomStream stream_of(std::uint64_t seed, LoadDraw purpose) {
+  return RandomStream({.seed = seed, .purpose = static_cast<std::uint32_t>(purpose)});
+}
+
+int drawn_length(const ServingLengths& of, RandomStream& random) {
+  double length = of.mean;
+  if (of.high > 0) {
+    length = of.low + std::floor(random.uniform() * (of.high - of.low + 1));
+  } else if (of.sigma > 0) {
+    length = of.mean * portable_exp(of.sigma * random.normal() - of.sigma * of.sigma / 2);
+  }
+  const double most = of.most > 0 ? of.most : kMaxTokens;
+  return static_cast<int>(std::clamp(std::round(length), 1.0, most));
+}
+
+/// Times between arrivals of mean 1: exponential, or a gamma law by its coefficient of variation
+/// (Marsaglia and Tsang 2000, ACM Trans. Math. Softw. 26(3), 363-372).
+double arrival_gap(double variation, RandomStream& random) {
+  if (variation == 1) return random.exponential();
+  if (variation == 0) return 1;
+  const double shape = 1 / (variation * variation);
+  const double raised = shape < 1 ? shape + 1 : shape;
+  const double d = raised - 1.0 / 3, c = 1 / std::sqrt(9 * d);
+  double v = 0;
+  while (true) {
+    const double x = random.normal();
+    v = 1 + c * x;
+    if (v <= 0) continue;
+    v = v * v * v;
+    const double u = 1 - random.uniform();
+    if (portable_log(u) < x * x / 2 + d - d * v + d * portable_log(v)) break;
+  }
+  double value = d * v;
+  if (shape < 1) value *= portable_exp(portable_log(1 - random.uniform()) / shape);
+  return value / shape;
+}
+
+void draw_requests(const WrittenLoad& load, int count, ServingSpec& out) {
+  RandomStream arrivals = stream_of(out.seed, LoadDraw::arrivals);
+  RandomStream input = stream_of(out.seed, LoadDraw::input);
+  RandomStream output = stream_of(out.seed, LoadDraw::output);
+  out.requests.resize(static_cast<std::size_t>(count));
+  double at = 0;
+  for (ServedRequest& r : out.requests) {
+    r.input = drawn_length(load.input, input);
+    r.output = drawn_length(load.output, output);
+    if (load.rate <= 0) continue;
+    at += arrival_gap(load.burstiness, arrivals) / load.rate;
+    r.arrival = to_run_time(Seconds{at});
+  }
+}
+
+void read_traced(const JsonCursor& at, const WrittenLoad& load, ServingSpec& out) {
+  const JsonCursor trace = at.at("trace");
+  for (const std::string_view key : {"rate", "burstiness", "input", "output"}) {
+    if (const auto given = at.find(key)) given->fail("no such key beside \"trace\", which has it");
+  }
+  const std::optional<std::string> path = recorded_path(out.file, load.trace);
+  if (!path) {
+    trace.fail(
+        "a file in the scenario's folder, or in the one that the environment variable "
+        "LOCKSTEP_DATA names");
+  }
+  out.requests = read_request_trace(*path);
+  if (load.requests > 0 && static_cast<std::size_t>(load.requests) < out.requests.size()) {
+    out.requests.resize(static_cast<std::size_t>(load.requests));
+  }
+  for (ServedRequest& r : out.requests) {
+    r.arrival = to_run_time(to_seconds(r.arrival) / load.speed);
+  }
+  out.load = fmt::format("{} of the trace {}",
+                         counted(static_cast<double>(out.requests.size()), "request"), load.trace);
+  if (load.speed != 1) out.load += fmt::format(", {:g} times as fast", load.speed);
+}
+
+std::string lengths_text(const ServingLengths& of) {
+  if (of.high > 0) return fmt::format("{} to {}", grouped(of.low), grouped(of.high));
+  std::string out = grouped(of.mean);
+  if (of.sigma > 0) out += fmt::format(" on average (log-normal, sigma {:g})", of.sigma);
+  return out;
+}
+
+}  // namespace
+
+void declare_serving_load(const DeclaredMembers& member, WrittenLoad& out) {
+  const auto lengths = [](const DeclaredMembers& of, ServingLengths& to) {
+    declare_lengths(of, to);
+  };
+  member.optional("trace", out.trace,
+                  "A file with arrivals and lengths: CSV (arrival_s, input_tokens, output_tokens, "
+                  "or the columns of Azure or BurstGPT), or JSON lines as Mooncake has them; may "
+                  "be compressed. From the scenario's folder, else from the one that "
+                  "LOCKSTEP_DATA names");
+  member.optional("speed", out.speed, Interval{0, 1e6, true},
+                  "Times of a trace are divided by it; default: 1");
+  member.optional("rate", out.rate, Interval{0, 1e9, true},
+                  "Requests a second that arrive whatever happens");
+  member.optional("burstiness", out.burstiness, Interval{0, 30},
+                  "Coefficient of variation of the times between them; default: 1, Poisson");
+  member.optional("clients", out.clients, 1, kMostClients,
+                  "Each sends its next request when its last one has ended; all begin at once");
+  member.optional("think", out.think, Interval{0, 1e6}, "Of a client between requests; default: 0");
+  member.optional("requests", out.requests, 1, kMostRequests,
+                  "How many; default: 10,000, of clients 10 each, of a trace all");
+  member.optional("input", out.input, "Tokens of a prompt", lengths);
+  member.optional("output", out.output, "Tokens of an answer", lengths);
+}
+
+void make_requests(const JsonCursor& at, const WrittenLoad& load, ServingSpec& out) {
+  if (load.clients > 0 && load.rate > 0) at.at("rate").fail("either \"rate\" or \"clients\"");
+  if (load.clients == 0 && load.think > Seconds{}) {
+    at.at("think").fail("no such key without \"clients\"");
+  }
+  if (load.rate == 0 && load.burstiness != 1) {
+    at.at("burstiness").fail("no such key without \"rate\"");
+  }
+  if (load.trace.empty() && load.speed != 1) at.at("speed").fail("no such key without \"trace\"");
+  out.clients = load.clients;
+  out.think = to_run_time(load.think);
+  if (!load.trace.empty()) {
+    read_traced(at, load, out);
+  } else {
+    check_lengths(at.at("input"), load.input);
+    check_lengths(at.at("output"), load.output);
+    const int usual = load.clients > 0 ? kRequestsOfClient * load.clients : kDefaultRequests;
+    const int count = load.requests > 0 ? load.requests : usual;
+    draw_requests(load, count, out);
+    out.load = fmt::format("{}, prompts of {} tokens, answers of {}", counted(count, "request"),
+                           lengths_text(load.input), lengths_text(load.output));
+    if (load.rate > 0) out.load += fmt::format("; {:g} a second", load.rate);
+    if (load.rate > 0 && load.burstiness != 1) {
+      out.load += fmt::format(", variation {:g}", load.burstiness);
+    }
+    if (load.rate == 0 && load.clients == 0) out.load += "; all at once";
+  }
+  if (load.clients > 0) out.load += fmt::format("; {}", counted(load.clients, "client"));
+}
+
+}  // namespace lockstep

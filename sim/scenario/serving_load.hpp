@@ -1,0 +1,37 @@
+/// Where requests come from: a trace, or draws.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/scenario/declared_members.hpp"
+#include "sim/scenario/serving_spec.hpp"
+
+namespace lockstep {
+
+/// Tokens of a prompt or an answer: log-normal around a mean, cut at `most`; or uniform.
+struct ServingLengths {
+  double mean = 0;
+  double sigma = 0;       ///< of the logarithm; 0: all are of mean length
+  int most = 0;           ///< 0: not cut
+  int low = 0, high = 0;  ///< uniform between them; 0: log-normal
+};
+
+struct WrittenLoad {
+  std::string trace;      ///< a file
+  double speed = 1;       ///< times are divided by it
+  double rate = 0;        ///< requests a second
+  double burstiness = 1;  ///< coefficient of variation of the times between them
+  int clients = 0;
+  Seconds think;
+  int requests = 0;
+  ServingLengths input, output;
+};
+
+/// Declares the members of a "load".
+void declare_serving_load(const DeclaredMembers& member, WrittenLoad& out);
+/// Makes the requests. Throws InputError.
+void make_requests(const JsonCursor& at, const WrittenLoad& load, ServingSpec& out);
+
+}  // namespace lockstep

@@ -1,0 +1,78 @@
+/// What a scenario says about a model that serves: on which pools of replicas, under which load.
+/// read_serving.hpp makes it from JSON, sim/serving simulates it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/generation/engine.hpp"
+#include "models/spec/transformer.hpp"
+#include "sim/scenario/read_cluster.hpp"
+#include "sim/scenario/served_request.hpp"
+
+namespace lockstep {
+
+/// Which replica a request goes to. Of equal ones the next in turn.
+enum class ServingRouter : std::uint8_t { round_robin, least_loaded, power_of_two, random };
+constexpr std::array<std::string_view, 4> kServingRouterNames{"round_robin", "least_loaded",
+                                                              "power_of_two", "random"};
+
+/// Replicas of one layout.
+struct ServingPool {
+  std::string name = "both";  ///< or "prefill", "decode"
+  EngineSpec engine;
+  int replicas = 1;
+  int tensor = 1;
+  int pipeline = 1;
+  int attention_data = 1;
+  int expert = 1;
+
+  /// Of a replica.
+  [[nodiscard]] int gpus() const { return tensor * attention_data * pipeline; }
+};
+
+/// Keys and values on their way from one pool to the other.
+struct ServingTransfer {
+  bool by_layer = true;     ///< sent while later layers of the prompt are worked on
+  double efficiency = 0.8;  ///< share of the links' rate
+  Seconds latency{1e-3};    ///< of each request's
+};
+
+/// What a request must keep to count; none: nothing is asked.
+struct ServingObjectives {
+  std::optional<Seconds> ttft{}, tpot{}, e2e{};
+
+  [[nodiscard]] bool any() const { return ttft || tpot || e2e; }
+};
+
+struct ServingSpec {
+  std::string file;
+  std::string about;
+  Cluster cluster;
+  TransformerShape model;
+  WeightFormat weights = WeightFormat::bf16, experts = WeightFormat::bf16;
+  double cache_bytes = 2;
+  std::vector<ServingPool> pools;  ///< one, or the prompts' pool and the decoding one
+  ServingTransfer transfer;
+  Speculation speculation;
+  ServingRouter router = ServingRouter::least_loaded;
+  int clients = 0;  ///< closed loop; 0: requests come when they say
+  RunTime think = 0;
+  std::uint64_t seed = 1;
+  std::string load;  ///< in words
+  std::vector<ServedRequest> requests;
+  ServingObjectives objectives;
+  std::vector<std::string> assumptions;
+
+  [[nodiscard]] int gpus() const {
+    int sum = 0;
+    for (const ServingPool& pool : pools) sum += pool.replicas * pool.gpus();
+    return sum;
+  }
+};
+
+}  // namespace lockstep

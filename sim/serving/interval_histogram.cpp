@@ -1,0 +1,57 @@
+#include "sim/serving/interval_histogram.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+#include "sim/core/random.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr double kLeast = 1e-6;                // seconds; all that is shorter is in the first class
+constexpr double kWidth = 0.0198026272961797;  // ln 1.02
+
+}  // namespace
+
+void IntervalHistogram::add(RunTime length, std::int64_t times) {
+  assert(length >= 0 && times >= 0);
+  if (times == 0) return;
+  const double seconds = to_seconds(length).base_units();
+  if (length < last_low_ || length >= last_high_) {
+    const double at = std::max(0.0, portable_log(std::max(seconds, kLeast) / kLeast) / kWidth);
+    last_ = static_cast<std::size_t>(std::min(at, kClasses - 1.0));
+    // Within the class by some nanoseconds, so that its edges are decided as above.
+    const auto edge = static_cast<double>(last_);
+    constexpr RunTime kInside = 4;
+    last_low_ = to_run_time(Seconds{kLeast * portable_exp(edge * kWidth)}) + kInside;
+    last_high_ = to_run_time(Seconds{kLeast * portable_exp((edge + 1) * kWidth)}) - kInside;
+  }
+  classes_[last_] += times;
+  count_ += times;
+  sum_s_ += seconds * static_cast<double>(times);
+}
+
+void IntervalHistogram::add(const IntervalHistogram& other) {
+  for (std::size_t i = 0; i < classes_.size(); ++i) classes_[i] += other.classes_[i];
+  count_ += other.count_;
+  sum_s_ += other.sum_s_;
+}
+
+double IntervalHistogram::mean_s() const {
+  return count_ == 0 ? 0 : sum_s_ / static_cast<double>(count_);
+}
+
+double IntervalHistogram::quantile_s(double share) const {
+  if (count_ == 0) return 0;
+  const double wanted = share * static_cast<double>(count_);
+  double seen = 0;
+  for (std::size_t i = 0; i < classes_.size(); ++i) {
+    seen += static_cast<double>(classes_[i]);
+    if (seen >= wanted && classes_[i] > 0) {
+      return kLeast * portable_exp((static_cast<double>(i) + 0.5) * kWidth);
+    }
+  }
+  return kLeast * portable_exp(kClasses * kWidth);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,120 @@
+/// Requests on one replica: who waits, whose prompt is worked on, who runs, and what the cache
+/// holds, pass by pass.
+///
+/// A pass moves every running sequence one token ahead and takes in pieces of prompts, up to the
+/// tokens that the engine allows. A prompt's blocks are taken when it is let in. Where the next
+/// tokens of the running sequences do not fit, the one that came last leaves and is computed again
+/// later, before all that wait (Kwon et al. 2023, arXiv:2309.06180, section 4.5); nobody is let in
+/// then. A pass costs O(1), whoever joins or ends O(log n): sums of contexts and of blocks are
+/// kept, not lists (a block begins for those sequences whose length has the pass's remainder).
+#pragma once
+
+#include <deque>
+#include <queue>
+#include <span>
+#include <vector>
+
+#include "models/generation/serving_engine.hpp"
+#include "models/generation/serving_pass.hpp"
+#include "sim/scenario/served_request.hpp"
+#include "sim/serving/interval_histogram.hpp"
+
+namespace lockstep {
+
+struct ReplicaRules {
+  PassOrder order = PassOrder::mixed;
+  std::int64_t pass_tokens = 8192;
+  std::int64_t most_sequences = 1024;
+  int block = 16;
+  double reserved = 0;         ///< share of an answer that must fit when its request is let in
+  double cache_tokens = 1e9;   ///< that the cache holds
+  int poll = 1;                ///< passes from one look for new requests to the next
+  double tokens_per_pass = 1;  ///< of a running sequence; above 1: drafts that are right
+  bool decodes = true;         ///< else a request leaves with its first token
+};
+
+/// What a request has behind it on its replica.
+struct RequestState {
+  std::int32_t generated = 0;  ///< tokens of the answer
+  std::int32_t visit = 0;      ///< how often it joined or left: an older end is void
+  std::int64_t joined = 0;     ///< step at which it began to run
+  std::int32_t context = 0;    ///< tokens in its cache then
+  std::int32_t promised = 0;   ///< blocks that it was let in with
+  bool running = false;
+  bool cached = false;  ///< its prompt came from another pool, with its first token
+};
+
+class ReplicaQueue {
+ public:
+  ReplicaQueue(const ReplicaRules& rules, PassClock& clock, std::vector<ServedRequest>& requests,
+               std::vector<RequestState>& states);
+
+  void submit(std::uint32_t request) { waiting_.push_back(request); }
+  [[nodiscard]] bool busy() const { return busy_; }
+  /// Whether a request of that length can be served at all.
+  [[nodiscard]] bool fits(const ServedRequest& request) const;
+
+  /// Begins a pass where there is work; its end, or below 0.
+  RunTime start(RunTime now);
+  /// Ends it: requests whose last token came, and those that leave with their first one.
+  void end(RunTime now, std::vector<std::uint32_t>& ended, std::vector<std::uint32_t>& leaving);
+
+  [[nodiscard]] const ServingPass& account() const { return account_; }
+  [[nodiscard]] const IntervalHistogram& intervals() const { return intervals_; }
+  [[nodiscard]] std::int64_t passes() const { return passes_; }
+  [[nodiscard]] std::int64_t preempted() const { return preempted_; }
+  [[nodiscard]] double fullest() const { return fullest_; }  ///< share of the cache
+
+ private:
+  struct Piece {
+    std::uint32_t request;
+    std::int32_t done;     ///< tokens of the prompt
+    std::int32_t target;   ///< all of them, with those computed again
+    std::int32_t now = 0;  ///< of this pass
+  };
+  struct End {
+    std::int64_t step;
+    std::uint32_t request;
+    std::int32_t visit;
+    bool operator>(const End& o) const {
+      return step != o.step ? step > o.step : request > o.request;
+    }
+  };
+
+  [[nodiscard]] std::int64_t blocks(double tokens) const;
+  [[nodiscard]] std::size_t remainder(const RequestState& s) const;
+  bool admit_one(std::int64_t& budget, RunTime now);
+  void work_on(Piece& piece, std::int64_t& budget);
+  bool make_room();
+  void preempt_last();
+  void step_on();
+  void join(std::uint32_t request, std::int32_t context, RunTime now);
+  void release(std::uint32_t request);
+  void end_prompts(RunTime now, std::vector<std::uint32_t>& ended,
+                   std::vector<std::uint32_t>& leaving);
+  void end_decode(RunTime now, std::vector<std::uint32_t>& ended);
+  [[nodiscard]] bool alive(const End& end) const;
+
+  ReplicaRules rules_;
+  PassClock& clock_;
+  std::vector<ServedRequest>& requests_;
+  std::vector<RequestState>& states_;
+  std::deque<std::uint32_t> waiting_;
+  std::deque<Piece> partial_;   ///< prompts that are worked on
+  std::vector<End> order_;      ///< of joining; those that left too
+  std::vector<RunTime> fresh_;  ///< when those joined that no decoding pass has moved yet
+  std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
+  std::vector<std::int64_t> remainders_;  ///< running sequences by (length - step) mod block
+  std::int64_t capacity_ = 0, used_ = 0, promised_ = 0;  ///< blocks
+  std::int64_t running_ = 0, step_ = 0, context_ = 0;
+  std::int64_t passes_ = 0, preempted_ = 0;
+  double ahead_ = 0;   ///< tokens that drafts have brought, not yet counted
+  int unseen_ = 0;     ///< passes since the last look
+  RunTime moved_ = 0;  ///< end of the last decoding pass
+  bool busy_ = false, decoding_ = false;
+  double fullest_ = 0;
+  ServingPass account_;
+  IntervalHistogram intervals_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,66 @@
+/// Requests served by one pool of replicas, or by a pool that works on prompts and one that
+/// decodes: arrivals, a router, passes, transfers of keys and values between the pools.
+///
+/// In an instant passes and transfers end first, then requests arrive, then idle replicas begin
+/// passes; equals in the order in which they were scheduled. So the same input gives the same
+/// bytes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "sim/scenario/serving_spec.hpp"
+#include "sim/serving/replica_queue.hpp"
+
+namespace lockstep {
+
+struct PoolPlan {
+  ReplicaRules rules;
+  PassClock* clock = nullptr;
+  int replicas = 1;
+};
+
+/// Keys and values of a prompt on their way to the pool that decodes. A replica that worked on
+/// prompts sends one after the other.
+struct TransferPlan {
+  Bytes per_token;
+  BytesPerSecond rate;  ///< out of a replica; 0: nothing takes time
+  Seconds latency;      ///< of each
+  double hidden = 0;    ///< share that went while later layers of the prompt were worked on
+};
+
+struct ServePlan {
+  PoolPlan serving;  ///< or the pool for prompts, where `decoding` has replicas
+  PoolPlan decoding{{}, nullptr, 0};
+  TransferPlan transfer;
+  ServingRouter router = ServingRouter::round_robin;
+  int clients = 0;    ///< closed loop: each sends its next request when its last one has ended;
+                      ///< 0: requests arrive when they say
+  RunTime think = 0;  ///< of a client between them
+  RunTime request_host = 0;  ///< from a request to the replica's queue
+  std::uint64_t seed = 1;
+};
+
+struct PoolAccount {
+  ServingPass busy;  ///< of all replicas together
+  std::int64_t passes = 0, preempted = 0;
+  double fullest = 0;           ///< share of a replica's cache
+  IntervalHistogram intervals;  ///< between the tokens of a request
+};
+
+struct ServeResult {
+  RunTime end = 0;  ///< of the last request
+  PoolAccount serving, decoding;
+  std::int64_t refused = 0;  ///< would not fit in an empty cache
+  RunTime transferring = 0;  ///< of all requests, what they waited for keys and values
+  Bytes transferred;
+  bool stopped = false;  ///< go_on said so
+};
+
+/// Serves `requests` to the end; their times are written into them. Open arrivals must be in order.
+/// `go_on` is asked now and then with the number that has ended.
+ServeResult serve(const ServePlan& plan, std::vector<ServedRequest>& requests,
+                  const std::function<bool(std::size_t)>& go_on = {});
+
+}  // namespace lockstep

@@ -1,0 +1,135 @@
+#include "sim/serving/simulate_serving.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <fmt/format.h>
+
+#include "models/generation/serving_replica.hpp"
+#include "sim/scenario/serving_replica_spec.hpp"
+#include "sim/serving/replica_rules.hpp"
+
+namespace lockstep {
+namespace {
+
+double in_s(Seconds time) { return time.base_units(); }
+
+/// Out of a replica: over NVLink where both pools are in one domain, else over its NICs.
+BytesPerSecond rate_between(const ServingSpec& spec) {
+  const NodeSpec& node = spec.cluster.node;
+  const double sides = std::min(spec.pools[0].gpus(), spec.pools[1].gpus());
+  if (spec.gpus() <= node.nvlink_domain && node.gpu.nvlink_bandwidth > BytesPerSecond{}) {
+    return spec.transfer.efficiency * sides * node.gpu.nvlink_bandwidth;
+  }
+  const double nics = static_cast<double>(node.nics) / node.gpus;
+  return spec.transfer.efficiency * sides * nics * node.nic_bandwidth;
+}
+
+TransferPlan transfer_of(const ServingSpec& spec, const ServingReplica& from) {
+  const double layers = spec.model.layers;
+  return {.per_token = from.moved_per_token(),
+          .rate = rate_between(spec),
+          .latency = spec.transfer.latency,
+          .hidden = spec.transfer.by_layer ? (layers - 1) / layers : 0};
+}
+
+ServingPoolReport report_of(const ServingPool& pool, const ServingReplica& replica,
+                            const PoolAccount& account, double span_s) {
+  ServingPoolReport out{.name = pool.name,
+                        .replicas = pool.replicas,
+                        .gpus = pool.replicas * pool.gpus(),
+                        .cache_tokens = replica.cache_tokens(),
+                        .fullest = account.fullest,
+                        .weights_bytes = replica.weights().base_units(),
+                        .passes = static_cast<double>(account.passes),
+                        .preempted = static_cast<double>(account.preempted),
+                        .busy_s = in_s(account.busy.total())};
+  const ServingPass& busy = account.busy;
+  out.gpu_seconds = {in_s(busy.prompts),  in_s(busy.products), in_s(busy.attention),
+                     in_s(busy.exchange), in_s(busy.host),     0};
+  const double all = span_s * pool.replicas;
+  out.gpu_seconds[static_cast<std::size_t>(ServingBucket::idle)] = std::max(0.0, all - out.busy_s);
+  for (double& seconds : out.gpu_seconds) seconds *= pool.gpus();
+  return out;
+}
+
+void add_shares(ServingReport& out) {
+  double all = 0;
+  for (const ServingPoolReport& pool : out.pools) {
+    for (std::size_t b = 0; b < kServingBuckets; ++b) {
+      out.shares[b] += pool.gpu_seconds[b];
+      all += pool.gpu_seconds[b];
+    }
+  }
+  if (all <= 0) return;
+  for (double& share : out.shares) share /= all;
+}
+
+/// Of the engine that decodes, and of models of the same kind.
+std::optional<ServingInterval> interval_of(const ServingSpec& spec, const ServingFigures& f) {
+  const EngineSpec& engine = spec.pools.back().engine;
+  const std::string_view kind = serving_kind(spec.model);
+  const auto& all = engine.serving->residuals;
+  const auto at = std::ranges::find(all, kind, &ServingResidual::kind);
+  if (at == all.end()) return std::nullopt;
+  return ServingInterval{
+      .tpot_low_s = at->tpot_low * f.tpot_s.mean,
+      .tpot_high_s = at->tpot_high * f.tpot_s.mean,
+      .ttft_low_s = at->ttft_low * f.ttft_s.mean,
+      .ttft_high_s = at->ttft_high * f.ttft_s.mean,
+      .basis = fmt::format("{}, models of kind {}: {} measured rows", engine.name, kind, at->rows)};
+}
+
+/// Share of the requests within every limit.
+double attained_by(const ServingSpec& spec) {
+  if (spec.requests.empty()) return 0;
+  const auto keeps = [](const std::optional<Seconds>& limit, double value) {
+    return !limit || value <= limit->base_units();
+  };
+  const ServingObjectives& o = spec.objectives;
+  std::size_t within = 0;
+  for (const ServedRequest& r : spec.requests) {
+    if (!r.served()) continue;
+    within += keeps(o.ttft, in_s(to_seconds(r.time_to_first()))) && keeps(o.tpot, tpot_s(r)) &&
+              keeps(o.e2e, in_s(to_seconds(r.end_to_end())));
+  }
+  return static_cast<double>(within) / static_cast<double>(spec.requests.size());
+}
+
+}  // namespace
+
+ServingReport simulate_serving(ServingSpec& spec, const std::function<bool(std::size_t)>& go_on) {
+  std::deque<ServingReplica> replicas;
+  for (const ServingPool& pool : spec.pools) replicas.emplace_back(replica_spec(pool, spec));
+  ServePlan plan;
+  plan.serving = {rules_of(replicas[0]), &replicas[0], spec.pools[0].replicas};
+  if (spec.pools.size() > 1) {
+    plan.decoding = {rules_of(replicas[1]), &replicas[1], spec.pools[1].replicas};
+    plan.transfer = transfer_of(spec, replicas[0]);
+  }
+  plan.router = spec.router;
+  plan.clients = spec.clients;
+  plan.think = spec.think;
+  plan.request_host = to_run_time(replicas[0].request_host());
+  plan.seed = spec.seed;
+  const ServeResult result = serve(plan, spec.requests, go_on);
+
+  ServingReport out;
+  out.figures = serving_figures(spec.requests, result);
+  const double span = out.figures.span_s;
+  out.pools.push_back(report_of(spec.pools[0], replicas[0], result.serving, span));
+  if (spec.pools.size() > 1) {
+    out.pools.push_back(report_of(spec.pools[1], replicas[1], result.decoding, span));
+  }
+  add_shares(out);
+  out.refused = static_cast<double>(result.refused);
+  const auto served = static_cast<double>(out.figures.served);
+  if (served > 0) out.transfer_s = in_s(to_seconds(result.transferring)) / served;
+  out.transferred_bytes = result.transferred.base_units();
+  out.attained = attained_by(spec);
+  if (span > 0) out.goodput = out.attained * static_cast<double>(spec.requests.size()) / span;
+  out.stopped = result.stopped;
+  out.interval = interval_of(spec, out.figures);
+  return out;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,59 @@
+/// A scenario with "serving", simulated: its pools as replicas, its load played.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/scenario/serving_spec.hpp"
+#include "sim/serving/serving_figures.hpp"
+
+namespace lockstep {
+
+/// Where GPU time goes.
+enum class ServingBucket : std::uint8_t { prompts, products, attention, exchange, host, idle };
+constexpr std::size_t kServingBuckets = 6;
+constexpr std::array<std::string_view, kServingBuckets> kServingBucketNames{
+    "prompts", "products", "attention", "exchange", "host", "idle"};
+
+/// A pool over the run.
+struct ServingPoolReport {
+  std::string name;
+  int replicas = 0, gpus = 0;
+  double cache_tokens = 0;   ///< of a replica
+  double fullest = 0;        ///< share of it that was taken at most
+  double weights_bytes = 0;  ///< on a GPU
+  double passes = 0, preempted = 0;
+  double busy_s = 0;  ///< of all replicas
+  std::array<double, kServingBuckets> gpu_seconds{};
+};
+
+/// Between what nine of ten measurements of such engines and models would lie.
+struct ServingInterval {
+  double tpot_low_s = 0, tpot_high_s = 0;
+  double ttft_low_s = 0, ttft_high_s = 0;
+  std::string basis;  ///< what it is read off
+};
+
+struct ServingReport {
+  ServingFigures figures;
+  std::vector<ServingPoolReport> pools;
+  std::array<double, kServingBuckets> shares{};  ///< of all GPU time; they add up to 1
+  double refused = 0;
+  double transfer_s = 0;  ///< that a request waited for its keys and values, on average
+  double transferred_bytes = 0;
+  double attained = 0;  ///< share of requests within the objectives
+  double goodput = 0;   ///< of them, a second
+  bool stopped = false;
+  std::optional<ServingInterval> interval;  ///< of mean TPOT and TTFT
+};
+
+/// Plays the load on the pools; the requests' times are written into the spec. `go_on` is asked now
+/// and then with the number that has ended.
+ServingReport simulate_serving(ServingSpec& spec,
+                               const std::function<bool(std::size_t)>& go_on = {});
+
+}  // namespace lockstep

@@ -1,0 +1,63 @@
+// Serving against measured rows.
+#include "sim/measured/validate_serving.hpp"
+
+#include <algorithm>
+#include <doctest/doctest.h>
+#include <fstream>
+#include <string>
+
+#include "tests/support/presets.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+namespace lockstep {
+namespace {
+
+const std::string kRows = LOCKSTEP_SOURCE_DIR "/tests/reference/serving.json";
+
+PointSummary group_of(const PointTable& table, const std::string& name) {
+  const auto at = std::ranges::find(table.summary, name, &PointSummary::group);
+  REQUIRE(at != table.summary.end());
+  return *at;
+}
+
+PointTable table_of_rows(const std::string& rows) {
+  const test::TemporaryFolder folder;
+  const std::string path = folder.path() + "/rows.json";
+  std::ofstream(path) << R"({"rows": [)" << rows << "]}";
+  return validate_serving(path, test::presets());
+}
+
+}  // namespace
+
+TEST_CASE("validate --serving: the sample of measured engines is predicted as well as it was") {
+  const PointTable table = validate_serving(kRows, test::presets());
+  const PointSummary one_pool = group_of(table, "tpot_ms, one pool");
+  CHECK(one_pool.n >= 60);
+  CHECK(one_pool.median_abs < 0.14);
+  CHECK(group_of(table, "ttft_ms, one pool").median_abs < 0.40);
+}
+
+TEST_CASE("validate --serving: rows that nothing stands for are counted, with the reason") {
+  const std::string row = R"({"id": "a", "source": {"key": "s"}, "model": {"preset": "llama3_70b"},
+    "precision": {"gemm": "fp8"}, "gpu": {"kind": "H100-SXM-80GB", "count": 4},
+    "engine": {"name": "vllm"}, "mode": "aggregated", "parallel": {"tp": 4},
+    "load": {"kind": "closed_loop", "concurrency": 2, "input_tokens": 100, "output_tokens": 20},
+    "measured": {"tpot_ms": 10, "ttft_ms": 50}})";
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string out = row;
+    out.replace(out.find(from), from.size(), to);
+    return out;
+  };
+  CHECK(table_of_rows(row).points.size() == 2);
+  const PointTable table =
+      table_of_rows(with("llama3_70b", "llama9") + "," + with("H100-SXM-80GB", "H900") + "," +
+                    with("\"vllm\"", "\"none\"") + "," + with("closed_loop", "service") + "," +
+                    with("\"tp\": 4", "\"tp\": 1"));
+  CHECK(table.points.empty());
+  CHECK(table.skipped == std::vector<std::string>{"1 rows: does not fit in memory",
+                                                  "1 rows: load service", "1 rows: no card H900",
+                                                  "1 rows: no engine none",
+                                                  "1 rows: no model llama9"});
+}
+
+}  // namespace lockstep

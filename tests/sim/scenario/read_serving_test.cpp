@@ -1,0 +1,187 @@
+// Scenarios with "serving": what is read, what is refused and how, traces and drawn requests.
+#include "sim/scenario/read_serving.hpp"
+
+#include <cstdlib>
+#include <doctest/doctest.h>
+#include <fstream>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "models/base/input_error.hpp"
+#include "models/base/text_file.hpp"
+#include "models/base/write_json.hpp"
+#include "sim/scenario/serving_trace.hpp"
+#include "tests/support/near.hpp"
+#include "tests/support/presets.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const std::string kServingSchema = LOCKSTEP_SOURCE_DIR "/scenarios/serving.schema.json";
+
+Json sound_serving() {
+  return Json::parse(R"({
+    "model": "llama3_70b",
+    "cluster": {"node": "dgx_h100", "nodes": 2},
+    "serving": {
+      "load": {"rate": 4, "requests": 2000, "input": {"mean": 1000, "sigma": 0.5},
+               "output": {"low": 100, "high": 300}},
+      "pools": {"both": {"replicas": 2, "tensor": 8, "engine": "vllm"}},
+      "weights": "fp8", "cache": "fp8", "router": "power_of_two",
+      "batching": {"pass_tokens": 4096, "most_sequences": 64},
+      "objectives": {"ttft": "1 s", "tpot": "30 ms"}, "seed": 5
+    }
+  })");
+}
+
+ServingSpec read_served(const Json& scenario, const std::string& file = "s.json") {
+  return read_serving(JsonCursor::parse(file, scenario.dump()), test::presets());
+}
+
+std::string served_message(const Json& scenario) {
+  try {
+    (void)read_served(scenario);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "nothing";
+}
+
+Json with_served(const std::string& pointer, const Json& value) {
+  Json out = sound_serving();
+  out[Json::json_pointer("/serving" + pointer)] = value;
+  return out;
+}
+
+void refuses(const Json& scenario, const std::string& part) {
+  const std::string message = served_message(scenario);
+  CAPTURE(message);
+  CHECK(message.find(part) != std::string::npos);
+}
+
+std::string trace_message(const std::string& text) {
+  const test::TemporaryFolder folder;
+  const std::string path = folder.path() + "/trace.csv";
+  std::ofstream(path) << text;
+  try {
+    (void)read_request_trace(path);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "nothing";
+}
+
+}  // namespace
+
+TEST_CASE("serving: what is read, and draws of the lengths and times that were asked for") {
+  const ServingSpec spec = read_served(sound_serving());
+  CHECK(spec.gpus() == 16);
+  CHECK(spec.pools.at(0).engine.serving->pass_tokens == 4096);
+  CHECK(spec.pools.at(0).engine.serving->most_sequences == 64);
+  CHECK(spec.weights == WeightFormat::fp8);
+  CHECK(spec.cache_bytes == 1);
+  double input = 0, low = 1e9, high = 0;
+  for (const ServedRequest& r : spec.requests) {
+    input += r.input;
+    low = std::min<double>(low, r.output);
+    high = std::max<double>(high, r.output);
+  }
+  REQUIRE(spec.requests.size() == 2000);
+  CHECK(input / 2000 == test::near(1000).epsilon(0.03));
+  CHECK(low >= 100);
+  CHECK(high <= 300);
+  const double span = to_seconds(spec.requests.back().arrival).base_units();
+  CHECK(span == test::near(500).epsilon(0.06));
+  CHECK(read_served(sound_serving()).requests.back().arrival == spec.requests.back().arrival);
+}
+
+TEST_CASE("serving: arrivals of any variation keep their rate") {
+  for (const double variation : {0.0, 0.5, 3.0}) {
+    CAPTURE(variation);
+    Json scenario = with_served("/load/burstiness", variation);
+    scenario["serving"]["load"]["requests"] = 100'000;
+    const ServingSpec spec = read_served(scenario);
+    const double span = to_seconds(spec.requests.back().arrival).base_units();
+    CHECK(span == test::near(25'000).epsilon(0.03));
+  }
+}
+
+TEST_CASE("serving: mistakes name the place and what is allowed") {
+  refuses(with_served("/pools/both/tensor", 6), "a divisor of the 64 heads of llama3_70b");
+  Json wide = with_served("/pools/both/tensor", 1);
+  wide["serving"]["weights"] = "bf16";
+  refuses(wide, "a layout that fits: a GPU would hold 131");
+  refuses(with_served("/pools/both/replicas", 3), "at most the 16 GPUs of the cluster, not 24");
+  refuses(with_served("/pools/both/expert", 2), "llama3_70b has no experts");
+  refuses(with_served("/pools/prefill", Json{{"tensor", 8}}),
+          "either \"both\", or \"prefill\" and \"decode\"");
+  refuses(with_served("/router", "round_robbin"), "Did you mean \"round_robin\"?");
+  refuses(with_served("/load/clients", 4), "either \"rate\" or \"clients\"");
+  refuses(with_served("/load/think", "1 s"), "no such key without \"clients\"");
+  refuses(with_served("/load/output/low", 400), "at most \"high\"");
+  refuses(with_served("/load/input/mean", 0), "found 0");
+  refuses(with_served("/load/trace", "no-such.csv"), "no such key beside \"trace\"");
+  refuses(with_served("/pools/both/engine", "vlm"), "Did you mean \"vllm\"?");
+  Json alone = with_served("/load", Json{{"trace", "no-such.csv"}});
+  refuses(alone, "LOCKSTEP_DATA names");
+  Json training = sound_serving();
+  training["run"] = Json{{"reliability", "llama3_54_days"}};
+  refuses(training, "a pool that serves trains nothing");
+}
+
+TEST_CASE("serving: traces in the forms that people have") {
+  const test::TemporaryFolder folder;
+  const auto read_as = [&](const std::string& text) {
+    const std::string path = folder.path() + "/trace";
+    std::ofstream(path) << text;
+    return read_request_trace(path);
+  };
+  for (const char* text :
+       {"arrival_s,input_tokens,output_tokens\n7.5,100,20\n9,200,30\n",
+        "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 23:59:59.0000000,100,20\n"
+        "2023-11-17 00:00:00.5000000,200,30\n",
+        "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n"
+        "5,ChatGPT,100,20,120,API log\n6.5,GPT-4,200,30,230,API log\n",
+        "{\"timestamp\": 0, \"input_length\": 100, \"output_length\": 20, \"hash_ids\": [0]}\n"
+        "{\"timestamp\": 1500, \"input_length\": 200, \"output_length\": 30}\n"}) {
+    CAPTURE(text);
+    const std::vector<ServedRequest> requests = read_as(text);
+    REQUIRE(requests.size() == 2);
+    CHECK(requests[0].arrival == 0);
+    CHECK(requests[1].arrival == 1'500'000'000);
+    CHECK(requests[1].input == 200);
+    CHECK(requests[1].output == 30);
+  }
+}
+
+TEST_CASE("serving: a trace that cannot be served names its row") {
+  const std::string heading = "arrival_s,input_tokens,output_tokens\n";
+  const auto says = [](const std::string& text, const std::string& part) {
+    const std::string message = trace_message(text);
+    CAPTURE(message);
+    CHECK(message.find(part) != std::string::npos);
+  };
+  says(heading + "1,10,10\n0.5,10,10\n",
+       "row 2: found an arrival 0.5 s before that of the row above");
+  says(heading + "0,0,10\n", "row 1: found prompt of 0 tokens; allowed: 1 to 16777216 tokens");
+  says(heading + "0,10,0\n", "row 1: found answer of 0 tokens");
+  says(heading + "0,20000000,10\n", "prompt of 20000000 tokens");
+  says(heading + "x,10,10\n", "arrival_s \"x\"");
+  says(heading, "no request");
+  says("when,input_tokens,output_tokens\n1,1,1\n", "no column \"arrival_s\"");
+  says("{\"timestamp\": 0}\n", "no number \"input_length\"");
+}
+
+// To write it: LOCKSTEP_WRITE_SCHEMA=1 build/tests/lockstep_tests -tc='serving.schema.json*'
+TEST_CASE("serving.schema.json is what the reader declares") {
+  const std::string text = write_json(serving_schema(test::presets()), 2) + "\n";
+  // NOLINTNEXTLINE(concurrency-mt-unsafe)
+  if (std::getenv("LOCKSTEP_WRITE_SCHEMA") != nullptr) std::ofstream(kServingSchema) << text;
+  CHECK(read_text_file(kServingSchema) == text);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,92 @@
+// `lockstep run` of scenarios with "serving".
+#include <algorithm>
+#include <doctest/doctest.h>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/tools/ran.hpp"
+
+namespace lockstep {
+namespace {
+
+using test::lockstep_with;
+using test::Ran;
+
+const std::string kServingFolder = LOCKSTEP_SOURCE_DIR "/scenarios/serving/";
+const std::string kChatScenario = kServingFolder + "llama3-70b-h100-chat.json";
+const std::string kTwoPools = kServingFolder + "deepseek-r1-b200-pools.json";
+const std::string kClosedLoop = kServingFolder + "llama3-70b-b200-clients.json";
+
+nlohmann::json served(std::vector<std::string> args) {
+  args.insert(args.begin(), "run");
+  args.insert(args.end(), {"--format", "json"});
+  const Ran ran = lockstep_with(args);
+  REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+  return nlohmann::json::parse(ran.out);
+}
+
+double number(const nlohmann::json& answer, const std::string& pointer) {
+  return answer.at(nlohmann::json::json_pointer(pointer)).get<double>();
+}
+
+}  // namespace
+
+TEST_CASE("lockstep run: every shipped serving scenario answers, and its shares add up") {
+  for (const std::string& file : {kChatScenario, kTwoPools, kClosedLoop}) {
+    CAPTURE(file);
+    const nlohmann::json answer = served({file, "--set", "serving.load.requests=300"});
+    CHECK(answer["kind"] == "serving");
+    CHECK(answer["served"] == 300);
+    double shares = 0;
+    for (const auto& bucket : answer["waterfall"]) shares += bucket["share"].get<double>();
+    CHECK(shares == doctest::Approx(1));
+    CHECK(number(answer, "/ttft_s/p50") <= number(answer, "/ttft_s/p99"));
+    CHECK(number(answer, "/ttft_s/mean") < number(answer, "/e2e_s/mean"));
+  }
+}
+
+TEST_CASE("lockstep run: more load on the same replicas, later tokens") {
+  const std::vector<std::string> few{kChatScenario, "--set", "serving.load.requests=2000"};
+  std::vector<std::string> many = few;
+  many.insert(many.end(), {"--set", "serving.load.rate=60"});
+  const nlohmann::json light = served(few), heavy = served(many);
+  CHECK(number(heavy, "/tpot_s/mean") > number(light, "/tpot_s/mean"));
+  CHECK(number(heavy, "/ttft_s/p99") > number(light, "/ttft_s/p99"));
+  CHECK(number(heavy, "/attained_share") <= number(light, "/attained_share"));
+  CHECK(number(heavy, "/output_tokens_per_s") > number(light, "/output_tokens_per_s"));
+}
+
+TEST_CASE("lockstep run: keys and values take their time between two pools") {
+  const nlohmann::json by_layer = served({kTwoPools, "--set", "serving.load.requests=300"});
+  const nlohmann::json whole = served(
+      {kTwoPools, "--set", "serving.load.requests=300", "--set", "serving.transfer.mode=whole"});
+  CHECK(number(by_layer, "/transfer_s") < number(whole, "/transfer_s"));
+  // 576 elements of a byte in each of 61 layers.
+  CHECK(number(whole, "/transferred_bytes") ==
+        doctest::Approx(number(whole, "/input_tokens") * 61 * 576));
+}
+
+TEST_CASE("lockstep run: an objective that nothing can meet is said, not hidden") {
+  const Ran ran = lockstep_with({"run", kClosedLoop, "--set", "serving.objectives.ttft=1 us"});
+  CHECK(ran.exit == Exit::ok);
+  CHECK(ran.out.find("no request keeps them") != std::string::npos);
+}
+
+TEST_CASE("lockstep run: a row for each request") {
+  const Ran ran =
+      lockstep_with({"run", kClosedLoop, "--set", "serving.load.requests=3", "--format", "csv"});
+  CHECK(ran.exit == Exit::ok);
+  CHECK(ran.out.starts_with("arrival_s,input_tokens,output_tokens,scheduled_s,first_token_s,"));
+  CHECK(std::count(ran.out.begin(), ran.out.end(), '\n') == 4);
+}
+
+TEST_CASE("lockstep run: a model that does not fit is an error with the sizes") {
+  const Ran ran = lockstep_with({"run", kClosedLoop, "--set", "serving.pools.both.tensor=1", "--set",
+                                 "serving.weights=bf16", "--set", "cluster.node=dgx_h100"});
+  CHECK(ran.exit == Exit::bad_input);
+  CHECK(ran.err.find("a layout that fits") != std::string::npos);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,220 @@
+#include "tools/lockstep/serving/run_serving.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <ostream>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "models/base/number_text.hpp"
+#include "tools/console/assertion.hpp"
+#include "tools/console/interrupt.hpp"
+#include "tools/console/progress.hpp"
+#include "tools/console/table.hpp"
+
+namespace lockstep {
+namespace {
+
+using Align = TextTable::Align;
+
+constexpr int kServingLabels = 18;
+constexpr int kServingBar = 34;
+constexpr double kServingShown = 0.0005;
+
+std::string of_requests(std::size_t count) {
+  return counted(static_cast<double>(count), "request");
+}
+
+std::string replicas_text(const ServingPool& pool) {
+  std::string out = fmt::format("{} x TP {}", pool.replicas, pool.tensor);
+  if (pool.pipeline > 1) out += fmt::format(", PP {}", pool.pipeline);
+  if (pool.attention_data > 1) out += fmt::format(", attention DP {}", pool.attention_data);
+  if (pool.expert > 1) out += fmt::format(", EP {}", pool.expert);
+  return out + ", " + pool.engine.name;
+}
+
+std::string serving_title(const ServingAnswer& a, const TextStyle& style) {
+  const Cluster& cluster = a.spec.cluster;
+  std::string out =
+      style.bold(fmt::format("{} served by {}", a.spec.model.name, counted(a.spec.gpus(), "GPU"))) +
+      fmt::format(" ({} x {}, {})\n", grouped(cluster.nodes), cluster.node.name,
+                  cluster.node.gpu.name);
+  if (!a.spec.about.empty()) out += wrap(a.spec.about, kTextColumns, 0) + "\n";
+  out += "\n";
+  for (const ServingPool& pool : a.spec.pools) {
+    const std::string label = pool.name == "both" ? "Replicas" : "Pool " + pool.name;
+    out += labelled_line(label, kServingLabels, replicas_text(pool));
+  }
+  const auto format = [](WeightFormat f) {
+    return kWeightFormatNames[static_cast<std::size_t>(f)];
+  };
+  std::string formats = fmt::format("weights {}", format(a.spec.weights));
+  if (a.spec.model.experts.count > 0) {
+    formats += fmt::format(", experts {}", format(a.spec.experts));
+  }
+  formats += fmt::format(", cache {}", a.spec.cache_bytes < 2 ? "fp8" : "bf16");
+  out += labelled_line("Formats", kServingLabels, formats);
+  return out + labelled_line("Load", kServingLabels, a.spec.load);
+}
+
+std::string served_text(const ServingAnswer& a) {
+  const ServingFigures& f = a.report.figures;
+  std::string out =
+      fmt::format("{} of {} in {}", of_requests(f.served),
+                  grouped(static_cast<double>(a.spec.requests.size())), duration_text(f.span_s));
+  if (a.report.refused > 0) {
+    out += fmt::format("; {} would not fit in an empty cache", grouped(a.report.refused));
+  }
+  return out;
+}
+
+std::string served_times_text(const ServingSpread& s) {
+  if (s.p50 <= 0) return "-";
+  return fmt::format("{} on average; median {}, 90 % {}, 99 % {}", duration_text(s.mean),
+                     duration_text(s.p50), duration_text(s.p90), duration_text(s.p99));
+}
+
+std::string objectives_text(const ServingAnswer& a) {
+  const ServingObjectives& o = a.spec.objectives;
+  std::string limits;
+  const auto add = [&](std::string_view name, const std::optional<Seconds>& limit) {
+    if (!limit) return;
+    limits += fmt::format("{}{} {}", limits.empty() ? "" : ", ", name,
+                          duration_text(limit->base_units()));
+  };
+  add("TTFT", o.ttft);
+  add("TPOT", o.tpot);
+  add("E2E", o.e2e);
+  if (a.report.attained == 0) return limits + ": no request keeps them";
+  return fmt::format("{}: {} of the requests keep them, {} requests/s", limits,
+                     percent_text(a.report.attained), significant(a.report.goodput));
+}
+
+std::string serving_headline(const ServingAnswer& a) {
+  const ServingFigures& f = a.report.figures;
+  const auto line = [](std::string_view label, const std::string& text) {
+    return labelled_line(label, kServingLabels, text);
+  };
+  std::string out = "\n" + line("Served", served_text(a));
+  out += line("First token", served_times_text(f.ttft_s));
+  out += line("Per token", served_times_text(f.tpot_s));
+  out += line("Between tokens", served_times_text(f.itl_s));
+  if (a.report.interval) {
+    const ServingInterval& i = *a.report.interval;
+    out += line("90 % interval",
+                fmt::format("per token {} to {}, first token {} to {} on average ({})",
+                            duration_text(i.tpot_low_s), duration_text(i.tpot_high_s),
+                            duration_text(i.ttft_low_s), duration_text(i.ttft_high_s), i.basis));
+  }
+  out += line("End to end", served_times_text(f.e2e_s));
+  out +=
+      line("Throughput",
+           fmt::format("{} output tokens/s, {} per GPU; {} per user", significant(f.output_per_s),
+                       significant(f.output_per_s / a.spec.gpus()), significant(f.per_user)));
+  if (a.spec.objectives.any()) out += line("Objectives", objectives_text(a));
+  if (a.spec.pools.size() > 1) {
+    out += line("Transfer",
+                fmt::format("{} a request, {:.3g} GB in all", duration_text(a.report.transfer_s),
+                            a.report.transferred_bytes / 1e9));
+  }
+  if (a.report.stopped) out += line("Interrupted", "all of this is of the time before");
+  return out;
+}
+
+std::string serving_pools_table(const ServingAnswer& a, const TextStyle& style) {
+  TextTable table({{"pool", Align::left},
+                   {"GPUs"},
+                   {"weights/GPU"},
+                   {"cache tokens"},
+                   {"filled"},
+                   {"preempted"},
+                   {"busy"}});
+  const double span = a.report.figures.span_s;
+  for (const ServingPoolReport& p : a.report.pools) {
+    table.add({p.name, grouped(p.gpus), fmt::format("{:.1f} GiB", p.weights_bytes / (1 << 30)),
+               grouped(std::floor(p.cache_tokens)), percent_text(p.fullest), grouped(p.preempted),
+               span > 0 ? percent_text(p.busy_s / (span * p.replicas)) : "-"});
+  }
+  return "\n" + table.text(style);
+}
+
+std::string serving_waterfall(const ServingAnswer& a, const TextStyle& style) {
+  if (a.report.figures.span_s <= 0) return {};
+  const std::array<double, kServingBuckets>& shares = a.report.shares;
+  const std::vector<double> percentages = percentages_that_add_up(shares);
+  const double longest = *std::ranges::max_element(shares);
+  constexpr std::array<std::string_view, kServingBuckets> kNames{
+      "prompts", "decoding: products", "decoding: attention", "decoding: exchange", "host time",
+      "idle"};
+  std::string out = "\n" + style.bold("Where the GPU time goes") + "\n";
+  for (std::size_t b = 0; b < kServingBuckets; ++b) {
+    if (shares[b] < kServingShown) continue;
+    out += fmt::format("  {:<20}{:>7.1f} %  {}", kNames[b], percentages[b],
+                       bar(shares[b] / longest, kServingBar, style));
+    out.erase(out.find_last_not_of(' ') + 1);
+    out += "\n";
+  }
+  return out;
+}
+
+std::string serving_table(const ServingAnswer& a, const TextStyle& style) {
+  std::string out = serving_title(a, style) + serving_headline(a) + serving_pools_table(a, style) +
+                    serving_waterfall(a, style);
+  if (a.spec.assumptions.empty()) return out;
+  out += "\n";
+  for (const std::string& assumed : a.spec.assumptions) {
+    out += style.dim("  assumed: " + assumed) + "\n";
+  }
+  return out;
+}
+
+/// A row for each request.
+CsvText serving_csv(const ServingAnswer& a) {
+  const auto cell = [](RunTime time) {
+    return time < 0 ? std::string() : number_text(to_seconds(time).base_units());
+  };
+  const auto line = [](const std::vector<std::string>& cells) { return csv_line(cells); };
+  CsvText out = line({"arrival_s", "input_tokens", "output_tokens", "scheduled_s", "first_token_s",
+                      "last_token_s", "replica", "preempted"});
+  for (const ServedRequest& r : a.spec.requests) {
+    out += line({cell(r.arrival), std::to_string(r.input), std::to_string(r.output),
+                 cell(r.scheduled), cell(r.first), cell(r.last),
+                 r.replica < 0 ? std::string() : std::to_string(r.replica),
+                 std::to_string(r.preempted)});
+  }
+  return out;
+}
+
+}  // namespace
+
+Exit run_serving(ServingSpec spec, const WrittenScenario& written, const ParsedOptions& options,
+                 Console& console) {
+  const std::string format = options.choice("format", kFormats);
+  const std::vector<Assertion> assertions = parse_assertions(options.all("assert"));
+  const InterruptGuard guard;
+  ServingReport report;
+  {
+    Progress progress(console.err, "requests", spec.requests.size(), console.err_is_terminal);
+    report = simulate_serving(spec, [&](std::size_t ended) {
+      if (ended > 0) progress.update(ended, spec.requests.size());
+      return !InterruptGuard::interrupted();
+    });
+  }
+  if (report.stopped) console.err << "lockstep run: interrupted\n";
+  const ServingAnswer answer{spec, report, written};
+  const bool judged = format == "json" || !assertions.empty();
+  const nlohmann::ordered_json json = judged ? serving_json(answer) : nlohmann::ordered_json();
+  const std::vector<std::string> misses =
+      assertions.empty() ? std::vector<std::string>() : all_missed(assertions, json);
+  const TextStyle style = output_style(options, console);
+  write_output(format == "json"  ? Answer(JsonText(json))
+               : format == "csv" ? Answer(serving_csv(answer))
+                                 : Answer::terminal(serving_table(answer, style)),
+               options, console);
+  const Exit missed = report_misses(misses, console);
+  return report.stopped ? Exit::interrupted : missed;
+}
+
+}  // namespace lockstep
