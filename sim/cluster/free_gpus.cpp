@@ -13,11 +13,11 @@ FreeGpus::FreeGpus(int nodes, int gpus_per_node, int leaf_nodes)
       free_(at(nodes), gpus_per_node),
       open_(at(nodes), true),
       by_free_(at(gpus_per_node) + 1, NodeSet(nodes)) {
-  const int leaves = leaf_nodes > 0 ? (nodes + leaf_nodes - 1) / leaf_nodes : 0;
-  by_leaf_.resize(at(leaves) * (at(gpus_per_node) + 1));
+  if (leaf_nodes > 0) leaves_ = at((nodes + leaf_nodes - 1) / leaf_nodes);
+  by_leaf_.resize(leaves_ * (at(gpus_per_node) + 1));
   for (int node = 0; node < nodes; ++node) {
     by_free_.back().add(node);
-    count(node, gpus_per_node, 1);
+    count(node, -1, gpus_per_node);
   }
 }
 
@@ -25,8 +25,7 @@ void FreeGpus::set(int node, int free) {
   if (open_[at(node)]) {
     by_free_[at(free_[at(node)])].remove(node);
     by_free_[at(free)].add(node);
-    count(node, free_[at(node)], -1);
-    count(node, free, 1);
+    count(node, free_[at(node)], free);
     total_ += free - free_[at(node)];
   }
   free_[at(node)] = free;
@@ -58,7 +57,7 @@ void FreeGpus::open(int node) {
   if (open_[at(node)]) return;
   open_[at(node)] = true;
   by_free_[at(free_[at(node)])].add(node);
-  count(node, free_[at(node)], 1);
+  count(node, -1, free_[at(node)]);
   total_ += free_[at(node)];
 }
 
@@ -69,7 +68,7 @@ Placer::Placer(const QueuePlacement& spec, int nodes, int gpus_per_node)
       leaf_nodes_(spec.leaf_nodes > 0 ? spec.leaf_nodes : nodes) {}
 
 Placer::Leaf Placer::leaf_for(const FreeGpus& free, int gpus, const NodeSet* within) const {
-  std::vector<int> scanned;  // where leaves are not counted, or only some of the nodes count
+  std::vector<std::int32_t> scanned;  // where leaves are not counted, or some nodes alone count
   if (within != nullptr || !free.counts_leaves()) {
     scanned.resize(static_cast<std::size_t>(leaves()));
     for (int has = gpus; has <= gpus_per_node_; ++has) {
@@ -79,13 +78,14 @@ Placer::Leaf Placer::leaf_for(const FreeGpus& free, int gpus, const NodeSet* wit
       }
     }
   }
-  int best = 0, fewest = std::numeric_limits<int>::max();
+  const std::span<const std::int32_t> usable = scanned.empty() ? free.by_leaf(gpus) : scanned;
+  int best = 0;
+  std::int32_t fewest = std::numeric_limits<std::int32_t>::max();
   for (int leaf = 0; leaf < leaves() && fewest > 1; ++leaf) {
-    const int usable =
-        scanned.empty() ? free.of_leaf(leaf, gpus) : scanned[static_cast<std::size_t>(leaf)];
-    if (usable == 0 || usable >= fewest) continue;
+    const std::int32_t nodes = usable[static_cast<std::size_t>(leaf)];
+    if (nodes == 0 || nodes >= fewest) continue;
     best = leaf;
-    fewest = usable;
+    fewest = nodes;
   }
   return {best * leaf_nodes_, std::min(nodes_, (best + 1) * leaf_nodes_)};
 }

@@ -37,12 +37,9 @@ class FreeGpus {
   [[nodiscard]] const NodeSet& with(int gpus) const { return by_free_[at(gpus)]; }
   [[nodiscard]] const NodeSet& idle() const { return with(gpus_per_node_); }
   [[nodiscard]] bool counts_leaves() const { return leaf_nodes_ > 0; }
-  /// Open nodes of the leaf with so many free GPUs at least. Requires counts_leaves().
-  [[nodiscard]] int of_leaf(int leaf, int gpus) const {
-    int nodes = 0;
-    const std::int32_t* const of = &by_leaf_[at(leaf) * (at(gpus_per_node_) + 1)];
-    for (int has = gpus; has <= gpus_per_node_; ++has) nodes += of[has];
-    return nodes;
+  /// Open nodes of each leaf with so many free GPUs at least. Requires counts_leaves().
+  [[nodiscard]] std::span<const std::int32_t> by_leaf(int gpus) const {
+    return std::span(by_leaf_).subspan(at(gpus) * leaves_, leaves_);
   }
 
   void take(std::span<const HeldGpus> held);
@@ -55,16 +52,20 @@ class FreeGpus {
   static std::size_t at(int index) { return static_cast<std::size_t>(index); }
   void set(int node, int free);
 
-  void count(int node, int free, int nodes) {
+  /// A node has `free` GPUs from now on, of `before`; below 0: it was or is closed.
+  void count(int node, int before, int free) {
     if (leaf_nodes_ == 0) return;
-    by_leaf_[at(node / leaf_nodes_) * (at(gpus_per_node_) + 1) + at(free)] += nodes;
+    const std::size_t leaf = at(node / leaf_nodes_);
+    for (int gpus = before + 1; gpus <= free; ++gpus) ++by_leaf_[at(gpus) * leaves_ + leaf];
+    for (int gpus = free + 1; gpus <= before; ++gpus) --by_leaf_[at(gpus) * leaves_ + leaf];
   }
 
   int gpus_per_node_;
   int leaf_nodes_;
+  std::size_t leaves_ = 0;  ///< that are counted
   std::int64_t total_ = 0;
   std::vector<std::int32_t> free_;
-  std::vector<std::int32_t> by_leaf_;  ///< open nodes by leaf and free GPUs
+  std::vector<std::int32_t> by_leaf_;  ///< open nodes with so many free GPUs at least, by leaf
   std::vector<bool> open_;
   std::vector<NodeSet> by_free_;
 };

@@ -7,9 +7,12 @@
 #include <unordered_map>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 #include "models/base/csv_reader.hpp"
 #include "models/base/input_error.hpp"
 #include "models/base/number_text.hpp"
+#include "models/base/write_json.hpp"
 #include "sim/scenario/host_list.hpp"
 #include "sim/scenario/slurm_records.hpp"
 #include "sim/scenario/slurm_rules.hpp"
@@ -372,12 +375,14 @@ ImportedSite import_slurm(const SlurmFiles& files, const std::string& node,
   }
   if (!partitions.empty()) queue["partitions"] = std::move(partitions);
   queue["jobs"] = Json::array({{{"trace", {{"file", trace}, {"columns", columns_json()}}}}});
-  out.scenario = {{"about", fmt::format("Imported from {}{}: what its jobs waited, beside what its "
-                                        "rules say.",
-                                        files.conf.name,
-                                        files.accounting ? " and " + files.accounting->name : "")},
-                  {"cluster", cluster_json(nodes, node, presets)},
-                  {"queue", std::move(queue)}};
+  const Json scenario{
+      {"about",
+       fmt::format("Imported from {}{}: what its jobs waited, beside what its "
+                   "rules say.",
+                   files.conf.name, files.accounting ? " and " + files.accounting->name : "")},
+      {"cluster", cluster_json(nodes, node, presets)},
+      {"queue", std::move(queue)}};
+  out.scenario = write_json(scenario, 2) + "\n";
   out.jobs = std::move(jobs.csv);
   out.taken = jobs.taken;
   out.left_out = jobs.left_out;

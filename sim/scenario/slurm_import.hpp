@@ -6,8 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "sim/scenario/preset_store.hpp"
 
 namespace lockstep {
@@ -27,7 +25,7 @@ struct SlurmFiles {
 };
 
 struct ImportedSite {
-  nlohmann::ordered_json scenario;
+  std::string scenario;                 ///< JSON
   std::string jobs;                     ///< the trace that it names, as CSV
   std::vector<std::string> notes;       ///< a line for each setting and job that the scenario lacks
   std::size_t taken = 0, left_out = 0;  ///< jobs

@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 #include "sim/scenario/queue_rules.hpp"
 
 namespace lockstep {

@@ -156,7 +156,7 @@ TEST_CASE("reservations: nobody runs into one, its own jobs run in it and are st
 }
 
 TEST_CASE(
-    "reservations: what is free in one is booked apart; one that is announced late stops nobody") {
+    "reservations: what is free in one is booked apart, and one announced late stops nobody") {
   Json scenario =
       queue_on(1, "best_effort", Json::parse(R"([{"name": "long", "gpus": 8, "runs": "8 s"},
                                            {"name": "next", "gpus": 8, "runs": "3 s"}])"));

@@ -100,8 +100,7 @@ TEST_CASE("fair tree: all of the account that is owed more come first, each by i
   CHECK(factors.at("x") == 0.2);
 }
 
-TEST_CASE(
-    "fair tree: equals share a place, and no shares come last; tied accounts are not merged") {
+TEST_CASE("fair tree: equals share a place, no shares come last, tied accounts are not merged") {
   const auto equal = factors_of({{"a", 1}}, {{"a", "u", 1, 5}, {"a", "v", 1, 5}, {"a", "w", 0, 0}});
   CHECK(equal.at("u") == 0.75);
   CHECK(equal.at("v") == 0.75);
@@ -171,7 +170,7 @@ TEST_CASE("multifactor: usage halves in a half-life, and a user who has used les
   CHECK(priorities.usage(0) == doctest::Approx(used / 2).epsilon(0.001));
 }
 
-TEST_CASE("limits: a job over one waits and stops nobody; what never fits, never starts") {
+TEST_CASE("limits: a job over one waits and stops nobody, and what never fits never starts") {
   const QueueSpec spec = spec_from(multifactor_queue(2, "strict", R"({
     "qos": [{"name": "wide", "limits": {"grp_tres": "gres/gpu=8"}},
             {"name": "few", "limits": {"max_jobs_per_user": 1, "max_wall": "20 s"}}],

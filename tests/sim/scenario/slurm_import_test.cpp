@@ -6,9 +6,10 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "models/base/input_error.hpp"
 #include "models/base/text_file.hpp"
-#include "models/base/write_json.hpp"
 #include "sim/scenario/host_list.hpp"
 #include "sim/scenario/read_queue.hpp"
 #include "sim/scenario/slurm_conf.hpp"
@@ -108,7 +109,8 @@ TEST_CASE("Slurm's words: times, amounts and host lists as they write them") {
 
 TEST_CASE("import: settings that are read act") {
   const ImportedSite site = imported(files_of());
-  const Json& queue = site.scenario["queue"];
+  const Json scenario = Json::parse(site.scenario);
+  const Json& queue = scenario["queue"];
   CHECK(queue["order"] == "multifactor");
   CHECK(queue["admission"] == "slurm");
   CHECK(queue["priority"] ==
@@ -122,7 +124,7 @@ TEST_CASE("import: settings that are read act") {
   // Nodes are numbered leaf by leaf: n03 and n04 are the first two.
   CHECK(queue["partitions"] == Json::parse(R"([{"name": "batch", "hosts": "n[1-4]"},
                                                {"name": "prime", "hosts": "n[1-2]", "tier": 5}])"));
-  CHECK(site.scenario["cluster"] == Json::parse(R"({"node": "dgx_h100", "nodes": 4})"));
+  CHECK(scenario["cluster"] == Json::parse(R"({"node": "dgx_h100", "nodes": 4})"));
   CHECK(site.taken == 4);
   CHECK(site.left_out == 2);
   CHECK(site.jobs.find("\n1,ann,ml,batch,high,16,0,3600,7200,60,0,n[1-2],,,,,COMPLETED,train\n") !=
@@ -157,8 +159,8 @@ TEST_CASE("import: the scenario that is written is read, and its jobs are compar
   const ImportedSite site = imported(files_of());
   test::TemporaryFolder folder;
   (void)folder.write("site.jobs.csv", site.jobs);
-  const QueueSpec spec = read_queue(
-      JsonCursor::parse(folder.path() + "/site.json", write_json(site.scenario)), test::presets());
+  const QueueSpec spec =
+      read_queue(JsonCursor::parse(folder.path() + "/site.json", site.scenario), test::presets());
   CHECK(spec.jobs.size() == 4);
   CHECK(spec.recorded.at(0).start == to_run_time(Seconds{60}));
   CHECK(spec.recorded.at(0).nodes == std::vector<int>{1, 2});
@@ -192,7 +194,8 @@ TEST_CASE("import: files of a real Slurm, every limit of them") {
   files.sacctmgr = file("dump.cfg");
   files.qos = file("qos.txt");
   const ImportedSite site = imported(files);
-  const Json& queue = site.scenario["queue"];
+  const Json scenario = Json::parse(site.scenario);
+  const Json& queue = scenario["queue"];
   CHECK(queue["accounts"][0]["limits"] == Json::parse(R"({"grp_jobs": 3})"));
   CHECK(queue["accounts"][1]["limits"] == Json::parse(R"({"max_submit_jobs": 4})"));
   CHECK(queue["accounts"][0]["users"].size() == 2);

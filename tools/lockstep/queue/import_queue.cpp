@@ -11,7 +11,6 @@
 #include "models/base/input_file.hpp"
 #include "models/base/number_text.hpp"
 #include "models/base/output_file.hpp"
-#include "models/base/write_json.hpp"
 #include "sim/scenario/slurm_import.hpp"
 
 namespace lockstep {
@@ -73,7 +72,7 @@ Exit import_queue(const ParsedOptions& options, Console& console) {
   OutputFile out(jobs.string());
   out.write(site.jobs);
   out.commit();
-  write_output(Answer::file(write_json(site.scenario, 2) + "\n"), options, console);
+  write_output(Answer::file(site.scenario), options, console);
   console.err << fmt::format("{} taken, {} left out; lockstep run {} replays them\n",
                              counted(static_cast<double>(site.taken), "job"), site.left_out, path);
   return Exit::ok;

@@ -1,6 +1,7 @@
 #include "tools/lockstep/queue/run_queue.hpp"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <ostream>
 #include <unordered_map>
@@ -36,11 +37,10 @@ std::string wait_text(double seconds) { return seconds == 0 ? "0 s" : duration_t
 std::string rules_text(const QueueSpec& spec) {
   std::string out = fmt::format("{}, {}", kQueueOrderNames[static_cast<std::size_t>(spec.order)],
                                 kAdmissionNames[static_cast<std::size_t>(spec.admission)]);
-  if (spec.preemption.mode != PreemptionMode::none) {
-    out +=
-        fmt::format(", jobs {}", spec.preemption.mode == PreemptionMode::evict ? "may be evicted"
-                                                                               : "are placed anew");
-  }
+  constexpr std::array<std::string_view, kPreemptionNames.size()> kWords{
+      "", ", jobs may be evicted", ", jobs are placed anew", ", preemption by quality of service",
+      ", preemption by partition"};
+  out += kWords[static_cast<std::size_t>(spec.preemption.mode)];
   return out + fmt::format("; {} on a node, {} across nodes",
                            kWithinNodeNames[static_cast<std::size_t>(spec.placement.within_node)],
                            kAcrossNodesNames[static_cast<std::size_t>(spec.placement.across)]);
