@@ -101,7 +101,7 @@ void add_serving_rates(FieldTable<Serving>& out) {
              if (!a.spec.objectives.any()) return std::nullopt;
              return a.report.attained;
            })
-      .add("goodput_per_s", Better::more, "Such requests a second; with objectives only.",
+      .add("good_requests_per_s", Better::more, "Such requests a second; with objectives only.",
            [](const Serving& a) -> std::optional<double> {
              if (!a.spec.objectives.any()) return std::nullopt;
              return a.report.goodput;
