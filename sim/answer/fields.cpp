@@ -22,7 +22,7 @@ constexpr std::array kNameEnds{
     NameEnd{"tokens_per_s_per_gpu", "tokens/s"},
     NameEnd{"tokens_per_s_per_user", "tokens/s"},
     NameEnd{"tokens_per_s", "tokens/s"},
-    NameEnd{"requests_per_s", "requests/s"},
+    NameEnd{"requests_per_s", "1/s"},
     NameEnd{"tflops_per_gpu_causal", "TFLOP/s"},
     NameEnd{"tflops_per_gpu", "TFLOP/s"},
     NameEnd{"flops_per_gpu", "FLOP/s"},
