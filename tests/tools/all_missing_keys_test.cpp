@@ -129,7 +129,7 @@ std::vector<Kind> kinds() {
       {"events", "scenarios/congestion/spine-dies.json", shared},
       {"rl", "scenarios/rl/grpo-llama3-8b-colocated.json", rl},
       {"a queue", "scenarios/queue/research-cluster-easy.json", queue},
-      {"serving", "scenarios/serving/llama3-70b-b200-clients.json", serving},
+      {"serving", "scenarios/serving/llama3-70b-h100-chat.json", serving},
       {"rl with pools", "scenarios/rl/ppo-llama3-8b-pools.json", rl},
       {"traffic", "scenarios/comm/checkpoint-beside-rings.json", traffic},
       {"a collective", "scenarios/comm/allreduce-dgxh100.json", collective},
