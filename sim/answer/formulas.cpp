@@ -283,6 +283,35 @@ constexpr std::array kFormulas{
             "ended"},
     Formula{"slowdown_p99", "q", false, "the least that 99 % of the ended jobs do not exceed",
             "ended"},
+    Formula{"gpus", "v", false, "GPUs of all replicas of all pools", ""},
+    Formula{"requests", "v", false, "rows of the trace, or as many as are drawn", ""},
+    Formula{"served", "v", false, "requests whose last token came", "requests"},
+    Formula{"refused", "v", false, "requests whose prompt and answer exceed a replica's cache",
+            "requests"},
+    Formula{"span_s", "v", false, "last token less first arrival", "served"},
+    Formula{"input_tokens", "v", false, "sum over the served requests", "served"},
+    Formula{"output_tokens", "v", false, "sum over the served requests", "served"},
+    Formula{"ttft_mean_s", "v", true, "mean", "mean=ttft_s.mean"},
+    Formula{"ttft_p99_s", "v", true, "most", "most=ttft_s.p99"},
+    Formula{"tpot_mean_s", "v", true, "mean", "mean=tpot_s.mean"},
+    Formula{"tpot_p99_s", "v", true, "most", "most=tpot_s.p99"},
+    Formula{"output_tokens_per_s", "v", true, "output_tokens / span_s", "output_tokens span_s"},
+    Formula{"output_tokens_per_s_per_gpu", "v", true, "output_tokens / span_s / gpus",
+            "output_tokens span_s gpus"},
+    Formula{"tokens_per_s_per_user", "v", true, "1 / tpot", "tpot=tpot_s.mean"},
+    Formula{"requests_per_s", "v", true, "served / span_s", "served span_s"},
+    Formula{"in_system", "v", true, "served * e2e / span_s", "served e2e=e2e_s.mean span_s"},
+    Formula{"attained_share", "v", false, "requests within every objective, over all requests",
+            "requests"},
+    Formula{"good_requests_per_s", "v", true, "attained_share * requests / span_s",
+            "attained_share requests span_s"},
+    Formula{"transfer_s", "v", false,
+            "mean over served requests of the time from the first token to keys and values in the "
+            "other pool",
+            "served transferred_bytes"},
+    Formula{"transferred_bytes", "v", false,
+            "prompt tokens times the bytes of a token's keys and values, each copied once",
+            "input_tokens"},
 };
 
 /// A recursive descent over "a + b * (c - 1)".
@@ -345,7 +374,7 @@ class Reader {
 };
 
 char letter_of(AnswerKind kind) {
-  constexpr std::string_view kLetters = "srjlq";
+  constexpr std::string_view kLetters = "srjlqv";
   return kLetters[static_cast<std::size_t>(kind)];
 }
 

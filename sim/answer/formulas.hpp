@@ -25,7 +25,7 @@ struct FormulaInput {
 struct Formula {
   std::string_view field;
   /// Letters of the kinds of answers that it is for: "s" step, "r" run, "j" jobs, "l" rl,
-  /// "q" queue.
+  /// "q" queue, "v" serving.
   std::string_view kinds;
   bool arithmetic;        ///< `text` is an expression over the inputs; else words
   std::string_view text;  ///< "tokens_per_step / step_s"

@@ -71,6 +71,14 @@ const FieldTable<ServingInterval>& serving_interval_fields() {
 }
 
 void add_serving_times(FieldTable<Serving>& out) {
+  out.add("ttft_mean_s", Better::less, "Mean time to the first token.",
+          [](const Serving& a) { return a.report.figures.ttft_s.mean; })
+      .add("ttft_p99_s", Better::less, "99 of 100 first tokens come no later.",
+           [](const Serving& a) { return a.report.figures.ttft_s.p99; })
+      .add("tpot_mean_s", Better::less, "Mean time per token behind the first.",
+           [](const Serving& a) { return a.report.figures.tpot_s.mean; })
+      .add("tpot_p99_s", Better::less, "99 of 100 requests see no longer.",
+           [](const Serving& a) { return a.report.figures.tpot_s.p99; });
   out.object("ttft_s", "Time from a request's arrival to its first token.", serving_spread_fields(),
              [](const Serving& a) { return a.report.figures.ttft_s; })
       .object("tpot_s", "Time per token behind the first one, of each request.",
@@ -101,7 +109,7 @@ void add_serving_rates(FieldTable<Serving>& out) {
              if (!a.spec.objectives.any()) return std::nullopt;
              return a.report.attained;
            })
-      .add("goodput_per_s", Better::more, "Such requests a second; with objectives only.",
+      .add("good_requests_per_s", Better::more, "Such requests a second; with objectives only.",
            [](const Serving& a) -> std::optional<double> {
              if (!a.spec.objectives.any()) return std::nullopt;
              return a.report.goodput;

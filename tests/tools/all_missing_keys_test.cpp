@@ -18,6 +18,7 @@
 #include "sim/referee/referee_case.hpp"
 #include "sim/scenario/read_profile.hpp"
 #include "sim/scenario/read_queue.hpp"
+#include "sim/scenario/read_serving.hpp"
 #include "sim/scenario/read_traffic.hpp"
 #include "sim/scenario/rl_spec.hpp"
 #include "sim/scenario/run_spec.hpp"
@@ -99,6 +100,9 @@ std::vector<Kind> kinds() {
   const auto queue = [](const std::string& file, const std::string& text) {
     (void)read_queue(JsonCursor::parse(file, text), presets());
   };
+  const auto serving = [](const std::string& file, const std::string& text) {
+    (void)read_serving(JsonCursor::parse(file, text), presets());
+  };
   const auto collective = [](const std::string& file, const std::string& text) {
     (void)run_collective_study(JsonCursor::parse(file, text), presets(), {});
   };
@@ -125,6 +129,7 @@ std::vector<Kind> kinds() {
       {"events", "scenarios/congestion/spine-dies.json", shared},
       {"rl", "scenarios/rl/grpo-llama3-8b-colocated.json", rl},
       {"a queue", "scenarios/queue/research-cluster-easy.json", queue},
+      {"serving", "scenarios/serving/llama3-70b-h100-chat.json", serving},
       {"rl with pools", "scenarios/rl/ppo-llama3-8b-pools.json", rl},
       {"traffic", "scenarios/comm/checkpoint-beside-rings.json", traffic},
       {"a collective", "scenarios/comm/allreduce-dgxh100.json", collective},

@@ -59,7 +59,8 @@ TEST_CASE("formulas: an expression of the inputs is the value, wherever all of t
                                    "recovery": {"detects_crash": "1 min", "detects_hang": "10 min",
                                                 "diagnoses": "2 min", "restarts": "5 min"}})"}),
         explained_answer("rl/grpo-llama3-8b-colocated.json"),
-        explained_answer("queue/slurm-recorded.json")}) {
+        explained_answer("queue/slurm-recorded.json"),
+        explained_answer("serving/llama3-70b-h100-chat.json", {"serving.load.requests=500"})}) {
     for (const std::string& field : explained_fields(answer.kind())) {
       const Formula& formula = *formula_of(answer.kind(), field);
       const std::optional<double> shown = answer.number(field);

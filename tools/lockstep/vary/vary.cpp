@@ -40,6 +40,10 @@ constexpr std::array kShown{ShownNumber{"step_s", "step", duration_text},
                             ShownNumber{"wait_mean_s", "mean wait", duration_text},
                             ShownNumber{"wait_p99_s", "99 % wait", duration_text},
                             ShownNumber{"completion_mean_s", "mean completion", duration_text},
+                            ShownNumber{"ttft_mean_s", "first token", duration_text},
+                            ShownNumber{"tpot_mean_s", "per token", duration_text},
+                            ShownNumber{"output_tokens_per_s_per_gpu", "tokens/s/GPU", compact},
+                            ShownNumber{"attained_share", "attained", percent},
                             ShownNumber{"utilisation", "utilisation", percent},
                             ShownNumber{"slowdown_max", "worst slowdown", times},
                             ShownNumber{"simulated_s", "simulated", duration_text},
@@ -48,8 +52,8 @@ constexpr std::array kShown{ShownNumber{"step_s", "step", duration_text},
                             ShownNumber{"best_busbw_bytes_per_s", "best busbw", rate}};
 
 /// What the bars show: the first of these that the answers have.
-constexpr std::array<std::string_view, 5> kBarred{"step_s", "completion_mean_s", "slowdown_max",
-                                                  "end_s", "largest_time_s"};
+constexpr std::array<std::string_view, 6> kBarred{
+    "step_s", "completion_mean_s", "tpot_mean_s", "slowdown_max", "end_s", "largest_time_s"};
 
 std::optional<double> number_of(const VariedPoint& point, std::string_view field) {
   if (!point.ok()) return std::nullopt;
