@@ -43,6 +43,20 @@ void take_accumulation(J& job, const Setting& from) {
   }
 }
 
+/// "megatron.bridge.models.llama.Llama3ModelProvider8B" is Llama 3 8B.
+void take_provider(J& job, const Setting& from) {
+  const std::string text = from.text();
+  std::string name(last_part(text));
+  constexpr std::string_view kProvider = "ModelProvider";
+  const std::size_t at = name.find(kProvider);
+  if (at == std::string::npos) return;
+  job.model.name = name.replace(at, kProvider.size(), "_");
+}
+void take_peft(J& job, const Setting& from) {
+  job.lora = lower(from.text()).find("lora") != std::string::npos;
+  job.lora_nf4 = lower(from.text()).find("qlora") != std::string::npos;
+}
+
 void take_recipe(J& job, const Setting& from) { job.model.hint = from.text(); }
 
 void take_tokenizer_library(J& job, const Setting& from) {
@@ -57,6 +71,10 @@ constexpr std::array kNemoRows{
     KeyRow{"trainer.num_nodes num_nodes", kUsed, take_count<&J::nodes>},
     KeyRow{"trainer.devices trainer.num_gpus_per_node gpus_per_node", kUsed, take_devices},
     KeyRow{"optim.name", kUsed, take_optimizer_name},
+    KeyRow{"model._target_", kUsed, take_provider},
+    KeyRow{"peft.peft_scheme", kUsed, take_peft},
+    KeyRow{"peft.lora_tuning.adapter_dim peft.dim", kUsed, take_count<&J::lora_rank>},
+    KeyRow{"peft.* *_target_", kHarmless},
     KeyRow{"fsdp", kUsed, take_fsdp},
     KeyRow{"fsdp_sharding_strategy", kUsed, take_fsdp_strategy},
     KeyRow{"trainer.accumulate_grad_batches accumulate_grad_batches", kUsed, take_accumulation},

@@ -44,16 +44,18 @@ const KeyRow* row_of(LaunchKind kind, const Tables& tables, const std::string& k
     for (const char* const top : {"training.", "model.", "config."}) {
       if (inner.starts_with(top)) inner.erase(0, std::string_view(top).size());
     }
-    if (const KeyRow* row = find_row(tables, inner); row != nullptr && inner != key) return row;
+    const KeyRow* const whole = find_row(tables, inner);
+    if (whole != nullptr && whole->use != nullptr) return whole;
     const bool is_step = key.starts_with("train.") || key.starts_with("ddp.") ||
                          key.starts_with("dist.") || key.starts_with("optim.") ||
                          key.starts_with("optimizer.") || key.starts_with("comm_overlap.") ||
                          key.starts_with("mixed_precision.") || key.starts_with("trainer.") ||
                          inner.starts_with("optim.") || key.starts_with("tokenizer.");
-    if (is_step) {
+    if (is_step && std::ranges::count(inner, '.') <= 1) {
       const KeyRow* row = find_row(tables, last_part(key));
       if (row != nullptr && (row->use != nullptr || row->fate == KeyFate::unmodelled)) return row;
     }
+    if (whole != nullptr) return whole;
   }
   if (kind == LaunchKind::accelerate || kind == LaunchKind::deepspeed) {
     const std::size_t point = key.find('.');

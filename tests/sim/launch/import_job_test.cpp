@@ -201,6 +201,37 @@ quantization: nanoo_fp8
   CHECK(job["precision"] == "fp8");
 }
 
+TEST_CASE(
+    "import job: Megatron-Bridge's provider is the model; NeMo's optimiser says what overlaps") {
+  const Json bridge = job_of(imported("b.yaml", R"(
+model:
+  _target_: megatron.bridge.models.llama.Llama31ModelProvider405B
+  seq_length: 8192
+  tensor_model_parallel_size: 8
+  pipeline_model_parallel_size: 4
+  sequence_parallel: true
+train: {global_batch_size: 128, micro_batch_size: 1}
+ddp: {use_distributed_optimizer: true}
+)",
+                                      {.nodes = 8}));
+  CHECK(bridge["model"] == "llama3_405b");
+  CHECK(bridge["parallelism"]["sharding"] == "zero1");
+  const Json nemo = job_of(imported("n.yaml", R"(
+trainer: {num_nodes: 2, devices: 8, precision: bf16}
+model:
+  num_layers: 24
+  hidden_size: 2048
+  num_attention_heads: 16
+  encoder_seq_length: 4096
+  micro_batch_size: 2
+  global_batch_size: 64
+  peft: {peft_scheme: lora, lora_tuning: {adapter_dim: 16}}
+  optim: {name: distributed_fused_adam, overlap_grad_sync: false}
+)"));
+  CHECK(nemo["lora"]["rank"] == 16);
+  CHECK(nemo["stack"]["communication"]["overlap_gradients"] == false);
+}
+
 struct RealJob {
   const char* file;
   JobImportOptions options;
