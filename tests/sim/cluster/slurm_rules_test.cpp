@@ -131,14 +131,16 @@ TEST_CASE("classic fair share: 2^(-U/S), drawn towards the account's usage") {
 }
 
 TEST_CASE("multifactor: every factor by its weight, cut to a whole number") {
-  const QueueSpec spec = spec_from(multifactor_queue(
-      4, "strict", R"({
+  const QueueSpec spec = spec_from(
+      multifactor_queue(4, "strict", R"({
     "priority": {"age": 1000, "max_age": "100 s", "job_size": 400, "partition": 30, "qos": 70,
                  "gpu": 160, "node": 8},
     "qos": [{"name": "low", "priority": 5}, {"name": "high", "priority": 20}],
-    "partitions": [{"name": "p", "nodes": 2, "priority": 3}, {"name": "q", "nodes": 2, "priority": 4}]
+    "partitions": [{"name": "p", "nodes": 2, "priority": 3},
+                   {"name": "q", "nodes": 2, "priority": 4}]
   })",
-      R"([{"name": "j", "runs": "9 s", "gpus": 12, "qos": "low", "partition": "p", "priority": -7}])"));
+                        R"([{"name": "j", "runs": "9 s", "gpus": 12, "qos": "low", "partition": "p",
+           "priority": -7}])"));
   const AssociationTree tree(spec);
   JobPriorities priorities(spec, tree);
   priorities.set_eligible(0, seconds(10));
@@ -251,7 +253,8 @@ TEST_CASE("preemption: by the tiers of partitions that share nodes") {
   const QueueSpec spec = spec_from(
       multifactor_queue(2, "best_effort", R"({
     "preemption": {"mode": "partition"},
-    "partitions": [{"name": "spare", "hosts": "n[1-2]"}, {"name": "prime", "hosts": "n2", "tier": 5}]
+    "partitions": [{"name": "spare", "hosts": "n[1-2]"},
+                   {"name": "prime", "hosts": "n2", "tier": 5}]
   })",
                         R"([{"name": "a", "runs": "100 s", "gpus": 8, "partition": "spare"},
            {"name": "b", "runs": "100 s", "gpus": 8, "partition": "spare"},

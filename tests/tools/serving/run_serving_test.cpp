@@ -83,8 +83,9 @@ TEST_CASE("lockstep run: a row for each request") {
 }
 
 TEST_CASE("lockstep run: a model that does not fit is an error with the sizes") {
-  const Ran ran = lockstep_with({"run", kClosedLoop, "--set", "serving.pools.both.tensor=1", "--set",
-                                 "serving.weights=bf16", "--set", "cluster.node=dgx_h100"});
+  const Ran ran =
+      lockstep_with({"run", kClosedLoop, "--set", "serving.pools.both.tensor=1", "--set",
+                     "serving.weights=bf16", "--set", "cluster.node=dgx_h100"});
   CHECK(ran.exit == Exit::bad_input);
   CHECK(ran.err.find("a layout that fits") != std::string::npos);
 }

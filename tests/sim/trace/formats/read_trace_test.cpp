@@ -424,22 +424,22 @@ TEST_CASE(
     "read_kineto: a call that its kernel does not tell is that of the range around the launch") {
   const RankTrace reduce =
       read_kineto("t", 0, called_kernel("ncclKernel_AllReduce_RING", "nccl:all_reduce", 8));
-  REQUIRE(reduce.nodes.size() == 2);  // the host's gap and the call
-  CHECK(reduce.nodes[1].kind == TraceNodeKind::collective);
-  CHECK(reduce.nodes[1].size == Bytes{24000});
+  REQUIRE(reduce.nodes.size() == 1);
+  CHECK(reduce.nodes[0].kind == TraceNodeKind::collective);
+  CHECK(reduce.nodes[0].size == Bytes{24000});
   CHECK(reduce.groups[0].all);
   REQUIRE_FALSE(reduce.notes.empty());
   CHECK(reduce.notes[0].find("among all 8 ranks") != std::string::npos);
   const RankTrace gather = read_kineto(
       "t", 0, called_kernel("ncclDevKernel_Generic(Storage)", "nccl:_all_gather_base", 8));
-  CHECK(gather.nodes[1].size == Bytes{8 * 24000});
+  CHECK(gather.nodes[0].size == Bytes{8 * 24000});
   // Another kind of kernel than the range says: it keeps its recorded length.
   const RankTrace other =
       read_kineto("t", 0, called_kernel("ncclKernel_SendRecv_RING", "nccl:all_reduce", 8));
-  CHECK(other.nodes[1].kind == TraceNodeKind::exchange);
+  CHECK(other.nodes[0].kind == TraceNodeKind::exchange);
   const RankTrace alone =
       read_kineto("t", 0, called_kernel("ncclKernel_AllReduce_RING", "nccl:all_reduce", 1));
-  CHECK(alone.nodes[1].kind == TraceNodeKind::exchange);
+  CHECK(alone.nodes[0].kind == TraceNodeKind::exchange);
 }
 
 TEST_CASE("match: an all-to-all may have sizes of its own, and the largest counts") {
