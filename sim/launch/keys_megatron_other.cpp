@@ -8,7 +8,7 @@ namespace lockstep {
 namespace megatron_other_file {
 namespace {
 
-constexpr KeyFate kHarmless = KeyFate::harmless, kMatters = KeyFate::unmodelled;
+constexpr KeyFate kMatters = KeyFate::unmodelled;
 
 constexpr std::array kOtherRows{
     // What is learnt, and how well.

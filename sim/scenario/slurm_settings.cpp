@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "sim/scenario/slurm_conf.hpp"
 
@@ -12,7 +13,8 @@ namespace {
 constexpr SettingEffect kActs = SettingEffect::acts, kHarmless = SettingEffect::harmless,
                         kMatters = SettingEffect::matters;
 
-constexpr std::array kSlurmSettings{
+/// No std::array: clang does not deduce so many.
+constexpr SlurmSetting kSlurmSettings[] = {
     SlurmSetting{"AccountingStorageBackupHost", kHarmless, ""},
     SlurmSetting{"AccountingStorageEnforce", kActs, ""},
     SlurmSetting{"AccountingStorageExternalHost", kHarmless, ""},
@@ -442,7 +444,7 @@ std::span<const SlurmSetting> slurm_settings() { return kSlurmSettings; }
 const SlurmSetting* slurm_setting(std::string_view name) {
   const auto is_it = [&](const SlurmSetting& of) { return same_key(of.name, name); };
   const auto* const found = std::ranges::find_if(kSlurmSettings, is_it);
-  return found == kSlurmSettings.end() ? nullptr : found;
+  return found == std::end(kSlurmSettings) ? nullptr : found;
 }
 
 }  // namespace lockstep
