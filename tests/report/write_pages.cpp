@@ -168,6 +168,16 @@ void write_sweep(const std::filesystem::path& folder) {
   if (ran.exit != Exit::ok) throw std::runtime_error(ran.err);
 }
 
+/// The page of `lockstep run`, of a scenario that ships.
+void write_answer(const std::filesystem::path& folder, const std::string& name,
+                  const std::string& scenario, const std::vector<std::string>& more) {
+  std::vector<std::string> words{"run", LOCKSTEP_SOURCE_DIR "/scenarios/" + scenario, "--report",
+                                 (folder / (name + ".html")).string()};
+  words.insert(words.end(), more.begin(), more.end());
+  const test::Ran ran = test::lockstep_with(words);
+  if (ran.exit != Exit::ok) throw std::runtime_error(ran.err);
+}
+
 /// A waterfall with a change that moves nothing.
 std::string comparison() {
   using Json = nlohmann::ordered_json;
@@ -218,6 +228,8 @@ int main(int count, char** words) {
     write_text("collectives", collectives());
     write_text("comparison", comparison());
     write_sweep(folder);
+    write_answer(folder, "serving", "serving/deepseek-r1-b200-pools.json",
+                 {"--set", "serving.load.requests=400"});
   } catch (const UsageError& problem) {  // built without the chart library
     fmt::print("skipped: {}\n", problem.what());
     return 0;

@@ -87,7 +87,8 @@ constexpr std::array kRunOptions{
         "transfers back, with --advise what would help; with --vary all points. Of a scenario with "
         "\"jobs\": who slowed whom, on which links and when. Of one with \"run\": where the time, "
         "the FLOPs, the power and the money go, and which checkpoint interval is best. Of one with "
-        "\"queue\": waits, the queue over time, and which job was where.",
+        "\"queue\": waits, the queue over time, and which job was where. Of one with \"serving\": "
+        "what requests see, where the GPU time goes, and the load over time.",
         "--report run.html", PathUse::writes},
     kFoldOption,
     kUnfoldOption,
@@ -246,7 +247,6 @@ struct SpecialOption {
     }
   }
 };
-constexpr std::string_view kNotServing = "without \"serving\"";
 constexpr std::string_view kOneStep = "of one step", kOneJob = "without \"jobs\"",
                            kRunOnly = "with \"run\"";
 constexpr std::array kSpecialOptions{
@@ -257,7 +257,6 @@ constexpr std::array kSpecialOptions{
     SpecialOption{"chakra", kOneStep, true, false, false, false, false, false},
     SpecialOption{"goal", kOneStep, true, false, false, false, false, false},
     SpecialOption{"power-trace", kOneJob, true, false, true, false, false, false},
-    SpecialOption{"report", kNotServing, true, true, true, true, true, false},
     SpecialOption{"trajectories", kRunOnly, false, false, true, false, false, false},
     SpecialOption{"optimise", kRunOnly, false, false, true, false, false, false},
     SpecialOption{"vary", "", true, true, true, true, true, true},
@@ -269,7 +268,6 @@ void check_options(const ParsedOptions& options, const ParsedScenario& parsed) {
   for (const SpecialOption& option : kSpecialOptions) {
     if (option.is_of(parsed.kind) || !options.has(option.name)) continue;
     if (option.name == "jobs" && options.has("hash-seeds")) continue;
-    if (option.name == "report" && options.has("vary")) continue;
     const std::string found =
         parsed.kind == ScenarioKind::step ? "none" : fmt::format("\"{}\"", name_of(parsed.kind));
     throw UsageError(fmt::format("lockstep run: --{} is for a scenario {}; {} has {}", option.name,

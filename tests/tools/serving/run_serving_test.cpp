@@ -6,6 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/base/text_file.hpp"
+#include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
 
 namespace lockstep {
@@ -80,6 +82,23 @@ TEST_CASE("lockstep run: a row for each request") {
   CHECK(ran.exit == Exit::ok);
   CHECK(ran.out.starts_with("arrival_s,input_tokens,output_tokens,scheduled_s,first_token_s,"));
   CHECK(std::count(ran.out.begin(), ran.out.end(), '\n') == 4);
+}
+
+TEST_CASE("lockstep run: a page of what requests see, where time goes, and the load over time") {
+  const test::TemporaryFolder folder;
+  const std::string page = folder.path() + "/serving.html";
+  const Ran ran =
+      lockstep_with({"run", kTwoPools, "--set", "serving.load.requests=300", "--report", page});
+  CHECK(ran.exit == Exit::ok);
+  const std::string html = read_text_file(page);
+  for (const char* part : {"to the first token (TTFT)", "Where the GPU time goes", "prefill",
+                           "Requests being served or waiting", "of 300 requests served"}) {
+    CHECK_MESSAGE(html.find(part) != std::string::npos, part);
+  }
+  // Answers of a token each have no time per token.
+  const Ran short_answers = lockstep_with({"run", kChatScenario, "--set", "serving.load.requests=5",
+                                           "--set", "serving.load.output=1", "--report", page});
+  CHECK_MESSAGE(short_answers.exit == Exit::ok, short_answers.err);
 }
 
 TEST_CASE("lockstep run: a model that does not fit is an error with the sizes") {

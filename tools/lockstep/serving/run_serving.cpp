@@ -13,6 +13,8 @@
 #include "tools/console/interrupt.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/table.hpp"
+#include "tools/lockstep/report/assets.hpp"
+#include "tools/lockstep/serving/serving_page.hpp"
 
 namespace lockstep {
 namespace {
@@ -116,8 +118,8 @@ std::string serving_headline(const ServingAnswer& a) {
   if (a.spec.objectives.any()) out += line("Objectives", objectives_text(a));
   if (a.spec.pools.size() > 1) {
     out += line("Transfer",
-                fmt::format("{} a request, {:.3g} GB in all", duration_text(a.report.transfer_s),
-                            a.report.transferred_bytes / 1e9));
+                fmt::format("{} a request, {} GB in all", duration_text(a.report.transfer_s),
+                            significant(a.report.transferred_bytes / 1e9)));
   }
   if (a.report.stopped) out += line("Interrupted", "all of this is of the time before");
   return out;
@@ -193,6 +195,7 @@ Exit run_serving(ServingSpec spec, const WrittenScenario& written, const ParsedO
                  Console& console) {
   const std::string format = options.choice("format", kFormats);
   const std::vector<Assertion> assertions = parse_assertions(options.all("assert"));
+  const bool reports = wants_report(options);
   const InterruptGuard guard;
   ServingReport report;
   {
@@ -208,6 +211,7 @@ Exit run_serving(ServingSpec spec, const WrittenScenario& written, const ParsedO
   const nlohmann::ordered_json json = judged ? serving_json(answer) : nlohmann::ordered_json();
   const std::vector<std::string> misses =
       assertions.empty() ? std::vector<std::string>() : all_missed(assertions, json);
+  if (reports) write_report(options, serving_page(answer));
   const TextStyle style = output_style(options, console);
   write_output(format == "json"  ? Answer(JsonText(json))
                : format == "csv" ? Answer(serving_csv(answer))

@@ -1,4 +1,4 @@
-/// `lockstep run` of a scenario with "serving": a table, JSON, a row for each request.
+/// `lockstep run` of a scenario with "serving": a table, JSON, a row for each request, a page.
 #pragma once
 
 #include "sim/answer/serving_answer.hpp"

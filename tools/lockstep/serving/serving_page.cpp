@@ -1,0 +1,277 @@
+#include "tools/lockstep/serving/serving_page.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <fmt/format.h>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "models/base/number_text.hpp"
+#include "tools/lockstep/report/assets.hpp"
+#include "tools/lockstep/report/chart_kit.hpp"
+#include "tools/lockstep/report/chart_options.hpp"
+#include "tools/lockstep/report/input_tables.hpp"
+#include "tools/lockstep/report/page.hpp"
+#include "tools/lockstep/report/page_numbers.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::size_t kServingBins = 240;
+constexpr int kServingQuantiles = 200;
+
+double serving_seconds(RunTime time) { return to_seconds(time).base_units(); }
+
+void add_serving_headline(Page& page, const ServingAnswer& a) {
+  const ServingFigures& f = a.report.figures;
+  if (f.served == 0) {
+    page.headline(escaped("No request was served to its end."));
+    return;
+  }
+  Html words = escaped("The first token is there after ") + strong(page_duration(f.ttft_s.mean)) +
+               escaped(" on average, for one request in a hundred later than ") +
+               strong(page_duration(f.ttft_s.p99)) + escaped("; then one every ") +
+               strong(page_duration(f.tpot_s.mean)) + escaped(".");
+  if (a.spec.objectives.any()) {
+    words += escaped(" The objectives are kept for ") + strong(page_percent(a.report.attained, 1)) +
+             escaped(" of the requests.");
+  }
+  if (a.report.stopped) words += escaped(" The simulation was interrupted: all is of before.");
+  page.headline(words);
+  const std::vector<PageFigure> figures{
+      {.value = page_duration(f.ttft_s.p50), .label = "median time to the first token"},
+      {.value = page_duration(f.tpot_s.p50), .label = "median time per token"},
+      {.value = compact(f.output_per_s / a.spec.gpus()), .label = "output tokens/s per GPU"},
+      {.value = significant(f.per_user), .label = "tokens/s that a user sees"},
+      {.value = grouped(static_cast<double>(f.served)),
+       .label = fmt::format("of {} requests served",
+                            grouped(static_cast<double>(a.spec.requests.size())))}};
+  page.figures(figures);
+}
+
+void add_served_times(Page& page, const ServingAnswer& a) {
+  const ServingFigures& f = a.report.figures;
+  PageTable table{.columns = {{.title = "Time"},
+                              {.title = "Mean", .numeric = true},
+                              {.title = "Median", .numeric = true},
+                              {.title = "90 %", .numeric = true},
+                              {.title = "99 %", .numeric = true},
+                              {.title = "90 % interval of the mean", .numeric = true}}};
+  const auto add = [&](const char* name, const ServingSpread& s, const std::string& interval) {
+    if (s.p50 <= 0) return;
+    const auto cell = [](double seconds) {
+      return PageCell::number(page_duration(seconds), seconds);
+    };
+    table.rows.push_back({PageCell::text(name), cell(s.mean), cell(s.p50), cell(s.p90), cell(s.p99),
+                          interval.empty() ? PageCell::unknown() : PageCell::text(interval)});
+  };
+  const auto& interval = a.report.interval;
+  const auto between = [&](double low, double high) {
+    return interval ? fmt::format("{} to {}", page_duration(low), page_duration(high))
+                    : std::string();
+  };
+  add("to the first token (TTFT)", f.ttft_s,
+      interval ? between(interval->ttft_low_s, interval->ttft_high_s) : "");
+  add("per token behind it (TPOT)", f.tpot_s,
+      interval ? between(interval->tpot_low_s, interval->tpot_high_s) : "");
+  add("between tokens (ITL)", f.itl_s, "");
+  add("end to end", f.e2e_s, "");
+  page.section("What requests see",
+               interval ? fmt::format("Intervals: {}.", interval->basis) : std::string());
+  page.table(table);
+}
+
+/// The share of requests whose time is not above each of some lengths, as a line.
+nlohmann::json cumulative_line(const char* name, std::size_t colour, std::vector<double> values,
+                               double unit) {
+  std::ranges::sort(values);
+  nlohmann::json points = nlohmann::json::array();
+  for (int q = 0; q <= kServingQuantiles && !values.empty(); ++q) {
+    const auto at = static_cast<std::size_t>(
+        std::round(static_cast<double>(values.size() - 1) * q / kServingQuantiles));
+    points.push_back({four_digits(values[at] / unit), four_digits(100.0 * q / kServingQuantiles)});
+  }
+  return {{"type", "line"},
+          {"name", name},
+          {"showSymbol", false},
+          {"lineStyle", {{"width", 1.5}, {"color", chart_colour(colour)}}},
+          {"itemStyle", {{"color", chart_colour(colour)}}},
+          {"data", points}};
+}
+
+void add_distribution(Page& page, const ServingAnswer& a) {
+  std::vector<double> first, whole;
+  for (const ServedRequest& r : a.spec.requests) {
+    if (!r.served()) continue;
+    first.push_back(serving_seconds(r.time_to_first()));
+    whole.push_back(serving_seconds(r.end_to_end()));
+  }
+  if (first.empty()) return;
+  const double longest = std::max(*std::ranges::max_element(whole), 1e-9);
+  const AxisUnit unit = long_time_unit(longest);
+  page.chart({.title = "How many requests are done after that time",
+              .about = {},
+              .summary = "Shares of requests by their time to the first token and end to end.",
+              .height_px = 260},
+             {{"grid", plot_grid(34, 4)},
+              {"legend", {{"top", 0}}},
+              {"tooltip", {{"trigger", "axis"}}},
+              {"xAxis", time_axis(longest / unit.size, unit.name)},
+              {"yAxis", {{"type", "value"}, {"min", 0}, {"max", 100}, {"name", "%"}}},
+              {"series",
+               {cumulative_line("first token", 0, std::move(first), unit.size),
+                cumulative_line("last token", 1, std::move(whole), unit.size)}}});
+}
+
+void add_serving_time(Page& page, const ServingAnswer& a) {
+  if (a.report.figures.span_s <= 0) return;
+  constexpr std::array<std::string_view, kServingBuckets> kWords{
+      "passes over prompts, and what decoding requests wait for beside them",
+      "of passes that decode: products, most of it the reading of weights",
+      "of passes that decode: attention, the reading of keys and values",
+      "of passes that decode: between the GPUs of a replica",
+      "of passes: the engine's own, which the GPU waits for",
+      "no request is there"};
+  const std::array<double, kServingBuckets>& shares = a.report.shares;
+  const double longest = std::max(*std::ranges::max_element(shares), 1e-12);
+  PageTable table{.columns = {{.title = "GPU time"},
+                              {.title = "of all", .numeric = true},
+                              {.title = "What it is"}}};
+  for (std::size_t b = 0; b < kServingBuckets; ++b) {
+    if (shares[b] <= 0) continue;
+    table.rows.push_back(
+        {PageCell::text(kServingBucketNames[b]),
+         {.content = with_bar(page_percent(shares[b], 1), shares[b] / longest), .sort = shares[b]},
+         PageCell::text(kWords[b])});
+  }
+  page.section("Where the GPU time goes", fmt::format("{} over {}.", counted(a.spec.gpus(), "GPU"),
+                                                      page_duration(a.report.figures.span_s)));
+  page.table(table);
+}
+
+void add_serving_pools(Page& page, const ServingAnswer& a) {
+  PageTable table{.columns = {{.title = "Pool"},
+                              {.title = "Replicas", .numeric = true},
+                              {.title = "GPUs", .numeric = true},
+                              {.title = "Weights per GPU", .numeric = true},
+                              {.title = "Cache of a replica",
+                               .numeric = true,
+                               .about = "tokens whose keys and values fit"},
+                              {.title = "Filled at most", .numeric = true},
+                              {.title = "Preempted", .numeric = true},
+                              {.title = "Busy", .numeric = true}}};
+  const double span = a.report.figures.span_s;
+  for (const ServingPoolReport& p : a.report.pools) {
+    const double gib = p.weights_bytes / (1 << 30);
+    const double busy = span > 0 ? p.busy_s / (span * p.replicas) : 0;
+    table.rows.push_back({PageCell::text(p.name), PageCell::number(grouped(p.replicas), p.replicas),
+                          PageCell::number(grouped(p.gpus), p.gpus),
+                          PageCell::number(fmt::format("{:.1f} GiB", gib), gib),
+                          PageCell::number(grouped(std::floor(p.cache_tokens)), p.cache_tokens),
+                          PageCell::number(page_percent(p.fullest, 1), p.fullest),
+                          PageCell::number(grouped(p.preempted), p.preempted),
+                          PageCell::number(page_percent(busy, 1), busy)});
+  }
+  page.section("Pools");
+  page.table(table);
+}
+
+/// Requests, by bins of time.
+struct ServingBins {
+  double bin_s = 0;
+  std::vector<double> arrivals, in_system, first_s;  ///< a second; on average; mean TTFT
+};
+
+ServingBins bins_of(const ServingAnswer& a) {
+  ServingBins out;
+  double end = 0;
+  for (const ServedRequest& r : a.spec.requests) {
+    if (r.served()) end = std::max(end, serving_seconds(r.last));
+  }
+  if (end <= 0) return out;
+  out.bin_s = end / static_cast<double>(kServingBins);
+  out.arrivals.assign(kServingBins, 0);
+  out.in_system.assign(kServingBins, 0);
+  out.first_s.assign(kServingBins, 0);
+  const auto bin = [&](double time) {
+    return std::min(static_cast<std::size_t>(time / out.bin_s), kServingBins - 1);
+  };
+  for (const ServedRequest& r : a.spec.requests) {
+    if (!r.served()) continue;
+    const double from = serving_seconds(r.arrival), to = serving_seconds(r.last);
+    out.arrivals[bin(from)] += 1;
+    out.first_s[bin(from)] += serving_seconds(r.time_to_first());
+    for (std::size_t b = bin(from); b <= bin(to); ++b) {
+      const double begin = static_cast<double>(b) * out.bin_s;
+      out.in_system[b] +=
+          std::max(0.0, std::min(to, begin + out.bin_s) - std::max(from, begin)) / out.bin_s;
+    }
+  }
+  for (std::size_t b = 0; b < kServingBins; ++b) {
+    if (out.arrivals[b] > 0) out.first_s[b] /= out.arrivals[b];
+    out.arrivals[b] /= out.bin_s;
+  }
+  return out;
+}
+
+void add_serving_chart(Page& page, const ServingBins& bins, const char* title,
+                       const char* unit_name, const std::vector<double>& values,
+                       std::size_t colour) {
+  const double end = bins.bin_s * static_cast<double>(kServingBins);
+  const AxisUnit unit = long_time_unit(end);
+  nlohmann::json points = nlohmann::json::array();
+  for (std::size_t b = 0; b < values.size(); ++b) {
+    points.push_back({four_digits((static_cast<double>(b) + 0.5) * bins.bin_s / unit.size),
+                      four_digits(values[b])});
+  }
+  page.chart({.title = title,
+              .about = {},
+              .summary = fmt::format("{} over time, as a line.", title),
+              .height_px = 220},
+             {{"grid", plot_grid(34, 4)},
+              {"tooltip", {{"trigger", "axis"}}},
+              {"xAxis", time_axis(end / unit.size, unit.name)},
+              {"yAxis", {{"type", "value"}, {"min", 0}, {"name", unit_name}}},
+              {"series",
+               {{{"type", "line"},
+                 {"name", title},
+                 {"showSymbol", false},
+                 {"lineStyle", {{"width", 1.5}, {"color", chart_colour(colour)}}},
+                 {"itemStyle", {{"color", chart_colour(colour)}}},
+                 {"data", points}}}}});
+}
+
+void add_serving_over_time(Page& page, const ServingAnswer& a) {
+  const ServingBins bins = bins_of(a);
+  if (bins.bin_s <= 0) return;
+  page.section("Over time", fmt::format("Means over {}, of requests that were served to the end.",
+                                        page_duration(bins.bin_s)));
+  add_serving_chart(page, bins, "Requests that arrive", "a second", bins.arrivals, 0);
+  add_serving_chart(page, bins, "Requests being served or waiting", "requests", bins.in_system, 1);
+  add_serving_chart(page, bins, "Time to the first token, by arrival", "s", bins.first_s, 2);
+}
+
+}  // namespace
+
+std::string serving_page(const ServingAnswer& a) {
+  Page page("Serving",
+            fmt::format("{} served by {}", a.spec.model.name, counted(a.spec.gpus(), "GPU")));
+  if (!a.spec.about.empty()) page.about(a.spec.about);
+  add_serving_headline(page, a);
+  add_served_times(page, a);
+  add_distribution(page, a);
+  add_serving_time(page, a);
+  add_serving_pools(page, a);
+  add_serving_over_time(page, a);
+  add_inputs(page, a.written);
+  if (!a.spec.assumptions.empty()) {
+    page.section("Assumed");
+    page.list(a.spec.assumptions);
+  }
+  page.foot(fmt::format("Scenario: {}.", a.spec.file));
+  return page.html(chart_library());
+}
+
+}  // namespace lockstep

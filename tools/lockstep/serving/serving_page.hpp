@@ -1,0 +1,12 @@
+/// The page of a service: what requests saw, where GPU time goes, the load over time.
+#pragma once
+
+#include <string>
+
+#include "sim/answer/serving_answer.hpp"
+
+namespace lockstep {
+
+std::string serving_page(const ServingAnswer& answer);
+
+}  // namespace lockstep
