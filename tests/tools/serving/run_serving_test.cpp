@@ -96,8 +96,9 @@ TEST_CASE("lockstep run: a page of what requests see, where time goes, and the l
     CHECK_MESSAGE(html.find(part) != std::string::npos, part);
   }
   // Answers of a token each have no time per token.
-  const Ran short_answers = lockstep_with({"run", kChatScenario, "--set", "serving.load.requests=5",
-                                           "--set", "serving.load.output=1", "--report", page});
+  const Ran short_answers =
+      lockstep_with({"run", kChatScenario, "--set", "serving.load.requests=5", "--set",
+                     R"(serving.load.output={"mean": 1})", "--report", page});
   CHECK_MESSAGE(short_answers.exit == Exit::ok, short_answers.err);
 }
 
