@@ -105,9 +105,13 @@ std::string serving_headline(const ServingAnswer& a) {
   out += line("Between tokens", served_times_text(f.itl_s));
   if (a.report.interval) {
     const ServingInterval& i = *a.report.interval;
+    // Answers of one token have no time per token.
+    const std::string per_token =
+        i.tpot_high_s > 0 ? fmt::format("per token {} to {}, ", duration_text(i.tpot_low_s),
+                                        duration_text(i.tpot_high_s))
+                          : std::string();
     out += line("90 % interval",
-                fmt::format("per token {} to {}, first token {} to {} on average ({})",
-                            duration_text(i.tpot_low_s), duration_text(i.tpot_high_s),
+                fmt::format("{}first token {} to {} on average ({})", per_token,
                             duration_text(i.ttft_low_s), duration_text(i.ttft_high_s), i.basis));
   }
   out += line("End to end", served_times_text(f.e2e_s));
