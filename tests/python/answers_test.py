@@ -32,6 +32,7 @@ TWENTY = [
     "grpo-llama3-8b-colocated",
     "h100-memory-bandwidth",
     "slurm-recorded",
+    "deepseek-r1-b200-pools",
 ]
 
 

@@ -1,5 +1,4 @@
 // Scenarios with "queue": what is read, what is refused and how, traces and drawn jobs.
-#include "sim/scenario/queue_trace.hpp"
 #include "sim/scenario/read_queue.hpp"
 
 #include <cmath>
@@ -17,6 +16,7 @@
 #include "models/base/text_file.hpp"
 #include "models/base/write_json.hpp"
 #include "sim/scenario/host_list.hpp"
+#include "sim/scenario/queue_trace.hpp"
 #include "tests/support/presets.hpp"
 #include "tests/support/temporary_folder.hpp"
 
