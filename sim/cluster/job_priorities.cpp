@@ -8,7 +8,7 @@ namespace lockstep {
 namespace {
 
 // Slurm's own approximation of ln 2, in the decay of a second: 1 - 0.693 / half-life.
-constexpr double kLn2 = 0.693;
+constexpr double kLn2 = 0.693;  // NOLINT(modernize-use-std-numbers)
 
 double seconds_of(RunTime time) { return to_seconds(time).base_units(); }
 

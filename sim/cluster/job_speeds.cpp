@@ -33,6 +33,7 @@ std::vector<double> steps_together(const QueueSpec& spec,
   const SharedResult result =
       simulate_shared(scenario, {.alone = false, .draw = false, .limits = {}});
   std::vector<double> out;
+  out.reserve(placed.size());
   for (std::size_t i = 0; i < placed.size(); ++i) out.push_back(result.congestion.jobs[i].step_s);
   return out;
 }
@@ -147,6 +148,7 @@ std::vector<std::vector<JobSpeeds::Placed>> JobSpeeds::neighbours(
     groups[unions.find(i)].push_back(std::move(placed[i]));
   }
   std::vector<std::vector<Placed>> out;
+  out.reserve(groups.size());
   for (auto& [first, group] : groups) out.push_back(std::move(group));
   return out;
 }

@@ -46,6 +46,7 @@ std::vector<double> precedences_of(const QueueSpec& spec) {
     }
   }
   std::vector<int> tiers;
+  tiers.reserve(spec.partitions.size());
   for (const QueuePartition& of : spec.partitions) tiers.push_back(of.tier);
   std::ranges::sort(tiers);
   const auto rest = std::ranges::unique(tiers);

@@ -144,6 +144,7 @@ std::optional<RecordedQueue> recorded_of(const QueueSpec& spec, const QueueResul
 
 std::vector<TrainingSummary> trainings_of(const QueueSpec& spec, const QueueResult& result) {
   std::vector<TrainingSummary> out;
+  out.reserve(spec.trainings.size());
   for (const QueueTraining& training : spec.trainings) {
     out.push_back({.name = training.name,
                    .jobs = 0,

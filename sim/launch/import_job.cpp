@@ -402,7 +402,12 @@ class Import {
     for (const PresetRow& row : presets_.show("stacks", name)) {
       constexpr std::string_view kFeatures = "features.";
       if (!row.path.starts_with(kFeatures)) continue;
-      const auto said = job_.stack_switches.find(row.path.substr(kFeatures.size()));
+      const std::string feature = row.path.substr(kFeatures.size());
+      if (job_.bf16_gradients && (feature == "gradients" || feature == "reduced_format")) {
+        const std::string said = *job_.bf16_gradients ? "bf16" : "fp32";
+        if (row.value != said) one[feature] = said;
+      }
+      const auto said = job_.stack_switches.find(feature);
       if (said == job_.stack_switches.end()) continue;
       if (row.value != (said->second ? "true" : "false")) one[said->first] = said->second;
     }

@@ -28,7 +28,7 @@ struct ModelSketch {
 };
 
 /// Of the job. Widths are numbers of GPUs.
-struct JobSketch {
+struct JobSketch {  // NOLINT(clang-analyzer-optin.performance.Padding): one at a time
   ModelSketch model;
 
   std::string node;  ///< a preset's name
@@ -69,6 +69,7 @@ struct JobSketch {
   std::optional<bool> compiled;
   std::optional<int> fsdp_version, zero_stage;
   std::map<std::string, bool> stack_switches;  ///< features of the stack that differ
+  std::optional<bool> bf16_gradients;          ///< accumulated and reduced so; else in FP32
   std::map<std::string, bool> communication;   ///< its "communication"
   std::optional<double> training_tokens;
 

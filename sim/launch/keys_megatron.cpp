@@ -82,7 +82,8 @@ void take_cp_comm(J& job, const Setting& from) {
 void take_dispatcher(J& job, const Setting& from) {
   const std::string text = lower(from.text());
   job.expert_dispatch = text == "flex" ? "two_level" : "all_to_all";
-  if (text == "allgather") job.remarks.push_back("token dispatcher allgather: taken as alltoall");
+  if (text == "allgather")
+    job.remarks.emplace_back("token dispatcher allgather: taken as alltoall");
 }
 
 void take_deepep(J& job, const Setting& from) {
@@ -209,6 +210,9 @@ constexpr const char* kAccumulationFusion = "gradient_accumulation_fusion";
 constexpr const char* kSwigluFusion = "fused_swiglu";
 constexpr const char* kBiasDropoutFusion = "fused_bias_dropout";
 constexpr const char* kRopeFusion = "fused_rope";
+
+void take_bf16_gradients(J& job, const Setting& from) { job.bf16_gradients = from.flag(); }
+void take_fp32_gradients(J& job, const Setting& from) { job.bf16_gradients = !from.flag(); }
 
 void take_cross_entropy(J& job, const Setting& from) {
   job.stack_switches["fused_cross_entropy"] = from.flag();
@@ -348,6 +352,8 @@ constexpr std::array kMegatronRows{
     KeyRow{"tp_comm_overlap ub_tp_comm_overlap", kUsed, take_tp_overlap},
     KeyRow{"overlap_grad_reduce overlap_grad_sync", kUsed, take_grad_overlap},
     KeyRow{"overlap_param_gather overlap_param_sync", kUsed, take_param_overlap},
+    KeyRow{"grad_reduce_in_bf16", kUsed, take_bf16_gradients},
+    KeyRow{"grad_reduce_in_fp32 accumulate_allreduce_grads_in_fp32", kUsed, take_fp32_gradients},
     KeyRow{"overlap_p2p_comm", kUsed, take_p2p_overlap},
     KeyRow{"no_overlap_p2p_communication", kUsed, take_no_p2p_overlap},
     KeyRow{"use_sharp sharp", kUsed, take_sharp},

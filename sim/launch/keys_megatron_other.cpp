@@ -138,8 +138,7 @@ constexpr std::array kOtherRows{
     KeyRow{"hierarchical_context_parallel_sizes context_parallel_algo hybrid_context_parallel "
            "max_seqlen_per_dp_cp_rank cp_partition_mode",
            kMatters, nullptr, "context parallelism in two levels or by sample"},
-    KeyRow{"grad_reduce_in_bf16 grad_reduce_in_fp32 accumulate_allreduce_grads_in_fp32 "
-           "megatron_fsdp_grad_comm_dtype megatron_fsdp_main_grads_dtype grad_sync_dtype "
+    KeyRow{"megatron_fsdp_grad_comm_dtype megatron_fsdp_main_grads_dtype grad_sync_dtype "
            "megatron_fsdp_main_params_dtype fsdp_grad_reduce_dtype main_grads_dtype "
            "main_params_dtype exp_avg_dtype exp_avg_sq_dtype use_precision_aware_optimizer "
            "megatron_amp_o2 fp8_param_gather fp8_param fp8_params fp8_primary_params "

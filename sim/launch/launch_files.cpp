@@ -172,12 +172,11 @@ class Files {
       }
       const std::string name = one.substr(0, equals);
       const std::string top = name.substr(0, name.find('.'));
-      if (mentions(out_.texts, name)) {
-        changes_.push_back({name, one.substr(equals + 1), false});
-      } else if (std::ranges::find(kTop, std::string_view(top)) != kTop.end()) {
+      const bool of_scenario = std::ranges::find(kTop, std::string_view(top)) != kTop.end();
+      if (of_scenario && !mentions(out_.texts, name)) {
         out_.scenario.push_back(one);
       } else {
-        // Positional words of a script are $1 and so on; others a key that the file lacks.
+        // What the files mention, positional words of a script ($1), or a key that they lack.
         changes_.push_back({name, one.substr(equals + 1), false});
       }
     }

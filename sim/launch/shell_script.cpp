@@ -229,11 +229,7 @@ class Reader {
       const bool yes = live && !taken && matches;
       list(yes);
       taken = taken || yes;
-      if (is_sign(";;") || is_sign(";;&")) {
-        ++at_;
-      } else if (!is_word("esac")) {
-        ++at_;
-      }
+      if (is_sign(";;") || is_sign(";;&") || !is_word("esac")) ++at_;
       while (is_sign("\n")) ++at_;
     }
     if (is_word("esac")) ++at_;
@@ -272,7 +268,7 @@ class Reader {
     std::size_t at = at_;
     const bool keyword = tokens_[at].text == "function" && at + 1 < tokens_.size();
     if (keyword) ++at;
-    const std::string name = tokens_[at].text;
+    std::string name = tokens_[at].text;
     const bool brackets = sign_at(at + 1, "(") && sign_at(at + 2, ")");
     if (!keyword && !brackets) return std::nullopt;
     at_ = at + (brackets ? 3 : 1);

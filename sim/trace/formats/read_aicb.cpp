@@ -315,7 +315,7 @@ class AicbStage {
       right *= static_cast<double>(sides[half + i]);
     }
     const auto inner = static_cast<double>(sides[half - 1]);
-    const double width = static_cast<double>(sides.back());
+    const auto width = static_cast<double>(sides.back());
     if (!(left * right < 1e30) || inner == 0) {
       fail(row, fmt::format("a product of {}", in_quotes(row.size)), "smaller matrices than these");
     }
@@ -384,6 +384,7 @@ std::vector<RankTrace> read_aicb(const std::string& file, std::string_view text,
   }
   if (world == 0) fail_trace(file, "no ranks", "a line that says which: [rank0 ~ rank127]");
   std::vector<WorkloadStage> stages;
+  stages.reserve(sections.size());
   for (const AicbSection& section : sections) {
     stages.push_back(AicbStage(file, section, gpu, world).read());
   }

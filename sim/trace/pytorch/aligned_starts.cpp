@@ -28,6 +28,7 @@ std::optional<std::int64_t> offset_of(const std::vector<std::int64_t>& first,
                                       std::int64_t tolerance) {
   if (first.empty() || first.size() != other.size()) return std::nullopt;
   std::vector<std::int64_t> offsets;
+  offsets.reserve(first.size());
   for (std::size_t k = 0; k < first.size(); ++k) offsets.push_back(first[k] - other[k]);
   const auto middle = offsets.begin() + static_cast<std::ptrdiff_t>(offsets.size() / 2);
   std::ranges::nth_element(offsets, middle);

@@ -81,6 +81,18 @@ TEST_CASE("import job: arguments of Megatron-LM become the layout that they say"
   CHECK(job["stack"] == "megatron_core");
 }
 
+TEST_CASE("import job: the format of gradients is the stack's, where it is another") {
+  const auto stack_with = [](const std::string& arguments) {
+    std::string text = kMegatron;
+    const std::size_t at = text.find("--bf16");
+    REQUIRE(at != std::string::npos);
+    return job_of(imported("train.sh", text.insert(at, arguments + " ")))["stack"];
+  };
+  CHECK(stack_with("--grad-reduce-in-bf16").dump() ==
+        R"({"preset":"megatron_core","gradients":"bf16","reduced_format":"bf16"})");
+  CHECK(stack_with("--accumulate-allreduce-grads-in-fp32") == "megatron_core");
+}
+
 TEST_CASE("import job: every key has its fate, and one that nobody knows is named") {
   const JobImport found = imported("train.sh", kMegatron);
   CHECK(fate_of(found, "--tensor-model-parallel-size") == "used");
