@@ -1,9 +1,29 @@
 /// What attention and recurrences of one layer keep and do for one sequence, on one GPU of several.
 #pragma once
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include "models/spec/layer.hpp"
 
 namespace lockstep {
+
+/// Layers of each kind, in the order of their first.
+inline std::vector<std::pair<LayerKind, int>> layer_kinds(const TransformerShape& model) {
+  std::vector<std::pair<LayerKind, int>> kinds;
+  for (int layer = 0; layer < model.layers; ++layer) {
+    const LayerKind kind = model.kind(layer);
+    const auto known =
+        std::ranges::find_if(kinds, [&](const auto& other) { return other.first == kind; });
+    if (known == kinds.end()) {
+      kinds.emplace_back(kind, 1);
+    } else {
+      ++known->second;
+    }
+  }
+  return kinds;
+}
 
 class LayerCache {
  public:

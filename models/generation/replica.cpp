@@ -55,22 +55,6 @@ void add(const std::vector<Operation>& operations, double times, bool attention,
   }
 }
 
-/// Layers of each kind, in the order of their first.
-std::vector<std::pair<LayerKind, int>> layer_kinds(const TransformerShape& model) {
-  std::vector<std::pair<LayerKind, int>> kinds;
-  for (int layer = 0; layer < model.layers; ++layer) {
-    const LayerKind kind = model.kind(layer);
-    const auto known =
-        std::ranges::find_if(kinds, [&](const auto& other) { return other.first == kind; });
-    if (known == kinds.end()) {
-      kinds.emplace_back(kind, 1);
-    } else {
-      ++known->second;
-    }
-  }
-  return kinds;
-}
-
 double end_parameters(const TransformerShape& model) {
   return embedding_parameters(model) +
          (model.tied ? 0 : static_cast<double>(model.vocabulary) * model.hidden);

@@ -17,22 +17,6 @@ constexpr double kActivationBytes = 6;
 constexpr Seconds kDispatch = microseconds(13), kCombine = microseconds(14);
 constexpr double kDispatchRate = 0.65;  // of NVLink, one direction
 
-/// Layers of each kind, in the order of their first.
-std::vector<std::pair<LayerKind, int>> kinds_of(const TransformerShape& model) {
-  std::vector<std::pair<LayerKind, int>> kinds;
-  for (int layer = 0; layer < model.layers; ++layer) {
-    const LayerKind kind = model.kind(layer);
-    const auto known =
-        std::ranges::find_if(kinds, [&](const auto& other) { return other.first == kind; });
-    if (known == kinds.end()) {
-      kinds.emplace_back(kind, 1);
-    } else {
-      ++known->second;
-    }
-  }
-  return kinds;
-}
-
 double expert_weights(const TransformerShape& m) {
   return (m.gated ? 3.0 : 2.0) * m.experts.width(m.hidden) * m.experts.ffn;
 }
@@ -73,7 +57,7 @@ const KernelLaws& laws_for(const ServingEngine& engine, const std::string& archi
 ServingReplica::ServingReplica(ServingReplicaSpec spec)
     : spec_(std::move(spec)), laws_(laws_for(spec_.engine, spec_.node.gpu.architecture)) {
   spec_.model.predicted_tokens = 0;
-  for (const auto& [kind, count] : kinds_of(spec_.model)) {
+  for (const auto& [kind, count] : layer_kinds(spec_.model)) {
     kinds_.push_back(kind_of(kind, count));
     if (kinds_.back().experts) expert_layers_ += count;
     if (kinds_.back().latent) latent_layers_ += count;
@@ -142,7 +126,7 @@ Bytes ServingReplica::cache_per_token() const {
 
 Bytes ServingReplica::moved_per_token() const {
   double elements = 0;
-  for (const auto& [kind, count] : kinds_of(spec_.model)) {
+  for (const auto& [kind, count] : layer_kinds(spec_.model)) {
     elements += count * LayerCache(spec_.model, kind, 1).elements();
   }
   return Bytes{spec_.cache_bytes * elements};

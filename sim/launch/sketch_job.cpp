@@ -114,8 +114,12 @@ class Sketching {
   /// Words that stand for a number that the user is to write ("your_num_nodes") are open too.
   void use(const KeyRow& row, const Setting& setting, KeyFinding& found) {
     const std::string text = lower(setting.text());
-    for (const char* const word : {"your", "<", "todo", "fill", "xxx"}) {
-      if (!text.starts_with(word) && text.find("your_") == std::string::npos) continue;
+    constexpr std::array<std::string_view, 5> kStandIns{"your", "<", "todo", "fill", "xxx"};
+    const bool is_open = text.find("your_") != std::string::npos ||
+                         std::ranges::any_of(kStandIns, [&](std::string_view word) {
+                           return text.starts_with(word);
+                         });
+    if (is_open) {
       found.fate = KeyFate::unmodelled;
       found.note = "its value is not in the file";
       return;
