@@ -107,6 +107,15 @@ def list_runs(runs, out=sys.stdout):
               f"{run.least_gib:5.1f} GiB", file=out)
 
 
+def listed(parser, option, text, allowed):
+    """The words of a list with commas, each of them allowed."""
+    words = [word for word in text.split(",") if word]
+    for word in words:
+        if word not in allowed:
+            parser.error(f"{option}: found {word}; allowed: {', '.join(allowed)}")
+    return words
+
+
 def main(arguments):
     names = [shape.name for shape in plan.SHAPES]
     parser = argparse.ArgumentParser(
@@ -119,14 +128,16 @@ def main(arguments):
     parser.add_argument("--list", action="store_true", help="print what would be timed, and end")
     parser.add_argument("--only", metavar="NAMES", default="",
                         help="only these shapes, separated by commas: " + ", ".join(names))
+    parser.add_argument("--sequences", metavar="NUMBERS", default="",
+                        help="only these batches: " + ", ".join(map(str, plan.SEQUENCES)))
+    parser.add_argument("--recompute", choices=plan.RECOMPUTE, help="only with or without it")
     parser.add_argument("--gpu", metavar="KIND",
                         help="the card's preset, where its own name does not tell (lockstep list gpus)")
     given = parser.parse_args(arguments)
-    wanted = [name for name in given.only.split(",") if name]
-    for name in wanted:
-        if name not in names:
-            parser.error(f"--only: found {name}; allowed: {', '.join(names)}")
-    runs = plan.runs_of(wanted)
+    wanted = listed(parser, "--only", given.only, names)
+    batches = listed(parser, "--sequences", given.sequences, [str(b) for b in plan.SEQUENCES])
+    runs = plan.runs_of(wanted, [int(b) for b in batches] or plan.SEQUENCES,
+                        [given.recompute] if given.recompute else plan.RECOMPUTE)
     if given.list:
         list_runs(runs)
         return 0

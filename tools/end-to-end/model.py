@@ -102,13 +102,44 @@ class Mlp(nn.Module):
         return self.down(F.silu(self.gate(x)) * self.up(x))
 
 
+class Experts(nn.Module):
+    """A gated MLP for each expert; a token takes `topk` of them, and none is dropped. One grouped
+    product each for gate, up and down, over rows that are sorted by expert; no number goes to the
+    host on the way."""
+
+    def __init__(self, shape):
+        super().__init__()
+        self.experts, self.topk = shape.experts, shape.topk
+        self.router = nn.Linear(shape.hidden, shape.experts, bias=False)
+        self.gate = nn.Parameter(torch.empty(shape.experts, shape.hidden, shape.ffn))
+        self.up = nn.Parameter(torch.empty(shape.experts, shape.hidden, shape.ffn))
+        self.down = nn.Parameter(torch.empty(shape.experts, shape.ffn, shape.hidden))
+
+    def forward(self, x):
+        tokens = x.flatten(0, 1)
+        shares, chosen = self.router(tokens).float().softmax(-1).topk(self.topk, -1)
+        chosen = chosen.flatten()
+        order = chosen.argsort(stable=True)
+        token = order // self.topk
+        counts = torch.zeros(self.experts, dtype=torch.int32).scatter_add_(
+            0, chosen, torch.ones(chosen.shape, dtype=torch.int32))
+        ends = counts.cumsum(0, dtype=torch.int32)
+        rows = tokens[token]
+        middle = F.silu(torch._grouped_mm(rows, self.gate, offs=ends)) * torch._grouped_mm(
+            rows, self.up, offs=ends)
+        out = torch._grouped_mm(middle, self.down, offs=ends)
+        out = out * shares.flatten()[order, None].to(out.dtype)
+        return torch.zeros_like(tokens).index_add_(0, token, out).view_as(x)
+
+
 class Layer(nn.Module):
     def __init__(self, shape):
         super().__init__()
         norm = RmsNorm if shape.kind == "llama" else nn.LayerNorm
         self.dropout = 0.0 if shape.kind == "llama" else DROPOUT
         self.attention_norm, self.mlp_norm = norm(shape.hidden), norm(shape.hidden)
-        self.attention, self.mlp = Attention(shape), Mlp(shape)
+        self.attention = Attention(shape)
+        self.mlp = Experts(shape) if shape.experts else Mlp(shape)
 
     def forward(self, x, table):
         x = x + F.dropout(self.attention(self.attention_norm(x), table), self.dropout)
@@ -135,6 +166,9 @@ class Decoder(nn.Module):
         for module in self.modules():
             if isinstance(module, (nn.Linear, nn.Embedding)):
                 nn.init.normal_(module.weight, std=0.02)
+            elif isinstance(module, Experts):
+                for weight in (module.gate, module.up, module.down):
+                    nn.init.normal_(weight, std=0.02)
 
     def forward(self, words, targets):
         x = self.words(words)

@@ -23,12 +23,16 @@ class Shape:
     tied: bool
     tokens: int  # of a sequence
     source: str
+    experts: int = 0  # of a layer, each with `ffn` columns; 0: one MLP
+    topk: int = 0  # experts that a token takes
 
     @property
     def parameters(self):
         """Weights of the matrices: what billions are counted by."""
         attention = self.hidden * self.head_dim * (2 * self.heads + 2 * self.kv_heads)
         mlp = (3 if self.kind == "llama" else 2) * self.hidden * self.ffn
+        if self.experts:
+            mlp = self.experts * (mlp + self.hidden)  # and the router
         ends = self.vocabulary * self.hidden * (1 if self.tied else 2)
         return self.layers * (attention + mlp) + ends
 
@@ -57,6 +61,8 @@ SHAPES = (
           "arXiv:2307.09288, table 1; github:meta-llama/llama-models: models/llama2/MODEL_CARD.md"),
     Shape("llama-3-8b", "llama", 32, 4096, 32, 8, 128, 14336, 128256, False, 4096,
           "arXiv:2407.21783, table 3"),
+    Shape("olmoe-6.9b", "llama", 16, 2048, 16, 16, 128, 1024, 50304, False, 4096,
+          "arXiv:2409.02060, table 10", experts=64, topk=8),
 )
 SEQUENCES = (1, 2, 4, 8, 16)
 RECOMPUTE = ("none", "full")
@@ -78,11 +84,11 @@ class Run:
         return 8 * self.shape.parameters / 2**30
 
 
-def runs_of(names=()):
-    """All runs, or those of the shapes named, the small models first."""
+def runs_of(names=(), sequences=SEQUENCES, recompute=RECOMPUTE):
+    """All runs, or those of the shapes, batches and recomputations named, the small models first."""
     wanted = [s for s in SHAPES if not names or s.name in names]
     return [Run(s, b, r) for s in sorted(wanted, key=lambda s: s.parameters)
-            for b in SEQUENCES for r in RECOMPUTE]
+            for b in sequences for r in recompute]
 
 
 # What the card calls itself, and its preset.
@@ -106,6 +112,8 @@ def row_of(run, measured, kind, date, conditions):
     `measured`: what training.py printed: times, memory and power, or {"outcome": "oom"}.
     """
     shape = run.shape
+    moe = {"moe": {"experts": shape.experts, "topk": shape.topk, "ffn": shape.ffn, "shared_ffn": 0,
+                   "dense_layers": 0}} if shape.experts else {}
     row = {
         "id": f"local-{run.name}",
         "source": {"url": "tools/end-to-end, measured by whoever ran it", "table": date},
@@ -113,7 +121,7 @@ def row_of(run, measured, kind, date, conditions):
         "model": {"name": shape.name, "layers": shape.layers, "hidden": shape.hidden,
                   "heads": shape.heads, "kv_heads": shape.kv_heads, "head_dim": shape.head_dim,
                   "ffn": shape.ffn, "gated": shape.kind == "llama", "vocab": shape.vocabulary,
-                  "tied": shape.tied, "learned_pos": shape.kind == "gpt"},
+                  "tied": shape.tied, "learned_pos": shape.kind == "gpt", **moe},
         "parallel": {"tp": 1, "pp": 1, "vpp": 1, "dp": 1, "cp": 1, "ep": 1,
                      "sequence_parallel": False, "sharding": "none"},
         "seq": shape.tokens, "micro_batch": run.sequences, "global_batch": run.sequences,

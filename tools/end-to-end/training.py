@@ -23,6 +23,7 @@ WARM_SECONDS = 4  # until the clock has settled at the power limit
 TIMED_SECONDS = 8  # several of the driver's power readings
 FEWEST_STEPS, MOST_STEPS = 20, 500
 LEAST_TORCH = (2, 5)  # scaled_dot_product_attention with grouped queries
+LEAST_TORCH_OF_EXPERTS = (2, 9)  # grouped products with gradients
 BUSY_BYTES = 2 << 30  # more is held by somebody else
 
 
@@ -31,13 +32,16 @@ def give_up(reason):
     sys.exit(NOTHING_TO_MEASURE)
 
 
+def version_of(torch):
+    return tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
+
+
 def import_torch():
     try:
         import torch
     except ImportError as e:
         give_up(f"there is no PyTorch for {sys.executable}: {e}")
-    version = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
-    if version < LEAST_TORCH:
+    if version_of(torch) < LEAST_TORCH:
         give_up(f"PyTorch {torch.__version__} is too old: 2.5 or later is needed")
     if not torch.cuda.is_available():
         give_up("PyTorch sees no GPU here")
@@ -62,6 +66,8 @@ def train(torch, run, sensors):
     import plan
 
     shape = plan.Shape(**run["shape"])
+    if shape.experts and version_of(torch) < LEAST_TORCH_OF_EXPERTS:
+        raise RuntimeError(f"PyTorch {torch.__version__} is too old for experts: 2.9 or later is needed")
     torch.manual_seed(1)
     torch.set_default_device("cuda")
     torch.set_default_dtype(torch.bfloat16)
