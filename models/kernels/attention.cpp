@@ -14,7 +14,7 @@ namespace {
 
 /// Queries of one head that a thread block works on.
 constexpr double kQueryBlock = 128;
-/// Waves from which uneven last waves average out over causal blocks of unequal length.
+/// Waves of equal blocks from which an uneven last one averages out.
 constexpr double kManyWaves = 4;
 /// Attention draws less power than a large product, so only part of the loss of clock applies:
 /// clock^(1/3). Assumed; training runs identify it weakly.
@@ -40,10 +40,31 @@ double unfused_head_speed(double d) {
   return std::fmod(d, 32) != 0 ? 0.40 : 1.0;
 }
 
-double wave_quantisation(const AttentionShape& shape, const GpuSpec& gpu) {
+/// quant of the header. `ramp_tokens` is s0.
+double wave_quantisation(const AttentionShape& shape, double ramp_tokens, const GpuSpec& gpu) {
   const double waves =
       shape.sequences * shape.heads * std::ceil(shape.tokens / kQueryBlock) / gpu.sm_count;
-  return waves < kManyWaves ? std::ceil(waves) / waves : 1 + 1 / (2 * waves);
+  const double equal = waves < kManyWaves ? std::ceil(waves) - waves : 0.5;
+  const double last = longest_keys(shape);
+  const double mean = std::min(last, mean_keys(shape) + kQueryBlock / 2);
+  const double longest = (last + ramp_tokens) / (mean + ramp_tokens);
+  const double idle = (2 - longest) * equal + (longest - 1) * longest / 2;
+  return std::max(longest / waves, 1 + idle / waves);
+}
+
+/// The width that a kernel is compiled for and works on, for heads of `d`.
+double compiled_width(double d, std::span<const double> widths) {
+  const auto it = std::ranges::lower_bound(widths, d);
+  return it == widths.end() ? d : *it;
+}
+
+/// Mean of the widths that queries and values take.
+double compiled_width(const AttentionShape& shape, const AttentionKernelKind& kind) {
+  const std::span<const double> widths =
+      shape.direction == Direction::forward ? kind.forward_widths : kind.backward_widths;
+  if (shape.query_dim == 0) return compiled_width(shape.head_dim, widths);
+  const double value_dim = 2 * shape.head_dim - shape.query_dim;
+  return (compiled_width(shape.query_dim, widths) + compiled_width(value_dim, widths)) / 2;
 }
 
 Seconds unfused_time(const AttentionShape& shape, const AttentionKernelKind&, const GpuSpec& gpu,
@@ -66,41 +87,62 @@ Seconds fused_time(const AttentionShape& shape, const AttentionKernelKind& kind,
   if (constants == nullptr) return unfused_time(shape, kind, gpu, traffic, load);
   const double s = shape.tokens;
   const double keys = mean_keys(shape) + constants->ramp_tokens;
-  const Flops work{4 * shape.sequences * shape.heads * s * keys * shape.head_dim *
-                   wave_quantisation(shape, gpu)};
+  const double width = compiled_width(shape, kind);
+  const Flops work{4 * shape.sequences * shape.heads * s * keys * width *
+                   wave_quantisation(shape, constants->ramp_tokens, gpu)};
   const double clock = load == Load::sustained ? std::pow(gpu.gemm.sustained, kPowerShare) : 1.0;
-  const double head =
-      head_size_efficiency(shape.head_dim, constants->softmax_width, kind.wide_head_speed);
+  const double head = head_size_efficiency(width, constants->softmax_width, kind.wide_head_speed);
   const Seconds body = work / (gpu.peak_fp16 * (constants->efficiency * head * clock));
   return constants->launch +
          (shape.direction == Direction::forward ? body : body * constants->backward_ratio);
 }
 
+// Compiled for: github:Dao-AILab/flash-attention, csrc/flash_attn/src and hopper/instantiations.
+// cuDNN's: from measured times of heads of 72 to 256 (the profile h200_sxm_measured).
+constexpr std::array kFlash1Widths{32.0, 64.0, 128.0};
+constexpr std::array kFlash2Widths{32.0, 64.0, 96.0, 128.0, 192.0, 256.0};
+constexpr std::array kFlash3Widths{64.0, 96.0, 128.0, 192.0, 256.0};
+constexpr std::array kCudnnForward{64.0, 128.0, 192.0, 256.0};
+constexpr std::array kCudnnBackward{64.0, 128.0, 256.0};
+
 // Speeds at head size 256: FlashAttention-3's figures 5 and 6, H100 (0.85, 0.99 and 0.82 fitted).
 constexpr std::array kKernels{
-    AttentionKernelKind{AttentionKernel::unfused, "unfused",
+    AttentionKernelKind{AttentionKernel::unfused,
+                        "unfused",
                         "Two batched products with the scores written to memory in between.",
-                        "Korthikanti et al. 2022, arXiv:2205.05198, section 4", 1.0, unfused_time},
+                        "Korthikanti et al. 2022, arXiv:2205.05198, section 4",
+                        1.0,
+                        {},
+                        {},
+                        unfused_time},
     AttentionKernelKind{AttentionKernel::flash1, "flash1",
                         "FlashAttention: scores stay in the SM, heads in parallel.",
-                        "Dao et al. 2022, arXiv:2205.14135", 0.85, fused_time},
+                        "Dao et al. 2022, arXiv:2205.14135", 0.85, kFlash1Widths, kFlash1Widths,
+                        fused_time},
     AttentionKernelKind{AttentionKernel::flash2, "flash2",
                         "FlashAttention-2: also parallel over blocks of queries.",
-                        "Dao 2023, arXiv:2307.08691", 0.85, fused_time},
+                        "Dao 2023, arXiv:2307.08691", 0.85, kFlash2Widths, kFlash2Widths,
+                        fused_time},
     AttentionKernelKind{AttentionKernel::flash3, "flash3",
                         "FlashAttention-3: Hopper's asynchronous products and copies.",
-                        "Shah et al. 2024, arXiv:2407.08608", 0.99, fused_time},
-    AttentionKernelKind{AttentionKernel::cudnn, "cudnn",
-                        "cuDNN's fused attention, as Transformer Engine runs it.",
-                        "NVIDIA cuDNN frontend, benchmark", 0.82, fused_time},
+                        "Shah et al. 2024, arXiv:2407.08608", 0.99, kFlash3Widths, kFlash3Widths,
+                        fused_time},
+    AttentionKernelKind{
+        AttentionKernel::cudnn, "cudnn", "cuDNN's fused attention, as Transformer Engine runs it.",
+        "NVIDIA cuDNN frontend, benchmark", 0.82, kCudnnForward, kCudnnBackward, fused_time},
 };
 static_assert(kKernels.size() == kAttentionKernels);
 
 }  // namespace
 
+double longest_keys(const AttentionShape& shape) {
+  if (!shape.causal) return shape.tokens;
+  return shape.window > 0 ? std::min(shape.window, shape.tokens) : shape.tokens;
+}
+
 double mean_keys(const AttentionShape& shape) {
   if (!shape.causal) return shape.tokens;
-  const double reach = shape.window > 0 ? std::min(shape.window, shape.tokens) : shape.tokens;
+  const double reach = longest_keys(shape);
   return reach - reach * reach / (2 * shape.tokens);
 }
 

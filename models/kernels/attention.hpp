@@ -25,7 +25,11 @@ struct AttentionShape {
   double window =
       0;  ///< tokens that each looks back, at least 1; 0: all. Fused kernels skip others
   Direction direction = Direction::forward;
+  double query_dim = 0;  ///< of queries and keys, where values differ; head_dim is their mean
 };
+
+/// Keys that the last query meets: s, or the window's if that is less.
+double longest_keys(const AttentionShape& shape);
 
 /// Keys that a query meets on average: s, or s / 2 if causal, or with a window w < s of causal
 /// attention w - w^2 / (2 s).
@@ -40,8 +44,11 @@ Flops attention_flops(const AttentionShape& shape);
 /// Fused kernels (flash1, flash2, flash3, cudnn), forward:
 ///     T = t0 + 4 b a s (s / 2 + s0) d quant / (eta e_d peak)      mean_keys() for the s / 2
 ///     e_d = d / (d + d0) (128 + d0) / 128
-/// An SM takes a block of 128 queries of one head, w = b a ceil(s / 128) / SMs of them each: quant
-/// = ceil(w) / w up to four waves, 1 + 1 / (2 w) beyond. s0: what a block costs beside its keys.
+/// d is the width that the kernel is compiled for, the next one that holds the head. An SM takes a
+/// block of 128 queries of one head, w = b a ceil(s / 128) / SMs of them each: quant = ceil(w) / w
+/// up to four waves, 1 + 1 / (2 w) beyond; and (L - 1) / w more, as the last wave ends with the
+/// longest block, which has L = (s + s0) / (s / 2 + 64 + s0) times the mean to do where causal. s0:
+/// what a block costs beside its keys.
 /// e_d: the exponentials of a score take as long as d0 elements of head size; heads wider than 128
 /// lose up to AttentionKernelKind::wide_head_speed at 256, since their tiles no longer fit the
 /// registers. The backward pass takes backward_ratio times as long, without t0. Unfused: two
@@ -60,6 +67,8 @@ struct AttentionKernelKind {
   std::string_view summary;
   std::string_view source;
   double wide_head_speed;  ///< at head size 256, of what e_d gives; 1: no loss
+  /// Head sizes that it is compiled for, ascending; wider heads take their own.
+  std::span<const double> forward_widths, backward_widths;
   Seconds (*law)(const AttentionShape& shape, const AttentionKernelKind& kind, const GpuSpec& gpu,
                  const ElementwiseTraffic& traffic, Load load);
 };

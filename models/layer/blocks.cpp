@@ -186,6 +186,7 @@ class RowRecorder {
       shape.heads = core.heads / w_.tensor;
       shape.kv_heads = std::max(1.0, core.kv_heads / w_.tensor);
       shape.head_dim = core.head_dim;
+      shape.query_dim = core.query_dim;
       shape.causal = keys.causal;
       for (const AttentionShape& each : in_chunks(shape, keys)) {
         context_attention(record_, c_, each, keys, recomputed_.is(Recomputed::core));

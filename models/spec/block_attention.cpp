@@ -196,6 +196,7 @@ void add_attention(const TransformerShape& m, const KindShape& k, Layer& out) {
   const Core core{.heads = heads,
                   .kv_heads = k.latent ? heads : static_cast<double>(k.kv_heads),
                   .head_dim = (k.head_dim + k.value_dim) / 2.0,
+                  .query_dim = static_cast<double>(k.head_dim),
                   .keys = keys_of(k)};
   out.rows.emplace_back(core);
   out.saved.push_back({.columns = heads * k.value_dim,
@@ -244,6 +245,7 @@ void add_cross_attention(const TransformerShape& m, const KindShape& k, Layer& o
   out.rows.emplace_back(Core{.heads = heads,
                              .kv_heads = static_cast<double>(k.kv_heads),
                              .head_dim = (k.head_dim + k.value_dim) / 2.0,
+                             .query_dim = static_cast<double>(k.head_dim),
                              .keys = {{.causal = false}}});
   out.rows.emplace_back(Product{.names = kCrossProjection,
                                 .in = {.shared = values},

@@ -15,7 +15,8 @@ bool is_compiled(const StackSwitches& s) { return s.torch_compile || s.host == H
 /// slow but where somebody wrote it in CUDA, for its sums over all tokens.
 TwoWays norm_traffic(const StackSwitches& s, const OperatorCosts& c, const ComposedFor& job) {
   const bool fused = s.fused_norm || is_compiled(s) || !job.gated;
-  if (!fused) return {c.eager_cost * c.norm_eager.forward, c.eager_cost * c.norm_eager.backward};
+  if (!fused)
+    return {c.norm_eager_cost * c.norm_eager.forward, c.norm_eager_cost * c.norm_eager.backward};
   const bool library = s.fused_norm && s.kernels == KernelLibrary::library && !is_compiled(s);
   const double slow = library ? c.norm_backward_library_cost : c.norm_backward_cost;
   return {c.norm_fused.forward, slow * c.norm_fused.backward};
@@ -46,7 +47,7 @@ void compose_activation(const StackSwitches& s, const OperatorCosts& c, const Co
                         ElementwiseTraffic& out) {
   const bool eager = job.gated && !s.fused_swiglu && !is_compiled(s);
   const TwoWays bytes = !job.gated ? c.plain : eager ? c.gated_eager : c.gated_fused;
-  const double cost = eager ? c.eager_cost : 1;
+  const double cost = eager ? c.gated_eager_cost : 1;
   out.activation_bytes = cost * bytes.forward / (job.gated ? 3 : 2);
   out.activation_backward_ratio = bytes.backward / bytes.forward;
 }
@@ -240,6 +241,7 @@ void compose(const StackSwitches& s, const OperatorCosts& c, const ComposedFor& 
   out.optimiser_bytes = optimiser_traffic(s, c);
   out.grouped_slowdown = c.grouped_slowdown;
   out.level = c.level;
+  out.level_alone = c.level_alone;
 }
 
 void shift(const StackSpec& before, const StackSpec& after, StackSpec& stack) {

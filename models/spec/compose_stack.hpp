@@ -32,7 +32,7 @@ struct OperatorCosts {
   double loss_eager = 44, loss_compiled = 18, loss_fused = 10, loss_parallel = 50,
          loss_parallel_fused = 42;
   // Of kernels that are not streaming: time over that of the same bytes at HBM's usual efficiency.
-  double eager_cost = 1.36, rotary_eager_cost = 1.7;
+  double norm_eager_cost = 1.42, rotary_eager_cost = 2, gated_eager_cost = 1.1;
   double norm_backward_library_cost = 1.6, norm_backward_cost = 3;
   // Per weight and micro batch, beside the product's own write of 2 bytes.
   double accumulate_fused_fp32 = 6, accumulate_fused_bf16 = 2, accumulate_fp32 = 10,
@@ -49,7 +49,7 @@ struct OperatorCosts {
   Seconds expert_host_layer = microseconds(1200), expert_host_expert = microseconds(20);
   Seconds expert_loop_host = microseconds(500);  ///< more per expert where they go one by one
   // Common to all stacks.
-  double level = 1, sm_share = 0.3, tensor_exposed = 0.5, grouped_slowdown = 1.15,
+  double level = 1, level_alone = 1, sm_share = 0.3, tensor_exposed = 0.5, grouped_slowdown = 1.15,
          permute_bytes = 8;
 };
 

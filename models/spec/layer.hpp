@@ -132,7 +132,8 @@ struct Keys {
 /// Scores, softmax and values.
 struct Core {
   double heads = 0, kv_heads = 0;
-  double head_dim = 0;  ///< mean of a head's query and value
+  double head_dim = 0;   ///< mean of a head's query and value
+  double query_dim = 0;  ///< of a head's query; 0: as wide as its value
   std::vector<Keys> keys{};
 
   /// FLOP of one query and key, forward.

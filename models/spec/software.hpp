@@ -117,6 +117,7 @@ struct StackSpec {
   /// Time of kernels over what is counted for them: tails, waits and skew between ranks that no
   /// count of bytes and FLOP has.
   double level = 1;
+  double level_alone = 1;          ///< the same of one GPU, which waits for nobody
   double grouped_slowdown = 1;     ///< time of products grouped by expert over that of dense ones
   double scan_efficiency = 0.035;  ///< share of the 16-bit peak that Mamba-2's chunk kernels reach
   double weight_gradient_traffic = 6;  ///< extra bytes per weight and micro batch to accumulate it

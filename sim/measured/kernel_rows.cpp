@@ -116,14 +116,16 @@ AttentionRow read_attention_row(const JsonCursor& json) {
   if (!row.obstacle.empty()) return row;
   const double heads = number(json, "q_heads", kRowSize).value_or(std::max(1.0, kFlashHidden / *d));
   // Latent attention has wider keys than values; its work is that of the mean.
-  const double width = (*d + number(json, "head_dim_v", kRowSize).value_or(*d)) / 2;
+  const double value_dim = number(json, "head_dim_v", kRowSize).value_or(*d);
+  const double width = (*d + value_dim) / 2;
   row.shape = {
       .sequences = number(json, "batch", kRowSize).value_or(std::max(1.0, kFlashTokens / *tokens)),
       .tokens = *tokens,
       .heads = heads,
       .kv_heads = number(json, "kv_heads", kRowSize).value_or(heads),
       .head_dim = width,
-      .causal = json.at("causal").boolean()};
+      .causal = json.at("causal").boolean(),
+      .query_dim = value_dim == *d ? 0 : *d};
   read_attention_time(json, row);
   return row;
 }

@@ -129,6 +129,7 @@ void change_stack(const JsonCursor& from, const PresetStore& presets, ScenarioDr
 }
 
 void apply_learnt(Scenario& scenario) {
+  if (scenario.gpus() == 1) scenario.stack.level = scenario.stack.level_alone;
   const LearntLevel* best = nullptr;
   int least = 0;
   for (const LearntLevel& learnt : scenario.stack.learnt) {

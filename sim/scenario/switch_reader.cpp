@@ -64,9 +64,11 @@ void declare_block_costs(const DeclaredMembers& member, OperatorCosts& out) {
 }
 
 void declare_slow_kernels(const DeclaredMembers& member, OperatorCosts& out) {
-  member.required("eager_cost", out.eager_cost, kCost,
-                  "Time of a chain of eager operators over that of streaming its bytes");
+  member.required("norm_eager_cost", out.norm_eager_cost, kCost,
+                  "Time of an eager RMSNorm's operators over that of streaming their bytes");
   member.required("rotary_eager_cost", out.rotary_eager_cost, kCost, "The same of eager rotary");
+  member.required("gated_eager_cost", out.gated_eager_cost, kCost,
+                  "The same of an eager gated activation");
   member.required("norm_backward_library_cost", out.norm_backward_library_cost, kCost,
                   "The same of a norm's backward kernel, written in CUDA");
   member.required("norm_backward_cost", out.norm_backward_cost, kCost, "The same, any other");
@@ -118,6 +120,7 @@ void declare_operator_costs(const DeclaredMembers& member, OperatorCosts& out) {
   declare_parameter_costs(member, out);
   declare_host_costs(member, out);
   member.required("level", out.level, kRatio, "Time of kernels over what is counted for them");
+  member.required("level_alone", out.level_alone, kRatio, "The same where a job has one GPU");
   member.required("sm_share", out.sm_share, Interval{0, 0.9},
                   "Share of the SMs and of their memory that an overlapped collective takes");
   member.required("tensor_exposed", out.tensor_exposed, kShare,

@@ -83,14 +83,15 @@ class EndToEnd(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         for row in json.loads(done.stdout)["rows"]:
             self.assertEqual(row["status"], "predicted", row["reason"])
-            self.assertTrue(row["dense"])
+            self.assertEqual(row["dense"], "olmoe" not in row["id"])
             self.assertEqual(row["stack"], "pytorch-eager")
             self.assertGreater(row["predicted_step_s"], 0)
             self.assertEqual(row["measured_memory_gib"], 30)
             self.assertEqual(row["measured_gpu_power_w"], 650)
             self.assertGreater(row["predicted_gpu_power_w"], 100)
             # Nothing is left open but what no preset can know.
-            open_ends = [a for a in row["assumptions"] if not a.startswith(("release ", "nodes: 1 "))]
+            known = ("release ", "nodes: 1 ", "stack: pytorch_eager is composed ")
+            open_ends = [a for a in row["assumptions"] if not a.startswith(known)]
             self.assertEqual(open_ends, [])
 
     def test_a_profile_of_the_card_corrects_the_rows(self):
@@ -180,6 +181,14 @@ class EndToEnd(unittest.TestCase):
         done = self.program("--list", "--only", "gpt-126m")
         self.assertEqual(done.returncode, 2)
         self.assertIn("--only: found gpt-126m; allowed: gpt-125m", done.stderr)
+
+    def test_batches_and_recomputation_can_be_chosen(self):
+        done = self.program("--list", "--only", "olmoe-6.9b", "--sequences", "1,4", "--recompute", "none")
+        names = [line.split()[0] for line in done.stdout.splitlines()]
+        self.assertEqual(names, ["olmoe-6.9b-s4096-b1-none", "olmoe-6.9b-s4096-b4-none"])
+        done = self.program("--list", "--sequences", "1,3")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--sequences: found 3; allowed: 1, 2, 4, 8, 16", done.stderr)
 
     def test_list_needs_no_card(self):
         done = self.program("--list", "--only", "gpt-125m,llama-3-8b")

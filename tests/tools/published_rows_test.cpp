@@ -96,6 +96,13 @@ TEST_CASE("published runs: fine-tuning and hybrid models, to which next to nothi
   check_said_not_to_fit(hybrid, 0);
 }
 
+TEST_CASE(
+    "published runs: steps that tools/end-to-end timed on a card, to which no law was fitted") {
+  const RowSummary steps = summary_of(PredictedRows("end_to_end.json"));
+  check_within(steps.complete, {"complete", 17, 0.05, 0.13});
+  check_said_not_to_fit(steps, 0);
+}
+
 TEST_CASE("published runs: where nobody says what ran, the neutral stack is not far off") {
   const PredictedRows unnamed("training.json", false);
   const RowSummary summary = summarise_rows(unnamed.predictions);

@@ -92,6 +92,46 @@ TEST_CASE("fused attention: one block more than there are SMs costs a second wav
   CHECK(time_of(shape, AttentionKernel::flash2, gpu) / one == doctest::Approx(2));
 }
 
+TEST_CASE("fused attention: causal blocks that all run at once end with the longest") {
+  const GpuSpec gpu = fused_gpu();
+  // 64 blocks on 100 SMs: each has one at most, and the last one meets all keys.
+  AttentionShape causal{
+      .sequences = 1, .tokens = 8192, .heads = 1, .kv_heads = 1, .head_dim = 128, .causal = true};
+  AttentionShape full = causal;
+  full.causal = false;
+  for (const AttentionKernel kernel : kFused) {
+    CHECK(time_of(causal, kernel, gpu) / time_of(full, kernel, gpu) ==
+          doctest::Approx(4096.0 / (4096 + 64)));
+  }
+  // With many blocks for each SM the mask saves half.
+  causal.heads = full.heads = 6400;
+  CHECK(time_of(causal, kFused[0], gpu) / time_of(full, kFused[0], gpu) ==
+        doctest::Approx(0.5).epsilon(1e-3));
+}
+
+TEST_CASE("fused attention: a head takes the next width that its kernel is compiled for") {
+  const GpuSpec gpu = fused_gpu();
+  const auto time = [&](AttentionKernel kernel, double d, Direction direction, double query = 0) {
+    AttentionShape shape = large();
+    shape.head_dim = d;
+    shape.query_dim = query;
+    shape.direction = direction;
+    return time_of(shape, kernel, gpu).base_units();
+  };
+  const auto cudnn = [&](double d, Direction direction, double query = 0) {
+    return time(AttentionKernel::cudnn, d, direction, query);
+  };
+  CHECK(cudnn(72, Direction::forward) == cudnn(128, Direction::forward));
+  CHECK(cudnn(160, Direction::forward) == cudnn(192, Direction::forward));
+  CHECK(cudnn(160, Direction::backward) == cudnn(256, Direction::backward));
+  CHECK(cudnn(300, Direction::forward) > cudnn(256, Direction::forward));
+  // Latent attention: queries of 192, values of 128.
+  CHECK(cudnn(160, Direction::forward, 192) < cudnn(160, Direction::forward));
+  CHECK(cudnn(160, Direction::backward, 192) == cudnn(192, Direction::backward, 256));
+  CHECK(time(AttentionKernel::flash2, 72, Direction::forward) ==
+        time(AttentionKernel::flash2, 96, Direction::forward));
+}
+
 TEST_CASE("fused attention: softmax makes small heads slow, and 256 wide ones cost registers") {
   GpuSpec gpu = fused_gpu();
   gpu.attention[static_cast<std::size_t>(AttentionKernel::flash2)]->softmax_width = 64;
