@@ -19,6 +19,7 @@ namespace lockstep {
 std::vector<const Command*> commands() {
   return {
       &run_command(),
+      &new_command(),
       &sweep_command(),
       &plan_command(),
       &tune_command(),
@@ -40,6 +41,7 @@ std::vector<const Command*> commands() {
       &list_command(),
       &show_command(),
       &completion_command(),
+      &manual_command(),
   };
 }
 // clang-format on

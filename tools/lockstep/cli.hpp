@@ -13,6 +13,7 @@
 namespace lockstep {
 
 const Command& run_command();
+const Command& new_command();
 const Command& sweep_command();
 const Command& plan_command();
 const Command& tune_command();
@@ -31,6 +32,7 @@ const Command& export_command();
 const Command& list_command();
 const Command& show_command();
 const Command& completion_command();
+const Command& manual_command();
 const Command& topology_command();
 const Command& replay_command();
 const Command& diagnose_command();

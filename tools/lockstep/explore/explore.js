@@ -166,7 +166,9 @@ function show() {
   if (now.error) {
     said.textContent = now.error.message;
     const pointer = (now.error.place || '').replace(/^[^#]*#\//, '').replaceAll('/', '.');
-    document.querySelector(`[data-control="${CSS.escape(pointer)}"]`)?.classList.add('wrong');
+    const wrong = document.querySelector(`[data-control="${CSS.escape(pointer)}"]`);
+    wrong?.classList.add('wrong');
+    wrong?.closest('details')?.setAttribute('open', '');
   } else {
     said.innerHTML = headline(now.json);
   }
