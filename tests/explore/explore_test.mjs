@@ -270,7 +270,10 @@ for (const [name, where] of Object.entries(kPages)) {
   await page.locator('[data-field="mfu"]').click();
   const explained = page.locator('#explained');
   await explained.getByRole('heading', {name: /^mfu = /}).waitFor();
-  check(/What goes in/.test(await explained.innerText()), `${name}: mfu is not explained`);
+  const why = await explained.innerText();
+  check(/What goes in/.test(why) && /measured [\d.]+ m?s, predicted [\d.]+ m?s/.test(why),
+    `${name}: mfu is not explained: ${why}`);
+  check(!/undefined|NaN/.test(why + await page.locator('main').innerText()), `${name}: a value is none`);
   await page.keyboard.press('Escape');
   check(!await explained.isVisible(), `${name}: the explanation does not close`);
   await page.getByRole('button', {name: 'which links hold it back'}).click();

@@ -129,11 +129,10 @@ async function ask(what, text) {
   return json.error ? {error: json.error} : {json};
 }
 // One question at a time; of those that come meanwhile the last.
-let asking = false, waiting = false, since = 0;
+let asking = false, waiting = false;
 async function changed() {
   writeAddress();
   showControls();
-  if (!asking) since = performance.now();
   if (asking) { waiting = true; return; }
   asking = true;
   do {
@@ -149,9 +148,11 @@ async function changed() {
     }
     show();
     document.documentElement.dataset.ms = (performance.now() - began).toFixed(1);
+    await new Promise(done => setTimeout(done));
   } while (waiting);
+  paintUnseen();
   asking = false;
-  document.documentElement.dataset.shown = asking ? '' : query(state);
+  document.documentElement.dataset.shown = query(state);
 }
 
 // --- showing -----------------------------------------------------------------------------------
@@ -245,13 +246,26 @@ function grouped(names, parts, format) {
       data: part.values.map((value, i) => [value, i, row * names.length + i])})),
   };
 }
+// Charts in view are drawn at once, the others when these are on the screen.
+const unseen = new Set();
+function paint(chart, resized) {
+  if (resized) chart.instance.resize();
+  showOptions(chart, chart.element.clientWidth);
+}
 function update(chart, options, height) {
   chart.options = options;
   const was = chart.element.style.height;
   if (height) chart.element.style.height = `${height}px`;
   chart.element.closest('figure').hidden = false;
-  if (height && was !== chart.element.style.height) chart.instance.resize();
-  showOptions(chart, chart.element.clientWidth);
+  const resized = Boolean(height) && was !== chart.element.style.height;
+  const {top, bottom} = chart.element.getBoundingClientRect();
+  if (bottom > 0 && top < innerHeight) return paint(chart, resized);
+  if (resized) chart.instance.resize();
+  unseen.add(chart);
+}
+function paintUnseen() {
+  for (const chart of unseen) paint(chart, false);
+  unseen.clear();
 }
 const heightOf = (rows, bars) => 56 + rows * (16 + 15 * bars);
 
@@ -374,12 +388,12 @@ at('numbers').addEventListener('click', async event => {
     const list = (title, lines) => lines.length === 0 ? ''
       : `<h3>${title}</h3><ul>${lines.map(line => `<li>${line}</li>`).join('')}</ul>`;
     place.innerHTML = `<h2>${escapeHtml(field)} = ${escapeHtml(shown(field, json.value))}</h2>` +
-      `<p>${escapeHtml(json.sentence)}</p><p><code>${escapeHtml(json.formula)}</code></p>` +
+      `<p>${escapeHtml(json.about)}</p><p><code>${escapeHtml(json.formula)}</code></p>` +
       list('What goes in', json.inputs.map(each => `<strong>${escapeHtml(each.path)}</strong> ${
         escapeHtml(shown(each.path, each.value))}<br><small>${escapeHtml(each.from)}</small>`)) +
       list('Assumed', json.assumptions.map(escapeHtml)) +
       list('Nearest published runs', json.nearest.map(each => `${escapeHtml(each.row)}: measured ${
-        seconds(each.measured_s)}, predicted ${seconds(each.predicted_s)}`));
+        seconds(each.measured_step_s)}, predicted ${seconds(each.predicted_step_s)}`));
   }
   at('explained').showModal();
 });

@@ -65,7 +65,11 @@ void Page::headline(const Html& sentences) {
 void Page::figures(std::span<const PageFigure> figures) {
   body_ += "<dl class=\"figures\">\n";
   for (const PageFigure& figure : figures) {
-    append(body_, "<div><dt>{}</dt><dd>{}</dd></div>\n", escaped(figure.label).str(),
+    const std::string label = escaped(figure.label).str();
+    append(body_, "<div><dt>{}</dt><dd>{}</dd></div>\n",
+           figure.behind.empty()
+               ? label
+               : fmt::format("<a href=\"#{}\">{}</a>", escaped(figure.behind).str(), label),
            escaped(figure.value).str());
   }
   body_ += "</dl>\n";

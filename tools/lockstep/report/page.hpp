@@ -28,6 +28,8 @@ inline constexpr std::size_t kPageColours = 8;
 struct PageFigure {
   std::string value;  ///< "1.42×"
   std::string label;  ///< "slowdown of training-a"
+  /// Where a press on it leads: the part of the page with that id; empty: nowhere.
+  std::string behind{};
 };
 
 /// A cell; with `sort` the column sorts by that number, else by the text.
