@@ -183,7 +183,8 @@ Json parse_json_text(const std::string& file, std::string_view text) {
     throw InputError({file, "", "an empty text", "a JSON object", ""});
   }
   Builder builder(file, text);
-  Json::sax_parse(text, &builder);
+  constexpr bool kWhole = true, kComments = true;
+  Json::sax_parse(text, &builder, Json::input_format_t::json, kWhole, kComments);
   return builder.take();
 }
 

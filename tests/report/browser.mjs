@@ -197,6 +197,12 @@ for (const [name, charts] of Object.entries(kCharts)) {
   check(await rows() === 1, `${where}: the search finds ${await rows()} rows`);
   await search.fill('');
   check(await rows() === before, `${where}: ${await rows()} rows after a search, not ${before}`);
+  // A figure that is pressed opens what stands behind it.
+  const behind = page.locator('#behind-mfu');
+  check(!await behind.getByText('Nearest published runs').isVisible(), `${where}: open at first`);
+  await page.locator('.figures a', {hasText: 'MFU, attention in full'}).click();
+  check(await behind.getByText('Nearest published runs').isVisible(), `${where}: mfu does not open`);
+  check(await page.locator('.figures a').count() === 5, `${where}: figures that lead nowhere`);
   // The timeline zooms by button and key, and is whole again.
   const view = () => page.locator('figure.picture svg').getAttribute('viewBox');
   const whole = await view();

@@ -74,7 +74,7 @@ TEST_CASE("lockstep: a mistake is one line on standard error, with status 2") {
     CHECK(ran.err == message);
   }
   const Ran unknown = lockstep_with({"rnu"});
-  CHECK(unknown.err.starts_with("lockstep: unknown command \"rnu\"; allowed: run, sweep, "));
+  CHECK(unknown.err.starts_with("lockstep: unknown command \"rnu\"; allowed: run, new, sweep, "));
   CHECK(unknown.err.ends_with(". Did you mean run?\n"));
 }
 

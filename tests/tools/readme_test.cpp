@@ -106,6 +106,40 @@ TEST_CASE(
   CHECK(commands > 20);
 }
 
+TEST_CASE("README: the citation and the changelog know the program's version") {
+  const CommandResult said = run_in_source_tree("'" LOCKSTEP_PROGRAM "' --version");
+  const std::string version = said.output.substr(
+      said.output.find(' ') + 1, said.output.find('\n') - said.output.find(' ') - 1);
+  CHECK(std::ranges::count(source_lines("CITATION.cff"), "version: " + version) == 1);
+  CHECK(std::ranges::count(source_lines("CHANGELOG.md"), "## " + version) == 1);
+}
+
+TEST_CASE("README: a tutorial names scenarios that ship, and each has commands that are run") {
+  static const std::regex scenario(
+      R"(lockstep (?:run|tune|comm|plan|sweep) ([a-z][a-z0-9.-]+)(?= |$))");
+  std::set<std::string> names;
+  for (const std::string& path : source_files()) {
+    if (path.starts_with("scenarios/")) names.insert(std::filesystem::path(path).stem().string());
+  }
+  int tutorials = 0;
+  for (const std::string& path : pages_of_the_tree()) {
+    if (!path.starts_with("tools/package/site/tutorials/")) continue;
+    ++tutorials;
+    CAPTURE(path);
+    int blocks = 0;
+    for (const std::string& line : source_lines(path)) {
+      blocks += line == "```sh" ? 1 : 0;
+      std::smatch match;
+      if (!line.starts_with("lockstep ") || !std::regex_search(line, match, scenario)) continue;
+      const std::string name = match[1];
+      CAPTURE(name);
+      CHECK((names.contains(name) || name.ends_with(".json")));
+    }
+    CHECK(blocks >= 3);
+  }
+  CHECK(tutorials == 6);
+}
+
 TEST_CASE("README is short, and has a real output") {
   const std::vector<std::string> lines = source_lines("README.md");
   CHECK_FALSE(shown_outputs(lines).empty());

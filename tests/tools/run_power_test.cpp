@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -86,6 +87,41 @@ TEST_CASE("run --power-trace: its integral is the energy of the step") {
     watts = std::stod(line.substr(line.rfind(',') + 1));
   }
   CHECK(joules == doctest::Approx(result().power->energy().base_units()).epsilon(1e-9));
+}
+
+TEST_CASE("run --power-trace: OpenMetrics has the values of the CSV, series by series, in time") {
+  const test::TemporaryFolder folder;
+  const std::string csv = folder.path() + "/power.csv", metrics = folder.path() + "/power.om";
+  write_power_trace(csv, result());
+  write_power_trace(metrics, result());
+  std::istringstream lines(read_text_file(metrics));
+  std::string line, last, before;
+  std::vector<std::string> order;
+  double time = -1;
+  int samples = 0;
+  while (std::getline(lines, line)) {
+    last = line;
+    if (line.starts_with("# ")) continue;
+    const std::string series = line.substr(0, line.find('}') + 1);
+    const double at = std::stod(line.substr(line.rfind(' ') + 1));
+    if (series != before) order.push_back(series);
+    CHECK((series != before || at > time));
+    before = series;
+    time = at;
+    ++samples;
+  }
+  CHECK(last == "# EOF");
+  CHECK(order == std::vector<std::string>{
+                     "lockstep_power_watts{of=\"gpu\"}", "lockstep_power_watts{of=\"node\"}",
+                     "lockstep_power_watts{of=\"rack\"}", "lockstep_power_watts{of=\"row\"}",
+                     "lockstep_power_watts{of=\"facility\"}"});
+  std::istringstream rows(read_text_file(csv));
+  std::getline(rows, line);
+  std::getline(rows, line);
+  CHECK(read_text_file(metrics).find("lockstep_power_watts{of=\"facility\"} " +
+                                     line.substr(line.rfind(',') + 1) + " 0\n") !=
+        std::string::npos);
+  CHECK(samples > 10);
 }
 
 }  // namespace lockstep

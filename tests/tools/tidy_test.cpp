@@ -246,10 +246,20 @@ TEST_CASE("tidy: no test has a semicolon in its name, at which ctest's list woul
 }
 
 TEST_CASE("tidy: the top level holds what the README lists, and nothing else") {
-  static const std::set<std::string> allowed{
-      "CMakeLists.txt", "CMakePresets.json", "README.md", "LICENSE",   "pyproject.toml",
-      "models",         "topologies",        "sim",       "scenarios", "tools",
-      "tests"};
+  static const std::set<std::string> allowed{"CMakeLists.txt",
+                                             "CMakePresets.json",
+                                             "README.md",
+                                             "LICENSE",
+                                             "pyproject.toml",
+                                             "CHANGELOG.md",
+                                             "CITATION.cff",
+                                             "CONTRIBUTING.md",
+                                             "models",
+                                             "topologies",
+                                             "sim",
+                                             "scenarios",
+                                             "tools",
+                                             "tests"};
   for (const std::string& path : source_files()) {
     const std::string entry = top_folder(path);
     CAPTURE(path);

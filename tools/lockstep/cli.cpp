@@ -19,11 +19,13 @@ namespace lockstep {
 std::vector<const Command*> commands() {
   return {
       &run_command(),
+      &new_command(),
       &sweep_command(),
       &plan_command(),
       &tune_command(),
       &explain_command(),
       &compare_command(),
+      &explore_command(),
       &comm_command(),
       &queue_command(),
       &replay_command(),
@@ -39,6 +41,7 @@ std::vector<const Command*> commands() {
       &list_command(),
       &show_command(),
       &completion_command(),
+      &manual_command(),
   };
 }
 // clang-format on
@@ -135,7 +138,18 @@ bool wants_json(const std::vector<std::string>& args) {
   return false;
 }
 
-nlohmann::ordered_json error_json(const Failure& failure) {
+/// The error as a line for people, and as an answer for a program that asked for JSON.
+Exit report_failure(const std::vector<std::string>& args, Console& console,
+                    const Failure& failure) {
+  console.err << terminal_text(failure.line) << "\n";
+  if (!wants_json(args)) return failure.status;
+  console.out << JsonText(failure_json(failure)).str() << std::flush;
+  return failure.status;
+}
+
+}  // namespace
+
+nlohmann::ordered_json failure_json(const Failure& failure) {
   using Json = nlohmann::ordered_json;
   Json found, allowed, nearest;
   if (failure.problem) {
@@ -143,25 +157,13 @@ nlohmann::ordered_json error_json(const Failure& failure) {
     allowed = failure.problem->allowed;
     if (!failure.problem->nearest.empty()) nearest = failure.problem->nearest;
   }
-  return {{"place", failure.place},
-          {"found", std::move(found)},
-          {"allowed", std::move(allowed)},
-          {"nearest", std::move(nearest)},
-          {"message", failure.line}};
+  const Json error{{"place", failure.place},
+                   {"found", std::move(found)},
+                   {"allowed", std::move(allowed)},
+                   {"nearest", std::move(nearest)},
+                   {"message", failure.line}};
+  return Json::object({{"error", error}});
 }
-
-/// The error as a line for people, and as an answer for a program that asked for JSON.
-Exit report_failure(const std::vector<std::string>& args, Console& console,
-                    const Failure& failure) {
-  console.err << terminal_text(failure.line) << "\n";
-  if (!wants_json(args)) return failure.status;
-  const nlohmann::ordered_json answer =
-      nlohmann::ordered_json::object({{"error", error_json(failure)}});
-  console.out << JsonText(answer).str() << std::flush;
-  return failure.status;
-}
-
-}  // namespace
 
 Failure current_failure() {
   try {

@@ -5,17 +5,21 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "models/base/input_error.hpp"
 #include "tools/console/console.hpp"
 
 namespace lockstep {
 
 const Command& run_command();
+const Command& new_command();
 const Command& sweep_command();
 const Command& plan_command();
 const Command& tune_command();
 const Command& explain_command();
 const Command& compare_command();
+const Command& explore_command();
 const Command& comm_command();
 const Command& queue_command();
 const Command& validate_command();
@@ -28,6 +32,7 @@ const Command& export_command();
 const Command& list_command();
 const Command& show_command();
 const Command& completion_command();
+const Command& manual_command();
 const Command& topology_command();
 const Command& replay_command();
 const Command& diagnose_command();
@@ -44,6 +49,8 @@ struct Failure {
 };
 /// That of the exception that is being handled; it has to be called from a handler.
 Failure current_failure();
+/// {"error": {"place", "found", "allowed", "nearest", "message"}}.
+nlohmann::ordered_json failure_json(const Failure& failure);
 
 /// Runs `lockstep ARGS...`.
 Exit run_cli(const std::vector<std::string>& args, Console& console);

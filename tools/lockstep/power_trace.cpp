@@ -1,6 +1,10 @@
 #include "tools/lockstep/power_trace.hpp"
 
 #include <array>
+#include <fmt/format.h>
+#include <span>
+#include <string_view>
+#include <vector>
 
 #include "models/base/number_text.hpp"
 #include "models/base/output_file.hpp"
@@ -10,14 +14,75 @@
 namespace lockstep {
 namespace {
 
-std::string watts_text(Watts w) { return number_text(w.base_units()); }
+/// Columns behind time and phase; OpenMetrics has them as the label "of".
+constexpr std::array<std::string_view, 7> kTraced{"gpu",      "node",         "rack",         "row",
+                                                  "facility", "facility_low", "facility_high"};
+
+/// Power from a time on.
+struct PowerRow {
+  double time_s = 0;
+  std::string_view phase{};  ///< of a run
+  std::vector<double> watts;
+};
 
 /// Of the mean GPU, node, rack and row, and of the facility. A rack or row that is not full counts
 /// as full: it is one of many.
-std::array<std::string, 5> power_cells(const Scenario& s, const PowerLevel& level) {
+std::vector<double> traced_watts(const Scenario& s, const PowerLevel& level) {
   const Watts rack = s.node.chassis->nodes_per_rack * level.node;
-  return {watts_text(level.gpu), watts_text(level.node), watts_text(rack),
-          watts_text(s.power->facility.racks_per_row * rack), watts_text(level.facility)};
+  const Watts row = s.power->facility.racks_per_row * rack;
+  return {level.gpu.base_units(), level.node.base_units(), rack.base_units(), row.base_units(),
+          level.facility.base_units()};
+}
+
+void write_power_csv(OutputFile& file, std::span<const PowerRow> rows, bool phases) {
+  std::string head = phases ? "time_s,phase" : "time_s";
+  for (std::size_t i = 0; !rows.empty() && i < rows.front().watts.size(); ++i) {
+    head += fmt::format(",{}_w", kTraced[i]);
+  }
+  file.write(head + "\n");
+  for (const PowerRow& row : rows) {
+    std::vector<std::string> cells{number_text(row.time_s)};
+    if (phases) cells.emplace_back(row.phase);
+    for (const double watts : row.watts) cells.push_back(number_text(watts));
+    file.write(csv_line(cells).str());
+  }
+}
+
+/// Each series by itself with rising times, as OpenMetrics wants them. Of equal times the last.
+void write_open_metrics(OutputFile& file, std::span<const PowerRow> rows, bool phases) {
+  const auto replaced = [&](std::size_t i) {
+    return i + 1 < rows.size() && rows[i + 1].time_s <= rows[i].time_s;
+  };
+  file.write(
+      "# TYPE lockstep_power_watts gauge\n# UNIT lockstep_power_watts watts\n"
+      "# HELP lockstep_power_watts Simulated power; times count from the start.\n");
+  for (std::size_t of = 0; !rows.empty() && of < rows.front().watts.size(); ++of) {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (replaced(i)) continue;
+      file.write(fmt::format("lockstep_power_watts{{of=\"{}\"}} {} {}\n", kTraced[of],
+                             number_text(rows[i].watts[of]), number_text(rows[i].time_s)));
+    }
+  }
+  if (phases) {
+    file.write(
+        "# TYPE lockstep_phase gauge\n"
+        "# HELP lockstep_phase What the run does: 1 for the phase that it is in.\n");
+    for (const auto& name : run_bucket_names()) {
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        if (replaced(i)) continue;
+        file.write(fmt::format("lockstep_phase{{phase=\"{}\"}} {} {}\n", name.key,
+                               rows[i].phase == name.key ? 1 : 0, number_text(rows[i].time_s)));
+      }
+    }
+  }
+  file.write("# EOF\n");
+}
+
+void write_power_rows(const std::string& path, std::span<const PowerRow> rows, bool phases) {
+  OutputFile file(path);
+  const bool metrics = path.ends_with(".om") || path.ends_with(".om.gz");
+  metrics ? write_open_metrics(file, rows, phases) : write_power_csv(file, rows, phases);
+  file.commit();
 }
 
 }  // namespace
@@ -26,39 +91,34 @@ void write_power_trace(const std::string& path, const RunResult& result) {
   const StepPower& power = *result.power;
   const Scenario& s = result.scenario;
   const double gpus = static_cast<double>(s.nodes) * s.node.gpus;
-  OutputFile file(path);
-  file.write("time_s,gpu_w,node_w,rack_w,row_w,facility_w\n");
-  const auto write = [&](Seconds time, std::size_t i) {
-    std::vector<std::string> cells{number_text(time.base_units())};
+  std::vector<PowerRow> rows;
+  const auto add = [&](Seconds time, std::size_t i) {
     const PowerLevel level{power.gpus.power[i] / gpus, power.node.power[i],
                            power.facility.power[i]};
-    for (std::string& cell : power_cells(s, level)) cells.push_back(std::move(cell));
-    file.write(csv_line(cells).str());
+    rows.push_back({.time_s = time.base_units(), .watts = traced_watts(s, level)});
   };
-  for (std::size_t i = 0; i < power.gpus.size(); ++i) write(power.gpus.start[i], i);
-  write(power.gpus.end, power.gpus.size() - 1);
-  file.commit();
+  for (std::size_t i = 0; i < power.gpus.size(); ++i) add(power.gpus.start[i], i);
+  add(power.gpus.end, power.gpus.size() - 1);
+  write_power_rows(path, rows, false);
 }
 
 void write_power_trace(const std::string& path, const CampaignResult& result) {
   const StepPower& power = *result.power;
   const TrajectoryResult& run = *result.typical;
-  OutputFile file(path);
-  file.write("time_s,phase,gpu_w,node_w,rack_w,row_w,facility_w,facility_low_w,facility_high_w\n");
-  const auto write = [&](RunTime time, RunBucket phase) {
+  std::vector<PowerRow> rows;
+  const auto add = [&](RunTime time, RunBucket phase) {
     const PowerLevel& level = level_of(phase, power.levels);
     const bool steps = &level == &power.levels.training;
-    std::vector<std::string> cells{
-        number_text(to_seconds(time).base_units()),
-        std::string(run_bucket_names()[static_cast<std::size_t>(phase)].key)};
-    for (std::string& cell : power_cells(result.scenario, level)) cells.push_back(std::move(cell));
-    cells.push_back(watts_text(steps ? trough_power(power.facility) : level.facility));
-    cells.push_back(watts_text(steps ? peak_power(power.facility) : level.facility));
-    file.write(csv_line(cells).str());
+    std::vector<double> watts = traced_watts(result.scenario, level);
+    watts.push_back((steps ? trough_power(power.facility) : level.facility).base_units());
+    watts.push_back((steps ? peak_power(power.facility) : level.facility).base_units());
+    rows.push_back({.time_s = to_seconds(time).base_units(),
+                    .phase = run_bucket_names()[static_cast<std::size_t>(phase)].key,
+                    .watts = std::move(watts)});
   };
-  for (const RunPhase& phase : run.phases) write(phase.begin, phase.bucket);
-  if (!run.phases.empty()) write(run.wall, run.phases.back().bucket);
-  file.commit();
+  for (const RunPhase& phase : run.phases) add(phase.begin, phase.bucket);
+  if (!run.phases.empty()) add(run.wall, run.phases.back().bucket);
+  write_power_rows(path, rows, true);
 }
 
 }  // namespace lockstep

@@ -1,4 +1,6 @@
-/// Power over the time of a step or of a whole run, as CSV.
+/// Power over the time of a step or of a whole run, as CSV, or as OpenMetrics text where the name
+/// of the file ends in .om (or .om.gz): lockstep_power_watts{of="gpu"} and so on, and
+/// lockstep_phase.
 #pragma once
 
 #include <string>

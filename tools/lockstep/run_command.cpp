@@ -78,7 +78,9 @@ constexpr std::array kRunOptions{
         "power-trace", 0, "FILE", false,
         "For a scenario with \"power\": write the power of a step over its time as CSV (mean "
         "GPU, node, rack and row, and the facility, in W), or that of the whole run, phase by "
-        "phase; compressed if the name ends in .gz.",
+        "phase; compressed if the name ends in .gz. A name that ends in .om gets OpenMetrics text, "
+        "as "
+        "promtool takes it, with times from 0.",
         "--power-trace power.csv", PathUse::writes},
     OptionSpec{
         "report", 0, "FILE", false,

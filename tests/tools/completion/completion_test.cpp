@@ -23,7 +23,7 @@ constexpr std::array kCompleted{
     Completed{"lockstep run --format j", "json"},
     Completed{"lockstep validate -o scr", "script.bash"},
     Completed{"lockstep list fabric", "fabrics fabric-kinds"},
-    Completed{"lockstep completion ''", "bash zsh"},
+    Completed{"lockstep completion ''", "bash zsh fish"},
     Completed{"lockstep tune scr", "script.bash"},
     Completed{"lockstep replay --node n", "name_of_nodes"},
     Completed{"lockstep show gpu n", "name_of_gpu"},
@@ -70,8 +70,34 @@ TEST_CASE("completion: zsh's script names every command, and parses where there 
       "command -v zsh > /dev/null || exit 0; zsh -n '" + folder.path() + "/_lockstep'";
   // NOLINTNEXTLINE(cert-env33-c): the shell is what is tested
   CHECK(std::system(check.c_str()) == 0);
-  CHECK(lockstep_with({"completion", "fish"}).err ==
-        "lockstep completion: found \"fish\"; allowed: bash, zsh\n");
+  CHECK(lockstep_with({"completion", "csh"}).err ==
+        "lockstep completion: found \"csh\"; allowed: bash, zsh, fish\n");
+}
+
+TEST_CASE("completion: fish completes commands, options and values where there is a fish") {
+  const test::TemporaryFolder folder;
+  const test::Ran script = lockstep_with({"completion", "fish"});
+  REQUIRE(script.exit == Exit::ok);
+  for (const Command* command : commands()) {
+    CHECK(script.out.find(" -a " + std::string(command->spec->name) + " -d ") != std::string::npos);
+  }
+  folder.write("lockstep.fish", script.out);
+  // A column of what would be typed, and its description behind a tab.
+  folder.write("run.fish",
+               "function lockstep; echo name; echo name_of_$argv[2]; end\n"
+               "source lockstep.fish\n"
+               "for line in 'lockstep compa' 'lockstep tune --sha' 'lockstep run --format j' "
+               "'lockstep completion ' 'lockstep replay --node n' 'lockstep show gpu n'\n"
+               "  complete -C $line | cut -f1\nend\n");
+  const std::string command = "command -v fish > /dev/null || exit 7; cd '" + folder.path() +
+                              "' && HOME=$PWD fish -N run.fish > replies.txt 2> errors.txt";
+  // NOLINTNEXTLINE(cert-env33-c): the shell is what is tested
+  const int status = std::system(command.c_str());
+  if (status == 7 << 8) return;
+  REQUIRE(status == 0);
+  CHECK(read_text_file(folder.path() + "/errors.txt").empty());
+  CHECK(read_text_file(folder.path() + "/replies.txt") ==
+        "compare\n--sharding\njson\nbash\nfish\nzsh\nname_of_nodes\nname_of_gpu\n");
 }
 
 }  // namespace lockstep

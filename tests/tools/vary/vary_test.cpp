@@ -148,4 +148,51 @@ TEST_CASE("lockstep run --advise: the best change first, refusals with their rea
   CHECK(ran.out.find(first) < ran.out.find("No help"));
 }
 
+TEST_CASE("lockstep tune --vary: each point is the best that tune finds there") {
+  const TemporaryFolder folder;
+  const std::string file =
+      folder.write("s.json", R"({"model": "llama3_8b", "stack": "megatron_core",
+    "cluster": {"node": "dgx_h100", "nodes": 2}, "batch": {"sequences": 64, "tokens": 4096}})");
+  const Json varied = json_of({"tune", file, "--vary", "cluster.nodes=1,2"});
+  REQUIRE(varied["points"].size() == 2);
+  for (const Json& point : varied["points"]) {
+    const Json alone =
+        json_of({"tune", file, "--set", "cluster.nodes=" + point["values"][0].get<std::string>()});
+    CHECK(point["answer"]["step_s"] == alone["step_s"]);
+    CHECK(point["answer"]["best"] == alone["best"]);
+  }
+  const Ran table = lockstep_with({"tune", file, "--vary", "cluster.nodes=1,2"});
+  CHECK(table.out.find("layout") != std::string::npos);
+  const Ran wrong = lockstep_with({"tune", file, "--vary", "cluster.nodes=1,2", "-o", "best.json"});
+  CHECK(wrong.exit == Exit::bad_input);
+  CHECK(wrong.err.starts_with("lockstep tune: found --output beside --vary"));
+}
+
+TEST_CASE("lockstep plan --vary: each point is what the plan chooses there") {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("p.json", R"({
+    "training": {"tokens": 2e11}, "limits": {"time": "60 d"}, "samples": 20,
+    "scenario": {"model": "llama3_8b", "batch": {"sequences": 128, "micro": 1, "tokens": 8192},
+      "run": {"reliability": "llama3_54_days",
+        "checkpoint": {"to": "storage", "interval": "30 min",
+                       "storage": {"write": "10 GB/s", "read": "10 GB/s"}},
+        "recovery": {"detects_crash": "1 min", "restarts": "5 min"}, "spares": {"repair": "1 d"}}},
+    "candidates": [{"name": "rented", "pay": "rent", "nodes": [4, 8],
+      "scenario": {"cluster": {"node": "coreweave_hgx_h100"}, "price": {"usd_per_gpu_hour": 2.5},
+                   "parallelism": {"tensor": 4, "sharding": "zero1"}}}]})");
+  const std::vector<std::string> axis{"--vary", "limits.time=10 d,60 d"};
+  const Json varied = json_of({"plan", file, axis[0], axis[1]});
+  REQUIRE(varied["points"].size() == 2);
+  for (const Json& point : varied["points"]) {
+    const Json alone =
+        json_of({"plan", file, "--set", "limits.time=" + point["values"][0].get<std::string>()});
+    CHECK(point["answer"]["choice"] == alone["choice"]);
+    CHECK(point["answer"]["choice_time_s"] == alone["choice_time_s"]);
+  }
+  CHECK(varied["points"][0]["answer"]["choice"] != varied["points"][1]["answer"]["choice"]);
+  const Ran table = lockstep_with({"plan", file, axis[0], axis[1]});
+  CHECK(table.out.find("choice") != std::string::npos);
+  CHECK(table.out.find("rented") != std::string::npos);
+}
+
 }  // namespace lockstep::test

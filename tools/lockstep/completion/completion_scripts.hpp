@@ -30,5 +30,6 @@ CompletedValues first_word_of(const CommandSpec& command);
 
 std::string bash_completion(std::span<const Command* const> commands);
 std::string zsh_completion(std::span<const Command* const> commands);
+std::string fish_completion(std::span<const Command* const> commands);
 
 }  // namespace lockstep

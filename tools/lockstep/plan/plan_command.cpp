@@ -21,6 +21,7 @@
 #include "tools/lockstep/plan/plan_output.hpp"
 #include "tools/lockstep/plan/plan_page.hpp"
 #include "tools/lockstep/report/assets.hpp"
+#include "tools/lockstep/vary/run_varied.hpp"
 #include "tools/lockstep/work_budget.hpp"
 
 namespace lockstep {
@@ -35,6 +36,10 @@ constexpr std::array kPlanOptions{
                "a JSON value or a plain string. "
                "A number without a unit is in s, B, B/s, FLOP/s or W.",
                "--set limits.time=\"45 d\""},
+    OptionSpec{"vary", 0, "PATH=V1,V2,...", true,
+               "What is chosen with each of these values of the plan, as a table, JSON or CSV; "
+               "given twice, with each pair.",
+               "--vary limits.time=\"60 d,90 d\""},
     kStackOption,
     OptionSpec{"format", 0, "table|json|csv|markdown", false,
                "How to print: a table for people (the default), JSON with the unit in every name, "
@@ -58,9 +63,10 @@ constexpr std::array kPlanOptions{
     kOutputOption,
 };
 
-constexpr std::array<std::string_view, 3> kPlanExamples{
+constexpr std::array<std::string_view, 4> kPlanExamples{
     "lockstep plan scenarios/plans/train-70b-15t-tokens.json --report plan.html",
     "lockstep plan scenarios/plans/train-405b.json --set limits.usd=80000000 -o plan.md",
+    "lockstep plan scenarios/plans/train-70b-15t-tokens.json --vary limits.usd=15000000,25000000",
     "lockstep plan my-plan.json --stack my-stack.json --samples 2000",
 };
 
@@ -155,17 +161,44 @@ std::vector<std::string> changes_of_plan(const ParsedOptions& options, const Jso
   return out;
 }
 
-Exit answer_plan(const CommandInput& input, const PresetStore& presets,
-                 const ParsedOptions& options, Console& console) {
+/// The plan with `more` changes after those of the options.
+PlanSpec plan_of(const CommandInput& input, const PresetStore& presets,
+                 const std::vector<std::string>& more, const ParsedOptions& options) {
   const auto& [path, text] = input;
-  const std::string format = format_of(options);
-  if (options.has("report")) (void)chart_library();
-  PlanSpec spec =
-      read_plan(path, text, presets, changes_of_plan(options, JsonCursor::parse(path, text)));
+  std::vector<std::string> sets = changes_of_plan(options, JsonCursor::parse(path, text));
+  sets.insert(sets.end(), more.begin(), more.end());
+  PlanSpec spec = read_plan(path, text, presets, sets);
   for (PlanCandidate& candidate : spec.candidates) candidate.scenario.folding = folding_of(options);
   spec.samples = static_cast<std::uint32_t>(
       whole_number(options, "samples", static_cast<int>(spec.samples), kMostSamples));
   check_samples(spec);
+  return spec;
+}
+
+/// What is chosen for each value of --vary.
+Exit answer_varied_plan(const CommandInput& input, const PresetStore& presets,
+                        const ParsedOptions& options, Console& console) {
+  const InterruptGuard guard;  // for all points, so that one Ctrl-C ends them
+  const auto answer_to = [&](const std::vector<std::string>& point) {
+    const PlanSpec spec = plan_of(input, presets, point, options);
+    const PlanReport report = evaluated(spec, options, console);
+    if (!report.interrupted) return plan_json(PlanAnswer{spec, report});
+    throw InputError({.file = input.file,
+                      .pointer = {},
+                      .found = "an interruption",
+                      .allowed = "to wait",
+                      .nearest = {}});
+  };
+  const Exit status = answer_varied(input.file, answer_to, {}, "plan", options, console);
+  return InterruptGuard::interrupted() ? Exit::interrupted : status;
+}
+
+Exit answer_plan(const CommandInput& input, const PresetStore& presets,
+                 const ParsedOptions& options, Console& console) {
+  if (options.has("vary")) return answer_varied_plan(input, presets, options, console);
+  const std::string format = format_of(options);
+  if (options.has("report")) (void)chart_library();
+  const PlanSpec spec = plan_of(input, presets, {}, options);
   const PlanReport report = evaluated(spec, options, console);
   if (report.interrupted) return Exit::interrupted;
   const PlanAnswer answer{spec, report};

@@ -133,7 +133,17 @@ nlohmann::ordered_json plan_json(const PlanAnswer& answer) {
            {"seed", spec.seed},
            {"choice", name_or_null(answer, answer.report.choice)},
            {"nearest", name_or_null(answer, answer.report.nearest)},
+           {"choice_time_s", nullptr},
+           {"choice_usd", nullptr},
+           {"choice_chance", nullptr},
            {"recommendation", plan_recommendation(answer)}};
+  if (const auto& choice = answer.report.choice) {
+    const PlanResult& chosen = answer.result(*choice);
+    out["choice_time_s"] = twelve_digits(chosen.expected.time_s);
+    if (is_priced(answer.candidate(*choice)))
+      out["choice_usd"] = twelve_digits(chosen.expected.usd);
+    out["choice_chance"] = twelve_digits(chosen.chances.all);
+  }
   out["limits"] = {
       {"time_s",
        number_or_null(limits.time ? std::optional(limits.time->base_units()) : std::nullopt)},

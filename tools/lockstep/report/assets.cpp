@@ -30,6 +30,8 @@
 LOCKSTEP_EMBED(style, LOCKSTEP_PAGE_STYLE)
 LOCKSTEP_EMBED(script, LOCKSTEP_PAGE_SCRIPT)
 LOCKSTEP_EMBED(parts, LOCKSTEP_PAGE_PARTS)
+LOCKSTEP_EMBED(explore_style, LOCKSTEP_EXPLORE_STYLE)
+LOCKSTEP_EMBED(explore_script, LOCKSTEP_EXPLORE_SCRIPT)
 #ifdef LOCKSTEP_CHART_SCRIPT
 LOCKSTEP_EMBED(charts, LOCKSTEP_CHART_SCRIPT)
 LOCKSTEP_EMBED(licences, LOCKSTEP_CHART_LICENCES)
@@ -62,5 +64,7 @@ void write_report(const ParsedOptions& options, std::string_view html) {
 std::string_view page_style() { return embedded_style(); }
 std::string_view page_script() { return embedded_script(); }
 std::string_view page_parts_script() { return embedded_parts(); }
+std::string_view explore_style() { return embedded_explore_style(); }
+std::string_view explore_script() { return embedded_explore_script(); }
 
 }  // namespace lockstep

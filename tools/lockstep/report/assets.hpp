@@ -26,5 +26,7 @@ void write_report(const ParsedOptions& options, std::string_view html);
 std::string_view page_style();         ///< page.css
 std::string_view page_script();        ///< page.js: draws the charts
 std::string_view page_parts_script();  ///< page_parts.js: sorts and searches tables, zooms pictures
+std::string_view explore_style();      ///< explore/explore.css
+std::string_view explore_script();     ///< explore/explore.js: asks, and shows the answers
 
 }  // namespace lockstep

@@ -65,7 +65,11 @@ void Page::headline(const Html& sentences) {
 void Page::figures(std::span<const PageFigure> figures) {
   body_ += "<dl class=\"figures\">\n";
   for (const PageFigure& figure : figures) {
-    append(body_, "<div><dt>{}</dt><dd>{}</dd></div>\n", escaped(figure.label).str(),
+    const std::string label = escaped(figure.label).str();
+    append(body_, "<div><dt>{}</dt><dd>{}</dd></div>\n",
+           figure.behind.empty()
+               ? label
+               : fmt::format("<a href=\"#{}\">{}</a>", escaped(figure.behind).str(), label),
            escaped(figure.value).str());
   }
   body_ += "</dl>\n";
@@ -145,9 +149,11 @@ void Page::list(std::span<const std::string> sentences) {
   body_ += "</ul>\n";
 }
 
+void Page::markup(const Html& html) { body_ += html.str(); }
+
 void Page::foot(std::string_view text) { append(foot_, "<p>{}</p>\n", escaped(text).str()); }
 
-std::string Page::html(const ChartLibrary& library) const {
+std::string Page::html(const ChartLibrary& library, const LivePart* live) const {
   std::string out;
   out.reserve(body_.size() + library.script.size() + (std::size_t{1} << 16));
   append(
@@ -156,17 +162,21 @@ std::string Page::html(const ChartLibrary& library) const {
       "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n"
-      "<title>{} · {}</title>\n<style>\n{}</style>\n</head>\n<body>\n<main>\n",
-      kPolicy, escaped(title_).str(), escaped(kind_).str(), page_style());
+      "<title>{} · {}</title>\n<style>\n{}{}</style>\n</head>\n<body>\n<main>\n",
+      live != nullptr ? std::string(kPolicy) + "; connect-src 'self'" : std::string(kPolicy),
+      escaped(title_).str(), escaped(kind_).str(), page_style(),
+      live != nullptr ? live->style : std::string_view());
   append(out, "{}</{}>\n</main>\n<footer>\n{}{}", body_, open_, kSheet, foot_);
   append(out,
          "<p>Made by lockstep " LOCKSTEP_VERSION
-         ". One file that needs no network; the same input gives the same bytes. Charts: Apache "
+         ". {} Charts: Apache "
          "ECharts.</p>\n<details><summary>Licences of the chart library</summary>\n"
          "<pre>{}</pre></details>\n</footer>\n",
+         live != nullptr ? "It asks only the program that served it."
+                         : "One file that needs no network; the same input gives the same bytes.",
          escaped(library.licences).str());
-  append(out, "<script>{}</script>\n<script>\n{}{}</script>\n</body>\n</html>\n", library.script,
-         page_script(), page_parts_script());
+  append(out, "<script>{}</script>\n<script>\n{}{}{}</script>\n</body>\n</html>\n", library.script,
+         page_script(), page_parts_script(), live != nullptr ? live->script : std::string_view());
   return out;
 }
 

@@ -28,6 +28,8 @@ inline constexpr std::size_t kPageColours = 8;
 struct PageFigure {
   std::string value;  ///< "1.42×"
   std::string label;  ///< "slowdown of training-a"
+  /// Where a press on it leads: the part of the page with that id; empty: nowhere.
+  std::string behind{};
 };
 
 /// A cell; with `sort` the column sorts by that number, else by the text.
@@ -67,6 +69,11 @@ struct PageChart {
   int height_px = 320;
 };
 
+/// What a page has that a program serves and answers, where others are files.
+struct LivePart {
+  std::string_view style, script;
+};
+
 class Page {
  public:
   /// `kind` stands above the title: "Congestion report".
@@ -86,11 +93,13 @@ class Page {
   void end_row();
   void paragraph(const Html& sentences);
   void list(std::span<const std::string> sentences);
+  /// Markup of a page's own: a form, a place that a script fills.
+  void markup(const Html& html);
   /// A line of the foot, below all sections.
   void foot(std::string_view text);
 
-  /// The whole page. Same calls, same bytes.
-  [[nodiscard]] std::string html(const ChartLibrary& library) const;
+  /// The whole page. Same calls, same bytes. With a live part it may ask who serves it.
+  [[nodiscard]] std::string html(const ChartLibrary& library, const LivePart* live = nullptr) const;
 
  private:
   std::string kind_, title_;

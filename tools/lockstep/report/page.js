@@ -229,7 +229,7 @@ function wholeLegend(options, width) {
 // Cells whose edges lie between pixels show hairlines: the plot shrinks to whole pixels for each,
 // unless too much of it would go.
 function snapCells(instance, options) {
-  if (options.series[0].type !== 'heatmap') return;
+  if (options.series[0]?.type !== 'heatmap') return;
   const columns = options.xAxis.data.length, rows = options.yAxis.data.length;
   if (columns < 2 || rows < 2) return;
   const [left, top] = instance.convertToPixel({gridIndex: 0}, [0, 0]);
@@ -247,31 +247,35 @@ function snapCells(instance, options) {
 
 const charts = [];
 const print = matchMedia('print');
-function draw() {
-  readColours();
+function drawChart(chart) {
   // On paper vectors are sharp, and Chromium leaves out a canvas that took many strokes.
   const renderer = print.matches ? 'svg' : 'canvas';
-  for (const chart of charts) {
-    // Emptied, not disposed of: frames that the old drawing has asked for may still come, and find
-    // nothing to paint.
-    if (chart.instance) chart.instance.clear();
-    const place = document.createElement('div');
-    place.style.height = '100%';
-    // What would be unreadable where it is narrow scrolls instead; paper cannot.
-    const {least_px: least} = chart.options.lockstep || {};
-    if (least && !print.matches) {
-      place.style.minWidth = `${least}px`;
-      Object.assign(chart.element.style, {overflowX: 'auto', overflowY: 'hidden'});
-      chart.element.tabIndex = 0;  // so that arrow keys scroll it
-    }
-    chart.element.replaceChildren(place);
-    chart.width = chart.element.clientWidth;
-    chart.instance = echarts.init(place, theme(), {renderer});
-    chart.instance.setOption({animation: false,
-      ...wholeLegend(fitted(resolved(chart.options, chart.options), chart.options.lockstep,
-        place.clientWidth), place.clientWidth)});
-    snapCells(chart.instance, chart.options);
+  // Emptied, not disposed of: frames that the old drawing has asked for may still come, and find
+  // nothing to paint.
+  if (chart.instance) chart.instance.clear();
+  const place = document.createElement('div');
+  place.style.height = '100%';
+  // What would be unreadable where it is narrow scrolls instead; paper cannot.
+  const {least_px: least} = chart.options.lockstep || {};
+  if (least && !print.matches) {
+    place.style.minWidth = `${least}px`;
+    Object.assign(chart.element.style, {overflowX: 'auto', overflowY: 'hidden'});
+    chart.element.tabIndex = 0;  // so that arrow keys scroll it
   }
+  chart.element.replaceChildren(place);
+  chart.width = chart.element.clientWidth;
+  chart.instance = echarts.init(place, theme(), {renderer});
+  showOptions(chart, place.clientWidth);
+}
+function showOptions(chart, width) {
+  chart.instance.setOption({animation: false,
+    ...wholeLegend(fitted(resolved(chart.options, chart.options), chart.options.lockstep, width),
+      width)}, true);
+  snapCells(chart.instance, chart.options);
+}
+function draw() {
+  readColours();
+  charts.forEach(drawChart);
   document.documentElement.dataset.charts = String(charts.length);
 }
 

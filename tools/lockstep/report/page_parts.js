@@ -110,6 +110,13 @@ for (const figure of document.querySelectorAll('figure.picture')) {
   addEventListener('afterprint', show);
 }
 
+// A number leads to what stands behind it, and opens that.
+for (const link of document.querySelectorAll('a[href^="#behind-"]')) {
+  link.addEventListener('click', () => {
+    document.getElementById(link.hash.slice(1)).open = true;
+  });
+}
+
 {
   const sheet = document.querySelector('.sheet');
   sheet.addEventListener('submit', event => event.preventDefault());

@@ -10,6 +10,7 @@
 #include "tools/lockstep/report/page.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"
 #include "tools/lockstep/report/step_advice.hpp"
+#include "tools/lockstep/report/step_behind.hpp"
 #include "tools/lockstep/report/step_stages.hpp"
 #include "tools/lockstep/run/run_facts.hpp"
 
@@ -89,7 +90,7 @@ void add_sentences(Page& page, const char* title, const std::vector<std::string>
 
 }  // namespace
 
-void add_step_headline(Page& page, const RunResult& result) {
+void add_step_headline(Page& page, const RunResult& result, bool explained) {
   const StepReport& report = result.report;
   if (!result.scenario.about.empty()) page.about(result.scenario.about);
   const LargestLoss loss = largest_loss(report);
@@ -103,12 +104,23 @@ void add_step_headline(Page& page, const RunResult& result) {
              escaped(fmt::format(": {} of it", page_percent(loss.share, 1)));
   }
   page.headline(words + escaped("."));
+  const auto behind = [explained](std::string_view field) {
+    return explained ? place_behind(field) : std::string();
+  };
   std::vector<PageFigure> figures{
-      {.value = page_duration(report.step_s), .label = "step time"},
-      {.value = page_percent(report.mfu_full, 1), .label = "MFU, attention in full"},
-      {.value = page_percent(report.mfu_causal, 1), .label = "MFU, attention causal"},
-      {.value = page_count(report.tokens_per_s), .label = "tokens per second"},
-      {.value = fmt::format("{:.0f}", report.tflops_per_gpu_full), .label = "TFLOP/s per GPU"}};
+      {.value = page_duration(report.step_s), .label = "step time", .behind = behind("step_s")},
+      {.value = page_percent(report.mfu_full, 1),
+       .label = "MFU, attention in full",
+       .behind = behind("mfu")},
+      {.value = page_percent(report.mfu_causal, 1),
+       .label = "MFU, attention causal",
+       .behind = behind("mfu_causal")},
+      {.value = page_count(report.tokens_per_s),
+       .label = "tokens per second",
+       .behind = behind("tokens_per_s")},
+      {.value = fmt::format("{:.0f}", report.tflops_per_gpu_full),
+       .label = "TFLOP/s per GPU",
+       .behind = behind("tflops_per_gpu")}};
   if (result.full_fabric) {
     figures.push_back({.value = page_duration(result.full_fabric->step_s),
                        .label = "step if switches never limited"});
@@ -142,10 +154,11 @@ std::string step_page(const RunResult& result, const StepPageExtras& extras) {
   const Scenario& scenario = result.scenario;
   Page page("Step report",
             fmt::format("{} on {}", scenario.job.model.name, counted(scenario.gpus(), "GPU")));
-  add_step_headline(page, result);
+  add_step_headline(page, result, extras.presets != nullptr);
   if (extras.advice != nullptr) add_advice(page, *extras.advice);
   add_step_sections(page, result);
   if (extras.presets != nullptr) {
+    add_behind(page, result, *extras.presets);
     add_sources(page, presets_of(scenario, *extras.presets), *extras.presets);
   }
   page.foot(fmt::format("Scenario: {}.", scenario.file));

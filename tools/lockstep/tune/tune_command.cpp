@@ -26,6 +26,7 @@
 #include "tools/lockstep/run/run_result.hpp"
 #include "tools/lockstep/tune/tune_output.hpp"
 #include "tools/lockstep/tune/tune_page.hpp"
+#include "tools/lockstep/vary/run_varied.hpp"
 
 namespace lockstep {
 namespace {
@@ -39,6 +40,10 @@ constexpr std::array kTuneOptions{
                "Change a value of the scenario before it is read: a dotted path or a JSON pointer, "
                "and a JSON value or a plain string.",
                "--set cluster.nodes=1024"},
+    OptionSpec{"vary", 0, "PATH=V1,V2,...", true,
+               "The best layout with each of these values of the scenario; given twice, with each "
+               "pair.",
+               "--vary cluster.nodes=16,32,64"},
     OptionSpec{"objective", 0, "step_time|mfu", false,
                "What makes a layout better, and what the table leads with. As batch and cluster "
                "are fixed, both give the same order, and so would cost.",
@@ -104,11 +109,12 @@ constexpr std::array kTuneOptions{
     kPresetsOption,
 };
 
-constexpr std::array<std::string_view, 4> kTuneExamples{
+constexpr std::array<std::string_view, 5> kTuneExamples{
     "lockstep tune scenarios/llama3-405b-16k.json",
     "lockstep tune scenarios/llama3-405b-16k.json --objective mfu -o best.json",
     "lockstep tune scenarios/bloom-176b.json --sharding none,zero1 --micro-batch 1,2,4",
     "lockstep tune my.json --set cluster.nodes=64 --format json",
+    "lockstep tune my.json --vary cluster.node=dgx_h100,dgx_b200",
 };
 
 constexpr CommandSpec kTuneSpec{
@@ -212,27 +218,18 @@ void add_intervals(TuneStudy& study, const PresetStore& presets) {
   widen(*study.own_interval, study.result.own->band, study.result.own->step_s);
 }
 
-Exit answer_tune(const CommandInput& input, const PresetStore& presets,
-                 const ParsedOptions& options, Console& console) {
-  const auto& [path, text] = input;
-  const std::string format = options.choice("format", kFormats);
-  const bool reports = wants_report(options);
-  if (options.get("output").ends_with(".gz")) {
-    throw UsageError(
-        fmt::format("--output: found {}; allowed: a name without .gz, as scenarios "
-                    "are read uncompressed",
-                    in_quotes(options.get("output"))));
-  }
-  const bool by_mfu = options.choice("objective", kObjectives) == "mfu";
-  const std::vector<std::string> sets = changes_of(options);
-  const JsonCursor root = JsonCursor::parse(path, text, JsonStyle::plain, sets);
-  require_kind(root, {ScenarioKind::run},
+TuneStudy studied(const std::string& path, const std::string& text, const PresetStore& presets,
+                  const std::vector<std::string>& sets, const ParsedOptions& options,
+                  Console& console) {
+  require_kind(JsonCursor::parse(path, text, JsonStyle::plain, sets), {ScenarioKind::run},
                "no such key: a layout is found for one job at a time, and for its training");
   // With its "run", for which a search has no use: a mistake in it is one here too.
   SearchBase base = search_base_of(read_job_file(path, text, presets, sets).draft, presets,
                                    {.profiles = options.all("profile")});
   base.scenario.folding = folding_of(options);
-  TuneStudy study{.base = std::move(base.scenario), .result = {}, .by_mfu = by_mfu};
+  TuneStudy study{.base = std::move(base.scenario),
+                  .result = {},
+                  .by_mfu = options.choice("objective", kObjectives) == "mfu"};
   const TuneSpace space = space_of(options);
   check_widths(space, study.base.gpus());
   {
@@ -252,7 +249,40 @@ Exit answer_tune(const CommandInput& input, const PresetStore& presets,
   const TuneResult& result = study.result;
   if (result.best.empty() && !result.interrupted) fail_without_layout(study.base, result, space);
   add_intervals(study, presets);
+  return study;
+}
+
+/// The best layout for each value of --vary.
+Exit answer_varied_tune(const CommandInput& input, const PresetStore& presets,
+                        const ParsedOptions& options, Console& console) {
+  constexpr std::array<std::string_view, 1> kOfOneSearch{"output"};
+  const InterruptGuard guard;  // for all points, so that one Ctrl-C ends them
+  const auto answer_to = [&](const std::vector<std::string>& point) {
+    std::vector<std::string> sets = changes_of(options);
+    sets.insert(sets.end(), point.begin(), point.end());
+    return tune_json(studied(input.file, input.text, presets, sets, options, console));
+  };
+  const Exit status = answer_varied(input.file, answer_to, kOfOneSearch, "tune", options, console);
+  return InterruptGuard::interrupted() ? Exit::interrupted : status;
+}
+
+Exit answer_tune(const CommandInput& input, const PresetStore& presets,
+                 const ParsedOptions& options, Console& console) {
+  const auto& [path, text] = input;
+  if (options.has("vary")) return answer_varied_tune(input, presets, options, console);
+  const std::string format = options.choice("format", kFormats);
+  const bool reports = wants_report(options);
+  if (options.get("output").ends_with(".gz")) {
+    throw UsageError(
+        fmt::format("--output: found {}; allowed: a name without .gz, as scenarios "
+                    "are read uncompressed",
+                    in_quotes(options.get("output"))));
+  }
+  const std::vector<std::string> sets = changes_of(options);
+  const TuneStudy study = studied(path, text, presets, sets, options, console);
+  const TuneResult& result = study.result;
   if (options.has("output") && !result.best.empty()) {
+    const JsonCursor root = JsonCursor::parse(path, text, JsonStyle::plain, sets);
     OutputFile file(options.get("output"));
     file.write(
         write_json(tuned_scenario(root, result.best.front().scenario, path, options.get("output")),

@@ -48,12 +48,16 @@ constexpr std::array kShown{ShownNumber{"step_s", "step", duration_text},
                             ShownNumber{"slowdown_max", "worst slowdown", times},
                             ShownNumber{"simulated_s", "simulated", duration_text},
                             ShownNumber{"end_s", "end", duration_text},
+                            ShownNumber{"choice_time_s", "time", duration_text},
+                            ShownNumber{"choice_usd", "money", usd},
+                            ShownNumber{"choice_chance", "chance", percent},
                             ShownNumber{"largest_time_s", "largest size", duration_text},
                             ShownNumber{"best_busbw_bytes_per_s", "best busbw", rate}};
 
 /// What the bars show: the first of these that the answers have.
-constexpr std::array<std::string_view, 6> kBarred{
-    "step_s", "completion_mean_s", "tpot_mean_s", "slowdown_max", "end_s", "largest_time_s"};
+constexpr std::array<std::string_view, 7> kBarred{
+    "step_s", "completion_mean_s", "tpot_mean_s",  "slowdown_max",
+    "end_s",  "largest_time_s",    "choice_time_s"};
 
 std::optional<double> number_of(const VariedPoint& point, std::string_view field) {
   if (!point.ok()) return std::nullopt;
@@ -75,12 +79,26 @@ std::string interval_text_of(const VariedPoint& point) {
   return fmt::format("{} to {}", duration_text(*low), duration_text(*high));
 }
 
-/// The layout of a point whose own was searched, or changed: "TP 4 PP 2 DP 64".
+/// What has the layout of an answer: its scenario, or the best of those that were searched.
+const Json* layout_holder(const Json& answer) {
+  const auto scenario = answer.find("scenario");
+  if (scenario != answer.end() && scenario->is_object()) return &*scenario;
+  const auto best = answer.find("best");
+  const bool searched = best != answer.end() && best->is_array() && !best->empty();
+  return searched ? &best->front() : nullptr;
+}
+
+/// The layout of a point whose own was searched, or changed: "TP 4 PP 2 DP 64"; of a plan the
+/// candidate that it chooses.
 std::string layout_of(const VariedPoint& point) {
-  const auto scenario = point.answer.find("scenario");
-  if (scenario == point.answer.end() || !scenario->is_object()) return {};
-  const auto layout = scenario->find("parallelism");
-  if (layout == scenario->end() || !layout->is_object()) return {};
+  const auto choice = point.answer.find("choice");
+  if (choice != point.answer.end()) {
+    return choice->is_string() ? choice->get<std::string>() : std::string("none");
+  }
+  const Json* const holder = layout_holder(point.answer);
+  if (holder == nullptr) return {};
+  const auto layout = holder->find("parallelism");
+  if (layout == holder->end() || !layout->is_object()) return {};
   std::string out;
   constexpr std::array<std::pair<const char*, const char*>, 5> kWidths{
       {{"tensor", "TP"}, {"context", "CP"}, {"pipeline", "PP"}, {"expert", "EP"}, {"data", "DP"}}};
@@ -90,6 +108,11 @@ std::string layout_of(const VariedPoint& point) {
     out += fmt::format("{}{} {}", out.empty() ? "" : " ", word, width->get<int>());
   }
   return out;
+}
+
+bool chooses(const Varied& varied) {
+  return std::ranges::any_of(
+      varied.points, [](const VariedPoint& point) { return point.answer.contains("choice"); });
 }
 
 bool layouts_differ(const Varied& varied) {
@@ -114,7 +137,7 @@ TableParts parts_of(const Varied& varied) {
     if (some_have(varied, shown.field)) parts.numbers.push_back(&shown);
   }
   parts.intervals = some_have(varied, "step_s_low");
-  parts.layouts = layouts_differ(varied);
+  parts.layouts = chooses(varied) || layouts_differ(varied);
   for (const std::string_view field : kBarred) {
     if (!parts.barred.empty() || !some_have(varied, field)) continue;
     parts.barred = field;
@@ -131,7 +154,9 @@ std::vector<TextTable::Column> columns_of(const Varied& varied, const TableParts
     columns.push_back({std::string(shown->title)});
     if (shown->field == "step_s" && parts.intervals) columns.push_back({"90 % interval"});
   }
-  if (parts.layouts) columns.push_back({"layout", TextTable::Align::left});
+  if (parts.layouts) {
+    columns.push_back({chooses(varied) ? "choice" : "layout", TextTable::Align::left});
+  }
   columns.push_back({"", TextTable::Align::left});
   return columns;
 }
@@ -142,7 +167,8 @@ std::vector<std::string> cells_of(const VariedPoint& point, const TableParts& pa
   for (const ShownNumber* shown : parts.numbers) {
     const std::optional<double> number = number_of(point, shown->field);
     cells.push_back(number ? shown->text(*number) : point.ok() ? "" : "-");
-    if (shown->field == "needed_memory_gib" && point.ok() && !point.answer["memory_fits"])
+    if (shown->field == "needed_memory_gib" && point.ok() &&
+        !point.answer.value("memory_fits", true))
       cells.back() += "!";
     if (shown->field == "step_s" && parts.intervals) cells.push_back(interval_text_of(point));
   }

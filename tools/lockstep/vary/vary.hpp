@@ -1,5 +1,5 @@
-/// `--vary` of `lockstep run` (steps, several jobs, reinforcement learning) and `lockstep comm`:
-/// the answer for each value.
+/// `--vary` of `lockstep run` (steps, several jobs, reinforcement learning), `comm`, `tune` and
+/// `plan`: the answer for each value.
 #pragma once
 
 #include <functional>

@@ -1,0 +1,312 @@
+// `lockstep explore` from outside: who is turned away, whether its answers are the program's, and
+// the page in Chromium, on a screen and a phone, light and dark. Leaves screenshots.
+//   node explore_test.mjs PLAYWRIGHT_FOLDER CHROMIUM PROGRAM FOLDER
+import {execFileSync, spawn} from 'node:child_process';
+import {mkdirSync, readFileSync, writeFileSync} from 'node:fs';
+import {connect} from 'node:net';
+import {createRequire} from 'node:module';
+import {resolve} from 'node:path';
+
+const [driver, chromiumPath, programArgument, folderArgument] = process.argv.slice(2);
+const folder = resolve(folderArgument), program = resolve(programArgument);
+mkdirSync(folder, {recursive: true});
+
+const failures = [];
+const check = (condition, what) => { if (!condition) failures.push(what); };
+
+function start(args) {
+  const child = spawn(program, ['explore', ...args], {stdio: ['ignore', 'pipe', 'pipe']});
+  const ended = new Promise(done => child.on('exit', (code, signal) => done({code, signal})));
+  const address = new Promise((done, fail) => {
+    let said = '';
+    child.stdout.on('data', data => {
+      said += data;
+      if (said.endsWith('\n')) done(said.trim());
+    });
+    ended.then(({code}) => fail(new Error(`explore ended with ${code}`)));
+  });
+  return {child, ended, address};
+}
+
+const served = start([]);
+const address = await served.address.catch(error => error);
+if (address instanceof Error) {
+  // Without npm the program has no chart library, and says so.
+  console.log(`skipped: ${address.message}`);
+  process.exit(0);
+}
+const {port, host, pathname} = new URL(address);
+check(/^http:\/\/127\.0\.0\.1:\d+\/[0-9a-f]{32}\/$/.test(address), `address: ${address}`);
+
+// --- who is turned away --------------------------------------------------------------------------
+
+// Sends the text as it is, and returns all that comes back.
+function raw(text) {
+  return new Promise(done => {
+    const socket = connect(Number(port), '127.0.0.1');
+    let said = '';
+    socket.on('data', data => { said += data; });
+    for (const event of ['close', 'error']) socket.on(event, () => done(said));
+    socket.on('connect', () => socket.write(text, 'latin1'));
+  });
+}
+const get = (path, headers = [`Host: ${host}`], method = 'GET', body = '') =>
+  raw(`${method} ${path} HTTP/1.1\r\n${headers.join('\r\n')}\r\n\r\n${body}`);
+const ours = `Host: ${host}`;
+const hostile = {
+  'no token': get('/'),
+  'no token, an answer': get('/answer'),
+  'a token of zeros': get(`/${'0'.repeat(32)}/answer`),
+  'half of the token': get(`${pathname.slice(0, 17)}/answer`),
+  'the token without its slash': get(pathname.slice(0, -1)),
+  'the token in capitals': get(`${pathname.toUpperCase()}answer`),
+  'a path below': get(`${pathname}../answer`),
+  'a file': get(`${pathname}../../../../etc/passwd`),
+  'a file, encoded': get(`${pathname}%2e%2e%2f%2e%2e%2fetc%2fpasswd`),
+  'a file, twice encoded': get(`${pathname}%252e%252e%252fetc%252fpasswd`),
+  'a file, absolute': get('//etc/passwd'),
+  'a zero byte': get(`${pathname}answer%00.json`),
+  'another page': get(`${pathname}index.html`),
+  'a question without its field': get(`${pathname}explain`),
+  'another host': get(pathname, ['Host: example.org']),
+  'another port': get(pathname, ['Host: 127.0.0.1:1']),
+  'no host': get(pathname, []),
+  'two hosts': get(pathname, [ours, 'Host: example.org']),
+  'another origin': get(pathname, [ours, 'Origin: http://example.org']),
+  'an origin of none': get(pathname, [ours, 'Origin: null']),
+  'our origin over https': get(pathname, [ours, `Origin: https://${host}`]),
+  'another site': get(pathname, [ours, 'Sec-Fetch-Site: cross-site']),
+  'a range': get(pathname, [ours, 'Range: bytes=0-,0-,0-']),
+  'an upgrade': get(pathname, [ours, 'Upgrade: websocket', 'Connection: Upgrade']),
+  'a body': get(pathname, [ours, 'Content-Length: 2'], 'GET', '{}'),
+  'a body in chunks': get(pathname, [ours, 'Transfer-Encoding: chunked'], 'GET', '2\r\n{}\r\n0\r\n\r\n'),
+  'a question at length': get(`${pathname}answer?${'a'.repeat(20000)}`),
+  'a header at length': get(pathname, [ours, `X: ${'a'.repeat(20000)}`]),
+  'no request': raw('\x16\x03\x01 hello\r\n\r\n'),
+  'an announced body': get(`${pathname}answer`, [ours, 'Expect: 100-continue', 'Content-Length: 9'],
+    'POST'),
+};
+for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS', 'CONNECT', 'TRACE', 'PRI']) {
+  hostile[`the method ${method}`] = get(`${pathname}answer`, [ours, 'Content-Length: 0'], method);
+}
+for (const size of [1, 1e5, 1e8]) {
+  hostile[`a body of ${size} bytes`] =
+    get(`${pathname}answer`, [ours, `Content-Length: ${size}`], 'POST', 'x'.repeat(Math.min(size, 2e6)));
+}
+for (const [what, said] of Object.entries(hostile)) {
+  const reply = await said;
+  check(/^HTTP\/1\.1 4\d\d /.test(reply), `${what}: ${JSON.stringify(reply.slice(0, 80))}`);
+  const body = reply.slice(reply.indexOf('\r\n\r\n') + 4);
+  check(body === '', `${what}: more than a status: ${JSON.stringify(body.slice(0, 80))}`);
+}
+{
+  // Listening on this machine's own address, and on no other.
+  const place = Number(port).toString(16).toUpperCase().padStart(4, '0');
+  const listening = ['tcp', 'tcp6'].flatMap(table => readFileSync(`/proc/net/${table}`, 'utf8').split('\n'))
+    .map(line => line.trim().split(/\s+/)).filter(([, local, , how]) => how === '0A' && local.endsWith(`:${place}`));
+  check(listening.length === 1 && listening[0][1] === `0100007F:${place}`, `listens at ${listening}`);
+}
+
+// --- answers ---------------------------------------------------------------------------------------
+
+const fetched = async what => {
+  const reply = await fetch(address + what);
+  return {status: reply.status, text: await reply.text()};
+};
+const run = (args, options = {}) => execFileSync(program, args, {encoding: 'utf8', cwd: folder, ...options});
+
+// What is saved gives the program's own bytes.
+const kStates = ['', 'cluster.nodes=32', 'model=llama3_8b&cluster.node=dgx_b200&cluster.nodes=2',
+  'cluster.node.nics=2&cluster.fabric=fat_tree_2_to_1&batch.micro=2', 'parallelism.tensor=1'];
+for (const state of kStates) {
+  const answer = await fetched(`answer?${state}`), saved = await fetched(`explore.json?${state}`);
+  check(answer.status === 200 && saved.status === 200, `${state}: ${answer.status}: ${answer.text}`);
+  writeFileSync(`${folder}/explore.json`, saved.text);
+  const own = run(['run', 'explore.json', '--allow-oom', '--format', 'json']);
+  check(own === answer.text, `${state}: not the bytes of lockstep run`);
+  const number = JSON.parse(run(['explain', 'explore.json', 'mfu', '--format', 'json']));
+  const explained = JSON.parse((await fetched(`explain?field=mfu&${state}`)).text);
+  check(explained.value === number.value && explained.formula === number.formula,
+    `${state}: explained otherwise`);
+}
+{
+  const state = 'cluster.node.nics=2&cluster.fabric=fat_tree_2_to_1';
+  writeFileSync(`${folder}/explore.json`, (await fetched(`explore.json?${state}`)).text);
+  const own = run(['run', 'explore.json', '--explain-fabric', '--allow-oom', '--format', 'json']);
+  check(own === (await fetched(`fabric?${state}`)).text, 'fabric: not the bytes of --explain-fabric');
+}
+{
+  const found = JSON.parse((await fetched('layout?cluster.nodes=96&batch.sequences=1536')).text);
+  const answer = await fetched(`answer?${new URLSearchParams(found.state)}`);
+  check(answer.status === 200 && JSON.parse(answer.text).memory_fits, `layout: ${JSON.stringify(found)}`);
+  check(found.state['cluster.nodes'] === '96', 'layout: forgets what was chosen');
+}
+// A state that cannot be is one line, as from the program.
+const kMistakes = {
+  'model=llama3_70': /^explore#\/model: found "llama3_70"; allowed: .*Did you mean "?llama3_70b"?\?$/,
+  'model=/etc/passwd': /^explore#\/model: found "\/etc\/passwd"; allowed: /,
+  'cluster.nodes=0': /^explore#\/cluster\/nodes: found "0"; allowed: a whole number from 1 to 16384$/,
+  'cluster.nodes=1e3': /^explore#\/cluster\/nodes: found "1e3"; /,
+  'cluster.nodes=2&cluster.nodes=4': /^explore#\/cluster\/nodes: found "[24]"; allowed: one value, not two$/,
+  'parallelism.schedule_file=x.json': /^explore: found "parallelism.schedule_file"; allowed: .*Did you mean/,
+  'price.usd_per_gpu_hour=nan': /^explore#\/price\/usd_per_gpu_hour: found "nan"; /,
+  'parallelism.tensor=3': /^explore\.json#\/parallelism/,
+};
+for (const [state, pattern] of Object.entries(kMistakes)) {
+  const {status, text} = await fetched(`answer?${state}`);
+  check(status === 422, `${state}: ${status}`);
+  const line = JSON.parse(text).error.message;
+  check(pattern.test(line) && !line.includes('\n'), `${state}: ${line}`);
+}
+
+// --- the page in a browser ---------------------------------------------------------------------------
+
+const {chromium} = createRequire(import.meta.url)(resolve(driver));
+const browser = await chromium.launch({
+  executablePath: chromiumPath,
+  args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
+    '--disable-background-networking', '--disable-component-update', '--disable-sync'],
+});
+async function open(where, view) {
+  const page = await browser.newPage({viewport: {width: view.width, height: 900},
+    colorScheme: view.scheme, deviceScaleFactor: view.scale ?? 1});
+  const name = `${where || 'as given'}, ${view.width} px, ${view.scheme}`;
+  page.on('pageerror', error => failures.push(`${name}: ${error.message}`));
+  page.on('console', message => {
+    // A state that cannot be is a reply of status 422.
+    if (['error', 'warning'].includes(message.type()) && !message.text().includes('422')) {
+      failures.push(`${name}: ${message.text()}`);
+    }
+  });
+  page.on('request', request => {
+    if (!request.url().startsWith(address) && !request.url().startsWith('data:')) {
+      failures.push(`${name}: asked for ${request.url()}`);
+    }
+  });
+  await page.goto(address + (where ? `?${where}` : ''));
+  await settled(page);
+  return {page, name};
+}
+const settled = page => page.waitForFunction(() => {
+  const {dataset} = document.documentElement;
+  const said = new URLSearchParams(location.search);
+  said.delete('kept');
+  return dataset.shown === said.toString();
+});
+const number = (page, path) => page.locator(`[data-number="${path}"]`).innerText();
+const coloursOfCharts = () => [...document.querySelectorAll('figure:not([hidden]) .chart')].map(chart => {
+  const canvas = chart.querySelector('canvas');
+  const {data} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+  const seen = new Set();
+  for (let i = 0; i < data.length; i += 12) {
+    if (data[i + 3] > 0) seen.add((data[i] << 16) | (data[i + 1] << 8) | data[i + 2]);
+  }
+  return seen.size;
+});
+const namelessControls = () => [...document.querySelectorAll('button, input, select, [tabindex], [role=img]')]
+  .filter(each => !(each.getAttribute('aria-label') || each.textContent.trim() || each.labels?.[0]?.textContent))
+  .map(each => each.outerHTML.slice(0, 60));
+
+const kept = new URLSearchParams({kept: 'cluster.node=dgx_h100'});
+const kViews = [{width: 1360, scheme: 'light'}, {width: 1360, scheme: 'dark'},
+  {width: 390, scheme: 'light', scale: 2}, {width: 390, scheme: 'dark', scale: 2}];
+const kPages = {given: '', compared: `cluster.node=dgx_b200&cluster.nodes=32&${kept}`,
+  mistaken: 'parallelism.pipeline=1', full: 'model=llama3_405b'};
+for (const [name, where] of Object.entries(kPages)) {
+  for (const view of kViews) {
+    const {page, name: said} = await open(where, view);
+    const wide = await page.evaluate('document.documentElement.scrollWidth');
+    check(wide <= view.width, `${said}: ${wide} px wide`);
+    const nameless = await page.evaluate(namelessControls);
+    check(nameless.length === 0, `${said}: no name for a screen reader: ${nameless}`);
+    if (name !== 'mistaken') {
+      const colours = await page.evaluate(coloursOfCharts);
+      check(colours.length === (name === 'compared' ? 5 : 4), `${said}: ${colours.length} charts`);
+      check(colours.every(seen => seen > 4), `${said}: a chart is blank: ${colours}`);
+    }
+    await page.screenshot({path: `${folder}/${name}-${view.width}-${view.scheme}.png`, fullPage: true});
+    await page.close();
+  }
+}
+
+{
+  const {page, name} = await open('', kViews[0]);
+  // A slider by the keyboard: its answer is there within a blink, and the address follows.
+  const slider = page.locator('[id="cluster.nodes"]');
+  await slider.focus();
+  const times = [];
+  for (const key of ['ArrowLeft', 'ArrowLeft', 'ArrowRight', 'ArrowRight', 'ArrowRight', 'ArrowLeft']) {
+    await page.keyboard.press(key);
+    await settled(page);
+    times.push(Number(await page.evaluate('document.documentElement.dataset.ms')));
+  }
+  console.log(`from a slider to its answer, ms: ${times.join(', ')}`);
+  await slider.press('ArrowLeft');
+  await slider.press('ArrowLeft');
+  await settled(page);
+  const state = new URL(page.url()).searchParams;
+  check(state.get('cluster.nodes') === '32', `${name}: ${page.url()}`);
+  const answer = JSON.parse((await fetched('answer?cluster.nodes=32')).text);
+  check(await number(page, 'gpus') === String(answer.gpus), `${name}: ${await number(page, 'gpus')} GPUs`);
+  check((await number(page, 'step_s')).startsWith(answer.step_s.toPrecision(3)),
+    `${name}: ${await number(page, 'step_s')} is not ${answer.step_s}`);
+  // Kept and moved on: both stand there, with what was moved, and the address has both.
+  await page.getByRole('button', {name: 'keep, to compare'}).click();
+  await page.locator('[id="cluster.node"]').selectOption('dgx_b200');
+  await settled(page);
+  check(await page.locator('#moved li').innerText() === 'Server: dgx_h100 → dgx_b200',
+    `${name}: moved: ${await page.locator('#moved').innerText()}`);
+  check(await page.locator('#numbers thead th').count() === 4, `${name}: no two states side by side`);
+  const both = page.url();
+  const again = await open(new URL(both).search.slice(1), kViews[0]);
+  check(await again.page.locator('#numbers').innerText() === await page.locator('#numbers').innerText(),
+    `${name}: another page at the same address`);
+  await again.page.close();
+  await page.getByRole('button', {name: 'back to what was kept'}).click();
+  await settled(page);
+  check(await number(page, 'step_s') === (await page.locator('#numbers tbody tr').first().locator('td').nth(1).innerText()),
+    `${name}: not back at what was kept`);
+  // A number opens; what it says is explained.
+  await page.locator('[data-field="mfu"]').click();
+  const explained = page.locator('#explained');
+  await explained.getByRole('heading', {name: /^mfu = /}).waitFor();
+  const why = await explained.innerText();
+  check(/What goes in/.test(why) && /measured [\d.]+ m?s, predicted [\d.]+ m?s/.test(why),
+    `${name}: mfu is not explained: ${why}`);
+  check(!/undefined|NaN/.test(why + await page.locator('main').innerText()), `${name}: a value is none`);
+  await page.keyboard.press('Escape');
+  check(!await explained.isVisible(), `${name}: the explanation does not close`);
+  await page.getByRole('button', {name: 'which links hold it back'}).click();
+  await page.locator('#held table, #held p').first().waitFor();
+  // A layout that cannot be is said, and the search finds one.
+  await page.getByRole('button', {name: 'as given', exact: true}).click();
+  await page.locator('[id="parallelism.pipeline"]').focus();
+  await page.keyboard.press('ArrowLeft');
+  await settled(page);
+  check(await page.locator('body.stale').count() === 1, `${name}: no word of a mistake`);
+  await page.getByRole('button', {name: 'fastest layout'}).click();
+  await page.locator('body:not(.stale)').waitFor();
+  await settled(page);
+  const saved = page.waitForEvent('download');
+  await page.getByText('save the scenario').click();
+  const file = await (await saved).path();
+  check(JSON.parse(readFileSync(file, 'utf8')).model === 'llama3_70b', `${name}: no scenario saved`);
+  await page.emulateMedia({media: 'print'});
+  check(!await page.locator('#controls').isVisible(), `${name}: controls on paper`);
+  await page.close();
+}
+await browser.close();
+
+// --- it stops when it is told ---------------------------------------------------------------------------
+
+for (const [signal, child] of [['SIGTERM', served], ['SIGINT', start(['llama3-405b-16k'])]]) {
+  await child.address;
+  const began = Date.now();
+  child.child.kill(signal);
+  const {code} = await child.ended;
+  check(code === 0, `${signal}: status ${code}`);
+  check(Date.now() - began < 5000, `${signal}: took ${Date.now() - began} ms`);
+}
+
+for (const failure of failures) console.log(failure);
+process.exit(failures.length === 0 ? 0 : 1);

@@ -1,0 +1,111 @@
+// lockstep new: each kind is complete, says what it says, and is read with its comments.
+#include <array>
+#include <doctest/doctest.h>
+#include <sstream>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "models/base/json_text.hpp"
+#include "models/base/text_file.hpp"
+#include "tests/support/temporary_folder.hpp"
+#include "tests/tools/ran.hpp"
+#include "tools/lockstep/author/commented_json.hpp"
+#include "tools/lockstep/author/new_scenario.hpp"
+#include "tools/lockstep/author/questions.hpp"
+
+namespace lockstep::test {
+
+TEST_CASE("new: every kind is written, has comments, and runs as it stands") {
+  const TemporaryFolder folder;
+  for (const NewKind& kind : new_kinds()) {
+    CAPTURE(kind.name);
+    const std::string file = folder.path() + "/" + std::string(kind.name) + ".json";
+    std::vector<std::string> args{"new", std::string(kind.name), "-o", file};
+    // The first of the kinds is a step.
+    if (kind.name == "sweep") {
+      args.insert(args.end(), {"--scenario", "step.json"});
+    } else {
+      args.insert(args.end(), {"--nodes", "2"});
+    }
+    const Ran made = lockstep_with(args);
+    CAPTURE(made.err);
+    REQUIRE(made.exit == Exit::ok);
+    CHECK(made.out.empty());
+    const std::string text = read_text_file(file);
+    CHECK(text.starts_with("// lockstep " + std::string(kind.command) + " THIS"));
+    CHECK(text.find("\n  // ") != std::string::npos);
+    std::vector<std::string> run{std::string(kind.command), file};
+    if (kind.name == "sweep") run.insert(run.end(), {"-o", folder.path() + "/results.db"});
+    const Ran ran = lockstep_with(run);
+    CAPTURE(ran.err);
+    CHECK(ran.exit == Exit::ok);
+  }
+}
+
+TEST_CASE("new: what options say is in the file, and mistakes are one line") {
+  const Ran made = lockstep_with({"new", "weeks", "--model", "llama3_70b", "--node", "dgx_b200"});
+  REQUIRE(made.exit == Exit::ok);
+  const nlohmann::ordered_json scenario = parse_json_text("new", made.out);
+  CHECK(scenario["model"] == "llama3_70b");
+  CHECK(scenario["cluster"]["node"] == "dgx_b200");
+  CHECK(scenario["cluster"]["nodes"] == 4);
+  CHECK(scenario["run"]["reliability"] == "llama3_54_days");
+  const auto error_of = [](std::vector<std::string> args) {
+    args.insert(args.begin(), "new");
+    const Ran ran = lockstep_with(args);
+    CHECK(ran.exit == Exit::bad_input);
+    CHECK(ran.out.empty());
+    return ran.err;
+  };
+  CHECK(error_of({}) ==
+        "lockstep new: found no kind; allowed: step, weeks, jobs, serving, queue, plan, sweep\n");
+  CHECK(error_of({"week"}).ends_with(". Did you mean weeks?\n"));
+  CHECK(error_of({"step", "--node", "dgx_h10"}).ends_with(". Did you mean dgx_h100?\n"));
+  CHECK(error_of({"step", "--model", "llama3_7b"}).find("llama3_7b") != std::string::npos);
+  CHECK(error_of({"step", "--nodes", "0"}) ==
+        "--nodes: found \"0\"; allowed: a whole number from 1 to 100000\n");
+  CHECK(error_of({"sweep"}).starts_with("lockstep new sweep: --scenario is missing; "));
+  CHECK(error_of({"step", "--scenario", "a.json"}).starts_with("--scenario: found \"a.json\""));
+}
+
+TEST_CASE("new: a comment stands above its member, and the text reads back as the document") {
+  const nlohmann::ordered_json document = nlohmann::ordered_json::parse(
+      R"({"a": 1, "b": {"c": [1, 2], "d": "// no comment"}, "e": [{"f": 2}]})");
+  constexpr std::array comments{JsonComment{"/a", "first"}, JsonComment{"/b/d", "second"},
+                                JsonComment{"/e/*/f", "third"}};
+  const std::string text = commented_json(document, comments);
+  CHECK(text == R"({
+  // first
+  "a": 1,
+  "b": {
+    "c": [1, 2],
+    // second
+    "d": "// no comment"
+  },
+  "e": [
+    {
+      // third
+      "f": 2
+    }
+  ]
+}
+)");
+  CHECK(parse_json_text("text", text) == document);
+}
+
+TEST_CASE("new: questions come again until an answer will do, and an empty line is the default") {
+  std::istringstream in("x\n\n7\n");
+  std::ostringstream out;
+  Questions questions(in, out);
+  const auto digit = [](const std::string& answer) {
+    return answer == "x" ? std::string("found \"x\"; allowed: a digit") : std::string();
+  };
+  CHECK(questions.ask("One?", "4", digit) == "4");
+  CHECK(questions.ask("Two?", "4", digit) == "7");
+  CHECK(out.str() == "One? [4] found \"x\"; allowed: a digit\nOne? [4] Two? [4] ");
+  CHECK_THROWS_WITH(questions.ask("Three?", "4", digit),
+                    "lockstep new: the answers ended before the questions");
+}
+
+}  // namespace lockstep::test

@@ -1,0 +1,144 @@
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <iostream>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <unistd.h>
+
+#include "models/base/input_error.hpp"
+#include "models/base/quantity.hpp"
+#include "tools/console/shared_options.hpp"
+#include "tools/lockstep/author/new_scenario.hpp"
+#include "tools/lockstep/author/questions.hpp"
+#include "tools/lockstep/cli.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr int kMostNewNodes = 100'000;
+
+constexpr std::array kNewOptions{
+    OptionSpec{"model", 0, "NAME|FILE", false,
+               "The model: a preset (lockstep list models) or a Hugging Face config.json (default: "
+               "llama3_8b).",
+               "--model llama3_70b"},
+    OptionSpec{"node", 0, "NAME", false, "The server (lockstep list nodes; default: dgx_h100).",
+               "--node dgx_b200"},
+    OptionSpec{"nodes", 0, "N", false, "How many servers (default: 4).", "--nodes 16"},
+    OptionSpec{"scenario", 0, "FILE", false,
+               "Of a sweep: the scenario whose values are varied, from the folder of the new file.",
+               "--scenario my.json"},
+    kPresetsOption,
+    kOutputOption,
+};
+
+constexpr std::array<std::string_view, 4> kNewExamples{
+    "lockstep new weeks -o my-weeks.json",
+    "lockstep new step --model llama3_70b --node dgx_h100 --nodes 16 -o my.json",
+    "lockstep new sweep --scenario my.json -o my-sweep.json",
+    "lockstep new serving --model llama3_8b --node dgx_h100 --nodes 2 -o my-chat.json"};
+
+constexpr CommandSpec kNewSpec{
+    .name = "new",
+    .usage = "new step|weeks|jobs|serving|queue|plan|sweep [options]",
+    .summary = "Write a scenario to begin with: complete, with a comment at each choice.",
+    .about =
+        "The file runs as it is. On a terminal what no option says is asked; elsewhere it has\n"
+        "its default. A layout is searched where one is needed.",
+    .positionals = 1,
+    .options = kNewOptions,
+    .examples = kNewExamples,
+};
+
+const NewKind& kind_named(const std::string& name) {
+  std::vector<std::string> names;
+  for (const NewKind& kind : new_kinds()) {
+    if (kind.name == name) return kind;
+    names.emplace_back(kind.name);
+  }
+  throw UsageError(fmt::format("lockstep new: found {}; allowed: {}{}",
+                               name.empty() ? std::string("no kind") : in_quotes(name),
+                               fmt::join(names, ", "), did_you_mean(name, names)));
+}
+
+/// Fills in what no option says by what a person answers.
+void ask_for_rest(const ParsedOptions& options, const PresetStore& presets, std::string& kind,
+                  NewWish& wish) {
+  Questions questions(std::cin, std::cerr);
+  const auto named = [&presets](const char* of) {
+    return [&presets, of](const std::string& answer) {
+      if (!presets.meant(of, answer).empty()) return std::string();
+      const std::vector<std::string> names = presets.names(of);
+      return fmt::format("found {}; allowed: a name of lockstep list {}{}", in_quotes(answer), of,
+                         did_you_mean(answer, names));
+    };
+  };
+  if (kind.empty()) {
+    std::vector<std::string> names;
+    for (const NewKind& each : new_kinds()) names.emplace_back(each.name);
+    kind = questions.ask(
+        fmt::format("What ({})?", fmt::join(names, ", ")), "step", [&](const std::string& answer) {
+          return std::ranges::find(names, answer) != names.end()
+                     ? std::string()
+                     : fmt::format("found {}; allowed: {}{}", in_quotes(answer),
+                                   fmt::join(names, ", "), did_you_mean(answer, names));
+        });
+  }
+  if (kind == "sweep") return;
+  if (!options.has("model") && kind != "queue") {
+    wish.model = questions.ask("Which model?", wish.model, named("models"));
+  }
+  if (!options.has("node"))
+    wish.node = questions.ask("On which server?", wish.node, named("nodes"));
+  if (options.has("nodes")) return;
+  const std::string nodes =
+      questions.ask("How many of them?", std::to_string(wish.nodes), [](const std::string& answer) {
+        const bool whole = !answer.empty() && answer.size() < 6 &&
+                           answer.find_first_not_of("0123456789") == std::string::npos &&
+                           answer.front() != '0';
+        return whole ? std::string()
+                     : fmt::format("found {}; allowed: a whole number from 1 to 99999",
+                                   in_quotes(answer));
+      });
+  wish.nodes = std::stoi(nodes);
+}
+
+Exit run_new(const ParsedOptions& options, Console& console) {
+  const PresetStore presets(options.all("presets"));
+  std::string kind = options.positionals.empty() ? "" : options.positionals.front();
+  if (!kind.empty()) (void)kind_named(kind);
+  NewWish wish;
+  wish.model = options.get("model", wish.model);
+  wish.node = options.get("node", wish.node);
+  wish.nodes = whole_number(options, "nodes", wish.nodes, kMostNewNodes);
+  wish.scenario = options.get("scenario");
+  if (console.err_is_terminal && ::isatty(STDIN_FILENO) == 1) {
+    ask_for_rest(options, presets, kind, wish);
+  }
+  const NewKind& chosen = kind_named(kind);
+  if ((chosen.name == "sweep") != options.has("scenario")) {
+    throw UsageError(chosen.name == "sweep"
+                         ? "lockstep new sweep: --scenario is missing; allowed: the file whose "
+                           "values are varied"
+                         : fmt::format("--scenario: found {} beside {}; allowed: for a sweep",
+                                       in_quotes(wish.scenario), chosen.name));
+  }
+  if (presets.meant("nodes", wish.node).empty()) {
+    throw UsageError(fmt::format("--node: found {}; allowed: a name of lockstep list nodes{}",
+                                 in_quotes(wish.node),
+                                 did_you_mean(wish.node, presets.names("nodes"))));
+  }
+  write_output(Answer::file(new_scenario_text(chosen, wish, presets)), options, console);
+  return Exit::ok;
+}
+
+constexpr Command kNewCommand{&kNewSpec, run_new};
+
+}  // namespace
+
+const Command& new_command() { return kNewCommand; }
+
+}  // namespace lockstep

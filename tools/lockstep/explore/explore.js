@@ -1,0 +1,433 @@
+// The page that asks: moves values of a scenario, and shows the answers to it, two side by side.
+{
+const setup = JSON.parse(document.getElementById('setup').textContent);
+const byPath = new Map(setup.controls.map(control => [control.path, control]));
+const at = id => document.getElementById(id);
+const [stepChart, memoryChart, keptMemoryChart, exposedChart, powerChart] = charts;
+const kKept = 'kept';
+
+// What was chosen, by path; what is not in it is as given.
+let state = {};
+let kept;          // the query of the state that was kept; undefined: none
+let now, before;   // their answers
+
+// --- numbers with their units ----------------------------------------------------------------
+
+const digits = value => Number(value.toPrecision(3)).toLocaleString('en-US',
+  {maximumSignificantDigits: 3});
+function scaled(value, unit) {
+  const size = Math.abs(value);
+  const power = size === 0 ? 0 : Math.max(0, Math.min(5, Math.floor(Math.log10(size) / 3 + 1e-9)));
+  return `${digits(value / 1000 ** power)} ${['', 'k', 'M', 'G', 'T', 'P'][power]}${unit}`.trim();
+}
+function counted(value) {
+  const size = Math.abs(value);
+  if (size < 1e4 && value % 1 !== 0) return digits(value);
+  if (size < 1e6) return Math.round(value).toLocaleString('en-US');
+  const power = Math.min(4, Math.floor(Math.log10(size) / 3 + 1e-9));
+  return `${digits(value / 1000 ** power)} ${['', 'k', 'M', 'B', 'T'][power]}`;
+}
+function seconds(value) {
+  const [size, name] = value === 0 ? [1, 's'] : value < 1e-6 ? [1e-9, 'ns']
+    : value < 1e-3 ? [1e-6, 'µs'] : value < 1 ? [1e-3, 'ms'] : value < 120 ? [1, 's']
+    : value < 7200 ? [60, 'min'] : value < 172800 ? [3600, 'h'] : [86400, 'days'];
+  return `${digits(value / size)} ${name}`;
+}
+function energy(joules) {
+  return joules < 3.6e6 ? scaled(joules, 'J') : scaled(joules / 3600, 'Wh');
+}
+const usd = value => value < 1e4 ? `$${digits(value)}` : `$${counted(Number(value.toPrecision(3)))}`;
+// The end of a name says the unit.
+const kUnits = [
+  [/bytes_per_s$/, value => scaled(8 * value, 'b/s')], [/tokens_per_s/, counted],
+  [/_w_per_s$/, value => scaled(value, 'W/s')], [/_s$|_s_(low|high)$/, seconds],
+  [/_gib$/, value => `${value.toFixed(1)} GiB`], [/_usd$|^usd_/, usd],
+  [/_w$/, value => scaled(value, 'W')], [/_j$|joules_per/, energy],
+  [/mfu|share$/, value => `${(100 * value).toFixed(1)} %`],
+  [/pue$|tflops/, digits],
+];
+function shown(path, value) {
+  if (typeof value !== 'number') return String(value ?? '–');
+  const unit = kUnits.find(([pattern]) => pattern.test(path));
+  return unit ? unit[1](value) : counted(value);
+}
+const valueAt = (object, path) => path === '' ? undefined
+  : path.split('.').reduce((inside, key) => inside?.[key], object);
+
+// --- the state and its address ---------------------------------------------------------------
+
+const query = chosen => new URLSearchParams(chosen).toString();
+function readAddress() {
+  const said = new URLSearchParams(location.search);
+  kept = said.has(kKept) ? said.get(kKept) : undefined;
+  said.delete(kKept);
+  state = Object.fromEntries(said);
+}
+function writeAddress() {
+  const said = new URLSearchParams(state);
+  if (kept !== undefined) said.set(kKept, kept);
+  const text = said.toString();
+  history.replaceState(null, '', text ? `?${text}` : location.pathname);
+  at('save').href = `explore.json?${query(state)}`;
+  at('json').href = `answer?${query(state)}`;
+}
+
+// --- the controls ----------------------------------------------------------------------------
+
+// Where a slider stops: at its values, and at the scenario's own.
+function stopsOf(control) {
+  const stops = new Set(control.values);
+  if (control.own) stops.add(control.own);
+  return [...stops].sort((a, b) => a - b);
+}
+function showControl(element) {
+  const control = byPath.get(element.dataset.control);
+  const chosen = state[control.path];
+  const answered = valueAt(now?.json, control.answered);
+  const input = element.querySelector('input, select');
+  const output = element.querySelector('output');
+  element.classList.toggle('chosen', chosen !== undefined);
+  const said = chosen ?? (control.own || (answered === undefined || answered === null ? ''
+    : shown(control.answered, answered)));
+  output.textContent = input.type === 'range' ? said
+    : chosen === undefined && answered != null ? shown(control.answered, answered) : '';
+  if (input.type !== 'range') {
+    input.value = chosen ?? '';
+    return;
+  }
+  const stops = stopsOf(control), value = Number(chosen ?? (control.own || answered));
+  input.max = stops.length - 1;
+  let place = stops.findIndex(stop => Number(stop) >= value);
+  if (place < 0) place = Number.isFinite(value) ? stops.length - 1 : 0;
+  if (document.activeElement !== input || Number(stops[input.value]) !== value) input.value = place;
+  input.setAttribute('aria-valuetext', said || 'as given');
+}
+function showControls() {
+  for (const element of document.querySelectorAll('[data-control]')) showControl(element);
+}
+function choose(path, value) {
+  const control = byPath.get(path);
+  if (value === '' || value === control.own) delete state[path];
+  else state[path] = value;
+  changed();
+}
+for (const element of document.querySelectorAll('[data-control]')) {
+  const control = byPath.get(element.dataset.control);
+  const input = element.querySelector('input, select');
+  input.addEventListener('input', () =>
+    choose(control.path, input.type === 'range' ? stopsOf(control)[input.value] : input.value));
+  // A slider has no "as given" of its own.
+  element.querySelector('output').addEventListener('dblclick', () => choose(control.path, ''));
+}
+at('controls').addEventListener('submit', event => event.preventDefault());
+
+// --- asking ------------------------------------------------------------------------------------
+
+async function ask(what, text) {
+  const reply = await fetch(text ? `${what}?${text}` : what);
+  const json = await reply.json();
+  return json.error ? {error: json.error} : {json};
+}
+// One question at a time; of those that come meanwhile the last.
+let asking = false, waiting = false;
+async function changed() {
+  writeAddress();
+  showControls();
+  if (asking) { waiting = true; return; }
+  asking = true;
+  do {
+    waiting = false;
+    const began = performance.now(), asked = query(state);
+    try {
+      if (kept !== undefined && before?.of !== kept) before = {...await ask('answer', kept), of: kept};
+      const answer = await ask('answer', asked);
+      now = answer.error ? {...answer, of: asked, json: now?.json} : {...answer, of: asked};
+    } catch (problem) {
+      now = {error: {message: `The program that served this page does not answer (${problem.message}).`},
+        json: now?.json, of: asked};
+    }
+    show();
+    document.documentElement.dataset.ms = (performance.now() - began).toFixed(1);
+    await new Promise(done => setTimeout(done));
+  } while (waiting);
+  paintUnseen();
+  asking = false;
+  document.documentElement.dataset.shown = query(state);
+}
+
+// --- showing -----------------------------------------------------------------------------------
+
+const kAnswers = () => [...(kept !== undefined && before?.json ? [['kept', before.json]] : []),
+  ['now', now.json]];
+
+function show() {
+  const said = at('said');
+  document.body.classList.toggle('stale', Boolean(now.error));
+  for (const each of document.querySelectorAll('.control.wrong')) each.classList.remove('wrong');
+  if (now.error) {
+    said.textContent = now.error.message;
+    const pointer = (now.error.place || '').replace(/^[^#]*#\//, '').replaceAll('/', '.');
+    const wrong = document.querySelector(`[data-control="${CSS.escape(pointer)}"]`);
+    wrong?.classList.add('wrong');
+    wrong?.closest('details')?.setAttribute('open', '');
+  } else {
+    said.innerHTML = headline(now.json);
+  }
+  for (const id of ['forget', 'swap']) at(id).hidden = kept === undefined;
+  showControls();
+  if (!now.json) return;
+  showFigures();
+  showMoved();
+  showStep();
+  showMemory();
+  showExposed();
+  showPower();
+  showNumbers();
+  if (!now.error && at('held').dataset.of !== now.of) at('held').replaceChildren();
+}
+
+function headline(answer) {
+  const strong = text => `<strong>${escapeHtml(text)}</strong>`;
+  const lost = setup.buckets.find(each => each.name === answer.largest_loss?.bucket);
+  return [
+    answer.memory_fits ? '' : `${strong('Does not fit in memory:')} ` +
+      `${answer.needed_memory_gib.toFixed(1)} GiB of ${answer.usable_memory_gib.toFixed(1)}. `,
+    `A step takes ${strong(seconds(answer.step_s))}`,
+    answer.step_s_low ? ` (${seconds(answer.step_s_low)} to ${seconds(answer.step_s_high)})` : '',
+    lost ? `. Most is lost to ${strong(lost.title)}: ` +
+      `${(100 * answer.largest_loss.share).toFixed(1)} % of it` : '', '.'].join('');
+}
+
+function change(path) {
+  const [one, other] = [valueAt(before?.json, path), valueAt(now.json, path)];
+  if (kept === undefined || typeof one !== 'number' || typeof other !== 'number' || one === 0) return '';
+  const share = 100 * (other / one - 1);
+  return `${share > 0 ? '+' : share < 0 ? '−' : ''}${Math.abs(share).toFixed(1)} %`;
+}
+
+function showFigures() {
+  const figures = [['step time', 'step_s'], ['MFU, attention in full', 'mfu'],
+    ['tokens per second', 'tokens_per_s'], ['memory of the fullest GPU', 'needed_memory_gib'],
+    ['drawn by the site', 'power.facility.mean_w'], ['price of the training', 'price_usd']];
+  at('figures').innerHTML = figures.filter(([, path]) => valueAt(now.json, path) != null)
+    .map(([title, path]) => {
+      const was = change(path);
+      return `<div><dt>${title}${was ? `<br>${was} of ${escapeHtml(shown(path,
+        valueAt(before.json, path)))} kept` : ''}</dt>` +
+        `<dd data-path="${path}">${escapeHtml(shown(path, valueAt(now.json, path)))}</dd></div>`;
+    }).join('');
+}
+
+// What was moved, and what differs from the kept state.
+function showMoved() {
+  const own = new URLSearchParams(kept ?? '');
+  const paths = setup.controls.map(control => control.path).filter(path =>
+    kept === undefined ? state[path] !== undefined : (own.get(path) ?? undefined) !== state[path]);
+  const value = (chosen, path) => chosen ?? (byPath.get(path).own || 'as given');
+  at('moved').innerHTML = paths.length === 0 ? '' : `<ul>${paths.map(path =>
+    `<li>${escapeHtml(byPath.get(path).title)}: ${escapeHtml(value(kept === undefined ? undefined
+      : own.get(path) ?? undefined, path))} → <strong>${escapeHtml(value(state[path], path))}</strong></li>`)
+    .join('')}</ul>`;
+}
+
+// Bars, a group for each name and a bar for each of `parts`: {name, colour, values, words}.
+function grouped(names, parts, format) {
+  return {
+    lockstep: {words: parts.flatMap(part => part.words), rows: names.length},
+    grid: {left: 4, right: 24, top: parts.length > 1 ? 36 : 8, bottom: 4, outerBoundsMode: 'same',
+      outerBoundsContain: 'axisLabel'},
+    ...(parts.length > 1 ? {legend: {top: 0, left: 0}} : {}),
+    tooltip: {trigger: 'item', formatter: '@words', confine: true},
+    xAxis: {type: 'value', axisLabel: {formatter: format, hideOverlap: true}},
+    yAxis: {type: 'category', inverse: true, data: names,
+      axisLabel: {width: 230, overflow: 'break', interval: 0, lineHeight: 13}},
+    series: parts.map((part, row) => ({type: 'bar', name: part.name, barMaxWidth: 14, stack: part.stack,
+      itemStyle: {color: part.colour}, emphasis: {disabled: true},
+      data: part.values.map((value, i) => [value, i, row * names.length + i])})),
+  };
+}
+// Charts in view are drawn at once, the others when these are on the screen.
+const unseen = new Set();
+function paint(chart, resized) {
+  if (resized) chart.instance.resize();
+  showOptions(chart, chart.element.clientWidth);
+}
+function update(chart, options, height) {
+  chart.options = options;
+  const was = chart.element.style.height;
+  if (height) chart.element.style.height = `${height}px`;
+  chart.element.closest('figure').hidden = false;
+  const resized = Boolean(height) && was !== chart.element.style.height;
+  const {top, bottom} = chart.element.getBoundingClientRect();
+  if (bottom > 0 && top < innerHeight) return paint(chart, resized);
+  if (resized) chart.instance.resize();
+  unseen.add(chart);
+}
+function paintUnseen() {
+  for (const chart of unseen) paint(chart, false);
+  unseen.clear();
+}
+const heightOf = (rows, bars) => 56 + rows * (16 + 15 * bars);
+
+function showStep() {
+  const answers = kAnswers();
+  const share = (answer, name) =>
+    answer.waterfall.find(each => each.bucket === name) ?? {seconds: 0, share: 0};
+  const rows = setup.buckets.filter(({name}) =>
+    answers.some(([, answer]) => share(answer, name).share > 5e-4));
+  update(stepChart, grouped(rows.map(row => row.title), answers.map(([name, answer], i) => ({
+    name, colour: name === 'now' ? '@colour-0' : '@others',
+    values: rows.map(row => share(answer, row.name).seconds),
+    words: rows.map(row => [`${row.title}${answers.length > 1 ? `, ${name}` : ''}`,
+      `${seconds(share(answer, row.name).seconds)}, ` +
+      `${(100 * share(answer, row.name).share).toFixed(1)} % of the step`,
+      ...(row.remedy ? [row.remedy] : [])]),
+  })), seconds), heightOf(rows.length, answers.length));
+}
+
+const kMemoryParts = ['weights', 'gradients', 'optimiser', 'activations', 'logits', 'communication',
+  'framework', 'cached'];
+function memoryOptions(answer, most) {
+  const step = Math.ceil(answer.stages.length / 32);
+  const stages = answer.stages.filter((_, i) => i % step === 0);
+  const names = stages.map(stage => `stage ${stage.stage}`);
+  const parts = kMemoryParts.map((part, i) => ({name: part, colour: `@colour-${i}`, stack: 'memory',
+    values: stages.map(stage => stage.memory[`${part}_gib`]),
+    words: stages.map(stage => [`stage ${stage.stage}, ${part}`,
+      `${stage.memory[`${part}_gib`].toFixed(2)} GiB of ${stage.memory.needed_gib.toFixed(1)}`])}))
+    .filter(part => part.values.some(value => value > 0));
+  const options = grouped(names, parts, '{value} GiB');
+  options.legend.type = 'scroll';
+  options.xAxis.max = most;
+  options.series.push({type: 'line', name: 'usable', silent: true, symbol: 'none',
+    lineStyle: {width: 1.5, type: 'dashed', color: '@ink'}, itemStyle: {color: '@ink'},
+    tooltip: {show: false},
+    data: [[answer.usable_memory_gib, 0], [answer.usable_memory_gib, stages.length - 1]]});
+  return [options, 88 + 30 * Math.max(2, stages.length)];
+}
+function showMemory() {
+  const most = 10 * Math.ceil(0.102 * Math.max(...kAnswers().flatMap(([, answer]) =>
+    [answer.usable_memory_gib, ...answer.stages.map(stage => stage.memory.needed_gib)])));
+  update(memoryChart, ...memoryOptions(now.json, most));
+  const other = kept !== undefined && before?.json;
+  if (other) update(keptMemoryChart, ...memoryOptions(before.json, most));
+  const figure = keptMemoryChart.element.closest('figure');
+  if (figure.hidden !== !other) {
+    figure.hidden = !other;
+    figure.parentElement.classList.toggle('alone', !other);
+    for (const chart of [memoryChart, keptMemoryChart]) if (!chart.element.closest('figure').hidden) drawChart(chart);
+  }
+}
+
+const kExposed = ['tensor_exposed', 'context_exposed', 'expert_exposed', 'pipeline_exposed',
+  'data_exposed'];
+function showExposed() {
+  const answers = kAnswers();
+  const here = (answer, name) => answer.waterfall.find(each => each.bucket === name).seconds;
+  const ideal = (answer, name) => answer.fabric?.full_fabric?.exposed_s[name] ?? here(answer, name);
+  const rows = kExposed.filter(name => answers.some(([, answer]) => here(answer, name) > 0));
+  const titles = rows.map(name => setup.buckets.find(each => each.name === name).title);
+  const parts = answers.flatMap(([name, answer], i) => [[here, ''], [ideal, ', switches never limit']]
+    .map(([of, how], k) => ({
+      name: name + how, colour: k === 1 ? (name === 'now' ? '@colour-6' : '@track')
+        : name === 'now' ? '@colour-0' : '@others',
+      values: rows.map(row => of(answer, row)),
+      words: rows.map((row, r) => [`${titles[r]}, ${name}${how}`, seconds(of(answer, row))])})));
+  update(exposedChart, grouped(titles, parts, seconds), heightOf(Math.max(1, rows.length), parts.length));
+}
+
+function showPower() {
+  const figure = powerChart.element.closest('figure');
+  const answers = kAnswers().filter(([, answer]) => answer.power);
+  if (answers.length === 0) { figure.hidden = true; return; }
+  const share = (answer, what) => answer.power.shares.find(each => each.what === what)?.share ?? 0;
+  const watts = (answer, what) => share(answer, what) * answer.power.facility.mean_w;
+  const kinds = [...new Set(answers.flatMap(([, answer]) =>
+    answer.power.shares.filter(each => each.share > 0.002).map(each => each.what)))];
+  update(powerChart, grouped(kinds.map(kind => kind.replaceAll('_', ' ')), answers.map(([name, answer]) => ({
+    name, colour: name === 'now' ? '@colour-0' : '@others', values: kinds.map(kind => watts(answer, kind)),
+    words: kinds.map(kind => [`${kind.replaceAll('_', ' ')}${answers.length > 1 ? `, ${name}` : ''}`,
+      `${scaled(watts(answer, kind), 'W')}, ${(100 * share(answer, kind)).toFixed(1)} %`])})),
+  value => scaled(value, 'W')), heightOf(kinds.length, answers.length));
+}
+
+function table(heads, rows) {
+  return `<div class="table" role="region" tabindex="0" aria-label="numbers"><table><thead><tr>${
+    heads.map((head, i) => `<th scope="col"${i > 0 ? ' class="number"' : ''}>${escapeHtml(head)}</th>`)
+      .join('')}</tr></thead><tbody>${rows.map(row => `<tr>${row.map((cell, i) =>
+    `<td${i > 0 ? ' class="number"' : ''}>${cell}</td>`).join('')}</tr>`).join('')}</tbody></table></div>`;
+}
+function showNumbers() {
+  const two = kept !== undefined && before?.json;
+  const rows = setup.numbers.filter(({path}) =>
+    [now.json, two && before.json].some(answer => answer && valueAt(answer, path) != null))
+    .map(({path, title, group}) => {
+      const name = path.includes('.') ? escapeHtml(title)
+        : `<button type="button" data-field="${path}">${escapeHtml(title)}</button>`;
+      const cells = [`${name}<small>${escapeHtml(group)}</small>`];
+      if (two) cells.push(escapeHtml(shown(path, valueAt(before.json, path))));
+      cells.push(`<span data-number="${path}">${escapeHtml(shown(path, valueAt(now.json, path)))}</span>`);
+      if (two) cells.push(change(path) || '–');
+      return cells;
+    });
+  at('numbers').innerHTML = table(two ? ['What', 'Kept', 'Now', 'Change'] : ['What', 'Now'], rows);
+}
+
+// --- what stands behind a number ---------------------------------------------------------------
+
+at('numbers').addEventListener('click', async event => {
+  const field = event.target.dataset.field;
+  if (!field) return;
+  const said = new URLSearchParams(state);
+  said.set('field', field);
+  const {json, error} = await ask('explain', said.toString());
+  const place = at('explained').querySelector('div');
+  if (error) {
+    place.textContent = error.message;
+  } else {
+    const list = (title, lines) => lines.length === 0 ? ''
+      : `<h3>${title}</h3><ul>${lines.map(line => `<li>${line}</li>`).join('')}</ul>`;
+    place.innerHTML = `<h2>${escapeHtml(field)} = ${escapeHtml(shown(field, json.value))}</h2>` +
+      `<p>${escapeHtml(json.about)}</p><p><code>${escapeHtml(json.formula)}</code></p>` +
+      list('What goes in', json.inputs.map(each => `<strong>${escapeHtml(each.path)}</strong> ${
+        escapeHtml(shown(each.path, each.value))}<br><small>${escapeHtml(each.from)}</small>`)) +
+      list('Assumed', json.assumptions.map(escapeHtml)) +
+      list('Nearest published runs', json.nearest.map(each => `${escapeHtml(each.row)}: measured ${
+        seconds(each.measured_step_s)}, predicted ${seconds(each.predicted_step_s)}`));
+  }
+  at('explained').showModal();
+});
+
+// --- what holds transfers back, layouts, two states --------------------------------------------
+
+at('links').onclick = async () => {
+  const of = query(state);
+  at('held').textContent = 'Simulating.';
+  const {json, error} = await ask('fabric', of);
+  at('held').dataset.of = of;
+  if (error) { at('held').textContent = error.message; return; }
+  const held = json.fabric?.held_back_by ?? [], relief = json.fabric?.relief ?? [];
+  const percentOf = share => `${(100 * share).toFixed(1)} %`;
+  at('held').innerHTML = (held.length === 0 ? '<p>No link that transfers share holds them back.</p>'
+    : table(['Traffic, held back by', 'of its time'], held.flatMap(each => each.by.map(part =>
+      [`${escapeHtml(each.traffic)}<small>${escapeHtml(part.links)}</small>`, percentOf(part.share)])))) +
+    (relief.length === 0 ? '' : table(['Simulated change', 'Step', 'Saves'], relief.map(each =>
+      [escapeHtml(each.change), seconds(each.step_s), percentOf(1 - each.step_s / json.step_s)])));
+};
+at('search').onclick = async () => {
+  at('said').textContent = 'Searching the layout.';
+  const {json, error} = await ask('layout', query(state));
+  if (error) { at('said').textContent = error.message; return; }
+  state = Object.fromEntries(Object.entries(json.state)
+    .filter(([path, value]) => value !== byPath.get(path).own));
+  changed();
+};
+at('keep').onclick = () => { kept = query(state); before = undefined; changed(); };
+at('forget').onclick = () => { kept = undefined; before = undefined; changed(); };
+at('swap').onclick = () => { state = Object.fromEntries(new URLSearchParams(kept)); changed(); };
+at('reset').onclick = () => { state = {}; changed(); };
+addEventListener('popstate', () => { readAddress(); changed(); });
+
+readAddress();
+changed();
+}
