@@ -24,6 +24,7 @@ std::vector<const Command*> commands() {
       &tune_command(),
       &explain_command(),
       &compare_command(),
+      &check_command(),
       &comm_command(),
       &queue_command(),
       &replay_command(),

@@ -3,6 +3,7 @@
 #include <ostream>
 
 #include "models/base/input_error.hpp"
+#include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/completion/completion_scripts.hpp"
 
 namespace lockstep {

@@ -188,7 +188,7 @@ void add_assumptions(const Json& answer, FieldExplanation& out) {
   for (const Json& each : *found) out.assumptions.push_back(each.get<std::string>());
 }
 
-Json number_or_null(const std::optional<double>& number) {
+Json explained_number(const std::optional<double>& number) {
   return number ? Json(twelve_digits(*number)) : Json();
 }
 
@@ -272,7 +272,7 @@ Json field_explanation_json(const FieldExplanation& explanation) {
   for (const ExplainedInput& each : explanation.inputs) {
     inputs.push_back({{"name", each.name},
                       {"path", each.path},
-                      {"value", number_or_null(each.value)},
+                      {"value", explained_number(each.value)},
                       {"unit", each.unit},
                       {"from", each.from}});
   }
@@ -294,8 +294,8 @@ Json field_explanation_json(const FieldExplanation& explanation) {
           {"formula", explanation.formula},
           {"arithmetic", explanation.arithmetic},
           {"inputs", std::move(inputs)},
-          {"low", number_or_null(explanation.low)},
-          {"high", number_or_null(explanation.high)},
+          {"low", explained_number(explanation.low)},
+          {"high", explained_number(explanation.high)},
           {"interval_from", explanation.why},
           {"assumptions", explanation.assumptions},
           {"nearest", std::move(nearest)}};
