@@ -36,6 +36,17 @@ constexpr std::array kFailed{
                 "parallelism": {"tensor": 8},
                 "batch": {"sequences": 4, "tokens": 2048}, "recompute": "none",
                 "stack": {"preset": "megatron_core", "allow": ["layouts.replicated_key_values"]}})"},
+    FailedScenario{.law = "work",
+                   .why = "a stage without layer, embedding and head read the program of another "
+                          "one, or waited for ever",
+                   .text =
+                       R"({"model": {"layers": 2, "hidden": 1024, "heads": 2, "ffn": 8,
+                  "vocabulary": 32},
+                "cluster": {"node": "dgx_h100", "nodes": 2, "fabric": "ideal"},
+                "parallelism": {"tensor": 2, "context": 2, "pipeline": 4,
+                  "layers_per_stage": [1, 0, 0, 1]},
+                "batch": {"sequences": 1, "tokens": 2048}, "recompute": "none",
+                "stack": "megatron_core"})"},
     FailedScenario{
         .law = "books of a run",
         .why = "a node that came back from repair while a warm spare was fetched turned time back",
