@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <iterator>
+#include <stdexcept>
 #include <utility>
 
+#include "models/base/input_error.hpp"
 #include "sim/laws/law_tables.hpp"
 
 namespace lockstep {
@@ -41,6 +43,11 @@ Certificate check_laws(LawSubject& subject, const std::vector<Law>& laws,
     } catch (const LawsStopped&) {
       out.stopped = true;
       break;
+    } catch (const InputError&) {
+      throw;
+    } catch (const std::logic_error& error) {
+      // No scenario may lead to one, whatever the law was about.
+      result.book.same_text("an error of the program itself", error.what(), "none");
     }
     out.laws.push_back(std::move(result));
     if (done) done(++tried, laws.size());

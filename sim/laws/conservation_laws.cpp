@@ -64,8 +64,16 @@ void hold_queue_time(const Json& answer, LawBook& book) {
   hold_shares(answer.at("waterfall"), "the cluster's time", book);
 }
 
+/// Of requests that no replica has room for there is no span, and no time in it.
+bool nothing_served(AnswerKind kind, const Json& answer, LawBook& book) {
+  if (kind != AnswerKind::serving || answer.at("served").get<double>() > 0) return false;
+  book.does_not_apply("no request was served");
+  return true;
+}
+
 void hold_time(LawSubject& subject, LawBook& book) {
   const Json& answer = subject.answer();
+  if (nothing_served(subject.kind(), answer, book)) return;
   switch (subject.kind()) {
     case AnswerKind::step:
       return hold_step_time(answer, book);
@@ -111,8 +119,11 @@ void hold_flops(LawSubject& subject, LawBook& book) {
 void hold_tokens_of_serving(const Json& answer, LawBook& book) {
   book.at_most("served and refused", number_of(answer, "served") + number_of(answer, "refused"),
                number_of(answer, "requests"), 0);
-  const double users = number_of(answer, "tokens_per_s_per_user");
-  book.same("1 / TPOT", users, 1 / number_of(answer.at("tpot_s"), "mean"), kDigits);
+  // Answers of one token have no time between tokens.
+  const double between = number_of(answer.at("tpot_s"), "mean");
+  if (between > 0) {
+    book.same("1 / TPOT", number_of(answer, "tokens_per_s_per_user"), 1 / between, kDigits);
+  }
   for (const char* spread : {"ttft_s", "tpot_s", "itl_s", "e2e_s"}) {
     const Json& of = answer.at(spread);
     if (of.is_null()) continue;
@@ -128,6 +139,7 @@ void hold_tokens_of_serving(const Json& answer, LawBook& book) {
 
 void hold_tokens(LawSubject& subject, LawBook& book) {
   const Json& answer = subject.answer();
+  if (nothing_served(subject.kind(), answer, book)) return;
   if (subject.kind() == AnswerKind::serving) return hold_tokens_of_serving(answer, book);
   if (subject.kind() != AnswerKind::step) {
     return book.does_not_apply("counted in steps and in serving");
@@ -216,6 +228,7 @@ void hold_energy(LawSubject& subject, LawBook& book) {
 /// Every number of the first level whose formula is arithmetic follows from the others.
 void hold_formulas(LawSubject& subject, LawBook& book) {
   const Json& answer = subject.answer();
+  if (nothing_served(subject.kind(), answer, book)) return;
   for (const std::string& field : explained_fields(subject.kind())) {
     const Formula* const formula = formula_of(subject.kind(), field);
     if (formula == nullptr || !formula->arithmetic) continue;
@@ -232,7 +245,7 @@ void hold_formulas(LawSubject& subject, LawBook& book) {
           if (of && subtracts) scale = std::max(scale, std::abs(*of));
           return of;
         });
-    if (!expected) continue;
+    if (!expected || !std::isfinite(*expected)) continue;
     book.same_of(fmt::format("{} = {}", field, formula->text), *value, *expected,
                  std::max(scale, std::abs(*expected)), kDigits);
   }

@@ -36,14 +36,14 @@ struct Machine {
 
 Machine machine_of(const LawSubject& subject) {
   Machine out;
-  const ScenarioFile& file = subject.read();
+  const ScenarioFile& file = subject.uncapped();
   const auto take = [&](const Cluster& cluster) {
     out.nodes = {&cluster.node};
     out.fabric = &cluster.fabric;
     out.transport = &cluster.transport;
   };
-  if (const Scenario* const job = subject.job()) {
-    out.job = job;
+  if (const Scenario* const job = job_of(file)) {
+    out.job = subject.job();
     for (std::size_t pool = 0; pool < job->pool_count(); ++pool) {
       out.nodes.push_back(&job->node_of(pool));
       if (!job->pools.empty()) out.paths.push_back(fmt::format("cluster.pools.{}.node", pool));
@@ -113,8 +113,12 @@ std::vector<std::string> network_rates(const Machine& machine, double factor) {
   return out;
 }
 
+/// Of fabrics whose packets take every way, or the best: other uplinks have other hashes and static
+/// routes, which are drawn or computed anew.
 std::vector<std::string> fewer_down(const Machine& machine, double factor) {
   std::vector<std::string> out;
+  const Routing routing = machine.fabric->routing;
+  if (routing != Routing::spray && routing != Routing::adaptive) return out;
   const auto thinner = [&](std::string_view key, double now) {
     if (now <= 1) return;
     out.push_back(fmt::format("cluster.fabric.{}={:.17g}", key, std::max(1.0, now / factor)));
@@ -240,7 +244,8 @@ constexpr std::array kValues{
 };
 
 /// What gets no larger on better hardware. With failures at random goodput may, so that of a run it
-/// is the healthy step.
+/// is the healthy step; a job beside a faster neighbour may wait more often, so that it is each job
+/// alone; decoding beside faster prompts has more to do at once, so that it is whole requests.
 std::vector<std::pair<std::string, double>> costs_of(AnswerKind kind, const Json& answer) {
   std::vector<std::pair<std::string, double>> out;
   const auto add = [&](std::string name, const Json& value) {
@@ -255,11 +260,9 @@ std::vector<std::pair<std::string, double>> costs_of(AnswerKind kind, const Json
     case AnswerKind::jobs:
       for (const Json& job : answer.at("jobs")) {
         add(job.at("name").get<std::string>() + ": alone_s", job.at("alone_s"));
-        add(job.at("name").get<std::string>() + ": step_s", job.at("step_s"));
       }
       break;
     case AnswerKind::serving:
-      add("tpot_mean_s", answer.at("tpot_mean_s"));
       add("e2e_s.mean", answer.at("e2e_s").at("mean"));
       break;
     case AnswerKind::queue:

@@ -32,6 +32,11 @@ AnswerKind answered(ScenarioKind kind) {
 
 }  // namespace
 
+const Scenario* job_of(const ScenarioFile& file) {
+  if (file.job) return &*file.job;
+  return file.rl ? &file.rl->training : nullptr;
+}
+
 LawSubject::LawSubject(LawQuestion question, const PresetStore& presets,
                        const StepIntervals& intervals)
     : question_(std::move(question)), presets_(presets), intervals_(intervals) {
@@ -43,14 +48,17 @@ LawSubject::LawSubject(LawQuestion question, const PresetStore& presets,
   kind_ = answered(parsed.kind);
   document_ = std::make_shared<const Json>(parsed.root.json());
   read_ = std::make_unique<ScenarioFile>(read_scenario_file(parsed, presets));
+  const Scenario* const of = job();
+  if (of == nullptr || !of->power || !of->power->cap) return;
+  Json whole = *document_;
+  whole["power"].erase("cap");
+  uncapped_ = std::make_unique<ScenarioFile>(
+      read_scenario_file(parse_scenario(question_.file, write_json(whole)), presets));
 }
 
 LawSubject::~LawSubject() = default;
 
-const Scenario* LawSubject::job() const {
-  if (read_->job) return &*read_->job;
-  return read_->rl ? &read_->rl->training : nullptr;
-}
+const Scenario* LawSubject::job() const { return job_of(*read_); }
 
 void LawSubject::count(std::size_t simulations) {
   if (question_.go_on && !question_.go_on()) throw LawsStopped();

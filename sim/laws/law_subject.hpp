@@ -51,6 +51,8 @@ class LawSubject {
   [[nodiscard]] const Json& document() const { return *document_; }
   /// Read, completed and checked.
   [[nodiscard]] const ScenarioFile& read() const { return *read_; }
+  /// The same without a power cap, which changes what a card's values are read as.
+  [[nodiscard]] const ScenarioFile& uncapped() const { return uncapped_ ? *uncapped_ : *read_; }
   /// The job of a step, of a run, or that reinforcement learning trains; else null.
   [[nodiscard]] const Scenario* job() const;
 
@@ -72,10 +74,13 @@ class LawSubject {
   const StepIntervals& intervals_;
   AnswerKind kind_ = AnswerKind::step;
   std::shared_ptr<const Json> document_, answer_;
-  std::unique_ptr<ScenarioFile> read_;
+  std::unique_ptr<ScenarioFile> read_, uncapped_;
   std::map<std::vector<std::string>, std::shared_ptr<const Json>> changed_;
   std::size_t simulations_ = 0, answers_ = 0;
 };
+
+/// The job of a step, of a run, or that reinforcement learning trains; else null.
+const Scenario* job_of(const ScenarioFile& file);
 
 /// The number at a dotted path of an answer; nothing if there is none.
 std::optional<double> number_in(const nlohmann::ordered_json& answer, std::string_view path);

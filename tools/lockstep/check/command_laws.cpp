@@ -284,6 +284,11 @@ std::optional<Told> told_of(const Scenario& scenario) {
   if (lanes > scenario.node.nvlink_domain || scenario.node.nvlink_domain < scenario.node.gpus) {
     return std::nullopt;
   }
+  // Nor does a trace say over which hashed paths its collectives go.
+  const FabricSpec& fabric = scenario.fabric;
+  if (fabric.routing != Routing::spray || !fabric.faults.empty() || fabric.graph) {
+    return std::nullopt;
+  }
   const int ranks = std::max(lanes, cut.expert * cut.expert_tensor);
   const bool beside =
       policy.overlap_gradients || policy.overlap_parameters || cut.sharding == Sharding::zero3;
