@@ -147,7 +147,9 @@ class RowRecorder {
                             .repeated = recomputed_.share(p),
                             .groups = experts ? experts_here() : matrices,
                             .load = load(p.rows),
-                            .useful = experts ? load_.useful() : useful(p.rows),
+                            .useful = experts ? load_.useful()
+                                              : useful(p.rows) * useful(p.in, ways(p.ways)) *
+                                                    useful(p.out, ways(p.ways)),
                             .pieces = p.in_pieces ? c_.job.parallelism.tensor_pieces() : 1.0,
                             .product = &p};
     record_.linear(linear);
@@ -278,6 +280,12 @@ class RowRecorder {
   [[nodiscard]] double load(Rows which) const { return which == Rows::copies ? load_.fullest : 1; }
   [[nodiscard]] double useful(Rows which) const {
     return which == Rows::repeated ? 1 / w_.tensor : 1;
+  }
+  /// Share of a rank's columns that no other rank has too: of copied units (key-value heads) the
+  /// group needs one.
+  static double useful(const Width& width, double ranks) {
+    if (width.unit == 0 || width.units >= ranks) return 1;
+    return 1 - (1 - width.units / ranks) * width.unit / width.on(ranks);
   }
   [[nodiscard]] double experts_here() const {
     return static_cast<double>(c_.job.model.experts.count) / c_.job.parallelism.expert;

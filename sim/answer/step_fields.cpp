@@ -231,8 +231,8 @@ const FieldTable<Step>& hardware_fields() {
                [](const Step& r) { return r.report.peak_flops_per_gpu * r.scenario.gpus(); })
           .add("hbm_bytes_per_s", "Memory bandwidth of a GPU.",
                [](const Step& r) { return r.scenario.node.gpu.hbm_bandwidth; })
-          .add("hbm_bytes", "Memory of a GPU.",
-               [](const Step& r) { return r.scenario.node.gpu.hbm_capacity; })
+          .add("hbm_bytes", "Memory of a GPU; of several kinds that with the least to spare.",
+               [](const Step& r) { return tightest_node(r.scenario).gpu.hbm_capacity; })
           .add("nvlink_bytes_per_s", "NVLink bandwidth of a GPU, one way.",
                [](const Step& r) { return r.scenario.node.gpu.nvlink_bandwidth; })
           .add("gpus_per_node", "GPUs of a node.",

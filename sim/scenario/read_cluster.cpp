@@ -28,8 +28,9 @@ constexpr std::string_view kPoolsSchema = R"({"type": "array", "items": {"type":
 void read_fabric_choice(const JsonCursor& from, const PresetStore& presets, ClusterDraft& draft) {
   FabricSpec fabric;
   if (from.is_object() && !from.find("preset")) {
-    // Refines the fabric that the cluster would have, unless the kind makes it another one.
-    fabric = default_fabric(draft.node, presets);
+    // Refines the fabric that the cluster would have, its preset's or the default one, unless the
+    // kind makes it another one.
+    fabric = draft.fabric ? *draft.fabric : default_fabric(draft.node, presets);
     if (from.find("kind")) fabric = FabricSpec{};
     declare_fabric({from, Extent::changes}, presets, fabric);
     if (from.find("kind")) fabric.name = name_of(fabric.kind);
@@ -163,7 +164,7 @@ void declare_cluster(const DeclaredMembers& member, const PresetStore& presets, 
   member.optional(
       "fabric", "fabrics",
       "The network between nodes; default: rail_optimised, or fat_tree for nodes with one NIC",
-      "A preset with changes, a fabric of a kind, or changes to the default fabric",
+      "A preset with changes, a fabric of a kind, or changes to the fabric that there would be",
       [&](const DeclaredMembers& fabric) {
         FabricSpec spec;
         declare_fabric(fabric, presets, spec);

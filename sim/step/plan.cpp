@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cmath>
 #include <iterator>
 #include <numeric>
@@ -376,7 +377,12 @@ class StageBuilder {
     } else {
       add_segment(pass_over.cost, false, {});
     }
+    // A stage may have no layer, embedding or head: its passes take no time, and are passed on.
+    if (pass_over.pieces.empty() && out_.segments.size() == item.first_segment) {
+      add_segment(pass_over.cost, false, {});
+    }
     item.segments = static_cast<std::uint32_t>(out_.segments.size()) - item.first_segment;
+    assert(item.segments > 0 && "a pass that nobody runs");
     if (work.micro_batch == 0) {
       StepTime& pass = forward ? out_.forward : out_.backward;
       for (std::uint32_t i = 0; i < item.segments; ++i) {

@@ -26,6 +26,27 @@ constexpr std::array kFailed{
                 "parallelism": {"data": 8},
                 "batch": {"sequences": 8, "tokens": 2048},
                 "recompute": "none", "stack": "megatron_core"})"},
+    FailedScenario{.law = "work",
+                   .why = "products of key-value heads that several tensor-parallel ranks hold "
+                          "counted as useful on each of them",
+                   .text =
+                       R"({"model": {"layers": 2, "hidden": 2048, "heads": 16, "kv_heads": 2,
+                  "ffn": 8192, "vocabulary": 32000},
+                "cluster": {"node": "dgx_h100", "nodes": 1, "fabric": "ideal"},
+                "parallelism": {"tensor": 8},
+                "batch": {"sequences": 4, "tokens": 2048}, "recompute": "none",
+                "stack": {"preset": "megatron_core", "allow": ["layouts.replicated_key_values"]}})"},
+    FailedScenario{.law = "work",
+                   .why = "a stage without layer, embedding and head read the program of another "
+                          "one, or waited for ever",
+                   .text =
+                       R"({"model": {"layers": 2, "hidden": 1024, "heads": 2, "ffn": 8,
+                  "vocabulary": 32},
+                "cluster": {"node": "dgx_h100", "nodes": 2, "fabric": "ideal"},
+                "parallelism": {"tensor": 2, "context": 2, "pipeline": 4,
+                  "layers_per_stage": [1, 0, 0, 1]},
+                "batch": {"sequences": 1, "tokens": 2048}, "recompute": "none",
+                "stack": "megatron_core"})"},
     FailedScenario{
         .law = "books of a run",
         .why = "a node that came back from repair while a warm spare was fetched turned time back",

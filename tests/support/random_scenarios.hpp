@@ -7,26 +7,14 @@
 #include <string_view>
 
 #include "sim/core/random.hpp"
+#include "sim/laws/random_job.hpp"
 #include "sim/scenario/run_spec.hpp"
 #include "sim/scenario/scenario.hpp"
 
 namespace lockstep::test {
 
-enum class RandomFabrics : std::uint8_t {
-  symmetric,  ///< ideal ones, and trees whose packets take every way
-  hashed,     ///< trees whose hashed routes tell replicas apart
-  every,      ///< all kinds and routings, with planes and faults
-};
-
-struct RandomScenarioOptions {
-  RandomFabrics fabrics = RandomFabrics::symmetric;
-  bool straggler = false;      ///< one GPU is slow
-  bool pools = false;          ///< nodes of two kinds
-  bool power = false;          ///< "power": a cap, a meter, smoothing
-  bool weeks = false;          ///< "run": what fails, checkpoints, recovery, spares
-  bool many_replicas = false;  ///< more than the least sample of them, of models of everyday size
-  int most_nodes = 64;
-};
+using lockstep::RandomFabrics;
+using RandomScenarioOptions = JobDrawOptions;
 
 /// Draws scenarios until one fits together. `text` is what a failing test prints.
 class RandomScenarios {

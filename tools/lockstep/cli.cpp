@@ -26,6 +26,7 @@ std::vector<const Command*> commands() {
       &explain_command(),
       &compare_command(),
       &explore_command(),
+      &check_command(),
       &comm_command(),
       &queue_command(),
       &replay_command(),

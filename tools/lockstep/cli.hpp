@@ -20,6 +20,7 @@ const Command& tune_command();
 const Command& explain_command();
 const Command& compare_command();
 const Command& explore_command();
+const Command& check_command();
 const Command& comm_command();
 const Command& queue_command();
 const Command& validate_command();

@@ -14,6 +14,7 @@
 #include "models/power/site_power.hpp"
 #include "models/spec/parameter_counts.hpp"
 #include "sim/answer/answer.hpp"
+#include "sim/laws/check_laws.hpp"
 #include "sim/measured/diagnosis.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "sim/scenario/read_cluster.hpp"
@@ -340,6 +341,7 @@ Listing list_fields(const PresetStore&) {
   add_field_rows(comparison_fields(), "", "compare", out);
   add_field_rows(replay_fields(), "", "replay", out);
   add_field_rows(diagnosis_fields(), "", "diagnose", out);
+  add_field_rows(certificate_fields(), "", "check", out);
   return out;
 }
 

@@ -55,6 +55,20 @@ TEST_CASE("cluster preset: what the scenario says holds instead, and is no assum
   CHECK(changed.power->facility.pue == 1.2);
 }
 
+TEST_CASE("cluster preset: its fabric stays where a scenario changes a value of it") {
+  const Scenario whole = at_site(kColossus);
+  const Scenario changed = at_site(
+      R"({"preset": "xai_colossus_220k", "nodes": 64, "fabric": {"switch_latency": "2 us"}})");
+  CHECK(changed.fabric.name == whole.fabric.name);
+  CHECK(changed.fabric.levels == whole.fabric.levels);
+  CHECK(changed.fabric.switch_latency == Seconds{2e-6});
+  CHECK(whole.fabric.levels == 3);
+  // A kind makes it another one.
+  const Scenario other =
+      at_site(R"({"preset": "xai_colossus_220k", "nodes": 64, "fabric": {"kind": "fat_tree"}})");
+  CHECK(other.fabric.levels == 2);
+}
+
 TEST_CASE("cluster preset: none named, the default facility, and no limit") {
   const Scenario s = at_site(R"({"node": "dgx_h100", "nodes": 64})");
   CHECK(s.power->facility.name == "air_chiller");

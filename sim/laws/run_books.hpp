@@ -1,0 +1,22 @@
+/// A run of weeks looked at from inside: trajectory by trajectory, to the nanosecond.
+#pragma once
+
+#include <cstdint>
+
+#include "sim/laws/law.hpp"
+#include "sim/run/campaign.hpp"
+#include "sim/scenario/run_spec.hpp"
+#include "sim/scenario/scenario.hpp"
+
+namespace lockstep {
+
+/// Of a trajectory: every nanosecond is in one bucket and in one phase, every failure that was
+/// drawn is met, and what interruptions cost is what recovery was booked as.
+void hold_books(const Campaign& campaign, std::uint32_t number, LawBook& book);
+
+/// Fewer failures, faster storage, recovery and repair, and more spares lose no goodput; of that
+/// many trajectories each, which draw the same numbers.
+void hold_better_runs(const Scenario& scenario, const RunSpec& run, std::uint32_t trajectories,
+                      LawBook& book);
+
+}  // namespace lockstep
