@@ -23,29 +23,37 @@ class OutputFile::Sink {
 
 class OutputFile::PlainSink : public OutputFile::Sink {
  public:
-  explicit PlainSink(std::FILE* file) : file_(file) {}
+  PlainSink() = default;
   ~PlainSink() override {
     if (file_ != nullptr) std::fclose(file_);
   }
   PlainSink(const PlainSink&) = delete;
   PlainSink& operator=(const PlainSink&) = delete;
+  bool open(const std::string& name) {
+    file_ = std::fopen(name.c_str(), "wb");
+    return file_ != nullptr;
+  }
   bool write(std::string_view bytes) override {
     return std::fwrite(bytes.data(), 1, bytes.size(), file_) == bytes.size();
   }
   bool close() override { return std::fclose(std::exchange(file_, nullptr)) == 0; }
 
  private:
-  std::FILE* file_;
+  std::FILE* file_ = nullptr;
 };
 
 class OutputFile::GzipSink : public OutputFile::Sink {
  public:
-  explicit GzipSink(gzFile file) : file_(file) {}
+  GzipSink() = default;
   ~GzipSink() override {
     if (file_ != nullptr) gzclose(file_);
   }
   GzipSink(const GzipSink&) = delete;
   GzipSink& operator=(const GzipSink&) = delete;
+  bool open(const std::string& name) {
+    file_ = gzopen(name.c_str(), "wb6");
+    return file_ != nullptr;
+  }
   bool write(std::string_view bytes) override {
     // gzfwrite takes sizes beyond 32 bits, and returns 0 items for an error.
     return bytes.empty() || gzfwrite(bytes.data(), bytes.size(), 1, file_) == 1;
@@ -53,7 +61,7 @@ class OutputFile::GzipSink : public OutputFile::Sink {
   bool close() override { return gzclose(std::exchange(file_, nullptr)) == Z_OK; }
 
  private:
-  gzFile file_;
+  gzFile file_ = nullptr;
 };
 
 OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
@@ -67,10 +75,13 @@ OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
   if (!direct) temporary_ = fmt::format("{}.{}.tmp", path_, ::getpid());
   const std::string& name = direct ? path_ : temporary_;
   errno = 0;
+  // Memory comes before the file, which would be left behind where there is none.
   if (path_.ends_with(".gz")) {
-    if (gzFile file = gzopen(name.c_str(), "wb6")) sink_ = std::make_unique<GzipSink>(file);
-  } else if (std::FILE* file = std::fopen(name.c_str(), "wb")) {
-    sink_ = std::make_unique<PlainSink>(file);
+    auto sink = std::make_unique<GzipSink>();
+    if (sink->open(name)) sink_ = std::move(sink);
+  } else {
+    auto sink = std::make_unique<PlainSink>();
+    if (sink->open(name)) sink_ = std::move(sink);
   }
   if (sink_ == nullptr) {
     temporary_.clear();

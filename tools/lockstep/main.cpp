@@ -1,4 +1,6 @@
+#include <cstdio>
 #include <iostream>
+#include <new>
 #include <unistd.h>
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -21,7 +23,7 @@ void keep_freed_memory() {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   keep_freed_memory();
   std::ios::sync_with_stdio(false);
   lockstep::Console console{.out = std::cout,
@@ -30,4 +32,8 @@ int main(int argc, char** argv) {
                             .err_is_terminal = ::isatty(STDERR_FILENO) == 1};
   const std::vector<std::string> args(argv + 1, argv + argc);
   return static_cast<int>(lockstep::run_cli(args, console));
+} catch (const std::bad_alloc&) {
+  // The streams may be what there was no memory for.
+  std::fputs("lockstep: found no memory to begin with; allowed: a machine with more\n", stderr);
+  return static_cast<int>(lockstep::Exit::internal_error);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <exception>
 #include <filesystem>
+#include <new>
 
 #include "models/base/missing_keys.hpp"
 #include "models/base/text_file.hpp"
@@ -63,6 +64,8 @@ std::optional<PointAnswer> simulate_point(const Sweep& sweep, const Json& scenar
         answer_text(sweep.scenario_file, write_json(scenario), presets, intervals, question);
     if (!answer) return std::nullopt;
     return PointAnswer{.error = {}, .json = answer->json()};
+  } catch (const std::bad_alloc&) {
+    throw;  // nothing about the point: whoever goes on with the sweep tries it again
   } catch (const std::exception& error) {
     std::string words = error.what();
     if (words.starts_with(sweep.scenario_file)) {
