@@ -67,6 +67,6 @@ folder=/opt/$(basename "$archive" .tar.gz)
 inside bare "cd / && $folder/bin/lockstep run llama3-405b-16k --format json" >"$scratch/archive.json" ||
   fail "the archive's program does not run without libraries of the system"
 same "$scratch/archive.json" || fail "the archive's program answers otherwise"
-inside bare "mv $folder /srv/elsewhere && /srv/elsewhere/bin/lockstep list gpus >/dev/null" ||
+inside bare "mv $folder /usr/elsewhere && /usr/elsewhere/bin/lockstep list gpus >/dev/null" ||
   fail "the archive does not run from another folder"
 echo "archive: $(stat -c %s "$archive") bytes"
