@@ -116,6 +116,79 @@ void add_serving_rates(FieldTable<Serving>& out) {
            });
 }
 
+const FieldTable<TokenPrice>& token_price_fields() {
+  using Of = TokenPrice;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("usd", Better::less, "All of it.", [](const Of& p) { return p.usd; })
+          .add("usd_per_million_output_tokens", Better::less, "In a million tokens of answers.",
+               [](const Of& p) { return p.per_million_output; })
+          .add("usd_per_million_tokens", Better::less,
+               "In a million tokens of prompts and answers.",
+               [](const Of& p) { return p.per_million; });
+  return fields;
+}
+
+const FieldTable<Serving>& serving_power_fields() {
+  static const FieldTable<Serving> fields =
+      FieldTable<Serving>()
+          .add("gpu_mean_w", Better::less, "A GPU of the replicas, on average.",
+               [](const Serving& a) {
+                 return mean_power(a.report.power->gpus).base_units() / a.spec.gpus();
+               })
+          .add("gpu_limit_w", "The limit of such a card.",
+               [](const Serving& a) { return a.spec.cluster.node.gpu.power_limit.base_units(); })
+          .add("pools_gpu_mean_w", Better::less, "The same, of each pool.",
+               [](const Serving& a) {
+                 Value::Object out;
+                 for (std::size_t p = 0; p < a.spec.pools.size(); ++p) {
+                   out.emplace_back(a.spec.pools[p].name, a.report.power->pools[p].base_units());
+                 }
+                 return Value(std::move(out));
+               })
+          .add("facility_mean_w", Better::less,
+               "Nodes that the replicas fill, their share of the fabric, and what cools and feeds "
+               "them.",
+               [](const Serving& a) { return mean_power(a.report.power->facility).base_units(); })
+          .add("facility_peak_w", Better::less, "The same, the highest mean of a bin of time.",
+               [](const Serving& a) { return peak_power(a.report.power->facility).base_units(); })
+          .add("pue", Better::less, "Facility over IT power.",
+               [](const Serving& a) { return a.report.power->pue; })
+          .add("energy_j", Better::less, "At the site's meter.",
+               [](const Serving& a) { return energy(a.report.power->facility).base_units(); })
+          .add("joules_per_output_token", Better::less, "Of it in a token of an answer.",
+               [](const Serving& a) { return a.report.power->joules_per_output_token; })
+          .add("joules_per_token", Better::less, "In a token of a prompt or an answer.",
+               [](const Serving& a) { return a.report.power->joules_per_token; })
+          .add("tonnes_co2", Better::less, "Carbon dioxide that the grid emits for it.",
+               [](const Serving& a) { return a.report.power->cost.tonnes_co2; });
+  return fields;
+}
+
+/// What owning the machines costs; nothing without prices.
+std::optional<TokenPrice> owned_price(const Serving& a) {
+  if (!a.spec.power || !has_prices(a.spec.power->cost)) return std::nullopt;
+  return token_price(a.report.power->cost.total_usd(), a.report.figures);
+}
+
+void add_serving_money(FieldTable<Serving>& out) {
+  out.add("usd_per_million_output_tokens", Better::less,
+          "Owning where it has prices, else rent, in a million tokens of answers.",
+          [](const Serving& a) -> std::optional<double> {
+            const auto owned = owned_price(a);
+            if (owned) return owned->per_million_output;
+            if (a.report.rent) return a.report.rent->per_million_output;
+            return std::nullopt;
+          })
+      .object("power", "What the pools draw, where the scenario says \"power\".",
+              serving_power_fields(),
+              [](const Serving& a) { return a.report.power ? &a : nullptr; })
+      .object("owned", "What owning the machines costs, where \"cost\" has prices.",
+              token_price_fields(), owned_price)
+      .object("rent", "What the GPUs cost by the hour, where they have a price.",
+              token_price_fields(), [](const Serving& a) { return a.report.rent; });
+}
+
 }  // namespace
 
 const FieldTable<ServingAnswer>& serving_fields() {
@@ -143,6 +216,7 @@ const FieldTable<ServingAnswer>& serving_fields() {
                serving_interval_fields(),
                [](const Serving& a) -> const auto& { return a.report.interval; });
     add_serving_rates(out);
+    add_serving_money(out);
     out.add("transfer_s", Better::less,
             "That a request waited for its keys and values between the pools, on average.",
             [](const Serving& a) -> std::optional<double> {

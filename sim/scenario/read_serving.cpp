@@ -9,6 +9,7 @@
 #include "models/base/number_text.hpp"
 #include "sim/scenario/feature_rules.hpp"
 #include "sim/scenario/read_scenario.hpp"
+#include "sim/scenario/read_serving_power.hpp"
 #include "sim/scenario/rl_spec.hpp"
 #include "sim/scenario/scenario_draft.hpp"
 #include "sim/scenario/serving_load.hpp"
@@ -230,6 +231,7 @@ ServingSpec serving_of(const JsonCursor& root, const PresetStore& presets) {
   draft.file = root.file();
   read_model_choice(root.at("model"), presets, draft);
   out.model = draft.model;
+  read_serving_power(root, presets, out);
   const JsonCursor serving = root.at("serving");
   WrittenServing written;
   declare_serving({serving, Extent::whole}, written, out);
@@ -293,6 +295,7 @@ nlohmann::ordered_json serving_schema(const PresetStore& /*presets*/) {
   member.required(
       "serving", spec, "The pools that serve, and who asks what",
       [&](const DeclaredMembers& of, ServingSpec& out) { declare_serving(of, written, out); });
+  describe_serving_power(member);
   refer_serving_to_job(described);
   Json schema{{"$schema", "https://json-schema.org/draft/2020-12/schema"},
               {"title", "A model that serves requests on a cluster, for `lockstep run`"},

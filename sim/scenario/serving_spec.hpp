@@ -11,6 +11,7 @@
 
 #include "models/generation/engine.hpp"
 #include "models/spec/transformer.hpp"
+#include "sim/scenario/power_spec.hpp"
 #include "sim/scenario/read_cluster.hpp"
 #include "sim/scenario/served_request.hpp"
 
@@ -66,6 +67,8 @@ struct ServingSpec {
   std::string load;  ///< in words
   std::vector<ServedRequest> requests;
   ServingObjectives objectives;
+  std::optional<PowerSpec> power;          ///< asked for; its site and its prices
+  std::optional<double> usd_per_gpu_hour;  ///< scenario's, else the node's
   std::vector<std::string> assumptions;
 
   [[nodiscard]] int gpus() const {

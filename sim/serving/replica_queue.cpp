@@ -136,12 +136,12 @@ RunTime ReplicaQueue::start(RunTime now) {
     load.context = static_cast<double>(context_);
   }
   if (load.sequences == 0 && load.prompts == 0) return -1;
-  const ServingPass pass = clock_.pass(load);
-  account_ += pass;
+  pass_ = clock_.pass(load);
+  account_ += pass_;
   ++passes_;
   busy_ = true;
   fullest_ = std::max(fullest_, static_cast<double>(used_) / static_cast<double>(capacity_));
-  return now + to_run_time(pass.total());
+  return now + to_run_time(pass_.total());
 }
 
 /// Every running sequence is a token longer.

@@ -59,6 +59,8 @@ class ReplicaQueue {
   /// Ends it: requests whose last token came, and those that leave with their first one.
   void end(RunTime now, std::vector<std::uint32_t>& ended, std::vector<std::uint32_t>& leaving);
 
+  /// The pass that began last, and all of them together.
+  [[nodiscard]] const ServingPass& last_pass() const { return pass_; }
   [[nodiscard]] const ServingPass& account() const { return account_; }
   [[nodiscard]] const IntervalHistogram& intervals() const { return intervals_; }
   [[nodiscard]] std::int64_t passes() const { return passes_; }
@@ -113,7 +115,7 @@ class ReplicaQueue {
   RunTime moved_ = 0;  ///< end of the last decoding pass
   bool busy_ = false, decoding_ = false;
   double fullest_ = 0;
-  ServingPass account_;
+  ServingPass pass_, account_;
   IntervalHistogram intervals_;
 };
 

@@ -53,7 +53,7 @@ class ServingRun {
       }
     }
     for (std::size_t r = 0; r < replicas_.size(); ++r) {
-      add(replicas_[r], r < prompt_replicas() ? result_.serving : result_.decoding);
+      add(replicas_[r], account_of(r));
     }
     return result_;
   }
@@ -61,6 +61,10 @@ class ServingRun {
  private:
   [[nodiscard]] std::size_t prompt_replicas() const {
     return static_cast<std::size_t>(plan_.serving.replicas);
+  }
+
+  [[nodiscard]] PoolAccount& account_of(std::size_t replica) {
+    return replica < prompt_replicas() ? result_.serving : result_.decoding;
   }
 
   void add_pool(const PoolPlan& pool, const ReplicaRules& rules) {
@@ -110,7 +114,9 @@ class ServingRun {
     for (const std::uint32_t r : touched_) {
       if (replicas_[r].busy()) continue;
       const RunTime end = replicas_[r].start(now);
-      if (end >= 0) push(end, EventKind::pass_end, r);
+      if (end < 0) continue;
+      push(end, EventKind::pass_end, r);
+      account_of(r).over_time.add(now, end, replicas_[r].last_pass().drawn);
     }
     touched_.clear();
   }

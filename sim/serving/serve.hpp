@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sim/scenario/serving_spec.hpp"
+#include "sim/serving/pass_bins.hpp"
 #include "sim/serving/replica_queue.hpp"
 
 namespace lockstep {
@@ -47,6 +48,7 @@ struct PoolAccount {
   std::int64_t passes = 0, preempted = 0;
   double fullest = 0;           ///< share of a replica's cache
   IntervalHistogram intervals;  ///< between the tokens of a request
+  PassBins over_time;
 };
 
 struct ServeResult {

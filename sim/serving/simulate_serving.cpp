@@ -129,6 +129,8 @@ ServingReport simulate_serving(ServingSpec& spec, const std::function<bool(std::
   if (span > 0) out.goodput = out.attained * static_cast<double>(spec.requests.size()) / span;
   out.stopped = result.stopped;
   out.interval = interval_of(spec, out.figures);
+  if (spec.power) out.power = serving_power(spec, result, out.figures);
+  out.rent = rent_of(spec, result, out.figures);
   return out;
 }
 

@@ -10,6 +10,7 @@
 
 #include "sim/scenario/serving_spec.hpp"
 #include "sim/serving/serving_figures.hpp"
+#include "sim/serving/serving_power.hpp"
 
 namespace lockstep {
 
@@ -49,6 +50,8 @@ struct ServingReport {
   double goodput = 0;   ///< of them, a second
   bool stopped = false;
   std::optional<ServingInterval> interval;  ///< of mean TPOT and TTFT
+  std::optional<ServingPower> power;        ///< where the scenario asks for it
+  std::optional<TokenPrice> rent;           ///< where a GPU-hour has a price
 };
 
 /// Plays the load on the pools; the requests' times are written into the spec. `go_on` is asked now

@@ -95,11 +95,38 @@ TEST_CASE("lockstep run: a page of what requests see, where time goes, and the l
                            "Requests being served or waiting", "of 300 requests served"}) {
     CHECK_MESSAGE(html.find(part) != std::string::npos, part);
   }
+  REQUIRE(
+      lockstep_with({"run", kChatScenario, "--set", "serving.load.requests=300", "--report", page})
+          .exit == Exit::ok);
+  const std::string powered = read_text_file(page);
+  for (const char* part :
+       {"Power and energy", "Power of the site", "A million tokens of answers"}) {
+    CHECK_MESSAGE(powered.find(part) != std::string::npos, part);
+  }
   // Answers of a token each have no time per token.
   const Ran short_answers =
       lockstep_with({"run", kChatScenario, "--set", "serving.load.requests=5", "--set",
                      R"(serving.load.output={"mean": 1})", "--report", page});
   CHECK_MESSAGE(short_answers.exit == Exit::ok, short_answers.err);
+}
+
+TEST_CASE("lockstep run: what serving draws and costs, owned and rented") {
+  const std::vector<std::string> few{kChatScenario, "--set", "serving.load.requests=300"};
+  const nlohmann::json answer = served(few);
+  CHECK(number(answer, "/power/joules_per_output_token") * number(answer, "/output_tokens") ==
+        doctest::Approx(number(answer, "/power/energy_j")));
+  CHECK(number(answer, "/power/gpu_mean_w") < number(answer, "/power/gpu_limit_w"));
+  CHECK(number(answer, "/usd_per_million_output_tokens") ==
+        number(answer, "/owned/usd_per_million_output_tokens"));
+  std::vector<std::string> dearer = few;
+  dearer.insert(dearer.end(), {"--set", "price.usd_per_gpu_hour=5"});
+  CHECK(number(served(dearer), "/rent/usd") == doctest::Approx(2 * number(answer, "/rent/usd")));
+  const Ran ran = lockstep_with({"run", kClosedLoop, "--set", "cost.usd_per_gpu=1"});
+  CHECK(ran.exit == Exit::bad_input);
+  CHECK(ran.err.find("no such key, unless there is \"power\"") != std::string::npos);
+  const Ran capped = lockstep_with({"run", kChatScenario, "--set", "power.cap=400 W"});
+  CHECK(capped.exit == Exit::bad_input);
+  CHECK(capped.err.find("#/power/cap") != std::string::npos);
 }
 
 TEST_CASE("lockstep run: a model that does not fit is an error with the sizes") {

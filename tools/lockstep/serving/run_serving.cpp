@@ -14,6 +14,7 @@
 #include "tools/console/progress.hpp"
 #include "tools/console/table.hpp"
 #include "tools/lockstep/report/assets.hpp"
+#include "tools/lockstep/run/site_limit.hpp"
 #include "tools/lockstep/serving/serving_page.hpp"
 
 namespace lockstep {
@@ -94,6 +95,32 @@ std::string objectives_text(const ServingAnswer& a) {
                      percent_text(a.report.attained), significant(a.report.goodput));
 }
 
+std::string serving_power_text(const ServingAnswer& a) {
+  const ServingPower& p = *a.report.power;
+  return fmt::format("{} a GPU of {}, {} in all, at most {}; {} J per output token",
+                     power_text(mean_power(p.gpus) / static_cast<double>(a.spec.gpus())),
+                     power_text(a.spec.cluster.node.gpu.power_limit),
+                     power_text(mean_power(p.facility)), power_text(peak_power(p.facility)),
+                     significant(p.joules_per_output_token));
+}
+
+/// USD per million tokens; empty: there is no price.
+std::string serving_money_text(const ServingAnswer& a) {
+  std::string out;
+  const auto add = [&](std::string_view how, const TokenPrice& price) {
+    out += fmt::format("{}{} USD per million output tokens ({} of all tokens), {}",
+                       out.empty() ? "" : "; ", significant(price.per_million_output),
+                       significant(price.per_million), how);
+  };
+  if (a.spec.power && has_prices(a.spec.power->cost)) {
+    add("owned", token_price(a.report.power->cost.total_usd(), a.report.figures));
+  }
+  if (a.report.rent) {
+    add(fmt::format("rented at {} an hour", significant(*a.spec.usd_per_gpu_hour)), *a.report.rent);
+  }
+  return out;
+}
+
 std::string serving_headline(const ServingAnswer& a) {
   const ServingFigures& f = a.report.figures;
   const auto line = [](std::string_view label, const std::string& text) {
@@ -125,6 +152,8 @@ std::string serving_headline(const ServingAnswer& a) {
                 fmt::format("{} a request, {} GB in all", duration_text(a.report.transfer_s),
                             significant(a.report.transferred_bytes / 1e9)));
   }
+  if (a.report.power) out += line("Power", serving_power_text(a));
+  if (const std::string money = serving_money_text(a); !money.empty()) out += line("Money", money);
   if (a.report.stopped) out += line("Interrupted", "all of this is of the time before");
   return out;
 }

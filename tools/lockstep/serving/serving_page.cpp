@@ -24,6 +24,17 @@ constexpr int kServingQuantiles = 200;
 
 double serving_seconds(RunTime time) { return to_seconds(time).base_units(); }
 
+/// What a million tokens of answers cost; empty: there is no price.
+Html money_words(const ServingAnswer& a) {
+  const bool owned = a.spec.power && has_prices(a.spec.power->cost);
+  if (!owned && !a.report.rent) return {};
+  const TokenPrice price =
+      owned ? token_price(a.report.power->cost.total_usd(), a.report.figures) : *a.report.rent;
+  return escaped(" A million tokens of answers cost ") +
+         strong(significant(price.per_million_output) + " USD") +
+         escaped(owned ? ", owned." : ", rented.");
+}
+
 void add_serving_headline(Page& page, const ServingAnswer& a) {
   const ServingFigures& f = a.report.figures;
   if (f.served == 0) {
@@ -39,6 +50,7 @@ void add_serving_headline(Page& page, const ServingAnswer& a) {
              escaped(" of the requests.");
   }
   if (a.report.stopped) words += escaped(" The simulation was interrupted: all is of before.");
+  words += money_words(a);
   page.headline(words);
   const std::vector<PageFigure> figures{
       {.value = page_duration(f.ttft_s.p50), .label = "median time to the first token"},
@@ -216,16 +228,10 @@ ServingBins bins_of(const ServingAnswer& a) {
   return out;
 }
 
-void add_serving_chart(Page& page, const ServingBins& bins, const char* title,
-                       const char* unit_name, const std::vector<double>& values,
-                       std::size_t colour) {
-  const double end = bins.bin_s * static_cast<double>(kServingBins);
+/// A line over the run.
+void add_serving_line(Page& page, const char* title, const char* unit_name,
+                      const nlohmann::json& points, double end, std::size_t colour) {
   const AxisUnit unit = long_time_unit(end);
-  nlohmann::json points = nlohmann::json::array();
-  for (std::size_t b = 0; b < values.size(); ++b) {
-    points.push_back({four_digits((static_cast<double>(b) + 0.5) * bins.bin_s / unit.size),
-                      four_digits(values[b])});
-  }
   page.chart({.title = title,
               .about = {},
               .summary = fmt::format("{} over time, as a line.", title),
@@ -243,6 +249,19 @@ void add_serving_chart(Page& page, const ServingBins& bins, const char* title,
                  {"data", points}}}}});
 }
 
+void add_serving_chart(Page& page, const ServingBins& bins, const char* title,
+                       const char* unit_name, const std::vector<double>& values,
+                       std::size_t colour) {
+  const double end = bins.bin_s * static_cast<double>(kServingBins);
+  const AxisUnit unit = long_time_unit(end);
+  nlohmann::json points = nlohmann::json::array();
+  for (std::size_t b = 0; b < values.size(); ++b) {
+    points.push_back({four_digits((static_cast<double>(b) + 0.5) * bins.bin_s / unit.size),
+                      four_digits(values[b])});
+  }
+  add_serving_line(page, title, unit_name, points, end, colour);
+}
+
 void add_serving_over_time(Page& page, const ServingAnswer& a) {
   const ServingBins bins = bins_of(a);
   if (bins.bin_s <= 0) return;
@@ -251,6 +270,33 @@ void add_serving_over_time(Page& page, const ServingAnswer& a) {
   add_serving_chart(page, bins, "Requests that arrive", "a second", bins.arrivals, 0);
   add_serving_chart(page, bins, "Requests being served or waiting", "requests", bins.in_system, 1);
   add_serving_chart(page, bins, "Time to the first token, by arrival", "s", bins.first_s, 2);
+}
+
+void add_power_over_time(Page& page, const ServingAnswer& a) {
+  if (!a.report.power) return;
+  const ServingPower& p = *a.report.power;
+  page.section("Power and energy",
+               fmt::format("The nodes that the replicas fill, their share of the fabric, and what "
+                           "cools and feeds them (PUE {:.3f}).",
+                           p.pue));
+  const std::vector<PageFigure> figures{
+      {.value = page_watts(mean_power(p.gpus).base_units() / a.spec.gpus()),
+       .label = fmt::format("a GPU on average; its limit is {}",
+                            page_watts(a.spec.cluster.node.gpu.power_limit.base_units()))},
+      {.value = page_watts(mean_power(p.facility).base_units()),
+       .label = fmt::format("the site on average, at most {}",
+                            page_watts(peak_power(p.facility).base_units()))},
+      {.value = page_with(p.joules_per_output_token, "J"), .label = "per token of an answer"},
+      {.value = page_with(p.joules_per_token, "J"), .label = "per token of a prompt or an answer"}};
+  page.figures(figures);
+  const AxisUnit unit = long_time_unit(p.facility.end.base_units());
+  nlohmann::json points = nlohmann::json::array();
+  for (std::size_t i = 0; i < p.facility.size(); ++i) {
+    const double kw = four_digits(1e-3 * p.facility.power[i].base_units());
+    points.push_back({four_digits(p.facility.start[i].base_units() / unit.size), kw});
+    points.push_back({four_digits(p.facility.until(i).base_units() / unit.size), kw});
+  }
+  add_serving_line(page, "Power of the site", "kW", points, p.facility.end.base_units(), 3);
 }
 
 }  // namespace
@@ -265,6 +311,7 @@ std::string serving_page(const ServingAnswer& a) {
   add_serving_time(page, a);
   add_serving_pools(page, a);
   add_serving_over_time(page, a);
+  add_power_over_time(page, a);
   add_inputs(page, a.written);
   if (!a.spec.assumptions.empty()) {
     page.section("Assumed");
