@@ -70,6 +70,20 @@ const FieldTable<ServingInterval>& serving_interval_fields() {
   return fields;
 }
 
+const FieldTable<ObjectiveCheck>& objective_fields() {
+  using Of = ObjectiveCheck;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("name",
+               "ttft_p99 and the like, or attained: the share of requests within those of a "
+               "single one.",
+               [](const Of& o) { return o.name; })
+          .add("limit", "In seconds, or a share.", [](const Of& o) { return o.limit; })
+          .add("value", "What it came to.", [](const Of& o) { return o.value; })
+          .add("kept", "Whether it is kept.", [](const Of& o) { return o.kept; });
+  return fields;
+}
+
 void add_serving_times(FieldTable<Serving>& out) {
   out.add("ttft_mean_s", Better::less, "Mean time to the first token.",
           [](const Serving& a) { return a.report.figures.ttft_s.mean; })
@@ -104,16 +118,25 @@ void add_serving_rates(FieldTable<Serving>& out) {
       .add("in_system", "Requests that wait or are worked on, on average.",
            [](const Serving& a) { return a.report.figures.in_system; })
       .add("attained_share", Better::more,
-           "Share of the requests that keep every objective; with objectives only.",
+           "Share of the requests that keep every objective of a single one; with such objectives "
+           "only.",
            [](const Serving& a) -> std::optional<double> {
-             if (!a.spec.objectives.any()) return std::nullopt;
+             if (!a.spec.objectives.per_request()) return std::nullopt;
              return a.report.attained;
            })
-      .add("good_requests_per_s", Better::more, "Such requests a second; with objectives only.",
+      .add("good_requests_per_s", Better::more,
+           "Such requests a second; with such objectives only.",
            [](const Serving& a) -> std::optional<double> {
-             if (!a.spec.objectives.any()) return std::nullopt;
+             if (!a.spec.objectives.per_request()) return std::nullopt;
              return a.report.goodput;
-           });
+           })
+      .add("objectives_kept", "Whether all objectives are kept; with any only.",
+           [](const Serving& a) -> std::optional<bool> {
+             if (!a.spec.objectives.any()) return std::nullopt;
+             return all_kept(a.report.objectives);
+           })
+      .list_if_any("objectives", "Each objective, where there are any.", objective_fields(),
+                   [](const Serving& a) -> const auto& { return a.report.objectives; });
 }
 
 const FieldTable<TokenPrice>& token_price_fields() {

@@ -86,6 +86,14 @@ void declare_objectives(const DeclaredMembers& member, ServingObjectives& out) {
   member.optional("ttft", out.ttft, kLimitTime, "Time to the first token, at most");
   member.optional("tpot", out.tpot, kLimitTime, "Time per token behind it, at most");
   member.optional("e2e", out.e2e, kLimitTime, "Until the last token, at most");
+  member.optional("attained", out.attained, Dimension::share, Interval{0.01, 1},
+                  "Share of the requests that must keep these three; default: 99 %");
+  for (std::size_t q = 0; q < kServedLimits; ++q) {
+    const int percent = kLimitedPercents[q % kLimitedPercents.size()];
+    const std::string_view time = kServedTimeNames[q / kLimitedPercents.size()];
+    member.optional(fmt::format("{}_p{}", time, percent), out.quantiles[q], kLimitTime,
+                    fmt::format("What {} % of all must not be above", percent));
+  }
 }
 
 void declare_serving(const DeclaredMembers& member, WrittenServing& written, ServingSpec& out) {
@@ -149,30 +157,9 @@ void apply(const WrittenBatching& changes, ServingEngine& out) {
   out.memory_fraction = changes.memory_fraction.value_or(out.memory_fraction);
 }
 
-/// How the ranks of a replica share the model out.
 void check_layout(const JsonCursor& at, const ServingPool& pool, const ServingSpec& spec) {
-  const TransformerShape& m = spec.model;
-  const auto wrong = [&](std::string_view key, std::string allowed) {
-    at.find(key).value_or(at).fail(std::move(allowed));
-  };
-  if (m.heads % pool.tensor != 0) {
-    wrong("tensor", fmt::format("a divisor of the {} heads of {}", m.heads, m.name));
-  }
-  if (pool.pipeline > m.layers) {
-    wrong("pipeline", fmt::format("at most the {} layers of {}", m.layers, m.name));
-  }
-  const int ranks = pool.tensor * pool.attention_data;
-  if (m.experts.count == 0 && pool.expert > 1) {
-    wrong("expert", fmt::format("1: {} has no experts", m.name));
-  }
-  if (ranks % pool.expert != 0 || (pool.expert > 1 && m.experts.count % pool.expert != 0)) {
-    wrong("expert", fmt::format("a divisor of the {} GPUs of a stage and of the {} experts", ranks,
-                                m.experts.count));
-  }
-  if (m.experts.count > 0 && m.experts.ffn % (ranks / pool.expert) != 0) {
-    wrong("expert", fmt::format("more: {} GPUs cannot share the {} columns of an expert",
-                                ranks / pool.expert, m.experts.ffn));
-  }
+  const std::optional<LayoutProblem> problem = layout_problem(pool, spec.model);
+  if (problem) at.find(problem->key).value_or(at).fail(problem->allowed);
 }
 
 void check_memory(const JsonCursor& at, const ServingPool& pool, const ServingSpec& spec) {
@@ -187,7 +174,8 @@ void check_memory(const JsonCursor& at, const ServingPool& pool, const ServingSp
 }
 
 void take_pools(const JsonCursor& pools, const WrittenServing& written, const PresetStore& presets,
-                ServingSpec& out) {
+                ServingLayouts layouts, ServingSpec& out) {
+  const bool fixed = layouts == ServingLayouts::fixed;
   const auto take = [&](std::string_view name, const std::optional<ServingPool>& from) {
     if (!from) return;
     const JsonCursor at = pools.at(name);
@@ -195,8 +183,8 @@ void take_pools(const JsonCursor& pools, const WrittenServing& written, const Pr
     pool.name = name;
     pool.engine = read_engine_of(at, presets, out.assumptions);
     apply(written.batching, *pool.engine.serving);
-    check_layout(at, pool, out);
-    check_memory(at, pool, out);
+    if (fixed) check_layout(at, pool, out);
+    if (fixed) check_memory(at, pool, out);
     std::string assumption;
     (void)laws_for(*pool.engine.serving, out.cluster.node.gpu.architecture, &assumption);
     if (!assumption.empty()) out.assumptions.push_back(assumption);
@@ -212,13 +200,13 @@ void take_pools(const JsonCursor& pools, const WrittenServing& written, const Pr
   take("both", of.both);
   take("prefill", of.prefill);
   take("decode", of.decode);
-  if (out.gpus() > out.cluster.gpus()) {
+  if (fixed && out.gpus() > out.cluster.gpus()) {
     pools.fail(
         fmt::format("at most the {} GPUs of the cluster, not {}", out.cluster.gpus(), out.gpus()));
   }
 }
 
-ServingSpec serving_of(const JsonCursor& root, const PresetStore& presets) {
+ServingSpec serving_of(const JsonCursor& root, const PresetStore& presets, ServingLayouts layouts) {
   ServingSpec out;
   out.file = root.file();
   const JsonCursor cluster = root.at("cluster");
@@ -236,7 +224,7 @@ ServingSpec serving_of(const JsonCursor& root, const PresetStore& presets) {
   WrittenServing written;
   declare_serving({serving, Extent::whole}, written, out);
   out.experts = written.experts.value_or(out.weights);
-  if (out.pools.empty()) take_pools(serving.at("pools"), written, presets, out);
+  if (out.pools.empty()) take_pools(serving.at("pools"), written, presets, layouts, out);
   serving.finish();
   root.finish();
   make_requests(serving.at("load"), written.load, out);
@@ -261,8 +249,33 @@ ServingReplicaSpec replica_spec(const ServingPool& pool, const ServingSpec& spec
           .speculation = spec.speculation};
 }
 
-ServingSpec read_serving(const JsonCursor& root, const PresetStore& presets) {
-  return root.read_whole([&] { return serving_of(root, presets); });
+std::optional<LayoutProblem> layout_problem(const ServingPool& pool, const TransformerShape& m) {
+  if (m.heads % pool.tensor != 0) {
+    return LayoutProblem{"tensor", fmt::format("a divisor of the {} heads of {}", m.heads, m.name)};
+  }
+  if (pool.pipeline > m.layers) {
+    return LayoutProblem{"pipeline", fmt::format("at most the {} layers of {}", m.layers, m.name)};
+  }
+  const int ranks = pool.tensor * pool.attention_data;
+  if (m.experts.count == 0 && pool.expert > 1) {
+    return LayoutProblem{"expert", fmt::format("1: {} has no experts", m.name)};
+  }
+  if (ranks % pool.expert != 0 || (pool.expert > 1 && m.experts.count % pool.expert != 0)) {
+    return LayoutProblem{
+        "expert", fmt::format("a divisor of the {} GPUs of a stage and of the {} experts", ranks,
+                              m.experts.count)};
+  }
+  if (m.experts.count > 0 && m.experts.ffn % (ranks / pool.expert) != 0) {
+    return LayoutProblem{"expert",
+                         fmt::format("more: {} GPUs cannot share the {} columns of an expert",
+                                     ranks / pool.expert, m.experts.ffn)};
+  }
+  return std::nullopt;
+}
+
+ServingSpec read_serving(const JsonCursor& root, const PresetStore& presets,
+                         ServingLayouts layouts) {
+  return root.read_whole([&] { return serving_of(root, presets, layouts); });
 }
 
 namespace {

@@ -2,6 +2,7 @@
 /// read_serving.hpp makes it from JSON, sim/serving simulates it.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -43,11 +44,24 @@ struct ServingTransfer {
   Seconds latency{1e-3};    ///< of each request's
 };
 
-/// What a request must keep to count; none: nothing is asked.
-struct ServingObjectives {
-  std::optional<Seconds> ttft{}, tpot{}, e2e{};
+/// What is measured of a request, or between its tokens.
+enum class ServedTime : std::uint8_t { ttft, tpot, itl, e2e };
+constexpr std::array<std::string_view, 4> kServedTimeNames{"ttft", "tpot", "itl", "e2e"};
+/// Percents of all that a limit can be about.
+constexpr std::array<int, 3> kLimitedPercents{50, 90, 99};
+constexpr std::size_t kServedLimits = kServedTimeNames.size() * kLimitedPercents.size();
 
-  [[nodiscard]] bool any() const { return ttft || tpot || e2e; }
+/// What is asked of a service; nothing by default.
+struct ServingObjectives {
+  std::optional<Seconds> ttft{}, tpot{}, e2e{};  ///< that a request must keep to count
+  double attained = 0.99;                        ///< share of the requests that must keep these
+  /// Of all requests: by time, then by percent.
+  std::array<std::optional<Seconds>, kServedLimits> quantiles{};
+
+  [[nodiscard]] bool per_request() const { return ttft || tpot || e2e; }
+  [[nodiscard]] bool any() const {
+    return per_request() || std::ranges::any_of(quantiles, [](const auto& q) { return !!q; });
+  }
 };
 
 struct ServingSpec {

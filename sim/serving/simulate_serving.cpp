@@ -79,22 +79,6 @@ std::optional<ServingInterval> interval_of(const ServingSpec& spec, const Servin
       .basis = fmt::format("{}, models of kind {}: {} measured rows", engine.name, kind, at->rows)};
 }
 
-/// Share of the requests within every limit.
-double attained_by(const ServingSpec& spec) {
-  if (spec.requests.empty()) return 0;
-  const auto keeps = [](const std::optional<Seconds>& limit, double value) {
-    return !limit || value <= limit->base_units();
-  };
-  const ServingObjectives& o = spec.objectives;
-  std::size_t within = 0;
-  for (const ServedRequest& r : spec.requests) {
-    if (!r.served()) continue;
-    within += keeps(o.ttft, in_s(to_seconds(r.time_to_first()))) && keeps(o.tpot, tpot_s(r)) &&
-              keeps(o.e2e, in_s(to_seconds(r.end_to_end())));
-  }
-  return static_cast<double>(within) / static_cast<double>(spec.requests.size());
-}
-
 }  // namespace
 
 ServingReport simulate_serving(ServingSpec& spec, const std::function<bool(std::size_t)>& go_on) {
@@ -125,7 +109,8 @@ ServingReport simulate_serving(ServingSpec& spec, const std::function<bool(std::
   const auto served = static_cast<double>(out.figures.served);
   if (served > 0) out.transfer_s = in_s(to_seconds(result.transferring)) / served;
   out.transferred_bytes = result.transferred.base_units();
-  out.attained = attained_by(spec);
+  out.attained = attained_share(spec.requests, spec.objectives);
+  out.objectives = check_objectives(spec.requests, out.figures, spec.objectives);
   if (span > 0) out.goodput = out.attained * static_cast<double>(spec.requests.size()) / span;
   out.stopped = result.stopped;
   out.interval = interval_of(spec, out.figures);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/scenario/serving_spec.hpp"
+#include "sim/serving/objectives.hpp"
 #include "sim/serving/serving_figures.hpp"
 #include "sim/serving/serving_power.hpp"
 
@@ -48,6 +49,7 @@ struct ServingReport {
   double transferred_bytes = 0;
   double attained = 0;  ///< share of requests within the objectives
   double goodput = 0;   ///< of them, a second
+  std::vector<ObjectiveCheck> objectives;
   bool stopped = false;
   std::optional<ServingInterval> interval;  ///< of mean TPOT and TTFT
   std::optional<ServingPower> power;        ///< where the scenario asks for it

@@ -20,6 +20,7 @@
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/plan/plan_output.hpp"
 #include "tools/lockstep/plan/plan_page.hpp"
+#include "tools/lockstep/plan/serving_plan_output.hpp"
 #include "tools/lockstep/report/assets.hpp"
 #include "tools/lockstep/work_budget.hpp"
 
@@ -58,10 +59,11 @@ constexpr std::array kPlanOptions{
     kOutputOption,
 };
 
-constexpr std::array<std::string_view, 3> kPlanExamples{
+constexpr std::array<std::string_view, 4> kPlanExamples{
     "lockstep plan scenarios/plans/train-70b-15t-tokens.json --report plan.html",
     "lockstep plan scenarios/plans/train-405b.json --set limits.usd=80000000 -o plan.md",
     "lockstep plan my-plan.json --stack my-stack.json --samples 2000",
+    "lockstep plan scenarios/plans/serve-70b.json --report plan.html",
 };
 
 constexpr CommandSpec kPlanSpec{
@@ -77,7 +79,13 @@ constexpr CommandSpec kPlanSpec{
         "one:\n"
         "with intervals, the front of time, money and energy, what the answer depends on, and "
         "which\n"
-        "candidates miss which limit.",
+        "candidates miss which limit.\n"
+        "\n"
+        "Of a plan whose scenario has \"serving\": the least GPUs of each machine that serve the "
+        "load\n"
+        "within its objectives, on one pool or on two, the layout of their replicas, how many of "
+        "each,\n"
+        "spares, and what they draw and cost.",
     .positionals = 1,
     .options = kPlanOptions,
     .examples = kPlanExamples,
@@ -160,6 +168,10 @@ Exit answer_plan(const CommandInput& input, const PresetStore& presets,
   const auto& [path, text] = input;
   const std::string format = format_of(options);
   if (options.has("report")) (void)chart_library();
+  if (const JsonCursor root = JsonCursor::parse(path, text, JsonStyle::plain, options.all("set"));
+      is_serving_plan(root)) {
+    return answer_serving_plan(root, presets, options, format, console);
+  }
   PlanSpec spec =
       read_plan(path, text, presets, changes_of_plan(options, JsonCursor::parse(path, text)));
   for (PlanCandidate& candidate : spec.candidates) candidate.scenario.folding = folding_of(options);

@@ -79,7 +79,8 @@ std::string served_times_text(const ServingSpread& s) {
                      duration_text(s.p50), duration_text(s.p90), duration_text(s.p99));
 }
 
-std::string objectives_text(const ServingAnswer& a) {
+/// What each request should keep, and how many do.
+std::string attained_text(const ServingAnswer& a) {
   const ServingObjectives& o = a.spec.objectives;
   std::string limits;
   const auto add = [&](std::string_view name, const std::optional<Seconds>& limit) {
@@ -91,8 +92,20 @@ std::string objectives_text(const ServingAnswer& a) {
   add("TPOT", o.tpot);
   add("E2E", o.e2e);
   if (a.report.attained == 0) return limits + ": no request keeps them";
-  return fmt::format("{}: {} of the requests keep them, {} requests/s", limits,
-                     percent_text(a.report.attained), significant(a.report.goodput));
+  return fmt::format("{}: {} of the requests keep them ({} asked), {} requests/s", limits,
+                     percent_text(a.report.attained), percent_text(o.attained),
+                     significant(a.report.goodput));
+}
+
+std::string objectives_text(const ServingAnswer& a) {
+  std::string out = a.spec.objectives.per_request() ? attained_text(a) : std::string();
+  for (const ObjectiveCheck& check : a.report.objectives) {
+    if (check.name == "attained") continue;
+    out += fmt::format("{}{} {} of {}, {}", out.empty() ? "" : "; ", check.name,
+                       duration_text(check.value), duration_text(check.limit),
+                       check.kept ? "kept" : "broken");
+  }
+  return out;
 }
 
 std::string serving_power_text(const ServingAnswer& a) {

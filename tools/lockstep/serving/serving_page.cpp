@@ -45,7 +45,7 @@ void add_serving_headline(Page& page, const ServingAnswer& a) {
                escaped(" on average, for one request in a hundred later than ") +
                strong(page_duration(f.ttft_s.p99)) + escaped("; then one every ") +
                strong(page_duration(f.tpot_s.mean)) + escaped(".");
-  if (a.spec.objectives.any()) {
+  if (a.spec.objectives.per_request()) {
     words += escaped(" The objectives are kept for ") + strong(page_percent(a.report.attained, 1)) +
              escaped(" of the requests.");
   }
@@ -92,6 +92,25 @@ void add_served_times(Page& page, const ServingAnswer& a) {
   add("end to end", f.e2e_s, "");
   page.section("What requests see",
                interval ? fmt::format("Intervals: {}.", interval->basis) : std::string());
+  page.table(table);
+}
+
+void add_objectives(Page& page, const ServingAnswer& a) {
+  if (a.report.objectives.empty()) return;
+  PageTable table{.columns = {{.title = "Objective"},
+                              {.title = "Limit", .numeric = true},
+                              {.title = "Came to", .numeric = true},
+                              {.title = "Kept"}}};
+  for (const ObjectiveCheck& check : a.report.objectives) {
+    const bool share = check.name == "attained";
+    const auto cell = [&](double value) {
+      return PageCell::number(share ? page_percent(value, 1) : page_duration(value), value);
+    };
+    table.rows.push_back(
+        {PageCell::text(share ? "requests within those of a single one" : check.name),
+         cell(check.limit), cell(check.value), PageCell::text(check.kept ? "yes" : "no")});
+  }
+  page.section("Objectives");
   page.table(table);
 }
 
@@ -307,6 +326,7 @@ std::string serving_page(const ServingAnswer& a) {
   if (!a.spec.about.empty()) page.about(a.spec.about);
   add_serving_headline(page, a);
   add_served_times(page, a);
+  add_objectives(page, a);
   add_distribution(page, a);
   add_serving_time(page, a);
   add_serving_pools(page, a);
