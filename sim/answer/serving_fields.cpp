@@ -51,6 +51,8 @@ const FieldTable<ServingPoolReport>& serving_pool_fields() {
           .add("preemptions", Better::less,
                "How often a request had to leave a full cache and was computed again.",
                [](const Of& p) { return p.preempted; })
+          .add("replicas_on", "Replicas that were switched on, on average.",
+               [](const Of& p) { return p.on; })
           .add("busy_s", "Time in passes, of all replicas together.",
                [](const Of& p) { return p.busy_s; });
   return fields;
@@ -194,6 +196,21 @@ std::optional<TokenPrice> owned_price(const Serving& a) {
   return token_price(a.report.power->cost.total_usd(), a.report.figures);
 }
 
+void add_serving_lives(FieldTable<Serving>& out) {
+  out.add("replica_failures", Better::less,
+          "Replicas that failed; where the scenario has failures.",
+          [](const Serving& a) -> std::optional<double> {
+            if (!a.spec.failures) return std::nullopt;
+            return a.report.failures;
+          })
+      .add("retried_requests", Better::less,
+           "Requests that a failure sent to another replica, each time; with failures only.",
+           [](const Serving& a) -> std::optional<double> {
+             if (!a.spec.failures) return std::nullopt;
+             return a.report.retried;
+           });
+}
+
 void add_serving_money(FieldTable<Serving>& out) {
   out.add("usd_per_million_output_tokens", Better::less,
           "Owning where it has prices, else rent, in a million tokens of answers.",
@@ -234,6 +251,14 @@ const FieldTable<ServingAnswer>& serving_fields() {
              [](const Serving& a) { return a.report.figures.input_tokens; })
         .add("output_tokens", "Of their answers.",
              [](const Serving& a) { return a.report.figures.output_tokens; });
+    out.add("prefix_found_share", Better::more,
+            "Of the tokens of prompts those whose keys and values a replica held already; where "
+            "prompts share any.",
+            [](const Serving& a) -> std::optional<double> {
+              if (a.spec.prefixes.empty()) return std::nullopt;
+              return a.report.found_share;
+            });
+    add_serving_lives(out);
     add_serving_times(out);
     out.object("interval", "By how far predictions of such engines and models were off.",
                serving_interval_fields(),

@@ -12,6 +12,7 @@
 #include "sim/scenario/read_serving_power.hpp"
 #include "sim/scenario/rl_spec.hpp"
 #include "sim/scenario/scenario_draft.hpp"
+#include "sim/scenario/serving_lives.hpp"
 #include "sim/scenario/serving_load.hpp"
 #include "sim/scenario/serving_replica_spec.hpp"
 #include "sim/scenario/spec_readers.hpp"
@@ -28,6 +29,7 @@ constexpr Interval kLimitTime{0, 1e6, true};
 struct WrittenBatching {
   std::optional<int> pass_tokens, most_sequences, block;
   std::optional<double> reserved, memory_fraction;
+  bool prefix_cache = true;
 };
 
 struct WrittenPools {
@@ -50,6 +52,8 @@ void declare_batching(const DeclaredMembers& member, WrittenBatching& out) {
                   "Share of an answer that must fit when its request is let in");
   member.optional("memory_fraction", out.memory_fraction, Dimension::share, Interval{0, 1, true},
                   "Of the card: weights, workspaces and the cache");
+  member.optional("prefix_cache", out.prefix_cache,
+                  "Whether what prompts share is kept for the next one; default: true");
 }
 
 void declare_pool(const DeclaredMembers& member, ServingPool& out) {
@@ -70,6 +74,8 @@ void declare_pool(const DeclaredMembers& member, ServingPool& out) {
   member.optional("expert", out.expert, 1, kMaxGpus,
                   "GPUs of a stage over which whole experts are spread; default: 1, each expert is "
                   "cut over all of them");
+  member.optional("autoscale", out.autoscale,
+                  "The pool follows its load; \"replicas\" are the most", declare_autoscale);
 }
 
 void declare_transfer(const DeclaredMembers& member, ServingTransfer& out) {
@@ -121,6 +127,10 @@ void declare_serving(const DeclaredMembers& member, WrittenServing& written, Ser
   member.optional("speculation", out.speculation,
                   "Tokens drafted ahead by a layer of the model (MTP); default: none",
                   declare_speculation);
+  member.optional("start", out.start, "Of a replica that is switched on or was repaired",
+                  declare_replica_start);
+  member.optional("failures", out.failures, "Of replicas; default: none fails",
+                  declare_serving_failures);
   member.optional("objectives", out.objectives, "What each request should keep",
                   declare_objectives);
   int seed = static_cast<int>(out.seed);
@@ -223,11 +233,13 @@ ServingSpec serving_of(const JsonCursor& root, const PresetStore& presets, Servi
   const JsonCursor serving = root.at("serving");
   WrittenServing written;
   declare_serving({serving, Extent::whole}, written, out);
+  out.prefix_cache = written.batching.prefix_cache;
   out.experts = written.experts.value_or(out.weights);
   if (out.pools.empty()) take_pools(serving.at("pools"), written, presets, layouts, out);
   serving.finish();
   root.finish();
   make_requests(serving.at("load"), written.load, out);
+  settle_serving_lives(serving, layouts == ServingLayouts::searched, out);
   root.tell_unitless_sets(out.assumptions);
   return out;
 }

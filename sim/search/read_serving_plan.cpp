@@ -23,8 +23,8 @@ constexpr std::size_t kMostMapValues = 12;
 
 constexpr ValueType kWidths =
     written_type(R"({"type": "array", "items": {"type": "integer", "minimum": 1}})");
-constexpr ValueType kNumbers = written_type(
-    R"({"type": "array", "minItems": 1, "maxItems": 12, "items": {"type": "number", "exclusiveMinimum": 0}})");
+constexpr ValueType kNumbers = written_type(R"({"type": "array", "minItems": 1, "maxItems": 12,
+    "items": {"type": "number", "exclusiveMinimum": 0}})");
 
 void declare_widths(const DeclaredMembers& member, std::string_view key, std::vector<int>& out,
                     std::string_view sentence) {
@@ -268,7 +268,7 @@ Json serving_plan_schema() {
                   "that may be taken",
                   elsewhere);
   // Types of quantities are those of a job's schema.
-  std::string written = described.dump();
+  std::string written = write_json(described);
   for (std::size_t at = 0; (at = written.find("\"#/", at)) != std::string::npos; at += 3) {
     written.insert(at + 1, "scenario.schema.json");
   }

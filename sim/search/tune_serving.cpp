@@ -185,9 +185,12 @@ class ServingTuner {
 
 double arrival_rate(const ServingSpec& spec) {
   if (spec.clients > 0 || spec.requests.size() < 2) return 0;
-  const Seconds span = to_seconds(spec.requests.back().arrival - spec.requests.front().arrival);
+  const std::size_t coming = spec.coming > 0 ? spec.coming : spec.requests.size();
+  const Seconds span =
+      to_seconds(spec.requests[coming - 1].arrival - spec.requests.front().arrival);
   if (span <= Seconds{}) return 0;
-  return static_cast<double>(spec.requests.size() - 1) / span.base_units();
+  const double turns = static_cast<double>(spec.requests.size()) / static_cast<double>(coming);
+  return turns * static_cast<double>(coming - 1) / span.base_units();
 }
 
 ServingTune tune_serving(const ServingSpec& base, const ServingTuneOptions& options) {

@@ -74,8 +74,15 @@ TokenPrice token_price(double usd, const ServingFigures& f) {
 std::optional<TokenPrice> rent_of(const ServingSpec& spec, const ServeResult& result,
                                   const ServingFigures& figures) {
   if (!spec.usd_per_gpu_hour) return std::nullopt;
-  const double hours = to_seconds(result.end).base_units() / kHour;
-  return token_price(*spec.usd_per_gpu_hour * spec.gpus() * hours, figures);
+  const PoolAccount* const accounts[] = {&result.serving, &result.decoding};
+  Seconds gpu_time;
+  for (std::size_t p = 0; p < spec.pools.size(); ++p) {
+    const ServingPool& pool = spec.pools[p];
+    const Seconds on =
+        static_cast<double>(pool.replicas) * to_seconds(result.end) - to_seconds(accounts[p]->off);
+    gpu_time += static_cast<double>(pool.gpus()) * on;
+  }
+  return token_price(*spec.usd_per_gpu_hour * gpu_time.base_units() / kHour, figures);
 }
 
 ServingPower serving_power(const ServingSpec& spec, const ServeResult& result,

@@ -39,7 +39,7 @@ ServingPower serving_power(const ServingSpec& spec, const ServeResult& result,
 /// Of so much money for all of it; 0 where no token came.
 TokenPrice token_price(double usd, const ServingFigures& figures);
 
-/// GPU-hours of the replicas at what a cloud asks; none: nobody said a price.
+/// GPU-hours of replicas that are switched on, at what a cloud asks; none: nobody said a price.
 std::optional<TokenPrice> rent_of(const ServingSpec& spec, const ServeResult& result,
                                   const ServingFigures& figures);
 

@@ -19,6 +19,8 @@ using test::Ran;
 const std::string kServingFolder = LOCKSTEP_SOURCE_DIR "/scenarios/serving/";
 const std::string kChatScenario = kServingFolder + "llama3-70b-h100-chat.json";
 const std::string kTwoPools = kServingFolder + "deepseek-r1-b200-pools.json";
+const std::string kScaling = kServingFolder + "llama3-8b-h100-scaling.json";
+const std::string kConversations = kServingFolder + "llama3-70b-h100-conversations.json";
 const std::string kClosedLoop = kServingFolder + "llama3-70b-b200-clients.json";
 
 nlohmann::json served(std::vector<std::string> args) {
@@ -36,7 +38,8 @@ double number(const nlohmann::json& answer, const std::string& pointer) {
 }  // namespace
 
 TEST_CASE("lockstep run: every shipped serving scenario answers, and its shares add up") {
-  for (const std::string& file : {kChatScenario, kTwoPools, kClosedLoop}) {
+  for (const std::string& file :
+       {kChatScenario, kTwoPools, kClosedLoop, kConversations, kScaling}) {
     CAPTURE(file);
     const nlohmann::json answer = served({file, "--set", "serving.load.requests=300"});
     CHECK(answer["kind"] == "serving");

@@ -134,6 +134,25 @@ std::string serving_money_text(const ServingAnswer& a) {
   return out;
 }
 
+/// What befell replicas.
+std::string serving_lives_lines(const ServingAnswer& a) {
+  std::string out;
+  if (a.spec.failures) {
+    out += labelled_line(
+        "Failures", kServingLabels,
+        fmt::format("{} failed; {} computed again elsewhere", counted(a.report.failures, "replica"),
+                    counted(a.report.retried, "request")));
+  }
+  for (std::size_t p = 0; p < a.spec.pools.size(); ++p) {
+    if (!a.spec.pools[p].autoscale) continue;
+    out += labelled_line("Scaling", kServingLabels,
+                         fmt::format("{} of the {} replicas of {} were on, on average",
+                                     significant(a.report.pools[p].on), a.spec.pools[p].replicas,
+                                     a.spec.pools[p].name));
+  }
+  return out;
+}
+
 std::string serving_headline(const ServingAnswer& a) {
   const ServingFigures& f = a.report.figures;
   const auto line = [](std::string_view label, const std::string& text) {
@@ -154,6 +173,10 @@ std::string serving_headline(const ServingAnswer& a) {
                 fmt::format("{}first token {} to {} on average ({})", per_token,
                             duration_text(i.ttft_low_s), duration_text(i.ttft_high_s), i.basis));
   }
+  if (!a.spec.prefixes.empty()) {
+    out += line("Prefix cache", fmt::format("{} of the tokens of prompts were held already",
+                                            percent_text(a.report.found_share)));
+  }
   out += line("End to end", served_times_text(f.e2e_s));
   out +=
       line("Throughput",
@@ -167,6 +190,7 @@ std::string serving_headline(const ServingAnswer& a) {
   }
   if (a.report.power) out += line("Power", serving_power_text(a));
   if (const std::string money = serving_money_text(a); !money.empty()) out += line("Money", money);
+  out += serving_lives_lines(a);
   if (a.report.stopped) out += line("Interrupted", "all of this is of the time before");
   return out;
 }
@@ -193,9 +217,13 @@ std::string serving_waterfall(const ServingAnswer& a, const TextStyle& style) {
   const std::array<double, kServingBuckets>& shares = a.report.shares;
   const std::vector<double> percentages = percentages_that_add_up(shares);
   const double longest = *std::ranges::max_element(shares);
-  constexpr std::array<std::string_view, kServingBuckets> kNames{
-      "prompts", "decoding: products", "decoding: attention", "decoding: exchange", "host time",
-      "idle"};
+  constexpr std::array<std::string_view, kServingBuckets> kNames{"prompts",
+                                                                 "decoding: products",
+                                                                 "decoding: attention",
+                                                                 "decoding: exchange",
+                                                                 "host time",
+                                                                 "idle",
+                                                                 "down"};
   std::string out = "\n" + style.bold("Where the GPU time goes") + "\n";
   for (std::size_t b = 0; b < kServingBuckets; ++b) {
     if (shares[b] < kServingShown) continue;
@@ -225,12 +253,12 @@ CsvText serving_csv(const ServingAnswer& a) {
   };
   const auto line = [](const std::vector<std::string>& cells) { return csv_line(cells); };
   CsvText out = line({"arrival_s", "input_tokens", "output_tokens", "scheduled_s", "first_token_s",
-                      "last_token_s", "replica", "preempted"});
+                      "last_token_s", "replica", "preempted", "found_tokens"});
   for (const ServedRequest& r : a.spec.requests) {
     out += line({cell(r.arrival), std::to_string(r.input), std::to_string(r.output),
                  cell(r.scheduled), cell(r.first), cell(r.last),
                  r.replica < 0 ? std::string() : std::to_string(r.replica),
-                 std::to_string(r.preempted)});
+                 std::to_string(r.preempted), std::to_string(r.found)});
   }
   return out;
 }

@@ -52,7 +52,7 @@ void add_serving_headline(Page& page, const ServingAnswer& a) {
   if (a.report.stopped) words += escaped(" The simulation was interrupted: all is of before.");
   words += money_words(a);
   page.headline(words);
-  const std::vector<PageFigure> figures{
+  std::vector<PageFigure> figures{
       {.value = page_duration(f.ttft_s.p50), .label = "median time to the first token"},
       {.value = page_duration(f.tpot_s.p50), .label = "median time per token"},
       {.value = compact(f.output_per_s / a.spec.gpus()), .label = "output tokens/s per GPU"},
@@ -60,6 +60,15 @@ void add_serving_headline(Page& page, const ServingAnswer& a) {
       {.value = grouped(static_cast<double>(f.served)),
        .label = fmt::format("of {} requests served",
                             grouped(static_cast<double>(a.spec.requests.size())))}};
+  if (a.spec.failures) {
+    figures.push_back({.value = grouped(a.report.retried),
+                       .label = fmt::format("requests computed again, of {} that failed",
+                                            counted(a.report.failures, "replica"))});
+  }
+  if (!a.spec.prefixes.empty()) {
+    figures.push_back({.value = page_percent(a.report.found_share, 1),
+                       .label = "of the tokens of prompts were held already"});
+  }
   page.figures(figures);
 }
 
@@ -164,7 +173,8 @@ void add_serving_time(Page& page, const ServingAnswer& a) {
       "of passes that decode: attention, the reading of keys and values",
       "of passes that decode: between the GPUs of a replica",
       "of passes: the engine's own, which the GPU waits for",
-      "no request is there"};
+      "no request is there",
+      "broken, or being started again"};
   const std::array<double, kServingBuckets>& shares = a.report.shares;
   const double longest = std::max(*std::ranges::max_element(shares), 1e-12);
   PageTable table{.columns = {{.title = "GPU time"},
@@ -192,6 +202,7 @@ void add_serving_pools(Page& page, const ServingAnswer& a) {
                                .about = "tokens whose keys and values fit"},
                               {.title = "Filled at most", .numeric = true},
                               {.title = "Preempted", .numeric = true},
+                              {.title = "On", .numeric = true, .about = "replicas, on average"},
                               {.title = "Busy", .numeric = true}}};
   const double span = a.report.figures.span_s;
   for (const ServingPoolReport& p : a.report.pools) {
@@ -203,6 +214,7 @@ void add_serving_pools(Page& page, const ServingAnswer& a) {
                           PageCell::number(grouped(std::floor(p.cache_tokens)), p.cache_tokens),
                           PageCell::number(page_percent(p.fullest, 1), p.fullest),
                           PageCell::number(grouped(p.preempted), p.preempted),
+                          PageCell::number(significant(p.on), p.on),
                           PageCell::number(page_percent(busy, 1), busy)});
   }
   page.section("Pools");
