@@ -186,7 +186,8 @@ TEST_CASE("prefix_aware: finds more than a router that does not look") {
     "model": "llama3_8b", "cluster": {"node": "dgx_h100", "nodes": 1},
     "serving": {
       "load": {"rate": 20, "requests": 2000, "input": {"mean": 500}, "output": {"mean": 50},
-               "prefix": {"tokens": 4000, "count": 8}, "conversation": {"turns": 5, "think": "2 s"}},
+               "prefix": {"tokens": 4000, "count": 8},
+               "conversation": {"turns": 5, "think": "2 s"}},
       "pools": {"both": {"replicas": 8}}, "router": ")") + router + "\"}}"),
                                     test::presets());
     return simulate_serving(spec);
