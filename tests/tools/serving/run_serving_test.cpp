@@ -132,6 +132,35 @@ TEST_CASE("lockstep run: what serving draws and costs, owned and rented") {
   CHECK(capped.err.find("#/power/cap") != std::string::npos);
 }
 
+TEST_CASE("lockstep run: a timeline of requests, and what a scrape would read") {
+  const test::TemporaryFolder folder;
+  const std::string trace = folder.path() + "/t.json", metrics = folder.path() + "/m.prom";
+  REQUIRE(lockstep_with({"run", kClosedLoop, "--set", "serving.load.requests=7", "--trace", trace,
+                         "--metrics", metrics})
+              .exit == Exit::ok);
+  const nlohmann::json events = nlohmann::json::parse(read_text_file(trace)).at("traceEvents");
+  int begun = 0, ended = 0, decoded = 0;
+  for (const auto& event : events) {
+    begun += event["ph"] == "b";
+    ended += event["ph"] == "e";
+    decoded += event["ph"] == "b" && event["name"] == "decode";
+  }
+  CHECK(begun == ended);
+  CHECK(decoded == 7);
+  const std::string text = read_text_file(metrics);
+  for (const char* line : {"vllm:time_to_first_token_seconds_bucket{model_name=\"llama3_70b\",",
+                           "vllm:e2e_request_latency_seconds_count{model_name=\"llama3_70b\"} 7",
+                           "vllm:generation_tokens_total{", "# EOF"}) {
+    CHECK_MESSAGE(text.find(line) != std::string::npos, line);
+  }
+  CHECK(lockstep_with({"run", kClosedLoop, "--trace", folder.path() + "/t.pftrace"}).exit ==
+        Exit::bad_input);
+  const Ran other = lockstep_with(
+      {"run", LOCKSTEP_SOURCE_DIR "/scenarios/bloom-176b.json", "--metrics", metrics});
+  CHECK(other.exit == Exit::bad_input);
+  CHECK(other.err.find("--metrics is for a scenario with \"serving\"") != std::string::npos);
+}
+
 TEST_CASE("lockstep run: a model that does not fit is an error with the sizes") {
   const Ran ran =
       lockstep_with({"run", kClosedLoop, "--set", "serving.pools.both.tensor=1", "--set",

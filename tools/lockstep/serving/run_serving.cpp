@@ -9,12 +9,14 @@
 #include <nlohmann/json.hpp>
 
 #include "models/base/number_text.hpp"
+#include "models/base/output_file.hpp"
 #include "tools/console/assertion.hpp"
 #include "tools/console/interrupt.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/table.hpp"
 #include "tools/lockstep/report/assets.hpp"
 #include "tools/lockstep/run/site_limit.hpp"
+#include "tools/lockstep/serving/serving_files.hpp"
 #include "tools/lockstep/serving/serving_page.hpp"
 
 namespace lockstep {
@@ -263,6 +265,14 @@ CsvText serving_csv(const ServingAnswer& a) {
   return out;
 }
 
+template <class Text>
+void write_serving_file(const ParsedOptions& options, std::string_view option, const Text& text) {
+  if (!options.has(option)) return;
+  OutputFile file(options.get(option));
+  file.write(text());
+  file.commit();
+}
+
 }  // namespace
 
 Exit run_serving(ServingSpec spec, const WrittenScenario& written, const ParsedOptions& options,
@@ -270,6 +280,9 @@ Exit run_serving(ServingSpec spec, const WrittenScenario& written, const ParsedO
   const std::string format = options.choice("format", kFormats);
   const std::vector<Assertion> assertions = parse_assertions(options.all("assert"));
   const bool reports = wants_report(options);
+  if (options.get("trace").ends_with(".pftrace")) {
+    throw UsageError("--trace: found a name in .pftrace; allowed: .json or .json.gz for a service");
+  }
   const InterruptGuard guard;
   ServingReport report;
   {
@@ -286,6 +299,8 @@ Exit run_serving(ServingSpec spec, const WrittenScenario& written, const ParsedO
   const std::vector<std::string> misses =
       assertions.empty() ? std::vector<std::string>() : all_missed(assertions, json);
   if (reports) write_report(options, serving_page(answer));
+  write_serving_file(options, "trace", [&] { return serving_timeline(answer); });
+  write_serving_file(options, "metrics", [&] { return serving_metrics(answer); });
   const TextStyle style = output_style(options, console);
   write_output(format == "json"  ? Answer(JsonText(json))
                : format == "csv" ? Answer(serving_csv(answer))
