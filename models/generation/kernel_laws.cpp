@@ -27,15 +27,19 @@ double square(double x) { return x * x; }
 
 }  // namespace
 
+KernelWork product_work(WeightFormat format, double rows, double in, double out) {
+  const auto f = static_cast<std::size_t>(format);
+  return {.flops = Flops{2 * rows * in * out},
+          .moved = Bytes{kWeightBytes[f] * in * out + operand_bytes(format) * rows * in +
+                         kSixteenBit * rows * out}};
+}
+
 Seconds product_time(const KernelLaws& laws, const GpuSpec& gpu, WeightFormat format, double rows,
                      double in, double out) {
-  const auto f = static_cast<std::size_t>(format);
-  const ProductLaw& law = laws.products[f];
-  const Bytes moved{kWeightBytes[f] * in * out + operand_bytes(format) * rows * in +
-                    kSixteenBit * rows * out};
-  const double reading = moved / (law.bandwidth * gpu.hbm_bandwidth) / Seconds{1};
-  const double arithmetic =
-      Flops{2 * rows * in * out} / (law.efficiency * peak_of(gpu, format)) / Seconds{1};
+  const ProductLaw& law = laws.products[static_cast<std::size_t>(format)];
+  const KernelWork work = product_work(format, rows, in, out);
+  const double reading = work.moved / (law.bandwidth * gpu.hbm_bandwidth) / Seconds{1};
+  const double arithmetic = work.flops / (law.efficiency * peak_of(gpu, format)) / Seconds{1};
   const double both = std::sqrt(std::sqrt(square(square(reading)) + square(square(arithmetic))));
   return law.launch + Seconds{both};
 }
@@ -55,6 +59,22 @@ Seconds experts_time(const KernelLaws& laws, const GpuSpec& gpu, WeightFormat fo
   return law.launch +
          Seconds{std::cbrt(reading * square(reading) + arithmetic * square(arithmetic))} +
          rows / (kActivations * gpu.hbm_bandwidth);
+}
+
+KernelWork experts_work(WeightFormat format, const ExpertsCall& call) {
+  const double each = kWeightBytes[static_cast<std::size_t>(format)];
+  return {.flops = Flops{2 * call.copies * call.weights},
+          .moved = Bytes{each * call.met * call.weights +
+                         call.copies * (call.hidden * (operand_bytes(format) + kSixteenBit) +
+                                        2 * kSixteenBit * call.ffn)}};
+}
+
+JoulesPerFlop energy_per_flop(const GpuSpec& gpu, WeightFormat format) {
+  const GpuPowerConstants& c = *gpu.power;
+  const JoulesPerFlop byte = gpu.peak_fp8 > FlopsPerSecond{} ? c.tensor_8 : c.tensor_16;
+  if (format == WeightFormat::fp8) return byte;
+  if (format == WeightFormat::fp4 && gpu.peak_fp4 > FlopsPerSecond{}) return c.tensor_4;
+  return c.tensor_16;
 }
 
 Seconds cache_time(const CacheLaw& law, const GpuSpec& gpu, Bytes bytes, double blocks) {

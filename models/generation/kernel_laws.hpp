@@ -94,7 +94,14 @@ struct KernelLaws {
   Seconds latent_gap;   ///< more where attention is latent
 };
 
+/// What a kernel gets done, in the format that it multiplies in.
+struct KernelWork {
+  Flops flops;
+  Bytes moved;  ///< through HBM
+};
+
 /// y = x W of `rows` rows, `in` by `out` weights of the format.
+KernelWork product_work(WeightFormat format, double rows, double in, double out);
 Seconds product_time(const KernelLaws& laws, const GpuSpec& gpu, WeightFormat format, double rows,
                      double in, double out);
 
@@ -107,6 +114,11 @@ struct ExpertsCall {
 };
 Seconds experts_time(const KernelLaws& laws, const GpuSpec& gpu, WeightFormat format,
                      const ExpertsCall& call);
+/// Of the tokens that came, without the rows that tiles cost beyond them.
+KernelWork experts_work(WeightFormat format, const ExpertsCall& call);
+/// What a FLOP with such weights takes on the card: it multiplies in the next wider format where it
+/// lacks one. Requires gpu.power.
+JoulesPerFlop energy_per_flop(const GpuSpec& gpu, WeightFormat format);
 
 /// Decoding attention over `bytes` of one layer's cache, all sequences, on one rank; `blocks`:
 /// sequences times key heads.

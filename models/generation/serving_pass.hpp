@@ -21,6 +21,7 @@ struct ServingPass {
   Seconds attention;  ///< over their cache
   Seconds exchange;   ///< between GPUs
   Seconds host;       ///< GPU idle
+  Joules drawn{};     ///< by a GPU over the pass; 0: nobody said what its card draws
 
   [[nodiscard]] Seconds total() const { return prompts + products + attention + exchange + host; }
   ServingPass& operator+=(const ServingPass& o);

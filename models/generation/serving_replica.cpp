@@ -29,6 +29,7 @@ ServingPass& ServingPass::operator+=(const ServingPass& o) {
   attention += o.attention;
   exchange += o.exchange;
   host += o.host;
+  drawn += o.drawn;
   return *this;
 }
 
@@ -152,25 +153,44 @@ Seconds ServingReplica::products_of(const Kind& kind, double rows) const {
   return time;
 }
 
-Seconds ServingReplica::experts_of(double all_rows) const {
+ExpertsCall ServingReplica::experts_call(double all_rows, double fullest) const {
   const TransformerShape& m = spec_.model;
   const double count = m.experts.count, each = m.experts.per_token / count;
   const double spread = spec_.expert, cut = static_cast<double>(spec_.ranks()) / spread;
-  const double fullest = spread > 1 ? 1 + laws_.skew : 1;
   const double met = count * (1 - std::pow(1 - each, all_rows)) / spread;
-  const Seconds time = experts_time(laws_, spec_.node.gpu, spec_.experts,
-                                    {.met = std::min(met * fullest, count / spread),
-                                     .copies = all_rows * m.experts.per_token / spread * fullest,
-                                     .weights = expert_weights(m) / cut,
-                                     .hidden = m.experts.width(m.hidden),
-                                     .ffn = m.experts.ffn / cut});
+  return {.met = std::min(met * fullest, count / spread),
+          .copies = all_rows * m.experts.per_token / spread * fullest,
+          .weights = expert_weights(m) / cut,
+          .hidden = m.experts.width(m.hidden),
+          .ffn = m.experts.ffn / cut};
+}
+
+Seconds ServingReplica::experts_of(double all_rows) const {
+  const double fullest = spec_.expert > 1 ? 1 + laws_.skew : 1;
+  const Seconds time =
+      experts_time(laws_, spec_.node.gpu, spec_.experts, experts_call(all_rows, fullest));
   return time - (1 - laws_.launch) * laws_.experts[static_cast<std::size_t>(spec_.experts)].launch;
+}
+
+Bytes ServingReplica::summed(double rows) const {
+  return Bytes{kHalfBytes * rows * spec_.model.hidden};
+}
+
+/// There in 8 bit, back in 16.
+Bytes ServingReplica::dispatched(double rows) const {
+  const TransformerShape& m = spec_.model;
+  const double copies = std::min<double>(m.experts.per_token, spec_.ranks() - 1);
+  return Bytes{3 * rows * copies * m.experts.width(m.hidden)};
+}
+
+Bytes ServingReplica::states(const Kind& kind, double sequences) const {
+  return 2 * kHalfBytes * sequences * Bytes{kind.cache.state()};
 }
 
 /// A sum over the tensor-parallel ranks of what so many rows hold.
 Seconds ServingReplica::sum_of(double rows) const {
   const NodeSpec& node = spec_.node;
-  const Bytes bytes{kHalfBytes * rows * spec_.model.hidden};
+  const Bytes bytes = summed(rows);
   const int near = std::min(spec_.tensor, node.nvlink_domain);
   const double nics = static_cast<double>(node.nics) / node.gpus;
   const Seconds library = collective_time({CollectiveOp::all_reduce, bytes, spec_.tensor, near},
@@ -183,8 +203,7 @@ Seconds ServingReplica::sum_of(double rows) const {
 Seconds ServingReplica::dispatch_of(double rows) const {
   const NodeSpec& node = spec_.node;
   const double ranks = spec_.ranks();
-  const double copies = std::min<double>(spec_.model.experts.per_token, ranks - 1);
-  const Bytes bytes{rows * copies * spec_.model.experts.width(spec_.model.hidden) * 3};
+  const Bytes bytes = dispatched(rows);
   const double near = std::min<double>(ranks, node.nvlink_domain);
   const BytesPerSecond link = node.gpu.nvlink_bandwidth > BytesPerSecond{}
                                   ? node.gpu.nvlink_bandwidth
@@ -215,6 +234,9 @@ const ServingReplica::RowCost& ServingReplica::dense(int rows) {
     if (kind.latent) gaps += laws_.latent_gap;
     if (kind.experts) gaps += laws_.experts_gap;
     cost.products += kind.count * (products_of(kind, rows) + gaps);
+    if (powered()) {
+      cost.drawn += kind.count * (drawn_by_rows(kind, rows) + drawn_by_exchange(kind, rows));
+    }
     if (spec_.tensor == 1 && spec_.ranks() == 1) continue;
     const bool dispatched = kind.experts && spec_.attention_data > 1;
     const int sums = spec_.tensor > 1 ? kind.sums - (dispatched ? 1 : 0) : 0;
@@ -232,6 +254,11 @@ const ServingReplica::RowCost& ServingReplica::routed(int all_rows) {
     cost.known = true;
     if (expert_layers_ > 0) {
       cost.products = static_cast<double>(expert_layers_) * experts_of(all_rows);
+      if (powered()) {
+        cost.drawn =
+            static_cast<double>(expert_layers_) *
+            drawn_by(spec_.experts, experts_work(spec_.experts, experts_call(all_rows, 1)));
+      }
     }
   }
   return cost;
@@ -253,11 +280,19 @@ Seconds ServingReplica::attention_of(double sequences, double context) const {
     }
     // States of recurrent layers are read and written whole.
     if (kind.cache.state() > 0) {
-      time += kind.count * (2 * kHalfBytes * sequences * Bytes{kind.cache.state()} /
-                            (kSmallRate * gpu.hbm_bandwidth));
+      time += kind.count * (states(kind, sequences) / (kSmallRate * gpu.hbm_bandwidth));
     }
   }
   return time;
+}
+
+/// Of a prompt's query with so many tokens before it.
+double ServingReplica::keys_seen(const Kind& kind, double before) const {
+  double seen = 0;
+  for (const Keys& keys : kind.keys) {
+    seen += keys.limit > 0 ? std::min(keys.limit, before / keys.ratio) : before / keys.ratio;
+  }
+  return seen;
 }
 
 Seconds ServingReplica::prompts_of(const PassLoad& on_rank) const {
@@ -268,12 +303,9 @@ Seconds ServingReplica::prompts_of(const PassLoad& on_rank) const {
   Seconds time;
   for (const Kind& kind : kinds_) {
     if (kind.attends) {
-      double seen = 0;
-      for (const Keys& keys : kind.keys) {
-        seen += keys.limit > 0 ? std::min(keys.limit, before / keys.ratio) : before / keys.ratio;
-      }
-      time += kind.count * prompt_time(kind.latent ? laws_.latent_prompt : laws_.prompt, gpu,
-                                       Flops{tokens * seen * kind.flops_per_pair}, each);
+      const Flops flops{tokens * keys_seen(kind, before) * kind.flops_per_pair};
+      time += kind.count *
+              prompt_time(kind.latent ? laws_.latent_prompt : laws_.prompt, gpu, flops, each);
     }
     time += kind.count * ((tokens * Bytes{kind.scan_bytes}) / (kSmallRate * gpu.hbm_bandwidth));
   }
@@ -298,12 +330,22 @@ ServingPass ServingReplica::decode_part(const PassLoad& load) {
   out.products = own.products + routed(all).products + head_of(rows);
   out.exchange = own.exchange;
   out.attention = attention_of(sequences, load.context / load.sequences * sequences);
-  if (drafts > 0) {
-    const double layer = 1.0 / spec_.model.layers;
-    const Seconds body = dense(sequences).products + routed(load.sequences).products;
-    out.products += static_cast<double>(drafts) * (layer * body + head_of(sequences));
+  if (powered()) {
+    out.drawn = own.drawn + routed(all).drawn + drawn_by_head(rows) +
+                drawn_by_attention(sequences, load.context / load.sequences * sequences);
   }
+  if (drafts > 0) add_drafts(sequences, load.sequences, out);
   return out;
+}
+
+/// Drafts of as many sequences on a rank, and of all.
+void ServingReplica::add_drafts(int sequences, int all, ServingPass& out) {
+  const double drafts = spec_.speculation.drafts, layer = 1.0 / spec_.model.layers;
+  const Seconds body = dense(sequences).products + routed(all).products;
+  out.products += drafts * (layer * body + head_of(sequences));
+  if (!powered()) return;
+  const Joules drawn = dense(sequences).drawn + routed(all).drawn;
+  out.drawn += drafts * (layer * drawn + drawn_by_head(sequences));
 }
 
 ServingPass ServingReplica::pass(const PassLoad& load) {
@@ -311,23 +353,38 @@ ServingPass ServingReplica::pass(const PassLoad& load) {
   // Each stage begins a pass of its own for every part of the batch.
   out.host = static_cast<double>(spec_.pipeline) * laws_.host.step +
              static_cast<double>(load.sequences) * laws_.host.sequence;
-  if (load.prompts == 0) return out;
+  if (load.prompts == 0) {
+    draw(out.drawn, out);
+    return out;
+  }
   const int ways = spec_.attention_data * spec_.pipeline;
   const double parts = std::min(load.prompts * spec_.pipeline, ways);
   const double decoded = 1.0 * load.sequences * (1 + spec_.speculation.drafts);
   const double rows = std::ceil(decoded / ways) + load.prompt_tokens / parts;
   const double all = (decoded + load.prompt_tokens) / spec_.pipeline;
   const RowCost& own = dense(static_cast<int>(std::ceil(rows)));
+  const RowCost& experts = routed(static_cast<int>(std::ceil(all)));
   PassLoad on_rank = load;
   on_rank.prompts = std::max(1, static_cast<int>(load.prompts / parts));
   on_rank.prompt_tokens = load.prompt_tokens / parts;
   on_rank.prompt_pairs = load.prompt_pairs / parts;
+  const double heads = decoded / ways + load.prompts;
   const Seconds decode = out.products + out.attention + out.exchange;
-  const Seconds whole =
-      own.products + own.exchange + routed(static_cast<int>(std::ceil(all))).products +
-      head_of(decoded / ways + load.prompts) + out.attention + prompts_of(on_rank);
+  const Seconds whole = own.products + own.exchange + experts.products + head_of(heads) +
+                        out.attention + prompts_of(on_rank);
   out.prompts = std::max(Seconds{}, std::max(whole, launching()) - decode);
   out.host += laws_.host.prompt;
+  if (powered()) {
+    // Of the mean rank: some may have no piece of a prompt.
+    const double busy = parts / ways;
+    Joules above = own.drawn + experts.drawn + drawn_by_head(heads) + drawn_by_prompts(on_rank);
+    if (busy < 1) above = busy * above + (1 - busy) * out.drawn;
+    if (load.sequences > 0) {
+      const int sequences = (load.sequences + ways - 1) / ways;
+      above += busy * drawn_by_attention(sequences, load.context / load.sequences * sequences);
+    }
+    draw(above, out);
+  }
   return out;
 }
 

@@ -8,8 +8,9 @@
 /// keeps the cache of its own sequences, while the experts are cut over all ranks of the stage,
 /// whole over `expert` of them. A pipeline of p stages works on p parts of the batch in turn, so
 /// that a sequence's step takes what all layers take for a p-th of it. A draft
-/// is a layer and the output projection once more, and a row of the pass. Leaves out: overlap of
-/// two half batches.
+/// is a layer and the output projection once more, and a row of the pass. A GPU draws its fixed
+/// part over the whole pass, what each FLOP and byte takes (models/power/gpu_power.hpp), and its
+/// limit at most. Leaves out: overlap of two half batches.
 #pragma once
 
 #include <string>
@@ -86,10 +87,12 @@ class ServingReplica final : public PassClock {
   struct RowCost {
     bool known = false;
     Seconds products, exchange;
+    Joules drawn;  ///< above the fixed part of a GPU
   };
 
   [[nodiscard]] Kind kind_of(LayerKind kind, int count) const;
   [[nodiscard]] Seconds products_of(const Kind& kind, double rows) const;
+  [[nodiscard]] ExpertsCall experts_call(double all_rows, double fullest) const;
   [[nodiscard]] Seconds experts_of(double all_rows) const;
   [[nodiscard]] Seconds sum_of(double rows) const;
   [[nodiscard]] Seconds dispatch_of(double rows) const;
@@ -99,7 +102,22 @@ class ServingReplica final : public PassClock {
   [[nodiscard]] Seconds launching() const;
   const RowCost& dense(int rows);
   const RowCost& routed(int all_rows);
+  /// Bytes of what tensor-parallel ranks sum; of what a rank sends to experts and gets back; of
+  /// recurrent states, read and written.
+  [[nodiscard]] Bytes summed(double rows) const;
+  [[nodiscard]] Bytes dispatched(double rows) const;
+  [[nodiscard]] Bytes states(const Kind& kind, double sequences) const;
+  [[nodiscard]] Joules drawn_by(WeightFormat format, const KernelWork& work) const;
+  [[nodiscard]] Joules drawn_by_rows(const Kind& kind, double rows) const;
+  [[nodiscard]] Joules drawn_by_exchange(const Kind& kind, double rows) const;
+  [[nodiscard]] Joules drawn_by_head(double rows) const;
+  [[nodiscard]] Joules drawn_by_attention(double sequences, double context) const;
+  [[nodiscard]] Joules drawn_by_prompts(const PassLoad& on_rank) const;
+  [[nodiscard]] bool powered() const { return spec_.node.gpu.power.has_value(); }
   ServingPass decode_part(const PassLoad& load);
+  void add_drafts(int sequences, int all, ServingPass& out);
+  [[nodiscard]] double keys_seen(const Kind& kind, double before) const;
+  void draw(Joules above, ServingPass& out) const;
 
   ServingReplicaSpec spec_;
   KernelLaws laws_;

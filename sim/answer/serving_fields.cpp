@@ -51,6 +51,8 @@ const FieldTable<ServingPoolReport>& serving_pool_fields() {
           .add("preemptions", Better::less,
                "How often a request had to leave a full cache and was computed again.",
                [](const Of& p) { return p.preempted; })
+          .add("replicas_on", "Replicas that were switched on, on average.",
+               [](const Of& p) { return p.on; })
           .add("busy_s", "Time in passes, of all replicas together.",
                [](const Of& p) { return p.busy_s; });
   return fields;
@@ -67,6 +69,20 @@ const FieldTable<ServingInterval>& serving_interval_fields() {
                [](const Of& i) { return i.ttft_low_s; })
           .add("ttft_high_s", "1 of 20 is above.", [](const Of& i) { return i.ttft_high_s; })
           .add("basis", "What they are read off.", [](const Of& i) { return i.basis; });
+  return fields;
+}
+
+const FieldTable<ObjectiveCheck>& objective_fields() {
+  using Of = ObjectiveCheck;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("name",
+               "ttft_p99 and the like, or attained: the share of requests within those of a "
+               "single one.",
+               [](const Of& o) { return o.name; })
+          .add("limit", "In seconds, or a share.", [](const Of& o) { return o.limit; })
+          .add("value", "What it came to.", [](const Of& o) { return o.value; })
+          .add("kept", "Whether it is kept.", [](const Of& o) { return o.kept; });
   return fields;
 }
 
@@ -104,16 +120,113 @@ void add_serving_rates(FieldTable<Serving>& out) {
       .add("in_system", "Requests that wait or are worked on, on average.",
            [](const Serving& a) { return a.report.figures.in_system; })
       .add("attained_share", Better::more,
-           "Share of the requests that keep every objective; with objectives only.",
+           "Share of the requests that keep every objective of a single one; with such objectives "
+           "only.",
            [](const Serving& a) -> std::optional<double> {
-             if (!a.spec.objectives.any()) return std::nullopt;
+             if (!a.spec.objectives.per_request()) return std::nullopt;
              return a.report.attained;
            })
-      .add("good_requests_per_s", Better::more, "Such requests a second; with objectives only.",
+      .add("good_requests_per_s", Better::more,
+           "Such requests a second; with such objectives only.",
            [](const Serving& a) -> std::optional<double> {
-             if (!a.spec.objectives.any()) return std::nullopt;
+             if (!a.spec.objectives.per_request()) return std::nullopt;
              return a.report.goodput;
+           })
+      .add("objectives_kept", "Whether all objectives are kept; with any only.",
+           [](const Serving& a) -> std::optional<bool> {
+             if (!a.spec.objectives.any()) return std::nullopt;
+             return all_kept(a.report.objectives);
+           })
+      .list_if_any("objectives", "Each objective, where there are any.", objective_fields(),
+                   [](const Serving& a) -> const auto& { return a.report.objectives; });
+}
+
+const FieldTable<TokenPrice>& token_price_fields() {
+  using Of = TokenPrice;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("usd", Better::less, "All of it.", [](const Of& p) { return p.usd; })
+          .add("usd_per_million_output_tokens", Better::less, "In a million tokens of answers.",
+               [](const Of& p) { return p.per_million_output; })
+          .add("usd_per_million_tokens", Better::less,
+               "In a million tokens of prompts and answers.",
+               [](const Of& p) { return p.per_million; });
+  return fields;
+}
+
+const FieldTable<Serving>& serving_power_fields() {
+  static const FieldTable<Serving> fields =
+      FieldTable<Serving>()
+          .add("gpu_mean_w", Better::less, "A GPU of the replicas, on average.",
+               [](const Serving& a) {
+                 return mean_power(a.report.power->gpus).base_units() / a.spec.gpus();
+               })
+          .add("gpu_limit_w", "The limit of such a card.",
+               [](const Serving& a) { return a.spec.cluster.node.gpu.power_limit.base_units(); })
+          .add("pools_gpu_mean_w", Better::less, "The same, of each pool.",
+               [](const Serving& a) {
+                 Value::Object out;
+                 for (std::size_t p = 0; p < a.spec.pools.size(); ++p) {
+                   out.emplace_back(a.spec.pools[p].name, a.report.power->pools[p].base_units());
+                 }
+                 return Value(std::move(out));
+               })
+          .add("facility_mean_w", Better::less,
+               "Nodes that the replicas fill, their share of the fabric, and what cools and feeds "
+               "them.",
+               [](const Serving& a) { return mean_power(a.report.power->facility).base_units(); })
+          .add("facility_peak_w", Better::less, "The same, the highest mean of a bin of time.",
+               [](const Serving& a) { return peak_power(a.report.power->facility).base_units(); })
+          .add("pue", Better::less, "Facility over IT power.",
+               [](const Serving& a) { return a.report.power->pue; })
+          .add("energy_j", Better::less, "At the site's meter.",
+               [](const Serving& a) { return energy(a.report.power->facility).base_units(); })
+          .add("joules_per_output_token", Better::less, "Of it in a token of an answer.",
+               [](const Serving& a) { return a.report.power->joules_per_output_token; })
+          .add("joules_per_token", Better::less, "In a token of a prompt or an answer.",
+               [](const Serving& a) { return a.report.power->joules_per_token; })
+          .add("tonnes_co2", Better::less, "Carbon dioxide that the grid emits for it.",
+               [](const Serving& a) { return a.report.power->cost.tonnes_co2; });
+  return fields;
+}
+
+/// What owning the machines costs; nothing without prices.
+std::optional<TokenPrice> owned_price(const Serving& a) {
+  if (!a.spec.power || !has_prices(a.spec.power->cost)) return std::nullopt;
+  return token_price(a.report.power->cost.total_usd(), a.report.figures);
+}
+
+void add_serving_lives(FieldTable<Serving>& out) {
+  out.add("replica_failures", Better::less,
+          "Replicas that failed; where the scenario has failures.",
+          [](const Serving& a) -> std::optional<double> {
+            if (!a.spec.failures) return std::nullopt;
+            return a.report.failures;
+          })
+      .add("retried_requests", Better::less,
+           "Requests that a failure sent to another replica, each time; with failures only.",
+           [](const Serving& a) -> std::optional<double> {
+             if (!a.spec.failures) return std::nullopt;
+             return a.report.retried;
            });
+}
+
+void add_serving_money(FieldTable<Serving>& out) {
+  out.add("usd_per_million_output_tokens", Better::less,
+          "Owning where it has prices, else rent, in a million tokens of answers.",
+          [](const Serving& a) -> std::optional<double> {
+            const auto owned = owned_price(a);
+            if (owned) return owned->per_million_output;
+            if (a.report.rent) return a.report.rent->per_million_output;
+            return std::nullopt;
+          })
+      .object("power", "What the pools draw, where the scenario says \"power\".",
+              serving_power_fields(),
+              [](const Serving& a) { return a.report.power ? &a : nullptr; })
+      .object("owned", "What owning the machines costs, where \"cost\" has prices.",
+              token_price_fields(), owned_price)
+      .object("rent", "What the GPUs cost by the hour, where they have a price.",
+              token_price_fields(), [](const Serving& a) { return a.report.rent; });
 }
 
 }  // namespace
@@ -138,11 +251,20 @@ const FieldTable<ServingAnswer>& serving_fields() {
              [](const Serving& a) { return a.report.figures.input_tokens; })
         .add("output_tokens", "Of their answers.",
              [](const Serving& a) { return a.report.figures.output_tokens; });
+    out.add("prefix_found_share", Better::more,
+            "Of the tokens of prompts those whose keys and values a replica held already; where "
+            "prompts share any.",
+            [](const Serving& a) -> std::optional<double> {
+              if (a.spec.prefixes.empty()) return std::nullopt;
+              return a.report.found_share;
+            });
+    add_serving_lives(out);
     add_serving_times(out);
     out.object("interval", "By how far predictions of such engines and models were off.",
                serving_interval_fields(),
                [](const Serving& a) -> const auto& { return a.report.interval; });
     add_serving_rates(out);
+    add_serving_money(out);
     out.add("transfer_s", Better::less,
             "That a request waited for its keys and values between the pools, on average.",
             [](const Serving& a) -> std::optional<double> {

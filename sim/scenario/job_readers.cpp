@@ -348,6 +348,13 @@ void declare_expectation(const DeclaredMembers& member, Expectation& out) {
   declare_claim(member, out.claim);
 }
 
+void declare_price(const DeclaredMembers& member, std::optional<double>& usd_per_gpu_hour) {
+  member.optional(
+      "price", usd_per_gpu_hour, "What a GPU costs", [](const DeclaredMembers& price, double& usd) {
+        price.required("usd_per_gpu_hour", usd, kPrice, "Instead of the node's list price");
+      });
+}
+
 void declare_reckoning(const DeclaredMembers& member, ScenarioDraft& draft) {
   member.optional("training", draft.training_tokens,
                   "The whole run, for time to train and its price",
@@ -355,11 +362,7 @@ void declare_reckoning(const DeclaredMembers& member, ScenarioDraft& draft) {
                     training.required("tokens", tokens, Dimension::count, Interval{1, 1e18},
                                       "Tokens to train on");
                   });
-  member.optional("price", draft.usd_per_gpu_hour, "What a GPU costs",
-                  [](const DeclaredMembers& price, double& usd) {
-                    price.required("usd_per_gpu_hour", usd, kPrice,
-                                   "Instead of the node's list price");
-                  });
+  declare_price(member, draft.usd_per_gpu_hour);
   member.optional("expect", draft.expect,
                   "What was measured, for run and the tests to compare with", declare_expectation);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "sim/scenario/declared_members.hpp"
@@ -29,6 +30,8 @@ void declare_job(const DeclaredMembers& member, ScenarioDraft& draft);
 void declare_stragglers(const DeclaredMembers& member, ScenarioDraft& draft);
 /// for how long it runs, at what price, and what is expected of it.
 void declare_reckoning(const DeclaredMembers& member, ScenarioDraft& draft);
+/// What a GPU costs by the hour.
+void declare_price(const DeclaredMembers& member, std::optional<double>& usd_per_gpu_hour);
 
 /// A file that the scenario in file `scenario` names; its path starts from the scenario's folder.
 std::filesystem::path file_of_scenario(const std::string& scenario, const JsonCursor& from);

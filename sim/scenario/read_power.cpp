@@ -55,8 +55,7 @@ void declare_smoothing(const DeclaredMembers& member, SmoothingSpec& out) {
 
 }  // namespace
 
-void declare_power(const DeclaredMembers& member, PowerSpec& out) {
-  member.optional("cap", out.cap, Interval{1, 1e5}, "Power cap of each GPU; lowers its clock");
+void declare_site_power(const DeclaredMembers& member, PowerSpec& out) {
   member.optional(
       "facility", "facilities",
       "The site around the machines; default: that of the cluster's preset, else air_chiller",
@@ -68,6 +67,11 @@ void declare_power(const DeclaredMembers& member, PowerSpec& out) {
       [](const JsonCursor&) {});  // read_power(), also where none is given
   member.optional("outside_celsius", out.outside_celsius, Interval{-50, 60},
                   "Temperature of the air outside; default: 20");
+}
+
+void declare_power(const DeclaredMembers& member, PowerSpec& out) {
+  member.optional("cap", out.cap, Interval{1, 1e5}, "Power cap of each GPU; lowers its clock");
+  declare_site_power(member, out);
   member.optional("meter", out.meter, Interval{0, 3600},
                   "Averaging time of the meter whose readings are reported; default: 2 s");
   member.optional("ramp_window", out.ramp_window, Interval{1e-4, 3600},
@@ -105,15 +109,33 @@ void declare_cost(const DeclaredMembers& member, const std::string& scenario, Co
                   "By peak facility power");
 }
 
-PowerSpec read_power(const JsonCursor& from, const PresetStore& presets, const ClusterSite& site,
-                     std::vector<std::string>& assumptions) {
-  PowerSpec out;
-  declare_power({from, Extent::changes}, out);
+namespace {
+
+void settle_site(const JsonCursor& from, const PresetStore& presets, const ClusterSite& site,
+                 PowerSpec& out, std::vector<std::string>& assumptions) {
   out.facility = read_facility_choice(from.find("facility"), presets, site, assumptions);
   if (!from.find("outside_celsius")) {
     assumptions.push_back(
         fmt::format("power.outside_celsius: {:g} (not given)", out.outside_celsius));
   }
+}
+
+}  // namespace
+
+PowerSpec read_site_power(const JsonCursor& from, const PresetStore& presets,
+                          const ClusterSite& site, std::vector<std::string>& assumptions) {
+  PowerSpec out;
+  declare_site_power({from, Extent::changes}, out);
+  settle_site(from, presets, site, out, assumptions);
+  from.finish();
+  return out;
+}
+
+PowerSpec read_power(const JsonCursor& from, const PresetStore& presets, const ClusterSite& site,
+                     std::vector<std::string>& assumptions) {
+  PowerSpec out;
+  declare_power({from, Extent::changes}, out);
+  settle_site(from, presets, site, out, assumptions);
   if (!out.site_limit && site.power_limit) {
     out.site_limit = site.power_limit;
     assumptions.push_back(

@@ -9,8 +9,10 @@
 #include "models/base/number_text.hpp"
 #include "sim/scenario/feature_rules.hpp"
 #include "sim/scenario/read_scenario.hpp"
+#include "sim/scenario/read_serving_power.hpp"
 #include "sim/scenario/rl_spec.hpp"
 #include "sim/scenario/scenario_draft.hpp"
+#include "sim/scenario/serving_lives.hpp"
 #include "sim/scenario/serving_load.hpp"
 #include "sim/scenario/serving_replica_spec.hpp"
 #include "sim/scenario/spec_readers.hpp"
@@ -27,6 +29,7 @@ constexpr Interval kLimitTime{0, 1e6, true};
 struct WrittenBatching {
   std::optional<int> pass_tokens, most_sequences, block;
   std::optional<double> reserved, memory_fraction;
+  bool prefix_cache = true;
 };
 
 struct WrittenPools {
@@ -49,6 +52,8 @@ void declare_batching(const DeclaredMembers& member, WrittenBatching& out) {
                   "Share of an answer that must fit when its request is let in");
   member.optional("memory_fraction", out.memory_fraction, Dimension::share, Interval{0, 1, true},
                   "Of the card: weights, workspaces and the cache");
+  member.optional("prefix_cache", out.prefix_cache,
+                  "Whether what prompts share is kept for the next one; default: true");
 }
 
 void declare_pool(const DeclaredMembers& member, ServingPool& out) {
@@ -69,6 +74,8 @@ void declare_pool(const DeclaredMembers& member, ServingPool& out) {
   member.optional("expert", out.expert, 1, kMaxGpus,
                   "GPUs of a stage over which whole experts are spread; default: 1, each expert is "
                   "cut over all of them");
+  member.optional("autoscale", out.autoscale,
+                  "The pool follows its load; \"replicas\" are the most", declare_autoscale);
 }
 
 void declare_transfer(const DeclaredMembers& member, ServingTransfer& out) {
@@ -85,6 +92,14 @@ void declare_objectives(const DeclaredMembers& member, ServingObjectives& out) {
   member.optional("ttft", out.ttft, kLimitTime, "Time to the first token, at most");
   member.optional("tpot", out.tpot, kLimitTime, "Time per token behind it, at most");
   member.optional("e2e", out.e2e, kLimitTime, "Until the last token, at most");
+  member.optional("attained", out.attained, Dimension::share, Interval{0.01, 1},
+                  "Share of the requests that must keep these three; default: 99 %");
+  for (std::size_t q = 0; q < kServedLimits; ++q) {
+    const int percent = kLimitedPercents[q % kLimitedPercents.size()];
+    const std::string_view time = kServedTimeNames[q / kLimitedPercents.size()];
+    member.optional(fmt::format("{}_p{}", time, percent), out.quantiles[q], kLimitTime,
+                    fmt::format("What {} % of all must not be above", percent));
+  }
 }
 
 void declare_serving(const DeclaredMembers& member, WrittenServing& written, ServingSpec& out) {
@@ -112,6 +127,10 @@ void declare_serving(const DeclaredMembers& member, WrittenServing& written, Ser
   member.optional("speculation", out.speculation,
                   "Tokens drafted ahead by a layer of the model (MTP); default: none",
                   declare_speculation);
+  member.optional("start", out.start, "Of a replica that is switched on or was repaired",
+                  declare_replica_start);
+  member.optional("failures", out.failures, "Of replicas; default: none fails",
+                  declare_serving_failures);
   member.optional("objectives", out.objectives, "What each request should keep",
                   declare_objectives);
   int seed = static_cast<int>(out.seed);
@@ -148,30 +167,9 @@ void apply(const WrittenBatching& changes, ServingEngine& out) {
   out.memory_fraction = changes.memory_fraction.value_or(out.memory_fraction);
 }
 
-/// How the ranks of a replica share the model out.
 void check_layout(const JsonCursor& at, const ServingPool& pool, const ServingSpec& spec) {
-  const TransformerShape& m = spec.model;
-  const auto wrong = [&](std::string_view key, std::string allowed) {
-    at.find(key).value_or(at).fail(std::move(allowed));
-  };
-  if (m.heads % pool.tensor != 0) {
-    wrong("tensor", fmt::format("a divisor of the {} heads of {}", m.heads, m.name));
-  }
-  if (pool.pipeline > m.layers) {
-    wrong("pipeline", fmt::format("at most the {} layers of {}", m.layers, m.name));
-  }
-  const int ranks = pool.tensor * pool.attention_data;
-  if (m.experts.count == 0 && pool.expert > 1) {
-    wrong("expert", fmt::format("1: {} has no experts", m.name));
-  }
-  if (ranks % pool.expert != 0 || (pool.expert > 1 && m.experts.count % pool.expert != 0)) {
-    wrong("expert", fmt::format("a divisor of the {} GPUs of a stage and of the {} experts", ranks,
-                                m.experts.count));
-  }
-  if (m.experts.count > 0 && m.experts.ffn % (ranks / pool.expert) != 0) {
-    wrong("expert", fmt::format("more: {} GPUs cannot share the {} columns of an expert",
-                                ranks / pool.expert, m.experts.ffn));
-  }
+  const std::optional<LayoutProblem> problem = layout_problem(pool, spec.model);
+  if (problem) at.find(problem->key).value_or(at).fail(problem->allowed);
 }
 
 void check_memory(const JsonCursor& at, const ServingPool& pool, const ServingSpec& spec) {
@@ -186,7 +184,8 @@ void check_memory(const JsonCursor& at, const ServingPool& pool, const ServingSp
 }
 
 void take_pools(const JsonCursor& pools, const WrittenServing& written, const PresetStore& presets,
-                ServingSpec& out) {
+                ServingLayouts layouts, ServingSpec& out) {
+  const bool fixed = layouts == ServingLayouts::fixed;
   const auto take = [&](std::string_view name, const std::optional<ServingPool>& from) {
     if (!from) return;
     const JsonCursor at = pools.at(name);
@@ -194,8 +193,8 @@ void take_pools(const JsonCursor& pools, const WrittenServing& written, const Pr
     pool.name = name;
     pool.engine = read_engine_of(at, presets, out.assumptions);
     apply(written.batching, *pool.engine.serving);
-    check_layout(at, pool, out);
-    check_memory(at, pool, out);
+    if (fixed) check_layout(at, pool, out);
+    if (fixed) check_memory(at, pool, out);
     std::string assumption;
     (void)laws_for(*pool.engine.serving, out.cluster.node.gpu.architecture, &assumption);
     if (!assumption.empty()) out.assumptions.push_back(assumption);
@@ -211,13 +210,13 @@ void take_pools(const JsonCursor& pools, const WrittenServing& written, const Pr
   take("both", of.both);
   take("prefill", of.prefill);
   take("decode", of.decode);
-  if (out.gpus() > out.cluster.gpus()) {
+  if (fixed && out.gpus() > out.cluster.gpus()) {
     pools.fail(
         fmt::format("at most the {} GPUs of the cluster, not {}", out.cluster.gpus(), out.gpus()));
   }
 }
 
-ServingSpec serving_of(const JsonCursor& root, const PresetStore& presets) {
+ServingSpec serving_of(const JsonCursor& root, const PresetStore& presets, ServingLayouts layouts) {
   ServingSpec out;
   out.file = root.file();
   const JsonCursor cluster = root.at("cluster");
@@ -230,14 +229,17 @@ ServingSpec serving_of(const JsonCursor& root, const PresetStore& presets) {
   draft.file = root.file();
   read_model_choice(root.at("model"), presets, draft);
   out.model = draft.model;
+  read_serving_power(root, presets, out);
   const JsonCursor serving = root.at("serving");
   WrittenServing written;
   declare_serving({serving, Extent::whole}, written, out);
+  out.prefix_cache = written.batching.prefix_cache;
   out.experts = written.experts.value_or(out.weights);
-  if (out.pools.empty()) take_pools(serving.at("pools"), written, presets, out);
+  if (out.pools.empty()) take_pools(serving.at("pools"), written, presets, layouts, out);
   serving.finish();
   root.finish();
   make_requests(serving.at("load"), written.load, out);
+  settle_serving_lives(serving, layouts == ServingLayouts::searched, out);
   root.tell_unitless_sets(out.assumptions);
   return out;
 }
@@ -259,8 +261,33 @@ ServingReplicaSpec replica_spec(const ServingPool& pool, const ServingSpec& spec
           .speculation = spec.speculation};
 }
 
-ServingSpec read_serving(const JsonCursor& root, const PresetStore& presets) {
-  return root.read_whole([&] { return serving_of(root, presets); });
+std::optional<LayoutProblem> layout_problem(const ServingPool& pool, const TransformerShape& m) {
+  if (m.heads % pool.tensor != 0) {
+    return LayoutProblem{"tensor", fmt::format("a divisor of the {} heads of {}", m.heads, m.name)};
+  }
+  if (pool.pipeline > m.layers) {
+    return LayoutProblem{"pipeline", fmt::format("at most the {} layers of {}", m.layers, m.name)};
+  }
+  const int ranks = pool.tensor * pool.attention_data;
+  if (m.experts.count == 0 && pool.expert > 1) {
+    return LayoutProblem{"expert", fmt::format("1: {} has no experts", m.name)};
+  }
+  if (ranks % pool.expert != 0 || (pool.expert > 1 && m.experts.count % pool.expert != 0)) {
+    return LayoutProblem{
+        "expert", fmt::format("a divisor of the {} GPUs of a stage and of the {} experts", ranks,
+                              m.experts.count)};
+  }
+  if (m.experts.count > 0 && m.experts.ffn % (ranks / pool.expert) != 0) {
+    return LayoutProblem{"expert",
+                         fmt::format("more: {} GPUs cannot share the {} columns of an expert",
+                                     ranks / pool.expert, m.experts.ffn)};
+  }
+  return std::nullopt;
+}
+
+ServingSpec read_serving(const JsonCursor& root, const PresetStore& presets,
+                         ServingLayouts layouts) {
+  return root.read_whole([&] { return serving_of(root, presets, layouts); });
 }
 
 namespace {
@@ -293,6 +320,7 @@ nlohmann::ordered_json serving_schema(const PresetStore& /*presets*/) {
   member.required(
       "serving", spec, "The pools that serve, and who asks what",
       [&](const DeclaredMembers& of, ServingSpec& out) { declare_serving(of, written, out); });
+  describe_serving_power(member);
   refer_serving_to_job(described);
   Json schema{{"$schema", "https://json-schema.org/draft/2020-12/schema"},
               {"title", "A model that serves requests on a cluster, for `lockstep run`"},

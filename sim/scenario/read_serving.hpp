@@ -9,8 +9,12 @@
 
 namespace lockstep {
 
+/// Whether pools must be able to serve as they are, or a search lays them out.
+enum class ServingLayouts : std::uint8_t { fixed, searched };
+
 /// Throws InputError about the scenario, or about a trace that it names, with its row.
-ServingSpec read_serving(const JsonCursor& root, const PresetStore& presets);
+ServingSpec read_serving(const JsonCursor& root, const PresetStore& presets,
+                         ServingLayouts layouts = ServingLayouts::fixed);
 
 /// The JSON Schema of such a scenario. Types of quantities, "cluster" and "model" are as in that of
 /// a job.

@@ -13,6 +13,11 @@ struct ServedRequest {
   std::int32_t output = 1;    ///< tokens of the answer
   std::int32_t replica = -1;  ///< of the pool that made the first token; below 0: refused
   std::int32_t preempted = 0;
+  std::int32_t prefix = -1;  ///< what of its prompt others may share, in the load's tree; none: < 0
+  std::int32_t whole = -1;   ///< its prompt and answer there, where a later one begins with both
+  std::int32_t next = -1;    ///< sent when this one has ended and its user has thought
+  std::int32_t found = 0;    ///< tokens of the prompt that a replica held already
+  RunTime think = 0;         ///< of the user before this one, where it follows another
   RunTime scheduled = -1;  ///< first pass that worked on it began
   RunTime first = -1;      ///< its first token was there
   RunTime last = -1;       ///< its last one

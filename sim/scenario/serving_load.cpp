@@ -18,7 +18,7 @@ constexpr int kMostClients = 10'000'000;
 constexpr int kDefaultRequests = 10'000;
 constexpr int kRequestsOfClient = 10;
 constexpr Interval kTokens{1, kMaxTokens};
-enum class LoadDraw : std::uint32_t { arrivals = 210, input, output };
+enum class LoadDraw : std::uint32_t { arrivals = 210, input, output, prefix, think };
 
 void declare_lengths(const DeclaredMembers& member, ServingLengths& out) {
   member.optional("mean", out.mean, kTokens, "Tokens");
@@ -76,24 +76,84 @@ double arrival_gap(double variation, RandomStream& random) {
   return value / shape;
 }
 
+/// Which of the shared beginnings, by their weights.
+class PrefixDraw {
+ public:
+  PrefixDraw(const SharedPrefix& of, std::uint64_t seed, PrefixTree& tree)
+      : random_(stream_of(seed, LoadDraw::prefix)) {
+    double sum = 0;
+    for (int k = 1; k <= of.count; ++k) {
+      sum += portable_exp(-of.zipf * portable_log(k));
+      weights_.push_back(sum);
+      nodes_.push_back(tree.own(-1, of.tokens));
+    }
+  }
+  std::int32_t next() {
+    const double at = random_.uniform() * weights_.back();
+    const auto found = std::ranges::upper_bound(weights_, at);
+    return nodes_[static_cast<std::size_t>(
+        std::min(found - weights_.begin(), static_cast<std::ptrdiff_t>(nodes_.size()) - 1))];
+  }
+
+ private:
+  RandomStream random_;
+  std::vector<double> weights_;  ///< summed up
+  std::vector<std::int32_t> nodes_;
+};
+
+/// First turns come first, each `stride` before its next one.
+void chain_turns(const Conversation& of, std::size_t stride, std::uint64_t seed, PrefixTree& tree,
+                 std::vector<ServedRequest>& requests) {
+  RandomStream think = stream_of(seed, LoadDraw::think);
+  for (std::size_t i = 0; i + stride < requests.size(); ++i) {
+    ServedRequest& r = requests[i];
+    ServedRequest& after = requests[i + stride];
+    const std::int64_t said = static_cast<std::int64_t>(r.input) + r.output;
+    r.whole =
+        tree.own(r.prefix, static_cast<std::int32_t>(std::min<std::int64_t>(said, kMaxTokens)));
+    r.next = static_cast<std::int32_t>(i + stride);
+    after.input = static_cast<std::int32_t>(std::min<std::int64_t>(said + after.input, kMaxTokens));
+    after.prefix = r.whole;
+    after.think = to_run_time(Seconds{think.exponential() * of.think.base_units()});
+    after.arrival = 0;
+  }
+}
+
 void draw_requests(const WrittenLoad& load, int count, ServingSpec& out) {
   RandomStream arrivals = stream_of(out.seed, LoadDraw::arrivals);
   RandomStream input = stream_of(out.seed, LoadDraw::input);
   RandomStream output = stream_of(out.seed, LoadDraw::output);
-  out.requests.resize(static_cast<std::size_t>(count));
+  PrefixTree tree;
+  std::optional<PrefixDraw> prefix;
+  if (load.prefix) prefix.emplace(*load.prefix, out.seed, tree);
+  const int turns = load.conversation ? load.conversation->turns : 1;
+  const auto first = static_cast<std::size_t>(std::max(1, count / turns));
+  out.requests.resize(first * static_cast<std::size_t>(turns));
   double at = 0;
-  for (ServedRequest& r : out.requests) {
+  for (std::size_t i = 0; i < out.requests.size(); ++i) {
+    ServedRequest& r = out.requests[i];
     r.input = drawn_length(load.input, input);
     r.output = drawn_length(load.output, output);
+    if (i >= first) continue;
+    if (prefix) {
+      r.prefix = prefix->next();
+      r.input += load.prefix->tokens;
+    }
     if (load.rate <= 0) continue;
-    at += arrival_gap(load.burstiness, arrivals) / load.rate;
+    at += arrival_gap(load.burstiness, arrivals) / (load.rate / turns);
     r.arrival = to_run_time(Seconds{at});
   }
+  if (load.conversation) {
+    chain_turns(*load.conversation, first, out.seed, tree, out.requests);
+    out.coming = first;
+  }
+  out.prefixes = tree.take();
 }
 
 void read_traced(const JsonCursor& at, const WrittenLoad& load, ServingSpec& out) {
   const JsonCursor trace = at.at("trace");
-  for (const std::string_view key : {"rate", "burstiness", "input", "output"}) {
+  for (const std::string_view key :
+       {"rate", "burstiness", "input", "output", "prefix", "conversation"}) {
     if (const auto given = at.find(key)) given->fail("no such key beside \"trace\", which has it");
   }
   const std::optional<std::string> path = recorded_path(out.file, load.trace);
@@ -102,7 +162,7 @@ void read_traced(const JsonCursor& at, const WrittenLoad& load, ServingSpec& out
         "a file in the scenario's folder, or in the one that the environment variable "
         "LOCKSTEP_DATA names");
   }
-  out.requests = read_request_trace(*path);
+  out.requests = read_request_trace(*path, &out.prefixes);
   if (load.requests > 0 && static_cast<std::size_t>(load.requests) < out.requests.size()) {
     out.requests.resize(static_cast<std::size_t>(load.requests));
   }
@@ -118,6 +178,34 @@ std::string lengths_text(const ServingLengths& of) {
   if (of.high > 0) return fmt::format("{} to {}", grouped(of.low), grouped(of.high));
   std::string out = grouped(of.mean);
   if (of.sigma > 0) out += fmt::format(" on average (log-normal, sigma {:g})", of.sigma);
+  return out;
+}
+
+void declare_prefix(const DeclaredMembers& member, SharedPrefix& out) {
+  member.required("tokens", out.tokens, 1, kMaxTokens / 2,
+                  "Of each, before a prompt's own; whole blocks of the cache are shared");
+  member.optional("count", out.count, 1, 1'000'000, "How many there are; default: 1");
+  member.optional("zipf", out.zipf, Interval{0, 4},
+                  "The k-th comes as often as 1 / k to this power; default: 0, all alike");
+}
+
+void declare_conversation(const DeclaredMembers& member, Conversation& out) {
+  member.required("turns", out.turns, 1, 10'000,
+                  "Requests of each: every prompt begins with all that was said before");
+  member.optional("think", out.think, Interval{0, 1e6},
+                  "Of the user between an answer and the next request, on average (exponential); "
+                  "default: 0");
+}
+
+std::string shared_text(const WrittenLoad& load) {
+  std::string out;
+  if (load.prefix) {
+    out += fmt::format("; behind {} of {} tokens that they share",
+                       counted(load.prefix->count, "beginning"), grouped(load.prefix->tokens));
+  }
+  if (load.conversation) {
+    out += fmt::format("; conversations of {}", counted(load.conversation->turns, "turn"));
+  }
   return out;
 }
 
@@ -145,6 +233,10 @@ void declare_serving_load(const DeclaredMembers& member, WrittenLoad& out) {
                   "How many; default: 10,000, of clients 10 each, of a trace all");
   member.optional("input", out.input, "Tokens of a prompt", lengths);
   member.optional("output", out.output, "Tokens of an answer", lengths);
+  member.optional("prefix", out.prefix, "Beginnings that prompts share, as instructions",
+                  declare_prefix);
+  member.optional("conversation", out.conversation,
+                  "Requests follow one another; \"rate\" counts them all", declare_conversation);
 }
 
 void make_requests(const JsonCursor& at, const WrittenLoad& load, ServingSpec& out) {
@@ -156,6 +248,9 @@ void make_requests(const JsonCursor& at, const WrittenLoad& load, ServingSpec& o
     at.at("burstiness").fail("no such key without \"rate\"");
   }
   if (load.trace.empty() && load.speed != 1) at.at("speed").fail("no such key without \"trace\"");
+  if (load.conversation && load.rate == 0) {
+    at.at("conversation").fail("no such key without \"rate\"");
+  }
   out.clients = load.clients;
   out.think = to_run_time(load.think);
   if (!load.trace.empty()) {
@@ -166,13 +261,15 @@ void make_requests(const JsonCursor& at, const WrittenLoad& load, ServingSpec& o
     const int usual = load.clients > 0 ? kRequestsOfClient * load.clients : kDefaultRequests;
     const int count = load.requests > 0 ? load.requests : usual;
     draw_requests(load, count, out);
-    out.load = fmt::format("{}, prompts of {} tokens, answers of {}", counted(count, "request"),
+    out.load = fmt::format("{}, prompts of {} tokens, answers of {}",
+                           counted(static_cast<double>(out.requests.size()), "request"),
                            lengths_text(load.input), lengths_text(load.output));
     if (load.rate > 0) out.load += fmt::format("; {:g} a second", load.rate);
     if (load.rate > 0 && load.burstiness != 1) {
       out.load += fmt::format(", variation {:g}", load.burstiness);
     }
     if (load.rate == 0 && load.clients == 0) out.load += "; all at once";
+    out.load += shared_text(load);
   }
   if (load.clients > 0) out.load += fmt::format("; {}", counted(load.clients, "client"));
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,18 @@ struct ServingLengths {
   int low = 0, high = 0;  ///< uniform between them; 0: log-normal
 };
 
+/// Beginnings that prompts share, before what each asks for itself.
+struct SharedPrefix {
+  int count = 1;    ///< of them
+  int tokens = 0;   ///< each
+  double zipf = 0;  ///< how much oftener some come: the k-th as 1 / k^zipf
+};
+/// Requests that follow one another: each prompt begins with all that was said before.
+struct Conversation {
+  int turns = 1;
+  Seconds think;  ///< of the user between them, on average (exponential)
+};
+
 struct WrittenLoad {
   std::string trace;      ///< a file
   double speed = 1;       ///< times are divided by it
@@ -27,6 +40,8 @@ struct WrittenLoad {
   Seconds think;
   int requests = 0;
   ServingLengths input, output;
+  std::optional<SharedPrefix> prefix{};
+  std::optional<Conversation> conversation{};
 };
 
 /// Declares the members of a "load".

@@ -8,4 +8,11 @@ namespace lockstep {
 
 ServingReplicaSpec replica_spec(const ServingPool& pool, const ServingSpec& spec);
 
+/// What is wrong with how the ranks of a replica share the model out.
+struct LayoutProblem {
+  std::string_view key;
+  std::string allowed;
+};
+std::optional<LayoutProblem> layout_problem(const ServingPool& pool, const TransformerShape& model);
+
 }  // namespace lockstep

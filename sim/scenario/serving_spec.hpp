@@ -2,6 +2,7 @@
 /// read_serving.hpp makes it from JSON, sim/serving simulates it.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -11,15 +12,49 @@
 
 #include "models/generation/engine.hpp"
 #include "models/spec/transformer.hpp"
+#include "sim/scenario/power_spec.hpp"
+#include "sim/scenario/prefix_tree.hpp"
 #include "sim/scenario/read_cluster.hpp"
 #include "sim/scenario/served_request.hpp"
 
 namespace lockstep {
 
 /// Which replica a request goes to. Of equal ones the next in turn.
-enum class ServingRouter : std::uint8_t { round_robin, least_loaded, power_of_two, random };
-constexpr std::array<std::string_view, 4> kServingRouterNames{"round_robin", "least_loaded",
-                                                              "power_of_two", "random"};
+enum class ServingRouter : std::uint8_t {
+  round_robin,
+  least_loaded,
+  power_of_two,
+  random,
+  prefix_aware,
+};
+constexpr std::array<std::string_view, 5> kServingRouterNames{
+    "round_robin", "least_loaded", "power_of_two", "random", "prefix_aware"};
+
+/// How a pool follows its load; its replicas are the most it has.
+struct ServingAutoscale {
+  int least = 1;
+  double target = 0;  ///< requests of a replica, waiting or worked on
+  Seconds check{10}, calm{300};
+};
+
+/// From nothing to a replica that serves: processes and graphs, then its weights.
+struct ReplicaStart {
+  Seconds overhead{30};
+  BytesPerSecond rate{5e9};  ///< at which weights come to a replica
+};
+
+/// What befalls replicas.
+struct ServingFailureSpec {
+  std::optional<Seconds> gpu_mean_time{};  ///< of a GPU between failures
+  Seconds repair{3600};
+  Seconds detect{10};  ///< until requests are sent to others
+  struct Event {
+    Seconds at;
+    std::size_t pool = 0;
+    int replica = 0;
+  };
+  std::vector<Event> events{};
+};
 
 /// Replicas of one layout.
 struct ServingPool {
@@ -30,6 +65,7 @@ struct ServingPool {
   int pipeline = 1;
   int attention_data = 1;
   int expert = 1;
+  std::optional<ServingAutoscale> autoscale{};
 
   /// Of a replica.
   [[nodiscard]] int gpus() const { return tensor * attention_data * pipeline; }
@@ -42,11 +78,24 @@ struct ServingTransfer {
   Seconds latency{1e-3};    ///< of each request's
 };
 
-/// What a request must keep to count; none: nothing is asked.
-struct ServingObjectives {
-  std::optional<Seconds> ttft{}, tpot{}, e2e{};
+/// What is measured of a request, or between its tokens.
+enum class ServedTime : std::uint8_t { ttft, tpot, itl, e2e };
+constexpr std::array<std::string_view, 4> kServedTimeNames{"ttft", "tpot", "itl", "e2e"};
+/// Percents of all that a limit can be about.
+constexpr std::array<int, 3> kLimitedPercents{50, 90, 99};
+constexpr std::size_t kServedLimits = kServedTimeNames.size() * kLimitedPercents.size();
 
-  [[nodiscard]] bool any() const { return ttft || tpot || e2e; }
+/// What is asked of a service; nothing by default.
+struct ServingObjectives {
+  std::optional<Seconds> ttft{}, tpot{}, e2e{};  ///< that a request must keep to count
+  double attained = 0.99;                        ///< share of the requests that must keep these
+  /// Of all requests: by time, then by percent.
+  std::array<std::optional<Seconds>, kServedLimits> quantiles{};
+
+  [[nodiscard]] bool per_request() const { return ttft || tpot || e2e; }
+  [[nodiscard]] bool any() const {
+    return per_request() || std::ranges::any_of(quantiles, [](const auto& q) { return !!q; });
+  }
 };
 
 struct ServingSpec {
@@ -65,7 +114,14 @@ struct ServingSpec {
   std::uint64_t seed = 1;
   std::string load;  ///< in words
   std::vector<ServedRequest> requests;
+  std::vector<PrefixNode> prefixes;  ///< what their prompts share; none: nothing
+  std::size_t coming = 0;            ///< of them, first turns of conversations; 0: all
+  bool prefix_cache = true;          ///< whether replicas keep that for others
   ServingObjectives objectives;
+  ReplicaStart start;
+  std::optional<ServingFailureSpec> failures;
+  std::optional<PowerSpec> power;          ///< asked for; its site and its prices
+  std::optional<double> usd_per_gpu_hour;  ///< scenario's, else the node's
   std::vector<std::string> assumptions;
 
   [[nodiscard]] int gpus() const {

@@ -84,6 +84,15 @@ class RequestRows {
                          .input = tokens(row, "prompt", input),
                          .output = tokens(row, "answer", output)});
   }
+  /// The next block of the prompt of the row above.
+  void add_block(std::int64_t id) {
+    constexpr std::int32_t kBlock = 512;  // tokens, as Mooncake hashes them
+    ServedRequest& r = requests_.back();
+    const std::int32_t before =
+        r.prefix < 0 ? 0 : tree_.nodes()[static_cast<std::size_t>(r.prefix)].tokens;
+    if (before < r.input) r.prefix = tree_.child(r.prefix, id, std::min(before + kBlock, r.input));
+  }
+  [[nodiscard]] std::vector<PrefixNode> take_prefixes() { return tree_.take(); }
   std::vector<ServedRequest> take() {
     if (requests_.empty()) fail_row(file_, 1, "no request", "at least one");
     return std::move(requests_);
@@ -99,6 +108,7 @@ class RequestRows {
 
   std::string file_;
   std::vector<ServedRequest> requests_;
+  PrefixTree tree_;
   double first_s_ = 0, last_s_ = 0;
 };
 
@@ -115,8 +125,25 @@ int column_of(const std::string& file, std::span<const std::string> heading,
                     .nearest = {}});
 }
 
-std::vector<ServedRequest> read_csv_requests(const std::string& path, std::string_view text) {
-  RequestRows rows(path);
+/// "3 17 18".
+void add_blocks(const std::string& path, std::size_t row, std::string_view cell,
+                RequestRows& rows) {
+  while (true) {
+    const std::size_t begin = cell.find_first_not_of(' ');
+    if (begin == std::string_view::npos) return;
+    const std::string_view word = cell.substr(begin, cell.find(' ', begin) - begin);
+    std::int64_t id = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
+    if (error != std::errc() || end != word.data() + word.size()) {
+      fail_row(path, row, "prefix_blocks " + in_quotes(std::string(word)), "whole numbers");
+    }
+    rows.add_block(id);
+    cell.remove_prefix(begin + word.size());
+  }
+}
+
+void read_csv_requests(const std::string& path, std::string_view text, RequestRows& rows) {
+  std::size_t blocks = 0;  // column behind the others, from 1; 0: none
   std::array<int, 3> columns{};
   std::array<std::string, 3> names;
   const auto heading = [&](std::span<const std::string> cells) {
@@ -124,6 +151,8 @@ std::vector<ServedRequest> read_csv_requests(const std::string& path, std::strin
     columns[1] = column_of(path, cells, {"input_tokens", "ContextTokens", "Request tokens"});
     columns[2] = column_of(path, cells, {"output_tokens", "GeneratedTokens", "Response tokens"});
     for (std::size_t c = 0; c < 3; ++c) names[c] = cells[static_cast<std::size_t>(columns[c])];
+    const auto at = std::ranges::find(cells, "prefix_blocks");
+    if (at != cells.end()) blocks = static_cast<std::size_t>(at - cells.begin()) + 1;
   };
   read_csv(path, text, heading, [&](std::size_t row, std::span<const std::string> cells) {
     std::array<double, 3> values{};
@@ -135,13 +164,12 @@ std::vector<ServedRequest> read_csv_requests(const std::string& path, std::strin
       values[c] = *value;
     }
     rows.add(row, values[0], values[1], values[2]);
+    if (blocks > 0) add_blocks(path, row, cells[blocks - 1], rows);
   });
-  return rows.take();
 }
 
-std::vector<ServedRequest> read_json_requests(const std::string& path, std::string_view text) {
+void read_json_requests(const std::string& path, std::string_view text, RequestRows& rows) {
   constexpr double kMillisecond = 1e-3;
-  RequestRows rows(path);
   std::size_t row = 0;
   while (!text.empty()) {
     const std::size_t end = text.find('\n');
@@ -161,17 +189,27 @@ std::vector<ServedRequest> read_json_requests(const std::string& path, std::stri
     const double at = kMillisecond * number("timestamp");
     const double input = number("input_length");
     rows.add(row, at, input, number("output_length"));
+    const auto blocks = json.find("hash_ids");
+    if (blocks == json.end()) continue;
+    for (const nlohmann::json& id : *blocks) {
+      if (!id.is_number_integer())
+        fail_row(path, row, "hash_ids with other things", "whole numbers");
+      rows.add_block(id.get<std::int64_t>());
+    }
   }
-  return rows.take();
 }
 
 }  // namespace
 
-std::vector<ServedRequest> read_request_trace(const std::string& path) {
+std::vector<ServedRequest> read_request_trace(const std::string& path,
+                                              std::vector<PrefixNode>* prefixes) {
   const std::string text = read_maybe_gzip(path, kRequestTraceLimit);
   const std::size_t first = text.find_first_not_of(" \r\n\t");
+  RequestRows rows(path);
   const bool json = first != std::string::npos && text[first] == '{';
-  return json ? read_json_requests(path, text) : read_csv_requests(path, text);
+  json ? read_json_requests(path, text, rows) : read_csv_requests(path, text, rows);
+  if (prefixes != nullptr) *prefixes = rows.take_prefixes();
+  return rows.take();
 }
 
 }  // namespace lockstep

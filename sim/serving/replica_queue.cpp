@@ -13,6 +13,7 @@ ReplicaQueue::ReplicaQueue(const ReplicaRules& rules, PassClock& clock,
       requests_(requests),
       states_(states),
       remainders_(static_cast<std::size_t>(rules.block), 0),
+      prefixes_(rules.prefixes, rules.block),
       capacity_(static_cast<std::int64_t>(std::min(rules.cache_tokens / rules.block, 1e15))) {
   assert(rules.block >= 1 && rules.pass_tokens >= 1 && rules.most_sequences >= 1);
 }
@@ -41,6 +42,35 @@ void ReplicaQueue::work_on(Piece& piece, std::int64_t& budget) {
   budget -= piece.now;
 }
 
+std::int64_t ReplicaQueue::found_of(const ServedRequest& r) const {
+  if (rules_.prefixes == nullptr) return 0;
+  return prefixes_.blocks(prefixes_.longest(r.prefix, r.input - 1)) * rules_.block;
+}
+
+/// What others may share of a prompt that has been worked on is held for them.
+void ReplicaQueue::share(std::uint32_t id) {
+  RequestState& s = states_[id];
+  const std::int32_t prefix = requests_[id].prefix;
+  if (rules_.prefixes == nullptr || prefix < 0 || prefix == s.held) return;
+  prefixes_.take(prefix);
+  prefixes_.give(s.held);
+  const auto shared = static_cast<std::int32_t>(prefixes_.blocks(prefix));
+  used_ -= shared - s.shared;
+  const std::int32_t kept = std::max(0, s.promised - (shared - s.shared));
+  promised_ -= s.promised - kept;
+  s.promised = kept;
+  s.shared = shared;
+  s.held = prefix;
+}
+
+/// Its shared blocks are held for others until their room is needed.
+void ReplicaQueue::give_back(std::uint32_t id) {
+  RequestState& s = states_[id];
+  prefixes_.give(s.held);
+  s.held = -1;
+  s.shared = 0;
+}
+
 /// Lets in the first that waits, where its prompt and what it may ask for later fit.
 bool ReplicaQueue::admit_one(std::int64_t& budget, RunTime now) {
   const std::uint32_t id = waiting_.front();
@@ -48,19 +78,32 @@ bool ReplicaQueue::admit_one(std::int64_t& budget, RunTime now) {
   ServedRequest& r = requests_[id];
   const std::int32_t target = r.input + s.generated;
   const double later = rules_.decodes ? rules_.reserved * (r.output - s.generated) : 0;
-  const std::int64_t asked = blocks(target + std::max(1.0, later));
+  const bool comes_whole = s.cached && s.visit == 0;
+  // The last token of a prompt is always worked on: the answer's first one comes of it.
+  const std::int32_t held =
+      !comes_whole && rules_.prefixes != nullptr ? prefixes_.longest(r.prefix, r.input - 1) : -1;
+  const std::int64_t shared = prefixes_.blocks(held);
+  const std::int64_t asked = blocks(target + std::max(1.0, later)) - shared;
+  const std::int64_t taken = asked + prefixes_.unused_of(held) + prefixes_.used();
   const bool alone = running_ == 0 && partial_.empty();
-  if (!alone && std::max(used_, promised_) + asked > capacity_) return false;
+  if (!alone && std::max(used_, promised_) + taken > capacity_) return false;
   waiting_.pop_front();
+  prefixes_.take(held);
+  s.held = held;
+  s.shared = static_cast<std::int32_t>(shared);
   s.promised = static_cast<std::int32_t>(asked);
   promised_ += asked;
-  used_ += blocks(target + 1);
-  if (r.scheduled < 0) r.scheduled = now;
-  if (s.cached && s.visit == 0) {
+  used_ += blocks(target + 1) - shared;
+  const auto found = static_cast<std::int32_t>(shared * rules_.block);
+  if (r.scheduled < 0) {
+    r.scheduled = now;
+    r.found = found;
+  }
+  if (comes_whole) {
     join(id, target, now);  // keys and values are there
     return true;
   }
-  partial_.push_back({.request = id, .done = 0, .target = target});
+  partial_.push_back({.request = id, .done = found, .target = target});
   work_on(partial_.back(), budget);
   return true;
 }
@@ -81,11 +124,19 @@ void ReplicaQueue::join(std::uint32_t id, std::int32_t context, RunTime now) {
   fresh_.push_back(now);
 }
 
+/// Prompt and answer stay for a prompt that begins with both.
+void ReplicaQueue::keep_whole(const ServedRequest& r) {
+  if (rules_.prefixes == nullptr || r.whole < 0) return;
+  prefixes_.take(r.whole);
+  prefixes_.give(r.whole);
+}
+
 void ReplicaQueue::release(std::uint32_t id) {
   RequestState& s = states_[id];
   const std::int64_t length = s.context + step_ - s.joined;
-  used_ -= blocks(static_cast<double>(length));
+  used_ -= blocks(static_cast<double>(length)) - s.shared;
   promised_ -= s.promised;
+  give_back(id);
   context_ -= length;
   --remainders_[remainder(s)];
   --running_;
@@ -107,7 +158,8 @@ void ReplicaQueue::preempt_last() {
 /// Whether all that runs has room for its next tokens without anybody leaving.
 bool ReplicaQueue::make_room() {
   const std::int64_t before = preempted_;
-  while (running_ > 1 && used_ > capacity_) preempt_last();
+  while (running_ > 1 && used_ + prefixes_.used() > capacity_) preempt_last();
+  prefixes_.shrink(std::max<std::int64_t>(0, capacity_ - used_ - prefixes_.used()));
   return preempted_ == before;
 }
 
@@ -136,12 +188,14 @@ RunTime ReplicaQueue::start(RunTime now) {
     load.context = static_cast<double>(context_);
   }
   if (load.sequences == 0 && load.prompts == 0) return -1;
-  const ServingPass pass = clock_.pass(load);
-  account_ += pass;
+  pass_ = clock_.pass(load);
+  account_ += pass_;
   ++passes_;
   busy_ = true;
-  fullest_ = std::max(fullest_, static_cast<double>(used_) / static_cast<double>(capacity_));
-  return now + to_run_time(pass.total());
+  prefixes_.shrink(std::max<std::int64_t>(0, capacity_ - used_ - prefixes_.used()));
+  fullest_ = std::max(
+      fullest_, static_cast<double>(used_ + prefixes_.used()) / static_cast<double>(capacity_));
+  return now + to_run_time(pass_.total());
 }
 
 /// Every running sequence is a token longer.
@@ -152,6 +206,35 @@ void ReplicaQueue::step_on() {
   used_ += remainders_[full];
   ++step_;
   context_ += running_;
+}
+
+std::vector<std::uint32_t> ReplicaQueue::fail() {
+  std::vector<std::uint32_t> out;
+  for (const End& end : order_) {
+    if (!alive(end)) continue;
+    RequestState& s = states_[end.request];
+    release(end.request);
+    s.generated += static_cast<std::int32_t>(step_ - s.joined);
+    out.push_back(end.request);
+  }
+  for (const Piece& piece : partial_) {
+    used_ -= blocks(piece.target + 1.0) - states_[piece.request].shared;
+    promised_ -= states_[piece.request].promised;
+    give_back(piece.request);
+    out.push_back(piece.request);
+  }
+  out.insert(out.end(), waiting_.begin(), waiting_.end());
+  for (const std::uint32_t id : out) states_[id].cached = false;
+  order_.clear();
+  partial_.clear();
+  waiting_.clear();
+  fresh_.clear();
+  ends_ = {};
+  prefixes_.clear();
+  busy_ = false;
+  decoding_ = false;
+  assert(used_ == 0 && promised_ == 0 && running_ == 0 && context_ == 0);
+  return out;
 }
 
 void ReplicaQueue::end_decode(RunTime now, std::vector<std::uint32_t>& ended) {
@@ -170,6 +253,7 @@ void ReplicaQueue::end_decode(RunTime now, std::vector<std::uint32_t>& ended) {
     ends_.pop();
     if (!alive(end)) continue;
     release(end.request);
+    keep_whole(requests_[end.request]);
     requests_[end.request].last = now;
     ended.push_back(end.request);
   }
@@ -188,15 +272,20 @@ void ReplicaQueue::end_prompts(RunTime now, std::vector<std::uint32_t>& ended,
     RequestState& s = states_[id];
     ServedRequest& r = requests_[id];
     if (r.first < 0) r.first = now;
+    share(id);
     ++s.generated;
     const bool over = s.generated >= r.output;
     if (!over && rules_.decodes) {
       join(id, piece.target + 1, now);
       continue;
     }
-    used_ -= blocks(piece.target + 1.0);
+    used_ -= blocks(piece.target + 1.0) - s.shared;
     promised_ -= s.promised;
-    if (over) r.last = now;
+    give_back(id);
+    if (over) {
+      keep_whole(r);
+      r.last = now;
+    }
     (over ? ended : leaving).push_back(id);
   }
   std::erase_if(partial_, [](const Piece& piece) { return piece.done >= piece.target; });

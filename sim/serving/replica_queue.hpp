@@ -7,6 +7,8 @@
 /// later, before all that wait (Kwon et al. 2023, arXiv:2309.06180, section 4.5); nobody is let in
 /// then. A pass costs O(1), whoever joins or ends O(log n): sums of contexts and of blocks are
 /// kept, not lists (a block begins for those sequences whose length has the pass's remainder).
+/// Beginnings that prompts share are kept once, and after their last user until their room is
+/// needed (prefix_cache.hpp): a prompt's work begins behind what is held of it.
 #pragma once
 
 #include <deque>
@@ -18,6 +20,7 @@
 #include "models/generation/serving_pass.hpp"
 #include "sim/scenario/served_request.hpp"
 #include "sim/serving/interval_histogram.hpp"
+#include "sim/serving/prefix_cache.hpp"
 
 namespace lockstep {
 
@@ -31,6 +34,8 @@ struct ReplicaRules {
   int poll = 1;                ///< passes from one look for new requests to the next
   double tokens_per_pass = 1;  ///< of a running sequence; above 1: drafts that are right
   bool decodes = true;         ///< else a request leaves with its first token
+  /// What prompts share; null: their keys and values are not kept for others.
+  const std::vector<PrefixNode>* prefixes = nullptr;
 };
 
 /// What a request has behind it on its replica.
@@ -39,7 +44,9 @@ struct RequestState {
   std::int32_t visit = 0;      ///< how often it joined or left: an older end is void
   std::int64_t joined = 0;     ///< step at which it began to run
   std::int32_t context = 0;    ///< tokens in its cache then
-  std::int32_t promised = 0;   ///< blocks that it was let in with
+  std::int32_t promised = 0;   ///< blocks that it was let in with, without shared ones
+  std::int32_t shared = 0;     ///< blocks of its prompt that are held for others too
+  std::int32_t held = -1;      ///< the beginning that these are of
   bool running = false;
   bool cached = false;  ///< its prompt came from another pool, with its first token
 };
@@ -59,11 +66,19 @@ class ReplicaQueue {
   /// Ends it: requests whose last token came, and those that leave with their first one.
   void end(RunTime now, std::vector<std::uint32_t>& ended, std::vector<std::uint32_t>& leaving);
 
+  /// Dies: all that it had, in the order running, worked on, waiting; its cache is lost, and the
+  /// pass under way ends nothing.
+  std::vector<std::uint32_t> fail();
+
+  /// The pass that began last, and all of them together.
+  [[nodiscard]] const ServingPass& last_pass() const { return pass_; }
   [[nodiscard]] const ServingPass& account() const { return account_; }
   [[nodiscard]] const IntervalHistogram& intervals() const { return intervals_; }
   [[nodiscard]] std::int64_t passes() const { return passes_; }
   [[nodiscard]] std::int64_t preempted() const { return preempted_; }
   [[nodiscard]] double fullest() const { return fullest_; }  ///< share of the cache
+  /// Tokens of the prompt that it holds already.
+  [[nodiscard]] std::int64_t found_of(const ServedRequest& request) const;
 
  private:
   struct Piece {
@@ -90,6 +105,9 @@ class ReplicaQueue {
   void step_on();
   void join(std::uint32_t request, std::int32_t context, RunTime now);
   void release(std::uint32_t request);
+  void share(std::uint32_t request);
+  void give_back(std::uint32_t request);
+  void keep_whole(const ServedRequest& request);
   void end_prompts(RunTime now, std::vector<std::uint32_t>& ended,
                    std::vector<std::uint32_t>& leaving);
   void end_decode(RunTime now, std::vector<std::uint32_t>& ended);
@@ -105,7 +123,8 @@ class ReplicaQueue {
   std::vector<RunTime> fresh_;  ///< when those joined that no decoding pass has moved yet
   std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
   std::vector<std::int64_t> remainders_;  ///< running sequences by (length - step) mod block
-  std::int64_t capacity_ = 0, used_ = 0, promised_ = 0;  ///< blocks
+  PrefixCache prefixes_;
+  std::int64_t capacity_ = 0, used_ = 0, promised_ = 0;  ///< blocks, but for shared ones
   std::int64_t running_ = 0, step_ = 0, context_ = 0;
   std::int64_t passes_ = 0, preempted_ = 0;
   double ahead_ = 0;   ///< tokens that drafts have brought, not yet counted
@@ -113,7 +132,7 @@ class ReplicaQueue {
   RunTime moved_ = 0;  ///< end of the last decoding pass
   bool busy_ = false, decoding_ = false;
   double fullest_ = 0;
-  ServingPass account_;
+  ServingPass pass_, account_;
   IntervalHistogram intervals_;
 };
 

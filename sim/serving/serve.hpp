@@ -1,9 +1,10 @@
 /// Requests served by one pool of replicas, or by a pool that works on prompts and one that
 /// decodes: arrivals, a router, passes, transfers of keys and values between the pools.
 ///
-/// In an instant passes and transfers end first, then requests arrive, then idle replicas begin
-/// passes; equals in the order in which they were scheduled. So the same input gives the same
-/// bytes.
+/// Replicas may fail: their requests are computed again elsewhere, tokens that users have stay
+/// theirs. In an instant passes and transfers end first, then replicas fail and come back, then
+/// requests arrive, then idle replicas begin passes; equals in the order in which they were
+/// scheduled. So the same input gives the same bytes.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,8 @@
 #include <vector>
 
 #include "sim/scenario/serving_spec.hpp"
+#include "sim/serving/pass_bins.hpp"
+#include "sim/serving/replica_lives.hpp"
 #include "sim/serving/replica_queue.hpp"
 
 namespace lockstep {
@@ -19,6 +22,7 @@ struct PoolPlan {
   ReplicaRules rules;
   PassClock* clock = nullptr;
   int replicas = 1;
+  ReplicaLife life{};
 };
 
 /// Keys and values of a prompt on their way to the pool that decodes. A replica that worked on
@@ -35,9 +39,11 @@ struct ServePlan {
   PoolPlan decoding{{}, nullptr, 0};
   TransferPlan transfer;
   ServingRouter router = ServingRouter::round_robin;
-  int clients = 0;    ///< closed loop: each sends its next request when its last one has ended;
-                      ///< 0: requests arrive when they say
-  RunTime think = 0;  ///< of a client between them
+  int clients = 0;  ///< closed loop: each sends its next request when its last one has ended;
+                    ///< 0: requests arrive when they say
+  std::size_t coming = 0;    ///< requests that come by themselves, the first ones; 0: all
+  RunTime think = 0;         ///< of a client between them
+  RunTime detect = 0;        ///< from a replica's death until its requests are sent to others
   RunTime request_host = 0;  ///< from a request to the replica's queue
   std::uint64_t seed = 1;
 };
@@ -47,6 +53,8 @@ struct PoolAccount {
   std::int64_t passes = 0, preempted = 0;
   double fullest = 0;           ///< share of a replica's cache
   IntervalHistogram intervals;  ///< between the tokens of a request
+  PassBins over_time;
+  RunTime down = 0, off = 0;  ///< of all replicas: broken; switched off
 };
 
 struct ServeResult {
@@ -55,7 +63,9 @@ struct ServeResult {
   std::int64_t refused = 0;  ///< would not fit in an empty cache
   RunTime transferring = 0;  ///< of all requests, what they waited for keys and values
   Bytes transferred;
-  bool stopped = false;  ///< go_on said so
+  std::int64_t failures = 0;  ///< of replicas
+  std::int64_t retried = 0;   ///< requests that a replica's death sent to another
+  bool stopped = false;       ///< go_on said so
 };
 
 /// Serves `requests` to the end; their times are written into them. Open arrivals must be in order.

@@ -44,10 +44,18 @@ ServingPoolReport report_of(const ServingPool& pool, const ServingReplica& repli
                         .preempted = static_cast<double>(account.preempted),
                         .busy_s = in_s(account.busy.total())};
   const ServingPass& busy = account.busy;
-  out.gpu_seconds = {in_s(busy.prompts),  in_s(busy.products), in_s(busy.attention),
-                     in_s(busy.exchange), in_s(busy.host),     0};
-  const double all = span_s * pool.replicas;
-  out.gpu_seconds[static_cast<std::size_t>(ServingBucket::idle)] = std::max(0.0, all - out.busy_s);
+  const double down = in_s(to_seconds(account.down)), off = in_s(to_seconds(account.off));
+  out.gpu_seconds = {in_s(busy.prompts),
+                     in_s(busy.products),
+                     in_s(busy.attention),
+                     in_s(busy.exchange),
+                     in_s(busy.host),
+                     0,
+                     down};
+  const double on = std::max(0.0, span_s * pool.replicas - off);
+  out.on = span_s > 0 ? on / span_s : pool.replicas;
+  out.gpu_seconds[static_cast<std::size_t>(ServingBucket::idle)] =
+      std::max(0.0, on - out.busy_s - down);
   for (double& seconds : out.gpu_seconds) seconds *= pool.gpus();
   return out;
 }
@@ -79,20 +87,39 @@ std::optional<ServingInterval> interval_of(const ServingSpec& spec, const Servin
       .basis = fmt::format("{}, models of kind {}: {} measured rows", engine.name, kind, at->rows)};
 }
 
-/// Share of the requests within every limit.
-double attained_by(const ServingSpec& spec) {
-  if (spec.requests.empty()) return 0;
-  const auto keeps = [](const std::optional<Seconds>& limit, double value) {
-    return !limit || value <= limit->base_units();
-  };
-  const ServingObjectives& o = spec.objectives;
-  std::size_t within = 0;
+/// Of the tokens of prompts that were worked on those that a replica held.
+double found_share(const ServingSpec& spec) {
+  double found = 0, all = 0;
   for (const ServedRequest& r : spec.requests) {
-    if (!r.served()) continue;
-    within += keeps(o.ttft, in_s(to_seconds(r.time_to_first()))) && keeps(o.tpot, tpot_s(r)) &&
-              keeps(o.e2e, in_s(to_seconds(r.end_to_end())));
+    if (r.scheduled < 0) continue;
+    found += r.found;
+    all += r.input;
   }
-  return static_cast<double>(within) / static_cast<double>(spec.requests.size());
+  return all > 0 ? found / all : 0;
+}
+
+/// What befalls the replicas of a pool.
+ReplicaLife life_of(const ServingSpec& spec, std::size_t p, const ServingReplica& replica) {
+  const ServingPool& pool = spec.pools[p];
+  const Bytes weights = static_cast<double>(pool.gpus()) * replica.weights();
+  const Seconds start = spec.start.overhead + weights / spec.start.rate;
+  ReplicaLife out;
+  out.start = to_run_time(start);
+  if (spec.failures) {
+    const ServingFailureSpec& f = *spec.failures;
+    if (f.gpu_mean_time) out.mean_time = *f.gpu_mean_time / static_cast<double>(pool.gpus());
+    out.down = to_run_time(f.repair + start);
+    for (const ServingFailureSpec::Event& event : f.events) {
+      if (event.pool == p) out.planned.push_back({to_run_time(event.at), event.replica});
+    }
+  }
+  if (pool.autoscale) {
+    out.least = pool.autoscale->least;
+    out.target = pool.autoscale->target;
+    out.check = to_run_time(pool.autoscale->check);
+    out.calm = to_run_time(pool.autoscale->calm);
+  }
+  return out;
 }
 
 }  // namespace
@@ -101,15 +128,20 @@ ServingReport simulate_serving(ServingSpec& spec, const std::function<bool(std::
   std::deque<ServingReplica> replicas;
   for (const ServingPool& pool : spec.pools) replicas.emplace_back(replica_spec(pool, spec));
   ServePlan plan;
-  plan.serving = {rules_of(replicas[0]), &replicas[0], spec.pools[0].replicas};
+  plan.serving = {rules_of(replicas[0]), &replicas[0], spec.pools[0].replicas,
+                  life_of(spec, 0, replicas[0])};
   if (spec.pools.size() > 1) {
-    plan.decoding = {rules_of(replicas[1]), &replicas[1], spec.pools[1].replicas};
+    plan.decoding = {rules_of(replicas[1]), &replicas[1], spec.pools[1].replicas,
+                     life_of(spec, 1, replicas[1])};
     plan.transfer = transfer_of(spec, replicas[0]);
   }
+  if (spec.prefix_cache && !spec.prefixes.empty()) plan.serving.rules.prefixes = &spec.prefixes;
+  plan.coming = spec.coming;
   plan.router = spec.router;
   plan.clients = spec.clients;
   plan.think = spec.think;
   plan.request_host = to_run_time(replicas[0].request_host());
+  if (spec.failures) plan.detect = to_run_time(spec.failures->detect);
   plan.seed = spec.seed;
   const ServeResult result = serve(plan, spec.requests, go_on);
 
@@ -121,14 +153,20 @@ ServingReport simulate_serving(ServingSpec& spec, const std::function<bool(std::
     out.pools.push_back(report_of(spec.pools[1], replicas[1], result.decoding, span));
   }
   add_shares(out);
+  out.failures = static_cast<double>(result.failures);
+  out.retried = static_cast<double>(result.retried);
+  out.found_share = found_share(spec);
   out.refused = static_cast<double>(result.refused);
   const auto served = static_cast<double>(out.figures.served);
   if (served > 0) out.transfer_s = in_s(to_seconds(result.transferring)) / served;
   out.transferred_bytes = result.transferred.base_units();
-  out.attained = attained_by(spec);
+  out.attained = attained_share(spec.requests, spec.objectives);
+  out.objectives = check_objectives(spec.requests, out.figures, spec.objectives);
   if (span > 0) out.goodput = out.attained * static_cast<double>(spec.requests.size()) / span;
   out.stopped = result.stopped;
   out.interval = interval_of(spec, out.figures);
+  if (spec.power) out.power = serving_power(spec, result, out.figures);
+  out.rent = rent_of(spec, result, out.figures);
   return out;
 }
 

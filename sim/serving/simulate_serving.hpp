@@ -9,15 +9,25 @@
 #include <vector>
 
 #include "sim/scenario/serving_spec.hpp"
+#include "sim/serving/objectives.hpp"
 #include "sim/serving/serving_figures.hpp"
+#include "sim/serving/serving_power.hpp"
 
 namespace lockstep {
 
 /// Where GPU time goes.
-enum class ServingBucket : std::uint8_t { prompts, products, attention, exchange, host, idle };
-constexpr std::size_t kServingBuckets = 6;
+enum class ServingBucket : std::uint8_t {
+  prompts,
+  products,
+  attention,
+  exchange,
+  host,
+  idle,
+  down,  ///< broken, or being started again
+};
+constexpr std::size_t kServingBuckets = 7;
 constexpr std::array<std::string_view, kServingBuckets> kServingBucketNames{
-    "prompts", "products", "attention", "exchange", "host", "idle"};
+    "prompts", "products", "attention", "exchange", "host", "idle", "down"};
 
 /// A pool over the run.
 struct ServingPoolReport {
@@ -28,6 +38,7 @@ struct ServingPoolReport {
   double weights_bytes = 0;  ///< on a GPU
   double passes = 0, preempted = 0;
   double busy_s = 0;  ///< of all replicas
+  double on = 0;      ///< replicas that were switched on, on average
   std::array<double, kServingBuckets> gpu_seconds{};
 };
 
@@ -43,12 +54,18 @@ struct ServingReport {
   std::vector<ServingPoolReport> pools;
   std::array<double, kServingBuckets> shares{};  ///< of all GPU time; they add up to 1
   double refused = 0;
-  double transfer_s = 0;  ///< that a request waited for its keys and values, on average
+  double failures = 0;     ///< of replicas
+  double retried = 0;      ///< requests that a failure sent to another replica
+  double found_share = 0;  ///< of the tokens of prompts: those that a replica held already
+  double transfer_s = 0;   ///< that a request waited for its keys and values, on average
   double transferred_bytes = 0;
   double attained = 0;  ///< share of requests within the objectives
   double goodput = 0;   ///< of them, a second
+  std::vector<ObjectiveCheck> objectives;
   bool stopped = false;
   std::optional<ServingInterval> interval;  ///< of mean TPOT and TTFT
+  std::optional<ServingPower> power;        ///< where the scenario asks for it
+  std::optional<TokenPrice> rent;           ///< where a GPU-hour has a price
 };
 
 /// Plays the load on the pools; the requests' times are written into the spec. `go_on` is asked now

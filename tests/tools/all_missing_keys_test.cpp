@@ -24,6 +24,7 @@
 #include "sim/scenario/run_spec.hpp"
 #include "sim/scenario/shared_scenario.hpp"
 #include "sim/search/read_plan.hpp"
+#include "sim/search/serving_plan.hpp"
 #include "tests/support/presets.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tools/lockstep/comm/comm_collective.hpp"
@@ -109,6 +110,9 @@ std::vector<Kind> kinds() {
   const auto plan = [](const std::string& file, const std::string& text) {
     (void)read_plan(file, text, presets());
   };
+  const auto serving_plan = [](const std::string& file, const std::string& text) {
+    (void)read_serving_plan(JsonCursor::parse(file, text), presets());
+  };
   const auto referee = [](const std::string& file, const std::string& text) {
     (void)read_referee_cases(file, text);
   };
@@ -135,6 +139,7 @@ std::vector<Kind> kinds() {
       {"a collective", "scenarios/comm/allreduce-dgxh100.json", collective},
       {"a plan", "scenarios/plans/train-70b-15t-tokens.json", plan},
       {"a plan for one model", "scenarios/plans/train-405b.json", plan},
+      {"a plan of a service", "scenarios/plans/serve-70b.json", serving_plan},
       {"the referee", "tests/reference/packet_referee.json", referee},
       {"a profile", "models/presets/profiles/h100_sxm5_published.json", profile},
       {"a fabric", "fabric.json", fabric, kFabric},

@@ -54,13 +54,21 @@ constexpr std::array kRunOptions{
         "and network (scenarios/profile.schema.json), and the laws between the points. Of "
         "several, all points count.",
         "--profile h100.profile.json", PathUse::reads},
-    OptionSpec{"trace", 0, "FILE", false,
-               "Write the timeline of the step as Chrome Trace JSON, a row per stage and stream; "
-               "compressed if the name ends in .gz. Opens in Perfetto (ui.perfetto.dev), "
-               "chrome://tracing and speedscope. A name that ends in .pftrace gets Perfetto's own "
-               "format, with flows from messages to the passes that take them and, for a scenario "
-               "with \"power\", counters of it.",
-               "--trace step.json.gz", PathUse::writes},
+    OptionSpec{
+        "trace", 0, "FILE", false,
+        "Write the timeline of the step as Chrome Trace JSON, a row per stage and stream; "
+        "compressed if the name ends in .gz. Opens in Perfetto (ui.perfetto.dev), "
+        "chrome://tracing and speedscope. A name that ends in .pftrace gets Perfetto's own "
+        "format, with flows from messages to the passes that take them and, for a scenario "
+        "with \"power\", counters of it. Of a scenario with \"serving\": each request on its "
+        "replica, as Chrome Trace JSON: when it waited, its prompt was worked on, it "
+        "decoded.",
+        "--trace step.json.gz", PathUse::writes},
+    OptionSpec{
+        "metrics", 0, "FILE", false,
+        "Of a scenario with \"serving\": write counters and histograms at the end of the run "
+        "as OpenMetrics text, under the names that vLLM's servers have.",
+        "--metrics serving.prom", PathUse::writes},
     OptionSpec{"svg", 0, "FILE", false,
                "Draw the pipeline schedule of the step as SVG: a row per rank, a rectangle per "
                "pass, with the micro batch on it.",
@@ -250,9 +258,12 @@ struct SpecialOption {
   }
 };
 constexpr std::string_view kOneStep = "of one step", kOneJob = "without \"jobs\"",
-                           kRunOnly = "with \"run\"";
+                           kRunOnly = "with \"run\"",
+                           kStepOrServing = "of one step, or with \"serving\"",
+                           kServingOnly = "with \"serving\"";
 constexpr std::array kSpecialOptions{
-    SpecialOption{"trace", kOneStep, true, false, false, false, false, false},
+    SpecialOption{"trace", kStepOrServing, true, false, false, false, false, true},
+    SpecialOption{"metrics", kServingOnly, false, false, false, false, false, true},
     SpecialOption{"svg", kOneStep, true, false, false, false, false, false},
     SpecialOption{"fold", kOneJob, true, false, true, false, false, false},
     SpecialOption{"unfold", kOneJob, true, false, true, false, false, false},

@@ -122,6 +122,10 @@ TEST_CASE("serving: mistakes name the place and what is allowed") {
   refuses(with_served("/router", "round_robbin"), "Did you mean \"round_robin\"?");
   refuses(with_served("/load/clients", 4), "either \"rate\" or \"clients\"");
   refuses(with_served("/load/think", "1 s"), "no such key without \"clients\"");
+  Json turns = with_served("/load/conversation", Json{{"turns", 2}});
+  turns["serving"]["load"].erase("rate");
+  refuses(turns, "no such key without \"rate\"");
+  refuses(with_served("/load/prefix", Json{{"count", 2}}), "tokens");
   refuses(with_served("/load/output/low", 400), "at most \"high\"");
   refuses(with_served("/load/input/mean", 0), "found 0");
   refuses(with_served("/load/trace", "no-such.csv"), "no such key beside \"trace\"");
@@ -158,6 +162,30 @@ TEST_CASE("serving: traces in the forms that people have") {
   }
 }
 
+TEST_CASE("serving: blocks of a trace with equal ids behind equal ones are the same beginning") {
+  const test::TemporaryFolder folder;
+  for (
+      const char* text :
+      {"arrival_s,input_tokens,output_tokens,prefix_blocks\n0,1100,1,7 8 9\n1,1200,1,7 8 5\n"
+       "2,900,1,8 9\n3,600,1,\n",
+       "{\"timestamp\": 0, \"input_length\": 1100, \"output_length\": 1, \"hash_ids\": [7, 8, 9]}\n"
+       "{\"timestamp\": 1, \"input_length\": 1200, \"output_length\": 1, \"hash_ids\": [7, 8, 5]}\n"
+       "{\"timestamp\": 2, \"input_length\": 900, \"output_length\": 1, \"hash_ids\": [8, 9]}\n"
+       "{\"timestamp\": 3, \"input_length\": 600, \"output_length\": 1}\n"}) {
+    const std::string path = folder.path() + "/blocks";
+    std::ofstream(path) << text;
+    std::vector<PrefixNode> tree;
+    const std::vector<ServedRequest> requests = read_request_trace(path, &tree);
+    const auto node = [&](std::int32_t of) { return tree[static_cast<std::size_t>(of)]; };
+    REQUIRE(tree.size() == 6);
+    CHECK(node(requests[0].prefix).tokens == 1100);
+    CHECK(node(requests[0].prefix).parent == node(requests[1].prefix).parent);
+    CHECK(node(node(requests[0].prefix).parent).tokens == 1024);
+    CHECK(node(requests[2].prefix).tokens == 900);
+    CHECK(requests[3].prefix < 0);
+  }
+}
+
 TEST_CASE("serving: a trace that cannot be served names its row") {
   const std::string heading = "arrival_s,input_tokens,output_tokens\n";
   const auto says = [](const std::string& text, const std::string& part) {
@@ -173,6 +201,7 @@ TEST_CASE("serving: a trace that cannot be served names its row") {
   says(heading + "x,10,10\n", "arrival_s \"x\"");
   says(heading, "no request");
   says("when,input_tokens,output_tokens\n1,1,1\n", "no column \"arrival_s\"");
+  says("arrival_s,input_tokens,output_tokens,prefix_blocks\n0,9,9,1 x\n", "prefix_blocks \"x\"");
   says("{\"timestamp\": 0}\n", "no number \"input_length\"");
 }
 

@@ -19,6 +19,8 @@ using test::Ran;
 const std::string kServingFolder = LOCKSTEP_SOURCE_DIR "/scenarios/serving/";
 const std::string kChatScenario = kServingFolder + "llama3-70b-h100-chat.json";
 const std::string kTwoPools = kServingFolder + "deepseek-r1-b200-pools.json";
+const std::string kScaling = kServingFolder + "llama3-8b-h100-scaling.json";
+const std::string kConversations = kServingFolder + "llama3-70b-h100-conversations.json";
 const std::string kClosedLoop = kServingFolder + "llama3-70b-b200-clients.json";
 
 nlohmann::json served(std::vector<std::string> args) {
@@ -36,7 +38,8 @@ double number(const nlohmann::json& answer, const std::string& pointer) {
 }  // namespace
 
 TEST_CASE("lockstep run: every shipped serving scenario answers, and its shares add up") {
-  for (const std::string& file : {kChatScenario, kTwoPools, kClosedLoop}) {
+  for (const std::string& file :
+       {kChatScenario, kTwoPools, kClosedLoop, kConversations, kScaling}) {
     CAPTURE(file);
     const nlohmann::json answer = served({file, "--set", "serving.load.requests=300"});
     CHECK(answer["kind"] == "serving");
@@ -95,11 +98,67 @@ TEST_CASE("lockstep run: a page of what requests see, where time goes, and the l
                            "Requests being served or waiting", "of 300 requests served"}) {
     CHECK_MESSAGE(html.find(part) != std::string::npos, part);
   }
+  REQUIRE(
+      lockstep_with({"run", kChatScenario, "--set", "serving.load.requests=300", "--report", page})
+          .exit == Exit::ok);
+  const std::string powered = read_text_file(page);
+  for (const char* part :
+       {"Power and energy", "Power of the site", "A million tokens of answers"}) {
+    CHECK_MESSAGE(powered.find(part) != std::string::npos, part);
+  }
   // Answers of a token each have no time per token.
   const Ran short_answers =
       lockstep_with({"run", kChatScenario, "--set", "serving.load.requests=5", "--set",
                      R"(serving.load.output={"mean": 1})", "--report", page});
   CHECK_MESSAGE(short_answers.exit == Exit::ok, short_answers.err);
+}
+
+TEST_CASE("lockstep run: what serving draws and costs, owned and rented") {
+  const std::vector<std::string> few{kChatScenario, "--set", "serving.load.requests=300"};
+  const nlohmann::json answer = served(few);
+  CHECK(number(answer, "/power/joules_per_output_token") * number(answer, "/output_tokens") ==
+        doctest::Approx(number(answer, "/power/energy_j")));
+  CHECK(number(answer, "/power/gpu_mean_w") < number(answer, "/power/gpu_limit_w"));
+  CHECK(number(answer, "/usd_per_million_output_tokens") ==
+        number(answer, "/owned/usd_per_million_output_tokens"));
+  std::vector<std::string> dearer = few;
+  dearer.insert(dearer.end(), {"--set", "price.usd_per_gpu_hour=5"});
+  CHECK(number(served(dearer), "/rent/usd") == doctest::Approx(2 * number(answer, "/rent/usd")));
+  const Ran ran = lockstep_with({"run", kClosedLoop, "--set", "cost.usd_per_gpu=1"});
+  CHECK(ran.exit == Exit::bad_input);
+  CHECK(ran.err.find("no such key, unless there is \"power\"") != std::string::npos);
+  const Ran capped = lockstep_with({"run", kChatScenario, "--set", "power.cap=400 W"});
+  CHECK(capped.exit == Exit::bad_input);
+  CHECK(capped.err.find("#/power/cap") != std::string::npos);
+}
+
+TEST_CASE("lockstep run: a timeline of requests, and what a scrape would read") {
+  const test::TemporaryFolder folder;
+  const std::string trace = folder.path() + "/t.json", metrics = folder.path() + "/m.prom";
+  REQUIRE(lockstep_with({"run", kClosedLoop, "--set", "serving.load.requests=7", "--trace", trace,
+                         "--metrics", metrics})
+              .exit == Exit::ok);
+  const nlohmann::json events = nlohmann::json::parse(read_text_file(trace)).at("traceEvents");
+  int begun = 0, ended = 0, decoded = 0;
+  for (const auto& event : events) {
+    begun += event["ph"] == "b";
+    ended += event["ph"] == "e";
+    decoded += event["ph"] == "b" && event["name"] == "decode";
+  }
+  CHECK(begun == ended);
+  CHECK(decoded == 7);
+  const std::string text = read_text_file(metrics);
+  for (const char* line : {"vllm:time_to_first_token_seconds_bucket{model_name=\"llama3_70b\",",
+                           "vllm:e2e_request_latency_seconds_count{model_name=\"llama3_70b\"} 7",
+                           "vllm:generation_tokens_total{", "# EOF"}) {
+    CHECK_MESSAGE(text.find(line) != std::string::npos, line);
+  }
+  CHECK(lockstep_with({"run", kClosedLoop, "--trace", folder.path() + "/t.pftrace"}).exit ==
+        Exit::bad_input);
+  const Ran other = lockstep_with(
+      {"run", LOCKSTEP_SOURCE_DIR "/scenarios/bloom-176b.json", "--metrics", metrics});
+  CHECK(other.exit == Exit::bad_input);
+  CHECK(other.err.find("--metrics is for a scenario with \"serving\"") != std::string::npos);
 }
 
 TEST_CASE("lockstep run: a model that does not fit is an error with the sizes") {

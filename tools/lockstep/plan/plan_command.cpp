@@ -20,6 +20,7 @@
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/plan/plan_output.hpp"
 #include "tools/lockstep/plan/plan_page.hpp"
+#include "tools/lockstep/plan/serving_plan_output.hpp"
 #include "tools/lockstep/report/assets.hpp"
 #include "tools/lockstep/vary/run_varied.hpp"
 #include "tools/lockstep/work_budget.hpp"
@@ -63,11 +64,12 @@ constexpr std::array kPlanOptions{
     kOutputOption,
 };
 
-constexpr std::array<std::string_view, 4> kPlanExamples{
+constexpr std::array<std::string_view, 5> kPlanExamples{
     "lockstep plan scenarios/plans/train-70b-15t-tokens.json --report plan.html",
     "lockstep plan scenarios/plans/train-405b.json --set limits.usd=80000000 -o plan.md",
     "lockstep plan scenarios/plans/train-70b-15t-tokens.json --vary limits.usd=15000000,25000000",
     "lockstep plan my-plan.json --stack my-stack.json --samples 2000",
+    "lockstep plan scenarios/plans/serve-70b.json --report plan.html",
 };
 
 constexpr CommandSpec kPlanSpec{
@@ -83,7 +85,13 @@ constexpr CommandSpec kPlanSpec{
         "one:\n"
         "with intervals, the front of time, money and energy, what the answer depends on, and "
         "which\n"
-        "candidates miss which limit.",
+        "candidates miss which limit.\n"
+        "\n"
+        "Of a plan whose scenario has \"serving\": the least GPUs of each machine that serve the "
+        "load\n"
+        "within its objectives, on one pool or on two, the layout of their replicas, how many of "
+        "each,\n"
+        "spares, and what they draw and cost.",
     .positionals = 1,
     .options = kPlanOptions,
     .examples = kPlanExamples,
@@ -178,6 +186,10 @@ PlanSpec plan_of(const CommandInput& input, const PresetStore& presets,
 /// What is chosen for each value of --vary.
 Exit answer_varied_plan(const CommandInput& input, const PresetStore& presets,
                         const ParsedOptions& options, Console& console) {
+  if (is_serving_plan(
+          JsonCursor::parse(input.file, input.text, JsonStyle::plain, options.all("set")))) {
+    throw UsageError("--vary: found the plan of a service; allowed: that of a training");
+  }
   const InterruptGuard guard;  // for all points, so that one Ctrl-C ends them
   const auto answer_to = [&](const std::vector<std::string>& point) {
     const PlanSpec spec = plan_of(input, presets, point, options);
@@ -198,6 +210,11 @@ Exit answer_plan(const CommandInput& input, const PresetStore& presets,
   if (options.has("vary")) return answer_varied_plan(input, presets, options, console);
   const std::string format = format_of(options);
   if (options.has("report")) (void)chart_library();
+  if (const JsonCursor root =
+          JsonCursor::parse(input.file, input.text, JsonStyle::plain, options.all("set"));
+      is_serving_plan(root)) {
+    return answer_serving_plan(root, presets, options, format, console);
+  }
   const PlanSpec spec = plan_of(input, presets, {}, options);
   const PlanReport report = evaluated(spec, options, console);
   if (report.interrupted) return Exit::interrupted;

@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json number_or_null(const std::optional<double>& value) {
+Json plan_number_or_null(const std::optional<double>& value) {
   return value ? Json(twelve_digits(*value)) : Json(nullptr);
 }
 
@@ -95,7 +95,8 @@ Json result_json_of(const PlanAnswer& answer, std::size_t i, const std::string& 
   out["mfu"] = twelve_digits(result.model.mfu);
   out["goodput"] = twelve_digits(expected.goodput);
   out["interruptions"] = twelve_digits(expected.interruptions);
-  out["power_limit_w"] = number_or_null(watts ? std::optional(watts->base_units()) : std::nullopt);
+  out["power_limit_w"] =
+      plan_number_or_null(watts ? std::optional(watts->base_units()) : std::nullopt);
   out["time_s"] = spread_json(expected.time_s, result.time_s);
   const bool priced = is_priced(candidate);
   if (priced) out["usd"] = spread_json(expected.usd, result.usd);
@@ -146,10 +147,10 @@ nlohmann::ordered_json plan_json(const PlanAnswer& answer) {
   }
   out["limits"] = {
       {"time_s",
-       number_or_null(limits.time ? std::optional(limits.time->base_units()) : std::nullopt)},
-      {"power_w",
-       number_or_null(limits.power ? std::optional(limits.power->base_units()) : std::nullopt)},
-      {"usd", number_or_null(limits.usd)},
+       plan_number_or_null(limits.time ? std::optional(limits.time->base_units()) : std::nullopt)},
+      {"power_w", plan_number_or_null(limits.power ? std::optional(limits.power->base_units())
+                                                   : std::nullopt)},
+      {"usd", plan_number_or_null(limits.usd)},
       {"confidence", twelve_digits(limits.confidence)}};
   out["candidates"] = Json::array();
   const std::vector<std::string> verdicts = plan_verdicts(answer);

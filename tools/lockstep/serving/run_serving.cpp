@@ -9,11 +9,14 @@
 #include <nlohmann/json.hpp>
 
 #include "models/base/number_text.hpp"
+#include "models/base/output_file.hpp"
 #include "tools/console/assertion.hpp"
 #include "tools/console/interrupt.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/table.hpp"
 #include "tools/lockstep/report/assets.hpp"
+#include "tools/lockstep/run/site_limit.hpp"
+#include "tools/lockstep/serving/serving_files.hpp"
 #include "tools/lockstep/serving/serving_page.hpp"
 
 namespace lockstep {
@@ -78,7 +81,8 @@ std::string served_times_text(const ServingSpread& s) {
                      duration_text(s.p50), duration_text(s.p90), duration_text(s.p99));
 }
 
-std::string objectives_text(const ServingAnswer& a) {
+/// What each request should keep, and how many do.
+std::string attained_text(const ServingAnswer& a) {
   const ServingObjectives& o = a.spec.objectives;
   std::string limits;
   const auto add = [&](std::string_view name, const std::optional<Seconds>& limit) {
@@ -90,8 +94,65 @@ std::string objectives_text(const ServingAnswer& a) {
   add("TPOT", o.tpot);
   add("E2E", o.e2e);
   if (a.report.attained == 0) return limits + ": no request keeps them";
-  return fmt::format("{}: {} of the requests keep them, {} requests/s", limits,
-                     percent_text(a.report.attained), significant(a.report.goodput));
+  return fmt::format("{}: {} of the requests keep them ({} asked), {} requests/s", limits,
+                     percent_text(a.report.attained), percent_text(o.attained),
+                     significant(a.report.goodput));
+}
+
+std::string objectives_text(const ServingAnswer& a) {
+  std::string out = a.spec.objectives.per_request() ? attained_text(a) : std::string();
+  for (const ObjectiveCheck& check : a.report.objectives) {
+    if (check.name == "attained") continue;
+    out += fmt::format("{}{} {} of {}, {}", out.empty() ? "" : "; ", check.name,
+                       duration_text(check.value), duration_text(check.limit),
+                       check.kept ? "kept" : "broken");
+  }
+  return out;
+}
+
+std::string serving_power_text(const ServingAnswer& a) {
+  const ServingPower& p = *a.report.power;
+  return fmt::format("{} a GPU of {}, {} in all, at most {}; {} J per output token",
+                     power_text(mean_power(p.gpus) / static_cast<double>(a.spec.gpus())),
+                     power_text(a.spec.cluster.node.gpu.power_limit),
+                     power_text(mean_power(p.facility)), power_text(peak_power(p.facility)),
+                     significant(p.joules_per_output_token));
+}
+
+/// USD per million tokens; empty: there is no price.
+std::string serving_money_text(const ServingAnswer& a) {
+  std::string out;
+  const auto add = [&](std::string_view how, const TokenPrice& price) {
+    out += fmt::format("{}{} USD per million output tokens ({} of all tokens), {}",
+                       out.empty() ? "" : "; ", significant(price.per_million_output),
+                       significant(price.per_million), how);
+  };
+  if (a.spec.power && has_prices(a.spec.power->cost)) {
+    add("owned", token_price(a.report.power->cost.total_usd(), a.report.figures));
+  }
+  if (a.report.rent) {
+    add(fmt::format("rented at {} an hour", significant(*a.spec.usd_per_gpu_hour)), *a.report.rent);
+  }
+  return out;
+}
+
+/// What befell replicas.
+std::string serving_lives_lines(const ServingAnswer& a) {
+  std::string out;
+  if (a.spec.failures) {
+    out += labelled_line(
+        "Failures", kServingLabels,
+        fmt::format("{} failed; {} computed again elsewhere", counted(a.report.failures, "replica"),
+                    counted(a.report.retried, "request")));
+  }
+  for (std::size_t p = 0; p < a.spec.pools.size(); ++p) {
+    if (!a.spec.pools[p].autoscale) continue;
+    out += labelled_line("Scaling", kServingLabels,
+                         fmt::format("{} of the {} replicas of {} were on, on average",
+                                     significant(a.report.pools[p].on), a.spec.pools[p].replicas,
+                                     a.spec.pools[p].name));
+  }
+  return out;
 }
 
 std::string serving_headline(const ServingAnswer& a) {
@@ -114,6 +175,10 @@ std::string serving_headline(const ServingAnswer& a) {
                 fmt::format("{}first token {} to {} on average ({})", per_token,
                             duration_text(i.ttft_low_s), duration_text(i.ttft_high_s), i.basis));
   }
+  if (!a.spec.prefixes.empty()) {
+    out += line("Prefix cache", fmt::format("{} of the tokens of prompts were held already",
+                                            percent_text(a.report.found_share)));
+  }
   out += line("End to end", served_times_text(f.e2e_s));
   out +=
       line("Throughput",
@@ -125,6 +190,9 @@ std::string serving_headline(const ServingAnswer& a) {
                 fmt::format("{} a request, {} GB in all", duration_text(a.report.transfer_s),
                             significant(a.report.transferred_bytes / 1e9)));
   }
+  if (a.report.power) out += line("Power", serving_power_text(a));
+  if (const std::string money = serving_money_text(a); !money.empty()) out += line("Money", money);
+  out += serving_lives_lines(a);
   if (a.report.stopped) out += line("Interrupted", "all of this is of the time before");
   return out;
 }
@@ -151,9 +219,13 @@ std::string serving_waterfall(const ServingAnswer& a, const TextStyle& style) {
   const std::array<double, kServingBuckets>& shares = a.report.shares;
   const std::vector<double> percentages = percentages_that_add_up(shares);
   const double longest = *std::ranges::max_element(shares);
-  constexpr std::array<std::string_view, kServingBuckets> kNames{
-      "prompts", "decoding: products", "decoding: attention", "decoding: exchange", "host time",
-      "idle"};
+  constexpr std::array<std::string_view, kServingBuckets> kNames{"prompts",
+                                                                 "decoding: products",
+                                                                 "decoding: attention",
+                                                                 "decoding: exchange",
+                                                                 "host time",
+                                                                 "idle",
+                                                                 "down"};
   std::string out = "\n" + style.bold("Where the GPU time goes") + "\n";
   for (std::size_t b = 0; b < kServingBuckets; ++b) {
     if (shares[b] < kServingShown) continue;
@@ -183,14 +255,22 @@ CsvText serving_csv(const ServingAnswer& a) {
   };
   const auto line = [](const std::vector<std::string>& cells) { return csv_line(cells); };
   CsvText out = line({"arrival_s", "input_tokens", "output_tokens", "scheduled_s", "first_token_s",
-                      "last_token_s", "replica", "preempted"});
+                      "last_token_s", "replica", "preempted", "found_tokens"});
   for (const ServedRequest& r : a.spec.requests) {
     out += line({cell(r.arrival), std::to_string(r.input), std::to_string(r.output),
                  cell(r.scheduled), cell(r.first), cell(r.last),
                  r.replica < 0 ? std::string() : std::to_string(r.replica),
-                 std::to_string(r.preempted)});
+                 std::to_string(r.preempted), std::to_string(r.found)});
   }
   return out;
+}
+
+template <class Text>
+void write_serving_file(const ParsedOptions& options, std::string_view option, const Text& text) {
+  if (!options.has(option)) return;
+  OutputFile file(options.get(option));
+  file.write(text());
+  file.commit();
 }
 
 }  // namespace
@@ -200,6 +280,9 @@ Exit run_serving(ServingSpec spec, const WrittenScenario& written, const ParsedO
   const std::string format = options.choice("format", kFormats);
   const std::vector<Assertion> assertions = parse_assertions(options.all("assert"));
   const bool reports = wants_report(options);
+  if (options.get("trace").ends_with(".pftrace")) {
+    throw UsageError("--trace: found a name in .pftrace; allowed: .json or .json.gz for a service");
+  }
   const InterruptGuard guard;
   ServingReport report;
   {
@@ -216,6 +299,8 @@ Exit run_serving(ServingSpec spec, const WrittenScenario& written, const ParsedO
   const std::vector<std::string> misses =
       assertions.empty() ? std::vector<std::string>() : all_missed(assertions, json);
   if (reports) write_report(options, serving_page(answer));
+  write_serving_file(options, "trace", [&] { return serving_timeline(answer); });
+  write_serving_file(options, "metrics", [&] { return serving_metrics(answer); });
   const TextStyle style = output_style(options, console);
   write_output(format == "json"  ? Answer(JsonText(json))
                : format == "csv" ? Answer(serving_csv(answer))

@@ -24,6 +24,17 @@ constexpr int kServingQuantiles = 200;
 
 double serving_seconds(RunTime time) { return to_seconds(time).base_units(); }
 
+/// What a million tokens of answers cost; empty: there is no price.
+Html money_words(const ServingAnswer& a) {
+  const bool owned = a.spec.power && has_prices(a.spec.power->cost);
+  if (!owned && !a.report.rent) return {};
+  const TokenPrice price =
+      owned ? token_price(a.report.power->cost.total_usd(), a.report.figures) : *a.report.rent;
+  return escaped(" A million tokens of answers cost ") +
+         strong(significant(price.per_million_output) + " USD") +
+         escaped(owned ? ", owned." : ", rented.");
+}
+
 void add_serving_headline(Page& page, const ServingAnswer& a) {
   const ServingFigures& f = a.report.figures;
   if (f.served == 0) {
@@ -34,13 +45,14 @@ void add_serving_headline(Page& page, const ServingAnswer& a) {
                escaped(" on average, for one request in a hundred later than ") +
                strong(page_duration(f.ttft_s.p99)) + escaped("; then one every ") +
                strong(page_duration(f.tpot_s.mean)) + escaped(".");
-  if (a.spec.objectives.any()) {
+  if (a.spec.objectives.per_request()) {
     words += escaped(" The objectives are kept for ") + strong(page_percent(a.report.attained, 1)) +
              escaped(" of the requests.");
   }
   if (a.report.stopped) words += escaped(" The simulation was interrupted: all is of before.");
+  words += money_words(a);
   page.headline(words);
-  const std::vector<PageFigure> figures{
+  std::vector<PageFigure> figures{
       {.value = page_duration(f.ttft_s.p50), .label = "median time to the first token"},
       {.value = page_duration(f.tpot_s.p50), .label = "median time per token"},
       {.value = compact(f.output_per_s / a.spec.gpus()), .label = "output tokens/s per GPU"},
@@ -48,6 +60,15 @@ void add_serving_headline(Page& page, const ServingAnswer& a) {
       {.value = grouped(static_cast<double>(f.served)),
        .label = fmt::format("of {} requests served",
                             grouped(static_cast<double>(a.spec.requests.size())))}};
+  if (a.spec.failures) {
+    figures.push_back({.value = grouped(a.report.retried),
+                       .label = fmt::format("requests computed again, of {} that failed",
+                                            counted(a.report.failures, "replica"))});
+  }
+  if (!a.spec.prefixes.empty()) {
+    figures.push_back({.value = page_percent(a.report.found_share, 1),
+                       .label = "of the tokens of prompts were held already"});
+  }
   page.figures(figures);
 }
 
@@ -80,6 +101,25 @@ void add_served_times(Page& page, const ServingAnswer& a) {
   add("end to end", f.e2e_s, "");
   page.section("What requests see",
                interval ? fmt::format("Intervals: {}.", interval->basis) : std::string());
+  page.table(table);
+}
+
+void add_objectives(Page& page, const ServingAnswer& a) {
+  if (a.report.objectives.empty()) return;
+  PageTable table{.columns = {{.title = "Objective"},
+                              {.title = "Limit", .numeric = true},
+                              {.title = "Came to", .numeric = true},
+                              {.title = "Kept"}}};
+  for (const ObjectiveCheck& check : a.report.objectives) {
+    const bool share = check.name == "attained";
+    const auto cell = [&](double value) {
+      return PageCell::number(share ? page_percent(value, 1) : page_duration(value), value);
+    };
+    table.rows.push_back(
+        {PageCell::text(share ? "requests within those of a single one" : check.name),
+         cell(check.limit), cell(check.value), PageCell::text(check.kept ? "yes" : "no")});
+  }
+  page.section("Objectives");
   page.table(table);
 }
 
@@ -133,7 +173,8 @@ void add_serving_time(Page& page, const ServingAnswer& a) {
       "of passes that decode: attention, the reading of keys and values",
       "of passes that decode: between the GPUs of a replica",
       "of passes: the engine's own, which the GPU waits for",
-      "no request is there"};
+      "no request is there",
+      "broken, or being started again"};
   const std::array<double, kServingBuckets>& shares = a.report.shares;
   const double longest = std::max(*std::ranges::max_element(shares), 1e-12);
   PageTable table{.columns = {{.title = "GPU time"},
@@ -161,6 +202,7 @@ void add_serving_pools(Page& page, const ServingAnswer& a) {
                                .about = "tokens whose keys and values fit"},
                               {.title = "Filled at most", .numeric = true},
                               {.title = "Preempted", .numeric = true},
+                              {.title = "On", .numeric = true, .about = "replicas, on average"},
                               {.title = "Busy", .numeric = true}}};
   const double span = a.report.figures.span_s;
   for (const ServingPoolReport& p : a.report.pools) {
@@ -172,6 +214,7 @@ void add_serving_pools(Page& page, const ServingAnswer& a) {
                           PageCell::number(grouped(std::floor(p.cache_tokens)), p.cache_tokens),
                           PageCell::number(page_percent(p.fullest, 1), p.fullest),
                           PageCell::number(grouped(p.preempted), p.preempted),
+                          PageCell::number(significant(p.on), p.on),
                           PageCell::number(page_percent(busy, 1), busy)});
   }
   page.section("Pools");
@@ -216,16 +259,10 @@ ServingBins bins_of(const ServingAnswer& a) {
   return out;
 }
 
-void add_serving_chart(Page& page, const ServingBins& bins, const char* title,
-                       const char* unit_name, const std::vector<double>& values,
-                       std::size_t colour) {
-  const double end = bins.bin_s * static_cast<double>(kServingBins);
+/// A line over the run.
+void add_serving_line(Page& page, const char* title, const char* unit_name,
+                      const nlohmann::json& points, double end, std::size_t colour) {
   const AxisUnit unit = long_time_unit(end);
-  nlohmann::json points = nlohmann::json::array();
-  for (std::size_t b = 0; b < values.size(); ++b) {
-    points.push_back({four_digits((static_cast<double>(b) + 0.5) * bins.bin_s / unit.size),
-                      four_digits(values[b])});
-  }
   page.chart({.title = title,
               .about = {},
               .summary = fmt::format("{} over time, as a line.", title),
@@ -243,6 +280,19 @@ void add_serving_chart(Page& page, const ServingBins& bins, const char* title,
                  {"data", points}}}}});
 }
 
+void add_serving_chart(Page& page, const ServingBins& bins, const char* title,
+                       const char* unit_name, const std::vector<double>& values,
+                       std::size_t colour) {
+  const double end = bins.bin_s * static_cast<double>(kServingBins);
+  const AxisUnit unit = long_time_unit(end);
+  nlohmann::json points = nlohmann::json::array();
+  for (std::size_t b = 0; b < values.size(); ++b) {
+    points.push_back({four_digits((static_cast<double>(b) + 0.5) * bins.bin_s / unit.size),
+                      four_digits(values[b])});
+  }
+  add_serving_line(page, title, unit_name, points, end, colour);
+}
+
 void add_serving_over_time(Page& page, const ServingAnswer& a) {
   const ServingBins bins = bins_of(a);
   if (bins.bin_s <= 0) return;
@@ -253,6 +303,33 @@ void add_serving_over_time(Page& page, const ServingAnswer& a) {
   add_serving_chart(page, bins, "Time to the first token, by arrival", "s", bins.first_s, 2);
 }
 
+void add_power_over_time(Page& page, const ServingAnswer& a) {
+  if (!a.report.power) return;
+  const ServingPower& p = *a.report.power;
+  page.section("Power and energy",
+               fmt::format("The nodes that the replicas fill, their share of the fabric, and what "
+                           "cools and feeds them (PUE {:.3f}).",
+                           p.pue));
+  const std::vector<PageFigure> figures{
+      {.value = page_watts(mean_power(p.gpus).base_units() / a.spec.gpus()),
+       .label = fmt::format("a GPU on average; its limit is {}",
+                            page_watts(a.spec.cluster.node.gpu.power_limit.base_units()))},
+      {.value = page_watts(mean_power(p.facility).base_units()),
+       .label = fmt::format("the site on average, at most {}",
+                            page_watts(peak_power(p.facility).base_units()))},
+      {.value = page_with(p.joules_per_output_token, "J"), .label = "per token of an answer"},
+      {.value = page_with(p.joules_per_token, "J"), .label = "per token of a prompt or an answer"}};
+  page.figures(figures);
+  const AxisUnit unit = long_time_unit(p.facility.end.base_units());
+  nlohmann::json points = nlohmann::json::array();
+  for (std::size_t i = 0; i < p.facility.size(); ++i) {
+    const double kw = four_digits(1e-3 * p.facility.power[i].base_units());
+    points.push_back({four_digits(p.facility.start[i].base_units() / unit.size), kw});
+    points.push_back({four_digits(p.facility.until(i).base_units() / unit.size), kw});
+  }
+  add_serving_line(page, "Power of the site", "kW", points, p.facility.end.base_units(), 3);
+}
+
 }  // namespace
 
 std::string serving_page(const ServingAnswer& a) {
@@ -261,10 +338,12 @@ std::string serving_page(const ServingAnswer& a) {
   if (!a.spec.about.empty()) page.about(a.spec.about);
   add_serving_headline(page, a);
   add_served_times(page, a);
+  add_objectives(page, a);
   add_distribution(page, a);
   add_serving_time(page, a);
   add_serving_pools(page, a);
   add_serving_over_time(page, a);
+  add_power_over_time(page, a);
   add_inputs(page, a.written);
   if (!a.spec.assumptions.empty()) {
     page.section("Assumed");

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <ostream>
@@ -24,6 +23,8 @@
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/report/assets.hpp"
 #include "tools/lockstep/run/run_result.hpp"
+#include "tools/lockstep/tune/serving_tune.hpp"
+#include "tools/lockstep/tune/tune_options.hpp"
 #include "tools/lockstep/tune/tune_output.hpp"
 #include "tools/lockstep/tune/tune_page.hpp"
 #include "tools/lockstep/vary/run_varied.hpp"
@@ -32,7 +33,6 @@ namespace lockstep {
 namespace {
 
 constexpr std::array<std::string_view, 2> kObjectives{"step_time", "mfu"};
-constexpr int kMostWays = 1'000'000;
 constexpr int kMostKept = 10'000;
 
 constexpr std::array kTuneOptions{
@@ -44,10 +44,12 @@ constexpr std::array kTuneOptions{
                "The best layout with each of these values of the scenario; given twice, with each "
                "pair.",
                "--vary cluster.nodes=16,32,64"},
-    OptionSpec{"objective", 0, "step_time|mfu", false,
-               "What makes a layout better, and what the table leads with. As batch and cluster "
-               "are fixed, both give the same order, and so would cost.",
-               "--objective mfu"},
+    OptionSpec{"objective", 0, "step_time|mfu|goodput|throughput", false,
+               "What makes a layout better, and what the table leads with. Of a training step_time "
+               "or mfu: as batch and cluster are fixed, both give the same order, and so would "
+               "cost. Of a service goodput, requests a second within all objectives (the "
+               "default), or throughput, output tokens a second of the load as it is.",
+               "--objective goodput"},
     OptionSpec{"keep", 0, "N", false, "How many layouts to print (default: 10).", "--keep 20"},
     OptionSpec{"tensor", 0, "N,...", false,
                "Only these tensor-parallel widths. Left out: divisors of the attention heads up to "
@@ -63,6 +65,21 @@ constexpr std::array kTuneOptions{
     OptionSpec{"expert", 0, "N,...", false,
                "Only these expert-parallel widths. Left out: divisors of the experts.",
                "--expert 8,64"},
+    OptionSpec{"attention-data", 0, "N,...", false,
+               "Of a service: only these widths of data-parallel attention. Left out: 1, and where "
+               "attention is latent powers of two within an NVLink domain.",
+               "--attention-data 1,8"},
+    OptionSpec{"pass-tokens", 0, "N,...", false,
+               "Of a service: tokens that a pass takes. Left out: the engine's own, and others for "
+               "the best layouts.",
+               "--pass-tokens 2048,8192"},
+    OptionSpec{"sequences", 0, "N,...", false,
+               "Of a service: sequences that a replica runs at once. Left out: as for "
+               "--pass-tokens.",
+               "--sequences 64,256"},
+    OptionSpec{"pools", 0, "one|two|any", false,
+               "Of a service: one pool, or one for prompts and one that decodes. Left out: any.",
+               "--pools two"},
     OptionSpec{"virtual-stages", 0, "N,...", false,
                "Only these numbers of virtual stages. Left out: those that spread the layers "
                "evenly.",
@@ -109,18 +126,19 @@ constexpr std::array kTuneOptions{
     kPresetsOption,
 };
 
-constexpr std::array<std::string_view, 5> kTuneExamples{
+constexpr std::array<std::string_view, 6> kTuneExamples{
     "lockstep tune scenarios/llama3-405b-16k.json",
     "lockstep tune scenarios/llama3-405b-16k.json --objective mfu -o best.json",
     "lockstep tune scenarios/bloom-176b.json --sharding none,zero1 --micro-batch 1,2,4",
     "lockstep tune my.json --set cluster.nodes=64 --format json",
     "lockstep tune my.json --vary cluster.node=dgx_h100,dgx_b200",
+    "lockstep tune scenarios/serving/llama3-70b-h100-chat.json --objective goodput",
 };
 
 constexpr CommandSpec kTuneSpec{
     .name = "tune",
     .usage = "tune FILE [options]",
-    .summary = "Find the fastest layout of a training job on its cluster.",
+    .summary = "Find the best layout of a training job or a service on its cluster.",
     .about =
         "Searches tensor x context x pipeline x virtual stages x experts x replicas x micro batch\n"
         "x recomputation x sharding for the model, the batch and the cluster of a scenario, among\n"
@@ -129,57 +147,14 @@ constexpr CommandSpec kTuneSpec{
         "Prints the best, with the interval of each, what they spend their time on, why the "
         "others\n"
         "were left out, and which place the scenario's own layout takes. Of layouts within 1 % of\n"
-        "the fastest the plainest comes first. The scenario's own layout may be missing or wrong.",
+        "the fastest the plainest comes first. The scenario's own layout may be missing or wrong.\n"
+        "Of a scenario with \"serving\": one pool or two, the layout of a replica and what its "
+        "passes\n"
+        "take, for as many GPUs as its pools have.",
     .positionals = 1,
     .options = kTuneOptions,
     .examples = kTuneExamples,
 };
-
-[[noreturn]] void fail_value(std::string_view option, const std::string& found,
-                             const std::string& allowed) {
-  throw UsageError(fmt::format("--{}: found {}; allowed: {}", option, in_quotes(found), allowed));
-}
-
-std::vector<std::string> words_of(const ParsedOptions& options, std::string_view option) {
-  std::vector<std::string> words;
-  if (!options.has(option)) return words;
-  std::string rest = options.get(option);
-  for (std::size_t comma; (comma = rest.find(',')) != std::string::npos;) {
-    words.push_back(rest.substr(0, comma));
-    rest.erase(0, comma + 1);
-  }
-  words.push_back(rest);
-  return words;
-}
-
-std::vector<int> numbers_of(const ParsedOptions& options, std::string_view option) {
-  std::vector<int> numbers;
-  for (const std::string& word : words_of(options, option)) {
-    int number = 0;
-    const char* last = word.data() + word.size();
-    const auto [end, error] = std::from_chars(word.data(), last, number);
-    if (error != std::errc{} || end != last || number < 1 || number > kMostWays) {
-      fail_value(option, word, fmt::format("whole numbers from 1 to {} with commas", kMostWays));
-    }
-    numbers.push_back(number);
-  }
-  return numbers;
-}
-
-template <class Enum, class Names>
-std::vector<Enum> choices_of(const ParsedOptions& options, std::string_view option,
-                             const Names& names) {
-  std::vector<Enum> out;
-  for (const std::string& word : words_of(options, option)) {
-    const auto at = std::ranges::find(names, word);
-    if (at == names.end()) {
-      const std::vector<std::string> known(names.begin(), names.end());
-      fail_value(option, word, listed(known) + " with commas" + did_you_mean(word, known));
-    }
-    out.push_back(static_cast<Enum>(at - names.begin()));
-  }
-  return out;
-}
 
 TuneSpace space_of(const ParsedOptions& options) {
   return {.tensor = numbers_of(options, "tensor"),
@@ -221,15 +196,15 @@ void add_intervals(TuneStudy& study, const PresetStore& presets) {
 TuneStudy studied(const std::string& path, const std::string& text, const PresetStore& presets,
                   const std::vector<std::string>& sets, const ParsedOptions& options,
                   Console& console) {
+  refuse_serving_options(options);
   require_kind(JsonCursor::parse(path, text, JsonStyle::plain, sets), {ScenarioKind::run},
                "no such key: a layout is found for one job at a time, and for its training");
+  const bool by_mfu = options.choice("objective", kObjectives) == "mfu";
   // With its "run", for which a search has no use: a mistake in it is one here too.
   SearchBase base = search_base_of(read_job_file(path, text, presets, sets).draft, presets,
                                    {.profiles = options.all("profile")});
   base.scenario.folding = folding_of(options);
-  TuneStudy study{.base = std::move(base.scenario),
-                  .result = {},
-                  .by_mfu = options.choice("objective", kObjectives) == "mfu"};
+  TuneStudy study{.base = std::move(base.scenario), .result = {}, .by_mfu = by_mfu};
   const TuneSpace space = space_of(options);
   check_widths(space, study.base.gpus());
   {
@@ -255,6 +230,11 @@ TuneStudy studied(const std::string& path, const std::string& text, const Preset
 /// The best layout for each value of --vary.
 Exit answer_varied_tune(const CommandInput& input, const PresetStore& presets,
                         const ParsedOptions& options, Console& console) {
+  if (const JsonCursor root =
+          JsonCursor::parse(input.file, input.text, JsonStyle::plain, changes_of(options));
+      scenario_kind(root) == ScenarioKind::serving) {
+    throw UsageError("--vary: found a service; allowed: a training (lockstep run takes both)");
+  }
   constexpr std::array<std::string_view, 1> kOfOneSearch{"output"};
   const InterruptGuard guard;  // for all points, so that one Ctrl-C ends them
   const auto answer_to = [&](const std::vector<std::string>& point) {
@@ -279,6 +259,10 @@ Exit answer_tune(const CommandInput& input, const PresetStore& presets,
                     in_quotes(options.get("output"))));
   }
   const std::vector<std::string> sets = changes_of(options);
+  if (const JsonCursor root = JsonCursor::parse(path, text, JsonStyle::plain, sets);
+      scenario_kind(root) == ScenarioKind::serving) {
+    return answer_serving_tune(root, path, presets, options, console);
+  }
   const TuneStudy study = studied(path, text, presets, sets, options, console);
   const TuneResult& result = study.result;
   if (options.has("output") && !result.best.empty()) {

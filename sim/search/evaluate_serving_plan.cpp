@@ -1,0 +1,170 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <mutex>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+#include <utility>
+
+#include "sim/core/random.hpp"
+#include "sim/search/serving_plan.hpp"
+
+namespace lockstep {
+namespace {
+
+SizedService size_service(const ServingPlanSpec& plan, const ServingSpec& base, bool two_pools,
+                          const std::function<bool()>& interrupted) {
+  const FoundLayouts layouts = serving_layouts(base, base.pools.front(), plan.space);
+  const ServingTrials trials(base, interrupted);
+  return two_pools ? size_two_pools(trials, layouts.pools) : size_one_pool(trials, layouts.pools);
+}
+
+/// USD per million tokens of answers, of owning where it has prices, else of rent.
+std::optional<double> price_of(const ServingReport& report) {
+  if (report.power && report.power->cost.total_usd() > 0) {
+    return token_price(report.power->cost.total_usd(), report.figures).per_million_output;
+  }
+  if (report.rent) return report.rent->per_million_output;
+  return std::nullopt;
+}
+
+void add_spares(const ServingPlanSpec& plan, ServingOption& option) {
+  const ServingTrial& best = option.sized.best;
+  for (const ServingPool& pool : best.pools) {
+    const int spares =
+        plan.failures ? spare_replicas(pool.replicas, pool.gpus(), *plan.failures) : 0;
+    option.spares.push_back(spares);
+    option.spare_gpus += spares * pool.gpus();
+  }
+  option.usd_per_million = price_of(best.report);
+  if (option.usd_per_million) *option.usd_per_million *= 1.0 * option.gpus() / best.gpus();
+}
+
+std::vector<ServingOption> options_of(const ServingPlanSpec& plan) {
+  std::vector<ServingOption> out;
+  for (std::size_t c = 0; c < plan.candidates.size(); ++c) {
+    if (plan.one_pool) out.push_back({.candidate = c, .two_pools = false});
+    if (plan.two_pools) out.push_back({.candidate = c, .two_pools = true});
+  }
+  return out;
+}
+
+/// What decides between options, the smaller the better.
+double measure_of(const ServingPlanSpec& plan, const ServingOption& option) {
+  return plan.goal == ServingPlanGoal::money ? option.usd_per_million.value_or(0) : option.gpus();
+}
+
+std::optional<std::size_t> choice_of(const ServingPlanSpec& plan,
+                                     const std::vector<ServingOption>& options) {
+  std::optional<std::size_t> best;
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    if (!options[i].sized.possible) continue;
+    if (!best || measure_of(plan, options[i]) < measure_of(plan, options[*best])) best = i;
+  }
+  return best;
+}
+
+/// The chosen layouts with half to twice the replicas.
+std::vector<ServingTrial> capacity_curve(const ServingPlanSpec& plan, const ServingOption& option,
+                                         const std::function<bool()>& interrupted) {
+  constexpr std::array kFactors{0.5, 0.75, 1.0, 1.25, 1.5, 2.0};
+  const ServingTrials trials(plan.candidates[option.candidate].base, interrupted);
+  std::vector<ServingTrial> out;
+  for (const double factor : kFactors) {
+    std::vector<ServingPool> pools = option.sized.best.pools;
+    for (ServingPool& pool : pools) {
+      pool.replicas = std::max(1, static_cast<int>(std::ceil(factor * pool.replicas)));
+    }
+    ServingTrial trial = trials.run(pools);
+    const bool known = !out.empty() && out.back().gpus() == trial.gpus();
+    if (!known) out.push_back(std::move(trial));
+  }
+  return out;
+}
+
+/// The candidate's scenario with a drawn load of these lengths and this rate.
+ServingSpec with_load(const ServingSpec& base, const ServingMapCell& cell, int requests) {
+  constexpr double kSigma = 0.5;  // of the lengths' logarithms: as conversations' (assumed)
+  ServingSpec out = base;
+  out.requests.assign(static_cast<std::size_t>(requests), {});
+  RandomStream random({.seed = base.seed, .purpose = 215});
+  const auto length = [&](double mean) {
+    const double drawn = mean * portable_exp(kSigma * random.normal() - kSigma * kSigma / 2);
+    return static_cast<std::int32_t>(std::clamp(drawn, 1.0, 8 * mean));
+  };
+  double at = 0;
+  for (ServedRequest& r : out.requests) {
+    at += random.exponential() / cell.rate;
+    r.arrival = to_run_time(Seconds{at});
+    r.input = length(cell.input);
+    r.output = length(cell.output);
+  }
+  return out;
+}
+
+std::vector<ServingMapCell> cells_of(const ServingMapSpec& map) {
+  std::vector<ServingMapCell> out;
+  for (const double rate : map.rate) {
+    for (const double output : map.output) {
+      for (const double input : map.input) {
+        out.push_back({.input = input, .output = output, .rate = rate});
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+ServingPlanReport evaluate_serving_plan(const ServingPlanSpec& plan,
+                                        const ServingPlanOptions& options) {
+  ServingPlanReport out;
+  out.options = options_of(plan);
+  const std::size_t cells = cells_of(plan.map).size();
+  const std::size_t most = out.options.size() + cells;
+  tbb::task_arena arena(options.jobs > 0 ? options.jobs : tbb::task_arena::automatic);
+  std::mutex telling;
+  std::size_t done = 0;
+  const auto tell = [&] {
+    const std::scoped_lock lock(telling);
+    if (options.progress) options.progress(++done, most);
+  };
+  arena.execute([&] {
+    tbb::parallel_for(std::size_t{0}, out.options.size(), [&](std::size_t i) {
+      ServingOption& option = out.options[i];
+      option.sized = size_service(plan, plan.candidates[option.candidate].base, option.two_pools,
+                                  options.interrupted);
+      tell();
+    });
+  });
+  for (ServingOption& option : out.options) {
+    out.trials += option.sized.trials;
+    out.interrupted = out.interrupted || option.sized.interrupted;
+    if (option.sized.possible) add_spares(plan, option);
+  }
+  out.choice = choice_of(plan, out.options);
+  if (!out.choice || out.interrupted) return out;
+  out.curve = capacity_curve(plan, out.options[*out.choice], options.interrupted);
+  out.trials += static_cast<int>(out.curve.size());
+  if (!plan.map.any()) return out;
+  const ServingSpec& base = plan.candidates[out.options[*out.choice].candidate].base;
+  out.map = cells_of(plan.map);
+  std::vector<int> trials(out.map.size());
+  arena.execute([&] {
+    tbb::parallel_for(std::size_t{0}, out.map.size(), [&](std::size_t i) {
+      ServingMapCell& cell = out.map[i];
+      const ServingSpec load = with_load(base, cell, plan.map.requests);
+      const SizedService one = size_service(plan, load, false, options.interrupted);
+      const SizedService two = size_service(plan, load, true, options.interrupted);
+      if (one.possible) cell.one_pool = one.best.gpus();
+      if (two.possible) cell.two_pools = two.best.gpus();
+      trials[i] = one.trials + two.trials;
+      tell();
+    });
+  });
+  for (const int count : trials) out.trials += count;
+  if (options.interrupted) out.interrupted = options.interrupted();
+  return out;
+}
+
+}  // namespace lockstep

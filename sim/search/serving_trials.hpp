@@ -1,0 +1,54 @@
+/// What searches over services share: one way of serving a load, simulated and held against the
+/// objectives; the least number of replicas, and the greatest rate, that keep them.
+///
+/// Every trial serves the same requests, so that ways differ by what they are. Both searches take
+/// it that more replicas, or fewer requests a second, never break what was kept.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <vector>
+
+#include "sim/serving/simulate_serving.hpp"
+
+namespace lockstep {
+
+struct ServingTrial {
+  std::vector<ServingPool> pools;
+  double speed = 1;
+  ServingReport report;
+  bool kept = false;    ///< all objectives
+  bool surely = false;  ///< also at the slow end of the interval, or there is no interval
+
+  [[nodiscard]] int gpus() const;
+};
+
+/// Serves the load of `base`. Several may run at once.
+class ServingTrials {
+ public:
+  /// `interrupted` is asked now and then; true: trials end early and keep nothing.
+  explicit ServingTrials(const ServingSpec& base, std::function<bool()> interrupted = {})
+      : base_(base), interrupted_(std::move(interrupted)) {}
+
+  /// Arrivals come `speed` times as fast.
+  [[nodiscard]] ServingTrial run(const std::vector<ServingPool>& pools, double speed = 1) const;
+
+  [[nodiscard]] const ServingSpec& base() const { return base_; }
+  [[nodiscard]] int count() const { return count_; }
+  [[nodiscard]] bool stopped() const { return interrupted_ && interrupted_(); }
+
+ private:
+  const ServingSpec& base_;
+  std::function<bool()> interrupted_;
+  mutable std::atomic<int> count_ = 0;
+};
+
+/// The least n of 1 to `most` for which `keeps`: doubled, then halved. 0: none does. `most_first`:
+/// asks for the largest one first, where it is likely not to.
+int least_that_keeps(int most, bool most_first, const std::function<bool(int)>& keeps);
+
+/// The greatest factor for which `keeps`, to within a hundredth, at least `floor`; 0: not even that
+/// one does, or interrupted. At most 1,000.
+double greatest_that_keeps(double floor, const std::function<bool(double)>& keeps);
+
+}  // namespace lockstep

@@ -1,0 +1,144 @@
+#include "sim/search/size_serving.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+
+namespace lockstep {
+namespace {
+
+using Pools = std::vector<ServingPool>;
+
+/// Whether `a` serves with fewer GPUs, or as many and faster.
+bool is_better(const ServingTrial& a, const ServingTrial& b) {
+  if (a.gpus() != b.gpus()) return a.gpus() < b.gpus();
+  return a.report.figures.e2e_s.mean < b.report.figures.e2e_s.mean;
+}
+
+/// Looks for the least replicas of one pool after the other layout, beside pools that stay.
+class PoolSizer {
+ public:
+  PoolSizer(const ServingTrials& trials, Pools beside)
+      : trials_(trials), beside_(std::move(beside)) {
+    for (const ServingPool& pool : beside_) taken_ += pool.replicas * pool.gpus();
+  }
+
+  void look_at(const ServingPool& layout) {
+    ++out_.layouts;
+    const int most_gpus = out_.possible ? out_.best.gpus() : trials_.base().cluster.gpus();
+    const int most = (most_gpus - taken_) / layout.gpus();
+    std::map<int, ServingTrial> tried;
+    const auto keeps = [&](int replicas) {
+      const auto known = tried.find(replicas);
+      if (known != tried.end()) return known->second.kept;
+      Pools pools = beside_;
+      pools.push_back(layout);
+      pools.back().replicas = replicas;
+      ++out_.trials;
+      return tried.emplace(replicas, trials_.run(pools)).first->second.kept;
+    };
+    const int least = least_that_keeps(most, out_.possible, keeps);
+    if (least == 0) return;
+    ServingTrial& found = tried.at(least);
+    if (out_.possible && !is_better(found, out_.best)) return;
+    out_.possible = true;
+    out_.best = std::move(found);
+  }
+
+  [[nodiscard]] SizedService take() {
+    out_.interrupted = trials_.stopped();
+    return std::move(out_);
+  }
+  [[nodiscard]] bool possible() const { return out_.possible; }
+
+ private:
+  const ServingTrials& trials_;
+  Pools beside_;
+  int taken_ = 0;
+  SizedService out_;
+};
+
+Pools named(Pools layouts, std::string_view name) {
+  for (ServingPool& pool : layouts) pool.name = name;
+  return layouts;
+}
+
+/// The load as the pool for prompts sees it: each request ends with its first token, which must be
+/// there in time.
+ServingSpec prompts_alone(ServingSpec spec) {
+  for (ServedRequest& r : spec.requests) r.output = 1;
+  ServingObjectives& o = spec.objectives;
+  const auto at = [](ServedTime time) {
+    return static_cast<std::size_t>(time) * kLimitedPercents.size();
+  };
+  bool first = o.ttft.has_value();
+  for (std::size_t p = 0; p < kLimitedPercents.size(); ++p) {
+    first = first || o.quantiles[at(ServedTime::ttft) + p];
+  }
+  if (!first) o.ttft = o.e2e;
+  for (std::size_t p = 0; p < kLimitedPercents.size(); ++p) {
+    auto& ttft = o.quantiles[at(ServedTime::ttft) + p];
+    if (!first) ttft = o.quantiles[at(ServedTime::e2e) + p];
+    for (const ServedTime time : {ServedTime::tpot, ServedTime::itl, ServedTime::e2e}) {
+      o.quantiles[at(time) + p].reset();
+    }
+  }
+  o.tpot.reset();
+  o.e2e.reset();
+  return spec;
+}
+
+}  // namespace
+
+SizedService size_one_pool(const ServingTrials& trials, const Pools& layouts) {
+  PoolSizer sizer(trials, {});
+  for (const ServingPool& layout : named(layouts, "both")) {
+    if (trials.stopped()) break;
+    sizer.look_at(layout);
+  }
+  return sizer.take();
+}
+
+SizedService size_two_pools(const ServingTrials& trials, const Pools& layouts) {
+  const ServingSpec alone = prompts_alone(trials.base());
+  const ServingTrials prompts(alone, [&] { return trials.stopped(); });
+  SizedService first = size_one_pool(prompts, layouts);
+  if (!first.possible) return first;
+  // What is asked of whole requests may need prompts to be done sooner than their own limit.
+  SizedService out;
+  for (const int more : {0, 1, 2, 4}) {
+    Pools beside = named(first.best.pools, "prefill");
+    beside[0].replicas += more;
+    PoolSizer sizer(trials, beside);
+    for (const ServingPool& layout : named(layouts, "decode")) {
+      if (trials.stopped()) break;
+      sizer.look_at(layout);
+    }
+    const int before = out.trials;
+    out = sizer.take();
+    out.trials += before;
+    if (out.possible || out.interrupted) break;
+  }
+  out.trials += first.trials;
+  return out;
+}
+
+int spare_replicas(int replicas, int gpus, const ServingFailures& failures) {
+  const double down =
+      failures.repair / (failures.repair + failures.gpu_mean_time / static_cast<double>(gpus));
+  constexpr int kMostSpares = 10'000;
+  for (int spares = 0; spares < kMostSpares; ++spares) {
+    const int all = replicas + spares;
+    // Of a binomial law, term by term.
+    double term = std::pow(1 - down, all), up = term;
+    for (int k = 1; k <= spares; ++k) {
+      term *= down / (1 - down) * (all - k + 1) / k;
+      up += term;
+    }
+    if (up >= failures.share) return spares;
+  }
+  return kMostSpares;
+}
+
+}  // namespace lockstep

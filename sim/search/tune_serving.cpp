@@ -1,0 +1,200 @@
+#include "sim/search/tune_serving.hpp"
+
+#include <algorithm>
+#include <set>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+#include <utility>
+
+#include "models/generation/serving_replica.hpp"
+#include "sim/scenario/serving_replica_spec.hpp"
+
+namespace lockstep {
+namespace {
+
+using Pools = std::vector<ServingPool>;
+
+constexpr std::size_t kServingRound = 16;
+constexpr std::size_t kRefined = 3;   // best ways that are tried with other passes
+constexpr double kLeastSpeed = 0.02;  // of the load: a way that does not take that is no way
+constexpr std::array kPromptShares{0.125, 0.25, 0.375, 0.5, 0.625, 0.75};
+constexpr std::array kPassTokens{1024, 2048, 4096, 8192, 16384};
+constexpr std::array kSequences{32, 64, 128, 256, 512, 1024};
+
+/// What tells ways apart.
+std::vector<int> key_of(const Pools& pools) {
+  std::vector<int> out;
+  for (const ServingPool& p : pools) {
+    const ServingEngine& e = *p.engine.serving;
+    out.insert(out.end(), {p.replicas, p.tensor, p.pipeline, p.attention_data, p.expert,
+                           e.pass_tokens, e.most_sequences});
+  }
+  return out;
+}
+
+class ServingTuner {
+ public:
+  ServingTuner(const ServingSpec& base, const ServingTuneOptions& options)
+      : base_(base),
+        options_(options),
+        trials_(base, options.interrupted),
+        rate_(arrival_rate(base)),
+        arena_(options.threads > 0 ? options.threads : tbb::task_arena::automatic) {}
+
+  ServingTune run() {
+    out_.gpus = std::min(base_.gpus(), base_.cluster.gpus());
+    out_.layouts = serving_layouts(base_, base_.pools.front(), options_.space);
+    try_own();
+    try_all(first_ways());
+    try_all(refined_ways());
+    out_.trials = trials_.count();
+    out_.interrupted = trials_.stopped();
+    std::erase_if(out_.best, [](const TunedService& s) { return s.score <= 0; });
+    if (out_.best.size() > options_.keep) out_.best.resize(options_.keep);
+    return std::move(out_);
+  }
+
+ private:
+  [[nodiscard]] bool scales() const {
+    return options_.goal == ServingGoal::goodput && base_.clients == 0;
+  }
+
+  /// Where a score that is not above `floor` need not be exact.
+  [[nodiscard]] TunedService score_of(const Pools& pools, double floor) const {
+    TunedService out;
+    if (!scales()) {
+      out.trial = trials_.run(pools);
+      out.score = options_.goal == ServingGoal::throughput ? out.trial.report.figures.output_per_s
+                                                           : out.trial.report.goodput;
+      return out;
+    }
+    const double speed = greatest_that_keeps(std::max(kLeastSpeed, floor / rate_), [&](double at) {
+      ServingTrial trial = trials_.run(pools, at);
+      const bool kept = trial.kept;
+      if (kept) out.trial = std::move(trial);
+      return kept;
+    });
+    out.score = speed * rate_;
+    if (speed == 0) out.trial.pools = pools;
+    return out;
+  }
+
+  void try_own() {
+    for (const ServingPool& pool : base_.pools) {
+      if (layout_problem(pool, base_.model)) return;
+      if (ServingReplica(replica_spec(pool, base_)).cache_tokens() < 1) return;
+    }
+    out_.by_own.push_back(score_of(base_.pools, 0));
+  }
+
+  /// What a way has to exceed to be among the best.
+  [[nodiscard]] double bar() const {
+    const std::size_t keep = std::max(options_.keep, kRefined);
+    return out_.best.size() < keep ? 0 : out_.best[keep - 1].score;
+  }
+
+  void try_all(const std::vector<Pools>& ways) {
+    for (std::size_t begin = 0; begin < ways.size() && !trials_.stopped(); begin += kServingRound) {
+      const std::size_t count = std::min(kServingRound, ways.size() - begin);
+      std::vector<TunedService> round(count);
+      const double floor = bar();
+      arena_.execute([&] {
+        tbb::parallel_for(std::size_t{0}, count,
+                          [&](std::size_t i) { round[i] = score_of(ways[begin + i], floor); });
+      });
+      out_.ways += count;
+      for (TunedService& service : round) out_.best.push_back(std::move(service));
+      std::ranges::stable_sort(out_.best, [](const TunedService& a, const TunedService& b) {
+        return a.score > b.score;
+      });
+      const std::size_t keep = std::max(options_.keep, kRefined);
+      if (out_.best.size() > keep) out_.best.resize(keep);
+      if (options_.progress) options_.progress(begin + count, ways.size());
+    }
+  }
+
+  void add(Pools pools, std::vector<Pools>& out) {
+    if (seen_.insert(key_of(pools)).second) out.push_back(std::move(pools));
+  }
+
+  /// Two pools of these layouts with so many replicas for prompts, the other with the rest.
+  void add_split(ServingPool prompts, ServingPool decode, int replicas, std::vector<Pools>& out) {
+    const int left = (out_.gpus - replicas * prompts.gpus()) / decode.gpus();
+    if (replicas < 1 || left < 1) return;
+    prompts.name = "prefill";
+    prompts.replicas = replicas;
+    decode.name = "decode";
+    decode.replicas = left;
+    add({std::move(prompts), std::move(decode)}, out);
+  }
+
+  [[nodiscard]] std::vector<Pools> first_ways() {
+    std::vector<Pools> out;
+    const Pools& layouts = out_.layouts.pools;
+    for (ServingPool pool : layouts) {
+      if (!options_.one_pool || pool.gpus() > out_.gpus) continue;
+      pool.name = "both";
+      pool.replicas = out_.gpus / pool.gpus();
+      add({std::move(pool)}, out);
+    }
+    if (!options_.two_pools) return out;
+    for (const double share : kPromptShares) {
+      for (const ServingPool& prompts : layouts) {
+        for (const ServingPool& decode : layouts) {
+          add_split(prompts, decode, static_cast<int>(share * out_.gpus / prompts.gpus()), out);
+        }
+      }
+    }
+    return out;
+  }
+
+  [[nodiscard]] std::vector<Pools> refined_ways() {
+    std::vector<Pools> out;
+    for (std::size_t b = 0; b < std::min(kRefined, out_.best.size()); ++b) {
+      const Pools pools = out_.best[b].trial.pools;
+      if (pools.size() == 2) {
+        for (const int more : {-1, 1}) {
+          add_split(pools[0], pools[1], pools[0].replicas + more, out);
+        }
+      }
+      const auto with = [&](int ServingEngine::* of, int value) {
+        Pools changed = pools;
+        for (ServingPool& pool : changed) (*pool.engine.serving).*of = value;
+        add(std::move(changed), out);
+      };
+      if (options_.space.pass_tokens.empty()) {
+        for (const int tokens : kPassTokens) with(&ServingEngine::pass_tokens, tokens);
+      }
+      if (options_.space.most_sequences.empty()) {
+        for (const int most : kSequences) with(&ServingEngine::most_sequences, most);
+      }
+    }
+    return out;
+  }
+
+  const ServingSpec& base_;
+  const ServingTuneOptions& options_;
+  ServingTrials trials_;
+  double rate_;
+  tbb::task_arena arena_;
+  std::set<std::vector<int>> seen_;
+  ServingTune out_;
+};
+
+}  // namespace
+
+double arrival_rate(const ServingSpec& spec) {
+  if (spec.clients > 0 || spec.requests.size() < 2) return 0;
+  const std::size_t coming = spec.coming > 0 ? spec.coming : spec.requests.size();
+  const Seconds span =
+      to_seconds(spec.requests[coming - 1].arrival - spec.requests.front().arrival);
+  if (span <= Seconds{}) return 0;
+  const double turns = static_cast<double>(spec.requests.size()) / static_cast<double>(coming);
+  return turns * static_cast<double>(coming - 1) / span.base_units();
+}
+
+ServingTune tune_serving(const ServingSpec& base, const ServingTuneOptions& options) {
+  return ServingTuner(base, options).run();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,74 @@
+#include "sim/serving/objectives.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace lockstep {
+namespace {
+
+const ServingSpread& spread_of_time(const ServingFigures& f, std::size_t time) {
+  const ServingSpread* const all[] = {&f.ttft_s, &f.tpot_s, &f.itl_s, &f.e2e_s};
+  return *all[time];
+}
+
+double quantile_at(const ServingSpread& s, int percent) {
+  return percent == 50 ? s.p50 : percent == 90 ? s.p90 : s.p99;
+}
+
+}  // namespace
+
+double attained_share(std::span<const ServedRequest> requests, const ServingObjectives& o) {
+  if (requests.empty()) return 0;
+  const auto keeps = [](const std::optional<Seconds>& limit, double value) {
+    return !limit || value <= limit->base_units();
+  };
+  std::size_t within = 0;
+  for (const ServedRequest& r : requests) {
+    if (!r.served()) continue;
+    within += keeps(o.ttft, to_seconds(r.time_to_first()).base_units()) &&
+              keeps(o.tpot, tpot_s(r)) && keeps(o.e2e, to_seconds(r.end_to_end()).base_units());
+  }
+  return static_cast<double>(within) / static_cast<double>(requests.size());
+}
+
+std::vector<ObjectiveCheck> check_objectives(std::span<const ServedRequest> requests,
+                                             const ServingFigures& figures,
+                                             const ServingObjectives& o) {
+  std::vector<ObjectiveCheck> out;
+  if (o.per_request()) {
+    const double share = attained_share(requests, o);
+    out.push_back({"attained", o.attained, share, share >= o.attained});
+  }
+  const bool all_served = figures.served == requests.size();
+  for (std::size_t q = 0; q < kServedLimits; ++q) {
+    if (!o.quantiles[q]) continue;
+    const std::size_t time = q / kLimitedPercents.size();
+    const int percent = kLimitedPercents[q % kLimitedPercents.size()];
+    const double limit = o.quantiles[q]->base_units();
+    const double value = quantile_at(spread_of_time(figures, time), percent);
+    out.push_back({fmt::format("{}_p{}", kServedTimeNames[time], percent), limit, value,
+                   all_served && value <= limit});
+  }
+  return out;
+}
+
+ServingObjectives tightened(ServingObjectives of, double first_token, double per_token) {
+  const std::array<double, 4> slower{first_token, per_token, per_token,
+                                     std::max(first_token, per_token)};
+  const auto divide = [](std::optional<Seconds>& limit, double by) {
+    if (limit) limit = *limit / by;
+  };
+  for (std::size_t q = 0; q < kServedLimits; ++q) {
+    divide(of.quantiles[q], slower[q / kLimitedPercents.size()]);
+  }
+  divide(of.ttft, slower[0]);
+  divide(of.tpot, slower[1]);
+  divide(of.e2e, slower[3]);
+  return of;
+}
+
+bool all_kept(const std::vector<ObjectiveCheck>& checks) {
+  return std::ranges::all_of(checks, &ObjectiveCheck::kept);
+}
+
+}  // namespace lockstep

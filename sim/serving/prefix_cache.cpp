@@ -1,0 +1,69 @@
+#include "sim/serving/prefix_cache.hpp"
+
+#include <cassert>
+
+namespace lockstep {
+
+std::int64_t PrefixCache::blocks(std::int32_t node) const {
+  return node < 0 ? 0 : of(node).tokens / block_;
+}
+
+std::int32_t PrefixCache::longest(std::int32_t node, std::int64_t most_tokens) const {
+  // Whatever is held is held with all before it.
+  while (node >= 0 && (blocks(node) * block_ > most_tokens || !held_.contains(node))) {
+    node = of(node).parent;
+  }
+  return node;
+}
+
+std::int64_t PrefixCache::unused_of(std::int32_t node) const {
+  std::int64_t sum = 0;
+  for (; node >= 0; node = of(node).parent) {
+    const auto at = held_.find(node);
+    // Who uses a node uses all before it.
+    if (at != held_.end() && at->second.users > 0) break;
+    if (at != held_.end()) sum += own_blocks(node);
+  }
+  return sum;
+}
+
+void PrefixCache::take(std::int32_t node) {
+  for (; node >= 0; node = of(node).parent) {
+    const auto [at, added] = held_.try_emplace(node);
+    Held& held = at->second;
+    if (held.users++ > 0) continue;
+    used_ += own_blocks(node);
+    if (added) continue;
+    unused_ -= own_blocks(node);
+    order_.erase(held.at);
+  }
+}
+
+void PrefixCache::give(std::int32_t node) {
+  for (; node >= 0; node = of(node).parent) {
+    Held& held = held_.at(node);
+    assert(held.users > 0);
+    if (--held.users > 0) continue;
+    used_ -= own_blocks(node);
+    unused_ += own_blocks(node);
+    held.at = order_.insert(order_.end(), node);
+  }
+}
+
+void PrefixCache::shrink(std::int64_t most_unused) {
+  while (unused_ > most_unused && !order_.empty()) {
+    const std::int32_t node = order_.front();
+    order_.pop_front();
+    unused_ -= own_blocks(node);
+    held_.erase(node);
+  }
+}
+
+void PrefixCache::clear() {
+  assert(used_ == 0);
+  held_.clear();
+  order_.clear();
+  unused_ = 0;
+}
+
+}  // namespace lockstep

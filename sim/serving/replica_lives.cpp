@@ -1,0 +1,142 @@
+#include "sim/serving/replica_lives.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace lockstep {
+
+ReplicaLives::ReplicaLives(const std::array<const ReplicaLife*, 2>& of,
+                           std::array<std::uint32_t, 2> counts, std::uint64_t seed, Push push)
+    : of_(of), counts_(counts), push_(std::move(push)) {
+  std::uint32_t index = 0;
+  for (std::uint32_t pool = 0; pool < 2; ++pool) {
+    const ReplicaLife& life = *of_[pool];
+    if (counts_[pool] == 0) continue;
+    const auto on = life.least > 0 ? static_cast<std::uint32_t>(life.least) : counts_[pool];
+    const std::uint32_t first = index;
+    for (std::uint32_t r = 0; r < counts_[pool]; ++r, ++index) {
+      replicas_.push_back(
+          {.state = r < on ? State::up : State::off,
+           .failures = RandomStream({.seed = seed, .component = index, .purpose = 202})});
+      if (r >= on) continue;
+      up_[pool].push_back(index);
+      draw_failure(index, 0);
+    }
+    most_up_[pool] = static_cast<std::uint32_t>(up_[pool].size());
+    for (const ReplicaLife::Planned& each : life.planned) {
+      push_(each.at, LifeEvent::planned_failure, first + static_cast<std::uint32_t>(each.replica));
+    }
+    if (life.least > 0) push_(life.check, LifeEvent::check, pool);
+    anything_ = anything_ || life.least > 0 || life.mean_time > Seconds{} || !life.planned.empty();
+  }
+}
+
+void ReplicaLives::draw_failure(std::uint32_t r, RunTime now) {
+  const Seconds mean = of_[pool_of(r)]->mean_time;
+  if (mean <= Seconds{}) return;
+  Replica& replica = replicas_[r];
+  replica.drawn = now + to_run_time(replica.failures.exponential() * mean);
+  push_(replica.drawn, LifeEvent::failure, r);
+}
+
+void ReplicaLives::enter(std::uint32_t r, State state, RunTime now) {
+  const std::size_t pool = pool_of(r);
+  Replica& replica = replicas_[r];
+  if (replica.state == State::down) down_[pool] += now - replica.since;
+  if (replica.state == State::off) off_[pool] += now - replica.since;
+  std::vector<std::uint32_t>& up = up_[pool];
+  if (replica.state == State::up) std::erase(up, r);
+  if (state == State::up) up.insert(std::ranges::lower_bound(up, r), r);
+  most_up_[pool] = std::max(most_up_[pool], static_cast<std::uint32_t>(up.size()));
+  replica.state = state;
+  replica.since = now;
+}
+
+bool ReplicaLives::fail(std::uint32_t r, bool by_chance, RunTime now) {
+  Replica& replica = replicas_[r];
+  if (by_chance && replica.drawn != now) return false;
+  if (replica.state == State::down || replica.state == State::off) return false;
+  const bool had_requests = replica.state != State::starting;
+  ++failures_;
+  enter(r, State::down, now);
+  push_(now + of_[pool_of(r)]->down, LifeEvent::back, r);
+  return had_requests;
+}
+
+void ReplicaLives::back(std::uint32_t r, RunTime now) {
+  const Replica& replica = replicas_[r];
+  if (replica.state != State::down && replica.state != State::starting) return;
+  // A replica that failed while it started has a later event of its own.
+  const ReplicaLife& life = *of_[pool_of(r)];
+  const RunTime takes = replica.state == State::down ? life.down : life.start;
+  if (now < replica.since + takes) return;
+  enter(r, State::up, now);
+  draw_failure(r, now);
+}
+
+bool ReplicaLives::emptied(std::uint32_t r, RunTime now) {
+  if (replicas_[r].state != State::draining) return false;
+  enter(r, State::off, now);
+  return true;
+}
+
+void ReplicaLives::grow(std::uint32_t pool, std::uint32_t more, RunTime now) {
+  const std::uint32_t first = pool == 0 ? 0 : counts_[0];
+  // Those that still work are there at once.
+  for (const State from : {State::draining, State::off}) {
+    for (std::uint32_t r = first; r < first + counts_[pool] && more > 0; ++r) {
+      if (replicas_[r].state != from) continue;
+      --more;
+      if (from == State::draining) {
+        enter(r, State::up, now);
+        continue;
+      }
+      enter(r, State::starting, now);
+      push_(now + of_[pool]->start, LifeEvent::back, r);
+    }
+  }
+}
+
+/// The least loaded one takes nothing new.
+void ReplicaLives::shrink(std::uint32_t pool, std::span<const std::uint32_t> loads, RunTime now) {
+  const std::vector<std::uint32_t>& up = up_[pool];
+  const std::uint32_t least = *std::ranges::min_element(
+      up, [&](std::uint32_t a, std::uint32_t b) { return loads[a] < loads[b]; });
+  enter(least, State::draining, now);
+  if (loads[least] == 0) emptied(least, now);
+}
+
+void ReplicaLives::check(std::uint32_t pool, double requests, std::span<const std::uint32_t> loads,
+                         RunTime now) {
+  const ReplicaLife& life = *of_[pool];
+  push_(now + life.check, LifeEvent::check, pool);
+  const auto wanted = static_cast<std::uint32_t>(
+      std::clamp<double>(std::ceil(requests / life.target), life.least, counts_[pool]));
+  const auto up = static_cast<std::uint32_t>(up_[pool].size());
+  std::uint32_t coming = up;
+  const std::uint32_t first = pool == 0 ? 0 : counts_[0];
+  for (std::uint32_t r = first; r < first + counts_[pool]; ++r) {
+    coming += replicas_[r].state == State::starting;
+  }
+  if (wanted > coming) grow(pool, wanted - coming, now);
+  if (wanted >= up || up <= static_cast<std::uint32_t>(life.least)) {
+    low_since_[pool] = -1;
+    return;
+  }
+  if (low_since_[pool] < 0) low_since_[pool] = now;
+  if (now - low_since_[pool] < life.calm) return;
+  shrink(pool, loads, now);
+}
+
+void ReplicaLives::close(RunTime now) {
+  for (std::uint32_t r = 0; r < replicas_.size(); ++r) {
+    Replica& replica = replicas_[r];
+    const RunTime length = std::max<RunTime>(0, now - replica.since);
+    if (replica.state == State::down) down_[pool_of(r)] += length;
+    if (replica.state == State::off) off_[pool_of(r)] += length;
+    replica.since = now;
+  }
+}
+
+}  // namespace lockstep

@@ -1,0 +1,95 @@
+/// Which replicas are there: they fail and come back, and a pool grows and shrinks with its load.
+///
+/// A replica that comes back, or is started, has its weights to load first. One that is no longer
+/// needed takes nothing new and is switched off when its last request has ended; until then it may
+/// be taken back at once.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "sim/core/random.hpp"
+#include "sim/scenario/failure_mode.hpp"
+
+namespace lockstep {
+
+/// What befalls replicas of a pool, and when it grows.
+struct ReplicaLife {
+  Seconds mean_time{};  ///< of a replica between failures; 0: they fail when `planned` says, only
+  RunTime down = 0;     ///< until it serves again: repair, and its weights are loaded
+  struct Planned {
+    RunTime at = 0;
+    int replica = 0;
+  };
+  std::vector<Planned> planned{};
+
+  int least = 0;      ///< replicas that are always on; 0: all are
+  double target = 0;  ///< requests of a replica, waiting or worked on, that the pool is sized for
+  RunTime start = 0;  ///< of a replica that is switched on
+  RunTime check = 0;  ///< between looks at the load
+  RunTime calm = 0;   ///< for how long fewer must do before one is switched off
+};
+
+enum class LifeEvent : std::uint8_t { failure, planned_failure, back, check };
+
+class ReplicaLives {
+ public:
+  using Push = std::function<void(RunTime at, LifeEvent kind, std::uint32_t index)>;
+
+  /// Replicas of both pools in one row; `push` has events told back at their time: of a replica, or
+  /// of a pool (check).
+  ReplicaLives(const std::array<const ReplicaLife*, 2>& of, std::array<std::uint32_t, 2> counts,
+               std::uint64_t seed, Push push);
+
+  /// Those that take requests, in their order.
+  [[nodiscard]] std::span<const std::uint32_t> up(bool decoding) const { return up_[decoding]; }
+
+  /// Whether it had requests to lose: it was on.
+  bool fail(std::uint32_t replica, bool by_chance, RunTime now);
+  /// It serves from now on.
+  void back(std::uint32_t replica, RunTime now);
+  /// It has nothing to do: switched off where that is awaited. Whether it was.
+  bool emptied(std::uint32_t replica, RunTime now);
+  /// Looks at the load: requests of the pool, and of each replica.
+  void check(std::uint32_t pool, double requests, std::span<const std::uint32_t> loads,
+             RunTime now);
+  /// Ends the books.
+  void close(RunTime now);
+
+  [[nodiscard]] bool anything() const { return anything_; }
+  [[nodiscard]] std::int64_t failures() const { return failures_; }
+  /// Of all replicas of a pool, after close().
+  [[nodiscard]] RunTime down(std::size_t pool) const { return down_[pool]; }
+  [[nodiscard]] RunTime off(std::size_t pool) const { return off_[pool]; }
+  [[nodiscard]] std::uint32_t most_up(std::size_t pool) const { return most_up_[pool]; }
+
+ private:
+  enum class State : std::uint8_t { up, starting, draining, down, off };
+  struct Replica {
+    State state = State::up;
+    RunTime since = 0;
+    RandomStream failures;
+    RunTime drawn = -1;  ///< its next failure by chance; an older one is void
+  };
+
+  [[nodiscard]] std::size_t pool_of(std::uint32_t r) const { return r < counts_[0] ? 0 : 1; }
+  void enter(std::uint32_t replica, State state, RunTime now);
+  void draw_failure(std::uint32_t replica, RunTime now);
+  void grow(std::uint32_t pool, std::uint32_t more, RunTime now);
+  void shrink(std::uint32_t pool, std::span<const std::uint32_t> loads, RunTime now);
+
+  std::array<const ReplicaLife*, 2> of_;
+  std::array<std::uint32_t, 2> counts_;
+  Push push_;
+  std::vector<Replica> replicas_;
+  std::array<std::vector<std::uint32_t>, 2> up_;
+  std::array<RunTime, 2> down_{}, off_{}, low_since_{-1, -1};
+  std::array<std::uint32_t, 2> most_up_{};
+  std::int64_t failures_ = 0;
+  bool anything_ = false;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,70 @@
+#include "sim/serving/replica_router.hpp"
+
+#include <cassert>
+
+namespace lockstep {
+namespace {
+
+// A replica with more than this many times, and so many, requests of the least loaded one is left
+// alone by a router that looks for what is held (assumed; SGLang's has 1.5 times and 64).
+constexpr double kUneven = 1.5, kUnevenRequests = 8;
+
+}  // namespace
+
+/// Of equals the next in turn.
+std::uint32_t ReplicaRouter::least_loaded(bool decoding, std::span<const std::uint32_t> up,
+                                          std::span<const std::uint32_t> loads) {
+  std::size_t best = turn_[decoding] % up.size();
+  for (std::size_t i = 1, other = best; i < up.size(); ++i) {
+    if (++other == up.size()) other = 0;
+    if (loads[up[other]] < loads[up[best]]) best = other;
+  }
+  turn_[decoding] = best + 1;
+  return up[best];
+}
+
+/// The replica that holds most of the prompt, unless others have far less to do.
+std::uint32_t ReplicaRouter::longest_held(const ServedRequest& request,
+                                          std::span<const std::uint32_t> up,
+                                          std::span<const std::uint32_t> loads,
+                                          const std::vector<ReplicaQueue>& replicas) {
+  std::uint32_t best = least_loaded(false, up, loads);
+  const double most = kUneven * loads[best] + kUnevenRequests;
+  std::int64_t found = replicas[best].found_of(request);
+  for (const std::uint32_t r : up) {
+    if (loads[r] > most) continue;
+    const std::int64_t here = replicas[r].found_of(request);
+    if (here > found || (here == found && here > 0 && loads[r] < loads[best])) {
+      best = r;
+      found = here;
+    }
+  }
+  return best;
+}
+
+std::uint32_t ReplicaRouter::choose(const ServedRequest& request, bool decoding,
+                                    std::span<const std::uint32_t> up,
+                                    std::span<const std::uint32_t> loads,
+                                    const std::vector<ReplicaQueue>& replicas) {
+  assert(!up.empty());
+  if (up.size() == 1) return up[0];
+  const auto drawn = [&] { return up[random_.below(static_cast<std::uint32_t>(up.size()))]; };
+  switch (kind_) {
+    case ServingRouter::random:
+      return drawn();
+    case ServingRouter::power_of_two: {
+      const std::uint32_t a = drawn(), b = drawn();
+      return loads[b] < loads[a] ? b : a;
+    }
+    case ServingRouter::least_loaded:
+      return least_loaded(decoding, up, loads);
+    case ServingRouter::prefix_aware:
+      return decoding ? least_loaded(decoding, up, loads)
+                      : longest_held(request, up, loads, replicas);
+    case ServingRouter::round_robin:
+      break;
+  }
+  return up[turn_[decoding]++ % up.size()];
+}
+
+}  // namespace lockstep

@@ -1,0 +1,46 @@
+/// What pools draw while they serve, and what that and the machines cost.
+///
+/// A GPU draws its passes' energy (models/generation/serving_replica.hpp); between passes a process
+/// holds it. The nodes that the replicas fill are held whole, with their share of the fabric; CPUs,
+/// fans, supplies and cooling follow the GPUs.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "models/power/cost.hpp"
+#include "sim/power/power_series.hpp"
+#include "sim/scenario/serving_spec.hpp"
+#include "sim/serving/serve.hpp"
+#include "sim/serving/serving_figures.hpp"
+
+namespace lockstep {
+
+struct ServingPower {
+  std::vector<Watts> pools;  ///< a GPU of each, on average
+  PowerSeries gpus;          ///< all of the replicas'
+  PowerSeries facility;      ///< everything: means over bins of the run
+  double pue = 1;
+  double joules_per_output_token = 0;  ///< at the site's meter
+  double joules_per_token = 0;         ///< of prompts and answers
+  CostReport cost;                     ///< of owning; all 0 without prices
+};
+
+/// A share of `usd` in a million tokens of answers, and of prompts and answers.
+struct TokenPrice {
+  double usd = 0;
+  double per_million_output = 0, per_million = 0;
+};
+
+/// Requires spec.power.
+ServingPower serving_power(const ServingSpec& spec, const ServeResult& result,
+                           const ServingFigures& figures);
+
+/// Of so much money for all of it; 0 where no token came.
+TokenPrice token_price(double usd, const ServingFigures& figures);
+
+/// GPU-hours of replicas that are switched on, at what a cloud asks; none: nobody said a price.
+std::optional<TokenPrice> rent_of(const ServingSpec& spec, const ServeResult& result,
+                                  const ServingFigures& figures);
+
+}  // namespace lockstep

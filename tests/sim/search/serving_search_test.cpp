@@ -1,0 +1,247 @@
+// Searches over services: the least replicas, the greatest rate, spares, one pool and two.
+#include <cmath>
+#include <cstdlib>
+#include <doctest/doctest.h>
+#include <fstream>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "models/base/input_error.hpp"
+#include "models/base/text_file.hpp"
+#include "models/base/write_json.hpp"
+#include "sim/scenario/read_serving.hpp"
+#include "sim/search/serving_plan.hpp"
+#include "sim/search/tune_serving.hpp"
+#include "tests/support/near.hpp"
+#include "tests/support/presets.hpp"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const std::string kServingPlanSchema = LOCKSTEP_SOURCE_DIR "/scenarios/serving-plan.schema.json";
+const std::string kServingPlan = LOCKSTEP_SOURCE_DIR "/scenarios/plans/serve-70b.json";
+
+ServingSpec searched_spec() {
+  return read_serving(JsonCursor::parse("s.json", R"({
+    "model": "llama3_8b",
+    "cluster": {"node": "dgx_h100", "nodes": 2},
+    "serving": {
+      "load": {"rate": 60, "requests": 600, "input": {"mean": 2000, "sigma": 0.5, "most": 8000},
+               "output": {"mean": 150, "sigma": 0.5}},
+      "pools": {"both": {"replicas": 4, "tensor": 2}},
+      "objectives": {"ttft_p99": "600 ms", "tpot_p99": "30 ms"}
+    }
+  })"),
+                      test::presets());
+}
+
+std::string plan_mistake(const std::string& pointer, const Json& value) {
+  Json plan = Json::parse(read_text_file(kServingPlan));
+  plan[Json::json_pointer(pointer)] = value;
+  try {
+    (void)read_serving_plan(JsonCursor::parse("plan.json", plan.dump()), test::presets());
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "nothing";
+}
+
+void refuses_plan(const std::string& pointer, const Json& value, const std::string& part) {
+  const std::string message = plan_mistake(pointer, value);
+  CHECK_MESSAGE(message.find(part) != std::string::npos, message);
+}
+
+ServingPlanSpec shipped_plan() {
+  return read_serving_plan(JsonCursor::parse(kServingPlan, read_text_file(kServingPlan)),
+                           test::presets());
+}
+
+}  // namespace
+
+TEST_CASE("least_that_keeps: what trying every number finds, few first or most first") {
+  for (int most = 0; most <= 70; ++most) {
+    for (int from = 1; from <= most + 1; ++from) {
+      const auto keeps = [&](int n) { return n >= from; };
+      const int least = from <= most ? from : 0;
+      CHECK(least_that_keeps(most, false, keeps) == least);
+      CHECK(least_that_keeps(most, true, keeps) == least);
+    }
+  }
+}
+
+TEST_CASE("greatest_that_keeps: within a hundredth, and nothing below its floor") {
+  for (const double limit : {0.02, 0.3, 1.0, 17.3, 900.0}) {
+    const auto keeps = [&](double x) { return x <= limit; };
+    const double found = greatest_that_keeps(0.02, keeps);
+    CHECK(found <= limit);
+    CHECK(found >= limit / 1.011);
+  }
+  CHECK(greatest_that_keeps(1, [](double x) { return x < 0.9; }) == 0);
+}
+
+TEST_CASE("spare_replicas: the binomial law by hand") {
+  const ServingFailures day{.gpu_mean_time = Seconds{100 * 86400.0}, .repair = Seconds{86400}};
+  // Of one replica of a GPU each is down for 1 / 101 of the time: all of s + 1 for its power.
+  const double down = 1.0 / 101;
+  for (const int spares : {0, 1, 2, 3}) {
+    ServingFailures of = day;
+    of.share = 1 - std::pow(down, spares + 1) * 1.001;
+    CHECK(spare_replicas(1, 1, of) == spares);
+    of.share = 1 - std::pow(down, spares + 1) * 0.999;
+    CHECK(spare_replicas(1, 1, of) == spares + 1);
+  }
+  // Replicas of more GPUs are down more often.
+  CHECK(spare_replicas(20, 8, day) > spare_replicas(20, 1, day));
+}
+
+TEST_CASE("size_one_pool: one replica less breaks the objectives") {
+  const ServingSpec spec = searched_spec();
+  const ServingTrials trials(spec);
+  const FoundLayouts layouts = serving_layouts(spec, spec.pools[0], {.tensor = {1, 2}});
+  REQUIRE(layouts.pools.size() == 2);
+  const SizedService sized = size_one_pool(trials, layouts.pools);
+  REQUIRE(sized.possible);
+  REQUIRE(sized.best.kept);
+  // Brute force over all numbers of replicas of both layouts.
+  int least = 1 << 20;
+  for (const ServingPool& layout : layouts.pools) {
+    for (int replicas = 1; replicas * layout.gpus() <= 16; ++replicas) {
+      ServingPool pool = layout;
+      pool.replicas = replicas;
+      if (!trials.run({pool}).kept) continue;
+      least = std::min(least, replicas * layout.gpus());
+      break;
+    }
+  }
+  CHECK(sized.best.gpus() == least);
+}
+
+TEST_CASE("size_two_pools: both pools keep the objectives, and a prompts' replica less does not") {
+  const ServingSpec spec = searched_spec();
+  const ServingTrials trials(spec);
+  const FoundLayouts layouts = serving_layouts(spec, spec.pools[0], {.tensor = {1}});
+  const SizedService sized = size_two_pools(trials, layouts.pools);
+  REQUIRE(sized.possible);
+  CHECK(sized.best.pools.size() == 2);
+  CHECK(trials.run(sized.best.pools).kept);
+  std::vector<ServingPool> fewer = sized.best.pools;
+  REQUIRE(fewer[0].replicas > 1);
+  --fewer[0].replicas;
+  CHECK_FALSE(trials.run(fewer).kept);
+  fewer = sized.best.pools;
+  if (--fewer[1].replicas > 0) CHECK_FALSE(trials.run(fewer).kept);
+}
+
+TEST_CASE("objectives that nothing can keep, and a longest request that no card holds") {
+  ServingSpec spec = searched_spec();
+  for (auto& limit : spec.objectives.quantiles) limit.reset();
+  spec.objectives.ttft = Seconds{1e-6};
+  const ServingTrials trials(spec);
+  const FoundLayouts layouts = serving_layouts(spec, spec.pools[0], {});
+  CHECK_FALSE(size_one_pool(trials, layouts.pools).possible);
+  CHECK_FALSE(size_two_pools(trials, layouts.pools).possible);
+  spec.requests[0].input = 10'000'000;
+  CHECK(serving_layouts(spec, spec.pools[0], {}).pools.empty());
+  CHECK_FALSE(size_one_pool(trials, {}).possible);
+}
+
+TEST_CASE("tightened: what is kept with it is kept where times are that much longer") {
+  const ServingSpec spec = searched_spec();
+  const ServingObjectives tight = tightened(spec.objectives, 2, 1.5);
+  CHECK(tight.quantiles[2]->base_units() == test::near(0.3));
+  CHECK(tight.quantiles[5]->base_units() == test::near(0.02));
+}
+
+TEST_CASE("tune_serving: the best takes its rate and not two hundredths more, on any threads") {
+  const ServingSpec spec = searched_spec();
+  ServingTuneOptions options{.space = {.tensor = {1, 2}}, .keep = 3, .threads = 1};
+  const ServingTune found = tune_serving(spec, options);
+  REQUIRE(!found.best.empty());
+  const TunedService& best = found.best.front();
+  CHECK(best.trial.kept);
+  CHECK(best.trial.gpus() <= found.gpus);
+  CHECK(best.score == test::near(best.trial.speed * arrival_rate(spec)));
+  const ServingTrials trials(spec);
+  CHECK_FALSE(trials.run(best.trial.pools, 1.02 * best.trial.speed).kept);
+  REQUIRE(!found.by_own.empty());
+  CHECK(best.score >= found.by_own.front().score);
+  options.threads = 4;
+  const ServingTune again = tune_serving(spec, options);
+  REQUIRE(again.best.size() == found.best.size());
+  for (std::size_t i = 0; i < again.best.size(); ++i) {
+    CHECK(again.best[i].score == found.best[i].score);
+    CHECK(serving_way_words(again.best[i].trial.pools) ==
+          serving_way_words(found.best[i].trial.pools));
+  }
+}
+
+TEST_CASE("tune_serving: throughput of clients in a closed loop is that of the best layout") {
+  ServingSpec spec = searched_spec();
+  spec.clients = 64;
+  spec.objectives = {};
+  const ServingTune found = tune_serving(
+      spec, {.two_pools = false, .goal = ServingGoal::throughput, .keep = 100, .threads = 2});
+  REQUIRE(found.best.size() > 1);
+  const ServingTrials trials(spec);
+  for (const TunedService& service : found.best) {
+    CHECK(service.score == test::near(trials.run(service.trial.pools).report.figures.output_per_s));
+    CHECK(service.score <= found.best.front().score);
+  }
+}
+
+TEST_CASE("serving plan: the one that ships is answered, the same on any threads") {
+  ServingPlanSpec spec = shipped_plan();
+  CHECK(spec.candidates.size() == 2);
+  spec.map.input = {1000, 8000};
+  spec.map.output = {100};
+  spec.map.requests = 200;
+  const ServingPlanReport report = evaluate_serving_plan(spec, {.jobs = 1});
+  REQUIRE(report.choice);
+  REQUIRE(report.options.size() == 4);
+  for (const ServingOption& option : report.options) {
+    REQUIRE(option.sized.possible);
+    CHECK(option.sized.best.kept);
+    CHECK(*report.options[*report.choice].usd_per_million <= *option.usd_per_million);
+    CHECK(option.spares.size() == option.sized.best.pools.size());
+  }
+  REQUIRE(report.map.size() == 2);
+  // Eight times the prompts take more GPUs.
+  CHECK(report.map[1].one_pool > report.map[0].one_pool);
+  CHECK(report.map[1].two_pools > report.map[0].two_pools);
+  const ServingPlanReport again = evaluate_serving_plan(spec, {.jobs = 4});
+  for (std::size_t i = 0; i < report.options.size(); ++i) {
+    CHECK(again.options[i].usd_per_million == report.options[i].usd_per_million);
+    CHECK(again.options[i].gpus() == report.options[i].gpus());
+  }
+}
+
+TEST_CASE("serving plan: mistakes are told at their place in the plan") {
+  refuses_plan("/scenario/serving/load",
+               {{"clients", 8}, {"input", {{"mean", 9}}}, {"output", {{"mean", 9}}}},
+               "plan.json#/scenario/serving/load/clients");
+  refuses_plan("/scenario/serving/objectives", {{"tpot", "1 s"}},
+               "plan.json#/scenario/serving/objectives: found nothing about the time");
+  refuses_plan("/scenario/serving/objectives", Json::object(), "no \"objectives\"");
+  refuses_plan("/scenario/serving/pools/both/engine", "vlmm", "Did you mean \"vllm\"?");
+  refuses_plan("/candidates/1/scenario/cluster/nodes", 0,
+               "plan.json#/candidates/1/scenario/cluster");
+  refuses_plan("/candidates/1/name", "H100", "a name that no other candidate has");
+  refuses_plan("/prefer", "mony", "Did you mean \"money\"?");
+  refuses_plan("/candidates/0/scenario/price/usd_per_gpu_hour", nullptr, "usd_per_gpu_hour");
+  refuses_plan("/failures", {{"repair", "1 d"}}, "gpu_mean_time");
+  refuses_plan("/map/rate", Json::array(), "at least one value");
+  refuses_plan("/search", {{"tensors", {1}}}, "tensor");
+}
+
+// To write it: LOCKSTEP_WRITE_SCHEMA=1 build/tests/lockstep_tests -tc='serving-plan.schema.json*'
+TEST_CASE("serving-plan.schema.json is what the reader declares") {
+  const std::string text = write_json(serving_plan_schema(), 2) + "\n";
+  // NOLINTNEXTLINE(concurrency-mt-unsafe)
+  if (std::getenv("LOCKSTEP_WRITE_SCHEMA") != nullptr) std::ofstream(kServingPlanSchema) << text;
+  CHECK(read_text_file(kServingPlanSchema) == text);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,114 @@
+// `lockstep plan` and `lockstep tune` of services: what they print, write and refuse.
+#include <doctest/doctest.h>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "models/base/text_file.hpp"
+#include "tests/support/temporary_folder.hpp"
+#include "tests/tools/ran.hpp"
+
+namespace lockstep {
+namespace {
+
+using test::lockstep_with;
+using test::Ran;
+
+const std::string kPlanOfService = LOCKSTEP_SOURCE_DIR "/scenarios/plans/serve-70b.json";
+const std::string kTunedService =
+    LOCKSTEP_SOURCE_DIR "/scenarios/serving/llama3-70b-h100-chat.json";
+const std::string kTunedClients =
+    LOCKSTEP_SOURCE_DIR "/scenarios/serving/llama3-70b-b200-clients.json";
+
+std::vector<std::string> short_tune(std::vector<std::string> more) {
+  std::vector<std::string> out{
+      "tune", kTunedService, "--set", "serving.load.requests=400", "--tensor", "4"};
+  out.insert(out.end(), more.begin(), more.end());
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("lockstep plan: of a service the table, JSON, CSV, Markdown and the page agree") {
+  const test::TemporaryFolder folder;
+  const std::string page = folder.path() + "/plan.html";
+  const Ran table = lockstep_with({"plan", kPlanOfService, "--report", page});
+  REQUIRE_MESSAGE(table.exit == Exit::ok, table.err);
+  const Ran ran = lockstep_with({"plan", kPlanOfService, "--format", "json"});
+  const nlohmann::json json = nlohmann::json::parse(ran.out);
+  const std::string words = json["recommendation"];
+  CHECK(words.starts_with("Take "));
+  CHECK(table.out.find("Recommendation  Take ") != std::string::npos);
+  CHECK(table.out.find("One pool or two") != std::string::npos);
+  CHECK(json["options"].size() == 4);
+  CHECK(json["map"].size() == 4);
+  REQUIRE(json["curve"].size() >= 2);
+  CHECK(json["curve"].front()["gpus"] < json["curve"].back()["gpus"]);
+  CHECK(json["curve"].back()["kept"] == true);
+  const nlohmann::json& chosen = json["options"][json["choice"].get<std::size_t>()];
+  CHECK(chosen["possible"] == true);
+  int gpus = 0;
+  for (const auto& pool : chosen["pools"]) {
+    gpus += pool["replicas"].get<int>() * pool["tensor"].get<int>() *
+            pool["attention_data"].get<int>() * pool["pipeline"].get<int>();
+  }
+  CHECK(chosen["gpus"] == gpus);
+  const Ran csv = lockstep_with({"plan", kPlanOfService, "--format", "csv"});
+  CHECK(std::count(csv.out.begin(), csv.out.end(), '\n') == 5);
+  const Ran markdown = lockstep_with({"plan", kPlanOfService, "--format", "markdown"});
+  CHECK(markdown.out.find("| machine | way |") != std::string::npos);
+  const std::string html = read_text_file(page);
+  for (const char* part : {"Least GPUs that keep the objectives", "The capacity curve",
+                           "One pool or two", "Two over one"}) {
+    CHECK_MESSAGE(html.find(part) != std::string::npos, part);
+  }
+}
+
+TEST_CASE("lockstep plan: of a service that nothing can serve in time it says so") {
+  const Ran ran =
+      lockstep_with({"plan", kPlanOfService, "--set", "scenario.serving.objectives.ttft_p99=1 us"});
+  CHECK(ran.exit == Exit::ok);
+  CHECK(ran.out.find("No machine keeps the objectives") != std::string::npos);
+  const Ran samples = lockstep_with({"plan", kPlanOfService, "--samples", "9"});
+  CHECK(samples.exit == Exit::bad_input);
+  CHECK(samples.err.find("--samples: no such option for the plan of a service") !=
+        std::string::npos);
+}
+
+TEST_CASE("lockstep tune: of a service it writes a scenario that run takes as it is") {
+  const test::TemporaryFolder folder;
+  const std::string best = folder.path() + "/best.json", page = folder.path() + "/tune.html";
+  const Ran ran = lockstep_with(short_tune({"-o", best, "--report", page, "--format", "json"}));
+  REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+  const nlohmann::json json = nlohmann::json::parse(ran.out);
+  CHECK(json["objective"] == "goodput");
+  REQUIRE(!json["best"].empty());
+  const Ran again = lockstep_with({"run", best, "--format", "json"});
+  REQUIRE_MESSAGE(again.exit == Exit::ok, again.err);
+  const nlohmann::json served = nlohmann::json::parse(again.out);
+  CHECK(served["gpus"] == json["best"][0]["gpus"]);
+  CHECK(served["objectives_kept"] == true);
+  CHECK(read_text_file(page).find("The best ways of serving") != std::string::npos);
+  CHECK(lockstep_with(short_tune({"--pools", "one", "--format", "csv"}))
+            .out.starts_with("rank,score,gpus,pool,"));
+  CHECK(lockstep_with(short_tune({"--pools", "two"})).out.find("prompts ") != std::string::npos);
+}
+
+TEST_CASE("lockstep tune: options of a training and of a service do not mix") {
+  const auto refuses = [](const std::vector<std::string>& args, const std::string& part) {
+    const Ran ran = lockstep_with(args);
+    CHECK(ran.exit == Exit::bad_input);
+    CHECK_MESSAGE(ran.err.find(part) != std::string::npos, ran.err);
+  };
+  refuses(short_tune({"--sharding", "zero1"}), "--sharding: no such option for a service");
+  refuses(short_tune({"--objective", "mfu"}), "goodput");
+  refuses({"tune", LOCKSTEP_SOURCE_DIR "/scenarios/bloom-176b.json", "--pools", "two"},
+          "--pools: no such option for a training");
+  refuses({"tune", LOCKSTEP_SOURCE_DIR "/scenarios/bloom-176b.json", "--objective", "goodput"},
+          "step_time");
+  refuses({"tune", kTunedClients}, "--objective throughput");
+  refuses({"tune", kTunedService, "--tensor", "3"}, "no layout that serves");
+}
+
+}  // namespace lockstep

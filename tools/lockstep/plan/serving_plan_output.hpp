@@ -1,0 +1,40 @@
+/// What `lockstep plan` says of a service, and its forms.
+#pragma once
+
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "sim/search/serving_plan.hpp"
+#include "tools/console/console.hpp"
+#include "tools/console/table.hpp"
+
+namespace lockstep {
+
+struct ServingPlanAnswer {
+  const ServingPlanSpec& spec;
+  const ServingPlanReport& report;
+
+  [[nodiscard]] const ServingCandidate& candidate_of(const ServingOption& option) const {
+    return spec.candidates[option.candidate];
+  }
+};
+
+/// What to take and why, in a sentence or two.
+std::string serving_recommendation(const ServingPlanAnswer& answer);
+/// "H100, two pools".
+std::string option_name(const ServingPlanAnswer& answer, const ServingOption& option);
+
+std::string serving_plan_table(const ServingPlanAnswer& answer, const TextStyle& style);
+nlohmann::ordered_json serving_plan_json(const ServingPlanAnswer& answer);
+/// A header line, and a line for each candidate on one pool and on two.
+CsvText serving_plan_csv(const ServingPlanAnswer& answer);
+Markdown serving_plan_markdown(const ServingPlanAnswer& answer);
+std::string serving_plan_page(const ServingPlanAnswer& answer);
+
+/// Reads, searches and prints the plan of `root`. Throws UsageError for options that are about
+/// plans of trainings.
+Exit answer_serving_plan(const JsonCursor& root, const PresetStore& presets,
+                         const ParsedOptions& options, const std::string& format, Console& console);
+
+}  // namespace lockstep
