@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json number_or_null(const std::optional<double>& value) {
+Json plan_number_or_null(const std::optional<double>& value) {
   return value ? Json(twelve_digits(*value)) : Json(nullptr);
 }
 
@@ -22,6 +22,22 @@ Json spread_json(double point, const SampleMean& spread) {
           {"p05", twelve_digits(spread.low)},
           {"p50", twelve_digits(spread.median)},
           {"p95", twelve_digits(spread.high)}};
+}
+
+Json months_json(const std::vector<MonthMoney>& months) {
+  Json out = Json::array();
+  for (const MonthMoney& month : months) {
+    out.push_back({{"nodes", twelve_digits(month.nodes)},
+                   {"bought_usd", twelve_digits(month.bought)},
+                   {"leased_usd", twelve_digits(month.leased)},
+                   {"rented_usd", twelve_digits(month.rented)},
+                   {"energy_usd", twelve_digits(month.energy)},
+                   {"staff_usd", twelve_digits(month.staff)},
+                   {"interest_usd", twelve_digits(month.interest)},
+                   {"residual_usd", twelve_digits(month.residual)},
+                   {"usd", twelve_digits(month.usd())}});
+  }
+  return out;
 }
 
 Json measures_json(const PlanOutcome& outcome, bool priced) {
@@ -95,7 +111,8 @@ Json result_json_of(const PlanAnswer& answer, std::size_t i, const std::string& 
   out["mfu"] = twelve_digits(result.model.mfu);
   out["goodput"] = twelve_digits(expected.goodput);
   out["interruptions"] = twelve_digits(expected.interruptions);
-  out["power_limit_w"] = number_or_null(watts ? std::optional(watts->base_units()) : std::nullopt);
+  out["power_limit_w"] =
+      plan_number_or_null(watts ? std::optional(watts->base_units()) : std::nullopt);
   out["time_s"] = spread_json(expected.time_s, result.time_s);
   const bool priced = is_priced(candidate);
   if (priced) out["usd"] = spread_json(expected.usd, result.usd);
@@ -113,6 +130,7 @@ Json result_json_of(const PlanAnswer& answer, std::size_t i, const std::string& 
   out["best_share"] = twelve_digits(result.best_share);
   out["on_front"] = result.on_front;
   out["sensitivity"] = swings_json(result, priced);
+  if (result.model.fleet) out["months"] = months_json(expected_months(result));
   return out;
 }
 
@@ -136,10 +154,10 @@ nlohmann::ordered_json plan_json(const PlanAnswer& answer) {
            {"recommendation", plan_recommendation(answer)}};
   out["limits"] = {
       {"time_s",
-       number_or_null(limits.time ? std::optional(limits.time->base_units()) : std::nullopt)},
-      {"power_w",
-       number_or_null(limits.power ? std::optional(limits.power->base_units()) : std::nullopt)},
-      {"usd", number_or_null(limits.usd)},
+       plan_number_or_null(limits.time ? std::optional(limits.time->base_units()) : std::nullopt)},
+      {"power_w", plan_number_or_null(limits.power ? std::optional(limits.power->base_units())
+                                                   : std::nullopt)},
+      {"usd", plan_number_or_null(limits.usd)},
       {"confidence", twelve_digits(limits.confidence)}};
   out["candidates"] = Json::array();
   const std::vector<std::string> verdicts = plan_verdicts(answer);
