@@ -48,6 +48,10 @@ const FieldTable<HashAnswer>& run_hash_fields();
 const FieldTable<JobBands>& job_band_fields();
 /// The "power" of a step. Requires RunResult::power.
 const FieldTable<RunResult>& power_fields();
+/// The "site" of a run. Requires CampaignResult::site.
+const FieldTable<CampaignResult>& site_fields();
+/// The "purchase" of a run. Requires CampaignResult::fleet.
+const FieldTable<CampaignResult>& purchase_fields();
 /// The "fabric" of a step. Requires RunResult::full_fabric.
 const FieldTable<RunResult>& fabric_fields();
 /// A kind of node of a step on several.

@@ -23,6 +23,18 @@ constexpr std::array<RunBucketName, kRunBuckets> kRunBucketNames{
      {"restart", "Restarting and reading checkpoints"},
      {"repair_wait", "Waiting for a healthy node"}}};
 
+/// Prices the run whose goodput is the median, by what its site took hour by hour.
+RunBill bill_of_site(const CampaignResult& result) {
+  const Scenario& scenario = result.scenario;
+  const TrajectoryResult& run = *result.typical;
+  const Seconds trained = to_seconds(run.buckets[static_cast<std::size_t>(RunBucket::productive)]);
+  const double steps = trained.base_units() / result.plan.step_s;
+  const Usage usage =
+      usage_of(result.site->books, to_seconds(run.wall), steps * result.tokens_per_step(),
+               steps * step_flops(scenario.job).full);
+  return {.usage = usage, .cost = cost_of(scenario.power->cost, result.power->holdings, usage)};
+}
+
 /// Prices the mean run.
 RunBill bill_of(const CampaignResult& result) {
   TrajectoryResult mean;
@@ -88,8 +100,15 @@ double CampaignResult::tokens_per_step() const {
   return static_cast<double>(batch.sequences) * batch.tokens;
 }
 
+std::vector<MonthMoney> months_of(const CampaignResult& result) {
+  return money_by_month(*result.fleet, Seconds{result.summary.wall_s.mean});
+}
+
 CampaignResult planned_run(const Scenario& scenario, const RunSpec& run, WrittenScenario written) {
-  CampaignResult result{.scenario = scenario, .plan = plan_campaign(scenario, run), .summary = {}};
+  SitedCampaign sited = plan_sited(scenario, run);
+  CampaignResult result{.scenario = scenario, .plan = std::move(sited.plan), .summary = {}};
+  result.site_plan = std::move(sited.site);
+  result.fleet = std::move(sited.fleet);
   result.written = std::move(written);
   return result;
 }
@@ -101,7 +120,7 @@ bool answer_run(const RunSpec& run, const SampleOptions& sampling, bool timeline
   if (results.empty()) return false;
   result.summary = summarise(campaign, results);
   result.typical_number = median_trajectory(results);
-  if (timeline) {
+  if (timeline || result.site_plan) {
     result.typical = run_trajectory(campaign, result.typical_number, RunDetail::timeline);
   }
   add_step(result, run);
@@ -133,6 +152,16 @@ void add_step(CampaignResult& result, const RunSpec& run) {
   // With the nodes that it holds in reserve, as a plan has them.
   result.power = with_reserve(step_power(scenario, result.step),
                               reserved_nodes(run) / static_cast<double>(scenario.nodes));
+  if (result.site_plan && result.typical) {
+    result.site =
+        SiteAnswer{.plan = result.site_plan,
+                   .books = site_books(*result.site_plan, *result.typical, result.typical_number)};
+    result.plan.assumptions.emplace_back(
+        "run.site: energy, water, carbon and money are those of the run whose goodput is the "
+        "median, hour by hour");
+    result.bill = bill_of_site(result);
+    return;
+  }
   result.bill = bill_of(result);
 }
 

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -22,6 +23,8 @@
 #include "sim/run/trajectory.hpp"
 #include "sim/scenario/run_spec.hpp"
 #include "sim/scenario/scenario.hpp"
+#include "sim/site/site_books.hpp"
+#include "sim/site/site_plan.hpp"
 #include "sim/step/step_report.hpp"
 
 namespace lockstep {
@@ -36,6 +39,12 @@ std::span<const RunBucketName, kRunBuckets> run_bucket_names();
 struct RunBill {
   Usage usage;
   CostReport cost;
+};
+
+/// What the site was to the run whose goodput is the median.
+struct SiteAnswer {
+  std::shared_ptr<const SitePlan> plan;
+  SiteBooks books;
 };
 
 /// Goodput over one or two values of the scenario, each point with all trajectories.
@@ -66,9 +75,12 @@ struct CampaignResult {
   std::uint32_t typical_number = 0;
   std::optional<IntervalOptimum> optimum{};
   std::optional<GoodputGrid> grid{};
-  std::optional<StepPower> power{};  ///< where the scenario says "power"
-  std::optional<RunBill> bill{};     ///< with it
-  bool interrupted = false;          ///< by Ctrl-C: fewer trajectories, or no optimum or grid
+  std::optional<StepPower> power{};             ///< where the scenario says "power"
+  std::optional<RunBill> bill{};                ///< with it
+  std::shared_ptr<const SitePlan> site_plan{};  ///< where the run says "site"
+  std::optional<SiteAnswer> site{};             ///< with it
+  std::shared_ptr<const Fleet> fleet{};         ///< where the run says "purchase"
+  bool interrupted = false;  ///< by Ctrl-C: fewer trajectories, or no optimum or grid
   std::optional<PredictionInterval> interval{};  ///< of a healthy step's time
   /// Where hashes decide; its bands are of a healthy step, the wall time and goodput.
   std::optional<HashAnswer> hash{};
@@ -85,6 +97,9 @@ struct CampaignResult {
   /// What a cloud asks for the latter; empty: no price is known.
   [[nodiscard]] std::optional<double> rent_usd() const;
 };
+
+/// Money by month of the mean run, where its machines are bought. Requires CampaignResult::fleet.
+std::vector<MonthMoney> months_of(const CampaignResult& result);
 
 /// The run as it will be sampled. Throws InputError where it cannot be planned.
 CampaignResult planned_run(const Scenario& scenario, const RunSpec& run, WrittenScenario written);

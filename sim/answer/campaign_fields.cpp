@@ -387,6 +387,10 @@ void add_run_lists(FieldTable<Run>& fields) {
               [](const Run& r) { return r.interval; })
       .object("facility_power", "Power of the site, where the scenario says \"power\".",
               run_level_fields(), [](const Run& r) { return r.power ? &*r.power : nullptr; })
+      .object("purchase", "How its machines come, and the money, where the run says \"purchase\".",
+              purchase_fields(), [](const Run& r) { return r.fleet ? &r : nullptr; })
+      .object("site", "What surrounds the racks, where the run says \"site\".", site_fields(),
+              [](const Run& r) { return r.site ? &r : nullptr; })
       .add("grid", "A point for each combination of --vary: its values, and goodput.",
            [](const Run& r) { return r.grid ? grid_value(*r.grid) : Value(); })
       .add("interrupted", "True after Ctrl-C: fewer runs, or parts of the answer are missing.",

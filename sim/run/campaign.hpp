@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,16 @@ struct CheckpointTier {
   double corrupt = 0;         ///< how likely it turns out to be unreadable
 };
 
+/// What the site lets the job have, up to a moment.
+struct SitePace {
+  RunTime until = INT64_MAX;
+  double speed = 1;     ///< of the speed that it has otherwise; 0: it pauses
+  bool down = false;    ///< no power for its nodes
+  bool abrupt = false;  ///< it went without a warning: what was not saved is lost
+};
+/// The pace from a moment on; asked with rising times.
+using PaceLaw = std::function<SitePace(RunTime now)>;
+
 struct Campaign {
   int nodes = 1;
   int nodes_per_replica = 1;
@@ -43,6 +54,8 @@ struct Campaign {
   /// Speed over full speed with 0, 1, 2, ... replicas missing; with more than that the job waits.
   std::vector<double> width_speed{1.0};
   std::uint64_t seed = 1;
+  /// The pace of a trajectory, by its number; empty: the site gives all that the job wants.
+  std::function<PaceLaw(std::uint32_t trajectory)> pace;
 };
 
 /// Where wall time goes; the sum of all is the wall time, to the nanosecond.

@@ -51,7 +51,9 @@ struct RunSummary {
   std::array<double, kRunBuckets> shares{};  ///< of all wall time; together 1
   std::vector<ModeSummary> modes;
   double checkpoints = 0, fallbacks = 0;  ///< means
-  double finished = 0;                    ///< share of trajectories that did all of their work
+  /// Means: times that the site gave no power, what they cost, what its pace slowed the job by.
+  double site_stops = 0, site_stopped_s = 0, site_slowed_s = 0;
+  double finished = 0;  ///< share of trajectories that did all of their work
 };
 RunSummary summarise(const Campaign& campaign, std::span<const TrajectoryResult> results);
 

@@ -34,6 +34,7 @@ class Trajectory {
              const TrajectoryWatch& watch)
       : c_(campaign),
         watch_(watch),
+        number_(number),
         work_end_(to_run_time(campaign.work)),
         horizon_(campaign.horizon > 0 ? campaign.horizon : 100 * work_end_),
         timeline_(detail == RunDetail::timeline),
@@ -52,7 +53,10 @@ class Trajectory {
   }
 
   TrajectoryResult run() {
-    while (work_ < work_end_ && now_ < horizon_) run_to_next();
+    if (c_.pace) pace_law_ = c_.pace(number_);
+    while (work_ < work_end_ && now_ < horizon_) {
+      if (!meet_pace()) run_to_next();
+    }
     for (const Pending& p : pending_) mend(p);
     std::ranges::stable_sort(out_.events, {}, &RunEvent::at);
     out_.wall = now_;
@@ -84,8 +88,9 @@ class Trajectory {
   void run_to_next() {
     skip_quiet_periods();
     const RunTime failure = source_.next_at();
-    const RunTime until = std::min({failure, next_checkpoint(), next_found(), next_whole(),
-                                    next_growth(), now_ + time_for(work_end_ - work_), horizon_});
+    const RunTime until =
+        std::min({failure, next_checkpoint(), next_found(), next_whole(), next_growth(),
+                  now_ + time_for(work_end_ - work_), horizon_, pace_.until});
     advance(until);
     if (now_ >= horizon_ || work_ >= work_end_) return;
     // One thing at a time, in an order that is the same everywhere.
@@ -110,7 +115,7 @@ class Trajectory {
     for (std::size_t t = 0; t < tiers_.size(); ++t) {
       if (finishing(tiers_[t])) drag += c_.tiers[t].drag;
     }
-    return width / slowest * std::max(0.0, 1 - drag);
+    return width / slowest * std::max(0.0, 1 - drag) * pace_.speed;
   }
   [[nodiscard]] RunTime time_for(RunTime work) const {
     const double rate = speed();
@@ -127,6 +132,9 @@ class Trajectory {
     if (done > left || dt >= time_for(left)) done = left;
     work_ += done;
     charge_slowest(dt);
+    if (pace_.speed < 1) {
+      out_.site_slowed += static_cast<RunTime>(static_cast<double>(dt) * (1 - pace_.speed));
+    }
     book(RunBucket::productive, done);
     book(RunBucket::degraded, dt - done);
   }
@@ -188,7 +196,7 @@ class Trajectory {
     const RunTime blocks = to_run_time(c_.tiers[0].blocks);
     const RunTime finishes = to_run_time(c_.tiers[0].finishes);
     if (tier.next != now_ + interval || finishes > interval) return;
-    const RunTime due = std::min({source_.next_at(), next_growth(), horizon_});
+    const RunTime due = std::min({source_.next_at(), next_growth(), horizon_, pace_.until});
     const RunTime by_work = (work_end_ - work_) / interval;
     const RunTime periods = std::min((due - now_) / (interval + blocks), by_work) - kLastOnes;
     if (periods <= 0) return;
@@ -205,6 +213,54 @@ class Trajectory {
     }
     out_.checkpoints += static_cast<std::uint32_t>(periods);
     tier.next = now_ + interval;
+  }
+
+  // --- the site --------------------------------------------------------------------------------
+
+  /// What the site gives from now on. True: it gave nothing, and time went by.
+  bool meet_pace() {
+    if (!pace_law_) pace_.until = kNever;
+    if (now_ < pace_.until) return false;
+    pace_ = pace_law_(now_);
+    assert(pace_.until > now_);
+    if (!pace_.down) return false;
+    stand_without_power();
+    return true;
+  }
+  /// Down, saved where there was a warning, until there is power again; then as after a failure.
+  void stand_without_power() {
+    const RunTime begin = now_;
+    const RunTime lost_before = out_.buckets[at(RunBucket::lost)];
+    if (!pace_.abrupt) save_all();
+    ++out_.interruptions;
+    ++out_.site_stops;
+    const RunTime reads =
+        roll_back(pace_.abrupt ? FailureScope::feed : FailureScope::process, kNever);
+    while (now_ < horizon_) {
+      while (pace_.down && now_ < horizon_) {
+        sit_out(std::min(pace_.until, horizon_));
+        if (now_ >= pace_.until) pace_ = pace_law_(now_);
+      }
+      if (now_ >= horizon_) break;
+      if (phase(RunBucket::restart, c_.recovery.restarts) &&
+          phase_ticks(RunBucket::restart, reads)) {
+        break;
+      }
+      if (now_ < horizon_) meet(source_.take());
+      break;
+    }
+    out_.site_stopped += now_ - begin + out_.buckets[at(RunBucket::lost)] - lost_before;
+    for (std::size_t t = 0; t < tiers_.size(); ++t) {
+      tiers_[t].next = now_ + to_run_time(c_.tiers[t].interval);
+    }
+  }
+  /// What fails meanwhile stops nobody, and is mended before there is power again.
+  void sit_out(RunTime until) {
+    while (source_.next_at() <= until) {
+      const FailureSource::Failure failure = source_.take();
+      ++out_.failures[failure.mode];
+    }
+    book(RunBucket::repair_wait, std::max<RunTime>(0, until - now_));
   }
 
   // --- checkpoints -----------------------------------------------------------------------------
@@ -514,6 +570,7 @@ class Trajectory {
   const Campaign& c_;
   const TrajectoryWatch& watch_;
   std::uint64_t booked_ = 0;
+  std::uint32_t number_;
   RunTime work_end_, horizon_;
   bool timeline_;
   FailureSource source_;
@@ -521,6 +578,8 @@ class Trajectory {
   RandomStream replaced_, corrupt_, discovery_, diagnosis_;
   std::vector<Tier> tiers_;
   std::vector<Pending> pending_;
+  PaceLaw pace_law_;
+  SitePace pace_{.until = 0};
   RunTime now_ = 0;
   RunTime work_ = 0;
   int missing_nodes_ = 0;

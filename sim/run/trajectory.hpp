@@ -31,7 +31,10 @@ struct TrajectoryResult {
   std::vector<RunTime> cost;            ///< by mode: recovery and work done again
   std::uint32_t interruptions = 0;      ///< times that the job stopped
   std::uint32_t checkpoints = 0;
-  std::uint32_t fallbacks = 0;  ///< checkpoints that were unreadable or corrupt when needed
+  std::uint32_t fallbacks = 0;   ///< checkpoints that were unreadable or corrupt when needed
+  std::uint32_t site_stops = 0;  ///< of the interruptions: times that the site gave no power
+  RunTime site_stopped = 0;      ///< that they cost: until it trained on from where it had been
+  RunTime site_slowed = 0;       ///< by how much the site's pace slowed or paused the job
   /// Where asked for. Phases begin at 0 and rise; with the wall time they add up to the buckets.
   std::vector<RunEvent> events;
   std::vector<RunPhase> phases;

@@ -315,6 +315,11 @@ void declare_run(const DeclaredMembers& member, RunSpec& out) {
                   "That fail together with their leaf switch; required where a mode has it");
   member.optional("nodes_per_feed", out.domains.feed, 1, kMostNodes,
                   "That fail together with their power feed; required where a mode has it");
+  member.optional("purchase", out.purchase,
+                  "How the machines come, and for what money; default: all are there",
+                  declare_purchase);
+  member.optional("site", out.site, "What surrounds the racks, hour by hour; needs \"power\"",
+                  declare_site);
   member.optional("trajectories", out.trajectories, 1, 1'000'000,
                   "Runs drawn at random; default: 100");
   member.optional("within", out.within, Dimension::share, kShare,
@@ -356,6 +361,10 @@ RunSpec read_run_spec(const JsonCursor& from, const PresetStore& presets, const 
     spec.assumptions.emplace_back("run.spares: always one at hand (not given)");
   }
   check_domains(from, spec);
+  if (spec.site) {
+    spec.assumptions.insert(spec.assumptions.end(), spec.site->assumptions.begin(),
+                            spec.site->assumptions.end());
+  }
   from.finish();
   return spec;
 }

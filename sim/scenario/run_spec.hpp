@@ -14,7 +14,9 @@
 #include "sim/scenario/declared_members.hpp"
 #include "sim/scenario/failure_mode.hpp"
 #include "sim/scenario/preset_store.hpp"
+#include "sim/scenario/purchase_spec.hpp"
 #include "sim/scenario/scenario_draft.hpp"
+#include "sim/scenario/site_spec.hpp"
 #include "topologies/fabrics/fabric.hpp"
 
 namespace lockstep {
@@ -91,6 +93,8 @@ struct RunSpec {
   int trajectories = 100;
   double within = 0;
   std::uint64_t seed = 1;
+  std::optional<PurchaseSpec> purchase;  ///< how the machines come; none: all are there
+  std::optional<SiteSpec> site;          ///< what surrounds the racks; none: power without limits
   std::vector<std::string> assumptions;
 };
 
@@ -125,6 +129,8 @@ std::vector<FailureMode> failing_modes(const RunSpec& run, const NodeSpec& node,
 void declare_run(const DeclaredMembers& member, RunSpec& out);
 void declare_checkpoint(const DeclaredMembers& member, CheckpointSpec& out);
 void declare_storage(const DeclaredMembers& member, StorageSpec& out);
+void declare_site(const DeclaredMembers& member, SiteSpec& out);
+void declare_purchase(const DeclaredMembers& member, PurchaseSpec& out);
 /// Of a preset of failure rates, or a scenario's own. A log's path starts from the folder of the
 /// file.
 void declare_reliability(const DeclaredMembers& member, ReliabilitySpec& out);

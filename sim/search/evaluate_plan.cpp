@@ -211,6 +211,11 @@ constexpr std::array<PlanMeasure, 3> kMeasures{{{"time_s", "Time", &PlanOutcome:
 
 std::span<const PlanMeasure, 3> plan_measures() { return kMeasures; }
 
+std::vector<MonthMoney> expected_months(const PlanResult& result) {
+  const Fleet& fleet = *result.model.fleet;
+  return money_by_month(fleet, Seconds{result.expected.time_s} - fleet.begins);
+}
+
 std::size_t plan_pieces(const PlanSpec& spec) {
   const auto tuned = std::ranges::count(spec.candidates, true, &PlanCandidate::tuned);
   return static_cast<std::size_t>(tuned) +

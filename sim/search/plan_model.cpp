@@ -16,6 +16,7 @@
 #include "sim/scenario/read_residuals.hpp"
 #include "sim/search/dividing_counts.hpp"
 #include "sim/search/tune.hpp"
+#include "sim/site/site_plan.hpp"
 #include "sim/step/step.hpp"
 
 namespace lockstep {
@@ -66,6 +67,20 @@ Pricing pricing_of(const PlanModel& model, const PlanFactors& factors) {
   if (out.prices.usd_per_gpu_hour) *out.prices.usd_per_gpu_hour *= price;
   out.holdings.facility_peak = factor(factors, PlanInput::power) * out.holdings.facility_peak;
   return out;
+}
+
+/// What the candidate's purchase makes of its time and money; interest is part of running it.
+void pay_by_month(const PlanModel& model, const PlanFactors& factors, PlanOutcome& out) {
+  const MoneyFactors money{
+      .price = factor(factors, PlanInput::price),
+      .energy = factor(factors, PlanInput::power) * factor(factors, PlanInput::tariff)};
+  const MonthMoney sum = sum_of(money_by_month(*model.fleet, Seconds{out.time_s}, money));
+  out.time_s += model.fleet->begins.base_units();
+  out.capital = {.machines_usd = sum.bought, .network_usd = 0, .building_usd = 0};
+  out.write_off_usd = sum.bought + sum.residual;
+  out.energy_usd = sum.energy;
+  out.running_usd = sum.energy + sum.staff + sum.interest;
+  out.rent_usd = sum.leased + sum.rented;
 }
 
 /// How far published runs like it lie from their prediction: the models' validation error, for the
@@ -153,7 +168,9 @@ PlanModel model_candidate(const PlanCandidate& candidate, PlanModel found) {
     out.impossible = fmt::format("would take {:.0f} years without a failure", work / kYear);
     return out;
   }
-  out.plan = plan_campaign(scenario, candidate.run);
+  SitedCampaign sited = plan_sited(scenario, candidate.run);
+  out.plan = std::move(sited.plan);
+  out.fleet = std::move(sited.fleet);
   if (const auto problem = excessive_work(out.plan.campaign, candidate.run,
                                           {.trajectories = kPlannedRuns}, scenario.file)) {
     out.impossible = fmt::format("cannot be simulated: {} in {}; it takes {}", problem->found,
@@ -208,6 +225,7 @@ PlanOutcome outcome_of(const PlanCandidate& candidate, const PlanModel& model,
     out.energy_usd = cost.energy_usd;
     out.running_usd = cost.running_usd();
   }
+  if (model.fleet) pay_by_month(model, factors, out);
   out.usd = out.write_off_usd + out.running_usd + out.rent_usd;
   return out;
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "sim/run/plan_campaign.hpp"
 #include "sim/run/trajectory.hpp"
 #include "sim/search/plan_spec.hpp"
+#include "sim/site/fleet.hpp"
 
 namespace lockstep {
 
@@ -27,7 +29,8 @@ struct PlanModel {
   std::string accuracy;  ///< where the efficiency's distribution is from; empty: the file
   MemoryVerdict memory;
   CampaignPlan plan;
-  StepPower power;  ///< with the nodes in reserve
+  std::shared_ptr<const Fleet> fleet;  ///< where its run says "purchase"
+  StepPower power;                     ///< with the nodes in reserve
 };
 
 /// Simulates the steps that the candidate needs, and their power. Throws InputError where the run

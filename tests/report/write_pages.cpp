@@ -230,6 +230,8 @@ int main(int count, char** words) {
     write_sweep(folder);
     write_answer(folder, "serving", "serving/deepseek-r1-b200-pools.json",
                  {"--set", "serving.load.requests=400"});
+    write_answer(folder, "site", "site/curtailment-two-hours.json", {"--trajectories", "2"});
+    write_answer(folder, "scaling", "llama3-405b-16k.json", {"--scaling", "2048,4096,16384"});
   } catch (const UsageError& problem) {  // built without the chart library
     fmt::print("skipped: {}\n", problem.what());
     return 0;

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "sim/run/plan_campaign.hpp"
+#include "sim/site/site_plan.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/lockstep/vary/axes.hpp"
 
@@ -29,7 +29,7 @@ Campaign GridPlan::plan_of(const CampaignInput& input, std::size_t point,
   for (std::string& set : sets_at(axes_, point)) sets.push_back(std::move(set));
   const ParsedScenario parsed = parse_scenario(input.parsed.root.file(), input.parsed.text, sets);
   const ScenarioFile file = read_scenario_file(parsed, input.presets, input.options);
-  Campaign campaign = plan_campaign(*file.job, *file.run).campaign;
+  Campaign campaign = plan_sited(*file.job, *file.run).plan.campaign;
   check_work(campaign, *file.run, {.trajectories = work.trajectories}, file.job->file);
   return campaign;
 }

@@ -85,6 +85,32 @@ void write_power_rows(const std::string& path, std::span<const PowerRow> rows, b
   file.commit();
 }
 
+/// A line an hour; means over the hour.
+void write_site_hours(const std::string& path, const SiteBooks& books) {
+  OutputFile file(path);
+  file.write(
+      "time_s,outside_celsius,coolant_celsius,pue,machines_w,facility_w,renewable_w,battery_in_w,"
+      "battery_out_w,grid_w,given_away_w,above_limit_w,water_l,usd_per_kwh,energy_usd,co2_g\n");
+  double time_s = 0;
+  for (const SiteHourBook& hour : books.hours) {
+    const SiteAmounts& of = hour.of;
+    std::vector<std::string> cells;
+    for (const double value : {time_s, hour.outside, hour.coolant, hour.pue}) {
+      cells.push_back(number_text(value));
+    }
+    for (const Joules energy : {of.machines, of.facility, of.renewable, of.battery_in,
+                                of.battery_out, of.imported, of.given_away, of.short_of}) {
+      cells.push_back(watts_text(energy / hour.length));
+    }
+    for (const double value : {of.litres, hour.usd_per_kwh, of.energy_usd, of.grams}) {
+      cells.push_back(number_text(value));
+    }
+    file.write(csv_line(cells).str());
+    time_s += hour.length.base_units();
+  }
+  file.commit();
+}
+
 }  // namespace
 
 void write_power_trace(const std::string& path, const RunResult& result) {
@@ -103,6 +129,7 @@ void write_power_trace(const std::string& path, const RunResult& result) {
 }
 
 void write_power_trace(const std::string& path, const CampaignResult& result) {
+  if (result.site) return write_site_hours(path, result.site->books);
   const StepPower& power = *result.power;
   const TrajectoryResult& run = *result.typical;
   std::vector<PowerRow> rows;

@@ -17,7 +17,9 @@ void write_power_trace(const std::string& path, const RunResult& result);
 
 /// The same of a run, phase by phase, with the phase's name behind time_s. While steps go on the
 /// columns are their means; facility_low_w and facility_high_w are what the facility swings between
-/// within each step. Requires result.power and result.typical. Throws InputError as above.
+/// within each step. Of a run with a site: a line for each hour instead, with its weather, its
+/// grid, battery and water, energy and money. Requires result.power and result.typical. Throws
+/// InputError as above.
 void write_power_trace(const std::string& path, const CampaignResult& result);
 
 }  // namespace lockstep

@@ -14,6 +14,7 @@
 #include "models/base/output_file.hpp"
 #include "sim/run/campaign_work.hpp"
 #include "sim/scenario/read_residuals.hpp"
+#include "sim/site/site_plan.hpp"
 #include "sim/step/step.hpp"
 #include "tools/console/assertion.hpp"
 #include "tools/console/interrupt.hpp"
@@ -101,7 +102,7 @@ std::optional<HashAnswer> hash_of(const CampaignResult& result, const RunSpec& r
     if (InterruptGuard::interrupted()) return first;
     Scenario drawn = scenario;
     drawn.fabric.hash_draw = draw;
-    const CampaignPlan plan = plan_campaign(drawn, run);
+    const CampaignPlan plan = plan_sited(drawn, run).plan;
     return drawn_numbers(plan, summarise(plan.campaign, sample(plan.campaign, sampling)));
   });
   if (InterruptGuard::interrupted()) return HashAnswer{.draw = draws.first};

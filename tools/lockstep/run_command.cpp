@@ -33,6 +33,7 @@
 #include "tools/lockstep/run/schedule_svg.hpp"
 #include "tools/lockstep/run_campaign.hpp"
 #include "tools/lockstep/run_shared.hpp"
+#include "tools/lockstep/scaling/run_scaling.hpp"
 #include "tools/lockstep/serving/run_serving.hpp"
 #include "tools/lockstep/trace_export.hpp"
 #include "tools/lockstep/trace_writer.hpp"
@@ -82,13 +83,17 @@ constexpr std::array kRunOptions{
                "Write the step as a GOAL schedule, for LogGOPSim and ATLAHS; collectives become "
                "the messages of rings. Compressed if the name ends in .gz.",
                "--goal step.goal", PathUse::writes},
+    OptionSpec{"scaling", 0, "GPUS", false,
+               "The step on so many GPUs, with the same batch (strong scaling) and with as many "
+               "sequences a replica (weak): efficiency, what is lost to what, H100 equivalents, "
+               "money and energy per trillion tokens. Data parallelism grows, the rest stays.",
+               "--scaling 1024,2048,4096"},
     OptionSpec{
         "power-trace", 0, "FILE", false,
         "For a scenario with \"power\": write the power of a step over its time as CSV (mean "
         "GPU, node, rack and row, and the facility, in W), or that of the whole run, phase by "
-        "phase; compressed if the name ends in .gz. A name that ends in .om gets OpenMetrics text, "
-        "as "
-        "promtool takes it, with times from 0.",
+        "phase, with a \"site\" hour by hour; compressed if the name ends in .gz. A name that ends "
+        "in .om gets OpenMetrics text, as promtool takes it, with times from 0.",
         "--power-trace power.csv", PathUse::writes},
     OptionSpec{
         "report", 0, "FILE", false,
@@ -274,6 +279,7 @@ constexpr std::array kSpecialOptions{
     SpecialOption{"optimise", kRunOnly, false, false, true, false, false, false},
     SpecialOption{"vary", "", true, true, true, true, true, true},
     SpecialOption{"advise", kOneStep, true, false, false, false, false, false},
+    SpecialOption{"scaling", kOneStep, true, false, false, false, false, false},
     SpecialOption{"jitter", kOneStep, true, false, false, false, false, false},
     SpecialOption{"jobs", kRunOnly, false, false, true, false, false, false}};
 
@@ -432,6 +438,7 @@ Exit answer_run(const CommandInput& input, const PresetStore& presets, const Par
   if (options.has("vary") && parsed.kind != ScenarioKind::run) {
     return run_varied(path, [&](const auto&) { return text; }, presets, options, console);
   }
+  if (options.has("scaling")) return run_scaling(path, text, presets, options, console);
   if (options.has("advise")) {
     const auto page_of = [&](const Advice& advice) {
       RunResult result = step_read(path, text, presets, options);

@@ -24,6 +24,22 @@ Json spread_json(double point, const SampleMean& spread) {
           {"p95", twelve_digits(spread.high)}};
 }
 
+Json months_json(const std::vector<MonthMoney>& months) {
+  Json out = Json::array();
+  for (const MonthMoney& month : months) {
+    out.push_back({{"nodes", twelve_digits(month.nodes)},
+                   {"bought_usd", twelve_digits(month.bought)},
+                   {"leased_usd", twelve_digits(month.leased)},
+                   {"rented_usd", twelve_digits(month.rented)},
+                   {"energy_usd", twelve_digits(month.energy)},
+                   {"staff_usd", twelve_digits(month.staff)},
+                   {"interest_usd", twelve_digits(month.interest)},
+                   {"residual_usd", twelve_digits(month.residual)},
+                   {"usd", twelve_digits(month.usd())}});
+  }
+  return out;
+}
+
 Json measures_json(const PlanOutcome& outcome, bool priced) {
   Json out = Json::object();
   for (const PlanMeasure& measure : plan_measures()) {
@@ -114,6 +130,7 @@ Json result_json_of(const PlanAnswer& answer, std::size_t i, const std::string& 
   out["best_share"] = twelve_digits(result.best_share);
   out["on_front"] = result.on_front;
   out["sensitivity"] = swings_json(result, priced);
+  if (result.model.fleet) out["months"] = months_json(expected_months(result));
   return out;
 }
 

@@ -7,6 +7,7 @@
 #include "tools/lockstep/plan/plan_charts.hpp"
 #include "tools/lockstep/plan/plan_words.hpp"
 #include "tools/lockstep/report/assets.hpp"
+#include "tools/lockstep/report/money_section.hpp"
 #include "tools/lockstep/report/page.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"
 
@@ -198,6 +199,8 @@ void add_plan(Page& page, const PlanAnswer& answer) {
     add_tornado_chart(page, answer, money ? 1 : 2);
     add_tornado_chart(page, answer, 0);
     page.end_row();
+    const PlanResult& shown = answer.result(*answer.shown());
+    if (shown.model.fleet) add_money_by_month(page, *shown.model.fleet, expected_months(shown));
     page.table(input_table(answer));
     if (answer.spec.any_priced()) {
       page.section("Where the money goes", "With every input at its median.");

@@ -5,6 +5,7 @@
 #include "models/base/number_text.hpp"
 #include "tools/lockstep/plan/plan_output.hpp"
 #include "tools/lockstep/plan/plan_words.hpp"
+#include "tools/lockstep/run/purchase_table.hpp"
 
 namespace lockstep {
 namespace {
@@ -113,6 +114,18 @@ std::string swings_table(const PlanAnswer& answer, const TextStyle& style) {
          table.text(style);
 }
 
+/// Machines and money by month of each candidate whose machines come in lots.
+std::string months_text(const PlanAnswer& answer, const TextStyle& style) {
+  std::string out;
+  for (std::size_t i = 0; i < answer.spec.candidates.size(); ++i) {
+    const PlanResult& result = answer.result(i);
+    if (!result.model.impossible.empty() || !result.model.fleet) continue;
+    out += "\n" + style.bold("Machines and money: " + answer.candidate(i).name) + "\n" +
+           purchase_text(*result.model.fleet, expected_months(result), style);
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string plan_table(const PlanAnswer& answer, const TextStyle& style) {
@@ -124,7 +137,7 @@ std::string plan_table(const PlanAnswer& answer, const TextStyle& style) {
              "  with every input at its median, as `lockstep run` has it; > recommended, * no "
              "other is better in\n  time, money and energy") +
          "\n" + ranges_table(answer, style) + expected_money(answer, style) +
-         swings_table(answer, style) + "\n";
+         swings_table(answer, style) + months_text(answer, style) + "\n";
   const std::vector<std::string> verdicts = plan_verdicts(answer);
   for (std::size_t i = 0; i < verdicts.size(); ++i) {
     out += wrapped(answer.candidate(i).name + " " + verdicts[i] + ".");

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/lockstep/report/money_section.hpp"
 #include "tools/lockstep/report/page.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"
 #include "tools/lockstep/report/run_charts.hpp"
@@ -12,6 +13,7 @@
 #include "tools/lockstep/report/run_timeline.hpp"
 #include "tools/lockstep/report/run_waterfall.hpp"
 #include "tools/lockstep/report/run_words.hpp"
+#include "tools/lockstep/report/site_section.hpp"
 
 namespace lockstep {
 namespace {
@@ -54,6 +56,8 @@ void add_run_sections(Page& page, const CampaignResult& result) {
   if (!result.summary.modes.empty()) add_causes(page, result);
   if (result.optimum) add_interval_curve(page, result);
   if (result.grid) add_goodput_grid(page, result);
+  if (result.fleet) add_money_by_month(page, *result.fleet, months_of(result));
+  if (result.site) add_site(page, result);
   if (result.power) add_run_power(page, result);
   if (result.bill || result.rent_usd()) add_cost(page, result);
   if (!result.projections.empty()) add_projections(page, result);

@@ -5,6 +5,7 @@
 #include "models/base/number_text.hpp"
 #include "tools/lockstep/draws/hash_draws.hpp"
 #include "tools/lockstep/run/campaign_result.hpp"
+#include "tools/lockstep/run/purchase_table.hpp"
 #include "tools/lockstep/run/run_result.hpp"
 #include "tools/lockstep/run/site_limit.hpp"
 
@@ -52,6 +53,46 @@ std::string bill_lines(const RunBill& bill, const StepPower& power) {
     out += labelled_line("Capital", kCampaignLabels, capital_text(bill.cost.capital));
   }
   return out;
+}
+
+/// What surrounds the racks, in a few lines.
+std::string site_lines(const CampaignResult& result) {
+  constexpr double kMegawattHour = 3.6e9;
+  const SiteBooks& books = result.site->books;
+  const RunSummary& s = result.summary;
+  std::string power = fmt::format("highest hour {}", power_text(books.power.drawn));
+  if (books.power.provisioned) {
+    power += fmt::format(" of {} provisioned", power_text(*books.power.provisioned));
+  }
+  if (books.power.firm) {
+    power += fmt::format(", {} with the worst unit broken", power_text(*books.power.firm));
+  }
+  std::string out = labelled_line("Site", kCampaignLabels, power);
+  out += labelled_line("  limits", kCampaignLabels,
+                       fmt::format("{} of full speed lost a run; {} stops without power, {}",
+                                   duration_text(s.site_slowed_s), significant(s.site_stops),
+                                   duration_text(s.site_stopped_s)));
+  out += labelled_line(
+      "  grid", kCampaignLabels,
+      fmt::format(
+          "{} MWh imported{}{}",
+          grouped(std::round(books.sum.imported.base_units() / kMegawattHour)),
+          books.sum.renewable > Joules{}
+              ? fmt::format(", {} of sun and wind",
+                            grouped(std::round(books.sum.renewable.base_units() / kMegawattHour)))
+              : "",
+          books.usd() != 0 ? fmt::format("; {} USD, {} of it for the highest hours",
+                                         compact(books.usd()), compact(books.demand_usd))
+                           : ""));
+  std::string weather = fmt::format("up to {:.1f} C outside, PUE {:.3f}", books.warmest_outside,
+                                    books.sum.facility / books.sum.machines);
+  if (result.site->plan->spec.cooling) {
+    weather += fmt::format(", coolant up to {:.1f} C", books.warmest_coolant);
+  }
+  if (books.sum.litres > 0) {
+    weather += fmt::format(", {} million litres of water", significant(books.sum.litres * 1e-6));
+  }
+  return out + labelled_line("  weather", kCampaignLabels, weather);
 }
 
 std::string projections_text(const CampaignResult& result) {
@@ -155,6 +196,7 @@ std::string headline(const CampaignResult& result) {
                     result.plan.campaign.spares.hot > 0 ? ", with those of hot spares" : ""));
   }
   if (result.bill) out += bill_lines(*result.bill, *result.power);
+  if (result.site) out += site_lines(result);
   return out;
 }
 
@@ -266,6 +308,10 @@ std::string campaign_table(const CampaignResult& result, const TextStyle& style)
   if (!scenario.about.empty()) out += wrap(scenario.about, 100, 0) + "\n";
   out += "\n" + headline(result) + "\n" + books(result.summary, style) + "\n" +
          causes(result.summary, style);
+  if (result.fleet) {
+    out += "\n" + style.bold("Machines and money, from the start of the plan") + "\n" +
+           purchase_text(*result.fleet, months_of(result), style);
+  }
   if (result.optimum) {
     out += "\n" + optimum_text(*result.optimum, result.plan.writes.front(), style);
   }

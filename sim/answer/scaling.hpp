@@ -1,0 +1,45 @@
+/// How a job scales: the same work on more GPUs (strong), and more work on more GPUs (weak).
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "sim/answer/answer.hpp"
+#include "sim/scenario/preset_store.hpp"
+#include "sim/step/step_report.hpp"
+
+namespace lockstep {
+
+/// The job on so many GPUs. Tensor, pipeline and context parallelism stay; data parallelism grows.
+struct ScalingPoint {
+  int gpus = 0, nodes = 0, data = 0, sequences = 0;
+  std::string problem;  ///< why it cannot be; then nothing below holds
+  double step_s = 0, mfu = 0, tokens_per_s = 0;
+  /// Tokens a second and GPU over those of the first point that can be.
+  double efficiency = 1;
+  /// 1 - efficiency, by where the GPU time of a token goes: of each bucket what a token takes more
+  /// than at the first point, over all that it takes. Below 0: less. Adds up exactly.
+  BucketTimes lost{};
+  /// Dense 16-bit peak of all GPUs over that of an H100 SXM.
+  double h100_equivalents = 0;
+  std::optional<double> usd_per_trillion_tokens;  ///< of GPU-hours, where the scenario has a price
+  std::optional<double> joules_per_token;         ///< at the site's meter, where it says "power"
+};
+
+struct Scaling {
+  std::vector<ScalingPoint> strong;  ///< the scenario's batch
+  std::vector<ScalingPoint> weak;    ///< the scenario's sequences of a replica
+};
+
+/// Simulates the step of a scenario's text on each number of GPUs, both ways. Throws InputError for
+/// a scenario of another kind, and where no number can be.
+Scaling scale(const std::string& file, const std::string& text, const PresetStore& presets,
+              const Question& question, std::span<const int> gpus);
+
+nlohmann::ordered_json scaling_json(const Scaling& scaling);
+
+}  // namespace lockstep

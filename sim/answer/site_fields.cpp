@@ -1,0 +1,198 @@
+#include <cmath>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "sim/answer/answer_fields.hpp"
+
+namespace lockstep {
+namespace {
+
+using Sited = CampaignResult;
+
+const SiteBooks& books_of(const Sited& r) { return r.site->books; }
+
+/// Nothing for what a site does not have.
+std::optional<Joules> unless_none(Joules amount) {
+  if (amount <= Joules{}) return std::nullopt;
+  return amount;
+}
+
+template <class Of, class Get>
+void add_amounts(FieldTable<Of>& fields, Get amounts) {
+  fields
+      .add("machines_j", Better::less, "Energy of the machines.",
+           [amounts](const Of& of) { return amounts(of).machines; })
+      .add("facility_j", Better::less, "With what cools and feeds them.",
+           [amounts](const Of& of) { return amounts(of).facility; })
+      .add("imported_j", Better::less, "Energy from the grid.",
+           [amounts](const Of& of) { return amounts(of).imported; })
+      .add("renewable_j", "Energy that sun and wind gave.",
+           [amounts](const Of& of) { return unless_none(amounts(of).renewable); })
+      .add("battery_in_j", "Energy into the battery.",
+           [amounts](const Of& of) { return unless_none(amounts(of).battery_in); })
+      .add("battery_out_j", "Energy out of it.",
+           [amounts](const Of& of) { return unless_none(amounts(of).battery_out); })
+      .add("given_away_j", "What renewables gave too much.",
+           [amounts](const Of& of) { return unless_none(amounts(of).given_away); })
+      .add("above_limit_j", Better::less, "Energy drawn above what the grid gives.",
+           [amounts](const Of& of) { return unless_none(amounts(of).short_of); })
+      .add("water_l", Better::less, "Litres of water that cooling takes.",
+           [amounts](const Of& of) -> std::optional<double> {
+             if (amounts(of).litres <= 0) return std::nullopt;
+             return amounts(of).litres;
+           })
+      .add("energy_usd", Better::less, "Energy by the tariff of its hours, less exports.",
+           [amounts](const Of& of) { return amounts(of).energy_usd; })
+      .add("tonnes_co2", Better::less, "Carbon dioxide that the grid emits for it.",
+           [amounts](const Of& of) { return amounts(of).grams * 1e-6; });
+}
+
+const FieldTable<SiteMonthBook>& month_fields() {
+  using Of = SiteMonthBook;
+  static const FieldTable<Of> fields = [] {
+    FieldTable<Of> out;
+    out.add("year", "Of the local calendar.", [](const Of& m) { return m.year; })
+        .add("month", "1 to 12.", [](const Of& m) { return m.month; })
+        .add("run_s", "How much of the run is in it.", [](const Of& m) { return m.length; })
+        .add("outside_celsius", "Mean temperature outside.", [](const Of& m) { return m.outside; })
+        .add("peak_w", Better::less, "Highest hour from the grid.",
+             [](const Of& m) { return m.peak; })
+        .add("demand_usd", Better::less, "Charge for it.",
+             [](const Of& m) { return m.demand_usd; });
+    add_amounts(out, [](const Of& m) -> const SiteAmounts& { return m.of; });
+    return out;
+  }();
+  return fields;
+}
+
+struct BoundAnswer {
+  std::string_view by;
+  double seconds = 0;
+};
+std::vector<BoundAnswer> bound_answers(const Sited& r) {
+  std::vector<BoundAnswer> out;
+  for (std::size_t b = 1; b < std::size(kSiteBounds); ++b) {
+    out.push_back({kSiteBounds[b], books_of(r).lost[b]});
+  }
+  return out;
+}
+const FieldTable<BoundAnswer>& bound_fields() {
+  using Of = BoundAnswer;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("by", "What held the job back: grid, cooling or the path of power.",
+               [](const Of& b) { return b.by; })
+          .add("lost_s", Better::less, "Seconds of training at full speed that it took.",
+               [](const Of& b) { return b.seconds; });
+  return fields;
+}
+
+/// A bank of the site, and how often its units are down by its closed form.
+struct BankAnswer {
+  const UnitBank* bank = nullptr;
+  double all_up = 1, mean_down = 0;
+};
+BankAnswer bank_answer(const UnitBank& bank) {
+  const std::vector<double> down = units_down(bank);
+  BankAnswer out{.bank = &bank, .all_up = down[0], .mean_down = 0};
+  for (std::size_t i = 1; i < down.size(); ++i) out.mean_down += static_cast<double>(i) * down[i];
+  return out;
+}
+std::vector<BankAnswer> bank_answers(const Sited& r) {
+  std::vector<BankAnswer> out;
+  const SiteSpec& spec = r.site->plan->spec;
+  for (const PowerPart& part : spec.path) out.push_back(bank_answer(part.bank));
+  if (spec.cooling) out.push_back(bank_answer(spec.cooling->bank));
+  return out;
+}
+const FieldTable<BankAnswer>& bank_fields() {
+  using Of = BankAnswer;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("name", "Part of the path of power; the cooling's units are \"cooling\".",
+               [](const Of& b) {
+                 return b.bank->name.empty() ? std::string("cooling") : b.bank->name;
+               })
+          .add("units", "How many there are.", [](const Of& b) { return b.bank->units; })
+          .add("all_up_share", Better::more, "Of the time, in which none is down; closed form.",
+               [](const Of& b) { return b.all_up; })
+          .add("mean_down", Better::less, "Units that are down on average; closed form.",
+               [](const Of& b) { return b.mean_down; });
+  return fields;
+}
+
+void add_site_power(FieldTable<Sited>& fields) {
+  fields
+      .add("nameplate_w", "All GPUs by their datasheet, spares included.",
+           [](const Sited& r) { return books_of(r).power.nameplate; })
+      .add("provisioned_w", "What grid and path bring to the site while nothing is broken.",
+           [](const Sited& r) { return books_of(r).power.provisioned; })
+      .add("firm_w", Better::more, "What the path brings with its worst unit broken.",
+           [](const Sited& r) { return books_of(r).power.firm; })
+      .add("drawn_w", Better::less, "Highest hour of the site.",
+           [](const Sited& r) { return books_of(r).power.drawn; })
+      .add("stranded_w", Better::less, "Provisioned and never drawn.",
+           [](const Sited& r) -> std::optional<Watts> {
+             const Megawatts& power = books_of(r).power;
+             if (!power.provisioned) return std::nullopt;
+             return *power.provisioned - power.drawn;
+           })
+      .add("warmest_outside_celsius", "Warmest hour of the run.",
+           [](const Sited& r) { return books_of(r).warmest_outside; })
+      .add("warmest_coolant_celsius", Better::less, "Warmest coolant at the machines.",
+           [](const Sited& r) -> std::optional<double> {
+             if (!r.site->plan->spec.cooling) return std::nullopt;
+             return books_of(r).warmest_coolant;
+           });
+}
+
+void add_ramp(FieldTable<Sited>& fields) {
+  const auto ramped = [](auto get) {
+    return [get](const Sited& r) -> std::optional<double> {
+      if (!r.site->plan->spec.ramp_w_per_s) return std::nullopt;
+      return get(*r.site->plan);
+    };
+  };
+  fields
+      .add("ramp_limit_w_per_s", "Steepest rise that the grid allows.",
+           ramped([](const SitePlan& p) { return *p.spec.ramp_w_per_s; }))
+      .add("step_ramp_w_per_s", Better::less, "Steepest rise within a step.",
+           ramped([](const SitePlan& p) { return p.ramp.step_w_per_s; }))
+      .add("step_store_j", Better::less,
+           "Energy that supplies have to store for a step to keep to the limit.",
+           ramped([](const SitePlan& p) { return p.ramp.store.base_units(); }))
+      .add("start_ramp_s", Better::less, "How long machines take from starting to training.",
+           ramped([](const SitePlan& p) { return p.ramp.start.base_units(); }));
+}
+
+}  // namespace
+
+const FieldTable<CampaignResult>& site_fields() {
+  static const FieldTable<Sited> fields = [] {
+    FieldTable<Sited> out;
+    out.add("slowed_s", Better::less,
+            "By how much limits of the site slowed or paused the job; mean of runs.",
+            [](const Sited& r) { return r.summary.site_slowed_s; })
+        .add("stops", Better::less, "Times that the site gave no power; mean of runs.",
+             [](const Sited& r) { return r.summary.site_stops; })
+        .add("stopped_s", Better::less, "What these cost; mean of runs.",
+             [](const Sited& r) { return r.summary.site_stopped_s; });
+    add_site_power(out);
+    add_amounts(out, [](const Sited& r) -> const SiteAmounts& { return books_of(r).sum; });
+    out.add("demand_usd", Better::less, "Charges for the highest hour of each month.",
+            [](const Sited& r) { return books_of(r).demand_usd; })
+        .add("grid_usd", Better::less, "energy_usd and demand_usd.",
+             [](const Sited& r) { return books_of(r).usd(); });
+    add_ramp(out);
+    out.list("bounds", "What held the run back whose goodput is the median.", bound_fields(),
+             bound_answers)
+        .list_if_any("banks", "Units that fail.", bank_fields(), bank_answers)
+        .list("months", "The same run by months.", month_fields(),
+              [](const Sited& r) -> const auto& { return books_of(r).months; });
+    return out;
+  }();
+  return fields;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,329 @@
+// Reads "site" of a long run: sim/scenario/site_spec.hpp.
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <filesystem>
+#include <fmt/format.h>
+#include <string>
+
+#include "models/base/input_error.hpp"
+#include "models/base/text_file.hpp"
+#include "models/site/weather.hpp"
+#include "sim/scenario/declared_members.hpp"
+#include "sim/scenario/drawn_weather.hpp"
+#include "sim/scenario/hourly_file.hpp"
+#include "sim/scenario/run_spec.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr int kYearHours = 8760;
+constexpr int kMostUnits = 100'000;
+constexpr int kMostWeatherSeed = 2'000'000'000;
+constexpr std::size_t kMostParts = 200, kMostWindows = 100, kMostFeeding = 16;
+constexpr Interval kSitePower{0, 1e12, true};
+constexpr Interval kUnitTime{1, 1e12};
+constexpr Interval kRepairTime{1, 1e9};
+constexpr std::string_view kWhatTime = "a time like 2026-07-01T00:00";
+
+/// Hours of every day in which the grid gives less.
+struct CurtailedHours {
+  int from = 0, hours = 1, first_month = 1, last_month = 12;
+  Watts limit;
+
+  [[nodiscard]] bool has(const SiteHour& at) const {
+    const bool month = first_month <= last_month
+                           ? at.month >= first_month && at.month <= last_month
+                           : at.month >= first_month || at.month <= last_month;
+    return month && (at.hour - from + 24) % 24 < hours;
+  }
+};
+
+/// What is read before the hours are put together.
+struct SiteDraft {
+  std::optional<CivilTime> start;
+  std::optional<HourlyFile> file;
+  std::optional<DrawnWeather> weather;
+  std::uint64_t weather_seed = 1;
+  std::vector<CurtailedHours> curtailed;
+  std::optional<Watts> limit;
+  std::optional<double> latitude;
+};
+
+CivilTime read_time(const JsonCursor& at) {
+  const auto time = parse_civil_time(at.string());
+  if (!time) at.fail(std::string(kWhatTime));
+  return *time;
+}
+
+void declare_wave(const DeclaredMembers& member, HeatWave& out) {
+  member.required("start", text_type(), "Its first hour: 2026-07-20T00:00",
+                  [&](const JsonCursor& at) { out.start = read_time(at).local; });
+  member.required("days", out.days, Interval{0, 366, true}, "How long it lasts");
+  member.required("kelvin", out.kelvin, Interval{0, 40}, "Warmer than it would be, all the time");
+}
+
+void declare_weather(const DeclaredMembers& member, SiteDraft& draft) {
+  DrawnWeather out;
+  member.required("mean_celsius", out.mean_celsius, Interval{-40, 50}, "Of a year");
+  member.optional("yearly_kelvin", out.yearly_kelvin, Interval{0, 40},
+                  "Summer's mean over the year's; default: 10");
+  member.optional("daily_kelvin", out.daily_kelvin, Interval{0, 30},
+                  "An afternoon over the day's mean; default: 5");
+  member.optional("noise_kelvin", out.noise_kelvin, Interval{0, 20},
+                  "Standard deviation of the rest; default: 3");
+  member.optional("lasts_hours", out.lasts_hours, Interval{0, 1000},
+                  "In which the rest's correlation falls by e; default: 48");
+  member.optional("humidity", out.humidity, Dimension::share, kShare,
+                  "Relative, at a day's mean temperature; default: 50 %");
+  member.optional("warmest_day", out.warmest_day, 1, 366, "Of the year; default: 200");
+  member.optional("seed", integer_type(0, kMostWeatherSeed), "Of the noise; default: 1",
+                  [&](const JsonCursor& at) {
+                    draft.weather_seed =
+                        static_cast<std::uint64_t>(at.integer(0, kMostWeatherSeed));
+                  });
+  member.optional(
+      "waves", kMostWindows, "", "Heat waves",
+      [](const DeclaredMembers& one) {
+        HeatWave wave;
+        declare_wave(one, wave);
+      },
+      [&](const JsonCursor& list) {
+        for (const JsonCursor& at : list.elements(kMostWindows)) {
+          HeatWave wave;
+          declare_wave({at, Extent::whole}, wave);
+          at.finish();
+          out.waves.push_back(wave);
+        }
+      });
+  draft.weather = out;
+}
+
+void declare_curtailed(const DeclaredMembers& member, CurtailedHours& out) {
+  member.required("from_hour", out.from, 0, 23, "Of the local clock");
+  member.required("hours", out.hours, 1, 24, "From there on");
+  member.required("limit", out.limit, Interval{0, 1e12}, "What the grid gives then");
+  member.optional("first_month", out.first_month, 1, 12, "Default: 1");
+  member.optional("last_month", out.last_month, 1, 12, "Default: 12");
+}
+
+void declare_battery(const DeclaredMembers& member, BatterySpec& out) {
+  member.required("energy_mwh", out.energy_mwh, Interval{0, 1e6, true}, "That it gives when full");
+  member.required("power", out.power, kSitePower, "In and out, at most");
+  member.optional("efficiency", out.efficiency, Dimension::share, Interval{0.1, 1},
+                  "Energy out over energy in; default: 90 %");
+  member.optional("charge_power", out.charge_power, kSitePower,
+                  "From the grid, at most; default: power");
+  member.optional("charge_below_usd_per_kwh", out.charge_below, Interval{-1e3, 1e3},
+                  "Tariff up to which it is charged; default: whenever the limit leaves room");
+  member.optional("discharge_above_usd_per_kwh", out.discharge_above, Interval{-1e3, 1e3},
+                  "Tariff from which it stands in for the grid; default: only where the grid gives "
+                  "too little");
+}
+
+void declare_bank(const DeclaredMembers& member, UnitBank& out) {
+  member.optional("mean_time", out.mean_time, kUnitTime,
+                  "Of a unit until it fails, exponential; default: never");
+  member.optional("repair", out.repair, kRepairTime, "Mean, exponential; default: 1 d");
+  member.optional("crews", out.crews, 0, kMostUnits, "Repairs at a time; 0: as many as needed");
+}
+
+void declare_cooling(const DeclaredMembers& member, CoolingPlant& out) {
+  CoolingLaw& law = out.law;
+  member.required("units", out.bank.units, 1, kMostUnits, "Chillers, towers or CDUs");
+  member.required("unit_heat", law.unit_heat, kSitePower, "That each carries at the approach");
+  declare_bank(member, out.bank);
+  member.optional("sink", out.sink, kHeatSinks,
+                  "dry: the air's temperature; wet: that of water that evaporates in it; default: "
+                  "dry");
+  member.optional("approach_kelvin", law.approach_kelvin, Interval{0, 60},
+                  "Coolant at the machines over the sink, at unit_heat; default: 10");
+  member.optional("set_point_celsius", law.set_point_celsius, Interval{5, 60},
+                  "No colder; default: 25");
+  member.optional("rated_celsius", law.rated_celsius, Interval{10, 70},
+                  "Coolant up to which cards keep their limit; default: 35");
+  member.optional("slowdown_celsius", law.slowdown_celsius, Interval{50, 120},
+                  "Of a chip, at which it slows itself down; default: 87");
+  member.optional("cycles", out.cycles, Interval{1, 100, true},
+                  "Of concentration of the water; default: 4");
+  if (const JsonCursor* const from = member.object()) {
+    if (law.rated_celsius >= law.slowdown_celsius) {
+      from->at("rated_celsius").fail("less than slowdown_celsius");
+    }
+  }
+}
+
+/// A part, and the names of those that feed it.
+struct WrittenPart {
+  PowerPart part;
+  std::vector<std::string> from;
+};
+void declare_part(const DeclaredMembers& member, WrittenPart& out) {
+  static constexpr ValueType kName = text_type();
+  member.required("name", out.part.bank.name, "");
+  member.optional("units", out.part.bank.units, 1, kMostUnits, "Equal ones; default: 1");
+  member.optional("capacity", out.part.capacity, kSitePower, "Of a unit; default: no limit");
+  declare_bank(member, out.part.bank);
+  member.optional("from", list_type(kName, kMostFeeding),
+                  "Parts before it that can feed it, each alone; default: from outside",
+                  [&](const JsonCursor& list) {
+                    for (const JsonCursor& at : list.elements(kMostFeeding)) {
+                      out.from.push_back(at.string());
+                    }
+                  });
+  member.optional("nodes", out.part.nodes, 0, 10'000'000, "Fed by each unit; default: none");
+}
+
+void read_path(const JsonCursor& list, SiteSpec& out) {
+  std::vector<std::string> names;
+  for (const JsonCursor& at : list.elements(kMostParts)) {
+    WrittenPart written;
+    declare_part({at, Extent::whole}, written);
+    PowerPart& part = written.part;
+    if (std::ranges::find(names, part.bank.name) != names.end()) {
+      at.at("name").fail("a name that no other part has");
+    }
+    for (std::size_t i = 0; i < written.from.size(); ++i) {
+      const auto source = std::ranges::find(names, written.from[i]);
+      if (source == names.end()) at.at("from").elements(kMostFeeding)[i].fail_name(names);
+      part.from.push_back(static_cast<std::size_t>(source - names.begin()));
+    }
+    at.finish();
+    names.push_back(part.bank.name);
+    out.path.push_back(part);
+  }
+  const bool feeds = std::ranges::any_of(out.path, [](const PowerPart& p) { return p.nodes > 0; });
+  if (!feeds) list.fail("parts, of which one has nodes");
+}
+
+HourlyFile read_hours(const JsonCursor& from) {
+  const std::string written = from.string();
+  if (written.empty() || written.find('\0') != std::string::npos) from.fail("the name of a file");
+  const std::string file = (std::filesystem::path(from.file()).parent_path() / written).string();
+  return read_hourly_file(file, read_text_file(file));
+}
+
+/// The file's hours from the start on, then those before it; else a year.
+std::vector<SiteHour> hours_of(const JsonCursor& from, const SiteDraft& draft,
+                               std::chrono::sys_seconds& first,
+                               std::vector<std::string>& assumptions) {
+  if (!draft.file) {
+    const CivilTime otherwise{.local = std::chrono::sys_days{std::chrono::year{2026} / 1 / 1},
+                              .offset = {}};
+    first = draft.start.value_or(otherwise).local;
+    if (!draft.start) assumptions.emplace_back("run.site.start: 2026-01-01T00:00 (not given)");
+    std::vector<SiteHour> hours;
+    for (int h = 0; h < kYearHours; ++h) hours.push_back(hour_at(first + std::chrono::hours{h}));
+    return hours;
+  }
+  std::vector<SiteHour> hours = draft.file->hours;
+  const std::vector<CivilTime>& times = draft.file->times;
+  std::size_t begin = 0;
+  if (draft.start) {
+    const auto at = std::ranges::find(times, draft.start->local, &CivilTime::local);
+    if (at == times.end()) from.at("start").fail("a time that the file of hours has");
+    begin = static_cast<std::size_t>(at - times.begin());
+  }
+  first = times[begin].local;
+  std::ranges::rotate(hours, hours.begin() + static_cast<std::ptrdiff_t>(begin));
+  return hours;
+}
+
+void fill_sun(const JsonCursor& from, const SiteDraft& draft, SiteSpec& out) {
+  const HourColumns has = draft.file ? draft.file->has : HourColumns{};
+  if (out.wind > Watts{} && !has.wind) {
+    from.at("wind").fail("0, or hours with a column \"wind_share\"");
+  }
+  if (out.solar <= Watts{} || has.solar) return;
+  if (!draft.latitude) {
+    from.at("solar").fail("0, hours with a column \"solar_share\", or \"latitude\" beside it");
+  }
+  out.assumptions.emplace_back(
+      "run.site.solar: a clear sky every day, by the sun's height alone (no solar_share given)");
+  for (SiteHour& hour : out.hours) {
+    hour.solar = sun_height(*draft.latitude, hour.day_of_year, hour.hour + 0.5);
+  }
+}
+
+void finish_hours(const JsonCursor& from, const SiteDraft& draft, SiteSpec& out) {
+  std::chrono::sys_seconds first;
+  out.hours = hours_of(from, draft, first, out.assumptions);
+  const HourColumns has = draft.file ? draft.file->has : HourColumns{};
+  out.priced = has.tariff;
+  out.counted_carbon = has.carbon;
+  if (draft.weather) {
+    if (has.outside) from.at("weather").fail("nothing, as the file of hours has outside_celsius");
+    draw_weather(*draft.weather, draft.weather_seed, first, out.hours);
+    out.assumptions.push_back(
+        fmt::format("run.site.weather: drawn, not measured: mean {:g} C, seasons +- {:g} K, days "
+                    "+- {:g} K, noise {:g} K",
+                    draft.weather->mean_celsius, draft.weather->yearly_kelvin,
+                    draft.weather->daily_kelvin, draft.weather->noise_kelvin));
+  }
+  for (SiteHour& hour : out.hours) {
+    if (draft.limit) hour.limit = std::min(hour.limit, *draft.limit);
+    for (const CurtailedHours& window : draft.curtailed) {
+      if (window.has(hour)) hour.limit = std::min(hour.limit, window.limit);
+    }
+  }
+  fill_sun(from, draft, out);
+}
+
+void declare_grid(const DeclaredMembers& member, SiteDraft& draft, SiteSpec& out) {
+  member.optional("limit", draft.limit, kSitePower, "What the grid gives; default: no limit");
+  member.optional(
+      "curtailments", kMostWindows, "", "Hours of every day in which the grid gives less",
+      [](const DeclaredMembers& one) {
+        CurtailedHours window;
+        declare_curtailed(one, window);
+      },
+      [&](const JsonCursor& list) {
+        for (const JsonCursor& at : list.elements(kMostWindows)) {
+          CurtailedHours window;
+          declare_curtailed({at, Extent::whole}, window);
+          at.finish();
+          draft.curtailed.push_back(window);
+        }
+      });
+  member.optional("demand_usd_per_kw_month", out.demand_usd_per_kw_month, Interval{0, 1e3},
+                  "For the highest hour of each month that is begun");
+  member.optional("export_usd_per_kwh", out.export_usd_per_kwh, Interval{-1e3, 1e3},
+                  "For what renewables give too much; default: 0");
+  member.optional("solar", out.solar, Interval{0, 1e12}, "Installed; default: none");
+  member.optional("wind", out.wind, Interval{0, 1e12}, "Installed; default: none");
+  member.optional("latitude", draft.latitude, Interval{-90, 90},
+                  "For a clear sky's sun, where no file has solar_share");
+  member.optional("battery", out.battery, "Stands in for the grid", declare_battery);
+  member.optional(
+      "ramp_mw_per_s", number_type(Interval{0, 1e6, true}),
+      "The steepest rise that the grid allows; default: any",
+      [&](const JsonCursor& at) { out.ramp_w_per_s = 1e6 * at.number(Interval{0, 1e6, true}); });
+}
+
+}  // namespace
+
+void declare_site(const DeclaredMembers& member, SiteSpec& out) {
+  SiteDraft draft;
+  member.optional("hours", text_type(),
+                  "A CSV file with a row for each hour: time, and any of outside_celsius, "
+                  "humidity_percent, usd_per_kwh, usd_per_mwh, grams_per_kwh, limit_mw, "
+                  "solar_share, wind_share; repeated when it runs out",
+                  [&](const JsonCursor& at) { draft.file = read_hours(at); });
+  member.optional("start", text_type(),
+                  "Local time of the run's first hour; default: the file's first, else "
+                  "2026-01-01T00:00",
+                  [&](const JsonCursor& at) { draft.start = read_time(at); });
+  member.optional("weather", draft, "Drawn, where no file has it", declare_weather);
+  declare_grid(member, draft, out);
+  member.optional("cooling", out.cooling, "The plant that carries the heat away", declare_cooling);
+  member.optional(
+      "path", kMostParts, "", "The way that power takes, from outside to the nodes",
+      [](const DeclaredMembers& one) {
+        WrittenPart part;
+        declare_part(one, part);
+      },
+      [&](const JsonCursor& list) { read_path(list, out); });
+  if (const JsonCursor* const from = member.object()) finish_hours(*from, draft, out);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,72 @@
+/// What a scenario says about the site of a long run: its weather, grid, plants, hour by hour.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/base/units.hpp"
+#include "models/site/plant.hpp"
+
+namespace lockstep {
+
+/// An hour of the site. What files do not have is the scenario's constant.
+struct SiteHour {
+  int year = 1970, month = 1, day_of_year = 1;  ///< where the site is
+  int hour = 0;                                 ///< 0 to 23, of the local clock
+  std::optional<double> outside_celsius;        ///< nobody said: that of "power"
+  double humidity = 0.5;                        ///< relative, 0 to 1
+  double usd_per_kwh = 0;
+  double grams_per_kwh = 0;
+  Watts limit{std::numeric_limits<double>::infinity()};  ///< that the grid gives
+  double solar = 0, wind = 0;                            ///< of what is installed, 0 to 1
+};
+
+struct BatterySpec {
+  double energy_mwh = 0;
+  Watts power;              ///< in and out, at most
+  double efficiency = 0.9;  ///< out over in
+  /// From the grid, at most; what renewables give too much may come at full power.
+  std::optional<Watts> charge_power{};
+  /// Tariffs below which it is charged from the grid, above which it stands in for the grid.
+  std::optional<double> charge_below{}, discharge_above{};
+};
+
+/// Which temperature the plant gives its heat to.
+enum class HeatSink : std::uint8_t { dry, wet };
+inline constexpr std::string_view kHeatSinks[]{"dry", "wet"};
+
+struct CoolingPlant {
+  UnitBank bank;
+  CoolingLaw law;
+  HeatSink sink = HeatSink::dry;
+  double cycles = 4;  ///< of concentration of the water that evaporates
+};
+
+/// A bank of the way that power takes: feeds, transformers, UPS, generators, rows.
+struct PowerPart {
+  UnitBank bank;
+  Watts capacity;  ///< of a unit; 0: no limit
+  /// Into SiteSpec::path, of parts before this one: any of them can feed it. Empty: from outside.
+  std::vector<std::size_t> from;
+  int nodes = 0;  ///< fed by each unit; 0: it feeds other parts
+};
+
+struct SiteSpec {
+  std::vector<SiteHour> hours;  ///< the first one is the run's first; repeated when they run out
+  bool priced = false, counted_carbon = false;  ///< whether files say tariff and carbon
+  double demand_usd_per_kw_month = 0;
+  double export_usd_per_kwh = 0;
+  Watts solar, wind;  ///< installed
+  std::optional<BatterySpec> battery;
+  std::optional<double> ramp_w_per_s;
+  std::optional<CoolingPlant> cooling;
+  std::vector<PowerPart> path;
+  std::uint64_t seed = 1;
+  std::vector<std::string> assumptions;
+};
+
+}  // namespace lockstep

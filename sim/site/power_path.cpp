@@ -1,0 +1,148 @@
+#include "sim/site/power_path.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <limits>
+
+namespace lockstep {
+namespace {
+
+constexpr double kUnlimited = 1e14;  // W: above any site, and exact to a hundredth
+
+/// Maximum flow by shortest augmenting paths. Source: Edmonds and Karp 1972, J. ACM 19(2).
+/// Each part is two vertices, so that its capacity is an edge's.
+class PathFlow {
+ public:
+  PathFlow(std::span<const PowerPart> path, std::span<const int> down)
+      : parts_(path.size()), first_(2 * path.size() + 2) {
+    for (std::size_t i = 0; i < parts_; ++i) {
+      const PowerPart& part = path[i];
+      const int up = part.bank.units - down[i];
+      const double capacity = part.capacity > Watts{} ? part.capacity.base_units() : kUnlimited;
+      add(entry(i), leave(i), up > 0 ? std::min(kUnlimited, up * capacity) : 0);
+      if (part.from.empty()) add(source(), entry(i), kUnlimited);
+      for (const std::size_t from : part.from) add(leave(from), entry(i), kUnlimited);
+    }
+  }
+
+  void want(std::size_t part, double watts) { add(leave(part), sink(), watts); }
+
+  double most() {
+    double sum = 0;
+    while (true) {
+      const double more = augment();
+      if (more <= 0) return sum;
+      sum += more;
+    }
+  }
+
+ private:
+  struct Edge {
+    std::size_t to;
+    double left;
+  };
+  [[nodiscard]] std::size_t entry(std::size_t part) const { return 2 * part; }
+  [[nodiscard]] std::size_t leave(std::size_t part) const { return 2 * part + 1; }
+  [[nodiscard]] std::size_t source() const { return 2 * parts_; }
+  [[nodiscard]] std::size_t sink() const { return 2 * parts_ + 1; }
+
+  void add(std::size_t from, std::size_t to, double capacity) {
+    first_[from].push_back(edges_.size());
+    edges_.push_back({to, capacity});
+    first_[to].push_back(edges_.size());
+    edges_.push_back({from, 0});
+  }
+
+  /// One shortest way with something left on it, filled; 0: none.
+  double augment() {
+    constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
+    std::vector<std::size_t> by(first_.size(), kNone), queue{source()};
+    for (std::size_t at = 0; at < queue.size() && by[sink()] == kNone; ++at) {
+      for (const std::size_t e : first_[queue[at]]) {
+        const std::size_t to = edges_[e].to;
+        if (edges_[e].left <= kNothing || to == source() || by[to] != kNone) continue;
+        by[to] = e;
+        queue.push_back(to);
+      }
+    }
+    if (by[sink()] == kNone) return 0;
+    double least = kUnlimited;
+    for (std::size_t v = sink(); v != source(); v = edges_[by[v] ^ 1].to) {
+      least = std::min(least, edges_[by[v]].left);
+    }
+    for (std::size_t v = sink(); v != source(); v = edges_[by[v] ^ 1].to) {
+      edges_[by[v]].left -= least;
+      edges_[by[v] ^ 1].left += least;
+    }
+    return least;
+  }
+
+  static constexpr double kNothing = 1e-6;  // W
+  std::size_t parts_;
+  std::vector<Edge> edges_;
+  std::vector<std::vector<std::size_t>> first_;
+};
+
+/// Whether power from outside gets through each part.
+std::vector<bool> reached(std::span<const PowerPart> path, std::span<const int> down) {
+  std::vector<bool> out(path.size());
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    const bool fed = path[i].from.empty() ||
+                     std::ranges::any_of(path[i].from, [&](std::size_t from) { return out[from]; });
+    out[i] = fed && path[i].bank.units > down[i];
+  }
+  return out;
+}
+
+double nodes_of(const PowerPart& part, int down) {
+  return static_cast<double>(part.bank.units - down) * part.nodes;
+}
+
+bool suffices(std::span<const PowerPart> path, std::span<const int> down,
+              const std::vector<bool>& fed, double per_node) {
+  PathFlow flow(path, down);
+  double wanted = 0;
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    if (path[i].nodes == 0 || !fed[i]) continue;
+    const double watts = nodes_of(path[i], down[i]) * per_node;
+    flow.want(i, watts);
+    wanted += watts;
+  }
+  return flow.most() >= wanted * (1 - 1e-12) - 1;
+}
+
+}  // namespace
+
+PathDelivery delivered(std::span<const PowerPart> path, std::span<const int> down, Watts per_node) {
+  const std::vector<bool> fed = reached(path, down);
+  PathDelivery out;
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    if (fed[i]) out.nodes += static_cast<int>(nodes_of(path[i], down[i]));
+  }
+  if (out.nodes == 0) return {.nodes = 0, .share = 0};
+  const double full = per_node.base_units();
+  if (suffices(path, down, fed, full)) return out;
+  double low = 0, high = 1;
+  for (int i = 0; i < 32; ++i) {
+    const double middle = (low + high) / 2;
+    (suffices(path, down, fed, middle * full) ? low : high) = middle;
+  }
+  out.share = low;
+  return out;
+}
+
+Watts deliverable(std::span<const PowerPart> path, std::span<const int> down) {
+  PathFlow flow(path, down);
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    if (path[i].nodes > 0) flow.want(i, kUnlimited);
+  }
+  return Watts{flow.most()};
+}
+
+int fed_nodes(std::span<const PowerPart> path) {
+  int nodes = 0;
+  for (const PowerPart& part : path) nodes += part.bank.units * part.nodes;
+  return nodes;
+}
+
+}  // namespace lockstep

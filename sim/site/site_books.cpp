@@ -1,0 +1,207 @@
+#include "sim/site/site_books.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+#include "models/power/site_power.hpp"
+#include "sim/site/power_path.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr RunTime kBookHour = 3'600'000'000'000;
+constexpr double kJoulesPerKwh = 3.6e6;
+
+/// Of all machines in a phase of the run. What slows or pauses training is the site's state.
+Watts machines_in(RunBucket bucket, const SiteState& state, const MachineLevels& levels) {
+  if (state.down) return {};
+  switch (bucket) {
+    case RunBucket::productive:
+    case RunBucket::degraded:
+    case RunBucket::lost:
+      return state.training;
+    case RunBucket::checkpoint:
+    case RunBucket::detection:
+      return std::min(levels.waiting, std::max(state.training, levels.starting));
+    case RunBucket::restart:
+      return levels.starting;
+    case RunBucket::diagnosis:
+    case RunBucket::repair_wait:
+      return levels.idle;
+  }
+  assert(false && "every bucket is listed above");
+  return levels.idle;
+}
+
+bool trains(RunBucket bucket) {
+  return bucket == RunBucket::productive || bucket == RunBucket::degraded ||
+         bucket == RunBucket::lost;
+}
+
+/// Walks through a run's phases and the site's states at once.
+class BookKeeper {
+ public:
+  BookKeeper(const SitePlan& plan, const TrajectoryResult& run, std::uint32_t trajectory)
+      : plan_(plan), run_(run), clock_(plan, trajectory) {
+    const auto hours = static_cast<std::size_t>((run.wall + kBookHour - 1) / kBookHour);
+    out_.hours.resize(hours);
+    if (plan.spec.battery) {
+      stored_ = Joules{plan.spec.battery->energy_mwh * 1e3 * kJoulesPerKwh};
+    }
+  }
+
+  SiteBooks books() {
+    walk();
+    for (std::size_t h = 0; h < out_.hours.size(); ++h) close_hour(h);
+    add_demand();
+    out_.power.nameplate = plan_.gpu_nameplate;
+    add_provision();
+    return std::move(out_);
+  }
+
+ private:
+  void walk() {
+    std::size_t phase = 0;
+    for (RunTime now = 0; now < run_.wall;) {
+      const SiteState state = clock_.at(now);
+      const RunTime until = std::min(state.until, run_.wall);
+      SiteHourBook& hour = out_.hours[static_cast<std::size_t>(state.hour)];
+      hour.pue = state.pue;
+      hour.coolant = std::max(hour.coolant, state.coolant);
+      while (now < until) {
+        while (phase + 1 < run_.phases.size() && run_.phases[phase + 1].begin <= now) ++phase;
+        const RunTime next =
+            phase + 1 < run_.phases.size() ? run_.phases[phase + 1].begin : run_.wall;
+        const RunTime end = std::min(until, next);
+        const Seconds length = to_seconds(end - now);
+        const RunBucket bucket = run_.phases[phase].bucket;
+        hour.length += length;
+        hour.of.machines += machines_in(bucket, state, plan_.levels) * length;
+        if (trains(bucket) || state.down) {
+          hour.lost[static_cast<std::size_t>(state.bound)] +=
+              (1 - state.speed) * length.base_units();
+        }
+        now = end;
+      }
+    }
+  }
+
+  /// From what the machines took to what the grid gave.
+  void close_hour(std::size_t h) {
+    SiteHourBook& book = out_.hours[h];
+    const auto number = static_cast<std::int64_t>(h);
+    const SiteHour& hour = plan_.hour(number);
+    SiteAmounts& of = book.of;
+    book.outside = plan_.outside(hour);
+    book.usd_per_kwh = plan_.usd(number);
+    book.limit = hour.limit;
+    of.facility = book.pue * of.machines;
+    of.renewable = renewable_power(plan_.spec, hour) * book.length;
+    const BatteryFlow flow =
+        dispatched(plan_, number, of.facility / book.length, stored_, book.length);
+    of.battery_in = flow.in;
+    of.battery_out = flow.out;
+    if (plan_.spec.battery) stored_ += plan_.spec.battery->efficiency * flow.in - flow.out;
+    const Joules wanted = of.facility + of.battery_in - of.battery_out - of.renewable;
+    of.imported = std::max(Joules{}, wanted);
+    of.given_away = std::max(Joules{}, Joules{} - wanted);
+    if (std::isfinite(hour.limit.base_units())) {
+      of.short_of = std::max(Joules{}, of.imported - hour.limit * book.length);
+    }
+    of.energy_usd = of.imported.base_units() / kJoulesPerKwh * book.usd_per_kwh -
+                    of.given_away.base_units() / kJoulesPerKwh * plan_.spec.export_usd_per_kwh;
+    of.grams = of.imported.base_units() / kJoulesPerKwh * plan_.grams(number);
+    if (plan_.spec.cooling && plan_.spec.cooling->sink == HeatSink::wet) {
+      of.litres = make_up_litres(of.machines, plan_.spec.cooling->cycles);
+    }
+    add_to_sums(hour, book);
+  }
+
+  void add_to_sums(const SiteHour& hour, const SiteHourBook& book) {
+    if (out_.months.empty() || out_.months.back().month != hour.month ||
+        out_.months.back().year != hour.year) {
+      out_.months.emplace_back();
+      out_.months.back().year = hour.year;
+      out_.months.back().month = hour.month;
+    }
+    SiteMonthBook& month = out_.months.back();
+    month.length += book.length;
+    month.of += book.of;
+    month.outside += book.outside * book.length.base_units();  // until add_demand()
+    month.peak = std::max(month.peak, book.of.imported / book.length);
+    out_.sum += book.of;
+    for (std::size_t b = 0; b < book.lost.size(); ++b) out_.lost[b] += book.lost[b];
+    out_.power.drawn = std::max(out_.power.drawn, book.of.facility / book.length);
+    out_.warmest_coolant = std::max(out_.warmest_coolant, book.coolant);
+    out_.warmest_outside = std::max(out_.warmest_outside, book.outside);
+  }
+
+  void add_demand() {
+    for (SiteMonthBook& month : out_.months) {
+      month.outside /= month.length.base_units();
+      month.demand_usd = month.peak.base_units() / 1e3 * plan_.spec.demand_usd_per_kw_month;
+      out_.demand_usd += month.demand_usd;
+    }
+  }
+
+  void add_provision() {
+    const std::vector<PowerPart>& path = plan_.spec.path;
+    std::vector<int> down(path.size(), 0);
+    if (!path.empty()) {
+      const Watts whole = deliverable(path, down);
+      Watts firm = whole;
+      for (std::size_t i = 0; i < path.size(); ++i) {
+        down[i] = 1;
+        firm = std::min(firm, deliverable(path, down));
+        down[i] = 0;
+      }
+      constexpr Watts kNoLimit{1e13};
+      if (whole < kNoLimit) out_.power.provisioned = whole;
+      if (firm < kNoLimit) out_.power.firm = firm;
+    }
+    const auto& hours = plan_.spec.hours;
+    const Watts most = std::ranges::max_element(hours, {}, &SiteHour::limit)->limit;
+    if (std::isfinite(most.base_units())) {
+      out_.power.provisioned = std::min(most, out_.power.provisioned.value_or(most));
+    }
+  }
+
+  const SitePlan& plan_;
+  const TrajectoryResult& run_;
+  SiteClock clock_;
+  Joules stored_;
+  SiteBooks out_;
+};
+
+}  // namespace
+
+SiteAmounts& SiteAmounts::operator+=(const SiteAmounts& more) {
+  machines += more.machines;
+  facility += more.facility;
+  renewable += more.renewable;
+  battery_in += more.battery_in;
+  battery_out += more.battery_out;
+  imported += more.imported;
+  given_away += more.given_away;
+  short_of += more.short_of;
+  litres += more.litres;
+  energy_usd += more.energy_usd;
+  grams += more.grams;
+  return *this;
+}
+
+SiteBooks site_books(const SitePlan& plan, const TrajectoryResult& run, std::uint32_t trajectory) {
+  return BookKeeper(plan, run, trajectory).books();
+}
+
+Usage usage_of(const SiteBooks& books, Seconds time, double tokens, Flops model_flops) {
+  return {.time = time,
+          .energy = books.sum.facility,
+          .energy_usd = books.usd(),
+          .grams = books.sum.grams,
+          .tokens = tokens,
+          .model_flops = model_flops};
+}
+
+}  // namespace lockstep

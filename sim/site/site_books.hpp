@@ -1,0 +1,75 @@
+/// What a site took over a run: energy, water, money and carbon, hour by hour, month by month.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "models/power/cost.hpp"
+#include "sim/run/trajectory.hpp"
+#include "sim/site/site_clock.hpp"
+
+namespace lockstep {
+
+/// Amounts of an hour, a month or the run. Energy balances:
+///     imported + renewable + battery_out = facility + battery_in + given_away
+struct SiteAmounts {
+  Joules machines;  ///< without what cools and feeds them
+  Joules facility;  ///< with it
+  Joules renewable, battery_in, battery_out;
+  Joules imported;    ///< from the grid
+  Joules given_away;  ///< what renewables gave too much: exported
+  Joules short_of;    ///< drawn above what the grid gives
+  double litres = 0;
+  double energy_usd = 0;  ///< imported, less what is paid for exports
+  double grams = 0;
+
+  SiteAmounts& operator+=(const SiteAmounts& more);
+};
+
+struct SiteHourBook {
+  Seconds length;  ///< of the run in it: less than an hour only in the last
+  SiteAmounts of;
+  double outside = 0, pue = 1;
+  double coolant = 0;  ///< the warmest; 0: no plant is described
+  double usd_per_kwh = 0;
+  Watts limit;                                        ///< of the grid
+  std::array<double, std::size(kSiteBounds)> lost{};  ///< seconds of full speed, by what took them
+};
+
+struct SiteMonthBook {
+  int year = 0, month = 0;
+  Seconds length;
+  SiteAmounts of;
+  Watts peak;  ///< highest hour from the grid
+  double demand_usd = 0;
+  double outside = 0;  ///< mean
+};
+
+/// What the machines' power has room for.
+struct Megawatts {
+  Watts nameplate;                   ///< of all GPUs, by their datasheet
+  std::optional<Watts> provisioned;  ///< that the path or the grid brings when nothing is broken
+  std::optional<Watts> firm;         ///< and with the worst unit of the path broken
+  Watts drawn;                       ///< highest hour of the site
+};
+
+struct SiteBooks {
+  std::vector<SiteHourBook> hours;
+  std::vector<SiteMonthBook> months;
+  SiteAmounts sum;
+  double demand_usd = 0;
+  std::array<double, std::size(kSiteBounds)> lost{};  ///< seconds, by what took them
+  Megawatts power;
+  double warmest_coolant = 0, warmest_outside = 0;
+
+  [[nodiscard]] double usd() const { return sum.energy_usd + demand_usd; }
+};
+
+/// Requires a run with its phases, of the trajectory with that number.
+SiteBooks site_books(const SitePlan& plan, const TrajectoryResult& run, std::uint32_t trajectory);
+
+/// As a bill takes it: energy of the site, money with demand charges.
+Usage usage_of(const SiteBooks& books, Seconds time, double tokens, Flops model_flops);
+
+}  // namespace lockstep

@@ -1,0 +1,184 @@
+#include "sim/site/site_clock.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/power/site_power.hpp"
+#include "models/site/weather.hpp"
+#include "sim/site/power_path.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr RunTime kHourTicks = 3'600'000'000'000;
+constexpr Seconds kWholeHour{3600};
+constexpr double kJoulesPerMwh = 3.6e9;
+/// Between the numbers of two banks: cooling comes after any path.
+constexpr std::uint32_t kCoolingNumber = 1'000'000;
+
+Joules capacity_of(const BatterySpec& battery) {
+  return Joules{battery.energy_mwh * kJoulesPerMwh};
+}
+
+}  // namespace
+
+Watts renewable_power(const SiteSpec& spec, const SiteHour& hour) {
+  return hour.solar * spec.solar + hour.wind * spec.wind;
+}
+
+BatteryFlow dispatched(const SitePlan& plan, std::int64_t hour, Watts demand, Joules stored,
+                       Seconds length) {
+  if (!plan.spec.battery) return {};
+  const BatterySpec& battery = *plan.spec.battery;
+  const SiteHour& at = plan.hour(hour);
+  const double usd = plan.usd(hour);
+  const Watts missing = demand - renewable_power(plan.spec, at);  // below 0: too much
+  const Watts most_out = std::min(battery.power, stored / length);
+  if (missing > at.limit) return {.in = {}, .out = std::min(missing - at.limit, most_out) * length};
+  if (battery.discharge_above && usd >= *battery.discharge_above) {
+    return {.in = {}, .out = std::clamp(missing, Watts{}, most_out) * length};
+  }
+  const Joules room = capacity_of(battery) - stored;
+  Watts in = std::max(Watts{}, Watts{} - missing);
+  const bool cheap =
+      battery.charge_below ? usd <= *battery.charge_below : !battery.discharge_above.has_value();
+  if (cheap) in = std::max(in, battery.charge_power.value_or(battery.power));
+  in = std::min({in, battery.power, at.limit - missing,
+                 std::max(Joules{}, room) / battery.efficiency / length});
+  return {.in = std::max(Watts{}, in) * length, .out = {}};
+}
+
+SiteClock::SiteClock(const SitePlan& plan, std::uint32_t trajectory) : plan_(plan) {
+  const SiteSpec& spec = plan.spec;
+  for (std::size_t i = 0; i < spec.path.size(); ++i) {
+    path_.emplace_back(spec.path[i].bank, spec.seed, trajectory, static_cast<std::uint32_t>(i));
+  }
+  if (spec.cooling) {
+    cooling_.emplace_back(spec.cooling->bank, spec.seed, trajectory, kCoolingNumber);
+  }
+  if (spec.battery) stored_ = capacity_of(*spec.battery);  // full at the start
+  last_training_ = plan.levels.training;
+}
+
+/// Plans the hour as if the job trained through it, by the plants as they are at its start.
+void SiteClock::begin_hour() {
+  ++hour_;
+  for (BankProcess& bank : cooling_) bank.advance(hour_ * kHourTicks);
+  const SiteHour& hour = plan_.hour(hour_);
+  const double outside = plan_.outside(hour);
+  pue_ = power_usage_effectiveness(plan_.facility, outside);
+  const bool wet = plan_.spec.cooling && plan_.spec.cooling->sink == HeatSink::wet;
+  sink_ = wet ? wet_bulb_celsius(outside, hour.humidity) : outside;
+  const double share = coolest_share();
+  const Watts demand = pue_ * (share < 0 ? plan_.levels.starting : plan_.table.at(share).it);
+  const BatteryFlow flow = dispatched(plan_, hour_, demand, stored_, kWholeHour);
+  if (plan_.spec.battery) stored_ += plan_.spec.battery->efficiency * flow.in - flow.out;
+  supply_ = hour.limit + renewable_power(plan_.spec, hour) + (flow.out - flow.in) / kWholeHour;
+}
+
+double SiteClock::coolant_at(Watts it) const {
+  const CoolingPlant& plant = *plan_.spec.cooling;
+  return coolant_celsius(plant.law, sink_, it, plant.bank.units - cooling_.front().down());
+}
+
+double SiteClock::coolest_share() const {
+  if (!plan_.spec.cooling) return 1;
+  const CoolingLaw& law = plan_.spec.cooling->law;
+  const auto fits = [&](double share) {
+    return share <= power_share_at(law, coolant_at(plan_.table.at(share).it));
+  };
+  double low = plan_.table.lowest().share, high = 1;
+  if (fits(high)) return high;
+  if (!fits(low)) return -1;
+  for (int i = 0; i < 40; ++i) {
+    const double middle = (low + high) / 2;
+    (fits(middle) ? low : high) = middle;
+  }
+  return low;
+}
+
+/// Nodes that have lost their way, and what the others get; worked out where a unit has changed.
+void SiteClock::meet_path(SiteState& state) {
+  if (path_.empty()) return;
+  std::vector<int> down;
+  for (const BankProcess& bank : path_) down.push_back(bank.down());
+  if (down != known_down_) {
+    const Watts per_node = plan_.levels.training / (plan_.nodes + plan_.reserved);
+    const PathDelivery got = delivered(plan_.spec.path, down, per_node);
+    const int lost = fed_nodes(plan_.spec.path) - got.nodes;
+    // Whoever loses nodes stops, also where spares take over a moment later.
+    state.down = state.abrupt = lost > nodes_down_;
+    nodes_down_ = lost;
+    path_share_ = got.share;
+    known_down_ = std::move(down);
+  }
+  const int fed = fed_nodes(plan_.spec.path) - nodes_down_;
+  if (fed < plan_.nodes) {
+    state.down = state.abrupt = true;
+  } else if (state.down) {
+    state.until = 0;  // a moment only
+  }
+  if (state.down) state.bound = SiteBound::path;
+}
+
+/// The fastest pace that all of them allow.
+void SiteClock::bind(SiteState& state) {
+  const PaceTable& table = plan_.table;
+  const double share = coolest_share();
+  Watts most = share < 0 ? Watts{} : table.at(share).it;
+  if (share < 1) state.bound = SiteBound::cooling;
+  const auto limit = [&](Watts it, SiteBound by) {
+    if (it >= most) return;
+    most = it;
+    state.bound = by;
+  };
+  limit(path_share_ * plan_.levels.training, SiteBound::path);
+  limit(supply_ / pue_, SiteBound::grid);
+  const std::optional<PacePoint> pace = table.under(most);
+  state.speed = pace ? pace->speed : 0;
+  state.training = pace ? pace->it : plan_.levels.starting;
+  // Not even for machines that do nothing: they are switched off, in good order.
+  if (!pace && supply_ / pue_ < plan_.levels.idle) state.down = true;
+}
+
+/// A rise takes its time: half of that is lost. After machines were down the restart has it.
+void SiteClock::ramp_up(SiteState& state, RunTime now) {
+  const Watts from = last_training_;
+  const double from_speed = last_speed_;
+  last_training_ = state.down ? plan_.levels.training : state.training;
+  last_speed_ = state.down ? 1 : state.speed;
+  const Watts rise = state.training - from;
+  if (!plan_.spec.ramp_w_per_s || rise <= Watts{} || state.down) return;
+  const double takes = pue_ * rise.base_units() / *plan_.spec.ramp_w_per_s;
+  const double length = to_seconds(state.until - now).base_units();
+  const double missing = takes <= length ? takes / 2 / length : 1 - length / takes / 2;
+  state.training -= missing * rise;
+  state.speed -= missing * (state.speed - from_speed);
+}
+
+SiteState SiteClock::at(RunTime now) {
+  while (hour_ < now / kHourTicks) begin_hour();
+  SiteState state;
+  state.until = (hour_ + 1) * kHourTicks;
+  state.hour = hour_;
+  for (std::vector<BankProcess>* banks : {&path_, &cooling_}) {
+    for (BankProcess& bank : *banks) {
+      bank.advance(now);
+      state.until = std::min(state.until, bank.next_at());
+    }
+  }
+  state.pue = pue_;
+  const RunTime until = state.until;
+  meet_path(state);
+  if (!state.down) bind(state);
+  if (state.down) {
+    state.speed = 0;
+    state.training = Watts{};
+  }
+  state.until = state.until == 0 ? std::min(until, now + 1) : until;
+  ramp_up(state, now);
+  if (plan_.spec.cooling) state.coolant = coolant_at(state.training);
+  return state;
+}
+
+}  // namespace lockstep

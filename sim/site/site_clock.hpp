@@ -1,0 +1,74 @@
+/// What the site lets the machines have, from hour to hour and from failure to failure.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "sim/run/campaign.hpp"
+#include "sim/site/bank_process.hpp"
+#include "sim/site/site_plan.hpp"
+
+namespace lockstep {
+
+/// What holds the job back.
+enum class SiteBound : std::uint8_t { none, grid, cooling, path };
+inline constexpr std::string_view kSiteBounds[]{"none", "grid", "cooling", "path"};
+
+/// From the moment that was asked for until `until`.
+struct SiteState {
+  RunTime until = 0;
+  std::int64_t hour = 0;  ///< since the run began
+  SiteBound bound = SiteBound::none;
+  bool down = false;    ///< machines have no power
+  bool abrupt = false;  ///< and had no warning
+  double speed = 1;     ///< of the job; 0: it pauses
+  Watts training;       ///< all machines, while the job trains at that speed
+  double coolant = 0;   ///< degrees Celsius; 0: no plant is described
+  double pue = 1;
+};
+
+/// Energy into and out of a battery in an hour, at its terminals.
+struct BatteryFlow {
+  Joules in, out;
+};
+/// Of an hour, or a part of it, in which the site wants `demand` on average. Charges from what
+/// renewables give too much, and from the grid where its limit leaves room and the tariff is low;
+/// stands in where the grid gives too little, or costs much. `stored`: that it can give.
+BatteryFlow dispatched(const SitePlan& plan, std::int64_t hour, Watts demand, Joules stored,
+                       Seconds length);
+/// What sun and wind give in an hour.
+Watts renewable_power(const SiteSpec& spec, const SiteHour& hour);
+
+/// One trajectory of the site: a function of (plan, trajectory). The battery is planned as if the
+/// job trained all the time, so that what it promises is there. Times of calls rise.
+class SiteClock {
+ public:
+  SiteClock(const SitePlan& plan, std::uint32_t trajectory);
+
+  SiteState at(RunTime now);
+
+ private:
+  void begin_hour();
+  [[nodiscard]] double coolest_share()
+      const;  ///< of the cards' limit; below 0: not even the lowest
+  [[nodiscard]] double coolant_at(Watts it) const;
+  void meet_path(SiteState& state);
+  void bind(SiteState& state);
+  void ramp_up(SiteState& state, RunTime now);
+
+  const SitePlan& plan_;
+  std::vector<BankProcess> path_;
+  std::vector<BankProcess> cooling_;  ///< one, or none
+  std::int64_t hour_ = -1;
+  double pue_ = 1, sink_ = 20;
+  Watts supply_;  ///< grid, renewables and battery together, this hour
+  Joules stored_;
+  int nodes_down_ = 0;
+  double path_share_ = 1;
+  std::vector<int> known_down_;  ///< of the path, that nodes_down_ and path_share_ are of
+  Watts last_training_;
+  double last_speed_ = 1;
+};
+
+}  // namespace lockstep

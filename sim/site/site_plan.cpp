@@ -1,0 +1,169 @@
+#include "sim/site/site_plan.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "models/base/input_error.hpp"
+#include "models/base/number_text.hpp"
+#include "sim/site/power_path.hpp"
+#include "sim/site/site_clock.hpp"
+#include "sim/step/step.hpp"
+
+namespace lockstep {
+namespace {
+
+[[noreturn]] void fail(const Scenario& scenario, const char* pointer, const std::string& found,
+                       const std::string& allowed) {
+  throw InputError({.file = scenario.file,
+                    .pointer = pointer,
+                    .found = found,
+                    .allowed = allowed,
+                    .nearest = {}});
+}
+
+void check_path(const Scenario& scenario, const SiteSpec& spec, int needed) {
+  if (spec.path.empty()) return;
+  const int fed = fed_nodes(spec.path);
+  if (fed >= needed) return;
+  fail(scenario, "/run/site/path", fmt::format("parts that feed {}", counted(fed, "node")),
+       fmt::format("at least the {} of the job and its hot spares", needed));
+}
+
+/// The smallest store with which a step stays within the ramp.
+Joules store_for(const PowerSeries& facility, Seconds window, double ramp) {
+  if (steepest_ramp(facility, window) <= ramp) return {};
+  double low = 0, high = energy(facility).base_units();
+  for (int i = 0; i < 40; ++i) {
+    const double middle = (low + high) / 2;
+    (steepest_ramp(smoothed(facility, Joules{middle}), window) <= ramp ? high : low) = middle;
+  }
+  return Joules{high};
+}
+
+RampVerdict ramp_of(const Scenario& scenario, const SiteSpec& spec, const StepPower& power,
+                    const MachineLevels& levels) {
+  RampVerdict out{.step_w_per_s = power.ramp_w_per_s, .store = {}, .start = {}};
+  if (!spec.ramp_w_per_s) return out;
+  out.store = store_for(power.facility, scenario.power->ramp_window, *spec.ramp_w_per_s);
+  const Watts rise = std::max(Watts{}, power.pue * (levels.training - levels.starting));
+  out.start = Seconds{rise.base_units() / *spec.ramp_w_per_s};
+  return out;
+}
+
+void tell_assumptions(const SitePlan& plan, std::vector<std::string>& out) {
+  if (plan.spec.cooling) {
+    const CoolingLaw& law = plan.spec.cooling->law;
+    out.push_back(fmt::format(
+        "run.site.cooling: a card keeps its limit with coolant of up to {:g} C, and slows down so "
+        "that its chip stays below {:g} C, hotter than its coolant in proportion to its power",
+        law.rated_celsius, law.slowdown_celsius));
+  }
+  if (!plan.spec.path.empty()) {
+    out.emplace_back(
+        "run.site.path: units of a bank share what goes through it; the job starts again from its "
+        "checkpoint when nodes lose power, and waits while fewer are fed than it needs");
+  }
+}
+
+/// Nodes that their provider takes away: a failure of one, with a new one for it as spares have it.
+void add_spot_modes(const PurchaseSpec& spec, Campaign& campaign) {
+  for (const Lot& lot : spec.lots) {
+    if (lot.terms != LotTerms::spot || lot.taken_away <= Seconds{}) continue;
+    FailureMode mode;
+    mode.name = "taken away: " + lot.name;
+    mode.components = static_cast<std::uint32_t>(lot.nodes);
+    mode.mean_time = lot.taken_away;
+    campaign.modes.push_back(mode);
+  }
+}
+
+/// The slower of what the site gives and what the machines that are there can do.
+std::function<PaceLaw(std::uint32_t)> pace_of(std::shared_ptr<const SitePlan> site,
+                                              std::shared_ptr<const Fleet> fleet) {
+  return [site = std::move(site), fleet = std::move(fleet)](std::uint32_t trajectory) -> PaceLaw {
+    std::optional<SiteClock> clock;
+    if (site) clock.emplace(*site, trajectory);
+    return [site, fleet, clock](RunTime now) mutable {
+      SitePace out = fleet ? fleet->pace(now) : SitePace{};
+      if (!clock) return out;
+      const SiteState state = clock->at(now);
+      out.until = std::min(out.until, state.until);
+      out.speed *= state.speed;
+      out.down = state.down;
+      out.abrupt = state.abrupt;
+      return out;
+    };
+  };
+}
+
+}  // namespace
+
+double SitePlan::usd(std::int64_t number) const {
+  if (spec.priced) return hour(number).usd_per_kwh;
+  return usd_per_kwh.at(Seconds{3600.0 * static_cast<double>(number)});
+}
+
+double SitePlan::grams(std::int64_t number) const {
+  if (spec.counted_carbon) return hour(number).grams_per_kwh;
+  return grams_per_kwh.at(Seconds{3600.0 * static_cast<double>(number)});
+}
+
+SitePlan plan_site(const Scenario& scenario, const RunSpec& run) {
+  const SiteSpec& spec = *run.site;
+  if (!scenario.power) fail(scenario, "/run/site", "a site", "one beside \"power\"");
+  const PowerSpec& of = *scenario.power;
+  const StepReport step = simulate_step(scenario, {.record_timeline = true, .keep_actors = true});
+  const int reserved = reserved_nodes(run);
+  const StepPower bare = step_power(scenario, step);
+  const double pue = bare.pue;
+  const Watts spares =
+      reserved / static_cast<double>(scenario.nodes) * bare.levels.idle.facility / pue;
+  const auto machines = [&](const PowerLevel& level) { return level.facility / pue + spares; };
+  std::vector<PacePoint> points = pace_table(scenario).points();
+  for (PacePoint& point : points) point.it += spares;
+  SitePlan out{
+      .spec = spec,
+      .facility = of.facility,
+      .outside_celsius = of.outside_celsius,
+      .usd_per_kwh = of.cost.usd_per_kwh,
+      .grams_per_kwh = of.cost.grams_per_kwh,
+      .table = PaceTable(std::move(points)),
+      .levels = {},
+      .nodes = scenario.nodes,
+      .reserved = reserved,
+      .gpu_nameplate = (1 + reserved / static_cast<double>(scenario.nodes)) * bare.gpu_nameplate,
+      .ramp = {},
+      .assumptions = {}};
+  out.levels = {.training = out.table.full().it,
+                .waiting = machines(bare.levels.waiting),
+                .starting = machines(bare.levels.starting),
+                .idle = machines(bare.levels.idle)};
+  out.spec.seed = run.seed;
+  check_path(scenario, spec, scenario.nodes + reserved);
+  out.ramp = ramp_of(scenario, spec, bare, out.levels);
+  tell_assumptions(out, out.assumptions);
+  return out;
+}
+
+SitedCampaign plan_sited(const Scenario& scenario, const RunSpec& run) {
+  SitedCampaign out{.plan = plan_campaign(scenario, run), .site = {}, .fleet = {}};
+  Campaign& campaign = out.plan.campaign;
+  std::vector<std::string>& assumptions = out.plan.assumptions;
+  if (run.site) {
+    const auto site = std::make_shared<const SitePlan>(plan_site(scenario, run));
+    // Machines that come up together take as long as the ramp; half of that is lost.
+    campaign.recovery.restarts += site->ramp.start / 2;
+    assumptions.insert(assumptions.end(), site->assumptions.begin(), site->assumptions.end());
+    out.site = site;
+  }
+  if (run.purchase) {
+    const auto fleet = std::make_shared<const Fleet>(plan_fleet(scenario, *run.purchase));
+    assumptions.insert(assumptions.end(), fleet->assumptions.begin(), fleet->assumptions.end());
+    add_spot_modes(*run.purchase, campaign);
+    out.fleet = fleet;
+  }
+  if (out.site || out.fleet) campaign.pace = pace_of(out.site, out.fleet);
+  return out;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,69 @@
+/// The site of a run as numbers: what its machines draw, what binds them, hour by hour.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/power/hourly.hpp"
+#include "models/spec/specs.hpp"
+#include "sim/power/step_power.hpp"
+#include "sim/run/plan_campaign.hpp"
+#include "sim/scenario/run_spec.hpp"
+#include "sim/scenario/scenario.hpp"
+#include "sim/scenario/site_spec.hpp"
+#include "sim/site/fleet.hpp"
+#include "sim/site/pace_table.hpp"
+
+namespace lockstep {
+
+/// What all machines draw, without what cools and feeds them.
+struct MachineLevels {
+  Watts training, waiting, starting, idle;
+};
+
+/// A change of power, and what the grid's ramp makes of it.
+struct RampVerdict {
+  double step_w_per_s = 0;  ///< steepest within a step, over power.ramp_window
+  Joules store;             ///< of all supplies together, that a step needs to stay within the ramp
+  Seconds start;            ///< from machines that start to training, at the ramp
+};
+
+struct SitePlan {
+  SiteSpec spec;
+  FacilitySpec facility;
+  double outside_celsius = 20;              ///< where nobody says it by the hour
+  HourlySeries usd_per_kwh, grams_per_kwh;  ///< the same
+  PaceTable table;
+  MachineLevels levels;
+  int nodes = 1;     ///< that the job runs on
+  int reserved = 0;  ///< beside them
+  Watts gpu_nameplate;
+  RampVerdict ramp;
+  std::vector<std::string> assumptions;
+
+  [[nodiscard]] const SiteHour& hour(std::int64_t number) const {
+    return spec.hours[static_cast<std::size_t>(number) % spec.hours.size()];
+  }
+  [[nodiscard]] double outside(const SiteHour& at) const {
+    return at.outside_celsius.value_or(outside_celsius);
+  }
+  /// Of the hour with that number, since the run began.
+  [[nodiscard]] double usd(std::int64_t number) const;
+  [[nodiscard]] double grams(std::int64_t number) const;
+};
+
+/// Simulates the steps that the site needs. Throws InputError where the scenario has no "power", or
+/// the path feeds fewer nodes than the job has.
+SitePlan plan_site(const Scenario& scenario, const RunSpec& run);
+
+/// A campaign with the pace of its site.
+struct SitedCampaign {
+  CampaignPlan plan;
+  std::shared_ptr<const SitePlan> site;  ///< none: the run has no site
+  std::shared_ptr<const Fleet> fleet;    ///< none: all of its machines are there
+};
+/// plan_campaign(), at the run's site and on the machines that it has, where it says so.
+SitedCampaign plan_sited(const Scenario& scenario, const RunSpec& run);
+
+}  // namespace lockstep

@@ -1,0 +1,107 @@
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <string>
+
+#include "models/base/input_error.hpp"
+#include "sim/scenario/run_spec.hpp"
+#include "tests/support/presets.hpp"
+
+namespace lockstep {
+namespace {
+
+using test::presets;
+
+const std::string kSiteFolder = LOCKSTEP_SOURCE_DIR "/scenarios/site/";
+
+SiteSpec site_of(const std::string& members) {
+  const std::string run = fmt::format(
+      R"({{"duration": "1 d", "reliability": {{"modes": []}}, "site": {{{}}}}})", members);
+  return *read_run_spec(JsonCursor::parse(kSiteFolder + "t.json", run), presets()).site;
+}
+std::string problem_of_site(const std::string& members) {
+  try {
+    (void)site_of(members);
+  } catch (const InputError& error) {
+    return std::string(error.what()).substr(kSiteFolder.size());
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("site: without a file there is a year of hours from its start on") {
+  const SiteSpec spec = site_of(R"("start": "2024-02-28T22:00")");
+  CHECK(spec.hours.size() == 8760);
+  CHECK(spec.hours[0].hour == 22);
+  CHECK(spec.hours[2].day_of_year == 60);  // the 29th of a leap year
+  CHECK_FALSE(spec.hours[0].outside_celsius.has_value());
+}
+
+TEST_CASE("site: a file's hours begin where the run does, and curtailments go by the local clock") {
+  const SiteSpec spec = site_of(R"("hours": "example-hours.csv", "start": "2026-03-28T16:00",
+      "limit": "30 MW", "curtailments": [{"from_hour": 17, "hours": 2, "limit": "12 MW"},
+                                         {"from_hour": 18, "hours": 1, "limit": "20 MW"}])");
+  REQUIRE(spec.hours.size() == 60 * 24);
+  CHECK(spec.priced);
+  CHECK(spec.hours[0].limit == Watts{30e6});
+  for (const std::size_t h : {1, 2}) CHECK(spec.hours[h].limit == Watts{12e6});
+  CHECK(spec.hours[3].limit == Watts{30e6});
+  // That night has 23 hours: the next evening comes an hour sooner.
+  CHECK(spec.hours[24].hour == 17);
+  CHECK(spec.hours[24].limit == Watts{12e6});
+  CHECK(spec.hours[26].limit == Watts{30e6});
+}
+
+TEST_CASE("site: a curtailment over midnight and over New Year has its hours and months") {
+  const SiteSpec spec = site_of(R"("start": "2026-01-01T00:00", "curtailments": [
+      {"from_hour": 23, "hours": 2, "limit": "1 MW", "first_month": 12, "last_month": 1}])");
+  int curtailed = 0;
+  for (const SiteHour& hour : spec.hours) curtailed += hour.limit == Watts{1e6} ? 1 : 0;
+  CHECK(curtailed == 62 * 2);
+}
+
+TEST_CASE("site: drawn weather has its mean, its seasons and its waves, and the seed decides it") {
+  const std::string members =
+      R"("weather": {"mean_celsius": 12, "yearly_kelvin": 9, "daily_kelvin": 5, "noise_kelvin": 0,
+         "waves": [{"start": "2026-07-10T00:00", "days": 2, "kelvin": 8}]})";
+  const SiteSpec spec = site_of(members);
+  double sum = 0;
+  for (const SiteHour& hour : spec.hours) sum += *hour.outside_celsius;
+  CHECK((sum - 48 * 8) / 8760 == doctest::Approx(12).epsilon(0.002));
+  // The warmest afternoon, on day 200: mean, season and day.
+  CHECK(*spec.hours[199 * 24 + 15].outside_celsius == doctest::Approx(26));
+  const std::size_t wave = 190 * 24;
+  CHECK(*spec.hours[wave].outside_celsius - *spec.hours[wave - 24].outside_celsius > 7.5);
+  const auto first_of = [](int seed) {
+    return *site_of(fmt::format(R"("weather": {{"mean_celsius": 12, "seed": {}}})", seed))
+                .hours[7]
+                .outside_celsius;
+  };
+  CHECK(first_of(1) == first_of(1));
+  CHECK(first_of(1) != first_of(2));
+}
+
+TEST_CASE("site: bad input is one line") {
+  CHECK(problem_of_site(R"("start": "July")") ==
+        "t.json#/site/start: found \"July\"; allowed: a time like 2026-07-01T00:00");
+  CHECK(problem_of_site(R"("hours": "example-hours.csv", "start": "2020-01-01T00:00")") ==
+        "t.json#/site/start: found \"2020-01-01T00:00\"; allowed: a time that the file of hours "
+        "has");
+  CHECK(problem_of_site(R"("hours": "example-hours.csv", "weather": {"mean_celsius": 3})") ==
+        "t.json#/site/weather: found an object; allowed: nothing, as the file of hours has "
+        "outside_celsius");
+  CHECK(problem_of_site(R"("solar": "1 MW")") ==
+        "t.json#/site/solar: found \"1 MW\"; allowed: 0, hours with a column \"solar_share\", or "
+        "\"latitude\" beside it");
+  CHECK(problem_of_site(R"("wind": "1 MW")") ==
+        "t.json#/site/wind: found \"1 MW\"; allowed: 0, or hours with a column \"wind_share\"");
+  CHECK(problem_of_site(R"("path": [{"name": "a", "nodes": 1, "from": ["b"]}])") ==
+        "t.json#/site/path/0/from/0: found \"b\"; allowed: nothing: there are none");
+  CHECK(problem_of_site(R"("path": [{"name": "a"}])") ==
+        "t.json#/site/path: found an array; allowed: parts, of which one has nodes");
+  CHECK(problem_of_site(R"("cooling": {"units": 3, "unit_heat": "1 MW", "rated_celsius": 60,
+                           "slowdown_celsius": 55})") ==
+        "t.json#/site/cooling/rated_celsius: found 60; allowed: less than slowdown_celsius");
+}
+
+}  // namespace lockstep

@@ -1,0 +1,150 @@
+#include "sim/site/fleet.hpp"
+
+#include <cmath>
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <string>
+
+#include "models/base/input_error.hpp"
+#include "sim/scenario/read_scenario.hpp"
+#include "sim/scenario/run_spec.hpp"
+#include "tests/support/presets.hpp"
+
+namespace lockstep {
+namespace {
+
+using test::presets;
+
+constexpr double kMonthDays = 365.25 / 12;
+constexpr double kADay = 86'400;
+
+Scenario eight_nodes() {
+  return read_scenario("t.json", R"({"cluster": {"node": "dgx_h100", "nodes": 8},
+    "model": "llama3_8b", "parallelism": {"data": 64, "sharding": "zero1"},
+    "batch": {"sequences": 64, "micro": 1, "tokens": 2048},
+    "recompute": "full", "stack": "megatron_core"})",
+                       presets());
+}
+PurchaseSpec purchase_of(const std::string& members) {
+  const std::string run = fmt::format(
+      R"({{"duration": "1 d", "reliability": {{"modes": []}}, "purchase": {{"loses": 0.5, {}}}}})",
+      members);
+  return *read_run_spec(JsonCursor::parse("t.json", run), presets()).purchase;
+}
+std::string problem_of_purchase(const std::string& members) {
+  try {
+    (void)purchase_of(members);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+/// Without a simulation: eight GPUs a node, 10 kW each, at 0.1 USD.
+Fleet fleet_of(const PurchaseSpec& spec) {
+  return {.spec = spec,
+          .steps = {{.at = Seconds{}, .nodes = 8, .used = 8, .speed = 1}},
+          .begins = {},
+          .gpus_per_node = 8,
+          .facility_per_node = Watts{10e3},
+          .usd_per_kwh = 0.1,
+          .assumptions = {}};
+}
+Seconds days(double n) { return Seconds{n * kADay}; }
+
+}  // namespace
+
+TEST_CASE("fleet: lots add up as they come, and the job runs on replicas that share its batch") {
+  const Fleet fleet = plan_fleet(eight_nodes(), purchase_of(R"("lots": [
+    {"name": "a", "terms": "buy", "nodes": 3, "lead_time": "10 d", "usd_per_node": 1},
+    {"name": "b", "terms": "on_demand", "nodes": 4, "ordered": "20 d", "usd_per_gpu_hour": 1,
+     "until": "40 d"},
+    {"name": "c", "terms": "buy", "nodes": 4, "lead_time": "30 d", "delivery": "20 d",
+     "shipments": 2, "usd_per_node": 1}])"));
+  REQUIRE(fleet.steps.size() == 5);
+  const std::vector<double> at{10, 20, 40, 40, 50};
+  CHECK(fleet.begins == days(10));
+  CHECK(fleet.steps[0].nodes == 3);
+  // 64 sequences on 24 replicas of a GPU do not share evenly; 16 do.
+  CHECK(fleet.steps[0].used == 2);
+  CHECK(fleet.steps[1].nodes == 7);
+  CHECK(fleet.steps[1].used == 4);
+  CHECK(fleet.steps[1].speed > fleet.steps[0].speed);
+  CHECK(fleet.steps[0].speed < 0.3);
+  CHECK(fleet.pace(0).speed == fleet.steps[0].speed);
+  CHECK(fleet.pace(0).until == to_run_time(days(10)));
+  CHECK(fleet.pace(to_run_time(days(10))).speed == fleet.steps[1].speed);
+}
+
+TEST_CASE(
+    "money: a machine is paid for at order and delivery, and its rest comes back at the end") {
+  const PurchaseSpec spec = purchase_of(R"("deposit": 0.25, "price_fall": 0.2, "lots": [
+    {"name": "a", "terms": "buy", "nodes": 8, "lead_time": "70 d", "usd_per_node": 1000},
+    {"name": "b", "terms": "buy", "nodes": 8, "ordered": "365.25 d", "usd_per_node": 1000}])");
+  const std::vector<MonthMoney> months = money_by_month(fleet_of(spec), days(2 * 365.25));
+  REQUIRE(months.size() == 24);
+  CHECK(months[0].bought == doctest::Approx(2000));
+  CHECK(months[1].bought == 0);
+  CHECK(months[2].bought == doctest::Approx(6000));
+  // A year later it is a fifth cheaper, and paid for at once.
+  CHECK(months[12].bought == doctest::Approx(6400));
+  const double years = 2 - 70 / 365.25;
+  CHECK(sum_of(months).residual == doctest::Approx(-(8000 * std::pow(0.5, years) + 6400 * 0.5)));
+}
+
+TEST_CASE("money: rent by the hour, a reservation to its end, a lease as an annuity, and energy") {
+  const auto total = [](const std::string& lot, double run_days) {
+    return sum_of(money_by_month(
+        fleet_of(purchase_of("\"interest\": 0.12, \"lots\": [" + lot + "]")), days(run_days)));
+  };
+  const double hour_of_all = 8 * 8 * 2.0;
+  const std::string on_demand =
+      R"({"name": "a", "terms": "on_demand", "nodes": 8, "usd_per_gpu_hour": 2})";
+  CHECK(total(on_demand, 10).rented == doctest::Approx(hour_of_all * 240));
+  CHECK(total(on_demand, 10).energy == 0);
+  const std::string reserved =
+      R"({"name": "a", "terms": "reserved", "nodes": 8, "usd_per_gpu_hour": 2, "term": "100 d"})";
+  CHECK(total(reserved, 10).rented == doctest::Approx(hour_of_all * 2400));
+  CHECK(total(reserved, 100).rented == doctest::Approx(hour_of_all * 2400));
+  CHECK(total(reserved, 200).rented == doctest::Approx(hour_of_all * 2400));
+  const std::string lease =
+      R"({"name": "a", "terms": "lease", "nodes": 8, "usd_per_node": 1000, "term": "365.25 d"})";
+  const double rate = std::pow(1.12, 1.0 / 12) - 1;
+  const double payments = 12 * 8000 * rate / (1 - 1 / 1.12);
+  CHECK(total(lease, 365.25).leased == doctest::Approx(payments));
+  CHECK(total(lease, 30).leased == doctest::Approx(payments));
+  // 8 nodes of 10 kW for 100 hours at 0.1.
+  CHECK(total(lease, 100.0 / 24).energy == doctest::Approx(800));
+}
+
+TEST_CASE("money: interest on what was spent at the start is compound interest") {
+  const PurchaseSpec spec = purchase_of(R"("interest": 0.08, "lots": [
+    {"name": "a", "terms": "buy", "nodes": 1, "usd_per_node": 1000}])");
+  Fleet fleet = fleet_of(spec);
+  fleet.facility_per_node = {};
+  const std::vector<MonthMoney> months = money_by_month(fleet, days(13 * kMonthDays));
+  REQUIRE(months.size() == 13);
+  // From the end of the first month to the end of the thirteenth: a year.
+  CHECK(sum_of(months).interest == doctest::Approx(80).epsilon(1e-9));
+  double so_far = 0;
+  for (const MonthMoney& month : months) so_far += month.usd();
+  CHECK(so_far / sum_of(months).usd() == doctest::Approx(1).epsilon(1e-9));
+}
+
+TEST_CASE("purchase: what terms have and have not is one line") {
+  CHECK(problem_of_purchase(R"("lots": [{"name": "a", "terms": "buy", "nodes": 8,
+    "usd_per_node": 1, "usd_per_gpu_hour": 2}])") ==
+        R"(t.json#/purchase/lots/0/usd_per_gpu_hour: found 2; allowed: nothing beside "terms": )"
+        R"("buy")");
+  CHECK(problem_of_purchase(R"("lots": [{"name": "a", "terms": "rent", "nodes": 8}])") ==
+        R"(t.json#/purchase/lots/0/terms: found "rent"; allowed: buy, lease, reserved, )"
+        R"(on_demand, spot)");
+  CHECK(problem_of_purchase(R"("lots": [{"name": "a", "terms": "buy", "nodes": 8,
+    "usd_per_node": 1}, {"name": "a", "terms": "buy", "nodes": 8, "usd_per_node": 1}])") ==
+        R"(t.json#/purchase/lots/1/name: found "a"; allowed: a name that no other lot has)");
+  CHECK(problem_of_purchase(R"("lots": [{"name": "a", "terms": "on_demand", "nodes": 8,
+    "usd_per_gpu_hour": 1, "lead_time": "10 d", "until": "10 d"}])") ==
+        R"(t.json#/purchase/lots/0/until: found "10 d"; allowed: later than its last shipment, at )"
+        R"(10 d)");
+}
+
+}  // namespace lockstep

@@ -1,0 +1,86 @@
+#include "sim/site/site_plan.hpp"
+
+#include <doctest/doctest.h>
+#include <string>
+
+#include "models/base/input_error.hpp"
+#include "sim/power/run_power.hpp"
+#include "sim/scenario/scenario_file.hpp"
+#include "sim/site/site_books.hpp"
+#include "sim/step/step.hpp"
+#include "tests/support/presets.hpp"
+
+namespace lockstep {
+namespace {
+
+using test::presets;
+
+ScenarioFile sited_file(
+    const std::string& run,
+    const std::string& power = R"("power": {}, "cost": {"usd_per_kwh": 0.1},)") {
+  const std::string text =
+      R"({"cluster": {"node": "dgx_h100", "nodes": 8},
+    "model": "llama3_8b", "parallelism": {"data": 64, "sharding": "zero1"},
+    "batch": {"sequences": 64, "micro": 1, "tokens": 2048}, "recompute": "full",
+    "stack": "megatron_core", )" +
+      power +
+      R"("run": {"duration": "5 d", "reliability": {"modes": [{"name": "node", "component": "node",
+      "mean_time": "20 d"}]}, "checkpoint": {"to": "storage", "interval": "30 min",
+      "storage": "minio_nvme"}, )" +
+      run + "}}";
+  return read_scenario_file(parse_scenario("t.json", text), presets(), {});
+}
+
+}  // namespace
+
+TEST_CASE("site plan: where nothing binds, books are those of the run's phases at their levels") {
+  const ScenarioFile file = sited_file(R"("site": {})");
+  const SitedCampaign sited = plan_sited(*file.job, *file.run);
+  const TrajectoryResult run = run_trajectory(sited.plan.campaign, 2, RunDetail::timeline);
+  const CampaignPlan plain = plan_campaign(*file.job, *file.run);
+  const TrajectoryResult same = run_trajectory(plain.campaign, 2, RunDetail::timeline);
+  CHECK(run.wall == same.wall);
+  CHECK(run.buckets == same.buckets);
+  const SiteBooks books = site_books(*sited.site, run, 2);
+  const StepReport step = simulate_step(*file.job, {.record_timeline = true, .keep_actors = true});
+  const Joules whole = run_energy(same, step_power(*file.job, step).levels);
+  CHECK(books.sum.facility / whole == doctest::Approx(1.0).epsilon(1e-9));
+  CHECK(books.sum.energy_usd == doctest::Approx(whole.base_units() / 3.6e6 * 0.1).epsilon(1e-9));
+}
+
+TEST_CASE("site plan: held below their limit, cards draw less and do less, step by step") {
+  const ScenarioFile file = sited_file(R"("site": {})");
+  const PaceTable table = pace_table(*file.job);
+  const std::vector<PacePoint>& points = table.points();
+  REQUIRE(points.size() >= 3);
+  CHECK(table.full().speed == 1);
+  for (std::size_t i = 1; i < points.size(); ++i) {
+    CHECK(points[i].it <= points[i - 1].it);
+    CHECK(points[i].speed <= points[i - 1].speed);
+    const auto same = table.under(points[i].it);
+    REQUIRE(same);
+    CHECK(same->it == points[i].it);
+  }
+  // At the lowest clock, a fifth, products are slow; what is bound by memory is not.
+  CHECK(table.lowest().speed < 0.5);
+  CHECK_FALSE(table.under(0.99 * table.lowest().it));
+}
+
+TEST_CASE("site plan: a site without power, and a path that feeds too few nodes, are one line") {
+  const auto problem = [](const std::string& run, const std::string& power) {
+    try {
+      const ScenarioFile file = sited_file(run, power);
+      (void)plan_sited(*file.job, *file.run);
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK(problem(R"("site": {})", "") ==
+        "t.json#/run/site: found a site; allowed: one beside \"power\"");
+  CHECK(problem(R"("site": {"path": [{"name": "row", "nodes": 7}]})", R"("power": {},)") ==
+        "t.json#/run/site/path: found parts that feed 7 nodes; allowed: at least the 8 of the job "
+        "and its hot spares");
+}
+
+}  // namespace lockstep

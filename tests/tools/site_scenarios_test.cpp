@@ -1,0 +1,100 @@
+// Scenarios of sites that ship, from the file to the answer.
+#include <algorithm>
+#include <doctest/doctest.h>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "models/base/text_file.hpp"
+#include "tests/support/temporary_folder.hpp"
+#include "tests/tools/ran.hpp"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json answer_to_site(const std::string& name, const std::vector<std::string>& more = {}) {
+  std::vector<std::string> words{
+      "run", LOCKSTEP_SOURCE_DIR "/scenarios/site/" + name, "--format", "json", "--trajectories",
+      "3"};
+  words.insert(words.end(), more.begin(), more.end());
+  const test::Ran ran = test::lockstep_with(words);
+  CAPTURE(ran.err);
+  REQUIRE(ran.exit == Exit::ok);
+  return Json::parse(ran.out);
+}
+
+double of(const Json& amounts, const char* name) { return amounts.value(name, 0.0); }
+
+void check_energy(const Json& amounts) {
+  const double in =
+      of(amounts, "imported_j") + of(amounts, "renewable_j") + of(amounts, "battery_out_j");
+  const double out =
+      of(amounts, "facility_j") + of(amounts, "battery_in_j") + of(amounts, "given_away_j");
+  CHECK(in == doctest::Approx(out).epsilon(1e-9));
+}
+
+}  // namespace
+
+TEST_CASE("sites that ship: energy balances by month and in sum, and money adds up") {
+  for (const char* name :
+       {"heat-wave.json", "curtailment-two-hours.json", "feed-of-100-nodes.json"}) {
+    CAPTURE(name);
+    const Json site = answer_to_site(name).at("site");
+    check_energy(site);
+    double facility = 0, energy_usd = 0, demand_usd = 0;
+    for (const Json& month : site.at("months")) {
+      check_energy(month);
+      facility += of(month, "facility_j");
+      energy_usd += of(month, "energy_usd");
+      demand_usd += of(month, "demand_usd");
+    }
+    CHECK(facility == doctest::Approx(of(site, "facility_j")).epsilon(1e-9));
+    CHECK(energy_usd == doctest::Approx(of(site, "energy_usd")).epsilon(1e-9));
+    CHECK(energy_usd + demand_usd == doctest::Approx(of(site, "grid_usd")).epsilon(1e-9));
+  }
+}
+
+TEST_CASE(
+    "sites that ship: a wave, a curtailment and a weak path each cost training what they hold") {
+  const auto slowed = [](const char* name, const std::vector<std::string>& set) {
+    return answer_to_site(name, set).at("site").at("slowed_s").get<double>();
+  };
+  CHECK(slowed("heat-wave.json", {}) > 3600);
+  CHECK(slowed("heat-wave.json", {"--set", "run.site.weather.waves=[]"}) <
+        slowed("heat-wave.json", {}) / 2);
+  const double covered = slowed("curtailment-two-hours.json", {});
+  CHECK(covered > 600);
+  CHECK(slowed("curtailment-two-hours.json", {"--set", "run.site.battery.energy_mwh=0.001"}) >
+        2 * covered);
+  CHECK(slowed("feed-of-100-nodes.json", {"--set", "run.site.path.0.capacity=9 MW"}) > 86'400);
+}
+
+TEST_CASE("sites that ship: the same bytes on any number of threads, and the hours as CSV") {
+  const test::TemporaryFolder folder;
+  const std::string scenario = LOCKSTEP_SOURCE_DIR "/scenarios/site/feed-of-100-nodes.json";
+  const auto printed = [&](const char* jobs) {
+    return test::lockstep_with(
+               {"run", scenario, "--format", "json", "--trajectories", "6", "--jobs", jobs})
+        .out;
+  };
+  CHECK(printed("1") == printed("4"));
+  const std::string csv = folder.path() + "/hours.csv";
+  (void)answer_to_site("curtailment-two-hours.json", {"--power-trace", csv});
+  const std::string text = read_text_file(csv);
+  CHECK(text.starts_with("time_s,outside_celsius,"));
+  CHECK(std::count(text.begin(), text.end(), '\n') == 1 + 30 * 24);
+}
+
+TEST_CASE("machines that come in lots: months add up to what the answer says in all") {
+  const Json purchase = answer_to_site("cloud-then-own.json").at("purchase");
+  double usd = 0;
+  for (const Json& month : purchase.at("months")) usd += of(month, "usd");
+  CHECK(usd == doctest::Approx(of(purchase, "usd")).epsilon(1e-9));
+  CHECK(of(purchase, "rented_usd") == doctest::Approx(32 * 8 * 2.5 * 182 * 24).epsilon(1e-9));
+  CHECK(of(purchase, "bought_usd") == doctest::Approx(132 * 330000.0).epsilon(1e-9));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,15 @@
+/// Machines as they come, and the money by month, on a page.
+#pragma once
+
+#include <vector>
+
+#include "sim/site/fleet.hpp"
+
+namespace lockstep {
+
+class Page;
+
+/// Adds a section.
+void add_money_by_month(Page& page, const Fleet& fleet, const std::vector<MonthMoney>& months);
+
+}  // namespace lockstep

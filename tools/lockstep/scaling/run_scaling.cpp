@@ -1,0 +1,189 @@
+#include "tools/lockstep/scaling/run_scaling.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <fmt/format.h>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "models/base/input_error.hpp"
+#include "models/base/number_text.hpp"
+#include "tools/console/shared_options.hpp"
+#include "tools/lockstep/report/assets.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr int kMostScaledGpus = 10'000'000;
+constexpr std::size_t kMostSizes = 64;
+constexpr std::array<std::string_view, 12> kOfOneSize{
+    "trace",  "svg",    "chakra",     "goal",           "power-trace", "assert",
+    "jitter", "advise", "hash-seeds", "explain-fabric", "optimise",    "vary"};
+
+[[noreturn]] void fail_sizes(std::string_view found) {
+  throw UsageError(
+      fmt::format("--scaling: found {}; allowed: whole numbers of GPUs that rise, 64,128,256",
+                  in_quotes(found)));
+}
+
+std::vector<int> sizes_of(std::string_view text) {
+  std::vector<int> out;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::string_view word = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(word.size() + 1, rest.size()));
+    int gpus = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), gpus);
+    const bool whole = error == std::errc{} && end == word.data() + word.size();
+    if (!whole || gpus < 1 || gpus > kMostScaledGpus || (!out.empty() && gpus <= out.back()) ||
+        out.size() == kMostSizes) {
+      fail_sizes(text);
+    }
+    out.push_back(gpus);
+  }
+  if (out.empty()) fail_sizes(text);
+  return out;
+}
+
+std::string percent_of(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
+bool any_has(const std::vector<ScalingPoint>& points,
+             std::optional<double> ScalingPoint::* member) {
+  return std::ranges::any_of(points,
+                             [member](const ScalingPoint& p) { return (p.*member).has_value(); });
+}
+
+/// Buckets that take or give half a per cent anywhere.
+std::vector<std::size_t> shown_buckets(const std::vector<ScalingPoint>& points) {
+  constexpr double kNoticed = 0.0005;
+  std::vector<std::size_t> out;
+  for (std::size_t b = 0; b < kBuckets; ++b) {
+    if (std::ranges::any_of(
+            points, [b](const ScalingPoint& p) { return std::abs(p.lost[b]) >= kNoticed; })) {
+      out.push_back(b);
+    }
+  }
+  return out;
+}
+
+std::string series_table(const std::vector<ScalingPoint>& points, const TextStyle& style) {
+  const bool usd = any_has(points, &ScalingPoint::usd_per_trillion_tokens);
+  const bool joules = any_has(points, &ScalingPoint::joules_per_token);
+  std::vector<TextTable::Column> columns{{"GPUs"},     {"H100s"}, {"sequences"}, {"step"},
+                                         {"tokens/s"}, {"MFU"},   {"efficiency"}};
+  if (usd) columns.push_back({"USD/T tokens"});
+  if (joules) columns.push_back({"MWh/T tokens"});
+  TextTable table(columns);
+  std::string problems;
+  for (const ScalingPoint& p : points) {
+    if (!p.problem.empty()) {
+      problems += "  " + wrap(fmt::format("{} GPUs: {}", grouped(p.gpus), p.problem), 98, 4) + "\n";
+      continue;
+    }
+    std::vector<std::string> cells{grouped(p.gpus),         compact(p.h100_equivalents),
+                                   grouped(p.sequences),    duration_text(p.step_s),
+                                   compact(p.tokens_per_s), percent_of(p.mfu),
+                                   percent_of(p.efficiency)};
+    if (usd) cells.push_back(compact(*p.usd_per_trillion_tokens));
+    // Joules a token are MJ a million; 3.6e9 J are a MWh.
+    if (joules) cells.push_back(compact(*p.joules_per_token * 1e12 / 3.6e9));
+    table.add(cells);
+  }
+  return table.text(style) + problems;
+}
+
+std::string lost_table(const std::vector<ScalingPoint>& points, const TextStyle& style) {
+  const std::vector<std::size_t> shown = shown_buckets(points);
+  if (shown.empty()) return {};
+  std::vector<TextTable::Column> columns{{"lost to", TextTable::Align::left}};
+  for (const ScalingPoint& p : points) {
+    if (p.problem.empty()) columns.push_back({grouped(p.gpus)});
+  }
+  TextTable table(columns);
+  for (const std::size_t b : shown) {
+    std::vector<std::string> cells{std::string(buckets()[b].title)};
+    for (const ScalingPoint& p : points) {
+      if (p.problem.empty()) cells.push_back(percent_of(p.lost[b]));
+    }
+    table.add(cells);
+  }
+  return table.text(style);
+}
+
+}  // namespace
+
+std::string scaling_table(const Scaling& scaling, const TextStyle& style) {
+  const auto section = [&](const char* title, const std::vector<ScalingPoint>& points) {
+    const std::string lost = lost_table(points, style);
+    return style.bold(title) + "\n" + series_table(points, style) +
+           (lost.empty() ? "" : "\n" + lost);
+  };
+  return section("Strong scaling: the same batch", scaling.strong) + "\n" +
+         section("Weak scaling: as many sequences a replica", scaling.weak);
+}
+
+CsvText scaling_csv(const Scaling& scaling) {
+  std::vector<std::string> heading{"scaling",
+                                   "gpus",
+                                   "nodes",
+                                   "data",
+                                   "sequences",
+                                   "step_s",
+                                   "mfu",
+                                   "tokens_per_s",
+                                   "efficiency",
+                                   "h100_equivalents",
+                                   "usd_per_trillion_tokens",
+                                   "joules_per_token"};
+  for (const BucketInfo& bucket : buckets()) heading.push_back("lost_" + std::string(bucket.name));
+  heading.emplace_back("problem");
+  CsvText out = csv_line(heading);
+  const auto add = [&](const char* name, const ScalingPoint& p) {
+    std::vector<std::string> cells{name, std::to_string(p.gpus)};
+    const auto number = [&](double value) {
+      cells.push_back(p.problem.empty() ? number_text(value) : "");
+    };
+    for (const int count : {p.nodes, p.data, p.sequences}) number(count);
+    for (const double value : {p.step_s, p.mfu, p.tokens_per_s, p.efficiency, p.h100_equivalents}) {
+      number(value);
+    }
+    for (const auto& value : {p.usd_per_trillion_tokens, p.joules_per_token}) {
+      cells.push_back(value ? number_text(*value) : "");
+    }
+    for (const double lost : p.lost) number(lost);
+    cells.push_back(p.problem);
+    out += csv_line(cells);
+  };
+  for (const ScalingPoint& p : scaling.strong) add("strong", p);
+  for (const ScalingPoint& p : scaling.weak) add("weak", p);
+  return out;
+}
+
+Exit run_scaling(const std::string& path, const std::string& text, const PresetStore& presets,
+                 const ParsedOptions& options, Console& console) {
+  for (const std::string_view option : kOfOneSize) {
+    if (!options.has(option)) continue;
+    throw UsageError(
+        fmt::format("lockstep run: found --{} beside --scaling; allowed: one of them", option));
+  }
+  const std::string format = options.choice("format", kFormats);
+  const bool reports = wants_report(options);
+  const std::vector<int> gpus = sizes_of(options.get("scaling"));
+  const Question question{.set = changes_of(options),
+                          .profiles = options.all("profile"),
+                          .folding = folding_of(options),
+                          .allow_oom = options.has("allow-oom")};
+  const Scaling scaling = scale(path, text, presets, question, gpus);
+  if (reports) write_report(options, scaling_page(path, scaling));
+  write_output(format == "json" ? Answer(JsonText(scaling_json(scaling)))
+               : format == "csv"
+                   ? Answer(scaling_csv(scaling))
+                   : Answer::terminal(scaling_table(scaling, output_style(options, console))),
+               options, console);
+  return Exit::ok;
+}
+
+}  // namespace lockstep
