@@ -35,7 +35,8 @@ constexpr std::array kFailed{
                 "cluster": {"node": "dgx_h100", "nodes": 1, "fabric": "ideal"},
                 "parallelism": {"tensor": 8},
                 "batch": {"sequences": 4, "tokens": 2048}, "recompute": "none",
-                "stack": {"preset": "megatron_core", "allow": ["layouts.replicated_key_values"]}})"},
+                "stack": {"preset": "megatron_core",
+                  "allow": ["layouts.replicated_key_values"]}})"},
     FailedScenario{.law = "work",
                    .why = "a stage without layer, embedding and head read the program of another "
                           "one, or waited for ever",

@@ -30,7 +30,7 @@ constexpr std::array kNewOptions{
     OptionSpec{"nodes", 0, "N", false, "How many servers (default: 4).", "--nodes 16"},
     OptionSpec{"scenario", 0, "FILE", false,
                "Of a sweep: the scenario whose values are varied, from the folder of the new file.",
-               "--scenario my.json"},
+               "--scenario my.json", PathUse::reads},
     kPresetsOption,
     kOutputOption,
 };
