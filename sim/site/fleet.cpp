@@ -264,7 +264,9 @@ Fleet plan_fleet(const Scenario& scenario, const PurchaseSpec& spec) {
   }
   out.assumptions.emplace_back(
       "run.purchase: on fewer nodes the job runs as many replicas as share its batch evenly; it "
-      "grows and shrinks without a stop, and meets the failures of all its nodes from the start");
+      "grows and shrinks without a stop, meets the failures of all its nodes from the start, and "
+      "its "
+      "energy beside the money by month counts all of them");
   return out;
 }
 
