@@ -78,36 +78,62 @@ void write_open_metrics(OutputFile& file, std::span<const PowerRow> rows, bool p
   file.write("# EOF\n");
 }
 
+bool is_open_metrics(const std::string& path) {
+  return path.ends_with(".om") || path.ends_with(".om.gz");
+}
+
 void write_power_rows(const std::string& path, std::span<const PowerRow> rows, bool phases) {
   OutputFile file(path);
-  const bool metrics = path.ends_with(".om") || path.ends_with(".om.gz");
-  metrics ? write_open_metrics(file, rows, phases) : write_power_csv(file, rows, phases);
+  is_open_metrics(path) ? write_open_metrics(file, rows, phases)
+                        : write_power_csv(file, rows, phases);
   file.commit();
 }
 
-/// A line an hour; means over the hour.
-void write_site_hours(const std::string& path, const SiteBooks& books) {
-  OutputFile file(path);
-  file.write(
-      "time_s,outside_celsius,coolant_celsius,pue,machines_w,facility_w,renewable_w,battery_in_w,"
-      "battery_out_w,grid_w,given_away_w,above_limit_w,water_l,usd_per_kwh,energy_usd,co2_g\n");
+/// Of an hour at a site: columns of the CSV, and the series of OpenMetrics behind "lockstep_site_".
+constexpr std::array<std::string_view, 15> kSiteColumns{
+    "outside_celsius", "coolant_celsius", "pue",           "machines_w", "facility_w",
+    "renewable_w",     "battery_in_w",    "battery_out_w", "grid_w",     "given_away_w",
+    "above_limit_w",   "water_l",         "usd_per_kwh",   "energy_usd", "co2_g"};
+
+/// Means over the hour, and sums of what is used up.
+std::array<double, kSiteColumns.size()> site_row(const SiteHourBook& hour) {
+  const SiteAmounts& of = hour.of;
+  const auto watts = [&](Joules energy) { return (energy / hour.length).base_units(); };
+  return {hour.outside,         hour.coolant,          hour.pue,
+          watts(of.machines),   watts(of.facility),    watts(of.renewable),
+          watts(of.battery_in), watts(of.battery_out), watts(of.imported),
+          watts(of.given_away), watts(of.short_of),    of.litres,
+          hour.usd_per_kwh,     of.energy_usd,         of.grams};
+}
+
+void write_site_metrics(OutputFile& file, const SiteBooks& books) {
+  for (std::size_t i = 0; i < kSiteColumns.size(); ++i) {
+    file.write(fmt::format("# TYPE lockstep_site_{} gauge\n", kSiteColumns[i]));
+    double time_s = 0;
+    for (const SiteHourBook& hour : books.hours) {
+      file.write(fmt::format("lockstep_site_{} {} {}\n", kSiteColumns[i],
+                             number_text(site_row(hour)[i]), number_text(time_s)));
+      time_s += hour.length.base_units();
+    }
+  }
+  file.write("# EOF\n");
+}
+
+/// A line an hour.
+void write_site_csv(OutputFile& file, const SiteBooks& books) {
+  file.write(fmt::format("time_s,{}\n", fmt::join(kSiteColumns, ",")));
   double time_s = 0;
   for (const SiteHourBook& hour : books.hours) {
-    const SiteAmounts& of = hour.of;
-    std::vector<std::string> cells;
-    for (const double value : {time_s, hour.outside, hour.coolant, hour.pue}) {
-      cells.push_back(number_text(value));
-    }
-    for (const Joules energy : {of.machines, of.facility, of.renewable, of.battery_in,
-                                of.battery_out, of.imported, of.given_away, of.short_of}) {
-      cells.push_back(watts_text(energy / hour.length));
-    }
-    for (const double value : {of.litres, hour.usd_per_kwh, of.energy_usd, of.grams}) {
-      cells.push_back(number_text(value));
-    }
+    std::vector<std::string> cells{number_text(time_s)};
+    for (const double value : site_row(hour)) cells.push_back(number_text(value));
     file.write(csv_line(cells).str());
     time_s += hour.length.base_units();
   }
+}
+
+void write_site_hours(const std::string& path, const SiteBooks& books) {
+  OutputFile file(path);
+  is_open_metrics(path) ? write_site_metrics(file, books) : write_site_csv(file, books);
   file.commit();
 }
 
