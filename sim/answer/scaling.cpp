@@ -8,6 +8,7 @@
 
 #include "models/base/input_error.hpp"
 #include "models/base/number_text.hpp"
+#include "models/base/write_json.hpp"
 #include "sim/answer/step_answer.hpp"
 #include "sim/power/step_power.hpp"
 #include "sim/scenario/scenario_file.hpp"
@@ -47,7 +48,7 @@ class ScaledScenario {
     std::vector<std::string> set = question_.set;
     const Json& cluster = parse_scenario(file_, text_, question_.set).root.json().at("cluster");
     if (cluster.is_string()) {
-      set.push_back("cluster=" + Json{{"preset", cluster}, {"nodes", nodes}}.dump());
+      set.push_back("cluster=" + write_json(Json{{"preset", cluster}, {"nodes", nodes}}));
     } else {
       set.push_back(fmt::format("cluster.nodes={}", nodes));
     }

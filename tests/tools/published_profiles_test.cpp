@@ -87,9 +87,9 @@ TEST_CASE("published profiles: each point is predicted from the others as well a
 }
 
 TEST_CASE("measured profile: the laws hold on a card that none of them was fitted to") {
-  // But the memory-bound one, whose constants are this card's.
+  // But the memory-bound one, whose constants lie between this card's and published ones.
   const std::array bounds{WantedError{"product bf16", 0.045}, WantedError{"product fp8", 0.06},
-                          WantedError{"attention", 0.09}, WantedError{"memory", 0.07}};
+                          WantedError{"attention", 0.09}, WantedError{"memory", 0.09}};
   std::map<std::string_view, std::vector<double>> errors;
   for (const ValidationPoint& point : validate_profile("h200_sxm_measured", presets()).points) {
     if (identity_of(point, "by") != "law") continue;

@@ -69,7 +69,7 @@ TEST_CASE(
   CHECK(covered > 600);
   CHECK(slowed("curtailment-two-hours.json", {"--set", "run.site.battery.energy_mwh=0.001"}) >
         2 * covered);
-  CHECK(slowed("feed-of-100-nodes.json", {"--set", "run.site.path.0.capacity=9 MW"}) > 86'400);
+  CHECK(slowed("feed-of-100-nodes.json", {"--set", "run.site.path.0.capacity=7 MW"}) > 86'400);
 }
 
 TEST_CASE("sites that ship: the same bytes on any number of threads, and the hours as CSV") {

@@ -51,7 +51,7 @@ void write_power_csv(OutputFile& file, std::span<const PowerRow> rows, bool phas
 /// Each series by itself with rising times, as OpenMetrics wants them. Of equal times the last.
 void write_open_metrics(OutputFile& file, std::span<const PowerRow> rows, bool phases) {
   const auto replaced = [&](std::size_t i) {
-    return i + 1 < rows.size() && rows[i + 1].time_s <= rows[i].time_s;
+    return i + 1 < rows.size() && number_text(rows[i + 1].time_s) == number_text(rows[i].time_s);
   };
   file.write(
       "# TYPE lockstep_power_watts gauge\n# UNIT lockstep_power_watts watts\n"

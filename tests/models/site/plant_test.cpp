@@ -17,7 +17,8 @@ UnitBank bank_of(int units, double mean_s, double repair_s, int crews = 0) {
 
 }  // namespace
 
-TEST_CASE("units down: one is up for mean / (mean + repair); crews for all give the binomial law") {
+TEST_CASE(
+    "units down: one is up for mean / (mean + repair), and crews for all give the binomial law") {
   CHECK(availability(bank_of(1, 900, 100), 1) == doctest::Approx(0.9));
   const UnitBank five = bank_of(5, 900, 100);
   const std::vector<double> down = units_down(five);

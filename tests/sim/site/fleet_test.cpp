@@ -60,8 +60,11 @@ TEST_CASE("fleet: lots add up as they come, and the job runs on replicas that sh
      "until": "40 d"},
     {"name": "c", "terms": "buy", "nodes": 4, "lead_time": "30 d", "delivery": "20 d",
      "shipments": 2, "usd_per_node": 1}])"));
-  REQUIRE(fleet.steps.size() == 5);
-  const std::vector<double> at{10, 20, 40, 40, 50};
+  const std::vector<double> at{10, 20, 40, 50};
+  REQUIRE(fleet.steps.size() == at.size());
+  for (std::size_t i = 0; i < at.size(); ++i) {
+    CHECK(fleet.steps[i].at.base_units() == doctest::Approx(days(at[i]).base_units()));
+  }
   CHECK(fleet.begins == days(10));
   CHECK(fleet.steps[0].nodes == 3);
   // 64 sequences on 24 replicas of a GPU do not share evenly; 16 do.

@@ -58,9 +58,7 @@ TEST_CASE("site: what the grid gives sets the pace, then pauses the job, then tu
 
 TEST_CASE("site: a battery stands in for the grid as long as it has energy, and is filled again") {
   SitePlan plan = hand_made_site();
-  plan.spec.battery = BatterySpec{.energy_mwh = 5,
-                                  .power = Watts{4e6},
-                                  .efficiency = 0.8};
+  plan.spec.battery = BatterySpec{.energy_mwh = 5, .power = Watts{4e6}, .efficiency = 0.8};
   for (SiteHour& hour : plan.spec.hours) hour.limit = Watts{15e6};
   for (const std::size_t h : {3, 4}) plan.spec.hours[h].limit = Watts{9.5e6};
   SiteClock clock(plan, 0);
@@ -132,7 +130,7 @@ TEST_CASE("site: a rise takes the ramp's time, of which half is lost") {
   CHECK(clock.at(at_hour(2)).speed == 1);
 }
 
-TEST_CASE("path: nodes get what the narrowest bank lets through, alike; A or B is enough") {
+TEST_CASE("path: nodes get what the narrowest bank lets through, alike, and A or B is enough") {
   const std::vector<PowerPart> path{
       part(never_failing("line", 2), 10, {}), part(never_failing("A"), 8, {0}),
       part(never_failing("B"), 8, {0}), part(never_failing("row", 10), 0, {1, 2}, 10)};
