@@ -15,9 +15,7 @@ FlopsPerSecond product_rate(const GpuSpec& gpu) {
   return gpu.gemm.efficiency * gpu.gemm.sustained * std::max(gpu.peak_bf16, gpu.peak_fp16);
 }
 /// The same of kernels that move data.
-BytesPerSecond memory_rate(const GpuSpec& gpu) {
-  return gpu.memory.efficiency * gpu.hbm_bandwidth;
-}
+BytesPerSecond memory_rate(const GpuSpec& gpu) { return gpu.memory.efficiency * gpu.hbm_bandwidth; }
 
 /// What a kernel of that work takes where nothing else holds it back.
 Seconds roofline(const TraceWork& work, const GpuSpec& gpu) {

@@ -58,9 +58,7 @@ TEST_CASE("books: energy balances in every hour and month and in sum, and money 
   plan.spec.solar = Watts{30e6};
   plan.spec.export_usd_per_kwh = 0.03;
   plan.spec.demand_usd_per_kw_month = 10;
-  plan.spec.battery = BatterySpec{.energy_mwh = 8,
-                                  .power = Watts{3e6},
-                                  .efficiency = 0.9};
+  plan.spec.battery = BatterySpec{.energy_mwh = 8, .power = Watts{3e6}, .efficiency = 0.9};
   for (std::size_t h = 0; h < plan.spec.hours.size(); ++h) {
     SiteHour& hour = plan.spec.hours[h];
     hour.solar = h >= 8 && h < 16 ? 0.6 : 0;

@@ -228,8 +228,7 @@ std::string new_scenario_text(const NewKind& kind, const NewWish& wish,
   const std::string command = kind.command == "sweep"
                                   ? "lockstep sweep THIS -o results.db"
                                   : fmt::format("lockstep {} THIS", kind.command);
-  return fmt::format("// {}: {}.\n// Lines like this one are comments.\n", command,
-                     kind.sentence) +
+  return fmt::format("// {}: {}.\n// Lines like this one are comments.\n", command, kind.sentence) +
          commented_json(kind.make(wish, presets), kNewComments);
 }
 

@@ -11,9 +11,9 @@
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/scenario/run_spec.hpp"
 #include "sim/scenario/scenario_file.hpp"
+#include "sim/search/rebase_files.hpp"
 #include "tools/console/options.hpp"
 #include "tools/lockstep/sweep/simulate_point.hpp"
-#include "sim/search/rebase_files.hpp"
 
 namespace lockstep {
 namespace {
