@@ -80,7 +80,7 @@ class ServingRun {
     }
     lives_->close(std::max(result_.end, now_));
     result_.failures = lives_->failures();
-    for (const std::size_t pool : {0, 1}) {
+    for (const std::size_t pool : {0UL, 1UL}) {
       PoolAccount& account = pool == 0 ? result_.serving : result_.decoding;
       account.down = lives_->down(pool);
       account.off = lives_->off(pool);
