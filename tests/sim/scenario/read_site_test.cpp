@@ -44,7 +44,7 @@ TEST_CASE("site: a file's hours begin where the run does, and curtailments go by
   REQUIRE(spec.hours.size() == 60 * 24);
   CHECK(spec.priced);
   CHECK(spec.hours[0].limit == Watts{30e6});
-  for (const std::size_t h : {1, 2}) CHECK(spec.hours[h].limit == Watts{12e6});
+  for (const std::size_t h : {1UL, 2UL}) CHECK(spec.hours[h].limit == Watts{12e6});
   CHECK(spec.hours[3].limit == Watts{30e6});
   // That night has 23 hours: the next evening comes an hour sooner.
   CHECK(spec.hours[24].hour == 17);

@@ -60,7 +60,7 @@ TEST_CASE("site: a battery stands in for the grid as long as it has energy, and 
   SitePlan plan = hand_made_site();
   plan.spec.battery = BatterySpec{.energy_mwh = 5, .power = Watts{4e6}, .efficiency = 0.8};
   for (SiteHour& hour : plan.spec.hours) hour.limit = Watts{15e6};
-  for (const std::size_t h : {3, 4}) plan.spec.hours[h].limit = Watts{9.5e6};
+  for (const std::size_t h : {3UL, 4UL}) plan.spec.hours[h].limit = Watts{9.5e6};
   SiteClock clock(plan, 0);
   for (int hour = 0; hour < 3; ++hour) CHECK(clock.at(at_hour(hour)).speed == 1);
   // 3 MW are missing: the first hour takes 3 of its 5 MWh, the second the last 2.
