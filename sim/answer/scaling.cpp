@@ -46,7 +46,7 @@ class ScaledScenario {
   /// On so many replicas of so many sequences in all.
   [[nodiscard]] Scenario at(int nodes, int data, int sequences) const {
     std::vector<std::string> set = question_.set;
-    const Json& cluster = parse_scenario(file_, text_, question_.set).root.json().at("cluster");
+    const Json cluster = parse_scenario(file_, text_, question_.set).root.json().at("cluster");
     if (cluster.is_string()) {
       set.push_back("cluster=" + write_json(Json{{"preset", cluster}, {"nodes", nodes}}));
     } else {

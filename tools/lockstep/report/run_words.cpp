@@ -111,6 +111,17 @@ void add_money_figures(std::vector<PageFigure>& figures, const CampaignResult& r
                                             page_count(result.held_gpu_hours()),
                                             *result.scenario.usd_per_gpu_hour)});
   }
+  if (result.fleet) {
+    // What is bought and when decides; a bill of machines that are all there from the start is
+    // none.
+    const MonthMoney money = sum_of(months_of(result));
+    figures.push_back({.value = page_usd(money.usd()),
+                       .label = fmt::format(
+                           "machines as they come, with energy, people and interest: {} spent, {} "
+                           "of it comes back as what they are worth at the end",
+                           page_usd(money.spent() + money.interest), page_usd(-money.residual))});
+    return;
+  }
   if (result.bill && result.bill->cost.total_usd() > 0) {
     const CostReport& cost = result.bill->cost;
     figures.push_back(
