@@ -25,7 +25,9 @@ std::string with_interval(const SampleMean& of, double unit, const char* text) {
                      significant(of.half_width / unit, 2));
 }
 
-std::string bill_lines(const RunBill& bill, const StepPower& power) {
+std::string bill_lines(const CampaignResult& result) {
+  const RunBill& bill = *result.bill;
+  const StepPower& power = *result.power;
   const double training_w = power.levels.training.facility.base_units();
   constexpr double kMegawattHour = 3.6e9;
   const double mean_w = bill.usage.energy.base_units() / bill.usage.time.base_units();
@@ -40,7 +42,15 @@ std::string bill_lines(const RunBill& bill, const StepPower& power) {
     out += labelled_line("Carbon", kCampaignLabels,
                          fmt::format("{} t of CO2", significant(bill.cost.tonnes_co2)));
   }
-  if (bill.cost.total_usd() > 0) {
+  if (result.fleet) {
+    // A bill of machines that are all there from the start is none of this purchase.
+    const MonthMoney money = sum_of(months_of(result));
+    out += labelled_line("Cost", kCampaignLabels,
+                         fmt::format("{} USD: {} spent on machines as they come, energy, people "
+                                     "and interest, {} of it worth at the end",
+                                     compact(money.usd()), compact(money.spent() + money.interest),
+                                     compact(-money.residual)));
+  } else if (bill.cost.total_usd() > 0) {
     out += labelled_line(
         "Cost", kCampaignLabels,
         fmt::format("{} USD owned ({} written off, {} to run, {} of it energy); {} USD per "
@@ -195,7 +205,7 @@ std::string headline(const CampaignResult& result) {
                     compact(result.held_gpu_hours()), *scenario.usd_per_gpu_hour,
                     result.plan.campaign.spares.hot > 0 ? ", with those of hot spares" : ""));
   }
-  if (result.bill) out += bill_lines(*result.bill, *result.power);
+  if (result.bill) out += bill_lines(result);
   if (result.site) out += site_lines(result);
   return out;
 }
