@@ -8,7 +8,6 @@
 #include "models/collectives/algorithms.hpp"
 #include "models/collectives/candidate.hpp"
 #include "models/collectives/in_node.hpp"
-#include "models/kernels/kernel_profile.hpp"
 
 namespace lockstep {
 
@@ -102,7 +101,7 @@ CollectiveCost collective_cost(const CollectiveCall& call, const GpuSpec& gpu,
   }
   const CollectiveCost law = blend(context, candidates, call.payload);
   if (!gpu.profile) return law;
-  return scaled(law, gpu.profile->collective(call), call, gpu, nic_bandwidth);
+  return scaled(law, measured_ratio(*gpu.profile, call), call, gpu, nic_bandwidth);
 }
 
 Seconds collective_time(const CollectiveCall& call, const GpuSpec& gpu,

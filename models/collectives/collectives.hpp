@@ -46,6 +46,11 @@ struct CollectiveCost {
   std::string_view protocol;   ///< "ll", "ll128", "simple"
 };
 
+/// Measured over modelled time of a collective, by a profile of its card:
+/// KernelProfile::collective, beside which it is written (models/kernels/kernel_profile.cpp), as a
+/// profile holds kernels too.
+double measured_ratio(const KernelProfile& profile, const CollectiveCall& call);
+
 /// Chooses algorithm and protocol by lowest predicted time, as NCCL does with no option set, and
 /// returns its cost, times the ratio that gpu.profile has for the call, if there is one;
 /// choose_collective() of choice.hpp takes options and says why, by the laws alone.

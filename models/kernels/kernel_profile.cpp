@@ -120,4 +120,8 @@ double KernelProfile::collective(const CollectiveCall& call) const {
   return field == nullptr ? 1 : field->at(place_of_bytes(call.payload));
 }
 
+double measured_ratio(const KernelProfile& profile, const CollectiveCall& call) {
+  return profile.collective(call);
+}
+
 }  // namespace lockstep

@@ -9,13 +9,13 @@
 #include "models/kernels/attention.hpp"
 #include "models/pipeline/schedule.hpp"
 #include "models/power/gpu_power.hpp"
+#include "sim/scenario/balance.hpp"
 #include "sim/scenario/capabilities.hpp"
 #include "sim/scenario/fabric_assumptions.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/scenario_rules.hpp"
 #include "sim/scenario/stack_choice.hpp"
 #include "sim/scenario/unequal_rules.hpp"
-#include "sim/step/balance.hpp"
 #include "topologies/fabrics/placement.hpp"
 
 namespace lockstep {

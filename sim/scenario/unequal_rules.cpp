@@ -9,11 +9,10 @@
 #include <utility>
 
 #include "models/pipeline/schedule.hpp"
+#include "sim/scenario/balance.hpp"
 #include "sim/scenario/read_profile.hpp"
+#include "sim/scenario/replica_variants.hpp"
 #include "sim/scenario/scenario_rules.hpp"
-#include "sim/step/balance.hpp"
-#include "sim/step/plan.hpp"
-#include "sim/step/replica_variants.hpp"
 
 namespace lockstep {
 namespace {

@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "models/spec/partition.hpp"
+#include "sim/scenario/replica_variants.hpp"
 #include "sim/search/bounds.hpp"
 #include "sim/step/plan.hpp"
 #include "topologies/fabrics/placement.hpp"

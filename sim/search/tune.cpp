@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "sim/scenario/capabilities.hpp"
+#include "sim/scenario/replica_variants.hpp"
 #include "sim/search/bounds.hpp"
 #include "sim/search/layouts.hpp"
-#include "sim/step/replica_variants.hpp"
 #include "sim/step/step.hpp"
 
 namespace lockstep {

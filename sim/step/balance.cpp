@@ -1,4 +1,4 @@
-#include "sim/step/balance.hpp"
+#include "sim/scenario/balance.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -11,10 +11,10 @@
 
 #include "models/layer/memory.hpp"
 #include "models/pipeline/schedule.hpp"
+#include "sim/scenario/replica_variants.hpp"
 #include "sim/scenario/scenario_rules.hpp"
 #include "sim/scenario/unequal_rules.hpp"
 #include "sim/step/plan.hpp"
-#include "sim/step/replica_variants.hpp"
 #include "sim/step/stage_times.hpp"
 
 namespace lockstep {

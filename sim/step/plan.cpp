@@ -14,9 +14,9 @@
 #include "models/kernels/memory_bound.hpp"
 #include "models/layer/offload.hpp"
 #include "models/spec/partition.hpp"
+#include "sim/scenario/replica_variants.hpp"
 #include "sim/step/layer_groups.hpp"
 #include "sim/step/pieces.hpp"
-#include "sim/step/replica_variants.hpp"
 
 namespace lockstep {
 namespace {
@@ -683,17 +683,6 @@ void plan_exchanges(const Scenario& s, const std::vector<std::uint32_t>& pools, 
 }
 
 }  // namespace
-
-PlacementSpec placement_spec(const Scenario& s) {
-  const Parallelism& par = s.job.parallelism;
-  return {.tensor = par.tensor * par.context,
-          .data = par.data,
-          .pipeline = par.pipeline,
-          .order = parse_rank_order(s.stack.placement).value(),
-          .gpus_per_node = s.node.gpus,
-          .nvlink_domain = domain_share(s.gpus(), s.node),
-          .nic_ports = nic_ports(s.node).count};
-}
 
 WorkloadContext workload_context(const Scenario& s, const Placement& placement, std::size_t pool) {
   LayerGroups groups = layer_groups(s.job.parallelism, placement);

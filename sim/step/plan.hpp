@@ -203,9 +203,6 @@ struct StepPlan : NodeCosts {
   }
 };
 
-/// Where the ranks of a job sit.
-PlacementSpec placement_spec(const Scenario& scenario);
-
 /// What the operations of a layer cost with these ranks on nodes of that pool. Keeps references
 /// into the scenario.
 WorkloadContext workload_context(const Scenario& scenario, const Placement& placement,

@@ -4,8 +4,8 @@
 #include <set>
 #include <utility>
 
+#include "sim/scenario/replica_variants.hpp"
 #include "sim/step/plan.hpp"
-#include "sim/step/replica_variants.hpp"
 #include "topologies/fabrics/placement.hpp"
 
 namespace lockstep {

@@ -9,10 +9,10 @@
 #include <string_view>
 #include <utility>
 
+#include "sim/scenario/replica_variants.hpp"
 #include "sim/step/layer_groups.hpp"
 #include "sim/step/plan.hpp"
 #include "sim/step/replica_classes.hpp"
-#include "sim/step/replica_variants.hpp"
 #include "sim/step/site.hpp"
 #include "sim/step/step_report.hpp"
 #include "sim/trace/trace_builder.hpp"

@@ -12,6 +12,7 @@
 #include "models/layer/memory.hpp"
 #include "sim/scenario/read_residuals.hpp"
 #include "sim/scenario/read_scenario.hpp"
+#include "sim/scenario/replica_variants.hpp"
 #include "sim/step/pieces.hpp"
 #include "sim/step/plan.hpp"
 #include "sim/step/step.hpp"

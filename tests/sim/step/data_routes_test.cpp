@@ -12,6 +12,7 @@
 
 #include "sim/fabric/collective_load.hpp"
 #include "sim/scenario/read_scenario.hpp"
+#include "sim/scenario/replica_variants.hpp"
 #include "sim/step/site.hpp"
 #include "tests/support/near.hpp"
 #include "tests/support/presets.hpp"

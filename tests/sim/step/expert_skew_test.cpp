@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/scenario/read_scenario.hpp"
+#include "sim/scenario/replica_variants.hpp"
 #include "sim/step/layer_routes.hpp"
 #include "sim/step/pieces.hpp"
 #include "sim/step/site.hpp"

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/scenario/read_scenario.hpp"
+#include "sim/scenario/replica_variants.hpp"
 #include "sim/step/pieces.hpp"
 #include "sim/step/plan.hpp"
 #include "sim/step/step.hpp"

@@ -1,4 +1,4 @@
-#include "tools/calibrate/cuda/cuda_card.hpp"
+#include "tools/calibrate/program/cuda_card.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>

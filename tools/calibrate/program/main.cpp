@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "tools/calibrate/calibrate.hpp"
-#include "tools/calibrate/cuda/cuda_card.hpp"
+#include "tools/calibrate/program/cuda_card.hpp"
 #ifdef LOCKSTEP_NCCL_LIBRARY
 #include "tools/calibrate/nccl/nccl_communicator.hpp"
 #endif

@@ -1,5 +1,7 @@
 /// Works out how many layers each stage, and how many micro batches each replica gets, so that
-/// those which are slowest are as fast as they can be.
+/// those which are slowest are as fast as they can be. A scenario is complete only with that, so it
+/// is declared here; what a stage takes is known to steps, so it is written in
+/// sim/step/balance.cpp.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-#include "sim/step/replica_variants.hpp"
+#include "sim/scenario/replica_variants.hpp"
 
 #include <algorithm>
 #include <map>
@@ -8,6 +8,17 @@
 #include "models/base/input_error.hpp"
 
 namespace lockstep {
+
+PlacementSpec placement_spec(const Scenario& s) {
+  const Parallelism& par = s.job.parallelism;
+  return {.tensor = par.tensor * par.context,
+          .data = par.data,
+          .pipeline = par.pipeline,
+          .order = parse_rank_order(s.stack.placement).value(),
+          .gpus_per_node = s.node.gpus,
+          .nvlink_domain = domain_share(s.gpus(), s.node),
+          .nic_ports = nic_ports(s.node).count};
+}
 
 PoolOfNode::PoolOfNode(const Scenario& scenario) {
   int nodes = 0;

@@ -1,5 +1,5 @@
-/// Which replicas of a job are unlike others by plan: on other kinds of nodes, or with more micro
-/// batches.
+/// Where the ranks of a job sit, and which replicas are unlike others by plan: on other kinds of
+/// nodes, or with more micro batches.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +11,9 @@
 #include "topologies/fabrics/placement.hpp"
 
 namespace lockstep {
+
+/// Where the ranks of a job sit.
+PlacementSpec placement_spec(const Scenario& scenario);
 
 /// What replicas of a kind have in common.
 struct ReplicaVariant {
