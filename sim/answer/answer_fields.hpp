@@ -1,6 +1,8 @@
 /// The tables of the members of all answers, and of the parts that several of them share.
 #pragma once
 
+#include <nlohmann/json.hpp>
+
 #include "models/accuracy/prediction_interval.hpp"
 #include "models/layer/memory.hpp"
 #include "sim/answer/campaign_answer.hpp"
@@ -54,10 +56,6 @@ const FieldTable<CampaignResult>& site_fields();
 const FieldTable<CampaignResult>& purchase_fields();
 /// The "fabric" of a step. Requires RunResult::full_fabric.
 const FieldTable<RunResult>& fabric_fields();
-/// A kind of node of a step on several.
-struct PoolAnswer;
-const FieldTable<PoolAnswer>& pool_fields();
-std::vector<PoolAnswer> pool_answers(const RunResult& result);
 
 /// Rises when the name of a member or its meaning changes.
 inline constexpr std::string_view kResultSchema = "lockstep-result/1";

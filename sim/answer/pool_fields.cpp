@@ -1,20 +1,8 @@
-#include <optional>
+#include "sim/answer/pool_fields.hpp"
+
 #include <string>
 
-#include "sim/answer/answer_fields.hpp"
-#include "sim/step/pool_memory.hpp"
-
 namespace lockstep {
-
-/// What is said of a kind of node.
-struct PoolAnswer {
-  const NodePool* of = nullptr;
-  const PoolReport* report = nullptr;
-  PoolMemory memory;
-  double step_s = 0;
-  bool pacing = false;
-  std::optional<PoolPower> power;
-};
 
 std::vector<PoolAnswer> pool_answers(const RunResult& result) {
   const StepReport& report = result.report;

@@ -7,6 +7,7 @@
 
 #include "models/spec/parameter_counts.hpp"
 #include "sim/answer/answer_fields.hpp"
+#include "sim/answer/pool_fields.hpp"
 #include "sim/scenario/parallelism_json.hpp"
 #include "sim/scenario/read_scenario.hpp"
 
