@@ -70,7 +70,10 @@ std::string duration_text(double seconds) {
   return significant(seconds / 86400) + " days";
 }
 
-std::string error_text(double error) { return fmt::format("{:+.1f} %", 100 * error); }
+std::string error_text(double error) {
+  const std::string text = fmt::format("{:+.1f} %", 100 * error);
+  return text == "-0.0 %" ? "+0.0 %" : text;
+}
 std::string percent_text(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 std::vector<double> percentages_that_add_up(std::span<const double> shares) {

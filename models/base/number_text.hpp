@@ -26,7 +26,7 @@ std::string compact(double value);
 /// A duration in the unit that reads best: "1.23 us", "45.6 ms", "6.72 s", "3.4 min", "2.1 h",
 /// "54.0 days".
 std::string duration_text(double seconds);
-/// A signed relative error as per cent: "+3.1 %".
+/// A signed relative error as per cent: "+3.1 %"; what rounds to nothing is "+0.0 %".
 std::string error_text(double error);
 /// A share of 1 as per cent: "41.3 %".
 std::string percent_text(double share);

@@ -243,6 +243,9 @@ TEST_CASE("lockstep replay: on another GPU a kernel keeps the floor of its launc
   const Ran ran = replayed_on(idle, {"--node", "dgx_b200", "--recorded-on", "h100_sxm5_80gb"});
   CHECK(ran.out.find("the GPU waits for the host, as recorded") != std::string::npos);
   CHECK(ran.out.find("note: the recording does not name its card") != std::string::npos);
+  CHECK(ran.out.find("note: the step on b200_sxm_180gb has no interval") != std::string::npos);
+  const Ran same = replayed_on(idle, {"--node", "dgx_h100", "--recorded-on", "h100_sxm5_80gb"});
+  CHECK(same.out.find("has no interval") == std::string::npos);
 }
 
 TEST_CASE("lockstep replay: a recording of another card than --recorded-on is refused") {

@@ -136,7 +136,7 @@ std::string parts_table(const Diagnosis& d, const TextStyle& style) {
   for (const DiagnosedPart& part : d.parts) {
     table.add({std::string(part.title), duration_text(part.predicted_s),
                duration_text(part.recorded_s), signed_time(part.difference_s()),
-               fmt::format("{:+.1f} %", 100 * part.difference_s() / d.predicted_s)});
+               error_text(part.difference_s() / d.predicted_s)});
   }
   return "\n" + table.text(style);
 }

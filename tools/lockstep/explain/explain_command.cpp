@@ -76,8 +76,7 @@ std::string nearest_table(const FieldExplanation& e, const TextStyle& style) {
                    {"error"}});
   for (const NearbyRun& run : e.nearest) {
     table.add({run.row, run.gpu, grouped(run.gpus), run.stack, duration_text(run.measured_s),
-               duration_text(run.predicted_s),
-               fmt::format("{:+.1f} %", 100 * (run.predicted_s / run.measured_s - 1))});
+               duration_text(run.predicted_s), error_text(run.predicted_s / run.measured_s - 1)});
   }
   return table.text(style);
 }

@@ -72,9 +72,8 @@ std::string table_of_kinds(const Learnt& learnt, const TextStyle& style) {
   for (const LearntKind& kind : learnt.kinds) {
     const LearntLevel& level = kind.level;
     table.add({kind_text(level), std::to_string(level.steps),
-               fmt::format("{:+.1f} %", 100 * std::expm1(level.log_level)),
-               fmt::format("{:+.1f}", kind.misfit), "+- " + share_text(level.deviation),
-               "+- " + share_text(kind.half_width_before),
+               error_text(std::expm1(level.log_level)), fmt::format("{:+.1f}", kind.misfit),
+               "+- " + share_text(level.deviation), "+- " + share_text(kind.half_width_before),
                "+- " + share_text(kind.half_width_after)});
   }
   return table.text(style);

@@ -154,7 +154,7 @@ PageTable input_table(const PlanAnswer& answer) {
       const double low = swing.at_low.*number, high = swing.at_high.*number;
       const double change = low > 0 ? high / low - 1 : 0;
       row.push_back(low == high ? PageCell::unknown()
-                                : PageCell::number(fmt::format("{:+.1f} %", 100 * change), change));
+                                : PageCell::number(error_text(change), change));
     }
     table.rows.push_back(std::move(row));
   }

@@ -219,6 +219,12 @@ Exit run_replay(const ParsedOptions& options, Console& console) {
                                   recorded->name);
     }
     study.what_if = scale_to_gpu(study.trace, *recorded, where.gpu());
+    if (recorded->name != where.gpu().name) {
+      study.trace.notes.push_back(fmt::format(
+          "the step on {} has no interval: no step recorded on both cards says how far kernels "
+          "scaled from {} err",
+          where.gpu().name, recorded->name));
+    }
   } else {
     note_other_card(study.trace, where.gpu());
   }

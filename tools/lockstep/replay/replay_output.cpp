@@ -104,8 +104,8 @@ std::string recorded_lines(const ReplayStudy& study) {
   if (!ratio) return {};
   std::string out = labelled_line(
       "recorded", 24,
-      fmt::format("{}; the replay takes {:+.1f} %", duration_text(seconds_of(study.trace.recorded)),
-                  100 * (*ratio - 1)));
+      fmt::format("{}; the replay takes {}", duration_text(seconds_of(study.trace.recorded)),
+                  error_text(*ratio - 1)));
   if (study.what_if || std::abs(*ratio - 1) <= kSame) return out;
   const std::string why =
       study.replay.calls.empty() && study.replay.messages == 0

@@ -15,9 +15,6 @@ constexpr int kGainBar = 20;  // columns
 /// Gains below that are no help.
 constexpr double kLeastGain = 0.001;
 
-/// "+8.3 %".
-std::string signed_percent(double share) { return fmt::format("{:+.1f} %", 100 * share); }
-
 std::string interval_of_gain(const AdvisedChange& each) {
   if (!each.gain_low) return "no witness";
   return fmt::format("{:+.0f} to {:+.0f} %", 100 * *each.gain_low, 100 * *each.gain_high);
@@ -34,7 +31,7 @@ std::string helping_table(const Advice& advice, const TextStyle& style) {
   const double most = advice.changes.front().gain;
   for (const AdvisedChange& each : advice.changes) {
     if (!helps(each)) continue;
-    table.add({each.change.words, signed_percent(each.gain), interval_of_gain(each),
+    table.add({each.change.words, error_text(each.gain), interval_of_gain(each),
                duration_text(each.step_s), bar(each.gain / most, kGainBar, style)});
   }
   return table.text(style);
@@ -44,7 +41,7 @@ std::string helping_table(const Advice& advice, const TextStyle& style) {
 std::string hindering_text(const Advice& advice) {
   std::vector<std::string> words;
   for (const AdvisedChange& each : advice.changes) {
-    if (!helps(each)) words.push_back(each.change.words + " " + signed_percent(each.gain));
+    if (!helps(each)) words.push_back(each.change.words + " " + error_text(each.gain));
   }
   if (words.empty()) return {};
   return "\n" + wrap(fmt::format("No help: {}.", fmt::join(words, "; ")), kTextColumns, 2) + "\n";
