@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "sim/fabric/connections.hpp"
 #include "topologies/routes/merge_hops.hpp"
 
 namespace lockstep {
@@ -72,20 +71,47 @@ std::uint64_t Lanes::queue_pair_of(int sender) const {
   return kFirstHashSeed + static_cast<std::uint64_t>(placement_.turn_at_nic(sender)) * kSeed;
 }
 
+bool Lanes::follows_first(const NodePort& from, const NodePort& to,
+                          std::vector<RouteHop>& uses) const {
+  const auto port = [this](const NodePort& source, const NodePort& target) {
+    return NodePort{source.node, fabric_.spec().pxn ? target.nic : source.nic};
+  };
+  const auto leaf = [this](const NodePort& at) { return fabric_.leaf_of(at.node, at.nic); };
+  const NodePort own = port(from, to), first = port(first_from_, first_to_);
+  if (leaf(own) != leaf(first) || leaf(to) != leaf(first_to_)) return false;
+  const auto is = [](const NodePort& a, const NodePort& b) {
+    return a.node == b.node && a.nic == b.nic;
+  };
+  const bool same = is(own, first);
+  if (same != is(to, first_to_)) return false;
+  for (std::size_t i = 0; i < first_hops_.size(); ++i) {
+    if (same || !fabric_.joins_nic(first_hops_[i].link)) uses[i].share += first_hops_[i].share;
+  }
+  return true;
+}
+
 void Lanes::add(Place from, Place to, int connections, bool only_known, double bytes,
                 std::vector<RouteHop>& uses) {
+  const bool follow = first_stands_for_all() && !only_known && uses.empty();
   for (int t = 0; t < plan_.placement.tensor; ++t) {
     const int a = rank(from, t), b = rank(to, t);
     if (!alike_ && placement_.reach(a, b) != Reach::fabric) continue;
+    const NodePort source{node_of(a), placement_.nic_of(a)};
+    const NodePort target{node_of(b), placement_.nic_of(b)};
+    if (follow && t > 0 && follows_first(source, target, uses)) continue;
     hops_.clear();
-    route_connections(fabric_, {node_of(a), placement_.nic_of(a)},
-                      {node_of(b), placement_.nic_of(b)}, queue_pair_of(a), connections, hops_);
+    route_connections(fabric_, source, target, queue_pair_of(a), connections, hops_);
     if (fabric_.is_drawn() && !only_known) {
       for (const RouteHop& hop : hops_) uses.push_back({hop.link, hop.share * bytes});
       continue;
     }
     const bool known = only_known || (symmetric_ && alike_ && t > 0);
     for (const RouteHop& hop : hops_) add_use(uses, hop.link, hop.share * bytes, known);
+    if (follow && t == 0) {
+      first_from_ = source;
+      first_to_ = target;
+      first_hops_ = uses;
+    }
   }
   // Routes over a graph may have hundreds of hops, too many to look each up among the others.
   if (fabric_.is_drawn() && !only_known) merge_hops(uses, 0);

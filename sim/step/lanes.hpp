@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/fabric/collective_load.hpp"
+#include "sim/fabric/connections.hpp"
 #include "sim/step/plan.hpp"
 #include "topologies/fabrics/fabric.hpp"
 #include "topologies/fabrics/placement.hpp"
@@ -68,6 +69,11 @@ class Lanes {
   /// with a seed of its own.
   [[nodiscard]] std::uint64_t queue_pair_of(int sender) const;
 
+  /// Adds what a lane puts on links that the first uses too, if it is seen without a route: between
+  /// the same leaves, over the same NICs or over others. Requires that `uses` began with the first.
+  [[nodiscard]] bool follows_first(const NodePort& from, const NodePort& to,
+                                   std::vector<RouteHop>& uses) const;
+
   const StepPlan& plan_;
   Placement placement_;
   const Fabric& fabric_;
@@ -77,6 +83,8 @@ class Lanes {
   /// experts that are sent more tokens than those of others.
   bool alike_;
   std::vector<RouteHop> hops_;
+  NodePort first_from_, first_to_;    ///< of the first lane
+  std::vector<RouteHop> first_hops_;  ///< and what it puts on links
 };
 
 }  // namespace lockstep
