@@ -42,6 +42,48 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return previous[b.size()];
 }
 
+/// Words of a name, in which letters and digits part too: "Llama-3.1-70B" is llama, 3, 1, 70, b.
+/// What stands before the last slash, an organisation on a hub, is none of it.
+std::vector<std::string> name_words(std::string_view name) {
+  name.remove_prefix(name.rfind('/') + 1);
+  const auto kind = [](char c) {
+    if (c >= '0' && c <= '9') return 1;
+    return c >= 'a' && c <= 'z' ? 2 : 0;
+  };
+  std::vector<std::string> words;
+  int last = 0;
+  for (const char c : lowered(name)) {
+    if (kind(c) != 0 && kind(c) != last) words.emplace_back();
+    if (kind(c) != 0) words.back() += c;
+    last = kind(c);
+  }
+  return words;
+}
+
+/// The name that shares the most words of both; of names that share as much the shortest.
+std::string name_with_words(std::string_view name, std::span<const std::string> candidates) {
+  constexpr double kLeast = 0.5;  // of the words of both
+  const std::vector<std::string> wanted = name_words(name);
+  std::string best;
+  double most = 0;
+  for (const std::string& candidate : candidates) {
+    std::vector<std::string> left = name_words(candidate);
+    const std::size_t all = wanted.size() + left.size();
+    std::size_t shared = 0;
+    for (const std::string& word : wanted) {
+      const auto at = std::ranges::find(left, word);
+      if (at == left.end()) continue;
+      left.erase(at);
+      ++shared;
+    }
+    const double share = static_cast<double>(2 * shared) / static_cast<double>(all);
+    if (share < most || (share == most && candidate.size() >= best.size())) continue;
+    most = share;
+    best = candidate;
+  }
+  return most > kLeast ? best : std::string();
+}
+
 template <class Name>
 std::string join(std::span<const Name> names) {
   std::string out;
@@ -96,6 +138,7 @@ std::string nearest_name(std::string_view name, std::span<const std::string> can
   for (const std::string& candidate : candidates) {
     if (lowered(candidate).starts_with(wanted)) return candidate;
   }
+  if (std::string with = name_with_words(name, candidates); !with.empty()) return with;
   for (const std::string& candidate : candidates) {
     if (lowered(candidate).find(wanted) != std::string::npos) return candidate;
   }

@@ -123,8 +123,16 @@ Json cluster_of(const Ask& ask, const PresetStore& presets, Json& parallelism) {
     if (!ask.fabric.empty()) cluster["fabric"] = ask.fabric;
     return cluster.size() == 1 ? Json(ask.cluster) : cluster;
   }
+  constexpr std::string_view kMachine = "--node NAME --nodes N, or --cluster NAME";
+  if (ask.node.empty() && !ask.model.empty()) {
+    fail("--model", ask.model, fmt::format("beside it a machine: {}", kMachine));
+  }
   if (ask.node.empty()) {
-    fail("--model", ask.model, "beside it a machine: --node NAME --nodes N, or --cluster NAME");
+    throw InputError({.file = "command line",
+                      .pointer = {},
+                      .found = "no machine",
+                      .allowed = std::string(kMachine),
+                      .nearest = {}});
   }
   // Also where the name is wrong, which its reader says with the nearest one.
   const std::string node = presets.meant("nodes", ask.node);
@@ -245,6 +253,33 @@ std::string ask_scenario(const Ask& ask, const std::vector<std::string>& sets,
   Json out{{"about", about(ask, best, sets)}};
   out.update(tuned);
   return write_json(out, 2) + "\n";
+} catch (const InputError& error) {
+  throw told_of_option(error);
+}
+
+std::string ask_collective(const Ask& machine, const std::string& ops, const std::string& sizes,
+                           const PresetStore& presets) try {
+  const auto listed_in = [](const std::string& text) {
+    Json out = Json::array();
+    for (std::size_t at = 0; at <= text.size();) {
+      const std::size_t end = std::min(text.find(',', at), text.size());
+      out.push_back(text.substr(at, end - at));
+      at = end + 1;
+    }
+    return out;
+  };
+  Json part = Json::object();
+  const Json cluster = cluster_of(machine, presets, part);
+  Json collective{{"op", listed_in(ops)}};
+  if (!sizes.empty()) collective["sizes"] = listed_in(sizes);
+  if (part.contains("data")) collective["ranks"] = part["data"];
+  const Json scenario{
+      {"about", "Asked on the command line."}, {"cluster", cluster}, {"collective", collective}};
+  const std::string text = write_json(scenario, 2) + "\n";
+  // So that a wrong name is told of its option.
+  const JsonCursor root = JsonCursor::parse(std::string(kAskedFile), text);
+  (void)read_cluster(root.at("cluster"), presets);
+  return text;
 } catch (const InputError& error) {
   throw told_of_option(error);
 }

@@ -54,6 +54,12 @@ struct AskOptions {
 std::string ask_scenario(const Ask& ask, const std::vector<std::string>& sets,
                          const PresetStore& presets, const AskOptions& options = {});
 
+/// The JSON of a collective on a machine: `ops` and `sizes` are lists with commas, of which no
+/// sizes are those of lockstep comm. Of `machine` all but the model and the batch. Throws
+/// InputError as ask_scenario() does.
+std::string ask_collective(const Ask& machine, const std::string& ops, const std::string& sizes,
+                           const PresetStore& presets);
+
 /// What the scenario is about that the question and `sets` make, before a layout is searched.
 /// Throws InputError as ask_scenario() does.
 ScenarioKind asked_kind(const Ask& ask, const std::vector<std::string>& sets,

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/base/input_error.hpp"
+#include "models/base/number_text.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/parallelism_json.hpp"
 #include "sim/search/dividing_counts.hpp"
@@ -57,9 +58,10 @@ void fail_without_layout(const Scenario& base, const TuneResult& result, const T
                        .nearest = {}};
   if (result.over_memory > 0) {
     problem.found = fmt::format(
-        "no layout that fits: of {} combinations {} need more memory than {} has, the others break "
-        "a rule",
-        result.considered, result.over_memory, base.node.gpu.name);
+        "no layout that fits on {} ({} of {}): of {} combinations {} need more memory than {} has, "
+        "the others break a rule",
+        counted(base.gpus(), "GPU"), counted(base.nodes, "node"), base.node.name, result.considered,
+        result.over_memory, base.node.gpu.name);
     if (unable > 0) problem.found += fmt::format(" or are nothing {} can run", base.stack.name);
   } else if (unable > 0) {
     problem.pointer = "/stack";

@@ -38,6 +38,12 @@ TEST_CASE("nearest_name: misspelt, swapped, cut short, in capitals, and nothing 
   CHECK(nearest_name("IDEAL", names) == "ideal");
   CHECK(nearest_name("rail", names) == "rail_optimised");
   CHECK(nearest_name("sxm5", names) == "h100_sxm5_80gb");
+  const std::vector<std::string> nodes{"azure_nd96isr_h100_v5", "dgx_h100", "grand_teton_h100"};
+  CHECK(nearest_name("h100", nodes) == "dgx_h100");
+  const std::vector<std::string> models{"llama2_70b", "llama3_405b", "llama3_70b", "llama3_8b"};
+  CHECK(nearest_name("meta-llama/Llama-3.1-70B", models) == "llama3_70b");
+  CHECK(nearest_name("meta-llama/Meta-Llama-3-8B", models) == "llama3_8b");
+  CHECK(nearest_name("mistralai/Mistral-Large", models).empty());
   CHECK(nearest_name("torus", names).empty());
   CHECK(nearest_name("", names).empty());
   CHECK(nearest_name(std::string(100'000, 'i'), names).empty());

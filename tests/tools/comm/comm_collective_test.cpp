@@ -10,8 +10,10 @@
 #include "models/base/input_error.hpp"
 #include "models/base/text_file.hpp"
 #include "models/collectives/candidate.hpp"
+#include "tests/support/near.hpp"
 #include "tests/support/presets.hpp"
 #include "tests/support/source_tree.hpp"
+#include "tests/tools/ran.hpp"
 
 namespace lockstep {
 namespace {
@@ -37,6 +39,31 @@ TEST_CASE("comm: every scenario with collectives that ships can be run") {
     ++run;
   }
   CHECK(run >= 5);
+}
+
+TEST_CASE("comm: a collective on a machine is asked about without a file") {
+  const auto answer = [](std::vector<std::string> args) {
+    args.insert(args.begin(), "comm");
+    return test::lockstep_with(args);
+  };
+  const test::Ran ran = answer({"--op", "all_reduce,all_gather", "--node", "dgx_h100", "--nodes",
+                                "16", "--sizes", "1 MiB,1GiB", "--format", "json"});
+  const CollectiveStudy same =
+      study(R"({"op": ["all_reduce", "all_gather"], "sizes": ["1 MiB", "1 GiB"]})");
+  const nlohmann::json rows = nlohmann::json::parse(ran.out)["rows"];
+  REQUIRE(rows.size() == same.rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    CHECK(rows[i]["time_s"].get<double>() == test::near(same.rows[i].time.base_units()));
+  }
+  CHECK(answer({"--op", "all_reduce", "--node", "dgx_h100", "--gpus", "4", "--sizes", "1 GiB"})
+            .exit == Exit::ok);
+  CHECK(answer({"--op", "all_reduce"}).err ==
+        "command line: found no machine; allowed: --node NAME --nodes N, or --cluster NAME\n");
+  CHECK(answer({"--op", "all_reduce", "--node", "h100"}).err.find("Did you mean \"dgx_h100\"?") !=
+        std::string::npos);
+  CHECK(answer({"--sizes", "1 MiB"}).err ==
+        "--sizes: found it without --op; allowed: beside --op\n");
+  CHECK(answer({"--op", "all_red", "--node", "dgx_h100"}).exit == Exit::bad_input);
 }
 
 TEST_CASE("comm: sizes from a range and from a list, bandwidths follow from size and time") {

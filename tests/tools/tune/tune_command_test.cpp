@@ -256,6 +256,22 @@ TEST_CASE("tune: what none of the layouts asked for can be run by the stack is a
   CHECK(ran.err.find("sharding.zero3") != std::string::npos);
 }
 
+TEST_CASE("tune: a model on a machine is asked about without a file") {
+  const std::vector<std::string> question{"tune",     "--model",     "llama3_8b", "--node",
+                                          "dgx_h100", "--sequences", "64",        "--keep",
+                                          "2",        "--format",    "json"};
+  const nlohmann::json asked = nlohmann::json::parse(lockstep_with(question).out);
+  REQUIRE(asked["best"].size() == 2);
+  // The layout that run takes for the same question.
+  std::vector<std::string> run{question.begin(), question.begin() + 7};
+  run.front() = "run";
+  run.insert(run.end(), {"--format", "json"});
+  const nlohmann::json answer = nlohmann::json::parse(lockstep_with(run).out);
+  CHECK(asked["best"][0]["step_s"] == answer["step_s"]);
+  CHECK(lockstep_with({"tune", "--node", "dgx_h100"}).err ==
+        "--node: found it without --model; allowed: beside --model\n");
+}
+
 TEST_CASE("tune: mistakes are one line that says what is allowed") {
   const std::string bloom = kScenarios + "bloom-176b.json";
   const auto error = [](std::vector<std::string> args) {
@@ -265,7 +281,7 @@ TEST_CASE("tune: mistakes are one line that says what is allowed") {
     return ran.err;
   };
   CHECK(error({"tune"}) ==
-        "lockstep tune: no scenario file; usage: lockstep tune FILE [options]\n");
+        "lockstep tune: no scenario file; usage: lockstep tune [FILE|NAME] [options]\n");
   CHECK(error({"tune", bloom, "--tensor", "4,x"}) ==
         "--tensor: found \"x\"; allowed: whole numbers from 1 to 1000000 with commas\n");
   CHECK(error({"tune", bloom, "--tensor", "7,5"}) ==

@@ -13,7 +13,7 @@
 
 namespace lockstep {
 
-std::optional<Ask> ask_of(const ParsedOptions& options) {
+std::optional<Ask> ask_of(const ParsedOptions& options, std::string_view first) {
   struct Member {
     std::string_view option;
     std::string Ask::* text;
@@ -26,22 +26,21 @@ std::optional<Ask> ask_of(const ParsedOptions& options) {
   Ask ask;
   for (const Member& member : kMembers) {
     if (!options.has(member.option)) continue;
-    if (!options.has("model")) {
+    if (!options.has(first)) {
       throw UsageError(
           options.positionals.empty()
-              ? fmt::format("--{}: found it without --model; allowed: beside --model",
-                            member.option)
-              : fmt::format("--{}: found it beside the scenario {}; allowed: beside --model, or "
-                            "--set",
-                            member.option, options.positionals.front()));
+              ? fmt::format("--{0}: found it without --{1}; allowed: beside --{1}", member.option,
+                            first)
+              : fmt::format("--{}: found it beside the scenario {}; allowed: beside --{}, or --set",
+                            member.option, options.positionals.front(), first));
     }
     ask.*member.text = options.get(member.option);
   }
-  if (!options.has("model")) return std::nullopt;
+  if (!options.has(first)) return std::nullopt;
   if (!options.positionals.empty()) {
     throw UsageError(fmt::format(
-        "--model: found it beside the scenario {}; allowed: one of them, or --set model={}",
-        options.positionals.front(), options.get("model")));
+        "--{0}: found it beside the scenario {1}; allowed: one of them, or --set {0}={2}", first,
+        options.positionals.front(), options.get(first)));
   }
   return ask;
 }

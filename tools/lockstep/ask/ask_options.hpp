@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/scenario/preset_store.hpp"
@@ -58,9 +59,9 @@ inline constexpr OptionSpec kAskTokens{
 inline constexpr std::array kAskOptions{kAskModel, kAskNode,   kAskCluster,   kAskNodes,
                                         kAskGpus,  kAskFabric, kAskSequences, kAskTokens};
 
-/// What the options ask; nothing where --model is not given. Throws UsageError where a file is
-/// given beside it, or another of these options without it.
-std::optional<Ask> ask_of(const ParsedOptions& options);
+/// What the options ask; nothing where `first`, with which a question begins, is not given. Throws
+/// UsageError where a file is given beside it, or another of these options without it.
+std::optional<Ask> ask_of(const ParsedOptions& options, std::string_view first = "model");
 
 /// The scenario that answers it, with the progress of its search on a terminal.
 std::string asked_text(const Ask& ask, const std::vector<std::string>& sets,

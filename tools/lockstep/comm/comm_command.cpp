@@ -13,6 +13,7 @@
 #include "sim/traffic/traffic_congestion.hpp"
 #include "tools/console/assertion.hpp"
 #include "tools/console/shared_options.hpp"
+#include "tools/lockstep/ask/ask_options.hpp"
 #include "tools/lockstep/claim_text.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/comm/collective_page.hpp"
@@ -27,6 +28,25 @@ namespace lockstep {
 namespace {
 
 constexpr std::array kCommOptions{
+    OptionSpec{
+        "op", 0, "NAME,...", false,
+        "Ask without a scenario file: of these collectives, over all GPUs of the machine that "
+        "--node or --cluster says.",
+        "--op all_reduce --node dgx_h100 --nodes 16 --sizes \"1 MiB,1 GiB\""},
+    OptionSpec{"sizes", 0, "SIZE,...", false,
+               "With --op: these sizes (default: from 8 B to 8 GiB, each twice the last).",
+               "--sizes 64KiB,1GiB"},
+    OptionSpec{"node", 0, "NAME", false, "With --op: the server (lockstep list nodes).",
+               "--node dgx_b200"},
+    OptionSpec{"cluster", 0, "NAME", false,
+               "With --op: a cluster that exists, instead of --node (lockstep list clusters).",
+               "--cluster meta_24k_roce"},
+    OptionSpec{"nodes", 0, "N", false, "With --op: how many servers (default: 1).", "--nodes 16"},
+    OptionSpec{"gpus", 0, "N", false, "With --op: how many GPUs, instead of --nodes.",
+               "--gpus 128"},
+    OptionSpec{"fabric", 0, "NAME", false,
+               "With --op: what joins the servers (lockstep list fabrics); else what suits them.",
+               "--fabric fat_tree_ecmp"},
     OptionSpec{"set", 0, "PATH=VALUE", true,
                "Change a value of the scenario before it is read: a dotted path or a JSON pointer, "
                "and a JSON value or a plain string. "
@@ -72,7 +92,8 @@ constexpr std::array kCommOptions{
     kOutputOption,
 };
 
-constexpr std::array<std::string_view, 8> kCommExamples{
+constexpr std::array<std::string_view, 9> kCommExamples{
+    "lockstep comm --op all_reduce --node dgx_h100 --nodes 16 --sizes 64MiB,1GiB",
     "lockstep comm scenarios/comm/allreduce-dgxh100.json",
     "lockstep comm scenarios/comm/permutation-8192.json",
     "lockstep comm scenarios/comm/checkpoint-beside-rings.json --report congestion.html",
@@ -85,14 +106,16 @@ constexpr std::array<std::string_view, 8> kCommExamples{
 
 constexpr CommandSpec kCommSpec{
     .name = "comm",
-    .usage = "comm FILE [options]",
+    .usage = "comm [FILE|NAME] [options]",
     .summary = "Collectives as nccl-tests prints them, or any traffic on a cluster's fabric.",
     .about =
         "Reads a scenario with \"traffic\" (a JSON file; scenarios/comm/README.md describes the\n"
         "format), routes every message over the fabric, shares the links by max-min fairness and\n"
         "prints completion times, achieved rates and the fullest links. With \"collective\" "
         "instead:\n"
-        "a table as nccl-tests prints it, with NCCL's choice at every size and why.",
+        "a table as nccl-tests prints it, with NCCL's choice at every size and why. A question "
+        "without\n"
+        "a file, --op, is such a one.",
     .positionals = 1,
     .options = kCommOptions,
     .examples = kCommExamples,
@@ -295,6 +318,15 @@ Exit answer_comm(const CommandInput& input, const PresetStore& presets,
 }
 
 Exit run_comm(const ParsedOptions& options, Console& console) {
+  if (options.has("sizes") && !options.has("op")) {
+    throw UsageError("--sizes: found it without --op; allowed: beside --op");
+  }
+  if (const std::optional<Ask> machine = ask_of(options, "op")) {
+    const PresetStore presets(options.all("presets"));
+    const std::string text =
+        ask_collective(*machine, options.get("op"), options.get("sizes"), presets);
+    return answer_comm({std::string(kAskedFile), text}, presets, options, console);
+  }
   return answer_first_word(comm_command(), "scenario file", options, console);
 }
 

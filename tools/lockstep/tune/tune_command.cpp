@@ -20,6 +20,7 @@
 #include "tools/console/interrupt.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
+#include "tools/lockstep/ask/ask_options.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/report/assets.hpp"
 #include "tools/lockstep/run/run_result.hpp"
@@ -36,6 +37,13 @@ constexpr std::array<std::string_view, 2> kObjectives{"step_time", "mfu"};
 constexpr int kMostKept = 10'000;
 
 constexpr std::array kTuneOptions{
+    kAskModel,
+    kAskNode,
+    kAskCluster,
+    kAskNodes,
+    kAskGpus,
+    kAskFabric,
+    kAskTokens,
     OptionSpec{"set", 0, "PATH=VALUE", true,
                "Change a value of the scenario before it is read: a dotted path or a JSON pointer, "
                "and a JSON value or a plain string.",
@@ -75,7 +83,7 @@ constexpr std::array kTuneOptions{
                "--pass-tokens 2048,8192"},
     OptionSpec{"sequences", 0, "N,...", false,
                "Of a service: sequences that a replica runs at once. Left out: as for "
-               "--pass-tokens.",
+               "--pass-tokens. With --model: sequences of a step.",
                "--sequences 64,256"},
     OptionSpec{"pools", 0, "one|two|any", false,
                "Of a service: one pool, or one for prompts and one that decodes. Left out: any.",
@@ -126,7 +134,8 @@ constexpr std::array kTuneOptions{
     kPresetsOption,
 };
 
-constexpr std::array<std::string_view, 6> kTuneExamples{
+constexpr std::array<std::string_view, 7> kTuneExamples{
+    "lockstep tune --model llama3_70b --node dgx_h100 --nodes 32",
     "lockstep tune scenarios/llama3-405b-16k.json",
     "lockstep tune scenarios/llama3-405b-16k.json --objective mfu -o best.json",
     "lockstep tune scenarios/bloom-176b.json --sharding none,zero1 --micro-batch 1,2,4",
@@ -137,7 +146,7 @@ constexpr std::array<std::string_view, 6> kTuneExamples{
 
 constexpr CommandSpec kTuneSpec{
     .name = "tune",
-    .usage = "tune FILE [options]",
+    .usage = "tune [FILE|NAME] [options]",
     .summary = "Find the best layout of a training job or a service on its cluster.",
     .about =
         "Searches tensor x context x pipeline x virtual stages x experts x replicas x micro batch\n"
@@ -282,7 +291,22 @@ Exit answer_tune(const CommandInput& input, const PresetStore& presets,
   return result.interrupted ? Exit::interrupted : Exit::ok;
 }
 
+/// A service's --sequences stands beside a file, a step's beside --model.
+std::optional<Ask> ask_of_tune(const ParsedOptions& options) {
+  if (options.has("model")) return ask_of(options);
+  ParsedOptions others = options;
+  others.values.erase("sequences");
+  return ask_of(others);
+}
+
 Exit run_tune(const ParsedOptions& options, Console& console) {
+  if (const std::optional<Ask> ask = ask_of_tune(options)) {
+    const PresetStore presets(options.all("presets"));
+    const std::string text = asked_text(*ask, changes_of(options), options, presets, console);
+    ParsedOptions others = options;
+    others.values.erase("sequences");
+    return answer_tune({std::string(kAskedFile), text}, presets, others, console);
+  }
   return answer_first_word(tune_command(), "scenario file", options, console);
 }
 
