@@ -223,6 +223,13 @@ std::string about(const Ask& ask, const Scenario& scenario, const std::vector<st
     out += fmt::format(" Assumed: a step of {} sequences of {} tokens (--sequences, --tokens).",
                        grouped(batch.sequences), grouped(batch.tokens));
   }
+  // A rack's name may be that of one of its servers.
+  if (const NodeSpec& node = scenario.node; scenario.nodes > 1 || ask.gpus.empty()) {
+    if (node.nvlink_domain > node.gpus && scenario.gpus() < node.nvlink_domain) {
+      out += fmt::format(" A node of {} has {}: {} of the {} that NVLink joins.", node.name,
+                         counted(node.gpus, "GPU"), scenario.gpus(), node.nvlink_domain);
+    }
+  }
   out += " The layout is the fastest that fits in memory.";
   return out;
 }

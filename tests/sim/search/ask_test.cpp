@@ -92,6 +92,10 @@ TEST_CASE(
 }
 
 TEST_CASE("ask: --set says the rest of a scenario") {
+  const Json tray = asked({.model = "llama3_8b", .node = "gb200_nvl72", .nodes = "2"});
+  CHECK(tray["about"].get<std::string>().find(
+            "A node of gb200_nvl72 has 4 GPUs: 8 of the 72 that NVLink joins.") !=
+        std::string::npos);
   const Json lora = asked({.model = "llama2_70b", .node = "dgx_h100"}, {"lora.rank=16"});
   CHECK(lora["lora"]["rank"] == 16);
   const Json priced = asked(kSmall, {"training.tokens=15 T tokens"});
