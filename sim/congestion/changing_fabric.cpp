@@ -165,9 +165,9 @@ std::unique_ptr<FabricEra> ChangingFabric::draw(const std::vector<FabricFault>& 
   return era;
 }
 
-/// Whether switches that sum for jobs can go on. Throws InputError where they never could. Source of
-/// what SHARP does: NVIDIA SHARP Rev 3.2.0, Bug Fixes in this Version, 3236363: a link that fails
-/// stops the jobs that use it, and no others.
+/// Whether switches that sum for jobs can go on. Throws InputError where they never could. Source
+/// of what SHARP does: NVIDIA SHARP Rev 3.2.0, Bug Fixes in this Version, 3236363: a link that
+/// fails stops the jobs that use it, and no others.
 bool ChangingFabric::keeps_trees(const Fabric& fabric, std::span<const FabricFault> faults) {
   if (std::ranges::none_of(participants_, &Participant::switches_sum)) return true;
   const auto none = std::ranges::find_if(participants_, [&fabric](const Participant* p) {

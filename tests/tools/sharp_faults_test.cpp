@@ -44,7 +44,8 @@ constexpr const char* kNoRoot =
 
 std::string summing_job(const std::string& cluster, bool sharp) {
   return fmt::format(R"("model": "llama3_8b", {}"parallelism": {{"data": 64}}, "recompute": "full",
-      "batch": {{"sequences": 64, "tokens": 2048, "micro": 1}}, "stack": {{"preset": "megatron_core",
+      "batch": {{"sequences": 64, "tokens": 2048, "micro": 1}},
+      "stack": {{"preset": "megatron_core",
       "communication": {{"overlap_gradients": false, "bucket_parameters": 0, "sharp": {}}}}})",
                      cluster.empty() ? "" : "\"cluster\": " + cluster + ", ", sharp);
 }
