@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "models/base/input_error.hpp"
 #include "sim/congestion/redraw.hpp"
 #include "sim/fabric/faulty_fabric.hpp"
 
@@ -133,10 +134,14 @@ std::vector<FabricFault> ChangingFabric::unrouted_faults() const {
 /// cannot avoid them, they are those of before, and what crosses a dead link waits.
 std::unique_ptr<FabricEra> ChangingFabric::draw(const std::vector<FabricFault>& faults,
                                                 bool unknown) {
-  const bool reroutes = !unknown && (faults.empty() || can_redraw(scenario_.cluster, faults));
+  bool reroutes = !unknown && (faults.empty() || can_redraw(scenario_.cluster, faults));
   if (!unknown && !reroutes) {
     note("A failure cut nodes off: what had to cross it waited, by the routes of before.");
   }
+  const bool cables = !scenario_.events.empty();
+  std::optional<Fabric> redrawn;
+  if (reroutes) redrawn = draw_fabric(scenario_.cluster, cables, faults);
+  if (reroutes && !keeps_trees(*redrawn, faults)) reroutes = false;
   std::vector<double> left;
   if (reroutes) {
     routed_ = broken_;
@@ -149,8 +154,7 @@ std::unique_ptr<FabricEra> ChangingFabric::draw(const std::vector<FabricFault>& 
       }
     }
   }
-  const bool cables = !scenario_.events.empty();
-  Fabric fabric = reroutes ? draw_fabric(scenario_.cluster, cables, faults) : era_->fabric;
+  Fabric fabric = reroutes ? std::move(*redrawn) : era_->fabric;
   auto era = std::make_unique<FabricEra>(std::move(fabric), network_,
                                          scenario_.cluster.transport.efficiency, std::move(left));
   for (Participant* participant : participants_) {
@@ -159,6 +163,39 @@ std::unique_ptr<FabricEra> ChangingFabric::draw(const std::vector<FabricFault>& 
   }
   name_links(*era);
   return era;
+}
+
+/// Whether switches that sum for jobs can go on. Throws InputError where they never could. Source
+/// of what SHARP does: NVIDIA SHARP Rev 3.2.0, Bug Fixes in this Version, 3236363: a link that
+/// fails stops the jobs that use it, and no others.
+bool ChangingFabric::keeps_trees(const Fabric& fabric, std::span<const FabricFault> faults) {
+  if (std::ranges::none_of(participants_, &Participant::switches_sum)) return true;
+  const auto none = std::ranges::find_if(participants_, [&fabric](const Participant* p) {
+    return p->switches_sum() && !p->has_trees(fabric);
+  });
+  if (none == participants_.end()) {
+    const bool dies = std::ranges::any_of(faults, [](const FabricFault& fault) {
+      return fault.rate <= 0 && fault.bandwidth <= BytesPerSecond{};
+    });
+    if (dies) {
+      note(
+          "Switches sum on: a rail's tree went to another root where a failure hit it. SHARP "
+          "ends a job whose tree loses a link; what its start anew takes is left out.");
+    }
+    return true;
+  }
+  if (!era_) {
+    throw InputError({.file = scenario_.file,
+                      .pointer = "/jobs",
+                      .found = (*none)->name() + ", whose switches sum (communication.sharp), on a "
+                                                 "fabric with a rail that no switch is above",
+                      .allowed = "a fabric where every rail has one, or sums in GPUs",
+                      .nearest = {}});
+  }
+  note(
+      "A failure left a rail no switch above all of its leaves: what switches had to sum waited, "
+      "by the trees of before.");
+  return false;
 }
 
 void ChangingFabric::note(const std::string& text) {

@@ -49,6 +49,7 @@ class ChangingFabric final : public Process {
   void move_to(std::unique_ptr<FabricEra> next, StepTime now);
   [[nodiscard]] std::vector<FabricFault> broken_faults() const;
   [[nodiscard]] std::vector<FabricFault> unrouted_faults() const;
+  bool keeps_trees(const Fabric& fabric, std::span<const FabricFault> faults);
   [[nodiscard]] std::unique_ptr<FabricEra> draw(const std::vector<FabricFault>& faults,
                                                 bool unknown);
   void name_links(const FabricEra& era);

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "models/base/input_error.hpp"
+#include "sim/fabric/summed_streams.hpp"
 
 namespace lockstep {
 namespace {
@@ -37,6 +38,12 @@ std::string describe(const BackgroundTraffic& traffic) {
 
 }  // namespace
 
+StepPlan plan_of(const SharedJob& job) {
+  Scenario of_job = job.scenario;
+  of_job.fabric.faults.clear();
+  return plan_step(of_job);
+}
+
 void Participant::fail_stuck(StepTime now) const {
   throw InputError({.file = scenario_.file,
                     .pointer = "/events",
@@ -52,7 +59,7 @@ TrainingParticipant::TrainingParticipant(const SharedScenario& scenario, const S
                                          CongestionRecorder& recorder)
     : Participant(scenario, job.name, describe(job), recorder),
       job_(job),
-      plan_(plan_step(job.scenario)),
+      plan_(plan_of(job)),
       classes_(every_replica(job.scenario, plan_)) {}
 
 void TrainingParticipant::wire(FabricEra& era) {
@@ -63,6 +70,16 @@ void TrainingParticipant::wire(FabricEra& era) {
       recorder().add_flow(flow.flow, number(), words_of_flow(flow), unit(flow));
     }
   }
+}
+
+bool TrainingParticipant::has_trees(const Fabric& fabric) const {
+  std::vector<FabricMember> members;
+  for (const int node : job_.nodes) {
+    for (int nic = 0; nic < fabric.nics_per_node(); ++nic) {
+      members.push_back({.place = {node, nic}, .node = node, .nic = nic});
+    }
+  }
+  return has_sum_trees(fabric, members);
 }
 
 void TrainingParticipant::tell(DcqcnStart& start) const { wiring_->tell(start); }

@@ -38,6 +38,9 @@ class Participant : public Process {
 
   /// Adds its flows over the links of `era`. They carry nothing before move_over().
   virtual void wire(FabricEra& era) = 0;
+  /// Whether it lets switches sum, and whether those of that fabric have trees for it.
+  [[nodiscard]] virtual bool switches_sum() const { return false; }
+  [[nodiscard]] virtual bool has_trees(const Fabric& /*fabric*/) const { return false; }
   /// Tells it of the flows wired last, all of which are to cross links that it knows.
   virtual void tell(DcqcnStart& start) const = 0;
   /// What is under way goes on over the flows wired last. The era of the ones before may end then.
@@ -66,6 +69,10 @@ class Participant : public Process {
   std::vector<double> times_s_;
 };
 
+/// The job's step. Its switches sum where its stack lets them: which of the cluster's it has, and
+/// what is broken of them, the fabric knows (Participant::has_trees()).
+StepPlan plan_of(const SharedJob& job);
+
 /// A training job that repeats its step, every replica on its own. It is done when it has completed
 /// the scenario's steps, and goes on.
 class TrainingParticipant final : public Participant {
@@ -74,6 +81,8 @@ class TrainingParticipant final : public Participant {
                       CongestionRecorder& recorder);
 
   void wire(FabricEra& era) override;
+  [[nodiscard]] bool switches_sum() const override { return plan_.switches_sum; }
+  [[nodiscard]] bool has_trees(const Fabric& fabric) const override;
   void tell(DcqcnStart& start) const override;
   void move_over(StepTime now) override;
   [[nodiscard]] StepTime next_event() const override;

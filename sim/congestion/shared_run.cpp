@@ -123,7 +123,7 @@ void note_unseen_traffic(const SharedScenario& scenario, CongestionReport& repor
   const std::string limits = switch_limits(fabric, cluster.nodes, ports.count, ports.bandwidth);
   std::vector<std::pair<std::string, std::string>> jobs_of;  // by sentence, in order
   for (const SharedJob& job : scenario.jobs) {
-    for (std::string& text : unseen_traffic(job.scenario, plan_step(job.scenario), limits)) {
+    for (std::string& text : unseen_traffic(job.scenario, plan_of(job), limits)) {
       const auto same = std::ranges::find(jobs_of, text, [](const auto& of) { return of.first; });
       if (same == jobs_of.end()) {
         jobs_of.emplace_back(std::move(text), job.name);

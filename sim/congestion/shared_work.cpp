@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/layer/flops.hpp"
+#include "sim/congestion/participants.hpp"
 #include "sim/step/plan.hpp"
 #include "sim/step/sample.hpp"
 #include "topologies/fabrics/nic_rates.hpp"
@@ -43,7 +44,7 @@ struct EstimatedJob {
 EstimatedJob estimate_of(const SharedJob& job) {
   const Scenario& scenario = job.scenario;
   const FlopsPerSecond peak = scenario.node.gpu.peak(scenario.job.precision);
-  const StepPlan plan = plan_step(scenario);
+  const StepPlan plan = plan_of(job);
   const auto replicas = static_cast<std::size_t>(plan.placement.data);
   const auto stages = static_cast<double>(plan.stages.size());
   return {.step = step_flops(scenario.job).full / (kTypicalMfu * scenario.gpus() * peak),

@@ -94,11 +94,11 @@ void MaxMin::stop(FlowIndex flow) {
 
 const std::vector<FlowIndex>& MaxMin::solve() {
   changed_.clear();
+  begin_pass();
   for (const FlowIndex flow : started_) alone(flow) ? settle_alone(flow) : lift(flow);
   started_.clear();
   if (touched_.empty() && disturbed_.empty() && resized_.empty()) return changed_;
 
-  begin_pass();
   for (const LinkIndex link : disturbed_) open(link);
   disturbed_.clear();
   for (const LinkIndex link : resized_) open_resized(link);
@@ -109,6 +109,7 @@ const std::vector<FlowIndex>& MaxMin::solve() {
     if (!find_level(links_[index], level)) continue;
     level = std::max(level, water_);
     if (level > key * (1 + kSame) && !heap_.empty() && heap_.top().key < level) {
+      assert(links_[index].size > 1 && "it stands for others, which are not in the heap");
       heap_.set(index, level);
       continue;
     }
@@ -147,19 +148,32 @@ void MaxMin::begin_pass() {
   pass_ = 1;
 }
 
-/// Takes a flow out of what its links count as settled, until the water reaches its level.
+/// Takes a flow out of what its links count as settled, until the water reaches its level. Of the
+/// links that carry nobody else the lowest stands for all: their keys are exact, not bounds, and
+/// all of them leave the heap with this flow. On a large fabric most links are such.
 void MaxMin::lift(FlowIndex flow) {
   Flow& state = flows_[flow];
   state.previous = state.rate;
   state.seen = kInfinity;
   state.bottleneck = kNoLink;
+  LinkIndex own = kNoLink;
+  double own_key = kInfinity;
   for (const Edge& edge : edges(flow)) {
     Link& link = links_[edge.link];
     link.settled -= edge.coefficient * state.rate;
     link.lifted_weight += edge.coefficient;
     ++link.lifted;
-    touch(edge.link);
+    if (link.size > 1 || (!heap_.empty() && heap_.contains(edge.link))) {
+      touch(edge.link);
+      continue;
+    }
+    link.settled = 0;  // not by a sum that has drifted
+    const double key = lower_bound(link);
+    if (key > own_key || (key == own_key && edge.link > own)) continue;
+    own_key = key;
+    own = edge.link;
   }
+  if (own != kNoLink) touch(own);
 }
 
 /// Lifts the flows that a bottleneck held: it is full no longer.
@@ -194,7 +208,7 @@ void MaxMin::touch(LinkIndex index) {
   touched_.push_back(index);
 }
 
-/// Gives each link that had a flow lifted a key: a lower bound of the level at which it fills,
+/// Gives each link that lift() has touched a key: a lower bound of the level at which it fills,
 /// since flows that are not lifted can only fall. The bound holds until the link is popped, for
 /// each lifted flow that settles elsewhere does so at or below it.
 void MaxMin::queue_touched() {
@@ -204,7 +218,7 @@ void MaxMin::queue_touched() {
     Link& link = links_[index];
     link.touched = false;
     assert(link.lifted > 0);
-    const double key = std::max(water_, (link.capacity - link.settled) / link.lifted_weight);
+    const double key = lower_bound(link);
     many ? heap_.add(index, key) : heap_.lower(index, key);
   }
   touched_.clear();

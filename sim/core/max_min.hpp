@@ -2,6 +2,7 @@
 /// capacity disturbs them.
 #pragma once
 
+#include <algorithm>
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
@@ -34,8 +35,8 @@ struct FlowEdge {
 /// A change at rate r leaves every rate below r as it was. So solve() raises one water level from
 /// below and lifts out only the flows whose bottleneck was disturbed; what lies under the level is
 /// final. A link waits in a heap under a cheap lower bound of its own level; the exact level is
-/// found when the link is popped. Rates that come out within 1e-12 of what they were stay the same
-/// bits, or a change would spread through ties.
+/// found when the link is popped. Links that carry one flow wait as one. Rates that come out within
+/// 1e-12 of what they were stay the same bits, or a change would spread through ties.
 ///
 /// Flows are permanent: start() and stop() neither create nor forget one, and allocate nothing once
 /// each link has held its flows. A flow alone on all its links costs O(edges), no heap.
@@ -142,6 +143,10 @@ class MaxMin {
   void open(LinkIndex index);
   void open_resized(LinkIndex index);
   void touch(LinkIndex index);
+  /// Of the level at which a link fills that has a flow lifted.
+  [[nodiscard]] double lower_bound(const Link& link) const {
+    return std::max(water_, (link.capacity - link.settled) / link.lifted_weight);
+  }
   void queue_touched();
   bool find_level(Link& link, double& level);
   void raise_to(LinkIndex index, double level);

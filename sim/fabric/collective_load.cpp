@@ -20,45 +20,7 @@ struct LeafCounts {
   std::map<std::pair<int, int>, double> domain_on_leaf, domain_in_pod;
 };
 
-/// A leaf, or the spines of a pod, and a rail.
-using SwitchOfRail = std::pair<int, int>;
-
-/// What a switch passes on of a rail: as much as the member that sends most.
-struct Sum {
-  double bytes = 0;
-  std::vector<int> members{};
-  void add(double more, const std::vector<int>& of) {
-    bytes = std::max(bytes, more);
-    members.insert(members.end(), of.begin(), of.end());
-  }
-};
-
 }  // namespace
-
-FabricMember fabric_member(const NodeSpec& node, int gpu) {
-  int domain = gpu / node.nvlink_domain;  // whole nodes, or a part of one
-  if (node.nvlink_domain < node.gpus) {
-    const int per_node = (node.gpus + node.nvlink_domain - 1) / node.nvlink_domain;
-    domain = gpu / node.gpus * per_node + gpu % node.gpus / node.nvlink_domain;
-  }
-  return {.place = {domain, gpu},
-          .node = gpu / node.gpus,
-          .nic = gpu % node.gpus * nic_ports(node).count / node.gpus};
-}
-
-FabricMember fabric_member(const Placement& placement, std::span<const int> nodes, int rank) {
-  const int node = placement.node_of(rank);
-  return {.place = {placement.domain_of(rank), rank},
-          .node = nodes.empty() ? node : nodes[static_cast<std::size_t>(node)],
-          .nic = placement.nic_of(rank)};
-}
-
-std::vector<GroupMember> places_of(std::span<const FabricMember> members) {
-  std::vector<GroupMember> places;
-  places.reserve(members.size());
-  for (const FabricMember& member : members) places.push_back(member.place);
-  return places;
-}
 
 std::vector<NetworkEdge> written_edges(const CollectiveShape& shape,
                                        std::span<const GroupMember> members) {
@@ -67,40 +29,6 @@ std::vector<NetworkEdge> written_edges(const CollectiveShape& shape,
     return edge.from != kSwitch && edge.to != kSwitch;
   });
   return edges;
-}
-
-std::vector<SummedStream> summed_streams(const Fabric& fabric,
-                                         const std::vector<NetworkEdge>& edges,
-                                         std::span<const FabricMember> members) {
-  if (fabric.is_drawn()) return {};
-  std::map<SwitchOfRail, Sum> leaves;
-  for (const NetworkEdge& edge : edges) {
-    if (edge.to != kSwitch) continue;
-    const FabricMember& member = member_at(members, edge.from);
-    leaves[{fabric.leaf_of(member.node, member.nic), member.nic}].add(edge.bytes, {edge.from});
-  }
-  const auto spread = [&](auto of) {
-    return std::ranges::any_of(leaves, [&](const auto& leaf) {
-      return of(leaf.first.first) != of(leaves.begin()->first.first);
-    });
-  };
-  if (!spread([](int leaf) { return leaf; })) return {};
-  const FabricCounts& counts = fabric.counts();
-  std::vector<SummedStream> out;
-  std::map<SwitchOfRail, Sum> pods;
-  for (const auto& [leaf, sum] : leaves) {
-    const int uplink = leaf.second % counts.leaf_uplinks;
-    out.push_back({fabric.leaf_up(leaf.first, uplink), sum.bytes, sum.members});
-    out.push_back({fabric.leaf_down(leaf.first, uplink), sum.bytes, sum.members});
-    pods[{fabric.pod_of(leaf.first), leaf.second}].add(sum.bytes, sum.members);
-  }
-  if (!spread([&fabric](int leaf) { return fabric.pod_of(leaf); })) return out;
-  for (const auto& [pod, sum] : pods) {
-    const int spine = pod.second % counts.spines, uplink = pod.second % counts.spine_uplinks;
-    out.push_back({fabric.spine_up(pod.first, spine, uplink), sum.bytes, sum.members});
-    out.push_back({fabric.spine_down(pod.first, spine, uplink), sum.bytes, sum.members});
-  }
-  return out;
 }
 
 void route_edge(const Fabric& fabric, const NetworkEdge& edge,

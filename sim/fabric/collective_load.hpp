@@ -8,22 +8,11 @@
 
 #include "models/collectives/candidate.hpp"
 #include "models/collectives/channels.hpp"
+#include "sim/fabric/fabric_member.hpp"
+#include "sim/fabric/summed_streams.hpp"
 #include "topologies/fabrics/fabric.hpp"
-#include "topologies/fabrics/placement.hpp"
 
 namespace lockstep {
-
-/// A member of a group, and the port through which it reaches the fabric.
-struct FabricMember {
-  GroupMember place;  ///< its NVLink domain, and its GPU in it
-  int node = 0;       ///< of the fabric
-  int nic = 0;        ///< of the node: a port, as nic_ports() counts them
-};
-
-/// Where a GPU of a cluster of such nodes is; GPUs are numbered through its nodes.
-FabricMember fabric_member(const NodeSpec& node, int gpu);
-/// Where a rank of a job is. `nodes`: of the fabric, by node of the job; empty: the same.
-FabricMember fabric_member(const Placement& placement, std::span<const int> nodes, int rank);
 
 /// Bytes over every link for each byte of payload, summed over all groups that run at once. Links
 /// of NICs are included. A group costs time for the links that it uses, however many there are:
@@ -37,8 +26,7 @@ class CollectiveLoad {
   void clear();
 
   /// Adds a group. `queue_pair` feeds the hash of ECMP fabrics. What switches sum on the way
-  /// (SHARP) leaves every leaf once for each rail, towards the root of the rail's tree; on fabrics
-  /// that are drawn only its NIC links are loaded. Requires a shape that was made for these
+  /// (SHARP) goes up its rail's tree (summed_streams()). Requires a shape that was made for these
   /// members.
   void add(const CollectiveShape& shape, std::span<const FabricMember> members,
            std::uint64_t queue_pair = 0);
@@ -80,20 +68,6 @@ class CollectiveLoad {
 std::vector<NetworkEdge> written_edges(const CollectiveShape& shape,
                                        std::span<const GroupMember> members);
 
-/// A stream that switches pass on, summed: bytes over a link between switches for each byte of
-/// payload, and the members whose bytes are in it.
-struct SummedStream {
-  FabricLink link = 0;
-  double bytes = 0;
-  std::vector<int> members;
-};
-/// Of the edges of a shape those that go to switches which sum (SHARP): every leaf passes one
-/// stream of each rail on, however many members it has, and so does the set of spines of a pod.
-/// Empty on fabrics that are drawn, and where all members share a leaf.
-std::vector<SummedStream> summed_streams(const Fabric& fabric,
-                                         const std::vector<NetworkEdge>& edges,
-                                         std::span<const FabricMember> members);
-
 /// Appends what a byte along a network edge crosses, which shares its channels' connections evenly.
 /// Requires an edge between two members.
 void route_edge(const Fabric& fabric, const NetworkEdge& edge,
@@ -103,8 +77,5 @@ void route_edge(const Fabric& fabric, const NetworkEdge& edge,
 /// What feeds the hash of ECMP fabrics where nothing else was asked for: the first connection of
 /// the first seed, as traffic scenarios draw it.
 constexpr std::uint64_t kFirstHashSeed = std::uint64_t{1} << 16U;
-
-/// Where the members are, for collective_shape().
-std::vector<GroupMember> places_of(std::span<const FabricMember> members);
 
 }  // namespace lockstep

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <utility>
 
 #include "sim/packet/packet_control.hpp"
 #include "topologies/graph/cluster_graph.hpp"
@@ -23,10 +24,12 @@ void sort_once(std::vector<T>& values) {
 
 }  // namespace
 
-DcqcnStart::DcqcnStart(const Fabric& fabric, FlowNetwork& network, double efficiency)
+DcqcnStart::DcqcnStart(const Fabric& fabric, FlowNetwork& network, double efficiency,
+                       double of_nics)
     : fabric_(&fabric),
       network_(network),
       efficiency_(efficiency),
+      nic_efficiency_(of_nics),
       tuning_(vendor_tuning(fabric.nic_bandwidth())) {
   network.observe(this);
 }
@@ -58,13 +61,17 @@ DcqcnStart::Port DcqcnStart::port_of(FabricLink link) const {
 void DcqcnStart::add_link(LinkIndex link, FabricLink of) {
   if (link >= ports_.size()) ports_.resize(link + 1);
   Port& port = ports_[link];
-  port = port_of(of);
+  Port here = port_of(of);
+  // Links of a folded job stand for ones up and down that carry the same: what is cut on the way up
+  // comes down as it is.
+  if (here.level >= port.level) return;
+  port = std::move(here);
   port.capacity = network_.capacity(link);
-  port.wire = fabric_->joins_nic(of) ? port.capacity : port.capacity / efficiency_;
+  port.wire = port.capacity / (fabric_->joins_nic(of) ? nic_efficiency_ : efficiency_);
 }
 
 void DcqcnStart::add_flow(FlowIndex flow, double messages, std::optional<Bytes> call) {
-  assert(messages >= 1 && (!call || *call > Bytes{}));
+  assert(messages > 0 && (!call || *call > Bytes{}));
   if (flow >= senders_.size()) senders_.resize(flow + 1);
   senders_[flow].messages = messages;
   senders_[flow].call = call;
@@ -74,7 +81,7 @@ void DcqcnStart::begin_anew(const Fabric& fabric) {
   fabric_ = &fabric;
   for (LinkIndex link = 0; link < ports_.size(); ++link) {
     set_use(link, 1);
-    ports_[link].flows.clear();
+    ports_[link] = {};
   }
   for (Sender& sender : senders_) sender.active = false;
   started_.clear();

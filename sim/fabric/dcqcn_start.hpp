@@ -32,13 +32,15 @@ namespace lockstep {
 class DcqcnStart final : public Process, public FlowObserver {
  public:
   /// `fabric` and `network` outlive this, which observes the network from here on. `efficiency`:
-  /// the share of a link between switches that FabricLinks gives to payload.
-  DcqcnStart(const Fabric& fabric, FlowNetwork& network, double efficiency);
+  /// the share of a link between switches that the network gives to payload; `of_nics`: of a NIC's
+  /// link, where no pace of the flows takes it off.
+  DcqcnStart(const Fabric& fabric, FlowNetwork& network, double efficiency, double of_nics = 1);
 
-  /// The network's link `link` is the fabric's `of`, or stands for links like it.
+  /// The network's link `link` is the fabric's `of`, or stands for links like it, of which this may
+  /// be told one after another.
   void add_link(LinkIndex link, FabricLink of);
   /// `messages`: those into which a NIC divides each byte of the flow's progress. Where a flow puts
-  /// k bytes on a link for each byte of its own, k times as many messages meet there. At least 1.
+  /// k bytes on a link for each byte of its own, k times as many messages meet there. Above 0.
   /// A flow that carries several calls one after another says what one has, `call`: each begins
   /// like the first.
   void add_flow(FlowIndex flow, double messages, std::optional<Bytes> call = {});
@@ -99,7 +101,7 @@ class DcqcnStart final : public Process, public FlowObserver {
 
   const Fabric* fabric_;
   FlowNetwork& network_;
-  double efficiency_;
+  double efficiency_, nic_efficiency_;
   DcqcnTuning tuning_;
   std::vector<Port> ports_;  ///< by link of the network
   std::vector<Sender> senders_;

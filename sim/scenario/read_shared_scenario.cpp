@@ -198,6 +198,7 @@ ScenarioDraft draft_training(const JsonCursor& from, const Cluster& cluster, int
   draft.fabric = FabricSpec{};
   draft.fabric->kind = FabricKind::ideal;
   draft.fabric->transport = cluster.transport.name;
+  draft.fabric->sharp = cluster.fabric.sharp;
   read_model_choice(from.at("model"), presets, draft);
   read_job_draft(from, presets, draft);
   from.finish();

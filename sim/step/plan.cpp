@@ -14,6 +14,7 @@
 #include "models/kernels/memory_bound.hpp"
 #include "models/layer/offload.hpp"
 #include "models/spec/partition.hpp"
+#include "sim/fabric/summed_streams.hpp"
 #include "sim/scenario/replica_variants.hpp"
 #include "sim/step/layer_groups.hpp"
 #include "sim/step/pieces.hpp"
@@ -43,10 +44,10 @@ CollectiveCost slowest_cost(const CollectiveCall& call, const DomainSpreads& spr
   return slowest.value();
 }
 
-/// Of collectives between replicas: the switches sum where fabric and stack say so.
-CollectiveOptions data_options(const Scenario& s) {
+/// Of collectives between replicas.
+CollectiveOptions data_options(const Scenario& s, bool switches_sum) {
   CollectiveOptions options;
-  if (s.stack.communication.sharp) {
+  if (switches_sum) {
     options.sharp = SharpFabric{.generation = sharp_generation(s.fabric.sharp)};
   }
   return options;
@@ -68,7 +69,7 @@ class StageBuilder {
         gpu_(scenario.node_of(out.pool).gpu),
         policy_(scenario.stack.communication),
         par_(scenario.job.parallelism),
-        options_(data_options(scenario)) {
+        options_(data_options(scenario, plan.switches_sum)) {
     variation_ = kernel_variation(scenario.job, gpu_);
     level_ = scenario.stack.level;
     passes_.resize(static_cast<std::size_t>(plan_.shape.chunks));
@@ -746,6 +747,12 @@ void check_collectives(const Scenario& s, const StepPlan& plan) {
 
 }  // namespace
 
+bool switches_sum(const Scenario& s) {
+  if (!s.stack.communication.sharp || s.fabric.faults.empty()) return s.stack.communication.sharp;
+  const NicPorts ports = nic_ports(s.node);
+  return has_sum_trees({s.fabric, s.nodes, ports.count, ports.bandwidth}, s.nodes);
+}
+
 StepPlan plan_step(const Scenario& s) {
   const Parallelism& par = s.job.parallelism;
   StepPlan plan;
@@ -761,6 +768,7 @@ StepPlan plan_step(const Scenario& s) {
   plan.micro_batches = variants.list.front().micro_batches;
   plan.variant_of = variants.of;
   plan.data_over_nvlink = data_groups(par, placement, 0)[0].per_domain > 1;
+  plan.switches_sum = switches_sum(s);
   plan_messages(s, plan);
 
   std::vector<Pieces> pieces;

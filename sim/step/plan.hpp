@@ -177,6 +177,7 @@ struct StepPlan : NodeCosts {
   bool blocking_sends = false;           ///< a stage waits until its message is delivered
   Bytes message;                         ///< one lane: what one tensor-parallel rank sends
   bool data_over_nvlink = false;         ///< replicas share an NVLink domain
+  bool switches_sum = false;             ///< all-reduces between replicas may go to switches
   std::vector<StageExchange> exchanges;  ///< a stage is in one at most
   Connections connections;
   StepTime synchronisation;  ///< latency of the global gradient-norm all-reduce
@@ -202,6 +203,10 @@ struct StepPlan : NodeCosts {
     return stage_of(variant(replica), static_cast<std::size_t>(stage));
   }
 };
+
+/// Whether the stack lets switches sum and they can: where faults leave a rail no switch above all
+/// leaves of the job, NCCL sums in GPUs (sim/fabric/summed_streams.hpp).
+bool switches_sum(const Scenario& scenario);
 
 /// What the operations of a layer cost with these ranks on nodes of that pool. Keeps references
 /// into the scenario.

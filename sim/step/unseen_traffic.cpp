@@ -45,7 +45,11 @@ bool is_uneven(const FabricSpec& fabric) {
 std::vector<std::string> unseen_traffic(const Scenario& scenario, const StepPlan& plan,
                                         const std::string& limits) {
   std::vector<std::string> notes;
-  if (scenario.stack.communication.sharp && !has_sums(plan)) {
+  if (scenario.stack.communication.sharp && !plan.switches_sum) {
+    notes.emplace_back(
+        "Faults leave a rail no switch above all of its leaves: NCCL gets no SHARP when it starts, "
+        "and sums in GPUs.");
+  } else if (scenario.stack.communication.sharp && !has_sums(plan)) {
     notes.emplace_back(
         "SHARP sums all-reduces over the network alone; replicas here exchange by other "
         "collectives.");

@@ -58,6 +58,8 @@ class RunningTrace::State {
   }
   [[nodiscard]] bool done() const { return unfinished_ == 0; }
 
+  void tell(DcqcnStart& start) const { wiring_.tell(start); }
+
   TraceReplay finish() {
     out_.end = since_begin();
     for (std::uint32_t rank = 0; rank < clocks_.size(); ++rank) {
@@ -513,6 +515,7 @@ void RunningTrace::flows_ended(std::span<const FlowIndex> flows, StepTime now) {
 void RunningTrace::handle_events(StepTime now) { state_->handle_events(now); }
 bool RunningTrace::done() const { return state_->done(); }
 void RunningTrace::fail_stuck(StepTime /*now*/) const { state_->fail_stuck(); }
+void RunningTrace::tell(DcqcnStart& start) const { state_->tell(start); }
 TraceReplay RunningTrace::finish() { return state_->finish(); }
 
 TraceReplay replay_trace(const Trace& trace, const TraceMatches& matches, const Cluster& cluster,
@@ -524,6 +527,12 @@ TraceReplay replay_trace(const Trace& trace, const TraceMatches& matches, const 
   RunningTrace running(trace, matches, cluster, options, {.links = &links, .nodes = {}});
   Engine engine(network);
   engine.add(running);
+  std::unique_ptr<DcqcnStart> start;
+  if (cluster.transport.congestion_control != CongestionControl::none) {
+    start = std::make_unique<DcqcnStart>(fabric, network, links.efficiency());
+    running.tell(*start);
+    engine.add_change(*start);
+  }
   engine.run();
   return running.finish();
 }

@@ -16,6 +16,7 @@
 
 #include "models/collectives/collective_options.hpp"
 #include "sim/core/engine.hpp"
+#include "sim/fabric/dcqcn_start.hpp"
 #include "sim/scenario/read_cluster.hpp"
 #include "sim/step/site.hpp"
 #include "sim/trace/trace.hpp"
@@ -76,6 +77,8 @@ class RunningTrace final : public Process {
   [[nodiscard]] bool done() const override;
   /// Throws InputError: ranks wait for each other for ever. Names where they stand.
   [[noreturn]] void fail_stuck(StepTime now) const override;
+  /// Tells it of its links and flows, of which there will be no others.
+  void tell(DcqcnStart& start) const;
   /// Times in it count from its begin. Requires done().
   TraceReplay finish();
 
@@ -84,7 +87,8 @@ class RunningTrace final : public Process {
   std::unique_ptr<State> state_;
 };
 
-/// Runs a trace alone. `matches` are the trace's. Requires a GPU of the cluster for every rank.
+/// Runs a trace alone, with the start of DCQCN where the cluster's transport has it. `matches` are
+/// the trace's. Requires a GPU of the cluster for every rank.
 /// Throws InputError where ranks wait for each other for ever, and names where they stand.
 TraceReplay replay_trace(const Trace& trace, const TraceMatches& matches, const Cluster& cluster,
                          const TraceReplayOptions& options = {});

@@ -122,6 +122,25 @@ const std::vector<RouteHop>& TraceWiring::shape_uses(const TraceCollective& coll
   return at->second;
 }
 
+/// Those that a member sends at once.
+double TraceWiring::messages_of(const TraceCollective& collective, const CollectiveCall& call,
+                                std::string_view algorithm) const {
+  if (cluster_.transport.congestion_control == CongestionControl::none) return 1;
+  std::vector<FabricMember> members;
+  for (const int rank : trace_.groups[collective.group]) members.push_back(member(rank));
+  return std::max(1.0, groups_.messages({.op = collective.op,
+                                         .algorithm = algorithm,
+                                         .peer_channels = connections_of_pair(call)},
+                                        members));
+}
+
+void TraceWiring::tell(DcqcnStart& start) const {
+  for (FabricLink link = 0; link < fabric_.link_count(); ++link) {
+    if (links_.known()[link] != kNoPort) start.add_link(links_.known()[link], link);
+  }
+  for (const auto& [flow, messages] : sending_) start.add_flow(flow, messages);
+}
+
 TraceTransfer TraceWiring::wire(const TraceCollective& collective) {
   const std::vector<int>& group = trace_.groups[collective.group];
   if (group.size() < 2) return {};
@@ -152,17 +171,22 @@ TraceTransfer TraceWiring::wire(const TraceCollective& collective) {
       }
     }
   }
+  double messages = 0;
   if (domains.size() > 1 && cost.network_coefficient > 0) {
     const double bytes_each = cost.network_coefficient / unit;
     if (!limits_ || cost.algorithm == "ring") {
       add_rings(domains, bytes_each, uses);
+      messages = messages_over(kChannelsPerRail);
     } else {
       for (const RouteHop& use : shape_uses(collective, call, cost.algorithm)) {
         uses.add(links_[use.link], bytes_each * use.share);
       }
+      messages = messages_of(collective, call, cost.algorithm) / bytes_each;
     }
   }
-  return {.flow = network_.add_flow(uses.list),
+  const FlowIndex flow = network_.add_flow(uses.list);
+  if (messages > 0) sending_.emplace_back(flow, messages);
+  return {.flow = flow,
           .latency = to_step_time(cost.latency),
           .amount = Bytes{std::max(1.0, unit * collective.payload.base_units())},
           .algorithm = cost.algorithm};
@@ -188,8 +212,10 @@ TraceTransfer TraceWiring::message(int from, int to, Bytes size) {
     latency +=
         fabric_.switches_crossed(a.node, a.nic, b.node, b.nic) * fabric_.spec().switch_latency;
   }
+  const FlowIndex flow = network_.add_flow(uses.list);
+  if (!local) sending_.emplace_back(flow, messages_over(message_connections_));
   return messages_
-      .emplace(key, TraceTransfer{.flow = network_.add_flow(uses.list),
+      .emplace(key, TraceTransfer{.flow = flow,
                                   .latency = to_step_time(latency),
                                   .amount = Bytes{std::max(1.0, size.base_units())},
                                   .algorithm = cost.algorithm})

@@ -8,10 +8,12 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "models/collectives/choice.hpp"
 #include "sim/core/flow_network.hpp"
+#include "sim/fabric/dcqcn_start.hpp"
 #include "sim/fabric/group_uses.hpp"
 #include "sim/scenario/read_cluster.hpp"
 #include "sim/step/site.hpp"
@@ -44,6 +46,8 @@ class TraceWiring {
   [[nodiscard]] const TraceTransfer& collective(std::uint32_t index) const {
     return collectives_[index];
   }
+  /// Tells it of the links and of the flows that there are, where those cross the fabric.
+  void tell(DcqcnStart& start) const;
   /// A flow for messages of this size between these ranks; the same for the same three.
   TraceTransfer message(int from, int to, Bytes size);
 
@@ -60,11 +64,17 @@ class TraceWiring {
   }
   /// Connections between two ranks that send to each other.
   [[nodiscard]] int connections_of_pair(const CollectiveCall& call) const;
+  /// Messages over so many connections.
+  [[nodiscard]] double messages_over(int connections) const {
+    return fabric_.spec().routing == Routing::ecmp ? connections : 1;
+  }
   LinkIndex port(int rank, int direction);
   void add_route(int from, int to, int connections, double bytes, Uses& uses);
   CollectiveCost cost_of(const CollectiveCall& call);
   TraceTransfer wire(const TraceCollective& collective);
   void add_rings(const std::vector<std::vector<int>>& domains, double bytes_each, Uses& uses);
+  [[nodiscard]] double messages_of(const TraceCollective& collective, const CollectiveCall& call,
+                                   std::string_view algorithm) const;
   const std::vector<RouteHop>& shape_uses(const TraceCollective& collective,
                                           const CollectiveCall& call, std::string_view algorithm);
 
@@ -84,6 +94,7 @@ class TraceWiring {
   std::map<std::tuple<CollectiveOp, double, int, int, int>, CollectiveCost> costs_;
   std::map<std::tuple<int, int, double>, TraceTransfer> messages_;
   std::map<std::tuple<std::uint32_t, CollectiveOp, std::string>, std::vector<RouteHop>> shapes_;
+  std::vector<std::pair<FlowIndex, double>> sending_;  ///< over the fabric, in how many messages
   GroupUses groups_;
   std::vector<RouteHop> hops_;
 };

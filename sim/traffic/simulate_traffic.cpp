@@ -65,7 +65,20 @@ void TrafficSimulation::run() {
   assert(completions_.empty() && "run twice");
   Engine engine(network_.flows());
   engine.add(*this);
+  if (scenario_.cluster.transport.congestion_control != CongestionControl::none) {
+    start_ = std::make_unique<DcqcnStart>(network_.fabric(), network_.flows(), scenario_.efficiency,
+                                          scenario_.efficiency);
+    for (const Demand& demand : plan_.demands()) tell_start(demand);
+    engine.add_change(*start_);
+  }
   engine.run();
+}
+
+void TrafficSimulation::tell_start(const Demand& demand) {
+  for (; told_links_ < network_.flows().links(); ++told_links_) {
+    if (const auto link = network_.fabric_link(told_links_)) start_->add_link(told_links_, *link);
+  }
+  start_->add_flow(demand.flow, demand.messages);
 }
 
 void TrafficSimulation::begin(StepTime now) {
@@ -111,6 +124,7 @@ void TrafficSimulation::send(std::uint32_t index, StepTime now) {
   if (demand.flow >= demand_of_.size()) {
     demand_of_.resize(demand.flow + std::size_t{1});
     if (flow_added_) flow_added_(demand);
+    if (start_) tell_start(demand);
   }
   demand_of_[demand.flow] = index;
   progress.start = now;

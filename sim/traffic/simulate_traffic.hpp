@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "sim/core/clock.hpp"
 #include "sim/core/engine.hpp"
 #include "sim/core/event_queue.hpp"
+#include "sim/fabric/dcqcn_start.hpp"
 #include "sim/traffic/traffic_network.hpp"
 #include "sim/traffic/traffic_plan.hpp"
 
@@ -69,7 +71,7 @@ class TrafficSimulation final : public Process {
 
   /// Tells of every flow that run() adds, before it starts: of messages to another receiver.
   void when_flow_added(std::function<void(const Demand&)> tell) { flow_added_ = std::move(tell); }
-  /// Runs it by itself. Once.
+  /// Runs it by itself, with the start of DCQCN where its transport has that. Once.
   void run();
 
   void begin(StepTime now) override;
@@ -103,6 +105,7 @@ class TrafficSimulation final : public Process {
     double into_fabric = 0;
   };
 
+  void tell_start(const Demand& demand);
   void start_round(std::uint32_t group, StepTime at);
   void send(std::uint32_t index, StepTime now);
   void finish(std::uint32_t index, StepTime now);
@@ -126,6 +129,8 @@ class TrafficSimulation final : public Process {
   std::vector<Totals> totals_;             ///< by entry
   std::vector<Completion> completions_;
   std::function<void(const Demand&)> flow_added_;
+  std::unique_ptr<DcqcnStart> start_;  ///< where it runs by itself and the transport has it
+  LinkIndex told_links_ = 0;           ///< of which the start knows
 };
 
 /// Runs each entry alone on the cluster and fills in EntryReport::alone_s; nothing to do for one.

@@ -14,8 +14,9 @@ struct TrafficCollective {
   CollectiveCost cost;  ///< of the algorithm that NCCL takes at this size
   CollectiveShape shape;
   std::vector<FabricMember> members;
-  double sent = 0;   ///< bytes between members, as nccl-tests counts for its bus bandwidth
-  double pairs = 1;  ///< of sender and receiver among which they are shared out
+  double sent = 0;        ///< bytes between members, as nccl-tests counts for its bus bandwidth
+  double pairs = 1;       ///< of sender and receiver among which they are shared out
+  int peer_channels = 1;  ///< connections between two that send to each other
 };
 
 /// Requires an entry of Grain::nccl and two GPUs at least. GPUs of other groups of the entry that

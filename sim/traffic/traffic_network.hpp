@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -63,6 +64,11 @@ class TrafficNetwork {
   /// Whether any of its flows crosses the link. The next ones require it.
   [[nodiscard]] bool uses(LinkIndex link) const {
     return link < known_.size() && known_[link] != kNoLink;
+  }
+  /// The fabric's; none for a link of a node, or of others.
+  [[nodiscard]] std::optional<FabricLink> fabric_link(LinkIndex link) const {
+    if (!uses(link) || in_node(link)) return std::nullopt;
+    return known_[link];
   }
   /// "leaf 2 to spine 0", "node 3 gpu 1 out (NVLink)".
   [[nodiscard]] std::string link_name(LinkIndex link) const;

@@ -9,6 +9,7 @@
 #include "models/collectives/channels.hpp"
 #include "sim/core/random.hpp"
 #include "sim/fabric/collective_load.hpp"
+#include "sim/fabric/dcqcn_collective.hpp"
 #include "sim/scenario/draws.hpp"
 #include "sim/traffic/traffic_collective.hpp"
 
@@ -180,7 +181,13 @@ void TrafficPlan::add_nccl(const TrafficEntry& entry, std::uint32_t group) {
     network_.add_link(link, scale * load.by_link()[link]);
   }
   latency_ = to_step_time(call.cost.latency);
-  add_demand(group, -1, -1, bytes).pairs = call.pairs;
+  Demand& demand = add_demand(group, -1, -1, bytes);
+  demand.pairs = call.pairs;
+  if (scenario_.cluster.transport.congestion_control == CongestionControl::none) return;
+  const GroupCollective collective{.op = info(entry.kind).op.value(),
+                                   .algorithm = call.cost.algorithm,
+                                   .peer_channels = call.peer_channels};
+  demand.messages = messages_per_byte(collective, call.members, load, network_.fabric()) / scale;
 }
 
 /// Of the flow under construction: the longest of its ways counts.

@@ -23,6 +23,7 @@ struct Demand {
   FlowIndex flow = 0;
   double bytes = 0;            ///< of the flow's progress, each message
   double pairs = 1;            ///< of sender and receiver that it stands for
+  double messages = 1;         ///< into which a NIC divides each byte of progress
   double into_fabric = 0;      ///< bytes into NICs per byte of progress
   StepTime latency;            ///< from the last byte sent to its arrival
   std::uint32_t next = kNone;  ///< ring messages: the demand that waits for this one's messages

@@ -20,6 +20,7 @@ using Json = nlohmann::ordered_json;
 struct ThinFabric {
   std::string routing;
   int oversubscription;
+  std::string transport = "infiniband";
 };
 const std::vector<ThinFabric>& thin_fabrics() {
   static const std::vector<ThinFabric> all = [] {
@@ -34,8 +35,9 @@ const std::vector<ThinFabric>& thin_fabrics() {
 
 std::string cluster_of(const ThinFabric& fabric, int nodes) {
   return fmt::format(R"({{"node": "dgx_h100", "nodes": {}, "fabric": {{"kind": "fat_tree",
-      "levels": 2, "leaf_ports_down": 16, "routing": "{}", "leaf_oversubscription": {}}}}})",
-                     nodes, fabric.routing, fabric.oversubscription);
+      "levels": 2, "leaf_ports_down": 16, "routing": "{}", "leaf_oversubscription": {},
+      "transport": "{}"}}}})",
+                     nodes, fabric.routing, fabric.oversubscription, fabric.transport);
 }
 
 Json answer_of(const char* command, const std::string& text) {
@@ -109,6 +111,27 @@ TEST_CASE("the table: a reduce-scatter and an all-gather, too") {
         call_of(cluster, "reduce_scatter", static_cast<std::int64_t>(4 * parameters)) +
         call_of(cluster, "all_gather", static_cast<std::int64_t>(2 * parameters));
     CHECK(waits_for(step, "data_exposed") == near(calls).epsilon(0.01));
+  }
+}
+
+TEST_CASE("the table: all three know the start of DCQCN") {
+  constexpr std::int64_t kCopies = std::int64_t{4096} * 8 * 2048 * 2;
+  for (const char* const routing : {"spray", "ecmp"}) {
+    for (const int oversubscription : {1, 2}) {
+      CAPTURE(routing);
+      CAPTURE(oversubscription);
+      const ThinFabric fabric{routing, oversubscription, "roce_dcqcn"};
+      const double call = call_of(cluster_of(fabric, 8), "all_to_all", kCopies);
+      const Json step = experts_of_64("qwen3_30b_a3b", fabric);
+      CHECK(waits_for(step, "expert_exposed") / (48 * 6) == near(call).epsilon(0.01));
+      const double unslowed =
+          call_of(cluster_of({routing, oversubscription, "roce"}, 8), "all_to_all", kCopies);
+      CHECK(call >= unslowed * (1 - 1e-9));
+      for (const char* const op : {"all_reduce", "all_gather"}) {
+        CAPTURE(op);
+        call_of(cluster_of(fabric, 8), op, std::int64_t{1} << 26);
+      }
+    }
   }
 }
 

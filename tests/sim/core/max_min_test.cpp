@@ -147,6 +147,36 @@ TEST_CASE("MaxMin: repeated links of a flow count as one use") {
   CHECK(solver.rate(once) == BytesPerSecond{30});
 }
 
+TEST_CASE("MaxMin: of the links that a flow has to itself the narrowest holds it, then the first") {
+  MaxMin solver;
+  const LinkIndex shared = solver.add_link(BytesPerSecond{100});
+  std::vector<LinkIndex> own;
+  for (int l = 0; l < 4; ++l) own.push_back(solver.add_link(BytesPerSecond{l == 0 ? 35.0 : 30.0}));
+  // 35, 15, 30 and 30 to a stream: the second link first, and where that is widened the last two.
+  const FlowIndex flow =
+      add_flow(solver, {{shared, 1}, {own[3], 1}, {own[2], 1}, {own[1], 2}, {own[0], 1}});
+  const FlowIndex other = add_flow(solver, {{shared, 1}});
+  const auto holds = [&](LinkIndex link, double rate) {
+    solver.solve();
+    CHECK(solver.bottleneck(flow) == link);
+    CHECK(solver.rate(flow) == BytesPerSecond{rate});
+    CHECK(solver.rate(other) == BytesPerSecond{100 - rate});
+  };
+  solver.start(flow);
+  solver.start(other);
+  holds(own[1], 15);
+  solver.set_capacity(own[1], BytesPerSecond{90});
+  holds(own[2], 30);
+  solver.set_capacity(own[2], BytesPerSecond{40});
+  holds(own[3], 30);
+  solver.set_capacity(own[3], BytesPerSecond{40});
+  holds(own[0], 35);
+  solver.set_capacity(own[0], BytesPerSecond{60});
+  solver.set_capacity(own[1], BytesPerSecond{120});
+  solver.set_capacity(own[3], BytesPerSecond{38});
+  holds(own[3], 38);
+}
+
 TEST_CASE(
     "MaxMin: a start elsewhere changes nobody, and a stop and start at once changes nothing") {
   MaxMin solver;

@@ -153,6 +153,30 @@ TEST_CASE("DCQCN's start: so many messages that the port is never idle lose noth
         test::near(4 * 64e6 / kStartNic.base_units()).epsilon(1e-9));
 }
 
+TEST_CASE("DCQCN's start: a link that stands for ways up and down is one way up") {
+  ThinLeaves thin;
+  Starts starts(thin.network);
+  const FlowIndex flow = thin.flow({0, 1}, 4);
+  const LinkIndex uplink = thin.link(thin.fabric.leaf_up(0, 0));
+  for (const int node : {0, 1}) {
+    thin.start.add_link(thin.link(thin.fabric.nic_up(node, 0)), thin.fabric.nic_down(node, 0));
+  }
+  thin.start.add_link(uplink, thin.fabric.leaf_down(0, 0));
+  starts.at({}, flow, Bytes{16e6});
+  Engine engine(thin.network);
+  engine.add(starts);
+  engine.add_change(thin.start);
+  engine.run();
+  ThinLeaves plain;
+  Starts again(plain.network);
+  again.at({}, plain.flow({0, 1}, 4), Bytes{16e6});
+  Engine other(plain.network);
+  other.add(again);
+  other.add_change(plain.start);
+  other.run();
+  CHECK(starts.end(flow) == again.end(0));
+}
+
 TEST_CASE("DCQCN's start: where flows go another way, ports are whole") {
   ThinLeaves thin;
   const FlowIndex flow = thin.flow({0, 1}, 1);

@@ -12,6 +12,7 @@
 #include "models/collectives/algorithms.hpp"
 #include "sim/core/random.hpp"
 #include "sim/fabric/collective_load.hpp"
+#include "sim/fabric/dcqcn_collective.hpp"
 #include "tests/sim/trace/sample_traces.hpp"
 #include "tests/support/near.hpp"
 
@@ -195,6 +196,46 @@ TEST_CASE("replay_trace: all-to-all over hashed paths has the connections that c
   REQUIRE(slowest(peers) != slowest(1));
   CHECK(to_seconds(replayed(std::move(ranks), cluster).end).base_units() ==
         test::near((cost.latency + payload * slowest(peers)).base_units()).epsilon(1e-6));
+}
+
+TEST_CASE("replay_trace: over DCQCN a collective starts as slowly as comm says") {
+  constexpr int kGpus = 32;
+  const Bytes payload{64e6};
+  for (const char* const routing : {"spray", "ecmp"}) {
+    CAPTURE(routing);
+    const std::string text = fmt::format(R"({{"cluster": {{"node": "dgx_h100", "nodes": 4,
+        "fabric": {{"kind": "fat_tree", "levels": 2, "leaf_ports_down": 16, "routing": "{}",
+        "leaf_oversubscription": 2, "transport": "roce_dcqcn"}}}}}})",
+                                         routing);
+    const Cluster cluster =
+        read_cluster(JsonCursor::parse("test", text).at("cluster"), test::presets());
+    std::vector<RankTrace> ranks;
+    std::vector<FabricMember> members;
+    for (int r = 0; r < kGpus; ++r) {
+      ranks.push_back(trace_rank(r));
+      add_call(ranks.back(), 1, CollectiveOp::all_to_all, payload, kGpus);
+      members.push_back(fabric_member(cluster.node, r));
+    }
+    const CollectiveCall call{
+        .op = CollectiveOp::all_to_all, .payload = payload, .ranks = kGpus, .ranks_per_node = 8};
+    const BytesPerSecond nic = cluster.node.nic_bandwidth;
+    const CollectiveCost cost = collective_cost(call, cluster.node.gpu, cluster.transport, nic);
+    const int peers =
+        peer_channels(unpack(call, cluster.node.gpu, cluster.transport, nic, CollectiveOptions{}));
+    const std::vector<StartedGroup> group{
+        {collective_shape(call.op, cost.algorithm, places_of(members), 1, peers), members}};
+    const Fabric fabric(cluster.fabric, 4, 8, nic);
+    CollectiveLoad load(fabric);
+    load.add(group.front().shape, members, kFirstHashSeed);
+    const Seconds moving =
+        move_with_dcqcn(fabric, group,
+                        {.op = call.op, .algorithm = cost.algorithm, .peer_channels = peers},
+                        cost.payload_rate, payload, cluster.transport.efficiency)
+            .moving;
+    CHECK(moving > 1.02 * (payload * load.slowest(cluster.transport.efficiency).per_byte));
+    CHECK(to_seconds(replayed(std::move(ranks), cluster).end).base_units() ==
+          test::near((cost.latency + moving).base_units()).epsilon(1e-6));
+  }
 }
 
 TEST_CASE("replay_trace: collectives of one group run one after another, of several at once") {

@@ -12,10 +12,10 @@
 #include <utility>
 
 #include "sim/core/random.hpp"
-#include "sim/fabric/collective_load.hpp"
+#include "sim/fabric/summed_streams.hpp"
 #include "sim/scenario/read_profile.hpp"
+#include "tools/lockstep/comm/study_fabric.hpp"
 #include "topologies/fabrics/placement.hpp"
-#include "topologies/fabrics/switch_limits.hpp"
 
 namespace lockstep {
 namespace {
@@ -223,55 +223,6 @@ double measured_over_law(const CollectiveCall& call, const CollectiveStudy& stud
   return measured / time();
 }
 
-/// What the switches between a study's members let through, by shape: a shape is the same at all
-/// sizes.
-class StudyFabric {
- public:
-  explicit StudyFabric(const CollectiveStudy& study) : study_(study) {
-    const Cluster& cluster = study.cluster;
-    const NicPorts ports = nic_ports(cluster.node);
-    if (switch_limits(cluster.fabric, cluster.nodes, ports.count, ports.bandwidth).empty()) return;
-    fabric_.emplace(cluster.fabric, cluster.nodes, ports.count, ports.bandwidth);
-    add_group(study.group.gpus);
-    std::ranges::for_each(study.group.others, [this](const auto& gpus) { add_group(gpus); });
-  }
-
-  struct Limit {
-    SecondsPerByte per_byte;
-    std::string link;
-  };
-  /// 0 where no switch can hold it back.
-  const Limit& limit(const CollectiveCall& call, std::string_view algorithm) {
-    const auto [known, is_new] = limits_.try_emplace({call.op, algorithm});
-    if (!is_new || !fabric_) return known->second;
-    const CollectiveContext context =
-        unpack(call, study_.cluster.node.gpu, study_.cluster.transport, study_.group.nic_bandwidth,
-               study_.options);
-    const int channels = channel_count(context, algorithm);
-    CollectiveLoad load(*fabric_);
-    for (const std::vector<FabricMember>& group : groups_) {
-      load.add(
-          collective_shape(call.op, algorithm, places_of(group), channels, peer_channels(context)),
-          group, kFirstHashSeed);
-    }
-    const CollectiveLoad::Slowest slowest = load.slowest(study_.cluster.transport.efficiency);
-    known->second = {slowest.per_byte, fabric_->link_name(slowest.link)};
-    return known->second;
-  }
-
- private:
-  void add_group(const std::vector<int>& gpus) {
-    std::vector<FabricMember>& group = groups_.emplace_back();
-    group.reserve(gpus.size());
-    for (const int gpu : gpus) group.push_back(fabric_member(study_.cluster.node, gpu));
-  }
-
-  const CollectiveStudy& study_;
-  std::optional<Fabric> fabric_;  ///< only where its switches can limit
-  std::vector<std::vector<FabricMember>> groups_;
-  std::map<std::pair<CollectiveOp, std::string_view>, Limit> limits_;
-};
-
 CollectiveCall call_of(CollectiveOp op, Bytes size, const CollectiveGroup& group) {
   return {.op = op,
           .payload = size,
@@ -285,11 +236,19 @@ void limit_by_fabric(const CollectiveCall& call, StudyFabric& fabric, Collective
   row.time = row.choice.time;
   row.slowest_link.clear();
   if (call.nodes == 1) return;
+  const auto take = [&row](Seconds moving, const std::string& link) {
+    const Seconds limited = row.choice.cost->latency + moving;
+    if (limited <= row.choice.time) return;
+    row.time = limited;
+    row.slowest_link = link;
+  };
+  if (fabric.starts_slowly()) {
+    const StudyFabric::Slowed slowed = fabric.slowed(call, *row.choice.cost);
+    if (!slowed.link.empty()) take(slowed.moving, slowed.link);
+    return;
+  }
   const StudyFabric::Limit& limit = fabric.limit(call, row.choice.cost->algorithm);
-  const Seconds limited = row.choice.cost->latency + call.payload * limit.per_byte;
-  if (limited <= row.choice.time) return;
-  row.time = limited;
-  row.slowest_link = limit.link;
+  take(call.payload * limit.per_byte, limit.link);
 }
 
 CollectiveRow predict(CollectiveOp op, Bytes size, const CollectiveStudy& study,
@@ -308,13 +267,22 @@ CollectiveRow predict(CollectiveOp op, Bytes size, const CollectiveStudy& study,
   return row;
 }
 
-/// Says what of the fabric the times leave out.
-std::vector<std::string> left_out(const CollectiveStudy& study) {
-  if (!study.options.sharp || !is_drawn(study.cluster.fabric) || study.group.nodes == 1) return {};
-  return {
-      "What SHARP switches sum is not routed over a fabric that is drawn: links between switches "
-      "do "
-      "not limit it here."};
+/// Takes SHARP off where a rail of the group has no tree, and says so.
+void check_trees(CollectiveStudy& study) {
+  const Cluster& cluster = study.cluster;
+  if (!study.options.sharp || !is_drawn(cluster.fabric) || study.group.nodes == 1) return;
+  const NicPorts ports = nic_ports(cluster.node);
+  const Fabric fabric(cluster.fabric, cluster.nodes, ports.count, ports.bandwidth);
+  const auto has_trees = [&](const std::vector<int>& gpus) {
+    std::vector<FabricMember> members;
+    for (const int gpu : gpus) members.push_back(fabric_member(cluster.node, gpu));
+    return has_sum_trees(fabric, members);
+  };
+  if (has_trees(study.group.gpus) && std::ranges::all_of(study.group.others, has_trees)) return;
+  study.options.sharp.reset();
+  study.notes.emplace_back(
+      "A rail has no switch above all of its leaves: NCCL gets no SHARP when it starts, and sums "
+      "in GPUs.");
 }
 
 void take_profiles(const JsonCursor& at, std::span<const std::string> names,
@@ -373,7 +341,7 @@ CollectiveStudy run_collective_study(const JsonCursor& root, const PresetStore& 
                                      std::span<const std::string> profiles) {
   StudyRequest request = root.read_whole([&] { return request_of(root, presets, profiles); });
   CollectiveStudy study = std::move(request.study);
-  study.notes = left_out(study);
+  check_trees(study);
   StudyFabric fabric(study);
   for (const CollectiveOp op : request.ops) {
     for (const Bytes size : request.sizes) {

@@ -1,0 +1,58 @@
+/// What the cluster's own fabric lets through of the collectives that `lockstep comm` prints.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "models/collectives/algorithms.hpp"
+#include "models/collectives/collectives.hpp"
+#include "sim/fabric/dcqcn_collective.hpp"
+#include "tools/lockstep/comm/comm_collective.hpp"
+#include "topologies/fabrics/fabric.hpp"
+
+namespace lockstep {
+
+/// What the switches between a study's members let through, by shape: a shape is the same at all
+/// sizes.
+class StudyFabric {
+ public:
+  /// The study outlives this.
+  explicit StudyFabric(const CollectiveStudy& study);
+
+  /// Whether the transport has DCQCN, whose start depends on how much is sent.
+  [[nodiscard]] bool starts_slowly() const {
+    return study_.cluster.transport.congestion_control != CongestionControl::none;
+  }
+
+  struct Limit {
+    SecondsPerByte per_byte;
+    std::string link;
+  };
+  /// 0 where no switch can hold it back.
+  const Limit& limit(const CollectiveCall& call, std::string_view algorithm);
+
+  /// The same of all bytes of a call, with the start of DCQCN. No link: none limits.
+  struct Slowed {
+    Seconds moving;
+    std::string link;
+  };
+  /// Requires starts_slowly().
+  [[nodiscard]] Slowed slowed(const CollectiveCall& call, const CollectiveCost& cost) const;
+
+ private:
+  [[nodiscard]] CollectiveContext context_of(const CollectiveCall& call) const;
+  [[nodiscard]] std::vector<StartedGroup> shaped(const CollectiveCall& call,
+                                                 std::string_view algorithm) const;
+  void add_group(const std::vector<int>& gpus);
+
+  const CollectiveStudy& study_;
+  std::optional<Fabric> fabric_;  ///< only where its switches can limit
+  std::vector<std::vector<FabricMember>> groups_;
+  std::map<std::pair<CollectiveOp, std::string_view>, Limit> limits_;
+};
+
+}  // namespace lockstep
