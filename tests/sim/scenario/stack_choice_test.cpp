@@ -109,6 +109,27 @@ TEST_CASE("compose: autograd sums biases and joins Q, K and V by kernels, module
   CHECK(compiled.elementwise.activation_backward_ratio == doctest::Approx(1.5));
 }
 
+TEST_CASE("compose: tensor-parallel overlap cuts products into pieces, unless the job says none") {
+  const auto overlap = [](const std::string& stack, const std::string& more) {
+    const Scenario job =
+        read_scenario("job.json",
+                      R"({"model": "llama3_8b", "cluster": {"node": "dgx_h100", "nodes": 1},
+        "parallelism": {"tensor": 8)" +
+                          more + R"(}, "batch": {"sequences": 8, "tokens": 8192},
+        "stack": )" + stack +
+                          "}",
+                      test::presets());
+    return job.job.parallelism.tensor_pieces();
+  };
+  CHECK(overlap(R"({"framework": "nemo"})", "") == 8);
+  CHECK(overlap(R"({"framework": "nemo"})", R"(, "tensor_overlap": "none")") == 1);
+  CHECK(overlap(R"({"framework": "nemo"})", R"(, "sequence": false)") == 1);
+  CHECK(overlap(R"({"framework": "nemo", "tp_overlap": false})", "") == 1);
+  // A share that was fitted stays, whatever else changes.
+  CHECK(overlap(R"("nemo")", "") == 1);
+  CHECK(overlap(R"({"preset": "nemo", "fused_rope": false})", "") == 1);
+}
+
 TEST_CASE(
     "shift: what does not change stays, to the last bit, what does changes by its difference") {
   StackSpec fitted = test::presets().stack("torchtitan").spec;
