@@ -11,13 +11,23 @@ constexpr double kHalf = 2, kSingle = 4;  // bytes
 /// Whether a compiler made the kernels between the products.
 bool is_compiled(const StackSwitches& s) { return s.torch_compile || s.host == HostClass::program; }
 
+/// Whether the framework makes each gradient by a kernel of its own: products whose library sums
+/// the gradient of the bias, and modules that split Q, K and V without copies, are others' work.
+bool has_eager_gradients(const StackSwitches& s) {
+  return s.host == HostClass::eager && !is_compiled(s);
+}
+
 /// One norm. LayerNorm, and RMSNorm where it is fused, is one kernel each way; the backward one is
-/// slow but where somebody wrote it in CUDA, for its sums over all tokens.
+/// slow for its sums over all tokens, least where somebody wrote it in CUDA.
 TwoWays norm_traffic(const StackSwitches& s, const OperatorCosts& c, const ComposedFor& job) {
   const bool fused = s.fused_norm || is_compiled(s) || !job.gated;
   if (!fused)
     return {c.norm_eager_cost * c.norm_eager.forward, c.norm_eager_cost * c.norm_eager.backward};
   const bool library = s.fused_norm && s.kernels == KernelLibrary::library && !is_compiled(s);
+  if (library && !job.gated) {
+    return {c.layer_norm_library_cost.forward * c.norm_fused.forward,
+            c.layer_norm_library_cost.backward * c.norm_fused.backward};
+  }
   const double slow = library ? c.norm_backward_library_cost : c.norm_backward_cost;
   return {c.norm_fused.forward, slow * c.norm_fused.backward};
 }
@@ -38,6 +48,12 @@ void compose_norms(const StackSwitches& s, const OperatorCosts& c, const Compose
   }
   if (!s.merged_qkv) sum.backward += c.qkv_gradients;
   if (!s.merged_gate_up && job.gated) sum.backward += c.gate_up_gradients;
+  if (has_eager_gradients(s)) {
+    // With four heads to a key, K and V have half of what Q has.
+    if (s.merged_qkv) sum.backward += (job.grouped_heads ? 1.5 : 3) * c.qkv_split;
+    // Models without a gate have biases: of Q, K, V, and of both products that give T h.
+    if (!job.gated) sum.backward += 5 * c.bias_gradient;
+  }
   out.norm_residual_bytes = sum.forward;
   out.norm_backward_ratio = sum.backward / sum.forward;
 }
@@ -45,10 +61,18 @@ void compose_norms(const StackSwitches& s, const OperatorCosts& c, const Compose
 /// Per element of the tensors that the activation reads and writes: three of a gated MLP, else two.
 void compose_activation(const StackSwitches& s, const OperatorCosts& c, const ComposedFor& job,
                         ElementwiseTraffic& out) {
-  const bool eager = job.gated && !s.fused_swiglu && !is_compiled(s);
-  const TwoWays bytes = !job.gated ? c.plain : eager ? c.gated_eager : c.gated_fused;
+  const bool eager = !s.fused_swiglu && !is_compiled(s);
+  if (!job.gated) {
+    const TwoWays cost = is_compiled(s) ? TwoWays{1, 1} : c.plain_cost;
+    const double bias = has_eager_gradients(s) ? c.bias_gradient : 0;
+    out.activation_bytes = cost.forward * c.plain.forward / 2;
+    out.activation_backward_ratio =
+        (cost.backward * c.plain.backward + bias) / (cost.forward * c.plain.forward);
+    return;
+  }
+  const TwoWays bytes = eager ? c.gated_eager : c.gated_fused;
   const double cost = eager ? c.gated_eager_cost : 1;
-  out.activation_bytes = cost * bytes.forward / (job.gated ? 3 : 2);
+  out.activation_bytes = cost * bytes.forward / 3;
   out.activation_backward_ratio = bytes.backward / bytes.forward;
 }
 

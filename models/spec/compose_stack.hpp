@@ -26,6 +26,8 @@ struct OperatorCosts {
   TwoWays residual_compiled;                         ///< of one sum, fused with the next norm
   TwoWays repeated_heads;                            ///< keys and values written out
   double qkv_gradients = 12, gate_up_gradients = 6;  ///< sums of what separate products give back
+  double qkv_split = 4;  ///< an element of Q, K or V, whose gradients one product takes together
+  double bias_gradient = 2;  ///< of a bias, per element of its product's output
   double rotary_fused = 4, rotary_eager = 25, rotary_complex = 38.5;  ///< Q or K element, each way
   TwoWays gated_fused, gated_eager, plain;                            ///< activation, per T f
   // Per logit, both ways.
@@ -34,6 +36,7 @@ struct OperatorCosts {
   // Of kernels that are not streaming: time over that of the same bytes at HBM's usual efficiency.
   double norm_eager_cost = 1.42, rotary_eager_cost = 2, gated_eager_cost = 1.1;
   double norm_backward_library_cost = 1.6, norm_backward_cost = 3;
+  TwoWays layer_norm_library_cost{1.5, 2.4}, plain_cost{1.27, 1.1};
   // Per weight and micro batch, beside the product's own write of 2 bytes.
   double accumulate_fused_fp32 = 6, accumulate_fused_bf16 = 2, accumulate_fp32 = 10,
          accumulate_bf16 = 6, accumulate_fsdp1 = 4, accumulate_fsdp2 = 6;

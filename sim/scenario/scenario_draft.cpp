@@ -170,6 +170,19 @@ void complete_expert_tensor(const ScenarioDraft& draft, Scenario& out) {
                             draft.stack.name + " default)");
 }
 
+/// Where nobody says, software that leaves no share of these collectives to be waited for cuts the
+/// products beside them into pieces, and waits for what does not fit beside a piece.
+void complete_tensor_overlap(const ScenarioDraft& draft, Scenario& out) {
+  Parallelism& cut = out.job.parallelism;
+  cut.tensor_overlap = draft.tensor_overlap;
+  const Capability pieces = capability(CapabilityList::layouts, LayoutFeature::tensor_overlap);
+  const bool can = !draft.stack.capabilities || draft.stack.capabilities->has(pieces);
+  if (draft.tensor_overlap || !cut.sequence || !can) return;
+  if (draft.stack.communication.tensor_exposed > 0) return;
+  cut.tensor_overlap = TensorOverlap::pieces;
+  out.assumptions.push_back("tensor_overlap: pieces (" + draft.stack.name + " default)");
+}
+
 void complete_policies(const ScenarioDraft& draft, Scenario& out) {
   Parallelism& cut = out.job.parallelism;
   const CommunicationPolicy& policy = draft.stack.communication;
@@ -178,7 +191,7 @@ void complete_policies(const ScenarioDraft& draft, Scenario& out) {
     out.assumptions.push_back(std::string("sequence: ") + (cut.sequence ? "true" : "false") + " (" +
                               draft.stack.name + " default)");
   }
-  cut.tensor_overlap = draft.tensor_overlap;
+  complete_tensor_overlap(draft, out);
   cut.sharding = draft.sharding.value_or(Sharding::none);
   if (!draft.sharding && cut.replicas() > 1) {
     out.assumptions.emplace_back("sharding: none (not given)");

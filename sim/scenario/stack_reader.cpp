@@ -47,7 +47,8 @@ void declare_communication(const DeclaredMembers& member, CommunicationPolicy& o
   member.optional("async_tensor_backward", out.async_tensor_backward,
                   "Backward passes hide tensor-parallel collectives behind products");
   member.optional("tensor_exposed", out.tensor_exposed, kShare,
-                  "Share of the other tensor-parallel collectives' time that compute waits for");
+                  "Share of the other tensor-parallel collectives' time that compute waits for; 0: "
+                  "products beside them are cut into pieces, and what fits beside none is");
   member.optional("tensor_slowdown", out.tensor_slowdown, kRatio,
                   "Tensor-parallel collective time over that of nccl-tests");
   member.optional("data_slowdown", out.data_slowdown, kRatio,

@@ -42,6 +42,10 @@ void declare_norm_costs(const DeclaredMembers& member, OperatorCosts& out) {
   member.required("qkv_gradients", out.qkv_gradients, kPerElement,
                   "Sums of the input gradients of three products");
   member.required("gate_up_gradients", out.gate_up_gradients, kPerElement, "The same of two");
+  member.required("qkv_split", out.qkv_split, kPerElement,
+                  "Gradient of an element of Q, K or V, put beside the others for one product");
+  member.required("bias_gradient", out.bias_gradient, kPerElement,
+                  "Gradient of a bias, per element of its product's output");
 }
 
 void declare_block_costs(const DeclaredMembers& member, OperatorCosts& out) {
@@ -72,6 +76,9 @@ void declare_slow_kernels(const DeclaredMembers& member, OperatorCosts& out) {
   member.required("norm_backward_library_cost", out.norm_backward_library_cost, kCost,
                   "The same of a norm's backward kernel, written in CUDA");
   member.required("norm_backward_cost", out.norm_backward_cost, kCost, "The same, any other");
+  member.required("layer_norm_library_cost", out.layer_norm_library_cost,
+                  "The same of a LayerNorm written in CUDA", declare_ways);
+  member.required("plain_cost", out.plain_cost, "The same of GELU and its kin", declare_ways);
 }
 
 void declare_parameter_costs(const DeclaredMembers& member, OperatorCosts& out) {

@@ -85,6 +85,51 @@ TEST_CASE("compose: every feature that fuses saves bytes or kernels") {
   CHECK(composed({}, {.host_slowness = 2.5}).launch_interval == 2.5 * composed({}).launch_interval);
 }
 
+TEST_CASE("compose: autograd sums biases and joins Q, K and V by kernels, modules do without") {
+  const OperatorCosts& costs = test::presets().operator_costs();
+  const auto backward = [](const StackSpec& s) {
+    return s.elementwise.norm_residual_bytes * s.elementwise.norm_backward_ratio;
+  };
+  StackSwitches modules = kAllFused, autograd = kAllFused;
+  autograd.host = HostClass::eager;
+  const double joined = 3 * costs.qkv_split, biases = 5 * costs.bias_gradient;
+  for (const bool gated : {true, false}) {
+    const ComposedFor job{.gated = gated, .grouped_heads = false};
+    CHECK(backward(composed(autograd, job)) - backward(composed(modules, job)) ==
+          doctest::Approx(joined + (gated ? 0 : biases)));
+  }
+  // GELU keeps its own gradient and reads it once more for its bias; a LayerNorm in CUDA is slow.
+  const StackSpec gpt = composed(autograd, {.gated = false, .grouped_heads = false});
+  CHECK(2 * gpt.elementwise.activation_bytes * gpt.elementwise.activation_backward_ratio ==
+        doctest::Approx(1.1 * 6 + 2));
+  CHECK(gpt.elementwise.norm_residual_bytes == doctest::Approx(2 * (1.5 * 4 + 6)));
+  modules.host = HostClass::program;  // what a compiler makes streams, and sums as it goes
+  const StackSpec compiled = composed(modules, {.gated = false, .grouped_heads = false});
+  CHECK(2 * compiled.elementwise.activation_bytes == doctest::Approx(4));
+  CHECK(compiled.elementwise.activation_backward_ratio == doctest::Approx(1.5));
+}
+
+TEST_CASE("compose: tensor-parallel overlap cuts products into pieces, unless the job says none") {
+  const auto overlap = [](const std::string& stack, const std::string& more) {
+    const Scenario job =
+        read_scenario("job.json",
+                      R"({"model": "llama3_8b", "cluster": {"node": "dgx_h100", "nodes": 1},
+        "parallelism": {"tensor": 8)" +
+                          more + R"(}, "batch": {"sequences": 8, "tokens": 8192},
+        "stack": )" + stack +
+                          "}",
+                      test::presets());
+    return job.job.parallelism.tensor_pieces();
+  };
+  CHECK(overlap(R"({"framework": "nemo"})", "") == 8);
+  CHECK(overlap(R"({"framework": "nemo"})", R"(, "tensor_overlap": "none")") == 1);
+  CHECK(overlap(R"({"framework": "nemo"})", R"(, "sequence": false)") == 1);
+  CHECK(overlap(R"({"framework": "nemo", "tp_overlap": false})", "") == 1);
+  // A share that was fitted stays, whatever else changes.
+  CHECK(overlap(R"("nemo")", "") == 1);
+  CHECK(overlap(R"({"preset": "nemo", "fused_rope": false})", "") == 1);
+}
+
 TEST_CASE(
     "shift: what does not change stays, to the last bit, what does changes by its difference") {
   StackSpec fitted = test::presets().stack("torchtitan").spec;
