@@ -12,6 +12,9 @@
 
 namespace lockstep {
 
+/// Tells the recorder of all links that somebody may use.
+void name_links(const FabricEra& era, CongestionRecorder& recorder);
+
 /// A change of the engine (Engine::add_change): flows under way move to other links.
 class ChangingFabric final : public Process {
  public:
@@ -51,7 +54,6 @@ class ChangingFabric final : public Process {
   [[nodiscard]] std::vector<FabricFault> unrouted_faults() const;
   [[nodiscard]] std::unique_ptr<FabricEra> draw(const std::vector<FabricFault>& faults,
                                                 bool unknown);
-  void name_links(const FabricEra& era);
   void note(const std::string& text);
 
   const SharedScenario& scenario_;
