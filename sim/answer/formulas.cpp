@@ -318,6 +318,11 @@ constexpr std::array kFormulas{
             "mean over served requests of the time from the first token to keys and values in the "
             "other pool",
             "served transferred_bytes"},
+    Formula{
+        "transfer_alone_s", "v", false,
+        "mean over served requests of latency + max(rest / r, B / r - p (L - 1) / L): B bytes at "
+        "the rate r of their way, rest of them after the prompt, which took p for L layers",
+        "served transferred_bytes"},
     Formula{"transferred_bytes", "v", false,
             "prompt tokens times the bytes of a token's keys and values, each copied once",
             "input_tokens"},

@@ -86,6 +86,118 @@ const FieldTable<ObjectiveCheck>& objective_fields() {
   return fields;
 }
 
+const FieldTable<ServingLink>& serving_link_fields() {
+  using Of = ServingLink;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("name", "The link.", [](const Of& l) { return l.name; })
+          .add("capacity_bytes_per_s", "What it carries of payload.",
+               [](const Of& l) { return l.capacity_bytes_per_s; })
+          .add("mean_utilisation", Better::less, "Over the whole time, 0 to 1.",
+               [](const Of& l) { return l.share; })
+          .add("bytes", "Keys and values that crossed it.", [](const Of& l) { return l.bytes; });
+  return fields;
+}
+
+const FieldTable<BesideJob>& beside_job_fields() {
+  using Of = BesideJob;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("name", "Whose it is.", [](const Of& j) { return j.name; })
+          .add("about", "What it is.", [](const Of& j) { return j.about; })
+          .add("steps", "That ended beside the service.",
+               [](const Of& j) { return static_cast<double>(j.steps); })
+          .add("step_s", Better::less, "Their mean.", [](const Of& j) { return j.step_s; })
+          .add("alone_s", Better::less, "A step with nothing else on the fabric.",
+               [](const Of& j) { return j.alone_s; })
+          .add("slowdown", Better::less, "step_s over alone_s.",
+               [](const Of& j) { return j.slowdown(); });
+  return fields;
+}
+
+const FieldTable<BesideLink>& beside_link_fields() {
+  using Of = BesideLink;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("name", "The link.", [](const Of& l) { return l.name; })
+          .add("capacity_bytes_per_s", "What it carries of payload.",
+               [](const Of& l) { return l.capacity_bytes_per_s; })
+          .add("mean_utilisation", Better::less, "Over the whole time, 0 to 1.",
+               [](const Of& l) { return l.share; })
+          .add("service_bytes", "That the service put on it.",
+               [](const Of& l) { return l.service_bytes; })
+          .add("training_bytes", "That trainings put on it.",
+               [](const Of& l) { return l.training_bytes; });
+  return fields;
+}
+
+const FieldTable<BesideTransfer>& beside_transfer_fields() {
+  using Of = BesideTransfer;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("job", "Whose it is: service, or a training.", [](const Of& t) { return t.job; })
+          .add("name", "What it is.", [](const Of& t) { return t.name; })
+          .add("runs", "How often it ran.", [](const Of& t) { return t.runs; })
+          .add("mean_s", Better::less, "Time of a run, its latency left out.",
+               [](const Of& t) { return t.mean_s; })
+          .add("alone_s", Better::less, "With its links to itself.",
+               [](const Of& t) { return t.alone_s; })
+          .add("slowdown", Better::less, "mean_s over alone_s.",
+               [](const Of& t) { return t.slowdown(); })
+          .add("link", "That held it back longest.", [](const Of& t) { return t.link; })
+          .add("cause", "Who else put most bytes on that link meanwhile.",
+               [](const Of& t) { return t.cause; });
+  return fields;
+}
+
+const FieldTable<ServingBeside>& serving_beside_fields() {
+  using Of = ServingBeside;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("ttft_mean_alone_s", Better::less,
+               "Mean time to the first token with nothing else on the fabric.",
+               [](const Of& b) { return b.alone.ttft_s.mean; })
+          .add("tpot_mean_alone_s", Better::less, "Mean time per token then.",
+               [](const Of& b) { return b.alone.tpot_s.mean; })
+          .add("tpot_p99_alone_s", Better::less, "99 of 100 requests see no longer then.",
+               [](const Of& b) { return b.alone.tpot_s.p99; })
+          .add("e2e_mean_alone_s", Better::less, "Mean time to the last token then.",
+               [](const Of& b) { return b.alone.e2e_s.mean; })
+          .add("transfer_alone_s", Better::less,
+               "That a request waited for its keys and values then, on average.",
+               [](const Of& b) { return b.transfer_alone_s; })
+          .list("jobs", "The trainings.", beside_job_fields(),
+                [](const Of& b) -> const auto& { return b.jobs; })
+          .list("links", "The fullest links that both crossed.", beside_link_fields(),
+                [](const Of& b) -> const auto& { return b.links; })
+          .list("transfers", "The most slowed transfers of each side that the other one held back.",
+                beside_transfer_fields(), [](const Of& b) -> const auto& { return b.transfers; });
+  return fields;
+}
+
+void add_serving_transfers(FieldTable<Serving>& out) {
+  const auto of_pools = [](double ServingReport::* which) {
+    return [which](const Serving& a) -> std::optional<double> {
+      if (a.spec.pools.size() < 2) return std::nullopt;
+      return a.report.*which;
+    };
+  };
+  out.add("transfer_s", Better::less,
+          "That a request waited for its keys and values between the pools, on average.",
+          of_pools(&ServingReport::transfer_s))
+      .add("transfer_alone_s", Better::less,
+           "That it would have waited with every link on the way to itself.",
+           of_pools(&ServingReport::transfer_alone_s))
+      .add("transferred_bytes", "Keys and values that went from pool to pool.",
+           of_pools(&ServingReport::transferred_bytes))
+      .list_if_any("transfer_links", "The fullest links between switches on their way.",
+                   serving_link_fields(),
+                   [](const Serving& a) -> const auto& { return a.report.links; })
+      .object("beside", "Trainings on the same fabric, where \"jobs\" names any.",
+              serving_beside_fields(),
+              [](const Serving& a) -> const auto& { return a.report.beside; });
+}
+
 void add_serving_times(FieldTable<Serving>& out) {
   out.add("ttft_mean_s", Better::less, "Mean time to the first token.",
           [](const Serving& a) { return a.report.figures.ttft_s.mean; })
@@ -265,18 +377,8 @@ const FieldTable<ServingAnswer>& serving_fields() {
                [](const Serving& a) -> const auto& { return a.report.interval; });
     add_serving_rates(out);
     add_serving_money(out);
-    out.add("transfer_s", Better::less,
-            "That a request waited for its keys and values between the pools, on average.",
-            [](const Serving& a) -> std::optional<double> {
-              if (a.spec.pools.size() < 2) return std::nullopt;
-              return a.report.transfer_s;
-            })
-        .add("transferred_bytes", "Keys and values that went from pool to pool.",
-             [](const Serving& a) -> std::optional<double> {
-               if (a.spec.pools.size() < 2) return std::nullopt;
-               return a.report.transferred_bytes;
-             })
-        .add("waterfall", "Where GPU time goes; the shares add up to 1.", serving_bucket_values)
+    add_serving_transfers(out);
+    out.add("waterfall", "Where GPU time goes; the shares add up to 1.", serving_bucket_values)
         .list("pools", "Replicas of one layout.", serving_pool_fields(),
               [](const Serving& a) -> const auto& { return a.report.pools; })
         .add("assumptions", "What was assumed where the scenario says nothing.",

@@ -161,7 +161,7 @@ std::unique_ptr<FabricEra> ChangingFabric::draw(const std::vector<FabricFault>& 
     participant->wire(*era);
     engine_.claim(*participant);
   }
-  name_links(*era);
+  name_links(*era, recorder_);
   return era;
 }
 
@@ -202,7 +202,7 @@ void ChangingFabric::note(const std::string& text) {
   if (std::ranges::find(notes_, text) == notes_.end()) notes_.push_back(text);
 }
 
-void ChangingFabric::name_links(const FabricEra& era) {
+void name_links(const FabricEra& era, CongestionRecorder& recorder) {
   const std::vector<LinkIndex>& known = era.links.known();
   std::vector<std::uint8_t> entries(known.size());
   std::vector<RouteHop> ups;
@@ -215,8 +215,8 @@ void ChangingFabric::name_links(const FabricEra& era) {
   }
   for (FabricLink link = 0; link < known.size(); ++link) {
     if (known[link] == FabricLinks::kNoLink) continue;
-    recorder_.add_link(known[link], era.fabric.link_name(link), era.links.capacity(link),
-                       entries[link] != 0);
+    recorder.add_link(known[link], era.fabric.link_name(link), era.links.capacity(link),
+                      entries[link] != 0);
   }
 }
 

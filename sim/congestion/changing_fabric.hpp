@@ -12,6 +12,9 @@
 
 namespace lockstep {
 
+/// Tells the recorder of all links that somebody may use.
+void name_links(const FabricEra& era, CongestionRecorder& recorder);
+
 /// A change of the engine (Engine::add_change): flows under way move to other links.
 class ChangingFabric final : public Process {
  public:
@@ -52,7 +55,6 @@ class ChangingFabric final : public Process {
   bool keeps_trees(const Fabric& fabric, std::span<const FabricFault> faults);
   [[nodiscard]] std::unique_ptr<FabricEra> draw(const std::vector<FabricFault>& faults,
                                                 bool unknown);
-  void name_links(const FabricEra& era);
   void note(const std::string& text);
 
   const SharedScenario& scenario_;

@@ -7,6 +7,7 @@
 #include "models/generation/serving_replica.hpp"
 #include "sim/core/random.hpp"
 #include "sim/scenario/serving_trace.hpp"
+#include "sim/serving/kv_shards.hpp"
 #include "sim/serving/replica_rules.hpp"
 
 namespace lockstep {
@@ -69,10 +70,12 @@ ServedRow predict_serving(const ServingRow& row, const PresetStore& presets) {
   if (row.decoding) {
     decoding.emplace(replica_of(row, *row.decoding, presets));
     plan.decoding = {rules_of(*decoding), &*decoding, row.decoding->workers};
-    const double nics = static_cast<double>(row.node.nics) / row.node.gpus;
-    const double sides = std::min(serving.spec().gpus(), decoding->spec().gpus());
+    const auto cut = [](const ServingPoolRow& pool) {
+      return KvCut{pool.tensor, pool.pipeline, pool.attention_data};
+    };
     plan.transfer = {.per_token = serving.moved_per_token(),
-                     .rate = 0.8 * sides * nics * row.node.nic_bandwidth,
+                     .rate = kv_rate(row.node, ServingTransfer{}.efficiency, cut(row.serving),
+                                     cut(*row.decoding), false),
                      .latency = Seconds{1e-3}};
   }
   if (row.load == ServingLoad::closed_loop) plan.clients = row.concurrency;

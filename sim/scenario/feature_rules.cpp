@@ -61,7 +61,6 @@ constexpr std::array kFeatureConflicts{
     FeatureConflict{Feature::stragglers, Feature::queue, kManyJobs},
     FeatureConflict{Feature::pools, Feature::serving, "pools serve on GPUs of one kind"},
     FeatureConflict{Feature::run, Feature::serving, kOnlyServes},
-    FeatureConflict{Feature::jobs, Feature::serving, kOnlyServes},
     FeatureConflict{Feature::rl, Feature::serving, kOnlyServes},
     FeatureConflict{Feature::queue, Feature::serving, kOnlyServes},
     FeatureConflict{Feature::training, Feature::serving, kOnlyServes},

@@ -15,6 +15,7 @@
 #include "sim/scenario/serving_lives.hpp"
 #include "sim/scenario/serving_load.hpp"
 #include "sim/scenario/serving_replica_spec.hpp"
+#include "sim/scenario/shared_scenario.hpp"
 #include "sim/scenario/spec_readers.hpp"
 
 namespace lockstep {
@@ -24,6 +25,8 @@ constexpr std::string_view kUsualEngine = "vllm";
 constexpr std::array<std::string_view, 2> kCacheFormats{"bf16", "fp8"};
 constexpr std::array<std::string_view, 2> kTransferModes{"by_layer", "whole"};
 constexpr Interval kLimitTime{0, 1e6, true};
+constexpr int kMostBesideJobs = 200'000;  // requests whose flows are watched one by one
+const std::string kNotSearched = "no such key where pools are searched for";
 
 /// What of an engine's rules a scenario changes for all pools.
 struct WrittenBatching {
@@ -102,6 +105,12 @@ void declare_objectives(const DeclaredMembers& member, ServingObjectives& out) {
   }
 }
 
+constexpr std::string_view kServingNodes = R"({"oneOf": [
+    {"type": "array", "minItems": 1, "items": {"type": "integer", "minimum": 0}},
+    {"type": "object", "required": ["count"], "additionalProperties": false, "properties": {
+      "first": {"type": "integer", "minimum": 0}, "count": {"type": "integer", "minimum": 1},
+      "stride": {"type": "integer", "minimum": 1}}}]})";
+
 void declare_serving(const DeclaredMembers& member, WrittenServing& written, ServingSpec& out) {
   member.required("load", written.load, "Who asks what, and when", declare_serving_load);
   member.required("pools", written.pools,
@@ -129,6 +138,9 @@ void declare_serving(const DeclaredMembers& member, WrittenServing& written, Ser
                   declare_speculation);
   member.optional("start", out.start, "Of a replica that is switched on or was repaired",
                   declare_replica_start);
+  member.optional("nodes", written_type(std::string(kServingNodes)),
+                  "Of the cluster, which the pools fill in this order; default: all",
+                  [&](const JsonCursor& at) { out.nodes = read_node_list(at, out.cluster.nodes); });
   member.optional("failures", out.failures, "Of replicas; default: none fails",
                   declare_serving_failures);
   member.optional("objectives", out.objectives, "What each request should keep",
@@ -210,10 +222,32 @@ void take_pools(const JsonCursor& pools, const WrittenServing& written, const Pr
   take("both", of.both);
   take("prefill", of.prefill);
   take("decode", of.decode);
-  if (fixed && out.gpus() > out.cluster.gpus()) {
-    pools.fail(
-        fmt::format("at most the {} GPUs of the cluster, not {}", out.cluster.gpus(), out.gpus()));
+  const int most = out.nodes.empty() ? out.cluster.gpus()
+                                     : static_cast<int>(out.nodes.size()) * out.cluster.node.gpus;
+  if (fixed && out.gpus() > most) {
+    pools.fail(fmt::format("at most the {} GPUs of the {}, not {}", most,
+                           out.nodes.empty() ? "cluster" : "service's nodes", out.gpus()));
   }
+}
+
+/// Trainings that share the fabric, where they can meet what is served.
+void take_jobs(const JsonCursor& root, const PresetStore& presets, ServingLayouts layouts,
+               ServingSpec& out) {
+  if (layouts == ServingLayouts::searched) {
+    if (!out.nodes.empty()) root.at("serving").at("nodes").fail(kNotSearched);
+    if (const auto jobs = root.find("jobs")) jobs->fail(kNotSearched);
+    return;
+  }
+  const auto jobs = root.find("jobs");
+  if (!jobs) return;
+  if (out.pools.size() < 2) {
+    jobs->fail("no such key, unless there are two pools: what one pool sends stays in replicas");
+  }
+  if (out.nodes.empty()) jobs->fail("serving.nodes beside it: which nodes the pools fill");
+  out.beside =
+      std::make_shared<SharedScenario>(read_jobs_beside(*jobs, out.cluster, out.nodes, presets));
+  out.assumptions.insert(out.assumptions.end(), out.beside->assumptions.begin(),
+                         out.beside->assumptions.end());
 }
 
 ServingSpec serving_of(const JsonCursor& root, const PresetStore& presets, ServingLayouts layouts) {
@@ -237,8 +271,12 @@ ServingSpec serving_of(const JsonCursor& root, const PresetStore& presets, Servi
   out.experts = written.experts.value_or(out.weights);
   if (out.pools.empty()) take_pools(serving.at("pools"), written, presets, layouts, out);
   serving.finish();
+  take_jobs(root, presets, layouts, out);
   root.finish();
   make_requests(serving.at("load"), written.load, out);
+  if (out.beside && out.requests.size() > kMostBesideJobs) {
+    serving.at("load").fail(fmt::format("at most {} requests beside \"jobs\"", kMostBesideJobs));
+  }
   settle_serving_lives(serving, layouts == ServingLayouts::searched, out);
   root.tell_unitless_sets(out.assumptions);
   return out;
@@ -292,10 +330,14 @@ ServingSpec read_serving(const JsonCursor& root, const PresetStore& presets,
 
 namespace {
 
+constexpr std::string_view kJobsOfCongestion = "#/jobs";
+
 /// References to types that the schema of a job defines are to that file.
 void refer_serving_to_job(nlohmann::ordered_json& schema) {
   if (schema.is_object() && schema.contains("$ref")) {
-    schema["$ref"] = "scenario.schema.json" + schema["$ref"].get<std::string>();
+    const auto of = schema["$ref"].get<std::string>();
+    schema["$ref"] = of == kJobsOfCongestion ? "congestion.schema.json#/properties/jobs"
+                                             : "scenario.schema.json" + of;
   }
   if (!schema.is_structured()) return;
   for (nlohmann::ordered_json& inner : schema) refer_serving_to_job(inner);
@@ -320,6 +362,10 @@ nlohmann::ordered_json serving_schema(const PresetStore& /*presets*/) {
   member.required(
       "serving", spec, "The pools that serve, and who asks what",
       [&](const DeclaredMembers& of, ServingSpec& out) { declare_serving(of, written, out); });
+  member.optional("jobs", written_type(R"({"$ref": "#/jobs"})"),
+                  "Trainings on other nodes, with which the pools share the fabric; they repeat "
+                  "their steps until all requests have ended",
+                  elsewhere);
   describe_serving_power(member);
   refer_serving_to_job(described);
   Json schema{{"$schema", "https://json-schema.org/draft/2020-12/schema"},

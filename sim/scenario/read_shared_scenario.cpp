@@ -23,29 +23,6 @@ Seconds time_or_zero(const JsonCursor& from, std::string_view key, const Interva
   return member ? member->seconds(allowed) : Seconds{};
 }
 
-/// A list of nodes, or {"first", "count", "stride"}.
-std::vector<int> read_nodes(const JsonCursor& from, int cluster_nodes) {
-  std::vector<int> nodes;
-  if (from.is_array()) {
-    for (const JsonCursor& element : from.elements(static_cast<std::size_t>(cluster_nodes))) {
-      nodes.push_back(element.integer(0, cluster_nodes - 1));
-    }
-    if (nodes.empty()) from.fail("at least one node");
-  } else {
-    const auto first = from.find("first");
-    const auto stride = from.find("stride");
-    const int start = first ? first->integer(0, cluster_nodes - 1) : 0;
-    const int step = stride ? stride->integer(1, cluster_nodes) : 1;
-    const int most = (cluster_nodes - 1 - start) / step + 1;
-    const int count = from.at("count").integer(1, most);
-    for (int i = 0; i < count; ++i) nodes.push_back(start + i * step);
-    from.finish();
-  }
-  const std::set<int> unique(nodes.begin(), nodes.end());
-  if (unique.size() != nodes.size()) from.fail("each node once");
-  return nodes;
-}
-
 std::string read_name(const JsonCursor& from, std::set<std::string>& names) {
   const JsonCursor member = from.at("name");
   std::string name = member.string();
@@ -64,7 +41,7 @@ DraftedJob read_job(const JsonCursor& from, const Cluster& cluster, const Preset
                     std::set<std::string>& names) {
   SharedJob job;
   job.name = read_name(from, names);
-  job.nodes = read_nodes(from.at("nodes"), cluster.nodes);
+  job.nodes = read_node_list(from.at("nodes"), cluster.nodes);
   job.start = time_or_zero(from, "start", kSharedSeconds);
   ScenarioDraft draft = draft_training(from, cluster, static_cast<int>(job.nodes.size()), presets);
   return {.job = std::move(job), .draft = std::move(draft)};
@@ -82,8 +59,8 @@ BackgroundTraffic read_background(const JsonCursor& from, const Cluster& cluster
   constexpr Interval kSize{1, 1e18};
   BackgroundTraffic traffic;
   traffic.name = read_name(from, names);
-  traffic.from = read_nodes(from.at("from"), cluster.nodes);
-  traffic.to = read_nodes(from.at("to"), cluster.nodes);
+  traffic.from = read_node_list(from.at("from"), cluster.nodes);
+  traffic.to = read_node_list(from.at("to"), cluster.nodes);
   traffic.size = from.at("size").bytes(kSize);
   traffic.start = time_or_zero(from, "start", kSharedSeconds);
   traffic.every = time_or_zero(from, "every", kPeriod);
@@ -185,6 +162,49 @@ SharedScenario shared_scenario_of(const JsonCursor& root, const PresetStore& pre
 }
 
 }  // namespace
+
+std::vector<int> read_node_list(const JsonCursor& from, int cluster_nodes) {
+  std::vector<int> nodes;
+  if (from.is_array()) {
+    for (const JsonCursor& element : from.elements(static_cast<std::size_t>(cluster_nodes))) {
+      nodes.push_back(element.integer(0, cluster_nodes - 1));
+    }
+    if (nodes.empty()) from.fail("at least one node");
+  } else {
+    const auto first = from.find("first");
+    const auto stride = from.find("stride");
+    const int start = first ? first->integer(0, cluster_nodes - 1) : 0;
+    const int step = stride ? stride->integer(1, cluster_nodes) : 1;
+    const int most = (cluster_nodes - 1 - start) / step + 1;
+    const int count = from.at("count").integer(1, most);
+    for (int i = 0; i < count; ++i) nodes.push_back(start + i * step);
+    from.finish();
+  }
+  const std::set<int> unique(nodes.begin(), nodes.end());
+  if (unique.size() != nodes.size()) from.fail("each node once");
+  return nodes;
+}
+
+SharedScenario read_jobs_beside(const JsonCursor& jobs, const Cluster& cluster,
+                                std::span<const int> taken, const PresetStore& presets) {
+  SharedScenario shared;
+  shared.file = jobs.file();
+  shared.cluster = cluster;
+  shared.steps = 1;
+  std::set<std::string> names;
+  std::vector<DraftedJob> drafts;
+  for (const JsonCursor& job : jobs.elements(kMostEntries)) {
+    drafts.push_back(read_job(job, cluster, presets, names));
+    for (const int node : drafts.back().job.nodes) {
+      if (std::ranges::find(taken, node) == taken.end()) continue;
+      job.at("nodes").fail(fmt::format("nodes on which nothing is served; node {} serves", node));
+    }
+  }
+  if (drafts.empty()) jobs.fail("at least one job");
+  complete_jobs(std::move(drafts), presets, {}, shared);
+  check_overlap(jobs, shared);
+  return shared;
+}
 
 ScenarioDraft draft_training(const JsonCursor& from, const Cluster& cluster, int nodes,
                              const PresetStore& presets) {

@@ -14,9 +14,9 @@ namespace {
 /// The keys that make a scenario one of a kind, in the order in which they decide.
 constexpr std::array kKindKeys{std::pair{ScenarioKind::collective, std::string_view("collective")},
                                std::pair{ScenarioKind::traffic, std::string_view("traffic")},
+                               std::pair{ScenarioKind::serving, std::string_view("serving")},
                                std::pair{ScenarioKind::jobs, std::string_view("jobs")},
                                std::pair{ScenarioKind::queue, std::string_view("queue")},
-                               std::pair{ScenarioKind::serving, std::string_view("serving")},
                                std::pair{ScenarioKind::rl, std::string_view("rl")},
                                std::pair{ScenarioKind::run, std::string_view("run")}};
 

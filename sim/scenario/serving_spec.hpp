@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -98,10 +99,13 @@ struct ServingObjectives {
   }
 };
 
+struct SharedScenario;
+
 struct ServingSpec {
   std::string file;
   std::string about;
   Cluster cluster;
+  std::vector<int> nodes{};  ///< of the cluster, that the pools fill in order; empty: all
   TransformerShape model;
   WeightFormat weights = WeightFormat::bf16, experts = WeightFormat::bf16;
   double cache_bytes = 2;
@@ -122,6 +126,7 @@ struct ServingSpec {
   std::optional<ServingFailureSpec> failures;
   std::optional<PowerSpec> power;          ///< asked for; its site and its prices
   std::optional<double> usd_per_gpu_hour;  ///< scenario's, else the node's
+  std::shared_ptr<const SharedScenario> beside{};  ///< trainings on other nodes; null: none
   std::vector<std::string> assumptions;
 
   [[nodiscard]] int gpus() const {

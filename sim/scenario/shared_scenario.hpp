@@ -58,6 +58,14 @@ struct SharedScenario {
 SharedScenario read_shared_scenario(const JsonCursor& root, const PresetStore& presets,
                                     std::span<const std::string> profiles = {});
 
+/// A list of nodes of a cluster, or {"first", "count", "stride"}. Throws InputError.
+std::vector<int> read_node_list(const JsonCursor& from, int cluster_nodes);
+
+/// "jobs" of a scenario about something else that shares the cluster, which holds all but the nodes
+/// `taken`. Throws InputError.
+SharedScenario read_jobs_beside(const JsonCursor& jobs, const Cluster& cluster,
+                                std::span<const int> taken, const PresetStore& presets);
+
 /// A training on so many nodes of a cluster, as its object says it: model, layout, batch and so on.
 /// Which nodes they are is up to the caller. Throws InputError; the object's other keys are the
 /// caller's to read, before.

@@ -48,11 +48,20 @@ struct RequestState {
   std::int32_t shared = 0;     ///< blocks of its prompt that are held for others too
   std::int32_t held = -1;      ///< the beginning that these are of
   bool running = false;
-  bool cached = false;  ///< its prompt came from another pool, with its first token
+  bool cached = false;        ///< its prompt came from another pool, with its first token
+  std::int32_t sending = -1;  ///< of its keys and values to another pool; below 0: none
 };
 
 class ReplicaQueue {
  public:
+  /// A prompt that is worked on.
+  struct Piece {
+    std::uint32_t request;
+    std::int32_t done;     ///< tokens of the prompt
+    std::int32_t target;   ///< all of them, with those computed again
+    std::int32_t now = 0;  ///< of this pass
+  };
+
   ReplicaQueue(const ReplicaRules& rules, PassClock& clock, std::vector<ServedRequest>& requests,
                std::vector<RequestState>& states);
 
@@ -77,16 +86,12 @@ class ReplicaQueue {
   [[nodiscard]] std::int64_t passes() const { return passes_; }
   [[nodiscard]] std::int64_t preempted() const { return preempted_; }
   [[nodiscard]] double fullest() const { return fullest_; }  ///< share of the cache
+  /// In the order in which they were let in.
+  [[nodiscard]] const std::deque<Piece>& pieces() const { return partial_; }
   /// Tokens of the prompt that it holds already.
   [[nodiscard]] std::int64_t found_of(const ServedRequest& request) const;
 
  private:
-  struct Piece {
-    std::uint32_t request;
-    std::int32_t done;     ///< tokens of the prompt
-    std::int32_t target;   ///< all of them, with those computed again
-    std::int32_t now = 0;  ///< of this pass
-  };
   struct End {
     std::int64_t step;
     std::uint32_t request;

@@ -25,13 +25,15 @@ struct PoolPlan {
   ReplicaLife life{};
 };
 
-/// Keys and values of a prompt on their way to the pool that decodes. A replica that worked on
-/// prompts sends one after the other.
+/// Keys and values of a prompt on their way to the pool that decodes. Where no flows are given, a
+/// replica that worked on prompts sends one after the other, each as if nothing else were on the
+/// way: with L layers of which each goes as soon as it is there, B bytes at rate r and a prompt
+/// that was worked on for p, max(B / (r L), B / r - p (L - 1) / L) after it; else B / r.
 struct TransferPlan {
   Bytes per_token;
   BytesPerSecond rate;  ///< out of a replica; 0: nothing takes time
   Seconds latency;      ///< of each
-  double hidden = 0;    ///< share that went while later layers of the prompt were worked on
+  int layers = 0;       ///< that go one by one while later ones are worked on; 0: all afterwards
 };
 
 struct ServePlan {
@@ -60,8 +62,9 @@ struct PoolAccount {
 struct ServeResult {
   RunTime end = 0;  ///< of the last request
   PoolAccount serving, decoding;
-  std::int64_t refused = 0;  ///< would not fit in an empty cache
-  RunTime transferring = 0;  ///< of all requests, what they waited for keys and values
+  std::int64_t refused = 0;        ///< would not fit in an empty cache
+  RunTime transferring = 0;        ///< of all requests, what they waited for keys and values,
+  RunTime transferring_alone = 0;  ///< and what each would with the links to itself
   Bytes transferred;
   std::int64_t failures = 0;  ///< of replicas
   std::int64_t retried = 0;   ///< requests that a replica's death sent to another
@@ -71,6 +74,13 @@ struct ServeResult {
 /// Serves `requests` to the end; their times are written into them. Open arrivals must be in order.
 /// `go_on` is asked now and then with the number that has ended.
 ServeResult serve(const ServePlan& plan, std::vector<ServedRequest>& requests,
+                  const std::function<bool(std::size_t)>& go_on = {});
+
+class KvFlows;
+/// The same, where keys and values are flows on a network. The replica that decodes is chosen when
+/// the first of them leave; if one of the two replicas dies before the last is there, the prompt is
+/// computed again.
+ServeResult serve(const ServePlan& plan, std::vector<ServedRequest>& requests, KvFlows& flows,
                   const std::function<bool(std::size_t)>& go_on = {});
 
 }  // namespace lockstep

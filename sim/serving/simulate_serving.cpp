@@ -6,6 +6,9 @@
 
 #include "models/generation/serving_replica.hpp"
 #include "sim/scenario/serving_replica_spec.hpp"
+#include "sim/serving/beside_training.hpp"
+#include "sim/serving/kv_flows.hpp"
+#include "sim/serving/kv_links.hpp"
 #include "sim/serving/replica_rules.hpp"
 
 namespace lockstep {
@@ -13,23 +16,13 @@ namespace {
 
 double in_s(Seconds time) { return time.base_units(); }
 
-/// Out of a replica: over NVLink where both pools are in one domain, else over its NICs.
-BytesPerSecond rate_between(const ServingSpec& spec) {
-  const NodeSpec& node = spec.cluster.node;
-  const double sides = std::min(spec.pools[0].gpus(), spec.pools[1].gpus());
-  if (spec.gpus() <= node.nvlink_domain && node.gpu.nvlink_bandwidth > BytesPerSecond{}) {
-    return spec.transfer.efficiency * sides * node.gpu.nvlink_bandwidth;
-  }
-  const double nics = static_cast<double>(node.nics) / node.gpus;
-  return spec.transfer.efficiency * sides * nics * node.nic_bandwidth;
-}
-
 TransferPlan transfer_of(const ServingSpec& spec, const ServingReplica& from) {
-  const double layers = spec.model.layers;
+  const bool joined = spec.gpus() <= spec.cluster.node.nvlink_domain;
   return {.per_token = from.moved_per_token(),
-          .rate = rate_between(spec),
+          .rate = kv_rate(spec.cluster.node, spec.transfer.efficiency, kv_cut(spec.pools[0]),
+                          kv_cut(spec.pools[1]), joined),
           .latency = spec.transfer.latency,
-          .hidden = spec.transfer.by_layer ? (layers - 1) / layers : 0};
+          .layers = spec.transfer.by_layer ? spec.model.layers : 0};
 }
 
 ServingPoolReport report_of(const ServingPool& pool, const ServingReplica& replica,
@@ -122,11 +115,7 @@ ReplicaLife life_of(const ServingSpec& spec, std::size_t p, const ServingReplica
   return out;
 }
 
-}  // namespace
-
-ServingReport simulate_serving(ServingSpec& spec, const std::function<bool(std::size_t)>& go_on) {
-  std::deque<ServingReplica> replicas;
-  for (const ServingPool& pool : spec.pools) replicas.emplace_back(replica_spec(pool, spec));
+ServePlan plan_of(const ServingSpec& spec, std::deque<ServingReplica>& replicas) {
   ServePlan plan;
   plan.serving = {rules_of(replicas[0]), &replicas[0], spec.pools[0].replicas,
                   life_of(spec, 0, replicas[0])};
@@ -143,7 +132,58 @@ ServingReport simulate_serving(ServingSpec& spec, const std::function<bool(std::
   plan.request_host = to_run_time(replicas[0].request_host());
   if (spec.failures) plan.detect = to_run_time(spec.failures->detect);
   plan.seed = spec.seed;
-  const ServeResult result = serve(plan, spec.requests, go_on);
+  return plan;
+}
+
+/// What a run came to, and what it put on links.
+struct Played {
+  ServeResult result;
+  std::vector<ServingLink> links;
+  std::optional<ServingBeside> beside{};
+};
+
+Played play(const ServePlan& plan, ServingSpec& spec,
+            const std::function<bool(std::size_t)>& go_on) {
+  if (spec.pools.size() < 2 || !clock_holds(spec.requests)) {
+    return {serve(plan, spec.requests, go_on), {}};
+  }
+  const Cluster& c = spec.cluster;
+  const NicPorts ports = nic_ports(c.node);
+  const Fabric fabric(c.fabric, c.nodes, ports.count, ports.bandwidth);
+  FlowNetwork network;
+  FabricLinks links(fabric, network, c.transport.efficiency);
+  KvNetwork kv(spec, links);
+  KvFlows flows(kv);
+  Played out{serve(plan, spec.requests, flows, go_on), {}};
+  out.links = fullest_links(links, to_seconds(out.result.end));
+  return out;
+}
+
+double mean_wait(RunTime all, const ServingFigures& figures) {
+  return figures.served > 0 ? in_s(to_seconds(all)) / static_cast<double>(figures.served) : 0;
+}
+
+/// The service alone first, then beside the trainings: its requests' times are those of the latter.
+Played play_beside(const ServePlan& plan, ServingSpec& spec,
+                   const std::function<bool(std::size_t)>& go_on) {
+  const std::vector<ServedRequest> requests = spec.requests;
+  const Played alone = play(plan, spec, go_on);
+  const ServingFigures figures = serving_figures(spec.requests, alone.result);
+  spec.requests = requests;
+  BesidePlayed together = serve_beside(plan, spec, go_on);
+  together.beside.alone = figures;
+  together.beside.transfer_alone_s = mean_wait(alone.result.transferring, figures);
+  return {std::move(together.result), std::move(together.links), std::move(together.beside)};
+}
+
+}  // namespace
+
+ServingReport simulate_serving(ServingSpec& spec, const std::function<bool(std::size_t)>& go_on) {
+  std::deque<ServingReplica> replicas;
+  for (const ServingPool& pool : spec.pools) replicas.emplace_back(replica_spec(pool, spec));
+  const ServePlan plan = plan_of(spec, replicas);
+  Played played = spec.beside ? play_beside(plan, spec, go_on) : play(plan, spec, go_on);
+  const ServeResult& result = played.result;
 
   ServingReport out;
   out.figures = serving_figures(spec.requests, result);
@@ -157,8 +197,10 @@ ServingReport simulate_serving(ServingSpec& spec, const std::function<bool(std::
   out.retried = static_cast<double>(result.retried);
   out.found_share = found_share(spec);
   out.refused = static_cast<double>(result.refused);
-  const auto served = static_cast<double>(out.figures.served);
-  if (served > 0) out.transfer_s = in_s(to_seconds(result.transferring)) / served;
+  out.transfer_s = mean_wait(result.transferring, out.figures);
+  out.transfer_alone_s = mean_wait(result.transferring_alone, out.figures);
+  out.beside = std::move(played.beside);
+  out.links = std::move(played.links);
   out.transferred_bytes = result.transferred.base_units();
   out.attained = attained_share(spec.requests, spec.objectives);
   out.objectives = check_objectives(spec.requests, out.figures, spec.objectives);

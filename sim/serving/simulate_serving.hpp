@@ -49,22 +49,66 @@ struct ServingInterval {
   std::string basis;  ///< what it is read off
 };
 
+/// A link that keys and values crossed.
+struct ServingLink {
+  std::string name;
+  double capacity_bytes_per_s = 0;  ///< for payload
+  double bytes = 0;
+  double share = 0;  ///< of what it could have carried over the run
+};
+
+/// A training beside the service.
+struct BesideJob {
+  std::string name, about;
+  std::size_t steps = 0;  ///< while requests were served, the last one perhaps a little longer
+  double step_s = 0;      ///< their mean
+  double alone_s = 0;     ///< of a step with nothing else on the fabric
+  [[nodiscard]] double slowdown() const { return alone_s > 0 ? step_s / alone_s : 1; }
+};
+/// A link that both the service and a training crossed.
+struct BesideLink {
+  std::string name;
+  double capacity_bytes_per_s = 0;
+  double share = 0;  ///< of what it could have carried
+  double service_bytes = 0, training_bytes = 0;
+};
+/// A transfer that the other side held back.
+struct BesideTransfer {
+  std::string job, name;  ///< "service", or the training
+  std::uint32_t runs = 1;
+  double mean_s = 0, alone_s = 0;  ///< of a run: so, and with its links to itself
+  std::string link;                ///< that held it back longest
+  std::string cause;               ///< who else put most bytes on it: "training: gradients ..."
+  [[nodiscard]] double slowdown() const { return alone_s > 0 ? mean_s / alone_s : 1; }
+};
+/// A service and trainings on one fabric.
+struct ServingBeside {
+  ServingFigures alone;         ///< of the service with nothing else on the fabric
+  double transfer_alone_s = 0;  ///< that a request waits for its keys and values then
+  std::vector<BesideJob> jobs;
+  std::vector<BesideLink> links;          ///< where they meet, fullest first
+  std::vector<BesideTransfer> transfers;  ///< most slowed first
+};
+
 struct ServingReport {
   ServingFigures figures;
   std::vector<ServingPoolReport> pools;
   std::array<double, kServingBuckets> shares{};  ///< of all GPU time; they add up to 1
   double refused = 0;
-  double failures = 0;     ///< of replicas
-  double retried = 0;      ///< requests that a failure sent to another replica
-  double found_share = 0;  ///< of the tokens of prompts: those that a replica held already
-  double transfer_s = 0;   ///< that a request waited for its keys and values, on average
+  double failures = 0;          ///< of replicas
+  double retried = 0;           ///< requests that a failure sent to another replica
+  double found_share = 0;       ///< of the tokens of prompts: those that a replica held already
+  double transfer_s = 0;        ///< that a request waited for its keys and values, on average
+  double transfer_alone_s = 0;  ///< that it would with the way to itself
   double transferred_bytes = 0;
-  double attained = 0;  ///< share of requests within the objectives
-  double goodput = 0;   ///< of them, a second
+  std::vector<ServingLink> links;  ///< the fullest on the way between pools, fullest first
+  double attained = 0;             ///< share of requests within the objectives
+  double goodput = 0;              ///< of them, a second
   std::vector<ObjectiveCheck> objectives;
   bool stopped = false;
   std::optional<ServingInterval> interval;  ///< of mean TPOT and TTFT
   std::optional<ServingPower> power;        ///< where the scenario asks for it
+  std::optional<ServingBeside> beside;      ///< where trainings share the fabric
   std::optional<TokenPrice> rent;           ///< where a GPU-hour has a price
 };
 

@@ -12,6 +12,7 @@
 #include "models/base/text_file.hpp"
 #include "models/base/write_json.hpp"
 #include "sim/scenario/serving_trace.hpp"
+#include "sim/scenario/shared_scenario.hpp"
 #include "tests/support/near.hpp"
 #include "tests/support/presets.hpp"
 #include "tests/support/temporary_folder.hpp"
@@ -203,6 +204,40 @@ TEST_CASE("serving: a trace that cannot be served names its row") {
   says("when,input_tokens,output_tokens\n1,1,1\n", "no column \"arrival_s\"");
   says("arrival_s,input_tokens,output_tokens,prefix_blocks\n0,9,9,1 x\n", "prefix_blocks \"x\"");
   says("{\"timestamp\": 0}\n", "no number \"input_length\"");
+}
+
+TEST_CASE("serving: trainings on other nodes of the fabric, and where the pools lie") {
+  Json scenario = sound_serving();
+  scenario["cluster"]["nodes"] = 4;
+  scenario["serving"]["pools"] = {{"prefill", {{"tensor", 8}}}, {"decode", {{"tensor", 8}}}};
+  scenario["serving"]["nodes"] = {{"count", 2}, {"stride", 2}};
+  scenario["jobs"] = Json::parse(R"([{"name": "training", "nodes": [1, 3], "model": "llama3_8b",
+    "parallelism": {"data": 16}, "batch": {"sequences": 16, "tokens": 8192}}])");
+  const ServingSpec spec = read_served(scenario);
+  CHECK(spec.nodes == std::vector<int>{0, 2});
+  REQUIRE(spec.beside);
+  CHECK(spec.beside->jobs.size() == 1);
+  CHECK(spec.beside->jobs[0].nodes == std::vector<int>{1, 3});
+  const auto changed = [&](const std::string& pointer, const Json& value) {
+    Json out = scenario;
+    out[Json::json_pointer(pointer)] = value;
+    return out;
+  };
+  refuses(changed("/jobs/0/nodes", Json::array({1, 2})),
+          "s.json#/jobs/0/nodes: found an array; allowed: nodes on which nothing is served; node 2 "
+          "serves");
+  refuses(changed("/jobs", Json::array()),
+          "s.json#/jobs: found an array; allowed: at least one job");
+  refuses(changed("/jobs/0/batchs", 1), "s.json#/jobs/0/batchs");
+  refuses(changed("/serving/nodes", Json::array({0})),
+          "allowed: at most the 8 GPUs of the service's nodes, not 16");
+  refuses(changed("/serving/nodes", Json::array({0, 4})), "s.json#/serving/nodes/1");
+  refuses(changed("/serving/pools", {{"both", {{"tensor", 8}}}}),
+          "unless there are two pools: what one pool sends stays in replicas");
+  refuses(changed("/serving/load/requests", 300'000), "at most 200000 requests beside \"jobs\"");
+  Json nowhere = scenario;
+  nowhere["serving"].erase("nodes");
+  refuses(nowhere, "serving.nodes beside it: which nodes the pools fill");
 }
 
 // To write it: LOCKSTEP_WRITE_SCHEMA=1 build/tests/lockstep_tests -tc='serving.schema.json*'

@@ -21,6 +21,7 @@ const std::string kChatScenario = kServingFolder + "llama3-70b-h100-chat.json";
 const std::string kTwoPools = kServingFolder + "deepseek-r1-b200-pools.json";
 const std::string kScaling = kServingFolder + "llama3-8b-h100-scaling.json";
 const std::string kConversations = kServingFolder + "llama3-70b-h100-conversations.json";
+const std::string kBeside = kServingFolder + "beside-training.json";
 const std::string kClosedLoop = kServingFolder + "llama3-70b-b200-clients.json";
 
 nlohmann::json served(std::vector<std::string> args) {
@@ -39,7 +40,7 @@ double number(const nlohmann::json& answer, const std::string& pointer) {
 
 TEST_CASE("lockstep run: every shipped serving scenario answers, and its shares add up") {
   for (const std::string& file :
-       {kChatScenario, kTwoPools, kClosedLoop, kConversations, kScaling}) {
+       {kChatScenario, kTwoPools, kClosedLoop, kConversations, kScaling, kBeside}) {
     CAPTURE(file);
     const nlohmann::json answer = served({file, "--set", "serving.load.requests=300"});
     CHECK(answer["kind"] == "serving");
@@ -167,6 +168,34 @@ TEST_CASE("lockstep run: a model that does not fit is an error with the sizes") 
                      "serving.weights=bf16", "--set", "cluster.node=dgx_h100"});
   CHECK(ran.exit == Exit::bad_input);
   CHECK(ran.err.find("a layout that fits") != std::string::npos);
+}
+
+TEST_CASE("lockstep run: a service beside a training, each slower where their flows meet") {
+  const std::vector<std::string> few{kBeside, "--set", "serving.load.requests=200"};
+  const nlohmann::json answer = served(few);
+  const nlohmann::json& beside = answer.at("beside");
+  const nlohmann::json& job = beside.at("jobs").at(0);
+  CHECK(number(job, "/steps") >= 1);
+  CHECK(number(job, "/slowdown") > 1.001);
+  CHECK(number(answer, "/transfer_s") > number(beside, "/transfer_alone_s"));
+  CHECK(number(answer, "/tpot_mean_s") >= number(beside, "/tpot_mean_alone_s"));
+  REQUIRE_FALSE(beside.at("links").empty());
+  for (const nlohmann::json& link : beside.at("links")) {
+    CHECK(number(link, "/service_bytes") > 0);
+    CHECK(number(link, "/training_bytes") > 0);
+    CHECK(number(link, "/mean_utilisation") <= 1 + 1e-9);
+  }
+  REQUIRE_FALSE(beside.at("transfers").empty());
+  CHECK(number(beside, "/transfers/0/slowdown") > 1);
+  // Uplinks for every port: they do not meet on any link that is full.
+  std::vector<std::string> wide = few;
+  wide.insert(wide.end(), {"--set", "cluster.fabric.leaf_oversubscription=1"});
+  const nlohmann::json roomy = served(wide);
+  CHECK(number(roomy, "/beside/jobs/0/slowdown") < number(job, "/slowdown"));
+  CHECK(number(roomy, "/transfer_s") == number(roomy, "/beside/transfer_alone_s"));
+  const Ran table = lockstep_with({"run", kBeside, "--set", "serving.load.requests=200"});
+  CHECK(table.out.find("Who slows whom") != std::string::npos);
+  CHECK(table.out.find("where they meet") != std::string::npos);
 }
 
 }  // namespace lockstep

@@ -155,6 +155,16 @@ std::string serving_lives_lines(const ServingAnswer& a) {
   return out;
 }
 
+/// Keys and values between pools.
+std::string serving_transfer_text(const ServingAnswer& a) {
+  const ServingReport& r = a.report;
+  std::string out = fmt::format("{} a request, {} with its way to itself; {} GB in all",
+                                duration_text(r.transfer_s), duration_text(r.transfer_alone_s),
+                                significant(r.transferred_bytes / 1e9));
+  if (r.links.empty()) return out;
+  return out + fmt::format("; {} is {} full", r.links[0].name, percent_text(r.links[0].share));
+}
+
 std::string serving_headline(const ServingAnswer& a) {
   const ServingFigures& f = a.report.figures;
   const auto line = [](std::string_view label, const std::string& text) {
@@ -185,11 +195,7 @@ std::string serving_headline(const ServingAnswer& a) {
            fmt::format("{} output tokens/s, {} per GPU; {} per user", significant(f.output_per_s),
                        significant(f.output_per_s / a.spec.gpus()), significant(f.per_user)));
   if (a.spec.objectives.any()) out += line("Objectives", objectives_text(a));
-  if (a.spec.pools.size() > 1) {
-    out += line("Transfer",
-                fmt::format("{} a request, {} GB in all", duration_text(a.report.transfer_s),
-                            significant(a.report.transferred_bytes / 1e9)));
-  }
+  if (a.spec.pools.size() > 1) out += line("Transfer", serving_transfer_text(a));
   if (a.report.power) out += line("Power", serving_power_text(a));
   if (const std::string money = serving_money_text(a); !money.empty()) out += line("Money", money);
   out += serving_lives_lines(a);
@@ -237,9 +243,51 @@ std::string serving_waterfall(const ServingAnswer& a, const TextStyle& style) {
   return out;
 }
 
+std::string times_slower(double beside, double alone) {
+  return alone > 0 ? fmt::format("{:.2f} x", beside / alone) : "-";
+}
+
+/// The service and each training: so, and with nothing else on the fabric.
+std::string beside_table(const ServingAnswer& a, const TextStyle& style) {
+  const ServingBeside& b = *a.report.beside;
+  TextTable table({{"who", Align::left}, {"what", Align::left}, {"alone"}, {"beside"}, {"slower"}});
+  const auto add = [&](const std::string& who, const char* what, double alone, double beside) {
+    table.add(
+        {who, what, duration_text(alone), duration_text(beside), times_slower(beside, alone)});
+  };
+  const ServingFigures& f = a.report.figures;
+  add("service", "first token, mean", b.alone.ttft_s.mean, f.ttft_s.mean);
+  add("service", "per token, mean", b.alone.tpot_s.mean, f.tpot_s.mean);
+  add("service", "per token, 99 %", b.alone.tpot_s.p99, f.tpot_s.p99);
+  add("service", "wait for keys and values", b.transfer_alone_s, a.report.transfer_s);
+  for (const BesideJob& job : b.jobs) {
+    add(job.name, "step", job.alone_s, job.step_s);
+  }
+  return "\n" + style.bold("Who slows whom") + "\n" + table.text(style);
+}
+
+std::string beside_links_table(const ServingAnswer& a, const TextStyle& style) {
+  const ServingBeside& b = *a.report.beside;
+  if (b.links.empty()) return "\nNo link carries both.\n";
+  TextTable table({{"where they meet", Align::left}, {"full"}, {"service"}, {"training"}});
+  for (const BesideLink& l : b.links) {
+    table.add({l.name, percent_text(l.share),
+               fmt::format("{} GB", significant(l.service_bytes / 1e9)),
+               fmt::format("{} GB", significant(l.training_bytes / 1e9))});
+  }
+  std::string out = "\n" + table.text(style);
+  if (b.transfers.empty()) return out;
+  TextTable held({{"held back by the other", Align::left}, {"slower"}, {"on", Align::left}});
+  for (const BesideTransfer& t : b.transfers) {
+    held.add({t.job + ": " + t.name, times_slower(t.mean_s, t.alone_s), t.link});
+  }
+  return out + "\n" + held.text(style);
+}
+
 std::string serving_table(const ServingAnswer& a, const TextStyle& style) {
-  std::string out = serving_title(a, style) + serving_headline(a) + serving_pools_table(a, style) +
-                    serving_waterfall(a, style);
+  std::string out = serving_title(a, style) + serving_headline(a) + serving_pools_table(a, style);
+  if (a.report.beside) out += beside_table(a, style) + beside_links_table(a, style);
+  out += serving_waterfall(a, style);
   if (a.spec.assumptions.empty()) return out;
   out += "\n";
   for (const std::string& assumed : a.spec.assumptions) {

@@ -221,6 +221,45 @@ void add_serving_pools(Page& page, const ServingAnswer& a) {
   page.table(table);
 }
 
+/// What the service and trainings do to each other.
+void add_serving_beside(Page& page, const ServingAnswer& a) {
+  if (!a.report.beside) return;
+  const ServingBeside& b = *a.report.beside;
+  PageTable table{.columns = {{.title = "Who"},
+                              {.title = "What"},
+                              {.title = "Alone", .numeric = true},
+                              {.title = "Beside", .numeric = true},
+                              {.title = "Slower", .numeric = true}}};
+  const auto add = [&](const std::string& who, const char* what, double alone, double beside) {
+    if (alone <= 0) return;
+    table.rows.push_back(
+        {PageCell::text(who), PageCell::text(what), PageCell::number(page_duration(alone), alone),
+         PageCell::number(page_duration(beside), beside),
+         PageCell::number(fmt::format("{:.2f} ×", beside / alone), beside / alone)});
+  };
+  const ServingFigures& f = a.report.figures;
+  add("service", "first token, mean", b.alone.ttft_s.mean, f.ttft_s.mean);
+  add("service", "per token, mean", b.alone.tpot_s.mean, f.tpot_s.mean);
+  add("service", "per token, 99 %", b.alone.tpot_s.p99, f.tpot_s.p99);
+  add("service", "wait for keys and values", b.transfer_alone_s, a.report.transfer_s);
+  for (const BesideJob& job : b.jobs) add(job.name, "step", job.alone_s, job.step_s);
+  page.section("Who slows whom", "Alone: with nothing else on the fabric.");
+  page.table(table);
+  PageTable links{.columns = {{.title = "Where they meet"},
+                              {.title = "Full", .numeric = true},
+                              {.title = "Service", .numeric = true},
+                              {.title = "Trainings", .numeric = true}}};
+  const auto gigabytes = [](double bytes) {
+    return PageCell::number(significant(bytes / 1e9) + " GB", bytes);
+  };
+  for (const BesideLink& l : b.links) {
+    links.rows.push_back({PageCell::text(l.name),
+                          PageCell::number(page_percent(l.share, 1), l.share),
+                          gigabytes(l.service_bytes), gigabytes(l.training_bytes)});
+  }
+  if (!links.rows.empty()) page.table(links);
+}
+
 /// Requests, by bins of time.
 struct ServingBins {
   double bin_s = 0;
@@ -342,6 +381,7 @@ std::string serving_page(const ServingAnswer& a) {
   add_distribution(page, a);
   add_serving_time(page, a);
   add_serving_pools(page, a);
+  add_serving_beside(page, a);
   add_serving_over_time(page, a);
   add_power_over_time(page, a);
   add_inputs(page, a.written);

@@ -1,0 +1,235 @@
+#include "sim/serving/serving_run.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <utility>
+
+namespace lockstep {
+
+ServingRun::ServingRun(const ServePlan& plan, std::vector<ServedRequest>& requests, KvFlows* flows)
+    : plan_(plan),
+      requests_(requests),
+      flows_(flows),
+      states_(requests.size()),
+      router_(plan.router, plan.seed),
+      coming_(plan.coming > 0 ? plan.coming : requests.size()) {
+  ReplicaRules rules = plan.serving.rules;
+  rules.decodes = plan.decoding.replicas == 0;
+  add_pool(plan.serving, rules);
+  if (!rules.decodes) add_pool(plan.decoding, plan.decoding.rules);
+  sent_until_.assign(static_cast<std::size_t>(plan.serving.replicas), 0);
+  loads_.assign(replicas_.size(), 0);
+  epochs_.assign(replicas_.size(), 0);
+  groups_.assign(replicas_.size(), 0);
+  const auto count = [](int replicas) { return static_cast<std::uint32_t>(replicas); };
+  lives_.emplace(
+      std::array{&plan.serving.life, &plan.decoding.life},
+      std::array{count(plan.serving.replicas), rules.decodes ? 0 : count(plan.decoding.replicas)},
+      plan.seed,
+      [this](RunTime at, LifeEvent kind, std::uint32_t index) { push(at, event_of(kind), index); });
+  open();
+}
+
+ServingRun::EventKind ServingRun::event_of(LifeEvent kind) {
+  switch (kind) {
+    case LifeEvent::failure:
+      return EventKind::failure;
+    case LifeEvent::planned_failure:
+      return EventKind::planned_failure;
+    case LifeEvent::back:
+      return EventKind::back;
+    case LifeEvent::check:
+      break;
+  }
+  return EventKind::check;
+}
+
+void ServingRun::add_pool(const PoolPlan& pool, const ReplicaRules& rules) {
+  assert(pool.replicas >= 1 && pool.clock != nullptr);
+  for (int r = 0; r < pool.replicas; ++r) {
+    replicas_.emplace_back(rules, *pool.clock, requests_, states_);
+  }
+}
+
+void ServingRun::add(const ReplicaQueue& replica, PoolAccount& out) {
+  out.busy += replica.account();
+  out.passes += replica.passes();
+  out.preempted += replica.preempted();
+  out.fullest = std::max(out.fullest, replica.fullest());
+  out.intervals.add(replica.intervals());
+}
+
+ServeResult ServingRun::close(bool stopped) {
+  for (std::size_t r = 0; r < replicas_.size(); ++r) add(replicas_[r], account_of(r));
+  lives_->close(std::max(result_.end, now_));
+  result_.failures = lives_->failures();
+  result_.stopped = stopped;
+  for (const std::size_t pool : {0UL, 1UL}) {
+    PoolAccount& account = pool == 0 ? result_.serving : result_.decoding;
+    account.down = lives_->down(pool);
+    account.off = lives_->off(pool);
+  }
+  return std::move(result_);
+}
+
+RunTime ServingRun::next() const {
+  const bool arrives = plan_.clients == 0 && next_ < coming_;
+  const RunTime arrival = arrives ? requests_[next_].arrival : kNothing;
+  return std::min(arrival, events_.empty() ? kNothing : events_.top().at);
+}
+
+/// Clients send their first requests at once.
+void ServingRun::open() {
+  for (int c = 0; c < plan_.clients && next_ < requests_.size(); ++c) send_next(0);
+}
+
+void ServingRun::send_next(RunTime at) {
+  if (next_ >= requests_.size()) return;
+  requests_[next_].arrival = at;
+  arrive(static_cast<std::uint32_t>(next_++), at);
+}
+
+void ServingRun::arrive(std::uint32_t request, RunTime at) {
+  push(at + plan_.request_host, EventKind::arrival, request);
+}
+
+void ServingRun::handle(RunTime now) {
+  now_ = now;
+  while (plan_.clients == 0 && next_ < coming_ && requests_[next_].arrival == now) {
+    arrive(static_cast<std::uint32_t>(next_++), now);
+  }
+  while (!events_.empty() && events_.top().at == now) {
+    const Event event = events_.top();
+    events_.pop();
+    handle_event(event, now);
+  }
+  for (const std::uint32_t r : touched_) {
+    if (!replicas_[r].busy()) begin_pass(r, now);
+  }
+  touched_.clear();
+}
+
+void ServingRun::begin_pass(std::uint32_t replica, RunTime now) {
+  const RunTime end = replicas_[replica].start(now);
+  if (end < 0) return;
+  push(end, EventKind::pass_end, replica, epochs_[replica]);
+  account_of(replica).over_time.add(now, end, replicas_[replica].last_pass().drawn);
+  if (flows_ == nullptr || replica >= prompt_replicas() || plan_.transfer.layers < 2) return;
+  push(now + (end - now) / plan_.transfer.layers, EventKind::first_layer, replica,
+       epochs_[replica]);
+}
+
+void ServingRun::handle_event(const Event& event, RunTime now) {
+  switch (event.kind) {
+    case EventKind::pass_end:
+      if (event.epoch == epochs_[event.index]) end_pass(event.index, now);
+      return;
+    case EventKind::first_layer:
+      if (event.epoch == epochs_[event.index]) send_layers(event.index, now);
+      return;
+    case EventKind::transfer_end:
+      if (flows_ != nullptr) return take_over(event.index, event.epoch);
+      return route(event.index, true);
+    case EventKind::failure:
+    case EventKind::planned_failure:
+      return fail(event.index, event.kind == EventKind::failure, now);
+    case EventKind::back:
+      lives_->back(event.index, now);
+      return take_stranded(now);
+    case EventKind::check:
+      check_load(event.index, now);
+      return take_stranded(now);
+    case EventKind::retry:
+    case EventKind::arrival:
+      return route(event.index, false);
+  }
+}
+
+/// Its requests are sent again once that is noticed.
+void ServingRun::fail(std::uint32_t replica, bool by_chance, RunTime now) {
+  if (!lives_->fail(replica, by_chance, now)) return;
+  ++epochs_[replica];
+  if (flows_ != nullptr) lose_sendings(replica, now);
+  loads_[replica] = 0;
+  for (const std::uint32_t id : replicas_[replica].fail()) {
+    ++result_.retried;
+    push(now + plan_.detect, EventKind::retry, id);
+  }
+}
+
+void ServingRun::check_load(std::uint32_t pool, RunTime now) {
+  const std::size_t first = pool == 0 ? 0 : prompt_replicas();
+  const std::size_t end = pool == 0 ? prompt_replicas() : replicas_.size();
+  auto requests = static_cast<double>(stranded_.size());
+  for (std::size_t r = first; r < end; ++r) requests += loads_[r];
+  lives_->check(pool, requests, loads_, now);
+}
+
+void ServingRun::take_stranded(RunTime now) {
+  std::vector<std::uint32_t> waiting;
+  waiting.swap(stranded_);
+  for (const std::uint32_t id : waiting) {
+    const bool cached = states_[id].cached;
+    cached&& flows_ != nullptr ? send_rest(id, now) : route(id, cached);
+  }
+}
+
+void ServingRun::end_pass(std::uint32_t replica, RunTime now) {
+  ended_.clear();
+  leaving_.clear();
+  replicas_[replica].end(now, ended_, leaving_);
+  touched_.push_back(replica);
+  loads_[replica] -= static_cast<std::uint32_t>(ended_.size() + leaving_.size());
+  for (const std::uint32_t id : leaving_) {
+    states_[id].cached = true;
+    states_[id].visit = 0;
+    flows_ != nullptr ? send_rest(id, now) : send_closed(replica, id, now);
+  }
+  for (const std::uint32_t id : ended_) close_request(id, now);
+  if (loads_[replica] == 0) (void)lives_->emptied(replica, now);
+}
+
+void ServingRun::close_request(std::uint32_t request, RunTime now) {
+  ++ended_count_;
+  result_.end = now;
+  follow_up(request, now);
+  if (plan_.clients > 0) send_next(now + plan_.think);
+}
+
+/// Sends the request that follows it, after its user has thought.
+void ServingRun::follow_up(std::uint32_t request, RunTime now) {
+  const std::int32_t next = requests_[request].next;
+  if (next < 0) return;
+  ServedRequest& r = requests_[static_cast<std::size_t>(next)];
+  r.arrival = now + r.think;
+  arrive(static_cast<std::uint32_t>(next), r.arrival);
+}
+
+void ServingRun::route(std::uint32_t id, bool decoding) {
+  const std::size_t first = decoding ? prompt_replicas() : 0;
+  const std::size_t count = decoding ? replicas_.size() - first : prompt_replicas();
+  if (!replicas_[first].fits(requests_[id]) ||
+      (!decoding && count < replicas_.size() && !replicas_.back().fits(requests_[id]))) {
+    ++result_.refused;
+    follow_up(id, requests_[id].arrival + plan_.request_host);
+    if (plan_.clients > 0) send_next(requests_[id].arrival + plan_.request_host);
+    return;
+  }
+  const std::span<const std::uint32_t> up = lives_->up(decoding);
+  if (up.empty()) {
+    stranded_.push_back(id);
+    return;
+  }
+  const std::uint32_t chosen = router_.choose(requests_[id], decoding, up, loads_, replicas_);
+  if (!decoding) requests_[id].replica = static_cast<std::int32_t>(chosen);
+  ++loads_[chosen];
+  submit(id, chosen);
+}
+
+void ServingRun::submit(std::uint32_t request, std::uint32_t replica) {
+  replicas_[replica].submit(request);
+  touched_.push_back(replica);
+}
+
+}  // namespace lockstep

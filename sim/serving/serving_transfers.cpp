@@ -1,0 +1,125 @@
+// Keys and values of a service on their way from one pool to the other.
+#include <algorithm>
+
+#include "sim/serving/serving_run.hpp"
+
+namespace lockstep {
+
+/// Of all tokens that have been worked on: the last one of the answer has not.
+Bytes ServingRun::cache_of(std::uint32_t request) const {
+  const double tokens = requests_[request].input + std::max(0, states_[request].generated - 1);
+  return tokens * plan_.transfer.per_token;
+}
+
+/// What follows the prompt of a transfer that has its links to itself: what is not there before,
+/// `rest`, or all that did not fit beside the work on the prompt.
+Seconds ServingRun::alone_time(std::uint32_t request, Bytes bytes, Bytes rest, BytesPerSecond rate,
+                               RunTime now) const {
+  const TransferPlan& t = plan_.transfer;
+  if (rate <= BytesPerSecond{}) return t.latency;
+  const double before = t.layers > 0 ? (t.layers - 1.0) / t.layers : 0;
+  const Seconds worked = to_seconds(now - std::max<RunTime>(0, requests_[request].scheduled));
+  return std::max(rest / rate, bytes / rate - before * worked) + t.latency;
+}
+
+/// Without flows: one after the other out of a replica.
+void ServingRun::send_closed(std::uint32_t from, std::uint32_t id, RunTime now) {
+  const TransferPlan& t = plan_.transfer;
+  const Bytes bytes = cache_of(id);
+  const double last = t.layers > 0 ? 1.0 / t.layers : 1;
+  const Seconds alone = alone_time(id, bytes, last * bytes, t.rate, now);
+  const RunTime begins = std::max(now, sent_until_[from]);
+  sent_until_[from] = begins + to_run_time(alone - t.latency);
+  const RunTime at = sent_until_[from] + to_run_time(t.latency);
+  result_.transferring += at - now;
+  result_.transferring_alone += to_run_time(alone);
+  result_.transferred += bytes;
+  push(at, EventKind::transfer_end, id);
+}
+
+std::uint32_t ServingRun::next_group(std::uint32_t replica) {
+  const bool decodes = replica >= prompt_replicas();
+  return groups_[replica]++ % static_cast<std::uint32_t>(flows_->cut(decodes ? 1 : 0).groups);
+}
+
+/// The sending of a request, begun now where it has none; below 0: nobody decodes now.
+std::int32_t ServingRun::sending_of(std::uint32_t id) {
+  RequestState& s = states_[id];
+  if (s.sending >= 0) return s.sending;
+  const std::span<const std::uint32_t> up = lives_->up(true);
+  if (up.empty()) return -1;
+  const auto from = static_cast<std::uint32_t>(requests_[id].replica);
+  const std::uint32_t to = router_.choose(requests_[id], true, up, loads_, replicas_);
+  ++loads_[to];
+  s.sending = flows_->open(id, {from, next_group(from)}, {to - prompt_replicas(), next_group(to)});
+  return s.sending;
+}
+
+/// What this pass makes of prompts, and what was there of them before, but for its last layer.
+void ServingRun::send_layers(std::uint32_t replica, RunTime now) {
+  for (const ReplicaQueue::Piece& piece : replicas_[replica].pieces()) {
+    if (piece.now == 0) continue;
+    const bool last = states_[piece.request].generated + 1 >= requests_[piece.request].output;
+    if (last) continue;  // its first token is its last one: nobody needs them
+    const std::int32_t sending = sending_of(piece.request);
+    if (sending < 0) continue;
+    const double tokens =
+        piece.done + piece.now * (plan_.transfer.layers - 1.0) / plan_.transfer.layers;
+    flows_->push(sending, tokens * plan_.transfer.per_token, to_ticks(now));
+  }
+}
+
+/// The prompt is done.
+void ServingRun::send_rest(std::uint32_t id, RunTime now) {
+  const std::int32_t sending = sending_of(id);
+  if (sending < 0) {
+    stranded_.push_back(id);
+    return;
+  }
+  const Bytes bytes = cache_of(id);
+  KvSending& s = flows_->of(sending);
+  s.since = now;
+  const Seconds alone = alone_time(id, bytes, bytes - Bytes{s.queued}, s.channel.alone, now);
+  result_.transferring_alone += to_run_time(alone);
+  result_.transferred += bytes;
+  if (flows_->push_whole(sending, bytes, to_ticks(now))) arrived({&sending, 1}, now);
+}
+
+void ServingRun::arrived(std::span<const std::int32_t> sendings, RunTime at) {
+  for (const std::int32_t sending : sendings) {
+    const KvSending& s = flows_->of(sending);
+    const RunTime ends = at + to_run_time(plan_.transfer.latency);
+    result_.transferring += ends - s.since;
+    push(ends, EventKind::transfer_end, static_cast<std::uint32_t>(sending), s.serial);
+  }
+}
+
+/// The replica that decodes has all of it.
+void ServingRun::take_over(std::uint32_t place, std::uint32_t serial) {
+  const auto sending = static_cast<std::int32_t>(place);
+  const KvSending& s = flows_->of(sending);
+  if (s.serial != serial) return;  // it was lost meanwhile
+  const std::uint32_t request = s.request, to = prompt_replicas() + s.to.replica;
+  states_[request].sending = -1;
+  flows_->close(sending);
+  submit(request, to);
+}
+
+/// A replica has died: what it was sending or getting is no more. A prompt that is still worked on
+/// begins to be sent anew; one that is done is computed again.
+void ServingRun::lose_sendings(std::uint32_t replica, RunTime now) {
+  for (std::int32_t place = 0; place < flows_->places(); ++place) {
+    const KvSending s = flows_->of(place);
+    const std::uint32_t to = prompt_replicas() + s.to.replica;
+    if (!s.open || s.dropped || (s.from.replica != replica && to != replica)) continue;
+    states_[s.request].sending = -1;
+    flows_->drop(place);
+    if (to != replica && --loads_[to] == 0) (void)lives_->emptied(to, now);
+    if (!s.whole) continue;
+    states_[s.request].cached = false;
+    ++result_.retried;
+    push(now + plan_.detect, EventKind::retry, s.request);
+  }
+}
+
+}  // namespace lockstep
