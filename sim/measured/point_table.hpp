@@ -51,6 +51,7 @@ struct PointTable {
   std::vector<PointSummary> summary;  ///< the first is "all"
   std::vector<std::string>
       skipped;  ///< why points of the file have no prediction, counted: "12 points: no fp4"
+  std::vector<std::string> notes{};  ///< what else they say, a sentence each
 };
 
 /// Summarises the points that `member` holds for; its error figures are those of statistics.hpp.

@@ -6,6 +6,7 @@
 
 #include "models/generation/serving_replica.hpp"
 #include "sim/core/random.hpp"
+#include "sim/measured/eager_release.hpp"
 #include "sim/scenario/serving_trace.hpp"
 #include "sim/serving/kv_shards.hpp"
 #include "sim/serving/replica_rules.hpp"
@@ -63,6 +64,11 @@ ServedRow predict_serving(const ServingRow& row, const PresetStore& presets) {
   ServingReplica serving(replica_of(row, row.serving, presets));
   ServePlan plan;
   plan.serving = {rules_of(serving), &serving, row.serving.workers};
+  std::optional<EagerClock> eager;
+  if (const auto host = eager_release(row)) {
+    eager.emplace(serving, *host);
+    plan.serving.clock = &*eager;
+  }
   if (row.cache_tokens > 0) plan.serving.rules.cache_tokens = row.cache_tokens;
   plan.router = ServingRouter::least_loaded;
   plan.request_host = to_run_time(serving.request_host());

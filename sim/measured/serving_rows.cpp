@@ -222,9 +222,9 @@ ServingRow serving_row_of(const Json& row, const PresetStore& presets) {
   out.rules = *engine.serving;
   out.node = presets.node(node);
   out.model = presets.model(out.model_name);
-  const std::string release = written_text(written_object(row, "engine"), "version");
+  out.release = written_text(written_object(row, "engine"), "version");
   const auto drafts =
-      std::ranges::find(out.rules.drafting_releases, release, &DraftingRelease::release);
+      std::ranges::find(out.rules.drafting_releases, out.release, &DraftingRelease::release);
   if (out.model.predicted_tokens > 0 && drafts != out.rules.drafting_releases.end()) {
     out.speculation = drafts->speculation;
   }

@@ -31,6 +31,7 @@ struct ServingPoolRow {
 
 struct ServingRow {
   std::string id, source, engine, gpu, model_name;
+  std::string release;  ///< of the engine, as the row calls it
   std::string skipped;  ///< why nothing predicts it; empty: it is predicted
   TransformerShape model;
   NodeSpec node;

@@ -6,6 +6,7 @@
 
 #include "models/generation/serving_replica.hpp"
 #include "sim/measured/predict_serving.hpp"
+#include "sim/measured/serving_intervals.hpp"
 #include "sim/measured/serving_rows.hpp"
 
 namespace lockstep {
@@ -78,6 +79,7 @@ PointTable validate_serving(const std::string& file, const PresetStore& presets)
     out.skipped.push_back(fmt::format("{} rows: {}", count, why));
   }
   summarise_metrics(out);
+  out.notes = interval_notes(out.points);
   return out;
 }
 

@@ -124,8 +124,8 @@ struct ServingSpec {
   ServingObjectives objectives;
   ReplicaStart start;
   std::optional<ServingFailureSpec> failures;
-  std::optional<PowerSpec> power;          ///< asked for; its site and its prices
-  std::optional<double> usd_per_gpu_hour;  ///< scenario's, else the node's
+  std::optional<PowerSpec> power;                  ///< asked for; its site and its prices
+  std::optional<double> usd_per_gpu_hour;          ///< scenario's, else the node's
   std::shared_ptr<const SharedScenario> beside{};  ///< trainings on other nodes; null: none
   std::vector<std::string> assumptions;
 

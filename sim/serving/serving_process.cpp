@@ -3,7 +3,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t kInstantsBetweenAsking = 1 << 16;  // instants between questions whether to go on
+constexpr std::size_t kInstantsBetweenAsking = 1 << 16;  // whether to go on
 
 }  // namespace
 

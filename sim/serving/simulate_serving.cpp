@@ -65,7 +65,7 @@ void add_shares(ServingReport& out) {
   for (double& share : out.shares) share /= all;
 }
 
-/// Of the engine that decodes, and of models of the same kind.
+/// Of models of the same kind, on whatever engine.
 std::optional<ServingInterval> interval_of(const ServingSpec& spec, const ServingFigures& f) {
   const EngineSpec& engine = spec.pools.back().engine;
   const std::string_view kind = serving_kind(spec.model);
@@ -77,7 +77,8 @@ std::optional<ServingInterval> interval_of(const ServingSpec& spec, const Servin
       .tpot_high_s = at->tpot_high * f.tpot_s.mean,
       .ttft_low_s = at->ttft_low * f.ttft_s.mean,
       .ttft_high_s = at->ttft_high * f.ttft_s.mean,
-      .basis = fmt::format("{}, models of kind {}: {} measured rows", engine.name, kind, at->rows)};
+      .basis = fmt::format("models of kind {}, sources that nobody has seen: {} measured rows",
+                           kind, at->rows)};
 }
 
 /// Of the tokens of prompts that were worked on those that a replica held.

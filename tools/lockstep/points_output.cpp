@@ -34,6 +34,7 @@ JsonText points_json(const PointTable& table) {
   Json summary = Json::object();
   for (const PointSummary& group : table.summary) summary[group.group] = summary_json(group);
   summary["skipped"] = table.skipped;
+  if (!table.notes.empty()) summary["notes"] = table.notes;
   const Json out{{"points", std::move(points)}, {"summary", std::move(summary)}};
   return JsonText(out, 1);
 }
@@ -81,6 +82,7 @@ std::string points_table(const PointTable& table, const TextStyle& style) {
                  fmt::format("{:.1f} %", 100 * group.p90_abs), error_text(group.bias)});
   }
   out += summary.text(style, 0);
+  for (const std::string& note : table.notes) out += note + "\n";
   for (const std::string& reason : table.skipped) out += "skipped: " + reason + "\n";
   return out;
 }

@@ -11,6 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sim/core/engine.hpp"
 #include "sim/fabric/faulty_fabric.hpp"
 #include "sim/scenario/read_serving.hpp"
 #include "sim/serving/serve.hpp"
@@ -87,25 +88,39 @@ struct KvBench {
 constexpr double kKvBytes = 3.2e9;
 constexpr double kOneTick = 1e-12;
 
-/// Sends that much over each of these channels at once; when each ends.
+/// Sends that much over each of these channels at once, and notes when each ends.
+class SendsAtOnce final : public Process {
+ public:
+  SendsAtOnce(KvBench& bench, const std::vector<std::pair<KvEnd, KvEnd>>& pairs) {
+    for (const auto& [from, to] : pairs) {
+      const KvChannel channel = bench.kv.take(from, to);
+      bench.network.start(channel.flow, Bytes{channel.unit * kKvBytes}, {});
+      numbers_[channel.flow] = ends_.size();
+      ends_.push_back(-1);
+    }
+  }
+
+  [[nodiscard]] StepTime next_event() const override { return kNever; }
+  void flows_ended(std::span<const FlowIndex> flows, StepTime now) override {
+    for (const FlowIndex flow : flows) ends_[numbers_[flow]] = to_seconds(now).base_units();
+  }
+  void handle_events(StepTime /*now*/) override {}
+  [[nodiscard]] bool done() const override {
+    return std::ranges::none_of(ends_, [](double end) { return end < 0; });
+  }
+  [[nodiscard]] const std::vector<double>& ends() const { return ends_; }
+
+ private:
+  std::map<FlowIndex, std::size_t> numbers_;
+  std::vector<double> ends_;
+};
+
 std::vector<double> ends_of(KvBench& bench, const std::vector<std::pair<KvEnd, KvEnd>>& pairs) {
-  std::map<FlowIndex, std::size_t> numbers;
-  for (std::size_t p = 0; p < pairs.size(); ++p) {
-    const KvChannel channel = bench.kv.take(pairs[p].first, pairs[p].second);
-    bench.network.start(channel.flow, Bytes{channel.unit * kKvBytes}, {});
-    numbers[channel.flow] = p;
-  }
-  bench.network.settle({});
-  std::vector<double> out(pairs.size());
-  std::vector<FlowIndex> ended;
-  while (!bench.network.idle()) {
-    const StepTime now = bench.network.next_end();
-    ended.clear();
-    bench.network.collect_ended(now, ended);
-    for (const FlowIndex flow : ended) out[numbers[flow]] = to_seconds(now).base_units();
-    bench.network.settle(now);
-  }
-  return out;
+  SendsAtOnce sends(bench, pairs);
+  Engine engine(bench.network);
+  engine.add(sends);
+  (void)engine.run();
+  return sends.ends();
 }
 
 const std::vector<std::pair<PoolCut, PoolCut>> kCuts{
