@@ -248,6 +248,10 @@ void take_jobs(const JsonCursor& root, const PresetStore& presets, ServingLayout
       std::make_shared<SharedScenario>(read_jobs_beside(*jobs, out.cluster, out.nodes, presets));
   out.assumptions.insert(out.assumptions.end(), out.beside->assumptions.begin(),
                          out.beside->assumptions.end());
+  out.assumptions.emplace_back(
+      "beside trainings: what ranks of a replica exchange inside a pass meets no traffic of "
+      "theirs, "
+      "only keys and values between pools do");
 }
 
 ServingSpec serving_of(const JsonCursor& root, const PresetStore& presets, ServingLayouts layouts) {
