@@ -1,8 +1,6 @@
 /// The tables of the members of all answers, and of the parts that several of them share.
 #pragma once
 
-#include <nlohmann/json.hpp>
-
 #include "models/accuracy/prediction_interval.hpp"
 #include "models/layer/memory.hpp"
 #include "sim/answer/campaign_answer.hpp"
@@ -66,16 +64,15 @@ void add_head(FieldTable<Of>& fields, std::string_view kind) {
   fields.constant("schema", "Version of the names in this answer.", kResultSchema)
       .constant("kind", "What it is the answer to.", kind);
 }
+/// The scenario as a value; nothing where none was written.
+Value written_value(const WrittenScenario& written);
 /// The scenario as a member: `get` takes an answer and gives what was written.
 template <class Of, class Get>
 void add_written(FieldTable<Of>& fields, Get get) {
   fields.add("scenario",
              "The scenario as it was written, with what --set changed. Run under the file's name, "
              "it gives this answer again.",
-             [get](const Of& of) {
-               const WrittenScenario& written = get(of);
-               return written ? Value::document(*written) : Value();
-             });
+             [get](const Of& of) { return written_value(get(of)); });
 }
 
 /// Seconds of each bucket, in the order of buckets().

@@ -1,9 +1,15 @@
 // Members that answers of several kinds share.
 #include <string>
 
+#include <nlohmann/json.hpp>
+
 #include "sim/answer/answer_fields.hpp"
 
 namespace lockstep {
+
+Value written_value(const WrittenScenario& written) {
+  return written ? Value::document(*written) : Value();
+}
 
 NamedNumbers bucket_seconds(const BucketTimes& seconds) {
   NamedNumbers out;
