@@ -123,7 +123,7 @@ std::vector<double> ends_of(KvBench& bench, const std::vector<std::pair<KvEnd, K
   return sends.ends();
 }
 
-const std::vector<std::pair<PoolCut, PoolCut>> kCuts{
+const std::vector<std::pair<PoolCut, PoolCut>> kPoolCuts{
     {{1, 8}, {1, 8}},       {{1, 4}, {1, 8}},       {{1, 8}, {1, 2}},      {{1, 1}, {1, 8}},
     {{1, 8, 2}, {1, 8, 1}}, {{1, 8, 2}, {1, 4, 4}}, {{1, 8}, {1, 1, 1, 8}}};
 
@@ -183,7 +183,7 @@ TEST_CASE("kv_streams: each rank sends an equal part and gets one, whatever the 
 }
 
 TEST_CASE("kv flows: a transfer alone on an idle fabric takes what the closed form says") {
-  for (const auto& [from, to] : kCuts) {
+  for (const auto& [from, to] : kPoolCuts) {
     CAPTURE(from.tensor * from.pipeline);
     CAPTURE(to.tensor * to.pipeline);
     const ServingSpec spec = pools_of(from, to);

@@ -38,9 +38,10 @@ std::optional<Ask> ask_of(const ParsedOptions& options, std::string_view first) 
   }
   if (!options.has(first)) return std::nullopt;
   if (!options.positionals.empty()) {
-    throw UsageError(fmt::format(
-        "--{0}: found it beside the scenario {1}; allowed: one of them, or --set {0}={2}", first,
-        options.positionals.front(), options.get(first)));
+    const std::string set =
+        first == "model" ? ", or --set model=" + options.get("model") : std::string();
+    throw UsageError(fmt::format("--{}: found it beside the scenario {}; allowed: one of them{}",
+                                 first, options.positionals.front(), set));
   }
   return ask;
 }

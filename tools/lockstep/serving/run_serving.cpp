@@ -291,7 +291,7 @@ std::string serving_table(const ServingAnswer& a, const TextStyle& style) {
   if (a.spec.assumptions.empty()) return out;
   out += "\n";
   for (const std::string& assumed : a.spec.assumptions) {
-    out += style.dim("  assumed: " + assumed) + "\n";
+    out += style.dim("  " + wrap("assumed: " + assumed, kTextColumns - 2, 4)) + "\n";
   }
   return out;
 }
