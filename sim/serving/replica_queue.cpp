@@ -93,7 +93,8 @@ bool ReplicaQueue::admit_one(std::int64_t& budget, RunTime now) {
   s.shared = static_cast<std::int32_t>(shared);
   s.promised = static_cast<std::int32_t>(asked);
   promised_ += asked;
-  used_ += blocks(target + 1) - shared;
+  // What comes from another pool has its first token: the next one takes a block of its own.
+  used_ += blocks(target + (comes_whole ? 0 : 1)) - shared;
   const auto found = static_cast<std::int32_t>(shared * rules_.block);
   if (r.scheduled < 0) {
     r.scheduled = now;

@@ -295,6 +295,20 @@ TEST_CASE("kv flows: all bytes cross the fabric, and a crowded one makes them la
   CHECK(result.transferring > result.transferring_alone);
 }
 
+TEST_CASE("two pools: the one that decodes gives back every block that a request had") {
+  KvLawClock clock(0.01, 2e-5);
+  // One request at a time; with its first token the second fills its last block.
+  for (const int input : {30, 31, 32}) {
+    CAPTURE(input);
+    const auto fullest = [&](int count) {
+      std::vector<ServedRequest> requests = every(count, 3, input, 4);
+      return serve(served_by(clock, 1, 1), requests).decoding.fullest;
+    };
+    CHECK(fullest(1) > 0);
+    CHECK(fullest(300) == fullest(1));
+  }
+}
+
 TEST_CASE("kv flows: replicas of both pools die, and every request is served, the same again") {
   KvLawClock clock(0.01, 2e-5);
   const ServingSpec spec = pools_of({2, 8}, {2, 8}, 8, 16);
