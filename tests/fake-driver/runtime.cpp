@@ -237,7 +237,7 @@ void** __cudaRegisterFatBinary(void*) {
   return &none;
 }
 void __cudaRegisterFatBinaryEnd(void**) {}
-char __cudaInitModule(void**) { return 1; }  // called for managed variables: objects without -O keep it
+char __cudaInitModule(void**) { return 1; }  // objects made without -O call it
 void __cudaUnregisterFatBinary(void**) {}
 void __cudaRegisterFunction(void**, const char* function, char*, const char* name, int, uint3*,
                             uint3*, dim3*, dim3*, int*) {
