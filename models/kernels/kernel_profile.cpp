@@ -23,6 +23,21 @@ const RatioField* find(const std::map<Key, RatioField>& fields, const Key& key) 
   return found == fields.end() ? nullptr : &found->second;
 }
 
+/// Tensor cores are fed 16 bytes at a time where rows begin at multiples of that. Where they do not
+/// (a vocabulary of 30,522 words), a product takes two to five times as long, which says nothing of
+/// its neighbours.
+RatioField::Reach reach_of(const GemmPoint& p) {
+  // Scale factors, which lie elsewhere, are a few per cent of an operand's bytes.
+  const double elements =
+      std::exp2(std::round(std::log2(16 / info(p.precision).bytes_per_element)));
+  const auto even = [&](double size) { return std::fmod(size, elements) == 0; };
+  // m is a number of tokens, which lie in any row, or the width of a weight whose gradient it is.
+  constexpr double kFewRows = 512;  // as a server decodes them
+  const bool rows = p.shape.m <= kFewRows || even(p.shape.m);
+  return rows && even(p.shape.n) && even(p.shape.k) ? RatioField::Reach::around
+                                                    : RatioField::Reach::place;
+}
+
 }  // namespace
 
 RatioPlace place_of(const GemmShape& shape) {
@@ -48,8 +63,8 @@ KernelProfile::KernelProfile(std::span<const Profile> profiles, std::span<const 
     const GpuSpec& gpu = cards[i];
     assert(!gpu.profile && "measured times are divided by the law alone");
     for (const GemmPoint& p : profile.gemm) {
-      gemm_[{p.precision, p.load}].add(place_of(p.shape),
-                                       p.time / gemm_time(p.shape, p.precision, gpu, p.load));
+      gemm_[{p.precision, p.load}].add(
+          place_of(p.shape), p.time / gemm_time(p.shape, p.precision, gpu, p.load), reach_of(p));
     }
     for (const AttentionPoint& p : profile.attention) {
       attention_[attention_kind(p.shape, p.kernel)].add(

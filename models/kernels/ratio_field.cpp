@@ -68,9 +68,9 @@ double best_trust(const Probes& probes, double untried, Predict predict) {
 
 }  // namespace
 
-void RatioField::add(const RatioPlace& place, double ratio) {
+void RatioField::add(const RatioPlace& place, double ratio, Reach reach) {
   assert(ratio > 0);
-  points_.push_back({place, std::log(ratio)});
+  points_.push_back({place, std::log(ratio), reach});
 }
 
 void RatioField::finish() {
@@ -90,6 +90,7 @@ RatioField::Neighbours RatioField::neighbours(const RatioPlace& place, std::size
   for (const Point& p : points_) {
     const double d = distance(p.place, place);
     if (d >= kRadius || (without_here && d < kSame) || is_out(p, left_out)) continue;
+    if (p.reach == Reach::place && d >= kSame) continue;
     out.nearest = std::min(out.nearest, d);
     if (d < kSame) {
       out.here += p.log_ratio;
@@ -107,7 +108,8 @@ double RatioField::median_beyond(const RatioPlace& place, double octaves,
                                  std::size_t left_out) const {
   std::vector<double> logs;
   for (const Point& p : points_) {
-    if (distance(p.place, place) >= octaves && !is_out(p, left_out)) logs.push_back(p.log_ratio);
+    if (p.reach == Reach::place || is_out(p, left_out)) continue;
+    if (distance(p.place, place) >= octaves) logs.push_back(p.log_ratio);
   }
   return logs.empty() ? std::numeric_limits<double>::quiet_NaN() : median_of(logs);
 }
@@ -117,7 +119,7 @@ std::vector<RatioField::Probe> RatioField::probes(std::size_t left_out) const {
   const std::size_t stride = (points_.size() + kMostProbes - 1) / kMostProbes;
   for (std::size_t i = 0; i < points_.size(); i += stride) {
     const Point& p = points_[i];
-    if (is_out(p, left_out)) continue;
+    if (p.reach == Reach::place || is_out(p, left_out)) continue;
     out.push_back({i, p.log_ratio, neighbours(p.place, left_out, true),
                    median_beyond(p.place, kSame, left_out),
                    median_beyond(p.place, kRadius, left_out)});

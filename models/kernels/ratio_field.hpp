@@ -28,8 +28,12 @@ class RatioField {
  public:
   static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
 
+  /// How far a point speaks: around it, or for its very place alone, since what slows it is no
+  /// matter of size.
+  enum class Reach : unsigned char { around, place };
+
   /// Requires ratio > 0. What is at a place that is taken already counts with it.
-  void add(const RatioPlace& place, double ratio);
+  void add(const RatioPlace& place, double ratio, Reach reach = Reach::around);
   /// Call after the last add(), before at().
   void finish();
   [[nodiscard]] std::size_t size() const { return points_.size(); }
@@ -43,6 +47,7 @@ class RatioField {
   struct Point {
     RatioPlace place;
     double log_ratio;
+    Reach reach;
   };
   /// What the others say of a place.
   struct Neighbours {
@@ -74,7 +79,7 @@ class RatioField {
 
   std::vector<Point> points_;
   std::vector<Probe> probes_;
-  double median_ = 0;  ///< of the logarithms
+  double median_ = 0;  ///< of the logarithms; NaN: no point speaks for others
   Trust trust_;
 };
 

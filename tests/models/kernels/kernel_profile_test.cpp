@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "models/kernels/memory_bound.hpp"
 #include "tests/support/near.hpp"
@@ -61,6 +62,32 @@ TEST_CASE("KernelProfile: a measured product takes the time that was measured") 
   const double ratio = gemm_time(point.shape, Precision::bf16, gpu, Load::sustained) /
                        gemm_time(point.shape, Precision::bf16, h100(), Load::sustained);
   CHECK(ratio == test::near(300e-6 / gemm_time(point.shape, Precision::bf16, h100()).base_units()));
+}
+
+TEST_CASE(
+    "KernelProfile: a product of rows that begin anywhere is slow and says nothing of others") {
+  const auto of = [](std::vector<GemmShape> shapes, double slowness) {
+    Profile profile;
+    for (const GemmShape& shape : shapes) {
+      GemmPoint point;
+      point.shape = shape;
+      point.time = slowness * gemm_time(shape, Precision::bf16, h100());
+      profile.gemm.push_back(point);
+    }
+    return corrected_h100(profile);
+  };
+  const GemmShape even{16384, 1024, 4096, 1};
+  const auto ratio = [&](const GpuSpec& gpu, const GemmShape& shape) {
+    return gemm_time(shape, Precision::bf16, gpu) / gemm_time(shape, Precision::bf16, h100());
+  };
+  for (const GemmShape& odd : {GemmShape{15261, 1024, 4096, 1}, GemmShape{16384, 1022, 4096, 1},
+                               GemmShape{16384, 1024, 4095, 1}}) {
+    CHECK(ratio(of({odd}, 4), odd) == test::near(4));
+    CHECK(ratio(of({odd}, 4), even) == 1);
+  }
+  // Of few tokens, as of sizes that are even, neighbours learn.
+  CHECK(ratio(of({{3, 1024, 4096, 1}}, 4), {4, 1024, 4096, 1}) > 1.5);
+  CHECK(ratio(of({{8192, 1024, 4096, 1}}, 4), even) > 1.2);
 }
 
 TEST_CASE("KernelProfile: memory-bound kernels of two kinds count with their geometric mean") {

@@ -37,6 +37,24 @@ TEST_CASE("RatioField: what was measured twice at a place counts with its geomet
   CHECK(ratio_at(field, 10) == doctest::Approx(2.0));
 }
 
+TEST_CASE("RatioField: a point for its place alone is found there and says nothing elsewhere") {
+  RatioField field;
+  for (const FieldPoint& p : kRising) field.add({p.at, 0, 0, 0}, p.ratio);
+  field.add({12.1, 0, 0, 0}, 5, RatioField::Reach::place);
+  field.finish();
+  const RatioField without = line_field(kRising);
+  CHECK(ratio_at(field, 12.1) == doctest::Approx(5));
+  for (const double place : {9.0, 12.0, 12.05, 12.2, 13.5, 30.0}) {
+    CHECK(ratio_at(field, place) == ratio_at(without, place));
+  }
+  CHECK(ratio_at(field, 12.1, kRising.size()) == ratio_at(without, 12.1));  // left out
+  RatioField lonely;
+  lonely.add({12.1, 0, 0, 0}, 5, RatioField::Reach::place);
+  lonely.finish();
+  CHECK(ratio_at(lonely, 12.1) == doctest::Approx(5));
+  CHECK(ratio_at(lonely, 12) == 1);
+}
+
 TEST_CASE("RatioField: far away it is the law, unless distant points predict each other") {
   const RatioField rising = line_field(kRising);
   CHECK(ratio_at(rising, 7) == 1);
