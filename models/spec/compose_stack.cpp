@@ -17,17 +17,22 @@ bool has_eager_gradients(const StackSwitches& s) {
   return s.host == HostClass::eager && !is_compiled(s);
 }
 
-/// One norm. LayerNorm, and RMSNorm where it is fused, is one kernel each way; the backward one is
-/// slow for its sums over all tokens, least where somebody wrote it in CUDA.
+/// As many bytes as stream in the time of both.
+double as_streamed(const BytesByLimit& t, const ComposedFor& job) {
+  return t.streamed + job.narrow_slowness * t.narrow;
+}
+TwoWays as_streamed(const BytesBothWays& t, const ComposedFor& job) {
+  return {as_streamed(t.forward, job), as_streamed(t.backward, job)};
+}
+
+/// One norm. LayerNorm is one kernel each way in every framework, RMSNorm where it is fused; its
+/// backward kernel is slow for its sums over all tokens, least where somebody wrote it in CUDA.
 TwoWays norm_traffic(const StackSwitches& s, const OperatorCosts& c, const ComposedFor& job) {
-  const bool fused = s.fused_norm || is_compiled(s) || !job.gated;
-  if (!fused)
-    return {c.norm_eager_cost * c.norm_eager.forward, c.norm_eager_cost * c.norm_eager.backward};
-  const bool library = s.fused_norm && s.kernels == KernelLibrary::library && !is_compiled(s);
-  if (library && !job.gated) {
-    return {c.layer_norm_library_cost.forward * c.norm_fused.forward,
-            c.layer_norm_library_cost.backward * c.norm_fused.backward};
+  if (!is_compiled(s)) {
+    if (!job.gated) return as_streamed(c.layer_norm, job);
+    if (!s.fused_norm) return as_streamed(c.norm_eager, job);
   }
+  const bool library = s.fused_norm && s.kernels == KernelLibrary::library && !is_compiled(s);
   const double slow = library ? c.norm_backward_library_cost : c.norm_backward_cost;
   return {c.norm_fused.forward, slow * c.norm_fused.backward};
 }
@@ -63,30 +68,33 @@ void compose_activation(const StackSwitches& s, const OperatorCosts& c, const Co
                         ElementwiseTraffic& out) {
   const bool eager = !s.fused_swiglu && !is_compiled(s);
   if (!job.gated) {
-    const TwoWays cost = is_compiled(s) ? TwoWays{1, 1} : c.plain_cost;
+    const TwoWays bytes = is_compiled(s) ? c.plain : as_streamed(c.plain_eager, job);
     const double bias = has_eager_gradients(s) ? c.bias_gradient : 0;
-    out.activation_bytes = cost.forward * c.plain.forward / 2;
-    out.activation_backward_ratio =
-        (cost.backward * c.plain.backward + bias) / (cost.forward * c.plain.forward);
+    out.activation_bytes = bytes.forward / 2;
+    out.activation_backward_ratio = (bytes.backward + bias) / bytes.forward;
     return;
   }
   const TwoWays bytes = eager ? c.gated_eager : c.gated_fused;
-  const double cost = eager ? c.gated_eager_cost : 1;
-  out.activation_bytes = cost * bytes.forward / 3;
+  out.activation_bytes = bytes.forward / 3;
   out.activation_backward_ratio = bytes.backward / bytes.forward;
 }
 
-double rotary_traffic(const StackSwitches& s, const OperatorCosts& c) {
+double rotary_traffic(const StackSwitches& s, const OperatorCosts& c, const ComposedFor& job) {
   if (s.fused_rope || is_compiled(s)) return c.rotary_fused;
-  return c.rotary_eager_cost * (s.complex_rope ? c.rotary_complex : c.rotary_eager);
+  return as_streamed(s.complex_rope ? c.rotary_complex : c.rotary_eager, job);
 }
 
-double loss_traffic(const StackSwitches& s, const OperatorCosts& c) {
+/// Per element of the copies of tokens that go to experts.
+double permute_traffic(const StackSwitches& s, const OperatorCosts& c, const ComposedFor& job) {
+  return has_eager_gradients(s) ? as_streamed(c.permute_eager, job) : c.permute_bytes;
+}
+
+double loss_traffic(const StackSwitches& s, const OperatorCosts& c, const ComposedFor& job) {
   if (s.vocab_parallel_loss) {
     return s.fused_cross_entropy ? c.loss_parallel_fused : c.loss_parallel;
   }
   if (s.fused_cross_entropy || s.chunked_cross_entropy) return c.loss_fused;
-  return is_compiled(s) ? c.loss_compiled : c.loss_eager;
+  return is_compiled(s) ? c.loss_compiled : as_streamed(c.loss_eager, job);
 }
 
 double accumulation_traffic(const StackSwitches& s, const OperatorCosts& c) {
@@ -253,9 +261,9 @@ void compose(const StackSwitches& s, const OperatorCosts& c, const ComposedFor& 
              StackSpec& out) {
   compose_norms(s, c, job, out.elementwise);
   compose_activation(s, c, job, out.elementwise);
-  out.elementwise.rotary_bytes = rotary_traffic(s, c);
-  out.elementwise.loss_bytes = loss_traffic(s, c);
-  out.elementwise.permute_bytes = c.permute_bytes;
+  out.elementwise.rotary_bytes = rotary_traffic(s, c, job);
+  out.elementwise.loss_bytes = loss_traffic(s, c, job);
+  out.elementwise.permute_bytes = permute_traffic(s, c, job);
   out.elementwise.slowdown = 1;
   compose_communication(s, c, out.communication);
   compose_memory(s, out.memory);

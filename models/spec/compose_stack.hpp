@@ -16,27 +16,40 @@ struct TwoWays {
 /// Kernels each way.
 using KernelCounts = TwoWays;
 
+/// Bytes per element of kernels of two kinds: those that HBM limits, and those that move an element
+/// at a time (casts, broadcasts, strides, rows by index, sums over rows), which the SMs limit:
+/// MemoryConstants::narrow_bandwidth.
+struct BytesByLimit {
+  double streamed = 0, narrow = 0;
+};
+struct BytesBothWays {
+  BytesByLimit forward, backward;
+};
+
 /// Counts from the code of public frameworks, and how far their kernels are from streaming
 /// (models/presets/operators). Bytes are of 16-bit activations, per element of the tensor named: T
 /// tokens on the rank, h hidden, f feed-forward.
 struct OperatorCosts {
   // Per T h.
-  TwoWays norm_eager, norm_fused;                    ///< of one norm; eager: RMSNorm in 32 bit
+  BytesBothWays norm_eager;                          ///< RMSNorm in 32 bit, operator by operator
+  BytesBothWays layer_norm;                          ///< LayerNorm in CUDA
+  TwoWays norm_fused;                                ///< of one norm
   TwoWays residual, residual_dropout;                ///< of one sum
   TwoWays residual_compiled;                         ///< of one sum, fused with the next norm
   TwoWays repeated_heads;                            ///< keys and values written out
   double qkv_gradients = 12, gate_up_gradients = 6;  ///< sums of what separate products give back
   double qkv_split = 4;  ///< an element of Q, K or V, whose gradients one product takes together
-  double bias_gradient = 2;  ///< of a bias, per element of its product's output
-  double rotary_fused = 4, rotary_eager = 25, rotary_complex = 38.5;  ///< Q or K element, each way
-  TwoWays gated_fused, gated_eager, plain;                            ///< activation, per T f
+  double bias_gradient = 2;                   ///< of a bias, per element of its product's output
+  double rotary_fused = 4;                    ///< Q or K element, each way
+  BytesByLimit rotary_eager, rotary_complex;  ///< the same
+  TwoWays gated_fused, gated_eager;           ///< activation, per T f
+  TwoWays plain;                              ///< the same without a gate, compiled
+  BytesBothWays plain_eager;
   // Per logit, both ways.
-  double loss_eager = 44, loss_compiled = 18, loss_fused = 10, loss_parallel = 50,
-         loss_parallel_fused = 42;
+  BytesByLimit loss_eager;
+  double loss_compiled = 18, loss_fused = 10, loss_parallel = 50, loss_parallel_fused = 42;
   // Of kernels that are not streaming: time over that of the same bytes at HBM's usual efficiency.
-  double norm_eager_cost = 1.42, rotary_eager_cost = 2, gated_eager_cost = 1.1;
   double norm_backward_library_cost = 1.6, norm_backward_cost = 3;
-  TwoWays layer_norm_library_cost{1.5, 2.4}, plain_cost{1.27, 1.1};
   // Per weight and micro batch, beside the product's own write of 2 bytes.
   double accumulate_fused_fp32 = 6, accumulate_fused_bf16 = 2, accumulate_fp32 = 10,
          accumulate_bf16 = 6, accumulate_fsdp1 = 4, accumulate_fsdp2 = 6;
@@ -54,6 +67,7 @@ struct OperatorCosts {
   // Common to all stacks.
   double level = 1, level_alone = 1, sm_share = 0.3, tensor_exposed = 0.5, grouped_slowdown = 1.15,
          permute_bytes = 8;
+  BytesByLimit permute_eager;
 };
 
 /// What of a job and its machine decides which operators run.
@@ -61,6 +75,8 @@ struct ComposedFor {
   bool gated = true;           ///< a gated MLP; models with one have RMSNorm, others LayerNorm
   bool grouped_heads = true;   ///< fewer key-value heads than heads
   double host_slowness = 1.0;  ///< of the processors, over those on which the counts were timed
+  /// Time of narrow traffic over that of as many streamed bytes; that of H100.
+  double narrow_slowness = 1.33;
 };
 
 /// Sets what of a stack follows from its switches: traffic, kernels and their host time, formats,

@@ -46,6 +46,8 @@ struct AttentionConstants {
 struct MemoryConstants {
   Seconds launch;            ///< shortest kernel
   double efficiency = 0.85;  ///< of the datasheet bandwidth, large tensors
+  /// Of kernels that move an element at a time, which the SMs limit; 0: that of large tensors.
+  BytesPerSecond narrow_bandwidth;
 };
 
 /// One regime of a collective inside an NVLink domain:

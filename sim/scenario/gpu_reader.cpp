@@ -67,6 +67,9 @@ void declare_memory(const DeclaredMembers& member, MemoryConstants& out) {
   member.required("launch", out.launch, kLatency, "Shortest kernel");
   member.required("efficiency", out.efficiency, kEfficiency,
                   "Of the datasheet bandwidth, large tensors");
+  member.optional("narrow_bandwidth", out.narrow_bandwidth, kRateOrNone,
+                  "Of kernels that move an element at a time (casts, broadcasts, strides, rows by "
+                  "index), which the SMs limit; 0: that of large tensors");
 }
 
 void declare_host(const DeclaredMembers& member, HostSpec& out) {

@@ -28,11 +28,19 @@ std::vector<std::string> at_bounds(const StackSpec& stack) {
   return out;
 }
 
-/// What of the job and its machine decides which operators run.
+/// Time of bytes that SMs move an element at a time over that of as many that stream.
+double narrow_slowness_of(const GpuSpec& gpu) {
+  const BytesPerSecond streamed = gpu.memory.efficiency * gpu.hbm_bandwidth;
+  if (gpu.memory.narrow_bandwidth == BytesPerSecond{}) return 1;
+  return std::max<double>(1, streamed / gpu.memory.narrow_bandwidth);
+}
+
+/// What of the job and its machine decides which operators run, and how fast.
 ComposedFor composed_for(const ScenarioDraft& draft) {
   return {.gated = draft.model.gated,
           .grouped_heads = draft.model.kv_heads < draft.model.heads,
-          .host_slowness = draft.node.host ? draft.node.host->launch_slowness : 1};
+          .host_slowness = draft.node.host ? draft.node.host->launch_slowness : 1,
+          .narrow_slowness = narrow_slowness_of(draft.node.gpu)};
 }
 
 StackSpec composed(const StackSwitches& switches, const ComposedFor& job,

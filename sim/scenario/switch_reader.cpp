@@ -27,9 +27,21 @@ void declare_ways(const DeclaredMembers& member, TwoWays& out) {
   member.required("backward", out.backward, kPerElement, "Backward");
 }
 
+/// A chain of kernels that HBM limits, and one that the SMs limit.
+void declare_traffic(const DeclaredMembers& member, BytesByLimit& out) {
+  member.required("streamed", out.streamed, kPerElement, "Bytes of kernels that HBM limits");
+  member.required("narrow", out.narrow, kPerElement,
+                  "Bytes of kernels that the SMs limit: an element at a time");
+}
+void declare_traffic_ways(const DeclaredMembers& member, BytesBothWays& out) {
+  member.required("forward", out.forward, "Forward", declare_traffic);
+  member.required("backward", out.backward, "Backward", declare_traffic);
+}
+
 void declare_norm_costs(const DeclaredMembers& member, OperatorCosts& out) {
   member.required("norm_eager", out.norm_eager, "RMSNorm in 32 bit, an operator at a time",
-                  declare_ways);
+                  declare_traffic_ways);
+  member.required("layer_norm", out.layer_norm, "LayerNorm in CUDA", declare_traffic_ways);
   member.required("norm_fused", out.norm_fused, "One kernel each way", declare_ways);
   member.required("residual", out.residual, "One sum", declare_ways);
   member.required("residual_dropout", out.residual_dropout, "Bias, dropout and sum in one kernel",
@@ -50,13 +62,15 @@ void declare_norm_costs(const DeclaredMembers& member, OperatorCosts& out) {
 
 void declare_block_costs(const DeclaredMembers& member, OperatorCosts& out) {
   member.required("rotary_fused", out.rotary_fused, kPerElement, "Per Q or K element, each way");
-  member.required("rotary_eager", out.rotary_eager, kPerElement, "The same, half by half");
-  member.required("rotary_complex", out.rotary_complex, kPerElement,
-                  "The same, of complex numbers in 32 bit");
+  member.required("rotary_eager", out.rotary_eager, "The same, half by half", declare_traffic);
+  member.required("rotary_complex", out.rotary_complex, "The same, of complex numbers in 32 bit",
+                  declare_traffic);
   member.required("gated_fused", out.gated_fused, "SwiGLU, per T f", declare_ways);
   member.required("gated_eager", out.gated_eager, "SwiGLU in two operators", declare_ways);
-  member.required("plain", out.plain, "GELU and its kin, per T f", declare_ways);
-  member.required("loss_eager", out.loss_eager, kPerElement, "Per logit, both ways");
+  member.required("plain", out.plain, "GELU and its kin, per T f, compiled", declare_ways);
+  member.required("plain_eager", out.plain_eager, "The same as frameworks have it",
+                  declare_traffic_ways);
+  member.required("loss_eager", out.loss_eager, "Per logit, both ways", declare_traffic);
   member.required("loss_compiled", out.loss_compiled, kPerElement, "The same, compiled");
   member.required("loss_fused", out.loss_fused, kPerElement, "The same, in one kernel");
   member.required("loss_parallel", out.loss_parallel, kPerElement,
@@ -65,20 +79,15 @@ void declare_block_costs(const DeclaredMembers& member, OperatorCosts& out) {
                   "The same, compiled in pieces");
   member.required("permute_bytes", out.permute_bytes, kPerElement,
                   "Per element of a token's copies for its experts");
+  member.required("permute_eager", out.permute_eager, "The same, an operator at a time",
+                  declare_traffic);
 }
 
 void declare_slow_kernels(const DeclaredMembers& member, OperatorCosts& out) {
-  member.required("norm_eager_cost", out.norm_eager_cost, kCost,
-                  "Time of an eager RMSNorm's operators over that of streaming their bytes");
-  member.required("rotary_eager_cost", out.rotary_eager_cost, kCost, "The same of eager rotary");
-  member.required("gated_eager_cost", out.gated_eager_cost, kCost,
-                  "The same of an eager gated activation");
   member.required("norm_backward_library_cost", out.norm_backward_library_cost, kCost,
-                  "The same of a norm's backward kernel, written in CUDA");
+                  "Time of an RMSNorm's backward kernel, written in CUDA, over that of streaming "
+                  "its bytes");
   member.required("norm_backward_cost", out.norm_backward_cost, kCost, "The same, any other");
-  member.required("layer_norm_library_cost", out.layer_norm_library_cost,
-                  "The same of a LayerNorm written in CUDA", declare_ways);
-  member.required("plain_cost", out.plain_cost, "The same of GELU and its kin", declare_ways);
 }
 
 void declare_parameter_costs(const DeclaredMembers& member, OperatorCosts& out) {

@@ -97,10 +97,14 @@ TEST_CASE("published runs: fine-tuning and hybrid models, to which next to nothi
 }
 
 TEST_CASE(
-    "published runs: steps that tools/end-to-end timed on a card, to which no law was fitted") {
-  const RowSummary steps = summarise_rows(PredictedRows("end_to_end.json").predictions);
-  check_within(steps.complete, {"complete", 17, 0.05, 0.13});
-  check_said_not_to_fit(steps, 0);
+    "published runs: steps that tools/end-to-end timed on cards, to which no law was fitted") {
+  const RowSummary h200 = summarise_rows(PredictedRows("end_to_end.json").predictions);
+  check_within(h200.complete, {"complete", 17, 0.055, 0.1});
+  check_said_not_to_fit(h200, 0);
+  // Faster than published ones: 0.90 of the bandwidth, 0.87 of the clock of a burst.
+  const RowSummary h100 = summarise_rows(PredictedRows("end_to_end_h100.json").predictions);
+  check_within(h100.complete, {"complete", 18, 0.11, 0.165});
+  check_said_not_to_fit(h100, 0);
 }
 
 TEST_CASE("published runs: where nobody says what ran, the neutral stack is not far off") {
