@@ -192,7 +192,8 @@ std::string collective_table(const CollectiveStudy& study, const TextStyle& styl
   }
   out += table.text(style, 0) + "count: of floats; algbw, busbw: GB/s" +
          (limited ? std::string("; full: time on a fabric whose switches never limit") : "") +
-         "\n" + hash_lines(study, style) + "\nwhy\n";
+         "\n" + hash_lines(study, style) +
+         "\nwhy (each algorithm's own time; above is the smooth minimum over all)\n";
   for (const std::string& reason : choice_reasons(study)) {
     out += fmt::format("  {}\n", wrap(reason, kTextColumns - 4, 4));
   }
