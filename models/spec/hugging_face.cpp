@@ -195,10 +195,13 @@ void read_heads(const JsonCursor& config, const Family& family, TransformerShape
               std::to_string(shape.heads) + " and " + std::to_string(shape.kv_heads));
   }
   const int otherwise = family.head_dim > 0 ? family.head_dim : shape.hidden / shape.heads;
-  shape.head_dim = integer_or(config, "head_dim", 1, kMostWidth, otherwise);
-  if (shape.head_dim < 1) {
+  shape.head_dim = integer_or(config, "head_dim", 0, kMostWidth, 0);
+  if (shape.head_dim > 0) return;
+  shape.head_dim = otherwise;
+  if (family.head_dim == 0 && shape.hidden % shape.heads != 0) {
     config.at(family.heads)
-        .fail("at most " + std::to_string(shape.hidden) + " (" + std::string(family.hidden) + ")");
+        .fail("a divisor of the width " + std::to_string(shape.hidden) + " (" +
+              std::string(family.hidden) + "), where \"head_dim\" is left out");
   }
 }
 

@@ -223,8 +223,8 @@ void declare_attention(const DeclaredMembers& member, TransformerShape& out) {
   if (whole) out.head_dim = out.hidden / out.heads;
   member.optional("head_dim", out.head_dim, 1, kMaxWidth,
                   "Width of a head; default: hidden / heads");
-  if (from != nullptr && out.head_dim < 1) {
-    from->at("heads").fail("at most \"hidden\", " + std::to_string(out.hidden) +
+  if (whole && !from->find("head_dim") && out.hidden % out.heads != 0) {
+    from->at("heads").fail("a divisor of \"hidden\", " + std::to_string(out.hidden) +
                            ", where \"head_dim\" is left out");
   }
 }

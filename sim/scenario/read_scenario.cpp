@@ -9,6 +9,7 @@
 #include "models/base/json_cursor.hpp"
 #include "models/base/json_text.hpp"
 #include "models/base/text_file.hpp"
+#include "models/spec/checkpoint_format.hpp"
 #include "models/spec/hugging_face.hpp"
 #include "sim/scenario/capabilities.hpp"
 #include "sim/scenario/declared_members.hpp"
@@ -40,6 +41,7 @@ void read_hugging_face_model(const JsonCursor& from, ScenarioDraft& draft) {
   const JsonCursor config = JsonCursor::parse(file.string(), text);
   HuggingFaceModel model = read_hugging_face(config, name);
   draft.model = std::move(model.shape);
+  draft.checkpoint = checkpoint_format(config);
   for (std::string& assumption : model.assumptions) {
     draft.assumptions.push_back(std::move(assumption));
   }

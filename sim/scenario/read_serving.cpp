@@ -188,11 +188,13 @@ void check_memory(const JsonCursor& at, const ServingPool& pool, const ServingSp
   const ServingReplica replica(replica_spec(pool, spec));
   const Bytes weights = replica.weights();
   if (replica.cache_tokens() >= 1) return;
+  const bool wide = spec.weights == WeightFormat::bf16 || spec.experts == WeightFormat::bf16;
   at.fail(fmt::format(
-      "a layout that fits: a GPU would hold {:.1f} GiB of weights, and {} has {:.1f} ({:g} % used)",
+      "a layout that fits: a GPU would hold {:.1f} GiB of weights, and {} has {:.1f} ({:g} % "
+      "used){}",
       weights / gibibytes(1), spec.cluster.node.gpu.name,
-      spec.cluster.node.gpu.hbm_capacity / gibibytes(1),
-      100 * pool.engine.serving->memory_fraction));
+      spec.cluster.node.gpu.hbm_capacity / gibibytes(1), 100 * pool.engine.serving->memory_fraction,
+      wide ? R"(; more GPUs, or "weights": "fp8", "fp4" or "int4")" : "; more GPUs"));
 }
 
 void take_pools(const JsonCursor& pools, const WrittenServing& written, const PresetStore& presets,
@@ -254,6 +256,44 @@ void take_jobs(const JsonCursor& root, const PresetStore& presets, ServingLayout
       "only keys and values between pools do");
 }
 
+WeightFormat format_called(const std::string& name) {
+  const auto found = std::ranges::find(kWeightFormatNames, name);
+  return static_cast<WeightFormat>(found - kWeightFormatNames.begin());
+}
+
+std::string_view name_of_format(WeightFormat format) {
+  return kWeightFormatNames[static_cast<std::size_t>(format)];
+}
+
+/// Formats that the scenario leaves open are those of the checkpoint, else 16 bits.
+void settle_formats(const JsonCursor& serving, const std::optional<CheckpointFormat>& checkpoint,
+                    const std::optional<WeightFormat>& experts, ServingSpec& out) {
+  const bool known = checkpoint && !checkpoint->weights.empty();
+  const bool open = !serving.find("weights");
+  const bool has_experts = out.model.experts.count > 0;
+  if (open && known) {
+    out.weights = format_called(has_experts ? checkpoint->weights : checkpoint->experts);
+  }
+  out.experts = experts.value_or(open && known ? format_called(checkpoint->experts) : out.weights);
+  if (!open) return;
+  std::string text = fmt::format("serving: weights {}", name_of_format(out.weights));
+  if (has_experts && !experts) {
+    text += fmt::format(", experts {}", name_of_format(out.experts));
+  }
+  if (known) {
+    text +=
+        fmt::format(" (not given; as the config.json's quantization_config, {})", checkpoint->said);
+  } else if (checkpoint) {
+    text += fmt::format(
+        " (not given; of the config.json's quantization_config, {}, there are no "
+        "laws)",
+        checkpoint->said);
+  } else {
+    text += " (not given)";
+  }
+  out.assumptions.push_back(std::move(text));
+}
+
 ServingSpec serving_of(const JsonCursor& root, const PresetStore& presets, ServingLayouts layouts) {
   ServingSpec out;
   out.file = root.file();
@@ -267,12 +307,13 @@ ServingSpec serving_of(const JsonCursor& root, const PresetStore& presets, Servi
   draft.file = root.file();
   read_model_choice(root.at("model"), presets, draft);
   out.model = draft.model;
+  out.assumptions.insert(out.assumptions.end(), draft.assumptions.begin(), draft.assumptions.end());
   read_serving_power(root, presets, out);
   const JsonCursor serving = root.at("serving");
   WrittenServing written;
   declare_serving({serving, Extent::whole}, written, out);
   out.prefix_cache = written.batching.prefix_cache;
-  out.experts = written.experts.value_or(out.weights);
+  settle_formats(serving, draft.checkpoint, written.experts, out);
   if (out.pools.empty()) take_pools(serving.at("pools"), written, presets, layouts, out);
   serving.finish();
   take_jobs(root, presets, layouts, out);

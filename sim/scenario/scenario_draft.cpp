@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <fmt/format.h>
 #include <utility>
 
 #include "models/base/letter_case.hpp"
+#include "models/base/number_text.hpp"
 #include "models/base/quantity.hpp"
 #include "models/kernels/attention.hpp"
 #include "models/pipeline/schedule.hpp"
@@ -221,6 +223,12 @@ void complete_policies(const ScenarioDraft& draft, Scenario& out) {
   out.job.offload = draft.offload;
   out.job.frozen = draft.frozen;
   if (!draft.recompute) out.assumptions.emplace_back("recompute: none (not given)");
+  const TransformerShape& model = draft.model;
+  if (model.max_positions > 0 && out.job.batch.tokens > model.max_positions) {
+    out.assumptions.push_back(fmt::format("tokens: {}, beyond the {} positions that {} knows",
+                                          grouped(out.job.batch.tokens),
+                                          grouped(model.max_positions), model.name));
+  }
   bool has_bf16 = true;
   for (std::size_t pool = 0; pool < out.pool_count(); ++pool) {
     has_bf16 = has_bf16 && out.node_of(pool).gpu.peak_bf16 > FlopsPerSecond{};

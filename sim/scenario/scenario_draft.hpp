@@ -12,6 +12,7 @@
 
 #include "models/base/json_cursor.hpp"
 #include "models/kernels/kernel_profile.hpp"
+#include "models/spec/checkpoint_format.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "sim/scenario/read_cluster.hpp"
 #include "sim/scenario/scenario.hpp"
@@ -23,6 +24,7 @@ struct ScenarioDraft {
   std::string place;  ///< pointer to the job within the file; the cluster is at the root
   std::string about;
   TransformerShape model;
+  std::optional<CheckpointFormat> checkpoint;  ///< of a config.json that says one
   NodeSpec node;
   std::optional<int> nodes;            ///< else from the parallelism
   std::vector<NodePool> pools;         ///< of which `node` is the first; empty: there is one kind

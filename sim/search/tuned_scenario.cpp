@@ -1,5 +1,6 @@
 #include "sim/search/tuned_scenario.hpp"
 
+#include <cmath>
 #include <cstddef>
 #include <fmt/format.h>
 #include <utility>
@@ -18,6 +19,28 @@ namespace lockstep {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+/// Nodes whose memory holds weights, gradients and optimiser states of the job, and nothing else:
+/// with fewer no layout fits.
+int fewest_nodes(const Scenario& base) {
+  const StackSpec& stack = base.stack;
+  const double each =
+      stack.parameter_bytes + stack.main_gradient_bytes + stack.memory.optimiser_state_bytes;
+  const double node = base.node.gpus * base.node.gpu.hbm_capacity.base_units();
+  return static_cast<int>(std::ceil(each * total_parameters(base.job.model) / node));
+}
+
+/// What would help a job for which no layout fits.
+std::string room_for(const Scenario& base) {
+  const TrainingJob& job = base.job;
+  const bool whole = !job.adapters.any() && !job.offload.any() && base.pools.empty();
+  const int fewest = whole ? fewest_nodes(base) : 0;
+  if (fewest <= base.nodes) return "more nodes, shorter sequences, LoRA or offload";
+  return fmt::format(
+      "at least {} nodes, whose memory holds weights, gradients and optimiser states; or LoRA, or "
+      "offload",
+      fewest);
+}
 
 std::size_t layouts_of(const std::vector<TuneCount>& counts) {
   std::size_t sum = 0;
@@ -63,6 +86,7 @@ void fail_without_layout(const Scenario& base, const TuneResult& result, const T
         counted(base.gpus(), "GPU"), counted(base.nodes, "node"), base.node.name, result.considered,
         result.over_memory, base.node.gpu.name);
     if (unable > 0) problem.found += fmt::format(" or are nothing {} can run", base.stack.name);
+    problem.allowed = room_for(base);
   } else if (unable > 0) {
     problem.pointer = "/stack";
     problem.found =
@@ -75,7 +99,15 @@ void fail_without_layout(const Scenario& base, const TuneResult& result, const T
     problem.pointer = "/batch/sequences";
     problem.found = fmt::format("no layout that divides {} sequences of a step on {} GPUs",
                                 base.job.batch.sequences, base.gpus());
-    if (!sizes.empty()) problem.allowed = sizes + ", which can be laid out";
+    if (!sizes.empty()) {
+      problem.allowed = sizes + ", which can be laid out";
+    } else {
+      problem.pointer = "/parallelism";
+      problem.allowed = fmt::format(
+          "widths that divide the {} GPUs, the model's heads and layers; what is left out is "
+          "searched",
+          base.gpus());
+    }
   }
   throw InputError(std::move(problem));
 }

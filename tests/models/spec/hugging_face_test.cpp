@@ -403,6 +403,12 @@ TEST_CASE("read_hugging_face: other families and misfits are refused by name") {
       "config.json#/num_key_value_heads: found 4; allowed: heads that are a multiple of the "
       "key-value heads; here 6 and 4",
       InputError);
+  CHECK_THROWS_WITH_AS(
+      read(R"({"model_type": "llama", "hidden_size": 5120, "num_hidden_layers": 2,
+               "num_attention_heads": 41})"),
+      "config.json#/num_attention_heads: found 41; allowed: a divisor of the width 5120 "
+      "(hidden_size), where \"head_dim\" is left out",
+      InputError);
 }
 
 }  // namespace lockstep

@@ -1,6 +1,7 @@
 // Scenarios with "serving": what is read, what is refused and how, traces and drawn requests.
 #include "sim/scenario/read_serving.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <doctest/doctest.h>
 #include <fstream>
@@ -109,6 +110,43 @@ TEST_CASE("serving: arrivals of any variation keep their rate") {
     const double span = to_seconds(spec.requests.back().arrival).base_units();
     CHECK(span == test::near(25'000).epsilon(0.03));
   }
+}
+
+TEST_CASE("serving: formats that are left open are those of the checkpoint, and said") {
+  const test::TemporaryFolder folder;
+  const auto read = [&](const std::string& quantisation, const Json& weights) {
+    const std::string config = folder.write("config.json", R"({"model_type": "mixtral",
+        "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32,
+        "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 32000,
+        "num_local_experts": 8, "num_experts_per_tok": 2)" + quantisation +
+                                                               "}");
+    Json scenario = sound_serving();
+    scenario["model"] = {{"huggingface", config}};
+    scenario["serving"].erase("weights");
+    if (!weights.is_null()) scenario["serving"]["weights"] = weights;
+    return read_served(scenario, folder.path() + "/s.json");
+  };
+  const auto says = [](const ServingSpec& spec, const std::string& words) {
+    return std::ranges::any_of(spec.assumptions, [&](const std::string& text) {
+      return text.find(words) != std::string::npos;
+    });
+  };
+  const ServingSpec plain = read("", nullptr);
+  CHECK(plain.weights == WeightFormat::bf16);
+  CHECK(says(plain, "serving: weights bf16, experts bf16 (not given)"));
+  const std::string mxfp4 =
+      R"(, "quantization_config": {"quant_method": "mxfp4", "modules_to_not_convert": ["self_attn"]})";
+  const ServingSpec quantised = read(mxfp4, nullptr);
+  CHECK(quantised.weights == WeightFormat::bf16);
+  CHECK(quantised.experts == WeightFormat::fp4);
+  CHECK(says(quantised, "(not given; as the config.json's quantization_config, mxfp4)"));
+  // What the scenario says holds, for experts too.
+  const ServingSpec said = read(mxfp4, "fp8");
+  CHECK(said.weights == WeightFormat::fp8);
+  CHECK(said.experts == WeightFormat::fp8);
+  CHECK_FALSE(says(said, "serving: weights"));
+  CHECK(says(read(R"(, "quantization_config": {"quant_method": "gptq", "bits": 3})", nullptr),
+             "of the config.json's quantization_config, gptq, there are no laws"));
 }
 
 TEST_CASE("serving: mistakes name the place and what is allowed") {

@@ -121,8 +121,12 @@ TEST_CASE("ask: a mistake is told of the option that made it") {
   CHECK(error_of({.model = "llama3_8b", .node = "dgx_h100", .fabric = "fat_tre"})
             .starts_with("--fabric: found \"fat_tre\"; allowed: "));
   CHECK(error_of(kSmall, {"bogus=1"}).starts_with("command line#/bogus: found the unknown key"));
-  CHECK(error_of({.model = "llama3_405b", .node = "dgx_h100"}).find("no layout that fits") !=
-        std::string::npos);
+  const std::string large = error_of({.model = "llama3_405b", .node = "dgx_h100"});
+  CHECK(large.find("no layout that fits") != std::string::npos);
+  // 406 B parameters of 18 bytes, 637 GiB a node.
+  CHECK(large.find("allowed: at least 11 nodes, whose memory holds") != std::string::npos);
+  CHECK(error_of({.model = "llama3_8b", .node = "dgx_h100"}, {"parallelism.tensor=3"})
+            .find("; allowed: widths that divide the 8 GPUs") != std::string::npos);
 }
 
 }  // namespace lockstep::test

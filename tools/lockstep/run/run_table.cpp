@@ -137,9 +137,12 @@ std::string critical_path(const StepReport& report, const TextStyle& style) {
 std::string largest_loss_line(const StepReport& report, const TextStyle& style) {
   const LargestLoss loss = largest_loss(report);
   if (loss.bucket == nullptr) return {};
+  // As the table above has it, whose percentages add up.
+  const auto row = static_cast<std::size_t>(loss.bucket - &buckets()[0]);
+  const double percentage = percentages_that_add_up(bucket_shares(report.seconds))[row];
   const std::string text = fmt::format(
-      "{}, {} of the step. What attacks it in general (--advise simulates changes): {}.",
-      loss.bucket->title, percent_text(loss.share), loss.bucket->remedy);
+      "{}, {:.1f} % of the step. What attacks it in general (--advise simulates changes): {}.",
+      loss.bucket->title, percentage, loss.bucket->remedy);
   return "\n" + style.bold("Largest loss: ") + wrap(text, kTextColumns - 14, 2) + "\n";
 }
 
