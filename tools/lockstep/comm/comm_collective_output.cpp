@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <ranges>
 
 #include <nlohmann/json.hpp>
 
@@ -36,6 +37,21 @@ std::string_view reduction_of(CollectiveOp op) {
 double microseconds_of(const CollectiveRow& row) { return row.time.base_units() * 1e6; }
 
 std::string size_text(Bytes size) { return format_quantity(size.base_units(), Dimension::data); }
+
+/// Said where a line is about several sizes, but the number behind it is of one.
+std::string at_size(const CollectiveRow& row) { return fmt::format("at {} ", size_text(row.size)); }
+
+/// What switches make of the last of `rows` that they hold back; empty where they hold none.
+std::string limit_text(std::span<const CollectiveRow> rows) {
+  for (const CollectiveRow& row : rows | std::views::reverse) {
+    if (row.slowest_link.empty()) continue;
+    return fmt::format("; {}held back by {}: {}, {:.2f} times the {} of a full fabric",
+                       rows.size() > 1 ? at_size(row) : "", row.slowest_link,
+                       duration_text(row.time.base_units()), double{row.time / row.choice.time},
+                       duration_text(row.choice.time.base_units()));
+  }
+  return {};
+}
 
 const CollectiveRow& largest(const CollectiveStudy& study) {
   return *std::ranges::max_element(study.rows, {},
@@ -140,13 +156,11 @@ std::vector<std::string> choice_reasons(const CollectiveStudy& study) {
     };
     while (end < study.rows.size() && same(study.rows[end])) ++end;
     const std::string from = size_text(first.size), to = size_text(study.rows[end - 1].size);
-    const std::string sizes = from == to ? from : fmt::format("{} to {}", from, to);
-    std::string line = fmt::format("{}, {}: {}", name_of_op(first.op), sizes, first.choice.reason);
-    if (const CollectiveRow& last = study.rows[end - 1]; !last.slowest_link.empty()) {
-      line +=
-          fmt::format("; {} takes {}, {:.2f} times as long", last.slowest_link,
-                      duration_text(last.time.base_units()), double{last.time / last.choice.time});
-    }
+    const bool several = from != to;
+    std::string line = fmt::format("{}, {}: {}{}", name_of_op(first.op),
+                                   several ? fmt::format("{} to {}", from, to) : from,
+                                   several ? at_size(first) : "", first.choice.reason);
+    line += limit_text({&study.rows[i], end - i});
     out.push_back(std::move(line));
     i = end;
   }
