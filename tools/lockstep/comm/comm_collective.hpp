@@ -65,7 +65,8 @@ std::string collective_group_text(const CollectiveStudy& study);
 std::vector<std::string> choice_reasons(const CollectiveStudy& study);
 /// A table for people, and which algorithm is taken at which sizes and why.
 std::string collective_table(const CollectiveStudy& study, const TextStyle& style);
-/// The first level has the largest size's time and the best bus bandwidth, for --assert.
+/// The first level has, for --assert, the time of the first operation at the largest size, and the
+/// best bus bandwidth of any row; "operations" has both numbers of each operation's largest size.
 nlohmann::ordered_json collective_json(const CollectiveStudy& study);
 /// A header line, then a row a line.
 CsvText collective_csv(const CollectiveStudy& study);

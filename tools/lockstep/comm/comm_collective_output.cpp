@@ -54,8 +54,27 @@ std::string limit_text(std::span<const CollectiveRow> rows) {
 }
 
 const CollectiveRow& largest(const CollectiveStudy& study) {
-  return *std::ranges::max_element(study.rows, {},
-                                   [](const CollectiveRow& row) { return row.size.base_units(); });
+  return *std::ranges::max_element(study.rows, {}, &CollectiveRow::size);
+}
+
+/// Each operation at its largest size: numbers of one row, which may stand side by side.
+Json operations_json(const CollectiveStudy& study) {
+  std::vector<const CollectiveRow*> rows;
+  for (const CollectiveRow& row : study.rows) {
+    if (rows.empty() || rows.back()->op != row.op) {
+      rows.push_back(&row);
+    } else if (rows.back()->size < row.size) {
+      rows.back() = &row;
+    }
+  }
+  Json out = Json::array();
+  for (const CollectiveRow* row : rows) {
+    out.push_back({{"op", name_of_op(row->op)},
+                   {"size_bytes", row->size.base_units()},
+                   {"time_s", twelve_digits(row->time.base_units())},
+                   {"busbw_bytes_per_s", twelve_digits(row->busbw_bytes_per_s)}});
+  }
+  return out;
 }
 
 /// The rows' times over all draws of the hashes, or which draw they are of.
@@ -235,6 +254,7 @@ Json collective_json(const CollectiveStudy& study) {
         study.hash->bands[static_cast<std::size_t>(&largest(study) - study.rows.data())], out);
   }
   if (study.hash) out["hashing"] = hash_json(*study.hash);
+  out["operations"] = operations_json(study);
   out["assumptions"] = study.cluster.assumptions;
   out["notes"] = study.notes;
   out["rows"] = std::move(rows);
